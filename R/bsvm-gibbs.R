@@ -1,0 +1,264 @@
+# The Gibbs sampler's side of bsvm(): chains over threads or a cluster,
+# continued runs, and posterior summaries from draws.
+
+bsvm_fit_gibbs <- function(fit, design, data, blocks, settings, start, call) {
+  fingerprint <- gibbs_fingerprint(design, blocks, settings)
+  earlier <- check_start(start, fingerprint, settings, call)
+  if (!is.null(earlier)) {
+    settings$seed <- fit$seed <- earlier$seed
+  }
+  control <- core_settings(settings, design)
+  if (!is.null(earlier)) control$states <- earlier$state
+  core <- run_gibbs(data, core_prior(blocks), control, settings$cluster, call)
+  status <- core$status
+  if (status$interrupted && settings$on_interrupt == "stop") abort_interrupted()
+  draws <- merge_draws(core$draws, status, earlier, settings, call)
+  dimnames(draws) <- list(
+    NULL, NULL, gibbs_names(design, blocks, settings$keep_ranef)
+  )
+  fit$draws <- draws
+  fit$posterior <- gibbs_posterior(draws, design, blocks, settings$keep_ranef)
+  fit$fitted <- gibbs_fitted(fit, design)
+  fit$state <- core$states
+  fit$sampler <- list(
+    chains = settings$chains, warmup = settings$warmup, thin = settings$thin,
+    fingerprint = fingerprint
+  )
+  fit$diagnostics <- list(
+    sweeps = status$sweeps, interrupted = status$interrupted,
+    seconds = status$seconds, table = convergence_table(
+      draws[, , !startsWith(dimnames(draws)[[3]], "b["), drop = FALSE]
+    )
+  )
+  if (!status$interrupted) warn_convergence(fit$diagnostics$table, call = call)
+  fit
+}
+
+# What must be the same for chains to be continued.
+gibbs_fingerprint <- function(design, blocks, settings) {
+  list(
+    n = length(design$y), columns = colnames(design$x),
+    sums = c(sum(design$y), colSums(design$x), sum(design$offset)),
+    blocks = lapply(blocks$blocks, `[`, c("label", "members", "kind")),
+    precision = blocks$precision, chains = settings$chains,
+    warmup = settings$warmup, thin = settings$thin
+  )
+}
+
+check_start <- function(start, fingerprint, settings, call) {
+  if (is.null(start)) {
+    return(NULL)
+  }
+  if (!inherits(start, "bsvm") || !identical(start$method, "gibbs")) {
+    bk_abort("argument", "`start` must be a fit of bsvm(method = \"gibbs\").",
+      paste("Found an object of class", class(start)[1]),
+      call = call
+    )
+  }
+  same <- isTRUE(all.equal(start$sampler$fingerprint, fingerprint))
+  if (!same) {
+    bk_abort("argument", "`start` is a fit of another model or other data.",
+      c(
+        "Data, formula, prior, chains, warmup and thin must be the same.",
+        "Only `draws` and how the work is shared may differ."
+      ),
+      call = call
+    )
+  }
+  if (dim(start$draws)[1] > settings$draws) {
+    bk_abort("argument", "`start` already holds more draws than `draws`.",
+      sprintf(
+        "It holds %d a chain, `draws` is %d.", dim(start$draws)[1],
+        settings$draws
+      ),
+      call = call
+    )
+  }
+  start
+}
+
+run_gibbs <- function(data, prior, control, cluster, call) {
+  if (is.null(cluster)) {
+    return(core_call(bsvm_gibbs_cpp(data, prior, control), call))
+  }
+  shares <- parallel::splitIndices(length(control$chain_id), length(cluster))
+  shares <- Filter(length, shares)
+  jobs <- lapply(shares, function(share) {
+    job <- control
+    job$chain_id <- control$chain_id[share]
+    job$states <- control$states[share[seq_along(control$states)]]
+    if (length(control$states) > 0) job$states <- control$states[share]
+    job$progress <- FALSE
+    job
+  })
+  parts <- tryCatch(
+    parallel::clusterApply(cluster, jobs, gibbs_on_worker, data, prior),
+    error = function(e) {
+      bk_abort("cluster", "A worker of `cluster` failed.",
+        c(
+          conditionMessage(e),
+          "bayeskernel must be installed on the workers, in this version."
+        ),
+        call = call
+      )
+    }
+  )
+  parts <- lapply(parts, core_call, call = call)
+  join_chains(parts)
+}
+
+gibbs_on_worker <- function(control, data, prior) {
+  bsvm_gibbs_cpp(data, prior, control)
+}
+
+join_chains <- function(parts) {
+  dims <- lapply(parts, function(part) dim(part$draws))
+  chains <- vapply(dims, `[`, 1L, 2)
+  out <- array(0, c(dims[[1]][1], sum(chains), dims[[1]][3]))
+  before <- 0L
+  for (k in seq_along(parts)) {
+    out[, before + seq_len(chains[k]), ] <- parts[[k]]$draws
+    before <- before + chains[k]
+  }
+  status <- parts[[1]]$status
+  failures <- vapply(parts, function(part) part$status$failure, "")
+  status$failure <- c(failures[nzchar(failures)], "")[1]
+  status$kept <- min(vapply(parts, function(part) part$status$kept, 0))
+  status$seconds <- max(vapply(parts, function(part) part$status$seconds, 0))
+  list(
+    draws = out, states = do.call(c, lapply(parts, `[[`, "states")),
+    status = status
+  )
+}
+
+# Draws of an earlier run first; only what was reached is kept.
+merge_draws <- function(draws, status, earlier, settings, call) {
+  kept <- status$kept
+  if (!is.null(earlier)) {
+    before <- dim(earlier$draws)[1]
+    draws[seq_len(before), , ] <- earlier$draws
+  }
+  if (nzchar(status$failure)) {
+    details <- c(
+      sprintf("In sweep %.0f: %s.", status$sweeps + 1, status$failure),
+      "Standardise the predictors, or give the prior less variance."
+    )
+    if (kept < 1) {
+      bk_abort("numeric", "The sampler failed.", details, call = call)
+    }
+    bk_warn("convergence", sprintf(
+      "The sampler failed; %.0f of %d draws a chain are kept.", kept,
+      settings$draws
+    ), details, call = call)
+  }
+  if (kept < 1) {
+    bk_abort("argument", "Interrupted before the first draw was kept.",
+      "The warmup was not over.",
+      call = call
+    )
+  }
+  if (status$interrupted) {
+    bk_warn("interrupt", sprintf(
+      "Interrupted: %.0f of %d draws a chain are kept.", kept, settings$draws
+    ), "Continue with the same call and `start =` this fit.", call = call)
+  }
+  draws[seq_len(kept), , , drop = FALSE]
+}
+
+gibbs_names <- function(design, blocks, keep_ranef) {
+  members <- variances <- character()
+  for (block in blocks$blocks) {
+    if (block$kind == "held") next
+    if (block$random == 0L) {
+      variances <- c(variances, "sigma2[penalty]")
+      next
+    }
+    levels <- design$random[[block$random]]$levels
+    if (keep_ranef) {
+      members <- c(members, ranef_names(block$label, block$columns, levels))
+    }
+    variances <- c(variances, covariance_names(block$label, block$columns))
+  }
+  c(colnames(design$x), members, variances)
+}
+
+ranef_names <- function(label, columns, levels) {
+  sprintf(
+    "b[%s %s:%s]", rep(columns, length(levels)), label,
+    rep(levels, each = length(columns))
+  )
+}
+
+# Lower triangle, column by column.
+covariance_names <- function(label, columns) {
+  pairs <- which(lower.tri(diag(length(columns)), diag = TRUE), arr.ind = TRUE)
+  sprintf("Sigma[%s:%s,%s]", label, columns[pairs[, 1]], columns[pairs[, 2]])
+}
+
+# Means and covariances of the draws, on the scale of the model.
+gibbs_posterior <- function(draws, design, blocks, keep_ranef) {
+  flat <- matrix(draws, ncol = dim(draws)[3])
+  colnames(flat) <- dimnames(draws)[[3]]
+  p <- ncol(design$x)
+  to_model <- solve_data_map(design)
+  theta <- flat[, seq_len(p), drop = FALSE]
+  posterior <- list(
+    theta_mean = drop(to_model %*% colMeans(theta)),
+    theta_cov = to_model %*% stats::cov(theta) %*% t(to_model),
+    random = list(), variance = list()
+  )
+  for (l in seq_along(blocks$blocks)) {
+    block <- blocks$blocks[[l]]
+    posterior$variance[[l]] <- list(
+      label = block$label, columns = block$columns, type = block$kind,
+      precision = block$precision
+    )
+    if (block$random == 0L) next
+    term <- design$random[[block$random]]
+    out <- list(
+      label = block$label, columns = block$columns, levels = term$levels,
+      eliminated = FALSE
+    )
+    if (keep_ranef) {
+      inverse <- solve(block$transform)
+      r <- block$width
+      names <- ranef_names(block$label, block$columns, term$levels)
+      u <- flat[, names, drop = FALSE]
+      mean <- matrix(colMeans(u), ncol = r, byrow = TRUE)
+      out$mean <- mean %*% t(inverse)
+      out$cov <- array(0, c(r, r, block$members))
+      for (g in seq_len(block$members)) {
+        own <- stats::cov(u[, (g - 1) * r + seq_len(r), drop = FALSE])
+        out$cov[, , g] <- inverse %*% own %*% t(inverse)
+      }
+    }
+    posterior$random[[block$random]] <- out
+  }
+  posterior
+}
+
+# beta(data) = A beta(model) for x* = (x - c) / s; the inverse of A.
+solve_data_map <- function(design) {
+  solve(data_map(design$center, design$scale, has_intercept(design)))
+}
+
+data_map <- function(center, scale, intercept) {
+  out <- diag(1 / scale, length(scale))
+  if (intercept) out[1, ] <- out[1, ] - center / scale
+  out
+}
+
+# Posterior mean of f for the rows of the fit.
+gibbs_fitted <- function(fit, design) {
+  posterior <- fit$posterior
+  x <- sweep(sweep(design$x, 2, design$center), 2, design$scale, "/")
+  mean <- design$offset + drop(x %*% posterior$theta_mean)
+  for (t in seq_along(design$random)) {
+    effects <- posterior$random[[t]]$mean
+    if (is.null(effects)) next
+    term <- design$random[[t]]
+    z <- sweep(sweep(term$z, 2, term$center), 2, term$scale, "/")
+    mean <- mean + rowSums(z * effects[term$group, , drop = FALSE])
+  }
+  list(mean = mean)
+}

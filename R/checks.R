@@ -1,0 +1,154 @@
+# Checks of arguments. Each returns the value in its canonical type, or raises
+# an error that names the argument, what was found and what would be accepted.
+
+check_flag <- function(x, name = deparse1(substitute(x)), call = user_call()) {
+  if (!is.logical(x) || length(x) != 1L || is.na(x)) {
+    abort_argument(x, name, "TRUE or FALSE", call = call)
+  }
+  as.vector(x)
+}
+
+check_number <- function(x, lower = -Inf, upper = Inf,
+                         name = deparse1(substitute(x)),
+                         closed = c(TRUE, TRUE), kind = "argument",
+                         call = user_call()) {
+  closed <- rep_len(closed, 2L)
+  if (!is_finite_scalar(x) || !in_interval(x, lower, upper, closed)) {
+    expected <- paste("one finite number", range_text(lower, upper, closed))
+    abort_argument(x, name, trimws(expected), kind = kind, call = call)
+  }
+  as.double(x)
+}
+
+check_count <- function(x, lower = 1L, upper = .Machine$integer.max,
+                        name = deparse1(substitute(x)), kind = "argument",
+                        call = user_call()) {
+  if (!is_finite_scalar(x) || x != trunc(x) || x < lower || x > upper) {
+    expected <- if (upper < .Machine$integer.max) {
+      sprintf("one whole number from %.0f to %.0f", lower, upper)
+    } else {
+      sprintf("one whole number of at least %.0f", lower)
+    }
+    abort_argument(x, name, expected, kind = kind, call = call)
+  }
+  as.integer(x)
+}
+
+check_choice <- function(x, choices, name = deparse1(substitute(x)),
+                         call = user_call()) {
+  # A default of the form `method = c("vb", "gibbs")` means its first element.
+  if (identical(x, choices)) {
+    return(choices[1])
+  }
+  if (!is.character(x) || length(x) != 1L || !(x %in% choices)) {
+    abort_argument(
+      x, name, paste("one of", paste(quoted(choices), collapse = ", ")),
+      call = call, accepted = choices
+    )
+  }
+  as.vector(x)
+}
+
+# `NULL` takes one integer from R's generator: set.seed() reproduces a fit, and
+# R's generator is used nowhere else.
+check_seed <- function(seed, name = "seed", call = user_call()) {
+  if (is.null(seed)) {
+    return(sample.int(.Machine$integer.max, 1L))
+  }
+  check_count(seed, lower = 0L, name = name, call = call)
+}
+
+check_threads <- function(threads, name = "threads", call = user_call()) {
+  check_count(threads, lower = 1L, upper = 1024L, name = name, call = call)
+}
+
+check_cluster <- function(cluster, name = "cluster", call = user_call()) {
+  if (!is.null(cluster) && !inherits(cluster, "cluster")) {
+    abort_argument(
+      cluster, name,
+      "NULL or a cluster of package parallel, such as makePSOCKcluster(2)",
+      kind = "cluster", call = call
+    )
+  }
+  cluster
+}
+
+# For functions whose `...` exists only because their generic has it: a
+# misspelt argument must not be ignored.
+check_no_dots <- function(..., call = user_call()) {
+  if (...length() > 0L) {
+    given <- names(list(...))
+    unused <- if (is.null(given)) character() else given[nzchar(given)]
+    bk_abort(
+      "argument", "There are arguments that this function does not have.",
+      if (length(unused)) {
+        paste("Found:", paste(quoted(unused), collapse = ", "))
+      } else {
+        sprintf("Found: %d without a name", ...length())
+      },
+      found = unused, call = call
+    )
+  }
+}
+
+abort_argument <- function(x, name, expected, kind = "argument", call = NULL,
+                           accepted = expected) {
+  bk_abort(
+    kind, sprintf("Argument `%s` is not valid.", name),
+    c(
+      paste("Found:", describe_value(x)),
+      paste("Accepted:", expected)
+    ),
+    column = name, found = x, expected = accepted, call = call
+  )
+}
+
+is_finite_scalar <- function(x) {
+  is.numeric(x) && length(x) == 1L && is.null(dim(x)) && is.finite(x)
+}
+
+in_interval <- function(x, lower, upper, closed) {
+  above <- if (closed[1]) x >= lower else x > lower
+  below <- if (closed[2]) x <= upper else x < upper
+  above && below
+}
+
+range_text <- function(lower, upper, closed) {
+  low <- sprintf("%s %s", if (closed[1]) "of at least" else "above", lower)
+  high <- sprintf("%s %s", if (closed[2]) "at most" else "below", upper)
+  paste(c(low, high)[is.finite(c(lower, upper))], collapse = " and ")
+}
+
+# A value in a few words, whatever it is.
+describe_value <- function(x) {
+  if (is.null(x)) {
+    "NULL"
+  } else if (is.factor(x) || !is.atomic(x) || !is.null(dim(x))) {
+    article(paste("object of class", quoted(class(x)[1])))
+  } else if (length(x) == 0L) {
+    article(paste(typeof(x), "vector of length 0"))
+  } else {
+    shown <- utils::head(x, 3L)
+    shown <- if (is.character(x)) quoted(shown) else format_each(shown)
+    shown <- paste(shown, collapse = " ")
+    if (nchar(shown) > 50L) shown <- paste0(substr(shown, 1L, 47L), "...")
+    if (length(x) == 1L) {
+      shown
+    } else {
+      sprintf(
+        "%s, %s%s", article(paste(typeof(x), "vector of length", length(x))),
+        shown, if (length(x) > 3L) " ..." else ""
+      )
+    }
+  }
+}
+
+format_each <- function(x) vapply(x, format, character(1), digits = 7)
+
+quoted <- function(x) {
+  ifelse(is.na(x), "NA", encodeString(as.character(x), quote = "\""))
+}
+
+article <- function(noun) {
+  paste(if (grepl("^[aeiou]", noun)) "an" else "a", noun)
+}

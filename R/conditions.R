@@ -1,0 +1,113 @@
+# Every error and warning that a user can cause is raised here, so that code
+# can react to its class and fields and readers meet one style of message.
+
+error_kinds <- c(
+  "response", "missing", "dimension", "prior", "kernel", "numeric",
+  "argument", "cluster"
+)
+
+warning_kinds <- c(
+  "convergence", "dropped_column", "max_iter", "separation", "jitter",
+  "interrupt"
+)
+
+#' Raise a classed error
+#'
+#' @param kind One of `error_kinds`; becomes class `bayeskernel_error_<kind>`.
+#' @param header What is wrong, one line of fewer than 80 characters.
+#' @param details Character vector, printed as bullets: what was found, where,
+#'   and what would be accepted.
+#' @param column,row,found,expected Data fields of the condition, for code.
+#' @param call The user's call, as a language object or `NULL`.
+#' @return Does not return.
+#' @noRd
+bk_abort <- function(kind, header, details = NULL, column = NULL, row = NULL,
+                     found = NULL, expected = NULL, call = user_call()) {
+  stopifnot(kind %in% error_kinds)
+  stop(new_condition(
+    c(paste0("bayeskernel_error_", kind), "bayeskernel_error", "error"),
+    header, details, call,
+    list(column = column, row = row, found = found, expected = expected)
+  ))
+}
+
+#' Raise a classed warning
+#'
+#' @inheritParams bk_abort
+#' @param kind One of `warning_kinds`; becomes `bayeskernel_warning_<kind>`.
+#' @param ... Further named data fields of the condition.
+#' @return `NULL`, invisibly.
+#' @noRd
+bk_warn <- function(kind, header, details = NULL, ..., call = user_call()) {
+  stopifnot(kind %in% warning_kinds)
+  warning(new_condition(
+    c(paste0("bayeskernel_warning_", kind), "bayeskernel_warning", "warning"),
+    header, details, call, list(...)
+  ))
+  invisible(NULL)
+}
+
+new_condition <- function(class, header, details, call, fields) {
+  bullets <- unlist(lapply(
+    details, strwrap,
+    width = 79, initial = "* ", exdent = 2
+  ))
+  structure(
+    c(
+      list(message = paste(c(header, bullets), collapse = "\n"), call = call),
+      fields
+    ),
+    class = c(class, "condition")
+  )
+}
+
+# The call that the user typed: the outermost function of this package on the
+# chain of callers. Callers are followed by sys.parents(), not by the stack, so
+# that in `bsvm(y ~ x, prior = bsvm_prior(beta_var = -1))` the call is that of
+# `bsvm_prior()`, whose promise happens to be forced inside `bsvm()`.
+user_call <- function() {
+  home <- topenv()
+  parents <- sys.parents()
+  frame <- parents[sys.parent()]
+  outermost <- 0L
+  while (frame > 0L) {
+    if (identical(environment(sys.function(frame)), home)) {
+      outermost <- frame
+    }
+    frame <- parents[frame]
+  }
+  if (outermost == 0L) {
+    return(NULL)
+  }
+  short_call(sys.call(generic_frame(outermost)))
+}
+
+# UseMethod() runs the method in the frame after its generic, with the name of
+# the method in the call; users typed the generic.
+generic_frame <- function(frame) {
+  while (frame > 1L) {
+    method <- called_name(sys.call(frame))
+    generic <- called_name(sys.call(frame - 1L))
+    if (!startsWith(method, paste0(generic, ".")) || !nzchar(generic)) break
+    frame <- frame - 1L
+  }
+  frame
+}
+
+called_name <- function(call) {
+  name <- call[[1]]
+  if (is.call(name) && length(name) == 3L) name <- name[[3]]
+  if (is.symbol(name)) as.character(name) else ""
+}
+
+# do.call() puts whole data sets, and sometimes the function itself, into the
+# call, which nobody wants to read.
+short_call <- function(call) {
+  if (is.function(call[[1]])) {
+    NULL
+  } else if (utils::object.size(call) > 20000) {
+    as.call(list(call[[1]], quote(...)))
+  } else {
+    call
+  }
+}

@@ -1,0 +1,126 @@
+// Rows of a model in tiles. A tile is a run of consecutive rows that never
+// straddles a group; a block is a run of tiles that one thread handles. Both
+// depend on the data alone (engine.md, "Rows").
+#ifndef BAYESKERNEL_DATA_ROWS_HPP
+#define BAYESKERNEL_DATA_ROWS_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <vector>
+
+namespace bayeskernel {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+struct TileSpan {
+  Index row_begin, row_end;
+  Index group_begin, group_end;
+};
+
+// View of one tile: columns are rows of the model.
+struct Tile {
+  Eigen::Map<const MatrixXd> x;         // p x rows
+  Eigen::Map<const MatrixXd> z;         // r x rows
+  Eigen::Map<const VectorXd> y;         // labels, -1 or +1
+  Eigen::Map<const VectorXd> weight;    // likelihood powers
+  Eigen::Map<const VectorXd> offset;    // known part of f
+  Eigen::Map<const VectorXd> residual;  // variance of e_i, empty when zero
+};
+
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+  virtual Index rows() const = 0;
+  virtual Index x_columns() const = 0;
+  virtual Index z_columns() const = 0;
+  virtual Tile tile(const TileSpan& span, MatrixXd& buffer) const = 0;
+
+  Index groups() const {
+    return group_begin_.empty() ? 0 : static_cast<Index>(group_begin_.size()) - 1;
+  }
+  // Group g holds the rows group_begin(g) .. group_begin(g + 1) - 1.
+  Index group_begin(Index g) const { return group_begin_[g]; }
+  const std::vector<TileSpan>& tiles() const { return tiles_; }
+  Index blocks() const { return static_cast<Index>(block_begin_.size()) - 1; }
+  // Block b holds the tiles block_begin(b) .. block_begin(b + 1) - 1.
+  Index block_begin(Index b) const { return block_begin_[b]; }
+
+ protected:
+  static constexpr Index kTileRows = 256;
+  static constexpr Index kBlockRows = 2048;
+  static constexpr Index kMaxBlocks = 64;
+
+  void partition(Index n, std::vector<Index> group_begin) {
+    group_begin_ = std::move(group_begin);
+    Index row = 0;
+    Index group = 0;
+    while (row < n) {
+      TileSpan span{row, std::min(n, row + kTileRows), 0, 0};
+      if (groups() > 0) {
+        span.group_begin = group;
+        do {
+          ++group;
+        } while (group < groups() &&
+                 group_begin_[group + 1] <= row + kTileRows);
+        span.group_end = group;
+        span.row_end = group_begin_[group];
+      }
+      tiles_.push_back(span);
+      row = span.row_end;
+    }
+    const Index target = std::max(kBlockRows, (n + kMaxBlocks - 1) / kMaxBlocks);
+    block_begin_.push_back(0);
+    Index start = 0;
+    for (std::size_t t = 0; t < tiles_.size(); ++t) {
+      if (tiles_[t].row_end - start >= target || t + 1 == tiles_.size()) {
+        block_begin_.push_back(static_cast<Index>(t) + 1);
+        start = tiles_[t].row_end;
+      }
+    }
+  }
+
+ private:
+  std::vector<Index> group_begin_;
+  std::vector<TileSpan> tiles_;
+  std::vector<Index> block_begin_;
+};
+
+// Rows in memory, transposed so that a row is contiguous, sorted by group.
+class PackedRows final : public RowSource {
+ public:
+  MatrixXd x;  // p x n
+  MatrixXd z;  // r x n
+  VectorXd y, weight, offset, residual;
+
+  // To be called once, after the members are filled.
+  void finish(std::vector<Index> group_begin) {
+    partition(x.cols(), std::move(group_begin));
+  }
+
+  Index rows() const override { return x.cols(); }
+  Index x_columns() const override { return x.rows(); }
+  Index z_columns() const override { return z.rows(); }
+
+  Tile tile(const TileSpan& span, MatrixXd&) const override {
+    const Index first = span.row_begin;
+    const Index n = span.row_end - span.row_begin;
+    const auto part = [&](const VectorXd& v) {
+      return Eigen::Map<const VectorXd>(v.data() + first, n);
+    };
+    const Index n_residual = residual.size() > 0 ? n : 0;
+    return Tile{
+        Eigen::Map<const MatrixXd>(x.data() + first * x.rows(), x.rows(), n),
+        Eigen::Map<const MatrixXd>(z.data() + first * z.rows(), z.rows(), n),
+        part(y),
+        part(weight),
+        part(offset),
+        Eigen::Map<const VectorXd>(
+            residual.data() + (n_residual > 0 ? first : 0), n_residual)};
+  }
+};
+
+}  // namespace bayeskernel
+
+#endif

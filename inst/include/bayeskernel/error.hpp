@@ -1,0 +1,27 @@
+// Exceptions of the core: a small tree that the glue turns into R conditions.
+#ifndef BAYESKERNEL_ERROR_HPP
+#define BAYESKERNEL_ERROR_HPP
+
+#include <stdexcept>
+#include <string>
+
+namespace bayeskernel {
+
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A computation lost its meaning: a matrix that is not positive definite, a
+// number that is not finite.
+struct NumericError : Error {
+  using Error::Error;
+};
+
+// The caller broke a promise about sizes or ranges.
+struct ArgumentError : Error {
+  using Error::Error;
+};
+
+}  // namespace bayeskernel
+
+#endif

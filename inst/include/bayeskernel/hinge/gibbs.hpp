@@ -1,0 +1,181 @@
+// Gibbs chain of the hinge engine (svm.md section 6): a | f, then (theta, u)
+// | a with u integrated out of theta's draw, then the variances. One sweep is
+// one pass over the rows. The state between sweeps is the draw itself.
+#ifndef BAYESKERNEL_HINGE_GIBBS_HPP
+#define BAYESKERNEL_HINGE_GIBBS_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "../data/rows.hpp"
+#include "../parallel/executor.hpp"
+#include "../parallel/scratch_pool.hpp"
+#include "../rng/distributions.hpp"
+#include "../rng/matrix_variate.hpp"
+#include "../rng/stream.hpp"
+#include "accumulate.hpp"
+#include "blocks.hpp"
+#include "system.hpp"
+
+namespace bayeskernel {
+
+struct GibbsState {
+  ArrowVector point;                // theta, u
+  std::vector<MatrixXd> precision;  // 1/sigma^2 or Psi^-1 of each block
+  std::uint64_t sweep = 0;          // sweeps done
+};
+
+class GibbsChain {
+ public:
+  GibbsChain(const RowSource& rows, const Prior& prior, Executor& executor,
+             std::uint64_t seed, std::uint64_t chain)
+      : rows_(rows),
+        prior_(prior),
+        executor_(executor),
+        seed_(seed),
+        chain_(chain),
+        curvature_(rows.x_columns(), rows.z_columns(), rows.groups()),
+        shift_(rows.x_columns(), rows.z_columns(), rows.groups()),
+        system_(rows.x_columns(), rows.z_columns(), rows.groups()),
+        slots_(rows.blocks()) {
+    const Index p = rows.x_columns();
+    for (Slot& slot : slots_) {
+      slot.gram = MatrixXd::Zero(p, p);
+      slot.shift = VectorXd::Zero(p);
+    }
+    state.point = ArrowVector(p, rows.z_columns(), rows.groups());
+    state.precision = prior.start();
+    // Chains start apart: a factor of about e either way in each scale.
+    Stream stream(seed_, chain_, Purpose::init, 0, 0);
+    for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
+      if (prior.blocks[l].kind == Block::Kind::held) continue;
+      state.precision[l] *= std::exp(2.0 * stream.normal());
+    }
+  }
+
+  GibbsState state;
+
+  std::uint64_t chain() const { return chain_; }
+  Index sweeps() const { return static_cast<Index>(state.sweep); }
+
+  void sweep() {
+    latent_pass();
+    draw_coefficients();
+    draw_variances();
+    ++state.sweep;
+  }
+
+ private:
+  struct Slot {
+    MatrixXd gram;
+    VectorXd shift;
+  };
+  struct Scratch {
+    VectorXd f, kappa, shift;
+    MatrixXd tile, work;
+  };
+
+  // a_i | f_i for all rows, and the sums that the next draw needs.
+  void latent_pass() {
+    executor_.run(rows_.blocks(), [&](Index block) {
+      auto loan = pool_.borrow();
+      Slot& slot = slots_[block];
+      slot.gram.setZero();
+      slot.shift.setZero();
+      for (Index t = rows_.block_begin(block); t < rows_.block_begin(block + 1);
+           ++t) {
+        latent_tile(t, *loan, slot);
+      }
+    });
+    curvature_.gram.setZero();
+    shift_.x.setZero();
+    for (const Slot& slot : slots_) {
+      curvature_.gram += slot.gram;
+      shift_.x += slot.shift;
+    }
+  }
+
+  void latent_tile(Index t, Scratch& scratch, Slot& slot) {
+    const TileSpan& span = rows_.tiles()[t];
+    const Index n = span.row_end - span.row_begin;
+    if (scratch.f.size() < n) {
+      scratch.f.resize(n);
+      scratch.kappa.resize(n);
+      scratch.shift.resize(n);
+    }
+    const Tile tile = rows_.tile(span, scratch.tile);
+    tile_means(rows_, span, tile, state.point, scratch.f.data());
+    Stream stream(seed_, chain_, Purpose::latent, state.sweep,
+                  static_cast<std::uint64_t>(t));
+    for (Index i = 0; i < n; ++i) {
+      const double y = tile.y[i], w = tile.weight[i];
+      const double a = hinge_latent(stream, w * std::abs(1.0 - y * scratch.f[i]));
+      const double kappa = w * w / a;
+      scratch.kappa[i] = kappa;
+      scratch.shift[i] = y * (w + kappa) - kappa * tile.offset[i];
+    }
+    accumulate_curvature(rows_, span, tile, scratch.kappa.data(), scratch.work,
+                         slot.gram, curvature_);
+    accumulate_shift(rows_, span, tile, scratch.shift.data(), slot.shift, shift_);
+  }
+
+  void draw_coefficients() {
+    shift_.x.array() += prior_.precision.array() * prior_.mean.array();
+    system_.factor(curvature_, prior_, state.precision);
+    Stream stream(seed_, chain_, Purpose::coefficients, state.sweep, 0);
+    system_.sample(shift_, [&] { return stream.normal(); }, state.point);
+  }
+
+  void draw_variances() {
+    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
+      const Block& block = prior_.blocks[l];
+      if (block.kind == Block::Kind::held) continue;
+      Stream stream(seed_, chain_, Purpose::variance, state.sweep, l);
+      // Hidden members keep their prior whatever the data say: with them
+      // integrated out the draw needs only the members the data reach.
+      MatrixXd moment = second_moment(block);
+      const double count = static_cast<double>(block.members);
+      if (block.kind == Block::Kind::iid) {
+        const double draw = gamma(stream, block.shape + 0.5 * count,
+                                  block.rate + 0.5 * moment(0, 0));
+        state.precision[l](0, 0) = std::min(std::max(draw, 1e-100), 1e100);
+      } else {
+        moment += block.scale;
+        const MatrixXd inverse =
+            Eigen::LLT<MatrixXd>(moment).solve(
+                MatrixXd::Identity(block.width, block.width));
+        WishartScratch scratch(block.width);
+        wishart(stream, block.df + count, inverse, scratch,
+                state.precision[l]);
+      }
+    }
+  }
+
+  // sum over the members of v v'.
+  MatrixXd second_moment(const Block& block) const {
+    const Index r = block.width;
+    if (block.eliminated) {
+      return state.point.group * state.point.group.transpose();
+    }
+    const Eigen::Map<const MatrixXd> members(
+        state.point.x.data() + block.first, r, block.members);
+    return members * members.transpose();
+  }
+
+  const RowSource& rows_;
+  const Prior& prior_;
+  Executor& executor_;
+  std::uint64_t seed_, chain_;
+  Curvature curvature_;
+  ArrowVector shift_;
+  ArrowSystem system_;
+  std::vector<Slot> slots_;
+  ScratchPool<Scratch> pool_;
+};
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,300 @@
+// Mean-field fit of the hinge engine: coordinate ascent (svm.md section 4),
+// whose step in the mean is taken with the exact curvature of the bound
+// instead of the conditional precision, and which Anderson's method then
+// extrapolates. Every state is a proper q, so its bound is exact: a step that
+// lowers it is taken back, and a plain coordinate step cannot lower it.
+#ifndef BAYESKERNEL_HINGE_MEAN_FIELD_HPP
+#define BAYESKERNEL_HINGE_MEAN_FIELD_HPP
+
+#include <Eigen/Core>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "../chain/progress.hpp"
+#include "../math/anderson.hpp"
+#include "blocks.hpp"
+#include "gaussian.hpp"
+#include "mean_field_pass.hpp"
+#include "system.hpp"
+
+namespace bayeskernel {
+
+struct MeanFieldSettings {
+  double tolerance = 1e-6;  // gain < tolerance (1 + |bound| / 1000)
+  int max_passes = 2000;
+  bool accelerate = true;
+};
+
+struct MeanFieldResult {
+  std::vector<double> bound;  // after each accepted step
+  int passes = 0;
+  int rejected = 0;  // steps taken back
+  bool converged = false;
+  bool interrupted = false;
+  double largest_fall = 0.0;  // of the bound, in accepted steps
+};
+
+class MeanFieldFit {
+ public:
+  MeanFieldFit(const RowSource& rows, const Prior& prior, Executor& executor)
+      : rows_(rows),
+        prior_(prior),
+        p_(rows.x_columns()),
+        r_(rows.z_columns()),
+        groups_(rows.groups()),
+        pass_(rows, executor),
+        system_(p_, r_, groups_),
+        step_system_(p_, r_, groups_),
+        q_(p_, r_, groups_),
+        trial_(p_, r_, groups_),
+        accepted_(p_, r_, groups_),
+        step_(p_, r_, groups_),
+        pull_(p_, r_, groups_),
+        blended_(p_, r_, groups_),
+        mean_(VectorXd::Zero(rows.rows())),
+        variance_(VectorXd::Zero(rows.rows())) {}
+
+  MeanFieldResult run(const MeanFieldSettings& settings,
+                      const KeepGoing& keep_going) {
+    MeanFieldResult result;
+    start(result);
+    Anderson anderson(state_.size(), coordinates(), 2);
+    double best = -std::numeric_limits<double>::infinity();
+    double damping = settings.accelerate ? 0.0 : 1.0;
+    bool extrapolated = false;
+    VectorXd proposal;
+    while (true) {
+      const bool usable = evaluate(settings.accelerate);
+      ++result.passes;
+      const double value = trial_bound_;
+      const double slack = 1e-9 * (1.0 + std::abs(best));
+      if (!usable || !(value >= best - slack)) {
+        const bool plain = !extrapolated && damping == 1.0;
+        if (plain && !usable) {
+          throw NumericError("the bound of the first step is not finite");
+        }
+        if (!plain) {
+          ++result.rejected;
+          if (result.passes >= settings.max_passes) {
+            moments_current_ = false;
+            break;
+          }
+          anderson.restart();
+          if (!extrapolated) damping = damping == 0.0 ? 0.1 : 1.0;
+          extrapolated = false;
+          propose(damping, proposal);
+          state_ = proposal;
+          continue;
+        }
+      }
+      const double gain = value - best;
+      if (gain < 0.0) {
+        result.largest_fall = std::max(result.largest_fall, -gain);
+      }
+      best = value;
+      result.bound.push_back(value);
+      accept();
+      const double threshold =
+          settings.tolerance * (1.0 + std::abs(value) / 1000.0);
+      const double promise = propose(damping, proposal);
+      if (gain < threshold && (promise < threshold || !settings.accelerate)) {
+        result.converged = true;
+        break;
+      }
+      if (result.passes >= settings.max_passes) break;
+      if (!keep_going({static_cast<double>(result.passes),
+                       static_cast<double>(settings.max_passes), "vb"})) {
+        result.interrupted = true;
+        break;
+      }
+      if (settings.accelerate) {
+        if (damping > 0.0) damping = damping < 0.05 ? 0.0 : 0.25 * damping;
+        anderson.combine(accepted_state_, proposal);
+        extrapolated = result.bound.size() > 1;
+      }
+      state_ = proposal;
+    }
+    finish();
+    return result;
+  }
+
+  // The fit: q(theta, u), the variances' q, moments of f by row.
+  const GaussianPosterior& posterior() const { return q_; }
+  const ArrowSystem& system() const { return system_; }
+  const std::vector<BlockPosterior>& variances() const { return variances_; }
+  // E[1/sigma^2], E[Psi^-1] under which q(theta, u) was formed.
+  const std::vector<MatrixXd>& precisions() const { return precision_; }
+  const VectorXd& mean() const { return mean_; }
+  const VectorXd& variance() const { return variance_; }
+
+ private:
+  // State: theta, u, log-Cholesky of the blocks' precisions (the coordinates
+  // that steer the extrapolation), then the curvature.
+  Index precision_coordinates() const {
+    Index count = 0;
+    for (const Block& block : prior_.blocks) {
+      if (block.kind != Block::Kind::held) {
+        count += block.width * (block.width + 1) / 2;
+      }
+    }
+    return count;
+  }
+  Index coordinates() const {
+    return p_ + r_ * groups_ + precision_coordinates();
+  }
+  Index state_size() const {
+    return coordinates() + p_ * (p_ + 1) / 2 + (p_ + r_) * r_ * groups_;
+  }
+
+  void pack(const ArrowVector& point, const std::vector<MatrixXd>& precision,
+            const Curvature& curvature, VectorXd& state) const {
+    state.resize(state_size());
+    double* to = state.data();
+    to = std::copy_n(point.x.data(), p_, to);
+    to = std::copy_n(point.group.data(), r_ * groups_, to);
+    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
+      if (prior_.blocks[l].kind == Block::Kind::held) continue;
+      const MatrixXd root = Eigen::LLT<MatrixXd>(precision[l]).matrixL();
+      for (Index c = 0; c < root.cols(); ++c) {
+        *to++ = std::log(root(c, c));
+        for (Index k = c + 1; k < root.rows(); ++k) *to++ = root(k, c);
+      }
+    }
+    for (Index c = 0; c < p_; ++c) {
+      to = std::copy_n(curvature.gram.data() + c * p_ + c, p_ - c, to);
+    }
+    to = std::copy_n(curvature.cross.data(), curvature.cross.size(), to);
+    std::copy_n(curvature.group_gram.data(), curvature.group_gram.size(), to);
+  }
+
+  void unpack(const VectorXd& state) {
+    const double* from = state.data();
+    const auto take = [&](double* to, Index count) {
+      std::copy_n(from, count, to);
+      from += count;
+    };
+    take(q_.mean.x.data(), p_);
+    take(q_.mean.group.data(), r_ * groups_);
+    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
+      if (prior_.blocks[l].kind == Block::Kind::held) continue;
+      MatrixXd root = MatrixXd::Zero(precision_[l].rows(), precision_[l].rows());
+      for (Index c = 0; c < root.cols(); ++c) {
+        root(c, c) = std::exp(*from++);
+        for (Index k = c + 1; k < root.rows(); ++k) root(k, c) = *from++;
+      }
+      precision_[l].noalias() = root * root.transpose();
+    }
+    for (Index c = 0; c < p_; ++c) {
+      take(blended_.gram.data() + c * p_ + c, p_ - c);
+    }
+    take(blended_.cross.data(), blended_.cross.size());
+    take(blended_.group_gram.data(), blended_.group_gram.size());
+  }
+
+  // c = 1, unit precisions, and the mean that they imply.
+  void start(MeanFieldResult& result) {
+    precision_ = prior_.start();
+    next_precision_ = precision_;
+    pass_.run(nullptr, false, accepted_);
+    ++result.passes;
+    pack(q_.mean, precision_, accepted_.em, accepted_state_);
+    propose(1.0, state_);
+  }
+
+  // Bound and sums at the state; false when the state is no proper q.
+  bool evaluate(bool with_newton) {
+    try {
+      unpack(state_);
+      system_.factor(blended_, prior_, precision_);
+    } catch (const NumericError&) {
+      trial_bound_ = -std::numeric_limits<double>::infinity();
+      return false;
+    }
+    q_.set_covariance(system_);
+    double bound = 0.5 * q_.log_det() + 0.5 * static_cast<double>(p_ + r_ * groups_);
+    bound += prior_.fixed_bound(q_.mean.x, q_.theta_variance());
+    trial_variances_.clear();
+    trial_precision_.clear();
+    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
+      const Block& block = prior_.blocks[l];
+      const MatrixXd moment = q_.second_moment(block);
+      trial_variances_.push_back(Prior::posterior(block, moment, precision_[l]));
+      trial_precision_.push_back(
+          Prior::expected_precision(block, trial_variances_.back()));
+      bound += Prior::bound(block, trial_variances_.back(), moment, precision_[l]);
+      bound += 0.5 * static_cast<double>(block.hidden);
+    }
+    pass_.run(&q_, with_newton, trial_, mean_.data(), variance_.data());
+    trial_bound_ = bound + trial_.bound;
+    return std::isfinite(trial_bound_);
+  }
+
+  void accept() {
+    std::swap(accepted_, trial_);
+    accepted_state_ = state_;
+    next_precision_ = trial_precision_;
+    variances_ = trial_variances_;
+  }
+
+  // The next plain state from the accepted sums: curvature and precisions by
+  // coordinate ascent, the mean by a step of precision
+  //   damping * conditional precision + (1 - damping) * exact curvature
+  // (damping = 1 is the coordinate step). Returns the gain that the step in
+  // the mean promises.
+  double propose(double damping, VectorXd& proposal) {
+    ArrowVector at(p_, r_, groups_);
+    std::copy_n(accepted_state_.data(), p_, at.x.data());
+    std::copy_n(accepted_state_.data() + p_, r_ * groups_, at.group.data());
+    pull_ = accepted_.gradient;
+    prior_.subtract_pull(next_precision_, at, pull_);
+    if (damping < 1.0) {
+      blend(accepted_.newton, accepted_.em, damping);
+    } else {
+      blended_ = accepted_.em;
+    }
+    step_system_.factor(blended_, prior_, next_precision_);
+    step_system_.solve(pull_, step_);
+    const double promise = 0.5 * pull_.dot(step_);
+    at.x += step_.x;
+    at.group += step_.group;
+    pack(at, next_precision_, accepted_.em, proposal);
+    return promise;
+  }
+
+  void blend(const Curvature& a, const Curvature& b, double weight) {
+    blended_.gram = (1.0 - weight) * a.gram + weight * b.gram;
+    blended_.cross = (1.0 - weight) * a.cross + weight * b.cross;
+    blended_.group_gram = (1.0 - weight) * a.group_gram + weight * b.group_gram;
+  }
+
+  // Leaves q at the accepted state.
+  void finish() {
+    unpack(accepted_state_);
+    system_.factor(blended_, prior_, precision_);
+    q_.set_covariance(system_);
+    if (!moments_current_) {
+      pass_.run(&q_, false, trial_, mean_.data(), variance_.data());
+    }
+  }
+
+  const RowSource& rows_;
+  const Prior& prior_;
+  Index p_, r_, groups_;
+  MeanFieldPass pass_;
+  ArrowSystem system_, step_system_;
+  GaussianPosterior q_;
+  MeanFieldSums trial_, accepted_;
+  ArrowVector step_, pull_;
+  Curvature blended_;
+  VectorXd mean_, variance_;
+  VectorXd state_, accepted_state_;
+  std::vector<MatrixXd> precision_, next_precision_, trial_precision_;
+  std::vector<BlockPosterior> variances_, trial_variances_;
+  double trial_bound_ = 0.0;
+  bool moments_current_ = true;
+};
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,164 @@
+// One sweep over the tiles under q(theta, u): moments, the mean-field rule,
+// the data part of the bound and the sums for the next step. Cost per row:
+// two quadratic forms of size p, one more for rows near the margin.
+#ifndef BAYESKERNEL_HINGE_MEAN_FIELD_PASS_HPP
+#define BAYESKERNEL_HINGE_MEAN_FIELD_PASS_HPP
+
+#include <Eigen/Core>
+#include <vector>
+
+#include "../data/rows.hpp"
+#include "../parallel/executor.hpp"
+#include "../parallel/scratch_pool.hpp"
+#include "accumulate.hpp"
+#include "gaussian.hpp"
+#include "rules.hpp"
+
+namespace bayeskernel {
+
+// What a pass leaves behind.
+struct MeanFieldSums {
+  Curvature em;          // kappa = omega / c: the conditional precision
+  Curvature newton;      // second derivative of the bound at fixed variances
+  ArrowVector gradient;  // derivative of the data part in the mean
+  double bound = 0.0;    // data part of the bound
+
+  MeanFieldSums(Index p, Index r, Index groups)
+      : em(p, r, groups), newton(p, r, groups), gradient(p, r, groups) {}
+};
+
+class MeanFieldPass {
+ public:
+  MeanFieldPass(const RowSource& rows, Executor& executor)
+      : rows_(rows), executor_(executor) {
+    const Index p = rows.x_columns();
+    slots_.resize(rows.blocks());
+    for (Slot& slot : slots_) {
+      slot.em = MatrixXd::Zero(p, p);
+      slot.newton = MatrixXd::Zero(p, p);
+      slot.gradient = VectorXd::Zero(p);
+    }
+  }
+
+  // At q, or at c = 1 and f = offset when q is null. `mean` and `variance`,
+  // when given, receive E f and Var f of every row.
+  void run(const GaussianPosterior* q, bool with_newton, MeanFieldSums& out,
+           double* mean = nullptr, double* variance = nullptr) {
+    const auto body = [&](Index block) {
+      auto loan = pool_.borrow();
+      Slot& slot = slots_[block];
+      slot.em.setZero();
+      slot.newton.setZero();
+      slot.gradient.setZero();
+      slot.bound = 0.0;
+      for (Index t = rows_.block_begin(block); t < rows_.block_begin(block + 1);
+           ++t) {
+        tile_pass(rows_.tiles()[t], q, with_newton, *loan, slot, out, mean,
+                  variance);
+      }
+    };
+    executor_.run(rows_.blocks(), body);
+    out.em.gram.setZero();
+    out.newton.gram.setZero();
+    out.gradient.x.setZero();
+    out.bound = 0.0;
+    for (const Slot& slot : slots_) {
+      out.em.gram += slot.em;
+      out.newton.gram += slot.newton;
+      out.gradient.x += slot.gradient;
+      out.bound += slot.bound;
+    }
+  }
+
+ private:
+  struct Slot {
+    MatrixXd em, newton;
+    VectorXd gradient;
+    double bound = 0.0;
+  };
+  struct Scratch {
+    VectorXd m, s, kappa, newton, shift, near_newton;
+    MatrixXd tile, work, near;
+  };
+
+  // Rows with chi > kNear s carry less than 1e-3 of the curvature of a row on
+  // the margin: the Newton matrix, a preconditioner, does without them.
+  static constexpr double kNear = 900.0;
+
+  void tile_pass(const TileSpan& span, const GaussianPosterior* q,
+                 bool with_newton, Scratch& scratch, Slot& slot,
+                 MeanFieldSums& out, double* mean, double* variance) {
+    const Index n = span.row_end - span.row_begin;
+    if (scratch.m.size() < n) {
+      for (VectorXd* v : {&scratch.m, &scratch.s, &scratch.kappa,
+                          &scratch.newton, &scratch.shift}) {
+        v->resize(n);
+      }
+    }
+    const Tile tile = rows_.tile(span, scratch.tile);
+    double* m = scratch.m.data();
+    double* s = scratch.s.data();
+    if (q != nullptr) {
+      tile_means(rows_, span, tile, q->mean, m);
+      q->tile_variances(rows_, span, tile, scratch.work, s);
+    } else {
+      for (Index i = 0; i < n; ++i) {
+        m[i] = tile.offset[i];
+        const double slack = 1.0 - tile.y[i] * m[i];
+        s[i] = std::max(1.0 - slack * slack, 0.0);  // c = 1
+      }
+    }
+    Index near = 0;
+    for (Index i = 0; i < n; ++i) {
+      const RowMoments row =
+          mean_field(tile.y[i], tile.weight[i], m[i], s[i]);
+      scratch.kappa[i] = row.kappa;
+      scratch.shift[i] = row.shift;
+      const double slack = 1.0 - tile.y[i] * m[i];
+      const bool is_near = slack * slack <= (kNear - 1.0) * s[i];
+      scratch.newton[i] = is_near ? row.newton : 0.0;
+      near += is_near;
+      slot.bound += row.bound;
+    }
+    accumulate_curvature(rows_, span, tile, scratch.kappa.data(), scratch.work,
+                         slot.em, out.em);
+    accumulate_shift(rows_, span, tile, scratch.shift.data(), slot.gradient,
+                     out.gradient);
+    if (with_newton) {
+      if (tile.z.rows() == 0 && 2 * near < n) {
+        near_rows(tile, near, scratch, slot.newton);
+      } else {
+        accumulate_curvature(rows_, span, tile, scratch.newton.data(),
+                             scratch.work, slot.newton, out.newton);
+      }
+    }
+    if (mean != nullptr) std::copy(m, m + n, mean + span.row_begin);
+    if (variance != nullptr) std::copy(s, s + n, variance + span.row_begin);
+  }
+
+  static void near_rows(const Tile& tile, Index near, Scratch& scratch,
+                        MatrixXd& gram) {
+    const Index p = tile.x.rows();
+    if (scratch.near.rows() != p || scratch.near.cols() < near) {
+      scratch.near.resize(p, near);
+      scratch.near_newton.resize(near);
+    }
+    Index at = 0;
+    for (Index i = 0; i < tile.x.cols(); ++i) {
+      if (scratch.newton[i] == 0.0) continue;
+      scratch.near.col(at) = tile.x.col(i);
+      scratch.near_newton[at++] = scratch.newton[i];
+    }
+    weighted_gram(scratch.near.leftCols(at), scratch.near_newton.head(at),
+                  scratch.work, gram);
+  }
+
+  const RowSource& rows_;
+  Executor& executor_;
+  std::vector<Slot> slots_;
+  ScratchPool<Scratch> pool_;
+};
+
+}  // namespace bayeskernel
+
+#endif

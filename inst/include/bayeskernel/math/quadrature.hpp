@@ -1,0 +1,40 @@
+// Gauss-Legendre rule on (-1, 1) by Golub & Welsch (1969). O(n^3), once.
+#ifndef BAYESKERNEL_MATH_QUADRATURE_HPP
+#define BAYESKERNEL_MATH_QUADRATURE_HPP
+
+#include <Eigen/Core>
+#include <Eigen/Eigenvalues>
+#include <cmath>
+
+namespace bayeskernel {
+
+struct GaussLegendre {
+  Eigen::VectorXd node, weight;
+
+  explicit GaussLegendre(Eigen::Index n) {
+    Eigen::VectorXd diagonal = Eigen::VectorXd::Zero(n), side(n - 1);
+    for (Eigen::Index k = 1; k < n; ++k) {
+      const double j = static_cast<double>(k);
+      side[k - 1] = j / std::sqrt(4.0 * j * j - 1.0);
+    }
+    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen;
+    eigen.computeFromTridiagonal(diagonal, side);
+    node = eigen.eigenvalues();
+    weight = 2.0 * eigen.eigenvectors().row(0).array().square();
+  }
+
+  // Integral of f over (a, b).
+  template <class F>
+  double integrate(double a, double b, F&& f) const {
+    const double half = 0.5 * (b - a), middle = 0.5 * (a + b);
+    double sum = 0.0;
+    for (Eigen::Index k = 0; k < node.size(); ++k) {
+      sum += weight[k] * f(middle + half * node[k]);
+    }
+    return half * sum;
+  }
+};
+
+}  // namespace bayeskernel
+
+#endif
