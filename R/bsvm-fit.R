@@ -3,12 +3,7 @@
 
 bsvm_fit <- function(design, penalty, prior, settings, start, model, call) {
   started <- proc.time()[["elapsed"]]
-  if (!inherits(prior, "bsvm_prior")) {
-    bk_abort("prior", "`prior` must be made by bsvm_prior().",
-      paste("Found an object of class", class(prior)[1]),
-      call = call
-    )
-  }
+  check_prior(prior, call = call)
   penalty <- resolve_penalty(penalty, design, call)
   blocks <- bsvm_blocks(design, penalty, prior, call)
   data <- bsvm_data(design, blocks)
@@ -22,7 +17,7 @@ bsvm_fit <- function(design, penalty, prior, settings, start, model, call) {
       random = lapply(design$random, random_transform)
     ),
     seed = settings$seed, n = length(design$y), dropped = design$dropped,
-    design = design_info(design), y = design$y, weights = design$weights,
+    design = design$info, y = design$y, weights = design$weights,
     offset = design$offset, na.action = design$na.action,
     version = utils::packageVersion("bayeskernel")
   )

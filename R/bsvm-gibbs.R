@@ -38,10 +38,12 @@ bsvm_fit_gibbs <- function(fit, design, data, blocks, settings, start, call) {
 gibbs_fingerprint <- function(design, blocks, settings) {
   list(
     n = length(design$y), columns = colnames(design$x),
-    sums = c(sum(design$y), colSums(design$x), sum(design$offset)),
-    blocks = lapply(blocks$blocks, `[`, c("label", "members", "kind")),
-    precision = blocks$precision, chains = settings$chains,
-    warmup = settings$warmup, thin = settings$thin
+    sums = c(
+      colSums(design$x), crossprod(design$x, design$y), sum(design$weights),
+      sum(design$weights * design$y), sum(design$offset * design$y)
+    ),
+    levels = lapply(design$random, `[[`, "levels"), blocks = blocks,
+    settings = settings[c("chains", "warmup", "thin", "keep_ranef")]
   )
 }
 
@@ -55,12 +57,12 @@ check_start <- function(start, fingerprint, settings, call) {
       call = call
     )
   }
-  same <- isTRUE(all.equal(start$sampler$fingerprint, fingerprint))
+  same <- identical(start$sampler$fingerprint, fingerprint)
   if (!same) {
     bk_abort("argument", "`start` is a fit of another model or other data.",
       c(
         "Data, formula, prior, chains, warmup and thin must be the same.",
-        "Only `draws` and how the work is shared may differ."
+        "Only `draws` and the way the work is shared may differ."
       ),
       call = call
     )
@@ -86,7 +88,6 @@ run_gibbs <- function(data, prior, control, cluster, call) {
   jobs <- lapply(shares, function(share) {
     job <- control
     job$chain_id <- control$chain_id[share]
-    job$states <- control$states[share[seq_along(control$states)]]
     if (length(control$states) > 0) job$states <- control$states[share]
     job$progress <- FALSE
     job

@@ -111,3 +111,17 @@ short_call <- function(call) {
     call
   }
 }
+
+# Evaluates a call of the core. The glue hands its failures back as a list, not
+# as an R error from C++: only this function raises them.
+core_call <- function(result, call = user_call()) {
+  if (inherits(result, "bayeskernel_core_error")) {
+    header <- if (result$kind == "numeric") {
+      "The computation failed."
+    } else {
+      "The computation refused its input."
+    }
+    bk_abort(result$kind, header, result$message, call = call)
+  }
+  result
+}

@@ -37,9 +37,8 @@ class Autocovariance {
   void append_direct() {
     const auto lag = static_cast<Eigen::Index>(known_.size());
     const Eigen::Index rest = centred_.rows() - lag;
-    const double sum = centred_.topRows(rest)
-                           .cwiseProduct(centred_.bottomRows(rest))
-                           .sum();
+    const double sum =
+        centred_.topRows(rest).cwiseProduct(centred_.bottomRows(rest)).sum();
     known_.push_back(sum / centred_.size());
   }
 
@@ -57,7 +56,8 @@ class Autocovariance {
       std::fill(series.begin(), series.end(), 0.0);
       std::copy_n(centred_.col(chain).data(), n, series.begin());
       fft.fwd(spectrum, series);
-      for (Eigen::Index k = 0; k < padded; ++k) power[k] += std::norm(spectrum[k]);
+      for (Eigen::Index k = 0; k < padded; ++k)
+        power[k] += std::norm(spectrum[k]);
     }
     fft.inv(series, power);
     known_.assign(series.begin(), series.begin() + n);

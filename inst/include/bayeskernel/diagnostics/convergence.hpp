@@ -17,8 +17,8 @@
 
 namespace bayeskernel {
 
-// NaN where a number has no meaning: constant or non-finite draws, fewer than
-// four iterations (R-hat) or six (effective sizes).
+// NaN where a number has no meaning: constant draws, a draw that is not finite,
+// fewer than four iterations (R-hat) or six (effective sizes).
 struct Convergence {
   double rhat = std::numeric_limits<double>::quiet_NaN();
   double ess_bulk = rhat;
@@ -132,37 +132,30 @@ inline double quantile(std::vector<double>& values, double probability) {
 
 }  // namespace detail
 
-// `draws` is iterations x chains.
+// `draws` is iterations x chains. Draws are taken from their median first, so
+// that a mean far from 0 costs no digits.
 inline Convergence convergence(Eigen::Ref<const Eigen::MatrixXd> draws) {
   using detail::split_chains, detail::split_ess, detail::split_rhat;
   Convergence result;
   if (draws.rows() < 4 || !draws.allFinite()) return result;
-  const Eigen::MatrixXd split = split_chains(draws);
-  const Eigen::MatrixXd scores = detail::normal_scores(split);
-  result.ess_bulk = split_ess(scores);
-  result.ess_mean = split_ess(split);
-
-  std::vector<double> values;
-  values.reserve(draws.size());
-  for (Eigen::Index chain = 0; chain < draws.cols(); ++chain) {
-    for (Eigen::Index i = 0; i < draws.rows(); ++i) {
-      values.push_back(draws(i, chain));
-    }
-  }
-  const Eigen::Map<const Eigen::VectorXd> all(values.data(), draws.size());
-  result.mcse_mean =
-      std::sqrt(detail::sample_variance(all) / result.ess_mean);
-
-  const double median = detail::quantile(values, 0.5);
+  Eigen::MatrixXd centred = draws;
+  std::vector<double> values(centred.data(), centred.data() + centred.size());
+  centred.array() -= detail::quantile(values, 0.5);
+  const Eigen::MatrixXd scores = detail::normal_scores(split_chains(draws));
   const double bulk = split_rhat(scores);
-  const double tail = split_rhat(
-      detail::normal_scores((split.array() - median).abs().matrix()));
+  const double tail =
+      split_rhat(detail::normal_scores(split_chains(centred).cwiseAbs()));
   result.rhat = std::isnan(tail) ? tail : std::max(bulk, tail);
+  result.ess_bulk = split_ess(scores);
+  result.ess_mean = split_ess(split_chains(centred));
+  const Eigen::Map<const Eigen::VectorXd> all(centred.data(), centred.size());
+  result.mcse_mean = std::sqrt(detail::sample_variance(all) / result.ess_mean);
 
   if (detail::is_constant(draws)) return result;
   const auto indicator_ess = [&](double probability) {
     const double q = detail::quantile(values, probability);
-    return split_ess((split.array() <= q).cast<double>().matrix());
+    return split_ess(
+        split_chains((draws.array() <= q).cast<double>().matrix()));
   };
   const double low = indicator_ess(0.05);
   const double high = indicator_ess(0.95);

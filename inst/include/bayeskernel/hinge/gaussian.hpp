@@ -6,6 +6,7 @@
 #include <Eigen/Core>
 
 #include "../data/rows.hpp"
+#include "../math/simd.hpp"
 #include "statistics.hpp"
 #include "system.hpp"
 
@@ -19,6 +20,7 @@ class GaussianPosterior {
         r_(r),
         groups_(groups),
         whitener_(MatrixXd::Zero(p, p)),
+        padded_(MatrixXd::Zero(simd::padded(p), p)),
         spread_(p, r * groups) {}
 
   ArrowVector mean;
@@ -28,6 +30,7 @@ class GaussianPosterior {
     if (p_ == 0) return;
     whitener_.setIdentity();
     system.llt().matrixL().solveInPlace(whitener_);
+    padded_.topRows(p_) = whitener_;
     if (groups_ > 0) {
       spread_.noalias() =
           whitener_.triangularView<Eigen::Lower>() * system.loading();
@@ -90,26 +93,41 @@ class GaussianPosterior {
       case 2: return small<2>(rows, span, tile, s);
       case 3: return small<3>(rows, span, tile, s);
       case 4: return small<4>(rows, span, tile, s);
-      case 5: return small<5>(rows, span, tile, s);
-      case 6: return small<6>(rows, span, tile, s);
       default: break;
     }
     if (work.rows() != p_ || work.cols() < n) work.resize(p_, n);
     auto white = work.leftCols(n);
+    if (simd::enabled()) {
+      const double* x = tile.x.data();
+      if (groups_ > 0) {
+        white = tile.x;
+        subtract_groups(rows, span, tile, system_->loading(), work);
+        x = work.data();
+      }
+      simd::squared_norms(padded_.data(), p_, x, n, s);
+      return;
+    }
     white.noalias() = whitener_.triangularView<Eigen::Lower>() * tile.x;
+    subtract_groups(rows, span, tile, spread_, work);
+    Eigen::Map<VectorXd>(s, n) += white.colwise().squaredNorm().transpose();
+  }
+
+ private:
+  // Column i of `to` loses the columns of `from` of its group, times z_i.
+  void subtract_groups(const RowSource& rows, const TileSpan& span,
+                       const Tile& tile, const MatrixXd& from,
+                       MatrixXd& to) const {
     for (Index g = span.group_begin; g < span.group_end; ++g) {
       const Index begin = rows.group_begin(g) - span.row_begin;
       const Index end = rows.group_begin(g + 1) - span.row_begin;
       for (Index i = begin; i < end; ++i) {
         for (Index k = 0; k < r_; ++k) {
-          white.col(i) -= spread_.col(g * r_ + k) * tile.z(k, i);
+          to.col(i) -= from.col(g * r_ + k) * tile.z(k, i);
         }
       }
     }
-    Eigen::Map<VectorXd>(s, n) += white.colwise().squaredNorm().transpose();
   }
 
- private:
   // z' D_g^-1 z.
   void add_group_variance(const RowSource& rows, const TileSpan& span,
                           const Tile& tile, double* s) const {
@@ -132,36 +150,36 @@ class GaussianPosterior {
   template <int P>
   void small(const RowSource& rows, const TileSpan& span, const Tile& tile,
              double* s) const {
-    double u[P * (P + 1) / 2];
-    int at = 0;
-    for (int c = 0; c < P; ++c) {
-      for (int k = c; k < P; ++k) u[at++] = whitener_(k, c);
-    }
+    using Row = Eigen::Matrix<double, P, 1>;
+    using RowMap = Eigen::Map<const Row>;
+    const Eigen::Matrix<double, P, P> u = whitener_;
     const Index n = span.row_end - span.row_begin;
-    Index g = span.group_begin;
-    for (Index i = 0; i < n; ++i) {
-      const double* x = tile.x.data() + i * P;
-      double white[P] = {0.0};
-      int k = 0;
-      for (int c = 0; c < P; ++c) {
-        for (int row = c; row < P; ++row) white[row] += u[k++] * x[c];
+    const double* x = tile.x.data();
+    if (groups_ == 0) {
+      for (Index i = 0; i < n; ++i, x += P) {
+        const Row white = u.lazyProduct(RowMap(x));
+        s[i] += white.squaredNorm();
       }
-      if (groups_ > 0) {
-        while (rows.group_begin(g + 1) <= span.row_begin + i) ++g;
+      return;
+    }
+    const double* z = tile.z.data();
+    Index i = 0;
+    for (Index g = span.group_begin; g < span.group_end; ++g) {
+      const Index end = rows.group_begin(g + 1) - span.row_begin;
+      for (; i < end; ++i, x += P, z += r_) {
+        Row white = u.lazyProduct(RowMap(x));
         const double* spread = spread_.data() + g * r_ * P;
-        const double* z = tile.z.data() + i * r_;
         for (Index j = 0; j < r_; ++j, spread += P) {
-          for (int row = 0; row < P; ++row) white[row] -= spread[row] * z[j];
+          white -= z[j] * RowMap(spread);
         }
+        s[i] += white.squaredNorm();
       }
-      double sum = 0.0;
-      for (int row = 0; row < P; ++row) sum += white[row] * white[row];
-      s[i] += sum;
     }
   }
 
   Index p_, r_, groups_;
   MatrixXd whitener_;  // U
+  MatrixXd padded_;    // U with rows of zeros below
   MatrixXd spread_;    // V = U B D^-1, p x (r G)
   const ArrowSystem* system_ = nullptr;
 };

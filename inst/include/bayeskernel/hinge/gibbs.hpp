@@ -22,6 +22,21 @@
 
 namespace bayeskernel {
 
+// The draw of hinge_latent() for many rows: a from r, the square of a normal
+// and a uniform, with `larger` as work space. Packed arithmetic; the choice
+// between the two roots is a look-up, since a branch would be a coin flip.
+template <class In, class Work, class Out>
+void hinge_latents(const In& r, const Work& square, const Work& uniform,
+                   Work larger, Out& a) {
+  larger = r + 0.5 * (square + (square * (4.0 * r + square)).sqrt());
+  a = r * (r / larger);
+  for (Index i = 0; i < a.size(); ++i) {
+    const double root[2] = {a[i], larger[i]};
+    const double draw = root[uniform[i] * (larger[i] + r[i]) <= larger[i]];
+    a[i] = std::max(draw, kLatentFloor);
+  }
+}
+
 struct GibbsState {
   ArrowVector point;                // theta, u
   std::vector<MatrixXd> precision;  // 1/sigma^2 or Psi^-1 of each block
@@ -74,7 +89,7 @@ class GibbsChain {
     VectorXd shift;
   };
   struct Scratch {
-    VectorXd f, kappa, shift;
+    VectorXd f, kappa, shift, square, uniform, larger;
     MatrixXd tile, work;
   };
 
@@ -102,21 +117,30 @@ class GibbsChain {
     const TileSpan& span = rows_.tiles()[t];
     const Index n = span.row_end - span.row_begin;
     if (scratch.f.size() < n) {
-      scratch.f.resize(n);
-      scratch.kappa.resize(n);
-      scratch.shift.resize(n);
+      for (VectorXd* v : {&scratch.f, &scratch.kappa, &scratch.shift,
+                          &scratch.square, &scratch.uniform,
+                          &scratch.larger}) {
+        v->resize(n);
+      }
     }
     const Tile tile = rows_.tile(span, scratch.tile);
     tile_means(rows_, span, tile, state.point, scratch.f.data());
     Stream stream(seed_, chain_, Purpose::latent, state.sweep,
                   static_cast<std::uint64_t>(t));
     for (Index i = 0; i < n; ++i) {
-      const double y = tile.y[i], w = tile.weight[i];
-      const double a = hinge_latent(stream, w * std::abs(1.0 - y * scratch.f[i]));
-      const double kappa = w * w / a;
-      scratch.kappa[i] = kappa;
-      scratch.shift[i] = y * (w + kappa) - kappa * tile.offset[i];
+      const double z = stream.normal();
+      scratch.square[i] = z * z;
+      scratch.uniform[i] = stream.uniform();
     }
+    const auto y = tile.y.array(), w = tile.weight.array();
+    auto r = scratch.f.head(n).array();
+    auto kappa = scratch.kappa.head(n).array();
+    r = (w * (1.0 - y * r)).abs();
+    hinge_latents(r, scratch.square.head(n).array(),
+                  scratch.uniform.head(n).array(), scratch.larger.head(n).array(),
+                  kappa);
+    kappa = w.square() / kappa;
+    scratch.shift.head(n).array() = y * (w + kappa) - kappa * tile.offset.array();
     accumulate_curvature(rows_, span, tile, scratch.kappa.data(), scratch.work,
                          slot.gram, curvature_);
     accumulate_shift(rows_, span, tile, scratch.shift.data(), slot.shift, shift_);

@@ -128,8 +128,10 @@ class ArrowSystem {
             inverse_.middleCols(g * r_, r_);
       }
     }
-    schur_.triangularView<Eigen::Lower>() -=
-        loading_ * curvature.cross.transpose();
+    if (p_ > 0) {
+      schur_.triangularView<Eigen::Lower>() -=
+          loading_ * curvature.cross.transpose();
+    }
   }
 
   // u_g = D_g^-1 (rhs_g - B_g' theta).

@@ -4,27 +4,26 @@
 #define BAYESKERNEL_MATH_GRAM_HPP
 
 #include <Eigen/Core>
+#include <algorithm>
+
+#include "simd.hpp"
 
 namespace bayeskernel {
 
 namespace detail {
 
-// Few columns: the whole triangle stays in registers.
+// Few columns: the square stays in registers (fixed sizes unroll at -O2).
 template <int P>
 void weighted_gram_small(const double* x, const double* w, Eigen::Index n,
                          Eigen::Ref<Eigen::MatrixXd> gram) {
-  double sum[P * (P + 1) / 2] = {0.0};
+  using Row = Eigen::Matrix<double, P, 1>;
+  Eigen::Matrix<double, P, P> sum = Eigen::Matrix<double, P, P>::Zero();
   for (Eigen::Index i = 0; i < n; ++i, x += P) {
-    int k = 0;
-    for (int c = 0; c < P; ++c) {
-      const double wx = w[i] * x[c];
-      for (int r = c; r < P; ++r) sum[k++] += wx * x[r];
-    }
+    const Row row = Eigen::Map<const Row>(x);
+    const Row weighted = w[i] * row;
+    sum.noalias() += weighted.lazyProduct(row.transpose());
   }
-  int k = 0;
-  for (int c = 0; c < P; ++c) {
-    for (int r = c; r < P; ++r) gram(r, c) += sum[k++];
-  }
+  gram.template triangularView<Eigen::Lower>() += sum;
 }
 
 }  // namespace detail
@@ -41,9 +40,17 @@ void weighted_gram(const X& x, const Eigen::Ref<const Eigen::VectorXd>& w,
       case 2: return detail::weighted_gram_small<2>(x.data(), w.data(), n, gram);
       case 3: return detail::weighted_gram_small<3>(x.data(), w.data(), n, gram);
       case 4: return detail::weighted_gram_small<4>(x.data(), w.data(), n, gram);
-      case 5: return detail::weighted_gram_small<5>(x.data(), w.data(), n, gram);
-      case 6: return detail::weighted_gram_small<6>(x.data(), w.data(), n, gram);
       default: break;
+    }
+    // The last rows go the narrow way: the wide one reads 7 numbers further.
+    const Eigen::Index tail = std::min(n, (7 + p) / p);
+    if (simd::enabled()) {
+      simd::weighted_gram(x.data(), w.data(), p, n - tail, gram.data(),
+                          gram.outerStride());
+      for (Eigen::Index i = n - tail; i < n; ++i) {
+        gram.selfadjointView<Eigen::Lower>().rankUpdate(x.col(i), w[i]);
+      }
+      return;
     }
   }
   if (scratch.rows() != p || scratch.cols() < n) scratch.resize(p, n);

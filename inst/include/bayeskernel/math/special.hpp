@@ -16,12 +16,10 @@ namespace detail {
 
 namespace bmp = boost::math::policies;
 
-using QuietPolicy =
-    bmp::policy<bmp::domain_error<bmp::ignore_error>,
-                bmp::pole_error<bmp::ignore_error>,
-                bmp::overflow_error<bmp::ignore_error>,
-                bmp::evaluation_error<bmp::ignore_error>,
-                bmp::promote_double<false>>;
+using QuietPolicy = bmp::policy<
+    bmp::domain_error<bmp::ignore_error>, bmp::pole_error<bmp::ignore_error>,
+    bmp::overflow_error<bmp::ignore_error>,
+    bmp::evaluation_error<bmp::ignore_error>, bmp::promote_double<false>>;
 
 constexpr double kSqrtHalf = 0.70710678118654752440;
 constexpr double kSqrtTwo = 1.41421356237309504880;

@@ -53,8 +53,7 @@ constexpr double kLatentFloor = 1e-12;
 // r = 0 gives y2, a chi-square with one degree of freedom.
 inline double hinge_latent(double r, double y2, double u) {
   const double larger = r + 0.5 * (y2 + std::sqrt(y2 * (4.0 * r + y2)));
-  const double draw =
-      u * (larger + r) <= larger ? larger : r * (r / larger);
+  const double draw = u * (larger + r) <= larger ? larger : r * (r / larger);
   return std::max(draw, kLatentFloor);
 }
 
@@ -85,7 +84,7 @@ inline double truncated_normal_tail(Stream& stream, double lower,
 // the interval may lie arbitrarily far out. The three rejection schemes accept
 // 0.3 or more of their proposals.
 inline double truncated_normal(Stream& stream, double lower, double upper) {
-  if (upper <= 0.0) return -truncated_normal(stream, -upper, -lower);
+  if (upper < 0.0) return -truncated_normal(stream, -upper, -lower);
   if (lower >= 1.0) {
     return detail::truncated_normal_tail(stream, lower, upper);
   }

@@ -45,8 +45,7 @@ inline void fill_wishart_scratch(Stream& stream, double df,
 // W ~ Wishart(df, scale), E W = df * scale; df > r - 1.
 inline void wishart(Stream& stream, double df,
                     Eigen::Ref<const Eigen::MatrixXd> scale,
-                    WishartScratch& scratch,
-                    Eigen::Ref<Eigen::MatrixXd> out) {
+                    WishartScratch& scratch, Eigen::Ref<Eigen::MatrixXd> out) {
   detail::fill_wishart_scratch(stream, df, scale, scratch);
   out.noalias() =
       scratch.factor.triangularView<Eigen::Lower>() * scratch.bartlett;

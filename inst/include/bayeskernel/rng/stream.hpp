@@ -40,18 +40,14 @@ class Stream {
 
   Stream(std::uint64_t seed, std::uint64_t chain, Purpose purpose,
          std::uint64_t sweep, std::uint64_t block)
-      : Stream(seed, chain, static_cast<std::uint64_t>(purpose), sweep,
-               block) {}
+      : Stream(seed, chain, static_cast<std::uint64_t>(purpose), sweep, block) {
+  }
 
   static constexpr result_type min() { return 0; }
   static constexpr result_type max() { return ~result_type{0}; }
 
   result_type operator()() {
-    if (next_ == outputs_.size()) {
-      outputs_ = cipher_(counter_);
-      ++counter_[0];
-      next_ = 0;
-    }
+    if (next_ == outputs_.size()) refill();
     return outputs_[next_++];
   }
 
@@ -69,6 +65,12 @@ class Stream {
   }
 
  private:
+  void refill() {
+    cipher_(counter_, outputs_);
+    ++counter_[0];
+    next_ = 0;
+  }
+
   Threefry cipher_;
   ThreefryWords counter_;
   ThreefryWords outputs_{};

@@ -1,0 +1,30 @@
+#' Bayesian kernel machines
+#'
+#' Bayesian support vector machines with fixed and random effects, fitted by
+#' mean-field variational Bayes or by Gibbs sampling. Start with [bsvm()].
+#'
+#' @section Options:
+#' * `bayeskernel.threads`: worker threads of a fit, default 2. Results do not
+#'   depend on it.
+#' * `bayeskernel.progress`: whether to draw a progress bar, default
+#'   `interactive()`.
+#'
+#' @section Errors and warnings:
+#' Every error has class `bayeskernel_error` and before it a finer one:
+#' `bayeskernel_error_response`, `_missing`, `_dimension`, `_prior`, `_kernel`,
+#' `_numeric`, `_argument` or `_cluster`. Where they apply, the fields `column`,
+#' `row`, `found` and `expected` of the condition say the same as its text.
+#' Warnings have class `bayeskernel_warning` and before it
+#' `bayeskernel_warning_convergence`, `_dropped_column`, `_max_iter`,
+#' `_separation`, `_jitter` or `_interrupt`.
+#'
+#' @references
+#' Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference
+#' for support vector machine classification. *Computational Statistics & Data
+#' Analysis* 73, 163-176. \doi{10.1016/j.csda.2013.10.030}
+#'
+#' @keywords internal
+#' @useDynLib bayeskernel, .registration = TRUE
+#' @importFrom Rcpp evalCpp
+#' @importFrom RcppParallel RcppParallelLibs
+"_PACKAGE"

@@ -1,0 +1,318 @@
+# Draws of the parameters, for "vb" from q and for "gibbs" as stored, in one
+# form, on the scale of the data:
+#   theta    S x p
+#   effects  by random term, S x r x levels asked for
+#   levels   by random term, the codes of those levels
+#   sigma    by random term, r x r x S covariances
+#   penalty  S variances, or NULL
+
+used_levels <- function(new) {
+  lapply(new$random, function(term) sort(unique(term$group[term$group > 0L])))
+}
+
+draw_parts <- function(object, levels, n = NULL) {
+  if (object$method == "gibbs") {
+    gibbs_parts(object, levels, n)
+  } else {
+    vb_parts(object, levels, n)
+  }
+}
+
+# Chosen variables of a "gibbs" fit, chains one after another: S x variables.
+flat_draws <- function(object, names, take = NULL) {
+  out <- object$draws[, , names, drop = FALSE]
+  dim(out) <- c(prod(dim(out)[1:2]), length(names))
+  if (is.null(take)) out else out[take, , drop = FALSE]
+}
+
+gibbs_parts <- function(object, levels, n = NULL) {
+  total <- prod(dim(object$draws)[1:2])
+  take <- NULL
+  if (!is.null(n) && n < total) take <- round(seq(1, total, length.out = n))
+  size <- if (is.null(take)) total else n
+  out <- list(
+    theta = flat_draws(object, fixed_names(object), take),
+    effects = list(), levels = levels, sigma = list()
+  )
+  for (t in seq_along(object$posterior$random)) {
+    term <- object$posterior$random[[t]]
+    r <- length(term$columns)
+    names <- ranef_names(term$label, term$columns, term$levels[levels[[t]]])
+    out$effects[[t]] <- array(
+      flat_draws(object, names, take), c(size, r, length(levels[[t]]))
+    )
+    lower <- flat_draws(object, covariance_names(term$label, term$columns), take)
+    out$sigma[[t]] <- fill_symmetric(lower, r)
+  }
+  if ("sigma2[penalty]" %in% dimnames(object$draws)[[3]]) {
+    out$penalty <- drop(flat_draws(object, "sigma2[penalty]", take))
+  }
+  out
+}
+
+fill_symmetric <- function(lower, r) {
+  pairs <- lower_triangle(r)
+  out <- array(0, c(r, r, nrow(lower)))
+  for (k in seq_len(nrow(pairs))) {
+    out[pairs[k, 1], pairs[k, 2], ] <- lower[, k]
+    out[pairs[k, 2], pairs[k, 1], ] <- lower[, k]
+  }
+  out
+}
+
+# n joint draws from q(theta, u) q(variances): theta first, then u_g given it,
+# u_g | theta ~ N(mean_g - H_g (theta - mean), D_g^-1).
+vb_parts <- function(object, levels, n) {
+  posterior <- object$posterior
+  size <- length(posterior$theta_mean)
+  deviation <- normal_matrix(n, size) %*% covariance_root(posterior$theta_cov)
+  theta <- deviation + rep(posterior$theta_mean, each = n)
+  out <- list(
+    theta = fixed_draws(object, theta), effects = list(), levels = levels,
+    sigma = list()
+  )
+  for (t in seq_along(posterior$random)) {
+    term <- posterior$random[[t]]
+    g <- levels[[t]]
+    r <- length(term$columns)
+    u <- array(0, c(n, r, length(g)))
+    for (k in seq_len(r)) {
+      u[, k, ] <- if (term$eliminated) {
+        rep(term$mean[g, k], each = n) -
+          deviation %*% matrix(term$loading[k, , g], size, length(g))
+      } else {
+        theta[, term$index[(g - 1L) * r + k]]
+      }
+    }
+    if (term$eliminated && length(g) > 0) {
+      root <- cholesky_slices(term$schur[, , g, drop = FALSE])
+      noise <- array(stats::rnorm(length(u)), dim(u))
+      for (k in seq_len(r)) {
+        for (l in seq_len(k)) {
+          u[, k, ] <- u[, k, ] + noise[, l, ] * rep(root[k, l, ], each = n)
+        }
+      }
+    }
+    map <- object$transform$random[[t]]
+    out$effects[[t]] <- map_slices(u, map)
+    out$sigma[[t]] <- variance_draws(object, t, n)
+  }
+  first <- posterior$variance
+  if (length(first) > length(posterior$random) && first[[1]]$type == "iid") {
+    out$penalty <- first[[1]]$rate / stats::rgamma(n, first[[1]]$shape)
+  }
+  out
+}
+
+normal_matrix <- function(n, k) matrix(stats::rnorm(n * k), n, k)
+
+# R with R'R = v, also when v has lost definiteness to rounding.
+covariance_root <- function(v) {
+  if (nrow(v) == 0) {
+    return(v)
+  }
+  tryCatch(chol(v), error = function(e) {
+    e <- eigen(v, symmetric = TRUE)
+    sqrt(pmax(e$values, 0)) * t(e$vectors)
+  })
+}
+
+# Draws of the fixed coefficients on the scale of the data, from draws of theta.
+fixed_draws <- function(object, theta) {
+  p <- length(object$transform$scale)
+  wide <- object$posterior$wide
+  if (!is.null(wide)) {
+    q <- nrow(wide$basis)
+    seen <- theta[, wide$first + seq_len(ncol(wide$basis)), drop = FALSE]
+    hidden <- sqrt(wide$hidden_var) * normal_matrix(nrow(theta), q)
+    block <- hidden + (seen - hidden %*% wide$basis) %*% t(wide$basis)
+    theta <- cbind(theta[, seq_len(wide$first), drop = FALSE], block)
+  }
+  theta_to_data(object, theta[, seq_len(p), drop = FALSE])
+}
+
+# Rows are coefficient vectors: beta = theta / s, and the intercept takes up
+# the centring.
+theta_to_data <- function(object, theta) {
+  transform <- object$transform
+  out <- theta / rep(transform$scale, each = nrow(theta))
+  if (fit_has_intercept(object)) {
+    out[, 1] <- out[, 1] - drop(out[, -1, drop = FALSE] %*% transform$center[-1])
+  }
+  out
+}
+
+# u (S x r x G) times map', slice by slice.
+map_slices <- function(u, map) {
+  r <- nrow(map)
+  out <- array(0, dim(u))
+  for (k in seq_len(r)) {
+    for (l in seq_len(r)) {
+      if (map[k, l] != 0) out[, k, ] <- out[, k, ] + map[k, l] * u[, l, ]
+    }
+  }
+  out
+}
+
+# Lower Cholesky factors of r x r x G, all groups at once.
+cholesky_slices <- function(a) {
+  r <- dim(a)[1]
+  out <- array(0, dim(a))
+  for (j in seq_len(r)) {
+    for (i in j:r) {
+      left <- a[i, j, ]
+      for (k in seq_len(j - 1)) left <- left - out[i, k, ] * out[j, k, ]
+      out[i, j, ] <- if (i == j) sqrt(pmax(left, 0)) else left / out[j, j, ]
+    }
+  }
+  out
+}
+
+# Draws from q of the covariance of random term t, data scale: r x r x n.
+variance_draws <- function(object, t, n) {
+  component <- variance_of_term(object, t)
+  map <- object$transform$random[[t]]
+  r <- nrow(map)
+  if (component$type == "iid") {
+    sigma2 <- component$rate / stats::rgamma(n, component$shape)
+    return(outer(map %*% t(map), sigma2))
+  }
+  # Psi ~ IW(df, S) gives (T Psi T')^-1 ~ W(df, (T S T')^-1).
+  scale <- map %*% component$scale %*% t(map)
+  out <- stats::rWishart(n, component$df, solve(scale))
+  for (s in seq_len(n)) out[, , s] <- chol2inv(chol(out[, , s]))
+  out
+}
+
+# --- linear predictor --------------------------------------------------------
+
+# S x rows: f with unseen groups at 0.
+draw_linear <- function(parts, new, rows) {
+  f <- tcrossprod(parts$theta, new$x[rows, , drop = FALSE])
+  size <- nrow(f)
+  if (any(new$offset[rows] != 0)) f <- f + rep(new$offset[rows], each = size)
+  for (t in seq_along(parts$effects)) {
+    z <- new$random[[t]]$z[rows, , drop = FALSE]
+    at <- match(new$random[[t]]$group[rows], parts$levels[[t]])
+    known <- which(!is.na(at))
+    if (length(known) == 0) next
+    add <- 0
+    for (k in seq_len(ncol(z))) {
+      u <- matrix(parts$effects[[t]][, k, at[known]], size)
+      add <- add + if (all(z[known, k] == 1)) {
+        u
+      } else {
+        u * rep(z[known, k], each = size)
+      }
+    }
+    if (length(known) == length(rows)) {
+      f <- f + add
+    } else {
+      f[, known] <- f[, known] + add
+    }
+  }
+  f
+}
+
+# S x rows: prior variance of the effects of unseen groups, NULL without any.
+draw_new_variance <- function(parts, new, rows) {
+  out <- NULL
+  for (t in seq_along(parts$sigma)) {
+    unknown <- which(new$random[[t]]$group[rows] == 0L)
+    if (length(unknown) == 0) next
+    z <- new$random[[t]]$z[rows[unknown], , drop = FALSE]
+    if (is.null(out)) out <- matrix(0, nrow(parts$theta), length(rows))
+    for (k in seq_len(ncol(z))) {
+      for (l in seq_len(ncol(z))) {
+        out[, unknown] <- out[, unknown] +
+          outer(parts$sigma[[t]][k, l, ], z[, k] * z[, l])
+      }
+    }
+  }
+  out
+}
+
+# S x n draws of f; unseen groups get simulated effects, rows of one unseen
+# level (equal `new_level`) the same one.
+draw_predictor <- function(parts, new) {
+  n <- nrow(new$x)
+  f <- draw_linear(parts, new, seq_len(n))
+  size <- nrow(f)
+  for (t in seq_along(parts$sigma)) {
+    term <- new$random[[t]]
+    unknown <- which(term$group == 0L)
+    if (length(unknown) == 0) next
+    level <- term$new_level
+    level <- if (is.null(level)) seq_along(unknown) else level[unknown]
+    root <- cholesky_slices(parts$sigma[[t]])
+    for (own in split(unknown, level)) {
+      z <- term$z[own, , drop = FALSE]
+      noise <- normal_matrix(size, ncol(z))
+      for (k in seq_len(ncol(z))) {
+        u <- 0
+        for (l in seq_len(k)) u <- u + root[k, l, ] * noise[, l]
+        f[, own] <- f[, own] + outer(u, z[, k])
+      }
+    }
+  }
+  f
+}
+
+# --- all parameters ----------------------------------------------------------
+
+# Named as the draws of a sampler, n x variables.
+#' @export
+#' @noRd
+draws_from_posterior.bsvm <- function(object, n = 1000, seed = NULL) {
+  random <- object$posterior$random
+  levels <- lapply(random, function(t) seq_along(t$levels))
+  parts <- with_seed(seed, draw_parts(object, levels, n))
+  columns <- list(parts$theta)
+  names <- fixed_names(object)
+  for (t in seq_along(levels)) {
+    term <- random[[t]]
+    columns <- c(columns, list(matrix(parts$effects[[t]], nrow(parts$theta))))
+    names <- c(names, ranef_names(term$label, term$columns, term$levels))
+  }
+  if (!is.null(parts$penalty)) {
+    columns <- c(columns, list(parts$penalty))
+    names <- c(names, "sigma2[penalty]")
+  }
+  for (t in seq_along(levels)) {
+    term <- random[[t]]
+    pairs <- lower_triangle(length(term$columns))
+    for (k in seq_len(nrow(pairs))) {
+      columns <- c(columns, list(parts$sigma[[t]][pairs[k, 1], pairs[k, 2], ]))
+    }
+    names <- c(names, covariance_names(term$label, term$columns))
+  }
+  out <- do.call(cbind, columns)
+  colnames(out) <- names
+  out
+}
+
+# Evaluates with a generator of its own when a seed is given; R's generator is
+# left as it was.
+with_seed <- function(seed, code) {
+  if (is.null(seed)) {
+    return(code)
+  }
+  seed <- check_seed(seed)
+  home <- globalenv()
+  before <- home[[".Random.seed"]]
+  on.exit(
+    if (is.null(before)) {
+      rm(".Random.seed", envir = home)
+    } else {
+      assign(".Random.seed", before, envir = home)
+    }
+  )
+  set.seed(seed, "Mersenne-Twister", "Inversion", "Rejection")
+  code
+}
+
+fixed_names <- function(object) names(object$transform$center)
+
+fit_has_intercept <- function(object) {
+  identical(fixed_names(object)[1], "(Intercept)")
+}

@@ -1,0 +1,198 @@
+# Mean and variance of f = o + x'beta + z'u and the class probability, by row:
+# from the joint Gaussian of a "vb" fit, from the draws of a "gibbs" fit.
+# `new` is the list of design_new(): x, random (z, group; group 0 = a level
+# that the fit has not seen), offset, complete.
+
+# Elements of the largest temporary matrix: rows are taken in slices.
+slice_size <- 4e6
+
+row_slices <- function(n, width) {
+  size <- max(1, floor(slice_size / max(1, width)))
+  begin <- seq(1, max(n, 1), by = size)
+  lapply(begin, function(b) seq_len(min(size, n - b + 1)) + b - 1L)
+}
+
+# list(mean, var, prob): prob is that of the positive class.
+predict_moments <- function(object, new, link) {
+  if (object$method == "gibbs") {
+    return(gibbs_moments(object, new, link))
+  }
+  out <- vb_moments(object, new)
+  out$prob <- link_probability(out$mean, out$var, link)
+  out
+}
+
+# E g(f) for f ~ N(mean, var) (svm.md section 8).
+link_probability <- function(mean, var, link) {
+  if (link == "probit") {
+    stats::pnorm(mean / sqrt(1 + var))
+  } else {
+    hinge_probability_cpp(as.double(mean), as.double(var))
+  }
+}
+
+# g(f) itself.
+link_curve <- function(f, link) {
+  if (link == "probit") {
+    stats::pnorm(f)
+  } else {
+    stats::plogis(2 * (pmax(1 + f, 0) - pmax(1 - f, 0)))
+  }
+}
+
+# --- mean field --------------------------------------------------------------
+
+# O(P^2) a row, P the length of theta.
+vb_moments <- function(object, new) {
+  n <- nrow(new$x)
+  mean <- var <- numeric(n)
+  for (rows in row_slices(n, length(object$posterior$theta_mean))) {
+    part <- vb_slice(object, new, rows)
+    mean[rows] <- part$mean
+    var[rows] <- part$var
+  }
+  list(mean = mean, var = var)
+}
+
+vb_slice <- function(object, new, rows) {
+  posterior <- object$posterior
+  x <- scale_columns(new$x[rows, , drop = FALSE], object$transform)
+  reduced <- reduce_columns(posterior$wide, x)
+  var <- reduced$hidden
+  # Coefficients of theta; Cov(theta, u) enters through the loading.
+  a <- matrix(0, length(rows), length(posterior$theta_mean))
+  a[, seq_len(ncol(reduced$x))] <- reduced$x
+  mean <- new$offset[rows]
+  shift <- 0
+  for (t in seq_along(posterior$random)) {
+    term <- posterior$random[[t]]
+    r <- length(term$columns)
+    z <- new$random[[t]]$z[rows, , drop = FALSE]
+    group <- new$random[[t]]$group[rows]
+    known <- which(group > 0L)
+    unknown <- which(group == 0L)
+    if (length(unknown) > 0) {
+      var[unknown] <- var[unknown] +
+        quadratic(z[unknown, , drop = FALSE], variance_mean(object, t))
+    }
+    if (length(known) == 0) next
+    z <- (z %*% object$transform$random[[t]])[known, , drop = FALSE]
+    g <- group[known]
+    if (!term$eliminated) {
+      for (k in seq_len(r)) {
+        a[cbind(known, term$index[(g - 1L) * r + k])] <- z[, k]
+      }
+      next
+    }
+    mean[known] <- mean[known] + rowSums(z * term$mean[g, , drop = FALSE])
+    shift <- matrix(0, length(rows), ncol(a))
+    for (k in seq_len(r)) {
+      loading <- matrix(term$loading[k, , g], ncol(a), length(g))
+      shift[known, ] <- shift[known, ] + z[, k] * t(loading)
+      for (l in seq_len(r)) {
+        var[known] <- var[known] + z[, k] * z[, l] * term$schur[k, l, g]
+      }
+    }
+  }
+  mean <- mean + drop(a %*% posterior$theta_mean)
+  a <- a - shift
+  list(mean = mean, var = var + rowSums((a %*% posterior$theta_cov) * a))
+}
+
+# Data scale to the scale of the model.
+scale_columns <- function(x, transform) {
+  n <- nrow(x)
+  (x - rep(transform$center, each = n)) / rep(transform$scale, each = n)
+}
+
+# Columns that were turned into fewer by an orthogonal basis; what the basis
+# does not reach kept its prior variance.
+reduce_columns <- function(wide, x) {
+  if (is.null(wide)) {
+    return(list(x = x, hidden = numeric(nrow(x))))
+  }
+  kept <- seq_len(wide$first)
+  block <- x[, -kept, drop = FALSE]
+  if (wide$first == 0) block <- x
+  seen <- block %*% wide$basis
+  list(
+    x = cbind(x[, kept, drop = FALSE], seen),
+    hidden = wide$hidden_var *
+      pmax(rowSums(block^2) - rowSums(seen^2), 0)
+  )
+}
+
+# z' V z by row.
+quadratic <- function(z, v) rowSums((z %*% v) * z)
+
+# --- variance components -----------------------------------------------------
+
+# q of the variance of random term t; a penalty comes before the random terms.
+variance_of_term <- function(object, t) {
+  all <- object$posterior$variance
+  all[[length(all) - length(object$posterior$random) + t]]
+}
+
+# Posterior mean of the covariance of random term t, on the scale of the data.
+# Without a finite mean, the reciprocal of the mean precision.
+variance_mean <- function(object, t) {
+  component <- variance_of_term(object, t)
+  r <- length(component$columns)
+  if (object$method == "gibbs") {
+    pairs <- lower_triangle(r)
+    names <- covariance_names(component$label, component$columns)
+    out <- matrix(0, r, r)
+    out[pairs] <- colMeans(flat_draws(object, names))
+    out[pairs[, 2:1, drop = FALSE]] <- out[pairs]
+    return(out)
+  }
+  mean <- if (component$type == "iid") {
+    diag(inverse_gamma_mean(component$shape, component$rate), r)
+  } else {
+    df <- component$df - r - 1
+    component$scale / (if (df > 0) df else component$df)
+  }
+  map <- object$transform$random[[t]]
+  map %*% mean %*% t(map)
+}
+
+inverse_gamma_mean <- function(shape, rate) {
+  rate / (if (shape > 1) shape - 1 else shape)
+}
+
+lower_triangle <- function(r) {
+  which(lower.tri(diag(r), diag = TRUE), arr.ind = TRUE, useNames = FALSE)
+}
+
+# --- draws -------------------------------------------------------------------
+
+# Means over the draws of f, Var f and g(f); the effect of a group that the
+# fit has not seen is integrated out under the variance of the same draw.
+gibbs_moments <- function(object, new, link) {
+  n <- nrow(new$x)
+  parts <- draw_parts(object, used_levels(new))
+  out <- list(
+    mean = numeric(n), var = numeric(n), prob = numeric(n),
+    prob_sd = numeric(n)
+  )
+  size <- nrow(parts$theta)
+  for (rows in row_slices(n, size)) {
+    f <- draw_linear(parts, new, rows)
+    extra <- draw_new_variance(parts, new, rows)
+    p <- if (is.null(extra)) {
+      link_curve(f, link)
+    } else {
+      array(link_probability(f, extra, link), dim(f))
+    }
+    out$mean[rows] <- colMeans(f)
+    out$var[rows] <- column_variance(f, out$mean[rows])
+    if (!is.null(extra)) out$var[rows] <- out$var[rows] + colMeans(extra)
+    out$prob[rows] <- colMeans(p)
+    out$prob_sd[rows] <- sqrt(column_variance(p, out$prob[rows]))
+  }
+  out
+}
+
+column_variance <- function(x, mean) {
+  colSums((x - rep(mean, each = nrow(x)))^2) / (nrow(x) - 1)
+}

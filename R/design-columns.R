@@ -1,0 +1,274 @@
+# The columns of a design: which are of use, their centre and scale, and which
+# numbers the engines can take.
+
+# Drops what carries no information, and finds centre and scale of the rest.
+fixed_columns <- function(x, standardize, drop_aliased, rows, call,
+                          moments = column_moments_cpp(x)) {
+  p <- ncol(x)
+  columns <- colnames(x)
+  intercept <- p > 0L && columns[1] == "(Intercept)"
+  is_intercept <- seq_len(p) == 1L & intercept
+  check_columns(moments, x, columns, rows, call)
+  constant <- constant_columns(moments) & !is_intercept
+  # Without an intercept a constant column may stand for one.
+  useless <- constant & (intercept | moments$max == 0)
+  center <- if (intercept) moments$mean else numeric(p)
+  scale <- moments$sd
+  center[is_intercept | constant] <- 0
+  scale[is_intercept | constant] <- 1
+  keep <- which(!useless)
+  aliased <- integer()
+  if (drop_aliased && length(keep) > 1L && length(keep) <= nrow(x)) {
+    aliased <- keep[aliased_columns(x, keep, center, scale)]
+  }
+  keep <- setdiff(keep, aliased)
+  warn_dropped(columns[useless], columns[aliased], call)
+  if (length(keep) == 0L && p > 0L) abort_no_columns(call)
+  if (!standardize) {
+    center[] <- 0
+    scale[] <- 1
+  }
+  list(
+    x = if (length(keep) < p) x[, keep, drop = FALSE] else x,
+    center = center[keep], scale = scale[keep], keep = keep,
+    dropped = columns[sort(c(which(useless), aliased))]
+  )
+}
+
+constant_columns <- function(moments) {
+  moments$max == moments$min | moments$sd <= 1e-12 * abs(moments$mean)
+}
+
+# Positions in `keep` of columns that the earlier ones determine. Full rank in
+# some rows is full rank in all, so the rows are tried in part first.
+aliased_columns <- function(x, keep, center, scale) {
+  rank_of <- function(at) {
+    part <- x[at, keep, drop = FALSE]
+    part <- (part - rep(center[keep], each = nrow(part))) /
+      rep(scale[keep], each = nrow(part))
+    qr(part, tol = 1e-7)
+  }
+  n <- nrow(x)
+  few <- max(1000L, 10L * length(keep))
+  if (n > 2L * few) {
+    some <- rank_of(as.integer(seq(1, n, length.out = few)))
+    if (some$rank == length(keep)) {
+      return(integer())
+    }
+  }
+  all <- rank_of(seq_len(n))
+  sort(all$pivot[seq_along(keep) > all$rank])
+}
+
+warn_dropped <- function(constant, aliased, call) {
+  dropped <- c(constant, aliased)
+  if (length(dropped) == 0L) {
+    return(invisible())
+  }
+  bk_warn(
+    "dropped_column",
+    if (length(dropped) == 1L) {
+      fit_header("Column `%s` was dropped.", dropped)
+    } else {
+      sprintf("%d columns were dropped.", length(dropped))
+    },
+    c(
+      if (length(constant)) paste("Constant:", list_some(constant)),
+      if (length(aliased)) {
+        paste("Determined by the columns before:", list_some(aliased))
+      },
+      "Leave them out of the model to avoid this warning."
+    ),
+    column = dropped, call = call
+  )
+}
+
+# Numbers that the engines cannot square. `rows` maps to the rows of the data.
+check_columns <- function(moments, x, columns, rows, call,
+                          missing_allowed = FALSE) {
+  largest <- pmax(abs(moments$min), abs(moments$max))
+  filled <- moments$min <= moments$max
+  infinite <- filled & !is.finite(largest)
+  bad <- infinite | (moments$missing > 0 & !missing_allowed)
+  if (any(bad)) {
+    at <- lapply(which(bad), function(j) which(!is.finite(x[, j])))
+    abort_missing(
+      stats::setNames(lengths(at), columns[bad]), vapply(at, `[`, 1L, 1L),
+      rows, if (sum(bad) > 1L) "Predictors" else "Predictor",
+      if (any(infinite)) "missing or infinite" else "missing", call
+    )
+  }
+  huge <- filled & largest > largest_magnitude
+  tiny <- filled & largest < 1 / largest_magnitude & moments$max > moments$min
+  if (any(huge | tiny)) {
+    j <- which(huge | tiny)[1]
+    bk_abort(
+      "numeric",
+      fit_header(
+        if (huge[j]) {
+          "Values of `%s` are too large to compute with."
+        } else {
+          "Values of `%s` are too small to compute with."
+        }, columns[j]
+      ),
+      c(
+        sprintf("Found: magnitude %s.", format(largest[j], digits = 3)),
+        sprintf(
+          "Accepted: magnitudes from %s to %s. Change the unit of the column.",
+          format(1 / largest_magnitude), format(largest_magnitude)
+        )
+      ),
+      column = columns[j], found = largest[j], expected = largest_magnitude,
+      call = call
+    )
+  }
+}
+
+abort_no_columns <- function(call) {
+  bk_abort(
+    "dimension", "The model has no columns.",
+    paste(
+      "Accepted: at least one predictor that varies, an intercept, or a",
+      "random term."
+    ),
+    column = "x", found = 0L, call = call
+  )
+}
+
+is_plain_number <- function(x) {
+  (is.numeric(x) || is.logical(x)) && !is.object(x) && is.null(dim(x))
+}
+
+# Checks `x` of the matrix interface and gives every column a name.
+predictor_names <- function(x, call) {
+  if (!is.data.frame(x)) {
+    if (!is.matrix(x) || !(is.numeric(x) || is.logical(x))) {
+      cure <- if (is.character(x)) {
+        "a numeric matrix; for text give a data frame, whose columns may be factors"
+      } else if (isS4(x)) {
+        "a numeric matrix, such as as.matrix() makes"
+      } else {
+        "a numeric matrix, n rows by p columns, or a data frame"
+      }
+      abort_argument(x, "x", cure, call = call)
+    }
+    if (!is.double(x)) storage.mode(x) <- "double"
+  }
+  if (ncol(x) == 0L) {
+    bk_abort(
+      "dimension", "`x` has no columns.",
+      paste(
+        "Accepted: at least one column. A model with an intercept alone is",
+        "bsvm(y ~ 1, data)."
+      ),
+      column = "x", found = 0L, call = call
+    )
+  }
+  names <- colnames(x)
+  if (is.null(names)) names <- character(ncol(x))
+  unnamed <- is.na(names) | names == ""
+  names[unnamed] <- paste0("x", seq_along(names))[unnamed]
+  twice <- unique(names[duplicated(names)])
+  if (length(twice)) {
+    bk_abort(
+      "argument", fit_header("Column name `%s` is used twice.", twice[1]),
+      c(
+        paste("Found more than once:", list_some(twice)),
+        "Accepted: a name of its own for every column, see make.unique()."
+      ),
+      column = twice, found = names, call = call
+    )
+  }
+  if (!identical(names, colnames(x))) {
+    if (is.data.frame(x)) names(x) <- names else colnames(x) <- names
+  }
+  x
+}
+
+row_vector <- function(x, n, default) {
+  if (is.null(x)) rep(default, n) else as.double(x)
+}
+
+checked_offset <- function(offset, n, rows, call) {
+  offset <- row_vector(offset, n, 0)
+  bad <- which(!(abs(offset) <= largest_magnitude))
+  if (length(bad)) {
+    bk_abort(
+      "argument", "The offset has values that are not finite numbers.",
+      c(
+        sprintf(
+          "Found: %s in row %d (%d such rows).", format(offset[bad[1]]),
+          original_rows(bad[1], rows), length(bad)
+        ),
+        sprintf("Accepted: magnitudes up to %s.", format(largest_magnitude))
+      ),
+      column = "offset", row = original_rows(bad[1], rows),
+      found = offset[bad[1]], call = call
+    )
+  }
+  offset
+}
+
+# Model matrices -------------------------------------------------------------
+
+design_variables <- function(parsed) {
+  parts <- c(list(parsed$terms), lapply(parsed$bars, `[[`, "terms"))
+  variables <- unlist(lapply(parts, function(terms) {
+    rownames(attr(terms, "factors"))
+  }))
+  setdiff(variables, parsed$response)
+}
+
+# Text, factors and logicals become factors of the levels that occur, with
+# their contrasts fixed. A factor of one level is a constant column: it becomes
+# the number 1, for it has no contrasts.
+code_factors <- function(frame, variables) {
+  xlevels <- contrasts <- list()
+  constant <- character()
+  for (name in variables) {
+    column <- frame[[name]]
+    if (is.character(column)) {
+      column <- factor(column)
+    } else if (is.logical(column) && is.null(dim(column))) {
+      column <- structure(column + 1L,
+        levels = c("FALSE", "TRUE"), class = "factor"
+      )
+    } else if (is.factor(column)) {
+      used <- tabulate(column, nlevels(column)) > 0L
+      if (!all(used)) column <- column[drop = TRUE]
+    } else {
+      next
+    }
+    xlevels[[name]] <- levels(column)
+    if (nlevels(column) == 1L) {
+      constant <- c(constant, name)
+      column <- rep(1, length(column))
+    } else {
+      if (is.null(attr(column, "contrasts"))) {
+        attr(column, "contrasts") <-
+          getOption("contrasts")[[1L + is.ordered(column)]]
+      }
+      contrasts[[name]] <- attr(column, "contrasts")
+    }
+    frame[[name]] <- column
+  }
+  if (length(xlevels) == 0L) xlevels <- NULL
+  if (length(contrasts) == 0L) contrasts <- NULL
+  list(
+    frame = frame, xlevels = xlevels, contrasts = contrasts,
+    constant = constant
+  )
+}
+
+# model.matrix() without row names: making them text costs more than the matrix.
+plain_model_matrix <- function(terms, frame) {
+  n <- .row_names_info(frame, 2L)
+  if (length(attr(terms, "term.labels")) == 0L) {
+    columns <- if (attr(terms, "intercept") == 1L) "(Intercept)"
+    x <- matrix(1, n, length(columns), dimnames = list(NULL, columns))
+    attr(x, "assign") <- integer(length(columns))
+    return(x)
+  }
+  attr(frame, "row.names") <- integer()
+  stats::model.matrix.default(terms, frame)
+}

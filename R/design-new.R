@@ -1,0 +1,232 @@
+# The design of new rows, from the stored parts of the training design alone.
+
+#' Design of new rows
+#'
+#' @param info Of the training design, by `design_info()`.
+#' @param newdata Data frame, or for a matrix fit a matrix with the same
+#'   columns.
+#' @return A list: `x` (rows x p, data scale); `random`, a list of `z` and
+#'   `group`, 0 for a level without training rows; `offset`; `complete`, FALSE
+#'   for rows where anything is missing, whose other entries mean nothing.
+#' @noRd
+design_new <- function(info, newdata, call = user_call()) {
+  out <- if (info$type == "matrix") {
+    new_matrix_rows(info, newdata, call)
+  } else {
+    new_frame_rows(info, newdata, call)
+  }
+  moments <- column_moments_cpp(out$x)
+  check_columns(
+    moments, out$x, colnames(out$x), NULL, call,
+    missing_allowed = TRUE
+  )
+  if (any(moments$missing > 0)) {
+    out$complete <- out$complete & !is.na(rowSums(out$x))
+  }
+  for (t in seq_along(out$random)) {
+    z <- out$random[[t]]$z
+    group <- out$random[[t]]$group
+    check_columns(
+      column_moments_cpp(z), z, info$random[[t]]$columns, NULL, call,
+      missing_allowed = TRUE
+    )
+    out$complete <- out$complete & !is.na(group) & !is.na(rowSums(z))
+    out$random[[t]]$group[is.na(group)] <- 0L
+  }
+  out$complete <- out$complete & !is.na(out$offset)
+  out
+}
+
+new_frame_rows <- function(info, newdata, call) {
+  newdata <- check_newdata(info, newdata, call)
+  n <- .row_names_info(newdata, 2L)
+  frame <- tryCatch(
+    stats::model.frame.default(
+      info$frame_terms, newdata,
+      na.action = stats::na.pass
+    ),
+    error = function(e) {
+      explain_frame_error(
+        e, list(frame_terms = info$frame_terms, env = info$env, response = ""),
+        newdata, n, call
+      )
+    }
+  )
+  offset <- new_offset(info, newdata, stats::model.offset(frame), n, call)
+  frame <- code_new_variables(info, frame, call)
+  x <- plain_model_matrix(info$terms, frame)
+  attr(x, "assign") <- attr(x, "contrasts") <- NULL
+  random <- lapply(info$random, function(term) {
+    z <- plain_model_matrix(term$terms, frame)
+    attr(z, "assign") <- attr(z, "contrasts") <- NULL
+    list(z = z, group = group_new(term, frame, call))
+  })
+  if (length(info$keep) < ncol(x)) x <- x[, info$keep, drop = FALSE]
+  # Columns that were dropped, being constant, can still be missing.
+  constant <- vapply(frame[info$constant], is.na, logical(n))
+  dim(constant) <- c(n, length(info$constant))
+  list(
+    x = x, random = random, offset = offset,
+    complete = rowSums(constant) == 0
+  )
+}
+
+check_newdata <- function(info, newdata, call) {
+  if (!is.list(newdata) || (is.object(newdata) && !is.data.frame(newdata))) {
+    abort_argument(newdata, "newdata", "a data frame", call = call)
+  }
+  if (!is.data.frame(newdata)) newdata <- as.data.frame(newdata)
+  lacking <- setdiff(info$variables, names(newdata))
+  if (length(lacking)) abort_lacking(lacking, names(newdata), call)
+  newdata
+}
+
+new_matrix_rows <- function(info, newdata, call) {
+  if (is.data.frame(newdata)) {
+    wanted <- intersect(info$columns, names(newdata))
+    used <- if (length(wanted) == length(info$columns)) wanted else names(newdata)
+    for (name in used) {
+      if (!is_plain_number(newdata[[name]])) {
+        abort_argument(
+          newdata[[name]], name, "a numeric column, as in the training data",
+          call = call
+        )
+      }
+    }
+    newdata <- do.call(cbind, unclass(newdata)[used])
+  }
+  if (!is.matrix(newdata) || !(is.numeric(newdata) || is.logical(newdata))) {
+    abort_argument(newdata, "newdata", "a numeric matrix or data frame",
+      call = call
+    )
+  }
+  if (info$named && !is.null(colnames(newdata))) {
+    lacking <- setdiff(info$columns, colnames(newdata))
+    if (length(lacking)) abort_lacking(lacking, colnames(newdata), call)
+    newdata <- newdata[, info$columns, drop = FALSE]
+  } else if (ncol(newdata) != length(info$columns)) {
+    bk_abort(
+      "dimension", "`newdata` has the wrong number of columns.",
+      c(
+        sprintf("Found: %d columns.", ncol(newdata)),
+        sprintf(
+          "Accepted: %d, the columns of the training matrix in their order.",
+          length(info$columns)
+        )
+      ),
+      column = "newdata", found = ncol(newdata),
+      expected = length(info$columns), call = call
+    )
+  }
+  n <- nrow(newdata)
+  offset <- new_offset(info, NULL, NULL, n, call)
+  x <- cbind(1, newdata)
+  dimnames(x) <- list(NULL, c("(Intercept)", info$columns))
+  storage.mode(x) <- "double"
+  list(
+    x = if (length(info$keep) < ncol(x)) x[, info$keep, drop = FALSE] else x,
+    random = list(), offset = offset, complete = rep(TRUE, n)
+  )
+}
+
+new_offset <- function(info, newdata, from_formula, n, call) {
+  total <- row_vector(from_formula, n, 0)
+  if (identical(info$offset, "vector")) {
+    bk_abort(
+      "argument", "The offset of new rows is not known.",
+      c(
+        "The model was fitted with `offset` given as a vector.",
+        paste(
+          "Fit it with a column: `offset(column)` in the formula, or `offset =`",
+          "the name of a column, and put that column into `newdata`."
+        )
+      ),
+      column = "offset", call = call
+    )
+  }
+  if (!is.null(info$offset)) {
+    total <- total + eval_argument(info$offset, "offset", newdata, info$env, call)
+  }
+  infinite <- which(!is.na(total) & !(abs(total) <= largest_magnitude))
+  if (length(infinite)) {
+    checked_offset(replace(total, is.na(total), 0), n, NULL, call)
+  }
+  total
+}
+
+abort_lacking <- function(lacking, found, call) {
+  bk_abort(
+    "argument",
+    fit_header("`newdata` lacks column `%s`.", lacking[1]),
+    c(
+      if (length(lacking) > 1L) paste("Lacking:", list_some(lacking)),
+      paste("Found:", list_some(found)),
+      "Accepted: every variable of the formula except the response."
+    ),
+    column = lacking, found = found, call = call
+  )
+}
+
+# Brings the variables of new rows to the types and levels of the training data.
+code_new_variables <- function(info, frame, call) {
+  for (name in names(info$xlevels)) {
+    column <- code_new_factor(frame[[name]], info$xlevels[[name]], name, call)
+    frame[[name]] <- if (name %in% info$constant) {
+      ifelse(is.na(column), NA_real_, 1)
+    } else {
+      attr(column, "contrasts") <- info$contrasts[[name]]
+      column
+    }
+  }
+  used <- c(
+    rownames(attr(info$terms, "factors")),
+    unlist(lapply(info$random, function(term) {
+      rownames(attr(term$terms, "factors"))
+    }))
+  )
+  for (name in setdiff(used, names(info$xlevels))) {
+    column <- frame[[name]]
+    if (is.logical(column) && all(is.na(column))) {
+      frame[[name]] <- as.double(column)
+    } else if (is.factor(column) || is.character(column) ||
+      is.logical(column)) {
+      abort_argument(
+        column, name, "numbers, as in the training data",
+        call = call
+      )
+    }
+  }
+  frame
+}
+
+code_new_factor <- function(column, levels, name, call) {
+  if (is.factor(column)) {
+    found <- levels(column)
+    codes <- as.integer(column)
+  } else {
+    found <- unique(column)
+    codes <- match(column, found)
+    found <- as.character(found)
+  }
+  known <- match(found, levels)
+  coded <- known[codes]
+  strange <- which(is.na(coded) & !is.na(column))
+  if (length(strange)) {
+    new <- unique(as.character(column[strange]))
+    bk_abort(
+      "argument",
+      fit_header(
+        paste0("Factor `%s` has a new level."), name
+      ),
+      c(
+        sprintf(
+          "Found: %s, first in row %d.", list_some(quoted(new)), strange[1]
+        ),
+        paste("Accepted:", list_some(quoted(levels)))
+      ),
+      column = name, row = strange[1], found = new, expected = levels,
+      call = call
+    )
+  }
+  structure(coded, levels = levels, class = "factor")
+}

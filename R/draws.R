@@ -1,0 +1,129 @@
+#' Posterior draws of a fit
+#'
+#' Converters to what other packages work on. A sampler hands over its kept
+#' draws. A variational fit has none: independent draws are made from its
+#' approximate posterior q.
+#'
+#' @param x A fit of this package.
+#' @param n Number of draws from q, default 1000; samplers ignore it.
+#' @param seed Whole number for the draws from q; `NULL` takes one from R's
+#'   generator, so that `set.seed()` reproduces them. Samplers ignore it.
+#' @param row.names,optional Unused, as the generic has them.
+#' @param ... Unused.
+#' @return Variables have the names that `summary()` shows, and are on the scale
+#'   of the data.
+#' * `as.array()`: iterations x chains x variables; q counts as one chain.
+#' * `as.matrix()`, `as.data.frame()`: draws x variables, chain after chain.
+#' * `as.mcmc.list()` (coda): one element a chain; `start` and `thin` count
+#'   sweeps, those of the warmup included.
+#' * `as.mcmc()` (coda): one chain as it is; several chains one after another,
+#'   with draws counted from 1.
+#' * `posterior::as_draws()`: a `draws_array`. The other formats of package
+#'   posterior follow from it: `posterior::as_draws_df(fit)`.
+#' @examples
+#' set.seed(1)
+#' x <- cbind(a = rnorm(40), b = rnorm(40))
+#' fit <- bsvm(x, x[, "a"] + rnorm(40) > 0, threads = 1)
+#' colMeans(as.matrix(fit, n = 200))
+#' @name draws
+NULL
+
+#' @rdname draws
+#' @export
+as.array.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
+  draws <- x$draws
+  if (is.null(draws)) {
+    n <- check_count(n, name = "n")
+    seed <- check_seed(seed)
+    flat <- draws_from_posterior(x, n, seed)
+    draws <- array(
+      flat, c(nrow(flat), 1L, ncol(flat)), list(NULL, NULL, colnames(flat))
+    )
+  }
+  names(dimnames(draws)) <- c("iteration", "chain", "variable")
+  draws
+}
+
+#' @rdname draws
+#' @export
+as.matrix.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
+  stack_chains(as.array.bayeskernel_fit(x, n, seed))
+}
+
+#' @rdname draws
+#' @export
+as.data.frame.bayeskernel_fit <- function(x, row.names = NULL,
+                                          optional = FALSE, n = 1000,
+                                          seed = NULL, ...) {
+  as.data.frame(
+    as.matrix.bayeskernel_fit(x, n, seed),
+    row.names = row.names
+  )
+}
+
+#' @rdname draws
+#' @method as.mcmc.list bayeskernel_fit
+#' @export
+as.mcmc.list.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
+  draws <- as.array.bayeskernel_fit(x, n, seed)
+  sweeps <- kept_sweeps(x)
+  coda::mcmc.list(lapply(seq_len(dim(draws)[2]), function(chain) {
+    coda::mcmc(
+      stack_chains(draws[, chain, , drop = FALSE]),
+      start = sweeps$start, thin = sweeps$thin
+    )
+  }))
+}
+
+#' @rdname draws
+#' @method as.mcmc bayeskernel_fit
+#' @export
+as.mcmc.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
+  chains <- as.mcmc.list.bayeskernel_fit(x, n, seed)
+  if (length(chains) == 1L) {
+    return(chains[[1]])
+  }
+  coda::mcmc(do.call(rbind, lapply(chains, as.matrix)))
+}
+
+#' @rdname draws
+#' @exportS3Method posterior::as_draws
+as_draws.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
+  posterior::as_draws_array(as.array.bayeskernel_fit(x, n, seed))
+}
+
+#' Independent draws from the approximate posterior of a variational fit
+#'
+#' @param object A fit without draws.
+#' @param n Number of draws, a positive integer.
+#' @param seed Non-negative integer.
+#' @return Matrix, n x variables, with column names; scale of the data.
+#' @noRd
+draws_from_posterior <- function(object, n = 1000, seed = NULL) {
+  UseMethod("draws_from_posterior")
+}
+
+#' @export
+#' @noRd
+draws_from_posterior.default <- function(object, n = 1000, seed = NULL) {
+  bk_abort(
+    "argument", "This fit has no posterior draws.",
+    sprintf("It is of class \"%s\".", class(object)[1])
+  )
+}
+
+# Sweeps of the first kept draw, and between two of them.
+kept_sweeps <- function(fit) {
+  if (is.null(fit$draws)) {
+    return(list(start = 1, thin = 1))
+  }
+  thin <- fit$sampler$thin
+  list(start = fit$sampler$warmup + thin, thin = thin)
+}
+
+stack_chains <- function(draws) {
+  matrix(
+    draws,
+    ncol = dim(draws)[3], dimnames = list(NULL, dimnames(draws)[[3]])
+  )
+}

@@ -1,0 +1,225 @@
+# Reading a formula: its fixed part, its random terms, and the little of its
+# surroundings that a fit keeps. reformulas is the parser of bars.
+
+formula_operators <- c(
+  "+", "-", "*", "/", ":", "^", "%in%", "(", "|", "||"
+)
+smooth_functions <- c("s", "te", "ti", "t2")
+
+# The parts of a formula: `terms` of the fixed part, `bars` (random terms after
+# expansion of nesting and `||`), and `frame_terms`, whose model frame holds
+# every variable of both.
+parse_formula <- function(formula, data, call = user_call()) {
+  if (!inherits(formula, "formula") || length(formula) != 3L) {
+    abort_argument(
+      formula, "formula", "a formula with a response, such as y ~ x + (1 | g)",
+      call = call
+    )
+  }
+  env <- environment(formula)
+  rhs <- formula[[3]]
+  used <- all.names(rhs, unique = TRUE)
+  if (any(smooth_functions %in% used)) refuse_smooths(rhs, call)
+  bars <- list()
+  fixed <- rhs
+  if (any(c("|", "||") %in% used)) {
+    hidden <- hide_calls(rhs)
+    one_sided <- stats::as.formula(call("~", hidden$expr), env)
+    bars <- reformulas::findbars(one_sided)
+    bars <- lapply(bars, restore_calls, calls = hidden$calls)
+    fixed <- restore_calls(reformulas::nobars(one_sided)[[2]], hidden$calls)
+  }
+  bars <- lapply(bars, read_bar, env = env, call = call)
+  check_distinct_bars(bars, call)
+  lhs <- formula[[2]]
+  grouping <- unlist(lapply(bars, function(bar) lapply(bar$leaves, all.vars)))
+  terms <- fixed_terms(lhs, fixed, data, env, grouping, call)
+  frame_terms <- terms
+  if (length(bars)) {
+    variables <- c(
+      as.list(attr(terms, "variables"))[-1L],
+      unlist(lapply(bars, function(bar) {
+        c(as.list(attr(bar$terms, "variables"))[-1L], bar$leaves)
+      }))
+    )
+    all <- Reduce(function(a, b) call("+", a, b), unique(variables)[-1L])
+    frame_terms <- stats::terms(stats::as.formula(call("~", lhs, all), env))
+  }
+  list(
+    formula = formula, terms = terms, frame_terms = frame_terms, bars = bars,
+    response = deparse1(lhs), env = env
+  )
+}
+
+# `.` stands for the columns of `data` that are neither in the response nor
+# name the groups of a random term.
+fixed_terms <- function(lhs, fixed, data, env, grouping, call) {
+  whole <- stats::as.formula(call("~", lhs, fixed), env)
+  if (!("." %in% all.names(fixed, functions = FALSE))) {
+    return(stats::terms(whole))
+  }
+  if (!is.data.frame(data)) {
+    abort_argument(
+      data, "data", "a data frame, since `.` in the formula means its columns",
+      call = call
+    )
+  }
+  others <- setdiff(names(data), c(grouping, all.vars(lhs)))
+  if (length(others) == 0L) {
+    bk_abort(
+      "argument", "`.` in the formula stands for no column of `data`.",
+      paste("Columns:", list_some(names(data))),
+      found = names(data), call = call
+    )
+  }
+  stats::terms(whole, data = list2DF(unclass(data)[others]))
+}
+
+refuse_smooths <- function(rhs, call) {
+  smooths <- find_terms(rhs, function(head) head %in% smooth_functions)
+  if (length(smooths)) {
+    found <- vapply(smooths, deparse1, "")
+    bk_abort(
+      "argument", fit_header("Smooth term `%s` is not offered.", found[1]),
+      c(
+        paste(
+          "Accepted: fixed terms and their interactions, poly(),",
+          "splines::ns(), splines::bs(), offset(), and random terms in bars."
+        ),
+        sprintf(
+          "For a smooth curve use `splines::ns(%s, df = 4)`.",
+          all.vars(smooths[[1]])[1]
+        )
+      ),
+      column = found[1], found = found, call = call
+    )
+  }
+}
+
+# Calls with a wanted head, among the operands of formula operators only.
+find_terms <- function(expr, wanted) {
+  if (!is.call(expr)) {
+    return(NULL)
+  }
+  head <- deparse1(expr[[1]])
+  if (wanted(head)) {
+    return(list(expr))
+  }
+  if (head %in% formula_operators) {
+    unlist(lapply(as.list(expr)[-1L], find_terms, wanted = wanted))
+  }
+}
+
+# A bar inside a function call, `I(a | b)`, is "or", not a random term: such
+# calls stand aside as symbols while the formula is parsed.
+hide_calls <- function(expr) {
+  calls <- list()
+  walk <- function(e) {
+    if (!is.call(e)) {
+      return(e)
+    }
+    if (deparse1(e[[1]]) %in% formula_operators) {
+      for (i in seq_along(e)[-1L]) e[[i]] <- walk(e[[i]])
+      return(e)
+    }
+    if (!any(c("|", "||") %in% all.names(e))) {
+      return(e)
+    }
+    name <- paste0(".hidden_call_", length(calls) + 1L)
+    calls[[name]] <<- e
+    as.symbol(name)
+  }
+  list(expr = walk(expr), calls = calls)
+}
+
+restore_calls <- function(expr, calls) {
+  if (length(calls) == 0L) {
+    return(expr)
+  }
+  do.call(substitute, list(expr, calls))
+}
+
+# What a fit keeps of the formula's surroundings ----------------------------
+
+# Variables that new rows must bring: those of the formula that are columns of
+# the data, or elsewhere but as long as the data. Anything else is a constant,
+# such as `k` in `I(x / k)`.
+needed_variables <- function(terms, offset, data, env, n) {
+  names <- c(all.vars(attr(terms, "variables")), all.vars(offset))
+  if (is.data.frame(data) || is.list(data)) {
+    elsewhere <- names[!(names %in% names(data))]
+  } else {
+    elsewhere <- names
+  }
+  scope <- if (is.environment(data)) data else env
+  constant <- vapply(elsewhere, function(name) {
+    NROW(get0(name, envir = scope)) != n
+  }, NA)
+  setdiff(unique(names), elsewhere[constant])
+}
+
+# A formula made inside a function would carry that function's frame, data and
+# all, into a saved fit. Its environment is replaced by one that holds only the
+# functions and constants that `exprs` use.
+lean_environment <- function(exprs, env, exclude) {
+  if (is_lasting(env)) {
+    return(env)
+  }
+  chain <- list()
+  while (!is_lasting(env)) {
+    chain <- c(chain, env)
+    env <- parent.env(env)
+  }
+  lean <- new.env(parent = env)
+  todo <- setdiff(all_names(exprs), exclude)
+  while (length(todo)) {
+    name <- todo[1]
+    todo <- todo[-1]
+    holder <- Find(function(e) exists(name, e, inherits = FALSE), chain)
+    if (is.null(holder) || exists(name, lean, inherits = FALSE)) next
+    object <- get(name, envir = holder)
+    local <- is.function(object) && any(vapply(
+      chain, identical, NA, environment(object)
+    ))
+    if (local) {
+      inner <- setdiff(
+        all_names(c(body(object), as.list(formals(object)))),
+        names(formals(object))
+      )
+      todo <- c(todo, inner)
+      environment(object) <- lean
+      attr(object, "srcref") <- NULL
+    }
+    assign(name, object, envir = lean)
+  }
+  lean
+}
+
+# Environments that saveRDS() stores by name.
+is_lasting <- function(env) {
+  is.null(env) || identical(env, globalenv()) || identical(env, baseenv()) ||
+    identical(env, emptyenv()) || isNamespace(env) ||
+    startsWith(environmentName(env), "package:")
+}
+
+all_names <- function(exprs) {
+  unique(unlist(lapply(exprs, function(e) {
+    if (is.language(e)) all.names(e) else character()
+  })))
+}
+
+with_environment <- function(object, env) {
+  attr(object, ".Environment") <- env
+  object
+}
+
+# An offset given as an expression is evaluated again in new rows.
+stored_offset <- function(offset) {
+  if (is.language(offset)) {
+    offset
+  } else if (is.character(offset)) {
+    as.name(offset)
+  } else if (!is.null(offset) && any(offset != 0)) {
+    "vector"
+  }
+}

@@ -1,0 +1,59 @@
+#' Trace of the variational bound
+#'
+#' @param object A fit by a variational engine, such as
+#'   `bsvm(method = "vb")`.
+#' @param ... Unused.
+#' @return Numeric vector: the lower bound of the log evidence after each pass
+#'   over the data, with every constant; the last element is the bound of the
+#'   fit.
+#' @section Errors: `bayeskernel_error_argument` if the fit has no bound, which
+#'   is so for samplers.
+#' @export
+elbo <- function(object, ...) UseMethod("elbo")
+
+#' @rdname elbo
+#' @export
+elbo.bayeskernel_fit <- function(object, ...) {
+  if (is.null(object$trace$elbo)) {
+    bk_abort(
+      "argument", "This fit has no variational bound.",
+      c(
+        sprintf("It was made by method \"%s\".", object$method),
+        "A bound belongs to variational engines, such as method = \"vb\"."
+      )
+    )
+  }
+  object$trace$elbo
+}
+
+#' @importFrom coda as.mcmc
+#' @export
+coda::as.mcmc
+
+#' @importFrom coda as.mcmc.list
+#' @export
+coda::as.mcmc.list
+
+#' @importFrom nlme fixef
+#' @export
+nlme::fixef
+
+#' @importFrom nlme ranef
+#' @export
+nlme::ranef
+
+#' @importFrom nlme VarCorr
+#' @export
+nlme::VarCorr
+
+#' @importFrom generics tidy
+#' @export
+generics::tidy
+
+#' @importFrom generics glance
+#' @export
+generics::glance
+
+#' @importFrom generics augment
+#' @export
+generics::augment

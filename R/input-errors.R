@@ -1,0 +1,68 @@
+# Errors that several readers of the user's input share.
+
+# `count` is named by column; `first` is the first row of each.
+abort_missing <- function(count, first, rows = NULL,
+                          what = if (length(count) > 1L) {
+                            "Variables"
+                          } else {
+                            "Variable"
+                          }, values = "missing", call = user_call()) {
+  first <- original_rows(as.integer(first), rows)
+  shown <- seq_len(min(length(count), 5L))
+  columns <- names(count)
+  header <- if (length(count) == 1L) {
+    fit_header(paste(what, "`%s` has", values, "values."), columns)
+  } else {
+    sprintf("%d variables have %s values.", length(count), values)
+  }
+  bk_abort(
+    "missing", header,
+    c(
+      sprintf(
+        "`%s`: %d of them, first in row %d.", columns, count, first
+      )[shown],
+      if (length(count) > 5L) sprintf("... and %d more.", length(count) - 5L),
+      paste(
+        "Accepted: finite values. Omit such rows with `na.action = na.omit`,",
+        "or impute them."
+      )
+    ),
+    column = columns, row = first, found = unname(count), call = call
+  )
+}
+
+abort_length <- function(name, found, expected, call) {
+  bk_abort(
+    "dimension", fit_header("`%s` has the wrong length.", name),
+    c(
+      sprintf("Found: %d values for %d rows.", found, expected),
+      sprintf("Accepted: %d values, one for each row of the data.", expected)
+    ),
+    column = name, found = found, expected = expected, call = call
+  )
+}
+
+abort_too_few_rows <- function(n, call) {
+  bk_abort(
+    "dimension",
+    if (n == 0L) "The data have no rows." else "The data have one row only.",
+    "Accepted: at least two rows, one of each class.",
+    column = "data", row = n, found = n, expected = 2L, call = call
+  )
+}
+
+# A long name is cut so that the first line stays below 80 characters.
+fit_header <- function(format, name) {
+  room <- 79L - nchar(format) + 2L
+  if (nchar(name) > room) name <- paste0(substr(name, 1L, room - 3L), "...")
+  sprintf(format, name)
+}
+
+list_some <- function(x, most = 8L, total = length(x)) {
+  x <- as.character(x)
+  text <- paste(utils::head(x, most), collapse = ", ")
+  if (total > min(most, length(x))) {
+    text <- sprintf("%s, ... (%d in all)", text, total)
+  }
+  text
+}

@@ -1,0 +1,311 @@
+# From the user's formula and data to one checked model frame: which variables,
+# which rows, nothing missing.
+
+check_data <- function(data, call = user_call()) {
+  if (is.environment(data) || is.null(data)) {
+    return(data)
+  }
+  if (!is.list(data) || (is.object(data) && !is.data.frame(data))) {
+    abort_argument(
+      data, "data", "a data frame, or a list of variables",
+      call = call
+    )
+  }
+  if (is.null(names(data)) && length(data)) {
+    abort_argument(data, "data", "a list with names", call = call)
+  }
+  if (!is.data.frame(data)) {
+    sizes <- unique(vapply(data, NROW, 1L))
+    # Without a common length there is no frame, and `.` has no meaning.
+    if (length(sizes) == 1L) {
+      attr(data, "row.names") <- .set_row_names(sizes)
+      class(data) <- "data.frame"
+    }
+  }
+  if (is.data.frame(data) && .row_names_info(data, 2L) == 0L) {
+    abort_too_few_rows(0L, call)
+  }
+  data
+}
+
+# Evaluates a model frame of all rows that `subset` names. `rows` maps its rows
+# to those of `data`, NULL when they are all there.
+build_frame <- function(parsed, data, weights, offset, subset,
+                        call = user_call()) {
+  env <- parsed$env
+  scope <- if (is.null(data)) env else data
+  check_variables(parsed, scope, env, call)
+  extras <- list(
+    weights = eval_argument(weights, "weights", scope, env, call),
+    offset = eval_argument(offset, "offset", scope, env, call)
+  )
+  n <- if (is.data.frame(data)) .row_names_info(data, 2L)
+  for (name in names(extras)) {
+    given <- NROW(extras[[name]])
+    if (!is.null(n) && !is.null(extras[[name]]) && given != n) {
+      abort_length(name, given, n, call)
+    }
+  }
+  if (is.null(n) && !is.null(subset)) {
+    n <- NROW(eval(parsed$frame_terms[[2]], scope, env))
+  }
+  rows <- subset_rows(subset, scope, env, n, call)
+  frame_call <- as.call(c(
+    list(
+      quote(stats::model.frame.default),
+      formula = parsed$frame_terms, data = scope, na.action = stats::na.pass,
+      subset = rows
+    ),
+    extras
+  ))
+  # An empty argument and a NULL one are not the same to model.frame().
+  frame_call <- frame_call[!vapply(as.list(frame_call), is.null, NA)]
+  frame <- tryCatch(eval(frame_call), error = function(e) {
+    explain_frame_error(e, parsed, scope, n, call)
+  })
+  check_variable_types(frame, parsed$response, call)
+  if (is.null(n)) n <- nrow(frame)
+  list(frame = frame, rows = rows, n = n)
+}
+
+# A variable has to be in `data` or, as for lm(), where the formula was written;
+# a function of that name, such as time(), does not count.
+check_variables <- function(parsed, scope, env, call) {
+  names <- all.vars(parsed$frame_terms)
+  names <- names[!(names %in% names(scope))]
+  for (name in names) {
+    object <- get0(name, envir = env)
+    if (is.null(object) || is.function(object)) {
+      in_response <- name %in% all.vars(parsed$frame_terms[[2]])
+      bk_abort(
+        if (in_response) "response" else "argument",
+        fit_header(
+          paste(
+            if (in_response) "Response" else "Variable",
+            "`%s` is not in `data`."
+          ), name
+        ),
+        c(
+          if (is.data.frame(scope)) {
+            paste("Columns of `data`:", list_some(names(scope)))
+          },
+          "Correct the formula, or add the column to `data`."
+        ),
+        column = name, found = names(scope), call = call
+      )
+    }
+  }
+}
+
+# `weights`, `offset` and `subset` are expressions in the columns of `data`,
+# vectors, or the name of a column as text.
+eval_argument <- function(value, name, scope, env, call) {
+  if (is.language(value)) {
+    value <- tryCatch(eval(value, scope, env), error = function(e) {
+      bk_abort(
+        "argument", sprintf("Argument `%s` cannot be computed.", name),
+        c(
+          conditionMessage(e),
+          paste(
+            "Accepted: an expression in the columns of `data`, or a vector",
+            "with one value a row."
+          )
+        ),
+        column = name, call = call
+      )
+    })
+  }
+  if (is.character(value) && length(value) == 1L && value %in% names(scope)) {
+    value <- scope[[value]]
+  }
+  if (name != "subset" && !is.null(value) &&
+    (!is.numeric(value) || length(dim(value)) > 1L)) {
+    abort_argument(value, name, "a numeric vector, one value a row",
+      call = call
+    )
+  }
+  value
+}
+
+subset_rows <- function(subset, scope, env, n, call) {
+  keep <- eval_argument(subset, "subset", scope, env, call)
+  if (is.null(keep)) {
+    return(NULL)
+  }
+  if (is.logical(keep)) {
+    if (length(keep) != n) abort_length("subset", length(keep), n, call)
+    rows <- which(keep)
+  } else if (is.numeric(keep) && !anyNA(keep) && all(abs(keep) <= n)) {
+    rows <- seq_len(n)[keep]
+  } else {
+    abort_argument(
+      keep, "subset", sprintf("logical, or row numbers up to %d", n),
+      call = call
+    )
+  }
+  if (length(rows) == 0L) {
+    bk_abort("dimension", "`subset` leaves no rows.",
+      "Accepted: a condition that at least two rows fulfil.",
+      column = "subset", found = 0L, call = call
+    )
+  }
+  rows
+}
+
+# model.frame() failed: find the variable, in the order of the formula.
+explain_frame_error <- function(error, parsed, scope, n, call) {
+  variables <- as.list(attr(parsed$frame_terms, "variables"))[-1L]
+  for (variable in variables) {
+    name <- deparse1(variable)
+    value <- tryCatch(
+      suppressWarnings(eval(variable, scope, parsed$env)),
+      error = identity
+    )
+    is_response <- identical(name, parsed$response)
+    kind <- if (is_response) "response" else "argument"
+    if (inherits(value, "error") || is.null(value)) {
+      bk_abort(kind, fit_header("Variable `%s` cannot be computed.", name),
+        if (is.null(value)) "Found: NULL." else conditionMessage(value),
+        column = name, call = call
+      )
+    }
+    if (!is.atomic(value)) {
+      bk_abort(kind, fit_header("Variable `%s` is not a vector.", name),
+        c(
+          sprintf("Found: %s.", if (is.list(value)) {
+            sprintf("a list column of class %s", quoted(class(value)[1]))
+          } else {
+            article(paste("object of class", quoted(class(value)[1])))
+          }),
+          "Accepted: numeric, logical, factor or character, one value a row."
+        ),
+        column = name, found = class(value), call = call
+      )
+    }
+    if (is.null(n)) n <- NROW(value)
+    if (NROW(value) != n) abort_length(name, NROW(value), n, call)
+  }
+  bk_abort("argument", "The model frame cannot be made.",
+    conditionMessage(error),
+    call = call
+  )
+}
+
+check_variable_types <- function(frame, response, call) {
+  for (name in setdiff(names(frame), response)) {
+    column <- frame[[name]]
+    if (is.complex(column) || is.raw(column)) {
+      bk_abort("argument", fit_header("Variable `%s` has no use here.", name),
+        c(
+          sprintf("Found: a vector of type %s.", typeof(column)),
+          "Accepted: numeric, logical, factor or character."
+        ),
+        column = name, found = typeof(column), call = call
+      )
+    }
+  }
+}
+
+# Rows to keep, NULL for all: an error or an omission for missing values, then
+# the removal of rows whose weight is zero, which say nothing.
+usable_rows <- function(frame, rows, na.action, call = user_call()) {
+  omit <- read_na_action(na.action, call)
+  keep <- NULL
+  with_na <- names(frame)[vapply(frame, anyNA, NA)]
+  if (length(with_na)) {
+    bad <- lapply(unclass(frame)[with_na], missing_rows)
+    if (is.null(omit)) {
+      plain <- sub("^\\((.*)\\)$", "\\1", with_na)
+      abort_missing(
+        count = stats::setNames(lengths(bad), plain),
+        first = vapply(bad, `[`, 1L, 1L), rows = rows, call = call
+      )
+    }
+    gone <- sort(unique(unlist(bad, use.names = FALSE)))
+    keep <- seq_len(nrow(frame))[-gone]
+    omitted <- original_rows(gone, rows)
+    class(omitted) <- omit
+  } else {
+    omitted <- NULL
+  }
+  zero <- 0L
+  w <- frame[["(weights)"]]
+  if (!is.null(w)) {
+    if (!is.null(keep)) w <- w[keep]
+    check_weights(w, original_rows(keep, rows), call)
+    zero <- sum(w == 0)
+    if (zero > 0L) {
+      keep <- if (is.null(keep)) which(w > 0) else keep[w > 0]
+    }
+  }
+  left <- if (is.null(keep)) nrow(frame) else length(keep)
+  if (left < 2L) abort_too_few_rows(left, call)
+  list(keep = keep, na.action = omitted, n_zero_weight = zero)
+}
+
+read_na_action <- function(na.action, call) {
+  if (is.character(na.action) && length(na.action) == 1L) {
+    na.action <- get0(na.action, envir = asNamespace("stats"))
+  }
+  if (identical(na.action, stats::na.omit)) {
+    "omit"
+  } else if (identical(na.action, stats::na.exclude)) {
+    "exclude"
+  } else if (!is.null(na.action) && !identical(na.action, stats::na.fail) &&
+    !identical(na.action, stats::na.pass)) {
+    abort_argument(
+      na.action, "na.action", "na.fail, na.omit or na.exclude",
+      call = call
+    )
+  }
+}
+
+missing_rows <- function(column) {
+  if (is.matrix(column)) {
+    which(rowSums(is.na(column)) > 0)
+  } else {
+    which(is.na(column))
+  }
+}
+
+original_rows <- function(at, rows) {
+  if (is.null(at)) rows else if (is.null(rows)) at else rows[at]
+}
+
+check_weights <- function(w, rows, call) {
+  bad <- which(!(w >= 0 & w < Inf))
+  if (length(bad)) {
+    bk_abort(
+      "argument", "Argument `weights` has negative or infinite values.",
+      c(
+        sprintf(
+          "Found: %s in row %d (%d such rows).", format(w[bad[1]]),
+          original_rows(bad[1], rows), length(bad)
+        ),
+        "Accepted: finite numbers of at least 0, not all 0."
+      ),
+      column = "weights", row = original_rows(bad[1], rows), found = w[bad[1]],
+      call = call
+    )
+  }
+  if (length(w) && all(w == 0)) {
+    bk_abort(
+      "argument", "Argument `weights` is zero in every row.",
+      "Accepted: finite numbers of at least 0, not all 0.",
+      column = "weights", found = 0, call = call
+    )
+  }
+}
+
+# The rows `keep` of a frame, with the attributes that terms need.
+frame_rows <- function(frame, keep) {
+  if (is.null(keep)) {
+    return(frame)
+  }
+  columns <- lapply(frame, function(column) {
+    if (is.matrix(column)) column[keep, , drop = FALSE] else column[keep]
+  })
+  attributes(columns) <- attributes(frame)
+  attr(columns, "row.names") <- attr(frame, "row.names")[keep]
+  columns
+}

@@ -1,0 +1,216 @@
+# Printing that all models share. Lines stay below 80 columns whatever the
+# option `width` allows.
+
+default_digits <- function() max(3L, getOption("digits") - 3L)
+
+# Title, the call, and facts in aligned "name: value" lines.
+print_header <- function(title, call = NULL, facts = NULL) {
+  cat(title, "\n", sep = "")
+  if (!is.null(call)) {
+    text <- trimws(deparse(call, width.cutoff = 60L))
+    if (length(text) > 8L) text <- c(text[1:7], "...")
+    cat("Call: ", paste(text, collapse = "\n        "), "\n", sep = "")
+  }
+  print_facts(facts)
+  cat("\n")
+}
+
+# `facts` is a named vector or list; entries that are NULL are left out.
+print_facts <- function(facts) {
+  facts <- Filter(length, as.list(facts))
+  if (length(facts) == 0L) {
+    return(invisible(NULL))
+  }
+  labels <- format(paste0(names(facts), ":"))
+  indent <- nchar(labels[1]) + 1L
+  for (k in seq_along(facts)) {
+    text <- strwrap(paste(facts[[k]], collapse = ", "), 79L - indent)
+    cat(paste(c(labels[k], rep(strrep(" ", indent - 1L), length(text) - 1L)),
+      text,
+      collapse = "\n"
+    ), "\n", sep = "")
+  }
+  invisible(NULL)
+}
+
+#' Table of posterior summaries
+#'
+#' @param estimate,sd,lower,upper Numeric vectors of one length; `estimate`
+#'   carries the names of the rows.
+#' @param convergence What [convergence_table()] returns, rows in the same
+#'   order, or `NULL`.
+#' @param level Posterior probability between `lower` and `upper`.
+#' @return Numeric matrix with columns `Estimate`, `SD`, `2.5 %`, `97.5 %` and,
+#'   with `convergence`, `R-hat` and `ESS` (the smaller of bulk and tail).
+#' @noRd
+coef_table <- function(estimate, sd,
+                       lower = estimate + stats::qnorm((1 - level) / 2) * sd,
+                       upper = estimate - stats::qnorm((1 - level) / 2) * sd,
+                       convergence = NULL, level = 0.95) {
+  out <- cbind(estimate, sd, lower, upper)
+  tails <- 100 * c(1 - level, 1 + level) / 2
+  colnames(out) <- c(
+    "Estimate", "SD", paste(format(tails, trim = TRUE, digits = 3), "%")
+  )
+  rownames(out) <- names(estimate)
+  if (!is.null(convergence)) {
+    out <- cbind(
+      out,
+      "R-hat" = convergence$rhat,
+      "ESS" = pmin(convergence$ess_bulk, convergence$ess_tail)
+    )
+  }
+  out
+}
+
+# The same columns from draws x variables or iterations x chains x variables.
+draws_table <- function(draws, level = 0.95) {
+  flat <- if (length(dim(draws)) == 3L) stack_chains(draws) else draws
+  tails <- apply(
+    flat, 2, stats::quantile, c(1 - level, 1 + level) / 2,
+    names = FALSE
+  )
+  coef_table(
+    colMeans(flat), apply(flat, 2, stats::sd), tails[1, ], tails[2, ],
+    if (length(dim(draws)) == 3L) convergence_table(draws), level
+  )
+}
+
+# Estimates share their decimals; R-hat has two and ESS none.
+print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
+  shown <- utils::head(table, max_rows)
+  text <- format(shown, digits = digits)
+  values <- setdiff(colnames(shown), c("R-hat", "ESS"))
+  text[, values] <- format_values(shown[, values, drop = FALSE], digits)
+  if ("R-hat" %in% colnames(shown)) {
+    text[, "R-hat"] <- formatC(shown[, "R-hat"], format = "f", digits = 2)
+    text[, "ESS"] <- formatC(shown[, "ESS"], format = "f", digits = 0)
+  }
+  text[is.na(shown)] <- "-"
+  rownames(text) <- abbreviate_middle(rownames(shown))
+  print_text(text)
+  if (nrow(table) > max_rows) {
+    cat(sprintf("... and %d rows more\n", nrow(table) - max_rows))
+  }
+  invisible(table)
+}
+
+# Decimals that give the smallest standard deviation `digits - 2` significant
+# digits, the same for all rows, unless sizes differ so much that every number
+# needs its own.
+format_values <- function(x, digits) {
+  sd <- x[, "SD"]
+  sd <- sd[is.finite(sd) & sd > 0]
+  largest <- max(1, abs(x[is.finite(x)]))
+  decimals <- if (length(sd) == 0L) {
+    digits - 1
+  } else {
+    max(0, digits - 3 - floor(log10(min(sd))))
+  }
+  wide <- decimals + floor(log10(largest)) > 8
+  text <- if (wide) {
+    formatC(x, digits = digits, format = "g")
+  } else {
+    formatC(x, digits = decimals, format = "f")
+  }
+  array(text, dim(x))
+}
+
+print_text <- function(text) {
+  old <- options(width = min(79L, getOption("width")))
+  on.exit(options(old))
+  print(text, quote = FALSE, right = TRUE)
+}
+
+# Long names keep their two ends: `b[(Intercept) patient:12]` differs from its
+# neighbours at the end.
+abbreviate_middle <- function(names, width = 28L) {
+  long <- nchar(names) > width
+  names[long] <- paste0(
+    substr(names[long], 1L, width - 15L), "...",
+    substr(names[long], nchar(names[long]) - 11L, nchar(names[long]))
+  )
+  names
+}
+
+#' Variance components
+#'
+#' @param covariances List named by grouping term; each element a covariance
+#'   matrix (scale of the data) with the names of its columns as dimnames.
+#' @return The list with class `bayeskernel_varcorr`; each matrix has attributes
+#'   `stddev` and `correlation`, as nlme's and lme4's `VarCorr()` give them.
+#' @noRd
+new_varcorr <- function(covariances) {
+  structure(
+    lapply(covariances, function(covariance) {
+      sd <- sqrt(diag(covariance))
+      names(sd) <- rownames(covariance)
+      structure(
+        covariance,
+        stddev = sd, correlation = covariance / outer(sd, sd)
+      )
+    }),
+    class = "bayeskernel_varcorr"
+  )
+}
+
+#' @export
+print.bayeskernel_varcorr <- function(x, digits = default_digits(), ...) {
+  print_varcorr(x, digits)
+  invisible(x)
+}
+
+# One line a random column; correlations with the columns above it on its right.
+print_varcorr <- function(x, digits = default_digits()) {
+  sizes <- vapply(x, nrow, 1L)
+  sd <- unlist(lapply(x, attr, "stddev"), use.names = FALSE)
+  text <- cbind(
+    Groups = unlist(Map(function(label, r) {
+      c(label, rep("", r - 1L))
+    }, abbreviate_middle(names(x)), sizes)),
+    Name = abbreviate_middle(unlist(lapply(x, rownames), use.names = FALSE)),
+    Variance = format(sd^2, digits = digits),
+    SD = format(sd, digits = digits)
+  )
+  if (any(sizes > 1L)) {
+    rows <- lapply(x, function(block) {
+      corr <- attr(block, "correlation")
+      out <- matrix("", nrow(corr), max(sizes) - 1L)
+      below <- lower.tri(corr)
+      out[, seq_len(nrow(corr) - 1L)][below[, -nrow(corr)]] <-
+        sprintf("%5.2f", corr[below])
+      out
+    })
+    corr <- do.call(rbind, rows)
+    colnames(corr) <- c("Corr", rep("", ncol(corr) - 1L))
+    text <- cbind(text, corr)
+  }
+  text[, 1:2] <- format(text[, 1:2], justify = "left")
+  colnames(text)[1:2] <- format(c("Groups", "Name"))
+  left <- text[, 1:2, drop = FALSE]
+  colnames(text)[1] <- formatC("Groups", width = -nchar(left[1, 1]))
+  colnames(text)[2] <- formatC("Name", width = -nchar(left[1, 2]))
+  rownames(text) <- rep("", nrow(text))
+  print_text(text)
+}
+
+#' @export
+as.data.frame.bayeskernel_varcorr <- function(x, row.names = NULL,
+                                              optional = FALSE, ...) {
+  rows <- Map(function(label, block) {
+    at <- which(lower.tri(block, diag = TRUE), arr.ind = TRUE)
+    at <- at[order(at[, 1] != at[, 2]), , drop = FALSE]
+    names <- rownames(block)
+    single <- at[, 1] == at[, 2]
+    sdcor <- attr(block, "correlation")[at]
+    sdcor[single] <- attr(block, "stddev")[at[single, 1]]
+    data.frame(
+      grp = label, var1 = names[at[, 2]],
+      var2 = ifelse(single, NA, names[at[, 1]]),
+      vcov = block[at], sdcor = sdcor
+    )
+  }, names(x), x)
+  out <- do.call(rbind, rows)
+  rownames(out) <- row.names
+  out
+}

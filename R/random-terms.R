@@ -1,0 +1,197 @@
+# Random terms `(columns | group)`: reading one bar, numbering its groups, and
+# its design columns. Nothing here has n x m entries, sparse or not.
+
+# `leaves` are the factors whose combination is the group: one for `g`, two for
+# `class:school`.
+read_bar <- function(bar, env, call = user_call()) {
+  leaves <- split_group(bar[[3]])
+  heads <- vapply(leaves, function(leaf) {
+    if (is.call(leaf)) deparse1(leaf[[1]]) else ""
+  }, "")
+  if (any(heads %in% formula_operators) || "." %in% all.names(bar[[2]])) {
+    bk_abort(
+      "argument",
+      fit_header("Random term `(%s)` is not understood.", deparse1(bar)),
+      c(
+        "Accepted: (1 | g), (x | g), (x || g), (1 | a / b), (1 | a:b).",
+        "Give crossed groups as two terms, (1 | a) + (1 | b)."
+      ),
+      column = deparse1(bar), call = call
+    )
+  }
+  list(
+    terms = stats::terms(stats::as.formula(call("~", bar[[2]]), env)),
+    leaves = leaves, label = deparse1(bar[[3]]), text = deparse1(bar)
+  )
+}
+
+split_group <- function(expr) {
+  if (is.call(expr) && identical(expr[[1]], as.name("("))) {
+    split_group(expr[[2]])
+  } else if (is.call(expr) && identical(expr[[1]], as.name(":"))) {
+    c(split_group(expr[[2]]), split_group(expr[[3]]))
+  } else {
+    list(expr)
+  }
+}
+
+# The same effect of the same group twice cannot be told apart.
+check_distinct_bars <- function(bars, call = user_call()) {
+  effects <- lapply(bars, function(bar) {
+    columns <- attr(bar$terms, "term.labels")
+    if (attr(bar$terms, "intercept") == 1L) columns <- c("1", columns)
+    paste(rep_len(columns, length(columns)), "|", bar$label)
+  })
+  twice <- unlist(effects)[duplicated(unlist(effects))]
+  if (length(twice)) {
+    bk_abort(
+      "argument",
+      fit_header("Random effect `%s` is in two terms.", twice[1]),
+      c(
+        paste("Terms:", list_some(vapply(bars, `[[`, "", "text"))),
+        "Join them into one, such as (1 + x | g), or drop one."
+      ),
+      column = twice[1], found = twice, call = call
+    )
+  }
+}
+
+# One entry of `random` of the design, from a frame without missing values. The
+# element `info` is what prediction needs of it.
+random_term <- function(bar, frame, standardize, rows, call = user_call()) {
+  names <- vapply(bar$leaves, deparse1, "")
+  group <- group_index(unclass(frame)[names], bar$label, call)
+  z <- plain_model_matrix(bar$terms, frame)
+  numeric_column <- is_numeric_column(bar$terms, attr(z, "assign"), frame)
+  contrasts <- attr(z, "contrasts")
+  attr(z, "assign") <- attr(z, "contrasts") <- NULL
+  if (ncol(z) == 0L) {
+    bk_abort(
+      "argument",
+      fit_header("Random term `(%s)` has no effect.", bar$text),
+      "Accepted: an intercept or at least one variable, such as (1 | g).",
+      column = bar$label, call = call
+    )
+  }
+  r <- ncol(z)
+  center <- numeric(r)
+  scale <- rep(1, r)
+  if (any(numeric_column)) {
+    moments <- column_moments_cpp(z)
+    check_columns(moments, z, colnames(z), rows, call)
+    # A shift moves into the intercept of the same term, if it has one.
+    shift <- "(Intercept)" %in% colnames(z) && r > 1L
+    usable <- numeric_column & !constant_columns(moments) & standardize
+    if (shift) center[usable] <- moments$mean[usable]
+    scale[usable] <- moments$sd[usable]
+  }
+  list(
+    label = bar$label, columns = colnames(z), group = group$group,
+    levels = group$levels, z = z, center = center, scale = scale,
+    type = if (r == 1L) "iid" else "unstructured",
+    info = list(
+      label = bar$label, columns = colnames(z), terms = bar$terms,
+      contrasts = contrasts, leaves = names,
+      leaf_levels = group$leaf_levels, codes = group$codes
+    )
+  )
+}
+
+# Columns made of factors and logicals alone are indicators and stay 0/1.
+is_numeric_column <- function(terms, assign, frame) {
+  factors <- attr(terms, "factors")
+  if (length(factors) == 0L) {
+    return(logical(length(assign)))
+  }
+  numeric_variable <- vapply(rownames(factors), function(name) {
+    !(is.factor(frame[[name]]) || is.logical(frame[[name]]))
+  }, NA)
+  numeric_term <- colSums(factors[numeric_variable, , drop = FALSE] > 0) > 0
+  c(FALSE, numeric_term)[assign + 1L]
+}
+
+# Numbers the combinations of the leaves that occur: group 1..m in the order of
+# the first leaf, then the second. `codes` identifies a combination by its
+# position in the product of the levels, so the product is never formed.
+group_index <- function(leaves, label, call = user_call()) {
+  coded <- Map(code_values, leaves, names(leaves), list(call))
+  sizes <- vapply(coded, function(leaf) length(leaf$levels), 1L)
+  if (length(coded) == 1L) {
+    levels <- coded[[1]]$levels
+    group <- coded[[1]]$codes
+    codes <- NULL
+  } else {
+    code <- combine_codes(lapply(coded, `[[`, "codes"), sizes)
+    codes <- sort(unique(code))
+    group <- match(code, codes)
+    levels <- combined_labels(codes, lapply(coded, `[[`, "levels"), sizes)
+  }
+  if (length(levels) < 2L) {
+    bk_abort(
+      "argument", fit_header("Grouping factor `%s` has one level only.", label),
+      c(
+        paste0("Found: ", quoted(levels), " in all rows used."),
+        "Accepted: at least two groups. Drop the random term, or look at `subset`."
+      ),
+      column = label, found = levels, expected = 2L, call = call
+    )
+  }
+  list(
+    group = group, levels = levels,
+    leaf_levels = lapply(coded, `[[`, "levels"), codes = codes
+  )
+}
+
+combine_codes <- function(codes, sizes) {
+  code <- codes[[1]] - 1
+  for (k in seq_along(codes)[-1L]) code <- code * sizes[k] + codes[[k]] - 1
+  code
+}
+
+combined_labels <- function(codes, levels, sizes) {
+  labels <- NULL
+  for (k in rev(seq_along(levels))) {
+    part <- levels[[k]][codes %% sizes[k] + 1]
+    labels <- if (is.null(labels)) part else paste(part, labels, sep = ":")
+    codes <- codes %/% sizes[k]
+  }
+  labels
+}
+
+# Codes 1..m of the values that occur, sorted, as text only once per value.
+# Text sorts by code point, the same in every locale.
+code_values <- function(x, name, call = user_call()) {
+  if (!is.atomic(x) || is.null(x) || length(dim(x)) > 1L) {
+    abort_argument(
+      x, name, "a grouping factor: factor, character, numeric or logical",
+      call = call
+    )
+  }
+  if (is.factor(x)) {
+    used <- which(tabulate(x, nlevels(x)) > 0L)
+    codes <- as.integer(x)
+    if (length(used) < nlevels(x)) codes <- match(codes, used)
+    return(list(codes = codes, levels = levels(x)[used]))
+  }
+  values <- sort(unique(x), method = "radix")
+  list(codes = match(x, values), levels = as.character(values))
+}
+
+# Group numbers of new rows: 0 for a combination that was not in the training
+# data, NA where a leaf is missing.
+group_new <- function(info, frame, call = user_call()) {
+  codes <- Map(function(name, known) {
+    coded <- code_values(frame[[name]], name, call)
+    at <- match(coded$levels, known, nomatch = 0L)
+    c(at)[coded$codes]
+  }, info$leaves, info$leaf_levels)
+  if (length(codes) == 1L) {
+    return(codes[[1]])
+  }
+  unknown <- Reduce(`|`, lapply(codes, `==`, 0L))
+  sizes <- lengths(info$leaf_levels)
+  group <- match(combine_codes(codes, sizes), info$codes, nomatch = 0L)
+  group[is.na(unknown)] <- NA
+  group[!is.na(unknown) & unknown] <- 0L
+  group
+}

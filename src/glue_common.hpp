@@ -1,0 +1,160 @@
+// What every glue file shares: the executor on RcppParallel, the callback that
+// watches for an interrupt and draws the progress bar, and the way core
+// exceptions reach R. This is the only place where threads and R meet.
+#ifndef BAYESKERNEL_GLUE_COMMON_HPP
+#define BAYESKERNEL_GLUE_COMMON_HPP
+
+#include <RcppEigen.h>
+#include <RcppParallel.h>
+#include <R_ext/Utils.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bayeskernel/chain/progress.hpp>
+#include <bayeskernel/error.hpp>
+#include <bayeskernel/parallel/executor.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <string>
+
+// TBB does not survive a fork: a child process runs serially. The first call,
+// made when the package is loaded, remembers the process.
+inline bool in_forked_child() {
+  static const int loaded_in = getpid();
+  return getpid() != loaded_in;
+}
+
+class RcppParallelExecutor final : public bayeskernel::Executor {
+ public:
+  explicit RcppParallelExecutor(int threads)
+      : threads_(in_forked_child() ? 1 : threads) {}
+
+  int threads() const override { return threads_; }
+
+  void run(Eigen::Index n_blocks,
+           const std::function<void(Eigen::Index)>& body) override {
+    if (threads_ == 1 || n_blocks == 1) {
+      for (Eigen::Index block = 0; block < n_blocks; ++block) body(block);
+      return;
+    }
+    Blocks blocks(body);
+    RcppParallel::parallelFor(0, static_cast<std::size_t>(n_blocks), blocks, 1,
+                              threads_);
+    if (blocks.failure) std::rethrow_exception(blocks.failure);
+  }
+
+ private:
+  struct Blocks final : RcppParallel::Worker {
+    explicit Blocks(const std::function<void(Eigen::Index)>& body)
+        : body(body) {}
+
+    void operator()(std::size_t begin, std::size_t end) override {
+      try {
+        for (std::size_t block = begin; block < end; ++block) {
+          body(static_cast<Eigen::Index>(block));
+        }
+      } catch (...) {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (!failure) failure = std::current_exception();
+      }
+    }
+
+    const std::function<void(Eigen::Index)>& body;
+    std::mutex mutex;
+    std::exception_ptr failure;
+  };
+
+  int threads_;
+};
+
+// Asked by the core between rounds, on the main thread: at most every tenth of
+// a second looks for an interrupt and redraws the bar.
+class UserCallback {
+ public:
+  explicit UserCallback(bool progress)
+      : progress_(progress), start_(Clock::now()), last_(start_) {}
+  ~UserCallback() {
+    if (shown_ == 0) return;
+    REprintf("\r%*s\r", shown_, "");
+    R_FlushConsole();
+  }
+  UserCallback(const UserCallback&) = delete;
+  UserCallback& operator=(const UserCallback&) = delete;
+
+  bayeskernel::KeepGoing keep_going() {
+    return [this](const bayeskernel::Progress& now) { return ask(now); };
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static void check(void*) { R_CheckUserInterrupt(); }
+
+  // An interrupt is final: R's flag is cleared by the check that saw it.
+  bool ask(const bayeskernel::Progress& now) {
+    const auto time = Clock::now();
+    if (interrupted_ || seconds(time - last_) < 0.1) return !interrupted_;
+    last_ = time;
+    interrupted_ = R_ToplevelExec(check, nullptr) == FALSE;
+    if (progress_ && !interrupted_) draw(now, seconds(time - start_));
+    return !interrupted_;
+  }
+
+  static double seconds(Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  }
+
+  void draw(const bayeskernel::Progress& now, double elapsed) {
+    constexpr int kWidth = 30;
+    const double share =
+        now.total > 0.0 ? std::clamp(now.done / now.total, 0.0, 1.0) : 0.0;
+    const int full = static_cast<int>(share * kWidth);
+    char text[96];
+    int length =
+        std::snprintf(text, sizeof text, "%-8.12s [%s%s] %3.0f%%", now.phase,
+                      std::string(full, '=').c_str(),
+                      std::string(kWidth - full, ' ').c_str(), 100.0 * share);
+    // The first moments tell little about the time that is left.
+    if (share > 0.0 && elapsed > 0.5) {
+      const double left = std::ceil(elapsed * (1.0 - share) / share);
+      length += std::snprintf(text + length, sizeof text - length,
+                              ", %.0f:%02d left", std::floor(left / 60.0),
+                              static_cast<int>(std::fmod(left, 60.0)));
+    }
+    REprintf("\r%-*s", std::max(shown_, length), text);
+    R_FlushConsole();
+    shown_ = std::max(shown_, length);
+  }
+
+  bool progress_;
+  bool interrupted_ = false;
+  int shown_ = 0;  // characters on the line of the bar
+  Clock::time_point start_, last_;
+};
+
+// Runs `body`; an exception of the core becomes a list that core_call() of the
+// R side raises as a classed condition.
+template <class Body>
+Rcpp::List guarded(Body&& body) {
+  const auto failed = [](const char* kind, const char* message) {
+    Rcpp::List out = Rcpp::List::create(Rcpp::Named("kind") = kind,
+                                        Rcpp::Named("message") = message);
+    out.attr("class") = "bayeskernel_core_error";
+    return out;
+  };
+  try {
+    return body();
+  } catch (const bayeskernel::NumericError& error) {
+    return failed("numeric", error.what());
+  } catch (const bayeskernel::Error& error) {
+    return failed("argument", error.what());
+  } catch (const std::bad_alloc&) {
+    return failed("numeric", "there is not enough memory");
+  }
+}
+
+#endif

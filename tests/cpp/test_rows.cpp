@@ -1,0 +1,125 @@
+#include <bayeskernel/data/rows.hpp>
+#include <random>
+
+#include "check.hpp"
+
+using bayeskernel::Index;
+using bayeskernel::MatrixXd;
+using bayeskernel::PackedRows;
+using bayeskernel::Tile;
+using bayeskernel::TileSpan;
+using bayeskernel::VectorXd;
+
+static PackedRows numbered_rows(Index n, std::vector<Index> group_begin) {
+  PackedRows rows;
+  rows.x = MatrixXd::NullaryExpr(2, n, [](Index k, Index i) {
+    return static_cast<double>(10 * i + k);
+  });
+  rows.z = MatrixXd::Constant(group_begin.empty() ? 0 : 1, n, 1.0);
+  rows.y = VectorXd::Ones(n);
+  rows.weight = VectorXd::LinSpaced(n, 0.0, static_cast<double>(n - 1));
+  rows.offset = VectorXd::Zero(n);
+  rows.finish(std::move(group_begin));
+  return rows;
+}
+
+static std::vector<Index> cumulate(const std::vector<Index>& sizes) {
+  std::vector<Index> begin{0};
+  for (const Index size : sizes) begin.push_back(begin.back() + size);
+  return begin;
+}
+
+// Tiles follow on one another, cover all rows and groups once, split no group;
+// blocks follow on one another and cover all tiles.
+static bool is_partition(const PackedRows& rows) {
+  Index row = 0, group = 0;
+  for (const TileSpan& span : rows.tiles()) {
+    if (span.row_begin != row || span.row_end < row) return false;
+    row = span.row_end;
+    if (rows.groups() == 0) {
+      if (span.group_begin != span.group_end) return false;
+      continue;
+    }
+    if (span.group_begin != group || span.group_end <= group) return false;
+    group = span.group_end;
+    if (rows.group_begin(span.group_begin) != span.row_begin ||
+        rows.group_begin(span.group_end) != span.row_end) {
+      return false;
+    }
+  }
+  if (row != rows.rows()) return false;
+  for (Index g = group; g < rows.groups(); ++g) {  // what is left is empty
+    if (rows.group_begin(g) != rows.rows()) return false;
+  }
+  if (rows.block_begin(0) != 0) return false;
+  for (Index b = 0; b < rows.blocks(); ++b) {
+    if (rows.block_begin(b + 1) <= rows.block_begin(b)) return false;
+  }
+  return rows.block_begin(rows.blocks()) ==
+         static_cast<Index>(rows.tiles().size());
+}
+
+TEST("tiles cover the rows without groups, at any number of rows") {
+  for (Index n : {1, 2, 255, 256, 257, 2048, 2049, 10000, 200000}) {
+    CHECK(is_partition(numbered_rows(n, {})));
+  }
+}
+
+TEST("a tile never straddles a group") {
+  std::mt19937 engine(1);
+  for (int trial = 0; trial < 200; ++trial) {
+    const int groups = 1 + static_cast<int>(engine() % 60);
+    const unsigned largest = trial % 3 == 0 ? 3 : trial % 3 == 1 ? 60 : 700;
+    std::vector<Index> sizes;
+    for (int g = 0; g < groups; ++g) sizes.push_back(engine() % largest);
+    sizes[engine() % groups] += 1;
+    const std::vector<Index> begin = cumulate(sizes);
+    CHECK(is_partition(numbered_rows(begin.back(), begin)));
+  }
+}
+
+TEST("a group larger than a tile, groups of one row and empty groups") {
+  const std::vector<std::vector<Index>> cases = {
+      {5000},
+      {1, 5000, 1},
+      std::vector<Index>(3000, 1),
+      {0, 0, 300, 0, 1, 0},
+      {256, 256, 1, 255},
+      {0, 257, 0, 0}};
+  for (const std::vector<Index>& sizes : cases) {
+    const std::vector<Index> begin = cumulate(sizes);
+    CHECK(is_partition(numbered_rows(begin.back(), begin)));
+  }
+}
+
+TEST("small groups share tiles of at most 256 rows") {
+  const std::vector<Index> begin = cumulate(std::vector<Index>(3000, 7));
+  const PackedRows rows = numbered_rows(begin.back(), begin);
+  Index widest = 0;
+  for (const TileSpan& span : rows.tiles()) {
+    widest = std::max(widest, span.row_end - span.row_begin);
+  }
+  CHECK(widest == 252);
+}
+
+TEST("a tile shows its own rows") {
+  const std::vector<Index> begin = cumulate({100, 200, 100});
+  const PackedRows rows = numbered_rows(400, begin);
+  MatrixXd buffer;
+  for (const TileSpan& span : rows.tiles()) {
+    const Tile tile = rows.tile(span, buffer);
+    CHECK(tile.x.cols() == span.row_end - span.row_begin);
+    CHECK(tile.x(1, 0) == 10.0 * static_cast<double>(span.row_begin) + 1.0);
+    CHECK(tile.weight[0] == static_cast<double>(span.row_begin));
+    CHECK(tile.residual.size() == 0);
+  }
+}
+
+TEST("blocks depend on the rows alone and grow with them, 64 at most") {
+  CHECK(numbered_rows(2047, {}).blocks() == 1);
+  CHECK(numbered_rows(9000, {}).blocks() == 5);
+  for (Index n : {131072, 131073, 400000}) {
+    const Index blocks = numbered_rows(n, {}).blocks();
+    CHECK(blocks > 32 && blocks <= 64);
+  }
+}

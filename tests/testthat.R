@@ -1,0 +1,4 @@
+library(testthat)
+library(bayeskernel)
+
+test_check("bayeskernel")

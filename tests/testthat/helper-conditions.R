@@ -1,0 +1,15 @@
+# Runs `code` and returns the error of the package that it raises, whose class
+# must say `kind`.
+expect_bk_error <- function(code, kind, regexp = NULL) {
+  expect_error(
+    code, regexp,
+    class = paste0("bayeskernel_error_", kind)
+  )
+}
+
+expect_bk_warning <- function(code, kind, regexp = NULL) {
+  expect_warning(
+    code, regexp,
+    class = paste0("bayeskernel_warning_", kind)
+  )
+}

@@ -1,0 +1,99 @@
+not_a_scalar <- list(
+  NULL, NA, NaN, c(1, 2), numeric(), "1", list(1), factor("1"), matrix(1),
+  TRUE, quote(x), sum, Inf, -Inf
+)
+
+test_that("check_number takes finite numbers of its interval only", {
+  for (x in not_a_scalar) expect_bk_error(check_number(x), "argument")
+  expect_identical(check_number(2L), 2)
+  expect_identical(check_number(c(a = 1.5)), 1.5)
+  expect_identical(check_number(0, 0, 1), 0)
+  expect_bk_error(check_number(0, 0, 1, closed = FALSE), "argument", "above 0")
+  expect_bk_error(check_number(1, 0, 1, closed = c(TRUE, FALSE)), "argument")
+  expect_bk_error(check_number(-1, 0), "argument", "of at least 0")
+  expect_bk_error(check_number(2, 0, 1), "argument", "at most 1")
+})
+
+test_that("check_count takes whole numbers only", {
+  for (x in not_a_scalar) expect_bk_error(check_count(x), "argument")
+  expect_bk_error(check_count(1.5), "argument", "1.5")
+  expect_bk_error(check_count(0), "argument", "at least 1")
+  expect_bk_error(check_count(1e10), "argument")
+  expect_bk_error(check_count(5, upper = 4), "argument", "from 1 to 4")
+  expect_identical(check_count(0, 0), 0L)
+  expect_identical(check_count(1e3), 1000L)
+})
+
+test_that("check_flag takes TRUE and FALSE only", {
+  for (x in list(NULL, NA, c(TRUE, FALSE), 1, "TRUE", logical())) {
+    expect_bk_error(check_flag(x), "argument", "TRUE or FALSE")
+  }
+  expect_true(check_flag(TRUE))
+  expect_false(check_flag(FALSE))
+})
+
+test_that("check_choice takes one of its choices, by default the first", {
+  choices <- c("vb", "gibbs")
+  expect_identical(check_choice("gibbs", choices), "gibbs")
+  expect_identical(check_choice(choices, choices), "vb")
+  for (x in list(NULL, NA, NA_character_, "v", 1, rev(choices), factor("vb"))) {
+    expect_bk_error(check_choice(x, choices), "argument", "\"vb\", \"gibbs\"")
+  }
+})
+
+test_that("an error names the argument, what was found, what is accepted", {
+  draws <- 0
+  error <- expect_bk_error(check_count(draws), "argument", "`draws`")
+  expect_identical(error$column, "draws")
+  expect_identical(error$found, 0)
+  expect_match(error$expected, "at least 1")
+  error <- expect_bk_error(
+    check_number("a", name = "beta_var", kind = "prior"), "prior", "\"a\""
+  )
+  expect_identical(error$column, "beta_var")
+})
+
+test_that("set.seed() decides the seed that NULL takes", {
+  set.seed(4)
+  first <- check_seed(NULL)
+  set.seed(4)
+  expect_identical(check_seed(NULL), first)
+  expect_false(identical(check_seed(NULL), first))
+  state <- .Random.seed
+  expect_identical(check_seed(7), 7L)
+  expect_identical(.Random.seed, state)
+  for (x in list(-1, 0.5, NA, Inf, 1:2, "1")) {
+    expect_bk_error(check_seed(x), "argument", "`seed`")
+  }
+})
+
+test_that("threads and clusters are checked", {
+  expect_identical(check_threads(2), 2L)
+  for (x in list(0, -1, 1.5, NULL, NA, 1e9)) {
+    expect_bk_error(check_threads(x), "argument", "`threads`")
+  }
+  expect_null(check_cluster(NULL))
+  expect_bk_error(check_cluster(2), "cluster", "makePSOCKcluster")
+})
+
+test_that("arguments that nobody reads are an error that names them", {
+  f <- function(x, ...) check_no_dots(...)
+  expect_null(f(1))
+  error <- expect_bk_error(f(1, chians = 2), "argument", "\"chians\"")
+  expect_identical(error$found, "chians")
+  expect_bk_error(f(1, 2, 3), "argument", "2 without a name")
+})
+
+test_that("any value can be described in one short line", {
+  values <- c(
+    not_a_scalar,
+    list(mtcars, strrep("x", 500), 1:1000, letters, NA_character_, as.Date("2020-01-01"))
+  )
+  for (x in values) {
+    text <- describe_value(x)
+    expect_length(text, 1)
+    expect_lt(nchar(text), 100)
+  }
+  expect_identical(describe_value(-1), "-1")
+  expect_identical(describe_value(c("a", NA)), "a character vector of length 2, \"a\" NA")
+})

@@ -1,0 +1,98 @@
+# Functions that stand in for those of the package must live in its namespace.
+in_package <- function(f) {
+  environment(f) <- asNamespace("bayeskernel")
+  f
+}
+
+caught <- function(code) tryCatch(code, condition = identity)
+
+test_that("an error has its classes, its fields and a short first line", {
+  error <- caught(bk_abort(
+    "missing", "Column `age` has missing values.", c("Rows 3, 7.", "Remove."),
+    column = "age", row = c(3, 7), found = NA, expected = "numbers"
+  ))
+  expect_s3_class(
+    error,
+    c("bayeskernel_error_missing", "bayeskernel_error", "error", "condition"),
+    exact = TRUE
+  )
+  expect_identical(error$column, "age")
+  expect_identical(error$row, c(3, 7))
+  expect_identical(error$found, NA)
+  expect_identical(error$expected, "numbers")
+  expect_identical(
+    conditionMessage(error),
+    "Column `age` has missing values.\n* Rows 3, 7.\n* Remove."
+  )
+})
+
+test_that("a warning has its classes and does not stop", {
+  expect_bk_warning(
+    after <- {
+      bk_warn("max_iter", "Not there yet.", iterations = 5)
+      "went on"
+    },
+    "max_iter", "Not there yet."
+  )
+  expect_identical(after, "went on")
+  warned <- caught(bk_warn("jitter", "Singular.", size = 1e-8))
+  expect_identical(warned$size, 1e-8)
+  expect_s3_class(warned, "bayeskernel_warning")
+})
+
+test_that("an unknown kind is refused", {
+  expect_error(bk_abort("typo", "x"), "error_kinds")
+  expect_error(bk_warn("typo", "x"), "warning_kinds")
+})
+
+test_that("long details are wrapped below 80 columns", {
+  message <- conditionMessage(caught(
+    bk_abort("argument", "Header.", paste(rep("word", 60), collapse = " "))
+  ))
+  lines <- strsplit(message, "\n")[[1]]
+  expect_gt(length(lines), 3)
+  expect_true(all(nchar(lines) < 80))
+})
+
+test_that("the call is that of the user's function, not of a helper", {
+  outer <- in_package(function(x) helper(x))
+  helper <- in_package(function(x) check_count(x))
+  environment(outer) <- list2env(
+    list(helper = helper),
+    parent = asNamespace("bayeskernel")
+  )
+  expect_identical(caught(helper(-1))$call, quote(helper(-1)))
+  expect_identical(
+    caught(bsvm_prior(beta_var = -1))$call, quote(bsvm_prior(beta_var = -1))
+  )
+})
+
+test_that("the call of a method is shown as the call of its generic", {
+  fit <- structure(list(method = "gibbs"), class = "bayeskernel_fit")
+  expect_identical(caught(elbo(fit))$call, quote(elbo(fit)))
+})
+
+test_that("a constructor inside an argument is the call that is blamed", {
+  wrapper <- in_package(function(prior) check_flag(prior))
+  error <- caught(wrapper(bsvm_prior(beta_var = -1)))
+  expect_identical(error$call, quote(bsvm_prior(beta_var = -1)))
+})
+
+test_that("a call that holds a whole data set is cut short", {
+  checked <- in_package(function(x) check_count(x))
+  big <- do.call("checked", list(matrix(0, 200, 200))) |> caught()
+  expect_identical(big$call, quote(checked(...)))
+  expect_null(caught(do.call(checked, list(-1)))$call)
+})
+
+test_that("a failure of the core becomes the classed error of the caller", {
+  failed <- structure(
+    list(kind = "numeric", message = "not positive definite"),
+    class = "bayeskernel_core_error"
+  )
+  error <- expect_bk_error(
+    core_call(failed, quote(bsvm(y ~ x))), "numeric", "not positive definite"
+  )
+  expect_identical(error$call, quote(bsvm(y ~ x)))
+  expect_identical(core_call(list(1), NULL), list(1))
+})

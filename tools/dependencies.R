@@ -1,0 +1,96 @@
+# The R packages that DESCRIPTION asks for, for tools/setup:
+#
+#   missing [suggested] [package ...]           those that are not here
+#   missing-required [suggested] [package ...]  those without which it won't do
+#   closure package ...    what these need in turn and is not here
+#   install package ...    installs them, from R's configured repositories
+#   library                where the package itself goes
+#
+# Imports, LinkingTo and the packages named are required, Suggests optional.
+
+split_field <- function(text) {
+  entries <- trimws(strsplit(text, ",")[[1]])
+  floors <- ifelse(
+    grepl(">=", entries), sub(".*>=\\s*([0-9.-]+).*", "\\1", entries), "0"
+  )
+  stats::setNames(floors, sub("[[:space:](].*", "", entries))
+}
+
+# Lowest versions that will do, named by package.
+wanted <- function(fields) {
+  description <- read.dcf("DESCRIPTION")
+  fields <- intersect(fields, colnames(description))
+  unlist(lapply(unname(description[1, fields]), split_field))
+}
+
+check_r <- function() {
+  floor <- wanted("Depends")[["R"]]
+  if (getRversion() < floor) stop("R ", floor, " or newer is needed")
+}
+
+is_here <- function(package, floor = "0") {
+  nzchar(system.file(package = package)) &&
+    utils::packageVersion(package) >= floor
+}
+
+missing_packages <- function(named, fields) {
+  known <- wanted(c("Imports", "LinkingTo", "Suggests"))
+  floors <- wanted(fields)
+  extra <- setdiff(named, names(floors))
+  floors[extra] <- ifelse(extra %in% names(known), known[extra], "0")
+  names(floors)[!mapply(is_here, names(floors), floors)]
+}
+
+# The first library that can be written to; the user's own is made when none.
+writable_library <- function() {
+  writable <- .libPaths()[file.access(.libPaths(), 2) == 0]
+  if (length(writable)) return(writable[1])
+  own <- strsplit(Sys.getenv("R_LIBS_USER"), .Platform$path.sep)[[1]][1]
+  own <- path.expand(own)
+  if (!dir.create(own, recursive = TRUE)) {
+    stop("no library of R can be written to; set R_LIBS_USER to a folder")
+  }
+  own
+}
+
+use_repositories <- function() {
+  if ("@CRAN@" %in% getOption("repos")) {
+    utils::chooseCRANmirror(ind = 1, local.only = TRUE)
+  }
+}
+
+closure <- function(packages) {
+  use_repositories()
+  needed <- tools::package_dependencies(
+    packages, utils::available.packages(), recursive = TRUE
+  )
+  needed <- unique(c(packages, unlist(needed)))
+  needed[!vapply(needed, is_here, NA)]
+}
+
+# One at a time: one that asks for a newer R must not hold up the others.
+install <- function(packages) {
+  use_repositories()
+  library <- writable_library()
+  .libPaths(c(library, .libPaths()))
+  for (package in packages) {
+    utils::install.packages(package, lib = library, quiet = TRUE)
+  }
+}
+
+arguments <- commandArgs(trailingOnly = TRUE)
+named <- arguments[-1]
+required <- c("Imports", "LinkingTo")
+fields <- c(required, if ("suggested" %in% named) "Suggests")
+named <- unique(setdiff(named, "suggested"))
+
+check_r()
+answer <- switch(arguments[1],
+  missing = missing_packages(named, fields),
+  "missing-required" = missing_packages(named, required),
+  closure = closure(named),
+  install = install(named),
+  library = writable_library(),
+  stop("unknown request: ", arguments[1])
+)
+writeLines(as.character(answer))

@@ -1,0 +1,118 @@
+# The steps of tools/test that R takes. Each prints what it found and closes
+# with "N passed, N failed, N skipped".
+
+close_step <- function(passed, failed, skipped = 0) {
+  cat(sprintf(
+    "\n%d passed, %d failed, %d skipped\n", passed, failed, skipped
+  ))
+}
+
+# Expectations of the R tests, run on the installed package. A test that stops
+# with an error counts as one failure.
+run_tests <- function(folder) {
+  package <- read.dcf("DESCRIPTION")[1, "Package"]
+  results <- as.data.frame(testthat::test_dir(
+    folder,
+    package = package, load_package = "installed", reporter = "summary",
+    stop_on_failure = FALSE
+  ))
+  slowest <- utils::head(results[order(-results$real), ], 5)
+  cat("\nslowest tests (seconds)\n")
+  cat(sprintf("%7.1f  %s: %s\n", slowest$real, slowest$file, slowest$test))
+  close_step(
+    sum(results$passed), sum(results$failed) + sum(results$error),
+    sum(results$skipped)
+  )
+}
+
+# R CMD check as CRAN runs it, as far as that needs no network. One check: it
+# passes when nothing but OK was found.
+run_check <- function(source, folder) {
+  setwd(folder)
+  Sys.unsetenv(c("BAYESKERNEL_SLOW", "NOT_CRAN"))
+  config <- function(name) {
+    system2(file.path(R.home("bin"), "R"), c("CMD", "config", name), TRUE)
+  }
+  Sys.setenv(
+    "_R_CHECK_FORCE_SUGGESTS_" = "false",
+    "_R_CHECK_CRAN_INCOMING_" = "false",
+    "_R_CHECK_SYSTEM_CLOCK_" = "false",
+    "_R_CHECK_TESTS_NLINES_" = "0",
+    # Flags that this machine's R adds by itself are not the package's.
+    "_R_CHECK_COMPILATION_FLAGS_KNOWN_" = paste(
+      config("CXX17FLAGS"), config("CPPFLAGS")
+    ),
+    # GNU make is declared in SystemRequirements: RcppParallel asks for it.
+    "_R_CHECK_CRAN_INCOMING_NOTE_GNU_MAKE_" = "true",
+    # Programs that are not everywhere; without them their check is left out.
+    "_R_CHECK_RD_VALIDATE_RD2HTML_" = nzchar(Sys.which("tidy")),
+    "_R_CHECK_RD_MATH_RENDERING_" = requireNamespace("V8", quietly = TRUE),
+    "_R_CHECK_DOC_SIZES_" = nzchar(Sys.which("qpdf"))
+  )
+  vignettes <- nzchar(Sys.which("pandoc")) &&
+    requireNamespace("rmarkdown", quietly = TRUE)
+  if (!vignettes) cat("vignettes are left out: no pandoc or no rmarkdown\n")
+
+  r_cmd <- function(...) {
+    system2(file.path(R.home("bin"), "R"), c("CMD", ...)) == 0
+  }
+  built <- r_cmd(
+    "build", if (!vignettes) "--no-build-vignettes", "--no-manual",
+    shQuote(source)
+  )
+  # Debian's flags put debugging symbols in; --strip takes out their megabytes.
+  built && r_cmd(
+    "check", "--as-cran", "--no-manual", "--install-args=--strip",
+    if (!vignettes) c("--ignore-vignettes"),
+    list.files(pattern = "[.]tar[.]gz$")
+  )
+  log <- Sys.glob("*.Rcheck/00check.log")
+  if (!length(log)) return(close_step(0, 1))
+
+  found <- tools::check_packages_in_dir_details(logs = log)
+  found <- found[!found$Status %in% c("OK", "SKIPPED"), ]
+  # Said by the setup already: an optional package that this R cannot have.
+  absent <- found$Status == "NOTE" &
+    grepl("suggested but not available", found$Output)
+  ours <- found[!absent, ]
+  for (output in Sys.glob("*.Rcheck/tests/*.Rout.fail")) {
+    writeLines(utils::tail(readLines(output), 60))
+  }
+  cat("\n")
+  cat(sprintf("%s: %s\n%s\n", found$Status, found$Check, found$Output))
+  writeLines(utils::tail(readLines(log), 2))
+  clean <- nrow(ours) == 0
+  close_step(as.integer(clean), as.integer(!clean), sum(absent) + !vignettes)
+}
+
+# The core must not know R. Lints are counted, not judged.
+look_over <- function() {
+  headers <- list.files(
+    file.path("inst", "include"), "[.]h(pp)?$",
+    recursive = TRUE, full.names = TRUE
+  )
+  of_r <- paste0(
+    "^\\s*#\\s*include\\s*[<\"]",
+    "(R[.]h|Rinternals|Rmath|Rdefines|Rversion|R_ext/|Rcpp|tbb/)"
+  )
+  bad <- unlist(lapply(headers, function(file) {
+    hit <- grep(of_r, readLines(file, warn = FALSE), value = TRUE)
+    if (length(hit)) paste0(file, ": ", hit)
+  }))
+  writeLines(as.character(bad))
+  cat(length(headers), "headers of the core,", length(bad), "includes of R\n")
+  if (requireNamespace("lintr", quietly = TRUE)) {
+    lints <- lintr::lint_package()
+    print(lints)
+    cat(length(lints), "lints\n")
+  }
+  close_step(as.integer(!length(bad)), as.integer(length(bad) > 0))
+}
+
+arguments <- commandArgs(trailingOnly = TRUE)
+switch(arguments[1],
+  tests = run_tests(arguments[2]),
+  check = run_check(arguments[2], arguments[3]),
+  tree = look_over(),
+  stop("unknown step: ", arguments[1])
+)
