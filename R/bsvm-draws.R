@@ -233,7 +233,7 @@ draw_new_variance <- function(parts, new, rows) {
 }
 
 # S x n draws of f; unseen groups get simulated effects, rows of one unseen
-# level (equal `new_level`) the same one.
+# group (equal `name`) the same one.
 draw_predictor <- function(parts, new) {
   n <- nrow(new$x)
   f <- draw_linear(parts, new, seq_len(n))
@@ -242,10 +242,8 @@ draw_predictor <- function(parts, new) {
     term <- new$random[[t]]
     unknown <- which(term$group == 0L)
     if (length(unknown) == 0) next
-    level <- term$new_level
-    level <- if (is.null(level)) seq_along(unknown) else level[unknown]
     root <- cholesky_slices(parts$sigma[[t]])
-    for (own in split(unknown, level)) {
+    for (own in split(unknown, term$name[unknown])) {
       z <- term$z[own, , drop = FALSE]
       noise <- normal_matrix(size, ncol(z))
       for (k in seq_len(ncol(z))) {

@@ -169,13 +169,15 @@ bsvm_fit_vb <- function(fit, design, data, blocks, settings, call) {
   status <- core$status
   if (status$interrupted) abort_interrupted()
   warn_vb_status(status, core, design$y, call)
-  p <- ncol(design$x)
-  names_x <- colnames(design$x)
   posterior <- list(
     theta_mean = core$theta_mean, theta_cov = core$theta_cov,
     random = list(), variance = list()
   )
-  if (length(core$basis) > 0) {
+  if (length(core$basis) == 0) {
+    names <- theta_names(design, blocks)
+    names(posterior$theta_mean) <- names
+    dimnames(posterior$theta_cov) <- list(names, names)
+  } else {
     posterior$wide <- list(
       first = core$basis_first, basis = core$basis,
       hidden_var = 1 / core$precision[[1]][1, 1]
@@ -204,6 +206,18 @@ bsvm_fit_vb <- function(fit, design, data, blocks, settings, call) {
     "passes", "rejected", "converged", "largest_fall", "jitter", "seconds"
   )]
   fit
+}
+
+# Columns of theta: those of x, then the effects of terms that are kept.
+theta_names <- function(design, blocks) {
+  kept <- lapply(blocks$blocks, function(block) {
+    if (block$random > 0L && !block$eliminated) {
+      ranef_names(
+        block$label, block$columns, design$random[[block$random]]$levels
+      )
+    }
+  })
+  c(colnames(design$x), unlist(kept))
 }
 
 random_posterior <- function(block, term, core) {

@@ -12,10 +12,12 @@ row_slices <- function(n, width) {
   lapply(begin, function(b) seq_len(min(size, n - b + 1)) + b - 1L)
 }
 
-# list(mean, var, prob): prob is that of the positive class.
+# list(mean, var, prob): prob is that of the positive class; from draws also
+# its standard deviation.
 predict_moments <- function(object, new, link) {
   if (object$method == "gibbs") {
-    return(gibbs_moments(object, new, link))
+    out <- gibbs_moments(object, new, link)
+    return(stats::setNames(out, c("mean", "var", "prob", "prob_sd")))
   }
   out <- vb_moments(object, new)
   out$prob <- link_probability(out$mean, out$var, link)
@@ -166,29 +168,30 @@ lower_triangle <- function(r) {
 
 # --- draws -------------------------------------------------------------------
 
-# Means over the draws of f, Var f and g(f); the effect of a group that the
-# fit has not seen is integrated out under the variance of the same draw.
-gibbs_moments <- function(object, new, link) {
+# Means over the draws of f, Var f and, for each link asked for, g(f), with its
+# standard deviation. The effect of a group that the fit has not seen is
+# integrated out under the variance of the same draw.
+gibbs_moments <- function(object, new, links) {
   n <- nrow(new$x)
   parts <- draw_parts(object, used_levels(new))
-  out <- list(
-    mean = numeric(n), var = numeric(n), prob = numeric(n),
-    prob_sd = numeric(n)
-  )
-  size <- nrow(parts$theta)
-  for (rows in row_slices(n, size)) {
+  out <- rep(list(numeric(n)), 2L + 2L * length(links))
+  names(out) <- c("mean", "var", links, paste0(links, "_sd"))
+  for (rows in row_slices(n, nrow(parts$theta))) {
     f <- draw_linear(parts, new, rows)
     extra <- draw_new_variance(parts, new, rows)
-    p <- if (is.null(extra)) {
-      link_curve(f, link)
-    } else {
-      array(link_probability(f, extra, link), dim(f))
-    }
     out$mean[rows] <- colMeans(f)
     out$var[rows] <- column_variance(f, out$mean[rows])
     if (!is.null(extra)) out$var[rows] <- out$var[rows] + colMeans(extra)
-    out$prob[rows] <- colMeans(p)
-    out$prob_sd[rows] <- sqrt(column_variance(p, out$prob[rows]))
+    for (link in links) {
+      p <- if (is.null(extra)) {
+        link_curve(f, link)
+      } else {
+        array(link_probability(f, extra, link), dim(f))
+      }
+      mean <- colMeans(p)
+      out[[link]][rows] <- mean
+      out[[paste0(link, "_sd")]][rows] <- sqrt(column_variance(p, mean))
+    }
   }
   out
 }

@@ -173,18 +173,21 @@ new_rows <- function(object, newdata) {
 
 # A sampler that stored no random effects knows none of its groups.
 forget_groups <- function(object, random) {
-  lapply(seq_along(random), function(t) {
-    term <- random[[t]]
+  for (t in seq_along(random)) {
     if (is.null(object$posterior$random[[t]]$mean)) {
-      known <- which(term$group > 0L)
-      if (is.null(term$new_level)) {
-        term$new_level <- rep(NA_character_, length(term$group))
-      }
-      term$new_level[known] <-
-        object$posterior$random[[t]]$levels[term$group[known]]
-      term$group[known] <- 0L
+      random[[t]]$group[] <- 0L
     }
-    term
+  }
+  random
+}
+
+# Names of groups, so that rows of one unseen group share its effect.
+group_names <- function(info, newdata) {
+  lapply(info$random, function(term) {
+    leaves <- lapply(term$leaves, function(leaf) {
+      as.character(eval(str2lang(leaf), newdata, info$env))
+    })
+    do.call(paste, c(leaves, sep = ":"))
   })
 }
 
@@ -197,7 +200,7 @@ take_rows <- function(new, rows) {
     random = lapply(new$random, function(term) {
       term$z <- term$z[rows, , drop = FALSE]
       term$group <- term$group[rows]
-      term$new_level <- term$new_level[rows]
+      term$name <- term$name[rows]
       term
     })
   )
@@ -262,6 +265,8 @@ predict_draws <- function(object, newdata, type, link, n_draws, seed) {
     )
   }
   new <- new_rows(object, newdata)
+  names <- group_names(object$design, newdata)
+  for (t in seq_along(names)) new$random[[t]]$name <- names[[t]]
   complete <- which(new$complete)
   part <- take_rows(new, complete)
   f <- with_seed(seed, {

@@ -266,9 +266,9 @@ convergence_line <- function(x) {
     ))
   }
   sprintf(
-    "%d chain%s of %d draws after %d sweeps: R-hat at most %s, ESS at least %s, %s",
-    d$chains, if (d$chains > 1) "s" else "", d$draws, d$warmup,
-    format(d$max_rhat, digits = 3), format(floor(d$min_ess)), time
+    "%d chain%s of %d draws, warmup %d: R-hat at most %.2f, ESS at least %.0f, %s",
+    d$chains, if (d$chains > 1) "s" else "", d$draws, d$warmup, d$max_rhat,
+    d$min_ess, time
   )
 }
 

@@ -139,20 +139,17 @@ is_plain_number <- function(x) {
   (is.numeric(x) || is.logical(x)) && !is.object(x) && is.null(dim(x))
 }
 
-# Checks `x` of the matrix interface and gives every column a name.
-predictor_names <- function(x, call) {
-  if (!is.data.frame(x)) {
-    if (!is.matrix(x) || !(is.numeric(x) || is.logical(x))) {
-      cure <- if (is.character(x)) {
-        "a numeric matrix; for text give a data frame, whose columns may be factors"
-      } else if (isS4(x)) {
-        "a numeric matrix, such as as.matrix() makes"
-      } else {
-        "a numeric matrix, n rows by p columns, or a data frame"
-      }
-      abort_argument(x, "x", cure, call = call)
+check_predictors <- function(x, call) {
+  is_matrix <- is.matrix(x) && (is.numeric(x) || is.logical(x))
+  if (!is_matrix && !is.data.frame(x)) {
+    accepted <- if (is.character(x)) {
+      "a numeric matrix, or for text a data frame, whose columns may be factors"
+    } else if (isS4(x)) {
+      "a numeric matrix, such as as.matrix() makes"
+    } else {
+      "a numeric matrix, n rows by p columns, or a data frame"
     }
-    if (!is.double(x)) storage.mode(x) <- "double"
+    abort_argument(x, "x", accepted, call = call)
   }
   if (ncol(x) == 0L) {
     bk_abort(
@@ -164,6 +161,10 @@ predictor_names <- function(x, call) {
       column = "x", found = 0L, call = call
     )
   }
+}
+
+# A name for every column; x3 for the third if it has none.
+predictor_names <- function(x, call) {
   names <- colnames(x)
   if (is.null(names)) names <- character(ncol(x))
   unnamed <- is.na(names) | names == ""
@@ -179,10 +180,7 @@ predictor_names <- function(x, call) {
       column = twice, found = names, call = call
     )
   }
-  if (!identical(names, colnames(x))) {
-    if (is.data.frame(x)) names(x) <- names else colnames(x) <- names
-  }
-  x
+  names
 }
 
 row_vector <- function(x, n, default) {
@@ -190,7 +188,10 @@ row_vector <- function(x, n, default) {
 }
 
 checked_offset <- function(offset, n, rows, call) {
-  offset <- row_vector(offset, n, 0)
+  if (is.null(offset)) {
+    return(numeric(n))
+  }
+  offset <- as.double(offset)
   bad <- which(!(abs(offset) <= largest_magnitude))
   if (length(bad)) {
     bk_abort(

@@ -40,6 +40,9 @@ design_new <- function(info, newdata, call = user_call()) {
 new_frame_rows <- function(info, newdata, call) {
   newdata <- check_newdata(info, newdata, call)
   n <- .row_names_info(newdata, 2L)
+  if (n == 0L) {
+    return(no_new_rows(info))
+  }
   frame <- tryCatch(
     stats::model.frame.default(
       info$frame_terms, newdata,
@@ -68,6 +71,20 @@ new_frame_rows <- function(info, newdata, call) {
   list(
     x = x, random = random, offset = offset,
     complete = rowSums(constant) == 0
+  )
+}
+
+# Bases such as ns() cannot be computed for no rows.
+no_new_rows <- function(info) {
+  empty <- function(columns) {
+    matrix(0, 0L, length(columns), dimnames = list(NULL, columns))
+  }
+  list(
+    x = empty(info$columns),
+    random = lapply(info$random, function(term) {
+      list(z = empty(term$columns), group = integer())
+    }),
+    offset = numeric(), complete = logical()
   )
 }
 

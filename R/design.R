@@ -55,6 +55,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
   if (ncol(x) == 0L && length(random) == 0L) abort_no_columns(call)
   fixed <- fixed_columns(x, standardize, drop_aliased, rows, call)
   info$keep <- fixed$keep
+  info$columns <- colnames(fixed$x)
   c(
     response, fixed[c("x", "center", "scale", "dropped")],
     list(
@@ -81,9 +82,11 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
                                na.action = stats::na.fail,
                                drop_aliased = FALSE) {
   standardize <- check_flag(standardize, "standardize", call = call)
+  check_predictors(x, call)
+  columns <- predictor_names(x, call)
   named <- !is.null(colnames(x))
-  x <- predictor_names(x, call)
   if (is.data.frame(x)) {
+    names(x) <- columns
     if (!all(vapply(x, is_plain_number, NA))) {
       return(design_from_frame(
         x, y, weights, offset, standardize, call, na.action, drop_aliased
@@ -101,8 +104,9 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
       abort_length(name, length(value), n, call)
     }
   }
-  columns <- colnames(x)
-  x <- cbind("(Intercept)" = 1, x)
+  # The only copy of x, of which the names are set without another.
+  x <- cbind(1, x)
+  dimnames(x) <- list(NULL, c("(Intercept)", columns))
   moments <- column_moments_cpp(x)
   holes <- which(moments$missing > 0)
   frame <- list2DF(c(

@@ -11,8 +11,7 @@ muted <- c(axis = "grey35", grid = "grey91", line = "grey55")
 
 bk_palette <- function(n) rep_len(unname(bk_colours), n)
 
-# Sets the look; the result goes to par() when the figure is done:
-#   old <- bk_look(); on.exit(graphics::par(old))
+# Sets the look and returns what it replaced, for par() when the figure is done.
 bk_look <- function(left = 3.8, ...) {
   graphics::par(
     mar = c(3.6, left, 2.2, 0.8), mgp = c(2.3, 0.5, 0), tcl = -0.25, las = 1,
@@ -191,10 +190,10 @@ plot_calibration <- function(probability, positive, bins = 10L, main = "",
   graphics::segments(0, 0, 1, 1, col = muted[["line"]], lty = 2)
 
   # Below the diagram: how many rows there are of each probability.
-  counts <- graphics::hist(probability, seq(0, 1, length.out = 41), plot = FALSE)
-  heights <- 0.11 * counts$counts / max(counts$counts)
+  edges <- seq(0, 1, length.out = 41)
+  counts <- graphics::hist(probability, edges, plot = FALSE)$counts
   graphics::rect(
-    counts$breaks[-41], -0.16, counts$breaks[-1], -0.16 + heights,
+    edges[-41], -0.16, edges[-1], -0.16 + 0.11 * counts / max(counts),
     col = "grey75", border = NA
   )
 

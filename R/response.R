@@ -11,8 +11,8 @@ parse_response <- function(y, name, rows = NULL, call = user_call()) {
     used <- c(FALSE, TRUE)[c(!all(y), any(y))]
     classes <- as.character(used)
   } else {
-    check_finite_response(y, name, rows, call)
     codes <- as.double(y)
+    check_finite_response(codes, name, rows, call)
     used <- sort(unique(codes))
     classes <- vapply(utils::head(used, 10L), format, "", digits = 7)
   }
@@ -49,7 +49,9 @@ refuse_response_type <- function(y, name, call) {
 }
 
 check_finite_response <- function(y, name, rows, call) {
-  bad <- which(!is.finite(y))
+  # The sum is finite or not without a vector of n logicals; an overflow of
+  # finite numbers only costs the closer look.
+  bad <- if (is.finite(sum(y))) integer() else which(!is.finite(y))
   if (length(bad)) {
     abort_missing(
       count = stats::setNames(length(bad), name), first = bad[1], rows = rows,

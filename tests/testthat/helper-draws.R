@@ -10,7 +10,8 @@ fake_fit <- function(draws, warmup = 50, thin = 2) {
 }
 
 # Entry (i, c, v) is 100 v + 10 c + i: every reordering shows.
-numbered_draws <- function(iterations = 6, chains = 3, variables = c("a", "b")) {
+numbered_draws <- function(iterations = 6, chains = 3,
+                           variables = c("a", "b")) {
   size <- c(iterations, chains, length(variables))
   array(
     as.vector(outer(

@@ -87,7 +87,7 @@ test_that("arguments that nobody reads are an error that names them", {
 test_that("any value can be described in one short line", {
   values <- c(
     not_a_scalar,
-    list(mtcars, strrep("x", 500), 1:1000, letters, NA_character_, as.Date("2020-01-01"))
+    list(mtcars, strrep("x", 500), 1:1000, letters, NA_character_, Sys.Date())
   )
   for (x in values) {
     text <- describe_value(x)
@@ -95,5 +95,7 @@ test_that("any value can be described in one short line", {
     expect_lt(nchar(text), 100)
   }
   expect_identical(describe_value(-1), "-1")
-  expect_identical(describe_value(c("a", NA)), "a character vector of length 2, \"a\" NA")
+  expect_identical(
+    describe_value(c("a", NA)), "a character vector of length 2, \"a\" NA"
+  )
 })

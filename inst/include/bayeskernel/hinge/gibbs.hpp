@@ -1,6 +1,7 @@
 // Gibbs chain of the hinge engine (svm.md section 6): a | f, then (theta, u)
-// | a with u integrated out of theta's draw, then the variances. One sweep is
-// one pass over the rows. The state between sweeps is the draw itself.
+// | a with u integrated out of theta's draw, then the variances, then one move
+// along a scale with a integrated out (scale_move.hpp). One sweep is one pass
+// over the rows and a cheap one. The state between sweeps is the draw itself.
 #ifndef BAYESKERNEL_HINGE_GIBBS_HPP
 #define BAYESKERNEL_HINGE_GIBBS_HPP
 
@@ -18,6 +19,7 @@
 #include "../rng/stream.hpp"
 #include "accumulate.hpp"
 #include "blocks.hpp"
+#include "scale_move.hpp"
 #include "system.hpp"
 
 namespace bayeskernel {
@@ -55,6 +57,7 @@ class GibbsChain {
         curvature_(rows.x_columns(), rows.z_columns(), rows.groups()),
         shift_(rows.x_columns(), rows.z_columns(), rows.groups()),
         system_(rows.x_columns(), rows.z_columns(), rows.groups()),
+        scale_move_(rows, prior, executor),
         slots_(rows.blocks()) {
     const Index p = rows.x_columns();
     for (Slot& slot : slots_) {
@@ -80,6 +83,7 @@ class GibbsChain {
     latent_pass();
     draw_coefficients();
     draw_variances();
+    move_scale();
     ++state.sweep;
   }
 
@@ -178,6 +182,14 @@ class GibbsChain {
     }
   }
 
+  // The moves take turns, one a sweep.
+  void move_scale() {
+    if (scale_move_.moves() == 0) return;
+    Stream stream(seed_, chain_, Purpose::scale, state.sweep, 0);
+    const std::uint64_t turn = state.sweep % scale_move_.moves();
+    scale_move_.run(turn, stream, state.point, state.precision);
+  }
+
   // sum over the members of v v'.
   MatrixXd second_moment(const Block& block) const {
     const Index r = block.width;
@@ -196,6 +208,7 @@ class GibbsChain {
   Curvature curvature_;
   ArrowVector shift_;
   ArrowSystem system_;
+  ScaleMove scale_move_;
   std::vector<Slot> slots_;
   ScratchPool<Scratch> pool_;
 };

@@ -26,7 +26,8 @@ enum class Purpose : std::uint64_t {
   predict,
   resample,
   inducing,
-  minibatch
+  minibatch,
+  scale
 };
 
 // A UniformRandomBitGenerator with 64-bit results.

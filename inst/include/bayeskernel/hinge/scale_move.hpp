@@ -1,0 +1,182 @@
+// Moves of a chain along a scale: the effects of a block and their standard
+// deviation, or all coefficients and all standard deviations, are multiplied
+// by one factor c, drawn given the rest with the latent a integrated out. The
+// sampler's own steps move such scales slowly: variances follow effects and
+// effects follow a. Log density of t = log c (a group of transformations with
+// its Jacobian, Liu & Sabatti 2000, Biometrika 87, 353-369), drawn by slice
+// sampling with stepping out (Neal 2003, Ann. Statist. 31, 705-767):
+//   -2 sum omega max(1 - y (rest + c part), 0)
+//   - 2 A t - B / (sigma^2 c^2)                 a block IG(A, B)
+//   - nu r t - tr(S Psi^-1) / (2 c^2)           a block IW(nu, S)
+//   + q t - precision c^2 |theta|^2 / 2         q columns of known precision
+#ifndef BAYESKERNEL_HINGE_SCALE_MOVE_HPP
+#define BAYESKERNEL_HINGE_SCALE_MOVE_HPP
+
+#include <Eigen/Core>
+#include <cmath>
+#include <vector>
+
+#include "../data/rows.hpp"
+#include "../parallel/executor.hpp"
+#include "../rng/stream.hpp"
+#include "accumulate.hpp"
+#include "blocks.hpp"
+
+namespace bayeskernel {
+
+class ScaleMove {
+ public:
+  ScaleMove(const RowSource& rows, const Prior& prior, Executor& executor)
+      : rows_(rows), prior_(prior), executor_(executor), loss_(rows.blocks()) {
+    for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
+      if (prior.blocks[l].kind != Block::Kind::held) learned_.push_back(l);
+    }
+    if (learned_.empty()) return;
+    margin_.resize(rows.rows());
+    slope_.resize(rows.rows());
+    weight_.resize(rows.rows());
+    part_ = ArrowVector(rows.x_columns(), rows.z_columns(), rows.groups());
+  }
+
+  // One per learned variance, and one for everything at once.
+  std::uint64_t moves() const {
+    return learned_.empty() ? 0 : learned_.size() + 1;
+  }
+
+  // Move `turn` of moves(). One pass over the rows and O(n) per evaluation.
+  void run(std::uint64_t turn, Stream& stream, ArrowVector& point,
+           std::vector<MatrixXd>& precision) {
+    const bool everything = turn == learned_.size();
+    select(everything, everything ? 0 : learned_[turn], point);
+    split(point);
+    const auto log_density = [&](double t) {
+      return log_prior(everything, everything ? 0 : learned_[turn], t,
+                       precision) -
+             2.0 * loss(std::exp(t));
+    };
+    const double t = slice(log_density, stream);
+    const double c = std::exp(t);
+    point.x += (c - 1.0) * part_.x;
+    point.group += (c - 1.0) * part_.group;
+    for (const std::size_t l : learned_) {
+      if (everything || l == learned_[turn]) precision[l] /= c * c;
+    }
+  }
+
+ private:
+  // part_ = the coefficients that the move scales.
+  void select(bool everything, std::size_t l, const ArrowVector& point) {
+    if (everything) {
+      part_ = point;
+      return;
+    }
+    part_.x.setZero();
+    part_.group.setZero();
+    const Block& block = prior_.blocks[l];
+    if (block.eliminated) {
+      part_.group = point.group;
+    } else {
+      const Index count = block.members * block.width;
+      part_.x.segment(block.first, count) =
+          point.x.segment(block.first, count);
+    }
+  }
+
+  // 1 - y f = margin - (c - 1) slope.
+  void split(const ArrowVector& point) {
+    executor_.run(rows_.blocks(), [&](Index block) {
+      MatrixXd buffer;
+      for (Index t = rows_.block_begin(block); t < rows_.block_begin(block + 1);
+           ++t) {
+        const TileSpan& span = rows_.tiles()[t];
+        const Index n = span.row_end - span.row_begin;
+        const Tile tile = rows_.tile(span, buffer);
+        auto margin = margin_.segment(span.row_begin, n).array();
+        auto slope = slope_.segment(span.row_begin, n).array();
+        tile_means(rows_, span, tile, point, margin.data());
+        tile_means(rows_, span, tile, part_, slope.data());
+        const auto y = tile.y.array();
+        slope = y * (slope - tile.offset.array());
+        margin = 1.0 - y * margin;
+        weight_.segment(span.row_begin, n) = tile.weight;
+      }
+    });
+  }
+
+  // sum omega max(1 - y f, 0) at factor c.
+  double loss(double c) {
+    executor_.run(rows_.blocks(), [&](Index block) {
+      const Index begin = rows_.tiles()[rows_.block_begin(block)].row_begin;
+      const Index end = rows_.tiles()[rows_.block_begin(block + 1) - 1].row_end;
+      loss_[block] = (weight_.segment(begin, end - begin).array() *
+                      (margin_.segment(begin, end - begin).array() -
+                       (c - 1.0) * slope_.segment(begin, end - begin).array())
+                          .max(0.0))
+                         .sum();
+    });
+    double sum = 0.0;
+    for (const double value : loss_) sum += value;
+    return sum;
+  }
+
+  double log_prior(bool everything, std::size_t moved, double t,
+                   const std::vector<MatrixXd>& precision) const {
+    double value = 0.0;
+    const double c = std::exp(t);
+    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
+      if (!everything && l != moved) continue;
+      const Block& block = prior_.blocks[l];
+      if (block.kind == Block::Kind::iid) {
+        value -= 2.0 * block.shape * t +
+                 block.rate * precision[l](0, 0) / (c * c);
+      } else if (block.kind == Block::Kind::unstructured) {
+        value -= block.df * static_cast<double>(block.width) * t +
+                 0.5 * block.scale.cwiseProduct(precision[l]).sum() / (c * c);
+      } else {
+        value += static_cast<double>(block.members) * t -
+                 0.5 * block.precision * c * c *
+                     part_.x.segment(block.first, block.members).squaredNorm();
+      }
+    }
+    if (everything) {
+      for (Index k = 0; k < prior_.columns(); ++k) {
+        if (prior_.precision[k] <= 0.0) continue;
+        const double d = c * part_.x[k] - prior_.mean[k];
+        value += t - 0.5 * prior_.precision[k] * d * d;
+      }
+    }
+    return value;
+  }
+
+  // One draw of t from 0.
+  template <class F>
+  static double slice(F&& log_density, Stream& stream) {
+    constexpr double kWidth = 0.25;
+    constexpr int kSteps = 40;
+    const double level = log_density(0.0) - stream.exponential();
+    double low = -kWidth * stream.uniform();
+    double high = low + kWidth;
+    for (int k = 0; k < kSteps && log_density(low) > level; ++k) low -= kWidth;
+    for (int k = 0; k < kSteps && log_density(high) > level; ++k) {
+      high += kWidth;
+    }
+    while (high - low > 1e-12) {
+      const double t = low + (high - low) * stream.uniform();
+      if (log_density(t) > level) return t;
+      (t < 0.0 ? low : high) = t;
+    }
+    return 0.0;
+  }
+
+  const RowSource& rows_;
+  const Prior& prior_;
+  Executor& executor_;
+  std::vector<double> loss_;
+  std::vector<std::size_t> learned_;
+  VectorXd margin_, slope_, weight_;
+  ArrowVector part_;
+};
+
+}  // namespace bayeskernel
+
+#endif

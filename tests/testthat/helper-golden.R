@@ -1,0 +1,339 @@
+# Golden numbers: CASE.json, CASE_data.csv, CASE_gibbs.csv in a folder svm/,
+# under the folder that BAYESKERNEL_GOLDEN names or under golden/ here. What is
+# run follows from the `spec` of a case, never from its name or its sizes.
+
+golden_folder <- function(part) {
+  root <- Sys.getenv("BAYESKERNEL_GOLDEN", testthat::test_path("golden"))
+  file.path(root, part)
+}
+
+golden_cases <- function(part) {
+  files <- list.files(golden_folder(part), "[.]json$")
+  sub("[.]json$", "", files)
+}
+
+read_golden <- function(part, case) {
+  path <- function(suffix) {
+    file.path(golden_folder(part), paste0(case, suffix))
+  }
+  out <- jsonlite::fromJSON(path(".json"))
+  blocks <- jsonlite::fromJSON(path(".json"), simplifyDataFrame = FALSE)
+  out$spec$blocks <- blocks$spec$blocks
+  out$vb$blocks <- blocks$vb$blocks
+  out$data <- utils::read.csv(path("_data.csv"), check.names = FALSE)
+  if (file.exists(path("_gibbs.csv"))) {
+    out$gibbs <- utils::read.csv(path("_gibbs.csv"), strip.white = TRUE)
+  }
+  out
+}
+
+# The parts of a spec that the package does not fit yet, or character().
+golden_needs <- function(spec) intersect(names(spec), c("selection", "missing"))
+
+# Columns of one block: list(columns, group), group NULL when the columns are
+# predictors. Forms: "x1", c("x1", "x2"), "intercept by g",
+# "(intercept, x1) by g, group-major".
+golden_block_columns <- function(text) {
+  if (length(text) > 1L || !grepl(" by ", text)) {
+    return(list(columns = text, group = NULL))
+  }
+  left <- trimws(sub(" by .*$", "", text))
+  columns <- trimws(strsplit(gsub("[()]", "", left), ",")[[1]])
+  columns[columns %in% c("intercept", "1")] <- "(Intercept)"
+  list(columns = columns, group = sub("^.* by *([A-Za-z0-9_.]+).*$", "\\1", text))
+}
+
+golden_column <- function(name, data) {
+  if (name == "(Intercept)") rep(1, nrow(data)) else as.double(data[[name]])
+}
+
+golden_matrix <- function(names, data) {
+  out <- vapply(names, golden_column, numeric(nrow(data)), data)
+  matrix(out, nrow(data), length(names), dimnames = list(NULL, names))
+}
+
+golden_weights <- function(golden) {
+  column <- golden$spec$weights
+  if (is.null(column)) {
+    return(rep(1, nrow(golden$data)))
+  }
+  as.double(golden$data[[sub("^column +", "", column)]])
+}
+
+golden_beta <- function(spec) {
+  p <- length(spec$fixed)
+  var <- if (is.null(spec$prior_precision_diag)) {
+    rep(spec$sigma2_beta, p)
+  } else {
+    1 / spec$prior_precision_diag
+  }
+  mean <- if (is.null(spec$prior_mean)) numeric(p) else spec$prior_mean
+  list(var = var, mean = mean)
+}
+
+# The core's own input, for any mixture of blocks. `theta` says where the
+# columns of theta are, in the order of the golden names: positions in x or,
+# with negative sign, among the eliminated effects.
+golden_core_input <- function(golden) {
+  spec <- golden$spec
+  data <- golden$data
+  beta <- golden_beta(spec)
+  x <- golden_matrix(spec$fixed, data)
+  precision <- 1 / beta$var
+  mean <- beta$mean
+  blocks <- lapply(spec$blocks, function(block) {
+    block[c("columns", "group")] <- NULL
+    parsed <- golden_block_columns(block$columns)
+    NULL
+  })
+  parsed <- lapply(spec$blocks, function(b) golden_block_columns(b$columns))
+  size <- vapply(parsed, function(b) {
+    if (is.null(b$group)) 0 else length(unique(data[[b$group]])) * length(b$columns)
+  }, numeric(1))
+  eliminated <- if (any(size > 0)) which.max(size) else 0L
+  # Blocks of predictors come first, as columns of x.
+  order <- order(size > 0)
+  core_blocks <- vector("list", length(parsed))
+  theta <- vector("list", length(parsed))
+  kept <- list()
+  z <- matrix(0, nrow(data), 0)
+  group <- integer()
+  n_groups <- 0L
+  width_of_x <- ncol(x)
+  for (l in order) {
+    from <- spec$blocks[[l]]
+    block <- parsed[[l]]
+    plain <- is.null(block$group)
+    r <- if (plain) 1L else length(block$columns)
+    members <- if (plain) length(block$columns) else max(data[[block$group]])
+    stopifnot(from$type == if (r == 1L) "iid" else "unstructured")
+    own <- list(
+      eliminated = l == eliminated, members = as.integer(members),
+      width = as.integer(r), first = as.integer(width_of_x), kind = from$type
+    )
+    own <- c(own, if (from$type == "iid") {
+      list(shape = as.double(from$A), rate = as.double(from$B))
+    } else {
+      list(
+        df = as.double(from$nu),
+        scale = matrix(as.double(unlist(from$S)), r, r)
+      )
+    })
+    core_blocks[[l]] <- own
+    if (plain) {
+      x <- cbind(x, golden_matrix(block$columns, data))
+    } else if (l == eliminated) {
+      z <- golden_matrix(block$columns, data)
+      group <- as.integer(data[[block$group]])
+      n_groups <- as.integer(members)
+      theta[[l]] <- -seq_len(members * r)
+      next
+    } else {
+      kept[[length(kept) + 1L]] <- list(
+        group = as.integer(data[[block$group]]), members = as.integer(members),
+        z = golden_matrix(block$columns, data)
+      )
+    }
+    theta[[l]] <- width_of_x + seq_len(members * r)
+    width_of_x <- width_of_x + members * r
+    precision <- c(precision, numeric(members * r))
+    mean <- c(mean, numeric(members * r))
+  }
+  used <- core_blocks[order]
+  list(
+    data = list(
+      x = x, center = numeric(ncol(x)), scale = rep(1, ncol(x)),
+      y = as.double(data$y), weights = golden_weights(golden),
+      offset = numeric(nrow(data)), z = z, group = group,
+      n_groups = n_groups, kept = kept
+    ),
+    prior = list(
+      precision = precision, mean = mean, blocks = used,
+      # Members of random terms are recorded, on the scale they have.
+      transforms = lapply(used, function(block) {
+        plain <- block$first < ncol(x) && !block$eliminated
+        if (plain) matrix(0, 0, 0) else diag(1, block$width)
+      })
+    ),
+    block_order = order,
+    theta = c(seq_along(spec$fixed), unlist(theta))
+  )
+}
+
+golden_settings <- function(...) {
+  out <- list(
+    tol = 1e-13, max_iter = 20000L, accelerate = TRUE, warmup = 500,
+    draws = 1000, thin = 1, threads = 1L, progress = FALSE, keep_ranef = TRUE,
+    seed = 1, intercept = FALSE, chain_id = 1:4, states = list()
+  )
+  utils::modifyList(out, list(...))
+}
+
+# Mean and covariance of (theta, u), u group by group, from what the core
+# returns: Cov(theta, u) = -Sigma B, Var u = D^-1 + B' Sigma B.
+joint_gaussian <- function(mean, covariance, group_mean, loading, schur) {
+  r <- nrow(schur)
+  cross <- -covariance %*% loading
+  own <- t(loading) %*% covariance %*% loading
+  for (g in seq_len(ncol(schur) / max(r, 1))) {
+    at <- (g - 1) * r + seq_len(r)
+    own[at, at] <- own[at, at] + schur[, at]
+  }
+  list(
+    mean = c(mean, group_mean),
+    covariance = rbind(cbind(covariance, cross), cbind(t(cross), own))
+  )
+}
+
+# Undoes the basis of a block with more columns than rows.
+unfold_wide <- function(mean, covariance, basis, first, hidden_var) {
+  if (length(basis) == 0) {
+    return(list(mean = mean, covariance = covariance))
+  }
+  q <- nrow(basis)
+  map <- matrix(0, first + q, first + ncol(basis))
+  map[seq_len(first), seq_len(first)] <- diag(1, first)
+  map[first + seq_len(q), first + seq_len(ncol(basis))] <- basis
+  out <- map %*% covariance %*% t(map)
+  at <- first + seq_len(q)
+  out[at, at] <- out[at, at] + hidden_var * (diag(1, q) - basis %*% t(basis))
+  list(mean = drop(map %*% mean), covariance = out)
+}
+
+golden_core_vb <- function(golden, ...) {
+  input <- golden_core_input(golden)
+  core <- bsvm_vb_cpp(input$data, input$prior, golden_settings(...))
+  hidden <- if (length(core$precision) > 0) 1 / core$precision[[1]][1, 1] else 1
+  theta <- unfold_wide(
+    core$theta_mean, core$theta_cov, core$basis, core$basis_first, hidden
+  )
+  joint <- joint_gaussian(
+    theta$mean, theta$covariance, core$group_mean, core$loading, core$schur
+  )
+  at <- input$theta
+  at[at < 0] <- length(theta$mean) - at[at < 0]
+  variance <- vector("list", length(input$block_order))
+  variance[input$block_order] <- core$variance
+  list(
+    mean = joint$mean[at], covariance = joint$covariance[at, at, drop = FALSE],
+    elbo = core$status$bound, variance = variance
+  )
+}
+
+# --- through bsvm() ----------------------------------------------------------
+
+# list(formula, penalty, prior, terms), or NULL where the formula interface
+# has no words for the spec: prior constants that differ between blocks, or a
+# penalty on some of the predictors.
+golden_call <- function(golden) {
+  spec <- golden$spec
+  parsed <- lapply(spec$blocks, function(b) golden_block_columns(b$columns))
+  plain <- vapply(parsed, function(b) is.null(b$group), logical(1))
+  predictors <- setdiff(spec$fixed, "(Intercept)")
+  if (sum(plain) > 1 || (any(plain) && length(predictors) > 0)) {
+    return(NULL)
+  }
+  one_of <- function(name, default) {
+    values <- unique(Filter(Negate(is.null), lapply(spec$blocks, `[[`, name)))
+    if (length(values) > 1) NULL else c(values, list(default))[[1]]
+  }
+  constants <- list(
+    var_shape = one_of("A", 0.01), var_rate = one_of("B", 0.01),
+    cov_df = one_of("nu", 3), cov_scale = one_of("S", 1)
+  )
+  if (any(vapply(constants, is.null, logical(1)))) {
+    return(NULL)
+  }
+  if (is.list(constants$cov_scale)) {
+    constants$cov_scale <- do.call(rbind, constants$cov_scale)
+  }
+  beta <- golden_beta(spec)
+  quote_name <- function(x) ifelse(x == "(Intercept)", "1", paste0("`", x, "`"))
+  bars <- vapply(parsed[!plain], function(b) {
+    columns <- quote_name(b$columns)
+    if (!"1" %in% columns) columns <- c("0", columns)
+    sprintf("(%s | %s)", paste(columns, collapse = " + "), b$group)
+  }, "")
+  fixed <- c(quote_name(c(predictors, unlist(lapply(parsed[plain], `[[`, "columns")))), bars)
+  start <- if ("(Intercept)" %in% spec$fixed) "1" else "0"
+  list(
+    formula = stats::as.formula(paste(
+      "y ~", paste(c(start, fixed), collapse = " + ")
+    )),
+    penalty = if (any(plain)) "learn" else "none",
+    prior = do.call(bsvm_prior, c(
+      list(beta_var = beta$var, beta_mean = beta$mean), constants
+    )),
+    parsed = parsed, plain = plain
+  )
+}
+
+golden_fit <- function(golden, call, ...) {
+  data <- golden$data
+  data$golden_weight <- golden_weights(golden)
+  for (block in call$parsed) {
+    if (!is.null(block$group)) data[[block$group]] <- factor(data[[block$group]])
+  }
+  bsvm(
+    call$formula, data,
+    penalty = call$penalty, prior = call$prior, standardize = FALSE,
+    weights = golden_weight, threads = 1, progress = FALSE, ...
+  )
+}
+
+# Position of each golden name in (theta, eliminated effects) of a fit.
+golden_fit_vb <- function(golden, call, ...) {
+  fit <- golden_fit(golden, call, ...)
+  posterior <- fit$posterior
+  wide <- posterior$wide
+  theta <- unfold_wide(
+    posterior$theta_mean, posterior$theta_cov, wide$basis, wide$first,
+    wide$hidden_var
+  )
+  p <- length(theta$mean)
+  random <- posterior$random
+  out <- Filter(function(term) term$eliminated, random)
+  joint <- if (length(out) == 0) {
+    theta
+  } else {
+    loading <- aperm(out[[1]]$loading, c(2, 1, 3))
+    joint_gaussian(
+      theta$mean, theta$covariance, t(out[[1]]$mean),
+      matrix(loading, p), matrix(out[[1]]$schur, nrow(out[[1]]$schur))
+    )
+  }
+  at <- fit_positions(golden, fit, p)
+  # Components: the penalty first, then the random terms in their order.
+  variance <- vector("list", length(call$parsed))
+  variance[order(!call$plain)] <- posterior$variance
+  list(
+    mean = joint$mean[at], covariance = joint$covariance[at, at, drop = FALSE],
+    elbo = fit$trace$elbo, variance = variance, fit = fit
+  )
+}
+
+fit_positions <- function(golden, fit, p) {
+  parsed <- lapply(golden$spec$blocks, function(b) golden_block_columns(b$columns))
+  columns <- fit_columns(fit)
+  at <- match(golden$spec$fixed, columns)
+  term <- 0L
+  for (block in parsed) {
+    if (is.null(block$group)) {
+      at <- c(at, match(block$columns, columns))
+      next
+    }
+    term <- term + 1L
+    random <- fit$posterior$random[[term]]
+    stopifnot(setequal(random$columns, block$columns))
+    r <- length(random$columns)
+    # Golden order is group by group, columns as in the spec.
+    inside <- match(block$columns, random$columns)
+    groups <- match(seq_along(random$levels), as.integer(random$levels))
+    own <- unlist(lapply(groups, function(g) (g - 1) * r + inside))
+    at <- c(at, if (random$eliminated) p + own else random$index[own])
+  }
+  at
+}
+
+# Columns of the design, intercept first.
+fit_columns <- function(fit) names(fit$transform$center)

@@ -1,0 +1,83 @@
+test_that("defaults are those of the model", {
+  expect_identical(
+    unclass(bsvm_prior()),
+    list(
+      beta_var = 1e8, beta_mean = 0, var_shape = 0.01, var_rate = 0.01,
+      cov_df = NULL, cov_scale = 0.02, rho = 0.01, rho_beta = NULL,
+      x_mean_var = 1e8, x_df = NULL, x_scale = 0.01
+    )
+  )
+  expect_s3_class(
+    bsvm_prior(), c("bsvm_prior", "bayeskernel_prior"),
+    exact = TRUE
+  )
+})
+
+test_that("impossible parameters are prior errors that name the argument", {
+  bad <- list(
+    beta_var = list(0, -1, Inf, NA, "1", numeric(), c(1, -1)),
+    beta_mean = list(Inf, NaN, "0", c(0, NA)),
+    var_shape = list(0, -1, Inf, c(1, 2), NULL),
+    var_rate = list(0, NaN),
+    cov_df = list(0, -2, "a"),
+    cov_scale = list(0, matrix(c(1, 2, 2, 1), 2), matrix(1:2, 1)),
+    rho = list(0, 1, 1.5, NA),
+    rho_beta = list(1, c(1, 0), c(1, 2, 3)),
+    x_mean_var = list(0), x_df = list(-1), x_scale = list(-1)
+  )
+  for (name in names(bad)) {
+    for (value in bad[[name]]) {
+      error <- expect_error(
+        do.call(bsvm_prior, stats::setNames(list(value), name)),
+        class = "bayeskernel_error_prior"
+      )
+      expect_identical(error$column, name)
+    }
+  }
+})
+
+test_that("one value serves every fixed column, other lengths must fit", {
+  prior <- resolve_prior(bsvm_prior(beta_var = 4, beta_mean = 1:3), 3)
+  expect_identical(prior$beta_var, c(4, 4, 4))
+  expect_identical(prior$beta_mean, c(1, 2, 3))
+  error <- expect_error(
+    resolve_prior(bsvm_prior(beta_var = c(1, 2)), 3),
+    class = "bayeskernel_error_prior"
+  )
+  expect_identical(error$column, "beta_var")
+  expect_identical(error$expected, 3)
+  expect_error(resolve_prior(list(), 3), class = "bayeskernel_error_prior")
+})
+
+test_that("the covariance prior follows the number of effects of the term", {
+  expect_identical(
+    covariance_prior(bsvm_prior(), 2, "g"),
+    list(df = 3, scale = diag(0.02, 2))
+  )
+  given <- bsvm_prior(cov_df = 5, cov_scale = matrix(c(2, 1, 1, 2), 2))
+  expect_identical(
+    covariance_prior(given, 2, "g"),
+    list(df = 5, scale = matrix(c(2, 1, 1, 2), 2))
+  )
+  expect_error(
+    covariance_prior(bsvm_prior(cov_df = 1), 2, "g"),
+    class = "bayeskernel_error_prior"
+  )
+  expect_error(covariance_prior(given, 3, "g"), class = "bayeskernel_error_prior")
+})
+
+test_that("a prior prints its distributions, and messages name the cure", {
+  expect_snapshot({
+    bsvm_prior()
+    bsvm_prior(
+      beta_var = 1:6, cov_df = 4, cov_scale = diag(2), rho_beta = c(1, 9)
+    )
+  })
+  expect_snapshot(error = TRUE, {
+    bsvm_prior(beta_var = -1)
+    bsvm_prior(rho = 1)
+    bsvm_prior(cov_scale = matrix(c(1, 2, 2, 1), 2))
+    resolve_prior(bsvm_prior(beta_var = c(1, 2)), 3, c("(Intercept)", "a", "b"))
+    covariance_prior(bsvm_prior(cov_df = 1), 2, "patient")
+  })
+})
