@@ -13,7 +13,8 @@ bsvm_fit <- function(design, penalty, prior, settings, start, model, call) {
     levels = design$levels, response = design$response,
     method = settings$method, penalty = penalty, prior = prior,
     transform = list(
-      center = design$center, scale = design$scale,
+      center = stats::setNames(design$center, colnames(design$x)),
+      scale = stats::setNames(design$scale, colnames(design$x)),
       random = lapply(design$random, random_transform)
     ),
     seed = settings$seed, n = length(design$y), dropped = design$dropped,

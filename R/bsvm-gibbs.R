@@ -249,17 +249,13 @@ data_map <- function(center, scale, intercept) {
   out
 }
 
-# Posterior mean of f for the rows of the fit.
+# Moments of f and class probabilities of the rows of the fit, over the draws.
 gibbs_fitted <- function(fit, design) {
-  posterior <- fit$posterior
-  x <- sweep(sweep(design$x, 2, design$center), 2, design$scale, "/")
-  mean <- design$offset + drop(x %*% posterior$theta_mean)
-  for (t in seq_along(design$random)) {
-    effects <- posterior$random[[t]]$mean
-    if (is.null(effects)) next
-    term <- design$random[[t]]
-    z <- sweep(sweep(term$z, 2, term$center), 2, term$scale, "/")
-    mean <- mean + rowSums(z * effects[term$group, , drop = FALSE])
-  }
-  list(mean = mean)
+  new <- list(
+    x = design$x, random = forget_groups(fit, design$random),
+    offset = design$offset
+  )
+  gibbs_moments(fit, new, c("probit", "hinge"))[
+    c("mean", "var", "probit", "hinge")
+  ]
 }

@@ -104,6 +104,7 @@ bsvm.formula <- function(formula, data, method = c("vb", "gibbs"),
                          on_interrupt = c("stop", "keep"), start = NULL,
                          keep_ranef = TRUE, model = FALSE, ...) {
   call <- match.call()
+  call[[1L]] <- quote(bsvm)
   check_no_dots(...)
   settings <- bsvm_settings(
     method, chains, warmup, draws, thin, tol, max_iter, accelerate, seed,
@@ -135,6 +136,7 @@ bsvm.default <- function(x, y, method = c("vb", "gibbs"), penalty = NULL,
                          on_interrupt = c("stop", "keep"), start = NULL,
                          model = FALSE, ...) {
   call <- match.call()
+  call[[1L]] <- quote(bsvm)
   check_no_dots(...)
   settings <- bsvm_settings(
     method, chains, warmup, draws, thin, tol, max_iter, accelerate, seed,

@@ -14,7 +14,7 @@ seconds <- function(expr) system.time(expr)[["elapsed"]]
 
 # -- the fit ------------------------------------------------------------------
 
-heading("The fit: three visits in four are of patients seen before and after")
+heading("The fit, mean-field variational Bayes")
 fit <- bsvm(outcome ~ time * treatment + (1 | patientID), data = toenail)
 print(summary(fit))
 

@@ -38,7 +38,7 @@ missing_packages <- function(named, fields) {
   floors <- wanted(fields)
   extra <- setdiff(named, names(floors))
   floors[extra] <- ifelse(extra %in% names(known), known[extra], "0")
-  names(floors)[!mapply(is_here, names(floors), floors)]
+  unique(names(floors)[!mapply(is_here, names(floors), floors)])
 }
 
 # The first library that can be written to; the user's own is made when none.
