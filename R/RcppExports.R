@@ -13,6 +13,10 @@ hinge_probability_cpp <- function(m, s2) {
     .Call(`_bayeskernel_hinge_probability_cpp`, m, s2)
 }
 
+draw_moments_cpp <- function(x, offset, beta, terms, hinge, threads) {
+    .Call(`_bayeskernel_draw_moments_cpp`, x, offset, beta, terms, hinge, threads)
+}
+
 column_moments_cpp <- function(x) {
     .Call(`_bayeskernel_column_moments_cpp`, x)
 }

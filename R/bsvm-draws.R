@@ -142,6 +142,17 @@ theta_to_data <- function(object, theta) {
   out
 }
 
+# The way back.
+theta_to_model <- function(object, beta) {
+  transform <- object$transform
+  if (fit_has_intercept(object)) {
+    beta[, 1] <- beta[, 1] + drop(
+      beta[, -1, drop = FALSE] %*% transform$center[-1]
+    )
+  }
+  beta * rep(transform$scale, each = nrow(beta))
+}
+
 # u (S x r x G) times map', slice by slice.
 map_slices <- function(u, map) {
   r <- nrow(map)

@@ -81,9 +81,11 @@ wide_rows <- function(wide) {
 }
 
 # Square roots of the diagonal of vcov(), without forming it.
-fixed_sd <- function(object) {
+fixed_sd <- function(object, scale = "data") {
   if (object$method == "gibbs") {
-    return(apply(flat_draws(object, fixed_names(object)), 2, stats::sd))
+    draws <- flat_draws(object, fixed_names(object))
+    if (scale == "model") draws <- theta_to_model(object, draws)
+    return(apply(draws, 2, stats::sd))
   }
   wide <- object$posterior$wide
   at <- fixed_positions(object)
@@ -95,6 +97,9 @@ fixed_sd <- function(object) {
     unseen <- rep(0:1, c(wide$first, nrow(wide$basis))) *
       (1 - rowSums(rows^2))
     quadratic(rows, cov) + wide$hidden_var * pmax(unseen, 0)
+  }
+  if (scale == "model") {
+    return(sqrt(var))
   }
   transform <- object$transform
   var <- var / transform$scale^2

@@ -172,30 +172,24 @@ lower_triangle <- function(r) {
 # standard deviation. The effect of a group that the fit has not seen is
 # integrated out under the variance of the same draw.
 gibbs_moments <- function(object, new, links) {
-  n <- nrow(new$x)
   parts <- draw_parts(object, used_levels(new))
-  out <- rep(list(numeric(n)), 2L + 2L * length(links))
-  names(out) <- c("mean", "var", links, paste0(links, "_sd"))
-  for (rows in row_slices(n, nrow(parts$theta))) {
-    f <- draw_linear(parts, new, rows)
-    extra <- draw_new_variance(parts, new, rows)
-    out$mean[rows] <- colMeans(f)
-    out$var[rows] <- column_variance(f, out$mean[rows])
-    if (!is.null(extra)) out$var[rows] <- out$var[rows] + colMeans(extra)
-    for (link in links) {
-      p <- if (is.null(extra)) {
-        link_curve(f, link)
-      } else {
-        array(link_probability(f, extra, link), dim(f))
-      }
-      mean <- colMeans(p)
-      out[[link]][rows] <- mean
-      out[[paste0(link, "_sd")]][rows] <- sqrt(column_variance(p, mean))
-    }
+  terms <- lapply(seq_along(new$random), function(t) {
+    term <- new$random[[t]]
+    effects <- parts$effects[[t]]
+    list(
+      z = unname(term$z) + 0,
+      group = match(term$group, parts$levels[[t]], nomatch = 0L),
+      effects = matrix(effects, dim(effects)[1]),
+      covariance = matrix(aperm(parts$sigma[[t]], c(3, 1, 2)), dim(effects)[1])
+    )
+  })
+  out <- list()
+  for (link in links) {
+    moments <- draw_moments_cpp(
+      unname(new$x) + 0, as.double(new$offset), parts$theta, terms,
+      link == "hinge", check_threads(getOption("bayeskernel.threads", 2L))
+    )
+    out[c("mean", "var", link, paste0(link, "_sd"))] <- moments
   }
   out
-}
-
-column_variance <- function(x, mean) {
-  colSums((x - rep(mean, each = nrow(x)))^2) / (nrow(x) - 1)
 }

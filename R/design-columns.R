@@ -95,7 +95,7 @@ check_columns <- function(moments, x, columns, rows, call,
     abort_missing(
       stats::setNames(lengths(at), columns[bad]), vapply(at, `[`, 1L, 1L),
       rows, if (sum(bad) > 1L) "Predictors" else "Predictor",
-      if (any(infinite)) "missing or infinite" else "missing", call
+      value_problem(any(moments$missing[bad] > 0), any(infinite)), call
     )
   }
   huge <- filled & largest > largest_magnitude
@@ -141,10 +141,15 @@ is_plain_number <- function(x) {
 
 check_predictors <- function(x, call) {
   is_matrix <- is.matrix(x) && (is.numeric(x) || is.logical(x))
+  if (is.matrix(x) && is.character(x)) {
+    bk_abort(
+      "argument", "`x` is a character matrix.",
+      "Accepted: a numeric matrix, or a data frame, whose columns may be text.",
+      column = "x", found = "character", expected = "numeric", call = call
+    )
+  }
   if (!is_matrix && !is.data.frame(x)) {
-    accepted <- if (is.character(x)) {
-      "a numeric matrix, or for text a data frame, whose columns may be factors"
-    } else if (isS4(x)) {
+    accepted <- if (isS4(x)) {
       "a numeric matrix, such as as.matrix() makes"
     } else {
       "a numeric matrix, n rows by p columns, or a data frame"

@@ -100,8 +100,8 @@ check_newdata <- function(info, newdata, call) {
 
 new_matrix_rows <- function(info, newdata, call) {
   if (is.data.frame(newdata)) {
-    wanted <- intersect(info$columns, names(newdata))
-    used <- if (length(wanted) == length(info$columns)) wanted else names(newdata)
+    used <- names(newdata)
+    if (all(info$columns %in% used)) used <- info$columns
     for (name in used) {
       if (!is_plain_number(newdata[[name]])) {
         abort_argument(
@@ -154,15 +154,16 @@ new_offset <- function(info, newdata, from_formula, n, call) {
       c(
         "The model was fitted with `offset` given as a vector.",
         paste(
-          "Fit it with a column: `offset(column)` in the formula, or `offset =`",
-          "the name of a column, and put that column into `newdata`."
+          "Fit it with a column, by `offset(column)` in the formula or by",
+          "`offset = column`, and put that column into `newdata`."
         )
       ),
       column = "offset", call = call
     )
   }
   if (!is.null(info$offset)) {
-    total <- total + eval_argument(info$offset, "offset", newdata, info$env, call)
+    own <- eval_argument(info$offset, "offset", newdata, info$env, call)
+    total <- total + own
   }
   infinite <- which(!is.na(total) & !(abs(total) <= largest_magnitude))
   if (length(infinite)) {
@@ -232,9 +233,7 @@ code_new_factor <- function(column, levels, name, call) {
     new <- unique(as.character(column[strange]))
     bk_abort(
       "argument",
-      fit_header(
-        paste0("Factor `%s` has a new level."), name
-      ),
+      fit_header("Factor `%s` has a new level.", name),
       c(
         sprintf(
           "Found: %s, first in row %d.", list_some(quoted(new)), strange[1]

@@ -63,7 +63,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
       weights = row_vector(frame[["(weights)"]], n, 1),
       offset = checked_offset(stats::model.offset(frame), n, rows, call),
       random = lapply(random, function(term) term[names(term) != "info"]),
-      formula = with_environment(formula, info$env),
+      formula = with_environment(parsed$formula, info$env),
       terms = with_environment(parsed$terms, info$env),
       xlevels = coded$xlevels, contrasts = coded$contrasts,
       na.action = usable$na.action, n_zero_weight = usable$n_zero_weight,
@@ -171,7 +171,7 @@ design_info_formula <- function(parsed, built, data, offset) {
   needed <- needed_variables(predictors, offset, data, parsed$env, built$n)
   env <- lean_environment(
     list(attr(predictors, "variables"), attr(predictors, "predvars"), offset),
-    parsed$env, c(needed, names(data))
+    parsed$env, c(needed, if (is.list(data)) names(data))
   )
   list(
     type = "formula", env = env, variables = needed,

@@ -10,10 +10,20 @@ smooth_functions <- c("s", "te", "ti", "t2")
 # expansion of nesting and `||`), and `frame_terms`, whose model frame holds
 # every variable of both.
 parse_formula <- function(formula, data, call = user_call()) {
-  if (!inherits(formula, "formula") || length(formula) != 3L) {
+  if (!inherits(formula, "formula")) {
     abort_argument(
-      formula, "formula", "a formula with a response, such as y ~ x + (1 | g)",
+      formula, "formula", "a formula, such as y ~ x + (1 | g)",
       call = call
+    )
+  }
+  if (length(formula) != 3L) {
+    bk_abort(
+      "argument", "The formula has no response.",
+      c(
+        sprintf("Found: %s.", deparse1(formula)),
+        "Accepted: a response on the left, such as y ~ x + (1 | g)."
+      ),
+      column = "formula", call = call
     )
   }
   env <- environment(formula)
@@ -29,11 +39,19 @@ parse_formula <- function(formula, data, call = user_call()) {
     bars <- lapply(bars, restore_calls, calls = hidden$calls)
     fixed <- restore_calls(reformulas::nobars(one_sided)[[2]], hidden$calls)
   }
+  expressions <- bars
   bars <- lapply(bars, read_bar, env = env, call = call)
   check_distinct_bars(bars, call)
   lhs <- formula[[2]]
   grouping <- unlist(lapply(bars, function(bar) lapply(bar$leaves, all.vars)))
   terms <- fixed_terms(lhs, fixed, data, env, grouping, call)
+  if ("." %in% used) {
+    # Without the data nobody could tell what `.` stood for.
+    formula[[3]] <- Reduce(
+      function(sum, bar) call("+", sum, call("(", bar)),
+      expressions, stats::formula(terms)[[3]]
+    )
+  }
   frame_terms <- terms
   if (length(bars)) {
     variables <- c(
@@ -56,7 +74,7 @@ parse_formula <- function(formula, data, call = user_call()) {
 fixed_terms <- function(lhs, fixed, data, env, grouping, call) {
   whole <- stats::as.formula(call("~", lhs, fixed), env)
   if (!("." %in% all.names(fixed, functions = FALSE))) {
-    return(stats::terms(whole))
+    return(read_terms(whole, NULL, call))
   }
   if (!is.data.frame(data)) {
     abort_argument(
@@ -72,7 +90,20 @@ fixed_terms <- function(lhs, fixed, data, env, grouping, call) {
       found = names(data), call = call
     )
   }
-  stats::terms(whole, data = list2DF(unclass(data)[others]))
+  read_terms(whole, list2DF(unclass(data)[others]), call)
+}
+
+read_terms <- function(formula, data, call) {
+  tryCatch(stats::terms(formula, data = data), error = function(e) {
+    bk_abort(
+      "argument", "The formula cannot be read.",
+      c(
+        sprintf("Found: %s.", deparse1(formula)), conditionMessage(e),
+        "Accepted: terms joined by +, -, *, :, / and ^, see formula()."
+      ),
+      column = "formula", call = call
+    )
+  })
 }
 
 refuse_smooths <- function(rhs, call) {
@@ -146,11 +177,7 @@ restore_calls <- function(expr, calls) {
 # such as `k` in `I(x / k)`.
 needed_variables <- function(terms, offset, data, env, n) {
   names <- c(all.vars(attr(terms, "variables")), all.vars(offset))
-  if (is.data.frame(data) || is.list(data)) {
-    elsewhere <- names[!(names %in% names(data))]
-  } else {
-    elsewhere <- names
-  }
+  elsewhere <- if (is.list(data)) names[!(names %in% names(data))] else names
   scope <- if (is.environment(data)) data else env
   constant <- vapply(elsewhere, function(name) {
     NROW(get0(name, envir = scope)) != n

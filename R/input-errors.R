@@ -22,13 +22,21 @@ abort_missing <- function(count, first, rows = NULL,
         "`%s`: %d of them, first in row %d.", columns, count, first
       )[shown],
       if (length(count) > 5L) sprintf("... and %d more.", length(count) - 5L),
-      paste(
-        "Accepted: finite values. Omit such rows with `na.action = na.omit`,",
-        "or impute them."
-      )
+      if (values == "missing") {
+        paste(
+          "Accepted: finite values. Omit such rows with `na.action = na.omit`,",
+          "or impute them."
+        )
+      } else {
+        "Accepted: finite values. Change these, or leave such rows out."
+      }
     ),
     column = columns, row = first, found = unname(count), call = call
   )
+}
+
+value_problem <- function(missing, infinite) {
+  paste(c("missing", "infinite")[c(missing, infinite)], collapse = " or ")
 }
 
 abort_length <- function(name, found, expected, call) {

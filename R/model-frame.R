@@ -165,7 +165,10 @@ explain_frame_error <- function(error, parsed, scope, n, call) {
     kind <- if (is_response) "response" else "argument"
     if (inherits(value, "error") || is.null(value)) {
       bk_abort(kind, fit_header("Variable `%s` cannot be computed.", name),
-        if (is.null(value)) "Found: NULL." else conditionMessage(value),
+        c(
+          if (is.null(value)) "Found: NULL." else conditionMessage(value),
+          "Accepted: an expression that gives one value, or row, for each row."
+        ),
         column = name, call = call
       )
     }

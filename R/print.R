@@ -96,17 +96,16 @@ print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
 }
 
 # Decimals that give the smallest standard deviation `digits - 2` significant
-# digits, the same for all rows, unless sizes differ so much that every number
-# needs its own.
+# digits and the largest number one more, the same for all rows, unless sizes
+# differ so much that every number needs its own.
 format_values <- function(x, digits) {
   sd <- x[, "SD"]
   sd <- sd[is.finite(sd) & sd > 0]
   largest <- max(1, abs(x[is.finite(x)]))
-  decimals <- if (length(sd) == 0L) {
-    digits - 1
-  } else {
-    max(0, digits - 3 - floor(log10(min(sd))))
-  }
+  decimals <- max(
+    0, digits - 2 - floor(log10(largest)),
+    if (length(sd) > 0L) digits - 3 - floor(log10(min(sd)))
+  )
   wide <- decimals + floor(log10(largest)) > 8
   text <- if (wide) {
     formatC(x, digits = digits, format = "g")

@@ -81,10 +81,10 @@ format.bsvm_prior <- function(x, digits = 4, ...) {
       df(if (!is.null(x$cov_df)) "cov_df", "r + 1"), shown[["cov_scale"]]
     ),
     "inclusion" = inclusion,
-    "missing predictors" = sprintf(
-      "means N(0, %s), covariance inverse Wishart(df %s, scale %s)",
-      shown[["x_mean_var"]], df(if (!is.null(x$x_df)) "x_df", "P + 1"),
-      shown[["x_scale"]]
+    "missing predictors, mean" = sprintf("N(0, %s)", shown[["x_mean_var"]]),
+    "missing predictors, covariance" = sprintf(
+      "inverse Wishart(df %s, scale %s)",
+      df(if (!is.null(x$x_df)) "x_df", "P + 1"), shown[["x_scale"]]
     )
   )
 }
@@ -193,8 +193,10 @@ prior_vector <- function(x, name, positive, call = user_call()) {
     all(is.finite(x)) && (!positive || all(x > 0))
   if (!good) {
     abort_argument(
-      x, name, paste(
-        "one", if (positive) "positive", "finite number, or one per fixed column"
+      x, name,
+      paste(
+        "one", if (positive) "positive",
+        "finite number, or one per fixed column"
       ),
       kind = "prior", call = call
     )

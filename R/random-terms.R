@@ -20,7 +20,9 @@ read_bar <- function(bar, env, call = user_call()) {
     )
   }
   list(
-    terms = stats::terms(stats::as.formula(call("~", bar[[2]]), env)),
+    terms = read_terms(
+      stats::as.formula(call("~", bar[[2]]), env), NULL, call
+    ),
     leaves = leaves, label = deparse1(bar[[3]]), text = deparse1(bar)
   )
 }
@@ -131,7 +133,7 @@ group_index <- function(leaves, label, call = user_call()) {
       "argument", fit_header("Grouping factor `%s` has one level only.", label),
       c(
         paste0("Found: ", quoted(levels), " in all rows used."),
-        "Accepted: at least two groups. Drop the random term, or look at `subset`."
+        "Accepted: at least two groups. Drop the term, or look at `subset`."
       ),
       column = label, found = levels, expected = 2L, call = call
     )

@@ -39,7 +39,7 @@ refuse_response_type <- function(y, name, call) {
   cure <- if (is.character(y)) {
     sprintf("Make it a factor: `factor(%s)`.", name)
   } else if (length(dim(y)) > 1L) {
-    "Give one column, and the number of trials, if any, as `weights`."
+    "Give one column of labels, one row for each observation."
   }
   bk_abort(
     "response", fit_header("Response `%s` is not of a two-class kind.", name),
@@ -55,7 +55,8 @@ check_finite_response <- function(y, name, rows, call) {
   if (length(bad)) {
     abort_missing(
       count = stats::setNames(length(bad), name), first = bad[1], rows = rows,
-      what = "Response", call = call
+      what = "Response", call = call,
+      values = value_problem(anyNA(y), any(is.infinite(y)))
     )
   }
 }
@@ -83,8 +84,12 @@ check_two_classes <- function(y, used, classes, name, call) {
           "Look at `subset`, at zero `weights` and at rows that were omitted."
         } else {
           sprintf(
-            "Compare one class with the rest: `I(%s == %s)`.", name,
-            if (is.numeric(y)) classes[1] else quoted(classes[1])
+            "Make two of them, for example `I(%s %s)`.", name,
+            if (is.numeric(y)) {
+              paste(">", classes[1])
+            } else {
+              paste("==", quoted(classes[1]))
+            }
           )
         }
       ),

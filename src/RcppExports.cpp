@@ -46,6 +46,21 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// draw_moments_cpp
+Rcpp::List draw_moments_cpp(const Rcpp::NumericMatrix& x, const Rcpp::NumericVector& offset, const Rcpp::NumericMatrix& beta, const Rcpp::List& terms, bool hinge, int threads);
+RcppExport SEXP _bayeskernel_draw_moments_cpp(SEXP xSEXP, SEXP offsetSEXP, SEXP betaSEXP, SEXP termsSEXP, SEXP hingeSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type offset(offsetSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type beta(betaSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type terms(termsSEXP);
+    Rcpp::traits::input_parameter< bool >::type hinge(hingeSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(draw_moments_cpp(x, offset, beta, terms, hinge, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // column_moments_cpp
 Rcpp::List column_moments_cpp(const Eigen::Map<Eigen::MatrixXd> x);
 RcppExport SEXP _bayeskernel_column_moments_cpp(SEXP xSEXP) {
@@ -79,6 +94,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_bsvm_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_vb_cpp, 3},
     {"_bayeskernel_bsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_gibbs_cpp, 3},
     {"_bayeskernel_hinge_probability_cpp", (DL_FUNC) &_bayeskernel_hinge_probability_cpp, 2},
+    {"_bayeskernel_draw_moments_cpp", (DL_FUNC) &_bayeskernel_draw_moments_cpp, 6},
     {"_bayeskernel_column_moments_cpp", (DL_FUNC) &_bayeskernel_column_moments_cpp, 1},
     {"_bayeskernel_convergence_cpp", (DL_FUNC) &_bayeskernel_convergence_cpp, 1},
     {"_bayeskernel_remember_process_cpp", (DL_FUNC) &_bayeskernel_remember_process_cpp, 0},

@@ -1,5 +1,6 @@
 #include <RcppEigen.h>
 
+#include <bayeskernel/bsvm/draw_moments.hpp>
 #include <bayeskernel/bsvm/problem.hpp>
 #include <bayeskernel/bsvm/recorder.hpp>
 #include <bayeskernel/chain/runner.hpp>
@@ -277,4 +278,28 @@ Rcpp::NumericVector hinge_probability_cpp(const Rcpp::NumericVector& m,
                  : probability(m[i], std::sqrt(s2[i]));
   }
   return out;
+}
+
+// Mean and variance of f, mean and sd of the class probability, by row.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List draw_moments_cpp(const Rcpp::NumericMatrix& x,
+                            const Rcpp::NumericVector& offset,
+                            const Rcpp::NumericMatrix& beta,
+                            const Rcpp::List& terms, bool hinge, int threads) {
+  return guarded([&] {
+    std::vector<bayeskernel::TermDraws> draws;
+    for (R_xlen_t t = 0; t < terms.size(); ++t) {
+      const Rcpp::List term = terms[t];
+      draws.push_back({map_matrix(term["z"]),
+                       Rcpp::as<std::vector<int>>(term["group"]),
+                       map_matrix(term["effects"]),
+                       map_matrix(term["covariance"])});
+    }
+    RcppParallelExecutor executor(threads);
+    const bayeskernel::DrawMoments moments = bayeskernel::draw_moments(
+        map_matrix(x), map_vector(offset), map_matrix(beta), draws, hinge,
+        executor);
+    return Rcpp::List::create(moments.mean, moments.var, moments.probability,
+                              moments.probability_sd);
+  });
 }

@@ -81,11 +81,6 @@ golden_core_input <- function(golden) {
   x <- golden_matrix(spec$fixed, data)
   precision <- 1 / beta$var
   mean <- beta$mean
-  blocks <- lapply(spec$blocks, function(block) {
-    block[c("columns", "group")] <- NULL
-    parsed <- golden_block_columns(block$columns)
-    NULL
-  })
   parsed <- lapply(spec$blocks, function(b) golden_block_columns(b$columns))
   size <- vapply(parsed, function(b) {
     if (is.null(b$group)) 0 else length(unique(data[[b$group]])) * length(b$columns)
@@ -173,9 +168,12 @@ golden_settings <- function(...) {
 # returns: Cov(theta, u) = -Sigma B, Var u = D^-1 + B' Sigma B.
 joint_gaussian <- function(mean, covariance, group_mean, loading, schur) {
   r <- nrow(schur)
+  if (r == 0) {
+    return(list(mean = mean, covariance = covariance))
+  }
   cross <- -covariance %*% loading
   own <- t(loading) %*% covariance %*% loading
-  for (g in seq_len(ncol(schur) / max(r, 1))) {
+  for (g in seq_len(ncol(schur) / r)) {
     at <- (g - 1) * r + seq_len(r)
     own[at, at] <- own[at, at] + schur[, at]
   }
@@ -314,7 +312,7 @@ golden_fit_vb <- function(golden, call, ...) {
 
 fit_positions <- function(golden, fit, p) {
   parsed <- lapply(golden$spec$blocks, function(b) golden_block_columns(b$columns))
-  columns <- fit_columns(fit)
+  columns <- fit$design$columns
   at <- match(golden$spec$fixed, columns)
   term <- 0L
   for (block in parsed) {
@@ -335,5 +333,104 @@ fit_positions <- function(golden, fit, p) {
   at
 }
 
-# Columns of the design, intercept first.
-fit_columns <- function(fit) names(fit$transform$center)
+# --- draws -------------------------------------------------------------------
+
+# Draws of the golden parameters, iterations x chains x parameters, from an
+# array of the core (`theta` positions as in golden_core_input()).
+golden_core_gibbs <- function(golden, ...) {
+  input <- golden_core_input(golden)
+  core <- bsvm_gibbs_cpp(input$data, input$prior, golden_settings(...))
+  p <- ncol(input$data$x)
+  # Variables: columns of x, members of random terms, then the components.
+  at <- p
+  member_first <- list()
+  for (k in seq_along(input$prior$blocks)) {
+    block <- input$prior$blocks[[k]]
+    if (length(input$prior$transforms[[k]]) == 0) next
+    member_first[[length(member_first) + 1L]] <- c(
+      if (block$eliminated) NA else block$first, at
+    )
+    at <- at + block$members * block$width
+  }
+  theta <- vapply(input$theta, function(position) {
+    for (pair in member_first) {
+      if (position < 0 && is.na(pair[1])) {
+        return(pair[2] - position)
+      }
+    }
+    if (position <= p) {
+      return(position)
+    }
+    start <- Filter(
+      function(pair) !is.na(pair[1]) && position > pair[1], member_first
+    )
+    pair <- start[[length(start)]]
+    pair[2] + position - pair[1]
+  }, numeric(1))
+  variance <- vector("list", length(input$block_order))
+  for (k in seq_along(input$prior$blocks)) {
+    r <- input$prior$blocks[[k]]$width
+    size <- r * (r + 1) / 2
+    variance[[input$block_order[k]]] <- at + seq_len(size)
+    at <- at + size
+  }
+  stopifnot(at == dim(core$draws)[3])
+  golden_parameters(golden, core$draws, theta, variance)
+}
+
+golden_fit_gibbs <- function(golden, call, ...) {
+  fit <- golden_fit(golden, call, method = "gibbs", ...)
+  names <- dimnames(fit$draws)[[3]]
+  theta <- match(golden$spec$fixed, names)
+  variance <- list()
+  for (l in seq_along(call$parsed)) {
+    block <- call$parsed[[l]]
+    if (is.null(block$group)) {
+      theta <- c(theta, match(block$columns, names))
+      variance[[l]] <- match("sigma2[penalty]", names)
+      next
+    }
+    groups <- seq_len(max(golden$data[[block$group]]))
+    theta <- c(theta, match(sprintf(
+      "b[%s %s:%d]", rep(block$columns, length(groups)), block$group,
+      rep(groups, each = length(block$columns))
+    ), names))
+    pairs <- which(
+      lower.tri(diag(length(block$columns)), diag = TRUE),
+      arr.ind = TRUE
+    )
+    variance[[l]] <- match(sprintf(
+      "Sigma[%s:%s,%s]", block$group, block$columns[pairs[, 1]],
+      block$columns[pairs[, 2]]
+    ), names)
+  }
+  stopifnot(!anyNA(c(theta, unlist(variance))))
+  golden_parameters(golden, fit$draws, theta, variance)
+}
+
+# Adds the functions of the components that the golden files hold.
+golden_parameters <- function(golden, draws, theta, variance) {
+  wanted <- golden$gibbs$parameter
+  out <- lapply(wanted, function(name) {
+    if (name %in% golden$vb$names) {
+      return(draws[, , theta[match(name, golden$vb$names)]])
+    }
+    parts <- regmatches(
+      name, regexec("^(log_var|inv_var|var)([0-9]+)[.]([0-9]+)$", name)
+    )[[1]]
+    if (length(parts) == 0) stop("unknown golden parameter ", name)
+    at <- variance[[as.integer(parts[3])]]
+    r <- (sqrt(8 * length(at) + 1) - 1) / 2
+    full <- matrix(0, r, r)
+    full[lower.tri(full, diag = TRUE)] <- at
+    full[upper.tri(full)] <- t(full)[upper.tri(full)]
+    value <- draws[, , full[as.integer(parts[4])]]
+    switch(parts[2],
+      log_var = log(value), inv_var = 1 / value, var = value
+    )
+  })
+  array(
+    unlist(out), c(dim(draws)[1:2], length(wanted)),
+    list(NULL, NULL, wanted)
+  )
+}

@@ -77,6 +77,10 @@ test_that("the dot leaves out the response and the groups", {
   expect_identical(columns(factor(y) ~ . - z), c("(Intercept)", "x", "g"))
   expect_identical(columns(y ~ . + (1 | g)), c("(Intercept)", "x", "z"))
   expect_identical(columns(y ~ . + (z | g)), c("(Intercept)", "x", "z"))
+  # What is kept says which columns it stood for.
+  expect_identical(
+    deparse1(bsvm_design(y ~ . + (z | g), d)$formula), "y ~ x + z + (z | g)"
+  )
   expect_error(
     bsvm_design(y ~ ., list(y = d$y, x = 1)),
     class = "bayeskernel_error_argument"
@@ -385,17 +389,23 @@ test_that("variables outside data are asked for in new data, not reused", {
   fit_inside <- function() {
     y <- rep(0:1, 10)
     x <- 20:1 + 0
-    bsvm_design(y ~ x)
+    k <- 2
+    formula <- y ~ I(x / k)
+    list(bsvm_design(formula), bsvm_design(formula, environment(formula)))
   }
-  info <- fit_inside()$info
-  error <- expect_error(
-    design_new(info, data.frame(z = 1)),
-    class = "bayeskernel_error_argument"
-  )
-  expect_identical(error$column, "x")
-  expect_equal(design_new(info, data.frame(x = 4))$x[, "x"], 4,
-    ignore_attr = TRUE
-  )
+  for (design in fit_inside()) {
+    error <- expect_error(
+      design_new(design$info, data.frame(z = 1)),
+      class = "bayeskernel_error_argument"
+    )
+    expect_identical(error$column, "x")
+    restored <- unserialize(serialize(design$info, NULL))
+    expect_equal(
+      design_new(restored, data.frame(x = 4))$x, cbind(1, 2),
+      ignore_attr = TRUE
+    )
+    expect_identical(names(restored$env), "k")
+  }
 })
 
 test_that("formulas of the global environment keep it", {
@@ -462,8 +472,10 @@ test_that("bad data are classed errors that name the column", {
   refuse("argument", "data", y ~ x, as.matrix(d$x))
   refuse("argument", "data", y ~ x, "d")
   refuse("argument", "formula", "y ~ x", d)
-  expect_error(bsvm_design(y ~ x, d[0, ]), class = "bayeskernel_error_dimension")
-  expect_error(bsvm_design(y ~ x, d[1, ]), class = "bayeskernel_error_dimension")
+  refuse("argument", "formula", ~x, d)
+  refuse("argument", "formula", y ~ x + NA, d)
+  refuse("dimension", "data", y ~ x, d[0, ])
+  refuse("dimension", "data", y ~ x, d[1, ])
   expect_error(bsvm_design(y ~ 0, d), class = "bayeskernel_error_dimension")
   expect_error(
     bsvm_design(y ~ hole, d, subset = c(1, 4), na.action = na.omit),

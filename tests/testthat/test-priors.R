@@ -63,7 +63,10 @@ test_that("the covariance prior follows the number of effects of the term", {
     covariance_prior(bsvm_prior(cov_df = 1), 2, "g"),
     class = "bayeskernel_error_prior"
   )
-  expect_error(covariance_prior(given, 3, "g"), class = "bayeskernel_error_prior")
+  expect_error(
+    covariance_prior(given, 3, "g"),
+    class = "bayeskernel_error_prior"
+  )
 })
 
 test_that("a prior prints its distributions, and messages name the cure", {

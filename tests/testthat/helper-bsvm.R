@@ -1,0 +1,23 @@
+# Eight groups of ten rows, two predictors on very different scales.
+grouped_data <- function(n = 80, groups = 8, seed = 1) {
+  set.seed(seed)
+  d <- data.frame(
+    x1 = rnorm(n, 50, 10), x2 = rnorm(n),
+    g = factor(rep_len(paste0("g", seq_len(groups)), n))
+  )
+  f <- (d$x1 - 50) / 8 - d$x2 + rnorm(groups)[d$g]
+  d$y <- factor(ifelse(f + rlogis(n) > 0, "yes", "no"), c("no", "yes"))
+  d
+}
+
+# Short chains: what is tested does not depend on their having mixed.
+quick_gibbs <- function(..., draws = 40) {
+  suppressWarnings(
+    bsvm(
+      ...,
+      method = "gibbs", chains = 2, warmup = 40, draws = draws, seed = 11,
+      threads = 1, progress = FALSE
+    ),
+    classes = "bayeskernel_warning_convergence"
+  )
+}

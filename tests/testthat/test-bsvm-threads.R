@@ -1,0 +1,234 @@
+# Large enough for several blocks of rows (2048 each), with and without groups.
+many_rows <- function(n = 9000, p = 20) {
+  set.seed(1)
+  x <- matrix(rnorm(n * p), n, dimnames = list(NULL, paste0("x", seq_len(p))))
+  g <- sample.int(150, n, TRUE)
+  f <- x[, 1] - x[, 2] + rnorm(150)[g]
+  d <- data.frame(y = ifelse(f + rlogis(n) > 0, 1, -1), x)
+  d$g <- factor(g)
+  d
+}
+
+few_rows <- function() {
+  set.seed(2)
+  d <- data.frame(x = rnorm(60), g = gl(6, 10))
+  d$y <- d$x + rnorm(6)[d$g] + rlogis(60) > 0
+  d
+}
+
+quiet <- function(code) {
+  withCallingHandlers(
+    code,
+    bayeskernel_warning_convergence = function(w) invokeRestart("muffleWarning")
+  )
+}
+
+formulas <- list(
+  without = stats::as.formula(paste(
+    "y ~", paste0("x", 1:20, collapse = " + ")
+  )),
+  with = stats::as.formula(paste(
+    "y ~", paste0("x", 1:20, collapse = " + "), "+ (x1 | g)"
+  ))
+)
+
+test_that("variational fits are the same for 1, 2 and 4 threads", {
+  d <- many_rows()
+  for (formula in formulas) {
+    fits <- lapply(c(1, 2, 4), function(threads) {
+      bsvm(formula, d, threads = threads, progress = FALSE)
+    })
+    for (fit in fits[-1]) {
+      expect_identical(fit$posterior, fits[[1]]$posterior)
+      expect_identical(fit$trace, fits[[1]]$trace)
+      expect_identical(fit$fitted, fits[[1]]$fitted)
+    }
+  }
+})
+
+test_that("draws are the same for 1, 2 and 4 threads", {
+  d <- many_rows()
+  for (formula in formulas) {
+    for (chains in c(1, 3)) { # threads inside the chain, threads over chains
+      draws <- lapply(c(1, 2, 4), function(threads) {
+        quiet(bsvm(
+          formula, d,
+          method = "gibbs", chains = chains, warmup = 3, draws = 5,
+          seed = 4, threads = threads, progress = FALSE
+        ))$draws
+      })
+      expect_identical(draws[[2]], draws[[1]])
+      expect_identical(draws[[3]], draws[[1]])
+    }
+  }
+})
+
+gibbs <- function(...) {
+  quiet(bsvm(
+    y ~ x + (x | g), few_rows(),
+    method = "gibbs", warmup = 50, progress = FALSE, ...
+  ))
+}
+
+test_that("the seed gives the draws, set.seed() the seed", {
+  expect_identical(
+    gibbs(draws = 20, seed = 1, threads = 1)$draws,
+    gibbs(draws = 20, seed = 1, threads = 2)$draws
+  )
+  set.seed(3)
+  a <- gibbs(draws = 20, threads = 1)
+  set.seed(3)
+  b <- gibbs(draws = 20, threads = 1)
+  expect_identical(a$draws, b$draws)
+  expect_false(identical(a$draws, gibbs(draws = 20, threads = 1)$draws))
+  expect_false(identical(a$draws[, 1, ], a$draws[, 2, ]))
+})
+
+test_that("more draws by `start =` are those of one long run", {
+  for (thin in c(1, 3)) {
+    whole <- gibbs(draws = 60, thin = thin, seed = 5, threads = 1)
+    part <- gibbs(draws = 25, thin = thin, seed = 5, threads = 2)
+    expect_identical(part$draws, whole$draws[1:25, , ])
+    rest <- gibbs(draws = 60, thin = thin, start = part, threads = 1)
+    expect_identical(rest$draws, whole$draws)
+    expect_identical(rest$seed, whole$seed)
+    expect_equal(rest$posterior, whole$posterior)
+  }
+})
+
+test_that("`start =` refuses another model, data, prior or fewer draws", {
+  fit <- gibbs(draws = 20, seed = 6, threads = 1)
+  d <- few_rows()
+  again <- function(formula = y ~ x + (x | g), data = d, ...) {
+    arguments <- utils::modifyList(list(
+      formula, data,
+      method = "gibbs", warmup = 50, draws = 30, start = fit, threads = 1,
+      progress = FALSE
+    ), list(...))
+    quiet(do.call(bsvm, arguments))
+  }
+  expect_bk_error(again(y ~ x + (1 | g)), "argument", "start")
+  expect_bk_error(again(data = d[-1, ]), "argument", "start")
+  expect_bk_error(again(data = transform(d, x = x + 1)), "argument", "start")
+  expect_bk_error(again(data = transform(d, y = rev(y))), "argument", "start")
+  expect_bk_error(again(weights = rep(2, 60)), "argument", "start")
+  expect_bk_error(again(prior = bsvm_prior(beta_var = 1)), "argument", "start")
+  expect_bk_error(again(prior = bsvm_prior(cov_scale = 1)), "argument", "start")
+  expect_bk_error(again(chains = 2), "argument", "start")
+  expect_bk_error(again(warmup = 51), "argument", "start")
+  expect_bk_error(again(draws = 10), "argument", "start")
+  expect_bk_error(again(keep_ranef = FALSE), "argument", "start")
+  expect_bk_error(
+    again(start = bsvm(y ~ x, d, threads = 1)), "argument", "start"
+  )
+})
+
+# Runs `code`, an expression of a child process that leaves `result`, and sends
+# it an interrupt once its sampler runs.
+interrupted_child <- function(path, on_interrupt, draws) {
+  libraries <- .libPaths()
+  child <- callr::r_bg(
+    function(data, path, on_interrupt, draws) {
+      message <- NULL
+      caught <- "finished"
+      fit <- withCallingHandlers(
+        tryCatch(
+          {
+            file.create(paste0(path, ".started"))
+            bayeskernel::bsvm(
+              y ~ x + (x | g), data,
+              method = "gibbs", warmup = 50, draws = draws, seed = 7,
+              threads = 2, progress = FALSE, on_interrupt = on_interrupt
+            )
+          },
+          interrupt = function(i) caught <<- "interrupt"
+        ),
+        bayeskernel_warning_interrupt = function(w) {
+          message <<- conditionMessage(w)
+          invokeRestart("muffleWarning")
+        },
+        warning = function(w) invokeRestart("muffleWarning")
+      )
+      list(fit = fit, message = message, caught = caught)
+    },
+    list(few_rows(), path, on_interrupt, draws),
+    libpath = libraries
+  )
+  deadline <- Sys.time() + 30
+  while (!file.exists(paste0(path, ".started")) && Sys.time() < deadline) {
+    Sys.sleep(0.05)
+  }
+  Sys.sleep(0.7)
+  child$interrupt()
+  sent <- Sys.time()
+  child$wait(30000)
+  list(
+    value = child$get_result(),
+    seconds = as.numeric(difftime(Sys.time(), sent, units = "secs"))
+  )
+}
+
+# The child must load the version under test, not some other.
+skip_unless_installed <- function() {
+  skip_if_not_installed("callr")
+  skip_on_os("windows")
+  found <- system.file(package = "bayeskernel")
+  skip_if_not(
+    file.exists(file.path(found, "Meta", "package.rds")),
+    "the package is loaded from its source"
+  )
+}
+
+test_that("an interrupt keeps the draws, and the run can be continued", {
+  skip_unless_installed()
+  path <- tempfile("run")
+  out <- interrupted_child(path, "keep", 2e5)
+  fit <- out$value$fit
+  expect_lt(out$seconds, 5)
+  expect_match(out$value$message, "Interrupted")
+  kept <- dim(fit$draws)[1]
+  expect_gt(kept, 0)
+  expect_lt(kept, 2e5)
+  expect_true(fit$diagnostics$interrupted)
+  whole <- gibbs(draws = kept + 40, seed = 7, threads = 1)
+  expect_identical(fit$draws, whole$draws[seq_len(kept), , ])
+  rest <- gibbs(draws = kept + 40, start = fit, threads = 1)
+  expect_identical(rest$draws, whole$draws)
+})
+
+test_that("by default an interrupt stops, and its handlers run", {
+  skip_unless_installed()
+  out <- interrupted_child(tempfile("run"), "stop", 2e5)
+  expect_identical(out$value$caught, "interrupt")
+  expect_lt(out$seconds, 5)
+})
+
+test_that("two workers give the draws of one process", {
+  skip_unless_installed()
+  cluster <- parallel::makePSOCKcluster(2)
+  on.exit(parallel::stopCluster(cluster))
+  parallel::clusterCall(cluster, .libPaths, .libPaths())
+  expected <- gibbs(draws = 30, seed = 8, threads = 1)
+  for (chains in c(1, 3, 4)) {
+    found <- gibbs(draws = 30, seed = 8, chains = chains, cluster = cluster)
+    expect_identical(
+      found$draws, expected$draws[, seq_len(chains), , drop = FALSE]
+    )
+  }
+  part <- gibbs(draws = 10, seed = 8, cluster = cluster)
+  rest <- gibbs(draws = 30, start = part, cluster = cluster)
+  expect_identical(rest$draws, expected$draws)
+})
+
+test_that("a worker that dies is a classed error, the master goes on", {
+  skip_unless_installed()
+  cluster <- parallel::makePSOCKcluster(2)
+  on.exit(try(parallel::stopCluster(cluster), silent = TRUE))
+  parallel::clusterCall(cluster, .libPaths, .libPaths())
+  pid <- parallel::clusterCall(cluster[1], Sys.getpid)[[1]]
+  tools::pskill(pid, tools::SIGKILL)
+  expect_bk_error(gibbs(draws = 30, seed = 8, cluster = cluster), "cluster")
+  expect_identical(
+    dim(gibbs(draws = 5, seed = 8, threads = 1)$draws)[1:2], c(5L, 4L)
+  )
+})

@@ -1,0 +1,60 @@
+printed <- function(code) utils::capture.output(code)
+
+test_that("a coefficient table keeps names, order and decimals", {
+  table <- coef_table(c(a = 1.23456, b = -12), c(0.1, 2))
+  expect_identical(
+    colnames(table), c("Estimate", "SD", "2.5 %", "97.5 %")
+  )
+  expect_equal(table["a", 3:4], 1.23456 + c(-1, 1) * qnorm(0.975) * 0.1,
+    ignore_attr = TRUE
+  )
+  lines <- printed(print_coef_table(table, digits = 4))
+  expect_match(lines[2], "^a +1.23 +0.10 +1.04 +1.43$")
+  expect_match(lines[3], "^b +-12.00 +2.00 +-15.92 +-8.08$")
+})
+
+test_that("the level of a table names its columns", {
+  table <- coef_table(c(a = 0), 1, level = 0.9)
+  expect_identical(colnames(table)[3:4], c("5 %", "95 %"))
+})
+
+test_that("a table of draws has quantiles and diagnostics", {
+  set.seed(1)
+  draws <- array(rnorm(4000), c(1000, 4, 1), list(NULL, NULL, "x"))
+  table <- draws_table(draws)
+  expect_equal(table[, "2.5 %"], quantile(draws, 0.025), ignore_attr = TRUE)
+  found <- convergence_table(draws)
+  expect_identical(table[["x", "R-hat"]], found$rhat)
+  expect_identical(table[["x", "ESS"]], min(found$ess_bulk, found$ess_tail))
+})
+
+test_that("every line stays below 80 columns and long tables are cut", {
+  set.seed(2)
+  names <- sprintf("b[%s patient:%d]", strrep("long_name_", 6), 1:200)
+  table <- cbind(
+    coef_table(setNames(rnorm(200), names), rexp(200)),
+    "R-hat" = 1, "ESS" = 4000
+  )
+  lines <- printed({
+    print_header("Title", call("bsvm", as.name(strrep("y", 50)), 1:50),
+      list(Dropped = names, Rows = 3)
+    )
+    print_coef_table(table)
+  })
+  expect_true(all(nchar(lines) < 80))
+  expect_match(lines[length(lines)], "150 rows more")
+})
+
+test_that("variance components print variances, deviations, correlations", {
+  sigma <- matrix(c(4, 3, 3, 9), 2, dimnames = rep(list(c("1", "time")), 2))
+  x <- new_varcorr(list(g = sigma))
+  expect_equal(attr(x$g, "stddev"), c("1" = 2, time = 3))
+  expect_equal(attr(x$g, "correlation")[2, 1], 0.5)
+  lines <- printed(print(x))
+  expect_match(lines[2], "g +1 +4 +2")
+  expect_match(lines[3], "time +9 +3 +0.50")
+  frame <- as.data.frame(x)
+  expect_identical(frame$var2, c(NA, NA, "time"))
+  expect_equal(frame$vcov, c(4, 9, 3))
+  expect_equal(frame$sdcor, c(2, 3, 0.5))
+})
