@@ -41,7 +41,8 @@ gibbs_parts <- function(object, levels, n = NULL) {
     out$effects[[t]] <- array(
       flat_draws(object, names, take), c(size, r, length(levels[[t]]))
     )
-    lower <- flat_draws(object, covariance_names(term$label, term$columns), take)
+    names <- covariance_names(term$label, term$columns)
+    lower <- flat_draws(object, names, take)
     out$sigma[[t]] <- fill_symmetric(lower, r)
   }
   if ("sigma2[penalty]" %in% dimnames(object$draws)[[3]]) {
@@ -137,7 +138,8 @@ theta_to_data <- function(object, theta) {
   transform <- object$transform
   out <- theta / rep(transform$scale, each = nrow(theta))
   if (fit_has_intercept(object)) {
-    out[, 1] <- out[, 1] - drop(out[, -1, drop = FALSE] %*% transform$center[-1])
+    shift <- out[, -1, drop = FALSE] %*% transform$center[-1]
+    out[, 1] <- out[, 1] - drop(shift)
   }
   out
 }
@@ -146,9 +148,8 @@ theta_to_data <- function(object, theta) {
 theta_to_model <- function(object, beta) {
   transform <- object$transform
   if (fit_has_intercept(object)) {
-    beta[, 1] <- beta[, 1] + drop(
-      beta[, -1, drop = FALSE] %*% transform$center[-1]
-    )
+    shift <- beta[, -1, drop = FALSE] %*% transform$center[-1]
+    beta[, 1] <- beta[, 1] + drop(shift)
   }
   beta * rep(transform$scale, each = nrow(beta))
 }

@@ -55,7 +55,10 @@ bsvm_blocks <- function(design, penalty, prior, call) {
   penalised <- if (identical(penalty, "none")) integer() else seq_len(p)
   if (intercept) penalised <- setdiff(penalised, 1L)
   fixed <- setdiff(seq_len(p), penalised)
-  resolved <- resolve_prior(prior, length(fixed), call = call)
+  resolved <- resolve_prior(
+    prior, length(fixed), colnames(design$x)[fixed],
+    call = call
+  )
   precision <- mean <- numeric(p)
   precision[fixed] <- 1 / resolved$beta_var
   mean[fixed] <- resolved$beta_mean

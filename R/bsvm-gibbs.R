@@ -205,7 +205,7 @@ gibbs_posterior <- function(draws, design, blocks, keep_ranef) {
   theta <- flat[, seq_len(p), drop = FALSE]
   posterior <- list(
     theta_mean = drop(to_model %*% colMeans(theta)),
-    theta_cov = to_model %*% stats::cov(theta) %*% t(to_model),
+    theta_cov = to_model %*% covariance_of(theta) %*% t(to_model),
     random = list(), variance = list()
   )
   for (l in seq_along(blocks$blocks)) {
@@ -229,7 +229,7 @@ gibbs_posterior <- function(draws, design, blocks, keep_ranef) {
       out$mean <- mean %*% t(inverse)
       out$cov <- array(0, c(r, r, block$members))
       for (g in seq_len(block$members)) {
-        own <- stats::cov(u[, (g - 1) * r + seq_len(r), drop = FALSE])
+        own <- covariance_of(u[, (g - 1) * r + seq_len(r), drop = FALSE])
         out$cov[, , g] <- inverse %*% own %*% t(inverse)
       }
     }
@@ -240,7 +240,16 @@ gibbs_posterior <- function(draws, design, blocks, keep_ranef) {
 
 # beta(data) = A beta(model) for x* = (x - c) / s; the inverse of A.
 solve_data_map <- function(design) {
+  if (ncol(design$x) == 0) {
+    return(matrix(0, 0, 0))
+  }
   solve(data_map(design$center, design$scale, has_intercept(design)))
+}
+
+# As cov(), also for no columns and for a single draw.
+covariance_of <- function(x) {
+  centred <- x - rep(colMeans(x), each = nrow(x))
+  crossprod(centred) / max(1, nrow(x) - 1)
 }
 
 data_map <- function(center, scale, intercept) {

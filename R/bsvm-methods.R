@@ -200,7 +200,8 @@ as.data.frame.ranef_bayeskernel <- function(x, row.names = NULL,
       condval = unlist(frame, use.names = FALSE)
     )
     if (!is.null(var)) {
-      out$condsd <- unlist(lapply(if (is.list(var)) var else list(var), slice_sd))
+      if (!is.list(var)) var <- list(var)
+      out$condsd <- unlist(lapply(var, slice_sd))
     }
     out
   })

@@ -89,7 +89,7 @@ check_pars <- function(pars, known) {
     bk_abort(
       "argument", "`pars` names what is not in the fit.",
       c(
-        paste("Found:", paste(quoted(utils::head(strange, 5)), collapse = ", ")),
+        paste("Found:", list_some(quoted(strange))),
         paste("Accepted:", list_some(known))
       ),
       column = "pars", found = strange, expected = known

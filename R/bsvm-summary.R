@@ -4,8 +4,8 @@
 #' @param digits Significant digits.
 #' @param ... No further arguments.
 #' @return `summary()`: an object of class `summary.bsvm`, a list of
-#'   * `coefficients`: matrix with a row for each fixed coefficient, on the scale
-#'     of the data, and columns `Estimate` (posterior mean), `SD`, `2.5 %`,
+#'   * `coefficients`: matrix with a row for each fixed coefficient, on the
+#'     scale of the data, and columns `Estimate` (posterior mean), `SD`, `2.5 %`,
 #'     `97.5 %`; for `"gibbs"` also `R-hat` and `ESS`, the smaller of the
 #'     effective sample sizes of bulk and tails;
 #'   * `variances`: the same for standard deviations `sd(effect | group)` and
@@ -204,7 +204,8 @@ print.summary.bsvm <- function(x, digits = default_digits(), ...) {
     cat("\nVariance components:\n")
     print_coef_table(x$variances, digits)
   }
-  cat("\n", paste(strwrap(quality_note(x), 79), collapse = "\n"), "\n", sep = "")
+  cat("\n")
+  writeLines(strwrap(quality_note(x), 79))
   invisible(x)
 }
 
@@ -266,7 +267,10 @@ convergence_line <- function(x) {
     ))
   }
   sprintf(
-    "%d chain%s of %d draws, warmup %d: R-hat at most %.2f, ESS at least %.0f, %s",
+    paste(
+      "%d chain%s of %d draws, warmup %d: R-hat at most %.2f,",
+      "ESS at least %.0f, %s"
+    ),
     d$chains, if (d$chains > 1) "s" else "", d$draws, d$warmup, d$max_rhat,
     d$min_ess, time
   )

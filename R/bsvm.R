@@ -116,7 +116,8 @@ bsvm.formula <- function(formula, data, method = c("vb", "gibbs"),
     weights = if (missing(weights)) NULL else substitute(weights),
     subset = if (missing(subset)) NULL else substitute(subset),
     offset = if (missing(offset)) NULL else substitute(offset),
-    na.action = na.action, standardize = standardize, call = call
+    na.action = na.action, standardize = standardize,
+    drop_aliased = drop_aliased(penalty), call = call
   )
   bsvm_fit(design, penalty, prior, settings, start, model, call)
 }
@@ -125,7 +126,8 @@ bsvm.formula <- function(formula, data, method = c("vb", "gibbs"),
 #' @export
 bsvm.default <- function(x, y, method = c("vb", "gibbs"), penalty = NULL,
                          prior = bsvm_prior(), standardize = TRUE,
-                         weights = NULL, offset = NULL, chains = 4,
+                         weights = NULL, offset = NULL,
+                         na.action = stats::na.fail, chains = 4,
                          warmup = 1000, draws = 1000, thin = 1, tol = 1e-6,
                          max_iter = 2000, accelerate = TRUE, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
@@ -150,9 +152,17 @@ bsvm.default <- function(x, y, method = c("vb", "gibbs"), penalty = NULL,
   }
   design <- design_from_matrix(
     x, y,
-    weights = weights, offset = offset, standardize = standardize, call = call
+    weights = weights, offset = offset, standardize = standardize,
+    na.action = na.action, drop_aliased = isTRUE(drop_aliased(penalty)),
+    call = call
   )
   bsvm_fit(design, penalty, prior, settings, start, model, call)
+}
+
+# A vague prior cannot tell columns apart that are combinations of others; a
+# penalty can. NULL: as the model chooses its penalty.
+drop_aliased <- function(penalty) {
+  if (is.null(penalty)) NULL else identical(penalty, "none")
 }
 
 bsvm_settings <- function(method, chains, warmup, draws, thin, tol, max_iter,

@@ -118,7 +118,7 @@ eval_argument <- function(value, name, scope, env, call) {
   if (is.character(value) && length(value) == 1L && value %in% names(scope)) {
     value <- scope[[value]]
   }
-  if (name != "subset" && !is.null(value) &&
+  if (name %in% c("weights", "offset") && !is.null(value) &&
     (!is.numeric(value) || length(dim(value)) > 1L)) {
     abort_argument(value, name, "a numeric vector, one value a row",
       call = call

@@ -21,11 +21,11 @@ as_table <- function(frame) {
 #' @param newdata New data; takes precedence over `data`.
 #' @param link As in [predict.bsvm()].
 #' @param ... No further arguments.
-#' @return A tibble, or a data frame when package tibble is missing; scale of the
-#'   data.
+#' @return A tibble, or a data frame when package tibble is missing; scale of
+#'   the data.
 #' * `tidy()`: `effect`, `group`, `level` (with `"ran_vals"`), `term`,
-#'   `estimate` (posterior mean), `std.error` (posterior sd), and with `conf.int`
-#'   `conf.low`, `conf.high`. Rows of `"ran_pars"` have terms such as
+#'   `estimate` (posterior mean), `std.error` (posterior sd), and with
+#'   `conf.int` `conf.low`, `conf.high`. Rows of `"ran_pars"` have terms such as
 #'   `sd__(Intercept)` and `cor__(Intercept).time`.
 #' * `glance()`: one row with `nobs`, `method`, `elbo` (`NA` for a sampler; it
 #'   bounds a pseudo-evidence), `passes`, `converged` (samplers: R-hat at most
@@ -48,7 +48,8 @@ tidy.bsvm <- function(x, effects = c("fixed", "ran_pars"), conf.int = FALSE,
   if (!is.character(effects) || !all(effects %in% known) ||
     length(effects) == 0) {
     abort_argument(
-      effects, "effects", paste("some of", paste(quoted(known), collapse = ", "))
+      effects, "effects",
+      paste("some of", paste(quoted(known), collapse = ", "))
     )
   }
   conf.int <- check_flag(conf.int, "conf.int")

@@ -6,7 +6,7 @@ library(bayeskernel)
 data("toenail", package = "HSAUR3")
 
 picture <- commandArgs(trailingOnly = TRUE)[1]
-n_splits <- 25
+n_splits <- 20
 model <- outcome ~ time * treatment + (1 | patientID)
 
 heading <- function(...) cat("\n== ", ..., "\n\n", sep = "")
@@ -24,8 +24,8 @@ gibbs_seconds <- seconds(
 )
 print(summary(gibbs))
 cat(sprintf(
-  "\nSeconds: VB %.3f, Gibbs %.2f\n",
-  seconds(bsvm(model, toenail)), gibbs_seconds
+  "\nSeconds: VB %.3f, Gibbs %.2f, of which the sweeps %.2f\n",
+  seconds(bsvm(model, toenail)), gibbs_seconds, gibbs$elapsed[["core"]]
 ))
 
 # -- held-out visits ----------------------------------------------------------
@@ -80,7 +80,8 @@ heading(
   " times. Balanced error rate"
 )
 set.seed(2014)
-error <- matrix(NA_real_, n_splits, nrow(rules), dimnames = list(NULL, rules$label))
+error <- matrix(NA_real_, n_splits, nrow(rules))
+colnames(error) <- rules$label
 time <- matrix(NA_real_, n_splits, length(methods))
 for (split in seq_len(n_splits)) {
   rows <- sample(nrow(toenail), round(0.75 * nrow(toenail)))
@@ -133,13 +134,14 @@ panel <- function(xlim, ylim, main, xlab = "", ylab = "", y_axis = TRUE) {
   title(xlab = xlab, ylab = ylab)
 }
 
-# Probability over time: each patient, a patient not seen, and the visits.
+# Probability over time: each patient (thin), a patient not seen (thick), and
+# what was seen at the seven visits.
 draw_course <- function() {
   panel(
-    c(0, 13), c(0, 1), "The course of the infection",
+    c(0, 13), c(0, 1.14), "The course of the infection",
     "months since the start", "probability of moderate or severe"
   )
-  months <- seq(0, 13, length.out = 60)
+  months <- seq(0, 13, by = 0.5)
   patients <- unique(toenail[c("patientID", "treatment")])
   for (k in seq_len(nrow(patients))) {
     own <- data.frame(time = months, patients[k, ], row.names = NULL)
@@ -163,9 +165,9 @@ draw_course <- function() {
     )
   }
   legend(
-    "topright", c(names(arm), "share of the visits"),
-    col = c(arm, "grey40"), lwd = c(3, 3, NA), pch = c(NA, NA, 19),
-    bty = "n", cex = 0.95
+    "top", c(paste(names(arm), "(new patient)"), "each patient", "share seen"),
+    ncol = 2, col = c(arm, "grey70", "grey40"), lwd = c(3, 3, 1, NA),
+    pch = c(NA, NA, NA, 19), bty = "n", cex = 0.95
   )
 }
 
@@ -178,12 +180,13 @@ draw_patients <- function() {
   share <- tapply(
     toenail$outcome == "moderate or severe", toenail$patientID, base::mean
   )[rownames(effect)]
-  shade <- colorRampPalette(c("#56B4E9", "#7A6C9E", "#D55E00"))(101)
+  shade <- colorRampPalette(c("#56B4E9", "#7A6C9E", "#E69F00"))(101)
   order <- order(mean)
   at <- seq_along(order)
   panel(
     range(mean - half, mean + half), c(1, length(at)),
-    paste(length(at), "patients"), "intercept of the patient, 95 %",
+    sprintf("%d patients, %d never moderate or severe", length(at), sum(share == 0)),
+    "intercept of the patient, 95 %",
     y_axis = FALSE
   )
   colour <- shade[1 + round(100 * share)][order]
@@ -203,19 +206,23 @@ draw_errors <- function() {
   at <- rev(seq_len(nrow(rules)))
   colour <- c("grey55", "grey55", "#009E73", "#CC79A7")[rules$method]
   panel(
-    c(0.05, 0.55), c(0.5, nrow(rules) + 0.6), "Error on held-out visits",
+    c(0.1, 0.5), c(0.5, nrow(rules) + 0.6), "Error on held-out visits",
     paste0("balanced error rate, ", n_splits, " random quarters"),
     y_axis = FALSE
   )
   boxplot(
     error,
     at = at, horizontal = TRUE, add = TRUE, axes = FALSE, boxwex = 0.5,
-    col = fade(colour, 0.35), border = colour, lty = 1, staplewex = 0,
-    outpch = 20
+    col = fade(colour, 0.25), border = colour, lty = 1, staplewex = 0,
+    outline = FALSE
+  )
+  points(
+    error, jitter(rep(at, each = n_splits), amount = 0.12),
+    pch = 20, cex = 0.6, col = fade(rep(colour, each = n_splits), 0.5)
   )
   axis(2, at, rules$label, lwd = 0, line = -0.5)
-  text(0.565, at, sprintf("%.3f", colMeans(error)), adj = 1, col = "grey25")
-  text(0.565, nrow(rules) + 0.6, "mean", adj = 1, col = "grey45")
+  mtext(sprintf("%.3f", colMeans(error)), 4, 2.9, at = at, adj = 1, cex = 0.8)
+  mtext("mean", 4, 2.9, at = nrow(rules) + 0.6, adj = 1, cex = 0.8)
 }
 
 png(picture, width = 2100, height = 760, res = 140)
@@ -227,7 +234,7 @@ par(
 draw_course()
 par(mar = c(4, 1.5, 3, 1))
 draw_patients()
-par(mar = c(4, 8.2, 3, 1.5), xpd = NA)
+par(mar = c(4, 8.2, 3, 3.5))
 draw_errors()
 invisible(dev.off())
 cat("\nPicture:", normalizePath(picture), "\n")

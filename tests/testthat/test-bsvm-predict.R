@@ -192,12 +192,19 @@ test_that("arguments that do not go together are refused", {
 })
 
 test_that("rows in slices give what all rows at once give", {
-  whole <- predict_moments(sampled, new_rows(sampled, d), "probit")
-  local_mocked_bindings(slice_size = 300)
+  rows <- row_slices(10, slice_size / 4)
+  expect_equal(rows, list(1:4, 5:8, 9:10))
+  expect_equal(row_slices(0, 5), list(integer()))
+  new <- new_rows(sampled, d)
+  whole <- draw_linear(draw_parts(sampled, used_levels(new)), new, 1:80)
+  parts <- lapply(list(1:33, 34:80), function(rows) {
+    draw_linear(draw_parts(sampled, used_levels(new)), new, rows)
+  })
+  expect_equal(do.call(cbind, parts), whole)
+  new <- new_rows(slope, d)
+  halves <- lapply(list(1:33, 34:80), function(rows) vb_slice(slope, new, rows))
   expect_equal(
-    predict_moments(sampled, new_rows(sampled, d), "probit"), whole,
-    tolerance = 1e-12
+    unlist(lapply(halves, `[[`, "var")), slope$fitted$var,
+    tolerance = 1e-10
   )
-  out <- predict(slope, d, type = "link", se.fit = TRUE)
-  expect_equal(out$se.fit^2, slope$fitted$var, tolerance = 1e-10)
 })

@@ -129,6 +129,8 @@ interrupted_child <- function(path, on_interrupt, draws) {
   libraries <- .libPaths()
   child <- callr::r_bg(
     function(data, path, on_interrupt, draws) {
+      # A first fit loads what would otherwise be loaded under the interrupt.
+      bayeskernel::bsvm(y ~ x + (x | g), data, threads = 2)
       message <- NULL
       caught <- "finished"
       fit <- withCallingHandlers(

@@ -102,16 +102,14 @@ class MeanFieldPass {
       tile_means(rows_, span, tile, q->mean, m);
       q->tile_variances(rows_, span, tile, scratch.work, s);
     } else {
-      for (Index i = 0; i < n; ++i) {
-        m[i] = tile.offset[i];
-        const double slack = 1.0 - tile.y[i] * m[i];
-        s[i] = std::max(1.0 - slack * slack, 0.0);  // c = 1
-      }
+      Eigen::Map<VectorXd>(m, n) = tile.offset;
     }
+    if (q == nullptr) Eigen::Map<VectorXd>(s, n).setZero();
     Index near = 0;
     for (Index i = 0; i < n; ++i) {
       const RowMoments row =
-          mean_field(tile.y[i], tile.weight[i], m[i], s[i]);
+          q != nullptr ? mean_field(tile.y[i], tile.weight[i], m[i], s[i])
+                       : unit_scale(tile.y[i], tile.weight[i], m[i]);
       scratch.kappa[i] = row.kappa;
       scratch.shift[i] = row.shift;
       const double slack = 1.0 - tile.y[i] * m[i];

@@ -31,6 +31,11 @@ inline RowMoments mean_field(double y, double w, double m, double s) {
           -w * (slack + 0.5 * (c + chi / c))};
 }
 
+// The same at c = 1, where the iteration starts.
+inline RowMoments unit_scale(double y, double w, double m) {
+  return {w, y * w * (2.0 - y * m), 0.0, 0.0};
+}
+
 }  // namespace bayeskernel
 
 #endif

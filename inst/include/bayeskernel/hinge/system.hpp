@@ -39,7 +39,7 @@ class ArrowSystem {
     prior.add_precision(block_precision, schur_);
     if (groups_ > 0) eliminate(curvature, eliminated_precision(prior, block_precision));
     if (p_ > 0) {
-      jitter_ = std::max(jitter_, jittered_cholesky(schur_, llt_));
+      jitter_ = jittered_cholesky(schur_, llt_);
       log_det_ += bayeskernel::log_det(llt_);
     }
   }
@@ -85,6 +85,7 @@ class ArrowSystem {
 
   // log |precision|.
   double log_det() const { return log_det_; }
+  // What the last factorisation had to add to the diagonal.
   double jitter() const { return jitter_; }
   const Eigen::LLT<MatrixXd>& llt() const { return llt_; }
   // B_g D_g^-1, p x (r G); its transpose is H_g of svm.md.

@@ -1,0 +1,451 @@
+# What every fit of the package promises. A model joins by an entry in `cases`:
+#   data       data frame
+#   fit        function of (data, ...) that fits
+#   new        from a data frame to what predict() takes; default identity
+#   response   column of the two-class response
+#   scaled     columns whose scale cannot matter
+#   exact      the fit does not depend on the order of rows and columns
+# Fits are made once.
+
+contract_data <- grouped_data()
+as_predictors <- function(data) as.matrix(data[c("x1", "x2")])
+
+case <- function(name, fit, new = identity, exact = TRUE) {
+  list(
+    name = name, fit = fit, new = new, data = contract_data, response = "y",
+    scaled = "x1", exact = exact, object = fit(contract_data)
+  )
+}
+
+cases <- list(
+  case("vb, fixed", function(data, ...) {
+    bsvm(y ~ x1 + x2, data, penalty = "none", threads = 1, tol = 1e-12, ...)
+  }),
+  case("vb, random", function(data, ...) {
+    bsvm(y ~ x1 + x2 + (1 | g), data, threads = 1, tol = 1e-12, ...)
+  }),
+  case("vb, slopes", function(data, ...) {
+    bsvm(y ~ x1 + x2 + (x2 | g), data, threads = 1, tol = 1e-12, ...)
+  }),
+  case("vb, matrix", function(data, ...) {
+    bsvm(
+      as_predictors(data), data$y,
+      penalty = "none", threads = 1, tol = 1e-12, ...
+    )
+  }, new = as_predictors),
+  case("gibbs, fixed", function(data, ...) {
+    quick_gibbs(y ~ x1 + x2, data, penalty = "none", ...)
+  }, exact = FALSE),
+  case("gibbs, random", function(data, ...) {
+    quick_gibbs(y ~ x1 + x2 + (1 | g), data, ...)
+  }, exact = FALSE),
+  case("gibbs, matrix", function(data, ...) {
+    quick_gibbs(as_predictors(data), data$y, penalty = "none", ...)
+  }, new = as_predictors, exact = FALSE)
+)
+
+# Runs the assertions for every case, with its name in the message.
+for_each_case <- function(check, only_exact = FALSE) {
+  for (one in cases) {
+    if (only_exact && !one$exact) next
+    withCallingHandlers(
+      check(one, one$object, one$new(one$data)),
+      expectation_failure = function(e) {
+        message("case: ", one$name)
+      }
+    )
+  }
+}
+
+test_that("every generic has a method", {
+  generics <- c(
+    "print", "summary", "predict", "fitted", "residuals", "nobs", "formula",
+    "terms", "model.frame", "weights", "coef", "vcov", "plot", "fixef",
+    "ranef", "VarCorr", "elbo", "as.mcmc", "as.mcmc.list", "as.array",
+    "as.matrix", "tidy", "glance", "augment"
+  )
+  space <- asNamespace("bayeskernel")
+  for_each_case(function(one, object, new) {
+    for (generic in generics) {
+      found <- lapply(class(object), function(class) {
+        getS3method(generic, class, optional = TRUE, envir = space)
+      })
+      expect_true(any(lengths(lapply(found, list)) & !vapply(
+        found, is.null, NA
+      )), info = paste(one$name, generic))
+    }
+  })
+})
+
+test_that("a fit is a plain list of the agreed class", {
+  for_each_case(function(one, object, new) {
+    expect_equal(class(object)[2], "bayeskernel_fit", info = one$name)
+    expect_true(is.list(object), info = one$name)
+    expect_false(any(rapply(unclass(object), function(x) {
+      typeof(x) == "externalptr"
+    }, how = "unlist")), info = one$name)
+  })
+})
+
+test_that("probabilities are a matrix with the classes as columns", {
+  for_each_case(function(one, object, new) {
+    for (link in c("probit", "hinge")) {
+      p <- predict(object, new, type = "prob", link = link)
+      expect_equal(dim(p), c(80L, 2L), info = one$name)
+      expect_equal(colnames(p), levels(one$data[[one$response]]))
+      expect_true(all(p >= 0 & p <= 1), info = one$name)
+      expect_equal(rowSums(p), rep(1, 80), tolerance = 1e-14)
+    }
+  })
+})
+
+test_that("the class is the argmax of the probability", {
+  for_each_case(function(one, object, new) {
+    p <- predict(object, new, type = "prob")
+    class <- predict(object, new)
+    expect_s3_class(class, "factor")
+    expect_equal(levels(class), colnames(p), info = one$name)
+    expect_equal(
+      as.character(class), colnames(p)[max.col(p, "last")],
+      info = one$name
+    )
+  })
+})
+
+test_that("fitted() is predict() on the rows of the fit", {
+  for_each_case(function(one, object, new) {
+    p <- predict(object, new, type = "prob")
+    expect_lt(max(abs(fitted(object) - p[, 2])), 1e-10)
+    for (link in c("probit", "hinge")) {
+      expect_equal(
+        predict(object, type = "prob", link = link),
+        predict(object, new, type = "prob", link = link),
+        tolerance = 1e-10, info = one$name
+      )
+    }
+    expect_equal(predict(object), predict(object, new), info = one$name)
+    expect_equal(
+      predict(object, type = "link", se.fit = TRUE),
+      predict(object, new, type = "link", se.fit = TRUE),
+      tolerance = 1e-10, info = one$name
+    )
+  })
+})
+
+test_that("a missing predictor gives NA and keeps the row", {
+  for_each_case(function(one, object, new) {
+    holed <- one$data[1:6, ]
+    holed$x1[2] <- NA
+    holed$x2[5] <- NaN
+    holed <- one$new(holed)
+    for (type in c("class", "prob", "link")) {
+      out <- as.matrix(predict(object, holed, type = type))
+      expect_equal(nrow(out), 6L, info = one$name)
+      expect_equal(which(is.na(out[, 1])), c(2L, 5L), info = one$name)
+    }
+    draws <- predict(object, holed, draws = TRUE, n_draws = 7, seed = 1)
+    expect_equal(dim(draws), c(7L, 6L), info = one$name)
+    expect_equal(which(is.na(draws[1, ])), c(2L, 5L), info = one$name)
+  })
+})
+
+test_that("no rows give no predictions", {
+  for_each_case(function(one, object, new) {
+    none <- one$new(one$data[0, ])
+    expect_length(predict(object, none), 0L)
+    expect_equal(dim(predict(object, none, type = "prob")), c(0L, 2L))
+    expect_length(predict(object, none, type = "link"), 0L)
+  })
+})
+
+test_that("predictions of a subset are a subset of the predictions", {
+  some <- c(40, 3, 3, 77)
+  for_each_case(function(one, object, new) {
+    part <- one$new(one$data[some, ])
+    expect_equal(
+      predict(object, part, type = "prob"),
+      predict(object, new, type = "prob")[some, ],
+      tolerance = 1e-12, info = one$name
+    )
+    expect_equal(
+      predict(object, part, type = "link"),
+      predict(object, new, type = "link")[some],
+      tolerance = 1e-12, info = one$name
+    )
+  })
+})
+
+test_that("draws have a row a draw, and a seed reproduces them", {
+  for_each_case(function(one, object, new) {
+    f <- predict(object, new, draws = TRUE, n_draws = 9, seed = 2)
+    expect_equal(dim(f), c(9L, 80L), info = one$name)
+    expect_identical(
+      f, predict(object, new, draws = TRUE, n_draws = 9, seed = 2)
+    )
+    p <- predict(
+      object, new, "prob",
+      draws = TRUE, n_draws = 9, seed = 2
+    )
+    expect_equal(p, pnorm(f), info = one$name)
+  })
+})
+
+test_that("coefficients, covariances and draws share their names", {
+  for_each_case(function(one, object, new) {
+    b <- coef(object)
+    v <- vcov(object)
+    expect_equal(names(b), c("(Intercept)", "x1", "x2"), info = one$name)
+    expect_equal(dimnames(v), list(names(b), names(b)), info = one$name)
+    expect_equal(v, t(v), tolerance = 1e-10, info = one$name)
+    expect_true(all(eigen(v, TRUE, TRUE)$values > 0), info = one$name)
+    draws <- as.matrix(object, n = 5, seed = 1)
+    expect_equal(colnames(draws)[1:3], names(b), info = one$name)
+    expect_s3_class(as.mcmc.list(object), "mcmc.list")
+  })
+})
+
+test_that("the summary has the agreed columns", {
+  for_each_case(function(one, object, new) {
+    table <- summary(object)$coefficients
+    expected <- c("Estimate", "SD", "2.5 %", "97.5 %")
+    if (!is.null(object$draws)) expected <- c(expected, "R-hat", "ESS")
+    expect_equal(colnames(table), expected, info = one$name)
+    expect_equal(table[, "Estimate"], coef(object), tolerance = 1e-10)
+    expect_equal(
+      table[, "SD"], sqrt(diag(vcov(object))),
+      tolerance = 1e-8, info = one$name
+    )
+    expect_true(all(table[, 3] < table[, 1] & table[, 1] < table[, 4]))
+  })
+})
+
+test_that("print and summary fit on a screen", {
+  for_each_case(function(one, object, new) {
+    for (text in list(
+      capture.output(print(object)), capture.output(print(summary(object)))
+    )) {
+      expect_lt(max(nchar(text)), 80)
+      expect_lt(length(text), 40)
+      expect_gt(length(text), 8)
+    }
+  })
+})
+
+test_that("rows are counted and weighed as in glm()", {
+  for_each_case(function(one, object, new) {
+    expect_equal(nobs(object), 80L, info = one$name)
+    expect_equal(weights(object), rep(1, 80), info = one$name)
+    expect_length(residuals(object), 80L)
+  })
+})
+
+test_that("tidy tables have their rows", {
+  for_each_case(function(one, object, new) {
+    expect_equal(tidy(object, effects = "fixed")$estimate, unname(coef(object)))
+    expect_equal(glance(object)$nobs, 80L, info = one$name)
+    rows <- augment(object, newdata = as.data.frame(new))
+    expect_equal(nrow(rows), 80L, info = one$name)
+    expect_equal(rows$.prob, fitted(object), tolerance = 1e-10)
+  })
+})
+
+test_that("update() with nothing new fits the same again", {
+  data <- contract_data
+  object <- bsvm(y ~ x1 + (1 | g), data, threads = 1)
+  expect_equal(coef(update(object)), coef(object))
+})
+
+test_that("a fit holds no training data", {
+  # What may grow: a few numbers a row. 100 bytes a row are fewer than those of
+  # the data frame and the design together.
+  size <- function(object) {
+    object$call <- NULL
+    length(serialize(object, NULL))
+  }
+  many <- contract_data[rep(1:80, 10), ]
+  for_each_case(function(one, object, new) {
+    grown <- (size(one$fit(many)) - size(object)) / 720
+    expect_lt(grown, 100)
+  })
+})
+
+test_that("a saved fit predicts the same in a fresh process", {
+  home <- system.file(package = "bayeskernel")
+  skip_if_not(file.exists(file.path(home, "Meta", "package.rds")))
+  folder <- tempfile()
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  answers <- function(cases) {
+    lapply(cases, function(one) {
+      list(
+        predict(one$object, one$new, type = "prob"),
+        predict(one$object, one$new, type = "link", se.fit = TRUE),
+        predict(one$object, one$new, draws = TRUE, n_draws = 3, seed = 1)
+      )
+    })
+  }
+  stored <- lapply(cases, function(one) {
+    list(object = one$object, new = one$new(one$data))
+  })
+  saveRDS(stored, file.path(folder, "cases.rds"))
+  environment(answers) <- globalenv()
+  saveRDS(answers, file.path(folder, "answers.rds"))
+  script <- file.path(folder, "run.R")
+  writeLines(c(
+    sprintf(".libPaths(%s)", paste(deparse(.libPaths()), collapse = "")),
+    sprintf("library(bayeskernel, lib.loc = %s)", deparse(dirname(home))),
+    sprintf("setwd(%s)", deparse(folder)),
+    "answers <- readRDS(\"answers.rds\")",
+    "saveRDS(answers(readRDS(\"cases.rds\")), \"out.rds\")"
+  ), script)
+  status <- system2(
+    file.path(R.home("bin"), "Rscript"), c("--vanilla", shQuote(script))
+  )
+  expect_equal(status, 0L)
+  expect_identical(readRDS(file.path(folder, "out.rds")), answers(stored))
+})
+
+test_that("the order of rows does not matter", {
+  set.seed(3)
+  order <- sample(80)
+  for_each_case(function(one, object, new) {
+    again <- one$fit(one$data[order, ])
+    expect_equal(coef(again), coef(object), tolerance = 1e-5, info = one$name)
+    expect_equal(
+      fitted(again), fitted(object)[order],
+      tolerance = 1e-5, info = one$name
+    )
+  }, only_exact = TRUE)
+})
+
+test_that("the order of columns does not matter", {
+  for_each_case(function(one, object, new) {
+    turned <- one$data[rev(names(one$data))]
+    again <- one$fit(turned)
+    expect_equal(coef(again), coef(object), info = one$name)
+    expect_equal(
+      predict(object, one$new(turned), type = "link"),
+      predict(object, new, type = "link"),
+      info = one$name
+    )
+  })
+  x <- as_predictors(contract_data)
+  forward <- bsvm(x, contract_data$y, threads = 1, tol = 1e-12)
+  back <- bsvm(x[, 2:1], contract_data$y, threads = 1, tol = 1e-12)
+  expect_equal(coef(back)[names(coef(forward))], coef(forward),
+    tolerance = 1e-5
+  )
+  # New columns are found by name.
+  expect_equal(predict(forward, x[, 2:1]), predict(forward, x))
+})
+
+test_that("labels swapped flips the link and keeps the probabilities", {
+  for_each_case(function(one, object, new) {
+    swapped <- one$data
+    swapped$y <- factor(swapped$y, rev(levels(swapped$y)))
+    again <- one$fit(swapped)
+    expect_equal(
+      predict(again, new, type = "link"), -predict(object, new, type = "link"),
+      tolerance = 1e-5, info = one$name
+    )
+    expect_equal(
+      predict(again, new, type = "prob")[, levels(one$data$y)],
+      predict(object, new, type = "prob"),
+      tolerance = 1e-5, info = one$name
+    )
+  }, only_exact = TRUE)
+})
+
+test_that("the unit of a predictor does not matter", {
+  for_each_case(function(one, object, new) {
+    scaled <- one$data
+    scaled[one$scaled] <- scaled[one$scaled] * 1000 - 5
+    again <- one$fit(scaled)
+    expect_equal(
+      predict(again, one$new(scaled), type = "link"),
+      predict(object, new, type = "link"),
+      tolerance = 1e-5, info = one$name
+    )
+    expect_equal(coef(again)[["x1"]] * 1000, coef(object)[["x1"]],
+      tolerance = 1e-5, info = one$name
+    )
+  })
+})
+
+test_that("formula and matrix interface agree", {
+  at <- match(c("vb, fixed", "vb, matrix"), vapply(cases, `[[`, "", "name"))
+  expect_equal(coef(cases[[at[1]]]$object), coef(cases[[at[2]]]$object))
+  expect_equal(vcov(cases[[at[1]]]$object), vcov(cases[[at[2]]]$object))
+  at <- match(
+    c("gibbs, fixed", "gibbs, matrix"), vapply(cases, `[[`, "", "name")
+  )
+  expect_identical(
+    as.array(cases[[at[1]]]$object), as.array(cases[[at[2]]]$object)
+  )
+})
+
+test_that("a weight of two is the row twice", {
+  twice <- contract_data[c(1:80, 1:20), ]
+  weighted <- transform(contract_data, w = rep(c(2, 1), c(20, 60)))
+  for (formula in list(y ~ x1 + x2, y ~ x1 + x2 + (1 | g))) {
+    fit <- function(data, ...) {
+      bsvm(
+        formula, data, ...,
+        standardize = FALSE, penalty = "none", threads = 1, tol = 1e-12
+      )
+    }
+    one <- fit(weighted, weights = weighted$w)
+    expect_equal(coef(one), coef(fit(twice)), tolerance = 1e-5)
+    expect_equal(vcov(one), vcov(fit(twice)), tolerance = 1e-5)
+    expect_equal(weights(one), weighted$w)
+  }
+})
+
+test_that("responses of every form give the same fit", {
+  forms <- list(
+    contract_data$y == "yes", as.numeric(contract_data$y == "yes"),
+    2 * (contract_data$y == "yes") - 1
+  )
+  for_each_case(function(one, object, new) {
+    for (form in forms) {
+      data <- one$data
+      data$y <- form
+      expect_equal(coef(one$fit(data)), coef(object), info = one$name)
+    }
+  })
+})
+
+test_that("bad new data raise classed errors", {
+  for_each_case(function(one, object, new) {
+    lacking <- as.data.frame(new)[setdiff(colnames(new), "x2")]
+    expect_bk_error(predict(object, lacking), "argument", "x2")
+    expect_error(predict(object, "rows"), class = "bayeskernel_error")
+    text <- transform(one$data, x1 = "high")
+    expect_error(
+      predict(object, if (is.matrix(new)) as.matrix(text) else text),
+      class = "bayeskernel_error"
+    )
+    expect_bk_error(predict(object, new, type = "odds"), "argument", "odds")
+    expect_bk_error(predict(object, new, link = "logit"), "argument", "logit")
+    expect_bk_error(coef(object, scale = "log"), "argument", "scale")
+    expect_bk_error(summary(object, digits = 3), "argument", "digits")
+  })
+})
+
+test_that("errors name the call that the user typed", {
+  for_each_case(function(one, object, new) {
+    error <- tryCatch(predict(object, new, type = "odds"), error = identity)
+    expect_equal(conditionCall(error)[[1]], quote(predict), info = one$name)
+  })
+})
+
+test_that("prediction leaves R's generator alone when a seed is given", {
+  for_each_case(function(one, object, new) {
+    set.seed(8)
+    before <- .Random.seed
+    predict(object, new, draws = TRUE, n_draws = 2, seed = 1)
+    predict(object, new, type = "prob")
+    summary(object)
+    expect_identical(.Random.seed, before, info = one$name)
+  })
+})
