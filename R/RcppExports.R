@@ -17,6 +17,10 @@ draw_moments_cpp <- function(x, offset, beta, terms, hinge, threads) {
     .Call(`_bayeskernel_draw_moments_cpp`, x, offset, beta, terms, hinge, threads)
 }
 
+linear_moments_cpp <- function(x, center, scale, offset, mean, covariance, threads) {
+    .Call(`_bayeskernel_linear_moments_cpp`, x, center, scale, offset, mean, covariance, threads)
+}
+
 column_moments_cpp <- function(x) {
     .Call(`_bayeskernel_column_moments_cpp`, x)
 }

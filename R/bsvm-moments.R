@@ -47,6 +47,14 @@ link_curve <- function(f, link) {
 # O(P^2) a row, P the length of theta.
 vb_moments <- function(object, new) {
   n <- nrow(new$x)
+  posterior <- object$posterior
+  if (length(posterior$random) == 0 && is.null(posterior$wide)) {
+    return(core_call(linear_moments_cpp(
+      new$x, object$transform$center, object$transform$scale,
+      as.double(new$offset), posterior$theta_mean, posterior$theta_cov,
+      check_threads(getOption("bayeskernel.threads", 2L))
+    )))
+  }
   mean <- var <- numeric(n)
   for (rows in row_slices(n, length(object$posterior$theta_mean))) {
     part <- vb_slice(object, new, rows)

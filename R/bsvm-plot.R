@@ -60,7 +60,8 @@ main_title <- function(main, default) if (is.null(main)) default else main
 
 check_plot_type <- function(x, type) {
   known <- c(
-    "coef", if (!is.null(x$posterior$random[1][[1]]$mean)) "ranef",
+    if (length(fixed_names(x)) > 0) "coef",
+    if (!is.null(x$posterior$random[1][[1]]$mean)) "ranef",
     "calibration", if (x$method == "gibbs") "trace" else "bound"
   )
   if (!(type %in% known)) {
@@ -68,6 +69,7 @@ check_plot_type <- function(x, type) {
       "argument", sprintf("There is no \"%s\" plot of this fit.", type),
       c(
         switch(type,
+          coef = "It has no fixed coefficients.",
           ranef = "It has no random effects, or has not stored them.",
           bound = "A sampler has no bound.",
           trace = "Method \"vb\" has no chains."

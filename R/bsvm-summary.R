@@ -5,8 +5,8 @@
 #' @param ... No further arguments.
 #' @return `summary()`: an object of class `summary.bsvm`, a list of
 #'   * `coefficients`: matrix with a row for each fixed coefficient, on the
-#'     scale of the data, and columns `Estimate` (posterior mean), `SD`, `2.5 %`,
-#'     `97.5 %`; for `"gibbs"` also `R-hat` and `ESS`, the smaller of the
+#'     scale of the data, and columns `Estimate` (posterior mean), `SD`,
+#'     `2.5 %`, `97.5 %`; for `"gibbs"` also `R-hat` and `ESS`, the smaller of the
 #'     effective sample sizes of bulk and tails;
 #'   * `variances`: the same for standard deviations `sd(effect | group)` and
 #'     correlations `cor(effect, effect | group)` of random effects, and for the
@@ -54,7 +54,11 @@ fixed_table <- function(object, level = 0.95) {
 table_of_draws <- function(object, names, level) {
   flat <- flat_draws(object, names)
   colnames(flat) <- names
-  out <- draws_table(flat, level)
+  out <- if (length(names) > 0) {
+    draws_table(flat, level)
+  } else {
+    coef_table(numeric(), numeric(), level = level)
+  }
   table <- object$diagnostics$table
   table <- table[match(names, table$variable), ]
   cbind(
@@ -198,13 +202,12 @@ fit_quality <- function(object) {
 #' @export
 print.summary.bsvm <- function(x, digits = default_digits(), ...) {
   print_header(bsvm_title(x$method), x$call, bsvm_facts(x))
-  cat("Fixed coefficients:\n")
-  print_coef_table(x$coefficients, digits)
+  print_fixed(x$coefficients, digits)
   if (!is.null(x$variances)) {
-    cat("\nVariance components:\n")
+    cat("Variance components:\n")
     print_coef_table(x$variances, digits)
+    cat("\n")
   }
-  cat("\n")
   writeLines(strwrap(quality_note(x), 79))
   invisible(x)
 }
@@ -214,18 +217,26 @@ print.summary.bsvm <- function(x, digits = default_digits(), ...) {
 print.bsvm <- function(x, digits = default_digits(), ...) {
   summary <- summary.bsvm(x)
   print_header(bsvm_title(x$method), x$call, bsvm_facts(summary))
-  cat("Fixed coefficients:\n")
   columns <- setdiff(colnames(summary$coefficients), c("R-hat", "ESS"))
-  print_coef_table(
+  print_fixed(
     summary$coefficients[, columns, drop = FALSE], digits,
     max_rows = 15L
   )
   if (length(x$posterior$random) > 0) {
-    cat("\nVariance components:\n")
+    cat("Variance components:\n")
     print(VarCorr.bsvm(x), digits = digits)
+    cat("\n")
   }
-  cat("\n", convergence_line(summary), "\n", sep = "")
+  cat(convergence_line(summary), "\n", sep = "")
   invisible(x)
+}
+
+print_fixed <- function(table, digits, ...) {
+  if (nrow(table) > 0) {
+    cat("Fixed coefficients:\n")
+    print_coef_table(table, digits, ...)
+    cat("\n")
+  }
 }
 
 bsvm_title <- function(method) {

@@ -68,8 +68,9 @@ tidy.bsvm <- function(x, effects = c("fixed", "ran_pars"), conf.int = FALSE,
 
 tidy_rows <- function(effect, group, level, term, table) {
   data.frame(
-    effect = rep(effect, nrow(table)), group = group, level = level,
-    term = term, estimate = table[, 1], std.error = table[, 2],
+    effect = rep(effect, nrow(table)), group = rep_len(group, nrow(table)),
+    level = rep_len(level, nrow(table)), term = as.character(term),
+    estimate = table[, 1], std.error = table[, 2],
     conf.low = table[, 3], conf.high = table[, 4]
   )
 }

@@ -138,8 +138,9 @@ fit_svm <- function(x, y, cost, weights = NULL) {
 
 # The two-stage grid of section 4.1: the hold-out error of each cost on a
 # coarse grid, then on a finer one around the best. The paper uses 100
-# hold-outs a grid.
-tune_svm <- function(x, y, hold_outs = 5, coarse = 2^seq(-5, 5, 2)) {
+# hold-outs a grid; its costs are not given.
+tune_svm <- function(x, y, hold_outs = 5, coarse = 2^seq(-5, 5, 2),
+                     fine = 2^seq(-1.5, 1.5, 0.5)) {
   error <- function(costs) {
     rowMeans(vapply(seq_len(hold_outs), function(h) {
       inner <- three_quarters(length(y))
@@ -153,8 +154,8 @@ tune_svm <- function(x, y, hold_outs = 5, coarse = 2^seq(-5, 5, 2)) {
     }, numeric(length(costs))), na.rm = TRUE)
   }
   best <- coarse[which.min(error(coarse))]
-  fine <- best * 2^seq(-1.5, 1.5, 0.5)
-  cost <- fine[which.min(error(fine))]
+  refined <- best * fine
+  cost <- refined[which.min(error(refined))]
   list(fit = fit_svm(x, y, cost), cost = cost)
 }
 

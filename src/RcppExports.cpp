@@ -61,6 +61,22 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// linear_moments_cpp
+Rcpp::List linear_moments_cpp(const Rcpp::NumericMatrix& x, const Rcpp::NumericVector& center, const Rcpp::NumericVector& scale, const Rcpp::NumericVector& offset, const Rcpp::NumericVector& mean, const Rcpp::NumericMatrix& covariance, int threads);
+RcppExport SEXP _bayeskernel_linear_moments_cpp(SEXP xSEXP, SEXP centerSEXP, SEXP scaleSEXP, SEXP offsetSEXP, SEXP meanSEXP, SEXP covarianceSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type center(centerSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type scale(scaleSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type offset(offsetSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type mean(meanSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type covariance(covarianceSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(linear_moments_cpp(x, center, scale, offset, mean, covariance, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // column_moments_cpp
 Rcpp::List column_moments_cpp(const Eigen::Map<Eigen::MatrixXd> x);
 RcppExport SEXP _bayeskernel_column_moments_cpp(SEXP xSEXP) {
@@ -95,6 +111,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_bsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_gibbs_cpp, 3},
     {"_bayeskernel_hinge_probability_cpp", (DL_FUNC) &_bayeskernel_hinge_probability_cpp, 2},
     {"_bayeskernel_draw_moments_cpp", (DL_FUNC) &_bayeskernel_draw_moments_cpp, 6},
+    {"_bayeskernel_linear_moments_cpp", (DL_FUNC) &_bayeskernel_linear_moments_cpp, 7},
     {"_bayeskernel_column_moments_cpp", (DL_FUNC) &_bayeskernel_column_moments_cpp, 1},
     {"_bayeskernel_convergence_cpp", (DL_FUNC) &_bayeskernel_convergence_cpp, 1},
     {"_bayeskernel_remember_process_cpp", (DL_FUNC) &_bayeskernel_remember_process_cpp, 0},

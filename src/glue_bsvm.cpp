@@ -1,6 +1,7 @@
 #include <RcppEigen.h>
 
 #include <bayeskernel/bsvm/draw_moments.hpp>
+#include <bayeskernel/bsvm/linear_moments.hpp>
 #include <bayeskernel/bsvm/problem.hpp>
 #include <bayeskernel/bsvm/recorder.hpp>
 #include <bayeskernel/chain/runner.hpp>
@@ -301,5 +302,24 @@ Rcpp::List draw_moments_cpp(const Rcpp::NumericMatrix& x,
         executor);
     return Rcpp::List::create(moments.mean, moments.var, moments.probability,
                               moments.probability_sd);
+  });
+}
+
+// [[Rcpp::export(rng = false)]]
+Rcpp::List linear_moments_cpp(const Rcpp::NumericMatrix& x,
+                              const Rcpp::NumericVector& center,
+                              const Rcpp::NumericVector& scale,
+                              const Rcpp::NumericVector& offset,
+                              const Rcpp::NumericVector& mean,
+                              const Rcpp::NumericMatrix& covariance,
+                              int threads) {
+  return guarded([&] {
+    RcppParallelExecutor executor(threads);
+    const bayeskernel::LinearMoments moments = bayeskernel::linear_moments(
+        map_matrix(x), map_vector(center), map_vector(scale),
+        map_vector(offset), map_vector(mean), map_matrix(covariance),
+        executor);
+    return Rcpp::List::create(Rcpp::Named("mean") = moments.mean,
+                              Rcpp::Named("var") = moments.var);
   });
 }

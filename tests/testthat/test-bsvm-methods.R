@@ -238,3 +238,18 @@ test_that("balanced error weighs classes, not rows", {
     balanced_error(truth, c("a", "a", "a", "c")), "argument", "\"c\""
   )
 })
+
+test_that("a model without fixed coefficients is summarised all the same", {
+  for (object in list(
+    bsvm(y ~ 0 + (1 | g), d, threads = 1), quick_gibbs(y ~ 0 + (1 | g), d)
+  )) {
+    expect_equal(dim(vcov(object)), c(0L, 0L))
+    expect_equal(nrow(summary(object)$coefficients), 0L)
+    expect_false(any(grepl("Fixed", capture.output(print(object)))))
+    expect_equal(tidy(object)$term, "sd__(Intercept)")
+    expect_equal(
+      predict(object, d, type = "link"), predict(object, type = "link")
+    )
+    expect_bk_error(plot(object), "argument", "ranef")
+  }
+})
