@@ -137,7 +137,7 @@ new_matrix_rows <- function(info, newdata, call) {
   }
   n <- nrow(newdata)
   offset <- new_offset(info, NULL, NULL, n, call)
-  x <- cbind(1, newdata)
+  x <- cbind(rep(1, n), newdata)
   dimnames(x) <- list(NULL, c("(Intercept)", info$columns))
   storage.mode(x) <- "double"
   list(

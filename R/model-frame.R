@@ -243,6 +243,14 @@ usable_rows <- function(frame, rows, na.action, call = user_call()) {
   }
   left <- if (is.null(keep)) nrow(frame) else length(keep)
   if (left < 2L) abort_too_few_rows(left, call)
+  # naresid() and napredict() count among the rows that are left and those
+  # omitted, in their order: not in the rows of `data`.
+  if (!is.null(omitted)) {
+    kept <- original_rows(keep, rows)
+    names <- as.character(omitted)
+    omitted[] <- match(omitted, sort(c(kept, omitted)))
+    names(omitted) <- names
+  }
   list(keep = keep, na.action = omitted, n_zero_weight = zero)
 }
 

@@ -62,6 +62,8 @@ print_ratios <- function(rows, title) {
     )
   ))
   cat("\n", title, "\n", sep = "")
+  width <- options(width = 120)
+  on.exit(options(width))
   print(
     data.frame(
       work = table$work, peer = table$peer,

@@ -97,7 +97,7 @@ print_ratios(rows, paste(
   "scaled from", hold_outs
 ))
 cat("The paper, one (n, p): tuned SVM 571.75 s, VB 1.68 s, MCMC 82.31 s,\n",
-  "ratios 1/340 and 1/6.9\n", sep = "")
+  "ratios to the SVM 1/340 and 1/6.9\n", sep = "")
 
 # Spam, penalty model, no selection ------------------------------------------
 
@@ -121,7 +121,7 @@ if (has("e1071")) {
   }
 }
 methods[["ksvm rbf"]] <- function(d) {
-  predict(kernlab::ksvm(d$x, d$y, kernel = "rbfdot", C = 1), d$new)
+  kernlab::predict(kernlab::ksvm(d$x, d$y, kernel = "rbfdot", C = 1), d$new)
 }
 spam <- compare(sets, methods)
 cat("\nSpam, 3451 x 57, 3 splits\n")

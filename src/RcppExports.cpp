@@ -78,11 +78,11 @@ BEGIN_RCPP
 END_RCPP
 }
 // column_moments_cpp
-Rcpp::List column_moments_cpp(const Eigen::Map<Eigen::MatrixXd> x);
+Rcpp::List column_moments_cpp(const Rcpp::NumericMatrix& x);
 RcppExport SEXP _bayeskernel_column_moments_cpp(SEXP xSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Eigen::Map<Eigen::MatrixXd> >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
     rcpp_result_gen = Rcpp::wrap(column_moments_cpp(x));
     return rcpp_result_gen;
 END_RCPP

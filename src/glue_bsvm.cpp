@@ -1,5 +1,3 @@
-#include <RcppEigen.h>
-
 #include <bayeskernel/bsvm/draw_moments.hpp>
 #include <bayeskernel/bsvm/linear_moments.hpp>
 #include <bayeskernel/bsvm/problem.hpp>
@@ -18,19 +16,6 @@ using bayeskernel::MatrixXd;
 using bayeskernel::VectorXd;
 
 namespace {
-
-using MatrixMap = Eigen::Map<const MatrixXd>;
-using VectorMap = Eigen::Map<const VectorXd>;
-
-MatrixMap map_matrix(SEXP x) {
-  const Rcpp::NumericMatrix m(x);
-  return MatrixMap(m.begin(), m.nrow(), m.ncol());
-}
-
-VectorMap map_vector(SEXP x) {
-  const Rcpp::NumericVector v(x);
-  return VectorMap(v.begin(), v.size());
-}
 
 bayeskernel::BsvmData read_data(const Rcpp::List& data) {
   bayeskernel::BsvmData out{map_matrix(data["x"]),
@@ -122,7 +107,7 @@ Rcpp::List variance_list(const bayeskernel::Prior& prior,
   for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
     if (prior.blocks[l].kind == Block::Kind::unstructured) {
       out[l] = Rcpp::List::create(Rcpp::Named("df") = q[l].df,
-                                  Rcpp::Named("scale") = q[l].scale);
+                                  Rcpp::Named("scale") = to_r(q[l].scale));
     } else {
       out[l] = Rcpp::List::create(Rcpp::Named("shape") = q[l].shape,
                                   Rcpp::Named("rate") = q[l].rate);
@@ -133,8 +118,9 @@ Rcpp::List variance_list(const bayeskernel::Prior& prior,
 
 Rcpp::List state_list(const bayeskernel::GibbsState& state) {
   return Rcpp::List::create(
-      Rcpp::Named("x") = state.point.x, Rcpp::Named("group") = state.point.group,
-      Rcpp::Named("precision") = Rcpp::wrap(state.precision),
+      Rcpp::Named("x") = to_r(state.point.x),
+      Rcpp::Named("group") = to_r(state.point.group),
+      Rcpp::Named("precision") = to_r(state.precision),
       Rcpp::Named("sweep") = static_cast<double>(state.sweep));
 }
 
@@ -176,18 +162,18 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       covariance.middleCols(g * r, r) = fit.posterior().group_covariance(g);
     }
     return Rcpp::List::create(
-        Rcpp::Named("theta_mean") = fit.posterior().mean.x,
-        Rcpp::Named("theta_cov") = fit.posterior().theta_covariance(),
-        Rcpp::Named("group_mean") = fit.posterior().mean.group,
-        Rcpp::Named("group_cov") = covariance,
-        Rcpp::Named("loading") = fit.system().loading(),
-        Rcpp::Named("schur") = fit.system().group_inverse(),
+        Rcpp::Named("theta_mean") = to_r(fit.posterior().mean.x),
+        Rcpp::Named("theta_cov") = to_r(fit.posterior().theta_covariance()),
+        Rcpp::Named("group_mean") = to_r(fit.posterior().mean.group),
+        Rcpp::Named("group_cov") = to_r(covariance),
+        Rcpp::Named("loading") = to_r(fit.system().loading()),
+        Rcpp::Named("schur") = to_r(fit.system().group_inverse()),
         Rcpp::Named("variance") = variance_list(blocks, fit.variances()),
-        Rcpp::Named("precision") = Rcpp::wrap(fit.precisions()),
-        Rcpp::Named("basis") = wide.basis,
+        Rcpp::Named("precision") = to_r(fit.precisions()),
+        Rcpp::Named("basis") = to_r(wide.basis),
         Rcpp::Named("basis_first") = static_cast<int>(wide.first),
-        Rcpp::Named("mean") = restore_order(fit.mean(), input.order),
-        Rcpp::Named("variance_f") = restore_order(fit.variance(), input.order),
+        Rcpp::Named("mean") = to_r(restore_order(fit.mean(), input.order)),
+        Rcpp::Named("variance_f") = to_r(restore_order(fit.variance(), input.order)),
         Rcpp::Named("status") = Rcpp::List::create(
             Rcpp::Named("bound") = result.bound,
             Rcpp::Named("passes") = result.passes,
@@ -300,8 +286,9 @@ Rcpp::List draw_moments_cpp(const Rcpp::NumericMatrix& x,
     const bayeskernel::DrawMoments moments = bayeskernel::draw_moments(
         map_matrix(x), map_vector(offset), map_matrix(beta), draws, hinge,
         executor);
-    return Rcpp::List::create(moments.mean, moments.var, moments.probability,
-                              moments.probability_sd);
+    return Rcpp::List::create(to_r(moments.mean), to_r(moments.var),
+                              to_r(moments.probability),
+                              to_r(moments.probability_sd));
   });
 }
 
@@ -319,7 +306,7 @@ Rcpp::List linear_moments_cpp(const Rcpp::NumericMatrix& x,
         map_matrix(x), map_vector(center), map_vector(scale),
         map_vector(offset), map_vector(mean), map_matrix(covariance),
         executor);
-    return Rcpp::List::create(Rcpp::Named("mean") = moments.mean,
-                              Rcpp::Named("var") = moments.var);
+    return Rcpp::List::create(Rcpp::Named("mean") = to_r(moments.mean),
+                              Rcpp::Named("var") = to_r(moments.var));
   });
 }

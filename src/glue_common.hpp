@@ -4,11 +4,12 @@
 #ifndef BAYESKERNEL_GLUE_COMMON_HPP
 #define BAYESKERNEL_GLUE_COMMON_HPP
 
-#include <RcppEigen.h>
+#include <Rcpp.h>
 #include <RcppParallel.h>
 #include <R_ext/Utils.h>
 #include <unistd.h>
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <bayeskernel/chain/progress.hpp>
 #include <bayeskernel/error.hpp>
@@ -20,6 +21,35 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <vector>
+
+// Copies for R. RcppEigen.h would do it too, and doubles the time and memory
+// of a compilation.
+inline Rcpp::NumericVector to_r(const Eigen::VectorXd& v) {
+  return Rcpp::NumericVector(v.data(), v.data() + v.size());
+}
+
+inline Rcpp::NumericMatrix to_r(const Eigen::MatrixXd& m) {
+  return Rcpp::NumericMatrix(static_cast<int>(m.rows()),
+                             static_cast<int>(m.cols()), m.data());
+}
+
+inline Rcpp::List to_r(const std::vector<Eigen::MatrixXd>& matrices) {
+  Rcpp::List out(matrices.size());
+  for (std::size_t k = 0; k < matrices.size(); ++k) out[k] = to_r(matrices[k]);
+  return out;
+}
+
+// Views of R's memory: no copy, never written to.
+inline Eigen::Map<const Eigen::MatrixXd> map_matrix(SEXP x) {
+  const Rcpp::NumericMatrix m(x);
+  return Eigen::Map<const Eigen::MatrixXd>(m.begin(), m.nrow(), m.ncol());
+}
+
+inline Eigen::Map<const Eigen::VectorXd> map_vector(SEXP x) {
+  const Rcpp::NumericVector v(x);
+  return Eigen::Map<const Eigen::VectorXd>(v.begin(), v.size());
+}
 
 // TBB does not survive a fork: a child process runs serially. The first call,
 // made when the package is loaded, remembers the process.

@@ -1,5 +1,3 @@
-#include <RcppEigen.h>
-
 #include <bayeskernel/diagnostics/convergence.hpp>
 
 #include "glue_common.hpp"
