@@ -163,7 +163,8 @@ merge_draws <- function(draws, status, earlier, settings, call) {
       "Interrupted: %.0f of %d draws a chain are kept.", kept, settings$draws
     ), "Continue with the same call and `start =` this fit.", call = call)
   }
-  draws[seq_len(kept), , , drop = FALSE]
+  if (kept < dim(draws)[1]) draws <- draws[seq_len(kept), , , drop = FALSE]
+  draws
 }
 
 gibbs_names <- function(design, blocks, keep_ranef) {

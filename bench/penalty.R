@@ -139,10 +139,13 @@ samplers <- list(
   }
 )
 if (has("MCMCpack")) {
+  # From 0: its default start, the probit estimate, is infinite here, and the
+  # chain stays where it starts.
   samplers[["MCMCprobit"]] <- function(d) {
     d <- data.frame(scale(d$x), y = as.numeric(d$y) - 1)
     quietly(MCMCpack::MCMCprobit(y ~ ., d,
-      burnin = sweeps / 2, mcmc = sweeps / 2, b0 = 0, B0 = 1, seed = 1
+      burnin = sweeps / 2, mcmc = sweeps / 2, b0 = 0, B0 = 1,
+      beta.start = 0, seed = 1
     ))
   }
 }

@@ -21,6 +21,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 // Copies for R. RcppEigen.h would do it too, and doubles the time and memory
@@ -61,7 +62,7 @@ inline bool in_forked_child() {
 class RcppParallelExecutor final : public bayeskernel::Executor {
  public:
   explicit RcppParallelExecutor(int threads)
-      : threads_(in_forked_child() ? 1 : threads) {}
+      : threads_(in_forked_child() ? 1 : std::min(threads, cores())) {}
 
   int threads() const override { return threads_; }
 
@@ -97,6 +98,11 @@ class RcppParallelExecutor final : public bayeskernel::Executor {
     std::mutex mutex;
     std::exception_ptr failure;
   };
+
+  // TBB complains about more threads than there are cores for them.
+  static int cores() {
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
 
   int threads_;
 };

@@ -19,6 +19,7 @@ run_tests <- function(folder) {
   slowest <- utils::head(results[order(-results$real), ], 5)
   cat("\nslowest tests (seconds)\n")
   cat(sprintf("%7.1f  %s: %s\n", slowest$real, slowest$file, slowest$test))
+  cat(sum(results$warning), "warnings\n")
   close_step(
     sum(results$passed), sum(results$failed) + sum(results$error),
     sum(results$skipped)
@@ -63,7 +64,7 @@ run_check <- function(source, folder) {
   # Debian's flags put debugging symbols in; --strip takes out their megabytes.
   built && r_cmd(
     "check", "--as-cran", "--no-manual", "--install-args=--strip",
-    if (!vignettes) c("--ignore-vignettes"),
+    if (!vignettes) "--ignore-vignettes",
     list.files(pattern = "[.]tar[.]gz$")
   )
   log <- Sys.glob("*.Rcheck/00check.log")

@@ -156,15 +156,19 @@ test_that("na.omit drops incomplete rows and records them", {
   design <- bsvm_design(y ~ x + (1 | g), d, na.action = na.omit)
   expect_identical(design$n, 18L)
   expect_identical(
-    design$na.action, structure(c(3L, 7L), class = "omit")
+    design$na.action, structure(c("3" = 3L, "7" = 7L), class = "omit")
   )
   expect_equal(design$center[2], mean(d$x[-c(3, 7)]))
   expect_s3_class(
     bsvm_design(y ~ x, d, na.action = "na.exclude")$na.action, "exclude"
   )
-  # Rows are counted in the data, not in the subset.
+  # As lm() has it: a position in the subset, the name of the row in the data.
   part <- bsvm_design(y ~ x, d, subset = 2:20, na.action = na.omit)
-  expect_identical(as.integer(part$na.action), 3L)
+  expect_identical(
+    unclass(part$na.action), unclass(lm(
+      as.numeric(x) ~ x, d, subset = 2:20, na.action = na.omit
+    )$na.action)
+  )
   x <- as.matrix(d[c("x", "z")])
   expect_identical(
     design_from_matrix(x, d$y, na.action = na.omit)$x[, -1], x[-3, ],
