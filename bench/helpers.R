@@ -97,8 +97,9 @@ brier <- function(truth, prob) mean((prob - truth)^2)
 
 auc <- function(truth, score) {
   positive <- sum(truth)
+  negative <- length(truth) - positive
   ranks <- sum(rank(score)[truth])
-  (ranks - positive * (positive + 1) / 2) / positive / (length(truth) - positive)
+  (ranks - positive * (positive + 1) / 2) / positive / negative
 }
 
 # Data -------------------------------------------------------------------

@@ -155,7 +155,8 @@ sampled <- vapply(samplers, function(run) {
   size <- ess(as.matrix(draws))
   c(
     seconds = seconds / sweeps * 1000,
-    median_ess_per_s = median(size) / seconds, min_ess_per_s = min(size) / seconds
+    median_ess_per_s = median(size) / seconds,
+    min_ess_per_s = min(size) / seconds
   )
 }, numeric(3))
 cat("\nSamplers on spam: seconds per 1000 sweeps (R's share included),",
@@ -164,7 +165,9 @@ print(signif(t(sampled), 3))
 
 rows <- list()
 add <- function(work, peer, ours, theirs, demand, stretch) {
-  rows[[length(rows) + 1]] <<- ratio_row(work, peer, ours, theirs, demand, stretch)
+  rows[[length(rows) + 1]] <<- ratio_row(
+    work, peer, ours, theirs, demand, stretch
+  )
 }
 vb <- spam["bsvm vb", "seconds"]
 if (has("glmnet")) {
@@ -190,7 +193,9 @@ if (has("e1071")) {
 if (has("MCMCpack")) {
   gain <- sampled[-1, "bsvm gibbs"] / sampled[-1, "MCMCprobit"]
   cat(sprintf(
-    "Effective draws a second, ours / MCMCprobit's: median %.2f, smallest %.2f; demand 1.5\n",
-    gain[[1]], gain[[2]]
+    paste(
+      "Effective draws a second, ours / MCMCprobit's: median %.2f,",
+      "smallest %.2f; demand 1.5\n"
+    ), gain[[1]], gain[[2]]
   ))
 }

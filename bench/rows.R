@@ -109,10 +109,9 @@ cat(sprintf(
   wall["whole", 1], wall["whole", 2], wall["whole", 1] / wall["whole", 2], same
 ))
 
-# 100,000 rows, 20 predictors, 10,000 groups ------------------------------------
+# 100,000 rows, 20 predictors, 10,000 groups ----------------------------------
 
 rm(train, test)
-invisible(gc())
 grouped <- simulate_rows(1e5, 20)
 frame <- data.frame(grouped$x, group = factor(rep_len(seq_len(1e4), 1e5)))
 effect <- rnorm(1e4)

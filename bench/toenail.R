@@ -27,11 +27,18 @@ logit_draws <- function(fixed, patient, test, scale = 1) {
   mean_draws((fixed %*% t(x) + effect) * scale)
 }
 
-glmer_with <- function(agq) function(train, test) {
+run_glmer <- function(train, test, agq) {
   fit <- quietly(lme4::glmer(
     toenail_formula, train, family = binomial, nAGQ = agq
   ))
   predict(fit, test, type = "response", allow.new.levels = TRUE)
+}
+
+run_gibbs <- function(train, test, warmup, draws) {
+  fit <- quietly(bsvm(toenail_formula, train,
+    method = "gibbs", chains = 1, warmup = warmup, draws = draws, seed = 1
+  ))
+  predict(fit, test, type = "prob")[, 2]
 }
 
 methods <- list(
@@ -39,21 +46,19 @@ methods <- list(
     predict(bsvm(toenail_formula, train), test, type = "prob")[, 2]
   },
   "bsvm gibbs 1000 + 9000" = function(train, test) {
-    fit <- quietly(bsvm(toenail_formula, train,
-      method = "gibbs", chains = 1, warmup = 1000, draws = 9000, seed = 1
-    ))
-    predict(fit, test, type = "prob")[, 2]
+    run_gibbs(train, test, 1000, 9000)
   },
   "bsvm gibbs 500 + 500" = function(train, test) {
-    fit <- quietly(bsvm(toenail_formula, train,
-      method = "gibbs", chains = 1, warmup = 500, draws = 500, seed = 1
-    ))
-    predict(fit, test, type = "prob")[, 2]
+    run_gibbs(train, test, sweeps / 2, sweeps / 2)
   }
 )
 if (has("lme4")) {
-  methods[["glmer Laplace"]] <- glmer_with(1)
-  methods[["glmer nAGQ = 0"]] <- glmer_with(0)
+  methods[["glmer Laplace"]] <- function(train, test) {
+    run_glmer(train, test, 1)
+  }
+  methods[["glmer nAGQ = 0"]] <- function(train, test) {
+    run_glmer(train, test, 0)
+  }
 }
 if (has("glmmTMB")) {
   methods[["glmmTMB"]] <- function(train, test) {

@@ -185,7 +185,9 @@ draw_patients <- function() {
   at <- seq_along(order)
   panel(
     range(mean - half, mean + half), c(1, length(at)),
-    sprintf("%d patients, %d never moderate or severe", length(at), sum(share == 0)),
+    sprintf(
+      "%d patients, %d never moderate or severe", length(at), sum(share == 0)
+    ),
     "intercept of the patient, 95 %",
     y_axis = FALSE
   )

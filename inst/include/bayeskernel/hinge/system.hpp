@@ -47,7 +47,7 @@ class ArrowSystem {
   // out = precision^-1 rhs; out may not alias rhs.
   void solve(const ArrowVector& rhs, ArrowVector& out) {
     out.x = rhs.x;
-    if (groups_ > 0) {
+    if (groups_ > 0 && p_ > 0) {
       out.x.noalias() -=
           loading_ * Eigen::Map<const VectorXd>(rhs.group.data(), r_ * groups_);
     }
@@ -60,7 +60,7 @@ class ArrowSystem {
   template <class Normal>
   void sample(const ArrowVector& rhs, Normal&& normal, ArrowVector& out) {
     out.x = rhs.x;
-    if (groups_ > 0) {
+    if (groups_ > 0 && p_ > 0) {
       out.x.noalias() -=
           loading_ * Eigen::Map<const VectorXd>(rhs.group.data(), r_ * groups_);
     }
@@ -146,6 +146,7 @@ class ArrowSystem {
             inverse_.middleCols(g * r_, r_) * rhs.group.col(g);
       }
     }
+    if (p_ == 0) return;
     Eigen::Map<VectorXd>(out.group.data(), r_ * groups_).noalias() -=
         loading_.transpose() * out.x;
   }
