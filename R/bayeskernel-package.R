@@ -25,6 +25,9 @@
 #'
 #' @keywords internal
 #' @useDynLib bayeskernel, .registration = TRUE
+#' @importFrom coda as.mcmc as.mcmc.list
 #' @importFrom Rcpp evalCpp
 #' @importFrom RcppParallel RcppParallelLibs
+#' @importFrom stats coef fitted formula model.frame nobs predict residuals
+#' @importFrom stats terms vcov weights
 "_PACKAGE"

@@ -55,7 +55,7 @@
 #' @return An object of class `c("bsvm", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()]. Its methods: [print()], [summary()],
 #'   [predict()][predict.bsvm], [coef()], [vcov()], [fixef()], [ranef()],
-#'   [VarCorr()], [elbo()], [plot()][plot.bsvm], [as.mcmc.list()],
+#'   [VarCorr()], [elbo()], [plot()][plot.bsvm], [coda::as.mcmc.list()],
 #'   [posterior::as_draws()], `tidy()`, `glance()`, `augment()`.
 #'
 #' @section Model: With labels \eqn{y_i = \pm 1}{y_i = -1, +1}, weights

@@ -26,14 +26,6 @@ elbo.bayeskernel_fit <- function(object, ...) {
   object$trace$elbo
 }
 
-#' @importFrom coda as.mcmc
-#' @export
-coda::as.mcmc
-
-#' @importFrom coda as.mcmc.list
-#' @export
-coda::as.mcmc.list
-
 #' @importFrom nlme fixef
 #' @export
 nlme::fixef

@@ -8,7 +8,7 @@
 #include <bayeskernel/hinge/probability.hpp>
 #include <chrono>
 
-#include "glue_common.hpp"
+#include "glue_common.h"
 
 using bayeskernel::Block;
 using bayeskernel::Index;

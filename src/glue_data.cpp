@@ -1,6 +1,6 @@
 #include <bayeskernel/data/moments.hpp>
 
-#include "glue_common.hpp"
+#include "glue_common.h"
 
 // Mean, sd, range and number of NaN of the columns of a numeric matrix.
 // [[Rcpp::export(rng = false)]]

@@ -1,6 +1,6 @@
 #include <bayeskernel/diagnostics/convergence.hpp>
 
-#include "glue_common.hpp"
+#include "glue_common.h"
 
 // Rows: variables. Columns: R-hat, bulk ESS, tail ESS, error of the mean.
 // `draws` is iterations x chains x variables.

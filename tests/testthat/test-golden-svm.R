@@ -248,13 +248,16 @@ for (case in svm_cases) {
   test_that(paste0(case, ": draws agree with the long run"), {
     skip_unless_fitted(golden$spec)
     skip_if(is.null(golden$gibbs), "no long run in the files")
-    draws <- if (slow_tests) 50000 else 5000
+    draws <- if (slow_tests) 40000 else 5000
     expect_golden_gibbs(
       golden_core_gibbs(golden, draws = draws, seed = 11), golden
     )
     if (!is.null(call)) {
       expect_golden_gibbs(suppressWarnings(
-        golden_fit_gibbs(golden, call, warmup = 500, draws = draws, seed = 12),
+        golden_fit_gibbs(
+          golden, call,
+          warmup = 500, draws = min(draws, 10000), seed = 12
+        ),
         classes = "bayeskernel_warning_convergence"
       ), golden)
     }

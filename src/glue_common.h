@@ -1,10 +1,14 @@
 // What every glue file shares: the executor on RcppParallel, the callback that
 // watches for an interrupt and draws the progress bar, and the way core
 // exceptions reach R. This is the only place where threads and R meet.
-#ifndef BAYESKERNEL_GLUE_COMMON_HPP
-#define BAYESKERNEL_GLUE_COMMON_HPP
+#ifndef BAYESKERNEL_GLUE_COMMON_H
+#define BAYESKERNEL_GLUE_COMMON_H
 
 #include <Rcpp.h>
+// RcppParallel's views of R's vectors and matrices derive from std::iterator,
+// which C++17 deprecates. Nothing here uses them.
+#define __RCPP_PARALLEL_RVECTOR__
+#define __RCPP_PARALLEL_RMATRIX__
 #include <RcppParallel.h>
 #include <R_ext/Utils.h>
 #include <unistd.h>
