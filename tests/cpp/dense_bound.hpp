@@ -21,13 +21,20 @@ struct DenseQ {
 };
 
 inline double log_det_dense(const MatrixXd& a) {
-  return Eigen::PartialPivLU<MatrixXd>(a).matrixLU().diagonal().array().abs()
-      .log().sum();
+  return Eigen::PartialPivLU<MatrixXd>(a)
+      .matrixLU()
+      .diagonal()
+      .array()
+      .abs()
+      .log()
+      .sum();
 }
 
 inline double log_gamma_sum(double a, Index r) {
   double sum = 0.25 * static_cast<double>(r * (r - 1)) * std::log(M_PI);
-  for (Index j = 0; j < r; ++j) sum += std::lgamma(a - 0.5 * static_cast<double>(j));
+  for (Index j = 0; j < r; ++j) {
+    sum += std::lgamma(a - 0.5 * static_cast<double>(j));
+  }
   return sum;
 }
 
@@ -71,8 +78,7 @@ inline double block_term(const Block& block, const DenseQ& q,
            log_gamma_sum(0.5 * df, r) - 0.5 * (df + rr + 1.0) * e_log -
            0.5 * (scale * e_inverse).trace();
   };
-  return constant - 0.5 * members * e_log -
-         0.5 * (e_inverse * moment).trace() +
+  return constant - 0.5 * members * e_log - 0.5 * (e_inverse * moment).trace() +
          log_density(block.df, block.scale) - log_density(v.df, v.scale);
 }
 

@@ -185,7 +185,8 @@ inline Problem dense_twin(const Problem& problem) {
   out.rows.x = MatrixXd::Zero(p + groups * r, n);
   out.rows.x.topRows(p) = problem.rows.x;
   for (Index g = 0; g < groups; ++g) {
-    for (Index i = problem.group_begin[g]; i < problem.group_begin[g + 1]; ++i) {
+    const Index end = problem.group_begin[g + 1];
+    for (Index i = problem.group_begin[g]; i < end; ++i) {
       out.rows.x.block(p + g * r, i, r, 1) = problem.rows.z.col(i);
     }
   }

@@ -108,9 +108,9 @@ static double largest_z(const Moments& a, const Moments& b) {
             (eu.array().square() + ev.array().square()).sqrt())
         .maxCoeff();
   };
-  return std::max(z(a.mean, b.mean, a.mean_error, b.mean_error),
-                  z(a.variance, b.variance, a.variance_error,
-                    b.variance_error));
+  return std::max(
+      z(a.mean, b.mean, a.mean_error, b.mean_error),
+      z(a.variance, b.variance, a.variance_error, b.variance_error));
 }
 
 // Coefficients, group effects and log precisions.
@@ -165,9 +165,9 @@ TEST("draws through the basis of a wide block have the law without it") {
       bayeskernel::reduce_wide(reduced.rows, reduced.prior);
   reduced.rows.finish({});
   const int sweeps = check::slow() ? 40000 : 6000;
-  const bayeskernel::Recorder recorder(
-      VectorXd::Zero(11), VectorXd::Ones(11), true, reduced.prior,
-      {MatrixXd(0, 0)}, wide, 4, true);
+  const bayeskernel::Recorder recorder(VectorXd::Zero(11), VectorXd::Ones(11),
+                                       true, reduced.prior, {MatrixXd(0, 0)},
+                                       wide, 4, true);
   CHECK(recorder.variables() == 12);
   SerialExecutor serial;
   GibbsChain chain(reduced.rows, reduced.prior, serial, 4, 1);

@@ -54,8 +54,7 @@ TEST("draws of the latent scale follow the golden numbers") {
     }
     double below = 0.0;
     for (const double a : sample) below += a <= row.a ? 1.0 : 0.0;
-    const double error =
-        std::sqrt(row.cdf * (1.0 - row.cdf) / n) + 1.0 / n;
+    const double error = std::sqrt(row.cdf * (1.0 - row.cdf) / n) + 1.0 / n;
     CHECK(std::abs(below / n - row.cdf) < 4.0 * error);
   }
 }

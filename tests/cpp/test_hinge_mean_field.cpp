@@ -81,8 +81,7 @@ TEST("the bound never falls, accelerated or not, over 200 random problems") {
       const Fitted fitted = run(problem, 1e-9, accelerate);
       double largest_fall = 0.0;
       for (std::size_t t = 1; t < fitted.result.bound.size(); ++t) {
-        const double fall =
-            fitted.result.bound[t - 1] - fitted.result.bound[t];
+        const double fall = fitted.result.bound[t - 1] - fitted.result.bound[t];
         largest_fall = std::max(
             largest_fall, fall / (1.0 + std::abs(fitted.result.bound[t])));
       }
@@ -141,8 +140,8 @@ TEST("every derivative of the textbook bound vanishes at the fixed point") {
     const VectorXd sd = q.covariance.diagonal().cwiseSqrt();
     double steepest = 0.0;  // in standard deviations and relative changes
     const auto look = [&](double& at, double scale) {
-      steepest = std::max(
-          steepest, std::abs(scale * slope(at, 1e-5 * scale, bound)));
+      steepest =
+          std::max(steepest, std::abs(scale * slope(at, 1e-5 * scale, bound)));
     };
     for (Index k = 0; k < q.mean.size(); ++k) {
       look(q.mean[k], sd[k]);
@@ -166,7 +165,9 @@ TEST("every derivative of the textbook bound vanishes at the fixed point") {
         look(v.rate, v.rate);
       } else if (dense.prior.blocks[l].kind == Block::Kind::unstructured) {
         look(v.df, v.df);
-        for (Index k = 0; k < v.scale.rows(); ++k) look(v.scale(k, k), v.scale(k, k));
+        for (Index k = 0; k < v.scale.rows(); ++k) {
+          look(v.scale(k, k), v.scale(k, k));
+        }
       }
     }
     CHECK_NEAR(steepest, 0.0, 2e-5);
@@ -178,9 +179,11 @@ TEST("group effects eliminated or as columns of theta give the same fit") {
     Shape shape = random_shape(seed);
     shape.groups = 1 + static_cast<Index>(seed % 11);
     const Problem problem = make_problem(shape, seed);
-    const Fitted arrow = run(problem, 1e-12), dense = run(dense_twin(problem), 1e-12);
+    const Fitted arrow = run(problem, 1e-12);
+    const Fitted dense = run(dense_twin(problem), 1e-12);
     CHECK_NEAR(arrow.bound(), dense.bound(), 1e-9);
-    CHECK((arrow.mean() - dense.mean()).norm() < 1e-4 * (1 + dense.mean().norm()));
+    CHECK((arrow.mean() - dense.mean()).norm() <
+          1e-4 * (1 + dense.mean().norm()));
     CHECK((arrow.covariance() - dense.covariance()).norm() <
           1e-4 * (1 + dense.covariance().norm()));
     CHECK((arrow.fit.mean() - dense.fit.mean()).norm() <
@@ -287,7 +290,8 @@ TEST("the basis of a wide block gives the fit without it") {
         CHECK((covariance - b.covariance().bottomRightCorner(20, 20)).norm() <
               1e-5 * (1.0 + covariance.norm()));
         CHECK((basis * a.covariance().bottomLeftCorner(12, p) -
-               b.covariance().bottomLeftCorner(20, p)).norm() < 1e-5);
+               b.covariance().bottomLeftCorner(20, p))
+                  .norm() < 1e-5);
         CHECK((a.fit.variance() - b.fit.variance()).norm() < 1e-4);
       }
     }

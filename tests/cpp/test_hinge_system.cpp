@@ -38,7 +38,9 @@ static Arrow make_arrow(Index p, Index r, Index groups, unsigned seed) {
   out.prior.precision = VectorXd::Zero(p);
   out.prior.mean = VectorXd::Zero(p);
   const Index fixed = p / 2;  // the rest is one iid block
-  for (Index k = 0; k < fixed; ++k) out.prior.precision[k] = 0.1 + draw.uniform();
+  for (Index k = 0; k < fixed; ++k) {
+    out.prior.precision[k] = 0.1 + draw.uniform();
+  }
   out.dense = gram;
   out.dense.diagonal().head(fixed) += out.prior.precision.head(fixed);
   if (p > fixed) {
@@ -110,10 +112,11 @@ TEST("loadings and group blocks equal the dense covariance") {
     GaussianPosterior posterior(p, r, groups);
     posterior.set_covariance(system);
     const MatrixXd covariance = arrow.dense.inverse();
-    CHECK((posterior.theta_covariance() - covariance.topLeftCorner(p, p))
-              .norm() < 1e-10);
-    CHECK((posterior.theta_variance() -
-           covariance.diagonal().head(p)).norm() < 1e-10);
+    CHECK(
+        (posterior.theta_covariance() - covariance.topLeftCorner(p, p)).norm() <
+        1e-10);
+    CHECK((posterior.theta_variance() - covariance.diagonal().head(p)).norm() <
+          1e-10);
     // Cov(theta, u) = -Sigma B D^-1.
     CHECK((covariance.topRightCorner(p, r * groups) +
            posterior.theta_covariance() * system.loading())
@@ -137,8 +140,7 @@ TEST("second moments of blocks are sums over their members") {
     posterior.set_covariance(system);
     system.solve(arrow.rhs, posterior.mean);
     const VectorXd mean = stack(posterior.mean);
-    const MatrixXd second =
-        arrow.dense.inverse() + mean * mean.transpose();
+    const MatrixXd second = arrow.dense.inverse() + mean * mean.transpose();
     for (const Block& block : arrow.prior.blocks) {
       MatrixXd expected = MatrixXd::Zero(block.width, block.width);
       for (Index m = 0; m < block.members; ++m) {
@@ -164,7 +166,8 @@ TEST("a draw is the solution plus a root of the dense covariance") {
     const VectorXd mean = arrow.dense.llt().solve(arrow.dense_rhs);
     for (Index k = 0; k < d; ++k) {
       Index at = 0;
-      system.sample(arrow.rhs, [&] { return at++ == k ? 1.0 : 0.0; }, draw);
+      system.sample(
+          arrow.rhs, [&] { return at++ == k ? 1.0 : 0.0; }, draw);
       CHECK(at == d);
       root.col(k) = stack(draw) - mean;
     }

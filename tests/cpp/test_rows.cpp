@@ -12,9 +12,8 @@ using bayeskernel::VectorXd;
 
 static PackedRows numbered_rows(Index n, std::vector<Index> group_begin) {
   PackedRows rows;
-  rows.x = MatrixXd::NullaryExpr(2, n, [](Index k, Index i) {
-    return static_cast<double>(10 * i + k);
-  });
+  rows.x = MatrixXd::NullaryExpr(
+      2, n, [](Index k, Index i) { return static_cast<double>(10 * i + k); });
   rows.z = MatrixXd::Constant(group_begin.empty() ? 0 : 1, n, 1.0);
   rows.y = VectorXd::Ones(n);
   rows.weight = VectorXd::LinSpaced(n, 0.0, static_cast<double>(n - 1));
@@ -79,13 +78,12 @@ TEST("a tile never straddles a group") {
 }
 
 TEST("a group larger than a tile, groups of one row and empty groups") {
-  const std::vector<std::vector<Index>> cases = {
-      {5000},
-      {1, 5000, 1},
-      std::vector<Index>(3000, 1),
-      {0, 0, 300, 0, 1, 0},
-      {256, 256, 1, 255},
-      {0, 257, 0, 0}};
+  const std::vector<std::vector<Index>> cases = {{5000},
+                                                 {1, 5000, 1},
+                                                 std::vector<Index>(3000, 1),
+                                                 {0, 0, 300, 0, 1, 0},
+                                                 {256, 256, 1, 255},
+                                                 {0, 257, 0, 0}};
   for (const std::vector<Index>& sizes : cases) {
     const std::vector<Index> begin = cumulate(sizes);
     CHECK(is_partition(numbered_rows(begin.back(), begin)));

@@ -42,11 +42,11 @@ static ChainStatus run_walks(std::vector<Walk>& walks, const ChainPlan& plan,
   std::vector<Walk*> chains;
   for (Walk& walk : walks) chains.push_back(&walk);
   SerialExecutor serial;
-  return bayeskernel::run_chains(
-      chains, plan, serial, keep_going, [&](Index c, Index k) {
-        out.draws(k, c) = chains[c]->value;
-        out.times(k, c) += 1.0;
-      });
+  return bayeskernel::run_chains(chains, plan, serial, keep_going,
+                                 [&](Index c, Index k) {
+                                   out.draws(k, c) = chains[c]->value;
+                                   out.times(k, c) += 1.0;
+                                 });
 }
 
 static const auto always = [](const Progress&) { return true; };
@@ -71,7 +71,8 @@ TEST("rounds of other lengths leave the same record") {
   slow[0].milliseconds = 30;
   Recording a(1, plan), b(1, plan);
   int quick_rounds = 0, slow_rounds = 0;
-  run_walks(quick, plan, a, [&](const Progress&) { return ++quick_rounds > 0; });
+  run_walks(quick, plan, a,
+            [&](const Progress&) { return ++quick_rounds > 0; });
   run_walks(slow, plan, b, [&](const Progress&) { return ++slow_rounds > 0; });
   CHECK(slow_rounds > quick_rounds);
   CHECK(a.draws == b.draws);
@@ -86,8 +87,8 @@ TEST("the caller is asked within about a fifth of a second") {
   double longest = 0.0;
   run_walks(walks, plan, out, [&](const Progress&) {
     const auto now = std::chrono::steady_clock::now();
-    longest = std::max(
-        longest, std::chrono::duration<double>(now - last).count());
+    longest =
+        std::max(longest, std::chrono::duration<double>(now - last).count());
     last = now;
     return true;
   });

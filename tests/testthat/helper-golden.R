@@ -40,7 +40,12 @@ golden_block_columns <- function(text) {
   left <- trimws(sub(" by .*$", "", text))
   columns <- trimws(strsplit(gsub("[()]", "", left), ",")[[1]])
   columns[columns %in% c("intercept", "1")] <- "(Intercept)"
-  list(columns = columns, group = sub("^.* by *([A-Za-z0-9_.]+).*$", "\\1", text))
+  group <- sub("^.* by *([A-Za-z0-9_.]+).*$", "\\1", text)
+  list(columns = columns, group = group)
+}
+
+golden_blocks <- function(spec) {
+  lapply(spec$blocks, function(block) golden_block_columns(block$columns))
 }
 
 golden_column <- function(name, data) {
@@ -81,9 +86,9 @@ golden_core_input <- function(golden) {
   x <- golden_matrix(spec$fixed, data)
   precision <- 1 / beta$var
   mean <- beta$mean
-  parsed <- lapply(spec$blocks, function(b) golden_block_columns(b$columns))
+  parsed <- golden_blocks(spec)
   size <- vapply(parsed, function(b) {
-    if (is.null(b$group)) 0 else length(unique(data[[b$group]])) * length(b$columns)
+    if (is.null(b$group)) 0 else max(data[[b$group]]) * length(b$columns)
   }, numeric(1))
   eliminated <- if (any(size > 0)) which.max(size) else 0L
   # Blocks of predictors come first, as columns of x.
@@ -225,7 +230,7 @@ golden_core_vb <- function(golden, ...) {
 # penalty on some of the predictors.
 golden_call <- function(golden) {
   spec <- golden$spec
-  parsed <- lapply(spec$blocks, function(b) golden_block_columns(b$columns))
+  parsed <- golden_blocks(spec)
   plain <- vapply(parsed, function(b) is.null(b$group), logical(1))
   predictors <- setdiff(spec$fixed, "(Intercept)")
   if (sum(plain) > 1 || (any(plain) && length(predictors) > 0)) {
@@ -252,7 +257,8 @@ golden_call <- function(golden) {
     if (!"1" %in% columns) columns <- c("0", columns)
     sprintf("(%s | %s)", paste(columns, collapse = " + "), b$group)
   }, "")
-  fixed <- c(quote_name(c(predictors, unlist(lapply(parsed[plain], `[[`, "columns")))), bars)
+  penalised <- unlist(lapply(parsed[plain], `[[`, "columns"))
+  fixed <- c(quote_name(c(predictors, penalised)), bars)
   start <- if ("(Intercept)" %in% spec$fixed) "1" else "0"
   list(
     formula = stats::as.formula(paste(
@@ -270,7 +276,8 @@ golden_fit <- function(golden, call, ...) {
   data <- golden$data
   data$golden_weight <- golden_weights(golden)
   for (block in call$parsed) {
-    if (!is.null(block$group)) data[[block$group]] <- factor(data[[block$group]])
+    g <- block$group
+    if (!is.null(g)) data[[g]] <- factor(data[[g]])
   }
   bsvm(
     call$formula, data,
@@ -311,7 +318,7 @@ golden_fit_vb <- function(golden, call, ...) {
 }
 
 fit_positions <- function(golden, fit, p) {
-  parsed <- lapply(golden$spec$blocks, function(b) golden_block_columns(b$columns))
+  parsed <- golden_blocks(golden$spec)
   columns <- fit$design$columns
   at <- match(golden$spec$fixed, columns)
   term <- 0L

@@ -16,6 +16,7 @@ batch_summary <- function(draws, batches = 40) {
   sd <- sqrt(colMeans(square))
   data.frame(
     parameter = dimnames(draws)[[3]], mean = mean, sd = sd,
-    mcse_mean = standard_error(flat), mcse_sd = standard_error(square) / (2 * sd)
+    mcse_mean = standard_error(flat),
+    mcse_sd = standard_error(square) / (2 * sd)
   )
 }

@@ -161,8 +161,8 @@ test_that("weights and offsets", {
     fit(data = changed("w", 2, Inf), weights = w), "argument|missing", "weights"
   )
   expect_refusal(
-    fit(data = transform(good(), w = 0), weights = w), "argument|dimension|response",
-    "weight|row"
+    fit(data = transform(good(), w = 0), weights = w),
+    "argument|dimension|response", "weight|row"
   )
   expect_refusal(
     fit(data = changed("w", 2, NaN), offset = w), "missing|argument", "offset"
@@ -179,7 +179,9 @@ test_that("priors", {
   expect_prior(bsvm_prior(beta_mean = NA), "beta_mean")
   expect_prior(bsvm_prior(cov_scale = matrix(c(1, 2, 2, 1), 2)), "cov_scale")
   expect_prior(bsvm_prior(cov_df = -1), "cov_df")
-  expect_prior(fit(prior = bsvm_prior(beta_var = c(1, 2)), penalty = "none"), "beta_var")
+  expect_prior(
+    fit(prior = bsvm_prior(beta_var = c(1, 2)), penalty = "none"), "beta_var"
+  )
   expect_prior(
     fit(y ~ x1 + (x1 | g), prior = bsvm_prior(cov_df = 0.5)), "cov_df"
   )

@@ -10,7 +10,8 @@ quadrature_data <- function(seed = 1, n = 25) {
 
 log_likelihood <- function(b0, b1, d, w = 1, o = 0) {
   f <- outer(b0, rep(1, nrow(d))) + outer(b1, d$x) + rep(o, each = length(b0))
-  -2 * drop(pmax(1 - f * rep(d$y, each = length(b0)), 0) %*% rep_len(w, nrow(d)))
+  margin <- f * rep(d$y, each = length(b0))
+  -2 * drop(pmax(1 - margin, 0) %*% rep_len(w, nrow(d)))
 }
 
 # Moments of functions under a density on a grid of (b0, b1).
@@ -33,7 +34,8 @@ grid_moments <- function(log_density, size, b0 = c(-3, 4), b1 = c(-2, 6)) {
   )
 }
 
-n_draws <- if (identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")) 50000 else 4000
+slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
+n_draws <- if (slow) 50000 else 4000
 
 gibbs <- function(...) {
   withCallingHandlers(

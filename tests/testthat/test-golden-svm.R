@@ -62,7 +62,7 @@ expect_golden_vb <- function(found, golden) {
 # them perhaps group indicators; without these it may be of any group.
 new_design_rows <- function(golden, row) {
   predictors <- setdiff(names(golden$data), c("y", "weight"))
-  parsed <- lapply(golden$spec$blocks, function(b) golden_block_columns(b$columns))
+  parsed <- golden_blocks(golden$spec)
   groups <- unique(unlist(lapply(parsed, `[[`, "group")))
   predictors <- setdiff(predictors, groups)
   known <- data.frame(as.list(row[seq_along(predictors)]))
@@ -86,7 +86,8 @@ new_design_rows <- function(golden, row) {
       own <- golden_matrix(block$columns, known)
       if (!is.null(block$group)) {
         m <- max(golden$data[[block$group]])
-        indicator <- as.numeric(seq_len(m) == choice[match(block$group, groups)])
+        mine <- choice[match(block$group, groups)]
+        indicator <- as.numeric(seq_len(m) == mine)
         own <- kronecker(t(indicator), own)
       }
       out <- cbind(out, own)
@@ -167,7 +168,8 @@ expect_golden_predict_method <- function(found, golden, call) {
     if (extra > 0) next
     for (kind in c("probit", "hinge")) {
       prob <- predict(found$fit, new, type = "prob", link = kind)[, 2]
-      value <- expected[[if (kind == "probit") "prob_probit" else "prob_hinge_exact"]][i]
+      name <- c(probit = "prob_probit", hinge = "prob_hinge_exact")[[kind]]
+      value <- expected[[name]][i]
       tolerance <- if (kind == "probit") {
         relative(value)
       } else {

@@ -100,15 +100,19 @@ svm_vb <- function(problem, tol = 1e-12, max_iter = 20000) {
     kappa <- problem$w / c
     shift <- problem$y * (problem$w + kappa) - kappa * problem$offset
     Sigma <- solve(
-      crossprod(problem$C, kappa * problem$C) + prior_precision(problem, inverse)
+      crossprod(problem$C, kappa * problem$C) +
+        prior_precision(problem, inverse)
     )
-    mu <- drop(Sigma %*% (crossprod(problem$C, shift) + problem$P0 * problem$mu0))
+    h <- crossprod(problem$C, shift) + problem$P0 * problem$mu0
+    mu <- drop(Sigma %*% h)
     q <- list(mu = mu, Sigma = Sigma, blocks = list())
     for (l in seq_along(problem$blocks)) {
       block <- problem$blocks[[l]]
       moment <- block_moment(block, q)
       if (block$type == "iid") {
-        v <- list(A = block$A + nrow(block$at) / 2, B = block$B + sum(moment) / 2)
+        v <- list(
+          A = block$A + nrow(block$at) / 2, B = block$B + sum(moment) / 2
+        )
         inverse[[l]] <- diag(v$A / v$B, 1)
       } else if (block$type == "unstructured") {
         v <- list(nu = block$nu + nrow(block$at), S = block$S + moment)
@@ -132,7 +136,9 @@ draw_latent <- function(r) {
   y <- stats::rnorm(length(r))^2
   larger <- r + y / 2 + sqrt(y * (4 * r + y)) / 2
   pmax(
-    ifelse(stats::runif(length(r)) * (larger + r) <= larger, larger, r^2 / larger),
+    ifelse(
+      stats::runif(length(r)) * (larger + r) <= larger, larger, r^2 / larger
+    ),
     1e-12
   )
 }

@@ -66,11 +66,13 @@ class GibbsChain {
     }
     state.point = ArrowVector(p, rows.z_columns(), rows.groups());
     state.precision = prior.start();
-    // Chains start apart: a factor of about e either way in each scale.
+    // Chains start apart, at variances from 1 upwards: too large a variance is
+    // corrected within sweeps, while effects that start near zero keep their
+    // variance small for long.
     Stream stream(seed_, chain_, Purpose::init, 0, 0);
     for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
       if (prior.blocks[l].kind == Block::Kind::held) continue;
-      state.precision[l] *= std::exp(2.0 * stream.normal());
+      state.precision[l] *= std::exp(-2.0 * std::abs(stream.normal()));
     }
   }
 
