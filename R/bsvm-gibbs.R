@@ -229,7 +229,11 @@ gibbs_posterior <- function(draws, design, blocks, keep_ranef) {
       mean <- matrix(colMeans(u), ncol = r, byrow = TRUE)
       out$mean <- mean %*% t(inverse)
       out$cov <- array(0, c(r, r, block$members))
-      for (g in seq_len(block$members)) {
+      if (r == 1) {
+        squares <- colSums((u - rep(colMeans(u), each = nrow(u)))^2)
+        out$cov[] <- inverse[1]^2 * squares / max(1, nrow(u) - 1)
+      }
+      for (g in seq_len(block$members * (r > 1))) {
         own <- covariance_of(u[, (g - 1) * r + seq_len(r), drop = FALSE])
         out$cov[, , g] <- inverse %*% own %*% t(inverse)
       }

@@ -27,8 +27,27 @@ struct DrawMoments {
   Eigen::VectorXd mean, var, probability, probability_sd;
 };
 
-inline double normal_cdf(double x) {
-  return 0.5 * std::erfc(-0.70710678118654752 * x);
+// Phi(x) for a block of values, with packed arithmetic: the rational function
+// of Hart (1968, no. 5666) times exp(-x^2 / 2) for |x| < 7, absolute error
+// below 3e-16; erfc beyond.
+inline void normal_cdf(const Eigen::ArrayXd& x, Eigen::ArrayXd& z,
+                       Eigen::ArrayXd& out) {
+  z = x.abs();
+  out = ((((((3.52624965998911e-02 * z + 0.700383064443688) * z +
+             6.37396220353165) * z + 33.912866078383) * z +
+           112.079291497871) * z + 221.213596169931) * z + 220.206867912376) *
+        (-0.5 * z.square()).exp() /
+        (((((((8.83883476483184e-02 * z + 1.75566716318264) * z +
+              16.064177579207) * z + 86.7807322029461) * z +
+            296.564248779674) * z + 637.333633378831) * z +
+          793.826512519948) * z + 440.413735824752);
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    if (z[i] >= 7.0) {
+      out[i] = 0.5 * std::erfc(-0.70710678118654752 * x[i]);
+    } else if (x[i] > 0.0) {
+      out[i] = 1.0 - out[i];
+    }
+  }
 }
 
 // Data scale throughout. `hinge` chooses the link.
@@ -53,7 +72,7 @@ inline DrawMoments draw_moments(
     const Eigen::Index begin = block * kRows;
     const Eigen::Index rows = std::min(kRows, n - begin);
     Eigen::MatrixXd f = beta * x.middleRows(begin, rows).transpose();
-    Eigen::ArrayXd extra(draws), probability(draws);
+    Eigen::ArrayXd extra(draws), probability(draws), at(draws), work(draws);
     for (Eigen::Index k = 0; k < rows; ++k) {
       const Eigen::Index i = begin + k;
       auto value = f.col(k).array();
@@ -76,15 +95,17 @@ inline DrawMoments draw_moments(
       }
       out.mean[i] = value.mean();
       out.var[i] = variance(value, out.mean[i]) + extra.mean();
-      for (Eigen::Index s = 0; s < draws; ++s) {
-        const double at = value[s];
-        if (hinge) {
-          probability[s] = unseen ? average(at, std::sqrt(extra[s]))
-                                  : hinge_probability(at);
-        } else {
-          probability[s] = normal_cdf(
-              unseen ? at / std::sqrt(1.0 + extra[s]) : at);
+      if (!hinge) {
+        if (unseen) value /= (1.0 + extra).sqrt();
+        at = value;
+        normal_cdf(at, work, probability);
+      } else if (unseen) {
+        for (Eigen::Index s = 0; s < draws; ++s) {
+          probability[s] = average(value[s], std::sqrt(extra[s]));
         }
+      } else {
+        probability = 1.0 / (1.0 + (2.0 * ((1.0 - value).max(0.0) -
+                                           (1.0 + value).max(0.0))).exp());
       }
       out.probability[i] = probability.mean();
       out.probability_sd[i] =
