@@ -226,24 +226,6 @@ draw_linear <- function(parts, new, rows) {
   f
 }
 
-# S x rows: prior variance of the effects of unseen groups, NULL without any.
-draw_new_variance <- function(parts, new, rows) {
-  out <- NULL
-  for (t in seq_along(parts$sigma)) {
-    unknown <- which(new$random[[t]]$group[rows] == 0L)
-    if (length(unknown) == 0) next
-    z <- new$random[[t]]$z[rows[unknown], , drop = FALSE]
-    if (is.null(out)) out <- matrix(0, nrow(parts$theta), length(rows))
-    for (k in seq_len(ncol(z))) {
-      for (l in seq_len(ncol(z))) {
-        out[, unknown] <- out[, unknown] +
-          outer(parts$sigma[[t]][k, l, ], z[, k] * z[, l])
-      }
-    }
-  }
-  out
-}
-
 # S x n draws of f; unseen groups get simulated effects, rows of one unseen
 # group (equal `name`) the same one.
 draw_predictor <- function(parts, new) {
