@@ -33,3 +33,23 @@ remember_process_cpp <- function() {
     invisible(.Call(`_bayeskernel_remember_process_cpp`))
 }
 
+append_rows_cpp <- function(path, x, labels) {
+    .Call(`_bayeskernel_append_rows_cpp`, path, x, labels)
+}
+
+bsvm_svi_cpp <- function(data, prior, settings) {
+    .Call(`_bayeskernel_bsvm_svi_cpp`, data, prior, settings)
+}
+
+bsvm_stream_cpp <- function(stream, prior, settings) {
+    .Call(`_bayeskernel_bsvm_stream_cpp`, stream, prior, settings)
+}
+
+bsvm_structured_gibbs_cpp <- function(data, prior, settings) {
+    .Call(`_bayeskernel_bsvm_structured_gibbs_cpp`, data, prior, settings)
+}
+
+bsvm_structured_vb_cpp <- function(data, prior, settings) {
+    .Call(`_bayeskernel_bsvm_structured_vb_cpp`, data, prior, settings)
+}
+

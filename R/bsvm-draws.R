@@ -4,7 +4,8 @@
 #   effects  by random term, S x r x levels asked for
 #   levels   by random term, the codes of those levels
 #   sigma    by random term, r x r x S covariances
-#   penalty  S variances, or NULL
+#   others   S x further variables, named (variational fits)
+#   x_mean, x_cov   of predictors with modelled holes: S x P, P x P x S
 
 used_levels <- function(new) {
   lapply(new$random, function(term) sort(unique(term$group[term$group > 0L])))
@@ -45,8 +46,8 @@ gibbs_parts <- function(object, levels, n = NULL) {
     lower <- flat_draws(object, names, take)
     out$sigma[[t]] <- fill_symmetric(lower, r)
   }
-  if ("sigma2[penalty]" %in% dimnames(object$draws)[[3]]) {
-    out$penalty <- drop(flat_draws(object, "sigma2[penalty]", take))
+  if (!is.null(object$holes)) {
+    out[c("x_mean", "x_cov")] <- gibbs_predictors(object, take)
   }
   out
 }
@@ -68,8 +69,10 @@ vb_parts <- function(object, levels, n) {
   size <- length(posterior$theta_mean)
   deviation <- normal_matrix(n, size) %*% covariance_root(posterior$theta_cov)
   theta <- deviation + rep(posterior$theta_mean, each = n)
+  selected <- draw_selection(posterior, n)
+  effects <- if (is.null(selected)) theta else theta * selected$indicator
   out <- list(
-    theta = fixed_draws(object, theta), effects = list(), levels = levels,
+    theta = fixed_draws(object, effects), effects = list(), levels = levels,
     sigma = list()
   )
   for (t in seq_along(posterior$random)) {
@@ -98,11 +101,42 @@ vb_parts <- function(object, levels, n) {
     out$effects[[t]] <- map_slices(u, map)
     out$sigma[[t]] <- variance_draws(object, t, n)
   }
-  first <- posterior$variance
-  if (length(first) > length(posterior$random) && first[[1]]$type == "iid") {
-    out$penalty <- first[[1]]$rate / stats::rgamma(n, first[[1]]$shape)
+  out$others <- cbind(component_draws(posterior, n), selected$others)
+  if (!is.null(posterior$holes)) {
+    out[c("x_mean", "x_cov")] <- vb_predictors(object, n)
   }
   out
+}
+
+# Variances of the penalty and of smooths.
+component_draws <- function(posterior, n) {
+  count <- length(posterior$variance) - length(posterior$random)
+  components <- Filter(
+    function(q) q$type == "iid", posterior$variance[seq_len(count)]
+  )
+  out <- vapply(components, function(q) {
+    q$rate / stats::rgamma(n, q$shape)
+  }, numeric(n))
+  labels <- vapply(components, `[[`, "", "label")
+  matrix(out, n, dimnames = list(NULL, sprintf("sigma2[%s]", labels)))
+}
+
+# Indicators from q, 1 for columns that are always in.
+draw_selection <- function(posterior, n) {
+  selection <- posterior$selection
+  if (is.null(selection)) {
+    return(NULL)
+  }
+  chance <- rep(posterior$gamma, each = n)
+  indicator <- matrix(as.numeric(stats::runif(length(chance)) < chance), n)
+  others <- cbind("sigma2[selection]" =
+    selection$rate / stats::rgamma(n, selection$shape))
+  if (length(selection$rho) == 2L) {
+    others <- cbind(
+      others, rho = stats::rbeta(n, selection$rho[1], selection$rho[2])
+    )
+  }
+  list(indicator = indicator, others = others)
 }
 
 normal_matrix <- function(n, k) matrix(stats::rnorm(n * k), n, k)
@@ -231,6 +265,8 @@ draw_linear <- function(parts, new, rows) {
 draw_predictor <- function(parts, new) {
   n <- nrow(new$x)
   f <- draw_linear(parts, new, seq_len(n))
+  holes <- draw_holes(f, parts, new)
+  f <- holes$f
   size <- nrow(f)
   for (t in seq_along(parts$sigma)) {
     term <- new$random[[t]]
@@ -244,6 +280,11 @@ draw_predictor <- function(parts, new) {
         u <- 0
         for (l in seq_len(k)) u <- u + root[k, l, ] * noise[, l]
         f[, own] <- f[, own] + outer(u, z[, k])
+        for (row in own) {
+          simulated <- holes$z[[paste(t, row, k)]]
+          if (is.null(simulated)) next
+          f[, row] <- f[, row] + u * (simulated - term$z[row, k])
+        }
       }
     }
   }
@@ -266,10 +307,8 @@ draws_from_posterior.bsvm <- function(object, n = 1000, seed = NULL) {
     columns <- c(columns, list(matrix(parts$effects[[t]], nrow(parts$theta))))
     names <- c(names, ranef_names(term$label, term$columns, term$levels))
   }
-  if (!is.null(parts$penalty)) {
-    columns <- c(columns, list(parts$penalty))
-    names <- c(names, "sigma2[penalty]")
-  }
+  columns <- c(columns, list(parts$others))
+  names <- c(names, colnames(parts$others))
   for (t in seq_along(levels)) {
     term <- random[[t]]
     pairs <- lower_triangle(length(term$columns))
@@ -277,6 +316,13 @@ draws_from_posterior.bsvm <- function(object, n = 1000, seed = NULL) {
       columns <- c(columns, list(parts$sigma[[t]][pairs[k, 1], pairs[k, 2], ]))
     }
     names <- c(names, covariance_names(term$label, term$columns))
+  }
+  if (!is.null(parts$x_mean)) {
+    pairs <- lower_triangle(ncol(parts$x_mean))
+    flat <- matrix(aperm(parts$x_cov, c(3, 1, 2)), nrow(parts$x_mean))
+    at <- (pairs[, 2] - 1L) * ncol(parts$x_mean) + pairs[, 1]
+    columns <- c(columns, list(parts$x_mean, flat[, at]))
+    names <- c(names, predictor_names_of_draws(object$holes$predictors))
   }
   out <- do.call(cbind, columns)
   colnames(out) <- names

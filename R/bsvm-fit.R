@@ -4,9 +4,12 @@
 bsvm_fit <- function(design, penalty, prior, settings, start, model, call) {
   started <- proc.time()[["elapsed"]]
   check_prior(prior, call = call)
-  penalty <- resolve_penalty(penalty, design, call)
-  blocks <- bsvm_blocks(design, penalty, prior, call)
+  selected <- selected_columns(design, settings, call)
+  penalty <- resolve_penalty(penalty, design, selected, call)
+  blocks <- bsvm_blocks(design, penalty, prior, selected, call)
   data <- bsvm_data(design, blocks)
+  data["selection"] <- list(core_selection(selected, prior, settings))
+  data["holes"] <- list(core_holes(design, blocks, prior, call))
   fit <- list(
     call = call, formula = design$formula, terms = design$terms,
     xlevels = design$xlevels, contrasts = design$contrasts,
@@ -20,14 +23,19 @@ bsvm_fit <- function(design, penalty, prior, settings, start, model, call) {
     seed = settings$seed, n = length(design$y), dropped = design$dropped,
     design = design$info, y = design$y, weights = design$weights,
     offset = design$offset, na.action = design$na.action,
+    smooths = design$smooths, n_omitted = design$n_omitted,
+    holes = design$holes[c("predictors", "center", "scale_x")],
     version = utils::packageVersion("bayeskernel")
   )
   if (isTRUE(model)) fit$frame <- design$frame
-  fit <- if (settings$method == "vb") {
-    bsvm_fit_vb(fit, design, data, blocks, settings, call)
-  } else {
-    bsvm_fit_gibbs(fit, design, data, blocks, settings, start, call)
-  }
+  fit <- switch(settings$method,
+    vb = bsvm_fit_vb(fit, design, data, blocks, settings, call),
+    svi = {
+      check_svi_model(data, call)
+      bsvm_fit_svi(fit, design, data, blocks, settings, call)
+    },
+    gibbs = bsvm_fit_gibbs(fit, design, data, blocks, settings, start, call)
+  )
   fit$elapsed <- c(
     core = fit$diagnostics$seconds,
     total = proc.time()[["elapsed"]] - started
@@ -35,9 +43,40 @@ bsvm_fit <- function(design, penalty, prior, settings, start, model, call) {
   structure(fit, class = c("bsvm", "bayeskernel_fit"))
 }
 
-resolve_penalty <- function(penalty, design, call) {
+# Stochastic steps know sums over rows only.
+check_svi_model <- function(data, call) {
+  lacking <- c(
+    if (!is.null(data$selection)) "selection",
+    if (!is.null(data$holes)) "modelled missing predictors"
+  )
+  if (length(lacking) > 0) {
+    bk_abort(
+      "argument", "Method \"svi\" does not fit this model.",
+      c(
+        paste("Found:", paste(lacking, collapse = " and ")),
+        "Accepted: fixed, penalised, smooth and random terms.",
+        "Use method = \"vb\" or method = \"gibbs\"."
+      ),
+      column = "method", found = lacking, call = call
+    )
+  }
+}
+
+resolve_penalty <- function(penalty, design, selected, call) {
   if (is.null(penalty)) {
-    return(if (length(design$random) > 0) "none" else "learn")
+    plain <- length(design$random) + length(design$smooths) +
+      length(selected) == 0
+    return(if (plain) "learn" else "none")
+  }
+  if (length(selected) > 0 && !identical(penalty, "none")) {
+    bk_abort(
+      "argument", "`penalty` and `select` exclude each other.",
+      c(
+        "Columns under selection have a prior of their own.",
+        "Accepted with `select`: penalty = \"none\", for the other columns."
+      ),
+      column = "penalty", found = penalty, call = call
+    )
   }
   if (is.character(penalty)) {
     return(check_choice(penalty, c("learn", "none"), "penalty", call = call))
@@ -47,14 +86,17 @@ resolve_penalty <- function(penalty, design, call) {
   )
 }
 
-# Prior blocks in the order of the core: the penalty, then the random terms.
-# The term with most effects is eliminated; the others are columns of theta.
-bsvm_blocks <- function(design, penalty, prior, call) {
+# Prior blocks in the order of the core: the penalty, the smooths, then the
+# random terms. The term with most effects is eliminated; the others are
+# columns of theta. Selected columns are in no block.
+bsvm_blocks <- function(design, penalty, prior, selected, call) {
   p <- ncol(design$x)
   intercept <- has_intercept(design)
+  wiggly <- unlist(lapply(design$smooths, `[[`, "blocks"))
+  unpenalised <- unlist(lapply(design$smooths, `[[`, "fixed"))
   penalised <- if (identical(penalty, "none")) integer() else seq_len(p)
-  if (intercept) penalised <- setdiff(penalised, 1L)
-  fixed <- setdiff(seq_len(p), penalised)
+  penalised <- setdiff(penalised, c(if (intercept) 1L, wiggly, unpenalised))
+  fixed <- setdiff(seq_len(p), c(penalised, wiggly, selected))
   resolved <- resolve_prior(
     prior, length(fixed), colnames(design$x)[fixed],
     call = call
@@ -75,6 +117,17 @@ bsvm_blocks <- function(design, penalty, prior, call) {
     } else {
       list(kind = "held", precision = penalty)
     })
+  }
+  for (smooth in design$smooths) {
+    for (k in seq_along(smooth$blocks)) {
+      at <- smooth$blocks[[k]]
+      blocks[[length(blocks) + 1L]] <- list(
+        label = smooth$block_labels[k], columns = colnames(design$x)[at],
+        eliminated = FALSE, first = min(at) - 1L, members = length(at),
+        width = 1L, random = 0L, transform = matrix(0, 0, 0), kind = "iid",
+        shape = prior$var_shape, rate = prior$var_rate
+      )
+    }
   }
   size <- vapply(design$random, function(t) {
     length(t$levels) * length(t$columns)
@@ -151,7 +204,7 @@ core_settings <- function(settings, design) {
   c(
     settings[c(
       "tol", "max_iter", "accelerate", "warmup", "draws", "thin", "threads",
-      "progress", "keep_ranef"
+      "progress", "keep_ranef", "keep_imputed"
     )],
     list(
       seed = as.double(settings$seed), intercept = has_intercept(design),
@@ -164,14 +217,9 @@ core_prior <- function(blocks) {
   c(blocks, list(transforms = lapply(blocks$blocks, `[[`, "transform")))
 }
 
-bsvm_fit_vb <- function(fit, design, data, blocks, settings, call) {
-  settings$seed <- 0
-  core <- core_call(
-    bsvm_vb_cpp(data, core_prior(blocks), core_settings(settings, design)),
-    call
-  )
+bsvm_fit_vb <- function(fit, design, data, blocks, settings, call,
+                        core = run_vb(data, blocks, settings, design, call)) {
   status <- core$status
-  if (status$interrupted) abort_interrupted()
   warn_vb_status(status, core, design$y, call)
   posterior <- list(
     theta_mean = core$theta_mean, theta_cov = core$theta_cov,
@@ -203,13 +251,42 @@ bsvm_fit_vb <- function(fit, design, data, blocks, settings, call) {
       )
     }
   }
+  posterior <- add_selection(posterior, core, data, fit$prior)
+  posterior$holes <- core$holes
   fit$posterior <- posterior
+  fit$imputed <- imputed_vb(core$holes, design)
   fit$fitted <- list(mean = core$mean, var = core$variance_f)
   fit$trace <- list(elbo = status$bound)
   fit$diagnostics <- status[c(
     "passes", "rejected", "converged", "largest_fall", "jitter", "seconds"
   )]
   fit
+}
+
+# With selection the bound has several maxima: of the fits from several starts
+# the one with the highest bound counts.
+run_vb <- function(data, blocks, settings, design, call) {
+  settings$seed <- 0
+  control <- core_settings(settings, design)
+  prior <- core_prior(blocks)
+  if (is.null(data$selection) && is.null(data$holes)) {
+    core <- core_call(bsvm_vb_cpp(data, prior, control), call)
+    if (core$status$interrupted) abort_interrupted()
+    return(core)
+  }
+  starts <- if (is.null(data$selection)) 1 else settings$starts
+  best <- NULL
+  for (start in starts) {
+    if (!is.null(data$selection)) data$selection$start <- start
+    core <- core_call(bsvm_structured_vb_cpp(data, prior, control), call)
+    if (core$status$interrupted) abort_interrupted()
+    core$status$start <- start
+    bound <- core$status$bound[length(core$status$bound)]
+    if (is.null(best) || bound > best$status$bound[length(best$status$bound)]) {
+      best <- core
+    }
+  }
+  best
 }
 
 # Columns of theta: those of x, then the effects of terms that are kept.

@@ -2,7 +2,7 @@
 # continued runs, and posterior summaries from draws.
 
 bsvm_fit_gibbs <- function(fit, design, data, blocks, settings, start, call) {
-  fingerprint <- gibbs_fingerprint(design, blocks, settings)
+  fingerprint <- gibbs_fingerprint(design, data, blocks, settings)
   earlier <- check_start(start, fingerprint, settings, call)
   if (!is.null(earlier)) {
     settings$seed <- fit$seed <- earlier$seed
@@ -13,12 +13,16 @@ bsvm_fit_gibbs <- function(fit, design, data, blocks, settings, start, call) {
   status <- core$status
   if (status$interrupted && settings$on_interrupt == "stop") abort_interrupted()
   draws <- merge_draws(core$draws, status, earlier, settings, call)
-  dimnames(draws) <- list(
-    NULL, NULL, gibbs_names(design, blocks, settings$keep_ranef)
-  )
+  dimnames(draws) <- list(NULL, NULL, c(
+    gibbs_names(design, blocks, settings$keep_ranef),
+    structured_names(design, data, settings)
+  ))
   fit$draws <- draws
   fit$posterior <- gibbs_posterior(draws, design, blocks, settings$keep_ranef)
+  fit$posterior$selection <- gibbs_selection(draws, design, data, fit$prior)
+  fit$imputed <- imputed_gibbs(core$holes, design)
   fit$fitted <- gibbs_fitted(fit, design)
+  fit$fitted <- replace_hole_rows(fit$fitted, core$fitted_holes)
   fit$state <- core$states
   fit$sampler <- list(
     chains = settings$chains, warmup = settings$warmup, thin = settings$thin,
@@ -27,15 +31,18 @@ bsvm_fit_gibbs <- function(fit, design, data, blocks, settings, start, call) {
   fit$diagnostics <- list(
     sweeps = status$sweeps, interrupted = status$interrupted,
     seconds = status$seconds, table = convergence_table(
-      draws[, , !startsWith(dimnames(draws)[[3]], "b["), drop = FALSE]
+      draws[, , !is_detail(dimnames(draws)[[3]]), drop = FALSE]
     )
   )
   if (!status$interrupted) warn_convergence(fit$diagnostics$table, call = call)
   fit
 }
 
+# Draws that are many and of which each matters little.
+is_detail <- function(names) startsWith(names, "b[") | startsWith(names, "x[")
+
 # What must be the same for chains to be continued.
-gibbs_fingerprint <- function(design, blocks, settings) {
+gibbs_fingerprint <- function(design, data, blocks, settings) {
   list(
     n = length(design$y), columns = colnames(design$x),
     sums = c(
@@ -43,7 +50,21 @@ gibbs_fingerprint <- function(design, blocks, settings) {
       sum(design$weights * design$y), sum(design$offset * design$y)
     ),
     levels = lapply(design$random, `[[`, "levels"), blocks = blocks,
-    settings = settings[c("chains", "warmup", "thin", "keep_ranef")]
+    selection = data$selection, holes = holes_fingerprint(data$holes),
+    settings = settings[c(
+      "chains", "warmup", "thin", "keep_ranef", "keep_imputed"
+    )]
+  )
+}
+
+holes_fingerprint <- function(holes) {
+  if (is.null(holes)) {
+    return(NULL)
+  }
+  filled <- replace(holes$x, is.na(holes$x), 0)
+  c(
+    holes[c("mean_var", "df", "scale", "center", "scale_x")],
+    list(colSums(is.na(holes$x)), crossprod(filled), length(holes$use_row))
   )
 }
 
@@ -81,7 +102,7 @@ check_start <- function(start, fingerprint, settings, call) {
 
 run_gibbs <- function(data, prior, control, cluster, call) {
   if (is.null(cluster)) {
-    return(core_call(bsvm_gibbs_cpp(data, prior, control), call))
+    return(core_call(gibbs_on_worker(control, data, prior), call))
   }
   shares <- parallel::splitIndices(length(control$chain_id), length(cluster))
   shares <- Filter(length, shares)
@@ -109,7 +130,11 @@ run_gibbs <- function(data, prior, control, cluster, call) {
 }
 
 gibbs_on_worker <- function(control, data, prior) {
-  bsvm_gibbs_cpp(data, prior, control)
+  if (is.null(data$selection) && is.null(data$holes)) {
+    bsvm_gibbs_cpp(data, prior, control)
+  } else {
+    bsvm_structured_gibbs_cpp(data, prior, control)
+  }
 }
 
 join_chains <- function(parts) {
@@ -128,8 +153,36 @@ join_chains <- function(parts) {
   status$seconds <- max(vapply(parts, function(part) part$status$seconds, 0))
   list(
     draws = out, states = do.call(c, lapply(parts, `[[`, "states")),
-    status = status
+    status = status,
+    holes = pool_parts(parts, "holes", chains, list(mean = "var")),
+    fitted_holes = pool_parts(
+      parts, "fitted_holes", chains,
+      list(mean = "var", probit = "probit_sd", hinge = "hinge_sd")
+    )
   )
+}
+
+# Means and variances of all draws from those of shares of the chains. `pairs`
+# names the element of the spread (a variance or an sd) by that of the mean.
+pool_parts <- function(parts, name, chains, pairs) {
+  out <- parts[[1]][[name]]
+  if (is.null(out) || length(parts) == 1L) {
+    return(out)
+  }
+  draws <- dim(parts[[1]]$draws)[1]
+  count <- chains * draws
+  total <- sum(count)
+  for (mean in names(pairs)) {
+    spread <- pairs[[mean]]
+    power <- if (endsWith(spread, "sd")) 2 else 1
+    means <- lapply(parts, function(part) part[[name]][[mean]])
+    out[[mean]] <- Reduce(`+`, Map(`*`, means, count)) / total
+    squares <- Map(function(part, own, k) {
+      (k - 1) * part[[name]][[spread]]^power + k * (own - out[[mean]])^2
+    }, parts, means, count)
+    out[[spread]] <- (Reduce(`+`, squares) / (total - 1))^(1 / power)
+  }
+  out
 }
 
 # Draws of an earlier run first; only what was reached is kept.
@@ -172,7 +225,7 @@ gibbs_names <- function(design, blocks, keep_ranef) {
   for (block in blocks$blocks) {
     if (block$kind == "held") next
     if (block$random == 0L) {
-      variances <- c(variances, "sigma2[penalty]")
+      variances <- c(variances, sprintf("sigma2[%s]", block$label))
       next
     }
     levels <- design$random[[block$random]]$levels
@@ -261,6 +314,27 @@ data_map <- function(center, scale, intercept) {
   out <- diag(1 / scale, length(scale))
   if (intercept) out[1, ] <- out[1, ] - center / scale
   out
+}
+
+gibbs_selection <- function(draws, design, data, prior) {
+  if (is.null(data$selection)) {
+    return(NULL)
+  }
+  columns <- data$selection$columns + 1L
+  names <- inclusion_names(colnames(design$x)[columns])
+  list(
+    columns = columns, prior = prior_inclusion(prior),
+    inclusion = unname(colMeans(draws[, , names, drop = FALSE], dims = 2))
+  )
+}
+
+# Rows with holes were averaged by the sampler itself, over their imputed
+# values.
+replace_hole_rows <- function(fitted, holes) {
+  for (name in intersect(names(fitted), names(holes))) {
+    fitted[[name]][holes$row] <- holes[[name]]
+  }
+  fitted
 }
 
 # Moments of f and class probabilities of the rows of the fit, over the draws.

@@ -23,7 +23,7 @@ coef.bsvm <- function(object, scale = c("data", "model"), ...) {
   check_no_dots(...)
   scale <- check_choice(scale, c("data", "model"), "scale")
   wide <- object$posterior$wide
-  theta <- object$posterior$theta_mean[fixed_positions(object)]
+  theta <- effect_mean(object$posterior)[fixed_positions(object)]
   if (!is.null(wide)) {
     kept <- seq_len(wide$first)
     theta <- c(theta[kept], wide$basis %*% theta[-seq_len(wide$first)])
@@ -45,7 +45,7 @@ vcov.bsvm <- function(object, scale = c("data", "model"), ...) {
   scale <- check_choice(scale, c("data", "model"), "scale")
   wide <- object$posterior$wide
   at <- fixed_positions(object)
-  out <- object$posterior$theta_cov[at, at, drop = FALSE]
+  out <- effect_cov(object$posterior)[at, at, drop = FALSE]
   if (!is.null(wide)) {
     rows <- wide_rows(wide)
     hidden <- diag(rep(0:1, c(wide$first, nrow(wide$basis))))
@@ -89,7 +89,7 @@ fixed_sd <- function(object, scale = "data") {
   }
   wide <- object$posterior$wide
   at <- fixed_positions(object)
-  cov <- object$posterior$theta_cov[at, at, drop = FALSE]
+  cov <- effect_cov(object$posterior)[at, at, drop = FALSE]
   var <- if (is.null(wide)) {
     diag(cov)
   } else {
@@ -353,7 +353,8 @@ fit_frame <- function(object, home) {
       suppressWarnings(bsvm_design(
         object$formula, data,
         weights = call$weights, subset = call$subset, offset = call$offset,
-        na.action = na_action
+        na.action = na_action,
+        missing = if (is.null(call$missing)) "fail" else value("missing")
       ))$frame
     },
     error = function(e) {

@@ -17,9 +17,10 @@ row_slices <- function(n, width) {
 predict_moments <- function(object, new, link) {
   if (object$method == "gibbs") {
     out <- gibbs_moments(object, new, link)
-    return(stats::setNames(out, c("mean", "var", "prob", "prob_sd")))
+    out <- stats::setNames(out, c("mean", "var", "prob", "prob_sd"))
+    return(replace_gibbs_holes(out, object, new, link))
   }
-  out <- vb_moments(object, new)
+  out <- replace_vb_holes(vb_moments(object, new), object, new)
   out$prob <- link_probability(out$mean, out$var, link)
   out
 }
@@ -49,44 +50,65 @@ vb_moments <- function(object, new) {
   n <- nrow(new$x)
   posterior <- object$posterior
   if (length(posterior$random) == 0 && is.null(posterior$wide)) {
+    # Columns that are surely out add nothing.
+    used <- which(rep_len(in_model(posterior), ncol(new$x)))
+    transform <- object$transform
     return(core_call(linear_moments_cpp(
-      new$x, object$transform$center, object$transform$scale,
-      as.double(new$offset), posterior$theta_mean, posterior$theta_cov,
+      if (length(used) < ncol(new$x)) new$x[, used, drop = FALSE] else new$x,
+      transform$center[used], transform$scale[used], as.double(new$offset),
+      effect_mean(posterior)[used],
+      effect_cov(posterior)[used, used, drop = FALSE],
       check_threads(getOption("bayeskernel.threads", 2L))
     )))
   }
   mean <- var <- numeric(n)
   for (rows in row_slices(n, length(object$posterior$theta_mean))) {
-    part <- vb_slice(object, new, rows)
-    mean[rows] <- part$mean
+    part <- model_rows(object, new, rows)
+    part <- vb_rows(object, part$x, part$random)
+    mean[rows] <- new$offset[rows] + part$mean
     var[rows] <- part$var
   }
   list(mean = mean, var = var)
 }
 
-vb_slice <- function(object, new, rows) {
+# Columns on the scale of the model.
+model_rows <- function(object, new, rows) {
+  random <- lapply(seq_along(new$random), function(t) {
+    z <- new$random[[t]]$z[rows, , drop = FALSE]
+    list(
+      z = z %*% object$transform$random[[t]], group = new$random[[t]]$group[rows]
+    )
+  })
+  list(
+    x = scale_columns(new$x[rows, , drop = FALSE], object$transform),
+    random = random
+  )
+}
+
+# Mean and variance of x'theta + z'u without offset, scale of the model.
+vb_rows <- function(object, x, random) {
   posterior <- object$posterior
-  x <- scale_columns(new$x[rows, , drop = FALSE], object$transform)
+  n <- nrow(x)
   reduced <- reduce_columns(posterior$wide, x)
   var <- reduced$hidden
   # Coefficients of theta; Cov(theta, u) enters through the loading.
-  a <- matrix(0, length(rows), length(posterior$theta_mean))
+  a <- matrix(0, n, length(posterior$theta_mean))
   a[, seq_len(ncol(reduced$x))] <- reduced$x
-  mean <- new$offset[rows]
+  mean <- numeric(n)
   shift <- 0
   for (t in seq_along(posterior$random)) {
     term <- posterior$random[[t]]
     r <- length(term$columns)
-    z <- new$random[[t]]$z[rows, , drop = FALSE]
-    group <- new$random[[t]]$group[rows]
+    z <- random[[t]]$z
+    group <- random[[t]]$group
     known <- which(group > 0L)
     unknown <- which(group == 0L)
     if (length(unknown) > 0) {
       var[unknown] <- var[unknown] +
-        quadratic(z[unknown, , drop = FALSE], variance_mean(object, t))
+        quadratic(z[unknown, , drop = FALSE], vb_variance_mean(object, t))
     }
     if (length(known) == 0) next
-    z <- (z %*% object$transform$random[[t]])[known, , drop = FALSE]
+    z <- z[known, , drop = FALSE]
     g <- group[known]
     if (!term$eliminated) {
       for (k in seq_len(r)) {
@@ -95,7 +117,7 @@ vb_slice <- function(object, new, rows) {
       next
     }
     mean[known] <- mean[known] + rowSums(z * term$mean[g, , drop = FALSE])
-    shift <- matrix(0, length(rows), ncol(a))
+    shift <- matrix(0, n, ncol(a))
     for (k in seq_len(r)) {
       loading <- matrix(term$loading[k, , g], ncol(a), length(g))
       shift[known, ] <- shift[known, ] + z[, k] * t(loading)
@@ -103,6 +125,10 @@ vb_slice <- function(object, new, rows) {
         var[known] <- var[known] + z[, k] * z[, l] * term$schur[k, l, g]
       }
     }
+  }
+  if (!is.null(posterior$gamma)) {
+    var <- var + drop(a^2 %*% indicator_var(posterior))
+    a <- a * rep(posterior$gamma, each = n)
   }
   mean <- mean + drop(a %*% posterior$theta_mean)
   a <- a - shift
@@ -137,7 +163,7 @@ quadratic <- function(z, v) rowSums((z %*% v) * z)
 
 # --- variance components -----------------------------------------------------
 
-# q of the variance of random term t; a penalty comes before the random terms.
+# q of the variance of random term t; these come last.
 variance_of_term <- function(object, t) {
   all <- object$posterior$variance
   all[[length(all) - length(object$posterior$random) + t]]
@@ -156,14 +182,20 @@ variance_mean <- function(object, t) {
     out[pairs[, 2:1, drop = FALSE]] <- out[pairs]
     return(out)
   }
-  mean <- if (component$type == "iid") {
+  map <- object$transform$random[[t]]
+  map %*% vb_variance_mean(object, t) %*% t(map)
+}
+
+# The same for a "vb" fit on the scale of the model.
+vb_variance_mean <- function(object, t) {
+  component <- variance_of_term(object, t)
+  r <- length(component$columns)
+  if (component$type == "iid") {
     diag(inverse_gamma_mean(component$shape, component$rate), r)
   } else {
     df <- component$df - r - 1
     component$scale / (if (df > 0) df else component$df)
   }
-  map <- object$transform$random[[t]]
-  map %*% mean %*% t(map)
 }
 
 inverse_gamma_mean <- function(shape, rate) {

@@ -8,10 +8,15 @@
 #'   * `"calibration"`: predicted probability against observed frequency with
 #'     95 % intervals. On the rows of the fit it flatters the fit: give
 #'     `newdata`;
+#'   * `"inclusion"`: posterior inclusion probabilities as bars, dark for
+#'     positive effects and white for negative ones (the probability that the
+#'     effect is positive, given that it is in the model);
+#'   * `"smooth"`: the smooth curves with 50 % and 90 % pointwise intervals,
+#'     or the posterior mean surface of two variables;
 #'   * `"bound"`: the variational bound by pass (`"vb"`);
 #'   * `"trace"`: draws by chain (`"gibbs"`).
-#' @param pars Which: coefficients (`"coef"`), grouping terms (`"ranef"`) or
-#'   variables of `dimnames(as.array(x))` (`"trace"`), by name. Default: all
+#' @param pars Which: coefficients (`"coef"`, `"inclusion"`), grouping terms
+#'   (`"ranef"`), smooths (`"smooth"`) or variables of `dimnames(as.array(x))` (`"trace"`), by name. Default: all
 #'   but the intercept; all; the first six that are not single random effects.
 #' @param scale For `"coef"`: `"data"`, or `"model"` for the effects of
 #'   standardised predictors, which can be compared.
@@ -33,19 +38,22 @@
 #' plot(fit, "ranef")
 #' plot(fit, "calibration", bins = 5)
 #' @export
-plot.bsvm <- function(x, type = c("coef", "ranef", "calibration", "bound",
-                                  "trace"),
+plot.bsvm <- function(x, type = c("coef", "ranef", "inclusion", "smooth",
+                                  "calibration", "bound", "trace"),
                       pars = NULL, scale = c("data", "model"), newdata = NULL,
                       y = NULL, link = c("probit", "hinge"), bins = 10,
                       main = NULL, ...) {
   check_no_dots(...)
-  types <- c("coef", "ranef", "calibration", "bound", "trace")
+  types <- eval(formals(plot.bsvm)$type)
+  if (missing(type) && !is.null(x$posterior$selection)) type <- "inclusion"
   type <- check_plot_type(x, check_choice(type, types, "type"))
   out <- switch(type,
     coef = plot_coefficients(
       x, pars, check_choice(scale, c("data", "model"), "scale"), main
     ),
     ranef = plot_random_effects(x, pars, main),
+    inclusion = plot_bsvm_inclusion(x, pars, main),
+    smooth = plot_smooths(x, pars, main),
     calibration = plot_bsvm_calibration(
       x, newdata, y, check_choice(link, c("probit", "hinge"), "link"),
       check_count(bins, 2, name = "bins"), main
@@ -62,6 +70,8 @@ check_plot_type <- function(x, type) {
   known <- c(
     if (length(fixed_names(x)) > 0) "coef",
     if (!is.null(x$posterior$random[1][[1]]$mean)) "ranef",
+    if (!is.null(x$posterior$selection)) "inclusion",
+    if (length(x$smooths) > 0) "smooth",
     "calibration", if (x$method == "gibbs") "trace" else "bound"
   )
   if (!(type %in% known)) {
@@ -71,6 +81,8 @@ check_plot_type <- function(x, type) {
         switch(type,
           coef = "It has no fixed coefficients.",
           ranef = "It has no random effects, or has not stored them.",
+          inclusion = "It has no selection.",
+          smooth = "It has no smooth terms.",
           bound = "A sampler has no bound.",
           trace = "Method \"vb\" has no chains."
         ),
@@ -109,8 +121,7 @@ coefficient_quantiles <- function(x, scale) {
     if (scale == "model") draws <- theta_to_model(x, draws)
     out <- t(apply(draws, 2, stats::quantile, at, names = FALSE))
   } else {
-    mean <- coef.bsvm(x, scale)
-    out <- mean + outer(fixed_sd(x, scale), stats::qnorm(at))
+    out <- vb_quantiles(x, at, scale)
   }
   rownames(out) <- names
   out
@@ -119,8 +130,10 @@ coefficient_quantiles <- function(x, scale) {
 plot_coefficients <- function(x, pars, scale, main) {
   names <- fixed_names(x)
   if (is.null(pars) && length(names) > 1) {
-    # The intercept is no effect, and its size would hide the others.
-    pars <- setdiff(names, "(Intercept)")
+    # The intercept is no effect, and its size would hide the others; the
+    # coefficients of a smooth mean nothing one by one.
+    wiggly <- unlist(lapply(x$smooths, `[[`, "blocks"))
+    pars <- setdiff(names, c("(Intercept)", names[wiggly]))
   }
   pars <- check_pars(pars, names)
   q <- coefficient_quantiles(x, scale)[pars, , drop = FALSE]
@@ -190,10 +203,19 @@ plot_random_effects <- function(x, pars, main) {
   }
 }
 
+plot_bsvm_inclusion <- function(x, pars, main) {
+  inclusion <- inclusion.bsvm(x)
+  at <- match(check_pars(pars, names(inclusion)), names(inclusion))
+  plot_inclusion(
+    inclusion[at], positive_share(x)[at], x$posterior$selection$prior,
+    main_title(main, "Which predictors are in the model")
+  )
+}
+
 trace_pars <- function(x, pars) {
   known <- dimnames(x$draws)[[3]]
   if (is.null(pars)) {
-    return(utils::head(known[!startsWith(known, "b[")], 6))
+    return(utils::head(known[!is_detail(known)], 6))
   }
   check_pars(pars, known)
 }

@@ -32,7 +32,8 @@
 #' @param ... No further arguments.
 #'
 #' @return As many rows as `newdata` has; a row in which a predictor is missing
-#'   gives `NA`.
+#'   gives `NA`, or with `missing = "model"` a prediction that averages over
+#'   the missing value given the other predictors.
 #' * `"class"`: factor with the two classes as levels.
 #' * `"prob"`: matrix, n x 2, with the classes as column names.
 #' * `"link"`: numeric vector.
@@ -80,6 +81,11 @@ predict.bsvm <- function(object, newdata = NULL,
   draws <- check_flag(draws, "draws")
   if (draws && !given) type <- "link"
   check_predict_choices(type, threshold, se.fit, draws)
+  if (inherits(newdata, "row_source")) {
+    return(predict_source(
+      object, newdata, type, link, threshold, se.fit, draws, n_draws, seed
+    ))
+  }
   if (draws) {
     return(predict_draws(object, newdata, type, link, n_draws, seed))
   }
@@ -139,6 +145,9 @@ resolve_threshold <- function(threshold, object) {
     return(0.5)
   }
   if (identical(threshold, "prevalence")) {
+    if (is.null(object$y)) {
+      return(object$share)
+    }
     return(sum(object$weights[object$y > 0]) / sum(object$weights))
   }
   if (is.character(threshold)) {
@@ -197,6 +206,7 @@ take_rows <- function(new, rows) {
   }
   list(
     x = new$x[rows, , drop = FALSE], offset = new$offset[rows],
+    holes = take_holes(new$holes, rows),
     random = lapply(new$random, function(term) {
       term$z <- term$z[rows, , drop = FALSE]
       term$group <- term$group[rows]
@@ -218,6 +228,12 @@ spread <- function(values, at, n) {
 # What the fit keeps about its own rows, in their order.
 kept_moments <- function(object, link) {
   kept <- object$fitted
+  if (is.null(kept)) {
+    bk_abort(
+      "argument", "The fit keeps nothing about the rows of its source.",
+      "Give rows, or the row source, as `newdata`."
+    )
+  }
   prob <- if (object$method == "gibbs") {
     kept[[link]]
   } else {
@@ -257,7 +273,7 @@ probability_sd <- function(object, moments, link) {
 
 predict_draws <- function(object, newdata, type, link, n_draws, seed) {
   if (!is.null(n_draws)) n_draws <- check_count(n_draws, name = "n_draws")
-  if (is.null(n_draws) && object$method == "vb") n_draws <- 1000L
+  if (is.null(n_draws) && object$method != "gibbs") n_draws <- 1000L
   if (is.null(newdata)) {
     bk_abort(
       "argument", "Draws need `newdata`: the fit keeps no predictors.",
@@ -269,6 +285,7 @@ predict_draws <- function(object, newdata, type, link, n_draws, seed) {
   for (t in seq_along(names)) new$random[[t]]$name <- names[[t]]
   complete <- which(new$complete)
   part <- take_rows(new, complete)
+  part$uses <- data_uses(object, part)
   f <- with_seed(seed, {
     draw_predictor(draw_parts(object, used_levels(part), n_draws), part)
   })

@@ -8,6 +8,9 @@
 #'     scale of the data, and columns `Estimate` (posterior mean), `SD`,
 #'     `2.5 %`, `97.5 %`; for `"gibbs"` also `R-hat` and `ESS`, the smaller of the
 #'     effective sample sizes of bulk and tails;
+#'   * `selection`: the same for the columns under selection, with their
+#'     posterior `Inclusion` and `Prior` probabilities, most probable first;
+#'     moments and quantiles are those of the effect with its point mass at 0;
 #'   * `variances`: the same for standard deviations `sd(effect | group)` and
 #'     correlations `cor(effect, effect | group)` of random effects, and for the
 #'     standard deviation `sd(penalty)` of penalised coefficients, which refers
@@ -32,7 +35,9 @@ summary.bsvm <- function(object, ...) {
   random <- object$posterior$random
   structure(
     list(
-      coefficients = fixed_table(object), variances = variance_table(object),
+      coefficients = summary_rows(object, fixed_table(object)),
+      selection = selection_table(object), variances = variance_table(object),
+      smooths = smooth_facts(object), holes = hole_facts(object),
       groups = group_counts(random), n = object$n, levels = object$levels,
       share = resolve_threshold("prevalence", object),
       response = object$response, method = object$method,
@@ -47,7 +52,53 @@ fixed_table <- function(object, level = 0.95) {
   if (object$method == "gibbs") {
     return(table_of_draws(object, fixed_names(object), level))
   }
-  coef_table(coef.bsvm(object), fixed_sd(object), level = level)
+  tails <- vb_quantiles(object, c(1 - level, 1 + level) / 2)
+  coef_table(
+    coef.bsvm(object), fixed_sd(object), tails[, 1], tails[, 2],
+    level = level
+  )
+}
+
+# Quantiles of the fixed coefficients under q: p x length(probs). A selected
+# one is 0 with the probability that it is out.
+vb_quantiles <- function(object, probs, scale = "data") {
+  out <- coef.bsvm(object, scale) +
+    outer(fixed_sd(object, scale), stats::qnorm(probs))
+  posterior <- object$posterior
+  at <- posterior$selection$columns
+  size <- if (scale == "data") object$transform$scale[at] else 1
+  theta <- posterior$theta_mean[at] / size
+  sd <- sqrt(diag(posterior$theta_cov)[at]) / size
+  for (k in seq_along(probs)) {
+    out[at, k] <- spike_quantile(probs[k], theta, sd, posterior$gamma[at])
+  }
+  out
+}
+
+# The fixed coefficients that mean something by themselves and are always in.
+summary_rows <- function(object, table) {
+  apart <- c(
+    object$posterior$selection$columns,
+    unlist(lapply(object$smooths, `[[`, "blocks"))
+  )
+  table[setdiff(seq_len(nrow(table)), apart), , drop = FALSE]
+}
+
+smooth_facts <- function(object) {
+  vapply(object$smooths, function(smooth) {
+    sprintf(
+      "%s %d", smooth$label,
+      length(smooth$fixed) + length(unlist(smooth$blocks))
+    )
+  }, "")
+}
+
+hole_facts <- function(object) {
+  if (is.null(object$imputed)) {
+    return(character())
+  }
+  counts <- table(factor(object$imputed$column, object$holes$predictors))
+  sprintf("%s %d", names(counts), counts)[counts > 0]
 }
 
 # With the diagnostics that the fit already has.
@@ -78,7 +129,7 @@ variance_table <- function(object, level = 0.95) {
       vb_variance_rows(object, t, level)
     }
   })
-  do.call(rbind, c(rows, list(penalty_row(object, level))))
+  do.call(rbind, c(rows, list(component_rows(object, level))))
 }
 
 variance_labels <- function(term) {
@@ -141,17 +192,34 @@ vb_variance_rows <- function(object, t, level) {
   out
 }
 
-penalty_row <- function(object, level) {
+# Of the penalty, of smooths, and of selected coefficients.
+component_rows <- function(object, level) {
+  components <- plain_components(object)
+  rows <- lapply(components, function(q) {
+    label <- sprintf("sd(%s)", q$label)
+    if (object$method == "gibbs") {
+      name <- sprintf("sigma2[%s]", q$label)
+      values <- object$draws[, , name, drop = FALSE]
+      dimnames(values)[[3]] <- label
+      return(draws_table(sqrt(values), level))
+    }
+    sd_row(q$shape, q$rate, label, level)
+  })
+  do.call(rbind, rows)
+}
+
+# Components of one variance that belong to no grouping factor.
+plain_components <- function(object) {
   q <- object$posterior$variance
-  if (length(q) == length(object$posterior$random) || q[[1]]$type == "held") {
-    return(NULL)
+  plain <- q[seq_len(length(q) - length(object$posterior$random))]
+  plain <- Filter(function(component) component$type != "held", plain)
+  selection <- object$posterior$selection
+  if (!is.null(selection)) {
+    plain <- c(plain, list(c(
+      list(label = "selection", type = "iid"), selection[c("shape", "rate")]
+    )))
   }
-  if (object$method == "gibbs") {
-    values <- object$draws[, , "sigma2[penalty]", drop = FALSE]
-    dimnames(values)[[3]] <- "sd(penalty)"
-    return(draws_table(sqrt(values), level))
-  }
-  sd_row(q[[1]]$shape, q[[1]]$rate, "sd(penalty)", level)
+  plain
 }
 
 # Moments and quantiles of sigma for sigma^2 ~ IG(shape, rate).
@@ -182,7 +250,7 @@ group_counts <- function(random) {
 # Numbers that tell how far a fit can be trusted.
 fit_quality <- function(object) {
   d <- object$diagnostics
-  if (object$method == "vb") {
+  if (object$method != "gibbs") {
     return(list(
       elbo = object$trace$elbo[length(object$trace$elbo)], passes = d$passes,
       converged = d$converged
@@ -203,6 +271,7 @@ fit_quality <- function(object) {
 print.summary.bsvm <- function(x, digits = default_digits(), ...) {
   print_header(bsvm_title(x$method), x$call, bsvm_facts(x))
   print_fixed(x$coefficients, digits)
+  print_selection(x$selection, digits, max_rows = 60L)
   if (!is.null(x$variances)) {
     cat("Variance components:\n")
     print_coef_table(x$variances, digits)
@@ -222,6 +291,10 @@ print.bsvm <- function(x, digits = default_digits(), ...) {
     summary$coefficients[, columns, drop = FALSE], digits,
     max_rows = 15L
   )
+  print_selection(summary$selection[, c(columns, "Inclusion"), drop = FALSE],
+    digits,
+    max_rows = 12L
+  )
   if (length(x$posterior$random) > 0) {
     cat("Variance components:\n")
     print(VarCorr.bsvm(x), digits = digits)
@@ -229,6 +302,24 @@ print.bsvm <- function(x, digits = default_digits(), ...) {
   }
   cat(convergence_line(summary), "\n", sep = "")
   invisible(x)
+}
+
+print_selection <- function(table, digits, max_rows) {
+  if (is.null(table) || nrow(table) == 0) {
+    return(invisible())
+  }
+  cat("Selected among, by inclusion probability:\n")
+  kept <- max(sum(table[, "Inclusion"] > 0.5), min(5L, nrow(table)))
+  shown <- table[seq_len(min(kept, max_rows)), , drop = FALSE]
+  print_coef_table(shown, digits)
+  below <- table[-seq_len(nrow(shown)), "Inclusion"]
+  if (length(below) > 0) {
+    cat(sprintf(
+      "... and %d more, inclusion at most %s\n", length(below),
+      format(max(below), digits = 2)
+    ))
+  }
+  cat("\n")
 }
 
 print_fixed <- function(table, digits, ...) {
@@ -242,6 +333,7 @@ print_fixed <- function(table, digits, ...) {
 bsvm_title <- function(method) {
   sprintf("Bayesian support vector machine, %s", switch(method,
     vb = "mean-field variational Bayes",
+    svi = "stochastic variational Bayes",
     gibbs = "Gibbs sampler"
   ))
 }
@@ -255,6 +347,16 @@ bsvm_facts <- function(x) {
     Groups = if (length(x$groups) > 0) {
       sprintf("%s %d", names(x$groups), x$groups)
     },
+    Selection = if (!is.null(x$selection)) {
+      inclusion <- x$selection[, "Inclusion"]
+      sprintf(
+        "among %d columns, prior inclusion %s; %d above 0.5, %s expected",
+        length(inclusion), format(x$selection[1, "Prior"], digits = 3),
+        sum(inclusion > 0.5), format(sum(inclusion), digits = 3)
+      )
+    },
+    Smooths = if (length(x$smooths) > 0) paste(x$smooths, "columns"),
+    Missing = if (length(x$holes) > 0) paste(x$holes, "values modelled"),
     Penalty = if (is.numeric(x$penalty)) {
       sprintf("precision held at %s", format(x$penalty))
     } else if (x$penalty == "learn") {
@@ -270,7 +372,7 @@ bsvm_facts <- function(x) {
 convergence_line <- function(x) {
   d <- x$diagnostics
   time <- sprintf("%s s", format(x$elapsed[["total"]], digits = 2))
-  if (x$method == "vb") {
+  if (x$method != "gibbs") {
     return(sprintf(
       "%s after %d passes, bound %s, %s",
       if (isTRUE(d$converged)) "Converged" else "NOT converged",
@@ -289,7 +391,7 @@ convergence_line <- function(x) {
 
 quality_note <- function(x) {
   line <- paste0(convergence_line(x), ".")
-  if (x$method == "vb") {
+  if (x$method != "gibbs") {
     return(c(line, paste(
       "Variational standard deviations are too small; method = \"gibbs\" gives",
       "honest ones."

@@ -2,25 +2,39 @@
 #'
 #' Fits the Bayesian support vector machine of Luts and Ormerod (2014): the
 #' hinge loss as a pseudo-likelihood, a Gaussian prior on the coefficients, a
-#' learned penalty, and random effects in the notation of lme4. Mean-field
-#' variational Bayes answers in milliseconds; the Gibbs sampler draws from the
-#' posterior itself.
+#' learned penalty, random effects in the notation of lme4, smooth terms in
+#' that of mgcv, selection among predictors, and a model of missing predictors,
+#' in any combination. Mean-field variational Bayes answers in milliseconds; the
+#' Gibbs sampler draws from the posterior itself.
 #'
-#' @param x For the formula method, `formula`: a two-sided formula with fixed
+#' @param x A [row_source()] for data larger than memory, or, for the formula
+#'   method, `formula`: a two-sided formula with fixed
 #'   terms and random terms in bars, `(1 | g)`, `(x | g)`, `(x || g)`, nested
-#'   `(1 | a / b)` and crossed `(1 | a) + (1 | b)`. Otherwise a numeric matrix,
+#'   `(1 | a / b)` and crossed `(1 | a) + (1 | b)`, and smooth terms of mgcv,
+#'   `s(x)`, `s(x, by = f)`, `t2(x, z)`, each a variance component. Otherwise a numeric matrix,
 #'   n rows by p predictors, or a data frame of predictors; an intercept is
 #'   added.
 #' @param formula See `x`.
 #' @param data Data frame in which the variables of `formula` are found.
 #' @param y Response with two classes, length n: a factor (its second level is
 #'   the positive class), logical, 0/1 or -1/+1.
-#' @param method `"vb"`, mean-field variational Bayes (the default), or
-#'   `"gibbs"`, the sampler.
+#' @param method `"vb"`, mean-field variational Bayes (the default); `"gibbs"`,
+#'   the sampler; `"svi"`, stochastic variational steps over minibatches and
+#'   then full passes, which ends where `"vb"` does and reads its rows from a
+#'   matrix or from a [row_source()].
 #' @param penalty Prior precision of the predictors. `"learn"` gives them one
 #'   common variance that is estimated; a positive number a holds the precision
 #'   at a; `"none"` leaves them with the vague prior of the intercept. Default:
-#'   `"learn"`, or `"none"` when the formula has random terms.
+#'   `"learn"`, or `"none"` with random terms, smooths or selection.
+#' @param select `TRUE`: every fixed column but the intercept is in the model
+#'   with prior probability `rho` of [bsvm_prior()]; its coefficient then has a
+#'   Laplace prior of learned scale. A one-sided formula names the terms to
+#'   select among, `~ . - age`; the others are always in. A factor counts as one
+#'   indicator column per level. See [inclusion()].
+#' @param missing What is done about missing predictors: `"fail"`, the default,
+#'   stops and names them; `"omit"` leaves their rows out and says how many;
+#'   `"model"` treats numeric predictors as jointly Gaussian and averages over
+#'   the missing values, see the section below and [imputed()].
 #' @param prior A prior made by [bsvm_prior()].
 #' @param standardize Centre and scale the columns of the design before fitting
 #'   (default `TRUE`). Undone in everything that is reported.
@@ -36,6 +50,12 @@
 #' @param accelerate For `"vb"`: take steps with the curvature of the bound and
 #'   extrapolate them (default). `FALSE` gives plain coordinate ascent, which
 #'   arrives at the same place more slowly.
+#' @param starts For `"vb"` with selection: where the inclusion probabilities
+#'   start, numbers in (0, 1\]. The bound has several maxima; of several starts,
+#'   such as `c(1, 0.5)`, the fit with the highest bound is kept. Default 1.
+#' @param batch_size,epochs For `"svi"`: rows of a minibatch (default: from the
+#'   number of columns) and stochastic passes over the rows before the full
+#'   ones.
 #' @param seed Whole number, or `NULL` to take one from R's generator. Results
 #'   do not depend on `threads`, nor on how often a run was interrupted.
 #' @param threads Worker threads.
@@ -49,13 +69,16 @@
 #'   continued gives the draws of an uninterrupted one.
 #' @param keep_ranef Store draws of the random effects (default). `FALSE` saves
 #'   memory with many groups; predictions then treat every group as new.
+#' @param keep_imputed Store draws of the missing values too. Default `FALSE`:
+#'   their means and standard deviations, which [imputed()] gives.
 #' @param model Keep the model frame in the fit.
 #' @param ... Passed to methods; an argument that no method knows is an error.
 #'
 #' @return An object of class `c("bsvm", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()]. Its methods: [print()], [summary()],
 #'   [predict()][predict.bsvm], [coef()], [vcov()], [fixef()], [ranef()],
-#'   [VarCorr()], [elbo()], [plot()][plot.bsvm], [coda::as.mcmc.list()],
+#'   [VarCorr()], [inclusion()], [imputed()], [elbo()], [plot()][plot.bsvm],
+#'   [coda::as.mcmc.list()],
 #'   [posterior::as_draws()], `tidy()`, `glance()`, `augment()`.
 #'
 #' @section Model: With labels \eqn{y_i = \pm 1}{y_i = -1, +1}, weights
@@ -66,6 +89,20 @@
 #'   [elbo()] is a bound on a pseudo-evidence: compare starts or approximations
 #'   of one model with it, not models.
 #'
+#' @section Missing predictors: With `missing = "model"` the numeric main
+#'   effects \eqn{x_i} of the formula, and the predictors of random slopes, are
+#'   \eqn{N(\mu_x, \Sigma_x)}{N(mu_x, Sigma_x)}, with values missing completely
+#'   at random. A predictor with holes may stand by itself, as `log(x)` say, in
+#'   a random slope, and in a product with predictors that are known. Not
+#'   Gaussian given the rest, and refused: holes in factors, in smooths or
+#'   polynomials, in products of two predictors with holes, in a grouping
+#'   factor, in the response, in weights.
+#'
+#'   The pseudo-likelihood is not normalised over y: it favours large latent
+#'   values of either sign, so it pulls the coefficient of a predictor with many
+#'   holes away from 0. With few holes, or for prediction, that matters little;
+#'   read such a coefficient with care.
+#'
 #' @section Variances of `"vb"`: A mean-field approximation understates
 #'   posterior variances. Where intervals matter, use `"gibbs"`.
 #'
@@ -75,7 +112,7 @@
 #'
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
-#'   *Computational Statistics & Data Analysis* 73, 163-176, sections 2 and 3.1.
+#'   *Computational Statistics & Data Analysis* 73, 163-176, sections 2 and 3.
 #'
 #' @examples
 #' set.seed(1)
@@ -90,25 +127,30 @@ bsvm <- function(x, ...) UseMethod("bsvm")
 
 #' @rdname bsvm
 #' @export
-bsvm.formula <- function(formula, data, method = c("vb", "gibbs"),
-                         penalty = NULL, prior = bsvm_prior(),
-                         standardize = TRUE, weights, offset, subset,
+bsvm.formula <- function(formula, data, method = c("vb", "gibbs", "svi"),
+                         penalty = NULL, select = FALSE,
+                         missing = c("fail", "omit", "model"),
+                         prior = bsvm_prior(), standardize = TRUE, weights,
+                         offset, subset,
                          na.action = stats::na.fail, chains = 4, warmup = 1000,
                          draws = 1000, thin = 1, tol = 1e-6, max_iter = 2000,
-                         accelerate = TRUE, seed = NULL,
+                         accelerate = TRUE, starts = 1, batch_size = NULL,
+                         epochs = 1, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          cluster = NULL,
                          progress = getOption(
                            "bayeskernel.progress", interactive()
                          ),
                          on_interrupt = c("stop", "keep"), start = NULL,
-                         keep_ranef = TRUE, model = FALSE, ...) {
+                         keep_ranef = TRUE, keep_imputed = FALSE, model = FALSE,
+                         ...) {
   call <- match.call()
   call[[1L]] <- quote(bsvm)
   check_no_dots(...)
   settings <- bsvm_settings(
     method, chains, warmup, draws, thin, tol, max_iter, accelerate, seed,
-    threads, cluster, progress, on_interrupt, keep_ranef
+    threads, cluster, progress, on_interrupt, keep_ranef, keep_imputed,
+    select, missing, starts, batch_size, epochs
   )
   if (missing(data)) data <- environment(formula)
   design <- bsvm_design(
@@ -117,32 +159,37 @@ bsvm.formula <- function(formula, data, method = c("vb", "gibbs"),
     subset = if (missing(subset)) NULL else substitute(subset),
     offset = if (missing(offset)) NULL else substitute(offset),
     na.action = na.action, standardize = standardize,
-    drop_aliased = drop_aliased(penalty), call = call
+    drop_aliased = drop_aliased(penalty), missing = settings$missing,
+    indicators = select, call = call
   )
   bsvm_fit(design, penalty, prior, settings, start, model, call)
 }
 
 #' @rdname bsvm
 #' @export
-bsvm.default <- function(x, y, method = c("vb", "gibbs"), penalty = NULL,
+bsvm.default <- function(x, y, method = c("vb", "gibbs", "svi"), penalty = NULL,
+                         select = FALSE,
+                         missing = c("fail", "omit", "model"),
                          prior = bsvm_prior(), standardize = TRUE,
                          weights = NULL, offset = NULL,
                          na.action = stats::na.fail, chains = 4,
                          warmup = 1000, draws = 1000, thin = 1, tol = 1e-6,
-                         max_iter = 2000, accelerate = TRUE, seed = NULL,
+                         max_iter = 2000, accelerate = TRUE, starts = 1, batch_size = NULL,
+                         epochs = 1, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          cluster = NULL,
                          progress = getOption(
                            "bayeskernel.progress", interactive()
                          ),
                          on_interrupt = c("stop", "keep"), start = NULL,
-                         model = FALSE, ...) {
+                         keep_imputed = FALSE, model = FALSE, ...) {
   call <- match.call()
   call[[1L]] <- quote(bsvm)
   check_no_dots(...)
   settings <- bsvm_settings(
     method, chains, warmup, draws, thin, tol, max_iter, accelerate, seed,
-    threads, cluster, progress, on_interrupt, TRUE
+    threads, cluster, progress, on_interrupt, TRUE, keep_imputed, select,
+    missing, starts, batch_size, epochs
   )
   if (missing(y)) {
     bk_abort("response", "The response `y` is missing.",
@@ -154,7 +201,7 @@ bsvm.default <- function(x, y, method = c("vb", "gibbs"), penalty = NULL,
     x, y,
     weights = weights, offset = offset, standardize = standardize,
     na.action = na.action, drop_aliased = isTRUE(drop_aliased(penalty)),
-    call = call
+    missing = settings$missing, indicators = select, call = call
   )
   bsvm_fit(design, penalty, prior, settings, start, model, call)
 }
@@ -167,9 +214,10 @@ drop_aliased <- function(penalty) {
 
 bsvm_settings <- function(method, chains, warmup, draws, thin, tol, max_iter,
                           accelerate, seed, threads, cluster, progress,
-                          on_interrupt, keep_ranef) {
-  list(
-    method = check_choice(method, c("vb", "gibbs"), "method"),
+                          on_interrupt, keep_ranef, keep_imputed, select,
+                          missing, starts, batch_size, epochs) {
+  out <- list(
+    method = check_choice(method, c("vb", "gibbs", "svi"), "method"),
     chains = check_count(chains, 1, name = "chains"),
     warmup = check_count(warmup, 0, name = "warmup"),
     draws = check_count(draws, 1, name = "draws"),
@@ -177,11 +225,43 @@ bsvm_settings <- function(method, chains, warmup, draws, thin, tol, max_iter,
     tol = check_number(tol, 0, name = "tol"),
     max_iter = check_count(max_iter, 1, name = "max_iter"),
     accelerate = check_flag(accelerate, "accelerate"),
-    seed = if (identical(method[1], "gibbs")) check_seed(seed) else seed,
+    seed = if (identical(method[1], "vb")) seed else check_seed(seed),
     threads = check_threads(threads),
     cluster = check_cluster(cluster),
     progress = check_flag(progress, "progress"),
     on_interrupt = check_choice(on_interrupt, c("stop", "keep"), "on_interrupt"),
-    keep_ranef = check_flag(keep_ranef, "keep_ranef")
+    keep_ranef = check_flag(keep_ranef, "keep_ranef"),
+    keep_imputed = check_flag(keep_imputed, "keep_imputed"),
+    select = check_select(select),
+    missing = check_choice(missing, c("fail", "omit", "model"), "missing"),
+    starts = check_starts(starts)
   )
+  c(out, check_svi(batch_size, epochs))
+}
+
+# TRUE, FALSE, or a one-sided formula of the terms to select among.
+check_select <- function(select, call = user_call()) {
+  if (inherits(select, "formula") && length(select) == 2L) {
+    return(select)
+  }
+  if (!isTRUE(select) && !isFALSE(select)) {
+    abort_argument(
+      select, "select",
+      "TRUE, FALSE, or a one-sided formula of terms, such as ~ . - age",
+      call = call
+    )
+  }
+  select
+}
+
+check_starts <- function(starts, call = user_call()) {
+  good <- is.numeric(starts) && length(starts) > 0L && !anyNA(starts) &&
+    all(starts > 0 & starts <= 1)
+  if (!good) {
+    abort_argument(
+      starts, "starts", "numbers above 0 and at most 1, such as c(1, 0.5)",
+      call = call
+    )
+  }
+  as.double(starts)
 }

@@ -2,24 +2,31 @@
 # numbers the engines can take.
 
 # Drops what carries no information, and finds centre and scale of the rest.
+# Columns `penalised` stay as they are; columns `apart` have a prior that can
+# tell them from others. Missing values are filled with the column's centre.
 fixed_columns <- function(x, standardize, drop_aliased, rows, call,
-                          moments = column_moments_cpp(x)) {
+                          moments = observed_moments(x),
+                          penalised = logical(ncol(x)),
+                          apart = logical(ncol(x)), holes = FALSE) {
   p <- ncol(x)
   columns <- colnames(x)
   intercept <- p > 0L && columns[1] == "(Intercept)"
   is_intercept <- seq_len(p) == 1L & intercept
-  check_columns(moments, x, columns, rows, call)
-  constant <- constant_columns(moments) & !is_intercept
+  check_columns(moments, x, columns, rows, call, missing_allowed = holes)
+  constant <- constant_columns(moments) & !is_intercept & !penalised
   # Without an intercept a constant column may stand for one.
   useless <- constant & (intercept | moments$max == 0)
   center <- if (intercept) moments$mean else numeric(p)
   scale <- moments$sd
-  center[is_intercept | constant] <- 0
-  scale[is_intercept | constant] <- 1
+  center[is_intercept | constant | penalised] <- 0
+  scale[is_intercept | constant | penalised] <- 1
+  if (holes) x <- fill_holes(x, moments, center * standardize)
   keep <- which(!useless)
+  candidates <- which(!useless & !penalised & !apart)
   aliased <- integer()
-  if (drop_aliased && length(keep) > 1L && length(keep) <= nrow(x)) {
-    aliased <- keep[aliased_columns(x, keep, center, scale)]
+  if (drop_aliased && length(candidates) > 1L &&
+    length(candidates) <= nrow(x)) {
+    aliased <- candidates[aliased_columns(x, candidates, center, scale)]
   }
   keep <- setdiff(keep, aliased)
   warn_dropped(columns[useless], columns[aliased], call)
@@ -33,6 +40,24 @@ fixed_columns <- function(x, standardize, drop_aliased, rows, call,
     center = center[keep], scale = scale[keep], keep = keep,
     dropped = columns[sort(c(which(useless), aliased))]
   )
+}
+
+# Mean and sd of the values that are there.
+observed_moments <- function(x) {
+  moments <- column_moments_cpp(x)
+  for (j in which(moments$missing > 0 & moments$missing < nrow(x))) {
+    there <- column_moments_cpp(cbind(x[!is.na(x[, j]), j]))
+    moments$mean[j] <- there$mean
+    moments$sd[j] <- there$sd
+  }
+  moments
+}
+
+fill_holes <- function(x, moments, values) {
+  for (j in which(moments$missing > 0)) {
+    x[is.na(x[, j]), j] <- values[j]
+  }
+  x
 }
 
 constant_columns <- function(moments) {
@@ -91,11 +116,15 @@ check_columns <- function(moments, x, columns, rows, call,
   infinite <- filled & !is.finite(largest)
   bad <- infinite | (moments$missing > 0 & !missing_allowed)
   if (any(bad)) {
-    at <- lapply(which(bad), function(j) which(!is.finite(x[, j])))
+    at <- lapply(which(bad), function(j) {
+      which(if (missing_allowed) is.infinite(x[, j]) else !is.finite(x[, j]))
+    })
     abort_missing(
       stats::setNames(lengths(at), columns[bad]), vapply(at, `[`, 1L, 1L),
       rows, if (sum(bad) > 1L) "Predictors" else "Predictor",
-      value_problem(any(moments$missing[bad] > 0), any(infinite)), call
+      value_problem(
+        any(moments$missing[bad] > 0) && !missing_allowed, any(infinite)
+      ), call
     )
   }
   huge <- filled & largest > largest_magnitude

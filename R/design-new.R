@@ -7,13 +7,26 @@
 #'   columns.
 #' @return A list: `x` (rows x p, data scale); `random`, a list of `z` and
 #'   `group`, 0 for a level without training rows; `offset`; `complete`, FALSE
-#'   for rows where anything is missing, whose other entries mean nothing.
+#'   for rows where anything is missing, whose other entries mean nothing. With
+#'   modelled holes these are not counted as missing: `holes`, by new_holes(),
+#'   tells them, and x and z have the centre of the column in their place.
 #' @noRd
 design_new <- function(info, newdata, call = user_call()) {
   out <- if (info$type == "matrix") {
     new_matrix_rows(info, newdata, call)
   } else {
     new_frame_rows(info, newdata, call)
+  }
+  values <- out$values
+  out$values <- NULL
+  if (!is.null(info$holes)) {
+    cells <- new_cells(info$holes, out, is.na(values))
+    out$x <- fill_cells(out$x, cells[[1]], info$holes$parts[[1]])
+    for (t in seq_along(out$random)) {
+      out$random[[t]]$z <- fill_cells(
+        out$random[[t]]$z, cells[[t + 1L]], info$holes$parts[[t + 1L]]
+      )
+    }
   }
   moments <- column_moments_cpp(out$x)
   check_columns(
@@ -34,6 +47,10 @@ design_new <- function(info, newdata, call = user_call()) {
     out$random[[t]]$group[is.na(group)] <- 0L
   }
   out$complete <- out$complete & !is.na(out$offset)
+  if (!is.null(info$holes)) {
+    found <- new_holes(info$holes, values, cells, out$complete)
+    out[c("complete", "holes")] <- found[c("complete", "holes")]
+  }
   out
 }
 
@@ -56,21 +73,25 @@ new_frame_rows <- function(info, newdata, call) {
     }
   )
   offset <- new_offset(info, newdata, stats::model.offset(frame), n, call)
+  smooths <- lapply(info$smooths, smooth_new, frame = frame, call = call)
   frame <- code_new_variables(info, frame, call)
-  x <- plain_model_matrix(info$terms, frame)
+  values <- predictor_matrix(frame, info$holes$predictors)
+  filled <- fill_frame(frame, info$holes$predictors)
+  x <- plain_model_matrix(info$terms, filled)
   attr(x, "assign") <- attr(x, "contrasts") <- NULL
   random <- lapply(info$random, function(term) {
-    z <- plain_model_matrix(term$terms, frame)
+    z <- plain_model_matrix(term$terms, filled)
     attr(z, "assign") <- attr(z, "contrasts") <- NULL
     list(z = z, group = group_new(term, frame, call))
   })
+  if (length(smooths)) x <- do.call(cbind, c(list(x), unname(smooths)))
   if (length(info$keep) < ncol(x)) x <- x[, info$keep, drop = FALSE]
   # Columns that were dropped, being constant, can still be missing.
   constant <- vapply(frame[info$constant], is.na, logical(n))
   dim(constant) <- c(n, length(info$constant))
   list(
     x = x, random = random, offset = offset,
-    complete = rowSums(constant) == 0
+    complete = rowSums(constant) == 0, values = values
   )
 }
 
@@ -84,7 +105,8 @@ no_new_rows <- function(info) {
     random = lapply(info$random, function(term) {
       list(z = empty(term$columns), group = integer())
     }),
-    offset = numeric(), complete = logical()
+    offset = numeric(), complete = logical(),
+    values = matrix(0, 0L, length(info$holes$predictors))
   )
 }
 
@@ -140,9 +162,12 @@ new_matrix_rows <- function(info, newdata, call) {
   x <- cbind(rep(1, n), newdata)
   dimnames(x) <- list(NULL, c("(Intercept)", info$columns))
   storage.mode(x) <- "double"
+  if (length(info$keep) < ncol(x)) x <- x[, info$keep, drop = FALSE]
+  values <- x[, info$holes$predictors, drop = FALSE]
+  x[, info$holes$predictors][is.na(values)] <- 1
   list(
-    x = if (length(info$keep) < ncol(x)) x[, info$keep, drop = FALSE] else x,
-    random = list(), offset = offset, complete = rep(TRUE, n)
+    x = x, random = list(), offset = offset, complete = rep(TRUE, n),
+    values = values
   )
 }
 

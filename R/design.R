@@ -16,58 +16,126 @@ largest_magnitude <- 1e150
 #'   penalised by default; a penalty can tell such columns apart. Never when
 #'   there are more columns than rows.
 #' @param call The user's call, for messages.
+#' @param missing What to do about missing predictors: `"fail"`, what
+#'   `na.action` says; `"omit"`, drop such rows with a message; `"model"`,
+#'   describe those of numeric predictors by a normal distribution.
+#' @param indicators Terms whose factors get a column for each level, none left
+#'   out: `TRUE`, `FALSE`, names of terms, or a one-sided formula. Columns of
+#'   these terms are not dropped for being aliased.
 #' @return A list: `y` (-1, +1), `levels`, `response`; `x` (n x p, data scale),
-#'   `center`, `scale`; `weights`, `offset`; `random`, a list of terms; `terms`,
-#'   `xlevels`, `contrasts`, `formula`, `dropped`, `na.action`,
+#'   `center`, `scale`, `assign` (term of each column, 0 for the intercept, NA
+#'   in a smooth), `term_labels`; `smooths`, by smooth_summary(); `holes`, by
+#'   hole_model(); `weights`, `offset`; `random`, a list of terms; `terms`,
+#'   `xlevels`, `contrasts`, `formula`, `dropped`, `na.action`, `n_omitted`,
 #'   `n_zero_weight`, `rows` (of the data, `NULL` for all), `n`, `frame`, and
 #'   `info`, the part that `design_new()` reads and a fit keeps.
 #' @noRd
 bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
                         offset = NULL, na.action = stats::na.fail,
                         standardize = TRUE, call = user_call(),
-                        drop_aliased = NULL) {
+                        drop_aliased = NULL, missing = "fail",
+                        indicators = FALSE) {
   standardize <- check_flag(standardize, "standardize", call = call)
+  missing <- check_missing(missing, call)
   data <- check_data(data, call)
   parsed <- parse_formula(formula, data, call)
   built <- build_frame(parsed, data, weights, offset, subset, call)
-  usable <- usable_rows(built$frame, built$rows, na.action, call)
+  info <- design_info_formula(parsed, built, data, offset)
+  numeric <- if (missing == "model") modelled_variables(parsed, built$frame)
+  usable <- usable_rows(
+    built$frame, built$rows, na.action, call, missing, numeric$allowed,
+    function(frame, rows) {
+      check_holes(parsed, frame, numeric$allowed, info$variables, rows, call)
+    }
+  )
   rows <- original_rows(usable$keep, built$rows)
   frame <- frame_rows(built$frame, usable$keep)
-  response <- parse_response(frame[[1L]], parsed$response, rows, call)
-  n <- length(response$y)
-
-  info <- design_info_formula(parsed, built, data, offset)
-  parsed$bars <- lapply(parsed$bars, function(bar) {
-    bar$terms <- with_environment(bar$terms, info$env)
-    bar
-  })
-  coded <- code_factors(frame, design_variables(parsed))
-  x <- plain_model_matrix(info$terms, coded$frame)
-  info[c("xlevels", "constant")] <- coded[c("xlevels", "constant")]
-  info["contrasts"] <- list(coded$contrasts)
-  attr(x, "assign") <- attr(x, "contrasts") <- NULL
-  if (is.null(drop_aliased)) drop_aliased <- length(parsed$bars) > 0L
-  random <- lapply(
-    parsed$bars, random_term,
-    frame = coded$frame, standardize = standardize, rows = rows, call = call
+  n <- .row_names_info(frame, 2L)
+  weights <- row_vector(frame[["(weights)"]], n, 1)
+  response <- weighted_response(
+    frame[[1L]], parsed$response, weights, rows, call
   )
-  info$random <- lapply(random, `[[`, "info")
+  if (is.null(drop_aliased)) {
+    drop_aliased <- length(parsed$bars) + length(parsed$smooths) > 0L
+  }
+  columns <- design_columns(
+    parsed, frame, info, numeric$numeric, indicators, standardize,
+    drop_aliased, rows, call
+  )
+  info <- columns$info
+  c(
+    response,
+    columns[c(
+      "x", "center", "scale", "assign", "smooths", "holes", "random",
+      "xlevels", "contrasts", "dropped"
+    )],
+    list(
+      response = parsed$response, term_labels = attr(info$terms, "term.labels"),
+      weights = weights,
+      offset = checked_offset(stats::model.offset(frame), n, rows, call),
+      formula = with_environment(parsed$formula, info$env),
+      terms = with_environment(parsed$terms, info$env)
+    ),
+    usable[c("na.action", "n_omitted", "n_zero_weight")],
+    list(rows = rows, n = n, frame = frame, info = info)
+  )
+}
+
+# The matrices of fixed, smooth and random terms, from a frame without missing
+# values but those of `numeric` variables that are to be modelled.
+design_columns <- function(parsed, frame, info, numeric, indicators,
+                           standardize, drop_aliased, rows, call) {
+  values <- predictor_matrix(frame, numeric)
+  check_observed(values, observed_moments(values), rows, call)
+  mask <- is.na(values)
+  coded <- code_factors(fill_frame(frame, numeric), design_variables(parsed))
+  random <- lapply(parsed$bars, function(bar) {
+    bar$terms <- with_environment(bar$terms, info$env)
+    random_term(bar, coded$frame, standardize, rows, call, mask)
+  })
+  smooths <- build_smooths(parsed$smooths, frame, rows, call)
+  chosen <- choose_terms(
+    indicators, attr(info$terms, "term.labels"), FALSE, call
+  )
+  info$terms <- full_indicators(info$terms, chosen)
+  x <- plain_model_matrix(info$terms, coded$frame)
+  assign <- attr(x, "assign")
+  attr(x, "assign") <- attr(x, "contrasts") <- NULL
+  made <- predictor_columns(assign, info$terms, numeric)
+  cells <- hole_cells(x, made, mask)
+  x <- punch_holes(x, cells)
+  before <- ncol(x)
+  if (length(smooths)) x <- do.call(cbind, c(list(x), smooth_parts(smooths)))
+  assign <- c(assign, rep(NA_integer_, ncol(x) - before))
   if (ncol(x) == 0L && length(random) == 0L) abort_no_columns(call)
-  fixed <- fixed_columns(x, standardize, drop_aliased, rows, call)
+  fixed <- fixed_columns(
+    x, standardize, drop_aliased, rows, call,
+    penalised = c(logical(before), smooth_penalised(smooths)),
+    apart = assign %in% chosen, holes = any(mask)
+  )
+  smooths <- place_smooths(smooths, fixed$keep, before)
   info$keep <- fixed$keep
   info$columns <- colnames(fixed$x)
+  info$smooths <- lapply(smooths, smooth_info)
+  info$random <- lapply(random, `[[`, "info")
+  info[c("xlevels", "constant")] <- coded[c("xlevels", "constant")]
+  info["contrasts"] <- list(coded$contrasts)
+  fixed$made <- keep_columns(made, fixed$keep)
+  fixed$cells <- keep_cells(cells, fixed$keep)
+  holes <- hole_model(
+    values, fixed, random, standardize,
+    shared_variables(info$frame_terms, numeric, info$variables)
+  )
+  info$holes <- holes$info
   c(
-    response, fixed[c("x", "center", "scale", "dropped")],
+    fixed[c("x", "center", "scale", "dropped")],
     list(
-      response = parsed$response,
-      weights = row_vector(frame[["(weights)"]], n, 1),
-      offset = checked_offset(stats::model.offset(frame), n, rows, call),
-      random = lapply(random, function(term) term[names(term) != "info"]),
-      formula = with_environment(parsed$formula, info$env),
-      terms = with_environment(parsed$terms, info$env),
-      xlevels = coded$xlevels, contrasts = coded$contrasts,
-      na.action = usable$na.action, n_zero_weight = usable$n_zero_weight,
-      rows = rows, n = n, frame = frame, info = info
+      assign = assign[fixed$keep], smooths = lapply(smooths, smooth_summary),
+      holes = holes$holes,
+      random = lapply(random, function(term) {
+        term[setdiff(names(term), c("info", "made", "cells"))]
+      }),
+      xlevels = coded$xlevels, contrasts = coded$contrasts, info = info
     )
   )
 }
@@ -80,8 +148,10 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
 design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
                                standardize = TRUE, call = user_call(),
                                na.action = stats::na.fail,
-                               drop_aliased = FALSE) {
+                               drop_aliased = FALSE, missing = "fail",
+                               indicators = FALSE) {
   standardize <- check_flag(standardize, "standardize", call = call)
+  missing <- check_missing(missing, call)
   check_predictors(x, call)
   columns <- predictor_names(x, call)
   named <- !is.null(colnames(x))
@@ -89,7 +159,8 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
     names(x) <- columns
     if (!all(vapply(x, is_plain_number, NA))) {
       return(design_from_frame(
-        x, y, weights, offset, standardize, call, na.action, drop_aliased
+        x, y, weights, offset, standardize, call, na.action, drop_aliased,
+        missing, indicators
       ))
     }
     x <- do.call(cbind, unclass(x))
@@ -108,46 +179,85 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
   x <- cbind(1, x)
   dimnames(x) <- list(NULL, c("(Intercept)", columns))
   moments <- column_moments_cpp(x)
-  holes <- which(moments$missing > 0)
+  modelled <- missing == "model"
+  incomplete <- if (modelled) integer() else which(moments$missing > 0)
   frame <- list2DF(c(
     list(y = y),
-    stats::setNames(lapply(holes, function(j) x[, j]), colnames(x)[holes]),
+    stats::setNames(
+      lapply(incomplete, function(j) x[, j]), colnames(x)[incomplete]
+    ),
     if (!is.null(weights)) list("(weights)" = weights),
     if (!is.null(offset)) list("(offset)" = offset)
   ))
-  usable <- usable_rows(frame, NULL, na.action, call)
+  usable <- usable_rows(
+    frame, NULL, na.action, call, missing, if (modelled) columns
+  )
   rows <- usable$keep
   if (!is.null(rows)) {
     x <- x[rows, , drop = FALSE]
     frame <- frame_rows(frame, rows)
     moments <- column_moments_cpp(x)
   }
-  response <- parse_response(frame$y, "y", rows, call)
-  fixed <- fixed_columns(x, standardize, drop_aliased, rows, call, moments)
   n <- nrow(x)
+  weights <- row_vector(frame[["(weights)"]], n, 1)
+  response <- weighted_response(frame$y, "y", weights, rows, call)
+  values <- if (modelled) x[, -1L, drop = FALSE]
+  if (modelled) {
+    moments <- observed_moments(x)
+    check_observed(values, lapply(moments, `[`, -1L), rows, call)
+  }
+  fixed <- fixed_columns(
+    x, standardize, drop_aliased, rows, call, moments,
+    apart = c(FALSE, rep(isTRUE(indicators), length(columns))),
+    holes = modelled
+  )
+  holes <- matrix_holes(values, fixed, standardize)
   c(
     response, fixed[c("x", "center", "scale", "dropped")],
     list(
-      response = "y", weights = row_vector(frame[["(weights)"]], n, 1),
+      assign = fixed$keep - 1L, term_labels = columns, smooths = list(),
+      holes = holes$holes, response = "y", weights = weights,
       offset = checked_offset(frame[["(offset)"]], n, rows, call),
       random = list(), formula = NULL, terms = NULL, xlevels = NULL,
-      contrasts = NULL, na.action = usable$na.action,
-      n_zero_weight = usable$n_zero_weight, rows = rows, n = n,
+      contrasts = NULL
+    ),
+    usable[c("na.action", "n_omitted", "n_zero_weight")],
+    list(
+      rows = rows, n = n,
       frame = structure(
         list(y = frame$y, x = fixed$x),
         row.names = .set_row_names(n), class = "data.frame"
       ),
       info = list(
         type = "matrix", columns = columns, named = named, keep = fixed$keep,
-        random = list(), offset = stored_offset(offset)
+        random = list(), offset = stored_offset(offset), holes = holes$info
       )
     )
   )
 }
 
+# Every column of a matrix is a predictor of its own.
+matrix_holes <- function(values, fixed, standardize) {
+  if (is.null(values)) {
+    return(NULL)
+  }
+  own <- seq_len(ncol(values)) + 1L
+  columns <- keep_columns(
+    list(made = as.list(own), itself = own), fixed$keep
+  )
+  at <- which(is.na(values), arr.ind = TRUE)
+  cells <- list(
+    row = at[, 1], column = at[, 2] + 1L, predictor = at[, 2],
+    slope = rep(1, nrow(at))
+  )
+  fixed$made <- columns
+  fixed$cells <- keep_cells(lapply(cells, unname), fixed$keep)
+  hole_model(values, fixed, list(), standardize, list())
+}
+
 # Predictors that are not all numbers go the way of a formula.
 design_from_frame <- function(x, y, weights, offset, standardize, call,
-                              na.action, drop_aliased) {
+                              na.action, drop_aliased, missing, indicators) {
   if (NROW(y) != .row_names_info(x, 2L)) {
     abort_length("y", NROW(y), .row_names_info(x, 2L), call)
   }
@@ -157,8 +267,26 @@ design_from_frame <- function(x, y, weights, offset, standardize, call,
   bsvm_design(
     formula, x,
     weights = weights, offset = offset, na.action = na.action,
-    standardize = standardize, call = call, drop_aliased = drop_aliased
+    standardize = standardize, call = call, drop_aliased = drop_aliased,
+    missing = missing, indicators = indicators
   )
+}
+
+check_missing <- function(missing, call) {
+  check_choice(missing, c("fail", "omit", "model"), "missing", call = call)
+}
+
+# Rows of zero weight stay where they tell about predictors, but their classes
+# do not count.
+weighted_response <- function(y, name, weights, rows, call) {
+  response <- parse_response(y, name, rows, call)
+  if (any(weights == 0)) {
+    used <- weights > 0
+    parse_response(
+      if (is.factor(y)) y[used, drop = TRUE] else y[used], name, rows, call
+    )
+  }
+  response
 }
 
 # The part of a design that prediction reads.

@@ -1,14 +1,13 @@
-# Reading a formula: its fixed part, its random terms, and the little of its
-# surroundings that a fit keeps. reformulas is the parser of bars.
+# Reading a formula: its fixed part, its smooth and random terms, and the little
+# of its surroundings that a fit keeps. reformulas is the parser of bars.
 
 formula_operators <- c(
   "+", "-", "*", "/", ":", "^", "%in%", "(", "|", "||"
 )
-smooth_functions <- c("s", "te", "ti", "t2")
 
-# The parts of a formula: `terms` of the fixed part, `bars` (random terms after
-# expansion of nesting and `||`), and `frame_terms`, whose model frame holds
-# every variable of both.
+# The parts of a formula: `terms` of the fixed part, `smooths`, `bars` (random
+# terms after expansion of nesting and `||`), and `frame_terms`, whose model
+# frame holds every variable of all.
 parse_formula <- function(formula, data, call = user_call()) {
   if (!inherits(formula, "formula")) {
     abort_argument(
@@ -29,33 +28,43 @@ parse_formula <- function(formula, data, call = user_call()) {
   env <- environment(formula)
   rhs <- formula[[3]]
   used <- all.names(rhs, unique = TRUE)
-  if (any(smooth_functions %in% used)) refuse_smooths(rhs, call)
+  taken <- take_smooths(rhs, call)
+  smooths <- lapply(taken$smooths, read_smooth, env = env, call = call)
+  check_distinct_smooths(smooths, call)
+  fixed <- if (is.null(taken$rest)) 1 else taken$rest
   bars <- list()
-  fixed <- rhs
   if (any(c("|", "||") %in% used)) {
-    hidden <- hide_calls(rhs)
+    hidden <- hide_calls(fixed)
     one_sided <- stats::as.formula(call("~", hidden$expr), env)
     bars <- reformulas::findbars(one_sided)
     bars <- lapply(bars, restore_calls, calls = hidden$calls)
     fixed <- restore_calls(reformulas::nobars(one_sided)[[2]], hidden$calls)
   }
-  expressions <- bars
+  expressions <- c(
+    taken$smooths, lapply(bars, function(bar) call("(", bar))
+  )
   bars <- lapply(bars, read_bar, env = env, call = call)
   check_distinct_bars(bars, call)
   lhs <- formula[[2]]
-  grouping <- unlist(lapply(bars, function(bar) lapply(bar$leaves, all.vars)))
-  terms <- fixed_terms(lhs, fixed, data, env, grouping, call)
+  elsewhere <- unlist(c(
+    lapply(bars, function(bar) lapply(bar$leaves, all.vars)),
+    lapply(smooths, function(smooth) {
+      lapply(smooth$variables[seq_along(smooth$spec$term)], all.vars)
+    })
+  ))
+  terms <- fixed_terms(lhs, fixed, data, env, elsewhere, call)
   if ("." %in% used) {
     # Without the data nobody could tell what `.` stood for.
     formula[[3]] <- Reduce(
-      function(sum, bar) call("+", sum, call("(", bar)),
+      function(sum, term) call("+", sum, term),
       expressions, stats::formula(terms)[[3]]
     )
   }
   frame_terms <- terms
-  if (length(bars)) {
+  if (length(bars) || length(smooths)) {
     variables <- c(
       as.list(attr(terms, "variables"))[-1L],
+      unlist(lapply(smooths, `[[`, "variables")),
       unlist(lapply(bars, function(bar) {
         c(as.list(attr(bar$terms, "variables"))[-1L], bar$leaves)
       }))
@@ -64,14 +73,14 @@ parse_formula <- function(formula, data, call = user_call()) {
     frame_terms <- stats::terms(stats::as.formula(call("~", lhs, all), env))
   }
   list(
-    formula = formula, terms = terms, frame_terms = frame_terms, bars = bars,
-    response = deparse1(lhs), env = env
+    formula = formula, terms = terms, frame_terms = frame_terms,
+    smooths = smooths, bars = bars, response = deparse1(lhs), env = env
   )
 }
 
-# `.` stands for the columns of `data` that are neither in the response nor
-# name the groups of a random term.
-fixed_terms <- function(lhs, fixed, data, env, grouping, call) {
+# `.` stands for the columns of `data` that are neither in the response nor in a
+# smooth nor name the groups of a random term.
+fixed_terms <- function(lhs, fixed, data, env, elsewhere, call) {
   whole <- stats::as.formula(call("~", lhs, fixed), env)
   if (!("." %in% all.names(fixed, functions = FALSE))) {
     return(read_terms(whole, NULL, call))
@@ -82,7 +91,7 @@ fixed_terms <- function(lhs, fixed, data, env, grouping, call) {
       call = call
     )
   }
-  others <- setdiff(names(data), c(grouping, all.vars(lhs)))
+  others <- setdiff(names(data), c(elsewhere, all.vars(lhs)))
   if (length(others) == 0L) {
     bk_abort(
       "argument", "`.` in the formula stands for no column of `data`.",
@@ -104,27 +113,6 @@ read_terms <- function(formula, data, call) {
       column = "formula", call = call
     )
   })
-}
-
-refuse_smooths <- function(rhs, call) {
-  smooths <- find_terms(rhs, function(head) head %in% smooth_functions)
-  if (length(smooths)) {
-    found <- vapply(smooths, deparse1, "")
-    bk_abort(
-      "argument", fit_header("Smooth term `%s` is not offered.", found[1]),
-      c(
-        paste(
-          "Accepted: fixed terms and their interactions, poly(),",
-          "splines::ns(), splines::bs(), offset(), and random terms in bars."
-        ),
-        sprintf(
-          "For a smooth curve use `splines::ns(%s, df = 4)`.",
-          all.vars(smooths[[1]])[1]
-        )
-      ),
-      column = found[1], found = found, call = call
-    )
-  }
 }
 
 # Calls with a wanted head, among the operands of formula operators only.

@@ -6,7 +6,11 @@ abort_missing <- function(count, first, rows = NULL,
                             "Variables"
                           } else {
                             "Variable"
-                          }, values = "missing", call = user_call()) {
+                          }, values = "missing", call = user_call(),
+                          cure = paste(
+                            "Omit such rows with `na.action = na.omit`,",
+                            "or impute them."
+                          )) {
   first <- original_rows(as.integer(first), rows)
   shown <- seq_len(min(length(count), 5L))
   columns <- names(count)
@@ -23,16 +27,23 @@ abort_missing <- function(count, first, rows = NULL,
       )[shown],
       if (length(count) > 5L) sprintf("... and %d more.", length(count) - 5L),
       if (values == "missing") {
-        paste(
-          "Accepted: finite values. Omit such rows with `na.action = na.omit`,",
-          "or impute them."
-        )
+        paste("Accepted: finite values.", cure)
       } else {
         "Accepted: finite values. Change these, or leave such rows out."
       }
     ),
     column = columns, row = first, found = unname(count), call = call
   )
+}
+
+# A message of the class that the errors and warnings have.
+dropped_rows_message <- function(header, details, n, call) {
+  condition <- new_condition(
+    c("bayeskernel_message_dropped_rows", "bayeskernel_message", "message"),
+    header, details, call, list(n = n)
+  )
+  condition$message <- paste0(condition$message, "\n")
+  condition
 }
 
 value_problem <- function(missing, infinite) {

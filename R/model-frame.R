@@ -163,6 +163,9 @@ explain_frame_error <- function(error, parsed, scope, n, call) {
     )
     is_response <- identical(name, parsed$response)
     kind <- if (is_response) "response" else "argument"
+    if (inherits(value, "error") && !is_response) {
+      refuse_missing_inside(variable, name, value, scope, parsed$env, call)
+    }
     if (inherits(value, "error") || is.null(value)) {
       bk_abort(kind, fit_header("Variable `%s` cannot be computed.", name),
         c(
@@ -194,6 +197,28 @@ explain_frame_error <- function(error, parsed, scope, n, call) {
   )
 }
 
+# Bases such as poly() fail where their variable is missing.
+refuse_missing_inside <- function(variable, name, error, scope, env, call) {
+  for (inner in all.vars(variable)) {
+    value <- tryCatch(eval(as.name(inner), scope, env), error = identity)
+    if (is.atomic(value) && anyNA(value)) {
+      bk_abort(
+        "missing",
+        fit_header("Variable `%s` cannot be computed with holes.", name),
+        c(
+          sprintf(
+            "`%s`: %d missing, first in row %d.", inner, sum(is.na(value)),
+            which(is.na(value))[1]
+          ),
+          conditionMessage(error),
+          sprintf("First leave out the rows in which `%s` is missing.", inner)
+        ),
+        column = name, row = which(is.na(value))[1], found = inner, call = call
+      )
+    }
+  }
+}
+
 check_variable_types <- function(frame, response, call) {
   for (name in setdiff(names(frame), response)) {
     column <- frame[[name]]
@@ -210,35 +235,47 @@ check_variable_types <- function(frame, response, call) {
 }
 
 # Rows to keep, NULL for all: an error or an omission for missing values, then
-# the removal of rows whose weight is zero, which say nothing.
-usable_rows <- function(frame, rows, na.action, call = user_call()) {
+# the removal of rows whose weight is zero, which say nothing. With missing =
+# "model" variables `allowed` may have holes, `check(frame, rows)` refuses
+# others with the reason, and rows of zero weight tell about predictors.
+usable_rows <- function(frame, rows, na.action, call = user_call(),
+                        missing = "fail", allowed = NULL,
+                        check = function(frame, rows) NULL) {
   omit <- read_na_action(na.action, call)
-  keep <- NULL
-  with_na <- names(frame)[vapply(frame, anyNA, NA)]
+  keep <- omitted <- NULL
+  if (missing == "model" && is.null(omit)) check(frame, rows)
+  with_na <- setdiff(names(frame)[vapply(frame, anyNA, NA)], allowed)
+  refused <- if (!is.null(omit)) {
+    character()
+  } else if (missing == "omit") {
+    intersect(with_na, c(names(frame)[1L], "(weights)"))
+  } else {
+    with_na
+  }
+  if (length(refused)) {
+    refuse_missing(frame, refused, rows, call)
+  }
   if (length(with_na)) {
     bad <- lapply(unclass(frame)[with_na], missing_rows)
-    if (is.null(omit)) {
-      plain <- sub("^\\((.*)\\)$", "\\1", with_na)
-      abort_missing(
-        count = stats::setNames(lengths(bad), plain),
-        first = vapply(bad, `[`, 1L, 1L), rows = rows, call = call
-      )
-    }
     gone <- sort(unique(unlist(bad, use.names = FALSE)))
     keep <- seq_len(nrow(frame))[-gone]
     omitted <- original_rows(gone, rows)
-    class(omitted) <- omit
-  } else {
-    omitted <- NULL
+    class(omitted) <- if (is.null(omit)) "omit" else omit
+    if (missing == "omit") inform_dropped(bad, nrow(frame), call)
+  }
+  if (missing == "model" && !is.null(omit)) {
+    check(frame_rows(frame, keep), original_rows(keep, rows))
   }
   zero <- 0L
   w <- frame[["(weights)"]]
   if (!is.null(w)) {
     if (!is.null(keep)) w <- w[keep]
     check_weights(w, original_rows(keep, rows), call)
-    zero <- sum(w == 0)
-    if (zero > 0L) {
-      keep <- if (is.null(keep)) which(w > 0) else keep[w > 0]
+    if (length(allowed) == 0L) {
+      zero <- sum(w == 0)
+      if (zero > 0L) {
+        keep <- if (is.null(keep)) which(w > 0) else keep[w > 0]
+      }
     }
   }
   left <- if (is.null(keep)) nrow(frame) else length(keep)
@@ -251,7 +288,36 @@ usable_rows <- function(frame, rows, na.action, call = user_call()) {
     omitted[] <- match(omitted, sort(c(kept, omitted)))
     names(omitted) <- names
   }
-  list(keep = keep, na.action = omitted, n_zero_weight = zero)
+  list(
+    keep = keep, na.action = omitted, n_omitted = length(omitted),
+    n_zero_weight = zero
+  )
+}
+
+refuse_missing <- function(frame, names, rows, call) {
+  bad <- lapply(unclass(frame)[names], missing_rows)
+  count <- stats::setNames(lengths(bad), sub("^\\((.*)\\)$", "\\1", names))
+  first <- vapply(bad, `[`, 1L, 1L)
+  if (any(names %in% c(names(frame)[1L], "(weights)", "(offset)"))) {
+    abort_missing(count, first, rows, call = call)
+  }
+  abort_missing(
+    count, first, rows,
+    call = call, cure = paste(
+      "Drop such rows by `missing = \"omit\"`, describe holes in numbers by",
+      "`missing = \"model\"`, or impute them."
+    )
+  )
+}
+
+inform_dropped <- function(bad, n, call) {
+  gone <- length(unique(unlist(bad, use.names = FALSE)))
+  message(dropped_rows_message(
+    sprintf(
+      "%d of %d rows were dropped: they have missing predictors.", gone, n
+    ),
+    paste0("`", names(bad), "`: ", lengths(bad), " missing."), gone, call
+  ))
 }
 
 read_na_action <- function(na.action, call) {

@@ -80,12 +80,14 @@ draws_table <- function(draws, level = 0.95) {
 print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
   shown <- utils::head(table, max_rows)
   text <- format(shown, digits = digits)
-  values <- setdiff(colnames(shown), c("R-hat", "ESS"))
+  chances <- intersect(colnames(shown), c("Inclusion", "Prior"))
+  values <- setdiff(colnames(shown), c("R-hat", "ESS", chances))
   text[, values] <- format_values(shown[, values, drop = FALSE], digits)
   if ("R-hat" %in% colnames(shown)) {
     text[, "R-hat"] <- formatC(shown[, "R-hat"], format = "f", digits = 2)
     text[, "ESS"] <- formatC(shown[, "ESS"], format = "f", digits = 0)
   }
+  text[, chances] <- format_chances(shown[, chances])
   text[is.na(shown)] <- "-"
   rownames(text) <- abbreviate_middle(rownames(shown))
   print_text(text)
@@ -93,6 +95,14 @@ print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
     cat(sprintf("... and %d rows more\n", nrow(table) - max_rows))
   }
   invisible(table)
+}
+
+# Probabilities to three decimals; what is smaller shows its size.
+format_chances <- function(x) {
+  small <- x > 0 & x < 0.0005
+  out <- formatC(x, format = "f", digits = 3)
+  out[small] <- formatC(x[small], format = "e", digits = 0)
+  out
 }
 
 # Decimals that give the smallest standard deviation `digits - 2` significant

@@ -231,3 +231,38 @@ prior_scale <- function(x, name, call = user_call()) {
   storage.mode(x) <- "double"
   unname(x)
 }
+
+# The inverse Wishart prior of the covariance of P predictors with holes.
+predictor_prior <- function(prior, predictors, call = user_call()) {
+  df <- if (is.null(prior$x_df)) predictors + 1 else prior$x_df
+  if (df <= predictors - 1) {
+    bk_abort(
+      "prior", "Argument `x_df` of bsvm_prior() is too small.",
+      c(
+        sprintf("Found: %s.", format(df)),
+        sprintf(
+          "Accepted: a number above %d, for %d predictors.",
+          predictors - 1L, predictors
+        )
+      ),
+      column = "x_df", found = df, expected = predictors - 1, call = call
+    )
+  }
+  scale <- prior$x_scale
+  if (!is.matrix(scale)) {
+    scale <- diag(scale, predictors)
+  } else if (nrow(scale) != predictors) {
+    bk_abort(
+      "prior", "Argument `x_scale` of bsvm_prior() has the wrong size.",
+      c(
+        sprintf("Found: a %d x %d matrix.", nrow(scale), ncol(scale)),
+        sprintf(
+          "Accepted: one number, or a %d x %d matrix.", predictors, predictors
+        )
+      ),
+      column = "x_scale", found = dim(scale),
+      expected = c(predictors, predictors), call = call
+    )
+  }
+  list(df = df, scale = scale)
+}

@@ -58,13 +58,17 @@ check_distinct_bars <- function(bars, call = user_call()) {
   }
 }
 
-# One entry of `random` of the design, from a frame without missing values. The
-# element `info` is what prediction needs of it.
-random_term <- function(bar, frame, standardize, rows, call = user_call()) {
+# One entry of `random` of the design, from a frame with 1 in the holes of the
+# predictors that `mask` (n x predictors) marks. The element `info` is what
+# prediction needs of it; `made` and `cells` are for hole_model().
+random_term <- function(bar, frame, standardize, rows, call = user_call(),
+                        mask = matrix(NA, nrow(frame), 0L)) {
   names <- vapply(bar$leaves, deparse1, "")
   group <- group_index(unclass(frame)[names], bar$label, call)
   z <- plain_model_matrix(bar$terms, frame)
-  numeric_column <- is_numeric_column(bar$terms, attr(z, "assign"), frame)
+  assign <- attr(z, "assign")
+  numeric_column <- is_numeric_column(bar$terms, assign, frame)
+  made <- predictor_columns(assign, bar$terms, colnames(mask))
   contrasts <- attr(z, "contrasts")
   attr(z, "assign") <- attr(z, "contrasts") <- NULL
   if (ncol(z) == 0L) {
@@ -78,19 +82,25 @@ random_term <- function(bar, frame, standardize, rows, call = user_call()) {
   r <- ncol(z)
   center <- numeric(r)
   scale <- rep(1, r)
+  cells <- hole_cells(z, made, mask)
   if (any(numeric_column)) {
-    moments <- column_moments_cpp(z)
-    check_columns(moments, z, colnames(z), rows, call)
+    z <- punch_holes(z, cells)
+    moments <- observed_moments(z)
+    check_columns(
+      moments, z, colnames(z), rows, call,
+      missing_allowed = length(cells$row) > 0L
+    )
     # A shift moves into the intercept of the same term, if it has one.
     shift <- "(Intercept)" %in% colnames(z) && r > 1L
     usable <- numeric_column & !constant_columns(moments) & standardize
     if (shift) center[usable] <- moments$mean[usable]
     scale[usable] <- moments$sd[usable]
+    z <- fill_holes(z, moments, center)
   }
   list(
     label = bar$label, columns = colnames(z), group = group$group,
     levels = group$levels, z = z, center = center, scale = scale,
-    type = if (r == 1L) "iid" else "unstructured",
+    type = if (r == 1L) "iid" else "unstructured", made = made, cells = cells,
     info = list(
       label = bar$label, columns = colnames(z), terms = bar$terms,
       contrasts = contrasts, leaves = names,

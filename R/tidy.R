@@ -94,8 +94,9 @@ tidy_variances <- function(x, level) {
       paste0("cor__", from, ".", to)
     ))
   })
-  if ("sd(penalty)" %in% rownames(table)) {
-    terms <- c(terms, list(cbind("penalty", "sd__penalty")))
+  labels <- vapply(plain_components(x), `[[`, "", "label")
+  if (length(labels) > 0) {
+    terms <- c(terms, list(cbind(labels, paste0("sd__", labels))))
   }
   terms <- do.call(rbind, terms)
   tidy_rows("ran_pars", terms[, 1], NA_character_, terms[, 2], table)
@@ -119,7 +120,7 @@ tidy_effects <- function(x, level) {
 glance.bsvm <- function(x, ...) {
   check_no_dots(...)
   d <- fit_quality(x)
-  vb <- x$method == "vb"
+  vb <- x$method != "gibbs"
   as_table(data.frame(
     nobs = x$n, method = x$method,
     elbo = if (vb) d$elbo else NA_real_,

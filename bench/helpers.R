@@ -23,7 +23,22 @@ wall_seconds <- function(run, times = 3) {
   }, numeric(1)))
 }
 
+# The value of one call beside its CPU seconds.
+timed <- function(run) {
+  value <- NULL
+  seconds <- cpu_seconds(function() value <<- run(), times = 1, least = 0)
+  list(value = value, seconds = seconds)
+}
+
 has <- function(package) requireNamespace(package, quietly = TRUE)
+
+quietly <- function(expr) suppressMessages(suppressWarnings(expr))
+
+# A number or a word from the environment, e.g. BAYESKERNEL_SPLITS=2.
+setting <- function(name, default) {
+  value <- Sys.getenv(paste0("BAYESKERNEL_", name), NA)
+  if (is.na(value)) default else methods::as(value, class(default))
+}
 
 # Timings mean little on a busy machine, so each script says how busy it was.
 print_machine <- function() {
@@ -112,6 +127,74 @@ toenail_data <- function() {
   home$toenail
 }
 
+spam_data <- function() {
+  home <- new.env()
+  utils::data("spam", package = "kernlab", envir = home)
+  home$spam
+}
+
+# Patients of Duke University with chest pain, as Vanderbilt's department of
+# biostatistics gives them out: from the folder BAYESKERNEL_DATA, else from the
+# user's cache, into which they are fetched once.
+acath_data <- function() {
+  folder <- Sys.getenv("BAYESKERNEL_DATA")
+  cache <- tools::R_user_dir("bayeskernel", "cache")
+  file <- file.path(if (nzchar(folder)) folder else cache, "acath.csv")
+  if (file.exists(file)) {
+    return(checked_acath(utils::read.csv(file)))
+  }
+  if (nzchar(folder)) stop("BAYESKERNEL_DATA has no acath.csv")
+  fetched <- tempfile(fileext = ".sav")
+  on.exit(unlink(fetched))
+  utils::download.file(
+    "https://hbiostat.org/data/repo/acath.sav", fetched, mode = "wb"
+  )
+  home <- new.env()
+  load(fetched, home)
+  data <- checked_acath(home$acath)
+  dir.create(cache, recursive = TRUE, showWarnings = FALSE)
+  utils::write.csv(data, file, row.names = FALSE)
+  data
+}
+
+# The table with its rows in one order, so that splits do not depend on where
+# it came from. The checksum is of the content: copies differ in the order of
+# rows and columns, not in a cell.
+checked_acath <- function(data) {
+  columns <- c("sex", "age", "cad.dur", "choleste", "tvdlm", "sigdz")
+  data <- data.frame(lapply(data[columns], as.integer))
+  data <- data[do.call(order, data), ]
+  rownames(data) <- NULL
+  text <- tempfile()
+  on.exit(unlink(text))
+  writeBin(charToRaw(paste0(
+    do.call(paste, c(data, sep = ",")), "\n", collapse = ""
+  )), text)
+  if (tools::md5sum(text) != "1c43af642bc762538082fb542334fd0b") {
+    stop("acath.csv is not the table of 3504 patients that is expected")
+  }
+  data
+}
+
+acath_formula <- sigdz ~ sex + age + log(cad.dur + 1) + log(choleste)
+
+# Section 4.5: test rows have their cholesterol measured. A quarter of all
+# rows, drawn among those, is the test set; the other rows, complete or not,
+# are for training.
+acath_test_rows <- function(data) {
+  complete <- which(!is.na(data$choleste))
+  sort(sample(complete, round(0.25 * nrow(data))))
+}
+
+# Multiple imputation with the defaults of mice: data frames of the transformed
+# columns, in the order of acath_formula.
+mice_completed <- function(data, seed, m = 5) {
+  columns <- stats::model.frame(acath_formula, data, na.action = stats::na.pass)
+  names(columns) <- c("sigdz", "sex", "age", "log_duration", "log_cholesterol")
+  imputed <- mice::mice(columns, m = m, seed = seed, printFlag = FALSE)
+  mice::complete(imputed, "all")
+}
+
 three_quarters <- function(n) sort(sample(n, round(0.75 * n)))
 
 # Columns of the fixed part, standardised by the training rows.
@@ -128,6 +211,74 @@ simulate_linear <- function(n, p) {
   x <- matrix(stats::rnorm(n * p), n, p)
   f <- drop(x[, 1:4] %*% c(1, -1, 1, -1))
   list(x = x, y = factor(f + stats::rlogis(n) > 0, c(FALSE, TRUE)))
+}
+
+# Columns standard normal with correlation r^|j - k|; `effects` belong to
+# columns spread evenly over all p, `true`, and y = sign(f + e), e logistic.
+simulate_sparse <- function(n, p, effects, correlation = 0) {
+  x <- matrix(stats::rnorm(n * p), n, p)
+  for (k in seq_len(p)[-1]) {
+    x[, k] <- correlation * x[, k - 1] + sqrt(1 - correlation^2) * x[, k]
+  }
+  colnames(x) <- paste0("x", seq_len(p))
+  true <- round(seq(1, p, length.out = length(effects)))
+  f <- drop(x[, true] %*% effects)
+  list(
+    x = x, true = true,
+    y = factor(f + stats::rlogis(n) > 0, c(FALSE, TRUE))
+  )
+}
+
+# Selection ----------------------------------------------------------------
+
+kept_by_bsvm <- function(x, y, ...) {
+  fit <- quietly(bayeskernel::bsvm(x, y, select = TRUE, ...))
+  unname(which(bayeskernel::inclusion(fit) > 0.5))
+}
+
+kept_by_lasso <- function(x, y, rule) {
+  fit <- quietly(glmnet::cv.glmnet(x, y, family = "binomial"))
+  which(stats::coef(fit, s = rule)[-1] != 0)
+}
+
+# Spike-and-slab variational Bayes for the logistic model.
+kept_by_varbvs <- function(x, y) {
+  fit <- quietly(varbvs::varbvs(
+    x, NULL, as.numeric(y) - 1, family = "binomial", verbose = FALSE
+  ))
+  unname(which(fit$pip > 0.5))
+}
+
+# Functions of x and y that give the columns kept; peers where installed.
+selectors <- function() {
+  all <- list(
+    "bsvm vb" = kept_by_bsvm,
+    "bsvm vb, four starts" = function(x, y) {
+      kept_by_bsvm(x, y, starts = c(1, 0.5, 0.1, 0.01))
+    },
+    "bsvm gibbs" = function(x, y) {
+      kept_by_bsvm(x, y, method = "gibbs", chains = 2, draws = 2000, seed = 1)
+    }
+  )
+  if (has("glmnet")) {
+    all[["cv.glmnet, one se"]] <- function(x, y) {
+      kept_by_lasso(x, y, "lambda.1se")
+    }
+    all[["cv.glmnet, minimum"]] <- function(x, y) {
+      kept_by_lasso(x, y, "lambda.min")
+    }
+  }
+  if (has("varbvs")) all[["varbvs"]] <- kept_by_varbvs
+  all
+}
+
+# Seconds, false selections and misses of one of them on simulated data.
+score_selection <- function(selector, set) {
+  done <- timed(function() selector(set$x, set$y))
+  c(
+    seconds = done$seconds, false = length(setdiff(done$value, set$true)),
+    missed = length(setdiff(set$true, done$value))
+  )
 }
 
 # Linear support vector machine, cost tuned -------------------------------

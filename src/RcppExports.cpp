@@ -105,6 +105,66 @@ BEGIN_RCPP
     return R_NilValue;
 END_RCPP
 }
+// append_rows_cpp
+Rcpp::List append_rows_cpp(const std::string& path, const Rcpp::NumericMatrix& x, const Rcpp::NumericVector& labels);
+RcppExport SEXP _bayeskernel_append_rows_cpp(SEXP pathSEXP, SEXP xSEXP, SEXP labelsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const std::string& >::type path(pathSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type labels(labelsSEXP);
+    rcpp_result_gen = Rcpp::wrap(append_rows_cpp(path, x, labels));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bsvm_svi_cpp
+Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_bsvm_svi_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(bsvm_svi_cpp(data, prior, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bsvm_stream_cpp
+Rcpp::List bsvm_stream_cpp(const Rcpp::List& stream, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_bsvm_stream_cpp(SEXP streamSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type stream(streamSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(bsvm_stream_cpp(stream, prior, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bsvm_structured_gibbs_cpp
+Rcpp::List bsvm_structured_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_bsvm_structured_gibbs_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(bsvm_structured_gibbs_cpp(data, prior, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bsvm_structured_vb_cpp
+Rcpp::List bsvm_structured_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_bsvm_structured_vb_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(bsvm_structured_vb_cpp(data, prior, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_bsvm_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_vb_cpp, 3},
@@ -115,6 +175,11 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_column_moments_cpp", (DL_FUNC) &_bayeskernel_column_moments_cpp, 1},
     {"_bayeskernel_convergence_cpp", (DL_FUNC) &_bayeskernel_convergence_cpp, 1},
     {"_bayeskernel_remember_process_cpp", (DL_FUNC) &_bayeskernel_remember_process_cpp, 0},
+    {"_bayeskernel_append_rows_cpp", (DL_FUNC) &_bayeskernel_append_rows_cpp, 3},
+    {"_bayeskernel_bsvm_svi_cpp", (DL_FUNC) &_bayeskernel_bsvm_svi_cpp, 3},
+    {"_bayeskernel_bsvm_stream_cpp", (DL_FUNC) &_bayeskernel_bsvm_stream_cpp, 3},
+    {"_bayeskernel_bsvm_structured_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_structured_gibbs_cpp, 3},
+    {"_bayeskernel_bsvm_structured_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_structured_vb_cpp, 3},
     {NULL, NULL, 0}
 };
 

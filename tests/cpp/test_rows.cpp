@@ -29,7 +29,7 @@ static std::vector<Index> cumulate(const std::vector<Index>& sizes) {
 }
 
 // Tiles follow on one another, cover all rows and groups once, split no group;
-// blocks follow on one another and cover all tiles.
+// blocks follow on one another and cover all tiles, chunks all blocks.
 static bool is_partition(const PackedRows& rows) {
   Index row = 0, group = 0;
   for (const TileSpan& span : rows.tiles()) {
@@ -54,8 +54,19 @@ static bool is_partition(const PackedRows& rows) {
   for (Index b = 0; b < rows.blocks(); ++b) {
     if (rows.block_begin(b + 1) <= rows.block_begin(b)) return false;
   }
-  return rows.block_begin(rows.blocks()) ==
-         static_cast<Index>(rows.tiles().size());
+  if (rows.block_begin(rows.blocks()) !=
+      static_cast<Index>(rows.tiles().size())) {
+    return false;
+  }
+  Index next = 0;
+  for (Index c = 0; c < rows.chunks(); ++c) {
+    const TileSpan span = rows.chunk_span(c);
+    if (rows.chunk_begin(c + 1) <= rows.chunk_begin(c)) return false;
+    if (span.row_begin != next || span.row_end < next) return false;
+    next = span.row_end;
+  }
+  return next == rows.rows() && rows.chunk_begin(0) == 0 &&
+         rows.chunk_begin(rows.chunks()) == rows.blocks();
 }
 
 TEST("tiles cover the rows without groups, at any number of rows") {
@@ -113,11 +124,46 @@ TEST("a tile shows its own rows") {
   }
 }
 
-TEST("blocks depend on the rows alone and grow with them, 64 at most") {
+TEST("blocks depend on the rows alone and have 2048 of them") {
   CHECK(numbered_rows(2047, {}).blocks() == 1);
   CHECK(numbered_rows(9000, {}).blocks() == 5);
-  for (Index n : {131072, 131073, 400000}) {
-    const Index blocks = numbered_rows(n, {}).blocks();
-    CHECK(blocks > 32 && blocks <= 64);
+  CHECK(numbered_rows(131072, {}).blocks() == 64);
+  CHECK(numbered_rows(131073, {}).blocks() == 65);
+}
+
+TEST("a chunk has 8 to 32 blocks, fewer when rows are wide") {
+  CHECK(PackedRows::chunk_rows(1) == 65536);
+  CHECK(PackedRows::chunk_rows(64) == 65536);
+  CHECK(PackedRows::chunk_rows(100) == 40960);
+  CHECK(PackedRows::chunk_rows(5000) == 16384);
+  CHECK(numbered_rows(65536, {}).chunks() == 1);
+  const PackedRows rows = numbered_rows(200000, {});
+  CHECK(rows.chunks() == 4);
+  for (Index c = 0; c < 3; ++c) {
+    CHECK(rows.chunk_span(c).row_end == 65536 * (c + 1));
+    CHECK(rows.chunk_begin(c + 1) == 32 * (c + 1));
   }
+}
+
+TEST("a chunk never straddles a group") {
+  std::vector<Index> sizes(700, 300);
+  sizes[5] = 70000;
+  const std::vector<Index> begin = cumulate(sizes);
+  const PackedRows rows = numbered_rows(begin.back(), begin);
+  CHECK(is_partition(rows));
+  for (Index c = 0; c < rows.chunks(); ++c) {
+    const TileSpan span = rows.chunk_span(c);
+    CHECK(begin[span.group_begin] == span.row_begin);
+    CHECK(begin[span.group_end] == span.row_end);
+  }
+}
+
+TEST("rows can be filled and divided again") {
+  PackedRows rows = numbered_rows(5000, {});
+  rows = numbered_rows(300, {});
+  rows.finish({});
+  CHECK(is_partition(rows));
+  rows.finish(cumulate({100, 200}));
+  CHECK(is_partition(rows));
+  CHECK(rows.groups() == 2);
 }

@@ -27,8 +27,16 @@ read_golden <- function(part, case) {
   out
 }
 
-# The parts of a spec that the package does not fit yet, or character().
-golden_needs <- function(spec) intersect(names(spec), c("selection", "missing"))
+# Selection or modelled holes: fitted by another engine.
+golden_structured <- function(spec) {
+  !is.null(spec$selection) || !is.null(spec$missing)
+}
+
+golden_predictors <- function(golden) {
+  groups <- unlist(lapply(golden_blocks(golden$spec), `[[`, "group"))
+  weight <- sub("^column +", "", c(golden$spec$weights, ""))
+  setdiff(names(golden$data), c("y", weight, groups))
+}
 
 # Columns of one block: list(columns, group), group NULL when the columns are
 # predictors. Forms: "x1", c("x1", "x2"), "intercept by g",
@@ -100,7 +108,18 @@ golden_core_input <- function(golden) {
   group <- integer()
   n_groups <- 0L
   width_of_x <- ncol(x)
-  for (l in order) {
+  selected <- NULL
+  for (l in c(order, NA)) {
+    # Columns under selection follow those of the predictors' blocks.
+    if (is.null(selected) && (is.na(l) || size[l] > 0)) {
+      columns <- golden_matrix(spec$selection$columns, data)
+      selected <- ncol(x) + seq_len(ncol(columns))
+      x <- cbind(x, columns)
+      width_of_x <- ncol(x)
+      precision <- c(precision, numeric(ncol(columns)))
+      mean <- c(mean, numeric(ncol(columns)))
+    }
+    if (is.na(l)) break
     from <- spec$blocks[[l]]
     block <- parsed[[l]]
     plain <- is.null(block$group)
@@ -140,12 +159,19 @@ golden_core_input <- function(golden) {
     mean <- c(mean, numeric(members * r))
   }
   used <- core_blocks[order]
+  filled <- function(m) replace(m, is.na(m), 0)
   list(
     data = list(
-      x = x, center = numeric(ncol(x)), scale = rep(1, ncol(x)),
+      x = filled(x), center = numeric(ncol(x)), scale = rep(1, ncol(x)),
       y = as.double(data$y), weights = golden_weights(golden),
-      offset = numeric(nrow(data)), z = z, group = group,
-      n_groups = n_groups, kept = kept
+      offset = numeric(nrow(data)), z = filled(z), group = group,
+      n_groups = n_groups,
+      kept = lapply(kept, function(term) {
+        term$z <- filled(term$z)
+        term
+      }),
+      selection = golden_selection(spec$selection, selected),
+      holes = golden_holes(golden, x, z, kept, used, width_of_x)
     ),
     prior = list(
       precision = precision, mean = mean, blocks = used,
@@ -155,8 +181,62 @@ golden_core_input <- function(golden) {
         if (plain) matrix(0, 0, 0) else diag(1, block$width)
       })
     ),
-    block_order = order,
-    theta = c(seq_along(spec$fixed), unlist(theta))
+    block_order = order, selected = selected,
+    theta = c(seq_along(spec$fixed), unlist(theta), selected)
+  )
+}
+
+golden_selection <- function(spec, columns) {
+  if (is.null(spec)) {
+    return(NULL)
+  }
+  list(
+    columns = as.integer(columns) - 1L, shape = as.double(spec$A),
+    rate = as.double(spec$B),
+    rho = if (is.null(spec[["rho"]])) NA_real_ else as.double(spec[["rho"]]),
+    rho_beta = as.double(spec$rho_beta_prior),
+    start = as.double(spec$gamma_start)
+  )
+}
+
+# Every cell that a hole reaches, with base 0 and slope 1: the predictors are
+# used as they stand.
+golden_holes <- function(golden, x, z, kept, blocks, width_of_x) {
+  spec <- golden$spec$missing
+  if (is.null(spec)) {
+    return(NULL)
+  }
+  predictors <- golden_predictors(golden)
+  values <- golden_matrix(predictors, golden$data)
+  at <- which(is.na(values), arr.ind = TRUE)
+  uses <- list()
+  for (h in seq_len(nrow(at))) {
+    row <- at[h, 1]
+    name <- predictors[at[h, 2]]
+    column <- c(
+      which(colnames(x) == name) - 1L,
+      width_of_x + which(colnames(z) == name) - 1L
+    )
+    inside <- Filter(function(b) !b$eliminated && b$first >= ncol(x), blocks)
+    for (k in seq_along(kept)) {
+      column <- c(
+        column, inside[[k]]$first + (kept[[k]]$group[row] - 1L) *
+          inside[[k]]$width + which(colnames(kept[[k]]$z) == name) - 1L
+      )
+    }
+    uses[[h]] <- cbind(row - 1L, column, at[h, 2] - 1L)
+  }
+  uses <- do.call(rbind, uses)
+  count <- nrow(uses)
+  list(
+    x = values, mean = colMeans(values, na.rm = TRUE),
+    var = apply(values, 2, stats::var, na.rm = TRUE),
+    mean_var = as.double(spec$sigma2_mu), df = as.double(spec$nu_x),
+    scale = matrix(as.double(unlist(spec$S_x)), ncol(values)),
+    center = numeric(ncol(values)), scale_x = rep(1, ncol(values)),
+    use_row = as.integer(uses[, 1]), use_column = as.integer(uses[, 2]),
+    use_predictor = as.integer(uses[, 3]), use_base = numeric(count),
+    use_slope = rep(1, count)
   )
 }
 
@@ -164,7 +244,7 @@ golden_settings <- function(...) {
   out <- list(
     tol = 1e-13, max_iter = 20000L, accelerate = TRUE, warmup = 500,
     draws = 1000, thin = 1, threads = 1L, progress = FALSE, keep_ranef = TRUE,
-    seed = 1, intercept = FALSE, chain_id = 1:4, states = list()
+    seed = 1, intercept = FALSE, keep_imputed = TRUE, chain_id = 1:4, states = list()
   )
   utils::modifyList(out, list(...))
 }
@@ -205,7 +285,12 @@ unfold_wide <- function(mean, covariance, basis, first, hidden_var) {
 
 golden_core_vb <- function(golden, ...) {
   input <- golden_core_input(golden)
-  core <- bsvm_vb_cpp(input$data, input$prior, golden_settings(...))
+  fit <- if (golden_structured(golden$spec)) {
+    bsvm_structured_vb_cpp
+  } else {
+    bsvm_vb_cpp
+  }
+  core <- fit(input$data, input$prior, golden_settings(...))
   hidden <- if (length(core$precision) > 0) 1 / core$precision[[1]][1, 1] else 1
   theta <- unfold_wide(
     core$theta_mean, core$theta_cov, core$basis, core$basis_first, hidden
@@ -219,7 +304,8 @@ golden_core_vb <- function(golden, ...) {
   variance[input$block_order] <- core$variance
   list(
     mean = joint$mean[at], covariance = joint$covariance[at, at, drop = FALSE],
-    elbo = core$status$bound, variance = variance
+    elbo = core$status$bound, variance = variance, selection = core$selection,
+    holes = core$holes
   )
 }
 
@@ -233,11 +319,16 @@ golden_call <- function(golden) {
   parsed <- golden_blocks(spec)
   plain <- vapply(parsed, function(b) is.null(b$group), logical(1))
   predictors <- setdiff(spec$fixed, "(Intercept)")
+  selected <- spec$selection$columns
+  if (any(plain) && length(selected) > 0) {
+    return(NULL)
+  }
   if (sum(plain) > 1 || (any(plain) && length(predictors) > 0)) {
     return(NULL)
   }
   one_of <- function(name, default) {
-    values <- unique(Filter(Negate(is.null), lapply(spec$blocks, `[[`, name)))
+    owners <- c(spec$blocks, list(spec$selection))
+    values <- unique(Filter(Negate(is.null), lapply(owners, `[[`, name)))
     if (length(values) > 1) NULL else c(values, list(default))[[1]]
   }
   constants <- list(
@@ -258,7 +349,7 @@ golden_call <- function(golden) {
     sprintf("(%s | %s)", paste(columns, collapse = " + "), b$group)
   }, "")
   penalised <- unlist(lapply(parsed[plain], `[[`, "columns"))
-  fixed <- c(quote_name(c(predictors, penalised)), bars)
+  fixed <- c(quote_name(c(predictors, penalised, selected)), bars)
   start <- if ("(Intercept)" %in% spec$fixed) "1" else "0"
   list(
     formula = stats::as.formula(paste(
@@ -266,10 +357,30 @@ golden_call <- function(golden) {
     )),
     penalty = if (any(plain)) "learn" else "none",
     prior = do.call(bsvm_prior, c(
-      list(beta_var = beta$var, beta_mean = beta$mean), constants
+      list(beta_var = beta$var, beta_mean = beta$mean), constants,
+      golden_structured_prior(spec)
     )),
+    select = if (length(selected) > 0) {
+      stats::as.formula(paste("~", paste(quote_name(selected), collapse = "+")))
+    } else {
+      FALSE
+    },
+    starts = c(spec$selection$gamma_start, 1)[1],
+    missing = if (is.null(spec$missing)) "fail" else "model",
     parsed = parsed, plain = plain
   )
+}
+
+golden_structured_prior <- function(spec) {
+  selection <- spec$selection
+  out <- list(rho = selection[["rho"]], rho_beta = selection$rho_beta_prior)
+  missing <- spec$missing
+  if (!is.null(missing)) {
+    out$x_mean_var <- missing$sigma2_mu
+    out$x_df <- missing$nu_x
+    out$x_scale <- matrix(as.double(unlist(missing$S_x)), nrow(missing$S_x))
+  }
+  Filter(Negate(is.null), out)
 }
 
 golden_fit <- function(golden, call, ...) {
@@ -281,7 +392,8 @@ golden_fit <- function(golden, call, ...) {
   }
   bsvm(
     call$formula, data,
-    penalty = call$penalty, prior = call$prior, standardize = FALSE,
+    penalty = call$penalty, select = call$select, missing = call$missing,
+    prior = call$prior, standardize = FALSE, starts = call$starts,
     weights = golden_weight, threads = 1, progress = FALSE, ...
   )
 }
@@ -313,7 +425,8 @@ golden_fit_vb <- function(golden, call, ...) {
   variance[order(!call$plain)] <- posterior$variance
   list(
     mean = joint$mean[at], covariance = joint$covariance[at, at, drop = FALSE],
-    elbo = fit$trace$elbo, variance = variance, fit = fit
+    elbo = fit$trace$elbo, variance = variance,
+    selection = fit$posterior$selection, holes = fit$posterior$holes, fit = fit
   )
 }
 
@@ -337,7 +450,7 @@ fit_positions <- function(golden, fit, p) {
     own <- unlist(lapply(groups, function(g) (g - 1) * r + inside))
     at <- c(at, if (random$eliminated) p + own else random$index[own])
   }
-  at
+  c(at, match(golden$spec$selection$columns, columns))
 }
 
 # --- draws -------------------------------------------------------------------
@@ -346,7 +459,12 @@ fit_positions <- function(golden, fit, p) {
 # array of the core (`theta` positions as in golden_core_input()).
 golden_core_gibbs <- function(golden, ...) {
   input <- golden_core_input(golden)
-  core <- bsvm_gibbs_cpp(input$data, input$prior, golden_settings(...))
+  fit <- if (golden_structured(golden$spec)) {
+    bsvm_structured_gibbs_cpp
+  } else {
+    bsvm_gibbs_cpp
+  }
+  core <- fit(input$data, input$prior, golden_settings(...))
   p <- ncol(input$data$x)
   # Variables: columns of x, members of random terms, then the components.
   at <- p
@@ -381,8 +499,35 @@ golden_core_gibbs <- function(golden, ...) {
     variance[[input$block_order[k]]] <- at + seq_len(size)
     at <- at + size
   }
-  stopifnot(at == dim(core$draws)[3])
-  golden_parameters(golden, core$draws, theta, variance)
+  extra <- golden_extra_positions(golden, at)
+  stopifnot(max(at, unlist(extra)) == dim(core$draws)[3])
+  golden_parameters(golden, core$draws, theta, variance, extra)
+}
+
+# Places of what selection and holes add behind the first `at` variables.
+golden_extra_positions <- function(golden, at) {
+  selection <- golden$spec$selection
+  out <- list()
+  take <- function(count) {
+    at <<- at + count
+    at - count + seq_len(count)
+  }
+  if (!is.null(selection)) {
+    out$sv2 <- take(1)
+    if (!is.null(selection$rho_beta_prior)) out$rho <- take(1)
+    out$prob <- take(length(selection$columns))
+  }
+  if (!is.null(golden$spec$missing)) {
+    values <- golden$data[golden_predictors(golden)]
+    size <- length(values)
+    out$mux <- take(size)
+    full <- matrix(0, size, size)
+    full[lower.tri(full, diag = TRUE)] <- take(size * (size + 1) / 2)
+    # The files have the upper triangle, column by column.
+    out$Sx <- t(full)[upper.tri(full, diag = TRUE)]
+    out$xmis <- take(sum(is.na(values)))
+  }
+  out
 }
 
 golden_fit_gibbs <- function(golden, call, ...) {
@@ -411,14 +556,40 @@ golden_fit_gibbs <- function(golden, call, ...) {
       block$columns[pairs[, 2]]
     ), names)
   }
+  theta <- c(theta, match(golden$spec$selection$columns, names))
   stopifnot(!anyNA(c(theta, unlist(variance))))
-  golden_parameters(golden, fit$draws, theta, variance)
+  extra <- list()
+  if (golden_structured(golden$spec)) {
+    first <- match(c("sigma2[selection]", paste0(
+      "mu_x[", golden_predictors(golden)[1], "]"
+    )), names)
+    extra <- golden_extra_positions(golden, min(first, na.rm = TRUE) - 1)
+    stopifnot(max(unlist(extra)) == length(names))
+  }
+  golden_parameters(golden, fit$draws, theta, variance, extra)
 }
 
 # Adds the functions of the components that the golden files hold.
-golden_parameters <- function(golden, draws, theta, variance) {
+golden_parameters <- function(golden, draws, theta, variance, extra) {
   wanted <- golden$gibbs$parameter
+  selected <- utils::tail(theta, length(golden$spec$selection$columns))
   out <- lapply(wanted, function(name) {
+    if (name %in% c("rho", "log_sv2", "inv_sv2")) {
+      value <- draws[, , if (name == "rho") extra$rho else extra$sv2]
+      return(switch(name,
+        rho = value, log_sv2 = log(value), inv_sv2 = 1 / value
+      ))
+    }
+    place <- regmatches(
+      name, regexec("^(eff|gam|prob|mux|Sx|xmis)([0-9]+)$", name)
+    )[[1]]
+    if (length(place) > 0) {
+      k <- as.integer(place[3])
+      return(switch(place[2],
+        eff = draws[, , selected[k]], gam = draws[, , selected[k]] != 0,
+        draws[, , extra[[place[2]]][k]]
+      ))
+    }
     if (name %in% golden$vb$names) {
       return(draws[, , theta[match(name, golden$vb$names)]])
     }

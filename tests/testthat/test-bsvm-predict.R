@@ -202,7 +202,10 @@ test_that("rows in slices give what all rows at once give", {
   })
   expect_equal(do.call(cbind, parts), whole)
   new <- new_rows(slope, d)
-  halves <- lapply(list(1:33, 34:80), function(rows) vb_slice(slope, new, rows))
+  halves <- lapply(list(1:33, 34:80), function(rows) {
+    part <- model_rows(slope, new, rows)
+    vb_rows(slope, part$x, part$random)
+  })
   expect_equal(
     unlist(lapply(halves, `[[`, "var")), slope$fitted$var,
     tolerance = 1e-10

@@ -5,15 +5,19 @@
 #   response   column of the two-class response
 #   scaled     columns whose scale cannot matter
 #   exact      the fit does not depend on the order of rows and columns
+#   columns    fixed columns; those of smooths follow
+#   imputes    a missing predictor is averaged over
 # Fits are made once.
 
 contract_data <- grouped_data()
 as_predictors <- function(data) as.matrix(data[c("x1", "x2")])
 
-case <- function(name, fit, new = identity, exact = TRUE) {
+case <- function(name, fit, new = identity, exact = TRUE,
+                 columns = c("(Intercept)", "x1", "x2"), imputes = FALSE) {
   list(
     name = name, fit = fit, new = new, data = contract_data, response = "y",
-    scaled = "x1", exact = exact, object = fit(contract_data)
+    scaled = "x1", exact = exact, columns = columns, imputes = imputes,
+    object = fit(contract_data)
   )
 }
 
@@ -33,6 +37,28 @@ cases <- list(
       penalty = "none", threads = 1, tol = 1e-12, ...
     )
   }, new = as_predictors),
+  case("vb, selection", function(data, ...) {
+    bsvm(
+      y ~ x1 + x2, data,
+      select = TRUE, prior = bsvm_prior(rho = 0.3), threads = 1, tol = 1e-12,
+      ...
+    )
+  }),
+  case("vb, modelled predictors", function(data, ...) {
+    bsvm(
+      y ~ x1 + x2 + (1 | g), data,
+      missing = "model", threads = 1, tol = 1e-12, ...
+    )
+  }, imputes = TRUE),
+  case("vb, smooth", function(data, ...) {
+    bsvm(y ~ x1 + s(x2, k = 5), data, threads = 1, tol = 1e-12, ...)
+  }, columns = c("(Intercept)", "x1", "s(x2).fx1")),
+  case("gibbs, everything", function(data, ...) {
+    quick_gibbs(
+      y ~ x1 + x2 + s(x2, k = 5) + (1 | g), data,
+      select = ~x1, prior = bsvm_prior(rho = 0.3), ...
+    )
+  }, exact = FALSE),
   case("gibbs, fixed", function(data, ...) {
     quick_gibbs(y ~ x1 + x2, data, penalty = "none", ...)
   }, exact = FALSE),
@@ -138,14 +164,15 @@ test_that("a missing predictor gives NA and keeps the row", {
     holed$x1[2] <- NA
     holed$x2[5] <- NaN
     holed <- one$new(holed)
+    unknown <- if (one$imputes) integer() else c(2L, 5L)
     for (type in c("class", "prob", "link")) {
       out <- as.matrix(predict(object, holed, type = type))
       expect_equal(nrow(out), 6L, info = one$name)
-      expect_equal(which(is.na(out[, 1])), c(2L, 5L), info = one$name)
+      expect_equal(which(is.na(out[, 1])), unknown, info = one$name)
     }
     draws <- predict(object, holed, draws = TRUE, n_draws = 7, seed = 1)
     expect_equal(dim(draws), c(7L, 6L), info = one$name)
-    expect_equal(which(is.na(draws[1, ])), c(2L, 5L), info = one$name)
+    expect_equal(which(is.na(draws[1, ])), unknown, info = one$name)
   })
 })
 
@@ -194,12 +221,13 @@ test_that("coefficients, covariances and draws share their names", {
   for_each_case(function(one, object, new) {
     b <- coef(object)
     v <- vcov(object)
-    expect_equal(names(b), c("(Intercept)", "x1", "x2"), info = one$name)
+    expect_equal(names(b)[1:3], one$columns, info = one$name)
+    expect_true(all(startsWith(names(b)[-(1:3)], "s(x2).")), info = one$name)
     expect_equal(dimnames(v), list(names(b), names(b)), info = one$name)
     expect_equal(v, t(v), tolerance = 1e-10, info = one$name)
     expect_true(all(eigen(v, TRUE, TRUE)$values > 0), info = one$name)
     draws <- as.matrix(object, n = 5, seed = 1)
-    expect_equal(colnames(draws)[1:3], names(b), info = one$name)
+    expect_equal(colnames(draws)[seq_along(b)], names(b), info = one$name)
     expect_s3_class(as.mcmc.list(object), "mcmc.list")
   })
 })
@@ -210,9 +238,15 @@ test_that("the summary has the agreed columns", {
     expected <- c("Estimate", "SD", "2.5 %", "97.5 %")
     if (!is.null(object$draws)) expected <- c(expected, "R-hat", "ESS")
     expect_equal(colnames(table), expected, info = one$name)
-    expect_equal(table[, "Estimate"], coef(object), tolerance = 1e-10)
+    # Columns under selection have a table of their own.
+    values <- expected
+    selection <- summary(object)$selection
+    table <- rbind(table[, values, drop = FALSE], selection[, values])
+    expect_setequal(rownames(table), one$columns)
+    shown <- rownames(table)
+    expect_equal(table[, "Estimate"], coef(object)[shown], tolerance = 1e-10)
     expect_equal(
-      table[, "SD"], sqrt(diag(vcov(object))),
+      table[, "SD"], sqrt(diag(vcov(object)))[shown],
       tolerance = 1e-8, info = one$name
     )
     expect_true(all(table[, 3] < table[, 1] & table[, 1] < table[, 4]))

@@ -458,7 +458,6 @@ test_that("bad data are classed errors that name the column", {
   # A function of that name is not a variable.
   refuse("argument", "median", y ~ median, d)
   refuse("response", "outcome", outcome ~ x, d)
-  refuse("argument", "s(x)", y ~ s(x), d)
   refuse("argument", "te(x, z)", y ~ x + te(x, z) + (1 | g), d)
   refuse("argument", "log(text)", y ~ log(text), d)
   refuse("dimension", "short", y ~ short, c(as.list(d), list(short = 1:3)))
@@ -537,7 +536,6 @@ test_that("messages say what was found and what would be accepted", {
     bsvm_design(y ~ huge, d)
     bsvm_design(y ~ list, d)
     bsvm_design(y ~ absent, d)
-    bsvm_design(y ~ s(x), d)
     bsvm_design(y ~ log(text), d)
     bsvm_design(y ~ x, d, weights = 1:3)
     bsvm_design(y ~ x, d, weights = -d$w)

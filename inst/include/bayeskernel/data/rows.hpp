@@ -1,6 +1,9 @@
 // Rows of a model in tiles. A tile is a run of consecutive rows that never
-// straddles a group; a block is a run of tiles that one thread handles. Both
-// depend on the data alone (engine.md, "Rows").
+// straddles a group; a block is a run of tiles that one thread handles; a
+// chunk is a run of blocks that is in memory at once. All three depend on the
+// sizes of the data alone, not on where they are kept, so that sums taken
+// block by block are the same bits for a matrix and for a stream (engine.md,
+// "Rows").
 #ifndef BAYESKERNEL_DATA_ROWS_HPP
 #define BAYESKERNEL_DATA_ROWS_HPP
 
@@ -36,9 +39,14 @@ class RowSource {
   virtual Index x_columns() const = 0;
   virtual Index z_columns() const = 0;
   virtual Tile tile(const TileSpan& span, MatrixXd& buffer) const = 0;
+  // Brings the rows of a chunk within reach of tile(), until the next call;
+  // the chunk `next` (-1: none) is asked for after it and may be fetched in
+  // the meantime. On one thread; nothing to do for rows in memory.
+  virtual void load(Index /*chunk*/, Index /*next*/) const {}
 
   Index groups() const {
-    return group_begin_.empty() ? 0 : static_cast<Index>(group_begin_.size()) - 1;
+    return group_begin_.empty() ? 0
+                                : static_cast<Index>(group_begin_.size()) - 1;
   }
   // Group g holds the rows group_begin(g) .. group_begin(g + 1) - 1.
   Index group_begin(Index g) const { return group_begin_[g]; }
@@ -46,14 +54,31 @@ class RowSource {
   Index blocks() const { return static_cast<Index>(block_begin_.size()) - 1; }
   // Block b holds the tiles block_begin(b) .. block_begin(b + 1) - 1.
   Index block_begin(Index b) const { return block_begin_[b]; }
+  Index chunks() const { return static_cast<Index>(chunk_begin_.size()) - 1; }
+  // Chunk c holds the blocks chunk_begin(c) .. chunk_begin(c + 1) - 1.
+  Index chunk_begin(Index c) const { return chunk_begin_[c]; }
+  TileSpan chunk_span(Index c) const {
+    const TileSpan& first = tiles_[block_begin_[chunk_begin_[c]]];
+    const TileSpan& last = tiles_[block_begin_[chunk_begin_[c + 1]] - 1];
+    return {first.row_begin, last.row_end, first.group_begin, last.group_end};
+  }
+
+  // Rows of a chunk of so many columns without groups: some 4 million numbers,
+  // but 8 blocks at least, to share among threads, and 32 at most.
+  static Index chunk_rows(Index columns) {
+    constexpr Index kNumbers = Index{1} << 22;
+    const Index blocks =
+        kNumbers / std::max<Index>(columns, 1) / Index{kBlockRows};
+    return std::clamp<Index>(blocks, 8, 32) * kBlockRows;
+  }
 
  protected:
   static constexpr Index kTileRows = 256;
   static constexpr Index kBlockRows = 2048;
-  static constexpr Index kMaxBlocks = 64;
 
   void partition(Index n, std::vector<Index> group_begin) {
     group_begin_ = std::move(group_begin);
+    tiles_.clear();
     Index row = 0;
     Index group = 0;
     while (row < n) {
@@ -70,13 +95,21 @@ class RowSource {
       tiles_.push_back(span);
       row = span.row_end;
     }
-    const Index target = std::max(kBlockRows, (n + kMaxBlocks - 1) / kMaxBlocks);
-    block_begin_.push_back(0);
-    Index start = 0;
+    const Index in_chunk = chunk_rows(x_columns() + z_columns());
+    block_begin_.assign(1, 0);
+    chunk_begin_.assign(1, 0);
+    Index block_start = 0, chunk_start = 0;
     for (std::size_t t = 0; t < tiles_.size(); ++t) {
-      if (tiles_[t].row_end - start >= target || t + 1 == tiles_.size()) {
+      const Index end = tiles_[t].row_end;
+      const bool last = t + 1 == tiles_.size();
+      const bool chunk_full = last || end - chunk_start >= in_chunk;
+      if (chunk_full || end - block_start >= kBlockRows) {
         block_begin_.push_back(static_cast<Index>(t) + 1);
-        start = tiles_[t].row_end;
+        block_start = end;
+      }
+      if (chunk_full) {
+        chunk_begin_.push_back(blocks());
+        chunk_start = end;
       }
     }
   }
@@ -85,6 +118,7 @@ class RowSource {
   std::vector<Index> group_begin_;
   std::vector<TileSpan> tiles_;
   std::vector<Index> block_begin_;
+  std::vector<Index> chunk_begin_;
 };
 
 // Rows in memory, transposed so that a row is contiguous, sorted by group.
@@ -94,7 +128,7 @@ class PackedRows final : public RowSource {
   MatrixXd z;  // r x n
   VectorXd y, weight, offset, residual;
 
-  // To be called once, after the members are filled.
+  // To be called after the members are filled.
   void finish(std::vector<Index> group_begin) {
     partition(x.cols(), std::move(group_begin));
   }

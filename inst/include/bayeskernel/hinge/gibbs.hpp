@@ -2,6 +2,8 @@
 // | a with u integrated out of theta's draw, then the variances, then one move
 // along a scale with a integrated out (scale_move.hpp). One sweep is one pass
 // over the rows and a cheap one. The state between sweeps is the draw itself.
+// The steps are public: a model with further steps (selection, holes) puts its
+// own sweep together (bsvm/structured_gibbs.hpp).
 #ifndef BAYESKERNEL_HINGE_GIBBS_HPP
 #define BAYESKERNEL_HINGE_GIBBS_HPP
 
@@ -19,6 +21,7 @@
 #include "../rng/stream.hpp"
 #include "accumulate.hpp"
 #include "blocks.hpp"
+#include "latent_values.hpp"
 #include "scale_move.hpp"
 #include "system.hpp"
 
@@ -48,7 +51,8 @@ struct GibbsState {
 class GibbsChain {
  public:
   GibbsChain(const RowSource& rows, const Prior& prior, Executor& executor,
-             std::uint64_t seed, std::uint64_t chain)
+             std::uint64_t seed, std::uint64_t chain,
+             const ScatteredBlock* scattered = nullptr)
       : rows_(rows),
         prior_(prior),
         executor_(executor),
@@ -57,7 +61,7 @@ class GibbsChain {
         curvature_(rows.x_columns(), rows.z_columns(), rows.groups()),
         shift_(rows.x_columns(), rows.z_columns(), rows.groups()),
         system_(rows.x_columns(), rows.z_columns(), rows.groups()),
-        scale_move_(rows, prior, executor),
+        scale_move_(rows, prior, executor, scattered),
         slots_(rows.blocks()) {
     const Index p = rows.x_columns();
     for (Slot& slot : slots_) {
@@ -78,8 +82,12 @@ class GibbsChain {
 
   GibbsState state;
 
+  std::uint64_t seed() const { return seed_; }
   std::uint64_t chain() const { return chain_; }
   Index sweeps() const { return static_cast<Index>(state.sweep); }
+  // What latent_pass() leaves behind.
+  const Curvature& curvature() const { return curvature_; }
+  const ArrowVector& shift() const { return shift_; }
 
   void sweep() {
     latent_pass();
@@ -89,17 +97,8 @@ class GibbsChain {
     ++state.sweep;
   }
 
- private:
-  struct Slot {
-    MatrixXd gram;
-    VectorXd shift;
-  };
-  struct Scratch {
-    VectorXd f, kappa, shift, square, uniform, larger;
-    MatrixXd tile, work;
-  };
-
-  // a_i | f_i for all rows, and the sums that the next draw needs.
+  // a_i | f_i for all rows, and the sums that the next draw needs, with the
+  // prior's part of the shift.
   void latent_pass() {
     executor_.run(rows_.blocks(), [&](Index block) {
       auto loan = pool_.borrow();
@@ -117,43 +116,10 @@ class GibbsChain {
       curvature_.gram += slot.gram;
       shift_.x += slot.shift;
     }
-  }
-
-  void latent_tile(Index t, Scratch& scratch, Slot& slot) {
-    const TileSpan& span = rows_.tiles()[t];
-    const Index n = span.row_end - span.row_begin;
-    if (scratch.f.size() < n) {
-      for (VectorXd* v : {&scratch.f, &scratch.kappa, &scratch.shift,
-                          &scratch.square, &scratch.uniform,
-                          &scratch.larger}) {
-        v->resize(n);
-      }
-    }
-    const Tile tile = rows_.tile(span, scratch.tile);
-    tile_means(rows_, span, tile, state.point, scratch.f.data());
-    Stream stream(seed_, chain_, Purpose::latent, state.sweep,
-                  static_cast<std::uint64_t>(t));
-    for (Index i = 0; i < n; ++i) {
-      const double z = stream.normal();
-      scratch.square[i] = z * z;
-      scratch.uniform[i] = stream.uniform();
-    }
-    const auto y = tile.y.array(), w = tile.weight.array();
-    auto r = scratch.f.head(n).array();
-    auto kappa = scratch.kappa.head(n).array();
-    r = (w * (1.0 - y * r)).abs();
-    hinge_latents(r, scratch.square.head(n).array(),
-                  scratch.uniform.head(n).array(), scratch.larger.head(n).array(),
-                  kappa);
-    kappa = w.square() / kappa;
-    scratch.shift.head(n).array() = y * (w + kappa) - kappa * tile.offset.array();
-    accumulate_curvature(rows_, span, tile, scratch.kappa.data(), scratch.work,
-                         slot.gram, curvature_);
-    accumulate_shift(rows_, span, tile, scratch.shift.data(), slot.shift, shift_);
+    shift_.x.array() += prior_.precision.array() * prior_.mean.array();
   }
 
   void draw_coefficients() {
-    shift_.x.array() += prior_.precision.array() * prior_.mean.array();
     system_.factor(curvature_, prior_, state.precision);
     Stream stream(seed_, chain_, Purpose::coefficients, state.sweep, 0);
     system_.sample(shift_, [&] { return stream.normal(); }, state.point);
@@ -184,12 +150,59 @@ class GibbsChain {
     }
   }
 
-  // The moves take turns, one a sweep.
-  void move_scale() {
+  // The moves take turns, one a sweep. `scattered_precision` is that of the
+  // scattered block, if there is one.
+  void move_scale(double* scattered_precision = nullptr) {
     if (scale_move_.moves() == 0) return;
     Stream stream(seed_, chain_, Purpose::scale, state.sweep, 0);
     const std::uint64_t turn = state.sweep % scale_move_.moves();
-    scale_move_.run(turn, stream, state.point, state.precision);
+    scale_move_.run(turn, stream, state.point, state.precision,
+                    scattered_precision);
+  }
+
+ private:
+  struct Slot {
+    MatrixXd gram;
+    VectorXd shift;
+  };
+  struct Scratch {
+    VectorXd f, kappa, shift, square, uniform, larger;
+    MatrixXd tile, work;
+  };
+
+  void latent_tile(Index t, Scratch& scratch, Slot& slot) {
+    const TileSpan& span = rows_.tiles()[t];
+    const Index n = span.row_end - span.row_begin;
+    if (scratch.f.size() < n) {
+      for (VectorXd* v : {&scratch.f, &scratch.kappa, &scratch.shift,
+                          &scratch.square, &scratch.uniform,
+                          &scratch.larger}) {
+        v->resize(n);
+      }
+    }
+    const Tile tile = rows_.tile(span, scratch.tile);
+    latent_values(rows_, span, tile, state.point, scratch.f.data());
+    Stream stream(seed_, chain_, Purpose::latent, state.sweep,
+                  static_cast<std::uint64_t>(t));
+    for (Index i = 0; i < n; ++i) {
+      const double z = stream.normal();
+      scratch.square[i] = z * z;
+      scratch.uniform[i] = stream.uniform();
+    }
+    const auto y = tile.y.array(), w = tile.weight.array();
+    auto r = scratch.f.head(n).array();
+    auto kappa = scratch.kappa.head(n).array();
+    r = (w * (1.0 - y * r)).abs();
+    hinge_latents(r, scratch.square.head(n).array(),
+                  scratch.uniform.head(n).array(),
+                  scratch.larger.head(n).array(), kappa);
+    kappa = w.square() / kappa;
+    scratch.shift.head(n).array() =
+        y * (w + kappa) - kappa * tile.offset.array();
+    accumulate_curvature(rows_, span, tile, scratch.kappa.data(), scratch.work,
+                         slot.gram, curvature_);
+    accumulate_shift(rows_, span, tile, scratch.shift.data(), slot.shift,
+                     shift_);
   }
 
   // sum over the members of v v'.

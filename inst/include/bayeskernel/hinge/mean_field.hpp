@@ -7,6 +7,7 @@
 #define BAYESKERNEL_HINGE_MEAN_FIELD_HPP
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -21,7 +22,10 @@
 namespace bayeskernel {
 
 struct MeanFieldSettings {
-  double tolerance = 1e-6;  // gain < tolerance (1 + |bound| / 1000)
+  // Stop at a gain below tolerance (1 + |bound| / 1000), when besides the next
+  // step in the mean promises less than that and than 10 tolerance. A promise
+  // of 1e-5 is a step of 0.0045 posterior sds, however many the rows.
+  double tolerance = 1e-6;
   int max_passes = 2000;
   bool accelerate = true;
 };
@@ -35,9 +39,19 @@ struct MeanFieldResult {
   double largest_fall = 0.0;  // of the bound, in accepted steps
 };
 
+// Where an iteration may start: a point, the curvature kappa (x, z)(x, z)'
+// around it and the precisions of the blocks.
+struct MeanFieldStart {
+  ArrowVector mean;
+  Curvature curvature;
+  std::vector<MatrixXd> precision;
+};
+
 class MeanFieldFit {
  public:
-  MeanFieldFit(const RowSource& rows, const Prior& prior, Executor& executor)
+  // Without `row_moments` nothing of the size of the data is kept.
+  MeanFieldFit(const RowSource& rows, const Prior& prior, Executor& executor,
+               bool row_moments = true)
       : rows_(rows),
         prior_(prior),
         p_(rows.x_columns()),
@@ -52,13 +66,43 @@ class MeanFieldFit {
         step_(p_, r_, groups_),
         pull_(p_, r_, groups_),
         blended_(p_, r_, groups_),
-        mean_(VectorXd::Zero(rows.rows())),
-        variance_(VectorXd::Zero(rows.rows())) {}
+        mean_(VectorXd::Zero(row_moments ? rows.rows() : 0)),
+        variance_(VectorXd::Zero(row_moments ? rows.rows() : 0)),
+        variances_(prior.blocks.size()) {}
 
+  // `warm`, if given, replaces the start c = 1 and the pass that it takes.
   MeanFieldResult run(const MeanFieldSettings& settings,
-                      const KeepGoing& keep_going) {
+                      const KeepGoing& keep_going,
+                      const MeanFieldStart* warm = nullptr) {
     MeanFieldResult result;
-    start(result);
+    pass_.watch([&](double share) {
+      return keep_going({result.passes + share,
+                         static_cast<double>(settings.max_passes), "vb"});
+    });
+    try {
+      iterate(settings, keep_going, warm, result);
+    } catch (const PassInterrupted&) {
+      result.interrupted = true;
+    }
+    finish();
+    return result;
+  }
+
+  // The fit: q(theta, u), the variances' q, moments of f by row.
+  const GaussianPosterior& posterior() const { return q_; }
+  const ArrowSystem& system() const { return system_; }
+  const std::vector<BlockPosterior>& variances() const { return variances_; }
+  // E[1/sigma^2], E[Psi^-1] under which q(theta, u) was formed.
+  const std::vector<MatrixXd>& precisions() const { return precision_; }
+  const VectorXd& mean() const { return mean_; }
+  const VectorXd& variance() const { return variance_; }
+  // The smallest y E f of all rows.
+  double margin() const { return accepted_.margin; }
+
+ private:
+  void iterate(const MeanFieldSettings& settings, const KeepGoing& keep_going,
+               const MeanFieldStart* warm, MeanFieldResult& result) {
+    start(warm, result);
     Anderson anderson(state_.size(), coordinates(), 2);
     double best = -std::numeric_limits<double>::infinity();
     double damping = settings.accelerate ? 0.0 : 1.0;
@@ -67,6 +111,11 @@ class MeanFieldFit {
     while (true) {
       const bool usable = evaluate(settings.accelerate);
       ++result.passes;
+      if (!usable && warm != nullptr && result.bound.empty()) {
+        warm = nullptr;
+        start(warm, result);
+        continue;
+      }
       const double value = trial_bound_;
       const double slack = 1e-9 * (1.0 + std::abs(best));
       if (!usable || !(value >= best - slack)) {
@@ -98,7 +147,9 @@ class MeanFieldFit {
       const double threshold =
           settings.tolerance * (1.0 + std::abs(value) / 1000.0);
       const double promise = propose(damping, proposal);
-      if (gain < threshold && (promise < threshold || !settings.accelerate)) {
+      const bool settled =
+          promise < std::min(threshold, 10.0 * settings.tolerance);
+      if (gain < threshold && (settled || !settings.accelerate)) {
         result.converged = true;
         break;
       }
@@ -115,20 +166,8 @@ class MeanFieldFit {
       }
       state_ = proposal;
     }
-    finish();
-    return result;
   }
 
-  // The fit: q(theta, u), the variances' q, moments of f by row.
-  const GaussianPosterior& posterior() const { return q_; }
-  const ArrowSystem& system() const { return system_; }
-  const std::vector<BlockPosterior>& variances() const { return variances_; }
-  // E[1/sigma^2], E[Psi^-1] under which q(theta, u) was formed.
-  const std::vector<MatrixXd>& precisions() const { return precision_; }
-  const VectorXd& mean() const { return mean_; }
-  const VectorXd& variance() const { return variance_; }
-
- private:
   // State: theta, u, log-Cholesky of the blocks' precisions (the coordinates
   // that steer the extrapolation), then the curvature.
   Index precision_coordinates() const {
@@ -178,7 +217,8 @@ class MeanFieldFit {
     take(q_.mean.group.data(), r_ * groups_);
     for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
       if (prior_.blocks[l].kind == Block::Kind::held) continue;
-      MatrixXd root = MatrixXd::Zero(precision_[l].rows(), precision_[l].rows());
+      const Index r = precision_[l].rows();
+      MatrixXd root = MatrixXd::Zero(r, r);
       for (Index c = 0; c < root.cols(); ++c) {
         root(c, c) = std::exp(*from++);
         for (Index k = c + 1; k < root.rows(); ++k) root(k, c) = *from++;
@@ -192,10 +232,18 @@ class MeanFieldFit {
     take(blended_.group_gram.data(), blended_.group_gram.size());
   }
 
-  // c = 1, unit precisions, and the mean that they imply.
-  void start(MeanFieldResult& result) {
-    precision_ = prior_.start();
+  // By default c = 1, unit precisions, and the mean that they imply.
+  void start(const MeanFieldStart* warm, MeanFieldResult& result) {
+    precision_ = warm != nullptr ? warm->precision : prior_.start();
     next_precision_ = precision_;
+    if (warm != nullptr) {
+      pack(warm->mean, precision_, warm->curvature, state_);
+      accepted_state_ = state_;
+      return;
+    }
+    q_.mean.x.setZero();
+    q_.mean.group.setZero();
+    pack(q_.mean, precision_, accepted_.em, accepted_state_);
     pass_.run(nullptr, false, accepted_);
     ++result.passes;
     pack(q_.mean, precision_, accepted_.em, accepted_state_);
@@ -212,20 +260,25 @@ class MeanFieldFit {
       return false;
     }
     q_.set_covariance(system_);
-    double bound = 0.5 * q_.log_det() + 0.5 * static_cast<double>(p_ + r_ * groups_);
+    double bound =
+        0.5 * q_.log_det() + 0.5 * static_cast<double>(p_ + r_ * groups_);
     bound += prior_.fixed_bound(q_.mean.x, q_.theta_variance());
     trial_variances_.clear();
     trial_precision_.clear();
     for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
       const Block& block = prior_.blocks[l];
       const MatrixXd moment = q_.second_moment(block);
-      trial_variances_.push_back(Prior::posterior(block, moment, precision_[l]));
+      trial_variances_.push_back(
+          Prior::posterior(block, moment, precision_[l]));
       trial_precision_.push_back(
           Prior::expected_precision(block, trial_variances_.back()));
-      bound += Prior::bound(block, trial_variances_.back(), moment, precision_[l]);
+      bound += Prior::bound(block, trial_variances_.back(), moment,
+                            precision_[l]);
       bound += 0.5 * static_cast<double>(block.hidden);
     }
-    pass_.run(&q_, with_newton, trial_, mean_.data(), variance_.data());
+    const bool keep = mean_.size() > 0;
+    pass_.run(&q_, with_newton, trial_, keep ? mean_.data() : nullptr,
+              keep ? variance_.data() : nullptr);
     trial_bound_ = bound + trial_.bound;
     return std::isfinite(trial_bound_);
   }
@@ -273,7 +326,7 @@ class MeanFieldFit {
     unpack(accepted_state_);
     system_.factor(blended_, prior_, precision_);
     q_.set_covariance(system_);
-    if (!moments_current_) {
+    if (!moments_current_ && mean_.size() > 0) {
       pass_.run(&q_, false, trial_, mean_.data(), variance_.data());
     }
   }

@@ -1,10 +1,14 @@
 // One sweep over the tiles under q(theta, u): moments, the mean-field rule,
 // the data part of the bound and the sums for the next step. Cost per row:
-// two quadratic forms of size p, one more for rows near the margin.
+// two quadratic forms of size p, one more for rows near the margin. Memory
+// beside the rows: a slot of 2 p^2 for each block of a chunk.
 #ifndef BAYESKERNEL_HINGE_MEAN_FIELD_PASS_HPP
 #define BAYESKERNEL_HINGE_MEAN_FIELD_PASS_HPP
 
 #include <Eigen/Core>
+#include <algorithm>
+#include <functional>
+#include <limits>
 #include <vector>
 
 #include "../data/rows.hpp"
@@ -22,51 +26,41 @@ struct MeanFieldSums {
   Curvature newton;      // second derivative of the bound at fixed variances
   ArrowVector gradient;  // derivative of the data part in the mean
   double bound = 0.0;    // data part of the bound
+  double margin = 0.0;   // smallest y E f
 
   MeanFieldSums(Index p, Index r, Index groups)
       : em(p, r, groups), newton(p, r, groups), gradient(p, r, groups) {}
 };
 
+// A pass was given up between two chunks.
+struct PassInterrupted {};
+
 class MeanFieldPass {
  public:
   MeanFieldPass(const RowSource& rows, Executor& executor)
-      : rows_(rows), executor_(executor) {
-    const Index p = rows.x_columns();
-    slots_.resize(rows.blocks());
-    for (Slot& slot : slots_) {
-      slot.em = MatrixXd::Zero(p, p);
-      slot.newton = MatrixXd::Zero(p, p);
-      slot.gradient = VectorXd::Zero(p);
-    }
-  }
+      : rows_(rows), executor_(executor) {}
+
+  // `go_on(share of the rows done)` is asked between chunks; false gives the
+  // pass up with PassInterrupted.
+  void watch(std::function<bool(double)> go_on) { go_on_ = std::move(go_on); }
 
   // At q, or at c = 1 and f = offset when q is null. `mean` and `variance`,
   // when given, receive E f and Var f of every row.
   void run(const GaussianPosterior* q, bool with_newton, MeanFieldSums& out,
            double* mean = nullptr, double* variance = nullptr) {
-    const auto body = [&](Index block) {
-      auto loan = pool_.borrow();
-      Slot& slot = slots_[block];
-      slot.em.setZero();
-      slot.newton.setZero();
-      slot.gradient.setZero();
-      slot.bound = 0.0;
-      for (Index t = rows_.block_begin(block); t < rows_.block_begin(block + 1);
-           ++t) {
-        tile_pass(rows_.tiles()[t], q, with_newton, *loan, slot, out, mean,
-                  variance);
-      }
-    };
-    executor_.run(rows_.blocks(), body);
     out.em.gram.setZero();
     out.newton.gram.setZero();
     out.gradient.x.setZero();
     out.bound = 0.0;
-    for (const Slot& slot : slots_) {
-      out.em.gram += slot.em;
-      out.newton.gram += slot.newton;
-      out.gradient.x += slot.gradient;
-      out.bound += slot.bound;
+    out.margin = std::numeric_limits<double>::infinity();
+    const Index chunks = rows_.chunks();
+    for (Index c = 0; c < chunks; ++c) {
+      if (c > 0 && go_on_ &&
+          !go_on_(static_cast<double>(c) / static_cast<double>(chunks))) {
+        throw PassInterrupted();
+      }
+      rows_.load(c, c + 1 < chunks ? c + 1 : (chunks > 1 ? 0 : -1));
+      chunk_pass(c, q, with_newton, out, mean, variance);
     }
   }
 
@@ -75,6 +69,7 @@ class MeanFieldPass {
     MatrixXd em, newton;
     VectorXd gradient;
     double bound = 0.0;
+    double margin = 0.0;
   };
   struct Scratch {
     VectorXd m, s, kappa, newton, shift, near_newton;
@@ -84,6 +79,36 @@ class MeanFieldPass {
   // Rows with chi > kNear s carry less than 1e-3 of the curvature of a row on
   // the margin: the Newton matrix, a preconditioner, does without them.
   static constexpr double kNear = 900.0;
+
+  void chunk_pass(Index chunk, const GaussianPosterior* q, bool with_newton,
+                  MeanFieldSums& out, double* mean, double* variance) {
+    const Index first = rows_.chunk_begin(chunk);
+    const Index blocks = rows_.chunk_begin(chunk + 1) - first;
+    const Index p = rows_.x_columns();
+    if (static_cast<Index>(slots_.size()) < blocks) slots_.resize(blocks);
+    executor_.run(blocks, [&](Index b) {
+      auto loan = pool_.borrow();
+      Slot& slot = slots_[b];
+      slot.em.setZero(p, p);
+      slot.newton.setZero(p, p);
+      slot.gradient.setZero(p);
+      slot.bound = 0.0;
+      slot.margin = std::numeric_limits<double>::infinity();
+      for (Index t = rows_.block_begin(first + b);
+           t < rows_.block_begin(first + b + 1); ++t) {
+        tile_pass(rows_.tiles()[t], q, with_newton, *loan, slot, out, mean,
+                  variance);
+      }
+    });
+    for (Index b = 0; b < blocks; ++b) {
+      const Slot& slot = slots_[b];
+      out.em.gram += slot.em;
+      out.newton.gram += slot.newton;
+      out.gradient.x += slot.gradient;
+      out.bound += slot.bound;
+      out.margin = std::min(out.margin, slot.margin);
+    }
+  }
 
   void tile_pass(const TileSpan& span, const GaussianPosterior* q,
                  bool with_newton, Scratch& scratch, Slot& slot,
@@ -117,6 +142,7 @@ class MeanFieldPass {
       scratch.newton[i] = is_near ? row.newton : 0.0;
       near += is_near;
       slot.bound += row.bound;
+      slot.margin = std::min(slot.margin, tile.y[i] * m[i]);
     }
     accumulate_curvature(rows_, span, tile, scratch.kappa.data(), scratch.work,
                          slot.em, out.em);
@@ -153,6 +179,7 @@ class MeanFieldPass {
 
   const RowSource& rows_;
   Executor& executor_;
+  std::function<bool(double)> go_on_;
   std::vector<Slot> slots_;
   ScratchPool<Scratch> pool_;
 };

@@ -9,6 +9,8 @@
 //   - 2 A t - B / (sigma^2 c^2)                 a block IG(A, B)
 //   - nu r t - tr(S Psi^-1) / (2 c^2)           a block IW(nu, S)
 //   + q t - precision c^2 |theta|^2 / 2         q columns of known precision
+// A scattered block counts as one IG(A, B): its effects that are exactly 0 (out
+// of the model, their own values integrated out) take no part.
 #ifndef BAYESKERNEL_HINGE_SCALE_MOVE_HPP
 #define BAYESKERNEL_HINGE_SCALE_MOVE_HPP
 
@@ -19,19 +21,31 @@
 #include "../data/rows.hpp"
 #include "../parallel/executor.hpp"
 #include "../rng/stream.hpp"
-#include "accumulate.hpp"
 #include "blocks.hpp"
+#include "latent_values.hpp"
 
 namespace bayeskernel {
 
+// Columns of theta, anywhere, whose effects are sigma times something known,
+// sigma^2 ~ IG(shape, rate).
+struct ScatteredBlock {
+  std::vector<Index> columns;
+  double shape = 0.01, rate = 0.01;
+};
+
 class ScaleMove {
  public:
-  ScaleMove(const RowSource& rows, const Prior& prior, Executor& executor)
-      : rows_(rows), prior_(prior), executor_(executor), loss_(rows.blocks()) {
+  ScaleMove(const RowSource& rows, const Prior& prior, Executor& executor,
+            const ScatteredBlock* scattered = nullptr)
+      : rows_(rows),
+        prior_(prior),
+        executor_(executor),
+        scattered_(scattered),
+        loss_(rows.blocks()) {
     for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
       if (prior.blocks[l].kind != Block::Kind::held) learned_.push_back(l);
     }
-    if (learned_.empty()) return;
+    if (moves() == 0) return;
     margin_.resize(rows.rows());
     slope_.resize(rows.rows());
     weight_.resize(rows.rows());
@@ -40,18 +54,25 @@ class ScaleMove {
 
   // One per learned variance, and one for everything at once.
   std::uint64_t moves() const {
-    return learned_.empty() ? 0 : learned_.size() + 1;
+    const std::uint64_t single =
+        learned_.size() + (scattered_ != nullptr ? 1 : 0);
+    return single > 0 ? single + 1 : 0;
   }
 
   // Move `turn` of moves(). One pass over the rows and O(n) per evaluation.
   void run(std::uint64_t turn, Stream& stream, ArrowVector& point,
-           std::vector<MatrixXd>& precision) {
-    const bool everything = turn == learned_.size();
-    select(everything, everything ? 0 : learned_[turn], point);
-    split(point);
+           std::vector<MatrixXd>& precision,
+           double* scattered_precision = nullptr) {
+    Moved moved;
+    moved.everything = turn + 1 == moves();
+    moved.scattered = scattered_ != nullptr &&
+                      (moved.everything || turn == learned_.size());
+    if (!moved.everything && !moved.scattered) moved.block = learned_[turn];
+    select(moved, point);
+    if (part_.x.isZero(0.0) && part_.group.isZero(0.0)) return;
+    split(moved, point);
     const auto log_density = [&](double t) {
-      return log_prior(everything, everything ? 0 : learned_[turn], t,
-                       precision) -
+      return log_prior(moved, t, precision, scattered_precision) -
              2.0 * loss(std::exp(t));
     };
     const double t = slice(log_density, stream);
@@ -59,20 +80,35 @@ class ScaleMove {
     point.x += (c - 1.0) * part_.x;
     point.group += (c - 1.0) * part_.group;
     for (const std::size_t l : learned_) {
-      if (everything || l == learned_[turn]) precision[l] /= c * c;
+      if (moved.includes(l)) precision[l] /= c * c;
     }
+    if (moved.scattered) *scattered_precision /= c * c;
   }
 
  private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  struct Moved {
+    bool everything = false;
+    bool scattered = false;
+    std::size_t block = kNone;
+
+    bool includes(std::size_t l) const { return everything || l == block; }
+  };
+
   // part_ = the coefficients that the move scales.
-  void select(bool everything, std::size_t l, const ArrowVector& point) {
-    if (everything) {
+  void select(const Moved& moved, const ArrowVector& point) {
+    if (moved.everything) {
       part_ = point;
       return;
     }
     part_.x.setZero();
     part_.group.setZero();
-    const Block& block = prior_.blocks[l];
+    if (moved.scattered) {
+      for (const Index k : scattered_->columns) part_.x[k] = point.x[k];
+      return;
+    }
+    const Block& block = prior_.blocks[moved.block];
     if (block.eliminated) {
       part_.group = point.group;
     } else {
@@ -83,7 +119,7 @@ class ScaleMove {
   }
 
   // 1 - y f = margin - (c - 1) slope.
-  void split(const ArrowVector& point) {
+  void split(const Moved& moved, const ArrowVector& point) {
     executor_.run(rows_.blocks(), [&](Index block) {
       MatrixXd buffer;
       for (Index t = rows_.block_begin(block); t < rows_.block_begin(block + 1);
@@ -93,8 +129,12 @@ class ScaleMove {
         const Tile tile = rows_.tile(span, buffer);
         auto margin = margin_.segment(span.row_begin, n).array();
         auto slope = slope_.segment(span.row_begin, n).array();
-        tile_means(rows_, span, tile, point, margin.data());
-        tile_means(rows_, span, tile, part_, slope.data());
+        latent_values(rows_, span, tile, point, margin.data());
+        if (moved.everything) {
+          slope = margin;
+        } else {
+          latent_values(rows_, span, tile, part_, slope.data());
+        }
         const auto y = tile.y.array();
         slope = y * (slope - tile.offset.array());
         margin = 1.0 - y * margin;
@@ -119,12 +159,13 @@ class ScaleMove {
     return sum;
   }
 
-  double log_prior(bool everything, std::size_t moved, double t,
-                   const std::vector<MatrixXd>& precision) const {
+  double log_prior(const Moved& moved, double t,
+                   const std::vector<MatrixXd>& precision,
+                   const double* scattered_precision) const {
     double value = 0.0;
     const double c = std::exp(t);
     for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
-      if (!everything && l != moved) continue;
+      if (!moved.includes(l)) continue;
       const Block& block = prior_.blocks[l];
       if (block.kind == Block::Kind::iid) {
         value -= 2.0 * block.shape * t +
@@ -138,7 +179,11 @@ class ScaleMove {
                      part_.x.segment(block.first, block.members).squaredNorm();
       }
     }
-    if (everything) {
+    if (moved.scattered) {
+      value -= 2.0 * scattered_->shape * t +
+               scattered_->rate * *scattered_precision / (c * c);
+    }
+    if (moved.everything) {
       for (Index k = 0; k < prior_.columns(); ++k) {
         if (prior_.precision[k] <= 0.0) continue;
         const double d = c * part_.x[k] - prior_.mean[k];
@@ -171,6 +216,7 @@ class ScaleMove {
   const RowSource& rows_;
   const Prior& prior_;
   Executor& executor_;
+  const ScatteredBlock* scattered_;
   std::vector<double> loss_;
   std::vector<std::size_t> learned_;
   VectorXd margin_, slope_, weight_;

@@ -27,7 +27,8 @@ enum class Purpose : std::uint64_t {
   resample,
   inducing,
   minibatch,
-  scale
+  scale,
+  predictors
 };
 
 // A UniformRandomBitGenerator with 64-bit results.

@@ -1,0 +1,186 @@
+# Which variables may have holes that are modelled, and why others may not.
+
+# Names in the model frame of the numeric variables of fixed and random terms.
+# `allowed` are those that may have holes: not in a smooth, a group or an
+# offset as well.
+modelled_variables <- function(parsed, frame) {
+  used <- unique(unlist(lapply(model_terms(parsed), function(terms) {
+    variable_names(terms)[rowSums(term_factors(terms) > 0) > 0]
+  })))
+  numeric <- Filter(function(name) is_one_number(frame[[name]]), used)
+  elsewhere <- c(
+    smooth_names(parsed), leaf_names(parsed), offset_names(parsed),
+    parsed$response
+  )
+  list(numeric = numeric, allowed = setdiff(numeric, unlist(elsewhere)))
+}
+
+model_terms <- function(parsed) {
+  c(list(parsed$terms), lapply(parsed$bars, `[[`, "terms"))
+}
+
+smooth_names <- function(parsed) {
+  lapply(parsed$smooths, function(term) vapply(term$variables, deparse1, ""))
+}
+
+leaf_names <- function(parsed) {
+  unlist(lapply(parsed$bars, function(bar) vapply(bar$leaves, deparse1, "")))
+}
+
+offset_names <- function(parsed) {
+  variable_names(parsed$terms)[attr(parsed$terms, "offset")]
+}
+
+# All values missing makes a logical column; it is refused as such later.
+is_one_number <- function(column) {
+  if (is.logical(column)) {
+    return(is.null(dim(column)) && length(column) > 0L && all(is.na(column)))
+  }
+  NCOL(column) == 1L && !is.factor(column) && !is.character(column)
+}
+
+variable_names <- function(terms) {
+  vapply(as.list(attr(terms, "variables"))[-1L], deparse1, "")
+}
+
+term_factors <- function(terms) {
+  factors <- attr(terms, "factors")
+  if (length(factors) == 0L) {
+    matrix(0L, length(attr(terms, "variables")) - 1L, 0L)
+  } else {
+    factors
+  }
+}
+
+# A hole that the model cannot describe is refused with the reason; whether
+# other missing values are an error is for `na.action` to say.
+check_holes <- function(parsed, frame, allowed, variables, rows, call) {
+  with_na <- names(frame)[vapply(frame, anyNA, NA)]
+  smooth <- smooth_names(parsed)
+  # A missing response, weight or offset is refused like anywhere else.
+  elsewhere <- c(
+    names(frame)[1L], "(weights)", "(offset)", offset_names(parsed)
+  )
+  for (name in setdiff(with_na, elsewhere)) {
+    in_smooth <- vapply(smooth, function(names) name %in% names, NA)
+    reason <- if (any(in_smooth)) {
+      sprintf(
+        "It is in the smooth term `%s`, which needs known values.",
+        parsed$smooths[[which(in_smooth)[1]]]$text
+      )
+    } else if (name %in% leaf_names(parsed)) {
+      sprintf("It is a grouping factor, of the random term `(. | %s)`.", name)
+    } else if (!(name %in% allowed)) {
+      why_not_numeric(frame[[name]])
+    }
+    if (!is.null(reason)) {
+      abort_hole(name, reason, missing_rows(frame[[name]]), rows, call)
+    }
+  }
+  holed <- intersect(with_na, allowed)
+  check_products(parsed, holed, frame, rows, call)
+  pairs <- shared_variables(parsed$frame_terms, with_na, variables)
+  for (pair in pairs) {
+    both <- which(is.na(c(frame[[pair[1]]])) & is.na(c(frame[[pair[2]]])))
+    # x and log(x) missing together are one unknown value, not two normal ones.
+    if (length(both)) {
+      abort_hole(
+        pair[1],
+        sprintf(
+          "It is missing together with `%s`, made of the same variable.",
+          pair[2]
+        ), both, rows, call
+      )
+    }
+  }
+}
+
+why_not_numeric <- function(column) {
+  if (NCOL(column) > 1L) {
+    sprintf("It has %d columns, which depend on one value.", NCOL(column))
+  } else {
+    "It is a factor, or used as one; only numbers have a normal distribution."
+  }
+}
+
+# A product of two unknown values is not normal given the rest.
+check_products <- function(parsed, holed, frame, rows, call) {
+  for (terms in model_terms(parsed)) {
+    factors <- term_factors(terms) > 0
+    names <- variable_names(terms)
+    unknown <- factors[names %in% holed, , drop = FALSE]
+    bad <- which(colSums(unknown) > 1L)
+    if (length(bad)) {
+      both <- intersect(names[factors[, bad[1]]], holed)
+      abort_hole(
+        both[2],
+        sprintf(
+          "It is in the product `%s` with `%s`, which has missing values too.",
+          attr(terms, "term.labels")[bad[1]], both[1]
+        ),
+        which(is.na(frame[[both[2]]])), rows, call
+      )
+    }
+  }
+}
+
+# Pairs of terms' variables, among `names`, made of a common variable of the
+# data.
+shared_variables <- function(terms, names, variables) {
+  expressions <- as.list(attr(terms, "variables"))[-1L]
+  names(expressions) <- variable_names(terms)
+  inside <- lapply(expressions[names(expressions) %in% names], all.vars)
+  pairs <- list()
+  for (name in intersect(unique(unlist(inside)), variables)) {
+    users <- names(inside)[vapply(inside, function(v) name %in% v, NA)]
+    if (length(users) > 1L) {
+      pairs <- c(pairs, utils::combn(users, 2L, simplify = FALSE))
+    }
+  }
+  unique(pairs)
+}
+
+abort_hole <- function(name, reason, at, rows, call) {
+  row <- original_rows(at[1], rows)
+  bk_abort(
+    "missing", fit_header("Missing values of `%s` cannot be modelled.", name),
+    c(
+      reason,
+      sprintf("Found: %d missing, first in row %d.", length(at), row),
+      paste(
+        "Accepted: holes in numbers that are terms of their own, random",
+        "slopes, or multiplied by known columns. Otherwise impute them, or",
+        "leave such rows out with `missing = \"omit\"`."
+      )
+    ),
+    column = name, row = row, found = length(at), call = call
+  )
+}
+
+# The values that are there have to tell a mean and a variance.
+check_observed <- function(x, moments, rows, call) {
+  nowhere <- which(moments$missing == nrow(x))
+  if (length(nowhere)) {
+    name <- colnames(x)[nowhere[1]]
+    bk_abort(
+      "missing", fit_header("Predictor `%s` is missing in every row.", name),
+      "Accepted: at least two different values. Drop the predictor.",
+      column = name, found = nrow(x), call = call
+    )
+  }
+  constant <- which(constant_columns(moments))
+  if (length(constant)) {
+    name <- colnames(x)[constant[1]]
+    bk_abort(
+      "argument",
+      fit_header("Predictor `%s` is constant where it is observed.", name),
+      c(
+        sprintf("Found: %s.", format(moments$min[constant[1]], digits = 7)),
+        paste(
+          "Accepted with `missing = \"model\"`: predictors that vary. Drop it."
+        )
+      ),
+      column = name, found = moments$min[constant[1]], call = call
+    )
+  }
+}

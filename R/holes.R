@@ -1,0 +1,218 @@
+# Missing values of numeric predictors that the model describes,
+# x_i ~ N(mu, Sigma) (svm.md section 2). A hole enters a column of the design
+# as the predictor itself or in a product with known columns, so the column is
+# linear in it: value = base + slope * x_ij. The slope is the column with 1 in
+# the hole.
+
+# Cells of a design matrix ----------------------------------------------------
+
+# For each predictor the columns of a model matrix that are made with it, and
+# the one that is the predictor itself, NA if there is none.
+predictor_columns <- function(assign, terms, predictors) {
+  factors <- term_factors(terms) > 0
+  names <- variable_names(terms)
+  alone <- colSums(factors) == 1L
+  with <- lapply(stats::setNames(nm = predictors), function(name) {
+    colSums(factors[names == name, , drop = FALSE]) > 0
+  })
+  list(
+    made = lapply(with, function(own) which(c(FALSE, own)[assign + 1L])),
+    itself = vapply(with, function(own) {
+      which(c(FALSE, own & alone)[assign + 1L])[1]
+    }, 1L)
+  )
+}
+
+# After columns were dropped.
+keep_columns <- function(columns, keep) {
+  list(
+    made = lapply(columns$made, function(k) {
+      k <- match(k, keep)
+      k[!is.na(k)]
+    }),
+    itself = stats::setNames(match(columns$itself, keep), names(columns$itself))
+  )
+}
+
+keep_cells <- function(cells, keep) {
+  cells$column <- match(cells$column, keep)
+  take_cells(cells, which(!is.na(cells$column)))
+}
+
+# Cells (row, column) that depend on a hole, and the slope: the entry of x,
+# which was computed with 1 in every hole. Where that is 0 the entry is known.
+hole_cells <- function(x, columns, mask) {
+  parts <- list()
+  for (j in which(colSums(mask) > 0)) {
+    rows <- which(mask[, j])
+    for (k in columns$made[[j]]) {
+      slope <- x[rows, k]
+      used <- which(slope != 0)
+      parts[[length(parts) + 1L]] <- list(
+        row = rows[used], column = rep(k, length(used)),
+        predictor = rep(j, length(used)), slope = slope[used]
+      )
+    }
+  }
+  bind_cells(parts)
+}
+
+bind_cells <- function(parts) {
+  take <- function(name) unlist(lapply(parts, `[[`, name), use.names = FALSE)
+  list(
+    row = as.integer(take("row")), column = as.integer(take("column")),
+    predictor = as.integer(take("predictor")),
+    slope = as.double(take("slope"))
+  )
+}
+
+take_cells <- function(cells, at) lapply(cells, `[`, at)
+
+punch_holes <- function(x, cells) {
+  x[cbind(cells$row, cells$column)] <- NA
+  x
+}
+
+# Numeric variables of a frame as one matrix, NA in holes.
+predictor_matrix <- function(frame, names) {
+  n <- .row_names_info(frame, 2L)
+  x <- vapply(unclass(frame)[names], as.double, numeric(n))
+  matrix(x, n, length(names), dimnames = list(NULL, names))
+}
+
+# The frame with 1 in the holes.
+fill_frame <- function(frame, names) {
+  for (name in names) {
+    column <- frame[[name]]
+    gone <- is.na(column)
+    if (any(gone)) {
+      if (is.object(column) || is.logical(column)) column <- as.double(column)
+      frame[[name]] <- replace(column, gone, 1)
+    }
+  }
+  frame
+}
+
+# The model of predictors ------------------------------------------------------
+
+#' Predictors with holes and where they enter the design
+#'
+#' Predictors are the columns and random slopes that are a numeric variable,
+#' and whatever else has holes.
+#'
+#' @param values Variables, n x candidates, data scale.
+#' @param fixed,random The columns of x, and of z of each random term: `center`,
+#'   `scale`, `made` by predictor_columns(), `cells` by hole_cells().
+#' @param pairs Of variables that cannot both be missing.
+#' @return A list of `info`, for new rows, and `holes`: `predictors`; `center`,
+#'   `scale_x`; `x` (n x P, model scale, NA in holes); `mean`, `var` of its
+#'   observed values; `use_row`, `use_column`, `use_predictor` (0-based),
+#'   `use_base`, `use_slope`: the standardised column is base + slope * x;
+#'   `random_uses`, for each random term a list of the same.
+#' @noRd
+hole_model <- function(values, fixed, random, standardize, pairs) {
+  parts <- c(list(fixed), random)
+  itself <- vapply(parts, function(part) {
+    !is.na(part$made$itself)
+  }, logical(ncol(values)))
+  used <- unlist(lapply(parts, function(part) part$cells$predictor))
+  kept <- which(
+    rowSums(matrix(itself, ncol(values))) > 0 |
+      tabulate(used, ncol(values)) > 0L
+  )
+  if (length(kept) == 0L) {
+    return(NULL)
+  }
+  values <- values[, kept, drop = FALSE]
+  moments <- observed_moments(values)
+  center <- if (standardize) moments$mean else numeric(length(kept))
+  scale <- if (standardize) moments$sd else rep(1, length(kept))
+  own <- fixed$made$itself[kept]
+  center[!is.na(own)] <- fixed$center[own[!is.na(own)]]
+  scale[!is.na(own)] <- fixed$scale[own[!is.na(own)]]
+  parts <- lapply(parts, function(part) {
+    part$cells$predictor <- match(part$cells$predictor, kept)
+    list(
+      made = unname(part$made$made[kept]), center = part$center,
+      scale = part$scale, cells = part$cells
+    )
+  })
+  info <- list(
+    predictors = colnames(values), center = center, scale = scale,
+    pairs = Filter(function(pair) all(pair %in% colnames(values)), pairs),
+    parts = lapply(parts, function(part) part[names(part) != "cells"])
+  )
+  list(
+    info = info,
+    holes = c(
+      list(
+        predictors = info$predictors, center = center, scale_x = scale,
+        x = model_scale(values, info),
+        mean = (moments$mean - center) / scale, var = (moments$sd / scale)^2
+      ),
+      all_uses(info, lapply(parts, `[[`, "cells"))
+    )
+  )
+}
+
+model_scale <- function(values, info) {
+  n <- nrow(values)
+  (values - rep(info$center, each = n)) / rep(info$scale, each = n)
+}
+
+# Uses in the format of the core: 0-based, ordered by row and predictor, with
+# the standardised column as a function of the predictor on the model scale.
+all_uses <- function(info, cells) {
+  uses <- Map(function(cells, part) {
+    cells <- take_cells(
+      cells, order(cells$row, cells$predictor, cells$column)
+    )
+    j <- cells$predictor
+    k <- cells$column
+    base <- (cells$slope * info$center[j] - part$center[k]) / part$scale[k]
+    list(
+      row = cells$row - 1L, column = k - 1L, predictor = j - 1L,
+      base = unname(base),
+      slope = unname(cells$slope * info$scale[j] / part$scale[k])
+    )
+  }, cells, info$parts)
+  c(
+    stats::setNames(uses[[1]], paste0("use_", names(uses[[1]]))),
+    list(random_uses = unname(uses[-1L]))
+  )
+}
+
+# New rows -------------------------------------------------------------------
+
+# Cells of new rows in the holes that `mask` marks: of x and of each z, which
+# were computed with 1 there, or hold NA when they are the predictors.
+new_cells <- function(info, out, mask) {
+  matrices <- c(list(out$x), lapply(out$random, `[[`, "z"))
+  Map(function(x, part) hole_cells(x, part, mask), matrices, info$parts)
+}
+
+fill_cells <- function(x, cells, part) {
+  x[cbind(cells$row, cells$column)] <- part$center[cells$column]
+  x
+}
+
+# Holes of new rows from the predictors `values` (data scale) and the cells of
+# x and of each z. A row where two unknowns are multiplied, or are made of one
+# variable, has no normal latent value and counts as incomplete.
+new_holes <- function(info, values, cells, complete) {
+  mask <- is.na(values)
+  tangled <- unlist(lapply(cells, function(part) {
+    part$row[duplicated(cbind(part$row, part$column))]
+  }))
+  for (pair in info$pairs) {
+    tangled <- c(tangled, which(mask[, pair[1]] & mask[, pair[2]]))
+  }
+  complete[tangled] <- FALSE
+  cells <- lapply(cells, function(part) {
+    take_cells(part, which(complete[part$row]))
+  })
+  list(
+    complete = complete,
+    holes = c(list(x = model_scale(values, info)), all_uses(info, cells))
+  )
+}

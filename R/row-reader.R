@@ -1,0 +1,222 @@
+# Reading a row source from its first row to its last. A reader is a list of
+#   read(n)   some rows as a list of columns, at most n where the source can
+#             choose, or NULL after the last;
+#   close().
+
+open_source <- function(source, call) {
+  switch(source$type,
+    query = query_reader(source, call),
+    text = file_reader(source, text_parts, call),
+    binary = file_reader(source, binary_parts, call),
+    matrix = matrix_reader(source)
+  )
+}
+
+# Rows of a block with so many predictors: at most 65,536 rows and, for more
+# than 2048 rows, 32 MB. It fixes the first block, by which streams are
+# standardised, so it depends on nothing else.
+block_rows <- function(columns) {
+  2048L * min(32L, max(1L, 2048L %/% (columns + 1L)))
+}
+
+# Blocks of exactly `size` rows (the last may be shorter), whatever the reader
+# gives: a function that returns the next one,
+#   x      numeric matrix of the predictors,
+#   y      labels as they are in the source, NULL without a response,
+#   first  number of rows before it,
+# or NULL at the end.
+block_reader <- function(source, reader, size, call) {
+  done <- 0
+  waiting <- NULL
+  ended <- FALSE
+  take <- function() {
+    part <- tryCatch(
+      reader$read(size - rows_of(waiting)),
+      bayeskernel_error = function(e) stop(e),
+      error = function(e) {
+        abort_source(source, done + rows_of(waiting), e, call)
+      }
+    )
+    if (is.null(part)) {
+      ended <<- TRUE
+      return()
+    }
+    check_same_columns(
+      names(part), source$all_columns, "what was read, from when it was made",
+      call
+    )
+    labels <- if (!is.null(source$labels)) {
+      attr(part, "labels")
+    } else if (!is.null(source$response)) {
+      part[[source$response]]
+    }
+    x <- block_matrix(part, source$columns, done + rows_of(waiting), call)
+    part <- list(x = x, y = labels)
+    waiting <<- if (is.null(waiting)) part else join_rows(waiting, part)
+  }
+  function() {
+    while (!ended && rows_of(waiting) < size) take()
+    n <- min(size, rows_of(waiting))
+    if (n == 0L) {
+      return(NULL)
+    }
+    block <- waiting
+    if (n < rows_of(waiting)) {
+      block <- part_rows(waiting, seq_len(n))
+      waiting <<- part_rows(waiting, -seq_len(n))
+    } else {
+      waiting <<- NULL
+    }
+    block$first <- done
+    done <<- done + n
+    block
+  }
+}
+
+rows_of <- function(part) if (is.null(part)) 0 else nrow(part$x)
+
+part_rows <- function(part, rows) {
+  list(x = part$x[rows, , drop = FALSE], y = part$y[rows])
+}
+
+join_rows <- function(a, b) {
+  y <- if (is.factor(a$y) && !identical(levels(a$y), levels(b$y))) {
+    factor(
+      c(as.character(a$y), as.character(b$y)), union(levels(a$y), levels(b$y))
+    )
+  } else {
+    c(a$y, b$y)
+  }
+  list(x = rbind(a$x, b$x), y = y)
+}
+
+# Columns that are no numbers are refused, in a part whose first row comes
+# after `first` others.
+block_matrix <- function(part, columns, first, call) {
+  values <- lapply(columns, function(name) {
+    value <- part[[name]]
+    # 64-bit integers of a database have a class, and its as.double().
+    if (inherits(value, "integer64") && isNamespaceLoaded("bit64")) {
+      value <- as.double(value)
+    }
+    if (!is_plain_number(value)) {
+      bk_abort(
+        "argument", fit_header("Column `%s` is not numeric.", name),
+        c(
+          sprintf(
+            "Found from row %.0f on: %s.", first + 1, describe_value(value)
+          ),
+          paste(
+            "Accepted: numbers or logical values. Code the column as numbers,",
+            "or leave it out of the source."
+          )
+        ),
+        column = name, row = first + 1, found = class(value), call = call
+      )
+    }
+    as.double(value)
+  })
+  matrix(
+    unlist(values, use.names = FALSE),
+    ncol = length(columns), dimnames = list(NULL, columns)
+  )
+}
+
+abort_source <- function(source, row, error, call) {
+  bk_abort(
+    "argument",
+    if (row > 0) {
+      sprintf("The row source broke off after row %.0f.", row)
+    } else {
+      "The row source cannot be read."
+    },
+    c(
+      switch(source$type,
+        query = paste("Query:", source$query),
+        paste("Files:", list_some(quoted(source$files)))
+      ),
+      trimws(conditionMessage(error)),
+      if (source$type == "query") {
+        "Is the connection still open? DBI::dbIsValid(con) tells."
+      }
+    ),
+    column = "x", row = row, found = conditionMessage(error), call = call
+  )
+}
+
+# Databases ------------------------------------------------------------------
+
+query_reader <- function(source, call) {
+  result <- send_query(source, call)
+  list(
+    read = function(n) {
+      part <- withCallingHandlers(
+        DBI::dbFetch(result, n = n),
+        # RSQLite reads text among numbers as 0 and says so in a warning.
+        warning = function(w) {
+          if (grepl("coercing other values", conditionMessage(w))) {
+            abort_mixed(conditionMessage(w), call)
+          }
+        }
+      )
+      if (nrow(part) > 0L) as.list(part)
+    },
+    close = function() clear_result(result)
+  )
+}
+
+send_query <- function(source, call) {
+  if (!DBI::dbIsValid(source$connection)) {
+    bk_abort(
+      "argument", "The connection of the row source is closed.",
+      c(
+        paste("Query:", source$query),
+        "Connect again and make the source from the new connection."
+      ),
+      column = "x", found = source$query, call = call
+    )
+  }
+  tryCatch(
+    DBI::dbSendQuery(source$connection, source$query),
+    error = function(e) abort_source(source, 0, e, call)
+  )
+}
+
+# A result whose connection is gone has nothing left to clear.
+clear_result <- function(result) {
+  try(suppressWarnings(DBI::dbClearResult(result)), silent = TRUE)
+}
+
+abort_mixed <- function(message, call) {
+  name <- sub("^Column `([^`]*)`.*", "\\1", message)
+  bk_abort(
+    "argument", fit_header("Column `%s` holds values of several types.", name),
+    c(
+      sub("^Column `[^`]*`: ", "The database says: ", message),
+      sprintf(
+        "Accepted: numbers. CAST(%s AS REAL) in the query makes them.", name
+      )
+    ),
+    column = name, found = message, call = call
+  )
+}
+
+# Matrices -------------------------------------------------------------------
+
+matrix_reader <- function(source) {
+  at <- 0
+  total <- nrow(source$x)
+  list(
+    read = function(n) {
+      if (at >= total) {
+        return(NULL)
+      }
+      rows <- seq.int(at + 1, min(total, at + n))
+      at <<- rows[length(rows)]
+      part <- source$x[rows, , drop = FALSE]
+      part <- as.list(if (is.matrix(part)) as.data.frame(part) else part)
+      structure(part, labels = source$labels[rows])
+    },
+    close = function() NULL
+  )
+}

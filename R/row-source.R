@@ -1,0 +1,221 @@
+#' Rows that are read block by block
+#'
+#' A row source stands for the predictors and labels of a data set that need
+#' not fit in memory: the result of a database query, files on disk, or a
+#' matrix. Fitting functions such as [bsvm()] take one in place of a matrix,
+#' and [predict()][predict.bsvm] in place of new data; rows are read in blocks,
+#' never all at once.
+#'
+#' @param x A connection of package DBI; or the names of one or more files,
+#'   which are read one after another; or a numeric matrix or data frame.
+#'   Files are text with comma-separated values, whose first line names the
+#'   columns (compressed ones too), or were made by [write_rows()].
+#' @param query For a connection: the `SELECT` statement, one string.
+#' @param y The response: the name of a column; for a matrix or data frame also
+#'   a vector of labels. Every other column is a predictor. `NULL`, the
+#'   default: the response of files by [write_rows()]; otherwise the source has
+#'   no labels and serves for prediction alone.
+#' @param sep For text files: the character between values.
+#' @param ... No further arguments.
+#'
+#' @return An object of class `row_source`: a list that says where the rows are.
+#'   Nothing is read but the names of the columns. `print()` shows them.
+#'
+#' @section Columns: Predictors are numbers or logical values; code text and
+#'   factors as numbers in the query. The response may be logical, 0/1, -1/+1,
+#'   a factor, or text with two values, which are put in the order of
+#'   [factor()]; the second is the positive class.
+#' @section How the rows are read: A fit reads the source once, checks every
+#'   value and keeps the rows in a temporary file of 8 bytes a value (of
+#'   [tempdir()], hence of the environment variable `TMPDIR`), from which all
+#'   further passes read. So a query need not return its rows in the same order
+#'   twice. The file is removed when the fit ends.
+#' @section Errors: `bayeskernel_error_argument` for a connection or file that
+#'   cannot be read, also when it breaks off midway, and for a column that is
+#'   not numeric; `bayeskernel_error_response`; `bayeskernel_error_missing`
+#'   with the row; `bayeskernel_error_dimension` for a source without rows and
+#'   for columns that differ between files or from what they were.
+#'
+#' @examples
+#' set.seed(1)
+#' x <- matrix(rnorm(3000), 1000, 3, dimnames = list(NULL, c("a", "b", "c")))
+#' y <- x[, "a"] + rlogis(1000) > 0
+#' file <- tempfile(fileext = ".csv")
+#' write.csv(data.frame(x, y), file, row.names = FALSE)
+#' rows <- row_source(file, y = "y")
+#' rows
+#' fit <- bsvm(rows, threads = 1, seed = 1)
+#' fit
+#' table(predict(fit, rows), y)
+#' @export
+row_source <- function(x, ...) UseMethod("row_source")
+
+#' @rdname row_source
+#' @export
+row_source.DBIConnection <- function(x, query, y = NULL, ...) {
+  call <- match.call()
+  call[[1L]] <- quote(row_source)
+  check_no_dots(..., call = call)
+  if (missing(query) || !is_string(query)) {
+    abort_argument(
+      if (!missing(query)) query, "query", "one SELECT statement, as text",
+      call = call
+    )
+  }
+  source <- list(type = "query", connection = x, query = query)
+  result <- send_query(source, call)
+  on.exit(clear_result(result))
+  columns <- tryCatch(
+    DBI::dbColumnInfo(result)$name,
+    error = function(e) abort_source(source, 0, e, call)
+  )
+  new_row_source(source, columns, y, call)
+}
+
+#' @rdname row_source
+#' @export
+row_source.character <- function(x, y = NULL, sep = ",", ...) {
+  call <- match.call()
+  call[[1L]] <- quote(row_source)
+  check_no_dots(..., call = call)
+  if (length(x) == 0L || anyNA(x)) {
+    abort_argument(x, "x", "the names of one or more files", call = call)
+  }
+  if (!is_string(sep) || nchar(sep) != 1L) {
+    abort_argument(sep, "sep", "one character", call = call)
+  }
+  # Later changes of the working directory do not matter.
+  source <- list(type = "text", files = normalizePath(x, mustWork = FALSE))
+  heads <- lapply(source$files, function(file) {
+    file_head(file, sep, call)
+  })
+  binary <- vapply(heads, function(head) !is.null(head$levels), NA)
+  if (any(binary) && !all(binary)) {
+    bk_abort(
+      "argument", "The files of a row source are of different kinds.",
+      c(
+        paste("By write_rows():", list_some(quoted(x[binary]))),
+        paste("Text:", list_some(quoted(x[!binary]))),
+        "Accepted: files of one kind."
+      ),
+      column = "x", found = x, call = call
+    )
+  }
+  source$sep <- sep
+  if (all(binary)) {
+    source$type <- "binary"
+    if (is.null(y)) y <- heads[[1]]$response
+  }
+  for (k in seq_along(heads)[-1]) {
+    check_same_columns(
+      heads[[k]]$columns, heads[[1]]$columns,
+      sprintf("%s, from %s", quoted(x[k]), quoted(x[1])), call
+    )
+  }
+  new_row_source(source, heads[[1]]$columns, y, call)
+}
+
+#' @rdname row_source
+#' @export
+row_source.default <- function(x, y = NULL, ...) {
+  call <- match.call()
+  call[[1L]] <- quote(row_source)
+  check_no_dots(..., call = call)
+  check_predictors(x, call)
+  n <- nrow(x)
+  if (is.data.frame(x)) {
+    names(x) <- predictor_names(x, call)
+  } else {
+    colnames(x) <- predictor_names(x, call)
+  }
+  source <- list(type = "matrix", x = x)
+  by_name <- is_string(y) && n > 1L
+  if (!is.null(y) && !by_name) {
+    refuse_label_type(y, "y", call)
+    if (length(y) != n) abort_length("y", length(y), n, call)
+    source$labels <- y
+    source$response <- "y"
+    y <- NULL
+  }
+  new_row_source(source, colnames(x), y, call)
+}
+
+new_row_source <- function(source, columns, y, call) {
+  repeated <- unique(columns[duplicated(columns)])
+  if (length(repeated)) {
+    bk_abort(
+      "argument", fit_header("Column name `%s` is used twice.", repeated[1]),
+      c(
+        paste("Found:", list_some(columns)),
+        "Accepted: a name of its own for every column."
+      ),
+      column = repeated, found = columns, call = call
+    )
+  }
+  if (!is.null(y)) {
+    if (!is_string(y)) {
+      abort_argument(
+        y, "y", "NULL or the name of the column of labels",
+        call = call
+      )
+    }
+    if (!(y %in% columns)) {
+      bk_abort(
+        "response", fit_header("The rows have no column `%s`.", y),
+        c(
+          paste("Found:", list_some(columns)),
+          "Accepted: the name of one of these as `y`, the response."
+        ),
+        column = y, found = columns, call = call
+      )
+    }
+    source$response <- y
+  }
+  source$all_columns <- columns
+  source$columns <- if (is.null(source$labels)) {
+    setdiff(columns, source$response)
+  } else {
+    columns
+  }
+  if (length(source$columns) == 0L) {
+    bk_abort(
+      "dimension", "The row source has no predictors.",
+      "Accepted: at least one column beside the response.",
+      column = "x", found = columns, call = call
+    )
+  }
+  structure(source, class = "row_source")
+}
+
+#' @export
+print.row_source <- function(x, ...) {
+  print_header("Row source", facts = list(
+    From = switch(x$type,
+      query = sprintf("%s: %s", class(x$connection)[1], x$query),
+      text = , binary = x$files,
+      matrix = sprintf("%s of %d rows", class(x$x)[1], nrow(x$x))
+    ),
+    Response = if (is.null(x$response)) "none" else x$response,
+    Predictors = list_some(x$columns)
+  ))
+  invisible(x)
+}
+
+is_string <- function(x) is.character(x) && length(x) == 1L && !is.na(x)
+
+check_same_columns <- function(found, expected, where, call) {
+  gone <- setdiff(expected, found)
+  new <- setdiff(found, expected)
+  if (length(gone) + length(new) > 0L || anyDuplicated(found)) {
+    bk_abort(
+      "dimension", "The columns of the row source differ.",
+      c(
+        sprintf("In %s.", where),
+        if (length(gone)) paste("Lacking:", list_some(gone)),
+        if (length(new)) paste("New:", list_some(new)),
+        paste("Accepted:", list_some(expected))
+      ),
+      column = c(gone, new), found = found, expected = expected, call = call
+    )
+  }
+}

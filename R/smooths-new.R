@@ -1,0 +1,82 @@
+# Columns of smooths for new rows and over a grid, from what a design stored.
+
+# Columns of a smooth for new rows, NA where one of its variables is missing.
+smooth_new <- function(smooth, frame, call = user_call()) {
+  columns <- Map(
+    new_smooth_variable, unclass(frame)[smooth$names], smooth$names,
+    smooth$levels, list(call)
+  )
+  n <- .row_names_info(frame, 2L)
+  x <- matrix(NA_real_, n, length(smooth$block))
+  colnames(x) <- smooth$columns
+  missing <- unique(unlist(lapply(columns, missing_rows)))
+  rows <- setdiff(seq_len(n), missing)
+  if (length(rows) > 0L) {
+    data <- lapply(columns, function(v) {
+      if (is.matrix(v)) v[rows, , drop = FALSE] else v[rows]
+    })
+    x[rows, ] <- smooth_at(smooth, data, length(rows))
+  }
+  x
+}
+
+smooth_at <- function(smooth, data, n) {
+  names(data) <- smooth$keys
+  smooth_coordinates(mgcv::PredictMat(smooth$basis, data, n = n), smooth)
+}
+
+new_smooth_variable <- function(column, name, levels, call) {
+  if (!is.null(levels)) {
+    return(code_new_factor(column, levels, name, call))
+  }
+  if (is.factor(column) || is.character(column)) {
+    abort_argument(
+      column, name, "numbers, as in the training data",
+      call = call
+    )
+  }
+  column <- if (is.matrix(column)) column + 0 else as.double(column)
+  values <- cbind(c(column))
+  check_columns(
+    column_moments_cpp(values), values, name, NULL, call,
+    missing_allowed = TRUE
+  )
+  column
+}
+
+#' Columns of a smooth over a grid of its variables
+#'
+#' @param info Of the design.
+#' @param k Which smooth.
+#' @param n Values of each of one or two numeric variables; with more of them
+#'   fewer, so that there are never more than n^2 rows for a combination of
+#'   factor levels.
+#' @return A list: `data`, a data frame with a column for each variable, where
+#'   `by` is its level or 1; `columns` of the smooth, data scale; `at`, their
+#'   positions in the design: its `fixed`, then its `blocks`.
+#' @noRd
+smooth_grid <- function(info, k, n = 100L) {
+  smooth <- info$smooths[[k]]
+  numeric <- vapply(smooth$levels, is.null, NA) &
+    seq_along(smooth$keys) <= smooth$dim
+  each <- if (sum(numeric) > 2L) floor(n^(2 / sum(numeric))) else n
+  values <- lapply(seq_along(smooth$keys), function(v) {
+    levels <- smooth$levels[[v]]
+    if (numeric[v]) {
+      seq(smooth$ranges[[v]][1], smooth$ranges[[v]][2], length.out = each)
+    } else if (v > smooth$dim) {
+      if (is.null(levels)) 1 else factor(smooth$level, levels)
+    } else {
+      factor(levels, levels)
+    }
+  })
+  data <- expand.grid(values, KEEP.OUT.ATTRS = FALSE)
+  names(data) <- smooth$names
+  columns <- smooth_at(smooth, as.list(data), nrow(data))
+  kept <- !is.na(smooth$at)
+  colnames(columns) <- smooth$columns
+  list(
+    data = data, columns = columns[, kept, drop = FALSE],
+    at = smooth$at[kept]
+  )
+}

@@ -1,0 +1,354 @@
+# Smooth terms of mgcv as blocks of columns with a variance component each.
+# mgcv makes basis and penalty; in the coordinates of smooth2random() the
+# penalty of a smooth is the identity on some columns, which are a block
+# "iid", and zero on the others, which are fixed columns (Wood 2017,
+# Generalized Additive Models, section 5.8).
+
+smooth_functions <- c("s", "te", "ti", "t2")
+smooth_heads <- c(smooth_functions, paste0("mgcv::", smooth_functions))
+factor_bases <- c("re", "fs", "mrf", "sz")
+
+# Reading --------------------------------------------------------------------
+
+# Splits the right side of a formula into its smooth terms and the rest, NULL
+# if nothing is left.
+take_smooths <- function(expr, call) {
+  inside <- find_terms(expr, is_smooth_head)
+  if (length(inside) == 0L) {
+    return(list(rest = expr, smooths = list()))
+  }
+  head <- deparse1(expr[[1]])
+  if (is_smooth_head(head)) {
+    return(list(rest = NULL, smooths = list(expr)))
+  }
+  parts <- as.list(expr)[-1L]
+  additive <- head == "(" || head == "+" ||
+    (head == "-" && length(parts) == 2L &&
+      length(find_terms(parts[[2]], is_smooth_head)) == 0L)
+  if (!additive) refuse_smooth_use(inside[[1]], expr, call)
+  parts <- lapply(parts, take_smooths, call = call)
+  rest <- lapply(parts, `[[`, "rest")
+  empty <- vapply(rest, is.null, NA)
+  list(
+    rest = if (all(empty)) {
+      NULL
+    } else if (head == "-") {
+      as.call(c(expr[[1]], rest[!empty]))
+    } else if (any(empty)) {
+      rest[!empty][[1]]
+    } else {
+      as.call(c(expr[[1]], rest))
+    },
+    smooths = unlist(lapply(parts, `[[`, "smooths"), recursive = FALSE)
+  )
+}
+
+is_smooth_head <- function(head) head %in% smooth_heads
+
+refuse_smooth_use <- function(smooth, within, call) {
+  text <- deparse1(smooth)
+  bk_abort(
+    "argument", fit_header("Smooth term `%s` has to be added.", text),
+    c(
+      sprintf("Found: %s.", deparse1(within)),
+      paste(
+        "Accepted: smooth terms joined to others by `+`. A curve for each",
+        "level of f is `s(x, by = f)`, one scaled by z is `s(x, by = z)`."
+      )
+    ),
+    column = text, found = deparse1(within), call = call
+  )
+}
+
+# One smooth term: mgcv's description of it and the variables that it needs.
+read_smooth <- function(expr, env, call = user_call()) {
+  text <- deparse1(expr)
+  name <- sub("^mgcv::", "", deparse1(expr[[1]]))
+  if (name %in% c("te", "ti")) refuse_tensor(name, expr, text, call)
+  expr[[1]] <- call("::", quote(mgcv), as.name(name))
+  invalid <- function(e) {
+    abort_smooth(
+      text, "Smooth term `%s` is not valid.", e,
+      paste(
+        "Accepted: as described in `?mgcv::s`, computed variables in I(), such",
+        "as s(I(x / 2))."
+      ), call
+    )
+  }
+  # mgcv warns before it goes on with something else than was written.
+  spec <- tryCatch(eval(expr, env), error = invalid, warning = invalid)
+  for (argument in c("sp", "id")) {
+    if (!is.null(spec[[argument]])) {
+      abort_smooth(
+        text, "Smooth term `%s` has an argument without use.",
+        sprintf("Found: `%s`.", argument),
+        "Every smooth has a variance of its own, which is estimated.", call
+      )
+    }
+  }
+  by <- if (spec$by != "NA") spec$by
+  keys <- c(spec$term, by)
+  list(
+    text = text, spec = spec, keys = keys,
+    variables = lapply(keys, str2lang), by = by
+  )
+}
+
+refuse_tensor <- function(name, expr, text, call) {
+  expr[[1]] <- as.name("t2")
+  bk_abort(
+    "argument", fit_header("Smooth term `%s` is not offered.", text),
+    c(
+      sprintf(
+        paste(
+          "The penalties of %s() overlap, so that it is no sum of independent",
+          "random effects."
+        ), name
+      ),
+      sprintf("Use the tensor product `%s`.", deparse1(expr))
+    ),
+    column = text, found = name, expected = "t2", call = call
+  )
+}
+
+check_distinct_smooths <- function(smooths, call = user_call()) {
+  texts <- vapply(smooths, `[[`, "", "text")
+  twice <- texts[duplicated(texts)]
+  if (length(twice)) {
+    bk_abort(
+      "argument", fit_header("Smooth term `%s` is there twice.", twice[1]),
+      "Drop one of the two.",
+      column = twice[1], found = twice, call = call
+    )
+  }
+}
+
+abort_smooth <- function(text, header, found, cure = NULL, call = NULL) {
+  if (inherits(found, "condition")) {
+    found <- trimws(gsub("\\s+", " ", conditionMessage(found)))
+  }
+  bk_abort(
+    "argument", fit_header(header, text), c(found, cure),
+    column = text, found = found, call = call
+  )
+}
+
+# Building -------------------------------------------------------------------
+
+# The smooths of a design from a frame without holes in their variables. A
+# factor in `by` makes one smooth for each level.
+build_smooths <- function(smooths, frame, rows, call = user_call()) {
+  built <- unlist(
+    lapply(smooths, build_smooth, frame = frame, rows = rows, call = call),
+    recursive = FALSE
+  )
+  labels <- make.unique(vapply(built, `[[`, "", "label"), sep = "#")
+  Map(name_smooth, built, labels)
+}
+
+build_smooth <- function(term, frame, rows, call) {
+  names <- vapply(term$variables, deparse1, "")
+  columns <- Map(
+    smooth_variable, unclass(frame)[names], names,
+    MoreArgs = list(term = term, rows = rows, call = call)
+  )
+  data <- stats::setNames(columns, term$keys)
+  bases <- tryCatch(
+    # The constraint of the fit is kept for prediction too (modCon), which is
+    # what leaves the penalties of t2() diagonal.
+    mgcv::smoothCon(
+      term$spec, data,
+      n = .row_names_info(frame, 2L), absorb.cons = TRUE, modCon = 3
+    ),
+    error = function(e) abort_construction(e, term, columns, call)
+  )
+  lapply(bases, function(basis) {
+    effects <- independent_effects(basis, term, call)
+    order <- order(effects$block)
+    smooth <- list(
+      label = basis$label, keys = term$keys, names = names, by = term$by,
+      level = basis$by.level, dim = length(term$spec$term),
+      basis = lean_basis(basis), rotation = effects$rotation,
+      scale = effects$scale, order = order, block = effects$block[order],
+      ranges = lapply(columns, function(v) if (is.numeric(v)) range(v)),
+      levels = lapply(columns, levels)
+    )
+    # Not basis$X, from which prediction can differ in the ninth digit.
+    smooth$x <- smooth_at(smooth, columns, .row_names_info(frame, 2L))
+    smooth
+  })
+}
+
+# Coordinates in which each penalty is the identity on columns of its own:
+# `block` says on which, 0 for columns without penalty. Several penalties have
+# to be diagonal already, as those of t2() and "fs" are; smooth2random() stops
+# at those of a single column.
+independent_effects <- function(basis, term, call) {
+  k <- ncol(basis$X)
+  if (isTRUE(basis$fixed) || length(basis$S) == 0L) {
+    return(list(block = numeric(k)))
+  }
+  if (length(basis$S) == 1L) {
+    random <- tryCatch(
+      mgcv::smooth2random(basis, "", type = 2),
+      error = function(e) {
+        abort_smooth(
+          term$text, "Smooth term `%s` cannot be a random effect.", e,
+          call = call
+        )
+      }
+    )
+    return(list(
+      block = random$pen.ind, rotation = random$trans.U,
+      scale = random$trans.D
+    ))
+  }
+  diagonals <- vapply(basis$S, diag, numeric(k))
+  off <- vapply(basis$S, function(S) max(abs(S - diag(diag(S)))), 0)
+  if (any(off > 1e-10 * apply(diagonals, 2L, max)) ||
+    any(rowSums(diagonals > 0) > 1L)) {
+    abort_smooth(
+      term$text, "Smooth term `%s` cannot be a random effect.",
+      "Its penalties overlap, so that it is no sum of independent effects.",
+      paste(
+        "Accepted: bases with one penalty, such as \"tp\", \"cr\", \"ps\",",
+        "factor smooths \"fs\", and t2()."
+      ), call
+    )
+  }
+  own <- rowSums(diagonals)
+  list(
+    block = max.col(diagonals, "first") * (own > 0),
+    scale = ifelse(own > 0, 1 / sqrt(own), 1)
+  )
+}
+
+name_smooth <- function(smooth, label) {
+  smooth$label <- label
+  penalised <- smooth$block > 0
+  names <- character(length(penalised))
+  names[!penalised] <- sprintf("%s.fx%d", label, seq_len(sum(!penalised)))
+  names[penalised] <- sprintf("%s.%d", label, seq_len(sum(penalised)))
+  colnames(smooth$x) <- smooth$columns <- names
+  smooth
+}
+
+# Unpenalised columns first, then the blocks one after the other.
+smooth_coordinates <- function(x, smooth) {
+  attributes(x) <- list(dim = dim(x))
+  if (!is.null(smooth$rotation)) x <- x %*% smooth$rotation
+  if (!is.null(smooth$scale)) x <- x * rep(smooth$scale, each = nrow(x))
+  x[, smooth$order, drop = FALSE]
+}
+
+smooth_variable <- function(column, name, term, rows, call) {
+  if (is.character(column)) column <- factor(column)
+  if (is.factor(column)) {
+    if (!identical(name, by_name(term)) && !takes_factors(term$spec)) {
+      abort_smooth(
+        term$text, "Smooth term `%s` has a factor for a variable.",
+        sprintf("Found: factor `%s`.", name),
+        sprintf(
+          paste(
+            "Accepted: numbers. Give `%s` as a fixed term, as a random term",
+            "`(1 | %s)`, or as `by`."
+          ), name, name
+        ), call
+      )
+    }
+    return(column[drop = TRUE])
+  }
+  values <- if (is.matrix(column)) column + 0 else as.double(column)
+  check_columns(
+    column_moments_cpp(cbind(c(values))), cbind(c(values)), name, rows, call
+  )
+  values
+}
+
+by_name <- function(term) {
+  if (!is.null(term$by)) deparse1(str2lang(term$by))
+}
+
+takes_factors <- function(spec) {
+  classes <- unlist(lapply(c(list(spec), spec$margin), class))
+  any(sub("\\.smooth\\.spec$", "", classes) %in% factor_bases)
+}
+
+abort_construction <- function(error, term, columns, call) {
+  message <- conditionMessage(error)
+  basis <- sub("\\.smooth\\.spec$", "", class(term$spec)[1])
+  if (grepl("no applicable method", message, fixed = TRUE)) {
+    abort_smooth(
+      term$text, "Smooth term `%s` has an unknown basis.",
+      sprintf("Found: bs = %s.", quoted(basis)),
+      "Accepted: the bases of `?mgcv::smooth.terms`, such as \"tp\", \"cr\".",
+      call
+    )
+  }
+  distinct <- vapply(columns, function(v) length(unique(c(v))), 1L)
+  abort_smooth(
+    term$text, "Smooth term `%s` cannot be made.",
+    c(
+      trimws(gsub("\\s+", " ", message)),
+      sprintf("`%s` has %d distinct values.", names(columns), distinct)
+    ),
+    paste(
+      "Give fewer basis functions, such as `k = 4`, or use the variable as it",
+      "stands."
+    ), call
+  )
+}
+
+# What prediction reads of a basis: no rows of the data, and no environment
+# that would carry them along.
+lean_basis <- function(basis) {
+  basis[c("X", "Xb", "Xp", "S", "Sp", "fac", "ind", "D", "C")] <- NULL
+  if (is.list(basis$base)) basis$base$S <- NULL
+  if (inherits(basis$form, "formula")) environment(basis$form) <- globalenv()
+  basis$margin <- lapply(basis$margin, lean_basis)
+  if (length(basis$margin) == 0L) basis$margin <- NULL
+  basis
+}
+
+smooth_parts <- function(smooths) unname(lapply(smooths, `[[`, "x"))
+
+smooth_penalised <- function(smooths) {
+  as.logical(unlist(lapply(smooths, `[[`, "block")) > 0)
+}
+
+# Where the smooths are among the columns that were kept. `first` is the
+# number of columns before those of the smooths.
+place_smooths <- function(smooths, keep, first) {
+  for (k in seq_along(smooths)) {
+    smooth <- smooths[[k]]
+    at <- match(first + seq_along(smooth$block), keep)
+    blocks <- unname(split(at, smooth$block))
+    if (any(smooth$block == 0)) {
+      blocks <- blocks[-1L]
+    }
+    smooths[[k]]$at <- at
+    smooths[[k]]$fixed <- at[smooth$block == 0 & !is.na(at)]
+    smooths[[k]]$blocks <- blocks
+    first <- first + length(at)
+  }
+  smooths
+}
+
+# The part for the fit, and the part for prediction.
+smooth_summary <- function(smooth) {
+  several <- length(smooth$blocks) > 1L
+  list(
+    label = smooth$label, variables = utils::head(smooth$names, smooth$dim),
+    by = smooth$by, level = smooth$level, dim = smooth$dim,
+    fixed = smooth$fixed,
+    blocks = smooth$blocks,
+    block_labels = if (several) {
+      paste0(smooth$label, ":", seq_along(smooth$blocks))
+    } else {
+      rep(smooth$label, length(smooth$blocks))
+    },
+    ranges = smooth$ranges, levels = smooth$levels
+  )
+}
+
+smooth_info <- function(smooth) smooth[setdiff(names(smooth), "x")]

@@ -1,0 +1,375 @@
+// Missing predictors in a Gibbs sweep (svm.md section 6, steps 6 and 7). The
+// values of a row and its latent a are one block, a integrated out: given the
+// rest, x_mis is N(m0, O_mm^-1) times exp(-2 omega max(1 - y f, 0)), and f
+// moves along one direction of it only. With O_mm = L L', w = L^-1 b, b the
+// slope of f, and e = L' (x_mis - m0), the part of e across w is standard
+// normal and y w'e / |w| a mixture of two truncated normals.
+// A row costs p + h P; a pattern one Cholesky of O_mm.
+#ifndef BAYESKERNEL_BSVM_HOLES_GIBBS_HPP
+#define BAYESKERNEL_BSVM_HOLES_GIBBS_HPP
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "../data/rows.hpp"
+#include "../error.hpp"
+#include "../hinge/statistics.hpp"
+#include "../math/gram.hpp"
+#include "../parallel/executor.hpp"
+#include "../parallel/scratch_pool.hpp"
+#include "../rng/distributions.hpp"
+#include "../rng/matrix_variate.hpp"
+#include "../rng/stream.hpp"
+#include "structure.hpp"
+
+namespace bayeskernel {
+
+// exp(t^2 / 2) Phi(-t), relative error below 1e-10: a rational function (Hart
+// 1968, no. 5666) up to 5, Laplace's continued fraction beyond. Infinite below
+// -38.
+inline double scaled_normal_tail(double t) {
+  if (t < 0.0) return std::exp(0.5 * t * t) - scaled_normal_tail(-t);
+  if (t < 5.0) {
+    return ((((((3.52624965998911e-02 * t + 0.700383064443688) * t +
+                6.37396220353165) * t + 33.912866078383) * t +
+              112.079291497871) * t + 221.213596169931) * t +
+            220.206867912376) /
+           (((((((8.83883476483184e-02 * t + 1.75566716318264) * t +
+                 16.064177579207) * t + 86.7807322029461) * t +
+               296.564248779674) * t + 637.333633378831) * t +
+             793.826512519948) * t + 440.413735824752);
+  }
+  double denominator = t;
+  for (int k = t < 7.0 ? 14 : 8; k >= 1; --k) {
+    denominator = t + k / denominator;
+  }
+  return 0.39894228040143268 / denominator;
+}
+
+// A draw with density proportional to
+//   exp(-x^2 / 2) exp(2 omega min(u + sd x, 0))
+// for at = u / sd, tilt = 2 omega sd: standard normal above -at, normal about
+// `tilt` below. The pieces weigh Phi(at) and exp(at tilt + tilt^2 / 2)
+// Phi(-(at + tilt)), which is exp(-at^2 / 2) times the scaled tails at -at and
+// at + tilt.
+inline double tilted_normal(Stream& stream, double at, double tilt) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double above = scaled_normal_tail(-at);
+  const double below = scaled_normal_tail(at + tilt);
+  const double u = stream.uniform();
+  if (u * below < (1.0 - u) * above) {
+    return truncated_normal(stream, -at, kInfinity);
+  }
+  return tilt + truncated_normal(stream, -kInfinity, -(at + tilt));
+}
+
+struct HolesState {
+  VectorXd value;       // x_mis, row by row
+  VectorXd mean;        // mu_x
+  MatrixXd covariance;  // Sigma_x
+};
+
+class HolesGibbs {
+ public:
+  // `rows` are the chain's own: their cells follow the values.
+  HolesGibbs(const Holes& holes, PackedRows& rows, Executor& executor,
+             std::uint64_t seed, std::uint64_t chain)
+      : holes_(holes),
+        rows_(rows),
+        executor_(executor),
+        seed_(seed),
+        chain_(chain),
+        patterns_(holes.patterns.size()),
+        group_(holes.rows.size(), 0),
+        wishart_(holes.predictors()) {
+    const Index predictors = holes.predictors();
+    const Index count = static_cast<Index>(holes.rows.size());
+    for (std::size_t k = 0; k < patterns_.size(); ++k) {
+      Pattern& pattern = patterns_[k];
+      pattern.missing = holes.patterns[k];
+      for (Index j = 0; j < predictors; ++j) {
+        if (!std::binary_search(pattern.missing.begin(), pattern.missing.end(),
+                                j)) {
+          pattern.observed.push_back(j);
+        }
+      }
+      const Index h = static_cast<Index>(pattern.missing.size());
+      pattern.precision.resize(h, h);
+      pattern.regression.resize(h, predictors - h);
+    }
+    Index group = 0;
+    for (Index i = 0; i < count && rows.groups() > 0; ++i) {
+      while (rows.group_begin(group + 1) <= holes.rows[i].row) ++group;
+      group_[i] = group;
+    }
+    filled_.resize(predictors, count);
+    ones_ = VectorXd::Ones(count);
+    complete_sum_ = VectorXd::Zero(predictors);
+    complete_square_ = MatrixXd::Zero(predictors, predictors);
+    Index next = 0;
+    VectorXd centred(predictors);
+    for (Index i = 0; i < holes.x.cols(); ++i) {
+      centred = holes.x.col(i) - holes.start_mean;
+      if (next < count && holes.rows[next].row == i) {
+        filled_.col(next++) = centred;
+      } else {
+        complete_sum_ += centred;
+        complete_square_.selfadjointView<Eigen::Lower>().rankUpdate(centred);
+      }
+    }
+    precision_.resize(predictors, predictors);
+    work_.resize(predictors, predictors);
+    rhs_.resize(predictors);
+    start();
+  }
+
+  HolesState state;
+
+  // Puts the values of the state into the rows; to be called when the state
+  // was set from outside.
+  void fill() {
+    for (std::size_t i = 0; i < holes_.rows.size(); ++i) {
+      const Holes::Row& row = holes_.rows[i];
+      const Pattern& pattern = patterns_[row.pattern];
+      for (std::size_t j = 0; j < pattern.missing.size(); ++j) {
+        const Index k = pattern.missing[j];
+        filled_(k, static_cast<Index>(i)) =
+            state.value[row.first + static_cast<Index>(j)] -
+            holes_.start_mean[k];
+      }
+      write_cells(row);
+    }
+  }
+
+  // x_mis of every row with holes, a integrated out.
+  void draw_values(const ArrowVector& point, std::uint64_t sweep) {
+    factor_patterns();
+    const Index count = static_cast<Index>(holes_.rows.size());
+    executor_.run((count + kRows - 1) / kRows, [&](Index block) {
+      auto loan = pool_.borrow();
+      Stream stream(seed_, chain_, Purpose::missing, sweep,
+                    static_cast<std::uint64_t>(block));
+      const Index end = std::min(count, (block + 1) * kRows);
+      for (Index i = block * kRows; i < end; ++i) {
+        draw_row(i, point, stream, *loan);
+      }
+    });
+  }
+
+  // mu_x and Sigma_x given all predictors, those of every row.
+  void draw_distribution(std::uint64_t sweep) {
+    const Index predictors = holes_.predictors();
+    const double n = static_cast<double>(holes_.x.cols());
+    Stream stream(seed_, chain_, Purpose::predictors, sweep, 0);
+    VectorXd& sum = rhs_;
+    sum = complete_sum_ + filled_.rowwise().sum();
+    MatrixXd& square = work_;
+    square = complete_square_;
+    weighted_gram(filled_, ones_, gram_scratch_, square);
+
+    invert_covariance();
+    const double shrink = 1.0 / holes_.mean_var;
+    mean_precision_ = n * precision_;
+    mean_precision_.diagonal().array() += shrink;
+    mean_llt_.compute(mean_precision_);
+    shift_ = precision_.selfadjointView<Eigen::Lower>() * sum;
+    shift_ -= shrink * holes_.start_mean;
+    mean_llt_.solveInPlace(shift_);
+    state.mean.resize(predictors);
+    normal_from_precision(stream, mean_llt_, shift_, state.mean);
+    // About the reference: mu_x minus the observed means.
+    square.selfadjointView<Eigen::Lower>().rankUpdate(sum, state.mean, -1.0);
+    square.selfadjointView<Eigen::Lower>().rankUpdate(state.mean, n);
+    square += holes_.scale;
+    square.triangularView<Eigen::StrictlyUpper>() = square.transpose();
+    state.mean += holes_.start_mean;
+    inverse_wishart(stream, holes_.df + n, square, wishart_, state.covariance);
+  }
+
+  // f of every row with holes.
+  void latent(const ArrowVector& point, Eigen::ArrayXd& out) const {
+    out.resize(static_cast<Index>(holes_.rows.size()));
+    for (Index i = 0; i < out.size(); ++i) out[i] = latent_row(i, point);
+  }
+
+ private:
+  static constexpr Index kRows = 512;  // of one block
+
+  struct Pattern {
+    std::vector<Index> missing, observed;
+    MatrixXd precision;   // O_mm, then its factor L, 1 / L_jj on the diagonal
+    MatrixXd regression;  // O_mm^-1 O_mo
+  };
+  struct Scratch {
+    VectorXd slope, white, noise, mean;
+  };
+
+  void start() {
+    const Index predictors = holes_.predictors();
+    Stream stream(seed_, chain_, Purpose::init, 0, 2);
+    state.mean = holes_.start_mean;
+    state.covariance = MatrixXd::Zero(predictors, predictors);
+    state.covariance.diagonal() = holes_.start_var;
+    state.value.resize(holes_.count);
+    for (const Holes::Row& row : holes_.rows) {
+      Index at = row.first;
+      for (const Index k : holes_.patterns[row.pattern]) {
+        state.value[at++] = holes_.start_mean[k] +
+                            std::sqrt(holes_.start_var[k]) * stream.normal();
+      }
+    }
+    fill();
+  }
+
+  void invert_covariance() {
+    covariance_llt_.compute(state.covariance);
+    if (covariance_llt_.info() != Eigen::Success) {
+      throw NumericError(
+          "the covariance of the predictors is not positive definite");
+    }
+    precision_.setIdentity();
+    covariance_llt_.solveInPlace(precision_);
+  }
+
+  void factor_patterns() {
+    invert_covariance();
+    for (Pattern& pattern : patterns_) {
+      const Index h = pattern.precision.rows(), o = pattern.regression.cols();
+      for (Index j = 0; j < h; ++j) {
+        for (Index i = 0; i < h; ++i) {
+          pattern.precision(i, j) =
+              precision_(pattern.missing[i], pattern.missing[j]);
+        }
+        for (Index k = 0; k < o; ++k) {
+          pattern.regression(j, k) =
+              precision_(pattern.missing[j], pattern.observed[k]);
+        }
+      }
+      if (h == 1) {
+        const double value = pattern.precision(0, 0);
+        pattern.precision(0, 0) = 1.0 / std::sqrt(value);
+        pattern.regression /= value;
+        continue;
+      }
+      const Eigen::LLT<Eigen::Ref<MatrixXd>> llt(pattern.precision);
+      if (o > 0) llt.solveInPlace(pattern.regression);
+      for (Index j = 0; j < h; ++j) {
+        pattern.precision(j, j) = 1.0 / pattern.precision(j, j);
+      }
+    }
+  }
+
+  double latent_row(Index i, const ArrowVector& point) const {
+    const Index row = holes_.rows[i].row, p = rows_.x.rows();
+    const double* x = rows_.x.data() + row * p;
+    double f = rows_.offset[row] +
+               Eigen::Map<const VectorXd>(x, p).dot(point.x);
+    for (Index k = 0; k < rows_.z.rows(); ++k) {
+      f += rows_.z(k, row) * point.group(k, group_[i]);
+    }
+    return f;
+  }
+
+  void draw_row(Index i, const ArrowVector& point, Stream& stream,
+                Scratch& scratch) {
+    const Holes::Row& row = holes_.rows[i];
+    const Pattern& pattern = patterns_[row.pattern];
+    const Index h = pattern.precision.rows(), o = pattern.regression.cols();
+    const Index p = rows_.x.rows();
+    if (scratch.slope.size() < h) {
+      for (VectorXd* v : {&scratch.slope, &scratch.white, &scratch.noise,
+                          &scratch.mean}) {
+        v->resize(h);
+      }
+    }
+    double* slope = scratch.slope.data();
+    double* white = scratch.white.data();
+    double* noise = scratch.noise.data();
+    double* mean = scratch.mean.data();
+    double* x = filled_.data() + i * filled_.rows();
+    const double* root = pattern.precision.data();
+
+    std::fill(slope, slope + h, 0.0);
+    for (Index u = row.use_begin; u < row.use_end; ++u) {
+      const Holes::Use& use = holes_.uses[u];
+      const double coefficient = use.column < p
+                                     ? point.x[use.column]
+                                     : point.group(use.column - p, group_[i]);
+      slope[use.missing] += use.slope * coefficient;
+    }
+    double f = latent_row(i, point), variance = 0.0;
+    for (Index j = 0; j < h; ++j) {
+      const Index at = pattern.missing[j];
+      double value = state.mean[at] - holes_.start_mean[at];
+      for (Index k = 0; k < o; ++k) {
+        const Index from = pattern.observed[k];
+        value -= pattern.regression(j, k) *
+                 (x[from] + holes_.start_mean[from] - state.mean[from]);
+      }
+      mean[j] = value;
+      f += slope[j] * (value - x[at]);
+      double forward = slope[j];
+      for (Index k = 0; k < j; ++k) forward -= root[k * h + j] * white[k];
+      white[j] = forward * root[j * h + j];
+      variance += white[j] * white[j];
+    }
+    const double weight = rows_.weight[row.row];
+    const bool informed = variance > 0.0 && weight > 0.0;
+    // A single hole has no direction but that of f.
+    for (Index j = 0; j < h; ++j) {
+      noise[j] = informed && h == 1 ? 0.0 : stream.normal();
+    }
+    if (informed) {
+      const double sd = std::sqrt(variance), y = rows_.y[row.row];
+      const double inverse = 1.0 / sd;
+      double along = 0.0;
+      for (Index j = 0; j < h; ++j) along += white[j] * noise[j];
+      const double draw =
+          tilted_normal(stream, (y * f - 1.0) * inverse, 2.0 * weight * sd);
+      const double step = (y * draw - along * inverse) * inverse;
+      for (Index j = 0; j < h; ++j) noise[j] += step * white[j];
+    }
+    for (Index j = h; j-- > 0;) {
+      double backward = noise[j];
+      for (Index k = j + 1; k < h; ++k) backward -= root[j * h + k] * noise[k];
+      noise[j] = backward * root[j * h + j];
+      const Index at = pattern.missing[j];
+      x[at] = mean[j] + noise[j];
+      state.value[row.first + j] = x[at] + holes_.start_mean[at];
+    }
+    write_cells(row);
+  }
+
+  void write_cells(const Holes::Row& row) {
+    const Index p = rows_.x.rows();
+    for (Index u = row.use_begin; u < row.use_end; ++u) {
+      const Holes::Use& use = holes_.uses[u];
+      double& cell = use.column < p ? rows_.x(use.column, row.row)
+                                    : rows_.z(use.column - p, row.row);
+      cell = use.base + use.slope * state.value[row.first + use.missing];
+    }
+  }
+
+  const Holes& holes_;
+  PackedRows& rows_;
+  Executor& executor_;
+  std::uint64_t seed_, chain_;
+  std::vector<Pattern> patterns_;
+  std::vector<Index> group_;  // of each row with holes
+  // Predictors of those rows, minus the observed means; the sums of the others.
+  MatrixXd filled_, complete_square_;
+  VectorXd complete_sum_, ones_;
+  MatrixXd precision_, work_, mean_precision_, gram_scratch_;
+  VectorXd rhs_, shift_;
+  Eigen::LLT<MatrixXd> covariance_llt_, mean_llt_;
+  WishartScratch wishart_;
+  ScratchPool<Scratch> pool_;
+};
+
+}  // namespace bayeskernel
+
+#endif

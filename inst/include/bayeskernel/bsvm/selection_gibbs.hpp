@@ -1,0 +1,296 @@
+// Selection steps of a Gibbs sweep (svm.md section 6, steps 1 to 5): gamma with
+// theta and u integrated out, (theta, u) jointly over the columns that are in,
+// then b, sigma_v^2 and rho. After the pass over the rows that leaves the Gram:
+// elimination of the groups G p^2 r, of the columns that are always in, one
+// visit O(1), one change O(K^2), theta q^3 / 3.
+#ifndef BAYESKERNEL_BSVM_SELECTION_GIBBS_HPP
+#define BAYESKERNEL_BSVM_SELECTION_GIBBS_HPP
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "../hinge/gibbs.hpp"
+#include "../math/tableau.hpp"
+#include "../rng/distributions.hpp"
+#include "../rng/stream.hpp"
+#include "structure.hpp"
+
+namespace bayeskernel {
+
+// K entries each, in the order of Selection::columns. Effects gamma v are part
+// of theta, 0 when out; v of a column that is out is never formed.
+struct SelectionState {
+  VectorXd in;           // gamma, 0 or 1
+  VectorXd b;            // v_k ~ N(0, 1 / (b_k precision))
+  double precision = 1;  // 1 / sigma_v^2
+  double logit_rho = 0;
+  VectorXd probability;  // of gamma_k = 1 when last visited
+};
+
+class SelectionGibbs {
+ public:
+  SelectionGibbs(const Selection& selection, const Prior& prior,
+                 Index groups_width, Index groups, std::uint64_t seed,
+                 std::uint64_t chain)
+      : selection_(selection),
+        prior_(prior),
+        group_part_(0, groups_width, groups),
+        group_curvature_(0, groups_width, groups),
+        group_shift_(0, groups_width, groups),
+        group_draw_(0, groups_width, groups),
+        tableau_(selection.size()) {
+    const Index size = selection.size(), p = prior.columns();
+    std::vector<char> selected(p, 0);
+    for (const Index k : selection.columns) selected[k] = 1;
+    for (Index k = 0; k < p; ++k) {
+      if (!selected[k]) always_.push_back(k);
+    }
+    for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
+      if (!prior.blocks[l].eliminated) continue;
+      group_prior_.blocks.push_back(prior.blocks[l]);
+      group_block_ = l;
+    }
+    const Index kept = static_cast<Index>(always_.size());
+    schur_.resize(p, p);
+    shift_.resize(p);
+    loading_.resize(p, groups_width * groups);
+    kept_.resize(kept, kept);
+    kept_shift_.resize(kept);
+    cross_.resize(kept, size);
+    reduced_.resize(size, size);
+    reduced_shift_.resize(size);
+    active_.resize(size, size);
+    active_shift_.resize(size);
+    in_.reserve(size);
+    order_.resize(size);
+    start(seed, chain);
+  }
+
+  SelectionState state;
+
+  // gamma, then theta and u of `chain`, whose latent_pass() was the last step.
+  void draw_coefficients(GibbsChain& chain) {
+    reduce(chain);
+    eliminate_kept();
+    draw_indicators(chain);
+    Stream stream(chain.seed(), chain.chain(), Purpose::coefficients,
+                  chain.state.sweep, 0);
+    draw_theta(stream, chain.state.point.x);
+    if (group_curvature_.group_gram.size() > 0) draw_groups(chain, stream);
+  }
+
+  // b_k = 1 / a, a ~ GIG(1/2, 1, (v_k / sigma_v)^2), for columns that are in,
+  // from the prior IG(1, 1/2) for the others, which tell sigma_v nothing.
+  void draw_scales(GibbsChain& chain) {
+    Stream stream(chain.seed(), chain.chain(), Purpose::selection,
+                  chain.state.sweep, 1);
+    const double root = std::sqrt(state.precision);
+    double moment = 0.0, count = 0.0;
+    for (Index k = 0; k < selection_.size(); ++k) {
+      if (state.in[k] == 0.0) {
+        state.b[k] = 0.5 / std::max(stream.exponential(), 1e-30);
+        continue;
+      }
+      const double v = chain.state.point.x[selection_.columns[k]];
+      state.b[k] = 1.0 / hinge_latent(stream, std::abs(v) * root);
+      moment += state.b[k] * v * v;
+      count += 1.0;
+    }
+    const double draw = gamma(stream, selection_.shape + 0.5 * count,
+                              selection_.rate + 0.5 * moment);
+    state.precision = std::min(std::max(draw, 1e-100), 1e100);
+    if (selection_.learn_rho) {
+      const double out = static_cast<double>(selection_.size()) - count;
+      const double log_in =
+          log_gamma_variate(stream, selection_.rho_in + count);
+      state.logit_rho =
+          log_in - log_gamma_variate(stream, selection_.rho_out + out);
+    }
+  }
+
+ private:
+  // Few columns: a fair coin for each, so that chains start apart. Many: empty,
+  // which the first sweeps fill faster than they would clear a crowd.
+  void start(std::uint64_t seed, std::uint64_t chain) {
+    constexpr Index kFew = 500;
+    const Index size = selection_.size();
+    Stream stream(seed, chain, Purpose::init, 0, 1);
+    state.in = VectorXd::Zero(size);
+    for (Index k = 0; k < size && size <= kFew; ++k) {
+      state.in[k] = stream.uniform() < 0.5 ? 1.0 : 0.0;
+    }
+    state.b = VectorXd::Ones(size);
+    state.precision = std::exp(-2.0 * std::abs(stream.normal()));
+    state.probability = VectorXd::Zero(size);
+    const double rho =
+        selection_.learn_rho
+            ? selection_.rho_in / (selection_.rho_in + selection_.rho_out)
+            : selection_.rho;
+    state.logit_rho = std::log(rho) - std::log1p(-rho);
+  }
+
+  // schur_, shift_ = precision and shift of theta with u integrated out.
+  void reduce(const GibbsChain& chain) {
+    const Curvature& curvature = chain.curvature();
+    schur_ = curvature.gram;
+    shift_ = chain.shift().x;
+    prior_.add_precision(chain.state.precision, schur_);
+    for (Index k = 0; k < selection_.size(); ++k) {
+      const Index at = selection_.columns[k];
+      schur_(at, at) += state.b[k] * state.precision;
+    }
+    const Index width = curvature.group_gram.rows();
+    const Index size = curvature.group_gram.cols();
+    if (size == 0) return;
+    group_curvature_.group_gram = curvature.group_gram;
+    group_part_.factor(group_curvature_, group_prior_,
+                       {chain.state.precision[group_block_]});
+    const MatrixXd& inverse = group_part_.group_inverse();
+    if (width == 1) {
+      loading_ = curvature.cross * inverse.row(0).asDiagonal();
+    } else {
+      for (Index at = 0; at < size; at += width) {
+        loading_.middleCols(at, width).noalias() =
+            curvature.cross.middleCols(at, width)
+                .lazyProduct(inverse.middleCols(at, width));
+      }
+    }
+    schur_.triangularView<Eigen::Lower>() -=
+        loading_ * curvature.cross.transpose();
+    shift_.noalias() -=
+        loading_ * Eigen::Map<const VectorXd>(chain.shift().group.data(), size);
+  }
+
+  // reduced_, reduced_shift_: with the columns that are always in integrated
+  // out as well, cross_ = L^-1 A_ks of their factor.
+  void eliminate_kept() {
+    const Index size = selection_.size();
+    const Index kept = static_cast<Index>(always_.size());
+    const auto entry = [&](Index i, Index j) {
+      return schur_(std::max(i, j), std::min(i, j));
+    };
+    for (Index j = 0; j < size; ++j) {
+      const Index at = selection_.columns[j];
+      for (Index i = j; i < size; ++i) {
+        reduced_(i, j) = entry(selection_.columns[i], at);
+      }
+      for (Index i = 0; i < kept; ++i) cross_(i, j) = entry(always_[i], at);
+      reduced_shift_[j] = shift_[at];
+    }
+    if (kept == 0) return;
+    for (Index j = 0; j < kept; ++j) {
+      for (Index i = j; i < kept; ++i) {
+        kept_(i, j) = entry(always_[i], always_[j]);
+      }
+      kept_shift_[j] = shift_[always_[j]];
+    }
+    jittered_cholesky(kept_, kept_llt_);
+    kept_llt_.matrixL().solveInPlace(cross_);
+    kept_llt_.matrixL().solveInPlace(kept_shift_);
+    reduced_.selfadjointView<Eigen::Lower>().rankUpdate(cross_.transpose(),
+                                                        -1.0);
+    reduced_shift_.noalias() -= cross_.transpose() * kept_shift_;
+  }
+
+  // Every indicator once, in random order.
+  void draw_indicators(const GibbsChain& chain) {
+    Stream stream(chain.seed(), chain.chain(), Purpose::selection,
+                  chain.state.sweep, 0);
+    list_active();
+    tableau_.build(reduced_, reduced_shift_, in_);
+    const Index size = selection_.size();
+    for (Index k = 0; k < size; ++k) order_[k] = k;
+    for (Index left = size; left > 0; --left) {
+      const Index pick = static_cast<Index>(stream.uniform() *
+                                            static_cast<double>(left));
+      std::swap(order_[left - 1], order_[pick]);
+      const Index k = order_[left - 1];
+      state.probability[k] = 1.0 / (1.0 + std::exp(-log_odds(k)));
+      const bool in = stream.uniform() < state.probability[k];
+      if (in != tableau_.in(k)) tableau_.sweep(k);
+      state.in[k] = in ? 1.0 : 0.0;
+    }
+    list_active();
+  }
+
+  // log odds of gamma_k = 1, theta and u integrated out, given the others.
+  double log_odds(Index k) const {
+    return state.logit_rho + 0.5 * std::log(state.b[k] * state.precision) +
+           tableau_.log_ratio(k);
+  }
+
+  void list_active() {
+    in_.clear();
+    for (Index k = 0; k < selection_.size(); ++k) {
+      if (state.in[k] != 0.0) in_.push_back(k);
+    }
+  }
+
+  // The columns that are in first, then the others given them.
+  void draw_theta(Stream& stream, VectorXd& theta) {
+    const Index q = static_cast<Index>(in_.size());
+    for (const Index at : selection_.columns) theta[at] = 0.0;
+    if (q > 0) {
+      auto precision = active_.topLeftCorner(q, q);
+      auto draw = active_shift_.head(q);
+      for (Index j = 0; j < q; ++j) {
+        for (Index i = j; i < q; ++i) {
+          precision(i, j) = reduced_(in_[i], in_[j]);
+        }
+        draw[j] = reduced_shift_[in_[j]];
+      }
+      jittered_cholesky(precision, active_llt_);
+      active_llt_.matrixL().solveInPlace(draw);
+      for (Index j = 0; j < q; ++j) draw[j] += stream.normal();
+      active_llt_.matrixU().solveInPlace(draw);
+      for (Index j = 0; j < q; ++j) {
+        theta[selection_.columns[in_[j]]] = draw[j];
+        kept_shift_.noalias() -= draw[j] * cross_.col(in_[j]);
+      }
+    }
+    if (always_.empty()) return;
+    for (Index j = 0; j < kept_shift_.size(); ++j) {
+      kept_shift_[j] += stream.normal();
+    }
+    kept_llt_.matrixU().solveInPlace(kept_shift_);
+    for (std::size_t j = 0; j < always_.size(); ++j) {
+      theta[always_[j]] = kept_shift_[static_cast<Index>(j)];
+    }
+  }
+
+  // u given theta: groups of their own, with shift h_g - B_g' theta.
+  void draw_groups(GibbsChain& chain, Stream& stream) {
+    group_shift_.group = chain.shift().group;
+    if (prior_.columns() > 0) {
+      Eigen::Map<VectorXd>(group_shift_.group.data(),
+                           group_shift_.group.size())
+          .noalias() -=
+          chain.curvature().cross.transpose() * chain.state.point.x;
+    }
+    group_part_.sample(group_shift_, [&] { return stream.normal(); },
+                       group_draw_);
+    chain.state.point.group = group_draw_.group;
+  }
+
+  const Selection& selection_;
+  const Prior& prior_;
+  std::vector<Index> always_;  // columns of x that are always in
+  std::size_t group_block_ = 0;
+  Prior group_prior_;
+  ArrowSystem group_part_;
+  Curvature group_curvature_;
+  ArrowVector group_shift_, group_draw_;
+  MatrixXd schur_, loading_, kept_, cross_, reduced_, active_;
+  VectorXd shift_, kept_shift_, reduced_shift_, active_shift_;
+  Eigen::LLT<MatrixXd> kept_llt_, active_llt_;
+  Tableau tableau_;
+  std::vector<Index> in_, order_;
+};
+
+}  // namespace bayeskernel
+
+#endif

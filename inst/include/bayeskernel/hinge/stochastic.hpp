@@ -1,0 +1,280 @@
+// Stochastic variational steps over minibatches (gpsvm.md section 5, with the
+// prior precision Lambda for I; svm.md section 11): natural-gradient steps on
+// the two statistics of q(theta), A = sum kappa x x' and h, of which a
+// minibatch of s rows gives estimates n / s times its own sums. They end near
+// the optimum, which MeanFieldFit then reaches from there.
+// Cost of a step: s p^2 + p^3.
+#ifndef BAYESKERNEL_HINGE_STOCHASTIC_HPP
+#define BAYESKERNEL_HINGE_STOCHASTIC_HPP
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <cmath>
+#include <vector>
+
+#include "../chain/progress.hpp"
+#include "../data/rows.hpp"
+#include "mean_field.hpp"
+#include "minibatches.hpp"
+
+namespace bayeskernel {
+
+class StochasticFit {
+ public:
+  StochasticFit(const RowSource& rows, const Prior& prior, Executor& executor,
+                const StochasticSettings& settings)
+      : rows_(rows),
+        prior_(prior),
+        settings_(settings),
+        p_(rows.x_columns()),
+        r_(rows.z_columns()),
+        batches_(rows, settings),
+        pass_(batches_.rows(), executor),
+        sums_(p_, r_, 0),
+        estimate_(p_),
+        current_(p_),
+        average_(p_),
+        system_(p_, 0, 0),
+        q_(p_, 0, 0),
+        whole_(p_, r_, rows.groups()),
+        group_shift_(MatrixXd::Zero(r_, rows.groups())),
+        precision_(prior.start()) {}
+
+  // False when it was told to stop. Throws NumericError when the steps leave
+  // no proper q.
+  bool run(const KeepGoing& keep_going) {
+    const Index per_epoch = batches_.steps_of_epoch();
+    const Index total = per_epoch * settings_.epochs;
+    for (int e = 0; e < settings_.epochs; ++e) {
+      const bool finished = batches_.epoch(e, [&] {
+        take_step(2 * (steps_ + 1) > total);
+        return keep_going({static_cast<double>(steps_),
+                           static_cast<double>(total), "epochs"});
+      });
+      if (!finished) return false;
+      const bool last = e + 1 == settings_.epochs;
+      // Large groups make fewer steps than were planned.
+      if (last && averaged_ == 0) average_ = current_;
+      update_precisions(last ? average_ : current_);
+    }
+    return true;
+  }
+
+  Index steps() const { return steps_; }
+
+  // The averaged state, for full passes to start from.
+  MeanFieldStart state() {
+    MeanFieldStart out;
+    ArrowSystem system(p_, r_, rows_.groups());
+    out.mean = whole_point(average_, system);
+    out.curvature = whole_;
+    out.precision = precision_;
+    return out;
+  }
+
+ private:
+  // A and h of q(theta), group effects eliminated.
+  struct Statistics {
+    explicit Statistics(Index p)
+        : a(MatrixXd::Zero(p, p)), h(VectorXd::Zero(p)) {}
+    // Towards `other` by the share rho.
+    void approach(const Statistics& other, double rho) {
+      a += rho * (other.a - a);
+      h += rho * (other.h - h);
+    }
+    MatrixXd a;  // lower triangle
+    VectorXd h;
+  };
+
+  void take_step(bool in_average) {
+    if (rows_.groups() > 0) {
+      group_estimate();
+    } else {
+      pass_.run(steps_ > 0 ? &q_ : nullptr, false, sums_);
+      estimate_.a = sums_.em.gram;
+      estimate_.h = sums_.gradient.x;
+      // The gradient is h - A theta; at c = 1 it is taken at theta = 0.
+      if (steps_ > 0) {
+        estimate_.h.noalias() +=
+            sums_.em.gram.selfadjointView<Eigen::Lower>() * q_.mean.x;
+      }
+    }
+    const double scale = static_cast<double>(rows_.rows()) /
+                         static_cast<double>(batches_.rows().rows());
+    estimate_.a *= scale;
+    estimate_.h *= scale;
+    const double rho = std::pow(static_cast<double>(steps_) + 1.0, -0.7);
+    current_.approach(estimate_, rho);
+    ++steps_;
+    if (in_average) {
+      ++averaged_;
+      average_.approach(current_, 1.0 / static_cast<double>(averaged_));
+    }
+    move_to(current_);
+  }
+
+  // q(theta) = N((A + Lambda)^-1 (h + P0 mu0), (A + Lambda)^-1).
+  void move_to(const Statistics& at) {
+    theta_curvature_.gram = at.a;
+    system_.factor(theta_curvature_, prior_, precision_);
+    ArrowVector rhs(p_, 0, 0);
+    rhs.x = at.h + prior_.precision.cwiseProduct(prior_.mean);
+    system_.solve(rhs, q_.mean);
+    q_.set_covariance(system_);
+  }
+
+  // Whole groups: at the current q(theta) the rows' c and the effects u_g of
+  // the minibatch are iterated to their optimum, whose statistics, effects
+  // eliminated, are the estimate.
+  void group_estimate() {
+    constexpr int kMost = 20;
+    const Index groups = batches_.rows().groups();
+    MeanFieldSums sums(p_, r_, groups);
+    ArrowSystem system(p_, r_, groups);
+    GaussianPosterior q(p_, r_, groups);
+    MatrixXd shift;
+    pass_.run(nullptr, false, sums);
+    double before = 0.0;
+    for (int k = 0; k < kMost; ++k) {
+      shift = sums.gradient.group;
+      estimate_.h = sums.gradient.x;
+      if (k > 0) add_point(sums.em, q.mean, estimate_.h, shift);
+      const Eliminated out = eliminate(sums.em, shift);
+      estimate_.a = sums.em.gram - out.gram;
+      estimate_.h -= out.shift;
+      if (steps_ == 0 || k + 1 == kMost) break;
+      if (k > 1 && std::abs(sums.bound - before) <
+                       1e-6 * (1.0 + std::abs(sums.bound))) {
+        break;
+      }
+      before = sums.bound;
+      // S_c of this system is that of q(theta): what elimination takes away
+      // is added before.
+      Curvature local = sums.em;
+      local.gram = current_.a + out.gram;
+      system.factor(local, prior_, precision_);
+      q.set_covariance(system);
+      q.mean.x = q_.mean.x;
+      for (Index g = 0; g < groups; ++g) {
+        VectorXd pull = shift.col(g);
+        if (p_ > 0) {
+          pull -= sums.em.cross.middleCols(g * r_, r_).transpose() * q.mean.x;
+        }
+        q.mean.group.col(g) = out.inverse.middleCols(g * r_, r_) * pull;
+      }
+      pass_.run(&q, false, sums);
+    }
+    for (Index g = 0; g < groups; ++g) {
+      const Index to = batches_.groups()[g];
+      whole_.cross.middleCols(to * r_, r_) =
+          sums.em.cross.middleCols(g * r_, r_);
+      whole_.group_gram.middleCols(to * r_, r_) =
+          sums.em.group_gram.middleCols(g * r_, r_);
+      group_shift_.col(to) = shift.col(g);
+    }
+  }
+
+  // From gradients at a point to the shifts h: adds curvature times point.
+  void add_point(const Curvature& curvature, const ArrowVector& point,
+                 VectorXd& x, MatrixXd& group) const {
+    for (Index g = 0; g < group.cols(); ++g) {
+      group.col(g).noalias() +=
+          curvature.group_gram.middleCols(g * r_, r_) * point.group.col(g);
+    }
+    if (p_ == 0) return;
+    x.noalias() += curvature.gram.selfadjointView<Eigen::Lower>() * point.x;
+    for (Index g = 0; g < group.cols(); ++g) {
+      const auto cross = curvature.cross.middleCols(g * r_, r_);
+      x.noalias() += cross * point.group.col(g);
+      group.col(g).noalias() += cross.transpose() * point.x;
+    }
+  }
+
+  // sum B_g D_g^-1 B_g', sum B_g D_g^-1 h_g and the D_g^-1.
+  struct Eliminated {
+    MatrixXd gram, inverse;
+    VectorXd shift;
+  };
+  Eliminated eliminate(const Curvature& curvature,
+                       const MatrixXd& shift) const {
+    Eliminated out{MatrixXd::Zero(p_, p_), MatrixXd(r_, shift.size()),
+                   VectorXd::Zero(p_)};
+    for (Index g = 0; g < shift.cols(); ++g) {
+      const auto cross = curvature.cross.middleCols(g * r_, r_);
+      MatrixXd d = curvature.group_gram.middleCols(g * r_, r_);
+      d += group_precision();
+      const Eigen::LLT<MatrixXd> llt(d);
+      if (llt.info() != Eigen::Success) {
+        throw NumericError("a group precision is not positive definite");
+      }
+      out.inverse.middleCols(g * r_, r_) =
+          llt.solve(MatrixXd::Identity(r_, r_));
+      if (p_ == 0) continue;
+      const MatrixXd loading = cross * out.inverse.middleCols(g * r_, r_);
+      out.gram.noalias() += loading * cross.transpose();
+      out.shift.noalias() += loading * shift.col(g);
+    }
+    return out;
+  }
+
+  const MatrixXd& group_precision() const {
+    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
+      if (prior_.blocks[l].eliminated) return precision_[l];
+    }
+    throw ArgumentError("groups without a block of their own");
+  }
+
+  // Statistics of theta and the last of every group, put together: `whole_`
+  // and `system` are its precision, the result its mean.
+  ArrowVector whole_point(const Statistics& at, ArrowSystem& system) {
+    ArrowVector rhs(p_, r_, rows_.groups());
+    whole_.gram = at.a;
+    rhs.x = at.h + prior_.precision.cwiseProduct(prior_.mean);
+    rhs.group = group_shift_;
+    if (rows_.groups() > 0) {
+      const Eliminated out = eliminate(whole_, group_shift_);
+      whole_.gram += out.gram;
+      rhs.x += out.shift;
+    }
+    system.factor(whole_, prior_, precision_);
+    ArrowVector point(p_, r_, rows_.groups());
+    system.solve(rhs, point);
+    return point;
+  }
+
+  // Step 4 of svm.md section 4.
+  void update_precisions(const Statistics& at) {
+    ArrowSystem system(p_, r_, rows_.groups());
+    GaussianPosterior q(p_, r_, rows_.groups());
+    q.mean = whole_point(at, system);
+    q.set_covariance(system);
+    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
+      const Block& block = prior_.blocks[l];
+      precision_[l] = Prior::expected_precision(
+          block,
+          Prior::posterior(block, q.second_moment(block), precision_[l]));
+    }
+    move_to(at);
+  }
+
+  const RowSource& rows_;
+  const Prior& prior_;
+  StochasticSettings settings_;
+  Index p_, r_;
+  Minibatches batches_;
+  MeanFieldPass pass_;
+  MeanFieldSums sums_;
+  Statistics estimate_, current_, average_;
+  Curvature theta_curvature_;
+  ArrowSystem system_;
+  GaussianPosterior q_;
+  Curvature whole_;       // cross and group_gram: last visit of each group
+  MatrixXd group_shift_;  // h_g of that visit
+  std::vector<MatrixXd> precision_;
+  Index steps_ = 0;
+  Index averaged_ = 0;
+};
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,156 @@
+#include <bayeskernel/data/streamed_rows.hpp>
+#include <bayeskernel/hinge/stochastic.hpp>
+#include <optional>
+
+#include "glue_bsvm.h"
+
+namespace {
+
+bayeskernel::StochasticSettings read_stochastic(const Rcpp::List& settings,
+                                                Index columns) {
+  bayeskernel::StochasticSettings out;
+  const Rcpp::NumericVector batch = settings["batch_size"];
+  out.batch_rows = batch.size() > 0 ? static_cast<Index>(batch[0])
+                                    : std::max<Index>(256, 4 * columns);
+  out.epochs = Rcpp::as<int>(settings["epochs"]);
+  out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
+  return out;
+}
+
+// Stochastic epochs, then full passes from where they end.
+struct SviFit {
+  SviFit(const bayeskernel::RowSource& rows, const bayeskernel::Prior& prior,
+         bayeskernel::Executor& executor, const Rcpp::List& settings,
+         bool row_moments)
+      : fit(rows, prior, executor, row_moments),
+        stochastic(read_stochastic(settings, rows.x_columns())) {
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    std::optional<bayeskernel::MeanFieldStart> start;
+    if (stochastic.epochs > 0) {
+      bayeskernel::StochasticFit epochs(rows, prior, executor, stochastic);
+      try {
+        result.interrupted = !epochs.run(user.keep_going());
+        if (!result.interrupted) start = epochs.state();
+      } catch (const bayeskernel::NumericError&) {
+        // Full passes find their own start.
+      }
+      steps = epochs.steps();
+    }
+    if (result.interrupted) return;
+    bayeskernel::MeanFieldSettings control;
+    control.tolerance = Rcpp::as<double>(settings["tol"]);
+    control.max_passes = Rcpp::as<int>(settings["max_iter"]);
+    result = fit.run(control, user.keep_going(), start ? &*start : nullptr);
+  }
+
+  bayeskernel::MeanFieldFit fit;
+  bayeskernel::StochasticSettings stochastic;
+  bayeskernel::MeanFieldResult result;
+  Index steps = 0;
+};
+
+// What bsvm_vb_cpp() returns, and how the stochastic steps went.
+Rcpp::List svi_list(const SviFit& svi, const bayeskernel::RowSource& rows,
+                    const bayeskernel::Prior& prior,
+                    const bayeskernel::WideBlock& wide, double seconds) {
+  const bayeskernel::MeanFieldFit& fit = svi.fit;
+  const bayeskernel::MeanFieldResult& result = svi.result;
+  Rcpp::List status = Rcpp::List::create(
+      Rcpp::Named("bound") = result.bound,
+      Rcpp::Named("passes") = result.passes,
+      Rcpp::Named("rejected") = result.rejected,
+      Rcpp::Named("converged") = result.converged,
+      Rcpp::Named("interrupted") = result.interrupted,
+      Rcpp::Named("largest_fall") = result.largest_fall,
+      Rcpp::Named("jitter") = fit.system().jitter(),
+      Rcpp::Named("seconds") = seconds,
+      Rcpp::Named("margin") = fit.margin(),
+      Rcpp::Named("epochs") = svi.stochastic.epochs,
+      Rcpp::Named("steps") = static_cast<double>(svi.steps),
+      Rcpp::Named("batch_size") =
+          static_cast<double>(svi.stochastic.batch_rows));
+  if (result.interrupted) {
+    return Rcpp::List::create(Rcpp::Named("status") = status);
+  }
+  const Index groups = rows.groups(), r = rows.z_columns();
+  MatrixXd covariance(r, r * groups);
+  for (Index g = 0; g < groups; ++g) {
+    covariance.middleCols(g * r, r) = fit.posterior().group_covariance(g);
+  }
+  return Rcpp::List::create(
+      Rcpp::Named("theta_mean") = to_r(fit.posterior().mean.x),
+      Rcpp::Named("theta_cov") = to_r(fit.posterior().theta_covariance()),
+      Rcpp::Named("group_mean") = to_r(fit.posterior().mean.group),
+      Rcpp::Named("group_cov") = to_r(covariance),
+      Rcpp::Named("loading") = to_r(fit.system().loading()),
+      Rcpp::Named("schur") = to_r(fit.system().group_inverse()),
+      Rcpp::Named("variance") = variance_list(prior, fit.variances()),
+      Rcpp::Named("precision") = to_r(fit.precisions()),
+      Rcpp::Named("basis") = to_r(wide.basis),
+      Rcpp::Named("basis_first") = static_cast<int>(wide.first),
+      Rcpp::Named("status") = status);
+}
+
+}  // namespace
+
+// [[Rcpp::export(rng = false)]]
+Rcpp::List append_rows_cpp(const std::string& path,
+                           const Rcpp::NumericMatrix& x,
+                           const Rcpp::NumericVector& labels) {
+  return guarded([&] {
+    bayeskernel::RowFile::append(path, map_matrix(x), map_vector(labels));
+    return Rcpp::List();
+  });
+}
+
+// `data`, `prior`: as of bsvm_vb_cpp().
+// [[Rcpp::export(rng = false)]]
+Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
+                        const Rcpp::List& settings) {
+  return guarded([&] {
+    const auto start = std::chrono::steady_clock::now();
+    const bayeskernel::BsvmData input = read_data(data);
+    bayeskernel::Prior blocks = read_prior(prior);
+    bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
+    const bayeskernel::WideBlock wide = bayeskernel::reduce_wide(rows, blocks);
+    rows.finish(input.group_begin);
+    RcppParallelExecutor executor(
+        useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+    const SviFit svi(rows, blocks, executor, settings, true);
+    Rcpp::List out = svi_list(svi, rows, blocks, wide, seconds_since(start));
+    if (!svi.result.interrupted) {
+      out["mean"] = to_r(restore_order(svi.fit.mean(), input.order));
+      out["variance_f"] = to_r(restore_order(svi.fit.variance(), input.order));
+    }
+    return out;
+  });
+}
+
+// `stream`: path, rows and columns of a file by append_rows_cpp(); source (0
+// for the intercept, else a column of the file), center and scale of every
+// model column; the label that is positive.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List bsvm_stream_cpp(const Rcpp::List& stream, const Rcpp::List& prior,
+                           const Rcpp::List& settings) {
+  return guarded([&] {
+    const auto start = std::chrono::steady_clock::now();
+    bayeskernel::RowFile file(
+        Rcpp::as<std::string>(stream["path"]),
+        static_cast<Index>(Rcpp::as<double>(stream["rows"])),
+        Rcpp::as<int>(stream["columns"]));
+    bayeskernel::StreamColumns columns;
+    const Rcpp::IntegerVector source = stream["source"];
+    for (const int k : source) columns.source.push_back(k - 1);
+    columns.center = map_vector(stream["center"]);
+    columns.scale = map_vector(stream["scale"]);
+    const int threads = Rcpp::as<int>(settings["threads"]);
+    RcppParallelExecutor executor(threads);
+    const bayeskernel::StreamedRows rows(file, columns,
+                                         Rcpp::as<int>(stream["positive"]),
+                                         executor.threads() > 1);
+    const bayeskernel::Prior blocks = read_prior(prior);
+    const SviFit svi(rows, blocks, executor, settings, false);
+    return svi_list(svi, rows, blocks, bayeskernel::WideBlock(),
+                    seconds_since(start));
+  });
+}

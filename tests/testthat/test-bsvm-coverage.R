@@ -1,0 +1,51 @@
+# Intervals of the sampler cover what they should, over data sets from the
+# joint density of parameters, predictors and labels.
+
+slow_tests <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
+
+test_that("90 % intervals of imputed values cover nine times in ten", {
+  skip_if_not(slow_tests, "BAYESKERNEL_SLOW is not true")
+  set.seed(20)
+  covered <- replicate(200, {
+    state <- draw_joint(propose_with_holes)
+    holes <- sample(10, 4)
+    x <- state$x
+    x[holes, 2] <- NA
+    colnames(x) <- c("a", "b")
+    fit <- suppressWarnings(bsvm(
+      x, state$y,
+      method = "gibbs", missing = "model", prior = joint_prior(),
+      standardize = FALSE, keep_imputed = TRUE, threads = 1, seed = 1,
+      warmup = 500, draws = 1000
+    ))
+    names <- sprintf("x[%d,b]", sort(holes))
+    inside(state$x[sort(holes), 2], as.matrix(fit)[, names])
+  })
+  expect_gt(mean(covered), 0.88)
+  expect_lt(mean(covered), 0.92)
+})
+
+test_that("90 % intervals of a smooth at the data cover nine times in ten", {
+  skip_if_not(slow_tests, "BAYESKERNEL_SLOW is not true")
+  set.seed(21)
+  covered <- replicate(200, {
+    d <- data.frame(x = stats::rnorm(10), y = rep(0:1, 5))
+    model <- y ~ s(x, k = 5)
+    design <- bsvm_design(model, d, standardize = FALSE)
+    state <- draw_joint(function() propose_smooth(design))
+    d$y <- state$y
+    fit <- suppressWarnings(bsvm(
+      model, d,
+      method = "gibbs", prior = joint_prior(), standardize = FALSE, seed = 1,
+      threads = 1, warmup = 500, draws = 1000
+    ))
+    smooth <- fit$smooths[[1]]
+    at <- c(smooth$fixed, smooth$blocks[[1]])
+    curves <- tcrossprod(
+      as.matrix(fit)[, colnames(design$x)[at]], design$x[, at]
+    )
+    inside(state$curve, curves)
+  })
+  expect_gt(mean(covered), 0.88)
+  expect_lt(mean(covered), 0.92)
+})

@@ -1,0 +1,429 @@
+# Rows that are read block by block, and everything that can be wrong with
+# them.
+
+# Three decimals, so that a text file holds the same numbers as the matrix.
+source_data <- function(n = 600, p = 3, seed = 1) {
+  set.seed(seed)
+  x <- matrix(
+    round(rnorm(n * p), 3), n, p,
+    dimnames = list(NULL, letters[seq_len(p)])
+  )
+  x[, 2] <- round(10 * x[, 2] + 50, 3)
+  f <- x[, 1] - (x[, 2] - 50) / 20
+  list(x = x, y = ifelse(f + rlogis(n) > 0, "yes", "no"))
+}
+
+csv_of <- function(frame) {
+  file <- rows_file(".csv")
+  utils::write.csv(frame, file, row.names = FALSE)
+  file
+}
+
+rows_file <- function(ext = "") tempfile("rows", fileext = ext)
+
+sqlite_of <- function(frame) {
+  skip_if_not_installed("RSQLite")
+  con <- DBI::dbConnect(RSQLite::SQLite(), ":memory:")
+  DBI::dbWriteTable(con, "d", frame)
+  con
+}
+
+fit_source <- function(source, ...) {
+  bsvm(source, seed = 1, threads = 1, progress = FALSE, ...)
+}
+
+# The message says what is wrong with which column, and every error carries
+# the user's call.
+expect_source_refusal <- function(code, kind, regexp) {
+  condition <- expect_error(
+    code, regexp,
+    class = paste0("bayeskernel_error_", kind)
+  )
+  first <- strsplit(conditionMessage(condition), "\n")[[1]][1]
+  expect_lt(nchar(first), 80)
+  expect_match(conditionMessage(condition), "\n\\* ")
+  expect_match(
+    deparse(conditionCall(condition))[1], "bsvm|predict|row_source|write_rows"
+  )
+  invisible(condition)
+}
+
+test_that("a query, text, binary files and a matrix give identical fits", {
+  d <- source_data()
+  frame <- data.frame(d$x, y = d$y)
+  con <- sqlite_of(frame)
+  on.exit(DBI::dbDisconnect(con))
+  binary <- rows_file()
+  write_rows(d$x, factor(d$y), binary)
+  half <- seq_len(250)
+  parts <- c(csv_of(frame[half, ]), csv_of(frame[-half, c(4, 2, 1, 3)]))
+  sources <- list(
+    row_source(d$x, d$y), row_source(frame, y = "y"),
+    row_source(con, "select * from d", y = "y"),
+    row_source(csv_of(frame), y = "y"), row_source(parts, y = "y"),
+    row_source(binary)
+  )
+  fits <- lapply(sources, fit_source)
+  for (fit in fits[-1]) {
+    expect_identical(fit$posterior, fits[[1]]$posterior)
+    expect_identical(fit$transform, fits[[1]]$transform)
+    expect_identical(fit$levels, c("no", "yes"))
+  }
+})
+
+test_that("files by several calls of write_rows() hold all the rows", {
+  d <- source_data()
+  file <- rows_file()
+  half <- seq_len(250)
+  y <- factor(d$y)
+  write_rows(d$x[half, ], y[half], file, response = "label")
+  write_rows(as.data.frame(d$x[-half, c(3, 1, 2)]), y[-half], file,
+    append = TRUE
+  )
+  source <- row_source(file)
+  expect_identical(source$response, "label")
+  expect_identical(
+    fit_source(source)$posterior, fit_source(row_source(d$x, y))$posterior
+  )
+})
+
+test_that("blocks have their size whatever the reader gives", {
+  pieces <- c(3, 1, 7, 2, 12)
+  given <- 0
+  reader <- list(read = function(n) {
+    given <<- given + 1
+    if (given > length(pieces)) {
+      return(NULL)
+    }
+    rows <- sum(pieces[seq_len(given - 1)]) + seq_len(pieces[given])
+    list(a = rows, y = rep_len(c(0, 1), length(rows)))
+  })
+  source <- row_source(data.frame(a = 1, y = 1), y = NULL)
+  source$response <- "y"
+  source$columns <- "a"
+  next_block <- block_reader(source, reader, 5, NULL)
+  sizes <- firsts <- values <- numeric()
+  while (!is.null(block <- next_block())) {
+    sizes <- c(sizes, nrow(block$x))
+    firsts <- c(firsts, block$first)
+    values <- c(values, block$x)
+  }
+  expect_identical(sizes, c(5, 5, 5, 5, 5))
+  expect_identical(firsts, c(0, 5, 10, 15, 20))
+  expect_identical(values, as.double(1:25))
+})
+
+test_that("responses of every kind name the classes as the matrix does", {
+  d <- source_data(100)
+  positive <- d$y == "yes"
+  kinds <- list(
+    positive, as.numeric(positive), 2 * positive - 1, as.integer(positive),
+    factor(positive, labels = c("no", "yes")),
+    factor(d$y, levels = c("yes", "no")), d$y
+  )
+  for (y in kinds) {
+    fit <- fit_source(row_source(d$x, y))
+    expected <- if (is.character(y)) {
+      c("no", "yes")
+    } else {
+      bsvm(d$x, y, threads = 1)$levels
+    }
+    expect_identical(fit$levels, expected)
+    share <- mean(as.character(y) == expected[2])
+    if (is.numeric(y)) share <- mean(positive)
+    expect_equal(fit$share, share)
+  }
+  # In text files 0/1, logical values and text.
+  for (y in kinds[c(1, 2, 3, 7)]) {
+    fit <- fit_source(row_source(csv_of(data.frame(d$x, y = y)), y = "y"))
+    expect_identical(fit$levels, fit_source(row_source(d$x, y))$levels)
+  }
+})
+
+test_that("which class comes first in the rows does not matter", {
+  d <- source_data(300)
+  order <- order(d$y, decreasing = TRUE)
+  a <- fit_source(row_source(d$x[order, ], d$y[order]), tol = 1e-10)
+  b <- bsvm(d$x, factor(d$y), tol = 1e-10, threads = 1)
+  expect_identical(a$levels, b$levels)
+  expect_equal(coef(a), coef(b), tolerance = 1e-5)
+})
+
+test_that("a source prints what it reads", {
+  d <- source_data(20)
+  expect_output(print(row_source(d$x, d$y)), "matrix of 20 rows")
+  expect_output(print(row_source(d$x)), "Response: +none")
+  con <- sqlite_of(data.frame(d$x, y = d$y))
+  on.exit(DBI::dbDisconnect(con))
+  source <- row_source(con, "select a, c, y from d", y = "y")
+  expect_output(print(source), "select a, c, y from d")
+  expect_output(print(source), "Predictors: a, c")
+})
+
+# Bad input -------------------------------------------------------------------
+
+test_that("a response that is not there", {
+  d <- source_data(20)
+  frame <- data.frame(d$x, y = d$y)
+  con <- sqlite_of(frame)
+  on.exit(DBI::dbDisconnect(con))
+  expect_source_refusal(
+    row_source(con, "select * from d", y = "label"), "response", "label"
+  )
+  expect_source_refusal(
+    row_source(csv_of(frame), y = "label"), "response", "label"
+  )
+  expect_source_refusal(row_source(frame, y = "label"), "response", "label")
+  expect_source_refusal(fit_source(row_source(d$x)), "response", "no response")
+  expect_source_refusal(
+    row_source(con, "select y from d", y = "y"), "dimension", "no predictors"
+  )
+  expect_source_refusal(row_source(d$x, d$y[-1]), "dimension", "y")
+})
+
+test_that("sources without rows, or with one", {
+  d <- source_data(20)
+  frame <- data.frame(d$x, y = d$y)
+  con <- sqlite_of(frame)
+  on.exit(DBI::dbDisconnect(con))
+  none <- row_source(con, "select * from d where a > 1000", y = "y")
+  expect_source_refusal(fit_source(none), "dimension", "no rows")
+  expect_source_refusal(
+    fit_source(row_source(con, "select * from d limit 1", y = "y")),
+    "dimension", "one row"
+  )
+  expect_source_refusal(
+    fit_source(row_source(csv_of(frame[0, ]), y = "y")), "dimension", "no rows"
+  )
+  fit <- fit_source(row_source(frame, y = "y"))
+  expect_source_refusal(predict(fit, none), "dimension", "no rows")
+})
+
+test_that("missing and infinite values are named with their rows", {
+  d <- source_data(70000, 2)
+  for (value in c(NA, Inf)) {
+    x <- d$x
+    x[69000, "b"] <- value
+    condition <- expect_source_refusal(
+      fit_source(row_source(x, d$y)), "missing", "b"
+    )
+    expect_equal(condition$row, 69000)
+  }
+  con <- sqlite_of(data.frame(d$x[1:50, ], y = d$y[1:50]))
+  on.exit(DBI::dbDisconnect(con))
+  DBI::dbExecute(con, "update d set a = NULL where rowid = 33")
+  condition <- expect_source_refusal(
+    fit_source(row_source(con, "select * from d", y = "y")), "missing", "a"
+  )
+  expect_equal(condition$row, 33)
+  DBI::dbExecute(con, "update d set a = 1, y = NULL where rowid = 33")
+  condition <- expect_source_refusal(
+    fit_source(row_source(con, "select * from d", y = "y")), "missing", "y"
+  )
+  expect_equal(condition$row, 33)
+})
+
+test_that("a third class, late, and one class only", {
+  d <- source_data(70000, 2)
+  y <- d$y
+  y[68000] <- "perhaps"
+  condition <- expect_source_refusal(
+    fit_source(row_source(d$x, y)), "response", "two classes"
+  )
+  expect_equal(condition$row, 68000)
+  expect_match(conditionMessage(condition), "perhaps")
+  few <- 1:100
+  expect_source_refusal(
+    fit_source(row_source(d$x[few, ], rep("yes", 100))), "response",
+    "one class"
+  )
+  expect_source_refusal(
+    fit_source(row_source(d$x[few, ], rep_len(1:2, 100))), "response",
+    "class codes"
+  )
+  expect_source_refusal(
+    fit_source(row_source(
+      csv_of(data.frame(d$x[few, ], y = c("maybe", d$y[few[-1]]))),
+      y = "y"
+    )), "response", "two classes"
+  )
+})
+
+test_that("columns that are no numbers", {
+  d <- source_data(300)
+  frame <- data.frame(d$x, kind = rep_len(c("u", "v"), 300), y = d$y)
+  con <- sqlite_of(frame)
+  on.exit(DBI::dbDisconnect(con))
+  expect_source_refusal(
+    fit_source(row_source(con, "select * from d", y = "y")), "argument", "kind"
+  )
+  expect_source_refusal(
+    fit_source(row_source(frame, y = "y")), "argument", "kind"
+  )
+  expect_source_refusal(
+    fit_source(row_source(csv_of(frame), y = "y")), "argument", "kind"
+  )
+  frame$kind <- as.character(seq_len(300))
+  frame$kind[250] <- "many"
+  condition <- expect_source_refusal(
+    fit_source(row_source(csv_of(frame), y = "y")), "argument", "kind"
+  )
+  expect_match(conditionMessage(condition), "\"many\" in line 251")
+})
+
+test_that("text among the numbers of a database is not taken for 0", {
+  d <- source_data(50)
+  con <- sqlite_of(data.frame(d$x, y = d$y))
+  on.exit(DBI::dbDisconnect(con))
+  DBI::dbExecute(con, "update d set b = 'many' where rowid = 40")
+  expect_source_refusal(
+    fit_source(row_source(con, "select * from d", y = "y")), "argument",
+    "several types"
+  )
+})
+
+test_that("logical and 64-bit columns are numbers", {
+  d <- source_data(200)
+  x <- data.frame(d$x, flag = d$x[, 1] > 0)
+  expect_identical(
+    fit_source(row_source(x, d$y))$posterior,
+    fit_source(row_source(data.frame(x[1:3], flag = +x$flag), d$y))$posterior
+  )
+  file <- csv_of(data.frame(x, y = d$y))
+  expect_identical(
+    fit_source(row_source(file, y = "y"))$posterior,
+    fit_source(row_source(x, d$y))$posterior
+  )
+  con <- sqlite_of(data.frame(big = 2^40 + seq_len(200), y = d$y))
+  on.exit(DBI::dbDisconnect(con))
+  source <- row_source(
+    con, "select cast(big as integer) as big, y from d", y = "y"
+  )
+  fit <- fit_source(source)
+  expect_equal(fit$transform$center[["big"]], 2^40 + 100.5)
+})
+
+test_that("a query whose columns change after the source was made", {
+  d <- source_data(50)
+  con <- sqlite_of(data.frame(d$x, y = d$y))
+  on.exit(DBI::dbDisconnect(con))
+  source <- row_source(con, "select * from d", y = "y")
+  fit <- fit_source(source)
+  DBI::dbExecute(con, "alter table d rename column b to renamed")
+  condition <- expect_source_refusal(fit_source(source), "dimension", "differ")
+  expect_setequal(condition$column, c("b", "renamed"))
+  expect_source_refusal(predict(fit, source), "dimension", "differ")
+  other <- row_source(con, "select * from d", y = "y")
+  expect_source_refusal(predict(fit, other), "argument", "lacks column `b`")
+  DBI::dbExecute(con, "drop table d")
+  expect_source_refusal(fit_source(source), "argument", "cannot be read")
+})
+
+test_that("a closed connection and a query that fails", {
+  d <- source_data(50)
+  con <- sqlite_of(data.frame(d$x, y = d$y))
+  source <- row_source(con, "select * from d", y = "y")
+  expect_source_refusal(
+    row_source(con, "select * from nothing", y = "y"), "argument",
+    "cannot be read"
+  )
+  expect_source_refusal(row_source(con, 1:3, y = "y"), "argument", "query")
+  expect_source_refusal(
+    row_source(con, "select a, b as a, y from d", y = "y"), "argument", "twice"
+  )
+  DBI::dbDisconnect(con)
+  expect_source_refusal(fit_source(source), "argument", "closed")
+  expect_source_refusal(
+    row_source(con, "select * from d", y = "y"), "argument", "closed"
+  )
+})
+
+test_that("a connection that breaks off midway", {
+  d <- source_data(70000, 2)
+  con <- sqlite_of(data.frame(d$x, y = d$y))
+  on.exit(DBI::dbDisconnect(con))
+  # The database stops with an overflow when it comes to that row.
+  source <- row_source(con, paste(
+    "select abs(case when rowid = 69000 then -9223372036854775808 else a end)",
+    "as a, b, y from d"
+  ), y = "y")
+  before <- list.files(tempdir(), "bayeskernel-rows")
+  condition <- expect_source_refusal(
+    fit_source(source), "argument", "broke off after row 65536"
+  )
+  expect_match(conditionMessage(condition), "integer overflow")
+  expect_equal(condition$row, 65536)
+  expect_identical(list.files(tempdir(), "bayeskernel-rows"), before)
+  expect_silent(DBI::dbGetQuery(con, "select 1")) # no result is left open
+  fit <- fit_source(row_source(d$x, d$y))
+  expect_source_refusal(
+    predict(fit, source), "argument", "broke off after row 65536"
+  )
+})
+
+test_that("files that are not there, differ, or end too soon", {
+  d <- source_data(100)
+  frame <- data.frame(d$x, y = d$y)
+  file <- csv_of(frame)
+  expect_source_refusal(
+    row_source(tempfile(), y = "y"), "argument", "no such file"
+  )
+  other <- csv_of(stats::setNames(frame, c("a", "b", "d", "y")))
+  condition <- expect_source_refusal(
+    row_source(c(file, other), y = "y"), "dimension", "differ"
+  )
+  expect_setequal(condition$column, c("c", "d"))
+  binary <- rows_file()
+  write_rows(d$x, factor(d$y), binary)
+  expect_source_refusal(
+    row_source(c(file, binary), y = "y"), "argument", "different kinds"
+  )
+  expect_source_refusal(row_source(character()), "argument", "x")
+  source <- row_source(file, y = "y")
+  unlink(file)
+  expect_source_refusal(fit_source(source), "argument", "cannot be opened")
+
+  lines <- readLines(other)
+  writeLines(c(lines[1:60], "1,2"), other)
+  expect_source_refusal(
+    fit_source(row_source(other, y = "y")), "argument", "cannot be read"
+  )
+  whole <- readBin(binary, "raw", file.size(binary))
+  writeBin(whole[seq_len(length(whole) - 100)], binary)
+  expect_source_refusal(
+    fit_source(row_source(binary)), "argument", "middle of a block"
+  )
+  writeBin(whole[1:20], binary)
+  expect_source_refusal(row_source(binary), "argument", "first lines")
+  empty <- rows_file()
+  file.create(empty)
+  expect_source_refusal(row_source(empty, y = "y"), "dimension", "columns")
+})
+
+test_that("write_rows() refuses what a fit would refuse", {
+  d <- source_data(50)
+  file <- rows_file()
+  refuse <- function(x = d$x, y = d$y == "yes", kind, regexp, ...) {
+    expect_source_refusal(write_rows(x, y, file, ...), kind, regexp)
+  }
+  x <- d$x
+  x[7, 2] <- NA
+  refuse(x, kind = "missing", regexp = "b")
+  refuse(y = d$y, kind = "response", regexp = "factor")
+  refuse(y = c(NA, d$y[-1] == "yes"), kind = "missing", regexp = "y")
+  refuse(y = d$x[, 1], kind = "response", regexp = "two classes")
+  refuse(y = TRUE, kind = "dimension", regexp = "y")
+  expect_source_refusal(
+    write_rows(d$x, d$y == "yes", file.path(tempfile(), "no", "folder")),
+    "argument", "opened"
+  )
+  refuse(append = TRUE, kind = "argument", regexp = "no such file")
+  write_rows(d$x, d$y == "yes", file)
+  refuse(d$x[, 1:2], append = TRUE, kind = "dimension", regexp = "differ")
+  refuse(y = factor(d$y), append = TRUE, kind = "response", regexp = "classes")
+  text <- csv_of(data.frame(d$x, y = d$y))
+  expect_source_refusal(
+    write_rows(d$x, d$y == "yes", text, append = TRUE), "argument",
+    "not made by write_rows"
+  )
+})
