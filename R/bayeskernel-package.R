@@ -1,7 +1,9 @@
 #' Bayesian kernel machines
 #'
-#' Bayesian support vector machines with fixed and random effects, fitted by
-#' mean-field variational Bayes or by Gibbs sampling. Start with [bsvm()].
+#' Bayesian support vector machines with fixed and random effects, smooths,
+#' selection and modelled missing predictors, fitted by mean-field variational
+#' Bayes or by Gibbs sampling. Start with [bsvm()]; see [bayeskernel-engines],
+#' [bayeskernel-diagnostics], [bayeskernel-large].
 #'
 #' @section Options:
 #' * `bayeskernel.threads`: worker threads of a fit, default 2. Results do not

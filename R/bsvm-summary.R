@@ -314,9 +314,14 @@ print_selection <- function(table, digits, max_rows) {
   print_coef_table(shown, digits)
   below <- table[-seq_len(nrow(shown)), "Inclusion"]
   if (length(below) > 0) {
+    kept <- sum(below > 0.5)
     cat(sprintf(
-      "... and %d more, inclusion at most %s\n", length(below),
-      format(max(below), digits = 2)
+      "... and %d more, %s\n", length(below),
+      if (kept > 0) {
+        sprintf("%d of them above 0.5", kept)
+      } else {
+        paste("inclusion at most", format(max(below), digits = 2))
+      }
     ))
   }
   cat("\n")
@@ -359,7 +364,8 @@ bsvm_facts <- function(x) {
     Missing = if (length(x$holes) > 0) paste(x$holes, "values modelled"),
     Penalty = if (is.numeric(x$penalty)) {
       sprintf("precision held at %s", format(x$penalty))
-    } else if (x$penalty == "learn") {
+    } else if (x$penalty == "learn" &&
+      "sd(penalty)" %in% rownames(x$variances)) {
       # The one learned number that print() would otherwise not show.
       sd <- x$variances["sd(penalty)", "Estimate"]
       sprintf(

@@ -7,7 +7,7 @@ default_digits <- function() max(3L, getOption("digits") - 3L)
 print_header <- function(title, call = NULL, facts = NULL) {
   cat(title, "\n", sep = "")
   if (!is.null(call)) {
-    text <- trimws(deparse(call, width.cutoff = 60L))
+    text <- strwrap(paste(trimws(deparse(call)), collapse = " "), 72L)
     if (length(text) > 8L) text <- c(text[1:7], "...")
     cat("Call: ", paste(text, collapse = "\n        "), "\n", sep = "")
   }

@@ -62,3 +62,13 @@ inside <- function(value, draws, level = 0.9) {
   bounds <- apply(draws, 2, stats::quantile, tails, names = FALSE)
   value >= bounds[1, ] & value <= bounds[2, ]
 }
+
+# Columns in with probability `rho`, Laplace effects of a random scale.
+propose_selection <- function(n = 10, columns = 50, rho = 0.1) {
+  x <- matrix(stats::rnorm(n * columns), n)
+  scale <- sqrt(draw_inverse_gamma(3, 2))
+  sign <- sample(c(-1, 1), columns, replace = TRUE)
+  effect <- sign * stats::rexp(columns) * scale
+  effect[stats::runif(columns) > rho] <- 0
+  list(x = x, effect = effect, f = stats::rnorm(1) + drop(x %*% effect))
+}

@@ -49,3 +49,30 @@ test_that("90 % intervals of a smooth at the data cover nine times in ten", {
   expect_gt(mean(covered), 0.88)
   expect_lt(mean(covered), 0.92)
 })
+
+test_that("inclusion is its prior on average, and the share of what is in", {
+  skip_if_not(slow_tests, "BAYESKERNEL_SLOW is not true")
+  set.seed(22)
+  prior <- bsvm_prior(beta_var = 1, var_shape = 3, var_rate = 2, rho = 0.1)
+  runs <- replicate(150, simplify = FALSE, {
+    state <- draw_joint(propose_selection)
+    fit <- suppressWarnings(bsvm(
+      state$x, state$y,
+      method = "gibbs", select = TRUE, prior = prior, standardize = FALSE,
+      seed = 1, threads = 1, warmup = 300, draws = 500, chains = 2
+    ))
+    data.frame(inclusion = inclusion(fit), truth = state$effect != 0)
+  })
+  means <- vapply(runs, function(run) mean(run$inclusion), 1)
+  truth <- vapply(runs, function(run) mean(run$truth), 1)
+  # The rejection step favours models of one size or another, so what is in on
+  # average is not quite rho; inclusion must follow it.
+  error <- stats::sd(means - truth) / sqrt(length(runs))
+  expect_lt(abs(mean(means - truth)), 4 * error)
+  expect_lt(abs(mean(means) - 0.1), 0.02)
+  all <- do.call(rbind, runs)
+  high <- all$inclusion > 0.2
+  expect_gt(sum(high), 50)
+  gap <- mean(all$truth[high]) - mean(all$inclusion[high])
+  expect_lt(abs(gap), 4 * sqrt(0.25 / sum(high)))
+})

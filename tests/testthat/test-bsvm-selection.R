@@ -169,20 +169,3 @@ test_that("bad selection is refused with the reason", {
   expect_error(inclusion(plain), class = argument)
   expect_error(plot(plain, "inclusion"), class = argument)
 })
-
-test_that("on pure noise the sampler's inclusion stays near its prior", {
-  skip_if_not(slow_tests, "BAYESKERNEL_SLOW is not true")
-  set.seed(9)
-  means <- vapply(1:20, function(k) {
-    x <- matrix(rnorm(200 * 50), 200)
-    y <- rbinom(200, 1, 0.5)
-    fit <- quick_gibbs(
-      x, y,
-      select = TRUE, draws = 500, warmup = 300, chains = 2,
-      prior = bsvm_prior(rho = 0.1, var_shape = 1, var_rate = 1)
-    )
-    mean(inclusion(fit))
-  }, 1)
-  # Noise cannot raise it; the data may lower it where a scale is learned.
-  expect_lt(mean(means), 0.1 + 3 * sd(means) / sqrt(20))
-})

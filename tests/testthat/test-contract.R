@@ -241,7 +241,7 @@ test_that("the summary has the agreed columns", {
     # Columns under selection have a table of their own.
     values <- expected
     selection <- summary(object)$selection
-    table <- rbind(table[, values, drop = FALSE], selection[, values])
+    table <- rbind(table[, values, drop = FALSE], selection[, values, drop = FALSE])
     expect_setequal(rownames(table), one$columns)
     shown <- rownames(table)
     expect_equal(table[, "Estimate"], coef(object)[shown], tolerance = 1e-10)

@@ -101,8 +101,9 @@ class StructuredPass {
 
   static constexpr Index kWave = 16;
   // Rows with chi > kNear s carry less than 1e-3 of the curvature of a row on
-  // the margin: the Newton matrix, a preconditioner, does without them.
-  static constexpr double kNear = 900.0;
+  // the margin: the Newton matrix, a preconditioner, does without them where
+  // all of them together carry little. Between separated classes they do not.
+  static constexpr double kNear = 900.0, kLittle = 0.05;
 
   void tile_pass(const TileSpan& span, const GaussianPosterior* q,
                  const VectorXd& inclusion, const VectorXd& doubt,
@@ -125,9 +126,7 @@ class StructuredPass {
         const RowMoments row =
             mean_field(tile.y[i], tile.weight[i], m[i], s[i]);
         kappa[i] = row.kappa;
-        const double slack = 1.0 - tile.y[i] * m[i];
-        scratch.newton[i] =
-            slack * slack <= (kNear - 1.0) * s[i] ? row.newton : 0.0;
+        scratch.newton[i] = row.newton;
         slot.bound += row.bound;
       }
     }
@@ -174,8 +173,21 @@ class StructuredPass {
                         Scratch& scratch, Slot& slot,
                         StructuredSums& out) const {
     const Index p = tile.x.rows(), n = tile.x.cols();
-    const Index near = (scratch.newton.head(n).array() != 0.0).count();
-    if (tile.z.rows() > 0 || 2 * near >= n) {
+    const double* m = out.mean.data() + span.row_begin;
+    const double* s = out.variance.data() + span.row_begin;
+    const auto is_near = [&](Index i) {
+      const double slack = 1.0 - tile.y[i] * m[i];
+      return slack * slack <= (kNear - 1.0) * s[i];
+    };
+    Index near = 0;
+    double weight_near = 0.0, weight_far = 0.0;
+    for (Index i = 0; i < n; ++i) {
+      const bool yes = is_near(i);
+      near += yes;
+      (yes ? weight_near : weight_far) += scratch.newton[i];
+    }
+    if (tile.z.rows() > 0 || 2 * near >= n ||
+        weight_far > kLittle * weight_near) {
       accumulate_curvature(rows_, span, tile, scratch.newton.data(),
                            scratch.work, slot.newton, out.newton);
       return;
@@ -186,7 +198,7 @@ class StructuredPass {
     }
     Index at = 0;
     for (Index i = 0; i < n; ++i) {
-      if (scratch.newton[i] == 0.0) continue;
+      if (!is_near(i)) continue;
       scratch.near.col(at) = tile.x.col(i);
       scratch.near_newton[at++] = scratch.newton[i];
     }

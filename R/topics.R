@@ -1,0 +1,58 @@
+#' Which engine when
+#'
+#' | `method` | what it is | when |
+#' |---|---|---|
+#' | `"vb"` | mean-field variational Bayes | the default: milliseconds, good predictions; standard deviations are too small, inclusion probabilities too extreme |
+#' | `"gibbs"` | draws from the posterior | intervals, inclusion probabilities and imputed values that are to be believed |
+#' | `"svi"` | stochastic variational steps, then full passes | rows in a [row_source()]; the answer is that of `"vb"` |
+#'
+#' What can be combined in [bsvm()]:
+#'
+#' | | `"vb"` | `"gibbs"` | `"svi"` |
+#' |---|---|---|---|
+#' | fixed and penalised terms, weights, offsets | yes | yes | yes |
+#' | random effects, smooths | yes | yes | rows in memory |
+#' | selection, modelled missing predictors | yes | yes | no |
+#'
+#' Over data sets from the model's joint density, 90 % intervals of imputed
+#' values and of smooth curves covered 90 % by `"gibbs"`, and 79 % and 75 % by
+#' `"vb"`, with ten rows each.
+#'
+#' @name bayeskernel-engines
+NULL
+
+#' Can the draws be trusted?
+#'
+#' `summary()` shows for every coefficient R-hat, the disagreement of chains
+#' (rank normalised and split; above 1.05 they have not mixed), and the
+#' effective sample size, the smaller of bulk and tails (below 100 intervals are
+#' rough). A fit warns once when one of its parameters fails either.
+#'
+#' * `plot(fit, "trace")` shows the chains; [coda::as.mcmc.list()] and
+#'   [posterior::as_draws()] hand the draws to other diagnostics.
+#' * Raise `warmup` and `draws`; `bsvm(..., start = fit)` goes on where a run
+#'   ended.
+#' * With selection a column that is never in has constant draws and no R-hat;
+#'   look at the `inclusion[...]` variables, which always move.
+#' * A variational fit has a bound, [elbo()], which never falls; it warns when
+#'   `max_iter` passes did not suffice.
+#'
+#' @name bayeskernel-diagnostics
+NULL
+
+#' Data that do not fit in memory
+#'
+#' [row_source()] names the rows of a data base query, of text files or of
+#' files by [write_rows()]; `bsvm(source)` reads them in blocks. The first
+#' reading checks every value and keeps the rows in a temporary file of 8 bytes
+#' a value, in [tempdir()]; further passes read that file. So memory does not
+#' grow with the number of rows, the disk must have room, and a query need not
+#' give its rows in one order.
+#'
+#' Predictors are standardised by the moments of the first block, about 65,000
+#' rows; a source whose first rows are unlike the others means a slightly
+#' different prior. Results do not depend on the number of threads, and equal
+#' those for the same rows in a matrix bit by bit.
+#'
+#' @name bayeskernel-large
+NULL
