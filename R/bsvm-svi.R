@@ -10,7 +10,7 @@ bsvm_fit_svi <- function(fit, design, data, blocks, settings, call) {
 
 svi_control <- function(settings) {
   list(
-    tol = settings$tol, max_iter = settings$max_iter,
+    tol = settings$tol, max_iter = settings$max_iter, accelerate = TRUE,
     threads = settings$threads, progress = settings$progress,
     seed = as.double(settings$seed), epochs = settings$epochs,
     batch_size = as.double(settings$batch_size)

@@ -1,7 +1,6 @@
 #include <bayeskernel/bsvm/draw_moments.hpp>
 #include <bayeskernel/bsvm/linear_moments.hpp>
 #include <bayeskernel/bsvm/recorder.hpp>
-#include <bayeskernel/chain/runner.hpp>
 #include <bayeskernel/hinge/probability.hpp>
 
 #include "glue_bsvm.h"
@@ -20,39 +19,14 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         useful_threads(rows, Rcpp::as<int>(settings["threads"])));
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
     bayeskernel::MeanFieldFit fit(rows, blocks, executor);
-    bayeskernel::MeanFieldSettings control;
-    control.tolerance = Rcpp::as<double>(settings["tol"]);
-    control.max_passes = Rcpp::as<int>(settings["max_iter"]);
-    control.accelerate = Rcpp::as<bool>(settings["accelerate"]);
     const bayeskernel::MeanFieldResult result =
-        fit.run(control, user.keep_going());
-    const Index groups = rows.groups(), r = rows.z_columns();
-    MatrixXd covariance(r, r * groups);
-    for (Index g = 0; g < groups; ++g) {
-      covariance.middleCols(g * r, r) = fit.posterior().group_covariance(g);
-    }
-    return Rcpp::List::create(
-        Rcpp::Named("theta_mean") = to_r(fit.posterior().mean.x),
-        Rcpp::Named("theta_cov") = to_r(fit.posterior().theta_covariance()),
-        Rcpp::Named("group_mean") = to_r(fit.posterior().mean.group),
-        Rcpp::Named("group_cov") = to_r(covariance),
-        Rcpp::Named("loading") = to_r(fit.system().loading()),
-        Rcpp::Named("schur") = to_r(fit.system().group_inverse()),
-        Rcpp::Named("variance") = variance_list(blocks, fit.variances()),
-        Rcpp::Named("precision") = to_r(fit.precisions()),
-        Rcpp::Named("basis") = to_r(wide.basis),
-        Rcpp::Named("basis_first") = static_cast<int>(wide.first),
-        Rcpp::Named("mean") = to_r(restore_order(fit.mean(), input.order)),
-        Rcpp::Named("variance_f") = to_r(restore_order(fit.variance(), input.order)),
-        Rcpp::Named("status") = Rcpp::List::create(
-            Rcpp::Named("bound") = result.bound,
-            Rcpp::Named("passes") = result.passes,
-            Rcpp::Named("rejected") = result.rejected,
-            Rcpp::Named("converged") = result.converged,
-            Rcpp::Named("interrupted") = result.interrupted,
-            Rcpp::Named("largest_fall") = result.largest_fall,
-            Rcpp::Named("jitter") = fit.system().jitter(),
-            Rcpp::Named("seconds") = seconds_since(start)));
+        fit.run(read_mean_field_settings(settings), user.keep_going());
+    Rcpp::List out = posterior_list(fit, rows, blocks, wide);
+    out["mean"] = to_r(restore_order(fit.mean(), input.order));
+    out["variance_f"] = to_r(restore_order(fit.variance(), input.order));
+    out["status"] =
+        status_list(result, fit.system().jitter(), seconds_since(start));
+    return out;
   });
 }
 
@@ -71,10 +45,7 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const int n_chains = chain_id.size();
     const std::uint64_t seed =
         static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
-    bayeskernel::ChainPlan plan;
-    plan.warmup = static_cast<Index>(Rcpp::as<double>(settings["warmup"]));
-    plan.draws = static_cast<Index>(Rcpp::as<double>(settings["draws"]));
-    plan.thin = static_cast<Index>(Rcpp::as<double>(settings["thin"]));
+    const bayeskernel::ChainPlan plan = read_plan(settings);
 
     // Chains first: threads inside a chain only when chains are few.
     const bool by_chain = n_chains >= threads;
@@ -90,14 +61,9 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       pointers.push_back(chains.back().get());
     }
 
-    std::vector<MatrixXd> transform;
-    const Rcpp::List from = prior["transforms"];
-    for (Index l = 0; l < from.size(); ++l) {
-      transform.push_back(map_matrix(from[l]));
-    }
     const bayeskernel::Recorder recorder(
         input.center, input.scale, Rcpp::as<bool>(settings["intercept"]),
-        blocks, transform, wide, seed,
+        blocks, read_transforms(prior), wide, seed,
         Rcpp::as<bool>(settings["keep_ranef"]));
     const Index variables = recorder.variables();
     Rcpp::NumericVector draws(

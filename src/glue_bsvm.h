@@ -4,6 +4,7 @@
 
 #include <bayeskernel/bsvm/problem.hpp>
 #include <bayeskernel/bsvm/structure.hpp>
+#include <bayeskernel/chain/runner.hpp>
 #include <bayeskernel/hinge/gibbs.hpp>
 #include <bayeskernel/hinge/mean_field.hpp>
 #include <algorithm>
@@ -115,6 +116,72 @@ inline Rcpp::List variance_list(const bayeskernel::Prior& prior,
     }
   }
   return out;
+}
+
+inline bayeskernel::MeanFieldSettings read_mean_field_settings(
+    const Rcpp::List& settings) {
+  bayeskernel::MeanFieldSettings out;
+  out.tolerance = Rcpp::as<double>(settings["tol"]);
+  out.max_passes = Rcpp::as<int>(settings["max_iter"]);
+  out.accelerate = Rcpp::as<bool>(settings["accelerate"]);
+  return out;
+}
+
+inline bayeskernel::ChainPlan read_plan(const Rcpp::List& settings) {
+  bayeskernel::ChainPlan out;
+  out.warmup = static_cast<Index>(Rcpp::as<double>(settings["warmup"]));
+  out.draws = static_cast<Index>(Rcpp::as<double>(settings["draws"]));
+  out.thin = static_cast<Index>(Rcpp::as<double>(settings["thin"]));
+  return out;
+}
+
+inline std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
+  const Rcpp::List from = prior["transforms"];
+  std::vector<MatrixXd> out;
+  for (Index l = 0; l < from.size(); ++l) out.push_back(map_matrix(from[l]));
+  return out;
+}
+
+inline Rcpp::List status_list(const bayeskernel::MeanFieldResult& result,
+                              double jitter, double seconds) {
+  return Rcpp::List::create(
+      Rcpp::Named("bound") = result.bound,
+      Rcpp::Named("passes") = result.passes,
+      Rcpp::Named("rejected") = result.rejected,
+      Rcpp::Named("converged") = result.converged,
+      Rcpp::Named("interrupted") = result.interrupted,
+      Rcpp::Named("largest_fall") = result.largest_fall,
+      Rcpp::Named("jitter") = jitter, Rcpp::Named("seconds") = seconds);
+}
+
+// D_g^-1 + H_g Sigma H_g' of every group, r x (r G).
+template <class GroupCovariance>
+MatrixXd group_covariances(Index groups, Index r, GroupCovariance&& of) {
+  MatrixXd out(r, r * groups);
+  for (Index g = 0; g < groups; ++g) out.middleCols(g * r, r) = of(g);
+  return out;
+}
+
+// q(theta, u) and the variances of a fit by MeanFieldFit.
+inline Rcpp::List posterior_list(const bayeskernel::MeanFieldFit& fit,
+                                 const bayeskernel::RowSource& rows,
+                                 const bayeskernel::Prior& prior,
+                                 const bayeskernel::WideBlock& wide) {
+  const MatrixXd covariance =
+      group_covariances(rows.groups(), rows.z_columns(), [&](Index g) {
+        return fit.posterior().group_covariance(g);
+      });
+  return Rcpp::List::create(
+      Rcpp::Named("theta_mean") = to_r(fit.posterior().mean.x),
+      Rcpp::Named("theta_cov") = to_r(fit.posterior().theta_covariance()),
+      Rcpp::Named("group_mean") = to_r(fit.posterior().mean.group),
+      Rcpp::Named("group_cov") = to_r(covariance),
+      Rcpp::Named("loading") = to_r(fit.system().loading()),
+      Rcpp::Named("schur") = to_r(fit.system().group_inverse()),
+      Rcpp::Named("variance") = variance_list(prior, fit.variances()),
+      Rcpp::Named("precision") = to_r(fit.precisions()),
+      Rcpp::Named("basis") = to_r(wide.basis),
+      Rcpp::Named("basis_first") = static_cast<int>(wide.first));
 }
 
 inline Rcpp::List state_list(const bayeskernel::GibbsState& state) {

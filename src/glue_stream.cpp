@@ -37,10 +37,8 @@ struct SviFit {
       steps = epochs.steps();
     }
     if (result.interrupted) return;
-    bayeskernel::MeanFieldSettings control;
-    control.tolerance = Rcpp::as<double>(settings["tol"]);
-    control.max_passes = Rcpp::as<int>(settings["max_iter"]);
-    result = fit.run(control, user.keep_going(), start ? &*start : nullptr);
+    result = fit.run(read_mean_field_settings(settings), user.keep_going(),
+                     start ? &*start : nullptr);
   }
 
   bayeskernel::MeanFieldFit fit;
@@ -53,42 +51,17 @@ struct SviFit {
 Rcpp::List svi_list(const SviFit& svi, const bayeskernel::RowSource& rows,
                     const bayeskernel::Prior& prior,
                     const bayeskernel::WideBlock& wide, double seconds) {
-  const bayeskernel::MeanFieldFit& fit = svi.fit;
-  const bayeskernel::MeanFieldResult& result = svi.result;
-  Rcpp::List status = Rcpp::List::create(
-      Rcpp::Named("bound") = result.bound,
-      Rcpp::Named("passes") = result.passes,
-      Rcpp::Named("rejected") = result.rejected,
-      Rcpp::Named("converged") = result.converged,
-      Rcpp::Named("interrupted") = result.interrupted,
-      Rcpp::Named("largest_fall") = result.largest_fall,
-      Rcpp::Named("jitter") = fit.system().jitter(),
-      Rcpp::Named("seconds") = seconds,
-      Rcpp::Named("margin") = fit.margin(),
-      Rcpp::Named("epochs") = svi.stochastic.epochs,
-      Rcpp::Named("steps") = static_cast<double>(svi.steps),
-      Rcpp::Named("batch_size") =
-          static_cast<double>(svi.stochastic.batch_rows));
-  if (result.interrupted) {
-    return Rcpp::List::create(Rcpp::Named("status") = status);
-  }
-  const Index groups = rows.groups(), r = rows.z_columns();
-  MatrixXd covariance(r, r * groups);
-  for (Index g = 0; g < groups; ++g) {
-    covariance.middleCols(g * r, r) = fit.posterior().group_covariance(g);
-  }
-  return Rcpp::List::create(
-      Rcpp::Named("theta_mean") = to_r(fit.posterior().mean.x),
-      Rcpp::Named("theta_cov") = to_r(fit.posterior().theta_covariance()),
-      Rcpp::Named("group_mean") = to_r(fit.posterior().mean.group),
-      Rcpp::Named("group_cov") = to_r(covariance),
-      Rcpp::Named("loading") = to_r(fit.system().loading()),
-      Rcpp::Named("schur") = to_r(fit.system().group_inverse()),
-      Rcpp::Named("variance") = variance_list(prior, fit.variances()),
-      Rcpp::Named("precision") = to_r(fit.precisions()),
-      Rcpp::Named("basis") = to_r(wide.basis),
-      Rcpp::Named("basis_first") = static_cast<int>(wide.first),
-      Rcpp::Named("status") = status);
+  Rcpp::List status =
+      status_list(svi.result, svi.fit.system().jitter(), seconds);
+  status["margin"] = svi.fit.margin();
+  status["epochs"] = svi.stochastic.epochs;
+  status["steps"] = static_cast<double>(svi.steps);
+  status["batch_size"] = static_cast<double>(svi.stochastic.batch_rows);
+  Rcpp::List out = svi.result.interrupted
+                       ? Rcpp::List()
+                       : posterior_list(svi.fit, rows, prior, wide);
+  out["status"] = status;
+  return out;
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <bayeskernel/bsvm/structured_recorder.hpp>
-#include <bayeskernel/chain/runner.hpp>
 
 #include <memory>
 
@@ -160,10 +159,7 @@ Rcpp::List bsvm_structured_gibbs_cpp(const Rcpp::List& data,
     const int n_chains = chain_id.size();
     const std::uint64_t seed =
         static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
-    bayeskernel::ChainPlan plan;
-    plan.warmup = static_cast<Index>(Rcpp::as<double>(settings["warmup"]));
-    plan.draws = static_cast<Index>(Rcpp::as<double>(settings["draws"]));
-    plan.thin = static_cast<Index>(Rcpp::as<double>(settings["thin"]));
+    const bayeskernel::ChainPlan plan = read_plan(settings);
 
     // Chains first: threads inside a chain only when chains are few.
     const bool by_chain = n_chains >= threads;
@@ -184,11 +180,6 @@ Rcpp::List bsvm_structured_gibbs_cpp(const Rcpp::List& data,
                                 has_holes ? &averages[c] : nullptr));
     }
 
-    std::vector<MatrixXd> transform;
-    const Rcpp::List from = prior["transforms"];
-    for (Index l = 0; l < from.size(); ++l) {
-      transform.push_back(map_matrix(from[l]));
-    }
     bayeskernel::HoleScale scale;
     if (has_holes) {
       const Rcpp::List list = data["holes"];
@@ -202,7 +193,7 @@ Rcpp::List bsvm_structured_gibbs_cpp(const Rcpp::List& data,
     const bayeskernel::StructuredRecorder recorder(
         bayeskernel::Recorder(input.center, input.scale,
                               Rcpp::as<bool>(settings["intercept"]), blocks,
-                              transform, wide, seed,
+                              read_transforms(prior), wide, seed,
                               Rcpp::as<bool>(settings["keep_ranef"])),
         selection, holes, scale);
     const Index variables = recorder.variables();

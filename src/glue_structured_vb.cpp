@@ -61,16 +61,10 @@ Rcpp::List bsvm_structured_vb_cpp(const Rcpp::List& data,
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
     StructuredMeanFieldFit fit(std::move(rows), blocks, selection, holes,
                                executor);
-    bayeskernel::MeanFieldSettings control;
-    control.tolerance = Rcpp::as<double>(settings["tol"]);
-    control.max_passes = Rcpp::as<int>(settings["max_iter"]);
-    control.accelerate = Rcpp::as<bool>(settings["accelerate"]);
-    const bayeskernel::MeanFieldResult result =
-        fit.run(control, user.keep_going(), inclusion);
-    MatrixXd covariance(r, r * groups);
-    for (Index g = 0; g < groups; ++g) {
-      covariance.middleCols(g * r, r) = fit.group_covariance(g);
-    }
+    const bayeskernel::MeanFieldResult result = fit.run(
+        read_mean_field_settings(settings), user.keep_going(), inclusion);
+    const MatrixXd covariance = group_covariances(
+        groups, r, [&](Index g) { return fit.group_covariance(g); });
     const bayeskernel::ArrowVector mean = fit.mean();
     return Rcpp::List::create(
         Rcpp::Named("theta_mean") = to_r(mean.x),
@@ -88,14 +82,7 @@ Rcpp::List bsvm_structured_vb_cpp(const Rcpp::List& data,
             to_r(restore_order(fit.fitted_variance(), input.order)),
         Rcpp::Named("selection") = selection_list(fit, selection),
         Rcpp::Named("holes") = holes_list(fit, holes, places),
-        Rcpp::Named("status") = Rcpp::List::create(
-            Rcpp::Named("bound") = result.bound,
-            Rcpp::Named("passes") = result.passes,
-            Rcpp::Named("rejected") = result.rejected,
-            Rcpp::Named("converged") = result.converged,
-            Rcpp::Named("interrupted") = result.interrupted,
-            Rcpp::Named("largest_fall") = result.largest_fall,
-            Rcpp::Named("jitter") = fit.jitter(),
-            Rcpp::Named("seconds") = seconds_since(start)));
+        Rcpp::Named("status") =
+            status_list(result, fit.jitter(), seconds_since(start)));
   });
 }

@@ -162,7 +162,6 @@ class Textbook {
   TextbookQ q;
 
  private:
-  using Digamma = double;
   static double psi(double x) { return boost::math::digamma(x); }
 
   void start() {

@@ -96,7 +96,7 @@ static TextbookQ dense(const StructuredProblem& problem, const Fitted& from) {
   return q;
 }
 
-TEST("plain steps are those of the textbook, one by one, in every combination") {
+TEST("plain steps are the textbook's, one by one, in every combination") {
   unsigned seed = 1;
   for (const StructuredShape& shape : subsets(30, 3)) {
     const StructuredProblem problem = make_structured(shape, seed++);
@@ -278,11 +278,12 @@ TEST("a column that left too early comes back") {
   problem.rows.offset = rows.offset;
   problem.rows.finish({});
   problem.prior.precision[1] = 1e-3;
-  const Fitted fast = run(problem, 1e-11), plain = run(problem, 1e-11, false);
-  std::printf("odds %g %g %g plain %g passes %d %d bound %.9f %.9f\n", fast.fit.log_odds()[0], fast.fit.log_odds()[1],fast.fit.log_odds()[2],plain.fit.log_odds()[0], fast.result.passes, plain.result.passes, fast.bound(), plain.bound());
+  const Fitted fast = run(problem, 1e-11);
+  const Fitted plain = run(problem, 1e-11, false, 200);
+  CHECK(plain.fit.log_odds().maxCoeff() < -28.0);
   CHECK(fast.fit.log_odds().minCoeff() > -10.0);
-  CHECK_NEAR(fast.bound(), plain.bound(), 1e-6);
-  CHECK((fast.fit.log_odds() - plain.fit.log_odds()).norm() < 1e-3);
+  CHECK(fast.bound() > plain.bound());
+  CHECK(fast.result.converged && fast.result.passes < 200);
   const Textbook textbook(problem);
   CHECK_NEAR(fast.bound(), textbook.bound(dense(problem, fast)), 1e-10);
 }

@@ -297,7 +297,9 @@ class HolesUpdate {
     double* value = scratch.value.data();
     const double* from = holes_.start_mean.data();
     for (Index k = 0; k < P; ++k) value[k] = known[k] - from[k];
-    for (Index j = 0; j < h; ++j) value[missing[j]] = mean[j] - from[missing[j]];
+    for (Index j = 0; j < h; ++j) {
+      value[missing[j]] = mean[j] - from[missing[j]];
+    }
     double* square = slot.square.data();
     for (Index k = 0; k < P; ++k, square += P) {
       slot.sum[k] += value[k];
@@ -384,7 +386,9 @@ class HolesUpdate {
     const double product = scratch.effect[a] * scratch.effect[b];
     const VectorXd& gamma = effect.inclusion;
     if (k < p && j < p) {
-      if (k != j) return product + gamma[k] * gamma[j] * effect.covariance(k, j);
+      if (k != j) {
+        return product + gamma[k] * gamma[j] * effect.covariance(k, j);
+      }
       const double mu = effect.q.mean.x[k];
       return gamma[k] * (effect.covariance(k, k) + mu * mu);
     }
@@ -439,7 +443,8 @@ class HolesUpdate {
     const int width = static_cast<int>(P);
     const double log_scale = bayeskernel::log_det(scale);
     const double e_log_det =
-        log_scale - pp * std::log(2.0) - multivariate_digamma(0.5 * out.df, width);
+        log_scale - pp * std::log(2.0) -
+        multivariate_digamma(0.5 * out.df, width);
     const double log_two_pi = 2.0 * detail::kLogSqrtTwoPi;
     const double holes = static_cast<double>(holes_.count);
     double bound = -0.5 * n * (pp * log_two_pi + e_log_det) -

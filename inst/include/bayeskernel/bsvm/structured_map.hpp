@@ -81,12 +81,15 @@ class StructuredMap {
     selection_.update_rho(VectorXd::Zero(0), out.selection);
     if (holes_) holes_->start(out.holes);
     pass_.run(nullptr, VectorXd(), doubt_, false, out.sums);
-    if (holes_) holes_->add_curvature(out.holes, out.sums.kappa, out.sums.em, nullptr);
+    if (holes_) {
+      holes_->add_curvature(out.holes, out.sums.kappa, out.sums.em, nullptr);
+    }
     accepted_state = state;
     propose(1.0);
   }
 
-  // Bound and sums at `state`; false when the state is no proper q.
+  // Bound and sums at `state`; false when the state is no proper q. `plain`
+  // takes gamma in its place among the updates, `hold` leaves it alone.
   bool evaluate(bool plain, bool with_newton, bool hold = false) {
     StructuredEvaluation& out = trial_;
     out.bound = -std::numeric_limits<double>::infinity();

@@ -164,7 +164,8 @@ class StructuredMeanFieldFit {
     result.converged = false;
     while (true) {
       const bool plain_order = !settings.accelerate || settling;
-      const bool usable = map_->evaluate(plain_order, !plain_order, promise > kHold);
+      const bool usable = map_->evaluate(plain_order, !plain_order,
+                                         promise > kHold);
       ++result.passes;
       const double value = map_->trial().bound;
       const double slack = 1e-9 * (1.0 + std::abs(best));

@@ -61,7 +61,8 @@ class SelectionUpdate {
 
   // Terms of the bound, with what the entropy of q(theta) has for selection
   // columns beside 1/2 log|Sigma| + d/2 of the columns in use.
-  double bound(const VectorXd& second_moment, const SelectionPosterior& q) const {
+  double bound(const VectorXd& second_moment,
+               const SelectionPosterior& q) const {
     const double used = static_cast<double>(second_moment.size());
     const double all = used + hidden_;
     const double log_variance = std::log(q.rate) - digamma(q.shape);

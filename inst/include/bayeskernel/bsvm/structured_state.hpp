@@ -42,7 +42,8 @@ class StateVector {
     }
     put(s.log_b);
     if (s.log_b.size() > 0) values_.push_back(s.log_slab);
-    put((kOddsWeight * s.log_odds.array().max(-kClip).min(kClip)).matrix().eval());
+    const VectorXd odds = s.log_odds.array().max(-kClip).min(kClip);
+    put((kOddsWeight * odds).eval());
     if (s.hole_center.size() > 0) {
       put(s.hole_center);
       put_root(s.hole_precision);
