@@ -13,6 +13,7 @@
 #include "../data/rows.hpp"
 #include "../hinge/accumulate.hpp"
 #include "../hinge/gaussian.hpp"
+#include "../hinge/newton_curvature.hpp"
 #include "../hinge/rules.hpp"
 #include "../parallel/executor.hpp"
 #include "../parallel/scratch_pool.hpp"
@@ -95,16 +96,12 @@ class StructuredPass {
     double bound = 0.0;
   };
   struct Scratch {
-    VectorXd newton, shift, near_newton;
-    MatrixXd tile, scaled, work, near;
+    VectorXd shift;
+    NewtonScratch newton;
+    MatrixXd tile, scaled, work;
   };
 
   static constexpr Index kWave = 16;
-  // Rows with chi > kNear s carry less than 1e-3 of the curvature of a row on
-  // the margin: the Newton matrix, a preconditioner, does without them where
-  // all of them together carry little. Between separated classes they do not.
-  static constexpr double kNear = 900.0, kLittle = 0.05;
-
   void tile_pass(const TileSpan& span, const GaussianPosterior* q,
                  const VectorXd& inclusion, const VectorXd& doubt,
                  bool with_newton, Scratch& scratch, Slot& slot,
@@ -112,7 +109,7 @@ class StructuredPass {
     const Index n = span.row_end - span.row_begin;
     if (scratch.shift.size() < n) {
       scratch.shift.resize(n);
-      scratch.newton.resize(n);
+      scratch.newton.weight.resize(n);
     }
     const Tile tile = rows_.tile(span, scratch.tile);
     double* m = out.mean.data() + span.row_begin;
@@ -126,7 +123,7 @@ class StructuredPass {
         const RowMoments row =
             mean_field(tile.y[i], tile.weight[i], m[i], s[i]);
         kappa[i] = row.kappa;
-        scratch.newton[i] = row.newton;
+        scratch.newton.weight[i] = row.newton;
         slot.bound += row.bound;
       }
     }
@@ -139,7 +136,9 @@ class StructuredPass {
     accumulate_shift(rows_, span, tile, scratch.shift.data(), slot.shift,
                      out.shift);
     if (with_newton && q != nullptr) {
-      newton_curvature(span, tile, scratch, slot, out);
+      accumulate_newton(rows_, span, tile, out.mean.data() + span.row_begin,
+                        out.variance.data() + span.row_begin, scratch.newton,
+                        scratch.work, slot.newton, out.newton);
     }
   }
 
@@ -167,43 +166,6 @@ class StructuredPass {
       const double* x = tile.x.data() + k;
       for (Index i = 0; i < n; ++i) s[i] += doubt[k] * x[i * p] * x[i * p];
     }
-  }
-
-  void newton_curvature(const TileSpan& span, const Tile& tile,
-                        Scratch& scratch, Slot& slot,
-                        StructuredSums& out) const {
-    const Index p = tile.x.rows(), n = tile.x.cols();
-    const double* m = out.mean.data() + span.row_begin;
-    const double* s = out.variance.data() + span.row_begin;
-    const auto is_near = [&](Index i) {
-      const double slack = 1.0 - tile.y[i] * m[i];
-      return slack * slack <= (kNear - 1.0) * s[i];
-    };
-    Index near = 0;
-    double weight_near = 0.0, weight_far = 0.0;
-    for (Index i = 0; i < n; ++i) {
-      const bool yes = is_near(i);
-      near += yes;
-      (yes ? weight_near : weight_far) += scratch.newton[i];
-    }
-    if (tile.z.rows() > 0 || 2 * near >= n ||
-        weight_far > kLittle * weight_near) {
-      accumulate_curvature(rows_, span, tile, scratch.newton.data(),
-                           scratch.work, slot.newton, out.newton);
-      return;
-    }
-    if (scratch.near.rows() != p || scratch.near.cols() < near) {
-      scratch.near.resize(p, near);
-      scratch.near_newton.resize(near);
-    }
-    Index at = 0;
-    for (Index i = 0; i < n; ++i) {
-      if (!is_near(i)) continue;
-      scratch.near.col(at) = tile.x.col(i);
-      scratch.near_newton[at++] = scratch.newton[i];
-    }
-    weighted_gram(scratch.near.leftCols(at), scratch.near_newton.head(at),
-                  scratch.work, slot.newton);
   }
 
   const RowSource& rows_;

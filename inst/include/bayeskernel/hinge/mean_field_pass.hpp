@@ -16,6 +16,7 @@
 #include "../parallel/scratch_pool.hpp"
 #include "accumulate.hpp"
 #include "gaussian.hpp"
+#include "newton_curvature.hpp"
 #include "rules.hpp"
 
 namespace bayeskernel {
@@ -72,13 +73,10 @@ class MeanFieldPass {
     double margin = 0.0;
   };
   struct Scratch {
-    VectorXd m, s, kappa, newton, shift, near_newton;
-    MatrixXd tile, work, near;
+    VectorXd m, s, kappa, shift;
+    NewtonScratch newton;
+    MatrixXd tile, work;
   };
-
-  // Rows with chi > kNear s carry less than 1e-3 of the curvature of a row on
-  // the margin: the Newton matrix, a preconditioner, does without them.
-  static constexpr double kNear = 900.0;
 
   void chunk_pass(Index chunk, const GaussianPosterior* q, bool with_newton,
                   MeanFieldSums& out, double* mean, double* variance) {
@@ -116,7 +114,7 @@ class MeanFieldPass {
     const Index n = span.row_end - span.row_begin;
     if (scratch.m.size() < n) {
       for (VectorXd* v : {&scratch.m, &scratch.s, &scratch.kappa,
-                          &scratch.newton, &scratch.shift}) {
+                          &scratch.newton.weight, &scratch.shift}) {
         v->resize(n);
       }
     }
@@ -130,17 +128,13 @@ class MeanFieldPass {
       Eigen::Map<VectorXd>(m, n) = tile.offset;
     }
     if (q == nullptr) Eigen::Map<VectorXd>(s, n).setZero();
-    Index near = 0;
     for (Index i = 0; i < n; ++i) {
       const RowMoments row =
           q != nullptr ? mean_field(tile.y[i], tile.weight[i], m[i], s[i])
                        : unit_scale(tile.y[i], tile.weight[i], m[i]);
       scratch.kappa[i] = row.kappa;
       scratch.shift[i] = row.shift;
-      const double slack = 1.0 - tile.y[i] * m[i];
-      const bool is_near = slack * slack <= (kNear - 1.0) * s[i];
-      scratch.newton[i] = is_near ? row.newton : 0.0;
-      near += is_near;
+      scratch.newton.weight[i] = row.newton;
       slot.bound += row.bound;
       slot.margin = std::min(slot.margin, tile.y[i] * m[i]);
     }
@@ -149,32 +143,11 @@ class MeanFieldPass {
     accumulate_shift(rows_, span, tile, scratch.shift.data(), slot.gradient,
                      out.gradient);
     if (with_newton) {
-      if (tile.z.rows() == 0 && 2 * near < n) {
-        near_rows(tile, near, scratch, slot.newton);
-      } else {
-        accumulate_curvature(rows_, span, tile, scratch.newton.data(),
-                             scratch.work, slot.newton, out.newton);
-      }
+      accumulate_newton(rows_, span, tile, m, s, scratch.newton, scratch.work,
+                        slot.newton, out.newton);
     }
     if (mean != nullptr) std::copy(m, m + n, mean + span.row_begin);
     if (variance != nullptr) std::copy(s, s + n, variance + span.row_begin);
-  }
-
-  static void near_rows(const Tile& tile, Index near, Scratch& scratch,
-                        MatrixXd& gram) {
-    const Index p = tile.x.rows();
-    if (scratch.near.rows() != p || scratch.near.cols() < near) {
-      scratch.near.resize(p, near);
-      scratch.near_newton.resize(near);
-    }
-    Index at = 0;
-    for (Index i = 0; i < tile.x.cols(); ++i) {
-      if (scratch.newton[i] == 0.0) continue;
-      scratch.near.col(at) = tile.x.col(i);
-      scratch.near_newton[at++] = scratch.newton[i];
-    }
-    weighted_gram(scratch.near.leftCols(at), scratch.near_newton.head(at),
-                  scratch.work, gram);
   }
 
   const RowSource& rows_;
