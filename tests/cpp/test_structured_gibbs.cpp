@@ -603,8 +603,13 @@ static VectorXd statistics(const StructuredState& state) {
   out.push_back(std::log(state.holes.covariance(0, 0)));
   out.push_back(std::log(state.holes.covariance(1, 1)));
   out.push_back(state.holes.covariance(1, 0));
-  for (std::size_t k = 0; k < linear; ++k) out.push_back(out[k] * out[k]);
-  out.push_back(state.base.point.x[2] * state.holes.value[0]);
+  // Scales and products on a scale where they have a variance: squares of
+  // what an inverse Wishart variance spreads have none.
+  for (std::size_t k = 0; k < linear; ++k) {
+    out.push_back(std::log1p(out[k] * out[k]));
+  }
+  out.push_back(std::tanh(state.base.point.x[2]) *
+                std::tanh(state.holes.value[0]));
   return Eigen::Map<const VectorXd>(out.data(),
                                     static_cast<Index>(out.size()));
 }
@@ -634,9 +639,10 @@ TEST("the sampler agrees with importance sampling on the whole model") {
     shape.n = 6;
     shape.share = 0.4;
     const StructuredProblem problem = make_structured(shape, seed);
-    const int prior_draws = check::slow() ? 16000 : 1500;
+    // A few large weights rule the reference: its error is the larger by far.
+    const int prior_draws = check::slow() ? 32000 : 1500;
     StructuredState state;
-    Reference reference(problem, 100 + seed);
+    Reference reference(problem, 600 + seed);
     reference.next(state);
     const Index size = statistics(state).size();
     MatrixXd sums = MatrixXd::Zero(batches, size);
