@@ -25,6 +25,7 @@ measured <- lapply(sizes, function(p) {
   set.seed(p)
   set <- simulate_sparse(1e4, p, effects)
   out <- lapply(setdiff(names(methods), slow), function(name) {
+    message("p = ", p, ": ", name)
     counts <- score_selection(methods[[name]], set)
     if (counts[["seconds"]] > patience) slow <<- c(slow, name)
     data.frame(p = p, method = name, t(counts))
