@@ -232,6 +232,13 @@ slice_sd <- function(v) {
 #'   data, with attributes `stddev` and `correlation`. It prints as lme4's does,
 #'   and `as.data.frame()` gives `grp`, `var1`, `var2`, `vcov`, `sdcor`.
 #'   Intervals are in `summary()`.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
+#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
+#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
+#' VarCorr(fit)
+#' as.data.frame(VarCorr(fit))
 #' @export
 VarCorr.bsvm <- function(x, sigma = 1, ...) {
   need_random(x)
@@ -280,6 +287,14 @@ need_random <- function(object) {
 #'   There is no `logLik()`: a pseudo-likelihood does not compare models.
 #' @section Errors: `bayeskernel_error_argument` if a fit to a matrix is asked
 #'   for its formula, or if the data of the call are gone.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
+#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
+#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
+#' head(fitted(fit))
+#' head(residuals(fit, "pearson"))
+#' nobs(fit)
 #' @name bsvm-rows
 NULL
 

@@ -8,6 +8,11 @@
 #'   fit.
 #' @section Errors: `bayeskernel_error_argument` if the fit has no bound, which
 #'   is so for samplers.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = rnorm(100))
+#' d$y <- d$x + rlogis(100) > 0
+#' elbo(bsvm(y ~ x, d, threads = 1))
 #' @export
 elbo <- function(object, ...) UseMethod("elbo")
 
