@@ -230,7 +230,7 @@ TEST("values of one hole and of two have the moments of the integrals") {
   point.x << 0.4, -0.7, 1.6, -1.2;
   point.group = draw.matrix(2, 4);
 
-  const int draws = check::slow() ? 200000 : 8000;
+  const int draws = check::slow() ? 60000 : 8000;
   VectorXd sum = VectorXd::Zero(problem.holes.count);
   std::vector<VectorXd> values(static_cast<std::size_t>(draws));
   for (int t = 0; t < draws; ++t) {
@@ -409,7 +409,7 @@ TEST("indicators, theta and u given a have the law of the enumeration") {
     square += probability[bits] * squares[bits];
   }
 
-  const int batches = 50, size = check::slow() ? 8000 : 400;
+  const int batches = 50, size = check::slow() ? 2000 : 400;
   MatrixXd found(batches, 8 + d + d * d);
   found.setZero();
   double recorded[3] = {0.0, 0.0, 0.0};
@@ -640,7 +640,7 @@ TEST("the sampler agrees with importance sampling on the whole model") {
     shape.share = 0.4;
     const StructuredProblem problem = make_structured(shape, seed);
     // A few large weights rule the reference: its error is the larger by far.
-    const int prior_draws = check::slow() ? 32000 : 1500;
+    const int prior_draws = check::slow() ? 8000 : 1500;
     StructuredState state;
     Reference reference(problem, 600 + seed);
     reference.next(state);
@@ -659,7 +659,7 @@ TEST("the sampler agrees with importance sampling on the whole model") {
     SerialExecutor serial;
     StructuredGibbs chain = make_chain(problem, serial, 1, seed);
     for (int t = 0; t < 200; ++t) chain.sweep();
-    const int sweeps = check::slow() ? 16000 : 500;
+    const int sweeps = check::slow() ? 2000 : 500;
     sums.setZero();
     VectorXd recorded = VectorXd::Zero(2);
     for (int b = 0; b < batches; ++b) {
