@@ -33,6 +33,62 @@ remember_process_cpp <- function() {
     invisible(.Call(`_bayeskernel_remember_process_cpp`))
 }
 
+gpsvm_fit_cpp <- function(data, kernel, inducing, settings) {
+    .Call(`_bayeskernel_gpsvm_fit_cpp`, data, kernel, inducing, settings)
+}
+
+gpsvm_predict_cpp <- function(data, kernel, inducing, nugget, machines, threads) {
+    .Call(`_bayeskernel_gpsvm_predict_cpp`, data, kernel, inducing, nugget, machines, threads)
+}
+
+gpsvm_latent_cpp <- function(data, kernel, inducing, nugget, points, threads) {
+    .Call(`_bayeskernel_gpsvm_latent_cpp`, data, kernel, inducing, nugget, points, threads)
+}
+
+gpsvm_step_cpp <- function(data, kernel, inducing, nugget, members, rho) {
+    .Call(`_bayeskernel_gpsvm_step_cpp`, data, kernel, inducing, nugget, members, rho)
+}
+
+gpsvm_gibbs_cpp <- function(data, kernel, inducing, settings, label, machine) {
+    .Call(`_bayeskernel_gpsvm_gibbs_cpp`, data, kernel, inducing, settings, label, machine)
+}
+
+gpsvm_sample_cpp <- function(data, size, seed) {
+    .Call(`_bayeskernel_gpsvm_sample_cpp`, data, size, seed)
+}
+
+gpsvm_inducing_cpp <- function(x, count, method, seed, threads) {
+    .Call(`_bayeskernel_gpsvm_inducing_cpp`, x, count, method, seed, threads)
+}
+
+median_distance_cpp <- function(x) {
+    .Call(`_bayeskernel_median_distance_cpp`, x)
+}
+
+gpsvm_tuner_cpp <- function(data, width, exact, classes, threads) {
+    .Call(`_bayeskernel_gpsvm_tuner_cpp`, data, width, exact, classes, threads)
+}
+
+gpsvm_bound_cpp <- function(tuner, kernel, log_parameters, nugget, inducing, locations, settings) {
+    .Call(`_bayeskernel_gpsvm_bound_cpp`, tuner, kernel, log_parameters, nugget, inducing, locations, settings)
+}
+
+gpsvm_shards_cpp <- function(n, m) {
+    .Call(`_bayeskernel_gpsvm_shards_cpp`, n, m)
+}
+
+gpsvm_worker_cpp <- function(data, kernel, inducing, nugget, threads) {
+    .Call(`_bayeskernel_gpsvm_worker_cpp`, data, kernel, inducing, nugget, threads)
+}
+
+gpsvm_worker_pass_cpp <- function(worker, point, with_newton, label, begin) {
+    .Call(`_bayeskernel_gpsvm_worker_pass_cpp`, worker, point, with_newton, label, begin)
+}
+
+kernel_matrix_cpp <- function(kernel, x, z, threads) {
+    .Call(`_bayeskernel_kernel_matrix_cpp`, kernel, x, z, threads)
+}
+
 append_rows_cpp <- function(path, x, labels) {
     .Call(`_bayeskernel_append_rows_cpp`, path, x, labels)
 }

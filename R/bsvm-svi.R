@@ -122,7 +122,7 @@ predict_source <- function(object, source, type, link, threshold, se.fit, draws,
   parts <- list()
   while (!is.null(block <- next_block())) {
     refuse_infinite(block, call)
-    parts[[length(parts) + 1L]] <- predict.bsvm(
+    parts[[length(parts) + 1L]] <- stats::predict(
       object, source_frame(object, block$x),
       type = type, link = link, threshold = threshold, se.fit = se.fit,
       draws = draws, n_draws = n_draws, seed = seed

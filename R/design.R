@@ -22,6 +22,8 @@ largest_magnitude <- 1e150
 #' @param indicators Terms whose factors get a column for each level, none left
 #'   out: `TRUE`, `FALSE`, names of terms, or a one-sided formula. Columns of
 #'   these terms are not dropped for being aliased.
+#' @param classes What makes labels of the response: parse_response() for two
+#'   classes, parse_classes() for more.
 #' @return A list: `y` (-1, +1), `levels`, `response`; `x` (n x p, data scale),
 #'   `center`, `scale`, `assign` (term of each column, 0 for the intercept, NA
 #'   in a smooth), `term_labels`; `smooths`, by smooth_summary(); `holes`, by
@@ -34,7 +36,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
                         offset = NULL, na.action = stats::na.fail,
                         standardize = TRUE, call = user_call(),
                         drop_aliased = NULL, missing = "fail",
-                        indicators = FALSE) {
+                        indicators = FALSE, classes = parse_response) {
   standardize <- check_flag(standardize, "standardize", call = call)
   missing <- check_missing(missing, call)
   data <- check_data(data, call)
@@ -53,7 +55,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
   n <- .row_names_info(frame, 2L)
   weights <- row_vector(frame[["(weights)"]], n, 1)
   response <- weighted_response(
-    frame[[1L]], parsed$response, weights, rows, call
+    frame[[1L]], parsed$response, weights, rows, call, classes
   )
   if (is.null(drop_aliased)) {
     drop_aliased <- length(parsed$bars) + length(parsed$smooths) > 0L
@@ -278,11 +280,12 @@ check_missing <- function(missing, call) {
 
 # Rows of zero weight stay where they tell about predictors, but their classes
 # do not count.
-weighted_response <- function(y, name, weights, rows, call) {
-  response <- parse_response(y, name, rows, call)
+weighted_response <- function(y, name, weights, rows, call,
+                              classes = parse_response) {
+  response <- classes(y, name, rows, call)
   if (any(weights == 0)) {
     used <- weights > 0
-    parse_response(
+    classes(
       if (is.factor(y)) y[used, drop = TRUE] else y[used], name, rows, call
     )
   }

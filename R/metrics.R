@@ -47,3 +47,268 @@ balanced_error <- function(truth, predicted) {
   use <- !is.na(truth) & !is.na(predicted)
   mean(tapply(predicted[use] != truth[use], truth[use], mean))
 }
+
+#' Brier score and log-loss
+#'
+#' How far predicted probabilities are from what happened; smaller is better.
+#' Both are proper: no forecast does better in the long run than the true
+#' probabilities.
+#'
+#' With two classes the Brier score is that of the positive class, the mean of
+#' (1\[y positive\] - p)^2, from 0 to 1; a constant p = 0.5 has 0.25. With more
+#' classes it is the mean over the rows of the sum over the classes of
+#' (1\[y = k\] - p_k)^2, from 0 to 2: with two classes that would be twice the
+#' number given here.
+#'
+#' The log-loss is the mean of -log p of the class that a row has, with p
+#' clipped to \[1e-15, 1 - 1e-15\]; a constant p = 0.5 has log 2.
+#'
+#' @param y True classes, length n: a factor (with two levels the second is
+#'   the positive class), logical, 0/1 or -1/+1. All rows may be of one class.
+#' @param prob Probabilities in \[0, 1\]: of the positive class, length n; or
+#'   a matrix n x classes, as `predict(type = "prob")` gives it. Its column
+#'   names, if it has any, are the classes as text; else its columns are the
+#'   levels of `y` in order. Of two columns the second is the positive class.
+#' @return One number.
+#' @section Errors: `bayeskernel_error_dimension` if the lengths differ or
+#'   there are no rows, `bayeskernel_error_missing` for missing values,
+#'   `bayeskernel_error_response` if `y` is of another kind or has classes that
+#'   `prob` does not have, `bayeskernel_error_argument` if `prob` is not
+#'   between 0 and 1.
+#' @references
+#' Brier, G. W. (1950). Verification of forecasts expressed in terms of
+#' probability. *Monthly Weather Review* 78, 1-3.
+#'
+#' Gneiting, T. and Raftery, A. E. (2007). Strictly proper scoring rules,
+#' prediction, and estimation. *Journal of the American Statistical
+#' Association* 102, 359-378.
+#' @seealso [auc()], [calibration()], [balanced_error()].
+#' @examples
+#' y <- factor(c("no", "no", "yes", "yes"))
+#' brier_score(y, c(0.1, 0.4, 0.6, 0.9))
+#' log_loss(y, c(0.1, 0.4, 0.6, 0.9))
+#' three <- factor(c("a", "b", "c"))
+#' brier_score(three, rbind(c(0.8, 0.1, 0.1), c(0.2, 0.5, 0.3), c(0, 0, 1)))
+#' @export
+brier_score <- function(y, prob) {
+  rows <- scored_rows(y, prob)
+  if (ncol(rows$prob) == 2L) {
+    mean(((rows$true == 2L) - rows$prob[, 2])^2)
+  } else {
+    mean(rowSums((diag(ncol(rows$prob))[rows$true, ] - rows$prob)^2))
+  }
+}
+
+#' @rdname brier_score
+#' @export
+log_loss <- function(y, prob) {
+  rows <- scored_rows(y, prob)
+  p <- rows$prob[cbind(seq_along(rows$true), rows$true)]
+  -mean(log(pmin(pmax(p, 1e-15), 1 - 1e-15)))
+}
+
+#' Area under the ROC curve
+#'
+#' The share of the pairs of a positive and a negative row in which the
+#' positive one has the higher score, ties counting one half: 0.5 is guessing.
+#' By mid-ranks, in the order of n log n operations.
+#'
+#' @param y True classes of two kinds, as in [brier_score()]; both must occur.
+#' @param score Numeric, length n; higher means more likely positive. Only the
+#'   order counts: latent values and probabilities give the same area. A matrix
+#'   of two columns is taken by its second.
+#' @return One number in \[0, 1\].
+#' @section Errors: `bayeskernel_error_response` if one class only occurs or
+#'   `y` is of another kind, `bayeskernel_error_missing` for missing values,
+#'   `bayeskernel_error_dimension` if the lengths differ.
+#' @references Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of
+#'   the area under a receiver operating characteristic (ROC) curve.
+#'   *Radiology* 143, 29-36.
+#' @examples
+#' auc(c(0, 0, 1, 1), c(0.1, 0.4, 0.35, 0.8))
+#' @export
+auc <- function(y, score) {
+  if (is.matrix(score) && ncol(score) == 2L) score <- score[, 2]
+  labels <- two_classes(label_codes(y))
+  if (is.null(labels)) {
+    abort_label_kind(y, "a factor with two levels, logical, 0/1 or -1/+1")
+  }
+  check_score(score, length(y), "score")
+  positive <- labels$code == 2L
+  n1 <- as.double(sum(positive))
+  n0 <- length(positive) - n1
+  if (n1 == 0 || n0 == 0) {
+    bk_abort(
+      "response", "`y` has one class only: the area is not defined.",
+      sprintf(
+        "Found: all %d rows are %s.", length(y),
+        quoted(labels$levels[1 + (n0 == 0)])
+      ),
+      column = "y", found = labels$levels[1 + (n0 == 0)], expected = 2L
+    )
+  }
+  (sum(rank(score)[positive]) - n1 * (n1 + 1) / 2) / (n1 * n0)
+}
+
+#' Predicted against observed frequency
+#'
+#' Rows are put into bins of equal width by their predicted probability. Where
+#' predictions mean what they say, the observed frequency of a bin is its mean
+#' prediction, up to chance. `plot(fit, "calibration")` draws the table.
+#'
+#' @inheritParams brier_score
+#' @param prob As in [brier_score()]. With more than two classes the
+#'   probability of the most probable class is held against how often it was
+#'   the right one.
+#' @param bins Number of bins of equal width on \[0, 1\], at least 2.
+#' @return Data frame, one row for each bin that is not empty: `predicted`, the
+#'   mean probability; `observed`, the frequency; `lower` and `upper`, its 95 %
+#'   interval of Wilson (1927); `rows`, their number.
+#' @inheritSection brier_score Errors
+#' @references Wilson, E. B. (1927). Probable inference, the law of succession,
+#'   and statistical inference. *Journal of the American Statistical
+#'   Association* 22, 209-212.
+#' @examples
+#' set.seed(1)
+#' p <- runif(500)
+#' calibration(runif(500) < p, p, bins = 5)
+#' @export
+calibration <- function(y, prob, bins = 10) {
+  rows <- scored_rows(y, prob)
+  best <- most_probable(rows$prob)
+  calibration_table(
+    best$prob, rows$true == best$class, check_count(bins, 2)
+  )
+}
+
+# What a calibration is about: with two classes the positive one, with more
+# the most probable one of each row.
+most_probable <- function(prob) {
+  class <- if (ncol(prob) == 2L) {
+    rep(2L, nrow(prob))
+  } else {
+    max.col(prob, "first")
+  }
+  list(class = class, prob = unname(prob[cbind(seq_along(class), class)]))
+}
+
+# The number of the true class of each row, and the probabilities n x k.
+scored_rows <- function(y, prob, call = user_call()) {
+  labels <- label_codes(y, call)
+  if (is.data.frame(prob)) prob <- as.matrix(prob)
+  check_score(prob, length(y), "prob", call)
+  outside <- which(prob < 0 | prob > 1)
+  if (length(outside) > 0L) {
+    bk_abort(
+      "argument", "`prob` has values that are not probabilities.",
+      c(
+        sprintf(
+          "Found: %s, in row %d.", format(prob[outside[1]]),
+          (outside[1] - 1L) %% length(y) + 1L
+        ),
+        "Accepted: numbers from 0 to 1."
+      ),
+      column = "prob", found = prob[outside[1]], expected = c(0, 1),
+      call = call
+    )
+  }
+  if (NCOL(prob) == 1L) {
+    two <- two_classes(labels)
+    if (is.null(two)) abort_classes(labels$levels, "one column", call)
+    prob <- as.vector(prob)
+    return(list(true = two$code, prob = cbind(1 - prob, prob)))
+  }
+  list(true = match_columns(labels, prob, call), prob = prob)
+}
+
+# Which column of `prob` is the class of each row: by name, if there are names.
+match_columns <- function(labels, prob, call) {
+  if (is.null(colnames(prob))) {
+    if (length(labels$levels) != ncol(prob)) {
+      abort_classes(labels$levels, sprintf("%d columns", ncol(prob)), call)
+    }
+    return(labels$code)
+  }
+  column <- match(labels$levels, colnames(prob))[labels$code]
+  if (anyNA(column)) {
+    abort_classes(
+      labels$levels,
+      paste("columns", paste(quoted(colnames(prob)), collapse = ", ")), call
+    )
+  }
+  column
+}
+
+abort_classes <- function(levels, columns, call) {
+  bk_abort(
+    "response", "The classes of `y` and of `prob` are not the same.",
+    c(
+      sprintf("Found: classes %s.", list_some(quoted(levels))),
+      sprintf("`prob` has %s.", columns),
+      paste(
+        "Accepted: a matrix with one column for each class; with two classes",
+        "also the probabilities of the second."
+      )
+    ),
+    column = "y", found = levels, expected = columns, call = call
+  )
+}
+
+# Codes 1, 2, ... of the classes. Unlike the response of a fit, the labels of a
+# measure may all be of one class; the kind of `y` says which.
+label_codes <- function(y, call = user_call()) {
+  refuse_response_type(y, "y", call)
+  if (length(y) == 0L) {
+    bk_abort(
+      "dimension", "There are no rows.", "Accepted: one label or more.",
+      column = "y", found = 0L, expected = 1L, call = call
+    )
+  }
+  check_no_missing(y, "y", call)
+  if (is.factor(y)) {
+    list(code = as.integer(y), levels = levels(y))
+  } else if (is.logical(y)) {
+    list(code = y + 1L, levels = c("FALSE", "TRUE"))
+  } else if (all(y %in% c(0, 1))) {
+    list(code = as.integer(y) + 1L, levels = c("0", "1"))
+  } else if (all(y %in% c(-1, 1))) {
+    list(code = (as.integer(y) + 3L) %/% 2L, levels = c("-1", "1"))
+  } else {
+    abort_label_kind(y, "a factor, logical, 0/1 or -1/+1", call)
+  }
+}
+
+# Levels that no row has do not count where they would be in the way, as in a
+# fit. NULL if it is not clear which two classes are meant.
+two_classes <- function(labels) {
+  if (length(labels$levels) > 2L) {
+    used <- sort(unique(labels$code))
+    labels <- list(
+      code = match(labels$code, used), levels = labels$levels[used]
+    )
+  }
+  if (length(labels$levels) == 2L) labels
+}
+
+abort_label_kind <- function(y, expected, call = user_call()) {
+  abort_argument(y, "y", expected, kind = "response", call = call)
+}
+
+check_score <- function(x, n, name, call = user_call()) {
+  if (!is.numeric(x)) {
+    abort_argument(x, name, "numbers, one or more for each label", call = call)
+  }
+  if (NROW(x) != n) abort_length(name, NROW(x), n, call)
+  check_no_missing(x, name, call)
+}
+
+check_no_missing <- function(x, name, call) {
+  bad <- which(is.na(x))
+  if (length(bad) > 0L) {
+    abort_missing(
+      count = stats::setNames(length(bad), name),
+      first = (bad[1] - 1L) %% NROW(x) + 1L, what = "Argument", call = call,
+      cure = "Leave such rows out."
+    )
+  }
+}

@@ -161,10 +161,7 @@ plot_bound <- function(bound, ylab = "Lower bound", main = "") {
   }
   hidden <- sum(bound < low, na.rm = TRUE)
   if (hidden > 0L) {
-    graphics::mtext(
-      sprintf("first %d below the axis", hidden),
-      side = 3, adj = 1, line = 0.2, cex = 0.75, col = muted[["axis"]]
-    )
+    bk_note(sprintf("first %d below the axis", hidden))
   }
   invisible(NULL)
 }
@@ -227,4 +224,163 @@ calibration_table <- function(probability, positive, bins = 10L) {
   out$upper <- pmin(1, centre + spread)
   rownames(out) <- NULL
   out[c("predicted", "observed", "lower", "upper", "rows")]
+}
+
+#' Positive numbers on a logarithmic axis, one row each, first on top
+#'
+#' @param values Named numeric vector.
+#' @param reference Where to draw a dashed line; `NULL` for none.
+#' @param note What the line is, in small print.
+#' @noRd
+plot_log_dots <- function(values, reference = NULL, xlab = "", main = "",
+                          note = "", max_labels = 45L) {
+  rows <- length(values)
+  labelled <- rows <= max_labels
+  size <- if (rows > 25L) 0.7 else 0.85
+  old <- bk_look(left = 1.5)
+  on.exit(graphics::par(old))
+  labels <- abbreviate_middle(names(values))
+  if (labelled) {
+    inches <- max(graphics::strwidth(labels, "inches", cex = size))
+    graphics::par(mar = replace(
+      graphics::par("mar"), 2, 1 + inches / graphics::par("csi")
+    ))
+  }
+  at <- rev(seq_len(rows))
+  limits <- range(log10(c(values, reference)), finite = TRUE)
+  # Less than a factor of five is no range for a logarithmic axis.
+  limits <- limits + c(-1, 1) * max(0.04, (0.7 - diff(limits)) / 2)
+  bk_panel(
+    limits, c(0.5, rows + 0.5),
+    xlab = xlab, main = main, axes = character(), grid = character()
+  )
+  ticks <- log_ticks(limits)
+  bk_grid(v = log10(ticks))
+  if (labelled) bk_grid(h = at)
+  bk_axis(1, log10(ticks), format(ticks, trim = TRUE, drop0trailing = TRUE))
+  if (!is.null(reference)) {
+    graphics::abline(v = log10(reference), col = muted[["line"]], lty = 2)
+    bk_note(note)
+  }
+  graphics::points(log10(values), at,
+    pch = 19, col = bk_colours[["blue"]], cex = if (labelled) 1 else 0.4
+  )
+  if (labelled) bk_axis(2, at, labels, cex.axis = size, tick = FALSE)
+  invisible(NULL)
+}
+
+# Round numbers between 10^limits: 1, 2, 5 times powers of ten, or of few
+# powers of ten these alone.
+log_ticks <- function(limits) {
+  powers <- 10^seq(floor(limits[1]), ceiling(limits[2]))
+  ticks <- if (diff(limits) > 3) powers else sort(c(outer(c(1, 2, 5), powers)))
+  inside <- ticks >= 10^limits[1] & ticks <= 10^limits[2]
+  ticks[inside]
+}
+
+# A remark in small print at the right above the panel, or below its labels.
+bk_note <- function(text, below = FALSE) {
+  graphics::mtext(
+    text,
+    side = if (below) 1 else 3, adj = if (below) 0.5 else 1,
+    line = if (below) 3.5 else 0.2, cex = 0.75, col = muted[["axis"]]
+  )
+}
+
+# Colours of the negative and of the positive class.
+class_pair <- unname(bk_colours[c("orange", "blue")])
+
+# White where p is 0.5; not too dark for lines and points on top.
+shade_probability <- function(p, colours = class_pair) {
+  ramp <- grDevices::colorRampPalette(
+    c(blend(colours[1], 0.7), "white", blend(colours[2], 0.7))
+  )(101)
+  ramp[round(100 * p) + 1]
+}
+
+# The colour of the most probable class, white where all are as probable.
+shade_classes <- function(prob, colours) {
+  best <- most_probable(prob)
+  k <- ncol(prob)
+  blend(colours[best$class], 0.75 * (best$prob - 1 / k) / (1 - 1 / k))
+}
+
+# Colours over white.
+blend <- function(colours, opacity) {
+  rgb <- t(grDevices::col2rgb(colours))
+  grDevices::rgb(255 - opacity * (255 - rgb), maxColorValue = 255)
+}
+
+# Colours of a grid whose x runs faster; each stands for the cell around it.
+draw_field <- function(x, y, colours) {
+  image <- matrix(colours, length(x))[, rev(seq_along(y))]
+  half <- c(x[2] - x[1], y[2] - y[1]) / 2
+  graphics::rasterImage(
+    grDevices::as.raster(t(image)),
+    x[1] - half[1], y[1] - half[2],
+    x[length(x)] + half[1], y[length(y)] + half[2]
+  )
+}
+
+# contour() warns when a surface is flat and has nothing to draw then.
+contour_field <- function(field, z, levels, drawlabels = FALSE, ...) {
+  if (diff(range(z)) > 1e-8 * max(abs(z))) {
+    graphics::contour(
+      field$x, field$y, matrix(z, length(field$x)),
+      levels = levels, add = TRUE, drawlabels = drawlabels, labcex = 0.6, ...
+    )
+  }
+}
+
+# Where the most probable class changes.
+contour_classes <- function(field) {
+  for (k in seq_len(ncol(field$prob))) {
+    others <- field$prob[, -k, drop = FALSE]
+    lead <- field$prob[, k] - others[cbind(
+      seq_len(nrow(others)), max.col(others, "first")
+    )]
+    contour_field(field, lead, 0, lwd = 2)
+  }
+}
+
+# Room below for a note, and at the right for a key: a scale, or as wide as the
+# longest label.
+key_margins <- function(labels = NULL) {
+  lines <- 3.2
+  if (!is.null(labels)) {
+    inches <- max(graphics::strwidth(labels, "inches", cex = 0.85))
+    lines <- 2.6 + inches / graphics::par("csi")
+  }
+  graphics::par(mar = replace(graphics::par("mar"), c(1, 4), c(4.6, lines)))
+}
+
+# A scale of probability at the right of the panel.
+key_probability <- function(marks = c(0, 0.1, 0.5, 0.9, 1)) {
+  usr <- graphics::par("usr")
+  unit <- graphics::strwidth("0")
+  left <- usr[2] + 1.2 * unit
+  p <- seq(1, 0, length.out = 101)
+  graphics::par(xpd = NA)
+  graphics::rasterImage(
+    grDevices::as.raster(matrix(shade_probability(p))),
+    left, usr[3], left + 1.8 * unit, usr[4]
+  )
+  at <- usr[3] + marks * (usr[4] - usr[3])
+  graphics::segments(
+    left, at, left + 1.8 * unit, at,
+    lwd = ifelse(marks == 0.5, 2.5, 1) * (marks > 0 & marks < 1)
+  )
+  graphics::text(
+    left + 2.4 * unit, at, marks,
+    adj = 0, cex = 0.8, col = muted[["axis"]]
+  )
+  graphics::par(xpd = FALSE)
+}
+
+key_classes <- function(labels, colours) {
+  usr <- graphics::par("usr")
+  graphics::legend(
+    usr[2], usr[4], labels,
+    fill = blend(colours, 0.75), border = NA, bty = "n", cex = 0.85, xpd = NA
+  )
 }

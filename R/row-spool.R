@@ -7,13 +7,14 @@
 #' @param standardize Centre and scale by the first block, or for columns that
 #'   do not vary there by all rows.
 #' @param drop_aliased Drop columns that earlier ones determine.
+#' @param all_rows Centre and scale by all rows.
 #' @return A list for the core (`path`, `rows`, `columns`, `source`, `center`,
 #'   `scale`, `positive`; see bsvm_stream_cpp()) and for the fit: `names` of the
 #'   model's columns, `keep`, their places among the intercept and the columns
 #'   of the source, `dropped`, `levels`, `share` of the positive class.
 #' @noRd
 spool_rows <- function(source, path, standardize, drop_aliased, progress,
-                       call) {
+                       call, all_rows = FALSE) {
   if (is.null(source$response)) {
     bk_abort(
       "response", "The row source has no response.",
@@ -50,8 +51,8 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     abort_too_few_rows(if (is.null(all)) 0L else 1L, call)
   }
   classes <- labels$finish(all$n)
-  all$sd <- sqrt(all$squares / (all$n - 1))
-  flat <- constant_columns(first)
+  all <- finish_moments(all)
+  flat <- all_rows | constant_columns(first)
   for (field in c("mean", "sd")) first[[field]][flat] <- all[[field]][flat]
   constant <- constant_columns(all)
   aliased <- logical(p)

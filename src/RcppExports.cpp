@@ -105,6 +105,197 @@ BEGIN_RCPP
     return R_NilValue;
 END_RCPP
 }
+// gpsvm_fit_cpp
+Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_gpsvm_fit_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_fit_cpp(data, kernel, inducing, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_predict_cpp
+Rcpp::List gpsvm_predict_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, double nugget, const Rcpp::List& machines, int threads);
+RcppExport SEXP _bayeskernel_gpsvm_predict_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP nuggetSEXP, SEXP machinesSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
+    Rcpp::traits::input_parameter< double >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type machines(machinesSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_predict_cpp(data, kernel, inducing, nugget, machines, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_latent_cpp
+Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, double nugget, const Rcpp::NumericMatrix& points, int threads);
+RcppExport SEXP _bayeskernel_gpsvm_latent_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP nuggetSEXP, SEXP pointsSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
+    Rcpp::traits::input_parameter< double >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type points(pointsSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_latent_cpp(data, kernel, inducing, nugget, points, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_step_cpp
+Rcpp::List gpsvm_step_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, double nugget, const Rcpp::IntegerVector& members, double rho);
+RcppExport SEXP _bayeskernel_gpsvm_step_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP nuggetSEXP, SEXP membersSEXP, SEXP rhoSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
+    Rcpp::traits::input_parameter< double >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type members(membersSEXP);
+    Rcpp::traits::input_parameter< double >::type rho(rhoSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_step_cpp(data, kernel, inducing, nugget, members, rho));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_gibbs_cpp
+Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, const Rcpp::List& settings, int label, int machine);
+RcppExport SEXP _bayeskernel_gpsvm_gibbs_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP settingsSEXP, SEXP labelSEXP, SEXP machineSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< int >::type label(labelSEXP);
+    Rcpp::traits::input_parameter< int >::type machine(machineSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_gibbs_cpp(data, kernel, inducing, settings, label, machine));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_sample_cpp
+Rcpp::List gpsvm_sample_cpp(const Rcpp::List& data, double size, double seed);
+RcppExport SEXP _bayeskernel_gpsvm_sample_cpp(SEXP dataSEXP, SEXP sizeSEXP, SEXP seedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< double >::type size(sizeSEXP);
+    Rcpp::traits::input_parameter< double >::type seed(seedSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_sample_cpp(data, size, seed));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_inducing_cpp
+Rcpp::List gpsvm_inducing_cpp(const Rcpp::NumericMatrix& x, int count, const std::string& method, double seed, int threads);
+RcppExport SEXP _bayeskernel_gpsvm_inducing_cpp(SEXP xSEXP, SEXP countSEXP, SEXP methodSEXP, SEXP seedSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type count(countSEXP);
+    Rcpp::traits::input_parameter< const std::string& >::type method(methodSEXP);
+    Rcpp::traits::input_parameter< double >::type seed(seedSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_inducing_cpp(x, count, method, seed, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// median_distance_cpp
+double median_distance_cpp(const Rcpp::NumericMatrix& x);
+RcppExport SEXP _bayeskernel_median_distance_cpp(SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(median_distance_cpp(x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_tuner_cpp
+SEXP gpsvm_tuner_cpp(const Rcpp::List& data, int width, bool exact, const Rcpp::IntegerVector& classes, int threads);
+RcppExport SEXP _bayeskernel_gpsvm_tuner_cpp(SEXP dataSEXP, SEXP widthSEXP, SEXP exactSEXP, SEXP classesSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< int >::type width(widthSEXP);
+    Rcpp::traits::input_parameter< bool >::type exact(exactSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type classes(classesSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_tuner_cpp(data, width, exact, classes, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_bound_cpp
+Rcpp::List gpsvm_bound_cpp(SEXP tuner, const Rcpp::List& kernel, const Rcpp::NumericVector& log_parameters, double nugget, const Rcpp::NumericMatrix& inducing, bool locations, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_gpsvm_bound_cpp(SEXP tunerSEXP, SEXP kernelSEXP, SEXP log_parametersSEXP, SEXP nuggetSEXP, SEXP inducingSEXP, SEXP locationsSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type tuner(tunerSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type log_parameters(log_parametersSEXP);
+    Rcpp::traits::input_parameter< double >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
+    Rcpp::traits::input_parameter< bool >::type locations(locationsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_bound_cpp(tuner, kernel, log_parameters, nugget, inducing, locations, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_shards_cpp
+Rcpp::List gpsvm_shards_cpp(double n, int m);
+RcppExport SEXP _bayeskernel_gpsvm_shards_cpp(SEXP nSEXP, SEXP mSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< double >::type n(nSEXP);
+    Rcpp::traits::input_parameter< int >::type m(mSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_shards_cpp(n, m));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_worker_cpp
+SEXP gpsvm_worker_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, double nugget, int threads);
+RcppExport SEXP _bayeskernel_gpsvm_worker_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP nuggetSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
+    Rcpp::traits::input_parameter< double >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_worker_cpp(data, kernel, inducing, nugget, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_worker_pass_cpp
+Rcpp::List gpsvm_worker_pass_cpp(SEXP worker, const Rcpp::List& point, bool with_newton, int label, const Rcpp::IntegerVector& begin);
+RcppExport SEXP _bayeskernel_gpsvm_worker_pass_cpp(SEXP workerSEXP, SEXP pointSEXP, SEXP with_newtonSEXP, SEXP labelSEXP, SEXP beginSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type worker(workerSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type point(pointSEXP);
+    Rcpp::traits::input_parameter< bool >::type with_newton(with_newtonSEXP);
+    Rcpp::traits::input_parameter< int >::type label(labelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type begin(beginSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_worker_pass_cpp(worker, point, with_newton, label, begin));
+    return rcpp_result_gen;
+END_RCPP
+}
+// kernel_matrix_cpp
+Rcpp::List kernel_matrix_cpp(const Rcpp::List& kernel, const Rcpp::NumericMatrix& x, const Rcpp::NumericMatrix& z, int threads);
+RcppExport SEXP _bayeskernel_kernel_matrix_cpp(SEXP kernelSEXP, SEXP xSEXP, SEXP zSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type z(zSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(kernel_matrix_cpp(kernel, x, z, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // append_rows_cpp
 Rcpp::List append_rows_cpp(const std::string& path, const Rcpp::NumericMatrix& x, const Rcpp::NumericVector& labels);
 RcppExport SEXP _bayeskernel_append_rows_cpp(SEXP pathSEXP, SEXP xSEXP, SEXP labelsSEXP) {
@@ -175,6 +366,20 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_column_moments_cpp", (DL_FUNC) &_bayeskernel_column_moments_cpp, 1},
     {"_bayeskernel_convergence_cpp", (DL_FUNC) &_bayeskernel_convergence_cpp, 1},
     {"_bayeskernel_remember_process_cpp", (DL_FUNC) &_bayeskernel_remember_process_cpp, 0},
+    {"_bayeskernel_gpsvm_fit_cpp", (DL_FUNC) &_bayeskernel_gpsvm_fit_cpp, 4},
+    {"_bayeskernel_gpsvm_predict_cpp", (DL_FUNC) &_bayeskernel_gpsvm_predict_cpp, 6},
+    {"_bayeskernel_gpsvm_latent_cpp", (DL_FUNC) &_bayeskernel_gpsvm_latent_cpp, 6},
+    {"_bayeskernel_gpsvm_step_cpp", (DL_FUNC) &_bayeskernel_gpsvm_step_cpp, 6},
+    {"_bayeskernel_gpsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_gpsvm_gibbs_cpp, 6},
+    {"_bayeskernel_gpsvm_sample_cpp", (DL_FUNC) &_bayeskernel_gpsvm_sample_cpp, 3},
+    {"_bayeskernel_gpsvm_inducing_cpp", (DL_FUNC) &_bayeskernel_gpsvm_inducing_cpp, 5},
+    {"_bayeskernel_median_distance_cpp", (DL_FUNC) &_bayeskernel_median_distance_cpp, 1},
+    {"_bayeskernel_gpsvm_tuner_cpp", (DL_FUNC) &_bayeskernel_gpsvm_tuner_cpp, 5},
+    {"_bayeskernel_gpsvm_bound_cpp", (DL_FUNC) &_bayeskernel_gpsvm_bound_cpp, 7},
+    {"_bayeskernel_gpsvm_shards_cpp", (DL_FUNC) &_bayeskernel_gpsvm_shards_cpp, 2},
+    {"_bayeskernel_gpsvm_worker_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_cpp, 5},
+    {"_bayeskernel_gpsvm_worker_pass_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_pass_cpp, 5},
+    {"_bayeskernel_kernel_matrix_cpp", (DL_FUNC) &_bayeskernel_kernel_matrix_cpp, 4},
     {"_bayeskernel_append_rows_cpp", (DL_FUNC) &_bayeskernel_append_rows_cpp, 3},
     {"_bayeskernel_bsvm_svi_cpp", (DL_FUNC) &_bayeskernel_bsvm_svi_cpp, 3},
     {"_bayeskernel_bsvm_stream_cpp", (DL_FUNC) &_bayeskernel_bsvm_stream_cpp, 3},

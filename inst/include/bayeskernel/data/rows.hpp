@@ -57,6 +57,15 @@ class RowSource {
   Index chunks() const { return static_cast<Index>(chunk_begin_.size()) - 1; }
   // Chunk c holds the blocks chunk_begin(c) .. chunk_begin(c + 1) - 1.
   Index chunk_begin(Index c) const { return chunk_begin_[c]; }
+  // Sums of many chunks are taken shard by shard, at most 16 runs of chunks, so
+  // that workers who share the shards send little whatever n is, and the sum
+  // of the shards in their order is the same bits without workers.
+  static Index shards(Index chunks) { return std::min<Index>(chunks, 16); }
+  Index shards() const { return shards(chunks()); }
+  static Index shard_begin(Index s, Index chunks) {
+    return s * chunks / shards(chunks);
+  }
+  Index shard_begin(Index s) const { return shard_begin(s, chunks()); }
   TileSpan chunk_span(Index c) const {
     const TileSpan& first = tiles_[block_begin_[chunk_begin_[c]]];
     const TileSpan& last = tiles_[block_begin_[chunk_begin_[c + 1]] - 1];
@@ -76,7 +85,8 @@ class RowSource {
   static constexpr Index kTileRows = 256;
   static constexpr Index kBlockRows = 2048;
 
-  void partition(Index n, std::vector<Index> group_begin) {
+  // `width` takes the place of the number of columns in the size of a chunk.
+  void partition(Index n, std::vector<Index> group_begin, Index width = 0) {
     group_begin_ = std::move(group_begin);
     tiles_.clear();
     Index row = 0;
@@ -95,7 +105,8 @@ class RowSource {
       tiles_.push_back(span);
       row = span.row_end;
     }
-    const Index in_chunk = chunk_rows(x_columns() + z_columns());
+    const Index in_chunk =
+        chunk_rows(width > 0 ? width : x_columns() + z_columns());
     block_begin_.assign(1, 0);
     chunk_begin_.assign(1, 0);
     Index block_start = 0, chunk_start = 0;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 #include <future>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +25,7 @@ class ChunkReader {
   virtual Index rows() const = 0;
   virtual Index columns() const = 0;
   // Rows first .. first + rows.cols() - 1, each a column of `rows`: its
-  // values on the scale of the data, then its label, 0 or 1.
+  // values on the scale of the data, then its label, a code 0, 1, ...
   virtual void read(Index first, Eigen::Ref<MatrixXd> rows) = 0;
 };
 
@@ -95,25 +96,38 @@ struct StreamColumns {
 
 class StreamedRows final : public RowSource {
  public:
-  // `positive` is the label, 0 or 1, that means y = +1. With `ahead` the next
-  // chunk is read and packed on a thread of its own.
+  // `positive` is the label that means y = +1. With `ahead` the next chunk is
+  // read and packed on a thread of its own. `width`, if given, takes the place
+  // of the number of columns in the size of a chunk.
   StreamedRows(ChunkReader& reader, StreamColumns columns, int positive,
-               bool ahead)
+               bool ahead, Index width = 0)
       : reader_(reader),
         columns_(std::move(columns)),
         inverse_scale_(columns_.scale.cwiseInverse()),
         positive_(positive),
-        ahead_(ahead) {
-    partition(reader.rows(), {});
-    const Index most = std::min(chunk_rows(x_columns()), rows());
-    weight_ = VectorXd::Ones(most);
-    offset_ = VectorXd::Zero(most);
+        ahead_(ahead),
+        weights_(nullptr, 0) {
+    partition(reader.rows(), {}, width);
+    const TileSpan first = chunk_span(0);
+    ones_ = VectorXd::Ones(first.row_end - first.row_begin);
+    offset_ = VectorXd::Zero(ones_.size());
   }
   ~StreamedRows() override {
     if (pending_.valid()) pending_.wait();
   }
   StreamedRows(const StreamedRows&) = delete;
   StreamedRows& operator=(const StreamedRows&) = delete;
+
+  // Likelihood powers of all rows, which stay with the caller; 1 without.
+  void set_weights(Eigen::Map<const VectorXd> weights) {
+    new (&weights_) Eigen::Map<const VectorXd>(weights);
+  }
+  // Another label means y = +1.
+  void set_positive(int positive) {
+    if (pending_.valid()) pending_.get();
+    positive_ = positive;
+    current_.number = other_.number = -1;
+  }
 
   Index rows() const override { return reader_.rows(); }
   Index x_columns() const override {
@@ -137,10 +151,12 @@ class StreamedRows final : public RowSource {
     const Index n = span.row_end - span.row_begin;
     const Index first = span.row_begin - current_.first;
     const Index p = x_columns();
+    const double* weight =
+        weights_.size() > 0 ? weights_.data() + span.row_begin : ones_.data();
     return Tile{Eigen::Map<const MatrixXd>(current_.x.data() + first * p, p, n),
                 Eigen::Map<const MatrixXd>(nullptr, 0, n),
                 Eigen::Map<const VectorXd>(current_.y.data() + first, n),
-                Eigen::Map<const VectorXd>(weight_.data(), n),
+                Eigen::Map<const VectorXd>(weight, n),
                 Eigen::Map<const VectorXd>(offset_.data(), n),
                 Eigen::Map<const VectorXd>(nullptr, 0)};
   }
@@ -183,9 +199,10 @@ class StreamedRows final : public RowSource {
 
   ChunkReader& reader_;
   StreamColumns columns_;
-  VectorXd inverse_scale_, weight_, offset_;
+  VectorXd inverse_scale_, ones_, offset_;
   int positive_;
   bool ahead_;
+  Eigen::Map<const VectorXd> weights_;
   // Which rows are at hand is no part of what a source is.
   mutable Chunk current_, other_;
   mutable MatrixXd raw_;

@@ -37,6 +37,13 @@ class GaussianPosterior {
     }
   }
 
+  // The covariance U'U of theta, U lower triangular; without groups.
+  void set_whitener(const Eigen::Ref<const MatrixXd>& whitener) {
+    whitener_ = whitener;
+    padded_.topRows(p_) = whitener_;
+  }
+  const MatrixXd& whitener() const { return whitener_; }
+
   double log_det() const { return -system_->log_det(); }
 
   MatrixXd theta_covariance() const {

@@ -46,6 +46,9 @@ struct GibbsState {
   ArrowVector point;                // theta, u
   std::vector<MatrixXd> precision;  // 1/sigma^2 or Psi^-1 of each block
   std::uint64_t sweep = 0;          // sweeps done
+  // a / w^2 of every row that theta was drawn with, where rows have residuals
+  // e_i: theta is drawn with them integrated out, they are drawn after it.
+  VectorXd latent;
 };
 
 class GibbsChain {
@@ -70,6 +73,7 @@ class GibbsChain {
     }
     state.point = ArrowVector(p, rows.z_columns(), rows.groups());
     state.precision = prior.start();
+    if (residuals()) state.latent = VectorXd::Ones(rows.rows());
     // Chains start apart, at variances from 1 upwards: too large a variance is
     // corrected within sweeps, while effects that start near zero keep their
     // variance small for long.
@@ -170,6 +174,44 @@ class GibbsChain {
     MatrixXd tile, work;
   };
 
+  // The first tile tells: rows have residuals or not.
+  bool residuals() const {
+    MatrixXd buffer;
+    return rows_.rows() > 0 &&
+           rows_.tile(rows_.tiles()[0], buffer).residual.size() > 0;
+  }
+
+  // f_i given theta and the latent scale: y (1 + a / w) is an observation of
+  // it with variance a / w^2.
+  void add_residuals(const TileSpan& span, const Tile& tile, Stream& stream,
+                     double* f) const {
+    for (Index i = 0; i < tile.residual.size(); ++i) {
+      const double r = tile.residual[i], w = tile.weight[i];
+      const double z = stream.normal();
+      if (!(r > 0.0)) continue;
+      if (w == 0.0) {
+        f[i] += std::sqrt(r) * z;
+        continue;
+      }
+      const double t = state.latent[span.row_begin + i];
+      const double observed = tile.y[i] * (1.0 + t * w);
+      f[i] += r / (r + t) * (observed - f[i]) + std::sqrt(r * t / (r + t)) * z;
+    }
+  }
+
+  // kappa = w^2 / a becomes 1 / (a / w^2 + r), and the shift with it.
+  void widen(const TileSpan& span, const Tile& tile, Scratch& scratch) {
+    for (Index i = 0; i < tile.residual.size(); ++i) {
+      const double w = tile.weight[i];
+      if (w == 0.0) continue;
+      const double t = 1.0 / scratch.kappa[i];
+      state.latent[span.row_begin + i] = t;
+      const double kappa = 1.0 / (t + tile.residual[i]);
+      scratch.shift[i] = kappa * (tile.y[i] * (1.0 + t * w) - tile.offset[i]);
+      scratch.kappa[i] = kappa;
+    }
+  }
+
   void latent_tile(Index t, Scratch& scratch, Slot& slot) {
     const TileSpan& span = rows_.tiles()[t];
     const Index n = span.row_end - span.row_begin;
@@ -184,6 +226,7 @@ class GibbsChain {
     latent_values(rows_, span, tile, state.point, scratch.f.data());
     Stream stream(seed_, chain_, Purpose::latent, state.sweep,
                   static_cast<std::uint64_t>(t));
+    add_residuals(span, tile, stream, scratch.f.data());
     for (Index i = 0; i < n; ++i) {
       const double z = stream.normal();
       scratch.square[i] = z * z;
@@ -199,6 +242,7 @@ class GibbsChain {
     kappa = w.square() / kappa;
     scratch.shift.head(n).array() =
         y * (w + kappa) - kappa * tile.offset.array();
+    widen(span, tile, scratch);
     accumulate_curvature(rows_, span, tile, scratch.kappa.data(), scratch.work,
                          slot.gram, curvature_);
     accumulate_shift(rows_, span, tile, scratch.shift.data(), slot.shift,

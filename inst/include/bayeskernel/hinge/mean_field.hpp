@@ -96,6 +96,12 @@ class MeanFieldFit {
   const std::vector<MatrixXd>& precisions() const { return precision_; }
   const VectorXd& mean() const { return mean_; }
   const VectorXd& variance() const { return variance_; }
+  // From where another fit of these columns may start.
+  MeanFieldStart state() const {
+    return {q_.mean, accepted_.em, precision_};
+  }
+  // Passes are run elsewhere (mean_field_pass.hpp).
+  void delegate(RemotePass remote) { pass_.delegate(std::move(remote)); }
   // The smallest y E f of all rows.
   double margin() const { return accepted_.margin; }
 

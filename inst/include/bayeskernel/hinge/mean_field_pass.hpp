@@ -31,7 +31,49 @@ struct MeanFieldSums {
 
   MeanFieldSums(Index p, Index r, Index groups)
       : em(p, r, groups), newton(p, r, groups), gradient(p, r, groups) {}
+
+  void clear() {
+    em.gram.setZero();
+    newton.gram.setZero();
+    gradient.x.setZero();
+    bound = 0.0;
+    margin = std::numeric_limits<double>::infinity();
+  }
 };
+
+// The part of these sums that adds up over rows without groups.
+struct ShardSums {
+  MatrixXd em, newton;
+  VectorXd gradient;
+  double bound = 0.0;
+  double margin = 0.0;
+
+  void clear(Index p) {
+    em.setZero(p, p);
+    newton.setZero(p, p);
+    gradient.setZero(p);
+    bound = 0.0;
+    margin = std::numeric_limits<double>::infinity();
+  }
+  void add(const ShardSums& other) {
+    em += other.em;
+    newton += other.newton;
+    gradient += other.gradient;
+    bound += other.bound;
+    margin = std::min(margin, other.margin);
+  }
+  void add_to(MeanFieldSums& out) const {
+    out.em.gram += em;
+    out.newton.gram += newton;
+    out.gradient.x += gradient;
+    out.bound += bound;
+    out.margin = std::min(out.margin, margin);
+  }
+};
+
+// A pass that is run elsewhere: fills the sums at q (nullptr: the start).
+using RemotePass =
+    std::function<void(const GaussianPosterior*, bool, MeanFieldSums&)>;
 
 // A pass was given up between two chunks.
 struct PassInterrupted {};
@@ -49,29 +91,39 @@ class MeanFieldPass {
   // when given, receive E f and Var f of every row.
   void run(const GaussianPosterior* q, bool with_newton, MeanFieldSums& out,
            double* mean = nullptr, double* variance = nullptr) {
-    out.em.gram.setZero();
-    out.newton.gram.setZero();
-    out.gradient.x.setZero();
-    out.bound = 0.0;
-    out.margin = std::numeric_limits<double>::infinity();
+    out.clear();
+    if (remote_) {
+      remote_(q, with_newton, out);
+      return;
+    }
+    for (Index s = 0; s < rows_.shards(); ++s) {
+      run_shard(rows_.shard_begin(s), rows_.shard_begin(s + 1), q, with_newton,
+                shard_, out, mean, variance);
+      shard_.add_to(out);
+    }
+  }
+
+  // Hands run() to somebody else.
+  void delegate(RemotePass remote) { remote_ = std::move(remote); }
+
+  // The sums of the chunks begin .. end - 1; sums of groups go to `groups`.
+  void run_shard(Index begin, Index end, const GaussianPosterior* q,
+                 bool with_newton, ShardSums& sums, MeanFieldSums& groups,
+                 double* mean = nullptr, double* variance = nullptr) {
     const Index chunks = rows_.chunks();
-    for (Index c = 0; c < chunks; ++c) {
+    sums.clear(rows_.x_columns());
+    for (Index c = begin; c < end; ++c) {
       if (c > 0 && go_on_ &&
           !go_on_(static_cast<double>(c) / static_cast<double>(chunks))) {
         throw PassInterrupted();
       }
       rows_.load(c, c + 1 < chunks ? c + 1 : (chunks > 1 ? 0 : -1));
-      chunk_pass(c, q, with_newton, out, mean, variance);
+      chunk_pass(c, q, with_newton, sums, groups, mean, variance);
     }
   }
 
  private:
-  struct Slot {
-    MatrixXd em, newton;
-    VectorXd gradient;
-    double bound = 0.0;
-    double margin = 0.0;
-  };
+  using Slot = ShardSums;
   struct Scratch {
     VectorXd m, s, kappa, shift;
     NewtonScratch newton;
@@ -79,7 +131,8 @@ class MeanFieldPass {
   };
 
   void chunk_pass(Index chunk, const GaussianPosterior* q, bool with_newton,
-                  MeanFieldSums& out, double* mean, double* variance) {
+                  ShardSums& sums, MeanFieldSums& out, double* mean,
+                  double* variance) {
     const Index first = rows_.chunk_begin(chunk);
     const Index blocks = rows_.chunk_begin(chunk + 1) - first;
     const Index p = rows_.x_columns();
@@ -87,25 +140,14 @@ class MeanFieldPass {
     executor_.run(blocks, [&](Index b) {
       auto loan = pool_.borrow();
       Slot& slot = slots_[b];
-      slot.em.setZero(p, p);
-      slot.newton.setZero(p, p);
-      slot.gradient.setZero(p);
-      slot.bound = 0.0;
-      slot.margin = std::numeric_limits<double>::infinity();
+      slot.clear(p);
       for (Index t = rows_.block_begin(first + b);
            t < rows_.block_begin(first + b + 1); ++t) {
         tile_pass(rows_.tiles()[t], q, with_newton, *loan, slot, out, mean,
                   variance);
       }
     });
-    for (Index b = 0; b < blocks; ++b) {
-      const Slot& slot = slots_[b];
-      out.em.gram += slot.em;
-      out.newton.gram += slot.newton;
-      out.gradient.x += slot.gradient;
-      out.bound += slot.bound;
-      out.margin = std::min(out.margin, slot.margin);
-    }
+    for (Index b = 0; b < blocks; ++b) sums.add(slots_[b]);
   }
 
   void tile_pass(const TileSpan& span, const GaussianPosterior* q,
@@ -153,6 +195,8 @@ class MeanFieldPass {
   const RowSource& rows_;
   Executor& executor_;
   std::function<bool(double)> go_on_;
+  RemotePass remote_;
+  ShardSums shard_;
   std::vector<Slot> slots_;
   ScratchPool<Scratch> pool_;
 };

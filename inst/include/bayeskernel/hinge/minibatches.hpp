@@ -17,9 +17,17 @@
 namespace bayeskernel {
 
 struct StochasticSettings {
+  enum class Rate {
+    robbins_monro,  // (t + 1)^-0.7
+    adaptive        // Ranganath et al. (2013), no slower than the other
+  };
   Index batch_rows = 1024;
-  int epochs = 1;
+  int epochs = 1;  // at most
   std::uint64_t seed = 0;
+  Rate rate = Rate::robbins_monro;
+  // Relative change of the bound, averaged over max(50, an epoch) minibatches,
+  // at which the steps end; 0: after `epochs`.
+  double tolerance = 0.0;
 };
 
 // Chunks come in random order, inside a chunk rows in random order, or whole
@@ -43,6 +51,13 @@ class Minibatches {
     Index sum = 0;
     for (Index c = 0; c < rows_.chunks(); ++c) sum += steps_of_chunk(c);
     return sum;
+  }
+
+  // The rows of the first chunk that are named become the minibatch.
+  void select(const std::vector<Index>& members) {
+    rows_.load(0, -1);
+    members_ = members;
+    gather(rows_.tile(rows_.chunk_span(0), buffer_));
   }
 
   // visit() for every minibatch of an epoch, until it says no.

@@ -9,6 +9,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -45,14 +46,15 @@ class StochasticFit {
   bool run(const KeepGoing& keep_going) {
     const Index per_epoch = batches_.steps_of_epoch();
     const Index total = per_epoch * settings_.epochs;
-    for (int e = 0; e < settings_.epochs; ++e) {
+    watch_.length = std::max<Index>(50, per_epoch);
+    for (int e = 0; e < settings_.epochs && !settled_; ++e) {
       const bool finished = batches_.epoch(e, [&] {
         take_step(2 * (steps_ + 1) > total);
-        return keep_going({static_cast<double>(steps_),
-                           static_cast<double>(total), "epochs"});
+        return !settled_ && keep_going({static_cast<double>(steps_),
+                                        static_cast<double>(total), "epochs"});
       });
-      if (!finished) return false;
-      const bool last = e + 1 == settings_.epochs;
+      if (!finished && !settled_) return false;
+      const bool last = settled_ || e + 1 == settings_.epochs;
       // Large groups make fewer steps than were planned.
       if (last && averaged_ == 0) average_ = current_;
       update_precisions(last ? average_ : current_);
@@ -60,6 +62,23 @@ class StochasticFit {
     return true;
   }
 
+  // One step of size rho from the prior on the rows named, of one chunk.
+  void step_from_prior(const std::vector<Index>& members, double rho) {
+    move_to(current_);
+    batches_.select(members);
+    make_estimate(&q_);
+    current_.approach(estimate_, rho);
+    ++steps_;
+    move_to(current_);
+  }
+
+  // Whether the bound settled before the epochs were over.
+  bool settled() const { return settled_; }
+  // Means of the minibatches' bounds, one per block of steps (with
+  // `tolerance`).
+  const std::vector<double>& bound() const { return watch_.mean; }
+  // q(theta) after the last step, or epoch.
+  const GaussianPosterior& posterior() const { return q_; }
   Index steps() const { return steps_; }
 
   // The averaged state, for full passes to start from.
@@ -86,31 +105,116 @@ class StochasticFit {
     VectorXd h;
   };
 
+  // The bound over blocks of steps (gpsvm.md section 5).
+  struct Watch {
+    Index length = 50, steps = 0;
+    double sum = 0.0, squares = 0.0;
+    int calm = 0;  // blocks without a change, running
+    std::vector<double> mean;
+  };
+  // Moving averages of the adaptive rate.
+  struct Adaptive {
+    static constexpr Index kFirst = 20;  // minibatches before the first step
+    Index seen = 0;
+    double tau = kFirst, squared = 0.0;
+    MatrixXd a;
+    VectorXd h;
+  };
+
   void take_step(bool in_average) {
     if (rows_.groups() > 0) {
       group_estimate();
     } else {
-      pass_.run(steps_ > 0 ? &q_ : nullptr, false, sums_);
-      estimate_.a = sums_.em.gram;
-      estimate_.h = sums_.gradient.x;
-      // The gradient is h - A theta; at c = 1 it is taken at theta = 0.
-      if (steps_ > 0) {
-        estimate_.h.noalias() +=
-            sums_.em.gram.selfadjointView<Eigen::Lower>() * q_.mean.x;
-      }
+      make_estimate(steps_ > 0 ? &q_ : nullptr);
     }
-    const double scale = static_cast<double>(rows_.rows()) /
-                         static_cast<double>(batches_.rows().rows());
-    estimate_.a *= scale;
-    estimate_.h *= scale;
-    const double rho = std::pow(static_cast<double>(steps_) + 1.0, -0.7);
+    const double least = std::pow(static_cast<double>(steps_) + 1.0, -0.7);
+    double rho = least;
+    if (settings_.rate == StochasticSettings::Rate::adaptive) {
+      rho = adaptive_rate(least);
+      if (rho <= 0.0) return;
+    }
+    const bool watched = settings_.tolerance > 0.0 && steps_ > 0;
     current_.approach(estimate_, rho);
     ++steps_;
-    if (in_average) {
+    if (in_average || watched) {
+      if (watched && watch_.steps == 0) averaged_ = 0;
       ++averaged_;
       average_.approach(current_, 1.0 / static_cast<double>(averaged_));
     }
+    if (watched) watch();
     move_to(current_);
+  }
+
+  // n / s times the sums of the minibatch at q, or at c = 1 without.
+  void make_estimate(const GaussianPosterior* q) {
+    pass_.run(q, false, sums_);
+    estimate_.a = sums_.em.gram;
+    estimate_.h = sums_.gradient.x;
+    // The gradient is h - A theta; at c = 1 it is taken at theta = 0.
+    if (q != nullptr) {
+      estimate_.h.noalias() +=
+          sums_.em.gram.selfadjointView<Eigen::Lower>() * q->mean.x;
+    }
+    rescale();
+  }
+
+  void rescale() {
+    scale_ = static_cast<double>(rows_.rows()) /
+             static_cast<double>(batches_.rows().rows());
+    estimate_.a *= scale_;
+    estimate_.h *= scale_;
+  }
+
+  // Ranganath et al. on g = (h^ - h, -(A^ - A) / 2); 0 while the averages are
+  // filled. Never below `least`: noise in the slow directions stalls it.
+  double adaptive_rate(double least) {
+    Adaptive& to = adaptive_;
+    MatrixXd a = -0.5 * (estimate_.a - current_.a);
+    a = a.selfadjointView<Eigen::Lower>();
+    const VectorXd h = estimate_.h - current_.h;
+    const double squared = a.squaredNorm() + h.squaredNorm();
+    if (to.seen == 0) {
+      to.a.setZero(p_, p_);
+      to.h.setZero(p_);
+    }
+    ++to.seen;
+    const double share = to.seen <= Adaptive::kFirst
+                             ? 1.0 / static_cast<double>(to.seen)
+                             : 1.0 / to.tau;
+    to.a += share * (a - to.a);
+    to.h += share * (h - to.h);
+    to.squared += share * (squared - to.squared);
+    if (to.seen < Adaptive::kFirst) return 0.0;
+    const double rho = std::min(
+        1.0, (to.a.squaredNorm() + to.h.squaredNorm()) / to.squared);
+    to.tau = (1.0 - rho) * to.tau + 1.0;
+    return std::max(rho, least);
+  }
+
+  // Stops when the mean bound of two blocks in a row changed by less than its
+  // standard error, or than the tolerance. The average is that of the block.
+  void watch() {
+    const double bound = scale_ * sums_.bound + 0.5 * q_.log_det() +
+                         0.5 * static_cast<double>(p_) +
+                         prior_.fixed_bound(q_.mean.x, q_.theta_variance());
+    Watch& block = watch_;
+    ++block.steps;
+    const double gap = bound - block.sum;
+    block.sum += gap / static_cast<double>(block.steps);
+    block.squares += gap * (bound - block.sum);
+    if (block.steps < block.length) return;
+    const double n = static_cast<double>(block.steps);
+    const double error = std::sqrt(block.squares / (n * (n - 1.0)));
+    if (!block.mean.empty()) {
+      const double change = std::abs(block.sum - block.mean.back());
+      const double most =
+          std::max(settings_.tolerance * std::abs(block.sum), error);
+      block.calm = change < most ? block.calm + 1 : 0;
+    }
+    block.mean.push_back(block.sum);
+    settled_ = block.calm >= 2;
+    block.steps = 0;
+    block.sum = block.squares = 0.0;
   }
 
   // q(theta) = N((A + Lambda)^-1 (h + P0 mu0), (A + Lambda)^-1).
@@ -172,6 +276,7 @@ class StochasticFit {
           sums.em.group_gram.middleCols(g * r_, r_);
       group_shift_.col(to) = shift.col(g);
     }
+    rescale();
   }
 
   // From gradients at a point to the shifts h: adds curvature times point.
@@ -273,6 +378,10 @@ class StochasticFit {
   std::vector<MatrixXd> precision_;
   Index steps_ = 0;
   Index averaged_ = 0;
+  double scale_ = 1.0;  // n / s of the minibatch
+  Watch watch_;
+  Adaptive adaptive_;
+  bool settled_ = false;
 };
 
 }  // namespace bayeskernel

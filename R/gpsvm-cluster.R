@@ -1,0 +1,148 @@
+# Row blocks over the workers of a cluster: every worker keeps its rows, in a
+# temporary file of its own, and sends the sums of its shards at each pass. The
+# master adds the shards in their order, as it does without workers.
+
+# Sends the rows to the workers. Returns `pass`, which the core calls for the
+# sums of a pass, and `release`, to be called when the fit is over.
+share_rows <- function(data, model, settings, call) {
+  n <- if (data$type == "file") data$rows else length(data$labels)
+  m <- ncol(model$z)
+  plan <- gpsvm_shards_cpp(n, m)
+  shards <- length(plan$begin) - 1L
+  split <- Filter(length, parallel::splitIndices(
+    shards, length(settings$cluster)
+  ))
+  workers <- settings$cluster[seq_along(split)]
+  id <- sprintf("%s-%d", Sys.getpid(), sample_id())
+  open <- list(
+    kernel = model$kernel_core, z = model$z, nugget = model$nugget,
+    threads = settings$threads,
+    data = data[c("source", "center", "scale")]
+  )
+  for (k in seq_along(split)) {
+    chunks <- plan$begin[c(split[[k]], max(split[[k]]) + 1L)]
+    first <- chunks[1] * plan$chunk_rows
+    last <- min(n, chunks[length(chunks)] * plan$chunk_rows)
+    send_rows(workers[k], id, data, first, last, call)
+    on_cluster(parallel::clusterCall(
+      workers[k], worker_open, id, open, chunks - chunks[1]
+    ), call)
+  }
+  list(
+    pass = function(point, with_newton, label) {
+      parts <- on_cluster(parallel::clusterCall(
+        workers, worker_pass, id, point, with_newton, label
+      ), call)
+      unlist(lapply(parts, core_call, call = call), recursive = FALSE)
+    },
+    release = function() {
+      try(parallel::clusterCall(workers, worker_close, id), silent = TRUE)
+    }
+  )
+}
+
+# A number that R's generator does not give, so that fits do not depend on it.
+sample_id <- function() {
+  as.integer((as.numeric(Sys.time()) * 1e3) %% .Machine$integer.max)
+}
+
+send_rows <- function(worker, id, data, first, last, call) {
+  size <- block_rows(raw_columns(data))
+  for (begin in seq(first, last - 1, by = size)) {
+    piece <- raw_rows(data, begin, min(size, last - begin))
+    parts <- on_cluster(
+      parallel::clusterCall(worker, worker_receive, id, piece), call
+    )
+    core_call(parts[[1]], call)
+  }
+}
+
+raw_columns <- function(data) {
+  if (data$type == "matrix") ncol(data$x) else data$columns
+}
+
+# Rows first + 1 .. first + count as they are in the data, with their labels.
+raw_rows <- function(data, first, count) {
+  at <- first + seq_len(count)
+  d <- raw_columns(data)
+  if (data$type == "file") {
+    file <- file(data$path, "rb")
+    on.exit(close(file))
+    seek(file, first * (d + 1) * 8)
+    rows <- matrix(readBin(file, "double", count * (d + 1)), d + 1)
+    return(list(
+      x = t(rows[seq_len(d), , drop = FALSE]), labels = rows[d + 1, ],
+      weights = numeric()
+    ))
+  }
+  x <- if (data$type == "matrix") {
+    unname(data$x[at, , drop = FALSE])
+  } else {
+    sparse_rows(data, at)
+  }
+  list(
+    x = x, labels = data$labels[at],
+    weights = if (length(data$weights)) data$weights[at] else numeric()
+  )
+}
+
+sparse_rows <- function(data, at) {
+  out <- matrix(0, length(at), data$columns)
+  begin <- data$begin[at[1]]
+  end <- data$begin[at[length(at)] + 1L]
+  entries <- begin + seq_len(end - begin)
+  row <- rep(seq_along(at), diff(data$begin[c(at, at[length(at)] + 1L)]))
+  out[cbind(row, data$column[entries] + 1L)] <- data$value[entries]
+  out
+}
+
+# On the worker ---------------------------------------------------------------
+
+# What this process keeps for masters, by the id of the fit.
+kept_rows <- new.env(parent = emptyenv())
+
+worker_receive <- function(id, piece) {
+  share <- kept_rows[[id]]
+  if (is.null(share)) {
+    share <- list(
+      path = tempfile("bayeskernel-rows-"), rows = 0, weights = list()
+    )
+  }
+  out <- append_rows_cpp(share$path, piece$x, piece$labels)
+  share$rows <- share$rows + nrow(piece$x)
+  share$columns <- ncol(piece$x)
+  share$weights <- c(share$weights, list(piece$weights))
+  assign(id, share, kept_rows)
+  out
+}
+
+worker_open <- function(id, open, begin) {
+  share <- kept_rows[[id]]
+  data <- c(open$data, list(
+    type = "file", path = share$path, rows = share$rows,
+    columns = share$columns, labels = numeric(),
+    weights = unlist(share$weights)
+  ))
+  if (is.null(data$weights)) data$weights <- numeric()
+  share$core <- gpsvm_worker_cpp(
+    data, open$kernel, open$z, open$nugget, open$threads
+  )
+  share$begin <- as.integer(begin)
+  share$weights <- NULL
+  assign(id, share, kept_rows)
+  NULL
+}
+
+worker_pass <- function(id, point, with_newton, label) {
+  share <- kept_rows[[id]]
+  gpsvm_worker_pass_cpp(share$core, point, with_newton, label, share$begin)
+}
+
+worker_close <- function(id) {
+  share <- kept_rows[[id]]
+  if (!is.null(share)) {
+    rm(list = id, envir = kept_rows)
+    unlink(share$path)
+  }
+  NULL
+}

@@ -1,0 +1,396 @@
+# From rows and settings to a fit of gpsvm(): inducing points, kernel, engine.
+
+gpsvm_fit <- function(rows, settings, call) {
+  started <- proc.time()[["elapsed"]]
+  settings <- choose_method(rows, settings, call)
+  sample <- core_call(gpsvm_sample_cpp(
+    rows$data, max(20 * settings$count, 1e4), as.double(settings$seed)
+  ), call)
+  model <- gpsvm_model(rows, sample, settings, call)
+  if (!isFALSE(settings$tune)) {
+    model <- tune_gpsvm(model, rows, sample, settings, call)
+  }
+  data <- rows$data
+  model$kernel_core <- kernel_to_core(model$kernel, nrow(model$z))
+  fit <- list(
+    call = call, formula = rows$formula, terms = rows$terms,
+    xlevels = rows$xlevels, contrasts = rows$contrasts, levels = rows$levels,
+    response = rows$response, method = settings$method,
+    chosen = settings$chosen, kernel = model$kernel, nugget = model$nugget,
+    exact = settings$exact, prior = settings$prior,
+    transform = rows[c("center", "scale")], columns = rows$columns,
+    inducing = inducing_on_data_scale(model$z, rows),
+    median_distance = model$median_distance, tuned = model$tuned,
+    seed = settings$seed, n = rows$n, dropped = rows$dropped,
+    design = rows$info, used = rows$used, na.action = rows$na.action,
+    weights = rows$weights, y = fit_labels(rows),
+    share = class_share(rows), version = utils::packageVersion("bayeskernel")
+  )
+  if (settings$model) fit["frame"] <- list(kept_frame(rows))
+  fit$posterior <- list(
+    z = model$z, kernel = model$kernel_core, nugget = model$nugget
+  )
+  fit <- switch(settings$method,
+    gibbs = gpsvm_gibbs(fit, data, model, settings, call),
+    gpsvm_vb(fit, data, model, settings, call)
+  )
+  if (settings$method %in% c("vb", "svi")) {
+    fit$gain <- doubling_gain(model, sample, settings, rows$n)
+  }
+  fit$elapsed <- c(
+    core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started
+  )
+  structure(fit, class = c("gpsvm", "bayeskernel_fit"))
+}
+
+# The default number of inducing points (gpsvm.md section 7).
+default_inducing <- function(n) {
+  if (n <= 250) min(n, 50) else min(max(50, ceiling(n / 5)), 100)
+}
+
+largest_exact <- 5000L
+
+choose_method <- function(rows, settings, call) {
+  n <- rows$n
+  given <- settings$inducing
+  precomputed <- is_precomputed(settings$kernel)
+  settings$count <- if (is.null(given)) {
+    if (precomputed) n else default_inducing(n)
+  } else if (identical(given, "all")) {
+    n
+  } else if (is.matrix(given)) {
+    nrow(given)
+  } else {
+    given
+  }
+  if (settings$count > n) {
+    bk_abort(
+      "dimension", "There are more inducing points than rows.",
+      c(
+        sprintf("Found: %.0f inducing points, %.0f rows.", settings$count, n),
+        "Accepted: at most one a row."
+      ),
+      column = "inducing", found = settings$count, expected = n, call = call
+    )
+  }
+  settings$exact <- !is.matrix(given) && settings$count == n
+  if (settings$exact && n > largest_exact) {
+    bk_abort(
+      "argument", "The exact process would take too long.",
+      c(
+        sprintf("Found: %.0f rows, whose cube is the cost of a pass.", n),
+        sprintf("Accepted: at most %d rows with every row an inducing point.",
+          largest_exact
+        )
+      ),
+      column = "inducing", found = n, expected = largest_exact, call = call
+    )
+  }
+  if (precomputed && !settings$exact) {
+    bk_abort(
+      "kernel", "A precomputed kernel has no inducing points to choose.",
+      "Accepted: inducing = \"all\", the default for such a kernel.",
+      column = "inducing", found = given, call = call
+    )
+  }
+  settings$chosen <- is.null(settings$method)
+  if (settings$chosen) {
+    small <- settings$exact || n * settings$count <= 5e7
+    settings$method <- if (small) "vb" else "svi"
+  }
+  bytes <- 8 * n * (settings$count + 1)
+  settings$keep <- settings$exact || settings$method %in% c("gibbs", "ecm") ||
+    (bytes <= 1e9 && is.null(settings$cluster))
+  if (settings$keep && bytes > 8e9) {
+    bk_abort(
+      "argument",
+      sprintf("Method \"%s\" would need too much memory.", settings$method),
+      c(
+        sprintf("Found: %.1f GB of features.", bytes / 1e9),
+        "Use method = \"svi\" or fewer inducing points."
+      ),
+      column = "method", found = settings$method, call = call
+    )
+  }
+  if (is.null(settings$tol)) {
+    settings$tol <- if (settings$method == "ecm") 1e-8 else 1e-6
+  }
+  settings
+}
+
+# Kernel and inducing points, on the scale of the model.
+gpsvm_model <- function(rows, sample, settings, call) {
+  median <- if (is_precomputed(settings$kernel)) {
+    NA_real_
+  } else {
+    median_distance_cpp(sample$x)
+  }
+  kernel <- resolve_lengthscale(
+    settings$kernel, median, nrow(sample$x), rows$columns
+  )
+  list(
+    kernel = kernel, median_distance = median,
+    nugget = settings$nugget,
+    z = place_inducing(rows, sample, settings, call)
+  )
+}
+
+place_inducing <- function(rows, sample, settings, call) {
+  given <- settings$inducing
+  if (settings$exact) {
+    if (rows$n == ncol(sample$x)) {
+      return(sample$x)
+    }
+    return(core_call(gpsvm_sample_cpp(rows$data, rows$n, 0), call)$x)
+  }
+  if (is.matrix(given)) {
+    return(given_inducing(given, rows, call))
+  }
+  core_call(gpsvm_inducing_cpp(
+    sample$x, settings$count, settings$seeding, as.double(settings$seed),
+    settings$threads
+  ), call)$z
+}
+
+given_inducing <- function(given, rows, call) {
+  if (rows$info$type == "matrix") {
+    given <- design_new(rows$info, given, call = call)$x[, rows$used,
+      drop = FALSE
+    ]
+  } else if (ncol(given) != length(rows$columns)) {
+    bk_abort(
+      "dimension", "`inducing` has the wrong number of columns.",
+      c(
+        sprintf("Found: %d columns.", ncol(given)),
+        sprintf(
+          "Accepted: %d, %s.", length(rows$columns), list_some(rows$columns)
+        )
+      ),
+      column = "inducing", found = ncol(given),
+      expected = length(rows$columns), call = call
+    )
+  }
+  twice <- which(duplicated(given))
+  if (length(twice)) {
+    bk_abort(
+      "argument", "Inducing points are given twice.",
+      c(
+        sprintf("Found: row %d repeats an earlier one.", twice[1]),
+        "Accepted: different locations, such as unique(inducing)."
+      ),
+      column = "inducing", row = twice[1], found = given[twice[1], ],
+      call = call
+    )
+  }
+  unname((t(given) - rows$center) / rows$scale)
+}
+
+inducing_on_data_scale <- function(z, rows) {
+  out <- t(z * rows$scale + rows$center)
+  dimnames(out) <- list(NULL, rows$columns)
+  out
+}
+
+# Labels as the methods of fits read them: -1 and +1, or numbers of classes. A
+# row source keeps its own.
+fit_labels <- function(rows) {
+  codes <- rows$data$labels
+  if (length(codes) == 0L) {
+    NULL
+  } else if (length(rows$levels) > 2L) {
+    codes + 1
+  } else {
+    2 * codes - 1
+  }
+}
+
+class_share <- function(rows) {
+  codes <- rows$data$labels
+  if (length(codes) == 0L) {
+    return(rows$share)
+  }
+  sum(rows$weights * (codes == 1)) / sum(rows$weights)
+}
+
+kept_frame <- function(rows) {
+  if (!is.null(rows$frame)) {
+    return(rows$frame)
+  }
+  if (rows$data$type == "matrix") {
+    list(x = rows$data$x, y = fit_labels(rows))
+  }
+}
+
+# The labels that are positive in turn: one for two classes.
+machine_labels <- function(levels, positive = 1L) {
+  if (length(levels) > 2L) seq_along(levels) - 1L else as.integer(positive)
+}
+
+gpsvm_control <- function(settings, classes) {
+  svi <- settings$method == "svi"
+  list(
+    method = settings$method, classes = classes, tol = settings$tol,
+    max_iter = if (svi) settings$max_iter else max(1L, settings$max_iter),
+    accelerate = settings$accelerate, exact = settings$exact,
+    keep = settings$keep, nugget = settings$nugget,
+    epochs = if (svi) settings$epochs else 0L, rate = settings$rate,
+    batch_size = as.double(settings$batch_size),
+    epoch_tol = settings$epoch_tol, seed = as.double(settings$seed),
+    threads = settings$threads, progress = settings$progress, remote = NULL,
+    warmup = settings$warmup, draws = settings$draws, thin = settings$thin,
+    chain_id = seq_len(settings$chains), states = list()
+  )
+}
+
+gpsvm_vb <- function(fit, data, model, settings, call) {
+  settings$nugget <- model$nugget
+  control <- gpsvm_control(
+    settings, machine_labels(fit$levels, data_positive(data))
+  )
+  if (!is.null(settings$cluster)) {
+    share <- share_rows(data, model, settings, call)
+    on.exit(share$release())
+    control["remote"] <- list(share$pass)
+  }
+  core <- core_call(
+    gpsvm_fit_cpp(data, model$kernel_core, model$z, control), call
+  )
+  if (core$interrupted) abort_interrupted()
+  fits <- core$fits
+  names(fits) <- machine_names(fit$levels)
+  fit$posterior$machines <- lapply(fits, `[`, c("mean", "whitener"))
+  fit$posterior$factor <- core$factor
+  fit$fitted <- fitted_of(fits)
+  status <- lapply(fits, `[[`, "status")
+  if (settings$method == "ecm") {
+    fit$trace <- list(objective = status[[1]]$objective)
+  } else {
+    fit$trace <- list(elbo = total_bound(status))
+    if (length(status[[1]]$epoch_bound)) {
+      fit$trace$epochs <- status[[1]]$epoch_bound
+    }
+  }
+  fit$diagnostics <- gpsvm_diagnostics(status, core)
+  warn_gpsvm(fit, status, call)
+  fit
+}
+
+# The label that is positive: classes of a row source are numbered as they
+# came.
+data_positive <- function(data) {
+  if (is.null(data$positive)) 1L else data$positive
+}
+
+machine_names <- function(levels) {
+  if (length(levels) > 2L) levels else levels[2]
+}
+
+# Moments of f at the rows of the fit: vectors, or a column a class.
+fitted_of <- function(fits) {
+  if (is.null(fits[[1]]$fitted_mean)) {
+    return(NULL)
+  }
+  join <- function(name) {
+    parts <- lapply(fits, `[[`, name)
+    if (is.null(parts[[1]])) {
+      NULL
+    } else if (length(parts) == 1L) {
+      parts[[1]]
+    } else {
+      do.call(cbind, parts)
+    }
+  }
+  list(mean = join("fitted_mean"), var = join("fitted_var"))
+}
+
+# Bounds of machines add up; one that has converged stays where it is.
+total_bound <- function(status) {
+  bounds <- lapply(status, `[[`, "bound")
+  most <- max(lengths(bounds))
+  if (most == 0L) {
+    return(NULL)
+  }
+  Reduce(`+`, lapply(bounds, function(bound) {
+    c(bound, rep(bound[length(bound)], most - length(bound)))
+  }))
+}
+
+gpsvm_diagnostics <- function(status, core) {
+  pick <- function(name) unlist(lapply(status, `[[`, name))
+  list(
+    passes = sum(pick("passes")), rejected = sum(pick("rejected")),
+    converged = all(pick("converged")),
+    largest_fall = max(0, pick("largest_fall")), steps = sum(pick("steps")),
+    batch_size = status[[1]]$batch_size, jitter = core$jitter,
+    seconds = core$seconds
+  )
+}
+
+warn_gpsvm <- function(fit, status, call) {
+  d <- fit$diagnostics
+  if (!d$converged) {
+    bk_warn("max_iter", if (d$passes > 0) {
+      sprintf("The iteration had not settled after %.0f passes.", d$passes)
+    } else {
+      sprintf("The bound had not settled after %.0f steps.", d$steps)
+    }, c(
+      "The fit is a valid but not the best approximation.",
+      "Raise `max_iter` or `epochs`, or `tol` if less accuracy is enough."
+    ), call = call)
+  }
+  bound <- fit$trace$elbo
+  if (d$largest_fall > 1e-8 * (1 + abs(sum(bound[length(bound)])))) {
+    bk_warn("convergence", "The bound fell, which it must not.",
+      sprintf("Largest fall: %.3g. Please report this.", d$largest_fall),
+      call = call
+    )
+  }
+  if (d$jitter > 1.5e-6) {
+    bk_warn("jitter", "The kernel matrix was nearly singular.",
+      sprintf("%.0e of its diagonal was added to it.", d$jitter),
+      call = call
+    )
+  }
+}
+
+# What twice as many inducing points would add to the bound: both are fitted to
+# a sample of rows, and the difference is scaled to all of them.
+doubling_gain <- function(model, sample, settings, rows) {
+  n <- ncol(sample$x)
+  m <- ncol(model$z)
+  if (settings$exact || is_precomputed(model$kernel) || 2 * m > n) {
+    return(NULL)
+  }
+  at <- unique(round(seq(1, n, length.out = min(n, max(500, 2 * m)))))
+  x <- sample$x[, at, drop = FALSE]
+  more <- x[, round(seq(1, ncol(x), length.out = m)), drop = FALSE]
+  data <- sample_data(x, sample$labels[at])
+  settings$method <- "vb"
+  settings$keep <- TRUE
+  settings$progress <- FALSE
+  settings$tol <- 1e-3
+  control <- gpsvm_control(settings, machine_labels(unique(sample$labels)))
+  control$nugget <- model$nugget
+  bound <- function(z) {
+    core <- gpsvm_fit_cpp(data, model$kernel_core, z, control)
+    if (inherits(core, "bayeskernel_core_error") || core$interrupted) {
+      return(NA_real_)
+    }
+    sum(vapply(core$fits, function(fit) {
+      fit$status$bound[length(fit$status$bound)]
+    }, 0))
+  }
+  both <- cbind(model$z, more)
+  both <- both[, !duplicated(t(both)), drop = FALSE]
+  (bound(both) - bound(model$z)) * rows / ncol(x)
+}
+
+# A sample on the scale of the model as rows of the core.
+sample_data <- function(x, labels) {
+  d <- nrow(x)
+  list(
+    type = "matrix", x = t(x), labels = as.double(labels),
+    weights = numeric(), source = seq_len(d), center = numeric(d),
+    scale = rep(1, d)
+  )
+}

@@ -1,0 +1,209 @@
+// Whitened features of a Gaussian process on inducing points (gpsvm.md section
+// 2): f_i = phi_i'v + e_i with v ~ N(0, I), phi_i = L^-1 k_m(x_i) and
+// e_i ~ N(0, r_i), where L L' = K_mm + jitter. A row source of the hinge engine
+// whose columns they are.
+// Cost of a row: the kernel, 2 m d, and m^2 / 2 multiply-adds to whiten it.
+#ifndef BAYESKERNEL_GPSVM_FEATURES_HPP
+#define BAYESKERNEL_GPSVM_FEATURES_HPP
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+
+#include "../data/rows.hpp"
+#include "../error.hpp"
+#include "../kernel/kernel.hpp"
+#include "../math/lower_product.hpp"
+#include "../parallel/executor.hpp"
+#include "../parallel/scratch_pool.hpp"
+
+namespace bayeskernel {
+
+class Features {
+ public:
+  struct Scratch {
+    KernelColumns::Scratch kernel;
+    MatrixXd block;
+    VectorXd diagonal, norm;
+  };
+
+  // z: inducing points, d x m. The jitter is 1e-6 of the mean of diag(K_mm),
+  // ten times more while the Cholesky factor fails, 1e-3 at most.
+  Features(const Kernel& kernel, const MatrixXd& z, double nugget)
+      : kernel_(kernel), columns_(kernel, z), nugget_(nugget) {
+    const Index m = z.cols();
+    MatrixXd gram(m, m);
+    KernelColumns::Scratch scratch;
+    columns_.block(z.data(), m, scratch, gram.data());
+    gram = (0.5 * (gram + gram.transpose())).eval();
+    factor(gram);
+  }
+
+  // Kernel values that are given: a column of x, or of z, holds those with the
+  // m inducing points, then that with itself. There is no kernel to evaluate.
+  static Features given(const MatrixXd& z, double nugget) {
+    Features out(Kernel::linear(1.0), MatrixXd::Identity(z.cols(), z.cols()),
+                 nugget);
+    out.given_ = true;
+    out.factor(z.topRows(z.cols()));
+    return out;
+  }
+  const MatrixXd& factor() const { return factor_; }       // L
+  const MatrixXd& whitener() const { return whitener_; }   // L^-1
+  Index columns() const { return columns_.columns(); }
+  Index dimension() const {
+    return given_ ? columns() + 1 : columns_.z().rows();
+  }
+  double jitter() const { return jitter_; }  // relative
+  double nugget() const { return nugget_; }
+  const Kernel& kernel() const { return kernel_; }
+  const KernelColumns& kernel_columns() const { return columns_; }
+
+  // phi (m x n) and r (n) of the rows x (d x n); `scratch.block` is left with
+  // k_m(x_i).
+  void block(const double* x, Index n, Scratch& scratch, double* phi,
+             double* residual) const {
+    const Index m = columns();
+    if (scratch.block.rows() != m || scratch.block.cols() < n) {
+      scratch.block.resize(m, n);
+      scratch.diagonal.resize(n);
+      scratch.norm.resize(n);
+    }
+    const Eigen::Map<const MatrixXd> rows(x, dimension(), n);
+    if (given_) {
+      scratch.block.leftCols(n) = rows.topRows(m);
+      scratch.diagonal.head(n) = rows.row(m).transpose();
+    } else {
+      columns_.block(x, n, scratch.kernel, scratch.block.data());
+      kernel_.diagonal(rows, scratch.diagonal.head(n));
+    }
+    whiten_.apply(scratch.block.data(), n, phi, scratch.norm.data());
+    for (Index i = 0; i < n; ++i) {
+      residual[i] =
+          std::max(scratch.diagonal[i] - scratch.norm[i], 0.0) + nugget_;
+    }
+  }
+
+ private:
+  void factor(const MatrixXd& gram) {
+    const Index m = gram.rows();
+    const double scale = gram.diagonal().mean();
+    if (!std::isfinite(scale)) {
+      throw NumericError("the kernel matrix has values that are not finite");
+    }
+    Eigen::LLT<MatrixXd> llt;
+    for (jitter_ = 1e-6; jitter_ < 2e-3; jitter_ *= 10.0) {
+      MatrixXd shifted = gram;
+      shifted.diagonal().array() += jitter_ * scale;
+      llt.compute(shifted);
+      if (llt.info() == Eigen::Success &&
+          llt.matrixLLT().diagonal().array().isFinite().all()) {
+        factor_ = llt.matrixL();
+        whitener_.setIdentity(m, m);
+        llt.matrixL().solveInPlace(whitener_);
+        whiten_ = LowerProduct(whitener_);
+        return;
+      }
+    }
+    throw NumericError(
+        "the kernel matrix of the inducing points is not positive definite");
+  }
+
+  Kernel kernel_;
+  KernelColumns columns_;
+  double nugget_;
+  bool given_ = false;
+  double jitter_ = 0.0;
+  MatrixXd factor_, whitener_;
+  LowerProduct whiten_;
+};
+
+// Features of the rows of `base`, whose chunks must be those of m columns,
+// computed when they are asked for.
+class FeatureRows final : public RowSource {
+ public:
+  FeatureRows(const RowSource& base, const Features& features,
+              Executor& executor)
+      : base_(base), features_(features), executor_(executor) {
+    partition(base.rows(), {});
+  }
+
+  Index rows() const override { return base_.rows(); }
+  Index x_columns() const override { return features_.columns(); }
+  Index z_columns() const override { return 0; }
+  void load(Index chunk, Index next) const override { base_.load(chunk, next); }
+
+  // A span of many tiles, a chunk say, is shared among threads.
+  Tile tile(const TileSpan& span, MatrixXd& buffer) const override {
+    const Index n = span.row_end - span.row_begin, m = x_columns();
+    if (buffer.rows() != m + 1 || buffer.cols() < n) buffer.resize(m + 1, n);
+    double* phi = buffer.data();
+    double* residual = phi + m * n;
+    MatrixXd unused;
+    const Tile raw = base_.tile(span, unused);
+    const Index parts = (n + kTileRows - 1) / kTileRows;
+    const auto part = [&](Index t) {
+      auto loan = pool_.borrow();
+      const Index first = t * kTileRows;
+      const Index count = std::min<Index>(kTileRows, n - first);
+      features_.block(raw.x.data() + first * raw.x.rows(), count, *loan,
+                      phi + first * m, residual + first);
+    };
+    if (parts == 1) {
+      part(0);
+    } else {
+      executor_.run(parts, part);
+    }
+    return Tile{Eigen::Map<const MatrixXd>(phi, m, n),
+                Eigen::Map<const MatrixXd>(nullptr, 0, n),
+                raw.y,
+                raw.weight,
+                raw.offset,
+                Eigen::Map<const VectorXd>(residual, n)};
+  }
+
+ private:
+  const RowSource& base_;
+  const Features& features_;
+  Executor& executor_;
+  mutable ScratchPool<Features::Scratch> pool_;
+};
+
+// All features of `rows`, kept: m + 1 numbers a row.
+inline void keep_features(const FeatureRows& rows, PackedRows& out) {
+  const Index n = rows.rows(), m = rows.x_columns();
+  out.x.resize(m, n);
+  out.z.resize(0, n);
+  out.residual.resize(n);
+  out.y.resize(n);
+  out.weight.resize(n);
+  out.offset = VectorXd::Zero(n);
+  MatrixXd buffer;
+  for (Index c = 0; c < rows.chunks(); ++c) {
+    rows.load(c, c + 1 < rows.chunks() ? c + 1 : -1);
+    const TileSpan span = rows.chunk_span(c);
+    const Tile tile = rows.tile(span, buffer);
+    const Index first = span.row_begin, count = span.row_end - first;
+    out.x.middleCols(first, count) = tile.x;
+    out.residual.segment(first, count) = tile.residual;
+    out.y.segment(first, count) = tile.y;
+    out.weight.segment(first, count) = tile.weight;
+  }
+  out.finish({});
+}
+
+// The exact process: every row of x (d x n) is an inducing point of its own,
+// phi_i is row i of L, r_i the nugget. n^3 / 3 once.
+inline void exact_features(const Features& features, PackedRows& out) {
+  const Index n = features.columns();
+  out.x = features.factor().transpose();
+  out.z.resize(0, n);
+  out.residual = VectorXd::Constant(n, features.nugget());
+  out.offset = VectorXd::Zero(n);
+  out.finish({});
+}
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,295 @@
+#include <bayeskernel/hinge/mode.hpp>
+#include <bayeskernel/hinge/stochastic.hpp>
+#include <optional>
+
+#include "glue_gpsvm.h"
+
+namespace {
+
+using bayeskernel::Executor;
+using bayeskernel::Features;
+using bayeskernel::GaussianPosterior;
+using bayeskernel::MeanFieldFit;
+using bayeskernel::MeanFieldResult;
+using bayeskernel::MeanFieldSums;
+using bayeskernel::PackedRows;
+using bayeskernel::Prior;
+using bayeskernel::RowSource;
+using bayeskernel::StochasticFit;
+using bayeskernel::StochasticSettings;
+
+StochasticSettings read_stochastic(const Rcpp::List& settings, Index columns) {
+  StochasticSettings out;
+  const Rcpp::NumericVector batch = settings["batch_size"];
+  out.batch_rows = batch.size() > 0 ? static_cast<Index>(batch[0])
+                                    : std::max<Index>(256, 4 * columns);
+  out.epochs = Rcpp::as<int>(settings["epochs"]);
+  out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
+  out.rate = Rcpp::as<std::string>(settings["rate"]) == "adaptive"
+                 ? StochasticSettings::Rate::adaptive
+                 : StochasticSettings::Rate::robbins_monro;
+  out.tolerance = Rcpp::as<double>(settings["epoch_tol"]);
+  return out;
+}
+
+// Asks R for the sums of a pass: a list of shards in their order.
+bayeskernel::RemotePass remote_pass(const Rcpp::Function& ask, int label) {
+  return [ask, label](const GaussianPosterior* q, bool with_newton,
+                      MeanFieldSums& out) {
+    const Rcpp::List point =
+        q == nullptr
+            ? Rcpp::List()
+            : Rcpp::List::create(Rcpp::Named("mean") = to_r(q->mean.x),
+                                 Rcpp::Named("whitener") = to_r(q->whitener()));
+    const Rcpp::List shards = ask(point, with_newton, label);
+    for (R_xlen_t s = 0; s < shards.size(); ++s) {
+      const Rcpp::List part = shards[s];
+      bayeskernel::ShardSums sums;
+      sums.em = map_matrix(part["em"]);
+      sums.newton = map_matrix(part["newton"]);
+      sums.gradient = map_vector(part["gradient"]);
+      sums.bound = Rcpp::as<double>(part["bound"]);
+      sums.margin = Rcpp::as<double>(part["margin"]);
+      sums.add_to(out);
+    }
+  };
+}
+
+Rcpp::List moments_list(const VectorXd& mean, const MatrixXd& whitener) {
+  return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
+                            Rcpp::Named("whitener") = to_r(whitener));
+}
+
+// One machine: variational passes, after stochastic epochs if there are any.
+Rcpp::List fit_machine(const RowSource& rows, Executor& executor,
+                       const Rcpp::List& settings, int label, bool keep,
+                       UserCallback& user) {
+  const Prior prior = bayeskernel::unit_prior(rows.x_columns());
+  const StochasticSettings stochastic =
+      read_stochastic(settings, rows.x_columns());
+  MeanFieldResult result;
+  std::vector<double> epoch_bound;
+  Index steps = 0;
+  std::optional<bayeskernel::MeanFieldStart> start;
+  std::unique_ptr<StochasticFit> epochs;
+  if (stochastic.epochs > 0) {
+    epochs =
+        std::make_unique<StochasticFit>(rows, prior, executor, stochastic);
+    result.interrupted = !epochs->run(user.keep_going());
+    steps = epochs->steps();
+    epoch_bound = epochs->bound();
+    if (!result.interrupted) start = epochs->state();
+  }
+  Rcpp::List out;
+  const bayeskernel::MeanFieldSettings passes = read_passes(settings);
+  if (passes.max_passes == 0 && epochs) {
+    out = moments_list(epochs->posterior().mean.x,
+                       epochs->posterior().whitener());
+    result.converged = epochs->settled() || stochastic.tolerance == 0.0;
+  } else if (!result.interrupted) {
+    MeanFieldFit fit(rows, prior, executor, keep);
+    const SEXP remote = settings["remote"];
+    if (!Rf_isNull(remote)) {
+      fit.delegate(remote_pass(Rcpp::Function(remote), label));
+    }
+    result = fit.run(passes, user.keep_going(), start ? &*start : nullptr);
+    out = moments_list(fit.posterior().mean.x, fit.posterior().whitener());
+    if (keep) {
+      out["fitted_mean"] = to_r(fit.mean());
+      out["fitted_var"] = to_r(fit.variance());
+    }
+  }
+  out["status"] = Rcpp::List::create(
+      Rcpp::Named("bound") = result.bound,
+      Rcpp::Named("passes") = result.passes,
+      Rcpp::Named("rejected") = result.rejected,
+      Rcpp::Named("converged") = result.converged,
+      Rcpp::Named("interrupted") = result.interrupted,
+      Rcpp::Named("largest_fall") = result.largest_fall,
+      Rcpp::Named("steps") = static_cast<double>(steps),
+      Rcpp::Named("epoch_bound") = epoch_bound,
+      Rcpp::Named("batch_size") = static_cast<double>(stochastic.batch_rows));
+  return out;
+}
+
+Rcpp::List fit_mode(const PackedRows& rows, Executor& executor,
+                    const Rcpp::List& settings, UserCallback& user) {
+  bayeskernel::ModeSettings control;
+  control.tolerance = Rcpp::as<double>(settings["tol"]);
+  control.max_passes = Rcpp::as<int>(settings["max_iter"]);
+  const bayeskernel::ModeResult result =
+      bayeskernel::ModeFit(rows, executor).run(control, user.keep_going());
+  Rcpp::List out = moments_list(result.theta, result.whitener);
+  GaussianPosterior q(rows.x_columns(), 0, 0);
+  q.set_whitener(result.whitener);
+  VectorXd variance(rows.rows());
+  MatrixXd unused, work;
+  for (const bayeskernel::TileSpan& span : rows.tiles()) {
+    q.tile_variances(rows, span, rows.tile(span, unused), work,
+                     &variance[span.row_begin]);
+  }
+  out["fitted_mean"] = to_r(result.f);
+  out["fitted_var"] = to_r(variance);
+  out["status"] = Rcpp::List::create(
+      Rcpp::Named("bound") = Rcpp::NumericVector(),
+      Rcpp::Named("objective") = result.objective,
+      Rcpp::Named("passes") = static_cast<int>(result.objective.size()),
+      Rcpp::Named("converged") = result.converged,
+      Rcpp::Named("interrupted") = result.interrupted);
+  return out;
+}
+
+}  // namespace
+
+// `inducing`: d x m on the scale of the model. One machine for each of
+// settings$classes, the labels that are positive in turn.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
+                         const Rcpp::NumericMatrix& inducing,
+                         const Rcpp::List& settings) {
+  return guarded([&] {
+    const auto began = std::chrono::steady_clock::now();
+    GpsvmRows input(data);
+    const Features features = read_features(kernel, inducing, Rcpp::as<double>(settings["nugget"]));
+    const Index n = input.reader->rows(), m = features.columns();
+    RcppParallelExecutor executor(
+        feature_threads(n, m, Rcpp::as<int>(settings["threads"])));
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    const std::vector<int> classes = read_classes(settings);
+    const auto base = input.stream(classes[0], executor.threads(), m);
+    const bayeskernel::FeatureRows rows(*base, features, executor);
+    const bool keep = Rcpp::as<bool>(settings["keep"]);
+    PackedRows kept;
+    if (Rcpp::as<bool>(settings["exact"])) {
+      bayeskernel::exact_features(features, kept);
+    } else if (keep) {
+      bayeskernel::keep_features(rows, kept);
+    }
+    const bool mode = Rcpp::as<std::string>(settings["method"]) == "ecm";
+    Rcpp::List fits(classes.size());
+    bool interrupted = false;
+    for (std::size_t k = 0; k < classes.size() && !interrupted; ++k) {
+      base->set_positive(classes[k]);
+      if (keep) bayeskernel::keep_labels(*base, kept);
+      const RowSource& source =
+          keep ? static_cast<const RowSource&>(kept) : rows;
+      const Rcpp::List fit =
+          mode ? fit_mode(kept, executor, settings, user)
+               : fit_machine(source, executor, settings, classes[k], keep,
+                             user);
+      interrupted =
+          Rcpp::as<bool>(Rcpp::as<Rcpp::List>(fit["status"])["interrupted"]);
+      fits[k] = fit;
+    }
+    return Rcpp::List::create(
+        Rcpp::Named("fits") = fits, Rcpp::Named("interrupted") = interrupted,
+        Rcpp::Named("jitter") = features.jitter(),
+        Rcpp::Named("factor") = to_r(features.factor()),
+        Rcpp::Named("seconds") = seconds_since(began));
+  });
+}
+
+// Mean and variance of f for new rows, n x machines.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_predict_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
+                             const Rcpp::NumericMatrix& inducing,
+                             double nugget, const Rcpp::List& machines,
+                             int threads) {
+  return guarded([&] {
+    GpsvmRows input(data);
+    const Features features = read_features(kernel, inducing, nugget);
+    const Index n = input.reader->rows(), m = features.columns();
+    RcppParallelExecutor executor(feature_threads(n, m, threads));
+    const auto base = input.stream(0, executor.threads(), m);
+    const bayeskernel::FeatureRows rows(*base, features, executor);
+    const Index count = machines.size();
+    std::vector<GaussianPosterior> q;
+    for (Index k = 0; k < count; ++k) {
+      const Rcpp::List machine = machines[k];
+      q.emplace_back(m, 0, 0);
+      q.back().mean.x = map_vector(machine["mean"]);
+      q.back().set_whitener(map_matrix(machine["whitener"]));
+    }
+    MatrixXd mean(n, count), variance(n, count);
+    struct Scratch {
+      MatrixXd tile, work;
+    };
+    bayeskernel::ScratchPool<Scratch> pool;
+    for (Index c = 0; c < rows.chunks(); ++c) {
+      rows.load(c, c + 1 < rows.chunks() ? c + 1 : -1);
+      const Index first = rows.chunk_begin(c);
+      executor.run(rows.chunk_begin(c + 1) - first, [&](Index b) {
+        auto loan = pool.borrow();
+        for (Index t = rows.block_begin(first + b);
+             t < rows.block_begin(first + b + 1); ++t) {
+          const bayeskernel::TileSpan& span = rows.tiles()[t];
+          const bayeskernel::Tile tile = rows.tile(span, (*loan).tile);
+          for (Index k = 0; k < count; ++k) {
+            bayeskernel::tile_means(rows, span, tile, q[k].mean,
+                                    &mean(span.row_begin, k));
+            q[k].tile_variances(rows, span, tile, (*loan).work,
+                                &variance(span.row_begin, k));
+          }
+        }
+      });
+    }
+    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
+                              Rcpp::Named("var") = to_r(variance));
+  });
+}
+
+// phi_i'v for new rows and every column v of `points` (n x columns), and the
+// rows' residual variances r.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
+                            const Rcpp::NumericMatrix& inducing, double nugget,
+                            const Rcpp::NumericMatrix& points, int threads) {
+  return guarded([&] {
+    GpsvmRows input(data);
+    const Features features = read_features(kernel, inducing, nugget);
+    const Index n = input.reader->rows(), m = features.columns();
+    RcppParallelExecutor executor(feature_threads(n, m, threads));
+    const auto base = input.stream(0, executor.threads(), m);
+    const bayeskernel::FeatureRows rows(*base, features, executor);
+    const auto v = map_matrix(points);
+    MatrixXd f(n, v.cols());
+    VectorXd residual(n);
+    MatrixXd buffer;
+    for (Index c = 0; c < rows.chunks(); ++c) {
+      rows.load(c, c + 1 < rows.chunks() ? c + 1 : -1);
+      for (Index t = rows.block_begin(rows.chunk_begin(c));
+           t < rows.block_begin(rows.chunk_begin(c + 1)); ++t) {
+        const bayeskernel::TileSpan& span = rows.tiles()[t];
+        const Index count = span.row_end - span.row_begin;
+        const bayeskernel::Tile tile = rows.tile(span, buffer);
+        f.middleRows(span.row_begin, count).noalias() = tile.x.transpose() * v;
+        residual.segment(span.row_begin, count) = tile.residual;
+      }
+    }
+    return Rcpp::List::create(Rcpp::Named("f") = to_r(f),
+                              Rcpp::Named("residual") = to_r(residual));
+  });
+}
+
+// One stochastic step of size rho from the prior on the rows named (1-based):
+// the whitened q.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_step_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
+                          const Rcpp::NumericMatrix& inducing, double nugget,
+                          const Rcpp::IntegerVector& members, double rho) {
+  return guarded([&] {
+    GpsvmRows input(data);
+    const Features features = read_features(kernel, inducing, nugget);
+    RcppParallelExecutor executor(1);
+    const auto base = input.stream(1, 1, features.columns());
+    const bayeskernel::FeatureRows rows(*base, features, executor);
+    const Prior prior = bayeskernel::unit_prior(features.columns());
+    StochasticFit fit(rows, prior, executor, StochasticSettings());
+    std::vector<Index> chosen;
+    for (const int i : members) chosen.push_back(i - 1);
+    fit.step_from_prior(chosen, rho);
+    return Rcpp::List::create(
+        Rcpp::Named("mean") = to_r(fit.posterior().mean.x),
+        Rcpp::Named("whitener") = to_r(fit.posterior().whitener()));
+  });
+}

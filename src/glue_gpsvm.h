@@ -1,0 +1,103 @@
+// R's lists to the core's structures, for every export of gpsvm().
+#ifndef BAYESKERNEL_GLUE_GPSVM_H
+#define BAYESKERNEL_GLUE_GPSVM_H
+
+#include <bayeskernel/data/memory_readers.hpp>
+#include <bayeskernel/gpsvm/features.hpp>
+#include <bayeskernel/gpsvm/tune.hpp>
+#include <bayeskernel/hinge/mean_field.hpp>
+#include <chrono>
+#include <memory>
+
+#include "glue_common.h"
+#include "glue_kernel.h"
+
+using bayeskernel::Index;
+using bayeskernel::MatrixXd;
+using bayeskernel::VectorXd;
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+inline Eigen::Map<const Eigen::VectorXi> map_integers(SEXP x) {
+  const Rcpp::IntegerVector v(x);
+  return Eigen::Map<const Eigen::VectorXi>(v.begin(), v.size());
+}
+
+// Rows of a fit or of a prediction: `type` "matrix" (x), "sparse" (begin,
+// column, value: compressed by rows; columns) or "file" (path, rows, columns);
+// labels: codes 0, 1, ... or empty; weights or empty; source (1-based columns
+// of the data), center, scale of the columns of the model. R's memory is used
+// where it is: the list must outlive this.
+struct GpsvmRows {
+  explicit GpsvmRows(const Rcpp::List& data)
+      : weights(map_vector(data["weights"])) {
+    const std::string type = Rcpp::as<std::string>(data["type"]);
+    const auto labels = map_vector(data["labels"]);
+    if (type == "matrix") {
+      reader = std::make_unique<bayeskernel::MatrixReader>(
+          map_matrix(data["x"]), labels);
+    } else if (type == "sparse") {
+      reader = std::make_unique<bayeskernel::SparseReader>(
+          map_integers(data["begin"]), map_integers(data["column"]),
+          map_vector(data["value"]), Rcpp::as<int>(data["columns"]), labels);
+    } else {
+      reader = std::make_unique<bayeskernel::RowFile>(
+          Rcpp::as<std::string>(data["path"]),
+          static_cast<Index>(Rcpp::as<double>(data["rows"])),
+          Rcpp::as<int>(data["columns"]));
+    }
+    const Rcpp::IntegerVector source = data["source"];
+    for (const int k : source) columns.source.push_back(k - 1);
+    columns.center = map_vector(data["center"]);
+    columns.scale = map_vector(data["scale"]);
+  }
+
+  // In chunks of `width` columns; y = +1 for the label `positive`.
+  std::unique_ptr<bayeskernel::StreamedRows> stream(int positive, int threads,
+                                                    Index width) {
+    auto out = std::make_unique<bayeskernel::StreamedRows>(
+        *reader, columns, positive, threads > 1, width);
+    if (weights.size() > 0) out->set_weights(weights);
+    return out;
+  }
+
+  std::unique_ptr<bayeskernel::ChunkReader> reader;
+  bayeskernel::StreamColumns columns;
+  Eigen::Map<const VectorXd> weights;
+};
+
+// `inducing`: d x m on the scale of the model; for a precomputed kernel what
+// Features::given() takes.
+inline bayeskernel::Features read_features(const Rcpp::List& kernel,
+                                           const Rcpp::NumericMatrix& inducing,
+                                           double nugget) {
+  if (Rcpp::as<std::string>(kernel["kind"]) == "precomputed") {
+    return bayeskernel::Features::given(map_matrix(inducing), nugget);
+  }
+  return bayeskernel::Features(read_kernel(kernel), map_matrix(inducing),
+                               nugget);
+}
+
+inline bayeskernel::MeanFieldSettings read_passes(const Rcpp::List& settings) {
+  bayeskernel::MeanFieldSettings out;
+  out.tolerance = Rcpp::as<double>(settings["tol"]);
+  out.max_passes = Rcpp::as<int>(settings["max_iter"]);
+  out.accelerate = Rcpp::as<bool>(settings["accelerate"]);
+  return out;
+}
+
+inline std::vector<int> read_classes(const Rcpp::List& settings) {
+  return Rcpp::as<std::vector<int>>(settings["classes"]);
+}
+
+// Threads pay off only above about this much work in a pass.
+inline int feature_threads(Index rows, Index columns, int threads) {
+  const double work = static_cast<double>(rows) *
+                      static_cast<double>(columns * columns);
+  return work < 2e6 ? 1 : threads;
+}
+
+#endif

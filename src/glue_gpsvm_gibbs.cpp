@@ -1,0 +1,98 @@
+#include <bayeskernel/chain/runner.hpp>
+#include <bayeskernel/hinge/gibbs.hpp>
+
+#include "glue_gpsvm.h"
+
+namespace {
+
+using bayeskernel::GibbsChain;
+
+Rcpp::List chain_state(const bayeskernel::GibbsState& state) {
+  return Rcpp::List::create(
+      Rcpp::Named("x") = to_r(state.point.x),
+      Rcpp::Named("latent") = to_r(state.latent),
+      Rcpp::Named("sweep") = static_cast<double>(state.sweep));
+}
+
+void restore_chain(const Rcpp::List& from, bayeskernel::GibbsState& state) {
+  state.point.x = map_vector(from["x"]);
+  state.latent = map_vector(from["latent"]);
+  state.sweep = static_cast<std::uint64_t>(Rcpp::as<double>(from["sweep"]));
+}
+
+}  // namespace
+
+// Draws of the process at the inducing points: draws x chains x m. One label,
+// settings$classes, is positive; the streams are those of machine `machine`.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
+                           const Rcpp::NumericMatrix& inducing,
+                           const Rcpp::List& settings, int label,
+                           int machine) {
+  return guarded([&] {
+    const auto began = std::chrono::steady_clock::now();
+    GpsvmRows input(data);
+    const bayeskernel::Features features = read_features(kernel, inducing, Rcpp::as<double>(settings["nugget"]));
+    const Index m = features.columns();
+    const int threads = Rcpp::as<int>(settings["threads"]);
+    const Rcpp::IntegerVector chain_id = settings["chain_id"];
+    const int n_chains = chain_id.size();
+    const bool by_chain = n_chains >= threads;
+    RcppParallelExecutor outer(by_chain ? threads : 1);
+    RcppParallelExecutor inner(
+        by_chain ? 1 : feature_threads(input.reader->rows(), m, threads));
+    const auto base = input.stream(label, 1, m);
+    bayeskernel::PackedRows rows;
+    if (Rcpp::as<bool>(settings["exact"])) {
+      bayeskernel::exact_features(features, rows);
+      if (features.nugget() == 0.0) rows.residual.resize(0);
+    } else {
+      bayeskernel::keep_features(
+          bayeskernel::FeatureRows(*base, features, inner), rows);
+    }
+    bayeskernel::keep_labels(*base, rows);
+    const bayeskernel::Prior prior = bayeskernel::unit_prior(m);
+    const std::uint64_t seed =
+        static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"])) +
+        (static_cast<std::uint64_t>(machine) << 32);
+    bayeskernel::ChainPlan plan;
+    plan.warmup = static_cast<Index>(Rcpp::as<double>(settings["warmup"]));
+    plan.draws = static_cast<Index>(Rcpp::as<double>(settings["draws"]));
+    plan.thin = static_cast<Index>(Rcpp::as<double>(settings["thin"]));
+
+    std::vector<std::unique_ptr<GibbsChain>> chains;
+    std::vector<GibbsChain*> pointers;
+    const Rcpp::List resume = settings["states"];
+    for (int c = 0; c < n_chains; ++c) {
+      chains.push_back(std::make_unique<GibbsChain>(
+          rows, prior, inner, seed, static_cast<std::uint64_t>(chain_id[c])));
+      if (resume.size() > 0) restore_chain(resume[c], chains.back()->state);
+      pointers.push_back(chains.back().get());
+    }
+    Rcpp::NumericVector draws(Rcpp::Dimension(plan.draws, n_chains, m));
+    double* out = draws.begin();
+    const auto record = [&](Index c, Index k) {
+      const VectorXd u =
+          features.factor().triangularView<Eigen::Lower>() *
+          chains[c]->state.point.x;
+      for (Index j = 0; j < m; ++j) {
+        out[k + plan.draws * (c + n_chains * j)] = u[j];
+      }
+    };
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    const bayeskernel::ChainStatus status = bayeskernel::run_chains(
+        pointers, plan, outer, user.keep_going(), record);
+    Rcpp::List states(n_chains);
+    for (int c = 0; c < n_chains; ++c) states[c] = chain_state(chains[c]->state);
+    return Rcpp::List::create(
+        Rcpp::Named("draws") = draws, Rcpp::Named("states") = states,
+        Rcpp::Named("factor") = to_r(features.factor()),
+        Rcpp::Named("jitter") = features.jitter(),
+        Rcpp::Named("status") = Rcpp::List::create(
+            Rcpp::Named("sweeps") = static_cast<double>(status.sweeps),
+            Rcpp::Named("kept") = static_cast<double>(status.kept),
+            Rcpp::Named("interrupted") = status.interrupted,
+            Rcpp::Named("failure") = status.failure,
+            Rcpp::Named("seconds") = seconds_since(began)));
+  });
+}

@@ -1,0 +1,101 @@
+#include <bayeskernel/data/sample_rows.hpp>
+#include <bayeskernel/gpsvm/inducing.hpp>
+
+#include "glue_gpsvm.h"
+
+namespace {
+
+// What evaluations share. R's data are held so that they stay.
+struct Tuner {
+  Tuner(const Rcpp::List& data, Index width, bool exact,
+        const std::vector<int>& classes, int threads)
+      : data(data),
+        input(data),
+        executor(feature_threads(input.reader->rows(), width, threads)),
+        base(input.stream(classes[0], executor.threads(), width)),
+        problem(*base, classes, exact, executor) {}
+
+  Rcpp::List data;
+  GpsvmRows input;
+  RcppParallelExecutor executor;
+  std::unique_ptr<bayeskernel::StreamedRows> base;
+  bayeskernel::TuneProblem problem;
+};
+
+}  // namespace
+
+// Rows of a sample: x (columns of the model x rows), labels, numbers from 1.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_sample_cpp(const Rcpp::List& data, double size, double seed) {
+  return guarded([&] {
+    GpsvmRows input(data);
+    const bayeskernel::RowSample sample = bayeskernel::sample_rows(
+        *input.reader, input.columns, static_cast<Index>(size),
+        static_cast<std::uint64_t>(seed));
+    return Rcpp::List::create(
+        Rcpp::Named("x") = to_r(sample.x),
+        Rcpp::Named("labels") = to_r(sample.labels),
+        Rcpp::Named("row") = to_r(VectorXd(sample.number.array() + 1.0)));
+  });
+}
+
+// x, rows of the data in its columns.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_inducing_cpp(const Rcpp::NumericMatrix& x, int count,
+                              const std::string& method, double seed,
+                              int threads) {
+  return guarded([&] {
+    bayeskernel::InducingSettings settings;
+    settings.count = count;
+    settings.method = method == "random"
+                          ? bayeskernel::InducingMethod::random
+                          : bayeskernel::InducingMethod::kmeans;
+    settings.seed = static_cast<std::uint64_t>(seed);
+    RcppParallelExecutor executor(feature_threads(x.ncol(), count, threads));
+    return Rcpp::List::create(Rcpp::Named("z") = to_r(
+        bayeskernel::inducing_points(map_matrix(x), settings, executor)));
+  });
+}
+
+// [[Rcpp::export(rng = false)]]
+double median_distance_cpp(const Rcpp::NumericMatrix& x) {
+  return bayeskernel::median_distance(map_matrix(x));
+}
+
+// `width`: number of inducing points, of rows when `exact`.
+// [[Rcpp::export(rng = false)]]
+SEXP gpsvm_tuner_cpp(const Rcpp::List& data, int width, bool exact,
+                     const Rcpp::IntegerVector& classes, int threads) {
+  return Rcpp::XPtr<Tuner>(new Tuner(
+      data, width, exact, Rcpp::as<std::vector<int>>(classes), threads));
+}
+
+// Bound and gradient in the log parameters, the nugget and the inducing points.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_bound_cpp(SEXP tuner, const Rcpp::List& kernel,
+                           const Rcpp::NumericVector& log_parameters,
+                           double nugget, const Rcpp::NumericMatrix& inducing,
+                           bool locations, const Rcpp::List& settings) {
+  return guarded([&] {
+    Rcpp::XPtr<Tuner> at(tuner);
+    bayeskernel::TunePoint point{read_kernel(kernel), nugget,
+                                 map_matrix(inducing)};
+    if (log_parameters.size() > 0) {
+      point.kernel.set_log_parameters(map_vector(log_parameters));
+    }
+    UserCallback user(false);
+    try {
+      const bayeskernel::TuneValue value = at->problem.evaluate(
+          point, locations, read_passes(settings), user.keep_going());
+      return Rcpp::List::create(
+          Rcpp::Named("bound") = value.bound,
+          Rcpp::Named("kernel") = to_r(value.gradient.kernel),
+          Rcpp::Named("nugget") = value.gradient.nugget,
+          Rcpp::Named("locations") = to_r(value.gradient.locations),
+          Rcpp::Named("passes") = value.passes,
+          Rcpp::Named("interrupted") = false);
+    } catch (const bayeskernel::PassInterrupted&) {
+      return Rcpp::List::create(Rcpp::Named("interrupted") = true);
+    }
+  });
+}

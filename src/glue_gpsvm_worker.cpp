@@ -1,0 +1,90 @@
+// A cluster worker's share of the rows: it keeps them, sums travel.
+#include "glue_gpsvm.h"
+
+namespace {
+
+using bayeskernel::ShardSums;
+
+struct Worker {
+  Worker(const Rcpp::List& data, const Rcpp::List& kernel,
+         const Rcpp::NumericMatrix& inducing, double nugget, int threads)
+      : data(data),
+        input(data),
+        features(read_features(kernel, inducing, nugget)),
+        executor(threads),
+        base(input.stream(1, executor.threads(), features.columns())),
+        rows(*base, features, executor),
+        pass(rows, executor),
+        q(features.columns(), 0, 0),
+        unused(0, 0, 0) {}
+
+  Rcpp::List data;
+  GpsvmRows input;
+  bayeskernel::Features features;
+  RcppParallelExecutor executor;
+  std::unique_ptr<bayeskernel::StreamedRows> base;
+  bayeskernel::FeatureRows rows;
+  bayeskernel::MeanFieldPass pass;
+  bayeskernel::GaussianPosterior q;
+  bayeskernel::MeanFieldSums unused;
+  int label = -1;
+};
+
+}  // namespace
+
+// Rows of a chunk of m features, and the chunk (from 0) that each shard of n
+// rows begins with, then their number.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_shards_cpp(double n, int m) {
+  using bayeskernel::RowSource;
+  const Index chunk = RowSource::chunk_rows(m);
+  const Index chunks = (static_cast<Index>(n) + chunk - 1) / chunk;
+  const Index shards = RowSource::shards(chunks);
+  Rcpp::IntegerVector begin(shards + 1);
+  for (Index s = 0; s <= shards; ++s) {
+    begin[s] = static_cast<int>(RowSource::shard_begin(s, chunks));
+  }
+  return Rcpp::List::create(
+      Rcpp::Named("chunk_rows") = static_cast<double>(chunk),
+      Rcpp::Named("begin") = begin);
+}
+
+// [[Rcpp::export(rng = false)]]
+SEXP gpsvm_worker_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
+                      const Rcpp::NumericMatrix& inducing, double nugget,
+                      int threads) {
+  return Rcpp::XPtr<Worker>(
+      new Worker(data, kernel, inducing, nugget, threads));
+}
+
+// Sums of the worker's shards, which begin at the chunks `begin` (from 0; the
+// last is their number), at q(v), or at the start when `point` is empty.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_worker_pass_cpp(SEXP worker, const Rcpp::List& point,
+                                 bool with_newton, int label,
+                                 const Rcpp::IntegerVector& begin) {
+  return guarded([&] {
+    Rcpp::XPtr<Worker> at(worker);
+    if (label != at->label) {
+      at->base->set_positive(label);
+      at->label = label;
+    }
+    const bool start = point.size() == 0;
+    if (!start) {
+      at->q.mean.x = map_vector(point["mean"]);
+      at->q.set_whitener(map_matrix(point["whitener"]));
+    }
+    Rcpp::List out(begin.size() - 1);
+    ShardSums sums;
+    for (R_xlen_t s = 0; s + 1 < begin.size(); ++s) {
+      at->pass.run_shard(begin[s], begin[s + 1], start ? nullptr : &at->q,
+                         with_newton, sums, at->unused);
+      out[s] = Rcpp::List::create(Rcpp::Named("em") = to_r(sums.em),
+                                  Rcpp::Named("newton") = to_r(sums.newton),
+                                  Rcpp::Named("gradient") = to_r(sums.gradient),
+                                  Rcpp::Named("bound") = sums.bound,
+                                  Rcpp::Named("margin") = sums.margin);
+    }
+    return out;
+  });
+}

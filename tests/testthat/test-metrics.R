@@ -1,0 +1,135 @@
+pairs_naive <- function(positive, score) {
+  won <- outer(score[positive], score[!positive], function(a, b) {
+    (a > b) + (a == b) / 2
+  })
+  mean(won)
+}
+
+y4 <- factor(c("no", "yes", "yes", "no"), c("no", "yes"))
+p4 <- c(0.1, 0.8, 0.4, 0.5)
+
+test_that("two classes: hand-computed values, in vector and matrix form", {
+  expect_equal(brier_score(y4, p4), (0.01 + 0.04 + 0.36 + 0.25) / 4)
+  expect_equal(log_loss(y4, p4), -log(0.9 * 0.8 * 0.4 * 0.5) / 4)
+  both <- cbind(no = 1 - p4, yes = p4)
+  expect_equal(brier_score(y4, both), brier_score(y4, p4))
+  expect_equal(log_loss(y4, both), log_loss(y4, p4))
+  expect_equal(brier_score(y4, both[, 2:1]), brier_score(y4, p4))
+  expect_equal(brier_score(y4, unname(both)), brier_score(y4, p4))
+  expect_identical(auc(y4, both), auc(y4, p4))
+})
+
+test_that("every kind of label means the same", {
+  positive <- y4 == "yes"
+  for (y in list(positive, +positive, 2 * positive - 1, 1L * positive)) {
+    expect_identical(brier_score(y, p4), brier_score(y4, p4))
+    expect_identical(log_loss(y, p4), log_loss(y4, p4))
+    expect_identical(auc(y, p4), auc(y4, p4))
+    expect_identical(calibration(y, p4), calibration(y4, p4))
+  }
+  # A level that no row has does not count, as in a fit.
+  loose <- factor(y4, c("no", "unused", "yes"))
+  expect_identical(brier_score(loose, p4), brier_score(y4, p4))
+  expect_identical(auc(loose, p4), auc(y4, p4))
+})
+
+test_that("rows of one class only have scores", {
+  expect_equal(brier_score(y4[c(1, 4)], c(0.2, 0.4)), (0.04 + 0.16) / 2)
+  expect_equal(brier_score(c(1, 1), c(0.2, 0.4)), (0.64 + 0.36) / 2)
+  expect_equal(log_loss(c(-1, -1), c(0.2, 0.4)), -log(0.8 * 0.6) / 2)
+})
+
+test_that("many classes: hand-computed values, columns found by name", {
+  y <- factor(c("a", "c", "b"))
+  prob <- rbind(c(0.7, 0.2, 0.1), c(0.3, 0.3, 0.4), c(0, 1, 0))
+  expect_equal(
+    brier_score(y, prob), ((0.09 + 0.04 + 0.01) + (0.09 + 0.09 + 0.36)) / 3
+  )
+  expect_equal(log_loss(y, prob), -log(0.7 * 0.4) / 3)
+  named <- prob
+  colnames(named) <- c("a", "b", "c")
+  named <- named[, c("c", "a", "b")]
+  expect_equal(brier_score(y, named), brier_score(y, prob))
+  expect_equal(log_loss(y[1:2], named[1:2, ]), -log(0.7 * 0.4) / 2)
+  expect_equal(
+    brier_score(y[3, drop = TRUE], named[3, , drop = FALSE]), 0
+  )
+})
+
+test_that("certainty that is wrong costs much, but not infinitely much", {
+  expect_equal(log_loss(c(0, 1), c(0, 1)), 0)
+  expect_equal(log_loss(c(0, 1), c(1, 1)), -log(1e-15) / 2, tolerance = 1e-3)
+  expect_equal(brier_score(c(0, 1), c(1, 0)), 1)
+})
+
+test_that("the area is the share of pairs in the right order, ties one half", {
+  expect_identical(auc(c(0, 0, 1, 1), c(1, 2, 3, 4)), 1)
+  expect_identical(auc(c(0, 0, 1, 1), c(4, 3, 2, 1)), 0)
+  expect_identical(auc(c(0, 1, 0, 1), c(5, 5, 5, 5)), 0.5)
+  expect_identical(auc(c(0, 1, 1), c(1, 1, 2)), 0.75)
+  set.seed(2)
+  for (n in c(5, 60)) {
+    positive <- c(TRUE, FALSE, runif(n) < 0.3)
+    # Ties within and between the classes, and the two infinities.
+    score <- c(-Inf, Inf, round(rnorm(n), 1))
+    expect_equal(auc(positive, score), pairs_naive(positive, score))
+    expect_equal(auc(!positive, score), 1 - auc(positive, score))
+    expect_identical(auc(positive, rank(score)), auc(positive, score))
+  }
+})
+
+test_that("an area of many rows does not overflow", {
+  n <- 2e5
+  y <- rep(c(0, 1), n / 2)
+  expect_equal(auc(y, seq_len(n)), (n / 2 + 1) / n)
+})
+
+test_that("the order of the rows does not matter", {
+  set.seed(3)
+  y <- runif(50) < 0.5
+  p <- round(runif(50), 2)
+  o <- sample(50)
+  expect_equal(brier_score(y[o], p[o]), brier_score(y, p))
+  expect_equal(log_loss(y[o], p[o]), log_loss(y, p))
+  expect_identical(auc(y[o], p[o]), auc(y, p))
+  expect_equal(calibration(y[o], p[o]), calibration(y, p))
+})
+
+test_that("a calibration counts by bin; with many classes the chosen one", {
+  out <- calibration(c(0, 0, 1, 1), c(0.1, 0.2, 0.3, 0.9), bins = 2)
+  expect_identical(
+    names(out), c("predicted", "observed", "lower", "upper", "rows")
+  )
+  expect_equal(out$predicted, c(0.2, 0.9))
+  expect_equal(out$observed, c(1 / 3, 1))
+  expect_identical(out$rows, c(3L, 1L))
+  prob <- rbind(c(0.7, 0.2, 0.1), c(0.2, 0.2, 0.6), c(0.1, 0.8, 0.1))
+  out <- calibration(factor(c("a", "b", "b"), c("a", "b", "c")), prob, 2)
+  expect_equal(out$predicted, 0.7)
+  expect_equal(out$observed, 2 / 3)
+})
+
+test_that("what cannot be scored is refused by kind", {
+  expect_bk_error(brier_score(y4, p4[-1]), "dimension", "3 values for 4 rows")
+  expect_bk_error(auc(y4, p4[-1]), "dimension", "3 values for 4 rows")
+  expect_bk_error(log_loss(logical(), numeric()), "dimension", "no rows")
+  expect_bk_error(brier_score(c(NA, 1), c(0.1, 0.2)), "missing", "`y`")
+  expect_bk_error(log_loss(c(0, 1), c(0.1, NA)), "missing", "row 2")
+  expect_bk_error(
+    brier_score(c(0, 1), cbind(c(0.1, NaN), 0.5)), "missing", "row 2"
+  )
+  expect_bk_error(auc(c(0, 1), c(NaN, 0.2)), "missing", "`score`")
+  expect_bk_error(auc(c(1, 1), c(0.1, 0.2)), "response", "are \"1\"")
+  expect_bk_error(auc(c(FALSE, FALSE), c(0, 0.2)), "response", "\"FALSE\"")
+  expect_bk_error(auc(gl(3, 1), 1:3), "response", "two levels")
+  expect_bk_error(brier_score(c("a", "b"), c(0.1, 0.2)), "response", "factor")
+  expect_bk_error(log_loss(c(1, 2), c(0.1, 0.2)), "response", "0/1")
+  expect_bk_error(brier_score(gl(3, 1), c(0.1, 0.2, 0.3)), "response")
+  expect_bk_error(brier_score(gl(3, 1), matrix(0.5, 3, 2)), "response")
+  expect_bk_error(
+    log_loss(gl(2, 1), cbind(`1` = c(0.5, 0.5), b = 0.5)), "response", "\"b\""
+  )
+  expect_bk_error(brier_score(c(0, 1), c(0.1, 1.2)), "argument", "row 2")
+  expect_bk_error(brier_score(c(0, 1), c("0.1", "1")), "argument")
+  expect_bk_error(calibration(c(0, 1), c(0.1, 1), bins = 1), "argument")
+})
