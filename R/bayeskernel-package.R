@@ -1,9 +1,11 @@
 #' Bayesian kernel machines
 #'
-#' Bayesian support vector machines with fixed and random effects, smooths,
-#' selection and modelled missing predictors, fitted by mean-field variational
-#' Bayes or by Gibbs sampling. Start with [bsvm()]; see [bayeskernel-engines],
-#' [bayeskernel-diagnostics], [bayeskernel-large].
+#' [bsvm()]: Bayesian linear support vector machines with fixed and random
+#' effects, smooths, selection and modelled missing predictors. [gpsvm()]:
+#' nonlinear ones, with a Gaussian process on inducing points and kernels such
+#' as [rbf()], from fifty rows to millions. Both by variational Bayes or by Gibbs
+#' sampling. See [bayeskernel-engines], [bayeskernel-diagnostics],
+#' [bayeskernel-large].
 #'
 #' @section Options:
 #' * `bayeskernel.threads`: worker threads of a fit, default 2. Results do not
@@ -24,6 +26,10 @@
 #' Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference
 #' for support vector machine classification. *Computational Statistics & Data
 #' Analysis* 73, 163-176. \doi{10.1016/j.csda.2013.10.030}
+#'
+#' Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian
+#' nonlinear support vector machines for big data. *ECML PKDD 2017*.
+#' \doi{10.1007/978-3-319-71249-9_19}
 #'
 #' @keywords internal
 #' @useDynLib bayeskernel, .registration = TRUE

@@ -274,7 +274,11 @@ design_from_frame <- function(x, y, weights, offset, standardize, call,
   )
 }
 
+# "refuse" is "fail" for models whose users have no such choice.
 check_missing <- function(missing, call) {
+  if (identical(missing, "refuse")) {
+    return(missing)
+  }
   check_choice(missing, c("fail", "omit", "model"), "missing", call = call)
 }
 

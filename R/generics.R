@@ -24,7 +24,11 @@ elbo.bayeskernel_fit <- function(object, ...) {
       "argument", "This fit has no variational bound.",
       c(
         sprintf("It was made by method \"%s\".", object$method),
-        "A bound belongs to variational engines, such as method = \"vb\"."
+        if (object$method == "svi") {
+          "The bound is computed by full passes, those of `max_iter`."
+        } else {
+          "A bound belongs to variational engines, such as method = \"vb\"."
+        }
       )
     )
   }

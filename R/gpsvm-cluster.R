@@ -14,11 +14,19 @@ share_rows <- function(data, model, settings, call) {
   ))
   workers <- settings$cluster[seq_along(split)]
   id <- sprintf("%s-%d", Sys.getpid(), sample_id())
+  greet_workers(workers, call)
   open <- list(
     kernel = model$kernel_core, z = model$z, nugget = model$nugget,
     threads = settings$threads,
     data = data[c("source", "center", "scale")]
   )
+  release <- function() {
+    for (k in seq_along(workers)) {
+      try(parallel::clusterCall(workers[k], worker_close, id), silent = TRUE)
+    }
+  }
+  shared <- FALSE
+  on.exit(if (!shared) release())
   for (k in seq_along(split)) {
     chunks <- plan$begin[c(split[[k]], max(split[[k]]) + 1L)]
     first <- chunks[1] * plan$chunk_rows
@@ -28,6 +36,7 @@ share_rows <- function(data, model, settings, call) {
       workers[k], worker_open, id, open, chunks - chunks[1]
     ), call)
   }
+  shared <- TRUE
   list(
     pass = function(point, with_newton, label) {
       parts <- on_cluster(parallel::clusterCall(
@@ -35,10 +44,25 @@ share_rows <- function(data, model, settings, call) {
       ), call)
       unlist(lapply(parts, core_call, call = call), recursive = FALSE)
     },
-    release = function() {
-      try(parallel::clusterCall(workers, worker_close, id), silent = TRUE)
-    }
+    release = release
   )
+}
+
+# Replies come in the order of the calls. After a call that was broken off
+# one is still under way, and every later answer would be that to the call
+# before.
+greet_workers <- function(cluster, call) {
+  word <- sprintf("%s-%d", Sys.getpid(), sample_id())
+  replies <- on_cluster(parallel::clusterCall(cluster, identity, word), call)
+  if (!all(vapply(replies, identical, NA, word))) {
+    bk_abort("cluster", "A worker of `cluster` answers an earlier call.",
+      c(
+        "Something that it was asked before was broken off.",
+        "Stop the cluster and make a new one."
+      ),
+      call = call
+    )
+  }
 }
 
 # A number that R's generator does not give, so that fits do not depend on it.

@@ -99,8 +99,11 @@ choose_method <- function(rows, settings, call) {
     settings$method <- if (small) "vb" else "svi"
   }
   bytes <- 8 * n * (settings$count + 1)
+  # A single epoch has no use for features that are kept.
+  once <- settings$method == "svi" && settings$max_iter == 0 &&
+    settings$epochs == 1
   settings$keep <- settings$exact || settings$method %in% c("gibbs", "ecm") ||
-    (bytes <= 1e9 && is.null(settings$cluster))
+    (bytes <= 1e9 && is.null(settings$cluster) && !once)
   if (settings$keep && bytes > 8e9) {
     bk_abort(
       "argument",
@@ -152,23 +155,36 @@ place_inducing <- function(rows, sample, settings, call) {
   ), call)$z
 }
 
+# Columns are found by name if both have names.
 given_inducing <- function(given, rows, call) {
-  if (rows$info$type == "matrix") {
+  from_matrix <- rows$info$type == "matrix"
+  columns <- if (from_matrix) rows$info$columns else rows$columns
+  named <- !is.null(colnames(given)) && !(from_matrix && !rows$info$named)
+  fits <- if (named) {
+    all(columns %in% colnames(given))
+  } else {
+    ncol(given) == length(columns)
+  }
+  if (!fits) {
+    bk_abort(
+      "dimension", "`inducing` does not have the columns of the model.",
+      c(
+        sprintf("Found: %s.", if (named) {
+          list_some(colnames(given))
+        } else {
+          sprintf("%d columns", ncol(given))
+        }),
+        sprintf("Accepted: %d, %s.", length(columns), list_some(columns))
+      ),
+      column = "inducing", found = ncol(given), expected = length(columns),
+      call = call
+    )
+  }
+  if (named) given <- given[, columns, drop = FALSE]
+  if (from_matrix) {
     given <- design_new(rows$info, given, call = call)$x[, rows$used,
       drop = FALSE
     ]
-  } else if (ncol(given) != length(rows$columns)) {
-    bk_abort(
-      "dimension", "`inducing` has the wrong number of columns.",
-      c(
-        sprintf("Found: %d columns.", ncol(given)),
-        sprintf(
-          "Accepted: %d, %s.", length(rows$columns), list_some(rows$columns)
-        )
-      ),
-      column = "inducing", found = ncol(given),
-      expected = length(rows$columns), call = call
-    )
   }
   twice <- which(duplicated(given))
   if (length(twice)) {
@@ -247,7 +263,8 @@ gpsvm_vb <- function(fit, data, model, settings, call) {
   control <- gpsvm_control(
     settings, machine_labels(fit$levels, data_positive(data))
   )
-  if (!is.null(settings$cluster)) {
+  if (!is.null(settings$cluster) && !settings$exact &&
+    settings$method != "ecm") {
     share <- share_rows(data, model, settings, call)
     on.exit(share$release())
     control["remote"] <- list(share$pass)
@@ -260,7 +277,7 @@ gpsvm_vb <- function(fit, data, model, settings, call) {
   names(fits) <- machine_names(fit$levels)
   fit$posterior$machines <- lapply(fits, `[`, c("mean", "whitener"))
   fit$posterior$factor <- core$factor
-  fit$fitted <- fitted_of(fits)
+  fit$fitted <- gpsvm_fitted(fit, fits, data, settings)
   status <- lapply(fits, `[[`, "status")
   if (settings$method == "ecm") {
     fit$trace <- list(objective = status[[1]]$objective)
@@ -283,6 +300,20 @@ data_positive <- function(data) {
 
 machine_names <- function(levels) {
   if (length(levels) > 2L) levels else levels[2]
+}
+
+# Moments of f at the rows of the fit, but for those of a source and where
+# they are very many. The mode has a value for what the inducing points leave
+# open of f, which predictions for the same rows have not.
+gpsvm_fitted <- function(fit, fits, data, settings) {
+  if (data$type == "file") {
+    return(NULL)
+  }
+  known <- if (settings$method != "ecm") fitted_of(fits)
+  if (is.null(known) && fit$n * (length(fits[[1]]$mean) + 1) <= 5e7) {
+    known <- q_moments(fit, data, "probit", settings$threads)[c("mean", "var")]
+  }
+  known
 }
 
 # Moments of f at the rows of the fit: vectors, or a column a class.

@@ -32,7 +32,8 @@ gpsvm_gibbs <- function(fit, data, model, settings, call) {
   fit$fitted <- gibbs_process_fitted(fit, data, settings$threads)
   fit$diagnostics <- list(
     sweeps = status[[1]]$sweeps, interrupted = any(interrupted),
-    seconds = sum(vapply(status, `[[`, 0, "seconds")), jitter = runs[[1]]$jitter,
+    seconds = sum(vapply(status, `[[`, 0, "seconds")),
+    jitter = runs[[1]]$jitter,
     table = convergence_table(draws)
   )
   if (!any(interrupted)) warn_convergence(fit$diagnostics$table, call = call)
@@ -55,6 +56,7 @@ run_process_chains <- function(data, model, control, label, machine, cluster,
       control, data, model$kernel_core, model$z, label, machine
     ), call))
   }
+  greet_workers(cluster, call)
   shares <- Filter(length, parallel::splitIndices(
     length(control$chain_id), length(cluster)
   ))

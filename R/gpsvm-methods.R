@@ -239,6 +239,7 @@ gpsvm_quality <- function(object) {
   c(
     d[c("passes", "steps", "batch_size", "converged", "jitter")],
     list(
+      watched = length(object$trace$epochs) > 0L || d$passes > 0,
       elbo = if (length(bound)) bound[length(bound)] else NA_real_,
       objective = if (length(objective)) objective[length(objective)]
     )
@@ -339,7 +340,10 @@ gpsvm_line <- function(x) {
   }
   work <- c(
     if (isTRUE(d$steps > 0)) {
-      sprintf("%.0f minibatches of %.0f", d$steps, d$batch_size)
+      sprintf(
+        ngettext(d$steps, "%.0f minibatch of %.0f", "%.0f minibatches of %.0f"),
+        d$steps, d$batch_size
+      )
     },
     if (d$passes > 0) sprintf("%.0f passes", d$passes)
   )
@@ -352,7 +356,13 @@ gpsvm_line <- function(x) {
   }
   sprintf(
     "%s after %s, %s, %s s",
-    if (isTRUE(d$converged)) "Converged" else "NOT converged",
+    if (!isTRUE(d$converged)) {
+      "NOT converged"
+    } else if (d$watched) {
+      "Converged"
+    } else {
+      "Ended"
+    },
     paste(work, collapse = " and "), value,
     format(x$elapsed[["total"]], digits = 2)
   )

@@ -34,7 +34,7 @@ gpsvm_frame_rows <- function(formula, data, weights, subset, na.action,
     formula, data,
     weights = weights, subset = subset, na.action = na.action,
     standardize = standardize, call = call, drop_aliased = FALSE,
-    indicators = TRUE, classes = parse_classes
+    missing = "refuse", indicators = TRUE, classes = parse_classes
   )
   refuse_linear_terms(design, call)
   used <- setdiff(seq_len(ncol(design$x)), if (has_intercept(design)) 1L)
@@ -208,6 +208,12 @@ gpsvm_sparse_rows <- function(x, y, weights, standardize, call) {
   if (!is.null(weights)) {
     if (length(weights) != n) abort_length("weights", length(weights), n, call)
     check_weights(weights, NULL, call)
+    if (any(weights == 0)) {
+      used <- weights > 0
+      return(gpsvm_sparse_rows(
+        x[used, , drop = FALSE], y[used], weights[used], standardize, call
+      ))
+    }
   }
   wide <- methods::as(methods::as(Matrix::t(x), "dMatrix"), "generalMatrix")
   wide <- methods::as(wide, "CsparseMatrix")
@@ -216,7 +222,8 @@ gpsvm_sparse_rows <- function(x, y, weights, standardize, call) {
     row <- findInterval(at - 1, wide@p)
     abort_missing(
       stats::setNames(1L, columns[wide@i[at] + 1L]), row,
-      what = "Predictor", call = call
+      what = "Predictor", call = call,
+      cure = "Leave such rows out, or impute them."
     )
   }
   classes <- parse_classes(y, "y", NULL, call)
@@ -260,7 +267,8 @@ gpsvm_source_rows <- function(source, path, standardize, progress, call) {
       source = keep, center = center, scale = scale,
       positive = spooled$positive
     ),
-    n = spooled$rows, levels = spooled$levels, columns = columns, center = stats::setNames(center, columns),
+    n = spooled$rows, levels = spooled$levels, columns = columns,
+    center = stats::setNames(center, columns),
     scale = stats::setNames(scale, columns),
     info = matrix_info(source$columns, TRUE, keep),
     used = seq_along(keep) + 1L, response = source$response,

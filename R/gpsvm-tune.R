@@ -31,9 +31,11 @@ tune_by_bound <- function(model, data, classes, settings, call) {
   parameters <- kernel_parameters(kernel)
   box <- tuning_box(parameters, model, settings)
   scaled <- grepl("lengthscale", names(parameters))
-  exact <- settings$exact && nrow(data$x) == ncol(model$z)
+  # The exact process of a sample of rows has its points there.
+  points <- model$z
+  if (settings$exact) model$z <- t(data$x)
   tuner <- gpsvm_tuner_cpp(
-    data, ncol(model$z), exact, classes, settings$threads
+    data, ncol(model$z), settings$exact, classes, settings$threads
   )
   core <- kernel_to_core(kernel, nrow(model$z))
   best <- NULL
@@ -45,7 +47,7 @@ tune_by_bound <- function(model, data, classes, settings, call) {
     found <- climb_bound(tuner, core, start, model, FALSE, box, settings, call)
     if (is.null(best) || found$bound > best$bound) best <- found
   }
-  if (settings$optimise_inducing && !exact) {
+  if (settings$optimise_inducing && !settings$exact) {
     wide <- function(side, value) {
       c(box[[side]], rep(value, length(model$z)))
     }
@@ -57,7 +59,7 @@ tune_by_bound <- function(model, data, classes, settings, call) {
   at <- seq_along(parameters)
   model$kernel <- update_kernel(kernel, best$log[at])
   if (model$nugget > 0) model$nugget <- exp(best$log[[length(at) + 1L]])
-  if (!is.null(best$z)) model$z <- best$z
+  model$z <- if (is.null(best$z)) points else best$z
   model$tuned <- list(
     by = "bound", bound = best$bound, evaluations = best$evaluations,
     rows = nrow(data$x), converged = best$converged,

@@ -59,7 +59,8 @@
 #'   them (default). `FALSE` gives plain coordinate ascent, which arrives at the
 #'   same place more slowly.
 #' @param batch_size,epochs,rate,epoch_tol For `"svi"`: rows of a minibatch,
-#'   default max(256, 4 m) for m inducing points; most stochastic passes over
+#'   default max(256, 4 m, min(n / 1000, 4096)) for m inducing points; most
+#'   stochastic passes over
 #'   the rows, default 1; the step size, `"rm"` for (t + 1)^-0.7 with averaging
 #'   of the last half, or `"adaptive"` for the rule of Ranganath et al. (2013),
 #'   never below the other; and, if above 0, the relative change of the averaged
@@ -236,7 +237,7 @@ gpsvm.row_source <- function(x, kernel = rbf(), inducing = NULL, method = NULL,
     seeding, prior, 1, 0, 1, 1, tol, max_iter, accelerate, batch_size, epochs,
     rate, epoch_tol, seed, threads, cluster, progress, "stop", FALSE
   )
-  if (identical(settings$method, "gibbs") || identical(settings$method, "ecm")) {
+  if (any(c("gibbs", "ecm") %in% settings$method)) {
     abort_argument(
       method, "method", "for a row source \"vb\" or \"svi\"",
       call = call
@@ -258,16 +259,19 @@ gpsvm_settings <- function(kernel, inducing, method, tune, tune_rows, nugget,
   if (!inherits(kernel, "bayeskernel_kernel")) {
     abort_argument(
       kernel, "kernel", "a kernel object, such as rbf()",
-      kind = "kernel"
+      kind = "kernel", call = user_call()
     )
   }
   if (!isTRUE(tune) && !isFALSE(tune) && !identical(tune, "cv")) {
-    abort_argument(tune, "tune", "TRUE, FALSE or \"cv\"")
+    abort_argument(
+      tune, "tune", "TRUE, FALSE or \"cv\"",
+      call = user_call()
+    )
   }
   if (!inherits(prior, "gpsvm_prior")) {
     abort_argument(
       prior, "prior", "bounds made by gpsvm_prior()",
-      kind = "prior"
+      kind = "prior", call = user_call()
     )
   }
   methods <- c("vb", "svi", "gibbs", "ecm")

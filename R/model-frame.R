@@ -239,7 +239,7 @@ check_variable_types <- function(frame, response, call) {
 # "model" variables `allowed` may have holes, `check(frame, rows)` refuses
 # others with the reason, and rows of zero weight tell about predictors.
 usable_rows <- function(frame, rows, na.action, call = user_call(),
-                        missing = "fail", allowed = NULL,
+                        missing = "refuse", allowed = NULL,
                         check = function(frame, rows) NULL) {
   omit <- read_na_action(na.action, call)
   keep <- omitted <- NULL
@@ -253,7 +253,7 @@ usable_rows <- function(frame, rows, na.action, call = user_call(),
     with_na
   }
   if (length(refused)) {
-    refuse_missing(frame, refused, rows, call)
+    refuse_missing(frame, refused, rows, missing != "refuse", call)
   }
   if (length(with_na)) {
     bad <- lapply(unclass(frame)[with_na], missing_rows)
@@ -294,11 +294,13 @@ usable_rows <- function(frame, rows, na.action, call = user_call(),
   )
 }
 
-refuse_missing <- function(frame, names, rows, call) {
+# `choice`: the model has an argument `missing`.
+refuse_missing <- function(frame, names, rows, choice, call) {
   bad <- lapply(unclass(frame)[names], missing_rows)
   count <- stats::setNames(lengths(bad), sub("^\\((.*)\\)$", "\\1", names))
   first <- vapply(bad, `[`, 1L, 1L)
-  if (any(names %in% c(names(frame)[1L], "(weights)", "(offset)"))) {
+  fixed <- c(names(frame)[1L], "(weights)", "(offset)")
+  if (!choice || any(names %in% fixed)) {
     abort_missing(count, first, rows, call = call)
   }
   abort_missing(

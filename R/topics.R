@@ -14,6 +14,18 @@
 #' | random effects, smooths | yes | yes | rows in memory |
 #' | selection, modelled missing predictors | yes | yes | no |
 #'
+#' For [gpsvm()]:
+#'
+#' | `method` | what it is | when |
+#' |---|---|---|
+#' | `"vb"` | variational Bayes by full passes | up to some 5e7 rows times inducing points: the default there |
+#' | `"svi"` | an epoch of stochastic steps, then full passes | more; the answer is that of `"vb"`, after a few passes less |
+#' | `"svi"`, `max_iter = 0` | stochastic steps alone | millions of rows, prediction only, seconds |
+#' | `"gibbs"` | draws from the posterior | some 2000 rows at most, honest standard deviations |
+#' | `"ecm"` | the posterior mode, a classical machine | to compare |
+#'
+#' `inducing = "all"` is the exact process, for some thousand rows.
+#'
 #' Over data sets from the model's joint density, 90 % intervals of imputed
 #' values and of smooth curves covered 90 % by `"gibbs"`, and 79 % and 75 % by
 #' `"vb"`, with ten rows each.
@@ -49,10 +61,20 @@ NULL
 #' grow with the number of rows, the disk must have room, and a query need not
 #' give its rows in one order.
 #'
-#' Predictors are standardised by the moments of the first block, about 65,000
-#' rows; a source whose first rows are unlike the others means a slightly
-#' different prior. Results do not depend on the number of threads, and equal
-#' those for the same rows in a matrix bit by bit.
+#' [bsvm()] standardises predictors by the moments of the first block, about
+#' 65,000 rows; a source whose first rows are unlike the others means a slightly
+#' different prior. [gpsvm()] takes those of all rows. Results do not depend on
+#' the number of threads, and equal those for the same rows in a matrix bit by
+#' bit.
+#'
+#' `gpsvm(x, y)` copies no large matrix: rows are standardised, and their
+#' features computed, a chunk of some 65,000 at a time. Features are kept if
+#' they fit into 1 GB.
+#'
+#' `gpsvm(..., cluster = )` shares the rows among the workers of a cluster of
+#' package parallel, once; at each pass every worker sends the sums of its
+#' shards, at most 16 in all, of a size that depends on the number of inducing
+#' points alone. The fit is that of one process, bit by bit.
 #'
 #' @name bayeskernel-large
 NULL

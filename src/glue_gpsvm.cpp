@@ -18,11 +18,25 @@ using bayeskernel::RowSource;
 using bayeskernel::StochasticFit;
 using bayeskernel::StochasticSettings;
 
-StochasticSettings read_stochastic(const Rcpp::List& settings, Index columns) {
+Rcpp::List pass_status(const MeanFieldResult& result) {
+  return Rcpp::List::create(
+      Rcpp::Named("bound") = result.bound,
+      Rcpp::Named("passes") = result.passes,
+      Rcpp::Named("rejected") = result.rejected,
+      Rcpp::Named("converged") = result.converged,
+      Rcpp::Named("interrupted") = result.interrupted,
+      Rcpp::Named("largest_fall") = result.largest_fall);
+}
+
+// Minibatches grow with the rows: a step of few pays for m^3 operations.
+StochasticSettings read_stochastic(const Rcpp::List& settings, Index rows,
+                                   Index columns) {
   StochasticSettings out;
   const Rcpp::NumericVector batch = settings["batch_size"];
-  out.batch_rows = batch.size() > 0 ? static_cast<Index>(batch[0])
-                                    : std::max<Index>(256, 4 * columns);
+  const Index usual = std::max<Index>({256, 4 * columns,
+                                       std::min<Index>(rows / 1000, 4096)});
+  out.batch_rows =
+      batch.size() > 0 ? static_cast<Index>(batch[0]) : usual;
   out.epochs = Rcpp::as<int>(settings["epochs"]);
   out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
   out.rate = Rcpp::as<std::string>(settings["rate"]) == "adaptive"
@@ -60,21 +74,27 @@ Rcpp::List moments_list(const VectorXd& mean, const MatrixXd& whitener) {
                             Rcpp::Named("whitener") = to_r(whitener));
 }
 
+// Where minibatches come from, and what the model sees of them.
+struct BatchSource {
+  const RowSource& rows;
+  StochasticFit::RowMap map;
+};
+
 // One machine: variational passes, after stochastic epochs if there are any.
-Rcpp::List fit_machine(const RowSource& rows, Executor& executor,
-                       const Rcpp::List& settings, int label, bool keep,
-                       UserCallback& user) {
+Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
+                       Executor& executor, const Rcpp::List& settings,
+                       int label, bool keep, UserCallback& user) {
   const Prior prior = bayeskernel::unit_prior(rows.x_columns());
   const StochasticSettings stochastic =
-      read_stochastic(settings, rows.x_columns());
+      read_stochastic(settings, rows.rows(), rows.x_columns());
   MeanFieldResult result;
   std::vector<double> epoch_bound;
   Index steps = 0;
   std::optional<bayeskernel::MeanFieldStart> start;
   std::unique_ptr<StochasticFit> epochs;
   if (stochastic.epochs > 0) {
-    epochs =
-        std::make_unique<StochasticFit>(rows, prior, executor, stochastic);
+    epochs = std::make_unique<StochasticFit>(batches.rows, prior, executor,
+                                             stochastic, batches.map);
     result.interrupted = !epochs->run(user.keep_going());
     steps = epochs->steps();
     epoch_bound = epochs->bound();
@@ -99,16 +119,26 @@ Rcpp::List fit_machine(const RowSource& rows, Executor& executor,
       out["fitted_var"] = to_r(fit.variance());
     }
   }
-  out["status"] = Rcpp::List::create(
-      Rcpp::Named("bound") = result.bound,
-      Rcpp::Named("passes") = result.passes,
-      Rcpp::Named("rejected") = result.rejected,
-      Rcpp::Named("converged") = result.converged,
-      Rcpp::Named("interrupted") = result.interrupted,
-      Rcpp::Named("largest_fall") = result.largest_fall,
-      Rcpp::Named("steps") = static_cast<double>(steps),
-      Rcpp::Named("epoch_bound") = epoch_bound,
-      Rcpp::Named("batch_size") = static_cast<double>(stochastic.batch_rows));
+  Rcpp::List status = pass_status(result);
+  status["steps"] = static_cast<double>(steps);
+  status["epoch_bound"] = epoch_bound;
+  status["batch_size"] = static_cast<double>(stochastic.batch_rows);
+  out["status"] = status;
+  return out;
+}
+
+// The exact process, by passes in function space.
+Rcpp::List fit_exact(const Features& features, const PackedRows& rows,
+                     const Rcpp::List& settings, UserCallback& user) {
+  bayeskernel::ExactFit fit(features.gram(), features.nugget(), rows.y,
+                            rows.weight);
+  const MeanFieldResult result =
+      fit.run(read_passes(settings), user.keep_going());
+  const bayeskernel::WhitenedPosterior q = bayeskernel::whitened(features, fit);
+  Rcpp::List out = moments_list(q.mean, q.whitener);
+  out["fitted_mean"] = to_r(fit.mean());
+  out["fitted_var"] = to_r(fit.variance());
+  out["status"] = pass_status(result);
   return out;
 }
 
@@ -159,13 +189,20 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     const auto base = input.stream(classes[0], executor.threads(), m);
     const bayeskernel::FeatureRows rows(*base, features, executor);
     const bool keep = Rcpp::as<bool>(settings["keep"]);
+    const std::string method = Rcpp::as<std::string>(settings["method"]);
+    const bool direct = Rcpp::as<bool>(settings["exact"]) && method == "vb";
     PackedRows kept;
     if (Rcpp::as<bool>(settings["exact"])) {
-      bayeskernel::exact_features(features, kept);
+      if (!direct) bayeskernel::exact_features(features, kept);
     } else if (keep) {
       bayeskernel::keep_features(rows, kept);
     }
-    const bool mode = Rcpp::as<std::string>(settings["method"]) == "ecm";
+    const BatchSource batches =
+        keep ? BatchSource{kept, nullptr}
+             : BatchSource{*base, [&](const RowSource& batch) {
+                             return std::make_unique<bayeskernel::FeatureRows>(
+                                 batch, features, executor);
+                           }};
     Rcpp::List fits(classes.size());
     bool interrupted = false;
     for (std::size_t k = 0; k < classes.size() && !interrupted; ++k) {
@@ -174,9 +211,10 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
       const RowSource& source =
           keep ? static_cast<const RowSource&>(kept) : rows;
       const Rcpp::List fit =
-          mode ? fit_mode(kept, executor, settings, user)
-               : fit_machine(source, executor, settings, classes[k], keep,
-                             user);
+          direct          ? fit_exact(features, kept, settings, user)
+          : method == "ecm" ? fit_mode(kept, executor, settings, user)
+                            : fit_machine(source, batches, executor, settings, classes[k],
+                             keep, user);
       interrupted =
           Rcpp::as<bool>(Rcpp::as<Rcpp::List>(fit["status"])["interrupted"]);
       fits[k] = fit;

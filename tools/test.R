@@ -50,9 +50,6 @@ run_check <- function(source, folder) {
     "_R_CHECK_RD_MATH_RENDERING_" = requireNamespace("V8", quietly = TRUE),
     "_R_CHECK_DOC_SIZES_" = nzchar(Sys.which("qpdf"))
   )
-  # Debian's R compiles with -g; the megabytes of that are not the package's.
-  writeLines("CXX17FLAGS += -g0", "Makevars")
-  Sys.setenv(R_MAKEVARS_USER = file.path(folder, "Makevars"))
   vignettes <- nzchar(Sys.which("pandoc")) &&
     requireNamespace("rmarkdown", quietly = TRUE)
   if (!vignettes) cat("vignettes are left out: no pandoc or no rmarkdown\n")

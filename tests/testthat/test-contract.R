@@ -2,24 +2,52 @@
 #   data       data frame
 #   fit        function of (data, ...) that fits
 #   new        from a data frame to what predict() takes; default identity
-#   response   column of the two-class response
+#   response   column of the response, of two classes or more
 #   scaled     columns whose scale cannot matter
 #   exact      the fit does not depend on the order of rows and columns
 #   columns    fixed columns; those of smooths follow
 #   imputes    a missing predictor is averaged over
+#   linear     it has coefficients
+#   dense      a process with a point at every row: it keeps them, and
+#              predictions know nothing of the jitter that they have
 # Fits are made once.
 
 contract_data <- grouped_data()
 as_predictors <- function(data) as.matrix(data[c("x1", "x2")])
 
 case <- function(name, fit, new = identity, exact = TRUE,
-                 columns = c("(Intercept)", "x1", "x2"), imputes = FALSE) {
+                 columns = c("(Intercept)", "x1", "x2"), imputes = FALSE,
+                 linear = TRUE, dense = FALSE, data = contract_data) {
   list(
-    name = name, fit = fit, new = new, data = contract_data, response = "y",
+    name = name, fit = fit, new = new, data = data, response = "y",
     scaled = "x1", exact = exact, columns = columns, imputes = imputes,
-    object = fit(contract_data)
+    linear = linear, dense = dense, two = nlevels(data$y) == 2L,
+    object = fit(data)
   )
 }
+
+# Inducing points that depend neither on the order of the rows nor on units.
+points_of <- function(data, count = 20) {
+  x <- unique(as_predictors(data))
+  x[order(x[, "x2"]), ][round(seq(1, nrow(x), length.out = count)), ]
+}
+
+process_fit <- function(data, ..., inducing = points_of(data)) {
+  gpsvm(
+    y ~ x1 + x2, data,
+    inducing = inducing, threads = 1, seed = 1, tol = 1e-12, max_iter = 5000,
+    ...
+  )
+}
+
+three_classes <- local({
+  data <- contract_data
+  data$y <- cut(
+    (data$x1 - 50) / 8 - data$x2, c(-Inf, -0.8, 0.8, Inf),
+    c("low", "mid", "high")
+  )
+  data
+})
 
 cases <- list(
   case("vb, fixed", function(data, ...) {
@@ -37,6 +65,30 @@ cases <- list(
       penalty = "none", threads = 1, tol = 1e-12, ...
     )
   }, new = as_predictors),
+  case("gpsvm, vb", process_fit, linear = FALSE),
+  case("gpsvm, matrix", function(data, ...) {
+    gpsvm(
+      as_predictors(data), data$y,
+      inducing = points_of(data), threads = 1, tol = 1e-12, max_iter = 5000,
+      ...
+    )
+  }, new = as_predictors, linear = FALSE),
+  case("gpsvm, svi", function(data, ...) {
+    process_fit(data, method = "svi", batch_size = 20, ...)
+  }, linear = FALSE),
+  case("gpsvm, exact", function(data, ...) {
+    process_fit(data, inducing = "all", nugget = 0.1, ...)
+  }, linear = FALSE, dense = TRUE),
+  case("gpsvm, mode", function(data, ...) {
+    process_fit(data, method = "ecm", ...)
+  }, linear = FALSE),
+  case("gpsvm, classes", process_fit, linear = FALSE, data = three_classes),
+  case("gpsvm, gibbs", function(data, ...) {
+    quick_process(y ~ x1 + x2, data, inducing = points_of(data), ...)
+  }, exact = FALSE, linear = FALSE),
+  case("gpsvm, gibbs, classes", function(data, ...) {
+    quick_process(y ~ x1 + x2, data, inducing = points_of(data), ...)
+  }, exact = FALSE, linear = FALSE, data = three_classes),
   case("vb, selection", function(data, ...) {
     bsvm(
       y ~ x1 + x2, data,
@@ -71,9 +123,11 @@ cases <- list(
 )
 
 # Runs the assertions for every case, with its name in the message.
-for_each_case <- function(check, only_exact = FALSE) {
+for_each_case <- function(check, only_exact = FALSE, linear = FALSE,
+                          two = FALSE) {
   for (one in cases) {
-    if (only_exact && !one$exact) next
+    if ((only_exact && !one$exact) || (linear && !one$linear)) next
+    if (two && !one$two) next
     withCallingHandlers(
       check(one, one$object, one$new(one$data)),
       expectation_failure = function(e) {
@@ -86,13 +140,13 @@ for_each_case <- function(check, only_exact = FALSE) {
 test_that("every generic has a method", {
   generics <- c(
     "print", "summary", "predict", "fitted", "residuals", "nobs", "formula",
-    "terms", "model.frame", "weights", "coef", "vcov", "plot", "fixef",
-    "ranef", "VarCorr", "elbo", "as.mcmc", "as.mcmc.list", "as.array",
-    "as.matrix", "tidy", "glance", "augment"
+    "terms", "model.frame", "weights", "plot", "elbo", "as.mcmc",
+    "as.mcmc.list", "as.array", "as.matrix", "tidy", "glance", "augment"
   )
+  of_linear <- c("coef", "vcov", "fixef", "ranef", "VarCorr")
   space <- asNamespace("bayeskernel")
   for_each_case(function(one, object, new) {
-    for (generic in generics) {
+    for (generic in c(generics, if (one$linear) of_linear)) {
       found <- lapply(class(object), function(class) {
         getS3method(generic, class, optional = TRUE, envir = space)
       })
@@ -117,8 +171,9 @@ test_that("probabilities are a matrix with the classes as columns", {
   for_each_case(function(one, object, new) {
     for (link in c("probit", "hinge")) {
       p <- predict(object, new, type = "prob", link = link)
-      expect_equal(dim(p), c(80L, 2L), info = one$name)
-      expect_equal(colnames(p), levels(one$data[[one$response]]))
+      classes <- levels(one$data[[one$response]])
+      expect_equal(dim(p), c(80L, length(classes)), info = one$name)
+      expect_equal(colnames(p), classes)
       expect_true(all(p >= 0 & p <= 1), info = one$name)
       expect_equal(rowSums(p), rep(1, 80), tolerance = 1e-14)
     }
@@ -141,19 +196,21 @@ test_that("the class is the argmax of the probability", {
 test_that("fitted() is predict() on the rows of the fit", {
   for_each_case(function(one, object, new) {
     p <- predict(object, new, type = "prob")
-    expect_lt(max(abs(fitted(object) - p[, 2])), 1e-10)
+    expected <- if (one$two) p[, 2] else p
+    tolerance <- if (one$dense) 1e-5 else 1e-10
+    expect_lt(max(abs(fitted(object) - expected)), tolerance)
     for (link in c("probit", "hinge")) {
       expect_equal(
         predict(object, type = "prob", link = link),
         predict(object, new, type = "prob", link = link),
-        tolerance = 1e-10, info = one$name
+        tolerance = tolerance, info = one$name
       )
     }
     expect_equal(predict(object), predict(object, new), info = one$name)
     expect_equal(
       predict(object, type = "link", se.fit = TRUE),
       predict(object, new, type = "link", se.fit = TRUE),
-      tolerance = 1e-10, info = one$name
+      tolerance = tolerance, info = one$name
     )
   })
 })
@@ -170,6 +227,9 @@ test_that("a missing predictor gives NA and keeps the row", {
       expect_equal(nrow(out), 6L, info = one$name)
       expect_equal(which(is.na(out[, 1])), unknown, info = one$name)
     }
+    if (!one$two) {
+      return(invisible())
+    }
     draws <- predict(object, holed, draws = TRUE, n_draws = 7, seed = 1)
     expect_equal(dim(draws), c(7L, 6L), info = one$name)
     expect_equal(which(is.na(draws[1, ])), unknown, info = one$name)
@@ -180,7 +240,8 @@ test_that("no rows give no predictions", {
   for_each_case(function(one, object, new) {
     none <- one$new(one$data[0, ])
     expect_length(predict(object, none), 0L)
-    expect_equal(dim(predict(object, none, type = "prob")), c(0L, 2L))
+    classes <- nlevels(one$data[[one$response]])
+    expect_equal(dim(predict(object, none, type = "prob")), c(0L, classes))
     expect_length(predict(object, none, type = "link"), 0L)
   })
 })
@@ -194,9 +255,10 @@ test_that("predictions of a subset are a subset of the predictions", {
       predict(object, new, type = "prob")[some, ],
       tolerance = 1e-12, info = one$name
     )
+    whole <- as.matrix(predict(object, new, type = "link"))
     expect_equal(
-      predict(object, part, type = "link"),
-      predict(object, new, type = "link")[some],
+      as.matrix(predict(object, part, type = "link")),
+      whole[some, , drop = FALSE],
       tolerance = 1e-12, info = one$name
     )
   })
@@ -214,7 +276,7 @@ test_that("draws have a row a draw, and a seed reproduces them", {
       draws = TRUE, n_draws = 9, seed = 2
     )
     expect_equal(p, pnorm(f), info = one$name)
-  })
+  }, two = TRUE)
 })
 
 test_that("coefficients, covariances and draws share their names", {
@@ -229,7 +291,7 @@ test_that("coefficients, covariances and draws share their names", {
     draws <- as.matrix(object, n = 5, seed = 1)
     expect_equal(colnames(draws)[seq_along(b)], names(b), info = one$name)
     expect_s3_class(as.mcmc.list(object), "mcmc.list")
-  })
+  }, linear = TRUE)
 })
 
 test_that("the summary has the agreed columns", {
@@ -250,7 +312,7 @@ test_that("the summary has the agreed columns", {
       tolerance = 1e-8, info = one$name
     )
     expect_true(all(table[, 3] < table[, 1] & table[, 1] < table[, 4]))
-  })
+  }, linear = TRUE)
 })
 
 test_that("print and summary fit on a screen", {
@@ -260,7 +322,7 @@ test_that("print and summary fit on a screen", {
     )) {
       expect_lt(max(nchar(text)), 80)
       expect_lt(length(text), 40)
-      expect_gt(length(text), 8)
+      expect_gt(length(text), 6)
     }
   })
 })
@@ -275,11 +337,26 @@ test_that("rows are counted and weighed as in glm()", {
 
 test_that("tidy tables have their rows", {
   for_each_case(function(one, object, new) {
-    expect_equal(tidy(object, effects = "fixed")$estimate, unname(coef(object)))
+    if (one$linear) {
+      fixed <- tidy(object, effects = "fixed")
+      expect_equal(fixed$estimate, unname(coef(object)))
+    }
     expect_equal(glance(object)$nobs, 80L, info = one$name)
     rows <- augment(object, newdata = as.data.frame(new))
     expect_equal(nrow(rows), 80L, info = one$name)
-    expect_equal(rows$.prob, fitted(object), tolerance = 1e-10)
+    expect_equal(rows$.class, predict(object, new), info = one$name)
+    if (one$two) {
+      expect_equal(
+        rows$.prob, fitted(object),
+        tolerance = if (one$dense) 1e-5 else 1e-10
+      )
+    } else {
+      expect_equal(
+        as.matrix(rows[paste0(".prob_", levels(one$data$y))]),
+        fitted(object),
+        tolerance = 1e-10, ignore_attr = TRUE
+      )
+    }
   })
 })
 
@@ -296,10 +373,14 @@ test_that("a fit holds no training data", {
     object$call <- NULL
     length(serialize(object, NULL))
   }
-  many <- contract_data[rep(1:80, 10), ]
   for_each_case(function(one, object, new) {
+    if (one$dense) {
+      return(invisible())
+    }
+    many <- one$data[rep(1:80, 10), ]
     grown <- (size(one$fit(many)) - size(object)) / 720
-    expect_lt(grown, 100)
+    machines <- if (one$two) 1 else nlevels(one$data$y)
+    expect_lt(grown, 100 * machines)
   })
 })
 
@@ -314,12 +395,14 @@ test_that("a saved fit predicts the same in a fresh process", {
       list(
         predict(one$object, one$new, type = "prob"),
         predict(one$object, one$new, type = "link", se.fit = TRUE),
-        predict(one$object, one$new, draws = TRUE, n_draws = 3, seed = 1)
+        if (one$two) {
+          predict(one$object, one$new, draws = TRUE, n_draws = 3, seed = 1)
+        }
       )
     })
   }
   stored <- lapply(cases, function(one) {
-    list(object = one$object, new = one$new(one$data))
+    list(object = one$object, new = one$new(one$data), two = one$two)
   })
   saveRDS(stored, file.path(folder, "cases.rds"))
   environment(answers) <- globalenv()
@@ -344,9 +427,12 @@ test_that("the order of rows does not matter", {
   order <- sample(80)
   for_each_case(function(one, object, new) {
     again <- one$fit(one$data[order, ])
-    expect_equal(coef(again), coef(object), tolerance = 1e-5, info = one$name)
+    if (one$linear) {
+      expect_equal(coef(again), coef(object), tolerance = 1e-5, info = one$name)
+    }
     expect_equal(
-      fitted(again), fitted(object)[order],
+      as.matrix(fitted(again)),
+      as.matrix(fitted(object))[order, , drop = FALSE],
       tolerance = 1e-5, info = one$name
     )
   }, only_exact = TRUE)
@@ -356,7 +442,10 @@ test_that("the order of columns does not matter", {
   for_each_case(function(one, object, new) {
     turned <- one$data[rev(names(one$data))]
     again <- one$fit(turned)
-    expect_equal(coef(again), coef(object), info = one$name)
+    if (one$linear) {
+      expect_equal(coef(again), coef(object), info = one$name)
+    }
+    expect_equal(fitted(again), fitted(object), info = one$name)
     expect_equal(
       predict(object, one$new(turned), type = "link"),
       predict(object, new, type = "link"),
@@ -387,7 +476,7 @@ test_that("labels swapped flips the link and keeps the probabilities", {
       predict(object, new, type = "prob"),
       tolerance = 1e-5, info = one$name
     )
-  }, only_exact = TRUE)
+  }, only_exact = TRUE, two = TRUE)
 })
 
 test_that("the unit of a predictor does not matter", {
@@ -400,9 +489,11 @@ test_that("the unit of a predictor does not matter", {
       predict(object, new, type = "link"),
       tolerance = 1e-5, info = one$name
     )
-    expect_equal(coef(again)[["x1"]] * 1000, coef(object)[["x1"]],
-      tolerance = 1e-5, info = one$name
-    )
+    if (one$linear) {
+      expect_equal(coef(again)[["x1"]] * 1000, coef(object)[["x1"]],
+        tolerance = 1e-5, info = one$name
+      )
+    }
   })
 })
 
@@ -415,6 +506,12 @@ test_that("formula and matrix interface agree", {
   )
   expect_identical(
     as.array(cases[[at[1]]]$object), as.array(cases[[at[2]]]$object)
+  )
+  at <- match(
+    c("gpsvm, vb", "gpsvm, matrix"), vapply(cases, `[[`, "", "name")
+  )
+  expect_identical(
+    cases[[at[1]]]$object$posterior, cases[[at[2]]]$object$posterior
   )
 })
 
@@ -433,6 +530,22 @@ test_that("a weight of two is the row twice", {
     expect_equal(vcov(one), vcov(fit(twice)), tolerance = 1e-5)
     expect_equal(weights(one), weighted$w)
   }
+  for (data in list(contract_data, three_classes)) {
+    fit <- function(rows, weights = rep(1, length(rows))) {
+      gpsvm(
+        scale(as_predictors(data))[rows, ], data$y[rows],
+        weights = weights, inducing = scale(as_predictors(data))[1:20, ],
+        kernel = rbf(1, 2), standardize = FALSE, nugget = 0.1, tol = 1e-12,
+        max_iter = 5000, threads = 1
+      )
+    }
+    one <- fit(1:80, weighted$w)
+    expect_equal(
+      fit(c(1:80, 1:20))$posterior$machines, one$posterior$machines,
+      tolerance = 1e-5
+    )
+    expect_equal(weights(one), weighted$w)
+  }
 })
 
 test_that("responses of every form give the same fit", {
@@ -444,9 +557,13 @@ test_that("responses of every form give the same fit", {
     for (form in forms) {
       data <- one$data
       data$y <- form
-      expect_equal(coef(one$fit(data)), coef(object), info = one$name)
+      expect_equal(
+        predict(one$fit(data), new, type = "link"),
+        predict(object, new, type = "link"),
+        info = one$name
+      )
     }
-  })
+  }, two = TRUE)
 })
 
 test_that("bad new data raise classed errors", {
@@ -461,7 +578,9 @@ test_that("bad new data raise classed errors", {
     )
     expect_bk_error(predict(object, new, type = "odds"), "argument", "odds")
     expect_bk_error(predict(object, new, link = "logit"), "argument", "logit")
-    expect_bk_error(coef(object, scale = "log"), "argument", "scale")
+    if (one$linear) {
+      expect_bk_error(coef(object, scale = "log"), "argument", "scale")
+    }
     expect_bk_error(summary(object, digits = 3), "argument", "digits")
   })
 })
@@ -477,7 +596,7 @@ test_that("prediction leaves R's generator alone when a seed is given", {
   for_each_case(function(one, object, new) {
     set.seed(8)
     before <- .Random.seed
-    predict(object, new, draws = TRUE, n_draws = 2, seed = 1)
+    if (one$two) predict(object, new, draws = TRUE, n_draws = 2, seed = 1)
     predict(object, new, type = "prob")
     summary(object)
     expect_identical(.Random.seed, before, info = one$name)

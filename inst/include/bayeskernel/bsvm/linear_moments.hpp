@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "../error.hpp"
-#include "../math/simd.hpp"
+#include "../math/lower_product.hpp"
 #include "../parallel/executor.hpp"
 
 namespace bayeskernel {
@@ -38,8 +38,7 @@ inline LinearMoments linear_moments(
   const Eigen::Index n = x.rows(), p = x.cols();
   LinearMoments out{offset, Eigen::VectorXd::Zero(n)};
   if (p == 0) return out;
-  Eigen::MatrixXd root = Eigen::MatrixXd::Zero(simd::padded(p), p);
-  root.topRows(p) = lower_root(covariance);
+  const LowerProduct root(lower_root(covariance));
   constexpr Eigen::Index kRows = 256;
   constexpr Eigen::Index kStrips = 16;  // of kRows, in one block
   const Eigen::Index block_rows = kRows * kStrips;
@@ -56,13 +55,7 @@ inline LinearMoments linear_moments(
       }
       const auto z = tile.leftCols(rows);
       out.mean.segment(begin, rows).noalias() += z.transpose() * mean;
-      if (simd::enabled()) {
-        simd::squared_norms(root.data(), p, tile.data(), rows,
-                            out.var.data() + begin);
-      } else {
-        white.noalias() = root.topRows(p).triangularView<Eigen::Lower>() * z;
-        out.var.segment(begin, rows) = white.colwise().squaredNorm();
-      }
+      root.add_norms(tile.data(), rows, white, out.var.data() + begin);
     }
   });
   return out;

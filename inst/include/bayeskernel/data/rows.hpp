@@ -72,6 +72,8 @@ class RowSource {
     return {first.row_begin, last.row_end, first.group_begin, last.group_end};
   }
 
+  static constexpr Index kTileRows = 256;
+
   // Rows of a chunk of so many columns without groups: some 4 million numbers,
   // but 8 blocks at least, to share among threads, and 32 at most.
   static Index chunk_rows(Index columns) {
@@ -82,11 +84,11 @@ class RowSource {
   }
 
  protected:
-  static constexpr Index kTileRows = 256;
   static constexpr Index kBlockRows = 2048;
 
   // `width` takes the place of the number of columns in the size of a chunk.
-  void partition(Index n, std::vector<Index> group_begin, Index width = 0) {
+  void partition(Index n, std::vector<Index> group_begin, Index width = 0,
+                 Index block_rows = kBlockRows) {
     group_begin_ = std::move(group_begin);
     tiles_.clear();
     Index row = 0;
@@ -114,7 +116,7 @@ class RowSource {
       const Index end = tiles_[t].row_end;
       const bool last = t + 1 == tiles_.size();
       const bool chunk_full = last || end - chunk_start >= in_chunk;
-      if (chunk_full || end - block_start >= kBlockRows) {
+      if (chunk_full || end - block_start >= block_rows) {
         block_begin_.push_back(static_cast<Index>(t) + 1);
         block_start = end;
       }
@@ -132,6 +134,13 @@ class RowSource {
   std::vector<Index> chunk_begin_;
 };
 
+// Rows that are made from those of another source, which may change.
+class DerivedRows : public RowSource {
+ public:
+  // To be called when the other source has other rows.
+  virtual void refresh() = 0;
+};
+
 // Rows in memory, transposed so that a row is contiguous, sorted by group.
 class PackedRows final : public RowSource {
  public:
@@ -139,9 +148,10 @@ class PackedRows final : public RowSource {
   MatrixXd z;  // r x n
   VectorXd y, weight, offset, residual;
 
-  // To be called after the members are filled.
-  void finish(std::vector<Index> group_begin) {
-    partition(x.cols(), std::move(group_begin));
+  // To be called after the members are filled. Blocks of few rows share a
+  // minibatch among threads.
+  void finish(std::vector<Index> group_begin, Index block_rows = kBlockRows) {
+    partition(x.cols(), std::move(group_begin), 0, block_rows);
   }
 
   Index rows() const override { return x.cols(); }

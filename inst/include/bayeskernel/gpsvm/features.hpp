@@ -6,7 +6,6 @@
 #ifndef BAYESKERNEL_GPSVM_FEATURES_HPP
 #define BAYESKERNEL_GPSVM_FEATURES_HPP
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -14,7 +13,7 @@
 #include "../data/rows.hpp"
 #include "../error.hpp"
 #include "../kernel/kernel.hpp"
-#include "../math/lower_product.hpp"
+#include "../math/dense_factor.hpp"
 #include "../parallel/executor.hpp"
 #include "../parallel/scratch_pool.hpp"
 
@@ -49,8 +48,8 @@ class Features {
     out.factor(z.topRows(z.cols()));
     return out;
   }
-  const MatrixXd& factor() const { return factor_; }       // L
-  const MatrixXd& whitener() const { return whitener_; }   // L^-1
+  const MatrixXd& factor() const { return factor_; }  // L
+  const MatrixXd& gram() const { return gram_; }  // K_mm + jitter
   Index columns() const { return columns_.columns(); }
   Index dimension() const {
     return given_ ? columns() + 1 : columns_.z().rows();
@@ -87,24 +86,18 @@ class Features {
 
  private:
   void factor(const MatrixXd& gram) {
-    const Index m = gram.rows();
     const double scale = gram.diagonal().mean();
     if (!std::isfinite(scale)) {
       throw NumericError("the kernel matrix has values that are not finite");
     }
-    Eigen::LLT<MatrixXd> llt;
     for (jitter_ = 1e-6; jitter_ < 2e-3; jitter_ *= 10.0) {
-      MatrixXd shifted = gram;
-      shifted.diagonal().array() += jitter_ * scale;
-      llt.compute(shifted);
-      if (llt.info() == Eigen::Success &&
-          llt.matrixLLT().diagonal().array().isFinite().all()) {
-        factor_ = llt.matrixL();
-        whitener_.setIdentity(m, m);
-        llt.matrixL().solveInPlace(whitener_);
-        whiten_ = LowerProduct(whitener_);
-        return;
-      }
+      gram_ = gram;
+      gram_.diagonal().array() += jitter_ * scale;
+      factor_ = gram_;
+      if (!factor_lower(factor_)) continue;
+      factor_.triangularView<Eigen::StrictlyUpper>().setZero();
+      whiten_ = LowerProduct(invert_lower(factor_));
+      return;
     }
     throw NumericError(
         "the kernel matrix of the inducing points is not positive definite");
@@ -115,19 +108,21 @@ class Features {
   double nugget_;
   bool given_ = false;
   double jitter_ = 0.0;
-  MatrixXd factor_, whitener_;
+  MatrixXd gram_, factor_;
   LowerProduct whiten_;
 };
 
 // Features of the rows of `base`, whose chunks must be those of m columns,
 // computed when they are asked for.
-class FeatureRows final : public RowSource {
+class FeatureRows final : public DerivedRows {
  public:
   FeatureRows(const RowSource& base, const Features& features,
               Executor& executor)
       : base_(base), features_(features), executor_(executor) {
-    partition(base.rows(), {});
+    refresh();
   }
+
+  void refresh() override { partition(base_.rows(), {}, 0, block_rows()); }
 
   Index rows() const override { return base_.rows(); }
   Index x_columns() const override { return features_.columns(); }
@@ -164,6 +159,12 @@ class FeatureRows final : public RowSource {
   }
 
  private:
+  // Blocks as the base has them.
+  Index block_rows() const {
+    if (base_.blocks() < 2) return kBlockRows;
+    return base_.tiles()[base_.block_begin(1) - 1].row_end;
+  }
+
   const RowSource& base_;
   const Features& features_;
   Executor& executor_;

@@ -12,6 +12,7 @@
 #include "../data/streamed_rows.hpp"
 #include "../hinge/mean_field.hpp"
 #include "bound_gradient.hpp"
+#include "exact.hpp"
 #include "features.hpp"
 
 namespace bayeskernel {
@@ -61,51 +62,62 @@ class TuneProblem {
         positive_(std::move(positive)),
         exact_(exact),
         executor_(executor),
-        warm_(positive_.size()) {}
+        warm_(positive_.size()),
+        exact_warm_(positive_.size()) {}
 
   TuneValue evaluate(const TunePoint& at, bool locations,
                      const MeanFieldSettings& settings,
                      const KeepGoing& keep_going) {
     const Features features(at.kernel, at.z, at.nugget);
-    const Prior prior = unit_prior(features.columns());
     PackedRows rows;
-    if (exact_) {
-      exact_features(features, rows);
-    } else {
+    if (!exact_) {
       keep_features(FeatureRows(base_, features, executor_), rows);
     }
     TuneValue out;
     for (std::size_t k = 0; k < positive_.size(); ++k) {
       if (positive_.size() > 1) base_.set_positive(positive_[k]);
       keep_labels(base_, rows);
-      MeanFieldFit fit(rows, prior, executor_, exact_);
-      const MeanFieldResult result =
-          fit.run(settings, keep_going, warm_[k] ? &*warm_[k] : nullptr);
-      if (result.interrupted) throw PassInterrupted();
+      MeanFieldResult result;
+      add(exact_ ? exact_machine(k, features, rows, settings, keep_going,
+                                 result)
+                 : machine(k, features, rows, locations, settings, keep_going,
+                           result),
+          out.gradient);
       out.passes += result.passes;
       out.bound += result.bound.back();
-      add(gradient(features, fit, rows, locations), out.gradient);
-      warm_[k] = fit.state();
     }
     return out;
   }
 
  private:
-  BoundGradient gradient(const Features& features, const MeanFieldFit& fit,
-                         const PackedRows& rows, bool locations) {
-    const VectorXd& a = fit.posterior().mean.x;
-    const MatrixXd s = fit.posterior().theta_covariance();
-    if (!exact_) {
-      return BoundGradientPass(base_, features, executor_)
-          .run(a, s, locations);
-    }
-    double kappa = 0.0;
-    for (Index i = 0; i < rows.rows(); ++i) {
-      kappa += mean_field(rows.y[i], rows.weight[i], fit.mean()[i],
-                          fit.variance()[i])
-                   .kappa;
-    }
-    return exact_bound_gradient(features, a, s, kappa);
+  BoundGradient machine(std::size_t k, const Features& features,
+                        const PackedRows& rows, bool locations,
+                        const MeanFieldSettings& settings,
+                        const KeepGoing& keep_going, MeanFieldResult& result) {
+    const Prior prior = unit_prior(features.columns());
+    MeanFieldFit fit(rows, prior, executor_, false);
+    result = fit.run(settings, keep_going, warm_[k] ? &*warm_[k] : nullptr);
+    if (result.interrupted) throw PassInterrupted();
+    warm_[k] = fit.state();
+    return BoundGradientPass(base_, features, executor_)
+        .run(fit.posterior().mean.x, fit.posterior().theta_covariance(),
+             locations);
+  }
+
+  BoundGradient exact_machine(std::size_t k, const Features& features,
+                              const PackedRows& rows,
+                              const MeanFieldSettings& settings,
+                              const KeepGoing& keep_going,
+                              MeanFieldResult& result) {
+    ExactFit fit(features.gram(), features.nugget(), rows.y, rows.weight);
+    result = fit.run(settings, keep_going,
+                     exact_warm_[k] ? &*exact_warm_[k] : nullptr);
+    if (result.interrupted) throw PassInterrupted();
+    exact_warm_[k] = fit.state();
+    const WhitenedPosterior q = whitened(features, fit);
+    return exact_bound_gradient(features, q.mean,
+                                q.whitener.transpose() * q.whitener,
+                                fit.next_kappa());
   }
 
   static void add(const BoundGradient& part, BoundGradient& total) {
@@ -123,6 +135,7 @@ class TuneProblem {
   bool exact_;
   Executor& executor_;
   std::vector<std::optional<MeanFieldStart>> warm_;
+  std::vector<std::optional<ExactStart>> exact_warm_;
 };
 
 }  // namespace bayeskernel

@@ -6,7 +6,7 @@
 #include <Eigen/Core>
 
 #include "../data/rows.hpp"
-#include "../math/simd.hpp"
+#include "../math/lower_product.hpp"
 #include "statistics.hpp"
 #include "system.hpp"
 
@@ -20,7 +20,6 @@ class GaussianPosterior {
         r_(r),
         groups_(groups),
         whitener_(MatrixXd::Zero(p, p)),
-        padded_(MatrixXd::Zero(simd::padded(p), p)),
         spread_(p, r * groups) {}
 
   ArrowVector mean;
@@ -30,7 +29,7 @@ class GaussianPosterior {
     if (p_ == 0) return;
     whitener_.setIdentity();
     system.llt().matrixL().solveInPlace(whitener_);
-    padded_.topRows(p_) = whitener_;
+    product_.set(whitener_);
     if (groups_ > 0) {
       spread_.noalias() =
           whitener_.triangularView<Eigen::Lower>() * system.loading();
@@ -40,7 +39,7 @@ class GaussianPosterior {
   // The covariance U'U of theta, U lower triangular; without groups.
   void set_whitener(const Eigen::Ref<const MatrixXd>& whitener) {
     whitener_ = whitener;
-    padded_.topRows(p_) = whitener_;
+    product_.set(whitener_);
   }
   const MatrixXd& whitener() const { return whitener_; }
 
@@ -104,14 +103,14 @@ class GaussianPosterior {
     }
     if (work.rows() != p_ || work.cols() < n) work.resize(p_, n);
     auto white = work.leftCols(n);
-    if (simd::enabled()) {
+    if (simd::enabled() || groups_ == 0) {
       const double* x = tile.x.data();
       if (groups_ > 0) {
         white = tile.x;
         subtract_groups(rows, span, tile, system_->loading(), work);
         x = work.data();
       }
-      simd::squared_norms(padded_.data(), p_, x, n, s);
+      product_.add_norms(x, n, work, s);
       return;
     }
     white.noalias() = whitener_.triangularView<Eigen::Lower>() * tile.x;
@@ -186,7 +185,7 @@ class GaussianPosterior {
 
   Index p_, r_, groups_;
   MatrixXd whitener_;  // U
-  MatrixXd padded_;    // U with rows of zeros below
+  LowerProduct product_;
   MatrixXd spread_;    // V = U B D^-1, p x (r G)
   const ArrowSystem* system_ = nullptr;
 };

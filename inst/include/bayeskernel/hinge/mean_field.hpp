@@ -12,32 +12,13 @@
 #include <limits>
 #include <vector>
 
-#include "../chain/progress.hpp"
-#include "../math/anderson.hpp"
+#include "ascent.hpp"
 #include "blocks.hpp"
 #include "gaussian.hpp"
 #include "mean_field_pass.hpp"
 #include "system.hpp"
 
 namespace bayeskernel {
-
-struct MeanFieldSettings {
-  // Stop at a gain below tolerance (1 + |bound| / 1000), when besides the next
-  // step in the mean promises less than that and than 10 tolerance. A promise
-  // of 1e-5 is a step of 0.0045 posterior sds, however many the rows.
-  double tolerance = 1e-6;
-  int max_passes = 2000;
-  bool accelerate = true;
-};
-
-struct MeanFieldResult {
-  std::vector<double> bound;  // after each accepted step
-  int passes = 0;
-  int rejected = 0;  // steps taken back
-  bool converged = false;
-  bool interrupted = false;
-  double largest_fall = 0.0;  // of the bound, in accepted steps
-};
 
 // Where an iteration may start: a point, the curvature kappa (x, z)(x, z)'
 // around it and the precisions of the blocks.
@@ -80,7 +61,9 @@ class MeanFieldFit {
                          static_cast<double>(settings.max_passes), "vb"});
     });
     try {
-      iterate(settings, keep_going, warm, result);
+      warm_ = warm;
+      start(result);
+      moments_current_ = ascend(*this, settings, keep_going, result);
     } catch (const PassInterrupted&) {
       result.interrupted = true;
     }
@@ -106,73 +89,9 @@ class MeanFieldFit {
   double margin() const { return accepted_.margin; }
 
  private:
-  void iterate(const MeanFieldSettings& settings, const KeepGoing& keep_going,
-               const MeanFieldStart* warm, MeanFieldResult& result) {
-    start(warm, result);
-    Anderson anderson(state_.size(), coordinates(), 2);
-    double best = -std::numeric_limits<double>::infinity();
-    double damping = settings.accelerate ? 0.0 : 1.0;
-    bool extrapolated = false;
-    VectorXd proposal;
-    while (true) {
-      const bool usable = evaluate(settings.accelerate);
-      ++result.passes;
-      if (!usable && warm != nullptr && result.bound.empty()) {
-        warm = nullptr;
-        start(warm, result);
-        continue;
-      }
-      const double value = trial_bound_;
-      const double slack = 1e-9 * (1.0 + std::abs(best));
-      if (!usable || !(value >= best - slack)) {
-        const bool plain = !extrapolated && damping == 1.0;
-        if (plain && !usable) {
-          throw NumericError("the bound of the first step is not finite");
-        }
-        if (!plain) {
-          ++result.rejected;
-          if (result.passes >= settings.max_passes) {
-            moments_current_ = false;
-            break;
-          }
-          anderson.restart();
-          if (!extrapolated) damping = damping == 0.0 ? 0.1 : 1.0;
-          extrapolated = false;
-          propose(damping, proposal);
-          state_ = proposal;
-          continue;
-        }
-      }
-      const double gain = value - best;
-      if (gain < 0.0) {
-        result.largest_fall = std::max(result.largest_fall, -gain);
-      }
-      best = value;
-      result.bound.push_back(value);
-      accept();
-      const double threshold =
-          settings.tolerance * (1.0 + std::abs(value) / 1000.0);
-      const double promise = propose(damping, proposal);
-      const bool settled =
-          promise < std::min(threshold, 10.0 * settings.tolerance);
-      if (gain < threshold && (settled || !settings.accelerate)) {
-        result.converged = true;
-        break;
-      }
-      if (result.passes >= settings.max_passes) break;
-      if (!keep_going({static_cast<double>(result.passes),
-                       static_cast<double>(settings.max_passes), "vb"})) {
-        result.interrupted = true;
-        break;
-      }
-      if (settings.accelerate) {
-        if (damping > 0.0) damping = damping < 0.05 ? 0.0 : 0.25 * damping;
-        anderson.combine(accepted_state_, proposal);
-        extrapolated = result.bound.size() > 1;
-      }
-      state_ = proposal;
-    }
-  }
+  template <class Model>
+  friend bool ascend(Model& model, const MeanFieldSettings& settings,
+                     const KeepGoing& keep_going, MeanFieldResult& result);
 
   // State: theta, u, log-Cholesky of the blocks' precisions (the coordinates
   // that steer the extrapolation), then the curvature.
@@ -239,11 +158,11 @@ class MeanFieldFit {
   }
 
   // By default c = 1, unit precisions, and the mean that they imply.
-  void start(const MeanFieldStart* warm, MeanFieldResult& result) {
-    precision_ = warm != nullptr ? warm->precision : prior_.start();
+  void start(MeanFieldResult& result) {
+    precision_ = warm_ != nullptr ? warm_->precision : prior_.start();
     next_precision_ = precision_;
-    if (warm != nullptr) {
-      pack(warm->mean, precision_, warm->curvature, state_);
+    if (warm_ != nullptr) {
+      pack(warm_->mean, precision_, warm_->curvature, state_);
       accepted_state_ = state_;
       return;
     }
@@ -254,6 +173,14 @@ class MeanFieldFit {
     ++result.passes;
     pack(q_.mean, precision_, accepted_.em, accepted_state_);
     propose(1.0, state_);
+  }
+
+  // Another start, if there is one, when the first was no proper q.
+  bool restart(MeanFieldResult& result) {
+    if (warm_ == nullptr) return false;
+    warm_ = nullptr;
+    start(result);
+    return true;
   }
 
   // Bound and sums at the state; false when the state is no proper q.
@@ -350,6 +277,7 @@ class MeanFieldFit {
   VectorXd state_, accepted_state_;
   std::vector<MatrixXd> precision_, next_precision_, trial_precision_;
   std::vector<BlockPosterior> variances_, trial_variances_;
+  const MeanFieldStart* warm_ = nullptr;
   double trial_bound_ = 0.0;
   bool moments_current_ = true;
 };

@@ -93,7 +93,8 @@ class Minibatches {
       members_.clear();
       groups_.clear();
       begin_.assign(1, 0);
-      const Index target = n * (step + 1) / steps;
+      // All of one size but the last, so that buffers stay.
+      const Index target = step + 1 == steps ? n : (n / steps) * (step + 1);
       for (; at < units_.size() && done < target; ++at) {
         done += add(units_[at], span.row_begin);
       }
@@ -128,14 +129,16 @@ class Minibatches {
     batch_.residual.resize(all.residual.size() > 0 ? n : 0);
     for (Index i = 0; i < n; ++i) {
       const Index from = members_[i];
-      batch_.x.col(i) = all.x.col(from);
+      std::copy_n(all.x.data() + from * all.x.rows(), all.x.rows(),
+                  batch_.x.data() + i * all.x.rows());
       if (all.z.rows() > 0) batch_.z.col(i) = all.z.col(from);
       batch_.y[i] = all.y[from];
       batch_.weight[i] = all.weight[from];
       batch_.offset[i] = all.offset[from];
       if (batch_.residual.size() > 0) batch_.residual[i] = all.residual[from];
     }
-    batch_.finish(grouped_ ? begin_ : std::vector<Index>());
+    batch_.finish(grouped_ ? begin_ : std::vector<Index>(),
+                  RowSource::kTileRows);
   }
 
   void shuffle(int number, Index stream_of, std::vector<Index>& items) const {

@@ -11,6 +11,8 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "../chain/progress.hpp"
@@ -22,15 +24,22 @@ namespace bayeskernel {
 
 class StochasticFit {
  public:
+  // What the model sees of the rows of a minibatch.
+  using RowMap = std::function<std::unique_ptr<DerivedRows>(const RowSource&)>;
+
+  // Without `map` it sees the rows themselves.
   StochasticFit(const RowSource& rows, const Prior& prior, Executor& executor,
-                const StochasticSettings& settings)
+                const StochasticSettings& settings, const RowMap& map = nullptr)
       : rows_(rows),
         prior_(prior),
         settings_(settings),
-        p_(rows.x_columns()),
+        p_(prior.columns()),
         r_(rows.z_columns()),
         batches_(rows, settings),
-        pass_(batches_.rows(), executor),
+        derived_(map ? map(batches_.rows()) : nullptr),
+        pass_(derived_ ? static_cast<const RowSource&>(*derived_)
+                       : batches_.rows(),
+              executor),
         sums_(p_, r_, 0),
         estimate_(p_),
         current_(p_),
@@ -147,6 +156,7 @@ class StochasticFit {
 
   // n / s times the sums of the minibatch at q, or at c = 1 without.
   void make_estimate(const GaussianPosterior* q) {
+    if (derived_) derived_->refresh();
     pass_.run(q, false, sums_);
     estimate_.a = sums_.em.gram;
     estimate_.h = sums_.gradient.x;
@@ -367,6 +377,7 @@ class StochasticFit {
   StochasticSettings settings_;
   Index p_, r_;
   Minibatches batches_;
+  std::unique_ptr<DerivedRows> derived_;
   MeanFieldPass pass_;
   MeanFieldSums sums_;
   Statistics estimate_, current_, average_;

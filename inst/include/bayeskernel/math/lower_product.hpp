@@ -1,7 +1,7 @@
 // Products U x_i of a lower triangular U with many vectors, and their squared
-// norms: wide where the machine is (math/simd.hpp), and then each column has
-// the same bits however many columns are asked for at once.
-// n p^2 / 2 multiply-adds.
+// norms: wide where the machine is (math/simd.hpp). Each column has the same
+// bits however many columns are asked for at once.
+// n p^2 / 2 multiply-adds, twice that where it is narrow.
 #ifndef BAYESKERNEL_MATH_LOWER_PRODUCT_HPP
 #define BAYESKERNEL_MATH_LOWER_PRODUCT_HPP
 
@@ -18,61 +18,69 @@ namespace bayeskernel {
 namespace simd {
 namespace detail {
 
-// U x for R vectors at once; u has `rows` (padded) rows.
+// Rows r .. r + 7 of U x for R vectors p apart; `panel` holds them column by
+// column, `columns` of them. Stored to `out` unless it is null, of which
+// `rows` rows exist; norm += their squares.
 template <int R>
-BAYESKERNEL_AVX2 inline void lower_rows(const double* u, Eigen::Index rows,
-                                        Eigen::Index p, const double* x,
-                                        double* out, double* norm) {
-  Vector4 total[R];
-  for (int i = 0; i < R; ++i) total[i] = Vector4{0.0, 0.0, 0.0, 0.0};
-  for (Eigen::Index r = 0; r < rows; r += 8) {
-    Vector4 low[R], high[R];
-    for (int i = 0; i < R; ++i) low[i] = high[i] = Vector4{0.0, 0.0, 0.0, 0.0};
-    const Eigen::Index end = r + 8 < p ? r + 8 : p;
-    for (Eigen::Index c = 0; c < end; ++c) {
-      const double* column = u + c * rows + r;
-      const Vector4 u0 = *reinterpret_cast<const Vector4*>(column);
-      const Vector4 u1 = *reinterpret_cast<const Vector4*>(column + 4);
+BAYESKERNEL_AVX2 inline void lower_panel(const double* panel,
+                                         Eigen::Index columns, Eigen::Index p,
+                                         Eigen::Index rows, const double* x,
+                                         double* out, double* norm) {
+  Vector4 low[R], high[R];
+  for (int i = 0; i < R; ++i) low[i] = high[i] = Vector4{0.0, 0.0, 0.0, 0.0};
+  for (Eigen::Index c = 0; c < columns; ++c, panel += 8) {
+    const Vector4 u0 = *reinterpret_cast<const Vector4*>(panel);
+    const Vector4 u1 = *reinterpret_cast<const Vector4*>(panel + 4);
 #pragma GCC unroll 4
-      for (int i = 0; i < R; ++i) {
-        low[i] += u0 * x[i * p + c];
-        high[i] += u1 * x[i * p + c];
-      }
-    }
-    const std::size_t bytes =
-        static_cast<std::size_t>(std::min<Eigen::Index>(8, p - r)) *
-        sizeof(double);
     for (int i = 0; i < R; ++i) {
-      total[i] += low[i] * low[i] + high[i] * high[i];
-      double* to = out + i * p + r;
-      if (bytes == 64) {
-        std::memcpy(to, &low[i], 32);
-        std::memcpy(to + 4, &high[i], 32);
-      } else {
-        double both[8];
-        std::memcpy(both, &low[i], 32);
-        std::memcpy(both + 4, &high[i], 32);
-        std::memcpy(to, both, bytes);
-      }
+      low[i] += u0 * x[i * p + c];
+      high[i] += u1 * x[i * p + c];
     }
   }
   for (int i = 0; i < R; ++i) {
-    norm[i] = (total[i][0] + total[i][1]) + (total[i][2] + total[i][3]);
+    if (out != nullptr) {
+      double both[8];
+      std::memcpy(both, &low[i], 32);
+      std::memcpy(both + 4, &high[i], 32);
+      std::memcpy(out + i * p, both,
+                  static_cast<std::size_t>(rows) * sizeof(double));
+    }
+    const Vector4 square = low[i] * low[i] + high[i] * high[i];
+    norm[i] += (square[0] + square[1]) + (square[2] + square[3]);
   }
 }
 
 }  // namespace detail
 
-BAYESKERNEL_AVX2 inline void lower_product(const double* u, Eigen::Index p,
-                                           const double* x, Eigen::Index n,
-                                           double* out, double* norm) {
-  const Eigen::Index rows = padded(p);
-  Eigen::Index i = 0;
-  for (; i + 4 <= n; i += 4) {
-    detail::lower_rows<4>(u, rows, p, x + i * p, out + i * p, norm + i);
-  }
-  for (; i < n; ++i) {
-    detail::lower_rows<1>(u, rows, p, x + i * p, out + i * p, norm + i);
+// `packed`: rows 8 k .. 8 k + 7 of U are 8 (k + 1) columns (p at most) of 8
+// numbers, one panel after another. Vectors are taken 32 at a time, so that
+// they stay in the cache while the panels pass.
+BAYESKERNEL_AVX2 inline void lower_product(const double* packed,
+                                           Eigen::Index p, const double* x,
+                                           Eigen::Index n, double* out,
+                                           double* norm) {
+  constexpr Eigen::Index kVectors = 32;
+  for (Eigen::Index first = 0; first < n; first += kVectors) {
+    const Eigen::Index end = std::min(n, first + kVectors);
+    const double* panel = packed;
+    for (Eigen::Index r = 0; r < p; r += 8) {
+      const Eigen::Index columns = std::min(p, r + 8);
+      const Eigen::Index rows = std::min<Eigen::Index>(8, p - r);
+      double* to = out == nullptr ? nullptr : out + r;
+      const auto at = [&](Eigen::Index i) {
+        return to == nullptr ? nullptr : to + i * p;
+      };
+      Eigen::Index i = first;
+      for (; i + 4 <= end; i += 4) {
+        detail::lower_panel<4>(panel, columns, p, rows, x + i * p, at(i),
+                               norm + i);
+      }
+      for (; i < end; ++i) {
+        detail::lower_panel<1>(panel, columns, p, rows, x + i * p, at(i),
+                               norm + i);
+      }
+      panel += 8 * columns;
+    }
   }
 }
 
@@ -81,33 +89,88 @@ BAYESKERNEL_AVX2 inline void lower_product(const double* u, Eigen::Index p,
 #endif
 
 class LowerProduct {
+  using MatrixXd = Eigen::MatrixXd;
+  using VectorXd = Eigen::VectorXd;
+
  public:
   LowerProduct() = default;
-  explicit LowerProduct(const MatrixXd& u)
-      : p_(u.rows()), padded_(MatrixXd::Zero(simd::padded(p_), p_)) {
-    padded_.topRows(p_) = u.triangularView<Eigen::Lower>();
+  explicit LowerProduct(const MatrixXd& u) { set(u); }
+
+  // Reads the lower triangle of u.
+  void set(const MatrixXd& u) {
+    p_ = u.rows();
+    if (!simd::enabled()) {
+      narrow_ = u.triangularView<Eigen::Lower>();
+      return;
+    }
+    Eigen::Index size = 0;
+    for (Eigen::Index r = 0; r < p_; r += 8) size += 8 * std::min(p_, r + 8);
+    packed_.setZero(size);
+    double* to = packed_.data();
+    for (Eigen::Index r = 0; r < p_; r += 8) {
+      const Eigen::Index columns = std::min(p_, r + 8);
+      for (Eigen::Index c = 0; c < columns; ++c, to += 8) {
+        const Eigen::Index first = std::max(r, c);
+        const Eigen::Index last = std::min(p_, r + 8);
+        std::copy(u.data() + c * p_ + first, u.data() + c * p_ + last,
+                  to + (first - r));
+      }
+    }
   }
 
   // out (p x n) = U x, norm (n) its squared column norms; x and out apart.
   void apply(const double* x, Eigen::Index n, double* out,
              double* norm) const {
+    std::fill(norm, norm + n, 0.0);
 #if BAYESKERNEL_HAS_AVX2
     if (simd::enabled()) {
-      simd::lower_product(padded_.data(), p_, x, n, out, norm);
+      simd::lower_product(packed_.data(), p_, x, n, out, norm);
       return;
     }
 #endif
-    Eigen::Map<MatrixXd> to(out, p_, n);
-    to.noalias() = padded_.topRows(p_).triangularView<Eigen::Lower>() *
-                   Eigen::Map<const MatrixXd>(x, p_, n);
-    Eigen::Map<VectorXd>(norm, n) = to.colwise().squaredNorm().transpose();
+    // Eigen takes four columns at a time: the last are filled up to four.
+    const Eigen::Index whole = n / 4 * 4;
+    multiply(x, whole, out, norm);
+    if (whole == n) return;
+    MatrixXd from = MatrixXd::Zero(p_, 4), to(p_, 4);
+    VectorXd squares = VectorXd::Zero(4);
+    from.leftCols(n - whole) =
+        Eigen::Map<const MatrixXd>(x + whole * p_, p_, n - whole);
+    multiply(from.data(), 4, to.data(), squares.data());
+    std::copy_n(to.data(), (n - whole) * p_, out + whole * p_);
+    std::copy_n(squares.data(), n - whole, norm + whole);
+  }
+
+  // norm (n) += |U x_i|^2; `work` is used where the machine is narrow.
+  void add_norms(const double* x, Eigen::Index n, MatrixXd& work,
+                 double* norm) const {
+#if BAYESKERNEL_HAS_AVX2
+    if (simd::enabled()) {
+      simd::lower_product(packed_.data(), p_, x, n, nullptr, norm);
+      return;
+    }
+#endif
+    if (work.rows() != p_ || work.cols() < n) work.resize(p_, n);
+    multiply(x, n, work.data(), norm);
   }
 
  private:
-  using MatrixXd = Eigen::MatrixXd;
-  using VectorXd = Eigen::VectorXd;
+  void multiply(const double* x, Eigen::Index n, double* out,
+                double* norm) const {
+    if (n == 0) return;
+    Eigen::Map<MatrixXd> to(out, p_, n);
+    to.noalias() = narrow_ * Eigen::Map<const MatrixXd>(x, p_, n);
+    // In this order wherever the column lies.
+    for (Eigen::Index i = 0; i < n; ++i) {
+      double sum = 0.0;
+      for (Eigen::Index j = 0; j < p_; ++j) sum += to(j, i) * to(j, i);
+      norm[i] += sum;
+    }
+  }
+
   Eigen::Index p_ = 0;
-  MatrixXd padded_;
+  VectorXd packed_;
+  MatrixXd narrow_;
 };
 
 }  // namespace bayeskernel

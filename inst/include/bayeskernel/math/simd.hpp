@@ -1,7 +1,6 @@
-// Wide versions of the two loops that hold the hinge engine back: the weighted
-// Gram and the squared norms |U x_i|^2. Compiled for AVX2 with a function
-// attribute and chosen once by the CPU's features, so that a build with
-// portable flags uses what the machine has. Eigen at those flags is SSE2.
+// Wide arithmetic, and the weighted Gram by it: compiled for AVX2 with a
+// function attribute and chosen once by the CPU's features, so that a build
+// with portable flags uses what the machine has. Eigen at those flags is SSE2.
 #ifndef BAYESKERNEL_MATH_SIMD_HPP
 #define BAYESKERNEL_MATH_SIMD_HPP
 
@@ -18,13 +17,6 @@
 
 namespace bayeskernel {
 namespace simd {
-
-// Rows of a matrix are padded to this many numbers.
-constexpr Eigen::Index kPad = 8;
-
-inline Eigen::Index padded(Eigen::Index p) {
-  return (p + kPad - 1) / kPad * kPad;
-}
 
 #if BAYESKERNEL_HAS_AVX2
 
@@ -55,36 +47,6 @@ BAYESKERNEL_AVX2 inline void outer_panel(const double* a, const double* b,
   for (int c = 0; c < C; ++c) {
     std::memcpy(out + 8 * c, &low[c], 32);
     std::memcpy(out + 8 * c + 4, &high[c], 32);
-  }
-}
-
-// Squared norms of U x_i for R = 4 rows at once.
-BAYESKERNEL_AVX2 inline void norm_rows(const double* u, Eigen::Index rows,
-                                       Eigen::Index p, const double* x,
-                                       double* s) {
-  Vector4 total[4];
-  for (int i = 0; i < 4; ++i) total[i] = Vector4{0.0, 0.0, 0.0, 0.0};
-  for (Eigen::Index r = 0; r < rows; r += 8) {
-    Vector4 low[4], high[4];
-    for (int i = 0; i < 4; ++i) low[i] = high[i] = Vector4{0.0, 0.0, 0.0, 0.0};
-    // U is lower triangular: rows r .. r + 7 end at column r + 7.
-    const Eigen::Index end = r + 8 < p ? r + 8 : p;
-    for (Eigen::Index c = 0; c < end; ++c) {
-      const double* column = u + c * rows + r;
-      const Vector4 u0 = *reinterpret_cast<const Vector4*>(column);
-      const Vector4 u1 = *reinterpret_cast<const Vector4*>(column + 4);
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) {
-        low[i] += u0 * x[i * p + c];
-        high[i] += u1 * x[i * p + c];
-      }
-    }
-    for (int i = 0; i < 4; ++i) {
-      total[i] += low[i] * low[i] + high[i] * high[i];
-    }
-  }
-  for (int i = 0; i < 4; ++i) {
-    s[i] += (total[i][0] + total[i][1]) + (total[i][2] + total[i][3]);
   }
 }
 
@@ -119,34 +81,11 @@ BAYESKERNEL_AVX2 inline void weighted_gram(const double* x, const double* w,
   }
 }
 
-// s_i += |U x_i|^2 for U lower triangular, stored with padded(p) rows, zeros
-// below row p. n p^2 / 2 multiply-adds.
-BAYESKERNEL_AVX2 inline void squared_norms(const double* u, Eigen::Index p,
-                                           const double* x, Eigen::Index n,
-                                           double* s) {
-  const Eigen::Index rows = padded(p);
-  Eigen::Index i = 0;
-  for (; i + 4 <= n; i += 4) detail::norm_rows(u, rows, p, x + i * p, s + i);
-  for (; i < n; ++i) {
-    double sum = 0.0;
-    for (Eigen::Index r = 0; r < p; ++r) {
-      double value = 0.0;
-      for (Eigen::Index c = 0; c <= r; ++c) {
-        value += u[c * rows + r] * x[i * p + c];
-      }
-      sum += value * value;
-    }
-    s[i] += sum;
-  }
-}
-
 #else
 
 inline bool has_avx2() { return false; }
 inline void weighted_gram(const double*, const double*, Eigen::Index,
                           Eigen::Index, double*, Eigen::Index) {}
-inline void squared_norms(const double*, Eigen::Index, const double*,
-                          Eigen::Index, double*) {}
 
 #endif
 

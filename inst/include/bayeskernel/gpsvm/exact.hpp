@@ -1,0 +1,205 @@
+// Mean field of the exact process: f_i = u_i + e_i, u ~ N(0, K), e_i ~ N(0, g)
+// (gpsvm.md section 4). In function space q(u) = N(m, (K^-1 + D)^-1) with
+// D = diag(kappa), m = K alpha and B = I + D^1/2 K D^1/2:
+//   var u_i = (1 - (B^-1)_ii) / kappa_i,
+//   KL = (tr B^-1 + m'alpha - n + log|B|) / 2.
+// Cost of a pass: n^3 / 2 multiply-adds.
+#ifndef BAYESKERNEL_GPSVM_EXACT_HPP
+#define BAYESKERNEL_GPSVM_EXACT_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "../hinge/ascent.hpp"
+#include "../hinge/rules.hpp"
+#include "../math/dense_factor.hpp"
+#include "features.hpp"
+
+namespace bayeskernel {
+
+// Where an iteration may start.
+struct ExactStart {
+  VectorXd alpha, kappa;
+};
+
+class ExactFit {
+ public:
+  // K with its jitter; labels and likelihood powers of its rows.
+  ExactFit(const MatrixXd& k, double nugget, const VectorXd& y,
+           const VectorXd& weight)
+      : k_(k), nugget_(nugget), y_(y), weight_(weight), n_(k.rows()) {}
+
+  MeanFieldResult run(const MeanFieldSettings& settings,
+                      const KeepGoing& keep_going,
+                      const ExactStart* warm = nullptr) {
+    MeanFieldResult result;
+    warm_ = warm;
+    start(result);
+    ascend(*this, settings, keep_going, result);
+    const double* from = accepted_state_.data();
+    alpha_ = Eigen::Map<const VectorXd>(from + n_, n_);
+    kappa_ = Eigen::Map<const VectorXd>(from + 2 * n_, n_);
+    return result;
+  }
+
+  const VectorXd& alpha() const { return alpha_; }
+  const VectorXd& kappa() const { return kappa_; }
+  ExactStart state() const { return {alpha_, kappa_}; }
+  // E f and Var f of the rows.
+  VectorXd mean() const { return accepted_state_.head(n_); }
+  const VectorXd& variance() const { return accepted_.variance; }
+  // Sum of the kappa that the moments imply.
+  double next_kappa() const { return accepted_.kappa.sum(); }
+
+ private:
+  template <class Model>
+  friend bool ascend(Model& model, const MeanFieldSettings& settings,
+                     const KeepGoing& keep_going, MeanFieldResult& result);
+
+  struct Sums {
+    VectorXd kappa, shift, newton, variance;
+  };
+
+  // State: m, alpha, kappa.
+  Index coordinates() const { return n_; }
+
+  void pack(const VectorXd& alpha, const VectorXd& kappa, VectorXd& to) const {
+    to.resize(3 * n_);
+    to.head(n_).noalias() = k_ * alpha;
+    to.segment(n_, n_) = alpha;
+    to.tail(n_) = kappa;
+  }
+
+  void start(MeanFieldResult& result) {
+    if (warm_ != nullptr) {
+      pack(warm_->alpha, warm_->kappa, state_);
+      accepted_state_ = state_;
+      return;
+    }
+    accepted_.kappa = weight_;
+    accepted_.shift = 2.0 * weight_.cwiseProduct(y_);
+    accepted_.newton = VectorXd::Zero(n_);
+    accepted_.variance = VectorXd::Zero(n_);
+    pack(VectorXd::Zero(n_), weight_, accepted_state_);
+    propose(1.0, state_);
+    ++result.passes;
+  }
+
+  bool restart(MeanFieldResult& result) {
+    if (warm_ == nullptr) return false;
+    warm_ = nullptr;
+    start(result);
+    return true;
+  }
+
+  // B for the given weights of the rows, factored.
+  bool factor(const VectorXd& weight) {
+    root_ = weight.cwiseSqrt();
+    b_ = k_;
+    b_.array().colwise() *= root_.array();
+    b_.array().rowwise() *= root_.transpose().array();
+    b_.diagonal().array() += 1.0;
+    return factor_lower(b_);
+  }
+
+  bool evaluate(bool) {
+    trial_bound_ = -std::numeric_limits<double>::infinity();
+    const auto mean = state_.head(n_);
+    const auto kappa = state_.tail(n_);
+    if (!(kappa.minCoeff() >= 0.0) || !factor(kappa)) return false;
+    const double log_det = 2.0 * b_.diagonal().array().log().sum();
+    const MatrixXd inverse = invert_lower(b_);
+    const VectorXd diagonal = inverse.colwise().squaredNorm().transpose();
+    for (VectorXd* v :
+         {&trial_.kappa, &trial_.shift, &trial_.newton, &trial_.variance}) {
+      v->resize(n_);
+    }
+    double bound = -0.5 * (diagonal.sum() +
+                           mean.dot(state_.segment(n_, n_)) -
+                           static_cast<double>(n_) + log_det);
+    for (Index i = 0; i < n_; ++i) {
+      const double s = nugget_ + (kappa[i] > 0.0
+                                      ? std::max(1.0 - diagonal[i], 0.0) /
+                                            kappa[i]
+                                      : unseen(inverse, i));
+      const RowMoments row = mean_field(y_[i], weight_[i], mean[i], s);
+      trial_.variance[i] = s;
+      trial_.kappa[i] = row.kappa;
+      trial_.shift[i] = row.shift;
+      trial_.newton[i] = row.newton;
+      bound += row.bound;
+    }
+    trial_bound_ = bound;
+    return std::isfinite(bound);
+  }
+
+  // Var u_i of a row without weight: K_ii - |L^-1 D^1/2 K_i|^2.
+  double unseen(const MatrixXd& inverse, Index i) const {
+    const VectorXd column = root_.cwiseProduct(k_.col(i));
+    return std::max(
+        k_(i, i) -
+            (inverse.triangularView<Eigen::Lower>() * column).squaredNorm(),
+        0.0);
+  }
+
+  void accept() {
+    std::swap(accepted_, trial_);
+    accepted_state_ = state_;
+  }
+
+  // m moves by (K^-1 + H)^-1 r, alpha by r - H^1/2 B_H^-1 H^1/2 K r.
+  double propose(double damping, VectorXd& proposal) {
+    const VectorXd alpha = accepted_state_.segment(n_, n_);
+    const VectorXd pull = accepted_.shift - alpha;
+    const VectorXd weight =
+        damping * accepted_.kappa + (1.0 - damping) * accepted_.newton;
+    if (!factor(weight)) {
+      throw NumericError("a precision matrix is not positive definite");
+    }
+    VectorXd step = root_.cwiseProduct(k_ * pull);
+    const MatrixXd& b = b_;
+    b.triangularView<Eigen::Lower>().solveInPlace(step);
+    b.triangularView<Eigen::Lower>().transpose().solveInPlace(step);
+    step = pull - root_.cwiseProduct(step);
+    pack(alpha + step, accepted_.kappa, proposal);
+    return 0.5 * pull.dot(proposal.head(n_) - accepted_state_.head(n_));
+  }
+
+  const MatrixXd& k_;
+  double nugget_;
+  const VectorXd& y_;
+  const VectorXd& weight_;
+  Index n_;
+  VectorXd state_, accepted_state_, alpha_, kappa_, root_;
+  MatrixXd b_;
+  Sums trial_, accepted_;
+  const ExactStart* warm_ = nullptr;
+  double trial_bound_ = 0.0;
+};
+
+// q(v) of the fit, v = L^-1 u: mean L'alpha, and U with U'U = (I + L'D L)^-1.
+struct WhitenedPosterior {
+  VectorXd mean;
+  MatrixXd whitener;
+};
+
+inline WhitenedPosterior whitened(const Features& features,
+                                  const ExactFit& fit) {
+  const MatrixXd upper = features.factor().transpose();
+  WhitenedPosterior out;
+  out.mean.noalias() = upper * fit.alpha();
+  MatrixXd scratch;
+  MatrixXd precision = MatrixXd::Identity(upper.rows(), upper.cols());
+  weighted_gram(upper, fit.kappa(), scratch, precision);
+  if (!factor_lower(precision)) {
+    throw NumericError("a precision matrix is not positive definite");
+  }
+  out.whitener = invert_lower(precision);
+  return out;
+}
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,139 @@
+# The sampler of the nonlinear machine against sums over a grid.
+
+slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
+
+sample_process <- function(x, y, kernel, ...) {
+  gpsvm(
+    x, y, kernel,
+    method = "gibbs", standardize = FALSE, chains = 4, warmup = 200,
+    draws = if (slow) 40000 else 6000, seed = 4, threads = 1, progress = FALSE, ...
+  )
+}
+
+expect_grid <- function(fit, grid) {
+  ours <- batch_summary(unclass(fit$draws))
+  expect_lt(max(abs(ours$mean - grid$mean) / ours$mcse_mean), 4)
+  expect_lt(max(abs(ours$sd - grid$sd) / ours$mcse_sd), 4)
+}
+
+test_that("two and three rows, with and without nugget", {
+  x <- matrix(c(-0.4, 0.7, 1.6), dimnames = list(NULL, "a"))
+  y <- c(1, -1, -1)
+  for (rows in list(1:2, 1:3)) {
+    for (variance in if (length(rows) == 2 || slow) c(0.7, 5) else 2) {
+      k <- kernel_matrix(rbf(1, variance), x[rows, , drop = FALSE], threads = 1)
+      for (nugget in c(0, 0.8)) {
+        fit <- sample_process(
+          x[rows, , drop = FALSE], y[rows], rbf(1, variance),
+          inducing = "all", nugget = nugget
+        )
+        grid <- process_grid(k, y[rows], nugget)
+        expect_grid(fit, grid)
+        # What is said of the rows is of f = g + e for an e of its own.
+        expect_equal(
+          fit$fitted$var,
+          unname(apply(unclass(fit$draws), 3, \(f) stats::var(c(f)))) + nugget,
+          tolerance = 1e-4
+        )
+      }
+    }
+  }
+})
+
+test_that("weights are powers of the likelihood", {
+  x <- matrix(c(-0.4, 0.7), dimnames = list(NULL, "a"))
+  fit <- sample_process(
+    x[c(1, 2, 2), , drop = FALSE], c(1, -1, -1), rbf(1), inducing = x
+  )
+  # Weight 2 is the row twice, here and in the grid.
+  grid <- process_grid(kernel_matrix(rbf(1), x, threads = 1), c(1, -1), 0)
+  expect_gt(abs(mean(fit$draws[, , 2]) - grid$mean[2]), 0.1)
+  weighted <- sample_process(
+    x, c(1, -1), rbf(1),
+    inducing = "all", weights = c(1, 2)
+  )
+  a <- batch_summary(unclass(fit$draws))
+  b <- batch_summary(unclass(weighted$draws))
+  expect_lt(
+    max(abs(a$mean - b$mean) / sqrt(a$mcse_mean^2 + b$mcse_mean^2)), 4
+  )
+  expect_lt(max(abs(a$sd - b$sd) / sqrt(a$mcse_sd^2 + b$mcse_sd^2)), 4)
+})
+
+test_that("the sampler and variational Bayes agree in the mean", {
+  d <- curved_data(80)
+  fit <- function(...) {
+    gpsvm(
+      y ~ x1 + x2, d,
+      inducing = 12, nugget = 0.1, seed = 1, threads = 1, progress = FALSE, ...
+    )
+  }
+  vb <- fit()
+  mcmc <- fit(method = "gibbs", draws = 1000, warmup = 200)
+  a <- predict(vb, d, type = "link", se.fit = TRUE)
+  b <- predict(mcmc, d, type = "link", se.fit = TRUE)
+  expect_gt(cor(a$fit, b$fit), 0.995)
+  share <- mean(a$se.fit / b$se.fit)
+  expect_true(share > 0.6 && share < 1)
+  expect_lt(mcmc$diagnostics$table$rhat |> max(), 1.05)
+})
+
+test_that("draws do not depend on threads, and chains have their own", {
+  d <- curved_data(100)
+  draw <- function(..., seed = 1) {
+    suppressWarnings(gpsvm(
+      y ~ x1 + x2, d,
+      inducing = 15, method = "gibbs", draws = 20, warmup = 5, seed = seed,
+      progress = FALSE, ...
+    ), classes = "bayeskernel_warning_convergence")$draws
+  }
+  one <- draw(threads = 1, chains = 3)
+  expect_identical(dim(one), c(20L, 3L, 15L))
+  expect_identical(draw(threads = 2, chains = 3), one)
+  expect_identical(draw(threads = 4, chains = 3), one)
+  expect_identical(draw(threads = 1, chains = 1), one[, 1, , drop = FALSE])
+  expect_false(any(one[, 1, ] == one[, 2, ]))
+  expect_false(any(draw(threads = 1, chains = 3, seed = 2) == one))
+})
+
+test_that("an interrupted sampler stops, or keeps what it has", {
+  skip_on_cran()
+  skip_on_os("windows")
+  skip_if_not_installed("callr")
+  home <- dirname(system.file(package = "bayeskernel"))
+  skip_if_not(file.exists(file.path(home, "bayeskernel", "Meta")))
+  for (choice in c("keep", if (slow) "stop")) {
+    ready <- tempfile()
+    job <- callr::r_bg(function(path, choice, d, ready) {
+      library(bayeskernel, lib.loc = path)
+      sample <- function(draws) {
+        suppressWarnings(gpsvm(
+          y ~ x1 + x2, d,
+          method = "gibbs", inducing = 10, warmup = 20, draws = draws,
+          seed = 1, chains = 2, threads = 1, progress = FALSE,
+          on_interrupt = choice
+        ))
+      }
+      sample(10) # what is slow the first time is over
+      file.create(ready)
+      tryCatch(
+        sample(5e5),
+        interrupt = function(e) "interrupted",
+        bayeskernel_error = function(e) class(e)[1]
+      )
+    }, list(home, choice, curved_data(20), ready))
+    for (wait in 1:400) if (!file.exists(ready)) Sys.sleep(0.05)
+    Sys.sleep(0.5)
+    job$interrupt()
+    job$wait(20000)
+    out <- job$get_result()
+    if (choice == "stop") {
+      expect_identical(out, "interrupted")
+    } else {
+      expect_s3_class(out, "gpsvm")
+      expect_true(out$diagnostics$interrupted)
+      expect_true(nrow(out$draws) > 10 && nrow(out$draws) < 5e5)
+      expect_false(anyNA(fitted(out)))
+    }
+  }
+})

@@ -1,0 +1,151 @@
+# Kernel parameters from the data.
+
+d <- curved_data(250, seed = 3)
+x <- curved_matrix(d)
+
+process <- function(..., inducing = 15) {
+  gpsvm(x, d$y, inducing = inducing, seed = 1, threads = 1, ...)
+}
+
+plain <- process()
+
+test_that("the bound rises, and stays inside the box", {
+  for (kernel in list(
+    rbf(), rbf(ard = TRUE), rbf(1) + linear(0.5), rbf() * polynomial(2)
+  )) {
+    before <- process(kernel = kernel)
+    after <- process(kernel = kernel, tune = TRUE)
+    expect_gt(last_bound(after), last_bound(before))
+    expect_lt(abs(last_bound(after) - after$tuned$bound), 0.01)
+    expect_true(after$tuned$converged)
+    found <- kernel_parameters(after$kernel)
+    scaled <- grepl("lengthscale", names(found))
+    ell <- c(0.05, 20) * after$median_distance
+    expect_true(all(found[scaled] >= ell[1] * 0.999))
+    expect_true(all(found[scaled] <= ell[2] * 1.001))
+    expect_true(all(found[!scaled] > 0.00999 & found[!scaled] < 1.001e4))
+  }
+  box <- gpsvm_prior(lengthscale = c(2, 2.5), variance = c(0.5, 0.6))
+  found <- kernel_parameters(process(tune = TRUE, prior = box)$kernel)
+  expect_equal(found[["variance"]], 0.6)
+  expect_true(found[["lengthscale"]] >= 2 && found[["lengthscale"]] <= 2.5)
+})
+
+test_that("at the maximum no parameter near by is better", {
+  fit <- process(tune = TRUE)
+  best <- last_bound(process(kernel = fit$kernel, tol = 1e-9))
+  found <- kernel_parameters(fit$kernel)
+  for (step in c(0.8, 1.25)) {
+    for (k in 1:2) {
+      moved <- found
+      moved[k] <- moved[k] * step
+      other <- process(
+        kernel = rbf(moved[["lengthscale"]], moved[["variance"]]), tol = 1e-9
+      )
+      expect_lt(last_bound(other), best)
+    }
+  }
+})
+
+test_that("an irrelevant column gets a long length-scale", {
+  set.seed(4)
+  noisy <- cbind(x, noise = rnorm(250))
+  fit <- gpsvm(
+    noisy, d$y, rbf(ard = TRUE),
+    inducing = 30, tune = TRUE, seed = 1, threads = 1
+  )
+  ell <- fit$kernel$lengthscale
+  expect_named(ell, c("x1", "x2", "noise"))
+  expect_gt(ell[["noise"]], 2 * max(ell[c("x1", "x2")]))
+})
+
+test_that("the nugget is tuned if it starts above 0", {
+  expect_equal(process(tune = TRUE)$nugget, 0)
+  start <- process(nugget = 2)
+  fit <- process(nugget = 2, tune = TRUE)
+  expect_true(fit$nugget < 2 && fit$nugget >= 1e-6 * 0.999)
+  expect_gt(last_bound(fit), last_bound(start))
+})
+
+test_that("moving the inducing points raises the bound further", {
+  kernel_only <- process(tune = TRUE, inducing = 6)
+  both <- process(tune = TRUE, optimise_inducing = TRUE, inducing = 6)
+  expect_gt(last_bound(both), last_bound(kernel_only) + 0.1)
+  expect_false(isTRUE(all.equal(both$inducing, kernel_only$inducing)))
+  exact <- process(inducing = "all", kernel = both$kernel)
+  expect_lt(last_bound(both), last_bound(exact) + 1e-3)
+})
+
+test_that("the exact process is tuned by its own bound", {
+  few <- 1:90
+  fit <- function(...) {
+    gpsvm(
+      x[few, ], d$y[few],
+      inducing = "all", threads = 1, seed = 1, ...
+    )
+  }
+  tuned <- fit(tune = TRUE)
+  expect_gt(last_bound(tuned), last_bound(fit()))
+  expect_lt(abs(last_bound(tuned) - tuned$tuned$bound), 0.01)
+  # By a sample of its rows, which do not become its points.
+  part <- fit(tune = TRUE, tune_rows = 60, optimise_inducing = TRUE)
+  expect_equal(part$tuned$rows, 60)
+  expect_identical(part$posterior$z, fit()$posterior$z)
+  share <- kernel_parameters(part$kernel) / kernel_parameters(tuned$kernel)
+  expect_true(all(share > 1 / 4 & share < 4))
+})
+
+test_that("a sample of the rows is enough, and is the same for any threads", {
+  fit <- process(tune = TRUE, tune_rows = 100)
+  expect_equal(fit$tuned$rows, 100)
+  expect_lte(
+    last_bound(fit), last_bound(process(tune = TRUE)) + 1e-3
+  )
+  again <- gpsvm(
+    x, d$y,
+    inducing = 15, tune = TRUE, tune_rows = 100, seed = 1, threads = 2
+  )
+  expect_identical(again$posterior, fit$posterior)
+})
+
+test_that("cross-validation picks from its grid the smallest loss", {
+  few <- gpsvm(
+    x[1:60, ], d$y[1:60],
+    inducing = "all", tune = "cv", seed = 1, threads = 1
+  )
+  for (fit in list(process(tune = "cv"), few)) {
+    grid <- fit$tuned$grid
+    expect_equal(dim(grid), c(20, 3))
+    best <- grid[which.min(grid$log_loss), ]
+    expect_equal(
+      kernel_parameters(fit$kernel),
+      c(
+        variance = best$variance,
+        lengthscale = best$lengthscale * fit$median_distance
+      )
+    )
+    expect_true(all(is.finite(grid$log_loss) & grid$log_loss > 0))
+    expect_lt(min(grid$log_loss), log(2))
+  }
+  expect_output(print(fit), "5-fold cross-validation over 20 settings")
+  linear_fit <- process(kernel = linear(), tune = "cv")
+  expect_equal(nrow(linear_fit$tuned$grid), 4)
+})
+
+test_that("a component of no use is named as switched off", {
+  set.seed(6)
+  y <- x[, 2] + rnorm(250) / 3 > 0
+  fit <- gpsvm(
+    x, y, linear(1e4) + rbf(1, 0.01),
+    inducing = 15, tune = TRUE, seed = 1, threads = 1,
+    prior = gpsvm_prior(variance = c(1e-12, 1e4))
+  )
+  found <- kernel_parameters(fit$kernel)
+  small <- found[["rbf.variance"]] < 1e-6 * found[["linear.variance"]]
+  expect_identical("rbf.variance" %in% fit$tuned$off, small)
+  off <- switched_off(linear(10) + rbf(1, 1e-6))
+  expect_identical(off, "rbf.variance")
+  expect_match(
+    tuning_text(list(by = "bound", rows = 9, off = off)), "off: rbf.variance"
+  )
+})
