@@ -145,7 +145,7 @@ resolve_threshold <- function(threshold, object) {
     return(0.5)
   }
   if (identical(threshold, "prevalence")) {
-    if (is.null(object$y)) {
+    if (!is.null(object$share)) {
       return(object$share)
     }
     return(sum(object$weights[object$y > 0]) / sum(object$weights))

@@ -23,7 +23,7 @@ gpsvm_fit <- function(rows, settings, call) {
     median_distance = model$median_distance, tuned = model$tuned,
     seed = settings$seed, n = rows$n, dropped = rows$dropped,
     design = rows$info, used = rows$used, na.action = rows$na.action,
-    weights = rows$weights, y = fit_labels(rows),
+    weights = rows$weights, y = if (rows$n <= 1e6) fit_labels(rows),
     share = class_share(rows), version = utils::packageVersion("bayeskernel")
   )
   if (settings$model) fit["frame"] <- list(kept_frame(rows))
@@ -123,9 +123,9 @@ choose_method <- function(rows, settings, call) {
 
 # Kernel and inducing points, on the scale of the model.
 gpsvm_model <- function(rows, sample, settings, call) {
-  median <- if (is_precomputed(settings$kernel)) {
-    NA_real_
-  } else {
+  # What is open is NA.
+  asked <- anyNA(kernel_parameters(settings$kernel)) || !isFALSE(settings$tune)
+  median <- if (asked && !is_precomputed(settings$kernel)) {
     median_distance_cpp(sample$x)
   }
   kernel <- resolve_lengthscale(
@@ -220,12 +220,16 @@ fit_labels <- function(rows) {
   }
 }
 
+# Weighted share of the positive of two classes.
 class_share <- function(rows) {
   codes <- rows$data$labels
   if (length(codes) == 0L) {
-    return(rows$share)
+    rows$share
+  } else if (is.null(rows$weights)) {
+    sum(codes) / rows$n
+  } else {
+    sum(rows$weights * codes) / sum(rows$weights)
   }
-  sum(rows$weights * (codes == 1)) / sum(rows$weights)
 }
 
 kept_frame <- function(rows) {
@@ -399,7 +403,7 @@ doubling_gain <- function(model, sample, settings, rows) {
   settings$method <- "vb"
   settings$keep <- TRUE
   settings$progress <- FALSE
-  settings$tol <- 1e-3
+  settings$tol <- 0.05
   control <- gpsvm_control(settings, machine_labels(unique(sample$labels)))
   control$nugget <- model$nugget
   bound <- function(z) {

@@ -126,13 +126,20 @@ one_process_moments <- function(object, data, points, link, threads) {
   })
 }
 
-# f: rows x draws of what the inducing points say; r: what they leave open.
+# f: rows x draws of what the inducing points say; r: what they leave open,
+# which the hinge link averages over by a normal quantile for every draw, spread
+# evenly (the fractional parts of the golden ratio's multiples).
 process_summary <- function(f, r, link) {
   mean <- rowMeans(f)
   spread <- function(x, center) {
     rowSums((x - center)^2) / max(1, ncol(x) - 1)
   }
-  prob <- matrix(link_probability(f, rep(r, ncol(f)), link), nrow(f))
+  prob <- if (link == "probit") {
+    stats::pnorm(f / sqrt(1 + r))
+  } else {
+    z <- stats::qnorm((seq_len(ncol(f)) * (sqrt(5) - 1) / 2) %% 1)
+    link_curve(f + outer(sqrt(r), z), "hinge")
+  }
   p <- rowMeans(prob)
   list(
     mean = mean, var = spread(f, mean) + r, prob = p,

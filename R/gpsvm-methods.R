@@ -49,8 +49,7 @@ residuals.gpsvm <- function(object, type = c("response", "pearson"), ...) {
     as.numeric(y > 0) - p
   }
   if (type == "pearson") {
-    weights <- stats::napredict(object$na.action, object$weights)
-    out <- sqrt(weights) * out / sqrt(p * (1 - p))
+    out <- sqrt(weights.gpsvm(object)) * out / sqrt(p * (1 - p))
   }
   out
 }
@@ -62,13 +61,15 @@ nobs.gpsvm <- function(object, ...) object$n
 #' @rdname gpsvm-rows
 #' @export
 weights.gpsvm <- function(object, ...) {
-  if (is.null(object$weights)) {
+  if (is.null(object$weights) && is.null(object$y)) {
     bk_abort(
-      "argument", "The fit keeps nothing about the rows of its source.",
+      "argument", "The fit keeps nothing about its rows.",
       "Their weights are all 1."
     )
   }
-  stats::napredict(object$na.action, object$weights)
+  weights <- object$weights
+  if (is.null(weights)) weights <- rep(1, object$n)
+  stats::napredict(object$na.action, weights)
 }
 
 #' @rdname gpsvm-rows

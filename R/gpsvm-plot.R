@@ -161,7 +161,8 @@ plot_lengthscales <- function(x, main) {
     } else {
       "Length-scale, in standardised units"
     },
-    main = main_title(main, "Length-scales"), note = "dashed: median distance"
+    main = main_title(main, "Length-scales"),
+    note = if (!is.null(x$median_distance)) "dashed: median distance"
   )
 }
 

@@ -12,8 +12,8 @@ parse_classes <- function(y, name, rows = NULL, call = user_call()) {
       ))
     }
   }
-  out <- parse_response(y, name, rows, call)
-  list(codes = as.double(out$y > 0), levels = out$levels)
+  out <- positive_rows(y, name, rows, call)
+  list(codes = as.double(out$positive), levels = out$levels)
 }
 
 gpsvm_rows <- function(data, classes, columns, center, scale, info, ...) {
@@ -51,7 +51,7 @@ gpsvm_frame_rows <- function(formula, data, weights, subset, na.action,
     used = used, response = design$response, formula = design$formula,
     terms = design$terms, xlevels = design$xlevels,
     contrasts = design$contrasts, dropped = design$dropped,
-    na.action = design$na.action, weights = design$weights,
+    na.action = design$na.action, weights = kept_weights(design$weights),
     frame = design$frame
   )
 }
@@ -78,6 +78,12 @@ refuse_linear_terms <- function(design, call) {
 # Weights that are all 1 cost nothing.
 core_weights <- function(weights) {
   if (is.null(weights) || all(weights == 1)) numeric() else as.double(weights)
+}
+
+# Those of a fit: NULL when all are 1.
+kept_weights <- function(weights) {
+  weights <- core_weights(weights)
+  if (length(weights)) weights
 }
 
 gpsvm_matrix_rows <- function(x, y, weights, na.action, standardize, call) {
@@ -121,7 +127,7 @@ gpsvm_matrix_rows <- function(x, y, weights, na.action, standardize, call) {
     if (standardize) moments$sd[keep] else rep(1, length(keep)),
     matrix_info(columns, named, keep),
     used = seq_along(keep) + 1L, response = "y", dropped = columns[constant],
-    na.action = usable$na.action, weights = row_vector(weights, nrow(x), 1)
+    na.action = usable$na.action, weights = kept_weights(weights)
   )
 }
 
@@ -245,7 +251,7 @@ gpsvm_sparse_rows <- function(x, y, weights, standardize, call) {
     if (standardize) sqrt(variance[keep]) else rep(1, length(keep)),
     matrix_info(columns, named, keep),
     used = seq_along(keep) + 1L, response = "y", dropped = columns[constant],
-    weights = row_vector(weights, n, 1)
+    weights = kept_weights(weights)
   )
 }
 
@@ -295,7 +301,7 @@ gpsvm_kernel_rows <- function(x, y, weights, na.action, call) {
     ),
     parse_classes(y, "y", NULL, call), columns, numeric(n + 1L),
     rep(1, n + 1L), list(type = "kernel", rows = n, diagonal = mean(diag(k))),
-    response = "y", weights = row_vector(weights, n, 1)
+    response = "y", weights = kept_weights(weights)
   )
 }
 

@@ -1,6 +1,12 @@
 # The labels of a two-class response: -1 for the first class, +1 for the
 # second. `name` is what the user called the response.
 parse_response <- function(y, name, rows = NULL, call = user_call()) {
+  out <- positive_rows(y, name, rows, call)
+  list(y = 2 * out$positive - 1, levels = out$levels)
+}
+
+# Which rows are of the second class.
+positive_rows <- function(y, name, rows, call) {
   refuse_response_type(y, name, call)
   if (is.factor(y)) {
     codes <- as.integer(y)
@@ -13,11 +19,20 @@ parse_response <- function(y, name, rows = NULL, call = user_call()) {
   } else {
     codes <- as.double(y)
     check_finite_response(codes, name, rows, call)
-    used <- sort(unique(codes))
+    used <- distinct_numbers(codes)
     classes <- vapply(utils::head(used, 10L), format, "", digits = 7)
   }
   check_two_classes(y, used, classes, name, call)
-  list(y = 2 * (codes == used[2]) - 1, levels = classes)
+  list(positive = codes == used[2], levels = classes)
+}
+
+# Sorted; by parts, since unique() of millions takes as much memory again.
+distinct_numbers <- function(x) {
+  size <- 1e5
+  parts <- lapply(seq(0, max(0, length(x) - 1), by = size), function(first) {
+    unique(x[first + seq_len(min(size, length(x) - first))])
+  })
+  sort(unique(unlist(parts)))
 }
 
 response_accepted <- paste(

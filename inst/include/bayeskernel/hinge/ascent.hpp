@@ -48,6 +48,9 @@ struct MeanFieldResult {
 template <class Model>
 bool ascend(Model& model, const MeanFieldSettings& settings,
             const KeepGoing& keep_going, MeanFieldResult& result) {
+  // Damping, as Levenberg and Marquardt have it: many rows of small variance
+  // make the curvature change within a step.
+  constexpr double kFirst = 0.01, kLeast = 5e-4;
   Anderson anderson(model.state_.size(), model.coordinates(), 2);
   double best = -std::numeric_limits<double>::infinity();
   double damping = settings.accelerate ? 0.0 : 1.0;
@@ -68,7 +71,9 @@ bool ascend(Model& model, const MeanFieldSettings& settings,
         ++result.rejected;
         if (result.passes >= settings.max_passes) return false;
         anderson.restart();
-        if (!extrapolated) damping = damping == 0.0 ? 0.1 : 1.0;
+        if (!extrapolated) {
+          damping = damping == 0.0 ? kFirst : std::min(1.0, 10.0 * damping);
+        }
         extrapolated = false;
         model.propose(damping, proposal);
         model.state_ = proposal;
@@ -98,7 +103,7 @@ bool ascend(Model& model, const MeanFieldSettings& settings,
       return true;
     }
     if (settings.accelerate) {
-      if (damping > 0.0) damping = damping < 0.05 ? 0.0 : 0.25 * damping;
+      damping = damping < kLeast ? 0.0 : 0.25 * damping;
       anderson.combine(model.accepted_state_, proposal);
       extrapolated = result.bound.size() > 1;
     }

@@ -56,6 +56,7 @@ class StochasticFit {
     const Index per_epoch = batches_.steps_of_epoch();
     const Index total = per_epoch * settings_.epochs;
     watch_.length = std::max<Index>(50, per_epoch);
+    adaptive_.first = std::clamp<Index>(total / 4, 1, adaptive_.first);
     for (int e = 0; e < settings_.epochs && !settled_; ++e) {
       const bool finished = batches_.epoch(e, [&] {
         take_step(2 * (steps_ + 1) > total);
@@ -123,9 +124,9 @@ class StochasticFit {
   };
   // Moving averages of the adaptive rate.
   struct Adaptive {
-    static constexpr Index kFirst = 20;  // minibatches before the first step
+    Index first = 20;  // minibatches before the first step
     Index seen = 0;
-    double tau = kFirst, squared = 0.0;
+    double tau = 20.0, squared = 0.0;
     MatrixXd a;
     VectorXd h;
   };
@@ -188,13 +189,13 @@ class StochasticFit {
       to.h.setZero(p_);
     }
     ++to.seen;
-    const double share = to.seen <= Adaptive::kFirst
+    const double share = to.seen <= to.first
                              ? 1.0 / static_cast<double>(to.seen)
                              : 1.0 / to.tau;
     to.a += share * (a - to.a);
     to.h += share * (h - to.h);
     to.squared += share * (squared - to.squared);
-    if (to.seen < Adaptive::kFirst) return 0.0;
+    if (to.seen < to.first) return 0.0;
     const double rho = std::min(
         1.0, (to.a.squaredNorm() + to.h.squaredNorm()) / to.squared);
     to.tau = (1.0 - rho) * to.tau + 1.0;
