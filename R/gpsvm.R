@@ -59,7 +59,7 @@
 #'   them (default). `FALSE` gives plain coordinate ascent, which arrives at the
 #'   same place more slowly.
 #' @param batch_size,epochs,rate,epoch_tol For `"svi"`: rows of a minibatch,
-#'   default max(256, 4 m, min(n / 1000, 4096)) for m inducing points; most
+#'   default max(256, 4 m, min(n / 400, 2048)) for m inducing points; most
 #'   stochastic passes over
 #'   the rows, default 1; the step size, `"rm"` for (t + 1)^-0.7 with averaging
 #'   of the last half, or `"adaptive"` for the rule of Ranganath et al. (2013),

@@ -1,8 +1,8 @@
+#include "glue_gpsvm.h"
+
 #include <bayeskernel/hinge/mode.hpp>
 #include <bayeskernel/hinge/stochastic.hpp>
 #include <optional>
-
-#include "glue_gpsvm.h"
 
 namespace {
 
@@ -19,13 +19,12 @@ using bayeskernel::StochasticFit;
 using bayeskernel::StochasticSettings;
 
 Rcpp::List pass_status(const MeanFieldResult& result) {
-  return Rcpp::List::create(
-      Rcpp::Named("bound") = result.bound,
-      Rcpp::Named("passes") = result.passes,
-      Rcpp::Named("rejected") = result.rejected,
-      Rcpp::Named("converged") = result.converged,
-      Rcpp::Named("interrupted") = result.interrupted,
-      Rcpp::Named("largest_fall") = result.largest_fall);
+  return Rcpp::List::create(Rcpp::Named("bound") = result.bound,
+                            Rcpp::Named("passes") = result.passes,
+                            Rcpp::Named("rejected") = result.rejected,
+                            Rcpp::Named("converged") = result.converged,
+                            Rcpp::Named("interrupted") = result.interrupted,
+                            Rcpp::Named("largest_fall") = result.largest_fall);
 }
 
 // Minibatches grow with the rows: a step of few pays for m^3 operations.
@@ -33,10 +32,9 @@ StochasticSettings read_stochastic(const Rcpp::List& settings, Index rows,
                                    Index columns) {
   StochasticSettings out;
   const Rcpp::NumericVector batch = settings["batch_size"];
-  const Index usual = std::max<Index>({256, 4 * columns,
-                                       std::min<Index>(rows / 1000, 4096)});
-  out.batch_rows =
-      batch.size() > 0 ? static_cast<Index>(batch[0]) : usual;
+  const Index usual =
+      std::max<Index>({256, 4 * columns, std::min<Index>(rows / 400, 2048)});
+  out.batch_rows = batch.size() > 0 ? static_cast<Index>(batch[0]) : usual;
   out.epochs = Rcpp::as<int>(settings["epochs"]);
   out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
   out.rate = Rcpp::as<std::string>(settings["rate"]) == "adaptive"
@@ -180,7 +178,8 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
   return guarded([&] {
     const auto began = std::chrono::steady_clock::now();
     GpsvmRows input(data);
-    const Features features = read_features(kernel, inducing, Rcpp::as<double>(settings["nugget"]));
+    const Features features =
+        read_features(kernel, inducing, Rcpp::as<double>(settings["nugget"]));
     const Index n = input.reader->rows(), m = features.columns();
     RcppParallelExecutor executor(
         feature_threads(n, m, Rcpp::as<int>(settings["threads"])));
@@ -211,28 +210,27 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
       const RowSource& source =
           keep ? static_cast<const RowSource&>(kept) : rows;
       const Rcpp::List fit =
-          direct          ? fit_exact(features, kept, settings, user)
+          direct            ? fit_exact(features, kept, settings, user)
           : method == "ecm" ? fit_mode(kept, executor, settings, user)
-                            : fit_machine(source, batches, executor, settings, classes[k],
-                             keep, user);
+                            : fit_machine(source, batches, executor, settings,
+                                          classes[k], keep, user);
       interrupted =
           Rcpp::as<bool>(Rcpp::as<Rcpp::List>(fit["status"])["interrupted"]);
       fits[k] = fit;
     }
-    return Rcpp::List::create(
-        Rcpp::Named("fits") = fits, Rcpp::Named("interrupted") = interrupted,
-        Rcpp::Named("jitter") = features.jitter(),
-        Rcpp::Named("factor") = to_r(features.factor()),
-        Rcpp::Named("seconds") = seconds_since(began));
+    return Rcpp::List::create(Rcpp::Named("fits") = fits,
+                              Rcpp::Named("interrupted") = interrupted,
+                              Rcpp::Named("jitter") = features.jitter(),
+                              Rcpp::Named("factor") = to_r(features.factor()),
+                              Rcpp::Named("seconds") = seconds_since(began));
   });
 }
 
 // Mean and variance of f for new rows, n x machines.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpsvm_predict_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
-                             const Rcpp::NumericMatrix& inducing,
-                             double nugget, const Rcpp::List& machines,
-                             int threads) {
+                             const Rcpp::NumericMatrix& inducing, double nugget,
+                             const Rcpp::List& machines, int threads) {
   return guarded([&] {
     GpsvmRows input(data);
     const Features features = read_features(kernel, inducing, nugget);

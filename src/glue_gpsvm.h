@@ -95,8 +95,8 @@ inline std::vector<int> read_classes(const Rcpp::List& settings) {
 
 // Threads pay off only above about this much work in a pass.
 inline int feature_threads(Index rows, Index columns, int threads) {
-  const double work = static_cast<double>(rows) *
-                      static_cast<double>(columns * columns);
+  const double work =
+      static_cast<double>(rows) * static_cast<double>(columns * columns);
   return work < 2e6 ? 1 : threads;
 }
 

@@ -27,12 +27,12 @@ void restore_chain(const Rcpp::List& from, bayeskernel::GibbsState& state) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                            const Rcpp::NumericMatrix& inducing,
-                           const Rcpp::List& settings, int label,
-                           int machine) {
+                           const Rcpp::List& settings, int label, int machine) {
   return guarded([&] {
     const auto began = std::chrono::steady_clock::now();
     GpsvmRows input(data);
-    const bayeskernel::Features features = read_features(kernel, inducing, Rcpp::as<double>(settings["nugget"]));
+    const bayeskernel::Features features =
+        read_features(kernel, inducing, Rcpp::as<double>(settings["nugget"]));
     const Index m = features.columns();
     const int threads = Rcpp::as<int>(settings["threads"]);
     const Rcpp::IntegerVector chain_id = settings["chain_id"];
@@ -72,9 +72,8 @@ Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     Rcpp::NumericVector draws(Rcpp::Dimension(plan.draws, n_chains, m));
     double* out = draws.begin();
     const auto record = [&](Index c, Index k) {
-      const VectorXd u =
-          features.factor().triangularView<Eigen::Lower>() *
-          chains[c]->state.point.x;
+      const VectorXd u = features.factor().triangularView<Eigen::Lower>() *
+                         chains[c]->state.point.x;
       for (Index j = 0; j < m; ++j) {
         out[k + plan.draws * (c + n_chains * j)] = u[j];
       }
@@ -83,7 +82,8 @@ Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     const bayeskernel::ChainStatus status = bayeskernel::run_chains(
         pointers, plan, outer, user.keep_going(), record);
     Rcpp::List states(n_chains);
-    for (int c = 0; c < n_chains; ++c) states[c] = chain_state(chains[c]->state);
+    for (int c = 0; c < n_chains; ++c)
+      states[c] = chain_state(chains[c]->state);
     return Rcpp::List::create(
         Rcpp::Named("draws") = draws, Rcpp::Named("states") = states,
         Rcpp::Named("factor") = to_r(features.factor()),

@@ -47,13 +47,13 @@ Rcpp::List gpsvm_inducing_cpp(const Rcpp::NumericMatrix& x, int count,
   return guarded([&] {
     bayeskernel::InducingSettings settings;
     settings.count = count;
-    settings.method = method == "random"
-                          ? bayeskernel::InducingMethod::random
-                          : bayeskernel::InducingMethod::kmeans;
+    settings.method = method == "random" ? bayeskernel::InducingMethod::random
+                                         : bayeskernel::InducingMethod::kmeans;
     settings.seed = static_cast<std::uint64_t>(seed);
     RcppParallelExecutor executor(feature_threads(x.ncol(), count, threads));
-    return Rcpp::List::create(Rcpp::Named("z") = to_r(
-        bayeskernel::inducing_points(map_matrix(x), settings, executor)));
+    return Rcpp::List::create(Rcpp::Named("z") =
+                                  to_r(bayeskernel::inducing_points(
+                                      map_matrix(x), settings, executor)));
   });
 }
 

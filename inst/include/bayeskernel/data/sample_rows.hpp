@@ -32,8 +32,8 @@ inline RowSample sample_rows(ChunkReader& reader, const StreamColumns& columns,
     const Index i = std::min(end - 1, begin + static_cast<Index>(u));
     reader.read(i, row);
     for (Index j = 0; j < p; ++j) {
-      out.x(j, k) = (row(columns.source[j], 0) - columns.center[j]) /
-                    columns.scale[j];
+      out.x(j, k) =
+          (row(columns.source[j], 0) - columns.center[j]) / columns.scale[j];
     }
     out.labels[k] = row(row.rows() - 1, 0);
     out.number[k] = static_cast<double>(i);

@@ -142,8 +142,8 @@ class StreamedRows final : public RowSource {
       std::swap(current_, other_);
     }
     if (ahead_ && next >= 0 && next != chunk && other_.number != next) {
-      pending_ = std::async(std::launch::async,
-                            [this, next] { fill(next, other_); });
+      pending_ =
+          std::async(std::launch::async, [this, next] { fill(next, other_); });
     }
   }
 
@@ -185,8 +185,8 @@ class StreamedRows final : public RowSource {
         double* to = chunk.x.data() + (begin + i) * p;
         for (Index k = 0; k < p; ++k) {
           const Index j = columns_.source[k];
-          to[k] = j < 0 ? 1.0
-                        : (from[j] - columns_.center[k]) * inverse_scale_[k];
+          to[k] =
+              j < 0 ? 1.0 : (from[j] - columns_.center[k]) * inverse_scale_[k];
         }
         const double label = from[raw_.rows() - 1];
         chunk.y[begin + i] =

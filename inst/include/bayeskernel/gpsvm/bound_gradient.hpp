@@ -22,9 +22,9 @@
 namespace bayeskernel {
 
 struct BoundGradient {
-  VectorXd kernel;     // by log parameter
-  double nugget = 0.0; // by the nugget itself
-  MatrixXd locations;  // d x m, by the inducing points; empty if not asked for
+  VectorXd kernel;      // by log parameter
+  double nugget = 0.0;  // by the nugget itself
+  MatrixXd locations;   // d x m, by the inducing points; empty if not asked for
 };
 
 // Adds the part of K_mm, whose derivative is L^-T inner L^-1; `inner` is used
@@ -144,8 +144,8 @@ class BoundGradientPass {
     if (scratch.phi.rows() != m || scratch.phi.cols() < n) {
       scratch.phi.resize(m, n);
       scratch.g.resize(m, n);
-      for (VectorXd* v : {&scratch.residual, &scratch.kappa, &scratch.pull,
-                          &scratch.half}) {
+      for (VectorXd* v :
+           {&scratch.residual, &scratch.kappa, &scratch.pull, &scratch.half}) {
         v->resize(n);
       }
     }

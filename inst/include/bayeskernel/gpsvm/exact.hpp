@@ -116,14 +116,13 @@ class ExactFit {
          {&trial_.kappa, &trial_.shift, &trial_.newton, &trial_.variance}) {
       v->resize(n_);
     }
-    double bound = -0.5 * (diagonal.sum() +
-                           mean.dot(state_.segment(n_, n_)) -
+    double bound = -0.5 * (diagonal.sum() + mean.dot(state_.segment(n_, n_)) -
                            static_cast<double>(n_) + log_det);
     for (Index i = 0; i < n_; ++i) {
-      const double s = nugget_ + (kappa[i] > 0.0
-                                      ? std::max(1.0 - diagonal[i], 0.0) /
-                                            kappa[i]
-                                      : unseen(inverse, i));
+      const double s =
+          nugget_ + (kappa[i] > 0.0
+                         ? std::max(1.0 - diagonal[i], 0.0) / kappa[i]
+                         : unseen(inverse, i));
       const RowMoments row = mean_field(y_[i], weight_[i], mean[i], s);
       trial_.variance[i] = s;
       trial_.kappa[i] = row.kappa;

@@ -49,7 +49,7 @@ class Features {
     return out;
   }
   const MatrixXd& factor() const { return factor_; }  // L
-  const MatrixXd& gram() const { return gram_; }  // K_mm + jitter
+  const MatrixXd& gram() const { return gram_; }      // K_mm + jitter
   Index columns() const { return columns_.columns(); }
   Index dimension() const {
     return given_ ? columns() + 1 : columns_.z().rows();

@@ -78,10 +78,10 @@ class TuneProblem {
       if (positive_.size() > 1) base_.set_positive(positive_[k]);
       keep_labels(base_, rows);
       MeanFieldResult result;
-      add(exact_ ? exact_machine(k, features, rows, settings, keep_going,
-                                 result)
-                 : machine(k, features, rows, locations, settings, keep_going,
-                           result),
+      add(exact_
+              ? exact_machine(k, features, rows, settings, keep_going, result)
+              : machine(k, features, rows, locations, settings, keep_going,
+                        result),
           out.gradient);
       out.passes += result.passes;
       out.bound += result.bound.back();

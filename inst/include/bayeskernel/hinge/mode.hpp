@@ -50,7 +50,8 @@ class ModeFit {
     for (int pass = 0; pass < settings.max_passes; ++pass) {
       step(out);
       const double value = objective(out);
-      const double before = out.objective.empty() ? value : out.objective.back();
+      const double before =
+          out.objective.empty() ? value : out.objective.back();
       out.objective.push_back(value);
       if (pass > 0 && before - value < settings.tolerance * (1.0 + value)) {
         out.converged = true;

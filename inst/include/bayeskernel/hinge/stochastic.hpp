@@ -189,15 +189,14 @@ class StochasticFit {
       to.h.setZero(p_);
     }
     ++to.seen;
-    const double share = to.seen <= to.first
-                             ? 1.0 / static_cast<double>(to.seen)
-                             : 1.0 / to.tau;
+    const double share =
+        to.seen <= to.first ? 1.0 / static_cast<double>(to.seen) : 1.0 / to.tau;
     to.a += share * (a - to.a);
     to.h += share * (h - to.h);
     to.squared += share * (squared - to.squared);
     if (to.seen < to.first) return 0.0;
-    const double rho = std::min(
-        1.0, (to.a.squaredNorm() + to.h.squaredNorm()) / to.squared);
+    const double rho =
+        std::min(1.0, (to.a.squaredNorm() + to.h.squaredNorm()) / to.squared);
     to.tau = (1.0 - rho) * to.tau + 1.0;
     return std::max(rho, least);
   }
@@ -258,8 +257,8 @@ class StochasticFit {
       estimate_.a = sums.em.gram - out.gram;
       estimate_.h -= out.shift;
       if (steps_ == 0 || k + 1 == kMost) break;
-      if (k > 1 && std::abs(sums.bound - before) <
-                       1e-6 * (1.0 + std::abs(sums.bound))) {
+      if (k > 1 &&
+          std::abs(sums.bound - before) < 1e-6 * (1.0 + std::abs(sums.bound))) {
         break;
       }
       before = sums.bound;

@@ -24,9 +24,8 @@ constexpr Eigen::Index kFactorBlock = 64;
 // the panel's rows 8 at a time, `width` columns of 8 numbers; ones: width.
 BAYESKERNEL_AVX2 inline void subtract_square(const double* packed,
                                              const double* ones,
-                                             Eigen::Index width,
-                                             Eigen::Index n, double* a,
-                                             Eigen::Index stride) {
+                                             Eigen::Index width, Eigen::Index n,
+                                             double* a, Eigen::Index stride) {
   double sum[8 * 4];
   for (Eigen::Index c = 0; c < n; c += 4) {
     const double* right = packed + c / 8 * 8 * width + c % 8;

@@ -55,10 +55,9 @@ BAYESKERNEL_AVX2 inline void lower_panel(const double* panel,
 // `packed`: rows 8 k .. 8 k + 7 of U are 8 (k + 1) columns (p at most) of 8
 // numbers, one panel after another. Vectors are taken 32 at a time, so that
 // they stay in the cache while the panels pass.
-BAYESKERNEL_AVX2 inline void lower_product(const double* packed,
-                                           Eigen::Index p, const double* x,
-                                           Eigen::Index n, double* out,
-                                           double* norm) {
+BAYESKERNEL_AVX2 inline void lower_product(const double* packed, Eigen::Index p,
+                                           const double* x, Eigen::Index n,
+                                           double* out, double* norm) {
   constexpr Eigen::Index kVectors = 32;
   for (Eigen::Index first = 0; first < n; first += kVectors) {
     const Eigen::Index end = std::min(n, first + kVectors);
@@ -119,8 +118,7 @@ class LowerProduct {
   }
 
   // out (p x n) = U x, norm (n) its squared column norms; x and out apart.
-  void apply(const double* x, Eigen::Index n, double* out,
-             double* norm) const {
+  void apply(const double* x, Eigen::Index n, double* out, double* norm) const {
     std::fill(norm, norm + n, 0.0);
 #if BAYESKERNEL_HAS_AVX2
     if (simd::enabled()) {
