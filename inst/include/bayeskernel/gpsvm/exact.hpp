@@ -94,12 +94,16 @@ class ExactFit {
     return true;
   }
 
-  // B for the given weights of the rows, factored.
+  // B for the given weights of the rows, factored; its lower triangle.
   bool factor(const VectorXd& weight) {
     root_ = weight.cwiseSqrt();
-    b_ = k_;
-    b_.array().colwise() *= root_.array();
-    b_.array().rowwise() *= root_.transpose().array();
+    b_.resize(n_, n_);
+    for (Index j = 0; j < n_; ++j) {
+      const Index below = n_ - j;
+      b_.col(j).tail(below) =
+          (k_.col(j).tail(below).array() * root_.tail(below).array()) *
+          root_[j];
+    }
     b_.diagonal().array() += 1.0;
     return factor_lower(b_);
   }
@@ -187,11 +191,19 @@ struct WhitenedPosterior {
 inline WhitenedPosterior whitened(const Features& features,
                                   const ExactFit& fit) {
   const MatrixXd upper = features.factor().transpose();
+  const Index n = upper.rows();
   WhitenedPosterior out;
   out.mean.noalias() = upper * fit.alpha();
+  // Row i of L ends at column i: rows from r on make the columns from r on.
+  constexpr Index kStrip = 64;
   MatrixXd scratch;
-  MatrixXd precision = MatrixXd::Identity(upper.rows(), upper.cols());
-  weighted_gram(upper, fit.kappa(), scratch, precision);
+  MatrixXd precision = MatrixXd::Identity(n, n);
+  for (Index first = 0; first < n; first += kStrip) {
+    const Index count = std::min(kStrip, n - first), size = first + count;
+    const MatrixXd strip = upper.block(0, first, size, count);
+    weighted_gram(strip, fit.kappa().segment(first, count), scratch,
+                  precision.topLeftCorner(size, size));
+  }
   if (!factor_lower(precision)) {
     throw NumericError("a precision matrix is not positive definite");
   }

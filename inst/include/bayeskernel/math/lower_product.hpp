@@ -31,7 +31,7 @@ BAYESKERNEL_AVX2 inline void lower_panel(const double* panel,
   for (Eigen::Index c = 0; c < columns; ++c, panel += 8) {
     const Vector4 u0 = *reinterpret_cast<const Vector4*>(panel);
     const Vector4 u1 = *reinterpret_cast<const Vector4*>(panel + 4);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int i = 0; i < R; ++i) {
       low[i] += u0 * x[i * p + c];
       high[i] += u1 * x[i * p + c];
@@ -53,12 +53,12 @@ BAYESKERNEL_AVX2 inline void lower_panel(const double* panel,
 }  // namespace detail
 
 // `packed`: rows 8 k .. 8 k + 7 of U are 8 (k + 1) columns (p at most) of 8
-// numbers, one panel after another. Vectors are taken 32 at a time, so that
+// numbers, one panel after another. Vectors are taken 48 at a time, so that
 // they stay in the cache while the panels pass.
 BAYESKERNEL_AVX2 inline void lower_product(const double* packed, Eigen::Index p,
                                            const double* x, Eigen::Index n,
                                            double* out, double* norm) {
-  constexpr Eigen::Index kVectors = 32;
+  constexpr Eigen::Index kVectors = 48;
   for (Eigen::Index first = 0; first < n; first += kVectors) {
     const Eigen::Index end = std::min(n, first + kVectors);
     const double* panel = packed;
@@ -70,6 +70,10 @@ BAYESKERNEL_AVX2 inline void lower_product(const double* packed, Eigen::Index p,
         return to == nullptr ? nullptr : to + i * p;
       };
       Eigen::Index i = first;
+      for (; i + 6 <= end; i += 6) {
+        detail::lower_panel<6>(panel, columns, p, rows, x + i * p, at(i),
+                               norm + i);
+      }
       for (; i + 4 <= end; i += 4) {
         detail::lower_panel<4>(panel, columns, p, rows, x + i * p, at(i),
                                norm + i);
