@@ -640,7 +640,7 @@ TEST("the sampler agrees with importance sampling on the whole model") {
     shape.share = 0.4;
     const StructuredProblem problem = make_structured(shape, seed);
     // A few large weights rule the reference: its error is the larger by far.
-    const int prior_draws = check::slow() ? 8000 : 1500;
+    const int prior_draws = check::slow() ? 4000 : 1500;
     StructuredState state;
     Reference reference(problem, 600 + seed);
     reference.next(state);
