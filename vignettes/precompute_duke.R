@@ -2,14 +2,14 @@
 # this folder; writes duke_results.rds. The data come from the folder
 # BAYESKERNEL_DATA, or are fetched once into the user's cache.
 #
-#   Rscript duke_precompute.R
+#   Rscript precompute_duke.R
 #
 # It takes about 45 minutes of one core, of which the tuned SVM has 20. The
 # scores of the splits are kept in the user's cache, method by method, so that
 # an interrupted run goes on where it was. Fewer splits, some parts only, or
 # another file, for a trial:
 #   BAYESKERNEL_SPLITS=2 BAYESKERNEL_PARTS=full,logistic,mice \
-#   BAYESKERNEL_RESULTS=trial.rds Rscript duke_precompute.R
+#   BAYESKERNEL_RESULTS=trial.rds Rscript precompute_duke.R
 # The parts are "full", "feedback", and the methods of the splits by name. A
 # part that is left out stays as the results file has it.
 

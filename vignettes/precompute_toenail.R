@@ -1,12 +1,12 @@
 # The slow runs of the toenail vignette: sections 4.2 and 4.3 of Luts and
 # Ormerod. Run in this folder; writes toenail_results.rds.
 #
-#   Rscript toenail_precompute.R
+#   Rscript precompute_toenail.R
 #
 # It takes about half an hour of one core. Fewer repetitions, or only one
 # part, for a trial:
 #   BAYESKERNEL_SPLITS=2 BAYESKERNEL_UNSEEN=0 BAYESKERNEL_SETS=0 \
-#   BAYESKERNEL_RESULTS=trial.rds Rscript toenail_precompute.R
+#   BAYESKERNEL_RESULTS=trial.rds Rscript precompute_toenail.R
 # A part of 0 repetitions stays as the results file has it.
 
 library(bayeskernel)

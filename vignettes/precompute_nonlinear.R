@@ -1,12 +1,12 @@
 # The slow runs of the vignette "nonlinear": section 5 of Wenzel et al. (2017).
 # Run in this folder; writes nonlinear_results.rds.
 #
-#   BAYESKERNEL_DATA=folder Rscript nonlinear_precompute.R
+#   BAYESKERNEL_DATA=folder Rscript precompute_nonlinear.R
 #
 # The folder holds Raetsch's sets and the digits; see bench/helpers.R. It takes
 # about half an hour on one core. Some parts only, or another file, for a trial:
 #   BAYESKERNEL_PARTS=usps BAYESKERNEL_RESULTS=trial.rds \
-#   Rscript nonlinear_precompute.R
+#   Rscript precompute_nonlinear.R
 # A part that is left out stays as the results file has it.
 
 library(bayeskernel)

@@ -1,13 +1,13 @@
 # The slow runs of the vignette "large-data". Run in this folder; writes
 # large-data_results.rds.
 #
-#   BAYESKERNEL_DATA=folder Rscript large-data_precompute.R
+#   BAYESKERNEL_DATA=folder Rscript precompute_large-data.R
 #
 # The folder holds the sample of SUSY. It takes about ten minutes, 3 GB of
 # memory and 1 GB of disk, and needs packages callr and RSQLite, and Linux for
 # the memory. A trial with fewer rows, and some parts only:
 #   BAYESKERNEL_ROWS=2e5 BAYESKERNEL_PARTS=growth \
-#   BAYESKERNEL_RESULTS=trial.rds Rscript large-data_precompute.R
+#   BAYESKERNEL_RESULTS=trial.rds Rscript precompute_large-data.R
 # A part that is left out stays as the results file has it.
 
 library(bayeskernel)

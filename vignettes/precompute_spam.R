@@ -1,12 +1,12 @@
 # The slow runs of the spam vignette: section 4.4 of Luts and Ormerod. Run in
 # this folder; writes spam_results.rds.
 #
-#   Rscript spam_precompute.R
+#   Rscript precompute_spam.R
 #
 # It takes about half an hour. Some parts only, fewer splits, or
 # another file, for a trial:
 #   BAYESKERNEL_PARTS=lasso,splits BAYESKERNEL_SPLITS=2 \
-#   BAYESKERNEL_RESULTS=trial.rds Rscript spam_precompute.R
+#   BAYESKERNEL_RESULTS=trial.rds Rscript precompute_spam.R
 # A part that is left out stays as the results file has it.
 
 library(bayeskernel)
