@@ -6,7 +6,7 @@
 #   install package ...    installs them, from R's configured repositories
 #   library                where the package itself goes
 #
-# Imports, LinkingTo and the packages named are required, Suggests optional.
+# Depends, Imports, LinkingTo and the packages named are required, Suggests optional.
 
 split_field <- function(text) {
   entries <- trimws(strsplit(text, ",")[[1]])
@@ -20,7 +20,8 @@ split_field <- function(text) {
 wanted <- function(fields) {
   description <- read.dcf("DESCRIPTION")
   fields <- intersect(fields, colnames(description))
-  unlist(lapply(unname(description[1, fields]), split_field))
+  floors <- unlist(lapply(unname(description[1, fields]), split_field))
+  if (identical(fields, "Depends")) floors else floors[names(floors) != "R"]
 }
 
 check_r <- function() {
@@ -34,7 +35,7 @@ is_here <- function(package, floor = "0") {
 }
 
 missing_packages <- function(named, fields) {
-  known <- wanted(c("Imports", "LinkingTo", "Suggests"))
+  known <- wanted(c("Depends", "Imports", "LinkingTo", "Suggests"))
   floors <- wanted(fields)
   extra <- setdiff(named, names(floors))
   floors[extra] <- ifelse(extra %in% names(known), known[extra], "0")
@@ -80,7 +81,7 @@ install <- function(packages) {
 
 arguments <- commandArgs(trailingOnly = TRUE)
 named <- arguments[-1]
-required <- c("Imports", "LinkingTo")
+required <- c("Depends", "Imports", "LinkingTo")
 fields <- c(required, if ("suggested" %in% named) "Suggests")
 named <- unique(setdiff(named, "suggested"))
 
