@@ -124,6 +124,7 @@ class StreamedRows final : public RowSource {
   }
   // Another label means y = +1.
   void set_positive(int positive) {
+    if (positive == positive_) return;
     if (pending_.valid()) pending_.get();
     positive_ = positive;
     current_.number = other_.number = -1;

@@ -188,7 +188,6 @@ class BoundGradientPass {
   }
 
   BoundGradient finish(Sums& total) const {
-    const Index m = features_.columns();
     const MatrixXd t = total.gram.selfadjointView<Eigen::Lower>();
     MatrixXd inner = *covariance_ * t;
     inner = (inner + inner.transpose()).eval() - t + *covariance_;

@@ -12,6 +12,7 @@
 
 #include "../data/rows.hpp"
 #include "../error.hpp"
+#include "../hinge/blocks.hpp"
 #include "../kernel/kernel.hpp"
 #include "../math/dense_factor.hpp"
 #include "../parallel/executor.hpp"
@@ -171,7 +172,15 @@ class FeatureRows final : public DerivedRows {
   mutable ScratchPool<Features::Scratch> pool_;
 };
 
-// All features of `rows`, kept: m + 1 numbers a row.
+// The prior of v: theta ~ N(0, I) with m columns.
+inline Prior unit_prior(Index m) {
+  Prior out;
+  out.precision = VectorXd::Ones(m);
+  out.mean = VectorXd::Zero(m);
+  return out;
+}
+
+// All features of `rows`, with labels and weights, kept: m + 1 numbers a row.
 inline void keep_features(const FeatureRows& rows, PackedRows& out) {
   const Index n = rows.rows(), m = rows.x_columns();
   out.x.resize(m, n);
@@ -192,6 +201,22 @@ inline void keep_features(const FeatureRows& rows, PackedRows& out) {
     out.weight.segment(first, count) = tile.weight;
   }
   out.finish({});
+}
+
+// Labels and weights of the rows of `base`, for features that are kept with
+// those of another class or without.
+inline void keep_labels(const RowSource& base, PackedRows& out) {
+  out.y.resize(base.rows());
+  out.weight.resize(base.rows());
+  MatrixXd unused;
+  for (Index c = 0; c < base.chunks(); ++c) {
+    base.load(c, c + 1 < base.chunks() ? c + 1 : -1);
+    const TileSpan span = base.chunk_span(c);
+    const Tile tile = base.tile(span, unused);
+    const Index n = span.row_end - span.row_begin;
+    out.y.segment(span.row_begin, n) = tile.y;
+    out.weight.segment(span.row_begin, n) = tile.weight;
+  }
 }
 
 // The exact process: every row of x (d x n) is an inducing point of its own,

@@ -17,29 +17,6 @@
 
 namespace bayeskernel {
 
-// theta ~ N(0, I) with m columns.
-inline Prior unit_prior(Index m) {
-  Prior out;
-  out.precision = VectorXd::Ones(m);
-  out.mean = VectorXd::Zero(m);
-  return out;
-}
-
-// Labels and weights of the rows of `base`, for features that are kept.
-inline void keep_labels(const RowSource& base, PackedRows& out) {
-  out.y.resize(base.rows());
-  out.weight.resize(base.rows());
-  MatrixXd unused;
-  for (Index c = 0; c < base.chunks(); ++c) {
-    base.load(c, c + 1 < base.chunks() ? c + 1 : -1);
-    const TileSpan span = base.chunk_span(c);
-    const Tile tile = base.tile(span, unused);
-    const Index n = span.row_end - span.row_begin;
-    out.y.segment(span.row_begin, n) = tile.y;
-    out.weight.segment(span.row_begin, n) = tile.weight;
-  }
-}
-
 struct TunePoint {
   Kernel kernel;
   double nugget = 0.0;
@@ -70,13 +47,18 @@ class TuneProblem {
                      const KeepGoing& keep_going) {
     const Features features(at.kernel, at.z, at.nugget);
     PackedRows rows;
-    if (!exact_) {
+    base_.set_positive(positive_[0]);
+    if (exact_) {
+      keep_labels(base_, rows);
+    } else {
       keep_features(FeatureRows(base_, features, executor_), rows);
     }
     TuneValue out;
     for (std::size_t k = 0; k < positive_.size(); ++k) {
-      if (positive_.size() > 1) base_.set_positive(positive_[k]);
-      keep_labels(base_, rows);
+      if (k > 0) {
+        base_.set_positive(positive_[k]);
+        keep_labels(base_, rows);
+      }
       MeanFieldResult result;
       add(exact_
               ? exact_machine(k, features, rows, settings, keep_going, result)

@@ -28,7 +28,8 @@ enum class Purpose : std::uint64_t {
   inducing,
   minibatch,
   scale,
-  predictors
+  predictors,
+  kernels
 };
 
 // A UniformRandomBitGenerator with 64-bit results.

@@ -1,0 +1,225 @@
+// Latent responses of the probit and of the ordered probit model, given the
+// kernels, with the coefficients integrated out (bark.md section 5; Holmes and
+// Held 2006): z_i | z_-i is normal, cut to the interval of its class.
+#ifndef BAYESKERNEL_BARK_LATENT_SWEEP_HPP
+#define BAYESKERNEL_BARK_LATENT_SWEEP_HPP
+
+#include <Eigen/Core>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "../math/special.hpp"
+#include "state.hpp"
+
+namespace bayeskernel {
+
+class LatentSweep {
+ public:
+  using Index = Eigen::Index;
+
+  struct Conditional {
+    double mean;
+    double variance;
+  };
+
+  // Classes 1..C of the rows; cuts t_1 = 0 < t_2 < ... < t_{C-1}.
+  LatentSweep(BarkState& state, std::vector<int> classes, int n_classes)
+      : s_(state),
+        classes_(std::move(classes)),
+        capacity_(padded_size(BarkState::capacity(state.data, state.prior))),
+        leverage_(state.data.stride()),
+        mean_(capacity_),
+        fitted_(state.data.stride()),
+        new_fitted_(state.data.stride()),
+        coefficients_(capacity_) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    cuts_.assign(static_cast<std::size_t>(n_classes) + 1, infinity);
+    cuts_[0] = -infinity;
+    for (int c = 1; c < n_classes; ++c) cuts_[c] = c - 1.0;
+  }
+
+  // Free cut points t_2, ..., t_{C-1}.
+  Index free_cuts() const { return static_cast<Index>(cuts_.size()) - 3; }
+  double cut(Index k) const { return cuts_[k + 2]; }
+  void set_cut(Index k, double t) { cuts_[k + 2] = t; }
+
+  // Latents inside their intervals, coefficients 0.
+  void start(Stream& stream) {
+    for (Index i = 0; i < s_.data.rows(); ++i) {
+      s_.response()[i] = truncated_normal(stream, 0.0, 1.0, lower(i), upper(i));
+    }
+  }
+
+  // Each z_i in turn. n m^2 + 4 n m multiply-adds and n truncated normals.
+  void sweep(Stream& stream) {
+    prepare();
+    double* z = s_.response();
+    for (Index i = 0; i < s_.data.rows(); ++i) {
+      const Conditional given = conditional(i);
+      const double draw = truncated_normal(
+          stream, given.mean, std::sqrt(given.variance), lower(i), upper(i));
+      padded_add(draw - z[i], gains_.data() + i * width_, mean_.data(), width_);
+      z[i] = draw;
+    }
+    s_.response_changed();
+  }
+
+  // Moves z along its ray: z sqrt(X / Q), X ~ chi^2_n, Q = z'(I + KDK')^-1 z.
+  // For two classes only: further cut points are not free to follow.
+  void scale(Stream& stream) {
+    const Index n = s_.data.rows();
+    if (free_cuts() > 0 || n == 0) return;
+    const double square = gamma(stream, 0.5 * static_cast<double>(n), 0.5);
+    const double factor = std::sqrt(square / s_.gaussian.quadratic_form());
+    if (!std::isfinite(factor) || !(factor > 0.0)) return;
+    for (Index i = 0; i < n; ++i) s_.response()[i] *= factor;
+    s_.response_changed();
+  }
+
+  // ---- With the coefficients in place of the latents
+  // -------------------------- Where labels are clear the latents lie far out
+  // and hold f, hence the scales and cut points, more firmly than the labels
+  // do. So b is drawn, z is integrated out, moves look at the labels given f =
+  // K b, and z is drawn anew.
+
+  void begin_labels(Stream& stream) {
+    s_.gaussian.draw([&] { return stream.normal(); }, coefficients_.data());
+    fit_labels(s_.basis.values(), fitted_);
+    log_likelihood_ = log_likelihood(fitted_);
+  }
+
+  // The change of the log likelihood of the labels by other scales.
+  double propose_scales(const ScaleChange& change) {
+    s_.basis.propose(change);
+    fit_labels(s_.basis.proposed_values(), new_fitted_);
+    proposed_ = log_likelihood(new_fitted_);
+    return proposed_ - log_likelihood_;
+  }
+
+  void accept_scales() {
+    s_.basis.accept();
+    fitted_.swap(new_fitted_);
+    log_likelihood_ = proposed_;
+  }
+
+  // A random walk on the log gaps of the cut points; accept(k, log ratio)
+  // decides about gap k.
+  template <class Step, class Accept>
+  void move_cuts(Step&& step, Accept&& accept) {
+    for (Index k = 0; k < free_cuts(); ++k) {
+      const double gap = cuts_[k + 2] - cuts_[k + 1];
+      const double proposed = gap * std::exp(step(k));
+      const std::vector<double> old = cuts_;
+      for (Index j = k; j < free_cuts(); ++j) cuts_[j + 2] += proposed - gap;
+      const double after = log_likelihood(fitted_);
+      const double ratio =
+          after - log_likelihood_ + std::log(proposed / gap) - (proposed - gap);
+      if (accept(k, ratio)) {
+        log_likelihood_ = after;
+      } else {
+        cuts_ = old;
+      }
+    }
+  }
+
+  void end_labels(Stream& stream) {
+    for (Index i = 0; i < s_.data.rows(); ++i) {
+      s_.response()[i] =
+          truncated_normal(stream, fitted_[i], 1.0, lower(i), upper(i));
+    }
+    s_.refill();
+  }
+
+  // Rows of K, the gains W = K Sigma, and mu, in the order of the sweep.
+  void prepare() {
+    const Index n = s_.data.rows(), stride = s_.data.stride();
+    const Index m = s_.gaussian.size();
+    width_ = padded_size(m);
+    if (rows_.size() < width_ * n) {
+      rows_ = AlignedBuffer(2 * width_ * n);
+      gains_ = AlignedBuffer(2 * width_ * n);
+    }
+    const double* k = s_.basis.values();
+    for (Index i = 0; i < n; ++i) {
+      double* row = rows_.data() + i * width_;
+      for (Index j = 0; j < m; ++j) row[j] = k[j * stride + i];
+      std::fill(row + m, row + width_, 0.0);
+    }
+    symmetric_rows(s_.gaussian.covariance(0), s_.gaussian.stride(), m,
+                   rows_.data(), width_, n, gains_.data());
+    for (Index i = 0; i < n; ++i) {
+      double* gain = gains_.data() + i * width_;
+      std::fill(gain + m, gain + width_, 0.0);
+      leverage_[i] = padded_dot(rows_.data() + i * width_, gain, width_);
+    }
+    std::copy_n(s_.gaussian.mean(), m, mean_.data());
+    std::fill(mean_.data() + m, mean_.data() + width_, 0.0);
+  }
+
+  // z_i given the others, after prepare().
+  Conditional conditional(Index i) const {
+    const double fitted =
+        padded_dot(rows_.data() + i * width_, mean_.data(), width_);
+    const double left = 1.0 - leverage_[i];
+    return {(fitted - leverage_[i] * s_.response()[i]) / left, 1.0 / left};
+  }
+
+ private:
+  double lower(Index i) const { return cuts_[classes_[i] - 1]; }
+  double upper(Index i) const { return cuts_[classes_[i]]; }
+
+  // f = K b.
+  void fit_labels(const double* columns, AlignedBuffer& fitted) {
+    const Index stride = s_.data.stride();
+    std::fill_n(fitted.data(), stride, 0.0);
+    subtract_columns(columns, stride, s_.basis.size(), coefficients_.data(),
+                     fitted.data());
+    for (Index i = 0; i < stride; ++i) fitted[i] = -fitted[i];
+  }
+
+  // sum_i log P(z_i in its interval | f_i): the log of a product, but for the
+  // factors whose logarithm needs care.
+  double log_likelihood(const AlignedBuffer& fitted) const {
+    constexpr double kCommon = 1e-50;
+    LogProduct product;
+    double rest = 0.0;
+    for (Index i = 0; i < s_.data.rows(); ++i) {
+      const double a = lower(i) - fitted[i], b = upper(i) - fitted[i];
+      const double p = normal_cdf(b) - normal_cdf(a);
+      // A difference in the upper tail would cancel.
+      if (p > kCommon && !(a > 1.0)) {
+        product.multiply(p);
+      } else {
+        rest += log_interval(a, b);
+      }
+    }
+    return rest + product.value();
+  }
+
+  static double normal_cdf(double x) {
+    if (std::isinf(x)) return x > 0.0 ? 1.0 : 0.0;
+    return 0.5 * std::erfc(-x * detail::kSqrtHalf);
+  }
+
+  // log(Phi(b) - Phi(a)), a < b, from the tail that is nearer.
+  static double log_interval(double a, double b) {
+    if (a > 0.0) return log_interval(-b, -a);
+    const double upper = log_normal_cdf(b);
+    if (std::isinf(a)) return upper;
+    return upper + std::log1p(-std::exp(log_normal_cdf(a) - upper));
+  }
+
+  BarkState& s_;
+  std::vector<int> classes_;
+  std::vector<double> cuts_;  // t_0, ..., t_C
+  Index capacity_;
+  Index width_ = 0;             // of a row: m, padded
+  AlignedBuffer rows_, gains_;  // row after row
+  AlignedBuffer leverage_, mean_, fitted_, new_fitted_, coefficients_;
+  double log_likelihood_ = 0.0, proposed_ = 0.0;
+};
+
+}  // namespace bayeskernel
+
+#endif

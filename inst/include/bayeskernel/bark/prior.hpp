@@ -1,0 +1,98 @@
+// The prior of bark() (bark.md section 1) and its constants.
+#ifndef BAYESKERNEL_BARK_PRIOR_HPP
+#define BAYESKERNEL_BARK_PRIOR_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "../math/special.hpp"
+
+namespace bayeskernel {
+
+// An approximation of the symmetric alpha-stable Levy prior: the expected
+// number of kernels, and its expected squared L2 error in units of |g|^2.
+struct LevyApproximation {
+  double kernels;
+  double error;
+};
+
+// Coefficients eps t_alpha (section 1.1, "continuous").
+inline LevyApproximation continuous_levy(double alpha, double gamma,
+                                         double epsilon) {
+  const double log_kernels =
+      std::log(gamma) + (1.0 - 0.5 * alpha) * std::log(alpha) +
+      (alpha - 1.0) * std::log(2.0) - alpha * std::log(epsilon) +
+      log_gamma(0.5 * alpha) - log_gamma(1.0 - 0.5 * alpha);
+  const double kernels = std::exp(log_kernels);
+  return {kernels, kernels * alpha * epsilon * epsilon / (2.0 - alpha)};
+}
+
+// Two-sided Pareto coefficients beyond eps (section 1.1, "truncated").
+inline LevyApproximation truncated_levy(double alpha, double gamma,
+                                        double epsilon) {
+  constexpr double kPi = 3.14159265358979323846;
+  const double tail = 2.0 * gamma * std::exp(log_gamma(alpha)) *
+                      std::sin(0.5 * kPi * alpha) / kPi;
+  return {tail * std::pow(epsilon, -alpha),
+          tail * alpha * std::pow(epsilon, 2.0 - alpha) / (2.0 - alpha)};
+}
+
+// Precision of the noise: 1 / phi on [1e-6, 1e8], or Ga(shape, rate), or known
+// (the probit model, where it is 1).
+struct PrecisionPrior {
+  enum class Kind { log_uniform, gamma, fixed };
+  Kind kind = Kind::log_uniform;
+  double shape = 0.0;
+  double rate = 0.0;
+  double value = 1.0;  // where it is known
+
+  static constexpr double kLower = 1e-6;
+  static constexpr double kUpper = 1e8;
+
+  bool allows(double phi) const {
+    return kind != Kind::log_uniform || (phi >= kLower && phi <= kUpper);
+  }
+  double start() const { return kind == Kind::gamma ? shape / rate : value; }
+  // log of the prior ratio with the Jacobian of a step in log phi.
+  double log_step(double from, double to) const {
+    return kind == Kind::gamma
+               ? shape * std::log(to / from) - rate * (to - from)
+               : 0.0;
+  }
+};
+
+struct BarkPrior {
+  double alpha = 1.0;
+  double gamma = 5.0;
+  double epsilon = 0.5;
+  double lambda_shape = 1.0;  // of the sum of the kernel scales
+  double lambda_rate = 1.0;
+  PrecisionPrior phi;
+  Eigen::Index max_kernels = 200;
+  int kill_power = 1;  // of varphi in the weights of a death, 0 or 1
+
+  // Counts and one varphi for each location instead of an atom for each
+  // kernel: exact because sums of Cauchy variables are Cauchy (section 1.2).
+  bool collapsed() const { return alpha == 1.0 && !atoms; }
+  bool atoms = false;
+
+  double expected_kernels() const {
+    return continuous_levy(alpha, gamma, epsilon).kernels;
+  }
+  double varphi_shape() const { return 0.5 * alpha; }
+  double varphi_rate() const { return 0.5 * alpha * epsilon * epsilon; }
+
+  // Birth, death and update of J kernels.
+  std::array<double, 3> move_probability(Eigen::Index kernels) const {
+    if (max_kernels == 0) return {0.0, 0.0, 1.0};
+    if (kernels == 0) return {1.0, 0.0, 0.0};
+    if (kernels >= max_kernels) return {0.0, 0.4, 0.6};
+    return {0.4, 0.4, 0.2};
+  }
+};
+
+}  // namespace bayeskernel
+
+#endif

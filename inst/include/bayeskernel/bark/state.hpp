@@ -1,0 +1,187 @@
+// The state of one chain of bark(): the kernels, their scales, the precision of
+// the noise, and what the collapsed likelihood keeps about them.
+#ifndef BAYESKERNEL_BARK_STATE_HPP
+#define BAYESKERNEL_BARK_STATE_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "../math/collapsed_gaussian.hpp"
+#include "../rng/distributions.hpp"
+#include "basis.hpp"
+#include "inclusion_prior.hpp"
+#include "population.hpp"
+#include "prior.hpp"
+
+namespace bayeskernel {
+
+// The four settings of section 1.3.
+struct ScaleSetting {
+  bool different = true;  // a scale for each variable, or one for all
+  bool select = false;    // variables may be left out
+};
+
+class BarkState {
+ public:
+  using Index = Eigen::Index;
+  using VectorXd = Eigen::VectorXd;
+
+  BarkState(const BarkData& data, const BarkPrior& prior,
+            const ScaleSetting& setting, const InclusionPrior& inclusion)
+      : data(data),
+        prior(prior),
+        setting(setting),
+        inclusion(inclusion),
+        population(data.locations(), capacity(data, prior), prior.collapsed(),
+                   prior.kill_power),
+        basis(data, capacity(data, prior)),
+        gaussian(capacity(data, prior)),
+        lambda(VectorXd::Zero(data.variables())),
+        delta(static_cast<std::size_t>(data.variables()), 1),
+        log_kernels(std::log(prior.expected_kernels())),
+        response_(data.stride()),
+        residual_(data.stride()),
+        new_gram_(gaussian.stride() * gaussian.stride()),
+        new_dots_(gaussian.stride()) {}
+
+  // At most one column for each location, and for each kernel.
+  static Index capacity(const BarkData& data, const BarkPrior& prior) {
+    return std::min(data.locations(), prior.max_kernels) + 1;
+  }
+
+  const BarkData& data;
+  const BarkPrior& prior;
+  const ScaleSetting setting;
+  InclusionPrior inclusion;
+  Population population;
+  Basis basis;
+  CollapsedGaussian gaussian;
+  VectorXd lambda;  // 0 for a variable that is left out
+  Indicators delta;
+  const double log_kernels;  // log nu
+
+  Index variables() const { return data.variables(); }
+  Index active() const {
+    return std::count(delta.begin(), delta.end(), char{1});
+  }
+  double total_scale() const { return lambda.sum(); }
+  double phi() const { return gaussian.precision(); }
+
+  // ---- The response
+  // ----------------------------------------------------------
+
+  double* response() { return response_.data(); }
+  const double* response() const { return response_.data(); }
+
+  // After response() changed: K'y, mu.
+  void response_changed() {
+    measure_response(new_dots_.data());
+    gaussian.replace_response(new_dots_.data(), square_);
+    residual_fresh_ = false;
+  }
+
+  // y - K mu.
+  const double* residual() {
+    if (!residual_fresh_) {
+      std::copy_n(response_.data(), data.stride(), residual_.data());
+      subtract_columns(basis.values(), data.stride(), basis.size(),
+                       gaussian.mean(), residual_.data());
+      residual_fresh_ = true;
+    }
+    return residual_.data();
+  }
+  bool residual_fresh() const { return residual_fresh_; }
+  void coefficients_changed() { residual_fresh_ = false; }
+
+  // ---- From scratch
+  // ------------------------------------------------------------
+
+  // All that follows from population, lambda, phi and the response.
+  void rebuild_all() {
+    basis.clear();
+    for (Index i = 0; i < population.columns(); ++i) {
+      basis.try_location(population.location(i), lambda);
+      basis.append();
+    }
+    rebuild_products();
+  }
+
+  // After the scales or the response changed.
+  void refill() {
+    basis.refill(lambda);
+    rebuild_products();
+  }
+
+  void rebuild_products() {
+    column_gram(basis.values(), data.stride(), basis.size(),
+                gaussian.set_gram(basis.size()), gaussian.stride());
+    measure_response(gaussian.set_dots());
+    gaussian.set_response(data.rows(), square_);
+    rebuild_variances();
+  }
+
+  // After the prior variances changed.
+  void rebuild_variances() {
+    for (Index i = 0; i < population.columns(); ++i) {
+      gaussian.set_variance(i, population.variance(i));
+    }
+    rebuild();
+  }
+
+  void rebuild() {
+    gaussian.rebuild();
+    residual_fresh_ = false;
+  }
+
+  // ---- Scales
+  // -----------------------------------------------------------------
+
+  // The log marginal likelihood after a change of the scales, which
+  // accept_scales() makes.
+  double propose_scales(const ScaleChange& change) {
+    basis.propose(change);
+    const Index m = basis.size();
+    column_gram(basis.proposed_values(), data.stride(), m, new_gram_.data(),
+                gaussian.stride());
+    column_dots(basis.proposed_values(), data.stride(), m, response_.data(),
+                new_dots_.data());
+    return gaussian.log_marginal_at(new_gram_, new_dots_);
+  }
+
+  void accept_scales() {
+    basis.accept();
+    gaussian.swap_gram(new_gram_);
+    gaussian.swap_dots(new_dots_);
+    if (++scale_changes_ >= kMostScaleChanges) {
+      // Sums that were changed in place have gathered rounding errors.
+      scale_changes_ = 0;
+      refill();
+    } else {
+      rebuild();
+    }
+  }
+
+ private:
+  static constexpr int kMostScaleChanges = 1000;
+
+  // K'y and y'y.
+  void measure_response(double* dots) {
+    column_dots(basis.values(), data.stride(), basis.size(), response_.data(),
+                dots);
+    square_ = Eigen::Map<const VectorXd>(response_.data(), data.stride())
+                  .squaredNorm();
+  }
+
+  AlignedBuffer response_, residual_;
+  double square_ = 0.0;
+  bool residual_fresh_ = false;
+  AlignedBuffer new_gram_, new_dots_;
+  int scale_changes_ = 0;
+};
+
+}  // namespace bayeskernel
+
+#endif

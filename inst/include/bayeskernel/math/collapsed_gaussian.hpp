@@ -1,0 +1,368 @@
+// Linear regression on a set of columns that grows and shrinks, with the
+// coefficients integrated out (bark.md section 2):
+//     y = K b + e,  e ~ N(0, 1 / phi),  b_i ~ N(0, v_i).
+// Keeps the covariance Sigma and the mean mu of b given y, so that a change
+// of the log marginal likelihood costs O(1) when the variance of a column
+// changes or a column goes, and O(m^2) when one comes. Knows K by its products
+// G = K'K, K'y and y'y alone.
+#ifndef BAYESKERNEL_MATH_COLLAPSED_GAUSSIAN_HPP
+#define BAYESKERNEL_MATH_COLLAPSED_GAUSSIAN_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "../error.hpp"
+#include "aligned_buffer.hpp"
+#include "bordered.hpp"
+
+namespace bayeskernel {
+
+// An edit of column `column` that is thought made: -1 for none. `factor` is
+// that of the rank-one change of Sigma.
+struct ColumnEdit {
+  Eigen::Index column = -1;
+  double factor = 0.0;
+  double change = 0.0;  // of the log marginal likelihood
+};
+
+// A further column k.
+struct ColumnAddition {
+  double change = 0.0;
+  double shrunk = 0.0;    // k'(I / phi + K D K')^-1 k / phi
+  double residual = 0.0;  // k'(y - K mu)
+};
+
+class CollapsedGaussian {
+ public:
+  using Index = Eigen::Index;
+
+  explicit CollapsedGaussian(Index capacity)
+      : stride_(odd_lines(capacity + 1)),
+        variance_(stride_),
+        dots_(stride_),
+        mean_(stride_),
+        work_row_(stride_),
+        work_root_(stride_),
+        pivot_rows_(2 * stride_),
+        gram_(stride_ * stride_),
+        covariance_(stride_ * stride_),
+        work_(stride_ * stride_) {}
+
+  Index size() const { return m_; }
+  Index stride() const { return stride_; }
+  double precision() const { return phi_; }
+  double log_marginal() const { return log_marginal_; }
+  double variance(Index i) const { return variance_[i]; }
+  double posterior_variance(Index i) const { return covariance(i)[i]; }
+  const double* mean() const { return mean_.data(); }
+  const double* dots() const { return dots_.data(); }
+  const double* gram() const { return gram_.data(); }
+  const double* covariance(Index i) const {
+    return covariance_.data() + i * stride_;
+  }
+
+  // Whole products, for new columns or a new y: m columns, G with columns
+  // stride() apart. rebuild() must follow.
+  double* set_gram(Index m) {
+    m_ = m;
+    return gram_.data();
+  }
+  double* set_dots() { return dots_.data(); }
+  void swap_gram(AlignedBuffer& gram) { gram_.swap(gram); }
+  void swap_dots(AlignedBuffer& dots) { dots_.swap(dots); }
+  void set_response(Index rows, double square) {
+    rows_ = rows;
+    square_ = square;
+  }
+  void set_precision(double phi) { phi_ = phi; }
+  void set_variance(Index i, double v) { variance_[i] = v; }
+
+  // Sigma, mu and the log marginal likelihood from G, K'y, v and phi.
+  // m^3 / 2 multiply-adds.
+  void rebuild() {
+    edits_ = 0;
+    broken_ = false;
+    fill_bordered(gram_, dots_, phi_);
+    const double log_det =
+        sweep_bordered(work_.data(), stride_, m_, pivot_rows_.data(), 1.0);
+    refuse_failure(log_det);
+    for (Index j = 0; j < m_; ++j) {
+      const double root = work_root_[j];
+      const double* from = work_.data() + j * stride_;
+      double* to = covariance_.data() + j * stride_;
+      for (Index i = j; i < m_; ++i) {
+        to[i] = -root * work_root_[i] * from[i];
+        covariance_[i * stride_ + j] = to[i];
+      }
+      mean_[j] = std::sqrt(phi_) * root * from[m_];
+    }
+    log_marginal_ = marginal(log_det, phi_);
+  }
+
+  // mu and the log marginal likelihood for another y. m^2.
+  void replace_response(const double* dots, double square) {
+    const double before = quadratic_form();
+    std::copy_n(dots, m_, dots_.data());
+    square_ = square;
+    std::fill_n(mean_.data(), m_, 0.0);
+    for (Index j = 0; j < m_; ++j) {
+      const double weight = phi_ * dots_[j];
+      const double* column = covariance(j);
+      for (Index i = 0; i < m_; ++i) mean_[i] += weight * column[i];
+    }
+    log_marginal_ += 0.5 * (before - quadratic_form());
+  }
+
+  // y'(I / phi + K D K')^-1 y. O(m), given mu.
+  double quadratic_form() const {
+    double fitted = 0.0;
+    for (Index i = 0; i < m_; ++i) fitted += dots_[i] * mean_[i];
+    return phi_ * (square_ - fitted);
+  }
+
+  // The log marginal likelihood for another phi, or for other columns of the
+  // same variances. m^3 / 6 multiply-adds.
+  double log_marginal_at(double phi) { return evaluate(gram_, dots_, phi); }
+  double log_marginal_at(const AlignedBuffer& gram, const AlignedBuffer& dots) {
+    return evaluate(gram, dots, phi_);
+  }
+
+  // ---- Changes of the log marginal likelihood ------------------------------
+
+  ColumnEdit rescale(Index i, double v, const ColumnEdit& after = {}) const {
+    const double e = 1.0 / v - 1.0 / variance_[i];
+    const double sigma = variance_after(i, after);
+    const double mu = mean_after(i, after);
+    const double grown = 1.0 + e * sigma;
+    ColumnEdit out;
+    out.column = i;
+    out.factor = e / grown;
+    out.change =
+        0.5 * std::log(variance_[i] / (v * grown)) - 0.5 * out.factor * mu * mu;
+    if (!(grown > 0.0)) out.change = -std::numeric_limits<double>::infinity();
+    return out;
+  }
+
+  ColumnEdit remove(Index i) const {
+    const double sigma = posterior_variance(i);
+    ColumnEdit out;
+    out.column = i;
+    out.factor = 1.0 / sigma;
+    out.change = 0.5 * std::log(variance_[i] * out.factor) -
+                 0.5 * mean_[i] * mean_[i] * out.factor;
+    return out;
+  }
+
+  // A column k of variance v: `dots` = K'k, own = k'k, response = k'y.
+  // commit_add() relies on what this leaves in the work space.
+  ColumnAddition add(const double* dots, double own, double response, double v,
+                     const ColumnEdit& after = {}) {
+    double explained = 0.0, predicted = 0.0;
+    project(dots);
+    for (Index i = 0; i < m_; ++i) {
+      explained += dots[i] * work_row_[i];
+      predicted += dots[i] * mean_[i];
+    }
+    double residual = response - predicted;
+    if (after.column >= 0) {
+      const double along = work_row_[after.column];
+      explained -= after.factor * along * along;
+      residual += after.factor * mean_[after.column] * along;
+    }
+    ColumnAddition out;
+    out.shrunk = std::max(own - phi_ * explained, 0.0);
+    out.residual = residual;
+    const double t = 1.0 + phi_ * v * out.shrunk;
+    out.change = -0.5 * std::log(t) +
+                 0.5 * phi_ * phi_ * v * out.residual * out.residual / t;
+    return out;
+  }
+
+  // ---- The same changes made: m^2 -------------------------------------------
+
+  void commit_rescale(const ColumnEdit& edit, double v) {
+    rank_one(edit.column, edit.factor);
+    variance_[edit.column] = v;
+    done(edit.change);
+  }
+
+  // The last column takes the place of the removed one.
+  void commit_remove(const ColumnEdit& edit) {
+    rank_one(edit.column, edit.factor);
+    const Index i = edit.column, last = m_ - 1;
+    if (i != last) {
+      move_last(gram_, i);
+      move_last(covariance_, i);
+      variance_[i] = variance_[last];
+      dots_[i] = dots_[last];
+      mean_[i] = mean_[last];
+    }
+    --m_;
+    done(edit.change);
+  }
+
+  // What add() said, right after it.
+  void commit_add(const double* dots, double own, double response, double v,
+                  const ColumnAddition& addition) {
+    const double grown = v / (1.0 + phi_ * v * addition.shrunk);
+    const double weight = phi_ * grown * addition.residual;
+    const double* h = work_row_.data();
+    for (Index j = 0; j < m_; ++j) {
+      const double factor = phi_ * phi_ * grown * h[j];
+      double* column = covariance_.data() + j * stride_;
+      for (Index i = 0; i < m_; ++i) column[i] += factor * h[i];
+      column[m_] = covariance_[m_ * stride_ + j] = -phi_ * grown * h[j];
+      gram_[j * stride_ + m_] = gram_[m_ * stride_ + j] = dots[j];
+      mean_[j] -= phi_ * weight * h[j];
+    }
+    covariance_[m_ * stride_ + m_] = grown;
+    gram_[m_ * stride_ + m_] = own;
+    mean_[m_] = phi_ * grown * addition.residual;
+    variance_[m_] = v;
+    dots_[m_] = response;
+    ++m_;
+    done(addition.change);
+  }
+
+  // Whether rounding may have grown: many edits since the last rebuild.
+  bool stale() const { return edits_ >= kMostEdits || broken_; }
+
+  // b ~ N(mu, Sigma) from standard normals: b = mu + D^1/2 L'^-1 z by a fresh
+  // factor, m^3 / 6 + m^2 / 2 multiply-adds.
+  template <class Normal>
+  void draw(Normal&& normal, double* b) {
+    fill_bordered(gram_, dots_, phi_);
+    refuse_failure(eliminate_forward(work_.data(), stride_, m_, 1.0));
+    for (Index k = m_ - 1; k >= 0; --k) {
+      const double* column = work_.data() + k * stride_;
+      double sum = std::sqrt(phi_) * column[m_];
+      for (Index i = k + 1; i < m_; ++i) sum -= column[i] * b[i];
+      b[k] = sum / column[k] + normal() / std::sqrt(column[k]);
+    }
+    for (Index k = 0; k < m_; ++k) b[k] *= work_root_[k];
+  }
+
+  // |y - K b|^2, from the products alone. m^2.
+  double residual_square(const double* b) const {
+    double sum = square_;
+    for (Index j = 0; j < m_; ++j) {
+      const double* column = gram_.data() + j * stride_;
+      double fitted = 0.0;
+      for (Index i = 0; i < m_; ++i) fitted += column[i] * b[i];
+      sum += b[j] * (fitted - 2.0 * dots_[j]);
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr int kMostEdits = 100;
+
+  // Columns an odd number of cache lines apart fall into different sets.
+  static Index odd_lines(Index size) {
+    const Index lines = (size + 7) / 8;
+    return 8 * (lines + 1 - lines % 2);
+  }
+
+  double variance_after(Index j, const ColumnEdit& edit) const {
+    if (edit.column < 0) return posterior_variance(j);
+    const double cross = covariance(edit.column)[j];
+    return posterior_variance(j) - edit.factor * cross * cross;
+  }
+
+  double mean_after(Index j, const ColumnEdit& edit) const {
+    if (edit.column < 0) return mean_[j];
+    return mean_[j] -
+           edit.factor * mean_[edit.column] * covariance(edit.column)[j];
+  }
+
+  // work = [I + phi D^1/2 G D^1/2, .; phi^1/2 (D^1/2 K'y)', y'y], the lower
+  // triangle.
+  void fill_bordered(const AlignedBuffer& gram, const AlignedBuffer& dots,
+                     double phi) {
+    const double root_phi = std::sqrt(phi);
+    for (Index i = 0; i < m_; ++i) work_root_[i] = std::sqrt(variance_[i]);
+    for (Index j = 0; j < m_; ++j) {
+      const double factor = phi * work_root_[j];
+      const double* from = gram.data() + j * stride_;
+      double* to = work_.data() + j * stride_;
+      for (Index i = j; i < m_; ++i) to[i] = factor * work_root_[i] * from[i];
+      to[j] += 1.0;
+      to[m_] = root_phi * work_root_[j] * dots[j];
+    }
+    work_[m_ * stride_ + m_] = square_;
+  }
+
+  // (L) of bark.md from the eliminated matrix.
+  double marginal(double log_det, double phi) const {
+    constexpr double kLogTwoPi = 1.8378770664093453;
+    return 0.5 * (static_cast<double>(rows_) * (std::log(phi) - kLogTwoPi) -
+                  log_det - phi * work_[m_ * stride_ + m_]);
+  }
+
+  double evaluate(const AlignedBuffer& gram, const AlignedBuffer& dots,
+                  double phi) {
+    fill_bordered(gram, dots, phi);
+    const double log_det = eliminate_forward(work_.data(), stride_, m_, 1.0);
+    return std::isfinite(log_det) ? marginal(log_det, phi)
+                                  : -std::numeric_limits<double>::infinity();
+  }
+
+  void refuse_failure(double log_det) const {
+    if (!std::isfinite(log_det)) {
+      throw NumericError("a covariance of the coefficients is not finite");
+    }
+  }
+
+  void project(const double* dots) {
+    for (Index i = 0; i < m_; ++i) work_row_[i] = 0.0;
+    for (Index j = 0; j < m_; ++j) {
+      const double weight = dots[j];
+      const double* column = covariance(j);
+      for (Index i = 0; i < m_; ++i) work_row_[i] += weight * column[i];
+    }
+  }
+
+  void rank_one(Index c, double factor) {
+    const double* along = covariance(c);
+    for (Index i = 0; i < m_; ++i) work_row_[i] = along[i];
+    const double shift = factor * mean_[c];
+    for (Index j = 0; j < m_; ++j) {
+      const double weight = factor * work_row_[j];
+      double* column = covariance_.data() + j * stride_;
+      for (Index i = 0; i < m_; ++i) column[i] -= weight * work_row_[i];
+      mean_[j] -= shift * work_row_[j];
+      if (!(column[j] >= 0.0)) broken_ = true;
+    }
+  }
+
+  void move_last(AlignedBuffer& square, Index i) {
+    const Index last = m_ - 1;
+    double* to = square.data() + i * stride_;
+    std::copy_n(square.data() + last * stride_, m_, to);
+    to[i] = to[last];
+    for (Index j = 0; j < last; ++j) square[j * stride_ + i] = to[j];
+  }
+
+  void done(double change) {
+    log_marginal_ += change;
+    ++edits_;
+  }
+
+  Index stride_;
+  Index m_ = 0;
+  Index rows_ = 0;
+  double square_ = 0.0;  // y'y
+  double phi_ = 1.0;
+  double log_marginal_ = 0.0;
+  int edits_ = 0;
+  bool broken_ = false;
+  AlignedBuffer variance_, dots_, mean_, work_row_, work_root_, pivot_rows_;
+  AlignedBuffer gram_, covariance_, work_;
+};
+
+}  // namespace bayeskernel
+
+#endif
