@@ -11,6 +11,121 @@ Rcpp::Rostream<true>&  Rcpp::Rcout = Rcpp::Rcpp_cout_get();
 Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
+// bark_fit_cpp
+Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_bark_fit_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(bark_fit_cpp(data, prior, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bark_predict_cpp
+Rcpp::List bark_predict_cpp(const Rcpp::List& draws, const Rcpp::NumericMatrix& x, const Rcpp::NumericMatrix& newx, int threads);
+RcppExport SEXP _bayeskernel_bark_predict_cpp(SEXP drawsSEXP, SEXP xSEXP, SEXP newxSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type draws(drawsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type newx(newxSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(bark_predict_cpp(draws, x, newx, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bark_latent_cpp
+Rcpp::List bark_latent_cpp(const Rcpp::List& draws, const Rcpp::NumericMatrix& x, const Rcpp::NumericMatrix& newx, int threads);
+RcppExport SEXP _bayeskernel_bark_latent_cpp(SEXP drawsSEXP, SEXP xSEXP, SEXP newxSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type draws(drawsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type newx(newxSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(bark_latent_cpp(draws, x, newx, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// levy_cpp
+Rcpp::List levy_cpp(double alpha, double gamma, double epsilon);
+RcppExport SEXP _bayeskernel_levy_cpp(SEXP alphaSEXP, SEXP gammaSEXP, SEXP epsilonSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< double >::type alpha(alphaSEXP);
+    Rcpp::traits::input_parameter< double >::type gamma(gammaSEXP);
+    Rcpp::traits::input_parameter< double >::type epsilon(epsilonSEXP);
+    rcpp_result_gen = Rcpp::wrap(levy_cpp(alpha, gamma, epsilon));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bark_state_cpp
+Rcpp::List bark_state_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings, const Rcpp::List& from);
+RcppExport SEXP _bayeskernel_bark_state_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP, SEXP fromSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type from(fromSEXP);
+    rcpp_result_gen = Rcpp::wrap(bark_state_cpp(data, prior, settings, from));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bark_ratio_cpp
+Rcpp::List bark_ratio_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings, const Rcpp::List& from, const Rcpp::List& move);
+RcppExport SEXP _bayeskernel_bark_ratio_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP, SEXP fromSEXP, SEXP moveSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type from(fromSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type move(moveSEXP);
+    rcpp_result_gen = Rcpp::wrap(bark_ratio_cpp(data, prior, settings, from, move));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bark_probit_cpp
+Rcpp::List bark_probit_cpp(const Rcpp::NumericMatrix& x, const std::vector<double>& z, const std::vector<int>& location, const std::vector<double>& variance, const std::vector<double>& lambda);
+RcppExport SEXP _bayeskernel_bark_probit_cpp(SEXP xSEXP, SEXP zSEXP, SEXP locationSEXP, SEXP varianceSEXP, SEXP lambdaSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const std::vector<double>& >::type z(zSEXP);
+    Rcpp::traits::input_parameter< const std::vector<int>& >::type location(locationSEXP);
+    Rcpp::traits::input_parameter< const std::vector<double>& >::type variance(varianceSEXP);
+    Rcpp::traits::input_parameter< const std::vector<double>& >::type lambda(lambdaSEXP);
+    rcpp_result_gen = Rcpp::wrap(bark_probit_cpp(x, z, location, variance, lambda));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bark_markov_cpp
+double bark_markov_cpp(const Rcpp::IntegerVector& delta, double q0, double q1);
+RcppExport SEXP _bayeskernel_bark_markov_cpp(SEXP deltaSEXP, SEXP q0SEXP, SEXP q1SEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type delta(deltaSEXP);
+    Rcpp::traits::input_parameter< double >::type q0(q0SEXP);
+    Rcpp::traits::input_parameter< double >::type q1(q1SEXP);
+    rcpp_result_gen = Rcpp::wrap(bark_markov_cpp(delta, q0, q1));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bark_proposal_cpp
+double bark_proposal_cpp(const std::string& kind, const Rcpp::IntegerVector& from, const Rcpp::IntegerVector& to);
+RcppExport SEXP _bayeskernel_bark_proposal_cpp(SEXP kindSEXP, SEXP fromSEXP, SEXP toSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const std::string& >::type kind(kindSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type from(fromSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type to(toSEXP);
+    rcpp_result_gen = Rcpp::wrap(bark_proposal_cpp(kind, from, to));
+    return rcpp_result_gen;
+END_RCPP
+}
 // bsvm_vb_cpp
 Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_bsvm_vb_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
@@ -358,6 +473,15 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
+    {"_bayeskernel_bark_fit_cpp", (DL_FUNC) &_bayeskernel_bark_fit_cpp, 3},
+    {"_bayeskernel_bark_predict_cpp", (DL_FUNC) &_bayeskernel_bark_predict_cpp, 4},
+    {"_bayeskernel_bark_latent_cpp", (DL_FUNC) &_bayeskernel_bark_latent_cpp, 4},
+    {"_bayeskernel_levy_cpp", (DL_FUNC) &_bayeskernel_levy_cpp, 3},
+    {"_bayeskernel_bark_state_cpp", (DL_FUNC) &_bayeskernel_bark_state_cpp, 4},
+    {"_bayeskernel_bark_ratio_cpp", (DL_FUNC) &_bayeskernel_bark_ratio_cpp, 5},
+    {"_bayeskernel_bark_probit_cpp", (DL_FUNC) &_bayeskernel_bark_probit_cpp, 5},
+    {"_bayeskernel_bark_markov_cpp", (DL_FUNC) &_bayeskernel_bark_markov_cpp, 3},
+    {"_bayeskernel_bark_proposal_cpp", (DL_FUNC) &_bayeskernel_bark_proposal_cpp, 3},
     {"_bayeskernel_bsvm_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_vb_cpp, 3},
     {"_bayeskernel_bsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_gibbs_cpp, 3},
     {"_bayeskernel_hinge_probability_cpp", (DL_FUNC) &_bayeskernel_hinge_probability_cpp, 2},

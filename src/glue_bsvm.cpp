@@ -1,9 +1,9 @@
+#include "glue_bsvm.h"
+
 #include <bayeskernel/bsvm/draw_moments.hpp>
 #include <bayeskernel/bsvm/linear_moments.hpp>
 #include <bayeskernel/bsvm/recorder.hpp>
 #include <bayeskernel/hinge/probability.hpp>
-
-#include "glue_bsvm.h"
 
 // [[Rcpp::export(rng = false)]]
 Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
@@ -66,8 +66,7 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         blocks, read_transforms(prior), wide, seed,
         Rcpp::as<bool>(settings["keep_ranef"]));
     const Index variables = recorder.variables();
-    Rcpp::NumericVector draws(
-        Rcpp::Dimension(plan.draws, n_chains, variables));
+    Rcpp::NumericVector draws(Rcpp::Dimension(plan.draws, n_chains, variables));
     double* out = draws.begin();
     const auto record = [&](Index c, Index k) {
       recorder.write(chains[c]->state, chains[c]->chain(),
@@ -80,12 +79,7 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     for (int c = 0; c < n_chains; ++c) states[c] = state_list(chains[c]->state);
     return Rcpp::List::create(
         Rcpp::Named("draws") = draws, Rcpp::Named("states") = states,
-        Rcpp::Named("status") = Rcpp::List::create(
-            Rcpp::Named("sweeps") = static_cast<double>(status.sweeps),
-            Rcpp::Named("kept") = static_cast<double>(status.kept),
-            Rcpp::Named("interrupted") = status.interrupted,
-            Rcpp::Named("failure") = status.failure,
-            Rcpp::Named("seconds") = seconds_since(start)));
+        Rcpp::Named("status") = chain_status(status, start));
   });
 }
 
@@ -113,15 +107,14 @@ Rcpp::List draw_moments_cpp(const Rcpp::NumericMatrix& x,
     std::vector<bayeskernel::TermDraws> draws;
     for (R_xlen_t t = 0; t < terms.size(); ++t) {
       const Rcpp::List term = terms[t];
-      draws.push_back({map_matrix(term["z"]),
-                       Rcpp::as<std::vector<int>>(term["group"]),
-                       map_matrix(term["effects"]),
-                       map_matrix(term["covariance"])});
+      draws.push_back(
+          {map_matrix(term["z"]), Rcpp::as<std::vector<int>>(term["group"]),
+           map_matrix(term["effects"]), map_matrix(term["covariance"])});
     }
     RcppParallelExecutor executor(threads);
-    const bayeskernel::DrawMoments moments = bayeskernel::draw_moments(
-        map_matrix(x), map_vector(offset), map_matrix(beta), draws, hinge,
-        executor);
+    const bayeskernel::DrawMoments moments =
+        bayeskernel::draw_moments(map_matrix(x), map_vector(offset),
+                                  map_matrix(beta), draws, hinge, executor);
     return Rcpp::List::create(to_r(moments.mean), to_r(moments.var),
                               to_r(moments.probability),
                               to_r(moments.probability_sd));
@@ -140,8 +133,7 @@ Rcpp::List linear_moments_cpp(const Rcpp::NumericMatrix& x,
     RcppParallelExecutor executor(threads);
     const bayeskernel::LinearMoments moments = bayeskernel::linear_moments(
         map_matrix(x), map_vector(center), map_vector(scale),
-        map_vector(offset), map_vector(mean), map_matrix(covariance),
-        executor);
+        map_vector(offset), map_vector(mean), map_matrix(covariance), executor);
     return Rcpp::List::create(Rcpp::Named("mean") = to_r(moments.mean),
                               Rcpp::Named("var") = to_r(moments.var));
   });

@@ -2,17 +2,15 @@
 #ifndef BAYESKERNEL_GLUE_BSVM_H
 #define BAYESKERNEL_GLUE_BSVM_H
 
+#include <algorithm>
 #include <bayeskernel/bsvm/problem.hpp>
 #include <bayeskernel/bsvm/structure.hpp>
-#include <bayeskernel/chain/runner.hpp>
 #include <bayeskernel/hinge/gibbs.hpp>
 #include <bayeskernel/hinge/mean_field.hpp>
-#include <algorithm>
-#include <chrono>
 #include <map>
 #include <numeric>
 
-#include "glue_common.h"
+#include "glue_settings.h"
 
 using bayeskernel::Block;
 using bayeskernel::Index;
@@ -49,7 +47,9 @@ inline bayeskernel::BsvmData read_data(const Rcpp::List& data) {
   const Index groups = Rcpp::as<int>(data["n_groups"]);
   out.group_begin.assign(groups + 1, 0);
   for (const int g : group) ++out.group_begin[g];
-  for (Index g = 0; g < groups; ++g) out.group_begin[g + 1] += out.group_begin[g];
+  for (Index g = 0; g < groups; ++g) {
+    out.group_begin[g + 1] += out.group_begin[g];
+  }
   std::vector<Index> next(out.group_begin.begin(), out.group_begin.end() - 1);
   for (Index i = 0; i < n; ++i) out.order[next[group[i] - 1]++] = i;
   return out;
@@ -85,11 +85,6 @@ inline bayeskernel::Prior read_prior(const Rcpp::List& prior) {
   return out;
 }
 
-inline double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 // Threads pay off only above about this much work in a pass.
 inline int useful_threads(const bayeskernel::PackedRows& rows, int threads) {
   const double width = static_cast<double>(rows.x.rows() + rows.z.rows());
@@ -97,14 +92,16 @@ inline int useful_threads(const bayeskernel::PackedRows& rows, int threads) {
 }
 
 // E f and Var f in the order of the user's rows.
-inline VectorXd restore_order(const VectorXd& v, const std::vector<Index>& order) {
+inline VectorXd restore_order(const VectorXd& v,
+                              const std::vector<Index>& order) {
   VectorXd out(v.size());
   for (Index i = 0; i < v.size(); ++i) out[order[i]] = v[i];
   return out;
 }
 
-inline Rcpp::List variance_list(const bayeskernel::Prior& prior,
-                         const std::vector<bayeskernel::BlockPosterior>& q) {
+inline Rcpp::List variance_list(
+    const bayeskernel::Prior& prior,
+    const std::vector<bayeskernel::BlockPosterior>& q) {
   Rcpp::List out(prior.blocks.size());
   for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
     if (prior.blocks[l].kind == Block::Kind::unstructured) {
@@ -118,23 +115,6 @@ inline Rcpp::List variance_list(const bayeskernel::Prior& prior,
   return out;
 }
 
-inline bayeskernel::MeanFieldSettings read_mean_field_settings(
-    const Rcpp::List& settings) {
-  bayeskernel::MeanFieldSettings out;
-  out.tolerance = Rcpp::as<double>(settings["tol"]);
-  out.max_passes = Rcpp::as<int>(settings["max_iter"]);
-  out.accelerate = Rcpp::as<bool>(settings["accelerate"]);
-  return out;
-}
-
-inline bayeskernel::ChainPlan read_plan(const Rcpp::List& settings) {
-  bayeskernel::ChainPlan out;
-  out.warmup = static_cast<Index>(Rcpp::as<double>(settings["warmup"]));
-  out.draws = static_cast<Index>(Rcpp::as<double>(settings["draws"]));
-  out.thin = static_cast<Index>(Rcpp::as<double>(settings["thin"]));
-  return out;
-}
-
 inline std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
   const Rcpp::List from = prior["transforms"];
   std::vector<MatrixXd> out;
@@ -144,14 +124,10 @@ inline std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
 
 inline Rcpp::List status_list(const bayeskernel::MeanFieldResult& result,
                               double jitter, double seconds) {
-  return Rcpp::List::create(
-      Rcpp::Named("bound") = result.bound,
-      Rcpp::Named("passes") = result.passes,
-      Rcpp::Named("rejected") = result.rejected,
-      Rcpp::Named("converged") = result.converged,
-      Rcpp::Named("interrupted") = result.interrupted,
-      Rcpp::Named("largest_fall") = result.largest_fall,
-      Rcpp::Named("jitter") = jitter, Rcpp::Named("seconds") = seconds);
+  Rcpp::List out = pass_status(result);
+  out["jitter"] = jitter;
+  out["seconds"] = seconds;
+  return out;
 }
 
 // D_g^-1 + H_g Sigma H_g' of every group, r x (r G).
@@ -167,10 +143,9 @@ inline Rcpp::List posterior_list(const bayeskernel::MeanFieldFit& fit,
                                  const bayeskernel::RowSource& rows,
                                  const bayeskernel::Prior& prior,
                                  const bayeskernel::WideBlock& wide) {
-  const MatrixXd covariance =
-      group_covariances(rows.groups(), rows.z_columns(), [&](Index g) {
-        return fit.posterior().group_covariance(g);
-      });
+  const MatrixXd covariance = group_covariances(
+      rows.groups(), rows.z_columns(),
+      [&](Index g) { return fit.posterior().group_covariance(g); });
   return Rcpp::List::create(
       Rcpp::Named("theta_mean") = to_r(fit.posterior().mean.x),
       Rcpp::Named("theta_cov") = to_r(fit.posterior().theta_covariance()),
@@ -192,7 +167,8 @@ inline Rcpp::List state_list(const bayeskernel::GibbsState& state) {
       Rcpp::Named("sweep") = static_cast<double>(state.sweep));
 }
 
-inline void restore_state(const Rcpp::List& from, bayeskernel::GibbsState& state) {
+inline void restore_state(const Rcpp::List& from,
+                          bayeskernel::GibbsState& state) {
   state.point.x = map_vector(from["x"]);
   state.point.group = map_matrix(from["group"]);
   const Rcpp::List precision = from["precision"];
@@ -252,9 +228,8 @@ inline bayeskernel::Holes read_holes(SEXP from, const std::vector<Index>& order,
   const auto slope = map_vector(list["use_slope"]);
   std::vector<Index> by_row(use_row.size());
   std::iota(by_row.begin(), by_row.end(), Index{0});
-  std::stable_sort(by_row.begin(), by_row.end(), [&](Index a, Index b) {
-    return use_row[a] < use_row[b];
-  });
+  std::stable_sort(by_row.begin(), by_row.end(),
+                   [&](Index a, Index b) { return use_row[a] < use_row[b]; });
   std::vector<Index> first_use(n + 1, 0);
   for (const int row : use_row) ++first_use[row + 1];
   for (Index i = 0; i < n; ++i) first_use[i + 1] += first_use[i];

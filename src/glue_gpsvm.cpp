@@ -18,15 +18,6 @@ using bayeskernel::RowSource;
 using bayeskernel::StochasticFit;
 using bayeskernel::StochasticSettings;
 
-Rcpp::List pass_status(const MeanFieldResult& result) {
-  return Rcpp::List::create(Rcpp::Named("bound") = result.bound,
-                            Rcpp::Named("passes") = result.passes,
-                            Rcpp::Named("rejected") = result.rejected,
-                            Rcpp::Named("converged") = result.converged,
-                            Rcpp::Named("interrupted") = result.interrupted,
-                            Rcpp::Named("largest_fall") = result.largest_fall);
-}
-
 // Minibatches grow with the rows: a step of few pays for m^3 operations.
 StochasticSettings read_stochastic(const Rcpp::List& settings, Index rows,
                                    Index columns) {
@@ -99,7 +90,8 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
     if (!result.interrupted) start = epochs->state();
   }
   Rcpp::List out;
-  const bayeskernel::MeanFieldSettings passes = read_passes(settings);
+  const bayeskernel::MeanFieldSettings passes =
+      read_mean_field_settings(settings);
   if (passes.max_passes == 0 && epochs) {
     out = moments_list(epochs->posterior().mean.x,
                        epochs->posterior().whitener());
@@ -131,7 +123,7 @@ Rcpp::List fit_exact(const Features& features, const PackedRows& rows,
   bayeskernel::ExactFit fit(features.gram(), features.nugget(), rows.y,
                             rows.weight);
   const MeanFieldResult result =
-      fit.run(read_passes(settings), user.keep_going());
+      fit.run(read_mean_field_settings(settings), user.keep_going());
   const bayeskernel::WhitenedPosterior q = bayeskernel::whitened(features, fit);
   Rcpp::List out = moments_list(q.mean, q.whitener);
   out["fitted_mean"] = to_r(fit.mean());
@@ -140,6 +132,8 @@ Rcpp::List fit_exact(const Features& features, const PackedRows& rows,
   return out;
 }
 
+// The mode has a value for what the inducing points leave open of f, which
+// predictions for the same rows have not: it gives no moments of f.
 Rcpp::List fit_mode(const PackedRows& rows, Executor& executor,
                     const Rcpp::List& settings, UserCallback& user) {
   bayeskernel::ModeSettings control;
@@ -148,16 +142,6 @@ Rcpp::List fit_mode(const PackedRows& rows, Executor& executor,
   const bayeskernel::ModeResult result =
       bayeskernel::ModeFit(rows, executor).run(control, user.keep_going());
   Rcpp::List out = moments_list(result.theta, result.whitener);
-  GaussianPosterior q(rows.x_columns(), 0, 0);
-  q.set_whitener(result.whitener);
-  VectorXd variance(rows.rows());
-  MatrixXd unused, work;
-  for (const bayeskernel::TileSpan& span : rows.tiles()) {
-    q.tile_variances(rows, span, rows.tile(span, unused), work,
-                     &variance[span.row_begin]);
-  }
-  out["fitted_mean"] = to_r(result.f);
-  out["fitted_var"] = to_r(variance);
   out["status"] = Rcpp::List::create(
       Rcpp::Named("bound") = Rcpp::NumericVector(),
       Rcpp::Named("objective") = result.objective,
@@ -177,38 +161,38 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                          const Rcpp::List& settings) {
   return guarded([&] {
     const auto began = std::chrono::steady_clock::now();
-    GpsvmRows input(data);
-    const Features features =
-        read_features(kernel, inducing, Rcpp::as<double>(settings["nugget"]));
-    const Index n = input.reader->rows(), m = features.columns();
-    RcppParallelExecutor executor(
-        feature_threads(n, m, Rcpp::as<int>(settings["threads"])));
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
     const std::vector<int> classes = read_classes(settings);
-    const auto base = input.stream(classes[0], executor.threads(), m);
-    const bayeskernel::FeatureRows rows(*base, features, executor);
+    FeatureData input(data, kernel, inducing,
+                      Rcpp::as<double>(settings["nugget"]), classes[0],
+                      Rcpp::as<int>(settings["threads"]));
+    const Features& features = input.features;
+    RcppParallelExecutor& executor = input.executor;
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
     const bool keep = Rcpp::as<bool>(settings["keep"]);
+    const bool exact = Rcpp::as<bool>(settings["exact"]);
     const std::string method = Rcpp::as<std::string>(settings["method"]);
-    const bool direct = Rcpp::as<bool>(settings["exact"]) && method == "vb";
+    const bool direct = exact && method == "vb";
     PackedRows kept;
-    if (Rcpp::as<bool>(settings["exact"])) {
+    if (exact) {
       if (!direct) bayeskernel::exact_features(features, kept);
     } else if (keep) {
-      bayeskernel::keep_features(rows, kept);
+      bayeskernel::keep_features(input.rows, kept);
     }
     const BatchSource batches =
         keep ? BatchSource{kept, nullptr}
-             : BatchSource{*base, [&](const RowSource& batch) {
+             : BatchSource{*input.base, [&](const RowSource& batch) {
                              return std::make_unique<bayeskernel::FeatureRows>(
                                  batch, features, executor);
                            }};
     Rcpp::List fits(classes.size());
     bool interrupted = false;
     for (std::size_t k = 0; k < classes.size() && !interrupted; ++k) {
-      base->set_positive(classes[k]);
-      if (keep) bayeskernel::keep_labels(*base, kept);
+      input.base->set_positive(classes[k]);
+      if (keep && (exact || k > 0)) {
+        bayeskernel::keep_labels(*input.base, kept);
+      }
       const RowSource& source =
-          keep ? static_cast<const RowSource&>(kept) : rows;
+          keep ? static_cast<const RowSource&>(kept) : input.rows;
       const Rcpp::List fit =
           direct            ? fit_exact(features, kept, settings, user)
           : method == "ecm" ? fit_mode(kept, executor, settings, user)
@@ -232,12 +216,9 @@ Rcpp::List gpsvm_predict_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                              const Rcpp::NumericMatrix& inducing, double nugget,
                              const Rcpp::List& machines, int threads) {
   return guarded([&] {
-    GpsvmRows input(data);
-    const Features features = read_features(kernel, inducing, nugget);
-    const Index n = input.reader->rows(), m = features.columns();
-    RcppParallelExecutor executor(feature_threads(n, m, threads));
-    const auto base = input.stream(0, executor.threads(), m);
-    const bayeskernel::FeatureRows rows(*base, features, executor);
+    FeatureData input(data, kernel, inducing, nugget, 0, threads);
+    const bayeskernel::FeatureRows& rows = input.rows;
+    const Index n = rows.rows(), m = rows.x_columns();
     const Index count = machines.size();
     std::vector<GaussianPosterior> q;
     for (Index k = 0; k < count; ++k) {
@@ -254,7 +235,7 @@ Rcpp::List gpsvm_predict_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     for (Index c = 0; c < rows.chunks(); ++c) {
       rows.load(c, c + 1 < rows.chunks() ? c + 1 : -1);
       const Index first = rows.chunk_begin(c);
-      executor.run(rows.chunk_begin(c + 1) - first, [&](Index b) {
+      input.executor.run(rows.chunk_begin(c + 1) - first, [&](Index b) {
         auto loan = pool.borrow();
         for (Index t = rows.block_begin(first + b);
              t < rows.block_begin(first + b + 1); ++t) {
@@ -281,15 +262,11 @@ Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                             const Rcpp::NumericMatrix& inducing, double nugget,
                             const Rcpp::NumericMatrix& points, int threads) {
   return guarded([&] {
-    GpsvmRows input(data);
-    const Features features = read_features(kernel, inducing, nugget);
-    const Index n = input.reader->rows(), m = features.columns();
-    RcppParallelExecutor executor(feature_threads(n, m, threads));
-    const auto base = input.stream(0, executor.threads(), m);
-    const bayeskernel::FeatureRows rows(*base, features, executor);
+    FeatureData input(data, kernel, inducing, nugget, 0, threads);
+    const bayeskernel::FeatureRows& rows = input.rows;
     const auto v = map_matrix(points);
-    MatrixXd f(n, v.cols());
-    VectorXd residual(n);
+    MatrixXd f(rows.rows(), v.cols());
+    VectorXd residual(rows.rows());
     MatrixXd buffer;
     for (Index c = 0; c < rows.chunks(); ++c) {
       rows.load(c, c + 1 < rows.chunks() ? c + 1 : -1);
@@ -314,13 +291,9 @@ Rcpp::List gpsvm_step_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                           const Rcpp::NumericMatrix& inducing, double nugget,
                           const Rcpp::IntegerVector& members, double rho) {
   return guarded([&] {
-    GpsvmRows input(data);
-    const Features features = read_features(kernel, inducing, nugget);
-    RcppParallelExecutor executor(1);
-    const auto base = input.stream(1, 1, features.columns());
-    const bayeskernel::FeatureRows rows(*base, features, executor);
-    const Prior prior = bayeskernel::unit_prior(features.columns());
-    StochasticFit fit(rows, prior, executor, StochasticSettings());
+    FeatureData input(data, kernel, inducing, nugget, 1, 1);
+    const Prior prior = bayeskernel::unit_prior(input.features.columns());
+    StochasticFit fit(input.rows, prior, input.executor, StochasticSettings());
     std::vector<Index> chosen;
     for (const int i : members) chosen.push_back(i - 1);
     fit.step_from_prior(chosen, rho);

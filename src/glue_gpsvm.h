@@ -6,20 +6,14 @@
 #include <bayeskernel/gpsvm/features.hpp>
 #include <bayeskernel/gpsvm/tune.hpp>
 #include <bayeskernel/hinge/mean_field.hpp>
-#include <chrono>
 #include <memory>
 
-#include "glue_common.h"
 #include "glue_kernel.h"
+#include "glue_settings.h"
 
 using bayeskernel::Index;
 using bayeskernel::MatrixXd;
 using bayeskernel::VectorXd;
-
-inline double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-      .count();
-}
 
 inline Eigen::Map<const Eigen::VectorXi> map_integers(SEXP x) {
   const Rcpp::IntegerVector v(x);
@@ -81,23 +75,37 @@ inline bayeskernel::Features read_features(const Rcpp::List& kernel,
                                nugget);
 }
 
-inline bayeskernel::MeanFieldSettings read_passes(const Rcpp::List& settings) {
-  bayeskernel::MeanFieldSettings out;
-  out.tolerance = Rcpp::as<double>(settings["tol"]);
-  out.max_passes = Rcpp::as<int>(settings["max_iter"]);
-  out.accelerate = Rcpp::as<bool>(settings["accelerate"]);
-  return out;
-}
-
-inline std::vector<int> read_classes(const Rcpp::List& settings) {
-  return Rcpp::as<std::vector<int>>(settings["classes"]);
-}
-
 // Threads pay off only above about this much work in a pass.
 inline int feature_threads(Index rows, Index columns, int threads) {
   const double work =
       static_cast<double>(rows) * static_cast<double>(columns * columns);
   return work < 2e6 ? 1 : threads;
+}
+
+// Rows of the data as features, and the threads that compute them; y = +1 for
+// the label `positive`. R's data are held so that they stay.
+struct FeatureData {
+  FeatureData(const Rcpp::List& data, const Rcpp::List& kernel,
+              const Rcpp::NumericMatrix& inducing, double nugget, int positive,
+              int threads)
+      : data(data),
+        raw(data),
+        features(read_features(kernel, inducing, nugget)),
+        executor(
+            feature_threads(raw.reader->rows(), features.columns(), threads)),
+        base(raw.stream(positive, executor.threads(), features.columns())),
+        rows(*base, features, executor) {}
+
+  Rcpp::List data;
+  GpsvmRows raw;
+  bayeskernel::Features features;
+  RcppParallelExecutor executor;
+  std::unique_ptr<bayeskernel::StreamedRows> base;
+  bayeskernel::FeatureRows rows;
+};
+
+inline std::vector<int> read_classes(const Rcpp::List& settings) {
+  return Rcpp::as<std::vector<int>>(settings["classes"]);
 }
 
 #endif

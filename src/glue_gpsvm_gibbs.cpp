@@ -1,4 +1,3 @@
-#include <bayeskernel/chain/runner.hpp>
 #include <bayeskernel/hinge/gibbs.hpp>
 
 #include "glue_gpsvm.h"
@@ -30,42 +29,37 @@ Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                            const Rcpp::List& settings, int label, int machine) {
   return guarded([&] {
     const auto began = std::chrono::steady_clock::now();
-    GpsvmRows input(data);
-    const bayeskernel::Features features =
-        read_features(kernel, inducing, Rcpp::as<double>(settings["nugget"]));
-    const Index m = features.columns();
     const int threads = Rcpp::as<int>(settings["threads"]);
     const Rcpp::IntegerVector chain_id = settings["chain_id"];
     const int n_chains = chain_id.size();
     const bool by_chain = n_chains >= threads;
     RcppParallelExecutor outer(by_chain ? threads : 1);
-    RcppParallelExecutor inner(
-        by_chain ? 1 : feature_threads(input.reader->rows(), m, threads));
-    const auto base = input.stream(label, 1, m);
+    FeatureData input(data, kernel, inducing,
+                      Rcpp::as<double>(settings["nugget"]), label,
+                      by_chain ? 1 : threads);
+    const bayeskernel::Features& features = input.features;
+    const Index m = features.columns();
     bayeskernel::PackedRows rows;
     if (Rcpp::as<bool>(settings["exact"])) {
       bayeskernel::exact_features(features, rows);
+      bayeskernel::keep_labels(*input.base, rows);
       if (features.nugget() == 0.0) rows.residual.resize(0);
     } else {
-      bayeskernel::keep_features(
-          bayeskernel::FeatureRows(*base, features, inner), rows);
+      bayeskernel::keep_features(input.rows, rows);
     }
-    bayeskernel::keep_labels(*base, rows);
     const bayeskernel::Prior prior = bayeskernel::unit_prior(m);
     const std::uint64_t seed =
         static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"])) +
         (static_cast<std::uint64_t>(machine) << 32);
-    bayeskernel::ChainPlan plan;
-    plan.warmup = static_cast<Index>(Rcpp::as<double>(settings["warmup"]));
-    plan.draws = static_cast<Index>(Rcpp::as<double>(settings["draws"]));
-    plan.thin = static_cast<Index>(Rcpp::as<double>(settings["thin"]));
+    const bayeskernel::ChainPlan plan = read_plan(settings);
 
     std::vector<std::unique_ptr<GibbsChain>> chains;
     std::vector<GibbsChain*> pointers;
     const Rcpp::List resume = settings["states"];
     for (int c = 0; c < n_chains; ++c) {
       chains.push_back(std::make_unique<GibbsChain>(
-          rows, prior, inner, seed, static_cast<std::uint64_t>(chain_id[c])));
+          rows, prior, input.executor, seed,
+          static_cast<std::uint64_t>(chain_id[c])));
       if (resume.size() > 0) restore_chain(resume[c], chains.back()->state);
       pointers.push_back(chains.back().get());
     }
@@ -88,11 +82,6 @@ Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
         Rcpp::Named("draws") = draws, Rcpp::Named("states") = states,
         Rcpp::Named("factor") = to_r(features.factor()),
         Rcpp::Named("jitter") = features.jitter(),
-        Rcpp::Named("status") = Rcpp::List::create(
-            Rcpp::Named("sweeps") = static_cast<double>(status.sweeps),
-            Rcpp::Named("kept") = static_cast<double>(status.kept),
-            Rcpp::Named("interrupted") = status.interrupted,
-            Rcpp::Named("failure") = status.failure,
-            Rcpp::Named("seconds") = seconds_since(began)));
+        Rcpp::Named("status") = chain_status(status, began));
   });
 }

@@ -86,7 +86,8 @@ Rcpp::List gpsvm_bound_cpp(SEXP tuner, const Rcpp::List& kernel,
     UserCallback user(false);
     try {
       const bayeskernel::TuneValue value = at->problem.evaluate(
-          point, locations, read_passes(settings), user.keep_going());
+          point, locations, read_mean_field_settings(settings),
+          user.keep_going());
       return Rcpp::List::create(
           Rcpp::Named("bound") = value.bound,
           Rcpp::Named("kernel") = to_r(value.gradient.kernel),

@@ -8,26 +8,15 @@ using bayeskernel::ShardSums;
 struct Worker {
   Worker(const Rcpp::List& data, const Rcpp::List& kernel,
          const Rcpp::NumericMatrix& inducing, double nugget, int threads)
-      : data(data),
-        input(data),
-        features(read_features(kernel, inducing, nugget)),
-        executor(threads),
-        base(input.stream(1, executor.threads(), features.columns())),
-        rows(*base, features, executor),
-        pass(rows, executor),
-        q(features.columns(), 0, 0),
+      : input(data, kernel, inducing, nugget, 1, threads),
+        pass(input.rows, input.executor),
+        q(input.features.columns(), 0, 0),
         unused(0, 0, 0) {}
 
-  Rcpp::List data;
-  GpsvmRows input;
-  bayeskernel::Features features;
-  RcppParallelExecutor executor;
-  std::unique_ptr<bayeskernel::StreamedRows> base;
-  bayeskernel::FeatureRows rows;
+  FeatureData input;
   bayeskernel::MeanFieldPass pass;
   bayeskernel::GaussianPosterior q;
   bayeskernel::MeanFieldSums unused;
-  int label = -1;
 };
 
 }  // namespace
@@ -65,10 +54,7 @@ Rcpp::List gpsvm_worker_pass_cpp(SEXP worker, const Rcpp::List& point,
                                  const Rcpp::IntegerVector& begin) {
   return guarded([&] {
     Rcpp::XPtr<Worker> at(worker);
-    if (label != at->label) {
-      at->base->set_positive(label);
-      at->label = label;
-    }
+    at->input.base->set_positive(label);
     const bool start = point.size() == 0;
     if (!start) {
       at->q.mean.x = map_vector(point["mean"]);

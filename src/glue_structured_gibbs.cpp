@@ -1,5 +1,4 @@
 #include <bayeskernel/bsvm/structured_recorder.hpp>
-
 #include <memory>
 
 #include "glue_bsvm.h"
@@ -175,9 +174,8 @@ Rcpp::List bsvm_structured_gibbs_cpp(const Rcpp::List& data,
           static_cast<std::uint64_t>(chain_id[c])));
       pointers.push_back(chains.back().get());
       if (resume.size() == 0) continue;
-      chains[c]->restore(
-          read_structured_state(resume[c], chains[c]->state(),
-                                has_holes ? &averages[c] : nullptr));
+      chains[c]->restore(read_structured_state(
+          resume[c], chains[c]->state(), has_holes ? &averages[c] : nullptr));
     }
 
     bayeskernel::HoleScale scale;
@@ -197,8 +195,7 @@ Rcpp::List bsvm_structured_gibbs_cpp(const Rcpp::List& data,
                               Rcpp::as<bool>(settings["keep_ranef"])),
         selection, holes, scale);
     const Index variables = recorder.variables();
-    Rcpp::NumericVector draws(
-        Rcpp::Dimension(plan.draws, n_chains, variables));
+    Rcpp::NumericVector draws(Rcpp::Dimension(plan.draws, n_chains, variables));
     double* out = draws.begin();
     const auto record = [&](Index c, Index k) {
       recorder.write(*chains[c], out + k + plan.draws * c,
@@ -222,11 +219,6 @@ Rcpp::List bsvm_structured_gibbs_cpp(const Rcpp::List& data,
         Rcpp::Named("fitted_holes") =
             has_holes ? SEXP(fitted_hole_list(all, holes, input.order))
                       : R_NilValue,
-        Rcpp::Named("status") = Rcpp::List::create(
-            Rcpp::Named("sweeps") = static_cast<double>(status.sweeps),
-            Rcpp::Named("kept") = static_cast<double>(status.kept),
-            Rcpp::Named("interrupted") = status.interrupted,
-            Rcpp::Named("failure") = status.failure,
-            Rcpp::Named("seconds") = seconds_since(start)));
+        Rcpp::Named("status") = chain_status(status, start));
   });
 }

@@ -1,0 +1,76 @@
+// R's lists to the core's structures, for every export of bark().
+#ifndef BAYESKERNEL_GLUE_BARK_H
+#define BAYESKERNEL_GLUE_BARK_H
+
+#include <bayeskernel/bark/chain.hpp>
+#include <memory>
+#include <vector>
+
+#include "glue_common.h"
+
+using bayeskernel::BarkChain;
+using bayeskernel::BarkData;
+using bayeskernel::BarkPrior;
+using bayeskernel::BarkState;
+using bayeskernel::InclusionPrior;
+using bayeskernel::Indicators;
+using bayeskernel::PrecisionPrior;
+using bayeskernel::ScaleSetting;
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+inline Index read_index(SEXP x) {
+  return static_cast<Index>(Rcpp::as<double>(x));
+}
+
+// `phi` of one number: a known precision of the noise.
+inline BarkPrior read_bark_prior(const Rcpp::List& prior, bool probit) {
+  BarkPrior out;
+  out.alpha = Rcpp::as<double>(prior["alpha"]);
+  out.gamma = Rcpp::as<double>(prior["gamma"]);
+  out.epsilon = Rcpp::as<double>(prior["epsilon"]);
+  out.lambda_shape = Rcpp::as<double>(prior["lambda_shape"]);
+  out.lambda_rate = Rcpp::as<double>(prior["lambda_rate"]);
+  out.max_kernels = read_index(prior["max_kernels"]);
+  out.kill_power = Rcpp::as<int>(prior["kill_power"]);
+  const Rcpp::NumericVector phi = prior["phi"];
+  if (probit) {
+    out.phi.kind = PrecisionPrior::Kind::fixed;
+  } else if (phi.size() == 1) {
+    out.phi.kind = PrecisionPrior::Kind::fixed;
+    out.phi.value = phi[0];
+  } else if (phi.size() == 2) {
+    out.phi.kind = PrecisionPrior::Kind::gamma;
+    out.phi.shape = phi[0];
+    out.phi.rate = phi[1];
+  }
+  return out;
+}
+
+inline InclusionPrior read_inclusion(const Rcpp::List& prior) {
+  const Rcpp::NumericVector beta = prior["inclusion"];
+  const Rcpp::NumericVector markov = prior["markov"];
+  const Rcpp::NumericVector hyper = prior["markov_beta"];
+  if (markov.size() == 2) {
+    InclusionPrior out = InclusionPrior::markov(markov[0], markov[1]);
+    if (hyper.size() == 4) {
+      out.learn_markov({hyper[0], hyper[1], hyper[2], hyper[3]});
+    }
+    return out;
+  }
+  if (Rcpp::as<bool>(prior["sampled_inclusion"])) {
+    return InclusionPrior::known(beta[0], beta[1],
+                                 beta[0] / (beta[0] + beta[1]));
+  }
+  return InclusionPrior::beta(beta[0], beta[1]);
+}
+
+inline ScaleSetting read_setting(const Rcpp::List& settings) {
+  ScaleSetting out;
+  out.different = Rcpp::as<std::string>(settings["scales"]) == "different";
+  out.select = Rcpp::as<bool>(settings["select"]);
+  return out;
+}
+
+#endif
