@@ -4,8 +4,9 @@
 #' effects, smooths, selection and modelled missing predictors. [gpsvm()]:
 #' nonlinear ones, with a Gaussian process on inducing points and kernels such
 #' as [rbf()], from fifty rows to millions. Both by variational Bayes or by Gibbs
-#' sampling. See [bayeskernel-engines], [bayeskernel-diagnostics],
-#' [bayeskernel-large].
+#' sampling. [bark()]: regression, two classes and ordered classes by sums of an
+#' unknown number of kernels, by reversible jump sampling. See
+#' [bayeskernel-engines], [bayeskernel-diagnostics], [bayeskernel-large].
 #'
 #' @section Options:
 #' * `bayeskernel.threads`: worker threads of a fit, default 2. Results do not
@@ -20,7 +21,7 @@
 #' `row`, `found` and `expected` of the condition say the same as its text.
 #' Warnings have class `bayeskernel_warning` and before it
 #' `bayeskernel_warning_convergence`, `_dropped_column`, `_max_iter`,
-#' `_separation`, `_jitter` or `_interrupt`.
+#' `_separation`, `_jitter`, `_interrupt` or `_response`.
 #'
 #' @references
 #' Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference
@@ -30,6 +31,9 @@
 #' Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian
 #' nonlinear support vector machines for big data. *ECML PKDD 2017*.
 #' \doi{10.1007/978-3-319-71249-9_19}
+#'
+#' Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD thesis, Duke
+#' University.
 #'
 #' @keywords internal
 #' @useDynLib bayeskernel, .registration = TRUE

@@ -146,20 +146,25 @@ join_chains <- function(parts) {
     out[, before + seq_len(chains[k]), ] <- parts[[k]]$draws
     before <- before + chains[k]
   }
-  status <- parts[[1]]$status
-  failures <- vapply(parts, function(part) part$status$failure, "")
-  status$failure <- c(failures[nzchar(failures)], "")[1]
-  status$kept <- min(vapply(parts, function(part) part$status$kept, 0))
-  status$seconds <- max(vapply(parts, function(part) part$status$seconds, 0))
   list(
     draws = out, states = do.call(c, lapply(parts, `[[`, "states")),
-    status = status,
+    status = join_status(lapply(parts, `[[`, "status")),
     holes = pool_parts(parts, "holes", chains, list(mean = "var")),
     fitted_holes = pool_parts(
       parts, "fitted_holes", chains,
       list(mean = "var", probit = "probit_sd", hinge = "hinge_sd")
     )
   )
+}
+
+# How a run went from how the runs of shares of its chains went.
+join_status <- function(parts) {
+  out <- parts[[1]]
+  failures <- vapply(parts, `[[`, "", "failure")
+  out$failure <- c(failures[nzchar(failures)], "")[1]
+  out$kept <- min(vapply(parts, `[[`, 0, "kept"))
+  out$seconds <- max(vapply(parts, `[[`, 0, "seconds"))
+  out
 }
 
 # Means and variances of all draws from those of shares of the chains. `pairs`

@@ -3,12 +3,13 @@
 
 #' Posterior inclusion probabilities
 #'
-#' @param object A fit by [bsvm()] made with `select`.
+#' @param object A fit by [bsvm()] or [bark()] made with `select`.
 #' @param ... Unused.
 #' @return Named numeric vector, one element in \[0, 1\] for each column of the
 #'   design under selection: for `"vb"` the variational probability, for
 #'   `"gibbs"` the mean over all kept draws of the conditional probability
-#'   given the rest (Rao-Blackwell).
+#'   given the rest (Rao-Blackwell), for [bark()] the share of the draws in
+#'   which the column is in the model.
 #' @section Variational fits: `"vb"` is more extreme than the posterior: it says
 #'   nearly 0 or nearly 1 where `"gibbs"` still hesitates.
 #' @section Errors: `bayeskernel_error_argument` if the fit has no selection.
@@ -86,7 +87,8 @@ spike_quantile <- function(p, mean, sd, chance) {
 }
 
 # As in Figure 3 of the paper: bars as high as the probability, dark for
-# positive effects and white for negative ones.
+# positive effects and white for negative ones. `positive` is NULL where effects
+# have no sign, `prior` where it is not one number.
 plot_inclusion <- function(inclusion, positive, prior, main = "") {
   count <- length(inclusion)
   size <- min(0.85, max(0.45, 40 / count))
@@ -105,27 +107,39 @@ plot_inclusion <- function(inclusion, positive, prior, main = "") {
     ylab = "Posterior inclusion probability", main = "", axes = "y", grid = "y"
   )
   graphics::title(main = main, adj = 0, line = 2)
-  graphics::abline(h = prior, col = bk_colours[["orange"]], lty = 2)
+  if (!is.null(prior)) {
+    graphics::abline(h = prior, col = bk_colours[["orange"]], lty = 2)
+  }
   at <- seq_len(count)
   graphics::rect(
     at - 0.36, 0, at + 0.36, inclusion,
-    col = shade_of(positive), border = muted[["axis"]], lwd = 0.7
+    col = if (is.null(positive)) bk_colours[["blue"]] else shade_of(positive),
+    border = muted[["axis"]], lwd = 0.7
   )
   if (labelled) {
     bk_axis(1, at, labels, las = 2, cex.axis = size, tick = FALSE)
   }
   # The legend stands in the margin: bars may fill the panel.
-  graphics::legend(
-    "topleft", c("positive effect", "sign unclear", "negative effect"),
-    fill = shade_of(c(1, 0.5, 0)), border = muted[["axis"]], bty = "n",
-    horiz = TRUE, cex = 0.8, inset = c(0, -0.09), xpd = TRUE
-  )
+  if (!is.null(positive)) {
+    graphics::legend(
+      "topleft", c("positive effect", "sign unclear", "negative effect"),
+      fill = shade_of(c(1, 0.5, 0)), border = muted[["axis"]], bty = "n",
+      horiz = TRUE, cex = 0.8, inset = c(0, -0.09), xpd = TRUE
+    )
+  }
+  legend_prior(prior)
+  invisible(NULL)
+}
+
+legend_prior <- function(prior) {
+  if (is.null(prior)) {
+    return(invisible())
+  }
   graphics::legend(
     "topright", sprintf("prior %s", format(prior, digits = 2)),
     lty = 2, col = bk_colours[["orange"]], bty = "n", cex = 0.8,
     inset = c(0, -0.09), xpd = TRUE
   )
-  invisible(NULL)
 }
 
 shade_of <- function(positive) {

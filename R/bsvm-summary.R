@@ -250,7 +250,7 @@ group_counts <- function(random) {
 # Numbers that tell how far a fit can be trusted.
 fit_quality <- function(object) {
   d <- object$diagnostics
-  if (object$method != "gibbs") {
+  if (is.null(object$draws)) {
     return(list(
       elbo = object$trace$elbo[length(object$trace$elbo)], passes = d$passes,
       converged = d$converged
@@ -378,7 +378,7 @@ bsvm_facts <- function(x) {
 convergence_line <- function(x) {
   d <- x$diagnostics
   time <- sprintf("%s s", format(x$elapsed[["total"]], digits = 2))
-  if (x$method != "gibbs") {
+  if (is.null(d$chains)) {
     return(sprintf(
       "%s after %d passes, bound %s, %s",
       if (isTRUE(d$converged)) "Converged" else "NOT converged",
@@ -386,18 +386,19 @@ convergence_line <- function(x) {
     ))
   }
   sprintf(
-    paste(
-      "%d chain%s of %d draws, warmup %d: R-hat at most %.2f,",
-      "ESS at least %.0f, %s"
-    ),
-    d$chains, if (d$chains > 1) "s" else "", d$draws, d$warmup, d$max_rhat,
-    d$min_ess, time
+    "%d chain%s of %d draws, warmup %d: %s, %s",
+    d$chains, if (d$chains > 1) "s" else "", d$draws, d$warmup,
+    if (is.na(d$max_rhat)) {
+      "too few for R-hat"
+    } else {
+      sprintf("R-hat at most %.2f, ESS at least %.0f", d$max_rhat, d$min_ess)
+    }, time
   )
 }
 
 quality_note <- function(x) {
   line <- paste0(convergence_line(x), ".")
-  if (x$method != "gibbs") {
+  if (is.null(x$diagnostics$chains)) {
     return(c(line, paste(
       "Variational standard deviations are too small; method = \"gibbs\" gives",
       "honest ones."

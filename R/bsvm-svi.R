@@ -84,10 +84,7 @@ bsvm.row_source <- function(x, method = "svi", penalty = NULL,
       scale = stats::setNames(rows$scale, names), random = list()
     ),
     seed = settings$seed, n = rows$rows, dropped = rows$dropped,
-    design = list(
-      type = "matrix", columns = x$columns, named = TRUE, keep = rows$keep,
-      random = list()
-    ),
+    design = matrix_info(x$columns, TRUE, rows$source[-1]),
     share = rows$share, version = utils::packageVersion("bayeskernel")
   )
   # The classes are separated if the smallest y f is above 1.

@@ -8,7 +8,7 @@ error_kinds <- c(
 
 warning_kinds <- c(
   "convergence", "dropped_column", "max_iter", "separation", "jitter",
-  "interrupt"
+  "interrupt", "response"
 )
 
 #' Raise a classed error

@@ -260,17 +260,25 @@ matrix_holes <- function(values, fixed, standardize) {
 # Predictors that are not all numbers go the way of a formula.
 design_from_frame <- function(x, y, weights, offset, standardize, call,
                               na.action, drop_aliased, missing, indicators) {
-  if (NROW(y) != .row_names_info(x, 2L)) {
-    abort_length("y", NROW(y), .row_names_info(x, 2L), call)
-  }
-  name <- utils::tail(make.unique(c(names(x), "y")), 1L)
-  x <- list2DF(c(stats::setNames(list(y), name), unclass(x)[names(x)]))
-  formula <- stats::as.formula(call("~", as.name(name), quote(.)), globalenv())
+  joined <- frame_with_response(x, y, call)
   bsvm_design(
-    formula, x,
+    joined$formula, joined$data,
     weights = weights, offset = offset, na.action = na.action,
     standardize = standardize, call = call, drop_aliased = drop_aliased,
     missing = missing, indicators = indicators
+  )
+}
+
+# Predictors and response in one data frame, and its formula.
+frame_with_response <- function(x, y, call) {
+  n <- .row_names_info(x, 2L)
+  if (NROW(y) != n) abort_length("y", NROW(y), n, call)
+  name <- utils::tail(make.unique(c(names(x), "y")), 1L)
+  list(
+    formula = stats::as.formula(
+      call("~", as.name(name), quote(.)), globalenv()
+    ),
+    data = list2DF(c(stats::setNames(list(y), name), unclass(x)[names(x)]))
   )
 }
 
@@ -294,6 +302,15 @@ weighted_response <- function(y, name, weights, rows, call,
     )
   }
   response
+}
+
+# What design_new() reads of a fit to a matrix: an intercept comes before the
+# columns `keep`.
+matrix_info <- function(columns, named, keep) {
+  list(
+    type = "matrix", columns = columns, named = named, keep = c(1L, keep + 1L),
+    random = list()
+  )
 }
 
 # The part of a design that prediction reads.

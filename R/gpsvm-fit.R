@@ -307,33 +307,26 @@ machine_names <- function(levels) {
 }
 
 # Moments of f at the rows of the fit, but for those of a source and where
-# they are very many. The mode has a value for what the inducing points leave
-# open of f, which predictions for the same rows have not.
+# they are very many.
 gpsvm_fitted <- function(fit, fits, data, settings) {
   if (data$type == "file") {
     return(NULL)
   }
-  known <- if (settings$method != "ecm") fitted_of(fits)
+  known <- fitted_of(fits)
   if (is.null(known) && fit$n * (length(fits[[1]]$mean) + 1) <= 5e7) {
     known <- q_moments(fit, data, "probit", settings$threads)[c("mean", "var")]
   }
   known
 }
 
-# Moments of f at the rows of the fit: vectors, or a column a class.
+# Moments of f as the core gives them: vectors, or a column a class.
 fitted_of <- function(fits) {
   if (is.null(fits[[1]]$fitted_mean)) {
     return(NULL)
   }
   join <- function(name) {
     parts <- lapply(fits, `[[`, name)
-    if (is.null(parts[[1]])) {
-      NULL
-    } else if (length(parts) == 1L) {
-      parts[[1]]
-    } else {
-      do.call(cbind, parts)
-    }
+    if (length(parts) == 1L) parts[[1]] else do.call(cbind, parts)
   }
   list(mean = join("fitted_mean"), var = join("fitted_var"))
 }

@@ -36,7 +36,7 @@ gpsvm_frame_rows <- function(formula, data, weights, subset, na.action,
     standardize = standardize, call = call, drop_aliased = FALSE,
     missing = "refuse", indicators = TRUE, classes = parse_classes
   )
-  refuse_linear_terms(design, call)
+  refuse_linear_terms(design, "gpsvm", call)
   used <- setdiff(seq_len(ncol(design$x)), if (has_intercept(design)) 1L)
   if (length(used) == 0L) abort_no_columns(call)
   x <- design$x[, used, drop = FALSE]
@@ -56,7 +56,8 @@ gpsvm_frame_rows <- function(formula, data, weights, subset, na.action,
   )
 }
 
-refuse_linear_terms <- function(design, call) {
+# Models whose kernels combine the predictors know no other terms.
+refuse_linear_terms <- function(design, model, call) {
   found <- c(
     if (length(design$random)) "random terms",
     if (length(design$smooths)) "smooth terms",
@@ -64,11 +65,12 @@ refuse_linear_terms <- function(design, call) {
   )
   if (length(found)) {
     bk_abort(
-      "argument", "The formula has terms that gpsvm() does not know.",
+      "argument",
+      sprintf("The formula has terms that %s() does not know.", model),
       c(
         sprintf("Found: %s.", paste(found, collapse = " and ")),
         "Accepted: predictors, which the kernel combines.",
-        "Use bsvm() for a linear machine with such terms."
+        if (model == "gpsvm") "Use bsvm() for a linear machine with such terms."
       ),
       column = "formula", found = found, call = call
     )
@@ -131,23 +133,12 @@ gpsvm_matrix_rows <- function(x, y, weights, na.action, standardize, call) {
   )
 }
 
-# What design_new() reads of a fit to a matrix: an intercept comes first.
-matrix_info <- function(columns, named, keep) {
-  list(
-    type = "matrix", columns = columns, named = named, keep = c(1L, keep + 1L),
-    random = list()
-  )
-}
-
 # Predictors that are not all numbers go the way of a formula.
 gpsvm_data_frame_rows <- function(x, y, weights, na.action, standardize,
                                   call) {
-  if (NROW(y) != nrow(x)) abort_length("y", NROW(y), nrow(x), call)
-  name <- utils::tail(make.unique(c(names(x), "y")), 1L)
-  x <- list2DF(c(stats::setNames(list(y), name), unclass(x)[names(x)]))
-  formula <- stats::as.formula(call("~", as.name(name), quote(.)), globalenv())
+  joined <- frame_with_response(x, y, call)
   out <- gpsvm_frame_rows(
-    formula, x, weights, NULL, na.action, standardize, call
+    joined$formula, joined$data, weights, NULL, na.action, standardize, call
   )
   out["formula"] <- out["terms"] <- list(NULL)
   out
@@ -179,15 +170,21 @@ finish_moments <- function(all, missing = numeric(length(all$mean))) {
   all
 }
 
-usable_matrix_rows <- function(x, y, weights, moments, na.action, call) {
-  n <- nrow(x)
+# Labels of a right kind, a label and a weight a row.
+check_given_rows <- function(y, weights, n, call) {
   refuse_response_type(y, "y", call)
-  for (name in c("y", "weights")) {
-    value <- get(name)
-    if (!is.null(value) && length(value) != n) {
-      abort_length(name, length(value), n, call)
+  given <- list(y = y, weights = weights)
+  for (name in names(given)) {
+    found <- length(given[[name]])
+    if (!is.null(given[[name]]) && found != n) {
+      abort_length(name, found, n, call)
     }
   }
+}
+
+usable_matrix_rows <- function(x, y, weights, moments, na.action, call) {
+  n <- nrow(x)
+  check_given_rows(y, weights, n, call)
   incomplete <- which(moments$missing > 0)
   names <- predictor_names(x, call)
   frame <- list2DF(c(
@@ -209,17 +206,13 @@ gpsvm_sparse_rows <- function(x, y, weights, standardize, call) {
   named <- !is.null(columns)
   if (!named) columns <- paste0("x", seq_len(d))
   if (n < 2L) abort_too_few_rows(n, call)
-  refuse_response_type(y, "y", call)
-  if (length(y) != n) abort_length("y", length(y), n, call)
-  if (!is.null(weights)) {
-    if (length(weights) != n) abort_length("weights", length(weights), n, call)
-    check_weights(weights, NULL, call)
-    if (any(weights == 0)) {
-      used <- weights > 0
-      return(gpsvm_sparse_rows(
-        x[used, , drop = FALSE], y[used], weights[used], standardize, call
-      ))
-    }
+  check_given_rows(y, weights, n, call)
+  check_weights(weights, NULL, call)
+  if (any(weights == 0)) {
+    used <- weights > 0
+    return(gpsvm_sparse_rows(
+      x[used, , drop = FALSE], y[used], weights[used], standardize, call
+    ))
   }
   wide <- methods::as(methods::as(Matrix::t(x), "dMatrix"), "generalMatrix")
   wide <- methods::as(wide, "CsparseMatrix")
@@ -287,12 +280,8 @@ gpsvm_kernel_rows <- function(x, y, weights, na.action, call) {
   k <- kernel_matrix(precomputed(), x)
   dimnames(k) <- NULL
   n <- nrow(k)
-  refuse_response_type(y, "y", call)
-  if (length(y) != n) abort_length("y", length(y), n, call)
-  if (!is.null(weights)) {
-    if (length(weights) != n) abort_length("weights", length(weights), n, call)
-    check_weights(weights, NULL, call)
-  }
+  check_given_rows(y, weights, n, call)
+  check_weights(weights, NULL, call)
   columns <- c(paste0("k", seq_len(n)), "diagonal")
   gpsvm_rows(
     list(

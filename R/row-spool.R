@@ -10,8 +10,7 @@
 #' @param all_rows Centre and scale by all rows.
 #' @return A list for the core (`path`, `rows`, `columns`, `source`, `center`,
 #'   `scale`, `positive`; see bsvm_stream_cpp()) and for the fit: `names` of the
-#'   model's columns, `keep`, their places among the intercept and the columns
-#'   of the source, `dropped`, `levels`, `share` of the positive class.
+#'   model's columns, `dropped`, `levels`, `share` of the positive class.
 #' @noRd
 spool_rows <- function(source, path, standardize, drop_aliased, progress,
                        call, all_rows = FALSE) {
@@ -67,8 +66,7 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     center = c(0, if (standardize) first$mean[keep] else numeric(length(keep))),
     scale = c(1, if (standardize) first$sd[keep] else rep(1, length(keep))),
     positive = classes$positive, names = c("(Intercept)", names[keep]),
-    keep = c(1L, keep + 1L), dropped = names[constant | aliased],
-    levels = classes$levels,
+    dropped = names[constant | aliased], levels = classes$levels,
     share = if (classes$positive == 1L) {
       positive / all$n
     } else {

@@ -26,6 +26,10 @@
 #'
 #' `inducing = "all"` is the exact process, for some thousand rows.
 #'
+#' [bark()], for regressions and for classes, has one engine: reversible jump
+#' Markov chains (`"rjmcmc"`) over sums of kernels, with selection among
+#' predictors, for some thousand rows.
+#'
 #' Over data sets from the model's joint density, 90 % intervals of imputed
 #' values and of smooth curves covered 90 % by `"gibbs"`, and 79 % and 75 % by
 #' `"vb"`, with ten rows each.
@@ -45,7 +49,10 @@ NULL
 #' * Raise `warmup` and `draws`; `bsvm(..., start = fit)` goes on where a run
 #'   ended.
 #' * With selection a column that is never in has constant draws and no R-hat;
-#'   look at the `inclusion[...]` variables, which always move.
+#'   look at the `inclusion[...]` variables of [bsvm()], which always move.
+#' * Kernels of [bark()] come and go: R-hat is of what means the same in every
+#'   draw, such as the noise, the number of kernels and the function itself at
+#'   ten rows. `bark(..., start = fit)` goes on, too.
 #' * A variational fit has a bound, [elbo()], which never falls; it warns when
 #'   `max_iter` passes did not suffice.
 #'

@@ -1,0 +1,242 @@
+#' Bayesian additive regression and classification kernels
+#'
+#' A regression function, or a probability, as a sum of an unknown number of
+#' Gaussian kernels at rows of the data, each predictor with a scale of its own
+#' that may be zero (Ouyang, 2008, after Clyde and Wolpert). Reversible jump
+#' Markov chains average over the number of kernels, their places, their scales
+#' and the predictors in the model; coefficients are integrated out.
+#'
+#' @param x A numeric matrix, n rows by p predictors, or a data frame of
+#'   predictors; or, for the formula method, `formula`.
+#' @param formula Two-sided formula of the predictors. A factor becomes one
+#'   column per level. The model has a constant of its own.
+#' @param data Data frame in which the variables of `formula` are found.
+#' @param y Response, length n. For `"gaussian"` numeric; for `"binomial"` two
+#'   classes as a factor (its second level is the positive class), logical, 0/1
+#'   or -1/+1; for `"ordinal"` an ordered factor.
+#' @param family `"gaussian"`, regression with normal noise; `"binomial"`,
+#'   two classes by a probit link; `"ordinal"`, ordered classes by cut points
+#'   of the same latent function.
+#' @param scales `"different"`: every predictor has a kernel scale of its own;
+#'   `"equal"`: all predictors in the model share one. Default `"different"`,
+#'   with `structure` `"equal"`.
+#' @param select Whether predictors may leave the model. Default `FALSE`.
+#' @param structure `NULL`, or [markov()]: predictors enter the model in blocks
+#'   of neighbouring columns. Needs `select = TRUE` and `scales = "equal"`.
+#' @param prior Made by [bark_prior()].
+#' @param standardize Centre and scale the predictors (default `TRUE`). The
+#'   response of a regression always is. Kernel scales refer to the standardised
+#'   predictors.
+#' @param chains,warmup,draws,thin Number of chains, discarded sweeps, kept
+#'   draws per chain, sweeps per kept draw. A sweep is one jump and a few other
+#'   moves, so there have to be many: 4 chains, 100,000 sweeps of warmup, and
+#'   1000 draws 100 sweeps apart. Where f stays uncertain or n is large, more.
+#' @param seed Whole number, or `NULL` to take one from R's generator. Results
+#'   do not depend on `threads` nor on `cluster`.
+#' @param threads Worker threads, which share the chains.
+#' @param cluster A cluster of package parallel, with bayeskernel installed on
+#'   its workers, which share the chains.
+#' @param progress Show progress and time left.
+#' @param on_interrupt What Ctrl-C does: `"stop"` raises an error, `"keep"`
+#'   returns the draws so far with a warning.
+#' @param start A fit of the same model to the same data with fewer draws, whose
+#'   chains go on until there are `draws` of them.
+#' @param subset,na.action As in [stats::lm()]; the default `na.fail` stops at
+#'   missing values and names them.
+#' @param model Keep the data in the fit.
+#' @param ... Passed to methods; an argument that no method knows is an error,
+#'   and so is `weights`.
+#'
+#' @return An object of class `c("bark", "bayeskernel_fit")`: a plain list that
+#'   survives [saveRDS()], with `draws` (array, draws x chains x variables),
+#'   `family`, `levels`, `columns`, `reference` (numbers of the rows at which
+#'   the draws have f), `n`, `dropped`, `acceptance` (proposed and accepted
+#'   moves by chain). Its methods: [print()], [summary()][summary.bark],
+#'   [predict()][predict.bark], [plot()][plot.bark], [inclusion()], [fitted()],
+#'   [residuals()], [nobs()], [coda::as.mcmc.list()], [posterior::as_draws()],
+#'   `tidy()`, `glance()`, `augment()`.
+#'
+#' @section Model: \eqn{y_i = f(x_i) + e_i}{y_i = f(x_i) + e_i} with
+#'   \eqn{e_i \sim N(0, 1 / \phi)}{e_i ~ N(0, 1 / phi)}, or
+#'   \eqn{P(y_i = 1) = \Phi(f(x_i))}{P(y_i = 1) = Phi(f(x_i))}, with
+#'   \deqn{f(x) = \sum_j b_j \exp\{-\sum_l \lambda_l (x_l - c_{jl})^2\}}{f(x) =
+#'   sum_j b_j exp(-sum_l lambda_l (x_l - c_jl)^2)}
+#'   and centres \eqn{c_j}{c_j} among the rows of the data, or a constant in
+#'   place of a kernel. A scale lambda is a length-scale of
+#'   \eqn{1 / \sqrt{2 \lambda}}{1 / sqrt(2 lambda)} in [rbf()]. With ordered
+#'   classes \eqn{P(y_i \le c) = \Phi(t_c - f(x_i))}{P(y_i <= c) = Phi(t_c -
+#'   f(x_i))}, where \eqn{t_1 = 0}{t_1 = 0} and the gaps between cut points are
+#'   exponential variables with mean 1.
+#'
+#' @section Draws: Variables of `fit$draws`: `sigma`, the standard deviation of
+#'   the noise on the scale of the data, and `phi`, its precision for the
+#'   standardised response (regressions); `J`, the number of kernels, and `m`,
+#'   at how many places they are; `d`, the number of predictors in the model
+#'   (`select = TRUE`); `T`, the sum of the kernel scales; `log_lik`, the log
+#'   density of the standardised (or latent) response with the coefficients
+#'   integrated out; `q0`, `q1`, the probabilities of [markov()], if it has
+#'   hyper-priors; `cut[k]`, cut points; `f[k]`, the function at the rows
+#'   `fit$reference`, at most ten, on the scale of the data: its mean given the
+#'   rest of the draw (`predict(fit, draws = TRUE)` draws the coefficients,
+#'   too); `lambda[name]`, the scale of a predictor, 0 while it is not in the
+#'   model.
+#'
+#' @section Errors: All inherit from `bayeskernel_error`: `_response`,
+#'   `_missing`, `_dimension`, `_prior`, `_argument`, `_numeric`, `_cluster`. A
+#'   constant column is dropped with a warning; a constant response is not
+#'   scaled, with a warning.
+#'
+#' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
+#'   thesis, Duke University, chapters 3 and 4.
+#'
+#'   Holmes, C. C. and Held, L. (2006). Bayesian auxiliary variable models for
+#'   binary and multinomial regression. *Bayesian Analysis* 1, 145-168.
+#'
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(a = runif(60, -2, 2), b = runif(60))
+#' d$y <- sin(2 * d$a) + rnorm(60) / 5
+#' # Far longer chains are needed in earnest: see the defaults.
+#' fit <- bark(y ~ a + b, d, select = TRUE, chains = 2, warmup = 2000,
+#'   draws = 200, thin = 10, threads = 1, seed = 1)
+#' fit
+#' inclusion(fit)
+#' predict(fit, data.frame(a = c(0, 1), b = 0.5), interval = "prediction")
+#' @export
+bark <- function(x, ...) UseMethod("bark")
+
+#' @rdname bark
+#' @export
+bark.formula <- function(formula, data,
+                         family = c("gaussian", "binomial", "ordinal"),
+                         scales = c("different", "equal"),
+                         select = FALSE, structure = NULL,
+                         prior = bark_prior(), standardize = TRUE, subset,
+                         na.action = stats::na.fail, chains = 4,
+                         warmup = 1e5, draws = 1000, thin = 100, seed = NULL,
+                         threads = getOption("bayeskernel.threads", 2L),
+                         cluster = NULL,
+                         progress = getOption(
+                           "bayeskernel.progress", interactive()
+                         ),
+                         on_interrupt = c("stop", "keep"), start = NULL,
+                         model = FALSE, ...) {
+  call <- match.call()
+  call[[1L]] <- quote(bark)
+  refuse_weights(call)
+  check_no_dots(...)
+  if (missing(scales) && !is.null(structure)) scales <- "equal"
+  settings <- bark_settings(
+    family, scales, select, structure, prior, chains, warmup, draws, thin,
+    seed, threads, cluster, progress, on_interrupt, model
+  )
+  if (missing(data)) data <- environment(formula)
+  rows <- bark_frame_rows(
+    formula, data, settings$family,
+    subset = if (missing(subset)) NULL else substitute(subset),
+    na.action = na.action, standardize = standardize, call = call
+  )
+  bark_fit(rows, settings, start, call)
+}
+
+#' @rdname bark
+#' @export
+bark.default <- function(x, y, family = c("gaussian", "binomial", "ordinal"),
+                         scales = c("different", "equal"),
+                         select = FALSE, structure = NULL,
+                         prior = bark_prior(), standardize = TRUE,
+                         na.action = stats::na.fail, chains = 4,
+                         warmup = 1e5, draws = 1000, thin = 100, seed = NULL,
+                         threads = getOption("bayeskernel.threads", 2L),
+                         cluster = NULL,
+                         progress = getOption(
+                           "bayeskernel.progress", interactive()
+                         ),
+                         on_interrupt = c("stop", "keep"), start = NULL,
+                         model = FALSE, ...) {
+  call <- match.call()
+  call[[1L]] <- quote(bark)
+  refuse_weights(call)
+  check_no_dots(...)
+  if (missing(scales) && !is.null(structure)) scales <- "equal"
+  settings <- bark_settings(
+    family, scales, select, structure, prior, chains, warmup, draws, thin,
+    seed, threads, cluster, progress, on_interrupt, model
+  )
+  if (missing(y)) {
+    bk_abort("response", "The response `y` is missing.",
+      "Give a vector with one value a row of `x`.",
+      call = call
+    )
+  }
+  rows <- bark_matrix_rows(
+    x, y, settings$family, na.action, standardize, call
+  )
+  bark_fit(rows, settings, start, call)
+}
+
+# By the names of the call: the expression may not have a value outside `data`.
+refuse_weights <- function(call) {
+  if ("weights" %in% names(call)) {
+    bk_abort("argument", "bark() has no `weights`.",
+      paste(
+        "Its likelihood has none; bsvm() and gpsvm() take likelihood powers.",
+        "Repeat rows that count more than once."
+      ),
+      column = "weights", call = call
+    )
+  }
+}
+
+bark_settings <- function(family, scales, select, structure, prior, chains,
+                          warmup, draws, thin, seed, threads, cluster,
+                          progress, on_interrupt, model) {
+  if (!inherits(prior, "bark_prior")) {
+    abort_argument(
+      prior, "prior", "a prior made by bark_prior()",
+      kind = "prior", call = user_call()
+    )
+  }
+  select <- check_flag(select, "select")
+  scales <- check_choice(scales, c("different", "equal"), "scales")
+  check_structure(structure, select, scales)
+  list(
+    family = check_choice(
+      family, c("gaussian", "binomial", "ordinal"), "family"
+    ),
+    scales = scales, select = select, structure = structure, prior = prior,
+    chains = check_count(chains, 1, name = "chains"),
+    warmup = check_count(warmup, 0, name = "warmup"),
+    draws = check_count(draws, 1, name = "draws"),
+    thin = check_count(thin, 1, name = "thin"),
+    seed = check_seed(seed), threads = check_threads(threads),
+    cluster = check_cluster(cluster),
+    progress = check_flag(progress, "progress"),
+    on_interrupt = check_choice(
+      on_interrupt, c("stop", "keep"), "on_interrupt"
+    ),
+    model = check_flag(model, "model")
+  )
+}
+
+check_structure <- function(structure, select, scales, call = user_call()) {
+  if (is.null(structure)) {
+    return(invisible())
+  }
+  if (!inherits(structure, "markov")) {
+    abort_argument(
+      structure, "structure", "NULL, or markov(q, s)",
+      kind = "prior", call = call
+    )
+  }
+  if (!select || scales != "equal") {
+    bk_abort(
+      "argument", "`structure` is a prior of selection with one scale.",
+      c(
+        sprintf("Found: select = %s, scales = \"%s\".", select, scales),
+        "Accepted: select = TRUE, scales = \"equal\"."
+      ),
+      column = "structure", found = c(select, scales), call = call
+    )
+  }
+}
