@@ -8,6 +8,7 @@
 #   columns    fixed columns; those of smooths follow
 #   imputes    a missing predictor is averaged over
 #   linear     it has coefficients
+#   links      predict() has a choice of links
 #   dense      a process with a point at every row: it keeps them, and
 #              predictions know nothing of the jitter that they have
 # Fits are made once.
@@ -17,11 +18,13 @@ as_predictors <- function(data) as.matrix(data[c("x1", "x2")])
 
 case <- function(name, fit, new = identity, exact = TRUE,
                  columns = c("(Intercept)", "x1", "x2"), imputes = FALSE,
-                 linear = TRUE, dense = FALSE, data = contract_data) {
+                 linear = TRUE, dense = FALSE, links = TRUE,
+                 data = contract_data) {
   list(
     name = name, fit = fit, new = new, data = data, response = "y",
     scaled = "x1", exact = exact, columns = columns, imputes = imputes,
     linear = linear, dense = dense, two = nlevels(data$y) == 2L,
+    links = if (links) lapply(c("probit", "hinge"), list) else list(list()),
     object = fit(data)
   )
 }
@@ -89,6 +92,19 @@ cases <- list(
   case("gpsvm, gibbs, classes", function(data, ...) {
     quick_process(y ~ x1 + x2, data, inducing = points_of(data), ...)
   }, exact = FALSE, linear = FALSE, data = three_classes),
+  case("bark, two classes", function(data, ...) {
+    quick_bark(y ~ x1 + x2, data, family = "binomial", ...)
+  }, exact = FALSE, linear = FALSE, links = FALSE),
+  case("bark, selection, matrix", function(data, ...) {
+    quick_bark(
+      as_predictors(data), data$y,
+      family = "binomial", select = TRUE, ...
+    )
+  }, new = as_predictors, exact = FALSE, linear = FALSE, links = FALSE),
+  case("bark, ordered classes", function(data, ...) {
+    data$y <- as.ordered(data$y)
+    quick_bark(y ~ x1 + x2, data, family = "ordinal", ...)
+  }, exact = FALSE, linear = FALSE, links = FALSE, data = three_classes),
   case("vb, selection", function(data, ...) {
     bsvm(
       y ~ x1 + x2, data,
@@ -169,8 +185,8 @@ test_that("a fit is a plain list of the agreed class", {
 
 test_that("probabilities are a matrix with the classes as columns", {
   for_each_case(function(one, object, new) {
-    for (link in c("probit", "hinge")) {
-      p <- predict(object, new, type = "prob", link = link)
+    for (link in one$links) {
+      p <- do.call(predict, c(list(object, new, type = "prob"), link = link))
       classes <- levels(one$data[[one$response]])
       expect_equal(dim(p), c(80L, length(classes)), info = one$name)
       expect_equal(colnames(p), classes)
@@ -199,10 +215,10 @@ test_that("fitted() is predict() on the rows of the fit", {
     expected <- if (one$two) p[, 2] else p
     tolerance <- if (one$dense) 1e-5 else 1e-10
     expect_lt(max(abs(fitted(object) - expected)), tolerance)
-    for (link in c("probit", "hinge")) {
+    for (link in one$links) {
       expect_equal(
-        predict(object, type = "prob", link = link),
-        predict(object, new, type = "prob", link = link),
+        do.call(predict, c(list(object, type = "prob"), link = link)),
+        do.call(predict, c(list(object, new, type = "prob"), link = link)),
         tolerance = tolerance, info = one$name
       )
     }
@@ -577,7 +593,10 @@ test_that("bad new data raise classed errors", {
       class = "bayeskernel_error"
     )
     expect_bk_error(predict(object, new, type = "odds"), "argument", "odds")
-    expect_bk_error(predict(object, new, link = "logit"), "argument", "logit")
+    expect_bk_error(
+      predict(object, new, link = "logit"), "argument",
+      if (length(one$links) > 1) "logit" else "link"
+    )
     if (one$linear) {
       expect_bk_error(coef(object, scale = "log"), "argument", "scale")
     }

@@ -1,0 +1,109 @@
+// Joint-distribution tests of bark()'s sampler (Geweke 2004): a chain whose
+// response is redrawn given its state between the sweeps keeps to the joint
+// prior of state and response.
+#include <bayeskernel/bark/chain.hpp>
+
+#include "bark_problem.hpp"
+
+static BarkModel regression_model(Index variables = 3) {
+  BarkModel out = small_bark(4, 4, variables);
+  out.prior.phi.kind = PrecisionPrior::Kind::gamma;
+  out.prior.phi.shape = 3.0;
+  out.prior.phi.rate = 2.0;
+  return out;
+}
+
+static BarkModel probit_model(int classes = 2, Index variables = 3) {
+  BarkModel out = small_bark(4, 4, variables);
+  out.classes = classes;
+  return out;
+}
+
+static BarkRun joint_run(Index draws = 6000) {
+  BarkRun run;
+  run.draws = check::slow() ? 10 * draws : draws;
+  run.between = 6;
+  run.redraw = true;
+  return run;
+}
+
+TEST("regression in every setting, in both forms of the state") {
+  unsigned seed = 101;
+  for (const auto& [name, setting] : bark_settings()) {
+    for (const double alpha : {1.0, 1.5}) {
+      BarkModel model = regression_model();
+      model.name = "regression " + name + ", alpha " + std::to_string(alpha);
+      model.setting = setting;
+      model.prior.alpha = alpha;
+      model.prior.kill_power = setting.select ? 1 : 0;
+      check_joint(model, joint_run(), seed++);
+    }
+  }
+}
+
+TEST("regression, stable index below one and atoms at one") {
+  unsigned seed = 120;
+  for (const double alpha : {0.7, 1.0}) {
+    BarkModel model = regression_model(2);
+    model.name = "regression, atoms, alpha " + std::to_string(alpha);
+    model.setting.select = true;
+    model.prior.alpha = alpha;
+    model.prior.atoms = true;
+    check_joint(model, joint_run(), seed++);
+  }
+}
+
+TEST("regression with a drawn probability of inclusion") {
+  BarkModel model = regression_model(4);
+  model.name = "regression, drawn p_lambda";
+  model.setting.select = true;
+  model.inclusion = InclusionPrior::known(1.5, 1.2, 0.5);
+  check_joint(model, joint_run(), 130);
+}
+
+TEST("probit in every setting, in both forms of the state") {
+  unsigned seed = 140;
+  for (const auto& [name, setting] : bark_settings()) {
+    BarkModel model = probit_model();
+    model.name = "probit " + name;
+    model.setting = setting;
+    model.prior.atoms = setting.different != setting.select;
+    check_joint(model, joint_run(), seed++);
+  }
+}
+
+TEST("probit with indicators along an axis") {
+  unsigned seed = 150;
+  for (const bool learn : {false, true}) {
+    BarkModel model = probit_model(2, 5);
+    model.name = learn ? "markov probit, drawn q" : "markov probit";
+    model.setting.select = true;
+    model.setting.different = false;
+    model.inclusion = InclusionPrior::markov(0.8, 0.6);
+    if (learn) model.inclusion.learn_markov({4.0, 2.0, 2.0, 1.5});
+    BarkRun run = joint_run();
+    run.scale_share = 1.0;
+    check_joint(model, run, seed++);
+  }
+}
+
+TEST("regression with indicators along an axis") {
+  BarkModel model = regression_model(5);
+  model.name = "markov regression";
+  model.setting.select = true;
+  model.setting.different = false;
+  model.inclusion = InclusionPrior::markov(0.7, 0.7);
+  BarkRun run = joint_run();
+  run.scale_share = 1.0;
+  check_joint(model, run, 160);
+}
+
+TEST("ordered probit, cut points too") {
+  unsigned seed = 170;
+  for (const int classes : {3, 4}) {
+    BarkModel model = probit_model(classes, 2);
+    model.name = "ordered probit, " + std::to_string(classes) + " classes";
+    model.setting.select = classes == 3;
+    check_joint(model, joint_run(10000), seed++);
+  }
+}

@@ -1,0 +1,886 @@
+// Single moves of bark()'s sampler against densities written down afresh, and
+// what the chain keeps about its state against the state itself.
+#include <Eigen/Cholesky>
+#include <bayeskernel/bark/chain.hpp>
+#include <functional>
+
+#include "bark_problem.hpp"
+
+using bayeskernel::BlockMove;
+using bayeskernel::KernelMoves;
+using bayeskernel::Purpose;
+using bayeskernel::ScaleMoves;
+using bayeskernel::Stream;
+using bayeskernel::TypedFlips;
+
+// A chain of some sweeps, with what it refers to.
+struct Walker {
+  explicit Walker(const BarkModel& model, int sweeps = 0, unsigned seed = 1)
+      : model(model), data(model.rows, model.centres) {
+    BarkRandom random(seed);
+    std::vector<double> y;
+    for (Index i = 0; i < data.rows(); ++i) {
+      y.push_back(model.classes > 0
+                      ? 1.0 + static_cast<double>(random.below(model.classes))
+                      : std::sin(2.0 * model.rows(i, 0)) +
+                            0.3 * random.normal());
+    }
+    chain =
+        std::make_unique<BarkChain>(data, y, model.classes, this->model.prior,
+                                    model.setting, model.inclusion, seed, 0, 0);
+    const auto p = static_cast<std::size_t>(model.variables());
+    chain->start(Indicators(p, 1));
+    sweep(sweeps);
+  }
+  void sweep(int sweeps) {
+    for (int t = 0; t < sweeps; ++t) chain->sweep();
+  }
+  BarkState& state() { return chain->state; }
+
+  BarkModel model;
+  BarkData data;
+  std::unique_ptr<BarkChain> chain;
+};
+
+static BarkModel rows_model(Index n, Index p) {
+  BarkModel out = small_bark(n, n, p);
+  out.prior.gamma = 3.0;
+  out.prior.max_kernels = 12;
+  out.prior.phi.kind = PrecisionPrior::Kind::gamma;
+  out.prior.phi.shape = 2.0;
+  out.prior.phi.rate = 1.0;
+  return out;
+}
+
+// ---- Densities from the state alone
+// ------------------------------------------
+
+static MatrixXd fresh_columns(const Walker& walker) {
+  const BarkState& state = walker.chain->state;
+  const auto& population = state.population;
+  const MatrixXd& x = walker.model.rows;
+  MatrixXd out(x.rows(), population.columns());
+  for (Index j = 0; j < population.columns(); ++j) {
+    const Index at = population.location(j);
+    for (Index i = 0; i < x.rows(); ++i) {
+      double sum = 0.0;
+      for (Index l = 0; at > 0 && l < x.cols(); ++l) {
+        const double step = x(i, l) - walker.model.centres(at - 1, l);
+        sum += state.lambda[l] * step * step;
+      }
+      out(i, j) = std::exp(-sum);
+    }
+  }
+  return out;
+}
+
+// log p(y | kernels, scales, phi) by the n x n covariance.
+static double dense_marginal(const Walker& walker) {
+  const BarkState& state = walker.chain->state;
+  const Index n = walker.data.rows();
+  const MatrixXd k = fresh_columns(walker);
+  MatrixXd covariance = MatrixXd::Identity(n, n) / state.phi();
+  for (Index j = 0; j < k.cols(); ++j) {
+    covariance +=
+        state.population.variance(j) * k.col(j) * k.col(j).transpose();
+  }
+  const MatrixXd root = Eigen::LLT<MatrixXd>(covariance).matrixL();
+  const VectorXd y = Eigen::Map<const VectorXd>(state.response(), n);
+  const VectorXd white = root.triangularView<Eigen::Lower>().solve(y);
+  return -static_cast<double>(n) * bayeskernel::detail::kLogSqrtTwoPi -
+         root.diagonal().array().log().sum() - 0.5 * white.squaredNorm();
+}
+
+static double log_gamma_density(double x, double shape, double rate) {
+  return shape * std::log(rate) - std::lgamma(shape) +
+         (shape - 1.0) * std::log(x) - rate * x;
+}
+
+static double log_varphi_density(const BarkPrior& prior, double varphi) {
+  return log_gamma_density(varphi, 0.5 * prior.alpha,
+                           0.5 * prior.alpha * prior.epsilon * prior.epsilon);
+}
+
+// Of the kernels as an unordered set, up to a constant.
+static double log_kernel_prior(const Walker& walker) {
+  const auto& population = walker.chain->state.population;
+  const BarkPrior& prior = walker.model.prior;
+  const double places = static_cast<double>(walker.data.locations());
+  double out = static_cast<double>(population.kernels()) *
+               std::log(prior.expected_kernels() / places);
+  for (Index u = 0; u < population.units(); ++u) {
+    out += log_varphi_density(prior, population.varphi(u));
+    if (population.collapsed()) {
+      out -= std::lgamma(static_cast<double>(population.count(u)) + 1.0);
+    }
+  }
+  return out;
+}
+
+static double log_joint(const Walker& walker) {
+  return dense_marginal(walker) + log_kernel_prior(walker);
+}
+
+// log of the probability that a death picks this unit.
+static double log_kill(const Walker& walker, Index unit) {
+  const auto& population = walker.chain->state.population;
+  std::vector<double> weight;
+  double total = 0.0;
+  for (Index u = 0; u < population.units(); ++u) {
+    double w = std::pow(population.varphi(u), walker.model.prior.kill_power);
+    if (population.collapsed()) w *= static_cast<double>(population.count(u));
+    weight.push_back(w);
+    total += w;
+  }
+  return std::log(weight[unit] / total);
+}
+
+static double log_choice(const Walker& walker, int which, Index kernels) {
+  return std::log(walker.model.prior.move_probability(kernels)[which]);
+}
+
+// Collapsed, atoms at one, at 1.5 and at 0.7; both powers.
+static void for_forms(const std::function<void(const BarkModel&)>& body) {
+  for (const double alpha : {1.0, -1.0, 1.5, 0.7}) {
+    for (const int power : {0, 1}) {
+      BarkModel model = rows_model(8, 2);
+      model.prior.alpha = std::abs(alpha);
+      model.prior.atoms = alpha < 0.0;
+      model.prior.kill_power = power;
+      body(model);
+    }
+  }
+}
+
+// ---- Kernels
+// ------------------------------------------------------------------
+
+TEST("births and deaths: the densities' ratio, there and back") {
+  for_forms([](const BarkModel& model) {
+    Walker walker(model, 30);
+    BarkState& state = walker.state();
+    BarkRandom random(3);
+    for (int t = 0; t < 60; ++t) {
+      walker.sweep(5);
+      const Index J = state.population.kernels();
+      if (J == model.prior.max_kernels) continue;
+      const double before = log_joint(walker);
+      KernelMoves moves(state);
+      const Index location = random.below(walker.data.locations());
+      const double varphi = random.gamma(1.0, 2.0);
+      const bool opens = state.population.column_at(location) < 0;
+      const double there = moves.birth(location, varphi);
+      moves.accept_birth();
+      // The new unit is the last, or the column that has grown.
+      const bool drawn = opens || !state.population.collapsed();
+      const Index unit = drawn ? state.population.units() - 1
+                               : state.population.column_at(location);
+      const double forward =
+          log_choice(walker, 0, J) -
+          std::log(static_cast<double>(walker.data.locations())) +
+          (drawn ? log_varphi_density(model.prior, varphi) : 0.0);
+      const double backward =
+          log_choice(walker, 1, J + 1) + log_kill(walker, unit);
+      CHECK_NEAR(there, log_joint(walker) - before + backward - forward, 1e-8);
+      CHECK_NEAR(moves.death(unit), -there, 1e-8);
+      moves.accept_death();
+      CHECK_NEAR(state.gaussian.log_marginal(), dense_marginal(walker), 1e-8);
+      CHECK_NEAR(log_joint(walker), before, 1e-10);
+    }
+  });
+}
+
+TEST("relocations: the densities' ratio, there and back") {
+  for_forms([](const BarkModel& model) {
+    Walker walker(model, 30);
+    BarkState& state = walker.state();
+    BarkRandom random(4);
+    int made = 0;
+    for (int t = 0; t < 100; ++t) {
+      walker.sweep(5);
+      if (state.population.kernels() == 0) continue;
+      const Index unit = random.below(state.population.units());
+      const Index column = state.population.unit_column(unit);
+      const Index from = state.population.location(column);
+      const Index to = random.below(walker.data.locations());
+      const double old = state.population.varphi(unit);
+      const double varphi = random.gamma(1.0, 2.0);
+      KernelMoves moves(state);
+      if (from == to) {
+        CHECK(moves.relocate(unit, to, varphi) == 0.0);
+        moves.accept_relocate();
+        continue;
+      }
+      const double before = log_joint(walker);
+      const bool collapsed = state.population.collapsed();
+      const bool drawn = !collapsed || state.population.column_at(to) < 0;
+      const bool empties = !collapsed || state.population.count(column) == 1;
+      const double forward =
+          log_kill(walker, unit) +
+          (drawn ? log_varphi_density(model.prior, varphi) : 0.0);
+      const double there = moves.relocate(unit, to, varphi);
+      moves.accept_relocate();
+      const Index moved = collapsed ? state.population.column_at(to)
+                                    : state.population.units() - 1;
+      const double backward =
+          log_kill(walker, moved) +
+          (empties ? log_varphi_density(model.prior, old) : 0.0);
+      CHECK_NEAR(there, log_joint(walker) - before + backward - forward, 1e-8);
+      CHECK_NEAR(moves.relocate(moved, from, old), -there, 1e-8);
+      moves.accept_relocate();
+      CHECK_NEAR(state.gaussian.log_marginal(), dense_marginal(walker), 1e-8);
+      CHECK_NEAR(log_joint(walker), before, 1e-10);
+      ++made;
+    }
+    CHECK(made > 30);
+  });
+}
+
+TEST("steps of log varphi: the densities' ratio with the Jacobian") {
+  for_forms([](const BarkModel& model) {
+    Walker walker(model, 30);
+    BarkState& state = walker.state();
+    BarkRandom random(5);
+    for (int t = 0; t < 40; ++t) {
+      walker.sweep(5);
+      if (state.population.kernels() == 0) continue;
+      const Index unit = random.below(state.population.units());
+      const double old = state.population.varphi(unit);
+      const double value = old * std::exp(random.normal());
+      const double before = log_joint(walker);
+      KernelMoves moves(state);
+      const double there = moves.varphi(unit, value);
+      moves.accept_varphi();
+      CHECK_NEAR(there, log_joint(walker) - before + std::log(value / old),
+                 1e-8);
+      CHECK_NEAR(moves.varphi(unit, old), -there, 1e-8);
+    }
+  });
+}
+
+TEST("an arrival far more precise than what leaves keeps a finite ratio") {
+  BarkModel model = rows_model(6, 2);
+  model.prior.alpha = 0.5;
+  Walker walker(model);
+  BarkState& state = walker.state();
+  state.population.clear();
+  state.population.insert(1, 1e8);
+  state.rebuild_all();
+  KernelMoves moves(state);
+  // One atom: it is picked for certain, before and after.
+  const double ratio = moves.relocate(0, 3, 1e-12);
+  CHECK_NEAR(ratio, moves.likelihood_change(), 1e-10);
+}
+
+TEST("a column handed to a neighbour: the densities' ratio, there and back") {
+  for_forms([](const BarkModel& model) {
+    Walker walker(model, 30);
+    BarkState& state = walker.state();
+    BarkRandom random(7);
+    Stream stream(7, 0, Purpose::kernels, 0, 0);
+    const MatrixXd& x = model.rows;
+    // log of the share of row j among the neighbours of row i.
+    const auto log_share = [&](Index i, Index j, int power) {
+      double own = 0.0, total = 0.0;
+      for (Index l = 0; l < x.rows(); ++l) {
+        if (l == i) continue;
+        const auto step = (x.row(l) - x.row(i)).array().square().matrix();
+        const double weight =
+            std::exp(-std::ldexp(step.dot(state.lambda), power));
+        total += weight;
+        if (l == j) own = weight;
+      }
+      return std::log(own / total);
+    };
+    int made = 0;
+    for (int t = 0; t < 200; ++t) {
+      walker.sweep(3);
+      if (state.population.kernels() == 0) continue;
+      const Index column = random.below(state.population.columns());
+      const Index from = state.population.location(column);
+      const int power = static_cast<int>(random.below(4));
+      KernelMoves moves(state);
+      const Index to = moves.draw_neighbour(column, power, stream);
+      if (to < 0) continue;
+      CHECK(from > 0 && to > 0 && state.population.column_at(to) < 0);
+      const double before = log_joint(walker);
+      const Index count = state.population.count(column);
+      const double there = moves.shift(column, to);
+      moves.accept_shift();
+      CHECK(state.population.column_at(from) < 0);
+      CHECK(state.population.count(state.population.column_at(to)) == count);
+      CHECK_NEAR(there,
+                 log_joint(walker) - before +
+                     log_share(to - 1, from - 1, power) -
+                     log_share(from - 1, to - 1, power),
+                 1e-8);
+      CHECK_NEAR(state.gaussian.log_marginal(), dense_marginal(walker), 1e-8);
+      ++made;
+    }
+    CHECK(made > 20);
+  });
+}
+
+TEST("births that are given up early would have been rejected") {
+  int early = 0, kept = 0;
+  for_forms([&](const BarkModel& model) {
+    Walker walker(model, 30);
+    BarkState& state = walker.state();
+    BarkRandom random(6);
+    for (int t = 0; t < 400; ++t) {
+      walker.sweep(1);
+      if (state.population.kernels() == model.prior.max_kernels) continue;
+      KernelMoves moves(state);
+      const Index location = random.below(walker.data.locations());
+      const double varphi = random.gamma(0.5, 0.125);
+      const double log_u = std::log(random.uniform());
+      const double whole = moves.birth(location, varphi);
+      state.residual();
+      const double quick = moves.birth(location, varphi, log_u);
+      CHECK((log_u < whole) == (log_u < quick));
+      ++(quick == whole ? kept : early);
+    }
+  });
+  CHECK(early > 100 && kept > 100);
+}
+
+// ---- Scales
+// --------------------------------------------------------------------
+
+static double log_scale_prior(const Walker& walker) {
+  const BarkState& state = walker.chain->state;
+  const double a = walker.model.prior.lambda_shape;
+  const double b = walker.model.prior.lambda_rate;
+  const double d = static_cast<double>(state.active());
+  double out = walker.model.setting.select
+                   ? state.inclusion.log_prior(state.delta)
+                   : 0.0;
+  if (d == 0.0) return out;
+  for (Index l = 0; l < state.variables(); ++l) {
+    if (!state.delta[l]) continue;
+    if (!walker.model.setting.different) {
+      return out + log_gamma_density(state.lambda[l], a, d * b);
+    }
+    out += log_gamma_density(state.lambda[l], a / d, b);
+  }
+  return out;
+}
+
+// The log ratio that makes a move reversible: the joint densities, and what
+// proposal densities and Jacobians add.
+static void check_scale_move(Walker& walker,
+                             const std::function<double(ScaleMoves&)>& there,
+                             const std::function<double(ScaleMoves&)>& back,
+                             const std::function<double()>& rest) {
+  BarkState& state = walker.state();
+  ScaleMoves moves(state);
+  const double before = dense_marginal(walker) + log_scale_prior(walker);
+  const double ratio = there(moves);
+  moves.accept();
+  const double after = dense_marginal(walker) + log_scale_prior(walker);
+  CHECK_NEAR(ratio, after - before + rest(), 1e-8);
+  CHECK_NEAR(state.gaussian.log_marginal(), dense_marginal(walker), 1e-8);
+  const MatrixXd fresh = fresh_columns(walker);
+  double worst = 0.0;
+  for (Index j = 0; j < fresh.cols(); ++j) {
+    for (Index i = 0; i < fresh.rows(); ++i) {
+      worst = std::max(worst, std::abs(state.basis.column(j)[i] - fresh(i, j)));
+    }
+  }
+  CHECK(worst < 1e-11);
+  CHECK_NEAR(back(moves), -ratio, 1e-8);
+  moves.accept();
+  CHECK_NEAR(dense_marginal(walker) + log_scale_prior(walker), before, 1e-10);
+}
+
+// Walkers of the settings with and without selection.
+static void for_scales(bool select, bool different,
+                       const std::function<void(Walker&, BarkRandom&)>& body) {
+  for (const bool known : {false, true}) {
+    if (known && !select) continue;
+    BarkModel model = rows_model(9, 4);
+    model.setting.select = select;
+    model.setting.different = different;
+    if (known) model.inclusion = InclusionPrior::known(1.5, 1.2, 0.37);
+    Walker walker(model, 30);
+    walker.chain->schedule.scale_share = 1.0;
+    BarkRandom random(9);
+    for (int t = 0; t < 150; ++t) {
+      walker.sweep(7);
+      body(walker, random);
+    }
+  }
+}
+
+TEST("all scales by a common factor, and one of them") {
+  for (const bool select : {false, true}) {
+    for (const bool different : {false, true}) {
+      for_scales(select, different, [&](Walker& walker, BarkRandom& random) {
+        const BarkState& state = walker.state();
+        const double d = static_cast<double>(state.active());
+        if (d == 0.0) return;
+        const double c = std::exp(0.7 * random.normal());
+        check_scale_move(
+            walker, [&](ScaleMoves& m) { return m.common_factor(c); },
+            [&](ScaleMoves& m) { return m.common_factor(1.0 / c); },
+            [&] { return (different ? d : 1.0) * std::log(c); });
+        if (!different) return;
+        Index l = random.below(state.variables());
+        while (!state.delta[l]) l = random.below(state.variables());
+        const double old = state.lambda[l];
+        check_scale_move(
+            walker, [&](ScaleMoves& m) { return m.coordinate(l, c * old); },
+            [&](ScaleMoves& m) { return m.coordinate(l, old); },
+            [&] { return std::log(c); });
+      });
+    }
+  }
+}
+
+TEST("flips with equal scales: the scale stays, the sum stays, none is left") {
+  int kept = 0, emptied = 0;
+  for_scales(true, false, [&](Walker& walker, BarkRandom& random) {
+    const BarkState& state = walker.state();
+    const BarkPrior& prior = walker.model.prior;
+    const Index l = random.below(state.variables());
+    const Index d = state.active();
+    const Index to = state.delta[l] ? d - 1 : d + 1;
+    if (d > 0 && to > 0) {
+      ++kept;
+      const auto scale = [&](ScaleMoves& m) { return m.flip_keeping_scale(l); };
+      check_scale_move(walker, scale, scale, [] { return 0.0; });
+      const auto total = [&](ScaleMoves& m) { return m.flip_keeping_total(l); };
+      // lambda' = lambda d / d'.
+      const double jacobian =
+          std::log(static_cast<double>(d) / static_cast<double>(to));
+      check_scale_move(walker, total, total, [&] { return jacobian; });
+      return;
+    }
+    ++emptied;
+    const double scale = d == 0 ? random.gamma(1.3, 0.8) : state.lambda[l];
+    const double density =
+        log_gamma_density(scale, prior.lambda_shape, prior.lambda_rate);
+    const auto flip = [&](ScaleMoves& m) { return m.flip_empty(l, scale); };
+    check_scale_move(walker, flip, flip,
+                     [&] { return d == 0 ? -density : density; });
+  });
+  CHECK(kept > 20 && emptied > 10);
+}
+
+TEST("flips with different scales, from and to no variable too") {
+  int emptied = 0;
+  for_scales(true, true, [&](Walker& walker, BarkRandom& random) {
+    const BarkState& state = walker.state();
+    const BarkPrior& prior = walker.model.prior;
+    const Index l = random.below(state.variables());
+    const bool leaves = state.delta[l];
+    const double more =
+        static_cast<double>(state.active()) + (leaves ? 0.0 : 1.0);
+    emptied += more == 1.0;
+    const double scale = leaves ? state.lambda[l] : random.gamma(0.7, 0.8);
+    const double density =
+        log_gamma_density(scale, prior.lambda_shape / more, prior.lambda_rate);
+    const auto flip = [&](ScaleMoves& m) { return m.flip_different(l, scale); };
+    check_scale_move(walker, flip, flip,
+                     [&] { return leaves ? density : -density; });
+  });
+  CHECK(emptied > 5);
+}
+
+TEST("an active variable hands its scale to another") {
+  for (const bool different : {false, true}) {
+    int made = 0;
+    for_scales(true, different, [&](Walker& walker, BarkRandom&) {
+      const BarkState& state = walker.state();
+      Index in = -1, out = -1;
+      for (Index l = 0; l < state.variables(); ++l) {
+        (state.delta[l] ? in : out) = l;
+      }
+      if (in < 0 || out < 0) return;
+      ++made;
+      check_scale_move(
+          walker, [&](ScaleMoves& m) { return m.swap(in, out); },
+          [&](ScaleMoves& m) { return m.swap(out, in); }, [] { return 0.0; });
+    });
+    CHECK(made > 20);
+  }
+}
+
+TEST("any other indicators along an axis") {
+  BarkModel model = rows_model(9, 6);
+  model.setting.select = true;
+  model.setting.different = false;
+  model.inclusion = InclusionPrior::markov(0.7, 0.6);
+  Walker walker(model, 30);
+  walker.chain->schedule.scale_share = 1.0;
+  BarkRandom random(10);
+  const BarkState& state = walker.state();
+  for (int t = 0; t < 200; ++t) {
+    walker.sweep(7);
+    Indicators from = state.delta, to = from;
+    const double d = static_cast<double>(state.active());
+    for (char& in : to) in = random.uniform() < 0.5;
+    double more = 0.0;
+    for (const char in : to) more += in;
+    const bool keep_total = random.uniform() < 0.5;
+    double rest = 0.0, fresh = random.gamma(1.3, 0.8);
+    if (d > 0.0 && more > 0.0) {
+      rest = keep_total ? std::log(d / more) : 0.0;
+    } else if (d != more) {
+      // Only single variables come and go to and from none.
+      to.assign(6, 0);
+      from = state.delta;
+      if (d == 0.0) {
+        to[random.below(6)] = 1;
+      } else if (d > 1.0) {
+        continue;
+      }
+      if (d == 1.0) fresh = state.lambda.sum();
+      const double density = log_gamma_density(fresh, model.prior.lambda_shape,
+                                               model.prior.lambda_rate);
+      rest = d == 0.0 ? -density : density;
+    }
+    check_scale_move(
+        walker,
+        [&](ScaleMoves& m) { return m.replace(to, keep_total, fresh, 0.4); },
+        [&](ScaleMoves& m) { return m.replace(from, keep_total, fresh, -0.4); },
+        [&] { return 0.4 + rest; });
+  }
+}
+
+// ---- Moves along an axis, over all states of six variables
+// ------------------------
+
+static const int kSites = 6, kStates = 64;
+
+static Indicators indicators_of(int state) {
+  Indicators out;
+  for (int l = 0; l < kSites; ++l) out.push_back(state >> l & 1);
+  return out;
+}
+
+static int number_of(const Indicators& delta) {
+  int out = 0;
+  for (int l = 0; l < kSites; ++l) out |= delta[l] << l;
+  return out;
+}
+
+static VectorXd stationary(const InclusionPrior& prior) {
+  VectorXd out(kStates);
+  for (int s = 0; s < kStates; ++s) {
+    out[s] = std::exp(prior.log_prior(indicators_of(s)));
+  }
+  return out;
+}
+
+struct Proposal {
+  int to;
+  double log_forward, log_ratio;
+};
+
+static std::vector<Proposal> typed_proposals(int from) {
+  const Indicators delta = indicators_of(from);
+  const TypedFlips flips(delta);
+  std::vector<Proposal> out;
+  for (Index i = 0; i < kSites; ++i) {
+    if (bayeskernel::site_type(delta, i) == bayeskernel::SiteType::none) {
+      continue;
+    }
+    out.push_back({number_of(bayeskernel::flipped(delta, i)),
+                   flips.log_probability(i),
+                   bayeskernel::typed_flip_log_ratio(delta, i)});
+  }
+  return out;
+}
+
+static std::vector<Proposal> block_proposals(int from) {
+  const Indicators delta = indicators_of(from);
+  const auto menu = bayeskernel::block_menu(delta);
+  std::vector<Proposal> out;
+  for (const BlockMove& move : menu) {
+    for (Index k = 1; k <= move.longest; ++k) {
+      Indicators to = delta;
+      move.apply(to, k);
+      out.push_back(
+          {number_of(to),
+           move.log_step(k) - std::log(static_cast<double>(menu.size())),
+           bayeskernel::block_move_log_ratio(delta, menu, move, k)});
+    }
+  }
+  return out;
+}
+
+using Proposals = std::function<std::vector<Proposal>(int)>;
+
+static MatrixXd transition(const VectorXd& target, const Proposals& propose) {
+  MatrixXd out = MatrixXd::Zero(kStates, kStates);
+  for (int s = 0; s < kStates; ++s) {
+    double left = 1.0;
+    for (const Proposal& move : propose(s)) {
+      const double accepted =
+          std::min(1.0, target[move.to] / target[s] * std::exp(move.log_ratio));
+      const double probability = std::exp(move.log_forward) * accepted;
+      out(s, move.to) += probability;
+      left -= probability;
+    }
+    out(s, s) += left;
+  }
+  return out;
+}
+
+TEST("the prior along an axis is the product of its transitions") {
+  const double q0 = 0.8, q1 = 0.6, start = (1.0 - q0) / (2.0 - q0 - q1);
+  const VectorXd found = stationary(InclusionPrior::markov(q0, q1));
+  CHECK_NEAR(found.sum(), 1.0, 1e-14);
+  for (int s = 0; s < kStates; ++s) {
+    const Indicators delta = indicators_of(s);
+    double expected = delta[0] ? start : 1.0 - start;
+    for (int l = 1; l < kSites; ++l) {
+      const double stay = delta[l - 1] ? q1 : q0;
+      expected *= delta[l] == delta[l - 1] ? stay : 1.0 - stay;
+    }
+    CHECK_NEAR(found[s] / expected, 1.0, 1e-13);
+  }
+}
+
+TEST("typed flips and blocks keep the prior along an axis") {
+  for (const auto& [q0, q1] : {std::pair{0.8, 0.6}, std::pair{0.3, 0.9}}) {
+    const VectorXd target = stationary(InclusionPrior::markov(q0, q1));
+    for (const Proposals& propose :
+         {Proposals(typed_proposals), Proposals(block_proposals)}) {
+      const MatrixXd p = transition(target, propose);
+      CHECK((p.rowwise().sum().array() - 1.0).abs().maxCoeff() < 1e-14);
+      CHECK(p.minCoeff() > -1e-14);
+      CHECK((p.transpose() * target - target).cwiseAbs().maxCoeff() < 1e-15);
+    }
+  }
+}
+
+TEST("proposals along an axis add up to one and lead back as they say") {
+  for (int s = 0; s < kStates; ++s) {
+    for (const Proposals& propose :
+         {Proposals(typed_proposals), Proposals(block_proposals)}) {
+      const auto proposals = propose(s);
+      double total = 0.0;
+      for (const Proposal& move : proposals) {
+        total += std::exp(move.log_forward);
+        double back = 0.0;
+        int arrivals = 0;
+        for (const Proposal& other : propose(move.to)) {
+          if (other.to == s) back += std::exp(other.log_forward);
+        }
+        for (const Proposal& other : proposals) arrivals += other.to == move.to;
+        CHECK(arrivals == 1);
+        CHECK(std::isfinite(move.log_ratio));
+        CHECK_NEAR(move.log_ratio, std::log(back) - move.log_forward, 1e-13);
+      }
+      if (!proposals.empty()) CHECK_NEAR(total, 1.0, 1e-13);
+    }
+  }
+}
+
+static int reached(int from, const std::vector<Proposals>& moves) {
+  std::vector<int> queue{from};
+  std::vector<char> seen(kStates, 0);
+  seen[from] = 1;
+  for (std::size_t k = 0; k < queue.size(); ++k) {
+    for (const Proposals& propose : moves) {
+      for (const Proposal& move : propose(queue[k])) {
+        if (seen[move.to]) continue;
+        seen[move.to] = 1;
+        queue.push_back(move.to);
+      }
+    }
+  }
+  return static_cast<int>(queue.size());
+}
+
+TEST("only both kinds of moves together reach every state") {
+  CHECK(reached(0, {typed_proposals}) == 35);
+  CHECK(reached(0, {block_proposals}) == 1);
+  CHECK(reached(0, {typed_proposals, block_proposals}) == kStates);
+}
+
+TEST("moves along an axis are drawn with the probabilities they say") {
+  Stream stream(1, 1, Purpose::selection, 0, 0);
+  const int draws = 4000;
+  double worst = 0.0;
+  for (int s = 0; s < kStates; ++s) {
+    const Indicators delta = indicators_of(s);
+    const TypedFlips flips(delta);
+    VectorXd count = VectorXd::Zero(kSites);
+    for (int t = 0; t < draws; ++t) {
+      const Index site = flips.draw(stream);
+      if (site >= 0) count[site] += 1.0;
+    }
+    const auto compare = [&](double found, double p) {
+      if (p > 1.0 - 1e-12) {
+        CHECK(found == draws);
+        return;
+      }
+      const double sd = std::sqrt(draws * p * (1.0 - p));
+      worst = std::max(worst, std::abs(found - draws * p) / sd);
+    };
+    for (Index i = 0; i < kSites; ++i) {
+      if (bayeskernel::site_type(delta, i) == bayeskernel::SiteType::none) {
+        CHECK(count[i] == 0.0);
+      } else {
+        compare(count[i], std::exp(flips.log_probability(i)));
+      }
+    }
+    for (const BlockMove& move : bayeskernel::block_menu(delta)) {
+      VectorXd steps = VectorXd::Zero(move.longest + 1);
+      for (int t = 0; t < draws; ++t) steps[move.draw_step(stream)] += 1.0;
+      for (Index k = 1; k <= move.longest; ++k) {
+        compare(steps[k], std::exp(move.log_step(k)));
+      }
+    }
+  }
+  CHECK(worst < 4.5);
+}
+
+// ---- What a chain keeps
+// ------------------------------------------------------------
+
+// Everything that was updated in place against a rebuild.
+static void check_kept(Walker& walker, double tolerance) {
+  BarkState& state = walker.state();
+  const auto& gaussian = state.gaussian;
+  const double found = gaussian.log_marginal();
+  const Index m = gaussian.size(), n = walker.data.rows();
+  CHECK(m == state.population.columns() && m == state.basis.size());
+  const VectorXd mean = Eigen::Map<const VectorXd>(gaussian.mean(), m);
+  const VectorXd residual = Eigen::Map<const VectorXd>(state.residual(), n);
+  const MatrixXd fresh = fresh_columns(walker);
+  double gap = 0.0;
+  Index kernels = 0;
+  for (Index j = 0; j < m; ++j) {
+    CHECK(state.basis.location(j) == state.population.location(j));
+    CHECK(state.population.column_at(state.basis.location(j)) == j);
+    CHECK_NEAR(gaussian.variance(j) / state.population.variance(j), 1.0, 1e-12);
+    kernels += state.population.count(j);
+    for (Index i = 0; i < n; ++i) {
+      gap = std::max(gap, std::abs(state.basis.column(j)[i] - fresh(i, j)));
+    }
+  }
+  CHECK(kernels == state.population.kernels());
+  CHECK(kernels <= walker.model.prior.max_kernels);
+  CHECK(gap < 1e-9);
+  state.rebuild_all();
+  CHECK_NEAR(found, gaussian.log_marginal(), tolerance);
+  if (n == 0) return;
+  const VectorXd y = Eigen::Map<const VectorXd>(state.response(), n);
+  const VectorXd again = Eigen::Map<const VectorXd>(gaussian.mean(), m);
+  CHECK((fresh * (mean - again)).norm() < tolerance * (1.0 + y.norm()));
+  CHECK((residual - (y - fresh * mean)).norm() < tolerance * (1.0 + y.norm()));
+  CHECK(std::isfinite(found));
+}
+
+static void check_long_run(const BarkModel& model, int sweeps) {
+  Walker walker(model, 0, 11);
+  for (int t = 0; t < 8; ++t) {
+    walker.sweep(sweeps / 8);
+    check_kept(walker, 1e-6);
+  }
+}
+
+TEST("after long runs what was updated equals a rebuild") {
+  const int sweeps = check::slow() ? 400000 : 8000;
+  for (const auto& [name, setting] : bark_settings()) {
+    for (const bool atoms : {false, true}) {
+      for (const int classes : {0, 2, 3}) {
+        BarkModel model = rows_model(25, 3);
+        model.setting = setting;
+        model.prior.atoms = atoms;
+        model.classes = classes;
+        if (classes > 0) {
+          model.prior.phi.kind = PrecisionPrior::Kind::fixed;
+        } else if (atoms) {
+          model.prior.phi.kind = PrecisionPrior::Kind::log_uniform;
+        }
+        check_long_run(model, sweeps);
+      }
+    }
+  }
+}
+
+TEST("few rows, copies of rows, few and many kernels do not stop a chain") {
+  for (const int classes : {0, 2}) {
+    for (const bool select : {false, true}) {
+      BarkModel model = rows_model(6, 2);
+      model.classes = classes;
+      model.setting.select = select;
+      if (classes > 0) model.prior.phi.kind = PrecisionPrior::Kind::fixed;
+      BarkModel copies = model, single = model, one = model, crowd = model;
+      copies.rows.setConstant(0.3);
+      copies.centres = copies.rows;
+      single.rows = model.rows.topRows(1);
+      single.centres = single.rows;
+      one.prior.max_kernels = 1;
+      // All locations in use most of the time.
+      crowd.prior.gamma = 40.0;
+      crowd.prior.max_kernels = 200;
+      BarkModel crowd_atoms = crowd, constant = model;
+      crowd_atoms.prior.atoms = true;
+      constant.rows.col(1).setConstant(1.0);
+      constant.centres = constant.rows;
+      for (const BarkModel& each :
+           {copies, single, one, crowd, crowd_atoms, constant}) {
+        check_long_run(each, 4000);
+      }
+    }
+  }
+}
+
+TEST("a chain visits no kernel, no variable and all locations") {
+  BarkModel model = rows_model(4, 2);
+  model.setting.select = true;
+  model.prior.gamma = 1.5;
+  Walker walker(model);
+  bool empty = false, none = false, full = false;
+  for (int t = 0; t < 20000; ++t) {
+    walker.sweep(1);
+    empty |= walker.state().population.kernels() == 0;
+    none |= walker.state().active() == 0;
+    full |= walker.state().basis.size() == walker.data.locations();
+    if (empty && none && full) break;
+  }
+  CHECK(empty && none && full);
+}
+
+TEST("without kernels the precision follows its gamma law") {
+  for (const auto kind :
+       {PrecisionPrior::Kind::gamma, PrecisionPrior::Kind::log_uniform}) {
+    BarkModel model = rows_model(7, 2);
+    model.prior.max_kernels = 0;
+    model.prior.phi.kind = kind;
+    if (kind == PrecisionPrior::Kind::log_uniform) {
+      model.prior.phi.shape = model.prior.phi.rate = 0.0;
+    }
+    Walker walker(model, 10);
+    const double shape = model.prior.phi.shape + 3.5;
+    const double rate =
+        model.prior.phi.rate +
+        0.5 * Eigen::Map<const VectorXd>(walker.state().response(), 7)
+                  .squaredNorm();
+    std::vector<double> sample;
+    for (int t = 0; t < check::draws() / 4; ++t) {
+      // A multiple of the sweeps between draws through the coefficients.
+      walker.sweep(3);
+      sample.push_back(walker.state().phi());
+    }
+    CHECK_LAW(sample,
+              [&](double x) { return boost::math::gamma_p(shape, rate * x); });
+  }
+}
+
+TEST("seeds and chains decide the path, and nothing else") {
+  BarkModel model = rows_model(10, 2);
+  const auto path = [&](unsigned seed) {
+    Walker walker(model, 200, seed);
+    return std::make_pair(walker.state().gaussian.log_marginal(),
+                          walker.state().lambda);
+  };
+  CHECK(path(1) == path(1));
+  CHECK(path(1) != path(2));
+}

@@ -1,0 +1,368 @@
+# What fits of bark() answer, beyond what every fit does (test-contract.R).
+
+d <- bark_data()
+x <- bark_matrix(d)
+number <- quick_bark(y ~ a + b + g, d, model = TRUE)
+chosen <- quick_bark(y ~ a + b + g, d, select = TRUE)
+two <- quick_bark(two ~ a + b, d, family = "binomial", select = TRUE)
+three <- quick_bark(three ~ a + b, d, family = "ordinal")
+blocks <- quick_bark(
+  unname(cbind(x, x^2)), d$y,
+  select = TRUE, structure = markov(0.4, 0.3, hyper = c(2, 1, 2, 1))
+)
+
+test_that("draws have the variables that the fit is about", {
+  names <- function(fit) dimnames(fit$draws)[[3]]
+  f <- sprintf("f[%d]", 1:10)
+  expect_equal(names(number), c(
+    "sigma", "phi", "J", "m", "T", "log_lik", f,
+    "lambda[a]", "lambda[b]", "lambda[gu]", "lambda[gv]", "lambda[gw]"
+  ))
+  expect_equal(names(two), c(
+    "J", "m", "d", "T", "log_lik", f, "lambda[a]", "lambda[b]"
+  ))
+  expect_equal(names(three), c(
+    "J", "m", "T", "log_lik", "cut[2]", f, "lambda[a]", "lambda[b]"
+  ))
+  expect_equal(names(blocks), c(
+    "sigma", "phi", "J", "m", "d", "T", "log_lik", "q0", "q1", f,
+    sprintf("lambda[x%d]", 1:4)
+  ))
+  expect_equal(dim(number$draws), c(40L, 2L, 21L))
+})
+
+test_that("draws agree with each other", {
+  for (fit in list(number, chosen, two, three, blocks)) {
+    flat <- as.matrix(fit)
+    scales <- bark_scales(fit)
+    expect_equal(flat[, "T"], rowSums(scales))
+    if (fit$select) expect_equal(flat[, "d"], rowSums(scales > 0))
+    kernels <- join_kernels(fit$posterior$kernels)
+    expect_equal(as.double(kernels$size), unname(flat[, "m"]))
+    expect_true(all(flat[, "J"] >= flat[, "m"]))
+    expect_equal(sum(kernels$size), length(kernels$mean))
+    # No location twice in a draw.
+    draw <- rep(seq_along(kernels$size), kernels$size)
+    expect_false(anyDuplicated(cbind(draw, kernels$location)) > 0)
+  }
+  flat <- as.matrix(number)
+  expect_equal(flat[, "sigma"], sd(d$y) / sqrt(flat[, "phi"]))
+  flat <- bark_scales(blocks)
+  expect_true(all(apply(flat, 1, function(row) {
+    length(unique(row[row > 0])) <= 1
+  })))
+})
+
+test_that("f at the reference rows is f there", {
+  for (fit in list(number, two)) {
+    at <- fit$reference
+    expect_equal(fit$posterior$reference, at)
+    moments <- plain_bark_moments(
+      fit, bark_scaled(fit, d), bark_scaled(fit, d[at, ])
+    )
+    to_data <- fit$transform$response
+    flat <- as.matrix(fit)[, sprintf("f[%d]", 1:10)]
+    # Given the rest of a draw, f is its mean.
+    expect_equal(
+      unname(flat), to_data[1] + to_data[2] * moments$mean,
+      tolerance = 1e-8
+    )
+    # The summary has its whole spread.
+    table <- summary(fit)$parameters[sprintf("f[%d]", 1:10), ]
+    se <- predict(
+      fit, d[at, ], bark_type(fit, NULL, TRUE),
+      se.fit = TRUE
+    )
+    expect_equal(unname(table[, "SD"]), se$se.fit)
+    expect_true(all(table[, "SD"] > apply(flat, 2, sd)))
+  }
+})
+
+test_that("reference rows do not depend on the order of the rows", {
+  turned <- quick_bark(y ~ a + b + g, d[60:1, ])
+  expect_equal(61L - turned$reference, number$reference)
+  expect_equal(d$y[number$reference[c(1, 10)]], range(d$y))
+  expect_false(is.unsorted(d$y[number$reference]))
+})
+
+test_that("predictions are averages over the draws", {
+  for (fit in list(number, two, three)) {
+    new <- d[c(3, 17, 30), ]
+    moments <- plain_bark_moments(
+      fit, bark_scaled(fit, d), bark_scaled(fit, new)
+    )
+    to_data <- fit$transform$response
+    mean <- to_data[1] + to_data[2] * colMeans(moments$mean)
+    n <- nrow(moments$mean)
+    between <- colMeans(moments$mean^2) - colMeans(moments$mean)^2
+    # The variance of the means has divisor D or D - 1.
+    sd <- to_data[2] * sqrt(colMeans(moments$var) + between)
+    ours <- predict(
+      fit, new, if (is_regression(fit)) "response" else "link",
+      se.fit = TRUE
+    )
+    expect_equal(ours$fit, mean, tolerance = 1e-8)
+    expect_equal(ours$se.fit, sd, tolerance = 1 / n)
+    if (is_regression(fit)) next
+    cuts <- cbind(-Inf, 0, moments$cuts, Inf)
+    chance <- vapply(seq_along(fit$levels), function(k) {
+      spread <- sqrt(1 + moments$var)
+      colMeans(
+        pnorm((cuts[, k + 1] - moments$mean) / spread) -
+          pnorm((cuts[, k] - moments$mean) / spread)
+      )
+    }, numeric(3))
+    expect_equal(
+      predict(fit, new, type = "prob"), chance,
+      tolerance = 1e-8, ignore_attr = TRUE
+    )
+  }
+})
+
+test_that("intervals hold what they say", {
+  new <- d[1:5, ]
+  for (level in c(0.5, 0.9)) {
+    out <- predict(
+      number, new,
+      interval = "credible", level = level, seed = 1
+    )
+    expect_equal(colnames(out), c("fit", "lwr", "upr"))
+    expect_equal(out[, "fit"], predict(number, new), ignore_attr = TRUE)
+    draws <- predict(number, new, draws = TRUE, seed = 1)
+    tails <- apply(draws, 2, quantile, c(1 - level, 1 + level) / 2)
+    expect_equal(unname(t(tails)), unname(out[, c("lwr", "upr")]))
+  }
+  expect_identical(
+    predict(number, d, interval = "prediction", seed = 3),
+    predict(number, interval = "prediction", seed = 3)
+  )
+  credible <- predict(number, new, interval = "credible", seed = 1)
+  wide <- predict(number, new, interval = "prediction", seed = 1)
+  expect_true(all(
+    wide[, "upr"] - wide[, "lwr"] > credible[, "upr"] - credible[, "lwr"]
+  ))
+  y <- predict(number, new, draws = TRUE, interval = "prediction", seed = 2)
+  f <- predict(number, new, draws = TRUE, seed = 2)
+  sigma <- mean(number$draws[, , "sigma"]^2)
+  expect_equal(
+    mean(apply(y, 2, var) - apply(f, 2, var)), sigma,
+    tolerance = 0.4
+  )
+})
+
+test_that("rows with holes keep their place in intervals", {
+  holed <- d[1:4, ]
+  holed$b[2] <- NA
+  out <- predict(number, holed, interval = "prediction", seed = 1)
+  expect_equal(unname(which(is.na(out[, "lwr"]))), 2L)
+  expect_equal(dim(predict(number, d[0, ], interval = "credible")), c(0L, 3L))
+  expect_length(predict(number, d[0, ]), 0L)
+})
+
+test_that("draws may be fewer, and only of two classes as probabilities", {
+  some <- predict(number, d, draws = TRUE, n_draws = 7, seed = 1)
+  expect_equal(dim(some), c(7L, 60L))
+  all <- predict(two, d, "prob", draws = TRUE, seed = 1)
+  expect_equal(dim(all), c(80L, 60L))
+  expect_equal(all, pnorm(predict(two, d, draws = TRUE, seed = 1)))
+  expect_bk_error(
+    predict(three, d, "prob", draws = TRUE), "argument", "two classes"
+  )
+  expect_equal(dim(predict(three, d, draws = TRUE)), c(80L, 60L))
+})
+
+test_that("ordered classes come back ordered", {
+  out <- predict(three, d)
+  expect_s3_class(out, "ordered")
+  expect_equal(levels(out), levels(d$three))
+  p <- predict(three, d, "prob", se.fit = TRUE)
+  expect_equal(rowSums(p$fit), rep(1, 60))
+  expect_equal(dim(p$se.fit), dim(p$fit))
+  expect_equal(colnames(p$se.fit), levels(d$three))
+})
+
+test_that("thresholds move the class of two", {
+  p <- predict(two, d, "prob")[, 2]
+  expect_equal(predict(two, d, threshold = 0.9) == "hi", p >= 0.9)
+  expect_equal(
+    predict(two, d, threshold = "prevalence") == "hi",
+    p >= mean(d$two == "hi")
+  )
+})
+
+test_that("residuals are what is left", {
+  expect_equal(residuals(number), d$y - fitted(number))
+  expect_equal(
+    residuals(number, "pearson"),
+    residuals(number) / mean(number$draws[, , "sigma"])
+  )
+  t <- as.numeric(d$two == "hi")
+  p <- fitted(two)
+  expect_equal(residuals(two), t - p)
+  expect_equal(residuals(two, "pearson"), (t - p) / sqrt(p * (1 - p)))
+  own <- fitted(three)[cbind(1:60, as.integer(d$three))]
+  expect_equal(residuals(three), 1 - own)
+})
+
+test_that("inclusion is the share of draws with the predictor", {
+  expect_equal(
+    inclusion(chosen), colMeans(bark_scales(chosen) > 0)
+  )
+  expect_named(inclusion(chosen), c("a", "b", "gu", "gv", "gw"))
+  expect_bark_refusal(inclusion(number), "argument", "select = TRUE")
+})
+
+test_that("the summary has the agreed tables", {
+  for (fit in list(number, chosen, two, three, blocks)) {
+    s <- summary(fit)
+    expect_equal(
+      colnames(s$parameters),
+      c("Estimate", "SD", "2.5 %", "97.5 %", "R-hat", "ESS")
+    )
+    flat <- as.matrix(fit)
+    expect_equal(
+      s$parameters[, "Estimate"], colMeans(flat[, rownames(s$parameters)])
+    )
+    expect_setequal(rownames(s$scales), fit$columns)
+    expect_equal("Inclusion" %in% colnames(s$scales), fit$select)
+    first <- if (fit$select) "Inclusion" else "Estimate"
+    expect_false(is.unsorted(-s$scales[, first]))
+    expect_equal(sum(s$kernels$posterior), 1)
+    expect_equal(
+      sum(s$kernels$kernels * s$kernels$posterior), mean(flat[, "J"])
+    )
+    expect_true(all(s$acceptance >= 0 & s$acceptance <= 1, na.rm = TRUE))
+    text <- capture.output(print(s))
+    expect_lt(max(nchar(text)), 80)
+    expect_lt(max(nchar(capture.output(print(fit)))), 80)
+  }
+  expect_match(
+    capture.output(print(blocks)), "predictors in .* blocks",
+    all = FALSE
+  )
+})
+
+test_that("the prior of the number of kernels is the Poisson cut at its top", {
+  few <- quick_bark(y ~ a, d, prior = bark_prior(max_kernels = 6))
+  table <- summary(few)$kernels
+  expect_equal(table$kernels, 0:6)
+  expect_equal(sum(table$prior), 1)
+  expect_equal(table$prior[5] / table$prior[4], 10 / 4)
+  expect_lte(max(few$draws[, , "J"]), 6)
+})
+
+test_that("tidy tables have their rows", {
+  out <- tidy(chosen, conf.int = TRUE)
+  expect_equal(
+    out$estimate[out$effect == "scale"], unname(colMeans(bark_scales(chosen)))
+  )
+  expect_equal(
+    out$inclusion[out$effect == "scale"], unname(inclusion(chosen))
+  )
+  expect_true(all(is.na(out$inclusion[out$effect == "parameter"])))
+  expect_true(all(out$conf.low <= out$conf.high))
+  narrow <- tidy(chosen, conf.int = TRUE, conf.level = 0.5)
+  expect_true(all(narrow$conf.high <= out$conf.high))
+  expect_false("conf.low" %in% names(tidy(chosen)))
+  row <- glance(number)
+  expect_equal(row$kernels, mean(number$draws[, , "J"]))
+  expect_equal(row$sigma, mean(number$draws[, , "sigma"]))
+  own <- augment(number)
+  expect_equal(own$.fitted, fitted(number))
+  expect_equal(
+    augment(number, newdata = d)$.se.fit,
+    predict(number, d, se.fit = TRUE)$se.fit
+  )
+  expect_bk_error(augment(chosen), "argument", "model = TRUE")
+})
+
+test_that("formula, terms and frame are those of the call", {
+  expect_equal(formula(number), y ~ a + b + g, ignore_attr = TRUE)
+  expect_equal(attr(terms(number), "term.labels"), c("a", "b", "g"))
+  expect_equal(model.frame(number)$a, d$a)
+  expect_bk_error(model.frame(chosen), "argument", "model = TRUE")
+  expect_bk_error(formula(blocks), "argument", "matrix")
+})
+
+test_that("update() changes what it is told", {
+  fit <- quick_bark(y ~ a, d)
+  call <- quote(bark(
+    y ~ a, d,
+    draws = 40, chains = 2, warmup = 300, thin = 5, threads = 1, seed = 11,
+    progress = FALSE
+  ))
+  direct <- suppressWarnings(eval(call))
+  expect_identical(direct$draws, fit$draws)
+  longer <- suppressWarnings(update(direct, draws = 50, start = direct))
+  expect_equal(dim(longer$draws)[1], 50L)
+  wider <- suppressWarnings(update(direct, . ~ . + b))
+  expect_equal(wider$columns, c("a", "b"))
+})
+
+test_that("draws go to coda with their sweeps", {
+  chains <- as.mcmc.list(number)
+  expect_length(chains, 2L)
+  expect_equal(coda::varnames(chains), dimnames(number$draws)[[3]])
+  expect_equal(unname(attr(chains[[1]], "mcpar")), c(305, 500, 5))
+  skip_if_not_installed("posterior")
+  expect_equal(posterior::nvariables(posterior::as_draws(number)), 21L)
+})
+
+test_that("formula, matrix and data frame give the same fit", {
+  by_formula <- quick_bark(y ~ a + b, d)
+  by_matrix <- quick_bark(x, d$y)
+  by_frame <- quick_bark(d[c("a", "b")], d$y)
+  expect_identical(by_matrix$draws, by_formula$draws)
+  expect_identical(by_frame$draws, by_formula$draws)
+  expect_equal(predict(by_matrix, x[, 2:1]), predict(by_formula, d))
+  expect_equal(predict(by_frame, d), predict(by_formula, d))
+  mixed <- quick_bark(d[c("a", "g")], d$y)
+  expect_equal(
+    mixed$draws, quick_bark(y ~ a + g, d)$draws,
+    ignore_attr = TRUE
+  )
+})
+
+test_that("the units of the data do not matter", {
+  units <- transform(d, a = 100 - 3 * a, b = b / 1000, y = 5 + 1000 * y)
+  again <- quick_bark(y ~ a + b + g, units)
+  expect_equal(
+    again$draws[, , "sigma"], 1000 * number$draws[, , "sigma"],
+    tolerance = 1e-6
+  )
+  expect_equal(bark_scales(again), bark_scales(number), tolerance = 1e-6)
+  expect_equal(
+    predict(again, units), 5 + 1000 * predict(number, d),
+    tolerance = 1e-6
+  )
+  raw <- quick_bark(scale(x), d$y, standardize = FALSE)
+  expect_equal(
+    raw$draws, quick_bark(x, d$y)$draws,
+    tolerance = 1e-6
+  )
+})
+
+test_that("a saved fit answers the same", {
+  path <- tempfile()
+  on.exit(unlink(path))
+  for (fit in list(number, two, three, blocks)) {
+    saveRDS(fit, path)
+    again <- readRDS(path)
+    new <- if (is.null(fit$formula)) unname(cbind(x, x^2)) else d
+    expect_identical(
+      predict(again, new, draws = TRUE, seed = 1),
+      predict(fit, new, draws = TRUE, seed = 1)
+    )
+    expect_equal(capture.output(print(again)), capture.output(print(fit)))
+  }
+})
+
+test_that("predict() on the rows of the fit is fitted()", {
+  expect_equal(predict(number), fitted(number))
+  expect_equal(predict(number, d), fitted(number))
+  expect_equal(predict(three, type = "prob"), fitted(three))
+  expect_equal(
+    predict(two, d, "link", se.fit = TRUE),
+    predict(two, type = "link", se.fit = TRUE)
+  )
+})
