@@ -47,6 +47,19 @@ setting <- function(name, default) {
   if (is.na(value)) default else methods::as(value, class(default))
 }
 
+# The functions `parts`, or those that BAYESKERNEL_PARTS names, one after
+# another. What they return goes to `file` under their names; parts that are
+# left out stay as it has them.
+run_parts <- function(parts, file) {
+  wanted <- setting("PARTS", paste(names(parts), collapse = ","))
+  results <- if (file.exists(file)) readRDS(file) else list()
+  for (part in strsplit(wanted, ",", fixed = TRUE)[[1]]) {
+    message("part ", part)
+    results[[part]] <- parts[[part]]()
+    saveRDS(results, file, version = 2, compress = "xz")
+  }
+}
+
 # Timings mean little on a busy machine, so each script says how busy it was.
 print_machine <- function() {
   load <- tryCatch(
@@ -702,4 +715,116 @@ tune_svm <- function(x, y, hold_outs = 5, coarse = 2^seq(-5, 5, 2),
 balancing_weights <- function(y) {
   count <- table(y)
   stats::setNames(as.numeric(length(y) / (2 * count)), names(count))
+}
+
+# Additive kernels: data and peers of Ouyang (2008) --------------------------
+
+# Friedman's functions 1 to 3 with the dissertation's noise, or without any.
+simulate_friedman <- function(number, n, noisy = TRUE) {
+  simulate <- list(
+    mlbench::mlbench.friedman1, mlbench::mlbench.friedman2,
+    mlbench::mlbench.friedman3
+  )[[number]]
+  z <- simulate(n, sd = if (noisy) c(1, 125, 0.1)[[number]] else 0)
+  list(x = z$x, y = z$y)
+}
+
+# Half of the square of x1, x2 is inside the circle; other columns are noise.
+simulate_circle <- function(p, n) {
+  x <- matrix(stats::runif(n * p, -1, 1), n)
+  list(x = x, y = as.integer(rowSums(x[, 1:2]^2) <= 2 / pi))
+}
+
+# Two classes of spectra, half each: Gaussian peaks of sd 3 at 20 (class 0
+# only), 40 (both), 60 (both, twice as high in class 1) and 80 (class 1 only),
+# on a baseline.
+simulate_spectra <- function(n = 10, p = 100, baseline = 0) {
+  centers <- c(20, 40, 60, 80)
+  heights <- rbind(c(1, 1, 1, 0), c(0, 1, 2, 1))
+  y <- rep(0:1, length.out = n)
+  shapes <- exp(-outer(centers, seq_len(p), "-")^2 / 18)
+  jitter <- exp(stats::rnorm(4 * n, 0, 0.1))
+  x <- (heights[y + 1, ] * jitter) %*% shapes
+  noise <- matrix(stats::rnorm(n * p, 0, 0.05), n)
+  x <- baseline + x + noise
+  colnames(x) <- seq_len(p)
+  list(x = x, y = y)
+}
+
+ouyang_data <- function(set) {
+  numbers <- function(x) vapply(x, function(v) {
+    as.numeric(as.character(v))
+  }, numeric(nrow(x)))
+  table <- function(name) {
+    data <- utils::read.csv(data_file(paste0(name, ".csv")))
+    list(x = as.matrix(data[-ncol(data)]), y = data[[ncol(data)]])
+  }
+  packaged <- function(name, package) {
+    home <- new.env()
+    utils::data(list = name, package = package, envir = home)
+    home[[name]]
+  }
+  switch(set,
+    "Boston" = {
+      data <- MASS::Boston
+      list(x = as.matrix(data[-14]), y = data$medv)
+    },
+    "Body fat" = table("bodyfat"),
+    "Basketball" = table("basketball"),
+    "Bank" = {
+      data <- packaged("banknote", "mclust")
+      list(x = as.matrix(data[-1]), y = +(data$Status == "counterfeit"))
+    },
+    "WDBC" = {
+      data <- packaged("wdbc", "mclust")
+      list(x = as.matrix(data[3:32]), y = +(data$Diagnosis == "M"))
+    },
+    "Ionosphere" = {
+      data <- packaged("Ionosphere", "mlbench")
+      # The second column is constant.
+      list(x = numbers(data[c(1, 3:34)]), y = +(data$Class == "good"))
+    }
+  )
+}
+
+# Functions of x, y (numbers, or 0 and 1 if `classes`) and new rows that give
+# the mean response, or the probability of 1 (SVM: the class).
+ouyang_peers <- function() {
+  response <- function(y, classes) if (classes) factor(y, 0:1) else y
+  number <- function(y, classes) if (classes) +(y == "1") else unname(y)
+  all <- list()
+  if (has("e1071")) {
+    all[["SVM, tuned"]] <- function(x, y, new, classes) {
+      fit <- e1071::tune.svm(
+        x, response(y, classes), gamma = c(0.1, 0.3, 1, 3) / ncol(x),
+        cost = c(1, 10, 100), tunecontrol = e1071::tune.control(cross = 5)
+      )$best.model
+      number(stats::predict(fit, new), classes)
+    }
+    all[["SVM, default"]] <- function(x, y, new, classes) {
+      fit <- e1071::svm(x, response(y, classes))
+      number(stats::predict(fit, new), classes)
+    }
+  }
+  if (has("dbarts")) {
+    all[["BART"]] <- function(x, y, new, classes) {
+      fit <- dbarts::bart(x, y, new, verbose = FALSE)
+      if (classes) colMeans(stats::pnorm(fit$yhat.test)) else
+        fit$yhat.test.mean
+    }
+  }
+  if (has("randomForest")) {
+    all[["random forest"]] <- function(x, y, new, classes) {
+      fit <- randomForest::randomForest(x, response(y, classes))
+      if (classes) stats::predict(fit, new, type = "prob")[, "1"] else
+        stats::predict(fit, new)
+    }
+  }
+  all
+}
+
+# Largest R-hat of f at the reference rows of a fit by bark().
+rhat_of_f <- function(fit) {
+  table <- summary(fit)$parameters
+  max(table[startsWith(rownames(table), "f["), "R-hat"])
 }

@@ -9,16 +9,6 @@ source("bench/helpers.R")
 options(bayeskernel.progress = FALSE)
 p <- 20
 
-# Resident memory now and at its peak, MB.
-memory <- function() {
-  status <- readLines("/proc/self/status")
-  field <- function(name) {
-    line <- grep(paste0("^", name, ":"), status, value = TRUE)
-    as.numeric(gsub("[^0-9]", "", line)) / 1024
-  }
-  c(now = field("VmRSS"), peak = field("VmHWM"))
-}
-
 make_database <- function(con, n) {
   DBI::dbExecute(con, "PRAGMA synchronous = OFF")
   for (done in seq(0, n - 1, by = 1e5)) {

@@ -146,17 +146,7 @@ run_workers <- function() {
   )
 }
 
-parts <- list(
+run_parts(list(
   growth = run_growth, rivals = run_rivals, sqlite = run_sqlite,
   workers = run_workers, sample = susy_sample_scores
-)
-wanted <- strsplit(
-  setting("PARTS", paste(names(parts), collapse = ",")), ",",
-  fixed = TRUE
-)[[1]]
-results <- if (file.exists(results_file)) readRDS(results_file) else list()
-for (part in wanted) {
-  message("part ", part)
-  results[[part]] <- parts[[part]]()
-  saveRDS(results, results_file, version = 2, compress = "xz")
-}
+), results_file)

@@ -230,17 +230,7 @@ run_gibbs <- function() {
   list(moments = moments, seconds = vapply(fits, `[[`, 0, "seconds"))
 }
 
-parts <- list(
+run_parts(list(
   table1 = run_table1, calibration = run_calibration, waveform = run_waveform,
   width = run_width, usps = run_usps, ard = run_ard, gibbs = run_gibbs
-)
-wanted <- strsplit(
-  setting("PARTS", paste(names(parts), collapse = ",")), ",",
-  fixed = TRUE
-)[[1]]
-results <- if (file.exists(results_file)) readRDS(results_file) else list()
-for (part in wanted) {
-  message("part ", part)
-  results[[part]] <- parts[[part]]()
-  saveRDS(results, results_file, version = 2, compress = "xz")
-}
+), results_file)

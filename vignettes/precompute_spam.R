@@ -169,17 +169,7 @@ run_sparse <- function() {
   )
 }
 
-parts <- list(
+run_parts(list(
   vb = run_vb, starts = run_starts, gibbs = run_gibbs, lasso = run_lasso,
   splits = run_splits, sparse = run_sparse
-)
-wanted <- strsplit(
-  setting("PARTS", paste(names(parts), collapse = ",")), ",",
-  fixed = TRUE
-)[[1]]
-results <- if (file.exists(results_file)) readRDS(results_file) else list()
-for (part in wanted) {
-  message("part ", part)
-  results[[part]] <- parts[[part]]()
-  saveRDS(results, results_file, version = 2, compress = "xz")
-}
+), results_file)

@@ -1,0 +1,213 @@
+# bark() beside the package of the dissertation's author, CRAN's bark, in one
+# run on one core: iterations a second, and effective samples a second of the
+# regression function and of sigma, on Friedman 1 and Circle 5; then the
+# dissertation's 4,000,000 iterations, and at equal CPU time dbarts.
+#
+#   Rscript bench/bark.R
+#
+# BAYESKERNEL_CRAN sets the iterations of each chain of CRAN's package (default
+# 10000 after 10000), BAYESKERNEL_REPEATS the data sets of the comparison with
+# dbarts. Effective samples are medians over the same ten rows; f stands for its
+# mean given everything but the coefficients in both packages. They are counted
+# twice: within chains (coda), which takes a chain that stays in one
+# configuration of kernels for a good one, and over four chains (the bulk ESS of
+# package posterior), which sees that chains disagree.
+
+library(bayeskernel)
+source("bench/helpers.R")
+
+jobs <- list(
+  "Friedman 1, d" = list(set = "friedman", type = "d"),
+  "Friedman 1, se" = list(set = "friedman", type = "se"),
+  "Circle 5, se" = list(set = "circle", type = "se")
+)
+
+draw_data <- function(set, n = 200, seed = 1) {
+  set.seed(seed)
+  if (set == "friedman") {
+    return(c(simulate_friedman(1, n), family = "gaussian"))
+  }
+  c(simulate_circle(5, n), family = "binomial")
+}
+
+# Draws x chains x rows of f to effective samples, and to the largest R-hat.
+effective <- function(f) {
+  rows <- seq_len(dim(f)[3])
+  within <- vapply(rows, function(k) {
+    sum(apply(f[, , k, drop = FALSE], 2, coda::effectiveSize))
+  }, numeric(1))
+  over <- vapply(rows, function(k) posterior::ess_bulk(f[, , k]), numeric(1))
+  rhat <- vapply(rows, function(k) posterior::rhat(f[, , k]), numeric(1))
+  c(within = median(within), over = median(over), rhat = max(rhat))
+}
+
+run_ours <- function(data, type, draws = 4000, thin = 100, warmup = 1e5) {
+  arguments <- list(
+    x = data$x, y = data$y, family = data$family,
+    scales = if (endsWith(type, "d")) "different" else "equal",
+    select = startsWith(type, "s"), chains = 4, threads = 1,
+    warmup = warmup, draws = draws, thin = thin, seed = 1, progress = FALSE
+  )
+  run <- timed(function() quietly(do.call(bark, arguments)))
+  sweeps <- 4 * (warmup + draws * thin)
+  kept <- run$value$draws
+  of_f <- startsWith(dimnames(kept)[[3]], "f[")
+  list(
+    iteration = run$seconds / sweeps, seconds = run$seconds,
+    ess = effective(kept[, , of_f]), rows = run$value$reference
+  )
+}
+
+run_cran <- function(data, type, rows, kept = setting("CRAN", 10000)) {
+  every <- 10
+  burn <- 10000
+  run <- timed(function() {
+    lapply(1:4, function(chain) {
+      set.seed(chain)
+      utils::capture.output(fit <- bark::bark_mat(
+        data$x, data$y, data$x[rows, , drop = FALSE], type = type,
+        classification = data$family == "binomial", keepevery = every,
+        nburn = burn / every, nkeep = kept / every, printevery = 1e9
+      ))
+      t(fit$yhat.test)
+    })
+  })
+  list(
+    iteration = run$seconds / 4 / (burn + kept), seconds = run$seconds,
+    ess = effective(aperm(simplify2array(run$value), c(1, 3, 2)))
+  )
+}
+
+compare_cran <- function() {
+  if (!has("bark")) {
+    cat("package bark is not installed: no comparison\n")
+    return(invisible())
+  }
+  rows <- list()
+  for (name in names(jobs)) {
+    data <- draw_data(jobs[[name]]$set)
+    ours <- run_ours(data, jobs[[name]]$type)
+    cran <- run_cran(data, jobs[[name]]$type, ours$rows)
+    for (who in c("bark()", "CRAN")) {
+      run <- if (who == "CRAN") cran else ours
+      cat(sprintf(
+        paste(
+          "%-15s %-6s %7.1f us an iteration; effective samples of f a second",
+          "within chains %.1f, over chains %.3f; R-hat at most %.2f\n"
+        ),
+        name, who, 1e6 * run$iteration, run$ess[["within"]] / run$seconds,
+        run$ess[["over"]] / run$seconds, run$ess[["rhat"]]
+      ))
+    }
+    rows <- c(rows, list(
+      ratio_row(paste(name, "iteration"), "CRAN bark", ours$iteration,
+        cran$iteration, 1 / 100, 1 / 200),
+      ratio_row(paste(name, "f, within chains"), "CRAN bark",
+        ours$seconds / ours$ess[["within"]],
+        cran$seconds / cran$ess[["within"]], 1 / 100, 1 / 200),
+      ratio_row(paste(name, "f, over chains"), "CRAN bark",
+        ours$seconds / ours$ess[["over"]], cran$seconds / cran$ess[["over"]],
+        1 / 100, 1 / 200)
+    ))
+  }
+  print_ratios(rows, "Seconds of one core, for one iteration or sample")
+}
+
+long_runs <- function() {
+  boston <- MASS::Boston
+  sets <- list(
+    "Friedman 1, 4e6 iterations" = c(draw_data("friedman"), limit = 30),
+    "Boston, 4e6 iterations" = list(
+      x = as.matrix(boston[, -14]), y = boston$medv, family = "gaussian",
+      limit = 90
+    )
+  )
+  for (name in names(sets)) {
+    data <- sets[[name]]
+    run <- timed(function() quietly(bark(
+      data$x, data$y, chains = 1, threads = 1, warmup = 2e6, draws = 4000,
+      thin = 500, seed = 1, progress = FALSE
+    )))
+    print_limit(name, run$seconds, data$limit)
+  }
+}
+
+# Root mean squared errors of noiseless f (Friedman) or held-out y (Boston),
+# with chains as long as the forest of dbarts takes.
+compare_dbarts <- function(repeats = setting("REPEATS", 3)) {
+  if (!has("dbarts")) {
+    cat("package dbarts is not installed: no comparison\n")
+    return(invisible())
+  }
+  sets <- lapply(1:3, function(number) {
+    function(r) {
+      set.seed(r)
+      train <- simulate_friedman(number, 200)
+      test <- simulate_friedman(number, 1000, noisy = FALSE)
+      list(x = train$x, y = train$y, newx = test$x, newy = test$y)
+    }
+  })
+  names(sets) <- paste("Friedman", 1:3)
+  sets$Boston <- function(r) {
+    set.seed(100 + r)
+    out <- sample(506, 101)
+    x <- as.matrix(MASS::Boston[, -14])
+    y <- MASS::Boston$medv
+    list(x = x[-out, ], y = y[-out], newx = x[out, ], newy = y[out])
+  }
+  for (name in names(sets)) {
+    scores <- vapply(seq_len(repeats), function(r) {
+      one_race(sets[[name]](r), name == "Boston")
+    }, numeric(5))
+    mean_of <- rowMeans(scores)
+    cat(sprintf(
+      paste0(
+        "%-11s RMSE bark %.3f, dbarts %.3f (%.2f of it); ",
+        "CPU %.2f s, %.2f s; 90 %% intervals cover %.2f\n"
+      ),
+      name, mean_of[1], mean_of[2], mean_of[1] / mean_of[2], mean_of[3],
+      mean_of[4], mean_of[5]
+    ))
+  }
+}
+
+one_race <- function(data, held_out) {
+  rmse <- function(f) sqrt(mean((f - data$newy)^2))
+  peer <- timed(function() quietly(dbarts::bart(
+    data$x, data$y, data$newx, verbose = FALSE, keeptrees = FALSE
+  )))
+  fit_sweeps <- function(sweeps) {
+    bark(
+      data$x, data$y, chains = 2, threads = 1, warmup = sweeps / 2,
+      draws = 250, thin = max(1, round(sweeps / 1000)), seed = 1,
+      progress = FALSE
+    )
+  }
+  # What a fit costs whatever its length, and what a sweep costs.
+  tried <- c(10000, 40000)
+  seconds <- vapply(tried, function(sweeps) {
+    timed(function() quietly(fit_sweeps(sweeps)))$seconds
+  }, numeric(1))
+  fixed <- seconds[1] - tried[1] * diff(seconds) / diff(tried)
+  sweeps <- 0.9 * (peer$seconds - fixed) * diff(tried) / diff(seconds)
+  sweeps <- max(1000, round(sweeps, -3))
+  ours <- timed(function() {
+    fit <- quietly(fit_sweeps(sweeps))
+    list(fit = fit, f = predict(fit, data$newx, threads = 1))
+  })
+  cover <- NA
+  if (!held_out) {
+    ci <- predict(ours$value$fit, data$newx,
+      interval = "credible", level = 0.9, seed = 1, threads = 1)
+    cover <- mean(ci[, "lwr"] <= data$newy & data$newy <= ci[, "upr"])
+  }
+  c(
+    rmse(ours$value$f), rmse(peer$value$yhat.test.mean), ours$seconds,
+    peer$seconds, cover
+  )
+}
+
+print_machine()
+compare_cran()
+long_runs()
+compare_dbarts()
