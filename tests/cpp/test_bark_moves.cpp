@@ -15,7 +15,8 @@ using bayeskernel::TypedFlips;
 
 // A chain of some sweeps, with what it refers to.
 struct Walker {
-  explicit Walker(const BarkModel& model, int sweeps = 0, unsigned seed = 1)
+  explicit Walker(const BarkModel& model, int sweeps = 0, unsigned seed = 1,
+                  int warmup = 0)
       : model(model), data(model.rows, model.centres) {
     BarkRandom random(seed);
     std::vector<double> y;
@@ -25,9 +26,9 @@ struct Walker {
                       : std::sin(2.0 * model.rows(i, 0)) +
                             0.3 * random.normal());
     }
-    chain =
-        std::make_unique<BarkChain>(data, y, model.classes, this->model.prior,
-                                    model.setting, model.inclusion, seed, 0, 0);
+    chain = std::make_unique<BarkChain>(data, y, model.classes,
+                                        this->model.prior, model.setting,
+                                        model.inclusion, seed, 0, warmup);
     const auto p = static_cast<std::size_t>(model.variables());
     chain->start(Indicators(p, 1));
     sweep(sweeps);
@@ -410,6 +411,58 @@ static void for_scales(bool select, bool different,
       body(walker, random);
     }
   }
+}
+
+// log of the labels' probability, of b and of varphi, from the state alone.
+static double log_labelled(const Walker& walker, const VectorXd& b) {
+  const auto& population = walker.chain->state.population;
+  const VectorXd f = fresh_columns(walker) * b;
+  double out = 0.0;
+  for (Index i = 0; i < f.size(); ++i) {
+    const bool positive = walker.chain->state.response()[i] > 0.0;
+    out += bayeskernel::log_normal_cdf(positive ? f[i] : -f[i]);
+  }
+  for (Index j = 0; j < b.size(); ++j) {
+    const double v = population.variance(j);
+    out -= 0.5 * (std::log(v) + b[j] * b[j] / v);
+  }
+  for (Index u = 0; u < population.units(); ++u) {
+    out += log_varphi_density(walker.model.prior, population.varphi(u));
+  }
+  return out;
+}
+
+TEST("coefficients and their precisions stretched, the labels deciding") {
+  for_forms([](BarkModel model) {
+    model.classes = 2;
+    model.prior.phi.kind = PrecisionPrior::Kind::fixed;
+    Walker walker(model, 30);
+    Stream stream(7, 0, Purpose::kernels, 0, 0);
+    auto& latent = *walker.chain->latent;
+    for (const double factor : {0.3, 0.9, 1.1, 4.0}) {
+      walker.sweep(20);
+      if (walker.state().basis.size() == 0) continue;
+      latent.begin_labels(stream);
+      const Index m = walker.state().basis.size();
+      const VectorXd b = Eigen::Map<const VectorXd>(latent.coefficients(), m);
+      const double units =
+          static_cast<double>(walker.state().population.units());
+      const double before = log_labelled(walker, b);
+      const double there = latent.stretch(factor);
+      latent.accept_stretch(factor);
+      CHECK(Eigen::Map<const VectorXd>(latent.coefficients(), m)
+                .isApprox(factor * b, 1e-14));
+      const double jacobian =
+          (static_cast<double>(m) - 2.0 * units) * std::log(factor);
+      CHECK_NEAR(there, log_labelled(walker, factor * b) - before + jacobian,
+                 1e-9 * (1.0 + std::abs(there)));
+      CHECK_NEAR(latent.stretch(1.0 / factor), -there,
+                 1e-9 * (1.0 + std::abs(there)));
+      latent.end_labels(stream);
+      CHECK_NEAR(walker.state().gaussian.log_marginal(), dense_marginal(walker),
+                 1e-7);
+    }
+  });
 }
 
 TEST("all scales by a common factor, and one of them") {
@@ -830,6 +883,64 @@ TEST("few rows, copies of rows, few and many kernels do not stop a chain") {
       }
     }
   }
+}
+
+// The precision of the noise goes to its bounds, coefficients grow, and the
+// scales shrink until kernels are nearly alike.
+TEST("without noise, what was updated stays close to a rebuild") {
+  const int sweeps = check::slow() ? 40000 : 6000;
+  for (const auto& [name, setting] : bark_settings()) {
+    for (const bool atoms : {false, true}) {
+      BarkModel model = rows_model(40, 2);
+      model.setting = setting;
+      model.prior.atoms = atoms;
+      model.rows = model.rows.array().sin();
+      model.centres = model.rows;
+      model.prior.gamma = 5.0;
+      model.prior.max_kernels = 39;
+      model.prior.phi.kind = PrecisionPrior::Kind::log_uniform;
+      Walker walker(model, 0, 1, sweeps);
+      BarkState& state = walker.state();
+      for (Index i = 0; i < 40; ++i) {
+        state.response()[i] = model.rows(i, 0);
+      }
+      walker.chain->start(Indicators(2, 1));
+      double worst = 0.0, largest = 0.0;
+      for (int t = 0; t < sweeps; t += 10) {
+        walker.sweep(10);
+        const double kept = state.gaussian.log_marginal();
+        worst = std::max(
+            worst,
+            std::abs(kept - state.gaussian.log_marginal_at(state.phi())));
+        largest = std::max(largest, state.phi());
+      }
+      CHECK(worst < 0.05);
+      CHECK(largest > 1e3);
+    }
+  }
+}
+
+TEST("regression starts from kernels that fit, at places of its own") {
+  BarkModel model = rows_model(160, 3);
+  model.prior.max_kernels = 159;
+  Walker one(model, 0, 1), other(model, 0, 2);
+  for (Walker* walker : {&one, &other}) {
+    const BarkState& state = walker->state();
+    CHECK(state.population.kernels() == 30);
+    double square = 0.0, rest = 0.0;
+    for (Index i = 0; i < 160; ++i) {
+      square += std::pow(state.response()[i], 2);
+      rest += std::pow(walker->state().residual()[i], 2);
+    }
+    CHECK(rest < 0.5 * square);
+    CHECK_NEAR(state.gaussian.log_marginal(), dense_marginal(*walker), 1e-7);
+  }
+  CHECK(one.state().population.locations() !=
+        other.state().population.locations());
+  // Too few rows, or nothing to fit: as many as the prior expects.
+  BarkModel few = rows_model(3, 2);
+  CHECK(Walker(few).state().population.kernels() ==
+        std::lround(few.prior.expected_kernels()));
 }
 
 TEST("a chain visits no kernel, no variable and all locations") {

@@ -11,6 +11,15 @@ using bayeskernel::LogProduct;
 using bayeskernel::padded_size;
 using bayeskernel::sweep_bordered;
 
+using bayeskernel::simd::Level;
+
+static std::vector<Level> levels() {
+  std::vector<Level> out = {Level::narrow};
+  if (bayeskernel::simd::has_avx2()) out.push_back(Level::avx2);
+  if (bayeskernel::simd::has_avx512()) out.push_back(Level::avx512);
+  return out;
+}
+
 // A, q and c, and the triangle that is worked on. The rest holds NaN.
 struct Bordered {
   explicit Bordered(Index m, unsigned seed)
@@ -42,100 +51,94 @@ static double log_determinant(const MatrixXd& a) {
 }
 
 TEST("the sweep gives the negative inverse, the solution and the corner") {
-  for (Index m = 0; m <= 21; ++m) {
-    Bordered system(m, static_cast<unsigned>(m));
-    AlignedBuffer scratch(2 * system.stride);
-    const double log_det =
-        sweep_bordered(system.work.data(), system.stride, m, scratch.data());
-    CHECK_NEAR(log_det, log_determinant(system.a), 1e-11);
-    const MatrixXd inverse =
-        Eigen::LLT<MatrixXd>(system.a).solve(MatrixXd::Identity(m, m));
-    const VectorXd solution = inverse * system.q;
-    for (Index j = 0; j < m; ++j) {
-      for (Index i = j; i < m; ++i) {
-        CHECK_NEAR(system.at(i, j), -inverse(i, j), 1e-10);
+  for (const Level level : levels()) {
+    for (Index m = 0; m <= 35; ++m) {
+      Bordered system(m, static_cast<unsigned>(m));
+      AlignedBuffer scratch(2 * system.stride);
+      // What an earlier, larger system left.
+      std::fill_n(scratch.data(), scratch.size(), 1e300);
+      const double log_det = sweep_bordered(system.work.data(), system.stride,
+                                            m, scratch.data(), 0.0, level);
+      CHECK_NEAR(log_det, log_determinant(system.a), 1e-11);
+      const MatrixXd inverse =
+          Eigen::LLT<MatrixXd>(system.a).solve(MatrixXd::Identity(m, m));
+      const VectorXd solution = inverse * system.q;
+      for (Index j = 0; j < m; ++j) {
+        for (Index i = j; i < m; ++i) {
+          CHECK_NEAR(system.at(i, j), -inverse(i, j), 1e-10);
+        }
+        CHECK_NEAR(system.at(m, j), solution[j], 1e-10);
       }
-      CHECK_NEAR(system.at(m, j), solution[j], 1e-10);
+      CHECK_NEAR(system.at(m, m), system.corner - system.q.dot(solution),
+                 1e-10);
     }
-    CHECK_NEAR(system.at(m, m), system.corner - system.q.dot(solution), 1e-10);
   }
 }
 
 TEST("elimination gives the factor, its border and the corner") {
-  for (Index m = 0; m <= 21; ++m) {
-    Bordered system(m, static_cast<unsigned>(m + 100));
-    const double log_det =
-        eliminate_forward(system.work.data(), system.stride, m);
-    CHECK_NEAR(log_det, log_determinant(system.a), 1e-11);
-    if (m == 0) continue;
-    const Eigen::LLT<MatrixXd> factor(system.a);
-    const MatrixXd root = factor.matrixL();
-    const VectorXd half = factor.matrixL().solve(system.q);
-    for (Index j = 0; j < m; ++j) {
-      // L D^1/2 = root, so a column d L is root times d^1/2.
-      const double d_root = root(j, j);
-      for (Index i = j; i < m; ++i) {
-        CHECK_NEAR(system.at(i, j), root(i, j) * d_root, 1e-10);
+  for (const Level level : levels()) {
+    for (Index m = 0; m <= 35; ++m) {
+      Bordered system(m, static_cast<unsigned>(m + 100));
+      const double log_det =
+          eliminate_forward(system.work.data(), system.stride, m, 0.0, level);
+      CHECK_NEAR(log_det, log_determinant(system.a), 1e-11);
+      if (m == 0) continue;
+      const Eigen::LLT<MatrixXd> factor(system.a);
+      const MatrixXd root = factor.matrixL();
+      const VectorXd half = factor.matrixL().solve(system.q);
+      for (Index j = 0; j < m; ++j) {
+        // L D^1/2 = root, so a column d L is root times d^1/2.
+        const double d_root = root(j, j);
+        for (Index i = j; i < m; ++i) {
+          CHECK_NEAR(system.at(i, j), root(i, j) * d_root, 1e-10);
+        }
+        CHECK_NEAR(system.at(m, j), half[j] * d_root, 1e-10);
       }
-      CHECK_NEAR(system.at(m, j), half[j] * d_root, 1e-10);
+      CHECK_NEAR(system.at(m, m), system.corner - half.squaredNorm(), 1e-10);
     }
-    CHECK_NEAR(system.at(m, m), system.corner - half.squaredNorm(), 1e-10);
   }
 }
 
 TEST("both say so when the matrix is not positive definite") {
-  for (Index bad = 0; bad < 5; ++bad) {
-    for (const double value : {0.0, -1.0}) {
-      Bordered first(5, 1), second(5, 1);
-      for (Bordered* system : {&first, &second}) {
-        for (Index i = 0; i < 5; ++i) {
-          for (Index j = 0; j <= i; ++j) {
-            system->work[j * system->stride + i] = i == j ? 1.0 : 0.0;
+  for (const Level level : levels()) {
+    for (Index bad = 0; bad < 5; ++bad) {
+      for (const double value : {0.0, -1.0}) {
+        Bordered first(5, 1), second(5, 1);
+        for (Bordered* system : {&first, &second}) {
+          for (Index i = 0; i < 5; ++i) {
+            for (Index j = 0; j <= i; ++j) {
+              system->work[j * system->stride + i] = i == j ? 1.0 : 0.0;
+            }
           }
+          system->work[bad * system->stride + bad] = value;
         }
-        system->work[bad * system->stride + bad] = value;
+        AlignedBuffer scratch(2 * first.stride);
+        CHECK(std::isnan(sweep_bordered(first.work.data(), first.stride, 5,
+                                        scratch.data(), 0.0, level)));
+        CHECK(std::isnan(eliminate_forward(second.work.data(), second.stride, 5,
+                                           0.0, level)));
       }
-      AlignedBuffer scratch(2 * first.stride);
-      CHECK(std::isnan(
-          sweep_bordered(first.work.data(), first.stride, 5, scratch.data())));
-      CHECK(
-          std::isnan(eliminate_forward(second.work.data(), second.stride, 5)));
     }
   }
 }
 
-#if BAYESKERNEL_HAS_AVX2
-TEST("the wide elimination of one and two pivots is the narrow one") {
-  namespace detail = bayeskernel::detail;
-  if (!bayeskernel::simd::has_avx2()) return;
-  for (Index size = 1; size <= 18; ++size) {
-    const Index stride = padded_size(size) + 4;
-    Draw draw(static_cast<unsigned>(size));
-    const MatrixXd square = draw.matrix(stride, size);
-    const VectorXd first = draw.matrix(stride, 1);
-    const VectorXd second = draw.matrix(stride, 1);
-    for (Index from = 0; from <= size; ++from) {
-      for (const bool two : {false, true}) {
-        AlignedBuffer wide(stride * size), narrow(stride * size);
-        std::copy_n(square.data(), square.size(), wide.data());
-        std::copy_n(square.data(), square.size(), narrow.data());
-        const detail::Pivots by{first.data(), two ? second.data() : nullptr,
-                                0.7, -1.3};
-        detail::wide_eliminate(wide.data(), stride, from, size, by);
-        detail::narrow_eliminate(narrow.data(), stride, from, size, by);
-        double worst = 0.0;
-        for (Index j = 0; j < size; ++j) {
-          for (Index i = j; i < size; ++i) {
-            worst = std::max(
-                worst, std::abs(wide[j * stride + i] - narrow[j * stride + i]));
-          }
+TEST("all levels eliminate the same, of any size, odd and even") {
+  for (Index m = 1; m <= 40; ++m) {
+    Bordered narrow(m, static_cast<unsigned>(m + 200));
+    eliminate_forward(narrow.work.data(), narrow.stride, m, 1.0, Level::narrow);
+    for (const Level level : levels()) {
+      Bordered wide(m, static_cast<unsigned>(m + 200));
+      eliminate_forward(wide.work.data(), wide.stride, m, 1.0, level);
+      double worst = 0.0;
+      for (Index j = 0; j <= m; ++j) {
+        for (Index i = j; i <= m; ++i) {
+          worst = std::max(worst, std::abs(wide.at(i, j) - narrow.at(i, j)));
         }
-        CHECK(worst < 1e-13);
       }
+      CHECK(worst < 1e-11);
     }
   }
 }
-#endif
 
 TEST("the log of a product leaves the range of the numbers") {
   LogProduct large, small;

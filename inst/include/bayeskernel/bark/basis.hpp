@@ -83,53 +83,77 @@ inline void narrow_column(const ScaleTerm* terms, Eigen::Index count,
 
 #if BAYESKERNEL_HAS_AVX2
 
-// Eight rows at a time, so that two chains of the exponential overlap.
-template <class Sum>
-BAYESKERNEL_AVX2 __attribute__((always_inline)) inline void wide_rows(
-    Sum&& at, double* sum, double* value, Eigen::Index stride) {
+// U vectors from row i on, so that chains of the exponential overlap.
+template <int U, class Lanes, class Sum>
+BAYESKERNEL_WIDE inline void some_rows(Lanes lanes, const Sum& add_up,
+                                       Eigen::Index i, double* sum,
+                                       double* value) {
+  typename Lanes::Vector s[U];
+#pragma GCC unroll 2
+  for (int u = 0; u < U; ++u) {
+    add_up(lanes, i + u * Lanes::width, s[u]);
+    simd::view<Lanes>(sum + i + u * Lanes::width) = s[u];
+  }
+#pragma GCC unroll 2
+  for (int u = 0; u < U; ++u) {
+    s[u] = -s[u];
+    replace_by_exp<Lanes>(s[u]);
+    simd::view<Lanes>(value + i + u * Lanes::width) = s[u];
+  }
+}
+
+template <class Lanes, class Sum>
+BAYESKERNEL_WIDE inline void wide_rows(Lanes lanes, const Sum& add_up,
+                                       double* sum, double* value,
+                                       Eigen::Index stride) {
+  constexpr Eigen::Index kWidth = Lanes::width;
   Eigen::Index i = 0;
-  for (; i + 2 * kLanes <= stride; i += 2 * kLanes) {
-    const Vector4 low = at(i), high = at(i + kLanes);
-    *reinterpret_cast<Vector4*>(sum + i) = low;
-    *reinterpret_cast<Vector4*>(sum + i + kLanes) = high;
-    const Vector4 low_value = wide_exp(-low), high_value = wide_exp(-high);
-    *reinterpret_cast<Vector4*>(value + i) = low_value;
-    *reinterpret_cast<Vector4*>(value + i + kLanes) = high_value;
+  for (; i + 2 * kWidth <= stride; i += 2 * kWidth) {
+    some_rows<2>(lanes, add_up, i, sum, value);
   }
-  if (i < stride) {
-    const Vector4 last = at(i);
-    *reinterpret_cast<Vector4*>(sum + i) = last;
-    *reinterpret_cast<Vector4*>(value + i) = wide_exp(-last);
+  if (i + kWidth <= stride) {
+    some_rows<1>(lanes, add_up, i, sum, value);
+    i += kWidth;
   }
+  if (i < stride) some_rows<1>(simd::Lanes<4>(), add_up, i, sum, value);
 }
 
-BAYESKERNEL_AVX2 __attribute__((always_inline)) inline Vector4 add_term(
-    const ScaleTerm& term, Eigen::Index i, Vector4 s) {
-  const Vector4 step = simd::detail::load4(term.predictor + i) - term.centre;
-  return s + term.weight * step * step;
+template <class Lanes>
+BAYESKERNEL_WIDE inline void add_term(const ScaleTerm& term, Eigen::Index i,
+                                      typename Lanes::Vector& s) {
+  const typename Lanes::Vector step =
+      simd::view<Lanes>(term.predictor + i) - term.centre;
+  s += term.weight * step * step;
 }
 
-BAYESKERNEL_AVX2 inline void wide_column(const ScaleTerm* terms,
+template <class Lanes>
+BAYESKERNEL_WIDE inline void wide_column(Lanes lanes, const ScaleTerm* terms,
                                          Eigen::Index count, double factor,
                                          const double* from, double* sum,
                                          double* value, Eigen::Index stride) {
-  using simd::detail::load4;
   if (count == 1 && factor == 1.0) {
     const ScaleTerm term = terms[0];
     wide_rows(
-        [=](Eigen::Index i) BAYESKERNEL_AVX2 __attribute__((always_inline)) {
-          return add_term(term, i, load4(from + i));
-        },
+        lanes,
+        [=](auto width, Eigen::Index i, typename decltype(width)::Vector& s)
+            BAYESKERNEL_WIDE {
+              s = simd::view<decltype(width)>(from + i);
+              add_term<decltype(width)>(term, i, s);
+            },
         sum, value, stride);
     return;
   }
   wide_rows(
-      [=](Eigen::Index i) BAYESKERNEL_AVX2 __attribute__((always_inline)) {
-        Vector4 s{0.0, 0.0, 0.0, 0.0};
-        if (factor != 0.0) s = factor * load4(from + i);
-        for (Eigen::Index j = 0; j < count; ++j) s = add_term(terms[j], i, s);
-        return s;
-      },
+      lanes,
+      [=](auto width, Eigen::Index i, typename decltype(width)::Vector& s)
+          BAYESKERNEL_WIDE {
+            using Width = decltype(width);
+            s = typename Width::Vector{};
+            if (factor != 0.0) s = factor * simd::view<Width>(from + i);
+            for (Eigen::Index j = 0; j < count; ++j) {
+              add_term<Width>(terms[j], i, s);
+            }
+          },
       sum, value, stride);
 }
 
@@ -137,16 +161,17 @@ BAYESKERNEL_AVX2 inline void wide_column(const ScaleTerm* terms,
 
 inline void kernel_column(const ScaleTerm* terms, Eigen::Index count,
                           double factor, const double* from, double* sum,
-                          double* value, Eigen::Index n, Eigen::Index stride) {
-#if BAYESKERNEL_HAS_AVX2
-  if (simd::enabled()) {
-    wide_column(terms, count, factor, from, sum, value, stride);
-  } else {
+                          double* value, Eigen::Index n, Eigen::Index stride,
+                          simd::Level level = simd::level()) {
+  if (level == simd::Level::narrow) {
     narrow_column(terms, count, factor, from, sum, value, stride);
-  }
-#else
-  narrow_column(terms, count, factor, from, sum, value, stride);
+  } else {
+#if BAYESKERNEL_HAS_AVX2
+    simd::run(level, [=](auto lanes) BAYESKERNEL_WIDE {
+      wide_column(lanes, terms, count, factor, from, sum, value, stride);
+    });
 #endif
+  }
   std::fill(value + n, value + stride, 0.0);
 }
 

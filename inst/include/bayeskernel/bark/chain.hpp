@@ -34,6 +34,7 @@ enum class BarkMove {
   swap,
   typed_flip,
   block,
+  stretch,
   cuts,
   markov,
   count
@@ -41,8 +42,9 @@ enum class BarkMove {
 
 inline const char* name_of(BarkMove move) {
   static constexpr const char* kNames[] = {
-      "birth", "death", "relocate", "shift",      "varphi", "phi",  "factor",
-      "scale", "flip",  "swap",     "typed flip", "block",  "cuts", "markov"};
+      "birth",      "death",  "relocate", "shift", "varphi",
+      "phi",        "factor", "scale",    "flip",  "swap",
+      "typed flip", "block",  "stretch",  "cuts",  "markov"};
   return kNames[static_cast<int>(move)];
 }
 
@@ -125,19 +127,15 @@ class BarkChain {
     for (auto& step : gap_steps_) step.set_log_sd(from[k++]);
   }
 
-  // nu kernels at random places, all variables of `delta` in, phi = 1
-  // (section 8).
+  // All variables of `delta` in, at the prior's mean scale. Regression begins
+  // with more kernels than are needed, each at the best of some places
+  // (section 8): from few that fit badly the chain would first drop variables
+  // that kernels cannot yet use, and find them again only after 10^5 sweeps.
+  // Else nu kernels at random places.
   void start(const Indicators& delta) {
     Stream stream(seed_, id_, Purpose::init, 0, 0);
     const BarkPrior& prior = state.prior;
-    const Index kernels =
-        std::min(prior.max_kernels,
-                 static_cast<Index>(std::lround(prior.expected_kernels())));
     state.population.clear();
-    for (Index k = 0; k < kernels; ++k) {
-      const Index location = uniform_index(stream, state.data.locations());
-      state.population.insert(location, draw_varphi(stream));
-    }
     state.delta = delta;
     const double d = static_cast<double>(state.active());
     for (Index l = 0; l < state.variables(); ++l) {
@@ -146,7 +144,7 @@ class BarkChain {
     }
     state.gaussian.set_precision(prior.phi.start());
     if (latent) latent->start(stream);
-    state.rebuild_all();
+    if (latent || !start_by_fit(stream)) start_by_prior(stream);
   }
 
   void sweep() {
@@ -175,7 +173,7 @@ class BarkChain {
  private:
   static constexpr int kNearest = 2;  // powers 1, 4 and 16 of K
 
-  enum Step { kVarphi, kPhi, kFactor, kLabelFactor, kFirstScale };
+  enum Step { kVarphi, kPhi, kFactor, kLabelFactor, kStretch, kFirstScale };
 
   bool decide(BarkMove move, double log_ratio, double log_u) {
     const bool yes = log_u < log_ratio;
@@ -200,6 +198,56 @@ class BarkChain {
             ? std::exp(log_gamma_variate(stream, shape) - std::log(rate))
             : gamma(stream, shape, rate);
     return std::max(draw, Population::kSmallest);
+  }
+
+  // ---- The start
+  // ---------------------------------------------------------------
+
+  void start_by_prior(Stream& stream) {
+    const BarkPrior& prior = state.prior;
+    const Index kernels =
+        std::min(prior.max_kernels,
+                 static_cast<Index>(std::lround(prior.expected_kernels())));
+    for (Index k = 0; k < kernels; ++k) {
+      const Index location = uniform_index(stream, state.data.locations());
+      state.population.insert(location, draw_varphi(stream));
+    }
+    state.rebuild_all();
+  }
+
+  // Coefficients are wide next to the response, three quarters of which the
+  // kernels are to explain. False without enough rows.
+  bool start_by_fit(Stream& stream) {
+    constexpr Index kKernels = 30, kPlaces = 64;
+    constexpr double kWidth = 10.0, kExplained = 0.75;
+    const Index rows = state.data.rows();
+    const Index kernels =
+        std::min({kKernels, rows / 4, state.prior.max_kernels});
+    state.rebuild_all();
+    const double square = state.response_square() / static_cast<double>(rows);
+    if (kernels == 0 || !(square > 0.0)) return false;
+    const PrecisionPrior& phi = state.prior.phi;
+    const double start = 1.0 / ((1.0 - kExplained) * square);
+    if (phi.kind == PrecisionPrior::Kind::log_uniform && phi.allows(start)) {
+      state.gaussian.set_precision(start);
+      state.rebuild();
+    }
+    const double varphi = 1.0 / (kWidth * kWidth * square);
+    for (Index k = 0; k < kernels; ++k) {
+      double best = KernelMoves::kNever;
+      Index place = -1;
+      for (Index trial = 0; trial < kPlaces; ++trial) {
+        const Index location = uniform_index(stream, state.data.locations());
+        if (state.population.column_at(location) >= 0) continue;
+        const double change = kernels_.open(location, varphi);
+        if (change > best) {
+          best = change;
+          place = location;
+        }
+      }
+      if (place >= 0) kernels_.place(place, varphi);
+    }
+    return true;
   }
 
   // ---- Kernels
@@ -271,14 +319,23 @@ class BarkChain {
       for (Index i = 0; i < population.columns(); ++i) {
         const double n = static_cast<double>(population.count(i));
         const double scaled = b[i] / n;
-        population.set_varphi(
+        replace_varphi(
             i, draw_precision(stream, shape, rate + 0.5 * scaled * scaled));
       }
     } else {
       refresh_atoms(stream, shape, rate, b);
     }
+    state.set_variances();
     if (!latent) refresh_phi(stream, b);
-    state.rebuild_variances();
+    state.rebuild();
+  }
+
+  // Given b the precisions are independent: each stays where its draw is out
+  // of bounds.
+  void replace_varphi(Index unit, double value) {
+    if (state.holds(state.population.variance_changed(unit, value))) {
+      state.population.set_varphi(unit, value);
+    }
   }
 
   // A column's coefficient is split over its atoms, given the sum.
@@ -300,8 +357,8 @@ class BarkChain {
         if (population.unit_column(j) != i) continue;
         const double share = 1.0 / (population.varphi(j) * total);
         const double own = parts_[part++] + share * (b[i] - sum);
-        population.set_varphi(
-            j, draw_precision(stream, shape, rate + 0.5 * own * own));
+        replace_varphi(j,
+                       draw_precision(stream, shape, rate + 0.5 * own * own));
       }
     }
   }
@@ -319,7 +376,8 @@ class BarkChain {
     const double rest = std::max(state.gaussian.residual_square(b), 0.0);
     const double phi =
         gamma(stream, prior.shape + 0.5 * n, prior.rate + 0.5 * rest);
-    if (std::isfinite(phi) && phi > 0.0 && prior.allows(phi)) {
+    if (phi > 0.0 && prior.allows(phi) &&
+        state.holds(state.largest_variance(), phi)) {
       state.gaussian.set_precision(phi);
     }
   }
@@ -330,11 +388,12 @@ class BarkChain {
     const double phi = old * std::exp(step.sd() * stream.normal());
     const double log_u = -stream.exponential();
     const PrecisionPrior& prior = state.prior.phi;
-    const double ratio = prior.allows(phi)
-                             ? state.gaussian.log_marginal_at(phi) -
-                                   state.gaussian.log_marginal() +
-                                   prior.log_step(old, phi)
-                             : KernelMoves::kNever;
+    const bool allowed =
+        prior.allows(phi) && state.holds(state.largest_variance(), phi);
+    const double ratio = allowed ? state.gaussian.log_marginal_at(phi) -
+                                       state.gaussian.log_marginal() +
+                                       prior.log_step(old, phi)
+                                 : KernelMoves::kNever;
     if (walk(BarkMove::phi, step, ratio, log_u)) {
       state.gaussian.set_precision(phi);
       state.rebuild();
@@ -364,10 +423,25 @@ class BarkChain {
     for (int k = 0; k < schedule.label_moves; ++k) {
       if (state.setting.select) move_indicators(stream);
       move_scales(stream);
+      stretch(stream);
     }
     by_labels_ = false;
     scales_.look_at(nullptr);
     latent->end_labels(stream);
+  }
+
+  void stretch(Stream& stream) {
+    RandomWalkStep& step = steps_[kStretch];
+    const double factor = std::exp(step.sd() * stream.normal());
+    const double log_u = -stream.exponential();
+    const bool allowed =
+        state.holds(state.largest_variance() * factor * factor);
+    const double ratio =
+        allowed ? latent->stretch(factor) : KernelMoves::kNever;
+    if (walk(BarkMove::stretch, step, ratio, log_u)) {
+      latent->accept_stretch(factor);
+      state.set_variances();
+    }
   }
 
   void accept_scale(BarkMove move, double ratio, double log_u) {

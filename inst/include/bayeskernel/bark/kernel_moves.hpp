@@ -53,10 +53,12 @@ class KernelMoves {
     ratio += std::log(weight / total);
     if (column >= 0) {
       variance_ = population.variance_with(column, varphi);
+      if (!s_.holds(variance_)) return kNever;
       edit_ = s_.gaussian.rescale(column, variance_);
       change_ = edit_.change;
     } else {
       variance_ = 1.0 / varphi;
+      if (!s_.holds(variance_)) return kNever;
       change_ = open_column(location, {}, limit - ratio);
     }
     return ratio + change_;
@@ -127,10 +129,12 @@ class KernelMoves {
     leave(unit);
     if (to >= 0) {
       variance_ = population.variance_with(to, varphi);
+      if (!s_.holds(variance_)) return kNever;
       edit_ = s_.gaussian.rescale(to, variance_, departure_);
       change_ = departure_.change + edit_.change;
     } else {
       variance_ = 1.0 / varphi;
+      if (!s_.holds(variance_)) return kNever;
       change_ =
           departure_.change +
           open_column(location, departure_, limit - ratio - departure_.change);
@@ -194,6 +198,23 @@ class KernelMoves {
     commit_arrival(true);
   }
 
+  // ---- A kernel in a column of its own, for the start
+  // ---------------------------------------------------
+
+  // The change of the log likelihood by it.
+  double open(Index location, double varphi) {
+    location_ = location;
+    varphi_ = varphi;
+    variance_ = 1.0 / varphi;
+    return open_column(location, {}, kNever);
+  }
+
+  void place(Index location, double varphi) {
+    open(location, varphi);
+    s_.population.insert(location_, varphi_);
+    commit_arrival(true);
+  }
+
   // ---- A step of log varphi
   // -----------------------------------------------------
 
@@ -202,6 +223,7 @@ class KernelMoves {
     unit_ = unit;
     varphi_ = value;
     variance_ = s_.population.variance_changed(unit, value);
+    if (!s_.holds(variance_)) return kNever;
     edit_ = s_.gaussian.rescale(s_.population.unit_column(unit), variance_);
     change_ = edit_.change;
     return change_ + s_.prior.varphi_shape() * std::log(value / old) -

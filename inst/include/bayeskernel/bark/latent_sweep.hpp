@@ -89,6 +89,8 @@ class LatentSweep {
     log_likelihood_ = log_likelihood(fitted_);
   }
 
+  const double* coefficients() const { return coefficients_.data(); }
+
   // The change of the log likelihood of the labels by other scales.
   double propose_scales(const ScaleChange& change) {
     s_.basis.propose(change);
@@ -99,6 +101,36 @@ class LatentSweep {
 
   void accept_scales() {
     s_.basis.accept();
+    fitted_.swap(new_fitted_);
+    log_likelihood_ = proposed_;
+  }
+
+  // All coefficients times `factor`, their precisions divided by its square:
+  // the log ratio of a step on the log scale. b given them is as likely as
+  // before but for a density that the Jacobian makes up for.
+  double stretch(double factor) {
+    const Population& population = s_.population;
+    const double shrink = 1.0 / (factor * factor);
+    double varphi_sum = 0.0;
+    for (Index j = 0; j < population.units(); ++j) {
+      varphi_sum += population.varphi(j);
+    }
+    const double prior = static_cast<double>(population.units()) *
+                             s_.prior.varphi_shape() * std::log(shrink) -
+                         s_.prior.varphi_rate() * (shrink - 1.0) * varphi_sum;
+    for (Index i = 0; i < s_.data.rows(); ++i) {
+      new_fitted_[i] = factor * fitted_[i];
+    }
+    proposed_ = log_likelihood(new_fitted_);
+    return prior + proposed_ - log_likelihood_;
+  }
+
+  void accept_stretch(double factor) {
+    Population& population = s_.population;
+    for (Index j = 0; j < population.units(); ++j) {
+      population.set_varphi(j, population.varphi(j) / (factor * factor));
+    }
+    for (Index j = 0; j < s_.basis.size(); ++j) coefficients_[j] *= factor;
     fitted_.swap(new_fitted_);
     log_likelihood_ = proposed_;
   }

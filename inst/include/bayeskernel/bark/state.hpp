@@ -70,11 +70,31 @@ class BarkState {
   double total_scale() const { return lambda.sum(); }
   double phi() const { return gaussian.precision(); }
 
+  // ---- What doubles can hold
+  // -----------------------------------------------------
+
+  // Whether phi v n, a bound of the entries of A = I + phi D^1/2 G D^1/2
+  // (section 2), leaves digits to the pivots of A, which are 1 at least. States
+  // beyond are never entered: a response without noise would lead there.
+  bool holds(double v, double phi) const {
+    return phi * v * static_cast<double>(data.rows()) <= kLargestEntry;
+  }
+  bool holds(double v) const { return holds(v, phi()); }
+  double largest_variance() const {
+    double largest = 0.0;
+    for (Index i = 0; i < basis.size(); ++i) {
+      largest = std::max(largest, gaussian.variance(i));
+    }
+    return largest;
+  }
+
   // ---- The response
   // ----------------------------------------------------------
 
   double* response() { return response_.data(); }
   const double* response() const { return response_.data(); }
+
+  double response_square() const { return square_; }
 
   // After response() changed: K'y, mu.
   void response_changed() {
@@ -120,15 +140,15 @@ class BarkState {
                 gaussian.set_gram(basis.size()), gaussian.stride());
     measure_response(gaussian.set_dots());
     gaussian.set_response(data.rows(), square_);
-    rebuild_variances();
+    set_variances();
+    rebuild();
   }
 
-  // After the prior variances changed.
-  void rebuild_variances() {
+  // After the prior variances changed; rebuild() must follow.
+  void set_variances() {
     for (Index i = 0; i < population.columns(); ++i) {
       gaussian.set_variance(i, population.variance(i));
     }
-    rebuild();
   }
 
   void rebuild() {
@@ -166,6 +186,7 @@ class BarkState {
 
  private:
   static constexpr int kMostScaleChanges = 1000;
+  static constexpr double kLargestEntry = 1e14;
 
   // K'y and y'y.
   void measure_response(double* dots) {

@@ -38,165 +38,195 @@ class LogProduct {
 
 namespace detail {
 
-// One or two pivots: their columns, in full, and reciprocals.
+// Columns of two pivots, from the rows that they change on, and reciprocals.
 struct Pivots {
   const double* first;
-  const double* second;  // null where there is one
+  const double* second;
   double first_inverse;
-  double second_inverse;
+  double second_inverse;  // 0 where there is one
 };
 
 // a_j -= sum over the pivots of (r_j / pivot) r for columns from <= j < size,
-// rows from j (and up to three before) on.
-inline void narrow_eliminate(double* a, Eigen::Index stride, Eigen::Index from,
-                             Eigen::Index size, const Pivots& by) {
-  for (Eigen::Index j = from; j < size; ++j) {
-    double* column = a + j * stride;
-    const double first = by.first[j] * by.first_inverse;
-    for (Eigen::Index i = j; i < size; ++i) column[i] -= first * by.first[i];
-    if (by.second == nullptr) continue;
-    const double second = by.second[j] * by.second_inverse;
-    for (Eigen::Index i = j; i < size; ++i) column[i] -= second * by.second[i];
-  }
-}
-
-#if BAYESKERNEL_HAS_AVX2
-
-BAYESKERNEL_AVX2 inline void wide_eliminate(double* a, Eigen::Index stride,
-                                            Eigen::Index from,
-                                            Eigen::Index size,
-                                            const Pivots& by) {
-  using simd::detail::load4;
-  using simd::detail::Vector4;
-  const double* const r = by.first;
-  const double* const s = by.second;
-  for (Eigen::Index j = from; j < size; ++j) {
-    const double first = r[j] * by.first_inverse;
-    double* column = a + j * stride;
-    if (s == nullptr) {
-      for (Eigen::Index i = j / kLanes * kLanes; i < size; i += kLanes) {
-        *reinterpret_cast<Vector4*>(column + i) =
-            load4(column + i) - first * load4(r + i);
-      }
-      continue;
+// rows from j (and up to seven before) on: some rows of all columns at a time.
+template <class Lanes>
+BAYESKERNEL_INLINE inline void eliminate(Lanes lanes, double* a,
+                                         Eigen::Index stride, Eigen::Index from,
+                                         Eigen::Index size, const Pivots& by) {
+  using Eigen::Index;
+  using simd::view;
+  const auto subtract = [=](auto width, Index i) BAYESKERNEL_INLINE {
+    using Width = decltype(width);
+    using Vector = typename Width::Vector;
+    const Vector first = view<Width>(by.first + i) * by.first_inverse;
+    const Vector second = view<Width>(by.second + i) * by.second_inverse;
+    const Index end = std::min(i + Width::width, size);
+    for (Index j = from; j < end; ++j) {
+      Vector& to = view<Width>(a + j * stride + i);
+      to = to - first * by.first[j] - second * by.second[j];
     }
-    const double second = s[j] * by.second_inverse;
-    for (Eigen::Index i = j / kLanes * kLanes; i < size; i += kLanes) {
-      *reinterpret_cast<Vector4*>(column + i) =
-          load4(column + i) - first * load4(r + i) - second * load4(s + i);
+  };
+  simd::for_rows(lanes, from / Lanes::width * Lanes::width, padded_size(size),
+                 subtract);
+}
+
+// Columns k and k + 1 of a symmetric matrix of which the lower triangle is
+// stored.
+inline void symmetric_columns(const double* a, Eigen::Index stride,
+                              Eigen::Index size, Eigen::Index k, double* first,
+                              double* second) {
+  for (Eigen::Index j = 0; j < k; ++j) {
+    first[j] = a[j * stride + k];
+    second[j] = a[j * stride + k + 1];
+  }
+  a += k * stride;
+  first[k] = a[k];
+  second[k] = a[k + 1];
+  for (Eigen::Index i = k + 1; i < size; ++i) {
+    first[i] = a[i];
+    second[i] = a[stride + i];
+  }
+}
+
+inline void set_symmetric_columns(double* a, Eigen::Index stride,
+                                  Eigen::Index size, Eigen::Index k,
+                                  const double* first, const double* second) {
+  for (Eigen::Index j = 0; j < k; ++j) {
+    a[j * stride + k] = first[j];
+    a[j * stride + k + 1] = second[j];
+  }
+  a += k * stride;
+  a[k] = first[k];
+  for (Eigen::Index i = k + 1; i < size; ++i) {
+    a[i] = first[i];
+    a[stride + i] = second[i];
+  }
+}
+
+// to -= factor times x from row `from` (and up to seven before) on.
+template <class Lanes>
+BAYESKERNEL_INLINE inline void subtract_multiple(Lanes lanes, double factor,
+                                                 const double* x, double* to,
+                                                 Eigen::Index from,
+                                                 Eigen::Index padded) {
+  const Eigen::Index start = from / Lanes::width * Lanes::width;
+  const auto subtract = [=](auto width, Eigen::Index i) BAYESKERNEL_INLINE {
+    using Width = decltype(width);
+    simd::view<Width>(to + i) -= factor * simd::view<Width>(x + i);
+  };
+  simd::for_rows(lanes, start, padded, subtract);
+}
+
+// Takes two unknowns at a time; for the last of an odd number the border is
+// the second, which is no pivot.
+template <class Lanes>
+BAYESKERNEL_INLINE inline double eliminate_forward(Lanes lanes, double* a,
+                                                   Eigen::Index stride,
+                                                   Eigen::Index m,
+                                                   double least) {
+  LogProduct determinant;
+  for (Eigen::Index k = 0; k < m; k += 2) {
+    double* const r = a + k * stride;
+    double* const s = r + stride;
+    const double pivot = r[k] = std::max(r[k], least);
+    if (!(pivot > 0.0)) return std::nan("");
+    determinant.multiply(pivot);
+    const double inverse = 1.0 / pivot;
+    subtract_multiple(lanes, r[k + 1] * inverse, r, s, k + 1,
+                      padded_size(m + 1));
+    if (k + 1 == m) break;
+    const double second = s[k + 1] = std::max(s[k + 1], least);
+    if (!(second > 0.0)) return std::nan("");
+    determinant.multiply(second);
+    eliminate(lanes, a, stride, k + 2, m + 1, {r, s, inverse, 1.0 / second});
+  }
+  return determinant.value();
+}
+
+template <class Lanes>
+BAYESKERNEL_INLINE inline double sweep_bordered(Lanes lanes, double* a,
+                                                Eigen::Index stride,
+                                                Eigen::Index m, double* work,
+                                                double least) {
+  using Eigen::Index;
+  using simd::view;
+  LogProduct determinant;
+  double* const r = work;
+  double* const s = work + stride;
+  const Index size = m + 1, padded = padded_size(size);
+  std::fill(r + size, r + padded, 0.0);
+  std::fill(s + size, s + padded, 0.0);
+  for (Index k = 0; k < m; k += 2) {
+    const bool both = k + 1 < m;
+    symmetric_columns(a, stride, size, k, r, s);
+    const double pivot = r[k] = std::max(r[k], least);
+    if (!(pivot > 0.0)) return std::nan("");
+    determinant.multiply(pivot);
+    const double inverse = 1.0 / pivot;
+    // Column k + 1 after the first sweep; its entry k is that of column k.
+    const double factor = r[k + 1] * inverse;
+    subtract_multiple(lanes, factor, r, s, 0, padded);
+    s[k] = factor;
+    double second_inverse = 0.0;
+    if (both) {
+      const double second = s[k + 1] = std::max(s[k + 1], least);
+      if (!(second > 0.0)) return std::nan("");
+      determinant.multiply(second);
+      second_inverse = 1.0 / second;
     }
+    eliminate(lanes, a, stride, 0, size, {r, s, inverse, second_inverse});
+    const double carried = factor * second_inverse;
+    const double scale = both ? second_inverse : 1.0;
+    const auto divide = [=](auto width, Index i) BAYESKERNEL_INLINE {
+      using Width = decltype(width);
+      typename Width::Vector& first = view<Width>(r + i);
+      typename Width::Vector& second = view<Width>(s + i);
+      first = first * inverse - second * carried;
+      second *= scale;
+    };
+    simd::for_rows(lanes, 0, padded, divide);
+    r[k] = -inverse - factor * carried;
+    if (both) {
+      r[k + 1] = carried;
+      s[k + 1] = -second_inverse;
+    }
+    set_symmetric_columns(a, stride, size, k, r, s);
   }
+  return determinant.value();
 }
 
-#endif
-
-inline void eliminate(double* a, Eigen::Index stride, Eigen::Index from,
-                      Eigen::Index size, const Pivots& by) {
+// body(lanes) for the level.
+template <class Body>
+inline double run_any(simd::Level level, const Body& body) {
 #if BAYESKERNEL_HAS_AVX2
-  if (simd::enabled()) {
-    wide_eliminate(a, stride, from, size, by);
-    return;
-  }
+  if (level != simd::Level::narrow) return simd::run(level, body);
 #endif
-  narrow_eliminate(a, stride, from, size, by);
-}
-
-// Column k of a symmetric matrix of which the lower triangle is stored.
-inline void symmetric_column(const double* a, Eigen::Index stride,
-                             Eigen::Index size, Eigen::Index k, double* out) {
-  for (Eigen::Index j = 0; j < k; ++j) out[j] = a[j * stride + k];
-  for (Eigen::Index i = k; i < size; ++i) out[i] = a[k * stride + i];
-}
-
-inline void set_symmetric_column(double* a, Eigen::Index stride,
-                                 Eigen::Index size, Eigen::Index k,
-                                 const double* from) {
-  for (Eigen::Index j = 0; j < k; ++j) a[j * stride + k] = from[j];
-  for (Eigen::Index i = k; i < size; ++i) a[k * stride + i] = from[i];
+  return body(simd::Lanes<2>());
 }
 
 }  // namespace detail
 
 // Column k becomes d_k times that of the unit lower factor L of A = L D L',
 // with d_k on the diagonal; the border D L'x for A x = q; the corner
-// c - q'A^-1 q. Returns log|A|, or NaN if A is not positive definite. Takes
-// two unknowns at a time. m^3 / 6 multiply-adds.
+// c - q'A^-1 q. Returns log|A|, or NaN if A is not positive definite.
+// m^3 / 6 multiply-adds.
 inline double eliminate_forward(double* a, Eigen::Index stride, Eigen::Index m,
-                                double least = 0.0) {
-  LogProduct determinant;
-  for (Eigen::Index k = 0; k < m; k += 2) {
-    detail::Pivots by{a + k * stride, nullptr, 0.0, 0.0};
-    const double pivot = std::max(by.first[k], least);
-    a[k * stride + k] = pivot;
-    if (!(pivot > 0.0)) return std::nan("");
-    determinant.multiply(pivot);
-    by.first_inverse = 1.0 / pivot;
-    if (k + 1 < m) {
-      double* next = a + (k + 1) * stride;
-      const double factor = by.first[k + 1] * by.first_inverse;
-      for (Eigen::Index i = k + 1; i <= m; ++i) {
-        next[i] -= factor * by.first[i];
-      }
-      const double second = std::max(next[k + 1], least);
-      next[k + 1] = second;
-      if (!(second > 0.0)) return std::nan("");
-      determinant.multiply(second);
-      by.second = next;
-      by.second_inverse = 1.0 / second;
-    }
-    detail::eliminate(a, stride, k + 2, m + 1, by);
-    if (k + 1 == m)
-      a[m * stride + m] -= by.first[m] * by.first[m] * by.first_inverse;
-  }
-  return determinant.value();
+                                double least = 0.0,
+                                simd::Level level = simd::level()) {
+  return detail::run_any(level, [=](auto lanes) BAYESKERNEL_INLINE {
+    return detail::eliminate_forward(lanes, a, stride, m, least);
+  });
 }
 
 // A becomes -A^-1 (lower triangle), the border A^-1 q, the corner
-// c - q'A^-1 q: the sweep operator (Goodnight 1979) on each unknown, two at a
-// time. Returns log|A|, or NaN if A is not positive definite. `work`: two
-// times stride numbers. m^3 / 2 multiply-adds.
+// c - q'A^-1 q: the sweep operator (Goodnight 1979) on each unknown. Returns
+// log|A|, or NaN if A is not positive definite. `work`: two times stride
+// numbers. m^3 / 2 multiply-adds.
 inline double sweep_bordered(double* a, Eigen::Index stride, Eigen::Index m,
-                             double* work, double least = 0.0) {
-  LogProduct determinant;
-  double* const r = work;
-  double* const s = work + stride;
-  const Eigen::Index size = m + 1;
-  for (Eigen::Index k = 0; k < m; k += 2) {
-    detail::symmetric_column(a, stride, size, k, r);
-    const double pivot = r[k] = std::max(r[k], least);
-    if (!(pivot > 0.0)) return std::nan("");
-    determinant.multiply(pivot);
-    const double inverse = 1.0 / pivot;
-    if (k + 1 == m) {
-      detail::eliminate(a, stride, 0, size, {r, nullptr, inverse, 0.0});
-      for (Eigen::Index i = 0; i < size; ++i) r[i] *= inverse;
-      r[k] = -inverse;
-      detail::set_symmetric_column(a, stride, size, k, r);
-      break;
-    }
-    // Column k + 1 after the first sweep; its entry k is that of column k.
-    detail::symmetric_column(a, stride, size, k + 1, s);
-    const double factor = r[k + 1] * inverse;
-    for (Eigen::Index i = 0; i < size; ++i) s[i] -= factor * r[i];
-    s[k] = factor;
-    const double second = s[k + 1] = std::max(s[k + 1], least);
-    if (!(second > 0.0)) return std::nan("");
-    determinant.multiply(second);
-    const double second_inverse = 1.0 / second;
-    detail::eliminate(a, stride, 0, size, {r, s, inverse, second_inverse});
-    const double carried = s[k] * second_inverse;
-    for (Eigen::Index i = 0; i < size; ++i) {
-      r[i] = r[i] * inverse - s[i] * carried;
-      s[i] *= second_inverse;
-    }
-    r[k] = -inverse - factor * carried;
-    r[k + 1] = carried;
-    s[k] = carried;
-    s[k + 1] = -second_inverse;
-    detail::set_symmetric_column(a, stride, size, k, r);
-    detail::set_symmetric_column(a, stride, size, k + 1, s);
-  }
-  return determinant.value();
+                             double* work, double least = 0.0,
+                             simd::Level level = simd::level()) {
+  return detail::run_any(level, [=](auto lanes) BAYESKERNEL_INLINE {
+    return detail::sweep_bordered(lanes, a, stride, m, work, least);
+  });
 }
 
 }  // namespace bayeskernel

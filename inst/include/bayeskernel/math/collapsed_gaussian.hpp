@@ -227,8 +227,12 @@ class CollapsedGaussian {
     done(addition.change);
   }
 
-  // Whether rounding may have grown: many edits since the last rebuild.
-  bool stale() const { return edits_ >= kMostEdits || broken_; }
+  // Whether rounding may have grown: many edits since the last rebuild, or one
+  // where phi D G is so large that an edit multiplies errors.
+  bool stale() const {
+    return edits_ >= kMostEdits || broken_ ||
+           (edits_ > 0 && largest_entry() > kSafeEntry);
+  }
 
   // b ~ N(mu, Sigma) from standard normals: b = mu + D^1/2 L'^-1 z by a fresh
   // factor, m^3 / 6 + m^2 / 2 multiply-adds.
@@ -259,6 +263,15 @@ class CollapsedGaussian {
 
  private:
   static constexpr int kMostEdits = 100;
+  static constexpr double kSafeEntry = 1e8;
+
+  double largest_entry() const {
+    double largest = 0.0;
+    for (Index i = 0; i < m_; ++i) {
+      largest = std::max(largest, variance_[i] * gram_[i * stride_ + i]);
+    }
+    return phi_ * largest;
+  }
 
   // Columns an odd number of cache lines apart fall into different sets.
   static Index odd_lines(Index size) {
