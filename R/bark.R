@@ -68,6 +68,14 @@
 #'   f(x_i))}, where \eqn{t_1 = 0}{t_1 = 0} and the gaps between cut points are
 #'   exponential variables with mean 1.
 #'
+#' @section Chains: Chains of a regression start from 30 kernels (fewer with
+#'   less than 120 rows), each the best of 64 random places for what the earlier
+#'   ones leave, and shed them; those of a classification from random kernels.
+#'   All begin with every predictor in the model, but see [markov()]. Prior
+#'   variances v of coefficients with \eqn{\phi v n > 10^{14}}{phi v n > 1e14},
+#'   which only a response without noise asks for, are left out: doubles cannot
+#'   hold them.
+#'
 #' @section Draws: Variables of `fit$draws`: `sigma`, the standard deviation of
 #'   the noise on the scale of the data, and `phi`, its precision for the
 #'   standardised response (regressions); `J`, the number of kernels, and `m`,

@@ -125,6 +125,16 @@ test_that("predictors: none, one, constant, of no use", {
   expect_bark_refusal(quick_bark(y ~ zz, d), "argument", "zz")
 })
 
+test_that("a response without noise is followed closely", {
+  for (response in list(d$a, sin(2 * d$a), 1e6 * d$b)) {
+    fit <- quick_bark(x, response, warmup = 3000)
+    expect_true(all(is.finite(fit$draws)))
+    expect_gt(cor(predict(fit, x), response), 0.999)
+    off <- predict(fit, x, interval = "prediction") - response
+    expect_true(all(is.finite(off)))
+  }
+})
+
 test_that("a constant response is kept as it is, with a warning", {
   expect_bk_warning(
     fit <- quick_bark(x, rep(7, 60)), "response", "constant"
