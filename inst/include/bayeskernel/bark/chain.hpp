@@ -76,6 +76,7 @@ struct BarkSchedule {
   int latent = 5;             // sweeps between draws of the latents
   int labels = 20;            // between moves by the labels, a multiple of it
   int label_moves = 2;        // pairs of moves of the scales, then
+  int loose_moves = 2;        // of the indicators with the coefficients, then
   double scale_share = 0.2;   // of the sweeps move scales
   double shift_share = 0.25;  // of the sweeps move a column nearby
 };
@@ -162,7 +163,7 @@ class BarkChain {
     }
     if (stream.uniform() < schedule.scale_share) {
       if (state.setting.select) {
-        move_indicators(stream);
+        for (Index k = 0; k < indicator_moves(); ++k) move_indicators(stream);
         if (state.inclusion.learns()) learn_inclusion(stream);
       }
       move_scales(stream);
@@ -427,6 +428,14 @@ class BarkChain {
     }
     by_labels_ = false;
     scales_.look_at(nullptr);
+    for (int k = 0; state.setting.select && k < schedule.loose_moves; ++k) {
+      latent->loosen(
+          stream,
+          std::exp2(1.0 + static_cast<double>(uniform_index(stream, 4))));
+      loose_ = &stream;
+      move_indicators(stream);
+      loose_ = nullptr;
+    }
     latent->end_labels(stream);
   }
 
@@ -445,7 +454,21 @@ class BarkChain {
   }
 
   void accept_scale(BarkMove move, double ratio, double log_u) {
-    if (decide(move, ratio, log_u)) scales_.accept();
+    if (loose_ == nullptr) {
+      if (decide(move, ratio, log_u)) scales_.accept();
+      return;
+    }
+    // The new b is drawn at the new scales; accept() again goes back.
+    if (!(log_u < ratio + latent->most_gained())) {
+      decide(move, KernelMoves::kNever, log_u);
+      return;
+    }
+    scales_.accept();
+    if (decide(move, ratio + latent->redraw(*loose_), log_u)) {
+      latent->accept_redraw();
+    } else {
+      scales_.accept();
+    }
   }
 
   void move_scales(Stream& stream) {
@@ -505,6 +528,13 @@ class BarkChain {
 
   // ---- Indicators
   // ---------------------------------------------------------------
+
+  // Along an axis, where moves reach few of many variables, more of them.
+  Index indicator_moves() const {
+    return state.inclusion.kind() == InclusionPrior::Kind::markov
+               ? 1 + state.variables() / 10
+               : 1;
+  }
 
   void move_indicators(Stream& stream) {
     if (state.inclusion.kind() == InclusionPrior::Kind::markov) {
@@ -616,6 +646,7 @@ class BarkChain {
   Index sweeps_ = 0;
   bool warming_ = true;
   bool by_labels_ = false;
+  Stream* loose_ = nullptr;  // where moves of the scales draw a new b, too
   KernelMoves kernels_;
   ScaleMoves scales_;
   AlignedBuffer coefficients_;

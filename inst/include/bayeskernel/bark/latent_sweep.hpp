@@ -32,7 +32,8 @@ class LatentSweep {
         mean_(capacity_),
         fitted_(state.data.stride()),
         new_fitted_(state.data.stride()),
-        coefficients_(capacity_) {
+        coefficients_(capacity_),
+        new_coefficients_(capacity_) {
     const double infinity = std::numeric_limits<double>::infinity();
     cuts_.assign(static_cast<std::size_t>(n_classes) + 1, infinity);
     cuts_[0] = -infinity;
@@ -85,7 +86,7 @@ class LatentSweep {
 
   void begin_labels(Stream& stream) {
     s_.gaussian.draw([&] { return stream.normal(); }, coefficients_.data());
-    fit_labels(s_.basis.values(), fitted_);
+    fit_labels(s_.basis.values(), coefficients_, fitted_);
     log_likelihood_ = log_likelihood(fitted_);
   }
 
@@ -94,7 +95,7 @@ class LatentSweep {
   // The change of the log likelihood of the labels by other scales.
   double propose_scales(const ScaleChange& change) {
     s_.basis.propose(change);
-    fit_labels(s_.basis.proposed_values(), new_fitted_);
+    fit_labels(s_.basis.proposed_values(), coefficients_, new_fitted_);
     proposed_ = log_likelihood(new_fitted_);
     return proposed_ - log_likelihood_;
   }
@@ -155,7 +156,37 @@ class LatentSweep {
     }
   }
 
+  // ---- Scales together with the coefficients
+  // --------------------------------- Between begin_labels() and end_labels().
+  // b is held by auxiliary data K b + tau e alone, tau > 1, so that scales may
+  // change as far as these allow; a new b is drawn given them, and the labels
+  // decide. The ratio is that of the auxiliary data with b integrated out,
+  // which the collapsed moves of the scales give, times that of the labels.
+
+  void loosen(Stream& stream, double tau) {
+    for (Index i = 0; i < s_.data.rows(); ++i) {
+      s_.response()[i] = fitted_[i] + tau * stream.normal();
+    }
+    s_.gaussian.set_precision(1.0 / (tau * tau));
+    s_.rebuild_products();
+  }
+  // No new b changes the log likelihood of the labels by more.
+  double most_gained() const { return -log_likelihood_; }
+  // The change by a new b, after the scales changed.
+  double redraw(Stream& stream) {
+    s_.gaussian.draw([&] { return stream.normal(); }, new_coefficients_.data());
+    fit_labels(s_.basis.values(), new_coefficients_, new_fitted_);
+    proposed_ = log_likelihood(new_fitted_);
+    return proposed_ - log_likelihood_;
+  }
+  void accept_redraw() {
+    coefficients_.swap(new_coefficients_);
+    fitted_.swap(new_fitted_);
+    log_likelihood_ = proposed_;
+  }
+
   void end_labels(Stream& stream) {
+    s_.gaussian.set_precision(1.0);
     for (Index i = 0; i < s_.data.rows(); ++i) {
       s_.response()[i] =
           truncated_normal(stream, fitted_[i], 1.0, lower(i), upper(i));
@@ -202,11 +233,11 @@ class LatentSweep {
   double upper(Index i) const { return cuts_[classes_[i]]; }
 
   // f = K b.
-  void fit_labels(const double* columns, AlignedBuffer& fitted) {
+  void fit_labels(const double* columns, const AlignedBuffer& b,
+                  AlignedBuffer& fitted) {
     const Index stride = s_.data.stride();
     std::fill_n(fitted.data(), stride, 0.0);
-    subtract_columns(columns, stride, s_.basis.size(), coefficients_.data(),
-                     fitted.data());
+    subtract_columns(columns, stride, s_.basis.size(), b.data(), fitted.data());
     for (Index i = 0; i < stride; ++i) fitted[i] = -fitted[i];
   }
 
@@ -248,7 +279,8 @@ class LatentSweep {
   Index capacity_;
   Index width_ = 0;             // of a row: m, padded
   AlignedBuffer rows_, gains_;  // row after row
-  AlignedBuffer leverage_, mean_, fitted_, new_fitted_, coefficients_;
+  AlignedBuffer leverage_, mean_, fitted_, new_fitted_, coefficients_,
+      new_coefficients_;
   double log_likelihood_ = 0.0, proposed_ = 0.0;
 };
 
