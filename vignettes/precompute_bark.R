@@ -4,11 +4,10 @@
 #   BAYESKERNEL_DATA=folder Rscript precompute_bark.R
 #
 # The folder holds bodyfat.csv and basketball.csv; other data come from
-# packages. It takes about a quarter of an hour on one core. For a trial, or
-# for longer runs (the dissertation has 20 repeats, 2,000,000 + 2,000,000
-# sweeps):
-#   BAYESKERNEL_PARTS=friedman,circles BAYESKERNEL_REPEATS=20 \
-#   BAYESKERNEL_SWEEPS=1e6 BAYESKERNEL_RESULTS=trial.rds \
+# packages. It takes about half an hour on one core. For a trial, or for longer
+# runs (the dissertation has 2,000,000 + 2,000,000 sweeps):
+#   BAYESKERNEL_PARTS=friedman,circles BAYESKERNEL_REPEATS=2 \
+#   BAYESKERNEL_SWEEPS=10000 BAYESKERNEL_RESULTS=trial.rds \
 #   Rscript precompute_bark.R
 # A part that is left out stays as the results file has it.
 
@@ -17,8 +16,8 @@ source("../bench/helpers.R")
 options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE)
 
 results_file <- setting("RESULTS", "bark_results.rds")
-repeats <- setting("REPEATS", 8)
-sweeps <- setting("SWEEPS", 40000)
+repeats <- setting("REPEATS", 20)
+sweeps <- setting("SWEEPS", 1e5)
 
 kinds <- list(
   "equal" = list(scales = "equal", select = FALSE),
