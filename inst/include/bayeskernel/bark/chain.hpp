@@ -202,7 +202,6 @@ class BarkChain {
   }
 
   // ---- The start
-  // ---------------------------------------------------------------
 
   void start_by_prior(Stream& stream) {
     const BarkPrior& prior = state.prior;
@@ -252,7 +251,6 @@ class BarkChain {
   }
 
   // ---- Kernels
-  // -----------------------------------------------------------------
 
   void move_kernels(Stream& stream) {
     const auto probability =
@@ -527,7 +525,6 @@ class BarkChain {
   }
 
   // ---- Indicators
-  // ---------------------------------------------------------------
 
   // Along an axis, where moves reach few of many variables, more of them.
   Index indicator_moves() const {

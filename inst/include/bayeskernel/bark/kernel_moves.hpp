@@ -92,7 +92,6 @@ class KernelMoves {
   void accept_death() { commit_departure(); }
 
   // ---- Relocation of one kernel of a unit to another location
-  // ----------------
 
   double relocate(Index unit, Index location, double varphi,
                   double limit = kNever) {
@@ -157,7 +156,6 @@ class KernelMoves {
   }
 
   // ---- A column, with all its kernels, to an empty location nearby
-  // ------------
 
   // Neighbours j of i are weighed by K(x_j, x_i)^(2^power): prior and counts
   // stay, so the likelihood and the sums of the weights decide.
@@ -199,7 +197,6 @@ class KernelMoves {
   }
 
   // ---- A kernel in a column of its own, for the start
-  // ---------------------------------------------------
 
   // The change of the log likelihood by it.
   double open(Index location, double varphi) {
@@ -216,7 +213,6 @@ class KernelMoves {
   }
 
   // ---- A step of log varphi
-  // -----------------------------------------------------
 
   double varphi(Index unit, double value) {
     const double old = s_.population.varphi(unit);

@@ -78,11 +78,12 @@ class LatentSweep {
     s_.response_changed();
   }
 
-  // ---- With the coefficients in place of the latents
-  // -------------------------- Where labels are clear the latents lie far out
-  // and hold f, hence the scales and cut points, more firmly than the labels
-  // do. So b is drawn, z is integrated out, moves look at the labels given f =
-  // K b, and z is drawn anew.
+  // ---- With the coefficients in place of the latents ----
+
+  // Where labels are clear the latents lie far out and hold f, hence the scales
+  // and cut points, more firmly than the labels do. So b is drawn, z is
+  // integrated out, moves look at the labels given f = K b, and z is drawn
+  // anew.
 
   void begin_labels(Stream& stream) {
     s_.gaussian.draw([&] { return stream.normal(); }, coefficients_.data());
@@ -156,12 +157,13 @@ class LatentSweep {
     }
   }
 
-  // ---- Scales together with the coefficients
-  // --------------------------------- Between begin_labels() and end_labels().
-  // b is held by auxiliary data K b + tau e alone, tau > 1, so that scales may
-  // change as far as these allow; a new b is drawn given them, and the labels
-  // decide. The ratio is that of the auxiliary data with b integrated out,
-  // which the collapsed moves of the scales give, times that of the labels.
+  // ---- Scales together with the coefficients ----
+
+  // Between begin_labels() and end_labels(). b is held by auxiliary data
+  // K b + tau e alone, tau > 1, so that scales may change as far as these
+  // allow; a new b is drawn given them, and the labels decide. The ratio is
+  // that of the auxiliary data with b integrated out, which the collapsed moves
+  // of the scales give, times that of the labels.
 
   void loosen(Stream& stream, double tau) {
     for (Index i = 0; i < s_.data.rows(); ++i) {

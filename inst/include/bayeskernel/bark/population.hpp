@@ -82,7 +82,6 @@ class Population {
   }
 
   // ---- Weights of a death
-  // ----------------------------------------------------
 
   double kill_weight(Index count, double varphi) const {
     const double weight = kill_power_ == 0 ? 1.0 : varphi;
@@ -106,7 +105,6 @@ class Population {
   }
 
   // ---- Changes
-  // ----------------------------------------------------------------
 
   // A kernel at a location; returns its column. An empty location becomes the
   // last column. A varphi counts for a new atom or column.

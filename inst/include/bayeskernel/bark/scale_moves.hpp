@@ -48,7 +48,6 @@ class ScaleMoves {
   }
 
   // ---- Flips of one variable, selection with equal scales
-  // ---------------------
 
   // The common scale stays; d, d' >= 1.
   double flip_keeping_scale(Index l) {
@@ -77,7 +76,6 @@ class ScaleMoves {
   }
 
   // ---- Flip with different scales; `lambda` for a variable that comes
-  // ---------
 
   double flip_different(Index l, double lambda) {
     begin();
@@ -106,7 +104,6 @@ class ScaleMoves {
   }
 
   // ---- Any other indicators, equal scales (structured selection)
-  // --------------
 
   // `log_proposal`: log q(back) - log q(forward). d >= 1 unless the states
   // differ by one variable; `fresh` is the scale of the first variable.
@@ -153,7 +150,6 @@ class ScaleMoves {
   void look_at(LatentSweep* labels) { labels_ = labels; }
 
   // ---- Fresh scales
-  // ---------------------------------------------------------------
 
   // Shape of one scale's prior when d variables are in.
   double shape(Index d) const {

@@ -71,7 +71,6 @@ class BarkState {
   double phi() const { return gaussian.precision(); }
 
   // ---- What doubles can hold
-  // -----------------------------------------------------
 
   // Whether phi v n, a bound of the entries of A = I + phi D^1/2 G D^1/2
   // (section 2), leaves digits to the pivots of A, which are 1 at least. States
@@ -89,7 +88,6 @@ class BarkState {
   }
 
   // ---- The response
-  // ----------------------------------------------------------
 
   double* response() { return response_.data(); }
   const double* response() const { return response_.data(); }
@@ -117,7 +115,6 @@ class BarkState {
   void coefficients_changed() { residual_fresh_ = false; }
 
   // ---- From scratch
-  // ------------------------------------------------------------
 
   // All that follows from population, lambda, phi and the response.
   void rebuild_all() {
@@ -157,7 +154,6 @@ class BarkState {
   }
 
   // ---- Scales
-  // -----------------------------------------------------------------
 
   // The log marginal likelihood after a change of the scales, which
   // accept_scales() makes.
