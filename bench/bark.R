@@ -212,7 +212,7 @@ one_race <- function(data, held_out) {
   )))
   fit_sweeps <- function(sweeps) {
     bark(
-      data$x, data$y, chains = 2, threads = 1, warmup = sweeps / 2,
+      data$x, data$y, chains = 4, threads = 1, warmup = sweeps / 2,
       draws = 250, thin = max(1, round(sweeps / 1000)), seed = 1,
       progress = FALSE
     )
