@@ -74,9 +74,9 @@ class RandomWalkStep {
 struct BarkSchedule {
   int refresh = 3;            // sweeps between draws of all precisions
   int latent = 5;             // sweeps between draws of the latents
-  int labels = 20;            // between moves by the labels, a multiple of it
+  int labels = 40;            // between moves by the labels, a multiple of it
   int label_moves = 2;        // pairs of moves of the scales, then
-  int loose_moves = 2;        // of the indicators with the coefficients, then
+  int loose_moves = 5;        // of the indicators with the coefficients, then
   double scale_share = 0.2;   // of the sweeps move scales
   double shift_share = 0.25;  // of the sweeps move a column nearby
 };
