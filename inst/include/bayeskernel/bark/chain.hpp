@@ -75,6 +75,7 @@ struct BarkSchedule {
   int refresh = 3;            // sweeps between draws of all precisions
   int latent = 5;             // sweeps between draws of the latents
   int labels = 40;            // between moves by the labels, a multiple of it
+  int indicators = 1;         // moves of them at a time
   int label_moves = 2;        // pairs of moves of the scales, then
   int loose_moves = 5;        // of the indicators with the coefficients, then
   double scale_share = 0.2;   // of the sweeps move scales
@@ -99,6 +100,12 @@ class BarkChain {
         scales_(state),
         coefficients_(BarkState::capacity(data, prior)),
         steps_(static_cast<std::size_t>(kFirstScale + 2 * data.variables())) {
+    // Along an axis a move reaches few of many variables.
+    if (inclusion.kind() == InclusionPrior::Kind::markov) {
+      schedule.indicators = 1 + static_cast<int>(data.variables() / 10);
+      schedule.labels = 20;
+      schedule.loose_moves = 2;
+    }
     if (n_classes > 0) {
       std::vector<int> classes(y.begin(), y.end());
       latent =
@@ -163,7 +170,7 @@ class BarkChain {
     }
     if (stream.uniform() < schedule.scale_share) {
       if (state.setting.select) {
-        for (Index k = 0; k < indicator_moves(); ++k) move_indicators(stream);
+        for (int k = 0; k < schedule.indicators; ++k) move_indicators(stream);
         if (state.inclusion.learns()) learn_inclusion(stream);
       }
       move_scales(stream);
@@ -525,13 +532,6 @@ class BarkChain {
   }
 
   // ---- Indicators
-
-  // Along an axis, where moves reach few of many variables, more of them.
-  Index indicator_moves() const {
-    return state.inclusion.kind() == InclusionPrior::Kind::markov
-               ? 1 + state.variables() / 10
-               : 1;
-  }
 
   void move_indicators(Stream& stream) {
     if (state.inclusion.kind() == InclusionPrior::Kind::markov) {
