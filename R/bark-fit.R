@@ -12,20 +12,15 @@ bark_fit <- function(rows, settings, start, call) {
   if (status$interrupted && settings$on_interrupt == "stop") abort_interrupted()
   draws <- bark_draws(core, rows, settings, length(reference))
   draws <- merge_draws(draws, status, earlier, settings, call)
-  fit <- list(
-    call = call, formula = rows$formula, terms = rows$terms,
-    xlevels = rows$xlevels, contrasts = rows$contrasts, levels = rows$levels,
-    response = rows$response, method = "rjmcmc", family = settings$family,
-    scales = settings$scales, select = settings$select,
-    structure = settings$structure, prior = settings$prior,
+  fit <- new_fit(
+    bark_model, call, rows, settings,
+    method = "rjmcmc", family = settings$family, scales = settings$scales,
+    select = settings$select, structure = settings$structure,
     transform = c(rows[c("center", "scale")], list(response = rows$y_scale)),
-    columns = rows$columns, seed = settings$seed, n = rows$n,
-    dropped = rows$dropped, design = rows$info, used = rows$used,
-    na.action = rows$na.action, y = rows$y,
     share = if (length(rows$levels) == 2L) mean(rows$y - 1),
     max_kernels = job$prior$max_kernels,
     reference = if (is.null(rows$rows)) reference else rows$rows[reference],
-    draws = draws, version = utils::packageVersion("bayeskernel")
+    draws = draws
   )
   if (settings$model) fit["frame"] <- list(rows$frame)
   # Prediction needs every row: the coefficients given a draw depend on all.
@@ -49,7 +44,7 @@ bark_fit <- function(rows, settings, start, call) {
   fit$elapsed <- c(
     core = status$seconds, total = proc.time()[["elapsed"]] - started
   )
-  structure(fit, class = c("bark", "bayeskernel_fit"))
+  fit
 }
 
 # Rows at which every draw has f: at most ten, spread evenly over the rows in

@@ -10,22 +10,17 @@ bsvm_fit <- function(design, penalty, prior, settings, start, model, call) {
   data <- bsvm_data(design, blocks)
   data["selection"] <- list(core_selection(selected, prior, settings))
   data["holes"] <- list(core_holes(design, blocks, prior, call))
-  fit <- list(
-    call = call, formula = design$formula, terms = design$terms,
-    xlevels = design$xlevels, contrasts = design$contrasts,
-    levels = design$levels, response = design$response,
-    method = settings$method, penalty = penalty, prior = prior,
+  settings$prior <- prior
+  fit <- new_fit(
+    bsvm_model, call, design, settings,
+    penalty = penalty, offset = design$offset, smooths = design$smooths,
     transform = list(
       center = stats::setNames(design$center, colnames(design$x)),
       scale = stats::setNames(design$scale, colnames(design$x)),
       random = lapply(design$random, random_transform)
     ),
-    seed = settings$seed, n = length(design$y), dropped = design$dropped,
-    design = design$info, y = design$y, weights = design$weights,
-    offset = design$offset, na.action = design$na.action,
-    smooths = design$smooths, n_omitted = design$n_omitted,
-    holes = design$holes[c("predictors", "center", "scale_x")],
-    version = utils::packageVersion("bayeskernel")
+    n_omitted = design$n_omitted,
+    holes = design$holes[c("predictors", "center", "scale_x")]
   )
   if (isTRUE(model)) fit$frame <- design$frame
   fit <- switch(settings$method,
@@ -40,7 +35,7 @@ bsvm_fit <- function(design, penalty, prior, settings, start, model, call) {
     core = fit$diagnostics$seconds,
     total = proc.time()[["elapsed"]] - started
   )
-  structure(fit, class = c("bsvm", "bayeskernel_fit"))
+  fit
 }
 
 # Stochastic steps know sums over rows only.

@@ -76,16 +76,15 @@ bsvm.row_source <- function(x, method = "svi", penalty = NULL,
   core <- core_call(
     bsvm_stream_cpp(rows, core_prior(blocks), svi_control(settings)), call
   )
-  fit <- list(
-    call = call, levels = rows$levels, response = x$response,
-    method = settings$method, penalty = penalty, prior = prior,
+  settings$prior <- prior
+  fit <- new_fit(
+    bsvm_model, call, rows, settings,
+    response = x$response, n = rows$rows, penalty = penalty,
     transform = list(
       center = stats::setNames(rows$center, names),
       scale = stats::setNames(rows$scale, names), random = list()
     ),
-    seed = settings$seed, n = rows$rows, dropped = rows$dropped,
-    design = matrix_info(x$columns, TRUE, rows$source[-1]),
-    share = rows$share, version = utils::packageVersion("bayeskernel")
+    design = matrix_info(x$columns, TRUE, rows$source[-1]), columns = NULL
   )
   # The classes are separated if the smallest y f is above 1.
   core$mean <- core$status$margin
@@ -94,7 +93,7 @@ bsvm.row_source <- function(x, method = "svi", penalty = NULL,
   fit$elapsed <- c(
     core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started
   )
-  structure(fit, class = c("bsvm", "bayeskernel_fit"))
+  fit
 }
 
 # predict() for a row source: its blocks one after another.

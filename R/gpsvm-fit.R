@@ -6,25 +6,18 @@ gpsvm_fit <- function(rows, settings, call) {
   sample <- core_call(gpsvm_sample_cpp(
     rows$data, max(20 * settings$count, 1e4), as.double(settings$seed)
   ), call)
-  model <- gpsvm_model(rows, sample, settings, call)
+  model <- open_process(rows, sample, settings, call)
   if (!isFALSE(settings$tune)) {
     model <- tune_gpsvm(model, rows, sample, settings, call)
   }
   data <- rows$data
   model$kernel_core <- kernel_to_core(model$kernel, nrow(model$z))
-  fit <- list(
-    call = call, formula = rows$formula, terms = rows$terms,
-    xlevels = rows$xlevels, contrasts = rows$contrasts, levels = rows$levels,
-    response = rows$response, method = settings$method,
+  fit <- new_fit(
+    gpsvm_model, call, rows, settings,
     chosen = settings$chosen, kernel = model$kernel, nugget = model$nugget,
-    exact = settings$exact, prior = settings$prior,
-    transform = rows[c("center", "scale")], columns = rows$columns,
-    inducing = inducing_on_data_scale(model$z, rows),
+    exact = settings$exact, inducing = inducing_on_data_scale(model$z, rows),
     median_distance = model$median_distance, tuned = model$tuned,
-    seed = settings$seed, n = rows$n, dropped = rows$dropped,
-    design = rows$info, used = rows$used, na.action = rows$na.action,
-    weights = rows$weights, y = if (rows$n <= 1e6) fit_labels(rows),
-    share = class_share(rows), version = utils::packageVersion("bayeskernel")
+    y = if (rows$n <= 1e6) fit_labels(rows), share = class_share(rows)
   )
   if (settings$model) fit["frame"] <- list(kept_frame(rows))
   fit$posterior <- list(
@@ -40,7 +33,7 @@ gpsvm_fit <- function(rows, settings, call) {
   fit$elapsed <- c(
     core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started
   )
-  structure(fit, class = c("gpsvm", "bayeskernel_fit"))
+  fit
 }
 
 # The default number of inducing points (gpsvm.md section 7).
@@ -122,7 +115,7 @@ choose_method <- function(rows, settings, call) {
 }
 
 # Kernel and inducing points, on the scale of the model.
-gpsvm_model <- function(rows, sample, settings, call) {
+open_process <- function(rows, sample, settings, call) {
   # What is open is NA.
   asked <- anyNA(kernel_parameters(settings$kernel)) || !isFALSE(settings$tune)
   median <- if (asked && !is_precomputed(settings$kernel)) {
