@@ -309,7 +309,7 @@ plot_bark_calibration <- function(x, newdata, y, bins, main) {
     title <- "Calibration on the rows of the fit"
   } else {
     prob <- stats::predict(x, newdata, type = "prob")
-    true <- label_numbers(x, newdata, y, nrow(prob))
+    true <- new_labels(x, newdata, y, nrow(prob))
     title <- "Calibration on new rows"
   }
   use <- !is.na(true) & !is.na(rowSums(prob))

@@ -7,7 +7,7 @@ bark_frame_rows <- function(formula, data, family, subset, na.action,
     formula, data,
     subset = subset, na.action = na.action, standardize = FALSE, call = call,
     drop_aliased = FALSE, missing = "refuse", indicators = TRUE,
-    classes = response_reader(family)
+    kind = family
   )
   refuse_linear_terms(design, "bark", call)
   used <- setdiff(seq_len(ncol(design$x)), if (has_intercept(design)) 1L)
@@ -34,7 +34,7 @@ bark_matrix_rows <- function(x, y, family, na.action, standardize, call) {
   columns <- predictor_names(x, call)
   named <- !is.null(colnames(x))
   # A matrix of labels is refused before its rows are counted.
-  if (length(dim(y)) > 1L) response_reader(family)(y, "y", NULL, call)
+  if (length(dim(y)) > 1L) read_response(y, "y", family)
   if (length(y) != nrow(x)) abort_length("y", length(y), nrow(x), call)
   if (is.data.frame(x)) {
     names(x) <- columns
@@ -56,7 +56,7 @@ bark_matrix_rows <- function(x, y, family, na.action, standardize, call) {
     moments <- column_moments_cpp(x)
   }
   check_columns(moments, x, columns, usable$keep, call)
-  parsed <- response_reader(family)(y, "y", usable$keep, call)
+  parsed <- read_response(y, "y", family, usable$keep)
   constant <- constant_columns(moments)
   warn_dropped(columns[constant], character(), call)
   if (all(constant)) abort_no_columns(call)
@@ -122,89 +122,6 @@ response_scale <- function(y, call) {
     call = call
   )
   c(moments$mean, 1)
-}
-
-# What makes a response of this family of the user's: numbers, or numbers of
-# classes and their levels.
-response_reader <- function(family) {
-  switch(family,
-    gaussian = read_numbers,
-    binomial = read_two_classes,
-    ordinal = read_ordered_classes
-  )
-}
-
-read_numbers <- function(y, name, rows = NULL, call = user_call()) {
-  if (!is.numeric(y) || is.factor(y) || length(dim(y)) > 1L) {
-    abort_family(
-      y, name, "gaussian", "a numeric vector, one value a row",
-      if (is.ordered(y) && nlevels(y) > 2L) {
-        "For ordered classes use family = \"ordinal\"."
-      } else if (is_label(y)) {
-        "For two classes use family = \"binomial\"."
-      }, call
-    )
-  }
-  y <- as.double(y)
-  check_finite_response(y, name, rows, call)
-  list(y = y, levels = NULL)
-}
-
-read_two_classes <- function(y, name, rows = NULL, call = user_call()) {
-  if (is.factor(y) && nlevels(y[drop = TRUE]) > 2L) {
-    abort_family(
-      y, name, "binomial", "a factor with two levels",
-      if (is.ordered(y)) {
-        "For more classes in order use family = \"ordinal\"."
-      } else {
-        paste(
-          "More classes without an order are beyond bark(): gpsvm() takes",
-          "them. If they have an order, make them factor(ordered = TRUE) and",
-          "use family = \"ordinal\"."
-        )
-      }, call
-    )
-  }
-  out <- positive_rows(y, name, rows, call)
-  list(y = 1 + as.double(out$positive), levels = out$levels)
-}
-
-read_ordered_classes <- function(y, name, rows = NULL, call = user_call()) {
-  if (!is.ordered(y)) {
-    abort_family(
-      y, name, "ordinal", "an ordered factor",
-      sprintf("Say the order: factor(%s, levels, ordered = TRUE).", name), call
-    )
-  }
-  y <- y[drop = TRUE]
-  if (nlevels(y) < 2L) return(read_two_classes(y, name, rows, call))
-  list(y = as.double(y), levels = levels(y))
-}
-
-is_label <- function(y) is.factor(y) || is.logical(y) || is.character(y)
-
-abort_family <- function(y, name, family, expected, cure, call) {
-  bk_abort(
-    "response",
-    fit_header(
-      sprintf("Response `%%s` does not suit family \"%s\".", family), name
-    ),
-    c(
-      paste0("Found: ", if (is.factor(y)) {
-        sprintf(
-          "%s with %d levels, %s", if (is.ordered(y)) {
-            "an ordered factor"
-          } else {
-            "a factor without order"
-          }, nlevels(y), list_some(levels(y), 4L)
-        )
-      } else {
-        describe_value(y)
-      }, "."),
-      sprintf("Accepted: %s.", expected), cure
-    ),
-    column = name, found = class(y), expected = expected, call = call
-  )
 }
 
 # The rows of a fit; those that na.exclude took out come back as NA.

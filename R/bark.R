@@ -12,8 +12,8 @@
 #'   column per level. The model has a constant of its own.
 #' @param data Data frame in which the variables of `formula` are found.
 #' @param y Response, length n. For `"gaussian"` numeric; for `"binomial"` two
-#'   classes as a factor (its second level is the positive class), logical, 0/1
-#'   or -1/+1; for `"ordinal"` an ordered factor.
+#'   classes as a factor (its second level is the positive class), text, logical,
+#'   0/1 or -1/+1; for `"ordinal"` an ordered factor.
 #' @param family `"gaussian"`, regression with normal noise; `"binomial"`,
 #'   two classes by a probit link; `"ordinal"`, ordered classes by cut points
 #'   of the same latent function.

@@ -227,7 +227,7 @@ plot_bsvm_calibration <- function(x, newdata, y, link, bins, main) {
     title <- "Calibration on the rows of the fit"
   } else {
     prob <- new_moments(x, newdata, link)$prob
-    positive <- labels_of(x, newdata, y, length(prob))
+    positive <- new_labels(x, newdata, y, length(prob)) == 2L
     title <- "Calibration on new rows"
   }
   use <- !is.na(prob) & !is.na(positive)
@@ -236,34 +236,4 @@ plot_bsvm_calibration <- function(x, newdata, y, link, bins, main) {
     main = main_title(main, title),
     xlab = sprintf("Predicted probability of \"%s\"", x$levels[2])
   )
-}
-
-# TRUE for the positive class; labels are compared as text, as the fit has them.
-labels_of <- function(x, newdata, y, n) {
-  if (is.null(y)) {
-    y <- tryCatch(
-      eval(str2lang(x$response), as.list(newdata), environment(x$formula)),
-      error = function(e) NULL
-    )
-  }
-  if (is.null(y) || length(y) != n) {
-    bk_abort(
-      "argument", "The labels of `newdata` are not known.",
-      sprintf("Give `y` with one label for each of the %d rows.", n),
-      column = "y", found = length(y), expected = n
-    )
-  }
-  y <- as.character(y)
-  strange <- setdiff(y, c(x$levels, NA))
-  if (length(strange) > 0) {
-    bk_abort(
-      "response", "`y` has labels that the fit does not know.",
-      c(
-        paste("Found:", list_some(quoted(strange))),
-        paste("Accepted:", paste(quoted(x$levels), collapse = ", "))
-      ),
-      column = "y", found = strange, expected = x$levels
-    )
-  }
-  y == x$levels[2]
 }

@@ -17,7 +17,10 @@
 #' @param formula See `x`.
 #' @param data Data frame in which the variables of `formula` are found.
 #' @param y Response with two classes, length n: a factor (its second level is
-#'   the positive class), logical, 0/1 or -1/+1.
+#'   the positive class), text (in alphabetical order), logical, 0/1 or -1/+1;
+#'   or `cbind(successes, failures)`, n rows of counts. These become rows of
+#'   either class with the counts as weights: [nobs()], [fitted()] and
+#'   [residuals()] have one for each count that is not zero.
 #' @param method `"vb"`, mean-field variational Bayes (the default); `"gibbs"`,
 #'   the sampler; `"svi"`, stochastic variational steps over minibatches and
 #'   then full passes, which ends where `"vb"` does and reads its rows from a
@@ -207,7 +210,7 @@ bsvm.default <- function(x, y, method = c("vb", "gibbs", "svi"), penalty = NULL,
   )
   if (missing(y)) {
     bk_abort("response", "The response `y` is missing.",
-      "Give a factor, logical, 0/1 or -1/+1 vector with one label a row.",
+      "Give a factor, text, logical, 0/1 or -1/+1 vector, one label a row.",
       call = call
     )
   }

@@ -22,9 +22,9 @@ largest_magnitude <- 1e150
 #' @param indicators Terms whose factors get a column for each level, none left
 #'   out: `TRUE`, `FALSE`, names of terms, or a one-sided formula. Columns of
 #'   these terms are not dropped for being aliased.
-#' @param classes What makes labels of the response: parse_response() for two
-#'   classes, parse_classes() for more.
-#' @return A list: `y` (-1, +1), `levels`, `response`; `x` (n x p, data scale),
+#' @param kind What read_response() is to make of the response. Counts become
+#'   weighted rows, of which `rows` then names the row of the data.
+#' @return A list: `y`, `levels`, `response`; `x` (n x p, data scale),
 #'   `center`, `scale`, `assign` (term of each column, 0 for the intercept, NA
 #'   in a smooth), `term_labels`; `smooths`, by smooth_summary(); `holes`, by
 #'   hole_model(); `weights`, `offset`; `random`, a list of terms; `terms`,
@@ -36,7 +36,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
                         offset = NULL, na.action = stats::na.fail,
                         standardize = TRUE, call = user_call(),
                         drop_aliased = NULL, missing = "fail",
-                        indicators = FALSE, classes = parse_response) {
+                        indicators = FALSE, kind = "two") {
   standardize <- check_flag(standardize, "standardize", call = call)
   missing <- check_missing(missing, call)
   data <- check_data(data, call)
@@ -52,10 +52,18 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
   )
   rows <- original_rows(usable$keep, built$rows)
   frame <- frame_rows(built$frame, usable$keep)
+  counted <- spread_frame(frame, parsed$response, kind)
+  if (!is.null(counted)) {
+    if (missing == "model") abort_counted_holes(parsed$response)
+    rows <- original_rows(counted$at, rows)
+    frame <- counted$frame
+    # Their positions are those of rows before the counts were spread.
+    if (length(usable$na.action)) class(usable$na.action) <- "omit"
+  }
   n <- .row_names_info(frame, 2L)
   weights <- row_vector(frame[["(weights)"]], n, 1)
   response <- weighted_response(
-    frame[[1L]], parsed$response, weights, rows, call, classes
+    frame[[1L]], parsed$response, weights, rows, kind
   )
   if (is.null(drop_aliased)) {
     drop_aliased <- length(parsed$bars) + length(parsed$smooths) > 0L
@@ -155,6 +163,15 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
   standardize <- check_flag(standardize, "standardize", call = call)
   missing <- check_missing(missing, call)
   check_predictors(x, call)
+  counted <- spread_counts(y, "y", nrow(x), "two", weights)
+  if (!is.null(counted)) {
+    if (missing == "model") abort_counted_holes("y")
+    return(design_from_matrix(
+      x[counted$at, , drop = FALSE], counted$y, counted$weights,
+      if (is.null(offset)) NULL else offset[counted$at], standardize, call,
+      na.action, drop_aliased, missing, indicators
+    ))
+  }
   columns <- predictor_names(x, call)
   named <- !is.null(colnames(x))
   if (is.data.frame(x)) {
@@ -169,7 +186,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
   }
   n <- nrow(x)
   if (n < 2L) abort_too_few_rows(n, call)
-  refuse_response_type(y, "y", call)
+  refuse_label_type(y, "y", response_kinds$two)
   given <- list(y = y, weights = weights, offset = offset)
   for (name in names(given)) {
     value <- eval_argument(given[[name]], name, NULL, NULL, call)
@@ -202,7 +219,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
   }
   n <- nrow(x)
   weights <- row_vector(frame[["(weights)"]], n, 1)
-  response <- weighted_response(frame$y, "y", weights, rows, call)
+  response <- weighted_response(frame$y, "y", weights, rows)
   values <- if (modelled) x[, -1L, drop = FALSE]
   if (modelled) {
     moments <- observed_moments(x)
@@ -292,16 +309,42 @@ check_missing <- function(missing, call) {
 
 # Rows of zero weight stay where they tell about predictors, but their classes
 # do not count.
-weighted_response <- function(y, name, weights, rows, call,
-                              classes = parse_response) {
-  response <- classes(y, name, rows, call)
+weighted_response <- function(y, name, weights, rows, kind = "two") {
+  response <- read_response(y, name, kind, rows)
   if (any(weights == 0)) {
     used <- weights > 0
-    classes(
-      if (is.factor(y)) y[used, drop = TRUE] else y[used], name, rows, call
+    read_response(
+      if (is.factor(y)) y[used, drop = TRUE] else y[used], name, kind, rows
     )
   }
   response
+}
+
+# A frame whose response are counts, with a weighted row of each class.
+spread_frame <- function(frame, name, kind) {
+  counted <- spread_counts(
+    frame[[1L]], name, .row_names_info(frame, 2L), kind, frame[["(weights)"]]
+  )
+  if (is.null(counted)) {
+    return(NULL)
+  }
+  frame[[1L]] <- integer(length(frame[[1L]]) / 2L)
+  frame <- frame_rows(frame, counted$at)
+  attr(frame, "row.names") <- .set_row_names(length(counted$at))
+  frame[[1L]] <- counted$y
+  frame[["(weights)"]] <- counted$weights
+  list(frame = frame, at = counted$at)
+}
+
+abort_counted_holes <- function(name) {
+  bk_abort(
+    "argument", "Counts cannot be had with `missing = \"model\"`.",
+    c(
+      "A row of counts enters as rows, which would miss different values.",
+      "Give one row for each trial, or leave rows out: `missing = \"omit\"`."
+    ),
+    column = name
+  )
 }
 
 # What design_new() reads of a fit to a matrix: an intercept comes before the

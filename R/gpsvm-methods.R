@@ -173,18 +173,11 @@ summary.gpsvm <- function(object, newdata = NULL, y = NULL, ...) {
 }
 
 prediction_measures <- function(object, newdata, y, call = user_call()) {
-  if (is.null(y)) {
-    known <- is.data.frame(newdata) && !is.null(object$formula)
-    if (!known) {
-      bk_abort(
-        "argument", "There are no labels to judge the predictions by.",
-        "Give them as `y`, one a row of `newdata`.",
-        column = "y", call = call
-      )
-    }
-    y <- eval(object$formula[[2]], newdata, environment(object$formula))
-  }
-  y <- known_labels(y, object$levels, call)
+  n <- if (inherits(newdata, "row_source")) length(y) else NROW(newdata)
+  y <- factor(
+    object$levels[new_labels(object, newdata, y, n)], object$levels
+  )
+  check_labels_there(y, "y", what = "Argument")
   prob <- predict.gpsvm(object, newdata, type = "prob")
   if (length(y) != nrow(prob)) abort_length("y", length(y), nrow(prob), call)
   there <- !is.na(prob[, 1])
@@ -204,30 +197,6 @@ prediction_measures <- function(object, newdata, y, call = user_call()) {
   }
   out$calibration <- calibration(y, scores)
   out
-}
-
-# Labels of new rows as a factor of the levels of the fit.
-known_labels <- function(y, levels, call) {
-  text <- if (is.numeric(y) && !is.factor(y)) {
-    vapply(y, format, "", digits = 7)
-  } else {
-    as.character(y)
-  }
-  strange <- which(!(text %in% levels))
-  if (length(strange)) {
-    bk_abort(
-      "response", "There are labels that the fit does not know.",
-      c(
-        sprintf("Found: %s, first in row %d.",
-          list_some(quoted(unique(text[strange]))), strange[1]
-        ),
-        paste("Accepted:", list_some(quoted(levels)))
-      ),
-      column = "y", row = strange[1], found = text[strange],
-      expected = levels, call = call
-    )
-  }
-  factor(text, levels)
 }
 
 gpsvm_quality <- function(object) {

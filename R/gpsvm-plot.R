@@ -175,7 +175,7 @@ plot_gpsvm_calibration <- function(x, newdata, y, link, bins, main) {
     title <- "Calibration on the rows of the fit"
   } else {
     prob <- stats::predict(x, newdata, type = "prob", link = link)
-    true <- label_numbers(x, newdata, y, nrow(prob))
+    true <- new_labels(x, newdata, y, nrow(prob))
     title <- "Calibration on new rows"
   }
   use <- !is.na(true) & !is.na(rowSums(prob))
@@ -191,16 +191,6 @@ plot_gpsvm_calibration <- function(x, newdata, y, link, bins, main) {
     },
     ylab = if (two) "Observed frequency" else "Frequency of being right"
   )
-}
-
-# The number of the class of each of `n` new rows. labels_of() says where the
-# second level is; every level takes its turn there.
-label_numbers <- function(x, newdata, y, n) {
-  is_class <- vapply(seq_along(x$levels), function(k) {
-    x$levels <- append(x$levels[-k], x$levels[k], 1L)
-    labels_of(x, newdata, y, n)
-  }, logical(n))
-  as.vector(matrix(is_class, n) %*% seq_along(x$levels))
 }
 
 plot_boundary <- function(x, columns, newdata, y, link, main) {
@@ -270,7 +260,7 @@ boundary_points <- function(x, columns, newdata, y) {
     )
   }
   n <- nrow(newdata)
-  class <- tryCatch(label_numbers(x, newdata, y, n), error = function(e) {
+  class <- tryCatch(new_labels(x, newdata, y, n), error = function(e) {
     if (is.null(y)) rep(NA_integer_, n) else stop(e)
   })
   list(at = data.matrix(as.data.frame(newdata)[columns]), class = class)

@@ -1,27 +1,12 @@
 # Rows for gpsvm() from a formula, a matrix, a sparse matrix or a row source:
 # one list for the core, what prediction needs of them, and checked labels.
 
-# Labels of two classes or, if a factor has more, of many: codes from 0.
-parse_classes <- function(y, name, rows = NULL, call = user_call()) {
-  if (is.factor(y)) {
-    counts <- tabulate(y, nlevels(y))
-    if (sum(counts > 0L) > 2L) {
-      used <- which(counts > 0L)
-      return(list(
-        codes = match(as.integer(y), used) - 1, levels = levels(y)[used]
-      ))
-    }
-  }
-  out <- positive_rows(y, name, rows, call)
-  list(codes = as.double(out$positive), levels = out$levels)
-}
-
 gpsvm_rows <- function(data, classes, columns, center, scale, info, ...) {
-  data$labels <- classes$codes
+  data$labels <- classes$y
   data$center <- as.double(center)
   data$scale <- as.double(scale)
   list(
-    data = data, n = length(classes$codes), levels = classes$levels,
+    data = data, n = length(classes$y), levels = classes$levels,
     columns = columns, center = stats::setNames(center, columns),
     scale = stats::setNames(scale, columns), info = info, ...
   )
@@ -34,7 +19,7 @@ gpsvm_frame_rows <- function(formula, data, weights, subset, na.action,
     formula, data,
     weights = weights, subset = subset, na.action = na.action,
     standardize = standardize, call = call, drop_aliased = FALSE,
-    missing = "refuse", indicators = TRUE, classes = parse_classes
+    missing = "refuse", indicators = TRUE, kind = "many"
   )
   refuse_linear_terms(design, "gpsvm", call)
   used <- setdiff(seq_len(ncol(design$x)), if (has_intercept(design)) 1L)
@@ -46,7 +31,7 @@ gpsvm_frame_rows <- function(formula, data, weights, subset, na.action,
       type = "matrix", x = x, weights = core_weights(design$weights),
       source = seq_along(used)
     ),
-    list(codes = design$codes, levels = design$levels), colnames(x),
+    design[c("y", "levels")], colnames(x),
     design$center[used], design$scale[used], design$info,
     used = used, response = design$response, formula = design$formula,
     terms = design$terms, xlevels = design$xlevels,
@@ -90,6 +75,13 @@ kept_weights <- function(weights) {
 
 gpsvm_matrix_rows <- function(x, y, weights, na.action, standardize, call) {
   standardize <- check_flag(standardize, "standardize", call = call)
+  counted <- spread_counts(y, "y", nrow(x), "many", weights)
+  if (!is.null(counted)) {
+    return(gpsvm_matrix_rows(
+      x[counted$at, , drop = FALSE], counted$y, counted$weights, na.action,
+      standardize, call
+    ))
+  }
   if (is_sparse(x)) {
     return(gpsvm_sparse_rows(x, y, weights, standardize, call))
   }
@@ -124,7 +116,7 @@ gpsvm_matrix_rows <- function(x, y, weights, na.action, standardize, call) {
     list(
       type = "matrix", x = x, weights = core_weights(weights), source = keep
     ),
-    parse_classes(y, "y", usable$keep, call), columns[keep],
+    read_response(y, "y", "many", usable$keep), columns[keep],
     if (standardize) moments$mean[keep] else numeric(length(keep)),
     if (standardize) moments$sd[keep] else rep(1, length(keep)),
     matrix_info(columns, named, keep),
@@ -172,7 +164,7 @@ finish_moments <- function(all, missing = numeric(length(all$mean))) {
 
 # Labels of a right kind, a label and a weight a row.
 check_given_rows <- function(y, weights, n, call) {
-  refuse_response_type(y, "y", call)
+  refuse_label_type(y, "y", response_kinds$many)
   given <- list(y = y, weights = weights)
   for (name in names(given)) {
     found <- length(given[[name]])
@@ -225,7 +217,7 @@ gpsvm_sparse_rows <- function(x, y, weights, standardize, call) {
       cure = "Leave such rows out, or impute them."
     )
   }
-  classes <- parse_classes(y, "y", NULL, call)
+  classes <- read_response(y, "y", "many")
   mean <- Matrix::rowSums(wide) / n
   squares <- wide
   squares@x <- wide@x^2
@@ -288,7 +280,7 @@ gpsvm_kernel_rows <- function(x, y, weights, na.action, call) {
       type = "matrix", x = cbind(k, diag(k)), weights = core_weights(weights),
       source = seq_len(n + 1L)
     ),
-    parse_classes(y, "y", NULL, call), columns, numeric(n + 1L),
+    read_response(y, "y", "many"), columns, numeric(n + 1L),
     rep(1, n + 1L), list(type = "kernel", rows = n, diagonal = mean(diag(k))),
     response = "y", weights = kept_weights(weights)
   )

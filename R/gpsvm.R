@@ -15,8 +15,9 @@
 #'   column per level. There is no intercept: the process needs none.
 #' @param data Data frame in which the variables of `formula` are found.
 #' @param y Response, length n: two classes as a factor (its second level is the
-#'   positive class), logical, 0/1 or -1/+1; or a factor with more than two
-#'   levels, each of which then gets a machine against the rest, with shared
+#'   positive class), text (in alphabetical order), logical, 0/1 or -1/+1, or
+#'   `cbind(successes, failures)`, counts that weight a row of either class; or
+#'   a factor or text with more than two classes, each of which then gets a machine against the rest, with shared
 #'   kernel and inducing points.
 #' @param kernel A kernel object: [rbf()], [polynomial()], [linear()], sums and
 #'   products of them, or [precomputed()]. A length-scale that is left open is
@@ -209,7 +210,7 @@ gpsvm.default <- function(x, y, kernel = rbf(), inducing = NULL, method = NULL,
   )
   if (missing(y)) {
     bk_abort("response", "The response `y` is missing.",
-      "Give a factor, logical, 0/1 or -1/+1 vector with one label a row.",
+      "Give a factor, text, logical, 0/1 or -1/+1 vector, one label a row.",
       call = call
     )
   }

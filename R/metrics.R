@@ -194,7 +194,7 @@ most_probable <- function(prob) {
 
 # The number of the true class of each row, and the probabilities n x k.
 scored_rows <- function(y, prob, call = user_call()) {
-  labels <- label_codes(y, call)
+  labels <- label_codes(y)
   if (is.data.frame(prob)) prob <- as.matrix(prob)
   check_score(prob, length(y), "prob", call)
   outside <- which(prob < 0 | prob > 1)
@@ -256,26 +256,18 @@ abort_classes <- function(levels, columns, call) {
 
 # Codes 1, 2, ... of the classes. Unlike the response of a fit, the labels of a
 # measure may all be of one class; the kind of `y` says which.
-label_codes <- function(y, call = user_call()) {
-  refuse_response_type(y, "y", call)
+label_codes <- function(y) {
+  refuse_label_type(y, "y", list())
   if (length(y) == 0L) {
     bk_abort(
       "dimension", "There are no rows.", "Accepted: one label or more.",
-      column = "y", found = 0L, expected = 1L, call = call
+      column = "y", found = 0L, expected = 1L
     )
   }
-  check_no_missing(y, "y", call)
-  if (is.factor(y)) {
-    list(code = as.integer(y), levels = levels(y))
-  } else if (is.logical(y)) {
-    list(code = y + 1L, levels = c("FALSE", "TRUE"))
-  } else if (all(y %in% c(0, 1))) {
-    list(code = as.integer(y) + 1L, levels = c("0", "1"))
-  } else if (all(y %in% c(-1, 1))) {
-    list(code = (as.integer(y) + 3L) %/% 2L, levels = c("-1", "1"))
-  } else {
-    abort_label_kind(y, "a factor, logical, 0/1 or -1/+1", call)
-  }
+  check_labels_there(y, "y", what = "Argument")
+  levels <- if (!is.character(y)) declared_levels(y)
+  if (is.null(levels)) abort_label_kind(y, "a factor, logical, 0/1 or -1/+1")
+  list(code = match_levels(y, levels), levels = levels)
 }
 
 # Levels that no row has do not count where they would be in the way, as in a

@@ -57,7 +57,7 @@ write_rows <- function(x, y, file, append = FALSE, response = "y") {
     check_same_columns(columns, head$predictors, "`x`, from the file", call)
     x <- x[, head$predictors, drop = FALSE]
   }
-  labels <- written_labels(y, head$levels, call)
+  labels <- written_labels(y, head$levels)
   connection <- tryCatch(
     suppressWarnings(base::file(file, if (append) "ab" else "wb")),
     error = function(e) abort_file(file, e, call)
@@ -88,41 +88,28 @@ split_rows <- function(n, size) {
 }
 
 # Codes 0 and 1 of labels of which one part may show one class only.
-written_labels <- function(y, levels, call) {
-  refuse_response_type(y, "y", call)
-  if (anyNA(y)) {
-    abort_missing(
-      c(y = sum(is.na(y))), which(is.na(y))[1],
-      what = "Response", call = call
-    )
-  }
-  own <- if (is.factor(y)) {
-    levels(y)
-  } else if (is.logical(y)) {
-    c("FALSE", "TRUE")
-  } else if (any(y < 0)) {
-    c("-1", "1")
-  } else {
-    c("0", "1")
-  }
-  text <- if (is.numeric(y)) format(y, trim = TRUE) else as.character(y)
+written_labels <- function(y, levels) {
+  refuse_label_type(y, "y", response_kinds$file)
+  check_labels_there(y, "y")
+  # A part of the rows may have one class: its text does not tell the other.
+  own <- if (!is.character(y)) declared_levels(y)
   expected <- if (is.null(levels)) own else levels
-  codes <- match(text, expected) - 1
-  if (length(expected) != 2L || anyNA(codes)) {
+  if (length(expected) != 2L) {
     bk_abort(
       "response", "`y` does not have the two classes that a file holds.",
       c(
-        paste("Found:", list_some(quoted(unique(text)))),
-        if (is.null(levels)) {
-          response_accepted
-        } else {
-          paste("Accepted:", paste(quoted(levels), collapse = ", "))
-        }
+        paste("Found:", list_some(quoted(unique(as.character(y))))),
+        labels_accepted(response_kinds$file)
       ),
-      column = "y", found = unique(text), expected = levels, call = call
+      column = "y", found = unique(y)
     )
   }
-  list(codes = codes, levels = expected)
+  list(
+    codes = known_codes(
+      y, expected, "y", "`%s` does not have the two classes that a file holds."
+    ) - 1,
+    levels = expected
+  )
 }
 
 # Columns of a file, and for one by write_rows() its classes and response.

@@ -23,8 +23,8 @@
 #'
 #' @section Columns: Predictors are numbers or logical values; code text and
 #'   factors as numbers in the query. The response may be logical, 0/1, -1/+1,
-#'   a factor, or text with two values, which are put in the order of
-#'   [factor()]; the second is the positive class.
+#'   a factor, or text with two values in alphabetical order (by code point, the
+#'   same in every locale); the second is the positive class.
 #' @section How the rows are read: A fit reads the source once, checks every
 #'   value and keeps the rows in a temporary file of 8 bytes a value (of
 #'   [tempdir()], hence of the environment variable `TMPDIR`), from which all

@@ -23,7 +23,7 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
   }
   names <- source$columns
   p <- length(names)
-  labels <- label_coder(source$response, source$type == "text", call)
+  labels <- label_coder(source$response, source$type == "text")
   reader <- open_source(source, call)
   on.exit(reader$close())
   next_block <- block_reader(source, reader, block_rows(p), call)
@@ -118,111 +118,4 @@ depends <- function(root) {
 show_rows <- function(n) {
   text <- if (is.null(n)) "" else sprintf("reading, %.0f rows", n)
   cat(sprintf("\r%-40s%s", text, if (is.null(n)) "\r" else ""), file = stderr())
-}
-
-# Labels ----------------------------------------------------------------------
-
-# Labels that are seen block by block. code() gives the number of a label, 0 or
-# 1 in the order of appearance; finish() the two classes in their order and the
-# number of the positive one.
-label_coder <- function(name, from_text, call) {
-  seen <- character()
-  declared <- character()
-  numeric <- NULL
-  code <- function(y, first) {
-    refuse_label_type(y, name, call)
-    if (inherits(y, "integer64")) y <- as.double(y)
-    bad <- if (is.numeric(y)) !is.finite(y) else is.na(y)
-    if (any(bad)) {
-      abort_missing(
-        stats::setNames(sum(bad), name), which(bad)[1] + first,
-        what = "Response", call = call
-      )
-    }
-    if (is.factor(y)) declared <<- union(declared, levels(y))
-    if (is.null(numeric)) numeric <<- is.numeric(y)
-    distinct <- unique(y)
-    text <- label_text(distinct, from_text)
-    new <- setdiff(text, seen)
-    if (length(seen) + length(new) > 2L) {
-      known <- utils::head(c(seen, new), 2L)
-      at <- which(!(text[match(y, distinct)] %in% known))[1]
-      abort_third_class(name, known, text, first + at, call)
-    }
-    seen <<- c(seen, new)
-    match(text, seen)[match(y, distinct)] - 1
-  }
-  finish <- function(n) {
-    if (length(seen) == 1L) abort_one_class(name, seen, n, call)
-    numbers <- suppressWarnings(as.numeric(seen))
-    ranks <- if (numeric || (from_text && !anyNA(numbers))) {
-      check_class_codes(numbers, name, call)
-      order(numbers)
-    } else if (length(declared)) {
-      order(match(seen, declared))
-    } else {
-      order(factor(seen))
-    }
-    list(levels = seen[ranks], positive = ranks[2] - 1L)
-  }
-  list(code = code, finish = finish)
-}
-
-# One way to write each label; 1 and 1.0 in a text file are the same.
-label_text <- function(labels, from_text) {
-  text <- as.character(labels)
-  if (from_text) {
-    number <- suppressWarnings(as.numeric(text))
-    text <- ifelse(is.na(number), text, as.character(number))
-  }
-  text
-}
-
-refuse_label_type <- function(y, name, call) {
-  if (!is.character(y) && !inherits(y, "integer64")) {
-    refuse_response_type(y, name, call)
-  }
-}
-
-abort_third_class <- function(name, known, found, row, call) {
-  bk_abort(
-    "response", fit_header("Response `%s` has more than two classes.", name),
-    c(
-      sprintf(
-        "Found: %s, and %s in row %.0f.",
-        paste(quoted(known), collapse = ", "),
-        list_some(quoted(setdiff(found, known)), 5L), row
-      ),
-      response_accepted
-    ),
-    column = name, row = row, found = found, expected = known, call = call
-  )
-}
-
-abort_one_class <- function(name, found, n, call) {
-  bk_abort(
-    "response", fit_header("Response `%s` has one class only.", name),
-    c(
-      sprintf("Found: all %.0f rows are %s.", n, quoted(found)),
-      "Accepted: rows of two classes."
-    ),
-    column = name, found = found, expected = 2L, call = call
-  )
-}
-
-check_class_codes <- function(numbers, name, call) {
-  codes <- sort(numbers)
-  coded <- identical(codes, c(0, 1)) || identical(codes, c(-1, 1))
-  if (!coded) {
-    bk_abort(
-      "response",
-      fit_header("Response `%s` has numbers that are not class codes.", name),
-      c(
-        sprintf("Found: %s.", paste(format_each(codes), collapse = " and ")),
-        response_accepted
-      ),
-      column = name, found = codes, expected = list(c(0, 1), c(-1, 1)),
-      call = call
-    )
-  }
 }

@@ -126,7 +126,7 @@ test_that("responses that are no classes", {
       "one class"
     )
   }
-  for (y in list(1:60 + 0, as.character(good$y), as.list(good$y))) {
+  for (y in list(1:60 + 0, as.list(good$y))) {
     expect_process_refusal(fit_x(y = y), "response", "y")
   }
   expect_process_refusal(fit_x(y = good$y[-1]), "dimension", "59")

@@ -1,0 +1,420 @@
+# Labels of classes, and responses in numbers: one reader for the responses of
+# fits, for rows that are read block by block, and for labels of new rows.
+
+# What a model can be fitted to: the most classes, whether rows may be counts,
+# and which model suits what it does not take.
+response_kinds <- local({
+  numbers <- "For a regression of numbers use bark()."
+  ordered <- "For more classes in order use family = \"ordinal\"."
+  free <- paste(
+    "More classes without an order are beyond bark(): gpsvm() takes them. If",
+    "they have an order, make them factor(ordered = TRUE) and use",
+    "family = \"ordinal\"."
+  )
+  list(
+    two = list(
+      most = 2, counts = TRUE, numbers = numbers,
+      many = "For more than two classes use gpsvm()."
+    ),
+    many = list(most = Inf, counts = TRUE, numbers = numbers),
+    file = list(most = 2, counts = FALSE),
+    binomial = list(
+      most = 2, counts = FALSE, numbers = "For numbers use family = \"gaussian\".",
+      many = free, ordered = ordered
+    ),
+    ordinal = list(most = Inf, counts = FALSE)
+  )
+})
+
+#' The response of a fit
+#'
+#' @param kind One of names(response_kinds), or `"gaussian"` for numbers.
+#' @param name What the user called it.
+#' @param rows Maps its rows to those of the data, `NULL` for all.
+#' @return A list of `y` and `levels`, the classes that occur: `y` is -1 and +1
+#'   for "two", numbers of classes from 0 for "many" and from 1 for the families
+#'   "binomial" and "ordinal", and the response for "gaussian", without levels.
+#' @noRd
+read_response <- function(y, name, kind = "two", rows = NULL) {
+  if (kind == "gaussian") {
+    return(list(y = read_numbers(y, name, rows), levels = NULL))
+  }
+  if (kind == "ordinal" && !is.ordered(y)) {
+    abort_family(
+      y, name, "ordinal", "an ordered factor",
+      sprintf("Say the order: factor(%s, levels, ordered = TRUE).", name)
+    )
+  }
+  out <- read_classes(y, name, response_kinds[[kind]], rows)
+  out$y <- switch(kind,
+    two = 2 * out$y - 3,
+    many = out$y - 1,
+    as.double(out$y)
+  )
+  out
+}
+
+read_numbers <- function(y, name, rows) {
+  if (!is.numeric(y) || is.factor(y) || length(dim(y)) > 1L) {
+    abort_family(
+      y, name, "gaussian", "a numeric vector, one value a row",
+      if (is.ordered(y) && nlevels(y) > 2L) {
+        "For ordered classes use family = \"ordinal\"."
+      } else if (is.factor(y) && nlevels(y) > 2L) {
+        "For more than two classes use gpsvm()."
+      } else if (is.factor(y) || is.logical(y) || is.character(y)) {
+        "For two classes use family = \"binomial\"."
+      }
+    )
+  }
+  y <- as.double(y)
+  check_labels_there(y, name, rows)
+  y
+}
+
+# Numbers of the classes that occur, and their names.
+read_classes <- function(y, name, kind, rows = NULL) {
+  refuse_label_type(y, name, kind)
+  check_labels_there(y, name, rows)
+  levels <- declared_levels(y)
+  if (is.null(levels)) abort_numbers(unique(as.vector(y)), name, kind, length(y))
+  codes <- match_levels(y, levels)
+  used <- which(tabulate(codes, length(levels)) > 0L)
+  if (length(used) < 2L) abort_one_class(name, levels[used], length(y))
+  if (length(used) > kind$most) {
+    row <- match(TRUE, codes %in% used[-(1:2)])
+    abort_many_classes(
+      name, levels[used], kind, original_rows(row, rows), is.ordered(y)
+    )
+  }
+  if (length(used) < length(levels)) codes <- match(codes, used)
+  list(y = codes, levels = levels[used])
+}
+
+# The classes that labels can have by their kind, in order; NULL for numbers
+# that are no codes. Text sorts by code point, the same in every locale.
+declared_levels <- function(y) {
+  if (is.factor(y)) {
+    levels(y)
+  } else if (is.logical(y)) {
+    c("FALSE", "TRUE")
+  } else if (is.character(y)) {
+    sort(unique(y), method = "radix")
+  } else if (all(y %in% c(0, 1, NA))) {
+    c("0", "1")
+  } else if (all(y %in% c(-1, 1, NA))) {
+    c("-1", "1")
+  }
+}
+
+# Of labels whose declared levels are these.
+match_levels <- function(y, levels) {
+  if (is.factor(y)) {
+    as.integer(y)
+  } else if (is.logical(y)) {
+    as.integer(y) + 1L
+  } else {
+    match(y, if (is.numeric(y)) as.numeric(levels) else levels)
+  }
+}
+
+# Labels of rows whose classes are known already: numbers of `levels`, NA for a
+# missing label. Logical values, 0/1 and -1/+1 mean each other.
+known_codes <- function(y, levels, name = "y", header = paste(
+                          "`%s` has labels that the fit does not know."
+                        )) {
+  refuse_label_type(y, name, list())
+  distinct <- if (is.factor(y)) levels(y) else as.character(unique(y))
+  codes <- match(distinct, levels)
+  codings <- list(c("FALSE", "TRUE"), c("0", "1"), c("-1", "1"))
+  if (list(levels) %in% codings) {
+    fits <- Find(function(coding) all(distinct %in% c(coding, NA)), codings)
+    if (anyNA(codes) && !is.null(fits)) codes <- match(distinct, fits)
+  }
+  codes <- codes[
+    if (is.factor(y)) as.integer(y) else match(as.character(y), distinct)
+  ]
+  strange <- which(is.na(codes) & !is.na(y))
+  if (length(strange)) {
+    bk_abort(
+      "response", fit_header(header, name),
+      c(
+        sprintf(
+          "Found: %s, first in row %d.",
+          list_some(quoted(unique(as.character(y[strange])))), strange[1]
+        ),
+        paste0("Accepted: ", list_some(quoted(levels)), ".")
+      ),
+      column = name, row = strange[1], found = unique(y[strange]),
+      expected = levels
+    )
+  }
+  codes
+}
+
+# The number of the class of each of `n` new rows. `y` may be a vector, the name
+# of a column, or NULL: what the formula has on its left.
+new_labels <- function(object, newdata, y, n) {
+  columns <- if (is.list(newdata)) names(newdata)
+  if (is_string(y) && n != 1L && !is.null(columns)) {
+    if (!(y %in% columns)) {
+      abort_argument(
+        y, "y", paste("labels, or one of the columns", list_some(columns))
+      )
+    }
+    y <- newdata[[y]]
+  } else if (is.null(y) && !is.null(columns) && !is.null(object$response)) {
+    y <- tryCatch(
+      eval(
+        str2lang(object$response), newdata,
+        if (is.null(object$formula)) emptyenv() else environment(object$formula)
+      ),
+      error = function(e) NULL
+    )
+  }
+  if (is.null(y) || !is.atomic(y)) {
+    bk_abort(
+      "argument", "The labels of `newdata` are not known.",
+      c(
+        paste("Found:", describe_value(y)),
+        sprintf("Give `y`: one label for each of the %d rows.", n)
+      ),
+      column = "y", found = class(y), expected = n
+    )
+  }
+  if (NROW(y) != n) abort_length("y", NROW(y), n, user_call())
+  known_codes(y, object$levels)
+}
+
+# Counts -----------------------------------------------------------------------
+
+is_counts <- function(y) is.matrix(y) && is.numeric(y) && ncol(y) == 2L
+
+# cbind(successes, failures): each row becomes a row of either class whose
+# weights are its counts, none for a count of zero. `at` are the rows that they
+# come from. NULL if the response is no such matrix.
+spread_counts <- function(y, name, n, kind, weights = NULL) {
+  if (!is_counts(y) || !response_kinds[[kind]]$counts) {
+    return(NULL)
+  }
+  check_labels_there(y, name)
+  if (nrow(y) != n || any(y < 0 | y != trunc(y))) {
+    bk_abort(
+      "response", fit_header("Response `%s` is not a pair of counts.", name),
+      c(
+        sprintf("Found: a matrix with 2 columns and %d rows.", nrow(y)),
+        sprintf(
+          "Accepted: cbind(successes, failures), whole numbers, %d rows.", n
+        ),
+        "Otherwise give one column of labels, one row for each observation."
+      ),
+      column = name, found = dim(y), expected = c(n, 2L)
+    )
+  }
+  count <- c(t(y))
+  used <- which(count > 0)
+  at <- (used + 1L) %/% 2L
+  levels <- rev(colnames(y))
+  if (length(unique(levels[nzchar(levels)])) < 2L) {
+    levels <- c("failure", "success")
+  }
+  list(
+    at = at, y = factor(levels[2L - (used - 1L) %% 2L], levels),
+    weights = count[used] * (if (is.null(weights)) 1 else weights[at])
+  )
+}
+
+# Block by block -----------------------------------------------------------------
+
+# Labels of two classes that are seen block by block. code() gives the number of
+# a label, 0 or 1 in the order of appearance; finish() the two classes in their
+# order and the number of the positive one.
+label_coder <- function(name, from_text) {
+  seen <- declared <- character()
+  numeric <- NULL
+  code <- function(y, first) {
+    if (inherits(y, "integer64")) y <- as.double(y)
+    refuse_label_type(y, name, response_kinds$file)
+    check_labels_there(y, name, first + seq_along(y))
+    declared <<- union(declared, levels(y))
+    if (is.null(numeric)) numeric <<- is.numeric(y)
+    distinct <- unique(y)
+    text <- label_text(distinct, from_text)
+    known <- union(seen, text)
+    if (length(known) > 2L) {
+      row <- match(TRUE, !(text[match(y, distinct)] %in% known[1:2]))
+      if (numeric) abort_numbers(as.numeric(known), name, response_kinds$two)
+      abort_many_classes(name, known, response_kinds$file, first + row)
+    }
+    seen <<- known
+    match(text, seen)[match(y, distinct)] - 1
+  }
+  finish <- function(n) {
+    if (length(seen) == 1L) abort_one_class(name, seen, n)
+    numbers <- suppressWarnings(as.numeric(seen))
+    levels <- if (numeric || (from_text && !anyNA(numbers))) {
+      if (is.null(declared_levels(numbers))) {
+        abort_numbers(numbers, name, response_kinds$file)
+      }
+      seen[order(numbers)]
+    } else if (length(declared)) {
+      intersect(declared, seen)
+    } else {
+      declared_levels(seen)
+    }
+    list(levels = levels, positive = match(levels[2], seen) - 1L)
+  }
+  list(code = code, finish = finish)
+}
+
+# One way to write each label; 1 and 1.0 in a text file are the same.
+label_text <- function(labels, from_text) {
+  text <- as.character(labels)
+  if (from_text) {
+    number <- suppressWarnings(as.numeric(text))
+    text <- ifelse(is.na(number), text, as.character(number))
+  }
+  text
+}
+
+# Refusals -----------------------------------------------------------------------
+
+labels_accepted <- function(kind) {
+  paste0(
+    if (identical(kind$most, 2)) {
+      "Accepted: two classes, as a factor (the second level is the positive"
+    } else {
+      "Accepted: classes, as a factor (of two levels the second is the positive"
+    },
+    " class), text, logical, 0/1 or -1/+1",
+    if (isTRUE(kind$counts)) "; or cbind(successes, failures)", "."
+  )
+}
+
+refuse_label_type <- function(y, name, kind) {
+  found <- if (length(dim(y)) > 1L || is.data.frame(y)) {
+    sprintf("a matrix with %d columns", NCOL(y))
+  } else if (is.raw(y) || is.complex(y) ||
+    !(is.factor(y) || is.logical(y) || is.numeric(y) || is.character(y))) {
+    describe_value(y)
+  }
+  if (is.null(found)) {
+    return(invisible())
+  }
+  bk_abort(
+    "response", fit_header("Response `%s` does not name classes.", name),
+    c(
+      paste0("Found: ", found, "."), labels_accepted(kind),
+      if (length(dim(y)) > 1L) {
+        "Give one column of labels, one row for each observation."
+      }
+    ),
+    column = name, found = class(y), expected = "classes"
+  )
+}
+
+# Missing labels, and numbers that are not finite. `rows` is looked at only for
+# the message.
+check_labels_there <- function(y, name, rows = NULL, what = "Response") {
+  # The sum is finite or not without a vector of n logicals; an overflow of
+  # finite numbers only costs the closer look.
+  there <- if (is.numeric(y) && !is.factor(y)) is.finite(sum(y)) else !anyNA(y)
+  if (there) {
+    return(invisible())
+  }
+  bad <- which(if (is.factor(y)) is.na(y) else is.na(y) | is.infinite(y))
+  if (length(bad)) {
+    abort_missing(
+      count = stats::setNames(length(bad), name),
+      first = (bad[1] - 1L) %% NROW(y) + 1L, rows = rows, what = what,
+      values = value_problem(anyNA(y), !all(is.na(y[bad])))
+    )
+  }
+}
+
+abort_numbers <- function(distinct, name, kind, n = NULL) {
+  shown <- sort(distinct)
+  if (length(distinct) == 1L && !is.null(n)) {
+    abort_one_class(name, format_each(distinct), n)
+  }
+  few <- length(distinct) <= 2L
+  bk_abort(
+    "response",
+    fit_header(
+      if (few) {
+        "Response `%s` has numbers that are not class codes."
+      } else {
+        paste(
+          "Response `%s` is numeric: it has", length(distinct),
+          "classes, not two."
+        )
+      }, name
+    ),
+    c(
+      paste0(
+        "Found: ",
+        list_some(format_each(utils::head(shown, 5L)), 5L, length(shown)), "."
+      ),
+      labels_accepted(kind), if (!few) kind$numbers,
+      sprintf("If its values are names of classes: `factor(%s)`.", name)
+    ),
+    column = name, found = shown, expected = list(c(0, 1), c(-1, 1))
+  )
+}
+
+abort_one_class <- function(name, found, n) {
+  bk_abort(
+    "response", fit_header("Response `%s` has one class only.", name),
+    c(
+      sprintf("Found: all %.0f rows are %s.", n, quoted(found)),
+      "Accepted: rows of two classes.",
+      "Look at `subset`, at zero `weights` and at rows that were omitted."
+    ),
+    column = name, found = found, expected = 2L
+  )
+}
+
+abort_many_classes <- function(name, found, kind, row, ordered = FALSE) {
+  bk_abort(
+    "response",
+    fit_header(
+      paste("Response `%s` has", length(found), "classes, not two."), name
+    ),
+    c(
+      sprintf(
+        "Found: %s; the third in row %.0f.",
+        list_some(quoted(utils::head(found, 5L)), 5L, length(found)), row
+      ),
+      labels_accepted(kind), if (ordered) kind$ordered else kind$many,
+      sprintf(
+        "Or make two of them, for example `I(%s == %s)`.", name,
+        quoted(found[1])
+      )
+    ),
+    column = name, row = row, found = found, expected = 2L
+  )
+}
+
+abort_family <- function(y, name, family, expected, cure) {
+  bk_abort(
+    "response",
+    fit_header(
+      sprintf("Response `%%s` does not suit family \"%s\".", family), name
+    ),
+    c(
+      paste0("Found: ", if (is.factor(y)) {
+        sprintf(
+          "%s with %d levels, %s", if (is.ordered(y)) {
+            "an ordered factor"
+          } else {
+            "a factor without order"
+          }, nlevels(y), list_some(levels(y), 4L)
+        )
+      } else {
+        describe_value(y)
+      }, "."),
+      sprintf("Accepted: %s.", expected), cure
+    ),
+    column = name, found = class(y), expected = expected
+  )
+}

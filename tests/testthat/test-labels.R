@@ -1,0 +1,209 @@
+# The labels of a response, by the formula interface unless the subject is the
+# reader itself.
+labels_of <- function(y) read_response(y, "y")
+
+test_that("every form of two classes gives -1 and +1, the second being +1", {
+  expect_identical(
+    labels_of(factor(c("b", "a", "b"))),
+    list(y = c(1, -1, 1), levels = c("a", "b"))
+  )
+  expect_identical(
+    labels_of(factor(c("b", "a"), levels = c("b", "a"))),
+    list(y = c(-1, 1), levels = c("b", "a"))
+  )
+  expect_identical(
+    labels_of(c(TRUE, FALSE)),
+    list(y = c(1, -1), levels = c("FALSE", "TRUE"))
+  )
+  for (convert in list(as.integer, as.double)) {
+    expect_identical(
+      labels_of(convert(c(0, 1, 1))),
+      list(y = c(-1, 1, 1), levels = c("0", "1"))
+    )
+    expect_identical(
+      labels_of(convert(c(1, -1, 1))),
+      list(y = c(1, -1, 1), levels = c("-1", "1"))
+    )
+  }
+  expect_identical(
+    labels_of(factor(c("low", "high"), c("low", "high"), ordered = TRUE))$y,
+    c(-1, 1)
+  )
+})
+
+test_that("levels that do not occur are dropped and the order is kept", {
+  y <- factor(c("c", "b", "c"), levels = c("a", "c", "b"))
+  expect_identical(
+    labels_of(y),
+    list(y = c(-1, 1, -1), levels = c("c", "b"))
+  )
+})
+
+test_that("transformed responses work in a formula", {
+  d <- data.frame(y = c(1, 2, 3, 4), g = c("a", "b", "a", "b"), x = 1:4)
+  expect_identical(bsvm_design(I(y > 2) ~ x, d)$y, c(-1, -1, 1, 1))
+  expect_identical(bsvm_design(y > 2 ~ x, d)$levels, c("FALSE", "TRUE"))
+  expect_identical(bsvm_design(factor(g) ~ x, d)$y, c(-1, 1, -1, 1))
+  expect_identical(bsvm_design(g == "a" ~ x, d)$y, c(1, -1, 1, -1))
+  expect_identical(bsvm_design(factor(g) ~ x, d)$response, "factor(g)")
+})
+
+test_that("an unusable response is an error that names it and the cure", {
+  d <- data.frame(
+    one = factor(rep("a", 4)), three = factor(c("a", "b", "c", "a")),
+    codes = c(1, 2, 1, 2), measure = c(0.5, 1.25, 3, 7), hole = c(0, 1, NA, 1),
+    infinite = c(0, 1, Inf, 1), nan = c(0, NaN, 1, 1), x = 1:4
+  )
+  d$list <- list(1, 2, 3, 4)
+  refusals <- c(
+    one = "response", three = "response",
+    codes = "response", measure = "response", list = "response",
+    absent = "response", hole = "missing", infinite = "missing",
+    nan = "missing"
+  )
+  for (name in names(refusals)) {
+    formula <- reformulate("x", response = name)
+    error <- expect_error(
+      bsvm_design(formula, d),
+      class = paste0("bayeskernel_error_", refusals[[name]])
+    )
+    expect_identical(error$column, name)
+    expect_match(conditionMessage(error), name, fixed = TRUE)
+  }
+  expect_error(
+    bsvm_design(cbind(codes, measure) ~ x, d),
+    class = "bayeskernel_error_response"
+  )
+  expect_error(bsvm_design(~x, d), class = "bayeskernel_error_argument")
+  expect_error(
+    design_from_matrix(cbind(1:4), cbind(0:1, 1:0)),
+    class = "bayeskernel_error_response"
+  )
+})
+
+test_that("messages about responses say what was found and what to do", {
+  d <- data.frame(
+    one = factor(rep("a", 4)), three = factor(c("a", "b", "c", "a")),
+    text = letters[1:4], codes = c(1, 2, 1, 2), measure = c(0.5, 1.25, 3, 7), infinite = c(0, 1, Inf, 1), x = 1:4
+  )
+  expect_snapshot(error = TRUE, {
+    bsvm_design(one ~ x, d)
+    bsvm_design(three ~ x, d)
+    bsvm_design(text ~ x, d)
+    bsvm_design(codes ~ x, d)
+    bsvm_design(measure ~ x, d)
+    bsvm_design(infinite ~ x, d)
+    bsvm_design(cbind(codes, measure) ~ x, d)
+    bsvm_design(outcome ~ x, d)
+  })
+})
+
+test_that("text is two classes in an order that no locale changes", {
+  expect_identical(
+    labels_of(c("no", "Yes", "no")), list(y = c(1, -1, 1), levels = c("Yes", "no"))
+  )
+  d <- data.frame(y = c("b", "a", "b"), x = 1:3)
+  expect_identical(bsvm_design(y ~ x, d)$levels, c("a", "b"))
+  expect_identical(read_response(letters[c(3, 1, 2)], "y", "many")$y, c(2, 0, 1))
+})
+
+test_that("a response that a model does not fit names the one that does", {
+  d <- data.frame(three = gl(3, 4), measure = 1:12 / 7, x = 1:12)
+  expect_bk_error(bsvm(three ~ x, d), "response", "gpsvm()")
+  expect_bk_error(bsvm(measure ~ x, d), "response", "bark()")
+  expect_bk_error(gpsvm(measure ~ x, d), "response", "bark()")
+  expect_bk_error(bark(three ~ x, d), "response", "gpsvm()")
+})
+
+test_that("counts are weighted rows of either class, the first being successes", {
+  d <- data.frame(dead = c(3, 0, 2), alive = c(1, 4, 0), x = c(-1, 0.5, 2))
+  design <- bsvm_design(cbind(dead, alive) ~ x, d)
+  expect_identical(design$y, c(1, -1, -1, 1))
+  expect_identical(design$levels, c("alive", "dead"))
+  expect_identical(design$weights, c(3, 1, 4, 2))
+  expect_identical(design$rows, c(1L, 1L, 2L, 3L))
+  expect_identical(unname(design$x[, "x"]), c(-1, -1, 0.5, 2))
+  weighted <- bsvm_design(cbind(dead, alive) ~ x, d, weights = c(1, 0, 2))
+  expect_identical(weighted$weights, c(3, 1, 4))
+  plain <- design_from_matrix(cbind(x = d$x), cbind(d$dead, d$alive))
+  expect_identical(plain$levels, c("failure", "success"))
+  expect_identical(plain$weights, design$weights)
+})
+
+test_that("counts, weights and single rows are the same data", {
+  set.seed(4)
+  d <- data.frame(x = rnorm(30), z = rnorm(30))
+  d$yes <- rpois(30, exp(d$x))
+  d$no <- rpois(30, 2)
+  long <- rbind(
+    data.frame(d[c("x", "z")], y = TRUE, w = d$yes),
+    data.frame(d[c("x", "z")], y = FALSE, w = d$no)
+  )
+  counted <- bsvm(cbind(yes, no) ~ x + z, d, threads = 1, standardize = FALSE)
+  weighted <- bsvm(
+    y ~ x + z, long[long$w > 0, ], weights = w, threads = 1,
+    standardize = FALSE
+  )
+  single <- bsvm(
+    y ~ x + z, long[rep(seq_along(long$w), long$w), ], threads = 1,
+    standardize = FALSE
+  )
+  expect_equal(coef(counted), coef(weighted), tolerance = 1e-6)
+  expect_equal(coef(counted), coef(single), tolerance = 1e-3)
+  expect_identical(colnames(predict(counted, d, type = "prob")), c("no", "yes"))
+  expect_identical(nrow(predict(counted, d, type = "prob")), 30L)
+  by_matrix <- gpsvm(
+    as.matrix(d[c("x", "z")]), cbind(yes = d$yes, no = d$no), inducing = 10,
+    threads = 1, seed = 1
+  )
+  expect_equal(
+    predict(by_matrix, as.matrix(d[c("x", "z")]), type = "link"),
+    predict(gpsvm(
+      cbind(yes, no) ~ x + z, d, inducing = 10, threads = 1, seed = 1
+    ), d, type = "link")
+  )
+})
+
+test_that("counts that are none are refused", {
+  d <- data.frame(a = c(1, 2, -1), b = c(1, 0, 3), x = 1:3)
+  expect_bk_error(bsvm_design(cbind(a, b) ~ x, d), "response", "whole numbers")
+  d$a[3] <- NA
+  expect_bk_error(bsvm_design(cbind(a, b) ~ x, d), "missing", "row 3")
+  d$a[3] <- 2
+  expect_bk_error(
+    bsvm_design(cbind(a, b) ~ x, d, missing = "model"), "argument", "Counts"
+  )
+  expect_bk_error(bark(cbind(a, b) ~ x, d, family = "binomial"), "response")
+})
+
+test_that("logical values, 0/1 and -1/+1 are labels of each other's fits", {
+  codings <- list(c(FALSE, TRUE), c(0, 1), c(-1, 1))
+  for (fit in codings) {
+    for (new in codings) {
+      expect_identical(
+        known_codes(new[c(2, 1, 2)], as.character(fit)), c(2L, 1L, 2L)
+      )
+    }
+  }
+  expect_bk_error(known_codes(c(TRUE, FALSE), c("a", "b")), "response", "TRUE")
+  d <- data.frame(x = c(-2, -1, 1, 2, 0.5), y = c(0, 1, 0, 1, 1))
+  fit <- bsvm(y ~ x, d, threads = 1)
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  expect_identical(
+    plot(fit, "calibration", newdata = d, y = d$y == 1),
+    plot(fit, "calibration", newdata = d)
+  )
+})
+
+test_that("labels of new rows that cannot be are classed errors", {
+  d <- data.frame(x = c(-2, -1, 1, 2, 0.5), y = c(0, 1, 0, 1, 1))
+  fit <- gpsvm(y ~ x, d, inducing = 3, threads = 1, seed = 1)
+  expect_equal(
+    summary(fit, d, d$y == 1)$measures, summary(fit, d)$measures
+  )
+  expect_equal(summary(fit, d, "y")$measures, summary(fit, d)$measures)
+  expect_bk_error(summary(fit, d, mean), "argument", "`y`")
+  expect_bk_error(summary(fit, d, "absent"), "argument", "`y`")
+  expect_bk_error(summary(fit, d["x"]), "argument", "Give `y`")
+})
