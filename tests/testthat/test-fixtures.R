@@ -1,0 +1,28 @@
+# Fits of earlier versions (fixtures/make.R) are read and predict the same.
+
+expect_same_answers <- function(answers, ..., info) {
+  for (one in answers) {
+    told <- paste(info, paste(deparse(one$question), collapse = ""))
+    now <- do.call(predict, c(list(...), one$question))
+    # Names of rows were added later.
+    expect_equal(
+      now, one$answer,
+      tolerance = 1e-10, ignore_attr = c("names", "dimnames", "row.names"),
+      info = told
+    )
+    if (is.matrix(one$answer)) {
+      expect_equal(colnames(now), colnames(one$answer), info = told)
+    }
+  }
+}
+
+for (file in list.files(test_path("fixtures"), "[.]rds$", recursive = TRUE)) {
+  test_that(paste("fits in", file, "predict as they did"), {
+    cases <- readRDS(test_path("fixtures", file))
+    for (name in names(cases)) {
+      one <- cases[[name]]
+      expect_same_answers(one$answers, one$fit, one$new, info = name)
+      expect_same_answers(one$own, one$fit, info = paste(name, "own rows"))
+    }
+  })
+}
