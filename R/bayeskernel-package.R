@@ -37,7 +37,6 @@
 #'
 #' @keywords internal
 #' @useDynLib bayeskernel, .registration = TRUE
-#' @importFrom coda as.mcmc as.mcmc.list
 #' @importFrom Rcpp evalCpp
 #' @importFrom RcppParallel RcppParallelLibs
 #' @importFrom stats coef fitted formula model.frame nobs predict residuals

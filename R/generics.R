@@ -58,3 +58,11 @@ generics::glance
 #' @importFrom generics augment
 #' @export
 generics::augment
+
+#' @importFrom coda as.mcmc
+#' @export
+coda::as.mcmc
+
+#' @importFrom coda as.mcmc.list
+#' @export
+coda::as.mcmc.list
