@@ -1,0 +1,180 @@
+# What every fit of the package promises is tested by test-contract.R and
+# test-contract-generics.R, on each of these cases. A model joins by an entry in
+# contract_list():
+#   data       data frame
+#   fit        function of (data, ...) that fits
+#   new        from a data frame to what predict() takes; default identity
+#   response   column of the response: two classes or more, or a number
+#   scaled     columns whose scale cannot matter
+#   exact      the fit does not depend on the order of rows and columns
+#   columns    fixed columns; those of smooths follow
+#   imputes    a missing predictor is averaged over
+#   linear     it has coefficients
+#   groups     names of its grouping factors
+#   links      predict() has a choice of links
+#   dense      a process with a point at every row: it keeps them, and
+#              predictions know nothing of the jitter that they have
+
+contract_data <- grouped_data()
+as_predictors <- function(data) as.matrix(data[c("x1", "x2")])
+
+case <- function(name, fit, new = identity, exact = TRUE,
+                 columns = c("(Intercept)", "x1", "x2"), imputes = FALSE,
+                 linear = TRUE, dense = FALSE, links = TRUE, groups = NULL,
+                 data = contract_data) {
+  list(
+    name = name, fit = fit, new = new, data = data, response = "y",
+    scaled = "x1", exact = exact, columns = columns, imputes = imputes,
+    linear = linear, dense = dense, groups = groups,
+    two = nlevels(data$y) == 2L, classes = is.factor(data$y),
+    links = if (links) lapply(c("probit", "hinge"), list) else list(list()),
+    object = fit(data)
+  )
+}
+
+# Inducing points that depend neither on the order of the rows nor on units.
+points_of <- function(data, count = 20) {
+  x <- unique(as_predictors(data))
+  x[order(x[, "x2"]), ][round(seq(1, nrow(x), length.out = count)), ]
+}
+
+process_fit <- function(data, ..., inducing = points_of(data)) {
+  gpsvm(
+    y ~ x1 + x2, data,
+    inducing = inducing, threads = 1, seed = 1, tol = 1e-12, max_iter = 5000,
+    ...
+  )
+}
+
+three_classes <- local({
+  data <- contract_data
+  data$y <- cut(
+    (data$x1 - 50) / 8 - data$x2, c(-Inf, -0.8, 0.8, Inf),
+    c("low", "mid", "high")
+  )
+  data
+})
+
+a_number <- transform(
+  contract_data,
+  y = 3 + sin(x1 / 8) - x2 / 2 + cos(40 * x2) / 5
+)
+
+# Mean, or probabilities of the classes.
+answer_of <- function(one, ...) {
+  predict(one$object, ..., type = if (one$classes) "prob" else "response")
+}
+
+contract_list <- function() list(
+  case("vb, fixed", function(data, ...) {
+    bsvm(y ~ x1 + x2, data, penalty = "none", threads = 1, tol = 1e-12, ...)
+  }),
+  case("vb, random", function(data, ...) {
+    bsvm(y ~ x1 + x2 + (1 | g), data, threads = 1, tol = 1e-12, ...)
+  }, groups = "g"),
+  case("vb, slopes", function(data, ...) {
+    bsvm(y ~ x1 + x2 + (x2 | g), data, threads = 1, tol = 1e-12, ...)
+  }, groups = "g"),
+  case("vb, matrix", function(data, ...) {
+    bsvm(
+      as_predictors(data), data$y,
+      penalty = "none", threads = 1, tol = 1e-12, ...
+    )
+  }, new = as_predictors),
+  case("gpsvm, vb", process_fit, linear = FALSE),
+  case("gpsvm, matrix", function(data, ...) {
+    gpsvm(
+      as_predictors(data), data$y,
+      inducing = points_of(data), threads = 1, tol = 1e-12, max_iter = 5000,
+      ...
+    )
+  }, new = as_predictors, linear = FALSE),
+  case("gpsvm, svi", function(data, ...) {
+    process_fit(data, method = "svi", batch_size = 20, ...)
+  }, linear = FALSE),
+  case("gpsvm, exact", function(data, ...) {
+    process_fit(data, inducing = "all", nugget = 0.1, ...)
+  }, linear = FALSE, dense = TRUE),
+  case("gpsvm, mode", function(data, ...) {
+    process_fit(data, method = "ecm", ...)
+  }, linear = FALSE),
+  case("gpsvm, classes", process_fit, linear = FALSE, data = three_classes),
+  case("gpsvm, gibbs", function(data, ...) {
+    quick_process(y ~ x1 + x2, data, inducing = points_of(data), ...)
+  }, exact = FALSE, linear = FALSE),
+  case("gpsvm, gibbs, classes", function(data, ...) {
+    quick_process(y ~ x1 + x2, data, inducing = points_of(data), ...)
+  }, exact = FALSE, linear = FALSE, data = three_classes),
+  case("bark, two classes", function(data, ...) {
+    quick_bark(y ~ x1 + x2, data, family = "binomial", ...)
+  }, exact = FALSE, linear = FALSE, links = FALSE),
+  case("bark, selection, matrix", function(data, ...) {
+    quick_bark(
+      as_predictors(data), data$y,
+      family = "binomial", select = TRUE, ...
+    )
+  }, new = as_predictors, exact = FALSE, linear = FALSE, links = FALSE),
+  case("bark, ordered classes", function(data, ...) {
+    data$y <- as.ordered(data$y)
+    quick_bark(y ~ x1 + x2, data, family = "ordinal", ...)
+  }, exact = FALSE, linear = FALSE, links = FALSE, data = three_classes),
+  case("vb, selection", function(data, ...) {
+    bsvm(
+      y ~ x1 + x2, data,
+      select = TRUE, prior = bsvm_prior(rho = 0.3), threads = 1, tol = 1e-12,
+      ...
+    )
+  }),
+  case("vb, modelled predictors", function(data, ...) {
+    bsvm(
+      y ~ x1 + x2 + (1 | g), data,
+      missing = "model", threads = 1, tol = 1e-12, ...
+    )
+  }, imputes = TRUE, groups = "g"),
+  case("vb, smooth", function(data, ...) {
+    bsvm(y ~ x1 + s(x2, k = 5), data, threads = 1, tol = 1e-12, ...)
+  }, columns = c("(Intercept)", "x1", "s(x2).fx1")),
+  case("gibbs, everything", function(data, ...) {
+    # The line of the smooth is the column x2.
+    suppressWarnings(
+      quick_gibbs(
+        y ~ x1 + x2 + s(x2, k = 5) + (1 | g), data,
+        select = ~x1, prior = bsvm_prior(rho = 0.3), ...
+      ),
+      classes = "bayeskernel_warning_dropped_column"
+    )
+  }, exact = FALSE, groups = "g"),
+  case("gibbs, fixed", function(data, ...) {
+    quick_gibbs(y ~ x1 + x2, data, penalty = "none", ...)
+  }, exact = FALSE),
+  case("gibbs, random", function(data, ...) {
+    quick_gibbs(y ~ x1 + x2 + (1 | g), data, ...)
+  }, exact = FALSE, groups = "g"),
+  case("gibbs, matrix", function(data, ...) {
+    quick_gibbs(as_predictors(data), data$y, penalty = "none", ...)
+  }, new = as_predictors, exact = FALSE)
+)
+
+# Fits are made once, by the first file that asks for them.
+contract_cases <- local({
+  cases <- NULL
+  function() {
+    if (is.null(cases)) cases <<- contract_list()
+    cases
+  }
+})
+
+# Runs the assertions for every case, with its name in the message.
+for_each_case <- function(check, only_exact = FALSE, linear = FALSE,
+                          two = FALSE, classes = FALSE) {
+  for (one in contract_cases()) {
+    if ((only_exact && !one$exact) || (linear && !one$linear)) next
+    if ((two && !one$two) || (classes && !one$classes)) next
+    withCallingHandlers(
+      check(one, one$object, one$new(one$data)),
+      expectation_failure = function(e) {
+        message("case: ", one$name)
+      }
+    )
+  }
+}
