@@ -44,7 +44,8 @@ fixed_columns <- function(x, standardize, drop_aliased, rows, call,
 
 # Mean and sd of the values that are there.
 observed_moments <- function(x) {
-  moments <- column_moments_cpp(x)
+  intercept <- "(Intercept)" %in% utils::head(colnames(x), 1L)
+  moments <- block_moments(x, ncol(x) - intercept)
   for (j in which(moments$missing > 0 & moments$missing < nrow(x))) {
     there <- column_moments_cpp(cbind(x[!is.na(x[, j]), j]))
     moments$mean[j] <- there$mean

@@ -197,7 +197,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
   # The only copy of x, of which the names are set without another.
   x <- cbind(1, x)
   dimnames(x) <- list(NULL, c("(Intercept)", columns))
-  moments <- column_moments_cpp(x)
+  moments <- block_moments(x, length(columns))
   modelled <- missing == "model"
   incomplete <- if (modelled) integer() else which(moments$missing > 0)
   frame <- list2DF(c(
@@ -215,7 +215,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
   if (!is.null(rows)) {
     x <- x[rows, , drop = FALSE]
     frame <- frame_rows(frame, rows)
-    moments <- column_moments_cpp(x)
+    moments <- block_moments(x, length(columns))
   }
   n <- nrow(x)
   weights <- row_vector(frame[["(weights)"]], n, 1)

@@ -136,32 +136,6 @@ gpsvm_data_frame_rows <- function(x, y, weights, na.action, standardize,
   out
 }
 
-# Moments by blocks of the size in which a row source is read, so that both
-# give the same bits.
-block_moments <- function(x) {
-  n <- nrow(x)
-  size <- block_rows(ncol(x))
-  all <- NULL
-  missing <- numeric(ncol(x))
-  for (first in seq(0, n - 1, by = size)) {
-    part <- if (n <= size) {
-      x
-    } else {
-      x[first + seq_len(min(size, n - first)), , drop = FALSE]
-    }
-    moments <- column_moments_cpp(part)
-    missing <- missing + moments$missing
-    all <- merge_moments(all, moments, as.double(nrow(part)))
-  }
-  finish_moments(all, missing)
-}
-
-finish_moments <- function(all, missing = numeric(length(all$mean))) {
-  all$sd <- sqrt(all$squares / (all$n - 1))
-  all$missing <- missing
-  all
-}
-
 # Labels of a right kind, a label and a weight a row.
 check_given_rows <- function(y, weights, n, call) {
   refuse_label_type(y, "y", response_kinds$many)
@@ -242,10 +216,7 @@ gpsvm_sparse_rows <- function(x, y, weights, standardize, call) {
 
 # The source is read once, into the file `path`.
 gpsvm_source_rows <- function(source, path, standardize, progress, call) {
-  spooled <- spool_rows(
-    source, path, standardize, FALSE, progress, call,
-    all_rows = TRUE
-  )
+  spooled <- spool_rows(source, path, standardize, FALSE, progress, call)
   keep <- spooled$source[-1]
   if (length(keep) == 0L) abort_no_columns(call)
   columns <- spooled$names[-1]

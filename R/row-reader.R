@@ -13,8 +13,8 @@ open_source <- function(source, call) {
 }
 
 # Rows of a block with so many predictors: at most 65,536 rows and, for more
-# than 2048 rows, 32 MB. It fixes the first block, by which streams are
-# standardised, so it depends on nothing else.
+# than 2048 rows, 32 MB. Moments are sums over blocks, so it depends on nothing
+# else.
 block_rows <- function(columns) {
   2048L * min(32L, max(1L, 2048L %/% (columns + 1L)))
 }

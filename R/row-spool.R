@@ -4,16 +4,14 @@
 
 #' Reads a source into the file `path`
 #'
-#' @param standardize Centre and scale by the first block, or for columns that
-#'   do not vary there by all rows.
+#' @param standardize Centre and scale by the moments of all rows.
 #' @param drop_aliased Drop columns that earlier ones determine.
-#' @param all_rows Centre and scale by all rows.
 #' @return A list for the core (`path`, `rows`, `columns`, `source`, `center`,
 #'   `scale`, `positive`; see bsvm_stream_cpp()) and for the fit: `names` of the
 #'   model's columns, `dropped`, `levels`, `share` of the positive class.
 #' @noRd
 spool_rows <- function(source, path, standardize, drop_aliased, progress,
-                       call, all_rows = FALSE) {
+                       call) {
   if (is.null(source$response)) {
     bk_abort(
       "response", "The row source has no response.",
@@ -51,8 +49,6 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
   }
   classes <- labels$finish(all$n)
   all <- finish_moments(all)
-  flat <- all_rows | constant_columns(first)
-  for (field in c("mean", "sd")) first[[field]][flat] <- all[[field]][flat]
   constant <- constant_columns(all)
   aliased <- logical(p)
   if (!is.null(root)) {
@@ -63,8 +59,8 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
   list(
     path = path, rows = all$n, columns = p,
     source = c(0L, keep),
-    center = c(0, if (standardize) first$mean[keep] else numeric(length(keep))),
-    scale = c(1, if (standardize) first$sd[keep] else rep(1, length(keep))),
+    center = c(0, if (standardize) all$mean[keep] else numeric(length(keep))),
+    scale = c(1, if (standardize) all$sd[keep] else rep(1, length(keep))),
     positive = classes$positive, names = c("(Intercept)", names[keep]),
     dropped = names[constant | aliased], levels = classes$levels,
     share = if (classes$positive == 1L) {
@@ -75,12 +71,39 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
   )
 }
 
+# Moments of a matrix by blocks of the size in which a row source with so many
+# predictors is read, so that both give the same bits.
+block_moments <- function(x, predictors = ncol(x)) {
+  n <- nrow(x)
+  size <- block_rows(predictors)
+  if (n <= size) {
+    return(column_moments_cpp(x))
+  }
+  all <- NULL
+  missing <- numeric(ncol(x))
+  for (rows in split_rows(n, size)) {
+    moments <- column_moments_cpp(x[rows, , drop = FALSE])
+    missing <- missing + moments$missing
+    all <- merge_moments(all, moments, as.double(length(rows)))
+  }
+  finish_moments(all, missing)
+}
+
+# One block has the bits of column_moments_cpp().
+finish_moments <- function(all, missing = numeric(length(all$mean))) {
+  if (is.null(all$sd)) all$sd <- sqrt(all$squares / (all$n - 1))
+  all$missing <- missing
+  all
+}
+
 # Moments of all rows so far (the update of Chan, Golub and LeVeque 1983);
 # `squares` is the sum of squared deviations.
 merge_moments <- function(all, part, n) {
   squares <- part$sd^2 * (n - 1)
   if (is.null(all)) {
-    return(c(part[c("mean", "min", "max")], list(squares = squares, n = n)))
+    return(c(
+      part[c("mean", "sd", "min", "max")], list(squares = squares, n = n)
+    ))
   }
   gap <- part$mean - all$mean
   total <- all$n + n

@@ -61,18 +61,16 @@ NULL
 
 #' Data that do not fit in memory
 #'
-#' [row_source()] names the rows of a data base query, of text files or of
+#' [row_source()] names the rows of a database query, of text files or of
 #' files by [write_rows()]; `bsvm(source)` reads them in blocks. The first
 #' reading checks every value and keeps the rows in a temporary file of 8 bytes
 #' a value, in [tempdir()]; further passes read that file. So memory does not
 #' grow with the number of rows, the disk must have room, and a query need not
 #' give its rows in one order.
 #'
-#' [bsvm()] standardises predictors by the moments of the first block, about
-#' 65,000 rows; a source whose first rows are unlike the others means a slightly
-#' different prior. [gpsvm()] takes those of all rows. Results do not depend on
-#' the number of threads, and equal those for the same rows in a matrix bit by
-#' bit.
+#' Predictors are standardised by the moments of all rows. Results do not depend
+#' on the number of threads, and equal those for the same rows in a matrix bit
+#' by bit.
 #'
 #' `gpsvm(x, y)` copies no large matrix: rows are standardised, and their
 #' features computed, a chunk of some 65,000 at a time. Features are kept if
