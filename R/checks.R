@@ -91,7 +91,8 @@ check_no_dots <- function(..., call = user_call()) {
   }
 }
 
-abort_argument <- function(x, name, expected, kind = "argument", call = NULL,
+abort_argument <- function(x, name, expected, kind = "argument",
+                           call = user_call(),
                            accepted = expected) {
   bk_abort(
     kind, sprintf("Argument `%s` is not valid.", name),

@@ -48,8 +48,9 @@ bk_warn <- function(kind, header, details = NULL, ..., call = user_call()) {
 }
 
 new_condition <- function(class, header, details, call, fields) {
+  header <- readable(header)
   bullets <- unlist(lapply(
-    details, strwrap,
+    readable(unlist(details)), strwrap,
     width = 79, initial = "* ", exdent = 2
   ))
   structure(
@@ -59,6 +60,15 @@ new_condition <- function(class, header, details, call, fields) {
     ),
     class = c(class, "condition")
   )
+}
+
+# Text whose bytes are no characters of its encoding stops functions that count
+# or cut: such bytes are shown as <e9>.
+readable <- function(x) {
+  x <- as.character(x)
+  bad <- !validEnc(x)
+  x[bad] <- iconv(x[bad], "UTF-8", "UTF-8", sub = "byte")
+  x
 }
 
 # The call that the user typed: the outermost function of this package on the

@@ -204,6 +204,9 @@ predictor_names <- function(x, call) {
   if (is.null(names)) names <- character(ncol(x))
   unnamed <- is.na(names) | names == ""
   names[unnamed] <- paste0("x", seq_along(names))[unnamed]
+  if (!all(validEnc(names))) {
+    abort_argument(names[!validEnc(names)], "x", "columns named in UTF-8")
+  }
   twice <- unique(names[duplicated(names)])
   if (length(twice)) {
     bk_abort(

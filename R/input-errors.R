@@ -72,13 +72,14 @@ abort_too_few_rows <- function(n, call) {
 
 # A long name is cut so that the first line stays below 80 characters.
 fit_header <- function(format, name) {
+  name <- readable(name)
   room <- 79L - nchar(format) + 2L
   if (nchar(name) > room) name <- paste0(substr(name, 1L, room - 3L), "...")
   sprintf(format, name)
 }
 
 list_some <- function(x, most = 8L, total = length(x)) {
-  x <- as.character(x)
+  x <- readable(x)
   text <- paste(utils::head(x, most), collapse = ", ")
   if (total > min(most, length(x))) {
     text <- sprintf("%s, ... (%d in all)", text, total)

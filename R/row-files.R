@@ -37,9 +37,13 @@ write_rows <- function(x, y, file, append = FALSE, response = "y") {
   call <- match.call()
   check_predictors(x, call)
   append <- check_flag(append, "append")
-  if (!is_string(file)) abort_argument(file, "file", "the name of a file")
-  if (!is_string(response)) abort_argument(response, "response", "one name")
+  if (!is_string(file) || !nzchar(file)) {
+    abort_argument(file, "file", "the name of a file")
+  }
   columns <- predictor_names(x, call)
+  if (!is_string(response) || response %in% c("", columns)) {
+    abort_argument(response, "response", "one name, of no predictor")
+  }
   if (length(y) != nrow(x)) abort_length("y", length(y), nrow(x), call)
   x <- if (is.data.frame(x)) unclass(x) else as.list(as.data.frame(x))
   x <- block_matrix(stats::setNames(x, columns), columns, 0, call)
@@ -125,22 +129,41 @@ file_head <- function(file, sep, call) {
   list(columns = text_columns(text, file, sep, call))
 }
 
+# A size that the file promises is held against its length before it is believed:
+# every name ends in a zero byte.
 read_head <- function(connection, file, call) {
-  p <- readBin(connection, "integer", 1L, size = 4L, endian = "little")
-  names <- if (length(p) == 1L && p > 0L) {
+  p <- read_integer(connection)
+  room <- file.size(file) - nchar(rows_magic) - 4L
+  names <- if (length(p) == 1L && !is.na(p) && p > 0L && p + 3 <= room) {
     suppressWarnings(readBin(connection, "character", p + 3L))
   }
   if (length(names) < 4L || length(names) != p + 3L) {
-    bk_abort(
-      "argument", "A file of rows ends in its first lines.",
-      paste("Found:", quoted(file)),
-      column = "x", found = file, call = call
-    )
+    abort_broken_file(file, "A file of rows ends in its first lines.", c(
+      if (length(p)) sprintf("It promises %s predictors.", p)
+    ), call)
   }
   Encoding(names) <- "UTF-8"
+  if (!all(validUTF8(names)) || names[1] == names[2] || !all(nzchar(names))) {
+    abort_broken_file(
+      file, "A file of rows has names that cannot be.",
+      "Accepted: two classes, a response and predictors, named in UTF-8.", call
+    )
+  }
   list(
     levels = names[1:2], response = names[3], predictors = names[-(1:3)],
-    columns = names[-(1:2)]
+    columns = names[-(1:2)],
+    size = nchar(rows_magic) + 4 + sum(nchar(names, "bytes") + 1)
+  )
+}
+
+read_integer <- function(connection) {
+  readBin(connection, "integer", 1L, size = 4L, endian = "little")
+}
+
+abort_broken_file <- function(file, header, details, call) {
+  bk_abort(
+    "argument", header, c(paste("Found:", quoted(file)), details),
+    column = "x", found = file, call = call
   )
 }
 
@@ -149,12 +172,12 @@ text_columns <- function(connection, file, sep, call) {
     connection, "",
     nlines = 1L, sep = sep, quote = "\"", quiet = TRUE, strip.white = TRUE
   )
-  if (length(names) == 0L || any(names == "")) {
+  if (length(names) == 0L || !all(nzchar(names) & validEnc(names))) {
     bk_abort(
       "dimension", "A file does not name its columns.",
       c(
         sprintf("Found: the first line of %s.", quoted(file)),
-        "Accepted: a first line with a name for every column."
+        "Accepted: a first line with a name for every column, in UTF-8."
       ),
       column = "x", found = names, call = call
     )
@@ -164,7 +187,11 @@ text_columns <- function(connection, file, sep, call) {
 
 open_file <- function(file, mode, call) {
   tryCatch(
-    suppressWarnings(base::file(file, mode)),
+    {
+      # file() takes some names for something else than a file.
+      if (!utils::file_test("-f", file)) stop("It is not a file.")
+      suppressWarnings(base::file(file, mode))
+    },
     error = function(e) abort_file(file, e, call)
   )
 }
@@ -216,21 +243,24 @@ binary_parts <- function(source, file, call) {
   connection <- open_file(file, "rb", call)
   readBin(connection, "raw", nchar(rows_magic))
   head <- read_head(connection, file, call)
+  width <- length(head$predictors) + 1L
+  left <- file.size(file) - head$size
   list(
     read = function(n) {
-      rows <- readBin(connection, "integer", 1L, size = 4L, endian = "little")
+      rows <- read_integer(connection)
       if (length(rows) == 0L) {
         return(NULL)
       }
-      width <- length(head$predictors) + 1L
-      values <- readBin(
-        connection, "double", as.double(rows) * width,
-        size = 8L, endian = "little"
-      )
-      if (length(values) != as.double(rows) * width) {
+      size <- as.double(rows) * width
+      left <<- left - 4 - 8 * size
+      if (is.na(rows) || rows < 1L || left < 0) {
         stop("The file ends in the middle of a block: ", file)
       }
+      values <- readBin(connection, "double", size, size = 8L, endian = "little")
       dim(values) <- c(rows, width)
+      if (!all(values[, 1] %in% c(0, 1))) {
+        stop("The file has labels that are neither 0 nor 1: ", file)
+      }
       labels <- factor(head$levels[values[, 1] + 1], head$levels)
       part <- c(list(labels), lapply(seq_len(width - 1L), function(k) {
         values[, k + 1L]

@@ -150,19 +150,57 @@ query_reader <- function(source, call) {
   result <- send_query(source, call)
   list(
     read = function(n) {
-      part <- withCallingHandlers(
-        DBI::dbFetch(result, n = n),
-        # RSQLite reads text among numbers as 0 and says so in a warning.
-        warning = function(w) {
-          if (grepl("coercing other values", conditionMessage(w))) {
-            abort_mixed(conditionMessage(w), call)
-          }
-        }
-      )
-      if (nrow(part) > 0L) as.list(part)
+      part <- if (methods::is(result, "DBIResultArrow")) {
+        fetch_chunk(result, n)
+      } else {
+        fetch_rows(result, n, call)
+      }
+      if (rows_of_list(part) > 0L) part
     },
     close = function() clear_result(result)
   )
+}
+
+rows_of_list <- function(part) if (length(part)) length(part[[1L]]) else 0L
+
+fetch_rows <- function(result, n, call) {
+  as.list(withCallingHandlers(
+    DBI::dbFetch(result, n = n),
+    # RSQLite reads text among numbers as 0 and says so in a warning.
+    warning = function(w) {
+      if (grepl("coercing other values", conditionMessage(w))) {
+        abort_mixed(conditionMessage(w), call)
+      }
+    }
+  ))
+}
+
+# The memory of a chunk is not R's: it is given back at once, not when R next
+# collects garbage. Drivers that know no `chunk_size` choose their own.
+fetch_chunk <- function(result, n) {
+  chunk <- dbi_arrow("dbFetchArrowChunk")(result, chunk_size = n)
+  part <- as.list(as.data.frame(chunk))
+  if (inherits(chunk, "nanoarrow_array")) {
+    # Text is read from the chunk when it is asked for.
+    text <- vapply(part, is.character, NA)
+    part[text] <- lapply(part[text], function(column) column[seq_along(column)])
+    nanoarrow::nanoarrow_pointer_release(chunk)
+  }
+  part
+}
+
+# Functions of DBI since 1.2.0.
+dbi_arrow <- function(name) getExportedValue("DBI", name)
+
+# The driver has a method of its own: that of DBI itself goes by dbFetch().
+streams_arrow <- function(connection) {
+  "dbSendQueryArrow" %in% getNamespaceExports("DBI") &&
+    requireNamespace("nanoarrow", quietly = TRUE) &&
+    !identical(
+      as.character(methods::selectMethod(
+        dbi_arrow("dbSendQueryArrow"), c(class(connection), "character")
+      )@defined[[1L]]), "DBIConnection"
+    )
 }
 
 send_query <- function(source, call) {
@@ -176,9 +214,34 @@ send_query <- function(source, call) {
       column = "x", found = source$query, call = call
     )
   }
+  send <- if (streams_arrow(source$connection)) {
+    dbi_arrow("dbSendQueryArrow")
+  } else {
+    DBI::dbSendQuery
+  }
   tryCatch(
-    DBI::dbSendQuery(source$connection, source$query),
+    send(source$connection, source$query),
     error = function(e) abort_source(source, 0, e, call)
+  )
+}
+
+# Drivers run the first statement and drop others, or run them all and read the
+# last. Text, names in quotes and comments may hold semicolons; whether a
+# backslash takes part in quoting depends on the database.
+refuse_second_statement <- function(query, call) {
+  bare <- gsub("'[^']*'|\"[^\"]*\"|`[^`]*`", "x", query)
+  bare <- gsub("(?s)--[^\n]*|/\\*.*?\\*/", " ", bare, perl = TRUE)
+  bare <- gsub("(?s)\\$(\\w*)\\$.*?\\$\\1\\$", "x", bare, perl = TRUE)
+  if (grepl("\\", query, fixed = TRUE) || !grepl(";[\\s;]*[^\\s;]", bare, perl = TRUE)) {
+    return(invisible())
+  }
+  bk_abort(
+    "argument", "The query has more than one statement.",
+    c(
+      paste("Found:", query),
+      "Accepted: one SELECT statement. Run others by DBI::dbExecute() before."
+    ),
+    column = "query", found = query, call = call
   )
 }
 

@@ -10,12 +10,12 @@
 #'   which are read one after another; or a numeric matrix or data frame.
 #'   Files are text with comma-separated values, whose first line names the
 #'   columns (compressed ones too), or were made by [write_rows()].
-#' @param query For a connection: the `SELECT` statement, one string.
+#' @param query For a connection: one `SELECT` statement, as text.
 #' @param y The response: the name of a column; for a matrix or data frame also
 #'   a vector of labels. Every other column is a predictor. `NULL`, the
 #'   default: the response of files by [write_rows()]; otherwise the source has
 #'   no labels and serves for prediction alone.
-#' @param sep For text files: the character between values.
+#' @param sep For text files: the character between values, one of ASCII.
 #' @param ... No further arguments.
 #'
 #' @return An object of class `row_source`: a list that says where the rows are.
@@ -30,6 +30,11 @@
 #'   [tempdir()], hence of the environment variable `TMPDIR`), from which all
 #'   further passes read. So a query need not return its rows in the same order
 #'   twice. The file is removed when the fit ends.
+#'
+#'   Of a query only a block is in memory at a time, as far as the driver goes
+#'   along: RSQLite does, by [DBI::dbFetch()]. Where a driver has Arrow chunks of
+#'   its own, as duckdb since 1.5.0, and package nanoarrow is there, rows are
+#'   taken in these; without nanoarrow duckdb puts the whole result in memory.
 #' @section Errors: `bayeskernel_error_argument` for a connection or file that
 #'   cannot be read, also when it breaks off midway, and for a column that is
 #'   not numeric; `bayeskernel_error_response`; `bayeskernel_error_missing`
@@ -62,6 +67,7 @@ row_source.DBIConnection <- function(x, query, y = NULL, ...) {
       call = call
     )
   }
+  refuse_second_statement(query, call)
   source <- list(type = "query", connection = x, query = query)
   result <- send_query(source, call)
   on.exit(clear_result(result))
@@ -78,11 +84,14 @@ row_source.character <- function(x, y = NULL, sep = ",", ...) {
   call <- match.call()
   call[[1L]] <- quote(row_source)
   check_no_dots(..., call = call)
-  if (length(x) == 0L || anyNA(x)) {
+  if (length(x) == 0L || !all(vapply(x, is_string, NA) & nzchar(x))) {
     abort_argument(x, "x", "the names of one or more files", call = call)
   }
-  if (!is_string(sep) || nchar(sep) != 1L) {
-    abort_argument(sep, "sep", "one character", call = call)
+  if (!is_separator(sep)) {
+    abort_argument(
+      sep, "sep", "one character of ASCII, no quote and no line end",
+      call = call
+    )
   }
   # Later changes of the working directory do not matter.
   source <- list(type = "text", files = normalizePath(x, mustWork = FALSE))
@@ -141,6 +150,9 @@ row_source.default <- function(x, y = NULL, ...) {
 }
 
 new_row_source <- function(source, columns, y, call) {
+  if (!all(validEnc(columns))) {
+    abort_argument(columns, "x", "columns named in UTF-8", call = call)
+  }
   repeated <- unique(columns[duplicated(columns)])
   if (length(repeated)) {
     bk_abort(
@@ -201,7 +213,16 @@ print.row_source <- function(x, ...) {
   invisible(x)
 }
 
-is_string <- function(x) is.character(x) && length(x) == 1L && !is.na(x)
+# One text that can be read: not NA, and bytes that its encoding knows.
+is_string <- function(x) {
+  is.character(x) && length(x) == 1L && !is.na(x) && validEnc(x)
+}
+
+# scan() takes one byte.
+is_separator <- function(x) {
+  is_string(x) && nchar(x, "bytes") == 1L && !(x %in% c("\"", "\n", "\r")) &&
+    charToRaw(x) < as.raw(128)
+}
 
 check_same_columns <- function(found, expected, where, call) {
   gone <- setdiff(expected, found)

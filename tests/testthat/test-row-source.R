@@ -427,3 +427,178 @@ test_that("write_rows() refuses what a fit would refuse", {
     "not made by write_rows"
   )
 })
+
+# Promises that are not believed ------------------------------------------------
+
+test_that("a binary file's sizes are held against its length", {
+  d <- source_data(40)
+  file <- rows_file()
+  write_rows(d$x, d$y == "yes", file)
+  whole <- readBin(file, "raw", file.size(file))
+  size_of <- function(x) writeBin(as.integer(x), raw(), endian = "little")
+  head <- 8 + 4 + sum(nchar(c("FALSE", "TRUE", "y", "a", "b", "c")) + 1)
+  spoilt <- function(at, bytes) {
+    writeBin(replace(whole, at + seq_along(bytes), bytes), file)
+    file
+  }
+  time <- system.time({
+    for (p in c(1e9, 2^31 - 1, -1, 0, NA)) {
+      expect_source_refusal(
+        row_source(spoilt(8, size_of(p))), "argument", "first lines"
+      )
+    }
+    for (n in c(1e9, 2^31 - 1, -1, 0, NA, 41)) {
+      expect_source_refusal(
+        fit_source(row_source(spoilt(head, size_of(n)))), "argument",
+        "middle of a block"
+      )
+    }
+  })
+  expect_lt(time[["elapsed"]], 5)
+  label <- writeBin(0.5, raw(), endian = "little")
+  expect_source_refusal(
+    fit_source(row_source(spoilt(head + 4, label))), "argument", "neither 0"
+  )
+  expect_source_refusal(
+    row_source(spoilt(12, as.raw(0xff))), "argument", "names that cannot be"
+  )
+})
+
+test_that("names of files, separators and columns that are none", {
+  for (x in list("", NA_character_, c("a", ""), tempdir(), "stdin", "clipboard")) {
+    expect_source_refusal(row_source(x), "argument", "file")
+  }
+  file <- csv_of(data.frame(a = 1:3, y = c(0, 1, 0)))
+  odd <- list("", ",,", "\u00b7", "\xff", "\"", "\n", NA_character_, 1, c(",", ";"))
+  for (sep in odd) {
+    expect_source_refusal(
+      row_source(file, y = "y", sep = sep), "argument", "sep"
+    )
+  }
+  expect_source_refusal(row_source(file, y = "\xff"), "argument", "`y`")
+  writeBin(c(charToRaw("a,caf"), as.raw(0xe9), charToRaw("\n1,2\n")), file)
+  expect_source_refusal(row_source(file), "dimension", "UTF-8")
+  x <- matrix(1, 2, 1, dimnames = list(NULL, "caf\xe9"))
+  expect_source_refusal(row_source(x), "argument", "UTF-8")
+  expect_source_refusal(
+    write_rows(cbind(a = 1:2), 0:1, rows_file(), response = "a"), "argument",
+    "response"
+  )
+  expect_source_refusal(write_rows(cbind(a = 1), 0, ""), "argument", "file")
+})
+
+test_that("a second statement in a query is an error, a semicolon is not", {
+  d <- source_data(20)
+  con <- sqlite_of(data.frame(d$x, y = d$y))
+  on.exit(DBI::dbDisconnect(con))
+  for (query in c(
+    "select * from d; drop table d", "select * from d;\n-- no\nselect 1;",
+    "select ';' as a from d /* ; */; select 1"
+  )) {
+    expect_source_refusal(
+      row_source(con, query, y = "y"), "argument", "more than one statement"
+    )
+  }
+  expect_true(DBI::dbExistsTable(con, "d"))
+  for (query in c(
+    "select * from d;", "select * from d ; \n ;",
+    "select a, y, ';' = 'x;y' as \"b;c\" from d /* ; select 1 */ -- ; select 1"
+  )) {
+    expect_s3_class(
+      suppressWarnings(row_source(con, query, y = "y")), "row_source"
+    )
+  }
+})
+
+# Arrow chunks ------------------------------------------------------------------
+
+skip_without_arrow <- function() {
+  skip_if_not_installed("DBI", "1.2.0")
+  skip_if_not_installed("nanoarrow")
+}
+
+# A driver that hands out Arrow chunks and, as duckdb does, reads everything for
+# dbFetch(). Its log counts chunks that are out and the rows of each.
+chunk_driver <- function(frame, own_size = NULL) {
+  log <- new.env()
+  log$rows <- integer()
+  log$at <- 0L
+  log$cleared <- 0L
+  where <- globalenv()
+  define <- function(generic, signature, f) {
+    methods::setMethod(generic, signature, f, where = where)
+  }
+  arrow <- function(name) getExportedValue("DBI", name)
+  methods::setClass("ChunkConnection",
+    contains = "DBIConnection", slots = c(log = "environment"), where = where
+  )
+  methods::setClass("ChunkResult",
+    contains = "DBIResultArrow", slots = c(log = "environment"), where = where
+  )
+  define(DBI::dbIsValid, "ChunkConnection", function(dbObj, ...) TRUE)
+  define(
+    arrow("dbSendQueryArrow"), c("ChunkConnection", "character"),
+    function(conn, statement, ...) {
+      conn@log$at <- 0L
+      methods::new("ChunkResult", log = conn@log)
+    }
+  )
+  define(DBI::dbColumnInfo, "ChunkResult", function(res, ...) {
+    data.frame(name = names(frame))
+  })
+  define(DBI::dbClearResult, "ChunkResult", function(res, ...) {
+    res@log$cleared <- res@log$cleared + 1L
+    invisible(TRUE)
+  })
+  define(
+    arrow("dbFetchArrowChunk"), "ChunkResult",
+    function(res, ..., chunk_size = 1e6) {
+      if (!is.null(own_size)) chunk_size <- own_size
+      rows <- utils::head(
+        seq_len(nrow(frame))[seq_len(nrow(frame)) > res@log$at], chunk_size
+      )
+      res@log$at <- res@log$at + length(rows)
+      res@log$rows <- c(res@log$rows, length(rows))
+      nanoarrow::as_nanoarrow_array(frame[rows, , drop = FALSE])
+    }
+  )
+  list(connection = methods::new("ChunkConnection", log = log), log = log)
+}
+
+test_that("chunks of Arrow are read a block at a time, whatever their size", {
+  skip_without_arrow()
+  d <- source_data(70000, 2)
+  frame <- data.frame(d$x, y = d$y)
+  expected <- fit_source(row_source(frame, y = "y"))
+  for (size in list(NULL, 7000, 1e6)) {
+    driver <- chunk_driver(frame, size)
+    source <- row_source(driver$connection, "select *", y = "y")
+    expect_identical(driver$log$rows, integer()) # nothing but names is read
+    fit <- fit_source(source)
+    expect_identical(fit$posterior, expected$posterior)
+    expect_identical(driver$log$cleared, 2L)
+    asked <- if (is.null(size)) c(65536L, 4464L, 0L) else driver$log$rows
+    expect_identical(driver$log$rows, asked)
+    expect_identical(predict(fit, source), predict(expected, d$x))
+  }
+})
+
+test_that("a driver without chunks of its own is read by dbFetch()", {
+  con <- sqlite_of(data.frame(a = 1:3, y = c(0, 1, 0)))
+  on.exit(DBI::dbDisconnect(con))
+  expect_false(streams_arrow(con))
+})
+
+test_that("duckdb gives the fit of the matrix", {
+  skip_if_not_installed("duckdb", "1.5.0")
+  skip_without_arrow()
+  d <- source_data(70000, 2)
+  con <- DBI::dbConnect(getExportedValue("duckdb", "duckdb")())
+  on.exit(DBI::dbDisconnect(con, shutdown = TRUE))
+  DBI::dbWriteTable(con, "d", data.frame(d$x, y = d$y))
+  expect_true(streams_arrow(con))
+  source <- row_source(con, "select * from d order by rowid", y = "y")
+  expect_identical(
+    fit_source(source)$posterior, fit_source(row_source(d$x, d$y))$posterior
+  )
+})
