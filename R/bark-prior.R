@@ -153,6 +153,16 @@ levy <- function(alpha = 1, gamma = 5, epsilon = 0.5) {
   gamma <- prior_number(gamma, "gamma")
   epsilon <- prior_number(epsilon, "epsilon")
   known <- core_call(levy_cpp(alpha, gamma, epsilon))
+  if (!all(is.finite(unlist(known)))) {
+    bk_abort(
+      "prior", "The measure is beyond the range of numbers.",
+      c(
+        sprintf("Found: gamma %s, epsilon %s.", format(gamma), format(epsilon)),
+        "Accepted: both of an order at which kernels and error are finite."
+      ),
+      column = "gamma", found = c(gamma, epsilon)
+    )
+  }
   part <- function(name) {
     c(
       continuous = known$continuous[[name]], truncated = known$truncated[[name]]

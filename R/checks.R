@@ -49,8 +49,9 @@ check_choice <- function(x, choices, name = deparse1(substitute(x)),
   as.vector(x)
 }
 
-# `NULL` takes one integer from R's generator: set.seed() reproduces a fit, and
-# R's generator is used nowhere else.
+# `NULL` takes one integer from R's generator, so that set.seed() reproduces a
+# fit. Draws from a variational posterior use R's generator as well, with a seed
+# of their own; with_seed() puts its state back.
 check_seed <- function(seed, name = "seed", call = user_call()) {
   if (is.null(seed)) {
     return(sample.int(.Machine$integer.max, 1L))
@@ -74,20 +75,68 @@ check_cluster <- function(cluster, name = "cluster", call = user_call()) {
 }
 
 # For functions whose `...` exists only because their generic has it: a
-# misspelt argument must not be ignored.
-check_no_dots <- function(..., call = user_call()) {
-  if (...length() > 0L) {
-    given <- names(list(...))
-    unused <- if (is.null(given)) character() else given[nzchar(given)]
-    bk_abort(
-      "argument", "There are arguments that this function does not have.",
+# misspelt argument must not be ignored. `has` are the arguments of the caller.
+check_no_dots <- function(..., call = user_call(),
+                          has = names(formals(sys.function(sys.parent())))) {
+  if (...length() == 0L) {
+    return(invisible())
+  }
+  # Their values may not even be there.
+  given <- names(substitute(list(...)))[-1L]
+  unused <- given[nzchar(given)]
+  has <- setdiff(has, "...")
+  meant <- vapply(unused, nearest_argument, "", has)
+  bk_abort(
+    "argument", "There are arguments that this function does not have.",
+    c(
       if (length(unused)) {
-        paste("Found:", paste(quoted(unused), collapse = ", "))
+        paste0("Found: ", paste(quoted(unused), collapse = ", "), ".")
       } else {
-        sprintf("Found: %d without a name", ...length())
+        sprintf("Found: %d without a name.", ...length())
       },
-      found = unused, call = call
-    )
+      sprintf("Instead of `%s` try %s.", unused, meant)[nzchar(meant)],
+      paste0("It has: ", paste(has, collapse = ", "), ".")
+    ),
+    found = unused, expected = has, call = call
+  )
+}
+
+# What users of other packages call the arguments, in order of preference.
+known_as <- list(
+  penalty = c("cost", "c", "lambda", "alpha"),
+  threads = c("cores", "ncores", "nthread", "nthreads", "n_jobs"),
+  max_iter = c("iter", "maxit", "iterations", "niter"),
+  draws = c("iter", "ndraws", "nsamples", "nsave", "ndpost", "iterations"),
+  warmup = c("burnin", "burn", "nburn", "nskip"), chains = "nchains",
+  thin = c("keepevery", "nthin"), progress = c("verbose", "trace", "refresh"),
+  standardize = c("scale", "scaled", "center"), kernel = c("gamma", "sigma"),
+  inducing = c("m", "landmarks", "ninducing", "sparse"),
+  select = "selection", na.action = "na.rm", type = "what", newdata = "newx",
+  level = c("conf.level", "prob", "probs"), conf.level = c("level", "prob"),
+  conf.int = "interval", interval = c("intervals", "conf.int"),
+  re.form = c("allow.new.levels", "reform"), se.fit = "se"
+)
+
+# The argument that is meant by `name`, as text for a message, or "".
+nearest_argument <- function(name, has) {
+  plain <- function(x) gsub("[^a-z0-9]", "", tolower(readable(x)))
+  alias <- names(known_as)[vapply(known_as, function(names) {
+    plain(name) %in% plain(names)
+  }, NA)]
+  distance <- utils::adist(plain(name), plain(has))[1L, ]
+  near <- has[distance <= min(2, nchar(plain(name)) / 3) &
+    distance == min(distance, Inf)]
+  inside <- has[nchar(plain(name)) > 2L & (startsWith(plain(has), plain(name)) |
+    endsWith(plain(has), plain(name)))]
+  found <- c(near, intersect(alias, has), inside)
+  if (length(found)) {
+    paste0("`", found[1L], "`")
+  } else if (identical(plain(name), "family")) {
+    "bark(), which has families of responses"
+  } else if (identical(plain(name), "kernel")) {
+    "gpsvm(), which has kernels"
+  } else {
+    ""
   }
 }
 

@@ -247,6 +247,8 @@ format.bayeskernel_kernel <- function(x, ...) {
   )
 }
 
+# Of many length-scales of named columns those that matter most, the shortest,
+# come first.
 format_lengthscale <- function(lengthscale, most = 6L) {
   if (is.null(lengthscale)) {
     return("NULL")
@@ -254,11 +256,15 @@ format_lengthscale <- function(lengthscale, most = 6L) {
   if (length(lengthscale) == 1L) {
     return(format_each(unname(lengthscale)))
   }
+  named <- !is.null(names(lengthscale))
+  rest <- length(lengthscale) - most
+  if (rest > 0L && named) lengthscale <- sort(lengthscale)
   shown <- utils::head(lengthscale, most)
   text <- vapply(unname(shown), format, "", digits = 4)
-  if (!is.null(names(shown))) text <- paste(names(shown), "=", text)
-  rest <- length(lengthscale) - length(shown)
-  if (rest > 0L) text <- c(text, sprintf("... %d more", rest))
+  if (named) text <- paste(names(shown), "=", text)
+  if (rest > 0L) {
+    text <- c(text, sprintf("... %d %s", rest, if (named) "longer" else "more"))
+  }
   sprintf("c(%s)", paste(text, collapse = ", "))
 }
 
@@ -290,7 +296,7 @@ kernel_formula <- function(leaf) {
 
 #' Parameters of a kernel
 #'
-#' @param kernel A kernel, see [kernels].
+#' @param kernel A kernel, see [kernels], or a fit that has one, of [gpsvm()].
 #' @return Named numeric vector of the variances and length-scales, on their
 #'   own scale, from left to right: `variance`, `lengthscale`, or
 #'   `lengthscale.1`, ... (by the names of the length-scales if they have any)
@@ -303,6 +309,7 @@ kernel_formula <- function(leaf) {
 #' kernel_parameters(rbf(2) + linear(0.5))
 #' @export
 kernel_parameters <- function(kernel) {
+  if (inherits(kernel, "bayeskernel_fit")) kernel <- fitted_kernel(kernel)
   check_kernel(kernel)
   leaves <- kernel_leaves(kernel)
   kinds <- vapply(leaves, `[[`, "", "kind")
@@ -314,6 +321,17 @@ kernel_parameters <- function(kernel) {
     values <- leaf_parameters(leaf)
     stats::setNames(values, paste0(prefix, recycle0 = TRUE, names(values)))
   }, leaves, prefix, USE.NAMES = FALSE))
+}
+
+fitted_kernel <- function(fit) {
+  if (is.null(fit$kernel)) {
+    bk_abort(
+      "kernel", sprintf("A fit of %s() has no kernel.", class(fit)[1]),
+      "Accepted: a kernel, or a fit of gpsvm().",
+      column = "kernel", found = class(fit)
+    )
+  }
+  fit$kernel
 }
 
 leaf_parameters <- function(leaf) {
@@ -448,7 +466,8 @@ unclass_tree <- function(kernel) {
 #'   length-scales as there are not columns, and a precomputed matrix that is
 #'   not symmetric; `bayeskernel_error_dimension` if `x` and `z` differ in their
 #'   columns; `bayeskernel_error_missing` for values that are not finite;
-#'   `bayeskernel_error_argument` for other input.
+#'   `bayeskernel_error_numeric` if k(x, z) is not; `bayeskernel_error_argument`
+#'   for other input.
 #' @examples
 #' x <- matrix(rnorm(20), 10)
 #' k <- kernel_matrix(rbf(lengthscale = 1), x, threads = 1)
@@ -477,6 +496,16 @@ kernel_matrix <- function(kernel, x, z = x,
     kernel_to_core(kernel, d), points, t(z), threads
   ))
   values <- core$values
+  if (!all(is.finite(range(values, 0)))) {
+    bk_abort(
+      "numeric", "Values of the kernel are beyond the range of numbers.",
+      c(
+        sprintf("Found: %s.", format(values[!is.finite(values)][1])),
+        "Change the unit of the predictors, or the kernel's parameters."
+      ),
+      column = "x"
+    )
+  }
   if (!is.null(rownames(x)) || !is.null(rownames(z))) {
     dimnames(values) <- list(rownames(x), rownames(z))
   }

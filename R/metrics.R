@@ -8,9 +8,10 @@
 #' @param truth True classes: factor, character, logical or numeric vector,
 #'   length n.
 #' @param predicted Predicted classes, length n, with the labels of `truth`.
-#' @return One number in \[0, 1\]. Rows where either is `NA` are left out;
-#'   `NaN` when no row remains.
-#' @section Errors: `bayeskernel_error_dimension` if the lengths differ,
+#' @return One number in \[0, 1\]. Rows where either is `NA` are left out, and
+#'   classes that no row is of.
+#' @section Errors: `bayeskernel_error_dimension` if the lengths differ or no
+#'   row remains, `bayeskernel_error_response` for what are no labels,
 #'   `bayeskernel_error_argument` if `predicted` names a class that `truth`
 #'   does not know.
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
@@ -21,6 +22,8 @@
 #' balanced_error(truth, c("no", "no", "no", "no"))
 #' @export
 balanced_error <- function(truth, predicted) {
+  refuse_label_type(truth, "truth", list())
+  refuse_label_type(predicted, "predicted", list())
   if (length(truth) != length(predicted)) {
     bk_abort(
       "dimension", "`truth` and `predicted` have different lengths.",
@@ -45,6 +48,13 @@ balanced_error <- function(truth, predicted) {
     )
   }
   use <- !is.na(truth) & !is.na(predicted)
+  if (!any(use)) {
+    bk_abort(
+      "dimension", "No row has both a true and a predicted class.",
+      sprintf("Found: %d rows.", length(truth)),
+      column = "truth", found = length(truth), expected = 1L
+    )
+  }
   mean(tapply(predicted[use] != truth[use], truth[use], mean))
 }
 
@@ -150,7 +160,7 @@ auc <- function(y, score) {
   (sum(rank(score)[positive]) - n1 * (n1 + 1) / 2) / (n1 * n0)
 }
 
-#' Predicted against observed frequency
+#' Calibration table: predicted against observed frequency
 #'
 #' Rows are put into bins of equal width by their predicted probability. Where
 #' predictions mean what they say, the observed frequency of a bin is its mean

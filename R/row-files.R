@@ -1,6 +1,6 @@
 # Files of rows: a binary format of our own, and text.
 
-#' Write rows to a binary file
+#' Write rows to a binary file for a row source
 #'
 #' Files for [row_source()] that are read much faster than text and keep every
 #' bit.

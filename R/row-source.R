@@ -1,4 +1,4 @@
-#' Rows that are read block by block
+#' Row sources: data larger than memory, read block by block
 #'
 #' A row source stands for the predictors and labels of a data set that need
 #' not fit in memory: the result of a database query, files on disk, or a

@@ -133,3 +133,14 @@ test_that("Markov chains that cannot be are refused", {
     expect_bark_refusal(markov(0.2, 0.1, hyper = wrong), "prior", "hyper")
   }
 })
+
+test_that("a measure beyond the range of numbers is an error, not NaN", {
+  for (corner in list(
+    c(1e-8, 1e300, 1e-300), c(2 - 1e-15, 1, 1e-300), c(0.5, 1, 1e300)
+  )) {
+    expect_error(
+      levy(corner[1], corner[2], corner[3]), "range of numbers",
+      class = "bayeskernel_error_prior"
+    )
+  }
+})

@@ -99,3 +99,34 @@ test_that("any value can be described in one short line", {
     describe_value(c("a", NA)), "a character vector of length 2, \"a\" NA"
   )
 })
+
+test_that("an unknown argument brings the nearest, and those that there are", {
+  f <- function(x, method, max_iter, threads, penalty, ...) check_no_dots(...)
+  meant <- c(
+    metod = "method", iter = "max_iter", cores = "threads", cost = "penalty",
+    Method = "method", max.iter = "max_iter", n_threads = "threads"
+  )
+  for (name in names(meant)) {
+    error <- expect_bk_error(
+      do.call(f, stats::setNames(list(1), name)), "argument",
+      sprintf("Instead of `%s` try `%s`", name, meant[[name]])
+    )
+    expect_match(
+      conditionMessage(error), "x, method, max_iter, threads, penalty"
+    )
+    expect_identical(error$found, name)
+  }
+  expect_bk_error(f(family = binomial), "argument", "try bark\\(\\)")
+  error <- expect_bk_error(f(zzz = stop("never")), "argument", "zzz")
+  expect_no_match(conditionMessage(error), "Instead")
+  d <- data.frame(y = gl(2, 5), x = 1:10)
+  expect_bk_error(bsvm(y ~ x, d, metod = "vb"), "argument", "`method`")
+  expect_bk_error(gpsvm(y ~ x, d, cores = 2), "argument", "`threads`")
+})
+
+test_that("text that is no text of its encoding is shown, not fatal", {
+  odd <- "caf\xe9"
+  expect_match(fit_header("`%s` here", odd), "caf<e9>", fixed = TRUE)
+  expect_bk_error(check_choice(odd, c("a", "b"), "type"), "argument", "xe9")
+  expect_bk_error(bk_abort("argument", odd, odd), "argument", "<e9>")
+})

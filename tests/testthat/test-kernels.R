@@ -264,3 +264,29 @@ test_that("a median is asked for only where a length-scale is open", {
   expect_identical(resolve_lengthscale(kernel, never(), 3), kernel)
   expect_error(resolve_lengthscale(kernel + rbf(), never(), 3), "asked")
 })
+
+test_that("the kernel of a fit has its parameters, the shortest scales first", {
+  set.seed(1)
+  x <- matrix(rnorm(160), 20, 8, dimnames = list(NULL, letters[1:8]))
+  fit <- gpsvm(
+    x, rep_len(0:1, 20), kernel = rbf(ard = TRUE), inducing = 5, threads = 1,
+    seed = 1
+  )
+  expect_identical(kernel_parameters(fit), kernel_parameters(fit$kernel))
+  expect_bk_error(
+    kernel_parameters(bsvm(x, rep_len(0:1, 20), threads = 1)), "kernel", "bsvm"
+  )
+  scales <- stats::setNames(8:1, letters[1:8])
+  expect_match(
+    format(rbf(scales)), "c\\(h = 1, g = 2, .*c = 6, ... 2 longer\\)"
+  )
+})
+
+test_that("kernel values beyond the range of numbers are an error", {
+  x <- cbind(c(1e150, 1e149))
+  expect_bk_error(kernel_matrix(polynomial(3), x), "numeric", "Inf")
+  expect_bk_error(
+    kernel_matrix(linear(1e300) * linear(1e-300), x), "numeric", "range"
+  )
+  expect_true(all(is.finite(kernel_matrix(rbf(1e140), x))))
+})
