@@ -16,7 +16,9 @@
 #'   0/1 or -1/+1; for `"ordinal"` an ordered factor.
 #' @param family `"gaussian"`, regression with normal noise; `"binomial"`,
 #'   two classes by a probit link; `"ordinal"`, ordered classes by cut points
-#'   of the same latent function.
+#'   of the same latent function. Also [gaussian()] and [binomial()], as objects
+#'   or functions. A response of 0 and 1 alone has to be told apart: it is
+#'   fitted with `family = "binomial"`, or `family = "gaussian"` given as such.
 #' @param scales `"different"`: every predictor has a kernel scale of its own;
 #'   `"equal"`: all predictors in the model share one. Default `"different"`,
 #'   with `structure` `"equal"`.
@@ -37,10 +39,11 @@
 #' @param cluster A cluster of package parallel, with bayeskernel installed on
 #'   its workers, which share the chains.
 #' @param progress Show progress and time left.
-#' @param on_interrupt What Ctrl-C does: `"stop"` raises an error, `"keep"`
-#'   returns the draws so far with a warning.
-#' @param start A fit of the same model to the same data with fewer draws, whose
-#'   chains go on until there are `draws` of them.
+#' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt,
+#'   `"keep"` returns the draws so far with a warning.
+#' @param start A fit of the same model to the same data, whose chains go on
+#'   until there are `draws` of them in all; with as many already nothing is
+#'   left to do.
 #' @param subset,na.action As in [stats::lm()]; the default `na.fail` stops at
 #'   missing values and names them.
 #' @param model Keep the data in the fit.
@@ -129,22 +132,7 @@ bark.formula <- function(formula, data,
                          ),
                          on_interrupt = c("stop", "keep"), start = NULL,
                          model = FALSE, ...) {
-  call <- match.call()
-  call[[1L]] <- quote(bark)
-  refuse_weights(call)
-  check_no_dots(...)
-  if (missing(scales) && !is.null(structure)) scales <- "equal"
-  settings <- bark_settings(
-    family, scales, select, structure, prior, chains, warmup, draws, thin,
-    seed, threads, cluster, progress, on_interrupt, model
-  )
-  if (missing(data)) data <- environment(formula)
-  rows <- bark_frame_rows(
-    formula, data, settings$family,
-    subset = if (missing(subset)) NULL else substitute(subset),
-    na.action = na.action, standardize = standardize, call = call
-  )
-  bark_fit(rows, settings, start, call)
+  fit_model(bark_model, match.call(), environment(), ...)
 }
 
 #' @rdname bark
@@ -162,79 +150,56 @@ bark.default <- function(x, y, family = c("gaussian", "binomial", "ordinal"),
                          ),
                          on_interrupt = c("stop", "keep"), start = NULL,
                          model = FALSE, ...) {
-  call <- match.call()
-  call[[1L]] <- quote(bark)
-  refuse_weights(call)
-  check_no_dots(...)
-  if (missing(scales) && !is.null(structure)) scales <- "equal"
-  settings <- bark_settings(
-    family, scales, select, structure, prior, chains, warmup, draws, thin,
-    seed, threads, cluster, progress, on_interrupt, model
-  )
-  if (missing(y)) {
-    bk_abort("response", "The response `y` is missing.",
-      "Give a vector with one value a row of `x`.",
-      call = call
-    )
-  }
-  rows <- bark_matrix_rows(
-    x, y, settings$family, na.action, standardize, call
-  )
-  bark_fit(rows, settings, start, call)
+  fit_model(bark_model, match.call(), environment(), ...)
 }
 
-# By the names of the call: the expression may not have a value outside `data`.
-refuse_weights <- function(call) {
-  if ("weights" %in% names(call)) {
-    bk_abort("argument", "bark() has no `weights`.",
-      paste(
-        "Its likelihood has none; bsvm() and gpsvm() take likelihood powers.",
-        "Repeat rows that count more than once."
-      ),
-      column = "weights", call = call
-    )
-  }
-}
-
-bark_settings <- function(family, scales, select, structure, prior, chains,
-                          warmup, draws, thin, seed, threads, cluster,
-                          progress, on_interrupt, model) {
-  if (!inherits(prior, "bark_prior")) {
-    abort_argument(
-      prior, "prior", "a prior made by bark_prior()",
-      kind = "prior", call = user_call()
-    )
-  }
-  select <- check_flag(select, "select")
-  scales <- check_choice(scales, c("different", "equal"), "scales")
-  check_structure(structure, select, scales)
+bark_arguments <- function() {
   list(
-    family = check_choice(
-      family, c("gaussian", "binomial", "ordinal"), "family"
-    ),
-    scales = scales, select = select, structure = structure, prior = prior,
-    chains = check_count(chains, 1, name = "chains"),
-    warmup = check_count(warmup, 0, name = "warmup"),
-    draws = check_count(draws, 1, name = "draws"),
-    thin = check_count(thin, 1, name = "thin"),
-    seed = check_seed(seed), threads = check_threads(threads),
-    cluster = check_cluster(cluster),
-    progress = check_flag(progress, "progress"),
-    on_interrupt = check_choice(
-      on_interrupt, c("stop", "keep"), "on_interrupt"
-    ),
-    model = check_flag(model, "model")
+    family = check_family, scales = one_of("different", "equal"),
+    select = check_flag, structure = function(x, name) x
   )
 }
 
-check_structure <- function(structure, select, scales, call = user_call()) {
+#' The name of a family that is given as in glm(): by name, as a function, or as
+#' an object.
+#' @noRd
+check_family <- function(family, name) {
+  known <- c("gaussian", "binomial", "ordinal")
+  given <- family
+  if (is.function(family)) family <- tryCatch(family(), error = function(e) NULL)
+  if (inherits(family, "family")) {
+    link <- family$link
+    family <- family$family
+    # The link of binomial() is logit unless another is asked for.
+    if (!(family %in% known) || !(link %in% c("identity", "logit", "probit"))) {
+      abort_argument(
+        sprintf("%s(link = %s)", family, link), name,
+        "gaussian, binomial (with the probit link), or \"ordinal\""
+      )
+    }
+  } else if (is.function(given)) {
+    abort_argument(given, name, paste(quoted(known), collapse = ", "))
+  }
+  check_choice(family, known, name)
+}
+
+# What looks at several arguments.
+settle_bark <- function(settings) {
+  if (!("scales" %in% settings$given) && !is.null(settings$structure)) {
+    settings$scales <- "equal"
+  }
+  check_structure(settings$structure, settings$select, settings$scales)
+  settings
+}
+
+check_structure <- function(structure, select, scales) {
   if (is.null(structure)) {
     return(invisible())
   }
   if (!inherits(structure, "markov")) {
     abort_argument(
       structure, "structure", "NULL, or markov(q, s)",
-      kind = "prior", call = call
+      kind = "prior"
     )
   }
   if (!select || scales != "equal") {
@@ -244,7 +209,20 @@ check_structure <- function(structure, select, scales, call = user_call()) {
         sprintf("Found: select = %s, scales = \"%s\".", select, scales),
         "Accepted: select = TRUE, scales = \"equal\"."
       ),
-      column = "structure", found = c(select, scales), call = call
+      column = "structure", found = c(select, scales)
     )
   }
 }
+
+bark_model <- list(
+  name = "bark", title = "Bayesian additive kernels",
+  methods = "rjmcmc", samplers = "rjmcmc", links = "probit",
+  families = c("gaussian", "binomial", "ordinal"), linear = FALSE,
+  prior = "bark_prior", arguments = bark_arguments, settle = settle_bark,
+  rows = list(
+    linear = FALSE, weights = FALSE,
+    response = function(settings) settings$family
+  ),
+  job = bark_job, chains = bark_chains, draws = bark_draws,
+  watched = function(fit) watched_names(fit$draws), collect = bark_collect
+)

@@ -1,45 +1,78 @@
-# From a design and the user's settings to a fit: plain matrices for the core,
-# its answer with names and scales put back.
+# From rows and settings to what the core reads, and from its answer to a fit:
+# plain matrices there, names and scales put back here.
 
-bsvm_fit <- function(design, penalty, prior, settings, start, model, call) {
-  started <- proc.time()[["elapsed"]]
-  check_prior(prior, call = call)
-  selected <- selected_columns(design, settings, call)
-  penalty <- resolve_penalty(penalty, design, selected, call)
-  blocks <- bsvm_blocks(design, penalty, prior, selected, call)
-  data <- bsvm_data(design, blocks)
-  data["selection"] <- list(core_selection(selected, prior, settings))
-  data["holes"] <- list(core_holes(design, blocks, prior, call))
-  settings$prior <- prior
-  fit <- new_fit(
-    bsvm_model, call, design, settings,
-    penalty = penalty, offset = design$offset, smooths = design$smooths,
-    transform = list(
-      center = stats::setNames(design$center, colnames(design$x)),
-      scale = stats::setNames(design$scale, colnames(design$x)),
-      random = lapply(design$random, random_transform)
-    ),
-    n_omitted = design$n_omitted,
-    holes = design$holes[c("predictors", "center", "scale_x")]
+bsvm_job <- function(rows, settings) {
+  if (identical(rows$data$type, "file")) rows <- source_design(rows)
+  selected <- selected_columns(rows, settings)
+  settings$penalty <- resolve_penalty(settings$penalty, rows, selected)
+  blocks <- bsvm_blocks(rows, settings$penalty, settings$prior, selected)
+  data <- if (is.null(rows$data)) {
+    bsvm_data(rows, blocks)
+  } else {
+    rows$data[setdiff(names(rows$data), "type")]
+  }
+  data["selection"] <- list(core_selection(selected, settings$prior, settings))
+  data["holes"] <- list(core_holes(rows, blocks, settings$prior))
+  if (settings$method == "svi") check_svi_model(data)
+  names <- if (settings$method == "gibbs") draw_names(rows, blocks, data, settings)
+  list(
+    settings = settings, blocks = blocks, data = data, design = rows,
+    names = names, stored = length(names),
+    control = core_settings(settings, rows),
+    shared = list(data = data, prior = core_prior(blocks))
   )
-  if (isTRUE(model)) fit$frame <- design$frame
-  fit <- switch(settings$method,
-    vb = bsvm_fit_vb(fit, design, data, blocks, settings, call),
-    svi = {
-      check_svi_model(data, call)
-      bsvm_fit_svi(fit, design, data, blocks, settings, call)
-    },
-    gibbs = bsvm_fit_gibbs(fit, design, data, blocks, settings, start, call)
+}
+
+# What the functions below ask of a design, for rows in a file.
+source_design <- function(rows) {
+  rows$x <- matrix(0, 0L, length(rows$columns), dimnames = list(NULL, rows$columns))
+  rows$random <- rows$smooths <- list()
+  rows
+}
+
+bsvm_run <- function(job) {
+  core <- if (job$settings$method == "vb") {
+    run_vb(job)
+  } else {
+    run <- if (is.null(job$data$path)) bsvm_svi_cpp else bsvm_stream_cpp
+    core_call(run(job$data, job$shared$prior, svi_control(job$settings)))
+  }
+  core$usable <- length(core$theta_mean) > 0L &&
+    all(is.finite(core$theta_mean))
+  core
+}
+
+svi_control <- function(settings) {
+  list(
+    tol = settings$tol, max_iter = settings$max_iter, accelerate = TRUE,
+    threads = settings$threads, progress = settings$progress,
+    seed = as.double(settings$seed), epochs = settings$epochs,
+    batch_size = as.double(settings$batch_size)
   )
-  fit$elapsed <- c(
-    core = fit$diagnostics$seconds,
-    total = proc.time()[["elapsed"]] - started
+}
+
+bsvm_collect <- function(fit, core, job, rows) {
+  design <- job$design
+  fit$penalty <- job$settings$penalty
+  fit$offset <- rows$offset
+  fit$smooths <- rows$smooths
+  names <- colnames(design$x)
+  fit$transform <- list(
+    center = stats::setNames(as.double(design$center), names),
+    scale = stats::setNames(as.double(design$scale), names),
+    random = lapply(design$random, random_transform)
   )
-  fit
+  fit$n_omitted <- rows$n_omitted
+  fit$holes <- rows$holes[c("predictors", "center", "scale_x")]
+  if (fit$method == "gibbs") {
+    collect_gibbs(fit, core, job)
+  } else {
+    collect_vb(fit, core, job)
+  }
 }
 
 # Stochastic steps know sums over rows only.
-check_svi_model <- function(data, call) {
+check_svi_model <- function(data) {
   lacking <- c(
     if (!is.null(data$selection)) "selection",
     if (!is.null(data$holes)) "modelled missing predictors"
@@ -52,104 +85,108 @@ check_svi_model <- function(data, call) {
         "Accepted: fixed, penalised, smooth and random terms.",
         "Use method = \"vb\" or method = \"gibbs\"."
       ),
-      column = "method", found = lacking, call = call
+      column = "method", found = lacking
     )
   }
 }
 
-resolve_penalty <- function(penalty, design, selected, call) {
-  if (is.null(penalty)) {
-    plain <- length(design$random) + length(design$smooths) +
-      length(selected) == 0
-    return(if (plain) "learn" else "none")
+resolve_penalty <- function(penalty, design, selected) {
+  if (!is.null(penalty)) {
+    return(penalty)
   }
-  if (length(selected) > 0 && !identical(penalty, "none")) {
-    bk_abort(
-      "argument", "`penalty` and `select` exclude each other.",
-      c(
-        "Columns under selection have a prior of their own.",
-        "Accepted with `select`: penalty = \"none\", for the other columns."
-      ),
-      column = "penalty", found = penalty, call = call
-    )
-  }
-  if (is.character(penalty)) {
-    return(check_choice(penalty, c("learn", "none"), "penalty", call = call))
-  }
-  check_number(penalty, 0, name = "penalty", closed = c(FALSE, TRUE),
-    call = call
-  )
+  parts <- length(design$random) + length(design$smooths) + length(selected)
+  if (parts == 0) "learn" else "none"
 }
 
 # Prior blocks in the order of the core: the penalty, the smooths, then the
 # random terms. The term with most effects is eliminated; the others are
 # columns of theta. Selected columns are in no block.
-bsvm_blocks <- function(design, penalty, prior, selected, call) {
+bsvm_blocks <- function(design, penalty, prior, selected) {
   p <- ncol(design$x)
-  intercept <- has_intercept(design)
   wiggly <- unlist(lapply(design$smooths, `[[`, "blocks"))
   unpenalised <- unlist(lapply(design$smooths, `[[`, "fixed"))
   penalised <- if (identical(penalty, "none")) integer() else seq_len(p)
-  penalised <- setdiff(penalised, c(if (intercept) 1L, wiggly, unpenalised))
-  fixed <- setdiff(seq_len(p), c(penalised, wiggly, selected))
-  resolved <- resolve_prior(
-    prior, length(fixed), colnames(design$x)[fixed],
-    call = call
+  penalised <- setdiff(
+    penalised, c(if (has_intercept(design)) 1L, wiggly, unpenalised)
   )
+  fixed <- setdiff(seq_len(p), c(penalised, wiggly, selected))
+  resolved <- resolve_prior(prior, length(fixed), colnames(design$x)[fixed])
   precision <- mean <- numeric(p)
   precision[fixed] <- 1 / resolved$beta_var
   mean[fixed] <- resolved$beta_mean
-  blocks <- list()
-  if (length(penalised) > 0) {
-    blocks$penalty <- list(
-      label = "penalty", columns = colnames(design$x)[penalised],
-      eliminated = FALSE, first = min(penalised) - 1L,
-      members = length(penalised), width = 1L, random = 0L,
-      transform = matrix(0, 0, 0)
-    )
-    blocks$penalty <- c(blocks$penalty, if (is.character(penalty)) {
-      list(kind = "iid", shape = prior$var_shape, rate = prior$var_rate)
-    } else {
-      list(kind = "held", precision = penalty)
-    })
-  }
-  for (smooth in design$smooths) {
-    for (k in seq_along(smooth$blocks)) {
-      at <- smooth$blocks[[k]]
-      blocks[[length(blocks) + 1L]] <- list(
-        label = smooth$block_labels[k], columns = colnames(design$x)[at],
-        eliminated = FALSE, first = min(at) - 1L, members = length(at),
-        width = 1L, random = 0L, transform = matrix(0, 0, 0), kind = "iid",
-        shape = prior$var_shape, rate = prior$var_rate
-      )
-    }
-  }
-  size <- vapply(design$random, function(t) {
-    length(t$levels) * length(t$columns)
-  }, numeric(1))
-  largest <- which.max(size)
-  first <- p
+  blocks <- c(
+    if (length(penalised)) {
+      list(column_block("penalty", penalised, design, prior, penalty))
+    },
+    smooth_blocks(design, prior)
+  )
+  place <- term_places(design)
   for (t in seq_along(design$random)) {
-    term <- design$random[[t]]
-    r <- length(term$columns)
-    block <- list(
-      label = term$label, columns = term$columns, eliminated = t == largest,
-      first = first, members = length(term$levels), width = r, random = t,
-      transform = random_transform(term), kind = term$type
-    )
-    block <- c(block, if (term$type == "iid") {
-      list(shape = prior$var_shape, rate = prior$var_rate)
-    } else {
-      covariance_prior(prior, r, term$label, call = call)
-    })
-    if (!block$eliminated) {
-      first <- first + block$members * r
-      precision <- c(precision, numeric(block$members * r))
-      mean <- c(mean, numeric(block$members * r))
+    block <- random_block(design$random[[t]], t, place[t], prior)
+    if (place[t] == "dense") {
+      block$first <- length(precision)
+      zeros <- numeric(block$members * block$width)
+      precision <- c(precision, zeros)
+      mean <- c(mean, zeros)
     }
     blocks[[length(blocks) + 1L]] <- block
   }
-  list(precision = precision, mean = mean, blocks = unname(blocks))
+  list(precision = precision, mean = mean, blocks = blocks)
+}
+
+# How the effects of each random term are treated: "eliminated" or as "dense"
+# columns of theta.
+term_places <- function(design) {
+  size <- vapply(design$random, function(t) {
+    length(t$levels) * length(t$columns)
+  }, numeric(1))
+  out <- rep("dense", length(size))
+  out[which.max(size)] <- "eliminated"
+  out
+}
+
+# Columns of x with one variance, learned or held.
+column_block <- function(label, at, design, prior, penalty = "learn") {
+  c(
+    list(
+      label = label, columns = colnames(design$x)[at], eliminated = FALSE,
+      first = min(at) - 1L, members = length(at), width = 1L, random = 0L,
+      transform = matrix(0, 0, 0)
+    ),
+    if (is.character(penalty)) {
+      list(kind = "iid", shape = prior$var_shape, rate = prior$var_rate)
+    } else {
+      list(kind = "held", precision = penalty)
+    }
+  )
+}
+
+smooth_blocks <- function(design, prior) {
+  parts <- lapply(design$smooths, function(smooth) {
+    lapply(seq_along(smooth$blocks), function(k) {
+      column_block(
+        smooth$block_labels[k], smooth$blocks[[k]], design, prior
+      )
+    })
+  })
+  unlist(parts, recursive = FALSE)
+}
+
+random_block <- function(term, t, place, prior) {
+  r <- length(term$columns)
+  c(
+    list(
+      label = term$label, columns = term$columns,
+      eliminated = place == "eliminated", first = 0L,
+      members = length(term$levels), width = r, random = t,
+      transform = random_transform(term), kind = term$type
+    ),
+    if (term$type == "iid") {
+      list(shape = prior$var_shape, rate = prior$var_rate)
+    } else {
+      covariance_prior(prior, r, term$label)
+    }
+  )
 }
 
 has_intercept <- function(design) {
@@ -212,10 +249,14 @@ core_prior <- function(blocks) {
   c(blocks, list(transforms = lapply(blocks$blocks, `[[`, "transform")))
 }
 
-bsvm_fit_vb <- function(fit, design, data, blocks, settings, call,
-                        core = run_vb(data, blocks, settings, design, call)) {
+collect_vb <- function(fit, core, job) {
   status <- core$status
-  warn_vb_status(status, core, design$y, call)
+  design <- job$design
+  blocks <- job$blocks
+  data <- job$data
+  # The classes of a row source are separated if the smallest y f is above 1.
+  sure <- if (is.null(data$path)) data$y * core$mean else status$margin
+  warn_vb_status(status, core$theta_mean, sure, fit$penalty)
   posterior <- list(
     theta_mean = core$theta_mean, theta_cov = core$theta_cov,
     random = list(), variance = list()
@@ -250,39 +291,44 @@ bsvm_fit_vb <- function(fit, design, data, blocks, settings, call,
   posterior$holes <- core$holes
   fit$posterior <- posterior
   fit$imputed <- imputed_vb(core$holes, design)
-  fit$fitted <- list(mean = core$mean, var = core$variance_f)
+  if (is.null(data$path)) {
+    fit$fitted <- list(mean = core$mean, var = core$variance_f)
+  }
   fit$trace <- list(elbo = status$bound)
-  fit$diagnostics <- status[c(
-    "passes", "rejected", "converged", "largest_fall", "jitter", "seconds"
-  )]
+  fit$diagnostics <- status[intersect(c(
+    "passes", "rejected", "converged", "largest_fall", "jitter", "seconds",
+    "epochs", "steps", "batch_size", "interrupted"
+  ), names(status))]
   fit
 }
 
 # With selection the bound has several maxima: of the fits from several starts
 # the one with the highest bound counts.
-run_vb <- function(data, blocks, settings, design, call) {
-  settings$seed <- 0
-  control <- core_settings(settings, design)
-  prior <- core_prior(blocks)
+run_vb <- function(job) {
+  job$control$seed <- 0
+  data <- job$data
   if (is.null(data$selection) && is.null(data$holes)) {
-    core <- core_call(bsvm_vb_cpp(data, prior, control), call)
-    if (core$status$interrupted) abort_interrupted()
-    return(core)
+    return(core_call(bsvm_vb_cpp(data, job$shared$prior, job$control)))
   }
-  starts <- if (is.null(data$selection)) 1 else settings$starts
   best <- NULL
-  for (start in starts) {
+  for (start in if (is.null(data$selection)) 1 else job$settings$starts) {
     if (!is.null(data$selection)) data$selection$start <- start
-    core <- core_call(bsvm_structured_vb_cpp(data, prior, control), call)
-    if (core$status$interrupted) abort_interrupted()
+    core <- core_call(
+      bsvm_structured_vb_cpp(data, job$shared$prior, job$control)
+    )
     core$status$start <- start
-    bound <- core$status$bound[length(core$status$bound)]
-    if (is.null(best) || bound > best$status$bound[length(best$status$bound)]) {
+    if (is.null(best) || last(core$status$bound) > last(best$status$bound)) {
       best <- core
+    }
+    if (core$status$interrupted) {
+      best$status$interrupted <- TRUE
+      break
     }
   }
   best
 }
+
+last <- function(x) x[length(x)]
 
 # Columns of theta: those of x, then the effects of terms that are kept.
 theta_names <- function(design, blocks) {
@@ -322,47 +368,53 @@ random_posterior <- function(block, term, core) {
   out
 }
 
-warn_vb_status <- function(status, core, y, call) {
-  if (!status$converged) {
+warn_vb_status <- function(status, theta, sure, penalty) {
+  if (!status$converged && !isTRUE(status$interrupted)) {
     bk_warn("max_iter", sprintf(
       "The bound still rose after %d passes over the data.", status$passes
     ), c(
       "The fit is a valid but not the best approximation.",
       "Raise `max_iter`, or `tol` if less accuracy is enough."
-    ), call = call)
+    ))
   }
-  final <- abs(status$bound[length(status$bound)])
-  if (status$largest_fall > 1e-8 * (1 + final)) {
-    bk_warn("convergence", "The bound fell, which it must not.",
-      sprintf("Largest fall: %.3g. Please report this.", status$largest_fall),
-      call = call
+  if (status$largest_fall > 1e-8 * (1 + abs(last(status$bound)))) {
+    bk_warn(
+      "convergence", "The bound fell, which it must not.",
+      sprintf("Largest fall: %.3g. Please report this.", status$largest_fall)
     )
   }
   if (status$jitter > 0) {
-    bk_warn("jitter", "A precision matrix was nearly singular.",
-      sprintf("%.2g was added to its diagonal.", status$jitter),
-      call = call
+    bk_warn(
+      "jitter", "A precision matrix was nearly singular.",
+      sprintf("%.2g was added to its diagonal.", status$jitter)
     )
   }
-  if (length(core$theta_mean) > 0 && max(abs(core$theta_mean)) > 1e3 &&
-    all(y * core$mean > 1)) {
-    bk_warn("separation", "The classes are separated by the predictors.",
-      c(
-        "The prior alone limits the coefficients, which are very large.",
-        "Use `penalty = \"learn\"`, or `prior = bsvm_prior(beta_var = 100)`."
-      ),
-      call = call
-    )
-  }
+  warn_separation(theta, sure, penalty)
 }
 
-# As if Ctrl-C had reached R itself: handlers of `interrupt` run, then back to
-# the prompt.
-abort_interrupted <- function() {
-  condition <- structure(
-    list(message = "", call = NULL),
-    class = c("interrupt", "condition")
+# On the standardised scale a slope of 100 takes f from one class to the other
+# within a hundredth of a predictor's spread.
+warn_separation <- function(theta, sure, penalty, large = 100) {
+  if (length(theta) == 0 || max(abs(theta)) < large || !all(sure > 1)) {
+    return(invisible())
+  }
+  bk_warn(
+    "separation", "The classes are separated by the predictors.",
+    c(
+      sprintf(
+        "The prior alone limits the coefficients, up to %.3g on its scale.",
+        max(abs(theta))
+      ),
+      if (identical(penalty, "learn")) {
+        paste(
+          "Hold the penalty, `penalty = 1`, or make large variances unlikely,",
+          "`prior = bsvm_prior(var_shape = 2, var_rate = 2)`."
+        )
+      } else if (is.numeric(penalty)) {
+        "Raise `penalty`."
+      } else {
+        "Use `penalty = 1`, or `prior = bsvm_prior(beta_var = 100)`."
+      }
+    )
   )
-  signalCondition(condition)
-  invokeRestart("abort")
 }

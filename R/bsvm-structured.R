@@ -1,16 +1,16 @@
 # What selection and modelled holes add to a fit: lists for the core, and its
 # answers with names and scales put back.
 
-selected_columns <- function(design, settings, call) {
-  if (isFALSE(settings$select)) {
+selected_columns <- function(design, settings) {
+  if (is.null(settings$select) || isFALSE(settings$select)) {
     return(integer())
   }
-  selected <- selection_columns(design, settings$select, call)
+  selected <- selection_columns(design, settings$select)
   if (length(selected) == 0L) {
     bk_abort(
       "argument", "There is no column to select among.",
       paste("Columns of the design:", list_some(colnames(design$x))),
-      column = "select", call = call
+      column = "select"
     )
   }
   selected
@@ -29,7 +29,7 @@ core_selection <- function(selected, prior, settings) {
 
 # Holes in the columns of x, then those in the columns of random terms, which
 # are columns of theta (kept terms) or of z (the eliminated one).
-core_holes <- function(design, blocks, prior, call) {
+core_holes <- function(design, blocks, prior) {
   holes <- design$holes
   if (is.null(holes)) {
     return(NULL)
@@ -63,7 +63,7 @@ core_holes <- function(design, blocks, prior, call) {
     out[[name]] <- as.double(out[[name]])
   }
   storage.mode(out$x) <- "double"
-  covariance <- predictor_prior(prior, predictors, call)
+  covariance <- predictor_prior(prior, predictors)
   c(out, list(
     mean_var = prior$x_mean_var, df = covariance$df, scale = covariance$scale,
     center = as.double(holes$center), scale_x = as.double(holes$scale_x)

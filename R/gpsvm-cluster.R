@@ -4,19 +4,17 @@
 
 # Sends the rows to the workers. Returns `pass`, which the core calls for the
 # sums of a pass, and `release`, to be called when the fit is over.
-share_rows <- function(data, model, settings, call) {
+share_rows <- function(data, process, settings) {
   n <- if (data$type == "file") data$rows else length(data$labels)
-  m <- ncol(model$z)
+  m <- ncol(process$z)
   plan <- gpsvm_shards_cpp(n, m)
   shards <- length(plan$begin) - 1L
-  split <- Filter(length, parallel::splitIndices(
-    shards, length(settings$cluster)
-  ))
+  split <- worker_shares(shards, settings$cluster)
   workers <- settings$cluster[seq_along(split)]
   id <- sprintf("%s-%d", Sys.getpid(), sample_id())
-  greet_workers(workers, call)
+  greet_workers(workers)
   open <- list(
-    kernel = model$kernel_core, z = model$z, nugget = model$nugget,
+    kernel = process$kernel_core, z = process$z, nugget = process$nugget,
     threads = settings$threads,
     data = data[c("source", "center", "scale")]
   )
@@ -31,53 +29,31 @@ share_rows <- function(data, model, settings, call) {
     chunks <- plan$begin[c(split[[k]], max(split[[k]]) + 1L)]
     first <- chunks[1] * plan$chunk_rows
     last <- min(n, chunks[length(chunks)] * plan$chunk_rows)
-    send_rows(workers[k], id, data, first, last, call)
+    send_rows(workers[k], id, data, first, last)
     on_cluster(parallel::clusterCall(
       workers[k], worker_open, id, open, chunks - chunks[1]
-    ), call)
+    ))
   }
   shared <- TRUE
   list(
     pass = function(point, with_newton, label) {
       parts <- on_cluster(parallel::clusterCall(
         workers, worker_pass, id, point, with_newton, label
-      ), call)
-      unlist(lapply(parts, core_call, call = call), recursive = FALSE)
+      ))
+      unlist(lapply(parts, core_call), recursive = FALSE)
     },
     release = release
   )
 }
 
-# Replies come in the order of the calls. After a call that was broken off
-# one is still under way, and every later answer would be that to the call
-# before.
-greet_workers <- function(cluster, call) {
-  word <- sprintf("%s-%d", Sys.getpid(), sample_id())
-  replies <- on_cluster(parallel::clusterCall(cluster, identity, word), call)
-  if (!all(vapply(replies, identical, NA, word))) {
-    bk_abort("cluster", "A worker of `cluster` answers an earlier call.",
-      c(
-        "Something that it was asked before was broken off.",
-        "Stop the cluster and make a new one."
-      ),
-      call = call
-    )
-  }
-}
-
-# A number that R's generator does not give, so that fits do not depend on it.
-sample_id <- function() {
-  as.integer((as.numeric(Sys.time()) * 1e3) %% .Machine$integer.max)
-}
-
-send_rows <- function(worker, id, data, first, last, call) {
+send_rows <- function(worker, id, data, first, last) {
   size <- block_rows(raw_columns(data))
   for (begin in seq(first, last - 1, by = size)) {
     piece <- raw_rows(data, begin, min(size, last - begin))
     parts <- on_cluster(
-      parallel::clusterCall(worker, worker_receive, id, piece), call
+      parallel::clusterCall(worker, worker_receive, id, piece)
     )
-    core_call(parts[[1]], call)
+    core_call(parts[[1]])
   }
 }
 
@@ -102,7 +78,7 @@ raw_rows <- function(data, first, count) {
   x <- if (data$type == "matrix") {
     unname(data$x[at, , drop = FALSE])
   } else {
-    sparse_rows(data, at)
+    unpacked_rows(data, at)
   }
   list(
     x = x, labels = data$labels[at],
@@ -110,7 +86,7 @@ raw_rows <- function(data, first, count) {
   )
 }
 
-sparse_rows <- function(data, at) {
+unpacked_rows <- function(data, at) {
   out <- matrix(0, length(at), data$columns)
   begin <- data$begin[at[1]]
   end <- data$begin[at[length(at)] + 1L]

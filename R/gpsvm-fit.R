@@ -1,49 +1,73 @@
 # From rows and settings to a fit of gpsvm(): inducing points, kernel, engine.
 
-gpsvm_fit <- function(rows, settings, call) {
-  started <- proc.time()[["elapsed"]]
-  settings <- choose_method(rows, settings, call)
+gpsvm_job <- function(rows, settings) {
+  settings <- choose_method(rows, settings)
+  data <- process_data(rows)
   sample <- core_call(gpsvm_sample_cpp(
-    rows$data, max(20 * settings$count, 1e4), as.double(settings$seed)
-  ), call)
-  model <- open_process(rows, sample, settings, call)
+    data, max(20 * settings$count, 1e4), as.double(settings$seed)
+  ))
+  process <- open_process(rows, data, sample, settings)
   if (!isFALSE(settings$tune)) {
-    model <- tune_gpsvm(model, rows, sample, settings, call)
+    process <- tune_process(process, rows, data, sample, settings)
   }
-  data <- rows$data
-  model$kernel_core <- kernel_to_core(model$kernel, nrow(model$z))
-  fit <- new_fit(
-    gpsvm_model, call, rows, settings,
-    chosen = settings$chosen, kernel = model$kernel, nugget = model$nugget,
-    exact = settings$exact, inducing = inducing_on_data_scale(model$z, rows),
-    median_distance = model$median_distance, tuned = model$tuned,
-    y = if (rows$n <= 1e6) fit_labels(rows), share = class_share(rows)
+  process$kernel_core <- kernel_to_core(process$kernel, nrow(process$z))
+  settings$nugget <- process$nugget
+  labels <- machine_labels(rows$levels, data_positive(data))
+  list(
+    settings = settings, process = process, sample = sample, data = data,
+    labels = labels, stored = ncol(process$z) * length(labels),
+    control = gpsvm_control(settings, labels),
+    shared = list(
+      data = data, kernel = process$kernel_core, z = process$z,
+      labels = labels
+    )
   )
-  if (settings$model) fit["frame"] <- list(kept_frame(rows))
+}
+
+# Rows as the core reads them.
+process_data <- function(rows) {
+  out <- rows$data
+  out$weights <- as.double(rows$weights)
+  # A file has its labels.
+  out$labels <- as.double(rows$y)
+  out$center <- as.double(rows$center)
+  out$scale <- as.double(rows$scale)
+  out
+}
+
+gpsvm_collect <- function(fit, core, job, rows) {
+  settings <- job$settings
+  process <- job$process
+  fit[c("chosen", "exact")] <- settings[c("chosen", "exact")]
+  fit[c("kernel", "nugget", "median_distance", "tuned")] <-
+    pick(process, c("kernel", "nugget", "median_distance", "tuned"))
+  fit$inducing <- inducing_on_data_scale(process$z, rows)
+  fit["y"] <- list(if (rows$n <= 1e6) fit_labels(rows))
+  fit["share"] <- list(class_share(rows))
   fit$posterior <- list(
-    z = model$z, kernel = model$kernel_core, nugget = model$nugget
+    z = process$z, kernel = process$kernel_core, nugget = process$nugget,
+    factor = core$factor
   )
-  fit <- switch(settings$method,
-    gibbs = gpsvm_gibbs(fit, data, model, settings, call),
-    gpsvm_vb(fit, data, model, settings, call)
-  )
-  if (settings$method %in% c("vb", "svi")) {
-    fit$gain <- doubling_gain(model, sample, settings, rows$n)
+  if (fit$method == "gibbs") {
+    fit$fitted <- gibbs_process_fitted(fit, job$data, settings$threads)
+    fit$diagnostics$jitter <- core$jitter
+    return(fit)
   }
-  fit$elapsed <- c(
-    core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started
-  )
+  fit <- collect_machines(fit, core, job)
+  if (fit$method %in% c("vb", "svi")) {
+    fit$gain <- doubling_gain(process, job$sample, settings, rows$n)
+  }
   fit
 }
 
-# The default number of inducing points (gpsvm.md section 7).
+# The default number of inducing points.
 default_inducing <- function(n) {
   if (n <= 250) min(n, 50) else min(max(50, ceiling(n / 5)), 100)
 }
 
 largest_exact <- 5000L
 
-choose_method <- function(rows, settings, call) {
+choose_method <- function(rows, settings) {
   n <- rows$n
   given <- settings$inducing
   precomputed <- is_precomputed(settings$kernel)
@@ -63,7 +87,7 @@ choose_method <- function(rows, settings, call) {
         sprintf("Found: %.0f inducing points, %.0f rows.", settings$count, n),
         "Accepted: at most one a row."
       ),
-      column = "inducing", found = settings$count, expected = n, call = call
+      column = "inducing", found = settings$count, expected = n
     )
   }
   settings$exact <- !is.matrix(given) && settings$count == n
@@ -76,14 +100,14 @@ choose_method <- function(rows, settings, call) {
           largest_exact
         )
       ),
-      column = "inducing", found = n, expected = largest_exact, call = call
+      column = "inducing", found = n, expected = largest_exact
     )
   }
   if (precomputed && !settings$exact) {
     bk_abort(
       "kernel", "A precomputed kernel has no inducing points to choose.",
       "Accepted: inducing = \"all\", the default for such a kernel.",
-      column = "inducing", found = given, call = call
+      column = "inducing", found = given
     )
   }
   settings$chosen <- is.null(settings$method)
@@ -105,7 +129,7 @@ choose_method <- function(rows, settings, call) {
         sprintf("Found: %.1f GB of features.", bytes / 1e9),
         "Use method = \"svi\" or fewer inducing points."
       ),
-      column = "method", found = settings$method, call = call
+      column = "method", found = settings$method
     )
   }
   if (is.null(settings$tol)) {
@@ -115,7 +139,7 @@ choose_method <- function(rows, settings, call) {
 }
 
 # Kernel and inducing points, on the scale of the model.
-open_process <- function(rows, sample, settings, call) {
+open_process <- function(rows, data, sample, settings) {
   # What is open is NA.
   asked <- anyNA(kernel_parameters(settings$kernel)) || !isFALSE(settings$tune)
   median <- if (asked && !is_precomputed(settings$kernel)) {
@@ -127,29 +151,29 @@ open_process <- function(rows, sample, settings, call) {
   list(
     kernel = kernel, median_distance = median,
     nugget = settings$nugget,
-    z = place_inducing(rows, sample, settings, call)
+    z = place_inducing(rows, data, sample, settings)
   )
 }
 
-place_inducing <- function(rows, sample, settings, call) {
+place_inducing <- function(rows, data, sample, settings) {
   given <- settings$inducing
   if (settings$exact) {
     if (rows$n == ncol(sample$x)) {
       return(sample$x)
     }
-    return(core_call(gpsvm_sample_cpp(rows$data, rows$n, 0), call)$x)
+    return(core_call(gpsvm_sample_cpp(data, rows$n, 0))$x)
   }
   if (is.matrix(given)) {
-    return(given_inducing(given, rows, call))
+    return(given_inducing(given, rows))
   }
   core_call(gpsvm_inducing_cpp(
     sample$x, settings$count, settings$seeding, as.double(settings$seed),
     settings$threads
-  ), call)$z
+  ))$z
 }
 
 # Columns are found by name if both have names.
-given_inducing <- function(given, rows, call) {
+given_inducing <- function(given, rows) {
   from_matrix <- rows$info$type == "matrix"
   columns <- if (from_matrix) rows$info$columns else rows$columns
   named <- !is.null(colnames(given)) && !(from_matrix && !rows$info$named)
@@ -169,13 +193,12 @@ given_inducing <- function(given, rows, call) {
         }),
         sprintf("Accepted: %d, %s.", length(columns), list_some(columns))
       ),
-      column = "inducing", found = ncol(given), expected = length(columns),
-      call = call
+      column = "inducing", found = ncol(given), expected = length(columns)
     )
   }
   if (named) given <- given[, columns, drop = FALSE]
   if (from_matrix) {
-    given <- design_new(rows$info, given, call = call)$x[, rows$used,
+    given <- design_new(rows$info, given)$x[, rows$used,
       drop = FALSE
     ]
   }
@@ -187,8 +210,7 @@ given_inducing <- function(given, rows, call) {
         sprintf("Found: row %d repeats an earlier one.", twice[1]),
         "Accepted: different locations, such as unique(inducing)."
       ),
-      column = "inducing", row = twice[1], found = given[twice[1], ],
-      call = call
+      column = "inducing", row = twice[1], found = given[twice[1], ]
     )
   }
   unname((t(given) - rows$center) / rows$scale)
@@ -203,7 +225,7 @@ inducing_on_data_scale <- function(z, rows) {
 # Labels as the methods of fits read them: -1 and +1, or numbers of classes. A
 # row source keeps its own.
 fit_labels <- function(rows) {
-  codes <- rows$data$labels
+  codes <- rows$y
   if (length(codes) == 0L) {
     NULL
   } else if (length(rows$levels) > 2L) {
@@ -215,22 +237,13 @@ fit_labels <- function(rows) {
 
 # Weighted share of the positive of two classes.
 class_share <- function(rows) {
-  codes <- rows$data$labels
+  codes <- rows$y
   if (length(codes) == 0L) {
     rows$share
   } else if (is.null(rows$weights)) {
     sum(codes) / rows$n
   } else {
     sum(rows$weights * codes) / sum(rows$weights)
-  }
-}
-
-kept_frame <- function(rows) {
-  if (!is.null(rows$frame)) {
-    return(rows$frame)
-  }
-  if (rows$data$type == "matrix") {
-    list(x = rows$data$x, y = fit_labels(rows))
   }
 }
 
@@ -255,26 +268,32 @@ gpsvm_control <- function(settings, classes) {
   )
 }
 
-gpsvm_vb <- function(fit, data, model, settings, call) {
-  settings$nugget <- model$nugget
-  control <- gpsvm_control(
-    settings, machine_labels(fit$levels, data_positive(data))
-  )
+gpsvm_run <- function(job) {
+  settings <- job$settings
+  control <- job$control
   if (!is.null(settings$cluster) && !settings$exact &&
     settings$method != "ecm") {
-    share <- share_rows(data, model, settings, call)
+    share <- share_rows(job$data, job$process, settings)
     on.exit(share$release())
     control["remote"] <- list(share$pass)
   }
-  core <- core_call(
-    gpsvm_fit_cpp(data, model$kernel_core, model$z, control), call
-  )
-  if (core$interrupted) abort_interrupted()
+  core <- core_call(gpsvm_fit_cpp(
+    job$data, job$process$kernel_core, job$process$z, control
+  ))
+  core$status <- list(interrupted = core$interrupted)
+  core$usable <- all(vapply(core$fits, function(machine) {
+    length(machine$mean) > 0L && all(is.finite(machine$mean)) &&
+      length(machine$whitener) > 0L
+  }, NA))
+  core
+}
+
+collect_machines <- function(fit, core, job) {
+  settings <- job$settings
   fits <- core$fits
   names(fits) <- machine_names(fit$levels)
   fit$posterior$machines <- lapply(fits, `[`, c("mean", "whitener"))
-  fit$posterior$factor <- core$factor
-  fit$fitted <- gpsvm_fitted(fit, fits, data, settings)
+  fit$fitted <- gpsvm_fitted(fit, fits, job$data, settings)
   status <- lapply(fits, `[[`, "status")
   if (settings$method == "ecm") {
     fit$trace <- list(objective = status[[1]]$objective)
@@ -285,7 +304,7 @@ gpsvm_vb <- function(fit, data, model, settings, call) {
     }
   }
   fit$diagnostics <- gpsvm_diagnostics(status, core)
-  warn_gpsvm(fit, status, call)
+  warn_gpsvm(fit, core$interrupted)
   fit
 }
 
@@ -343,13 +362,13 @@ gpsvm_diagnostics <- function(status, core) {
     converged = all(pick("converged")),
     largest_fall = max(0, pick("largest_fall")), steps = sum(pick("steps")),
     batch_size = status[[1]]$batch_size, jitter = core$jitter,
-    seconds = core$seconds
+    seconds = core$seconds, interrupted = core$interrupted
   )
 }
 
-warn_gpsvm <- function(fit, status, call) {
+warn_gpsvm <- function(fit, interrupted) {
   d <- fit$diagnostics
-  if (!d$converged) {
+  if (!d$converged && !interrupted) {
     bk_warn("max_iter", if (d$passes > 0) {
       sprintf("The iteration had not settled after %.0f passes.", d$passes)
     } else {
@@ -357,19 +376,17 @@ warn_gpsvm <- function(fit, status, call) {
     }, c(
       "The fit is a valid but not the best approximation.",
       "Raise `max_iter` or `epochs`, or `tol` if less accuracy is enough."
-    ), call = call)
+    ))
   }
   bound <- fit$trace$elbo
   if (d$largest_fall > 1e-8 * (1 + abs(sum(bound[length(bound)])))) {
     bk_warn("convergence", "The bound fell, which it must not.",
-      sprintf("Largest fall: %.3g. Please report this.", d$largest_fall),
-      call = call
+      sprintf("Largest fall: %.3g. Please report this.", d$largest_fall)
     )
   }
   if (d$jitter > 1.5e-6) {
     bk_warn("jitter", "The kernel matrix was nearly singular.",
-      sprintf("%.0e of its diagonal was added to it.", d$jitter),
-      call = call
+      sprintf("%.0e of its diagonal was added to it.", d$jitter)
     )
   }
 }

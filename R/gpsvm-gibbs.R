@@ -1,43 +1,39 @@
-# The Gibbs sampler's side of gpsvm(): chains over threads or a cluster, one
-# set of them for each machine, and moments of f from the draws.
+# The Gibbs sampler's side of gpsvm(): one set of chains for each machine, and
+# moments of f from the draws.
 
-gpsvm_gibbs <- function(fit, data, model, settings, call) {
-  settings$nugget <- model$nugget
-  labels <- machine_labels(fit$levels)
-  control <- gpsvm_control(settings, labels)
-  runs <- lapply(seq_along(labels), function(k) {
-    run_process_chains(
-      data, model, control, labels[k], k - 1L, settings$cluster, call
-    )
-  })
-  status <- lapply(runs, `[[`, "status")
-  interrupted <- vapply(status, `[[`, NA, "interrupted")
-  if (any(interrupted) && settings$on_interrupt == "stop") abort_interrupted()
-  kept <- lapply(runs, function(run) {
-    merge_draws(run$draws, run$status, NULL, settings, call)
-  })
-  least <- min(vapply(kept, function(draws) dim(draws)[1], 1L))
-  names <- machine_names(fit$levels)
-  draws <- array(0, c(
-    least, dim(kept[[1]])[2], ncol(model$z) * length(kept)
-  ), list(NULL, NULL, process_names(names, ncol(model$z), settings$exact)))
-  for (k in seq_along(kept)) {
-    at <- (k - 1L) * ncol(model$z) + seq_len(ncol(model$z))
-    draws[, , at] <- kept[[k]][seq_len(least), , , drop = FALSE]
+# Chains of every machine in turn: their draws side by side, states by chain.
+# After an interrupt the machines that follow go as far as it did.
+gpsvm_chains <- function(control, data, kernel, z, labels) {
+  states <- control$states
+  runs <- list()
+  for (k in seq_along(labels)) {
+    control$states <- lapply(states, `[[`, k)
+    run <- gpsvm_gibbs_cpp(data, kernel, z, control, labels[k], k - 1L)
+    if (inherits(run, "bayeskernel_core_error")) {
+      return(run)
+    }
+    if (run$status$interrupted) control$draws <- run$status$kept
+    runs[[k]] <- run
+    if (control$draws < 1) break
   }
-  fit$draws <- draws
-  fit$posterior$factor <- runs[[1]]$factor
-  fit$state <- lapply(runs, `[[`, "states")
-  fit$sampler <- settings[c("chains", "warmup", "thin")]
-  fit$fitted <- gibbs_process_fitted(fit, data, settings$threads)
-  fit$diagnostics <- list(
-    sweeps = status[[1]]$sweeps, interrupted = any(interrupted),
-    seconds = sum(vapply(status, `[[`, 0, "seconds")),
-    jitter = runs[[1]]$jitter,
-    table = convergence_table(draws)
-  )
-  if (!any(interrupted)) warn_convergence(fit$diagnostics$table, call = call)
-  fit
+  out <- runs[[1]]
+  least <- control$draws
+  out$draws <- array(unlist(lapply(runs, function(run) {
+    run$draws[seq_len(least), , , drop = FALSE]
+  })), c(least, dim(out$draws)[2], dim(out$draws)[3] * length(runs)))
+  out$states <- lapply(seq_along(out$states), function(chain) {
+    lapply(runs, function(run) run$states[[chain]])
+  })
+  out$status <- join_status(lapply(runs, `[[`, "status"))
+  out$status$seconds <- sum(vapply(runs, function(run) run$status$seconds, 0))
+  out
+}
+
+gpsvm_draws_of <- function(core, job, rows) {
+  dimnames(core$draws) <- list(NULL, NULL, process_names(
+    machine_names(rows$levels), ncol(job$process$z), job$settings$exact
+  ))
+  core$draws
 }
 
 # f at every row of the exact process, u at every inducing point of another.
@@ -47,34 +43,6 @@ process_names <- function(machines, m, exact) {
     return(sprintf("%s[%d]", symbol, seq_len(m)))
   }
   sprintf("%s[%s,%d]", symbol, rep(machines, each = m), seq_len(m))
-}
-
-run_process_chains <- function(data, model, control, label, machine, cluster,
-                               call) {
-  if (is.null(cluster)) {
-    return(core_call(process_chains_on_worker(
-      control, data, model$kernel_core, model$z, label, machine
-    ), call))
-  }
-  greet_workers(cluster, call)
-  shares <- Filter(length, parallel::splitIndices(
-    length(control$chain_id), length(cluster)
-  ))
-  jobs <- lapply(shares, function(share) {
-    control$chain_id <- control$chain_id[share]
-    control$progress <- FALSE
-    control
-  })
-  parts <- on_cluster(parallel::clusterApply(
-    cluster, jobs, process_chains_on_worker, data, model$kernel_core, model$z,
-    label, machine
-  ), call)
-  parts <- lapply(parts, core_call, call = call)
-  c(join_chains(parts), parts[[1]][c("factor", "jitter")])
-}
-
-process_chains_on_worker <- function(control, data, kernel, z, label, machine) {
-  gpsvm_gibbs_cpp(data, kernel, z, control, label, machine)
 }
 
 # Moments of f and class probabilities of the rows of the fit.
@@ -145,19 +113,4 @@ process_summary <- function(f, r, link) {
     mean = mean, var = spread(f, mean) + r, prob = p,
     prob_sd = sqrt(spread(prob, p))
   )
-}
-
-# A failure of a worker, or of the way to it.
-on_cluster <- function(code, call) {
-  tryCatch(code, error = function(e) {
-    if (inherits(e, "bayeskernel_error")) stop(e)
-    bk_abort("cluster", "A worker of `cluster` failed.",
-      c(
-        conditionMessage(e),
-        "bayeskernel must be installed on the workers, in this version.",
-        "Stop the cluster and make a new one: others may still be at work."
-      ),
-      call = call
-    )
-  })
 }

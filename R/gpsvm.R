@@ -74,8 +74,11 @@
 #'   after that only sums travel, whose size does not grow with n; or the chains
 #'   (`"gibbs"`).
 #' @param progress Show progress and time left.
-#' @param on_interrupt What Ctrl-C does to the sampler: `"stop"` raises an
-#'   error, `"keep"` returns the draws so far with a warning.
+#' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt;
+#'   `"keep"` returns the draws so far, or the state of the variational
+#'   iteration, with a warning, and ends tuning where it is.
+#' @param start A `"gibbs"` fit of the same model and data: its chains are
+#'   continued until they hold `draws` draws each, in all.
 #' @param model Keep the predictors in the fit.
 #' @param ... Passed to methods; an argument that no method knows is an error.
 #'
@@ -151,32 +154,10 @@ gpsvm.formula <- function(formula, data, kernel = rbf(), inducing = NULL,
                           progress = getOption(
                             "bayeskernel.progress", interactive()
                           ),
-                          on_interrupt = c("stop", "keep"), model = FALSE,
+                          on_interrupt = c("stop", "keep"), start = NULL,
+                         model = FALSE,
                           ...) {
-  call <- match.call()
-  call[[1L]] <- quote(gpsvm)
-  check_no_dots(...)
-  settings <- gpsvm_settings(
-    kernel, inducing, method, tune, tune_rows, nugget, optimise_inducing,
-    seeding, prior, chains, warmup, draws, thin, tol, max_iter, accelerate,
-    batch_size, epochs, rate, epoch_tol, seed, threads, cluster, progress,
-    on_interrupt, model
-  )
-  if (missing(data)) data <- environment(formula)
-  if (inherits(data, "row_source")) {
-    bk_abort(
-      "argument", "A row source takes no formula.",
-      "Use gpsvm(source); row_source() names the response.",
-      column = "data", call = call
-    )
-  }
-  rows <- gpsvm_frame_rows(
-    formula, data,
-    weights = if (missing(weights)) NULL else substitute(weights),
-    subset = if (missing(subset)) NULL else substitute(subset),
-    na.action = na.action, standardize = standardize, call = call
-  )
-  gpsvm_fit(rows, settings, call)
+  fit_model(gpsvm_model, match.call(), environment(), ...)
 }
 
 #' @rdname gpsvm
@@ -197,29 +178,10 @@ gpsvm.default <- function(x, y, kernel = rbf(), inducing = NULL, method = NULL,
                           progress = getOption(
                             "bayeskernel.progress", interactive()
                           ),
-                          on_interrupt = c("stop", "keep"), model = FALSE,
+                          on_interrupt = c("stop", "keep"), start = NULL,
+                         model = FALSE,
                           ...) {
-  call <- match.call()
-  call[[1L]] <- quote(gpsvm)
-  check_no_dots(...)
-  settings <- gpsvm_settings(
-    kernel, inducing, method, tune, tune_rows, nugget, optimise_inducing,
-    seeding, prior, chains, warmup, draws, thin, tol, max_iter, accelerate,
-    batch_size, epochs, rate, epoch_tol, seed, threads, cluster, progress,
-    on_interrupt, model
-  )
-  if (missing(y)) {
-    bk_abort("response", "The response `y` is missing.",
-      "Give a factor, text, logical, 0/1 or -1/+1 vector, one label a row.",
-      call = call
-    )
-  }
-  rows <- if (is_precomputed(kernel)) {
-    gpsvm_kernel_rows(x, y, weights, na.action, call)
-  } else {
-    gpsvm_matrix_rows(x, y, weights, na.action, standardize, call)
-  }
-  gpsvm_fit(rows, settings, call)
+  fit_model(gpsvm_model, match.call(), environment(), ...)
 }
 
 #' @rdname gpsvm
@@ -237,85 +199,36 @@ gpsvm.row_source <- function(x, kernel = rbf(), inducing = NULL, method = NULL,
                              cluster = NULL,
                              progress = getOption(
                                "bayeskernel.progress", interactive()
-                             ), ...) {
-  call <- match.call()
-  call[[1L]] <- quote(gpsvm)
-  check_no_dots(...)
-  settings <- gpsvm_settings(
-    kernel, inducing, method, tune, tune_rows, nugget, optimise_inducing,
-    seeding, prior, 1, 0, 1, 1, tol, max_iter, accelerate, batch_size, epochs,
-    rate, epoch_tol, seed, threads, cluster, progress, "stop", FALSE
-  )
-  if (any(c("gibbs", "ecm") %in% settings$method)) {
-    abort_argument(
-      method, "method", "for a row source \"vb\" or \"svi\"",
-      call = call
-    )
-  }
-  path <- tempfile("bayeskernel-rows-")
-  on.exit(unlink(path))
-  rows <- gpsvm_source_rows(
-    x, path, check_flag(standardize), settings$progress, call
-  )
-  gpsvm_fit(rows, settings, call)
+                             ), on_interrupt = c("stop", "keep"), ...) {
+  fit_model(gpsvm_model, match.call(), environment(), ...)
 }
 
-gpsvm_settings <- function(kernel, inducing, method, tune, tune_rows, nugget,
-                           optimise_inducing, seeding, prior, chains, warmup,
-                           draws, thin, tol, max_iter, accelerate, batch_size,
-                           epochs, rate, epoch_tol, seed, threads, cluster,
-                           progress, on_interrupt, model) {
-  if (!inherits(kernel, "bayeskernel_kernel")) {
-    abort_argument(
-      kernel, "kernel", "a kernel object, such as rbf()",
-      kind = "kernel", call = user_call()
-    )
-  }
-  if (!isTRUE(tune) && !isFALSE(tune) && !identical(tune, "cv")) {
-    abort_argument(
-      tune, "tune", "TRUE, FALSE or \"cv\"",
-      call = user_call()
-    )
-  }
-  if (!inherits(prior, "gpsvm_prior")) {
-    abort_argument(
-      prior, "prior", "bounds made by gpsvm_prior()",
-      kind = "prior", call = user_call()
-    )
-  }
-  methods <- c("vb", "svi", "gibbs", "ecm")
+gpsvm_arguments <- function() {
   list(
-    kernel = kernel, inducing = check_inducing(inducing),
-    method = if (!is.null(method)) check_choice(method, methods, "method"),
-    tune = tune, tune_rows = check_count(tune_rows, 50, name = "tune_rows"),
-    nugget = check_number(nugget, 0, name = "nugget"),
-    optimise_inducing = check_flag(optimise_inducing, "optimise_inducing"),
-    seeding = check_choice(seeding, c("kmeans", "random"), "seeding"),
-    prior = prior,
-    chains = check_count(chains, 1, name = "chains"),
-    warmup = check_count(warmup, 0, name = "warmup"),
-    draws = check_count(draws, 1, name = "draws"),
-    thin = check_count(thin, 1, name = "thin"),
-    tol = if (!is.null(tol)) check_number(tol, 0, name = "tol"),
-    max_iter = check_count(max_iter, 0, name = "max_iter"),
-    accelerate = check_flag(accelerate, "accelerate"),
-    batch_size = if (!is.null(batch_size)) {
-      check_count(batch_size, 1, name = "batch_size")
-    },
-    epochs = check_count(epochs, 1, name = "epochs"),
-    rate = check_choice(rate, c("rm", "adaptive"), "rate"),
-    epoch_tol = check_number(epoch_tol, 0, name = "epoch_tol"),
-    seed = check_seed(seed), threads = check_threads(threads),
-    cluster = check_cluster(cluster),
-    progress = check_flag(progress, "progress"),
-    on_interrupt = check_choice(
-      on_interrupt, c("stop", "keep"), "on_interrupt"
-    ),
-    model = check_flag(model, "model")
+    kernel = check_kernel_object, inducing = check_inducing, tune = check_tune,
+    tune_rows = count_from(50), nugget = number_from(0),
+    optimise_inducing = check_flag, seeding = one_of("kmeans", "random"),
+    tol = or_null(number_from(0)), max_iter = count_from(0),
+    epochs = count_from(1), rate = one_of("rm", "adaptive"),
+    epoch_tol = number_from(0)
   )
 }
 
-check_inducing <- function(inducing, call = user_call()) {
+check_kernel_object <- function(x, name) {
+  if (!is_kernel(x)) {
+    abort_argument(x, name, "a kernel object, such as rbf()", kind = "kernel")
+  }
+  x
+}
+
+check_tune <- function(x, name) {
+  if (!isTRUE(x) && !isFALSE(x) && !identical(x, "cv")) {
+    abort_argument(x, name, "TRUE, FALSE or \"cv\"")
+  }
+  x
+}
+
+check_inducing <- function(inducing, name) {
   if (is.null(inducing) || identical(inducing, "all")) {
     return(inducing)
   }
@@ -323,20 +236,18 @@ check_inducing <- function(inducing, call = user_call()) {
   if (is.matrix(inducing) && is.numeric(inducing)) {
     if (nrow(inducing) == 0L || any(!is.finite(inducing))) {
       abort_argument(
-        inducing, "inducing", "a matrix of finite numbers with a row at least",
-        call = call
+        inducing, name, "a matrix of finite numbers with a row at least"
       )
     }
     return(inducing)
   }
   if (!is_finite_scalar(inducing)) {
     abort_argument(
-      inducing, "inducing",
-      "NULL, a number, a matrix of locations, or \"all\"",
-      call = call
+      inducing, name,
+      "NULL, a number, a matrix of locations, or \"all\""
     )
   }
-  check_count(inducing, 1, name = "inducing", call = call)
+  check_count(inducing, 1, name = name)
 }
 
 #' Bounds for the tuning of gpsvm()
@@ -405,3 +316,16 @@ print.gpsvm_prior <- function(x, digits = 4, ...) {
   cat(paste0("  ", format(paste0(names(text), ":")), " ", text, "\n"), sep = "")
   invisible(x)
 }
+
+gpsvm_model <- list(
+  name = "gpsvm", title = "Bayesian nonlinear support vector machine",
+  methods = c("vb", "svi", "gibbs", "ecm"), samplers = "gibbs",
+  links = c("probit", "hinge"), families = c("binomial", "multinomial"),
+  linear = FALSE, prior = "gpsvm_prior", arguments = gpsvm_arguments,
+  rows = list(
+    linear = FALSE, weights = TRUE, source = c("vb", "svi"), sparse = TRUE,
+    kernel = TRUE, response = function(settings) "many"
+  ),
+  job = gpsvm_job, run = gpsvm_run, chains = gpsvm_chains,
+  draws = gpsvm_draws_of, collect = gpsvm_collect
+)

@@ -194,7 +194,7 @@ is_counts <- function(y) is.matrix(y) && is.numeric(y) && ncol(y) == 2L
 # weights are its counts, none for a count of zero. `at` are the rows that they
 # come from. NULL if the response is no such matrix.
 spread_counts <- function(y, name, n, kind, weights = NULL) {
-  if (!is_counts(y) || !response_kinds[[kind]]$counts) {
+  if (!is_counts(y) || !isTRUE(response_kinds[[kind]]$counts)) {
     return(NULL)
   }
   check_labels_there(y, name)

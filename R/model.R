@@ -26,21 +26,101 @@ model_of.gpsvm <- function(object) gpsvm_model
 #' @noRd
 model_of.bark <- function(object) bark_model
 
-bsvm_model <- list(
-  name = "bsvm", title = "Bayesian linear support vector machine",
-  methods = c("vb", "gibbs", "svi"), samplers = "gibbs",
-  links = c("probit", "hinge"), families = "binomial", linear = TRUE
-)
+#' Fits a model
+#'
+#' The one way from a call to a fit: settings, rows, what the core reads, its
+#' answer, the fit object.
+#'
+#' @param model The facts of the model; fit_model() reads
+#'   * `arguments()`: checks of arguments of its own, or in place of those in
+#'     house_arguments(), by name; `settle(settings)`: checks that look at
+#'     several arguments; `prior`, the class of its prior;
+#'   * `rows`: what read_rows() may give it, see there;
+#'   * `job(rows, settings)`: a list with `settings`, with all that depended on
+#'     the rows, and what follows reads;
+#'   * `run(job)`: the core's answer for engines without draws; `chains(control,
+#'     ...)`, `draws(core, job, rows)`: see sample_chains();
+#'   * `collect(fit, core, job, rows)`: the fit, completed.
+#' @param call What match.call() says in the method that was called.
+#' @param front The frame of that method.
+#' @param ... Its `...`, which has to be empty.
+#' @return A fit.
+#' @noRd
+fit_model <- function(model, call, front, ...) {
+  started <- proc.time()[["elapsed"]]
+  check_no_weights(model, call)
+  check_no_dots(...)
+  settings <- read_settings(model, front)
+  check_start(settings$start, model, settings)
+  rows <- read_rows(model, front, settings)
+  if (!is.null(rows$release)) on.exit(rows$release())
+  job <- model$job(rows, settings)
+  settings <- job$settings
+  sampled <- settings$method %in% model$samplers
+  if (sampled) {
+    core <- sample_chains(model, job, rows)
+    settings$seed <- core$seed
+  } else {
+    core <- model$run(job)
+  }
+  interrupted <- isTRUE(core$status$interrupted)
+  if (interrupted && !sampled) stop_or_keep(core, settings)
+  fit <- new_fit(model, typed_call(call, front, model$name), rows, settings)
+  if (sampled) fit <- add_draws(fit, model, core, settings)
+  fit <- model$collect(fit, core, job, rows)
+  if (sampled && !interrupted) warn_convergence(fit$diagnostics$table)
+  if (settings$model) fit["frame"] <- list(rows$frame)
+  fit$elapsed <- c(
+    core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started
+  )
+  fit
+}
 
-gpsvm_model <- list(
-  name = "gpsvm", title = "Bayesian nonlinear support vector machine",
-  methods = c("vb", "svi", "gibbs", "ecm"), samplers = "gibbs",
-  links = c("probit", "hinge"), families = c("binomial", "multinomial"),
-  linear = FALSE
-)
+# With the name that was typed, so that update() finds `bayeskernel::bsvm` where
+# the package is not attached.
+typed_call <- function(call, front, name) {
+  frames <- sys.frames()
+  at <- Position(function(frame) identical(frame, front), frames, right = TRUE)
+  typed <- sys.call(generic_frame(at))[[1L]]
+  call[[1L]] <- if (is.call(typed) && called_name(list(typed)) == name) {
+    typed
+  } else {
+    as.name(name)
+  }
+  call
+}
 
-bark_model <- list(
-  name = "bark", title = "Bayesian additive kernels",
-  methods = "rjmcmc", samplers = "rjmcmc", links = "probit",
-  families = c("gaussian", "binomial", "ordinal"), linear = FALSE
-)
+# By the names of the call: the expression may not have a value outside `data`.
+check_no_weights <- function(model, call) {
+  if ("weights" %in% names(call) && !model$rows$weights) {
+    bk_abort("argument", sprintf("%s() has no `weights`.", model$name),
+      paste(
+        "Its likelihood has none; bsvm() and gpsvm() take likelihood powers.",
+        "Repeat rows that count more than once."
+      ),
+      column = "weights"
+    )
+  }
+}
+
+# What Ctrl-C leaves: an answer without a posterior is of no use.
+stop_or_keep <- function(core, settings) {
+  if (!identical(settings$on_interrupt, "keep") || isFALSE(core$usable)) {
+    abort_interrupted()
+  }
+  bk_warn(
+    "interrupt", "Interrupted: the fit is where the iteration was then.",
+    "It is a valid but not the best approximation; fit again for that."
+  )
+}
+
+# As if Ctrl-C had reached R itself: handlers of `interrupt` run, then back to
+# the prompt.
+abort_interrupted <- function() {
+  condition <- structure(
+    list(message = "", call = NULL),
+    class = c("interrupt", "condition")
+  )
+  signalCondition(condition)
+  invokeRestart("abort")
+}

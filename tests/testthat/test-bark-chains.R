@@ -79,9 +79,14 @@ test_that("only the same model goes on", {
   refuse(fit(start = part, prior = bark_prior(gamma = 1)), "another model")
   refuse(fit(start = part, chains = 3), "another model")
   refuse(quick_bark(y ~ a, d, start = part), "another model")
-  refuse(fit(start = part, draws = 5), "already holds")
+  refuse(fit(start = part, draws = 4), "already holds")
   refuse(fit(start = list()), "bark")
   refuse(fit(start = "fit"), "bark")
+})
+
+test_that("a fit with as many draws as are asked for is handed back", {
+  part <- fit(draws = 5)
+  expect_identical(same(fit(start = part, draws = 5)), same(part))
 })
 
 test_that("workers of a cluster share the chains", {

@@ -1,0 +1,303 @@
+# Chains of every sampler: run here or on the workers of a cluster, joined,
+# continued, and cut to what was reached.
+
+#' Runs the chains of a model
+#'
+#' @param model Its facts, of which this reads `chains`, the function that runs
+#'   a share of the chains, here or on a worker, and `draws(core, job, rows)`,
+#'   which makes of its answer one array, draws x chains x variables, with
+#'   names and on the scale of the data.
+#' @param job `control`: a list with `chain_id`, `states`, `seed`, `progress`,
+#'   and what else the chains read first; `shared`: their other arguments;
+#'   `settings`; `stored`: how many numbers a draw has, for checking memory.
+#' @return The core's answer, with `draws` of earlier runs and these, `seed` and
+#'   `fingerprint`.
+#' @noRd
+sample_chains <- function(model, job, rows) {
+  settings <- job$settings
+  check_memory(job, rows$n)
+  fingerprint <- fingerprint_of(job)
+  earlier <- resumed(settings$start, fingerprint, settings)
+  if (!is.null(earlier)) {
+    settings$seed <- earlier$seed
+    job$control$seed <- as.double(earlier$seed)
+    job$control$states <- earlier$state
+  }
+  core <- run_chains(model$chains, job$control, job$shared, settings$cluster)
+  check_reached(core$status, settings)
+  core$draws <- merge_draws(
+    model$draws(core, job, rows), core$status$kept, earlier
+  )
+  c(core, list(
+    seed = settings$seed, fingerprint = fingerprint, earlier = earlier
+  ))
+}
+
+# Chains in this process, or in shares over the workers of a cluster.
+run_chains <- function(chains, control, shared, cluster) {
+  if (is.null(cluster)) {
+    return(core_call(do.call(chains, c(list(control), shared))))
+  }
+  greet_workers(cluster)
+  jobs <- lapply(worker_shares(length(control$chain_id), cluster), function(at) {
+    control$progress <- FALSE
+    for (name in intersect(c("chain_id", "states", "start"), names(control))) {
+      all <- control[[name]]
+      if (length(all)) {
+        control[[name]] <- if (is.matrix(all)) all[, at, drop = FALSE] else all[at]
+      }
+    }
+    control
+  })
+  parts <- on_cluster(do.call(parallel::clusterApply, c(
+    list(cluster, jobs, chains), unname(shared)
+  )))
+  join_chains(lapply(parts, core_call))
+}
+
+# Which dimension of what the cores answer counts chains; and names of means
+# over draws, with those of their variances or standard deviations.
+chain_dimension <- c(draws = 2L, scalars = 2L, lambda = 2L, acceptance = 3L)
+pooled_moments <- list(
+  holes = c(mean = "var"),
+  fitted_holes = c(mean = "var", probit = "probit_sd", hinge = "hinge_sd")
+)
+
+join_chains <- function(parts) {
+  out <- parts[[1]]
+  chains <- vapply(parts, function(part) length(part$states), 1L)
+  for (name in names(out)) {
+    each <- lapply(parts, `[[`, name)
+    out[[name]] <- if (name %in% names(chain_dimension)) {
+      join_arrays(each, chain_dimension[[name]])
+    } else if (name %in% c("states", "kernels")) {
+      do.call(c, each)
+    } else if (name == "status") {
+      join_status(each)
+    } else if (name %in% names(pooled_moments)) {
+      pool_moments(each, chains * dim(out$draws)[1], pooled_moments[[name]])
+    } else {
+      each[[1]]
+    }
+  }
+  out
+}
+
+# Arrays one after another along a dimension.
+join_arrays <- function(arrays, along) {
+  size <- dim(arrays[[1]])
+  last <- c(setdiff(seq_along(size), along), along)
+  size[along] <- sum(vapply(arrays, function(x) dim(x)[along], 1L))
+  joined <- array(unlist(lapply(arrays, aperm, last)), size[last])
+  out <- aperm(joined, order(last))
+  if (!is.null(dimnames(arrays[[1]]))) dimnames(out) <- dimnames(arrays[[1]])
+  out
+}
+
+# How a run went from how the runs of shares of its chains went.
+join_status <- function(parts) {
+  out <- parts[[1]]
+  failures <- vapply(parts, `[[`, "", "failure")
+  out$failure <- c(failures[nzchar(failures)], "")[1]
+  out$interrupted <- any(vapply(parts, `[[`, NA, "interrupted"))
+  out$kept <- min(vapply(parts, `[[`, 0, "kept"))
+  out$seconds <- max(vapply(parts, `[[`, 0, "seconds"))
+  out
+}
+
+# Means and variances of all draws from those of shares of `count` draws.
+pool_moments <- function(parts, count, pairs) {
+  out <- parts[[1]]
+  if (is.null(out) || length(parts) == 1L) {
+    return(out)
+  }
+  total <- sum(count)
+  for (mean in names(pairs)) {
+    spread <- pairs[[mean]]
+    power <- if (endsWith(spread, "sd")) 2 else 1
+    means <- lapply(parts, `[[`, mean)
+    out[[mean]] <- Reduce(`+`, Map(`*`, means, count)) / total
+    squares <- Map(function(part, own, k) {
+      (k - 1) * part[[spread]]^power + k * (own - out[[mean]])^2
+    }, parts, means, count)
+    out[[spread]] <- (Reduce(`+`, squares) / (total - 1))^(1 / power)
+  }
+  out
+}
+
+# Errors and warnings where less was reached than asked for.
+check_reached <- function(status, settings) {
+  kept <- status$kept
+  if (nzchar(status$failure)) {
+    details <- c(
+      sprintf("In sweep %.0f: %s.", status$sweeps + 1, status$failure),
+      "Standardise the predictors, or give the prior less variance."
+    )
+    if (kept < 1) bk_abort("numeric", "The sampler failed.", details)
+    bk_warn("convergence", sprintf(
+      "The sampler failed; %.0f of %d draws a chain are kept.", kept,
+      settings$draws
+    ), details)
+  }
+  if (status$interrupted && settings$on_interrupt == "stop") {
+    abort_interrupted()
+  }
+  if (kept < 1) {
+    bk_abort(
+      "argument", "Interrupted before the first draw was kept.",
+      "The warmup was not over."
+    )
+  }
+  if (status$interrupted) {
+    bk_warn("interrupt", sprintf(
+      "Interrupted: %.0f of %d draws a chain are kept.", kept, settings$draws
+    ), "Continue with the same call and `start =` this fit.")
+  }
+}
+
+# Draws of an earlier run first; only what was reached is kept.
+merge_draws <- function(draws, kept, earlier) {
+  if (!is.null(earlier)) {
+    draws[seq_len(dim(earlier$draws)[1]), , ] <- earlier$draws
+  }
+  if (kept < dim(draws)[1]) draws <- draws[seq_len(kept), , , drop = FALSE]
+  draws
+}
+
+# What every fit with draws has.
+add_draws <- function(fit, model, core, settings) {
+  fit$draws <- core$draws
+  fit$state <- core$states
+  fit$sampler <- c(
+    settings[c("chains", "warmup", "thin")],
+    list(fingerprint = core$fingerprint)
+  )
+  watched <- if (is.null(model$watched)) TRUE else model$watched(fit)
+  fit$diagnostics <- c(
+    core$status[c("sweeps", "interrupted", "seconds")],
+    list(table = convergence_table(fit$draws[, , watched, drop = FALSE]))
+  )
+  fit
+}
+
+# Going on -----------------------------------------------------------------------
+
+check_start <- function(start, model, settings) {
+  if (is.null(start)) {
+    return(invisible())
+  }
+  wanted <- sprintf("NULL, or a fit of %s() by a sampler", model$name)
+  if (!inherits(start, model$name) || is.null(start$draws)) {
+    abort_argument(start, "start", wanted, call = user_call())
+  }
+  if (!all(settings$method %in% model$samplers)) {
+    bk_abort(
+      "argument", "`start` continues the chains of a sampler.",
+      sprintf(
+        "Found: method \"%s\". Accepted: method = %s.", settings$method,
+        paste(quoted(model$samplers), collapse = ", ")
+      ),
+      column = "start"
+    )
+  }
+  validate_fit(start, model)
+}
+
+# The fit whose chains go on until there are `draws` of them: with as many as
+# that nothing is left to do.
+resumed <- function(start, fingerprint, settings) {
+  if (is.null(start)) {
+    return(NULL)
+  }
+  if (!isTRUE(all.equal(start$sampler$fingerprint, fingerprint, 1e-10))) {
+    bk_abort(
+      "argument", "`start` is a fit of another model or other data.",
+      c(
+        "Data, formula, prior, chains, warmup and thin must be the same.",
+        "Only `draws` and the way the work is shared may differ."
+      ),
+      column = "start"
+    )
+  }
+  if (dim(start$draws)[1] > settings$draws) {
+    bk_abort(
+      "argument", "`start` already holds more draws than `draws`.",
+      sprintf(
+        "It holds %d a chain, `draws` is the number of all: %d.",
+        dim(start$draws)[1], settings$draws
+      ),
+      column = "start"
+    )
+  }
+  start
+}
+
+# What must be the same for chains to be continued: everything that they read
+# but the way in which the work is shared, long vectors by a few sums.
+fingerprint_of <- function(job) {
+  free <- c(
+    "seed", "draws", "threads", "progress", "states", "tol", "max_iter",
+    "accelerate"
+  )
+  list(
+    control = sketch(job$control[setdiff(names(job$control), free)]),
+    shared = sketch(job$shared)
+  )
+}
+
+sketch <- function(x) {
+  if (is.list(x)) {
+    return(lapply(unclass(x), sketch))
+  }
+  if (!is.numeric(x) || length(x) < 100L) {
+    return(unname(x))
+  }
+  rows <- NROW(x)
+  missing <- if (anyNA(x)) sum(is.na(x)) else 0L
+  if (missing > 0L) x[is.na(x)] <- 0
+  if (is.null(dim(x))) dim(x) <- c(rows, 1L)
+  c(dim(x), missing, colSums(x), crossprod(x, cos(seq_len(rows))))
+}
+
+# Memory ---------------------------------------------------------------------------
+
+# Refuses chains whose draws and states this machine cannot hold.
+check_memory <- function(job, n) {
+  settings <- job$settings
+  bytes <- 8 * settings$chains *
+    (as.double(settings$draws) * job$stored + 2 * n + job$stored)
+  most <- getOption("bayeskernel.max_bytes", available_bytes())
+  if (bytes > most) {
+    bk_abort(
+      "argument", "The draws would need too much memory.",
+      c(
+        sprintf(
+          "Found: %d chains of %d draws of %.0f numbers, %s.", settings$chains,
+          settings$draws, job$stored, format_bytes(bytes)
+        ),
+        sprintf(
+          "Accepted: at most %s, or options(bayeskernel.max_bytes = ).",
+          format_bytes(most)
+        ),
+        "Ask for fewer `draws` or `chains`, or raise `thin`."
+      ),
+      column = if (settings$chains > 1000) "chains" else "draws",
+      found = bytes, expected = most
+    )
+  }
+}
+
+# What is free, where the system says so.
+available_bytes <- function() {
+  lines <- tryCatch(
+    suppressWarnings(readLines("/proc/meminfo", 10L)),
+    error = function(e) character()
+  )
+  line <- grep("^MemAvailable:", lines, value = TRUE)
+  if (length(line)) 1024 * as.double(gsub("[^0-9]", "", line)) else 16e9
+}
+
+format_bytes <- function(bytes) {
+  unit <- max(0, min(4, floor(log(max(bytes, 1), 1000))))
+  sprintf("%.3g %s", bytes / 1000^unit, c("bytes", "kB", "MB", "GB", "TB")[unit + 1])
+}

@@ -1,0 +1,376 @@
+# Rows for a fit, from whatever the user gave: a formula and data, a matrix, a
+# data frame, a sparse matrix, a kernel matrix, a row source. One list for all
+# models, with what prediction and the row methods need.
+
+#' Reads the rows of a fit
+#'
+#' @param model The facts of the model, of which `rows` says
+#'   * `linear`: columns with an intercept, bars, smooths, modelled missing
+#'     values; otherwise predictors that a kernel combines;
+#'   * `weights`: whether rows have weights;
+#'   * `source`: the methods that read a row source;
+#'   * `sparse`, `kernel`: whether these matrices are read;
+#'   * `response(settings)`: the kind of response, see read_response().
+#' @param front,settings See read_settings().
+#' @return A list: `y`, `levels`, `response`, `n`, `weights`, `na.action`,
+#'   `dropped`, `info` for design_new(), `formula`, `terms`, `xlevels`,
+#'   `contrasts`, `frame`, `rows` (their numbers in the data, `NULL` for all);
+#'   `release()`, if something has to be put away. Of linear models the rest is
+#'   what bsvm_design() returns. Of others `data`, predictors as the cores read
+#'   them: `type` ("matrix", "sparse", "file"), the numbers, and `source`, which
+#'   columns the model has; `columns`, their names; `center`, `scale`; `used`,
+#'   their places among the columns of design_new().
+#' @noRd
+read_rows <- function(model, front, settings) {
+  facts <- model$rows
+  kind <- facts$response(settings)
+  if ("formula" %in% ls(front)) {
+    return(formula_rows(model, kind, formula_arguments(front), settings))
+  }
+  if (inherits(front$x, "row_source")) {
+    return(source_rows(model, front$x, settings))
+  }
+  if (eval(quote(missing(y)), front)) {
+    bk_abort(
+      "response", "The response `y` is missing.",
+      "Give one value for each row of `x`: labels of classes, or numbers.",
+      column = "y"
+    )
+  }
+  given <- list(
+    x = front$x, y = front$y, weights = front$weights, offset = front$offset,
+    na.action = front$na.action
+  )
+  if (isTRUE(facts$kernel) && is_precomputed(settings$kernel)) {
+    kernel_matrix_rows(given, kind)
+  } else if (facts$linear) {
+    linear_matrix_rows(given, settings)
+  } else {
+    predictor_rows(model, given, kind, settings)
+  }
+}
+
+# Arguments of a formula method: `weights`, `subset` and `offset` as they were
+# typed, for they mean columns of the data.
+formula_arguments <- function(front) {
+  typed <- function(name) {
+    there <- name %in% ls(front) &&
+      !eval(call("missing", as.name(name)), front)
+    if (there) eval(call("substitute", as.name(name)), front)
+  }
+  formula <- front$formula
+  list(
+    formula = formula, weights = typed("weights"), subset = typed("subset"),
+    offset = typed("offset"), na.action = front$na.action,
+    data = if (eval(quote(missing(data)), front)) {
+      environment(formula)
+    } else {
+      front$data
+    }
+  )
+}
+
+formula_rows <- function(model, kind, given, settings) {
+  if (inherits(given$data, "row_source")) {
+    bk_abort(
+      "argument", "A row source takes no formula.",
+      sprintf(
+        "Use %s(source); row_source() names the response.", model$name
+      ),
+      column = "data"
+    )
+  }
+  linear <- model$rows$linear
+  penalty <- settings$penalty
+  out <- bsvm_design(
+    given$formula, given$data,
+    weights = given$weights, subset = given$subset, offset = given$offset,
+    na.action = given$na.action, kind = kind,
+    standardize = linear && settings$standardize,
+    # A vague prior cannot tell columns apart that are combinations of others; a
+    # penalty can.
+    drop_aliased = if (!linear) {
+      FALSE
+    } else if (!is.null(penalty)) {
+      identical(penalty, "none")
+    },
+    missing = if (!linear) "refuse" else settings$missing %||% "fail",
+    indicators = if (linear) settings$select %||% FALSE else TRUE
+  )
+  if (linear) out else predictors_of_design(model, out, settings)
+}
+
+linear_matrix_rows <- function(given, settings) {
+  design_from_matrix(
+    given$x, given$y,
+    weights = given$weights, offset = given$offset,
+    standardize = settings$standardize, na.action = given$na.action,
+    drop_aliased = identical(settings$penalty, "none"),
+    missing = settings$missing %||% "fail",
+    indicators = settings$select %||% FALSE
+  )
+}
+
+# Predictors that a kernel combines ------------------------------------------------
+
+# Of a design from a formula: its columns but the intercept. Without an
+# intercept it keeps constants, of which a kernel can make nothing.
+predictors_of_design <- function(model, design, settings) {
+  refuse_linear_terms(design, model$name)
+  used <- setdiff(seq_len(ncol(design$x)), if (has_intercept(design)) 1L)
+  if (length(used) == 0L) abort_no_columns(user_call())
+  x <- design$x[, used, drop = FALSE]
+  storage.mode(x) <- "double"
+  out <- place_predictors(x, block_moments(x), settings)
+  out$used <- used[out$data$source]
+  out$dropped <- c(design$dropped, out$dropped)
+  out$weights <- kept_weights(design$weights)
+  c(out, design[c(
+    "y", "levels", "n", "info", "response", "formula", "terms", "xlevels",
+    "contrasts", "na.action", "rows", "frame"
+  )])
+}
+
+# Models whose kernels combine the predictors know no other terms.
+refuse_linear_terms <- function(design, model) {
+  found <- c(
+    if (length(design$random)) "random terms",
+    if (length(design$smooths)) "smooth terms",
+    if (any(design$offset != 0)) "an offset"
+  )
+  if (length(found)) {
+    bk_abort(
+      "argument",
+      sprintf("The formula has terms that %s() does not know.", model),
+      c(
+        sprintf("Found: %s.", paste(found, collapse = " and ")),
+        "Accepted: predictors, which the kernel combines.",
+        if (model == "gpsvm") "Use bsvm() for a linear machine with such terms."
+      ),
+      column = "formula", found = found
+    )
+  }
+}
+
+# Which columns vary, and their centres and scales.
+place_predictors <- function(x, moments, settings, type = "matrix") {
+  constant <- constant_columns(moments)
+  names <- colnames(x)
+  warn_dropped(names[constant], character(), user_call())
+  keep <- which(!constant)
+  if (length(keep) == 0L) abort_no_columns(user_call())
+  center <- if (settings$standardize) moments$mean[keep] else numeric(length(keep))
+  scale <- if (settings$standardize) moments$sd[keep] else rep(1, length(keep))
+  list(
+    data = list(type = type, x = x, source = keep), columns = names[keep],
+    center = stats::setNames(center, names[keep]),
+    scale = stats::setNames(scale, names[keep]), dropped = names[constant]
+  )
+}
+
+# Of a matrix, a data frame or a sparse matrix.
+predictor_rows <- function(model, given, kind, settings) {
+  counted <- spread_counts(given$y, "y", NROW(given$x), kind, given$weights)
+  if (!is.null(counted)) {
+    given$x <- given$x[counted$at, , drop = FALSE]
+    given[c("y", "weights")] <- counted[c("y", "weights")]
+  }
+  x <- given$x
+  if (isTRUE(model$rows$sparse) && is_sparse(x)) {
+    return(sparse_rows(given, kind, settings))
+  }
+  check_predictors(x, user_call())
+  columns <- predictor_names(x, user_call())
+  named <- !is.null(colnames(x))
+  if (is.data.frame(x)) {
+    names(x) <- columns
+    # Predictors that are not all numbers go the way of a formula.
+    if (!all(vapply(x, is_plain_number, NA))) {
+      joined <- frame_with_response(x, given$y, user_call())
+      given[c("formula", "data")] <- joined
+      out <- formula_rows(model, kind, given, settings)
+      out["formula"] <- out["terms"] <- list(NULL)
+      return(out)
+    }
+    x <- do.call(cbind, unclass(x))
+  }
+  if (storage.mode(x) != "double") storage.mode(x) <- "double"
+  if (nrow(x) < 2L) abort_too_few_rows(nrow(x), user_call())
+  check_given_rows(given, nrow(x), kind)
+  moments <- block_moments(x)
+  usable <- usable_rows(
+    frame_of_gaps(x, columns, moments, given), NULL, given$na.action,
+    user_call()
+  )
+  y <- given$y
+  weights <- given$weights
+  if (!is.null(usable$keep)) {
+    x <- x[usable$keep, , drop = FALSE]
+    y <- y[usable$keep]
+    weights <- weights[usable$keep]
+    moments <- block_moments(x)
+  }
+  check_columns(moments, x, columns, usable$keep, user_call())
+  response <- read_response(y, "y", kind, usable$keep)
+  if (!identical(colnames(x), columns)) colnames(x) <- columns
+  out <- place_predictors(x, moments, settings)
+  c(out, response, list(
+    n = nrow(x), used = seq_along(out$data$source) + 1L, response = "y",
+    info = matrix_info(columns, named, out$data$source),
+    weights = kept_weights(weights), na.action = usable$na.action,
+    rows = original_rows(usable$keep, counted$at), frame = list(x = x, y = y)
+  ))
+}
+
+# Only what may have missing values: columns of which some are.
+frame_of_gaps <- function(x, columns, moments, given) {
+  gaps <- which(moments$missing > 0)
+  list2DF(c(
+    list(y = given$y),
+    stats::setNames(lapply(gaps, function(j) x[, j]), columns[gaps]),
+    if (!is.null(given$weights)) list("(weights)" = given$weights)
+  ))
+}
+
+# Labels of a right kind, a label and a weight a row.
+check_given_rows <- function(given, n, kind) {
+  if (kind != "gaussian") {
+    refuse_label_type(given$y, "y", response_kinds[[kind]])
+  } else if (length(dim(given$y)) > 1L) {
+    read_response(given$y, "y", kind)
+  }
+  for (name in c("y", "weights")) {
+    found <- length(given[[name]])
+    if (!is.null(given[[name]]) && found != n) {
+      abort_length(name, found, n, user_call())
+    }
+  }
+}
+
+# Weights that are all 1 cost nothing.
+kept_weights <- function(weights) {
+  if (!is.null(weights) && any(weights != 1)) as.double(weights)
+}
+
+is_sparse <- function(x) isS4(x) && methods::is(x, "sparseMatrix")
+
+# Rows of a sparse matrix are put together when they are read; centring costs
+# no memory.
+sparse_rows <- function(given, kind, settings) {
+  x <- given$x
+  n <- nrow(x)
+  if (n < 2L) abort_too_few_rows(n, user_call())
+  check_given_rows(given, n, kind)
+  check_weights(given$weights, NULL, user_call())
+  if (any(given$weights == 0)) {
+    used <- given$weights > 0
+    given$x <- x[used, , drop = FALSE]
+    given$y <- given$y[used]
+    given$weights <- given$weights[used]
+    return(sparse_rows(given, kind, settings))
+  }
+  named <- !is.null(colnames(x))
+  columns <- if (named) colnames(x) else paste0("x", seq_len(ncol(x)))
+  wide <- methods::as(methods::as(Matrix::t(x), "dMatrix"), "generalMatrix")
+  wide <- methods::as(wide, "CsparseMatrix")
+  refuse_sparse_gaps(wide, columns)
+  response <- read_response(given$y, "y", kind)
+  moments <- sparse_moments(wide, n)
+  holder <- matrix(0, 0L, length(columns), dimnames = list(NULL, columns))
+  out <- place_predictors(holder, moments, settings)
+  out$data <- list(
+    type = "sparse", begin = wide@p, column = wide@i, value = wide@x,
+    columns = length(columns), source = out$data$source
+  )
+  c(out, response, list(
+    n = n, used = seq_along(out$data$source) + 1L, response = "y",
+    info = matrix_info(columns, named, out$data$source),
+    weights = kept_weights(given$weights)
+  ))
+}
+
+sparse_moments <- function(wide, n) {
+  mean <- Matrix::rowSums(wide) / n
+  squares <- wide
+  squares@x <- wide@x^2
+  variance <- (Matrix::rowSums(squares) - n * mean^2) / (n - 1)
+  # Rounding leaves something of the variance of a constant.
+  variance[variance <= 1e-20 * mean^2] <- 0
+  list(mean = mean, sd = sqrt(variance), min = -(variance > 0), max = variance)
+}
+
+refuse_sparse_gaps <- function(wide, columns) {
+  at <- which(!is.finite(wide@x))
+  if (length(at)) {
+    row <- findInterval(at[1] - 1, wide@p)
+    abort_missing(
+      stats::setNames(1L, columns[wide@i[at[1]] + 1L]), row,
+      what = "Predictor", cure = "Leave such rows out, or impute them."
+    )
+  }
+}
+
+# A kernel matrix: its rows are those of K and the diagonal.
+kernel_matrix_rows <- function(given, kind) {
+  k <- kernel_matrix(precomputed(), given$x)
+  dimnames(k) <- NULL
+  n <- nrow(k)
+  check_given_rows(given, n, kind)
+  check_weights(given$weights, NULL, user_call())
+  columns <- c(paste0("k", seq_len(n)), "diagonal")
+  c(read_response(given$y, "y", kind), list(
+    data = list(
+      type = "matrix", x = cbind(k, diag(k)), source = seq_len(n + 1L)
+    ),
+    n = n, columns = columns,
+    center = stats::setNames(numeric(n + 1L), columns),
+    scale = stats::setNames(rep(1, n + 1L), columns),
+    info = list(type = "kernel", rows = n, diagonal = mean(diag(k))),
+    response = "y", weights = kept_weights(given$weights),
+    frame = list(x = k, y = given$y)
+  ))
+}
+
+# Row sources ----------------------------------------------------------------------
+
+# The source is read once, into a temporary file.
+source_rows <- function(model, source, settings) {
+  methods <- model$rows$source
+  if (!all(settings$method %in% methods)) {
+    abort_argument(
+      settings$method, "method",
+      paste("for a row source", paste(quoted(methods), collapse = " or ")),
+      call = user_call()
+    )
+  }
+  path <- tempfile("bayeskernel-rows-")
+  linear <- model$rows$linear
+  done <- FALSE
+  on.exit(if (!done) unlink(path))
+  file <- spool_rows(
+    source, path, settings$standardize,
+    linear && identical(settings$penalty, "none"), settings$progress,
+    user_call()
+  )
+  # Its first column is an intercept.
+  at <- if (linear) seq_along(file$source) else seq_along(file$source)[-1]
+  if (length(at) == 0L) abort_no_columns(user_call())
+  columns <- file$names[at]
+  keep <- file$source[-1]
+  done <- TRUE
+  list(
+    data = c(
+      list(type = "file"), file[c("path", "rows", "columns", "positive")],
+      list(
+        source = file$source[at], center = file$center[at],
+        scale = file$scale[at]
+      )
+    ),
+    n = file$rows, levels = file$levels, share = file$share,
+    columns = columns, center = stats::setNames(file$center[at], columns),
+    scale = stats::setNames(file$scale[at], columns), dropped = file$dropped,
+    info = matrix_info(source$columns, TRUE, keep),
+    used = seq_along(keep) + 1L, response = source$response,
+    release = function() unlink(path)
+  )
+}

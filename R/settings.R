@@ -1,0 +1,85 @@
+# Arguments of the functions that fit: one table for all of them, read by name.
+
+# Checks of the arguments that mean the same in every model; each takes a value
+# and its name. A model adds its own, or others in their place.
+house_arguments <- function() {
+  list(
+    standardize = check_flag,
+    chains = count_from(1), warmup = count_from(0), draws = count_from(1),
+    thin = count_from(1), tol = number_from(0), max_iter = count_from(1),
+    accelerate = check_flag, batch_size = or_null(count_from(1)),
+    epochs = count_from(0), threads = check_threads, cluster = check_cluster,
+    progress = check_flag, on_interrupt = one_of("stop", "keep"),
+    start = function(x, name) x, model = check_flag
+  )
+}
+
+count_from <- function(lower) {
+  function(x, name) check_count(x, lower, name = name)
+}
+
+number_from <- function(lower) {
+  function(x, name) check_number(x, lower, name = name)
+}
+
+one_of <- function(...) {
+  function(x, name) check_choice(x, c(...), name)
+}
+
+or_null <- function(check) {
+  function(x, name) if (!is.null(x)) check(x, name)
+}
+
+#' Checked settings of a fit
+#'
+#' @param model The facts of the model.
+#' @param front The frame of the method that was called. Arguments that it does
+#'   not have get the default that the formula method documents.
+#' @return A list by name, and `given`, the names of what the user has typed.
+#' @noRd
+read_settings <- function(model, front) {
+  checks <- utils::modifyList(house_arguments(), model$arguments())
+  has <- ls(front)
+  defaults <- formals(get0(paste0(model$name, ".formula"), topenv()))
+  checks <- checks[names(checks) %in% c(has, names(defaults))]
+  out <- list(method = read_method(model, front))
+  for (name in names(checks)) {
+    value <- if (name %in% has) {
+      get(name, front)
+    } else {
+      eval(defaults[[name]], topenv())
+    }
+    out[name] <- list(checks[[name]](value, name))
+  }
+  out["prior"] <- list(read_prior(model, front))
+  seed <- get0("seed", front, inherits = FALSE)
+  # R's generator stays as it is where nothing is random.
+  out["seed"] <- list(if (!is.null(seed) || !any(out$method %in% model$exact)) {
+    check_seed(seed)
+  })
+  out$given <- Filter(function(name) {
+    !eval(call("missing", as.name(name)), front)
+  }, has)
+  if (is.null(model$settle)) out else model$settle(out)
+}
+
+# NULL: the model chooses by the size of the data.
+read_method <- function(model, front) {
+  method <- get0("method", front, inherits = FALSE)
+  if (!("method" %in% ls(front))) {
+    model$methods[1]
+  } else if (!is.null(method)) {
+    check_choice(method, model$methods, "method")
+  }
+}
+
+read_prior <- function(model, front) {
+  prior <- get0("prior", front, inherits = FALSE)
+  if (!is.null(model$prior) && !inherits(prior, model$prior)) {
+    abort_argument(
+      prior, "prior", sprintf("a prior made by %s()", model$prior),
+      kind = "prior", call = user_call()
+    )
+  }
+  prior
+}
