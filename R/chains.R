@@ -187,7 +187,8 @@ check_start <- function(start, model, settings) {
     return(invisible())
   }
   wanted <- sprintf("NULL, or a fit of %s() by a sampler", model$name)
-  if (!inherits(start, model$name) || is.null(start$draws)) {
+  if (!inherits(start, model$name) || is.null(start$draws) ||
+    !any(start$method %in% model$samplers)) {
     abort_argument(start, "start", wanted, call = user_call())
   }
   if (!all(settings$method %in% model$samplers)) {
