@@ -105,36 +105,3 @@ need_bark_formula <- function(object) {
     )
   }
 }
-
-#' @rdname inclusion
-#' @export
-inclusion.bark <- function(object, ...) {
-  check_no_dots(...)
-  need_bark_selection(object)
-  colMeans(bark_scales(object) > 0)
-}
-
-need_bark_selection <- function(object) {
-  if (!object$select) {
-    bk_abort(
-      "argument", "The fit has no selection.", "Fit it with `select = TRUE`."
-    )
-  }
-}
-
-# Kernel scales of all draws, chain after chain: draws x predictors.
-bark_scales <- function(object) {
-  flat <- stack_chains(object$draws)
-  out <- flat[, startsWith(colnames(flat), "lambda["), drop = FALSE]
-  colnames(out) <- object$columns
-  out
-}
-
-# Prior probability of a predictor to be in the model.
-prior_share <- function(object) {
-  if (is.null(object$structure)) {
-    object$prior$inclusion[1] / sum(object$prior$inclusion)
-  } else if (is.null(object$structure$hyper)) {
-    object$structure$q
-  }
-}

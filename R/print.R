@@ -48,10 +48,7 @@ coef_table <- function(estimate, sd,
                        upper = estimate - stats::qnorm((1 - level) / 2) * sd,
                        convergence = NULL, level = 0.95) {
   out <- cbind(estimate, sd, lower, upper)
-  tails <- 100 * c(1 - level, 1 + level) / 2
-  colnames(out) <- c(
-    "Estimate", "SD", paste(format(tails, trim = TRUE, digits = 3), "%")
-  )
+  colnames(out) <- c("Estimate", "SD", tail_names(level))
   rownames(out) <- names(estimate)
   if (!is.null(convergence)) {
     out <- cbind(
@@ -63,9 +60,17 @@ coef_table <- function(estimate, sd,
   out
 }
 
+tail_names <- function(level) {
+  tails <- 100 * c(1 - level, 1 + level) / 2
+  paste(format(tails, trim = TRUE, digits = 3), "%")
+}
+
 # The same columns from draws x variables or iterations x chains x variables.
 draws_table <- function(draws, level = 0.95) {
   flat <- if (length(dim(draws)) == 3L) stack_chains(draws) else draws
+  if (ncol(flat) == 0L) {
+    return(coef_table(numeric(), numeric(), level = level))
+  }
   tails <- apply(
     flat, 2, stats::quantile, c(1 - level, 1 + level) / 2,
     names = FALSE
@@ -89,7 +94,9 @@ print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
   }
   text[, chances] <- format_chances(shown[, chances])
   text[is.na(shown)] <- "-"
-  rownames(text) <- abbreviate_middle(rownames(shown))
+  # Names have what the numbers leave of a line.
+  wide <- pmax(nchar(colnames(text)), apply(nchar(text), 2, max, 0L)) + 1L
+  rownames(text) <- abbreviate_middle(rownames(shown), max(28L, 79L - sum(wide)))
   print_text(text)
   if (nrow(table) > max_rows) {
     cat(sprintf("... and %d rows more\n", nrow(table) - max_rows))

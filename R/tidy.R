@@ -8,30 +8,42 @@ as_table <- function(frame) {
   }
 }
 
-#' Tidy tables of a Bayesian support vector machine
+#' Tidy tables of a fit
 #'
-#' @param x A fit by [bsvm()].
-#' @param effects Which rows: `"fixed"` coefficients; `"ran_pars"`, standard
-#'   deviations and correlations of random effects and the standard deviation of
-#'   penalised coefficients; `"ran_vals"`, the random effects. Default the first
-#'   two.
+#' @param x A fit.
+#' @param effects Which rows, as far as the model has them: `"fixed"`
+#'   coefficients; `"ran_pars"`, standard deviations and correlations of random
+#'   effects and the standard deviation of penalised coefficients; `"scale"`,
+#'   kernel scales of the predictors of [bark()]; `"kernel"`, parameters of the
+#'   kernel of [gpsvm()] with its nugget; `"parameter"`, others; `"function"`,
+#'   values of the latent function at inducing points or reference rows;
+#'   `"ran_vals"`, the random effects. Default all but the last two.
 #' @param conf.int Add posterior intervals, default `FALSE`.
 #' @param conf.level Their probability, default 0.95.
-#' @param data The data of the fit; default the model frame.
-#' @param newdata New data; takes precedence over `data`.
-#' @param link As in [predict.bsvm()].
-#' @param ... No further arguments.
+#' @param data The rows to add predictions to; default the model frame, see
+#'   `model.frame()`. `newdata`: new data; takes precedence over `data`.
+#' @param newdata See `data`.
+#' @param ... Of `augment()`: arguments of `predict()` for probabilities, such as
+#'   `link`. Otherwise no further arguments.
 #' @return A tibble, or a data frame when package tibble is missing; scale of
 #'   the data.
-#' * `tidy()`: `effect`, `group`, `level` (with `"ran_vals"`), `term`,
-#'   `estimate` (posterior mean), `std.error` (posterior sd), and with
-#'   `conf.int` `conf.low`, `conf.high`. Rows of `"ran_pars"` have terms such as
+#' * `tidy()`: `effect`, `group` (grouping term, or smooth), `level` (with
+#'   `"ran_vals"`), `term`, `estimate` and `std.error` (posterior mean and sd;
+#'   `NA` where there is none, see [summary.bayeskernel_fit()]), with `conf.int`
+#'   `conf.low`, `conf.high`, and with selection `inclusion`, the posterior
+#'   probability to be in the model. Rows of `"ran_pars"` have terms such as
 #'   `sd__(Intercept)` and `cor__(Intercept).time`.
-#' * `glance()`: one row with `nobs`, `method`, `elbo` (`NA` for a sampler; it
-#'   bounds a pseudo-evidence), `passes`, `converged` (samplers: R-hat at most
-#'   1.05 everywhere), `rhat.max`, `ess.min`, `seconds`.
-#' * `augment()`: the data with `.fitted` (latent mean), `.prob` (probability of
-#'   the positive class), `.class`.
+#' * `glance()`: one row with `nobs`, `method`, columns of the model (`inducing`
+#'   points; `family`, mean number of `kernels`, `sigma`), `elbo` (`NA` for a
+#'   sampler; of `bsvm()` and `gpsvm()` it bounds a pseudo-evidence), `passes`,
+#'   `converged` (samplers: R-hat at most 1.05 everywhere), `rhat.max`,
+#'   `ess.min`, `seconds`.
+#' * `augment()`: the data with `.fitted` (of a regression the mean response, of
+#'   classes the latent mean, if it is one number a row); of a regression
+#'   `.se.fit`, the posterior sd of that mean; of classes `.prob`, the
+#'   probability of the positive class, or with more than two classes `.prob_`
+#'   with each class, and `.class`. Rows that `na.action` left out are not
+#'   there.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))
@@ -41,12 +53,15 @@ as_table <- function(frame) {
 #' glance(fit)
 #' head(augment(fit, newdata = d))
 #' @export
-tidy.bsvm <- function(x, effects = c("fixed", "ran_pars"), conf.int = FALSE,
-                      conf.level = 0.95, ...) {
+tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE,
+                                 conf.level = 0.95, ...) {
   check_no_dots(...)
-  known <- c("fixed", "ran_pars", "ran_vals")
+  known <- c(
+    "fixed", "ran_pars", "scale", "kernel", "parameter", "function", "ran_vals"
+  )
+  if (is.null(effects)) effects <- known[1:5]
   if (!is.character(effects) || !all(effects %in% known) ||
-    length(effects) == 0) {
+    length(effects) == 0L) {
     abort_argument(
       effects, "effects",
       paste("some of", paste(quoted(known), collapse = ", "))
@@ -54,107 +69,98 @@ tidy.bsvm <- function(x, effects = c("fixed", "ran_pars"), conf.int = FALSE,
   }
   conf.int <- check_flag(conf.int, "conf.int")
   level <- check_number(conf.level, 0, 1, "conf.level", closed = FALSE)
-  parts <- list(
-    if ("fixed" %in% effects) tidy_fixed(x, level),
-    if ("ran_pars" %in% effects) tidy_variances(x, level),
-    if ("ran_vals" %in% effects) tidy_effects(x, level)
-  )
-  out <- do.call(rbind, parts)
-  if (!("ran_vals" %in% effects)) out$level <- NULL
-  if (!conf.int) out$conf.low <- out$conf.high <- NULL
-  rownames(out) <- NULL
-  as_table(out)
+  rows <- parameters(x, level)
+  rows <- tidy_rows(rows[rows$effect %in% effects, ])
+  if ("ran_vals" %in% effects) rows <- rbind(rows, tidy_effects(x, level))
+  if (!("ran_vals" %in% effects)) rows$level <- NULL
+  if (!conf.int) rows$conf.low <- rows$conf.high <- NULL
+  if (all(is.na(rows$inclusion))) rows$inclusion <- NULL
+  rownames(rows) <- NULL
+  as_table(rows)
 }
 
-tidy_rows <- function(effect, group, level, term, table) {
+tidy_rows <- function(rows, level = NA_character_) {
   data.frame(
-    effect = rep(effect, nrow(table)), group = rep_len(group, nrow(table)),
-    level = rep_len(level, nrow(table)), term = as.character(term),
-    estimate = table[, 1], std.error = table[, 2],
-    conf.low = table[, 3], conf.high = table[, 4]
+    effect = rows$effect, group = rows$group,
+    level = rep_len(level, nrow(rows)), term = rows$term,
+    estimate = rows$estimate, std.error = rows$sd, conf.low = rows$lower,
+    conf.high = rows$upper, inclusion = rows$inclusion
   )
-}
-
-tidy_fixed <- function(x, level) {
-  table <- fixed_table(x, level)
-  tidy_rows("fixed", NA_character_, NA_character_, rownames(table), table)
-}
-
-tidy_variances <- function(x, level) {
-  table <- variance_table(x, level)
-  if (is.null(table)) {
-    return(NULL)
-  }
-  terms <- lapply(x$posterior$random, function(term) {
-    pairs <- lower_triangle(length(term$columns))
-    from <- term$columns[pairs[, 2]]
-    to <- term$columns[pairs[, 1]]
-    cbind(term$label, ifelse(
-      pairs[, 1] == pairs[, 2], paste0("sd__", from),
-      paste0("cor__", from, ".", to)
-    ))
-  })
-  labels <- vapply(plain_components(x), `[[`, "", "label")
-  if (length(labels) > 0) {
-    terms <- c(terms, list(cbind(labels, paste0("sd__", labels))))
-  }
-  terms <- do.call(rbind, terms)
-  tidy_rows("ran_pars", terms[, 1], NA_character_, terms[, 2], table)
 }
 
 # Normal intervals: exact for "vb", close for draws of so many effects.
 tidy_effects <- function(x, level) {
-  if (length(x$posterior$random) == 0) {
+  if (length(x$posterior$random) == 0L) {
     return(NULL)
   }
-  effects <- as.data.frame(ranef.bsvm(x))
+  effects <- as.data.frame(ranef.bayeskernel_fit(x))
   table <- coef_table(effects$condval, effects$condsd, level = level)
   tidy_rows(
-    "ran_vals", effects$grpvar, as.character(effects$grp),
-    as.character(effects$term), table
+    parameter_rows(
+      "ran_vals", table, effects$grpvar, effects$term, effects$term
+    ), as.character(effects$grp)
   )
 }
 
-#' @rdname tidy.bsvm
+#' @rdname tidy.bayeskernel_fit
 #' @export
-glance.bsvm <- function(x, ...) {
+glance.bayeskernel_fit <- function(x, ...) {
   check_no_dots(...)
   d <- fit_quality(x)
-  vb <- x$method != "gibbs"
-  as_table(data.frame(
-    nobs = x$n, method = x$method,
-    elbo = if (vb) d$elbo else NA_real_,
-    passes = if (vb) as.integer(d$passes) else NA_integer_,
-    converged = if (vb) d$converged else isTRUE(d$max_rhat <= 1.05),
-    rhat.max = if (vb) NA_real_ else d$max_rhat,
-    ess.min = if (vb) NA_real_ else d$min_ess,
-    seconds = x$elapsed[["total"]]
-  ))
+  sampled <- !is.null(x$draws)
+  number <- function(value) if (length(value)) value else NA_real_
+  as_table(as.data.frame(c(
+    list(nobs = x$n, method = x$method), extras(x)$glance,
+    list(
+      elbo = number(d$elbo), passes = as.integer(number(d$passes)),
+      converged = if (sampled) isTRUE(d$max_rhat <= 1.05) else d$converged,
+      rhat.max = number(d$max_rhat), ess.min = number(d$min_ess),
+      seconds = x$elapsed[["total"]]
+    )
+  )))
 }
 
-#' @rdname tidy.bsvm
+#' @rdname tidy.bayeskernel_fit
 #' @export
-augment.bsvm <- function(x, data = NULL, newdata = NULL,
-                         link = c("probit", "hinge"), ...) {
-  check_no_dots(...)
-  link <- check_choice(link, c("probit", "hinge"), "link")
-  moments <- if (!is.null(newdata)) {
-    new_moments(x, newdata, link)
-  } else if (!is.null(data)) {
-    new_moments(x, data, link)
-  } else {
-    kept_moments(x, link)
+augment.bayeskernel_fit <- function(x, data = NULL, newdata = NULL, ...) {
+  rows <- if (is.null(newdata)) data else newdata
+  own <- is.null(rows)
+  # In the caller's frame, where the data of the call mean something.
+  if (own) rows <- eval(call("model.frame", x), parent.frame())
+  predicted <- function(type, ...) {
+    values <- if (own) {
+      stats::predict(x, type = type, ...)
+    } else {
+      stats::predict(x, rows, type = type, ...)
+    }
+    if (own) kept_rows(values, x$na.action) else values
   }
-  out <- if (!is.null(newdata)) {
-    newdata
-  } else if (!is.null(data)) {
-    data
-  } else {
-    fit_frame(x, parent.frame())
+  out <- as.data.frame(rows)
+  if (is_regression(x)) {
+    values <- predicted("response", se.fit = TRUE, ...)
+    out$.fitted <- unname(values$fit)
+    out$.se.fit <- unname(values$se.fit)
+    return(as_table(out))
   }
-  out <- as.data.frame(out)
-  out$.fitted <- moments$mean
-  out$.prob <- moments$prob
-  out$.class <- class_factor(moments$prob, 0.5, x$levels)
+  prob <- predicted("prob", ...)
+  latent <- predicted("link")
+  if (!is.matrix(latent)) out$.fitted <- unname(latent)
+  if (ncol(prob) == 2L) {
+    out$.prob <- unname(prob[, 2])
+  } else {
+    out[paste0(".prob_", x$levels)] <- as.data.frame(unname(prob))
+  }
+  out$.class <- unname(predicted("class", ...))
   as_table(out)
+}
+
+# Without the rows that na.exclude() left out, for which predict() has NA.
+kept_rows <- function(values, left_out) {
+  if (!inherits(left_out, "exclude")) {
+    return(values)
+  }
+  if (is.list(values)) {
+    return(lapply(values, kept_rows, left_out))
+  }
+  if (is.matrix(values)) values[-left_out, , drop = FALSE] else values[-left_out]
 }

@@ -42,10 +42,10 @@ test_that("every type that applies is drawn, and par() is put back", {
 })
 
 test_that("the default is the most telling one", {
-  expect_equal(telling_bark_plot(fits$number), "scales")
-  expect_equal(telling_bark_plot(fits$chosen), "inclusion")
+  expect_equal(telling_picture(pictures(fits$number)), "scales")
+  expect_equal(telling_picture(pictures(fits$chosen)), "inclusion")
   expect_equal(
-    telling_bark_plot(quick_bark(y ~ a, d)), "partial"
+    telling_picture(pictures(quick_bark(y ~ a, d))), "partial"
   )
 })
 

@@ -250,6 +250,6 @@ test_that("a model without fixed coefficients is summarised all the same", {
     expect_equal(
       predict(object, d, type = "link"), predict(object, type = "link")
     )
-    expect_bk_error(plot(object), "argument", "ranef")
+    expect_bk_error(plot(object, "coef"), "argument", "ranef")
   }
 })

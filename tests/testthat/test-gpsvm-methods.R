@@ -44,7 +44,8 @@ test_that("summary() judges predictions", {
   expect_identical(found$measures$calibration, calibration(test_rows$y, p[, 2]))
   expect_output(print(found), "Brier score")
   expect_output(print(found), "Twice the inducing points would add about")
-  expect_equal(found$parameters, kernel_parameters(vb$kernel))
+  kernel <- kernel_parameters(vb$kernel)
+  expect_equal(found$parameters[names(kernel), "Estimate"], kernel)
   classes <- summary(many, curved_data(50, 3, 8))
   expect_null(classes$measures$auc)
   expect_equal(

@@ -86,16 +86,16 @@ test_that("the default is the most telling plot", {
     c("u", "v", "w"),
     fitted = list(mean = 1:4, var = 1:4), y = c(1, -1, 1, 1)
   )
-  expect_identical(telling_gpsvm_plot(two, NULL, NULL), "boundary")
-  expect_identical(telling_gpsvm_plot(kept, NULL, NULL), "calibration")
-  expect_identical(telling_gpsvm_plot(kept, NULL, c("u", "v")), "boundary")
-  expect_identical(telling_gpsvm_plot(three, NULL, NULL), "bound")
+  expect_identical(telling_picture(pictures(two)), "boundary")
+  expect_identical(telling_picture(pictures(kept)), "calibration")
+  expect_identical(telling_picture(pictures(kept), list(columns = c("u", "v"))), "boundary")
+  expect_identical(telling_picture(pictures(three)), "bound")
   kept$trace <- list()
   kept$fitted <- NULL
   kept$draws <- numbered_draws()
-  expect_identical(telling_gpsvm_plot(kept, NULL, NULL), "trace")
+  expect_identical(telling_picture(pictures(kept)), "trace")
   kept$draws <- NULL
-  expect_identical(telling_gpsvm_plot(kept, NULL, NULL), "lengthscales")
+  expect_identical(telling_picture(pictures(kept)), "lengthscales")
 })
 
 test_that("a type that does not apply is refused with those that do", {
@@ -141,7 +141,7 @@ test_that("length-scales are those of every component, by column", {
 
 test_that("the field of a boundary is that of predict(), others at the mean", {
   at <- matrix(c(-9, 7, 0, 1), 2)
-  field <- boundary_field(three, c("w", "u"), at, "probit", 10L)
+  field <- boundary_field(three, c("w", "u"), at, "probit", cells = 10L)
   expect_equal(range(field$x), c(-9, 7) + c(-1, 1) * 0.08 * 16)
   grid <- expand.grid(w = field$x, u = field$y)
   grid <- cbind(grid, v = 20)

@@ -13,12 +13,12 @@ smooth_curve <- function(object, grid, probs) {
       quantiles = t(apply(values, 2, stats::quantile, probs, names = FALSE))
     ))
   }
-  mean <- drop(columns %*% coef.bsvm(object)[at])
-  sd <- sqrt(pmax(quadratic(columns, vcov.bsvm(object)[at, at]), 0))
+  mean <- drop(columns %*% coefficient_mean(object, "data")[at])
+  sd <- sqrt(pmax(quadratic(columns, coefficient_cov(object, "data")[at, at]), 0))
   list(mean = mean, quantiles = mean + outer(sd, stats::qnorm(probs)))
 }
 
-plot_smooths <- function(x, pars, main) {
+draw_smooths <- function(x, pars, main) {
   labels <- vapply(x$smooths, `[[`, "", "label")
   which <- match(check_pars(pars, labels), labels)
   if (length(which) > 1) {
@@ -88,17 +88,25 @@ plot_smooth_family <- function(x, k, main, factor) {
   names <- x$smooths[[k]]$variables
   at <- grid$data[[names[-factor]]]
   level <- grid$data[[names[factor]]]
+  count <- nlevels(level)
   old <- bk_look()
   on.exit(graphics::par(old))
+  # Names of many levels would hide the curves.
+  labels <- if (count <= 24L) margin_labels(levels(level), 4, 0.85, 0.3)
+  mar <- graphics::par("mar")
+  if (!is.null(labels)) graphics::par(mar = replace(mar, 4, mar[4] + 2))
   bk_panel(
     range(at), range(mean, 0),
     xlab = names[-factor], ylab = "Effect on the latent value", main = main
   )
-  colours <- bk_palette(nlevels(level))
-  for (l in seq_len(nlevels(level))) {
+  for (l in seq_len(count)) {
     own <- as.integer(level) == l
-    graphics::lines(at[own], mean[own], col = colours[l], lwd = 1.5)
+    graphics::lines(
+      at[own], mean[own],
+      col = bk_palette(count)[l], lty = bk_lines(count)[l], lwd = 1.5
+    )
   }
+  if (!is.null(labels)) key_classes(labels, bk_palette(count), bk_lines(count))
   invisible(NULL)
 }
 

@@ -1,0 +1,332 @@
+#' Coefficients and their covariances
+#'
+#' @param object A fit whose latent function is linear in its columns, as that
+#'   of [bsvm()].
+#' @param scale `"data"`: for the predictors as they were given. `"model"`: for
+#'   the centred and scaled predictors on which the model was fitted, the scale
+#'   of the priors.
+#' @param parm Names or numbers of coefficients; default all.
+#' @param level Posterior probability of the intervals, default 0.95.
+#' @param ... No further arguments.
+#' @return `coef()` and `fixef()`: posterior means of the p fixed coefficients,
+#'   penalised ones included, named by the columns of the design. `vcov()`:
+#'   their p x p posterior covariance. `confint()`: p x 2 matrix of the posterior
+#'   quantiles that `summary()` shows: those of the draws of a sampler, those of
+#'   q of a variational fit; scale of the data. The random effects are those of
+#'   [ranef()][ranef.bayeskernel_fit].
+#' @section Variational fits: A `"vb"` fit understates variances.
+#' @section Errors: `bayeskernel_error_argument` for a fit whose function is not
+#'   linear, such as those of [gpsvm()] and [bark()], and for unknown names.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = rnorm(100, 5), z = rnorm(100))
+#' d$y <- d$x - 5 + rlogis(100) > 0
+#' fit <- bsvm(y ~ x + z, d, threads = 1)
+#' coef(fit)
+#' coef(fit, scale = "model")
+#' sqrt(diag(vcov(fit)))
+#' confint(fit, "x")
+#' @export
+coef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
+  check_no_dots(...)
+  scale <- check_choice(scale, c("data", "model"), "scale")
+  coefficient_mean(object, scale)
+}
+
+#' @rdname coef.bayeskernel_fit
+#' @export
+fixef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
+  coef.bayeskernel_fit(object, scale, ...)
+}
+
+#' @rdname coef.bayeskernel_fit
+#' @export
+vcov.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
+  check_no_dots(...)
+  scale <- check_choice(scale, c("data", "model"), "scale")
+  coefficient_cov(object, scale)
+}
+
+#' @rdname coef.bayeskernel_fit
+#' @export
+confint.bayeskernel_fit <- function(object, parm, level = 0.95, ...) {
+  check_no_dots(...)
+  level <- check_number(level, 0, 1, "level", closed = FALSE)
+  table <- parameters(object, level)
+  table <- table[table$effect == "fixed", ]
+  if (nrow(table) == 0L) need_linear(object)
+  out <- as.matrix(table[c("lower", "upper")])
+  dimnames(out) <- list(table$term, tail_names(level))
+  if (missing(parm)) {
+    return(out)
+  }
+  known <- if (is.numeric(parm)) seq_len(nrow(out)) else rownames(out)
+  if (!is.atomic(parm) || !all(parm %in% known)) {
+    abort_argument(
+      parm, "parm", paste("some of", list_some(quoted(rownames(out))))
+    )
+  }
+  out[parm, , drop = FALSE]
+}
+
+# A model without a method here is linear if its table has fixed effects.
+coefficient_mean <- function(object, scale) UseMethod("coefficient_mean")
+coefficient_cov <- function(object, scale) UseMethod("coefficient_cov")
+
+#' @exportS3Method
+coefficient_mean.default <- function(object, scale) {
+  table <- parameters(object, 0.95)
+  table <- table[table$effect == "fixed", ]
+  if (nrow(table) == 0L) need_linear(object)
+  stats::setNames(table$estimate, table$term)
+}
+
+#' @exportS3Method
+coefficient_cov.default <- function(object, scale) {
+  names <- names(coefficient_mean(object, scale))
+  stats::cov(as.matrix(object, seed = 1)[, names, drop = FALSE])
+}
+
+need_linear <- function(object) {
+  bk_abort(
+    "argument", sprintf("A fit by %s() has no coefficients.", class(object)[1]),
+    c(
+      "Its function is not a linear combination of the columns.",
+      "See summary() for what was estimated, and predict() for the function."
+    )
+  )
+}
+
+#' @exportS3Method
+coefficient_mean.bsvm <- function(object, scale) {
+  wide <- object$posterior$wide
+  theta <- effect_mean(object$posterior)[fixed_positions(object)]
+  if (!is.null(wide)) {
+    kept <- seq_len(wide$first)
+    theta <- c(theta[kept], wide$basis %*% theta[-seq_len(wide$first)])
+  }
+  if (scale == "data") theta <- drop(theta_to_data(object, t(theta)))
+  stats::setNames(theta, fixed_names(object))
+}
+
+#' @exportS3Method
+coefficient_cov.bsvm <- function(object, scale) {
+  wide <- object$posterior$wide
+  at <- fixed_positions(object)
+  out <- effect_cov(object$posterior)[at, at, drop = FALSE]
+  if (!is.null(wide)) {
+    rows <- wide_rows(wide)
+    hidden <- diag(rep(0:1, c(wide$first, nrow(wide$basis))))
+    block <- wide$first + seq_len(nrow(wide$basis))
+    hidden[block, block] <- hidden[block, block] - tcrossprod(wide$basis)
+    out <- rows %*% out %*% t(rows) + wide$hidden_var * hidden
+  }
+  if (scale == "data") {
+    out <- theta_to_data(object, t(theta_to_data(object, out)))
+  }
+  dimnames(out) <- list(fixed_names(object), fixed_names(object))
+  out
+}
+
+# Places of the fixed coefficients in theta; random effects may follow them.
+fixed_positions <- function(object) {
+  wide <- object$posterior$wide
+  seq_len(if (is.null(wide)) {
+    length(object$transform$scale)
+  } else {
+    wide$first + ncol(wide$basis)
+  })
+}
+
+# Each coefficient as a combination of the fewer that a wide fit keeps.
+wide_rows <- function(wide) {
+  out <- matrix(
+    0, wide$first + nrow(wide$basis), wide$first + ncol(wide$basis)
+  )
+  diag(out)[seq_len(wide$first)] <- 1
+  out[-seq_len(wide$first), -seq_len(wide$first)] <- wide$basis
+  out
+}
+
+# Square roots of the diagonal of vcov(), without forming it.
+fixed_sd <- function(object, scale = "data") {
+  if (object$method == "gibbs") {
+    draws <- flat_draws(object, fixed_names(object))
+    if (scale == "model") draws <- theta_to_model(object, draws)
+    return(apply(draws, 2, stats::sd))
+  }
+  wide <- object$posterior$wide
+  at <- fixed_positions(object)
+  cov <- effect_cov(object$posterior)[at, at, drop = FALSE]
+  var <- if (is.null(wide)) {
+    diag(cov)
+  } else {
+    rows <- wide_rows(wide)
+    unseen <- rep(0:1, c(wide$first, nrow(wide$basis))) *
+      (1 - rowSums(rows^2))
+    quadratic(rows, cov) + wide$hidden_var * pmax(unseen, 0)
+  }
+  if (scale == "model") {
+    return(sqrt(var))
+  }
+  transform <- object$transform
+  var <- var / transform$scale^2
+  if (fit_has_intercept(object)) {
+    at_zero <- matrix(-transform$center / transform$scale, 1)
+    at_zero[1] <- 1
+    reduced <- reduce_columns(wide, at_zero)
+    var[1] <- quadratic(reduced$x, cov) + reduced$hidden
+  }
+  sqrt(var)
+}
+
+#' Random effects
+#'
+#' @param object A fit whose formula has random terms.
+#' @param condVar Add posterior covariances, default `TRUE`.
+#' @param ... No further arguments.
+#' @return A list of class `ranef_bayeskernel`, named by grouping term. Each
+#'   element is a data frame of posterior means: groups as rows, effects as
+#'   columns, on the scale of the data. With `condVar` it has an attribute
+#'   `postVar`, the posterior covariances as an array r x r x groups, as lme4
+#'   gives them; terms of one grouping factor that were declared uncorrelated
+#'   share a data frame, and their `postVar` is a list of arrays.
+#'   `as.data.frame()` gives a row an effect: `grpvar`, `term`, `grp`,
+#'   `condval`, `condsd`.
+#' @section Errors: `bayeskernel_error_argument` without random terms, or if
+#'   the fit was made with `keep_ranef = FALSE`.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
+#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
+#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
+#' ranef(fit)
+#' head(as.data.frame(ranef(fit)))
+#' @export
+ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
+  check_no_dots(...)
+  condVar <- check_flag(condVar, "condVar")
+  need_random(object)
+  random <- object$posterior$random
+  if (is.null(random[[1]]$mean)) {
+    bk_abort(
+      "argument", "The fit has not stored its random effects.",
+      "Fit it with `keep_ranef = TRUE`."
+    )
+  }
+  labels <- vapply(random, `[[`, "", "label")
+  out <- lapply(unique(labels), function(label) {
+    at <- which(labels == label)
+    mean <- lapply(at, function(t) {
+      random[[t]]$mean %*% t(object$transform$random[[t]])
+    })
+    frame <- as.data.frame(do.call(cbind, mean))
+    dimnames(frame) <- list(
+      random[[at[1]]]$levels, unlist(lapply(random[at], `[[`, "columns"))
+    )
+    if (condVar) {
+      arrays <- lapply(at, function(t) {
+        map_covariances(random[[t]]$cov, object$transform$random[[t]])
+      })
+      attr(frame, "postVar") <- if (length(at) > 1) arrays else arrays[[1]]
+    }
+    frame
+  })
+  structure(out, names = unique(labels), class = "ranef_bayeskernel")
+}
+
+# T V_g T' for every slice.
+map_covariances <- function(v, map) {
+  left <- map_slices(aperm(v, c(2, 1, 3)), map)
+  map_slices(aperm(left, c(2, 1, 3)), map)
+}
+
+#' @export
+print.ranef_bayeskernel <- function(x, digits = default_digits(), n = 10, ...) {
+  for (label in names(x)) {
+    cat("Random effects of ", label, ", posterior means\n", sep = "")
+    frame <- x[[label]]
+    attr(frame, "postVar") <- NULL
+    print(utils::head(frame, n), digits = digits)
+    if (nrow(frame) > n) {
+      cat(sprintf("... and %d groups more\n", nrow(frame) - n))
+    }
+  }
+  invisible(x)
+}
+
+#' @export
+as.data.frame.ranef_bayeskernel <- function(x, row.names = NULL,
+                                            optional = FALSE, ...) {
+  parts <- lapply(names(x), function(label) {
+    frame <- x[[label]]
+    var <- attr(frame, "postVar")
+    out <- data.frame(
+      grpvar = label,
+      term = factor(rep(names(frame), each = nrow(frame)), names(frame)),
+      grp = factor(rep(rownames(frame), length(frame)), rownames(frame)),
+      condval = unlist(frame, use.names = FALSE)
+    )
+    if (!is.null(var)) {
+      if (!is.list(var)) var <- list(var)
+      out$condsd <- unlist(lapply(var, slice_sd))
+    }
+    out
+  })
+  if (length(parts) > 1) {
+    # One set of levels for rbind().
+    terms <- unique(unlist(lapply(parts, function(p) levels(p$term))))
+    for (k in seq_along(parts)) {
+      parts[[k]]$term <- factor(parts[[k]]$term, terms)
+    }
+  }
+  out <- do.call(rbind, parts)
+  rownames(out) <- row.names
+  out
+}
+
+# Groups x r standard deviations from r x r x groups covariances.
+slice_sd <- function(v) {
+  vapply(seq_len(dim(v)[1]), function(k) sqrt(v[k, k, ]), numeric(dim(v)[3]))
+}
+
+#' Variance components of random effects
+#'
+#' @param x A fit whose formula has random terms.
+#' @param sigma Unused; the generic has it.
+#' @param ... No further arguments.
+#' @return A list of class `bayeskernel_varcorr`, named by grouping term: the
+#'   posterior mean of the covariance matrix of its effects on the scale of the
+#'   data, with attributes `stddev` and `correlation`. It prints as lme4's does,
+#'   and `as.data.frame()` gives `grp`, `var1`, `var2`, `vcov`, `sdcor`.
+#'   Intervals are in `summary()`.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
+#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
+#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
+#' VarCorr(fit)
+#' as.data.frame(VarCorr(fit))
+#' @export
+VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
+  need_random(x)
+  random <- x$posterior$random
+  covariances <- lapply(seq_along(random), function(t) {
+    columns <- random[[t]]$columns
+    out <- variance_mean(x, t)
+    dimnames(out) <- list(columns, columns)
+    out
+  })
+  names(covariances) <- make.unique(vapply(random, `[[`, "", "label"))
+  new_varcorr(covariances)
+}
+
+need_random <- function(object) {
+  if (length(object$posterior$random) == 0) {
+    bk_abort(
+      "argument", "The model has no random effects.",
+      "Random terms stand in bars in the formula, as in y ~ x + (1 | g)."
+    )
+  }
+}
+

@@ -1,0 +1,283 @@
+# The lines at the head of a printed fit, by model, and what only some models
+# add to summary() and glance().
+
+# Rows, and what their responses are.
+rows_fact <- function(object, classes = ", ") {
+  levels <- object$levels
+  if (length(levels) == 0L) {
+    return(sprintf("%.0f", object$n))
+  }
+  if (length(levels) == 2L) {
+    share <- resolve_threshold("prevalence", object)
+    return(sprintf(
+      "%.0f, %s %% of class \"%s\" (the positive one)", object$n,
+      format(100 * share, digits = 3), levels[2]
+    ))
+  }
+  sprintf(
+    "%.0f in %d classes: %s", object$n, length(levels),
+    paste(utils::head(levels, 8L), collapse = classes)
+  )
+}
+
+selection_fact <- function(inclusion, prior, what) {
+  sprintf(
+    "among %d %s%s; %d above 0.5, %s expected", length(inclusion), what, prior,
+    sum(inclusion > 0.5), format(sum(inclusion), digits = 3)
+  )
+}
+
+# --- bsvm() ------------------------------------------------------------------
+
+#' @exportS3Method
+facts.bsvm <- function(object) {
+  groups <- group_counts(object$posterior$random)
+  smooths <- vapply(object$smooths, function(smooth) {
+    size <- length(smooth$fixed) + length(unlist(smooth$blocks))
+    sprintf("%s %d columns", smooth$label, size)
+  }, "")
+  missing <- table(factor(object$imputed$column, object$holes$predictors))
+  missing <- missing[missing > 0]
+  list(
+    title = sprintf("Bayesian support vector machine, %s", switch(object$method,
+      vb = "mean-field variational Bayes",
+      svi = "stochastic variational Bayes",
+      gibbs = "Gibbs sampler"
+    )),
+    Rows = rows_fact(object),
+    Groups = if (length(groups)) sprintf("%s %d", names(groups), groups),
+    Selection = if (!is.null(object$posterior$selection)) {
+      prior <- object$posterior$selection$prior
+      prior <- sprintf(", prior inclusion %s", format(prior[1], digits = 3))
+      selection_fact(object$posterior$selection$inclusion, prior, "columns")
+    },
+    Smooths = if (length(smooths)) smooths,
+    Missing = if (length(missing)) {
+      sprintf("%s %d values modelled", names(missing), missing)
+    },
+    Penalty = penalty_fact(object)
+  )
+}
+
+# The one learned number that print() would otherwise not show.
+penalty_fact <- function(object) {
+  if (is.numeric(object$penalty)) {
+    return(sprintf("precision held at %s", format(object$penalty)))
+  }
+  rows <- component_parameters(object, 0.95)
+  if (identical(object$penalty, "learn") && "sd(penalty)" %in% rownames(rows)) {
+    sprintf(
+      "learned, sd %s of a standardised coefficient",
+      format(rows["sd(penalty)", "estimate"], digits = 3)
+    )
+  }
+}
+
+group_counts <- function(random) {
+  labels <- vapply(random, `[[`, "", "label")
+  counts <- vapply(random, function(term) length(term$levels), 1L)
+  names(counts) <- labels
+  counts[!duplicated(labels)]
+}
+
+#' @exportS3Method
+extras.bsvm <- function(object) {
+  list(summary = list(
+    groups = group_counts(object$posterior$random), penalty = object$penalty
+  ))
+}
+
+# --- gpsvm() -----------------------------------------------------------------
+
+#' @exportS3Method
+facts.gpsvm <- function(object) {
+  points <- ncol(object$posterior$z)
+  list(
+    title = sprintf(
+      "Bayesian nonlinear support vector machine, %s", switch(object$method,
+        vb = "variational Bayes",
+        svi = "stochastic variational Bayes",
+        gibbs = "Gibbs sampler",
+        ecm = "posterior mode"
+      )
+    ),
+    Rows = if (length(object$levels) == 2L) {
+      rows_fact(object)
+    } else {
+      sprintf(
+        "%.0f in %d classes, a machine for each: %s", object$n,
+        length(object$levels), list_some(object$levels)
+      )
+    },
+    Kernel = format(object$kernel),
+    Nugget = if (object$nugget > 0) format(object$nugget, digits = 4),
+    Inducing = if (object$exact) {
+      "every row (exact process)"
+    } else {
+      sprintf("%d points", points)
+    },
+    Tuned = if (!is.null(object$tuned)) tuning_text(object$tuned),
+    Method = if (isTRUE(object$chosen)) {
+      sprintf(
+        "\"%s\", chosen for %.0f rows and %d inducing points", object$method,
+        object$n, points
+      )
+    }
+  )
+}
+
+tuning_text <- function(tuned) {
+  text <- if (tuned$by == "cv") {
+    sprintf(
+      "by %d-fold cross-validation over %d settings, log loss %s", tuned$folds,
+      nrow(tuned$grid), format(min(tuned$grid$log_loss), digits = 3)
+    )
+  } else {
+    sprintf("by the bound, from three starts, on %.0f rows", tuned$rows)
+  }
+  if (length(tuned$off)) {
+    text <- paste0(text, "; switched off: ", paste(tuned$off, collapse = ", "))
+  }
+  text
+}
+
+#' @exportS3Method
+extras.gpsvm <- function(object) {
+  points <- ncol(object$posterior$z)
+  list(
+    summary = list(
+      kernel = object$kernel, nugget = object$nugget, inducing = points,
+      exact = object$exact, tuned = object$tuned, gain = object$gain
+    ),
+    glance = list(inducing = points),
+    notes = if (!is.null(object$gain)) {
+      sprintf(
+        "Twice the inducing points would add about %s to the bound.",
+        format(object$gain, digits = 2)
+      )
+    }
+  )
+}
+
+# --- bark() ------------------------------------------------------------------
+
+#' @exportS3Method
+facts.bark <- function(object) {
+  mean <- colMeans(stack_chains(object$draws)[, c("J", "m"), drop = FALSE])
+  prior <- expected_kernels(object$prior)
+  list(
+    title = sprintf("Bayesian additive %s", switch(object$family,
+      gaussian = "regression kernels",
+      binomial = "classification kernels",
+      ordinal = "kernels for ordered classes"
+    )),
+    Rows = rows_fact(object, " < "),
+    Fit = own_fit(object),
+    Kernels = sprintf(
+      "%.1f at %.1f places (means), %s expected by the prior", mean[1], mean[2],
+      format(prior, digits = 4)
+    ),
+    Scales = if (object$scales == "equal") {
+      "one for all predictors in the model"
+    } else {
+      "one for each predictor"
+    },
+    Selection = if (object$select) {
+      selection_fact(
+        inclusion_by(object), if (is.null(prior_share(object))) {
+          ""
+        } else {
+          sprintf(", prior inclusion %s", format(prior_share(object), digits = 3))
+        }, if (is.null(object$structure)) "predictors" else "predictors in blocks"
+      )
+    },
+    Structure = if (!is.null(object$structure)) {
+      expected <- expected_blocks(object$structure, length(object$columns))
+      sprintf(
+        "%s predictors in %s blocks expected by the prior",
+        format(expected[["variables"]], digits = 3),
+        format(expected[["blocks"]], digits = 3)
+      )
+    }
+  )
+}
+
+# How well the posterior mean fits the rows it was made from.
+own_fit <- function(object) {
+  if (is_regression(object)) {
+    left <- object$y - object$fitted$mean
+    return(sprintf(
+      "R2 %.3f, root mean square error %s, on its own rows",
+      1 - sum(left^2) / sum((object$y - mean(object$y))^2),
+      format(sqrt(mean(left^2)), digits = 3)
+    ))
+  }
+  prob <- class_probabilities(object$fitted$prob, object$levels)
+  sprintf(
+    "error %.1f %% on its own rows",
+    100 * mean(max.col(prob, "last") != own_classes(object))
+  )
+}
+
+#' @exportS3Method
+extras.bark <- function(object) {
+  rates <- acceptance_rates(object)
+  list(
+    summary = list(
+      kernels = kernel_counts(object), acceptance = rates,
+      reference = object$reference, family = object$family,
+      structure = object$structure
+    ),
+    glance = list(
+      family = object$family, kernels = mean(object$draws[, , "J"]),
+      sigma = if (is_regression(object)) {
+        mean(object$draws[, , "sigma"])
+      } else {
+        NA_real_
+      }
+    ),
+    notes = acceptance_text(rates)
+  )
+}
+
+# The Poisson prior of the number of kernels, cut at the largest allowed, beside
+# how often the draws have each.
+kernel_counts <- function(object) {
+  drawn <- as.vector(object$draws[, , "J"])
+  mean <- expected_kernels(object$prior)
+  last <- min(
+    object$max_kernels, max(drawn, stats::qpois(0.9999, mean))
+  )
+  kernels <- 0:last
+  data.frame(
+    kernels = kernels,
+    prior = stats::dpois(kernels, mean) /
+      stats::ppois(object$max_kernels, mean),
+    posterior = tabulate(drawn + 1L, last + 1L) / length(drawn)
+  )
+}
+
+# Over the chains; NA for moves that were never tried.
+acceptance_rates <- function(object) {
+  counts <- rowSums(object$acceptance, dims = 2L)
+  rates <- ifelse(counts[, 1] > 0, counts[, 2] / counts[, 1], NA_real_)
+  stats::setNames(rates, rownames(counts))
+}
+
+# A tilde stands for a space at which no line is broken.
+acceptance_text <- function(rates) {
+  words <- c(varphi = "coefficient precision", phi = "noise precision")
+  names <- ifelse(names(rates) %in% names(words), words[names(rates)], names(rates))
+  names <- gsub(" ", "~", names)
+  tried <- !is.na(rates)
+  c(
+    if (any(tried)) {
+      paste0("Accepted moves: ", paste(sprintf(
+        "%s~%.0f~%%", names[tried], 100 * rates[tried]
+      ), collapse = ", "), ".")
+    },
+    if (any(!tried)) {
+      paste0("Not tried: ", paste(names[!tried], collapse = ", "), ".")
+    }
+  )
+}

@@ -1,0 +1,263 @@
+# Selection as the user sees it: inclusion probabilities, and their path.
+
+#' Posterior inclusion probabilities
+#'
+#' The probability of every predictor to be in the model.
+#'
+#' @param object A fit by [bsvm()] or [bark()] made with `select`.
+#' @param by `"column"` of the design, the default: each level of a factor has a
+#'   column, and an inclusion, of its own. `"term"` of the formula: the
+#'   probability that any of the columns of the term is in the model.
+#' @param ... Unused.
+#' @return Named numeric vector, one element in \[0, 1\] for each column of the
+#'   design under selection: for `"vb"` the variational probability, for
+#'   `"gibbs"` the mean over all kept draws of the conditional probability
+#'   given the rest (Rao-Blackwell), for [bark()] the share of the draws in
+#'   which the column is in the model. With `by = "term"` an element for each
+#'   term: of samplers the share of the draws in which one of its columns or more
+#'   is in; of `"vb"` one less the product of the probabilities to be out, as q
+#'   has the columns independent. A term of one column keeps what its column
+#'   has.
+#' @section Variational fits: `"vb"` is more extreme than the posterior: it says
+#'   nearly 0 or nearly 1 where `"gibbs"` still hesitates.
+#' @section Errors: `bayeskernel_error_argument` if the fit has no selection.
+#' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
+#'   Bayesian inference for support vector machine classification.
+#'   *Computational Statistics & Data Analysis* 73, 163-176, section 3.2.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(a = rnorm(200), f = gl(4, 1, 200))
+#' d$y <- d$a + (d$f == 2) + rlogis(200) > 0
+#' fit <- bsvm(y ~ ., d, select = TRUE, prior = bsvm_prior(rho = 0.1), threads = 1)
+#' round(inclusion(fit), 3)
+#' round(inclusion(fit, by = "term"), 3)
+#' @export
+inclusion <- function(object, ...) UseMethod("inclusion")
+
+#' @rdname inclusion
+#' @export
+inclusion.bayeskernel_fit <- function(object, by = c("column", "term"), ...) {
+  check_no_dots(...)
+  by <- check_choice(by, c("column", "term"), "by")
+  need_selection(object)
+  columns <- inclusion_by(object)
+  if (by == "column") {
+    return(columns)
+  }
+  terms <- term_of_columns(object)[names(columns)]
+  vapply(split(names(columns), factor(terms, unique(terms))), function(own) {
+    if (length(own) == 1L) columns[[own]] else inclusion_of_any(object, own)
+  }, 0)
+}
+
+need_selection <- function(object) {
+  if (is.null(inclusion_columns(object))) {
+    bk_abort(
+      "argument", "The fit has no selection.",
+      "Fit it with `select = TRUE`, or with a formula of terms to select among."
+    )
+  }
+}
+
+# Names of the columns under selection; NULL without.
+inclusion_columns <- function(object) {
+  if (inherits(object, "bark")) {
+    return(if (object$select) object$columns)
+  }
+  at <- object$posterior$selection$columns
+  if (!is.null(at)) fixed_names(object)[at]
+}
+
+# By column, named.
+inclusion_by <- function(object) {
+  if (inherits(object, "bark")) {
+    return(colMeans(bark_scales(object) > 0))
+  }
+  stats::setNames(
+    as.vector(object$posterior$selection$inclusion), inclusion_columns(object)
+  )
+}
+
+# That one of several columns is in the model, or more.
+inclusion_of_any <- function(object, columns) {
+  if (is.null(object$draws)) {
+    return(1 - prod(1 - inclusion_by(object)[columns]))
+  }
+  values <- if (inherits(object, "bark")) {
+    bark_scales(object)[, columns]
+  } else {
+    flat_draws(object, columns)
+  }
+  mean(rowSums(values != 0) > 0)
+}
+
+# The term of the formula that each column of the design belongs to, by name; of
+# a matrix every column is a term. Widths of terms are those of their variables:
+# a factor has a column for each level where `factors` says 2, for each contrast
+# where it says 1.
+term_of_columns <- function(object) {
+  info <- object$design
+  if (is.null(info$terms)) {
+    return(stats::setNames(nm = info$columns))
+  }
+  coding <- attr(info$terms, "factors")
+  classes <- attr(info$frame_terms, "dataClasses")
+  width <- function(variable, code) {
+    levels <- length(info$xlevels[[variable]])
+    if (levels == 0L && identical(classes[[variable]], "logical")) levels <- 2L
+    if (levels > 0L) {
+      return(if (code == 2L) levels else levels - 1L)
+    }
+    if (startsWith(classes[[variable]], "nmatrix.")) {
+      return(as.integer(sub("nmatrix.", "", classes[[variable]], fixed = TRUE)))
+    }
+    1L
+  }
+  labels <- attr(info$terms, "term.labels")
+  widths <- vapply(seq_along(labels), function(t) {
+    used <- which(coding[, t] > 0)
+    prod(vapply(used, function(v) {
+      width(rownames(coding)[v], coding[v, t])
+    }, 1L))
+  }, 1)
+  all <- c(
+    if (attr(info$terms, "intercept") == 1L) "(Intercept)", rep(labels, widths)
+  )
+  own <- all[info$keep]
+  stats::setNames(ifelse(is.na(own), info$columns, own), info$columns)
+}
+
+# P(effect > 0 | in the model), by selected column; NULL where effects have no
+# sign.
+positive_share <- function(object) {
+  if (inherits(object, "bark")) {
+    return(NULL)
+  }
+  columns <- object$posterior$selection$columns
+  if (object$method == "gibbs") {
+    draws <- flat_draws(object, fixed_names(object)[columns])
+    ins <- colSums(draws != 0)
+    return(ifelse(ins > 0, colSums(draws > 0) / pmax(ins, 1), 0.5))
+  }
+  posterior <- object$posterior
+  sd <- sqrt(diag(posterior$theta_cov)[columns])
+  unname(stats::pnorm(posterior$theta_mean[columns] / sd))
+}
+
+#' Inclusion along the prior probability
+#'
+#' Fits a variational model with selection again for every value of the prior
+#' inclusion probability: how many columns are kept depends on it.
+#'
+#' @param object A `"vb"` fit by [bsvm()] made with `select`, whose data are
+#'   still there.
+#' @param rho Prior probabilities, strictly between 0 and 1, any length.
+#' @param x An `inclusion_path`.
+#' @param names How many columns are named in the plot, default 12.
+#' @param main Title.
+#' @param ... No further arguments.
+#' @return `inclusion_path()`: a list of class `inclusion_path` with `rho` in
+#'   decreasing order, matrices `inclusion` and `effect` (posterior mean of the
+#'   effect of a standardised column), a row for each `rho`, and `elbo`, the
+#'   bounds. The plot shows the effects.
+#' @examples
+#' set.seed(1)
+#' x <- matrix(rnorm(2000), 200, 10, dimnames = list(NULL, letters[1:10]))
+#' y <- x[, "a"] - x[, "b"] / 2 + rlogis(200) > 0
+#' fit <- bsvm(x, y, select = TRUE, threads = 1)
+#' path <- inclusion_path(fit, rho = c(0.3, 0.1, 0.01, 1e-4))
+#' path
+#' plot(path)
+#' @export
+inclusion_path <- function(object, rho = 10^seq(-0.3, -5, length.out = 20)) {
+  if (!inherits(object, "bsvm") || identical(object$method, "gibbs")) {
+    abort_argument(object, "object", "a fit by bsvm(method = \"vb\")")
+  }
+  need_selection(object)
+  good <- is.numeric(rho) && length(rho) > 0L && !anyNA(rho) &&
+    all(rho > 0 & rho < 1)
+  if (!good) abort_argument(rho, "rho", "numbers strictly between 0 and 1")
+  rho <- sort(rho, decreasing = TRUE)
+  home <- parent.frame()
+  fits <- lapply(rho, function(value) {
+    prior <- object$prior
+    prior$rho <- value
+    prior["rho_beta"] <- list(NULL)
+    call <- object$call
+    call$prior <- prior
+    eval(call, home)
+  })
+  columns <- object$posterior$selection$columns
+  structure(
+    list(
+      rho = rho, inclusion = do.call(rbind, lapply(fits, inclusion_by)),
+      effect = do.call(rbind, lapply(fits, function(fit) {
+        coefficient_mean(fit, "model")[columns]
+      })),
+      elbo = vapply(fits, function(fit) {
+        fit$trace$elbo[length(fit$trace$elbo)]
+      }, 1)
+    ),
+    class = "inclusion_path"
+  )
+}
+
+#' @rdname inclusion_path
+#' @export
+print.inclusion_path <- function(x, ...) {
+  cat("Columns kept (inclusion above 0.5) along the prior probability\n")
+  print(data.frame(
+    rho = signif(x$rho, 3), kept = rowSums(x$inclusion > 0.5),
+    bound = round(x$elbo, 3)
+  ), row.names = FALSE)
+  invisible(x)
+}
+
+#' @rdname inclusion_path
+#' @export
+plot.inclusion_path <- function(x, names = 12, main = NULL, ...) {
+  check_no_dots(...)
+  names <- check_count(names, 0, name = "names")
+  main <- check_title(main)
+  old <- bk_look()
+  on.exit(graphics::par(old))
+  at <- log10(x$rho)
+  strength <- apply(abs(x$effect), 2, max)
+  largest <- order(-strength)[seq_len(min(names, ncol(x$effect)))]
+  labels <- margin_labels(colnames(x$effect)[largest], 4, 0.75)
+  room <- if (length(at) == 1L || diff(range(at)) == 0) 0.5 else 0
+  bk_panel(
+    range(at) + c(-room, room), range(x$effect, 0),
+    xlab = expression(log[10] ~ "prior inclusion probability"),
+    ylab = "Effect of a standardised column",
+    main = main_title(main, "Effects along the prior inclusion probability")
+  )
+  colours <- rep("grey70", ncol(x$effect))
+  colours[largest] <- bk_palette(length(largest))
+  for (k in order(colours != "grey70")) {
+    graphics::lines(
+      at, x$effect[, k],
+      col = colours[k], lwd = 1.5, type = if (room > 0) "p" else "l"
+    )
+  }
+  if (length(largest) > 0L) {
+    gap <- 0.035 * diff(graphics::par("usr")[3:4])
+    graphics::mtext(
+      labels,
+      side = 4, at = spread_labels(x$effect[1, largest], gap), line = 0.2,
+      las = 1, cex = 0.75, col = colours[largest]
+    )
+  }
+  rest <- ncol(x$effect) - length(largest)
+  if (rest > 0L) bk_note(sprintf("grey: %d without a name", rest))
+  invisible(NULL)
+}
+
+# Heights at least `gap` apart, close to those wanted.
+spread_labels <- function(y, gap) {
+  order <- order(y)
+  out <- y[order]
+  for (k in seq_along(out)[-1L]) out[k] <- max(out[k], out[k - 1L] + gap)
+  out <- out - (mean(out) - mean(y))
+  out[order(order)]
+}

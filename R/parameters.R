@@ -1,0 +1,402 @@
+# What a model tells about its fits, for the methods that are written once.
+
+#' What was estimated, a row each
+#'
+#' @param object A fit.
+#' @param level Posterior probability between `lower` and `upper`.
+#' @return Data frame of rows made by `parameter_rows()`.
+#' @noRd
+parameters <- function(object, level = 0.95) UseMethod("parameters")
+
+#' Lines at the head of print() and summary()
+#'
+#' @param object A fit.
+#' @return Named list of text; `title` comes first and alone, entries that are
+#'   `NULL` are left out.
+#' @noRd
+facts <- function(object) UseMethod("facts")
+
+#' Pictures of a fit
+#'
+#' @param object A fit.
+#' @return List of what `picture()` makes, named by type, most telling first.
+#' @noRd
+pictures <- function(object) UseMethod("pictures")
+
+#' What only some models have to add
+#'
+#' @param object A fit.
+#' @return List of `summary`, further elements of `summary()`; `glance`, further
+#'   columns of `glance()`; `notes`, lines at the end of a printed summary.
+#' @noRd
+extras <- function(object) UseMethod("extras")
+
+#' @exportS3Method
+extras.default <- function(object) list()
+
+#' Rows of one kind for `parameters()`
+#'
+#' @param effect `"fixed"` coefficients, `"ran_pars"` (standard deviations and
+#'   correlations), `"scale"` of a predictor in a kernel, `"kernel"` parameters,
+#'   other `"parameter"`s, or values of the latent `"function"`.
+#' @param table Matrix by `coef_table()` or `draws_table()`.
+#' @param group Grouping term, smooth, or where a function was evaluated.
+#' @param term What `tidy()` calls the rows; `label` what is printed.
+#' @param inclusion,prior Inclusion probabilities, posterior and prior.
+#' @return Data frame; its row names are those of `table`, unique.
+#' @noRd
+parameter_rows <- function(effect, table, group = NA_character_,
+                           term = rownames(table), label = rownames(table),
+                           inclusion = NA_real_, prior = NA_real_) {
+  n <- nrow(table)
+  column <- function(name) {
+    if (name %in% colnames(table)) table[, name] else rep(NA_real_, n)
+  }
+  data.frame(
+    effect = rep(effect, n), group = rep_len(group, n),
+    term = as.character(term), estimate = table[, 1], sd = table[, 2],
+    lower = table[, 3], upper = table[, 4], rhat = column("R-hat"),
+    ess = column("ESS"), inclusion = rep_len(inclusion, n),
+    prior = rep_len(prior, n), label = as.character(label),
+    row.names = rownames(table)
+  )
+}
+
+# The way back: a matrix with the columns that any of the rows have.
+parameter_matrix <- function(rows, level = 0.95) {
+  out <- as.matrix(rows[c(
+    "estimate", "sd", "lower", "upper", "rhat", "ess", "inclusion", "prior"
+  )])
+  dimnames(out) <- list(rownames(rows), c(
+    "Estimate", "SD", tail_names(level), "R-hat", "ESS", "Inclusion", "Prior"
+  ))
+  has <- colSums(!is.na(out)) > 0 | seq_len(ncol(out)) <= 4L
+  # R-hat is missing where draws are constant, or too few.
+  sampled <- any(has[5:6])
+  has[5:6] <- sampled
+  out[, has, drop = FALSE]
+}
+
+# The mean of a standard deviation whose posterior has so heavy a tail that the
+# mean is infinite, or beyond the interval, says nothing: the median does, and
+# there is no standard deviation to tell.
+robust_rows <- function(table, median) {
+  bad <- which(
+    !is.finite(table[, 1]) | !is.finite(table[, 2]) | table[, 1] > table[, 4]
+  )
+  table[bad, 1] <- median[bad]
+  table[bad, 2] <- NA
+  table
+}
+
+# --- bsvm() ------------------------------------------------------------------
+
+#' @exportS3Method
+parameters.bsvm <- function(object, level = 0.95) {
+  table <- fixed_table(object, level)
+  group <- inclusion <- prior <- rep(NA_real_, nrow(table))
+  for (smooth in object$smooths) group[unlist(smooth$blocks)] <- smooth$label
+  selection <- object$posterior$selection
+  inclusion[selection$columns] <- selection$inclusion
+  if (!is.null(selection)) prior[selection$columns] <- selection$prior
+  rbind(
+    parameter_rows(
+      "fixed", table, as.character(group),
+      inclusion = inclusion, prior = prior
+    ),
+    random_parameters(object, level), component_parameters(object, level)
+  )
+}
+
+fixed_table <- function(object, level = 0.95) {
+  names <- fixed_names(object)
+  if (object$method == "gibbs") {
+    return(table_of_draws(object, names, level))
+  }
+  tails <- vb_quantiles(object, c(1 - level, 1 + level) / 2)
+  coef_table(
+    coefficient_mean(object, "data"), fixed_sd(object), tails[, 1], tails[, 2],
+    level = level
+  )
+}
+
+# Quantiles of the fixed coefficients under q: p x length(probs). A selected
+# one is 0 with the probability that it is out.
+vb_quantiles <- function(object, probs, scale = "data") {
+  out <- coefficient_mean(object, scale) +
+    outer(fixed_sd(object, scale), stats::qnorm(probs))
+  posterior <- object$posterior
+  at <- posterior$selection$columns
+  size <- if (scale == "data") object$transform$scale[at] else 1
+  theta <- posterior$theta_mean[at] / size
+  sd <- sqrt(diag(posterior$theta_cov)[at]) / size
+  for (k in seq_along(probs)) {
+    out[at, k] <- spike_quantile(probs[k], theta, sd, posterior$gamma[at])
+  }
+  out
+}
+
+# Quantiles of gamma theta with theta ~ N(mean, sd^2), P(gamma = 1) = chance.
+spike_quantile <- function(p, mean, sd, chance) {
+  below <- chance * stats::pnorm(0, mean, sd)
+  upper <- p > below + 1 - chance
+  lower <- p < below
+  out <- numeric(length(mean))
+  out[lower] <- (mean + sd * stats::qnorm(pmin(p / chance, 1)))[lower]
+  out[upper] <- (mean + sd * stats::qnorm(
+    pmin(pmax((p - 1 + chance) / chance, 0), 1)
+  ))[upper]
+  out
+}
+
+# With the diagnostics that the fit already has.
+table_of_draws <- function(object, names, level) {
+  flat <- flat_draws(object, names)
+  colnames(flat) <- names
+  table <- object$diagnostics$table
+  table <- table[match(names, table$variable), ]
+  cbind(
+    draws_table(flat, level),
+    "R-hat" = table$rhat, ESS = pmin(table$ess_bulk, table$ess_tail)
+  )
+}
+
+# Standard deviations and correlations of random effects.
+random_parameters <- function(object, level) {
+  do.call(rbind, lapply(seq_along(object$posterior$random), function(t) {
+    term <- object$posterior$random[[t]]
+    pairs <- lower_triangle(length(term$columns))
+    from <- term$columns[pairs[, 2]]
+    to <- term$columns[pairs[, 1]]
+    single <- pairs[, 1] == pairs[, 2]
+    table <- if (object$method == "gibbs") {
+      gibbs_variance_rows(object, term, level)
+    } else {
+      vb_variance_rows(object, t, level)
+    }
+    rownames(table) <- ifelse(
+      single, sprintf("sd(%s | %s)", from, term$label),
+      sprintf("cor(%s, %s | %s)", from, to, term$label)
+    )
+    parameter_rows("ran_pars", table, term$label, ifelse(
+      single, paste0("sd__", from), paste0("cor__", from, ".", to)
+    ))
+  }))
+}
+
+# Covariances (lower triangle by columns) to standard deviations and
+# correlations.
+to_sd_cor <- function(lower, r) {
+  pairs <- lower_triangle(r)
+  single <- pairs[, 1] == pairs[, 2]
+  sd <- sqrt(lower[, single, drop = FALSE])
+  out <- lower
+  out[, single] <- sd
+  for (k in which(!single)) {
+    out[, k] <- lower[, k] / (sd[, pairs[k, 1]] * sd[, pairs[k, 2]])
+  }
+  out
+}
+
+gibbs_variance_rows <- function(object, term, level) {
+  names <- covariance_names(term$label, term$columns)
+  size <- dim(object$draws)[1:2]
+  values <- to_sd_cor(flat_draws(object, names), length(term$columns))
+  robust_rows(
+    draws_table(array(values, c(size, ncol(values))), level),
+    apply(values, 2, stats::median)
+  )
+}
+
+# sigma^2 ~ IG(a, b); a diagonal element of IW(df, S) is
+# IG((df - r + 1) / 2, S_kk / 2).
+vb_variance_rows <- function(object, t, level) {
+  q <- variance_of_term(object, t)
+  map <- object$transform$random[[t]]
+  if (q$type == "iid") {
+    return(sd_row(q$shape, q$rate * drop(map)^2, level))
+  }
+  r <- nrow(map)
+  pairs <- lower_triangle(r)
+  single <- which(pairs[, 1] == pairs[, 2])
+  draws <- with_seed(1, variance_draws(object, t, 4000))
+  lower <- apply(draws, 3, function(v) v[pairs])
+  out <- draws_table(to_sd_cor(t(lower), r), level)
+  out[single, ] <- sd_row(
+    (q$df - r + 1) / 2, diag(map %*% q$scale %*% t(map)) / 2, level
+  )
+  out
+}
+
+# Of the penalty, of smooths, and of selected coefficients.
+component_parameters <- function(object, level) {
+  components <- plain_components(object)
+  labels <- vapply(components, `[[`, "", "label")
+  rows <- lapply(components, function(q) {
+    if (object$method != "gibbs") {
+      return(sd_row(q$shape, q$rate, level))
+    }
+    name <- sprintf("sigma2[%s]", q$label)
+    values <- sqrt(object$draws[, , name, drop = FALSE])
+    robust_rows(draws_table(values, level), stats::median(values))
+  })
+  if (length(rows) == 0L) {
+    return(NULL)
+  }
+  table <- do.call(rbind, rows)
+  rownames(table) <- sprintf("sd(%s)", labels)
+  parameter_rows("ran_pars", table, labels, paste0("sd__", labels))
+}
+
+# Components of one variance that belong to no grouping factor.
+plain_components <- function(object) {
+  q <- object$posterior$variance
+  plain <- q[seq_len(length(q) - length(object$posterior$random))]
+  plain <- Filter(function(component) component$type != "held", plain)
+  selection <- object$posterior$selection
+  if (!is.null(selection)) {
+    plain <- c(plain, list(c(
+      list(label = "selection", type = "iid"), selection[c("shape", "rate")]
+    )))
+  }
+  plain
+}
+
+# Moments and quantiles of sigma for sigma^2 ~ IG(shape, rate). Its mean needs
+# shape > 1/2, its variance shape > 1.
+sd_row <- function(shape, rate, level) {
+  root <- sqrt(rate)
+  mean <- root * exp(lgamma(max(shape, 0.5) - 0.5) - lgamma(shape))
+  sd <- if (shape > 1) sqrt(pmax(rate / (shape - 1) - mean^2, 0)) else Inf
+  at <- root %o% (1 / sqrt(stats::qgamma(
+    c(1 + level, 1 - level, 1) / 2, shape
+  )))
+  robust_rows(
+    coef_table(mean, rep_len(sd, length(rate)), at[, 1], at[, 2], level = level),
+    at[, 3]
+  )
+}
+
+# --- bark() ------------------------------------------------------------------
+
+#' @exportS3Method
+parameters.bark <- function(object, level = 0.95) {
+  table <- bark_parameters(object, level)
+  letters <- c(
+    sigma = "sd of the noise (sigma)", J = "kernels (J)",
+    m = "places of kernels (m)", d = "predictors in (d)",
+    q0 = "prior inclusion (q0)", q1 = "same, next to one in (q1)"
+  )
+  names <- rownames(table)
+  words <- letters[names]
+  other <- is.na(words)
+  words[other] <- sub("^cut.(.*).$", "cut point \\1 (cut[\\1])", names[other])
+  at <- startsWith(names, "f[")
+  words[at] <- sprintf("f at row %d", object$reference)
+  select <- object$select
+  prior <- if (select) prior_share(object)
+  rbind(
+    parameter_rows(
+      "scale", draws_table(bark_scales(object), level),
+      inclusion = if (select) inclusion_by(object) else NA_real_,
+      prior = if (is.null(prior)) NA_real_ else prior
+    ),
+    parameter_rows("parameter", table[!at, , drop = FALSE], label = words[!at]),
+    parameter_rows(
+      "function", table[at, , drop = FALSE],
+      group = "rows of the data, from low to high", label = words[at]
+    )
+  )
+}
+
+# f is drawn as its mean given the rest: its spread is that of the fit, which
+# has the coefficients' too, and its quantiles are those of a normal variable.
+bark_parameters <- function(object, level = 0.95) {
+  names <- watched_names(object$draws)
+  flat <- stack_chains(object$draws)[, names, drop = FALSE]
+  table <- object$diagnostics$table
+  out <- draws_table(flat, level)
+  at <- startsWith(names, "f[")
+  own <- object$posterior$reference
+  out[at, ] <- coef_table(
+    object$fitted$mean[own], sqrt(object$fitted$var[own]),
+    level = level
+  )
+  cbind(
+    out,
+    # Small counts can be constant in the tails.
+    "R-hat" = table$rhat,
+    ESS = pmin(table$ess_bulk, table$ess_tail, na.rm = TRUE)
+  )
+}
+
+# Kernel scales of all draws, chain after chain: draws x predictors.
+bark_scales <- function(object) {
+  flat <- stack_chains(object$draws)
+  out <- flat[, startsWith(colnames(flat), "lambda["), drop = FALSE]
+  colnames(out) <- object$columns
+  out
+}
+
+# Prior probability of a predictor to be in the model; NULL if it is learned.
+prior_share <- function(object) {
+  if (is.null(object$structure)) {
+    object$prior$inclusion[1] / sum(object$prior$inclusion)
+  } else if (is.null(object$structure$hyper)) {
+    object$structure$q
+  }
+}
+
+# --- gpsvm() -----------------------------------------------------------------
+
+#' @exportS3Method
+parameters.gpsvm <- function(object, level = 0.95) {
+  values <- c(kernel_parameters(object$kernel), nugget = object$nugget)
+  kernel <- coef_table(values, rep(NA_real_, length(values)))
+  points <- process_table(object, level)
+  rbind(
+    parameter_rows("kernel", kernel),
+    if (!is.null(points)) {
+      exact <- isTRUE(object$exact)
+      parameter_rows(
+        "function", points,
+        group = if (exact) "the rows of the fit" else "the inducing points",
+        # u[3], or u[class,3] with a process for each class.
+        label = trimws(sub(
+          "^.\\[(.*,)?([0-9]+)\\]$",
+          sprintf("\\1 f at %s \\2", if (exact) "row" else "point"),
+          rownames(points)
+        ))
+      )
+    }
+  )
+}
+
+# The latent function at the inducing points, or the rows of an exact process.
+# A posterior mode has no spread.
+process_table <- function(object, level) {
+  if (!is.null(object$draws)) {
+    names <- dimnames(object$draws)[[3]]
+    return(table_of_draws(object, names, level))
+  }
+  machines <- object$posterior$machines
+  if (object$method == "ecm" || is.null(machines)) {
+    return(NULL)
+  }
+  factor <- object$posterior$factor
+  # O(m^2) a point.
+  at <- spread_over(nrow(factor), if (nrow(factor) > 500L) 10L else 500L)
+  mean <- unlist(lapply(machines, function(q) drop(factor %*% q$mean)[at]))
+  sd <- unlist(lapply(machines, function(q) {
+    sqrt(rowSums(tcrossprod(factor[at, , drop = FALSE], q$whitener)^2))
+  }))
+  names(mean) <- matrix(process_names(
+    names(machines), nrow(factor), isTRUE(object$exact)
+  ), nrow(factor))[at, ]
+  coef_table(mean, sd, level = level)
+}
+
+# Numbers of `most` of n things, evenly spread.
+spread_over <- function(n, most) {
+  unique(round(seq(1, n, length.out = min(n, most))))
+}

@@ -1,0 +1,177 @@
+# The class probabilities over a plane of two predictors.
+
+draw_boundary <- function(x, columns, newdata, y, link, main) {
+  columns <- check_boundary_columns(x, columns)
+  points <- boundary_points(x, columns, newdata, y)
+  field <- boundary_field(x, columns, points$at, link)
+  levels <- x$levels
+  many <- length(levels) > 2L
+  # Colours tell eight classes apart; of more, numbers stand in the regions.
+  numbered <- length(levels) > length(bk_colours)
+  colours <- if (numbered) {
+    rep_len(grDevices::grey(c(0.45, 0.6, 0.75)), length(levels))
+  } else if (many) {
+    bk_palette(length(levels))
+  } else {
+    class_pair
+  }
+  labels <- if (numbered) paste(seq_along(levels), levels) else levels
+  old <- bk_look()
+  on.exit(graphics::par(old))
+  labels <- key_margins(if (many) labels)
+  bk_panel(
+    range(field$x), range(field$y), columns[1], columns[2],
+    main = main_title(main, if (many) {
+      "Most probable class"
+    } else {
+      sprintf("Probability of \"%s\"", levels[2])
+    }), axes = character(), grid = character()
+  )
+  draw_field(field$x, field$y, if (many) {
+    shade_classes(field$prob, colours)
+  } else {
+    shade_probability(field$prob[, 2])
+  })
+  for (side in 1:2) bk_axis(side)
+  if (many) {
+    contour_classes(field)
+    key_classes(labels, if (!numbered) colours)
+  } else {
+    contour_field(field, field$prob[, 2], c(0.1, 0.9), lwd = 1)
+    contour_field(field, field$prob[, 2], 0.5, lwd = 2.5)
+    key_probability()
+  }
+  contour_field(
+    field, field$sd, pretty(field$sd, 5),
+    lty = 2, lwd = 0.8, col = "grey40", drawlabels = TRUE
+  )
+  if (numbered) {
+    number_points(points, field)
+  } else {
+    graphics::points(
+      points$at,
+      pch = 21, cex = 0.8, col = "white", lwd = 0.6,
+      bg = ifelse(is.na(points$class), "grey50", colours[points$class])
+    )
+  }
+  graphics::points(x$inducing[, columns], pch = 3, cex = 0.7, lwd = 1.4)
+  bk_note("dashed: sd of the latent value, +: inducing points", below = TRUE)
+}
+
+# Rows as the numbers of their classes, and a large number where each class is
+# most probable.
+number_points <- function(points, field) {
+  unknown <- is.na(points$class)
+  graphics::points(points$at[unknown, , drop = FALSE], pch = 19, cex = 0.5)
+  graphics::text(
+    points$at[!unknown, , drop = FALSE],
+    labels = points$class[!unknown], cex = 0.6, col = bk_colours[["blue"]]
+  )
+  grid <- expand.grid(field$x, field$y)
+  best <- most_probable(field$prob)
+  for (k in unique(best$class)) {
+    own <- which(best$class == k)
+    top <- own[which.max(best$prob[own])]
+    graphics::text(
+      grid[top, 1], grid[top, 2], k,
+      cex = 1.3, font = 2, col = bk_colours[["orange"]]
+    )
+  }
+}
+
+# Why the fit is no function over a plane; NULL if it is one.
+no_boundary <- function(x) {
+  if (x$design$type == "kernel") {
+    "Its kernel was given as a matrix: it knows no predictors."
+  } else if (length(x$columns) < 2L) {
+    "It has one predictor only."
+  } else if (length(setdiff(x$design$variables, c(x$columns, x$dropped)))) {
+    "It has factors, or functions of predictors, among its predictors."
+  }
+}
+
+check_boundary_columns <- function(x, columns) {
+  if (is.null(columns) && length(x$columns) == 2L) {
+    return(x$columns)
+  }
+  valid <- is.character(columns) && length(columns) == 2L &&
+    !anyDuplicated(columns) && all(columns %in% x$columns)
+  if (!valid) {
+    abort_argument(
+      columns, "columns",
+      paste("two different names of", list_some(quoted(x$columns)))
+    )
+  }
+  columns
+}
+
+# The rows of `newdata` on the two axes, and the numbers of their classes, NA
+# where they are not known.
+boundary_points <- function(x, columns, newdata, y) {
+  if (is.null(newdata)) {
+    return(list(at = matrix(0, 0, 2), class = integer()))
+  }
+  if (!is.data.frame(newdata)) newdata <- as.matrix(newdata)
+  if (is.null(colnames(newdata)) &&
+    ncol(newdata) == length(x$design$columns)) {
+    colnames(newdata) <- x$design$columns
+  }
+  absent <- setdiff(columns, colnames(newdata))
+  if (length(absent) > 0L) {
+    bk_abort(
+      "argument", "`newdata` does not have the columns of the axes.",
+      c(
+        paste("Missing:", paste(quoted(absent), collapse = ", ")),
+        paste("Found:", list_some(quoted(colnames(newdata))))
+      ),
+      column = absent, found = colnames(newdata), expected = columns
+    )
+  }
+  n <- nrow(newdata)
+  class <- tryCatch(new_labels(x, newdata, y, n), error = function(e) {
+    if (is.null(y)) rep(NA_integer_, n) else stop(e)
+  })
+  list(at = data.matrix(as.data.frame(newdata)[columns]), class = class)
+}
+
+# Probabilities (grid x classes) and the standard deviation of the latent value
+# of the likely class on a grid, x running faster.
+boundary_field <- function(x, columns, at, link = NULL, cells = 80L) {
+  axes <- lapply(columns, function(name) {
+    limits <- range(x$inducing[, name], at[, match(name, columns)],
+      finite = TRUE
+    )
+    room <- 0.08 * diff(limits)
+    seq(
+      limits[1] - max(room, 1e-8), limits[2] + max(room, 1e-8),
+      length.out = cells
+    )
+  })
+  grid <- as.data.frame(as.list(held_values(x)), optional = TRUE)
+  grid <- grid[rep(1L, cells^2), , drop = FALSE]
+  grid[columns] <- expand.grid(axes)
+  asked <- list(x, grid, type = "prob")
+  if (!is.null(link)) asked$link <- link
+  prob <- unname(do.call(stats::predict, asked))
+  sd <- stats::predict(x, grid, type = "link", se.fit = TRUE)$se.fit
+  if (NCOL(sd) > 1L) {
+    sd <- sd[cbind(seq_len(nrow(sd)), most_probable(prob)$class)]
+  }
+  list(x = axes[[1]], y = axes[[2]], prob = prob, sd = as.vector(sd))
+}
+
+# Every predictor that predict() asks for at its mean; without standardising,
+# the fit has that of the inducing points alone. Dropped ones do not count.
+held_values <- function(x) {
+  mean <- if (all(x$transform$scale == 1)) {
+    colMeans(x$inducing)
+  } else {
+    x$transform$center
+  }
+  names <- if (x$design$type == "matrix") {
+    x$design$columns
+  } else {
+    x$design$variables
+  }
+  stats::setNames(ifelse(names %in% names(mean), mean[names], 0), names)
+}

@@ -1,0 +1,151 @@
+# Predicted probabilities against what happened, and observed against fitted
+# values.
+
+draw_calibration <- function(x, newdata, y, link, bins, main) {
+  asked <- c(list(x), if (!is.null(newdata)) list(newdata), type = "prob")
+  if (!is.null(link)) asked$link <- link
+  prob <- do.call(stats::predict, asked)
+  true <- if (is.null(newdata)) {
+    # As predict() does, where rows were left out by na.exclude().
+    stats::napredict(x$na.action, own_classes(x))
+  } else {
+    new_response(x, newdata, y, nrow(prob))
+  }
+  use <- !is.na(true) & !is.na(rowSums(prob))
+  best <- most_probable(prob[use, , drop = FALSE])
+  two <- length(x$levels) == 2L
+  plot_calibration(
+    best$prob, true[use] == best$class, bins,
+    main = main_title(main, sprintf(
+      "Calibration on %s rows", if (is.null(newdata)) "its own" else "new"
+    )),
+    xlab = if (two) {
+      sprintf("Predicted probability of \"%s\"", x$levels[2])
+    } else {
+      "Probability of the predicted class"
+    },
+    ylab = if (two) "Observed frequency" else "Frequency of being right"
+  )
+}
+
+# Observed against fitted, with the interval of a new response: normal, by the
+# moments of f and the mean variance of the noise.
+draw_observed <- function(x, newdata, y, main) {
+  moments <- if (is.null(newdata)) {
+    stats::predict(x, type = "response", se.fit = TRUE)
+  } else {
+    stats::predict(x, newdata, type = "response", se.fit = TRUE)
+  }
+  observed <- if (is.null(newdata)) {
+    stats::napredict(x$na.action, x$y)
+  } else {
+    new_response(x, newdata, y, length(moments$fit))
+  }
+  half <- stats::qnorm(0.95) *
+    sqrt(moments$se.fit^2 + noise_variance(x))
+  out <- data.frame(
+    observed = observed, fit = unname(moments$fit),
+    lwr = unname(moments$fit - half), upr = unname(moments$fit + half)
+  )
+  plot_observed(out[stats::complete.cases(out), ], main_title(
+    main, sprintf(
+      "Fit to %s rows, 90 %% prediction intervals",
+      if (is.null(newdata)) "its own" else "new"
+    )
+  ))
+  out
+}
+
+noise_variance <- function(x) {
+  if ("sigma" %in% dimnames(x$draws)[[3]]) {
+    mean(x$draws[, , "sigma"]^2)
+  } else {
+    stats::sigma(x)^2
+  }
+}
+
+plot_observed <- function(rows, main) {
+  old <- bk_look(left = 4.4)
+  on.exit(graphics::par(old))
+  bk_panel(
+    range(rows$fit), range(rows[c("observed", "lwr", "upr")]),
+    "Fitted", "",
+    main = main
+  )
+  graphics::title(ylab = "Observed", line = 3.3)
+  graphics::abline(0, 1, col = muted[["line"]], lty = 2)
+  many <- nrow(rows) > 500L
+  blue <- bk_colours[["blue"]]
+  outside <- rows$observed < rows$lwr | rows$observed > rows$upr
+  graphics::segments(
+    rows$fit, rows$lwr, rows$fit, rows$upr,
+    col = grDevices::adjustcolor(blue, if (many) 0.08 else 0.25),
+    lwd = if (many) 0.5 else 1
+  )
+  graphics::points(
+    rows$fit, rows$observed,
+    pch = 19, cex = if (many) 0.35 else 0.6,
+    col = ifelse(outside, bk_colours[["orange"]], blue)
+  )
+  bk_note(sprintf("%.0f %% inside", 100 * mean(!outside)))
+}
+
+#' Predicted against observed frequency
+#'
+#' @param probability Predicted probability of the positive class, by row.
+#' @param positive Logical or 0/1, by row.
+#' @param bins Bins of equal width on \[0, 1\].
+#' @return Data frame `predicted` (mean), `observed`, `lower`, `upper` (95 %
+#'   Wilson interval) and `rows` of the bins that are not empty, invisibly.
+#' @noRd
+plot_calibration <- function(probability, positive, bins = 10L, main = "",
+                             xlab = "Predicted probability",
+                             ylab = "Observed frequency") {
+  table <- calibration_table(probability, positive, bins)
+  old <- bk_look()
+  on.exit(graphics::par(old))
+  bk_panel(c(0, 1), c(-0.16, 1), xlab, ylab, main, axes = "x", grid = "x")
+  ticks <- seq(0, 1, 0.2)
+  bk_grid(h = ticks)
+  bk_axis(2, ticks)
+  graphics::segments(0, 0, 1, 1, col = muted[["line"]], lty = 2)
+
+  # Below the diagram: how many rows there are of each probability.
+  edges <- seq(0, 1, length.out = 41)
+  counts <- graphics::hist(probability, edges, plot = FALSE)$counts
+  graphics::rect(
+    edges[-41], -0.16, edges[-1], -0.16 + 0.11 * counts / max(counts),
+    col = "grey75", border = NA
+  )
+
+  colour <- bk_colours[["blue"]]
+  graphics::segments(
+    table$predicted, table$lower, table$predicted, table$upper,
+    col = grDevices::adjustcolor(colour, 0.5), lwd = 2
+  )
+  graphics::lines(table$predicted, table$observed, col = colour, lwd = 1.2)
+  graphics::points(table$predicted, table$observed,
+    pch = 21, bg = colour,
+    col = "white", cex = 1.3
+  )
+  invisible(table)
+}
+
+calibration_table <- function(probability, positive, bins = 10L) {
+  bin <- cut(probability, seq(0, 1, length.out = bins + 1L),
+    include.lowest = TRUE
+  )
+  rows <- as.vector(table(bin))
+  mean_in <- function(x) as.vector(tapply(as.numeric(x), bin, mean))
+  out <- data.frame(
+    predicted = mean_in(probability), observed = mean_in(positive), rows = rows
+  )[rows > 0L, ]
+  z <- stats::qnorm(0.975)
+  spread <- z / (1 + z^2 / out$rows) *
+    sqrt(out$observed * (1 - out$observed) / out$rows + (z / (2 * out$rows))^2)
+  centre <- (out$observed + z^2 / (2 * out$rows)) / (1 + z^2 / out$rows)
+  out$lower <- pmax(0, centre - spread)
+  out$upper <- pmin(1, centre + spread)
+  rownames(out) <- NULL
+  out[c("predicted", "observed", "lower", "upper", "rows")]
+}

@@ -1,0 +1,113 @@
+# Fields of colours over a plane, their contours and keys.
+
+# Colours of the negative and of the positive class.
+class_pair <- c("#D55E00", "#0072B2")
+
+# White where p is 0.5; not too dark for lines and points on top.
+shade_probability <- function(p, colours = class_pair) {
+  ramp <- grDevices::colorRampPalette(
+    c(blend(colours[1], 0.7), "white", blend(colours[2], 0.7))
+  )(101)
+  ramp[round(100 * p) + 1]
+}
+
+# The colour of the most probable class, white where all are as probable.
+shade_classes <- function(prob, colours) {
+  best <- most_probable(prob)
+  k <- ncol(prob)
+  blend(colours[best$class], 0.75 * (best$prob - 1 / k) / (1 - 1 / k))
+}
+
+# Colours over white.
+blend <- function(colours, opacity) {
+  rgb <- t(grDevices::col2rgb(colours))
+  grDevices::rgb(255 - opacity * (255 - rgb), maxColorValue = 255)
+}
+
+# Colours of a grid whose x runs faster; each stands for the cell around it.
+draw_field <- function(x, y, colours) {
+  image <- matrix(colours, length(x))[, rev(seq_along(y))]
+  half <- c(x[2] - x[1], y[2] - y[1]) / 2
+  graphics::rasterImage(
+    grDevices::as.raster(t(image)),
+    x[1] - half[1], y[1] - half[2],
+    x[length(x)] + half[1], y[length(y)] + half[2]
+  )
+}
+
+# contour() warns when a surface is flat and has nothing to draw then.
+contour_field <- function(field, z, levels, drawlabels = FALSE, ...) {
+  if (diff(range(z)) > 1e-8 * max(abs(z))) {
+    graphics::contour(
+      field$x, field$y, matrix(z, length(field$x)),
+      levels = levels, add = TRUE, drawlabels = drawlabels, labcex = 0.6, ...
+    )
+  }
+}
+
+# Where the most probable class changes.
+contour_classes <- function(field) {
+  for (k in seq_len(ncol(field$prob))) {
+    others <- field$prob[, -k, drop = FALSE]
+    lead <- field$prob[, k] - others[cbind(
+      seq_len(nrow(others)), max.col(others, "first")
+    )]
+    contour_field(field, lead, 0, lwd = 2)
+  }
+}
+
+# Room below for a note, and at the right for a key: a scale, or as wide as the
+# longest label. Returns the labels, cut only if there is no room.
+key_margins <- function(labels = NULL) {
+  graphics::par(mar = replace(graphics::par("mar"), c(1, 4), c(4.8, 3.2)))
+  if (is.null(labels)) {
+    return(NULL)
+  }
+  labels <- margin_labels(labels, 4, 0.85, 0.3)
+  mar <- graphics::par("mar")
+  graphics::par(mar = replace(mar, 4, mar[4] + 1.6))
+  labels
+}
+
+# A scale of probability at the right of the panel.
+key_probability <- function(marks = c(0, 0.1, 0.5, 0.9, 1)) {
+  usr <- graphics::par("usr")
+  unit <- graphics::strwidth("0")
+  left <- usr[2] + 1.2 * unit
+  p <- seq(1, 0, length.out = 101)
+  graphics::par(xpd = NA)
+  graphics::rasterImage(
+    grDevices::as.raster(matrix(shade_probability(p))),
+    left, usr[3], left + 1.8 * unit, usr[4]
+  )
+  at <- usr[3] + marks * (usr[4] - usr[3])
+  graphics::segments(
+    left, at, left + 1.8 * unit, at,
+    lwd = ifelse(marks == 0.5, 2.5, 1) * (marks > 0 & marks < 1)
+  )
+  graphics::text(
+    left + 2.4 * unit, at, marks,
+    adj = 0, cex = 0.8, col = muted[["axis"]]
+  )
+  graphics::par(xpd = FALSE)
+}
+
+# Names of the classes at the right of the panel, smaller if there are many.
+key_classes <- function(labels, colours = NULL, lines = NULL) {
+  usr <- graphics::par("usr")
+  room <- graphics::par("pin")[2] / (1.25 * graphics::par("csi"))
+  size <- min(0.85, room / length(labels))
+  if (!is.null(lines)) {
+    graphics::legend(
+      usr[2], usr[4], labels,
+      col = colours, lty = lines, lwd = 2, bty = "n", cex = size, xpd = NA,
+      seg.len = 1.2, x.intersp = 0.6
+    )
+  } else {
+    graphics::legend(
+      usr[2], usr[4], labels,
+      fill = if (!is.null(colours)) blend(colours, 0.75), border = NA,
+      bty = "n", cex = size, xpd = NA, x.intersp = 0.6
+    )
+  }
+}

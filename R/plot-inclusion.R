@@ -1,0 +1,110 @@
+# Pictures of inclusion probabilities.
+
+draw_inclusion <- function(x, pars, main) {
+  inclusion <- inclusion_by(x)
+  at <- match(check_pars(pars, names(inclusion)), names(inclusion))
+  main <- main_title(main, "Which predictors are in the model")
+  if (is.null(x$structure)) {
+    prior <- parameters(x)$prior
+    prior <- prior[!is.na(prior)]
+    plot_inclusion(inclusion[at], positive_share(x)[at], prior, main)
+  } else {
+    plot_inclusion_along(inclusion[at], prior_share(x), main)
+  }
+}
+
+#' Bars as long as the probability, largest first
+#'
+#' @param inclusion Named probabilities.
+#' @param positive Probability that the effect is positive, if it is in: blue
+#'   for 1, orange for 0; `NULL` where effects have no sign.
+#' @param prior One number, or `NULL`.
+#' @noRd
+plot_inclusion <- function(inclusion, positive, prior, main = "") {
+  count <- length(inclusion)
+  order <- utils::head(order(-inclusion), most_rows)
+  shown <- inclusion[order]
+  rest <- inclusion[-order]
+  prior <- if (length(unique(prior)) == 1L) prior[1]
+  place <- row_panel(
+    names(shown), c(0, 1), "Posterior inclusion probability", main,
+    if (length(rest)) {
+      sprintf(
+        "%d more columns, at most %s", length(rest),
+        format(max(rest), digits = 2)
+      )
+    },
+    top = 3.4
+  )
+  on.exit(graphics::par(place$old))
+  if (!is.null(prior)) {
+    graphics::abline(v = prior, col = muted[["axis"]], lty = 2)
+  }
+  sign <- if (is.null(positive)) rep(1, count) else positive
+  graphics::rect(
+    0, place$at - 0.36, shown, place$at + 0.36,
+    col = shade_of(sign[order]), border = NA
+  )
+  legend_above(
+    if (is.null(positive)) character() else {
+      c("positive effect", "sign unclear", "negative effect")
+    },
+    shade_of(c(1, 0.5, 0)), prior
+  )
+  invisible(NULL)
+}
+
+# Between the title and the panel, where there are no bars.
+legend_above <- function(labels, fill, prior) {
+  text <- c(labels, if (!is.null(prior)) {
+    sprintf("prior %s", format(prior, digits = 2))
+  })
+  if (length(text) == 0L) {
+    return(invisible())
+  }
+  count <- length(labels)
+  usr <- graphics::par("usr")
+  line <- graphics::par("csi") * diff(usr[3:4]) / graphics::par("pin")[2]
+  graphics::legend(
+    usr[1], usr[4] + 1.35 * line, text,
+    fill = c(fill[seq_len(count)], if (!is.null(prior)) NA), border = NA,
+    lty = c(rep(NA, count), if (!is.null(prior)) 2),
+    col = muted[["axis"]], bty = "n", horiz = TRUE, cex = 0.8, xpd = NA,
+    x.intersp = 0.6, seg.len = 1.6
+  )
+}
+
+# Columns as they follow each other: their numbers, or their names if these are
+# numbers.
+plot_inclusion_along <- function(inclusion, prior, main) {
+  at <- suppressWarnings(as.numeric(names(inclusion)))
+  named <- !anyNA(at) && !is.unsorted(at, strictly = TRUE)
+  if (!named) at <- seq_along(inclusion)
+  old <- bk_look()
+  on.exit(graphics::par(old))
+  graphics::par(mar = replace(graphics::par("mar"), 3, 3.4))
+  # Blocks move, and no single predictor may reach a large probability.
+  bk_panel(
+    range(at), c(0, min(1, max(0.5, 1.1 * inclusion))),
+    if (named) "Predictor" else "Number of the predictor",
+    "Posterior inclusion probability", main
+  )
+  if (!is.null(prior)) {
+    graphics::abline(h = prior, col = muted[["axis"]], lty = 2)
+  }
+  blue <- bk_colours[["blue"]]
+  graphics::polygon(
+    c(at[1], at, at[length(at)]), c(0, inclusion, 0),
+    col = grDevices::adjustcolor(blue, 0.25), border = NA
+  )
+  graphics::lines(at, inclusion, col = blue, lwd = 1.8)
+  legend_above(character(), character(), prior)
+  invisible(NULL)
+}
+
+# Blue for positive, orange for negative, grey between.
+shade_of <- function(positive) {
+  grDevices::colorRampPalette(
+    c(bk_colours[["orange"]], "grey82", bk_colours[["blue"]])
+  )(101)[round(100 * positive) + 1]
+}

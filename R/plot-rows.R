@@ -1,0 +1,287 @@
+# Pictures with a row for each coefficient, effect, predictor or length-scale.
+# Where there are more rows than can be read, the largest are shown, and a note
+# says how many are not.
+
+# --- of fits -----------------------------------------------------------------
+
+# Quantiles of the fixed coefficients: p x 5, for 90 %, 50 % and the median.
+coefficient_quantiles <- function(x, scale) {
+  at <- c(0.05, 0.25, 0.5, 0.75, 0.95)
+  names <- fixed_names(x)
+  if (x$method == "gibbs") {
+    draws <- flat_draws(x, names)
+    if (scale == "model") draws <- theta_to_model(x, draws)
+    out <- t(apply(draws, 2, stats::quantile, at, names = FALSE))
+  } else {
+    out <- vb_quantiles(x, at, scale)
+  }
+  rownames(out) <- names
+  out
+}
+
+draw_coefficients <- function(x, pars, scale, main) {
+  names <- fixed_names(x)
+  if (is.null(pars) && length(names) > 1) {
+    # The intercept is no effect, and its size would hide the others; the
+    # coefficients of a smooth mean nothing one by one.
+    wiggly <- unlist(lapply(x$smooths, `[[`, "blocks"))
+    pars <- setdiff(names, c("(Intercept)", names[wiggly]))
+  }
+  pars <- check_pars(pars, names)
+  # Effects of standardised predictors can be compared.
+  size <- if (length(pars) > most_rows) {
+    strength <- abs(coefficient_quantiles(x, "model")[, 3])
+    names(strength) <- names
+    strength[pars]
+  }
+  draw_two_intervals(
+    coefficient_quantiles(x, scale)[pars, , drop = FALSE],
+    xlab = if (scale == "data") {
+      "Change of the latent value per unit"
+    } else {
+      "Change of the latent value per standard deviation"
+    },
+    main = main_title(main, "Coefficients, 50 % and 90 % intervals"), size = size
+  )
+}
+
+# Of a model that has nothing but parameters().
+draw_parameters <- function(x, pars, main) {
+  rows <- lapply(c(0.9, 0.5), function(level) {
+    rows <- parameters(x, level)
+    rows[rows$effect == "fixed", ]
+  })
+  q <- cbind(
+    rows[[1]]$lower, rows[[2]]$lower, rows[[1]]$estimate, rows[[2]]$upper,
+    rows[[1]]$upper
+  )
+  rownames(q) <- rows[[1]]$term
+  if (is.null(pars) && nrow(q) > 1L) pars <- setdiff(rownames(q), "(Intercept)")
+  draw_two_intervals(
+    q[check_pars(pars, rownames(q)), , drop = FALSE],
+    xlab = "Coefficient",
+    main = main_title(main, "Coefficients, 50 % and 90 % intervals")
+  )
+}
+
+draw_random_effects <- function(x, pars, main) {
+  effects <- ranef.bayeskernel_fit(x)
+  effects <- effects[check_pars(pars, names(effects))]
+  table <- as.data.frame(structure(effects, class = "ranef_bayeskernel"))
+  panels <- split(table, list(table$term, table$grpvar), drop = TRUE)
+  if (length(panels) > 1) {
+    old <- graphics::par(mfrow = rev(grDevices::n2mfrow(length(panels))))
+    on.exit(graphics::par(old))
+  }
+  half <- stats::qnorm(0.95)
+  for (panel in panels) {
+    panel <- panel[order(-panel$condval), ]
+    plot_intervals(
+      panel$condval, panel$condval - half * panel$condsd,
+      panel$condval + half * panel$condsd,
+      labels = as.character(panel$grp), xlab = "Effect on the latent value",
+      main = main_title(main, sprintf(
+        "%s by %s, 90 %% intervals", panel$term[1], panel$grpvar[1]
+      ))
+    )
+  }
+}
+
+# Length-scales of every component, named by component and column; none for a
+# kernel without.
+lengthscales <- function(x) {
+  all <- c(numeric(), kernel_parameters(x$kernel))
+  found <- all[grepl("(^|\\.)lengthscale(\\.|$)", names(all))]
+  stats::setNames(found, sub("lengthscale\\.", "", names(found)))
+}
+
+draw_lengthscales <- function(x, main) {
+  plot_log_dots(
+    sort(lengthscales(x)),
+    reference = x$median_distance,
+    xlab = if (all(x$transform$scale == 1)) {
+      "Length-scale"
+    } else {
+      "Length-scale, in standardised units"
+    },
+    main = main_title(main, "Length-scales"),
+    note = if (!is.null(x$median_distance)) "dashed: median distance"
+  )
+}
+
+# Quartiles as boxes, the median as a line, whiskers for 90 %; first on top.
+draw_scales <- function(x, pars, main) {
+  scales <- bark_scales(x)
+  scales <- scales[, check_pars(pars, colnames(scales)), drop = FALSE]
+  at <- largest_rows(colMeans(scales))
+  q <- apply(
+    scales[, at, drop = FALSE], 2, stats::quantile,
+    c(0.05, 0.25, 0.5, 0.75, 0.95),
+    names = FALSE
+  )
+  place <- row_panel(
+    colnames(q), c(0, max(q, .Machine$double.xmin)),
+    xlab = if (all(x$transform$scale == 1)) {
+      "Kernel scale"
+    } else {
+      "Kernel scale, standardised predictors"
+    },
+    main = main_title(main, "Kernel scales, quartiles and 90 % intervals"),
+    note = rest_note(ncol(scales), length(at), "mean")
+  )
+  on.exit(graphics::par(place$old))
+  at <- place$at
+  blue <- bk_colours[["blue"]]
+  graphics::segments(q[1, ], at, q[5, ], at, col = blue, lwd = 1.2)
+  graphics::rect(
+    q[2, ], at - 0.32, q[4, ], at + 0.32,
+    col = blend(blue, 0.35), border = blue, lwd = 0.8
+  )
+  graphics::segments(q[3, ], at - 0.32, q[3, ], at + 0.32,
+    col = blue, lwd = 2.5
+  )
+  invisible(NULL)
+}
+
+# --- of numbers --------------------------------------------------------------
+
+# Most rows that can be read.
+most_rows <- 40L
+
+# Numbers of the rows to show: all in their order, or the largest.
+largest_rows <- function(size, most = most_rows) {
+  if (length(size) <= most) seq_along(size) else order(-size)[seq_len(most)]
+}
+
+rest_note <- function(all, shown, what) {
+  if (shown < all) {
+    sprintf("the %d largest by %s; %d not shown", shown, what, all - shown)
+  }
+}
+
+# An empty panel with a labelled row for each label, first on top. Returns the
+# heights of the rows and the graphical parameters to put back.
+row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x",
+                      top = 2.2) {
+  rows <- length(labels)
+  size <- if (rows > 25L) 0.7 else 0.85
+  old <- bk_look(left = 1.5)
+  bottom <- if (is.null(note)) 3.6 else 4.8
+  graphics::par(mar = replace(graphics::par("mar"), c(1, 3), c(bottom, top)))
+  labels <- margin_labels(labels, 2, size)
+  at <- rev(seq_len(rows))
+  bk_panel(
+    xlim, c(0.5, rows + 0.5),
+    xlab = xlab, main = main, axes = axes, grid = axes
+  )
+  bk_grid(h = at)
+  bk_axis(2, at, labels, cex.axis = size, tick = FALSE, gap.axis = 0)
+  if (!is.null(note)) bk_note(note, below = TRUE)
+  list(at = at, old = old)
+}
+
+# A thin line from column 1 to 5, a thick one from 2 to 4, a point at 3; first
+# row on top. `size` says which rows are largest.
+draw_two_intervals <- function(q, xlab, main, size = NULL) {
+  all <- nrow(q)
+  if (is.null(size)) size <- abs(q[, 3])
+  q <- q[largest_rows(size), , drop = FALSE]
+  place <- row_panel(
+    rownames(q), range(q, 0, finite = TRUE), xlab, main,
+    rest_note(all, nrow(q), "standardised effect")
+  )
+  on.exit(graphics::par(place$old))
+  at <- place$at
+  graphics::abline(v = 0, col = muted[["line"]])
+  colour <- bk_colours[["blue"]]
+  graphics::segments(q[, 1], at, q[, 5], at, col = colour, lwd = 1.5)
+  graphics::segments(q[, 2], at, q[, 4], at, col = colour, lwd = 4.5)
+  graphics::points(q[, 3], at, pch = 21, bg = "white", col = colour)
+}
+
+#' Estimates with intervals, one row each, first on top
+#'
+#' More rows than can be read are drawn thin and without labels.
+#'
+#' @param estimate,lower,upper Numeric vectors of one length.
+#' @param labels Character, one a row.
+#' @param reference Where to draw a vertical line; `NULL` for none.
+#' @param xlab,main Titles.
+#' @noRd
+plot_intervals <- function(estimate, lower, upper, labels = names(estimate),
+                           reference = 0, xlab = "", main = "") {
+  rows <- length(estimate)
+  dense <- rows > most_rows
+  limits <- range(lower, upper, reference, finite = TRUE)
+  if (dense || is.null(labels)) {
+    old <- bk_look(left = 1.5)
+    graphics::par(mar = replace(graphics::par("mar"), 1, 4.8))
+    at <- rev(seq_len(rows))
+    bk_panel(
+      limits, c(0.5, rows + 0.5),
+      xlab = xlab, main = main, axes = "x", grid = "x"
+    )
+    bk_note(sprintf("%d, without names", rows), below = TRUE)
+  } else {
+    place <- row_panel(labels, limits, xlab, main)
+    old <- place$old
+    at <- place$at
+  }
+  on.exit(graphics::par(old))
+  if (!is.null(reference)) {
+    graphics::abline(v = reference, col = muted[["line"]])
+  }
+  colour <- bk_colours[["blue"]]
+  graphics::segments(
+    lower, at, upper, at,
+    col = if (dense) grDevices::adjustcolor(colour, 0.35) else colour,
+    lwd = if (dense) 1 else 2
+  )
+  graphics::points(estimate, at,
+    pch = 19, col = colour, cex = if (dense) 0.3 else 0.9
+  )
+  invisible(NULL)
+}
+
+#' Positive numbers on a logarithmic axis, one row each, smallest on top
+#'
+#' @param values Named numeric vector, sorted.
+#' @param reference Where to draw a dashed line; `NULL` for none.
+#' @param note What the line is, in small print.
+#' @noRd
+plot_log_dots <- function(values, reference = NULL, xlab = "", main = "",
+                          note = NULL) {
+  all <- length(values)
+  values <- utils::head(values, most_rows)
+  limits <- range(log10(c(values, reference)), finite = TRUE)
+  # Less than a factor of five is no range for a logarithmic axis.
+  limits <- limits + c(-1, 1) * max(0.04, (0.7 - diff(limits)) / 2)
+  if (all > length(values)) {
+    note <- paste(
+      c(note, sprintf("the %d longest not shown", all - length(values))),
+      collapse = "; "
+    )
+  }
+  place <- row_panel(
+    names(values), limits, xlab, main, note,
+    axes = character()
+  )
+  on.exit(graphics::par(place$old))
+  ticks <- log_ticks(limits)
+  bk_grid(v = log10(ticks))
+  bk_axis(1, log10(ticks), format(ticks, trim = TRUE, drop0trailing = TRUE))
+  if (!is.null(reference)) {
+    graphics::abline(v = log10(reference), col = muted[["line"]], lty = 2)
+  }
+  graphics::points(log10(values), place$at, pch = 19, col = bk_colours[["blue"]])
+  invisible(NULL)
+}
+
+# Round numbers between 10^limits: 1, 2, 5 times powers of ten, or of few
+# powers of ten these alone.
+log_ticks <- function(limits) {
+  powers <- 10^seq(floor(limits[1]), ceiling(limits[2]))
+  ticks <- if (diff(limits) > 3) powers else sort(c(outer(c(1, 2, 5), powers)))
+  inside <- ticks >= 10^limits[1] & ticks <= 10^limits[2]
+  ticks[inside]
+}

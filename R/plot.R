@@ -1,0 +1,315 @@
+# plot() of every fit: which pictures a model has, which of them apply, and the
+# arguments that each takes.
+
+#' Plot a fit
+#'
+#' @param x A fit.
+#' @param type Which picture, of those that apply to the fit; default the most
+#'   telling one, in this order.
+#'
+#'   [bsvm()]:
+#'   * `"inclusion"`: posterior inclusion probabilities of selected columns,
+#'     largest first, in blue for positive and orange for negative effects, paler
+#'     where the sign is unclear, with that of the prior as a dashed line;
+#'   * `"coef"`: fixed coefficients with 50 % and 90 % posterior intervals;
+#'   * `"ranef"`: random effects with 90 % intervals, in order of size;
+#'   * `"smooth"`: the smooth curves with 50 % and 90 % pointwise intervals, or
+#'     the posterior mean surface of two variables;
+#'   * `"calibration"`, `"bound"`, `"trace"`: see below.
+#'
+#'   [gpsvm()]:
+#'   * `"boundary"`, first with two predictors: the probability of the positive
+#'     class in colours with its lines at 0.1, 0.5 (bold) and 0.9, dashed lines
+#'     of the posterior standard deviation of the latent value, which grows where
+#'     there are few data, and the inducing points (+). With more classes the
+#'     most probable one, paler where it is less probable, and the lines where it
+#'     changes; above eight classes their numbers stand in their regions;
+#'   * `"calibration"`, `"bound"`, `"trace"`: see below;
+#'   * `"lengthscales"`: the length-scales of the kernel on a logarithmic axis,
+#'     shortest first, with the median distance between rows as a dashed line.
+#'     They refer to the predictors as standardised; one with a length-scale far
+#'     above the median distance hardly matters.
+#'
+#'   [bark()]:
+#'   * `"inclusion"`: as above; with `structure` along the order of the columns,
+#'     whose names are the axis if they are numbers;
+#'   * `"scales"`, with several predictors: box plots of the kernel scales of the
+#'     standardised predictors: median, quartiles, and whiskers from 5 % to 95 %.
+#'     A predictor outside the model has scale 0;
+#'   * `"partial"`: the function, or the probabilities, as one predictor changes
+#'     and the others stay what they are in up to 200 rows, averaged over these;
+#'     with 90 % bands. Within a draw the errors of the rows are taken to be
+#'     common to all, which makes the bands a little too wide;
+#'   * `"fit"`: for regressions observed against fitted values with 90 %
+#'     prediction intervals; for classes the same as `"calibration"`;
+#'   * `"kernels"`: the posterior of the number of kernels beside its prior;
+#'   * `"calibration"`, `"trace"`.
+#'
+#'   Common ones:
+#'   * `"calibration"`: predicted probability against observed frequency with
+#'     95 % intervals; with more than two classes the probability of the
+#'     predicted class against how often it was right. On the rows of the fit it
+#'     flatters the fit: give `newdata`;
+#'   * `"bound"`: the variational bound (a lower bound of the log evidence, which
+#'     the fit maximises) by pass over the data;
+#'   * `"trace"`: draws by chain.
+#' @param pars Which, by name: coefficients (`"coef"`), columns (`"inclusion"`),
+#'   predictors (`"scales"`, `"partial"`), grouping terms (`"ranef"`), smooths
+#'   (`"smooth"`) or variables of `dimnames(as.array(x))` (`"trace"`). Default:
+#'   all but the intercept; of predictors for `"partial"` the six of most
+#'   influence, of draws six that are not single random effects. Where more rows
+#'   would be asked for than can be read, the largest are shown and a note counts
+#'   the others.
+#' @param newdata,y For `"calibration"` and `"fit"`: other rows and their
+#'   response, which may be left out when `newdata` contains it. For
+#'   `"boundary"`: rows that are drawn as points, grey without labels, and set
+#'   the range of the axes. For `"partial"`: the rows to average over.
+#' @param columns For `"boundary"`: names of two predictors, the axes; all
+#'   others are held at their training mean. Default: the two there are.
+#' @param scale For `"coef"`: `"data"`, or `"model"` for the effects of
+#'   standardised predictors, which can be compared.
+#' @param link For `"boundary"` and `"calibration"`: as in `predict()`.
+#' @param bins For `"calibration"`: number of bins of equal width.
+#' @param main Title: one text, or an expression.
+#' @param threads Worker threads.
+#' @param ... No further arguments.
+#' @return What is drawn, invisibly: for `"calibration"` the table of
+#'   [calibration()]; data frames for `"partial"` (`predictor`, `value`, for more
+#'   than two classes `class`, `fit`, `lwr`, `upr`), `"fit"` and `"kernels"`;
+#'   else `NULL`.
+#' @section Errors: `bayeskernel_error_argument` for a type that does not apply
+#'   to the fit, with the reason and those that do; for unknown `columns` or
+#'   `pars`. `bayeskernel_error_response` for labels that the fit does not know.
+#' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
+#'   thesis, Duke University, figures 3.1 to 3.3 and 4.3.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(a = rnorm(100), b = rnorm(100), g = gl(10, 10))
+#' d$y <- d$a^2 + rnorm(10)[d$g] + rlogis(100) > 1
+#' fit <- bsvm(y ~ a + b + (1 | g), d, threads = 1)
+#' plot(fit)
+#' plot(fit, "ranef")
+#' plot(fit, "calibration", bins = 5)
+#' plot(gpsvm(y ~ a + b, d, threads = 1), newdata = d)
+#' @export
+plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL,
+                                 y = NULL, columns = NULL,
+                                 scale = c("data", "model"), link = NULL,
+                                 bins = 10, main = NULL,
+                                 threads = getOption("bayeskernel.threads", 2L),
+                                 ...) {
+  check_no_dots(...)
+  known <- pictures(x)
+  given <- list(
+    x = x, pars = pars, newdata = newdata, y = given(y, "y"),
+    columns = columns, scale = check_choice(scale, c("data", "model"), "scale"),
+    link = link, bins = check_count(bins, 2, name = "bins"),
+    main = check_title(main), threads = check_threads(threads)
+  )
+  if (is.null(type)) type <- telling_picture(known, given)
+  picture <- known[[check_picture(known, type, given)]]
+  invisible(do.call(picture$draw, given[names(formals(picture$draw))]))
+}
+
+#' A picture of a fit
+#'
+#' @param draw Function whose arguments are some of those of plot().
+#' @param reason Why it does not apply to the fit; `NULL` if it does.
+#' @param needs An argument of plot() without which there is nothing to draw,
+#'   and `ask`, what to tell the user who left it out.
+#' @noRd
+picture <- function(draw, reason = NULL, needs = NULL, ask = NULL) {
+  list(draw = draw, reason = reason, needs = needs, ask = ask)
+}
+
+# Why a picture is not drawn; "" if it can be.
+refusal <- function(picture, given) {
+  if (!is.null(picture$reason)) {
+    picture$reason
+  } else if (!is.null(picture$needs) && is.null(given[[picture$needs]])) {
+    picture$ask
+  } else {
+    ""
+  }
+}
+
+telling_picture <- function(known, given = list()) {
+  drawn <- vapply(known, refusal, "", given) == ""
+  if (any(drawn)) names(known)[drawn][1] else names(known)[1]
+}
+
+check_picture <- function(known, type, given, call = user_call()) {
+  type <- check_choice(type, names(known), "type", call = call)
+  refused <- vapply(known, refusal, "", given)
+  if (refused[[type]] != "") {
+    drawn <- names(known)[refused == ""]
+    bk_abort(
+      "argument", sprintf("There is no \"%s\" plot of this fit.", type),
+      c(
+        refused[[type]],
+        paste("Accepted:", paste(quoted(drawn), collapse = ", "))
+      ),
+      column = "type", found = type, expected = drawn, call = call
+    )
+  }
+  type
+}
+
+# Titles are one text, or what plotmath draws.
+check_title <- function(main, call = user_call()) {
+  good <- is.null(main) || is.language(main) ||
+    (is.character(main) && length(main) == 1L && !is.na(main))
+  if (!good) abort_argument(main, "main", "one text", call = call)
+  main
+}
+
+main_title <- function(main, default) if (is.null(main)) default else main
+
+check_pars <- function(pars, known, call = user_call()) {
+  if (is.null(pars)) {
+    return(known)
+  }
+  strange <- setdiff(pars, known)
+  if (!is.character(pars) || length(strange) > 0) {
+    bk_abort(
+      "argument", "`pars` names what is not in the fit.",
+      c(
+        paste("Found:", list_some(quoted(strange))),
+        paste("Accepted:", list_some(known))
+      ),
+      column = "pars", found = strange, expected = known, call = call
+    )
+  }
+  pars
+}
+
+# --- which pictures a model has ----------------------------------------------
+
+bound_picture <- function(x) {
+  picture(
+    function(x, main) {
+      plot_bound(elbo(x), main = main_title(main, "Variational bound"))
+    },
+    if (is.null(x$trace$elbo)) {
+      sprintf("Method \"%s\" has no bound.", x$method)
+    }
+  )
+}
+
+trace_picture <- function(x) {
+  picture(
+    function(x, pars) {
+      known <- dimnames(x$draws)[[3]]
+      shown <- if (is.null(pars)) trace_names(x) else check_pars(pars, known)
+      plot_traces(x$draws[, , shown, drop = FALSE])
+    },
+    if (is.null(x$draws)) sprintf("Method \"%s\" has no chains.", x$method)
+  )
+}
+
+# Six variables: those of few values that all draws share, and of a function
+# some from low to high.
+trace_names <- function(x, most = 6L) {
+  known <- dimnames(x$draws)[[3]]
+  if (inherits(x, "bark")) known <- watched_names(x$draws)
+  known <- known[!is_detail(known)]
+  at <- grepl("^[fu]\\[", known)
+  first <- utils::head(known[!at], if (any(at)) 4L else most)
+  points <- known[at]
+  c(first, points[spread_over(length(points), most - length(first))])
+}
+
+calibration_picture <- function(x) {
+  picture(
+    draw_calibration, if (is_regression(x)) "It has no classes: see \"fit\".",
+    if (!has_fitted(x)) "newdata", paste(
+      "It has not kept probabilities of its rows: give `newdata` and `y`."
+    )
+  )
+}
+
+has_fitted <- function(x) {
+  !is.null(x$y) && (!is.null(x$fitted) || inherits(x, "bsvm"))
+}
+
+fit_picture <- function(x) {
+  picture(
+    if (is_regression(x)) draw_observed else draw_calibration,
+    needs = if (!has_fitted(x)) "newdata",
+    ask = "It has not kept its rows: give `newdata` and `y`."
+  )
+}
+
+# A model without a method of its own.
+#' @exportS3Method
+pictures.default <- function(object) {
+  fixed <- any(parameters(object)$effect == "fixed")
+  list(
+    coef = picture(
+      draw_parameters, if (!fixed) "It has no coefficients."
+    ),
+    fit = fit_picture(object), calibration = calibration_picture(object),
+    bound = bound_picture(object), trace = trace_picture(object)
+  )
+}
+
+#' @exportS3Method
+pictures.bsvm <- function(object) {
+  list(
+    inclusion = picture(
+      draw_inclusion, if (is.null(object$posterior$selection)) {
+        "It has no selection."
+      }
+    ),
+    coef = picture(
+      draw_coefficients, if (length(fixed_names(object)) == 0L) {
+        "It has no fixed coefficients."
+      }
+    ),
+    ranef = picture(
+      draw_random_effects, if (is.null(object$posterior$random[1][[1]]$mean)) {
+        "It has no random effects, or has not stored them."
+      }
+    ),
+    smooth = picture(
+      draw_smooths, if (length(object$smooths) == 0L) {
+        "It has no smooth terms."
+      }
+    ),
+    calibration = calibration_picture(object), bound = bound_picture(object),
+    trace = trace_picture(object)
+  )
+}
+
+#' @exportS3Method
+pictures.gpsvm <- function(object) {
+  list(
+    boundary = picture(
+      draw_boundary, no_boundary(object),
+      if (length(object$columns) != 2L) "columns", paste(
+        "It has more than two predictors: give two of them as `columns`."
+      )
+    ),
+    calibration = calibration_picture(object), bound = bound_picture(object),
+    trace = trace_picture(object),
+    lengthscales = picture(
+      draw_lengthscales, if (length(lengthscales(object)) == 0L) {
+        "Its kernel has no length-scales."
+      }
+    )
+  )
+}
+
+#' @exportS3Method
+pictures.bark <- function(object) {
+  all <- list(
+    inclusion = picture(
+      draw_inclusion, if (!object$select) "It has no selection."
+    ),
+    scales = picture(draw_scales), partial = picture(draw_partial),
+    fit = fit_picture(object), calibration = calibration_picture(object),
+    kernels = picture(draw_kernels), trace = trace_picture(object)
+  )
+  # The scale of one predictor tells little.
+  if (length(object$columns) > 1L) all else all[c(1, 3, 2, 4:7)]
+}

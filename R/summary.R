@@ -1,0 +1,421 @@
+# summary() and print() of every fit: the facts, tables cut from parameters(),
+# and a line about how the fit ended.
+
+#' Summary of a fit
+#'
+#' @param object,x A fit, or its summary.
+#' @param newdata Rows to judge predictions on, as for `predict()`.
+#' @param y Their response. Not needed if `newdata` contains it.
+#' @param digits Significant digits, from 1 to 22.
+#' @param ... No further arguments.
+#' @return `summary()`: an object of class `summary.bayeskernel_fit`, a list.
+#'   Its tables are matrices with columns `Estimate` (posterior mean), `SD`,
+#'   `2.5 %`, `97.5 %`; of a sampler also `R-hat` and `ESS`, the smaller of the
+#'   effective sample sizes of bulk and tails; with selection also `Inclusion`
+#'   and `Prior`, the probabilities to be in the model. Those that do not apply
+#'   are `NULL`:
+#'   * `coefficients`: the fixed coefficients, on the scale of the data;
+#'   * `selection`: those under selection, most probable first; moments and
+#'     quantiles are those of the effect with its point mass at 0;
+#'   * `variances`: standard deviations `sd(effect | group)` and correlations
+#'     `cor(effect, effect | group)` of random effects, and the standard
+#'     deviation `sd(penalty)` of penalised coefficients, which refers to
+#'     standardised predictors;
+#'   * `scales` ([bark()]): the kernel scales of the predictors, most probable,
+#'     then largest, first; a predictor outside the model counts as 0;
+#'   * `parameters`: of [gpsvm()] those of the kernel, in units of the
+#'     standardised predictors, and the latent function at the inducing points;
+#'     of [bark()] the variables that mean the same in every draw, see its
+#'     section Draws, with the spread of f that of its posterior.
+#'
+#'   Further elements: `measures`, with `newdata`: of classes `error`, `brier`,
+#'   `log_loss`, `auc` (of the latent mean; two classes) and `calibration`, see
+#'   [brier_score()]; of a regression `rmse` and `r2`; `n`, `levels`, `share`
+#'   (of the positive class), `method`, `call`, `facts`, `diagnostics`,
+#'   `elapsed`; `groups` (levels by grouping factor) and `penalty` of [bsvm()];
+#'   `kernel`, `nugget`, `inducing`, `tuned` and `gain` (what twice the inducing
+#'   points would add to the bound, from fits of both to at most some hundred
+#'   rows) of [gpsvm()]; `kernels` (prior and posterior of their number),
+#'   `acceptance` (share of the proposed moves that were accepted, by kind; `NA`
+#'   if never tried) and `reference` (the rows at which f is shown) of [bark()].
+#'
+#'   `print()` of a fit shows the facts and the shorter tables.
+#' @section Estimates: For variational fits the intervals are those of the
+#'   factors of q; correlations are summarised by 4000 draws with a fixed seed.
+#'   The estimate of a standard deviation is its posterior mean, a little below
+#'   the root of the mean variance that [VarCorr()][VarCorr.bayeskernel_fit]
+#'   gives. Where its posterior has so heavy a tail that mean or variance do not
+#'   exist, or the mean lies beyond the interval, the estimate is the posterior
+#'   median and `SD` is `NA`.
+#' @section Errors: `bayeskernel_error_argument`, `_response` or `_dimension` if
+#'   `y` is not the response of the rows of `newdata`.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
+#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
+#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
+#' fit
+#' summary(fit)
+#' summary(fit, newdata = d)
+#' @export
+summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL, ...) {
+  check_no_dots(...)
+  y <- given(y, "y")
+  extra <- extras(object)
+  rows <- parameters(object)
+  tables <- split(rows, factor(table_of_row(rows), table_names))
+  for (name in c("selection", "scales")) {
+    own <- tables[[name]]
+    inclusion <- ifelse(is.na(own$inclusion), 0, own$inclusion)
+    tables[[name]] <- own[order(-inclusion, -abs(own$estimate)), ]
+  }
+  matrices <- lapply(tables, function(table) {
+    if (nrow(table) > 0L) parameter_matrix(table)
+  })
+  # A linear model has coefficients, were it none.
+  if (is.null(matrices$coefficients) && any(rows$effect == "ran_pars")) {
+    matrices$coefficients <- parameter_matrix(tables$coefficients)
+  }
+  structure(
+    c(matrices, list(
+      rows = tables, facts = facts(object), call = object$call, n = object$n,
+      levels = object$levels, share = if (length(object$levels) == 2L) {
+        resolve_threshold("prevalence", object)
+      }, response = object$response, method = object$method,
+      measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
+      diagnostics = fit_quality(object), elapsed = object$elapsed,
+      notes = extra$notes
+    ), extra$summary),
+    class = "summary.bayeskernel_fit"
+  )
+}
+
+table_names <- c(
+  "coefficients", "selection", "scales", "variances", "parameters"
+)
+
+# Which table of the summary a row of parameters() is in. The coefficients of a
+# smooth mean nothing one by one.
+table_of_row <- function(rows) {
+  out <- c(
+    fixed = "coefficients", ran_pars = "variances", scale = "scales",
+    kernel = "parameters", parameter = "parameters", "function" = "parameters"
+  )[rows$effect]
+  fixed <- rows$effect == "fixed"
+  out[fixed & !is.na(rows$inclusion)] <- "selection"
+  out[fixed & !is.na(rows$group)] <- NA
+  out
+}
+
+#' @rdname summary.bayeskernel_fit
+#' @export
+print.summary.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
+  digits <- check_digits(digits)
+  print_header(x$facts$title, x$call, x$facts[-1])
+  print_tables(x, digits, max_rows = 60L)
+  print_measures(x$measures, digits)
+  for (line in c(x$notes, quality_note(x))) print_line(line)
+  invisible(x)
+}
+
+# A tilde stands for a space at which no line is broken.
+print_line <- function(text) {
+  writeLines(gsub("~", " ", strwrap(text, 79)))
+}
+
+#' @rdname summary.bayeskernel_fit
+#' @export
+print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
+  digits <- check_digits(digits)
+  summary <- summary.bayeskernel_fit(x)
+  print_header(summary$facts$title, summary$call, summary$facts[-1])
+  # What the chains are worth is said in one line below.
+  summary$rows <- lapply(summary$rows, function(rows) {
+    rows$rhat <- rows$ess <- rows$prior <- rep(NA_real_, nrow(rows))
+    rows[!(rows$effect %in% c("ran_pars", "function")), ]
+  })
+  print_tables(summary, digits, max_rows = 15L)
+  if (length(x$posterior$random) > 0L) {
+    cat("Variance components:\n")
+    print(VarCorr.bayeskernel_fit(x), digits = digits)
+    cat("\n")
+  }
+  print_line(convergence_line(summary))
+  invisible(x)
+}
+
+check_digits <- function(digits, call = user_call()) {
+  check_count(digits, 1L, 22L, "digits", call = call)
+}
+
+# Each table under its title; of the parameters those with a spread, values of
+# the function apart.
+print_tables <- function(x, digits, max_rows) {
+  rows <- x$rows
+  print_rows("Fixed coefficients:", rows$coefficients, digits, max_rows)
+  print_chosen(
+    "Selected among, by inclusion probability:", rows$selection, digits,
+    max_rows
+  )
+  print_chosen(
+    if (all(is.na(rows$scales$inclusion))) {
+      "Predictors, by their mean kernel scale:"
+    } else {
+      "Predictors, by probability of being in the model (kernel scales):"
+    }, rows$scales, digits, max_rows
+  )
+  print_rows("Variance components:", rows$variances, digits, max_rows)
+  own <- rows$parameters
+  own <- own[!is.na(own$lower), , drop = FALSE]
+  values <- own$effect == "function"
+  print_rows("Other parameters:", own[!values, ], digits, max_rows)
+  if (any(values)) {
+    shown <- own[values, ]
+    count <- nrow(shown)
+    shown <- shown[order(shown$estimate)[spread_over(count, 6L)], ]
+    print_rows(sprintf(
+      "%s at %s%s:", if (length(x$levels)) "Latent function" else "Function",
+      shown$group[1], if (count > 6L) sprintf(", 6 of %d", count) else ""
+    ), shown, digits, max_rows)
+  }
+}
+
+print_rows <- function(title, rows, digits, max_rows) {
+  if (is.null(rows) || nrow(rows) == 0L) {
+    return(invisible())
+  }
+  cat(title, "\n", sep = "")
+  print_coef_table(labelled_matrix(rows), digits, max_rows)
+  if (anyNA(rows$sd)) {
+    cat("Without SD: a median, as the tail is too heavy for moments.\n")
+  }
+  cat("\n")
+}
+
+labelled_matrix <- function(rows) {
+  # One prior probability for all is among the facts.
+  if (length(unique(rows$prior)) == 1L) rows$prior <- NA_real_
+  out <- parameter_matrix(rows)
+  rownames(out) <- rows$label
+  out
+}
+
+# The most probable or largest, and what is known of the others.
+print_chosen <- function(title, rows, digits, max_rows) {
+  if (is.null(rows) || nrow(rows) == 0L) {
+    return(invisible())
+  }
+  cat(title, "\n", sep = "")
+  max_rows <- min(max_rows, if (all(is.na(rows$inclusion))) 12L else 60L)
+  kept <- sum(rows$inclusion > 0.5, na.rm = TRUE)
+  shown <- min(max(kept, 8L), nrow(rows), max_rows)
+  print_coef_table(labelled_matrix(utils::head(rows, shown)), digits, max_rows)
+  rest <- utils::tail(rows, nrow(rows) - shown)
+  if (nrow(rest) > 0L) {
+    cat(sprintf(
+      "... and %d more, %s\n", nrow(rest),
+      if (all(is.na(rest$inclusion))) {
+        paste("mean at most", format(max(rest$estimate), digits = 2))
+      } else if (kept > shown) {
+        sprintf("%d of them above 0.5", kept - shown)
+      } else {
+        paste("inclusion at most", format(max(rest$inclusion), digits = 2))
+      }
+    ))
+  }
+  cat("\n")
+}
+
+print_measures <- function(measures, digits) {
+  if (is.null(measures)) {
+    return(invisible())
+  }
+  words <- c(
+    error = "Error", brier = "Brier score", log_loss = "Log loss", auc = "AUC",
+    rmse = "Root mean square error", r2 = "R2"
+  )
+  cat(sprintf("Predictions for %d rows:\n", measures$rows))
+  known <- intersect(names(words), names(measures))
+  values <- lapply(measures[known], format, digits = digits)
+  print_facts(stats::setNames(values, words[known]))
+  cat("\n")
+}
+
+# --- how far a fit can be trusted --------------------------------------------
+
+fit_quality <- function(object) {
+  d <- object$diagnostics
+  last <- function(trace) if (length(trace)) trace[length(trace)] else NA_real_
+  if (is.null(object$draws)) {
+    return(list(
+      elbo = last(object$trace$elbo), objective = last(object$trace$objective),
+      passes = d$passes, steps = d$steps, batch_size = d$batch_size,
+      jitter = d$jitter, converged = d$converged,
+      watched = length(object$trace$epochs) > 0L || isTRUE(d$passes > 0)
+    ))
+  }
+  worst <- function(x, f) if (all(is.na(x))) NA_real_ else f(x, na.rm = TRUE)
+  ess <- pmin(d$table$ess_bulk, d$table$ess_tail)
+  list(
+    chains = dim(object$draws)[2], draws = dim(object$draws)[1],
+    warmup = object$sampler$warmup, thin = object$sampler$thin,
+    max_rhat = worst(d$table$rhat, max), min_ess = worst(ess, min),
+    interrupted = d$interrupted
+  )
+}
+
+convergence_line <- function(x) {
+  d <- x$diagnostics
+  time <- if (length(x$elapsed)) {
+    sprintf(", %s~s", format(x$elapsed[["total"]], digits = 2))
+  }
+  paste0(if (is.null(d$chains)) variational_line(d) else sampler_line(d), time)
+}
+
+sampler_line <- function(d) {
+  sprintf(
+    "%d chain%s of %d draws, warmup %d: %s", d$chains,
+    if (d$chains > 1) "s" else "", d$draws, d$warmup,
+    if (is.na(d$max_rhat)) {
+      "too few for R-hat"
+    } else {
+      sprintf("R-hat at most %.2f, ESS at least %.0f", d$max_rhat, d$min_ess)
+    }
+  )
+}
+
+variational_line <- function(d) {
+  work <- c(
+    if (isTRUE(d$steps > 0)) {
+      sprintf(
+        ngettext(d$steps, "%.0f minibatch of %.0f", "%.0f minibatches of %.0f"),
+        d$steps, d$batch_size
+      )
+    },
+    if (isTRUE(d$passes > 0)) {
+      sprintf(ngettext(d$passes, "%.0f pass", "%.0f passes"), d$passes)
+    }
+  )
+  value <- if (!is.na(d$elbo)) {
+    sprintf("bound %s", format(d$elbo, nsmall = 2, digits = 7))
+  } else if (!is.na(d$objective)) {
+    sprintf("objective %s", format(d$objective, digits = 7))
+  } else {
+    "bound not computed"
+  }
+  ended <- if (!isTRUE(d$converged)) {
+    "NOT converged"
+  } else if (d$watched) {
+    "Converged"
+  } else {
+    "Ended"
+  }
+  paste0(
+    ended, if (length(work)) paste(" after", paste(work, collapse = " and ")),
+    ", ", value
+  )
+}
+
+quality_note <- function(x) {
+  d <- x$diagnostics
+  line <- paste0(convergence_line(x), ".")
+  if (is.null(d$chains)) {
+    return(c(line, if (x$method %in% c("vb", "svi")) {
+      paste(
+        "Variational standard deviations are too small; method = \"gibbs\"",
+        "gives honest ones."
+      )
+    }))
+  }
+  c(
+    line,
+    if (isTRUE(d$interrupted)) "The run was interrupted: draws are few.",
+    if (!is.na(d$max_rhat) && d$max_rhat > 1.05) {
+      "The chains disagree (R-hat above 1.05): run them longer."
+    },
+    if (!is.na(d$min_ess) && d$min_ess < 100) {
+      "Fewer than 100 effective draws: intervals are rough."
+    }
+  )
+}
+
+# --- predictions for other rows ----------------------------------------------
+
+prediction_measures <- function(object, newdata, y) {
+  n <- if (inherits(newdata, "row_source")) length(y) else NROW(newdata)
+  true <- new_response(object, newdata, y, n)
+  if (is_regression(object)) {
+    y <- true
+    fit <- stats::predict(object, newdata)
+    use <- !is.na(fit) & !is.na(y)
+    left <- (y - fit)[use]
+    return(list(
+      rows = sum(use), rmse = sqrt(mean(left^2)),
+      r2 = 1 - sum(left^2) / sum((y[use] - mean(y[use]))^2)
+    ))
+  }
+  prob <- stats::predict(object, newdata, type = "prob")
+  use <- !is.na(prob[, 1]) & !is.na(true)
+  prob <- prob[use, , drop = FALSE]
+  class <- true[use]
+  y <- factor(object$levels[class], object$levels)
+  two <- ncol(prob) == 2L
+  scores <- if (two) prob[, 2] else prob
+  out <- list(
+    rows = length(y), error = mean(max.col(prob, "last") != class),
+    brier = brier_score(y, scores), log_loss = log_loss(y, scores)
+  )
+  if (two && length(unique(class)) == 2L) {
+    latent <- stats::predict(object, newdata, type = "link")[use]
+    out$auc <- auc(y, latent)
+  }
+  out$calibration <- calibration(y, scores)
+  out
+}
+
+# The value of an argument, whose expression may be no value at all.
+given <- function(value, name, call = user_call()) {
+  tryCatch(value, error = function(e) {
+    if (inherits(e, "bayeskernel_error")) stop(e)
+    bk_abort(
+      "argument", sprintf("Argument `%s` has no value.", name),
+      conditionMessage(e),
+      column = name, call = call
+    )
+  })
+}
+
+# The response of `n` new rows: numbers of a regression, otherwise the numbers
+# of the classes; from `newdata` if `y` is NULL. NA where it is missing.
+new_response <- function(object, newdata, y, n) {
+  if (!is_regression(object)) {
+    return(new_labels(object, newdata, y, n))
+  }
+  if (is.null(y) && is.list(newdata)) {
+    home <- environment(object$formula)
+    y <- tryCatch(
+      eval(
+        str2lang(object$response), as.list(newdata),
+        if (is.null(home)) emptyenv() else home
+      ),
+      error = function(e) NULL
+    )
+  }
+  if (is.null(y) || length(y) != n || !is.numeric(y) || is.factor(y)) {
+    bk_abort(
+      "argument", "The response of `newdata` is not known.",
+      c(
+        paste("Found:", describe_value(y)),
+        sprintf("Give `y` with one number for each of the %d rows.", n)
+      ),
+      column = "y", found = y, expected = n
+    )
+  }
+  as.double(y)
+}
+
+# Numbers of the classes of the rows of the fit.
+own_classes <- function(object) {
+  y <- object$y
+  if (length(object$levels) == 2L && min(y) < 0) 1.5 + 0.5 * y else y
+}
