@@ -1,0 +1,87 @@
+# How the vignettes draw; every one of them reads this first.
+#
+# Figures have 120 dots an inch, so that nothing blurs, and are kept with a
+# palette of 128 colours, a third of the size: all pages are part of the
+# package.
+
+# Rewrites a PNG file with the colours that it has most of, and some greys for
+# the edges of letters; others become the nearest of these.
+small_png <- function(file) {
+  if (!grepl("[.]png$", file) || !requireNamespace("png", quietly = TRUE)) {
+    return(file)
+  }
+  picture <- png::readPNG(file)
+  if (length(dim(picture)) != 3L) {
+    return(file)
+  }
+  size <- dim(picture)[1:2]
+  byte <- matrix(round(255 * picture[, , 1:3]), ncol = 3)
+  code <- drop(byte %*% c(65536, 256, 1))
+  count <- sort(table(code), decreasing = TRUE)
+  found <- as.numeric(names(count))
+  greys <- round(seq(0, 255, length.out = 18)) * 65793
+  colours <- utils::head(unique(c(utils::head(found, 110), greys, found)), 128)
+  index <- nearest_colour(found, colours)[match(code, found)] - 1L
+  rows <- as.raw(t(cbind(0L, matrix(index, size[1]))))
+  # Width, height, eight bits a palette index; no interlacing.
+  header <- c(word(size[2]), word(size[1]), as.raw(c(8, 3, 0, 0, 0)))
+  writeBin(c(
+    as.raw(c(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)),
+    png_chunk("IHDR", header),
+    png_chunk("PLTE", as.raw(t(red_green_blue(colours)))),
+    png_chunk("IDAT", memCompress(rows, "gzip")), png_chunk("IEND", raw())
+  ), file)
+  file
+}
+
+red_green_blue <- function(code) {
+  cbind(code %/% 65536, code %/% 256 %% 256, code %% 256)
+}
+
+nearest_colour <- function(from, to) {
+  from <- red_green_blue(from)
+  to <- red_green_blue(to)
+  max.col(2 * tcrossprod(from, to) - rep(rowSums(to^2), each = nrow(from)))
+}
+
+# Four bytes, the highest first.
+word <- function(number) rev(writeBin(number, raw(), endian = "little"))
+
+png_chunk <- function(name, data) {
+  body <- c(charToRaw(name), data)
+  c(word(length(data)), body, word(checksum(body)))
+}
+
+# CRC-32. An integer holds its 32 bits, which shifting gives back as a double.
+as_bits <- function(x) as.integer(ifelse(x >= 2^31, x - 2^32, x))
+crc_table <- vapply(0:255, function(code) {
+  for (bit in 1:8) {
+    half <- as_bits(bitwShiftR(code, 1L))
+    # The reflected polynomial 0xedb88320.
+    code <- if (bitwAnd(code, 1L)) bitwXor(half, -306674912L) else half
+  }
+  code
+}, 0L)
+checksum <- function(bytes) {
+  crc <- -1L
+  for (byte in as.integer(bytes)) {
+    at <- bitwAnd(bitwXor(crc, byte), 255L) + 1L
+    crc <- bitwXor(as_bits(bitwShiftR(crc, 8L)), crc_table[at])
+  }
+  bitwNot(crc)
+}
+
+knitr::opts_chunk$set(
+  collapse = TRUE, comment = "#>", fig.width = 7, fig.height = 3.6,
+  dpi = 96, fig.retina = 1.25, fig.align = "center",
+  dev.args = list(pointsize = 11), fig.process = small_png
+)
+options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE, digits = 4)
+
+colours <- c(
+  blue = "#0072B2", orange = "#D55E00", green = "#009E73", grey = "grey45",
+  pale = "grey85", sky = "#56B4E9"
+)
+small_margins <- function(...) {
+  par(mar = c(3.6, 3.8, 1.8, 0.6), mgp = c(2.3, 0.7, 0), las = 1, ...)
+}
