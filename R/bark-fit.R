@@ -191,3 +191,32 @@ join_kernels <- function(parts) {
     unlist(lapply(parts, `[[`, name))
   })
 }
+
+validate_bark <- function(fit) {
+  posterior <- fit$posterior
+  p <- length(fit$columns)
+  n <- NROW(posterior$x)
+  draws <- dim(fit$draws)
+  lambda <- startsWith(dimnames(fit$draws)[[3]], "lambda[")
+  whole <- c(
+    x = has_shape(posterior$x, c(fit$n, p)),
+    center = has_shape(fit$transform$center, p),
+    scale = has_shape(fit$transform$scale, p) && all(fit$transform$scale > 0),
+    response = has_shape(fit$transform$response, 2),
+    draws = sum(lambda) == p && all(fit$draws[, , lambda] >= 0),
+    kernels = length(posterior$kernels) == draws[2] && all(vapply(
+      posterior$kernels, whole_kernels, NA, draws[1], n
+    ))
+  )
+  names(whole)[!whole]
+}
+
+# Those of one chain.
+whole_kernels <- function(kernels, draws, n) {
+  total <- sum(kernels$size)
+  has_shape(kernels$size, draws) && all(kernels$size >= 0) &&
+    has_shape(kernels$location, total) && has_shape(kernels$variance, total) &&
+    has_shape(kernels$mean, total) &&
+    all(kernels$location >= 0 & kernels$location < n + 1) &&
+    all(kernels$variance >= 0)
+}

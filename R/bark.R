@@ -224,5 +224,7 @@ bark_model <- list(
     response = function(settings) settings$family
   ),
   job = bark_job, chains = bark_chains, draws = bark_draws,
-  watched = function(fit) watched_names(fit$draws), collect = bark_collect
+  watched = function(fit) watched_names(fit$draws), collect = bark_collect,
+  validate = validate_bark,
+  free_state = c("location", "count", "varphi", "unit_column")
 )

@@ -418,3 +418,36 @@ warn_separation <- function(theta, sure, penalty, large = 100) {
     )
   )
 }
+
+validate_bsvm <- function(fit) {
+  posterior <- fit$posterior
+  p <- length(fit$transform$scale)
+  theta <- length(posterior$theta_mean)
+  whole <- c(
+    levels = length(fit$levels) == 2L,
+    center = has_shape(fit$transform$center, p),
+    scale = has_shape(fit$transform$scale, p),
+    theta_mean = has_shape(posterior$theta_mean, theta),
+    theta_cov = has_shape(posterior$theta_cov, c(theta, theta)),
+    wide = if (is.null(posterior$wide)) {
+      theta >= p
+    } else {
+      has_shape(posterior$wide$basis, c(
+        p - posterior$wide$first, theta - posterior$wide$first
+      ))
+    },
+    random = all(vapply(posterior$random, whole_term, NA, theta))
+  )
+  names(whole)[!whole]
+}
+
+# Of a fit without draws of the effects there is no more than a label.
+whole_term <- function(term, theta) {
+  m <- length(term$levels)
+  r <- length(term$columns)
+  is.null(term$mean) || (has_shape(term$mean, c(m, r)) &&
+    has_shape(term$cov, c(r, r, m)) &&
+    (is.null(term$loading) || (has_shape(term$loading, c(r, theta, m)) &&
+      has_shape(term$schur, c(r, r, m)))) &&
+    (is.null(term$index) || all(term$index >= 1 & term$index <= theta)))
+}

@@ -266,5 +266,5 @@ bsvm_model <- list(
   ),
   job = bsvm_job, run = bsvm_run, chains = bsvm_chains, draws = bsvm_draws_of,
   watched = function(fit) !is_detail(dimnames(fit$draws)[[3]]),
-  collect = bsvm_collect
+  collect = bsvm_collect, validate = validate_bsvm
 )

@@ -19,12 +19,13 @@ sample_chains <- function(model, job, rows) {
   fingerprint <- fingerprint_of(job)
   earlier <- resumed(settings$start, fingerprint, settings)
   if (!is.null(earlier)) {
+    check_state(earlier, model, job, rows)
     settings$seed <- earlier$seed
     job$control$seed <- as.double(earlier$seed)
     job$control$states <- earlier$state
   }
   core <- run_chains(model$chains, job$control, job$shared, settings$cluster)
-  check_reached(core$status, settings)
+  check_reached(core$status, settings, is.null(core$states))
   core$draws <- merge_draws(
     model$draws(core, job, rows), core$status$kept, earlier
   )
@@ -39,20 +40,25 @@ run_chains <- function(chains, control, shared, cluster) {
     return(core_call(do.call(chains, c(list(control), shared))))
   }
   greet_workers(cluster)
-  jobs <- lapply(worker_shares(length(control$chain_id), cluster), function(at) {
-    control$progress <- FALSE
-    for (name in intersect(c("chain_id", "states", "start"), names(control))) {
-      all <- control[[name]]
-      if (length(all)) {
-        control[[name]] <- if (is.matrix(all)) all[, at, drop = FALSE] else all[at]
-      }
-    }
-    control
-  })
+  control$progress <- FALSE
+  jobs <- lapply(
+    worker_shares(length(control$chain_id), cluster), share_of_chains,
+    control = control
+  )
   parts <- on_cluster(do.call(parallel::clusterApply, c(
     list(cluster, jobs, chains), unname(shared)
   )))
   join_chains(lapply(parts, core_call))
+}
+
+share_of_chains <- function(control, at) {
+  for (name in intersect(c("chain_id", "states", "start"), names(control))) {
+    all <- control[[name]]
+    if (length(all)) {
+      control[[name]] <- if (is.matrix(all)) all[, at, drop = FALSE] else all[at]
+    }
+  }
+  control
 }
 
 # Which dimension of what the cores answer counts chains; and names of means
@@ -65,7 +71,7 @@ pooled_moments <- list(
 
 join_chains <- function(parts) {
   out <- parts[[1]]
-  chains <- vapply(parts, function(part) length(part$states), 1L)
+  chains <- vapply(parts, function(part) dim(part$draws %||% part$scalars)[2], 1L)
   for (name in names(out)) {
     each <- lapply(parts, `[[`, name)
     out[[name]] <- if (name %in% names(chain_dimension)) {
@@ -126,7 +132,7 @@ pool_moments <- function(parts, count, pairs) {
 }
 
 # Errors and warnings where less was reached than asked for.
-check_reached <- function(status, settings) {
+check_reached <- function(status, settings, ended) {
   kept <- status$kept
   if (nzchar(status$failure)) {
     details <- c(
@@ -151,7 +157,11 @@ check_reached <- function(status, settings) {
   if (status$interrupted) {
     bk_warn("interrupt", sprintf(
       "Interrupted: %.0f of %d draws a chain are kept.", kept, settings$draws
-    ), "Continue with the same call and `start =` this fit.")
+    ), if (ended) {
+      "The chains of its machines are at different places: fit again for more."
+    } else {
+      "Continue with the same call and `start =` this fit."
+    })
   }
 }
 
@@ -201,7 +211,7 @@ check_start <- function(start, model, settings) {
       column = "start"
     )
   }
-  validate_fit(start, model)
+  validate_fit(start)
 }
 
 # The fit whose chains go on until there are `draws` of them: with as many as
@@ -231,6 +241,38 @@ resumed <- function(start, fingerprint, settings) {
     )
   }
   start
+}
+
+# The states of chains are what those of a chain are that has just begun: same
+# names, same sizes, finite numbers.
+check_state <- function(start, model, job, rows) {
+  control <- share_of_chains(job$control, 1L)
+  control$progress <- FALSE
+  control[c("draws", "thin")] <- 1
+  control$warmup <- 0
+  begun <- core_call(do.call(model$chains, c(list(control), job$shared)))
+  names <- dimnames(model$draws(begun, job, rows))[[3]]
+  if (!identical(dimnames(start$draws)[[3]], names) ||
+    !identical(dim(start$draws)[2], job$settings$chains)) {
+    abort_not_whole("draws")
+  }
+  if (is.null(start$state)) {
+    bk_abort(
+      "argument", "The chains of `start` cannot be continued.",
+      "An interrupt left them at different places.",
+      column = "start"
+    )
+  }
+  kept <- dim(start$draws)[1]
+  sweeps <- job$control$warmup + job$control$thin * (kept + 0:1)
+  good <- vapply(start$state, function(state) {
+    sweep <- unlist(state)[grepl("(^|[.])sweep$", names(unlist(state)))]
+    same_shape(state, begun$states[[1]], model$free_state) &&
+      all(sweep >= sweeps[1] & sweep <= sweeps[2])
+  }, NA)
+  if (length(good) != job$settings$chains || !all(good)) {
+    abort_not_whole("state")
+  }
 }
 
 # What must be the same for chains to be continued: everything that they read

@@ -36,10 +36,69 @@ pick <- function(x, names) {
   stats::setNames(lapply(names, function(name) x[[name]]), names)
 }
 
+#' Checks a fit before the core reads it
+#'
+#' A fit may come from a file that something else has written: sizes must agree,
+#' and numbers be finite. The model's `validate(fit)` names what is wrong.
+#'
+#' @param fit A fit.
+#' @return The fit, invisibly; an error of class `_argument` if it is not whole.
+#' @noRd
+validate_fit <- function(fit) {
+  model <- model_of(fit)
+  draws <- fit$draws
+  wrong <- if (!is.list(fit) || !is_count(fit$n)) {
+    "n"
+  } else if (!(is.null(fit$levels) || is.character(fit$levels))) {
+    "levels"
+  } else if (!any(fit$method %in% model$methods)) {
+    "method"
+  } else if (fit$method %in% model$samplers && !has_shape(draws, c(NA, NA, length(dimnames(draws)[[3]])))) {
+    "draws"
+  } else if (!is.null(model$validate)) {
+    model$validate(fit)
+  }
+  if (length(wrong)) abort_not_whole(wrong[1])
+  invisible(fit)
+}
+
+abort_not_whole <- function(wrong) {
+  bk_abort(
+    "argument", "The fit is not whole.",
+    c(
+      sprintf("Found: `%s` of a wrong size, or not finite.", wrong),
+      "It has been changed since it was made: fit again."
+    ),
+    column = wrong
+  )
+}
+
+is_count <- function(x) is_finite_scalar(x) && x >= 1
+
+# Finite numbers in an array of these sizes, NA for any; a length for a vector.
+has_shape <- function(x, size) {
+  found <- if (is.null(dim(x))) length(x) else dim(x)
+  is.numeric(x) && length(found) == length(size) &&
+    all(found == size, na.rm = TRUE) && all(is.finite(x))
+}
+
+# The same names and sizes, and finite numbers; only the latter for elements
+# called as in `free`.
+same_shape <- function(x, pattern, free = character()) {
+  if (!is.list(pattern)) {
+    size <- if (is.null(dim(pattern))) length(pattern) else dim(pattern)
+    return(has_shape(x, size))
+  }
+  is.list(x) && length(x) == length(pattern) &&
+    identical(names(x), names(pattern)) &&
+    all(vapply(seq_along(x), function(k) {
+      if (any(names(pattern)[k] %in% free)) {
+        is.numeric(x[[k]]) && all(is.finite(x[[k]]))
+      } else {
+        same_shape(x[[k]], pattern[[k]], free)
+      }
+    }, NA))
+}
+
 # R has this from 4.4.
 `%||%` <- function(x, y) if (is.null(x)) y else x
-
-# Checks what a fit from a file says about itself, before the core reads it.
-validate_fit <- function(fit, model = model_of(fit)) {
-  fit
-}

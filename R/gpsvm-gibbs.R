@@ -24,6 +24,9 @@ gpsvm_chains <- function(control, data, kernel, z, labels) {
   out$states <- lapply(seq_along(out$states), function(chain) {
     lapply(runs, function(run) run$states[[chain]])
   })
+  # Machines that were further on have draws that are not kept.
+  interrupted <- vapply(runs, function(run) run$status$interrupted, NA)
+  if (any(interrupted) && length(labels) > 1L) out["states"] <- list(NULL)
   out$status <- join_status(lapply(runs, `[[`, "status"))
   out$status$seconds <- sum(vapply(runs, function(run) run$status$seconds, 0))
   out
@@ -113,4 +116,28 @@ process_summary <- function(f, r, link) {
     mean = mean, var = spread(f, mean) + r, prob = p,
     prob_sd = sqrt(spread(prob, p))
   )
+}
+
+validate_gpsvm <- function(fit) {
+  posterior <- fit$posterior
+  d <- length(fit$transform$center)
+  m <- NCOL(posterior$z)
+  machines <- if (length(fit$levels) > 2L) length(fit$levels) else 1L
+  sampled <- fit$method == "gibbs"
+  whole <- c(
+    levels = length(fit$levels) >= 2L,
+    center = has_shape(fit$transform$center, d),
+    scale = has_shape(fit$transform$scale, d) && all(fit$transform$scale > 0),
+    z = has_shape(posterior$z, c(d, NA)),
+    nugget = is_finite_scalar(posterior$nugget) && posterior$nugget >= 0,
+    kernel = is_kernel(fit$kernel) &&
+      identical(posterior$kernel, kernel_to_core(fit$kernel, d)),
+    factor = has_shape(posterior$factor, c(m, m)),
+    machines = sampled || length(posterior$machines) == machines,
+    draws = !sampled || dim(fit$draws)[3] == m * machines
+  )
+  good <- vapply(posterior$machines, function(machine) {
+    has_shape(machine$mean, m) && has_shape(machine$whitener, c(m, m))
+  }, NA)
+  c(names(whole)[!whole], if (!all(good)) "machines")
 }

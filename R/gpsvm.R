@@ -327,5 +327,5 @@ gpsvm_model <- list(
     kernel = TRUE, response = function(settings) "many"
   ),
   job = gpsvm_job, run = gpsvm_run, chains = gpsvm_chains,
-  draws = gpsvm_draws_of, collect = gpsvm_collect
+  draws = gpsvm_draws_of, collect = gpsvm_collect, validate = validate_gpsvm
 )
