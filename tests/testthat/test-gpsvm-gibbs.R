@@ -114,7 +114,8 @@ test_that("an interrupted sampler stops, or keeps what it has", {
           on_interrupt = choice
         ))
       }
-      sample(10) # what is slow the first time is over
+      # Loading and compiling of R code is over before the interrupt comes.
+      for (repetition in 1:3) sample(10)
       file.create(ready)
       tryCatch(
         sample(5e5),
