@@ -54,8 +54,8 @@
 #'   survives [saveRDS()], with `draws` (array, draws x chains x variables),
 #'   `family`, `levels`, `columns`, `reference` (numbers of the rows at which
 #'   the draws have f), `n`, `dropped`, `acceptance` (proposed and accepted
-#'   moves by chain). Its methods: [print()], [summary()][summary.bark],
-#'   [predict()][predict.bark], [plot()][plot.bark], [inclusion()], [fitted()],
+#'   moves by chain). Its methods: [print()], [summary()][summary.bayeskernel_fit],
+#'   [predict()][predict.bark], [plot()][plot.bayeskernel_fit], [inclusion()], [fitted()],
 #'   [residuals()], [nobs()], [coda::as.mcmc.list()], [posterior::as_draws()],
 #'   `tidy()`, `glance()`, `augment()`.
 #'

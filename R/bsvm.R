@@ -82,7 +82,7 @@
 #' @return An object of class `c("bsvm", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()]. Its methods: [print()], [summary()],
 #'   [predict()][predict.bsvm], [coef()], [vcov()], [fixef()], [ranef()],
-#'   [VarCorr()], [inclusion()], [imputed()], [elbo()], [plot()][plot.bsvm],
+#'   [VarCorr()], [inclusion()], [imputed()], [elbo()], [plot()][plot.bayeskernel_fit],
 #'   [coda::as.mcmc.list()],
 #'   [posterior::as_draws()], `tidy()`, `glance()`, `augment()`.
 #'

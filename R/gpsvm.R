@@ -85,8 +85,8 @@
 #' @return An object of class `c("gpsvm", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()], with `kernel`, `inducing` (m x d, scale of the data),
 #'   `nugget`, `median_distance` (where it was needed), `method`, `levels`, `n`.
-#'   Its methods: [print()], [summary()][summary.gpsvm], [predict()][predict.gpsvm],
-#'   [plot()][plot.gpsvm], [elbo()], [fitted()], [residuals()], [nobs()],
+#'   Its methods: [print()], [summary()][summary.bayeskernel_fit], [predict()][predict.gpsvm],
+#'   [plot()][plot.bayeskernel_fit], [elbo()], [fitted()], [residuals()], [nobs()],
 #'   [coda::as.mcmc.list()], [posterior::as_draws()], `tidy()`, `glance()`,
 #'   `augment()`.
 #'

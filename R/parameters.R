@@ -282,15 +282,8 @@ sd_row <- function(shape, rate, level) {
 #' @exportS3Method
 parameters.bark <- function(object, level = 0.95) {
   table <- bark_parameters(object, level)
-  letters <- c(
-    sigma = "sd of the noise (sigma)", J = "kernels (J)",
-    m = "places of kernels (m)", d = "predictors in (d)",
-    q0 = "prior inclusion (q0)", q1 = "same, next to one in (q1)"
-  )
   names <- rownames(table)
-  words <- letters[names]
-  other <- is.na(words)
-  words[other] <- sub("^cut.(.*).$", "cut point \\1 (cut[\\1])", names[other])
+  words <- bark_words(names)
   at <- startsWith(names, "f[")
   words[at] <- sprintf("f at row %d", object$reference)
   select <- object$select
@@ -307,6 +300,17 @@ parameters.bark <- function(object, level = 0.95) {
       group = "rows of the data, from low to high", label = words[at]
     )
   )
+}
+
+# Words for the names that draws have.
+bark_words <- function(names) {
+  known <- c(
+    sigma = "sd of the noise (sigma)", J = "kernels (J)",
+    m = "places of kernels (m)", d = "predictors in (d)",
+    q0 = "prior inclusion (q0)", q1 = "same, next to one in (q1)"
+  )
+  cut <- sub("^cut.(.*).$", "cut point \\1 (cut[\\1])", names)
+  ifelse(names %in% names(known), known[names], cut)
 }
 
 # f is drawn as its mean given the rest: its spread is that of the fit, which

@@ -58,8 +58,8 @@ draw_boundary <- function(x, columns, newdata, y, link, main) {
   bk_note("dashed: sd of the latent value, +: inducing points", below = TRUE)
 }
 
-# Rows as the numbers of their classes, and a large number where each class is
-# most probable.
+# Rows as the numbers of their classes, and a large number in the middle of where
+# each class is the most probable.
 number_points <- function(points, field) {
   unknown <- is.na(points$class)
   graphics::points(points$at[unknown, , drop = FALSE], pch = 19, cex = 0.5)
@@ -70,10 +70,10 @@ number_points <- function(points, field) {
   grid <- expand.grid(field$x, field$y)
   best <- most_probable(field$prob)
   for (k in unique(best$class)) {
-    own <- which(best$class == k)
-    top <- own[which.max(best$prob[own])]
+    own <- grid[best$class == k, ]
+    middle <- which.min(colSums(((t(own) - colMeans(own)) / diff(graphics::par("usr"))[c(1, 3)])^2))
     graphics::text(
-      grid[top, 1], grid[top, 2], k,
+      own[middle, 1], own[middle, 2], k,
       cex = 1.3, font = 2, col = bk_colours[["orange"]]
     )
   }

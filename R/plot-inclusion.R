@@ -22,7 +22,11 @@ draw_inclusion <- function(x, pars, main) {
 #' @noRd
 plot_inclusion <- function(inclusion, positive, prior, main = "") {
   count <- length(inclusion)
-  order <- utils::head(order(-inclusion), most_rows)
+  # Rows of what is surely out are of little use.
+  many <- min(most_rows, max(10L, sum(inclusion >= 0.001)))
+  order <- utils::head(
+    order(-inclusion), if (count <= most_rows) count else many
+  )
   shown <- inclusion[order]
   rest <- inclusion[-order]
   prior <- if (length(unique(prior)) == 1L) prior[1]
@@ -66,7 +70,8 @@ legend_above <- function(labels, fill, prior) {
   usr <- graphics::par("usr")
   line <- graphics::par("csi") * diff(usr[3:4]) / graphics::par("pin")[2]
   graphics::legend(
-    usr[1], usr[4] + 1.35 * line, text,
+    usr[2], usr[4] + 1.35 * line, text,
+    xjust = 1,
     fill = c(fill[seq_len(count)], if (!is.null(prior)) NA), border = NA,
     lty = c(rep(NA, count), if (!is.null(prior)) 2),
     col = muted[["axis"]], bty = "n", horiz = TRUE, cex = 0.8, xpd = NA,

@@ -133,7 +133,7 @@ plot_partial <- function(x, curves, main) {
   # One panel goes into the layout that the user may have set.
   old <- if (many) {
     bk_look(
-      mfrow = grDevices::n2mfrow(length(curves)),
+      mfrow = panel_layout(length(curves)),
       oma = c(if (classes) 1.8 else 0, 0, 0, 0)
     )
   } else {
@@ -237,8 +237,8 @@ draw_kernels <- function(x, main) {
   )
   graphics::legend(
     "topright", c("posterior", "prior"),
-    fill = c(bk_colours[["blue"]], NA), border = NA, lty = c(NA, 1),
-    col = bk_colours[["orange"]], bty = "n", cex = 0.85
+    pch = c(15, 19), lty = c(NA, 1), pt.cex = c(1.5, 0.5),
+    col = bk_colours[c("blue", "orange")], bty = "n", cex = 0.85
   )
   table
 }

@@ -70,7 +70,7 @@ draw_random_effects <- function(x, pars, main) {
   table <- as.data.frame(structure(effects, class = "ranef_bayeskernel"))
   panels <- split(table, list(table$term, table$grpvar), drop = TRUE)
   if (length(panels) > 1) {
-    old <- graphics::par(mfrow = rev(grDevices::n2mfrow(length(panels))))
+    old <- graphics::par(mfrow = panel_layout(length(panels)))
     on.exit(graphics::par(old))
   }
   half <- stats::qnorm(0.95)
@@ -146,7 +146,7 @@ draw_scales <- function(x, pars, main) {
 # --- of numbers --------------------------------------------------------------
 
 # Most rows that can be read.
-most_rows <- 40L
+most_rows <- 30L
 
 # Numbers of the rows to show: all in their order, or the largest.
 largest_rows <- function(size, most = most_rows) {
@@ -164,10 +164,12 @@ rest_note <- function(all, shown, what) {
 row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x",
                       top = 2.2) {
   rows <- length(labels)
-  size <- if (rows > 25L) 0.7 else 0.85
   old <- bk_look(left = 1.5)
   bottom <- if (is.null(note)) 3.6 else 4.8
   graphics::par(mar = replace(graphics::par("mar"), c(1, 3), c(bottom, top)))
+  # Letters as high as the rows allow.
+  height <- graphics::par("pin")[2] / rows
+  size <- min(0.85, max(0.45, height / graphics::par("csi")))
   labels <- margin_labels(labels, 2, size)
   at <- rev(seq_len(rows))
   bk_panel(
@@ -175,7 +177,10 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x",
     xlab = xlab, main = main, axes = axes, grid = axes
   )
   bk_grid(h = at)
-  bk_axis(2, at, labels, cex.axis = size, tick = FALSE, gap.axis = 0)
+  graphics::text(
+    graphics::par("usr")[1], at, paste0(labels, " "),
+    adj = c(1, 0.4), cex = size, xpd = NA, col = muted[["axis"]]
+  )
   if (!is.null(note)) bk_note(note, below = TRUE)
   list(at = at, old = old)
 }

@@ -22,7 +22,7 @@ draw_smooths <- function(x, pars, main) {
   labels <- vapply(x$smooths, `[[`, "", "label")
   which <- match(check_pars(pars, labels), labels)
   if (length(which) > 1) {
-    old <- graphics::par(mfrow = rev(grDevices::n2mfrow(length(which))))
+    old <- graphics::par(mfrow = panel_layout(length(which)))
     on.exit(graphics::par(old))
   }
   for (k in which) {
@@ -124,7 +124,7 @@ plot_smooth_surface <- function(x, k, main) {
     xlab = names[1], ylab = names[2], main = main
   )
   colours <- grDevices::colorRampPalette(
-    c(bk_colours[["blue"]], "white", bk_colours[["orange"]])
+    c(bk_colours[["orange"]], "white", bk_colours[["blue"]])
   )(61)
   graphics::image(
     sides[[1]], sides[[2]], z,

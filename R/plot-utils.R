@@ -23,6 +23,12 @@ bk_look <- function(left = 3.8, ...) {
   )
 }
 
+# Rows and columns of panels, no fewer columns than rows: figures are wide.
+panel_layout <- function(panels) {
+  columns <- ceiling(sqrt(panels))
+  c(ceiling(panels / columns), columns)
+}
+
 # An empty panel with grid, axes and titles.
 bk_panel <- function(xlim, ylim, xlab = "", ylab = "", main = "",
                      axes = c("x", "y"), grid = c("x", "y")) {
@@ -50,17 +56,19 @@ bk_axis <- function(side, at = NULL, labels = TRUE, ...) {
 # Makes a margin as wide as the labels, up to `share` of the figure, and returns
 # them, cut only if there is no room.
 margin_labels <- function(labels, side, size, share = 0.45) {
-  width <- function(text) {
-    max(0, graphics::strwidth(text, "inches", cex = size))
-  }
-  room <- share * graphics::par("fin")[1]
+  labels <- cut_to(labels, share * graphics::par("fin")[1], size)
+  inches <- max(0, graphics::strwidth(labels, "inches", cex = size))
+  graphics::par(mar = replace(
+    graphics::par("mar"), side, 1 + inches / graphics::par("csi")
+  ))
+  labels
+}
+
+cut_to <- function(labels, inches, size = 1) {
   for (length in seq(60L, 16L, -4L)) {
-    if (width(labels) <= room) break
+    if (all(graphics::strwidth(labels, "inches", cex = size) <= inches)) break
     labels <- abbreviate_middle(labels, length)
   }
-  graphics::par(mar = replace(
-    graphics::par("mar"), side, 1 + width(labels) / graphics::par("csi")
-  ))
   labels
 }
 
@@ -84,7 +92,7 @@ plot_traces <- function(draws, max_panels = 6L) {
   names <- dimnames(draws)[[3]]
   # One panel goes into the layout that the user may have set.
   old <- if (length(shown) > 1L) {
-    bk_look(mfrow = grDevices::n2mfrow(length(shown)))
+    bk_look(mfrow = panel_layout(length(shown)))
   } else {
     bk_look()
   }
@@ -95,7 +103,8 @@ plot_traces <- function(draws, max_panels = 6L) {
   for (v in shown) {
     bk_panel(
       c(1, iterations), range(draws[, , v], finite = TRUE),
-      xlab = "Kept draw", main = abbreviate_middle(names[v]), grid = "y"
+      xlab = "Kept draw", main = cut_to(names[v], graphics::par("fin")[1] * 0.8),
+      grid = "y"
     )
     for (chain in seq_len(dim(draws)[2])) {
       graphics::lines(

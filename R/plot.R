@@ -108,7 +108,10 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL,
   )
   if (is.null(type)) type <- telling_picture(known, given)
   picture <- known[[check_picture(known, type, given)]]
-  invisible(do.call(picture$draw, given[names(formals(picture$draw))]))
+  invisible(do.call(
+    picture$draw, given[names(formals(picture$draw))],
+    quote = TRUE
+  ))
 }
 
 #' A picture of a fit
@@ -201,7 +204,9 @@ trace_picture <- function(x) {
     function(x, pars) {
       known <- dimnames(x$draws)[[3]]
       shown <- if (is.null(pars)) trace_names(x) else check_pars(pars, known)
-      plot_traces(x$draws[, , shown, drop = FALSE])
+      draws <- x$draws[, , shown, drop = FALSE]
+      if (inherits(x, "bark")) dimnames(draws)[[3]] <- bark_words(shown)
+      plot_traces(draws)
     },
     if (is.null(x$draws)) sprintf("Method \"%s\" has no chains.", x$method)
   )
