@@ -1,4 +1,4 @@
-#' Which engine when
+#' Inference engines: which method when
 #'
 #' | `method` | what it is | when |
 #' |---|---|---|
@@ -21,10 +21,10 @@
 #' | `"vb"` | variational Bayes by full passes | up to some 5e7 rows times inducing points: the default there |
 #' | `"svi"` | an epoch of stochastic steps, then full passes | more; the answer is that of `"vb"`, after a few passes less |
 #' | `"svi"`, `max_iter = 0` | stochastic steps alone | millions of rows, prediction only, seconds |
-#' | `"gibbs"` | draws from the posterior | some 2000 rows at most, honest standard deviations |
+#' | `"gibbs"` | draws from the posterior | honest standard deviations; every sweep is a pass over all rows |
 #' | `"ecm"` | the posterior mode, a classical machine | to compare |
 #'
-#' `inducing = "all"` is the exact process, for some thousand rows.
+#' `inducing = "all"` is the exact process, for at most 5000 rows.
 #'
 #' [bark()], for regressions and for classes, has one engine: reversible jump
 #' Markov chains (`"rjmcmc"`) over sums of kernels, with selection among
@@ -37,7 +37,7 @@
 #' @name bayeskernel-engines
 NULL
 
-#' Can the draws be trusted?
+#' Convergence diagnostics: can the draws be trusted?
 #'
 #' `summary()` shows for every coefficient R-hat, the disagreement of chains
 #' (rank normalised and split; above 1.05 they have not mixed), and the
@@ -59,7 +59,7 @@ NULL
 #' @name bayeskernel-diagnostics
 NULL
 
-#' Data that do not fit in memory
+#' Large data: rows that do not fit in memory
 #'
 #' [row_source()] names the rows of a database query, of text files or of
 #' files by [write_rows()]; `bsvm(source)` reads them in blocks. The first
@@ -69,8 +69,8 @@ NULL
 #' give its rows in one order.
 #'
 #' Predictors are standardised by the moments of all rows. Results do not depend
-#' on the number of threads, and equal those for the same rows in a matrix bit
-#' by bit.
+#' on the number of threads, and equal those of the same `method` for the same
+#' rows in a matrix bit by bit.
 #'
 #' `gpsvm(x, y)` copies no large matrix: rows are standardised, and their
 #' features computed, a chunk of some 65,000 at a time. Features are kept if
