@@ -46,13 +46,12 @@ NULL
 #'
 #' * `plot(fit, "trace")` shows the chains; [coda::as.mcmc.list()] and
 #'   [posterior::as_draws()] hand the draws to other diagnostics.
-#' * Raise `warmup` and `draws`; `bsvm(..., start = fit)` goes on where a run
-#'   ended.
+#' * Raise `warmup` and `draws`; `start = fit` goes on where a run ended.
 #' * With selection a column that is never in has constant draws and no R-hat;
 #'   look at the `inclusion[...]` variables of [bsvm()], which always move.
 #' * Kernels of [bark()] come and go: R-hat is of what means the same in every
 #'   draw, such as the noise, the number of kernels and the function itself at
-#'   ten rows. `bark(..., start = fit)` goes on, too.
+#'   ten rows.
 #' * A variational fit has a bound, [elbo()], which never falls; it warns when
 #'   `max_iter` passes did not suffice.
 #'
