@@ -4,8 +4,7 @@
 # palette of 128 colours, a third of the size: all pages are part of the
 # package.
 
-# Rewrites a PNG file with the colours that it has most of, and some greys for
-# the edges of letters; others become the nearest of these.
+# Rewrites a PNG file with few colours; others become the nearest of these.
 small_png <- function(file) {
   if (!grepl("[.]png$", file) || !requireNamespace("png", quietly = TRUE)) {
     return(file)
@@ -17,11 +16,11 @@ small_png <- function(file) {
   size <- dim(picture)[1:2]
   byte <- matrix(round(255 * picture[, , 1:3]), ncol = 3)
   code <- drop(byte %*% c(65536, 256, 1))
-  count <- sort(table(code), decreasing = TRUE)
+  count <- table(code)
   found <- as.numeric(names(count))
-  greys <- round(seq(0, 255, length.out = 18)) * 65793
-  colours <- utils::head(unique(c(utils::head(found, 110), greys, found)), 128)
-  index <- nearest_colour(found, colours)[match(code, found)] - 1L
+  palette <- few_colours(red_green_blue(found), c(count), 128)
+  colours <- found[palette$chosen]
+  index <- palette$nearest[match(code, found)] - 1L
   rows <- as.raw(t(cbind(0L, matrix(index, size[1]))))
   # Width, height, eight bits a palette index; no interlacing.
   header <- c(word(size[2]), word(size[1]), as.raw(c(8, 3, 0, 0, 0)))
@@ -38,10 +37,21 @@ red_green_blue <- function(code) {
   cbind(code %/% 65536, code %/% 256 %% 256, code %% 256)
 }
 
-nearest_colour <- function(from, to) {
-  from <- red_green_blue(from)
-  to <- red_green_blue(to)
-  max.col(2 * tcrossprod(from, to) - rep(rowSums(to^2), each = nrow(from)))
+# Greedy: the next colour is the one that is worst off with those before it,
+# by the squared distance to the nearest and the number of its points.
+few_colours <- function(colours, count, most) {
+  chosen <- integer()
+  nearest <- integer(nrow(colours))
+  distance <- rep(Inf, nrow(colours))
+  while (length(chosen) < min(most, nrow(colours))) {
+    worst <- which.max(count * pmin(distance, 2e5))
+    chosen <- c(chosen, worst)
+    apart <- rowSums((colours - rep(colours[worst, ], each = nrow(colours)))^2)
+    closer <- apart < distance
+    nearest[closer] <- length(chosen)
+    distance[closer] <- apart[closer]
+  }
+  list(chosen = chosen, nearest = nearest)
 }
 
 # Four bytes, the highest first.
