@@ -254,7 +254,7 @@ collect_vb <- function(fit, core, job) {
   design <- job$design
   blocks <- job$blocks
   data <- job$data
-  # The classes of a row source are separated if the smallest y f is above 1.
+  # The margin of a row source is the smallest y f.
   sure <- if (is.null(data$path)) data$y * core$mean else status$margin
   warn_vb_status(status, core$theta_mean, sure, fit$penalty)
   posterior <- list(
@@ -392,10 +392,10 @@ warn_vb_status <- function(status, theta, sure, penalty) {
   warn_separation(theta, sure, penalty)
 }
 
-# On the standardised scale a slope of 100 takes f from one class to the other
-# within a hundredth of a predictor's spread.
-warn_separation <- function(theta, sure, penalty, large = 100) {
-  if (length(theta) == 0 || max(abs(theta)) < large || !all(sure > 1)) {
+# On the standardised scale a slope of 30 takes f from one margin to the other
+# within a fifteenth of a standard deviation.
+warn_separation <- function(theta, sure, penalty, large = 30) {
+  if (length(theta) == 0 || max(abs(theta)) < large || !all(sure > 0)) {
     return(invisible())
   }
   bk_warn(
@@ -408,12 +408,12 @@ warn_separation <- function(theta, sure, penalty, large = 100) {
       if (identical(penalty, "learn")) {
         paste(
           "Hold the penalty, `penalty = 1`, or make large variances unlikely,",
-          "`prior = bsvm_prior(var_shape = 2, var_rate = 2)`."
+          "`prior = bsvm_prior(var_shape = 10, var_rate = 10)`."
         )
       } else if (is.numeric(penalty)) {
         "Raise `penalty`."
       } else {
-        "Use `penalty = 1`, or `prior = bsvm_prior(beta_var = 100)`."
+        "Use `penalty = 1`, or `prior = bsvm_prior(beta_var = 25)`."
       }
     )
   )

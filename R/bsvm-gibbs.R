@@ -30,6 +30,9 @@ collect_gibbs <- function(fit, core, job) {
   fit$imputed <- imputed_gibbs(core$holes, design)
   fit$fitted <- gibbs_fitted(fit, design)
   fit$fitted <- replace_hole_rows(fit$fitted, core$fitted_holes)
+  warn_separation(
+    fit$posterior$theta_mean, design$y * fit$fitted$mean, fit$penalty
+  )
   fit
 }
 

@@ -415,3 +415,47 @@ test_that("separated classes under a vague prior warn", {
     "separation"
   )
 })
+
+test_that("separated classes are told for every seed, and the advice helps", {
+  count <- c(none = 0, learn = 0)
+  for (seed in 1:10) {
+    set.seed(seed)
+    d <- data.frame(x = rnorm(300), z = rnorm(300))
+    d$y <- d$x > 0
+    fit <- function(...) bsvm(y ~ x + z, d, threads = 1, ...)
+    for (penalty in c("none", "learn")) {
+      message <- ""
+      object <- withCallingHandlers(
+        fit(penalty = penalty),
+        bayeskernel_warning_separation = function(w) {
+          message <<- conditionMessage(w)
+          invokeRestart("muffleWarning")
+        }
+      )
+      if (max(abs(coef(object, scale = "model"))) > 30) {
+        count[penalty] <- count[penalty] + 1
+        expect_match(message, "separated")
+      }
+      # What is in force already is no advice.
+      expect_no_match(message, "\"learn\"", fixed = TRUE)
+    }
+    expect_no_warning(fit(penalty = 1))
+    expect_no_warning(fit(
+      penalty = "none", prior = bsvm_prior(beta_var = 25)
+    ))
+    expect_no_warning(fit(
+      penalty = "learn", prior = bsvm_prior(var_shape = 10, var_rate = 10)
+    ))
+  }
+  expect_true(all(count > 0))
+  set.seed(1)
+  d <- data.frame(x = rnorm(60))
+  d$y <- d$x > 0
+  expect_bk_warning(
+    suppressWarnings(bsvm(
+      y ~ x, d,
+      method = "gibbs", penalty = "none", chains = 2, warmup = 50, draws = 50,
+      threads = 1, seed = 1, progress = FALSE
+    ), classes = "bayeskernel_warning_convergence"), "separation"
+  )
+})
