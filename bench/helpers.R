@@ -1,4 +1,4 @@
-# Shared by the scripts of this folder and by vignettes/*_precompute.R:
+# Shared by the scripts of this folder and by vignettes/precompute_*.R:
 # timing, scores, data, and the protocol of the tuned support vector machine.
 
 # This file, for processes of their own.
