@@ -49,7 +49,7 @@ model_of.bark <- function(object) bark_model
 fit_model <- function(model, call, front, ...) {
   started <- proc.time()[["elapsed"]]
   check_no_weights(model, call)
-  check_no_dots(...)
+  check_no_dots(..., has = ls(front, sorted = FALSE))
   settings <- read_settings(model, front)
   check_start(settings$start, model, settings)
   rows <- read_rows(model, front, settings)

@@ -454,8 +454,8 @@ test_that("separated classes are told for every seed, and the advice helps", {
   expect_bk_warning(
     suppressWarnings(bsvm(
       y ~ x, d,
-      method = "gibbs", penalty = "none", chains = 2, warmup = 50, draws = 50,
-      threads = 1, seed = 1, progress = FALSE
+      method = "gibbs", penalty = "none", chains = 2, warmup = 1500,
+      draws = 100, threads = 1, seed = 1, progress = FALSE
     ), classes = "bayeskernel_warning_convergence"), "separation"
   )
 })
