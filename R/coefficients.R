@@ -140,9 +140,7 @@ fixed_positions <- function(object) {
 
 # Each coefficient as a combination of the fewer that a wide fit keeps.
 wide_rows <- function(wide) {
-  out <- matrix(
-    0, wide$first + nrow(wide$basis), wide$first + ncol(wide$basis)
-  )
+  out <- matrix(0, wide$first + nrow(wide$basis), wide$first + ncol(wide$basis))
   diag(out)[seq_len(wide$first)] <- 1
   out[-seq_len(wide$first), -seq_len(wide$first)] <- wide$basis
   out

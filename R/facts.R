@@ -105,7 +105,7 @@ facts.gpsvm <- function(object) {
       rows_fact(object)
     } else {
       sprintf(
-        "%.0f in %d classes, a machine for each: %s", object$n,
+        "%.0f in %d classes, a function for each: %s", object$n,
         length(object$levels), list_some(object$levels)
       )
     },
@@ -245,9 +245,7 @@ extras.bark <- function(object) {
 kernel_counts <- function(object) {
   drawn <- as.vector(object$draws[, , "J"])
   mean <- expected_kernels(object$prior)
-  last <- min(
-    object$max_kernels, max(drawn, stats::qpois(0.9999, mean))
-  )
+  last <- min(object$max_kernels, max(drawn, stats::qpois(0.9999, mean)))
   kernels <- 0:last
   data.frame(
     kernels = kernels,

@@ -1,34 +1,18 @@
 # What a model tells about its fits, for the methods that are written once.
 
-#' What was estimated, a row each
-#'
-#' @param object A fit.
-#' @param level Posterior probability between `lower` and `upper`.
-#' @return Data frame of rows made by `parameter_rows()`.
-#' @noRd
+# What was estimated: a data frame of rows by parameter_rows(), with `level` the
+# posterior probability between lower and upper.
 parameters <- function(object, level = 0.95) UseMethod("parameters")
 
-#' Lines at the head of print() and summary()
-#'
-#' @param object A fit.
-#' @return Named list of text; `title` comes first and alone, entries that are
-#'   `NULL` are left out.
-#' @noRd
+# Lines at the head of print() and summary(), a named list of text: `title`
+# comes first and alone, entries that are NULL are left out.
 facts <- function(object) UseMethod("facts")
 
-#' Pictures of a fit
-#'
-#' @param object A fit.
-#' @return List of what `picture()` makes, named by type, most telling first.
-#' @noRd
+# A list of what picture() makes, named by type, most telling first.
 pictures <- function(object) UseMethod("pictures")
 
-#' What only some models have to add
-#'
-#' @param object A fit.
-#' @return List of `summary`, further elements of `summary()`; `glance`, further
-#'   columns of `glance()`; `notes`, lines at the end of a printed summary.
-#' @noRd
+# What only some models add: `summary`, further elements of summary(); `glance`,
+# further columns of glance(); `notes`, lines at the end of a printed summary.
 extras <- function(object) UseMethod("extras")
 
 #' @exportS3Method

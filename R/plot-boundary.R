@@ -18,7 +18,9 @@ draw_boundary <- function(x, columns, newdata, y, link, main) {
   labels <- if (numbered) paste(seq_along(levels), levels) else levels
   old <- bk_look()
   on.exit(graphics::par(old))
-  labels <- key_margins(if (many) labels)
+  # Below there is a note, at the right a key.
+  graphics::par(mar = replace(graphics::par("mar"), c(1, 4), c(4.8, 3.2)))
+  if (many) labels <- key_labels(labels)
   bk_panel(
     range(field$x), range(field$y), columns[1], columns[2],
     main = main_title(main, if (many) {
@@ -71,7 +73,8 @@ number_points <- function(points, field) {
   best <- most_probable(field$prob)
   for (k in unique(best$class)) {
     own <- grid[best$class == k, ]
-    middle <- which.min(colSums(((t(own) - colMeans(own)) / diff(graphics::par("usr"))[c(1, 3)])^2))
+    size <- diff(graphics::par("usr"))[c(1, 3)]
+    middle <- which.min(colSums(((t(own) - colMeans(own)) / size)^2))
     graphics::text(
       own[middle, 1], own[middle, 2], k,
       cex = 1.3, font = 2, col = bk_colours[["orange"]]

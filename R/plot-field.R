@@ -56,16 +56,12 @@ contour_classes <- function(field) {
   }
 }
 
-# Room below for a note, and at the right for a key: a scale, or as wide as the
-# longest label. Returns the labels, cut only if there is no room.
-key_margins <- function(labels = NULL) {
-  graphics::par(mar = replace(graphics::par("mar"), c(1, 4), c(4.8, 3.2)))
-  if (is.null(labels)) {
-    return(NULL)
-  }
+# Makes room at the right for a key of classes, and returns their names, cut only
+# if there is no room.
+key_labels <- function(labels) {
   labels <- margin_labels(labels, 4, 0.85, 0.3)
   mar <- graphics::par("mar")
-  graphics::par(mar = replace(mar, 4, mar[4] + 1.6))
+  graphics::par(mar = replace(mar, 4, mar[4] + 1.8))
   labels
 }
 
@@ -92,22 +88,19 @@ key_probability <- function(marks = c(0, 0.1, 0.5, 0.9, 1)) {
   graphics::par(xpd = FALSE)
 }
 
-# Names of the classes at the right of the panel, smaller if there are many.
+# Names of the classes at the right of the panel, smaller if there are many: with
+# boxes, lines, or neither.
 key_classes <- function(labels, colours = NULL, lines = NULL) {
   usr <- graphics::par("usr")
   room <- graphics::par("pin")[2] / (1.25 * graphics::par("csi"))
-  size <- min(0.85, room / length(labels))
-  if (!is.null(lines)) {
-    graphics::legend(
-      usr[2], usr[4], labels,
-      col = colours, lty = lines, lwd = 2, bty = "n", cex = size, xpd = NA,
-      seg.len = 1.2, x.intersp = 0.6
-    )
-  } else {
-    graphics::legend(
-      usr[2], usr[4], labels,
-      fill = if (!is.null(colours)) blend(colours, 0.75), border = NA,
-      bty = "n", cex = size, xpd = NA, x.intersp = 0.6
-    )
+  marks <- if (!is.null(lines)) {
+    list(col = colours, lty = lines, lwd = 2)
+  } else if (!is.null(colours)) {
+    list(fill = blend(colours, 0.75), border = NA)
   }
+  do.call(graphics::legend, c(list(
+    usr[2], usr[4], labels,
+    bty = "n", cex = min(0.85, room / length(labels)), xpd = NA, seg.len = 1.2,
+    x.intersp = 0.6
+  ), marks))
 }

@@ -132,31 +132,20 @@ plot_partial <- function(x, curves, main) {
   classes <- length(x$levels) > 2L
   # One panel goes into the layout that the user may have set.
   old <- if (many) {
-    bk_look(
-      mfrow = panel_layout(length(curves)),
-      oma = c(if (classes) 1.8 else 0, 0, 0, 0)
-    )
+    bk_look(mfrow = panel_layout(length(curves)))
   } else {
     bk_look()
   }
   on.exit(graphics::par(old))
-  labels <- if (classes && !many) margin_labels(x$levels, 4, 0.85, 0.3)
-  if (classes && !many) {
-    mar <- graphics::par("mar")
-    graphics::par(mar = replace(mar, 4, mar[4] + 2))
-  }
+  labels <- if (classes) key_labels(x$levels)
   limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))))
   if (diff(limits) < 1e-8 * max(abs(limits), 1)) limits <- limits + c(-1, 1)
   for (name in names(curves)) {
     partial_panel(x, curves[[name]], name, limits, main_title(
       main, if (many) "" else "Partial dependence, 90 % band"
     ))
-  }
-  count <- length(x$levels)
-  if (classes && many) {
-    legend_below(x$levels, bk_palette(count), bk_lines(count))
-  } else if (classes) {
-    key_classes(labels, bk_palette(count), bk_lines(count))
+    count <- length(x$levels)
+    if (classes) key_classes(labels, bk_palette(count), bk_lines(count))
   }
 }
 
@@ -201,18 +190,6 @@ draw_band <- function(at, curve, is_level, colour, line) {
     )
     graphics::lines(at, curve$fit, col = colour, lwd = 2, lty = line)
   }
-}
-
-# One key for all panels, in the outer margin.
-legend_below <- function(labels, colours, lines) {
-  graphics::par(fig = c(0, 1, 0, 1), oma = numeric(4), mar = numeric(4))
-  graphics::par(new = TRUE)
-  graphics::plot.new()
-  graphics::legend(
-    "bottom", abbreviate_middle(labels, 16L),
-    col = colours, lty = lines, lwd = 2, bty = "n", cex = 0.8,
-    ncol = min(length(labels), 6L)
-  )
 }
 
 draw_kernels <- function(x, main) {

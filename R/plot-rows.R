@@ -7,6 +7,15 @@
 # Quantiles of the fixed coefficients: p x 5, for 90 %, 50 % and the median.
 coefficient_quantiles <- function(x, scale) {
   at <- c(0.05, 0.25, 0.5, 0.75, 0.95)
+  if (!inherits(x, "bsvm")) {
+    wide <- parameters(x, 0.9)
+    narrow <- parameters(x, 0.5)
+    out <- cbind(
+      wide$lower, narrow$lower, wide$estimate, narrow$upper, wide$upper
+    )
+    rownames(out) <- wide$term
+    return(out[wide$effect == "fixed", , drop = FALSE])
+  }
   names <- fixed_names(x)
   if (x$method == "gibbs") {
     draws <- flat_draws(x, names)
@@ -20,7 +29,8 @@ coefficient_quantiles <- function(x, scale) {
 }
 
 draw_coefficients <- function(x, pars, scale, main) {
-  names <- fixed_names(x)
+  q <- coefficient_quantiles(x, scale)
+  names <- rownames(q)
   if (is.null(pars) && length(names) > 1) {
     # The intercept is no effect, and its size would hide the others; the
     # coefficients of a smooth mean nothing one by one.
@@ -29,37 +39,16 @@ draw_coefficients <- function(x, pars, scale, main) {
   }
   pars <- check_pars(pars, names)
   # Effects of standardised predictors can be compared.
-  size <- if (length(pars) > most_rows) {
-    strength <- abs(coefficient_quantiles(x, "model")[, 3])
-    names(strength) <- names
-    strength[pars]
-  }
+  strength <- abs(coefficient_quantiles(x, "model")[pars, 3])
+  shown <- largest_rows(strength)
   draw_two_intervals(
-    coefficient_quantiles(x, scale)[pars, , drop = FALSE],
+    q[pars[shown], , drop = FALSE],
+    note = rest_note(length(pars), length(shown), "standardised effect"),
     xlab = if (scale == "data") {
       "Change of the latent value per unit"
     } else {
       "Change of the latent value per standard deviation"
     },
-    main = main_title(main, "Coefficients, 50 % and 90 % intervals"), size = size
-  )
-}
-
-# Of a model that has nothing but parameters().
-draw_parameters <- function(x, pars, main) {
-  rows <- lapply(c(0.9, 0.5), function(level) {
-    rows <- parameters(x, level)
-    rows[rows$effect == "fixed", ]
-  })
-  q <- cbind(
-    rows[[1]]$lower, rows[[2]]$lower, rows[[1]]$estimate, rows[[2]]$upper,
-    rows[[1]]$upper
-  )
-  rownames(q) <- rows[[1]]$term
-  if (is.null(pars) && nrow(q) > 1L) pars <- setdiff(rownames(q), "(Intercept)")
-  draw_two_intervals(
-    q[check_pars(pars, rownames(q)), , drop = FALSE],
-    xlab = "Coefficient",
     main = main_title(main, "Coefficients, 50 % and 90 % intervals")
   )
 }
@@ -93,20 +82,6 @@ lengthscales <- function(x) {
   all <- c(numeric(), kernel_parameters(x$kernel))
   found <- all[grepl("(^|\\.)lengthscale(\\.|$)", names(all))]
   stats::setNames(found, sub("lengthscale\\.", "", names(found)))
-}
-
-draw_lengthscales <- function(x, main) {
-  plot_log_dots(
-    sort(lengthscales(x)),
-    reference = x$median_distance,
-    xlab = if (all(x$transform$scale == 1)) {
-      "Length-scale"
-    } else {
-      "Length-scale, in standardised units"
-    },
-    main = main_title(main, "Length-scales"),
-    note = if (!is.null(x$median_distance)) "dashed: median distance"
-  )
 }
 
 # Quartiles as boxes, the median as a line, whiskers for 90 %; first on top.
@@ -162,7 +137,7 @@ rest_note <- function(all, shown, what) {
 # An empty panel with a labelled row for each label, first on top. Returns the
 # heights of the rows and the graphical parameters to put back.
 row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x",
-                      top = 2.2) {
+                      top = 2.2, lines = TRUE) {
   rows <- length(labels)
   old <- bk_look(left = 1.5)
   bottom <- if (is.null(note)) 3.6 else 4.8
@@ -176,7 +151,7 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x",
     xlim, c(0.5, rows + 0.5),
     xlab = xlab, main = main, axes = axes, grid = axes
   )
-  bk_grid(h = at)
+  if (lines) bk_grid(h = at)
   graphics::text(
     graphics::par("usr")[1], at, paste0(labels, " "),
     adj = c(1, 0.4), cex = size, xpd = NA, col = muted[["axis"]]
@@ -185,16 +160,9 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x",
   list(at = at, old = old)
 }
 
-# A thin line from column 1 to 5, a thick one from 2 to 4, a point at 3; first
-# row on top. `size` says which rows are largest.
-draw_two_intervals <- function(q, xlab, main, size = NULL) {
-  all <- nrow(q)
-  if (is.null(size)) size <- abs(q[, 3])
-  q <- q[largest_rows(size), , drop = FALSE]
-  place <- row_panel(
-    rownames(q), range(q, 0, finite = TRUE), xlab, main,
-    rest_note(all, nrow(q), "standardised effect")
-  )
+# A thin line from column 1 to 5, a thick one from 2 to 4, a point at 3.
+draw_two_intervals <- function(q, xlab, main, note) {
+  place <- row_panel(rownames(q), range(q, 0, finite = TRUE), xlab, main, note)
   on.exit(graphics::par(place$old))
   at <- place$at
   graphics::abline(v = 0, col = muted[["line"]])
@@ -204,35 +172,20 @@ draw_two_intervals <- function(q, xlab, main, size = NULL) {
   graphics::points(q[, 3], at, pch = 21, bg = "white", col = colour)
 }
 
-#' Estimates with intervals, one row each, first on top
-#'
-#' More rows than can be read are drawn thin and without labels.
-#'
-#' @param estimate,lower,upper Numeric vectors of one length.
-#' @param labels Character, one a row.
-#' @param reference Where to draw a vertical line; `NULL` for none.
-#' @param xlab,main Titles.
-#' @noRd
+# Estimates with intervals. More rows than can be read are drawn thin and without
+# labels.
 plot_intervals <- function(estimate, lower, upper, labels = names(estimate),
                            reference = 0, xlab = "", main = "") {
   rows <- length(estimate)
   dense <- rows > most_rows
-  limits <- range(lower, upper, reference, finite = TRUE)
-  if (dense || is.null(labels)) {
-    old <- bk_look(left = 1.5)
-    graphics::par(mar = replace(graphics::par("mar"), 1, 4.8))
-    at <- rev(seq_len(rows))
-    bk_panel(
-      limits, c(0.5, rows + 0.5),
-      xlab = xlab, main = main, axes = "x", grid = "x"
-    )
-    bk_note(sprintf("%d, without names", rows), below = TRUE)
-  } else {
-    place <- row_panel(labels, limits, xlab, main)
-    old <- place$old
-    at <- place$at
-  }
-  on.exit(graphics::par(old))
+  place <- row_panel(
+    if (dense) rep("", rows) else labels,
+    range(lower, upper, reference, finite = TRUE), xlab, main,
+    if (dense) sprintf("%d, without names", rows),
+    lines = !dense
+  )
+  at <- place$at
+  on.exit(graphics::par(place$old))
   if (!is.null(reference)) {
     graphics::abline(v = reference, col = muted[["line"]])
   }
@@ -248,27 +201,26 @@ plot_intervals <- function(estimate, lower, upper, labels = names(estimate),
   invisible(NULL)
 }
 
-#' Positive numbers on a logarithmic axis, one row each, smallest on top
-#'
-#' @param values Named numeric vector, sorted.
-#' @param reference Where to draw a dashed line; `NULL` for none.
-#' @param note What the line is, in small print.
-#' @noRd
-plot_log_dots <- function(values, reference = NULL, xlab = "", main = "",
-                          note = NULL) {
+draw_lengthscales <- function(x, main) {
+  values <- sort(lengthscales(x))
   all <- length(values)
   values <- utils::head(values, most_rows)
+  reference <- x$median_distance
   limits <- range(log10(c(values, reference)), finite = TRUE)
   # Less than a factor of five is no range for a logarithmic axis.
   limits <- limits + c(-1, 1) * max(0.04, (0.7 - diff(limits)) / 2)
-  if (all > length(values)) {
-    note <- paste(
-      c(note, sprintf("the %d longest not shown", all - length(values))),
-      collapse = "; "
-    )
-  }
+  note <- c(
+    if (!is.null(reference)) "dashed: median distance",
+    if (all > most_rows) sprintf("the %d longest not shown", all - most_rows)
+  )
   place <- row_panel(
-    names(values), limits, xlab, main, note,
+    names(values), limits, if (all(x$transform$scale == 1)) {
+      "Length-scale"
+    } else {
+      "Length-scale, in standardised units"
+    }, main_title(main, "Length-scales"), if (length(note)) {
+      paste(note, collapse = "; ")
+    },
     axes = character()
   )
   on.exit(graphics::par(place$old))

@@ -92,9 +92,7 @@ plot_smooth_family <- function(x, k, main, factor) {
   old <- bk_look()
   on.exit(graphics::par(old))
   # Names of many levels would hide the curves.
-  labels <- if (count <= 24L) margin_labels(levels(level), 4, 0.85, 0.3)
-  mar <- graphics::par("mar")
-  if (!is.null(labels)) graphics::par(mar = replace(mar, 4, mar[4] + 2))
+  labels <- if (count <= 24L) key_labels(levels(level))
   bk_panel(
     range(at), range(mean, 0),
     xlab = names[-factor], ylab = "Effect on the latent value", main = main

@@ -133,10 +133,7 @@ plot_bound <- function(bound, ylab = "Lower bound", main = "") {
   if (cut) low <- min(finite[finite > top - max(20 * (top - half), 1e-8)])
   old <- bk_look(left = 5)
   on.exit(graphics::par(old))
-  bk_panel(
-    range(passes), c(low, top),
-    xlab = "Pass over the data", main = main
-  )
+  bk_panel(range(passes), c(low, top), xlab = "Pass over the data", main = main)
   graphics::title(ylab = ylab, line = 3.9)
   graphics::lines(passes, bound, col = bk_colours[["blue"]], lwd = 1.8)
   if (length(passes) <= 60L) {

@@ -250,9 +250,7 @@ fit_picture <- function(x) {
 pictures.default <- function(object) {
   fixed <- any(parameters(object)$effect == "fixed")
   list(
-    coef = picture(
-      draw_parameters, if (!fixed) "It has no coefficients."
-    ),
+    coef = picture(draw_coefficients, if (!fixed) "It has no coefficients."),
     fit = fit_picture(object), calibration = calibration_picture(object),
     bound = bound_picture(object), trace = trace_picture(object)
   )

@@ -18,7 +18,7 @@ test_that("print() names rows, kernel, points, and how it ended", {
   expect_output(print(vb), "Converged after [0-9]+ passes, bound -")
   expect_output(print(mcmc), "2 chains of 40 draws, warmup 40: R-hat")
   expect_output(print(mode), "objective [0-9]")
-  expect_output(print(many), "in 3 classes, a machine for each: low, mid, high")
+  expect_output(print(many), "in 3 classes, a function for each: low, mid, high")
   exact <- gpsvm(x, d$y, inducing = "all", nugget = 0.5, threads = 1)
   expect_output(print(exact), "every row \\(exact process\\)")
   expect_output(print(exact), "Nugget: +0.5")
