@@ -5,7 +5,7 @@ draw_inclusion <- function(x, pars, main) {
   at <- match(check_pars(pars, names(inclusion)), names(inclusion))
   main <- main_title(main, "Which predictors are in the model")
   if (is.null(x$structure)) {
-    prior <- parameters(x)$prior
+    prior <- parameters(x, 0.95)$prior
     prior <- prior[!is.na(prior)]
     plot_inclusion(inclusion[at], positive_share(x)[at], prior, main)
   } else {

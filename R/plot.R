@@ -248,7 +248,7 @@ fit_picture <- function(x) {
 # A model without a method of its own.
 #' @exportS3Method
 pictures.default <- function(object) {
-  fixed <- any(parameters(object)$effect == "fixed")
+  fixed <- any(parameters(object, 0.95)$effect == "fixed")
   list(
     coef = picture(draw_coefficients, if (!fixed) "It has no coefficients."),
     fit = fit_picture(object), calibration = calibration_picture(object),

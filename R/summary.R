@@ -62,7 +62,7 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL, ...) {
   check_no_dots(...)
   y <- given(y, "y")
   extra <- extras(object)
-  rows <- parameters(object)
+  rows <- parameters(object, 0.95)
   tables <- split(rows, factor(table_of_row(rows), table_names))
   for (name in c("selection", "scales")) {
     own <- tables[[name]]
