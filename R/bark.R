@@ -6,11 +6,9 @@
 #' Markov chains average over the number of kernels, their places, their scales
 #' and the predictors in the model; coefficients are integrated out.
 #'
+#' @inheritParams fit-arguments
 #' @param x A numeric matrix, n rows by p predictors, or a data frame of
 #'   predictors; or, for the formula method, `formula`.
-#' @param formula Two-sided formula of the predictors. A factor becomes one
-#'   column per level. The model has a constant of its own.
-#' @param data Data frame in which the variables of `formula` are found.
 #' @param y Response, length n. For `"gaussian"` numeric; for `"binomial"` two
 #'   classes as a factor (its second level is the positive class), text, logical,
 #'   0/1 or -1/+1; for `"ordinal"` an ordered factor.
@@ -33,20 +31,6 @@
 #'   draws per chain, sweeps per kept draw. A sweep is one jump and a few other
 #'   moves, so there have to be many: 4 chains, 100,000 sweeps of warmup, and
 #'   1000 draws 100 sweeps apart. Where f stays uncertain or n is large, more.
-#' @param seed Whole number, or `NULL` to take one from R's generator. Results
-#'   do not depend on `threads` nor on `cluster`.
-#' @param threads Worker threads, which share the chains.
-#' @param cluster A cluster of package parallel, with bayeskernel installed on
-#'   its workers, which share the chains.
-#' @param progress Show progress and time left.
-#' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt,
-#'   `"keep"` returns the draws so far with a warning.
-#' @param start A fit of the same model to the same data, whose chains go on
-#'   until there are `draws` of them in all; with as many already nothing is
-#'   left to do.
-#' @param subset,na.action As in [stats::lm()]; the default `na.fail` stops at
-#'   missing values and names them.
-#' @param model Keep the data in the fit.
 #' @param ... Passed to methods; an argument that no method knows is an error,
 #'   and so is `weights`.
 #'

@@ -184,7 +184,7 @@ random_block <- function(term, t, place, prior) {
     if (term$type == "iid") {
       list(shape = prior$var_shape, rate = prior$var_rate)
     } else {
-      covariance_prior(prior, r, term$label)
+      wishart_prior(prior, r, sprintf("the %d effects of `%s`", r, term$label))
     }
   )
 }

@@ -63,7 +63,9 @@ core_holes <- function(design, blocks, prior) {
     out[[name]] <- as.double(out[[name]])
   }
   storage.mode(out$x) <- "double"
-  covariance <- predictor_prior(prior, predictors)
+  covariance <- wishart_prior(
+    prior, predictors, sprintf("%d predictors", predictors), TRUE
+  )
   c(out, list(
     mean_var = prior$x_mean_var, df = covariance$df, scale = covariance$scale,
     center = as.double(holes$center), scale_x = as.double(holes$scale_x)

@@ -7,6 +7,7 @@
 #' in any combination. Mean-field variational Bayes answers in milliseconds; the
 #' Gibbs sampler draws from the posterior itself.
 #'
+#' @inheritParams fit-arguments
 #' @param x A [row_source()] for data larger than memory, or, for the formula
 #'   method, `formula`: a two-sided formula with fixed
 #'   terms and random terms in bars, `(1 | g)`, `(x | g)`, `(x || g)`, nested
@@ -15,7 +16,6 @@
 #'   n rows by p predictors, or a data frame of predictors; an intercept is
 #'   added.
 #' @param formula See `x`.
-#' @param data Data frame in which the variables of `formula` are found.
 #' @param y Response with two classes, length n: a factor (its second level is
 #'   the positive class), text (in alphabetical order), logical, 0/1 or -1/+1;
 #'   or `cbind(successes, failures)`, n rows of counts. These become rows of
@@ -41,43 +41,20 @@
 #' @param prior A prior made by [bsvm_prior()].
 #' @param standardize Centre and scale the columns of the design before fitting
 #'   (default `TRUE`). Undone in everything that is reported.
-#' @param weights Likelihood powers, length n, not negative; default 1.
 #' @param offset Known part of the latent value, length n; default 0. Also as
 #'   `offset()` in the formula.
-#' @param subset,na.action As in [stats::lm()]; the default `na.fail` stops at
-#'   missing values and names them.
-#' @param chains,warmup,draws,thin For `"gibbs"`: number of chains, discarded
-#'   sweeps, kept draws per chain, sweeps per kept draw.
 #' @param tol,max_iter For `"vb"`: stop when a step gains less than
 #'   `tol * (1 + abs(elbo) / 1000)`; cap on passes over the data, which warns.
-#' @param accelerate For `"vb"`: take steps with the curvature of the bound and
-#'   extrapolate them (default). `FALSE` gives plain coordinate ascent, which
-#'   arrives at the same place more slowly.
 #' @param starts For `"vb"` with selection: where the inclusion probabilities
 #'   start, numbers in (0, 1\]. The bound has several maxima; of several starts,
 #'   such as `c(1, 0.5)`, the fit with the highest bound is kept. Default 1.
 #' @param batch_size,epochs For `"svi"`: rows of a minibatch, default
 #'   max(256, 4 p) for p columns; stochastic passes over the rows before the
 #'   full ones, default 1, and 0 for full ones alone.
-#' @param seed Whole number, or `NULL` to take one from R's generator. Results
-#'   do not depend on `threads`, nor on how often a run was interrupted.
-#' @param threads Worker threads.
-#' @param cluster A cluster of package parallel that shares the chains, with
-#'   bayeskernel installed on its workers; the draws are the same as without.
-#' @param progress Show progress and time left.
-#' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt;
-#'   `"keep"` returns the draws so far, or the state of the variational
-#'   iteration, with a warning.
-#' @param start A `"gibbs"` fit of the same model and data: its chains are
-#'   continued until they hold `draws` draws each, in all; with as many already
-#'   nothing is left to do. An interrupted run that is
-#'   continued gives the draws of an uninterrupted one.
 #' @param keep_ranef Store draws of the random effects (default). `FALSE` saves
 #'   memory with many groups; predictions then treat every group as new.
 #' @param keep_imputed Store draws of the missing values too. Default `FALSE`:
 #'   their means and standard deviations, which [imputed()] gives.
-#' @param model Keep the model frame in the fit.
-#' @param ... Passed to methods; an argument that no method knows is an error.
 #'
 #' @return An object of class `c("bsvm", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()]. Its methods: [print()], [summary()],

@@ -7,13 +7,11 @@
 #' millions. Variational Bayes, its stochastic form, a Gibbs sampler and the
 #' posterior mode share one engine.
 #'
+#' @inheritParams fit-arguments
 #' @param x A numeric matrix, n rows by d predictors, or a sparse matrix of
 #'   package Matrix, or a data frame of predictors; a [row_source()] for data
 #'   larger than memory; the square kernel matrix itself with
 #'   `kernel = precomputed()`; or, for the formula method, `formula`.
-#' @param formula Two-sided formula of the predictors. A factor becomes one
-#'   column per level. There is no intercept: the process needs none.
-#' @param data Data frame in which the variables of `formula` are found.
 #' @param y Response, length n: two classes as a factor (its second level is the
 #'   positive class), text (in alphabetical order), logical, 0/1 or -1/+1, or
 #'   `cbind(successes, failures)`, counts that weight a row of either class; or
@@ -47,18 +45,10 @@
 #' @param prior Bounds for `tune`, made by [gpsvm_prior()].
 #' @param standardize Centre and scale the predictors (default `TRUE`): by all
 #'   rows, also those of a row source.
-#' @param weights Likelihood powers, length n, not negative; default 1.
-#' @param subset,na.action As in [stats::lm()]; the default `na.fail` stops at
-#'   missing values and names them.
-#' @param chains,warmup,draws,thin For `"gibbs"`: number of chains, discarded
-#'   sweeps, kept draws per chain, sweeps per kept draw.
 #' @param tol,max_iter Variational engines: stop when a pass gains less than
 #'   `tol * (1 + abs(elbo) / 1000)`; cap on full passes, which warns. For
 #'   `"svi"`, `max_iter = 0` takes the stochastic steps alone. For `"ecm"`:
 #'   relative change of the objective.
-#' @param accelerate Take steps with the curvature of the bound and extrapolate
-#'   them (default). `FALSE` gives plain coordinate ascent, which arrives at the
-#'   same place more slowly.
 #' @param batch_size,epochs,rate,epoch_tol For `"svi"`: rows of a minibatch,
 #'   default max(256, 4 m, min(n / 400, 2048)) for m inducing points; most
 #'   stochastic passes over
@@ -66,21 +56,13 @@
 #'   of the last half, or `"adaptive"` for the rule of Ranganath et al. (2013),
 #'   never below the other; and, if above 0, the relative change of the averaged
 #'   bound at which the epochs end early.
-#' @param seed Whole number, or `NULL` to take one from R's generator. Results
-#'   do not depend on `threads` nor on `cluster`.
-#' @param threads Worker threads.
 #' @param cluster A cluster of package parallel, with bayeskernel installed on
 #'   its workers. They share the rows (`"vb"`, `"svi"`), which are sent once;
 #'   after that only sums travel, whose size does not grow with n; or the chains
 #'   (`"gibbs"`).
-#' @param progress Show progress and time left.
 #' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt;
 #'   `"keep"` returns the draws so far, or the state of the variational
 #'   iteration, with a warning, and ends tuning where it is.
-#' @param start A `"gibbs"` fit of the same model and data: its chains are
-#'   continued until they hold `draws` draws each, in all.
-#' @param model Keep the predictors in the fit.
-#' @param ... Passed to methods; an argument that no method knows is an error.
 #'
 #' @return An object of class `c("gpsvm", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()], with `kernel`, `inducing` (m x d, scale of the data),
@@ -248,73 +230,6 @@ check_inducing <- function(inducing, name) {
     )
   }
   check_count(inducing, 1, name = name)
-}
-
-#' Bounds for the tuning of gpsvm()
-#'
-#' The box inside which `gpsvm(tune = TRUE)` looks for kernel parameters.
-#' Without one the pseudo-likelihood has degenerate optima, such as a constant
-#' function of unbounded length-scale.
-#'
-#' @param lengthscale `c(lower, upper)`, positive, in units of the standardised
-#'   predictors; `NULL`, the default, is 0.05 and 20 times the median distance
-#'   between rows.
-#' @param variance `c(lower, upper)` of every variance, default 0.01 and 1e4.
-#' @param nugget `c(lower, upper)` of the nugget, default 1e-6 and 10. It is
-#'   tuned only if it starts above 0.
-#' @return An object of class `c("gpsvm_prior", "bayeskernel_prior")`.
-#' @section Errors: `bayeskernel_error_prior` names the argument, what was found
-#'   and what would be accepted.
-#' @examples
-#' gpsvm_prior(variance = c(0.1, 100))
-#' @export
-gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4),
-                        nugget = c(1e-6, 10)) {
-  structure(
-    list(
-      lengthscale = if (!is.null(lengthscale)) {
-        prior_range(lengthscale, "lengthscale")
-      },
-      variance = prior_range(variance, "variance"),
-      nugget = prior_range(nugget, "nugget")
-    ),
-    class = c("gpsvm_prior", "bayeskernel_prior")
-  )
-}
-
-prior_range <- function(x, name, call = user_call()) {
-  good <- is.numeric(x) && length(x) == 2L && all(is.finite(x)) &&
-    all(x > 0) && x[1] < x[2]
-  if (!good) {
-    abort_argument(
-      x, name, "two positive finite numbers, the lower before the upper",
-      kind = "prior", call = call
-    )
-  }
-  as.double(x)
-}
-
-#' @export
-format.gpsvm_prior <- function(x, digits = 4, ...) {
-  range <- function(value) {
-    paste(vapply(value, format, "", digits = digits), collapse = " to ")
-  }
-  c(
-    "length-scales" = if (is.null(x$lengthscale)) {
-      "0.05 to 20 median distances"
-    } else {
-      range(x$lengthscale)
-    },
-    "variances" = range(x$variance), "nugget" = range(x$nugget)
-  )
-}
-
-#' @export
-print.gpsvm_prior <- function(x, digits = 4, ...) {
-  text <- format(x, digits = digits)
-  cat("Bounds of gpsvm()\n")
-  cat(paste0("  ", format(paste0(names(text), ":")), " ", text, "\n"), sep = "")
-  invisible(x)
 }
 
 gpsvm_model <- list(

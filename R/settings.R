@@ -1,5 +1,43 @@
 # Arguments of the functions that fit: one table for all of them, read by name.
 
+#' Arguments that mean the same in every model
+#'
+#' [bsvm()], [gpsvm()] and [bark()] share these arguments, their help pages
+#' those of the rest.
+#'
+#' @param formula Two-sided formula of the predictors. A factor becomes one
+#'   column per level. There is no intercept: the model has none or its own.
+#' @param data Data frame in which the variables of `formula` are found.
+#' @param weights Likelihood powers, length n, not negative; default 1.
+#' @param subset,na.action As in [stats::lm()]; the default `na.fail` stops at
+#'   missing values and names them.
+#' @param chains,warmup,draws,thin For `"gibbs"`: number of chains, discarded
+#'   sweeps, kept draws per chain, sweeps per kept draw.
+#' @param accelerate Take steps with the curvature of the bound and extrapolate
+#'   them (default). `FALSE` gives plain coordinate ascent, which arrives at the
+#'   same place more slowly.
+#' @param seed Whole number, or `NULL` to take one from R's generator. Results
+#'   do not depend on `threads` nor on `cluster`, nor on how often a run was
+#'   interrupted and continued.
+#' @param threads Worker threads.
+#' @param cluster A cluster of package parallel, with bayeskernel installed on
+#'   its workers, which share the chains; the draws are the same as without.
+#' @param progress Show progress and time left.
+#' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt;
+#'   `"keep"` returns the draws so far, or the state of the variational
+#'   iteration, with a warning.
+#' @param start A fit by a sampler to the same model and data: its chains are
+#'   continued until they hold `draws` draws each, in all; with as many already
+#'   nothing is left to do.
+#' @param model Keep the data in the fit.
+#' @param ... Passed to methods; an argument that no method knows is an error.
+#' @section Memory: A run whose draws would not fit into the memory that is
+#'   free, or into `getOption("bayeskernel.max_bytes")` bytes, is refused before
+#'   it begins.
+#' @name fit-arguments
+#' @keywords internal
+NULL
+
 # Checks of the arguments that mean the same in every model; each takes a value
 # and its name. A model adds its own, or others in their place.
 house_arguments <- function() {

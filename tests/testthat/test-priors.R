@@ -51,20 +51,20 @@ test_that("one value serves every fixed column, other lengths must fit", {
 
 test_that("the covariance prior follows the number of effects of the term", {
   expect_identical(
-    covariance_prior(bsvm_prior(), 2, "g"),
+    wishart_prior(bsvm_prior(), 2, "the 2 effects of `g`"),
     list(df = 3, scale = diag(0.02, 2))
   )
   given <- bsvm_prior(cov_df = 5, cov_scale = matrix(c(2, 1, 1, 2), 2))
   expect_identical(
-    covariance_prior(given, 2, "g"),
+    wishart_prior(given, 2, "the 2 effects of `g`"),
     list(df = 5, scale = matrix(c(2, 1, 1, 2), 2))
   )
   expect_error(
-    covariance_prior(bsvm_prior(cov_df = 1), 2, "g"),
+    wishart_prior(bsvm_prior(cov_df = 1), 2, "the 2 effects of `g`"),
     class = "bayeskernel_error_prior"
   )
   expect_error(
-    covariance_prior(given, 3, "g"),
+    wishart_prior(given, 3, "the 3 effects of `g`"),
     class = "bayeskernel_error_prior"
   )
 })
@@ -81,6 +81,6 @@ test_that("a prior prints its distributions, and messages name the cure", {
     bsvm_prior(rho = 1)
     bsvm_prior(cov_scale = matrix(c(1, 2, 2, 1), 2))
     resolve_prior(bsvm_prior(beta_var = c(1, 2)), 3, c("(Intercept)", "a", "b"))
-    covariance_prior(bsvm_prior(cov_df = 1), 2, "patient")
+    wishart_prior(bsvm_prior(cov_df = 1), 2, "the 2 effects of `patient`")
   })
 })
