@@ -80,13 +80,6 @@ group_counts <- function(random) {
   counts[!duplicated(labels)]
 }
 
-#' @exportS3Method
-extras.bsvm <- function(object) {
-  list(summary = list(
-    groups = group_counts(object$posterior$random), penalty = object$penalty
-  ))
-}
-
 # --- gpsvm() -----------------------------------------------------------------
 
 #' @exportS3Method
@@ -143,13 +136,9 @@ tuning_text <- function(tuned) {
 
 #' @exportS3Method
 extras.gpsvm <- function(object) {
-  points <- ncol(object$posterior$z)
   list(
-    summary = list(
-      kernel = object$kernel, nugget = object$nugget, inducing = points,
-      exact = object$exact, tuned = object$tuned, gain = object$gain
-    ),
-    glance = list(inducing = points),
+    summary = list(gain = object$gain),
+    glance = list(inducing = ncol(object$posterior$z)),
     notes = if (!is.null(object$gain)) {
       sprintf(
         "Twice the inducing points would add about %s to the bound.",
@@ -225,8 +214,7 @@ extras.bark <- function(object) {
   list(
     summary = list(
       kernels = kernel_counts(object), acceptance = rates,
-      reference = object$reference, family = object$family,
-      structure = object$structure
+      reference = object$reference
     ),
     glance = list(
       family = object$family, kernels = mean(object$draws[, , "J"]),

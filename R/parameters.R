@@ -92,21 +92,37 @@ parameters.bsvm <- function(object, level = 0.95) {
   )
 }
 
-fixed_table <- function(object, level = 0.95) {
-  names <- fixed_names(object)
-  if (object$method == "gibbs") {
-    return(table_of_draws(object, names, level))
-  }
-  tails <- vb_quantiles(object, c(1 - level, 1 + level) / 2)
-  coef_table(
+fixed_table <- function(object, level) {
+  tails <- fixed_quantiles(object, c(1 - level, 1 + level) / 2, "data")
+  with_convergence(coef_table(
     coefficient_mean(object, "data"), fixed_sd(object), tails[, 1], tails[, 2],
     level = level
-  )
+  ), object)
 }
 
-# Quantiles of the fixed coefficients under q: p x length(probs). A selected
-# one is 0 with the probability that it is out.
-vb_quantiles <- function(object, probs, scale = "data") {
+# Of a sampler: R-hat and the effective sample size, which the fit has.
+with_convergence <- function(table, object) {
+  known <- object$diagnostics$table
+  if (is.null(object$draws)) {
+    return(table)
+  }
+  known <- known[match(rownames(table), known$variable), ]
+  # Small counts can be constant in the tails.
+  ess <- pmin(known$ess_bulk, known$ess_tail, na.rm = TRUE)
+  cbind(table, "R-hat" = known$rhat, ESS = ess)
+}
+
+# Quantiles of the fixed coefficients: p x length(probs). Under q a selected one
+# is 0 with the probability that it is out.
+fixed_quantiles <- function(object, probs, scale) {
+  if (object$method == "gibbs") {
+    draws <- flat_draws(object, fixed_names(object))
+    if (scale == "model") draws <- theta_to_model(object, draws)
+    out <- vapply(probs, function(p) {
+      apply(draws, 2, stats::quantile, p, names = FALSE)
+    }, numeric(ncol(draws)))
+    return(matrix(out, ncol(draws), length(probs)))
+  }
   out <- coefficient_mean(object, scale) +
     outer(fixed_sd(object, scale), stats::qnorm(probs))
   posterior <- object$posterior
@@ -131,18 +147,6 @@ spike_quantile <- function(p, mean, sd, chance) {
     pmin(pmax((p - 1 + chance) / chance, 0), 1)
   ))[upper]
   out
-}
-
-# With the diagnostics that the fit already has.
-table_of_draws <- function(object, names, level) {
-  flat <- flat_draws(object, names)
-  colnames(flat) <- names
-  table <- object$diagnostics$table
-  table <- table[match(names, table$variable), ]
-  cbind(
-    draws_table(flat, level),
-    "R-hat" = table$rhat, ESS = pmin(table$ess_bulk, table$ess_tail)
-  )
 }
 
 # Standard deviations and correlations of random effects.
@@ -302,7 +306,6 @@ bark_words <- function(names) {
 bark_parameters <- function(object, level = 0.95) {
   names <- watched_names(object$draws)
   flat <- stack_chains(object$draws)[, names, drop = FALSE]
-  table <- object$diagnostics$table
   out <- draws_table(flat, level)
   at <- startsWith(names, "f[")
   own <- object$posterior$reference
@@ -310,12 +313,7 @@ bark_parameters <- function(object, level = 0.95) {
     object$fitted$mean[own], sqrt(object$fitted$var[own]),
     level = level
   )
-  cbind(
-    out,
-    # Small counts can be constant in the tails.
-    "R-hat" = table$rhat,
-    ESS = pmin(table$ess_bulk, table$ess_tail, na.rm = TRUE)
-  )
+  with_convergence(out, object)
 }
 
 # Kernel scales of all draws, chain after chain: draws x predictors.
@@ -364,8 +362,8 @@ parameters.gpsvm <- function(object, level = 0.95) {
 # A posterior mode has no spread.
 process_table <- function(object, level) {
   if (!is.null(object$draws)) {
-    names <- dimnames(object$draws)[[3]]
-    return(table_of_draws(object, names, level))
+    table <- draws_table(stack_chains(object$draws), level)
+    return(with_convergence(table, object))
   }
   machines <- object$posterior$machines
   if (object$method == "ecm" || is.null(machines)) {

@@ -6,7 +6,6 @@
 
 # Quantiles of the fixed coefficients: p x 5, for 90 %, 50 % and the median.
 coefficient_quantiles <- function(x, scale) {
-  at <- c(0.05, 0.25, 0.5, 0.75, 0.95)
   if (!inherits(x, "bsvm")) {
     wide <- parameters(x, 0.9)
     narrow <- parameters(x, 0.5)
@@ -16,15 +15,8 @@ coefficient_quantiles <- function(x, scale) {
     rownames(out) <- wide$term
     return(out[wide$effect == "fixed", , drop = FALSE])
   }
-  names <- fixed_names(x)
-  if (x$method == "gibbs") {
-    draws <- flat_draws(x, names)
-    if (scale == "model") draws <- theta_to_model(x, draws)
-    out <- t(apply(draws, 2, stats::quantile, at, names = FALSE))
-  } else {
-    out <- vb_quantiles(x, at, scale)
-  }
-  rownames(out) <- names
+  out <- fixed_quantiles(x, c(0.05, 0.25, 0.5, 0.75, 0.95), scale)
+  rownames(out) <- fixed_names(x)
   out
 }
 

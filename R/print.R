@@ -33,30 +33,15 @@ print_facts <- function(facts) {
   invisible(NULL)
 }
 
-#' Table of posterior summaries
-#'
-#' @param estimate,sd,lower,upper Numeric vectors of one length; `estimate`
-#'   carries the names of the rows.
-#' @param convergence What [convergence_table()] returns, rows in the same
-#'   order, or `NULL`.
-#' @param level Posterior probability between `lower` and `upper`.
-#' @return Numeric matrix with columns `Estimate`, `SD`, `2.5 %`, `97.5 %` and,
-#'   with `convergence`, `R-hat` and `ESS` (the smaller of bulk and tail).
-#' @noRd
+# Table of posterior summaries: a matrix with columns Estimate, SD, 2.5 %,
+# 97.5 %, from vectors of one length; `estimate` carries the names of the rows.
 coef_table <- function(estimate, sd,
                        lower = estimate + stats::qnorm((1 - level) / 2) * sd,
                        upper = estimate - stats::qnorm((1 - level) / 2) * sd,
-                       convergence = NULL, level = 0.95) {
+                       level = 0.95) {
   out <- cbind(estimate, sd, lower, upper)
   colnames(out) <- c("Estimate", "SD", tail_names(level))
   rownames(out) <- names(estimate)
-  if (!is.null(convergence)) {
-    out <- cbind(
-      out,
-      "R-hat" = convergence$rhat,
-      "ESS" = pmin(convergence$ess_bulk, convergence$ess_tail)
-    )
-  }
   out
 }
 
@@ -65,7 +50,8 @@ tail_names <- function(level) {
   paste(format(tails, trim = TRUE, digits = 3), "%")
 }
 
-# The same columns from draws x variables or iterations x chains x variables.
+# The same columns from draws x variables or iterations x chains x variables,
+# these with R-hat and the smaller of the effective sample sizes.
 draws_table <- function(draws, level = 0.95) {
   flat <- if (length(dim(draws)) == 3L) stack_chains(draws) else draws
   if (ncol(flat) == 0L) {
@@ -75,10 +61,15 @@ draws_table <- function(draws, level = 0.95) {
     flat, 2, stats::quantile, c(1 - level, 1 + level) / 2,
     names = FALSE
   )
-  coef_table(
+  out <- coef_table(
     colMeans(flat), apply(flat, 2, stats::sd), tails[1, ], tails[2, ],
-    if (length(dim(draws)) == 3L) convergence_table(draws), level
+    level = level
   )
+  if (length(dim(draws)) < 3L) {
+    return(out)
+  }
+  known <- convergence_table(draws)
+  cbind(out, "R-hat" = known$rhat, ESS = pmin(known$ess_bulk, known$ess_tail))
 }
 
 # Estimates share their decimals; R-hat has two and ESS none.
@@ -149,13 +140,8 @@ abbreviate_middle <- function(names, width = 28L) {
   names
 }
 
-#' Variance components
-#'
-#' @param covariances List named by grouping term; each element a covariance
-#'   matrix (scale of the data) with the names of its columns as dimnames.
-#' @return The list with class `bayeskernel_varcorr`; each matrix has attributes
-#'   `stddev` and `correlation`, as nlme's and lme4's `VarCorr()` give them.
-#' @noRd
+# Covariance matrices with names, by grouping term, with attributes `stddev` and
+# `correlation` as nlme's and lme4's `VarCorr()` give them.
 new_varcorr <- function(covariances) {
   structure(
     lapply(covariances, function(covariance) {
@@ -202,10 +188,8 @@ print_varcorr <- function(x, digits = default_digits()) {
     text <- cbind(text, corr)
   }
   text[, 1:2] <- format(text[, 1:2], justify = "left")
-  colnames(text)[1:2] <- format(c("Groups", "Name"))
-  left <- text[, 1:2, drop = FALSE]
-  colnames(text)[1] <- formatC("Groups", width = -nchar(left[1, 1]))
-  colnames(text)[2] <- formatC("Name", width = -nchar(left[1, 2]))
+  heads <- c("Groups", "Name")
+  colnames(text)[1:2] <- sprintf("%-*s", nchar(text[1, 1:2]), heads)
   rownames(text) <- rep("", nrow(text))
   print_text(text)
 }

@@ -30,14 +30,13 @@
 #'
 #'   Further elements: `measures`, with `newdata`: of classes `error`, `brier`,
 #'   `log_loss`, `auc` (of the latent mean; two classes) and `calibration`, see
-#'   [brier_score()]; of a regression `rmse` and `r2`; `n`, `levels`, `share`
-#'   (of the positive class), `method`, `call`, `facts`, `diagnostics`,
-#'   `elapsed`; `groups` (levels by grouping factor) and `penalty` of [bsvm()];
-#'   `kernel`, `nugget`, `inducing`, `tuned` and `gain` (what twice the inducing
-#'   points would add to the bound, from fits of both to at most some hundred
-#'   rows) of [gpsvm()]; `kernels` (prior and posterior of their number),
-#'   `acceptance` (share of the proposed moves that were accepted, by kind; `NA`
-#'   if never tried) and `reference` (the rows at which f is shown) of [bark()].
+#'   [brier_score()]; of a regression `rmse` and `r2`; `facts`, the lines at the
+#'   head; `n`, `levels`, `method`, `call`, `diagnostics`, `elapsed`; of
+#'   [gpsvm()] `gain`, what twice the inducing points would add to the bound,
+#'   from fits of both to at most some hundred rows; of [bark()] `kernels` (prior
+#'   and posterior of their number), `acceptance` (share of the proposed moves
+#'   that were accepted, by kind; `NA` if never tried) and `reference` (the rows
+#'   at which f is shown).
 #'
 #'   `print()` of a fit shows the facts and the shorter tables.
 #' @section Estimates: For variational fits the intervals are those of the
@@ -79,9 +78,7 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL, ...) {
   structure(
     c(matrices, list(
       rows = tables, facts = facts(object), call = object$call, n = object$n,
-      levels = object$levels, share = if (length(object$levels) == 2L) {
-        resolve_threshold("prevalence", object)
-      }, response = object$response, method = object$method,
+      levels = object$levels, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
       diagnostics = fit_quality(object), elapsed = object$elapsed,
       notes = extra$notes
