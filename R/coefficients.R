@@ -178,28 +178,35 @@ fixed_sd <- function(object, scale = "data") {
   sqrt(var)
 }
 
-#' Random effects
+#' Random effects and their variance components
 #'
-#' @param object A fit whose formula has random terms.
+#' @param object,x A fit whose formula has random terms.
 #' @param condVar Add posterior covariances, default `TRUE`.
+#' @param sigma Unused; the generic has it.
 #' @param ... No further arguments.
-#' @return A list of class `ranef_bayeskernel`, named by grouping term. Each
-#'   element is a data frame of posterior means: groups as rows, effects as
+#' @return `ranef()`: a list of class `ranef_bayeskernel`, named by grouping term.
+#'   Each element is a data frame of posterior means: groups as rows, effects as
 #'   columns, on the scale of the data. With `condVar` it has an attribute
 #'   `postVar`, the posterior covariances as an array r x r x groups, as lme4
 #'   gives them; terms of one grouping factor that were declared uncorrelated
 #'   share a data frame, and their `postVar` is a list of arrays.
 #'   `as.data.frame()` gives a row an effect: `grpvar`, `term`, `grp`,
 #'   `condval`, `condsd`.
-#' @section Errors: `bayeskernel_error_argument` without random terms, or if
-#'   the fit was made with `keep_ranef = FALSE`.
+#'
+#'   `VarCorr()`: a list of class `bayeskernel_varcorr`, named by grouping term:
+#'   the posterior mean of the covariance matrix of its effects on the scale of
+#'   the data, with attributes `stddev` and `correlation`. It prints as lme4's
+#'   does, and `as.data.frame()` gives `grp`, `var1`, `var2`, `vcov`, `sdcor`.
+#'   Intervals are in `summary()`.
+#' @section Errors: `bayeskernel_error_argument` without random terms; `ranef()`
+#'   also if the fit was made with `keep_ranef = FALSE`.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))
 #' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
 #' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
-#' ranef(fit)
 #' head(as.data.frame(ranef(fit)))
+#' VarCorr(fit)
 #' @export
 ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
   check_no_dots(...)
@@ -288,23 +295,7 @@ slice_sd <- function(v) {
   vapply(seq_len(dim(v)[1]), function(k) sqrt(v[k, k, ]), numeric(dim(v)[3]))
 }
 
-#' Variance components of random effects
-#'
-#' @param x A fit whose formula has random terms.
-#' @param sigma Unused; the generic has it.
-#' @param ... No further arguments.
-#' @return A list of class `bayeskernel_varcorr`, named by grouping term: the
-#'   posterior mean of the covariance matrix of its effects on the scale of the
-#'   data, with attributes `stddev` and `correlation`. It prints as lme4's does,
-#'   and `as.data.frame()` gives `grp`, `var1`, `var2`, `vcov`, `sdcor`.
-#'   Intervals are in `summary()`.
-#' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
-#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
-#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
-#' VarCorr(fit)
-#' as.data.frame(VarCorr(fit))
+#' @rdname ranef.bayeskernel_fit
 #' @export
 VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
   need_random(x)

@@ -153,10 +153,8 @@ boundary_field <- function(x, columns, at, link = NULL, cells = 80L) {
   grid <- as.data.frame(as.list(held_values(x)), optional = TRUE)
   grid <- grid[rep(1L, cells^2), , drop = FALSE]
   grid[columns] <- expand.grid(axes)
-  asked <- list(x, grid, type = "prob")
-  if (!is.null(link)) asked$link <- link
-  prob <- unname(do.call(stats::predict, asked))
-  sd <- stats::predict(x, grid, type = "link", se.fit = TRUE)$se.fit
+  prob <- unname(prediction(x, grid, "prob", link))
+  sd <- prediction(x, grid, "link", se.fit = TRUE)$se.fit
   if (NCOL(sd) > 1L) {
     sd <- sd[cbind(seq_len(nrow(sd)), most_probable(prob)$class)]
   }

@@ -1,10 +1,14 @@
 # Predicted probabilities against what happened, and observed against fitted
 # values.
 
+# predict() with those arguments that were given.
+prediction <- function(x, newdata, type, link = NULL, ...) {
+  asked <- list(x, newdata = newdata, type = type, link = link, ...)
+  do.call(stats::predict, Filter(Negate(is.null), asked))
+}
+
 draw_calibration <- function(x, newdata, y, link, bins, main) {
-  asked <- c(list(x), if (!is.null(newdata)) list(newdata), type = "prob")
-  if (!is.null(link)) asked$link <- link
-  prob <- do.call(stats::predict, asked)
+  prob <- prediction(x, newdata, "prob", link)
   true <- if (is.null(newdata)) {
     # As predict() does, where rows were left out by na.exclude().
     stats::napredict(x$na.action, own_classes(x))
@@ -31,11 +35,7 @@ draw_calibration <- function(x, newdata, y, link, bins, main) {
 # Observed against fitted, with the interval of a new response: normal, by the
 # moments of f and the mean variance of the noise.
 draw_observed <- function(x, newdata, y, main) {
-  moments <- if (is.null(newdata)) {
-    stats::predict(x, type = "response", se.fit = TRUE)
-  } else {
-    stats::predict(x, newdata, type = "response", se.fit = TRUE)
-  }
+  moments <- prediction(x, newdata, "response", se.fit = TRUE)
   observed <- if (is.null(newdata)) {
     stats::napredict(x$na.action, x$y)
   } else {

@@ -4,18 +4,22 @@
 #' Plot a fit
 #'
 #' @param x A fit.
-#' @param type Which picture, of those that apply to the fit; default the most
-#'   telling one, in this order.
-#'
-#'   [bsvm()]:
+#' @param type Which picture, of those that apply to the fit; default the first
+#'   that does, in this order. [bsvm()]:
 #'   * `"inclusion"`: posterior inclusion probabilities of selected columns,
 #'     largest first, in blue for positive and orange for negative effects, paler
 #'     where the sign is unclear, with that of the prior as a dashed line;
 #'   * `"coef"`: fixed coefficients with 50 % and 90 % posterior intervals;
 #'   * `"ranef"`: random effects with 90 % intervals, in order of size;
-#'   * `"smooth"`: the smooth curves with 50 % and 90 % pointwise intervals, or
-#'     the posterior mean surface of two variables;
-#'   * `"calibration"`, `"bound"`, `"trace"`: see below.
+#'   * `"smooth"`: smooth curves with 50 % and 90 % pointwise intervals, or the
+#'     posterior mean surface of two variables;
+#'   * `"calibration"`: predicted probability against observed frequency with
+#'     95 % intervals; with more than two classes the probability of the
+#'     predicted class against how often it was right. On the rows of the fit it
+#'     flatters the fit: give `newdata`;
+#'   * `"bound"`: the variational bound (a lower bound of the log evidence, which
+#'     the fit maximises) by pass over the data;
+#'   * `"trace"`: draws by chain.
 #'
 #'   [gpsvm()]:
 #'   * `"boundary"`, first with two predictors: the probability of the positive
@@ -24,42 +28,31 @@
 #'     there are few data, and the inducing points (+). With more classes the
 #'     most probable one, paler where it is less probable, and the lines where it
 #'     changes; above eight classes their numbers stand in their regions;
-#'   * `"calibration"`, `"bound"`, `"trace"`: see below;
-#'   * `"lengthscales"`: the length-scales of the kernel on a logarithmic axis,
-#'     shortest first, with the median distance between rows as a dashed line.
-#'     They refer to the predictors as standardised; one with a length-scale far
-#'     above the median distance hardly matters.
+#'   * `"calibration"`, `"bound"`, `"trace"`;
+#'   * `"lengthscales"`: of the kernel, for standardised predictors, shortest
+#'     first, with the median distance between rows as a dashed line: a predictor
+#'     with a length-scale far above it hardly matters.
 #'
 #'   [bark()]:
 #'   * `"inclusion"`: as above; with `structure` along the order of the columns,
 #'     whose names are the axis if they are numbers;
-#'   * `"scales"`, with several predictors: box plots of the kernel scales of the
-#'     standardised predictors: median, quartiles, and whiskers from 5 % to 95 %.
-#'     A predictor outside the model has scale 0;
-#'   * `"partial"`: the function, or the probabilities, as one predictor changes
-#'     and the others stay what they are in up to 200 rows, averaged over these;
-#'     with 90 % bands. Within a draw the errors of the rows are taken to be
-#'     common to all, which makes the bands a little too wide;
+#'   * `"scales"`: kernel scales of the standardised predictors: median,
+#'     quartiles, and whiskers from 5 % to 95 %. One outside the model has 0;
+#'   * `"partial"`, before them with one predictor: the function, or the
+#'     probabilities, as one predictor changes and the others stay what they are
+#'     in up to 200 rows, averaged over these; with 90 % bands. Within a draw the
+#'     errors of the rows are taken to be common to all, which makes the bands a
+#'     little too wide;
 #'   * `"fit"`: for regressions observed against fitted values with 90 %
 #'     prediction intervals; for classes the same as `"calibration"`;
-#'   * `"kernels"`: the posterior of the number of kernels beside its prior;
-#'   * `"calibration"`, `"trace"`.
-#'
-#'   Common ones:
-#'   * `"calibration"`: predicted probability against observed frequency with
-#'     95 % intervals; with more than two classes the probability of the
-#'     predicted class against how often it was right. On the rows of the fit it
-#'     flatters the fit: give `newdata`;
-#'   * `"bound"`: the variational bound (a lower bound of the log evidence, which
-#'     the fit maximises) by pass over the data;
-#'   * `"trace"`: draws by chain.
+#'   * `"calibration"`, `"kernels"` (the posterior of their number beside its
+#'     prior), `"trace"`.
 #' @param pars Which, by name: coefficients (`"coef"`), columns (`"inclusion"`),
 #'   predictors (`"scales"`, `"partial"`), grouping terms (`"ranef"`), smooths
 #'   (`"smooth"`) or variables of `dimnames(as.array(x))` (`"trace"`). Default:
 #'   all but the intercept; of predictors for `"partial"` the six of most
-#'   influence, of draws six that are not single random effects. Where more rows
-#'   would be asked for than can be read, the largest are shown and a note counts
-#'   the others.
+#'   influence, of draws six that are not single random effects. Of more rows
+#'   than can be read the largest are shown, and a note counts the others.
 #' @param newdata,y For `"calibration"` and `"fit"`: other rows and their
 #'   response, which may be left out when `newdata` contains it. For
 #'   `"boundary"`: rows that are drawn as points, grey without labels, and set

@@ -123,17 +123,12 @@ glance.bayeskernel_fit <- function(x, ...) {
 #' @rdname tidy.bayeskernel_fit
 #' @export
 augment.bayeskernel_fit <- function(x, data = NULL, newdata = NULL, ...) {
-  rows <- if (is.null(newdata)) data else newdata
-  own <- is.null(rows)
+  new <- if (is.null(newdata)) data else newdata
   # In the caller's frame, where the data of the call mean something.
-  if (own) rows <- eval(call("model.frame", x), parent.frame())
+  rows <- if (is.null(new)) eval(call("model.frame", x), parent.frame()) else new
   predicted <- function(type, ...) {
-    values <- if (own) {
-      stats::predict(x, type = type, ...)
-    } else {
-      stats::predict(x, rows, type = type, ...)
-    }
-    if (own) kept_rows(values, x$na.action) else values
+    values <- prediction(x, new, type, ...)
+    if (is.null(new)) kept_rows(values, x$na.action) else values
   }
   out <- as.data.frame(rows)
   if (is_regression(x)) {
