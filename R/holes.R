@@ -1,5 +1,5 @@
 # Missing values of numeric predictors that the model describes,
-# x_i ~ N(mu, Sigma) (svm.md section 2). A hole enters a column of the design
+# x_i ~ N(mu, Sigma) (Luts and Ormerod). A hole enters a column of the design
 # as the predictor itself or in a product with known columns, so the column is
 # linear in it: value = base + slope * x_ij. The slope is the column with 1 in
 # the hole.

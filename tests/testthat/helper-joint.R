@@ -2,7 +2,7 @@
 # calibration of a posterior refers to. L is not normalised over y, so
 # parameters are proposed from the prior and kept with probability
 # prod (L(+1 | f_i) + L(-1 | f_i)) / (1 + exp(-4)); then y_i = +1 with
-# probability g(f_i) (svm.md section 14). Practical for some ten rows. Labels of
+# probability g(f_i). Practical for some ten rows. Labels of
 # one class only are drawn again: a condition on the data alone leaves the
 # posterior given these data as it is.
 

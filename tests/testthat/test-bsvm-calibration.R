@@ -1,5 +1,5 @@
 # The pseudo-likelihood is not normalised over y, so data are drawn from the
-# joint density p(theta) prod L(y_i | f_i) itself (svm.md section 14): theta
+# joint density p(theta) prod L(y_i | f_i) itself: theta
 # from the prior, kept with probability
 # prod {L(+1 | f_i) + L(-1 | f_i)} / (1 + e^-4), then y_i = +1 with probability
 # g(f_i). Ranks of theta among draws given y are then uniform.

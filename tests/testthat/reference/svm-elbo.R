@@ -1,6 +1,6 @@
 # The Bayesian SVM by dense algebra in plain R, slow and without a thought for
-# speed: the bound of svm.md section 5 in its general form, plain coordinate
-# ascent (section 4) and the plain Gibbs sampler (section 6).
+# speed: the bound in its general form, plain coordinate ascent (Luts and
+# Ormerod 2014, Algorithms 1 to 4) and the plain Gibbs sampler (Appendices A-C).
 #
 # problem: C (n x d), y, w, offset; P0 and mu0 (d, 0 on columns of a block);
 # blocks, each list(at = members x r matrix of columns, type, A, B | nu, S |

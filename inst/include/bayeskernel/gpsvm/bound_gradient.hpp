@@ -1,5 +1,5 @@
 // Derivatives of the bound in the kernel's parameters, the nugget and the
-// inducing points at fixed q(u) (gpsvm.md section 6); total derivatives where q
+// inducing points at fixed q(u); total derivatives where q
 // is optimal. In whitened coordinates, with T = sum kappa phi phi',
 // t = sum g phi, g_i = y (w + kappa) - kappa phi'a:
 //   dF/dk_i  = L^-T {g_i a + kappa_i (I - S) phi_i}

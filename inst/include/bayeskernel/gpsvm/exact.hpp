@@ -1,5 +1,5 @@
 // Mean field of the exact process: f_i = u_i + e_i, u ~ N(0, K), e_i ~ N(0, g)
-// (gpsvm.md section 4). In function space q(u) = N(m, (K^-1 + D)^-1) with
+// (Wenzel et al.). In function space q(u) = N(m, (K^-1 + D)^-1) with
 // D = diag(kappa), m = K alpha and B = I + D^1/2 K D^1/2:
 //   var u_i = (1 - (B^-1)_ii) / kappa_i,
 //   KL = (tr B^-1 + m'alpha - n + log|B|) / 2.

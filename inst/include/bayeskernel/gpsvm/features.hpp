@@ -1,5 +1,5 @@
-// Whitened features of a Gaussian process on inducing points (gpsvm.md section
-// 2): f_i = phi_i'v + e_i with v ~ N(0, I), phi_i = L^-1 k_m(x_i) and
+// Whitened features of a Gaussian process on inducing points:
+// f_i = phi_i'v + e_i with v ~ N(0, I), phi_i = L^-1 k_m(x_i) and
 // e_i ~ N(0, r_i), where L L' = K_mm + jitter. A row source of the hinge engine
 // whose columns they are.
 // Cost of a row: the kernel, 2 m d, and m^2 / 2 multiply-adds to whiten it.

@@ -1,5 +1,5 @@
 // The bound as a function of the kernel's parameters, with q at its optimum:
-// what type-II maximum likelihood climbs (gpsvm.md section 6). Each evaluation
+// what type-II maximum likelihood climbs. Each evaluation
 // starts from the whitened q of the one before, which stays close when the
 // kernel moves.
 #ifndef BAYESKERNEL_GPSVM_TUNE_HPP
