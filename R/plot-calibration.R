@@ -132,6 +132,7 @@ plot_calibration <- function(probability, positive, bins = 10L, main = "",
 }
 
 calibration_table <- function(probability, positive, bins = 10L) {
+  bins <- check_count(bins, 2, 1e4)
   bin <- cut(probability, seq(0, 1, length.out = bins + 1L),
     include.lowest = TRUE
   )
