@@ -2,11 +2,11 @@
 # an error that names the argument, what was found and what would be accepted.
 
 check_flag <- function(x, name = deparse1(substitute(x)), call = user_call()) {
-  if (!is.logical(x) || length(x) != 1L || is.na(x)) {
-    abort_argument(x, name, "TRUE or FALSE", call = call)
-  }
+  if (!is_flag(x)) abort_argument(x, name, "TRUE or FALSE", call = call)
   as.vector(x)
 }
+
+is_flag <- function(x) is.logical(x) && length(x) == 1L && !is.na(x)
 
 check_number <- function(x, lower = -Inf, upper = Inf,
                          name = deparse1(substitute(x)),
@@ -75,9 +75,10 @@ check_cluster <- function(cluster, name = "cluster", call = user_call()) {
 }
 
 # For functions whose `...` exists only because their generic has it: a
-# misspelt argument must not be ignored. `has` are the arguments of the caller.
+# misspelt argument must not be ignored. `has` are the arguments of the function
+# that was called.
 check_no_dots <- function(..., call = user_call(),
-                          has = names(formals(sys.function(sys.parent())))) {
+                          has = names(formals(sys.function(user_frame())))) {
   if (...length() == 0L) {
     return(invisible())
   }
@@ -124,7 +125,7 @@ nearest_argument <- function(name, has) {
     plain(name) %in% plain(names)
   }, NA)]
   distance <- utils::adist(plain(name), plain(has))[1L, ]
-  near <- has[distance <= min(2, nchar(plain(name)) / 3) &
+  near <- has[distance <= min(2, nchar(plain(name)) / 2) &
     distance == min(distance, Inf)]
   inside <- has[nchar(plain(name)) > 2L & (startsWith(plain(has), plain(name)) |
     endsWith(plain(has), plain(name)))]

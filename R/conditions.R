@@ -76,9 +76,15 @@ readable <- function(x) {
 # that in `bsvm(y ~ x, prior = bsvm_prior(beta_var = -1))` the call is that of
 # `bsvm_prior()`, whose promise happens to be forced inside `bsvm()`.
 user_call <- function() {
+  outermost <- user_frame()
+  if (outermost > 0L) short_call(sys.call(generic_frame(outermost)))
+}
+
+# Its number, 0 if there is none.
+user_frame <- function() {
   home <- topenv()
   parents <- sys.parents()
-  frame <- parents[sys.parent()]
+  frame <- sys.parent()
   outermost <- 0L
   while (frame > 0L) {
     if (identical(environment(sys.function(frame)), home)) {
@@ -86,10 +92,7 @@ user_call <- function() {
     }
     frame <- parents[frame]
   }
-  if (outermost == 0L) {
-    return(NULL)
-  }
-  short_call(sys.call(generic_frame(outermost)))
+  outermost
 }
 
 # UseMethod() runs the method in the frame after its generic, with the name of

@@ -26,6 +26,8 @@ parse_formula <- function(formula, data, call = user_call()) {
     )
   }
   env <- environment(formula)
+  if (!is.environment(env)) env <- globalenv()
+  environment(formula) <- env
   rhs <- formula[[3]]
   used <- all.names(rhs, unique = TRUE)
   taken <- take_smooths(rhs, call)

@@ -106,9 +106,7 @@ check_variance <- function(variance, call = user_call()) {
 }
 
 check_lengthscale <- function(x, call = user_call()) {
-  valid <- is.null(x) || (is.numeric(x) && is.null(dim(x)) &&
-    length(x) > 0L && all(is.finite(x) & x > 0))
-  if (!valid) {
+  if (!is_lengthscale(x)) {
     abort_argument(
       x, "lengthscale",
       "NULL, a positive number, or a positive number for each column",
@@ -117,6 +115,11 @@ check_lengthscale <- function(x, call = user_call()) {
   }
   if (!is.null(x)) storage.mode(x) <- "double"
   x
+}
+
+is_lengthscale <- function(x) {
+  is.null(x) || (is.numeric(x) && is.null(dim(x)) && length(x) > 0L &&
+    all(is.finite(x) & x > 0))
 }
 
 is_kernel <- function(x) inherits(x, "bayeskernel_kernel")
@@ -134,6 +137,7 @@ Ops.bayeskernel_kernel <- function(e1, e2) {
     short_call(call(.Generic, substitute(e1), substitute(e2)))
   }
   if (!missing(e2) && .Generic %in% c("+", "*")) {
+    for (e in list(e1, e2)) if (is_kernel(e)) check_kernel(e, call = call)
     if (is_kernel(e1) && is_kernel(e2)) {
       return(combine_kernels(.Generic, list(e1, e2), call))
     }
@@ -217,6 +221,7 @@ kernel_leaves <- function(kernel) {
 #' @rdname kernels
 #' @export
 format.bayeskernel_kernel <- function(x, ...) {
+  check_kernel(x, "x")
   if (x$kind == "sum") {
     return(paste(vapply(x$children, format, ""), collapse = " + "))
   }
@@ -352,13 +357,30 @@ leaf_parameters <- function(leaf) {
 }
 
 check_kernel <- function(kernel, name = "kernel", call = user_call()) {
-  if (!is_kernel(kernel)) {
+  if (!is_kernel(kernel) || !is_whole_kernel(kernel)) {
     abort_argument(
-      kernel, name, "a kernel object, such as rbf()",
+      kernel, name, "a kernel object, such as rbf(), as it was made",
       kind = "kernel", call = call
     )
   }
   kernel
+}
+
+# What the functions above make, which someone may have changed since.
+is_whole_kernel <- function(kernel) {
+  positive <- function(x) is_finite_scalar(x) && x > 0
+  number <- function(x) is_finite_scalar(x) && x >= 0
+  is.list(kernel) && is_string(kernel$kind) && switch(kernel$kind,
+    rbf = positive(kernel$variance) && is_flag(kernel$ard) &&
+      is_lengthscale(kernel$lengthscale),
+    linear = positive(kernel$variance),
+    polynomial = positive(kernel$variance) && number(kernel$offset) &&
+      number(kernel$degree) && kernel$degree == trunc(kernel$degree),
+    precomputed = TRUE,
+    sum = , product = is.list(kernel$children) && length(kernel$children) > 0L &&
+      all(vapply(kernel$children, is_whole_kernel, NA)),
+    FALSE
+  )
 }
 
 #' Fill in what a kernel leaves open

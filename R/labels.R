@@ -99,12 +99,22 @@ declared_levels <- function(y) {
   } else if (is.logical(y)) {
     c("FALSE", "TRUE")
   } else if (is.character(y)) {
-    sort(unique(y), method = "radix")
+    sorted_text(y, "y")
   } else if (all(y %in% c(0, 1, NA))) {
     c("0", "1")
   } else if (all(y %in% c(-1, 1, NA))) {
     c("-1", "1")
   }
+}
+
+sorted_text <- function(x, name) {
+  x <- unique(x)
+  if (!all(validEnc(x))) {
+    abort_argument(
+      x[!validEnc(x)], name, "text whose bytes are characters, as in UTF-8"
+    )
+  }
+  sort(x, method = "radix")
 }
 
 # Of labels whose declared levels are these.

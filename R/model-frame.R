@@ -135,7 +135,7 @@ subset_rows <- function(subset, scope, env, n, call) {
   if (is.logical(keep)) {
     if (length(keep) != n) abort_length("subset", length(keep), n, call)
     rows <- which(keep)
-  } else if (is.numeric(keep) && !anyNA(keep) && all(abs(keep) <= n)) {
+  } else if (is_row_numbers(keep, n)) {
     rows <- seq_len(n)[keep]
   } else {
     abort_argument(
@@ -150,6 +150,12 @@ subset_rows <- function(subset, scope, env, n, call) {
     )
   }
   rows
+}
+
+# Of rows to keep, or negative of rows to leave out.
+is_row_numbers <- function(x, n) {
+  is.numeric(x) && !is.object(x) && !anyNA(x) && all(abs(x) <= n) &&
+    all(x == trunc(x)) && (all(x >= 0) || all(x <= 0))
 }
 
 # model.frame() failed: find the variable, in the order of the formula.

@@ -7,12 +7,19 @@ default_digits <- function() max(3L, getOption("digits") - 3L)
 print_header <- function(title, call = NULL, facts = NULL) {
   cat(title, "\n", sep = "")
   if (!is.null(call)) {
-    text <- strwrap(paste(trimws(deparse(call)), collapse = " "), 72L)
+    text <- strwrap(paste(trimws(call_text(call)), collapse = " "), 72L)
     if (length(text) > 8L) text <- c(text[1:7], "...")
     cat("Call: ", paste(text, collapse = "\n        "), "\n", sep = "")
   }
   print_facts(facts)
   cat("\n")
+}
+
+# Names that are no text of their encoding cannot be deparsed.
+call_text <- function(call) {
+  tryCatch(deparse(call), error = function(e) {
+    paste0(called_name(call), "(...)")
+  })
 }
 
 # `facts` is a named vector or list; entries that are NULL are left out.

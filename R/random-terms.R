@@ -185,7 +185,11 @@ code_values <- function(x, name, call = user_call()) {
     if (length(used) < nlevels(x)) codes <- match(codes, used)
     return(list(codes = codes, levels = levels(x)[used]))
   }
-  values <- sort(unique(x), method = "radix")
+  values <- if (is.character(x)) {
+    sorted_text(x, name)
+  } else {
+    sort(unique(x), method = "radix")
+  }
   list(codes = match(x, values), levels = as.character(values))
 }
 

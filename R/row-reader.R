@@ -4,6 +4,7 @@
 #   close().
 
 open_source <- function(source, call) {
+  check_source(source)
   switch(source$type,
     query = query_reader(source, call),
     text = file_reader(source, text_parts, call),

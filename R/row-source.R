@@ -199,8 +199,29 @@ new_row_source <- function(source, columns, y, call) {
   structure(source, class = "row_source")
 }
 
+# What row_source() makes, which someone may have changed since.
+check_source <- function(x) {
+  names <- function(x) is.character(x) && length(x) > 0L && !anyNA(x)
+  whole <- is.list(x) && is_string(x$type) && names(x$columns) &&
+    names(x$all_columns) && !anyDuplicated(x$all_columns) &&
+    all(x$columns %in% x$all_columns) &&
+    (is.null(x$response) || is_string(x$response)) && switch(x$type,
+      query = methods::is(x$connection, "DBIConnection") && is_string(x$query),
+      text = names(x$files) && is_separator(x$sep),
+      binary = names(x$files),
+      matrix = length(dim(x$x)) == 2L && ncol(x$x) == length(x$all_columns) &&
+        (is.null(x$labels) || length(x$labels) == nrow(x$x)),
+      FALSE
+    )
+  if (!whole) {
+    abort_argument(x, "x", "a row source as row_source() makes it")
+  }
+  x
+}
+
 #' @export
 print.row_source <- function(x, ...) {
+  check_source(x)
   print_header("Row source", facts = list(
     From = switch(x$type,
       query = sprintf("%s: %s", class(x$connection)[1], x$query),

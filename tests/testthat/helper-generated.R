@@ -254,7 +254,7 @@ generated_defect <- function(call, limit) {
   infinite <- function(x) !is.finite(x)
   if (inherits(value, "error")) {
     if (!inherits(value, "bayeskernel_error")) {
-      paste(as.character(conditionCall(value)[[1]])[1], conditionMessage(value))
+      paste(deparse1(conditionCall(value)[[1]]), conditionMessage(value))
     }
   } else if (any(grepl("\\bNaN\\b", value)) && !holds(call[[2]], infinite)) {
     "NaN"

@@ -1,0 +1,58 @@
+# Objects of this package are lists that anything may have changed since they were
+# made, and are read from files that something else has written. What they break
+# inside a function is an error of the package, too: no error of base R leaves
+# it. Functions check what they are given at the door; this is the net below.
+
+# `code` is the body of a function that users call.
+guarded <- function(code) {
+  withCallingHandlers(code, error = function(e) {
+    if (inherits(e, "bayeskernel_error")) {
+      return()
+    }
+    call <- user_call()
+    bk_abort(
+      "argument", sprintf("%s() cannot use what it was given.", called_name(call)),
+      c(
+        conditionMessage(e),
+        "A fit, or another object, that was changed has to be made again.",
+        "If nothing was changed, and no argument is odd, this is an error of ours."
+      ),
+      found = e, call = call
+    )
+  })
+}
+
+# Methods run in the frame that their generic makes for them: dispatch itself is
+# left alone.
+local({
+  home <- topenv()
+  classes <- c(
+    "bayeskernel_fit", "bsvm", "gpsvm", "bark", "formula", "default",
+    "row_source", "character", "DBIConnection", "bayeskernel_kernel",
+    "inclusion_path", "levy", "markov", "ranef_bayeskernel",
+    "bayeskernel_varcorr", paste0(c("bsvm", "gpsvm", "bark"), "_prior"),
+    grep("^summary\\.", ls(home), value = TRUE)
+  )
+  generics <- c(
+    "VarCorr", "as.array", "as.data.frame", "as.matrix", "as.mcmc",
+    "as.mcmc.list", "as_draws", "augment", "bark", "bsvm", "coef", "confint",
+    "deviance", "elbo", "family", "fitted", "fixef", "format", "formula",
+    "glance", "gpsvm", "imputed", "inclusion", "log_lik", "loo", "logLik",
+    "model.frame", "model.matrix", "ngrps", "nobs", "plot", "posterior_epred",
+    "posterior_interval", "posterior_linpred", "posterior_predict", "pp_check",
+    "predict", "print", "prior_summary", "ranef", "residuals", "row_source",
+    "sigma", "simulate", "summary", "terms", "tidy", "update", "vcov", "weights"
+  )
+  plain <- c(
+    "auc", "balanced_error", "brier_score", "log_loss", "calibration",
+    "kernel_matrix", "kernel_parameters", "levy", "markov", "inclusion_path",
+    "write_rows", "bark_prior", "bsvm_prior", "gpsvm_prior", "rbf", "linear",
+    "polynomial"
+  )
+  methods <- outer(generics, classes, paste, sep = ".")
+  for (name in intersect(c(methods, plain), ls(home))) {
+    f <- get(name, home)
+    body(f) <- call("guarded", body(f))
+    assign(name, f, home)
+  }
+})
