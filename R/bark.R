@@ -186,6 +186,7 @@ check_structure <- function(structure, select, scales) {
       kind = "prior"
     )
   }
+  remade(structure, "structure", "markov")
   if (!select || scales != "equal") {
     bk_abort(
       "argument", "`structure` is a prior of selection with one scale.",

@@ -241,7 +241,7 @@ imputed <- function(object, ...) UseMethod("imputed")
 
 #' @rdname imputed
 #' @export
-imputed.bsvm <- function(object, ...) {
+imputed.bayeskernel_fit <- function(object, ...) {
   check_no_dots(...)
   if (is.null(object$imputed)) {
     bk_abort(

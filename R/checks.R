@@ -102,6 +102,18 @@ check_no_dots <- function(..., call = user_call(),
   )
 }
 
+# An object as its constructor makes it from the arguments that it holds, so that
+# what was changed since is checked, too.
+remade <- function(x, name, maker) {
+  arguments <- names(formals(maker))
+  if (!is.list(x) || !all(arguments %in% names(x))) {
+    abort_argument(
+      x, name, sprintf("what %s() makes, as it was made", maker), kind = "prior"
+    )
+  }
+  do.call(maker, unclass(x)[arguments])
+}
+
 # What users of other packages call the arguments, in order of preference.
 known_as <- list(
   penalty = c("cost", "c", "lambda", "alpha"),

@@ -77,14 +77,14 @@ readable <- function(x) {
 # `bsvm_prior()`, whose promise happens to be forced inside `bsvm()`.
 user_call <- function() {
   outermost <- user_frame()
-  if (outermost > 0L) short_call(sys.call(generic_frame(outermost)))
+  if (outermost > 0L) typed_at(outermost)
 }
 
-# Its number, 0 if there is none.
+# Its number, among the callers of the function that asks, or 0.
 user_frame <- function() {
   home <- topenv()
   parents <- sys.parents()
-  frame <- sys.parent()
+  frame <- parents[sys.parent()]
   outermost <- 0L
   while (frame > 0L) {
     if (identical(environment(sys.function(frame)), home)) {
@@ -94,6 +94,8 @@ user_frame <- function() {
   }
   outermost
 }
+
+typed_at <- function(frame) short_call(sys.call(generic_frame(frame)))
 
 # UseMethod() runs the method in the frame after its generic, with the name of
 # the method in the call; users typed the generic.

@@ -187,20 +187,13 @@ gpsvm.row_source <- function(x, kernel = rbf(), inducing = NULL, method = NULL,
 
 gpsvm_arguments <- function() {
   list(
-    kernel = check_kernel_object, inducing = check_inducing, tune = check_tune,
+    kernel = check_kernel, inducing = check_inducing, tune = check_tune,
     tune_rows = count_from(50), nugget = number_from(0),
     optimise_inducing = check_flag, seeding = one_of("kmeans", "random"),
     tol = or_null(number_from(0)), max_iter = count_from(0),
     epochs = count_from(1), rate = one_of("rm", "adaptive"),
     epoch_tol = number_from(0)
   )
-}
-
-check_kernel_object <- function(x, name) {
-  if (!is_kernel(x)) {
-    abort_argument(x, name, "a kernel object, such as rbf()", kind = "kernel")
-  }
-  x
 }
 
 check_tune <- function(x, name) {

@@ -12,6 +12,7 @@
 #' @noRd
 spool_rows <- function(source, path, standardize, drop_aliased, progress,
                        call) {
+  check_source(source)
   if (is.null(source$response)) {
     bk_abort(
       "response", "The row source has no response.",

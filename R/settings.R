@@ -119,5 +119,5 @@ read_prior <- function(model, front) {
       kind = "prior", call = user_call()
     )
   }
-  prior
+  if (is.null(model$prior)) prior else remade(prior, "prior", model$prior)
 }

@@ -5,11 +5,12 @@
 
 # `code` is the body of a function that users call.
 guarded <- function(code) {
+  at <- user_frame()
   withCallingHandlers(code, error = function(e) {
     if (inherits(e, "bayeskernel_error")) {
       return()
     }
-    call <- user_call()
+    call <- typed_at(at)
     bk_abort(
       "argument", sprintf("%s() cannot use what it was given.", called_name(call)),
       c(

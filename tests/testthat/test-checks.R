@@ -102,6 +102,7 @@ test_that("any value can be described in one short line", {
 
 test_that("an unknown argument brings the nearest, and those that there are", {
   f <- function(x, method, max_iter, threads, penalty, ...) check_no_dots(...)
+  environment(f) <- asNamespace("bayeskernel")
   meant <- c(
     metod = "method", iter = "max_iter", cores = "threads", cost = "penalty",
     Method = "method", max.iter = "max_iter", n_threads = "threads"
