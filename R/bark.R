@@ -38,10 +38,7 @@
 #'   survives [saveRDS()], with `draws` (array, draws x chains x variables),
 #'   `family`, `levels`, `columns`, `reference` (numbers of the rows at which
 #'   the draws have f), `n`, `dropped`, `acceptance` (proposed and accepted
-#'   moves by chain). Its methods: [print()], [summary()][summary.bayeskernel_fit],
-#'   [predict()][predict.bark], [plot()][plot.bayeskernel_fit], [inclusion()], [fitted()],
-#'   [residuals()], [nobs()], [coda::as.mcmc.list()], [posterior::as_draws()],
-#'   `tidy()`, `glance()`, `augment()`.
+#'   moves by chain). The methods of every fit are listed in [fit-arguments].
 #'
 #' @section Model: \eqn{y_i = f(x_i) + e_i}{y_i = f(x_i) + e_i} with
 #'   \eqn{e_i \sim N(0, 1 / \phi)}{e_i ~ N(0, 1 / phi)}, or
@@ -150,7 +147,9 @@ bark_arguments <- function() {
 check_family <- function(family, name) {
   known <- c("gaussian", "binomial", "ordinal")
   given <- family
-  if (is.function(family)) family <- tryCatch(family(), error = function(e) NULL)
+  if (is.function(family)) {
+    family <- tryCatch(family(), error = function(e) NULL)
+  }
   if (inherits(family, "family")) {
     link <- family$link
     family <- family$family

@@ -13,6 +13,8 @@
 #'   depend on it.
 #' * `bayeskernel.progress`: whether to draw a progress bar, default
 #'   `interactive()`.
+#' * `bayeskernel.max_bytes`: the most memory that the draws of a run, or a
+#'   prediction, may take; by default what the machine has free.
 #'
 #' @section Errors and warnings:
 #' Every error has class `bayeskernel_error` and before it a finer one:

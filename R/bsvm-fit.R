@@ -14,7 +14,9 @@ bsvm_job <- function(rows, settings) {
   data["selection"] <- list(core_selection(selected, settings$prior, settings))
   data["holes"] <- list(core_holes(rows, blocks, settings$prior))
   if (settings$method == "svi") check_svi_model(data)
-  names <- if (settings$method == "gibbs") draw_names(rows, blocks, data, settings)
+  names <- if (settings$method == "gibbs") {
+    draw_names(rows, blocks, data, settings)
+  }
   list(
     settings = settings, blocks = blocks, data = data, design = rows,
     names = names, stored = length(names),
@@ -25,7 +27,8 @@ bsvm_job <- function(rows, settings) {
 
 # What the functions below ask of a design, for rows in a file.
 source_design <- function(rows) {
-  rows$x <- matrix(0, 0L, length(rows$columns), dimnames = list(NULL, rows$columns))
+  columns <- rows$columns
+  rows$x <- matrix(0, 0L, length(columns), dimnames = list(NULL, columns))
   rows$random <- rows$smooths <- list()
   rows
 }
@@ -254,9 +257,6 @@ collect_vb <- function(fit, core, job) {
   design <- job$design
   blocks <- job$blocks
   data <- job$data
-  # The margin of a row source is the smallest y f.
-  sure <- if (is.null(data$path)) data$y * core$mean else status$margin
-  warn_vb_status(status, core$theta_mean, sure, fit$penalty)
   posterior <- list(
     theta_mean = core$theta_mean, theta_cov = core$theta_cov,
     random = list(), variance = list()
@@ -291,6 +291,9 @@ collect_vb <- function(fit, core, job) {
   posterior$holes <- core$holes
   fit$posterior <- posterior
   fit$imputed <- imputed_vb(core$holes, design)
+  # The margin of a row source is the smallest y f.
+  sure <- if (is.null(data$path)) data$y * core$mean else status$margin
+  warn_separation(core$theta_mean, sure, fit$penalty)
   if (is.null(data$path)) {
     fit$fitted <- list(mean = core$mean, var = core$variance_f)
   }
@@ -366,30 +369,6 @@ random_posterior <- function(block, term, core) {
     }
   }
   out
-}
-
-warn_vb_status <- function(status, theta, sure, penalty) {
-  if (!status$converged && !isTRUE(status$interrupted)) {
-    bk_warn("max_iter", sprintf(
-      "The bound still rose after %d passes over the data.", status$passes
-    ), c(
-      "The fit is a valid but not the best approximation.",
-      "Raise `max_iter`, or `tol` if less accuracy is enough."
-    ))
-  }
-  if (status$largest_fall > 1e-8 * (1 + abs(last(status$bound)))) {
-    bk_warn(
-      "convergence", "The bound fell, which it must not.",
-      sprintf("Largest fall: %.3g. Please report this.", status$largest_fall)
-    )
-  }
-  if (status$jitter > 0) {
-    bk_warn(
-      "jitter", "A precision matrix was nearly singular.",
-      sprintf("%.2g was added to its diagonal.", status$jitter)
-    )
-  }
-  warn_separation(theta, sure, penalty)
 }
 
 # On the standardised scale a slope of 30 takes f from one margin to the other

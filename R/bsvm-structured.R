@@ -22,7 +22,8 @@ core_selection <- function(selected, prior, settings) {
   }
   list(
     columns = as.integer(selected) - 1L, shape = prior$var_shape,
-    rate = prior$var_rate, rho = prior$rho, rho_beta = as.double(prior$rho_beta),
+    rate = prior$var_rate, rho = prior$rho,
+    rho_beta = as.double(prior$rho_beta),
     start = settings$starts[1]
   )
 }

@@ -8,14 +8,13 @@
 #' Gibbs sampler draws from the posterior itself.
 #'
 #' @inheritParams fit-arguments
-#' @param x A [row_source()] for data larger than memory, or, for the formula
-#'   method, `formula`: a two-sided formula with fixed
-#'   terms and random terms in bars, `(1 | g)`, `(x | g)`, `(x || g)`, nested
-#'   `(1 | a / b)` and crossed `(1 | a) + (1 | b)`, and smooth terms of mgcv,
-#'   `s(x)`, `s(x, by = f)`, `t2(x, z)`, each a variance component. Otherwise a numeric matrix,
-#'   n rows by p predictors, or a data frame of predictors; an intercept is
-#'   added.
-#' @param formula See `x`.
+#' @param x A formula, see `formula`; or a numeric matrix, n rows by p
+#'   predictors, or a data frame of predictors, to which an intercept is added;
+#'   or a [row_source()] for data larger than memory.
+#' @param formula Two-sided formula with fixed terms; random terms in bars,
+#'   `(1 | g)`, `(x | g)`, `(x || g)`, nested `(1 | a / b)` and crossed
+#'   `(1 | a) + (1 | b)`; and smooth terms of mgcv, `s(x)`, `s(x, by = f)`,
+#'   `t2(x, z)`, each a variance component.
 #' @param y Response with two classes, length n: a factor (its second level is
 #'   the positive class), text (in alphabetical order), logical, 0/1 or -1/+1;
 #'   or `cbind(successes, failures)`, n rows of counts. These become rows of
@@ -57,11 +56,8 @@
 #'   their means and standard deviations, which [imputed()] gives.
 #'
 #' @return An object of class `c("bsvm", "bayeskernel_fit")`: a plain list that
-#'   survives [saveRDS()]. Its methods: [print()], [summary()],
-#'   [predict()][predict.bsvm], [coef()], [vcov()], [fixef()], [ranef()],
-#'   [VarCorr()], [inclusion()], [imputed()], [elbo()], [plot()][plot.bayeskernel_fit],
-#'   [coda::as.mcmc.list()],
-#'   [posterior::as_draws()], `tidy()`, `glance()`, `augment()`.
+#'   survives [saveRDS()], with the methods of every fit, see
+#'   [fit-arguments].
 #'
 #' @section Model: With labels \eqn{y_i = \pm 1}{y_i = -1, +1}, weights
 #'   \eqn{\omega_i}{w_i} and latent values \eqn{f_i = o_i + x_i'\beta + z_i'u},
@@ -145,8 +141,8 @@ bsvm.default <- function(x, y, method = c("vb", "gibbs", "svi"), penalty = NULL,
                          weights = NULL, offset = NULL,
                          na.action = stats::na.fail, chains = 4,
                          warmup = 1000, draws = 1000, thin = 1, tol = 1e-6,
-                         max_iter = 2000, accelerate = TRUE, starts = 1, batch_size = NULL,
-                         epochs = 1, seed = NULL,
+                         max_iter = 2000, accelerate = TRUE, starts = 1,
+                         batch_size = NULL, epochs = 1, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          cluster = NULL,
                          progress = getOption(

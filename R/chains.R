@@ -55,7 +55,11 @@ share_of_chains <- function(control, at) {
   for (name in intersect(c("chain_id", "states", "start"), names(control))) {
     all <- control[[name]]
     if (length(all)) {
-      control[[name]] <- if (is.matrix(all)) all[, at, drop = FALSE] else all[at]
+      control[[name]] <- if (is.matrix(all)) {
+        all[, at, drop = FALSE]
+      } else {
+        all[at]
+      }
     }
   }
   control
@@ -71,7 +75,9 @@ pooled_moments <- list(
 
 join_chains <- function(parts) {
   out <- parts[[1]]
-  chains <- vapply(parts, function(part) dim(part$draws %||% part$scalars)[2], 1L)
+  chains <- vapply(parts, function(part) {
+    dim(part$draws %||% part$scalars)[2]
+  }, 1L)
   for (name in names(out)) {
     each <- lapply(parts, `[[`, name)
     out[[name]] <- if (name %in% names(chain_dimension)) {
@@ -190,7 +196,7 @@ add_draws <- function(fit, model, core, settings) {
   fit
 }
 
-# Going on -----------------------------------------------------------------------
+# Going on --------------------------------------------------------------------
 
 check_start <- function(start, model, settings) {
   if (is.null(start)) {
@@ -302,7 +308,7 @@ sketch <- function(x) {
   c(dim(x), missing, colSums(x), crossprod(x, cos(seq_len(rows))))
 }
 
-# Memory ---------------------------------------------------------------------------
+# Memory ----------------------------------------------------------------------
 
 # Refuses chains whose draws and states this machine cannot hold.
 check_memory <- function(job, n) {
@@ -341,6 +347,7 @@ available_bytes <- function() {
 }
 
 format_bytes <- function(bytes) {
-  unit <- max(0, min(4, floor(log(max(bytes, 1), 1000))))
-  sprintf("%.3g %s", bytes / 1000^unit, c("bytes", "kB", "MB", "GB", "TB")[unit + 1])
+  power <- max(0, min(4, floor(log(max(bytes, 1), 1000))))
+  unit <- c("bytes", "kB", "MB", "GB", "TB")[power + 1]
+  sprintf("%.3g %s", bytes / 1000^power, unit)
 }

@@ -47,13 +47,14 @@ pick <- function(x, names) {
 validate_fit <- function(fit) {
   model <- model_of(fit)
   draws <- fit$draws
+  size <- c(NA, NA, length(dimnames(draws)[[3]]))
   wrong <- if (!is.list(fit) || !is_count(fit$n)) {
     "n"
   } else if (!(is.null(fit$levels) || is.character(fit$levels))) {
     "levels"
   } else if (!any(fit$method %in% model$methods)) {
     "method"
-  } else if (fit$method %in% model$samplers && !has_shape(draws, c(NA, NA, length(dimnames(draws)[[3]])))) {
+  } else if (fit$method %in% model$samplers && !has_shape(draws, size)) {
     "draws"
   } else if (!is.null(model$validate)) {
     model$validate(fit)

@@ -304,7 +304,6 @@ collect_machines <- function(fit, core, job) {
     }
   }
   fit$diagnostics <- gpsvm_diagnostics(status, core)
-  warn_gpsvm(fit, core$interrupted)
   fit
 }
 
@@ -364,31 +363,6 @@ gpsvm_diagnostics <- function(status, core) {
     batch_size = status[[1]]$batch_size, jitter = core$jitter,
     seconds = core$seconds, interrupted = core$interrupted
   )
-}
-
-warn_gpsvm <- function(fit, interrupted) {
-  d <- fit$diagnostics
-  if (!d$converged && !interrupted) {
-    bk_warn("max_iter", if (d$passes > 0) {
-      sprintf("The iteration had not settled after %.0f passes.", d$passes)
-    } else {
-      sprintf("The bound had not settled after %.0f steps.", d$steps)
-    }, c(
-      "The fit is a valid but not the best approximation.",
-      "Raise `max_iter` or `epochs`, or `tol` if less accuracy is enough."
-    ))
-  }
-  bound <- fit$trace$elbo
-  if (d$largest_fall > 1e-8 * (1 + abs(sum(bound[length(bound)])))) {
-    bk_warn("convergence", "The bound fell, which it must not.",
-      sprintf("Largest fall: %.3g. Please report this.", d$largest_fall)
-    )
-  }
-  if (d$jitter > 1.5e-6) {
-    bk_warn("jitter", "The kernel matrix was nearly singular.",
-      sprintf("%.0e of its diagonal was added to it.", d$jitter)
-    )
-  }
 }
 
 # What twice as many inducing points would add to the bound: both are fitted to

@@ -15,8 +15,8 @@
 #' @param y Response, length n: two classes as a factor (its second level is the
 #'   positive class), text (in alphabetical order), logical, 0/1 or -1/+1, or
 #'   `cbind(successes, failures)`, counts that weight a row of either class; or
-#'   a factor or text with more than two classes, each of which then gets a machine against the rest, with shared
-#'   kernel and inducing points.
+#'   a factor or text with more than two classes, each of which then gets a
+#'   machine against the rest, with shared kernel and inducing points.
 #' @param kernel A kernel object: [rbf()], [polynomial()], [linear()], sums and
 #'   products of them, or [precomputed()]. A length-scale that is left open is
 #'   the median distance between (at most 1000) rows. Length-scales refer to the
@@ -67,10 +67,7 @@
 #' @return An object of class `c("gpsvm", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()], with `kernel`, `inducing` (m x d, scale of the data),
 #'   `nugget`, `median_distance` (where it was needed), `method`, `levels`, `n`.
-#'   Its methods: [print()], [summary()][summary.bayeskernel_fit], [predict()][predict.gpsvm],
-#'   [plot()][plot.bayeskernel_fit], [elbo()], [fitted()], [residuals()], [nobs()],
-#'   [coda::as.mcmc.list()], [posterior::as_draws()], `tidy()`, `glance()`,
-#'   `augment()`.
+#'   The methods of every fit are listed in [fit-arguments].
 #'
 #' @section Model: With labels \eqn{y_i = \pm 1}{y_i = -1, +1} and
 #'   \eqn{f \sim GP(0, k)}{f ~ GP(0, k)} the pseudo-likelihood is
@@ -229,7 +226,8 @@ gpsvm_model <- list(
   name = "gpsvm", title = "Bayesian nonlinear support vector machine",
   methods = c("vb", "svi", "gibbs", "ecm"), samplers = "gibbs",
   links = c("probit", "hinge"), families = c("binomial", "multinomial"),
-  linear = FALSE, prior = "gpsvm_prior", arguments = gpsvm_arguments,
+  linear = FALSE, jitter = 1.5e-6, prior = "gpsvm_prior",
+  arguments = gpsvm_arguments,
   rows = list(
     linear = FALSE, weights = TRUE, source = c("vb", "svi"), sparse = TRUE,
     kernel = TRUE, response = function(settings) "many"

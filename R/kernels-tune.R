@@ -87,16 +87,14 @@ climb_bound <- function(bound_at, start, process, box, locations = FALSE) {
     ),
     bayeskernel_climb = function(e) NULL
   )
-  par <- if (!is.null(found)) found$par else if (!is.null(best)) best$par else start
+  end <- if (!is.null(found)) {
+    list(par = found$par, bound = -found$value)
+  } else {
+    best %||% list(par = start, bound = -Inf)
+  }
+  par <- end$par
   list(
-    log = par[seq_len(count)],
-    bound = if (!is.null(found)) {
-      -found$value
-    } else if (is.null(best)) {
-      -Inf
-    } else {
-      best$bound
-    },
+    log = par[seq_len(count)], bound = end$bound,
     z = if (locations) matrix(par[-seq_len(count)], nrow(process$z)),
     evaluations = evaluations, interrupted = is.null(found),
     converged = !is.null(found) && found$convergence == 0L

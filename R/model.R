@@ -68,6 +68,7 @@ fit_model <- function(model, call, front, ...) {
   fit <- new_fit(model, typed_call(call, front, model$name), rows, settings)
   if (sampled) fit <- add_draws(fit, model, core, settings)
   fit <- model$collect(fit, core, job, rows)
+  if (!sampled) warn_iteration(fit, model)
   if (sampled && !interrupted) warn_convergence(fit$diagnostics$table)
   if (settings$model) fit["frame"] <- list(rows$frame)
   fit$elapsed <- c(
@@ -112,6 +113,39 @@ stop_or_keep <- function(core, settings) {
     "interrupt", "Interrupted: the fit is where the iteration was then.",
     "It is a valid but not the best approximation; fit again for that."
   )
+}
+
+# Of an iteration: whether it settled, whether its bound fell, and what had to
+# be added to a matrix.
+warn_iteration <- function(fit, model) {
+  d <- fit$diagnostics
+  if (isFALSE(d$converged) && !isTRUE(d$interrupted)) {
+    bk_warn("max_iter", if (d$passes > 0) {
+      sprintf("The bound still rose after %.0f passes over the data.", d$passes)
+    } else {
+      sprintf("The bound had not settled after %.0f steps.", d$steps)
+    }, c(
+      "The fit is a valid but not the best approximation.",
+      sprintf(
+        "Raise `max_iter`%s, or `tol` if less accuracy is enough.",
+        if (fit$method == "svi") " or `epochs`" else ""
+      )
+    ))
+  }
+  bound <- last(fit$trace$elbo %||% 0)
+  if (isTRUE(d$largest_fall > 1e-8 * (1 + abs(bound)))) {
+    bk_warn(
+      "convergence", "The bound fell, which it must not.",
+      sprintf("Largest fall: %.3g. Please report this.", d$largest_fall)
+    )
+  }
+  # Kernel matrices have some of it always.
+  if (isTRUE(d$jitter > model$jitter %||% 0)) {
+    bk_warn(
+      "jitter", "A matrix was nearly singular.",
+      sprintf("%.2g was added to its diagonal.", d$jitter)
+    )
+  }
 }
 
 # As if Ctrl-C had reached R itself: handlers of `interrupt` run, then back to

@@ -248,7 +248,8 @@ print.bayeskernel_prior <- function(x, digits = 4, ...) {
 
 print_lines <- function(title, lines) {
   cat(title, "\n", sep = "")
-  cat(paste0("  ", format(paste0(names(lines), ":")), " ", lines, "\n"), sep = "")
+  names <- format(paste0(names(lines), ":"))
+  cat(paste0("  ", names, " ", lines, "\n"), sep = "")
 }
 
 prior_text <- function(value, digits) {
@@ -264,7 +265,7 @@ prior_text <- function(value, digits) {
   }
 }
 
-# Checks -------------------------------------------------------------------------
+# Checks ----------------------------------------------------------------------
 
 prior_number <- function(x, name, upper = Inf) {
   check_number(x, 0, upper, name, closed = c(FALSE, FALSE), kind = "prior")
@@ -332,7 +333,7 @@ prior_scale <- function(x, name) {
   unname(x)
 }
 
-# What depends on the design ---------------------------------------------------------
+# What depends on the design --------------------------------------------------
 
 # The prior of p unpenalised fixed columns, one mean and one variance each.
 resolve_prior <- function(prior, p, columns = NULL) {

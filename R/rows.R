@@ -111,7 +111,7 @@ linear_matrix_rows <- function(given, settings) {
   )
 }
 
-# Predictors that a kernel combines ------------------------------------------------
+# Predictors that a kernel combines -------------------------------------------
 
 # Of a design from a formula: its columns but the intercept. Without an
 # intercept it keeps constants, of which a kernel can make nothing.
@@ -159,8 +159,9 @@ place_predictors <- function(x, moments, settings, type = "matrix") {
   warn_dropped(names[constant], character(), user_call())
   keep <- which(!constant)
   if (length(keep) == 0L) abort_no_columns(user_call())
-  center <- if (settings$standardize) moments$mean[keep] else numeric(length(keep))
-  scale <- if (settings$standardize) moments$sd[keep] else rep(1, length(keep))
+  moved <- settings$standardize
+  center <- if (moved) moments$mean[keep] else numeric(length(keep))
+  scale <- if (moved) moments$sd[keep] else rep(1, length(keep))
   list(
     data = list(type = type, x = x, source = keep), columns = names[keep],
     center = stats::setNames(center, names[keep]),
@@ -331,7 +332,7 @@ kernel_matrix_rows <- function(given, kind) {
   ))
 }
 
-# Row sources ----------------------------------------------------------------------
+# Row sources -----------------------------------------------------------------
 
 # The source is read once, into a temporary file.
 source_rows <- function(model, source, settings) {

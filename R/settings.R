@@ -31,6 +31,13 @@
 #'   nothing is left to do.
 #' @param model Keep the data in the fit.
 #' @param ... Passed to methods; an argument that no method knows is an error.
+#' @section Methods of a fit: [print()], [summary()], [plot()], [predict()],
+#'   [fitted()], [residuals()], [nobs()], [weights()], [formula()], [terms()],
+#'   [model.frame()], [update()], [coef()], [vcov()], [confint()], [fixef()],
+#'   [ranef()], [VarCorr()], [inclusion()], [imputed()], [elbo()],
+#'   [as.mcmc.list()], [posterior::as_draws()], [tidy()], [glance()],
+#'   [augment()]. Which of them apply depends on the model; the others say why
+#'   they do not.
 #' @section Memory: A run whose draws would not fit into the memory that is
 #'   free, or into `getOption("bayeskernel.max_bytes")` bytes, is refused before
 #'   it begins.
