@@ -263,28 +263,21 @@ print.ranef_bayeskernel <- function(x, digits = default_digits(), n = 10, ...) {
 #' @export
 as.data.frame.ranef_bayeskernel <- function(x, row.names = NULL,
                                             optional = FALSE, ...) {
+  terms <- unique(unlist(lapply(x, names)))
   parts <- lapply(names(x), function(label) {
     frame <- x[[label]]
     var <- attr(frame, "postVar")
     out <- data.frame(
       grpvar = label,
-      term = factor(rep(names(frame), each = nrow(frame)), names(frame)),
+      term = factor(rep(names(frame), each = nrow(frame)), terms),
       grp = factor(rep(rownames(frame), length(frame)), rownames(frame)),
       condval = unlist(frame, use.names = FALSE)
     )
     if (!is.null(var)) {
-      if (!is.list(var)) var <- list(var)
-      out$condsd <- unlist(lapply(var, slice_sd))
+      out$condsd <- unlist(lapply(if (is.list(var)) var else list(var), slice_sd))
     }
     out
   })
-  if (length(parts) > 1) {
-    # One set of levels for rbind().
-    terms <- unique(unlist(lapply(parts, function(p) levels(p$term))))
-    for (k in seq_along(parts)) {
-      parts[[k]]$term <- factor(parts[[k]]$term, terms)
-    }
-  }
   out <- do.call(rbind, parts)
   rownames(out) <- row.names
   out

@@ -14,10 +14,9 @@
 #'   `"gibbs"` the mean over all kept draws of the conditional probability
 #'   given the rest (Rao-Blackwell), for [bark()] the share of the draws in
 #'   which the column is in the model. With `by = "term"` an element for each
-#'   term: of samplers the share of the draws in which one of its columns or more
-#'   is in; of `"vb"` one less the product of the probabilities to be out, as q
-#'   has the columns independent. A term of one column keeps what its column
-#'   has.
+#'   term; of more columns than one it is the share of the draws in which any of
+#'   them is in, of `"vb"` one less the product of their probabilities to be out,
+#'   as q has them independent.
 #' @section Variational fits: `"vb"` is more extreme than the posterior: it says
 #'   nearly 0 or nearly 1 where `"gibbs"` still hesitates.
 #' @section Errors: `bayeskernel_error_argument` if the fit has no selection.

@@ -33,8 +33,10 @@ draw_coefficients <- function(x, pars, scale, main) {
   # Effects of standardised predictors can be compared.
   strength <- abs(coefficient_quantiles(x, "model")[pars, 3])
   shown <- largest_rows(strength)
-  draw_two_intervals(
-    q[pars[shown], , drop = FALSE],
+  q <- q[pars[shown], , drop = FALSE]
+  plot_intervals(
+    q[, 3], q[, 1], q[, 5],
+    labels = rownames(q), inner = q[, c(2, 4), drop = FALSE],
     note = rest_note(length(pars), length(shown), "standardised effect"),
     xlab = if (scale == "data") {
       "Change of the latent value per unit"
@@ -152,32 +154,21 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x",
   list(at = at, old = old)
 }
 
-# A thin line from column 1 to 5, a thick one from 2 to 4, a point at 3.
-draw_two_intervals <- function(q, xlab, main, note) {
-  place <- row_panel(rownames(q), range(q, 0, finite = TRUE), xlab, main, note)
-  on.exit(graphics::par(place$old))
-  at <- place$at
-  graphics::abline(v = 0, col = muted[["line"]])
-  colour <- bk_colours[["blue"]]
-  graphics::segments(q[, 1], at, q[, 5], at, col = colour, lwd = 1.5)
-  graphics::segments(q[, 2], at, q[, 4], at, col = colour, lwd = 4.5)
-  graphics::points(q[, 3], at, pch = 21, bg = "white", col = colour)
-}
-
-# Estimates with intervals. More rows than can be read are drawn thin and without
-# labels.
+# Estimates with intervals, and if given thick ones within. More rows than can be
+# read are drawn thin and without labels.
 plot_intervals <- function(estimate, lower, upper, labels = names(estimate),
-                           reference = 0, xlab = "", main = "") {
+                           reference = 0, xlab = "", main = "", note = NULL,
+                           inner = NULL) {
   rows <- length(estimate)
   dense <- rows > most_rows
   place <- row_panel(
     if (dense) rep("", rows) else labels,
     range(lower, upper, reference, finite = TRUE), xlab, main,
-    if (dense) sprintf("%d, without names", rows),
+    if (dense) sprintf("%d, without names", rows) else note,
     lines = !dense
   )
-  at <- place$at
   on.exit(graphics::par(place$old))
+  at <- place$at
   if (!is.null(reference)) {
     graphics::abline(v = reference, col = muted[["line"]])
   }
@@ -185,10 +176,15 @@ plot_intervals <- function(estimate, lower, upper, labels = names(estimate),
   graphics::segments(
     lower, at, upper, at,
     col = if (dense) grDevices::adjustcolor(colour, 0.35) else colour,
-    lwd = if (dense) 1 else 2
+    lwd = if (dense) 1 else 1.5
   )
-  graphics::points(estimate, at,
-    pch = 19, col = colour, cex = if (dense) 0.3 else 0.9
+  if (!is.null(inner)) {
+    graphics::segments(inner[, 1], at, inner[, 2], at, col = colour, lwd = 4.5)
+  }
+  graphics::points(
+    estimate, at,
+    pch = if (dense) 19 else 21, bg = "white", col = colour,
+    cex = if (dense) 0.3 else 1
   )
   invisible(NULL)
 }

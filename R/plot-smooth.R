@@ -27,110 +27,80 @@ draw_smooths <- function(x, pars, main) {
   }
   for (k in which) {
     smooth <- x$smooths[[k]]
-    title <- main_title(main, smooth$label)
     factors <- !vapply(smooth$levels[seq_along(smooth$variables)], is.null, NA)
     kind <- paste0(length(smooth$variables), if (any(factors)) "f")
-    switch(kind,
-      "1" = plot_smooth_curve(x, k, title),
-      "2" = plot_smooth_surface(x, k, title),
-      "1f" = plot_smooth_levels(x, k, title),
-      "2f" = plot_smooth_family(x, k, title, which(factors)),
+    if (!(kind %in% c("1", "2", "1f", "2f"))) {
       bk_abort(
         "argument", sprintf("`%s` has too many variables to draw.", labels[k]),
         "Accepted: smooths of one or two variables.",
         column = "pars", found = labels[k]
       )
+    }
+    grid <- smooth_grid(x$design, k, if (kind == "2") 40L else 100L)
+    curve <- smooth_curve(x, grid, c(0.05, 0.25, 0.75, 0.95))
+    title <- main_title(main, smooth$label)
+    at <- grid$data[smooth$variables[order(factors)]]
+    switch(kind,
+      "2" = plot_smooth_surface(at, curve$mean, title),
+      "1f" = plot_intervals(
+        curve$mean, curve$quantiles[, 1], curve$quantiles[, 4],
+        labels = as.character(at[[1]]), xlab = "Effect on the latent value",
+        main = title
+      ),
+      plot_smooth_curves(at, curve, title)
     )
   }
 }
 
-plot_smooth_curve <- function(x, k, main) {
-  grid <- smooth_grid(x$design, k)
-  curve <- smooth_curve(x, grid, c(0.05, 0.25, 0.75, 0.95))
-  at <- grid$data[[x$smooths[[k]]$variables]]
-  old <- bk_look()
-  on.exit(graphics::par(old))
-  bk_panel(
-    range(at), range(curve$quantiles, 0),
-    xlab = x$smooths[[k]]$variables, ylab = "Effect on the latent value",
-    main = main
-  )
-  colour <- bk_colours[["blue"]]
-  band <- function(columns, alpha) {
-    q <- curve$quantiles[, columns]
-    graphics::polygon(
-      c(at, rev(at)), c(q[, 1], rev(q[, 2])),
-      col = grDevices::adjustcolor(colour, alpha), border = NA
-    )
-  }
-  band(c(1, 4), 0.18)
-  band(c(2, 3), 0.28)
-  graphics::abline(h = 0, col = muted[["line"]], lty = 2)
-  graphics::lines(at, curve$mean, col = colour, lwd = 2)
-  invisible(NULL)
-}
-
-# One effect a level of a factor.
-plot_smooth_levels <- function(x, k, main) {
-  grid <- smooth_grid(x$design, k)
-  curve <- smooth_curve(x, grid, c(0.05, 0.95))
-  plot_intervals(
-    curve$mean, curve$quantiles[, 1], curve$quantiles[, 2],
-    labels = as.character(grid$data[[1]]), xlab = "Effect on the latent value",
-    main = main
-  )
-}
-
-# One curve a level of a factor.
-plot_smooth_family <- function(x, k, main, factor) {
-  grid <- smooth_grid(x$design, k)
-  mean <- smooth_curve(x, grid, 0.5)$mean
-  names <- x$smooths[[k]]$variables
-  at <- grid$data[[names[-factor]]]
-  level <- grid$data[[names[factor]]]
+# A curve with its intervals, or one without for each level of a factor.
+plot_smooth_curves <- function(at, curve, main) {
+  one <- length(at) == 1L
+  level <- if (one) factor(rep("", nrow(at))) else at[[2]]
   count <- nlevels(level)
   old <- bk_look()
   on.exit(graphics::par(old))
   # Names of many levels would hide the curves.
-  labels <- if (count <= 24L) key_labels(levels(level))
+  labels <- if (!one && count <= 24L) key_labels(levels(level))
   bk_panel(
-    range(at), range(mean, 0),
-    xlab = names[-factor], ylab = "Effect on the latent value", main = main
+    range(at[[1]]), range(if (one) curve$quantiles, curve$mean, 0),
+    xlab = names(at)[1], ylab = "Effect on the latent value", main = main
   )
+  graphics::abline(h = 0, col = muted[["line"]], lty = 2)
+  for (k in if (one) 1:2) {
+    graphics::polygon(
+      c(at[[1]], rev(at[[1]])),
+      c(curve$quantiles[, k], rev(curve$quantiles[, 5 - k])),
+      col = grDevices::adjustcolor(bk_palette(1), 0.08 + 0.1 * k), border = NA
+    )
+  }
   for (l in seq_len(count)) {
     own <- as.integer(level) == l
     graphics::lines(
-      at[own], mean[own],
-      col = bk_palette(count)[l], lty = bk_lines(count)[l], lwd = 1.5
+      at[[1]][own], curve$mean[own],
+      col = bk_palette(count)[l], lty = bk_lines(count)[l], lwd = 2
     )
   }
   if (!is.null(labels)) key_classes(labels, bk_palette(count), bk_lines(count))
-  invisible(NULL)
 }
 
-plot_smooth_surface <- function(x, k, main) {
-  grid <- smooth_grid(x$design, k, n = 40)
-  curve <- smooth_curve(x, grid, 0.5)
-  names <- x$smooths[[k]]$variables
-  sides <- lapply(grid$data[names], function(v) sort(unique(v)))
-  z <- matrix(curve$mean, length(sides[[1]]))
+plot_smooth_surface <- function(at, mean, main) {
+  sides <- lapply(at, function(v) sort(unique(v)))
+  z <- matrix(mean, length(sides[[1]]))
   old <- bk_look()
   on.exit(graphics::par(old))
-  limit <- max(abs(z))
   bk_panel(
     range(sides[[1]]), range(sides[[2]]),
-    xlab = names[1], ylab = names[2], main = main
+    xlab = names(at)[1], ylab = names(at)[2], main = main
   )
   colours <- grDevices::colorRampPalette(
     c(bk_colours[["orange"]], "white", bk_colours[["blue"]])
   )(61)
   graphics::image(
     sides[[1]], sides[[2]], z,
-    zlim = c(-limit, limit), col = colours, add = TRUE
+    zlim = c(-1, 1) * max(abs(z)), col = colours, add = TRUE
   )
   graphics::contour(
     sides[[1]], sides[[2]], z,
     add = TRUE, col = muted[["axis"]], labcex = 0.7
   )
-  invisible(NULL)
 }

@@ -134,8 +134,8 @@ telling_picture <- function(known, given = list()) {
   if (any(drawn)) names(known)[drawn][1] else names(known)[1]
 }
 
-check_picture <- function(known, type, given, call = user_call()) {
-  type <- check_choice(type, names(known), "type", call = call)
+check_picture <- function(known, type, given) {
+  type <- check_choice(type, names(known), "type")
   refused <- vapply(known, refusal, "", given)
   if (refused[[type]] != "") {
     drawn <- names(known)[refused == ""]
@@ -145,23 +145,23 @@ check_picture <- function(known, type, given, call = user_call()) {
         refused[[type]],
         paste("Accepted:", paste(quoted(drawn), collapse = ", "))
       ),
-      column = "type", found = type, expected = drawn, call = call
+      column = "type", found = type, expected = drawn
     )
   }
   type
 }
 
 # Titles are one text, or what plotmath draws.
-check_title <- function(main, call = user_call()) {
+check_title <- function(main) {
   good <- is.null(main) || is.language(main) ||
     (is.character(main) && length(main) == 1L && !is.na(main))
-  if (!good) abort_argument(main, "main", "one text", call = call)
+  if (!good) abort_argument(main, "main", "one text")
   main
 }
 
 main_title <- function(main, default) if (is.null(main)) default else main
 
-check_pars <- function(pars, known, call = user_call()) {
+check_pars <- function(pars, known) {
   if (is.null(pars)) {
     return(known)
   }
@@ -173,7 +173,7 @@ check_pars <- function(pars, known, call = user_call()) {
         paste("Found:", list_some(quoted(strange))),
         paste("Accepted:", list_some(known))
       ),
-      column = "pars", found = strange, expected = known, call = call
+      column = "pars", found = strange, expected = known
     )
   }
   pars

@@ -141,9 +141,7 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   invisible(x)
 }
 
-check_digits <- function(digits, call = user_call()) {
-  check_count(digits, 1L, 22L, "digits", call = call)
-}
+check_digits <- function(digits) check_count(digits, 1L, 22L, "digits")
 
 # Each table under its title; of the parameters those with a spread, values of
 # the function apart.
@@ -371,14 +369,11 @@ prediction_measures <- function(object, newdata, y) {
 }
 
 # The value of an argument, whose expression may be no value at all.
-given <- function(value, name, call = user_call()) {
+given <- function(value, name) {
   tryCatch(value, error = function(e) {
     if (inherits(e, "bayeskernel_error")) stop(e)
-    bk_abort(
-      "argument", sprintf("Argument `%s` has no value.", name),
-      conditionMessage(e),
-      column = name, call = call
-    )
+    header <- sprintf("Argument `%s` has no value.", name)
+    bk_abort("argument", header, conditionMessage(e), column = name)
   })
 }
 
@@ -389,12 +384,8 @@ new_response <- function(object, newdata, y, n) {
     return(new_labels(object, newdata, y, n))
   }
   if (is.null(y) && is.list(newdata)) {
-    home <- environment(object$formula)
     y <- tryCatch(
-      eval(
-        str2lang(object$response), as.list(newdata),
-        if (is.null(home)) emptyenv() else home
-      ),
+      eval(str2lang(object$response), newdata, environment(object$formula)),
       error = function(e) NULL
     )
   }
