@@ -310,17 +310,13 @@ collect_vb <- function(fit, core, job) {
 run_vb <- function(job) {
   job$control$seed <- 0
   data <- job$data
-  if (is.null(data$selection) && is.null(data$holes)) {
-    return(core_call(bsvm_vb_cpp(data, job$shared$prior, job$control)))
-  }
   best <- NULL
   for (start in if (is.null(data$selection)) 1 else job$settings$starts) {
     if (!is.null(data$selection)) data$selection$start <- start
-    core <- core_call(
-      bsvm_structured_vb_cpp(data, job$shared$prior, job$control)
-    )
+    core <- core_call(bsvm_vb_cpp(data, job$shared$prior, job$control))
     core$status$start <- start
-    if (is.null(best) || last(core$status$bound) > last(best$status$bound)) {
+    if (is.null(best) ||
+      core$usable && last(core$status$bound) > last(best$status$bound)) {
       best <- core
     }
     if (core$status$interrupted) {

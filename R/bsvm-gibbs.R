@@ -1,11 +1,7 @@
 # The Gibbs sampler's side of bsvm(): names of draws and posterior summaries.
 
 bsvm_chains <- function(control, data, prior) {
-  if (is.null(data$selection) && is.null(data$holes)) {
-    bsvm_gibbs_cpp(data, prior, control)
-  } else {
-    bsvm_structured_gibbs_cpp(data, prior, control)
-  }
+  bsvm_gibbs_cpp(data, prior, control)
 }
 
 # The core's draws are on the scale of the data.

@@ -3,12 +3,10 @@
 #define BAYESKERNEL_GLUE_BSVM_H
 
 #include <algorithm>
-#include <bayeskernel/bsvm/problem.hpp>
-#include <bayeskernel/bsvm/structure.hpp>
-#include <bayeskernel/hinge/gibbs.hpp>
-#include <bayeskernel/hinge/mean_field.hpp>
-#include <map>
-#include <numeric>
+#include <bayeskernel/data/pack.hpp>
+#include <bayeskernel/hinge/blocks.hpp>
+#include <bayeskernel/missing/pattern.hpp>
+#include <bayeskernel/selection/indicators.hpp>
 
 #include "glue_settings.h"
 
@@ -17,8 +15,8 @@ using bayeskernel::Index;
 using bayeskernel::MatrixXd;
 using bayeskernel::VectorXd;
 
-inline bayeskernel::BsvmData read_data(const Rcpp::List& data) {
-  bayeskernel::BsvmData out{map_matrix(data["x"]),
+inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
+  bayeskernel::ColumnData out{map_matrix(data["x"]),
                             map_vector(data["center"]),
                             map_vector(data["scale"]),
                             map_vector(data["y"]),
@@ -99,85 +97,6 @@ inline VectorXd restore_order(const VectorXd& v,
   return out;
 }
 
-inline Rcpp::List variance_list(
-    const bayeskernel::Prior& prior,
-    const std::vector<bayeskernel::BlockPosterior>& q) {
-  Rcpp::List out(prior.blocks.size());
-  for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
-    if (prior.blocks[l].kind == Block::Kind::unstructured) {
-      out[l] = Rcpp::List::create(Rcpp::Named("df") = q[l].df,
-                                  Rcpp::Named("scale") = to_r(q[l].scale));
-    } else {
-      out[l] = Rcpp::List::create(Rcpp::Named("shape") = q[l].shape,
-                                  Rcpp::Named("rate") = q[l].rate);
-    }
-  }
-  return out;
-}
-
-inline std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
-  const Rcpp::List from = prior["transforms"];
-  std::vector<MatrixXd> out;
-  for (Index l = 0; l < from.size(); ++l) out.push_back(map_matrix(from[l]));
-  return out;
-}
-
-inline Rcpp::List status_list(const bayeskernel::MeanFieldResult& result,
-                              double jitter, double seconds) {
-  Rcpp::List out = pass_status(result);
-  out["jitter"] = jitter;
-  out["seconds"] = seconds;
-  return out;
-}
-
-// D_g^-1 + H_g Sigma H_g' of every group, r x (r G).
-template <class GroupCovariance>
-MatrixXd group_covariances(Index groups, Index r, GroupCovariance&& of) {
-  MatrixXd out(r, r * groups);
-  for (Index g = 0; g < groups; ++g) out.middleCols(g * r, r) = of(g);
-  return out;
-}
-
-// q(theta, u) and the variances of a fit by MeanFieldFit.
-inline Rcpp::List posterior_list(const bayeskernel::MeanFieldFit& fit,
-                                 const bayeskernel::RowSource& rows,
-                                 const bayeskernel::Prior& prior,
-                                 const bayeskernel::WideBlock& wide) {
-  const MatrixXd covariance = group_covariances(
-      rows.groups(), rows.z_columns(),
-      [&](Index g) { return fit.posterior().group_covariance(g); });
-  return Rcpp::List::create(
-      Rcpp::Named("theta_mean") = to_r(fit.posterior().mean.x),
-      Rcpp::Named("theta_cov") = to_r(fit.posterior().theta_covariance()),
-      Rcpp::Named("group_mean") = to_r(fit.posterior().mean.group),
-      Rcpp::Named("group_cov") = to_r(covariance),
-      Rcpp::Named("loading") = to_r(fit.system().loading()),
-      Rcpp::Named("schur") = to_r(fit.system().group_inverse()),
-      Rcpp::Named("variance") = variance_list(prior, fit.variances()),
-      Rcpp::Named("precision") = to_r(fit.precisions()),
-      Rcpp::Named("basis") = to_r(wide.basis),
-      Rcpp::Named("basis_first") = static_cast<int>(wide.first));
-}
-
-inline Rcpp::List state_list(const bayeskernel::GibbsState& state) {
-  return Rcpp::List::create(
-      Rcpp::Named("x") = to_r(state.point.x),
-      Rcpp::Named("group") = to_r(state.point.group),
-      Rcpp::Named("precision") = to_r(state.precision),
-      Rcpp::Named("sweep") = static_cast<double>(state.sweep));
-}
-
-inline void restore_state(const Rcpp::List& from,
-                          bayeskernel::GibbsState& state) {
-  state.point.x = map_vector(from["x"]);
-  state.point.group = map_matrix(from["group"]);
-  const Rcpp::List precision = from["precision"];
-  for (Index l = 0; l < precision.size(); ++l) {
-    state.precision[l] = map_matrix(precision[l]);
-  }
-  state.sweep = static_cast<std::uint64_t>(Rcpp::as<double>(from["sweep"]));
-}
-
 // Without selection `from` is NULL and the result has no columns.
 inline bayeskernel::Selection read_selection(SEXP from) {
   bayeskernel::Selection out;
@@ -198,78 +117,53 @@ inline bayeskernel::Selection read_selection(SEXP from) {
   return out;
 }
 
-// Where the holes of a list of read_holes() are: the user's row and the
-// predictor, counted from 1, in the order of the core.
-struct HolePlaces {
-  Rcpp::IntegerVector row, predictor;
-};
-
-// Rows in the order of the core. Without missing predictors `from` is NULL
+// Missing predictors, rows in the order of the core. Without any `from` is NULL
 // and the result has none.
-inline bayeskernel::Holes read_holes(SEXP from, const std::vector<Index>& order,
-                                     HolePlaces* places = nullptr) {
-  bayeskernel::Holes out;
+inline bayeskernel::MissingPattern read_missing(
+    SEXP from, const std::vector<Index>& order) {
+  bayeskernel::MissingPattern out;
   if (Rf_isNull(from)) return out;
   const Rcpp::List list(from);
-  const auto x = map_matrix(list["x"]);
-  const Index n = x.rows(), predictors = x.cols();
-  out.x.resize(predictors, n);
   out.start_mean = map_vector(list["mean"]);
   out.start_var = map_vector(list["var"]);
   out.mean_var = Rcpp::as<double>(list["mean_var"]);
   out.df = Rcpp::as<double>(list["df"]);
   out.scale = map_matrix(list["scale"]);
-
-  // Uses by the user's row.
-  const Rcpp::IntegerVector use_row = list["use_row"];
-  const Rcpp::IntegerVector use_column = list["use_column"];
-  const Rcpp::IntegerVector use_predictor = list["use_predictor"];
+  const Rcpp::IntegerVector row = list["use_row"];
+  const Rcpp::IntegerVector column = list["use_column"];
+  const Rcpp::IntegerVector predictor = list["use_predictor"];
   const auto base = map_vector(list["use_base"]);
   const auto slope = map_vector(list["use_slope"]);
-  std::vector<Index> by_row(use_row.size());
-  std::iota(by_row.begin(), by_row.end(), Index{0});
-  std::stable_sort(by_row.begin(), by_row.end(),
-                   [&](Index a, Index b) { return use_row[a] < use_row[b]; });
-  std::vector<Index> first_use(n + 1, 0);
-  for (const int row : use_row) ++first_use[row + 1];
-  for (Index i = 0; i < n; ++i) first_use[i + 1] += first_use[i];
-
-  std::map<std::vector<Index>, Index> known;
-  std::vector<int> hole_row, hole_predictor;
-  for (Index i = 0; i < n; ++i) {
-    const Index row = order[i];
-    std::vector<Index> missing;
-    for (Index j = 0; j < predictors; ++j) {
-      const double value = x(row, j);
-      const bool hole = std::isnan(value);
-      out.x(j, i) = hole ? 0.0 : value;
-      if (!hole) continue;
-      missing.push_back(j);
-      hole_row.push_back(static_cast<int>(row) + 1);
-      hole_predictor.push_back(static_cast<int>(j) + 1);
-    }
-    if (missing.empty()) continue;
-    const auto found =
-        known.emplace(missing, static_cast<Index>(out.patterns.size()));
-    if (found.second) out.patterns.push_back(missing);
-    const Index first = static_cast<Index>(out.uses.size());
-    for (Index u = first_use[row]; u < first_use[row + 1]; ++u) {
-      const Index at = by_row[u];
-      const auto position = std::lower_bound(missing.begin(), missing.end(),
-                                             Index{use_predictor[at]});
-      out.uses.push_back({use_column[at],
-                          static_cast<Index>(position - missing.begin()),
-                          base[at], slope[at]});
-    }
-    out.rows.push_back({i, found.first->second, first,
-                        static_cast<Index>(out.uses.size()), out.count});
-    out.count += static_cast<Index>(missing.size());
+  std::vector<bayeskernel::RowUse> uses;
+  for (R_xlen_t u = 0; u < row.size(); ++u) {
+    uses.push_back({row[u], column[u], predictor[u], base[u], slope[u]});
   }
-  if (places != nullptr) {
-    places->row = Rcpp::wrap(hole_row);
-    places->predictor = Rcpp::wrap(hole_predictor);
-  }
+  bayeskernel::set_pattern(map_matrix(list["x"]), std::move(uses), order, out);
   return out;
+}
+
+// Where the missing values are: the user's row and the predictor, counted from
+// 1, in the order of the core.
+struct MissingPlaces {
+  MissingPlaces(const bayeskernel::MissingPattern& missing,
+                const std::vector<Index>& order)
+      : row(missing.count), predictor(missing.count) {
+    const std::vector<Index> of = missing.predictor_of_values();
+    Index at = 0;
+    for (const auto& r : missing.rows) {
+      for (Index j = 0; j < missing.width(r); ++j, ++at) {
+        row[at] = static_cast<int>(order[r.row]) + 1;
+        predictor[at] = static_cast<int>(of[at]) + 1;
+      }
+    }
+  }
+
+  Rcpp::IntegerVector row, predictor;
+};
+
+// An element of a list, or NULL.
+inline SEXP element(const Rcpp::List& list, const char* name) {
+  return list.containsElementNamed(name) ? SEXP(list[name]) : R_NilValue;
 }
 
 #endif

@@ -11,7 +11,6 @@ using bayeskernel::Features;
 using bayeskernel::GaussianPosterior;
 using bayeskernel::MeanFieldFit;
 using bayeskernel::MeanFieldResult;
-using bayeskernel::MeanFieldSums;
 using bayeskernel::PackedRows;
 using bayeskernel::Prior;
 using bayeskernel::RowSource;
@@ -38,7 +37,7 @@ StochasticSettings read_stochastic(const Rcpp::List& settings, Index rows,
 // Asks R for the sums of a pass: a list of shards in their order.
 bayeskernel::RemotePass remote_pass(const Rcpp::Function& ask, int label) {
   return [ask, label](const GaussianPosterior* q, bool with_newton,
-                      MeanFieldSums& out) {
+                      bayeskernel::Sums& out) {
     const Rcpp::List point =
         q == nullptr
             ? Rcpp::List()
@@ -47,13 +46,13 @@ bayeskernel::RemotePass remote_pass(const Rcpp::Function& ask, int label) {
     const Rcpp::List shards = ask(point, with_newton, label);
     for (R_xlen_t s = 0; s < shards.size(); ++s) {
       const Rcpp::List part = shards[s];
-      bayeskernel::ShardSums sums;
-      sums.em = map_matrix(part["em"]);
-      sums.newton = map_matrix(part["newton"]);
-      sums.gradient = map_vector(part["gradient"]);
+      bayeskernel::Sums sums;
+      sums.curvature.gram = map_matrix(part["curvature"]);
+      sums.newton.gram = map_matrix(part["newton"]);
+      sums.linear.x = map_vector(part["gradient"]);
       sums.bound = Rcpp::as<double>(part["bound"]);
       sums.margin = Rcpp::as<double>(part["margin"]);
-      sums.add_to(out);
+      out.add(sums, with_newton);
     }
   };
 }
@@ -87,26 +86,33 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
     result.interrupted = !epochs->run(user.keep_going());
     steps = epochs->steps();
     epoch_bound = epochs->bound();
-    if (!result.interrupted) start = epochs->state();
+    start = epochs->state();
   }
   Rcpp::List out;
-  const bayeskernel::MeanFieldSettings passes =
-      read_mean_field_settings(settings);
-  if (passes.max_passes == 0 && epochs) {
+  bayeskernel::MeanFieldSettings passes = read_mean_field_settings(settings);
+  const bool given_up = result.interrupted;
+  if (epochs && (passes.max_passes == 0 || (given_up && !keep))) {
     out = moments_list(epochs->posterior().mean.x,
                        epochs->posterior().whitener());
-    result.converged = epochs->settled() || stochastic.tolerance == 0.0;
-  } else if (!result.interrupted) {
-    MeanFieldFit fit(rows, prior, executor, keep);
+    result.converged =
+        !given_up && (epochs->settled() || stochastic.tolerance == 0.0);
+  } else {
+    if (given_up) passes.max_passes = 1;
+    MeanFieldFit fit(rows, prior, executor, nullptr, nullptr, keep);
     const SEXP remote = settings["remote"];
     if (!Rf_isNull(remote)) {
       fit.delegate(remote_pass(Rcpp::Function(remote), label));
     }
-    result = fit.run(passes, user.keep_going(), start ? &*start : nullptr);
-    out = moments_list(fit.posterior().mean.x, fit.posterior().whitener());
-    if (keep) {
-      out["fitted_mean"] = to_r(fit.mean());
-      out["fitted_var"] = to_r(fit.variance());
+    result = fit.run(passes, given_up ? [](const bayeskernel::Progress&) {
+      return true;
+    } : user.keep_going(), start ? &*start : nullptr);
+    result.interrupted = result.interrupted || given_up;
+    if (!result.bound.empty()) {
+      out = moments_list(fit.posterior().mean.x, fit.posterior().whitener());
+      if (keep) {
+        out["fitted_mean"] = to_r(fit.mean());
+        out["fitted_var"] = to_r(fit.variance());
+      }
     }
   }
   Rcpp::List status = pass_status(result);
@@ -185,7 +191,7 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                                  batch, features, executor);
                            }};
     Rcpp::List fits(classes.size());
-    bool interrupted = false;
+    bool interrupted = false, usable = true;
     for (std::size_t k = 0; k < classes.size() && !interrupted; ++k) {
       input.base->set_positive(classes[k]);
       if (keep && (exact || k > 0)) {
@@ -200,10 +206,13 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                                           classes[k], keep, user);
       interrupted =
           Rcpp::as<bool>(Rcpp::as<Rcpp::List>(fit["status"])["interrupted"]);
+      usable = fit.containsElementNamed("mean") &&
+               (!interrupted || k + 1 == classes.size());
       fits[k] = fit;
     }
     return Rcpp::List::create(Rcpp::Named("fits") = fits,
                               Rcpp::Named("interrupted") = interrupted,
+                              Rcpp::Named("usable") = usable,
                               Rcpp::Named("jitter") = features.jitter(),
                               Rcpp::Named("factor") = to_r(features.factor()),
                               Rcpp::Named("seconds") = seconds_since(began));

@@ -3,7 +3,8 @@
 
 namespace {
 
-using bayeskernel::ShardSums;
+using bayeskernel::Second;
+using bayeskernel::Sums;
 
 struct Worker {
   Worker(const Rcpp::List& data, const Rcpp::List& kernel,
@@ -11,12 +12,15 @@ struct Worker {
       : input(data, kernel, inducing, nugget, 1, threads),
         pass(input.rows, input.executor),
         q(input.features.columns(), 0, 0),
-        unused(0, 0, 0) {}
+        unused(0, 0, 0) {
+    at.q = &q;
+  }
 
   FeatureData input;
-  bayeskernel::MeanFieldPass pass;
+  bayeskernel::Pass pass;
   bayeskernel::GaussianPosterior q;
-  bayeskernel::MeanFieldSums unused;
+  bayeskernel::Moments at;
+  Sums unused;
 };
 
 }  // namespace
@@ -61,13 +65,20 @@ Rcpp::List gpsvm_worker_pass_cpp(SEXP worker, const Rcpp::List& point,
       at->q.set_whitener(map_matrix(point["whitener"]));
     }
     Rcpp::List out(begin.size() - 1);
-    ShardSums sums;
+    Sums sums;
+    const bayeskernel::StartRule first;
+    const bayeskernel::MeanFieldRule later;
+    const bayeskernel::Rule& rule =
+        start ? static_cast<const bayeskernel::Rule&>(first) : later;
     for (R_xlen_t s = 0; s + 1 < begin.size(); ++s) {
-      at->pass.run_shard(begin[s], begin[s + 1], start ? nullptr : &at->q,
-                         with_newton, sums, at->unused);
-      out[s] = Rcpp::List::create(Rcpp::Named("em") = to_r(sums.em),
-                                  Rcpp::Named("newton") = to_r(sums.newton),
-                                  Rcpp::Named("gradient") = to_r(sums.gradient),
+      at->pass.run_shard(begin[s], begin[s + 1],
+                         start ? bayeskernel::Moments() : at->at, rule,
+                         with_newton ? Second::step : Second::none, sums,
+                         at->unused);
+      out[s] = Rcpp::List::create(
+          Rcpp::Named("curvature") = to_r(sums.curvature.gram),
+          Rcpp::Named("newton") = to_r(sums.newton.gram),
+          Rcpp::Named("gradient") = to_r(sums.linear.x),
                                   Rcpp::Named("bound") = sums.bound,
                                   Rcpp::Named("margin") = sums.margin);
     }

@@ -3,7 +3,7 @@
 #define BAYESKERNEL_GLUE_SETTINGS_H
 
 #include <bayeskernel/chain/runner.hpp>
-#include <bayeskernel/hinge/ascent.hpp>
+#include <bayeskernel/variational/ascent.hpp>
 #include <chrono>
 
 #include "glue_common.h"

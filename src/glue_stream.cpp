@@ -2,7 +2,7 @@
 #include <bayeskernel/hinge/stochastic.hpp>
 #include <optional>
 
-#include "glue_bsvm.h"
+#include "glue_bsvm_posterior.h"
 
 namespace {
 
@@ -22,7 +22,7 @@ struct SviFit {
   SviFit(const bayeskernel::RowSource& rows, const bayeskernel::Prior& prior,
          bayeskernel::Executor& executor, const Rcpp::List& settings,
          bool row_moments)
-      : fit(rows, prior, executor, row_moments),
+      : fit(rows, prior, executor, nullptr, nullptr, row_moments),
         stochastic(read_stochastic(settings, rows.x_columns())) {
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
     std::optional<bayeskernel::MeanFieldStart> start;
@@ -30,26 +30,41 @@ struct SviFit {
       bayeskernel::StochasticFit epochs(rows, prior, executor, stochastic);
       try {
         result.interrupted = !epochs.run(user.keep_going());
-        if (!result.interrupted) start = epochs.state();
+        start = epochs.state();
       } catch (const bayeskernel::NumericError&) {
         // Full passes find their own start.
       }
       steps = epochs.steps();
     }
-    if (result.interrupted) return;
-    result = fit.run(read_mean_field_settings(settings), user.keep_going(),
+    bayeskernel::MeanFieldSettings control = read_mean_field_settings(settings);
+    const bool interrupted = result.interrupted;
+    if (interrupted) {  // what there is, with the moments of rows in memory
+      if (!start) return;
+      if (!row_moments) {
+        fit.adopt(*start);
+        usable = true;
+        return;
+      }
+      control.max_passes = 1;
+    }
+    result = fit.run(control,
+                     interrupted ? [](const bayeskernel::Progress&) {
+                       return true;
+                     } : user.keep_going(),
                      start ? &*start : nullptr);
+    result.interrupted = result.interrupted || interrupted;
+    usable = !result.bound.empty();
   }
 
   bayeskernel::MeanFieldFit fit;
   bayeskernel::StochasticSettings stochastic;
   bayeskernel::MeanFieldResult result;
   Index steps = 0;
+  bool usable = false;  // whether there is a posterior
 };
 
 // What bsvm_vb_cpp() returns, and how the stochastic steps went.
-Rcpp::List svi_list(const SviFit& svi, const bayeskernel::RowSource& rows,
-                    const bayeskernel::Prior& prior,
+Rcpp::List svi_list(const SviFit& svi, const bayeskernel::Prior& prior,
                     const bayeskernel::WideBlock& wide, double seconds) {
   Rcpp::List status =
       status_list(svi.result, svi.fit.system().jitter(), seconds);
@@ -57,9 +72,9 @@ Rcpp::List svi_list(const SviFit& svi, const bayeskernel::RowSource& rows,
   status["epochs"] = svi.stochastic.epochs;
   status["steps"] = static_cast<double>(svi.steps);
   status["batch_size"] = static_cast<double>(svi.stochastic.batch_rows);
-  Rcpp::List out = svi.result.interrupted
-                       ? Rcpp::List()
-                       : posterior_list(svi.fit, rows, prior, wide);
+  Rcpp::List out;
+  if (svi.usable) out = posterior_list(svi.fit, prior, wide);
+  out["usable"] = svi.usable;
   out["status"] = status;
   return out;
 }
@@ -82,7 +97,7 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                         const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    const bayeskernel::BsvmData input = read_data(data);
+    const bayeskernel::ColumnData input = read_data(data);
     bayeskernel::Prior blocks = read_prior(prior);
     bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
     const bayeskernel::WideBlock wide = bayeskernel::reduce_wide(rows, blocks);
@@ -90,8 +105,8 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     RcppParallelExecutor executor(
         useful_threads(rows, Rcpp::as<int>(settings["threads"])));
     const SviFit svi(rows, blocks, executor, settings, true);
-    Rcpp::List out = svi_list(svi, rows, blocks, wide, seconds_since(start));
-    if (!svi.result.interrupted) {
+    Rcpp::List out = svi_list(svi, blocks, wide, seconds_since(start));
+    if (svi.usable) {
       out["mean"] = to_r(restore_order(svi.fit.mean(), input.order));
       out["variance_f"] = to_r(restore_order(svi.fit.variance(), input.order));
     }
@@ -123,7 +138,7 @@ Rcpp::List bsvm_stream_cpp(const Rcpp::List& stream, const Rcpp::List& prior,
                                          executor.threads() > 1);
     const bayeskernel::Prior blocks = read_prior(prior);
     const SviFit svi(rows, blocks, executor, settings, false);
-    return svi_list(svi, rows, blocks, bayeskernel::WideBlock(),
+    return svi_list(svi, blocks, bayeskernel::WideBlock(),
                     seconds_since(start));
   });
 }

@@ -1,18 +1,16 @@
 // What the engines compute, in numbers: steps of the mean-field fit and sweeps
 // of the chain on small problems, so that work on the engines shows.
-#include <bayeskernel/bsvm/structured_gibbs.hpp>
-#include <bayeskernel/bsvm/structured_mean_field.hpp>
+#include <bayeskernel/hinge/model_chain.hpp>
 
 #include "check.hpp"
-#include "structured_problem.hpp"
+#include "model_fit.hpp"
 
 using bayeskernel::MeanFieldFit;
 using bayeskernel::MeanFieldResult;
 using bayeskernel::MeanFieldSettings;
+using bayeskernel::ModelChain;
 using bayeskernel::Progress;
 using bayeskernel::SerialExecutor;
-using bayeskernel::StructuredGibbs;
-using bayeskernel::StructuredMeanFieldFit;
 
 static const auto always = [](const Progress&) { return true; };
 
@@ -38,11 +36,10 @@ static MeanFieldResult run(const Problem& problem,
   return fit.run(settings, always);
 }
 
-static MeanFieldResult run(const StructuredProblem& problem,
+static MeanFieldResult run(const ModelProblem& problem,
                            const MeanFieldSettings& settings) {
   SerialExecutor serial;
-  StructuredMeanFieldFit fit(problem.rows, problem.prior, problem.selection,
-                             problem.holes, serial);
+  ModelFit fit(problem, serial);
   return fit.run(settings, always);
 }
 
@@ -85,14 +82,14 @@ TEST("random mixtures of blocks and groups take these steps") {
 }
 
 // With groups, with selection, with missing values: bits of the position.
-static StructuredProblem mixture(int bits) {
-  StructuredShape shape;
+static ModelProblem mixture(int bits) {
+  ModelShape shape;
   shape.n = 60;
   shape.extra = 6;
   shape.groups = (bits & 1) ? 3 : 0;
   shape.selection = (bits & 2) != 0;
   shape.holes = (bits & 4) != 0;
-  return make_structured(shape, 40 + static_cast<unsigned>(bits));
+  return make_model(shape, 40 + static_cast<unsigned>(bits));
 }
 
 TEST("selection and missing values take these steps") {
@@ -107,7 +104,7 @@ TEST("selection and missing values take these steps") {
       {-181.35628477134, -181.308536212316, 45}};
   int bits = 0;
   for (const Numbers& expected : numbers) {
-    const StructuredProblem problem = mixture(bits++);
+    const ModelProblem problem = mixture(bits++);
     check_numbers(run(problem, plain_steps()), run(problem, accelerated()),
                   expected);
   }
@@ -125,10 +122,10 @@ TEST("twelve sweeps of the chain end here") {
                                {63.8233127318001, 1.0279345724337}};
   int bits = 0;
   for (const auto& expected : numbers) {
-    const StructuredProblem problem = mixture(bits++);
+    const ModelProblem problem = mixture(bits++);
     SerialExecutor serial;
-    StructuredGibbs chain(problem.rows, problem.prior, problem.selection,
-                          problem.holes, serial, 7, 2);
+    ModelChain chain(problem.rows, problem.prior, problem.selection,
+                     problem.holes, serial, 7, 2);
     for (int t = 0; t < 12; ++t) chain.sweep();
     const bayeskernel::GibbsState& state = chain.base();
     CHECK_NEAR(state.point.x.squaredNorm() + state.point.group.squaredNorm(),

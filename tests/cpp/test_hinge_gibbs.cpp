@@ -1,5 +1,5 @@
-#include <bayeskernel/bsvm/problem.hpp>
-#include <bayeskernel/bsvm/recorder.hpp>
+#include <bayeskernel/data/wide.hpp>
+#include <bayeskernel/draws/recorder.hpp>
 #include <bayeskernel/hinge/gibbs.hpp>
 
 #include "check.hpp"
@@ -221,4 +221,54 @@ TEST("a recorder undoes centring and scaling") {
   const double w = (z - 3) / 4;
   CHECK_NEAR(out[11] + 2 * z * out[12] + z * z * out[13],
              psi(0, 0) + 2 * w * psi(1, 0) + w * w * psi(1, 1), 1e-11);
+}
+
+TEST("a group of many blocks draws the same on any number of threads") {
+  Shape shape;
+  shape.n = 9000;
+  shape.groups = 3;
+  shape.width = 2;
+  Problem problem = make_problem(shape, 5);
+  problem.group_begin = {0, 30, 7000, 9000};
+  problem.rows.finish(problem.group_begin);
+  SerialExecutor serial;
+  ThreadExecutor three(3);
+  CHECK(problem.rows.blocks() > 4);
+  CHECK(same_bits(after(problem, three, 4), after(problem, serial, 4)));
+}
+
+TEST("eliminated effects of known variance take part in moves of the scale") {
+  // A second block of learned variance: all moves are tried in turn.
+  Shape shape;
+  shape.n = 60;
+  shape.fixed = 1;
+  shape.penalised = 2;
+  shape.groups = 6;
+  Problem problem = make_problem(shape, 6);
+  Block& group = problem.prior.blocks.back();
+  group.kind = Block::Kind::held;
+  group.precision = 4.0;
+  SerialExecutor serial;
+  // The last column is the precision that is known.
+  const auto moments = [](const MatrixXd& draws) {
+    return moments_of(draws.leftCols(draws.cols() - 1));
+  };
+  const Moments eliminated = moments(sample(problem, 20000, 1));
+  const Moments dense = moments(sample(dense_twin(problem), 20000, 2));
+  CHECK(largest_z(eliminated, dense) < 4.9);
+}
+
+TEST("a chain says what it had to add to a singular precision") {
+  Shape shape;
+  shape.fixed = 3;
+  Problem problem = make_problem(shape, 7);
+  SerialExecutor serial;
+  GibbsChain proper(problem.rows, problem.prior, serial, 1, 1);
+  proper.sweep();
+  CHECK(proper.jitter() == 0.0);
+  problem.rows.x.row(2) = problem.rows.x.row(1);
+  problem.prior.precision.setZero();
+  GibbsChain chain(problem.rows, problem.prior, serial, 1, 1);
+  chain.sweep();
+  CHECK(chain.jitter() > 0.0);
 }

@@ -1,4 +1,4 @@
-#include <bayeskernel/bsvm/problem.hpp>
+#include <bayeskernel/data/wide.hpp>
 #include <bayeskernel/hinge/mean_field.hpp>
 
 #include "check.hpp"
@@ -373,4 +373,99 @@ TEST("a row on the margin with hardly any variance stays finite") {
   const Fitted fitted = run(problem, 1e-8);
   CHECK(std::isfinite(fitted.bound()) && fitted.result.largest_fall == 0.0);
   CHECK_NEAR(fitted.mean()[0], 1.0, 1e-12);
+}
+
+// Groups of thousands of rows, which many blocks share.
+static Problem large_groups() {
+  Shape shape;
+  shape.n = 11000;
+  shape.fixed = 2;
+  shape.groups = 5;
+  shape.width = 2;
+  Problem out = make_problem(shape, 61);
+  out.group_begin = {0, 40, 6040, 6060, 6060, 11000};
+  out.rows.finish(out.group_begin);
+  return out;
+}
+
+TEST("a group may be larger than a block, on any number of threads") {
+  const Problem problem = large_groups();
+  CHECK(problem.rows.blocks() >= 6);
+  MeanFieldSettings settings;
+  settings.tolerance = 1e-11;
+  SerialExecutor serial;
+  ReverseExecutor reverse;
+  ThreadExecutor three(3);
+  const Fitted fitted(problem, settings, serial);
+  CHECK(same_bits(Fitted(problem, settings, reverse), fitted));
+  CHECK(same_bits(Fitted(problem, settings, three), fitted));
+  const Fitted dense(dense_twin(problem), settings, serial);
+  CHECK_NEAR(fitted.bound(), dense.bound(), 1e-10);
+  CHECK((fitted.mean() - dense.mean()).norm() <
+        1e-5 * (1 + dense.mean().norm()));
+  CHECK((fitted.fit.variance() - dense.fit.variance()).norm() < 1e-5);
+}
+
+TEST("an interrupt at any time leaves the last accepted fit") {
+  Shape shape;
+  shape.n = 140000;
+  shape.fixed = 2;
+  const Problem problem = make_problem(shape, 71);
+  CHECK(problem.rows.chunks() == 3);
+  SerialExecutor serial;
+  MeanFieldSettings settings;
+  settings.tolerance = 1e-12;
+  MeanFieldFit whole(problem.rows, problem.prior, serial);
+  int calls = 0;
+  const MeanFieldResult all = whole.run(settings, [&](const Progress&) {
+    ++calls;
+    return true;
+  });
+  CHECK(calls > 2 * all.passes);
+  for (int stop = 1; stop <= calls; ++stop) {
+    int asked = 0;
+    MeanFieldFit fit(problem.rows, problem.prior, serial);
+    const MeanFieldResult result = fit.run(
+        settings, [&](const Progress&) { return ++asked < stop; });
+    CHECK(result.interrupted && !result.converged);
+    if (result.bound.empty()) continue;
+    const std::size_t last = result.bound.size() - 1;
+    CHECK(result.bound[last] == all.bound[last]);
+    // The moments by row are those of q.
+    const VectorXd mean =
+        problem.rows.x.transpose() * fit.posterior().mean.x;
+    CHECK((fit.mean() - mean).cwiseAbs().maxCoeff() < 1e-10);
+  }
+}
+
+TEST("second derivatives are of all rows when a covariance asks for them") {
+  Shape shape;
+  shape.n = 3000;
+  shape.fixed = 3;
+  const Problem problem = make_problem(shape, 81);
+  const Fitted fitted = run(problem, 1e-9);
+  bayeskernel::Moments at;
+  at.q = &fitted.fit.posterior();
+  SerialExecutor serial;
+  bayeskernel::Pass pass(problem.rows, serial);
+  MatrixXd gram = MatrixXd::Zero(3, 3);
+  for (Index i = 0; i < shape.n; ++i) {
+    const double weight =
+        bayeskernel::mean_field(problem.rows.y[i], problem.rows.weight[i],
+                                fitted.fit.mean()[i], fitted.fit.variance()[i])
+            .newton;
+    gram += weight * problem.rows.x.col(i) * problem.rows.x.col(i).transpose();
+  }
+  double off[2];
+  for (bool exact : {false, true}) {
+    bayeskernel::Sums sums(3, 0, 0);
+    pass.run(at, bayeskernel::MeanFieldRule(),
+             exact ? bayeskernel::Second::exact : bayeskernel::Second::step,
+             sums);
+    const MatrixXd lower = gram.triangularView<Eigen::Lower>();
+    const MatrixXd found = sums.newton.gram.triangularView<Eigen::Lower>();
+    off[exact] = (found - lower).norm() / lower.norm();
+  }
+  CHECK(off[0] > 1e-6 && off[0] < 0.1);
+  CHECK(off[1] < 1e-12);
 }

@@ -28,8 +28,9 @@ static std::vector<Index> cumulate(const std::vector<Index>& sizes) {
   return begin;
 }
 
-// Tiles follow on one another, cover all rows and groups once, split no group;
-// blocks follow on one another and cover all tiles, chunks all blocks.
+// Tiles follow on one another, cover all rows and groups once, hold whole
+// groups or a part of a large one; blocks follow on one another and cover all
+// tiles, chunks all blocks.
 static bool is_partition(const PackedRows& rows) {
   Index row = 0, group = 0;
   for (const TileSpan& span : rows.tiles()) {
@@ -40,6 +41,14 @@ static bool is_partition(const PackedRows& rows) {
       continue;
     }
     if (span.group_begin != group || span.group_end <= group) return false;
+    if (rows.is_part(span)) {
+      if (span.group_end != group + 1 ||
+          rows.group_begin(group + 1) - rows.group_begin(group) <= 2048) {
+        return false;
+      }
+      if (span.row_end == rows.group_begin(group + 1)) ++group;
+      continue;
+    }
     group = span.group_end;
     if (rows.group_begin(span.group_begin) != span.row_begin ||
         rows.group_begin(span.group_end) != span.row_end) {

@@ -224,3 +224,27 @@ TEST("a start that is no proper q gives way to the cold start") {
   CHECK(a.bound == b.bound && b.passes == a.passes + 1);
   CHECK(cold.posterior().mean.x == warm.posterior().mean.x);
 }
+
+TEST("the watched bound of whole groups is the bound of the fit") {
+  // One minibatch of everything: after many steps q is the optimum.
+  Shape shape;
+  shape.n = 300;
+  shape.fixed = 3;
+  shape.groups = 12;
+  shape.width = 2;
+  Problem problem = make_problem(shape, 14);
+  Block& group = problem.prior.blocks.back();
+  group.kind = Block::Kind::unstructured;
+  group.df = 1e7;  // the covariance of the groups is known
+  group.scale = 1e7 * 0.5 * MatrixXd::Identity(2, 2);
+  SerialExecutor serial;
+  StochasticSettings settings = batches_of(1000, 400);
+  settings.tolerance = 1e-12;
+  StochasticFit stochastic(problem.rows, problem.prior, serial, settings);
+  stochastic.run(always);
+  CHECK(stochastic.bound().size() > 2);
+  MeanFieldSettings control;
+  MeanFieldFit fit(problem.rows, problem.prior, serial);
+  CHECK_NEAR(stochastic.bound().back(), fit.run(control, always).bound.back(),
+             1e-3);
+}

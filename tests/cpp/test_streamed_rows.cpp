@@ -1,4 +1,6 @@
 #include <bayeskernel/data/streamed_rows.hpp>
+#include <bayeskernel/gpsvm/features.hpp>
+#include <bayeskernel/hinge/gibbs.hpp>
 #include <bayeskernel/hinge/mean_field.hpp>
 #include <cstdio>
 #include <string>
@@ -9,10 +11,10 @@
 using bayeskernel::ChunkReader;
 using bayeskernel::Executor;
 using bayeskernel::MeanFieldFit;
-using bayeskernel::MeanFieldPass;
 using bayeskernel::MeanFieldResult;
 using bayeskernel::MeanFieldSettings;
-using bayeskernel::MeanFieldSums;
+using bayeskernel::Pass;
+using bayeskernel::Sums;
 using bayeskernel::Progress;
 using bayeskernel::RowFile;
 using bayeskernel::SerialExecutor;
@@ -90,11 +92,12 @@ class TableReader final : public ChunkReader {
 static const auto always = [](const Progress&) { return true; };
 
 template <class Rows>
-static MeanFieldSums one_pass(const Rows& rows, Executor& executor) {
+static Sums one_pass(const Rows& rows, Executor& executor) {
   const Index p = rows.x_columns();
-  MeanFieldPass pass(rows, executor);
-  MeanFieldSums sums(p, 0, 0);
-  pass.run(nullptr, false, sums);
+  Pass pass(rows, executor);
+  Sums sums(p, 0, 0);
+  pass.run(bayeskernel::Moments(), bayeskernel::StartRule(),
+           bayeskernel::Second::none, sums);
   return sums;
 }
 
@@ -103,16 +106,16 @@ TEST("a pass over a stream gives the bits of a pass over the matrix") {
   const Table table(280000, 3, 1);
   SerialExecutor serial;
   ThreadExecutor three(3);
-  const MeanFieldSums packed = one_pass(table.packed(), serial);
+  const Sums packed = one_pass(table.packed(), serial);
   for (bool ahead : {false, true}) {
     for (Executor* executor : {static_cast<Executor*>(&serial),
                                static_cast<Executor*>(&three)}) {
       TableReader reader(table);
       const StreamedRows rows(reader, table.columns, 1, ahead);
       CHECK(rows.chunks() == 5);
-      const MeanFieldSums sums = one_pass(rows, *executor);
-      CHECK(sums.em.gram == packed.em.gram);
-      CHECK(sums.gradient.x == packed.gradient.x);
+      const Sums sums = one_pass(rows, *executor);
+      CHECK(sums.curvature.gram == packed.curvature.gram);
+      CHECK(sums.linear.x == packed.linear.x);
       CHECK(sums.margin == packed.margin);
     }
   }
@@ -126,7 +129,7 @@ TEST("a fit to a stream is the fit to the matrix, bit by bit") {
   const MeanFieldResult a = direct.run(MeanFieldSettings(), always);
   TableReader reader(table);
   const StreamedRows rows(reader, table.columns, 1, true);
-  MeanFieldFit streamed(rows, table.prior, serial, false);
+  MeanFieldFit streamed(rows, table.prior, serial, nullptr, nullptr, false);
   const MeanFieldResult b = streamed.run(MeanFieldSettings(), always);
   CHECK(a.converged && b.converged);
   CHECK(a.bound == b.bound);
@@ -142,7 +145,7 @@ TEST("a stream of one chunk is read once") {
   SerialExecutor serial;
   TableReader reader(table);
   const StreamedRows rows(reader, table.columns, 1, true);
-  MeanFieldFit fit(rows, table.prior, serial, false);
+  MeanFieldFit fit(rows, table.prior, serial, nullptr, nullptr, false);
   CHECK(fit.run(MeanFieldSettings(), always).passes > 3);
   CHECK(reader.readings == 3);  // strips of 2048 rows
 }
@@ -242,10 +245,46 @@ TEST("a pass over a stream can be given up between chunks") {
   SerialExecutor serial;
   TableReader reader(table);
   const StreamedRows rows(reader, table.columns, 1, false);
-  MeanFieldFit fit(rows, table.prior, serial, false);
+  MeanFieldFit fit(rows, table.prior, serial, nullptr, nullptr, false);
   int asked = 0;
   const MeanFieldResult result = fit.run(
       MeanFieldSettings(), [&](const Progress&) { return ++asked < 3; });
   CHECK(result.interrupted && result.bound.empty());
   CHECK(asked == 3 && reader.readings == 3 * 32);
+}
+
+TEST("a chain over a stream draws what it draws over the matrix") {
+  const Table table(150000, 3, 9);
+  SerialExecutor serial;
+  const PackedRows packed = table.packed();
+  bayeskernel::GibbsChain direct(packed, table.prior, serial, 1, 1);
+  TableReader reader(table);
+  const StreamedRows rows(reader, table.columns, 1, false);
+  CHECK(rows.chunks() == 3);
+  bayeskernel::GibbsChain streamed(rows, table.prior, serial, 1, 1);
+  for (int t = 0; t < 3; ++t) {
+    direct.sweep();
+    streamed.sweep();
+  }
+  CHECK(streamed.state.point.x == direct.state.point.x);
+  CHECK(streamed.state.precision == direct.state.precision);
+}
+
+TEST("rows out of reach are refused, and features in other chunks") {
+  const Table table(150000, 3, 10);
+  SerialExecutor serial;
+  TableReader reader(table);
+  const StreamedRows rows(reader, table.columns, 1, false);
+  MatrixXd buffer;
+  CHECK_THROWS(rows.tile(rows.tiles().front(), buffer),
+               bayeskernel::ArgumentError);
+  rows.load(0, -1);
+  CHECK(rows.tile(rows.tiles().front(), buffer).y.size() > 0);
+  CHECK_THROWS(rows.tile(rows.tiles().back(), buffer),
+               bayeskernel::ArgumentError);
+  const bayeskernel::Features features(
+      bayeskernel::Kernel::linear(1.0),
+      Draw(1).matrix(rows.x_columns(), 100), 0.1);
+  CHECK_THROWS(bayeskernel::FeatureRows(rows, features, serial),
+               bayeskernel::ArgumentError);
 }

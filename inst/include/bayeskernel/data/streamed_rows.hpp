@@ -135,6 +135,7 @@ class StreamedRows final : public RowSource {
     return static_cast<Index>(columns_.source.size());
   }
   Index z_columns() const override { return 0; }
+  bool in_memory() const override { return false; }
 
   void load(Index chunk, Index next) const override {
     if (pending_.valid()) pending_.get();
@@ -151,6 +152,9 @@ class StreamedRows final : public RowSource {
   Tile tile(const TileSpan& span, MatrixXd&) const override {
     const Index n = span.row_end - span.row_begin;
     const Index first = span.row_begin - current_.first;
+    if (current_.number < 0 || first < 0 || first + n > current_.y.size()) {
+      throw ArgumentError("rows of a chunk that was not loaded");
+    }
     const Index p = x_columns();
     const double* weight =
         weights_.size() > 0 ? weights_.data() + span.row_begin : ones_.data();

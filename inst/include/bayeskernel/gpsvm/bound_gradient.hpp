@@ -1,6 +1,5 @@
 // Derivatives of the bound in the kernel's parameters, the nugget and the
-// inducing points at fixed q(u); total derivatives where q
-// is optimal. In whitened coordinates, with T = sum kappa phi phi',
+// inducing points at fixed q(u); total derivatives where q is optimal. In whitened coordinates, with T = sum kappa phi phi',
 // t = sum g phi, g_i = y (w + kappa) - kappa phi'a:
 //   dF/dk_i  = L^-T {g_i a + kappa_i (I - S) phi_i}
 //   dF/dk_ii = -kappa_i / 2
@@ -13,10 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "../data/rows.hpp"
+#include "../data/sweep.hpp"
 #include "../hinge/rules.hpp"
 #include "../math/gram.hpp"
-#include "../parallel/executor.hpp"
 #include "features.hpp"
 
 namespace bayeskernel {
@@ -74,7 +72,7 @@ class BoundGradientPass {
  public:
   BoundGradientPass(const RowSource& base, const Features& features,
                     Executor& executor)
-      : base_(base), features_(features), executor_(executor) {}
+      : sweep_{base, executor, nullptr}, features_(features) {}
 
   // q(v) = N(a, S).
   BoundGradient run(const VectorXd& a, const MatrixXd& s, bool locations) {
@@ -86,17 +84,31 @@ class BoundGradientPass {
     direction_ = upper.triangularView<Eigen::Upper>().solve(a);
     spread_ = MatrixXd::Identity(m, m) - s;
     upper.triangularView<Eigen::Upper>().solveInPlace(spread_);
-    Sums total = zero();
-    for (Index c = 0; c < base_.chunks(); ++c) {
-      base_.load(c, c + 1 < base_.chunks() ? c + 1 : -1);
-      chunk(c, total);
+    Parts total = zero();
+    std::vector<Parts> slots;
+    const RowSource& base = sweep_.rows;
+    for (Index c = 0; c < base.chunks(); ++c) {
+      const std::size_t blocks = base.chunk_begin(c + 1) - base.chunk_begin(c);
+      if (slots.size() < blocks) slots.resize(blocks);
     }
+    sweep_.run(
+        0, base.chunks(),
+        [&](Index block, Index slot) {
+          auto loan = pool_.borrow();
+          slots[slot] = zero();
+          for (const TileSpan& span : base.block_tiles(block)) {
+            tile(span, *loan, slots[slot]);
+          }
+        },
+        [&](Index count) {
+          for (Index s = 0; s < count; ++s) add(slots[s], total);
+        });
     return finish(total);
   }
 
  private:
-  struct Sums {
-    VectorXd kernel, shift;
+  struct Parts {
+    VectorXd kernel, gradient;
     MatrixXd gram, locations;
     double kappa = 0.0;
   };
@@ -106,40 +118,25 @@ class BoundGradientPass {
     VectorXd residual, kappa, pull, half;
   };
 
-  Sums zero() const {
+  Parts zero() const {
     const Index m = features_.columns();
-    Sums out;
+    Parts out;
     out.kernel = VectorXd::Zero(features_.kernel().parameters());
-    out.shift = VectorXd::Zero(m);
+    out.gradient = VectorXd::Zero(m);
     out.gram = MatrixXd::Zero(m, m);
     if (locations_) out.locations = MatrixXd::Zero(features_.dimension(), m);
     return out;
   }
 
-  static void add(const Sums& part, Sums& total) {
+  static void add(const Parts& part, Parts& total) {
     total.kernel += part.kernel;
-    total.shift += part.shift;
+    total.gradient += part.gradient;
     total.gram += part.gram;
     total.locations += part.locations;
     total.kappa += part.kappa;
   }
 
-  void chunk(Index number, Sums& total) {
-    const Index first = base_.chunk_begin(number);
-    const Index blocks = base_.chunk_begin(number + 1) - first;
-    std::vector<Sums> slots(blocks);
-    executor_.run(blocks, [&](Index b) {
-      auto loan = pool_.borrow();
-      slots[b] = zero();
-      for (Index t = base_.block_begin(first + b);
-           t < base_.block_begin(first + b + 1); ++t) {
-        tile(base_.tiles()[t], *loan, slots[b]);
-      }
-    });
-    for (const Sums& slot : slots) add(slot, total);
-  }
-
-  void tile(const TileSpan& span, Scratch& scratch, Sums& out) const {
+  void tile(const TileSpan& span, Scratch& scratch, Parts& out) const {
     const Index n = span.row_end - span.row_begin, m = features_.columns();
     if (scratch.phi.rows() != m || scratch.phi.cols() < n) {
       scratch.phi.resize(m, n);
@@ -150,7 +147,7 @@ class BoundGradientPass {
       }
     }
     MatrixXd unused;
-    const Tile raw = base_.tile(span, unused);
+    const Tile raw = sweep_.rows.tile(span, unused);
     features_.block(raw.x.data(), n, scratch.features, scratch.phi.data(),
                     scratch.residual.data());
     const auto phi = scratch.phi.leftCols(n);
@@ -162,15 +159,15 @@ class BoundGradientPass {
         (phi.array() * g.array()).colwise().sum().transpose() +
         scratch.residual.head(n).array();
     for (Index i = 0; i < n; ++i) {
-      const RowMoments row =
+      const RowTerms row =
           mean_field(raw.y[i], raw.weight[i], mean[i], variance[i]);
       scratch.kappa[i] = row.kappa;
       scratch.half[i] = -0.5 * row.kappa;
-      scratch.pull[i] = row.shift;
+      scratch.pull[i] = row.gradient;
     }
     const auto kappa = scratch.kappa.head(n);
     weighted_gram(phi, kappa, scratch.work, out.gram);
-    out.shift.noalias() += phi * scratch.pull.head(n);
+    out.gradient.noalias() += phi * scratch.pull.head(n);
     out.kappa += kappa.sum();
     g.noalias() = spread_ * phi;
     g.array().rowwise() *= kappa.transpose().array();
@@ -187,14 +184,14 @@ class BoundGradientPass {
     }
   }
 
-  BoundGradient finish(Sums& total) const {
+  BoundGradient finish(Parts& total) const {
     const MatrixXd t = total.gram.selfadjointView<Eigen::Lower>();
     MatrixXd inner = *covariance_ * t;
     inner = (inner + inner.transpose()).eval() - t + *covariance_;
     inner.diagonal().array() -= 1.0;
     inner.noalias() += *a_ * a_->transpose();
-    inner.noalias() -= *a_ * total.shift.transpose();
-    inner.noalias() -= total.shift * a_->transpose();
+    inner.noalias() -= *a_ * total.gradient.transpose();
+    inner.noalias() -= total.gradient * a_->transpose();
     inner *= 0.5;
     BoundGradient out;
     out.kernel = std::move(total.kernel);
@@ -204,9 +201,8 @@ class BoundGradientPass {
     return out;
   }
 
-  const RowSource& base_;
+  Sweep sweep_;
   const Features& features_;
-  Executor& executor_;
   const VectorXd* a_ = nullptr;
   const MatrixXd* covariance_ = nullptr;
   bool locations_ = false;

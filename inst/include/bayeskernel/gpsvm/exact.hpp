@@ -1,6 +1,6 @@
-// Mean field of the exact process: f_i = u_i + e_i, u ~ N(0, K), e_i ~ N(0, g)
-// (Wenzel et al.). In function space q(u) = N(m, (K^-1 + D)^-1) with
-// D = diag(kappa), m = K alpha and B = I + D^1/2 K D^1/2:
+// Mean field of the exact process: f_i = u_i + e_i, u ~ N(0, K), e_i ~ N(0, g).
+// In function space q(u) = N(m, (K^-1 + D)^-1) with D = diag(kappa),
+// m = K alpha and B = I + D^1/2 K D^1/2:
 //   var u_i = (1 - (B^-1)_ii) / kappa_i,
 //   KL = (tr B^-1 + m'alpha - n + log|B|) / 2.
 // Cost of a pass: n^3 / 2 multiply-adds.
@@ -12,9 +12,9 @@
 #include <cmath>
 #include <optional>
 
-#include "../hinge/ascent.hpp"
 #include "../hinge/rules.hpp"
 #include "../math/dense_factor.hpp"
+#include "../variational/ascent.hpp"
 #include "features.hpp"
 
 namespace bayeskernel {
@@ -24,7 +24,7 @@ struct ExactStart {
   VectorXd alpha, kappa;
 };
 
-class ExactFit {
+class ExactFit final : private AscentModel {
  public:
   // K with its jitter; labels and likelihood powers of its rows.
   ExactFit(const MatrixXd& k, double nugget, const VectorXd& y,
@@ -37,7 +37,7 @@ class ExactFit {
     MeanFieldResult result;
     warm_ = warm;
     start(result);
-    ascend(*this, settings, keep_going, result);
+    ascend(*this, AscentSchedule(), settings, keep_going, result);
     const double* from = accepted_state_.data();
     alpha_ = Eigen::Map<const VectorXd>(from + n_, n_);
     kappa_ = Eigen::Map<const VectorXd>(from + 2 * n_, n_);
@@ -46,7 +46,7 @@ class ExactFit {
 
   const VectorXd& alpha() const { return alpha_; }
   const VectorXd& kappa() const { return kappa_; }
-  ExactStart state() const { return {alpha_, kappa_}; }
+  ExactStart warm_start() const { return {alpha_, kappa_}; }
   // E f and Var f of the rows.
   VectorXd mean() const { return accepted_state_.head(n_); }
   const VectorXd& variance() const { return accepted_.variance; }
@@ -54,18 +54,19 @@ class ExactFit {
   double next_kappa() const { return accepted_.kappa.sum(); }
 
  private:
-  template <class Model>
-  friend bool ascend(Model& model, const MeanFieldSettings& settings,
-                     const KeepGoing& keep_going, MeanFieldResult& result);
-
-  struct Sums {
-    VectorXd kappa, shift, newton, variance;
+  struct RowSums {
+    VectorXd kappa, gradient, newton, variance;
   };
 
   // State: m, alpha, kappa.
-  Index coordinates() const { return n_; }
+  Index pack(VectorXd& accepted, VectorXd& proposal) override {
+    accepted = accepted_state_;
+    proposal = state_;
+    return n_;
+  }
+  void unpack(const VectorXd& proposal) override { state_ = proposal; }
 
-  void pack(const VectorXd& alpha, const VectorXd& kappa, VectorXd& to) const {
+  void place(const VectorXd& alpha, const VectorXd& kappa, VectorXd& to) const {
     to.resize(3 * n_);
     to.head(n_).noalias() = k_ * alpha;
     to.segment(n_, n_) = alpha;
@@ -74,20 +75,20 @@ class ExactFit {
 
   void start(MeanFieldResult& result) {
     if (warm_ != nullptr) {
-      pack(warm_->alpha, warm_->kappa, state_);
+      place(warm_->alpha, warm_->kappa, state_);
       accepted_state_ = state_;
       return;
     }
     accepted_.kappa = weight_;
-    accepted_.shift = 2.0 * weight_.cwiseProduct(y_);
+    accepted_.gradient = 2.0 * weight_.cwiseProduct(y_);
     accepted_.newton = VectorXd::Zero(n_);
     accepted_.variance = VectorXd::Zero(n_);
-    pack(VectorXd::Zero(n_), weight_, accepted_state_);
-    propose(1.0, state_);
+    place(VectorXd::Zero(n_), weight_, accepted_state_);
+    propose(1.0);
     ++result.passes;
   }
 
-  bool restart(MeanFieldResult& result) {
+  bool restart(MeanFieldResult& result) override {
     if (warm_ == nullptr) return false;
     warm_ = nullptr;
     start(result);
@@ -108,7 +109,9 @@ class ExactFit {
     return factor_lower(b_);
   }
 
-  bool evaluate(bool) {
+  double bound() const override { return trial_bound_; }
+
+  bool evaluate(const Step&) override {
     trial_bound_ = -std::numeric_limits<double>::infinity();
     const auto mean = state_.head(n_);
     const auto kappa = state_.tail(n_);
@@ -117,7 +120,7 @@ class ExactFit {
     const MatrixXd inverse = invert_lower(b_);
     const VectorXd diagonal = inverse.colwise().squaredNorm().transpose();
     for (VectorXd* v :
-         {&trial_.kappa, &trial_.shift, &trial_.newton, &trial_.variance}) {
+         {&trial_.kappa, &trial_.gradient, &trial_.newton, &trial_.variance}) {
       v->resize(n_);
     }
     double bound = -0.5 * (diagonal.sum() + mean.dot(state_.segment(n_, n_)) -
@@ -127,10 +130,10 @@ class ExactFit {
           nugget_ + (kappa[i] > 0.0
                          ? std::max(1.0 - diagonal[i], 0.0) / kappa[i]
                          : unseen(inverse, i));
-      const RowMoments row = mean_field(y_[i], weight_[i], mean[i], s);
+      const RowTerms row = mean_field(y_[i], weight_[i], mean[i], s);
       trial_.variance[i] = s;
       trial_.kappa[i] = row.kappa;
-      trial_.shift[i] = row.shift;
+      trial_.gradient[i] = row.gradient;
       trial_.newton[i] = row.newton;
       bound += row.bound;
     }
@@ -147,15 +150,16 @@ class ExactFit {
         0.0);
   }
 
-  void accept() {
+  bool accept() override {
     std::swap(accepted_, trial_);
     accepted_state_ = state_;
+    return false;
   }
 
   // m moves by (K^-1 + H)^-1 r, alpha by r - H^1/2 B_H^-1 H^1/2 K r.
-  double propose(double damping, VectorXd& proposal) {
+  double propose(double damping) override {
     const VectorXd alpha = accepted_state_.segment(n_, n_);
-    const VectorXd pull = accepted_.shift - alpha;
+    const VectorXd pull = accepted_.gradient - alpha;
     const VectorXd weight =
         damping * accepted_.kappa + (1.0 - damping) * accepted_.newton;
     if (!factor(weight)) {
@@ -166,8 +170,8 @@ class ExactFit {
     b.triangularView<Eigen::Lower>().solveInPlace(step);
     b.triangularView<Eigen::Lower>().transpose().solveInPlace(step);
     step = pull - root_.cwiseProduct(step);
-    pack(alpha + step, accepted_.kappa, proposal);
-    return 0.5 * pull.dot(proposal.head(n_) - accepted_state_.head(n_));
+    place(alpha + step, accepted_.kappa, state_);
+    return 0.5 * pull.dot(state_.head(n_) - accepted_state_.head(n_));
   }
 
   const MatrixXd& k_;
@@ -177,7 +181,7 @@ class ExactFit {
   Index n_;
   VectorXd state_, accepted_state_, alpha_, kappa_, root_;
   MatrixXd b_;
-  Sums trial_, accepted_;
+  RowSums trial_, accepted_;
   const ExactStart* warm_ = nullptr;
   double trial_bound_ = 0.0;
 };

@@ -1,5 +1,4 @@
-// Whitened features of a Gaussian process on inducing points:
-// f_i = phi_i'v + e_i with v ~ N(0, I), phi_i = L^-1 k_m(x_i) and
+// Whitened features of a Gaussian process on inducing points. f_i = phi_i'v + e_i with v ~ N(0, I), phi_i = L^-1 k_m(x_i) and
 // e_i ~ N(0, r_i), where L L' = K_mm + jitter. A row source of the hinge engine
 // whose columns they are.
 // Cost of a row: the kernel, 2 m d, and m^2 / 2 multiply-adds to whiten it.
@@ -123,12 +122,23 @@ class FeatureRows final : public DerivedRows {
     refresh();
   }
 
-  void refresh() override { partition(base_.rows(), {}, 0, block_rows()); }
+  void refresh() override {
+    partition(base_.rows(), {}, 0, block_rows());
+    if (base_.in_memory()) return;
+    bool agree = chunks() == base_.chunks();
+    for (Index c = 0; agree && c < chunks(); ++c) {
+      agree = chunk_span(c).row_begin == base_.chunk_span(c).row_begin;
+    }
+    if (!agree) {
+      throw ArgumentError("rows and their features are in different chunks");
+    }
+  }
 
   Index rows() const override { return base_.rows(); }
   Index x_columns() const override { return features_.columns(); }
   Index z_columns() const override { return 0; }
   void load(Index chunk, Index next) const override { base_.load(chunk, next); }
+  bool in_memory() const override { return base_.in_memory(); }
 
   // A span of many tiles, a chunk say, is shared among threads.
   Tile tile(const TileSpan& span, MatrixXd& buffer) const override {

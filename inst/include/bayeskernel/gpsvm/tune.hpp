@@ -77,10 +77,10 @@ class TuneProblem {
                         const MeanFieldSettings& settings,
                         const KeepGoing& keep_going, MeanFieldResult& result) {
     const Prior prior = unit_prior(features.columns());
-    MeanFieldFit fit(rows, prior, executor_, false);
+    MeanFieldFit fit(rows, prior, executor_, nullptr, nullptr, false);
     result = fit.run(settings, keep_going, warm_[k] ? &*warm_[k] : nullptr);
     if (result.interrupted) throw PassInterrupted();
-    warm_[k] = fit.state();
+    warm_[k] = fit.warm_start();
     return BoundGradientPass(base_, features, executor_)
         .run(fit.posterior().mean.x, fit.posterior().theta_covariance(),
              locations);
@@ -95,7 +95,7 @@ class TuneProblem {
     result = fit.run(settings, keep_going,
                      exact_warm_[k] ? &*exact_warm_[k] : nullptr);
     if (result.interrupted) throw PassInterrupted();
-    exact_warm_[k] = fit.state();
+    exact_warm_[k] = fit.warm_start();
     const WhitenedPosterior q = whitened(features, fit);
     return exact_bound_gradient(features, q.mean,
                                 q.whitener.transpose() * q.whitener,

@@ -1,5 +1,5 @@
 // Prior blocks of theta and of the eliminated group effects u, their updates
-// and their terms of the bound (svm.md, sections 2, 4 and 5).
+// and their terms of the bound.
 #ifndef BAYESKERNEL_HINGE_BLOCKS_HPP
 #define BAYESKERNEL_HINGE_BLOCKS_HPP
 
@@ -10,7 +10,7 @@
 
 #include "../error.hpp"
 #include "../math/special.hpp"
-#include "statistics.hpp"
+#include "sums.hpp"
 
 namespace bayeskernel {
 
@@ -72,6 +72,15 @@ class Prior {
     return out;
   }
 
+  // That of the eliminated block.
+  const MatrixXd& eliminated_precision(
+      const std::vector<MatrixXd>& block_precision) const {
+    for (std::size_t l = 0; l < blocks.size(); ++l) {
+      if (blocks[l].eliminated) return block_precision[l];
+    }
+    throw ArgumentError("groups without a block of their own");
+  }
+
   // a += Lambda on the columns of theta.
   void add_precision(const std::vector<MatrixXd>& block_precision,
                      MatrixXd& a) const {
@@ -102,7 +111,7 @@ class Prior {
     }
   }
 
-  // Constant and quadratic terms of the fixed columns (svm.md section 5),
+  // Constant and quadratic terms of the fixed columns,
   // without -p/2 log 2 pi, which cancels against the entropy.
   double fixed_bound(const VectorXd& theta, const VectorXd& variance) const {
     double sum = 0.0;
@@ -151,7 +160,7 @@ class Prior {
     }
   }
 
-  // Term of the bound right after the update (the collapsed forms of svm.md
+  // Term of the bound right after the update (the collapsed forms),
   // section 5), without -(q/2) log 2 pi, which cancels against the entropy.
   // The hidden members add their entropy: 1/2 log|Sigma| = -1/2 log precision.
   static double bound(const Block& block, const BlockPosterior& q,

@@ -1,5 +1,5 @@
 // q(theta, u) as a pass reads it: the mean, and the covariance through
-// U = L^-1 with S_c = L L', the loadings and D_g^-1 (svm.md section 11).
+// U = L^-1 with S_c = L L', the loadings and D_g^-1.
 #ifndef BAYESKERNEL_HINGE_GAUSSIAN_HPP
 #define BAYESKERNEL_HINGE_GAUSSIAN_HPP
 
@@ -7,7 +7,7 @@
 
 #include "../data/rows.hpp"
 #include "../math/lower_product.hpp"
-#include "statistics.hpp"
+#include "sums.hpp"
 #include "system.hpp"
 
 namespace bayeskernel {
@@ -92,7 +92,7 @@ class GaussianPosterior {
     for (Index i = 0; i < n; ++i) {
       s[i] = tile.residual.size() > 0 ? tile.residual[i] : 0.0;
     }
-    if (groups_ > 0) add_group_variance(rows, span, tile, s);
+    if (groups_ > 0) system_->groups().add_variance(rows, span, tile, s);
     if (p_ == 0) return;
     switch (p_) {
       case 1: return small<1>(rows, span, tile, s);
@@ -123,33 +123,13 @@ class GaussianPosterior {
   void subtract_groups(const RowSource& rows, const TileSpan& span,
                        const Tile& tile, const MatrixXd& from,
                        MatrixXd& to) const {
-    for (Index g = span.group_begin; g < span.group_end; ++g) {
-      const Index begin = rows.group_begin(g) - span.row_begin;
-      const Index end = rows.group_begin(g + 1) - span.row_begin;
+    rows.for_groups(span, [&](Index g, Index begin, Index end) {
       for (Index i = begin; i < end; ++i) {
         for (Index k = 0; k < r_; ++k) {
           to.col(i) -= from.col(g * r_ + k) * tile.z(k, i);
         }
       }
-    }
-  }
-
-  // z' D_g^-1 z.
-  void add_group_variance(const RowSource& rows, const TileSpan& span,
-                          const Tile& tile, double* s) const {
-    for (Index g = span.group_begin; g < span.group_end; ++g) {
-      const Index begin = rows.group_begin(g) - span.row_begin;
-      const Index end = rows.group_begin(g + 1) - span.row_begin;
-      const double* inverse = system_->group_inverse().data() + g * r_ * r_;
-      for (Index i = begin; i < end; ++i) {
-        const double* z = tile.z.data() + i * r_;
-        for (Index k = 0; k < r_; ++k) {
-          double row = 0.0;
-          for (Index j = 0; j < r_; ++j) row += inverse[k * r_ + j] * z[j];
-          s[i] += row * z[k];
-        }
-      }
-    }
+    });
   }
 
   // Few columns: U x - V_g z stays in registers.
@@ -169,10 +149,8 @@ class GaussianPosterior {
       return;
     }
     const double* z = tile.z.data();
-    Index i = 0;
-    for (Index g = span.group_begin; g < span.group_end; ++g) {
-      const Index end = rows.group_begin(g + 1) - span.row_begin;
-      for (; i < end; ++i, x += P, z += r_) {
+    rows.for_groups(span, [&](Index g, Index begin, Index end) {
+      for (Index i = begin; i < end; ++i, x += P, z += r_) {
         Row white = u.lazyProduct(RowMap(x));
         const double* spread = spread_.data() + g * r_ * P;
         for (Index j = 0; j < r_; ++j, spread += P) {
@@ -180,7 +158,7 @@ class GaussianPosterior {
         }
         s[i] += white.squaredNorm();
       }
-    }
+    });
   }
 
   Index p_, r_, groups_;

@@ -1,9 +1,9 @@
-// Gibbs chain of the hinge engine (svm.md section 6): a | f, then (theta, u)
-// | a with u integrated out of theta's draw, then the variances, then one move
-// along a scale with a integrated out (scale_move.hpp). One sweep is one pass
-// over the rows and a cheap one. The state between sweeps is the draw itself.
-// The steps are public: a model with further steps (selection, holes) puts its
-// own sweep together (bsvm/structured_gibbs.hpp).
+// Gibbs chain of the hinge engine: a | f, then (theta, u) | a with u integrated
+// out of theta's draw, then the variances, then one move along a scale with a
+// integrated out (scale_move.hpp). One sweep is one pass over the rows and a
+// cheap one. The state between sweeps is the draw itself. The steps are public:
+// a model with further steps (selection, missing values) puts its own sweep
+// together (model_chain.hpp).
 #ifndef BAYESKERNEL_HINGE_GIBBS_HPP
 #define BAYESKERNEL_HINGE_GIBBS_HPP
 
@@ -13,15 +13,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "../data/rows.hpp"
 #include "../parallel/executor.hpp"
 #include "../parallel/scratch_pool.hpp"
 #include "../rng/distributions.hpp"
 #include "../rng/matrix_variate.hpp"
 #include "../rng/stream.hpp"
-#include "accumulate.hpp"
 #include "blocks.hpp"
-#include "latent_values.hpp"
+#include "pass.hpp"
 #include "scale_move.hpp"
 #include "system.hpp"
 
@@ -42,6 +40,26 @@ void hinge_latents(const In& r, const Work& square, const Work& uniform,
   }
 }
 
+// 1/sigma^2 or Psi^-1 of a block given sum v v' over the members that the data
+// reach: the hidden ones keep their prior whatever the data say and are
+// integrated out.
+inline MatrixXd draw_precision(Stream& stream, const Block& block,
+                               MatrixXd moment) {
+  const double count = static_cast<double>(block.members);
+  if (block.kind == Block::Kind::iid) {
+    const double draw = gamma(stream, block.shape + 0.5 * count,
+                              block.rate + 0.5 * moment(0, 0));
+    return MatrixXd::Constant(1, 1, std::min(std::max(draw, 1e-100), 1e100));
+  }
+  moment += block.scale;
+  const MatrixXd inverse = Eigen::LLT<MatrixXd>(moment).solve(
+      MatrixXd::Identity(block.width, block.width));
+  WishartScratch scratch(block.width);
+  MatrixXd out(block.width, block.width);
+  wishart(stream, block.df + count, inverse, scratch, out);
+  return out;
+}
+
 struct GibbsState {
   ArrowVector point;                // theta, u
   std::vector<MatrixXd> precision;  // 1/sigma^2 or Psi^-1 of each block
@@ -51,29 +69,110 @@ struct GibbsState {
   VectorXd latent;
 };
 
+// a | f by row. Where rows have residuals e_i these are drawn first, given f's
+// other part and the last latent scale, and integrated out after it.
+class GibbsRule final : public Rule {
+ public:
+  GibbsRule(std::uint64_t seed, std::uint64_t chain)
+      : seed_(seed), chain_(chain) {}
+
+  // `latent`: GibbsState's, written to.
+  void set(std::uint64_t sweep, VectorXd& latent) {
+    sweep_ = sweep;
+    latent_ = latent.data();
+  }
+
+  double tile(const TileSpan& span, const Tile& tile, const double* m,
+              const double*, RowNumbers out) const override {
+    const Index n = span.rows();
+    auto loan = pool_.borrow();
+    Scratch& scratch = *loan;
+    if (scratch.f.size() < n) {
+      for (Eigen::ArrayXd* v : {&scratch.f, &scratch.square, &scratch.uniform,
+                                &scratch.larger}) {
+        v->resize(n);
+      }
+    }
+    std::copy_n(m, n, scratch.f.data());
+    Stream stream(seed_, chain_, Purpose::latent, sweep_,
+                  static_cast<std::uint64_t>(span.number));
+    add_residuals(span, tile, stream, scratch.f.data());
+    for (Index i = 0; i < n; ++i) {
+      const double z = stream.normal();
+      scratch.square[i] = z * z;
+      scratch.uniform[i] = stream.uniform();
+    }
+    const auto y = tile.y.array(), w = tile.weight.array();
+    auto r = scratch.f.head(n);
+    Eigen::Map<Eigen::ArrayXd> kappa(out.kappa, n);
+    r = (w * (1.0 - y * r)).abs();
+    hinge_latents(r, scratch.square.head(n), scratch.uniform.head(n),
+                  scratch.larger.head(n), kappa);
+    kappa = w.square() / kappa;
+    Eigen::Map<Eigen::ArrayXd>(out.linear, n) =
+        y * (w + kappa) - kappa * tile.offset.array();
+    widen(span, tile, out);
+    return 0.0;
+  }
+
+ private:
+  struct Scratch {
+    Eigen::ArrayXd f, square, uniform, larger;
+  };
+
+  // f_i given theta and the latent scale: y (1 + a / w) is an observation of
+  // it with variance a / w^2.
+  void add_residuals(const TileSpan& span, const Tile& tile, Stream& stream,
+                     double* f) const {
+    for (Index i = 0; i < tile.residual.size(); ++i) {
+      const double r = tile.residual[i], w = tile.weight[i];
+      const double z = stream.normal();
+      if (!(r > 0.0)) continue;
+      if (w == 0.0) {
+        f[i] += std::sqrt(r) * z;
+        continue;
+      }
+      const double t = latent_[span.row_begin + i];
+      const double observed = tile.y[i] * (1.0 + t * w);
+      f[i] += r / (r + t) * (observed - f[i]) + std::sqrt(r * t / (r + t)) * z;
+    }
+  }
+
+  // kappa = w^2 / a becomes 1 / (a / w^2 + r), and the linear number with it.
+  void widen(const TileSpan& span, const Tile& tile, RowNumbers out) const {
+    for (Index i = 0; i < tile.residual.size(); ++i) {
+      const double w = tile.weight[i];
+      if (w == 0.0) continue;
+      const double t = 1.0 / out.kappa[i];
+      latent_[span.row_begin + i] = t;
+      out.kappa[i] = 1.0 / (t + tile.residual[i]);
+      out.linear[i] =
+          out.kappa[i] * (tile.y[i] * (1.0 + t * w) - tile.offset[i]);
+    }
+  }
+
+  std::uint64_t seed_, chain_, sweep_ = 0;
+  double* latent_ = nullptr;
+  mutable ScratchPool<Scratch> pool_;
+};
+
 class GibbsChain {
  public:
   GibbsChain(const RowSource& rows, const Prior& prior, Executor& executor,
              std::uint64_t seed, std::uint64_t chain,
              const ScatteredBlock* scattered = nullptr)
-      : rows_(rows),
-        prior_(prior),
-        executor_(executor),
+      : prior_(prior),
         seed_(seed),
         chain_(chain),
-        curvature_(rows.x_columns(), rows.z_columns(), rows.groups()),
-        shift_(rows.x_columns(), rows.z_columns(), rows.groups()),
+        pass_(rows, executor),
+        rule_(seed, chain),
+        sums_(rows.x_columns(), rows.z_columns(), rows.groups()),
         system_(rows.x_columns(), rows.z_columns(), rows.groups()),
-        scale_move_(rows, prior, executor, scattered),
-        slots_(rows.blocks()) {
-    const Index p = rows.x_columns();
-    for (Slot& slot : slots_) {
-      slot.gram = MatrixXd::Zero(p, p);
-      slot.shift = VectorXd::Zero(p);
-    }
-    state.point = ArrowVector(p, rows.z_columns(), rows.groups());
+        scale_move_(rows, prior, executor, scattered) {
+    state.point =
+        ArrowVector(rows.x_columns(), rows.z_columns(), rows.groups());
     state.precision = prior.start();
-    if (residuals()) state.latent = VectorXd::Ones(rows.rows());
+    if (has_residuals(rows)) state.latent = VectorXd::Ones(rows.rows());
     // Chains start apart, at variances from 1 upwards: too large a variance is
     // corrected within sweeps, while effects that start near zero keep their
     // variance small for long.
@@ -90,8 +189,9 @@ class GibbsChain {
   std::uint64_t chain() const { return chain_; }
   Index sweeps() const { return static_cast<Index>(state.sweep); }
   // What latent_pass() leaves behind.
-  const Curvature& curvature() const { return curvature_; }
-  const ArrowVector& shift() const { return shift_; }
+  const Sums& sums() const { return sums_; }
+  // The most that a factorisation had to add to a diagonal.
+  double jitter() const { return jitter_; }
 
   void sweep() {
     latent_pass();
@@ -102,31 +202,20 @@ class GibbsChain {
   }
 
   // a_i | f_i for all rows, and the sums that the next draw needs, with the
-  // prior's part of the shift.
+  // prior's part of the linear one.
   void latent_pass() {
-    executor_.run(rows_.blocks(), [&](Index block) {
-      auto loan = pool_.borrow();
-      Slot& slot = slots_[block];
-      slot.gram.setZero();
-      slot.shift.setZero();
-      for (Index t = rows_.block_begin(block); t < rows_.block_begin(block + 1);
-           ++t) {
-        latent_tile(t, *loan, slot);
-      }
-    });
-    curvature_.gram.setZero();
-    shift_.x.setZero();
-    for (const Slot& slot : slots_) {
-      curvature_.gram += slot.gram;
-      shift_.x += slot.shift;
-    }
-    shift_.x.array() += prior_.precision.array() * prior_.mean.array();
+    Moments at;
+    at.point = &state.point;
+    rule_.set(state.sweep, state.latent);
+    pass_.run(at, rule_, Second::none, sums_);
+    sums_.linear.x.array() += prior_.precision.array() * prior_.mean.array();
   }
 
   void draw_coefficients() {
-    system_.factor(curvature_, prior_, state.precision);
+    system_.factor(sums_.curvature, prior_, state.precision);
+    jitter_ = std::max(jitter_, system_.jitter());
     Stream stream(seed_, chain_, Purpose::coefficients, state.sweep, 0);
-    system_.sample(shift_, [&] { return stream.normal(); }, state.point);
+    system_.sample(sums_.linear, [&] { return stream.normal(); }, state.point);
   }
 
   void draw_variances() {
@@ -134,23 +223,7 @@ class GibbsChain {
       const Block& block = prior_.blocks[l];
       if (block.kind == Block::Kind::held) continue;
       Stream stream(seed_, chain_, Purpose::variance, state.sweep, l);
-      // Hidden members keep their prior whatever the data say: with them
-      // integrated out the draw needs only the members the data reach.
-      MatrixXd moment = second_moment(block);
-      const double count = static_cast<double>(block.members);
-      if (block.kind == Block::Kind::iid) {
-        const double draw = gamma(stream, block.shape + 0.5 * count,
-                                  block.rate + 0.5 * moment(0, 0));
-        state.precision[l](0, 0) = std::min(std::max(draw, 1e-100), 1e100);
-      } else {
-        moment += block.scale;
-        const MatrixXd inverse =
-            Eigen::LLT<MatrixXd>(moment).solve(
-                MatrixXd::Identity(block.width, block.width));
-        WishartScratch scratch(block.width);
-        wishart(stream, block.df + count, inverse, scratch,
-                state.precision[l]);
-      }
+      state.precision[l] = draw_precision(stream, block, second_moment(block));
     }
   }
 
@@ -165,88 +238,12 @@ class GibbsChain {
   }
 
  private:
-  struct Slot {
-    MatrixXd gram;
-    VectorXd shift;
-  };
-  struct Scratch {
-    VectorXd f, kappa, shift, square, uniform, larger;
-    MatrixXd tile, work;
-  };
-
   // The first tile tells: rows have residuals or not.
-  bool residuals() const {
+  static bool has_residuals(const RowSource& rows) {
+    if (rows.rows() == 0) return false;
+    rows.load(0, -1);
     MatrixXd buffer;
-    return rows_.rows() > 0 &&
-           rows_.tile(rows_.tiles()[0], buffer).residual.size() > 0;
-  }
-
-  // f_i given theta and the latent scale: y (1 + a / w) is an observation of
-  // it with variance a / w^2.
-  void add_residuals(const TileSpan& span, const Tile& tile, Stream& stream,
-                     double* f) const {
-    for (Index i = 0; i < tile.residual.size(); ++i) {
-      const double r = tile.residual[i], w = tile.weight[i];
-      const double z = stream.normal();
-      if (!(r > 0.0)) continue;
-      if (w == 0.0) {
-        f[i] += std::sqrt(r) * z;
-        continue;
-      }
-      const double t = state.latent[span.row_begin + i];
-      const double observed = tile.y[i] * (1.0 + t * w);
-      f[i] += r / (r + t) * (observed - f[i]) + std::sqrt(r * t / (r + t)) * z;
-    }
-  }
-
-  // kappa = w^2 / a becomes 1 / (a / w^2 + r), and the shift with it.
-  void widen(const TileSpan& span, const Tile& tile, Scratch& scratch) {
-    for (Index i = 0; i < tile.residual.size(); ++i) {
-      const double w = tile.weight[i];
-      if (w == 0.0) continue;
-      const double t = 1.0 / scratch.kappa[i];
-      state.latent[span.row_begin + i] = t;
-      const double kappa = 1.0 / (t + tile.residual[i]);
-      scratch.shift[i] = kappa * (tile.y[i] * (1.0 + t * w) - tile.offset[i]);
-      scratch.kappa[i] = kappa;
-    }
-  }
-
-  void latent_tile(Index t, Scratch& scratch, Slot& slot) {
-    const TileSpan& span = rows_.tiles()[t];
-    const Index n = span.row_end - span.row_begin;
-    if (scratch.f.size() < n) {
-      for (VectorXd* v : {&scratch.f, &scratch.kappa, &scratch.shift,
-                          &scratch.square, &scratch.uniform,
-                          &scratch.larger}) {
-        v->resize(n);
-      }
-    }
-    const Tile tile = rows_.tile(span, scratch.tile);
-    latent_values(rows_, span, tile, state.point, scratch.f.data());
-    Stream stream(seed_, chain_, Purpose::latent, state.sweep,
-                  static_cast<std::uint64_t>(t));
-    add_residuals(span, tile, stream, scratch.f.data());
-    for (Index i = 0; i < n; ++i) {
-      const double z = stream.normal();
-      scratch.square[i] = z * z;
-      scratch.uniform[i] = stream.uniform();
-    }
-    const auto y = tile.y.array(), w = tile.weight.array();
-    auto r = scratch.f.head(n).array();
-    auto kappa = scratch.kappa.head(n).array();
-    r = (w * (1.0 - y * r)).abs();
-    hinge_latents(r, scratch.square.head(n).array(),
-                  scratch.uniform.head(n).array(),
-                  scratch.larger.head(n).array(), kappa);
-    kappa = w.square() / kappa;
-    scratch.shift.head(n).array() =
-        y * (w + kappa) - kappa * tile.offset.array();
-    widen(span, tile, scratch);
-    accumulate_curvature(rows_, span, tile, scratch.kappa.data(), scratch.work,
-                         slot.gram, curvature_);
-    accumulate_shift(rows_, span, tile, scratch.shift.data(), slot.shift,
-                     shift_);
+    return rows.tile(rows.tiles()[0], buffer).residual.size() > 0;
   }
 
   // sum over the members of v v'.
@@ -260,16 +257,14 @@ class GibbsChain {
     return members * members.transpose();
   }
 
-  const RowSource& rows_;
   const Prior& prior_;
-  Executor& executor_;
   std::uint64_t seed_, chain_;
-  Curvature curvature_;
-  ArrowVector shift_;
+  Pass pass_;
+  GibbsRule rule_;
+  Sums sums_;
   ArrowSystem system_;
   ScaleMove scale_move_;
-  std::vector<Slot> slots_;
-  ScratchPool<Scratch> pool_;
+  double jitter_ = 0.0;
 };
 
 }  // namespace bayeskernel

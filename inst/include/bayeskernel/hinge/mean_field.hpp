@@ -1,21 +1,26 @@
-// Mean-field fit of the hinge engine: coordinate ascent (svm.md section 4),
-// whose step in the mean is taken with the exact curvature of the bound
-// instead of the conditional precision, and which Anderson's method then
-// extrapolates. Every state is a proper q, so its bound is exact: a step that
-// lowers it is taken back, and a plain coordinate step cannot lower it.
+// Mean-field fit of the hinge engine: coordinate ascent whose step in the mean
+// is taken with the exact curvature of the bound instead of the conditional
+// precision. Two further factors of q may join: indicators of columns and
+// missing values. Plain steps make all updates in their order; accelerated ones
+// take gamma from the sums at the new weights, because a long step makes the
+// old ones a bad guide.
 #ifndef BAYESKERNEL_HINGE_MEAN_FIELD_HPP
 #define BAYESKERNEL_HINGE_MEAN_FIELD_HPP
 
 #include <Eigen/Core>
-#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
-#include "ascent.hpp"
+#include "../error.hpp"
+#include "../missing/mean_field.hpp"
+#include "../selection/indicators.hpp"
+#include "../variational/ascent.hpp"
 #include "blocks.hpp"
 #include "gaussian.hpp"
-#include "mean_field_pass.hpp"
+#include "pass.hpp"
+#include "state.hpp"
 #include "system.hpp"
 
 namespace bayeskernel {
@@ -28,258 +33,445 @@ struct MeanFieldStart {
   std::vector<MatrixXd> precision;
 };
 
-class MeanFieldFit {
+// What an evaluation of a state leaves behind.
+struct MeanFieldEvaluation {
+  Sums sums;                       // linear: the gradient in E(gamma theta, u)
+  ArrowVector shift;               // h of the bare columns, with indicators
+  VectorXd mean, variance, kappa;  // by row, where kept
+  std::vector<BlockPosterior> variances;
+  std::vector<MatrixXd> precision;  // for the next step
+  IndicatorPosterior indicators;
+  VectorXd next_log_odds;
+  MissingPosterior missing;
+  double bound = -std::numeric_limits<double>::infinity();
+};
+
+class MeanFieldFit final : public AscentModel {
  public:
   // Without `row_moments` nothing of the size of the data is kept.
   MeanFieldFit(const RowSource& rows, const Prior& prior, Executor& executor,
-               bool row_moments = true)
-      : rows_(rows),
-        prior_(prior),
+               Indicators* indicators = nullptr,
+               MissingValues* missing = nullptr, bool row_moments = true)
+      : prior_(prior),
+        indicators_(indicators),
+        missing_(missing),
         p_(rows.x_columns()),
         r_(rows.z_columns()),
         groups_(rows.groups()),
+        layout_(prior),
         pass_(rows, executor),
         system_(p_, r_, groups_),
         step_system_(p_, r_, groups_),
         q_(p_, r_, groups_),
-        trial_(p_, r_, groups_),
-        accepted_(p_, r_, groups_),
-        step_(p_, r_, groups_),
         pull_(p_, r_, groups_),
-        blended_(p_, r_, groups_),
-        mean_(VectorXd::Zero(row_moments ? rows.rows() : 0)),
-        variance_(VectorXd::Zero(row_moments ? rows.rows() : 0)),
-        variances_(prior.blocks.size()) {}
+        step_(p_, r_, groups_),
+        ones_(VectorXd::Ones(missing != nullptr ? p_ : 0)) {
+    moments_.q = &q_;
+    const Index n = rows.rows();
+    for (MeanFieldEvaluation* e : {&trial_, &accepted_}) {
+      e->sums = Sums(p_, r_, groups_);
+      e->mean = e->variance = VectorXd::Zero(row_moments ? n : 0);
+      e->kappa = VectorXd::Zero(indicators || missing ? n : 0);
+    }
+  }
+  MeanFieldFit(const MeanFieldFit&) = delete;
+  MeanFieldFit& operator=(const MeanFieldFit&) = delete;
 
   // `warm`, if given, replaces the start c = 1 and the pass that it takes.
+  // Interrupted, it leaves the last accepted state, if there was one.
   MeanFieldResult run(const MeanFieldSettings& settings,
                       const KeepGoing& keep_going,
                       const MeanFieldStart* warm = nullptr) {
     MeanFieldResult result;
-    pass_.watch([&](double share) {
-      return keep_going({result.passes + share,
-                         static_cast<double>(settings.max_passes), "vb"});
-    });
+    watch(settings, keep_going, result);
     try {
       warm_ = warm;
       start(result);
-      moments_current_ = ascend(*this, settings, keep_going, result);
+      const bool plain = indicators_ == nullptr && missing_ == nullptr;
+      ascend(*this, plain ? AscentSchedule() : AscentSchedule::wary(), settings,
+             keep_going, result);
     } catch (const PassInterrupted&) {
       result.interrupted = true;
     }
-    finish();
+    if (!result.bound.empty()) finish();
     return result;
+  }
+
+  // q at a start, without a pass over the rows: what remains of one given up.
+  void adopt(const MeanFieldStart& at) {
+    state.mean = at.mean;
+    state.curvature = at.curvature;
+    state.precision = at.precision;
+    accepted_state = state;
+    set_posterior();
+    update_blocks(accepted_);
   }
 
   // The fit: q(theta, u), the variances' q, moments of f by row.
   const GaussianPosterior& posterior() const { return q_; }
   const ArrowSystem& system() const { return system_; }
-  const std::vector<BlockPosterior>& variances() const { return variances_; }
-  // E[1/sigma^2], E[Psi^-1] under which q(theta, u) was formed.
-  const std::vector<MatrixXd>& precisions() const { return precision_; }
-  const VectorXd& mean() const { return mean_; }
-  const VectorXd& variance() const { return variance_; }
-  // From where another fit of these columns may start.
-  MeanFieldStart state() const {
-    return {q_.mean, accepted_.em, precision_};
+  const std::vector<BlockPosterior>& variances() const {
+    return accepted_.variances;
   }
-  // Passes are run elsewhere (mean_field_pass.hpp).
+  // E[1/sigma^2], E[Psi^-1] under which q(theta, u) was formed.
+  const std::vector<MatrixXd>& precisions() const {
+    return accepted_state.precision;
+  }
+  const VectorXd& mean() const { return accepted_.mean; }
+  const VectorXd& variance() const { return accepted_.variance; }
+  const MeanFieldEvaluation& accepted() const { return accepted_; }
+  // From where another fit of these columns may start.
+  MeanFieldStart warm_start() const {
+    return {accepted_state.mean, accepted_.sums.curvature,
+            accepted_state.precision};
+  }
+  // Passes are run elsewhere (pass.hpp).
   void delegate(RemotePass remote) { pass_.delegate(std::move(remote)); }
   // The smallest y E f of all rows.
-  double margin() const { return accepted_.margin; }
+  double margin() const { return accepted_.sums.margin; }
 
- private:
-  template <class Model>
-  friend bool ascend(Model& model, const MeanFieldSettings& settings,
-                     const KeepGoing& keep_going, MeanFieldResult& result);
+  // --- steps, for a driver that changes the columns ---------------------------
 
-  // State: theta, u, log-Cholesky of the blocks' precisions (the coordinates
-  // that steer the extrapolation), then the curvature.
-  Index precision_coordinates() const {
-    Index count = 0;
-    for (const Block& block : prior_.blocks) {
-      if (block.kind != Block::Kind::held) {
-        count += block.width * (block.width + 1) / 2;
-      }
-    }
-    return count;
-  }
-  Index coordinates() const {
-    return p_ + r_ * groups_ + precision_coordinates();
-  }
-  Index state_size() const {
-    return coordinates() + p_ * (p_ + 1) / 2 + (p_ + r_) * r_ * groups_;
+  MeanFieldState state, accepted_state;
+
+  // Interrupts are asked for inside passes, too.
+  void watch(const MeanFieldSettings& settings, const KeepGoing& keep_going,
+             const MeanFieldResult& result) {
+    pass_.watch([&](double share) {
+      return keep_going({result.passes + share,
+                         static_cast<double>(settings.max_passes), "vb"});
+    });
   }
 
-  void pack(const ArrowVector& point, const std::vector<MatrixXd>& precision,
-            const Curvature& curvature, VectorXd& state) const {
-    state.resize(state_size());
-    double* to = state.data();
-    to = std::copy_n(point.x.data(), p_, to);
-    to = std::copy_n(point.group.data(), r_ * groups_, to);
-    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
-      if (prior_.blocks[l].kind == Block::Kind::held) continue;
-      const MatrixXd root = Eigen::LLT<MatrixXd>(precision[l]).matrixL();
-      for (Index c = 0; c < root.cols(); ++c) {
-        *to++ = std::log(root(c, c));
-        for (Index k = c + 1; k < root.rows(); ++k) *to++ = root(k, c);
-      }
-    }
-    for (Index c = 0; c < p_; ++c) {
-      to = std::copy_n(curvature.gram.data() + c * p_ + c, p_ - c, to);
-    }
-    to = std::copy_n(curvature.cross.data(), curvature.cross.size(), to);
-    std::copy_n(curvature.group_gram.data(), curvature.group_gram.size(), to);
-  }
-
-  void unpack(const VectorXd& state) {
-    const double* from = state.data();
-    const auto take = [&](double* to, Index count) {
-      std::copy_n(from, count, to);
-      from += count;
-    };
-    take(q_.mean.x.data(), p_);
-    take(q_.mean.group.data(), r_ * groups_);
-    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
-      if (prior_.blocks[l].kind == Block::Kind::held) continue;
-      const Index r = precision_[l].rows();
-      MatrixXd root = MatrixXd::Zero(r, r);
-      for (Index c = 0; c < root.cols(); ++c) {
-        root(c, c) = std::exp(*from++);
-        for (Index k = c + 1; k < root.rows(); ++k) root(k, c) = *from++;
-      }
-      precision_[l].noalias() = root * root.transpose();
-    }
-    for (Index c = 0; c < p_; ++c) {
-      take(blended_.gram.data() + c * p_ + c, p_ - c);
-    }
-    take(blended_.cross.data(), blended_.cross.size());
-    take(blended_.group_gram.data(), blended_.group_gram.size());
-  }
-
-  // By default c = 1, unit precisions, and the mean that they imply.
-  void start(MeanFieldResult& result) {
-    precision_ = warm_ != nullptr ? warm_->precision : prior_.start();
-    next_precision_ = precision_;
+  // By default c = 1, unit precisions, missing values at their observed means,
+  // and E gamma = `inclusion`: the proposal is the mean that they imply.
+  void start(MeanFieldResult& result, double inclusion = 1.0) {
+    state.precision = prior_.start();
+    state.mean = ArrowVector(p_, r_, groups_);
+    state.curvature = Curvature(p_, r_, groups_);
     if (warm_ != nullptr) {
-      pack(warm_->mean, precision_, warm_->curvature, state_);
-      accepted_state_ = state_;
+      state.mean = warm_->mean;
+      state.curvature = warm_->curvature;
+      state.precision = warm_->precision;
+      accepted_state = state;
       return;
     }
-    q_.mean.x.setZero();
-    q_.mean.group.setZero();
-    pack(q_.mean, precision_, accepted_.em, accepted_state_);
-    pass_.run(nullptr, false, accepted_);
+    MeanFieldEvaluation& out = accepted_;
+    out.precision = state.precision;
+    if (indicators_) {
+      indicators_->start(inclusion, out.indicators);
+      out.next_log_odds = out.indicators.log_odds;
+      state.log_b = state.log_odds = VectorXd::Zero(indicators_->size());
+    }
+    if (missing_) missing_->start(out.missing);
+    accepted_state = state;
+    at_ = state.mean;
+    pass_.run(Moments(), StartRule(), Second::none, out.sums, store(out));
     ++result.passes;
-    pack(q_.mean, precision_, accepted_.em, accepted_state_);
-    propose(1.0, state_);
+    complete(false, out);
+    propose(1.0);
   }
 
-  // Another start, if there is one, when the first was no proper q.
-  bool restart(MeanFieldResult& result) {
+  bool restart(MeanFieldResult& result) override {
     if (warm_ == nullptr) return false;
     warm_ = nullptr;
     start(result);
     return true;
   }
 
-  // Bound and sums at the state; false when the state is no proper q.
-  bool evaluate(bool with_newton) {
+  bool evaluate(const Step& step) override {
+    MeanFieldEvaluation& out = trial_;
+    out.bound = -std::numeric_limits<double>::infinity();
     try {
-      unpack(state_);
-      system_.factor(blended_, prior_, precision_);
+      if (!set_posterior()) return false;
+      if (indicators_) {
+        out.indicators.log_odds = state.log_odds;
+        if (!step.accelerated) {
+          out.indicators.rho_in = accepted_.indicators.rho_in;
+          out.indicators.rho_out = accepted_.indicators.rho_out;
+          update_odds(accepted_, out.indicators, out.indicators.log_odds);
+        }
+      }
+      const double bound =
+          0.5 * q_.log_det() + 0.5 * static_cast<double>(p_ + r_ * groups_) +
+          prior_.fixed_bound(q_.mean.x, q_.theta_variance()) +
+          update_indicators(out) + update_blocks(out) + update_missing(out);
+      pass_.run(moments_, MeanFieldRule(),
+                step.accelerated ? Second::step : Second::none, out.sums,
+                store(out));
+      out.bound = bound + out.sums.bound;
+      at_ = q_.mean;
+      if (indicators_) at_.x.array() *= inclusion_.array();
+      complete(step.accelerated, out);
+      out.next_log_odds = out.indicators.log_odds;
+      if (indicators_ && step.accelerated && !step.hold) {
+        update_odds(out, out.indicators, out.next_log_odds);
+      }
     } catch (const NumericError&) {
-      trial_bound_ = -std::numeric_limits<double>::infinity();
       return false;
     }
+    return std::isfinite(out.bound);
+  }
+
+  double bound() const override { return trial_.bound; }
+
+  // Whether the trial takes a column across E gamma = 1/2.
+  bool decides() const override {
+    return ((accepted_.next_log_odds.array() > 0.0) !=
+            (trial_.next_log_odds.array() > 0.0))
+        .any();
+  }
+
+  bool accept() override {
+    std::swap(accepted_, trial_);
+    accepted_state = state;
+    return false;
+  }
+
+  // Sums and factors by coordinate ascent, the mean by a step of precision
+  //   damping * conditional precision + (1 - damping) * exact curvature.
+  double propose(double damping) override {
+    const MeanFieldEvaluation& from = accepted_;
+    state.mean = accepted_state.mean;
+    state.precision = from.precision;
+    state.curvature = from.sums.curvature;
+    if (missing_) {
+      state.missing_precision = from.missing.precision;
+      state.missing_center = from.missing.center;
+      state.missing_scale = missing_->scales(from.kappa);
+    }
+    if (indicators_) {
+      state.log_odds = from.next_log_odds;
+      state.log_b = from.indicators.expected_b.array().log();
+      state.log_slab = std::log(from.indicators.precision);
+      scale_columns();
+      // gamma o h + h_0 - (A o Omega + prior of v) (theta, u).
+      pull_.x = inclusion_.cwiseProduct(from.shift.x);
+      pull_.group = from.shift.group;
+      add_product(scaled_, state.mean, -1.0, pull_);
+    } else {
+      pull_ = from.sums.linear;
+    }
+    prior_.subtract_pull(state.precision, state.mean, pull_);
+    if (damping < 1.0) blend(damping);
+    step_system_.factor(damping < 1.0 ? scaled_ : conditional(), prior_,
+                        state.precision);
+    step_system_.solve(pull_, step_);
+    state.mean.x += step_.x;
+    state.mean.group += step_.group;
+    return 0.5 * pull_.dot(step_);
+  }
+
+  Index pack(VectorXd& accepted, VectorXd& proposal) override {
+    const Index steering = layout_.pack(accepted_state, accepted);
+    layout_.pack(state, proposal);
+    return steering;
+  }
+  void unpack(const VectorXd& proposal) override {
+    layout_.unpack(proposal, state);
+  }
+
+  // q(theta, u) of the accepted state.
+  void finish() {
+    state = accepted_state;
+    set_posterior();
+  }
+
+  // Takes over an accepted step of the same model on more columns: `columns`
+  // and `chosen` are those kept, as positions there.
+  void restrict_from(const MeanFieldFit& from,
+                     const std::vector<Index>& columns,
+                     const std::vector<Index>& chosen) {
+    accepted_ = from.accepted_;
+    accepted_state = from.accepted_state;
+    keep(columns, accepted_.sums.curvature);
+    keep(columns, accepted_.sums.newton);
+    keep(columns, accepted_.sums.linear.x);
+    keep(columns, accepted_.shift.x);
+    keep(chosen, accepted_.indicators.log_odds);
+    keep(chosen, accepted_.indicators.expected_b);
+    keep(chosen, accepted_.indicators.prior_share);
+    keep(chosen, accepted_.next_log_odds);
+    keep(columns, accepted_state.mean.x);
+    keep(chosen, accepted_state.log_b);
+    keep(chosen, accepted_state.log_odds);
+    keep(columns, accepted_state.curvature);
+    state = accepted_state;
+  }
+
+  // Starts where the same model on fewer columns was accepted; those columns
+  // are at `columns` and `chosen` here, the others are at zero.
+  void widen_from(const MeanFieldFit& from, const std::vector<Index>& columns,
+                  const std::vector<Index>& chosen) {
+    const MeanFieldState& old = from.accepted_state;
+    state = old;
+    state.mean.x = VectorXd::Zero(p_);
+    state.log_b = state.log_odds = VectorXd::Zero(indicators_->size());
+    state.curvature = Curvature(p_, r_, groups_);
+    state.curvature.group_gram = old.curvature.group_gram;
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      const Index at = static_cast<Index>(k);
+      state.mean.x[columns[k]] = old.mean.x[at];
+      state.curvature.cross.row(columns[k]) = old.curvature.cross.row(at);
+      for (std::size_t j = 0; j < columns.size(); ++j) {
+        state.curvature.gram(columns[j], columns[k]) =
+            old.curvature.gram(static_cast<Index>(j), at);
+      }
+    }
+    for (std::size_t k = 0; k < chosen.size(); ++k) {
+      state.log_b[chosen[k]] = old.log_b[static_cast<Index>(k)];
+      state.log_odds[chosen[k]] = old.log_odds[static_cast<Index>(k)];
+    }
+  }
+
+ private:
+  static void keep(const std::vector<Index>& at, VectorXd& v) {
+    for (std::size_t k = 0; k < at.size(); ++k) v[k] = v[at[k]];
+    v.conservativeResize(static_cast<Index>(at.size()));
+  }
+
+  // Positions increase, so that the lower triangle stays one.
+  static void keep(const std::vector<Index>& at, Curvature& c) {
+    const Index p = static_cast<Index>(at.size());
+    MatrixXd gram(p, p), cross(p, c.cross.cols());
+    for (Index k = 0; k < p; ++k) {
+      for (Index j = 0; j < p; ++j) gram(j, k) = c.gram(at[j], at[k]);
+      cross.row(k) = c.cross.row(at[k]);
+    }
+    c.gram.swap(gram);
+    c.cross.swap(cross);
+  }
+
+  static RowStore store(MeanFieldEvaluation& to) {
+    RowStore out;
+    if (to.mean.size() > 0) {
+      out.mean = to.mean.data();
+      out.variance = to.variance.data();
+    }
+    if (to.kappa.size() > 0) out.kappa = to.kappa.data();
+    return out;
+  }
+
+  // E gamma at the state and the sums times it.
+  void scale_columns() {
+    inclusion_ = indicators_->by_column(state.log_odds);
+    indicators_->scale(inclusion_, state.log_b, state.log_slab,
+                       state.curvature, scaled_);
+  }
+
+  // The data's part of the precision of q at the state.
+  const Curvature& conditional() const {
+    return indicators_ ? scaled_ : state.curvature;
+  }
+
+  // scaled_ becomes the matrix of the step in the mean.
+  void blend(double damping) {
+    const double w = 1.0 - damping;
+    const MeanFieldEvaluation& from = accepted_;
+    const Curvature &a = from.sums.curvature, &n = from.sums.newton;
+    if (!indicators_) {
+      scaled_.gram = damping * a.gram + w * n.gram;
+      scaled_.cross = damping * a.cross + w * n.cross;
+      scaled_.group_gram = damping * a.group_gram + w * n.group_gram;
+      return;
+    }
+    // gamma's own variance and the prior stay on the diagonal.
+    const MatrixXd change = n.gram - a.gram;
+    scaled_.gram +=
+        w * (inclusion_.asDiagonal() * change * inclusion_.asDiagonal());
+    scaled_.cross += w * (inclusion_.asDiagonal() * (n.cross - a.cross));
+    scaled_.group_gram += w * (n.group_gram - a.group_gram);
+    for (Index k = 0; k < indicators_->size(); ++k) {
+      const Index c = indicators_->columns()[k];
+      scaled_.gram(c, c) -= w * (1.0 - from.indicators.prior_share[k]) *
+                            std::exp(state.log_b[k] + state.log_slab);
+    }
+  }
+
+  bool set_posterior() {
+    if (indicators_) scale_columns();
+    system_.factor(conditional(), prior_, state.precision);
+    q_.mean = state.mean;
     q_.set_covariance(system_);
-    double bound =
-        0.5 * q_.log_det() + 0.5 * static_cast<double>(p_ + r_ * groups_);
-    bound += prior_.fixed_bound(q_.mean.x, q_.theta_variance());
-    trial_variances_.clear();
-    trial_precision_.clear();
+    if (indicators_ || missing_) covariance_ = q_.theta_covariance();
+    return q_.mean.x.allFinite();
+  }
+
+  // What the missing values add to the sums, and h of the bare columns.
+  void complete(bool with_newton, MeanFieldEvaluation& out) {
+    if (missing_) {
+      missing_->add_curvature(out.missing, out.kappa, at_, with_newton,
+                              out.sums);
+    }
+    if (!indicators_) return;
+    out.shift = out.sums.linear;
+    add_product(out.sums.curvature, at_, 1.0, out.shift);
+  }
+
+  void update_odds(const MeanFieldEvaluation& from, const IndicatorPosterior& q,
+                   VectorXd& odds) {
+    VectorXd group_part = VectorXd::Zero(p_);
+    const MatrixXd& cross = from.sums.curvature.cross;
+    if (groups_ > 0) {
+      const MatrixXd product = cross * system_.loading().transpose();
+      group_part = q_.mean.x.cwiseProduct(cross * q_.mean.effects()) -
+                   product.cwiseProduct(covariance_).rowwise().sum();
+    }
+    indicators_->update_odds(from.sums.curvature, from.shift.x, group_part,
+                             q_.mean.x, covariance_, inclusion_, q, odds);
+  }
+
+  double update_indicators(MeanFieldEvaluation& out) {
+    if (!indicators_) return 0.0;
+    inclusion_ = indicators_->by_column(out.indicators.log_odds);
+    const bool all_in = (inclusion_.array() == 1.0).all();
+    moments_.column_mean = all_in ? VectorXd() : inclusion_;
+    return indicators_->update(q_.mean.x, covariance_, std::exp(state.log_slab),
+                               moments_.column_var, out.indicators);
+  }
+
+  double update_blocks(MeanFieldEvaluation& out) const {
+    double bound = 0.0;
+    out.variances.clear();
+    out.precision.clear();
     for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
       const Block& block = prior_.blocks[l];
       const MatrixXd moment = q_.second_moment(block);
-      trial_variances_.push_back(
-          Prior::posterior(block, moment, precision_[l]));
-      trial_precision_.push_back(
-          Prior::expected_precision(block, trial_variances_.back()));
-      bound += Prior::bound(block, trial_variances_.back(), moment,
-                            precision_[l]);
-      bound += 0.5 * static_cast<double>(block.hidden);
+      out.variances.push_back(
+          Prior::posterior(block, moment, state.precision[l]));
+      out.precision.push_back(
+          Prior::expected_precision(block, out.variances.back()));
+      bound += Prior::bound(block, out.variances.back(), moment,
+                            state.precision[l]) +
+               0.5 * static_cast<double>(block.hidden);
     }
-    const bool keep = mean_.size() > 0;
-    pass_.run(&q_, with_newton, trial_, keep ? mean_.data() : nullptr,
-              keep ? variance_.data() : nullptr);
-    trial_bound_ = bound + trial_.bound;
-    return std::isfinite(trial_bound_);
+    return bound;
   }
 
-  void accept() {
-    std::swap(accepted_, trial_);
-    accepted_state_ = state_;
-    next_precision_ = trial_precision_;
-    variances_ = trial_variances_;
+  double update_missing(MeanFieldEvaluation& out) {
+    if (!missing_) return 0.0;
+    const EffectMoments effect{q_, system_, covariance_,
+                               indicators_ ? inclusion_ : ones_};
+    missing_->update(effect, state.missing_scale, state.missing_precision,
+                     state.missing_center, out.missing);
+    return out.missing.bound;
   }
 
-  // The next plain state from the accepted sums: curvature and precisions by
-  // coordinate ascent, the mean by a step of precision
-  //   damping * conditional precision + (1 - damping) * exact curvature
-  // (damping = 1 is the coordinate step). Returns the gain that the step in
-  // the mean promises.
-  double propose(double damping, VectorXd& proposal) {
-    ArrowVector at(p_, r_, groups_);
-    std::copy_n(accepted_state_.data(), p_, at.x.data());
-    std::copy_n(accepted_state_.data() + p_, r_ * groups_, at.group.data());
-    pull_ = accepted_.gradient;
-    prior_.subtract_pull(next_precision_, at, pull_);
-    if (damping < 1.0) {
-      blend(accepted_.newton, accepted_.em, damping);
-    } else {
-      blended_ = accepted_.em;
-    }
-    step_system_.factor(blended_, prior_, next_precision_);
-    step_system_.solve(pull_, step_);
-    const double promise = 0.5 * pull_.dot(step_);
-    at.x += step_.x;
-    at.group += step_.group;
-    pack(at, next_precision_, accepted_.em, proposal);
-    return promise;
-  }
-
-  void blend(const Curvature& a, const Curvature& b, double weight) {
-    blended_.gram = (1.0 - weight) * a.gram + weight * b.gram;
-    blended_.cross = (1.0 - weight) * a.cross + weight * b.cross;
-    blended_.group_gram = (1.0 - weight) * a.group_gram + weight * b.group_gram;
-  }
-
-  // Leaves q at the accepted state.
-  void finish() {
-    unpack(accepted_state_);
-    system_.factor(blended_, prior_, precision_);
-    q_.set_covariance(system_);
-    if (!moments_current_ && mean_.size() > 0) {
-      pass_.run(&q_, false, trial_, mean_.data(), variance_.data());
-    }
-  }
-
-  const RowSource& rows_;
   const Prior& prior_;
+  Indicators* indicators_;
+  MissingValues* missing_;
   Index p_, r_, groups_;
-  MeanFieldPass pass_;
+  StateVector layout_;
+  Pass pass_;
   ArrowSystem system_, step_system_;
   GaussianPosterior q_;
-  MeanFieldSums trial_, accepted_;
-  ArrowVector step_, pull_;
-  Curvature blended_;
-  VectorXd mean_, variance_;
-  VectorXd state_, accepted_state_;
-  std::vector<MatrixXd> precision_, next_precision_, trial_precision_;
-  std::vector<BlockPosterior> variances_, trial_variances_;
+  Moments moments_;
+  ArrowVector pull_, step_, at_;
+  Curvature scaled_;
+  MatrixXd covariance_;
+  VectorXd inclusion_, ones_;
+  MeanFieldEvaluation trial_, accepted_;
   const MeanFieldStart* warm_ = nullptr;
-  double trial_bound_ = 0.0;
-  bool moments_current_ = true;
 };
 
 }  // namespace bayeskernel

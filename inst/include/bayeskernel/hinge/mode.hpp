@@ -1,5 +1,4 @@
-// Posterior mode of f by expectation conditional maximisation (gpsvm.md section
-// 9): a_i = |1 - y_i f_i|, then f given a, for f_i = x_i'theta + e_i with
+// Posterior mode of f by expectation conditional maximisation: a_i = |1 - y_i f_i|, then f given a, for f_i = x_i'theta + e_i with
 // theta ~ N(0, I) and e_i ~ N(0, r_i). The fixed point is the hinge-loss
 // machine: 2 sum w (1 - y f)_+ + theta'theta / 2 + sum e^2 / (2 r). Sublinear
 // near the margin: it stops when the objective does. Cost of a pass: n p^2.
@@ -12,11 +11,8 @@
 #include <vector>
 
 #include "../chain/progress.hpp"
-#include "../data/rows.hpp"
 #include "../math/cholesky.hpp"
-#include "../math/gram.hpp"
-#include "../parallel/executor.hpp"
-#include "../parallel/scratch_pool.hpp"
+#include "pass.hpp"
 
 namespace bayeskernel {
 
@@ -33,14 +29,41 @@ struct ModeResult {
   bool interrupted = false;
 };
 
+// f is known; y (1 + a / w) is an observation of it with variance a / w^2.
+class ModeRule final : public Rule {
+ public:
+  explicit ModeRule(const VectorXd& f) : f_(f) {}
+
+  double tile(const TileSpan& span, const Tile& tile, const double*,
+              const double*, RowNumbers out) const override {
+    for (Index i = 0; i < span.rows(); ++i) {
+      const double w = tile.weight[i], y = tile.y[i];
+      if (w == 0.0) {
+        out.kappa[i] = out.linear[i] = 0.0;
+        continue;
+      }
+      const double r = tile.residual.size() > 0 ? tile.residual[i] : 0.0;
+      const double a = std::max(
+          w * std::abs(1.0 - y * f_[span.row_begin + i]), 1e-10);
+      out.kappa[i] = 1.0 / (a / (w * w) + r);
+      out.linear[i] = out.kappa[i] * y * (1.0 + a / w);
+    }
+    return 0.0;
+  }
+
+ private:
+  const VectorXd& f_;
+};
+
 class ModeFit {
  public:
   // Rows in memory, without groups.
   ModeFit(const PackedRows& rows, Executor& executor)
       : rows_(rows),
-        executor_(executor),
+        pass_(rows, executor),
+        sums_(rows.x_columns(), 0, 0),
         kappa_(rows.rows()),
-        shift_(rows.rows()) {}
+        linear_(rows.rows()) {}
 
   ModeResult run(const ModeSettings& settings, const KeepGoing& keep_going) {
     const Index p = rows_.x_columns(), n = rows_.rows();
@@ -69,55 +92,24 @@ class ModeFit {
   }
 
  private:
-  struct Slot {
-    MatrixXd gram;
-    VectorXd shift;
-  };
-
   double residual(Index i) const {
     return rows_.residual.size() > 0 ? rows_.residual[i] : 0.0;
   }
 
-  // y (1 + a / w) is an observation of f with variance a / w^2.
   void step(ModeResult& out) {
-    const Index p = rows_.x_columns(), blocks = rows_.blocks();
-    slots_.resize(blocks);
-    executor_.run(blocks, [&](Index b) {
-      auto work = pool_.borrow();
-      Slot& slot = slots_[b];
-      slot.gram.setZero(p, p);
-      slot.shift.setZero(p);
-      const Index first = rows_.tiles()[rows_.block_begin(b)].row_begin;
-      const Index end = rows_.tiles()[rows_.block_begin(b + 1) - 1].row_end;
-      for (Index i = first; i < end; ++i) set_row(i, out.f[i]);
-      const auto x = rows_.x.middleCols(first, end - first);
-      weighted_gram(x, kappa_.segment(first, end - first), *work, slot.gram);
-      slot.shift.noalias() += x * shift_.segment(first, end - first);
-    });
-    MatrixXd precision = MatrixXd::Identity(p, p);
-    VectorXd rhs = VectorXd::Zero(p);
-    for (const Slot& slot : slots_) {
-      precision += slot.gram;
-      rhs += slot.shift;
-    }
+    RowStore store;
+    store.kappa = kappa_.data();
+    store.linear = linear_.data();
+    pass_.run(Moments(), ModeRule(out.f), Second::none, sums_, store);
+    MatrixXd& precision = sums_.curvature.gram;
+    precision.diagonal().array() += 1.0;
     jittered_cholesky(precision, llt_);
-    out.theta = llt_.solve(rhs);
+    out.theta = llt_.solve(sums_.linear.x);
     out.f.noalias() = rows_.x.transpose() * out.theta;
     for (Index i = 0; i < out.f.size(); ++i) {
-      // shift - kappa x'theta is what pulls e_i.
-      out.f[i] += residual(i) * (shift_[i] - kappa_[i] * out.f[i]);
+      // linear - kappa x'theta is what pulls e_i.
+      out.f[i] += residual(i) * (linear_[i] - kappa_[i] * out.f[i]);
     }
-  }
-
-  void set_row(Index i, double f) {
-    const double w = rows_.weight[i], y = rows_.y[i];
-    if (w == 0.0) {
-      kappa_[i] = shift_[i] = 0.0;
-      return;
-    }
-    const double a = std::max(w * std::abs(1.0 - y * f), 1e-10);
-    kappa_[i] = 1.0 / (a / (w * w) + residual(i));
-    shift_[i] = kappa_[i] * y * (1.0 + a / w);
   }
 
   double objective(const ModeResult& at) const {
@@ -132,11 +124,10 @@ class ModeFit {
   }
 
   const PackedRows& rows_;
-  Executor& executor_;
-  VectorXd kappa_, shift_;
+  Pass pass_;
+  Sums sums_;
+  VectorXd kappa_, linear_;
   Eigen::LLT<MatrixXd> llt_;
-  std::vector<Slot> slots_;
-  ScratchPool<MatrixXd> pool_;
 };
 
 }  // namespace bayeskernel

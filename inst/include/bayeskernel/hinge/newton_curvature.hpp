@@ -1,7 +1,8 @@
-// The exact curvature of the bound in the mean, summed over a tile. Rows far
-// from the margin, chi > 900 s, carry less than 1e-3 of the curvature of a row
-// on it: the Newton matrix, a preconditioner, does without them where all of
-// them together carry little. Between separated classes they do not.
+// The curvature of the bound in the mean, summed over a tile. Rows far from the
+// margin, chi > 900 s, carry less than 1e-3 of the curvature of a row on it:
+// the matrix of a step does without them where all of them together carry
+// little. Between separated classes they do not, and a covariance that is
+// reported needs them all.
 #ifndef BAYESKERNEL_HINGE_NEWTON_CURVATURE_HPP
 #define BAYESKERNEL_HINGE_NEWTON_CURVATURE_HPP
 
@@ -10,9 +11,12 @@
 #include "../data/rows.hpp"
 #include "../math/gram.hpp"
 #include "accumulate.hpp"
-#include "statistics.hpp"
+#include "sums.hpp"
 
 namespace bayeskernel {
+
+// Whether a pass sums the second derivatives, and of which rows.
+enum class Second { none, step, exact };
 
 struct NewtonScratch {
   VectorXd weight;  // of every row, to be filled
@@ -23,13 +27,14 @@ struct NewtonScratch {
 // gram += sum weight x x' and the groups of the tile, at the moments m and s.
 inline void accumulate_newton(const RowSource& rows, const TileSpan& span,
                               const Tile& tile, const double* m,
-                              const double* s, NewtonScratch& scratch,
-                              MatrixXd& work, MatrixXd& gram, Curvature& out) {
+                              const double* s, Second which,
+                              NewtonScratch& scratch, MatrixXd& work,
+                              MatrixXd& gram, Curvature& out) {
   constexpr double kNear = 900.0, kLittle = 0.05;
   const Index p = tile.x.rows(), n = tile.x.cols();
   const auto is_near = [&](Index i) {
-    const double slack = 1.0 - tile.y[i] * m[i];
-    return slack * slack <= (kNear - 1.0) * s[i];
+    const double shortfall = 1.0 - tile.y[i] * m[i];
+    return shortfall * shortfall <= (kNear - 1.0) * s[i];
   };
   Index near = 0;
   double weight_near = 0.0, weight_far = 0.0;
@@ -38,7 +43,7 @@ inline void accumulate_newton(const RowSource& rows, const TileSpan& span,
     near += yes;
     (yes ? weight_near : weight_far) += scratch.weight[i];
   }
-  if (tile.z.rows() > 0 || 2 * near >= n ||
+  if (which == Second::exact || tile.z.rows() > 0 || 2 * near >= n ||
       weight_far > kLittle * weight_near) {
     accumulate_curvature(rows, span, tile, scratch.weight.data(), work, gram,
                          out);

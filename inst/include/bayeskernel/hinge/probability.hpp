@@ -1,5 +1,5 @@
-// Class probabilities that the hinge pseudo-likelihood implies (svm.md
-// section 8): g(f) = L(+1|f) / (L(+1|f) + L(-1|f)) and E g(f), f ~ N(m, s^2).
+// Class probabilities that the hinge pseudo-likelihood implies:
+// g(f) = L(+1|f) / (L(+1|f) + L(-1|f)) and E g(f), f ~ N(m, s^2).
 #ifndef BAYESKERNEL_HINGE_PROBABILITY_HPP
 #define BAYESKERNEL_HINGE_PROBABILITY_HPP
 

@@ -1,40 +1,84 @@
-// Rules: what turns a row's moments into its two numbers (kappa, shift), with
-// f the row's latent value, m and s its mean and variance, y its label, w its
-// likelihood power (engine.md; svm.md section 1).
+// Rules: what turns the moments of a row into the numbers of a pass. f is the
+// row's latent value, m and s its mean and variance, y its label, w its
+// likelihood power. An engine is a rule: mean field here, the Gibbs chain and
+// the mode with their engines.
 #ifndef BAYESKERNEL_HINGE_RULES_HPP
 #define BAYESKERNEL_HINGE_RULES_HPP
 
 #include <algorithm>
 #include <cmath>
 
+#include "../data/rows.hpp"
 
 namespace bayeskernel {
 
 // c is floored here: E[1/a] = 1/c would blow up for a row on the margin.
 constexpr double kScaleFloor = 1e-8;
 
-struct RowMoments {
-  double kappa;  // omega / c
-  double shift;  // derivative of the bound in m
-  double newton; // minus the second derivative in m at fixed s
-  double bound;  // the row's term of the bound
+// What a rule sets for every row of a tile.
+struct RowNumbers {
+  double* kappa;   // weight of (x, z)(x, z)'
+  double* linear;  // of (x, z)
+  double* newton;  // minus the second derivative of the bound in m
 };
 
-// Mean field (svm.md section 4): chi = (1 - y m)^2 + s, c = sqrt(chi).
-inline RowMoments mean_field(double y, double w, double m, double s) {
-  const double slack = 1.0 - y * m;
-  const double chi = slack * slack + s;
+class Rule {
+ public:
+  virtual ~Rule() = default;
+  // Returns the rows' terms of the bound. On any thread.
+  virtual double tile(const TileSpan& span, const Tile& tile, const double* m,
+                      const double* s, RowNumbers out) const = 0;
+};
+
+struct RowTerms {
+  double kappa;     // w / c
+  double gradient;  // derivative of the bound in m
+  double newton;    // minus the second derivative in m at fixed s
+  double bound;     // the row's term of the bound
+};
+
+// Mean field: chi = (1 - y m)^2 + s, c = sqrt(chi). The linear number is the
+// gradient: the alternative, y (w + kappa), cancels against kappa m when kappa
+// is large.
+inline RowTerms mean_field(double y, double w, double m, double s) {
+  const double shortfall = 1.0 - y * m;
+  const double chi = shortfall * shortfall + s;
   const double root = std::sqrt(chi);
   const double c = std::max(root, kScaleFloor);
   const double kappa = w / c;
-  return {kappa, y * (w + kappa * slack), kappa * s / (c * c),
-          -w * (slack + 0.5 * (c + chi / c))};
+  return {kappa, y * (w + kappa * shortfall), kappa * s / (c * c),
+          -w * (shortfall + 0.5 * (c + chi / c))};
 }
 
+class MeanFieldRule final : public Rule {
+ public:
+  double tile(const TileSpan& span, const Tile& tile, const double* m,
+              const double* s, RowNumbers out) const override {
+    double bound = 0.0;
+    for (Index i = 0; i < span.rows(); ++i) {
+      const RowTerms row = mean_field(tile.y[i], tile.weight[i], m[i], s[i]);
+      out.kappa[i] = row.kappa;
+      out.linear[i] = row.gradient;
+      out.newton[i] = row.newton;
+      bound += row.bound;
+    }
+    return bound;
+  }
+};
+
 // The same at c = 1, where the iteration starts.
-inline RowMoments unit_scale(double y, double w, double m) {
-  return {w, y * w * (2.0 - y * m), 0.0, 0.0};
-}
+class StartRule final : public Rule {
+ public:
+  double tile(const TileSpan& span, const Tile& tile, const double* m,
+              const double*, RowNumbers out) const override {
+    for (Index i = 0; i < span.rows(); ++i) {
+      out.kappa[i] = tile.weight[i];
+      out.linear[i] = tile.y[i] * tile.weight[i] * (2.0 - tile.y[i] * m[i]);
+      out.newton[i] = 0.0;
+    }
+    return 0.0;
+  }
+};
 
 }  // namespace bayeskernel
 

@@ -18,8 +18,7 @@
 #include <cmath>
 #include <vector>
 
-#include "../data/rows.hpp"
-#include "../parallel/executor.hpp"
+#include "../data/sweep.hpp"
 #include "../rng/stream.hpp"
 #include "blocks.hpp"
 #include "latent_values.hpp"
@@ -33,20 +32,50 @@ struct ScatteredBlock {
   double shape = 0.01, rate = 0.01;
 };
 
+// The prior's part of that of a learned block at the precision where t = 0.
+inline double log_scale_density(const Block& block, const MatrixXd& precision,
+                                double t) {
+  const double c = std::exp(t);
+  if (block.kind == Block::Kind::iid) {
+    return -(2.0 * block.shape * t + block.rate * precision(0, 0) / (c * c));
+  }
+  return -(block.df * static_cast<double>(block.width) * t +
+           0.5 * block.scale.cwiseProduct(precision).sum() / (c * c));
+}
+
+// One draw of t from 0 by slice sampling.
+template <class F>
+double slice_log_scale(F&& log_density, Stream& stream) {
+  constexpr double kWidth = 0.25;
+  constexpr int kSteps = 40;
+  const double level = log_density(0.0) - stream.exponential();
+  double low = -kWidth * stream.uniform();
+  double high = low + kWidth;
+  for (int k = 0; k < kSteps && log_density(low) > level; ++k) low -= kWidth;
+  for (int k = 0; k < kSteps && log_density(high) > level; ++k) {
+    high += kWidth;
+  }
+  while (high - low > 1e-12) {
+    const double t = low + (high - low) * stream.uniform();
+    if (log_density(t) > level) return t;
+    (t < 0.0 ? low : high) = t;
+  }
+  return 0.0;
+}
+
 class ScaleMove {
  public:
   ScaleMove(const RowSource& rows, const Prior& prior, Executor& executor,
             const ScatteredBlock* scattered = nullptr)
-      : rows_(rows),
+      : sweep_{rows, executor, nullptr},
         prior_(prior),
-        executor_(executor),
         scattered_(scattered),
         loss_(rows.blocks()) {
     for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
       if (prior.blocks[l].kind != Block::Kind::held) learned_.push_back(l);
     }
     if (moves() == 0) return;
-    margin_.resize(rows.rows());
+    shortfall_.resize(rows.rows());
     slope_.resize(rows.rows());
     weight_.resize(rows.rows());
     part_ = ArrowVector(rows.x_columns(), rows.z_columns(), rows.groups());
@@ -75,7 +104,7 @@ class ScaleMove {
       return log_prior(moved, t, precision, scattered_precision) -
              2.0 * loss(std::exp(t));
     };
-    const double t = slice(log_density, stream);
+    const double t = slice_log_scale(log_density, stream);
     const double c = std::exp(t);
     point.x += (c - 1.0) * part_.x;
     point.group += (c - 1.0) * part_.group;
@@ -118,41 +147,42 @@ class ScaleMove {
     }
   }
 
-  // 1 - y f = margin - (c - 1) slope.
+  // 1 - y f = shortfall - (c - 1) slope.
   void split(const Moved& moved, const ArrowVector& point) {
-    executor_.run(rows_.blocks(), [&](Index block) {
+    const RowSource& rows = sweep_.rows;
+    sweep_.run([&](Index block, Index) {
       MatrixXd buffer;
-      for (Index t = rows_.block_begin(block); t < rows_.block_begin(block + 1);
-           ++t) {
-        const TileSpan& span = rows_.tiles()[t];
-        const Index n = span.row_end - span.row_begin;
-        const Tile tile = rows_.tile(span, buffer);
-        auto margin = margin_.segment(span.row_begin, n).array();
+      for (const TileSpan& span : rows.block_tiles(block)) {
+        const Index n = span.rows();
+        const Tile tile = rows.tile(span, buffer);
+        auto shortfall = shortfall_.segment(span.row_begin, n).array();
         auto slope = slope_.segment(span.row_begin, n).array();
-        latent_values(rows_, span, tile, point, margin.data());
+        latent_values(rows, span, tile, point, shortfall.data());
         if (moved.everything) {
-          slope = margin;
+          slope = shortfall;
         } else {
-          latent_values(rows_, span, tile, part_, slope.data());
+          latent_values(rows, span, tile, part_, slope.data());
         }
         const auto y = tile.y.array();
         slope = y * (slope - tile.offset.array());
-        margin = 1.0 - y * margin;
+        shortfall = 1.0 - y * shortfall;
         weight_.segment(span.row_begin, n) = tile.weight;
       }
     });
   }
 
-  // sum omega max(1 - y f, 0) at factor c.
+  // sum omega max(1 - y f, 0) at factor c, from what split() has kept.
   double loss(double c) {
-    executor_.run(rows_.blocks(), [&](Index block) {
-      const Index begin = rows_.tiles()[rows_.block_begin(block)].row_begin;
-      const Index end = rows_.tiles()[rows_.block_begin(block + 1) - 1].row_end;
-      loss_[block] = (weight_.segment(begin, end - begin).array() *
-                      (margin_.segment(begin, end - begin).array() -
-                       (c - 1.0) * slope_.segment(begin, end - begin).array())
-                          .max(0.0))
-                         .sum();
+    const RowSource& rows = sweep_.rows;
+    sweep_.executor.run(rows.blocks(), [&](Index block) {
+      const Index begin = rows.tiles()[rows.block_begin(block)].row_begin;
+      const Index end = rows.tiles()[rows.block_begin(block + 1) - 1].row_end;
+      loss_[block] =
+          (weight_.segment(begin, end - begin).array() *
+           (shortfall_.segment(begin, end - begin).array() -
+            (c - 1.0) * slope_.segment(begin, end - begin).array())
+               .max(0.0))
+              .sum();
     });
     double sum = 0.0;
     for (const double value : loss_) sum += value;
@@ -167,16 +197,15 @@ class ScaleMove {
     for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
       if (!moved.includes(l)) continue;
       const Block& block = prior_.blocks[l];
-      if (block.kind == Block::Kind::iid) {
-        value -= 2.0 * block.shape * t +
-                 block.rate * precision[l](0, 0) / (c * c);
-      } else if (block.kind == Block::Kind::unstructured) {
-        value -= block.df * static_cast<double>(block.width) * t +
-                 0.5 * block.scale.cwiseProduct(precision[l]).sum() / (c * c);
+      if (block.kind != Block::Kind::held) {
+        value += log_scale_density(block, precision[l], t);
       } else {
-        value += static_cast<double>(block.members) * t -
-                 0.5 * block.precision * c * c *
-                     part_.x.segment(block.first, block.members).squaredNorm();
+        const double squares =
+            block.eliminated
+                ? part_.group.squaredNorm()
+                : part_.x.segment(block.first, block.members).squaredNorm();
+        value += static_cast<double>(block.members * block.width) * t -
+                 0.5 * block.precision * c * c * squares;
       }
     }
     if (moved.scattered) {
@@ -193,33 +222,12 @@ class ScaleMove {
     return value;
   }
 
-  // One draw of t from 0.
-  template <class F>
-  static double slice(F&& log_density, Stream& stream) {
-    constexpr double kWidth = 0.25;
-    constexpr int kSteps = 40;
-    const double level = log_density(0.0) - stream.exponential();
-    double low = -kWidth * stream.uniform();
-    double high = low + kWidth;
-    for (int k = 0; k < kSteps && log_density(low) > level; ++k) low -= kWidth;
-    for (int k = 0; k < kSteps && log_density(high) > level; ++k) {
-      high += kWidth;
-    }
-    while (high - low > 1e-12) {
-      const double t = low + (high - low) * stream.uniform();
-      if (log_density(t) > level) return t;
-      (t < 0.0 ? low : high) = t;
-    }
-    return 0.0;
-  }
-
-  const RowSource& rows_;
+  Sweep sweep_;
   const Prior& prior_;
-  Executor& executor_;
   const ScatteredBlock* scattered_;
   std::vector<double> loss_;
   std::vector<std::size_t> learned_;
-  VectorXd margin_, slope_, weight_;
+  VectorXd shortfall_, slope_, weight_;
   ArrowVector part_;
 };
 

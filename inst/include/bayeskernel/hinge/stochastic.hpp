@@ -1,8 +1,8 @@
-// Stochastic variational steps over minibatches (gpsvm.md section 5, with the
-// prior precision Lambda for I; svm.md section 11): natural-gradient steps on
-// the two statistics of q(theta), A = sum kappa x x' and h, of which a
-// minibatch of s rows gives estimates n / s times its own sums. They end near
-// the optimum, which MeanFieldFit then reaches from there.
+// Stochastic variational steps over minibatches (Hoffman et al. 2013, J. Mach.
+// Learn. Res. 14, 1303-1347): natural-gradient steps on the two statistics of
+// q(theta), A = sum kappa x x' and h, of which a minibatch of s rows gives
+// estimates n / s times its own sums. They end near the optimum, which
+// MeanFieldFit then reaches from there.
 // Cost of a step: s p^2 + p^3.
 #ifndef BAYESKERNEL_HINGE_STOCHASTIC_HPP
 #define BAYESKERNEL_HINGE_STOCHASTIC_HPP
@@ -17,6 +17,7 @@
 
 #include "../chain/progress.hpp"
 #include "../data/rows.hpp"
+#include "groups.hpp"
 #include "mean_field.hpp"
 #include "minibatches.hpp"
 
@@ -40,7 +41,6 @@ class StochasticFit {
         pass_(derived_ ? static_cast<const RowSource&>(*derived_)
                        : batches_.rows(),
               executor),
-        sums_(p_, r_, 0),
         estimate_(p_),
         current_(p_),
         average_(p_),
@@ -63,7 +63,10 @@ class StochasticFit {
         return !settled_ && keep_going({static_cast<double>(steps_),
                                         static_cast<double>(total), "epochs"});
       });
-      if (!finished && !settled_) return false;
+      if (!finished && !settled_) {
+        if (averaged_ == 0) average_ = current_;
+        return false;
+      }
       const bool last = settled_ || e + 1 == settings_.epochs;
       // Large groups make fewer steps than were planned.
       if (last && averaged_ == 0) average_ = current_;
@@ -115,7 +118,7 @@ class StochasticFit {
     VectorXd h;
   };
 
-  // The bound over blocks of steps (gpsvm.md section 5).
+  // The bound over blocks of steps.
   struct Watch {
     Index length = 50, steps = 0;
     double sum = 0.0, squares = 0.0;
@@ -155,17 +158,28 @@ class StochasticFit {
     move_to(current_);
   }
 
+  void pass(const GaussianPosterior* q) {
+    Moments at;
+    at.q = q;
+    if (q != nullptr) {
+      pass_.run(at, MeanFieldRule(), Second::none, sums_);
+    } else {
+      pass_.run(at, StartRule(), Second::none, sums_);
+    }
+  }
+
   // n / s times the sums of the minibatch at q, or at c = 1 without.
   void make_estimate(const GaussianPosterior* q) {
     if (derived_) derived_->refresh();
-    pass_.run(q, false, sums_);
-    estimate_.a = sums_.em.gram;
-    estimate_.h = sums_.gradient.x;
+    pass(q);
+    estimate_.a = sums_.curvature.gram;
+    estimate_.h = sums_.linear.x;
     // The gradient is h - A theta; at c = 1 it is taken at theta = 0.
     if (q != nullptr) {
       estimate_.h.noalias() +=
-          sums_.em.gram.selfadjointView<Eigen::Lower>() * q->mean.x;
+          estimate_.a.selfadjointView<Eigen::Lower>() * q->mean.x;
     }
+    batch_bound_ = sums_.bound;
     rescale();
   }
 
@@ -204,7 +218,7 @@ class StochasticFit {
   // Stops when the mean bound of two blocks in a row changed by less than its
   // standard error, or than the tolerance. The average is that of the block.
   void watch() {
-    const double bound = scale_ * sums_.bound + 0.5 * q_.log_det() +
+    const double bound = scale_ * batch_bound_ + 0.5 * q_.log_det() +
                          0.5 * static_cast<double>(p_) +
                          prior_.fixed_bound(q_.mean.x, q_.theta_variance());
     Watch& block = watch_;
@@ -243,100 +257,62 @@ class StochasticFit {
   void group_estimate() {
     constexpr int kMost = 20;
     const Index groups = batches_.rows().groups();
-    MeanFieldSums sums(p_, r_, groups);
+    const MatrixXd& precision = prior_.eliminated_precision(precision_);
+    sums_ = Sums(p_, r_, groups);
+    EliminatedGroups eliminated(p_, r_, groups);
     ArrowSystem system(p_, r_, groups);
     GaussianPosterior q(p_, r_, groups);
-    MatrixXd shift;
-    pass_.run(nullptr, false, sums);
+    ArrowVector h;
+    pass(nullptr);
     double before = 0.0;
     for (int k = 0; k < kMost; ++k) {
-      shift = sums.gradient.group;
-      estimate_.h = sums.gradient.x;
-      if (k > 0) add_point(sums.em, q.mean, estimate_.h, shift);
-      const Eliminated out = eliminate(sums.em, shift);
-      estimate_.a = sums.em.gram - out.gram;
-      estimate_.h -= out.shift;
+      // From the gradient at a point to h.
+      h = sums_.linear;
+      if (k > 0) add_product(sums_.curvature, q.mean, 1.0, h);
+      eliminated.factor(sums_.curvature, precision);
+      MatrixXd taken = MatrixXd::Zero(p_, p_);
+      eliminated.subtract_from(sums_.curvature, taken);
+      estimate_.a = sums_.curvature.gram + taken;
+      estimate_.h = h.x;
+      eliminated.subtract_from(h, estimate_.h);
       if (steps_ == 0 || k + 1 == kMost) break;
-      if (k > 1 &&
-          std::abs(sums.bound - before) < 1e-6 * (1.0 + std::abs(sums.bound))) {
+      if (k > 1 && std::abs(sums_.bound - before) <
+                       1e-6 * (1.0 + std::abs(sums_.bound))) {
         break;
       }
-      before = sums.bound;
+      before = sums_.bound;
       // S_c of this system is that of q(theta): what elimination takes away
       // is added before.
-      Curvature local = sums.em;
-      local.gram = current_.a + out.gram;
+      Curvature local = sums_.curvature;
+      local.gram = current_.a - taken;
       system.factor(local, prior_, precision_);
       q.set_covariance(system);
       q.mean.x = q_.mean.x;
-      for (Index g = 0; g < groups; ++g) {
-        VectorXd pull = shift.col(g);
-        if (p_ > 0) {
-          pull -= sums.em.cross.middleCols(g * r_, r_).transpose() * q.mean.x;
-        }
-        q.mean.group.col(g) = out.inverse.middleCols(g * r_, r_) * pull;
-      }
-      pass_.run(&q, false, sums);
+      eliminated.back_substitute(h, q.mean);
+      pass(&q);
+      batch_bound_ = sums_.bound + group_bound(q, system, precision);
     }
     for (Index g = 0; g < groups; ++g) {
       const Index to = batches_.groups()[g];
       whole_.cross.middleCols(to * r_, r_) =
-          sums.em.cross.middleCols(g * r_, r_);
+          sums_.curvature.cross.middleCols(g * r_, r_);
       whole_.group_gram.middleCols(to * r_, r_) =
-          sums.em.group_gram.middleCols(g * r_, r_);
-      group_shift_.col(to) = shift.col(g);
+          sums_.curvature.group_gram.middleCols(g * r_, r_);
+      group_shift_.col(to) = h.group.col(g);
     }
     rescale();
   }
 
-  // From gradients at a point to the shifts h: adds curvature times point.
-  void add_point(const Curvature& curvature, const ArrowVector& point,
-                 VectorXd& x, MatrixXd& group) const {
-    for (Index g = 0; g < group.cols(); ++g) {
-      group.col(g).noalias() +=
-          curvature.group_gram.middleCols(g * r_, r_) * point.group.col(g);
-    }
-    if (p_ == 0) return;
-    x.noalias() += curvature.gram.selfadjointView<Eigen::Lower>() * point.x;
-    for (Index g = 0; g < group.cols(); ++g) {
-      const auto cross = curvature.cross.middleCols(g * r_, r_);
-      x.noalias() += cross * point.group.col(g);
-      group.col(g).noalias() += cross.transpose() * point.x;
-    }
-  }
-
-  // sum B_g D_g^-1 B_g', sum B_g D_g^-1 h_g and the D_g^-1.
-  struct Eliminated {
-    MatrixXd gram, inverse;
-    VectorXd shift;
-  };
-  Eliminated eliminate(const Curvature& curvature,
-                       const MatrixXd& shift) const {
-    Eliminated out{MatrixXd::Zero(p_, p_), MatrixXd(r_, shift.size()),
-                   VectorXd::Zero(p_)};
-    for (Index g = 0; g < shift.cols(); ++g) {
-      const auto cross = curvature.cross.middleCols(g * r_, r_);
-      MatrixXd d = curvature.group_gram.middleCols(g * r_, r_);
-      d += group_precision();
-      const Eigen::LLT<MatrixXd> llt(d);
-      if (llt.info() != Eigen::Success) {
-        throw NumericError("a group precision is not positive definite");
-      }
-      out.inverse.middleCols(g * r_, r_) =
-          llt.solve(MatrixXd::Identity(r_, r_));
-      if (p_ == 0) continue;
-      const MatrixXd loading = cross * out.inverse.middleCols(g * r_, r_);
-      out.gram.noalias() += loading * cross.transpose();
-      out.shift.noalias() += loading * shift.col(g);
-    }
-    return out;
-  }
-
-  const MatrixXd& group_precision() const {
-    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
-      if (prior_.blocks[l].eliminated) return precision_[l];
-    }
-    throw ArgumentError("groups without a block of their own");
+  // Terms of the bound of the groups in a minibatch.
+  double group_bound(const GaussianPosterior& q, const ArrowSystem& system,
+                     const MatrixXd& precision) const {
+    const double groups = static_cast<double>(q.mean.group.cols());
+    const MatrixXd moment = q.second_moment(*prior_.eliminated());
+    const double log_det =
+        bayeskernel::log_det(Eigen::LLT<MatrixXd>(precision));
+    return 0.5 * groups * (log_det + static_cast<double>(r_)) -
+           0.5 * precision.cwiseProduct(moment).sum() -
+           0.5 * system.groups().log_det();
   }
 
   // Statistics of theta and the last of every group, put together: `whole_`
@@ -347,9 +323,14 @@ class StochasticFit {
     rhs.x = at.h + prior_.precision.cwiseProduct(prior_.mean);
     rhs.group = group_shift_;
     if (rows_.groups() > 0) {
-      const Eliminated out = eliminate(whole_, group_shift_);
-      whole_.gram += out.gram;
-      rhs.x += out.shift;
+      EliminatedGroups eliminated(p_, r_, rows_.groups());
+      eliminated.factor(whole_, prior_.eliminated_precision(precision_));
+      MatrixXd taken = MatrixXd::Zero(p_, p_);
+      eliminated.subtract_from(whole_, taken);
+      whole_.gram -= taken;
+      VectorXd h = VectorXd::Zero(p_);
+      eliminated.subtract_from(rhs, h);
+      rhs.x -= h;
     }
     system.factor(whole_, prior_, precision_);
     ArrowVector point(p_, r_, rows_.groups());
@@ -357,7 +338,7 @@ class StochasticFit {
     return point;
   }
 
-  // Step 4 of svm.md section 4.
+  // q of the blocks' variances.
   void update_precisions(const Statistics& at) {
     ArrowSystem system(p_, r_, rows_.groups());
     GaussianPosterior q(p_, r_, rows_.groups());
@@ -378,8 +359,9 @@ class StochasticFit {
   Index p_, r_;
   Minibatches batches_;
   std::unique_ptr<DerivedRows> derived_;
-  MeanFieldPass pass_;
-  MeanFieldSums sums_;
+  Pass pass_;
+  Sums sums_;  // of the minibatch, at the q that its estimate was made with
+  double batch_bound_ = 0.0;  // terms of the bound of its rows and groups
   Statistics estimate_, current_, average_;
   Curvature theta_curvature_;
   ArrowSystem system_;

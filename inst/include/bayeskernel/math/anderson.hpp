@@ -21,8 +21,9 @@ class Anderson {
 
   void restart() { filled_ = -1; }
 
-  // Replaces g = g(z) by the accelerated point. O(size memory).
-  void combine(const Eigen::VectorXd& z, Eigen::VectorXd& g) {
+  // Replaces g = g(z) by the accelerated point; false when there is nothing to
+  // extrapolate from. O(size memory).
+  bool combine(const Eigen::VectorXd& z, Eigen::VectorXd& g) {
     if (filled_ >= 0) {
       const int slot = filled_ % memory_;
       dz_.col(slot) = z - z_;
@@ -32,15 +33,16 @@ class Anderson {
     f_ = g - z;
     ++filled_;
     const int used = filled_ < memory_ ? filled_ : memory_;
-    if (used == 0) return;
+    if (used == 0) return false;
     const auto residual_change = df_.topLeftCorner(coordinates_, used);
     Eigen::MatrixXd normal = residual_change.transpose() * residual_change;
     normal.diagonal().array() += 1e-10 * normal.diagonal().maxCoeff();
     const Eigen::VectorXd gamma = normal.ldlt().solve(
         residual_change.transpose() * f_.head(coordinates_));
-    if (!gamma.allFinite()) return;
+    if (!gamma.allFinite()) return false;
     g.noalias() -= dz_.leftCols(used) * gamma;
     g.noalias() -= df_.leftCols(used) * gamma;
+    return true;
   }
 
  private:

@@ -1,7 +1,7 @@
-// The combined model, whole and on the columns in use: selection columns that
-// are out for good leave the rows, the prior and the holes.
-#ifndef BAYESKERNEL_BSVM_STRUCTURED_ACTIVE_HPP
-#define BAYESKERNEL_BSVM_STRUCTURED_ACTIVE_HPP
+// The model with selection, whole and on the columns in use: selection columns
+// that are out for good leave the rows, the prior and the missing values.
+#ifndef BAYESKERNEL_SELECTION_ACTIVE_COLUMNS_HPP
+#define BAYESKERNEL_SELECTION_ACTIVE_COLUMNS_HPP
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -11,19 +11,19 @@
 
 #include "../data/rows.hpp"
 #include "../hinge/blocks.hpp"
-#include "structured_holes.hpp"
-#include "structure.hpp"
+#include "../missing/mean_field.hpp"
+#include "indicators.hpp"
 
 namespace bayeskernel {
 
 // Log odds below which a column is out: E gamma = 1e-12.
 constexpr double kOutLogOdds = -27.631021115928547;
 
-struct StructuredModel {
+struct WholeModel {
   std::shared_ptr<PackedRows> rows;
   Prior prior;
   const Selection& selection;
-  const Holes& holes;
+  const MissingPattern& missing;
 };
 
 struct ActiveModel {
@@ -71,7 +71,7 @@ inline PackedRows restrict_rows(const PackedRows& rows,
   return out;
 }
 
-inline ActiveModel restrict_model(const StructuredModel& model,
+inline ActiveModel restrict_model(const WholeModel& model,
                                   const std::vector<bool>& in_use) {
   ActiveModel out;
   const Index p = model.rows->x_columns();
@@ -112,9 +112,9 @@ inline ActiveModel restrict_model(const StructuredModel& model,
 
 // A_kk = E sum kappa x_k^2 of the selection columns that left, 0 for the
 // others. O(n) by column.
-inline VectorXd hidden_squares(const StructuredModel& model,
+inline VectorXd hidden_squares(const WholeModel& model,
                                const ActiveModel& active, const VectorXd& kappa,
-                               const HolesPosterior& holes) {
+                               const MissingPosterior& missing) {
   const PackedRows& rows = *model.rows;
   VectorXd out = VectorXd::Zero(model.selection.size());
   std::vector<Index> hidden(rows.x_columns(), -1), left;
@@ -128,17 +128,17 @@ inline VectorXd hidden_squares(const StructuredModel& model,
     const double* x = rows.x.data() + i * rows.x_columns();
     for (const Index c : left) out[hidden[c]] += kappa[i] * x[c] * x[c];
   }
-  Index at = 0;  // in holes.covariance
-  for (const Holes::Row& row : model.holes.rows) {
-    const Index h = model.holes.patterns[row.pattern].size();
+  Index at = 0;  // in missing.covariance
+  for (const MissingPattern::Row& row : model.missing.rows) {
+    const Index h = model.missing.width(row);
     for (Index u = row.use_begin; u < row.use_end; ++u) {
-      const Holes::Use& use = model.holes.uses[u];
+      const MissingPattern::Use& use = model.missing.uses[u];
       if (use.column >= rows.x_columns() || hidden[use.column] < 0) continue;
       const double cell = rows.x(use.column, row.row);
       const double mean =
-          use.base + use.slope * holes.mean[row.first + use.missing];
+          use.base + use.slope * missing.mean[row.first + use.missing];
       const double variance = use.slope * use.slope *
-                              holes.covariance[at + use.missing * (h + 1)];
+                              missing.covariance[at + use.missing * (h + 1)];
       out[hidden[use.column]] +=
           kappa[row.row] * (mean * mean + variance - cell * cell);
     }

@@ -1,30 +1,27 @@
-#include <bayeskernel/bsvm/structured_mean_field.hpp>
-
 #include "check.hpp"
-#include "structured_textbook.hpp"
+#include "model_fit.hpp"
+#include "model_textbook.hpp"
 
 using bayeskernel::Executor;
 using bayeskernel::MeanFieldResult;
 using bayeskernel::MeanFieldSettings;
 using bayeskernel::Progress;
 using bayeskernel::SerialExecutor;
-using bayeskernel::StructuredMeanFieldFit;
 
 static const auto always = [](const Progress&) { return true; };
 
 struct Fitted {
-  Fitted(const StructuredProblem& problem, const MeanFieldSettings& settings,
+  Fitted(const ModelProblem& problem, const MeanFieldSettings& settings,
          Executor& executor)
-      : fit(problem.rows, problem.prior, problem.selection, problem.holes,
-            executor),
+      : fit(problem, executor),
         result(fit.run(settings, always)) {}
   double bound() const { return result.bound.back(); }
 
-  StructuredMeanFieldFit fit;
+  ModelFit fit;
   MeanFieldResult result;
 };
 
-static Fitted run(const StructuredProblem& problem, double tolerance,
+static Fitted run(const ModelProblem& problem, double tolerance,
                   bool accelerate = true, int max_passes = 20000) {
   SerialExecutor serial;
   MeanFieldSettings settings;
@@ -35,10 +32,10 @@ static Fitted run(const StructuredProblem& problem, double tolerance,
 }
 
 // Every subset of {groups, selection, holes}.
-static std::vector<StructuredShape> subsets(Index n, Index extra) {
-  std::vector<StructuredShape> out;
+static std::vector<ModelShape> subsets(Index n, Index extra) {
+  std::vector<ModelShape> out;
   for (int bits = 0; bits < 8; ++bits) {
-    StructuredShape shape;
+    ModelShape shape;
     shape.n = n;
     shape.groups = (bits & 1) ? std::max<Index>(3, n / 20) : 0;
     shape.selection = (bits & 2) != 0;
@@ -50,8 +47,8 @@ static std::vector<StructuredShape> subsets(Index n, Index extra) {
 }
 
 // The reported fit as dense variational parameters.
-static TextbookQ dense(const StructuredProblem& problem, const Fitted& from) {
-  const StructuredMeanFieldFit& fit = from.fit;
+static TextbookQ dense(const ModelProblem& problem, const Fitted& from) {
+  const ModelFit& fit = from.fit;
   TextbookQ q;
   const Index p = problem.rows.x_columns(), r = problem.rows.z_columns();
   const Index gr = r * problem.rows.groups();
@@ -73,15 +70,15 @@ static TextbookQ dense(const StructuredProblem& problem, const Fitted& from) {
   if (problem.selection.size() > 0) {
     q.inclusion = fit.inclusion();
     q.expected_b = fit.expected_b();
-    q.shape = fit.selection().shape;
-    q.rate = fit.selection().rate;
-    q.rho_in = fit.selection().rho_in;
-    q.rho_out = fit.selection().rho_out;
+    q.shape = fit.indicators().shape;
+    q.rate = fit.indicators().rate;
+    q.rho_in = fit.indicators().rho_in;
+    q.rho_out = fit.indicators().rho_out;
   }
   if (problem.holes.count == 0) return q;
-  const bayeskernel::HolesPosterior& holes = fit.holes();
+  const bayeskernel::MissingPosterior& holes = fit.missing();
   Index at = 0;
-  for (const Holes::Row& row : problem.holes.rows) {
+  for (const MissingPattern::Row& row : problem.holes.rows) {
     const Index h = problem.holes.patterns[row.pattern].size();
     q.value.push_back(holes.mean.segment(row.first, h));
     q.variance.push_back(
@@ -98,8 +95,8 @@ static TextbookQ dense(const StructuredProblem& problem, const Fitted& from) {
 
 TEST("plain steps are the textbook's, one by one, in every combination") {
   unsigned seed = 1;
-  for (const StructuredShape& shape : subsets(30, 3)) {
-    const StructuredProblem problem = make_structured(shape, seed++);
+  for (const ModelShape& shape : subsets(30, 3)) {
+    const ModelProblem problem = make_model(shape, seed++);
     const Fitted fitted = run(problem, 0.0, false, 26);
     Textbook textbook(problem);
     CHECK(fitted.result.bound.size() == 25);
@@ -122,8 +119,8 @@ TEST("plain steps are the textbook's, one by one, in every combination") {
 
 TEST("the reported bound is the textbook bound of the reported fit") {
   for (unsigned seed = 100; seed < 104; ++seed) {
-    for (const StructuredShape& shape : subsets(60, 6)) {
-      const StructuredProblem problem = make_structured(shape, seed);
+    for (const ModelShape& shape : subsets(60, 6)) {
+      const ModelProblem problem = make_model(shape, seed);
       const Textbook textbook(problem);
       for (double tolerance : {1e-1, 1e-3, 1e-10}) {
         for (bool accelerate : {true, false}) {
@@ -138,8 +135,8 @@ TEST("the reported bound is the textbook bound of the reported fit") {
 
 TEST("the bound never falls, accelerated or not") {
   for (unsigned seed = 200; seed < 220; ++seed) {
-    for (const StructuredShape& shape : subsets(40, 4)) {
-      const StructuredProblem problem = make_structured(shape, seed);
+    for (const ModelShape& shape : subsets(40, 4)) {
+      const ModelProblem problem = make_model(shape, seed);
       for (bool accelerate : {true, false}) {
         const Fitted fitted = run(problem, 1e-9, accelerate);
         const std::vector<double>& bound = fitted.result.bound;
@@ -157,8 +154,8 @@ TEST("the bound never falls, accelerated or not") {
 TEST("accelerated steps reach the plain steps' bound or a better one") {
   int passes = 0, plain_passes = 0, same = 0;
   for (unsigned seed = 300; seed < 320; ++seed) {
-    for (const StructuredShape& shape : subsets(60, 6)) {
-      const StructuredProblem problem = make_structured(shape, seed);
+    for (const ModelShape& shape : subsets(60, 6)) {
+      const ModelProblem problem = make_model(shape, seed);
       const Fitted fast = run(problem, 1e-12);
       const Fitted plain = run(problem, 1e-12, false);
       passes += fast.result.passes;
@@ -175,8 +172,8 @@ TEST("accelerated steps reach the plain steps' bound or a better one") {
 }
 
 TEST("the moments by row are those of the reported fit") {
-  for (const StructuredShape& shape : subsets(40, 3)) {
-    const StructuredProblem problem = make_structured(shape, 400);
+  for (const ModelShape& shape : subsets(40, 3)) {
+    const ModelProblem problem = make_model(shape, 400);
     const Fitted fitted = run(problem, 1e-4);
     const Textbook textbook(problem);
     const TextbookQ q = dense(problem, fitted);
@@ -194,14 +191,14 @@ static bool same_bits(const Fitted& a, const Fitted& b) {
          a.fit.mean().group == b.fit.mean().group &&
          a.fit.theta_covariance() == b.fit.theta_covariance() &&
          a.fit.log_odds() == b.fit.log_odds() &&
-         a.fit.holes().mean == b.fit.holes().mean &&
-         a.fit.holes().covariance == b.fit.holes().covariance &&
+         a.fit.missing().mean == b.fit.missing().mean &&
+         a.fit.missing().covariance == b.fit.missing().covariance &&
          a.fit.fitted_variance() == b.fit.fitted_variance();
 }
 
 TEST("any executor gives the same bits") {
-  for (const StructuredShape& shape : subsets(5000, 6)) {
-    const StructuredProblem problem = make_structured(shape, 500);
+  for (const ModelShape& shape : subsets(5000, 6)) {
+    const ModelProblem problem = make_model(shape, 500);
     CHECK(problem.rows.blocks() > 1);
     MeanFieldSettings settings;
     settings.tolerance = 1e-3;
@@ -217,11 +214,11 @@ TEST("any executor gives the same bits") {
 }
 
 // Selection columns x_k with effects by column; intercept fixed.
-static StructuredProblem sparse_problem(Index n, const VectorXd& effect,
+static ModelProblem sparse_problem(Index n, const VectorXd& effect,
                                         const VectorXd& spread,
                                         unsigned seed) {
   Draw draw(seed);
-  StructuredProblem out;
+  ModelProblem out;
   const Index p = 1 + effect.size();
   PackedRows& rows = out.rows;
   rows.x = draw.matrix(p, n);
@@ -247,7 +244,7 @@ TEST("columns leave for the plain steps' reasons, and the fit stays whole") {
   VectorXd effect = VectorXd::Zero(30);
   effect.head(4) << 1.0, -0.7, 0.5, 2.0;
   for (unsigned seed = 600; seed < 605; ++seed) {
-    const StructuredProblem problem =
+    const ModelProblem problem =
         sparse_problem(400, effect, VectorXd::Ones(30), seed);
     const Fitted fitted = run(problem, 1e-11);
     const Fitted plain = run(problem, 1e-11, false);
@@ -265,7 +262,7 @@ TEST("a column that left too early comes back") {
   // The fixed column separates the classes: rows far from the margin hardly
   // weigh, and at the end, not at the start, a column of selection costs no
   // more than before the data.
-  StructuredProblem problem =
+  ModelProblem problem =
       sparse_problem(1000, VectorXd::Zero(4), VectorXd::Ones(4), 700);
   PackedRows rows = problem.rows;
   problem.selection.columns.erase(problem.selection.columns.begin());
@@ -289,24 +286,24 @@ TEST("a column that left too early comes back") {
 }
 
 TEST("rows of no weight leave the effects alone and inform the predictors") {
-  StructuredShape shape;
+  ModelShape shape;
   shape.n = 60;
-  StructuredProblem with = make_structured(shape, 800);
+  ModelProblem with = make_model(shape, 800);
   for (Index i = 40; i < 60; ++i) with.rows.weight[i] = 0.0;
   const Fitted a = run(with, 1e-11), plain = run(with, 1e-11, false);
   CHECK_NEAR(a.bound(), plain.bound(), 1e-7);
-  StructuredProblem other = with;
+  ModelProblem other = with;
   for (Index i = 40; i < 60; ++i) other.rows.y[i] *= -1.0;
   const Fitted b = run(other, 1e-11);
   CHECK((a.fit.mean().x - b.fit.mean().x).norm() < 1e-12);
-  CHECK(a.fit.holes().df == with.holes.df + 60.0);
+  CHECK(a.fit.missing().df == with.holes.df + 60.0);
 }
 
 TEST("an iteration cap and a refusal to go on leave a proper fit") {
-  StructuredShape shape;
+  ModelShape shape;
   shape.n = 50;
   shape.extra = 6;
-  const StructuredProblem problem = make_structured(shape, 900);
+  const ModelProblem problem = make_model(shape, 900);
   const Textbook textbook(problem);
   for (int cap = 2; cap < 35; ++cap) {
     const Fitted fitted = run(problem, 1e-13, true, cap);
@@ -314,9 +311,58 @@ TEST("an iteration cap and a refusal to go on leave a proper fit") {
     CHECK_NEAR(fitted.bound(), textbook.bound(dense(problem, fitted)), 1e-10);
   }
   SerialExecutor serial;
-  StructuredMeanFieldFit fit(problem.rows, problem.prior, problem.selection,
-                             problem.holes, serial);
+  ModelFit fit(problem, serial);
   const MeanFieldResult result =
       fit.run(MeanFieldSettings(), [](const Progress&) { return false; });
   CHECK(result.interrupted && !result.converged && result.bound.size() == 1);
+}
+
+TEST("a fit may converge in the last pass that it is allowed") {
+  for (const ModelShape& shape : subsets(60, 3)) {
+    if (shape.selection) continue;
+    const ModelProblem problem = make_model(shape, 1000);
+    const Fitted fitted = run(problem, 1e-6);
+    CHECK(fitted.result.converged);
+    const Fitted capped = run(problem, 1e-6, true, fitted.result.passes);
+    CHECK(capped.result.converged);
+    CHECK(capped.result.passes == fitted.result.passes);
+  }
+}
+
+TEST("the promise of the step left is small however large the bound") {
+  for (unsigned seed = 1100; seed < 1106; ++seed) {
+    ModelShape shape;
+    shape.n = 300;
+    shape.selection = false;
+    ModelProblem problem = make_model(shape, seed);
+    problem.rows.weight *= 500.0;
+    MeanFieldSettings settings;
+    settings.tolerance = 1e-3;
+    SerialExecutor serial;
+    PackedRows rows = problem.rows;
+    bayeskernel::MissingValues missing(problem.holes, {}, rows, serial);
+    bayeskernel::MeanFieldFit fit(rows, problem.prior, serial, nullptr,
+                                  &missing);
+    const MeanFieldResult result = fit.run(settings, always);
+    CHECK(result.converged && result.bound.back() < -2e4);
+    CHECK(fit.propose(0.0) < 10.0 * settings.tolerance);
+  }
+}
+
+TEST("an interrupt inside a pass is heard, with missing values too") {
+  ModelShape shape;
+  shape.n = 140000;
+  shape.groups = 0;
+  shape.selection = false;
+  shape.share = 0.01;
+  const ModelProblem problem = make_model(shape, 1200);
+  SerialExecutor serial;
+  ModelFit fit(problem, serial);
+  const MeanFieldResult result =
+      fit.run(MeanFieldSettings(),
+              [](const Progress& now) { return now.done < 3.5; });
+  CHECK(result.interrupted && !result.converged);
+  CHECK(!result.bound.empty() && result.passes == 3);
+  const VectorXd mean = fit.fitted_mean();
+  CHECK(mean.allFinite() && mean.norm() > 0.0);
 }

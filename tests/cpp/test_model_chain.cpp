@@ -1,41 +1,42 @@
 #include <Eigen/LU>
-#include <bayeskernel/bsvm/structured_recorder.hpp>
+#include <bayeskernel/draws/missing_averages.hpp>
+#include <bayeskernel/draws/model_recorder.hpp>
 #include <bayeskernel/math/special.hpp>
 #include <cmath>
 #include <functional>
 
 #include "check.hpp"
-#include "structured_problem.hpp"
+#include "model_problem.hpp"
 
 using bayeskernel::ArrowVector;
 using bayeskernel::Executor;
 using bayeskernel::GibbsChain;
-using bayeskernel::HolesGibbs;
+using bayeskernel::MissingGibbs;
 using bayeskernel::Purpose;
 using bayeskernel::SelectionGibbs;
 using bayeskernel::SerialExecutor;
 using bayeskernel::Stream;
-using bayeskernel::StructuredGibbs;
-using bayeskernel::StructuredState;
+using bayeskernel::ModelChain;
+using bayeskernel::ModelState;
 
 // --- identities --------------------------------------------------------------
 
-static StructuredGibbs make_chain(const StructuredProblem& problem,
+static ModelChain make_chain(const ModelProblem& problem,
                                   Executor& executor, std::uint64_t seed = 1,
                                   std::uint64_t chain = 1) {
-  return StructuredGibbs(problem.rows, problem.prior, problem.selection,
+  return ModelChain(problem.rows, problem.prior, problem.selection,
                          problem.holes, executor, seed, chain);
 }
 
-static StructuredState after(const StructuredProblem& problem,
+static ModelState after(const ModelProblem& problem,
                              Executor& executor, int sweeps,
                              std::uint64_t seed = 1, std::uint64_t chain = 1) {
-  StructuredGibbs sampler = make_chain(problem, executor, seed, chain);
+  ModelChain sampler = make_chain(problem, executor, seed, chain);
   for (int t = 0; t < sweeps; ++t) sampler.sweep();
   return sampler.state();
 }
 
-static bool same_bits(const StructuredState& a, const StructuredState& b) {
+static bool same_bits(const ModelState& a, const ModelState& b) {
   return a.base.point.x == b.base.point.x &&
          a.base.point.group == b.base.point.group &&
          a.base.precision == b.base.precision &&
@@ -44,14 +45,14 @@ static bool same_bits(const StructuredState& a, const StructuredState& b) {
          a.selection.precision == b.selection.precision &&
          a.selection.logit_rho == b.selection.logit_rho &&
          a.selection.probability == b.selection.probability &&
-         a.holes.value == b.holes.value && a.holes.mean == b.holes.mean &&
-         a.holes.covariance == b.holes.covariance;
+         a.missing.value == b.missing.value && a.missing.mean == b.missing.mean &&
+         a.missing.covariance == b.missing.covariance;
 }
 
-static std::vector<StructuredShape> part_shapes(Index n) {
-  std::vector<StructuredShape> out;
+static std::vector<ModelShape> part_shapes(Index n) {
+  std::vector<ModelShape> out;
   for (int bits = 0; bits < 8; ++bits) {
-    StructuredShape shape;
+    ModelShape shape;
     shape.n = n;
     shape.groups = (bits & 1) ? n / 20 : 0;
     shape.selection = (bits & 2) != 0;
@@ -63,10 +64,10 @@ static std::vector<StructuredShape> part_shapes(Index n) {
 }
 
 TEST("any executor gives the same states, whatever parts the model has") {
-  for (const StructuredShape& shape : part_shapes(5000)) {
-    const StructuredProblem problem = make_structured(shape, 1);
+  for (const ModelShape& shape : part_shapes(5000)) {
+    const ModelProblem problem = make_model(shape, 1);
     SerialExecutor serial;
-    const StructuredState expected = after(problem, serial, 3);
+    const ModelState expected = after(problem, serial, 3);
     ReverseExecutor reverse;
     CHECK(same_bits(after(problem, reverse, 3), expected));
     for (int threads : {2, 4}) {
@@ -77,10 +78,10 @@ TEST("any executor gives the same states, whatever parts the model has") {
 }
 
 TEST("a chain goes on from a stored state as if it had not stopped") {
-  for (const StructuredShape& shape : part_shapes(60)) {
-    const StructuredProblem problem = make_structured(shape, 2);
+  for (const ModelShape& shape : part_shapes(60)) {
+    const ModelProblem problem = make_model(shape, 2);
     SerialExecutor serial;
-    StructuredGibbs resumed = make_chain(problem, serial, 5, 3);
+    ModelChain resumed = make_chain(problem, serial, 5, 3);
     resumed.sweep();
     resumed.restore(after(problem, serial, 7, 5, 3));
     for (int t = 0; t < 6; ++t) resumed.sweep();
@@ -89,10 +90,10 @@ TEST("a chain goes on from a stored state as if it had not stopped") {
 }
 
 TEST("without selection and holes it is the plain chain") {
-  StructuredShape shape;
+  ModelShape shape;
   shape.n = 50;
   shape.selection = shape.holes = false;
-  const StructuredProblem problem = make_structured(shape, 3);
+  const ModelProblem problem = make_model(shape, 3);
   SerialExecutor serial;
   GibbsChain plain(problem.rows, problem.prior, serial, 1, 1);
   for (int t = 0; t < 5; ++t) plain.sweep();
@@ -100,32 +101,32 @@ TEST("without selection and holes it is the plain chain") {
 }
 
 TEST("chains and seeds differ, and start apart") {
-  StructuredShape shape;
+  ModelShape shape;
   shape.n = 40;
   shape.extra = 30;
-  const StructuredProblem problem = make_structured(shape, 4);
+  const ModelProblem problem = make_model(shape, 4);
   SerialExecutor serial;
-  const StructuredState a = after(problem, serial, 0, 1, 1);
-  for (const StructuredState& b :
+  const ModelState a = after(problem, serial, 0, 1, 1);
+  for (const ModelState& b :
        {after(problem, serial, 0, 1, 2), after(problem, serial, 0, 2, 1)}) {
     CHECK(a.selection.in != b.selection.in);
     CHECK(a.selection.precision != b.selection.precision);
-    CHECK((a.holes.value - b.holes.value).cwiseAbs().minCoeff() > 0.0);
+    CHECK((a.missing.value - b.missing.value).cwiseAbs().minCoeff() > 0.0);
   }
   shape.extra = 600;
-  const StructuredProblem many = make_structured(shape, 5);
+  const ModelProblem many = make_model(shape, 5);
   CHECK(after(many, serial, 0).selection.in.isZero(0.0));
 }
 
 TEST("more columns than rows, some of them copies, do not stop the chain") {
-  StructuredShape shape;
+  ModelShape shape;
   shape.n = 12;
   shape.extra = 40;
-  StructuredProblem problem = make_structured(shape, 6);
+  ModelProblem problem = make_model(shape, 6);
   for (Index k = 10; k < 20; ++k) problem.rows.x.row(k) = problem.rows.x.row(9);
   problem.selection.shape = problem.selection.rate = 0.01;
   SerialExecutor serial;
-  const StructuredState state = after(problem, serial, 400);
+  const ModelState state = after(problem, serial, 400);
   CHECK(state.base.point.x.allFinite());
   CHECK(state.selection.precision >= 1e-101);
   CHECK(state.selection.probability.minCoeff() >= 0.0);
@@ -215,14 +216,14 @@ static GridMoments grid_moments(
 }
 
 TEST("values of one hole and of two have the moments of the integrals") {
-  StructuredShape shape;
+  ModelShape shape;
   shape.n = 60;
   shape.share = 0.5;
   shape.groups = 4;
-  const StructuredProblem problem = make_structured(shape, 7);
+  const ModelProblem problem = make_model(shape, 7);
   PackedRows rows = problem.rows;
   SerialExecutor serial;
-  HolesGibbs step(problem.holes, rows, serial, 1, 1);
+  MissingGibbs step(problem.holes, rows, serial, 1, 1);
   Draw draw(8);
   step.state.mean = VectorXd::Constant(2, 0.4);
   step.state.covariance << 1.3, 0.5, 0.5, 0.8;
@@ -241,7 +242,7 @@ TEST("values of one hole and of two have the moments of the integrals") {
   const VectorXd mean = sum / draws;
   double largest = 0.0;
   int checked[3] = {0, 0, 0};
-  for (const Holes::Row& row : problem.holes.rows) {
+  for (const MissingPattern::Row& row : problem.holes.rows) {
     const std::vector<Index>& missing = problem.holes.patterns[row.pattern];
     const Index h = static_cast<Index>(missing.size());
     if (++checked[h] > (h == 1 ? 20 : check::slow() ? 8 : 2)) continue;
@@ -294,12 +295,12 @@ TEST("values of one hole and of two have the moments of the integrals") {
 }
 
 TEST("the chain's rows follow the values of the holes") {
-  StructuredShape shape;
+  ModelShape shape;
   shape.n = 40;
-  const StructuredProblem problem = make_structured(shape, 9);
+  const ModelProblem problem = make_model(shape, 9);
   PackedRows rows = problem.rows;
   SerialExecutor serial;
-  HolesGibbs step(problem.holes, rows, serial, 1, 1);
+  MissingGibbs step(problem.holes, rows, serial, 1, 1);
   ArrowVector point(4, 2, 3);
   point.x << 0.4, -0.7, 1.6, -1.2;
   point.group.setConstant(0.3);
@@ -308,7 +309,7 @@ TEST("the chain's rows follow the values of the holes") {
   step.latent(point, f);
   MatrixXd expected = problem.rows.x, expected_z = problem.rows.z;
   for (std::size_t i = 0; i < problem.holes.rows.size(); ++i) {
-    const Holes::Row& row = problem.holes.rows[i];
+    const MissingPattern::Row& row = problem.holes.rows[i];
     const std::vector<Index>& missing = problem.holes.patterns[row.pattern];
     for (std::size_t j = 0; j < missing.size(); ++j) {
       const double x = step.state.value[row.first + static_cast<Index>(j)];
@@ -333,11 +334,11 @@ TEST("the chain's rows follow the values of the holes") {
 // --- selection given the latent a --------------------------------------------
 
 TEST("indicators, theta and u given a have the law of the enumeration") {
-  StructuredShape shape;
+  ModelShape shape;
   shape.n = 30;
   shape.holes = false;
   shape.extra = 1;
-  const StructuredProblem problem = make_structured(shape, 10);
+  const ModelProblem problem = make_model(shape, 10);
   const Index p = 5, groups = shape.groups, d = p + 2 * groups;
   SerialExecutor serial;
   GibbsChain chain(problem.rows, problem.prior, serial, 1, 1);
@@ -467,7 +468,7 @@ TEST("indicators, theta and u given a have the law of the enumeration") {
 // with the sampler.
 class Reference {
  public:
-  Reference(const StructuredProblem& problem, unsigned seed)
+  Reference(const ModelProblem& problem, unsigned seed)
       : problem_(problem), draw_(seed), full_(problem.holes.x) {
     mean_ = VectorXd::Zero(2);
     covariance_ = MatrixXd::Identity(2, 2);
@@ -475,17 +476,17 @@ class Reference {
   }
 
   // A state and the logarithm of its weight.
-  double next(StructuredState& out) {
+  double next(ModelState& out) {
     predictors();
-    out.holes.value.resize(problem_.holes.count);
-    for (const Holes::Row& row : problem_.holes.rows) {
+    out.missing.value.resize(problem_.holes.count);
+    for (const MissingPattern::Row& row : problem_.holes.rows) {
       Index at = row.first;
       for (const Index k : problem_.holes.patterns[row.pattern]) {
-        out.holes.value[at++] = full_(k, row.row);
+        out.missing.value[at++] = full_(k, row.row);
       }
     }
-    out.holes.mean = mean_;
-    out.holes.covariance = covariance_;
+    out.missing.mean = mean_;
+    out.missing.covariance = covariance_;
     const Index groups = problem_.rows.groups();
     const MatrixXd psi = inverse_wishart(8, 4.0 * MatrixXd::Identity(2, 2));
     const double penalty = inverse_gamma(), scale = inverse_gamma();
@@ -543,7 +544,7 @@ class Reference {
   // x_mis, mu_x, Sigma_x given the observed predictors: five rounds.
   void predictors() {
     for (int round = 0; round < 5; ++round) {
-      for (const Holes::Row& row : problem_.holes.rows) {
+      for (const MissingPattern::Row& row : problem_.holes.rows) {
         const auto& missing = problem_.holes.patterns[row.pattern];
         if (missing.size() == 2) {
           full_.col(row.row) =
@@ -573,7 +574,7 @@ class Reference {
     }
   }
 
-  const StructuredProblem& problem_;
+  const ModelProblem& problem_;
   Draw draw_;
   MatrixXd full_;
   VectorXd mean_;
@@ -581,7 +582,7 @@ class Reference {
 };
 
 // Coefficients, effects, indicators, variances, holes; then some squares.
-static VectorXd statistics(const StructuredState& state) {
+static VectorXd statistics(const ModelState& state) {
   std::vector<double> out;
   const auto add = [&](const MatrixXd& values) {
     out.insert(out.end(), values.data(), values.data() + values.size());
@@ -590,8 +591,8 @@ static VectorXd statistics(const StructuredState& state) {
   add(state.base.point.x);
   add(state.base.point.group);
   add(state.selection.in);
-  add(state.holes.value);
-  add(state.holes.mean);
+  add(state.missing.value);
+  add(state.missing.mean);
   const std::size_t linear = out.size();
   out.push_back(state.selection.in.prod());
   out.push_back(1.0 / (1.0 + std::exp(-state.selection.logit_rho)));
@@ -600,16 +601,16 @@ static VectorXd statistics(const StructuredState& state) {
   out.push_back(std::log(psi(0, 0)));
   out.push_back(std::log(psi(1, 1)));
   out.push_back(psi(1, 0) / std::sqrt(psi(0, 0) * psi(1, 1)));
-  out.push_back(std::log(state.holes.covariance(0, 0)));
-  out.push_back(std::log(state.holes.covariance(1, 1)));
-  out.push_back(state.holes.covariance(1, 0));
+  out.push_back(std::log(state.missing.covariance(0, 0)));
+  out.push_back(std::log(state.missing.covariance(1, 1)));
+  out.push_back(state.missing.covariance(1, 0));
   // Scales and products on a scale where they have a variance: squares of
   // what an inverse Wishart variance spreads have none.
   for (std::size_t k = 0; k < linear; ++k) {
     out.push_back(std::log1p(out[k] * out[k]));
   }
   out.push_back(std::tanh(state.base.point.x[2]) *
-                std::tanh(state.holes.value[0]));
+                std::tanh(state.missing.value[0]));
   return Eigen::Map<const VectorXd>(out.data(),
                                     static_cast<Index>(out.size()));
 }
@@ -635,13 +636,13 @@ static Estimate ratio_estimate(const MatrixXd& sums, const VectorXd& weights) {
 TEST("the sampler agrees with importance sampling on the whole model") {
   const int batches = 50;
   for (unsigned seed : {21u, 22u, 23u}) {
-    StructuredShape shape;
+    ModelShape shape;
     shape.n = 6;
     shape.share = 0.4;
-    const StructuredProblem problem = make_structured(shape, seed);
+    const ModelProblem problem = make_model(shape, seed);
     // A few large weights rule the reference: its error is the larger by far.
     const int prior_draws = check::slow() ? 4000 : 1500;
-    StructuredState state;
+    ModelState state;
     Reference reference(problem, 600 + seed);
     reference.next(state);
     const Index size = statistics(state).size();
@@ -657,7 +658,7 @@ TEST("the sampler agrees with importance sampling on the whole model") {
     const Estimate expected = ratio_estimate(sums, weights);
 
     SerialExecutor serial;
-    StructuredGibbs chain = make_chain(problem, serial, 1, seed);
+    ModelChain chain = make_chain(problem, serial, 1, seed);
     for (int t = 0; t < 200; ++t) chain.sweep();
     const int sweeps = check::slow() ? 2000 : 500;
     sums.setZero();
@@ -689,18 +690,18 @@ TEST("the sampler agrees with importance sampling on the whole model") {
 // --- recording ---------------------------------------------------------------
 
 TEST("draws and averages are on the data's scale, holes in the given order") {
-  StructuredShape shape;
+  ModelShape shape;
   shape.n = 20;
-  const StructuredProblem problem = make_structured(shape, 30);
+  const ModelProblem problem = make_model(shape, 30);
   const Index count = problem.holes.count;
   SerialExecutor serial;
-  StructuredGibbs chain = make_chain(problem, serial);
+  ModelChain chain = make_chain(problem, serial);
   const bayeskernel::WideBlock wide;
-  bayeskernel::HoleScale scale;
+  bayeskernel::MissingScale scale;
   scale.center = (VectorXd(2) << 1.5, -2.0).finished();
   scale.scale = (VectorXd(2) << 2.0, 0.5).finished();
   for (Index k = count; k-- > 0;) scale.order.push_back(k);
-  const bayeskernel::StructuredRecorder recorder(
+  const bayeskernel::ModelRecorder recorder(
       bayeskernel::Recorder(VectorXd::Zero(4), VectorXd::Ones(4), true,
                             problem.prior,
                             {MatrixXd(0, 0), MatrixXd::Identity(2, 2)}, wide, 1,
@@ -709,7 +710,7 @@ TEST("draws and averages are on the data's scale, holes in the given order") {
   // Coefficients, effects of groups, variances; then the new ones.
   const Index before = 4 + 6 + 1 + 3;
   CHECK(recorder.variables() == before + 2 + 2 + 2 + 3 + count);
-  bayeskernel::HoleAverages averages(problem.holes), first(problem.holes),
+  bayeskernel::MissingAverages averages(problem.holes), first(problem.holes),
       second(problem.holes);
   VectorXd out(recorder.variables());
   MatrixXd values(10, count), f(10, averages.f.mean.size());
@@ -718,9 +719,9 @@ TEST("draws and averages are on the data's scale, holes in the given order") {
     recorder.write(chain, out.data(), 1);
     averages.add(chain);
     (t < 4 ? first : second).add(chain);
-    values.row(t) = chain.holes().value;
+    values.row(t) = chain.missing().value;
     Eigen::ArrayXd latent;
-    chain.hole_latents(latent);
+    chain.missing_latents(latent);
     f.row(t) = latent;
   }
   CHECK(out[2] == chain.base().point.x[2]);
@@ -729,16 +730,16 @@ TEST("draws and averages are on the data's scale, holes in the given order") {
              chain.selection().logit_rho, 1e-10);
   CHECK(out[before + 2] == chain.selection().probability[0]);
   const Index mean = before + 4;
-  CHECK_NEAR(out[mean + 1], -2.0 + 0.5 * chain.holes().mean[1], 1e-14);
-  CHECK_NEAR(out[mean + 3], chain.holes().covariance(1, 0), 1e-14);
-  CHECK_NEAR(out[mean + 4], 0.25 * chain.holes().covariance(1, 1), 1e-14);
+  CHECK_NEAR(out[mean + 1], -2.0 + 0.5 * chain.missing().mean[1], 1e-14);
+  CHECK_NEAR(out[mean + 3], chain.missing().covariance(1, 0), 1e-14);
+  CHECK_NEAR(out[mean + 4], 0.25 * chain.missing().covariance(1, 1), 1e-14);
   const Index last = problem.holes.patterns[problem.holes.rows.back().pattern]
                          .back();
   CHECK_NEAR(out[mean + 5],
              scale.center[last] + scale.scale[last] * values(9, count - 1),
              1e-13);
   first.merge(second);
-  for (const bayeskernel::HoleAverages* all : {&averages, &first}) {
+  for (const bayeskernel::MissingAverages* all : {&averages, &first}) {
     for (Index k = 0; k < count; ++k) {
       const double m = values.col(k).mean();
       CHECK_NEAR(all->value.mean[k], m, 1e-12);

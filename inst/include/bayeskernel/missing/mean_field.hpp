@@ -1,9 +1,9 @@
-// q of the predictors with holes: missing values, mu_x and Sigma_x (svm.md
-// section 4, step 5, and section 5). A missing value enters the columns of its
-// row through its uses. Cost per row with u uses and h holes: u p + u^2 + h^3,
-// and P^2 for the covariance of the predictors.
-#ifndef BAYESKERNEL_BSVM_STRUCTURED_HOLES_HPP
-#define BAYESKERNEL_BSVM_STRUCTURED_HOLES_HPP
+// q of the predictors with missing values: these values, mu_x and Sigma_x. A
+// missing value enters the columns of its row through its uses. Cost per row
+// with u uses of h values: u p + u^2 + h^3, and P^2 for the covariance of the
+// predictors.
+#ifndef BAYESKERNEL_MISSING_MEAN_FIELD_HPP
+#define BAYESKERNEL_MISSING_MEAN_FIELD_HPP
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
@@ -14,16 +14,16 @@
 #include "../data/rows.hpp"
 #include "../error.hpp"
 #include "../hinge/gaussian.hpp"
-#include "../hinge/statistics.hpp"
+#include "../hinge/sums.hpp"
 #include "../hinge/system.hpp"
 #include "../math/special.hpp"
 #include "../parallel/executor.hpp"
-#include "structure.hpp"
+#include "pattern.hpp"
 
 namespace bayeskernel {
 
-struct HolesPosterior {
-  VectorXd mean;        // x-hat of every hole
+struct MissingPosterior {
+  VectorXd mean;        // of every missing value
   VectorXd covariance;  // V_i, h x h, row after row
   VectorXd center;      // m_x
   MatrixXd center_cov;  // V_x
@@ -33,7 +33,22 @@ struct HolesPosterior {
   double bound = 0.0;
 };
 
-// q(theta, u) q(gamma) as the holes see it.
+// Variances of the missing values.
+inline VectorXd value_variances(const MissingPattern& data,
+                                const MissingPosterior& q) {
+  VectorXd out(data.count);
+  Index at = 0;
+  for (const MissingPattern::Row& row : data.rows) {
+    const Index h = data.width(row);
+    for (Index j = 0; j < h; ++j) {
+      out[row.first + j] = q.covariance[at + j * (h + 1)];
+    }
+    at += h * h;
+  }
+  return out;
+}
+
+// q(theta, u) q(gamma) as the missing values see it.
 struct EffectMoments {
   const GaussianPosterior& q;
   const ArrowSystem& system;
@@ -41,28 +56,34 @@ struct EffectMoments {
   const VectorXd& inclusion;   // E gamma, all ones without selection
 };
 
-class HolesUpdate {
+class MissingValues {
  public:
-  // `position` maps columns of x to those in use, -1 for the others.
-  HolesUpdate(const Holes& holes, const std::vector<Index>& position,
+  // `position` maps columns of x to those in use, -1 for the others; empty: all
+  // are. The cells of `rows` and their residual variances are this part's.
+  MissingValues(const MissingPattern& data, const std::vector<Index>& position,
               PackedRows& rows, Executor& executor)
-      : holes_(holes), rows_(rows), executor_(executor) {
-    const Index p = static_cast<Index>(position.size());
+      : data_(data), rows_(rows), executor_(executor) {
+    rows.residual = VectorXd::Zero(rows.rows());
+    const bool all = position.empty();
+    const Index p =
+        all ? rows.x_columns() : static_cast<Index>(position.size());
     Index group = 0, at = 0;
-    for (const Holes::Row& row : holes.rows) {
+    for (const MissingPattern::Row& row : data.rows) {
       while (group < rows.groups() && rows.group_begin(group + 1) <= row.row) {
         ++group;
       }
       group_.push_back(group);
       use_begin_.push_back(static_cast<Index>(uses_.size()));
       offset_.push_back(at);
-      const Index h = width(row);
+      const Index h = data_.width(row);
       at += h * h;
       for (Index u = row.use_begin; u < row.use_end; ++u) {
-        const Holes::Use& use = holes.uses[u];
+        const MissingPattern::Use& use = data.uses[u];
         if (use.column >= p) {
           uses_.push_back({rows.x_columns() + use.column - p, use.missing,
                            use.base, use.slope});
+        } else if (all) {
+          uses_.push_back(use);
         } else if (position[use.column] >= 0) {
           uses_.push_back({position[use.column], use.missing, use.base,
                            use.slope});
@@ -74,21 +95,21 @@ class HolesUpdate {
     sum_of_complete_rows();
   }
 
-  Index rows() const { return static_cast<Index>(holes_.rows.size()); }
+  Index rows() const { return static_cast<Index>(data_.rows.size()); }
 
   // Where the iteration starts: observed means and variances.
-  void start(HolesPosterior& out) const {
-    out.center = holes_.start_mean;
-    out.precision = holes_.start_var.cwiseInverse().asDiagonal();
-    out.mean.resize(holes_.count);
+  void start(MissingPosterior& out) const {
+    out.center = data_.start_mean;
+    out.precision = data_.start_var.cwiseInverse().asDiagonal();
+    out.mean.resize(data_.count);
     out.covariance = VectorXd::Zero(covariance_size_);
     for (Index i = 0; i < rows(); ++i) {
-      const Holes::Row& row = holes_.rows[i];
-      const std::vector<Index>& missing = holes_.patterns[row.pattern];
-      const Index h = width(row);
+      const MissingPattern::Row& row = data_.rows[i];
+      const std::vector<Index>& missing = data_.patterns[row.pattern];
+      const Index h = data_.width(row);
       for (Index j = 0; j < h; ++j) {
-        out.mean[row.first + j] = holes_.start_mean[missing[j]];
-        out.covariance[offset_[i] + j * (h + 1)] = holes_.start_var[missing[j]];
+        out.mean[row.first + j] = data_.start_mean[missing[j]];
+        out.covariance[offset_[i] + j * (h + 1)] = data_.start_var[missing[j]];
       }
       fill(i, out.mean.data() + row.first);
     }
@@ -96,17 +117,17 @@ class HolesUpdate {
 
   // q(x_mis) at weights omega / c under precision O and mean m_x of the
   // predictors, then q(mu_x) and q(Sigma_x). Fills the cells of the rows and
-  // the part of Var f that comes from the holes.
+  // the part of Var f that comes from the missing values.
   void update(const EffectMoments& effect, const VectorXd& c,
               const MatrixXd& precision, const VectorXd& center,
-              HolesPosterior& out) {
-    out.mean.resize(holes_.count);
+              MissingPosterior& out) {
+    out.mean.resize(data_.count);
     out.covariance.resize(covariance_size_);
     const Index chunks = (rows() + kChunk - 1) / kChunk;
     slots_.resize(chunks);
     const VectorXd pull = precision * center;
     executor_.run(chunks, [&](Index chunk) {
-      const Index P = holes_.predictors();
+      const Index P = data_.predictors();
       Slot& slot = slots_[chunk];
       slot.sum = VectorXd::Zero(P);
       slot.square = MatrixXd::Zero(P, P);
@@ -132,43 +153,36 @@ class HolesUpdate {
     update_population(sum, square, precision, log_det, out);
   }
 
-  // em += sum kappa T_i V_i T_i' (and newton, when given).
-  void add_curvature(const HolesPosterior& q, const VectorXd& kappa,
-                     Curvature& em, Curvature* newton) const {
+  // The share of the missing values in the sums of a pass: kappa T_i V_i T_i'
+  // in the curvatures, and minus its product with E(gamma theta, u), `point`,
+  // in the gradient.
+  void add_curvature(const MissingPosterior& q, const VectorXd& kappa,
+                     const ArrowVector& point, bool with_newton,
+                     Sums& sums) const {
     for (Index i = 0; i < rows(); ++i) {
-      const Holes::Row& row = holes_.rows[i];
-      const Index h = width(row), g = group_[i];
+      const MissingPattern::Row& row = data_.rows[i];
+      const Index h = data_.width(row), g = group_[i];
       const double* v = q.covariance.data() + offset_[i];
       const double k = kappa[row.row];
       for (Index a = use_begin_[i]; a < use_begin_[i + 1]; ++a) {
         for (Index b = use_begin_[i]; b <= a; ++b) {
+          const Index from = uses_[a].column, to = uses_[b].column;
           const double value = k * uses_[a].slope * uses_[b].slope *
                                v[uses_[a].missing * h + uses_[b].missing];
-          add(uses_[a].column, uses_[b].column, g, value, em);
-          if (newton) add(uses_[a].column, uses_[b].column, g, value, *newton);
+          add(from, to, g, value, sums.curvature);
+          if (with_newton) add(from, to, g, value, sums.newton);
+          entry(sums.linear, from, g) -= value * entry(point, to, g);
+          if (a != b) entry(sums.linear, to, g) -= value * entry(point, from, g);
         }
       }
     }
   }
 
-  // Variances of the holes.
-  VectorXd hole_variance(const HolesPosterior& q) const {
-    VectorXd out(holes_.count);
-    for (Index i = 0; i < rows(); ++i) {
-      const Holes::Row& row = holes_.rows[i];
-      const Index h = width(row);
-      for (Index j = 0; j < h; ++j) {
-        out[row.first + j] = q.covariance[offset_[i] + j * (h + 1)];
-      }
-    }
-    return out;
-  }
-
-  // omega / kappa of the rows with holes; 1 where the weight is zero.
+  // omega / kappa of the rows with missing values; 1 where the weight is zero.
   VectorXd scales(const VectorXd& kappa) const {
     VectorXd c(rows());
     for (Index i = 0; i < rows(); ++i) {
-      const Index at = holes_.rows[i].row;
+      const Index at = data_.rows[i].row;
       c[i] = rows_.weight[at] > 0.0 ? rows_.weight[at] / kappa[at] : 1.0;
     }
     return c;
@@ -206,8 +220,14 @@ class HolesUpdate {
     return sum;
   }
 
-  Index width(const Holes::Row& row) const {
-    return static_cast<Index>(holes_.patterns[row.pattern].size());
+  static const double& entry(const ArrowVector& v, Index column, Index g) {
+    const Index p = v.x.size();
+    return column < p ? v.x.data()[column]
+                      : v.group.data()[g * v.group.rows() + column - p];
+  }
+  static double& entry(ArrowVector& v, Index column, Index g) {
+    return const_cast<double&>(
+        entry(static_cast<const ArrowVector&>(v), column, g));
   }
 
   double& cell(Index column, Index row) const {
@@ -217,8 +237,8 @@ class HolesUpdate {
 
   void fill(Index i, const double* value) const {
     for (Index a = use_begin_[i]; a < use_begin_[i + 1]; ++a) {
-      const Holes::Use& use = uses_[a];
-      cell(use.column, holes_.rows[i].row) =
+      const MissingPattern::Use& use = uses_[a];
+      cell(use.column, data_.rows[i].row) =
           use.base + use.slope * value[use.missing];
     }
   }
@@ -238,16 +258,16 @@ class HolesUpdate {
 
   void impute(Index i, const EffectMoments& effect, double c,
               const MatrixXd& O, const VectorXd& pull, Scratch& scratch,
-              Slot& slot, HolesPosterior& out) {
-    const Holes::Row& row = holes_.rows[i];
-    const std::vector<Index>& missing = holes_.patterns[row.pattern];
-    const Index h = width(row), at = row.row;
+              Slot& slot, MissingPosterior& out) {
+    const MissingPattern::Row& row = data_.rows[i];
+    const std::vector<Index>& missing = data_.patterns[row.pattern];
+    const Index h = data_.width(row), at = row.row;
     const Index begin = use_begin_[i], end = use_begin_[i + 1];
     for (Index a = begin; a < end; ++a) {
       cell(uses_[a].column, at) = uses_[a].base;
     }
-    const Index P = holes_.predictors();
-    const double* known = holes_.x.data() + at * P;
+    const Index P = data_.predictors();
+    const double* known = data_.x.data() + at * P;
     if (scratch.rhs.size() != h) {
       scratch.rhs.resize(h);
       scratch.second.resize(h, h);
@@ -295,7 +315,7 @@ class HolesUpdate {
     rows_.residual[at] = spread;
     fill(i, mean);
     double* value = scratch.value.data();
-    const double* from = holes_.start_mean.data();
+    const double* from = data_.start_mean.data();
     for (Index k = 0; k < P; ++k) value[k] = known[k] - from[k];
     for (Index j = 0; j < h; ++j) {
       value[missing[j]] = mean[j] - from[missing[j]];
@@ -316,7 +336,7 @@ class HolesUpdate {
   // e_i the row at the uses' bases, offset included.
   void regress(Index i, const EffectMoments& effect, double w,
                Scratch& scratch) const {
-    const Holes::Row& row = holes_.rows[i];
+    const MissingPattern::Row& row = data_.rows[i];
     const Index at = row.row, g = group_[i];
     const Index p = rows_.x_columns(), r = rows_.z_columns();
     const Index begin = use_begin_[i], count = use_begin_[i + 1] - begin;
@@ -350,7 +370,7 @@ class HolesUpdate {
     const MatrixXd& sigma = effect.covariance;
     scratch.effect.resize(count);
     for (Index a = 0; a < count; ++a) {
-      const Holes::Use& use = uses_[begin + a];
+      const MissingPattern::Use& use = uses_[begin + a];
       const Index k = use.column;
       double covariance;
       if (k < p) {
@@ -368,7 +388,7 @@ class HolesUpdate {
       scratch.rhs[use.missing] +=
           use.slope * (pull * scratch.effect[a] - w * covariance);
       for (Index b = 0; b <= a; ++b) {
-        const Holes::Use& other = uses_[begin + b];
+        const MissingPattern::Use& other = uses_[begin + b];
         const double value = use.slope * other.slope *
                              second_moment(a, b, begin, effect, scratch);
         scratch.second(use.missing, other.missing) += value;
@@ -398,17 +418,17 @@ class HolesUpdate {
   }
 
   void sum_of_complete_rows() {
-    const Index P = holes_.predictors(), n = holes_.x.cols();
+    const Index P = data_.predictors(), n = data_.x.cols();
     complete_sum_ = VectorXd::Zero(P);
     complete_square_ = MatrixXd::Zero(P, P);
     std::size_t next = 0;
     VectorXd d(P);
     for (Index i = 0; i < n; ++i) {
-      if (next < holes_.rows.size() && holes_.rows[next].row == i) {
+      if (next < data_.rows.size() && data_.rows[next].row == i) {
         ++next;
         continue;
       }
-      d = holes_.x.col(i) - holes_.start_mean;
+      d = data_.x.col(i) - data_.start_mean;
       complete_sum_ += d;
       complete_square_.noalias() += d * d.transpose();
     }
@@ -418,22 +438,22 @@ class HolesUpdate {
   // start_mean and include the V_i.
   void update_population(const VectorXd& sum, const MatrixXd& square,
                          const MatrixXd& precision, double log_det,
-                         HolesPosterior& out) const {
-    const Index P = holes_.predictors();
-    const double n = static_cast<double>(holes_.x.cols());
+                         MissingPosterior& out) const {
+    const Index P = data_.predictors();
+    const double n = static_cast<double>(data_.x.cols());
     const double pp = static_cast<double>(P);
     const MatrixXd identity = MatrixXd::Identity(P, P);
     const Eigen::LLT<MatrixXd> center(n * precision +
-                                      identity / holes_.mean_var);
+                                      identity / data_.mean_var);
     out.center_cov = center.solve(identity);
     out.center =
-        center.solve(precision * (n * holes_.start_mean + sum)).eval();
-    const VectorXd shift = out.center - holes_.start_mean;
+        center.solve(precision * (n * data_.start_mean + sum)).eval();
+    const VectorXd shift = out.center - data_.start_mean;
     const MatrixXd about_center =
         square - sum * shift.transpose() - shift * sum.transpose() +
         n * (shift * shift.transpose() + out.center_cov);
-    out.df = holes_.df + n;
-    out.scale = holes_.scale + about_center;
+    out.df = data_.df + n;
+    out.scale = data_.scale + about_center;
     const Eigen::LLT<MatrixXd> scale(out.scale);
     if (scale.info() != Eigen::Success || center.info() != Eigen::Success) {
       throw NumericError(
@@ -446,13 +466,13 @@ class HolesUpdate {
         log_scale - pp * std::log(2.0) -
         multivariate_digamma(0.5 * out.df, width);
     const double log_two_pi = 2.0 * detail::kLogSqrtTwoPi;
-    const double holes = static_cast<double>(holes_.count);
+    const double count = static_cast<double>(data_.count);
     double bound = -0.5 * n * (pp * log_two_pi + e_log_det) -
                    0.5 * out.precision.cwiseProduct(about_center).sum();
-    bound += 0.5 * log_det + 0.5 * holes * (1.0 + log_two_pi);
-    bound += -0.5 * pp * std::log(holes_.mean_var) -
+    bound += 0.5 * log_det + 0.5 * count * (1.0 + log_two_pi);
+    bound += -0.5 * pp * std::log(data_.mean_var) -
              0.5 * (out.center.squaredNorm() + out.center_cov.trace()) /
-                 holes_.mean_var -
+                 data_.mean_var -
              0.5 * bayeskernel::log_det(center) + 0.5 * pp;
     const auto log_density = [&](double df, double log_scale, double trace) {
       return 0.5 * df * log_scale - 0.5 * df * pp * std::log(2.0) -
@@ -460,18 +480,18 @@ class HolesUpdate {
              0.5 * (df + pp + 1.0) * e_log_det - 0.5 * trace;
     };
     const double log_prior_scale =
-        bayeskernel::log_det(Eigen::LLT<MatrixXd>(holes_.scale));
-    bound += log_density(holes_.df, log_prior_scale,
-                         holes_.scale.cwiseProduct(out.precision).sum()) -
+        bayeskernel::log_det(Eigen::LLT<MatrixXd>(data_.scale));
+    bound += log_density(data_.df, log_prior_scale,
+                         data_.scale.cwiseProduct(out.precision).sum()) -
              log_density(out.df, log_scale, out.df * pp);
     out.bound = bound;
   }
 
-  const Holes& holes_;
+  const MissingPattern& data_;
   PackedRows& rows_;
   Executor& executor_;
   std::vector<Index> group_, use_begin_, offset_;
-  std::vector<Holes::Use> uses_;  // columns in use
+  std::vector<MissingPattern::Use> uses_;  // columns in use
   Index covariance_size_ = 0;
   VectorXd complete_sum_;
   MatrixXd complete_square_;

@@ -1,15 +1,45 @@
-#include <bayeskernel/bsvm/structured_recorder.hpp>
+#include <bayeskernel/data/wide.hpp>
+#include <bayeskernel/draws/missing_averages.hpp>
+#include <bayeskernel/draws/model_recorder.hpp>
 #include <memory>
+#include <numeric>
 
 #include "glue_bsvm.h"
 
 namespace {
 
-using bayeskernel::HoleAverages;
-using bayeskernel::Holes;
+using bayeskernel::MissingAverages;
+using bayeskernel::MissingPattern;
+using bayeskernel::ModelChain;
+using bayeskernel::ModelState;
 using bayeskernel::RunningMoments;
 using bayeskernel::Selection;
-using bayeskernel::StructuredState;
+
+std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
+  const Rcpp::List from = prior["transforms"];
+  std::vector<MatrixXd> out;
+  for (Index l = 0; l < from.size(); ++l) out.push_back(map_matrix(from[l]));
+  return out;
+}
+
+Rcpp::List base_state_list(const bayeskernel::GibbsState& state) {
+  return Rcpp::List::create(
+      Rcpp::Named("x") = to_r(state.point.x),
+      Rcpp::Named("group") = to_r(state.point.group),
+      Rcpp::Named("precision") = to_r(state.precision),
+      Rcpp::Named("sweep") = static_cast<double>(state.sweep));
+}
+
+void restore_base(const Rcpp::List& from,
+                          bayeskernel::GibbsState& state) {
+  state.point.x = map_vector(from["x"]);
+  state.point.group = map_matrix(from["group"]);
+  const Rcpp::List precision = from["precision"];
+  for (Index l = 0; l < precision.size(); ++l) {
+    state.precision[l] = map_matrix(precision[l]);
+  }
+  state.sweep = static_cast<std::uint64_t>(Rcpp::as<double>(from["sweep"]));
+}
 
 Rcpp::List moments_list(const RunningMoments& moments) {
   return Rcpp::List::create(
@@ -24,11 +54,11 @@ void restore_moments(const Rcpp::List& from, RunningMoments& moments) {
   moments.squares = map_vector(from["squares"]).array();
 }
 
-// Base state and, where the model has them, selection, holes and averages.
-Rcpp::List structured_state_list(const StructuredState& state,
-                                 const Selection& selection,
-                                 const HoleAverages* averages) {
-  Rcpp::List out = state_list(state.base);
+// Base state and, where the model has them, selection, missing values and
+// averages.
+Rcpp::List state_list(const ModelState& state, const Selection& selection,
+                      const MissingAverages* averages) {
+  Rcpp::List out = base_state_list(state.base);
   if (selection.size() > 0) {
     out["selection"] = Rcpp::List::create(
         Rcpp::Named("in") = to_r(state.selection.in),
@@ -39,9 +69,9 @@ Rcpp::List structured_state_list(const StructuredState& state,
   }
   if (averages != nullptr) {
     out["holes"] = Rcpp::List::create(
-        Rcpp::Named("value") = to_r(state.holes.value),
-        Rcpp::Named("mean") = to_r(state.holes.mean),
-        Rcpp::Named("covariance") = to_r(state.holes.covariance));
+        Rcpp::Named("value") = to_r(state.missing.value),
+        Rcpp::Named("mean") = to_r(state.missing.mean),
+        Rcpp::Named("covariance") = to_r(state.missing.covariance));
     out["averages"] = Rcpp::List::create(
         Rcpp::Named("value") = moments_list(averages->value),
         Rcpp::Named("f") = moments_list(averages->f),
@@ -51,10 +81,9 @@ Rcpp::List structured_state_list(const StructuredState& state,
   return out;
 }
 
-StructuredState read_structured_state(const Rcpp::List& from,
-                                      StructuredState state,
-                                      HoleAverages* averages) {
-  restore_state(from, state.base);
+ModelState read_state(const Rcpp::List& from, ModelState state,
+                      MissingAverages* averages) {
+  restore_base(from, state.base);
   if (from.containsElementNamed("selection")) {
     const Rcpp::List part = from["selection"];
     state.selection.in = map_vector(part["in"]);
@@ -65,9 +94,9 @@ StructuredState read_structured_state(const Rcpp::List& from,
   }
   if (averages != nullptr) {
     const Rcpp::List part = from["holes"];
-    state.holes.value = map_vector(part["value"]);
-    state.holes.mean = map_vector(part["mean"]);
-    state.holes.covariance = map_matrix(part["covariance"]);
+    state.missing.value = map_vector(part["value"]);
+    state.missing.mean = map_vector(part["mean"]);
+    state.missing.covariance = map_matrix(part["covariance"]);
     const Rcpp::List kept = from["averages"];
     restore_moments(kept["value"], averages->value);
     restore_moments(kept["f"], averages->f);
@@ -77,8 +106,8 @@ StructuredState read_structured_state(const Rcpp::List& from,
   return state;
 }
 
-// Positions of the holes by the user's row, then by predictor.
-std::vector<Index> user_order(const HolePlaces& places) {
+// Positions of the missing values by the user's row, then by predictor.
+std::vector<Index> user_order(const MissingPlaces& places) {
   std::vector<Index> order(places.row.size());
   std::iota(order.begin(), order.end(), Index{0});
   std::sort(order.begin(), order.end(), [&](Index a, Index b) {
@@ -96,20 +125,20 @@ Rcpp::NumericVector pick(const Eigen::ArrayXd& from,
   return out;
 }
 
-// Averages over the draws of all chains: holes on the scale of the data, and
-// the rows they are in.
-Rcpp::List hole_list(const HoleAverages& all, const HolePlaces& places,
-                     const bayeskernel::StructuredRecorder& recorder) {
+// Averages over the draws of all chains: missing values on the scale of the
+// data, and the rows they are in.
+Rcpp::List value_list(const MissingAverages& all, const MissingPlaces& places,
+                      const bayeskernel::ModelRecorder& recorder) {
   const std::vector<Index> order = user_order(places);
   Eigen::ArrayXd mean = all.value.mean, var = all.value.variance();
   Rcpp::IntegerVector row(order.size()), predictor(order.size());
   for (std::size_t k = 0; k < order.size(); ++k) {
-    const Index hole = order[k];
-    const double scale = recorder.scale_of(hole);
-    mean[hole] = recorder.center_of(hole) + scale * mean[hole];
-    var[hole] *= scale * scale;
-    row[k] = places.row[hole];
-    predictor[k] = places.predictor[hole];
+    const Index value = order[k];
+    const double scale = recorder.scale_of(value);
+    mean[value] = recorder.center_of(value) + scale * mean[value];
+    var[value] *= scale * scale;
+    row[k] = places.row[value];
+    predictor[k] = places.predictor[value];
   }
   return Rcpp::List::create(Rcpp::Named("row") = row,
                             Rcpp::Named("predictor") = predictor,
@@ -117,11 +146,12 @@ Rcpp::List hole_list(const HoleAverages& all, const HolePlaces& places,
                             Rcpp::Named("var") = pick(var, order));
 }
 
-Rcpp::List fitted_hole_list(const HoleAverages& all, const Holes& holes,
-                            const std::vector<Index>& row_order) {
-  std::vector<Index> order(holes.rows.size());
+Rcpp::List fitted_list(const MissingAverages& all,
+                       const MissingPattern& missing,
+                       const std::vector<Index>& row_order) {
+  std::vector<Index> order(missing.rows.size());
   std::iota(order.begin(), order.end(), Index{0});
-  const auto user_row = [&](Index k) { return row_order[holes.rows[k].row]; };
+  const auto user_row = [&](Index k) { return row_order[missing.rows[k].row]; };
   std::sort(order.begin(), order.end(),
             [&](Index a, Index b) { return user_row(a) < user_row(b); });
   Rcpp::IntegerVector row(order.size());
@@ -140,18 +170,22 @@ Rcpp::List fitted_hole_list(const HoleAverages& all, const Holes& holes,
 }  // namespace
 
 // [[Rcpp::export(rng = false)]]
-Rcpp::List bsvm_structured_gibbs_cpp(const Rcpp::List& data,
-                                     const Rcpp::List& prior,
-                                     const Rcpp::List& settings) {
+Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
+                          const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    const bayeskernel::BsvmData input = read_data(data);
-    const bayeskernel::Prior blocks = read_prior(prior);
-    const Selection selection = read_selection(data["selection"]);
-    HolePlaces places;
-    const Holes holes = read_holes(data["holes"], input.order, &places);
-    const bool has_holes = holes.predictors() > 0;
+    const bayeskernel::ColumnData input = read_data(data);
+    bayeskernel::Prior blocks = read_prior(prior);
+    const Selection selection = read_selection(element(data, "selection"));
+    const SEXP predictors = element(data, "holes");
+    const MissingPattern missing = read_missing(predictors, input.order);
+    const MissingPlaces places(missing, input.order);
+    const bool incomplete = missing.predictors() > 0;
     bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
+    bayeskernel::WideBlock wide;
+    if (!incomplete && selection.size() == 0) {
+      wide = bayeskernel::reduce_wide(rows, blocks);
+    }
     rows.finish(input.group_begin);
     const int threads = Rcpp::as<int>(settings["threads"]);
     const Rcpp::IntegerVector chain_id = settings["chain_id"];
@@ -164,61 +198,64 @@ Rcpp::List bsvm_structured_gibbs_cpp(const Rcpp::List& data,
     const bool by_chain = n_chains >= threads;
     RcppParallelExecutor outer(by_chain ? threads : 1);
     RcppParallelExecutor inner(by_chain ? 1 : useful_threads(rows, threads));
-    std::vector<std::unique_ptr<bayeskernel::StructuredGibbs>> chains;
-    std::vector<bayeskernel::StructuredGibbs*> pointers;
-    std::vector<HoleAverages> averages(n_chains, HoleAverages(holes));
+    std::vector<std::unique_ptr<ModelChain>> chains;
+    std::vector<ModelChain*> pointers;
+    std::vector<MissingAverages> averages(n_chains, MissingAverages(missing));
     const Rcpp::List resume = settings["states"];
     for (int c = 0; c < n_chains; ++c) {
-      chains.push_back(std::make_unique<bayeskernel::StructuredGibbs>(
-          rows, blocks, selection, holes, inner, seed,
+      chains.push_back(std::make_unique<ModelChain>(
+          rows, blocks, selection, missing, inner, seed,
           static_cast<std::uint64_t>(chain_id[c])));
       pointers.push_back(chains.back().get());
       if (resume.size() == 0) continue;
-      chains[c]->restore(read_structured_state(
-          resume[c], chains[c]->state(), has_holes ? &averages[c] : nullptr));
+      chains[c]->restore(read_state(resume[c], chains[c]->state(),
+                                    incomplete ? &averages[c] : nullptr));
     }
 
-    bayeskernel::HoleScale scale;
-    if (has_holes) {
-      const Rcpp::List list = data["holes"];
+    bayeskernel::MissingScale scale;
+    if (incomplete) {
+      const Rcpp::List list(predictors);
       scale.center = map_vector(list["center"]);
       scale.scale = map_vector(list["scale_x"]);
       if (Rcpp::as<bool>(settings["keep_imputed"])) {
         scale.order = user_order(places);
       }
     }
-    const bayeskernel::WideBlock wide;
-    const bayeskernel::StructuredRecorder recorder(
+    const bayeskernel::ModelRecorder recorder(
         bayeskernel::Recorder(input.center, input.scale,
                               Rcpp::as<bool>(settings["intercept"]), blocks,
                               read_transforms(prior), wide, seed,
                               Rcpp::as<bool>(settings["keep_ranef"])),
-        selection, holes, scale);
+        selection, missing, std::move(scale));
     const Index variables = recorder.variables();
     Rcpp::NumericVector draws(Rcpp::Dimension(plan.draws, n_chains, variables));
     double* out = draws.begin();
     const auto record = [&](Index c, Index k) {
       recorder.write(*chains[c], out + k + plan.draws * c,
                      plan.draws * n_chains);
-      if (has_holes) averages[c].add(*chains[c]);
+      if (incomplete) averages[c].add(*chains[c]);
     };
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
     const bayeskernel::ChainStatus status = bayeskernel::run_chains(
         pointers, plan, outer, user.keep_going(), record);
     Rcpp::List states(n_chains);
-    HoleAverages all(holes);
+    MissingAverages all(missing);
+    double jitter = 0.0;
     for (int c = 0; c < n_chains; ++c) {
-      states[c] = structured_state_list(chains[c]->state(), selection,
-                                        has_holes ? &averages[c] : nullptr);
+      states[c] = state_list(chains[c]->state(), selection,
+                             incomplete ? &averages[c] : nullptr);
       all.merge(averages[c]);
+      jitter = std::max(jitter, chains[c]->jitter());
     }
+    Rcpp::List how = chain_status(status, start);
+    how["jitter"] = jitter;
     return Rcpp::List::create(
         Rcpp::Named("draws") = draws, Rcpp::Named("states") = states,
         Rcpp::Named("holes") =
-            has_holes ? SEXP(hole_list(all, places, recorder)) : R_NilValue,
+            incomplete ? SEXP(value_list(all, places, recorder)) : R_NilValue,
         Rcpp::Named("fitted_holes") =
-            has_holes ? SEXP(fitted_hole_list(all, holes, input.order))
-                      : R_NilValue,
-        Rcpp::Named("status") = chain_status(status, start));
+            incomplete ? SEXP(fitted_list(all, missing, input.order))
+                       : R_NilValue,
+        Rcpp::Named("status") = how);
   });
 }

@@ -1,8 +1,8 @@
 // Mean-field updates and bound of the combined model by dense algebra (svm.md
 // sections 4 and 5): every effect a column, every matrix d x d, nothing shared
 // with the engine but the terms of variance components in dense_bound.hpp.
-#ifndef BAYESKERNEL_TESTS_STRUCTURED_TEXTBOOK_HPP
-#define BAYESKERNEL_TESTS_STRUCTURED_TEXTBOOK_HPP
+#ifndef BAYESKERNEL_TESTS_MODEL_TEXTBOOK_HPP
+#define BAYESKERNEL_TESTS_MODEL_TEXTBOOK_HPP
 
 #include <Eigen/LU>
 #include <boost/math/special_functions/digamma.hpp>
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "dense_bound.hpp"
-#include "structured_problem.hpp"
+#include "model_problem.hpp"
 
-// Variational parameters. Holes are numbered as in Holes::rows.
+// Variational parameters. Missing values are numbered as in MissingPattern::rows.
 struct TextbookQ {
   VectorXd mean;
   MatrixXd covariance;
@@ -28,7 +28,7 @@ struct TextbookQ {
 
 class Textbook {
  public:
-  explicit Textbook(const StructuredProblem& problem) : in_(problem) {
+  explicit Textbook(const ModelProblem& problem) : in_(problem) {
     const Index n = in_.rows.rows(), p = in_.rows.x_columns();
     const Index r = in_.rows.z_columns();
     d_ = p + r * in_.rows.groups();
@@ -173,11 +173,11 @@ class Textbook {
     q.shape = q.rate = 1.0;
     q.rho_in = s.rho_in;
     q.rho_out = s.rho_out;
-    const Holes& holes = in_.holes;
+    const MissingPattern& holes = in_.holes;
     if (holes.count == 0) return;
     q.center = holes.start_mean;
     q.precision = holes.start_var.cwiseInverse().asDiagonal();
-    for (const Holes::Row& row : holes.rows) {
+    for (const MissingPattern::Row& row : holes.rows) {
       const std::vector<Index>& missing = holes.patterns[row.pattern];
       const Index width = static_cast<Index>(missing.size());
       VectorXd value(width);
@@ -198,7 +198,7 @@ class Textbook {
     return -1;
   }
 
-  Index dense_column(const Holes::Use& use, Index row) const {
+  Index dense_column(const MissingPattern::Use& use, Index row) const {
     const Index p = in_.rows.x_columns();
     return use.column < p
                ? use.column
@@ -207,11 +207,11 @@ class Textbook {
 
   // T_i, d x holes.
   MatrixXd design(Index k) const {
-    const Holes::Row& row = in_.holes.rows[k];
+    const MissingPattern::Row& row = in_.holes.rows[k];
     MatrixXd t = MatrixXd::Zero(
         d_, static_cast<Index>(in_.holes.patterns[row.pattern].size()));
     for (Index u = row.use_begin; u < row.use_end; ++u) {
-      const Holes::Use& use = in_.holes.uses[u];
+      const MissingPattern::Use& use = in_.holes.uses[u];
       t(dense_column(use, row.row), use.missing) = use.slope;
     }
     return t;
@@ -222,7 +222,7 @@ class Textbook {
     VectorXd x = columns_.col(i);
     const Index k = hole_row(i);
     if (k < 0) return x;
-    const Holes::Row& row = in_.holes.rows[k];
+    const MissingPattern::Row& row = in_.holes.rows[k];
     for (Index u = row.use_begin; u < row.use_end; ++u) {
       x[dense_column(in_.holes.uses[u], i)] = in_.holes.uses[u].base;
     }
@@ -278,7 +278,7 @@ class Textbook {
   }
 
   void impute(const VectorXd& w) {
-    const Holes& holes = in_.holes;
+    const MissingPattern& holes = in_.holes;
     if (holes.count == 0) return;
     const PackedRows& rows = in_.rows;
     const VectorXd gamma = inclusion(q);
@@ -363,7 +363,7 @@ class Textbook {
   }
 
   double holes_bound(const TextbookQ& at) const {
-    const Holes& holes = in_.holes;
+    const MissingPattern& holes = in_.holes;
     const Index P = holes.predictors();
     const double n = static_cast<double>(in_.rows.rows());
     const double pp = static_cast<double>(P), log_two_pi = std::log(2.0 * M_PI);
@@ -403,7 +403,7 @@ class Textbook {
            log_density(at.df, at.scale);
   }
 
-  const StructuredProblem& in_;
+  const ModelProblem& in_;
   Index d_;
   MatrixXd columns_, squares_;
   std::vector<Index> group_;

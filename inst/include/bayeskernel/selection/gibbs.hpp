@@ -1,10 +1,9 @@
-// Selection steps of a Gibbs sweep (svm.md section 6, steps 1 to 5): gamma with
-// theta and u integrated out, (theta, u) jointly over the columns that are in,
+// Selection steps of a Gibbs sweep: gamma with theta and u integrated out, (theta, u) jointly over the columns that are in,
 // then b, sigma_v^2 and rho. After the pass over the rows that leaves the Gram:
 // elimination of the groups G p^2 r, of the columns that are always in, one
 // visit O(1), one change O(K^2), theta q^3 / 3.
-#ifndef BAYESKERNEL_BSVM_SELECTION_GIBBS_HPP
-#define BAYESKERNEL_BSVM_SELECTION_GIBBS_HPP
+#ifndef BAYESKERNEL_SELECTION_GIBBS_HPP
+#define BAYESKERNEL_SELECTION_GIBBS_HPP
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
@@ -14,10 +13,11 @@
 #include <vector>
 
 #include "../hinge/gibbs.hpp"
+#include "../hinge/groups.hpp"
 #include "../math/tableau.hpp"
 #include "../rng/distributions.hpp"
 #include "../rng/stream.hpp"
-#include "structure.hpp"
+#include "indicators.hpp"
 
 namespace bayeskernel {
 
@@ -38,10 +38,7 @@ class SelectionGibbs {
                  std::uint64_t chain)
       : selection_(selection),
         prior_(prior),
-        group_part_(0, groups_width, groups),
-        group_curvature_(0, groups_width, groups),
-        group_shift_(0, groups_width, groups),
-        group_draw_(0, groups_width, groups),
+        groups_(prior.columns(), groups_width, groups),
         tableau_(selection.size()) {
     const Index size = selection.size(), p = prior.columns();
     std::vector<char> selected(p, 0);
@@ -49,15 +46,9 @@ class SelectionGibbs {
     for (Index k = 0; k < p; ++k) {
       if (!selected[k]) always_.push_back(k);
     }
-    for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
-      if (!prior.blocks[l].eliminated) continue;
-      group_prior_.blocks.push_back(prior.blocks[l]);
-      group_block_ = l;
-    }
     const Index kept = static_cast<Index>(always_.size());
     schur_.resize(p, p);
     shift_.resize(p);
-    loading_.resize(p, groups_width * groups);
     kept_.resize(kept, kept);
     kept_shift_.resize(kept);
     cross_.resize(kept, size);
@@ -80,8 +71,12 @@ class SelectionGibbs {
     Stream stream(chain.seed(), chain.chain(), Purpose::coefficients,
                   chain.state.sweep, 0);
     draw_theta(stream, chain.state.point.x);
-    if (group_curvature_.group_gram.size() > 0) draw_groups(chain, stream);
+    groups_.back_substitute(chain.sums().linear, chain.state.point);
+    groups_.add_noise([&] { return stream.normal(); }, chain.state.point);
   }
+
+  // The most that a factorisation had to add to a diagonal.
+  double jitter() const { return jitter_; }
 
   // b_k = 1 / a, a ~ GIG(1/2, 1, (v_k / sigma_v)^2), for columns that are in,
   // from the prior IG(1, 1/2) for the others, which tell sigma_v nothing.
@@ -135,34 +130,19 @@ class SelectionGibbs {
 
   // schur_, shift_ = precision and shift of theta with u integrated out.
   void reduce(const GibbsChain& chain) {
-    const Curvature& curvature = chain.curvature();
+    const Curvature& curvature = chain.sums().curvature;
     schur_ = curvature.gram;
-    shift_ = chain.shift().x;
+    shift_ = chain.sums().linear.x;
     prior_.add_precision(chain.state.precision, schur_);
     for (Index k = 0; k < selection_.size(); ++k) {
       const Index at = selection_.columns[k];
       schur_(at, at) += state.b[k] * state.precision;
     }
-    const Index width = curvature.group_gram.rows();
-    const Index size = curvature.group_gram.cols();
-    if (size == 0) return;
-    group_curvature_.group_gram = curvature.group_gram;
-    group_part_.factor(group_curvature_, group_prior_,
-                       {chain.state.precision[group_block_]});
-    const MatrixXd& inverse = group_part_.group_inverse();
-    if (width == 1) {
-      loading_ = curvature.cross * inverse.row(0).asDiagonal();
-    } else {
-      for (Index at = 0; at < size; at += width) {
-        loading_.middleCols(at, width).noalias() =
-            curvature.cross.middleCols(at, width)
-                .lazyProduct(inverse.middleCols(at, width));
-      }
-    }
-    schur_.triangularView<Eigen::Lower>() -=
-        loading_ * curvature.cross.transpose();
-    shift_.noalias() -=
-        loading_ * Eigen::Map<const VectorXd>(chain.shift().group.data(), size);
+    if (groups_.count() == 0) return;
+    groups_.factor(curvature,
+                   prior_.eliminated_precision(chain.state.precision));
+    groups_.subtract_from(curvature, schur_);
+    groups_.subtract_from(chain.sums().linear, shift_);
   }
 
   // reduced_, reduced_shift_: with the columns that are always in integrated
@@ -188,7 +168,7 @@ class SelectionGibbs {
       }
       kept_shift_[j] = shift_[always_[j]];
     }
-    jittered_cholesky(kept_, kept_llt_);
+    factor(kept_, kept_llt_);
     kept_llt_.matrixL().solveInPlace(cross_);
     kept_llt_.matrixL().solveInPlace(kept_shift_);
     reduced_.selfadjointView<Eigen::Lower>().rankUpdate(cross_.transpose(),
@@ -243,7 +223,7 @@ class SelectionGibbs {
         }
         draw[j] = reduced_shift_[in_[j]];
       }
-      jittered_cholesky(precision, active_llt_);
+      factor(precision, active_llt_);
       active_llt_.matrixL().solveInPlace(draw);
       for (Index j = 0; j < q; ++j) draw[j] += stream.normal();
       active_llt_.matrixU().solveInPlace(draw);
@@ -262,29 +242,16 @@ class SelectionGibbs {
     }
   }
 
-  // u given theta: groups of their own, with shift h_g - B_g' theta.
-  void draw_groups(GibbsChain& chain, Stream& stream) {
-    group_shift_.group = chain.shift().group;
-    if (prior_.columns() > 0) {
-      Eigen::Map<VectorXd>(group_shift_.group.data(),
-                           group_shift_.group.size())
-          .noalias() -=
-          chain.curvature().cross.transpose() * chain.state.point.x;
-    }
-    group_part_.sample(group_shift_, [&] { return stream.normal(); },
-                       group_draw_);
-    chain.state.point.group = group_draw_.group;
+  void factor(Eigen::Ref<MatrixXd> a, Eigen::LLT<MatrixXd>& llt) {
+    jitter_ = std::max(jitter_, jittered_cholesky(a, llt));
   }
 
   const Selection& selection_;
   const Prior& prior_;
   std::vector<Index> always_;  // columns of x that are always in
-  std::size_t group_block_ = 0;
-  Prior group_prior_;
-  ArrowSystem group_part_;
-  Curvature group_curvature_;
-  ArrowVector group_shift_, group_draw_;
-  MatrixXd schur_, loading_, kept_, cross_, reduced_, active_;
+  EliminatedGroups groups_;
+  double jitter_ = 0.0;
+  MatrixXd schur_, kept_, cross_, reduced_, active_;
   VectorXd shift_, kept_shift_, reduced_shift_, active_shift_;
   Eigen::LLT<MatrixXd> kept_llt_, active_llt_;
   Tableau tableau_;

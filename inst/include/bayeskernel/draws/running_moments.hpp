@@ -1,6 +1,6 @@
 // Means and variances over draws that are seen once and not kept.
-#ifndef BAYESKERNEL_BSVM_RUNNING_MOMENTS_HPP
-#define BAYESKERNEL_BSVM_RUNNING_MOMENTS_HPP
+#ifndef BAYESKERNEL_DRAWS_RUNNING_MOMENTS_HPP
+#define BAYESKERNEL_DRAWS_RUNNING_MOMENTS_HPP
 
 #include <Eigen/Core>
 

@@ -1,14 +1,11 @@
-// From a data matrix, its transforms and the grouping factors to the rows and
-// prior of the hinge engine (svm.md section 2).
-#ifndef BAYESKERNEL_BSVM_PROBLEM_HPP
-#define BAYESKERNEL_BSVM_PROBLEM_HPP
+// From a data matrix, its transforms and the grouping factors to packed rows.
+#ifndef BAYESKERNEL_DATA_PACK_HPP
+#define BAYESKERNEL_DATA_PACK_HPP
 
 #include <Eigen/Core>
-#include <Eigen/QR>
 #include <vector>
 
-#include "../data/rows.hpp"
-#include "../hinge/blocks.hpp"
+#include "rows.hpp"
 
 namespace bayeskernel {
 
@@ -20,7 +17,7 @@ struct KeptTerm {
   Eigen::Map<const MatrixXd> z;
 };
 
-struct BsvmData {
+struct ColumnData {
   Eigen::Map<const MatrixXd> x;  // n x p, data scale
   Eigen::Map<const VectorXd> center, scale;
   Eigen::Map<const VectorXd> y, weight, offset;
@@ -31,7 +28,7 @@ struct BsvmData {
   Eigen::Map<const MatrixXd> z;    // n x r
 };
 
-inline PackedRows pack_rows(const BsvmData& data) {
+inline PackedRows pack_rows(const ColumnData& data) {
   const Index n = data.x.rows(), p = data.x.cols(), r = data.z.cols();
   Index columns = p;
   for (const KeptTerm& term : data.kept) columns += term.members * term.z.cols();
@@ -73,42 +70,6 @@ inline PackedRows pack_rows(const BsvmData& data) {
     first += term.members * width;
   }
   return rows;
-}
-
-// A block of more columns than rows, turned by an orthogonal basis Q of the
-// row space: the data reach n directions, the others keep their prior. Exact
-// for a prior that is a multiple of the identity, O(n^2 q) once, and every
-// later step is free of q.
-struct WideBlock {
-  Index first = 0;
-  MatrixXd basis;  // q x n, empty when the block was left alone
-};
-
-inline WideBlock reduce_wide(PackedRows& rows, Prior& prior) {
-  WideBlock wide;
-  const Index n = rows.x.cols(), p = rows.x.rows();
-  if (static_cast<double>(p) <= 1.2 * static_cast<double>(n)) return wide;
-  for (Block& block : prior.blocks) {
-    const bool last = block.first + block.members == p;
-    if (block.eliminated || block.width != 1 || block.members <= n || !last) {
-      continue;
-    }
-    wide.first = block.first;
-    Eigen::HouseholderQR<MatrixXd> qr(rows.x.bottomRows(block.members));
-    wide.basis = qr.householderQ() * MatrixXd::Identity(block.members, n);
-    const MatrixXd reduced =
-        qr.matrixQR().topRows(n).triangularView<Eigen::Upper>();
-    MatrixXd x(block.first + n, n);
-    x.topRows(block.first) = rows.x.topRows(block.first);
-    x.bottomRows(n) = reduced;
-    rows.x.swap(x);
-    block.hidden = block.members - n;
-    block.members = n;
-    prior.precision.conservativeResize(block.first + n);
-    prior.mean.conservativeResize(block.first + n);
-    break;
-  }
-  return wide;
 }
 
 }  // namespace bayeskernel

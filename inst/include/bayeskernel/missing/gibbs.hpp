@@ -1,12 +1,11 @@
-// Missing predictors in a Gibbs sweep (svm.md section 6, steps 6 and 7). The
-// values of a row and its latent a are one block, a integrated out: given the
+// Missing predictors in a Gibbs sweep. The values of a row and its latent a are one block, a integrated out: given the
 // rest, x_mis is N(m0, O_mm^-1) times exp(-2 omega max(1 - y f, 0)), and f
 // moves along one direction of it only. With O_mm = L L', w = L^-1 b, b the
 // slope of f, and e = L' (x_mis - m0), the part of e across w is standard
 // normal and y w'e / |w| a mixture of two truncated normals.
 // A row costs p + h P; a pattern one Cholesky of O_mm.
-#ifndef BAYESKERNEL_BSVM_HOLES_GIBBS_HPP
-#define BAYESKERNEL_BSVM_HOLES_GIBBS_HPP
+#ifndef BAYESKERNEL_MISSING_GIBBS_HPP
+#define BAYESKERNEL_MISSING_GIBBS_HPP
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
@@ -17,14 +16,14 @@
 
 #include "../data/rows.hpp"
 #include "../error.hpp"
-#include "../hinge/statistics.hpp"
+#include "../hinge/sums.hpp"
 #include "../math/gram.hpp"
 #include "../parallel/executor.hpp"
 #include "../parallel/scratch_pool.hpp"
 #include "../rng/distributions.hpp"
 #include "../rng/matrix_variate.hpp"
 #include "../rng/stream.hpp"
-#include "structure.hpp"
+#include "pattern.hpp"
 
 namespace bayeskernel {
 
@@ -67,30 +66,30 @@ inline double tilted_normal(Stream& stream, double at, double tilt) {
   return tilt + truncated_normal(stream, -kInfinity, -(at + tilt));
 }
 
-struct HolesState {
+struct MissingState {
   VectorXd value;       // x_mis, row by row
   VectorXd mean;        // mu_x
   MatrixXd covariance;  // Sigma_x
 };
 
-class HolesGibbs {
+class MissingGibbs {
  public:
   // `rows` are the chain's own: their cells follow the values.
-  HolesGibbs(const Holes& holes, PackedRows& rows, Executor& executor,
+  MissingGibbs(const MissingPattern& data, PackedRows& rows, Executor& executor,
              std::uint64_t seed, std::uint64_t chain)
-      : holes_(holes),
+      : data_(data),
         rows_(rows),
         executor_(executor),
         seed_(seed),
         chain_(chain),
-        patterns_(holes.patterns.size()),
-        group_(holes.rows.size(), 0),
-        wishart_(holes.predictors()) {
-    const Index predictors = holes.predictors();
-    const Index count = static_cast<Index>(holes.rows.size());
+        patterns_(data.patterns.size()),
+        group_(data.rows.size(), 0),
+        wishart_(data.predictors()) {
+    const Index predictors = data.predictors();
+    const Index count = static_cast<Index>(data.rows.size());
     for (std::size_t k = 0; k < patterns_.size(); ++k) {
       Pattern& pattern = patterns_[k];
-      pattern.missing = holes.patterns[k];
+      pattern.missing = data.patterns[k];
       for (Index j = 0; j < predictors; ++j) {
         if (!std::binary_search(pattern.missing.begin(), pattern.missing.end(),
                                 j)) {
@@ -103,7 +102,7 @@ class HolesGibbs {
     }
     Index group = 0;
     for (Index i = 0; i < count && rows.groups() > 0; ++i) {
-      while (rows.group_begin(group + 1) <= holes.rows[i].row) ++group;
+      while (rows.group_begin(group + 1) <= data.rows[i].row) ++group;
       group_[i] = group;
     }
     filled_.resize(predictors, count);
@@ -112,9 +111,9 @@ class HolesGibbs {
     complete_square_ = MatrixXd::Zero(predictors, predictors);
     Index next = 0;
     VectorXd centred(predictors);
-    for (Index i = 0; i < holes.x.cols(); ++i) {
-      centred = holes.x.col(i) - holes.start_mean;
-      if (next < count && holes.rows[next].row == i) {
+    for (Index i = 0; i < data.x.cols(); ++i) {
+      centred = data.x.col(i) - data.start_mean;
+      if (next < count && data.rows[next].row == i) {
         filled_.col(next++) = centred;
       } else {
         complete_sum_ += centred;
@@ -127,28 +126,28 @@ class HolesGibbs {
     start();
   }
 
-  HolesState state;
+  MissingState state;
 
   // Puts the values of the state into the rows; to be called when the state
   // was set from outside.
   void fill() {
-    for (std::size_t i = 0; i < holes_.rows.size(); ++i) {
-      const Holes::Row& row = holes_.rows[i];
+    for (std::size_t i = 0; i < data_.rows.size(); ++i) {
+      const MissingPattern::Row& row = data_.rows[i];
       const Pattern& pattern = patterns_[row.pattern];
       for (std::size_t j = 0; j < pattern.missing.size(); ++j) {
         const Index k = pattern.missing[j];
         filled_(k, static_cast<Index>(i)) =
             state.value[row.first + static_cast<Index>(j)] -
-            holes_.start_mean[k];
+            data_.start_mean[k];
       }
       write_cells(row);
     }
   }
 
-  // x_mis of every row with holes, a integrated out.
+  // x_mis of every row with a missing value, a integrated out.
   void draw_values(const ArrowVector& point, std::uint64_t sweep) {
     factor_patterns();
-    const Index count = static_cast<Index>(holes_.rows.size());
+    const Index count = static_cast<Index>(data_.rows.size());
     executor_.run((count + kRows - 1) / kRows, [&](Index block) {
       auto loan = pool_.borrow();
       Stream stream(seed_, chain_, Purpose::missing, sweep,
@@ -162,8 +161,8 @@ class HolesGibbs {
 
   // mu_x and Sigma_x given all predictors, those of every row.
   void draw_distribution(std::uint64_t sweep) {
-    const Index predictors = holes_.predictors();
-    const double n = static_cast<double>(holes_.x.cols());
+    const Index predictors = data_.predictors();
+    const double n = static_cast<double>(data_.x.cols());
     Stream stream(seed_, chain_, Purpose::predictors, sweep, 0);
     VectorXd& sum = rhs_;
     sum = complete_sum_ + filled_.rowwise().sum();
@@ -172,27 +171,27 @@ class HolesGibbs {
     weighted_gram(filled_, ones_, gram_scratch_, square);
 
     invert_covariance();
-    const double shrink = 1.0 / holes_.mean_var;
+    const double shrink = 1.0 / data_.mean_var;
     mean_precision_ = n * precision_;
     mean_precision_.diagonal().array() += shrink;
     mean_llt_.compute(mean_precision_);
     shift_ = precision_.selfadjointView<Eigen::Lower>() * sum;
-    shift_ -= shrink * holes_.start_mean;
+    shift_ -= shrink * data_.start_mean;
     mean_llt_.solveInPlace(shift_);
     state.mean.resize(predictors);
     normal_from_precision(stream, mean_llt_, shift_, state.mean);
     // About the reference: mu_x minus the observed means.
     square.selfadjointView<Eigen::Lower>().rankUpdate(sum, state.mean, -1.0);
     square.selfadjointView<Eigen::Lower>().rankUpdate(state.mean, n);
-    square += holes_.scale;
+    square += data_.scale;
     square.triangularView<Eigen::StrictlyUpper>() = square.transpose();
-    state.mean += holes_.start_mean;
-    inverse_wishart(stream, holes_.df + n, square, wishart_, state.covariance);
+    state.mean += data_.start_mean;
+    inverse_wishart(stream, data_.df + n, square, wishart_, state.covariance);
   }
 
-  // f of every row with holes.
+  // f of every row with data.
   void latent(const ArrowVector& point, Eigen::ArrayXd& out) const {
-    out.resize(static_cast<Index>(holes_.rows.size()));
+    out.resize(static_cast<Index>(data_.rows.size()));
     for (Index i = 0; i < out.size(); ++i) out[i] = latent_row(i, point);
   }
 
@@ -209,17 +208,17 @@ class HolesGibbs {
   };
 
   void start() {
-    const Index predictors = holes_.predictors();
+    const Index predictors = data_.predictors();
     Stream stream(seed_, chain_, Purpose::init, 0, 2);
-    state.mean = holes_.start_mean;
+    state.mean = data_.start_mean;
     state.covariance = MatrixXd::Zero(predictors, predictors);
-    state.covariance.diagonal() = holes_.start_var;
-    state.value.resize(holes_.count);
-    for (const Holes::Row& row : holes_.rows) {
+    state.covariance.diagonal() = data_.start_var;
+    state.value.resize(data_.count);
+    for (const MissingPattern::Row& row : data_.rows) {
       Index at = row.first;
-      for (const Index k : holes_.patterns[row.pattern]) {
-        state.value[at++] = holes_.start_mean[k] +
-                            std::sqrt(holes_.start_var[k]) * stream.normal();
+      for (const Index k : data_.patterns[row.pattern]) {
+        state.value[at++] = data_.start_mean[k] +
+                            std::sqrt(data_.start_var[k]) * stream.normal();
       }
     }
     fill();
@@ -264,7 +263,7 @@ class HolesGibbs {
   }
 
   double latent_row(Index i, const ArrowVector& point) const {
-    const Index row = holes_.rows[i].row, p = rows_.x.rows();
+    const Index row = data_.rows[i].row, p = rows_.x.rows();
     const double* x = rows_.x.data() + row * p;
     double f = rows_.offset[row] +
                Eigen::Map<const VectorXd>(x, p).dot(point.x);
@@ -276,7 +275,7 @@ class HolesGibbs {
 
   void draw_row(Index i, const ArrowVector& point, Stream& stream,
                 Scratch& scratch) {
-    const Holes::Row& row = holes_.rows[i];
+    const MissingPattern::Row& row = data_.rows[i];
     const Pattern& pattern = patterns_[row.pattern];
     const Index h = pattern.precision.rows(), o = pattern.regression.cols();
     const Index p = rows_.x.rows();
@@ -295,7 +294,7 @@ class HolesGibbs {
 
     std::fill(slope, slope + h, 0.0);
     for (Index u = row.use_begin; u < row.use_end; ++u) {
-      const Holes::Use& use = holes_.uses[u];
+      const MissingPattern::Use& use = data_.uses[u];
       const double coefficient = use.column < p
                                      ? point.x[use.column]
                                      : point.group(use.column - p, group_[i]);
@@ -304,11 +303,11 @@ class HolesGibbs {
     double f = latent_row(i, point), variance = 0.0;
     for (Index j = 0; j < h; ++j) {
       const Index at = pattern.missing[j];
-      double value = state.mean[at] - holes_.start_mean[at];
+      double value = state.mean[at] - data_.start_mean[at];
       for (Index k = 0; k < o; ++k) {
         const Index from = pattern.observed[k];
         value -= pattern.regression(j, k) *
-                 (x[from] + holes_.start_mean[from] - state.mean[from]);
+                 (x[from] + data_.start_mean[from] - state.mean[from]);
       }
       mean[j] = value;
       f += slope[j] * (value - x[at]);
@@ -319,7 +318,7 @@ class HolesGibbs {
     }
     const double weight = rows_.weight[row.row];
     const bool informed = variance > 0.0 && weight > 0.0;
-    // A single hole has no direction but that of f.
+    // A single value has no direction but that of f.
     for (Index j = 0; j < h; ++j) {
       noise[j] = informed && h == 1 ? 0.0 : stream.normal();
     }
@@ -339,27 +338,27 @@ class HolesGibbs {
       noise[j] = backward * root[j * h + j];
       const Index at = pattern.missing[j];
       x[at] = mean[j] + noise[j];
-      state.value[row.first + j] = x[at] + holes_.start_mean[at];
+      state.value[row.first + j] = x[at] + data_.start_mean[at];
     }
     write_cells(row);
   }
 
-  void write_cells(const Holes::Row& row) {
+  void write_cells(const MissingPattern::Row& row) {
     const Index p = rows_.x.rows();
     for (Index u = row.use_begin; u < row.use_end; ++u) {
-      const Holes::Use& use = holes_.uses[u];
+      const MissingPattern::Use& use = data_.uses[u];
       double& cell = use.column < p ? rows_.x(use.column, row.row)
                                     : rows_.z(use.column - p, row.row);
       cell = use.base + use.slope * state.value[row.first + use.missing];
     }
   }
 
-  const Holes& holes_;
+  const MissingPattern& data_;
   PackedRows& rows_;
   Executor& executor_;
   std::uint64_t seed_, chain_;
   std::vector<Pattern> patterns_;
-  std::vector<Index> group_;  // of each row with holes
+  std::vector<Index> group_;  // of each row with a missing value
   // Predictors of those rows, minus the observed means; the sums of the others.
   MatrixXd filled_, complete_square_;
   VectorXd complete_sum_, ones_;

@@ -1,19 +1,20 @@
 // A small problem with everything at once: fixed intercept, a penalised product
 // of a predictor with a known column, selection, a random intercept and slope,
 // predictors with holes, weights and offsets.
-#ifndef BAYESKERNEL_TESTS_STRUCTURED_PROBLEM_HPP
-#define BAYESKERNEL_TESTS_STRUCTURED_PROBLEM_HPP
+#ifndef BAYESKERNEL_TESTS_MODEL_PROBLEM_HPP
+#define BAYESKERNEL_TESTS_MODEL_PROBLEM_HPP
 
-#include <bayeskernel/bsvm/structure.hpp>
+#include <bayeskernel/missing/pattern.hpp>
+#include <bayeskernel/selection/indicators.hpp>
 #include <map>
 #include <vector>
 
 #include "hinge_problem.hpp"
 
-using bayeskernel::Holes;
+using bayeskernel::MissingPattern;
 using bayeskernel::Selection;
 
-struct StructuredShape {
+struct ModelShape {
   Index n = 8;
   Index groups = 3;      // random intercept and slope on predictor 0
   Index predictors = 2;  // each a selection column
@@ -23,20 +24,20 @@ struct StructuredShape {
   double share = 0.3;    // of values that are missing
 };
 
-struct StructuredProblem {
+struct ModelProblem {
   PackedRows rows;
   Prior prior;
   Selection selection;
-  Holes holes;
+  MissingPattern holes;
   std::vector<Index> group_begin;
   VectorXd known;  // factor of predictor 0 in the penalised column
 };
 
 // Columns of x: intercept, product, predictors, extra.
-inline StructuredProblem make_structured(const StructuredShape& shape,
+inline ModelProblem make_model(const ModelShape& shape,
                                          unsigned seed) {
   Draw draw(seed);
-  StructuredProblem out;
+  ModelProblem out;
   const Index n = shape.n, predictors = shape.predictors;
   const Index p = 2 + predictors + shape.extra;
   const Index r = shape.groups > 0 ? 2 : 0;
@@ -67,7 +68,7 @@ inline StructuredProblem make_structured(const StructuredShape& shape,
     }
   }
 
-  Holes& holes = out.holes;
+  MissingPattern& holes = out.holes;
   if (shape.holes) {
     holes.x = rows.x.middleRows(2, predictors);
     holes.start_mean = VectorXd::Zero(predictors);

@@ -1,15 +1,15 @@
 // Turns states of a Gibbs chain into draws on the scale of the data.
-#ifndef BAYESKERNEL_BSVM_RECORDER_HPP
-#define BAYESKERNEL_BSVM_RECORDER_HPP
+#ifndef BAYESKERNEL_DRAWS_RECORDER_HPP
+#define BAYESKERNEL_DRAWS_RECORDER_HPP
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <cmath>
 #include <vector>
 
+#include "../data/wide.hpp"
 #include "../hinge/gibbs.hpp"
 #include "../rng/stream.hpp"
-#include "problem.hpp"
 
 namespace bayeskernel {
 

@@ -1,0 +1,49 @@
+// Running averages over draws of what is too much to keep: missing values, and
+// f and the class probability of the rows they are in.
+#ifndef BAYESKERNEL_DRAWS_MISSING_AVERAGES_HPP
+#define BAYESKERNEL_DRAWS_MISSING_AVERAGES_HPP
+
+#include <Eigen/Core>
+
+#include "../bsvm/draw_moments.hpp"
+#include "../hinge/model_chain.hpp"
+#include "running_moments.hpp"
+
+namespace bayeskernel {
+
+// Of one chain, over its kept draws. On the scale of the model.
+struct MissingAverages {
+  RunningMoments value;             // of each missing value
+  RunningMoments f, probit, hinge;  // of each row that has one
+
+  explicit MissingAverages(const MissingPattern& missing)
+      : value(missing.count),
+        f(static_cast<Index>(missing.rows.size())),
+        probit(f.mean.size()),
+        hinge(f.mean.size()) {}
+
+  void add(const ModelChain& chain) {
+    value.add(chain.missing().value.array());
+    chain.missing_latents(draw_);
+    f.add(draw_);
+    normal_cdf(draw_, work_, probability_);
+    probit.add(probability_);
+    probability_ = 1.0 / (1.0 + (2.0 * ((1.0 - draw_).max(0.0) -
+                                        (1.0 + draw_).max(0.0))).exp());
+    hinge.add(probability_);
+  }
+
+  void merge(const MissingAverages& other) {
+    value.merge(other.value);
+    f.merge(other.f);
+    probit.merge(other.probit);
+    hinge.merge(other.hinge);
+  }
+
+ private:
+  Eigen::ArrayXd draw_, work_, probability_;
+};
+
+}  // namespace bayeskernel
+
+#endif

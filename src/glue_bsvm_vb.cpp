@@ -1,0 +1,103 @@
+#include <bayeskernel/selection/search.hpp>
+#include <memory>
+
+#include "glue_bsvm_posterior.h"
+
+namespace {
+
+using bayeskernel::ColumnSearch;
+using bayeskernel::MeanFieldFit;
+using bayeskernel::MissingPattern;
+using bayeskernel::MissingValues;
+using bayeskernel::Selection;
+
+SEXP selection_list(const ColumnSearch& search, const Selection& selection) {
+  const bayeskernel::IndicatorPosterior& q = search.indicators();
+  return Rcpp::List::create(
+      Rcpp::Named("inclusion") = to_r(search.inclusion()),
+      Rcpp::Named("log_odds") = to_r(search.log_odds()),
+      Rcpp::Named("expected_b") = to_r(search.expected_b()),
+      Rcpp::Named("shape") = q.shape, Rcpp::Named("rate") = q.rate,
+      Rcpp::Named("rho") = selection.learn_rho
+                               ? Rcpp::NumericVector::create(q.rho_in, q.rho_out)
+                               : Rcpp::NumericVector());
+}
+
+SEXP missing_list(const MeanFieldFit& fit, const MissingPattern& missing,
+                  const std::vector<Index>& order) {
+  const bayeskernel::MissingPosterior& q = fit.accepted().missing;
+  const MissingPlaces places(missing, order);
+  return Rcpp::List::create(
+      Rcpp::Named("row") = places.row,
+      Rcpp::Named("predictor") = places.predictor,
+      Rcpp::Named("mean") = to_r(q.mean),
+      Rcpp::Named("var") = to_r(bayeskernel::value_variances(missing, q)),
+      Rcpp::Named("x_mean") = to_r(q.center),
+      Rcpp::Named("x_mean_cov") = to_r(q.center_cov),
+      Rcpp::Named("df") = q.df, Rcpp::Named("scale") = to_r(q.scale));
+}
+
+}  // namespace
+
+// Interrupted before its first step a fit has no posterior: `status` alone.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
+                       const Rcpp::List& settings) {
+  return guarded([&] {
+    const auto start = std::chrono::steady_clock::now();
+    const bayeskernel::ColumnData input = read_data(data);
+    bayeskernel::Prior blocks = read_prior(prior);
+    const SEXP selected = element(data, "selection");
+    const Selection selection = read_selection(selected);
+    const MissingPattern missing =
+        read_missing(element(data, "holes"), input.order);
+    const bool complete = missing.predictors() == 0;
+    bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
+    bayeskernel::WideBlock wide;
+    if (complete && selection.size() == 0) {
+      wide = bayeskernel::reduce_wide(rows, blocks);
+    }
+    rows.finish(input.group_begin);
+    RcppParallelExecutor executor(
+        useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    const bayeskernel::MeanFieldSettings control =
+        read_mean_field_settings(settings);
+    std::unique_ptr<ColumnSearch> search;
+    std::unique_ptr<MissingValues> values;
+    std::unique_ptr<MeanFieldFit> plain;
+    bayeskernel::MeanFieldResult result;
+    if (selection.size() > 0) {
+      search = std::make_unique<ColumnSearch>(std::move(rows), blocks,
+                                              selection, missing, executor);
+      result = search->run(control, user.keep_going(),
+                           Rcpp::as<double>(Rcpp::List(selected)["start"]));
+    } else {
+      if (!complete) {
+        values = std::make_unique<MissingValues>(
+            missing, std::vector<Index>(), rows, executor);
+      }
+      plain = std::make_unique<MeanFieldFit>(rows, blocks, executor, nullptr,
+                                             values.get());
+      result = plain->run(control, user.keep_going());
+    }
+    const MeanFieldFit& fit = search ? search->fit() : *plain;
+    Rcpp::List out;
+    if (!result.bound.empty()) {
+      out = posterior_list(fit, blocks, wide);
+      if (search) {
+        out["theta_mean"] = to_r(search->mean().x);
+        out["theta_cov"] = to_r(search->theta_covariance());
+        out["loading"] = to_r(search->loading());
+        out["selection"] = selection_list(*search, selection);
+      }
+      if (!complete) out["holes"] = missing_list(fit, missing, input.order);
+      out["mean"] = to_r(restore_order(fit.mean(), input.order));
+      out["variance_f"] = to_r(restore_order(fit.variance(), input.order));
+    }
+    out["usable"] = !result.bound.empty();
+    out["status"] =
+        status_list(result, fit.system().jitter(), seconds_since(start));
+    return out;
+  });
+}
