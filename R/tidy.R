@@ -128,7 +128,7 @@ augment.bayeskernel_fit <- function(x, data = NULL, newdata = NULL, ...) {
   rows <- if (is.null(new)) eval(call("model.frame", x), parent.frame()) else new
   predicted <- function(type, ...) {
     values <- prediction(x, new, type, ...)
-    if (is.null(new)) kept_rows(values, x$na.action) else values
+    if (is.null(new)) drop_left_out(values, x$na.action) else values
   }
   out <- as.data.frame(rows)
   if (is_regression(x)) {
@@ -150,12 +150,12 @@ augment.bayeskernel_fit <- function(x, data = NULL, newdata = NULL, ...) {
 }
 
 # Without the rows that na.exclude() left out, for which predict() has NA.
-kept_rows <- function(values, left_out) {
+drop_left_out <- function(values, left_out) {
   if (!inherits(left_out, "exclude")) {
     return(values)
   }
   if (is.list(values)) {
-    return(lapply(values, kept_rows, left_out))
+    return(lapply(values, drop_left_out, left_out))
   }
   if (is.matrix(values)) values[-left_out, , drop = FALSE] else values[-left_out]
 }
