@@ -260,8 +260,6 @@ void for_parts(Index rows, Body&& body) {
   }
 }
 
-double normal_cdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
-
 }  // namespace
 
 // [[Rcpp::export(rng = false)]]
@@ -351,7 +349,7 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
                     double below = 0.0;
                     for (int c = 1; c <= classes; ++c) {
                       const double upto =
-                          normal_cdf((kept.cut(d, c) - f) * scale);
+                          bayeskernel::normal_cdf((kept.cut(d, c) - f) * scale);
                       const double p = std::max(upto - below, 0.0);
                       below = upto;
                       sum(i, 1 + 2 * c) += p;

@@ -2,6 +2,7 @@
 // what the chain keeps about its state against the state itself.
 #include <Eigen/Cholesky>
 #include <bayeskernel/bark/chain.hpp>
+#include <bayeskernel/math/normal.hpp>
 #include <functional>
 
 #include "bark_problem.hpp"
@@ -994,4 +995,29 @@ TEST("seeds and chains decide the path, and nothing else") {
   };
   CHECK(path(1) == path(1));
   CHECK(path(1) != path(2));
+}
+
+TEST("latents are drawn where rounding takes a leverage beyond 1") {
+  BarkModel model = rows_model(8, 1);
+  model.prior.phi.kind = PrecisionPrior::Kind::fixed;
+  model.classes = 2;
+  Walker walker(model);
+  BarkState& state = walker.state();
+  double least = 1.0;
+  for (const double lambda : {1e-6, 1e-4, 1e-2, 1.0}) {
+    state.lambda.setConstant(lambda);
+    state.population.clear();
+    for (Index i = 0; i <= 8; ++i) state.population.insert(i, 1e-12);
+    state.rebuild_all();
+    walker.chain->latent->prepare();
+    for (Index i = 0; i < 8; ++i) {
+      const double variance = walker.chain->latent->conditional(i).variance;
+      CHECK(variance >= 1.0 && std::isfinite(variance));
+      least = std::max(least, variance);
+    }
+    Stream stream(1, 0, Purpose::kernels, 0, 0);
+    walker.chain->latent->sweep(stream);
+    for (Index i = 0; i < 8; ++i) CHECK(std::isfinite(state.response()[i]));
+  }
+  CHECK(least > 1e12);
 }

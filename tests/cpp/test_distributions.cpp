@@ -1,3 +1,4 @@
+#include <bayeskernel/math/normal.hpp>
 #include <bayeskernel/math/special.hpp>
 #include <bayeskernel/rng/distributions.hpp>
 #include <boost/math/special_functions/gamma.hpp>
@@ -18,9 +19,7 @@ static std::vector<double> sample(std::uint64_t seed, Draw draw) {
   return values;
 }
 
-static double normal_cdf(double x) {
-  return 0.5 * std::erfc(-x / std::sqrt(2.0));
-}
+using bk::normal_cdf;
 
 // Phi(-b) exp((b^2 - a^2) / 2): no overflow, no cancellation of exponents.
 static double scaled_tail(double a, double b) {
@@ -263,4 +262,30 @@ TEST("location and scale carry over to the truncated normal") {
     return normal_mass(a, (x - mean) / sd) / normal_mass(a, b);
   };
   CHECK_LAW(draws, cdf);
+}
+
+TEST("a truncated normal without a finite interval gives up at once") {
+  Stream stream(1, 0, 0, 0, 0);
+  const double nan = std::nan("");
+  CHECK_THROWS(bk::truncated_normal(stream, nan, 1.0), bk::NumericError);
+  CHECK_THROWS(bk::truncated_normal(stream, 0.0, nan), bk::NumericError);
+  CHECK_THROWS(bk::truncated_normal(stream, nan, 1.0, 0.0, kInfinity),
+               bk::NumericError);
+  CHECK_THROWS(bk::truncated_normal(stream, kInfinity, kInfinity),
+               bk::NumericError);
+  CHECK_THROWS(bk::truncated_normal(stream, 2.0, 1.0), bk::NumericError);
+}
+
+TEST("a uniform index stays below its number where the product rounds up") {
+  const double largest = 1.0 - 0x1p-53;
+  for (const std::ptrdiff_t n :
+       {std::ptrdiff_t{1}, std::ptrdiff_t{3}, (std::ptrdiff_t{1} << 53) + 3,
+        (std::ptrdiff_t{1} << 60) + 65}) {
+    CHECK(bk::index_below(largest, n) < n);
+    CHECK(bk::index_below(0x1p-53, n) >= 0);
+  }
+  Stream stream(1, 0, 0, 0, 0);
+  std::vector<int> seen(5, 0);
+  for (int k = 0; k < 5000; ++k) ++seen[bk::uniform_index(stream, 5)];
+  for (const int count : seen) CHECK(std::abs(count - 1000) < 150);
 }

@@ -1,3 +1,4 @@
+#include <bayeskernel/math/normal.hpp>
 #include <bayeskernel/math/special.hpp>
 #include <limits>
 
@@ -58,6 +59,28 @@ TEST("the normal quantile is exact from 1e-300 to the upper tail") {
                              {0.999, 3.09023230616781328}};
   for (const auto& row : known) {
     CHECK_NEAR(bk::normal_quantile(row[0]), row[1], 1e-14);
+  }
+}
+
+TEST("Phi of a block of values is Phi of each, and has limits") {
+  Eigen::ArrayXd x = Eigen::ArrayXd::LinSpaced(2001, -40.0, 40.0), work, phi;
+  bk::normal_cdf(x, work, phi);
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    CHECK_NEAR(phi[i], bk::normal_cdf(x[i]), 1e-15);
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(bk::normal_cdf(infinity) == 1.0 && bk::normal_cdf(-infinity) == 0.0);
+  CHECK_NEAR(bk::normal_density(1.5), 0.129517595665891724, 1e-16);
+}
+
+TEST("the log probability of an interval keeps its digits in both tails") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double known[][3] = {{-1.0, 2.0, -0.20016629432446258},
+                             {9.0, 10.0, -43.6282166322808225},
+                             {40.0, infinity, -804.608442013753847}};
+  for (const auto& row : known) {
+    CHECK_NEAR(bk::log_normal_interval(row[0], row[1]), row[2], 1e-13);
+    CHECK_NEAR(bk::log_normal_interval(-row[1], -row[0]), row[2], 1e-13);
   }
 }
 

@@ -9,7 +9,8 @@
 #include <limits>
 #include <vector>
 
-#include "../math/special.hpp"
+#include "../math/normal.hpp"
+#include "../rng/distributions.hpp"
 #include "state.hpp"
 
 namespace bayeskernel {
@@ -222,11 +223,13 @@ class LatentSweep {
     std::fill(mean_.data() + m, mean_.data() + width_, 0.0);
   }
 
-  // z_i given the others, after prepare().
+  // z_i given the others, after prepare(). A leverage that rounds to 1 or beyond
+  // counts as the largest below it.
   Conditional conditional(Index i) const {
     const double fitted =
         padded_dot(rows_.data() + i * width_, mean_.data(), width_);
-    const double left = 1.0 - leverage_[i];
+    constexpr double kLeast = 1e-15;
+    const double left = std::max(1.0 - leverage_[i], kLeast);
     return {(fitted - leverage_[i] * s_.response()[i]) / left, 1.0 / left};
   }
 
@@ -258,23 +261,10 @@ class LatentSweep {
       if (p > kCommon && !(a > 1.0)) {
         product.multiply(p);
       } else {
-        rest += log_interval(a, b);
+        rest += log_normal_interval(a, b);
       }
     }
     return rest + product.value();
-  }
-
-  static double normal_cdf(double x) {
-    if (std::isinf(x)) return x > 0.0 ? 1.0 : 0.0;
-    return 0.5 * std::erfc(-x * detail::kSqrtHalf);
-  }
-
-  // log(Phi(b) - Phi(a)), a < b, from the tail that is nearer.
-  static double log_interval(double a, double b) {
-    if (a > 0.0) return log_interval(-b, -a);
-    const double upper = log_normal_cdf(b);
-    if (std::isinf(a)) return upper;
-    return upper + std::log1p(-std::exp(log_normal_cdf(a) - upper));
   }
 
   BarkState& s_;

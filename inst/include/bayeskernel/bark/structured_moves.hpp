@@ -9,16 +9,10 @@
 #include <cmath>
 #include <vector>
 
-#include "../rng/stream.hpp"
+#include "../rng/distributions.hpp"
 #include "inclusion_prior.hpp"
 
 namespace bayeskernel {
-
-// An integer of 0..n-1.
-inline Eigen::Index uniform_index(Stream& stream, Eigen::Index n) {
-  const double u = stream.uniform() * static_cast<double>(n);
-  return std::min(static_cast<Eigen::Index>(u), n - 1);
-}
 
 // ---- Typed flips: a site of one of four kinds changes its state ------------
 

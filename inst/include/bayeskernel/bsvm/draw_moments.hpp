@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../hinge/probability.hpp"
+#include "../math/normal.hpp"
 #include "../parallel/executor.hpp"
 
 namespace bayeskernel {
@@ -26,29 +27,6 @@ struct TermDraws {
 struct DrawMoments {
   Eigen::VectorXd mean, var, probability, probability_sd;
 };
-
-// Phi(x) for a block of values, with packed arithmetic: the rational function
-// of Hart (1968, no. 5666) times exp(-x^2 / 2) for |x| < 7, absolute error
-// below 3e-16; erfc beyond.
-inline void normal_cdf(const Eigen::ArrayXd& x, Eigen::ArrayXd& z,
-                       Eigen::ArrayXd& out) {
-  z = x.abs();
-  out = ((((((3.52624965998911e-02 * z + 0.700383064443688) * z +
-             6.37396220353165) * z + 33.912866078383) * z +
-           112.079291497871) * z + 221.213596169931) * z + 220.206867912376) *
-        (-0.5 * z.square()).exp() /
-        (((((((8.83883476483184e-02 * z + 1.75566716318264) * z +
-              16.064177579207) * z + 86.7807322029461) * z +
-            296.564248779674) * z + 637.333633378831) * z +
-          793.826512519948) * z + 440.413735824752);
-  for (Eigen::Index i = 0; i < x.size(); ++i) {
-    if (z[i] >= 7.0) {
-      out[i] = 0.5 * std::erfc(-0.70710678118654752 * x[i]);
-    } else if (x[i] > 0.0) {
-      out[i] = 1.0 - out[i];
-    }
-  }
-}
 
 // Data scale throughout. `hinge` chooses the link.
 inline DrawMoments draw_moments(

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "../rng/stream.hpp"
+#include "../rng/distributions.hpp"
 #include "streamed_rows.hpp"
 
 namespace bayeskernel {
@@ -28,8 +28,7 @@ inline RowSample sample_rows(ChunkReader& reader, const StreamColumns& columns,
   MatrixXd row(reader.columns() + 1, 1);
   for (Index k = 0; k < size; ++k) {
     const Index begin = k * n / size, end = (k + 1) * n / size;
-    const double u = stream.uniform() * static_cast<double>(end - begin);
-    const Index i = std::min(end - 1, begin + static_cast<Index>(u));
+    const Index i = begin + uniform_index(stream, end - begin);
     reader.read(i, row);
     for (Index j = 0; j < p; ++j) {
       out.x(j, k) =

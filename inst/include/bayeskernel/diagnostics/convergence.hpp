@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "../math/special.hpp"
+#include "../math/normal.hpp"
 #include "autocovariance.hpp"
 
 namespace bayeskernel {

@@ -16,7 +16,7 @@
 #include "../error.hpp"
 #include "../math/kmeans.hpp"
 #include "../parallel/executor.hpp"
-#include "../rng/stream.hpp"
+#include "../rng/distributions.hpp"
 
 namespace bayeskernel {
 
@@ -57,9 +57,7 @@ inline MatrixXd distinct_columns(const Eigen::Ref<const MatrixXd>& x,
   std::iota(order.begin(), order.end(), Index{0});
   for (Index i = 0; i < n && static_cast<Index>(kept.size()) < count; ++i) {
     if (n > count) {
-      const double left = static_cast<double>(n - i);
-      std::swap(order[i],
-                order[i + static_cast<Index>(stream.uniform() * left)]);
+      std::swap(order[i], order[i + uniform_index(stream, n - i)]);
     }
     if (seen.insert(order[i]).second) kept.push_back(order[i]);
   }
@@ -103,7 +101,7 @@ inline Stream seeding_stream(const InducingSettings& settings, Index seed) {
 inline Index first_seed(const Eigen::Ref<const MatrixXd>& x,
                         const InducingSettings& settings) {
   Stream stream = seeding_stream(settings, 0);
-  return static_cast<Index>(stream.uniform() * static_cast<double>(x.cols()));
+  return uniform_index(stream, x.cols());
 }
 
 // D^2 sampling (Arthur and Vassilvitskii 2007): a row is the next seed with

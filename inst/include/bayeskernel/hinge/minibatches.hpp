@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "../data/rows.hpp"
-#include "../rng/stream.hpp"
+#include "../rng/distributions.hpp"
 
 namespace bayeskernel {
 
@@ -146,8 +146,8 @@ class Minibatches {
                   static_cast<std::uint64_t>(number),
                   static_cast<std::uint64_t>(stream_of));
     for (std::size_t k = items.size(); k > 1; --k) {
-      const double u = stream.uniform() * static_cast<double>(k);
-      std::swap(items[k - 1], items[static_cast<std::size_t>(u)]);
+      const Index pick = uniform_index(stream, static_cast<Index>(k));
+      std::swap(items[k - 1], items[pick]);
     }
   }
 

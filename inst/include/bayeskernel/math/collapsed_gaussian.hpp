@@ -17,6 +17,7 @@
 #include "../error.hpp"
 #include "aligned_buffer.hpp"
 #include "bordered.hpp"
+#include "normal.hpp"
 
 namespace bayeskernel {
 
@@ -310,8 +311,7 @@ class CollapsedGaussian {
 
   // (L) of bark.md from the eliminated matrix.
   double marginal(double log_det, double phi) const {
-    constexpr double kLogTwoPi = 1.8378770664093453;
-    return 0.5 * (static_cast<double>(rows_) * (std::log(phi) - kLogTwoPi) -
+    return 0.5 * (static_cast<double>(rows_) * (std::log(phi) - 2.0 * detail::kLogSqrtTwoPi) -
                   log_det - phi * work_[m_ * stride_ + m_]);
   }
 

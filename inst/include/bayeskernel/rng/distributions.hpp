@@ -1,15 +1,29 @@
 // Univariate draws. Parameters are valid by promise: shapes, rates, means and
-// scales positive, lower <= upper. Each is tested against its exact CDF.
+// scales positive. Each is tested against its exact CDF.
 #ifndef BAYESKERNEL_RNG_DISTRIBUTIONS_HPP
 #define BAYESKERNEL_RNG_DISTRIBUTIONS_HPP
 
 #include <algorithm>
 #include <boost/random/gamma_distribution.hpp>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 
+#include "../error.hpp"
 #include "stream.hpp"
 
 namespace bayeskernel {
+
+// floor(u n) for u in (0, 1), below n even where the product rounds up.
+inline std::ptrdiff_t index_below(double u, std::ptrdiff_t n) {
+  const double product = u * static_cast<double>(n);
+  return std::min(static_cast<std::ptrdiff_t>(product), n - 1);
+}
+
+// An integer of 0..n-1.
+inline std::ptrdiff_t uniform_index(Stream& stream, std::ptrdiff_t n) {
+  return index_below(stream.uniform(), n);
+}
 
 // Density rate^shape / Gamma(shape) x^(shape - 1) exp(-rate x). Below shape
 // 0.1 or so a draw may underflow to 0: then use log_gamma_variate.
@@ -82,8 +96,13 @@ inline double truncated_normal_tail(Stream& stream, double lower,
 
 // Standard normal given lower <= x <= upper; either end may be infinite and
 // the interval may lie arbitrarily far out. The three rejection schemes accept
-// 0.3 or more of their proposals.
+// 0.3 or more of their proposals. Bounds without a number between them, NaN
+// among them, would never be met.
 inline double truncated_normal(Stream& stream, double lower, double upper) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (!(lower <= upper && lower < kInfinity && upper > -kInfinity)) {
+    throw NumericError("a latent variable has no finite interval");
+  }
   if (upper < 0.0) return -truncated_normal(stream, -upper, -lower);
   if (lower >= 1.0) {
     return detail::truncated_normal_tail(stream, lower, upper);

@@ -185,8 +185,7 @@ class SelectionGibbs {
     const Index size = selection_.size();
     for (Index k = 0; k < size; ++k) order_[k] = k;
     for (Index left = size; left > 0; --left) {
-      const Index pick = static_cast<Index>(stream.uniform() *
-                                            static_cast<double>(left));
+      const Index pick = uniform_index(stream, left);
       std::swap(order_[left - 1], order_[pick]);
       const Index k = order_[left - 1];
       state.probability[k] = 1.0 / (1.0 + std::exp(-log_odds(k)));
