@@ -17,24 +17,12 @@ levy_cpp <- function(alpha, gamma, epsilon) {
     .Call(`_bayeskernel_levy_cpp`, alpha, gamma, epsilon)
 }
 
-bark_state_cpp <- function(data, prior, settings, from) {
-    .Call(`_bayeskernel_bark_state_cpp`, data, prior, settings, from)
+bsvm_vb_cpp <- function(data, prior, settings) {
+    .Call(`_bayeskernel_bsvm_vb_cpp`, data, prior, settings)
 }
 
-bark_ratio_cpp <- function(data, prior, settings, from, move) {
-    .Call(`_bayeskernel_bark_ratio_cpp`, data, prior, settings, from, move)
-}
-
-bark_probit_cpp <- function(x, z, location, variance, lambda) {
-    .Call(`_bayeskernel_bark_probit_cpp`, x, z, location, variance, lambda)
-}
-
-bark_markov_cpp <- function(delta, q0, q1) {
-    .Call(`_bayeskernel_bark_markov_cpp`, delta, q0, q1)
-}
-
-bark_proposal_cpp <- function(kind, from, to) {
-    .Call(`_bayeskernel_bark_proposal_cpp`, kind, from, to)
+bsvm_gibbs_cpp <- function(data, prior, settings) {
+    .Call(`_bayeskernel_bsvm_gibbs_cpp`, data, prior, settings)
 }
 
 hinge_probability_cpp <- function(m, s2) {
@@ -49,26 +37,6 @@ linear_moments_cpp <- function(x, center, scale, offset, mean, covariance, threa
     .Call(`_bayeskernel_linear_moments_cpp`, x, center, scale, offset, mean, covariance, threads)
 }
 
-bsvm_gibbs_cpp <- function(data, prior, settings) {
-    .Call(`_bayeskernel_bsvm_gibbs_cpp`, data, prior, settings)
-}
-
-bsvm_vb_cpp <- function(data, prior, settings) {
-    .Call(`_bayeskernel_bsvm_vb_cpp`, data, prior, settings)
-}
-
-column_moments_cpp <- function(x) {
-    .Call(`_bayeskernel_column_moments_cpp`, x)
-}
-
-convergence_cpp <- function(draws) {
-    .Call(`_bayeskernel_convergence_cpp`, draws)
-}
-
-remember_process_cpp <- function() {
-    invisible(.Call(`_bayeskernel_remember_process_cpp`))
-}
-
 gpsvm_fit_cpp <- function(data, kernel, inducing, settings) {
     .Call(`_bayeskernel_gpsvm_fit_cpp`, data, kernel, inducing, settings)
 }
@@ -79,10 +47,6 @@ gpsvm_predict_cpp <- function(data, kernel, inducing, nugget, machines, threads)
 
 gpsvm_latent_cpp <- function(data, kernel, inducing, nugget, points, threads) {
     .Call(`_bayeskernel_gpsvm_latent_cpp`, data, kernel, inducing, nugget, points, threads)
-}
-
-gpsvm_step_cpp <- function(data, kernel, inducing, nugget, members, rho) {
-    .Call(`_bayeskernel_gpsvm_step_cpp`, data, kernel, inducing, nugget, members, rho)
 }
 
 gpsvm_gibbs_cpp <- function(data, kernel, inducing, settings, label, machine) {
@@ -121,8 +85,20 @@ gpsvm_worker_pass_cpp <- function(worker, point, with_newton, label, begin) {
     .Call(`_bayeskernel_gpsvm_worker_pass_cpp`, worker, point, with_newton, label, begin)
 }
 
+remember_process_cpp <- function() {
+    invisible(.Call(`_bayeskernel_remember_process_cpp`))
+}
+
+column_moments_cpp <- function(x) {
+    .Call(`_bayeskernel_column_moments_cpp`, x)
+}
+
 kernel_matrix_cpp <- function(kernel, x, z, threads) {
     .Call(`_bayeskernel_kernel_matrix_cpp`, kernel, x, z, threads)
+}
+
+convergence_cpp <- function(draws) {
+    .Call(`_bayeskernel_convergence_cpp`, draws)
 }
 
 append_rows_cpp <- function(path, x, labels) {
@@ -135,5 +111,13 @@ bsvm_svi_cpp <- function(data, prior, settings) {
 
 bsvm_stream_cpp <- function(stream, prior, settings) {
     .Call(`_bayeskernel_bsvm_stream_cpp`, stream, prior, settings)
+}
+
+bsvm_structured_gibbs_cpp <- function(data, prior, settings) {
+    .Call(`_bayeskernel_bsvm_structured_gibbs_cpp`, data, prior, settings)
+}
+
+bsvm_structured_vb_cpp <- function(data, prior, settings) {
+    .Call(`_bayeskernel_bsvm_structured_vb_cpp`, data, prior, settings)
 }
 

@@ -61,68 +61,27 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// bark_state_cpp
-Rcpp::List bark_state_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings, const Rcpp::List& from);
-RcppExport SEXP _bayeskernel_bark_state_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP, SEXP fromSEXP) {
+// bsvm_vb_cpp
+Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_bsvm_vb_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
     Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
     Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type from(fromSEXP);
-    rcpp_result_gen = Rcpp::wrap(bark_state_cpp(data, prior, settings, from));
+    rcpp_result_gen = Rcpp::wrap(bsvm_vb_cpp(data, prior, settings));
     return rcpp_result_gen;
 END_RCPP
 }
-// bark_ratio_cpp
-Rcpp::List bark_ratio_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings, const Rcpp::List& from, const Rcpp::List& move);
-RcppExport SEXP _bayeskernel_bark_ratio_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP, SEXP fromSEXP, SEXP moveSEXP) {
+// bsvm_gibbs_cpp
+Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_bsvm_gibbs_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
     Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
     Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type from(fromSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type move(moveSEXP);
-    rcpp_result_gen = Rcpp::wrap(bark_ratio_cpp(data, prior, settings, from, move));
-    return rcpp_result_gen;
-END_RCPP
-}
-// bark_probit_cpp
-Rcpp::List bark_probit_cpp(const Rcpp::NumericMatrix& x, const std::vector<double>& z, const std::vector<int>& location, const std::vector<double>& variance, const std::vector<double>& lambda);
-RcppExport SEXP _bayeskernel_bark_probit_cpp(SEXP xSEXP, SEXP zSEXP, SEXP locationSEXP, SEXP varianceSEXP, SEXP lambdaSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
-    Rcpp::traits::input_parameter< const std::vector<double>& >::type z(zSEXP);
-    Rcpp::traits::input_parameter< const std::vector<int>& >::type location(locationSEXP);
-    Rcpp::traits::input_parameter< const std::vector<double>& >::type variance(varianceSEXP);
-    Rcpp::traits::input_parameter< const std::vector<double>& >::type lambda(lambdaSEXP);
-    rcpp_result_gen = Rcpp::wrap(bark_probit_cpp(x, z, location, variance, lambda));
-    return rcpp_result_gen;
-END_RCPP
-}
-// bark_markov_cpp
-double bark_markov_cpp(const Rcpp::IntegerVector& delta, double q0, double q1);
-RcppExport SEXP _bayeskernel_bark_markov_cpp(SEXP deltaSEXP, SEXP q0SEXP, SEXP q1SEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type delta(deltaSEXP);
-    Rcpp::traits::input_parameter< double >::type q0(q0SEXP);
-    Rcpp::traits::input_parameter< double >::type q1(q1SEXP);
-    rcpp_result_gen = Rcpp::wrap(bark_markov_cpp(delta, q0, q1));
-    return rcpp_result_gen;
-END_RCPP
-}
-// bark_proposal_cpp
-double bark_proposal_cpp(const std::string& kind, const Rcpp::IntegerVector& from, const Rcpp::IntegerVector& to);
-RcppExport SEXP _bayeskernel_bark_proposal_cpp(SEXP kindSEXP, SEXP fromSEXP, SEXP toSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const std::string& >::type kind(kindSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type from(fromSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type to(toSEXP);
-    rcpp_result_gen = Rcpp::wrap(bark_proposal_cpp(kind, from, to));
+    rcpp_result_gen = Rcpp::wrap(bsvm_gibbs_cpp(data, prior, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -168,58 +127,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// bsvm_gibbs_cpp
-Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
-RcppExport SEXP _bayeskernel_bsvm_gibbs_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
-    rcpp_result_gen = Rcpp::wrap(bsvm_gibbs_cpp(data, prior, settings));
-    return rcpp_result_gen;
-END_RCPP
-}
-// bsvm_vb_cpp
-Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
-RcppExport SEXP _bayeskernel_bsvm_vb_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
-    rcpp_result_gen = Rcpp::wrap(bsvm_vb_cpp(data, prior, settings));
-    return rcpp_result_gen;
-END_RCPP
-}
-// column_moments_cpp
-Rcpp::List column_moments_cpp(const Rcpp::NumericMatrix& x);
-RcppExport SEXP _bayeskernel_column_moments_cpp(SEXP xSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
-    rcpp_result_gen = Rcpp::wrap(column_moments_cpp(x));
-    return rcpp_result_gen;
-END_RCPP
-}
-// convergence_cpp
-Rcpp::NumericMatrix convergence_cpp(const Rcpp::NumericVector& draws);
-RcppExport SEXP _bayeskernel_convergence_cpp(SEXP drawsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type draws(drawsSEXP);
-    rcpp_result_gen = Rcpp::wrap(convergence_cpp(draws));
-    return rcpp_result_gen;
-END_RCPP
-}
-// remember_process_cpp
-void remember_process_cpp();
-RcppExport SEXP _bayeskernel_remember_process_cpp() {
-BEGIN_RCPP
-    remember_process_cpp();
-    return R_NilValue;
-END_RCPP
-}
 // gpsvm_fit_cpp
 Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_gpsvm_fit_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP settingsSEXP) {
@@ -260,21 +167,6 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type points(pointsSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     rcpp_result_gen = Rcpp::wrap(gpsvm_latent_cpp(data, kernel, inducing, nugget, points, threads));
-    return rcpp_result_gen;
-END_RCPP
-}
-// gpsvm_step_cpp
-Rcpp::List gpsvm_step_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, double nugget, const Rcpp::IntegerVector& members, double rho);
-RcppExport SEXP _bayeskernel_gpsvm_step_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP nuggetSEXP, SEXP membersSEXP, SEXP rhoSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
-    Rcpp::traits::input_parameter< double >::type nugget(nuggetSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type members(membersSEXP);
-    Rcpp::traits::input_parameter< double >::type rho(rhoSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpsvm_step_cpp(data, kernel, inducing, nugget, members, rho));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -398,6 +290,24 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// remember_process_cpp
+void remember_process_cpp();
+RcppExport SEXP _bayeskernel_remember_process_cpp() {
+BEGIN_RCPP
+    remember_process_cpp();
+    return R_NilValue;
+END_RCPP
+}
+// column_moments_cpp
+Rcpp::List column_moments_cpp(const Rcpp::NumericMatrix& x);
+RcppExport SEXP _bayeskernel_column_moments_cpp(SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(column_moments_cpp(x));
+    return rcpp_result_gen;
+END_RCPP
+}
 // kernel_matrix_cpp
 Rcpp::List kernel_matrix_cpp(const Rcpp::List& kernel, const Rcpp::NumericMatrix& x, const Rcpp::NumericMatrix& z, int threads);
 RcppExport SEXP _bayeskernel_kernel_matrix_cpp(SEXP kernelSEXP, SEXP xSEXP, SEXP zSEXP, SEXP threadsSEXP) {
@@ -408,6 +318,16 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type z(zSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     rcpp_result_gen = Rcpp::wrap(kernel_matrix_cpp(kernel, x, z, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// convergence_cpp
+Rcpp::NumericMatrix convergence_cpp(const Rcpp::NumericVector& draws);
+RcppExport SEXP _bayeskernel_convergence_cpp(SEXP drawsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type draws(drawsSEXP);
+    rcpp_result_gen = Rcpp::wrap(convergence_cpp(draws));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -447,29 +367,44 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// bsvm_structured_gibbs_cpp
+Rcpp::List bsvm_structured_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_bsvm_structured_gibbs_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(bsvm_structured_gibbs_cpp(data, prior, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bsvm_structured_vb_cpp
+Rcpp::List bsvm_structured_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_bsvm_structured_vb_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(bsvm_structured_vb_cpp(data, prior, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_bark_fit_cpp", (DL_FUNC) &_bayeskernel_bark_fit_cpp, 3},
     {"_bayeskernel_bark_predict_cpp", (DL_FUNC) &_bayeskernel_bark_predict_cpp, 4},
     {"_bayeskernel_bark_latent_cpp", (DL_FUNC) &_bayeskernel_bark_latent_cpp, 4},
     {"_bayeskernel_levy_cpp", (DL_FUNC) &_bayeskernel_levy_cpp, 3},
-    {"_bayeskernel_bark_state_cpp", (DL_FUNC) &_bayeskernel_bark_state_cpp, 4},
-    {"_bayeskernel_bark_ratio_cpp", (DL_FUNC) &_bayeskernel_bark_ratio_cpp, 5},
-    {"_bayeskernel_bark_probit_cpp", (DL_FUNC) &_bayeskernel_bark_probit_cpp, 5},
-    {"_bayeskernel_bark_markov_cpp", (DL_FUNC) &_bayeskernel_bark_markov_cpp, 3},
-    {"_bayeskernel_bark_proposal_cpp", (DL_FUNC) &_bayeskernel_bark_proposal_cpp, 3},
+    {"_bayeskernel_bsvm_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_vb_cpp, 3},
+    {"_bayeskernel_bsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_gibbs_cpp, 3},
     {"_bayeskernel_hinge_probability_cpp", (DL_FUNC) &_bayeskernel_hinge_probability_cpp, 2},
     {"_bayeskernel_draw_moments_cpp", (DL_FUNC) &_bayeskernel_draw_moments_cpp, 6},
     {"_bayeskernel_linear_moments_cpp", (DL_FUNC) &_bayeskernel_linear_moments_cpp, 7},
-    {"_bayeskernel_bsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_gibbs_cpp, 3},
-    {"_bayeskernel_bsvm_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_vb_cpp, 3},
-    {"_bayeskernel_column_moments_cpp", (DL_FUNC) &_bayeskernel_column_moments_cpp, 1},
-    {"_bayeskernel_convergence_cpp", (DL_FUNC) &_bayeskernel_convergence_cpp, 1},
-    {"_bayeskernel_remember_process_cpp", (DL_FUNC) &_bayeskernel_remember_process_cpp, 0},
     {"_bayeskernel_gpsvm_fit_cpp", (DL_FUNC) &_bayeskernel_gpsvm_fit_cpp, 4},
     {"_bayeskernel_gpsvm_predict_cpp", (DL_FUNC) &_bayeskernel_gpsvm_predict_cpp, 6},
     {"_bayeskernel_gpsvm_latent_cpp", (DL_FUNC) &_bayeskernel_gpsvm_latent_cpp, 6},
-    {"_bayeskernel_gpsvm_step_cpp", (DL_FUNC) &_bayeskernel_gpsvm_step_cpp, 6},
     {"_bayeskernel_gpsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_gpsvm_gibbs_cpp, 6},
     {"_bayeskernel_gpsvm_sample_cpp", (DL_FUNC) &_bayeskernel_gpsvm_sample_cpp, 3},
     {"_bayeskernel_gpsvm_inducing_cpp", (DL_FUNC) &_bayeskernel_gpsvm_inducing_cpp, 5},
@@ -479,10 +414,15 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_gpsvm_shards_cpp", (DL_FUNC) &_bayeskernel_gpsvm_shards_cpp, 2},
     {"_bayeskernel_gpsvm_worker_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_cpp, 5},
     {"_bayeskernel_gpsvm_worker_pass_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_pass_cpp, 5},
+    {"_bayeskernel_remember_process_cpp", (DL_FUNC) &_bayeskernel_remember_process_cpp, 0},
+    {"_bayeskernel_column_moments_cpp", (DL_FUNC) &_bayeskernel_column_moments_cpp, 1},
     {"_bayeskernel_kernel_matrix_cpp", (DL_FUNC) &_bayeskernel_kernel_matrix_cpp, 4},
+    {"_bayeskernel_convergence_cpp", (DL_FUNC) &_bayeskernel_convergence_cpp, 1},
     {"_bayeskernel_append_rows_cpp", (DL_FUNC) &_bayeskernel_append_rows_cpp, 3},
     {"_bayeskernel_bsvm_svi_cpp", (DL_FUNC) &_bayeskernel_bsvm_svi_cpp, 3},
     {"_bayeskernel_bsvm_stream_cpp", (DL_FUNC) &_bayeskernel_bsvm_stream_cpp, 3},
+    {"_bayeskernel_bsvm_structured_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_structured_gibbs_cpp, 3},
+    {"_bayeskernel_bsvm_structured_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_structured_vb_cpp, 3},
     {NULL, NULL, 0}
 };
 

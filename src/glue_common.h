@@ -1,17 +1,11 @@
 // What every glue file shares: the executor on RcppParallel, the callback that
 // watches for an interrupt and draws the progress bar, and the way core
-// exceptions reach R. This is the only place where threads and R meet.
+// exceptions reach R.
 #ifndef BAYESKERNEL_GLUE_COMMON_H
 #define BAYESKERNEL_GLUE_COMMON_H
 
 #include <Rcpp.h>
-// RcppParallel's views of R's vectors and matrices derive from std::iterator,
-// which C++17 deprecates. Nothing here uses them.
-#define __RCPP_PARALLEL_RVECTOR__
-#define __RCPP_PARALLEL_RMATRIX__
-#include <RcppParallel.h>
 #include <R_ext/Utils.h>
-#include <unistd.h>
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -21,11 +15,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <exception>
-#include <mutex>
 #include <new>
 #include <string>
-#include <thread>
 #include <vector>
 
 // Copies for R. RcppEigen.h would do it too, and doubles the time and memory
@@ -56,58 +47,16 @@ inline Eigen::Map<const Eigen::VectorXd> map_vector(SEXP x) {
   return Eigen::Map<const Eigen::VectorXd>(v.begin(), v.size());
 }
 
-// TBB does not survive a fork: a child process runs serially. The first call,
-// made when the package is loaded, remembers the process.
-inline bool in_forked_child() {
-  static const int loaded_in = getpid();
-  return getpid() != loaded_in;
-}
-
+// Runs blocks on RcppParallel, whose headers glue_shared.cpp alone reads. TBB
+// does not survive a fork: a child process runs serially.
 class RcppParallelExecutor final : public bayeskernel::Executor {
  public:
-  explicit RcppParallelExecutor(int threads)
-      : threads_(in_forked_child() ? 1 : std::min(threads, cores())) {}
-
+  explicit RcppParallelExecutor(int threads);
   int threads() const override { return threads_; }
-
   void run(Eigen::Index n_blocks,
-           const std::function<void(Eigen::Index)>& body) override {
-    if (threads_ == 1 || n_blocks == 1) {
-      for (Eigen::Index block = 0; block < n_blocks; ++block) body(block);
-      return;
-    }
-    Blocks blocks(body);
-    RcppParallel::parallelFor(0, static_cast<std::size_t>(n_blocks), blocks, 1,
-                              threads_);
-    if (blocks.failure) std::rethrow_exception(blocks.failure);
-  }
+           const std::function<void(Eigen::Index)>& body) override;
 
  private:
-  struct Blocks final : RcppParallel::Worker {
-    explicit Blocks(const std::function<void(Eigen::Index)>& body)
-        : body(body) {}
-
-    void operator()(std::size_t begin, std::size_t end) override {
-      try {
-        for (std::size_t block = begin; block < end; ++block) {
-          body(static_cast<Eigen::Index>(block));
-        }
-      } catch (...) {
-        std::lock_guard<std::mutex> lock(mutex);
-        if (!failure) failure = std::current_exception();
-      }
-    }
-
-    const std::function<void(Eigen::Index)>& body;
-    std::mutex mutex;
-    std::exception_ptr failure;
-  };
-
-  // TBB complains about more threads than there are cores for them.
-  static int cores() {
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  }
-
   int threads_;
 };
 

@@ -292,22 +292,3 @@ Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                               Rcpp::Named("residual") = to_r(residual));
   });
 }
-
-// One stochastic step of size rho from the prior on the rows named (1-based):
-// the whitened q.
-// [[Rcpp::export(rng = false)]]
-Rcpp::List gpsvm_step_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
-                          const Rcpp::NumericMatrix& inducing, double nugget,
-                          const Rcpp::IntegerVector& members, double rho) {
-  return guarded([&] {
-    FeatureData input(data, kernel, inducing, nugget, 1, 1);
-    const Prior prior = bayeskernel::unit_prior(input.features.columns());
-    StochasticFit fit(input.rows, prior, input.executor, StochasticSettings());
-    std::vector<Index> chosen;
-    for (const int i : members) chosen.push_back(i - 1);
-    fit.step_from_prior(chosen, rho);
-    return Rcpp::List::create(
-        Rcpp::Named("mean") = to_r(fit.posterior().mean.x),
-        Rcpp::Named("whitener") = to_r(fit.posterior().whitener()));
-  });
-}

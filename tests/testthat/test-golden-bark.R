@@ -22,6 +22,7 @@ bark_golden <- function(name) {
   )])
 }
 
+moves <- function() test_core("bark_moves")
 numbers <- function(x) as.double(unlist(x))
 rows_of <- function(x) do.call(rbind, lapply(x, numbers))
 indicators <- function(text) as.integer(strsplit(text, "")[[1]])
@@ -79,7 +80,7 @@ for (case in seq_along(golden$cases)) {
     # The condition number of the whole covariance grows with n^2 / varphi.
     spread <- if (length(state$n)) max(state$phi * state$n^2 / state$varphi)
     tolerance <- if (isTRUE(spread > 1e10)) 1e-9 else 1e-10
-    found <- bark_state_cpp(
+    found <- moves()$bark_state_cpp(
       data, bark_core_prior(), bark_core_setting("d"), state
     )
     near_relative(found$loglik, expected$loglik, tolerance, "log-likelihood")
@@ -179,7 +180,7 @@ for (case in seq_along(ratios$moves)) {
     settings <- bark_core_setting(move$setting)
     if (known) settings$probability <- p_lambda
     from <- bark_core_state(move$from)
-    found <- bark_ratio_cpp(
+    found <- moves()$bark_ratio_cpp(
       list(x = rows_of(ratios$X), y = numbers(ratios$y)), prior, settings,
       from, golden_bark_move(move, from, bark_core_state(move$to))
     )
@@ -208,7 +209,7 @@ test_that("bark, number of kernels and error of both approximations", {
 test_that("bark, prior of indicators along an axis", {
   expected <- bark_golden("markov_logp.csv")
   found <- mapply(function(delta, q0, q1) {
-    bark_markov_cpp(indicators(delta), q0, q1)
+    moves()$bark_markov_cpp(indicators(delta), q0, q1)
   }, expected$delta, expected$q0, expected$q1)
   near(unname(found), expected$logp, 1e-12, "log prior")
 })
@@ -220,10 +221,10 @@ test_that("bark, proposals of indicators along an axis", {
     from <- expected$from[k]
     to <- expected$to[k]
     log_prior <- function(delta) {
-      bark_markov_cpp(indicators(delta), prior$q0[1], prior$q1[1])
+      moves()$bark_markov_cpp(indicators(delta), prior$q0[1], prior$q1[1])
     }
     c(
-      bark_proposal_cpp(expected$kind[k], indicators(from), indicators(to)),
+      moves()$bark_proposal_cpp(expected$kind[k], indicators(from), indicators(to)),
       log_prior(to) - log_prior(from)
     )
   }, numeric(2))
@@ -233,7 +234,7 @@ test_that("bark, proposals of indicators along an axis", {
 
 test_that("bark, latent responses with the coefficients integrated out", {
   expected <- bark_golden("probit.json")
-  found <- bark_probit_cpp(
+  found <- moves()$bark_probit_cpp(
     rows_of(expected$X), numbers(expected$z), as.integer(numbers(expected$idx)),
     numbers(expected$prior_var), numbers(expected$lambda)
   )
@@ -346,7 +347,7 @@ for (k in seq_along(enumeration$cases)) {
     empty <- if (isTRUE(case$probit)) {
       -length(y) * log(2)
     } else {
-      bark_state_cpp(
+      moves()$bark_state_cpp(
         list(x = rows_of(enumeration$X), y = y), enumeration_prior(case),
         bark_core_setting("d"), list(
           loc = integer(), n = integer(), varphi = numeric(),

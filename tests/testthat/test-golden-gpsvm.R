@@ -141,9 +141,14 @@ for (case in golden_gpsvm_cases()) {
   test_that(name("one stochastic step"), {
     step <- expected$svi_step
     skip_if(is.null(step), "no stochastic step in the files")
-    core <- golden_gpsvm_core(golden)
-    found <- gpsvm_step_cpp(
-      core$data, core$kernel, core$z, golden$nugget,
+    core <- test_core("gpsvm_step")
+    found <- core$gpsvm_step(
+      unname(golden$x), as.double(golden$y > 0),
+      do.call(rbind, lapply(golden$parts, function(part) {
+        rep_len(part$lengthscale, ncol(golden$x))
+      })),
+      vapply(golden$parts, function(part) as.double(part$variance), 1),
+      unname(t(golden$z)), golden$nugget,
       as.integer(unlist(step$rows_one_based)), as.double(step$rho)
     )
     near(found$mean, unlist(step$whitened_mean_after), 1e-8, "mean")

@@ -1,0 +1,116 @@
+// What all models share: threads, moments of columns, kernels as matrices,
+// diagnostics of chains.
+
+// RcppParallel's views of R's vectors and matrices derive from std::iterator,
+// which C++17 deprecates. Nothing here uses them.
+#define __RCPP_PARALLEL_RVECTOR__
+#define __RCPP_PARALLEL_RMATRIX__
+#include <RcppParallel.h>
+#include <unistd.h>
+
+#include <bayeskernel/data/moments.hpp>
+#include <bayeskernel/diagnostics/convergence.hpp>
+#include <bayeskernel/kernel/matrix.hpp>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "glue_kernel.h"
+
+namespace {
+
+// The first call, made when the package is loaded, remembers the process.
+bool in_forked_child() {
+  static const int loaded_in = getpid();
+  return getpid() != loaded_in;
+}
+
+// TBB complains about more threads than there are cores for them.
+int cores() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+struct Blocks final : RcppParallel::Worker {
+  explicit Blocks(const std::function<void(Eigen::Index)>& body) : body(body) {}
+
+  void operator()(std::size_t begin, std::size_t end) override {
+    try {
+      for (std::size_t block = begin; block < end; ++block) {
+        body(static_cast<Eigen::Index>(block));
+      }
+    } catch (...) {
+      std::lock_guard<std::mutex> lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  }
+
+  const std::function<void(Eigen::Index)>& body;
+  std::mutex mutex;
+  std::exception_ptr failure;
+};
+
+}  // namespace
+
+RcppParallelExecutor::RcppParallelExecutor(int threads)
+    : threads_(in_forked_child() ? 1 : std::min(threads, cores())) {}
+
+void RcppParallelExecutor::run(Eigen::Index n_blocks,
+                               const std::function<void(Eigen::Index)>& body) {
+  if (threads_ == 1 || n_blocks == 1) {
+    for (Eigen::Index block = 0; block < n_blocks; ++block) body(block);
+    return;
+  }
+  Blocks blocks(body);
+  RcppParallel::parallelFor(0, static_cast<std::size_t>(n_blocks), blocks, 1,
+                            threads_);
+  if (blocks.failure) std::rethrow_exception(blocks.failure);
+}
+
+// [[Rcpp::export(rng = false)]]
+void remember_process_cpp() { in_forked_child(); }
+
+// Mean, sd, range and number of NaN of the columns of a numeric matrix.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List column_moments_cpp(const Rcpp::NumericMatrix& x) {
+  const bayeskernel::ColumnMoments moments =
+      bayeskernel::column_moments(map_matrix(x));
+  return Rcpp::List::create(Rcpp::Named("mean") = to_r(moments.mean),
+                            Rcpp::Named("sd") = to_r(moments.sd),
+                            Rcpp::Named("min") = to_r(moments.minimum),
+                            Rcpp::Named("max") = to_r(moments.maximum),
+                            Rcpp::Named("missing") = to_r(moments.missing));
+}
+
+// k(x_j, z_i), ncol(x) x ncol(z); rows of the data in the columns of x and z.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List kernel_matrix_cpp(const Rcpp::List& kernel,
+                             const Rcpp::NumericMatrix& x,
+                             const Rcpp::NumericMatrix& z, int threads) {
+  return guarded([&] {
+    RcppParallelExecutor executor(threads);
+    Rcpp::NumericMatrix out = Rcpp::no_init(x.ncol(), z.ncol());
+    bayeskernel::kernel_matrix(
+        read_kernel(kernel), map_matrix(x), map_matrix(z), executor,
+        Eigen::Map<Eigen::MatrixXd>(out.begin(), out.nrow(), out.ncol()));
+    return Rcpp::List::create(Rcpp::Named("values") = out);
+  });
+}
+
+// Rows: variables. Columns: R-hat, bulk ESS, tail ESS, error of the mean.
+// `draws` is iterations x chains x variables.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix convergence_cpp(const Rcpp::NumericVector& draws) {
+  const Rcpp::IntegerVector dim = draws.attr("dim");
+  const Eigen::Index iterations = dim[0], chains = dim[1];
+  Rcpp::NumericMatrix out(dim[2], 4);
+  for (int v = 0; v < dim[2]; ++v) {
+    const Eigen::Map<const Eigen::MatrixXd> variable(
+        draws.begin() + v * iterations * chains, iterations, chains);
+    const bayeskernel::Convergence found = bayeskernel::convergence(variable);
+    out(v, 0) = found.rhat;
+    out(v, 1) = found.ess_bulk;
+    out(v, 2) = found.ess_tail;
+    out(v, 3) = found.mcse_mean;
+  }
+  return out;
+}
