@@ -124,9 +124,9 @@ worker_open <- function(id, open, begin) {
     weights = unlist(share$weights)
   ))
   if (is.null(data$weights)) data$weights <- numeric()
-  share$core <- gpsvm_worker_cpp(
+  share$core <- core_call(gpsvm_worker_cpp(
     data, open$kernel, open$z, open$nugget, open$threads
-  )
+  ))
   share$begin <- as.integer(begin)
   share$weights <- NULL
   assign(id, share, kept_rows)

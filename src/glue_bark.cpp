@@ -2,11 +2,15 @@
 
 #include <bayeskernel/bark/kept.hpp>
 #include <bayeskernel/chain/runner.hpp>
+#include <bayeskernel/math/normal.hpp>
+#include <numeric>
 
 #include "glue_settings.h"
+#include "glue_state.h"
 
 namespace {
 
+using bayeskernel::BarkCheckpoint;
 using bayeskernel::DrawPredictor;
 using bayeskernel::KeptDraw;
 using bayeskernel::KeptKernels;
@@ -15,59 +19,104 @@ Rcpp::NumericVector to_numbers(const std::vector<Index>& from) {
   return Rcpp::NumericVector(from.begin(), from.end());
 }
 
-std::vector<Index> to_indices(SEXP from) {
-  const Rcpp::NumericVector numbers(from);
-  return std::vector<Index>(numbers.begin(), numbers.end());
-}
-
-Rcpp::List chain_state(const BarkChain& chain) {
-  const BarkState& state = chain.state;
-  const auto& population = state.population;
-  const double* y = state.response();
-  std::vector<double> cuts;
-  for (Index k = 0; chain.latent && k < chain.latent->free_cuts(); ++k) {
-    cuts.push_back(chain.latent->cut(k));
-  }
+Rcpp::List checkpoint_list(const BarkCheckpoint& from) {
   return Rcpp::List::create(
-      Rcpp::Named("location") = to_numbers(population.locations()),
-      Rcpp::Named("count") = to_numbers(population.counts()),
-      Rcpp::Named("varphi") = population.varphis(),
-      Rcpp::Named("unit_column") = to_numbers(population.unit_columns()),
-      Rcpp::Named("lambda") = to_r(state.lambda),
-      Rcpp::Named("phi") = state.phi(),
-      Rcpp::Named("latent") =
-          chain.latent ? Rcpp::NumericVector(y, y + state.data.rows())
-                       : Rcpp::NumericVector(),
-      Rcpp::Named("cuts") = cuts,
+      Rcpp::Named("location") = to_numbers(from.location),
+      Rcpp::Named("count") = to_numbers(from.count),
+      Rcpp::Named("varphi") = from.varphi,
+      Rcpp::Named("unit_column") = to_numbers(from.unit_column),
+      Rcpp::Named("lambda") = to_r(from.lambda), Rcpp::Named("phi") = from.phi,
+      Rcpp::Named("latent") = from.latent, Rcpp::Named("cuts") = from.cuts,
       Rcpp::Named("inclusion") = Rcpp::NumericVector::create(
-          state.inclusion.probability(), state.inclusion.q0(),
-          state.inclusion.q1()),
-      Rcpp::Named("steps") = chain.log_steps(),
-      Rcpp::Named("sweep") = static_cast<double>(chain.sweeps()));
+          from.probability, from.q0, from.q1),
+      Rcpp::Named("steps") = from.log_steps,
+      Rcpp::Named("sweep") = static_cast<double>(from.sweeps));
 }
 
-void restore_chain(const Rcpp::List& from, BarkChain& chain) {
-  BarkState& state = chain.state;
-  state.population.restore(to_indices(from["location"]),
-                           to_indices(from["count"]),
-                           Rcpp::as<std::vector<double>>(from["varphi"]),
-                           to_indices(from["unit_column"]));
-  state.lambda = map_vector(from["lambda"]);
-  for (Index l = 0; l < state.variables(); ++l) {
-    state.delta[l] = state.lambda[l] > 0.0;
+// Kernels that are there, each in a column of its own location.
+void check_kernels(const CheckedList& list, const BarkCheckpoint& at,
+                   const BarkPrior& prior) {
+  std::vector<Index> locations = at.location;
+  std::sort(locations.begin(), locations.end());
+  if (std::adjacent_find(locations.begin(), locations.end()) !=
+      locations.end()) {
+    list.refuse("location", "not of different places");
   }
-  state.gaussian.set_precision(Rcpp::as<double>(from["phi"]));
-  const Rcpp::NumericVector inclusion = from["inclusion"];
-  state.inclusion.set_probability(inclusion[0]);
-  state.inclusion.set_markov(inclusion[1], inclusion[2]);
-  if (chain.latent) {
-    const Rcpp::NumericVector z = from["latent"], cuts = from["cuts"];
-    std::copy(z.begin(), z.end(), state.response());
-    for (Index k = 0; k < cuts.size(); ++k) chain.latent->set_cut(k, cuts[k]);
+  std::vector<Index> tally(at.count.size(), 0);
+  for (const Index column : at.unit_column) ++tally[column];
+  if (!prior.collapsed() && tally != at.count) {
+    list.refuse("unit_column", "not what `count` says");
   }
-  chain.set_log_steps(Rcpp::as<std::vector<double>>(from["steps"]));
-  chain.set_sweeps(read_index(from["sweep"]));
-  state.rebuild_all();
+}
+
+void check_scales(const CheckedList& list, const BarkCheckpoint& at,
+                  const ScaleSetting& setting) {
+  double common = 0.0;
+  for (Index l = 0; l < at.lambda.size(); ++l) {
+    const double lambda = at.lambda[l];
+    if (lambda == 0.0 && !setting.select) list.refuse("lambda", "0");
+    if (lambda == 0.0 || setting.different) continue;
+    if (common > 0.0 && lambda != common) list.refuse("lambda", "not equal");
+    common = lambda;
+  }
+}
+
+// A state for a chain that was not started.
+BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
+                               const bayeskernel::ChainPlan& plan) {
+  const CheckedList list(from, "the state to go on from");
+  const BarkState& state = chain.state;
+  const BarkPrior& prior = state.prior;
+  constexpr double kSmallest = std::numeric_limits<double>::min();
+  constexpr double kLargest = CheckedList::kLargest;
+  BarkCheckpoint out;
+  out.location =
+      list.indices("location", CheckedList::kAnyLength, 0.0,
+                   static_cast<double>(state.data.locations()) - 1.0);
+  const Index m = static_cast<Index>(out.location.size());
+  out.count = list.indices("count", m, 1.0,
+                           static_cast<double>(prior.max_kernels));
+  const Index kernels =
+      std::accumulate(out.count.begin(), out.count.end(), Index{0});
+  if (kernels > prior.max_kernels) list.refuse("count", "out of range");
+  const bool atoms = !prior.collapsed();
+  out.varphi = list.numbers("varphi", atoms ? kernels : m, kSmallest);
+  out.unit_column = list.indices("unit_column", atoms ? kernels : 0, 0.0,
+                                 static_cast<double>(m) - 1.0);
+  check_kernels(list, out, prior);
+  const std::vector<double> lambda =
+      list.numbers("lambda", state.variables(), 0.0);
+  out.lambda = Eigen::Map<const VectorXd>(lambda.data(), state.variables());
+  check_scales(list, out, state.setting);
+  const bool fixed = prior.phi.kind == PrecisionPrior::Kind::fixed;
+  out.phi = list.number("phi", fixed ? prior.phi.value : kSmallest,
+                        fixed ? prior.phi.value : kLargest);
+  if (!prior.phi.allows(out.phi)) list.refuse("phi", "out of range");
+  out.latent = list.numbers("latent", chain.latent ? state.data.rows() : 0);
+  const Index cuts = chain.latent ? chain.latent->free_cuts() : 0;
+  out.cuts = list.numbers("cuts", cuts, kSmallest);
+  for (Index k = 0; k < cuts; ++k) {
+    if (k > 0 && !(out.cuts[k] > out.cuts[k - 1])) {
+      list.refuse("cuts", "not increasing");
+    }
+    chain.latent->set_cut(k, out.cuts[k]);
+  }
+  for (std::size_t i = 0; i < out.latent.size(); ++i) {
+    if (!chain.latent->allows(static_cast<Index>(i), out.latent[i])) {
+      list.refuse("latent", "not what the classes allow");
+    }
+  }
+  const std::vector<double> inclusion =
+      list.numbers("inclusion", 3, kSmallest, 1.0 - 1e-16);
+  out.probability = inclusion[0];
+  out.q0 = inclusion[1];
+  out.q1 = inclusion[2];
+  out.log_steps = list.numbers(
+      "steps", static_cast<Index>(chain.checkpoint().log_steps.size()), -10.0,
+      5.0);
+  out.sweeps =
+      list.index("sweep", 0.0, static_cast<double>(plan.sweeps()));
+  return out;
 }
 
 // Where the draws of all chains go; each chain writes to its own places.
@@ -78,7 +127,9 @@ class Record {
       : chains_(chains),
         reference_(reference),
         draws_(draws),
-        kept_(chains.size()) {
+        kept_(chains.size()),
+        reached_(chains.size()),
+        proposed_(chains.size()) {
     const BarkState& state = chains[0]->state;
     const Index n_chains = static_cast<Index>(chains.size());
     scalars_ = Rcpp::NumericVector(
@@ -96,6 +147,9 @@ class Record {
   void operator()(Index c, Index k) {
     BarkChain& chain = *chains_[c];
     BarkState& state = chain.state;
+    chain.settle();
+    reached_[c] = chain.checkpoint();
+    proposed_[c] = chain.acceptance();
     Index v = 0;
     const auto put = [&](double value) { scalars_out_[at(k, c, v++)] = value; };
     put(state.phi());
@@ -127,6 +181,35 @@ class Record {
     }
   }
 
+  // Where chains were at their last kept draw: one that was interrupted after it
+  // goes on from there.
+  Rcpp::List states() const {
+    Rcpp::List out(chains_.size());
+    for (std::size_t c = 0; c < chains_.size(); ++c) {
+      out[c] = checkpoint_list(proposed_[c].size() > 0
+                                   ? reached_[c]
+                                   : chains_[c]->checkpoint());
+    }
+    return out;
+  }
+  // Proposed and accepted moves until then: moves x 2 x chains.
+  Rcpp::NumericVector acceptance() const {
+    const int moves = bayeskernel::kBarkMoves;
+    Rcpp::NumericVector out(
+        Rcpp::Dimension(moves, 2, static_cast<int>(chains_.size())));
+    Rcpp::CharacterVector names(moves);
+    for (int k = 0; k < moves; ++k) {
+      names[k] = bayeskernel::name_of(static_cast<bayeskernel::BarkMove>(k));
+    }
+    for (std::size_t c = 0; c < chains_.size(); ++c) {
+      std::copy_n(proposed_[c].data(), proposed_[c].size(),
+                  out.begin() + 2 * moves * static_cast<Index>(c));
+    }
+    out.attr("dimnames") = Rcpp::List::create(
+        names, Rcpp::CharacterVector::create("proposed", "accepted"),
+        R_NilValue);
+    return out;
+  }
   Rcpp::NumericVector scalar_draws() const { return scalars_; }
   Rcpp::NumericVector lambda_draws() const { return lambda_; }
   Rcpp::List kernels() const {
@@ -160,50 +243,47 @@ class Record {
   const BarkData& reference_;
   Index draws_;
   std::vector<KeptKernels> kept_;
+  std::vector<BarkCheckpoint> reached_;
+  std::vector<Eigen::ArrayXXd> proposed_;
   std::vector<std::unique_ptr<DrawPredictor>> predictors_;
   Rcpp::NumericVector scalars_, lambda_;
   double* scalars_out_ = nullptr;
   double* lambda_out_ = nullptr;
 };
 
-// Proposed and accepted moves: moves x 2 x chains.
-Rcpp::NumericVector acceptance_of(const std::vector<BarkChain*>& chains) {
-  const int moves = BarkChain::kMoves;
-  Rcpp::NumericVector out(
-      Rcpp::Dimension(moves, 2, static_cast<int>(chains.size())));
-  Rcpp::CharacterVector names(moves);
-  for (int k = 0; k < moves; ++k) {
-    names[k] = bayeskernel::name_of(static_cast<bayeskernel::BarkMove>(k));
-  }
-  double* to = out.begin();
-  for (const BarkChain* chain : chains) {
-    to = std::copy_n(chain->acceptance().data(), 2 * moves, to);
-  }
-  out.attr("dimnames") = Rcpp::List::create(
-      names, Rcpp::CharacterVector::create("proposed", "accepted"), R_NilValue);
-  return out;
-}
-
 // The draws of a fit, as R holds them.
 class Draws {
  public:
-  explicit Draws(const Rcpp::List& draws)
-      : size_(Rcpp::as<Rcpp::List>(draws["kernels"])["size"]),
-        location_(Rcpp::as<Rcpp::List>(draws["kernels"])["location"]),
-        variance_(Rcpp::as<Rcpp::List>(draws["kernels"])["variance"]),
-        mean_(Rcpp::as<Rcpp::List>(draws["kernels"])["mean"]),
+  // Of a fit to `rows` rows of `variables` predictors.
+  Draws(const Rcpp::List& draws, Index rows, Index variables)
+      : size_(whole(Rcpp::as<Rcpp::List>(draws["kernels"])["size"])),
+        location_(whole(Rcpp::as<Rcpp::List>(draws["kernels"])["location"])),
         lambda_(map_matrix(draws["lambda"])),
         cuts_(map_matrix(draws["cuts"])),
         phi_(map_vector(draws["phi"])),
         classes_(Rcpp::as<int>(draws["classes"])),
         begin_(static_cast<std::size_t>(size_.size()) + 1) {
+    const CheckedList list(draws["kernels"], "the draws of the fit");
     for (R_xlen_t d = 0; d < size_.size(); ++d) {
+      if (size_[d] < 0) list.refuse("size", "out of range");
       begin_[d + 1] = begin_[d] + size_[d];
       most_ = std::max<Index>(most_, size_[d]);
     }
-    begin_int_ = location_.begin();
-    begin_variance_ = variance_.begin();
-    begin_mean_ = mean_.begin();
+    const Index columns = begin_.back(), count = size_.size();
+    variance_ = list.vector("variance", columns).data();
+    mean_ = list.vector("mean", columns).data();
+    const bool sizes = location_.size() == columns && phi_.size() == count &&
+                       lambda_.rows() == count && lambda_.cols() == variables &&
+                       cuts_.cols() >= classes_ - 2 &&
+                       (cuts_.cols() == 0 || cuts_.rows() == count);
+    if (!sizes) list.refuse("a part", "not of the right length");
+    for (const int at : location_) {
+      if (at < 0 || at > rows) list.refuse("location", "out of range");
+    }
+    if (!lambda_.allFinite() || !cuts_.allFinite() || !phi_.allFinite()) {
+      list.refuse("a part", "not finite");
+    }
+    where_ = location_.begin();
   }
 
   Index count() const { return phi_.size(); }
@@ -212,8 +292,8 @@ class Draws {
   VectorXd lambda(Index d) const { return lambda_.row(d); }
   KeptDraw draw(Index d) const {
     const Index at = begin_[d];
-    return {begin_[d + 1] - at, begin_int_ + at, begin_variance_ + at,
-            begin_mean_ + at, phi_[d]};
+    return {begin_[d + 1] - at, where_ + at, variance_ + at, mean_ + at,
+            phi_[d]};
   }
   // Upper cut point of class c = 1..C.
   double cut(Index d, int c) const {
@@ -222,16 +302,22 @@ class Draws {
   }
 
  private:
+  static Rcpp::IntegerVector whole(SEXP x) {
+    if (TYPEOF(x) != INTSXP) {
+      throw bayeskernel::ArgumentError("the draws of the fit are damaged");
+    }
+    return x;
+  }
+
   Rcpp::IntegerVector size_, location_;
-  Rcpp::NumericVector variance_, mean_;
   Eigen::Map<const MatrixXd> lambda_, cuts_;
   Eigen::Map<const VectorXd> phi_;
   int classes_;
   std::vector<Index> begin_;
   Index most_ = 0;
-  const int* begin_int_;
-  const double* begin_variance_;
-  const double* begin_mean_;
+  const int* where_ = nullptr;
+  const double* variance_ = nullptr;
+  const double* mean_ = nullptr;
 };
 
 // Calls use(draw, predictor) for each draw at some rows, blocks of draws side
@@ -278,39 +364,44 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const bayeskernel::ChainPlan plan = read_plan(settings);
     const Rcpp::IntegerVector chain_id = settings["chain_id"];
     const Rcpp::IntegerMatrix start = settings["start"];
-    const Rcpp::List resume = settings["states"];
+    const Rcpp::List resume = read_states(settings["states"], chain_id.size());
+    const double seed = Rcpp::as<double>(settings["seed"]);
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
     std::vector<std::unique_ptr<BarkChain>> chains;
     std::vector<BarkChain*> pointers;
-    for (int c = 0; c < chain_id.size(); ++c) {
-      chains.push_back(std::make_unique<BarkChain>(
+    const auto make = [&](R_xlen_t c) {
+      auto chain = std::make_unique<BarkChain>(
           rows, y, classes, bark_prior, setting, inclusion,
-          static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"])),
-          static_cast<std::uint64_t>(chain_id[c]), plan.warmup));
+          static_cast<std::uint64_t>(seed),
+          static_cast<std::uint64_t>(chain_id[c]), plan.warmup);
       if (resume.size() > 0) {
-        restore_chain(resume[c], *chains.back());
+        chain->restore(read_checkpoint(resume[c], *chain, plan));
+        if (chain->sweeps() != (c > 0 ? pointers[0] : chain.get())->sweeps()) {
+          throw bayeskernel::ArgumentError(
+              "the state to go on from is damaged: chains differ in sweeps");
+        }
       } else {
         const Rcpp::IntegerMatrix::ConstColumn delta = start.column(c);
-        chains.back()->start(Indicators(delta.begin(), delta.end()));
+        chain->start(Indicators(delta.begin(), delta.end()));
       }
-      pointers.push_back(chains.back().get());
+      pointers.push_back(chain.get());
+      chains.push_back(std::move(chain));
+    };
+    if (!make_chains(chain_id.size(), user, make)) {
+      return interrupted_before(began);
     }
     Record record(pointers, reference, plan.draws,
                   BarkState::capacity(rows, bark_prior));
     RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
     const bayeskernel::ChainStatus status =
         bayeskernel::run_chains(pointers, plan, executor, user.keep_going(),
                                 [&](Index c, Index k) { record(c, k); });
-    Rcpp::List states(chains.size());
-    for (std::size_t c = 0; c < chains.size(); ++c) {
-      states[c] = chain_state(*chains[c]);
-    }
     return Rcpp::List::create(
         Rcpp::Named("scalars") = record.scalar_draws(),
         Rcpp::Named("lambda") = record.lambda_draws(),
         Rcpp::Named("kernels") = record.kernels(),
-        Rcpp::Named("acceptance") = acceptance_of(pointers),
-        Rcpp::Named("states") = states,
+        Rcpp::Named("acceptance") = record.acceptance(),
+        Rcpp::Named("states") = record.states(),
         Rcpp::Named("status") = chain_status(status, began));
   });
 }
@@ -322,9 +413,12 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
                             const Rcpp::NumericMatrix& x,
                             const Rcpp::NumericMatrix& newx, int threads) {
   return guarded([&] {
-    const Draws kept(draws);
     const auto train_x = map_matrix(x);
     const auto new_x = map_matrix(newx);
+    const Draws kept(draws, train_x.rows(), train_x.cols());
+    if (new_x.cols() != train_x.cols()) {
+      throw bayeskernel::ArgumentError("new rows have other columns");
+    }
     const BarkData train(train_x, train_x);
     RcppParallelExecutor executor(threads);
     const Index n = new_x.rows(), classes = kept.classes();
@@ -385,9 +479,12 @@ Rcpp::List bark_latent_cpp(const Rcpp::List& draws,
                            const Rcpp::NumericMatrix& x,
                            const Rcpp::NumericMatrix& newx, int threads) {
   return guarded([&] {
-    const Draws kept(draws);
     const auto train_x = map_matrix(x);
     const auto new_x = map_matrix(newx);
+    const Draws kept(draws, train_x.rows(), train_x.cols());
+    if (new_x.cols() != train_x.cols()) {
+      throw bayeskernel::ArgumentError("new rows have other columns");
+    }
     const BarkData train(train_x, train_x);
     RcppParallelExecutor executor(threads);
     MatrixXd mean(kept.count(), new_x.rows());

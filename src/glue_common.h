@@ -36,15 +36,26 @@ inline Rcpp::List to_r(const std::vector<Eigen::MatrixXd>& matrices) {
   return out;
 }
 
-// Views of R's memory: no copy, never written to.
+// Views of R's memory: no copy, never written to. A coerced copy would be gone
+// before the view; NULL has no elements.
+inline const double* r_numbers(SEXP x) {
+  if (Rf_isNull(x)) return nullptr;
+  if (TYPEOF(x) != REALSXP) {
+    throw bayeskernel::ArgumentError("something is not of numbers");
+  }
+  return REAL(x);
+}
+
 inline Eigen::Map<const Eigen::MatrixXd> map_matrix(SEXP x) {
-  const Rcpp::NumericMatrix m(x);
-  return Eigen::Map<const Eigen::MatrixXd>(m.begin(), m.nrow(), m.ncol());
+  const double* values = r_numbers(x);
+  if (!Rf_isMatrix(x)) {
+    throw bayeskernel::ArgumentError("something is not a matrix");
+  }
+  return Eigen::Map<const Eigen::MatrixXd>(values, Rf_nrows(x), Rf_ncols(x));
 }
 
 inline Eigen::Map<const Eigen::VectorXd> map_vector(SEXP x) {
-  const Rcpp::NumericVector v(x);
-  return Eigen::Map<const Eigen::VectorXd>(v.begin(), v.size());
+  return Eigen::Map<const Eigen::VectorXd>(r_numbers(x), Rf_xlength(x));
 }
 
 // Runs blocks on RcppParallel, whose headers glue_shared.cpp alone reads. TBB
@@ -74,6 +85,14 @@ class UserCallback {
   UserCallback(const UserCallback&) = delete;
   UserCallback& operator=(const UserCallback&) = delete;
 
+  // Looks at once.
+  bool interrupted() {
+    if (!interrupted_) {
+      interrupted_ = R_ToplevelExec(check, nullptr) == FALSE;
+    }
+    return interrupted_;
+  }
+
   bayeskernel::KeepGoing keep_going() {
     return [this](const bayeskernel::Progress& now) { return ask(now); };
   }
@@ -88,9 +107,8 @@ class UserCallback {
     const auto time = Clock::now();
     if (interrupted_ || seconds(time - last_) < 0.1) return !interrupted_;
     last_ = time;
-    interrupted_ = R_ToplevelExec(check, nullptr) == FALSE;
-    if (progress_ && !interrupted_) draw(now, seconds(time - start_));
-    return !interrupted_;
+    if (progress_ && !interrupted()) draw(now, seconds(time - start_));
+    return !interrupted();
   }
 
   static double seconds(Clock::duration time) {
@@ -125,11 +143,12 @@ class UserCallback {
   Clock::time_point start_, last_;
 };
 
-// Runs `body`; an exception of the core becomes a list that core_call() of the
-// R side raises as a classed condition.
+// Runs `body`, which answers with an R object; an exception of the core becomes
+// a list that core_call() of the R side raises as a classed condition.
 template <class Body>
-Rcpp::List guarded(Body&& body) {
-  const auto failed = [](const char* kind, const char* message) {
+auto guarded(Body&& body) -> decltype(body()) {
+  using Answer = decltype(body());
+  const auto failed = [](const char* kind, const char* message) -> Answer {
     Rcpp::List out = Rcpp::List::create(Rcpp::Named("kind") = kind,
                                         Rcpp::Named("message") = message);
     out.attr("class") = "bayeskernel_core_error";

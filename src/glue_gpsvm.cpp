@@ -1,4 +1,5 @@
 #include "glue_gpsvm.h"
+#include "glue_state.h"
 
 #include <bayeskernel/hinge/mode.hpp>
 #include <bayeskernel/hinge/stochastic.hpp>
@@ -231,10 +232,10 @@ Rcpp::List gpsvm_predict_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     const Index count = machines.size();
     std::vector<GaussianPosterior> q;
     for (Index k = 0; k < count; ++k) {
-      const Rcpp::List machine = machines[k];
+      const CheckedList machine(machines[k], "the posterior of the fit");
       q.emplace_back(m, 0, 0);
-      q.back().mean.x = map_vector(machine["mean"]);
-      q.back().set_whitener(map_matrix(machine["whitener"]));
+      q.back().mean.x = machine.vector("mean", m);
+      q.back().set_whitener(machine.matrix("whitener", m, m));
     }
     MatrixXd mean(n, count), variance(n, count);
     struct Scratch {
@@ -274,6 +275,9 @@ Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     FeatureData input(data, kernel, inducing, nugget, 0, threads);
     const bayeskernel::FeatureRows& rows = input.rows;
     const auto v = map_matrix(points);
+    if (v.rows() != rows.x_columns()) {
+      throw bayeskernel::ArgumentError("points of another process");
+    }
     MatrixXd f(rows.rows(), v.cols());
     VectorXd residual(rows.rows());
     MatrixXd buffer;

@@ -44,9 +44,19 @@ struct GpsvmRows {
           Rcpp::as<int>(data["columns"]));
     }
     const Rcpp::IntegerVector source = data["source"];
-    for (const int k : source) columns.source.push_back(k - 1);
+    for (const int k : source) {
+      if (k < 1 || k > reader->columns()) {
+        throw bayeskernel::ArgumentError("the data have fewer columns");
+      }
+      columns.source.push_back(k - 1);
+    }
     columns.center = map_vector(data["center"]);
     columns.scale = map_vector(data["scale"]);
+    const Index count = source.size();
+    if (columns.center.size() != count || columns.scale.size() != count ||
+        (weights.size() > 0 && weights.size() != reader->rows())) {
+      throw bayeskernel::ArgumentError("columns or weights are damaged");
+    }
   }
 
   // In chunks of `width` columns; y = +1 for the label `positive`.
@@ -94,7 +104,12 @@ struct FeatureData {
         executor(
             feature_threads(raw.reader->rows(), features.columns(), threads)),
         base(raw.stream(positive, executor.threads(), features.columns())),
-        rows(*base, features, executor) {}
+        rows(*base, features, executor) {
+    if (Rcpp::as<std::string>(kernel["kind"]) != "precomputed" &&
+        inducing.nrow() != static_cast<int>(raw.columns.source.size())) {
+      throw bayeskernel::ArgumentError("inducing points of other columns");
+    }
+  }
 
   Rcpp::List data;
   GpsvmRows raw;

@@ -1,6 +1,7 @@
 #include <bayeskernel/hinge/gibbs.hpp>
 
 #include "glue_gpsvm.h"
+#include "glue_state.h"
 
 namespace {
 
@@ -13,10 +14,13 @@ Rcpp::List chain_state(const bayeskernel::GibbsState& state) {
       Rcpp::Named("sweep") = static_cast<double>(state.sweep));
 }
 
-void restore_chain(const Rcpp::List& from, bayeskernel::GibbsState& state) {
-  state.point.x = map_vector(from["x"]);
-  state.latent = map_vector(from["latent"]);
-  state.sweep = static_cast<std::uint64_t>(Rcpp::as<double>(from["sweep"]));
+void restore_chain(SEXP from, const bayeskernel::ChainPlan& plan,
+                   bayeskernel::GibbsState& state) {
+  const CheckedList list(from, "the state to go on from");
+  state.point.x = list.vector("x", state.point.x.size());
+  state.latent = list.vector("latent", state.latent.size());
+  state.sweep = static_cast<std::uint64_t>(
+      list.index("sweep", 0.0, static_cast<double>(plan.sweeps())));
 }
 
 }  // namespace
@@ -55,14 +59,18 @@ Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
 
     std::vector<std::unique_ptr<GibbsChain>> chains;
     std::vector<GibbsChain*> pointers;
-    const Rcpp::List resume = settings["states"];
-    for (int c = 0; c < n_chains; ++c) {
+    const Rcpp::List resume = read_states(settings["states"], n_chains);
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    const auto make = [&](R_xlen_t c) {
       chains.push_back(std::make_unique<GibbsChain>(
           rows, prior, input.executor, seed,
           static_cast<std::uint64_t>(chain_id[c])));
-      if (resume.size() > 0) restore_chain(resume[c], chains.back()->state);
+      if (resume.size() > 0) {
+        restore_chain(resume[c], plan, chains.back()->state);
+      }
       pointers.push_back(chains.back().get());
-    }
+    };
+    if (!make_chains(n_chains, user, make)) return interrupted_before(began);
     Rcpp::NumericVector draws(Rcpp::Dimension(plan.draws, n_chains, m));
     double* out = draws.begin();
     const auto record = [&](Index c, Index k) {
@@ -72,7 +80,6 @@ Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
         out[k + plan.draws * (c + n_chains * j)] = u[j];
       }
     };
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
     const bayeskernel::ChainStatus status = bayeskernel::run_chains(
         pointers, plan, outer, user.keep_going(), record);
     Rcpp::List states(n_chains);

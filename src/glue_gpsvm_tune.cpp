@@ -66,8 +66,10 @@ double median_distance_cpp(const Rcpp::NumericMatrix& x) {
 // [[Rcpp::export(rng = false)]]
 SEXP gpsvm_tuner_cpp(const Rcpp::List& data, int width, bool exact,
                      const Rcpp::IntegerVector& classes, int threads) {
-  return Rcpp::XPtr<Tuner>(new Tuner(
-      data, width, exact, Rcpp::as<std::vector<int>>(classes), threads));
+  return guarded([&]() -> Rcpp::RObject {
+    return Rcpp::XPtr<Tuner>(new Tuner(
+        data, width, exact, Rcpp::as<std::vector<int>>(classes), threads));
+  });
 }
 
 // Bound and gradient in the log parameters, the nugget and the inducing points.

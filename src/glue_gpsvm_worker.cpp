@@ -46,8 +46,10 @@ Rcpp::List gpsvm_shards_cpp(double n, int m) {
 SEXP gpsvm_worker_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                       const Rcpp::NumericMatrix& inducing, double nugget,
                       int threads) {
-  return Rcpp::XPtr<Worker>(
-      new Worker(data, kernel, inducing, nugget, threads));
+  return guarded([&]() -> Rcpp::RObject {
+    return Rcpp::XPtr<Worker>(
+        new Worker(data, kernel, inducing, nugget, threads));
+  });
 }
 
 // Sums of the worker's shards, which begin at the chunks `begin` (from 0; the

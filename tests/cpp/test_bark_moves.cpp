@@ -1021,3 +1021,31 @@ TEST("latents are drawn where rounding takes a leverage beyond 1") {
   }
   CHECK(least > 1e12);
 }
+
+TEST("a chain that goes on from a checkpoint does the same to the last bit") {
+  for (const int classes : {0, 2, 3}) {
+    for (const bool atoms : {false, true}) {
+      BarkModel model = rows_model(10, 3);
+      model.prior.atoms = atoms;
+      model.setting.select = true;
+      model.classes = classes;
+      if (classes > 0) model.prior.phi.kind = PrecisionPrior::Kind::fixed;
+      Walker whole(model, 0, 5, 40), other(model, 0, 5, 40);
+      for (int draw = 0; draw < 30; ++draw) {
+        whole.sweep(17);
+        whole.chain->settle();
+        if (draw == 10) other.chain->restore(whole.chain->checkpoint());
+        if (draw <= 10) continue;
+        other.sweep(17);
+        other.chain->settle();
+      }
+      const auto a = whole.chain->checkpoint(), b = other.chain->checkpoint();
+      CHECK(a.sweeps == b.sweeps && a.location == b.location);
+      CHECK(a.varphi == b.varphi && a.lambda == b.lambda && a.phi == b.phi);
+      CHECK(a.latent == b.latent && a.cuts == b.cuts);
+      CHECK(a.log_steps == b.log_steps && a.unit_column == b.unit_column);
+      CHECK(whole.state().gaussian.log_marginal() ==
+            other.state().gaussian.log_marginal());
+    }
+  }
+}

@@ -66,7 +66,8 @@ static Dense make_dense(Index n, Index m, unsigned seed) {
 }
 
 static CollapsedGaussian collapsed(const Dense& dense, Index capacity) {
-  CollapsedGaussian out(capacity);
+  static bayeskernel::CollapsedScratch scratch(32);
+  CollapsedGaussian out(capacity, scratch);
   const Index m = dense.size();
   double* gram = out.set_gram(m);
   double* dots = out.set_dots();
@@ -326,4 +327,44 @@ TEST("what is not finite is refused or impossible") {
   CHECK(gaussian.log_marginal_at(2.0) ==
         -std::numeric_limits<double>::infinity());
   CHECK_THROWS(gaussian.rebuild(), bayeskernel::NumericError);
+}
+
+TEST("rows that come one by one: the dense answer, and the density of each") {
+  for (Index m = 0; m <= 9; ++m) {
+    const Dense all = make_dense(14, m, static_cast<unsigned>(100 + m));
+    Dense dense = all;
+    dense.k = all.k.topRows(5);
+    dense.y = all.y.head(5);
+    CollapsedGaussian gaussian = collapsed(dense, 10);
+    for (Index i = 5; i < 14; ++i) {
+      const double before = dense.log_marginal();
+      dense.k = all.k.topRows(i + 1);
+      dense.y = all.y.head(i + 1);
+      const VectorXd row = all.k.row(i);
+      CHECK_NEAR(gaussian.add_row(row.data(), all.y[i]),
+                 dense.log_marginal() - before, 1e-9);
+      check_same(gaussian, dense, 1e-8);
+    }
+    CHECK(m == 0 || !gaussian.stale());
+    gaussian.rebuild();
+    check_same(gaussian, dense);
+  }
+}
+
+TEST("copies go their own ways, and share no state") {
+  const Dense dense = make_dense(10, 5, 120);
+  const CollapsedGaussian start = collapsed(dense, 8);
+  std::vector<CollapsedGaussian> particles(3, start);
+  const VectorXd row = VectorXd::Constant(5, 0.5);
+  particles[0].add_row(row.data(), 2.0);
+  particles[1].commit_remove(particles[1].remove(2));
+  Dense without = dense;
+  without.drop(2);
+  check_same(particles[1], without);
+  check_same(particles[2], dense);
+  particles[2] = particles[1];
+  particles[1].set_precision(9.0);
+  particles[1].rebuild();
+  check_same(particles[2], without);
+  check_same(start, dense);
 }

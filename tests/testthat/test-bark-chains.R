@@ -46,11 +46,9 @@ test_that("set.seed() reproduces a fit", {
   expect_identical(fit(seed = one$seed)$draws, one$draws)
 })
 
-# Sums that a run has updated are computed anew where it goes on: their last
-# bits differ, and nothing else.
 expect_continued <- function(joined, whole) {
-  expect_equal(same(joined), same(whole), tolerance = 1e-8)
-  expect_identical(joined$acceptance, whole$acceptance)
+  expect_identical(same(joined), same(whole))
+  expect_identical(joined$state, whole$state)
 }
 
 test_that("a fit goes on where it ended", {
@@ -148,4 +146,77 @@ test_that("an interrupted sampler stops, or keeps what it has", {
       expect_true(all(out[[3]]$draws[before + 1:5, , "sigma"] > 0))
     }
   }
+})
+
+test_that("a damaged state is refused before the core reads it", {
+  for (family in c("gaussian", "ordinal")) {
+    part <- fit(family = family, draws = 5)
+    refuse <- function(change) {
+      part$state[[2]] <- change(part$state[[2]])
+      expect_bk_error(fit(family = family, start = part), "argument")
+    }
+    for (name in names(part$state[[2]])) {
+      refuse(function(state) state[setdiff(names(state), name)])
+      refuse(function(state) replace(state, name, list("a")))
+      refuse(function(state) replace(state, name, list(c(state[[name]], 1e7))))
+      if (length(part$state[[2]][[name]])) {
+        refuse(function(state) replace(state, name, list(state[[name]][-1])))
+        refuse(function(state) replace(state, name, list(state[[name]] * NaN)))
+      }
+    }
+    refuse(function(state) replace(state, "sweep", list(state$sweep - 1)))
+    refuse(function(state) replace(state, "count", list(state$count + 0.5)))
+    refuse(function(state) NULL)
+    part$state <- part$state[1]
+    expect_bk_error(fit(family = family, start = part), "argument")
+  }
+})
+
+test_that("damaged draws are refused by predictions", {
+  part <- fit(draws = 5)
+  refuse <- function(name, change) {
+    part$posterior$kernels[[1]][[name]] <-
+      change(part$posterior$kernels[[1]][[name]])
+    expect_bk_error(predict(part, d), "argument")
+  }
+  refuse("location", function(x) x + 1000L)
+  refuse("location", function(x) -x - 1L)
+  refuse("mean", function(x) x[-1])
+  refuse("variance", function(x) replace(x, 1, NaN))
+  refuse("size", function(x) replace(x, 1, -1L))
+})
+
+test_that("a forked child runs serially, with the same draws", {
+  skip_on_cran()
+  skip_on_os("windows")
+  one <- fit(chains = 2, threads = 2)
+  child <- parallel::mcparallel(fit(chains = 2, threads = 2))
+  found <- parallel::mccollect(child, wait = FALSE, timeout = 60)
+  expect_identical(same(found[[1]]), same(one))
+})
+
+test_that("a great many chains can be interrupted before the first runs", {
+  skip_on_cran()
+  skip_on_os("windows")
+  skip_if_not_installed("callr")
+  home <- dirname(system.file(package = "bayeskernel"))
+  skip_if_not(file.exists(file.path(home, "bayeskernel", "Meta")))
+  ready <- tempfile()
+  job <- callr::r_bg(function(path, d, ready) {
+    library(bayeskernel, lib.loc = path)
+    options(bayeskernel.max_bytes = Inf)
+    file.create(ready)
+    tryCatch(
+      bark(y ~ a + b, d, chains = 1e6, draws = 1, warmup = 0, progress = FALSE),
+      interrupt = function(e) "interrupted"
+    )
+  }, list(home, d, ready))
+  for (wait in 1:400) if (!file.exists(ready)) Sys.sleep(0.05)
+  Sys.sleep(2)
+  began <- proc.time()[["elapsed"]]
+  job$interrupt()
+  job$wait(20000)
+  expect_lt(proc.time()[["elapsed"]] - began, 10)
+  expect_false(job$is_alive())
+  expect_identical(job$get_result(), "interrupted")
 })

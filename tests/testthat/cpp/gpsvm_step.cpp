@@ -27,7 +27,8 @@ Rcpp::List gpsvm_step(const Rcpp::NumericMatrix& x,
   for (int k = 0; k < variance.size(); ++k) {
     parts.push_back(Kernel::rbf(scales.row(k).transpose(), variance[k]));
   }
-  const Features features(Kernel::sum(std::move(parts)),
+  const Features features(parts.size() == 1 ? parts[0]
+                                            : Kernel::sum(std::move(parts)),
                           ConstMatrix(z.begin(), z.nrow(), z.ncol()), nugget);
   MatrixReader reader(ConstMatrix(x.begin(), x.nrow(), x.ncol()),
                       ConstVector(y.begin(), y.size()));

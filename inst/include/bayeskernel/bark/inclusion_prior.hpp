@@ -1,6 +1,6 @@
 // Prior of the indicators delta that say which variables the kernel uses:
-// exchangeable with a Beta probability (bark.md section 1.3), or a stationary
-// Markov chain along an ordered axis (section 6).
+// exchangeable with a Beta probability, or a stationary
+// Markov chain along an ordered axis.
 #ifndef BAYESKERNEL_BARK_INCLUSION_PRIOR_HPP
 #define BAYESKERNEL_BARK_INCLUSION_PRIOR_HPP
 

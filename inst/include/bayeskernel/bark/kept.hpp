@@ -53,13 +53,17 @@ class DrawPredictor {
       : rows_(rows),
         train_basis_(train, most),
         basis_(rows, most),
-        gaussian_(most),
+        scratch_(most),
+        gaussian_(most, scratch_),
         stride_(train.stride()),
         width_(padded_size(most)),
         row_(width_ * rows.rows()),
         projected_(width_ * rows.rows()),
         coefficients_(most + 1),
         mean_(rows.stride()) {}
+
+  DrawPredictor(const DrawPredictor&) = delete;
+  DrawPredictor& operator=(const DrawPredictor&) = delete;
 
   // Means and variances stay here until the next call.
   // (n + n') m exponentials, n m^2 / 2 + n' m^2 multiply-adds.
@@ -123,6 +127,7 @@ class DrawPredictor {
 
   const BarkData& rows_;
   Basis train_basis_, basis_;
+  CollapsedScratch scratch_;
   CollapsedGaussian gaussian_;
   Index stride_, width_;
   Index used_ = 0;

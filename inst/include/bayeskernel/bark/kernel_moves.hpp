@@ -1,4 +1,4 @@
-// Birth, death, relocation and the precisions of kernels (bark.md section 3).
+// Birth, death, relocation and the precisions of kernels.
 // Each move proposes what it is given and knows its log acceptance ratio; the
 // chain draws what to propose. The coefficients are integrated out.
 #ifndef BAYESKERNEL_BARK_KERNEL_MOVES_HPP
@@ -6,8 +6,8 @@
 
 #include <Eigen/Core>
 #include <cmath>
-#include <limits>
 
+#include "../chain/metropolis.hpp"
 #include "state.hpp"
 
 namespace bayeskernel {
@@ -16,7 +16,7 @@ class KernelMoves {
  public:
   using Index = Eigen::Index;
 
-  static constexpr double kNever = -std::numeric_limits<double>::infinity();
+  static constexpr double kNever = kNeverAccepted;
 
   explicit KernelMoves(BarkState& state)
       : s_(state),

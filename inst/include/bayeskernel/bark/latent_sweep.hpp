@@ -1,6 +1,6 @@
 // Latent responses of the probit and of the ordered probit model, given the
-// kernels, with the coefficients integrated out (bark.md section 5; Holmes and
-// Held 2006): z_i | z_-i is normal, cut to the interval of its class.
+// kernels: draws with the coefficients integrated out, and moves that look at
+// the labels in their place.
 #ifndef BAYESKERNEL_BARK_LATENT_SWEEP_HPP
 #define BAYESKERNEL_BARK_LATENT_SWEEP_HPP
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "../math/normal.hpp"
-#include "../rng/distributions.hpp"
+#include "../probit/holmes_held.hpp"
 #include "state.hpp"
 
 namespace bayeskernel {
@@ -19,27 +19,24 @@ class LatentSweep {
  public:
   using Index = Eigen::Index;
 
-  struct Conditional {
-    double mean;
-    double variance;
-  };
-
   // Classes 1..C of the rows; cuts t_1 = 0 < t_2 < ... < t_{C-1}.
   LatentSweep(BarkState& state, std::vector<int> classes, int n_classes)
       : s_(state),
         classes_(std::move(classes)),
-        capacity_(padded_size(BarkState::capacity(state.data, state.prior))),
-        leverage_(state.data.stride()),
-        mean_(capacity_),
+        latents_(state.data.rows(),
+                 BarkState::capacity(state.data, state.prior)),
         fitted_(state.data.stride()),
         new_fitted_(state.data.stride()),
-        coefficients_(capacity_),
-        new_coefficients_(capacity_) {
+        coefficients_(state.gaussian.stride()),
+        new_coefficients_(state.gaussian.stride()) {
     const double infinity = std::numeric_limits<double>::infinity();
     cuts_.assign(static_cast<std::size_t>(n_classes) + 1, infinity);
     cuts_[0] = -infinity;
     for (int c = 1; c < n_classes; ++c) cuts_[c] = c - 1.0;
   }
+
+  // Whether z lies in the interval of row i's class.
+  bool allows(Index i, double z) const { return lower(i) <= z && z <= upper(i); }
 
   // Free cut points t_2, ..., t_{C-1}.
   Index free_cuts() const { return static_cast<Index>(cuts_.size()) - 3; }
@@ -56,14 +53,9 @@ class LatentSweep {
   // Each z_i in turn. n m^2 + 4 n m multiply-adds and n truncated normals.
   void sweep(Stream& stream) {
     prepare();
-    double* z = s_.response();
-    for (Index i = 0; i < s_.data.rows(); ++i) {
-      const Conditional given = conditional(i);
-      const double draw = truncated_normal(
-          stream, given.mean, std::sqrt(given.variance), lower(i), upper(i));
-      padded_add(draw - z[i], gains_.data() + i * width_, mean_.data(), width_);
-      z[i] = draw;
-    }
+    latents_.sweep(
+        stream, s_.response(), [this](Index i) { return lower(i); },
+        [this](Index i) { return upper(i); });
     s_.response_changed();
   }
 
@@ -197,40 +189,14 @@ class LatentSweep {
     s_.refill();
   }
 
-  // Rows of K, the gains W = K Sigma, and mu, in the order of the sweep.
+  // What draws of single latents rely on.
   void prepare() {
-    const Index n = s_.data.rows(), stride = s_.data.stride();
-    const Index m = s_.gaussian.size();
-    width_ = padded_size(m);
-    if (rows_.size() < width_ * n) {
-      rows_ = AlignedBuffer(2 * width_ * n);
-      gains_ = AlignedBuffer(2 * width_ * n);
-    }
-    const double* k = s_.basis.values();
-    for (Index i = 0; i < n; ++i) {
-      double* row = rows_.data() + i * width_;
-      for (Index j = 0; j < m; ++j) row[j] = k[j * stride + i];
-      std::fill(row + m, row + width_, 0.0);
-    }
-    symmetric_rows(s_.gaussian.covariance(0), s_.gaussian.stride(), m,
-                   rows_.data(), width_, n, gains_.data());
-    for (Index i = 0; i < n; ++i) {
-      double* gain = gains_.data() + i * width_;
-      std::fill(gain + m, gain + width_, 0.0);
-      leverage_[i] = padded_dot(rows_.data() + i * width_, gain, width_);
-    }
-    std::copy_n(s_.gaussian.mean(), m, mean_.data());
-    std::fill(mean_.data() + m, mean_.data() + width_, 0.0);
+    latents_.prepare(s_.basis.values(), s_.data.stride(), s_.gaussian);
   }
 
-  // z_i given the others, after prepare(). A leverage that rounds to 1 or beyond
-  // counts as the largest below it.
-  Conditional conditional(Index i) const {
-    const double fitted =
-        padded_dot(rows_.data() + i * width_, mean_.data(), width_);
-    constexpr double kLeast = 1e-15;
-    const double left = std::max(1.0 - leverage_[i], kLeast);
-    return {(fitted - leverage_[i] * s_.response()[i]) / left, 1.0 / left};
+  // z_i given the others, after prepare().
+  HolmesHeld::Conditional conditional(Index i) const {
+    return latents_.conditional(i, s_.response()[i]);
   }
 
  private:
@@ -270,11 +236,8 @@ class LatentSweep {
   BarkState& s_;
   std::vector<int> classes_;
   std::vector<double> cuts_;  // t_0, ..., t_C
-  Index capacity_;
-  Index width_ = 0;             // of a row: m, padded
-  AlignedBuffer rows_, gains_;  // row after row
-  AlignedBuffer leverage_, mean_, fitted_, new_fitted_, coefficients_,
-      new_coefficients_;
+  HolmesHeld latents_;
+  AlignedBuffer fitted_, new_fitted_, coefficients_, new_coefficients_;
   double log_likelihood_ = 0.0, proposed_ = 0.0;
 };
 

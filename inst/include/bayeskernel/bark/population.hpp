@@ -1,5 +1,5 @@
 // Where the J kernels sit and how precise the prior of their coefficients is
-// (bark.md section 1.2), in either form of the state:
+// in either form of the state:
 //   collapsed  a count n and one varphi for each location in use, variance of
 //              its coefficient n^2 / varphi;
 //   atoms      a varphi for each kernel, variance the sum of 1 / varphi.

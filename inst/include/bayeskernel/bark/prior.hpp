@@ -1,4 +1,4 @@
-// The prior of bark() (bark.md section 1) and its constants.
+// The prior of bark() (after Ouyang 2008) and its constants.
 #ifndef BAYESKERNEL_BARK_PRIOR_HPP
 #define BAYESKERNEL_BARK_PRIOR_HPP
 
@@ -18,7 +18,7 @@ struct LevyApproximation {
   double error;
 };
 
-// Coefficients eps t_alpha (section 1.1, "continuous").
+// Coefficients eps t_alpha: continuous.
 inline LevyApproximation continuous_levy(double alpha, double gamma,
                                          double epsilon) {
   const double log_kernels =
@@ -29,7 +29,7 @@ inline LevyApproximation continuous_levy(double alpha, double gamma,
   return {kernels, kernels * alpha * epsilon * epsilon / (2.0 - alpha)};
 }
 
-// Two-sided Pareto coefficients beyond eps (section 1.1, "truncated").
+// Two-sided Pareto coefficients beyond eps: truncated.
 inline LevyApproximation truncated_levy(double alpha, double gamma,
                                         double epsilon) {
   constexpr double kPi = 3.14159265358979323846;
@@ -74,7 +74,7 @@ struct BarkPrior {
   int kill_power = 1;  // of varphi in the weights of a death, 0 or 1
 
   // Counts and one varphi for each location instead of an atom for each
-  // kernel: exact because sums of Cauchy variables are Cauchy (section 1.2).
+  // kernel: exact because sums of Cauchy variables are Cauchy.
   bool collapsed() const { return alpha == 1.0 && !atoms; }
   bool atoms = false;
 

@@ -1,5 +1,5 @@
-// Moves of the kernel scales lambda and of the indicators delta (bark.md
-// sections 4 and 6). Each move proposes what it is given and returns its log
+// Moves of the kernel scales lambda and of the indicators delta.
+// Each move proposes what it is given and returns its log
 // acceptance ratio; accept() makes it.
 #ifndef BAYESKERNEL_BARK_SCALE_MOVES_HPP
 #define BAYESKERNEL_BARK_SCALE_MOVES_HPP

@@ -18,7 +18,7 @@
 
 namespace bayeskernel {
 
-// The four settings of section 1.3.
+// Which scales there are.
 struct ScaleSetting {
   bool different = true;  // a scale for each variable, or one for all
   bool select = false;    // variables may be left out
@@ -38,7 +38,8 @@ class BarkState {
         population(data.locations(), capacity(data, prior), prior.collapsed(),
                    prior.kill_power),
         basis(data, capacity(data, prior)),
-        gaussian(capacity(data, prior)),
+        scratch(capacity(data, prior)),
+        gaussian(capacity(data, prior), scratch),
         lambda(VectorXd::Zero(data.variables())),
         delta(static_cast<std::size_t>(data.variables()), 1),
         log_kernels(std::log(prior.expected_kernels())),
@@ -46,6 +47,9 @@ class BarkState {
         residual_(data.stride()),
         new_gram_(gaussian.stride() * gaussian.stride()),
         new_dots_(gaussian.stride()) {}
+
+  BarkState(const BarkState&) = delete;
+  BarkState& operator=(const BarkState&) = delete;
 
   // At most one column for each location, and for each kernel.
   static Index capacity(const BarkData& data, const BarkPrior& prior) {
@@ -58,6 +62,7 @@ class BarkState {
   InclusionPrior inclusion;
   Population population;
   Basis basis;
+  CollapsedScratch scratch;
   CollapsedGaussian gaussian;
   VectorXd lambda;  // 0 for a variable that is left out
   Indicators delta;
@@ -73,7 +78,7 @@ class BarkState {
   // ---- What doubles can hold
 
   // Whether phi v n, a bound of the entries of A = I + phi D^1/2 G D^1/2
-  // (section 2), leaves digits to the pivots of A, which are 1 at least. States
+  // leaves digits to the pivots of A, which are 1 at least. States
   // beyond are never entered: a response without noise would lead there.
   bool holds(double v, double phi) const {
     return phi * v * static_cast<double>(data.rows()) <= kLargestEntry;
@@ -126,8 +131,10 @@ class BarkState {
     rebuild_products();
   }
 
-  // After the scales or the response changed.
+  // After the scales or the response changed. Nothing of what was before stays
+  // in the rounding errors.
   void refill() {
+    scale_changes_ = 0;
     basis.refill(lambda);
     rebuild_products();
   }
@@ -173,7 +180,6 @@ class BarkState {
     gaussian.swap_dots(new_dots_);
     if (++scale_changes_ >= kMostScaleChanges) {
       // Sums that were changed in place have gathered rounding errors.
-      scale_changes_ = 0;
       refill();
     } else {
       rebuild();

@@ -1,4 +1,4 @@
-// Moves of indicators along an ordered axis (bark.md section 6). Each is a
+// Moves of indicators along an ordered axis. Each is a
 // list of candidates of the current state; the ratio q(back) / q(forward) looks
 // at the list of the state that the candidate leads to.
 #ifndef BAYESKERNEL_BARK_STRUCTURED_MOVES_HPP

@@ -1,4 +1,4 @@
-// Where the inducing points of a Gaussian process go (Bachem et al. 2016), and
+// Where the inducing points of a Gaussian process go, and
 // the median distance that length-scales start from. Data are d x n: a column
 // is a row of the data, already standardised.
 #ifndef BAYESKERNEL_GPSVM_INDUCING_HPP

@@ -19,6 +19,14 @@ class AlignedBuffer {
     data_.reset(static_cast<double*>(::operator new(bytes, kLine)));
     std::fill_n(data_.get(), size, 0.0);
   }
+  AlignedBuffer(const AlignedBuffer& other) : AlignedBuffer(other.size_) {
+    std::copy_n(other.data_.get(), size_, data_.get());
+  }
+  AlignedBuffer(AlignedBuffer&& other) noexcept { swap(other); }
+  AlignedBuffer& operator=(AlignedBuffer other) noexcept {
+    swap(other);
+    return *this;
+  }
 
   double* data() { return data_.get(); }
   const double* data() const { return data_.get(); }
@@ -26,7 +34,7 @@ class AlignedBuffer {
   double& operator[](Eigen::Index i) { return data_.get()[i]; }
   double operator[](Eigen::Index i) const { return data_.get()[i]; }
 
-  void swap(AlignedBuffer& other) {
+  void swap(AlignedBuffer& other) noexcept {
     data_.swap(other.data_);
     std::swap(size_, other.size_);
   }

@@ -1,5 +1,5 @@
 // Linear regression on a set of columns that grows and shrinks, with the
-// coefficients integrated out (bark.md section 2):
+// coefficients integrated out:
 //     y = K b + e,  e ~ N(0, 1 / phi),  b_i ~ N(0, v_i).
 // Keeps the covariance Sigma and the mean mu of b given y, so that a change
 // of the log marginal likelihood costs O(1) when the variance of a column
@@ -36,21 +36,37 @@ struct ColumnAddition {
   double residual = 0.0;  // k'(y - K mu)
 };
 
+// Work space that any number of regressions of up to `capacity` columns share,
+// one at a time.
+struct CollapsedScratch {
+  explicit CollapsedScratch(Eigen::Index capacity)
+      : row(stride(capacity)),
+        root(stride(capacity)),
+        pivots(2 * stride(capacity)),
+        square(stride(capacity) * stride(capacity)) {}
+
+  // Columns an odd number of cache lines apart fall into different sets.
+  static Eigen::Index stride(Eigen::Index capacity) {
+    const Eigen::Index lines = (capacity + 8) / 8;
+    return 8 * (lines + 1 - lines % 2);
+  }
+
+  AlignedBuffer row, root, pivots, square;
+};
+
+// A copy has a state of its own and the same work space.
 class CollapsedGaussian {
  public:
   using Index = Eigen::Index;
 
-  explicit CollapsedGaussian(Index capacity)
-      : stride_(odd_lines(capacity + 1)),
+  CollapsedGaussian(Index capacity, CollapsedScratch& scratch)
+      : stride_(CollapsedScratch::stride(capacity)),
+        scratch_(&scratch),
         variance_(stride_),
         dots_(stride_),
         mean_(stride_),
-        work_row_(stride_),
-        work_root_(stride_),
-        pivot_rows_(2 * stride_),
         gram_(stride_ * stride_),
-        covariance_(stride_ * stride_),
-        work_(stride_ * stride_) {}
+        covariance_(stride_ * stride_) {}
 
   Index size() const { return m_; }
   Index stride() const { return stride_; }
@@ -88,14 +104,14 @@ class CollapsedGaussian {
     broken_ = false;
     fill_bordered(gram_, dots_, phi_);
     const double log_det =
-        sweep_bordered(work_.data(), stride_, m_, pivot_rows_.data(), 1.0);
+        sweep_bordered(work(), stride_, m_, scratch_->pivots.data(), 1.0);
     refuse_failure(log_det);
     for (Index j = 0; j < m_; ++j) {
-      const double root = work_root_[j];
-      const double* from = work_.data() + j * stride_;
+      const double root = work_root()[j];
+      const double* from = work() + j * stride_;
       double* to = covariance_.data() + j * stride_;
       for (Index i = j; i < m_; ++i) {
-        to[i] = -root * work_root_[i] * from[i];
+        to[i] = -root * work_root()[i] * from[i];
         covariance_[i * stride_ + j] = to[i];
       }
       mean_[j] = std::sqrt(phi_) * root * from[m_];
@@ -164,12 +180,12 @@ class CollapsedGaussian {
     double explained = 0.0, predicted = 0.0;
     project(dots);
     for (Index i = 0; i < m_; ++i) {
-      explained += dots[i] * work_row_[i];
+      explained += dots[i] * work_row()[i];
       predicted += dots[i] * mean_[i];
     }
     double residual = response - predicted;
     if (after.column >= 0) {
-      const double along = work_row_[after.column];
+      const double along = work_row()[after.column];
       explained -= after.factor * along * along;
       residual += after.factor * mean_[after.column] * along;
     }
@@ -205,12 +221,12 @@ class CollapsedGaussian {
     done(edit.change);
   }
 
-  // What add() said, right after it.
+  // What add() said, with nothing between them that uses the work space.
   void commit_add(const double* dots, double own, double response, double v,
                   const ColumnAddition& addition) {
     const double grown = v / (1.0 + phi_ * v * addition.shrunk);
     const double weight = phi_ * grown * addition.residual;
-    const double* h = work_row_.data();
+    const double* h = work_row();
     for (Index j = 0; j < m_; ++j) {
       const double factor = phi_ * phi_ * grown * h[j];
       double* column = covariance_.data() + j * stride_;
@@ -228,6 +244,37 @@ class CollapsedGaussian {
     done(addition.change);
   }
 
+  // One more row, its values k in the columns and its response: the log of its
+  // predictive density. m^2.
+  double add_row(const double* k, double y) {
+    project(k);
+    double spread = 0.0, residual = y;
+    for (Index i = 0; i < m_; ++i) {
+      spread += k[i] * work_row()[i];
+      residual -= k[i] * mean_[i];
+    }
+    const double weight = phi_ / (1.0 + phi_ * spread);
+    for (Index j = 0; j < m_; ++j) {
+      const double along = weight * work_row()[j];
+      double* column = covariance_.data() + j * stride_;
+      double* products = gram_.data() + j * stride_;
+      for (Index i = 0; i < m_; ++i) {
+        column[i] -= along * work_row()[i];
+        products[i] += k[j] * k[i];
+      }
+      if (!(column[j] >= 0.0)) broken_ = true;
+      dots_[j] += y * k[j];
+      mean_[j] += along * residual;
+    }
+    ++rows_;
+    square_ += y * y;
+    const double change =
+        0.5 * (std::log(weight) - weight * residual * residual) -
+        detail::kLogSqrtTwoPi;
+    done(change);
+    return change;
+  }
+
   // Whether rounding may have grown: many edits since the last rebuild, or one
   // where phi D G is so large that an edit multiplies errors.
   bool stale() const {
@@ -240,14 +287,14 @@ class CollapsedGaussian {
   template <class Normal>
   void draw(Normal&& normal, double* b) {
     fill_bordered(gram_, dots_, phi_);
-    refuse_failure(eliminate_forward(work_.data(), stride_, m_, 1.0));
+    refuse_failure(eliminate_forward(work(), stride_, m_, 1.0));
     for (Index k = m_ - 1; k >= 0; --k) {
-      const double* column = work_.data() + k * stride_;
+      const double* column = work() + k * stride_;
       double sum = std::sqrt(phi_) * column[m_];
       for (Index i = k + 1; i < m_; ++i) sum -= column[i] * b[i];
       b[k] = sum / column[k] + normal() / std::sqrt(column[k]);
     }
-    for (Index k = 0; k < m_; ++k) b[k] *= work_root_[k];
+    for (Index k = 0; k < m_; ++k) b[k] *= work_root()[k];
   }
 
   // |y - K b|^2, from the products alone. m^2.
@@ -263,6 +310,10 @@ class CollapsedGaussian {
   }
 
  private:
+  double* work_row() const { return scratch_->row.data(); }
+  double* work_root() const { return scratch_->root.data(); }
+  double* work() const { return scratch_->square.data(); }
+
   static constexpr int kMostEdits = 100;
   static constexpr double kSafeEntry = 1e8;
 
@@ -272,12 +323,6 @@ class CollapsedGaussian {
       largest = std::max(largest, variance_[i] * gram_[i * stride_ + i]);
     }
     return phi_ * largest;
-  }
-
-  // Columns an odd number of cache lines apart fall into different sets.
-  static Index odd_lines(Index size) {
-    const Index lines = (size + 7) / 8;
-    return 8 * (lines + 1 - lines % 2);
   }
 
   double variance_after(Index j, const ColumnEdit& edit) const {
@@ -297,28 +342,28 @@ class CollapsedGaussian {
   void fill_bordered(const AlignedBuffer& gram, const AlignedBuffer& dots,
                      double phi) {
     const double root_phi = std::sqrt(phi);
-    for (Index i = 0; i < m_; ++i) work_root_[i] = std::sqrt(variance_[i]);
+    for (Index i = 0; i < m_; ++i) work_root()[i] = std::sqrt(variance_[i]);
     for (Index j = 0; j < m_; ++j) {
-      const double factor = phi * work_root_[j];
+      const double factor = phi * work_root()[j];
       const double* from = gram.data() + j * stride_;
-      double* to = work_.data() + j * stride_;
-      for (Index i = j; i < m_; ++i) to[i] = factor * work_root_[i] * from[i];
+      double* to = work() + j * stride_;
+      for (Index i = j; i < m_; ++i) to[i] = factor * work_root()[i] * from[i];
       to[j] += 1.0;
-      to[m_] = root_phi * work_root_[j] * dots[j];
+      to[m_] = root_phi * work_root()[j] * dots[j];
     }
-    work_[m_ * stride_ + m_] = square_;
+    work()[m_ * stride_ + m_] = square_;
   }
 
-  // (L) of bark.md from the eliminated matrix.
+  // log p(y) from the eliminated matrix.
   double marginal(double log_det, double phi) const {
     return 0.5 * (static_cast<double>(rows_) * (std::log(phi) - 2.0 * detail::kLogSqrtTwoPi) -
-                  log_det - phi * work_[m_ * stride_ + m_]);
+                  log_det - phi * work()[m_ * stride_ + m_]);
   }
 
   double evaluate(const AlignedBuffer& gram, const AlignedBuffer& dots,
                   double phi) {
     fill_bordered(gram, dots, phi);
-    const double log_det = eliminate_forward(work_.data(), stride_, m_, 1.0);
+    const double log_det = eliminate_forward(work(), stride_, m_, 1.0);
     return std::isfinite(log_det) ? marginal(log_det, phi)
                                   : -std::numeric_limits<double>::infinity();
   }
@@ -330,23 +375,23 @@ class CollapsedGaussian {
   }
 
   void project(const double* dots) {
-    for (Index i = 0; i < m_; ++i) work_row_[i] = 0.0;
+    for (Index i = 0; i < m_; ++i) work_row()[i] = 0.0;
     for (Index j = 0; j < m_; ++j) {
       const double weight = dots[j];
       const double* column = covariance(j);
-      for (Index i = 0; i < m_; ++i) work_row_[i] += weight * column[i];
+      for (Index i = 0; i < m_; ++i) work_row()[i] += weight * column[i];
     }
   }
 
   void rank_one(Index c, double factor) {
     const double* along = covariance(c);
-    for (Index i = 0; i < m_; ++i) work_row_[i] = along[i];
+    for (Index i = 0; i < m_; ++i) work_row()[i] = along[i];
     const double shift = factor * mean_[c];
     for (Index j = 0; j < m_; ++j) {
-      const double weight = factor * work_row_[j];
+      const double weight = factor * work_row()[j];
       double* column = covariance_.data() + j * stride_;
-      for (Index i = 0; i < m_; ++i) column[i] -= weight * work_row_[i];
-      mean_[j] -= shift * work_row_[j];
+      for (Index i = 0; i < m_; ++i) column[i] -= weight * work_row()[i];
+      mean_[j] -= shift * work_row()[j];
       if (!(column[j] >= 0.0)) broken_ = true;
     }
   }
@@ -365,6 +410,7 @@ class CollapsedGaussian {
   }
 
   Index stride_;
+  CollapsedScratch* scratch_;
   Index m_ = 0;
   Index rows_ = 0;
   double square_ = 0.0;  // y'y
@@ -372,8 +418,7 @@ class CollapsedGaussian {
   double log_marginal_ = 0.0;
   int edits_ = 0;
   bool broken_ = false;
-  AlignedBuffer variance_, dots_, mean_, work_row_, work_root_, pivot_rows_;
-  AlignedBuffer gram_, covariance_, work_;
+  AlignedBuffer variance_, dots_, mean_, gram_, covariance_;
 };
 
 }  // namespace bayeskernel

@@ -63,7 +63,7 @@ inline double inverse_gaussian(Stream& stream, double mean, double shape) {
 constexpr double kLatentFloor = 1e-12;
 
 // The latent scale a ~ GIG(1/2, 1, r^2) of a hinge row from y2, the square of
-// a standard normal, and u, uniform (svm.md section 6). No division by r, so
+// a standard normal, and u, uniform. No division by r, so
 // r = 0 gives y2, a chi-square with one degree of freedom.
 inline double hinge_latent(double r, double y2, double u) {
   const double larger = r + 0.5 * (y2 + std::sqrt(y2 * (4.0 * r + y2)));

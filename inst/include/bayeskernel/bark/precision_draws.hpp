@@ -1,0 +1,126 @@
+// Draws of the precisions of bark(): those of the kernels and of the noise
+// through the coefficients, and a walk of the latter without them.
+#ifndef BAYESKERNEL_BARK_PRECISION_DRAWS_HPP
+#define BAYESKERNEL_BARK_PRECISION_DRAWS_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "../rng/distributions.hpp"
+#include "state.hpp"
+#include "steps.hpp"
+
+namespace bayeskernel {
+
+class PrecisionDraws {
+ public:
+  using Index = Eigen::Index;
+
+  PrecisionDraws(BarkState& state, BarkTally& tally)
+      : s_(state), tally_(tally), coefficients_(state.gaussian.stride()) {}
+
+  // b, then every varphi and, with it, phi; b is forgotten.
+  void refresh(Stream& stream) {
+    Population& population = s_.population;
+    const BarkPrior& prior = s_.prior;
+    double* b = coefficients_.data();
+    s_.gaussian.draw([&] { return stream.normal(); }, b);
+    const double shape = prior.varphi_shape() + 0.5;
+    const double rate = prior.varphi_rate();
+    if (population.collapsed()) {
+      for (Index i = 0; i < population.columns(); ++i) {
+        const double n = static_cast<double>(population.count(i));
+        const double scaled = b[i] / n;
+        replace_varphi(
+            i, draw_precision(stream, shape, rate + 0.5 * scaled * scaled));
+      }
+    } else {
+      refresh_atoms(stream, shape, rate, b);
+    }
+    s_.set_variances();
+    refresh_phi(stream, b);
+    s_.rebuild();
+  }
+
+  void move_phi(Stream& stream) {
+    RandomWalkStep& step = tally_.steps.phi;
+    const double old = s_.phi();
+    const double phi = old * std::exp(step.sd() * stream.normal());
+    const double log_u = -stream.exponential();
+    const PrecisionPrior& prior = s_.prior.phi;
+    const bool allowed =
+        prior.allows(phi) && s_.holds(s_.largest_variance(), phi);
+    const double ratio = allowed ? s_.gaussian.log_marginal_at(phi) -
+                                       s_.gaussian.log_marginal() +
+                                       prior.log_step(old, phi)
+                                 : kNeverAccepted;
+    if (tally_.walk(BarkMove::phi, step, ratio, log_u)) {
+      s_.gaussian.set_precision(phi);
+      s_.rebuild();
+    }
+  }
+
+ private:
+  // Given b the precisions are independent: each stays where its draw is out
+  // of bounds.
+  void replace_varphi(Index unit, double value) {
+    if (s_.holds(s_.population.variance_changed(unit, value))) {
+      s_.population.set_varphi(unit, value);
+    }
+  }
+
+  // A column's coefficient is split over its atoms, given the sum.
+  void refresh_atoms(Stream& stream, double shape, double rate,
+                     const double* b) {
+    Population& population = s_.population;
+    for (Index i = 0; i < population.columns(); ++i) {
+      double total = 0.0, sum = 0.0;
+      parts_.clear();
+      for (Index j = 0; j < population.units(); ++j) {
+        if (population.unit_column(j) != i) continue;
+        const double variance = 1.0 / population.varphi(j);
+        parts_.push_back(std::sqrt(variance) * stream.normal());
+        sum += parts_.back();
+        total += variance;
+      }
+      std::size_t part = 0;
+      for (Index j = 0; j < population.units(); ++j) {
+        if (population.unit_column(j) != i) continue;
+        const double share = 1.0 / (population.varphi(j) * total);
+        const double own = parts_[part++] + share * (b[i] - sum);
+        replace_varphi(j,
+                       draw_precision(stream, shape, rate + 0.5 * own * own));
+      }
+    }
+  }
+
+  // Shape (alpha + 1) / 2, which is 1 for Cauchy coefficients.
+  static double draw_precision(Stream& stream, double shape, double rate) {
+    if (shape == 1.0) return stream.exponential() / rate;
+    return gamma(stream, shape, rate);
+  }
+
+  void refresh_phi(Stream& stream, const double* b) {
+    const PrecisionPrior& prior = s_.prior.phi;
+    const double n = static_cast<double>(s_.data.rows());
+    if (prior.kind == PrecisionPrior::Kind::fixed || n == 0.0) return;
+    const double rest = std::max(s_.gaussian.residual_square(b), 0.0);
+    const double phi =
+        gamma(stream, prior.shape + 0.5 * n, prior.rate + 0.5 * rest);
+    if (phi > 0.0 && prior.allows(phi) &&
+        s_.holds(s_.largest_variance(), phi)) {
+      s_.gaussian.set_precision(phi);
+    }
+  }
+
+  BarkState& s_;
+  BarkTally& tally_;
+  AlignedBuffer coefficients_;
+  std::vector<double> parts_;
+};
+
+}  // namespace bayeskernel
+
+#endif

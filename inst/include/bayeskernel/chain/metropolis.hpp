@@ -1,0 +1,71 @@
+// Metropolis-Hastings steps: random walks whose width adapts during warmup, and
+// a table of what was proposed and accepted after it.
+#ifndef BAYESKERNEL_CHAIN_METROPOLIS_HPP
+#define BAYESKERNEL_CHAIN_METROPOLIS_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace bayeskernel {
+
+// Log ratio of what is never accepted.
+constexpr double kNeverAccepted = -std::numeric_limits<double>::infinity();
+
+// Steps of random walks on log scales, tuned to accept 44 % during warmup.
+class RandomWalkStep {
+ public:
+  explicit RandomWalkStep(double sd = 0.5) : log_sd_(std::log(sd)) {}
+
+  double sd() const { return std::exp(log_sd_); }
+  double log_sd() const { return log_sd_; }
+  void set_log_sd(double log_sd) { log_sd_ = log_sd; }
+
+  void adapt(double log_ratio) {
+    constexpr double kTarget = 0.44;
+    ++uses_;
+    const double gain = std::min(1.0, 4.0 / std::pow(uses_, 0.6));
+    const double accepted = std::exp(std::min(log_ratio, 0.0));
+    log_sd_ += gain * ((std::isnan(accepted) ? 0.0 : accepted) - kTarget);
+    log_sd_ = std::min(std::max(log_sd_, -10.0), 5.0);
+  }
+
+ private:
+  double log_sd_;
+  double uses_ = 0.0;
+};
+
+class AcceptanceTable {
+ public:
+  explicit AcceptanceTable(int moves)
+      : counts_(Eigen::ArrayXXd::Zero(moves, 2)) {}
+
+  // During warmup walks adapt and nothing is counted.
+  void set_warming(bool warming) { warming_ = warming; }
+
+  // Whether move k is accepted.
+  bool decide(int k, double log_ratio, double log_u) {
+    const bool yes = log_u < log_ratio;
+    if (!warming_) {
+      counts_(k, 0) += 1.0;
+      counts_(k, 1) += yes;
+    }
+    return yes;
+  }
+  bool walk(int k, RandomWalkStep& step, double log_ratio, double log_u) {
+    if (warming_) step.adapt(log_ratio);
+    return decide(k, log_ratio, log_u);
+  }
+
+  // Proposed and accepted, moves x 2.
+  const Eigen::ArrayXXd& counts() const { return counts_; }
+
+ private:
+  Eigen::ArrayXXd counts_;
+  bool warming_ = true;
+};
+
+}  // namespace bayeskernel
+
+#endif
