@@ -66,9 +66,10 @@ double median_distance_cpp(const Rcpp::NumericMatrix& x) {
 // [[Rcpp::export(rng = false)]]
 SEXP gpsvm_tuner_cpp(const Rcpp::List& data, int width, bool exact,
                      const Rcpp::IntegerVector& classes, int threads) {
-  return guarded([&]() -> Rcpp::RObject {
-    return Rcpp::XPtr<Tuner>(new Tuner(
+  return guarded([&] {
+    const Rcpp::XPtr<Tuner> out(new Tuner(
         data, width, exact, Rcpp::as<std::vector<int>>(classes), threads));
+    return Rcpp::RObject(static_cast<SEXP>(out));
   });
 }
 

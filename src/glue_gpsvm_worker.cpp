@@ -46,9 +46,10 @@ Rcpp::List gpsvm_shards_cpp(double n, int m) {
 SEXP gpsvm_worker_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                       const Rcpp::NumericMatrix& inducing, double nugget,
                       int threads) {
-  return guarded([&]() -> Rcpp::RObject {
-    return Rcpp::XPtr<Worker>(
+  return guarded([&] {
+    const Rcpp::XPtr<Worker> out(
         new Worker(data, kernel, inducing, nugget, threads));
+    return Rcpp::RObject(static_cast<SEXP>(out));
   });
 }
 

@@ -4,14 +4,21 @@
 #define BAYESKERNEL_MATH_NORMAL_HPP
 
 #include <Eigen/Core>
+#include <boost/math/policies/policy.hpp>
 #include <boost/math/special_functions/erf.hpp>
 #include <cmath>
-
-#include "quiet.hpp"
 
 namespace bayeskernel {
 
 namespace detail {
+
+namespace bmp = boost::math::policies;
+
+// How Boost answers: never by an exception, never in long double.
+using QuietPolicy = bmp::policy<
+    bmp::domain_error<bmp::ignore_error>, bmp::pole_error<bmp::ignore_error>,
+    bmp::overflow_error<bmp::ignore_error>,
+    bmp::evaluation_error<bmp::ignore_error>, bmp::promote_double<false>>;
 
 constexpr double kSqrtHalf = 0.70710678118654752440;
 constexpr double kSqrtTwo = 1.41421356237309504880;

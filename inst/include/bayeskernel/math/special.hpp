@@ -8,7 +8,7 @@
 #include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 
-#include "quiet.hpp"
+#include "normal.hpp"
 
 namespace bayeskernel {
 

@@ -1,0 +1,3 @@
+// One unit for bark() and what all models share.
+#include "glue_shared.cpp"
+#include "glue_bark.cpp"
