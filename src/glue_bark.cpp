@@ -194,7 +194,7 @@ class Record {
   }
   // Proposed and accepted moves until then: moves x 2 x chains.
   Rcpp::NumericVector acceptance() const {
-    const int moves = bayeskernel::kBarkMoves;
+    const int moves = bayeskernel::BarkTally::kMoves;
     Rcpp::NumericVector out(
         Rcpp::Dimension(moves, 2, static_cast<int>(chains_.size())));
     Rcpp::CharacterVector names(moves);

@@ -8,6 +8,7 @@
 #include "bark_problem.hpp"
 
 using bayeskernel::BlockMove;
+using bayeskernel::flipped;
 using bayeskernel::KernelMoves;
 using bayeskernel::Purpose;
 using bayeskernel::ScaleMoves;
@@ -501,9 +502,13 @@ TEST("flips with equal scales: the scale stays, the sum stays, none is left") {
     const Index to = state.delta[l] ? d - 1 : d + 1;
     if (d > 0 && to > 0) {
       ++kept;
-      const auto scale = [&](ScaleMoves& m) { return m.flip_keeping_scale(l); };
+      const auto scale = [&](ScaleMoves& m) {
+        return m.replace(flipped(state.delta, l), false, 0.0, 0.0);
+      };
       check_scale_move(walker, scale, scale, [] { return 0.0; });
-      const auto total = [&](ScaleMoves& m) { return m.flip_keeping_total(l); };
+      const auto total = [&](ScaleMoves& m) {
+        return m.replace(flipped(state.delta, l), true, 0.0, 0.0);
+      };
       // lambda' = lambda d / d'.
       const double jacobian =
           std::log(static_cast<double>(d) / static_cast<double>(to));
@@ -514,7 +519,9 @@ TEST("flips with equal scales: the scale stays, the sum stays, none is left") {
     const double scale = d == 0 ? random.gamma(1.3, 0.8) : state.lambda[l];
     const double density =
         log_gamma_density(scale, prior.lambda_shape, prior.lambda_rate);
-    const auto flip = [&](ScaleMoves& m) { return m.flip_empty(l, scale); };
+    const auto flip = [&](ScaleMoves& m) {
+      return m.replace(flipped(state.delta, l), false, scale, 0.0);
+    };
     check_scale_move(walker, flip, flip,
                      [&] { return d == 0 ? -density : density; });
   });

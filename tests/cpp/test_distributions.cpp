@@ -27,12 +27,6 @@ static double scaled_tail(double a, double b) {
          bk::inverse_mills(-b);
 }
 
-static double inverse_gaussian_cdf(double x, double mean, double shape) {
-  const double root = std::sqrt(shape / x);
-  const double a = root * (x / mean - 1.0), b = root * (x / mean + 1.0);
-  return normal_cdf(a) + scaled_tail(a, b);
-}
-
 // 1/a is inverse Gaussian(1/r, 1).
 static double hinge_latent_cdf(double a, double r) {
   const double u = (r - a) / std::sqrt(a), v = (r + a) / std::sqrt(a);
@@ -74,50 +68,6 @@ TEST("the logarithm of a gamma draw is finite and exact for tiny shapes") {
     };
     CHECK_LAW(draws, cdf);
   }
-}
-
-TEST("inverse gamma draws follow their law") {
-  for (const double shape : {0.3, 1.0, 4.5, 200.0}) {
-    const double rate = 0.7;
-    const auto draws = sample(
-        13, [&](Stream& s) { return bk::inverse_gamma(s, shape, rate); });
-    const auto cdf = [&](double x) {
-      return boost::math::gamma_q(shape, rate / x);
-    };
-    CHECK_LAW(draws, cdf);
-  }
-}
-
-TEST("inverse Gaussian draws keep their law at any ratio of mean to shape") {
-  for (const double shape : {0.02, 1.0, 300.0}) {
-    for (const double ratio : {1e-3, 0.1, 1.0, 30.0, 1e3, 1e6, 1e12}) {
-      const double mean = ratio * shape;
-      const auto draws = sample(
-          14, [&](Stream& s) { return bk::inverse_gaussian(s, mean, shape); });
-      const auto cdf = [&](double x) {
-        return inverse_gaussian_cdf(x, mean, shape);
-      };
-      CHECK_LAW(draws, cdf);
-    }
-  }
-}
-
-TEST("inverse Gaussian draws stay positive and finite at extreme ratios") {
-  bool ok = true;
-  for (const double mean : {1e-300, 1e-20, 1e20, 1e200}) {
-    for (const double x : sample(
-             15, [&](Stream& s) { return bk::inverse_gaussian(s, mean, 1); })) {
-      ok = ok && x > 0.0 && std::isfinite(x);
-    }
-  }
-  CHECK(ok);
-}
-
-TEST("an infinite mean gives the limit law of the inverse Gaussian") {
-  const auto draws = sample(
-      16, [](Stream& s) { return bk::inverse_gaussian(s, kInfinity, 2.0); });
-  const auto cdf = [](double x) { return std::erfc(std::sqrt(1.0 / x)); };
-  CHECK_LAW(draws, cdf);
 }
 
 TEST("latent scales follow GIG(1/2, 1, r^2) from r = 0 to 1e4") {

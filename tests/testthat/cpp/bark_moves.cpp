@@ -132,14 +132,12 @@ Rcpp::NumericVector ratio_of(const std::string& name, BarkState& state,
   if (name == "coordinate") {
     return from_scales(scales.coordinate(index("variable"), number("lambda")));
   }
-  if (name == "flip_keep_lambda") {
-    return from_scales(scales.flip_keeping_scale(index("variable")));
-  }
-  if (name == "flip_keep_total") {
-    return from_scales(scales.flip_keeping_total(index("variable")));
-  }
-  if (name == "flip_empty") {
-    return from_scales(scales.flip_empty(index("variable"), number("lambda")));
+  if (name == "flip_keep_lambda" || name == "flip_keep_total" ||
+      name == "flip_empty") {
+    const double fresh = name == "flip_empty" ? number("lambda") : 0.0;
+    return from_scales(
+        scales.replace(flipped(state.delta, index("variable")),
+                       name == "flip_keep_total", fresh, 0.0));
   }
   if (name == "flip_different") {
     return from_scales(

@@ -74,7 +74,7 @@ class BarkChain {
 
   Index sweeps() const { return sweeps_; }
   // Proposed and accepted after warmup, moves x 2.
-  const Eigen::ArrayXXd& acceptance() const { return tally_.table.counts(); }
+  const Eigen::ArrayXXd& acceptance() const { return tally_.counts(); }
 
   // All variables of `delta` in, at the prior's mean scale. Regression begins
   // with more kernels than are needed, each at the best of some places:
@@ -152,7 +152,7 @@ class BarkChain {
 
   void sweep() {
     Stream stream(seed_, id_, Purpose::kernels, sweeps_, 0);
-    tally_.table.set_warming(sweeps_ < warmup_);
+    tally_.set_warming(sweeps_ < warmup_);
     move_kernels(stream);
     if (stream.uniform() < schedule.shift_share) shift_kernel(stream);
     const bool refresh = sweeps_ % schedule.refresh == 0;

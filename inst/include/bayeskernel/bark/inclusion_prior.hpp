@@ -92,16 +92,6 @@ class InclusionPrior {
     }
   }
 
-  // log pi(delta') - log pi(delta) when one variable of d is added.
-  double log_add(Eigen::Index d, Eigen::Index p) const {
-    if (kind_ == Kind::known) {
-      return std::log(probability_) - std::log1p(-probability_);
-    }
-    const double ones = static_cast<double>(d);
-    const double zeros = static_cast<double>(p - d);
-    return std::log((shape_[0] + ones) / (shape_[1] + zeros - 1.0));
-  }
-
  private:
   double log_markov(const IndicatorCounts& counts, double p) const {
     const double d = static_cast<double>(counts.ones);

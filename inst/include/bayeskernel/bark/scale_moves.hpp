@@ -47,34 +47,6 @@ class ScaleMoves {
                    s_.prior.lambda_rate * (value - old));
   }
 
-  // ---- Flips of one variable, selection with equal scales
-
-  // The common scale stays; d, d' >= 1.
-  double flip_keeping_scale(Index l) {
-    begin();
-    const double lambda = common_scale();
-    flip(l, lambda);
-    return measure(delta_ratio(l) + keep_ratio(lambda));
-  }
-
-  // The sum of the scales stays; d, d' >= 1.
-  double flip_keeping_total(Index l) {
-    begin();
-    const double d = static_cast<double>(s_.active());
-    const double factor = d / (s_.delta[l] ? d - 1.0 : d + 1.0);
-    change_.factor = factor;
-    new_lambda_ *= factor;
-    flip(l, factor * common_scale());
-    return measure(delta_ratio(l));
-  }
-
-  // From no variable to one with scale `lambda`, or back (`lambda` unused).
-  double flip_empty(Index l, double lambda) {
-    begin();
-    flip(l, lambda);
-    return measure(delta_ratio(l));
-  }
-
   // ---- Flip with different scales; `lambda` for a variable that comes
 
   double flip_different(Index l, double lambda) {
@@ -89,7 +61,7 @@ class ScaleMoves {
       ratio += log_density(s_.lambda[j], s_.prior.lambda_shape / to) -
                log_density(s_.lambda[j], s_.prior.lambda_shape / d);
     }
-    return measure(delta_ratio(l) + ratio);
+    return measure(delta_ratio() + ratio);
   }
 
   // An active variable hands its scale to an inactive one.
@@ -103,10 +75,11 @@ class ScaleMoves {
     return measure(0.0);
   }
 
-  // ---- Any other indicators, equal scales (structured selection)
+  // ---- Any indicators, equal scales
 
-  // `log_proposal`: log q(back) - log q(forward). d >= 1 unless the states
-  // differ by one variable; `fresh` is the scale of the first variable.
+  // The common scale stays, or the sum of the scales. `log_proposal`: log q(back)
+  // - log q(forward). d, d' >= 1 unless the states differ by one variable; `fresh`
+  // is the scale of the first variable.
   double replace(const Indicators& delta, bool keep_total, double fresh,
                  double log_proposal) {
     begin();
@@ -114,8 +87,7 @@ class ScaleMoves {
     const double d = static_cast<double>(s_.active());
     const double to =
         static_cast<double>(std::count(delta.begin(), delta.end(), char{1}));
-    double ratio = s_.inclusion.log_prior(delta) -
-                   s_.inclusion.log_prior(s_.delta) + log_proposal;
+    double ratio = delta_ratio() + log_proposal;
     double lambda = d > 0.0 ? common_scale() : fresh;
     if (d > 0.0 && to > 0.0) {
       if (keep_total) {
@@ -195,23 +167,8 @@ class ScaleMoves {
     change_.terms.clear();
   }
 
-  double delta_ratio(Index l) const {
-    const Index d = s_.active(), p = s_.variables();
-    if (s_.inclusion.kind() == InclusionPrior::Kind::markov) {
-      return s_.inclusion.log_prior(new_delta_) -
-             s_.inclusion.log_prior(s_.delta);
-    }
-    return s_.delta[l] ? -s_.inclusion.log_add(d - 1, p)
-                       : s_.inclusion.log_add(d, p);
-  }
-
-  // log g(lambda; a, d' b) - log g(lambda; a, d b).
-  double keep_ratio(double lambda) const {
-    const double d = static_cast<double>(s_.active());
-    const double to = static_cast<double>(
-        std::count(new_delta_.begin(), new_delta_.end(), char{1}));
-    return s_.prior.lambda_shape * std::log(to / d) -
-           (to - d) * s_.prior.lambda_rate * lambda;
+  double delta_ratio() const {
+    return s_.inclusion.log_prior(new_delta_) - s_.inclusion.log_prior(s_.delta);
   }
 
   double log_density(double x, double shape) const {

@@ -172,13 +172,12 @@ class ScaleWalks {
           s_.delta[l] ? 0.0
                          : moves_.draw_scale(stream, moves_.shape(d + 1));
       ratio = moves_.flip_different(l, fresh);
-    } else if (d == 0 || (d == 1 && s_.delta[l])) {
-      ratio = moves_.flip_empty(
-          l, moves_.draw_scale(stream, s_.prior.lambda_shape));
-    } else if (stream.uniform() < 0.5) {
-      ratio = moves_.flip_keeping_scale(l);
     } else {
-      ratio = moves_.flip_keeping_total(l);
+      const bool empty = d == 0 || (d == 1 && s_.delta[l]);
+      const double fresh =
+          empty ? moves_.draw_scale(stream, s_.prior.lambda_shape) : 0.0;
+      const bool keep_total = !empty && stream.uniform() >= 0.5;
+      ratio = moves_.replace(flipped(s_.delta, l), keep_total, fresh, 0.0);
     }
     accept_scale(BarkMove::flip, ratio, log_u);
   }

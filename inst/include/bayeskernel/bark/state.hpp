@@ -116,7 +116,6 @@ class BarkState {
     }
     return residual_.data();
   }
-  bool residual_fresh() const { return residual_fresh_; }
   void coefficients_changed() { residual_fresh_ = false; }
 
   // ---- From scratch

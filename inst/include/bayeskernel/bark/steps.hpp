@@ -28,8 +28,6 @@ enum class BarkMove {
   count
 };
 
-constexpr int kBarkMoves = static_cast<int>(BarkMove::count);
-
 inline const char* name_of(BarkMove move) {
   static constexpr const char* kNames[] = {
       "birth",      "death",  "relocate", "shift", "varphi",
@@ -58,18 +56,8 @@ struct BarkSteps {
 };
 
 // What every kind of move writes to.
-struct BarkTally {
+struct BarkTally : AcceptanceTable<BarkMove> {
   explicit BarkTally(Eigen::Index variables) : steps(variables) {}
-
-  bool decide(BarkMove move, double log_ratio, double log_u) {
-    return table.decide(static_cast<int>(move), log_ratio, log_u);
-  }
-  bool walk(BarkMove move, RandomWalkStep& step, double log_ratio,
-            double log_u) {
-    return table.walk(static_cast<int>(move), step, log_ratio, log_u);
-  }
-
-  AcceptanceTable table{kBarkMoves};
   BarkSteps steps;
 };
 

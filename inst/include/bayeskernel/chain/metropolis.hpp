@@ -36,33 +36,33 @@ class RandomWalkStep {
   double uses_ = 0.0;
 };
 
+// `Move`: an enumeration of the moves, closed by `count`.
+template <class Move>
 class AcceptanceTable {
  public:
-  explicit AcceptanceTable(int moves)
-      : counts_(Eigen::ArrayXXd::Zero(moves, 2)) {}
+  static constexpr int kMoves = static_cast<int>(Move::count);
 
   // During warmup walks adapt and nothing is counted.
   void set_warming(bool warming) { warming_ = warming; }
 
-  // Whether move k is accepted.
-  bool decide(int k, double log_ratio, double log_u) {
+  bool decide(Move move, double log_ratio, double log_u) {
     const bool yes = log_u < log_ratio;
     if (!warming_) {
-      counts_(k, 0) += 1.0;
-      counts_(k, 1) += yes;
+      counts_(static_cast<int>(move), 0) += 1.0;
+      counts_(static_cast<int>(move), 1) += yes;
     }
     return yes;
   }
-  bool walk(int k, RandomWalkStep& step, double log_ratio, double log_u) {
+  bool walk(Move move, RandomWalkStep& step, double log_ratio, double log_u) {
     if (warming_) step.adapt(log_ratio);
-    return decide(k, log_ratio, log_u);
+    return decide(move, log_ratio, log_u);
   }
 
-  // Proposed and accepted, moves x 2.
+  // Proposed and accepted.
   const Eigen::ArrayXXd& counts() const { return counts_; }
 
  private:
-  Eigen::ArrayXXd counts_;
+  Eigen::ArrayXXd counts_ = Eigen::ArrayXXd::Zero(kMoves, 2);
   bool warming_ = true;
 };
 

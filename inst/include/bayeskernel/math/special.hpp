@@ -1,9 +1,8 @@
-// Gamma functions and log1pexp. Nothing throws: an argument outside the domain
+// Gamma functions. Nothing throws: an argument outside the domain
 // gives NaN or an infinity.
 #ifndef BAYESKERNEL_MATH_SPECIAL_HPP
 #define BAYESKERNEL_MATH_SPECIAL_HPP
 
-#include <algorithm>
 #include <boost/math/special_functions/digamma.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
@@ -36,11 +35,6 @@ inline double multivariate_digamma(double a, int r) {
   double sum = 0.0;
   for (int j = 0; j < r; ++j) sum += digamma(a - 0.5 * j);
   return sum;
-}
-
-// log(1 + exp(x)).
-inline double log1pexp(double x) {
-  return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
 }
 
 }  // namespace bayeskernel

@@ -39,27 +39,6 @@ inline double log_gamma_variate(Stream& stream, double shape) {
   return std::log(gamma(stream, shape + 1.0, 1.0)) - power;
 }
 
-// Density rate^shape / Gamma(shape) x^(-shape - 1) exp(-rate / x). May reach
-// infinity for tiny shapes; the caller clamps.
-inline double inverse_gamma(Stream& stream, double shape, double rate) {
-  if (shape >= 1.0) return rate / gamma(stream, shape, 1.0);
-  return std::exp(std::log(rate) - log_gamma_variate(stream, shape));
-}
-
-// Density (shape / 2 pi x^3)^(1/2) exp(-shape (x - mean)^2 / (2 mean^2 x)).
-// Of the two roots of Michael, Schucany and Haas (1976), mean * ratio and
-// mean / ratio, neither is formed by a difference. An infinite mean gives the
-// limit shape / normal^2.
-inline double inverse_gaussian(Stream& stream, double mean, double shape) {
-  const double z = stream.normal();
-  const double u = stream.uniform();
-  if (std::isinf(mean)) return shape / (z * z);
-  const double phi = mean / shape * (z * z);
-  const double ratio =
-      1.0 + 0.5 * (phi + std::sqrt(phi) * std::sqrt(phi + 4.0));
-  return u * (1.0 + ratio) <= ratio ? mean / ratio : mean * ratio;
-}
-
 constexpr double kLatentFloor = 1e-12;
 
 // The latent scale a ~ GIG(1/2, 1, r^2) of a hinge row from y2, the square of
