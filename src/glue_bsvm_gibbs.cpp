@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "glue_bsvm.h"
+#include "glue_state.h"
 
 namespace {
 
@@ -14,6 +15,8 @@ using bayeskernel::ModelChain;
 using bayeskernel::ModelState;
 using bayeskernel::RunningMoments;
 using bayeskernel::Selection;
+
+constexpr const char* kState = "the state to go on from";
 
 std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
   const Rcpp::List from = prior["transforms"];
@@ -30,15 +33,15 @@ Rcpp::List base_state_list(const bayeskernel::GibbsState& state) {
       Rcpp::Named("sweep") = static_cast<double>(state.sweep));
 }
 
-void restore_base(const Rcpp::List& from,
-                          bayeskernel::GibbsState& state) {
-  state.point.x = map_vector(from["x"]);
-  state.point.group = map_matrix(from["group"]);
-  const Rcpp::List precision = from["precision"];
-  for (Index l = 0; l < precision.size(); ++l) {
-    state.precision[l] = map_matrix(precision[l]);
-  }
-  state.sweep = static_cast<std::uint64_t>(Rcpp::as<double>(from["sweep"]));
+// Into a state of the right shapes.
+void restore_base(const CheckedList& from, const bayeskernel::ChainPlan& plan,
+                  bayeskernel::GibbsState& state) {
+  MatrixXd& group = state.point.group;
+  state.point.x = from.vector("x", state.point.x.size());
+  group = MatrixXd(from.matrix("group", group.rows(), group.cols()));
+  from.matrices("precision", state.precision);
+  state.sweep = static_cast<std::uint64_t>(
+      from.index("sweep", 0.0, static_cast<double>(plan.sweeps())));
 }
 
 Rcpp::List moments_list(const RunningMoments& moments) {
@@ -48,10 +51,11 @@ Rcpp::List moments_list(const RunningMoments& moments) {
       Rcpp::Named("squares") = to_r(VectorXd(moments.squares)));
 }
 
-void restore_moments(const Rcpp::List& from, RunningMoments& moments) {
-  moments.count = Rcpp::as<double>(from["count"]);
-  moments.mean = map_vector(from["mean"]).array();
-  moments.squares = map_vector(from["squares"]).array();
+void restore_moments(SEXP list, RunningMoments& moments) {
+  const CheckedList from(list, kState);
+  moments.count = from.number("count", 0.0);
+  moments.mean = from.vector("mean", moments.mean.size()).array();
+  moments.squares = from.vector("squares", moments.squares.size()).array();
 }
 
 // Base state and, where the model has them, selection, missing values and
@@ -81,27 +85,36 @@ Rcpp::List state_list(const ModelState& state, const Selection& selection,
   return out;
 }
 
-ModelState read_state(const Rcpp::List& from, ModelState state,
-                      MissingAverages* averages) {
-  restore_base(from, state.base);
-  if (from.containsElementNamed("selection")) {
-    const Rcpp::List part = from["selection"];
-    state.selection.in = map_vector(part["in"]);
-    state.selection.b = map_vector(part["b"]);
-    state.selection.precision = Rcpp::as<double>(part["precision"]);
-    state.selection.logit_rho = Rcpp::as<double>(part["logit_rho"]);
-    state.selection.probability = map_vector(part["probability"]);
+ModelState read_state(SEXP list, const bayeskernel::ChainPlan& plan,
+                      ModelState state, MissingAverages* averages) {
+  const CheckedList from(list, kState);
+  restore_base(from, plan, state.base);
+  auto& selection = state.selection;
+  if (selection.in.size() > 0) {
+    const CheckedList part(from.element("selection"), kState);
+    selection.in = part.vector("in", selection.in.size());
+    selection.b = part.vector("b", selection.b.size());
+    selection.precision = part.number("precision", 0.0);
+    selection.logit_rho = part.number("logit_rho");
+    selection.probability =
+        part.vector("probability", selection.probability.size());
+    const bool in_range =
+        (selection.in.array() * (1.0 - selection.in.array()) == 0.0).all() &&
+        (selection.b.array() > 0.0).all() && selection.precision > 0.0;
+    if (!in_range) part.refuse("the selection", "out of range");
   }
   if (averages != nullptr) {
-    const Rcpp::List part = from["holes"];
-    state.missing.value = map_vector(part["value"]);
-    state.missing.mean = map_vector(part["mean"]);
-    state.missing.covariance = map_matrix(part["covariance"]);
-    const Rcpp::List kept = from["averages"];
-    restore_moments(kept["value"], averages->value);
-    restore_moments(kept["f"], averages->f);
-    restore_moments(kept["probit"], averages->probit);
-    restore_moments(kept["hinge"], averages->hinge);
+    auto& missing = state.missing;
+    const CheckedList part(from.element("holes"), kState);
+    missing.value = part.vector("value", missing.value.size());
+    missing.mean = part.vector("mean", missing.mean.size());
+    missing.covariance = part.matrix("covariance", missing.covariance.rows(),
+                                     missing.covariance.cols());
+    const CheckedList kept(from.element("averages"), kState);
+    restore_moments(kept.element("value"), averages->value);
+    restore_moments(kept.element("f"), averages->f);
+    restore_moments(kept.element("probit"), averages->probit);
+    restore_moments(kept.element("hinge"), averages->hinge);
   }
   return state;
 }
@@ -200,17 +213,20 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     RcppParallelExecutor inner(by_chain ? 1 : useful_threads(rows, threads));
     std::vector<std::unique_ptr<ModelChain>> chains;
     std::vector<ModelChain*> pointers;
-    std::vector<MissingAverages> averages(n_chains, MissingAverages(missing));
-    const Rcpp::List resume = settings["states"];
-    for (int c = 0; c < n_chains; ++c) {
+    std::vector<MissingAverages> averages;
+    const Rcpp::List resume = read_states(settings["states"], n_chains);
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    const auto make = [&](R_xlen_t c) {
+      averages.emplace_back(missing);
       chains.push_back(std::make_unique<ModelChain>(
           rows, blocks, selection, missing, inner, seed,
           static_cast<std::uint64_t>(chain_id[c])));
       pointers.push_back(chains.back().get());
-      if (resume.size() == 0) continue;
-      chains[c]->restore(read_state(resume[c], chains[c]->state(),
+      if (resume.size() == 0) return;
+      chains[c]->restore(read_state(resume[c], plan, chains[c]->state(),
                                     incomplete ? &averages[c] : nullptr));
-    }
+    };
+    if (!make_chains(n_chains, user, make)) return interrupted_before(start);
 
     bayeskernel::MissingScale scale;
     if (incomplete) {
@@ -235,7 +251,6 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                      plan.draws * n_chains);
       if (incomplete) averages[c].add(*chains[c]);
     };
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
     const bayeskernel::ChainStatus status = bayeskernel::run_chains(
         pointers, plan, outer, user.keep_going(), record);
     Rcpp::List states(n_chains);

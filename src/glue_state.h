@@ -54,12 +54,19 @@ class CheckedList {
   }
   Eigen::Map<const Eigen::MatrixXd> matrix(const char* name, Index rows,
                                            Index columns) const {
-    SEXP x = element(name);
-    const double* values = check(name, x, rows * columns, -kLargest, kLargest);
-    if (!Rf_isMatrix(x) || Rf_nrows(x) != rows) {
-      refuse(name, "not of the right size");
+    return matrix(name, element(name), rows, columns);
+  }
+  // Of the shapes of `like`, in their order.
+  void matrices(const char* name, std::vector<Eigen::MatrixXd>& like) const {
+    SEXP list = element(name);
+    const R_xlen_t count = static_cast<R_xlen_t>(like.size());
+    if (TYPEOF(list) != VECSXP || Rf_xlength(list) != count) {
+      refuse(name, "not of the right length");
     }
-    return Eigen::Map<const Eigen::MatrixXd>(values, rows, columns);
+    for (R_xlen_t k = 0; k < count; ++k) {
+      like[k] = Eigen::MatrixXd(
+          matrix(name, VECTOR_ELT(list, k), like[k].rows(), like[k].cols()));
+    }
   }
 
   SEXP element(const char* name) const {
@@ -78,6 +85,15 @@ class CheckedList {
   }
 
  private:
+  Eigen::Map<const Eigen::MatrixXd> matrix(const char* name, SEXP x, Index rows,
+                                           Index columns) const {
+    const double* values = check(name, x, rows * columns, -kLargest, kLargest);
+    if (!Rf_isMatrix(x) || Rf_nrows(x) != rows) {
+      refuse(name, "not of the right size");
+    }
+    return Eigen::Map<const Eigen::MatrixXd>(values, rows, columns);
+  }
+
   const double* check(const char* name, SEXP x, Index length, double least,
                       double most) const {
     if (TYPEOF(x) != REALSXP) refuse(name, "not of numbers");

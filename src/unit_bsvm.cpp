@@ -1,0 +1,4 @@
+// One unit for all of bsvm().
+#include "glue_bsvm_vb.cpp"
+#include "glue_bsvm_gibbs.cpp"
+#include "glue_stream.cpp"
