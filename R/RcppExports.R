@@ -17,14 +17,6 @@ levy_cpp <- function(alpha, gamma, epsilon) {
     .Call(`_bayeskernel_levy_cpp`, alpha, gamma, epsilon)
 }
 
-bsvm_vb_cpp <- function(data, prior, settings) {
-    .Call(`_bayeskernel_bsvm_vb_cpp`, data, prior, settings)
-}
-
-bsvm_gibbs_cpp <- function(data, prior, settings) {
-    .Call(`_bayeskernel_bsvm_gibbs_cpp`, data, prior, settings)
-}
-
 hinge_probability_cpp <- function(m, s2) {
     .Call(`_bayeskernel_hinge_probability_cpp`, m, s2)
 }
@@ -35,6 +27,14 @@ draw_moments_cpp <- function(x, offset, beta, terms, hinge, threads) {
 
 linear_moments_cpp <- function(x, center, scale, offset, mean, covariance, threads) {
     .Call(`_bayeskernel_linear_moments_cpp`, x, center, scale, offset, mean, covariance, threads)
+}
+
+bsvm_gibbs_cpp <- function(data, prior, settings) {
+    .Call(`_bayeskernel_bsvm_gibbs_cpp`, data, prior, settings)
+}
+
+bsvm_vb_cpp <- function(data, prior, settings) {
+    .Call(`_bayeskernel_bsvm_vb_cpp`, data, prior, settings)
 }
 
 gpsvm_fit_cpp <- function(data, kernel, inducing, settings) {
@@ -111,13 +111,5 @@ bsvm_svi_cpp <- function(data, prior, settings) {
 
 bsvm_stream_cpp <- function(stream, prior, settings) {
     .Call(`_bayeskernel_bsvm_stream_cpp`, stream, prior, settings)
-}
-
-bsvm_structured_gibbs_cpp <- function(data, prior, settings) {
-    .Call(`_bayeskernel_bsvm_structured_gibbs_cpp`, data, prior, settings)
-}
-
-bsvm_structured_vb_cpp <- function(data, prior, settings) {
-    .Call(`_bayeskernel_bsvm_structured_vb_cpp`, data, prior, settings)
 }
 

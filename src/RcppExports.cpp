@@ -61,30 +61,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// bsvm_vb_cpp
-Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
-RcppExport SEXP _bayeskernel_bsvm_vb_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
-    rcpp_result_gen = Rcpp::wrap(bsvm_vb_cpp(data, prior, settings));
-    return rcpp_result_gen;
-END_RCPP
-}
-// bsvm_gibbs_cpp
-Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
-RcppExport SEXP _bayeskernel_bsvm_gibbs_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
-    rcpp_result_gen = Rcpp::wrap(bsvm_gibbs_cpp(data, prior, settings));
-    return rcpp_result_gen;
-END_RCPP
-}
 // hinge_probability_cpp
 Rcpp::NumericVector hinge_probability_cpp(const Rcpp::NumericVector& m, const Rcpp::NumericVector& s2);
 RcppExport SEXP _bayeskernel_hinge_probability_cpp(SEXP mSEXP, SEXP s2SEXP) {
@@ -124,6 +100,30 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type covariance(covarianceSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     rcpp_result_gen = Rcpp::wrap(linear_moments_cpp(x, center, scale, offset, mean, covariance, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bsvm_gibbs_cpp
+Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_bsvm_gibbs_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(bsvm_gibbs_cpp(data, prior, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// bsvm_vb_cpp
+Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_bsvm_vb_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(bsvm_vb_cpp(data, prior, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -367,41 +367,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// bsvm_structured_gibbs_cpp
-Rcpp::List bsvm_structured_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
-RcppExport SEXP _bayeskernel_bsvm_structured_gibbs_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
-    rcpp_result_gen = Rcpp::wrap(bsvm_structured_gibbs_cpp(data, prior, settings));
-    return rcpp_result_gen;
-END_RCPP
-}
-// bsvm_structured_vb_cpp
-Rcpp::List bsvm_structured_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
-RcppExport SEXP _bayeskernel_bsvm_structured_vb_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
-    rcpp_result_gen = Rcpp::wrap(bsvm_structured_vb_cpp(data, prior, settings));
-    return rcpp_result_gen;
-END_RCPP
-}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_bark_fit_cpp", (DL_FUNC) &_bayeskernel_bark_fit_cpp, 3},
     {"_bayeskernel_bark_predict_cpp", (DL_FUNC) &_bayeskernel_bark_predict_cpp, 4},
     {"_bayeskernel_bark_latent_cpp", (DL_FUNC) &_bayeskernel_bark_latent_cpp, 4},
     {"_bayeskernel_levy_cpp", (DL_FUNC) &_bayeskernel_levy_cpp, 3},
-    {"_bayeskernel_bsvm_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_vb_cpp, 3},
-    {"_bayeskernel_bsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_gibbs_cpp, 3},
     {"_bayeskernel_hinge_probability_cpp", (DL_FUNC) &_bayeskernel_hinge_probability_cpp, 2},
     {"_bayeskernel_draw_moments_cpp", (DL_FUNC) &_bayeskernel_draw_moments_cpp, 6},
     {"_bayeskernel_linear_moments_cpp", (DL_FUNC) &_bayeskernel_linear_moments_cpp, 7},
+    {"_bayeskernel_bsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_gibbs_cpp, 3},
+    {"_bayeskernel_bsvm_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_vb_cpp, 3},
     {"_bayeskernel_gpsvm_fit_cpp", (DL_FUNC) &_bayeskernel_gpsvm_fit_cpp, 4},
     {"_bayeskernel_gpsvm_predict_cpp", (DL_FUNC) &_bayeskernel_gpsvm_predict_cpp, 6},
     {"_bayeskernel_gpsvm_latent_cpp", (DL_FUNC) &_bayeskernel_gpsvm_latent_cpp, 6},
@@ -421,8 +397,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_append_rows_cpp", (DL_FUNC) &_bayeskernel_append_rows_cpp, 3},
     {"_bayeskernel_bsvm_svi_cpp", (DL_FUNC) &_bayeskernel_bsvm_svi_cpp, 3},
     {"_bayeskernel_bsvm_stream_cpp", (DL_FUNC) &_bayeskernel_bsvm_stream_cpp, 3},
-    {"_bayeskernel_bsvm_structured_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_structured_gibbs_cpp, 3},
-    {"_bayeskernel_bsvm_structured_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_structured_vb_cpp, 3},
     {NULL, NULL, 0}
 };
 

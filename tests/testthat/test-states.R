@@ -1,0 +1,43 @@
+# A fit that goes on may have been read from a file: its state is untrusted.
+
+leaves <- function(x, at = integer()) {
+  if (!is.list(x)) {
+    return(list(at))
+  }
+  unlist(lapply(seq_along(x), function(i) leaves(x[[i]], c(at, i))), FALSE)
+}
+
+expect_states_checked <- function(part, go_on) {
+  for (at in leaves(part$state)) {
+    value <- part$state[[at]]
+    broken <- list("a", c(value, value, 1), NULL)
+    if (length(value)) broken <- c(broken, list(value[-1], value * NaN))
+    for (value in broken) {
+      damaged <- part
+      damaged$state[[at]] <- value
+      expect_bk_error(go_on(damaged), "argument")
+    }
+  }
+  damaged <- part
+  damaged$state <- part$state[1]
+  expect_bk_error(go_on(damaged), "argument")
+}
+
+test_that("damaged states of bsvm's chains are refused", {
+  d <- grouped_data(48, 6)
+  expect_states_checked(
+    quick_gibbs(y ~ x1 + x2 + (1 | g), d, draws = 5),
+    function(start) quick_gibbs(y ~ x1 + x2 + (1 | g), d, start = start)
+  )
+  d$x1[1:4] <- NA
+  fit <- function(...) {
+    quick_gibbs(y ~ x1 + x2, d, select = TRUE, missing = "model", ...)
+  }
+  expect_states_checked(fit(draws = 5), function(start) fit(start = start))
+})
+
+test_that("damaged states of gpsvm's chains are refused", {
+  d <- curved_data(40)
+  fit <- function(...) quick_process(y ~ x1 + x2, d, inducing = 8, ...)
+  expect_states_checked(fit(draws = 5), function(start) fit(start = start))
+})
