@@ -37,6 +37,14 @@ bsvm_vb_cpp <- function(data, prior, settings) {
     .Call(`_bayeskernel_bsvm_vb_cpp`, data, prior, settings)
 }
 
+bsvm_crossed_vb_cpp <- function(data, prior, settings) {
+    .Call(`_bayeskernel_bsvm_crossed_vb_cpp`, data, prior, settings)
+}
+
+bsvm_crossed_gibbs_cpp <- function(data, prior, settings) {
+    .Call(`_bayeskernel_bsvm_crossed_gibbs_cpp`, data, prior, settings)
+}
+
 gpsvm_fit_cpp <- function(data, kernel, inducing, settings) {
     .Call(`_bayeskernel_gpsvm_fit_cpp`, data, kernel, inducing, settings)
 }

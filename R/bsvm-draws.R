@@ -75,6 +75,7 @@ vb_parts <- function(object, levels, n) {
     theta = fixed_draws(object, effects), effects = list(), levels = levels,
     sigma = list()
   )
+  noise <- eliminated_noise(posterior, levels, n)
   for (t in seq_along(posterior$random)) {
     term <- posterior$random[[t]]
     g <- levels[[t]]
@@ -88,15 +89,7 @@ vb_parts <- function(object, levels, n) {
         theta[, term$index[(g - 1L) * r + k]]
       }
     }
-    if (term$eliminated && length(g) > 0) {
-      root <- cholesky_slices(term$schur[, , g, drop = FALSE])
-      noise <- array(stats::rnorm(length(u)), dim(u))
-      for (k in seq_len(r)) {
-        for (l in seq_len(k)) {
-          u[, k, ] <- u[, k, ] + noise[, l, ] * rep(root[k, l, ], each = n)
-        }
-      }
-    }
+    if (term$eliminated && length(g) > 0) u <- u + noise[[t]]
     map <- object$transform$random[[t]]
     out$effects[[t]] <- map_slices(u, map)
     out$sigma[[t]] <- variance_draws(object, t, n)

@@ -5,7 +5,10 @@ bsvm_job <- function(rows, settings) {
   if (identical(rows$data$type, "file")) rows <- source_design(rows)
   selected <- selected_columns(rows, settings)
   settings$penalty <- resolve_penalty(settings$penalty, rows, selected)
-  blocks <- bsvm_blocks(rows, settings$penalty, settings$prior, selected)
+  blocks <- bsvm_blocks(
+    rows, settings$penalty, settings$prior, selected,
+    crossed_terms(rows, settings, selected)
+  )
   data <- if (is.null(rows$data)) {
     bsvm_data(rows, blocks)
   } else {
@@ -103,8 +106,10 @@ resolve_penalty <- function(penalty, design, selected) {
 
 # Prior blocks in the order of the core: the penalty, the smooths, then the
 # random terms. The term with most effects is eliminated; the others are
-# columns of theta. Selected columns are in no block.
-bsvm_blocks <- function(design, penalty, prior, selected) {
+# columns of theta, those that are crossed last. Selected columns are in no
+# block.
+bsvm_blocks <- function(design, penalty, prior, selected,
+                        crossed = integer()) {
   p <- ncol(design$x)
   wiggly <- unlist(lapply(design$smooths, `[[`, "blocks"))
   unpenalised <- unlist(lapply(design$smooths, `[[`, "fixed"))
@@ -123,28 +128,28 @@ bsvm_blocks <- function(design, penalty, prior, selected) {
     },
     smooth_blocks(design, prior)
   )
-  place <- term_places(design)
-  for (t in seq_along(design$random)) {
-    block <- random_block(design$random[[t]], t, place[t], prior)
-    if (place[t] == "dense") {
-      block$first <- length(precision)
-      zeros <- numeric(block$members * block$width)
-      precision <- c(precision, zeros)
-      mean <- c(mean, zeros)
-    }
-    blocks[[length(blocks) + 1L]] <- block
+  places <- term_places(design, crossed)
+  before <- length(blocks)
+  blocks <- c(blocks, lapply(seq_along(places), function(t) {
+    random_block(design$random[[t]], t, places[t], prior)
+  }))
+  for (l in before + c(which(places == "dense"), crossed)) {
+    blocks[[l]]$first <- length(precision)
+    blocks[[l]]$crossed <- match(l - before, crossed, nomatch = 0L)
+    zeros <- numeric(blocks[[l]]$members * blocks[[l]]$width)
+    precision <- c(precision, zeros)
+    mean <- c(mean, zeros)
   }
   list(precision = precision, mean = mean, blocks = blocks)
 }
 
-# How the effects of each random term are treated: "eliminated" or as "dense"
-# columns of theta.
-term_places <- function(design) {
-  size <- vapply(design$random, function(t) {
-    length(t$levels) * length(t$columns)
-  }, numeric(1))
+# How the effects of each random term are treated: "eliminated", as "dense"
+# columns of theta, or as "crossed" with others (crossed_terms()).
+term_places <- function(design, crossed) {
+  size <- term_sizes(design)
   out <- rep("dense", length(size))
-  out[which.max(size)] <- "eliminated"
+  if (length(crossed) == 0L) out[which.max(size)] <- "eliminated"
+  out[crossed] <- "crossed"
   out
 }
 
@@ -153,7 +158,7 @@ column_block <- function(label, at, design, prior, penalty = "learn") {
   c(
     list(
       label = label, columns = colnames(design$x)[at], eliminated = FALSE,
-      first = min(at) - 1L, members = length(at), width = 1L, random = 0L,
+      crossed = 0L, first = min(at) - 1L, members = length(at), width = 1L, random = 0L,
       transform = matrix(0, 0, 0)
     ),
     if (is.character(penalty)) {
@@ -180,7 +185,7 @@ random_block <- function(term, t, place, prior) {
   c(
     list(
       label = term$label, columns = term$columns,
-      eliminated = place == "eliminated", first = 0L,
+      eliminated = place == "eliminated", crossed = 0L, first = 0L,
       members = length(term$levels), width = r, random = t,
       transform = random_transform(term), kind = term$type
     ),
@@ -207,9 +212,6 @@ random_transform <- function(term) {
 }
 
 bsvm_data <- function(design, blocks) {
-  scaled <- function(term) {
-    sweep(sweep(term$z, 2, term$center), 2, term$scale, "/")
-  }
   out <- list(
     x = design$x, center = as.double(design$center),
     scale = as.double(design$scale), y = as.double(design$y),
@@ -219,19 +221,20 @@ bsvm_data <- function(design, blocks) {
   )
   storage.mode(out$x) <- "double"
   for (block in blocks$blocks) {
-    if (block$random == 0L) next
+    if (block$random == 0L || block$crossed > 0L) next
     term <- design$random[[block$random]]
     if (block$eliminated) {
-      out$z <- scaled(term)
+      out$z <- scaled_term(term)
       out$group <- as.integer(term$group)
       out$n_groups <- block$members
     } else {
       out$kept[[length(out$kept) + 1L]] <- list(
         group = as.integer(term$group), members = block$members,
-        z = scaled(term)
+        z = scaled_term(term)
       )
     }
   }
+  out$crossed <- crossed_data(design, blocks$blocks)
   out
 }
 
@@ -257,6 +260,7 @@ collect_vb <- function(fit, core, job) {
   design <- job$design
   blocks <- job$blocks
   data <- job$data
+  core <- add_shared(core)
   posterior <- list(
     theta_mean = core$theta_mean, theta_cov = core$theta_cov,
     random = list(), variance = list()
@@ -287,6 +291,7 @@ collect_vb <- function(fit, core, job) {
       )
     }
   }
+  posterior$pairs <- crossed_pairs(core, blocks$blocks)
   posterior <- add_selection(posterior, core, data, fit$prior)
   posterior$holes <- core$holes
   fit$posterior <- posterior
@@ -313,7 +318,8 @@ run_vb <- function(job) {
   best <- NULL
   for (start in if (is.null(data$selection)) 1 else job$settings$starts) {
     if (!is.null(data$selection)) data$selection$start <- start
-    core <- core_call(bsvm_vb_cpp(data, job$shared$prior, job$control))
+    run <- if (length(data$crossed)) bsvm_crossed_vb_cpp else bsvm_vb_cpp
+    core <- core_call(run(data, job$shared$prior, job$control))
     core$status$start <- start
     if (is.null(best) ||
       core$usable && last(core$status$bound) > last(best$status$bound)) {
@@ -332,13 +338,13 @@ last <- function(x) x[length(x)]
 # Columns of theta: those of x, then the effects of terms that are kept.
 theta_names <- function(design, blocks) {
   kept <- lapply(blocks$blocks, function(block) {
-    if (block$random > 0L && !block$eliminated) {
+    if (block$random > 0L && !block$eliminated && block$crossed == 0L) {
       ranef_names(
         block$label, block$columns, design$random[[block$random]]$levels
       )
     }
   })
-  c(colnames(design$x), unlist(kept))
+  c(colnames(design$x), unlist(kept), shared_names(blocks$blocks))
 }
 
 random_posterior <- function(block, term, core) {
@@ -346,14 +352,23 @@ random_posterior <- function(block, term, core) {
   r <- block$width
   out <- list(
     label = block$label, columns = block$columns, levels = term$levels,
-    eliminated = block$eliminated
+    eliminated = block$eliminated || block$crossed > 0L,
+    crossed = block$crossed
   )
-  if (block$eliminated) {
-    out$mean <- t(core$group_mean)
-    out$cov <- array(core$group_cov, c(r, r, m))
-    p <- nrow(core$loading)
-    out$loading <- aperm(array(core$loading, c(p, r, m)), c(2, 1, 3))
-    out$schur <- array(core$schur, c(r, r, m))
+  if (out$eliminated) {
+    own <- if (block$crossed > 0L) {
+      core$crossed[[block$crossed]]
+    } else {
+      list(
+        mean = core$group_mean, cov = core$group_cov, loading = core$loading,
+        schur = core$schur
+      )
+    }
+    out$mean <- t(own$mean)
+    out$cov <- array(own$cov, c(r, r, m))
+    p <- nrow(own$loading)
+    out$loading <- aperm(array(own$loading, c(p, r, m)), c(2, 1, 3))
+    out$schur <- array(own$schur, c(r, r, m))
   } else {
     at <- block$first + seq_len(m * r)
     out$index <- at

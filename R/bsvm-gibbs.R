@@ -1,7 +1,8 @@
 # The Gibbs sampler's side of bsvm(): names of draws and posterior summaries.
 
 bsvm_chains <- function(control, data, prior) {
-  bsvm_gibbs_cpp(data, prior, control)
+  run <- if (length(data$crossed)) bsvm_crossed_gibbs_cpp else bsvm_gibbs_cpp
+  run(data, prior, control)
 }
 
 # The core's draws are on the scale of the data.
@@ -87,7 +88,7 @@ gibbs_posterior <- function(draws, design, blocks, keep_ranef) {
     term <- design$random[[block$random]]
     out <- list(
       label = block$label, columns = block$columns, levels = term$levels,
-      eliminated = FALSE
+      eliminated = FALSE, crossed = block$crossed
     )
     if (keep_ranef) {
       inverse <- solve(block$transform)

@@ -117,7 +117,7 @@ vb_rows <- function(object, x, random) {
       next
     }
     mean[known] <- mean[known] + rowSums(z * term$mean[g, , drop = FALSE])
-    shift <- matrix(0, n, ncol(a))
+    if (is.null(dim(shift))) shift <- matrix(0, n, ncol(a))
     for (k in seq_len(r)) {
       loading <- matrix(term$loading[k, , g], ncol(a), length(g))
       shift[known, ] <- shift[known, ] + z[, k] * t(loading)
@@ -126,6 +126,7 @@ vb_rows <- function(object, x, random) {
       }
     }
   }
+  if (!is.null(posterior$pairs)) var <- var + pair_variance(posterior, random)
   if (!is.null(posterior$gamma)) {
     var <- var + drop(a^2 %*% indicator_var(posterior))
     a <- a * rep(posterior$gamma, each = n)

@@ -88,6 +88,21 @@
 #'   holes away from 0. With few holes, or for prediction, that matters little;
 #'   read such a coefficient with care.
 #'
+#' @section Crossed random terms: Of several random terms one is eliminated
+#'   exactly; the others are columns of the model, exact too, while they have at
+#'   most 500 columns in all and rows times the square of their number is at
+#'   most 5e9. Beyond that the terms are crossed: their cost grows linearly in
+#'   rows and levels, and the fit says so. `"vb"` then keeps exact means, the
+#'   fixed effects and one term (the inner one of nested terms) given all
+#'   others; the levels of each further term are independent given the fixed
+#'   effects and one direction that the levels of a term share, which matters
+#'   least where levels meet at random: standard deviations are within about 1
+#'   per cent of those of the columns. Of two nested terms that are both
+#'   crossed with the exact one the outer one's standard deviations are too
+#'   small. `"gibbs"` draws all effects jointly and is exact. Selection,
+#'   modelled missing predictors and `"svi"` keep the columns and are refused
+#'   above 5,000 of them.
+#'
 #' @section Variances of `"vb"`: A mean-field approximation understates
 #'   posterior variances. Where intervals matter, use `"gibbs"`.
 #'

@@ -46,6 +46,7 @@ facts.bsvm <- function(object) {
     )),
     Rows = rows_fact(object),
     Groups = if (length(groups)) sprintf("%s %d", names(groups), groups),
+    Crossed = crossed_fact(object),
     Selection = if (!is.null(object$posterior$selection)) {
       prior <- object$posterior$selection$prior
       prior <- sprintf(", prior inclusion %s", format(prior[1], digits = 3))

@@ -4,8 +4,7 @@
 #include <memory>
 #include <numeric>
 
-#include "glue_bsvm.h"
-#include "glue_state.h"
+#include "glue_bsvm_chain.h"
 
 namespace {
 
@@ -15,34 +14,6 @@ using bayeskernel::ModelChain;
 using bayeskernel::ModelState;
 using bayeskernel::RunningMoments;
 using bayeskernel::Selection;
-
-constexpr const char* kState = "the state to go on from";
-
-std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
-  const Rcpp::List from = prior["transforms"];
-  std::vector<MatrixXd> out;
-  for (Index l = 0; l < from.size(); ++l) out.push_back(map_matrix(from[l]));
-  return out;
-}
-
-Rcpp::List base_state_list(const bayeskernel::GibbsState& state) {
-  return Rcpp::List::create(
-      Rcpp::Named("x") = to_r(state.point.x),
-      Rcpp::Named("group") = to_r(state.point.group),
-      Rcpp::Named("precision") = to_r(state.precision),
-      Rcpp::Named("sweep") = static_cast<double>(state.sweep));
-}
-
-// Into a state of the right shapes.
-void restore_base(const CheckedList& from, const bayeskernel::ChainPlan& plan,
-                  bayeskernel::GibbsState& state) {
-  MatrixXd& group = state.point.group;
-  state.point.x = from.vector("x", state.point.x.size());
-  group = MatrixXd(from.matrix("group", group.rows(), group.cols()));
-  from.matrices("precision", state.precision);
-  state.sweep = static_cast<std::uint64_t>(
-      from.index("sweep", 0.0, static_cast<double>(plan.sweeps())));
-}
 
 Rcpp::List moments_list(const RunningMoments& moments) {
   return Rcpp::List::create(

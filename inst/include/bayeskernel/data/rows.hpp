@@ -45,6 +45,9 @@ class RowSource {
   // the chunk `next` (-1: none) is asked for after it and may be fetched in
   // the meantime. On one thread; nothing to do for rows in memory.
   virtual void load(Index /*chunk*/, Index /*next*/) const {}
+  // f of the rows of a span gains what columns do that are in no tile.
+  virtual void add_sparse(const TileSpan& /*span*/, const VectorXd& /*theta*/,
+                          double* /*f*/) const {}
   // Whether every row is within reach at all times.
   virtual bool in_memory() const { return true; }
 

@@ -73,7 +73,9 @@ inline void tile_means(const RowSource& rows, const TileSpan& span,
   const Index r = tile.z.rows();
   Eigen::Map<VectorXd> mean(f, span.rows());
   mean = tile.offset;
-  if (tile.x.rows() > 0) mean.noalias() += tile.x.transpose() * point.x;
+  const Index p = tile.x.rows();
+  if (p > 0) mean.noalias() += tile.x.transpose() * point.x.head(p);
+  rows.add_sparse(span, point.x, f);
   rows.for_groups(span, [&](Index g, Index begin, Index end) {
     const double* u = point.group.data() + g * r;
     for (Index i = begin; i < end; ++i) {

@@ -35,6 +35,11 @@ struct Block {
   MatrixXd scale;                    // unstructured
   double precision = 1.0;            // held
 
+  // sum over the members in `theta` of v v'.
+  MatrixXd second_moment(const VectorXd& theta) const {
+    const Eigen::Map<const MatrixXd> own(theta.data() + first, width, members);
+    return own * own.transpose();
+  }
   double members_in_all() const {
     return static_cast<double>(members + hidden);
   }

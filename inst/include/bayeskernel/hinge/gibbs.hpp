@@ -69,6 +69,35 @@ struct GibbsState {
   VectorXd latent;
 };
 
+// Chains start apart, at variances from 1 upwards: too large a variance is
+// corrected within sweeps, while effects that start near zero keep their
+// variance small for long.
+inline std::vector<MatrixXd> start_precisions(const Prior& prior,
+                                              std::uint64_t seed,
+                                              std::uint64_t chain) {
+  std::vector<MatrixXd> out = prior.start();
+  Stream stream(seed, chain, Purpose::init, 0, 0);
+  for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
+    if (prior.blocks[l].kind == Block::Kind::held) continue;
+    out[l] *= std::exp(-2.0 * std::abs(stream.normal()));
+  }
+  return out;
+}
+
+inline void draw_variances(const Prior& prior, std::uint64_t seed,
+                           std::uint64_t chain, GibbsState& state) {
+  for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
+    const Block& block = prior.blocks[l];
+    if (block.kind == Block::Kind::held) continue;
+    Stream stream(seed, chain, Purpose::variance, state.sweep, l);
+    state.precision[l] = draw_precision(
+        stream, block,
+        block.eliminated
+            ? MatrixXd(state.point.group * state.point.group.transpose())
+            : block.second_moment(state.point.x));
+  }
+}
+
 // a | f by row. Where rows have residuals e_i these are drawn first, given f's
 // other part and the last latent scale, and integrated out after it.
 class GibbsRule final : public Rule {
@@ -171,16 +200,8 @@ class GibbsChain {
         scale_move_(rows, prior, executor, scattered) {
     state.point =
         ArrowVector(rows.x_columns(), rows.z_columns(), rows.groups());
-    state.precision = prior.start();
+    state.precision = start_precisions(prior, seed, chain);
     if (has_residuals(rows)) state.latent = VectorXd::Ones(rows.rows());
-    // Chains start apart, at variances from 1 upwards: too large a variance is
-    // corrected within sweeps, while effects that start near zero keep their
-    // variance small for long.
-    Stream stream(seed_, chain_, Purpose::init, 0, 0);
-    for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
-      if (prior.blocks[l].kind == Block::Kind::held) continue;
-      state.precision[l] *= std::exp(-2.0 * std::abs(stream.normal()));
-    }
   }
 
   GibbsState state;
@@ -219,12 +240,7 @@ class GibbsChain {
   }
 
   void draw_variances() {
-    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
-      const Block& block = prior_.blocks[l];
-      if (block.kind == Block::Kind::held) continue;
-      Stream stream(seed_, chain_, Purpose::variance, state.sweep, l);
-      state.precision[l] = draw_precision(stream, block, second_moment(block));
-    }
+    bayeskernel::draw_variances(prior_, seed_, chain_, state);
   }
 
   // The moves take turns, one a sweep. `scattered_precision` is that of the
@@ -244,17 +260,6 @@ class GibbsChain {
     rows.load(0, -1);
     MatrixXd buffer;
     return rows.tile(rows.tiles()[0], buffer).residual.size() > 0;
-  }
-
-  // sum over the members of v v'.
-  MatrixXd second_moment(const Block& block) const {
-    const Index r = block.width;
-    if (block.eliminated) {
-      return state.point.group * state.point.group.transpose();
-    }
-    const Eigen::Map<const MatrixXd> members(
-        state.point.x.data() + block.first, r, block.members);
-    return members * members.transpose();
   }
 
   const Prior& prior_;

@@ -78,7 +78,7 @@ class ScaleMove {
     shortfall_.resize(rows.rows());
     slope_.resize(rows.rows());
     weight_.resize(rows.rows());
-    part_ = ArrowVector(rows.x_columns(), rows.z_columns(), rows.groups());
+    part_ = ArrowVector(prior.columns(), rows.z_columns(), rows.groups());
   }
 
   // One per learned variance, and one for everything at once.
