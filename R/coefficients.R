@@ -248,6 +248,7 @@ map_covariances <- function(v, map) {
 
 #' @export
 print.ranef_bayeskernel <- function(x, digits = default_digits(), n = 10, ...) {
+  digits <- check_digits(digits)
   for (label in names(x)) {
     cat("Random effects of ", label, ", posterior means\n", sep = "")
     frame <- x[[label]]

@@ -183,6 +183,8 @@ inclusion_path <- function(object, rho = 10^seq(-0.3, -5, length.out = 20)) {
     prior$rho <- value
     prior["rho_beta"] <- list(NULL)
     call <- object$call
+    # The package need not be attached.
+    call[[1]] <- bsvm
     call$prior <- prior
     eval(call, home)
   })

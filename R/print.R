@@ -165,7 +165,7 @@ new_varcorr <- function(covariances) {
 
 #' @export
 print.bayeskernel_varcorr <- function(x, digits = default_digits(), ...) {
-  print_varcorr(x, digits)
+  print_varcorr(x, check_digits(digits))
   invisible(x)
 }
 

@@ -100,6 +100,8 @@ test_that("an inclusion path is drawn with no names, and with one prior", {
     wide[, 1:4], d$y,
     select = TRUE, prior = bsvm_prior(rho = 0.3), threads = 1
   )
+  # Nor does the package have to be attached.
+  fit$call[[1]] <- quote(no_such_function)
   path <- inclusion_path(fit, c(0.5, 0.1))
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())

@@ -146,7 +146,10 @@ test_that("a response of new rows that is none is refused", {
 })
 
 test_that("digits are a whole number that printing can do", {
-  for (object in list(linear, summary(linear), number, summary(drawn))) {
+  for (object in list(
+    linear, summary(linear), number, summary(drawn), ranef(linear),
+    VarCorr(linear)
+  )) {
     for (bad in list(0, 23, 2.5, "2", NA)) {
       expect_bk_error(print(object, digits = bad), "argument", "digits")
     }
