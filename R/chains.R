@@ -114,6 +114,7 @@ join_status <- function(parts) {
   out$interrupted <- any(vapply(parts, `[[`, NA, "interrupted"))
   out$kept <- min(vapply(parts, `[[`, 0, "kept"))
   out$seconds <- max(vapply(parts, `[[`, 0, "seconds"))
+  if (!is.null(out$jitter)) out$jitter <- max(vapply(parts, `[[`, 0, "jitter"))
   out
 }
 
@@ -191,6 +192,7 @@ add_draws <- function(fit, model, core, settings) {
   watched <- if (is.null(model$watched)) TRUE else model$watched(fit)
   fit$diagnostics <- c(
     core$status[c("sweeps", "interrupted", "seconds")],
+    core$status["jitter"[!is.null(core$status$jitter)]],
     list(table = convergence_table(fit$draws[, , watched, drop = FALSE]))
   )
   fit

@@ -68,7 +68,8 @@ fit_model <- function(model, call, front, ...) {
   fit <- new_fit(model, typed_call(call, front, model$name), rows, settings)
   if (sampled) fit <- add_draws(fit, model, core, settings)
   fit <- model$collect(fit, core, job, rows)
-  if (!sampled) warn_iteration(fit, model)
+  if (!sampled) warn_iteration(fit)
+  warn_jitter(fit, model)
   if (sampled && !interrupted) warn_convergence(fit$diagnostics$table)
   if (settings$model) fit["frame"] <- list(rows$frame)
   fit$elapsed <- c(
@@ -115,9 +116,8 @@ stop_or_keep <- function(core, settings) {
   )
 }
 
-# Of an iteration: whether it settled, whether its bound fell, and what had to
-# be added to a matrix.
-warn_iteration <- function(fit, model) {
+# Of an iteration: whether it settled, and whether its bound fell.
+warn_iteration <- function(fit) {
   d <- fit$diagnostics
   if (isFALSE(d$converged) && !isTRUE(d$interrupted)) {
     bk_warn("max_iter", if (d$passes > 0) {
@@ -139,11 +139,15 @@ warn_iteration <- function(fit, model) {
       sprintf("Largest fall: %.3g. Please report this.", d$largest_fall)
     )
   }
-  # Kernel matrices have some of it always.
-  if (isTRUE(d$jitter > model$jitter %||% 0)) {
+}
+
+# What had to be added to a matrix; kernel matrices have some of it always.
+warn_jitter <- function(fit, model) {
+  jitter <- fit$diagnostics$jitter
+  if (isTRUE(jitter > model$jitter %||% 0)) {
     bk_warn(
       "jitter", "A matrix was nearly singular.",
-      sprintf("%.2g was added to its diagonal.", d$jitter)
+      sprintf("%.2g was added to its diagonal.", jitter)
     )
   }
 }

@@ -183,3 +183,18 @@ test_that("coefficients and their covariance are those of the draws", {
     tolerance = 1e-10
   )
 })
+
+test_that("a sampler says what it had to add to a singular precision", {
+  x <- matrix(sin(1:300), 10)
+  fit <- function(beta_var) {
+    bsvm(x, rep(c(FALSE, TRUE), 5),
+      method = "gibbs", penalty = "none", chains = 1, warmup = 5, draws = 5,
+      seed = 1, threads = 1, prior = bsvm_prior(beta_var = beta_var)
+    )
+  }
+  expect_bk_warning(bad <- suppressWarnings(
+    fit(1e30), "bayeskernel_warning_convergence"
+  ), "jitter")
+  expect_gt(bad$diagnostics$jitter, 0)
+  expect_identical(suppressWarnings(fit(1))$diagnostics$jitter, 0)
+})
