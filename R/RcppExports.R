@@ -17,18 +17,6 @@ levy_cpp <- function(alpha, gamma, epsilon) {
     .Call(`_bayeskernel_levy_cpp`, alpha, gamma, epsilon)
 }
 
-hinge_probability_cpp <- function(m, s2) {
-    .Call(`_bayeskernel_hinge_probability_cpp`, m, s2)
-}
-
-draw_moments_cpp <- function(x, offset, beta, terms, hinge, threads) {
-    .Call(`_bayeskernel_draw_moments_cpp`, x, offset, beta, terms, hinge, threads)
-}
-
-linear_moments_cpp <- function(x, center, scale, offset, mean, covariance, threads) {
-    .Call(`_bayeskernel_linear_moments_cpp`, x, center, scale, offset, mean, covariance, threads)
-}
-
 bsvm_gibbs_cpp <- function(data, prior, settings) {
     .Call(`_bayeskernel_bsvm_gibbs_cpp`, data, prior, settings)
 }
@@ -55,6 +43,10 @@ gpsvm_predict_cpp <- function(data, kernel, inducing, nugget, machines, threads)
 
 gpsvm_latent_cpp <- function(data, kernel, inducing, nugget, points, threads) {
     .Call(`_bayeskernel_gpsvm_latent_cpp`, data, kernel, inducing, nugget, points, threads)
+}
+
+gpsvm_draw_moments_cpp <- function(data, kernel, inducing, nugget, points, links, threads) {
+    .Call(`_bayeskernel_gpsvm_draw_moments_cpp`, data, kernel, inducing, nugget, points, links, threads)
 }
 
 gpsvm_gibbs_cpp <- function(data, kernel, inducing, settings, label, machine) {
@@ -91,6 +83,22 @@ gpsvm_worker_cpp <- function(data, kernel, inducing, nugget, threads) {
 
 gpsvm_worker_pass_cpp <- function(worker, point, with_newton, label, begin) {
     .Call(`_bayeskernel_gpsvm_worker_pass_cpp`, worker, point, with_newton, label, begin)
+}
+
+linear_moments_cpp <- function(rows, posterior, threads) {
+    .Call(`_bayeskernel_linear_moments_cpp`, rows, posterior, threads)
+}
+
+draw_moments_cpp <- function(rows, draws, links, threads) {
+    .Call(`_bayeskernel_draw_moments_cpp`, rows, draws, links, threads)
+}
+
+draw_values_cpp <- function(rows, draws, noise, threads) {
+    .Call(`_bayeskernel_draw_values_cpp`, rows, draws, noise, threads)
+}
+
+hinge_probability_cpp <- function(m, s2) {
+    .Call(`_bayeskernel_hinge_probability_cpp`, m, s2)
 }
 
 remember_process_cpp <- function() {

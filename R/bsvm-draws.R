@@ -35,7 +35,7 @@ gibbs_parts <- function(object, levels, n = NULL) {
     theta = flat_draws(object, fixed_names(object), take),
     effects = list(), levels = levels, sigma = list()
   )
-  for (t in seq_along(object$posterior$random)) {
+  for (t in seq_along(levels)) {
     term <- object$posterior$random[[t]]
     r <- length(term$columns)
     names <- ranef_names(term$label, term$columns, term$levels[levels[[t]]])
@@ -75,8 +75,8 @@ vb_parts <- function(object, levels, n) {
     theta = fixed_draws(object, effects), effects = list(), levels = levels,
     sigma = list()
   )
-  noise <- eliminated_noise(posterior, levels, n)
-  for (t in seq_along(posterior$random)) {
+  noise <- if (length(levels)) eliminated_noise(posterior, levels, n)
+  for (t in seq_along(levels)) {
     term <- posterior$random[[t]]
     g <- levels[[t]]
     r <- length(term$columns)
@@ -132,8 +132,6 @@ draw_selection <- function(posterior, n) {
   list(indicator = indicator, others = others)
 }
 
-normal_matrix <- function(n, k) matrix(stats::rnorm(n * k), n, k)
-
 # R with R'R = v, also when v has lost definiteness to rounding.
 covariance_root <- function(v) {
   if (nrow(v) == 0) {
@@ -181,6 +179,19 @@ theta_to_model <- function(object, beta) {
   beta * rep(transform$scale, each = nrow(beta))
 }
 
+# The inverse of a random term's map to the scale of the data: slopes are
+# divided by their scales, and the intercept takes up the centring.
+invert_map <- function(map, columns) {
+  scale <- 1 / diag(map)
+  out <- diag(scale, length(scale))
+  at <- match("(Intercept)", columns)
+  if (!is.na(at)) {
+    out[at, ] <- -map[at, ] * scale
+    out[at, at] <- 1
+  }
+  out
+}
+
 # u (S x r x G) times map', slice by slice.
 map_slices <- function(u, map) {
   r <- nrow(map)
@@ -216,72 +227,36 @@ variance_draws <- function(object, t, n) {
     sigma2 <- component$rate / stats::rgamma(n, component$shape)
     return(outer(map %*% t(map), sigma2))
   }
-  # Psi ~ IW(df, S) gives (T Psi T')^-1 ~ W(df, (T S T')^-1).
-  scale <- map %*% component$scale %*% t(map)
-  out <- stats::rWishart(n, component$df, solve(scale))
-  for (s in seq_len(n)) out[, , s] <- chol2inv(chol(out[, , s]))
+  # Psi^-1 ~ W(df, S^-1) for Psi ~ IW(df, S), mapped after it is drawn.
+  out <- stats::rWishart(n, component$df, chol2inv(chol(component$scale)))
+  for (s in seq_len(n)) {
+    out[, , s] <- map %*% chol2inv(chol(out[, , s])) %*% t(map)
+  }
   out
 }
 
-# --- linear predictor --------------------------------------------------------
-
-# S x rows: f with unseen groups at 0.
-draw_linear <- function(parts, new, rows) {
-  f <- tcrossprod(parts$theta, new$x[rows, , drop = FALSE])
-  size <- nrow(f)
-  if (any(new$offset[rows] != 0)) f <- f + rep(new$offset[rows], each = size)
-  for (t in seq_along(parts$effects)) {
-    z <- new$random[[t]]$z[rows, , drop = FALSE]
-    at <- match(new$random[[t]]$group[rows], parts$levels[[t]])
-    known <- which(!is.na(at))
-    if (length(known) == 0) next
-    add <- 0
-    for (k in seq_len(ncol(z))) {
-      u <- matrix(parts$effects[[t]][, k, at[known]], size)
-      add <- add + if (all(z[known, k] == 1)) {
-        u
-      } else {
-        u * rep(z[known, k], each = size)
-      }
-    }
-    if (length(known) == length(rows)) {
-      f <- f + add
-    } else {
-      f[, known] <- f[, known] + add
-    }
+# n draws of mu_x and Sigma_x from q, scale of the data.
+vb_predictors <- function(object, n) {
+  q <- object$posterior$holes
+  scale <- object$holes$scale_x
+  size <- length(scale)
+  mean <- normal_matrix(n, size) %*% covariance_root(q$x_mean_cov)
+  mean <- mean + rep(q$x_mean, each = n)
+  mean <- mean * rep(scale, each = n) + rep(object$holes$center, each = n)
+  cov <- stats::rWishart(n, q$df, solve(q$scale))
+  for (s in seq_len(n)) {
+    cov[, , s] <- chol2inv(chol(cov[, , s])) * outer(scale, scale)
   }
-  f
+  list(mean, cov)
 }
 
-# S x n draws of f; unseen groups get simulated effects, rows of one unseen
-# group (equal `name`) the same one.
-draw_predictor <- function(parts, new) {
-  n <- nrow(new$x)
-  f <- draw_linear(parts, new, seq_len(n))
-  holes <- draw_holes(f, parts, new)
-  f <- holes$f
-  size <- nrow(f)
-  for (t in seq_along(parts$sigma)) {
-    term <- new$random[[t]]
-    unknown <- which(term$group == 0L)
-    if (length(unknown) == 0) next
-    root <- cholesky_slices(parts$sigma[[t]])
-    for (own in split(unknown, term$name[unknown])) {
-      z <- term$z[own, , drop = FALSE]
-      noise <- normal_matrix(size, ncol(z))
-      for (k in seq_len(ncol(z))) {
-        u <- 0
-        for (l in seq_len(k)) u <- u + root[k, l, ] * noise[, l]
-        f[, own] <- f[, own] + outer(u, z[, k])
-        for (row in own) {
-          simulated <- holes$z[[paste(t, row, k)]]
-          if (is.null(simulated)) next
-          f[, row] <- f[, row] + u * (simulated - term$z[row, k])
-        }
-      }
-    }
-  }
-  f
+gibbs_predictors <- function(object, take = NULL) {
+  names <- predictor_names_of_draws(object$holes$predictors)
+  size <- length(object$holes$predictors)
+  list(
+    flat_draws(object, names[seq_len(size)], take),
+    fill_symmetric(flat_draws(object, names[-seq_len(size)], take), size)
+  )
 }
 
 # --- all parameters ----------------------------------------------------------
@@ -320,26 +295,6 @@ draws_from_posterior.bsvm <- function(object, n = 1000, seed = NULL) {
   out <- do.call(cbind, columns)
   colnames(out) <- names
   out
-}
-
-# Evaluates with a generator of its own when a seed is given; R's generator is
-# left as it was.
-with_seed <- function(seed, code) {
-  if (is.null(seed)) {
-    return(code)
-  }
-  seed <- check_seed(seed)
-  home <- globalenv()
-  before <- home[[".Random.seed"]]
-  on.exit(
-    if (is.null(before)) {
-      rm(".Random.seed", envir = home)
-    } else {
-      assign(".Random.seed", before, envir = home)
-    }
-  )
-  set.seed(seed, "Mersenne-Twister", "Inversion", "Rejection")
-  code
 }
 
 fixed_names <- function(object) names(object$transform$center)

@@ -71,11 +71,13 @@ gibbs_posterior <- function(draws, design, blocks, keep_ranef) {
   flat <- matrix(draws, ncol = dim(draws)[3])
   colnames(flat) <- dimnames(draws)[[3]]
   p <- ncol(design$x)
-  to_model <- solve_data_map(design)
-  theta <- flat[, seq_len(p), drop = FALSE]
+  center <- stats::setNames(design$center, colnames(design$x))
+  theta <- theta_to_model(
+    list(transform = list(center = center, scale = design$scale)),
+    unname(flat[, seq_len(p), drop = FALSE])
+  )
   posterior <- list(
-    theta_mean = drop(to_model %*% colMeans(theta)),
-    theta_cov = to_model %*% covariance_of(theta) %*% t(to_model),
+    theta_mean = colMeans(theta), theta_cov = covariance_of(theta),
     random = list(), variance = list()
   )
   for (l in seq_along(blocks$blocks)) {
@@ -91,7 +93,7 @@ gibbs_posterior <- function(draws, design, blocks, keep_ranef) {
       eliminated = FALSE, crossed = block$crossed
     )
     if (keep_ranef) {
-      inverse <- solve(block$transform)
+      inverse <- invert_map(block$transform, block$columns)
       r <- block$width
       names <- ranef_names(block$label, block$columns, term$levels)
       u <- flat[, names, drop = FALSE]
@@ -112,24 +114,10 @@ gibbs_posterior <- function(draws, design, blocks, keep_ranef) {
   posterior
 }
 
-# beta(data) = A beta(model) for x* = (x - c) / s; the inverse of A.
-solve_data_map <- function(design) {
-  if (ncol(design$x) == 0) {
-    return(matrix(0, 0, 0))
-  }
-  solve(data_map(design$center, design$scale, has_intercept(design)))
-}
-
 # As cov(), also for no columns and for a single draw.
 covariance_of <- function(x) {
   centred <- x - rep(colMeans(x), each = nrow(x))
   crossprod(centred) / max(1, nrow(x) - 1)
-}
-
-data_map <- function(center, scale, intercept) {
-  out <- diag(1 / scale, length(scale))
-  if (intercept) out[1, ] <- out[1, ] - center / scale
-  out
 }
 
 gibbs_selection <- function(draws, design, data, prior) {
@@ -155,11 +143,9 @@ replace_hole_rows <- function(fitted, holes) {
 
 # Moments of f and class probabilities of the rows of the fit, over the draws.
 gibbs_fitted <- function(fit, design) {
-  new <- list(
+  rows <- list(
     x = design$x, random = forget_groups(fit, design$random),
     offset = design$offset
   )
-  gibbs_moments(fit, new, c("probit", "hinge"))[
-    c("mean", "var", "probit", "hinge")
-  ]
+  own_moments(latent.bsvm(fit, rows, c("probit", "hinge")))
 }

@@ -5,13 +5,14 @@
 #' @param info Of the training design, by `design_info()`.
 #' @param newdata Data frame, or for a matrix fit a matrix with the same
 #'   columns.
+#' @param first Number of rows before these, for errors.
 #' @return A list: `x` (rows x p, data scale); `random`, a list of `z` and
 #'   `group`, 0 for a level without training rows; `offset`; `complete`, FALSE
 #'   for rows where anything is missing, whose other entries mean nothing. With
 #'   modelled holes these are not counted as missing: `holes`, by new_holes(),
 #'   tells them, and x and z have the centre of the column in their place.
 #' @noRd
-design_new <- function(info, newdata, call = user_call()) {
+design_new <- function(info, newdata, call = user_call(), first = 0) {
   out <- if (info$type == "matrix") {
     new_matrix_rows(info, newdata, call)
   } else {
@@ -30,7 +31,8 @@ design_new <- function(info, newdata, call = user_call()) {
   }
   moments <- column_moments_cpp(out$x)
   check_columns(
-    moments, out$x, colnames(out$x), NULL, call,
+    moments, out$x, colnames(out$x), if (first > 0) first + seq_len(nrow(out$x)),
+    call,
     missing_allowed = TRUE
   )
   if (any(moments$missing > 0)) {

@@ -202,7 +202,7 @@ own_fit <- function(object) {
       format(sqrt(mean(left^2)), digits = 3)
     ))
   }
-  prob <- class_probabilities(object$fitted$prob, object$levels)
+  prob <- probability_matrix(object$fitted$prob, object$levels)
   sprintf(
     "error %.1f %% on its own rows",
     100 * mean(max.col(prob, "last") != own_classes(object))

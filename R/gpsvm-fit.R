@@ -49,7 +49,9 @@ gpsvm_collect <- function(fit, core, job, rows) {
     factor = core$factor
   )
   if (fit$method == "gibbs") {
-    fit$fitted <- gibbs_process_fitted(fit, job$data, settings$threads)
+    fit$fitted <- own_moments(moments_of_process(
+      fit, job$data, c("probit", "hinge"), settings$threads
+    ))
     fit$diagnostics$jitter <- core$jitter
     return(fit)
   }
@@ -325,7 +327,7 @@ gpsvm_fitted <- function(fit, fits, data, settings) {
   }
   known <- fitted_of(fits)
   if (is.null(known) && fit$n * (length(fits[[1]]$mean) + 1) <= 5e7) {
-    known <- q_moments(fit, data, "probit", settings$threads)[c("mean", "var")]
+    known <- moments_of_process(fit, data, "probit", settings$threads)[c("mean", "var")]
   }
   known
 }

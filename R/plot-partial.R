@@ -44,7 +44,7 @@ partial_rows <- function(x, newdata, most = 200L) {
   rows <- if (is.null(newdata)) {
     x$posterior$x
   } else {
-    bark_new_rows(x, newdata)$x
+    bark_scaled_rows(x, new_rows(x, newdata)$x)
   }
   if (nrow(rows) == 0L) {
     bk_abort(

@@ -3,7 +3,7 @@
 #' A row source stands for the predictors and labels of a data set that need
 #' not fit in memory: the result of a database query, files on disk, or a
 #' matrix. Fitting functions such as [bsvm()] take one in place of a matrix,
-#' and [predict()][predict.bsvm] in place of new data; rows are read in blocks,
+#' and [predict()][predict.bayeskernel_fit] in place of new data; rows are read in blocks,
 #' never all at once.
 #'
 #' @param x A connection of package DBI; or the names of one or more files,

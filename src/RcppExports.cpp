@@ -61,48 +61,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// hinge_probability_cpp
-Rcpp::NumericVector hinge_probability_cpp(const Rcpp::NumericVector& m, const Rcpp::NumericVector& s2);
-RcppExport SEXP _bayeskernel_hinge_probability_cpp(SEXP mSEXP, SEXP s2SEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type m(mSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type s2(s2SEXP);
-    rcpp_result_gen = Rcpp::wrap(hinge_probability_cpp(m, s2));
-    return rcpp_result_gen;
-END_RCPP
-}
-// draw_moments_cpp
-Rcpp::List draw_moments_cpp(const Rcpp::NumericMatrix& x, const Rcpp::NumericVector& offset, const Rcpp::NumericMatrix& beta, const Rcpp::List& terms, bool hinge, int threads);
-RcppExport SEXP _bayeskernel_draw_moments_cpp(SEXP xSEXP, SEXP offsetSEXP, SEXP betaSEXP, SEXP termsSEXP, SEXP hingeSEXP, SEXP threadsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type offset(offsetSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type beta(betaSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type terms(termsSEXP);
-    Rcpp::traits::input_parameter< bool >::type hinge(hingeSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(draw_moments_cpp(x, offset, beta, terms, hinge, threads));
-    return rcpp_result_gen;
-END_RCPP
-}
-// linear_moments_cpp
-Rcpp::List linear_moments_cpp(const Rcpp::NumericMatrix& x, const Rcpp::NumericVector& center, const Rcpp::NumericVector& scale, const Rcpp::NumericVector& offset, const Rcpp::NumericVector& mean, const Rcpp::NumericMatrix& covariance, int threads);
-RcppExport SEXP _bayeskernel_linear_moments_cpp(SEXP xSEXP, SEXP centerSEXP, SEXP scaleSEXP, SEXP offsetSEXP, SEXP meanSEXP, SEXP covarianceSEXP, SEXP threadsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type center(centerSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type scale(scaleSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type offset(offsetSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type mean(meanSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type covariance(covarianceSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(linear_moments_cpp(x, center, scale, offset, mean, covariance, threads));
-    return rcpp_result_gen;
-END_RCPP
-}
 // bsvm_gibbs_cpp
 Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_bsvm_gibbs_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
@@ -191,6 +149,22 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type points(pointsSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     rcpp_result_gen = Rcpp::wrap(gpsvm_latent_cpp(data, kernel, inducing, nugget, points, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_draw_moments_cpp
+Rcpp::List gpsvm_draw_moments_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, double nugget, const Rcpp::NumericMatrix& points, const Rcpp::CharacterVector& links, int threads);
+RcppExport SEXP _bayeskernel_gpsvm_draw_moments_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP nuggetSEXP, SEXP pointsSEXP, SEXP linksSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
+    Rcpp::traits::input_parameter< double >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type points(pointsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::CharacterVector& >::type links(linksSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_draw_moments_cpp(data, kernel, inducing, nugget, points, links, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -314,6 +288,55 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// linear_moments_cpp
+Rcpp::List linear_moments_cpp(const Rcpp::List& rows, const Rcpp::List& posterior, int threads);
+RcppExport SEXP _bayeskernel_linear_moments_cpp(SEXP rowsSEXP, SEXP posteriorSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type posterior(posteriorSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(linear_moments_cpp(rows, posterior, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// draw_moments_cpp
+Rcpp::List draw_moments_cpp(const Rcpp::List& rows, const Rcpp::List& draws, const Rcpp::CharacterVector& links, int threads);
+RcppExport SEXP _bayeskernel_draw_moments_cpp(SEXP rowsSEXP, SEXP drawsSEXP, SEXP linksSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type draws(drawsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::CharacterVector& >::type links(linksSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(draw_moments_cpp(rows, draws, links, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// draw_values_cpp
+Rcpp::List draw_values_cpp(const Rcpp::List& rows, const Rcpp::List& draws, const Rcpp::NumericVector& noise, int threads);
+RcppExport SEXP _bayeskernel_draw_values_cpp(SEXP rowsSEXP, SEXP drawsSEXP, SEXP noiseSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type draws(drawsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type noise(noiseSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(draw_values_cpp(rows, draws, noise, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// hinge_probability_cpp
+Rcpp::NumericVector hinge_probability_cpp(const Rcpp::NumericVector& m, const Rcpp::NumericVector& s2);
+RcppExport SEXP _bayeskernel_hinge_probability_cpp(SEXP mSEXP, SEXP s2SEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type m(mSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type s2(s2SEXP);
+    rcpp_result_gen = Rcpp::wrap(hinge_probability_cpp(m, s2));
+    return rcpp_result_gen;
+END_RCPP
+}
 // remember_process_cpp
 void remember_process_cpp();
 RcppExport SEXP _bayeskernel_remember_process_cpp() {
@@ -397,9 +420,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_bark_predict_cpp", (DL_FUNC) &_bayeskernel_bark_predict_cpp, 4},
     {"_bayeskernel_bark_latent_cpp", (DL_FUNC) &_bayeskernel_bark_latent_cpp, 4},
     {"_bayeskernel_levy_cpp", (DL_FUNC) &_bayeskernel_levy_cpp, 3},
-    {"_bayeskernel_hinge_probability_cpp", (DL_FUNC) &_bayeskernel_hinge_probability_cpp, 2},
-    {"_bayeskernel_draw_moments_cpp", (DL_FUNC) &_bayeskernel_draw_moments_cpp, 6},
-    {"_bayeskernel_linear_moments_cpp", (DL_FUNC) &_bayeskernel_linear_moments_cpp, 7},
     {"_bayeskernel_bsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_gibbs_cpp, 3},
     {"_bayeskernel_bsvm_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_vb_cpp, 3},
     {"_bayeskernel_bsvm_crossed_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_crossed_vb_cpp, 3},
@@ -407,6 +427,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_gpsvm_fit_cpp", (DL_FUNC) &_bayeskernel_gpsvm_fit_cpp, 4},
     {"_bayeskernel_gpsvm_predict_cpp", (DL_FUNC) &_bayeskernel_gpsvm_predict_cpp, 6},
     {"_bayeskernel_gpsvm_latent_cpp", (DL_FUNC) &_bayeskernel_gpsvm_latent_cpp, 6},
+    {"_bayeskernel_gpsvm_draw_moments_cpp", (DL_FUNC) &_bayeskernel_gpsvm_draw_moments_cpp, 7},
     {"_bayeskernel_gpsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_gpsvm_gibbs_cpp, 6},
     {"_bayeskernel_gpsvm_sample_cpp", (DL_FUNC) &_bayeskernel_gpsvm_sample_cpp, 3},
     {"_bayeskernel_gpsvm_inducing_cpp", (DL_FUNC) &_bayeskernel_gpsvm_inducing_cpp, 5},
@@ -416,6 +437,10 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_gpsvm_shards_cpp", (DL_FUNC) &_bayeskernel_gpsvm_shards_cpp, 2},
     {"_bayeskernel_gpsvm_worker_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_cpp, 5},
     {"_bayeskernel_gpsvm_worker_pass_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_pass_cpp, 5},
+    {"_bayeskernel_linear_moments_cpp", (DL_FUNC) &_bayeskernel_linear_moments_cpp, 3},
+    {"_bayeskernel_draw_moments_cpp", (DL_FUNC) &_bayeskernel_draw_moments_cpp, 4},
+    {"_bayeskernel_draw_values_cpp", (DL_FUNC) &_bayeskernel_draw_values_cpp, 4},
+    {"_bayeskernel_hinge_probability_cpp", (DL_FUNC) &_bayeskernel_hinge_probability_cpp, 2},
     {"_bayeskernel_remember_process_cpp", (DL_FUNC) &_bayeskernel_remember_process_cpp, 0},
     {"_bayeskernel_column_moments_cpp", (DL_FUNC) &_bayeskernel_column_moments_cpp, 1},
     {"_bayeskernel_kernel_matrix_cpp", (DL_FUNC) &_bayeskernel_kernel_matrix_cpp, 4},

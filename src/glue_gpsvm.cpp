@@ -3,7 +3,10 @@
 
 #include <bayeskernel/hinge/mode.hpp>
 #include <bayeskernel/hinge/stochastic.hpp>
+#include <bayeskernel/predict/process_moments.hpp>
 #include <optional>
+
+#include "glue_predict.h"
 
 namespace {
 
@@ -294,5 +297,24 @@ Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     }
     return Rcpp::List::create(Rcpp::Named("f") = to_r(f),
                               Rcpp::Named("residual") = to_r(residual));
+  });
+}
+
+// Moments over draws of the process at the inducing points, `points` m x draws.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_draw_moments_cpp(const Rcpp::List& data,
+                                  const Rcpp::List& kernel,
+                                  const Rcpp::NumericMatrix& inducing,
+                                  double nugget,
+                                  const Rcpp::NumericMatrix& points,
+                                  const Rcpp::CharacterVector& links,
+                                  int threads) {
+  return guarded([&] {
+    FeatureData input(data, kernel, inducing, nugget, 0, threads);
+    if (points.nrow() != input.rows.x_columns()) {
+      throw bayeskernel::ArgumentError("points of another process");
+    }
+    return moments_list(bayeskernel::process_moments(
+        input.rows, map_matrix(points), read_links(links), input.executor));
   });
 }

@@ -21,3 +21,11 @@ quick_gibbs <- function(..., draws = 40) {
     classes = "bayeskernel_warning_convergence"
   )
 }
+
+# With rows of new data taken in slices of so many numbers.
+with_slices <- function(size, code) {
+  old <- bayeskernel:::slice_size
+  utils::assignInNamespace("slice_size", size, "bayeskernel")
+  on.exit(utils::assignInNamespace("slice_size", old, "bayeskernel"))
+  code
+}

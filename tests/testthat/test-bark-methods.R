@@ -70,7 +70,7 @@ test_that("f at the reference rows is f there", {
     # The summary has its whole spread.
     table <- summary(fit)$parameters[sprintf("f[%d]", 1:10), ]
     se <- predict(
-      fit, d[at, ], bark_type(fit, NULL, TRUE),
+      fit, d[at, ], prediction_type(fit, NULL, TRUE),
       se.fit = TRUE
     )
     expect_equal(unname(table[, "SD"]), se$se.fit)

@@ -186,8 +186,10 @@ test_that("arguments that do not go together are refused", {
   expect_bk_error(predict(fit, d, threshold = "mean"), "argument", "prevalence")
   expect_bk_error(predict(fit, draws = TRUE), "argument", "newdata")
   expect_bk_error(predict(fit, d, tpye = "prob"), "argument", "tpye")
+  old <- sampled
+  old$fitted <- old$fitted[c("mean", "var", "probit", "hinge")]
   expect_bk_error(
-    predict(sampled, type = "prob", se.fit = TRUE), "argument", "newdata"
+    predict(old, type = "prob", se.fit = TRUE), "argument", "newdata"
   )
 })
 
@@ -195,19 +197,15 @@ test_that("rows in slices give what all rows at once give", {
   rows <- row_slices(10, slice_size / 4)
   expect_equal(rows, list(1:4, 5:8, 9:10))
   expect_equal(row_slices(0, 5), list(integer()))
-  new <- new_rows(sampled, d)
-  whole <- draw_linear(draw_parts(sampled, used_levels(new)), new, 1:80)
-  parts <- lapply(list(1:33, 34:80), function(rows) {
-    draw_linear(draw_parts(sampled, used_levels(new)), new, rows)
-  })
-  expect_equal(do.call(cbind, parts), whole)
-  new <- new_rows(slope, d)
-  halves <- lapply(list(1:33, 34:80), function(rows) {
-    part <- model_rows(slope, new, rows)
-    vb_rows(slope, part$x, part$random)
-  })
-  expect_equal(
-    unlist(lapply(halves, `[[`, "var")), slope$fitted$var,
-    tolerance = 1e-10
-  )
+  answers <- function(object) {
+    list(
+      predict(object, d, type = "link", se.fit = TRUE),
+      predict(object, d, type = "prob"), predict(object, d)
+    )
+  }
+  for (object in list(slope, sampled)) {
+    whole <- answers(object)
+    parts <- with_slices(200, answers(object))
+    expect_equal(parts, whole, tolerance = 1e-12)
+  }
 })

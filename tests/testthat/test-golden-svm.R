@@ -140,6 +140,21 @@ expect_golden_structured_predictions <- function(found, golden, call) {
   }
 }
 
+# x_m | x_o = mean - slope (x_o - center), variance with the uncertainty of
+# mu_x, under O = E[Sigma_x^-1].
+conditional_vb <- function(q, missing) {
+  precision <- q$df * solve(q$scale)
+  own <- solve(precision[missing, missing, drop = FALSE])
+  slope <- own %*% precision[missing, -missing, drop = FALSE]
+  map <- matrix(0, length(missing), length(q$x_mean))
+  map[, missing] <- diag(length(missing))
+  map[, -missing] <- slope
+  list(
+    mean = q$x_mean[missing], center = q$x_mean[-missing], slope = slope,
+    var = own + map %*% q$x_mean_cov %*% t(map)
+  )
+}
+
 # The variance that predict() adds for an unseen group and the files do not:
 # E z'E(Psi)z, where z may hold a predictor that is missing.
 unseen_variance <- function(found, call, groups, choice, new) {

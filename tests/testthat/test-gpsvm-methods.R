@@ -117,7 +117,7 @@ test_that("tidy tables", {
     augment(many, three),
     c("x1", "x2", "y", ".prob_low", ".prob_mid", ".prob_high", ".class")
   )
-  expect_bk_error(augment(vb), "argument", "model = TRUE")
+  expect_equal(augment(vb)$.prob, fitted(vb))
   kept <- gpsvm(
     y ~ x1 + x2, d,
     inducing = 12, seed = 1, threads = 1, model = TRUE

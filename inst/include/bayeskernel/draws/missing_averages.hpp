@@ -5,8 +5,8 @@
 
 #include <Eigen/Core>
 
-#include "../bsvm/draw_moments.hpp"
 #include "../hinge/model_chain.hpp"
+#include "../math/normal.hpp"
 #include "running_moments.hpp"
 
 namespace bayeskernel {

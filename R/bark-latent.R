@@ -1,0 +1,117 @@
+# f of a sum of kernels: given a draw of the kernels the coefficients are normal
+# and integrated out.
+
+# What the core reads of the draws `take`, chain after chain; NULL for all.
+bark_core_draws <- function(object, take = NULL) {
+  flat <- stack_chains(object$draws)
+  names <- colnames(flat)
+  kernels <- join_kernels(object$posterior$kernels)
+  if (!is.null(take)) {
+    flat <- flat[take, , drop = FALSE]
+    last <- cumsum(kernels$size)[take]
+    kernels$size <- kernels$size[take]
+    at <- sequence(kernels$size, last - kernels$size + 1L)
+    for (name in c("location", "variance", "mean")) {
+      kernels[[name]] <- kernels[[name]][at]
+    }
+  }
+  part <- function(prefix) {
+    unname(flat[, startsWith(names, prefix), drop = FALSE])
+  }
+  list(
+    kernels = kernels, lambda = part("lambda["),
+    phi = if (is_regression(object)) flat[, "phi"] else rep(1, nrow(flat)),
+    cuts = part("cut["), classes = length(object$levels)
+  )
+}
+
+#' @exportS3Method
+#' @noRd
+latent.bark <- function(object, rows = NULL, links = "probit",
+                        threads = getOption("bayeskernel.threads", 2L)) {
+  if (is.null(rows)) {
+    return(kept_latent(object, links))
+  }
+  out <- bark_moments(object, bark_scaled_rows(object, rows$x), threads)
+  if (is_regression(object)) {
+    return(out)
+  }
+  c(out[c("mean", "var")], list(
+    prob = list(probit = out$prob), prob_sd = list(probit = out$prob_sd)
+  ))
+}
+
+# Moments of f on the scale of the data, and of class probabilities, for rows on
+# the scale of the model. Vectors for two classes, matrices for more.
+bark_moments <- function(object, x, threads, call = user_call()) {
+  classes <- length(object$levels)
+  out <- if (nrow(x) == 0L) {
+    list(
+      mean = numeric(), var = numeric(), prob = matrix(0, 0L, classes),
+      prob_sd = matrix(0, 0L, classes)
+    )
+  } else {
+    core_call(bark_predict_cpp(
+      bark_core_draws(object), object$posterior$x, x, threads
+    ), call)
+  }
+  to_data <- object$transform$response
+  moments <- list(
+    mean = to_data[1] + to_data[2] * out$mean, var = to_data[2]^2 * out$var
+  )
+  if (classes == 0L) {
+    return(moments)
+  }
+  chances <- lapply(out[c("prob", "prob_sd")], function(each) {
+    if (classes == 2L) {
+      return(each[, 2])
+    }
+    colnames(each) <- object$levels
+    each
+  })
+  c(moments, chances)
+}
+
+# One f ~ N(mean, var) for every draw and row, of a regression with the noise of
+# a new response if asked. Rows are taken in parts of some million numbers.
+#' @exportS3Method
+#' @noRd
+latent_draws.bark <- function(object, rows = NULL, take = NULL,
+                              response = FALSE,
+                              threads = getOption("bayeskernel.threads", 2L)) {
+  x <- if (is.null(rows)) {
+    object$posterior$x
+  } else {
+    bark_scaled_rows(object, rows$x)
+  }
+  core <- bark_core_draws(object, taken_draws(object, take))
+  to_data <- object$transform$response
+  size <- length(core$phi)
+  f <- matrix(0, size, nrow(x))
+  mean <- numeric(nrow(x))
+  for (part in if (nrow(x)) row_slices(nrow(x), size)) {
+    found <- core_call(bark_latent_cpp(
+      core, object$posterior$x, x[part, , drop = FALSE], threads
+    ))
+    if (response) found$var <- found$var + 1 / core$phi
+    f[, part] <- found$mean +
+      sqrt(found$var) * stats::rnorm(length(found$mean))
+    mean[part] <- colMeans(found$mean)
+  }
+  list(
+    f = to_data[1] + to_data[2] * f, mean = to_data[1] + to_data[2] * mean,
+    sigma = if (is_regression(object)) to_data[2] / sqrt(core$phi),
+    cuts = if (length(object$levels) > 2L) cbind(0, core$cuts)
+  )
+}
+
+# Predictors on the scale of the model.
+bark_scaled_rows <- function(object, x) {
+  scaled_rows(
+    x[, object$used, drop = FALSE], object$transform$center,
+    object$transform$scale
+  )
+}
+
+# The rows that a fit keeps to predict from.
+keeps_rows <- function(object) !is.null(object$posterior$x)

@@ -1,0 +1,344 @@
+#' What a fit says about its own rows
+#'
+#' The methods of a glm, for fits of every model.
+#'
+#' @param object,x,formula A fit by [bsvm()], [gpsvm()] or [bark()].
+#' @param type Of residuals. Of a regression `"response"`, the default, the
+#'   response less its fitted value; `"pearson"`, that divided by [sigma()]. Of
+#'   classes, with t the label as 0 or 1, p the fitted probability and w the
+#'   weight, `"response"`: t - p; `"pearson"`: \eqn{\sqrt{w} (t - p) / \sqrt{p (1
+#'   - p)}}{sqrt(w) (t - p) / sqrt(p (1 - p))}; with more than two classes p is
+#'   that of the row's own class, t = 1.
+#' @param data For `model.matrix()`: rows as [predict()] takes them; default the
+#'   rows of the fit.
+#' @param formula. A formula such as `. ~ . - x`, see [stats::update()].
+#' @param evaluate Fit, the default, or return the call.
+#' @param nsim Number of simulated responses.
+#' @param seed Whole number, or `NULL` for R's generator.
+#' @param ... `update()`: arguments to change or to add. Otherwise none.
+#' @return Vectors in the order of the rows of the fit; rows that
+#'   `na.action = na.exclude` left out are `NA`, rows of weight zero are not in
+#'   the fit.
+#' * `fitted()`: means of the response of a regression; probabilities of the
+#'   positive class by the default link; with more classes a matrix, n x classes.
+#' * `residuals()`: see `type`.
+#' * `nobs()`: number of rows used. `weights()`: likelihood powers.
+#' * `formula()`, `terms()`, `model.frame()`: of the formula interface. The model
+#'   frame is made again from the data of the call, unless the fit was made with
+#'   `model = TRUE`. `model.matrix()`: columns of the predictors, scale of the
+#'   data; random effects apart.
+#' * `family()`: an object of class `family`: the distribution of the response
+#'   and the default link. That of a support vector machine is the hinge
+#'   pseudo-likelihood.
+#' * `sigma()`: posterior mean of the standard deviation of the response of a
+#'   regression. `deviance()`: posterior mean of minus twice the log-likelihood.
+#' * `simulate()`: data frame with `nsim` responses drawn from the posterior
+#'   predictive distribution at the rows of the fit.
+#' * `ngrps()` (lme4): number of groups of each grouping factor.
+#' * `update()`: the call with changes, fitted anew.
+#' @section Errors: `bayeskernel_error_argument` for what a model does not have,
+#'   with the reason: the formula of a fit to a matrix, the deviance of a
+#'   pseudo-likelihood, `logLik()` (no parameters maximise it; see [log_lik][
+#'   posterior_predict.bayeskernel_fit]), the standard deviation of classes, the
+#'   groups of a model without bars; or if the data of the call are gone.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
+#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
+#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
+#' head(fitted(fit))
+#' head(residuals(fit, "pearson"))
+#' head(model.matrix(fit))
+#' family(fit)
+#' fit2 <- update(fit, . ~ . + I(x^2))
+#' @name fit-methods
+NULL
+
+#' @rdname fit-methods
+#' @export
+fitted.bayeskernel_fit <- function(object, ...) {
+  check_no_dots(...)
+  moments <- moments_for(object)
+  if (is_regression(object)) moments$mean else moments$prob
+}
+
+#' @rdname fit-methods
+#' @export
+residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"),
+                                      ...) {
+  check_no_dots(...)
+  type <- check_choice(type, c("response", "pearson"), "type")
+  p <- stats::fitted(object)
+  if (is_regression(object)) {
+    out <- stats::napredict(object$na.action, object$y) - p
+    return(if (type == "pearson") out / stats::sigma(object) else out)
+  }
+  y <- stats::napredict(object$na.action, own_classes(object))
+  if (is.matrix(p)) {
+    p <- p[cbind(seq_along(y), y)]
+    y <- 2
+  }
+  out <- y - 1 - p
+  if (type == "pearson") {
+    out <- sqrt(stats::weights(object)) * out / sqrt(p * (1 - p))
+  }
+  out
+}
+
+#' @rdname fit-methods
+#' @export
+nobs.bayeskernel_fit <- function(object, ...) object$n
+
+#' @rdname fit-methods
+#' @export
+weights.bayeskernel_fit <- function(object, ...) {
+  check_no_dots(...)
+  weights <- object$weights
+  if (is.null(weights)) weights <- rep(1, object$n)
+  stats::napredict(object$na.action, weights)
+}
+
+#' @rdname fit-methods
+#' @export
+formula.bayeskernel_fit <- function(x, ...) {
+  need_formula(x)
+  x$formula
+}
+
+#' @rdname fit-methods
+#' @export
+terms.bayeskernel_fit <- function(x, ...) {
+  need_formula(x)
+  x$terms
+}
+
+need_formula <- function(object) {
+  if (is.null(object$formula)) {
+    bk_abort(
+      "argument", "The fit was made from a matrix and has no formula.",
+      sprintf(
+        "Use %s(formula, data), or keep x and y yourself.",
+        model_of(object)$name
+      )
+    )
+  }
+}
+
+#' @rdname fit-methods
+#' @export
+model.frame.bayeskernel_fit <- function(formula, ...) {
+  check_no_dots(...)
+  fit_frame(formula, parent.frame())
+}
+
+#' @rdname fit-methods
+#' @export
+model.matrix.bayeskernel_fit <- function(object, data = NULL, ...) {
+  check_no_dots(...)
+  if (object$design$type == "kernel") {
+    bk_abort(
+      "argument", "The fit was made from a kernel and has no predictors.",
+      "Its columns are those of the kernel matrix."
+    )
+  }
+  if (is.null(data)) data <- own_data(object, parent.frame())
+  rows <- new_rows(object, data, fixed = TRUE)
+  out <- fill_incomplete(rows$x, rows)
+  if (is.null(object$used)) out else out[, object$used, drop = FALSE]
+}
+
+# The arguments of the call mean something in `home`, where it was typed.
+fit_frame <- function(object, home) {
+  if (!is.null(object$frame)) {
+    return(object$frame)
+  }
+  need_formula(object)
+  own_design(object, home)$frame
+}
+
+own_design <- function(object, home) {
+  call <- object$call
+  value <- function(name, default = NULL) {
+    if (is.null(call[[name]])) default else eval(call[[name]], home)
+  }
+  kind <- object$family
+  with_own_data(suppressWarnings(bsvm_design(
+    object$formula, value("data", home),
+    weights = call$weights, subset = call$subset, offset = call$offset,
+    na.action = value("na.action", stats::na.fail),
+    missing = value("missing", "fail"),
+    kind = if (is.null(kind)) "many" else kind
+  )))
+}
+
+with_own_data <- function(code) {
+  tryCatch(code, error = function(e) {
+    bk_abort(
+      "argument", "The data of the fit are not to be had any more.",
+      c(
+        trimws(conditionMessage(e)),
+        "Fit with `model = TRUE` to keep the model frame, or give the rows."
+      )
+    )
+  })
+}
+
+# The rows of the fit as predict() takes them, from the data of its call.
+own_data <- function(object, home) {
+  call <- object$call
+  if (is.null(object$formula)) {
+    x <- with_own_data(eval(if (is.null(call$x)) call[[2]] else call$x, home))
+    if (inherits(x, "row_source") || is.list(x) && !is.data.frame(x)) {
+      with_own_data(stop("They are no matrix."))
+    }
+    if (length(object$na.action)) x <- x[-object$na.action, , drop = FALSE]
+    return(x)
+  }
+  rows <- own_design(object, home)$rows
+  data <- with_own_data(if (is.null(call$data)) {
+    stats::get_all_vars(stats::reformulate(object$design$variables), home)
+  } else {
+    as.data.frame(eval(call$data, home))
+  })
+  if (is.null(rows)) data else data[rows, , drop = FALSE]
+}
+
+#' @rdname fit-methods
+#' @importFrom stats family
+#' @export
+family.bayeskernel_fit <- function(object, ...) {
+  out <- if (is_regression(object)) {
+    stats::gaussian()
+  } else {
+    stats::binomial(model_of(object)$links[1])
+  }
+  if (is_pseudo(object)) {
+    out$family <- "hinge (pseudo-likelihood)"
+  } else if (length(object$levels) > 2L) {
+    out$family <- object$family
+  }
+  out
+}
+
+# The hinge is a loss, and not minus the logarithm of a probability.
+is_pseudo <- function(object) "hinge" %in% model_of(object)$links
+
+refuse_pseudo <- function(object, what) {
+  if (is_pseudo(object)) {
+    bk_abort(
+      "argument", sprintf("A support vector machine has no %s.", what),
+      c(
+        paste(
+          "Its likelihood is a pseudo-likelihood: the hinge loss is not minus",
+          "the logarithm of a probability of the labels."
+        ),
+        paste(
+          "Compare fits by predictions for rows that were left out:",
+          "log_loss(), brier_score(), summary(fit, newdata)."
+        )
+      ),
+      found = model_of(object)$name
+    )
+  }
+}
+
+#' @rdname fit-methods
+#' @importFrom stats sigma
+#' @export
+sigma.bayeskernel_fit <- function(object, ...) {
+  check_no_dots(...)
+  if (!is_regression(object)) {
+    bk_abort(
+      "argument", "Classes have no residual standard deviation.",
+      "It belongs to a numeric response."
+    )
+  }
+  mean(as.matrix(object)[, "sigma"])
+}
+
+#' @rdname fit-methods
+#' @importFrom stats deviance
+#' @export
+deviance.bayeskernel_fit <- function(object, ...) {
+  check_no_dots(...)
+  refuse_pseudo(object, "deviance")
+  -2 * mean(rowSums(log_lik.bayeskernel_fit(object, seed = 1)))
+}
+
+#' @rdname fit-methods
+#' @importFrom stats logLik
+#' @export
+logLik.bayeskernel_fit <- function(object, ...) {
+  refuse_pseudo(object, "log-likelihood")
+  bk_abort(
+    "argument", "There is no maximum of a likelihood.",
+    c(
+      "The posterior is averaged over; nothing was maximised.",
+      "Use log_lik() of package rstantools, or loo() of package loo."
+    )
+  )
+}
+
+#' @rdname fit-methods
+#' @importFrom stats simulate
+#' @export
+simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
+  check_no_dots(...)
+  nsim <- check_count(nsim, name = "nsim")
+  seed <- check_seed(seed)
+  y <- predictive_draws(object, NULL, nsim, seed = seed, home = parent.frame())
+  y <- y[rep_len(seq_len(nrow(y)), nsim), , drop = FALSE]
+  out <- lapply(seq_len(nsim), function(k) {
+    if (is_regression(object)) {
+      return(y[k, ])
+    }
+    factor(
+      object$levels[y[k, ]], object$levels,
+      ordered = identical(object$family, "ordinal")
+    )
+  })
+  structure(
+    list2DF(stats::setNames(out, paste0("sim_", seq_len(nsim)))),
+    seed = seed
+  )
+}
+
+#' @rdname fit-methods
+#' @exportS3Method lme4::ngrps
+ngrps.bayeskernel_fit <- function(object, ...) {
+  random <- object$posterior$random
+  if (length(random) == 0L) {
+    bk_abort(
+      "argument", "The model has no random effects, hence no groups.",
+      "Random terms stand in bars in the formula, as in y ~ x + (1 | g)."
+    )
+  }
+  sizes <- lapply(random, function(term) length(term$levels))
+  names(sizes) <- vapply(random, `[[`, "", "label")
+  unlist(sizes[!duplicated(names(sizes))])
+}
+
+#' @rdname fit-methods
+#' @importFrom stats update
+#' @export
+update.bayeskernel_fit <- function(object, formula., ..., evaluate = TRUE) {
+  call <- object$call
+  if (!missing(formula.)) {
+    call$formula <- stats::update(stats::formula(object), formula.)
+    # A formula that was given without its name.
+    if (is.null(object$call$formula)) call[[2]] <- call$formula
+    if (is.null(object$call$formula)) call$formula <- NULL
+  }
+  changes <- match.call(expand.dots = FALSE)$...
+  call[names(changes)] <- changes
+  if (!evaluate) {
+    return(call)
+  }
+  home <- parent.frame()
+  name <- model_of(object)$name
+  # Where the package is not attached.
+  if (is.name(call[[1L]]) && !exists(name, home, mode = "function")) {
+    call[[1L]] <- call("::", quote(bayeskernel), as.name(name))
+  }
+  eval(call, home)
+}

@@ -1,0 +1,144 @@
+# f of the nonlinear machine, one a class of more than two: f = phi'v + e by the
+# inducing points' v, e ~ N(0, r) of its own for every row.
+
+#' @exportS3Method
+#' @noRd
+latent.gpsvm <- function(object, rows = NULL, links = character(),
+                         threads = getOption("bayeskernel.threads", 2L)) {
+  if (is.null(rows)) {
+    return(kept_latent(object, links))
+  }
+  if (nrow(rows$x) == 0L) {
+    none <- if (has_machines(object)) {
+      matrix(0, 0L, length(object$levels), dimnames = list(NULL, object$levels))
+    } else {
+      numeric()
+    }
+    return(c(list(mean = none, var = none), link_moments(none, none, links)))
+  }
+  moments_of_process(object, process_rows_data(object, rows$x), links, threads)
+}
+
+moments_of_process <- function(object, data, links, threads) {
+  posterior <- object$posterior
+  if (object$method != "gibbs") {
+    out <- core_call(gpsvm_predict_cpp(
+      data, posterior$kernel, posterior$z, posterior$nugget,
+      unname(posterior$machines), threads
+    ))
+    out <- lapply(out, name_machines, object$levels)
+    return(c(out, link_moments(out$mean, out$var, links)))
+  }
+  parts <- lapply(whitened_draws(object), function(points) {
+    core_call(gpsvm_draw_moments_cpp(
+      data, posterior$kernel, posterior$z, posterior$nugget, t(points), links,
+      threads
+    ))
+  })
+  bind <- function(name, column = 1L) {
+    name_machines(do.call(cbind, lapply(parts, function(part) {
+      as.matrix(part[[name]])[, column]
+    })), object$levels)
+  }
+  by_link <- function(name) {
+    stats::setNames(lapply(seq_along(links), bind, name = name), links)
+  }
+  prob <- by_link("prob")
+  several <- length(parts) > 1L
+  list(
+    mean = bind("mean"), var = bind("var"),
+    prob = if (several) lapply(prob, normalise_rows) else prob,
+    prob_sd = if (several) list() else by_link("prob_sd")
+  )
+}
+
+# A column for each machine, or a vector for the only one.
+name_machines <- function(x, levels) {
+  if (length(levels) == 2L) {
+    return(drop(x[, 1]))
+  }
+  colnames(x) <- levels
+  x
+}
+
+#' @exportS3Method
+#' @noRd
+latent_draws.gpsvm <- function(object, rows = NULL, take = NULL,
+                               response = FALSE,
+                               threads = getOption("bayeskernel.threads", 2L)) {
+  posterior <- object$posterior
+  points <- whitened_draws(object, take)
+  n <- nrow(rows$x)
+  each <- lapply(points, function(points) {
+    if (n == 0L) {
+      return(list(f = matrix(0, nrow(points), 0L), mean = numeric()))
+    }
+    found <- core_call(gpsvm_latent_cpp(
+      process_rows_data(object, rows$x), posterior$kernel, posterior$z,
+      posterior$nugget, t(points), threads
+    ))
+    noise <- rep(sqrt(found$residual), ncol(found$f)) *
+      stats::rnorm(length(found$f))
+    list(f = t(found$f + noise), mean = rowMeans(found$f))
+  })
+  if (length(each) == 1L) {
+    # The mean of draws from q is only near that of q.
+    return(list(
+      f = each[[1]]$f, mean = if (object$method == "gibbs") each[[1]]$mean
+    ))
+  }
+  list(f = array(
+    unlist(lapply(each, `[[`, "f")), c(dim(each[[1]]$f), length(each)),
+    list(NULL, NULL, object$levels)
+  ))
+}
+
+# For each machine draws x m of the whitened process at the inducing points.
+whitened_draws <- function(object, take = NULL) {
+  posterior <- object$posterior
+  m <- ncol(posterior$z)
+  if (object$method == "gibbs") {
+    flat <- stack_chains(object$draws)
+    at <- taken_draws(object, take)
+    if (!is.null(at)) flat <- flat[at, , drop = FALSE]
+    return(lapply(seq_len(ncol(flat) / m), function(k) {
+      own <- flat[, (k - 1L) * m + seq_len(m), drop = FALSE]
+      t(forwardsolve(posterior$factor, t(own)))
+    }))
+  }
+  n <- if (is.null(take)) 1000L else take
+  lapply(posterior$machines, function(machine) {
+    normal_matrix(n, m) %*% machine$whitener + rep(machine$mean, each = n)
+  })
+}
+
+# Rows of x as the core reads them; kernel values as they are.
+process_rows_data <- function(object, x) {
+  if (object$design$type != "kernel") x <- x[, object$used, drop = FALSE]
+  storage.mode(x) <- "double"
+  list(
+    type = "matrix", x = unname(x), labels = numeric(), weights = numeric(),
+    source = seq_len(ncol(x)), center = unname(object$transform$center),
+    scale = unname(object$transform$scale)
+  )
+}
+
+#' @exportS3Method
+#' @noRd
+draws_from_posterior.gpsvm <- function(object, n = 1000, seed = NULL) {
+  if (object$method == "ecm") {
+    bk_abort(
+      "argument", "The posterior mode has no draws.",
+      "Use method = \"vb\" or method = \"gibbs\"."
+    )
+  }
+  with_seed(seed, {
+    out <- do.call(cbind, lapply(whitened_draws(object, n), function(v) {
+      v %*% t(object$posterior$factor)
+    }))
+    colnames(out) <- process_names(
+      names(object$posterior$machines), ncol(object$posterior$z), object$exact
+    )
+    out
+  })
+}

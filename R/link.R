@@ -1,0 +1,157 @@
+# From latent values to probabilities and classes.
+
+# E g(f) for f ~ N(mean, var).
+link_probability <- function(mean, var, link) {
+  if (link == "probit") {
+    stats::pnorm(mean / sqrt(1 + var))
+  } else {
+    hinge_probability_cpp(as.double(mean), as.double(var))
+  }
+}
+
+# g(f) itself.
+link_curve <- function(f, link) {
+  if (link == "probit") {
+    stats::pnorm(f)
+  } else {
+    stats::plogis(2 * (pmax(1 + f, 0) - pmax(1 - f, 0)))
+  }
+}
+
+# Probabilities of one or more machines and their standard deviations; those of
+# several are divided by their sum, and have none.
+link_moments <- function(mean, var, links) {
+  if (is.matrix(mean)) {
+    prob <- lapply(links, function(link) {
+      prob <- link_probability(mean, var, link)
+      dim(prob) <- dim(mean)
+      colnames(prob) <- colnames(mean)
+      normalise_rows(prob)
+    })
+    return(list(prob = stats::setNames(prob, links), prob_sd = list()))
+  }
+  out <- lapply(links, function(link) {
+    list(
+      link_probability(mean, var, link), probability_sd(mean, var, link)
+    )
+  })
+  list(
+    prob = stats::setNames(lapply(out, `[[`, 1L), links),
+    prob_sd = stats::setNames(lapply(out, `[[`, 2L), links)
+  )
+}
+
+# Standard deviation of g(f) by the trapezoidal rule, which converges
+# geometrically for the probit curve.
+probability_sd <- function(mean, var, link) {
+  nodes <- seq(-8, 8, by = 0.1)
+  weights <- stats::dnorm(nodes) / sum(stats::dnorm(nodes))
+  sd <- sqrt(var)
+  first <- second <- 0
+  for (k in seq_along(nodes)) {
+    p <- link_curve(mean + sd * nodes[k], link)
+    first <- first + weights[k] * p
+    second <- second + weights[k] * p^2
+  }
+  sqrt(pmax(second - first^2, 0))
+}
+
+# Quantiles of every column, as quantile() gives them: probs x columns.
+column_quantiles <- function(x, probs) {
+  n <- nrow(x)
+  sorted <- matrix(x[order(col(x), x)], n)
+  at <- 1 + (n - 1) * probs
+  low <- pmax(floor(at + 4 * .Machine$double.eps), 1)
+  part <- pmax(at - low, 0)
+  high <- pmin(low + 1, n)
+  sorted[low, , drop = FALSE] * (1 - part) + sorted[high, , drop = FALSE] * part
+}
+
+# Far from every class all are 0.
+normalise_rows <- function(prob) {
+  prob <- pmax(prob, .Machine$double.xmin)
+  prob / rowSums(prob)
+}
+
+# Probabilities from draws of f: of the positive class, draws x n; of each of
+# more classes, draws x n x classes.
+draw_probability <- function(object, latent, link) {
+  classes <- length(object$levels)
+  f <- latent$f
+  if (classes == 2L) {
+    return(link_curve(f, link))
+  }
+  prob <- if (is.null(latent$cuts)) {
+    link_curve(f, link)
+  } else {
+    below <- function(k) stats::pnorm(latent$cuts[, k] - f)
+    upto <- c(list(0), lapply(seq_len(classes - 1L), below), list(1))
+    array(
+      unlist(Map(`-`, upto[-1L], upto[-(classes + 1L)])),
+      c(dim(f), classes)
+    )
+  }
+  size <- dim(prob)
+  dim(prob) <- c(prod(size[1:2]), classes)
+  array(
+    normalise_rows(prob), size,
+    list(NULL, dimnames(f)[[2]], object$levels)
+  )
+}
+
+# Columns are classes, whether `prob` has one for each or that of the second.
+probability_matrix <- function(prob, levels) {
+  if (is.matrix(prob)) {
+    return(prob)
+  }
+  matrix(
+    c(1 - prob, prob), length(prob), 2,
+    dimnames = list(names(prob), levels)
+  )
+}
+
+# Equal probabilities go to the positive class.
+class_factor <- function(prob, cut, levels) {
+  factor(levels[1L + (prob >= cut)], levels)
+}
+
+chosen_class <- function(object, prob, threshold = NULL) {
+  out <- if (is.matrix(prob)) {
+    best <- rep(NA_integer_, nrow(prob))
+    there <- which(!is.na(prob[, 1]))
+    best[there] <- max.col(prob[there, , drop = FALSE], "first")
+    factor(object$levels[best], object$levels)
+  } else {
+    class_factor(prob, resolve_threshold(threshold, object), object$levels)
+  }
+  if (identical(object$family, "ordinal")) {
+    out <- factor(out, object$levels, ordered = TRUE)
+  }
+  names(out) <- if (is.matrix(prob)) rownames(prob) else names(prob)
+  out
+}
+
+resolve_threshold <- function(threshold, object) {
+  if (is.null(threshold)) {
+    return(0.5)
+  }
+  if (identical(threshold, "prevalence")) {
+    if (!is.null(object$share)) {
+      return(object$share)
+    }
+    return(sum(object$weights[object$y > 0]) / sum(object$weights))
+  }
+  if (is.character(threshold)) {
+    abort_argument(
+      threshold, "threshold", "a number from 0 to 1, or \"prevalence\""
+    )
+  }
+  check_number(threshold, 0, 1, "threshold")
+}
+
+is_regression <- function(object) length(object$levels) == 0L
+
+# More than two classes without an order have a machine, a latent function, each.
+has_machines <- function(object) {
+  length(object$levels) > 2L && !identical(object$family, "ordinal")
+}

@@ -1,0 +1,229 @@
+#' Draws of the posterior predictive distribution
+#'
+#' Methods for the generics of packages rstantools, loo and bayesplot, available
+#' when these are loaded.
+#'
+#' @param object,x A fit by [bsvm()], [gpsvm()] or [bark()].
+#' @param newdata Rows as [predict()][predict.bayeskernel_fit] takes them.
+#'   Default: the rows of the fit, from the data of its call.
+#' @param draws Number of draws. Default: all of a sampler, 1000 from q.
+#' @param re.form,seed,threads As for [predict()][predict.bayeskernel_fit].
+#' @param link As for [predict()][predict.bayeskernel_fit]: how f becomes a
+#'   probability.
+#' @param transform Return probabilities, as `posterior_epred()`, in place of f.
+#' @param prob Probability of the intervals, default 0.9.
+#' @param pars Names of parameters; default all.
+#' @param y Responses of `newdata`; by default its column of that name.
+#' @param ... `loo()`: arguments of [loo::loo()]. `pp_check()`: arguments of the
+#'   plotting function of bayesplot. Otherwise none.
+#' @return Matrices, draws x rows:
+#' * `posterior_linpred()`: the latent f, or the mean of a regression; several
+#'   latent functions make an array, draws x rows x classes.
+#' * `posterior_epred()`: expected responses: means, or probabilities of the
+#'   positive class; of each class (draws x rows x classes) if there are more.
+#' * `posterior_predict()`: simulated responses: numbers; 0 and 1 for two
+#'   classes; the number of the class for more, with an attribute `levels`.
+#' * `log_lik()`: logarithm of the probability, or density, of each response.
+#' * `loo()`: leave-one-out cross-validation by these, see [loo::loo()].
+#'
+#'   `posterior_interval()`: central intervals of parameters, a row each.
+#'   `prior_summary()`: the prior of the fit. `pp_check()`: a ggplot, the
+#'   distribution of the responses beside that of `draws` (default 50) simulated
+#'   ones.
+#' @section Support vector machines: Their likelihood is a pseudo-likelihood: the
+#'   hinge loss is not minus the logarithm of a probability. Responses are drawn
+#'   with the probabilities of the link; `log_lik()` and `loo()` are errors.
+#' @section Errors: `bayeskernel_error_argument`, as [predict()][
+#'   predict.bayeskernel_fit]; also if the data of the call are gone, and for
+#'   `log_lik()`, `loo()` of a pseudo-likelihood.
+#' @examples
+#' set.seed(1)
+#' x <- matrix(runif(120, -2, 2), 60, 2)
+#' y <- rowSums(x^2) + rnorm(60) / 2
+#' # Far longer chains are needed in earnest.
+#' fit <- bark(x, y, chains = 2, warmup = 1000, draws = 100, thin = 10,
+#'   threads = 1, seed = 1)
+#' if (requireNamespace("rstantools", quietly = TRUE)) {
+#'   dim(rstantools::posterior_predict(fit, draws = 50, seed = 1))
+#'   rstantools::posterior_interval(fit, pars = "sigma")
+#' }
+#' @name posterior_predict.bayeskernel_fit
+NULL
+
+# Draws of f and what comes with them, at new rows or those of the fit.
+posterior_latent <- function(object, newdata, draws, re.form = NULL,
+                             seed = NULL, response = FALSE,
+                             threads = getOption("bayeskernel.threads", 2L),
+                             home = parent.frame(2L)) {
+  validate_fit(object)
+  if (!is.null(draws)) draws <- check_count(draws, name = "draws")
+  if (object$method == "ecm") draws_from_posterior(object)
+  fixed <- check_re_form(re.form)
+  rows <- NULL
+  if (!is.null(newdata) || !keeps_rows(object) || fixed) {
+    if (is.null(newdata)) newdata <- own_data(object, home)
+    rows <- new_rows(object, newdata, fixed, TRUE)
+  }
+  check_answer_size(
+    if (is.null(rows)) object$n else rows$n, draw_count(object, draws)
+  )
+  out <- with_seed(seed, latent_draws(object, rows, draws, response, threads))
+  if (!is.null(rows) && length(dim(out$f)) == 2L) {
+    out$f <- fill_incomplete(out$f, rows, TRUE)
+  }
+  out
+}
+
+#' @rdname posterior_predict.bayeskernel_fit
+#' @exportS3Method rstantools::posterior_linpred
+posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE,
+                                              newdata = NULL, draws = NULL,
+                                              re.form = NULL, link = NULL,
+                                              seed = NULL, ...) {
+  check_no_dots(...)
+  latent <- posterior_latent(object, newdata, draws, re.form, seed)
+  if (!check_flag(transform, "transform") || is_regression(object)) {
+    return(latent$f)
+  }
+  draw_probability(object, latent, prediction_link(object, link))
+}
+
+#' @rdname posterior_predict.bayeskernel_fit
+#' @exportS3Method rstantools::posterior_epred
+posterior_epred.bayeskernel_fit <- function(object, newdata = NULL,
+                                            draws = NULL, re.form = NULL,
+                                            link = NULL, seed = NULL, ...) {
+  check_no_dots(...)
+  latent <- posterior_latent(object, newdata, draws, re.form, seed)
+  if (is_regression(object)) {
+    return(latent$f)
+  }
+  draw_probability(object, latent, prediction_link(object, link))
+}
+
+#' @rdname posterior_predict.bayeskernel_fit
+#' @exportS3Method rstantools::posterior_predict
+posterior_predict.bayeskernel_fit <- function(object, newdata = NULL,
+                                              draws = NULL, re.form = NULL,
+                                              link = NULL, seed = NULL, ...) {
+  check_no_dots(...)
+  out <- predictive_draws(
+    object, newdata, draws, re.form, link, seed, parent.frame()
+  )
+  if (length(object$levels) == 2L) {
+    out <- out - 1L
+  } else if (!is_regression(object)) {
+    attr(out, "levels") <- object$levels
+  }
+  out
+}
+
+# Responses: numbers, or numbers of classes.
+predictive_draws <- function(object, newdata, draws, re.form = NULL,
+                             link = NULL, seed = NULL,
+                             home = parent.frame(2L)) {
+  if (is_regression(object)) {
+    return(posterior_latent(
+      object, newdata, draws, re.form, seed,
+      response = TRUE, home = home
+    )$f)
+  }
+  link <- prediction_link(object, link)
+  with_seed(seed, {
+    latent <- posterior_latent(
+      object, newdata, draws, re.form,
+      home = home
+    )
+    p <- draw_probability(object, latent, link)
+    size <- dim(p)[1:2]
+    classes <- length(object$levels)
+    u <- matrix(stats::runif(prod(size)), size[1])
+    below <- if (classes == 2L) 1 - p else p[, , 1]
+    out <- matrix(1L, size[1], size[2], dimnames = list(NULL, colnames(below)))
+    for (k in seq_len(classes - 1L)) {
+      out <- out + (u > below)
+      if (k < classes - 1L) below <- below + p[, , k + 1L]
+    }
+    storage.mode(out) <- "integer"
+    out
+  })
+}
+
+#' @rdname posterior_predict.bayeskernel_fit
+#' @exportS3Method rstantools::posterior_interval
+posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL,
+                                               ...) {
+  check_no_dots(...)
+  prob <- check_number(prob, 0, 1, "prob", closed = FALSE)
+  draws <- as.matrix(object)
+  if (is.null(pars)) pars <- colnames(draws)
+  if (!is.character(pars) || !all(pars %in% colnames(draws))) {
+    abort_argument(
+      pars, "pars", paste("names among", list_some(colnames(draws)))
+    )
+  }
+  ends <- c(1 - prob, 1 + prob) / 2
+  out <- t(column_quantiles(draws[, pars, drop = FALSE], ends))
+  dimnames(out) <- list(pars, paste0(format(100 * ends, trim = TRUE), "%"))
+  out
+}
+
+#' @rdname posterior_predict.bayeskernel_fit
+#' @exportS3Method rstantools::prior_summary
+prior_summary.bayeskernel_fit <- function(object, ...) {
+  check_no_dots(...)
+  if (is.null(object$prior)) object$kernel else object$prior
+}
+
+#' @rdname posterior_predict.bayeskernel_fit
+#' @exportS3Method rstantools::log_lik
+log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
+                                    draws = NULL, seed = NULL, ...) {
+  check_no_dots(...)
+  refuse_pseudo(object, "log-likelihood")
+  latent <- posterior_latent(object, newdata, draws, seed = seed)
+  n <- ncol(latent$f)
+  codes <- if (is.null(newdata)) {
+    if (is_regression(object)) object$y else own_classes(object)
+  } else {
+    new_response(object, newdata, y, n)
+  }
+  if (is_regression(object)) {
+    out <- stats::dnorm(
+      rep(codes, each = nrow(latent$f)), latent$f, latent$sigma,
+      log = TRUE
+    )
+    dim(out) <- dim(latent$f)
+    return(out)
+  }
+  if (length(object$levels) == 2L) {
+    sign <- rep(2 * codes - 3, each = nrow(latent$f))
+    return(stats::pnorm(sign * latent$f, log.p = TRUE))
+  }
+  p <- draw_probability(object, latent, "probit")
+  vapply(seq_len(n), function(i) log(p[, i, codes[i]]), numeric(nrow(p)))
+}
+
+#' @rdname posterior_predict.bayeskernel_fit
+#' @exportS3Method loo::loo
+loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
+  refuse_pseudo(x, "leave-one-out log score")
+  log_lik <- log_lik.bayeskernel_fit(x, seed = seed)
+  size <- dim(x$draws)
+  chain <- rep(seq_len(size[2]), each = size[1])
+  r_eff <- loo::relative_eff(exp(log_lik), chain_id = chain)
+  loo::loo(log_lik, r_eff = r_eff, ...)
+}
+
+#' @rdname posterior_predict.bayeskernel_fit
+#' @exportS3Method bayesplot::pp_check
+pp_check.bayeskernel_fit <- function(object, ..., draws = 50, seed = NULL) {
+  simulated <- predictive_draws(
+    object, NULL, draws,
+    seed = seed, home = parent.frame()
+  )
+  if (is_regression(object)) {
+    return(bayesplot::ppc_dens_overlay(object$y, simulated, ...))
+  }
+  bayesplot::ppc_bars(as.integer(own_classes(object)), simulated, ...)
+}

@@ -1,0 +1,376 @@
+#' Predictions
+#'
+#' Classes, class probabilities, latent values or means for the rows of a fit or
+#' for new ones, averaged over the posterior: over coefficients, random effects,
+#' groups that the fit has not seen, and with draws over these.
+#'
+#' @param object A fit by [bsvm()], [gpsvm()] or [bark()].
+#' @param newdata Data frame with the variables of the formula, its grouping
+#'   factors and offsets; for a fit to a matrix a matrix (also a sparse one) or
+#'   data frame with the same columns, by name if named, else by position; for a
+#'   kernel given as a matrix the kernel values of the new rows with the
+#'   training rows, and in a last column, if they vary, of the new rows with
+#'   themselves; or a [row_source()]. Default: the rows of the fit.
+#' @param type Of classes `"class"`, the default: a factor; `"prob"`: matrix of
+#'   class probabilities; `"link"`: posterior mean of the latent value f, whose
+#'   positive side is the second class, with more than two classes of a [gpsvm()]
+#'   a matrix with a column for each machine; `"response"`: as for [glm()] the
+#'   probability of the positive class, with more than two classes the same as
+#'   `"prob"`. Of a regression `"response"`, the default, or `"link"`: the
+#'   posterior mean of the function.
+#' @param link How f becomes a probability. `"probit"`, the default, is
+#'   \eqn{\Phi(f)}; for support vector machines a convention, with the better
+#'   Brier score. `"hinge"`, of these alone, is the probability that the
+#'   pseudo-likelihood itself implies, which is too sure of itself. With a
+#'   machine for each of more than two classes their probabilities are divided by
+#'   their sum.
+#' @param threshold For `"class"` of two: the positive class is predicted when
+#'   its probability is at least this. A number in \[0, 1\], or `"prevalence"`,
+#'   the weighted share of the positive class in the rows of the fit. Default
+#'   `NULL`: the more probable class.
+#' @param se.fit Also return posterior standard deviations: of f or the mean, or
+#'   with `"prob"` and `"response"` of the probability of the positive class, for
+#'   ordered classes of each. Of samplers of kernel models the latter is the
+#'   deviation between draws, each of which averages over what it leaves open.
+#' @param interval `"credible"`, for f or the mean (`"link"`, or `"response"` of
+#'   a regression; one f a row), or `"prediction"`, for a new response of a
+#'   regression: a matrix with columns `fit`, `lwr`, `upr`. Limits are normal,
+#'   by the posterior mean and variance of f; of a [bark()] they are quantiles of
+#'   one draw for each stored one.
+#' @param level Probability of the interval, default 0.95.
+#' @param draws Return draws in place of averages (one f a row): of f or the
+#'   mean, with `interval = "prediction"` of a new response, with `"prob"` or
+#'   `"response"` of the probability of the positive class (two classes).
+#' @param n_draws Number of draws. Default: every stored draw of a sampler (a
+#'   smaller number takes evenly spaced ones); 1000 draws from q of a fit without
+#'   draws.
+#' @param re.form `NULL`, the default: with random effects, of known and unknown
+#'   groups. `NA` or `~ 0`: without them, f at a group whose effect is 0; the
+#'   grouping factors need not be in `newdata`.
+#' @param seed For draws and intervals from draws: whole number, or `NULL` for
+#'   R's generator.
+#' @param threads Worker threads.
+#' @param ... No further arguments.
+#'
+#' @return As many rows as `newdata` has, named by its row names where these are
+#'   names and not numbers. A row in which a predictor is missing gives `NA`, or,
+#'   from a fit with `missing = "model"`, a prediction that averages over the
+#'   missing value given the other predictors.
+#' * `"class"`: factor; `"prob"`: matrix n x classes with the classes as column
+#'   names; `"link"`, `"response"`: numeric vector, scale of the data, unless
+#'   said above.
+#' * With `se.fit = TRUE` a list of `fit` and `se.fit`.
+#' * With `draws = TRUE` a matrix, draws x n. Of a [bsvm()] its rows are draws of
+#'   the whole function: a new level of a grouping factor has one simulated
+#'   effect in all its rows. Of kernel models each column is a sample of the
+#'   posterior at its row; what inducing points leave open, or the coefficients
+#'   of kernels, are drawn apart for every row.
+#'
+#' @section New groups: A level of a grouping factor that the fit has not seen
+#'   has an effect from its prior. Means of f put it at 0; standard deviations of
+#'   f and of the probability, and the probability itself, include its variance:
+#'   of the same draw for a sampler; for `"vb"` the mean of its q. Draws contain
+#'   a simulated effect.
+#'
+#' @section Memory: Rows are taken in slices, so that a grid needs little more
+#'   memory than itself and its answer. An answer above
+#'   `getOption("bayeskernel.max_bytes", 8e9)` bytes is refused.
+#'
+#' @section Errors: `bayeskernel_error_argument` for a missing column, a new
+#'   level of a factor among the predictors, or arguments that do not go
+#'   together; `bayeskernel_error_dimension` for a matrix of the wrong width.
+#'
+#' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
+#'   Bayesian inference for support vector machine classification.
+#'   *Computational Statistics & Data Analysis* 73, 163-176. Their rule, the
+#'   sign of the mean of f, is `predict(type = "link") > 0`.
+#'
+#'   Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian
+#'   nonlinear support vector machines for big data. *ECML PKDD*, section 4.4,
+#'   with the variance and the root that are missing there.
+#'
+#'   Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD thesis, Duke
+#'   University, chapter 3; its probabilities are signs of the mean of f.
+#'
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
+#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
+#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
+#' new <- data.frame(x = c(0, 1, NA), g = c("3", "new", "3"))
+#' predict(fit, new)
+#' predict(fit, new, type = "prob", se.fit = TRUE)
+#' predict(fit, new, type = "link", interval = "credible")
+#' predict(fit, new, type = "response", re.form = NA)
+#' dim(predict(fit, new, draws = TRUE, seed = 1))
+#' @export
+predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
+                                    link = NULL, threshold = NULL,
+                                    se.fit = FALSE, interval = "none",
+                                    level = 0.95, draws = FALSE,
+                                    n_draws = NULL, re.form = NULL,
+                                    seed = NULL,
+                                    threads = getOption(
+                                      "bayeskernel.threads", 2L
+                                    ), ...) {
+  check_no_dots(...)
+  validate_fit(object)
+  draws <- check_flag(draws, "draws")
+  type <- prediction_type(object, type, draws)
+  intervals <- c("none", "credible", "prediction")
+  ask <- list(
+    type = type, link = prediction_link(object, link), threshold = threshold,
+    se.fit = check_flag(se.fit, "se.fit"),
+    interval = check_choice(interval, intervals, "interval"),
+    level = check_number(level, 0, 1, "level", closed = FALSE), draws = draws,
+    n_draws = if (!is.null(n_draws)) check_count(n_draws, name = "n_draws"),
+    fixed = check_re_form(re.form), seed = seed,
+    threads = check_threads(threads)
+  )
+  ask$latent <- type == "link" || is_regression(object)
+  # Engines of one model share one meaning: limits are normal unless all sample.
+  always <- setequal(model_of(object)$methods, model_of(object)$samplers)
+  ask$sampled <- draws || (ask$interval != "none" && always)
+  check_prediction(object, ask)
+  if (type == "class") resolve_threshold(threshold, object)
+  if (inherits(newdata, "row_source")) {
+    return(predict_source(object, newdata, ask))
+  }
+  if (is.null(newdata)) {
+    return(predict_own(object, ask))
+  }
+  predict_slices(object, newdata, ask)
+}
+
+prediction_type <- function(object, type, draws = FALSE) {
+  known <- if (is_regression(object)) {
+    c("response", "link")
+  } else {
+    c("class", "prob", "link", "response")
+  }
+  if (is.null(type)) {
+    return(if (draws && !is_regression(object)) "link" else known[1])
+  }
+  check_choice(type, known, "type")
+}
+
+prediction_link <- function(object, link) {
+  known <- model_of(object)$links
+  if (is.null(link)) known[1] else check_choice(link, known, "link")
+}
+
+# TRUE without random effects.
+check_re_form <- function(re.form) {
+  none <- inherits(re.form, "formula") && length(re.form) == 2L &&
+    identical(re.form[[2]], 0)
+  if (!is.null(re.form) && !none && !(length(re.form) == 1L && is.na(re.form))) {
+    abort_argument(
+      re.form, "re.form",
+      "NULL, with random effects, or NA, without them"
+    )
+  }
+  !is.null(re.form)
+}
+
+# What cannot be asked for together.
+check_prediction <- function(object, ask) {
+  refuse_if <- function(wrong, column, header, cure) {
+    if (wrong) {
+      bk_abort("argument", header, cure, column = column, found = ask[[column]])
+    }
+  }
+  of_class <- ask$type == "class"
+  interval <- ask$interval != "none"
+  refuse_if(
+    of_class && ask$se.fit, "se.fit", "A class has no standard error.",
+    "Use type = \"link\" or type = \"prob\"."
+  )
+  refuse_if(
+    of_class && ask$draws, "draws",
+    "Draws are of a latent value or of a probability, not of a class.",
+    "Use type = \"link\" or type = \"prob\"."
+  )
+  refuse_if(
+    ask$draws && ask$se.fit, "draws",
+    "`draws = TRUE` and `se.fit = TRUE` exclude each other.",
+    "Take standard deviations of the columns of the draws."
+  )
+  refuse_if(
+    !of_class && !is.null(ask$threshold), "threshold",
+    "`threshold` applies to classes only.", "Use type = \"class\"."
+  )
+  refuse_if(
+    interval && !ask$latent, "interval", "Intervals are of latent values.",
+    "Use type = \"link\", and se.fit = TRUE for probabilities."
+  )
+  refuse_if(
+    ask$interval == "prediction" && !is_regression(object), "interval",
+    "Prediction intervals are of numeric responses.",
+    "Accepted: interval = \"credible\", of the latent function."
+  )
+  several <- has_machines(object)
+  asked <- c("threshold", "draws", "interval", "se.fit")[c(
+    !is.null(ask$threshold), ask$draws && (several || !ask$latent),
+    interval && several, ask$se.fit && several && !ask$latent
+  )]
+  refuse_if(
+    length(object$levels) > 2L && length(asked), asked[1],
+    "Some arguments need a fit with two classes.",
+    c(
+      sprintf(
+        "Found: `%s`, and %d classes.", paste(asked, collapse = "`, `"),
+        length(object$levels)
+      ),
+      "Accepted: type = \"class\", \"prob\" or \"link\"."
+    )
+  )
+}
+
+# The rows of the fit, of which it keeps moments; those that na.exclude took out
+# come back as NA.
+predict_own <- function(object, ask) {
+  if (ask$fixed || (ask$sampled && !keeps_rows(object))) {
+    bk_abort(
+      "argument",
+      if (ask$fixed) {
+        "The rows of the fit have their random effects."
+      } else {
+        "Draws need `newdata`: the fit keeps no predictors."
+      },
+      "Give the data of the fit, or other rows, as `newdata`."
+    )
+  }
+  out <- if (ask$sampled) {
+    answer_draws(object, NULL, ask, object$n)
+  } else {
+    answer_moments(latent(object, NULL, ask$link, ask$threads), object, ask)
+  }
+  fill_excluded(out, object$na.action, ask$draws)
+}
+
+fill_excluded <- function(x, action, draws = FALSE) {
+  each_part(x, draws, function(part) stats::napredict(action, part))
+}
+
+predict_rows <- function(object, newdata, ask, first = 0) {
+  rows <- new_rows(object, newdata, ask$fixed, ask$sampled, first)
+  out <- if (ask$sampled) {
+    answer_draws(object, rows, ask, length(rows$complete))
+  } else {
+    answer_moments(
+      latent(object, rows, ask$link, ask$threads), object, ask
+    )
+  }
+  fill_incomplete(out, rows, ask$draws)
+}
+
+# Moments as what was asked for.
+answer_moments <- function(moments, object, ask) {
+  if (ask$interval != "none") {
+    half <- stats::qnorm((1 + ask$level) / 2) * sqrt(moments$var)
+    return(cbind(
+      fit = moments$mean, lwr = moments$mean - half, upr = moments$mean + half
+    ))
+  }
+  prob <- moments$prob[[ask$link]]
+  fit <- if (ask$latent) {
+    moments$mean
+  } else {
+    switch(ask$type,
+      class = chosen_class(object, prob, ask$threshold),
+      prob = probability_matrix(prob, object$levels),
+      response = prob
+    )
+  }
+  if (!ask$se.fit) {
+    return(fit)
+  }
+  if (ask$latent) {
+    return(list(fit = fit, se.fit = sqrt(moments$var)))
+  }
+  sd <- moments$prob_sd[[ask$link]]
+  if (is.null(sd)) {
+    bk_abort(
+      "argument", "The fit keeps no standard errors of probabilities.",
+      "Give the rows as `newdata`, or use type = \"link\"."
+    )
+  }
+  list(fit = fit, se.fit = sd)
+}
+
+# Draws x rows, or limits that are quantiles of them: these in parts of some
+# million numbers.
+answer_draws <- function(object, rows, ask, n) {
+  take <- function(rows) {
+    latent_draws(
+      object, rows, ask$n_draws,
+      response = ask$interval == "prediction", threads = ask$threads
+    )
+  }
+  if (ask$draws) {
+    check_answer_size(n, draw_count(object, ask$n_draws))
+    latent <- with_seed(ask$seed, take(rows))
+    return(if (ask$latent) latent$f else draw_probability(object, latent, ask$link))
+  }
+  limits <- function(rows) {
+    latent <- take(rows)
+    mean <- latent$mean
+    if (is.null(mean)) mean <- latent(object, rows, character())$mean
+    ends <- column_quantiles(latent$f, c(1 - ask$level, 1 + ask$level) / 2)
+    cbind(fit = mean, lwr = ends[1, ], upr = ends[2, ])
+  }
+  if (is.null(rows)) {
+    return(with_seed(ask$seed, limits(NULL)))
+  }
+  slices <- row_slices(n, draw_count(object, ask$n_draws))
+  with_seed(ask$seed, do.call(rbind, lapply(slices, function(at) {
+    limits(take_rows(rows, at))
+  })))
+}
+
+draw_count <- function(object, n_draws) {
+  total <- if (is.null(object$draws)) Inf else prod(dim(object$draws)[1:2])
+  min(total, if (!is.null(n_draws)) n_draws else if (total < Inf) total else 1000)
+}
+
+check_answer_size <- function(rows, columns) {
+  bytes <- 8 * as.double(rows) * columns
+  most <- getOption("bayeskernel.max_bytes", 8e9)
+  if (bytes > most) {
+    bk_abort(
+      "argument", "The predictions would not fit in memory.",
+      c(
+        sprintf(
+          "Found: %.0f rows of %.0f numbers, %.1f GB.", rows, columns,
+          bytes / 1e9
+        ),
+        sprintf(
+          "Accepted: %.1f GB (option \"bayeskernel.max_bytes\").", most / 1e9
+        ),
+        "Ask for fewer rows at a time, or for fewer draws by `n_draws`."
+      ),
+      column = "newdata", found = bytes, expected = most
+    )
+  }
+}
+
+# Which of all stored draws: NULL for all.
+taken_draws <- function(object, n) {
+  total <- prod(dim(object$draws)[1:2])
+  if (!is.null(n) && n < total) round(seq(1, total, length.out = n))
+}
+
+# Mean, variance and the probability by one link of any rows, NA in incomplete
+# ones.
+moments_for <- function(object, newdata = NULL, link = NULL,
+                        threads = getOption("bayeskernel.threads", 2L)) {
+  link <- prediction_link(object, link)
+  rows <- if (!is.null(newdata)) new_rows(object, newdata)
+  out <- latent(object, rows, link, threads)
+  out$prob <- out$prob[[link]]
+  out$prob_sd <- out$prob_sd[[link]]
+  if (is.null(rows)) {
+    return(fill_excluded(out, object$na.action))
+  }
+  fill_incomplete(out, rows)
+}

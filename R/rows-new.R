@@ -1,0 +1,263 @@
+# New rows for a fit of any model, in slices or from a row source, and the way
+# of their predictions back to all rows.
+
+#' New rows
+#'
+#' @param fixed Leave the random effects out.
+#' @param named Name the groups, for draws of their effects.
+#' @param first Number of rows before these, for errors.
+#' @return A list: `x`, `random` (for each term `z`, `group`, `name`), `offset`,
+#'   `holes`, as design_new() has them, of the complete rows alone; `complete`,
+#'   their numbers; `n`, the number of all; `names` of all or NULL.
+#' @noRd
+new_rows <- function(object, newdata, fixed = FALSE, named = FALSE,
+                     first = 0) {
+  info <- object$design
+  if (info$type == "kernel") {
+    x <- new_kernel_values(info, newdata)
+    complete <- which(is.finite(rowSums(x)))
+    return(list(
+      x = x[complete, , drop = FALSE], offset = numeric(length(complete)),
+      random = list(), complete = complete, n = nrow(x),
+      names = given_names(newdata)
+    ))
+  }
+  if (is_sparse(newdata)) newdata <- as.matrix(newdata)
+  if (fixed && length(info$random)) {
+    newdata <- without_groups(info, newdata)
+    info["random"] <- list(list())
+    info$holes$parts <- info$holes$parts[1]
+  }
+  new <- design_new(info, newdata, first = first)
+  new$random <- forget_groups(object, new$random)
+  if (named) {
+    for (t in seq_along(new$random)) {
+      new$random[[t]]$name <- group_names(info, newdata, t)
+    }
+  }
+  complete <- which(new$complete)
+  n <- length(new$complete)
+  new["complete"] <- NULL
+  c(
+    take_rows(new, complete),
+    list(complete = complete, n = n, names = given_names(newdata))
+  )
+}
+
+# A sampler that stored no random effects knows none of its groups.
+forget_groups <- function(object, random) {
+  for (t in seq_along(random)) {
+    if (is.null(object$posterior$random[[t]]$mean)) {
+      random[[t]]$group[] <- 0L
+    }
+  }
+  random
+}
+
+# Variables of random terms alone need not be there.
+without_groups <- function(info, newdata) {
+  of_random <- unlist(lapply(info$random, function(term) {
+    c(all.vars(term$terms), lapply(term$leaves, function(leaf) {
+      all.vars(str2lang(leaf))
+    }))
+  }))
+  elsewhere <- c(
+    all.vars(info$terms), unlist(lapply(info$smooths, `[[`, "names")),
+    all.vars(info$offset)
+  )
+  if (is.list(newdata)) {
+    newdata[setdiff(of_random, c(elsewhere, names(newdata)))] <- NA
+  }
+  newdata
+}
+
+# Names of groups, so that rows of one unseen group share its effect.
+group_names <- function(info, newdata, t) {
+  leaves <- lapply(info$random[[t]]$leaves, function(leaf) {
+    as.character(eval(str2lang(leaf), newdata, info$env))
+  })
+  do.call(paste, c(leaves, sep = ":"))
+}
+
+# Kernel values of new rows with the training rows, and of each with itself.
+new_kernel_values <- function(info, newdata) {
+  n <- info$rows
+  if (!is.matrix(newdata) || !is.numeric(newdata) ||
+    !(ncol(newdata) %in% c(n, n + 1L))) {
+    abort_argument(
+      newdata, "newdata", sprintf(paste(
+        "a matrix of kernel values with the %d training rows, and in column",
+        "%d those of the new rows with themselves, if they vary"
+      ), n, n + 1L),
+      kind = "dimension"
+    )
+  }
+  if (ncol(newdata) == n) cbind(newdata, info$diagonal) else newdata
+}
+
+take_rows <- function(rows, at) {
+  if (length(at) == length(rows$offset)) {
+    return(rows)
+  }
+  rows$x <- rows$x[at, , drop = FALSE]
+  rows$offset <- rows$offset[at]
+  rows$holes <- take_holes(rows$holes, at)
+  rows$random <- lapply(rows$random, function(term) {
+    term$z <- term$z[at, , drop = FALSE]
+    term$group <- term$group[at]
+    term$name <- term$name[at]
+    term
+  })
+  rows
+}
+
+# The part of `holes` of some rows, counted anew.
+take_holes <- function(holes, rows) {
+  if (is.null(holes)) {
+    return(NULL)
+  }
+  pick <- function(uses, row) {
+    at <- match(uses[[row]] + 1L, rows)
+    keep <- !is.na(at)
+    uses <- lapply(uses, `[`, keep)
+    uses[[row]] <- at[keep] - 1L
+    uses
+  }
+  fields <- c("use_row", "use_column", "use_predictor", "use_base", "use_slope")
+  c(
+    list(x = holes$x[rows, , drop = FALSE]), pick(holes[fields], "use_row"),
+    list(random_uses = lapply(holes$random_uses, pick, "row"))
+  )
+}
+
+# Elements of the largest temporary matrix.
+slice_size <- 4e6
+
+row_slices <- function(n, width) {
+  size <- max(1, floor(slice_size / max(1, width)))
+  begin <- seq(1, max(n, 1), by = size)
+  lapply(begin, function(b) seq_len(min(size, n - b + 1)) + b - 1L)
+}
+
+# Row names that are names: numbers tell where rows were, not what they are.
+given_names <- function(newdata) {
+  names <- if (is.data.frame(newdata)) {
+    attr(newdata, "row.names")
+  } else {
+    rownames(newdata)
+  }
+  if (is.character(names) && anyNA(suppressWarnings(as.numeric(names)))) names
+}
+
+# Back to all rows ------------------------------------------------------------
+
+# Does `change`, of rows, to every element of an answer; rows of draws are
+# columns.
+each_part <- function(x, draws, change) {
+  if (is.list(x)) {
+    lapply(x, each_part, draws, change)
+  } else if (is.null(x) || !draws) {
+    change(x)
+  } else {
+    t(change(t(x)))
+  }
+}
+
+# From the complete rows to all rows, with the names of these.
+fill_incomplete <- function(out, rows, draws = FALSE) {
+  back <- match(seq_len(rows$n), rows$complete)
+  each_part(out, draws, function(x) {
+    if (is.matrix(x)) {
+      if (anyNA(back)) x <- x[back, , drop = FALSE]
+      if (!is.null(rows$names)) rownames(x) <- rows$names
+    } else if (!is.null(x)) {
+      if (anyNA(back)) x <- x[back]
+      names(x) <- rows$names
+    }
+    x
+  })
+}
+
+# Parts of the rows -----------------------------------------------------------
+
+# Draws of a model with random effects are of all rows at once: a group that the
+# fit has not seen has one effect in all of them.
+predict_slices <- function(object, newdata, ask) {
+  n <- NROW(newdata)
+  whole <- !(is.data.frame(newdata) || is.matrix(newdata) ||
+    is_sparse(newdata)) || (ask$sampled && length(object$posterior$random))
+  slices <- if (!whole) {
+    row_slices(n, 1 + length(object$design$columns) + NCOL(newdata))
+  }
+  if (length(slices) < 2L) {
+    return(predict_rows(object, newdata, ask))
+  }
+  if (ask$draws) check_answer_size(n, draw_count(object, ask$n_draws))
+  with_seed(if (ask$sampled) ask$seed, {
+    ask["seed"] <- list(NULL)
+    join_predictions(lapply(slices, function(at) {
+      predict_rows(object, newdata[at, , drop = FALSE], ask, at[1] - 1)
+    }), ask$draws)
+  })
+}
+
+# The blocks of a row source one after another.
+predict_source <- function(object, source, ask, call = user_call()) {
+  reader <- open_source(source, call)
+  on.exit(reader$close())
+  size <- block_rows(length(source$columns))
+  if (ask$draws && length(object$posterior$random)) {
+    bk_abort(
+      "argument", "Draws for a row source need a model without random effects.",
+      "Read the rows into data frames and predict for these.",
+      column = "newdata", call = call
+    )
+  }
+  # A block of draws of all rows is as large as a block of predictors.
+  if (ask$sampled) {
+    size <- max(1, size %/% max(1, draw_count(object, ask$n_draws)))
+    ask$seed <- check_seed(ask$seed)
+  }
+  next_block <- block_reader(source, reader, size, call)
+  parts <- list()
+  rows <- 0
+  while (!is.null(block <- next_block())) {
+    refuse_infinite(block, call)
+    rows <- rows + nrow(block$x)
+    if (ask$draws) check_answer_size(rows, draw_count(object, ask$n_draws))
+    # A formula looks for its variables in a data frame.
+    x <- if (object$design$type == "matrix") block$x else as.data.frame(block$x)
+    parts[[length(parts) + 1L]] <- predict_rows(object, x, ask)
+  }
+  if (length(parts) == 0L) abort_too_few_rows(0L, call)
+  join_predictions(parts, ask$draws)
+}
+
+# The row would be counted from the start of its block.
+refuse_infinite <- function(block, call) {
+  check_columns(
+    column_moments_cpp(block$x), block$x, colnames(block$x),
+    block$first + seq_len(nrow(block$x)), call,
+    missing_allowed = TRUE
+  )
+}
+
+join_predictions <- function(parts, draws = FALSE) {
+  first <- parts[[1]]
+  if (is.factor(first)) {
+    out <- factor(
+      levels(first)[unlist(lapply(parts, as.integer))], levels(first),
+      ordered = is.ordered(first)
+    )
+    names(out) <- unlist(lapply(parts, names))
+    out
+  } else if (is.list(first)) {
+    lapply(stats::setNames(nm = names(first)), function(name) {
+      join_predictions(lapply(parts, `[[`, name), draws)
+    })
+  } else if (!is.matrix(first)) {
+    unlist(parts)
+  } else {
+    do.call(if (draws) cbind else rbind, parts)
+  }
+}

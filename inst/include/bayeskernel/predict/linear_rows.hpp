@@ -1,0 +1,78 @@
+// Rows at which a linear model with random effects is asked for
+// f = offset + x'theta + sum_t z_t'u_t, on whatever scale its posterior is. A
+// missing predictor enters a column as base + slope * predictor.
+#ifndef BAYESKERNEL_PREDICT_LINEAR_ROWS_HPP
+#define BAYESKERNEL_PREDICT_LINEAR_ROWS_HPP
+
+#include <Eigen/Core>
+#include <vector>
+
+namespace bayeskernel {
+
+using MatrixMap = Eigen::Map<const Eigen::MatrixXd>;
+using VectorMap = Eigen::Map<const Eigen::VectorXd>;
+
+// Chosen rows and columns of a matrix.
+template <class Matrix>
+Eigen::MatrixXd pick(const Matrix& from, const std::vector<int>& rows,
+                     const std::vector<int>& columns) {
+  Eigen::MatrixXd out(rows.size(), columns.size());
+  for (Eigen::Index j = 0; j < out.cols(); ++j) {
+    for (Eigen::Index i = 0; i < out.rows(); ++i) {
+      out(i, j) = from(rows[i], columns[j]);
+    }
+  }
+  return out;
+}
+
+// Where missing predictors enter the columns of one matrix, by row.
+struct MissingUses {
+  struct Use {
+    int column, predictor;
+    double base, slope;
+  };
+  std::vector<Use> uses;               // in the order of their rows
+  std::vector<Eigen::Index> begin{0};  // n + 1; one zero without any
+
+  template <class Body>
+  void each(Eigen::Index row, Body&& body) const {
+    if (begin.size() == 1) return;
+    for (Eigen::Index u = begin[row]; u < begin[row + 1]; ++u) body(uses[u]);
+  }
+};
+
+struct LinearRows {
+  struct Term {
+    MatrixMap z;             // n x r
+    std::vector<int> group;  // 1 .. groups; 0: one that the fit has not seen
+    MissingUses missing;
+  };
+  struct Pattern {
+    std::vector<int> predictors, rows;  // from 0
+  };
+
+  MatrixMap x;
+  VectorMap offset;
+  std::vector<Term> terms;
+  MissingUses missing;      // in x
+  MatrixMap predictors;     // n x P, NaN where missing; n x 0 without
+  std::vector<Pattern> patterns;
+
+  // The predictors of a row that are there.
+  std::vector<int> observed(const Pattern& pattern) const {
+    std::vector<int> out;
+    std::size_t next = 0;
+    for (int j = 0; j < static_cast<int>(predictors.cols()); ++j) {
+      if (next < pattern.predictors.size() && pattern.predictors[next] == j) {
+        ++next;
+      } else {
+        out.push_back(j);
+      }
+    }
+    return out;
+  }
+};
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,145 @@
+// R's lists of new rows and posteriors to the core's predictors.
+#include <bayeskernel/hinge/probability.hpp>
+#include <bayeskernel/predict/gaussian_moments.hpp>
+
+#include "glue_predict.h"
+
+using bayeskernel::MissingUses;
+
+namespace {
+
+using Index = Eigen::Index;
+
+MissingUses read_uses(const Rcpp::List& from, Index rows) {
+  MissingUses out;
+  const Rcpp::IntegerVector row = from["row"], column = from["column"];
+  const Rcpp::IntegerVector predictor = from["predictor"];
+  const Rcpp::NumericVector base = from["base"], slope = from["slope"];
+  out.begin.assign(rows + 1, 0);
+  for (R_xlen_t u = 0; u < row.size(); ++u) {
+    ++out.begin[row[u] + 1];
+    out.uses.push_back({column[u], predictor[u], base[u], slope[u]});
+  }
+  for (Index i = 0; i < rows; ++i) out.begin[i + 1] += out.begin[i];
+  return out;
+}
+
+bayeskernel::LinearRows read_rows(const Rcpp::List& from) {
+  bayeskernel::LinearRows out{map_matrix(from["x"]), map_vector(from["offset"]),
+                              {}, {}, map_matrix(from["predictors"]), {}};
+  const Index n = out.x.rows();
+  const bool some = out.predictors.cols() > 0;
+  const Rcpp::List terms = from["terms"], patterns = from["patterns"];
+  for (R_xlen_t t = 0; t < terms.size(); ++t) {
+    const Rcpp::List term = terms[t];
+    out.terms.push_back({map_matrix(term["z"]),
+                         Rcpp::as<std::vector<int>>(term["group"]),
+                         some ? read_uses(term["uses"], n) : MissingUses()});
+  }
+  if (some) out.missing = read_uses(from["uses"], n);
+  for (R_xlen_t k = 0; k < patterns.size(); ++k) {
+    const Rcpp::List pattern = patterns[k];
+    out.patterns.push_back(
+        {Rcpp::as<std::vector<int>>(pattern["predictors"]),
+         Rcpp::as<std::vector<int>>(pattern["rows"])});
+  }
+  return out;
+}
+
+bayeskernel::LinearDraws read_draws(const Rcpp::List& from) {
+  bayeskernel::LinearDraws out{map_matrix(from["theta"]), {},
+                               map_matrix(from["x_mean"]),
+                               map_matrix(from["x_cov"])};
+  const Rcpp::List terms = from["terms"];
+  for (R_xlen_t t = 0; t < terms.size(); ++t) {
+    const Rcpp::List term = terms[t];
+    out.terms.push_back(
+        {map_matrix(term["effects"]), map_matrix(term["covariance"])});
+  }
+  return out;
+}
+
+bayeskernel::LinearPosterior read_posterior(const Rcpp::List& from) {
+  using Term = bayeskernel::LinearPosterior::Term;
+  bayeskernel::LinearPosterior out{
+      map_vector(from["center"]), map_vector(from["scale"]),
+      map_vector(from["mean"]), map_matrix(from["covariance"]),
+      map_vector(from["gamma"]), map_vector(from["indicator_var"]),
+      map_matrix(from["basis"]),
+      static_cast<Index>(Rcpp::as<int>(from["first"])),
+      Rcpp::as<double>(from["hidden_var"]), {},
+      map_matrix(from["precision"]), map_vector(from["x_mean"]),
+      map_matrix(from["x_mean_cov"])};
+  const Rcpp::List terms = from["terms"];
+  for (R_xlen_t t = 0; t < terms.size(); ++t) {
+    const Rcpp::List term = terms[t];
+    const std::string kind = Rcpp::as<std::string>(term["kind"]);
+    out.terms.push_back({kind == "dense"        ? Term::Kind::dense
+                         : kind == "eliminated" ? Term::Kind::eliminated
+                                                : Term::Kind::apart,
+                         map_matrix(term["mean"]), map_matrix(term["loading"]),
+                         map_matrix(term["covariance"]),
+                         Rcpp::as<std::vector<int>>(term["index"]),
+                         map_matrix(term["unseen"])});
+  }
+  return out;
+}
+
+}  // namespace
+
+// Mean and variance of f under q(theta, u).
+// [[Rcpp::export(rng = false)]]
+Rcpp::List linear_moments_cpp(const Rcpp::List& rows,
+                              const Rcpp::List& posterior, int threads) {
+  return guarded([&] {
+    const bayeskernel::LinearRows at = read_rows(rows);
+    const bayeskernel::LinearPosterior q = read_posterior(posterior);
+    RcppParallelExecutor executor(threads);
+    const bayeskernel::GaussianMoments out =
+        bayeskernel::LinearPredictor(at, q).run(executor);
+    return Rcpp::List::create(Rcpp::Named("mean") = to_r(out.mean),
+                              Rcpp::Named("var") = to_r(out.var));
+  });
+}
+
+// Moments of f and of the class probability by each link, over draws.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List draw_moments_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
+                            const Rcpp::CharacterVector& links, int threads) {
+  return guarded([&] {
+    const bayeskernel::LinearRows at = read_rows(rows);
+    const bayeskernel::LinearDraws from = read_draws(draws);
+    RcppParallelExecutor executor(threads);
+    return moments_list(bayeskernel::LinearDrawPredictor(at, from)
+                            .moments(read_links(links), executor));
+  });
+}
+
+// f itself, draws x rows; every group is known.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List draw_values_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
+                           const Rcpp::NumericVector& noise, int threads) {
+  return guarded([&] {
+    const bayeskernel::LinearRows at = read_rows(rows);
+    const bayeskernel::LinearDraws from = read_draws(draws);
+    RcppParallelExecutor executor(threads);
+    return Rcpp::List::create(
+        Rcpp::Named("f") =
+            to_r(bayeskernel::LinearDrawPredictor(at, from).values(
+                noise.begin(), executor)));
+  });
+}
+
+// E g(f) for f ~ N(m, s2), by row.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector hinge_probability_cpp(const Rcpp::NumericVector& m,
+                                          const Rcpp::NumericVector& s2) {
+  const bayeskernel::HingeProbability probability;
+  Rcpp::NumericVector out(m.size());
+  for (R_xlen_t i = 0; i < m.size(); ++i) {
+    out[i] = Rcpp::NumericVector::is_na(m[i])
+                 ? NA_REAL
+                 : probability(m[i], std::sqrt(s2[i]));
+  }
+  return out;
+}

@@ -1,0 +1,25 @@
+// Links by name, and moments of predictions for R.
+#ifndef BAYESKERNEL_GLUE_PREDICT_H
+#define BAYESKERNEL_GLUE_PREDICT_H
+
+#include <bayeskernel/predict/draw_moments.hpp>
+#include <vector>
+
+#include "glue_common.h"
+
+inline std::vector<bayeskernel::LinkCurve> read_links(const Rcpp::CharacterVector& names) {
+  std::vector<bayeskernel::LinkCurve> out;
+  for (const char* name : names) {
+    out.emplace_back(*name == 'h' ? bayeskernel::Link::hinge : bayeskernel::Link::probit);
+  }
+  return out;
+}
+
+inline Rcpp::List moments_list(const bayeskernel::DrawMoments& from) {
+  return Rcpp::List::create(Rcpp::Named("mean") = to_r(from.mean),
+                            Rcpp::Named("var") = to_r(from.var),
+                            Rcpp::Named("prob") = to_r(from.probability),
+                            Rcpp::Named("prob_sd") = to_r(from.probability_sd));
+}
+
+#endif

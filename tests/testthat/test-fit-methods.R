@@ -1,0 +1,117 @@
+# Row methods and what does not apply, for every model.
+
+d <- grouped_data()
+d$z <- as.numeric(d$y == "yes") + d$x2
+vb <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1)
+process <- gpsvm(y ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1)
+kernels <- suppressWarnings(bark(
+  y ~ x1 + x2, d,
+  family = "binomial", chains = 2, warmup = 300, draws = 40, thin = 5,
+  threads = 1, seed = 1
+))
+numbers <- suppressWarnings(bark(
+  z ~ x1 + x2, d,
+  chains = 2, warmup = 300, draws = 40, thin = 5, threads = 1, seed = 1
+))
+fits <- list(vb, process, kernels, numbers)
+
+test_that("model frames are made again from the data of the call", {
+  for (fit in fits) {
+    frame <- model.frame(fit)
+    expect_identical(nrow(frame), 80L)
+    expect_identical(names(frame)[2:3], c("x1", "x2"))
+    expect_equal(frame$x1, d$x1)
+    expect_identical(nrow(augment(fit)), 80L)
+  }
+  by_matrix <- gpsvm(as.matrix(d[c("x1", "x2")]), d$y, threads = 1, seed = 1)
+  expect_bk_error(model.frame(by_matrix), "argument", "matrix")
+  expect_equal(model.matrix(by_matrix), as.matrix(d[c("x1", "x2")]),
+    ignore_attr = TRUE
+  )
+})
+
+test_that("a model matrix has the columns of the predictors", {
+  expect_identical(colnames(model.matrix(vb)), c("(Intercept)", "x1", "x2"))
+  expect_equal(model.matrix(vb)[, "x2"], d$x2)
+  expect_identical(colnames(model.matrix(process)), c("x1", "x2"))
+  some <- subset(d, x1 > 50)
+  part <- bsvm(y ~ log(x1) + x2, d, subset = x1 > 50, threads = 1)
+  expect_equal(model.matrix(part)[, 2], log(some$x1))
+  expect_equal(model.matrix(part, d[1:3, ])[, 3], d$x2[1:3])
+})
+
+test_that("rows of a source have weight one", {
+  x <- as.matrix(d[c("x1", "x2")])
+  for (fit in list(
+    bsvm(row_source(x, y = d$y), threads = 1, seed = 1),
+    gpsvm(row_source(x, y = d$y), threads = 1, seed = 1)
+  )) {
+    expect_identical(weights(fit), rep(1, 80))
+  }
+})
+
+test_that("families say the distribution and the link", {
+  expect_identical(family(numbers)$family, "gaussian")
+  expect_identical(family(kernels)$family, "binomial")
+  expect_identical(family(kernels)$link, "probit")
+  expect_match(family(vb)$family, "pseudo-likelihood")
+  expect_s3_class(family(process), "family")
+})
+
+test_that("what a model does not have is an error that says why", {
+  expect_equal(sigma(numbers), mean(numbers$draws[, , "sigma"]))
+  expect_bk_error(sigma(vb), "argument", "Classes")
+  expect_bk_error(sigma(kernels), "argument", "Classes")
+  expect_bk_error(deviance(vb), "argument", "no deviance")
+  expect_bk_error(deviance(process), "argument", "log_loss")
+  expect_true(is.finite(deviance(kernels)))
+  for (fit in fits) expect_error(logLik(fit), class = "bayeskernel_error")
+  for (generic in c("coef", "vcov", "confint")) {
+    for (fit in list(process, kernels)) {
+      expect_error(
+        match.fun(generic)(fit),
+        class = "bayeskernel_error_argument"
+      )
+    }
+  }
+  skip_if_not_installed("lme4")
+  expect_identical(lme4::ngrps(vb), c(g = 8L))
+  expect_bk_error(lme4::ngrps(process), "argument", "no groups")
+})
+
+test_that("simulated responses are of the kind of the response", {
+  for (fit in fits[1:3]) {
+    y <- simulate(fit, 3, seed = 1)
+    expect_identical(dim(y), c(80L, 3L))
+    expect_identical(levels(y$sim_1), c("no", "yes"))
+    expect_identical(simulate(fit, 3, seed = 1), y)
+  }
+  y <- simulate(numbers, 60, seed = 1)
+  expect_lt(abs(mean(unlist(y)) - mean(d$z)), 0.3)
+  # Probabilities are those of the simulated classes.
+  many <- simulate(vb, 400, seed = 2)
+  share <- rowMeans(vapply(many, function(one) one == "yes", logical(80)))
+  expect_lt(max(abs(share - fitted(vb))), 0.15)
+})
+
+test_that("update() finds the function where the package is not attached", {
+  skip_on_cran()
+  home <- system.file(package = "bayeskernel")
+  skip_if_not(file.exists(file.path(home, "Meta", "package.rds")))
+  script <- tempfile(fileext = ".R")
+  on.exit(unlink(script))
+  writeLines(c(
+    sprintf(".libPaths(%s)", paste(deparse(.libPaths()), collapse = "")),
+    "set.seed(1); d <- data.frame(a = rnorm(60), b = rnorm(60))",
+    "d$y <- d$a + rnorm(60) > 0",
+    "fit <- bayeskernel::bsvm(y ~ a + b, d, threads = 1)",
+    "less <- update(fit, . ~ . - b)",
+    "old <- fit; old$call[[1]] <- quote(bsvm)",
+    "cat(names(coef(less)), length(coef(update(old))))"
+  ), script)
+  out <- system2(
+    file.path(R.home("bin"), "Rscript"), c("--vanilla", shQuote(script)),
+    stdout = TRUE
+  )
+  expect_identical(out, "(Intercept) a 3")
+})

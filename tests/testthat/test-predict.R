@@ -1,0 +1,181 @@
+# Predictions of every model by the one method: types, names of rows, random
+# effects left out, intervals, new groups, memory.
+
+d <- grouped_data()
+d$z <- as.numeric(d$y == "yes") + d$x2
+vb <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1)
+mcmc <- quick_gibbs(y ~ x1 + x2 + (1 | g), d)
+process <- gpsvm(y ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1)
+process_mcmc <- quick_process(y ~ x1 + x2, d, inducing = 10, nugget = 0.2)
+kernels <- quick_bark(y ~ x1 + x2, d, family = "binomial")
+numbers <- quick_bark(z ~ x1 + x2, d)
+classes <- list(vb, mcmc, process, process_mcmc, kernels)
+
+test_that("every type keeps the row names of new data", {
+  new <- d[1:6, ]
+  rownames(new) <- letters[1:6]
+  new$x1[2] <- NA
+  for (fit in classes) {
+    for (type in c("class", "link", "response")) {
+      expect_named(predict(fit, new, type = type), letters[1:6])
+    }
+    expect_identical(rownames(predict(fit, new, "prob")), letters[1:6])
+    se <- predict(fit, new, "link", se.fit = TRUE)
+    expect_named(se$se.fit, letters[1:6])
+    band <- predict(fit, new, "link", interval = "credible", seed = 1)
+    expect_identical(dimnames(band), list(letters[1:6], c("fit", "lwr", "upr")))
+    draws <- predict(fit, new, draws = TRUE, n_draws = 3, seed = 1)
+    expect_identical(colnames(draws), letters[1:6])
+  }
+  expect_named(predict(numbers, new), letters[1:6])
+  x <- as.matrix(new[c("x1", "x2")])
+  by_matrix <- bsvm(as.matrix(d[c("x1", "x2")]), d$y, threads = 1)
+  expect_named(predict(by_matrix, x), letters[1:6])
+  # Numbers say where the rows were.
+  expect_null(names(predict(vb, d[c(9, 9, 3), ], "link")))
+})
+
+test_that("the response is that of glm()", {
+  for (fit in classes) {
+    expect_equal(
+      predict(fit, d, type = "response"), predict(fit, d, type = "prob")[, 2]
+    )
+    expect_equal(predict(fit, type = "response"), fitted(fit))
+    expect_equal(
+      predict(fit, d, type = "response", se.fit = TRUE)$se.fit,
+      predict(fit, d, type = "prob", se.fit = TRUE)$se.fit
+    )
+  }
+  expect_equal(predict(numbers, d, type = "link"), predict(numbers, d))
+  expect_bk_error(predict(numbers, d, type = "prob"), "argument", "response")
+})
+
+test_that("re.form = NA leaves the random effects out, and their groups", {
+  bare <- d[1:8, c("x1", "x2")]
+  x <- cbind(1, bare$x1, bare$x2)
+  for (none in list(NA, ~0)) {
+    out <- predict(vb, bare, "link", se.fit = TRUE, re.form = none)
+    expect_equal(out$fit, drop(x %*% coef(vb)), tolerance = 1e-10)
+    expect_equal(
+      out$se.fit^2, rowSums((x %*% vcov(vb)) * x),
+      tolerance = 1e-10
+    )
+  }
+  f <- as.matrix(mcmc)[, 1:3] %*% t(x)
+  expect_equal(
+    predict(mcmc, bare, "response", re.form = NA), colMeans(pnorm(f)),
+    tolerance = 1e-10, ignore_attr = TRUE
+  )
+  expect_equal(
+    predict(mcmc, bare, draws = TRUE, re.form = NA), f,
+    tolerance = 1e-10, ignore_attr = TRUE
+  )
+  slopes <- bsvm(y ~ x1 + (x2 | g), d, threads = 1)
+  expect_equal(
+    predict(slopes, d["x1"], "link", re.form = NA),
+    drop(cbind(1, d$x1) %*% coef(slopes)),
+    tolerance = 1e-10
+  )
+  expect_equal(
+    predict(process, d, re.form = NA), predict(process, d)
+  )
+  expect_bk_error(predict(vb, bare), "argument", "lacks column `g`")
+  expect_bk_error(predict(vb, d, re.form = ~x), "argument", "re.form")
+  expect_bk_error(predict(vb, re.form = NA), "argument", "newdata")
+})
+
+test_that("an interval for a row source is that of its rows", {
+  x <- as.matrix(d[c("x1", "x2")])
+  for (fit in list(
+    gpsvm(x, d$y, inducing = 10, seed = 1, threads = 1),
+    bsvm(x, d$y, threads = 1)
+  )) {
+    expect_equal(
+      predict(fit, row_source(x), "link", interval = "credible"),
+      predict(fit, x, "link", interval = "credible"),
+      tolerance = 1e-12, ignore_attr = TRUE
+    )
+  }
+})
+
+test_that("an interval is normal, or has the quantiles of draws", {
+  for (fit in list(vb, mcmc, process, process_mcmc)) {
+    found <- predict(fit, d, "link", se.fit = TRUE)
+    band <- predict(fit, d, "link", interval = "credible", level = 0.8)
+    expect_equal(
+      unname(band), found$fit + outer(found$se.fit, c(0, -1, 1) * qnorm(0.9)),
+      tolerance = 1e-12
+    )
+  }
+  for (fit in list(kernels)) {
+    band <- predict(fit, d, "link", interval = "credible", seed = 4)
+    f <- predict(fit, d, "link", draws = TRUE, seed = 4)
+    expect_equal(
+      unname(band[, -1]), unname(t(apply(f, 2, quantile, c(0.025, 0.975)))),
+      tolerance = 1e-12
+    )
+    expect_equal(unname(band[, 1]), predict(fit, d, "link"), tolerance = 1e-10)
+  }
+})
+
+test_that("probabilities of the fit's own rows have standard errors", {
+  for (fit in classes) {
+    for (link in model_of(fit)$links) {
+      own <- predict(fit, type = "prob", link = link, se.fit = TRUE)
+      new <- predict(fit, d, type = "prob", link = link, se.fit = TRUE)
+      expect_length(own$se.fit, 80L)
+      expect_equal(own$se.fit, new$se.fit, tolerance = 1e-10)
+    }
+  }
+})
+
+test_that("a probability's spread for a new group has the group's variance", {
+  new <- transform(d[1:6, ], g = letters[1:6])
+  long <- suppressWarnings(bsvm(
+    y ~ x1 + x2 + (1 | g), d,
+    method = "gibbs", chains = 2, draws = 1500, warmup = 200, seed = 1,
+    threads = 1, progress = FALSE
+  ), classes = "bayeskernel_warning_convergence")
+  for (fit in list(vb, long)) {
+    for (link in c("probit", "hinge")) {
+      found <- predict(fit, new, "prob", link = link, se.fit = TRUE)
+      p <- predict(
+        fit, new, "prob",
+        link = link, draws = TRUE, n_draws = 3000, seed = 2
+      )
+      expect_lt(max(abs(found$fit[, 2] - colMeans(p))), 0.05)
+      expect_lt(max(abs(found$se.fit / apply(p, 2, sd) - 1)), 0.15)
+    }
+  }
+})
+
+test_that("an answer larger than memory is refused before it is made", {
+  withr_option <- options(bayeskernel.max_bytes = 1e4)
+  on.exit(options(withr_option))
+  for (fit in classes) {
+    expect_bk_error(
+      predict(fit, d[rep(1:80, 20), ], draws = TRUE), "argument", "memory"
+    )
+  }
+  expect_length(predict(vb, d[rep(1:80, 20), ]), 1600L)
+})
+
+test_that("rows in slices count from the start in errors", {
+  new <- d[rep(1:80, 5), ]
+  new$x1[301] <- Inf
+  with_slices(700, expect_bk_error(predict(vb, new), "missing", "301"))
+})
+
+test_that("predictors of wild scale need no inverse of the scaling", {
+  set.seed(1)
+  x <- matrix(rnorm(90), 3) %*% diag(10^seq(-120, 120, length.out = 30))
+  fit <- suppressWarnings(bsvm(
+    x, c(0, 1, 1),
+    method = "gibbs", chains = 1, warmup = 5, draws = 5, seed = 1,
+    threads = 1, progress = FALSE
+  ))
+  expect_true(all(is.finite(predict(fit, x, type = "link"))))
+  wild <- transform(d, x2 = 1e140 * x2)
+  rough <- quick_gibbs(y ~ x1 + (x2 | g), wild, draws = 5)
+  expect_true(all(is.finite(ranef(rough)$g[, 2])))
+})
