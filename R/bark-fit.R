@@ -19,10 +19,10 @@ bark_job <- function(rows, settings) {
       scales = settings$scales, select = settings$select,
       warmup = as.double(settings$warmup), draws = as.double(settings$draws),
       thin = as.double(settings$thin), seed = as.double(settings$seed),
-      chain_id = seq_len(settings$chains) - 1L, threads = settings$threads,
+      chain_id = 0:(settings$chains - 1L), threads = settings$threads,
       progress = settings$progress,
       reference = data$x[reference, , drop = FALSE], states = list(),
-      start = start_indicators(data, structure, settings$chains)
+      start = start_indicators(data, structure)
     ),
     shared = list(
       data = data[c("x", "y", "classes")],

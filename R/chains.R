@@ -52,16 +52,8 @@ run_chains <- function(chains, control, shared, cluster) {
 }
 
 share_of_chains <- function(control, at) {
-  for (name in intersect(c("chain_id", "states", "start"), names(control))) {
-    all <- control[[name]]
-    if (length(all)) {
-      control[[name]] <- if (is.matrix(all)) {
-        all[, at, drop = FALSE]
-      } else {
-        all[at]
-      }
-    }
-  }
+  control$chain_id <- control$chain_id[at]
+  if (length(control$states)) control$states <- control$states[at]
   control
 }
 

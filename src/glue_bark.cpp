@@ -381,7 +381,8 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
               "the state to go on from is damaged: chains differ in sweeps");
         }
       } else {
-        const Rcpp::IntegerMatrix::ConstColumn delta = start.column(c);
+        const Rcpp::IntegerMatrix::ConstColumn delta =
+            start.column(chain_id[c] % start.ncol());
         chain->start(Indicators(delta.begin(), delta.end()));
       }
       pointers.push_back(chain.get());

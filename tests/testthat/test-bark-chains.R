@@ -195,6 +195,12 @@ test_that("a forked child runs serially, with the same draws", {
   expect_identical(same(found[[1]]), same(one))
 })
 
+test_that("more chains than memory holds are refused at once", {
+  began <- proc.time()[["elapsed"]]
+  expect_bk_error(bark(y ~ a + b, d, chains = 1e9), "argument", "memory")
+  expect_lt(proc.time()[["elapsed"]] - began, 20)
+})
+
 test_that("a great many chains can be interrupted before the first runs", {
   skip_on_cran()
   skip_on_os("windows")

@@ -68,8 +68,8 @@ class DrawPredictor {
   // Means and variances stay here until the next call.
   // (n + n') m exponentials, n m^2 / 2 + n' m^2 multiply-adds.
   void predict(const KeptDraw& draw, const Eigen::VectorXd& lambda) {
+    predict_mean(draw, lambda);
     place(train_basis_, draw, lambda);
-    place(basis_, draw, lambda);
     column_gram(train_basis_.values(), stride_, draw.size,
                 gaussian_.set_gram(draw.size), gaussian_.stride());
     std::fill_n(gaussian_.set_dots(), draw.size, 0.0);
@@ -77,12 +77,8 @@ class DrawPredictor {
     gaussian_.set_precision(draw.phi);
     for (Index j = 0; j < draw.size; ++j) {
       gaussian_.set_variance(j, draw.variance[j]);
-      coefficients_[j] = -draw.mean[j];
     }
     gaussian_.rebuild();
-    std::fill_n(mean_.data(), rows_.stride(), 0.0);
-    subtract_columns(basis_.values(), rows_.stride(), draw.size,
-                     coefficients_.data(), mean_.data());
     project(draw.size);
   }
 
