@@ -352,21 +352,20 @@ TEST("indicators, theta and u given a have the law of the enumeration") {
   // Precision and shift of (theta, u) in dense form.
   MatrixXd a = MatrixXd::Zero(d, d);
   VectorXd h(d);
-  MatrixXd gram = chain.curvature().gram;
+  MatrixXd gram = chain.sums().curvature.gram;
   problem.prior.add_precision(chain.state.precision, gram);
   for (Index k = 0; k < 3; ++k) {
     gram(2 + k, 2 + k) += step.state.b[k] * step.state.precision;
   }
   a.topLeftCorner(p, p) = gram.selfadjointView<Eigen::Lower>();
-  a.topRightCorner(p, d - p) = chain.curvature().cross;
-  a.bottomLeftCorner(d - p, p) = chain.curvature().cross.transpose();
+  a.topRightCorner(p, d - p) = chain.sums().curvature.cross;
+  a.bottomLeftCorner(d - p, p) = chain.sums().curvature.cross.transpose();
   for (Index g = 0; g < groups; ++g) {
     a.block(p + 2 * g, p + 2 * g, 2, 2) =
-        chain.curvature().group_gram.middleCols(2 * g, 2) +
+        chain.sums().curvature.group_gram.middleCols(2 * g, 2) +
         chain.state.precision[1];
   }
-  h << chain.shift().x, Eigen::Map<const VectorXd>(chain.shift().group.data(),
-                                                   d - p);
+  h << chain.sums().linear.x, chain.sums().linear.effects();
   VectorXd probability(8), mean = VectorXd::Zero(d);
   MatrixXd square = MatrixXd::Zero(d, d);
   std::vector<VectorXd> means;
