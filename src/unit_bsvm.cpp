@@ -1,4 +1,5 @@
 // One unit for all of bsvm().
 #include "glue_bsvm_vb.cpp"
 #include "glue_bsvm_gibbs.cpp"
+#include "glue_crossed.cpp"
 #include "glue_stream.cpp"
