@@ -18,17 +18,13 @@ extras <- function(object) UseMethod("extras")
 #' @exportS3Method
 extras.default <- function(object) list()
 
-#' Rows of one kind for `parameters()`
-#'
-#' @param effect `"fixed"` coefficients, `"ran_pars"` (standard deviations and
-#'   correlations), `"scale"` of a predictor in a kernel, `"kernel"` parameters,
-#'   other `"parameter"`s, or values of the latent `"function"`.
-#' @param table Matrix by `coef_table()` or `draws_table()`.
-#' @param group Grouping term, smooth, or where a function was evaluated.
-#' @param term What `tidy()` calls the rows; `label` what is printed.
-#' @param inclusion,prior Inclusion probabilities, posterior and prior.
-#' @return Data frame; its row names are those of `table`, unique.
-#' @noRd
+# Rows of one kind for parameters(), from a matrix by coef_table() or
+# draws_table(), whose row names, unique, they keep. `effect` is "fixed" of
+# coefficients, "ran_pars" of standard deviations and correlations, "scale" of a
+# predictor in a kernel, "kernel" of its parameters, "parameter" of others, or
+# "function" of values of the latent function; `group` a grouping term, a smooth,
+# or where the function was evaluated; `term` what tidy() calls the rows, `label`
+# what is printed; `inclusion` and `prior` are probabilities.
 parameter_rows <- function(effect, table, group = NA_character_,
                            term = rownames(table), label = rownames(table),
                            inclusion = NA_real_, prior = NA_real_) {

@@ -90,14 +90,9 @@ plot_observed <- function(rows, main) {
   bk_note(sprintf("%.0f %% inside", 100 * mean(!outside)))
 }
 
-#' Predicted against observed frequency
-#'
-#' @param probability Predicted probability of the positive class, by row.
-#' @param positive Logical or 0/1, by row.
-#' @param bins Bins of equal width on \[0, 1\].
-#' @return Data frame `predicted` (mean), `observed`, `lower`, `upper` (95 %
-#'   Wilson interval) and `rows` of the bins that are not empty, invisibly.
-#' @noRd
+# Predicted against observed frequency by bins of equal width on [0, 1]. Returns
+# a data frame of the bins that are not empty: predicted (mean), observed, lower,
+# upper (95 % Wilson interval) and rows, invisibly.
 plot_calibration <- function(probability, positive, bins = 10L, main = "",
                              xlab = "Predicted probability",
                              ylab = "Observed frequency") {

@@ -13,13 +13,9 @@ draw_inclusion <- function(x, pars, main) {
   }
 }
 
-#' Bars as long as the probability, largest first
-#'
-#' @param inclusion Named probabilities.
-#' @param positive Probability that the effect is positive, if it is in: blue
-#'   for 1, orange for 0; `NULL` where effects have no sign.
-#' @param prior One number, or `NULL`.
-#' @noRd
+# Bars as long as the probability, largest first; blue where the effect is
+# positive with probability 1, orange with 0, `positive` is NULL where effects
+# have no sign.
 plot_inclusion <- function(inclusion, positive, prior, main = "") {
   count <- length(inclusion)
   # Rows of what is surely out are of little use.

@@ -53,7 +53,7 @@ partial_rows <- function(x, newdata, most = 200L) {
       column = "newdata", found = 0L, expected = 1L
     )
   }
-  at <- unique(round(seq(1, nrow(rows), length.out = min(nrow(rows), most))))
+  at <- spread_over(nrow(rows), most)
   colnames(rows) <- x$columns
   rows[at, , drop = FALSE]
 }
@@ -130,12 +130,7 @@ partial_grid <- function(variable, x, rows, cells = 30L) {
 plot_partial <- function(x, curves, main) {
   many <- length(curves) > 1L
   classes <- length(x$levels) > 2L
-  # One panel goes into the layout that the user may have set.
-  old <- if (many) {
-    bk_look(mfrow = panel_layout(length(curves)))
-  } else {
-    bk_look()
-  }
+  old <- bk_looks(length(curves))
   on.exit(graphics::par(old))
   labels <- if (classes) key_labels(x$levels)
   limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))))

@@ -29,6 +29,11 @@ panel_layout <- function(panels) {
   c(ceiling(panels / columns), columns)
 }
 
+# For several panels; one goes into the layout that the user may have set.
+bk_looks <- function(panels) {
+  if (panels > 1L) bk_look(mfrow = panel_layout(panels)) else bk_look()
+}
+
 # An empty panel with grid, axes and titles.
 bk_panel <- function(xlim, ylim, xlab = "", ylab = "", main = "",
                      axes = c("x", "y"), grid = c("x", "y")) {
@@ -81,25 +86,16 @@ bk_note <- function(text, below = FALSE) {
   )
 }
 
-#' Traces of draws, chains in colours
-#'
-#' @param draws Array, iterations x chains x variables.
-#' @param max_panels Most variables that are drawn.
-#' @noRd
+# Traces of draws (iterations x chains x variables), chains in colours.
 plot_traces <- function(draws, max_panels = 6L) {
   iterations <- dim(draws)[1]
   shown <- seq_len(min(dim(draws)[3], max_panels))
   names <- dimnames(draws)[[3]]
-  # One panel goes into the layout that the user may have set.
-  old <- if (length(shown) > 1L) {
-    bk_look(mfrow = panel_layout(length(shown)))
-  } else {
-    bk_look()
-  }
+  old <- bk_looks(length(shown))
   on.exit(graphics::par(old))
   colours <- grDevices::adjustcolor(bk_palette(dim(draws)[2]), 0.65)
   # More points than this hide each other and make huge vector files.
-  keep <- unique(round(seq(1, iterations, length.out = min(iterations, 2000))))
+  keep <- spread_over(iterations, 2000)
   for (v in shown) {
     bk_panel(
       c(1, iterations), range(draws[, , v], finite = TRUE),
@@ -116,13 +112,8 @@ plot_traces <- function(draws, max_panels = 6L) {
   invisible(NULL)
 }
 
-#' A bound that rises, by pass
-#'
-#' The first passes climb so far that the rest looks flat: the axis begins where
-#' most of the climb is over, and says so.
-#'
-#' @param bound Numeric, one a pass.
-#' @noRd
+# A bound that rises, by pass. The first passes climb so far that the rest looks
+# flat: the axis begins where most of the climb is over, and says so.
 plot_bound <- function(bound, ylab = "Lower bound", main = "") {
   passes <- seq_along(bound)
   finite <- bound[is.finite(bound)]
@@ -142,8 +133,6 @@ plot_bound <- function(bound, ylab = "Lower bound", main = "") {
     )
   }
   hidden <- sum(bound < low, na.rm = TRUE)
-  if (hidden > 0L) {
-    bk_note(sprintf("first %d below the axis", hidden))
-  }
+  if (hidden > 0L) bk_note(sprintf("first %d below the axis", hidden))
   invisible(NULL)
 }

@@ -107,13 +107,9 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL,
   ))
 }
 
-#' A picture of a fit
-#'
-#' @param draw Function whose arguments are some of those of plot().
-#' @param reason Why it does not apply to the fit; `NULL` if it does.
-#' @param needs An argument of plot() without which there is nothing to draw,
-#'   and `ask`, what to tell the user who left it out.
-#' @noRd
+# A picture of a fit: `draw`, a function of some of the arguments of plot();
+# `reason`, why it does not apply, NULL if it does; `needs`, an argument of plot()
+# without which there is nothing to draw, and `ask`, what to tell then.
 picture <- function(draw, reason = NULL, needs = NULL, ask = NULL) {
   list(draw = draw, reason = reason, needs = needs, ask = ask)
 }
