@@ -99,10 +99,10 @@ unpacked_rows <- function(data, at) {
 # On the worker ---------------------------------------------------------------
 
 # What this process keeps for masters, by the id of the fit.
-kept_rows <- new.env(parent = emptyenv())
+worker_rows <- new.env(parent = emptyenv())
 
 worker_receive <- function(id, piece) {
-  share <- kept_rows[[id]]
+  share <- worker_rows[[id]]
   if (is.null(share)) {
     share <- list(
       path = tempfile("bayeskernel-rows-"), rows = 0, weights = list()
@@ -112,12 +112,12 @@ worker_receive <- function(id, piece) {
   share$rows <- share$rows + nrow(piece$x)
   share$columns <- ncol(piece$x)
   share$weights <- c(share$weights, list(piece$weights))
-  assign(id, share, kept_rows)
+  assign(id, share, worker_rows)
   out
 }
 
 worker_open <- function(id, open, begin) {
-  share <- kept_rows[[id]]
+  share <- worker_rows[[id]]
   data <- c(open$data, list(
     type = "file", path = share$path, rows = share$rows,
     columns = share$columns, labels = numeric(),
@@ -129,19 +129,19 @@ worker_open <- function(id, open, begin) {
   ))
   share$begin <- as.integer(begin)
   share$weights <- NULL
-  assign(id, share, kept_rows)
+  assign(id, share, worker_rows)
   NULL
 }
 
 worker_pass <- function(id, point, with_newton, label) {
-  share <- kept_rows[[id]]
+  share <- worker_rows[[id]]
   gpsvm_worker_pass_cpp(share$core, point, with_newton, label, share$begin)
 }
 
 worker_close <- function(id) {
-  share <- kept_rows[[id]]
+  share <- worker_rows[[id]]
   if (!is.null(share)) {
-    rm(list = id, envir = kept_rows)
+    rm(list = id, envir = worker_rows)
     unlink(share$path)
   }
   NULL

@@ -71,7 +71,7 @@ fit_model <- function(model, call, front, ...) {
   if (!sampled) warn_iteration(fit)
   warn_jitter(fit, model)
   if (sampled && !interrupted) warn_convergence(fit$diagnostics$table)
-  if (settings$model) fit["frame"] <- list(rows$frame)
+  if (isTRUE(settings$model)) fit["frame"] <- list(rows$frame)
   fit$elapsed <- c(
     core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started
   )

@@ -159,7 +159,7 @@ place_predictors <- function(x, moments, settings, type = "matrix") {
   warn_dropped(names[constant], character(), user_call())
   keep <- which(!constant)
   if (length(keep) == 0L) abort_no_columns(user_call())
-  moved <- settings$standardize
+  moved <- settings$standardize %||% TRUE
   center <- if (moved) moments$mean[keep] else numeric(length(keep))
   scale <- if (moved) moments$sd[keep] else rep(1, length(keep))
   list(
