@@ -190,7 +190,7 @@ test_that("workers do not change a bit", {
   # Nothing stays behind.
   left <- parallel::clusterCall(cluster, function() {
     c(
-      length(ls(get("kept_rows", asNamespace("bayeskernel")))),
+      length(ls(get("worker_rows", asNamespace("bayeskernel")))),
       length(list.files(tempdir(), "bayeskernel-rows"))
     )
   })
