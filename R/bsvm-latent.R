@@ -8,8 +8,7 @@
 #' @param links Names of links.
 #' @return A list: `mean`, `var` (n, or n x k), scale of the data; `prob`,
 #'   `prob_sd`, lists by link: of the positive class (n) or of each class (n x
-#'   k). `prob_sd` has what is known of them. All without the last two for a
-#'   regression.
+#'   k); none for a regression. Without `prob_sd` f is normal.
 #' @noRd
 latent <- function(object, rows = NULL, links = character(),
                    threads = getOption("bayeskernel.threads", 2L)) {

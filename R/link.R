@@ -18,27 +18,19 @@ link_curve <- function(f, link) {
   }
 }
 
-# Probabilities of one or more machines and their standard deviations; those of
-# several are divided by their sum, and have none.
+# Probabilities of one or more machines by each link; those of several are
+# divided by their sum.
 link_moments <- function(mean, var, links) {
-  if (is.matrix(mean)) {
-    prob <- lapply(links, function(link) {
-      prob <- link_probability(mean, var, link)
-      dim(prob) <- dim(mean)
-      colnames(prob) <- colnames(mean)
-      normalise_rows(prob)
-    })
-    return(list(prob = stats::setNames(prob, links), prob_sd = list()))
-  }
-  out <- lapply(links, function(link) {
-    list(
-      link_probability(mean, var, link), probability_sd(mean, var, link)
-    )
+  prob <- lapply(links, function(link) {
+    prob <- link_probability(mean, var, link)
+    if (!is.matrix(mean)) {
+      return(prob)
+    }
+    dim(prob) <- dim(mean)
+    colnames(prob) <- colnames(mean)
+    normalise_rows(prob)
   })
-  list(
-    prob = stats::setNames(lapply(out, `[[`, 1L), links),
-    prob_sd = stats::setNames(lapply(out, `[[`, 2L), links)
-  )
+  list(prob = stats::setNames(prob, links))
 }
 
 # Standard deviation of g(f) by the trapezoidal rule, which converges

@@ -243,7 +243,7 @@ predict_own <- function(object, ask) {
   out <- if (ask$sampled) {
     answer_draws(object, NULL, ask, object$n)
   } else {
-    answer_moments(latent(object, NULL, ask$link, ask$threads), object, ask)
+    answer_moments(object, NULL, ask)
   }
   fill_excluded(out, object$na.action, ask$draws)
 }
@@ -257,15 +257,15 @@ predict_rows <- function(object, newdata, ask, first = 0) {
   out <- if (ask$sampled) {
     answer_draws(object, rows, ask, length(rows$complete))
   } else {
-    answer_moments(
-      latent(object, rows, ask$link, ask$threads), object, ask
-    )
+    answer_moments(object, rows, ask)
   }
   fill_incomplete(out, rows, ask$draws)
 }
 
 # Moments as what was asked for.
-answer_moments <- function(moments, object, ask) {
+answer_moments <- function(object, rows, ask) {
+  links <- if (ask$latent) character() else ask$link
+  moments <- latent(object, rows, links, ask$threads)
   if (ask$interval != "none") {
     half <- stats::qnorm((1 + ask$level) / 2) * sqrt(moments$var)
     return(cbind(
@@ -289,6 +289,9 @@ answer_moments <- function(moments, object, ask) {
     return(list(fit = fit, se.fit = sqrt(moments$var)))
   }
   sd <- moments$prob_sd[[ask$link]]
+  if (is.null(sd) && is.null(object$draws)) {
+    sd <- probability_sd(moments$mean, moments$var, ask$link)
+  }
   if (is.null(sd)) {
     bk_abort(
       "argument", "The fit keeps no standard errors of probabilities.",

@@ -165,6 +165,9 @@ each_part <- function(x, draws, change) {
 
 # From the complete rows to all rows, with the names of these.
 fill_incomplete <- function(out, rows, draws = FALSE) {
+  if (length(rows$complete) == rows$n && is.null(rows$names)) {
+    return(out)
+  }
   back <- match(seq_len(rows$n), rows$complete)
   each_part(out, draws, function(x) {
     if (is.matrix(x)) {
