@@ -38,9 +38,10 @@
 #' * `update()`: the call with changes, fitted anew.
 #' @section Errors: `bayeskernel_error_argument` for what a model does not have,
 #'   with the reason: the formula of a fit to a matrix, the deviance of a
-#'   pseudo-likelihood, `logLik()` (no parameters maximise it; see [log_lik][
-#'   posterior_predict.bayeskernel_fit]), the standard deviation of classes, the
-#'   groups of a model without bars; or if the data of the call are gone.
+#'   pseudo-likelihood, `logLik()` (no parameters maximise it; see
+#'   [log_lik()][posterior_predict.bayeskernel_fit]), the standard deviation of
+#'   classes, the groups of a model without bars; or if the data of the call are
+#'   gone.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))

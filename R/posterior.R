@@ -33,9 +33,9 @@
 #' @section Support vector machines: Their likelihood is a pseudo-likelihood: the
 #'   hinge loss is not minus the logarithm of a probability. Responses are drawn
 #'   with the probabilities of the link; `log_lik()` and `loo()` are errors.
-#' @section Errors: `bayeskernel_error_argument`, as [predict()][
-#'   predict.bayeskernel_fit]; also if the data of the call are gone, and for
-#'   `log_lik()`, `loo()` of a pseudo-likelihood.
+#' @section Errors: `bayeskernel_error_argument`, as
+#'   [predict()][predict.bayeskernel_fit]; also if the data of the call are gone,
+#'   and for `log_lik()`, `loo()` of a pseudo-likelihood.
 #' @examples
 #' set.seed(1)
 #' x <- matrix(runif(120, -2, 2), 60, 2)
