@@ -85,7 +85,8 @@ or_null <- function(check) {
 read_settings <- function(model, front) {
   checks <- utils::modifyList(house_arguments(), model$arguments())
   has <- ls(front)
-  defaults <- formals(get0(paste0(model$name, ".formula"), topenv()))
+  method <- get0(paste0(model$name, ".formula"), topenv())
+  defaults <- if (!is.null(method)) formals(method)
   checks <- checks[names(checks) %in% c(has, names(defaults))]
   out <- list(method = read_method(model, front))
   for (name in names(checks)) {
