@@ -34,3 +34,42 @@ test_that("an argument of no use to a model is refused by its reason", {
     bark(y ~ x1, d, family = "binomial", weights = g), "argument", "weights"
   )
 })
+
+test_that("an interrupted iteration hands back its state if that is asked for", {
+  skip_on_cran()
+  skip_on_os("windows")
+  skip_if_not_installed("callr")
+  home <- dirname(system.file(package = "bayeskernel"))
+  skip_if_not(file.exists(file.path(home, "bayeskernel", "Meta")))
+  ready <- tempfile()
+  job <- callr::r_bg(function(path, ready) {
+    library(bayeskernel, lib.loc = path)
+    set.seed(1)
+    x <- matrix(rnorm(1.2e7), ncol = 40)
+    y <- x[, 1] + rnorm(nrow(x)) > 0
+    warned <- character()
+    sample <- function(rows) {
+      withCallingHandlers(bsvm(
+        x[rows, ], y[rows],
+        threads = 1, tol = 0, accelerate = FALSE, max_iter = 1e5,
+        progress = FALSE, on_interrupt = "keep"
+      ), warning = function(w) {
+        warned <<- class(w)[1]
+        invokeRestart("muffleWarning")
+      })
+    }
+    # Loading and compiling of R code is over before the interrupt comes.
+    for (repetition in 1:3) sample(1:200)
+    file.create(ready)
+    fit <- sample(seq_along(y))
+    list(warned, coef(fit), predict(fit, x[1:3, ], type = "prob"))
+  }, list(home, ready))
+  for (wait in 1:600) if (!file.exists(ready)) Sys.sleep(0.05)
+  Sys.sleep(3)
+  job$interrupt()
+  job$wait(60000)
+  out <- job$get_result()
+  expect_identical(out[[1]], "bayeskernel_warning_interrupt")
+  expect_true(all(is.finite(out[[2]])))
+  expect_true(all(out[[3]] > 0 & out[[3]] < 1))
+})
