@@ -18,6 +18,79 @@ expect_refusal <- function(code, kind = "argument", info = NULL) {
 # Has the fit draws? A posterior mode has neither draws nor a distribution.
 can_draw <- function(object) object$method != "ecm"
 
+test_that("type response is the probability of the positive class or a mean", {
+  for_each_case(function(one, object, new) {
+    response <- predict(object, new, type = "response")
+    if (one$two) {
+      expect_equal(
+        response, predict(object, new, type = "prob")[, 2],
+        info = one$name
+      )
+    } else if (one$classes) {
+      expect_equal(
+        response, predict(object, new, type = "prob"),
+        info = one$name
+      )
+    } else {
+      expect_equal(response, predict(object, new), info = one$name)
+      expect_equal(response, predict(object, new, type = "link"))
+      expect_refusal(predict(object, new, type = "prob"), info = one$name)
+      expect_refusal(predict(object, new, type = "class"), info = one$name)
+    }
+  })
+})
+
+test_that("names of rows are kept", {
+  for_each_case(function(one, object, new) {
+    rows <- named_rows(one)
+    for (type in c(if (one$classes) c("class", "prob"), "link", "response")) {
+      out <- predict(object, rows, type = type)
+      names <- if (is.matrix(out)) rownames(out) else names(out)
+      expect_equal(names, letters[1:5], info = paste(one$name, type))
+    }
+    if (one$two || !one$classes) {
+      out <- predict(object, rows, "link", interval = "credible", seed = 1)
+      expect_equal(rownames(out), letters[1:5], info = one$name)
+      se <- predict(object, rows, "link", se.fit = TRUE)
+      expect_equal(names(se$se.fit), letters[1:5], info = one$name)
+    }
+  })
+})
+
+test_that("a probability has a standard deviation, on new rows and on its own", {
+  for_each_case(function(one, object, new) {
+    own <- predict(object, type = "prob", se.fit = TRUE)
+    others <- predict(object, new, type = "prob", se.fit = TRUE)
+    expect_equal(
+      own, others,
+      tolerance = if (one$dense) 1e-4 else 1e-8, info = one$name
+    )
+    expect_length(own$se.fit, 80L)
+    expect_true(all(own$se.fit >= 0 & own$se.fit <= 0.5), info = one$name)
+  }, two = TRUE)
+})
+
+test_that("without random effects means at an effect of zero", {
+  for_each_case(function(one, object, new) {
+    ask <- function(rows, ...) predict(object, rows, type = "link", ...)
+    if (is.null(one$groups)) {
+      expect_equal(ask(new, re.form = NA), ask(new), info = one$name)
+      return(invisible())
+    }
+    # The mean of an unknown group is at zero too; its variance is larger.
+    unknown <- new
+    unknown[one$groups] <- "new"
+    none <- ask(new, re.form = NA, se.fit = TRUE)
+    apart <- ask(unknown, se.fit = TRUE)
+    expect_equal(none$fit, apart$fit, tolerance = 1e-8, info = one$name)
+    expect_true(all(none$se.fit < apart$se.fit), info = one$name)
+    expect_equal(ask(new, re.form = ~0), none$fit)
+    without <- new[setdiff(names(new), one$groups)]
+    expect_equal(ask(without, re.form = NA), none$fit, info = one$name)
+    expect_refusal(ask(new, re.form = ~x1), info = one$name)
+  })
+})
+
 test_that("intervals of coefficients are those of the summary", {
   for_each_case(function(one, object, new) {
     if (!one$linear) {
@@ -50,6 +123,26 @@ test_that("intervals of coefficients are those of the summary", {
       )
     }
     expect_refusal(confint(object, "unheard"), info = one$name)
+  })
+})
+
+test_that("a fit says what family it is of and what its noise is", {
+  for_each_case(function(one, object, new) {
+    family <- family(object)
+    expect_s3_class(family, "family")
+    expect_true(is.character(family$family) && is.character(family$link))
+    if (one$classes) {
+      expect_refusal(sigma(object), info = one$name)
+    } else {
+      expect_equal(family$family, "gaussian", info = one$name)
+      expect_true(sigma(object) > 0 && length(sigma(object)) == 1L)
+    }
+    if (inherits(object, "bark")) {
+      expect_true(is.finite(deviance(object)), info = one$name)
+    } else {
+      expect_refusal(deviance(object), info = one$name)
+    }
+    expect_refusal(logLik(object), info = one$name)
   })
 })
 
