@@ -1,4 +1,4 @@
-// The bound of svm.md section 5 in its general form, by dense algebra, for any
+// The bound in its general form, sum by sum, by dense algebra, for any
 // q(theta) q(variances): slow, and written without the engine's own terms.
 #ifndef BAYESKERNEL_TESTS_DENSE_BOUND_HPP
 #define BAYESKERNEL_TESTS_DENSE_BOUND_HPP

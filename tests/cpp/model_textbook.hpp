@@ -1,5 +1,5 @@
-// Mean-field updates and bound of the combined model by dense algebra (svm.md
-// sections 4 and 5): every effect a column, every matrix d x d, nothing shared
+// Mean-field updates and bound of the combined model by dense algebra (Luts and
+// Ormerod 2014): every effect a column, every matrix d x d, nothing shared
 // with the engine but the terms of variance components in dense_bound.hpp.
 #ifndef BAYESKERNEL_TESTS_MODEL_TEXTBOOK_HPP
 #define BAYESKERNEL_TESTS_MODEL_TEXTBOOK_HPP
