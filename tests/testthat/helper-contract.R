@@ -118,6 +118,9 @@ contract_list <- function() list(
     data$y <- as.ordered(data$y)
     quick_bark(y ~ x1 + x2, data, family = "ordinal", ...)
   }, exact = FALSE, linear = FALSE, links = FALSE, data = three_classes),
+  case("bark, a number", function(data, ...) {
+    quick_bark(y ~ x1 + x2, data, ...)
+  }, exact = FALSE, linear = FALSE, links = FALSE, data = a_number),
   case("vb, selection", function(data, ...) {
     bsvm(
       y ~ x1 + x2, data,

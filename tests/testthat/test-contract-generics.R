@@ -70,6 +70,44 @@ test_that("a probability has a standard deviation, on new rows and on its own", 
   }, two = TRUE)
 })
 
+test_that("intervals hold the mean and widen with their level", {
+  for_each_case(function(one, object, new) {
+    if (one$classes && !one$two) {
+      return(invisible())
+    }
+    ask <- function(level, interval = "credible", rows = new) {
+      predict(
+        object, rows, type = "link", interval = interval, level = level,
+        seed = 1
+      )
+    }
+    if (!can_draw(object)) {
+      return(invisible())
+    }
+    narrow <- ask(0.5)
+    wide <- ask(0.99)
+    expect_equal(colnames(wide), c("fit", "lwr", "upr"), info = one$name)
+    expect_equal(
+      unname(wide[, "fit"]), unname(predict(object, new, type = "link")),
+      tolerance = 1e-8, info = one$name
+    )
+    expect_true(all(wide[, "lwr"] < wide[, "fit"]), info = one$name)
+    expect_true(all(wide[, "fit"] < wide[, "upr"]), info = one$name)
+    expect_true(all(wide[, "lwr"] <= narrow[, "lwr"]), info = one$name)
+    expect_true(all(narrow[, "upr"] <= wide[, "upr"]), info = one$name)
+    if (one$classes) {
+      expect_refusal(ask(0.9, "prediction"), info = one$name)
+    } else {
+      prediction <- ask(0.99, "prediction")
+      expect_true(all(
+        prediction[, "upr"] - prediction[, "lwr"] > wide[, "upr"] - wide[, "lwr"]
+      ))
+    }
+    expect_refusal(ask(2), info = one$name)
+    expect_equal(dim(ask(0.9, rows = one$new(one$data[0, ]))), c(0L, 3L))
+  })
+})
+
 test_that("without random effects means at an effect of zero", {
   for_each_case(function(one, object, new) {
     ask <- function(rows, ...) predict(object, rows, type = "link", ...)
@@ -91,6 +129,23 @@ test_that("without random effects means at an effect of zero", {
   })
 })
 
+test_that("a new group widens the probability of fits of either kind", {
+  for_each_case(function(one, object, new) {
+    if (is.null(one$groups)) {
+      return(invisible())
+    }
+    unknown <- new[1:8, ]
+    unknown[one$groups] <- "new"
+    ask <- function(...) predict(object, unknown, type = "prob", ...)
+    sd <- ask(se.fit = TRUE)$se.fit
+    draws <- ask(draws = TRUE, n_draws = 1000, seed = 1)
+    # Few draws of a short chain, each with one new group: a third, as before,
+    # would be another meaning.
+    ratio <- mean(apply(draws, 2, stats::sd) / sd)
+    expect_gt(ratio, 0.6)
+    expect_lt(ratio, 1.6)
+  }, two = TRUE)
+})
 test_that("intervals of coefficients are those of the summary", {
   for_each_case(function(one, object, new) {
     if (!one$linear) {
@@ -126,6 +181,21 @@ test_that("intervals of coefficients are those of the summary", {
   })
 })
 
+test_that("random effects are counted and refused where there are none", {
+  for_each_case(function(one, object, new) {
+    count <- function() {
+      asNamespace("bayeskernel")$ngrps.bayeskernel_fit(object)
+    }
+    if (is.null(one$groups)) {
+      expect_refusal(count(), info = one$name)
+      if (one$linear) expect_refusal(ranef(object), info = one$name)
+      return(invisible())
+    }
+    expect_equal(count(), c(g = 8L), info = one$name)
+    expect_equal(nrow(ranef(object)$g), 8L, info = one$name)
+  })
+})
+
 test_that("a fit says what family it is of and what its noise is", {
   for_each_case(function(one, object, new) {
     family <- family(object)
@@ -143,6 +213,73 @@ test_that("a fit says what family it is of and what its noise is", {
       expect_refusal(deviance(object), info = one$name)
     }
     expect_refusal(logLik(object), info = one$name)
+  })
+})
+
+test_that("simulated responses look like the response", {
+  data <- contract_data
+  numbers <- a_number
+  threes <- three_classes
+  fits <- list(
+    bsvm(y ~ x1 + x2 + (1 | g), data, threads = 1),
+    gpsvm(y ~ x1 + x2, threes, inducing = 10, seed = 1, threads = 1),
+    suppressWarnings(bark(
+      y ~ x1 + x2, numbers,
+      chains = 1, warmup = 300, draws = 40, thin = 5, seed = 1, threads = 1
+    ))
+  )
+  observed <- list(data$y, threes$y, numbers$y)
+  for (k in seq_along(fits)) {
+    simulated <- simulate(fits[[k]], nsim = 3, seed = 1)
+    expect_equal(dim(simulated), c(80L, 3L))
+    expect_equal(names(simulated), paste0("sim_", 1:3))
+    expect_false(is.null(attr(simulated, "seed")))
+    expect_equal(simulated, simulate(fits[[k]], nsim = 3, seed = 1))
+    expect_equal(levels(simulated$sim_1), levels(observed[[k]]))
+    expect_gt(
+      stats::cor(as.numeric(simulated$sim_1), as.numeric(observed[[k]])), 0.2
+    )
+  }
+})
+
+test_that("the rows of a formula come back from where it was typed", {
+  data <- contract_data
+  fits <- list(
+    bsvm(y ~ x1 + x2 + (1 | g), data, threads = 1),
+    gpsvm(y ~ x1 + x2, data, inducing = 10, seed = 1, threads = 1),
+    suppressWarnings(bark(
+      y ~ x1 + x2, data,
+      family = "binomial", chains = 1, warmup = 300, draws = 40, thin = 5,
+      seed = 1, threads = 1, progress = FALSE
+    ))
+  )
+  for (object in fits) {
+    frame <- model.frame(object)
+    expect_equal(nrow(frame), 80L)
+    expect_equal(as.character(frame$y), as.character(data$y))
+    expect_equal(unclass(frame$x1), data$x1)
+    x <- model.matrix(object)
+    expect_equal(nrow(x), 80L)
+    expect_true(all(c("x1", "x2") %in% colnames(x)))
+    expect_equal(unname(x[, "x2"]), data$x2)
+    rows <- augment(object)
+    expect_equal(nrow(rows), 80L)
+    expect_equal(rows$.prob, unname(fitted(object)))
+    expect_equal(as.character(rows$.class), as.character(predict(object)))
+    fewer <- suppressWarnings(update(object, . ~ . - x1))
+    expect_false("x1" %in% all.vars(formula(fewer)))
+    some <- suppressWarnings(update(object, subset = 1:60))
+    expect_equal(nobs(some), 60L)
+    expect_equal(family(object)$family, family(fewer)$family)
+  }
+  for_each_case(function(one, object, new) {
+    if (is.null(object$formula)) {
+      expect_refusal(model.frame(object), info = one$name)
+      expect_refusal(formula(object), info = one$name)
+    } else {
+      expect_s3_class(formula(object), "formula")
+      expect_s3_class(terms(object), "terms")
+    }
   })
 })
 
@@ -198,4 +335,170 @@ test_that("every picture is drawn or says why not", {
     expect_match(conditionMessage(unknown), names(known)[1], fixed = TRUE)
     expect_refusal(plot(object, main = 1:3), info = one$name)
   })
+})
+
+test_that("draws in the form of rstantools", {
+  skip_if_not_installed("rstantools")
+  for_each_case(function(one, object, new) {
+    if (!can_draw(object)) {
+      expect_refusal(rstantools::posterior_linpred(object, newdata = new))
+      return(invisible())
+    }
+    linpred <- rstantools::posterior_linpred(
+      object,
+      newdata = new, draws = 8, seed = 1
+    )
+    classes <- if (one$classes && !one$two) nlevels(one$data$y)
+    ordered <- identical(object$family, "ordinal")
+    expect_equal(
+      dim(linpred), c(8L, 80L, if (!ordered) classes),
+      info = one$name
+    )
+    epred <- rstantools::posterior_epred(object, new, draws = 8, seed = 1)
+    expect_equal(dim(epred), c(8L, 80L, classes), info = one$name)
+    if (one$classes) expect_true(all(epred >= 0 & epred <= 1))
+    response <- rstantools::posterior_predict(object, new, draws = 8, seed = 1)
+    expect_equal(dim(response), c(8L, 80L), info = one$name)
+    if (one$two) expect_setequal(c(response), c(0, 1))
+    limits <- rstantools::posterior_interval(object, prob = 0.5)
+    expect_equal(colnames(limits), c("25%", "75%"), info = one$name)
+    expect_true(all(limits[, 1] <= limits[, 2], na.rm = TRUE))
+  })
+})
+
+test_that("priors are told in one place", {
+  skip_if_not_installed("rstantools")
+  for_each_case(function(one, object, new) {
+    prior <- rstantools::prior_summary(object)
+    expect_gt(length(capture.output(print(prior))), 1L)
+  })
+})
+
+test_that("a pseudo-likelihood has no log-likelihood, and says so", {
+  skip_if_not_installed("rstantools")
+  skip_if_not_installed("loo")
+  for_each_case(function(one, object, new) {
+    likelihood <- !inherits(object, c("bsvm", "gpsvm"))
+    if (!likelihood) {
+      expect_refusal(rstantools::log_lik(object), info = one$name)
+      error <- expect_refusal(loo::loo(object), info = one$name)
+      expect_match(conditionMessage(error), "likelihood", info = one$name)
+      return(invisible())
+    }
+    values <- rstantools::log_lik(object, newdata = one$data)
+    expect_equal(ncol(values), 80L, info = one$name)
+    expect_true(all(is.finite(values)), info = one$name)
+  })
+})
+
+test_that("predictive checks draw", {
+  skip_if_not_installed("bayesplot")
+  data <- a_number
+  object <- suppressWarnings(bark(
+    y ~ x1 + x2, data,
+    chains = 1, warmup = 300, draws = 40, thin = 5, seed = 1, threads = 1
+  ))
+  expect_s3_class(bayesplot::pp_check(object), "ggplot")
+})
+
+test_that("a sampler goes on where it stopped", {
+  for_each_case(function(one, object, new) {
+    if (is.null(object$draws)) {
+      expect_refusal(one$fit(one$data, start = object), info = one$name)
+      return(invisible())
+    }
+    more <- one$fit(one$data, start = object, draws = 60)
+    expect_equal(dim(more$draws)[1], 60L, info = one$name)
+    expect_equal(
+      unname(more$draws[1:40, , ]), unname(object$draws),
+      tolerance = 1e-12, info = one$name
+    )
+    broken <- object
+    broken$state <- broken$posterior <- NULL
+    expect_error(
+      one$fit(one$data, start = broken),
+      class = "bayeskernel_error", info = one$name
+    )
+    expect_refusal(one$fit(one$data, start = 3), info = one$name)
+  })
+})
+
+test_that("an argument that is not there is told with its neighbour", {
+  error <- expect_refusal(bsvm(y ~ x1, contract_data, metod = "gibbs"))
+  expect_match(conditionMessage(error), "metod")
+  expect_match(conditionMessage(error), "method")
+  error <- expect_refusal(
+    gpsvm(y ~ x1, contract_data, treads = 1)
+  )
+  expect_match(conditionMessage(error), "threads")
+})
+
+# -- rows from a source ----------------------------------------------------
+
+test_that("a fit to a row source answers as one to the matrix", {
+  folder <- tempfile()
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  file <- file.path(folder, "rows.csv")
+  x <- as_predictors(contract_data)
+  utils::write.csv(
+    data.frame(x, y = as.integer(contract_data$y == "yes")), file,
+    row.names = FALSE
+  )
+  source <- row_source(file, y = "y")
+  rows <- as.data.frame(x)
+  own <- list(
+    list(
+      bsvm(source, threads = 1, tol = 1e-12),
+      bsvm(x, contract_data$y, threads = 1, tol = 1e-12)
+    ),
+    list(
+      gpsvm(
+        source,
+        inducing = points_of(contract_data), seed = 1, threads = 1, tol = 1e-12
+      ),
+      gpsvm(
+        x, contract_data$y,
+        inducing = points_of(contract_data), seed = 1, threads = 1, tol = 1e-12
+      )
+    )
+  )
+  for (pair in own) {
+    object <- pair[[1]]
+    inside <- pair[[2]]
+    name <- class(object)[1]
+    ask <- function(...) predict(object, ...)
+    same <- function(...) predict(inside, ...)
+    for (type in c("link", "response")) {
+      expect_equal(
+        unname(ask(source, type = type)), unname(same(x, type = type)),
+        tolerance = 1e-5, info = name
+      )
+      expect_equal(
+        unname(ask(rows, type = type)), unname(same(x, type = type)),
+        tolerance = 1e-5, info = name
+      )
+    }
+    expect_equal(
+      ask(source, "link", interval = "credible"),
+      ask(rows, "link", interval = "credible"),
+      ignore_attr = TRUE, info = name
+    )
+    expect_equal(
+      ask(source, "prob", se.fit = TRUE), ask(rows, "prob", se.fit = TRUE),
+      ignore_attr = TRUE, info = name
+    )
+    expect_equal(nobs(object), 80L, info = name)
+    expect_equal(weights(object), rep(1, 80), info = name)
+    expect_refusal(formula(object), info = name)
+    expect_refusal(model.frame(object), info = name)
+    expect_output(print(object))
+    expect_output(print(summary(object)))
+    expect_equal(nrow(glance(object)), 1L)
+    expect_gt(nrow(tidy(object, conf.int = TRUE)), 0L)
+    file <- tempfile(fileext = ".rds")
+    saveRDS(object, file)
+    expect_equal(predict(readRDS(file), rows), ask(rows), info = name)
+    unlink(file)
+  }
 })
