@@ -1,6 +1,7 @@
 #include <Eigen/LU>
 #include <bayeskernel/draws/missing_averages.hpp>
 #include <bayeskernel/draws/model_recorder.hpp>
+#include <bayeskernel/hinge/probability.hpp>
 #include <bayeskernel/math/normal.hpp>
 #include <cmath>
 #include <functional>
