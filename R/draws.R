@@ -31,13 +31,14 @@ NULL
 #' @rdname draws
 #' @export
 as.array.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
-  draws <- x$draws
+  draws <- parameter_draws(x, n, seed)
   if (is.null(draws)) {
-    n <- check_count(n, name = "n")
-    seed <- check_seed(seed)
-    flat <- draws_from_posterior(x, n, seed)
-    draws <- array(
-      flat, c(nrow(flat), 1L, ncol(flat)), list(NULL, NULL, colnames(flat))
+    bk_abort(
+      "argument", "This fit has no draws of its parameters.",
+      c(
+        sprintf("It is of class \"%s\".", class(x)[1]),
+        "summary() has their moments; predict(draws = TRUE) draws the function."
+      )
     )
   }
   names(dimnames(draws)) <- c("iteration", "chain", "variable")
@@ -92,12 +93,27 @@ as_draws.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
   posterior::as_draws_array(as.array.bayeskernel_fit(x, n, seed))
 }
 
-#' Independent draws from the approximate posterior of a variational fit
+# Stored draws, or made from q; NULL where neither is to be had.
+parameter_draws <- function(x, n = 1000, seed = NULL) {
+  if (!is.null(x$draws)) {
+    return(x$draws)
+  }
+  n <- check_count(n, name = "n")
+  seed <- check_seed(seed)
+  flat <- draws_from_posterior(x, n, seed)
+  if (!is.null(flat)) {
+    array(flat, c(nrow(flat), 1L, ncol(flat)), list(NULL, NULL, colnames(flat)))
+  }
+}
+
+#' Independent draws from the posterior of a fit without stored draws
 #'
 #' @param object A fit without draws.
 #' @param n Number of draws, a positive integer.
 #' @param seed Non-negative integer.
-#' @return Matrix, n x variables, with column names; scale of the data.
+#' @return Matrix, n x variables, with column names; scale of the data. `NULL`
+#'   of a model without a method: parameters() tells moments, from which draws
+#'   that depend on each other cannot be made.
 #' @noRd
 draws_from_posterior <- function(object, n = 1000, seed = NULL) {
   UseMethod("draws_from_posterior")
@@ -105,12 +121,7 @@ draws_from_posterior <- function(object, n = 1000, seed = NULL) {
 
 #' @export
 #' @noRd
-draws_from_posterior.default <- function(object, n = 1000, seed = NULL) {
-  bk_abort(
-    "argument", "This fit has no posterior draws.",
-    sprintf("It is of class \"%s\".", class(object)[1])
-  )
-}
+draws_from_posterior.default <- function(object, n = 1000, seed = NULL) NULL
 
 # Sweeps of the first kept draw, and between two of them.
 kept_sweeps <- function(fit) {

@@ -254,7 +254,20 @@ sigma.bayeskernel_fit <- function(object, ...) {
       "It belongs to a numeric response."
     )
   }
-  mean(as.matrix(object)[, "sigma"])
+  if (is.null(object$draws)) {
+    parameters(object)["sigma", "estimate"]
+  } else {
+    mean(object$draws[, , "sigma"])
+  }
+}
+
+# Posterior mean of the square of sigma().
+noise_variance <- function(object) {
+  if (is.null(object$draws)) {
+    sum(parameters(object)["sigma", c("estimate", "sd")]^2)
+  } else {
+    mean(object$draws[, , "sigma"]^2)
+  }
 }
 
 #' @rdname fit-methods
@@ -263,7 +276,7 @@ sigma.bayeskernel_fit <- function(object, ...) {
 deviance.bayeskernel_fit <- function(object, ...) {
   check_no_dots(...)
   refuse_pseudo(object, "deviance")
-  -2 * mean(rowSums(log_lik.bayeskernel_fit(object, seed = 1)))
+  -2 * mean(rowSums(log_densities(object, seed = 1, home = parent.frame())))
 }
 
 #' @rdname fit-methods

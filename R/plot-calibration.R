@@ -56,14 +56,6 @@ draw_observed <- function(x, newdata, y, main) {
   out
 }
 
-noise_variance <- function(x) {
-  if ("sigma" %in% dimnames(x$draws)[[3]]) {
-    mean(x$draws[, , "sigma"]^2)
-  } else {
-    stats::sigma(x)^2
-  }
-}
-
 plot_observed <- function(rows, main) {
   old <- bk_look(left = 4.4)
   on.exit(graphics::par(old))

@@ -155,15 +155,20 @@ posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL,
                                                ...) {
   check_no_dots(...)
   prob <- check_number(prob, 0, 1, "prob", closed = FALSE)
-  draws <- as.matrix(object)
-  if (is.null(pars)) pars <- colnames(draws)
-  if (!is.character(pars) || !all(pars %in% colnames(draws))) {
-    abort_argument(
-      pars, "pars", paste("names among", list_some(colnames(draws)))
-    )
+  draws <- parameter_draws(object)
+  # Without draws of them their own limits.
+  rows <- if (is.null(draws)) parameters(object, prob)
+  known <- if (is.null(draws)) rownames(rows) else dimnames(draws)[[3]]
+  if (is.null(pars)) pars <- known
+  if (!is.character(pars) || !all(pars %in% known)) {
+    abort_argument(pars, "pars", paste("names among", list_some(known)))
   }
   ends <- c(1 - prob, 1 + prob) / 2
-  out <- t(column_quantiles(draws[, pars, drop = FALSE], ends))
+  out <- if (is.null(draws)) {
+    as.matrix(rows[pars, c("lower", "upper")])
+  } else {
+    t(column_quantiles(stack_chains(draws[, , pars, drop = FALSE]), ends))
+  }
   dimnames(out) <- list(pars, paste0(format(100 * ends, trim = TRUE), "%"))
   out
 }
@@ -172,7 +177,8 @@ posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL,
 #' @exportS3Method rstantools::prior_summary
 prior_summary.bayeskernel_fit <- function(object, ...) {
   check_no_dots(...)
-  if (is.null(object$prior)) object$kernel else object$prior
+  # A prior without settings is told among the facts.
+  object$prior %||% object$kernel %||% facts(object)["Prior"]
 }
 
 #' @rdname posterior_predict.bayeskernel_fit
@@ -181,7 +187,13 @@ log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     draws = NULL, seed = NULL, ...) {
   check_no_dots(...)
   refuse_pseudo(object, "log-likelihood")
-  latent <- posterior_latent(object, newdata, draws, seed = seed)
+  log_densities(object, newdata, y, draws, seed, parent.frame())
+}
+
+# Of each response, draws x rows.
+log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL,
+                          seed = NULL, home) {
+  latent <- posterior_latent(object, newdata, draws, seed = seed, home = home)
   n <- ncol(latent$f)
   codes <- if (is.null(newdata)) {
     if (is_regression(object)) object$y else own_classes(object)
@@ -208,10 +220,15 @@ log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
 #' @exportS3Method loo::loo
 loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
   refuse_pseudo(x, "leave-one-out log score")
-  log_lik <- log_lik.bayeskernel_fit(x, seed = seed)
+  log_lik <- log_densities(x, seed = seed, home = parent.frame())
   size <- dim(x$draws)
-  chain <- rep(seq_len(size[2]), each = size[1])
-  r_eff <- loo::relative_eff(exp(log_lik), chain_id = chain)
+  # Draws that are not of chains are independent.
+  r_eff <- if (is.null(size)) {
+    rep(1, ncol(log_lik))
+  } else {
+    chain <- rep(seq_len(size[2]), each = size[1])
+    loo::relative_eff(exp(log_lik), chain_id = chain)
+  }
   loo::loo(log_lik, r_eff = r_eff, ...)
 }
 

@@ -267,7 +267,8 @@ answer_moments <- function(object, rows, ask) {
   links <- if (ask$latent) character() else ask$link
   moments <- latent(object, rows, links, ask$threads)
   if (ask$interval != "none") {
-    half <- stats::qnorm((1 + ask$level) / 2) * sqrt(moments$var)
+    noise <- if (ask$interval == "prediction") noise_variance(object) else 0
+    half <- stats::qnorm((1 + ask$level) / 2) * sqrt(moments$var + noise)
     return(cbind(
       fit = moments$mean, lwr = moments$mean - half, upr = moments$mean + half
     ))

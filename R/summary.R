@@ -280,6 +280,10 @@ sampler_line <- function(d) {
 }
 
 variational_line <- function(d) {
+  # What iterates says whether it converged.
+  if (is.null(d$converged)) {
+    return("Exact")
+  }
   work <- c(
     if (isTRUE(d$steps > 0)) {
       sprintf(

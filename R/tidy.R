@@ -113,7 +113,11 @@ glance.bayeskernel_fit <- function(x, ...) {
     list(nobs = x$n, method = x$method), extras(x)$glance,
     list(
       elbo = number(d$elbo), passes = as.integer(number(d$passes)),
-      converged = if (sampled) isTRUE(d$max_rhat <= 1.05) else d$converged,
+      converged = if (sampled) {
+        isTRUE(d$max_rhat <= 1.05)
+      } else {
+        d$converged %||% NA
+      },
       rhat.max = number(d$max_rhat), ess.min = number(d$min_ess),
       seconds = x$elapsed[["total"]]
     )

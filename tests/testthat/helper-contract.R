@@ -155,7 +155,10 @@ contract_list <- function() list(
   }, exact = FALSE, groups = "g"),
   case("gibbs, matrix", function(data, ...) {
     quick_gibbs(as_predictors(data), data$y, penalty = "none", ...)
-  }, new = as_predictors, exact = FALSE)
+  }, new = as_predictors, exact = FALSE),
+  case("toy", function(data, ...) {
+    toy(y ~ x1 + x2, data, ...)
+  }, linear = FALSE, links = FALSE, data = a_number)
 )
 
 # Fits are made once, by the first file that asks for them.

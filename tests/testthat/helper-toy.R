@@ -5,7 +5,7 @@ toy.formula <- function(formula, data, ...) {
   bayeskernel:::fit_model(toy_model, match.call(), environment(), ...)
 }
 toy_columns <- function(x, fit) {
-  cbind(rep(1, nrow(x)), sweep(sweep(x, 2, fit$center), 2, fit$scale, "/"))
+  cbind(constant = rep(1, nrow(x)), scale(x, fit$center, fit$scale))
 }
 toy_moments <- function(q, x) {
   list(mean = drop(x %*% q$mean), var = rowSums((x %*% q$cov) * x))
@@ -21,15 +21,14 @@ toy_model <- list(
     list(settings = settings, x = toy_columns(x, rows), y = rows$y)
   },
   run = function(job) {
-    inverse <- chol2inv(chol(crossprod(job$x)))
+    inverse <- solve(crossprod(job$x))
     mean <- drop(inverse %*% crossprod(job$x, job$y))
     sigma2 <- sum((job$y - job$x %*% mean)^2) / (nrow(job$x) - ncol(job$x))
     list(mean = mean, cov = sigma2 * inverse, sigma = sqrt(sigma2))
   },
   collect = function(fit, core, job, rows) {
-    fit[c("family", "posterior")] <- list("gaussian", core)
-    fit$fitted <- toy_moments(core, job$x)
-    fit$diagnostics <- list(converged = TRUE, passes = 1, seconds = 0)
+    fitted <- toy_moments(core, job$x)
+    fit[c("family", "posterior", "fitted")] <- list("gaussian", core, fitted)
     fit
   }
 )
@@ -42,18 +41,19 @@ toy_methods <- list(
   },
   latent_draws = function(object, rows = NULL, take = NULL, response = 0, ...) {
     f <- toy_methods$latent(object, rows)
-    sd <- sqrt(f$var + response * object$posterior$sigma^2)
-    n <- if (is.null(take)) 1000L else take
+    noise <- object$posterior$sigma
+    sd <- sqrt(f$var + response * noise^2)
+    n <- c(take, 1000)[1]
     z <- matrix(rnorm(n * length(sd)), n)
-    list(f = t(t(z) * sd + f$mean), mean = f$mean, sigma = rep(1, n))
+    list(f = t(t(z) * sd + f$mean), mean = f$mean, sigma = rep(noise, n))
   },
   parameters = function(object, level = 0.95) {
     q <- object$posterior
-    mean <- stats::setNames(q$mean, c("constant", object$columns))
     bayeskernel:::parameter_rows("parameter", bayeskernel:::coef_table(
-      mean, sqrt(diag(q$cov)), level = level
+      c(q$mean, sigma = q$sigma), c(sqrt(diag(q$cov)), 0), level = level
     ))
-  }, facts = function(object) list(title = "Linear regression", Rows = object$n)
+  },
+  facts = function(object) list(title = toy_model$title, Prior = "flat")
 )
 for (name in names(toy_methods)) {
   registerS3method(name, "toy", toy_methods[[name]], asNamespace("bayeskernel"))

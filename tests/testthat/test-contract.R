@@ -283,6 +283,8 @@ test_that("a saved fit predicts the same in a fresh process", {
   writeLines(c(
     sprintf(".libPaths(%s)", paste(deparse(.libPaths()), collapse = "")),
     sprintf("library(bayeskernel, lib.loc = %s)", deparse(dirname(home))),
+    # One model is not in the package.
+    sprintf("source(%s)", deparse(normalizePath(test_path("helper-toy.R")))),
     sprintf("setwd(%s)", deparse(folder)),
     "answers <- readRDS(\"answers.rds\")",
     "saveRDS(answers(readRDS(\"cases.rds\")), \"out.rds\")"
