@@ -80,7 +80,9 @@ user_call <- function() {
   if (outermost > 0L) typed_at(outermost)
 }
 
-# Its number, among the callers of the function that asks, or 0.
+# Its number, among the callers of the function that asks, or 0. A function whose
+# caller is no frame, as of print() where R prints a value at the prompt, is named
+# its own parent.
 user_frame <- function() {
   home <- topenv()
   parents <- sys.parents()
@@ -90,6 +92,7 @@ user_frame <- function() {
     if (identical(environment(sys.function(frame)), home)) {
       outermost <- frame
     }
+    if (parents[frame] >= frame) break
     frame <- parents[frame]
   }
   outermost

@@ -96,3 +96,19 @@ test_that("a failure of the core becomes the classed error of the caller", {
   expect_identical(error$call, quote(bsvm(y ~ x)))
   expect_identical(core_call(list(1), NULL), list(1))
 })
+
+test_that("objects print where the caller of print() is no function, as at the prompt", {
+  # R prints a value of the prompt by a call whose frame is its own parent, and so
+  # does a promise of an environment that belongs to no function.
+  printed_at_prompt <- function(object) {
+    prompt <- new.env()
+    prompt$object <- object
+    delayedAssign("shown", print(object), eval.env = prompt)
+    setTimeLimit(elapsed = 10)
+    on.exit(setTimeLimit())
+    capture.output(shown)
+  }
+  expect_match(printed_at_prompt(rbf(2)), "rbf(lengthscale = 2", fixed = TRUE, all = FALSE)
+  broken <- structure(list(), class = c("bsvm", "bayeskernel_fit"))
+  expect_error(printed_at_prompt(broken), class = "bayeskernel_error")
+})
