@@ -45,8 +45,9 @@
 #' @param tol,max_iter For `"vb"`: stop when a step gains less than
 #'   `tol * (1 + abs(elbo) / 1000)`; cap on passes over the data, which warns.
 #' @param starts For `"vb"` with selection: where the inclusion probabilities
-#'   start, numbers in (0, 1\]. The bound has several maxima; of several starts,
-#'   such as `c(1, 0.5)`, the fit with the highest bound is kept. Default 1.
+#'   start, numbers in (0, 1\]. The iteration can end in several places; of several
+#'   starts, such as `c(1, 0.5)`, the fit with the highest [elbo()] is kept.
+#'   Default 1.
 #' @param batch_size,epochs For `"svi"`: rows of a minibatch, default
 #'   max(256, 4 p) for p columns; stochastic passes over the rows before the
 #'   full ones, default 1, and 0 for full ones alone.
@@ -77,16 +78,16 @@
 #' @section Missing predictors: With `missing = "model"` the numeric main
 #'   effects \eqn{x_i} of the formula, and the predictors of random slopes, are
 #'   \eqn{N(\mu_x, \Sigma_x)}{N(mu_x, Sigma_x)}, with values missing completely
-#'   at random. A predictor with holes may stand by itself, as `log(x)` say, in
-#'   a random slope, and in a product with predictors that are known. Not
-#'   Gaussian given the rest, and refused: holes in factors, in smooths or
-#'   polynomials, in products of two predictors with holes, in a grouping
-#'   factor, in the response, in weights.
+#'   at random. A predictor with missing values may stand by itself, as `log(x)`
+#'   say, in a random slope, and in a product with predictors that are known.
+#'   Not Gaussian given the rest, and refused: missing values in factors, in
+#'   smooths or polynomials, in products of two predictors that both miss some,
+#'   in a grouping factor, in the response, in weights.
 #'
 #'   The pseudo-likelihood is not normalised over y: it favours large latent
 #'   values of either sign, so it pulls the coefficient of a predictor with many
-#'   holes away from 0. With few holes, or for prediction, that matters little;
-#'   read such a coefficient with care.
+#'   missing values away from 0. With few, or for prediction, that matters
+#'   little; read such a coefficient with care.
 #'
 #' @section Crossed random terms: Of several random terms one is eliminated
 #'   exactly; the others are columns of the model, exact too, while they have at

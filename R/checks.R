@@ -122,7 +122,7 @@ known_as <- list(
   draws = c("iter", "ndraws", "nsamples", "nsave", "ndpost", "iterations"),
   warmup = c("burnin", "burn", "nburn", "nskip"), chains = "nchains",
   thin = c("keepevery", "nthin"), progress = c("verbose", "trace", "refresh"),
-  standardize = c("scale", "scaled", "center"), kernel = c("gamma", "sigma"),
+  standardize = c("scale", "scaled", "center"), kernel = c("gamma", "sigma", "cost", "c"),
   inducing = c("m", "landmarks", "ninducing", "sparse"),
   select = "selection", na.action = "na.rm", type = "what", newdata = "newx",
   level = c("conf.level", "prob", "probs"), conf.level = c("level", "prob"),

@@ -1,4 +1,4 @@
-#' What a fit says about its own rows
+#' Fitted values, residuals, weights and formula of a fit, and its update
 #'
 #' The methods of a glm, for fits of every model.
 #'

@@ -30,7 +30,7 @@
 #'   `"gibbs"`, the sampler; `"ecm"`, the posterior mode. `NULL`, the default,
 #'   takes `"vb"` while n times the number of inducing points is at most 5e7,
 #'   else `"svi"`; `print()` says which.
-#' @param tune `TRUE` maximises the bound over length-scales, variances and,
+#' @param tune `TRUE` maximises [elbo()] over length-scales, variances and,
 #'   if it starts above 0, the nugget, inside the box of [gpsvm_prior()], from
 #'   three starts; `"cv"` chooses a common factor of the length-scales and the
 #'   variance by five-fold cross-validated log-loss. Both look at no more than
@@ -72,15 +72,16 @@
 #' @section Model: With labels \eqn{y_i = \pm 1}{y_i = -1, +1} and
 #'   \eqn{f \sim GP(0, k)}{f ~ GP(0, k)} the pseudo-likelihood is
 #'   \eqn{\prod_i \exp\{-2 w_i \max(1 - y_i f_i, 0)\}}{prod exp(-2 w_i max(1 -
-#'   y_i f_i, 0))}: a machine of cost C is a kernel of variance C / 2. It is not
+#'   y_i f_i, 0))}: a support vector
+#'   machine of cost C has a kernel of variance C / 2 here. It is not
 #'   normalised over y, so [elbo()] bounds a pseudo-evidence, and `tune = TRUE`,
 #'   which maximises it, is a useful rule rather than maximum likelihood;
 #'   `tune = "cv"` judges predictions instead. Wenzel et al. write the kernel
 #'   \eqn{\exp(-|x - z|^2 / \theta^2)}{exp(-|x - z|^2 / theta^2)}, which is
 #'   `rbf(lengthscale = theta / sqrt(2))`.
 #'
-#' @section Tuning: On small noisy data the bound likes large variances, and so
-#'   predictions that are too sure: there `tune = "cv"`, or
+#' @section Tuning: On small noisy data `tune = TRUE` likes large variances, and
+#'   so predictions that are too sure: there `tune = "cv"`, or
 #'   `prior = gpsvm_prior(variance = c(0.5, 2))`, was better. A length-scale for
 #'   each predictor, `rbf(ard = TRUE)`, gains most where few predictors matter.
 #'

@@ -148,8 +148,8 @@ abort_hole <- function(name, reason, at, rows, call) {
       reason,
       sprintf("Found: %d missing, first in row %d.", length(at), row),
       paste(
-        "Accepted: holes in numbers that are terms of their own, random",
-        "slopes, or multiplied by known columns. Otherwise impute them, or",
+        "Accepted: missing values of numbers that are terms of their own,",
+        "random slopes, or multiplied by known columns. Otherwise impute them, or",
         "leave such rows out with `missing = \"omit\"`."
       )
     ),

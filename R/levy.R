@@ -80,7 +80,7 @@ print.levy <- function(x, digits = 4, ...) {
   invisible(x)
 }
 
-#' Predictors that are in or out of the model in blocks
+#' Markov prior for selecting blocks of neighbouring predictors
 #'
 #' A Markov chain along the columns of the predictors as prior of which of them
 #' [bark()] has in its model: for predictors with an order, such as the points

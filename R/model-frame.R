@@ -210,7 +210,7 @@ refuse_missing_inside <- function(variable, name, error, scope, env, call) {
     if (is.atomic(value) && anyNA(value)) {
       bk_abort(
         "missing",
-        fit_header("Variable `%s` cannot be computed with holes.", name),
+        fit_header("Variable `%s` cannot be computed with missing values.", name),
         c(
           sprintf(
             "`%s`: %d missing, first in row %d.", inner, sum(is.na(value)),
@@ -312,7 +312,7 @@ refuse_missing <- function(frame, names, rows, choice, call) {
   abort_missing(
     count, first, rows,
     call = call, cure = paste(
-      "Drop such rows by `missing = \"omit\"`, describe holes in numbers by",
+      "Drop such rows by `missing = \"omit\"`, model those of numbers by",
       "`missing = \"model\"`, or impute them."
     )
   )

@@ -65,10 +65,12 @@ draw_boundary <- function(x, columns, newdata, y, link, main) {
 number_points <- function(points, field) {
   unknown <- is.na(points$class)
   graphics::points(points$at[unknown, , drop = FALSE], pch = 19, cex = 0.5)
-  graphics::text(
-    points$at[!unknown, , drop = FALSE],
-    labels = points$class[!unknown], cex = 0.6, col = bk_colours[["blue"]]
-  )
+  if (!all(unknown)) {
+    graphics::text(
+      points$at[!unknown, , drop = FALSE],
+      labels = points$class[!unknown], cex = 0.6, col = bk_colours[["blue"]]
+    )
+  }
   grid <- expand.grid(field$x, field$y)
   best <- most_probable(field$prob)
   for (k in unique(best$class)) {

@@ -14,16 +14,16 @@
 #' @param type Of classes `"class"`, the default: a factor; `"prob"`: matrix of
 #'   class probabilities; `"link"`: posterior mean of the latent value f, whose
 #'   positive side is the second class, with more than two classes of a [gpsvm()]
-#'   a matrix with a column for each machine; `"response"`: as for [glm()] the
-#'   probability of the positive class, with more than two classes the same as
-#'   `"prob"`. Of a regression `"response"`, the default, or `"link"`: the
+#'   a matrix with a column for each class against the rest; `"response"`: as for
+#'   [glm()] the probability of the positive class, with more than two classes the
+#'   same as `"prob"`. Of a regression `"response"`, the default, or `"link"`: the
 #'   posterior mean of the function.
 #' @param link How f becomes a probability. `"probit"`, the default, is
 #'   \eqn{\Phi(f)}; for support vector machines a convention, with the better
 #'   Brier score. `"hinge"`, of these alone, is the probability that the
-#'   pseudo-likelihood itself implies, which is too sure of itself. With a
-#'   machine for each of more than two classes their probabilities are divided by
-#'   their sum.
+#'   pseudo-likelihood itself implies, which is too sure of itself. With more
+#'   than two classes of a [gpsvm()] the probabilities of each against the rest
+#'   are divided by their sum.
 #' @param threshold For `"class"` of two: the positive class is predicted when
 #'   its probability is at least this. A number in \[0, 1\], or `"prevalence"`,
 #'   the weighted share of the positive class in the rows of the fit. Default

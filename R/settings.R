@@ -1,20 +1,21 @@
 # Arguments of the functions that fit: one table for all of them, read by name.
 
-#' Arguments that mean the same in every model
+#' Common arguments of bsvm(), gpsvm() and bark()
 #'
 #' [bsvm()], [gpsvm()] and [bark()] share these arguments, their help pages
 #' those of the rest.
 #'
 #' @param formula Two-sided formula of the predictors. A factor becomes one
-#'   column per level. There is no intercept: the model has none or its own.
+#'   column per level; there is no column for an intercept, which [gpsvm()] does
+#'   not have and [bark()] adds itself.
 #' @param data Data frame in which the variables of `formula` are found.
 #' @param weights Likelihood powers, length n, not negative; default 1.
 #' @param subset,na.action As in [stats::lm()]; the default `na.fail` stops at
 #'   missing values and names them.
 #' @param chains,warmup,draws,thin For `"gibbs"`: number of chains, discarded
 #'   sweeps, kept draws per chain, sweeps per kept draw.
-#' @param accelerate Take steps with the curvature of the bound and extrapolate
-#'   them (default). `FALSE` gives plain coordinate ascent, which arrives at the
+#' @param accelerate For variational methods: steps that use the curvature of
+#'   [elbo()] and are extrapolated (default). `FALSE` gives plain coordinate ascent, which arrives at the
 #'   same place more slowly.
 #' @param seed Whole number, or `NULL` to take one from R's generator. Results
 #'   do not depend on `threads` nor on `cluster`, nor on how often a run was

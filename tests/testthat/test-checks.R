@@ -118,6 +118,7 @@ test_that("an unknown argument brings the nearest, and those that there are", {
     expect_identical(error$found, name)
   }
   expect_bk_error(f(family = binomial), "argument", "try bark\\(\\)")
+  expect_bk_error(gpsvm(y ~ x, cost = 1), "argument", "`cost` try `kernel`")
   error <- expect_bk_error(f(zzz = stop("never")), "argument", "zzz")
   expect_no_match(conditionMessage(error), "Instead")
   d <- data.frame(y = gl(2, 5), x = 1:10)

@@ -185,6 +185,14 @@ test_that("points have the classes of their labels, or none", {
   )
 })
 
+test_that("more classes than colours are numbered, with rows and without", {
+  many <- known_gpsvm(c("a", "b"), paste0("c", 1:10))
+  drawn(plot(many, "boundary"))
+  rows <- data.frame(a = rnorm(20), b = rnorm(20))
+  drawn(plot(many, "boundary", newdata = rows))
+  drawn(plot(many, "boundary", newdata = rows, y = rep(many$levels, 2)))
+})
+
 test_that("calibration of new rows is that of calibration()", {
   set.seed(5)
   rows <- cbind(a = rnorm(50, sd = 3), "b c" = 0)
