@@ -15,8 +15,8 @@ test_that("whatever comes in, a call answers or says what is wrong", {
           source(file.path(home, "helper-generated.R"))
           run_generated(seed, numbers, log = log)
         },
-        list(home, seed, seq_len(if (long) 1500L else 250L), log),
-        wd = tempdir(), timeout = if (long) 1200 else 600
+        list(home, seed, seq_len(if (long) 400L else 250L), log),
+        wd = tempdir(), timeout = 600
       ),
       error = function(e) paste("call", readLines(log), conditionMessage(e))
     )
