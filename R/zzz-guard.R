@@ -11,6 +11,17 @@ guarded <- function(code) {
       return()
     }
     call <- typed_at(at)
+    if (from_argument(e, at, sys.nframe())) {
+      # The user's own conditions keep their classes.
+      if (!identical(class(e), class(simpleError("")))) {
+        return()
+      }
+      bk_abort(
+        "argument",
+        sprintf("An argument of %s() cannot be computed.", called_name(call)),
+        conditionMessage(e), found = e, call = call
+      )
+    }
     bk_abort(
       "argument", sprintf("%s() cannot use what it was given.", called_name(call)),
       c(
@@ -21,6 +32,30 @@ guarded <- function(code) {
       found = e, call = call
     )
   })
+}
+
+# Arguments are computed where they are first used. Was error `e`, which the
+# function in frame `handler` looks at, raised by one of those that the user typed
+# in the call of frame `at`?
+from_argument <- function(e, at, handler) {
+  typed <- generic_frame(at)
+  last <- handler - 1L
+  if (identical(sys.function(last), base::.handleSimpleError)) last <- last - 1L
+  inner <- seq_len(max(last - at, 0L)) + at
+  if (any(sys.parents()[inner] < typed)) {
+    return(TRUE)
+  }
+  # Names that are not there, and calls that do not match, have no frame.
+  parts <- as.list(sys.call(typed))[-1]
+  parts <- Filter(function(part) {
+    (is.call(part) && !identical(part[[1]], quote(`~`))) ||
+      (is.symbol(part) && nzchar(as.character(part)))
+  }, parts)
+  caller <- sys.frame(sys.parents()[typed])
+  names <- unlist(lapply(parts, all.names))
+  absent <- names[!vapply(names, exists, NA, envir = caller)]
+  any(vapply(parts, identical, NA, conditionCall(e))) ||
+    any(vapply(absent, grepl, NA, x = conditionMessage(e), fixed = TRUE))
 }
 
 # Methods run in the frame that their generic makes for them: dispatch itself is
