@@ -215,7 +215,10 @@ test_that("new rows that do not fit are refused", {
   expect_bk_error(predict(by_matrix, x[, 1, drop = FALSE]), "dimension")
   expect_bk_error(predict(fit, d, type = "prob"), "argument", "response")
   classes <- quick_bark(two ~ a, d, family = "binomial")
-  expect_bk_error(predict(classes, d, type = "response"), "argument", "prob")
+  expect_equal(
+    predict(classes, d, type = "response"),
+    predict(classes, d, type = "prob")[, 2]
+  )
   for (interval in c("credible", "prediction")) {
     expect_bk_error(
       predict(classes, d, type = "prob", interval = interval), "argument"

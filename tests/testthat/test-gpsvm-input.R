@@ -310,9 +310,10 @@ test_that("sources that are empty, closed, cut short or of one class", {
   expect_process_refusal(
     fit(row_source(good_x, replace(good$y, 7, NA))), "missing", "y"
   )
-  for (code in expression(fitted(out), residuals(out), weights(out))) {
+  for (code in expression(fitted(out), residuals(out))) {
     expect_bk_error(eval(code), "argument", "row")
   }
+  expect_equal(weights(out), rep(1, 60))
   expect_identical(list.files(tempdir(), "bayeskernel-rows"), before)
 })
 
