@@ -23,8 +23,9 @@ sample_id <- function() {
   as.integer((as.numeric(Sys.time()) * 1e3) %% .Machine$integer.max)
 }
 
-# A failure of a worker, or of the way to it.
-on_cluster <- function(code) {
+# A failure of a worker, or of the way to it. Called back from the core, a
+# function has no callers: it is told the user's call.
+on_cluster <- function(code, call = user_call()) {
   tryCatch(code, error = function(e) {
     if (inherits(e, "bayeskernel_error")) stop(e)
     bk_abort(
@@ -33,7 +34,8 @@ on_cluster <- function(code) {
         conditionMessage(e),
         "bayeskernel must be installed on the workers, in this version.",
         "Stop the cluster and make a new one: others may still be at work."
-      )
+      ),
+      call = call
     )
   })
 }

@@ -35,11 +35,12 @@ share_rows <- function(data, process, settings) {
     ))
   }
   shared <- TRUE
+  call <- user_call()
   list(
     pass = function(point, with_newton, label) {
       parts <- on_cluster(parallel::clusterCall(
         workers, worker_pass, id, point, with_newton, label
-      ))
+      ), call)
       unlist(lapply(parts, core_call), recursive = FALSE)
     },
     release = release

@@ -253,7 +253,12 @@ label_coder <- function(name, from_text) {
     known <- union(seen, text)
     if (length(known) > 2L) {
       row <- match(TRUE, !(text[match(y, distinct)] %in% known[1:2]))
-      if (numeric) abort_numbers(as.numeric(known), name, response_kinds$two)
+      if (numeric) {
+        abort_numbers(
+          as.numeric(known), name, response_kinds$two,
+          row = first + row
+        )
+      }
       abort_many_classes(name, known, response_kinds$file, first + row)
     }
     seen <<- known
@@ -342,7 +347,7 @@ check_labels_there <- function(y, name, rows = NULL, what = "Response") {
   }
 }
 
-abort_numbers <- function(distinct, name, kind, n = NULL) {
+abort_numbers <- function(distinct, name, kind, n = NULL, row = NULL) {
   shown <- sort(distinct)
   if (length(distinct) == 1L && !is.null(n)) {
     abort_one_class(name, format_each(distinct), n)
@@ -368,7 +373,7 @@ abort_numbers <- function(distinct, name, kind, n = NULL) {
       labels_accepted(kind), if (!few) kind$numbers,
       sprintf("If its values are names of classes: `factor(%s)`.", name)
     ),
-    column = name, found = shown, expected = list(c(0, 1), c(-1, 1))
+    column = name, row = row, found = shown, expected = list(c(0, 1), c(-1, 1))
   )
 }
 

@@ -148,10 +148,10 @@ build_smooths <- function(smooths, frame, rows, call = user_call()) {
 
 build_smooth <- function(term, frame, rows, call) {
   names <- vapply(term$variables, deparse1, "")
-  columns <- Map(
-    smooth_variable, unclass(frame)[names], names,
-    MoreArgs = list(term = term, rows = rows, call = call)
-  )
+  # In MoreArgs of Map() the call would be evaluated.
+  columns <- Map(function(column, name) {
+    smooth_variable(column, name, term, rows, call)
+  }, unclass(frame)[names], names)
   data <- stats::setNames(columns, term$keys)
   bases <- tryCatch(
     # The constraint of the fit is kept for prediction too (modCon), which is
