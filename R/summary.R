@@ -274,7 +274,10 @@ sampler_line <- function(d) {
     if (is.na(d$max_rhat)) {
       "too few for R-hat"
     } else {
-      sprintf("R-hat at most %.2f, ESS at least %.0f", d$max_rhat, d$min_ess)
+      paste0(
+        sprintf("R-hat at most %.2f", d$max_rhat),
+        if (!is.na(d$min_ess)) sprintf(", ESS at least %.0f", d$min_ess)
+      )
     }
   )
 }
@@ -321,8 +324,8 @@ quality_note <- function(x) {
   if (is.null(d$chains)) {
     return(c(line, if (x$method %in% c("vb", "svi")) {
       paste(
-        "Variational standard deviations are too small; method = \"gibbs\"",
-        "gives honest ones."
+        "Variational standard deviations are smaller than the posterior's, which",
+        "method = \"gibbs\" has."
       )
     }))
   }
@@ -330,7 +333,10 @@ quality_note <- function(x) {
     line,
     if (isTRUE(d$interrupted)) "The run was interrupted: draws are few.",
     if (!is.na(d$max_rhat) && d$max_rhat > 1.05) {
-      "The chains disagree (R-hat above 1.05): run them longer."
+      paste(
+        if (d$chains > 1) "The chains" else "The halves of the chain",
+        "disagree (R-hat above 1.05): more sweeps are needed."
+      )
     },
     if (!is.na(d$min_ess) && d$min_ess < 100) {
       "Fewer than 100 effective draws: intervals are rough."

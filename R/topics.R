@@ -21,7 +21,7 @@
 #' | `"vb"` | variational Bayes by full passes | up to some 5e7 rows times inducing points: the default there |
 #' | `"svi"` | an epoch of stochastic steps, then full passes | more; the answer is that of `"vb"`, after a few passes less |
 #' | `"svi"`, `max_iter = 0` | stochastic steps alone | millions of rows, prediction only, seconds |
-#' | `"gibbs"` | draws from the posterior | honest standard deviations; every sweep is a pass over all rows |
+#' | `"gibbs"` | draws from the posterior | the posterior's own standard deviations; every sweep is a pass over all rows |
 #' | `"ecm"` | the posterior mode, a classical machine | to compare |
 #'
 #' `inducing = "all"` is the exact process, for at most 5000 rows.
