@@ -323,10 +323,7 @@ quality_note <- function(x) {
   line <- paste0(convergence_line(x), ".")
   if (is.null(d$chains)) {
     return(c(line, if (x$method %in% c("vb", "svi")) {
-      paste(
-        "Variational standard deviations are smaller than the posterior's, which",
-        "method = \"gibbs\" has."
-      )
+      "Variational standard deviations are too small: see method = \"gibbs\"."
     }))
   }
   c(
