@@ -63,6 +63,9 @@ generics::augment
 #' @export
 coda::as.mcmc
 
+# The name of this generic reads as a method of the one above: R asks that such
+# a function is registered as that, too.
 #' @importFrom coda as.mcmc.list
+#' @rawNamespace S3method(as.mcmc, list)
 #' @export
 coda::as.mcmc.list

@@ -7,7 +7,7 @@
 #' @param newdata Rows as [predict()][predict.bayeskernel_fit] takes them.
 #'   Default: the rows of the fit, from the data of its call.
 #' @param draws Number of draws. Default: all of a sampler, 1000 from q.
-#' @param re.form,seed,threads As for [predict()][predict.bayeskernel_fit].
+#' @param re.form,seed As for [predict()][predict.bayeskernel_fit].
 #' @param link As for [predict()][predict.bayeskernel_fit]: how f becomes a
 #'   probability.
 #' @param transform Return probabilities, as `posterior_epred()`, in place of f.

@@ -1,7 +1,7 @@
 # How the vignettes draw; every one of them reads this first.
 #
-# Figures have 120 dots an inch, so that nothing blurs, and are kept with a
-# palette of 64 colours, a quarter of the size: all pages are part of the
+# Figures have 96 dots an inch, one for each of the page, and are kept with a
+# palette of 24 colours, a fraction of the size: all pages are part of the
 # package.
 
 # Rewrites a PNG file with few colours; others become the nearest of these.
@@ -18,7 +18,7 @@ small_png <- function(file) {
   code <- drop(byte %*% c(65536, 256, 1))
   count <- table(code)
   found <- as.numeric(names(count))
-  palette <- few_colours(red_green_blue(found), c(count), 64)
+  palette <- few_colours(red_green_blue(found), c(count), 24)
   colours <- found[palette$chosen]
   index <- palette$nearest[match(code, found)] - 1L
   rows <- as.raw(t(cbind(0L, matrix(index, size[1]))))
@@ -83,7 +83,7 @@ checksum <- function(bytes) {
 
 knitr::opts_chunk$set(
   collapse = TRUE, comment = "#>", fig.width = 7, fig.height = 3.6,
-  dpi = 96, fig.retina = 1.25, fig.align = "center",
+  dpi = 96, fig.retina = 1, fig.align = "center",
   dev.args = list(pointsize = 11), fig.process = small_png
 )
 options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE, digits = 4)

@@ -20,7 +20,10 @@ force_crossed <- function(env = parent.frame()) {
     lockBinding("random_limits", home)
   }
   before <- home$random_limits
-  withr::defer(set(before), env)
+  do.call(
+    on.exit, list(as.call(list(set, before)), add = TRUE),
+    envir = env
+  )
   set(function() lapply(before(), function(limit) 0))
 }
 
