@@ -63,9 +63,11 @@ generics::augment
 #' @export
 coda::as.mcmc
 
-# The name of this generic reads as a method of the one above: R asks that such
-# a function is registered as that, too.
 #' @importFrom coda as.mcmc.list
-#' @rawNamespace S3method(as.mcmc, list)
 #' @export
 coda::as.mcmc.list
+
+# The name of this generic reads as a method of as.mcmc(): R asks that such a
+# function is registered as that, too, for which it has to be here.
+#' @rawNamespace S3method(as.mcmc, list)
+as.mcmc.list <- coda::as.mcmc.list
