@@ -64,7 +64,7 @@ as.data.frame.bayeskernel_fit <- function(x, row.names = NULL,
 
 #' @rdname draws
 #' @method as.mcmc.list bayeskernel_fit
-#' @export
+#' @rawNamespace S3method(coda::as.mcmc.list, bayeskernel_fit)
 as.mcmc.list.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
   draws <- as.array.bayeskernel_fit(x, n, seed)
   sweeps <- kept_sweeps(x)
