@@ -190,7 +190,11 @@ test_that("more classes than colours are numbered, with rows and without", {
   drawn(plot(many, "boundary"))
   rows <- data.frame(a = rnorm(20), b = rnorm(20))
   drawn(plot(many, "boundary", newdata = rows))
-  drawn(plot(many, "boundary", newdata = rows, y = rep(many$levels, 2)))
+  labelled <- drawn(
+    plot(many, "boundary", newdata = rows, y = rep(many$levels, 2))
+  )
+  expect_length(many$levels, 10)
+  expect_no_error(labelled)
 })
 
 test_that("calibration of new rows is that of calibration()", {
