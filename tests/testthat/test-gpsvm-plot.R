@@ -187,14 +187,12 @@ test_that("points have the classes of their labels, or none", {
 
 test_that("more classes than colours are numbered, with rows and without", {
   many <- known_gpsvm(c("a", "b"), paste0("c", 1:10))
-  drawn(plot(many, "boundary"))
+  expect_no_error(drawn(plot(many, "boundary")))
   rows <- data.frame(a = rnorm(20), b = rnorm(20))
-  drawn(plot(many, "boundary", newdata = rows))
-  labelled <- drawn(
-    plot(many, "boundary", newdata = rows, y = rep(many$levels, 2))
+  expect_no_error(drawn(plot(many, "boundary", newdata = rows)))
+  expect_no_error(
+    drawn(plot(many, "boundary", newdata = rows, y = rep(many$levels, 2)))
   )
-  expect_length(many$levels, 10)
-  expect_no_error(labelled)
 })
 
 test_that("calibration of new rows is that of calibration()", {
