@@ -3,6 +3,7 @@
 
 bark_job <- function(rows, settings) {
   refuse_codes(rows, settings)
+  refuse_class_weights(rows, settings)
   data <- bark_data(rows)
   reference <- reference_rows(data)
   prior <- settings$prior
@@ -12,6 +13,7 @@ bark_job <- function(rows, settings) {
   p <- ncol(data$x)
   list(
     settings = settings, reference = reference, y_scale = data$y_scale,
+    weight = data$weight,
     # Kernels a draw are not known before; twice their prior mean are many.
     stored = 10 + p + length(reference) +
       3 * min(most, 2 * expected_kernels(prior)),
@@ -25,15 +27,18 @@ bark_job <- function(rows, settings) {
       start = start_indicators(data, structure)
     ),
     shared = list(
-      data = data[c("x", "y", "classes")],
+      data = data[c(
+        "x", "y", "classes", if (!is.null(rows$weights)) "weights"
+      )],
       prior = c(
         prior[c(
           "alpha", "gamma", "epsilon", "lambda_shape", "lambda_rate",
           "inclusion"
         )],
         list(
+          scale = as.numeric(prior$scale),
           sampled_inclusion = FALSE,
-          phi = if (is.character(prior$phi)) numeric() else prior$phi,
+          phi = core_precision(prior$phi, data$weight),
           max_kernels = most, kill_power = 1,
           markov = as.numeric(c(structure$q0, structure$q1)),
           markov_beta = as.numeric(structure$hyper)
@@ -47,16 +52,30 @@ bark_chains <- function(control, data, prior) {
   bark_fit_cpp(data, prior, control)
 }
 
-# Predictors and response on the scale of the model.
+# Predictors and response on the scale of the model. Weights have mean 1 there:
+# `weight` times the precision that belongs to a weight of 1 is the model's phi,
+# so that the range of its prior holds for weights of any size.
 bark_data <- function(rows) {
   classes <- length(rows$levels)
+  weight <- if (is.null(rows$weights)) 1 else mean(rows$weights)
   y_scale <- if (classes == 0L) response_scale(rows$y) else c(0, 1)
   x <- rows$data$x[, rows$data$source, drop = FALSE]
   list(
     x = scaled_rows(x, rows$center, rows$scale),
     y = (rows$y - y_scale[1]) / y_scale[2], classes = classes,
-    y_scale = y_scale
+    y_scale = y_scale, weight = weight, weights = rows$weights / weight
   )
+}
+
+# The prior of the precision, c(shape, rate) or nothing, times `weight`.
+core_precision <- function(phi, weight) {
+  if (is.character(phi)) {
+    numeric()
+  } else if (length(phi) == 2L) {
+    phi / c(1, weight)
+  } else {
+    phi * weight
+  }
 }
 
 scaled_rows <- function(x, center, scale) {
@@ -99,6 +118,25 @@ refuse_codes <- function(rows, settings) {
   }
 }
 
+# The latent responses of classes have a variance of 1, and a power of a
+# probability is none.
+refuse_class_weights <- function(rows, settings) {
+  if (is.null(rows$weights) || settings$family == "gaussian") {
+    return(invisible())
+  }
+  bk_abort(
+    "argument", "Classes have no `weights` in bark().",
+    c(
+      sprintf(
+        "Found: family = \"%s\" and weights other than 1.", settings$family
+      ),
+      "Accepted: weights of a regression, which divide the noise's variance.",
+      "Repeat rows that count more than once; bkm() and gpsvm() take powers."
+    ),
+    column = "weights", found = settings$family
+  )
+}
+
 bark_collect <- function(fit, core, job, rows) {
   settings <- job$settings
   fit[c("family", "scales", "select")] <-
@@ -108,19 +146,16 @@ bark_collect <- function(fit, core, job, rows) {
   if (length(rows$levels) == 2L) fit$share <- mean(rows$y - 1)
   fit$max_kernels <- job$shared$prior$max_kernels
   fit$reference <- original_rows(job$reference, rows$rows)
-  earlier <- core$earlier
-  if (!is.null(earlier)) {
-    core$acceptance <- core$acceptance + earlier$acceptance
-    core$kernels <- Map(function(first, second) {
-      join_kernels(list(first, second))
-    }, earlier$posterior$kernels, core$kernels)
-  }
+  core <- join_earlier(core)
   fit$acceptance <- core$acceptance
   # Prediction needs every row: the coefficients given a draw depend on all.
   fit$posterior <- list(
     kernels = lapply(core$kernels, first_kernels, dim(fit$draws)[1]),
     x = job$shared$data$x, reference = job$reference
   )
+  if (settings$chain_weights == "stacking") {
+    fit$chain_weights <- chain_weights(fit, settings$threads)
+  }
   fit$fitted <- bark_moments(fit, fit$posterior$x, settings$threads)
   fit
 }
@@ -140,6 +175,12 @@ bark_draws <- function(core, job, rows) {
   names <- scalar_names(rows, settings, length(job$reference))
   scalars <- core$scalars
   dimnames(scalars) <- list(NULL, NULL, names)
+  if (!is.null(rows$weights)) {
+    scalars[, , "phi"] <- scalars[, , "phi"] / job$weight
+    # The core's response is that of the data times the roots of the weights.
+    scalars[, , "log_lik"] <- scalars[, , "log_lik"] +
+      sum(log(job$shared$data$weights)) / 2
+  }
   at <- startsWith(names, "f[")
   scalars[, , at] <- job$y_scale[1] + job$y_scale[2] * scalars[, , at]
   sigma <- job$y_scale[2] / sqrt(scalars[, , "phi", drop = FALSE])
@@ -163,7 +204,8 @@ scalar_names <- function(rows, settings, points) {
   hyper <- !is.null(settings$structure$hyper)
   cuts <- max(0L, length(rows$levels) - 2L)
   c(
-    "phi", "J", "m", "d", "T", "log_lik", if (hyper) c("q0", "q1"),
+    "phi", "J", "m", "d", "T", "log_lik",
+    if (!is.null(settings$prior$scale)) "epsilon", if (hyper) c("q0", "q1"),
     if (cuts > 0L) sprintf("cut[%d]", seq_len(cuts) + 1L),
     sprintf("f[%d]", seq_len(points))
   )
@@ -172,7 +214,7 @@ scalar_names <- function(rows, settings, points) {
 # Variables that mean the same in every draw.
 watched_names <- function(draws) {
   names <- dimnames(draws)[[3]]
-  known <- c("sigma", "J", "m", "d", "q0", "q1")
+  known <- c("sigma", "J", "m", "d", "epsilon", "q0", "q1")
   names[names %in% known | grepl("^(cut|f)\\[", names)]
 }
 
@@ -192,6 +234,18 @@ join_kernels <- function(parts) {
   })
 }
 
+# Kernels and moves of chains that went on, with those of the fit before.
+join_earlier <- function(core) {
+  earlier <- core$earlier
+  if (!is.null(earlier)) {
+    core$acceptance <- core$acceptance + earlier$acceptance
+    core$kernels <- Map(function(first, second) {
+      join_kernels(list(first, second))
+    }, earlier$posterior$kernels, core$kernels)
+  }
+  core
+}
+
 validate_bark <- function(fit) {
   posterior <- fit$posterior
   p <- length(fit$columns)
@@ -204,6 +258,11 @@ validate_bark <- function(fit) {
     scale = has_shape(fit$transform$scale, p) && all(fit$transform$scale > 0),
     response = has_shape(fit$transform$response, 2),
     draws = sum(lambda) == p && all(fit$draws[, , lambda] >= 0),
+    chain_weights = is.null(fit$chain_weights) ||
+      has_shape(fit$chain_weights, draws[2]) && all(fit$chain_weights >= 0) &&
+        abs(sum(fit$chain_weights) - 1) < 1e-6,
+    weights = is.null(fit$weights) ||
+      has_shape(fit$weights, n) && all(fit$weights > 0),
     kernels = length(posterior$kernels) == draws[2] && all(vapply(
       posterior$kernels, whole_kernels, NA, draws[1], n
     ))

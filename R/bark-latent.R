@@ -1,7 +1,8 @@
 # f of a sum of kernels: given a draw of the kernels the coefficients are normal
 # and integrated out.
 
-# What the core reads of the draws `take`, chain after chain; NULL for all.
+# What the core reads of the draws `take`, chain after chain; NULL for all, each
+# once.
 bark_core_draws <- function(object, take = NULL) {
   flat <- stack_chains(object$draws)
   names <- colnames(flat)
@@ -21,7 +22,8 @@ bark_core_draws <- function(object, take = NULL) {
   list(
     kernels = kernels, lambda = part("lambda["),
     phi = if (is_regression(object)) flat[, "phi"] else rep(1, nrow(flat)),
-    cuts = part("cut["), classes = length(object$levels)
+    cuts = part("cut["), classes = length(object$levels),
+    weights = as.double(object$weights)
   )
 }
 
@@ -52,7 +54,8 @@ bark_moments <- function(object, x, threads, call = user_call()) {
     )
   } else {
     core_call(bark_predict_cpp(
-      bark_core_draws(object), object$posterior$x, x, threads
+      bark_core_draws(object, taken_draws(object, NULL)),
+      object$posterior$x, x, threads
     ), call)
   }
   to_data <- object$transform$response
@@ -73,36 +76,86 @@ bark_moments <- function(object, x, threads, call = user_call()) {
 }
 
 # One f ~ N(mean, var) for every draw and row, of a regression with the noise of
-# a new response if asked. Rows are taken in parts of some million numbers.
+# a new response if asked: of the row's weight for the rows of the fit, of 1 for
+# others. Rows are taken in parts of some million numbers.
 #' @exportS3Method
 #' @noRd
 latent_draws.bark <- function(object, rows = NULL, take = NULL,
                               response = FALSE,
                               threads = getOption("bayeskernel.threads", 2L)) {
-  x <- if (is.null(rows)) {
-    object$posterior$x
-  } else {
-    bark_scaled_rows(object, rows$x)
-  }
+  x <- rows_or_own(object, rows)
   core <- bark_core_draws(object, taken_draws(object, take))
   to_data <- object$transform$response
   size <- length(core$phi)
+  weights <- if (is.null(rows)) object$weights
+  noise <- function(part) {
+    1 / if (is.null(weights)) core$phi else core$phi %o% weights[part]
+  }
   f <- matrix(0, size, nrow(x))
   mean <- numeric(nrow(x))
   for (part in if (nrow(x)) row_slices(nrow(x), size)) {
     found <- core_call(bark_latent_cpp(
       core, object$posterior$x, x[part, , drop = FALSE], threads
     ))
-    if (response) found$var <- found$var + 1 / core$phi
+    if (response) found$var <- found$var + noise(part)
     f[, part] <- found$mean +
       sqrt(found$var) * stats::rnorm(length(found$mean))
     mean[part] <- colMeans(found$mean)
   }
   list(
     f = to_data[1] + to_data[2] * f, mean = to_data[1] + to_data[2] * mean,
-    sigma = if (is_regression(object)) to_data[2] / sqrt(core$phi),
+    # Draws x rows where these have weights.
+    sigma = if (is_regression(object)) to_data[2] * sqrt(noise(TRUE)),
     cuts = if (length(object$levels) > 2L) cbind(0, core$cuts)
   )
+}
+
+# Given a draw of the kernels their coefficients are normal, with the covariance
+# that the rows of the fit leave: these are drawn, and every row takes them.
+#' @exportS3Method
+#' @noRd
+joint_draws.bark <- function(object, rows, take, threads) {
+  core <- bark_core_draws(object, taken_draws(object, take))
+  own <- object$posterior$x
+  x <- bark_scaled_rows(object, rows$x)
+  last <- cumsum(core$kernels$size)
+  f <- vapply(seq_along(last), function(d) {
+    size <- core$kernels$size[d]
+    at <- last[d] - size + seq_len(size)
+    centres <- core$kernels$location[at]
+    basis <- bark_basis(own, own, centres, core$lambda[d, ])
+    if (length(core$weights)) basis <- basis * sqrt(core$weights)
+    precision <- core$phi[d] * crossprod(basis) +
+      diag(1 / core$kernels$variance[at], size)
+    beta <- core$kernels$mean[at]
+    if (size > 0L) {
+      beta <- beta + backsolve(chol(precision), stats::rnorm(size))
+    }
+    drop(bark_basis(x, own, centres, core$lambda[d, ]) %*% beta)
+  }, numeric(nrow(x)))
+  to_data <- object$transform$response
+  list(
+    f = to_data[1] + to_data[2] * t(matrix(f, nrow(x))),
+    cuts = if (length(object$levels) > 2L) cbind(0, core$cuts)
+  )
+}
+
+# Kernels at rows of `own`, the constant for location 0: rows of x x kernels.
+bark_basis <- function(x, own, centres, lambda) {
+  out <- matrix(1, nrow(x), length(centres))
+  local <- which(centres > 0)
+  used <- which(lambda > 0)
+  root <- rep(sqrt(lambda[used]), each = nrow(x))
+  for (k in local) {
+    from <- rep(own[centres[k], used], each = nrow(x))
+    out[, k] <- exp(-rowSums(((x[, used, drop = FALSE] - from) * root)^2))
+  }
+  out
+}
+
+# Rows, or those of the fit, as the kernels of the model see them.
+rows_or_own <- function(object, rows) {
+  if (is.null(rows)) object$posterior$x else bark_scaled_rows(object, rows$x)
 }
 
 # Predictors on the scale of the model.
@@ -114,4 +167,6 @@ bark_scaled_rows <- function(object, x) {
 }
 
 # The rows that a fit keeps to predict from.
-keeps_rows <- function(object) !is.null(object$posterior$x)
+keeps_rows <- function(object) {
+  !is.null(object$posterior$x) || isTRUE(object$posterior$own)
+}

@@ -1,7 +1,8 @@
 # Which predictors the chains start with, 0 or 1: a column for all chains, or
-# for one after another, over and over. All of them; along an ordered axis starts lie far apart, so that R-hat can tell
-# whether the chains found one another: none, all, every other one, and those
-# that differ most with the response, in turn.
+# for one after another, over and over. All of them; along an ordered axis
+# starts lie far apart, so that R-hat can tell whether the chains found one
+# another: none, all, every other one, and those that differ most with the
+# response, in turn.
 
 start_indicators <- function(data, structure) {
   p <- ncol(data$x)

@@ -10,29 +10,44 @@
 #' @param x A numeric matrix, n rows by p predictors, or a data frame of
 #'   predictors; or, for the formula method, `formula`.
 #' @param y Response, length n. For `"gaussian"` numeric; for `"binomial"` two
-#'   classes as a factor (its second level is the positive class), text, logical,
-#'   0/1 or -1/+1; for `"ordinal"` an ordered factor.
+#'   classes as a factor (its second level is the positive class), text,
+#'   logical, 0/1 or -1/+1; for `"ordinal"` an ordered factor.
 #' @param family `"gaussian"`, regression with normal noise; `"binomial"`,
 #'   two classes by a probit link; `"ordinal"`, ordered classes by cut points
 #'   of the same latent function. Also [gaussian()] and [binomial()], as objects
-#'   or functions. A response of 0 and 1 alone has to be told apart: it is
-#'   fitted with `family = "binomial"`, or `family = "gaussian"` given as such.
+#'   or functions. The link of classes is probit: `binomial("probit")`; an object
+#'   that says logit, as `binomial()` does, is fitted by probit with a message.
+#'   A numeric response of two codes, 0 and 1 or -1 and 1, has to be told apart:
+#'   it is fitted with `family = "binomial"`, or `family = "gaussian"` given as
+#'   such, and is an error otherwise.
 #' @param scales `"different"`: every predictor has a kernel scale of its own;
 #'   `"equal"`: all predictors in the model share one. Default `"different"`,
 #'   with `structure` `"equal"`.
 #' @param select Whether predictors may leave the model. Default `FALSE`.
 #' @param structure `NULL`, or [markov()]: predictors enter the model in blocks
 #'   of neighbouring columns. Needs `select = TRUE` and `scales = "equal"`.
-#' @param prior Made by [bark_prior()].
+#' @param prior Made by [bark_prior()]; the default for classes is
+#'   `bark_prior(gamma = 5, epsilon = 0.5)`: labels of few rows are told apart
+#'   by functions without bound, and chains that may find those get stuck there.
 #' @param standardize Centre and scale the predictors (default `TRUE`). The
 #'   response of a regression always is. Kernel scales refer to the standardised
 #'   predictors.
+#' @param weights Of a regression, positive, length n, default 1: the noise of
+#'   row i has the variance \eqn{\sigma^2 / w_i}{sigma^2 / w}, as in
+#'   [stats::lm()], and rows of weight 0 are left out. A mean of w observations
+#'   has weight w. Classes have none.
 #' @param chains,warmup,draws,thin Number of chains, discarded sweeps, kept
 #'   draws per chain, sweeps per kept draw. A sweep is one jump and a few other
-#'   moves, so there have to be many: 4 chains, 100,000 sweeps of warmup, and
-#'   1000 draws 100 sweeps apart. Where f stays uncertain or n is large, more.
-#' @param ... Passed to methods; an argument that no method knows is an error,
-#'   and so is `weights`.
+#'   moves, so there have to be many: 4 chains, 50,000 sweeps of warmup, and
+#'   1000 draws 50 sweeps apart, in the first round.
+#' @param until [rhat()] or [ess()]: rounds of sweeps until the chains agree,
+#'   the second half of all sweeps is kept, and a warning comes only at the cap.
+#'   Default `rhat(1.05)`; `NULL`, one round, where `warmup`, `draws`, `thin` or
+#'   `start` say how long to run.
+#' @param chain_weights `"equal"`, the default, or `"stacking"`: chains that
+#'   disagree (an R-hat above 1.05) are weighted so that the mixture of their
+#'   predictive densities of each row given the others is largest, see there.
+#'   (`weights` are those of rows.)
 #'
 #' @return An object of class `c("bark", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()], with `draws` (array, draws x chains x variables),
@@ -40,13 +55,13 @@
 #'   the draws have f), `n`, `dropped`, `acceptance` (proposed and accepted
 #'   moves by chain). The methods of every fit are listed in [fit-arguments].
 #'
-#' @section Model: \eqn{y_i = f(x_i) + e_i}{y_i = f(x_i) + e_i} with
-#'   \eqn{e_i \sim N(0, 1 / \phi)}{e_i ~ N(0, 1 / phi)}, or
-#'   \eqn{P(y_i = 1) = \Phi(f(x_i))}{P(y_i = 1) = Phi(f(x_i))}, with
-#'   \deqn{f(x) = \sum_j b_j \exp\{-\sum_l \lambda_l (x_l - c_{jl})^2\}}{f(x) =
-#'   sum_j b_j exp(-sum_l lambda_l (x_l - c_jl)^2)}
-#'   and centres \eqn{c_j}{c_j} among the rows of the data, or a constant in
-#'   place of a kernel. A scale lambda is a length-scale of
+#' @section Model: \eqn{y_i = f(x_i) + e_i}{y_i = f(x_i) + e_i} with \eqn{e_i
+#'   \sim N(0, 1 / (\phi w_i))}{e_i ~ N(0, 1 / (phi w_i))} for weights
+#'   \eqn{w_i}{w_i}, or \eqn{P(y_i = 1) = \Phi(f(x_i))}{P(y_i = 1) =
+#'   Phi(f(x_i))}, with \deqn{f(x) = \sum_j b_j \exp\{-\sum_l \lambda_l (x_l -
+#'   c_{jl})^2\}}{f(x) = sum_j b_j exp(-sum_l lambda_l (x_l - c_jl)^2)} and
+#'   centres \eqn{c_j}{c_j} among the rows of the data, whatever their weights,
+#'   or a constant in place of a kernel. A scale lambda is a length-scale of
 #'   \eqn{1 / \sqrt{2 \lambda}}{1 / sqrt(2 lambda)} in [rbf()]. With ordered
 #'   classes \eqn{P(y_i \le c) = \Phi(t_c - f(x_i))}{P(y_i <= c) = Phi(t_c -
 #'   f(x_i))}, where \eqn{t_1 = 0}{t_1 = 0} and the gaps between cut points are
@@ -60,16 +75,39 @@
 #'   which only a response without noise asks for, are left out: doubles cannot
 #'   hold them.
 #'
+#' @section Weights: Given the kernels and sigma the coefficients, and with them
+#'   f, are those of rows that are repeated as often as whole weights say. Sigma
+#'   is not: n rows tell about it, whatever they weigh. In [bkm()] and [gpsvm()]
+#'   weights are powers of the likelihood, for sigma, too. New rows have none: `predict()` has a new response of weight 1, of variance sigma^2.
+#'   `simulate()`, `log_lik()`, `loo()` and Pearson residuals of the rows of the
+#'   fit have theirs.
+#'
+#' @section Stacking: Chains that stay at different modes are no sample of one
+#'   posterior, and equal weights are those of chance. With `chain_weights =
+#'   "stacking"` they are the ones with the largest log score, \eqn{\sum_i \log
+#'   \sum_k w_k p_k(y_i | y_{-i})}{sum(log(sum(w_k p_k(y_i | others))))}, over
+#'   the rows (Yao, Vehtari and Gelman, 2022). The density of a row given the
+#'   others is known for the kernels of each draw of a regression, whose
+#'   coefficients are integrated out; of classes it is that given f. Draws of a
+#'   chain are weighted for the absence of the row by truncated importance
+#'   sampling. The weights are `fit$chain_weights`; predictions, [summary()],
+#'   [print()], inclusion probabilities, pictures of f and all that is simulated
+#'   from the fit take draws of a chain as often as they say, while `fit$draws`,
+#'   R-hat and effective sample sizes stay those of the chains as they were
+#'   sampled. What R-hat says remains true: the warning stays, and longer chains
+#'   are better. Chains that agree keep equal weights.
+#'
 #' @section Draws: Variables of `fit$draws`: `sigma`, the standard deviation of
-#'   the noise on the scale of the data, and `phi`, its precision for the
-#'   standardised response (regressions); `J`, the number of kernels, and `m`,
-#'   at how many places they are; `d`, the number of predictors in the model
-#'   (`select = TRUE`); `T`, the sum of the kernel scales; `log_lik`, the log
-#'   density of the standardised (or latent) response with the coefficients
-#'   integrated out; `q0`, `q1`, the probabilities of [markov()], if it has
-#'   hyper-priors; `cut[k]`, cut points; `f[k]`, the function at the rows
-#'   `fit$reference`, at most ten, on the scale of the data: its mean given the
-#'   rest of the draw (`predict(fit, draws = TRUE)` draws the coefficients,
+#'   the noise on the scale of the data, of weight 1, and `phi`, its precision
+#'   for the standardised response (regressions); `J`, the number of kernels,
+#'   and `m`, at how many places they are; `d`, the number of predictors in the
+#'   model (`select = TRUE`); `T`, the sum of the kernel scales; `log_lik`, the
+#'   log density of the standardised (or latent) response with the coefficients
+#'   integrated out; `epsilon`, the scale of the coefficients, where
+#'   [bark_prior()] has it learned; `q0`, `q1`, the probabilities of [markov()],
+#'   if it has hyper-priors; `cut[k]`, cut points; `f[k]`, the function at the
+#'   rows `fit$reference`, at most ten, on the scale of the data: its mean given
+#'   the rest of the draw (`predict(fit, draws = TRUE)` draws the coefficients,
 #'   too); `lambda[name]`, the scale of a predictor, 0 while it is not in the
 #'   model.
 #'
@@ -84,13 +122,21 @@
 #'   Holmes, C. C. and Held, L. (2006). Bayesian auxiliary variable models for
 #'   binary and multinomial regression. *Bayesian Analysis* 1, 145-168.
 #'
+#'   Yao, Y., Vehtari, A. and Gelman, A. (2022). Stacking for non-mixing
+#'   Bayesian computations: the curse and blessing of multimodal posteriors.
+#'   *Journal of Machine Learning Research* 23 (79), 1-45.
+#'
+#'   Ionides, E. L. (2008). Truncated importance sampling. *Journal of
+#'   Computational and Graphical Statistics* 17, 295-311.
+#'
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(a = runif(60, -2, 2), b = runif(60))
 #' d$y <- sin(2 * d$a) + rnorm(60) / 5
-#' # Far longer chains are needed in earnest: see the defaults.
+#' # The default asks for more: until = rhat(1.05), four chains.
 #' fit <- bark(y ~ a + b, d, select = TRUE, chains = 2, warmup = 2000,
-#'   draws = 200, thin = 10, threads = 1, seed = 1)
+#'   draws = 200, thin = 10, until = rhat(1.1, sweeps = 1e6), threads = 1,
+#'   seed = 1)
 #' fit
 #' inclusion(fit)
 #' predict(fit, data.frame(a = c(0, 1), b = 0.5), interval = "prediction")
@@ -103,9 +149,12 @@ bark.formula <- function(formula, data,
                          family = c("gaussian", "binomial", "ordinal"),
                          scales = c("different", "equal"),
                          select = FALSE, structure = NULL,
-                         prior = bark_prior(), standardize = TRUE, subset,
+                         prior = bark_prior(), standardize = TRUE, weights,
+                         subset,
                          na.action = stats::na.fail, chains = 4,
-                         warmup = 1e5, draws = 1000, thin = 100, seed = NULL,
+                         warmup = 5e4, draws = 1000, thin = 50,
+                         until = rhat(1.05),
+                         chain_weights = c("equal", "stacking"), seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          cluster = NULL,
                          progress = getOption(
@@ -122,8 +171,10 @@ bark.default <- function(x, y, family = c("gaussian", "binomial", "ordinal"),
                          scales = c("different", "equal"),
                          select = FALSE, structure = NULL,
                          prior = bark_prior(), standardize = TRUE,
-                         na.action = stats::na.fail, chains = 4,
-                         warmup = 1e5, draws = 1000, thin = 100, seed = NULL,
+                         weights = NULL, na.action = stats::na.fail, chains = 4,
+                         warmup = 5e4, draws = 1000, thin = 50,
+                         until = rhat(1.05),
+                         chain_weights = c("equal", "stacking"), seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          cluster = NULL,
                          progress = getOption(
@@ -137,39 +188,48 @@ bark.default <- function(x, y, family = c("gaussian", "binomial", "ordinal"),
 bark_arguments <- function() {
   list(
     family = check_family, scales = one_of("different", "equal"),
-    select = check_flag, structure = function(x, name) x
+    select = check_flag, structure = function(x, name) x,
+    chain_weights = one_of("equal", "stacking")
   )
 }
 
-#' The name of a family that is given as in glm(): by name, as a function, or as
-#' an object.
-#' @noRd
-check_family <- function(family, name) {
-  known <- c("gaussian", "binomial", "ordinal")
-  given <- family
-  if (is.function(family)) {
-    family <- tryCatch(family(), error = function(e) NULL)
+# The name of a family that is given as in glm(): by name, as a function, or as
+# an object. Of classes the link is probit, whatever an object says: one that
+# says logit, as binomial() does, is told so.
+check_family <- function(family, name,
+                         known = c("gaussian", "binomial", "ordinal")) {
+  given <- glm_family(family)
+  if (is.null(given)) {
+    return(check_choice(family, known, name))
   }
-  if (inherits(family, "family")) {
-    link <- family$link
-    family <- family$family
-    # The link of binomial() is logit unless another is asked for.
-    if (!(family %in% known) || !(link %in% c("identity", "logit", "probit"))) {
-      abort_argument(
-        sprintf("%s(link = %s)", family, link), name,
-        "gaussian, binomial (with the probit link), or \"ordinal\""
-      )
-    }
-  } else if (is.function(given)) {
-    abort_argument(given, name, paste(quoted(known), collapse = ", "))
+  links <- list(gaussian = "identity", binomial = c("probit", "logit"))
+  if (!(given$name %in% known && given$link %in% links[[given$name]])) {
+    abort_family_link(given, name, paste(
+      c("gaussian()", "binomial(\"probit\")", quoted(known)),
+      collapse = ", "
+    ))
   }
-  check_choice(family, known, name)
+  if (given$named && given$link == "logit") {
+    bk_inform(
+      "link", "The link is probit, not logit: there is no other.",
+      "binomial(\"probit\") says so; so does family = \"binomial\"."
+    )
+  }
+  given$name
 }
 
 # What looks at several arguments.
 settle_bark <- function(settings) {
   if (!("scales" %in% settings$given) && !is.null(settings$structure)) {
     settings$scales <- "equal"
+  }
+  # What says how long to run is taken at its word.
+  said <- c("warmup", "draws", "thin", "start")
+  if (!("until" %in% settings$given) && any(said %in% settings$given)) {
+    settings["until"] <- list(NULL)
+  }
+  if (settings$family != "gaussian" && !("prior" %in% settings$given)) {
+    settings$prior <- bark_prior(gamma = 5, epsilon = 0.5)
   }
   check_structure(settings$structure, settings$select, settings$scales)
   settings
@@ -204,11 +264,11 @@ bark_model <- list(
   families = c("gaussian", "binomial", "ordinal"), linear = FALSE,
   prior = "bark_prior", arguments = bark_arguments, settle = settle_bark,
   rows = list(
-    linear = FALSE, weights = FALSE,
+    linear = FALSE, weights = TRUE, noise_weights = TRUE,
     response = function(settings) settings$family
   ),
   job = bark_job, chains = bark_chains, draws = bark_draws,
-  watched = function(fit) watched_names(fit$draws), collect = bark_collect,
+  watched = watched_names, collect = bark_collect,
   validate = validate_bark,
   free_state = c("location", "count", "varphi", "unit_column")
 )

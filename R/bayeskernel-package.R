@@ -1,11 +1,16 @@
 #' Bayesian kernel machines
 #'
-#' [bsvm()]: Bayesian linear support vector machines with fixed and random
-#' effects, smooths, selection and modelled missing predictors. [gpsvm()]:
-#' nonlinear ones, with a Gaussian process on inducing points and kernels such
-#' as [rbf()], from fifty rows to millions. Both by variational Bayes or by Gibbs
-#' sampling. [bark()]: regression, two classes and ordered classes by sums of an
-#' unknown number of kernels, by reversible jump sampling. See
+#' [bkm()]: logistic, probit and normal models with fixed and random effects,
+#' smooths, Gaussian processes ([gp()]), correlated units, selection and modelled
+#' missing predictors. [bsvm()]: Bayesian linear
+#' support vector machines with fixed and random effects, smooths, selection and
+#' modelled missing predictors. [gpsvm()]: nonlinear ones, with a Gaussian
+#' process on inducing points and kernels such as [rbf()], from fifty rows to
+#' millions. Both by variational Bayes or by Gibbs sampling. [bark()]:
+#' regression, two classes and ordered classes by sums of an unknown number of
+#' kernels, by reversible jump sampling. [mkprobit()]: many classes and many
+#' feature spaces, by combined kernels. [klr()]: two classes by kernels on a few
+#' learned directions of the predictors. See
 #' [bayeskernel-engines], [bayeskernel-diagnostics], [bayeskernel-large].
 #'
 #' @section Options:
@@ -15,6 +20,7 @@
 #'   `interactive()`.
 #' * `bayeskernel.max_bytes`: the most memory that the draws of a run, or a
 #'   prediction, may take; by default what the machine has free.
+#' * `bayeskernel.effects`: `"draws"` or `"delta"`, see [effects].
 #'
 #' @section Errors and warnings:
 #' Every error has class `bayeskernel_error` and before it a finer one:
@@ -23,7 +29,7 @@
 #' `row`, `found` and `expected` of the condition say the same as its text.
 #' Warnings have class `bayeskernel_warning` and before it
 #' `bayeskernel_warning_convergence`, `_dropped_column`, `_max_iter`,
-#' `_separation`, `_jitter`, `_interrupt` or `_response`.
+#' `_separation`, `_jitter`, `_interrupt`, `_response` or `_effects`.
 #'
 #' @references
 #' Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference

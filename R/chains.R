@@ -15,23 +15,78 @@
 #' @noRd
 sample_chains <- function(model, job, rows) {
   settings <- job$settings
+  check_enough_draws(settings)
   check_memory(job, rows$n)
   fingerprint <- fingerprint_of(job)
   earlier <- resumed(settings$start, fingerprint, settings)
   if (!is.null(earlier)) {
+    # Of a run in rounds the last one goes on.
+    job$control[c("warmup", "thin")] <- earlier$sampler[c("warmup", "thin")]
     check_state(earlier, model, job, rows)
     settings$seed <- earlier$seed
     job$control$seed <- as.double(earlier$seed)
     job$control$states <- earlier$state
   }
+  core <- run_round(model, job, rows, settings, earlier)
+  if (!is.null(settings$until)) core <- run_rounds(model, job, rows, core)
+  c(core, list(seed = settings$seed, fingerprint = fingerprint))
+}
+
+# One run of given length, `earlier` draws first.
+run_round <- function(model, job, rows, settings, earlier = NULL) {
   core <- run_chains(model$chains, job$control, job$shared, settings$cluster)
   check_reached(core$status, settings, is.null(core$states))
   core$draws <- merge_draws(
     model$draws(core, job, rows), core$status$kept, earlier
   )
-  c(core, list(
-    seed = settings$seed, fingerprint = fingerprint, earlier = earlier
-  ))
+  core["earlier"] <- list(earlier)
+  core$length <- job$control[c("warmup", "thin")]
+  core
+}
+
+# More of them until the chains agree or the cap is reached. A round that an
+# interrupt cut short leaves the one before.
+run_rounds <- function(model, job, rows, core) {
+  settings <- job$settings
+  until <- settings$until
+  first <- settings$warmup + settings$draws * settings$thin
+  seconds <- core$status$seconds
+  repeat {
+    table <- convergence_table(watched_draws(model, core$draws))
+    reached <- until_reached(until, table)
+    ended <- core$status$interrupted || nzchar(core$status$failure)
+    control <- if (!reached && !ended && !is.null(core$states)) {
+      next_round(until, job$control, first, seconds)
+    }
+    if (is.null(control)) break
+    control$states <- core$states
+    job$control <- control
+    last <- core
+    core <- tryCatch(
+      run_round(model, job, rows, settings),
+      bayeskernel_error_argument = function(e) NULL
+    )
+    if (is.null(core) || 2 * dim(core$draws)[1] < settings$draws) {
+      core <- last
+      core$status$interrupted <- TRUE
+      bk_warn(
+        "interrupt", "Interrupted: the draws of the round before are kept.",
+        "Continue with the same call and `start =` this fit."
+      )
+    } else {
+      seconds <- core$status$seconds <- seconds + core$status$seconds
+    }
+  }
+  core$status$until <- list(
+    kind = until$kind, value = until$value, goal = format(until),
+    reached = reached
+  )
+  core
+}
+
+watched_draws <- function(model, draws) {
+  watched <- if (is.null(model$watched)) TRUE else model$watched(draws)
+  draws[, , watched, drop = FALSE]
 }
 
 # Chains in this process, or in shares over the workers of a cluster.
@@ -62,7 +117,9 @@ share_of_chains <- function(control, at) {
 chain_dimension <- c(draws = 2L, scalars = 2L, lambda = 2L, acceptance = 3L)
 pooled_moments <- list(
   holes = c(mean = "var"),
-  fitted_holes = c(mean = "var", probit = "probit_sd", hinge = "hinge_sd")
+  fitted_holes = c(
+    mean = "var", probit = "probit_sd", hinge = "hinge_sd", logit = "logit_sd"
+  )
 )
 
 join_chains <- function(parts) {
@@ -117,7 +174,7 @@ pool_moments <- function(parts, count, pairs) {
     return(out)
   }
   total <- sum(count)
-  for (mean in names(pairs)) {
+  for (mean in intersect(names(pairs), names(out))) {
     spread <- pairs[[mean]]
     power <- if (endsWith(spread, "sd")) 2 else 1
     means <- lapply(parts, `[[`, mean)
@@ -178,14 +235,12 @@ add_draws <- function(fit, model, core, settings) {
   fit$draws <- core$draws
   fit$state <- core$states
   fit$sampler <- c(
-    settings[c("chains", "warmup", "thin")],
-    list(fingerprint = core$fingerprint)
+    settings["chains"], core$length, list(fingerprint = core$fingerprint)
   )
-  watched <- if (is.null(model$watched)) TRUE else model$watched(fit)
   fit$diagnostics <- c(
     core$status[c("sweeps", "interrupted", "seconds")],
-    core$status["jitter"[!is.null(core$status$jitter)]],
-    list(table = convergence_table(fit$draws[, , watched, drop = FALSE]))
+    core$status[intersect(c("jitter", "until"), names(core$status))],
+    list(table = convergence_table(watched_draws(model, fit$draws)))
   )
   fit
 }

@@ -102,8 +102,8 @@ check_no_dots <- function(..., call = user_call(),
   )
 }
 
-# An object as its constructor makes it from the arguments that it holds, so that
-# what was changed since is checked, too.
+# An object as its constructor makes it from the arguments that it holds, so
+# that what was changed since is checked, too.
 remade <- function(x, name, maker) {
   arguments <- names(formals(maker))
   if (!is.list(x) || !all(arguments %in% names(x))) {
@@ -122,7 +122,8 @@ known_as <- list(
   draws = c("iter", "ndraws", "nsamples", "nsave", "ndpost", "iterations"),
   warmup = c("burnin", "burn", "nburn", "nskip"), chains = "nchains",
   thin = c("keepevery", "nthin"), progress = c("verbose", "trace", "refresh"),
-  standardize = c("scale", "scaled", "center"), kernel = c("gamma", "sigma", "cost", "c"),
+  standardize = c("scale", "scaled", "center"),
+  kernel = c("gamma", "sigma", "cost", "c"),
   inducing = c("m", "landmarks", "ninducing", "sparse"),
   select = "selection", na.action = "na.rm", type = "what", newdata = "newx",
   level = c("conf.level", "prob", "probs"), conf.level = c("level", "prob"),

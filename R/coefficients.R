@@ -5,14 +5,18 @@
 #' @param scale `"data"`: for the predictors as they were given. `"model"`: for
 #'   the centred and scaled predictors on which the model was fitted, the scale
 #'   of the priors.
+#' @param type Which covariance: `"sandwich"`, over samples, the default of
+#'   support vector machines that have it; `"posterior"`, of every fit. See
+#'   `help("svm-posterior")`.
 #' @param parm Names or numbers of coefficients; default all.
 #' @param level Posterior probability of the intervals, default 0.95.
 #' @param ... No further arguments.
 #' @return `coef()` and `fixef()`: posterior means of the p fixed coefficients,
 #'   penalised ones included, named by the columns of the design. `vcov()`:
-#'   their p x p posterior covariance. `confint()`: p x 2 matrix of the posterior
-#'   quantiles that `summary()` shows: those of the draws of a sampler, those of
-#'   q of a variational fit; scale of the data. The random effects are those of
+#'   their p x p posterior covariance. `confint()`: p x 2 matrix of the
+#'   posterior quantiles that `summary()` shows: those of the draws of a
+#'   sampler, those of q of a variational fit; scale of the data. The random
+#'   effects are those of
 #'   [ranef()][ranef.bayeskernel_fit].
 #' @section Variational fits: A `"vb"` fit understates variances.
 #' @section Errors: `bayeskernel_error_argument` for a fit whose function is not
@@ -41,18 +45,20 @@ fixef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
 
 #' @rdname coef.bayeskernel_fit
 #' @export
-vcov.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
+vcov.bayeskernel_fit <- function(object, scale = c("data", "model"),
+                                 type = NULL, ...) {
   check_no_dots(...)
   scale <- check_choice(scale, c("data", "model"), "scale")
-  coefficient_cov(object, scale)
+  coefficient_cov(with_vcov(object, type), scale)
 }
 
 #' @rdname coef.bayeskernel_fit
 #' @export
-confint.bayeskernel_fit <- function(object, parm, level = 0.95, ...) {
+confint.bayeskernel_fit <- function(object, parm, level = 0.95, type = NULL,
+                                    ...) {
   check_no_dots(...)
   level <- check_number(level, 0, 1, "level", closed = FALSE)
-  table <- parameters(object, level)
+  table <- parameters(with_vcov(object, type), level)
   table <- table[table$effect == "fixed", ]
   if (nrow(table) == 0L) need_linear(object)
   out <- as.matrix(table[c("lower", "upper")])
@@ -110,16 +116,22 @@ coefficient_mean.bsvm <- function(object, scale) {
 }
 
 #' @exportS3Method
+coefficient_mean.bkm <- coefficient_mean.bsvm
+
+#' @exportS3Method
 coefficient_cov.bsvm <- function(object, scale) {
   wide <- object$posterior$wide
-  at <- fixed_positions(object)
-  out <- effect_cov(object$posterior)[at, at, drop = FALSE]
+  out <- fixed_cov(object)
   if (!is.null(wide)) {
     rows <- wide_rows(wide)
-    hidden <- diag(rep(0:1, c(wide$first, nrow(wide$basis))))
-    block <- wide$first + seq_len(nrow(wide$basis))
-    hidden[block, block] <- hidden[block, block] - tcrossprod(wide$basis)
-    out <- rows %*% out %*% t(rows) + wide$hidden_var * hidden
+    out <- rows %*% out %*% t(rows)
+    # The rows say nothing of what is hidden, and do not move it.
+    if (vcov_type(object) == "posterior") {
+      hidden <- diag(rep(0:1, c(wide$first, nrow(wide$basis))))
+      block <- wide$first + seq_len(nrow(wide$basis))
+      hidden[block, block] <- hidden[block, block] - tcrossprod(wide$basis)
+      out <- out + wide$hidden_var * hidden
+    }
   }
   if (scale == "data") {
     out <- theta_to_data(object, t(theta_to_data(object, out)))
@@ -127,6 +139,9 @@ coefficient_cov.bsvm <- function(object, scale) {
   dimnames(out) <- list(fixed_names(object), fixed_names(object))
   out
 }
+
+#' @exportS3Method
+coefficient_cov.bkm <- coefficient_cov.bsvm
 
 # Places of the fixed coefficients in theta; random effects may follow them.
 fixed_positions <- function(object) {
@@ -148,14 +163,15 @@ wide_rows <- function(wide) {
 
 # Square roots of the diagonal of vcov(), without forming it.
 fixed_sd <- function(object, scale = "data") {
-  if (object$method == "gibbs") {
+  sandwich <- vcov_type(object) == "sandwich"
+  if (object$method == "gibbs" && !sandwich) {
     draws <- flat_draws(object, fixed_names(object))
     if (scale == "model") draws <- theta_to_model(object, draws)
     return(apply(draws, 2, stats::sd))
   }
   wide <- object$posterior$wide
-  at <- fixed_positions(object)
-  cov <- effect_cov(object$posterior)[at, at, drop = FALSE]
+  if (sandwich) wide$hidden_var <- if (!is.null(wide)) 0
+  cov <- fixed_cov(object)
   var <- if (is.null(wide)) {
     diag(cov)
   } else {
@@ -184,12 +200,12 @@ fixed_sd <- function(object, scale = "data") {
 #' @param condVar Add posterior covariances, default `TRUE`.
 #' @param sigma Unused; the generic has it.
 #' @param ... No further arguments.
-#' @return `ranef()`: a list of class `ranef_bayeskernel`, named by grouping term.
-#'   Each element is a data frame of posterior means: groups as rows, effects as
-#'   columns, on the scale of the data. With `condVar` it has an attribute
-#'   `postVar`, the posterior covariances as an array r x r x groups, as lme4
-#'   gives them; terms of one grouping factor that were declared uncorrelated
-#'   share a data frame, and their `postVar` is a list of arrays.
+#' @return `ranef()`: a list of class `ranef_bayeskernel`, named by grouping
+#'   term. Each element is a data frame of posterior means: groups as rows,
+#'   effects as columns, on the scale of the data. With `condVar` it has an
+#'   attribute `postVar`, the posterior covariances as an array r x r x groups,
+#'   as lme4 gives them; terms of one grouping factor that were declared
+#'   uncorrelated share a data frame, and their `postVar` is a list of arrays.
 #'   `as.data.frame()` gives a row an effect: `grpvar`, `term`, `grp`,
 #'   `condval`, `condsd`.
 #'
@@ -275,7 +291,9 @@ as.data.frame.ranef_bayeskernel <- function(x, row.names = NULL,
       condval = unlist(frame, use.names = FALSE)
     )
     if (!is.null(var)) {
-      out$condsd <- unlist(lapply(if (is.list(var)) var else list(var), slice_sd))
+      out$condsd <- unlist(
+        lapply(if (is.list(var)) var else list(var), slice_sd)
+      )
     }
     out
   })

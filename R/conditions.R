@@ -8,7 +8,7 @@ error_kinds <- c(
 
 warning_kinds <- c(
   "convergence", "dropped_column", "max_iter", "separation", "jitter",
-  "interrupt", "response"
+  "interrupt", "response", "effects", "prior", "given_up", "learning_rate"
 )
 
 #' Raise a classed error
@@ -47,6 +47,16 @@ bk_warn <- function(kind, header, details = NULL, ..., call = user_call()) {
   invisible(NULL)
 }
 
+# A message that code can tell apart, as a warning is.
+bk_inform <- function(kind, header, details = NULL, ..., call = user_call()) {
+  condition <- new_condition(
+    c(paste0("bayeskernel_message_", kind), "bayeskernel_message", "message"),
+    header, details, call, list(...)
+  )
+  condition$message <- paste0(condition$message, "\n")
+  message(condition)
+}
+
 new_condition <- function(class, header, details, call, fields) {
   header <- readable(header)
   bullets <- unlist(lapply(
@@ -80,9 +90,9 @@ user_call <- function() {
   if (outermost > 0L) typed_at(outermost)
 }
 
-# Its number, among the callers of the function that asks, or 0. A function whose
-# caller is no frame, as of print() where R prints a value at the prompt, is named
-# its own parent.
+# Its number, among the callers of the function that asks, or 0. A function
+# whose caller is no frame, as of print() where R prints a value at the prompt,
+# is named its own parent.
 user_frame <- function() {
   home <- topenv()
   parents <- sys.parents()

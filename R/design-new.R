@@ -23,6 +23,13 @@ design_new <- function(info, newdata, call = user_call(), first = 0) {
   if (!is.null(info$holes)) {
     cells <- new_cells(info$holes, out, is.na(values))
     out$x <- fill_cells(out$x, cells[[1]], info$holes$parts[[1]])
+    before <- 1L + length(out$random)
+    for (k in seq_along(out$processes)) {
+      out$processes[[k]]$x <- fill_cells(
+        out$processes[[k]]$x, cells[[before + k]],
+        info$holes$parts[[before + k]]
+      )
+    }
     for (t in seq_along(out$random)) {
       out$random[[t]]$z <- fill_cells(
         out$random[[t]]$z, cells[[t + 1L]], info$holes$parts[[t + 1L]]
@@ -31,12 +38,20 @@ design_new <- function(info, newdata, call = user_call(), first = 0) {
   }
   moments <- column_moments_cpp(out$x)
   check_columns(
-    moments, out$x, colnames(out$x), if (first > 0) first + seq_len(nrow(out$x)),
+    moments, out$x, colnames(out$x),
+    if (first > 0) first + seq_len(nrow(out$x)),
     call,
     missing_allowed = TRUE
   )
   if (any(moments$missing > 0)) {
     out$complete <- out$complete & !is.na(rowSums(out$x))
+  }
+  for (k in seq_along(out$processes)) {
+    own <- out$processes[[k]]$x
+    check_columns(
+      column_moments_cpp(own), own, colnames(own), NULL, call,
+      missing_allowed = TRUE
+    )
   }
   for (t in seq_along(out$random)) {
     z <- out$random[[t]]$z
@@ -75,7 +90,14 @@ new_frame_rows <- function(info, newdata, call) {
     }
   )
   offset <- new_offset(info, newdata, stats::model.offset(frame), n, call)
-  smooths <- lapply(info$smooths, smooth_new, frame = frame, call = call)
+  smooths <- lapply(
+    info$smooths, smooth_new,
+    frame = frame, call = call, holes = info$holes$predictors
+  )
+  processes <- lapply(
+    unname(processes_of(info$smooths)), process_new,
+    frame = frame, call = call
+  )
   frame <- code_new_variables(info, frame, call)
   values <- predictor_matrix(frame, info$holes$predictors)
   filled <- fill_frame(frame, info$holes$predictors)
@@ -92,7 +114,7 @@ new_frame_rows <- function(info, newdata, call) {
   constant <- vapply(frame[info$constant], is.na, logical(n))
   dim(constant) <- c(n, length(info$constant))
   list(
-    x = x, random = random, offset = offset,
+    x = x, random = random, offset = offset, processes = processes,
     complete = rowSums(constant) == 0, values = values
   )
 }
@@ -108,6 +130,12 @@ no_new_rows <- function(info) {
       list(z = empty(term$columns), group = integer())
     }),
     offset = numeric(), complete = logical(),
+    processes = lapply(unname(processes_of(info$smooths)), function(smooth) {
+      list(
+        x = matrix(0, 0L, smooth$dim + smooth$process$number),
+        inside = if (!is.null(smooth$level)) numeric()
+      )
+    }),
     values = matrix(0, 0L, length(info$holes$predictors))
   )
 }

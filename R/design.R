@@ -22,6 +22,7 @@ largest_magnitude <- 1e150
 #' @param indicators Terms whose factors get a column for each level, none left
 #'   out: `TRUE`, `FALSE`, names of terms, or a one-sided formula. Columns of
 #'   these terms are not dropped for being aliased.
+#' @param cov By check_cov(): covariances of units.
 #' @param kind What read_response() is to make of the response. Counts become
 #'   weighted rows, of which `rows` then names the row of the data.
 #' @return A list: `y`, `levels`, `response`; `x` (n x p, data scale),
@@ -36,11 +37,11 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
                         offset = NULL, na.action = stats::na.fail,
                         standardize = TRUE, call = user_call(),
                         drop_aliased = NULL, missing = "fail",
-                        indicators = FALSE, kind = "two") {
+                        indicators = FALSE, kind = "two", cov = NULL) {
   standardize <- check_flag(standardize, "standardize", call = call)
   missing <- check_missing(missing, call)
   data <- check_data(data, call)
-  parsed <- parse_formula(formula, data, call)
+  parsed <- parse_formula(formula, data, call, cov)
   built <- build_frame(parsed, data, weights, offset, subset, call)
   info <- design_info_formula(parsed, built, data, offset)
   numeric <- if (missing == "model") modelled_variables(parsed, built$frame)
@@ -52,6 +53,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
   )
   rows <- original_rows(usable$keep, built$rows)
   frame <- frame_rows(built$frame, usable$keep)
+  given <- row_vector(frame[["(weights)"]], .row_names_info(frame, 2L), 1)
   counted <- spread_frame(frame, parsed$response, kind)
   if (!is.null(counted)) {
     if (missing == "model") abort_counted_holes(parsed$response)
@@ -76,8 +78,8 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
   c(
     response,
     columns[c(
-      "x", "center", "scale", "assign", "smooths", "holes", "random",
-      "xlevels", "contrasts", "dropped"
+      "x", "center", "scale", "assign", "smooths", "processes", "holes",
+      "random", "xlevels", "contrasts", "dropped"
     )],
     list(
       response = parsed$response, term_labels = attr(info$terms, "term.labels"),
@@ -87,9 +89,15 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
       terms = with_environment(parsed$terms, info$env)
     ),
     usable[c("na.action", "n_omitted", "n_zero_weight")],
-    list(rows = rows, n = n, frame = frame, info = info)
+    list(
+      rows = rows, n = n, frame = frame, info = info,
+      counted = !is.null(counted), powers = has_powers(given)
+    )
   )
 }
+
+# Weights that are more than a choice of rows.
+has_powers <- function(weights) any(!(weights %in% c(0, 1)))
 
 # The matrices of fixed, smooth and random terms, from a frame without missing
 # values but those of `numeric` variables that are to be modelled.
@@ -103,7 +111,12 @@ design_columns <- function(parsed, frame, info, numeric, indicators,
     bar$terms <- with_environment(bar$terms, info$env)
     random_term(bar, coded$frame, standardize, rows, call, mask)
   })
-  smooths <- build_smooths(parsed$smooths, frame, rows, call)
+  smooths <- build_smooths(
+    parsed$smooths, frame, rows, call, standardize,
+    attr(info$terms, "intercept") == 1L
+  )
+  built <- unname(processes_of(smooths))
+  inform_levels(parsed, built, call)
   chosen <- choose_terms(
     indicators, attr(info$terms, "term.labels"), FALSE, call
   )
@@ -133,7 +146,8 @@ design_columns <- function(parsed, frame, info, numeric, indicators,
   fixed$made <- keep_columns(made, fixed$keep)
   fixed$cells <- keep_cells(cells, fixed$keep)
   holes <- hole_model(
-    values, fixed, random, standardize,
+    values, fixed, c(random, lapply(built, process_part, numeric, mask)),
+    standardize,
     shared_variables(info$frame_terms, numeric, info$variables)
   )
   info$holes <- holes$info
@@ -141,6 +155,7 @@ design_columns <- function(parsed, frame, info, numeric, indicators,
     fixed[c("x", "center", "scale", "dropped")],
     list(
       assign = assign[fixed$keep], smooths = lapply(smooths, smooth_summary),
+      processes = lapply(built, `[[`, "rows"),
       holes = holes$holes,
       random = lapply(random, function(term) {
         term[setdiff(names(term), c("info", "made", "cells"))]
@@ -159,18 +174,21 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
                                standardize = TRUE, call = user_call(),
                                na.action = stats::na.fail,
                                drop_aliased = FALSE, missing = "fail",
-                               indicators = FALSE) {
+                               indicators = FALSE, kind = "two") {
   standardize <- check_flag(standardize, "standardize", call = call)
   missing <- check_missing(missing, call)
   check_predictors(x, call)
-  counted <- spread_counts(y, "y", nrow(x), "two", weights)
+  counted <- spread_counts(y, "y", nrow(x), kind, weights)
   if (!is.null(counted)) {
     if (missing == "model") abort_counted_holes("y")
-    return(design_from_matrix(
+    out <- design_from_matrix(
       x[counted$at, , drop = FALSE], counted$y, counted$weights,
       if (is.null(offset)) NULL else offset[counted$at], standardize, call,
-      na.action, drop_aliased, missing, indicators
-    ))
+      na.action, drop_aliased, missing, indicators, kind
+    )
+    out$counted <- TRUE
+    out$powers <- !is.null(weights) && has_powers(weights)
+    return(out)
   }
   columns <- predictor_names(x, call)
   named <- !is.null(colnames(x))
@@ -179,14 +197,18 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
     if (!all(vapply(x, is_plain_number, NA))) {
       return(design_from_frame(
         x, y, weights, offset, standardize, call, na.action, drop_aliased,
-        missing, indicators
+        missing, indicators, kind
       ))
     }
     x <- do.call(cbind, unclass(x))
   }
   n <- nrow(x)
   if (n < 2L) abort_too_few_rows(n, call)
-  refuse_label_type(y, "y", response_kinds$two)
+  if (kind == "number" || kind == "any" && is_measured(y)) {
+    if (length(dim(y)) > 1L) read_numbers(y, "y", NULL, "number")
+  } else {
+    refuse_label_type(y, "y", response_kinds[[kind]])
+  }
   given <- list(y = y, weights = weights, offset = offset)
   for (name in names(given)) {
     value <- eval_argument(given[[name]], name, NULL, NULL, call)
@@ -219,7 +241,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
   }
   n <- nrow(x)
   weights <- row_vector(frame[["(weights)"]], n, 1)
-  response <- weighted_response(frame$y, "y", weights, rows)
+  response <- weighted_response(frame$y, "y", weights, rows, kind)
   values <- if (modelled) x[, -1L, drop = FALSE]
   if (modelled) {
     moments <- observed_moments(x)
@@ -250,7 +272,8 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
       info = list(
         type = "matrix", columns = columns, named = named, keep = fixed$keep,
         random = list(), offset = stored_offset(offset), holes = holes$info
-      )
+      ),
+      counted = FALSE, powers = has_powers(weights)
     )
   )
 }
@@ -276,13 +299,14 @@ matrix_holes <- function(values, fixed, standardize) {
 
 # Predictors that are not all numbers go the way of a formula.
 design_from_frame <- function(x, y, weights, offset, standardize, call,
-                              na.action, drop_aliased, missing, indicators) {
+                              na.action, drop_aliased, missing, indicators,
+                              kind) {
   joined <- frame_with_response(x, y, call)
   bsvm_design(
     joined$formula, joined$data,
     weights = weights, offset = offset, na.action = na.action,
     standardize = standardize, call = call, drop_aliased = drop_aliased,
-    missing = missing, indicators = indicators
+    missing = missing, indicators = indicators, kind = kind
   )
 }
 

@@ -20,6 +20,9 @@ convergence_table <- function(draws) {
   )
 }
 
+# R-hat above which chains are said to disagree.
+most_rhat <- 1.05
+
 #' Warn once if chains have not mixed
 #'
 #' R-hat above 1.05 means that chains still disagree. Fewer than 100 effective
@@ -30,7 +33,7 @@ convergence_table <- function(draws) {
 #' @param call The user's call.
 #' @return `TRUE` if it warned, invisibly.
 #' @noRd
-warn_convergence <- function(table, max_rhat = 1.05, min_ess = 100,
+warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100,
                              call = user_call()) {
   ess <- pmin(table$ess_bulk, table$ess_tail)
   apart <- which(table$rhat > max_rhat)

@@ -11,7 +11,8 @@
 #' @param row.names,optional Unused, as the generic has them.
 #' @param ... Unused.
 #' @return Variables have the names that `summary()` shows, and are on the scale
-#'   of the data.
+#'   of the data. Chains are as they were sampled, also those of a [bark()] that
+#'   summaries and predictions weigh differently.
 #' * `as.array()`: iterations x chains x variables; q counts as one chain.
 #' * `as.matrix()`, `as.data.frame()`: draws x variables, chain after chain.
 #' * `as.mcmc.list()` (coda): one element a chain; `start` and `thin` count
@@ -130,6 +131,27 @@ kept_sweeps <- function(fit) {
   }
   thin <- fit$sampler$thin
   list(start = fit$sampler$warmup + thin, thin = thin)
+}
+
+# Draws of all chains one after another, of a fit whose chains weigh differently
+# each as often as the weight of its chain says.
+pooled_draws <- function(object, names = dimnames(object$draws)[[3]]) {
+  flat <- stack_chains(object$draws[, , names, drop = FALSE])
+  rows <- weighted_rows(object)
+  if (is.null(rows)) flat else flat[rows, , drop = FALSE]
+}
+
+# Their rows among all: evenly spaced quantiles, as many as there are draws.
+# NULL: each once.
+weighted_rows <- function(object) {
+  weights <- object$chain_weights
+  if (is.null(weights) || max(weights) - min(weights) < 1e-8) {
+    return(NULL)
+  }
+  size <- dim(object$draws)
+  count <- size[1] * size[2]
+  ends <- cumsum(rep(weights / size[1], each = size[1]))
+  pmin(findInterval((seq_len(count) - 0.5) / count, ends) + 1L, count)
 }
 
 stack_chains <- function(draws) {

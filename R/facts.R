@@ -27,37 +27,164 @@ selection_fact <- function(inclusion, prior, what) {
   )
 }
 
-# --- bsvm() ------------------------------------------------------------------
+# --- bsvm() and bkm() --------------------------------------------------------
+
+linear_title <- function(object) {
+  model <- if (inherits(object, "bsvm")) {
+    "Bayesian support vector machine"
+  } else {
+    sprintf("Bayesian kernel machine, %s", switch(linear_family(object),
+      logit = "logistic", hinge = "hinge", linear_family(object)
+    ))
+  }
+  c(model, switch(object$method,
+    vb = "mean-field variational Bayes",
+    svi = "stochastic variational Bayes",
+    gibbs = "Gibbs sampler"
+  ))
+}
+
+# How expectation propagation went, and how far importance sampling bears it
+# out.
+posterior_fact <- function(object) {
+  check <- object$check
+  if (is.null(check)) {
+    return(NULL)
+  }
+  if (!is.null(check$fallback)) {
+    return(
+      "mean-field variational Bayes; expectation propagation did not settle"
+    )
+  }
+  passes <- ngettext(check$passes, "%.0f pass", "%.0f passes")
+  line <- sprintf(
+    "expectation propagation, %s", sprintf(passes, check$passes)
+  )
+  if (is.null(check$k)) {
+    return(line)
+  }
+  sprintf(
+    "%s; importance check %s", line, if (is.na(check$k)) {
+      "not made"
+    } else {
+      sprintf("k = %.2f: %s", check$k, check_word(check$k))
+    }
+  )
+}
+
+# Vehtari, Simpson, Gelman, Yao and Gabry (2024): Pareto smoothed importance
+# sampling; the limits were set beside long chains.
+check_word <- function(k) {
+  if (k < 0.5) {
+    "ok"
+  } else if (k <= 0.7) {
+    "approximate"
+  } else {
+    "not trustworthy: use method = \"gibbs\""
+  }
+}
+
+check_note <- function(object) {
+  k <- object$check$k
+  if (isTRUE(k > 0.7)) {
+    "The posterior is far from the Gaussian here: use method = \"gibbs\"."
+  }
+}
+
+# The labels inform the missing values, and the hinge is no likelihood.
+missing_note <- function(object) {
+  if (!is.null(object$imputed) && linear_family(object) == "hinge") {
+    paste(
+      "Effects of predictors with missing values are approximate: of a",
+      "predictor without effect a 95 % interval excludes 0 in up to 20 %."
+    )
+  }
+}
+
+# Where most groups have rows of one class only, an effect's posterior is skewed
+# and its variance comes out too small.
+one_class_note <- function(object) {
+  share <- object$check$one_class
+  if (isTRUE(share > 0.5)) {
+    sprintf(paste(
+      "%.0f %% of the groups have rows of one class only: the variance of",
+      "groups comes out too small, method = \"gibbs\" repairs that."
+    ), 100 * share)
+  }
+}
 
 #' @exportS3Method
 facts.bsvm <- function(object) {
   groups <- group_counts(object$posterior$random)
-  smooths <- vapply(object$smooths, function(smooth) {
+  plain <- Filter(function(smooth) !isTRUE(smooth$process), object$smooths)
+  smooths <- vapply(plain, function(smooth) {
     size <- length(smooth$fixed) + length(unlist(smooth$blocks))
     sprintf("%s %d columns", smooth$label, size)
   }, "")
   missing <- table(factor(object$imputed$column, object$holes$predictors))
   missing <- missing[missing > 0]
   list(
-    title = sprintf("Bayesian support vector machine, %s", switch(object$method,
-      vb = "mean-field variational Bayes",
-      svi = "stochastic variational Bayes",
-      gibbs = "Gibbs sampler"
-    )),
+    title = paste(linear_title(object), collapse = ", "),
+    Posterior = posterior_fact(object),
+    Method = if (!is.null(object$chosen)) {
+      sprintf("\"%s\", chosen %s", object$method, object$chosen)
+    },
     Rows = rows_fact(object),
+    "Learning rate" = rate_fact(object),
+    "Class weights" = class_weights_fact(object),
+    "Standard errors" = sandwich_fact(object),
     Groups = if (length(groups)) sprintf("%s %d", names(groups), groups),
     Crossed = crossed_fact(object),
     Selection = if (!is.null(object$posterior$selection)) {
       prior <- object$posterior$selection$prior
       prior <- sprintf(", prior inclusion %s", format(prior[1], digits = 3))
-      selection_fact(object$posterior$selection$inclusion, prior, "columns")
+      selection_fact(inclusion_by(object), prior, "columns")
     },
+    "Not settled" = unsettled_fact(object),
     Smooths = if (length(smooths)) smooths,
+    Processes = process_fact(object),
     Missing = if (length(missing)) {
       sprintf("%s %d values modelled", names(missing), missing)
     },
-    Penalty = penalty_fact(object)
+    Penalty = penalty_fact(object),
+    Link = link_fact(object),
+    Noise = if (is_regression(object)) {
+      sprintf("sd %s", format(stats::sigma(object), digits = 4))
+    }
   )
+}
+
+#' @exportS3Method
+facts.bkm <- facts.bsvm
+
+#' @exportS3Method
+extras.bsvm <- function(object) {
+  list(notes = c(
+    given_up_note(object), inflated_note(object), few_groups_note(object),
+    one_class_note(object),
+    check_note(object), missing_note(object), process_note(object)
+  ))
+}
+
+#' @exportS3Method
+extras.bkm <- function(object) {
+  quality <- fit_quality(object)
+  c(extras.bsvm(object), list(glance = list(
+    family = linear_family(object), sigma = if (is_regression(object)) {
+      stats::sigma(object)
+    } else {
+      NA_real_
+    },
+    log_evidence = quality$log_evidence %||% NA_real_,
+    elpd_loo = quality$loo %||% NA_real_
+  )))
+}
+
+unsettled_fact <- function(object) {
+  columns <- unsettled(object)
+  if (length(columns)) {
+    sprintf("%s; use method = \"gibbs\"", list_some(columns))
+  }
 }
 
 # The one learned number that print() would otherwise not show.
@@ -87,14 +214,15 @@ group_counts <- function(random) {
 facts.gpsvm <- function(object) {
   points <- ncol(object$posterior$z)
   list(
-    title = sprintf(
-      "Bayesian nonlinear support vector machine, %s", switch(object$method,
+    title = paste(c(
+      "Bayesian nonlinear support vector machine", switch(object$method,
         vb = "variational Bayes",
         svi = "stochastic variational Bayes",
         gibbs = "Gibbs sampler",
         ecm = "posterior mode"
       )
-    ),
+    ), collapse = ", "),
+    Posterior = posterior_fact(object),
     Rows = if (length(object$levels) == 2L) {
       rows_fact(object)
     } else {
@@ -103,6 +231,8 @@ facts.gpsvm <- function(object) {
         length(object$levels), list_some(object$levels)
       )
     },
+    "Learning rate" = rate_fact(object),
+    "Class weights" = class_weights_fact(object),
     Kernel = format(object$kernel),
     Nugget = if (object$nugget > 0) format(object$nugget, digits = 4),
     Inducing = if (object$exact) {
@@ -111,6 +241,7 @@ facts.gpsvm <- function(object) {
       sprintf("%d points", points)
     },
     Tuned = if (!is.null(object$tuned)) tuning_text(object$tuned),
+    Link = link_fact(object),
     Method = if (isTRUE(object$chosen)) {
       sprintf(
         "\"%s\", chosen for %.0f rows and %d inducing points", object$method,
@@ -121,13 +252,26 @@ facts.gpsvm <- function(object) {
 }
 
 tuning_text <- function(tuned) {
+  if (tuned$by == "none") {
+    return(paste(
+      "no, it would take more than a few seconds; tune = TRUE does it"
+    ))
+  }
   text <- if (tuned$by == "cv") {
     sprintf(
       "by %d-fold cross-validation over %d settings, log loss %s", tuned$folds,
       nrow(tuned$grid), format(min(tuned$grid$log_loss), digits = 3)
     )
+  } else if (tuned$by == "loo") {
+    sprintf(
+      "by leave-one-out on %.0f rows, log loss %s", tuned$rows,
+      format(tuned$log_loss, digits = 3)
+    )
   } else {
     sprintf("by the bound, from three starts, on %.0f rows", tuned$rows)
+  }
+  if (isTRUE(tuned$by_default)) {
+    text <- paste0(text, " (by default; tune = FALSE does not)")
   }
   if (length(tuned$off)) {
     text <- paste0(text, "; switched off: ", paste(tuned$off, collapse = ", "))
@@ -153,7 +297,7 @@ extras.gpsvm <- function(object) {
 
 #' @exportS3Method
 facts.bark <- function(object) {
-  mean <- colMeans(stack_chains(object$draws)[, c("J", "m"), drop = FALSE])
+  mean <- colMeans(pooled_draws(object, c("J", "m")))
   prior <- expected_kernels(object$prior)
   list(
     title = sprintf("Bayesian additive %s", switch(object$family,
@@ -162,6 +306,14 @@ facts.bark <- function(object) {
       ordinal = "kernels for ordered classes"
     )),
     Rows = rows_fact(object, " < "),
+    Link = if (!is_regression(object)) "probit",
+    Weights = if (!is.null(object$weights)) {
+      paste(
+        format(min(object$weights), digits = 3), "to",
+        format(max(object$weights), digits = 3),
+        "(the variance of the noise is divided by them)"
+      )
+    },
     Fit = own_fit(object),
     Kernels = sprintf(
       "%.1f at %.1f places (means), %s expected by the prior", mean[1], mean[2],
@@ -177,8 +329,11 @@ facts.bark <- function(object) {
         inclusion_by(object), if (is.null(prior_share(object))) {
           ""
         } else {
-          sprintf(", prior inclusion %s", format(prior_share(object), digits = 3))
-        }, if (is.null(object$structure)) "predictors" else "predictors in blocks"
+          sprintf(
+            ", prior inclusion %s", format(prior_share(object), digits = 3)
+          )
+        },
+        if (is.null(object$structure)) "predictors" else "predictors in blocks"
       )
     },
     Structure = if (!is.null(object$structure)) {
@@ -188,7 +343,8 @@ facts.bark <- function(object) {
         format(expected[["variables"]], digits = 3),
         format(expected[["blocks"]], digits = 3)
       )
-    }
+    },
+    Chains = chains_fact(object)
   )
 }
 
@@ -196,10 +352,12 @@ facts.bark <- function(object) {
 own_fit <- function(object) {
   if (is_regression(object)) {
     left <- object$y - object$fitted$mean
+    w <- object$weights %||% rep(1, length(left))
+    around <- object$y - stats::weighted.mean(object$y, w)
     return(sprintf(
       "R2 %.3f, root mean square error %s, on its own rows",
-      1 - sum(left^2) / sum((object$y - mean(object$y))^2),
-      format(sqrt(mean(left^2)), digits = 3)
+      1 - sum(w * left^2) / sum(w * around^2),
+      format(sqrt(stats::weighted.mean(left^2, w)), digits = 3)
     ))
   }
   prob <- probability_matrix(object$fitted$prob, object$levels)
@@ -218,9 +376,9 @@ extras.bark <- function(object) {
       reference = object$reference
     ),
     glance = list(
-      family = object$family, kernels = mean(object$draws[, , "J"]),
+      family = object$family, kernels = mean(pooled_draws(object, "J")),
       sigma = if (is_regression(object)) {
-        mean(object$draws[, , "sigma"])
+        stats::sigma(object)
       } else {
         NA_real_
       }
@@ -232,7 +390,7 @@ extras.bark <- function(object) {
 # The Poisson prior of the number of kernels, cut at the largest allowed, beside
 # how often the draws have each.
 kernel_counts <- function(object) {
-  drawn <- as.vector(object$draws[, , "J"])
+  drawn <- as.vector(pooled_draws(object, "J"))
   mean <- expected_kernels(object$prior)
   last <- min(object$max_kernels, max(drawn, stats::qpois(0.9999, mean)))
   kernels <- 0:last
@@ -254,7 +412,9 @@ acceptance_rates <- function(object) {
 # A tilde stands for a space at which no line is broken.
 acceptance_text <- function(rates) {
   words <- c(varphi = "coefficient precision", phi = "noise precision")
-  names <- ifelse(names(rates) %in% names(words), words[names(rates)], names(rates))
+  names <- ifelse(
+    names(rates) %in% names(words), words[names(rates)], names(rates)
+  )
   names <- gsub(" ", "~", names)
   tried <- !is.na(rates)
   c(

@@ -2,11 +2,12 @@
 #'
 #' The methods of a glm, for fits of every model.
 #'
-#' @param object,x,formula A fit by [bsvm()], [gpsvm()] or [bark()].
+#' @param object,x,formula A fit by [bkm()], [bsvm()], [gpsvm()] or [bark()].
 #' @param type Of residuals. Of a regression `"response"`, the default, the
 #'   response less its fitted value; `"pearson"`, that divided by [sigma()]. Of
 #'   classes, with t the label as 0 or 1, p the fitted probability and w the
-#'   weight, `"response"`: t - p; `"pearson"`: \eqn{\sqrt{w} (t - p) / \sqrt{p (1
+#'   weight, `"response"`: t - p; `"pearson"`: \eqn{\sqrt{w} (t - p) / \sqrt{p
+#'   (1
 #'   - p)}}{sqrt(w) (t - p) / sqrt(p (1 - p))}; with more than two classes p is
 #'   that of the row's own class, t = 1.
 #' @param data For `model.matrix()`: rows as [predict()] takes them; default the
@@ -20,9 +21,11 @@
 #'   `na.action = na.exclude` left out are `NA`, rows of weight zero are not in
 #'   the fit.
 #' * `fitted()`: means of the response of a regression; probabilities of the
-#'   positive class by the default link; with more classes a matrix, n x classes.
+#'   positive class by the default link; with more classes a matrix, n x
+#'   classes.
 #' * `residuals()`: see `type`.
-#' * `nobs()`: number of rows used. `weights()`: likelihood powers.
+#' * `nobs()`: number of rows used. `weights()`: likelihood powers; of a
+#'   [bark()] what the variance of the noise is divided by.
 #' * `formula()`, `terms()`, `model.frame()`: of the formula interface. The model
 #'   frame is made again from the data of the call, unless the fit was made with
 #'   `model = TRUE`. `model.matrix()`: columns of the predictors, scale of the
@@ -33,13 +36,13 @@
 #' * `sigma()`: posterior mean of the standard deviation of the response of a
 #'   regression. `deviance()`: posterior mean of minus twice the log-likelihood.
 #' * `simulate()`: data frame with `nsim` responses drawn from the posterior
-#'   predictive distribution at the rows of the fit.
+#'   predictive distribution at the rows of the fit, of a [bark()] with their
+#'   weights.
 #' * `ngrps()` (lme4): number of groups of each grouping factor.
 #' * `update()`: the call with changes, fitted anew.
 #' @section Errors: `bayeskernel_error_argument` for what a model does not have,
 #'   with the reason: the formula of a fit to a matrix, the deviance of a
-#'   pseudo-likelihood, `logLik()` (no parameters maximise it; see
-#'   [log_lik()][posterior_predict.bayeskernel_fit]), the standard deviation of
+#'   pseudo-likelihood, `simulate()` from one, the standard deviation of
 #'   classes, the groups of a model without bars; or if the data of the call are
 #'   gone.
 #' @examples
@@ -72,7 +75,11 @@ residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"),
   p <- stats::fitted(object)
   if (is_regression(object)) {
     out <- stats::napredict(object$na.action, object$y) - p
-    return(if (type == "pearson") out / stats::sigma(object) else out)
+    return(if (type == "pearson") {
+      sqrt(stats::weights(object)) * out / stats::sigma(object)
+    } else {
+      out
+    })
   }
   y <- stats::napredict(object$na.action, own_classes(object))
   if (is.matrix(p)) {
@@ -143,7 +150,7 @@ model.matrix.bayeskernel_fit <- function(object, data = NULL, ...) {
     )
   }
   if (is.null(data)) data <- own_data(object, parent.frame())
-  rows <- new_rows(object, data, fixed = TRUE)
+  rows <- new_rows(object, data, "none")
   out <- fill_incomplete(rows$x, rows)
   if (is.null(object$used)) out else out[, object$used, drop = FALSE]
 }
@@ -162,13 +169,12 @@ own_design <- function(object, home) {
   value <- function(name, default = NULL) {
     if (is.null(call[[name]])) default else eval(call[[name]], home)
   }
-  kind <- object$family
   with_own_data(suppressWarnings(bsvm_design(
     object$formula, value("data", home),
     weights = call$weights, subset = call$subset, offset = call$offset,
     na.action = value("na.action", stats::na.fail),
     missing = value("missing", "fail"),
-    kind = if (is.null(kind)) "many" else kind
+    kind = model_of(object)$rows$response(object)
   )))
 }
 
@@ -211,7 +217,11 @@ family.bayeskernel_fit <- function(object, ...) {
   out <- if (is_regression(object)) {
     stats::gaussian()
   } else {
-    stats::binomial(model_of(object)$links[1])
+    link <- links_of(object)[1]
+    if (link == "calibrated") {
+      link <- structure(calibrated_glm_link(object$link), class = "link-glm")
+    }
+    stats::binomial(link)
   }
   if (is_pseudo(object)) {
     out$family <- "hinge (pseudo-likelihood)"
@@ -222,9 +232,13 @@ family.bayeskernel_fit <- function(object, ...) {
 }
 
 # The hinge is a loss, and not minus the logarithm of a probability.
-is_pseudo <- function(object) "hinge" %in% model_of(object)$links
+is_pseudo <- function(object) "hinge" %in% links_of(object)
 
-refuse_pseudo <- function(object, what) {
+refuse_pseudo <- function(object, what, cure = paste(
+                            "Compare fits by predictions for rows that were",
+                            "left out: log_loss(), brier_score(),",
+                            "summary(fit, newdata)."
+                          )) {
   if (is_pseudo(object)) {
     bk_abort(
       "argument", sprintf("A support vector machine has no %s.", what),
@@ -233,10 +247,10 @@ refuse_pseudo <- function(object, what) {
           "Its likelihood is a pseudo-likelihood: the hinge loss is not minus",
           "the logarithm of a probability of the labels."
         ),
-        paste(
-          "Compare fits by predictions for rows that were left out:",
-          "log_loss(), brier_score(), summary(fit, newdata)."
-        )
+        if (is_linear(object)) {
+          "A model with a likelihood: bkm(family = \"logit\")."
+        },
+        cure
       ),
       found = model_of(object)$name
     )
@@ -257,8 +271,14 @@ sigma.bayeskernel_fit <- function(object, ...) {
   if (is.null(object$draws)) {
     parameters(object)["sigma", "estimate"]
   } else {
-    mean(object$draws[, , "sigma"])
+    mean(sigma_draws(object))
   }
+}
+
+# A predictor may have that name, too.
+sigma_draws <- function(object) {
+  name <- if (is_linear(object)) noise_name(fixed_names(object)) else "sigma"
+  pooled_draws(object, name)
 }
 
 # Posterior mean of the square of sigma().
@@ -266,7 +286,7 @@ noise_variance <- function(object) {
   if (is.null(object$draws)) {
     sum(parameters(object)["sigma", c("estimate", "sd")]^2)
   } else {
-    mean(object$draws[, , "sigma"]^2)
+    mean(sigma_draws(object)^2)
   }
 }
 
@@ -276,21 +296,10 @@ noise_variance <- function(object) {
 deviance.bayeskernel_fit <- function(object, ...) {
   check_no_dots(...)
   refuse_pseudo(object, "deviance")
+  if (is_linear(object) && !is.null(object$fitted)) {
+    return(-2 * likelihood_moments(object)$average)
+  }
   -2 * mean(rowSums(log_densities(object, seed = 1, home = parent.frame())))
-}
-
-#' @rdname fit-methods
-#' @importFrom stats logLik
-#' @export
-logLik.bayeskernel_fit <- function(object, ...) {
-  refuse_pseudo(object, "log-likelihood")
-  bk_abort(
-    "argument", "There is no maximum of a likelihood.",
-    c(
-      "The posterior is averaged over; nothing was maximised.",
-      "Use log_lik() of package rstantools, or loo() of package loo."
-    )
-  )
 }
 
 #' @rdname fit-methods
@@ -298,6 +307,7 @@ logLik.bayeskernel_fit <- function(object, ...) {
 #' @export
 simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
   check_no_dots(...)
+  refuse_simulation(object)
   nsim <- check_count(nsim, name = "nsim")
   seed <- check_seed(seed)
   y <- predictive_draws(object, NULL, nsim, seed = seed, home = parent.frame())
@@ -336,19 +346,26 @@ ngrps.bayeskernel_fit <- function(object, ...) {
 #' @importFrom stats update
 #' @export
 update.bayeskernel_fit <- function(object, formula., ..., evaluate = TRUE) {
-  call <- object$call
-  if (!missing(formula.)) {
-    call$formula <- stats::update(stats::formula(object), formula.)
-    # A formula that was given without its name.
-    if (is.null(object$call$formula)) call[[2]] <- call$formula
-    if (is.null(object$call$formula)) call$formula <- NULL
+  formula <- if (!missing(formula.)) {
+    stats::update(stats::formula(object), formula.)
   }
   changes <- match.call(expand.dots = FALSE)$...
-  call[names(changes)] <- changes
-  if (!evaluate) {
-    return(call)
+  call <- changed_call(object, formula, changes)
+  if (evaluate) eval_fit(object, call, parent.frame()) else call
+}
+
+# The call of a fit with another formula and other arguments.
+changed_call <- function(object, formula = NULL, changes = list()) {
+  call <- object$call
+  if (!is.null(formula)) {
+    # It may have been given without its name.
+    call[[if (is.null(call$formula)) 2L else "formula"]] <- formula
   }
-  home <- parent.frame()
+  call[names(changes)] <- changes
+  call
+}
+
+eval_fit <- function(object, call, home) {
   name <- model_of(object)$name
   # Where the package is not attached.
   if (is.name(call[[1L]]) && !exists(name, home, mode = "function")) {

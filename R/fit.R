@@ -56,6 +56,8 @@ validate_fit <- function(fit) {
     "method"
   } else if (fit$method %in% model$samplers && !has_shape(draws, size)) {
     "draws"
+  } else if (is_calibrated(fit) && !whole_link(fit)) {
+    "link"
   } else if (!is.null(model$validate)) {
     model$validate(fit)
   }

@@ -8,7 +8,7 @@ formula_operators <- c(
 # The parts of a formula: `terms` of the fixed part, `smooths`, `bars` (random
 # terms after expansion of nesting and `||`), and `frame_terms`, whose model
 # frame holds every variable of all.
-parse_formula <- function(formula, data, call = user_call()) {
+parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
   if (!inherits(formula, "formula")) {
     abort_argument(
       formula, "formula", "a formula, such as y ~ x + (1 | g)",
@@ -31,7 +31,10 @@ parse_formula <- function(formula, data, call = user_call()) {
   rhs <- formula[[3]]
   used <- all.names(rhs, unique = TRUE)
   taken <- take_smooths(rhs, call)
-  smooths <- lapply(taken$smooths, read_smooth, env = env, call = call)
+  smooths <- c(
+    lapply(taken$smooths, read_smooth, env = env, call = call),
+    read_correlated(cov)
+  )
   check_distinct_smooths(smooths, call)
   fixed <- if (is.null(taken$rest)) 1 else taken$rest
   bars <- list()

@@ -12,7 +12,7 @@
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100))
 #' d$y <- d$x + rlogis(100) > 0
-#' elbo(bsvm(y ~ x, d, threads = 1))
+#' elbo(bsvm(y ~ x, d, method = "vb", threads = 1))
 #' @export
 elbo <- function(object, ...) UseMethod("elbo")
 

@@ -2,21 +2,33 @@
 
 gpsvm_job <- function(rows, settings) {
   settings <- choose_method(rows, settings)
-  data <- process_data(rows)
+  data <- weigh_machines(process_data(rows), rows, settings)
+  rate <- settings$learning_rate %||% 1
+  if (is.numeric(rate)) data <- scale_powers(data, rate)
   sample <- core_call(gpsvm_sample_cpp(
     data, max(20 * settings$count, 1e4), as.double(settings$seed)
   ))
   process <- open_process(rows, data, sample, settings)
+  settings <- settle_tuning(rows, settings)
   if (!isFALSE(settings$tune)) {
     process <- tune_process(process, rows, data, sample, settings)
   }
+  process$tuned <- process$tuned %||% settings$untuned
   process$kernel_core <- kernel_to_core(process$kernel, nrow(process$z))
   settings$nugget <- process$nugget
+  settings$calibrated <- identical(rate, "calibrated")
+  if (settings$calibrated) {
+    rate <- calibrated_process_rate(process, rows, data, settings)
+    data <- scale_powers(data, rate)
+  }
+  settings$learning_rate <- rate
   labels <- machine_labels(rows$levels, data_positive(data))
+  control <- gpsvm_control(settings, labels)
+  control$machine_weights <- data$machine_weights
   list(
     settings = settings, process = process, sample = sample, data = data,
     labels = labels, stored = ncol(process$z) * length(labels),
-    control = gpsvm_control(settings, labels),
+    control = control,
     shared = list(
       data = data, kernel = process$kernel_core, z = process$z,
       labels = labels
@@ -38,7 +50,9 @@ process_data <- function(rows) {
 gpsvm_collect <- function(fit, core, job, rows) {
   settings <- job$settings
   process <- job$process
-  fit[c("chosen", "exact")] <- settings[c("chosen", "exact")]
+  fit[c("chosen", "exact", "learning_rate", "calibrated")] <-
+    settings[c("chosen", "exact", "learning_rate", "calibrated")]
+  fit$class_weights <- job$data$class_weights
   fit[c("kernel", "nugget", "median_distance", "tuned")] <-
     pick(process, c("kernel", "nugget", "median_distance", "tuned"))
   fit$inducing <- inducing_on_data_scale(process$z, rows)
@@ -53,11 +67,16 @@ gpsvm_collect <- function(fit, core, job, rows) {
       fit, job$data, c("probit", "hinge"), settings$threads
     ))
     fit$diagnostics$jitter <- core$jitter
+    warn_given_up(fit$levels, rows$y + 1, fit$fitted$mean, fit$weights)
     return(fit)
   }
   fit <- collect_machines(fit, core, job)
+  if (fit$method == "ep") fit <- collect_messages(fit, core, job)
   if (fit$method %in% c("vb", "svi")) {
     fit$gain <- doubling_gain(process, job$sample, settings, rows$n)
+  }
+  if (!is.null(fit$fitted)) {
+    warn_given_up(fit$levels, rows$y + 1, fit$fitted$mean, fit$weights)
   }
   fit
 }
@@ -115,7 +134,13 @@ choose_method <- function(rows, settings) {
   settings$chosen <- is.null(settings$method)
   if (settings$chosen) {
     small <- settings$exact || n * settings$count <= 5e7
-    settings$method <- if (small) "vb" else "svi"
+    settings$method <- if (!small) {
+      "svi"
+    } else if (is.null(settings$cluster)) {
+      "ep"
+    } else {
+      "vb"
+    }
   }
   bytes <- 8 * n * (settings$count + 1)
   # A single epoch has no use for features that are kept.
@@ -135,7 +160,17 @@ choose_method <- function(rows, settings) {
     )
   }
   if (is.null(settings$tol)) {
-    settings$tol <- if (settings$method == "ecm") 1e-8 else 1e-6
+    settings$tol <- switch(settings$method, ecm = 1e-8, ep = 1e-3, 1e-6)
+  }
+  if (settings$method == "ep" && !is.null(settings$cluster)) {
+    bk_abort(
+      "argument", "Method \"ep\" does not run on a cluster.",
+      c(
+        "It keeps two numbers of every row, here.",
+        "Use method = \"vb\" or \"svi\", or no `cluster`."
+      ),
+      column = "cluster", found = "ep"
+    )
   }
   settings
 }
@@ -143,15 +178,21 @@ choose_method <- function(rows, settings) {
 # Kernel and inducing points, on the scale of the model.
 open_process <- function(rows, data, sample, settings) {
   # What is open is NA.
-  asked <- anyNA(kernel_parameters(settings$kernel)) || !isFALSE(settings$tune)
+  asked <- has_open_scale(settings$kernel) || settings$optimise_inducing ||
+    !isFALSE(settings$tune %||% FALSE)
   median <- if (asked && !is_precomputed(settings$kernel)) {
     median_distance_cpp(sample$x)
   }
+  median_of <- median_of_columns(sample$x, median)
   kernel <- resolve_lengthscale(
-    settings$kernel, median, nrow(sample$x), rows$columns
+    place_kernel(settings$kernel, rows), median_of, nrow(sample$x),
+    rows$columns
   )
   list(
     kernel = kernel, median_distance = median,
+    medians = if (!is.null(median)) {
+      vapply(kernel_leaves(kernel), leaf_median, 0, median_of)
+    },
     nugget = settings$nugget,
     z = place_inducing(rows, data, sample, settings)
   )
@@ -168,10 +209,16 @@ place_inducing <- function(rows, data, sample, settings) {
   if (is.matrix(given)) {
     return(given_inducing(given, rows))
   }
-  core_call(gpsvm_inducing_cpp(
+  points <- core_call(gpsvm_inducing_cpp(
     sample$x, settings$count, settings$seeding, as.double(settings$seed),
     settings$threads
   ))$z
+  # A mean of codes is none: of each cluster the row nearest to its centre.
+  if (has_kind(settings$kernel, "categorical")) {
+    near <- sample$x[, nearest_columns(sample$x, points), drop = FALSE]
+    points <- near[, !duplicated(t(near)), drop = FALSE]
+  }
+  points
 }
 
 # Columns are found by name if both have names.
@@ -279,15 +326,76 @@ gpsvm_run <- function(job) {
     on.exit(share$release())
     control["remote"] <- list(share$pass)
   }
-  core <- core_call(gpsvm_fit_cpp(
-    job$data, job$process$kernel_core, job$process$z, control
-  ))
+  run <- function(control) {
+    gpsvm_fit_cpp(job$data, job$process$kernel_core, job$process$z, control)
+  }
+  core <- run(control)
+  if (settings$method == "ep") core <- settled_or_bound(core, run, control)
+  core <- core_call(core)
   core$status <- list(interrupted = core$interrupted)
   core$usable <- all(vapply(core$fits, function(machine) {
     length(machine$mean) > 0L && all(is.finite(machine$mean)) &&
       length(machine$whitener) > 0L
   }, NA))
   core
+}
+
+# Messages that did not settle give way to mean field.
+settled_or_bound <- function(core, run, control) {
+  failed <- inherits(core, "bayeskernel_core_error")
+  if (failed && core$kind != "numeric" || isTRUE(core$interrupted)) {
+    return(core)
+  }
+  status <- lapply(core$fits, `[[`, "status")
+  if (!failed && all(vapply(status, `[[`, NA, "converged"))) {
+    return(core)
+  }
+  warn_unsettled(if (failed) core$message else {
+    worst <- status[[which.max(vapply(status, `[[`, 1, "change"))]]
+    sprintf(
+      "After %.0f passes its sites still moved by %.2g.", worst$passes,
+      worst$change
+    )
+  })
+  control$method <- "vb"
+  control[c("tol", "max_iter")] <- list(1e-6, 2000L)
+  core <- run(control)
+  if (!inherits(core, "bayeskernel_core_error")) core$fallback <- "vb"
+  core
+}
+
+# What expectation propagation adds to the machines.
+collect_messages <- function(fit, core, job) {
+  status <- lapply(core$fits, `[[`, "status")
+  pick <- function(name) unlist(lapply(status, `[[`, name))
+  fit$check <- list(
+    passes = sum(pick("passes")), change = max(0, pick("change")),
+    engine = core$fallback %||% "ep", fallback = core$fallback
+  )
+  if (!is.null(core$fallback)) {
+    return(fit)
+  }
+  fit$trace <- list()
+  fit$log_evidence <- sum(pick("log_evidence"))
+  left_out <- do.call(cbind, lapply(core$fits, `[[`, "loo"))
+  fit["loo"] <- list(class_log_score(left_out, job$data$labels, job$labels))
+  fit
+}
+
+# Log probabilities of the labels from those of each machine, whose labels are
+# the one of `classes` or not; NULL where several machines' labels are not known
+# here.
+class_log_score <- function(left_out, labels, classes) {
+  if (length(classes) == 1L) {
+    return(as.vector(left_out))
+  }
+  if (length(labels) != nrow(left_out)) {
+    return(NULL)
+  }
+  own <- cbind(seq_along(labels), match(labels, classes))
+  prob <- -expm1(left_out)
+  prob[own] <- exp(left_out[own])
+  log(normalise_rows(prob)[own])
 }
 
 collect_machines <- function(fit, core, job) {
@@ -327,7 +435,9 @@ gpsvm_fitted <- function(fit, fits, data, settings) {
   }
   known <- fitted_of(fits)
   if (is.null(known) && fit$n * (length(fits[[1]]$mean) + 1) <= 5e7) {
-    known <- moments_of_process(fit, data, "probit", settings$threads)[c("mean", "var")]
+    known <- moments_of_process(
+      fit, data, "probit", settings$threads
+    )[c("mean", "var")]
   }
   known
 }

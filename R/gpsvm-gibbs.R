@@ -8,6 +8,9 @@ gpsvm_chains <- function(control, data, kernel, z, labels) {
   runs <- list()
   for (k in seq_along(labels)) {
     control$states <- lapply(states, `[[`, k)
+    if (length(control$machine_weights)) {
+      data$weights <- control$machine_weights[[k]]
+    }
     run <- gpsvm_gibbs_cpp(data, kernel, z, control, labels[k], k - 1L)
     if (inherits(run, "bayeskernel_core_error")) {
       return(run)

@@ -88,9 +88,43 @@ latent_draws.gpsvm <- function(object, rows = NULL, take = NULL,
     ))
   }
   list(f = array(
-    unlist(lapply(each, `[[`, "f")), c(dim(each[[1]]$f), length(each)),
+    unlist(lapply(each, `[[`, "f"), use.names = FALSE),
+    c(dim(each[[1]]$f), length(each)),
     list(NULL, NULL, object$levels)
   ))
+}
+
+# What the inducing points leave open is a process, too: its covariance between
+# rows is k(x, x') - phi'phi. White noise is no part of the function.
+#' @exportS3Method
+#' @noRd
+joint_draws.gpsvm <- function(object, rows, take, threads) {
+  if (object$method == "ecm") draws_from_posterior(object)
+  posterior <- object$posterior
+  points <- whitened_draws(object, take)[[1]]
+  features <- core_call(gpsvm_latent_cpp(
+    process_rows_data(object, rows$x), posterior$kernel, posterior$z,
+    posterior$nugget, diag(ncol(points)), threads
+  ))$f
+  x <- t(bark_scaled_rows(object, rows$x))
+  kernel <- core_call(
+    kernel_matrix_cpp(posterior$kernel, x, x, threads)
+  )$values
+  root <- root_of(kernel - tcrossprod(features), 1e-10 * max(diag(kernel)))
+  noise <- normal_matrix(nrow(points), nrow(root)) %*% root
+  list(f = tcrossprod(points, features) + noise)
+}
+
+# R with R'R = `covariance`, which may be singular: of as many rows as stand out
+# of the rounding errors.
+root_of <- function(covariance, tol) {
+  if (max(diag(covariance)) <= tol) {
+    return(matrix(0, 0L, ncol(covariance)))
+  }
+  # The warning is that the rank is not full.
+  root <- suppressWarnings(chol(covariance, pivot = TRUE, tol = tol))
+  rank <- attr(root, "rank")
+  root[seq_len(rank), order(attr(root, "pivot")), drop = FALSE]
 }
 
 # For each machine draws x m of the whitened process at the inducing points.

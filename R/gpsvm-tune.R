@@ -1,5 +1,57 @@
 # What gpsvm() tunes its kernel by: the bound on a sample of the rows, or the
-# log-loss of rows that are left out.
+# log-loss of rows that are left out, one by one or in folds.
+
+# Work of a tuning that takes a few seconds: machines x rows x m^2, a
+# multiplication each, for every two parameters.
+quick_tuning <- list(rows = 1000, work = 2e7)
+
+# TRUE is "loo". NULL: if a length-scale is left open, and it is quick on as
+# many rows as may be looked at.
+settle_tuning <- function(rows, settings) {
+  tune <- settings$tune
+  settings$by_default <- is.null(tune)
+  if (is.null(tune)) {
+    kernel <- settings$kernel
+    few <- min(rows$n, quick_tuning$rows, settings$tune_rows)
+    m <- if (settings$exact) few else settings$count
+    columns <- if (is_precomputed(kernel)) 0 else length(kernel_parameters(
+      resolve_lengthscale(
+        place_kernel(kernel, rows), 1, length(rows$columns), rows$columns
+      )
+    ))
+    work <- length(machine_labels(rows$levels)) * few * m^2 * columns / 2
+    quick <- work <= quick_tuning$work && is.null(settings$cluster)
+    open <- !is_precomputed(kernel) && has_open_scale(kernel)
+    tune <- open && quick
+    if (tune) settings$tune_rows <- few
+    if (open && !quick) settings$untuned <- list(by = "none")
+  }
+  if (isTRUE(tune)) tune <- "loo"
+  if (settings$optimise_inducing && has_kind(settings$kernel, "categorical")) {
+    bk_abort(
+      "kernel", "Inducing points of a categorical kernel cannot be moved.",
+      c(
+        "Found: optimise_inducing = TRUE.",
+        "Accepted: optimise_inducing = FALSE; a code has no neighbours."
+      ),
+      column = "optimise_inducing", found = TRUE, expected = FALSE
+    )
+  }
+  if (settings$optimise_inducing && !identical(tune, "bound")) {
+    if (!settings$by_default && !isTRUE(settings$tune)) {
+      bk_abort(
+        "argument", "Inducing points are moved by the bound alone.",
+        "Accepted with optimise_inducing = TRUE: tune = \"bound\".",
+        column = "optimise_inducing", found = tune
+      )
+    }
+    tune <- "bound"
+  }
+  settings$tune <- tune
+  settings
+}
+
+has_open_scale <- function(kernel) anyNA(kernel_parameters(kernel))
 
 tune_process <- function(process, rows, data, sample, settings) {
   if (is_precomputed(process$kernel)) {
@@ -16,6 +68,12 @@ tune_process <- function(process, rows, data, sample, settings) {
   }
   few <- sample_data(sample$x, sample$labels)
   if (length(data$weights)) few$weights <- data$weights[sample$row]
+  # Of the likelihood, with a learning rate and class weights; of the rows.
+  few$users <- if (length(rows$weights)) {
+    rows$weights[sample$row]
+  } else {
+    rep(1, ncol(sample$x))
+  }
   classes <- machine_labels(rows$levels, data_positive(data))
   settings$progress <- FALSE
   found <- if (identical(settings$tune, "cv")) {
@@ -23,10 +81,13 @@ tune_process <- function(process, rows, data, sample, settings) {
       fold_loss(kernel, process, few, out, classes, settings)
     })
   } else {
-    maximise_process(process, few, classes, settings)
+    maximise_process(
+      process, few, classes, settings, identical(settings$tune, "loo")
+    )
   }
   if (isTRUE(found$tuned$interrupted)) stop_or_keep_tuning(settings)
   found$tuned$rows <- nrow(few$x)
+  found$tuned$by_default <- settings$by_default
   process[names(found)] <- found
   process
 }
@@ -39,7 +100,7 @@ stop_or_keep_tuning <- function(settings) {
   )
 }
 
-maximise_process <- function(process, data, classes, settings) {
+maximise_process <- function(process, data, classes, settings, left_out) {
   # The exact process of a sample of rows has its points there.
   points <- process$z
   if (settings$exact) process$z <- t(data$x)
@@ -47,6 +108,14 @@ maximise_process <- function(process, data, classes, settings) {
     data, ncol(process$z), settings$exact, classes, settings$threads
   ))
   core <- kernel_to_core(process$kernel, nrow(process$z))
+  if (left_out) {
+    found <- maximise_score(process, function(at) {
+      score_left_out(tuner, core, at, data, classes)
+    }, settings$prior)
+    found$tuned$log_loss <- -found$tuned$bound / sum(data$users)
+    found$z <- points
+    return(found)
+  }
   passes <- list(
     tol = 1e-7, max_iter = 300L, accelerate = settings$accelerate
   )
@@ -57,6 +126,36 @@ maximise_process <- function(process, data, classes, settings) {
   }, settings$prior, settings$optimise_inducing && !settings$exact)
   if (is.null(found$z)) found$z <- points
   found
+}
+
+# Sum of log probabilities of the labels, each given the other rows, by the link
+# that these calibrate, with its prior; NULL after an interrupt. Far from the
+# optimum messages need not settle.
+score_left_out <- function(tuner, kernel, at, data, classes) {
+  core <- gpsvm_left_out_cpp(
+    tuner, kernel, at$kernel, at$nugget, at$z, 1e-5, 100L
+  )
+  if (inherits(core, "bayeskernel_core_error") && core$kind == "numeric") {
+    return(-Inf)
+  }
+  core <- core_call(core)
+  if (core$interrupted) {
+    return(NULL)
+  }
+  link <- calibrate_link(list(
+    mean = core$mean, var = core$var, weights = data$users,
+    y = if (length(classes) > 1L) data$labels else +(data$labels == classes)
+  ), max(2L, length(classes)))
+  if (is.null(link$slope)) {
+    return(sum(
+      data$users * class_log_score(core$log_p, data$labels, classes)
+    ))
+  }
+  -link$value
+}
+
+row_powers <- function(data) {
+  if (length(data$weights)) data$weights else rep(1, length(data$labels))
 }
 
 # Sum of minus log probabilities of the labels left out; NULL after an

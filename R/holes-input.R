@@ -7,6 +7,7 @@ modelled_variables <- function(parsed, frame) {
   used <- unique(unlist(lapply(model_terms(parsed), function(terms) {
     variable_names(terms)[rowSums(term_factors(terms) > 0) > 0]
   })))
+  used <- union(used, process_variables(parsed))
   numeric <- Filter(function(name) is_one_number(frame[[name]]), used)
   elsewhere <- c(
     smooth_names(parsed), leaf_names(parsed), offset_names(parsed),
@@ -19,8 +20,15 @@ model_terms <- function(parsed) {
   c(list(parsed$terms), lapply(parsed$bars, `[[`, "terms"))
 }
 
+# Of those that need known values.
 smooth_names <- function(parsed) {
-  lapply(parsed$smooths, function(term) vapply(term$variables, deparse1, ""))
+  lapply(parsed$smooths, function(term) {
+    if (is_process(term)) {
+      character()
+    } else {
+      vapply(term$variables, deparse1, "")
+    }
+  })
 }
 
 leaf_names <- function(parsed) {
@@ -149,8 +157,8 @@ abort_hole <- function(name, reason, at, rows, call) {
       sprintf("Found: %d missing, first in row %d.", length(at), row),
       paste(
         "Accepted: missing values of numbers that are terms of their own,",
-        "random slopes, or multiplied by known columns. Otherwise impute them, or",
-        "leave such rows out with `missing = \"omit\"`."
+        "random slopes, or multiplied by known columns. Otherwise impute them,",
+        "or leave such rows out with `missing = \"omit\"`."
       )
     ),
     column = name, row = row, found = length(at), call = call

@@ -188,7 +188,15 @@ all_uses <- function(info, cells) {
 # were computed with 1 there, or hold NA when they are the predictors.
 new_cells <- function(info, out, mask) {
   matrices <- c(list(out$x), lapply(out$random, `[[`, "z"))
-  Map(function(x, part) hole_cells(x, part, mask), matrices, info$parts)
+  # Of processes 1 is put into the holes here.
+  processes <- Map(function(own, part) {
+    for (j in seq_along(part$made)) own$x[mask[, j], part$made[[j]]] <- 1
+    own$x
+  }, out$processes, utils::tail(info$parts, length(out$processes)))
+  Map(
+    function(x, part) hole_cells(x, part, mask), c(matrices, processes),
+    info$parts
+  )
 }
 
 fill_cells <- function(x, cells, part) {

@@ -36,16 +36,6 @@ abort_missing <- function(count, first, rows = NULL,
   )
 }
 
-# A message of the class that the errors and warnings have.
-dropped_rows_message <- function(header, details, n, call) {
-  condition <- new_condition(
-    c("bayeskernel_message_dropped_rows", "bayeskernel_message", "message"),
-    header, details, call, list(n = n)
-  )
-  condition$message <- paste0(condition$message, "\n")
-  condition
-}
-
 value_problem <- function(missing, infinite) {
   paste(c("missing", "infinite")[c(missing, infinite)], collapse = " or ")
 }

@@ -1,5 +1,6 @@
-# Parameters of a kernel from the data: the maximum of a bound inside a box, or
-# the best of a grid by cross-validation. For every model with a kernel object.
+# Parameters of a kernel from the data: the maximum of a bound or of a score
+# inside a box, or the best of a grid by cross-validation. For every model with
+# a kernel object.
 
 #' The maximum of a bound over the parameters of a kernel
 #'
@@ -7,7 +8,7 @@
 #' the inducing points if asked.
 #'
 #' @param process `kernel`, `nugget` (tuned if above 0), `z` (d x m) and
-#'   `median_distance`.
+#'   `medians`, of the distances in the columns of each leaf of the kernel.
 #' @param bound_at Function of a list `kernel` (log parameters), `nugget`, `z`
 #'   and of `locations`, whether the gradient in z is wanted; gives a list
 #'   `bound`, the gradients `kernel`, `nugget`, `locations`, and `interrupted`.
@@ -18,7 +19,7 @@
 maximise_bound <- function(process, bound_at, prior, locations = FALSE) {
   parameters <- kernel_parameters(process$kernel)
   box <- tuning_box(parameters, process, prior)
-  scaled <- grepl("lengthscale", names(parameters))
+  scaled <- parameter_roles(process$kernel) == "lengthscale"
   best <- NULL
   for (factor in c(1, 0.5, 2)) {
     start <- log(parameters)
@@ -45,6 +46,96 @@ maximise_bound <- function(process, bound_at, prior, locations = FALSE) {
       interrupted = best$interrupted
     )
   )
+}
+
+#' The maximum of a score over the parameters of a kernel
+#'
+#' From the best of a grid by L-BFGS-B in the logarithms, with differences for
+#' derivatives. The score is taken less sum t^2 / (2 2^2), t the logarithms of
+#' parameters over their starts: along some directions, as of a variance and a
+#' length-scale that grow together, there is hardly anything to choose by.
+#'
+#' @param score_at Function of a list `kernel` (log parameters), `nugget`, `z`;
+#'   gives a number, -Inf where there is none, or `NULL` after an interrupt.
+#' @inheritParams maximise_bound
+#' @return A list: `kernel`, `nugget` and `tuned`.
+#' @noRd
+maximise_score <- function(process, score_at, prior) {
+  parameters <- kernel_parameters(process$kernel)
+  box <- tuning_box(parameters, process, prior)
+  roles <- parameter_roles(process$kernel)
+  count <- seq_along(parameters)
+  evaluations <- 0L
+  interrupted <- FALSE
+  worst <- 0
+  at <- function(par) {
+    nugget <- if (length(par) > length(count)) exp(par[[length(par)]]) else 0
+    list(kernel = unname(par[count]), nugget = nugget, z = process$z)
+  }
+  # L-BFGS-B takes finite values only.
+  value <- function(par) {
+    out <- if (!interrupted) score_at(at(par))
+    interrupted <<- is.null(out)
+    if (interrupted) stop_climb()
+    evaluations <<- evaluations + 1L
+    score <- out
+    out <- out - score_prior(par, start)
+    if (is.finite(out)) worst <<- min(worst, out) else out <- 10 * worst - 1
+    if (out > best$bound) best <<- list(par = par, bound = out, score = score)
+    out
+  }
+  into_box <- function(par) pmin(pmax(par, box$lower), box$upper)
+  start <- log(parameters)
+  if (process$nugget > 0) start <- c(start, nugget = log(process$nugget))
+  best <- list(par = into_box(start), bound = -Inf)
+  converged <- FALSE
+  tryCatch(
+    {
+      grid <- scale_grid(roles)
+      for (g in seq_len(nrow(grid))) {
+        par <- start
+        par[count] <- log(parameters) + grid_step(grid[g, ], roles)
+        value(into_box(par))
+      }
+      found <- stats::optim(
+        best$par, function(par) -value(par),
+        method = "L-BFGS-B", lower = box$lower, upper = box$upper,
+        control = list(
+          maxit = 30, factr = 1e10, ndeps = rep(1e-2, length(start))
+        )
+      )
+      converged <- found$convergence == 0L
+    },
+    bayeskernel_climb = function(e) NULL
+  )
+  kernel <- update_kernel(process$kernel, best$par[count])
+  list(
+    kernel = kernel, nugget = at(best$par)$nugget,
+    tuned = list(
+      by = "loo", bound = best$score %||% -Inf, evaluations = evaluations,
+      converged = converged, off = switched_off(kernel),
+      interrupted = interrupted
+    )
+  )
+}
+
+score_prior <- function(par, start) sum((par - start)^2) / 8
+
+# Factors of all length-scales and of all variances.
+scale_grid <- function(roles) {
+  expand.grid(
+    lengthscale = if ("lengthscale" %in% roles) c(0.25, 0.5, 1, 2, 4) else 1,
+    variance = c(0.25, 1, 4, 16)
+  )
+}
+
+# In the logarithms. A period is where it was.
+grid_step <- function(factors, roles) {
+  steps <- c(
+    lengthscale = log(factors$lengthscale), variance = log(factors$variance),
+    period = 0
+  )
+  unname(steps[roles])
 }
 
 # One ascent. Value and gradient come together: each point is visited once. An
@@ -109,11 +200,16 @@ stop_climb <- function() {
 }
 
 tuning_box <- function(parameters, process, prior) {
-  ell <- prior$lengthscale
-  if (is.null(ell)) ell <- c(0.05, 20) * process$median_distance
+  leaf <- parameter_leaves(process$kernel)
+  roles <- parameter_roles(process$kernel)
+  # The bounds of length-scales mean distances; a periodic kernel knows none.
+  turns <- leaf$kind == "periodic"
   bound <- function(k) {
-    out <- rep(prior$variance[k], length(parameters))
-    out[grepl("lengthscale", names(parameters))] <- ell[k]
+    ell <- c(0.05, 20)[k] * process$medians[leaf$at]
+    if (!is.null(prior$lengthscale)) ell[!turns] <- prior$lengthscale[k]
+    out <- ifelse(roles == "lengthscale", ell, prior$variance[k])
+    around <- roles == "period"
+    out[around] <- parameters[around] * c(0.5, 2)[k]
     log(c(out, if (process$nugget > 0) prior$nugget[k]))
   }
   list(lower = bound(1), upper = bound(2))
@@ -121,8 +217,7 @@ tuning_box <- function(parameters, process, prior) {
 
 # Components of a sum whose variance is nothing beside that of the others.
 switched_off <- function(kernel) {
-  parameters <- kernel_parameters(kernel)
-  variance <- parameters[grepl("variance$", names(parameters))]
+  variance <- kernel_parameters(kernel)[parameter_roles(kernel) == "variance"]
   names(variance)[variance < 1e-6 * sum(variance)]
 }
 
@@ -137,16 +232,11 @@ switched_off <- function(kernel) {
 choose_by_folds <- function(kernel, labels, loss, folds = 5L) {
   fold <- fold_numbers(labels, folds)
   parameters <- kernel_parameters(kernel)
-  scaled <- grepl("lengthscale", names(parameters))
-  grid <- expand.grid(
-    lengthscale = if (any(scaled)) c(0.25, 0.5, 1, 2, 4) else 1,
-    variance = c(0.25, 1, 4, 16)
-  )
+  roles <- parameter_roles(kernel)
+  grid <- scale_grid(roles)
   grid$log_loss <- NA_real_
   at <- function(g) {
-    update_kernel(kernel, log(parameters) + ifelse(
-      scaled, log(grid$lengthscale[g]), log(grid$variance[g])
-    ))
+    update_kernel(kernel, log(parameters) + grid_step(grid[g, ], roles))
   }
   interrupted <- FALSE
   for (g in seq_len(nrow(grid))) {

@@ -15,9 +15,15 @@
 #' |---|---|
 #' | `rbf(l, v)` | `v * exp(-d^2 / (2 * l^2))` |
 #' | `rbf(c(l1, l2, ...), v)` | `v * exp(-sum((x - z)^2 / l^2) / 2)` |
+#' | `matern(1/2, l, v)` | `v * exp(-d / l)` |
+#' | `matern(3/2, l, v)` | `v * (1 + u) * exp(-u)`, `u = sqrt(3) * d / l` |
+#' | `matern(5/2, l, v)` | the same with `1 + u + u^2 / 3`, `u = sqrt(5) * d / l` |
+#' | `periodic(p, l, v)` | `v * exp(-2 * sum(sin(pi * (x - z) / p)^2) / l^2)` |
 #' | `linear(v)` | `v * x'z` |
 #' | `polynomial(degree, offset, v)` | `v * (x'z + offset)^degree` |
 #' | `precomputed()` | the data are the kernel matrix |
+#' | `categorical(v)` | `v` where all columns agree, else 0 |
+#' | `basis(degree)` | none: the columns, or their products, are regressors |
 #' | `k1 + k2`, `k1 * k2` | sum and product of kernels |
 #' | `3 * k` | `k` with 3 times the variance |
 #'
@@ -30,20 +36,48 @@
 #' | by column | `exp(-sum(t * (x - z)^2))` | `rbf(1 / sqrt(2 * t))` |
 #'
 #' Models standardise their predictors unless told otherwise; length-scales
-#' then mean the standardised predictors.
+#' then mean the standardised predictors. The period of `periodic()` is in units
+#' of the predictor as it was given, and the models that tune it look within a
+#' factor of two. Its length-scale has no unit: at 1 the kernel falls to
+#' `exp(-2)` half a period away.
+#'
+#' With `columns` a kernel looks at some of the columns: `rbf(columns = c("lon",
+#' "lat")) * periodic(12, columns = "month")`. Names are those of predictors,
+#' also of a factor, which stands for all of its indicators; numbers count the
+#' columns that were given or that the formula makes.
+#'
+#' `categorical()` compares codes, or the levels of a factor: `rbf(columns =
+#' "time") * categorical(columns = "group")` has a function of time for each
+#' group, `rbf() + categorical(columns = "group")` a random intercept. In
+#' [gpsvm()] its inducing points are rows, of which every level should have
+#' some. In [mkprobit()] it also stands alone: a factor is a space with a weight
+#' of its own.
+#'
+#' `basis()` is for [mkprobit()], and stands alone, as `precomputed()` does. It
+#' takes the columns as they are, not standardised, `basis(2)` the quadratic
+#' expansion 1, x_d, x_d x_e of standardised columns.
 #'
 #' @param lengthscale Positive number: the distance, in units of the
-#'   predictors, over which the kernel falls from 1 to `exp(-1/2)`; or a vector
+#'   predictors, over which `rbf()` falls from 1 to `exp(-1/2)`; or a vector
 #'   with one for each column, in their order. `NULL` (default) is the model's
 #'   own choice, in [gpsvm()] and [kernel_matrix()] the median distance between
-#'   rows, of which at most 1000 are looked at.
-#' @param variance Positive number, the scale of the kernel: for `rbf()`, the
-#'   variance of the function at every point. Default 1.
+#'   rows in the columns of the kernel, of which at most 1000 are looked at. Of
+#'   `periodic()` one number, 1 if `NULL`.
+#' @param variance Positive number, the scale of the kernel: for `rbf()`,
+#'   `matern()`, `periodic()` and `categorical()` the variance of the function
+#'   at every point. Default 1.
 #' @param ard `TRUE` gives each column a length-scale of its own, all starting
 #'   from `lengthscale` (automatic relevance determination: models that learn
 #'   their kernel learn which columns matter). Default `FALSE`; a vector of
 #'   length-scales implies `TRUE`.
-#' @param degree Whole number of at least 1, default 2.
+#' @param columns Names or numbers of the columns that the kernel looks at;
+#'   `NULL`, the default, for all.
+#' @param nu Smoothness of the functions: 1/2 (continuous), 3/2 (the default:
+#'   once differentiable) or 5/2 (twice).
+#' @param period Positive number, default 1: the distance, in units of the
+#'   predictor, after which the function repeats.
+#' @param degree Whole number of at least 1, default 2; of `basis()` also
+#'   `NULL`, the default: no products.
 #' @param offset Number of at least 0, default 1: how much the terms below
 #'   `degree` count.
 #' @param e1,e2 Kernels; for `*`, one may be a positive number.
@@ -51,57 +85,128 @@
 #' @param ... Unused.
 #' @return An object of class `bayeskernel_kernel`, a plain list.
 #' @section Errors: `bayeskernel_error_kernel` for a parameter that is out of
-#'   range and for combinations that are no kernel. A negative `offset` is
-#'   refused because its matrices would not be positive semidefinite.
+#'   range, for combinations that are no kernel, and, from the model, for
+#'   `columns` that it does not have. A negative `offset` is refused because its
+#'   matrices would not be positive semidefinite.
 #' @references Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017).
 #'   Bayesian nonlinear support vector machines for big data. *ECML PKDD*.
 #' @seealso [kernel_matrix()], [kernel_parameters()]
 #' @examples
 #' rbf(lengthscale = 2)
 #' rbf(c(age = 10, income = 2), variance = 4) + 0.1 * linear()
+#' matern(5/2, columns = c("lon", "lat")) * periodic(12, columns = "month")
 #' @name kernels
 NULL
 
 #' @rdname kernels
 #' @export
-rbf <- function(lengthscale = NULL, variance = 1, ard = FALSE) {
+rbf <- function(lengthscale = NULL, variance = 1, ard = FALSE,
+                columns = NULL) {
   lengthscale <- check_lengthscale(lengthscale)
-  new_kernel(
-    "rbf",
-    lengthscale = lengthscale, variance = check_variance(variance),
+  new_leaf(
+    "rbf", columns,
+    lengthscale = lengthscale, variance = check_positive(variance),
     ard = check_flag(ard) || length(lengthscale) > 1L
   )
 }
 
 #' @rdname kernels
 #' @export
-linear <- function(variance = 1) {
-  new_kernel("linear", variance = check_variance(variance))
+matern <- function(nu = 3 / 2, lengthscale = NULL, variance = 1, ard = FALSE,
+                   columns = NULL) {
+  if (!is_smoothness(nu)) {
+    abort_argument(nu, "nu", "1/2, 3/2 or 5/2", kind = "kernel")
+  }
+  lengthscale <- check_lengthscale(lengthscale)
+  new_leaf(
+    "matern", columns,
+    nu = as.double(nu), lengthscale = lengthscale,
+    variance = check_positive(variance),
+    ard = check_flag(ard) || length(lengthscale) > 1L
+  )
+}
+
+is_smoothness <- function(nu) is_finite_scalar(nu) && nu %in% c(0.5, 1.5, 2.5)
+
+#' @rdname kernels
+#' @export
+periodic <- function(period = 1, lengthscale = NULL, variance = 1,
+                     columns = NULL) {
+  new_leaf(
+    "periodic", columns,
+    period = check_positive(period, "period"),
+    lengthscale = if (!is.null(lengthscale)) {
+      check_positive(lengthscale, "lengthscale")
+    },
+    variance = check_positive(variance)
+  )
 }
 
 #' @rdname kernels
 #' @export
-polynomial <- function(degree = 2, offset = 1, variance = 1) {
-  new_kernel(
-    "polynomial",
+linear <- function(variance = 1, columns = NULL) {
+  new_leaf("linear", columns, variance = check_positive(variance))
+}
+
+#' @rdname kernels
+#' @export
+polynomial <- function(degree = 2, offset = 1, variance = 1, columns = NULL) {
+  new_leaf(
+    "polynomial", columns,
     degree = check_count(degree, kind = "kernel"),
     offset = check_number(offset, 0, kind = "kernel"),
-    variance = check_variance(variance)
+    variance = check_positive(variance)
   )
+}
+
+#' @rdname kernels
+#' @export
+categorical <- function(variance = 1, columns = NULL) {
+  new_leaf("categorical", columns, variance = check_positive(variance))
 }
 
 #' @rdname kernels
 #' @export
 precomputed <- function() new_kernel("precomputed")
 
+#' @rdname kernels
+#' @export
+basis <- function(degree = NULL) {
+  if (!is.null(degree)) {
+    degree <- check_count(degree, 1L, 5L, kind = "kernel")
+  }
+  new_kernel("basis", degree = degree)
+}
+
 new_kernel <- function(kind, ...) {
   structure(list(kind = kind, ...), class = "bayeskernel_kernel")
 }
 
-check_variance <- function(variance, call = user_call()) {
+# A kernel of points. Without `columns` it looks at all.
+new_leaf <- function(kind, columns, ...) {
+  if (!is_columns(columns)) {
+    abort_argument(
+      columns, "columns",
+      "NULL, or different names or numbers of columns", kind = "kernel"
+    )
+  }
+  if (is.numeric(columns)) columns <- as.integer(columns)
+  out <- new_kernel(kind, ...)
+  if (!is.null(columns)) out$columns <- columns
+  out
+}
+
+is_columns <- function(x) {
+  plain <- (is.character(x) || is.numeric(x)) && is.null(dim(x))
+  is.null(x) || (plain && length(x) > 0L && !anyNA(x) && !anyDuplicated(x) &&
+    (is.character(x) ||
+      all(x >= 1 & x <= .Machine$integer.max & x == trunc(x))))
+}
+
+check_positive <- function(x, name = "variance", call = user_call()) {
   check_number(
-    variance, 0,
-    name = "variance", closed = c(FALSE, TRUE), kind = "kernel", call = call
+    x, 0,
+    name = name, closed = c(FALSE, TRUE), kind = "kernel", call = call
   )
 }
 
@@ -125,6 +230,16 @@ is_lengthscale <- function(x) {
 is_kernel <- function(x) inherits(x, "bayeskernel_kernel")
 
 is_precomputed <- function(kernel) kernel$kind == "precomputed"
+
+# Those without parameters, which are no part of others.
+stands_alone <- function(kernel) kernel$kind %in% c("precomputed", "basis")
+
+has_kind <- function(kernel, kinds) {
+  any(vapply(kernel_leaves(kernel), function(leaf) leaf$kind %in% kinds, NA))
+}
+
+# Leaves that measure distances.
+scaled_kinds <- c("rbf", "matern", "periodic")
 
 # Combination ------------------------------------------------------------------
 
@@ -182,22 +297,28 @@ scale_kernel <- function(kernel, factor, call) {
   } else if (kernel$kind == "product") {
     kernel$children[[1]] <- scale_kernel(kernel$children[[1]], factor, call)
   } else {
-    kernel$variance <- check_variance(kernel$variance * factor, call)
+    kernel$variance <- check_positive(
+      leaf_variance(kernel) * factor, call = call
+    )
   }
   kernel
 }
 
 refuse_precomputed <- function(kernel, call) {
-  if (!is_precomputed(kernel)) {
+  if (!stands_alone(kernel)) {
     return(invisible(kernel))
   }
   bk_abort(
-    "kernel", "precomputed() cannot be part of another kernel.",
-    paste(
-      "Accepted: sums, products and multiples of the matrices themselves, with",
-      "precomputed() as the kernel."
-    ),
-    found = "precomputed", call = call
+    "kernel", sprintf("%s() cannot be part of another kernel.", kernel$kind),
+    if (is_precomputed(kernel)) {
+      paste(
+        "Accepted: sums, products and multiples of the matrices themselves,",
+        "with precomputed() as the kernel."
+      )
+    } else {
+      "mkprobit() combines it with others as a space of its own."
+    },
+    found = kernel$kind, call = call
   )
 }
 
@@ -233,23 +354,53 @@ format.bayeskernel_kernel <- function(x, ...) {
     return(paste(parts, collapse = " * "))
   }
   arguments <- switch(x$kind,
-    rbf = c(
-      lengthscale = format_lengthscale(x$lengthscale),
-      variance = format_each(x$variance),
-      ard = if (x$ard && length(x$lengthscale) < 2L) "TRUE"
+    rbf = c(format_scales(x), format_ard(x)),
+    matern = c(
+      nu = sprintf("%d/2", as.integer(2 * x$nu)), format_scales(x),
+      format_ard(x)
     ),
+    periodic = c(period = format_each(x$period), format_scales(x)),
     linear = c(variance = format_each(x$variance)),
     polynomial = c(
       degree = format_each(x$degree), offset = format_each(x$offset),
       variance = format_each(x$variance)
     ),
-    precomputed = character()
+    categorical = if (leaf_variance(x) != 1) {
+      c(variance = format_each(x$variance))
+    },
+    basis = c(degree = if (!is.null(x$degree)) format_each(x$degree)),
+    character()
   )
+  if (!is.null(x$columns)) {
+    arguments <- c(arguments, columns = format_columns(x$columns))
+  }
   sprintf(
     "%s(%s)", x$kind, paste(names(arguments), arguments,
-      sep = " = ", collapse = ", "
+      sep = " = ", collapse = ", ", recycle0 = TRUE
     )
   )
+}
+
+format_scales <- function(leaf) {
+  c(
+    lengthscale = format_lengthscale(leaf$lengthscale),
+    variance = format_each(leaf$variance)
+  )
+}
+
+format_ard <- function(leaf) {
+  c(ard = if (leaf$ard && length(leaf$lengthscale) < 2L) "TRUE")
+}
+
+# Names where they are known.
+format_columns <- function(columns) {
+  columns <- names(columns) %||% columns
+  text <- if (is.character(columns)) {
+    encodeString(columns, quote = "\"")
+  } else {
+    as.character(columns)
+  }
+  if (length(text) == 1L) text else sprintf("c(%s)", toString(text))
 }
 
 # Of many length-scales of named columns those that matter most, the shortest,
@@ -291,9 +442,22 @@ kernel_formula <- function(leaf) {
     } else {
       "variance * exp(-|x - z|^2 / (2 * lengthscale^2))"
     },
+    matern = sprintf(
+      "variance * %s, u^2 = %g * sum((x - z)^2 / lengthscale^2)",
+      switch(as.character(leaf$nu),
+        "0.5" = "exp(-u)", "1.5" = "(1 + u) * exp(-u)",
+        "(1 + u + u^2 / 3) * exp(-u)"
+      ), 2 * leaf$nu
+    ),
+    periodic = paste(
+      "variance * exp(-2 * sum(sin(pi * (x - z) / period)^2) /",
+      "lengthscale^2)"
+    ),
     linear = "variance * x'z",
     polynomial = "variance * (x'z + offset)^degree",
-    precomputed = "the data are the kernel matrix"
+    precomputed = "the data are the kernel matrix",
+    categorical = "variance where all columns agree, else 0",
+    basis = "the columns, or their products, are regressors"
   )
 }
 
@@ -301,12 +465,13 @@ kernel_formula <- function(leaf) {
 
 #' Parameters of a kernel
 #'
-#' @param kernel A kernel, see [kernels], or a fit that has one, of [gpsvm()].
-#' @return Named numeric vector of the variances and length-scales, on their
-#'   own scale, from left to right: `variance`, `lengthscale`, or
+#' @param kernel A kernel, see [kernels], or a fit that has one, of [gpsvm()], or
+#'   one for each space, of [mkprobit()], whose names then come first.
+#' @return Named numeric vector of the variances, length-scales and periods, on
+#'   their own scale, from left to right: `variance`, `lengthscale`, or
 #'   `lengthscale.1`, ... (by the names of the length-scales if they have any)
-#'   where each column has its own. With several terms each name starts with
-#'   its term, such as `rbf.variance`, or `rbf1.` and `rbf2.` where there are
+#'   where each column has its own, `period`. With several terms each name starts
+#'   with its term, such as `rbf.variance`, or `rbf1.` and `rbf2.` where there are
 #'   two of a kind. `NA` for a length-scale that the model is to choose. Empty
 #'   for `precomputed()`.
 #' @section Errors: `bayeskernel_error_kernel` if `kernel` is not a kernel.
@@ -315,6 +480,10 @@ kernel_formula <- function(leaf) {
 #' @export
 kernel_parameters <- function(kernel) {
   if (inherits(kernel, "bayeskernel_fit")) kernel <- fitted_kernel(kernel)
+  # One for each space.
+  if (!is_kernel(kernel) && is.list(kernel) && length(kernel)) {
+    return(unlist(lapply(kernel, kernel_parameters)))
+  }
   check_kernel(kernel)
   leaves <- kernel_leaves(kernel)
   kinds <- vapply(leaves, `[[`, "", "kind")
@@ -329,6 +498,13 @@ kernel_parameters <- function(kernel) {
 }
 
 fitted_kernel <- function(fit) {
+  terms <- processes_of(fit$design$smooths)
+  if (is.null(fit$kernel) && length(terms)) {
+    return(lapply(
+      stats::setNames(terms, vapply(terms, `[[`, "", "label")),
+      function(term) term$process$kernel
+    ))
+  }
   if (is.null(fit$kernel)) {
     bk_abort(
       "kernel", sprintf("A fit of %s() has no kernel.", class(fit)[1]),
@@ -341,11 +517,11 @@ fitted_kernel <- function(fit) {
 
 leaf_parameters <- function(leaf) {
   ell <- leaf$lengthscale
-  if (is_precomputed(leaf)) {
+  if (stands_alone(leaf)) {
     return(stats::setNames(numeric(), character()))
   }
-  if (leaf$kind != "rbf") {
-    return(c(variance = leaf$variance))
+  if (!(leaf$kind %in% scaled_kinds)) {
+    return(c(variance = leaf_variance(leaf)))
   }
   if (length(ell) > 1L) {
     own <- if (is.null(names(ell))) seq_along(ell) else names(ell)
@@ -353,7 +529,29 @@ leaf_parameters <- function(leaf) {
   } else {
     ell <- c(lengthscale = if (is.null(ell)) NA_real_ else ell[[1]])
   }
-  c(variance = leaf$variance, ell)
+  c(variance = leaf$variance, ell, period = leaf$period)
+}
+
+# categorical() of earlier versions had none.
+leaf_variance <- function(leaf) leaf$variance %||% 1
+
+# The kind of the leaf that each of kernel_parameters() is of, and its number.
+parameter_leaves <- function(kernel) {
+  leaves <- kernel_leaves(kernel)
+  at <- rep(seq_along(leaves), lengths(lapply(leaves, leaf_parameters)))
+  data.frame(at = at, kind = vapply(leaves, `[[`, "", "kind")[at])
+}
+
+# What each of kernel_parameters() is, which a column's name may not tell.
+parameter_roles <- function(kernel) {
+  unlist(lapply(kernel_leaves(kernel), function(leaf) {
+    count <- length(leaf_parameters(leaf))
+    if (count == 0L) {
+      return(character())
+    }
+    scales <- count - 1L - length(leaf$period)
+    c("variance", rep("lengthscale", scales), if (length(leaf$period)) "period")
+  }))
 }
 
 check_kernel <- function(kernel, name = "kernel", call = user_call()) {
@@ -370,22 +568,97 @@ check_kernel <- function(kernel, name = "kernel", call = user_call()) {
 is_whole_kernel <- function(kernel) {
   positive <- function(x) is_finite_scalar(x) && x > 0
   number <- function(x) is_finite_scalar(x) && x >= 0
-  is.list(kernel) && is_string(kernel$kind) && switch(kernel$kind,
-    rbf = positive(kernel$variance) && is_flag(kernel$ard) &&
-      is_lengthscale(kernel$lengthscale),
+  scaled <- function(kernel) {
+    positive(kernel$variance) && is_flag(kernel$ard) &&
+      is_lengthscale(kernel$lengthscale)
+  }
+  columns <- is.list(kernel) && is_columns(kernel$columns)
+  columns && is_string(kernel$kind) && switch(kernel$kind,
+    rbf = scaled(kernel),
+    matern = scaled(kernel) && is_smoothness(kernel$nu),
+    periodic = positive(kernel$variance) && positive(kernel$period) &&
+      (is.null(kernel$lengthscale) || positive(kernel$lengthscale)),
     linear = positive(kernel$variance),
     polynomial = positive(kernel$variance) && number(kernel$offset) &&
       number(kernel$degree) && kernel$degree == trunc(kernel$degree),
+    categorical = positive(leaf_variance(kernel)),
     precomputed = TRUE,
-    sum = , product = is.list(kernel$children) && length(kernel$children) > 0L &&
+    basis = is.null(kernel$degree) || (number(kernel$degree) &&
+      kernel$degree >= 1 && kernel$degree == trunc(kernel$degree)),
+    sum = ,
+    product = is.list(kernel$children) && length(kernel$children) > 0L &&
       all(vapply(kernel$children, is_whole_kernel, NA)),
     FALSE
   )
 }
 
+#' Columns of a kernel as numbers
+#'
+#' @param d Number of columns that the kernel meets.
+#' @param columns Their names, or `NULL`.
+#' @param terms The terms that they come from: a factor stands for all of its
+#'   columns.
+#' @param source Their numbers among those that the user gave.
+#' @param scale What they were divided by, which a period was not.
+#' @return The kernel, its `columns` numbers from 1 to `d`, with their names if
+#'   these are known; a kernel that has been here goes by the names.
+#' @noRd
+place_columns <- function(kernel, d, columns = NULL, terms = NULL,
+                          source = seq_len(d), scale = rep(1, d),
+                          call = user_call()) {
+  map_leaves(kernel, function(leaf) {
+    at <- seq_len(d)
+    if (!is.null(leaf$columns)) {
+      at <- find_columns(leaf$columns, columns, terms, source, call)
+      leaf$columns <- stats::setNames(at, columns[at])
+    }
+    if (leaf$kind == "periodic") leaf$unit <- unname(scale[at])
+    leaf
+  })
+}
+
+find_columns <- function(wanted, columns, terms, source, call) {
+  if (is.numeric(wanted) && (is.null(names(wanted)) || is.null(columns))) {
+    found <- as.list(match(wanted, source))
+  } else {
+    wanted <- names(wanted) %||% wanted
+    found <- lapply(wanted, function(name) {
+      at <- match(name, columns)
+      if (is.na(at)) which(terms %in% name) else at
+    })
+  }
+  lost <- lengths(found) == 0L | is.na(found)
+  if (any(lost)) {
+    known <- if (is.null(columns)) {
+      sprintf("numbers from 1 to %d", max(source))
+    } else {
+      list_some(unique(c(columns, terms)))
+    }
+    bk_abort(
+      "kernel", "The kernel looks at columns that the data do not have.",
+      c(
+        sprintf("Found: %s.", list_some(wanted[lost])),
+        sprintf("Accepted: %s.", known)
+      ),
+      column = "columns", found = wanted[lost], expected = columns, call = call
+    )
+  }
+  unique(unlist(found))
+}
+
+# For rows as read_rows() gives them.
+place_kernel <- function(kernel, rows) {
+  place_columns(
+    kernel, length(rows$columns), rows$columns, rows$column_terms,
+    rows$data$source, rows$scale
+  )
+}
+
 #' Fill in what a kernel leaves open
 #'
-#' @param median Length-scale where none is given; evaluated only then.
+#' @param kernel With its columns placed.
+#' @param median Length-scale where none is given, or a function that gives it
+#'   for some columns (`NULL` for all); looked at only then.
 #' @param d Number of columns: with it, `ard` length-scales become as many.
 #' @param columns Their names, or `NULL`.
 #' @return The kernel, all of its parameters numbers.
@@ -393,22 +666,37 @@ is_whole_kernel <- function(kernel) {
 resolve_lengthscale <- function(kernel, median, d = NULL, columns = NULL,
                                 call = user_call()) {
   map_leaves(kernel, function(leaf) {
-    if (leaf$kind != "rbf") {
+    if (!(leaf$kind %in% scaled_kinds)) {
       return(leaf)
     }
-    if (is.null(leaf$lengthscale)) leaf$lengthscale <- median
-    if (!is.null(d)) {
+    if (is.null(leaf$lengthscale)) {
+      leaf$lengthscale <- leaf_median(leaf, median)
+    }
+    if (!is.null(d) && leaf$kind != "periodic") {
       leaf$lengthscale <- column_lengthscales(leaf, d, call)
       if (leaf$ard && is.null(names(leaf$lengthscale))) {
-        names(leaf$lengthscale) <- columns
+        own <- if (is.null(leaf$columns)) columns else names(leaf$columns)
+        names(leaf$lengthscale) <- own
       }
     }
     leaf
   })
 }
 
+# That of a periodic kernel has no unit.
+leaf_median <- function(leaf, median) {
+  if (leaf$kind == "periodic") {
+    1
+  } else if (is.function(median)) {
+    median(leaf$columns)
+  } else {
+    median
+  }
+}
+
 column_lengthscales <- function(leaf, d, call) {
   ell <- leaf$lengthscale
+  if (!is.null(leaf$columns)) d <- length(leaf$columns)
   if (length(ell) == 1L) {
     return(if (leaf$ard) rep(unname(ell), d) else ell)
   }
@@ -437,11 +725,14 @@ update_kernel <- function(kernel, log_parameters) {
     exp(unname(log_parameters)[at - count + seq_len(count)])
   }
   kernel <- map_leaves(kernel, function(leaf) {
-    if (is_precomputed(leaf)) {
+    if (stands_alone(leaf)) {
       return(leaf)
     }
     leaf$variance <- take(1L)
-    if (leaf$kind == "rbf") leaf$lengthscale[] <- take(length(leaf$lengthscale))
+    if (leaf$kind %in% scaled_kinds) {
+      leaf$lengthscale[] <- take(length(leaf$lengthscale))
+    }
+    if (leaf$kind == "periodic") leaf$period <- take(1L)
     leaf
   })
   stopifnot(at == length(log_parameters))
@@ -449,12 +740,18 @@ update_kernel <- function(kernel, log_parameters) {
 }
 
 # What glue_kernel.h reads, for points of `d` columns. Length-scales must be
-# known.
+# known, and columns numbers.
 kernel_to_core <- function(kernel, d, call = user_call()) {
   kernel <- map_leaves(kernel, function(leaf) {
-    if (leaf$kind == "rbf") {
-      stopifnot(is.numeric(leaf$lengthscale))
+    if (leaf$kind %in% scaled_kinds) stopifnot(is.numeric(leaf$lengthscale))
+    if (leaf$kind %in% c("rbf", "matern")) {
       leaf$lengthscale <- unname(column_lengthscales(leaf, d, call))
+    }
+    if (leaf$kind == "periodic" && is.null(leaf$unit)) leaf$unit <- 1
+    if (leaf$kind == "categorical") leaf$variance <- leaf_variance(leaf)
+    if (!is.null(leaf$columns)) {
+      stopifnot(is.numeric(leaf$columns))
+      leaf$columns <- unname(leaf$columns)
     }
     leaf
   })
@@ -476,17 +773,17 @@ unclass_tree <- function(kernel) {
 #' @param kernel A kernel, see [kernels]. A length-scale that it leaves open is
 #'   the median distance between rows of `x`, at most 1000 of them, evenly
 #'   spaced.
-#' @param x,z Numeric matrices, or data frames of numbers, with the same
-#'   columns; finite, taken as they are (not standardised). `z` is `x` if not
-#'   given. With `precomputed()`, `x` is the kernel matrix, square and
-#'   symmetric, and there is no `z`.
+#' @param x,z Numeric matrices, or data frames of numbers (with `categorical()`
+#'   alone factors, too), with the same columns; finite, taken as they are (not
+#'   standardised). `z` is `x` if not given. With `precomputed()`, `x` is the
+#'   kernel matrix, square and symmetric, and there is no `z`.
 #' @param threads Worker threads. The result does not depend on them.
 #' @return Numeric matrix, `nrow(x)` by `nrow(z)`, of k(x_i, z_j), with the row
 #'   names of `x` and `z` as dimnames if they have any. Exactly symmetric when
 #'   `z` is not given.
 #' @section Errors: `bayeskernel_error_kernel` for what is not a kernel, as many
-#'   length-scales as there are not columns, and a precomputed matrix that is
-#'   not symmetric; `bayeskernel_error_dimension` if `x` and `z` differ in their
+#'   length-scales as there are not columns, columns that there are not, and a
+#'   precomputed matrix that is not symmetric; `bayeskernel_error_dimension` if `x` and `z` differ in their
 #'   columns; `bayeskernel_error_missing` for values that are not finite;
 #'   `bayeskernel_error_numeric` if k(x, z) is not; `bayeskernel_error_argument`
 #'   for other input.
@@ -499,9 +796,18 @@ kernel_matrix <- function(kernel, x, z = x,
                           threads = getOption("bayeskernel.threads", 2L)) {
   check_kernel(kernel)
   threads <- check_threads(threads)
+  if (kernel$kind == "categorical") {
+    return(agreement(kernel, x, if (missing(z)) x else z))
+  }
   x <- check_points(x, "x")
   if (is_precomputed(kernel)) {
     return(check_precomputed(x, missing(z)))
+  }
+  if (kernel$kind == "basis") {
+    bk_abort(
+      "kernel", "A basis is no kernel.",
+      "Its columns are regressors of mkprobit().", found = "basis"
+    )
   }
   z <- if (missing(z)) x else check_points(z, "z")
   d <- ncol(x)
@@ -513,7 +819,9 @@ kernel_matrix <- function(kernel, x, z = x,
     )
   }
   points <- t(x)
-  kernel <- resolve_lengthscale(kernel, median_distance_cpp(points))
+  kernel <- resolve_lengthscale(
+    place_columns(kernel, d, colnames(x)), median_of_columns(points)
+  )
   core <- core_call(kernel_matrix_cpp(
     kernel_to_core(kernel, d), points, t(z), threads
   ))
@@ -532,6 +840,36 @@ kernel_matrix <- function(kernel, x, z = x,
     dimnames(values) <- list(rownames(x), rownames(z))
   }
   values
+}
+
+# Median distances of points, columns x rows, for resolve_lengthscale(); that of
+# all columns is known where the caller has it.
+median_of_columns <- function(points, all = NULL) {
+  function(columns) {
+    if (!is.null(columns)) {
+      median_distance_cpp(points[columns, , drop = FALSE])
+    } else {
+      all %||% median_distance_cpp(points)
+    }
+  }
+}
+
+# The variance where rows of `x` and of `z` agree in the columns of the kernel.
+agreement <- function(kernel, x, z) {
+  names <- if (is.data.frame(x)) names(x) else colnames(x)
+  at <- place_columns(kernel, NCOL(x), names)$columns %||% seq_len(NCOL(x))
+  words <- function(x) {
+    columns <- lapply(as.data.frame(x)[at], as.character)
+    if (anyNA(columns, recursive = TRUE)) {
+      abort_missing(stats::setNames(1L, "x"), 1L)
+    }
+    do.call(paste, c(columns, sep = "\r"))
+  }
+  out <- leaf_variance(kernel) * outer(words(x), words(z), `==`)
+  dimnames(out) <- if (!is.null(rownames(x)) && is.matrix(x)) {
+    list(rownames(x), rownames(z))
+  }
+  out
 }
 
 check_points <- function(x, name, call = user_call()) {

@@ -2,7 +2,8 @@
 # fits, for rows that are read block by block, and for labels of new rows.
 
 # What a model can be fitted to: the most classes, whether rows may be counts,
-# and which model suits what it does not take.
+# and which model suits what it does not take. "any" is the response of bkm()
+# without a family, "binary" and "number" with one.
 response_kinds <- local({
   numbers <- "For a regression of numbers use bark()."
   ordered <- "For more classes in order use family = \"ordinal\"."
@@ -11,16 +12,42 @@ response_kinds <- local({
     "they have an order, make them factor(ordered = TRUE) and use",
     "family = \"ordinal\"."
   )
+  binary <- list(
+    most = 2, counts = TRUE,
+    numbers = "For a regression of numbers use family = \"gaussian\".",
+    many = paste(
+      "bkm() has two classes: for more use gpsvm(), which has a machine for",
+      "each, or mkprobit(), one model of all."
+    ),
+    shares = paste(
+      "Shares of successes go in as counts: cbind(successes, failures)."
+    )
+  )
   list(
+    any = binary, binary = binary,
     two = list(
       most = 2, counts = TRUE, numbers = numbers,
       many = "For more than two classes use gpsvm()."
     ),
     many = list(most = Inf, counts = TRUE, numbers = numbers),
-    file = list(most = 2, counts = FALSE),
+    declared = list(
+      most = Inf, counts = FALSE, numbers = numbers, declared = TRUE
+    ),
+    file = list(
+      most = 2, counts = FALSE, numbers = numbers,
+      many = "For more than two classes use gpsvm() on a matrix."
+    ),
+    file_any = list(
+      most = 2, counts = FALSE, numbers = binary$numbers, many = binary$numbers
+    ),
     binomial = list(
-      most = 2, counts = FALSE, numbers = "For numbers use family = \"gaussian\".",
+      most = 2, counts = FALSE,
+      numbers = "For numbers use family = \"gaussian\".",
       many = free, ordered = ordered
+    ),
+    pair = list(
+      most = 2, counts = FALSE, numbers = numbers,
+      many = "For more than two classes use gpsvm()."
     ),
     ordinal = list(most = Inf, counts = FALSE)
   )
@@ -28,16 +55,20 @@ response_kinds <- local({
 
 #' The response of a fit
 #'
-#' @param kind One of names(response_kinds), or `"gaussian"` for numbers.
+#' @param kind One of names(response_kinds), or `"gaussian"` and `"number"` for
+#'   numbers.
 #' @param name What the user called it.
 #' @param rows Maps its rows to those of the data, `NULL` for all.
 #' @return A list of `y` and `levels`, the classes that occur: `y` is -1 and +1
-#'   for "two", numbers of classes from 0 for "many" and from 1 for the families
-#'   "binomial" and "ordinal", and the response for "gaussian", without levels.
+#'   for "two", "pair" and "binary", numbers of classes from 0 for "many" and
+#'   from 1 for the families "binomial" and "ordinal" and for "declared", whose
+#'   classes are all that a factor declares, and the response for "gaussian",
+#'   without levels.
 #' @noRd
 read_response <- function(y, name, kind = "two", rows = NULL) {
-  if (kind == "gaussian") {
-    return(list(y = read_numbers(y, name, rows), levels = NULL))
+  if (kind == "any") kind <- if (is_measured(y)) "number" else "binary"
+  if (kind %in% c("gaussian", "number")) {
+    return(list(y = read_numbers(y, name, rows, kind), levels = NULL))
   }
   if (kind == "ordinal" && !is.ordered(y)) {
     abort_family(
@@ -47,23 +78,45 @@ read_response <- function(y, name, kind = "two", rows = NULL) {
   }
   out <- read_classes(y, name, response_kinds[[kind]], rows)
   out$y <- switch(kind,
-    two = 2 * out$y - 3,
+    two = ,
+    pair = ,
+    binary = 2 * out$y - 3,
     many = out$y - 1,
     as.double(out$y)
   )
   out
 }
 
-read_numbers <- function(y, name, rows) {
+# Numbers that cannot be codes of two classes.
+is_measured <- function(y) {
+  is.numeric(y) && !is.factor(y) && length(dim(y)) <= 1L &&
+    is.null(declared_levels(y)) && length(unique(y[!is.na(y)])) > 2L
+}
+
+read_numbers <- function(y, name, rows, kind = "gaussian") {
   if (!is.numeric(y) || is.factor(y) || length(dim(y)) > 1L) {
+    own <- kind == "number"
     abort_family(
       y, name, "gaussian", "a numeric vector, one value a row",
       if (is.ordered(y) && nlevels(y) > 2L) {
-        "For ordered classes use family = \"ordinal\"."
+        paste("For ordered classes use", if (own) {
+          "bark(family = \"ordinal\")."
+        } else {
+          "family = \"ordinal\"."
+        })
       } else if (is.factor(y) && nlevels(y) > 2L) {
-        "For more than two classes use gpsvm()."
+        if (own) {
+          response_kinds$binary$many
+        } else {
+          "For more than two classes use gpsvm()."
+        }
+      } else if (is_counts(y) && own) {
+        "For cbind(successes, failures) use family = \"logit\"."
       } else if (is.factor(y) || is.logical(y) || is.character(y)) {
-        "For two classes use family = \"binomial\"."
+        sprintf(
+          "For two classes use family = \"%s\".",
+          if (own) "logit" else "binomial"
+        )
       }
     )
   }
@@ -77,7 +130,9 @@ read_classes <- function(y, name, kind, rows = NULL) {
   refuse_label_type(y, name, kind)
   check_labels_there(y, name, rows)
   levels <- declared_levels(y)
-  if (is.null(levels)) abort_numbers(unique(as.vector(y)), name, kind, length(y))
+  if (is.null(levels)) {
+    abort_numbers(unique(as.vector(y)), name, kind, length(y))
+  }
   codes <- match_levels(y, levels)
   used <- which(tabulate(codes, length(levels)) > 0L)
   if (length(used) < 2L) abort_one_class(name, levels[used], length(y))
@@ -87,6 +142,8 @@ read_classes <- function(y, name, kind, rows = NULL) {
       name, levels[used], kind, original_rows(row, rows), is.ordered(y)
     )
   }
+  # A class without rows has its prior.
+  if (isTRUE(kind$declared)) used <- seq_along(levels)
   if (length(used) < length(levels)) codes <- match(codes, used)
   list(y = codes, levels = levels[used])
 }
@@ -208,17 +265,34 @@ spread_counts <- function(y, name, n, kind, weights = NULL) {
     return(NULL)
   }
   check_labels_there(y, name)
-  if (nrow(y) != n || any(y < 0 | y != trunc(y))) {
+  wrong <- which(rowSums(y < 0 | y != trunc(y)) > 0)
+  if (nrow(y) != n || length(wrong)) {
+    found <- y[wrong[1], ]
     bk_abort(
       "response", fit_header("Response `%s` is not a pair of counts.", name),
       c(
-        sprintf("Found: a matrix with 2 columns and %d rows.", nrow(y)),
+        if (length(wrong)) {
+          sprintf(
+            "Found: %s and %s in row %d.", format(found[[1]]),
+            format(found[[2]]), wrong[1]
+          )
+        } else {
+          sprintf("Found: a matrix with 2 columns and %d rows.", nrow(y))
+        },
+        if (length(wrong) && found[[1]] >= 0 && found[[2]] < 0) {
+          paste(
+            "Failures below zero: more successes than trials? The second",
+            "column is the trials less the successes."
+          )
+        },
         sprintf(
           "Accepted: cbind(successes, failures), whole numbers, %d rows.", n
         ),
         "Otherwise give one column of labels, one row for each observation."
       ),
-      column = name, found = dim(y), expected = c(n, 2L)
+      column = name, row = if (length(wrong)) wrong[1],
+      found = if (length(wrong)) unname(found) else dim(y),
+      expected = c(n, 2L)
     )
   }
   count <- c(t(y))
@@ -234,17 +308,18 @@ spread_counts <- function(y, name, n, kind, weights = NULL) {
   )
 }
 
-# Block by block -----------------------------------------------------------------
+# Block by block ---------------------------------------------------------------
 
 # Labels of two classes that are seen block by block. code() gives the number of
 # a label, 0 or 1 in the order of appearance; finish() the two classes in their
 # order and the number of the positive one.
-label_coder <- function(name, from_text) {
+label_coder <- function(name, from_text, kind = "file") {
+  kind <- response_kinds[[kind]]
   seen <- declared <- character()
   numeric <- NULL
   code <- function(y, first) {
     if (inherits(y, "integer64")) y <- as.double(y)
-    refuse_label_type(y, name, response_kinds$file)
+    refuse_label_type(y, name, kind)
     check_labels_there(y, name, first + seq_along(y))
     declared <<- union(declared, levels(y))
     if (is.null(numeric)) numeric <<- is.numeric(y)
@@ -254,12 +329,9 @@ label_coder <- function(name, from_text) {
     if (length(known) > 2L) {
       row <- match(TRUE, !(text[match(y, distinct)] %in% known[1:2]))
       if (numeric) {
-        abort_numbers(
-          as.numeric(known), name, response_kinds$two,
-          row = first + row
-        )
+        abort_numbers(as.numeric(known), name, kind, row = first + row)
       }
-      abort_many_classes(name, known, response_kinds$file, first + row)
+      abort_many_classes(name, known, kind, first + row)
     }
     seen <<- known
     match(text, seen)[match(y, distinct)] - 1
@@ -269,7 +341,7 @@ label_coder <- function(name, from_text) {
     numbers <- suppressWarnings(as.numeric(seen))
     levels <- if (numeric || (from_text && !anyNA(numbers))) {
       if (is.null(declared_levels(numbers))) {
-        abort_numbers(numbers, name, response_kinds$file)
+        abort_numbers(numbers, name, kind)
       }
       seen[order(numbers)]
     } else if (length(declared)) {
@@ -282,6 +354,27 @@ label_coder <- function(name, from_text) {
   list(code = code, finish = finish)
 }
 
+# Numbers instead, which the core is told by a positive class of -1.
+number_coder <- function(name, from_text) {
+  all <- NULL
+  list(
+    code = function(y, first) {
+      if (inherits(y, "integer64")) y <- as.double(y)
+      if (from_text) {
+        number <- suppressWarnings(as.double(y))
+        if (all(is.na(number) == is.na(y))) y <- number
+      }
+      y <- read_numbers(y, name, first + seq_along(y), "number")
+      moments <- column_moments_cpp(cbind(y))
+      all <<- merge_moments(all, moments, as.double(length(y)))
+      y
+    },
+    finish = function(n) {
+      list(levels = NULL, positive = -1L, sd = finish_moments(all)$sd)
+    }
+  )
+}
+
 # One way to write each label; 1 and 1.0 in a text file are the same.
 label_text <- function(labels, from_text) {
   text <- as.character(labels)
@@ -292,7 +385,7 @@ label_text <- function(labels, from_text) {
   text
 }
 
-# Refusals -----------------------------------------------------------------------
+# Refusals ---------------------------------------------------------------------
 
 labels_accepted <- function(kind) {
   paste0(
@@ -371,6 +464,7 @@ abort_numbers <- function(distinct, name, kind, n = NULL, row = NULL) {
         list_some(format_each(utils::head(shown, 5L)), 5L, length(shown)), "."
       ),
       labels_accepted(kind), if (!few) kind$numbers,
+      if (all(distinct >= 0 & distinct <= 1)) kind$shares,
       sprintf("If its values are names of classes: `factor(%s)`.", name)
     ),
     column = name, row = row, found = shown, expected = list(c(0, 1), c(-1, 1))

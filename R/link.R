@@ -2,20 +2,19 @@
 
 # E g(f) for f ~ N(mean, var).
 link_probability <- function(mean, var, link) {
-  if (link == "probit") {
-    stats::pnorm(mean / sqrt(1 + var))
-  } else {
-    hinge_probability_cpp(as.double(mean), as.double(var))
-  }
+  switch(link,
+    probit = stats::pnorm(mean / sqrt(1 + var)),
+    identity = mean,
+    link_probability_cpp(as.double(mean), as.double(var), link)
+  )
 }
 
 # g(f) itself.
 link_curve <- function(f, link) {
-  if (link == "probit") {
-    stats::pnorm(f)
-  } else {
-    stats::plogis(2 * (pmax(1 + f, 0) - pmax(1 - f, 0)))
-  }
+  switch(link,
+    probit = stats::pnorm(f), logit = stats::plogis(f), identity = f,
+    hinge = stats::plogis(2 * (pmax(1 + f, 0) - pmax(1 - f, 0)))
+  )
 }
 
 # Probabilities of one or more machines by each link; those of several are
@@ -33,19 +32,11 @@ link_moments <- function(mean, var, links) {
   list(prob = stats::setNames(prob, links))
 }
 
-# Standard deviation of g(f) by the trapezoidal rule, which converges
-# geometrically for the probit curve.
-probability_sd <- function(mean, var, link) {
-  nodes <- seq(-8, 8, by = 0.1)
-  weights <- stats::dnorm(nodes) / sum(stats::dnorm(nodes))
-  sd <- sqrt(var)
-  first <- second <- 0
-  for (k in seq_along(nodes)) {
-    p <- link_curve(mean + sd * nodes[k], link)
-    first <- first + weights[k] * p
-    second <- second + weights[k] * p^2
-  }
-  sqrt(pmax(second - first^2, 0))
+# Standard deviation of g(f).
+probability_sd <- function(mean, var, link, threads = 1L) {
+  core_call(link_moments_cpp(
+    as.double(mean), as.double(var), link, threads
+  ))$prob_sd
 }
 
 # Quantiles of every column, as quantile() gives them: probs x columns.
@@ -70,6 +61,13 @@ normalise_rows <- function(prob) {
 draw_probability <- function(object, latent, link) {
   classes <- length(object$levels)
   f <- latent$f
+  # Of one model of all classes, which depends on all functions.
+  if (is.function(latent$probability)) {
+    return(latent$probability())
+  }
+  if (link == "calibrated") {
+    return(calibrated_draws(object$link, f))
+  }
   if (classes == 2L) {
     return(link_curve(f, link))
   }
@@ -107,8 +105,11 @@ class_factor <- function(prob, cut, levels) {
   factor(levels[1L + (prob >= cut)], levels)
 }
 
-chosen_class <- function(object, prob, threshold = NULL) {
-  out <- if (is.matrix(prob)) {
+# `mean` of f, whose sign `threshold = "margin"` is.
+chosen_class <- function(object, prob, threshold = NULL, mean = NULL) {
+  out <- if (identical(threshold, "margin")) {
+    class_factor(mean, 0, object$levels)
+  } else if (is.matrix(prob)) {
     best <- rep(NA_integer_, nrow(prob))
     there <- which(!is.na(prob[, 1]))
     best[there] <- max.col(prob[there, , drop = FALSE], "first")
@@ -133,9 +134,13 @@ resolve_threshold <- function(threshold, object) {
     }
     return(sum(object$weights[object$y > 0]) / sum(object$weights))
   }
+  if (identical(threshold, "margin")) {
+    return(NA_real_)
+  }
   if (is.character(threshold)) {
     abort_argument(
-      threshold, "threshold", "a number from 0 to 1, or \"prevalence\""
+      threshold, "threshold",
+      "a number from 0 to 1, \"prevalence\" or \"margin\""
     )
   }
   check_number(threshold, 0, 1, "threshold")
@@ -143,7 +148,8 @@ resolve_threshold <- function(threshold, object) {
 
 is_regression <- function(object) length(object$levels) == 0L
 
-# More than two classes without an order have a machine, a latent function, each.
+# More than two classes without an order have a machine, a latent function,
+# each.
 has_machines <- function(object) {
   length(object$levels) > 2L && !identical(object$family, "ordinal")
 }

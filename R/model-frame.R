@@ -210,7 +210,9 @@ refuse_missing_inside <- function(variable, name, error, scope, env, call) {
     if (is.atomic(value) && anyNA(value)) {
       bk_abort(
         "missing",
-        fit_header("Variable `%s` cannot be computed with missing values.", name),
+        fit_header(
+          "Variable `%s` cannot be computed with missing values.", name
+        ),
         c(
           sprintf(
             "`%s`: %d missing, first in row %d.", inner, sum(is.na(value)),
@@ -320,12 +322,13 @@ refuse_missing <- function(frame, names, rows, choice, call) {
 
 inform_dropped <- function(bad, n, call) {
   gone <- length(unique(unlist(bad, use.names = FALSE)))
-  message(dropped_rows_message(
-    sprintf(
+  bk_inform(
+    "dropped_rows", sprintf(
       "%d of %d rows were dropped: they have missing predictors.", gone, n
     ),
-    paste0("`", names(bad), "`: ", lengths(bad), " missing."), gone, call
-  ))
+    paste0("`", names(bad), "`: ", lengths(bad), " missing."),
+    n = gone, call = call
+  )
 }
 
 read_na_action <- function(na.action, call) {

@@ -10,13 +10,18 @@
 #'   calls the model; `methods`, engines, the first of them the default;
 #'   `samplers`, those with draws; `links`, ways from f to a probability, the
 #'   first of them the default; `families`, kinds of responses; `linear`,
-#'   whether there are coefficients of predictors; and what fit_model() reads.
+#'   whether there are coefficients of predictors; `limits(object, rows, ask)`,
+#'   of f where its posterior is not normal, else `NULL`; and what fit_model()
+#'   reads.
 #' @noRd
 model_of <- function(object) UseMethod("model_of")
 
-#' @export
-#' @noRd
-model_of.bsvm <- function(object) bsvm_model
+# Ways from f to a probability, the first of them the default; of some models
+# they depend on the fit.
+links_of <- function(object) {
+  links <- model_of(object)$links
+  if (is.function(links)) links(object) else links
+}
 
 #' @export
 #' @noRd
@@ -40,7 +45,8 @@ model_of.bark <- function(object) bark_model
 #'     the rows, and what follows reads;
 #'   * `run(job)`: the core's answer for engines without draws; `chains(control,
 #'     ...)`, `draws(core, job, rows)`: see sample_chains();
-#'   * `collect(fit, core, job, rows)`: the fit, completed.
+#'   * `collect(fit, core, job, rows)`: the fit, completed;
+#'     `left_out(fit, core, job, rows)`: what add_link() asks for, or `NULL`.
 #' @param call What match.call() says in the method that was called.
 #' @param front The frame of that method.
 #' @param ... Its `...`, which has to be empty.
@@ -68,9 +74,17 @@ fit_model <- function(model, call, front, ...) {
   fit <- new_fit(model, typed_call(call, front, model$name), rows, settings)
   if (sampled) fit <- add_draws(fit, model, core, settings)
   fit <- model$collect(fit, core, job, rows)
+  left_out <- if (!is.null(model$left_out)) model$left_out(fit, core, job, rows)
+  if (!is.null(left_out)) fit <- add_link(fit, left_out)
   if (!sampled) warn_iteration(fit)
   warn_jitter(fit, model)
-  if (sampled && !interrupted) warn_convergence(fit$diagnostics$table)
+  if (sampled && !interrupted) {
+    if (is.null(fit$diagnostics$until)) {
+      warn_convergence(fit$diagnostics$table)
+    } else {
+      warn_until(fit$diagnostics)
+    }
+  }
   if (isTRUE(settings$model)) fit["frame"] <- list(rows$frame)
   fit$elapsed <- c(
     core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started
@@ -97,7 +111,8 @@ check_no_weights <- function(model, call) {
   if ("weights" %in% names(call) && !model$rows$weights) {
     bk_abort("argument", sprintf("%s() has no `weights`.", model$name),
       paste(
-        "Its likelihood has none; bsvm() and gpsvm() take likelihood powers.",
+        "Its likelihood has none; bkm(), bsvm() and gpsvm() take powers of",
+        "theirs, bark() weights of noise.",
         "Repeat rows that count more than once."
       ),
       column = "weights"

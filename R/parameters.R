@@ -22,9 +22,9 @@ extras.default <- function(object) list()
 # draws_table(), whose row names, unique, they keep. `effect` is "fixed" of
 # coefficients, "ran_pars" of standard deviations and correlations, "scale" of a
 # predictor in a kernel, "kernel" of its parameters, "parameter" of others, or
-# "function" of values of the latent function; `group` a grouping term, a smooth,
-# or where the function was evaluated; `term` what tidy() calls the rows, `label`
-# what is printed; `inclusion` and `prior` are probabilities.
+# "function" of values of the latent function; `group` a grouping term, a
+# smooth, or where the function was evaluated; `term` what tidy() calls the
+# rows, `label` what is printed; `inclusion` and `prior` are probabilities.
 parameter_rows <- function(effect, table, group = NA_character_,
                            term = rownames(table), label = rownames(table),
                            inclusion = NA_real_, prior = NA_real_) {
@@ -77,16 +77,20 @@ parameters.bsvm <- function(object, level = 0.95) {
   group <- inclusion <- prior <- rep(NA_real_, nrow(table))
   for (smooth in object$smooths) group[unlist(smooth$blocks)] <- smooth$label
   selection <- object$posterior$selection
-  inclusion[selection$columns] <- selection$inclusion
+  inclusion[selection$columns] <- selection$polished %||% selection$inclusion
   if (!is.null(selection)) prior[selection$columns] <- selection$prior
   rbind(
     parameter_rows(
       "fixed", table, as.character(group),
       inclusion = inclusion, prior = prior
     ),
-    random_parameters(object, level), component_parameters(object, level)
+    random_parameters(object, level), component_parameters(object, level),
+    noise_parameters(object, level)
   )
 }
+
+#' @exportS3Method
+parameters.bkm <- parameters.bsvm
 
 fixed_table <- function(object, level) {
   tails <- fixed_quantiles(object, c(1 - level, 1 + level) / 2, "data")
@@ -111,7 +115,7 @@ with_convergence <- function(table, object) {
 # Quantiles of the fixed coefficients: p x length(probs). Under q a selected one
 # is 0 with the probability that it is out.
 fixed_quantiles <- function(object, probs, scale) {
-  if (object$method == "gibbs") {
+  if (object$method == "gibbs" && vcov_type(object) == "posterior") {
     draws <- flat_draws(object, fixed_names(object))
     if (scale == "model") draws <- theta_to_model(object, draws)
     out <- vapply(probs, function(p) {
@@ -155,6 +159,8 @@ random_parameters <- function(object, level) {
     single <- pairs[, 1] == pairs[, 2]
     table <- if (object$method == "gibbs") {
       gibbs_variance_rows(object, term, level)
+    } else if (has_points(object)) {
+      point_variance_rows(object, t, level)
     } else {
       vb_variance_rows(object, t, level)
     }
@@ -216,9 +222,17 @@ vb_variance_rows <- function(object, t, level) {
 component_parameters <- function(object, level) {
   components <- plain_components(object)
   labels <- vapply(components, `[[`, "", "label")
-  rows <- lapply(components, function(q) {
+  rows <- lapply(seq_along(components), function(k) {
+    q <- components[[k]]
+    if (has_points(object)) {
+      return(point_component_row(object, k, level))
+    }
     if (object$method != "gibbs") {
-      return(sd_row(q$shape, q$rate, level))
+      return(if (q$type == "point") {
+        coef_table(sqrt(q$value), NA_real_, NA_real_, NA_real_, level = level)
+      } else {
+        sd_row(q$shape, q$rate, level)
+      })
     }
     name <- sprintf("sigma2[%s]", q$label)
     values <- sqrt(object$draws[, , name, drop = FALSE])
@@ -230,6 +244,24 @@ component_parameters <- function(object, level) {
   table <- do.call(rbind, rows)
   rownames(table) <- sprintf("sd(%s)", labels)
   parameter_rows("ran_pars", table, labels, paste0("sd__", labels))
+}
+
+# The standard deviation of a numeric response.
+noise_parameters <- function(object, level) {
+  if (!is_regression(object)) {
+    return(NULL)
+  }
+  noise <- object$posterior$noise
+  table <- if (object$method == "gibbs") {
+    draws <- object$draws[, , noise_name(fixed_names(object)), drop = FALSE]
+    draws_table(draws, level)
+  } else if (has_points(object)) {
+    point_row(object, function(own) sqrt(own$posterior$noise), level)
+  } else {
+    sd_row(noise$shape, noise$rate, level)
+  }
+  rownames(table) <- "sigma"
+  parameter_rows("ran_pars", table, "Residual", "sd__Observation")
 }
 
 # Components of one variance that belong to no grouping factor.
@@ -256,7 +288,9 @@ sd_row <- function(shape, rate, level) {
     c(1 + level, 1 - level, 1) / 2, shape
   )))
   robust_rows(
-    coef_table(mean, rep_len(sd, length(rate)), at[, 1], at[, 2], level = level),
+    coef_table(
+      mean, rep_len(sd, length(rate)), at[, 1], at[, 2], level = level
+    ),
     at[, 3]
   )
 }
@@ -301,8 +335,7 @@ bark_words <- function(names) {
 # has the coefficients' too, and its quantiles are those of a normal variable.
 bark_parameters <- function(object, level = 0.95) {
   names <- watched_names(object$draws)
-  flat <- stack_chains(object$draws)[, names, drop = FALSE]
-  out <- draws_table(flat, level)
+  out <- draws_table(pooled_draws(object, names), level)
   at <- startsWith(names, "f[")
   own <- object$posterior$reference
   out[at, ] <- coef_table(
@@ -314,8 +347,8 @@ bark_parameters <- function(object, level = 0.95) {
 
 # Kernel scales of all draws, chain after chain: draws x predictors.
 bark_scales <- function(object) {
-  flat <- stack_chains(object$draws)
-  out <- flat[, startsWith(colnames(flat), "lambda["), drop = FALSE]
+  names <- dimnames(object$draws)[[3]]
+  out <- pooled_draws(object, names[startsWith(names, "lambda[")])
   colnames(out) <- object$columns
   out
 }

@@ -56,12 +56,16 @@ draw_boundary <- function(x, columns, newdata, y, link, main) {
       bg = ifelse(is.na(points$class), "grey50", colours[points$class])
     )
   }
-  graphics::points(x$inducing[, columns], pch = 3, cex = 0.7, lwd = 1.4)
-  bk_note("dashed: sd of the latent value, +: inducing points", below = TRUE)
+  if (is.null(x$inducing)) {
+    bk_note("dashed: sd of the latent value", below = TRUE)
+  } else {
+    graphics::points(x$inducing[, columns], pch = 3, cex = 0.7, lwd = 1.4)
+    bk_note("dashed: sd of the latent value, +: inducing points", below = TRUE)
+  }
 }
 
-# Rows as the numbers of their classes, and a large number in the middle of where
-# each class is the most probable.
+# Rows as the numbers of their classes, and a large number in the middle of
+# where each class is the most probable.
 number_points <- function(points, field) {
   unknown <- is.na(points$class)
   graphics::points(points$at[unknown, , drop = FALSE], pch = 19, cex = 0.5)
@@ -139,11 +143,23 @@ boundary_points <- function(x, columns, newdata, y) {
   list(at = data.matrix(as.data.frame(newdata)[columns]), class = class)
 }
 
+# Where the fit has been, on the scale of the data: inducing points, or rows.
+plane_rows <- function(x) {
+  if (!is.null(x$inducing)) {
+    return(x$inducing)
+  }
+  out <- sweep(sweep(x$posterior$x, 2, x$transform$scale, "*"),
+    2, x$transform$center, "+"
+  )
+  colnames(out) <- x$columns
+  out
+}
+
 # Probabilities (grid x classes) and the standard deviation of the latent value
 # of the likely class on a grid, x running faster.
 boundary_field <- function(x, columns, at, link = NULL, cells = 80L) {
   axes <- lapply(columns, function(name) {
-    limits <- range(x$inducing[, name], at[, match(name, columns)],
+    limits <- range(plane_rows(x)[, name], at[, match(name, columns)],
       finite = TRUE
     )
     room <- 0.08 * diff(limits)
@@ -167,7 +183,7 @@ boundary_field <- function(x, columns, at, link = NULL, cells = 80L) {
 # the fit has that of the inducing points alone. Dropped ones do not count.
 held_values <- function(x) {
   mean <- if (all(x$transform$scale == 1)) {
-    colMeans(x$inducing)
+    colMeans(plane_rows(x))
   } else {
     x$transform$center
   }

@@ -83,8 +83,8 @@ plot_observed <- function(rows, main) {
 }
 
 # Predicted against observed frequency by bins of equal width on [0, 1]. Returns
-# a data frame of the bins that are not empty: predicted (mean), observed, lower,
-# upper (95 % Wilson interval) and rows, invisibly.
+# a data frame of the bins that are not empty: predicted (mean), observed,
+# lower, upper (95 % Wilson interval) and rows, invisibly.
 plot_calibration <- function(probability, positive, bins = 10L, main = "",
                              xlab = "Predicted probability",
                              ylab = "Observed frequency") {

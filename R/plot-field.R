@@ -56,8 +56,8 @@ contour_classes <- function(field) {
   }
 }
 
-# Makes room at the right for a key of classes, and returns their names, cut only
-# if there is no room.
+# Makes room at the right for a key of classes, and returns their names, cut
+# only if there is no room.
 key_labels <- function(labels) {
   labels <- margin_labels(labels, 4, 0.85, 0.3)
   mar <- graphics::par("mar")
@@ -88,8 +88,8 @@ key_probability <- function(marks = c(0, 0.1, 0.5, 0.9, 1)) {
   graphics::par(xpd = FALSE)
 }
 
-# Names of the classes at the right of the panel, smaller if there are many: with
-# boxes, lines, or neither.
+# Names of the classes at the right of the panel, smaller if there are many:
+# with boxes, lines, or neither.
 key_classes <- function(labels, colours = NULL, lines = NULL) {
   usr <- graphics::par("usr")
   room <- graphics::par("pin")[2] / (1.25 * graphics::par("csi"))

@@ -2,24 +2,204 @@
 # when one predictor changes; and the number of kernels.
 
 draw_partial <- function(x, newdata, pars, main, threads) {
-  variables <- partial_variables(x)
-  known <- names(variables)
+  source <- partial_source(x, newdata, threads)
   if (is.null(pars)) {
-    scales <- colMeans(bark_scales(x))
-    strength <- vapply(variables, function(v) sum(scales[v$columns]), 0)
-    pars <- known[sort(utils::head(order(-strength), 6L))]
+    strength <- source$strength()
+    pars <- names(strength)[sort(utils::head(order(-strength), 6L))]
   }
-  variables <- variables[check_pars(pars, known)]
-  rows <- partial_rows(x, newdata)
-  curves <- lapply(variables, partial_curve, x = x, rows = rows,
-    threads = threads
-  )
+  pars <- check_pars(pars, source$names)
+  curves <- lapply(stats::setNames(nm = pars), source$curve)
   plot_partial(x, curves, main)
+  # One column of numbers, or of their and the levels' names.
+  levels <- vapply(curves, function(curve) is.factor(curve$value), NA)
   out <- do.call(rbind, Map(function(name, curve) {
+    if (any(levels) && length(levels) > 1L) {
+      curve$value <- as.character(curve$value)
+    }
     cbind(predictor = name, curve)
   }, names(curves), curves))
   rownames(out) <- NULL
   out
+}
+
+#' What partial dependence is drawn from
+#'
+#' @return A list: `names` of the predictors that may change; `strength()`, how
+#'   much each matters, named; `curve(name)`, a data frame with `value`, for
+#'   more than two classes `class`, `fit`, `lwr`, `upr`.
+#' @noRd
+partial_source <- function(x, newdata, threads) UseMethod("partial_source")
+
+# --- rows of the data, of which one variable is changed ----------------------
+
+#' @exportS3Method
+partial_source.default <- function(x, newdata, threads) {
+  data <- complete_rows(x, partial_data(x, newdata))
+  names <- partial_names(x, data)
+  grids <- lapply(data[names], value_grid)
+  part <- function(rows, name, values) {
+    out <- rows[rep(seq_len(nrow(rows)), length(values)), , drop = FALSE]
+    out[[name]] <- rep(values, each = nrow(rows))
+    out
+  }
+  rows <- data[spread_over(nrow(data), 200L), , drop = FALSE]
+  few <- rows[spread_over(nrow(rows), 40L), , drop = FALSE]
+  list(
+    names = names,
+    strength = function() {
+      names <- likely_names(x, rows, names, threads)
+      vapply(stats::setNames(nm = names), function(name) {
+        values <- grids[[name]][spread_over(length(grids[[name]]), 7L)]
+        all <- new_rows(x, part(few, name, values))
+        mean <- average_rows(predicted_values(x, all, threads), length(values))
+        max(apply(mean, 2, function(curve) diff(range(curve))))
+      }, 0)
+    },
+    curve = function(name) {
+      values <- grids[[name]]
+      all <- new_rows(x, part(rows, name, values), named = TRUE)
+      data_curve(x, all, values, threads)
+    }
+  )
+}
+
+partial_data <- function(x, newdata) {
+  if (is.null(newdata)) newdata <- fit_data(x)
+  if (is_sparse(newdata)) newdata <- as.matrix(newdata)
+  out <- as.data.frame(newdata)
+  if (x$design$type == "matrix") {
+    known <- setdiff(matrix_names(x), "(Intercept)")
+    by_place <- is.null(colnames(newdata)) ||
+      (!x$design$named && !all(known %in% names(out)))
+    if (by_place && length(out) == length(known)) names(out) <- known
+  }
+  out
+}
+
+# Rows for which there are predictions.
+complete_rows <- function(x, data) {
+  data <- data[new_rows(x, data)$complete, , drop = FALSE]
+  if (nrow(data) == 0L) abort_no_rows()
+  data
+}
+
+abort_no_rows <- function() {
+  bk_abort(
+    "dimension", "`newdata` has no complete rows to average over.",
+    "Accepted: one row or more.",
+    column = "newdata", found = 0L, expected = 1L
+  )
+}
+
+# Variables of the fixed part and, if wanted, of random slopes; not those that
+# only name groups or are offsets.
+partial_names <- function(x, data, slopes = TRUE) {
+  info <- x$design
+  names <- if (info$type == "matrix") {
+    setdiff(info$columns, "(Intercept)")
+  } else {
+    random <- if (slopes) {
+      lapply(info$random, function(term) all.vars(term$terms))
+    }
+    smooths <- lapply(info$smooths, `[[`, "names")
+    fixed <- as.list(attr(info$terms, "variables"))[
+      -c(1L, 1L + attr(info$terms, "offset"))
+    ]
+    intersect(
+      info$variables, unlist(c(lapply(fixed, all.vars), smooths, random))
+    )
+  }
+  plain <- vapply(data[names], function(v) is.null(dim(v)), NA)
+  names[plain]
+}
+
+# Numbers over the range of a variable, or its own if they are few; the levels
+# of a factor that occur.
+value_grid <- function(v, cells = 45L) {
+  if (!is.numeric(v)) {
+    return(sort(unique(if (is.factor(v)) droplevels(v) else v)))
+  }
+  seen <- sort(unique(v))
+  if (length(seen) > 8L) seen <- seq(seen[1], max(seen), length.out = cells)
+  seen
+}
+
+# Of very many variables only those are tried that go with the mean of f.
+likely_names <- function(x, rows, names, threads, most = 40L) {
+  if (length(names) <= most) {
+    return(names)
+  }
+  mean <- as.matrix(latent(x, new_rows(x, rows), character(), threads)$mean)
+  go <- vapply(rows[names], function(v) {
+    max(abs(suppressWarnings(stats::cor(as.numeric(factor(v)), mean))), 0,
+      na.rm = TRUE
+    )
+  }, 0)
+  names[sort(utils::head(order(-go), most))]
+}
+
+# Means, or probabilities of the positive class or of each class: rows x 1 or
+# x classes.
+predicted_values <- function(x, rows, threads) {
+  link <- if (!is_regression(x)) prediction_link(x, NULL)
+  moments <- latent_by_link(x, rows, as.character(link), threads)
+  as.matrix(if (is_regression(x)) moments$mean else moments$prob[[link]])
+}
+
+# By value of the grid, over the rows that have it.
+average_rows <- function(values, count) {
+  each <- nrow(values) / count
+  rowsum(values, rep(seq_len(count), each = each), reorder = FALSE) / each
+}
+
+# The average of predictions at each value, with a 90 % band over 400 draws;
+# without one for a posterior mode.
+data_curve <- function(x, rows, values, threads) {
+  count <- length(values)
+  fit <- average_rows(predicted_values(x, rows, threads), count)
+  draws <- if (x$method != "ecm") {
+    drawn <- with_seed(1, latent_draws(x, rows, 400L, threads = threads))
+    if (is_regression(x)) {
+      drawn$f
+    } else {
+      draw_probability(x, drawn, prediction_link(x, NULL))
+    }
+  }
+  parts <- lapply(seq_len(ncol(fit)), function(k) {
+    band <- matrix(NA_real_, 2L, count)
+    if (!is.null(draws)) {
+      own <- if (length(dim(draws)) == 3L) draws[, , k] else draws
+      band <- column_quantiles(t(average_rows(t(own), count)), c(0.05, 0.95))
+    }
+    curve_table(x, values, unname(fit[, k]), band, k)
+  })
+  do.call(rbind, parts)
+}
+
+curve_table <- function(x, value, fit, band, k) {
+  if (!is.numeric(value)) value <- factor(value, unique(value))
+  out <- data.frame(value = value, fit = fit, lwr = band[1, ], upr = band[2, ])
+  if (length(x$levels) > 2L) {
+    cbind(out[1], class = x$levels[k], out[-1])
+  } else {
+    out
+  }
+}
+
+# --- bark() keeps its rows, and f is normal given the kernels ----------------
+
+#' @exportS3Method
+partial_source.bark <- function(x, newdata, threads) {
+  variables <- partial_variables(x)
+  rows <- partial_rows(x, newdata)
+  list(
+    names = names(variables),
+    strength = function() {
+      scales <- colMeans(bark_scales(x))
+      vapply(variables, function(v) sum(scales[v$columns]), 0)
+    },
+    curve = function(name) partial_curve(variables[[name]], x, rows, threads)
+  )
 }
 
 # The predictors that may change: a numeric column, or all columns of a factor
@@ -46,13 +226,7 @@ partial_rows <- function(x, newdata, most = 200L) {
   } else {
     bark_scaled_rows(x, new_rows(x, newdata)$x)
   }
-  if (nrow(rows) == 0L) {
-    bk_abort(
-      "dimension", "`newdata` has no complete rows to average over.",
-      "Accepted: one row or more.",
-      column = "newdata", found = 0L, expected = 1L
-    )
-  }
+  if (nrow(rows) == 0L) abort_no_rows()
   at <- spread_over(nrow(rows), most)
   colnames(rows) <- x$columns
   rows[at, , drop = FALSE]
@@ -76,24 +250,19 @@ partial_curve <- function(variable, x, rows, threads) {
   parts <- lapply(seq_along(drawn), function(k) {
     values <- average(t(drawn[[k]]))
     band <- apply(values, 1, stats::quantile, c(0.05, 0.95), names = FALSE)
-    out <- data.frame(
-      value = settings$value,
-      fit = if (many) unname(exact[, k]) else unname(rowMeans(values)),
-      lwr = band[1, ], upr = band[2, ]
-    )
-    if (many) cbind(out[1], class = x$levels[k], out[-1]) else out
+    fit <- if (many) exact[, k] else rowMeans(values)
+    curve_table(x, settings$value, unname(fit), band, k)
   })
   do.call(rbind, parts)
 }
 
 # Draws x rows of what is averaged, a matrix for each class of more than two.
 partial_draws <- function(x, rows, threads, most = 400L) {
-  take <- spread_over(prod(dim(x$draws)[1:2]), most)
-  core <- bark_core_draws(x, take)
+  core <- bark_core_draws(x, taken_draws(x, most))
   f <- core_call(bark_latent_cpp(core, x$posterior$x, rows, threads))
   # The same quantile for every row of a draw, spread evenly over the draws (the
   # fractional parts of the golden ratio's multiples).
-  z <- stats::qnorm((seq_along(take) * (sqrt(5) - 1) / 2) %% 1)
+  z <- stats::qnorm((seq_along(core$phi) * (sqrt(5) - 1) / 2) %% 1)
   f <- f$mean + z * sqrt(f$var)
   if (is_regression(x)) {
     return(list(x$transform$response[1] + x$transform$response[2] * f))
@@ -133,11 +302,25 @@ plot_partial <- function(x, curves, main) {
   old <- bk_looks(length(curves))
   on.exit(graphics::par(old))
   labels <- if (classes) key_labels(x$levels)
-  limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))))
+  limits <- range(
+    unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))),
+    na.rm = TRUE
+  )
   if (diff(limits) < 1e-8 * max(abs(limits), 1)) limits <- limits + c(-1, 1)
+  # Room for numbers of many digits.
+  digits <- max(nchar(format(pretty(limits), trim = TRUE)))
+  graphics::par(
+    mar = graphics::par("mar") + c(0, 0.4 * max(digits - 4, 0), 0, 0)
+  )
   for (name in names(curves)) {
     partial_panel(x, curves[[name]], name, limits, main_title(
-      main, if (many) "" else "Partial dependence, 90 % band"
+      main, if (many) {
+        ""
+      } else if (anyNA(curves[[name]]$lwr)) {
+        "Partial dependence"
+      } else {
+        "Partial dependence, 90 % band"
+      }
     ))
     count <- length(x$levels)
     if (classes) key_classes(labels, bk_palette(count), bk_lines(count))
@@ -147,20 +330,21 @@ plot_partial <- function(x, curves, main) {
 partial_panel <- function(x, curve, name, limits, main) {
   is_level <- is.factor(curve$value)
   at <- as.numeric(curve$value)
+  label <- if (is_regression(x)) {
+    x$response
+  } else if (length(x$levels) == 2L) {
+    sprintf("Probability of \"%s\"", x$levels[2])
+  } else {
+    "Probability"
+  }
   room <- if (is_level) 0.5 else 0
   bk_panel(
-    range(at) + c(-room, room), limits, abbreviate_middle(name),
-    if (is_regression(x)) {
-      x$response
-    } else if (length(x$levels) == 2L) {
-      sprintf("Probability of \"%s\"", x$levels[2])
-    } else {
-      "Probability"
-    },
+    range(at) + c(-room, room), limits, abbreviate_middle(name), "",
     main,
     axes = if (is_level) "y" else c("x", "y"),
     grid = if (is_level) "y" else c("x", "y")
   )
+  graphics::title(ylab = label, line = graphics::par("mar")[2] - 1.5)
   if (is_level) {
     bk_axis(1, seq_len(nlevels(curve$value)), levels(curve$value))
   }
@@ -188,7 +372,7 @@ draw_band <- function(at, curve, is_level, colour, line) {
 }
 
 draw_kernels <- function(x, main) {
-  table <- kernel_counts(x)
+  table <- if (inherits(x, "seqkr")) seqkr_counts(x) else kernel_counts(x)
   seen <- range(table$kernels[table$posterior > 0 | table$prior > 1e-3])
   shown <- table[table$kernels >= seen[1] & table$kernels <= seen[2], ]
   old <- bk_look()

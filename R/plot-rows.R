@@ -6,7 +6,7 @@
 
 # Quantiles of the fixed coefficients: p x 5, for 90 %, 50 % and the median.
 coefficient_quantiles <- function(x, scale) {
-  if (!inherits(x, "bsvm")) {
+  if (!is_linear(x)) {
     wide <- parameters(x, 0.9)
     narrow <- parameters(x, 0.5)
     out <- cbind(
@@ -71,10 +71,11 @@ draw_random_effects <- function(x, pars, main) {
 }
 
 # Length-scales of every component, named by component and column; none for a
-# kernel without.
+# kernel without. That of a periodic one is no distance.
 lengthscales <- function(x) {
   all <- c(numeric(), kernel_parameters(x$kernel))
-  found <- all[grepl("(^|\\.)lengthscale(\\.|$)", names(all))]
+  found <- all[parameter_roles(x$kernel) == "lengthscale" &
+    parameter_leaves(x$kernel)$kind != "periodic"]
   stats::setNames(found, sub("lengthscale\\.", "", names(found)))
 }
 
@@ -154,8 +155,8 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x",
   list(at = at, old = old)
 }
 
-# Estimates with intervals, and if given thick ones within. More rows than can be
-# read are drawn thin and without labels.
+# Estimates with intervals, and if given thick ones within. More rows than can
+# be read are drawn thin and without labels.
 plot_intervals <- function(estimate, lower, upper, labels = names(estimate),
                            reference = 0, xlab = "", main = "", note = NULL,
                            inner = NULL) {
@@ -218,7 +219,9 @@ draw_lengthscales <- function(x, main) {
   if (!is.null(reference)) {
     graphics::abline(v = log10(reference), col = muted[["line"]], lty = 2)
   }
-  graphics::points(log10(values), place$at, pch = 19, col = bk_colours[["blue"]])
+  graphics::points(
+    log10(values), place$at, pch = 19, col = bk_colours[["blue"]]
+  )
   invisible(NULL)
 }
 

@@ -14,13 +14,19 @@ smooth_curve <- function(object, grid, probs) {
     ))
   }
   mean <- drop(columns %*% coefficient_mean(object, "data")[at])
-  sd <- sqrt(pmax(quadratic(columns, coefficient_cov(object, "data")[at, at]), 0))
+  sd <- sqrt(
+    pmax(quadratic(columns, coefficient_cov(object, "data")[at, at]), 0)
+  )
   list(mean = mean, quantiles = mean + outer(sd, stats::qnorm(probs)))
 }
 
 draw_smooths <- function(x, pars, main) {
   labels <- vapply(x$smooths, `[[`, "", "label")
   which <- match(check_pars(pars, labels), labels)
+  if (is.null(pars)) {
+    few <- lengths(lapply(x$smooths[which], `[[`, "variables")) <= 2L
+    if (any(few)) which <- which[few]
+  }
   if (length(which) > 1) {
     old <- graphics::par(mfrow = panel_layout(length(which)))
     on.exit(graphics::par(old))
@@ -32,7 +38,10 @@ draw_smooths <- function(x, pars, main) {
     if (!(kind %in% c("1", "2", "1f", "2f"))) {
       bk_abort(
         "argument", sprintf("`%s` has too many variables to draw.", labels[k]),
-        "Accepted: smooths of one or two variables.",
+        paste(
+          "Accepted: terms of one or two variables. exposure() shows what more",
+          "of them do."
+        ),
         column = "pars", found = labels[k]
       )
     }
@@ -83,7 +92,8 @@ plot_smooth_curves <- function(at, curve, main) {
   if (!is.null(labels)) key_classes(labels, bk_palette(count), bk_lines(count))
 }
 
-plot_smooth_surface <- function(at, mean, main) {
+# White where the surface is `middle`; `points` are two columns on top.
+plot_smooth_surface <- function(at, mean, main, middle = 0, points = NULL) {
   sides <- lapply(at, function(v) sort(unique(v)))
   z <- matrix(mean, length(sides[[1]]))
   old <- bk_look()
@@ -92,13 +102,19 @@ plot_smooth_surface <- function(at, mean, main) {
     range(sides[[1]]), range(sides[[2]]),
     xlab = names(at)[1], ylab = names(at)[2], main = main
   )
-  colours <- grDevices::colorRampPalette(
-    c(bk_colours[["orange"]], "white", bk_colours[["blue"]])
-  )(61)
+  # Not too dark for lines and points on top.
+  ends <- blend(bk_colours[c("orange", "blue")], 0.75)
+  colours <- grDevices::colorRampPalette(c(ends[1], "white", ends[2]))(61)
   graphics::image(
-    sides[[1]], sides[[2]], z,
-    zlim = c(-1, 1) * max(abs(z)), col = colours, add = TRUE
+    sides[[1]], sides[[2]], z - middle,
+    zlim = c(-1, 1) * max(abs(z - middle), 1e-300), col = colours, add = TRUE
   )
+  if (!is.null(points)) {
+    graphics::points(
+      points,
+      pch = 19, cex = 0.4, col = grDevices::adjustcolor(muted[["line"]], 0.5)
+    )
+  }
   graphics::contour(
     sides[[1]], sides[[2]], z,
     add = TRUE, col = muted[["axis"]], labcex = 0.7

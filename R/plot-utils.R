@@ -99,7 +99,8 @@ plot_traces <- function(draws, max_panels = 6L) {
   for (v in shown) {
     bk_panel(
       c(1, iterations), range(draws[, , v], finite = TRUE),
-      xlab = "Kept draw", main = cut_to(names[v], graphics::par("fin")[1] * 0.8),
+      xlab = "Kept draw",
+      main = cut_to(names[v], graphics::par("fin")[1] * 0.8),
       grid = "y"
     )
     for (chain in seq_len(dim(draws)[2])) {

@@ -7,8 +7,8 @@
 #' @param type Which picture, of those that apply to the fit; default the first
 #'   that does, in this order. [bsvm()]:
 #'   * `"inclusion"`: posterior inclusion probabilities of selected columns,
-#'     largest first, in blue for positive and orange for negative effects, paler
-#'     where the sign is unclear, with that of the prior as a dashed line;
+#'     largest first, in blue for positive and orange for negative effects,
+#'     paler where the sign is unclear, with that of the prior as a dashed line;
 #'   * `"coef"`: fixed coefficients with 50 % and 90 % posterior intervals;
 #'   * `"ranef"`: random effects with 90 % intervals, in order of size;
 #'   * `"smooth"`: smooth curves with 50 % and 90 % pointwise intervals, or the
@@ -17,36 +17,57 @@
 #'     95 % intervals; with more than two classes the probability of the
 #'     predicted class against how often it was right. On the rows of the fit it
 #'     flatters the fit: give `newdata`;
-#'   * `"bound"`: the variational bound (a lower bound of the log evidence, which
-#'     the fit maximises) by pass over the data;
+#'   * `"partial"`: the mean of the response, or the probability of the positive
+#'     class, as one predictor changes and everything else, random effects of
+#'     known groups included, stays what it is in up to 200 rows, averaged over
+#'     these; with 90 % bands. The rows are those of the fit, from the data of
+#'     its call, or `newdata`;
+#'   * `"bound"`: the variational bound (a lower bound of the log evidence,
+#'     which the fit maximises) by pass over the data;
 #'   * `"trace"`: draws by chain.
 #'
 #'   [gpsvm()]:
 #'   * `"boundary"`, first with two predictors: the probability of the positive
 #'     class in colours with its lines at 0.1, 0.5 (bold) and 0.9, dashed lines
-#'     of the posterior standard deviation of the latent value, which grows where
-#'     there are few data, and the inducing points (+). With more classes the
-#'     most probable one, paler where it is less probable, and the lines where it
-#'     changes; above eight classes their numbers stand in their regions;
-#'   * `"calibration"`, `"bound"`, `"trace"`;
+#'     of the posterior standard deviation of the latent value, which grows
+#'     where there are few data, and the inducing points (+). With more classes
+#'     the most probable one, paler where it is less probable, and the lines
+#'     where it changes; above eight classes their numbers stand in their
+#'     regions;
+#'   * `"calibration"`, `"partial"` (with more classes of each; a posterior mode
+#'     has no bands), `"bound"`, `"trace"`;
 #'   * `"lengthscales"`: of the kernel, for standardised predictors, shortest
-#'     first, with the median distance between rows as a dashed line: a predictor
-#'     with a length-scale far above it hardly matters.
+#'     first, with the median distance between rows as a dashed line: a
+#'     predictor with a length-scale far above it hardly matters.
 #'
 #'   [bark()]:
 #'   * `"inclusion"`: as above; with `structure` along the order of the columns,
 #'     whose names are the axis if they are numbers;
 #'   * `"scales"`: kernel scales of the standardised predictors: median,
 #'     quartiles, and whiskers from 5 % to 95 %. One outside the model has 0;
-#'   * `"partial"`, before them with one predictor: the function, or the
-#'     probabilities, as one predictor changes and the others stay what they are
-#'     in up to 200 rows, averaged over these; with 90 % bands. Within a draw the
-#'     errors of the rows are taken to be common to all, which makes the bands a
-#'     little too wide;
+#'   * `"partial"`, before them with one predictor: as above, by the columns of
+#'     the predictors, in rows that the fit has kept. Within a draw the errors
+#'     of the rows are taken to be common to all, which makes the bands a little
+#'     too wide;
 #'   * `"fit"`: for regressions observed against fitted values with 90 %
 #'     prediction intervals; for classes the same as `"calibration"`;
 #'   * `"calibration"`, `"kernels"` (the posterior of their number beside its
 #'     prior), `"trace"`.
+#'
+#'   [mkprobit()]:
+#'   * `"boundary"`: as above, with the rows that are regressors (+);
+#'   * `"weights"`: of the kernels: mean and 95 % limits, of a sampler's draws
+#'     median, quartiles, 5 % and 95 %, of subsets the probability of each
+#'     kernel;
+#'   * `"functions"`: the latent function of every class along one predictor,
+#'     `columns`, the others at their mean, with two standard deviations;
+#'   * `"calibration"`, `"partial"`, `"bound"`, `"trace"`.
+#'
+#'   [klr()]:
+#'   * `"projection"`: the rows in the learned directions, classes in colours;
+#'     with one direction their probabilities along it, with 90 % limits. Axes
+#'     name the two predictors that weigh most;
+#'   * `"boundary"`, `"fit"`, `"calibration"`, `"partial"`, `"trace"`.
 #' @param pars Which, by name: coefficients (`"coef"`), columns (`"inclusion"`),
 #'   predictors (`"scales"`, `"partial"`), grouping terms (`"ranef"`), smooths
 #'   (`"smooth"`) or variables of `dimnames(as.array(x))` (`"trace"`). Default:
@@ -67,14 +88,16 @@
 #' @param threads Worker threads.
 #' @param ... No further arguments.
 #' @return What is drawn, invisibly: for `"calibration"` the table of
-#'   [calibration()]; data frames for `"partial"` (`predictor`, `value`, for more
-#'   than two classes `class`, `fit`, `lwr`, `upr`), `"fit"` and `"kernels"`;
+#'   [calibration()]; data frames for `"partial"` (`predictor`, `value`, as text
+#'   if factors stand beside numbers, for more than two classes `class`, `fit`,
+#'   `lwr`, `upr`), `"fit"` and `"kernels"`;
 #'   else `NULL`.
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply
 #'   to the fit, with the reason and those that do; for unknown `columns` or
 #'   `pars`. `bayeskernel_error_response` for labels that the fit does not know.
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, figures 3.1 to 3.3 and 4.3.
+#' @seealso [exposure()] for the joint effect of several predictors.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(a = rnorm(100), b = rnorm(100), g = gl(10, 10))
@@ -108,8 +131,9 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL,
 }
 
 # A picture of a fit: `draw`, a function of some of the arguments of plot();
-# `reason`, why it does not apply, NULL if it does; `needs`, an argument of plot()
-# without which there is nothing to draw, and `ask`, what to tell then.
+# `reason`, why it does not apply, NULL if it does; `needs`, an argument of
+# plot() without which there is nothing to draw, or a function that tells that
+# argument where finding out costs something, and `ask`, what to tell then.
 picture <- function(draw, reason = NULL, needs = NULL, ask = NULL) {
   list(draw = draw, reason = reason, needs = needs, ask = ask)
 }
@@ -117,28 +141,29 @@ picture <- function(draw, reason = NULL, needs = NULL, ask = NULL) {
 # Why a picture is not drawn; "" if it can be.
 refusal <- function(picture, given) {
   if (!is.null(picture$reason)) {
-    picture$reason
-  } else if (!is.null(picture$needs) && is.null(given[[picture$needs]])) {
-    picture$ask
-  } else {
-    ""
+    return(picture$reason)
   }
+  needs <- picture$needs
+  if (is.function(needs)) needs <- needs(given)
+  if (!is.null(needs) && is.null(given[[needs]])) picture$ask else ""
 }
 
 telling_picture <- function(known, given = list()) {
-  drawn <- vapply(known, refusal, "", given) == ""
-  if (any(drawn)) names(known)[drawn][1] else names(known)[1]
+  drawn <- Find(
+    function(name) refusal(known[[name]], given) == "", names(known)
+  )
+  drawn %||% names(known)[1]
 }
 
 check_picture <- function(known, type, given) {
   type <- check_choice(type, names(known), "type")
-  refused <- vapply(known, refusal, "", given)
-  if (refused[[type]] != "") {
-    drawn <- names(known)[refused == ""]
+  refused <- refusal(known[[type]], given)
+  if (refused != "") {
+    drawn <- names(known)[vapply(known, refusal, "", given) == ""]
     bk_abort(
       "argument", sprintf("There is no \"%s\" plot of this fit.", type),
       c(
-        refused[[type]],
+        refused,
         paste("Accepted:", paste(quoted(drawn), collapse = ", "))
       ),
       column = "type", found = type, expected = drawn
@@ -223,7 +248,20 @@ calibration_picture <- function(x) {
 }
 
 has_fitted <- function(x) {
-  !is.null(x$y) && (!is.null(x$fitted) || inherits(x, "bsvm"))
+  !is.null(x$y) && (!is.null(x$fitted) || is_linear(x))
+}
+
+partial_picture <- function(x) {
+  picture(
+    draw_partial, if (x$design$type == "kernel") {
+      "It was made from a kernel and has no predictors."
+    },
+    function(given) {
+      at_hand <- inherits(x, "bark") || !is.null(given$newdata) ||
+        !is.null(fit_data(x))
+      if (!at_hand) "newdata"
+    }, "The data of the fit are not to be had any more: give rows as `newdata`."
+  )
 }
 
 fit_picture <- function(x) {
@@ -241,13 +279,14 @@ pictures.default <- function(object) {
   list(
     coef = picture(draw_coefficients, if (!fixed) "It has no coefficients."),
     fit = fit_picture(object), calibration = calibration_picture(object),
-    bound = bound_picture(object), trace = trace_picture(object)
+    partial = partial_picture(object), bound = bound_picture(object),
+    trace = trace_picture(object)
   )
 }
 
 #' @exportS3Method
 pictures.bsvm <- function(object) {
-  list(
+  all <- list(
     inclusion = picture(
       draw_inclusion, if (is.null(object$posterior$selection)) {
         "It has no selection."
@@ -268,10 +307,16 @@ pictures.bsvm <- function(object) {
         "It has no smooth terms."
       }
     ),
-    calibration = calibration_picture(object), bound = bound_picture(object),
+    fit = if (is_regression(object)) fit_picture(object),
+    calibration = calibration_picture(object),
+    partial = partial_picture(object), bound = bound_picture(object),
     trace = trace_picture(object)
   )
+  Filter(Negate(is.null), all)
 }
+
+#' @exportS3Method
+pictures.bkm <- pictures.bsvm
 
 #' @exportS3Method
 pictures.gpsvm <- function(object) {
@@ -282,7 +327,8 @@ pictures.gpsvm <- function(object) {
         "It has more than two predictors: give two of them as `columns`."
       )
     ),
-    calibration = calibration_picture(object), bound = bound_picture(object),
+    calibration = calibration_picture(object),
+    partial = partial_picture(object), bound = bound_picture(object),
     trace = trace_picture(object),
     lengthscales = picture(
       draw_lengthscales, if (length(lengthscales(object)) == 0L) {
@@ -298,7 +344,7 @@ pictures.bark <- function(object) {
     inclusion = picture(
       draw_inclusion, if (!object$select) "It has no selection."
     ),
-    scales = picture(draw_scales), partial = picture(draw_partial),
+    scales = picture(draw_scales), partial = partial_picture(object),
     fit = fit_picture(object), calibration = calibration_picture(object),
     kernels = picture(draw_kernels), trace = trace_picture(object)
   )

@@ -3,7 +3,7 @@
 #' Methods for the generics of packages rstantools, loo and bayesplot, available
 #' when these are loaded.
 #'
-#' @param object,x A fit by [bsvm()], [gpsvm()] or [bark()].
+#' @param object,x A fit by [bkm()], [bsvm()], [gpsvm()] or [bark()].
 #' @param newdata Rows as [predict()][predict.bayeskernel_fit] takes them.
 #'   Default: the rows of the fit, from the data of its call.
 #' @param draws Number of draws. Default: all of a sampler, 1000 from q.
@@ -30,12 +30,20 @@
 #'   `prior_summary()`: the prior of the fit. `pp_check()`: a ggplot, the
 #'   distribution of the responses beside that of `draws` (default 50) simulated
 #'   ones.
-#' @section Support vector machines: Their likelihood is a pseudo-likelihood: the
-#'   hinge loss is not minus the logarithm of a probability. Responses are drawn
-#'   with the probabilities of the link; `log_lik()` and `loo()` are errors.
+#' @section Weights: A row of weight w counts w times in `log_lik()` and
+#'   `loo()`, as a row of w trials does. Of a [bark()] the weight divides the
+#'   variance of the row's noise, and the row counts once.
+#' @section Leave-one-out: A fit by expectation propagation has the predictive
+#'   density of each row given the others, from its cavities: `loo()` sums them,
+#'   without importance sampling. Other fits take `log_lik()` and Pareto
+#'   smoothed importance sampling.
+#' @section Support vector machines: Their likelihood is a pseudo-likelihood:
+#'   the hinge loss is not minus the logarithm of a probability.
+#'   `posterior_predict()`, `pp_check()`, `log_lik()` and `loo()` are errors;
+#'   [bkm()] has the same models with a likelihood.
 #' @section Errors: `bayeskernel_error_argument`, as
-#'   [predict()][predict.bayeskernel_fit]; also if the data of the call are gone,
-#'   and for `log_lik()`, `loo()` of a pseudo-likelihood.
+#'   [predict()][predict.bayeskernel_fit]; also if the data of the call are
+#'   gone, and for `log_lik()`, `loo()` of a pseudo-likelihood.
 #' @examples
 #' set.seed(1)
 #' x <- matrix(runif(120, -2, 2), 60, 2)
@@ -58,11 +66,11 @@ posterior_latent <- function(object, newdata, draws, re.form = NULL,
   validate_fit(object)
   if (!is.null(draws)) draws <- check_count(draws, name = "draws")
   if (object$method == "ecm") draws_from_posterior(object)
-  fixed <- check_re_form(re.form)
+  groups <- check_re_form(re.form)
   rows <- NULL
-  if (!is.null(newdata) || !keeps_rows(object) || fixed) {
+  if (!is.null(newdata) || !keeps_rows(object) || groups != "as given") {
     if (is.null(newdata)) newdata <- own_data(object, home)
-    rows <- new_rows(object, newdata, fixed, TRUE)
+    rows <- new_rows(object, newdata, groups, TRUE)
   }
   check_answer_size(
     if (is.null(rows)) object$n else rows$n, draw_count(object, draws)
@@ -107,6 +115,7 @@ posterior_predict.bayeskernel_fit <- function(object, newdata = NULL,
                                               draws = NULL, re.form = NULL,
                                               link = NULL, seed = NULL, ...) {
   check_no_dots(...)
+  refuse_simulation(object)
   out <- predictive_draws(
     object, newdata, draws, re.form, link, seed, parent.frame()
   )
@@ -116,6 +125,14 @@ posterior_predict.bayeskernel_fit <- function(object, newdata = NULL,
     attr(out, "levels") <- object$levels
   }
   out
+}
+
+# What is not normalised over y is no law that responses could be drawn from.
+refuse_simulation <- function(object) {
+  refuse_pseudo(object, "distribution of responses", paste(
+    "Probabilities by a link are a convention: posterior_epred() draws these,",
+    "predict(type = \"prob\") has their means."
+  ))
 }
 
 # Responses: numbers, or numbers of classes.
@@ -157,7 +174,9 @@ posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL,
   prob <- check_number(prob, 0, 1, "prob", closed = FALSE)
   draws <- parameter_draws(object)
   # Without draws of them their own limits.
-  rows <- if (is.null(draws)) parameters(object, prob)
+  rows <- if (is.null(draws)) {
+    parameters(with_vcov(object, "posterior"), prob)
+  }
   known <- if (is.null(draws)) rownames(rows) else dimnames(draws)[[3]]
   if (is.null(pars)) pars <- known
   if (!is.character(pars) || !all(pars %in% known)) {
@@ -167,7 +186,12 @@ posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL,
   out <- if (is.null(draws)) {
     as.matrix(rows[pars, c("lower", "upper")])
   } else {
-    t(column_quantiles(stack_chains(draws[, , pars, drop = FALSE]), ends))
+    flat <- if (is.null(object$draws)) {
+      stack_chains(draws[, , pars, drop = FALSE])
+    } else {
+      pooled_draws(object, pars)
+    }
+    t(column_quantiles(flat, ends))
   }
   dimnames(out) <- list(pars, paste0(format(100 * ends, trim = TRUE), "%"))
   out
@@ -200,30 +224,53 @@ log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL,
   } else {
     new_response(object, newdata, y, n)
   }
-  if (is_regression(object)) {
-    out <- stats::dnorm(
+  if (length(object$levels) < 3L) {
+    out <- log_density(
       rep(codes, each = nrow(latent$f)), latent$f, latent$sigma,
-      log = TRUE
+      links_of(object)[1], is_regression(object)
     )
     dim(out) <- dim(latent$f)
-    return(out)
-  }
-  if (length(object$levels) == 2L) {
-    sign <- rep(2 * codes - 3, each = nrow(latent$f))
-    return(stats::pnorm(sign * latent$f, log.p = TRUE))
+    # A row of weight w counts w times.
+    weights <- if (is.null(newdata)) likelihood_powers(object)
+    return(if (is.null(weights)) out else out * rep(weights, each = nrow(out)))
   }
   p <- draw_probability(object, latent, "probit")
   vapply(seq_len(n), function(i) log(p[, i, codes[i]]), numeric(nrow(p)))
+}
+
+# Weights that say how often rows count; those of noise are in its variance.
+likelihood_powers <- function(object) {
+  if (!isTRUE(model_of(object)$rows$noise_weights)) object$weights
+}
+
+# Of numbers, or of the numbers of two classes, given f.
+log_density <- function(y, f, sigma, link, regression) {
+  if (regression) {
+    stats::dnorm(y, f, sigma, log = TRUE)
+  } else if (link == "logit") {
+    stats::plogis((2 * y - 3) * f, log.p = TRUE)
+  } else {
+    stats::pnorm((2 * y - 3) * f, log.p = TRUE)
+  }
 }
 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method loo::loo
 loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
   refuse_pseudo(x, "leave-one-out log score")
-  log_lik <- log_densities(x, seed = seed, home = parent.frame())
+  if (!is.null(x$loo)) {
+    check_no_dots(...)
+    return(cavity_loo(x))
+  }
+  sampled_loo(x, ..., seed = seed, home = parent.frame())
+}
+
+sampled_loo <- function(x, ..., seed, home) {
+  log_lik <- log_densities(x, seed = seed, home = home)
   size <- dim(x$draws)
-  # Draws that are not of chains are independent.
-  r_eff <- if (is.null(size)) {
+  # Draws that are not of chains are independent; of weighted chains they are no
+  # chains any more.
+  r_eff <- if (is.null(size) || !is.null(weighted_rows(x))) {
     rep(1, ncol(log_lik))
   } else {
     chain <- rep(seq_len(size[2]), each = size[1])
@@ -235,6 +282,7 @@ loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method bayesplot::pp_check
 pp_check.bayeskernel_fit <- function(object, ..., draws = 50, seed = NULL) {
+  refuse_simulation(object)
   simulated <- predictive_draws(
     object, NULL, draws,
     seed = seed, home = parent.frame()

@@ -4,77 +4,125 @@
 #' for new ones, averaged over the posterior: over coefficients, random effects,
 #' groups that the fit has not seen, and with draws over these.
 #'
-#' @param object A fit by [bsvm()], [gpsvm()] or [bark()].
+#' @param object A fit by [bkm()], [bsvm()], [gpsvm()], [bark()],
+#'   [mkprobit()] or [klr()].
 #' @param newdata Data frame with the variables of the formula, its grouping
-#'   factors and offsets; for a fit to a matrix a matrix (also a sparse one) or
+#'   factors and offsets; for a fit to several feature spaces a list of these by
+#'   name; for a fit to a matrix a matrix (also a sparse one) or
 #'   data frame with the same columns, by name if named, else by position; for a
 #'   kernel given as a matrix the kernel values of the new rows with the
 #'   training rows, and in a last column, if they vary, of the new rows with
 #'   themselves; or a [row_source()]. Default: the rows of the fit.
 #' @param type Of classes `"class"`, the default: a factor; `"prob"`: matrix of
 #'   class probabilities; `"link"`: posterior mean of the latent value f, whose
-#'   positive side is the second class, with more than two classes of a [gpsvm()]
-#'   a matrix with a column for each class against the rest; `"response"`: as for
-#'   [glm()] the probability of the positive class, with more than two classes the
-#'   same as `"prob"`. Of a regression `"response"`, the default, or `"link"`: the
-#'   posterior mean of the function.
-#' @param link How f becomes a probability. `"probit"`, the default, is
-#'   \eqn{\Phi(f)}; for support vector machines a convention, with the better
-#'   Brier score. `"hinge"`, of these alone, is the probability that the
+#'   positive side is the second class, with more than two classes of a
+#'   [gpsvm()] a matrix with a column for each class against the rest, of a
+#'   [mkprobit()] one for the function of each class; `"logprob"`, of
+#'   [mkprobit()]: logarithms of the probabilities, accurate where these
+#'   underflow; `"response"`: as for
+#'   [glm()] the probability of the positive class, with more than two classes
+#'   the same as `"prob"`. Of a regression `"response"`, the default, or
+#'   `"link"`: the posterior mean of the function.
+#' @param link How f becomes a probability: of a [bkm()] with a likelihood its
+#'   own link. [bark()]: `"probit"`, \eqn{\Phi(f)}. Support vector machines:
+#'   `"calibrated"`, the default, whose two numbers come from the rows, see
+#'   there; `"probit"`, a convention; `"hinge"`, the probability that the
 #'   pseudo-likelihood itself implies, which is too sure of itself. With more
-#'   than two classes of a [gpsvm()] the probabilities of each against the rest
-#'   are divided by their sum.
+#'   than two classes of a [gpsvm()] the last two are those of each against the
+#'   rest, divided by their sum.
 #' @param threshold For `"class"` of two: the positive class is predicted when
 #'   its probability is at least this. A number in \[0, 1\], or `"prevalence"`,
-#'   the weighted share of the positive class in the rows of the fit. Default
-#'   `NULL`: the more probable class.
+#'   the weighted share of the positive class in the rows of the fit. Or
+#'   `"margin"`: the sign of the mean of f, the rule of support vector machines.
+#'   Default `NULL`: the more probable class, which makes fewest errors.
 #' @param se.fit Also return posterior standard deviations: of f or the mean, or
-#'   with `"prob"` and `"response"` of the probability of the positive class, for
-#'   ordered classes of each. Of samplers of kernel models the latter is the
+#'   with `"prob"` and `"response"` of the probability of the positive class,
+#'   for ordered classes of each and of a [mkprobit()] of each, for variational
+#'   fits from 400 draws. Of samplers of kernel models the latter is the
 #'   deviation between draws, each of which averages over what it leaves open.
 #' @param interval `"credible"`, for f or the mean (`"link"`, or `"response"` of
 #'   a regression; one f a row), or `"prediction"`, for a new response of a
 #'   regression: a matrix with columns `fit`, `lwr`, `upr`. Limits are normal,
-#'   by the posterior mean and variance of f; of a [bark()] they are quantiles of
-#'   one draw for each stored one.
+#'   by the posterior mean and variance of f; of a [bark()] they are quantiles
+#'   of one draw for each stored one. Of a [mkprobit()] also with `"prob"` and
+#'   `"response"`, from draws; several classes make an array, rows x (`fit`,
+#'   `lwr`, `upr`) x classes.
 #' @param level Probability of the interval, default 0.95.
 #' @param draws Return draws in place of averages (one f a row): of f or the
 #'   mean, with `interval = "prediction"` of a new response, with `"prob"` or
-#'   `"response"` of the probability of the positive class (two classes).
+#'   `"response"` of the probability of the positive class (two classes; of a
+#'   [mkprobit()] with more an array, draws x rows x classes).
 #' @param n_draws Number of draws. Default: every stored draw of a sampler (a
-#'   smaller number takes evenly spaced ones); 1000 draws from q of a fit without
-#'   draws.
+#'   smaller number takes evenly spaced ones); 1000 draws from q of a fit
+#'   without draws.
 #' @param re.form `NULL`, the default: with random effects, of known and unknown
-#'   groups. `NA` or `~ 0`: without them, f at a group whose effect is 0; the
-#'   grouping factors need not be in `newdata`.
+#'   groups. `"new"`: every row is of a group that the fit has not seen,
+#'   whatever `newdata` says: random effects are integrated over, which gives
+#'   probabilities of the population. `NA` or `~ 0`: without them, f at a group
+#'   whose effect is 0. With both the grouping factors need not be in `newdata`.
 #' @param seed For draws and intervals from draws: whole number, or `NULL` for
 #'   R's generator.
 #' @param threads Worker threads.
 #' @param ... No further arguments.
 #'
 #' @return As many rows as `newdata` has, named by its row names where these are
-#'   names and not numbers. A row in which a predictor is missing gives `NA`, or,
-#'   from a fit with `missing = "model"`, a prediction that averages over the
-#'   missing value given the other predictors.
+#'   names and not numbers. A row in which a predictor is missing gives `NA`,
+#'   or, from a fit with `missing = "model"`, a prediction that averages over
+#'   the missing value given the other predictors.
 #' * `"class"`: factor; `"prob"`: matrix n x classes with the classes as column
 #'   names; `"link"`, `"response"`: numeric vector, scale of the data, unless
 #'   said above.
 #' * With `se.fit = TRUE` a list of `fit` and `se.fit`.
-#' * With `draws = TRUE` a matrix, draws x n. Of a [bsvm()] its rows are draws of
-#'   the whole function: a new level of a grouping factor has one simulated
+#' * With `draws = TRUE` a matrix, draws x n. Of a [bsvm()] its rows are draws
+#'   of the whole function: a new level of a grouping factor has one simulated
 #'   effect in all its rows. Of kernel models each column is a sample of the
 #'   posterior at its row; what inducing points leave open, or the coefficients
 #'   of kernels, are drawn apart for every row.
 #'
+#' @section The calibrated link: With m and v the posterior mean and variance
+#'   of f,
+#'   \deqn{P(y = 1) = 1 / (1 + \exp(-a - \kappa m / \sqrt{1 + \pi \kappa^2 v /
+#'   8})),}{P(y = 1) = plogis(a + kappa m / sqrt(1 + pi kappa^2 v / 8)),}
+#'   the normal average of a logistic curve (MacKay, 1992), after Platt's (2000)
+#'   idea. The fit chooses a and \eqn{\kappa}{kappa} by maximum likelihood,
+#'   under weak priors, from m and v of each of its rows given the others: of
+#'   `"ep"` its cavities, of other methods by taking one row's term out of the
+#'   posterior. `weights` count, weights of classes do not. At most 20000 rows
+#'   are used, a like number of each class. More than two classes have one
+#'   \eqn{\kappa}{kappa} and an intercept each, \eqn{P_c \propto \exp(a_c +
+#'   \dots)}{P_c proportional to exp(a_c + ...)}. The numbers are `fit$link`.
+#'   Fewer than 3 rows in one of two classes, or 30 in one of more, are too few:
+#'   then, and of fits by versions before 0.4.0, `"probit"` is the default.
+#'
+#'   The default class is the more probable one; as a differs from 0 it is not
+#'   always the sign of f, which is `threshold = "margin"`. Groups of random
+#'   effects are taken as known: for new groups P has the larger v, but the link
+#'   was not judged on such rows. Standard deviations and draws of P are those
+#'   of the logistic curve of f that has P as its mean, with a and
+#'   \eqn{\kappa}{kappa} as they are.
+#'
 #' @section New groups: A level of a grouping factor that the fit has not seen
-#'   has an effect from its prior. Means of f put it at 0; standard deviations of
-#'   f and of the probability, and the probability itself, include its variance:
-#'   of the same draw for a sampler; for `"vb"` the mean of its q. Draws contain
-#'   a simulated effect.
+#'   has an effect from its prior. Means of f put it at 0; standard deviations
+#'   of f and of the probability, and the probability itself, include its
+#'   variance: of the same draw for a sampler; for `"vb"` the mean of its q.
+#'   Draws contain a simulated effect.
 #'
 #' @section Memory: Rows are taken in slices, so that a grid needs little more
 #'   memory than itself and its answer. An answer above
 #'   `getOption("bayeskernel.max_bytes", 8e9)` bytes is refused.
+#'
+#' @section Workflows: Rows may be a tibble, and every answer has one element,
+#'   or row, for each of them, also for none, and for one with a missing
+#'   predictor; `"prob"` always has a column for each class. That is what
+#'   frameworks such as tidymodels ask of a model; the columns that they expect
+#'   are made by
+#'   ```
+#'   tidy_predict <- function(fit, new_data, type = "class") {
+#'     out <- as.data.frame(predict(fit, new_data, type = type))
+#'     kind <- switch(type, prob = paste0("_", names(out)), class = "_class")
+#'     tibble::as_tibble(setNames(out, paste0(".pred", kind)))
+#'   }
+#'   ```
 #'
 #' @section Errors: `bayeskernel_error_argument` for a missing column, a new
 #'   level of a factor among the predictors, or arguments that do not go
@@ -83,7 +131,14 @@
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
 #'   *Computational Statistics & Data Analysis* 73, 163-176. Their rule, the
-#'   sign of the mean of f, is `predict(type = "link") > 0`.
+#'   sign of the mean of f, is `predict(fit, threshold = "margin")`; their
+#'   probabilities are by `link = "probit"`.
+#'
+#'   MacKay, D. J. C. (1992). The evidence framework applied to classification
+#'   networks. *Neural Computation* 4, 720-736, eq. (10).
+#'
+#'   Platt, J. C. (2000). Probabilities for SV machines. In *Advances in Large
+#'   Margin Classifiers*, MIT Press, 61-74.
 #'
 #'   Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian
 #'   nonlinear support vector machines for big data. *ECML PKDD*, section 4.4,
@@ -124,10 +179,12 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
     interval = check_choice(interval, intervals, "interval"),
     level = check_number(level, 0, 1, "level", closed = FALSE), draws = draws,
     n_draws = if (!is.null(n_draws)) check_count(n_draws, name = "n_draws"),
-    fixed = check_re_form(re.form), seed = seed,
+    groups = check_re_form(re.form), seed = seed,
     threads = check_threads(threads)
   )
   ask$latent <- type == "link" || is_regression(object)
+  ask$joint <- is_joint(object) && !ask$latent &&
+    (ask$interval != "none" || (ask$se.fit && length(object$levels) > 2L))
   # Engines of one model share one meaning: limits are normal unless all sample.
   always <- setequal(model_of(object)$methods, model_of(object)$samplers)
   ask$sampled <- draws || (ask$interval != "none" && always)
@@ -142,12 +199,19 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
   predict_slices(object, newdata, ask)
 }
 
-prediction_type <- function(object, type, draws = FALSE) {
-  known <- if (is_regression(object)) {
+known_types <- function(object) {
+  if (is_regression(object)) {
     c("response", "link")
   } else {
-    c("class", "prob", "link", "response")
+    c("class", "prob", "link", "response", if (is_joint(object)) "logprob")
   }
+}
+
+# One model of all classes at once, whose probabilities have a distribution.
+is_joint <- function(object) isTRUE(model_of(object)$joint)
+
+prediction_type <- function(object, type, draws = FALSE) {
+  known <- known_types(object)
   if (is.null(type)) {
     return(if (draws && !is_regression(object)) "link" else known[1])
   }
@@ -155,22 +219,36 @@ prediction_type <- function(object, type, draws = FALSE) {
 }
 
 prediction_link <- function(object, link) {
-  known <- model_of(object)$links
+  known <- links_of(object)
+  if (identical(link, "calibrated") && is_pseudo(object) &&
+    !is_calibrated(object)) {
+    abort_uncalibrated(object)
+  }
   if (is.null(link)) known[1] else check_choice(link, known, "link")
 }
 
-# TRUE without random effects.
+# Groups "as given", "new" ones, or "none": without random effects.
 check_re_form <- function(re.form) {
+  if (is.null(re.form)) {
+    return("as given")
+  }
+  if (identical(re.form, "new")) {
+    return("new")
+  }
   none <- inherits(re.form, "formula") && length(re.form) == 2L &&
     identical(re.form[[2]], 0)
-  if (!is.null(re.form) && !none && !(length(re.form) == 1L && is.na(re.form))) {
+  if (!none && !(length(re.form) == 1L && is.na(re.form))) {
     abort_argument(
-      re.form, "re.form",
-      "NULL, with random effects, or NA, without them"
+      re.form, "re.form", paste(
+        "NULL, with random effects, \"new\", as of new groups, or NA, without",
+        "them"
+      )
     )
   }
-  !is.null(re.form)
+  "none"
 }
+
+type_has_spread <- function(type) type %in% c("prob", "response")
 
 # What cannot be asked for together.
 check_prediction <- function(object, ask) {
@@ -191,6 +269,11 @@ check_prediction <- function(object, ask) {
     "Use type = \"link\" or type = \"prob\"."
   )
   refuse_if(
+    ask$type == "logprob" && (ask$se.fit || ask$draws), "type",
+    "Log probabilities come without standard errors and draws.",
+    "Use type = \"prob\"."
+  )
+  refuse_if(
     ask$draws && ask$se.fit, "draws",
     "`draws = TRUE` and `se.fit = TRUE` exclude each other.",
     "Take standard deviations of the columns of the draws."
@@ -200,7 +283,8 @@ check_prediction <- function(object, ask) {
     "`threshold` applies to classes only.", "Use type = \"class\"."
   )
   refuse_if(
-    interval && !ask$latent, "interval", "Intervals are of latent values.",
+    interval && !ask$latent && !(ask$joint && type_has_spread(ask$type)),
+    "interval", "Intervals are of latent values.",
     "Use type = \"link\", and se.fit = TRUE for probabilities."
   )
   refuse_if(
@@ -209,9 +293,12 @@ check_prediction <- function(object, ask) {
     "Accepted: interval = \"credible\", of the latent function."
   )
   several <- has_machines(object)
+  joint <- is_joint(object)
   asked <- c("threshold", "draws", "interval", "se.fit")[c(
-    !is.null(ask$threshold), ask$draws && (several || !ask$latent),
-    interval && several, ask$se.fit && several && !ask$latent
+    !is.null(ask$threshold),
+    ask$draws && (several || !ask$latent) && !joint,
+    interval && several && !joint,
+    ask$se.fit && several && !ask$latent && !joint
   )]
   refuse_if(
     length(object$levels) > 2L && length(asked), asked[1],
@@ -229,10 +316,11 @@ check_prediction <- function(object, ask) {
 # The rows of the fit, of which it keeps moments; those that na.exclude took out
 # come back as NA.
 predict_own <- function(object, ask) {
-  if (ask$fixed || (ask$sampled && !keeps_rows(object))) {
+  other <- ask$groups != "as given"
+  if (other || (ask$sampled && !keeps_rows(object))) {
     bk_abort(
       "argument",
-      if (ask$fixed) {
+      if (other) {
         "The rows of the fit have their random effects."
       } else {
         "Draws need `newdata`: the fit keeps no predictors."
@@ -253,7 +341,7 @@ fill_excluded <- function(x, action, draws = FALSE) {
 }
 
 predict_rows <- function(object, newdata, ask, first = 0) {
-  rows <- new_rows(object, newdata, ask$fixed, ask$sampled, first)
+  rows <- new_rows(object, newdata, ask$groups, ask$sampled, first)
   out <- if (ask$sampled) {
     answer_draws(object, rows, ask, length(rows$complete))
   } else {
@@ -264,11 +352,24 @@ predict_rows <- function(object, newdata, ask, first = 0) {
 
 # Moments as what was asked for.
 answer_moments <- function(object, rows, ask) {
+  if (isTRUE(ask$joint)) {
+    return(class_spread(object, rows, ask))
+  }
   links <- if (ask$latent) character() else ask$link
-  moments <- latent(object, rows, links, ask$threads)
+  moments <- latent_by_link(object, rows, links, ask$threads)
   if (ask$interval != "none") {
+    own <- model_of(object)$limits
+    limits <- if (!is.null(own)) own(object, rows, ask)
+    if (!is.null(limits)) {
+      return(limits)
+    }
     noise <- if (ask$interval == "prediction") noise_variance(object) else 0
     half <- stats::qnorm((1 + ask$level) / 2) * sqrt(moments$var + noise)
+    if (is.matrix(half)) {
+      return(limits_by_class(
+        moments$mean, moments$mean - half, moments$mean + half
+      ))
+    }
     return(cbind(
       fit = moments$mean, lwr = moments$mean - half, upr = moments$mean + half
     ))
@@ -278,9 +379,9 @@ answer_moments <- function(object, rows, ask) {
     moments$mean
   } else {
     switch(ask$type,
-      class = chosen_class(object, prob, ask$threshold),
+      class = chosen_class(object, prob, ask$threshold, moments$mean),
       prob = probability_matrix(prob, object$levels),
-      response = prob
+      response = prob, logprob = moments$log_prob
     )
   }
   if (!ask$se.fit) {
@@ -290,7 +391,9 @@ answer_moments <- function(object, rows, ask) {
     return(list(fit = fit, se.fit = sqrt(moments$var)))
   }
   sd <- moments$prob_sd[[ask$link]]
-  if (is.null(sd) && is.null(object$draws)) {
+  if (ask$link == "calibrated") {
+    sd <- calibrated_sd(object$link, moments$mean, moments$var)
+  } else if (is.null(sd) && is.null(object$draws)) {
     sd <- probability_sd(moments$mean, moments$var, ask$link)
   }
   if (is.null(sd)) {
@@ -300,6 +403,66 @@ answer_moments <- function(object, rows, ask) {
     )
   }
   list(fit = fit, se.fit = sd)
+}
+
+# Limits of mixtures are not among what a fit keeps of its own rows.
+check_rows_given <- function(rows) {
+  if (is.null(rows)) {
+    bk_abort(
+      "argument", "Intervals need `newdata`: the fit keeps no predictors.",
+      "Give the data of the fit, or other rows, as `newdata`.",
+      column = "newdata"
+    )
+  }
+}
+
+# Rows x limits x classes.
+limits_by_class <- function(fit, lower, upper) {
+  out <- array(
+    c(fit, lower, upper), c(dim(fit), 3L),
+    list(rownames(fit), colnames(fit), c("fit", "lwr", "upr"))
+  )
+  aperm(out, c(1L, 3L, 2L))
+}
+
+# Standard deviations or limits of class probabilities, from draws of them; of
+# two classes limits are those of the positive class for "response". The same
+# seed for every call that has none: averages do not change from call to call.
+class_spread <- function(object, rows, ask, most = 400L) {
+  moments <- latent(object, rows, ask$link, ask$threads)
+  prob <- moments$prob[[ask$link]]
+  n <- NROW(prob)
+  take <- ask$n_draws %||% if (is.null(object$draws)) most
+  ends <- c(1 - ask$level, 1 + ask$level) / 2
+  sd <- moments$prob_sd[[ask$link]]
+  if (ask$interval == "none" && !is.null(sd)) {
+    return(list(fit = prob, se.fit = sd))
+  }
+  draws <- with_seed(ask$seed %||% 1L, {
+    latent <- latent_draws(object, rows, take, threads = ask$threads)
+    draw_probability(object, latent, ask$link)
+  })
+  size <- dim(draws)
+  flat <- matrix(draws, size[1])
+  if (ask$interval == "none") {
+    centred <- flat - rep(colMeans(flat), each = size[1])
+    sd <- matrix(sqrt(colSums(centred^2) / (size[1] - 1)), n)
+    dimnames(sd) <- dimnames(prob)
+    return(list(fit = prob, se.fit = sd))
+  }
+  limits <- column_quantiles(flat, ends)
+  if (length(size) == 2L) {
+    own <- cbind(fit = prob, lwr = limits[1, ], upr = limits[2, ])
+    if (ask$type == "response") {
+      return(own)
+    }
+    names <- object$levels
+    return(limits_by_class(
+      probability_matrix(prob, names),
+      matrix(c(1 - own[, 3], own[, 2]), n), matrix(c(1 - own[, 2], own[, 3]), n)
+    ))
+  }
+  limits_by_class(prob, matrix(limits[1, ], n), matrix(limits[2, ], n))
 }
 
 # Draws x rows, or limits that are quantiles of them: these in parts of some
@@ -314,7 +477,9 @@ answer_draws <- function(object, rows, ask, n) {
   if (ask$draws) {
     check_answer_size(n, draw_count(object, ask$n_draws))
     latent <- with_seed(ask$seed, take(rows))
-    return(if (ask$latent) latent$f else draw_probability(object, latent, ask$link))
+    return(
+      if (ask$latent) latent$f else draw_probability(object, latent, ask$link)
+    )
   }
   limits <- function(rows) {
     latent <- take(rows)
@@ -334,7 +499,9 @@ answer_draws <- function(object, rows, ask, n) {
 
 draw_count <- function(object, n_draws) {
   total <- if (is.null(object$draws)) Inf else prod(dim(object$draws)[1:2])
-  min(total, if (!is.null(n_draws)) n_draws else if (total < Inf) total else 1000)
+  min(
+    total, if (!is.null(n_draws)) n_draws else if (total < Inf) total else 1000
+  )
 }
 
 check_answer_size <- function(rows, columns) {
@@ -358,10 +525,15 @@ check_answer_size <- function(rows, columns) {
   }
 }
 
-# Which of all stored draws: NULL for all.
+# Which of all stored draws, by the weights of their chains: NULL for each once.
 taken_draws <- function(object, n) {
   total <- prod(dim(object$draws)[1:2])
-  if (!is.null(n) && n < total) round(seq(1, total, length.out = n))
+  rows <- weighted_rows(object)
+  if (is.null(n) || n >= total) {
+    return(rows)
+  }
+  at <- round(seq(1, total, length.out = n))
+  if (is.null(rows)) at else rows[at]
 }
 
 # Mean, variance and the probability by one link of any rows, NA in incomplete
@@ -370,7 +542,7 @@ moments_for <- function(object, newdata = NULL, link = NULL,
                         threads = getOption("bayeskernel.threads", 2L)) {
   link <- prediction_link(object, link)
   rows <- if (!is.null(newdata)) new_rows(object, newdata)
-  out <- latent(object, rows, link, threads)
+  out <- latent_by_link(object, rows, link, threads)
   out$prob <- out$prob[[link]]
   out$prob_sd <- out$prob_sd[[link]]
   if (is.null(rows)) {

@@ -94,7 +94,9 @@ print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
   text[is.na(shown)] <- "-"
   # Names have what the numbers leave of a line.
   wide <- pmax(nchar(colnames(text)), apply(nchar(text), 2, max, 0L)) + 1L
-  rownames(text) <- abbreviate_middle(rownames(shown), max(28L, 79L - sum(wide)))
+  rownames(text) <- abbreviate_middle(
+    rownames(shown), max(28L, 79L - sum(wide))
+  )
   print_text(text)
   if (nrow(table) > max_rows) {
     cat(sprintf("... and %d rows more\n", nrow(table) - max_rows))

@@ -11,8 +11,12 @@
 #'   unpenalised fixed column. Default 0.
 #' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
 #'   gamma prior \eqn{\sigma^2 \sim IG(A, B)} of every variance component: of
-#'   the penalty, of a random intercept, of the selected coefficients. Default
-#'   0.01 each.
+#'   the penalty, of a random intercept, of the selected coefficients. `NULL`,
+#'   the default: 0.01 each for random effects and smooths, while the scale of
+#'   the penalty and that of the selected coefficients are half a t variable of
+#'   4 degrees of freedom and scale 1. Where the columns separate the classes
+#'   the data do not bound that scale, and under the paper's IG(0.01, 0.01) it
+#'   runs away. With one of the two given the other is 0.01.
 #' @param cov_df,cov_scale Degrees of freedom and scale S of the inverse
 #'   Wishart prior of the covariance of r correlated random effects. `cov_df` is
 #'   a number above r - 1; `NULL`, the default, means r + 1. `cov_scale` is a
@@ -40,15 +44,15 @@
 #' bsvm_prior()
 #' bsvm_prior(beta_var = 100, var_shape = 2, var_rate = 1)
 #' @export
-bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = 0.01,
-                       var_rate = 0.01, cov_df = NULL, cov_scale = 0.02,
+bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
+                       var_rate = NULL, cov_df = NULL, cov_scale = 0.02,
                        rho = 0.01, rho_beta = NULL, x_mean_var = 1e8,
                        x_df = NULL, x_scale = 0.01) {
   out <- list(
     beta_var = prior_vector(beta_var, "beta_var", positive = TRUE),
     beta_mean = prior_vector(beta_mean, "beta_mean", positive = FALSE),
-    var_shape = prior_number(var_shape, "var_shape"),
-    var_rate = prior_number(var_rate, "var_rate"),
+    var_shape = if (!is.null(var_shape)) prior_number(var_shape, "var_shape"),
+    var_rate = if (!is.null(var_rate)) prior_number(var_rate, "var_rate"),
     cov_df = if (!is.null(cov_df)) prior_number(cov_df, "cov_df"),
     cov_scale = prior_scale(cov_scale, "cov_scale"),
     rho = prior_number(rho, "rho", upper = 1),
@@ -62,6 +66,73 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = 0.01,
   structure(out, class = c("bsvm_prior", "bayeskernel_prior"))
 }
 
+#' Prior of the Bayesian kernel machine
+#'
+#' Every constant of the prior of [bkm()]: those of [bsvm_prior()] and a few
+#' more. They refer to the scale on which the model is fitted, that of the
+#' standardised predictors and, in a regression, the standardised response,
+#' unless `standardize = FALSE`.
+#'
+#' For probabilities the default is weak but not flat: coefficients of
+#' standardised predictors are \eqn{N(0, 2.5^2)}, the intercept, at the means of
+#' the predictors, is \eqn{N(0, 10^2)}; both are 1.7 times smaller for
+#' `family = "probit"`, whose latent values are. A flat prior is no prior as
+#' soon as the classes are separated. With `"gaussian"` and `"hinge"` they have
+#' variance 1e8.
+#'
+#' @inheritParams bsvm_prior
+#' @param beta_var Variance of the fixed coefficients but the intercept: one
+#'   positive number; or one per unpenalised fixed column in the order of the
+#'   design, the intercept first. `NULL`, the default: as the family has it.
+#' @param intercept_var Variance of the intercept, read unless `beta_var` has
+#'   one number for each column. `NULL`, the default: as the family has it.
+#' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
+#'   gamma prior \eqn{\sigma^2 \sim IG(A, B)} of every variance component: of
+#'   random intercepts, smooths, the penalty. `NULL`, the default: 0.01 each,
+#'   while the scale of the penalty is half a t variable of 4 degrees of freedom
+#'   and scale 1. With one of the two given the other is 0.01.
+#' @param slab_shape,slab_rate The same of the variance of selected
+#'   coefficients. `NULL`, the default: their scale is that half t variable.
+#'   With vague ones it runs away while nothing is selected, and inclusions fall
+#'   below their prior.
+#' @param noise_shape,noise_rate The same of the variance of a numeric response
+#'   around its mean. Default 0.01 each.
+#' @return An object of class `c("bkm_prior", "bayeskernel_prior")`, a list with
+#'   the arguments as elements.
+#' @section Errors: `bayeskernel_error_prior` names the argument, what was
+#'   found and what would be accepted. Lengths that depend on the design are
+#'   checked by [bkm()].
+#' @examples
+#' bkm_prior()
+#' bkm_prior(beta_var = 1, intercept_var = 25)
+#' @export
+bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL,
+                      var_shape = NULL, var_rate = NULL, slab_shape = NULL,
+                      slab_rate = NULL, noise_shape = 0.01, noise_rate = 0.01,
+                      cov_df = NULL, cov_scale = 0.02, rho = 0.01,
+                      rho_beta = NULL, x_mean_var = 1e8, x_df = NULL,
+                      x_scale = 0.01) {
+  shared <- bsvm_prior(
+    beta_var %||% 1, beta_mean, var_shape, var_rate, cov_df, cov_scale, rho,
+    rho_beta, x_mean_var, x_df, x_scale
+  )
+  if (is.null(beta_var)) shared["beta_var"] <- list(NULL)
+  own <- list(
+    intercept_var = if (!is.null(intercept_var)) {
+      prior_number(intercept_var, "intercept_var")
+    },
+    slab_shape = if (!is.null(slab_shape)) {
+      prior_number(slab_shape, "slab_shape")
+    },
+    slab_rate = if (!is.null(slab_rate)) prior_number(slab_rate, "slab_rate"),
+    noise_shape = prior_number(noise_shape, "noise_shape"),
+    noise_rate = prior_number(noise_rate, "noise_rate")
+  )
+  structure(
+    c(unclass(shared), own), class = c("bkm_prior", "bayeskernel_prior")
+  )
+}
+
 #' Bounds for the tuning of gpsvm()
 #'
 #' The box inside which `gpsvm(tune = TRUE)` looks for kernel parameters.
@@ -70,7 +141,9 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = 0.01,
 #'
 #' @param lengthscale `c(lower, upper)`, positive, in units of the standardised
 #'   predictors; `NULL`, the default, is 0.05 and 20 times the median distance
-#'   between rows.
+#'   between rows in the columns of the kernel. That of [periodic()], which has
+#'   no unit, stays between 0.05 and 20, its period between half and twice what
+#'   it starts from.
 #' @param variance `c(lower, upper)` of every variance, default 0.01 and 1e4.
 #' @param nugget `c(lower, upper)` of the nugget, default 1e-6 and 10. It is
 #'   tuned only if it starts above 0.
@@ -99,16 +172,38 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4),
 #' Every constant of the prior of [bark()]. They refer to the standardised
 #' predictors and, in a regression, to the standardised response.
 #'
-#' The number of kernels is Poisson; [levy()] tells its mean, which is
-#' `gamma / epsilon` at `alpha = 1`. A coefficient is `epsilon` times a t
-#' variable with `alpha` degrees of freedom: at the default a Cauchy variable,
-#' for which the kernels at one location add up to one column of the model.
-#' Other values of `alpha` keep every kernel apart and cost more.
+#' The number of kernels is Poisson with mean `kernels`. A coefficient is
+#' `epsilon` times a t variable with `alpha` degrees of freedom: at the default
+#' a Cauchy variable, for which the kernels at one location add up to one column
+#' of the model. Other values of `alpha` keep every kernel apart and cost more.
+#'
+#' Smooth functions are sums of wide kernels with large coefficients of either
+#' sign. How large is learned: \eqn{\epsilon^2}{epsilon^2} has the gamma prior
+#' `scale`, with `kernels` held, and is drawn from
+#' \deqn{\epsilon^2 \mid \varphi \sim \mathrm{Ga}(a + \alpha U / 2, b +
+#'   \alpha \sum_u \varphi_u / 2)}{epsilon^2 | varphi ~ Ga(a + alpha U / 2, b +
+#'   alpha sum(varphi) / 2)} given the U precisions of the coefficients.
+#' The default, Ga(2, 1e-4), lets it be large. It was chosen by the error of
+#' predictions on one to three short runs each of Friedman's functions, Boston
+#' and six other sets, as a compromise: a vaguer prior underfits smooth
+#' functions, one that asks for larger coefficients does better there, and worse
+#' on some small data.
+#'
+#' With `gamma` and `epsilon` the prior is that of the Levy measure itself,
+#' whose constants are known: `bark_prior(gamma = 5, epsilon = 0.5)`, 10 kernels
+#' expected, is Ouyang's.
 #'
 #' @param alpha Index of stability, strictly between 0 and 2, default 1.
-#' @param gamma Intensity of the Levy measure, positive, default 5.
-#' @param epsilon Size of the small jumps that are left out, positive, default
-#'   0.5.
+#' @param gamma Intensity of the Levy measure, positive. `NULL`, the default:
+#'   what `kernels` and `epsilon` say. If only `epsilon` is given, 5.
+#' @param epsilon Scale of a coefficient, the size of the small jumps that are
+#'   left out, positive; with `scale` where the chains begin. `NULL`, the
+#'   default: 1 with `scale`, else 0.5.
+#' @param kernels Expected number of kernels, positive, default 30. Not read if
+#'   `gamma` or `epsilon` is given; [levy()] tells what they expect.
+#' @param scale `c(a, b)`, both positive: \eqn{\epsilon^2}{epsilon^2} is
+#'   Ga(a, b), of mean a / b. `NULL`, the default if `gamma` or `epsilon` is
+#'   given: they are known.
 #' @param lambda_shape,lambda_rate Shape and rate of the gamma prior of the sum
 #'   of the kernel scales of all predictors in the model; default 1 each.
 #' @param inclusion `c(a, b)`, both positive: the probability that a predictor
@@ -116,7 +211,8 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4),
 #'   Read with `select = TRUE` and without `structure`.
 #' @param phi Prior of the precision of the noise: `"loguniform"`, the default,
 #'   from 1e-6 to 1e8, or `c(shape, rate)` of a gamma distribution. Read in
-#'   regressions.
+#'   regressions. With `weights` the precision is that of weight 1, and the
+#'   range that of their mean.
 #' @param max_kernels Most kernels, a whole number of at least 1. `NULL`, the
 #'   default, is n - 1 for n rows, at most 200.
 #' @return An object of class `c("bark_prior", "bayeskernel_prior")`, a list
@@ -128,15 +224,32 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4),
 #'   on the whole half line, leaves the posterior improper, hence the bounds.
 #' @examples
 #' bark_prior()
-#' bark_prior(gamma = 2, phi = c(2, 1))
+#' bark_prior(gamma = 5, epsilon = 0.5, phi = c(2, 1))
 #' @export
-bark_prior <- function(alpha = 1, gamma = 5, epsilon = 0.5, lambda_shape = 1,
-                       lambda_rate = 1, inclusion = c(1, 1),
-                       phi = "loguniform", max_kernels = NULL) {
+bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
+                       lambda_shape = 1, lambda_rate = 1,
+                       inclusion = c(1, 1), phi = "loguniform",
+                       max_kernels = NULL, kernels = 30,
+                       scale = if (is.null(gamma) && is.null(epsilon)) {
+                         c(2, 1e-4)
+                       }) {
+  if (!is.null(scale)) {
+    scale <- positive_numbers(scale, "scale", c("a", "b"), "NULL, or ")
+  }
+  alpha <- check_alpha(alpha)
+  if (is.null(gamma) && is.null(epsilon) && !is.null(scale)) {
+    epsilon <- 1
+    # As many kernels as are expected of gamma = 1, gamma times.
+    gamma <- prior_number(kernels, "kernels") /
+      levy(alpha, 1, epsilon)$kernels[["continuous"]]
+  }
+  gamma <- prior_number(gamma %||% 5, "gamma")
+  epsilon <- prior_number(epsilon %||% 0.5, "epsilon")
+  kernels <- levy(alpha, gamma, epsilon)$kernels[["continuous"]]
   structure(
     list(
-      alpha = check_alpha(alpha), gamma = prior_number(gamma, "gamma"),
-      epsilon = prior_number(epsilon, "epsilon"),
+      alpha = alpha, gamma = gamma, epsilon = epsilon, kernels = kernels,
+      scale = scale,
       lambda_shape = prior_number(lambda_shape, "lambda_shape"),
       lambda_rate = prior_number(lambda_rate, "lambda_rate"),
       inclusion = positive_numbers(inclusion, "inclusion", c("a", "b")),
@@ -155,6 +268,133 @@ bark_prior <- function(alpha = 1, gamma = 5, epsilon = 0.5, lambda_shape = 1,
   )
 }
 
+#' Prior of the multinomial probit model
+#'
+#' @param tau,nu Shape and rate, both positive, of the gamma prior of the
+#'   precision of every coefficient, for `latent_scales` `"class"` and
+#'   `"shared"`. Default 1 each. With `sparse = TRUE` both are 1e-6 unless they
+#'   are given.
+#' @param alpha0 The precision itself with `latent_scales = "fixed"`, a positive
+#'   number, default 1; otherwise where the iteration starts.
+#' @param weights Prior of the kernels' weights. Of a sum `c(mu, lambda)`, shape
+#'   and rate of the gamma prior of the Dirichlet's parameters; of a product
+#'   `c(h_pi, h_chi)`, rates of the exponential priors of shape and rate of the
+#'   gamma prior of each; both 1 by default. Of a binary composite the
+#'   probability, default 0.5, that a kernel is in it.
+#' @param theta Shape and rate of the gamma prior of theta = 1 / (2 l^2) for
+#'   each length-scale l that is learned. Default 1 each.
+#' @return An object of class `c("mkprobit_prior", "bayeskernel_prior")`, a list
+#'   with the arguments as elements; `weights` and what was not given are `NULL`
+#'   until [mkprobit()] knows the composite.
+#' @section Errors: `bayeskernel_error_prior` names the argument, what was found
+#'   and what would be accepted.
+#' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
+#'   for classification. *Pattern Recognition* 42, 2671-2683, section 3.
+#' @examples
+#' mkprobit_prior()
+#' mkprobit_prior(tau = 3, nu = 3, weights = c(2, 1))
+#' @export
+mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL,
+                           theta = c(1, 1)) {
+  structure(
+    list(
+      tau = if (!is.null(tau)) prior_number(tau, "tau"),
+      nu = if (!is.null(nu)) prior_number(nu, "nu"),
+      alpha0 = prior_number(alpha0, "alpha0"),
+      weights = if (length(weights) == 1L) {
+        prior_number(weights, "weights", upper = 1)
+      } else if (!is.null(weights)) {
+        positive_numbers(
+          weights, "weights", c("first", "second"), "a probability, or "
+        )
+      },
+      theta = positive_numbers(theta, "theta", c("shape", "rate"))
+    ),
+    class = c("mkprobit_prior", "bayeskernel_prior")
+  )
+}
+
+#' Prior of kernel logistic regression on a learned projection
+#'
+#' Every constant of the prior of [klr()]. They refer to the standardised
+#' predictors.
+#'
+#' The symmetric stable process has infinitely many small jumps. `"truncated"`
+#' leaves out those below `epsilon`: coefficients have a two-sided Pareto
+#' distribution beyond it, and are moved one at a time. `"continuous"` damps
+#' them: a coefficient is `epsilon` times a t variable with `alpha` degrees of
+#' freedom; given Polya-Gamma variables all coefficients are integrated out of
+#' the moves. The two mean other numbers of kernels, and much the same
+#' predictions.
+#'
+#' @param alpha Index of stability, strictly between 0 and 2, default 1.
+#' @param epsilon Size of the small jumps that are left out, positive, default
+#'   0.1.
+#' @param gamma `c(a, b)`, shape and rate of the gamma prior of the intensity of
+#'   kernels, which is integrated out; default 1 each. The number of kernels is
+#'   negative binomial, with mean a / b times 2 Gamma(alpha) sin(pi alpha / 2) /
+#'   (pi epsilon^alpha) for `"truncated"`; see [levy()].
+#' @param coefficients `"truncated"`, the default and the dissertation's, or
+#'   `"continuous"`.
+#' @param log_lambda `c(mean, sd, shape, rate)`: logarithms of kernel scales are
+#'   normal with a mean mu ~ N(mean, sd^2) and a precision of gamma(shape,
+#'   rate); default `c(0, 1, 1, 1)`.
+#' @param intercept_rate Rate of the double exponential prior of the intercept,
+#'   default 1.
+#' @param max_kernels Most kernels, default 60.
+#' @return An object of class `c("klr_prior", "bayeskernel_prior")`, a list with
+#'   the arguments as elements.
+#' @section Errors: `bayeskernel_error_prior` names the argument, what was found
+#'   and what would be accepted.
+#' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
+#'   thesis, Duke University, section 2.2 and appendix A.
+#' @examples
+#' klr_prior()
+#' klr_prior(coefficients = "continuous", gamma = c(2, 1))
+#' @export
+klr_prior <- function(alpha = 1, epsilon = 0.1, gamma = c(1, 1),
+                      coefficients = c("truncated", "continuous"),
+                      log_lambda = c(0, 1, 1, 1), intercept_rate = 1,
+                      max_kernels = 60) {
+  out <- list(
+    alpha = check_alpha(alpha), epsilon = prior_number(epsilon, "epsilon"),
+    gamma = positive_numbers(gamma, "gamma", c("a", "b")),
+    coefficients = check_choice(
+      coefficients, c("truncated", "continuous"), "coefficients"
+    ),
+    log_lambda = check_log_lambda(log_lambda),
+    intercept_rate = check_number(
+      intercept_rate, 1e-4, 1e4, "intercept_rate",
+      kind = "prior"
+    ),
+    max_kernels = check_count(
+      max_kernels, 0, 1000,
+      name = "max_kernels", kind = "prior"
+    )
+  )
+  kernels <- klr_kernels_cpp(out)
+  if (!is.finite(kernels) || kernels <= 0) {
+    abort_argument(
+      epsilon, "epsilon", "of a size that expects a finite number of kernels",
+      kind = "prior"
+    )
+  }
+  structure(out, class = c("klr_prior", "bayeskernel_prior"))
+}
+
+check_log_lambda <- function(x) {
+  good <- is.numeric(x) && length(x) == 4L && is.null(dim(x)) &&
+    all(is.finite(x)) && all(x[-1] > 0)
+  if (!good) {
+    abort_argument(
+      x, "log_lambda",
+      "a number and three positive ones: c(mean, sd, shape, rate)",
+      kind = "prior"
+    )
+  }
+  as.double(x)
+}
+
 # Lines of a prior: what it is of, then its parts.
 
 #' @export
@@ -170,9 +410,8 @@ format.bsvm_prior <- function(x, digits = 4, ...) {
     "fixed coefficients" = sprintf(
       "N(mean %s, variance %s)", shown[["beta_mean"]], shown[["beta_var"]]
     ),
-    "variance components" = sprintf(
-      "inverse gamma(%s, %s)", shown[["var_shape"]], shown[["var_rate"]]
-    ),
+    "variance components" = variance_text(x, "var", FALSE, digits),
+    "penalty, selection" = variance_text(x, "var", TRUE, digits),
     "covariances" = sprintf(
       "inverse Wishart(df %s, scale %s)",
       df(if (!is.null(x$cov_df)) "cov_df", "r + 1"), shown[["cov_scale"]]
@@ -183,6 +422,29 @@ format.bsvm_prior <- function(x, digits = 4, ...) {
       "inverse Wishart(df %s, scale %s)",
       df(if (!is.null(x$x_df)) "x_df", "P + 1"), shown[["x_scale"]]
     )
+  )
+}
+
+#' @export
+format.bkm_prior <- function(x, digits = 4, ...) {
+  out <- format.bsvm_prior(x, digits)
+  given <- function(value) {
+    if (is.null(value)) "by family" else prior_text(value, digits)
+  }
+  out[["fixed coefficients"]] <- sprintf(
+    "N(mean %s, variance %s)", prior_text(x$beta_mean, digits),
+    given(x$beta_var)
+  )
+  c(
+    out[1L],
+    if (length(x$beta_var) < 2L) {
+      c(intercept = sprintf("N(mean %s, variance %s)",
+        prior_text(x$beta_mean[1L], digits), given(x$intercept_var)
+      ))
+    },
+    out[2L], penalty = out[[3L]], out[4L],
+    "selected coefficients" = variance_text(x, "slab", TRUE, digits), out[5L],
+    "noise" = variance_text(x, "noise", FALSE, digits), out[-(1:5)]
   )
 }
 
@@ -214,13 +476,17 @@ format.bark_prior <- function(x, digits = 4, ...) {
         sprintf(", at most %d", x$max_kernels)
       }
     ),
-    "coefficients" = if (x$alpha == 1) {
-      sprintf("Cauchy of scale %s", number(x$epsilon))
-    } else {
-      sprintf(
-        "%s times t with %s degrees of freedom", number(x$epsilon),
-        number(x$alpha)
-      )
+    "coefficients" = {
+      size <- if (is.null(x$scale)) number(x$epsilon) else "epsilon"
+      paste0(if (x$alpha == 1) {
+        sprintf("Cauchy of scale %s", size)
+      } else {
+        sprintf(
+          "%s times t with %s degrees of freedom", size, number(x$alpha)
+        )
+      }, if (!is.null(x$scale)) {
+        sprintf(", epsilon^2 ~ gamma%s", prior_text(x$scale, digits))
+      })
     },
     "sum of the scales" = sprintf(
       "gamma(%s, %s)", number(x$lambda_shape), number(x$lambda_rate)
@@ -233,6 +499,36 @@ format.bark_prior <- function(x, digits = 4, ...) {
     } else {
       paste0("gamma", prior_text(x$phi, digits))
     }
+  )
+}
+
+#' @export
+format.klr_prior <- function(x, digits = 4, ...) {
+  number <- function(value) format(value, digits = digits)
+  scales <- vapply(x$log_lambda, number, "")
+  c(
+    "kernels" = sprintf(
+      "negative binomial, %s expected, at most %d", number(klr_kernels_cpp(x)),
+      x$max_kernels
+    ),
+    "coefficients" = if (x$coefficients == "truncated") {
+      sprintf(
+        "Pareto of index %s beyond %s in size", number(x$alpha),
+        number(x$epsilon)
+      )
+    } else {
+      sprintf(
+        "%s times t with %s degrees of freedom", number(x$epsilon),
+        number(x$alpha)
+      )
+    },
+    "log scales" = sprintf(
+      "N(mu, 1 / tau), mu ~ N(%s, %s^2), tau ~ gamma(%s, %s)", scales[1],
+      scales[2], scales[3], scales[4]
+    ),
+    "intercept" = sprintf(
+      "double exponential of rate %s", number(x$intercept_rate)
+    )
   )
 }
 
@@ -263,6 +559,21 @@ prior_text <- function(value, digits) {
     text <- paste(text, collapse = ", ")
     if (length(value) > 1L) sprintf("(%s)", text) else text
   }
+}
+
+#' @export
+format.mkprobit_prior <- function(x, digits = 4, ...) {
+  shown <- function(value, default) {
+    if (is.null(value)) default else prior_text(value, digits)
+  }
+  c(
+    "precision of coefficients" = sprintf(
+      "gamma(%s, %s)", shown(x$tau, "1"), shown(x$nu, "1")
+    ),
+    "fixed precision" = shown(x$alpha0, "1"),
+    "kernel weights" = shown(x$weights, "by composite, see ?mkprobit_prior"),
+    "1 / (2 lengthscale^2)" = paste0("gamma", prior_text(x$theta, digits))
+  )
 }
 
 # Checks ----------------------------------------------------------------------
@@ -335,6 +646,34 @@ prior_scale <- function(x, name) {
 
 # What depends on the design --------------------------------------------------
 
+# The prior of a variance for the core, list(shape, rate, half_t): `of` is
+# "var", "slab" or "noise". `scale`: of a scale that the data may leave
+# unbounded, which is half t unless the user has said. `size` is the unit of the
+# coefficients.
+variance_prior <- function(prior, of = "var", scale = FALSE) {
+  given <- prior[paste0(of, c("_shape", "_rate"))]
+  size <- prior$size %||% 1
+  out <- list(
+    shape = given[[1]] %||% 0.01, rate = given[[2]] %||% (0.01 * size^2)
+  )
+  if (scale && is.null(unlist(given))) out$half_t <- c(4, size)
+  out
+}
+
+variance_text <- function(prior, of, scale, digits) {
+  q <- variance_prior(prior, of, scale)
+  if (is.null(q$half_t)) {
+    sprintf(
+      "inverse gamma(%s, %s)", prior_text(q$shape, digits),
+      prior_text(q$rate, digits)
+    )
+  } else {
+    sprintf("sd half t(%g, scale %s)", q$half_t[1],
+      prior_text(q$half_t[2], digits)
+    )
+  }
+}
+
 # The prior of p unpenalised fixed columns, one mean and one variance each.
 resolve_prior <- function(prior, p, columns = NULL) {
   for (name in c("beta_var", "beta_mean")) {
@@ -342,7 +681,9 @@ resolve_prior <- function(prior, p, columns = NULL) {
     if (given != 1L && given != p) {
       bk_abort(
         "prior",
-        sprintf("Argument `%s` of bsvm_prior() has the wrong length.", name),
+        sprintf(
+          "Argument `%s` of %s() has the wrong length.", name, class(prior)[1]
+        ),
         c(
           sprintf("Found: %d values.", given),
           sprintf("Accepted: 1 value, or %d, one per fixed column.", p),
@@ -366,7 +707,8 @@ wishart_prior <- function(prior, r, of, x = FALSE) {
   names <- if (x) c("x_df", "x_scale") else c("cov_df", "cov_scale")
   refuse <- function(name, wrong, found, expected, accepted) {
     bk_abort(
-      "prior", sprintf("Argument `%s` of bsvm_prior() %s.", name, wrong),
+      "prior",
+      sprintf("Argument `%s` of %s() %s.", name, class(prior)[1], wrong),
       c(paste0("Found: ", found, "."), paste0("Accepted: ", accepted, ".")),
       column = name, found = found, expected = expected
     )

@@ -129,8 +129,8 @@ file_head <- function(file, sep, call) {
   list(columns = text_columns(text, file, sep, call))
 }
 
-# A size that the file promises is held against its length before it is believed:
-# every name ends in a zero byte.
+# A size that the file promises is held against its length before it is
+# believed: every name ends in a zero byte.
 read_head <- function(connection, file, call) {
   p <- read_integer(connection)
   room <- file.size(file) - nchar(rows_magic) - 4L
@@ -256,7 +256,9 @@ binary_parts <- function(source, file, call) {
       if (is.na(rows) || rows < 1L || left < 0) {
         stop("The file ends in the middle of a block: ", file)
       }
-      values <- readBin(connection, "double", size, size = 8L, endian = "little")
+      values <- readBin(
+        connection, "double", size, size = 8L, endian = "little"
+      )
       dim(values) <- c(rows, width)
       if (!all(values[, 1] %in% c(0, 1))) {
         stop("The file has labels that are neither 0 nor 1: ", file)

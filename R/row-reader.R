@@ -233,7 +233,8 @@ refuse_second_statement <- function(query, call) {
   bare <- gsub("'[^']*'|\"[^\"]*\"|`[^`]*`", "x", query)
   bare <- gsub("(?s)--[^\n]*|/\\*.*?\\*/", " ", bare, perl = TRUE)
   bare <- gsub("(?s)\\$(\\w*)\\$.*?\\$\\1\\$", "x", bare, perl = TRUE)
-  if (grepl("\\", query, fixed = TRUE) || !grepl(";[\\s;]*[^\\s;]", bare, perl = TRUE)) {
+  if (grepl("\\", query, fixed = TRUE) ||
+    !grepl(";[\\s;]*[^\\s;]", bare, perl = TRUE)) {
     return(invisible())
   }
   bk_abort(

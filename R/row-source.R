@@ -3,8 +3,8 @@
 #' A row source stands for the predictors and labels of a data set that need
 #' not fit in memory: the result of a database query, files on disk, or a
 #' matrix. Fitting functions such as [bsvm()] take one in place of a matrix,
-#' and [predict()][predict.bayeskernel_fit] in place of new data; rows are read in blocks,
-#' never all at once.
+#' and [predict()][predict.bayeskernel_fit] in place of new data; rows are read
+#' in blocks, never all at once.
 #'
 #' @param x A connection of package DBI; or the names of one or more files,
 #'   which are read one after another; or a numeric matrix or data frame.
@@ -32,8 +32,8 @@
 #'   twice. The file is removed when the fit ends.
 #'
 #'   Of a query only a block is in memory at a time, as far as the driver goes
-#'   along: RSQLite does, by [DBI::dbFetch()]. Where a driver has Arrow chunks of
-#'   its own, as duckdb since 1.5.0, and package nanoarrow is there, rows are
+#'   along: RSQLite does, by [DBI::dbFetch()]. Where a driver has Arrow chunks
+#'   of its own, as duckdb since 1.5.0, and package nanoarrow is there, rows are
 #'   taken in these; without nanoarrow duckdb puts the whole result in memory.
 #' @section Errors: `bayeskernel_error_argument` for a connection or file that
 #'   cannot be read, also when it breaks off midway, and for a column that is

@@ -6,12 +6,14 @@
 #'
 #' @param standardize Centre and scale by the moments of all rows.
 #' @param drop_aliased Drop columns that earlier ones determine.
+#' @param labels The reader of the response, label_coder() or number_coder().
 #' @return A list for the core (`path`, `rows`, `columns`, `source`, `center`,
 #'   `scale`, `positive`; see bsvm_stream_cpp()) and for the fit: `names` of the
-#'   model's columns, `dropped`, `levels`, `share` of the positive class.
+#'   model's columns, `dropped`, `levels`, `share` of the positive class; of a
+#'   numeric response `y_sd`, its standard deviation.
 #' @noRd
 spool_rows <- function(source, path, standardize, drop_aliased, progress,
-                       call) {
+                       call, labels) {
   check_source(source)
   if (is.null(source$response)) {
     bk_abort(
@@ -22,7 +24,6 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
   }
   names <- source$columns
   p <- length(names)
-  labels <- label_coder(source$response, source$type == "text")
   reader <- open_source(source, call)
   on.exit(reader$close())
   next_block <- block_reader(source, reader, block_rows(p), call)
@@ -64,11 +65,10 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     scale = c(1, if (standardize) all$sd[keep] else rep(1, length(keep))),
     positive = classes$positive, names = c("(Intercept)", names[keep]),
     dropped = names[constant | aliased], levels = classes$levels,
-    share = if (classes$positive == 1L) {
-      positive / all$n
-    } else {
-      1 - positive / all$n
-    }
+    y_sd = classes$sd,
+    share = switch(as.character(classes$positive),
+      "1" = positive / all$n, "0" = 1 - positive / all$n
+    )
   )
 }
 

@@ -3,14 +3,14 @@
 
 #' New rows
 #'
-#' @param fixed Leave the random effects out.
+#' @param groups `"as given"`, all `"new"`, or `"none"`: without random effects.
 #' @param named Name the groups, for draws of their effects.
 #' @param first Number of rows before these, for errors.
 #' @return A list: `x`, `random` (for each term `z`, `group`, `name`), `offset`,
 #'   `holes`, as design_new() has them, of the complete rows alone; `complete`,
 #'   their numbers; `n`, the number of all; `names` of all or NULL.
 #' @noRd
-new_rows <- function(object, newdata, fixed = FALSE, named = FALSE,
+new_rows <- function(object, newdata, groups = "as given", named = FALSE,
                      first = 0) {
   info <- object$design
   if (info$type == "kernel") {
@@ -22,14 +22,22 @@ new_rows <- function(object, newdata, fixed = FALSE, named = FALSE,
       names = given_names(newdata)
     ))
   }
+  if (info$type == "spaces") {
+    return(new_space_rows(info, newdata, first))
+  }
   if (is_sparse(newdata)) newdata <- as.matrix(newdata)
-  if (fixed && length(info$random)) {
-    newdata <- without_groups(info, newdata)
-    info["random"] <- list(list())
-    info$holes$parts <- info$holes$parts[1]
+  if (groups != "as given" && length(info$random)) {
+    newdata <- without_groups(info, newdata, groups == "new")
+    if (groups == "none") {
+      info["random"] <- list(list())
+      count <- length(processes_of(info$smooths))
+      info$holes$parts <- c(
+        info$holes$parts[1], utils::tail(info$holes$parts, count)
+      )
+    }
   }
   new <- design_new(info, newdata, first = first)
-  new$random <- forget_groups(object, new$random)
+  new$random <- forget_groups(object, new$random, groups == "new")
   if (named) {
     for (t in seq_along(new$random)) {
       new$random[[t]]$name <- group_names(info, newdata, t)
@@ -39,35 +47,47 @@ new_rows <- function(object, newdata, fixed = FALSE, named = FALSE,
   n <- length(new$complete)
   new["complete"] <- NULL
   c(
-    take_rows(new, complete),
+    fill_processes(object, take_rows(new, complete)),
     list(complete = complete, n = n, names = given_names(newdata))
   )
 }
 
 # A sampler that stored no random effects knows none of its groups.
-forget_groups <- function(object, random) {
+forget_groups <- function(object, random, all = FALSE) {
   for (t in seq_along(random)) {
-    if (is.null(object$posterior$random[[t]]$mean)) {
+    if (all || is.null(object$posterior$random[[t]]$mean)) {
       random[[t]]$group[] <- 0L
     }
   }
   random
 }
 
-# Variables of random terms alone need not be there.
-without_groups <- function(info, newdata) {
-  of_random <- unlist(lapply(info$random, function(term) {
-    c(all.vars(term$terms), lapply(term$leaves, function(leaf) {
-      all.vars(str2lang(leaf))
-    }))
+# Variables of random terms alone need not be there; for `new` groups only their
+# factors: a row that does not tell its group has one of its own.
+without_groups <- function(info, newdata, new = FALSE) {
+  factors <- unlist(lapply(info$random, function(term) {
+    lapply(term$leaves, function(leaf) all.vars(str2lang(leaf)))
   }))
+  slopes <- unlist(lapply(info$random, function(term) all.vars(term$terms)))
+  of_random <- if (new) setdiff(factors, slopes) else c(factors, slopes)
   elsewhere <- c(
     all.vars(info$terms), unlist(lapply(info$smooths, `[[`, "names")),
     all.vars(info$offset)
   )
-  if (is.list(newdata)) {
-    newdata[setdiff(of_random, c(elsewhere, names(newdata)))] <- NA
+  if (!is.list(newdata)) {
+    return(newdata)
   }
+  alone <- unique(setdiff(of_random, elsewhere))
+  absent <- setdiff(alone, names(newdata))
+  if (!new) {
+    newdata[absent] <- NA
+    return(newdata)
+  }
+  n <- if (is.data.frame(newdata)) nrow(newdata) else NROW(newdata[[1]])
+  newdata[absent] <- rep(list(rep(NA, n)), length(absent))
+  newdata[alone] <- lapply(newdata[alone], function(group) {
+    ifelse(is.na(group), sprintf(".row %d", seq_len(n)), as.character(group))
+  })
   newdata
 }
 
@@ -108,7 +128,13 @@ take_rows <- function(rows, at) {
     term$name <- term$name[at]
     term
   })
+  rows$processes <- lapply(rows$processes, take_process, at)
+  if (!is.null(rows$open)) rows$open <- rows$open[at, , drop = FALSE]
   rows
+}
+
+take_process <- function(own, at) {
+  list(x = own$x[at, , drop = FALSE], inside = own$inside[at])
 }
 
 # The part of `holes` of some rows, counted anew.
@@ -156,6 +182,16 @@ given_names <- function(newdata) {
 each_part <- function(x, draws, change) {
   if (is.list(x)) {
     lapply(x, each_part, draws, change)
+  } else if (length(dim(x)) == 3L) {
+    # Rows first, the rest side by side.
+    turn <- if (draws) c(2L, 1L, 3L) else 1:3
+    x <- aperm(x, turn)
+    size <- dim(x)[-1L]
+    names <- dimnames(x)
+    flat <- change(matrix(x, nrow(x), dimnames = list(names[[1]], NULL)))
+    out <- array(flat, c(nrow(flat), size))
+    dimnames(out) <- list(rownames(flat), names[[2]], names[[3]])
+    aperm(out, turn)
   } else if (is.null(x) || !draws) {
     change(x)
   } else {
@@ -258,6 +294,8 @@ join_predictions <- function(parts, draws = FALSE) {
     lapply(stats::setNames(nm = names(first)), function(name) {
       join_predictions(lapply(parts, `[[`, name), draws)
     })
+  } else if (length(dim(first)) == 3L) {
+    join_arrays(parts, if (draws) 2L else 1L)
   } else if (!is.matrix(first)) {
     unlist(parts)
   } else {

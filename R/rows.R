@@ -7,9 +7,12 @@
 #' @param model The facts of the model, of which `rows` says
 #'   * `linear`: columns with an intercept, bars, smooths, modelled missing
 #'     values; otherwise predictors that a kernel combines;
-#'   * `weights`: whether rows have weights;
+#'   * `weights`: whether rows have weights; `noise_weights`: they divide the
+#'     variance of the noise, and are no powers of the likelihood;
 #'   * `source`: the methods that read a row source;
 #'   * `sparse`, `kernel`: whether these matrices are read;
+#'   * `read(model, given, kind, settings)`: in place of all that for what is
+#'     given without a formula;
 #'   * `response(settings)`: the kind of response, see read_response().
 #' @param front,settings See read_settings().
 #' @return A list: `y`, `levels`, `response`, `n`, `weights`, `na.action`,
@@ -18,8 +21,9 @@
 #'   `release()`, if something has to be put away. Of linear models the rest is
 #'   what bsvm_design() returns. Of others `data`, predictors as the cores read
 #'   them: `type` ("matrix", "sparse", "file"), the numbers, and `source`, which
-#'   columns the model has; `columns`, their names; `center`, `scale`; `used`,
-#'   their places among the columns of design_new().
+#'   columns the model has; `columns`, their names; `column_terms`, of a formula
+#'   the terms that they are of; `center`, `scale`; `used`, their places among
+#'   the columns of design_new().
 #' @noRd
 read_rows <- function(model, front, settings) {
   facts <- model$rows
@@ -41,10 +45,12 @@ read_rows <- function(model, front, settings) {
     x = front$x, y = front$y, weights = front$weights, offset = front$offset,
     na.action = front$na.action
   )
-  if (isTRUE(facts$kernel) && is_precomputed(settings$kernel)) {
+  if (!is.null(facts$read)) {
+    facts$read(model, given, kind, settings)
+  } else if (isTRUE(facts$kernel) && is_precomputed(settings$kernel)) {
     kernel_matrix_rows(given, kind)
   } else if (facts$linear) {
-    linear_matrix_rows(given, settings)
+    linear_matrix_rows(given, settings, kind)
   } else {
     predictor_rows(model, given, kind, settings)
   }
@@ -95,19 +101,20 @@ formula_rows <- function(model, kind, given, settings) {
       identical(penalty, "none")
     },
     missing = if (!linear) "refuse" else settings$missing %||% "fail",
-    indicators = if (linear) settings$select %||% FALSE else TRUE
+    indicators = if (linear) settings$select %||% FALSE else TRUE,
+    cov = settings$cov
   )
   if (linear) out else predictors_of_design(model, out, settings)
 }
 
-linear_matrix_rows <- function(given, settings) {
+linear_matrix_rows <- function(given, settings, kind) {
   design_from_matrix(
     given$x, given$y,
     weights = given$weights, offset = given$offset,
     standardize = settings$standardize, na.action = given$na.action,
     drop_aliased = identical(settings$penalty, "none"),
     missing = settings$missing %||% "fail",
-    indicators = settings$select %||% FALSE
+    indicators = settings$select %||% FALSE, kind = kind
   )
 }
 
@@ -122,6 +129,9 @@ predictors_of_design <- function(model, design, settings) {
   x <- design$x[, used, drop = FALSE]
   storage.mode(x) <- "double"
   out <- place_predictors(x, block_moments(x), settings)
+  out$column_terms <- design$term_labels[
+    design$assign[used][out$data$source]
+  ]
   out$used <- used[out$data$source]
   out$dropped <- c(design$dropped, out$dropped)
   out$weights <- kept_weights(design$weights)
@@ -351,7 +361,15 @@ source_rows <- function(model, source, settings) {
   file <- spool_rows(
     source, path, settings$standardize,
     linear && identical(settings$penalty, "none"), settings$progress,
-    user_call()
+    user_call(),
+    if (model$rows$response(settings) == "number") {
+      number_coder(source$response, source$type == "text")
+    } else {
+      label_coder(
+        source$response, source$type == "text",
+        if (model$name == "bkm") "file_any" else "file"
+      )
+    }
   )
   # Its first column is an intercept.
   at <- if (linear) seq_along(file$source) else seq_along(file$source)[-1]
@@ -368,6 +386,7 @@ source_rows <- function(model, source, settings) {
       )
     ),
     n = file$rows, levels = file$levels, share = file$share,
+    y_sd = file$y_sd,
     columns = columns, center = stats::setNames(file$center[at], columns),
     scale = stats::setNames(file$scale[at], columns), dropped = file$dropped,
     info = matrix_info(source$columns, TRUE, keep),

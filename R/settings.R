@@ -15,8 +15,11 @@
 #' @param chains,warmup,draws,thin For `"gibbs"`: number of chains, discarded
 #'   sweeps, kept draws per chain, sweeps per kept draw.
 #' @param accelerate For variational methods: steps that use the curvature of
-#'   [elbo()] and are extrapolated (default). `FALSE` gives plain coordinate ascent, which arrives at the
-#'   same place more slowly.
+#'   [elbo()] and are extrapolated (default). `FALSE` gives plain coordinate
+#'   ascent, which arrives at the same place more slowly.
+#' @param until For samplers: `NULL`, as many sweeps as `warmup`, `draws` and
+#'   `thin` say; or [rhat()] or [ess()], rounds of sweeps until the chains
+#'   agree.
 #' @param seed Whole number, or `NULL` to take one from R's generator. Results
 #'   do not depend on `threads` nor on `cluster`, nor on how often a run was
 #'   interrupted and continued.
@@ -35,10 +38,11 @@
 #' @section Methods of a fit: [print()], [summary()], [plot()], [predict()],
 #'   [fitted()], [residuals()], [nobs()], [weights()], [formula()], [terms()],
 #'   [model.frame()], [update()], [coef()], [vcov()], [confint()], [fixef()],
-#'   [ranef()], [VarCorr()], [inclusion()], [imputed()], [elbo()],
+#'   [ranef()], [VarCorr()], [inclusion()], [imputed()], [kernel_weights()],
+#'   [elbo()],
 #'   [as.mcmc.list()], [posterior::as_draws()], [tidy()], [glance()],
-#'   [augment()]. Which of them apply depends on the model; the others say why
-#'   they do not.
+#'   [augment()], [extend()]. Which of them apply depends on the model; the
+#'   others say why they do not.
 #' @section Memory: A run whose draws would not fit into the memory that is
 #'   free, or into `getOption("bayeskernel.max_bytes")` bytes, is refused before
 #'   it begins.
@@ -56,7 +60,7 @@ house_arguments <- function() {
     accelerate = check_flag, batch_size = or_null(count_from(1)),
     epochs = count_from(0), threads = check_threads, cluster = check_cluster,
     progress = check_flag, on_interrupt = one_of("stop", "keep"),
-    start = function(x, name) x, model = check_flag
+    start = function(x, name) x, until = check_until, model = check_flag
   )
 }
 
@@ -99,15 +103,16 @@ read_settings <- function(model, front) {
     out[name] <- list(checks[[name]](value, name))
   }
   out["prior"] <- list(read_prior(model, front))
+  out$given <- Filter(function(name) {
+    !eval(call("missing", as.name(name)), front)
+  }, has)
+  if (!is.null(model$settle)) out <- model$settle(out)
   seed <- get0("seed", front, inherits = FALSE)
   # R's generator stays as it is where nothing is random.
   out["seed"] <- list(if (!is.null(seed) || !any(out$method %in% model$exact)) {
     check_seed(seed)
   })
-  out$given <- Filter(function(name) {
-    !eval(call("missing", as.name(name)), front)
-  }, has)
-  if (is.null(model$settle)) out else model$settle(out)
+  out
 }
 
 # NULL: the model chooses by the size of the data.

@@ -1,7 +1,21 @@
 # Columns of smooths for new rows and over a grid, from what a design stored.
 
 # Columns of a smooth for new rows, NA where one of its variables is missing.
-smooth_new <- function(smooth, frame, call = user_call()) {
+smooth_new <- function(smooth, frame, call = user_call(), holes = NULL) {
+  if (is_correlated(smooth)) {
+    x <- correlated_columns(smooth, frame[[smooth$names]])
+    colnames(x) <- smooth$columns
+    return(x)
+  }
+  if (is_process(smooth)) {
+    own <- process_new(smooth, frame, call)
+    known <- !(smooth$names[seq_len(ncol(own$x))] %in% holes)
+    gone <- is.na(rowSums(own$x[, known, drop = FALSE])) | is.na(own$inside %||% 0)
+    return(matrix(
+      ifelse(gone, NA_real_, 0), nrow(own$x), length(smooth$block),
+      dimnames = list(NULL, smooth$columns)
+    ))
+  }
   columns <- Map(
     new_smooth_variable, unclass(frame)[smooth$names], smooth$names,
     smooth$levels, list(call)
@@ -21,6 +35,15 @@ smooth_new <- function(smooth, frame, call = user_call()) {
 }
 
 smooth_at <- function(smooth, data, n) {
+  if (is_correlated(smooth)) {
+    return(correlated_columns(smooth, data[[1L]]))
+  }
+  if (is_process(smooth)) {
+    numbers <- seq_len(smooth$dim + smooth$process$number)
+    x <- matrix(unlist(data[numbers], use.names = FALSE), n)
+    inside <- if (!is.null(smooth$level)) rep(1, n)
+    return(process_columns(smooth$process, x, inside)$x)
+  }
   names(data) <- smooth$keys
   smooth_coordinates(mgcv::PredictMat(smooth$basis, data, n = n), smooth)
 }

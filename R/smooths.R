@@ -43,7 +43,7 @@ take_smooths <- function(expr, call) {
   )
 }
 
-is_smooth_head <- function(head) head %in% smooth_heads
+is_smooth_head <- function(head) head %in% c(smooth_heads, process_heads)
 
 refuse_smooth_use <- function(smooth, within, call) {
   text <- deparse1(smooth)
@@ -62,6 +62,9 @@ refuse_smooth_use <- function(smooth, within, call) {
 
 # One smooth term: mgcv's description of it and the variables that it needs.
 read_smooth <- function(expr, env, call = user_call()) {
+  if (deparse1(expr[[1]]) %in% process_heads) {
+    return(read_process(expr, env, call))
+  }
   text <- deparse1(expr)
   name <- sub("^mgcv::", "", deparse1(expr[[1]]))
   if (name %in% c("te", "ti")) refuse_tensor(name, expr, text, call)
@@ -137,9 +140,18 @@ abort_smooth <- function(text, header, found, cure = NULL, call = NULL) {
 
 # The smooths of a design from a frame without holes in their variables. A
 # factor in `by` makes one smooth for each level.
-build_smooths <- function(smooths, frame, rows, call = user_call()) {
+build_smooths <- function(smooths, frame, rows, call = user_call(),
+                          standardize = TRUE, intercept = TRUE) {
   built <- unlist(
-    lapply(smooths, build_smooth, frame = frame, rows = rows, call = call),
+    lapply(smooths, function(term) {
+      if (is_process(term)) {
+        build_process(term, frame, rows, standardize, intercept, call)
+      } else if (is_correlated(term)) {
+        build_correlated(term, frame, rows, call)
+      } else {
+        build_smooth(term, frame, rows, call)
+      }
+    }),
     recursive = FALSE
   )
   labels <- make.unique(vapply(built, `[[`, "", "label"), sep = "#")
@@ -340,7 +352,7 @@ smooth_summary <- function(smooth) {
   list(
     label = smooth$label, variables = utils::head(smooth$names, smooth$dim),
     by = smooth$by, level = smooth$level, dim = smooth$dim,
-    fixed = smooth$fixed,
+    fixed = smooth$fixed, process = is_process(smooth),
     blocks = smooth$blocks,
     block_labels = if (several) {
       paste0(smooth$label, ":", seq_along(smooth$blocks))
@@ -351,4 +363,4 @@ smooth_summary <- function(smooth) {
   )
 }
 
-smooth_info <- function(smooth) smooth[setdiff(names(smooth), "x")]
+smooth_info <- function(smooth) smooth[setdiff(names(smooth), c("x", "rows"))]

@@ -6,6 +6,12 @@
 #' @param object,x A fit, or its summary.
 #' @param newdata Rows to judge predictions on, as for `predict()`.
 #' @param y Their response. Not needed if `newdata` contains it.
+#' @param exp Show odds ratios in place of log odds: of a [bkm()] of family
+#'   `"logit"`. Estimate and limits are exponentials of those of the
+#'   coefficients, the SD is that times the ratio. Default `FALSE`.
+#' @param vcov Covariance that standard deviations and limits of fixed
+#'   coefficients are from: `"sandwich"` or `"posterior"`, see
+#'   [vcov()][vcov.bayeskernel_fit]. `NULL`: the fit's own.
 #' @param digits Significant digits, from 1 to 22.
 #' @param ... No further arguments.
 #' @return `summary()`: an object of class `summary.bayeskernel_fit`, a list.
@@ -21,8 +27,9 @@
 #'     `cor(effect, effect | group)` of random effects, and the standard
 #'     deviation `sd(penalty)` of penalised coefficients, which refers to
 #'     standardised predictors;
-#'   * `scales` ([bark()]): the kernel scales of the predictors, most probable,
-#'     then largest, first; a predictor outside the model counts as 0;
+#'   * `scales` ([bark()]; of [klr()] shares in the directions): the kernel
+#'     scales of the predictors, most probable, then largest, first; a predictor
+#'     outside the model counts as 0;
 #'   * `parameters`: of [gpsvm()] those of the kernel, in units of the
 #'     standardised predictors, and the latent function at the inducing points;
 #'     of [bark()] the variables that mean the same in every draw, see its
@@ -33,10 +40,10 @@
 #'   [brier_score()]; of a regression `rmse` and `r2`; `facts`, the lines at the
 #'   head; `n`, `levels`, `method`, `call`, `diagnostics`, `elapsed`; of
 #'   [gpsvm()] `gain`, what twice the inducing points would add to the bound,
-#'   from fits of both to at most some hundred rows; of [bark()] `kernels` (prior
-#'   and posterior of their number), `acceptance` (share of the proposed moves
-#'   that were accepted, by kind; `NA` if never tried) and `reference` (the rows
-#'   at which f is shown).
+#'   from fits of both to at most some hundred rows; of [bark()] `kernels`
+#'   (prior and posterior of their number), `acceptance` (share of the proposed
+#'   moves that were accepted, by kind; `NA` if never tried) and `reference`
+#'   (the rows at which f is shown).
 #'
 #'   `print()` of a fit shows the facts and the shorter tables.
 #' @section Estimates: For variational fits the intervals are those of the
@@ -57,11 +64,15 @@
 #' summary(fit)
 #' summary(fit, newdata = d)
 #' @export
-summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL, ...) {
+summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
+                                    exp = FALSE, vcov = NULL, ...) {
   check_no_dots(...)
+  object <- with_vcov(object, vcov, "vcov")
   y <- given(y, "y")
   extra <- extras(object)
   rows <- parameters(object, 0.95)
+  exp <- check_flag(exp, "exp")
+  if (exp) rows <- odds_ratios(object, rows, "exp")
   tables <- split(rows, factor(table_of_row(rows), table_names))
   for (name in c("selection", "scales")) {
     own <- tables[[name]]
@@ -81,7 +92,7 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL, ...) {
       levels = object$levels, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
       diagnostics = fit_quality(object), elapsed = object$elapsed,
-      notes = extra$notes
+      exp = exp, notes = extra$notes
     ), extra$summary),
     class = "summary.bayeskernel_fit"
   )
@@ -91,11 +102,34 @@ table_names <- c(
   "coefficients", "selection", "scales", "variances", "parameters"
 )
 
+# Fixed coefficients as odds ratios.
+odds_ratios <- function(object, rows, name) {
+  if (!is_linear(object) || linear_family(object) != "logit") {
+    bk_abort(
+      "argument", "Odds ratios belong to logistic models.",
+      c(
+        sprintf("Found: a fit by %s(), link \"%s\".", model_of(object)$name,
+          links_of(object)[1]
+        ),
+        "Accepted: a fit by bkm(family = \"logit\")."
+      ),
+      column = name, found = links_of(object)[1]
+    )
+  }
+  at <- rows$effect == "fixed"
+  for (column in c("estimate", "lower", "upper")) {
+    rows[[column]][at] <- exp(rows[[column]][at])
+  }
+  rows$sd[at] <- rows$sd[at] * rows$estimate[at]
+  rows
+}
+
 # Which table of the summary a row of parameters() is in. The coefficients of a
 # smooth mean nothing one by one.
 table_of_row <- function(rows) {
   out <- c(
     fixed = "coefficients", ran_pars = "variances", scale = "scales",
+    share = "scales",
     kernel = "parameters", parameter = "parameters", "function" = "parameters"
   )[rows$effect]
   fixed <- rows$effect == "fixed"
@@ -138,6 +172,7 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
     cat("\n")
   }
   print_line(convergence_line(summary))
+  for (line in until_line(summary$diagnostics)) print_line(line)
   invisible(x)
 }
 
@@ -147,13 +182,21 @@ check_digits <- function(digits) check_count(digits, 1L, 22L, "digits")
 # the function apart.
 print_tables <- function(x, digits, max_rows) {
   rows <- x$rows
-  print_rows("Fixed coefficients:", rows$coefficients, digits, max_rows)
+  print_rows(
+    if (isTRUE(x$exp)) {
+      "Odds ratios, of the intercept odds:"
+    } else {
+      "Fixed coefficients:"
+    }, rows$coefficients, digits, max_rows
+  )
   print_chosen(
     "Selected among, by inclusion probability:", rows$selection, digits,
     max_rows
   )
   print_chosen(
-    if (all(is.na(rows$scales$inclusion))) {
+    if (any(rows$scales$effect == "share")) {
+      "Predictors, by their share of the learned directions:"
+    } else if (all(is.na(rows$scales$inclusion))) {
       "Predictors, by their mean kernel scale:"
     } else {
       "Predictors, by probability of being in the model (kernel scales):"
@@ -182,7 +225,12 @@ print_rows <- function(title, rows, digits, max_rows) {
   cat(title, "\n", sep = "")
   print_coef_table(labelled_matrix(rows), digits, max_rows)
   if (anyNA(rows$sd)) {
-    cat("Without SD: a median, as the tail is too heavy for moments.\n")
+    points <- anyNA(rows$lower[is.na(rows$sd)])
+    cat(if (points) {
+      "Without SD: an estimate of a point, whose uncertainty is not known.\n"
+    } else {
+      "Without SD: a median, as the tail is too heavy for moments.\n"
+    })
   }
   cat("\n")
 }
@@ -243,6 +291,11 @@ fit_quality <- function(object) {
   last <- function(trace) if (length(trace)) trace[length(trace)] else NA_real_
   if (is.null(object$draws)) {
     return(list(
+      particles = object$particles, rows = nrow(object$trace$steps),
+      log_evidence = if (!is_pseudo(object)) object$log_evidence,
+      loo = if (!is.null(object$loo)) {
+        sum(object$loo * (object$weights %||% 1))
+      },
       elbo = last(object$trace$elbo), objective = last(object$trace$objective),
       passes = d$passes, steps = d$steps, batch_size = d$batch_size,
       jitter = d$jitter, converged = d$converged,
@@ -255,7 +308,7 @@ fit_quality <- function(object) {
     chains = dim(object$draws)[2], draws = dim(object$draws)[1],
     warmup = object$sampler$warmup, thin = object$sampler$thin,
     max_rhat = worst(d$table$rhat, max), min_ess = worst(ess, min),
-    interrupted = d$interrupted
+    interrupted = d$interrupted, until = d$until, sweeps = d$sweeps
   )
 }
 
@@ -285,6 +338,12 @@ sampler_line <- function(d) {
 variational_line <- function(d) {
   # What iterates says whether it converged.
   if (is.null(d$converged)) {
+    if (!is.null(d$particles)) {
+      return(sprintf(
+        "%d particles over %d rows, log evidence %s", d$particles, d$rows,
+        format(d$log_evidence, nsmall = 2, digits = 6)
+      ))
+    }
     return("Exact")
   }
   work <- c(
@@ -298,7 +357,16 @@ variational_line <- function(d) {
       sprintf(ngettext(d$passes, "%.0f pass", "%.0f passes"), d$passes)
     }
   )
-  value <- if (!is.na(d$elbo)) {
+  value <- if (!is.null(d$loo)) {
+    c(
+      if (!is.null(d$log_evidence)) {
+        sprintf(
+          "log evidence %s", format(d$log_evidence, nsmall = 2, digits = 6)
+        )
+      },
+      sprintf("leave-one-out %s", format(d$loo, nsmall = 2, digits = 6))
+    )
+  } else if (!is.na(d$elbo)) {
     sprintf("bound %s", format(d$elbo, nsmall = 2, digits = 7))
   } else if (!is.na(d$objective)) {
     sprintf("objective %s", format(d$objective, digits = 7))
@@ -314,7 +382,7 @@ variational_line <- function(d) {
   }
   paste0(
     ended, if (length(work)) paste(" after", paste(work, collapse = " and ")),
-    ", ", value
+    paste0(", ", value, collapse = "")
   )
 }
 
@@ -323,13 +391,21 @@ quality_note <- function(x) {
   line <- paste0(convergence_line(x), ".")
   if (is.null(d$chains)) {
     return(c(line, if (x$method %in% c("vb", "svi")) {
-      "Variational standard deviations are too small: see method = \"gibbs\"."
+      sprintf(
+        "%s standard deviations are too small: see method = \"%s\".",
+        if (is.null(x$facts[["Standard errors"]])) {
+          "Variational"
+        } else {
+          "The posterior's variational"
+        },
+        if (called_name(x$call) == "bkm") "ep" else "gibbs"
+      )
     }))
   }
   c(
-    line,
+    line, until_line(x$diagnostics),
     if (isTRUE(d$interrupted)) "The run was interrupted: draws are few.",
-    if (!is.na(d$max_rhat) && d$max_rhat > 1.05) {
+    if (is.null(d$until) && !is.na(d$max_rhat) && d$max_rhat > most_rhat) {
       paste(
         if (d$chains > 1) "The chains" else "The halves of the chain",
         "disagree (R-hat above 1.05): more sweeps are needed."

@@ -14,17 +14,21 @@ as_table <- function(frame) {
 #' @param effects Which rows, as far as the model has them: `"fixed"`
 #'   coefficients; `"ran_pars"`, standard deviations and correlations of random
 #'   effects and the standard deviation of penalised coefficients; `"scale"`,
-#'   kernel scales of the predictors of [bark()]; `"kernel"`, parameters of the
+#'   kernel scales of the predictors of [bark()]; `"share"`, those of the
+#'   predictors in the directions of [klr()]; `"kernel"`, parameters of the
 #'   kernel of [gpsvm()] with its nugget; `"parameter"`, others; `"function"`,
 #'   values of the latent function at inducing points or reference rows;
 #'   `"ran_vals"`, the random effects. Default all but the last two.
 #' @param conf.int Add posterior intervals, default `FALSE`.
 #' @param conf.level Their probability, default 0.95.
+#' @param exponentiate Odds ratios, as `exp` of [summary.bayeskernel_fit()],
+#'   default `FALSE`.
+#' @param vcov As of [summary.bayeskernel_fit()].
 #' @param data The rows to add predictions to; default the model frame, see
 #'   `model.frame()`. `newdata`: new data; takes precedence over `data`.
 #' @param newdata See `data`.
-#' @param ... Of `augment()`: arguments of `predict()` for probabilities, such as
-#'   `link`. Otherwise no further arguments.
+#' @param ... Of `augment()`: arguments of `predict()` for probabilities, such
+#'   as `link`. Otherwise no further arguments.
 #' @return A tibble, or a data frame when package tibble is missing; scale of
 #'   the data.
 #' * `tidy()`: `effect`, `group` (grouping term, or smooth), `level` (with
@@ -34,7 +38,8 @@ as_table <- function(frame) {
 #'   probability to be in the model. Rows of `"ran_pars"` have terms such as
 #'   `sd__(Intercept)` and `cor__(Intercept).time`.
 #' * `glance()`: one row with `nobs`, `method`, columns of the model (`inducing`
-#'   points; `family`, mean number of `kernels`, `sigma`), `elbo` (`NA` for a
+#'   points; `family`, mean number of `kernels`, `sigma`; of [bkm()]
+#'   `log_evidence` and `elpd_loo`), `elbo` (`NA` for a
 #'   sampler; of `bsvm()` and `gpsvm()` it bounds a pseudo-evidence), `passes`,
 #'   `converged` (samplers: R-hat at most 1.05 everywhere), `rhat.max`,
 #'   `ess.min`, `seconds`.
@@ -54,12 +59,15 @@ as_table <- function(frame) {
 #' head(augment(fit, newdata = d))
 #' @export
 tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE,
-                                 conf.level = 0.95, ...) {
+                                 conf.level = 0.95, exponentiate = FALSE,
+                                 vcov = NULL, ...) {
   check_no_dots(...)
+  x <- with_vcov(x, vcov, "vcov")
   known <- c(
-    "fixed", "ran_pars", "scale", "kernel", "parameter", "function", "ran_vals"
+    "fixed", "ran_pars", "scale", "share", "kernel", "parameter", "function",
+    "ran_vals"
   )
-  if (is.null(effects)) effects <- known[1:5]
+  if (is.null(effects)) effects <- known[1:6]
   if (!is.character(effects) || !all(effects %in% known) ||
     length(effects) == 0L) {
     abort_argument(
@@ -70,6 +78,9 @@ tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE,
   conf.int <- check_flag(conf.int, "conf.int")
   level <- check_number(conf.level, 0, 1, "conf.level", closed = FALSE)
   rows <- parameters(x, level)
+  if (check_flag(exponentiate, "exponentiate")) {
+    rows <- odds_ratios(x, rows, "exponentiate")
+  }
   rows <- tidy_rows(rows[rows$effect %in% effects, ])
   if ("ran_vals" %in% effects) rows <- rbind(rows, tidy_effects(x, level))
   if (!("ran_vals" %in% effects)) rows$level <- NULL
@@ -129,7 +140,11 @@ glance.bayeskernel_fit <- function(x, ...) {
 augment.bayeskernel_fit <- function(x, data = NULL, newdata = NULL, ...) {
   new <- if (is.null(newdata)) data else newdata
   # In the caller's frame, where the data of the call mean something.
-  rows <- if (is.null(new)) eval(call("model.frame", x), parent.frame()) else new
+  rows <- if (is.null(new)) {
+    eval(call("model.frame", x), parent.frame())
+  } else {
+    new
+  }
   predicted <- function(type, ...) {
     values <- prediction(x, new, type, ...)
     if (is.null(new)) drop_left_out(values, x$na.action) else values
@@ -161,5 +176,9 @@ drop_left_out <- function(values, left_out) {
   if (is.list(values)) {
     return(lapply(values, drop_left_out, left_out))
   }
-  if (is.matrix(values)) values[-left_out, , drop = FALSE] else values[-left_out]
+  if (is.matrix(values)) {
+    values[-left_out, , drop = FALSE]
+  } else {
+    values[-left_out]
+  }
 }

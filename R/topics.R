@@ -2,23 +2,31 @@
 #'
 #' | `method` | what it is | when |
 #' |---|---|---|
-#' | `"vb"` | mean-field variational Bayes | the default: milliseconds, good predictions; standard deviations are too small, inclusion probabilities too extreme |
+#' | `"ep"` | expectation propagation | the default of [bkm()] and [bsvm()]: milliseconds, standard deviations as those of the sampler |
+#' | `"vb"` | mean-field variational Bayes | the method of the papers on support vector machines, and the default with `select`: milliseconds, good predictions; its posterior's standard deviations are too small, inclusion probabilities too extreme |
 #' | `"gibbs"` | draws from the posterior | intervals, inclusion probabilities and imputed values that are to be believed |
 #' | `"svi"` | stochastic variational steps, then full passes | rows in a [row_source()]; the answer is that of `"vb"` |
 #'
-#' What can be combined in [bsvm()]:
+#' What can be combined in [bkm()] and [bsvm()]:
 #'
-#' | | `"vb"` | `"gibbs"` | `"svi"` |
-#' |---|---|---|---|
-#' | fixed and penalised terms, weights, offsets | yes | yes | yes |
-#' | random effects, smooths | yes | yes | rows in memory |
-#' | selection, modelled missing predictors | yes | yes | no |
+#' | | `"ep"` | `"vb"` | `"gibbs"` | `"svi"` |
+#' |---|---|---|---|---|
+#' | fixed and penalised terms, weights, offsets | yes | yes | yes | yes |
+#' | random effects, smooths | yes | yes | yes | rows in memory |
+#' | modelled missing predictors | yes | yes | yes | no |
+#' | processes, [gp()] | yes | yes | yes | no |
+#' | correlated units, `cov` ([bkm()]) | yes | yes | yes | rows in memory |
+#' | selection | no | yes | yes | no |
+#'
+#' Not together: processes and selection; processes whose variables miss values
+#' and `"gibbs"`.
 #'
 #' For [gpsvm()]:
 #'
 #' | `method` | what it is | when |
 #' |---|---|---|
-#' | `"vb"` | variational Bayes by full passes | up to some 5e7 rows times inducing points: the default there |
+#' | `"ep"` | expectation propagation | up to some 5e7 rows times inducing points: the default there; standard deviations as those of the sampler |
+#' | `"vb"` | variational Bayes by full passes | the papers' method; on a cluster |
 #' | `"svi"` | an epoch of stochastic steps, then full passes | more; the answer is that of `"vb"`, after a few passes less |
 #' | `"svi"`, `max_iter = 0` | stochastic steps alone | millions of rows, prediction only, seconds |
 #' | `"gibbs"` | draws from the posterior | the posterior's own standard deviations; every sweep is a pass over all rows |
@@ -28,7 +36,13 @@
 #'
 #' [bark()], for regressions and for classes, has one engine: reversible jump
 #' Markov chains (`"rjmcmc"`) over sums of kernels, with selection among
-#' predictors, for some thousand rows.
+#' predictors, for some thousand rows. So has [klr()], for two classes and a few
+#' directions among some dozens of predictors, with two schemes of coefficients,
+#' see [klr_prior()]: `"truncated"`, whose sweeps take a fifth of the time, and
+#' `"continuous"`, whose sweeps get farther each.
+#'
+#' [seqkr()], too, has one engine: particles (`"smc"`) that go over the rows
+#' once and on with more of them by [extend()].
 #'
 #' Over data sets from the model's joint density, 90 % intervals of imputed
 #' values and of smooth curves covered 90 % by `"gibbs"`, and 79 % and 75 % by
@@ -49,9 +63,9 @@ NULL
 #' * Raise `warmup` and `draws`; `start = fit` goes on where a run ended.
 #' * With selection a column that is never in has constant draws and no R-hat;
 #'   look at the `inclusion[...]` variables of [bsvm()], which always move.
-#' * Kernels of [bark()] come and go: R-hat is of what means the same in every
-#'   draw, such as the noise, the number of kernels and the function itself at
-#'   ten rows.
+#' * Kernels of [bark()] and [klr()] come and go: R-hat is of what means the
+#'   same in every draw, such as the noise, the number of kernels and the
+#'   function itself at ten rows.
 #' * A variational fit has a bound, [elbo()], which never falls; it warns when
 #'   `max_iter` passes did not suffice.
 #'

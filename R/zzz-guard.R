@@ -1,7 +1,8 @@
-# Objects of this package are lists that anything may have changed since they were
-# made, and are read from files that something else has written. What they break
-# inside a function is an error of the package, too: no error of base R leaves
-# it. Functions check what they are given at the door; this is the net below.
+# Objects of this package are lists that anything may have changed since they
+# were made, and are read from files that something else has written. What they
+# break inside a function is an error of the package, too: no error of base R
+# leaves it. Functions check what they are given at the door; this is the net
+# below.
 
 # `code` is the body of a function that users call.
 guarded <- function(code) {
@@ -23,11 +24,15 @@ guarded <- function(code) {
       )
     }
     bk_abort(
-      "argument", sprintf("%s() cannot use what it was given.", called_name(call)),
+      "argument",
+      sprintf("%s() cannot use what it was given.", called_name(call)),
       c(
         conditionMessage(e),
         "A fit, or another object, that was changed has to be made again.",
-        "If nothing was changed, and no argument is odd, this is an error of ours."
+        paste(
+          "If nothing was changed, and no argument is odd, this is an error",
+          "of ours."
+        )
       ),
       found = e, call = call
     )
@@ -35,8 +40,8 @@ guarded <- function(code) {
 }
 
 # Arguments are computed where they are first used. Was error `e`, which the
-# function in frame `handler` looks at, raised by one of those that the user typed
-# in the call of frame `at`?
+# function in frame `handler` looks at, raised by one of those that the user
+# typed in the call of frame `at`?
 from_argument <- function(e, at, handler) {
   typed <- generic_frame(at)
   last <- handler - 1L
@@ -62,28 +67,36 @@ from_argument <- function(e, at, handler) {
 # left alone.
 local({
   home <- topenv()
+  models <- c("bsvm", "bkm", "gpsvm", "bark", "mkprobit", "seqkr", "klr")
   classes <- c(
-    "bayeskernel_fit", "bsvm", "gpsvm", "bark", "formula", "default",
+    "bayeskernel_fit", models, paste0(models, "_prior"), "formula", "default",
     "row_source", "character", "DBIConnection", "bayeskernel_kernel",
     "inclusion_path", "levy", "markov", "ranef_bayeskernel",
-    "bayeskernel_varcorr", paste0(c("bsvm", "gpsvm", "bark"), "_prior"),
+    "bayeskernel_varcorr", "klr_projection",
     grep("^summary\\.", ls(home), value = TRUE)
   )
   generics <- c(
-    "VarCorr", "as.array", "as.data.frame", "as.matrix", "as.mcmc",
-    "as.mcmc.list", "as_draws", "augment", "bark", "bsvm", "coef", "confint",
-    "deviance", "elbo", "family", "fitted", "fixef", "format", "formula",
-    "glance", "gpsvm", "imputed", "inclusion", "log_lik", "loo", "logLik",
+    "VarCorr", "anova", "as.array", "as.data.frame", "as.matrix", "as.mcmc",
+    "as.mcmc.list", "as_draws", "augment", "bark", "bkm", "bsvm", "coef",
+    "combine_classifiers", "mkprobit", "kernel_weights",
+    "confint",
+    "deviance", "elbo", "extend", "family", "fitted", "fixef", "format",
+    "formula",
+    "glance", "gpsvm", "imputed", "klr", "projection", "inclusion", "log_lik",
+    "log_evidence", "loo",
+    "logLik",
     "model.frame", "model.matrix", "ngrps", "nobs", "plot", "posterior_epred",
     "posterior_interval", "posterior_linpred", "posterior_predict", "pp_check",
     "predict", "print", "prior_summary", "ranef", "residuals", "row_source",
-    "sigma", "simulate", "summary", "terms", "tidy", "update", "vcov", "weights"
+    "seqkr", "sigma", "simulate", "summary", "terms", "tidy", "update", "vcov",
+    "weights"
   )
   plain <- c(
     "auc", "balanced_error", "brier_score", "log_loss", "calibration",
     "kernel_matrix", "kernel_parameters", "levy", "markov", "inclusion_path",
-    "write_rows", "bark_prior", "bsvm_prior", "gpsvm_prior", "rbf", "linear",
-    "polynomial"
+    "write_rows", paste0(models, "_prior"), "rbf", "matern", "periodic",
+    "linear", "polynomial", "categorical", "basis", "rhat",
+    "ess"
   )
   methods <- outer(generics, classes, paste, sep = ".")
   for (name in intersect(c(methods, plain), ls(home))) {

@@ -44,7 +44,7 @@ report <- function(fit, predict, sd) {
 engines <- list(
   "bsvm vb" = function(d) {
     d$w <- balanced(d)
-    fit <- timed(function() bsvm(formula, d, weights = w))
+    fit <- timed(function() bsvm(formula, d, weights = w, method = "vb"))
     out <- timed(function() {
       predict(fit$value, d, type = "link", se.fit = TRUE)
     })

@@ -324,10 +324,10 @@ simulate_sparse <- function(n, p, effects, correlation = 0) {
 # amounts to. All take their columns as they are.
 nonlinear_machines <- function() {
   all <- list(
-    gpsvm = function(x, y, new, theta = NULL, ...) {
+    gpsvm = function(x, y, new, theta = NULL, ..., method = "vb", tune = FALSE) {
       width <- if (!is.null(theta)) theta / sqrt(2)
       fit <- bayeskernel::gpsvm(
-        x, y, bayeskernel::rbf(width), standardize = FALSE, ...
+        x, y, bayeskernel::rbf(width), standardize = FALSE, ..., method = method, tune = tune
       )
       prob <- stats::predict(fit, new, type = "prob")[, 2]
       list(class = class_of(prob, 0.5, levels(y)), prob = prob)
@@ -412,17 +412,17 @@ score_folds <- function(data, machine, folds = contiguous_folds(nrow(data$x)),
 table1_machines <- function(n, gausspr_rows = 1000) {
   machines <- nonlinear_machines()
   if (n > gausspr_rows) machines$gausspr <- NULL
-  ours <- function(...) {
+  ours <- function(..., method = "vb", tune = FALSE) {
     function(x, y, new) {
       m <- min(100L, floor(0.2 * length(y)))
       machines$gpsvm(
-        x, y, new, inducing = m, threads = 1L, seed = 1L, ...
+        x, y, new, inducing = m, threads = 1L, seed = 1L, ..., method = method, tune = tune
       )
     }
   }
   runs <- list(
     "gpsvm, theta 5" = ours(theta = 5), "gpsvm, default" = ours(),
-    "gpsvm, tuned" = ours(tune = TRUE), "gpsvm, tuned by cv" = ours(tune = "cv")
+    "gpsvm, tuned" = ours(tune = "bound"), "gpsvm, tuned by cv" = ours(tune = "cv")
   )
   for (peer in setdiff(names(machines), "gpsvm")) local({
     machine <- machines[[peer]]
@@ -546,10 +546,10 @@ reset_peak <- function() {
 }
 
 # The settings of the paper for SUSY.
-fit_susy <- function(x, y, ...) {
+fit_susy <- function(x, y, ..., tune = FALSE) {
   bayeskernel::gpsvm(
     x, y, bayeskernel::rbf(5 / sqrt(2)), inducing = 64, method = "svi",
-    seed = 1, ...
+    seed = 1, ..., tune = tune
   )
 }
 
@@ -597,9 +597,9 @@ susy_run_apart <- function(...) {
 susy_sample_scores <- function() {
   data <- susy_sample()
   machines <- nonlinear_machines()
-  ours <- function(...) {
+  ours <- function(..., method = "vb", tune = FALSE) {
     function(x, y, new) {
-      machines$gpsvm(x, y, new, theta = 5, threads = 1L, seed = 1L, ...)
+      machines$gpsvm(x, y, new, theta = 5, threads = 1L, seed = 1L, ..., method = method, tune = tune)
     }
   }
   runs <- c(
@@ -629,8 +629,8 @@ growth_exponent <- function(n, seconds) {
 
 # Selection ----------------------------------------------------------------
 
-kept_by_bsvm <- function(x, y, ...) {
-  fit <- quietly(bayeskernel::bsvm(x, y, select = TRUE, ...))
+kept_by_bsvm <- function(x, y, ..., method = "vb") {
+  fit <- quietly(bayeskernel::bsvm(x, y, select = TRUE, ..., method = method))
   unname(which(bayeskernel::inclusion(fit) > 0.5))
 }
 
@@ -811,6 +811,16 @@ ouyang_peers <- function() {
       fit <- dbarts::bart(x, y, new, verbose = FALSE)
       if (classes) colMeans(stats::pnorm(fit$yhat.test)) else
         fit$yhat.test.mean
+    }
+  }
+  if (has("ranger")) {
+    all[["ranger"]] <- function(x, y, new, classes) {
+      fit <- ranger::ranger(
+        x = x, y = response(y, classes), probability = classes,
+        num.threads = 1
+      )
+      out <- stats::predict(fit, new, num.threads = 1)$predictions
+      if (classes) out[, "1"] else out
     }
   }
   if (has("randomForest")) {

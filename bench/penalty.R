@@ -62,7 +62,7 @@ sets <- lapply(1:5, function(seed) {
   list(x = train$x, y = train$y, new = test$x, truth = test$y)
 })
 methods <- list(
-  "bsvm vb" = function(d) predict(bsvm(d$x, d$y), d$new),
+  "bsvm vb" = function(d) predict(bsvm(d$x, d$y, method = "vb"), d$new),
   "bsvm gibbs 5000 + 5000" = function(d) {
     predict(fit_gibbs(d$x, d$y, 5000, 5000), d$new)
   }
@@ -111,7 +111,8 @@ sets <- lapply(1:3, function(seed) {
   at <- three_quarters(nrow(x))
   list(x = x[at, ], y = y[at], new = x[-at, ], truth = y[-at])
 })
-methods <- list("bsvm vb" = function(d) predict(bsvm(d$x, d$y), d$new))
+methods <- list("bsvm vb" = function(d) predict(bsvm(d$x, d$y,
+  method = "vb"), d$new))
 if (has("glmnet")) {
   methods[["cv.glmnet"]] <- function(d) glmnet_classes(d$x, d$y, d$new)
 }

@@ -25,7 +25,7 @@ fit <- NULL
 score <- numeric()
 with_threads <- function(threads) {
   function() {
-    fit <<- bsvm(train$x, train$y, threads = threads)
+    fit <<- bsvm(train$x, train$y, threads = threads, method = "vb")
     score <<- predict(fit, test$x, type = "link")
   }
 }
@@ -71,9 +71,10 @@ growth <- t(vapply(sizes, function(n) {
   y <- train$y[seq_len(n)]
   fit <- NULL
   whole <- cpu_seconds(
-    function() fit <<- bsvm(x, y, threads = 1), times = 3
+    function() fit <<- bsvm(x, y, threads = 1, method = "vb"), times = 3
   )
-  core <- median(replicate(3, bsvm(x, y, threads = 1)$elapsed[["core"]]))
+  core <- median(replicate(3, bsvm(x, y, threads = 1,
+    method = "vb")$elapsed[["core"]]))
   c(n = n, seconds = whole, core = core, passes = fit$diagnostics$passes)
 }, numeric(4)))
 slope <- function(time) coef(lm(log(time) ~ log(growth[, "n"])))[[2]]
@@ -91,13 +92,13 @@ wall <- vapply(1:2, function(threads) {
   c(
     whole = wall_seconds(with_threads(threads)),
     core = median(replicate(3, {
-      bsvm(train$x, train$y, threads = threads)$elapsed[["core"]]
+      bsvm(train$x, train$y, threads = threads, method = "vb")$elapsed[["core"]]
     }))
   )
 }, numeric(2))
 same <- identical(
-  bsvm(train$x, train$y, threads = 1)$posterior,
-  bsvm(train$x, train$y, threads = 2)$posterior
+  bsvm(train$x, train$y, threads = 1, method = "vb")$posterior,
+  bsvm(train$x, train$y, threads = 2, method = "vb")$posterior
 )
 cat(sprintf(
   paste(
@@ -119,7 +120,7 @@ frame$y <- drop(grouped$x %*% rep_len(c(1, -0.5, 0.25, 0), 20)) +
   effect[frame$group] + rlogis(1e5) > 0
 model <- reformulate(c(colnames(grouped$x), "(1 | group)"), "y")
 whole <- cpu_seconds(
-  function() fit <<- bsvm(model, frame, threads = 1), times = 3
+  function() fit <<- bsvm(model, frame, threads = 1, method = "vb"), times = 3
 )
 cat("\n1e5 rows x 20 predictors + 10,000 groups, one thread\n")
 print_limit("vb fit, core (wall clock)", fit$elapsed[["core"]], 3)

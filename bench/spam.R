@@ -13,11 +13,19 @@ n_splits <- 5
 print_machine()
 
 spam <- spam_data()
-prior <- bsvm_prior(rho = 0.01)
+# The paper's prior, rate, start and plain inclusions.
+prior <- bsvm_prior(rho = 0.01, var_shape = 0.01, var_rate = 0.01)
 predictors <- function(data) as.matrix(data[, -58])
 
+fit_paper <- function(data, method = "vb", starts = 1, ...) {
+  bsvm(type ~ ., data,
+    select = TRUE, prior = prior, learning_rate = 1, polish = FALSE,
+    method = method, starts = starts, ...
+  )
+}
+
 fit_selection <- function(data, ...) {
-  quietly(bsvm(type ~ ., data, select = TRUE, prior = prior, ...))
+  quietly(fit_paper(data, ...))
 }
 
 # Labels of the test rows and the number of variables kept.
@@ -41,7 +49,7 @@ methods <- list(
     vb_result(fit_selection(train, tol = 1e-4), test)
   },
   "bsvm vb, penalty" = function(train, test) {
-    list(label = predict(bsvm(type ~ ., train), test), kept = 57)
+    list(label = predict(bsvm(type ~ ., train, method = "vb"), test), kept = 57)
   }
 )
 if (has("glmnet")) {

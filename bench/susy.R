@@ -120,7 +120,7 @@ for (engine in c("svi", "vb")) {
       fit[[threads]] <<- gpsvm(
         train$x[some, ], train$y[some], rbf(5 / sqrt(2)), inducing = 64,
         method = engine, max_iter = if (engine == "svi") 0 else 500, seed = 1,
-        threads = threads
+        threads = threads, tune = FALSE
       )
       fit[[threads]]$elapsed[["core"]]
     }))

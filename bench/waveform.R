@@ -17,9 +17,9 @@ print_machine()
 
 waveform <- raetsch_data("waveform")
 machines <- nonlinear_machines()
-ours <- function(..., theta = 5) {
+ours <- function(..., method = "vb", tune = FALSE, theta = 5) {
   function(x, y, new) {
-    machines$gpsvm(x, y, new, theta = theta, threads = 1L, seed = 1L, ...)
+    machines$gpsvm(x, y, new, theta = theta, threads = 1L, seed = 1L, ..., method = method, tune = tune)
   }
 }
 peer_runs <- function(peers) {
@@ -221,7 +221,7 @@ seconds <- vapply(sizes, function(n) {
   x <- wide$x[seq_len(n), ]
   y <- wide$y[seq_len(n)]
   cpu_seconds(times = 3, function() {
-    gpsvm(x, y, inducing = 100, method = "svi", seed = 1)
+    gpsvm(x, y, inducing = 100, method = "svi", seed = 1, tune = FALSE)
   })
 }, numeric(1))
 cat("\nThe fit alone, method \"svi\", m = 100\n")

@@ -11,6 +11,28 @@ Rcpp::Rostream<true>&  Rcpp::Rcout = Rcpp::Rcpp_cout_get();
 Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
+// predictor_model_cpp
+Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerVector& classes);
+RcppExport SEXP _bayeskernel_predictor_model_cpp(SEXP predictorsSEXP, SEXP classesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type classes(classesSEXP);
+    rcpp_result_gen = Rcpp::wrap(predictor_model_cpp(predictors, classes));
+    return rcpp_result_gen;
+END_RCPP
+}
+// atoms_cpp
+Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::List& model);
+RcppExport SEXP _bayeskernel_atoms_cpp(SEXP predictorsSEXP, SEXP modelSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type model(modelSEXP);
+    rcpp_result_gen = Rcpp::wrap(atoms_cpp(predictors, model));
+    return rcpp_result_gen;
+END_RCPP
+}
 // bark_fit_cpp
 Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_bark_fit_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
@@ -73,6 +95,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// stein_influence_cpp
+Rcpp::List stein_influence_cpp(const Rcpp::NumericMatrix& f, const Rcpp::NumericVector& y, const Rcpp::NumericVector& weight);
+RcppExport SEXP _bayeskernel_stein_influence_cpp(SEXP fSEXP, SEXP ySEXP, SEXP weightSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type f(fSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type y(ySEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type weight(weightSEXP);
+    rcpp_result_gen = Rcpp::wrap(stein_influence_cpp(f, y, weight));
+    return rcpp_result_gen;
+END_RCPP
+}
 // bsvm_vb_cpp
 Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_bsvm_vb_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
@@ -106,6 +140,18 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
     Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
     rcpp_result_gen = Rcpp::wrap(bsvm_crossed_gibbs_cpp(data, prior, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// linear_ep_cpp
+Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_linear_ep_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(linear_ep_cpp(data, prior, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -249,6 +295,22 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpsvm_left_out_cpp
+Rcpp::List gpsvm_left_out_cpp(SEXP tuner, const Rcpp::List& kernel, const Rcpp::NumericVector& log_parameters, double nugget, const Rcpp::NumericMatrix& inducing, double tolerance, int max_passes);
+RcppExport SEXP _bayeskernel_gpsvm_left_out_cpp(SEXP tunerSEXP, SEXP kernelSEXP, SEXP log_parametersSEXP, SEXP nuggetSEXP, SEXP inducingSEXP, SEXP toleranceSEXP, SEXP max_passesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type tuner(tunerSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type log_parameters(log_parametersSEXP);
+    Rcpp::traits::input_parameter< double >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
+    Rcpp::traits::input_parameter< double >::type tolerance(toleranceSEXP);
+    Rcpp::traits::input_parameter< int >::type max_passes(max_passesSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_left_out_cpp(tuner, kernel, log_parameters, nugget, inducing, tolerance, max_passes));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpsvm_shards_cpp
 Rcpp::List gpsvm_shards_cpp(double n, int m);
 RcppExport SEXP _bayeskernel_gpsvm_shards_cpp(SEXP nSEXP, SEXP mSEXP) {
@@ -285,6 +347,115 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< int >::type label(labelSEXP);
     Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type begin(beginSEXP);
     rcpp_result_gen = Rcpp::wrap(gpsvm_worker_pass_cpp(worker, point, with_newton, label, begin));
+    return rcpp_result_gen;
+END_RCPP
+}
+// calibrated_link_cpp
+Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean, const Rcpp::NumericMatrix& variance, const Rcpp::IntegerVector& y, const Rcpp::NumericVector& weights);
+RcppExport SEXP _bayeskernel_calibrated_link_cpp(SEXP meanSEXP, SEXP varianceSEXP, SEXP ySEXP, SEXP weightsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type mean(meanSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type variance(varianceSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type y(ySEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type weights(weightsSEXP);
+    rcpp_result_gen = Rcpp::wrap(calibrated_link_cpp(mean, variance, y, weights));
+    return rcpp_result_gen;
+END_RCPP
+}
+// klr_fit_cpp
+Rcpp::List klr_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_klr_fit_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(klr_fit_cpp(data, prior, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// klr_predict_cpp
+Rcpp::List klr_predict_cpp(const Rcpp::List& draws, const Rcpp::NumericMatrix& x, const Rcpp::NumericMatrix& newx, int threads);
+RcppExport SEXP _bayeskernel_klr_predict_cpp(SEXP drawsSEXP, SEXP xSEXP, SEXP newxSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type draws(drawsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type newx(newxSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(klr_predict_cpp(draws, x, newx, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// klr_latent_cpp
+SEXP klr_latent_cpp(const Rcpp::List& draws, const Rcpp::NumericMatrix& x, const Rcpp::NumericMatrix& newx, int threads);
+RcppExport SEXP _bayeskernel_klr_latent_cpp(SEXP drawsSEXP, SEXP xSEXP, SEXP newxSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type draws(drawsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type newx(newxSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(klr_latent_cpp(draws, x, newx, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// klr_kernels_cpp
+double klr_kernels_cpp(const Rcpp::List& prior);
+RcppExport SEXP _bayeskernel_klr_kernels_cpp(SEXP priorSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    rcpp_result_gen = Rcpp::wrap(klr_kernels_cpp(prior));
+    return rcpp_result_gen;
+END_RCPP
+}
+// mkprobit_vb_cpp
+Rcpp::List mkprobit_vb_cpp(const Rcpp::List& data, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_mkprobit_vb_cpp(SEXP dataSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(mkprobit_vb_cpp(data, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// mkprobit_predict_cpp
+Rcpp::List mkprobit_predict_cpp(const Rcpp::List& posterior, const Rcpp::List& sources, const std::string& combine, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_mkprobit_predict_cpp(SEXP posteriorSEXP, SEXP sourcesSEXP, SEXP combineSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type posterior(posteriorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type sources(sourcesSEXP);
+    Rcpp::traits::input_parameter< const std::string& >::type combine(combineSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(mkprobit_predict_cpp(posterior, sources, combine, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// mkprobit_draws_cpp
+Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior, const Rcpp::List& sources, const std::string& combine, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_mkprobit_draws_cpp(SEXP posteriorSEXP, SEXP sourcesSEXP, SEXP combineSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type posterior(posteriorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type sources(sourcesSEXP);
+    Rcpp::traits::input_parameter< const std::string& >::type combine(combineSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(mkprobit_draws_cpp(posterior, sources, combine, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// mkprobit_gibbs_cpp
+Rcpp::List mkprobit_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_mkprobit_gibbs_cpp(SEXP dataSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(mkprobit_gibbs_cpp(data, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -326,14 +497,95 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// hinge_probability_cpp
-Rcpp::NumericVector hinge_probability_cpp(const Rcpp::NumericVector& m, const Rcpp::NumericVector& s2);
-RcppExport SEXP _bayeskernel_hinge_probability_cpp(SEXP mSEXP, SEXP s2SEXP) {
+// link_probability_cpp
+Rcpp::NumericVector link_probability_cpp(const Rcpp::NumericVector& m, const Rcpp::NumericVector& s2, const std::string& link);
+RcppExport SEXP _bayeskernel_link_probability_cpp(SEXP mSEXP, SEXP s2SEXP, SEXP linkSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type m(mSEXP);
     Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type s2(s2SEXP);
-    rcpp_result_gen = Rcpp::wrap(hinge_probability_cpp(m, s2));
+    Rcpp::traits::input_parameter< const std::string& >::type link(linkSEXP);
+    rcpp_result_gen = Rcpp::wrap(link_probability_cpp(m, s2, link));
+    return rcpp_result_gen;
+END_RCPP
+}
+// link_moments_cpp
+Rcpp::List link_moments_cpp(const Rcpp::NumericVector& m, const Rcpp::NumericVector& s2, const std::string& link, int threads);
+RcppExport SEXP _bayeskernel_link_moments_cpp(SEXP mSEXP, SEXP s2SEXP, SEXP linkSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type m(mSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type s2(s2SEXP);
+    Rcpp::traits::input_parameter< const std::string& >::type link(linkSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(link_moments_cpp(m, s2, link, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// process_features_cpp
+Rcpp::List process_features_cpp(const Rcpp::List& kernel, const Rcpp::NumericMatrix& z, const Rcpp::NumericMatrix& x, int threads);
+RcppExport SEXP _bayeskernel_process_features_cpp(SEXP kernelSEXP, SEXP zSEXP, SEXP xSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type z(zSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(process_features_cpp(kernel, z, x, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// process_learn_cpp
+Rcpp::List process_learn_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_process_learn_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(process_learn_cpp(data, prior, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seqkr_fit_cpp
+Rcpp::List seqkr_fit_cpp(const Rcpp::NumericMatrix& x, const Rcpp::NumericVector& y, const Rcpp::List& kernel, const Rcpp::List& prior, const Rcpp::List& settings, SEXP state);
+RcppExport SEXP _bayeskernel_seqkr_fit_cpp(SEXP xSEXP, SEXP ySEXP, SEXP kernelSEXP, SEXP priorSEXP, SEXP settingsSEXP, SEXP stateSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type y(ySEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type state(stateSEXP);
+    rcpp_result_gen = Rcpp::wrap(seqkr_fit_cpp(x, y, kernel, prior, settings, state));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seqkr_predict_cpp
+Rcpp::List seqkr_predict_cpp(const Rcpp::List& posterior, const Rcpp::List& kernel, const Rcpp::NumericMatrix& x, bool classes, int threads);
+RcppExport SEXP _bayeskernel_seqkr_predict_cpp(SEXP posteriorSEXP, SEXP kernelSEXP, SEXP xSEXP, SEXP classesSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type posterior(posteriorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< bool >::type classes(classesSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seqkr_predict_cpp(posterior, kernel, x, classes, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seqkr_latent_cpp
+Rcpp::List seqkr_latent_cpp(const Rcpp::List& posterior, const Rcpp::List& kernel, const Rcpp::NumericMatrix& x, int threads);
+RcppExport SEXP _bayeskernel_seqkr_latent_cpp(SEXP posteriorSEXP, SEXP kernelSEXP, SEXP xSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type posterior(posteriorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seqkr_latent_cpp(posterior, kernel, x, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -416,14 +668,18 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
+    {"_bayeskernel_predictor_model_cpp", (DL_FUNC) &_bayeskernel_predictor_model_cpp, 2},
+    {"_bayeskernel_atoms_cpp", (DL_FUNC) &_bayeskernel_atoms_cpp, 2},
     {"_bayeskernel_bark_fit_cpp", (DL_FUNC) &_bayeskernel_bark_fit_cpp, 3},
     {"_bayeskernel_bark_predict_cpp", (DL_FUNC) &_bayeskernel_bark_predict_cpp, 4},
     {"_bayeskernel_bark_latent_cpp", (DL_FUNC) &_bayeskernel_bark_latent_cpp, 4},
     {"_bayeskernel_levy_cpp", (DL_FUNC) &_bayeskernel_levy_cpp, 3},
     {"_bayeskernel_bsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_gibbs_cpp, 3},
+    {"_bayeskernel_stein_influence_cpp", (DL_FUNC) &_bayeskernel_stein_influence_cpp, 3},
     {"_bayeskernel_bsvm_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_vb_cpp, 3},
     {"_bayeskernel_bsvm_crossed_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_crossed_vb_cpp, 3},
     {"_bayeskernel_bsvm_crossed_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_crossed_gibbs_cpp, 3},
+    {"_bayeskernel_linear_ep_cpp", (DL_FUNC) &_bayeskernel_linear_ep_cpp, 3},
     {"_bayeskernel_gpsvm_fit_cpp", (DL_FUNC) &_bayeskernel_gpsvm_fit_cpp, 4},
     {"_bayeskernel_gpsvm_predict_cpp", (DL_FUNC) &_bayeskernel_gpsvm_predict_cpp, 6},
     {"_bayeskernel_gpsvm_latent_cpp", (DL_FUNC) &_bayeskernel_gpsvm_latent_cpp, 6},
@@ -434,13 +690,29 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_median_distance_cpp", (DL_FUNC) &_bayeskernel_median_distance_cpp, 1},
     {"_bayeskernel_gpsvm_tuner_cpp", (DL_FUNC) &_bayeskernel_gpsvm_tuner_cpp, 5},
     {"_bayeskernel_gpsvm_bound_cpp", (DL_FUNC) &_bayeskernel_gpsvm_bound_cpp, 7},
+    {"_bayeskernel_gpsvm_left_out_cpp", (DL_FUNC) &_bayeskernel_gpsvm_left_out_cpp, 7},
     {"_bayeskernel_gpsvm_shards_cpp", (DL_FUNC) &_bayeskernel_gpsvm_shards_cpp, 2},
     {"_bayeskernel_gpsvm_worker_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_cpp, 5},
     {"_bayeskernel_gpsvm_worker_pass_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_pass_cpp, 5},
+    {"_bayeskernel_calibrated_link_cpp", (DL_FUNC) &_bayeskernel_calibrated_link_cpp, 4},
+    {"_bayeskernel_klr_fit_cpp", (DL_FUNC) &_bayeskernel_klr_fit_cpp, 3},
+    {"_bayeskernel_klr_predict_cpp", (DL_FUNC) &_bayeskernel_klr_predict_cpp, 4},
+    {"_bayeskernel_klr_latent_cpp", (DL_FUNC) &_bayeskernel_klr_latent_cpp, 4},
+    {"_bayeskernel_klr_kernels_cpp", (DL_FUNC) &_bayeskernel_klr_kernels_cpp, 1},
+    {"_bayeskernel_mkprobit_vb_cpp", (DL_FUNC) &_bayeskernel_mkprobit_vb_cpp, 2},
+    {"_bayeskernel_mkprobit_predict_cpp", (DL_FUNC) &_bayeskernel_mkprobit_predict_cpp, 4},
+    {"_bayeskernel_mkprobit_draws_cpp", (DL_FUNC) &_bayeskernel_mkprobit_draws_cpp, 4},
+    {"_bayeskernel_mkprobit_gibbs_cpp", (DL_FUNC) &_bayeskernel_mkprobit_gibbs_cpp, 2},
     {"_bayeskernel_linear_moments_cpp", (DL_FUNC) &_bayeskernel_linear_moments_cpp, 3},
     {"_bayeskernel_draw_moments_cpp", (DL_FUNC) &_bayeskernel_draw_moments_cpp, 4},
     {"_bayeskernel_draw_values_cpp", (DL_FUNC) &_bayeskernel_draw_values_cpp, 4},
-    {"_bayeskernel_hinge_probability_cpp", (DL_FUNC) &_bayeskernel_hinge_probability_cpp, 2},
+    {"_bayeskernel_link_probability_cpp", (DL_FUNC) &_bayeskernel_link_probability_cpp, 3},
+    {"_bayeskernel_link_moments_cpp", (DL_FUNC) &_bayeskernel_link_moments_cpp, 4},
+    {"_bayeskernel_process_features_cpp", (DL_FUNC) &_bayeskernel_process_features_cpp, 4},
+    {"_bayeskernel_process_learn_cpp", (DL_FUNC) &_bayeskernel_process_learn_cpp, 3},
+    {"_bayeskernel_seqkr_fit_cpp", (DL_FUNC) &_bayeskernel_seqkr_fit_cpp, 6},
+    {"_bayeskernel_seqkr_predict_cpp", (DL_FUNC) &_bayeskernel_seqkr_predict_cpp, 5},
+    {"_bayeskernel_seqkr_latent_cpp", (DL_FUNC) &_bayeskernel_seqkr_latent_cpp, 4},
     {"_bayeskernel_remember_process_cpp", (DL_FUNC) &_bayeskernel_remember_process_cpp, 0},
     {"_bayeskernel_column_moments_cpp", (DL_FUNC) &_bayeskernel_column_moments_cpp, 1},
     {"_bayeskernel_kernel_matrix_cpp", (DL_FUNC) &_bayeskernel_kernel_matrix_cpp, 4},

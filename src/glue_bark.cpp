@@ -1,12 +1,10 @@
 #include "glue_bark.h"
 
 #include <bayeskernel/bark/kept.hpp>
-#include <bayeskernel/chain/runner.hpp>
 #include <bayeskernel/math/normal.hpp>
 #include <numeric>
 
-#include "glue_settings.h"
-#include "glue_state.h"
+#include "glue_chains.h"
 
 namespace {
 
@@ -26,6 +24,7 @@ Rcpp::List checkpoint_list(const BarkCheckpoint& from) {
       Rcpp::Named("varphi") = from.varphi,
       Rcpp::Named("unit_column") = to_numbers(from.unit_column),
       Rcpp::Named("lambda") = to_r(from.lambda), Rcpp::Named("phi") = from.phi,
+      Rcpp::Named("epsilon") = from.epsilon,
       Rcpp::Named("latent") = from.latent, Rcpp::Named("cuts") = from.cuts,
       Rcpp::Named("inclusion") = Rcpp::NumericVector::create(
           from.probability, from.q0, from.q1),
@@ -64,7 +63,7 @@ void check_scales(const CheckedList& list, const BarkCheckpoint& at,
 // A state for a chain that was not started.
 BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
                                const bayeskernel::ChainPlan& plan) {
-  const CheckedList list(from, "the state to go on from");
+  const CheckedList list(from, kState);
   const BarkState& state = chain.state;
   const BarkPrior& prior = state.prior;
   constexpr double kSmallest = std::numeric_limits<double>::min();
@@ -92,6 +91,9 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
   out.phi = list.number("phi", fixed ? prior.phi.value : kSmallest,
                         fixed ? prior.phi.value : kLargest);
   if (!prior.phi.allows(out.phi)) list.refuse("phi", "out of range");
+  const bool known = !prior.learns_scale();
+  out.epsilon = list.number("epsilon", known ? prior.epsilon : 1e-50,
+                            known ? prior.epsilon : 1e50);
   out.latent = list.numbers("latent", chain.latent ? state.data.rows() : 0);
   const Index cuts = chain.latent ? chain.latent->free_cuts() : 0;
   out.cuts = list.numbers("cuts", cuts, kSmallest);
@@ -120,44 +122,38 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
 }
 
 // Where the draws of all chains go; each chain writes to its own places.
-class Record {
+class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
  public:
-  Record(const std::vector<BarkChain*>& chains, const BarkData& reference,
-         Index draws, Index most)
-      : chains_(chains),
+  Record(const ChainRun<BarkChain>& run, const BarkData& reference, Index most)
+      : MoveRecord(run),
         reference_(reference),
-        draws_(draws),
-        kept_(chains.size()),
-        reached_(chains.size()),
-        proposed_(chains.size()) {
-    const BarkState& state = chains[0]->state;
-    const Index n_chains = static_cast<Index>(chains.size());
-    scalars_ = Rcpp::NumericVector(
-        Rcpp::Dimension(draws, n_chains, scalars(*chains[0])));
-    lambda_ = Rcpp::NumericVector(
-        Rcpp::Dimension(draws, n_chains, state.variables()));
-    scalars_out_ = scalars_.begin();
-    lambda_out_ = lambda_.begin();
-    for (Index c = 0; c < n_chains; ++c) {
-      predictors_.push_back(
-          std::make_unique<DrawPredictor>(state.data, reference, most));
+        kept_(run.chains()),
+        scalars_(run.plan().draws, run.chains(), scalars(run.chain(0))),
+        lambda_(run.plan().draws, run.chains(),
+                run.chain(0).state.variables()) {
+    for (Index c = 0; c < run.chains(); ++c) {
+      predictors_.push_back(std::make_unique<DrawPredictor>(
+          run.chain(0).state.data, reference, most));
     }
   }
 
   void operator()(Index c, Index k) {
-    BarkChain& chain = *chains_[c];
+    BarkChain& chain = run_.chain(c);
     BarkState& state = chain.state;
     chain.settle();
-    reached_[c] = chain.checkpoint();
-    proposed_[c] = chain.acceptance();
-    Index v = 0;
-    const auto put = [&](double value) { scalars_out_[at(k, c, v++)] = value; };
+    keep(c);
+    double* out = scalars_.at(c, k);
+    const auto put = [&](double value) {
+      *out = value;
+      out += scalars_.stride();
+    };
     put(state.phi());
     put(static_cast<double>(state.population.kernels()));
     put(static_cast<double>(state.basis.size()));
     put(static_cast<double>(state.active()));
     put(state.total_scale());
     put(state.gaussian.log_marginal());
+    if (state.prior.learns_scale()) put(state.prior.epsilon);
     if (state.inclusion.kind() == InclusionPrior::Kind::known) {
       put(state.inclusion.probability());
     } else if (state.inclusion.learns()) {
@@ -177,41 +173,12 @@ class Record {
         state.lambda);
     for (Index i = 0; i < reference_.rows(); ++i) put(predictor.mean(i));
     for (Index l = 0; l < state.variables(); ++l) {
-      lambda_out_[at(k, c, l)] = state.lambda[l];
+      lambda_.at(c, k)[l * lambda_.stride()] = state.lambda[l];
     }
   }
 
-  // Where chains were at their last kept draw: one that was interrupted after it
-  // goes on from there.
-  Rcpp::List states() const {
-    Rcpp::List out(chains_.size());
-    for (std::size_t c = 0; c < chains_.size(); ++c) {
-      out[c] = checkpoint_list(proposed_[c].size() > 0
-                                   ? reached_[c]
-                                   : chains_[c]->checkpoint());
-    }
-    return out;
-  }
-  // Proposed and accepted moves until then: moves x 2 x chains.
-  Rcpp::NumericVector acceptance() const {
-    const int moves = bayeskernel::BarkTally::kMoves;
-    Rcpp::NumericVector out(
-        Rcpp::Dimension(moves, 2, static_cast<int>(chains_.size())));
-    Rcpp::CharacterVector names(moves);
-    for (int k = 0; k < moves; ++k) {
-      names[k] = bayeskernel::name_of(static_cast<bayeskernel::BarkMove>(k));
-    }
-    for (std::size_t c = 0; c < chains_.size(); ++c) {
-      std::copy_n(proposed_[c].data(), proposed_[c].size(),
-                  out.begin() + 2 * moves * static_cast<Index>(c));
-    }
-    out.attr("dimnames") = Rcpp::List::create(
-        names, Rcpp::CharacterVector::create("proposed", "accepted"),
-        R_NilValue);
-    return out;
-  }
-  Rcpp::NumericVector scalar_draws() const { return scalars_; }
-  Rcpp::NumericVector lambda_draws() const { return lambda_; }
+  Rcpp::NumericVector scalar_draws() const { return scalars_.values(); }
+  Rcpp::NumericVector lambda_draws() const { return lambda_.values(); }
   Rcpp::List kernels() const {
     Rcpp::List out(kept_.size());
     for (std::size_t c = 0; c < kept_.size(); ++c) {
@@ -226,7 +193,7 @@ class Record {
  private:
   Index scalars(const BarkChain& chain) const {
     const InclusionPrior& inclusion = chain.state.inclusion;
-    Index count = 6 + reference_.rows();
+    Index count = 6 + reference_.rows() + chain.state.prior.learns_scale();
     if (inclusion.kind() == InclusionPrior::Kind::known) {
       count += 1;
     } else if (inclusion.learns()) {
@@ -235,25 +202,17 @@ class Record {
     return count + (chain.latent ? chain.latent->free_cuts() : 0);
   }
 
-  Index at(Index k, Index c, Index v) const {
-    return k + draws_ * (c + static_cast<Index>(chains_.size()) * v);
-  }
-
-  const std::vector<BarkChain*>& chains_;
   const BarkData& reference_;
-  Index draws_;
   std::vector<KeptKernels> kept_;
-  std::vector<BarkCheckpoint> reached_;
-  std::vector<Eigen::ArrayXXd> proposed_;
   std::vector<std::unique_ptr<DrawPredictor>> predictors_;
-  Rcpp::NumericVector scalars_, lambda_;
-  double* scalars_out_ = nullptr;
-  double* lambda_out_ = nullptr;
+  DrawArray scalars_, lambda_;
 };
 
 // The draws of a fit, as R holds them.
 class Draws {
  public:
+  static constexpr Index kBlock = 64;
+
   // Of a fit to `rows` rows of `variables` predictors.
   Draws(const Rcpp::List& draws, Index rows, Index variables)
       : size_(whole(Rcpp::as<Rcpp::List>(draws["kernels"])["size"])),
@@ -262,6 +221,7 @@ class Draws {
         cuts_(map_matrix(draws["cuts"])),
         phi_(map_vector(draws["phi"])),
         classes_(Rcpp::as<int>(draws["classes"])),
+        weights_(read_weights(draws)),
         begin_(static_cast<std::size_t>(size_.size()) + 1) {
     const CheckedList list(draws["kernels"], "the draws of the fit");
     for (R_xlen_t d = 0; d < size_.size(); ++d) {
@@ -287,7 +247,10 @@ class Draws {
   }
 
   Index count() const { return phi_.size(); }
+  Index blocks() const { return (count() + kBlock - 1) / kBlock; }
   Index most() const { return most_; }
+  // Of the rows of the fit, none where all are 1.
+  const std::vector<double>& weights() const { return weights_; }
   int classes() const { return classes_; }
   VectorXd lambda(Index d) const { return lambda_.row(d); }
   KeptDraw draw(Index d) const {
@@ -313,6 +276,7 @@ class Draws {
   Eigen::Map<const MatrixXd> lambda_, cuts_;
   Eigen::Map<const VectorXd> phi_;
   int classes_;
+  std::vector<double> weights_;
   std::vector<Index> begin_;
   Index most_ = 0;
   const int* where_ = nullptr;
@@ -320,29 +284,31 @@ class Draws {
   const double* mean_ = nullptr;
 };
 
-// Calls use(draw, predictor) for each draw at some rows, blocks of draws side
-// by side.
-template <class Use>
-void for_draws(const Draws& draws, const BarkData& train, const BarkData& rows,
-               bayeskernel::Executor& executor, Use&& use) {
-  constexpr Index kBlock = 64;
-  const Index blocks = (draws.count() + kBlock - 1) / kBlock;
-  executor.run(blocks, [&](Index block) {
-    DrawPredictor predictor(train, rows, draws.most());
-    const Index end = std::min(draws.count(), (block + 1) * kBlock);
-    for (Index d = block * kBlock; d < end; ++d) {
-      predictor.predict(draws.draw(d), draws.lambda(d));
-      use(block, d, predictor);
-    }
-  });
-}
-
-// Parts of the new rows.
-template <class Body>
-void for_parts(Index rows, Body&& body) {
+// Calls use(block, draw, first row, rows, predictor) for each draw at parts of
+// the rows, blocks of draws side by side; done(first row, rows) after a part.
+template <class Use, class Done>
+void for_draws(const Draws& draws, SEXP x, SEXP newx, int threads, Use&& use,
+               Done&& done) {
   constexpr Index kRows = 2048;
-  for (Index first = 0; first < rows; first += kRows) {
-    body(first, std::min(kRows, rows - first));
+  const auto train_x = map_matrix(x);
+  const auto new_x = map_matrix(newx);
+  if (new_x.cols() != train_x.cols()) {
+    throw bayeskernel::ArgumentError("new rows have other columns");
+  }
+  const BarkData train(train_x, train_x, draws.weights());
+  RcppParallelExecutor executor(threads);
+  for (Index first = 0; first < new_x.rows(); first += kRows) {
+    const Index size = std::min(kRows, new_x.rows() - first);
+    const BarkData rows(new_x.middleRows(first, size), train_x);
+    executor.run(draws.blocks(), [&](Index block) {
+      DrawPredictor predictor(train, rows, draws.most());
+      const Index end = std::min(draws.count(), (block + 1) * Draws::kBlock);
+      for (Index d = block * Draws::kBlock; d < end; ++d) {
+        predictor.predict(draws.draw(d), draws.lambda(d));
+        use(block, d, first, size, predictor);
+      }
+    });
+    done(first, size);
   }
 }
 
@@ -352,58 +318,40 @@ void for_parts(Index rows, Body&& body) {
 Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                         const Rcpp::List& settings) {
   return guarded([&] {
-    const auto began = std::chrono::steady_clock::now();
+    ChainRun<BarkChain> run(settings);
     const auto x = map_matrix(data["x"]);
-    const BarkData rows(x, x);
+    const BarkData rows(x, x, read_weights(data));
     const BarkData reference(map_matrix(settings["reference"]), x);
     const auto y = Rcpp::as<std::vector<double>>(data["y"]);
     const int classes = Rcpp::as<int>(data["classes"]);
     const BarkPrior bark_prior = read_bark_prior(prior, classes > 0);
     const ScaleSetting setting = read_setting(settings);
     const InclusionPrior inclusion = read_inclusion(prior);
-    const bayeskernel::ChainPlan plan = read_plan(settings);
-    const Rcpp::IntegerVector chain_id = settings["chain_id"];
     const Rcpp::IntegerMatrix start = settings["start"];
-    const Rcpp::List resume = read_states(settings["states"], chain_id.size());
-    const double seed = Rcpp::as<double>(settings["seed"]);
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
-    std::vector<std::unique_ptr<BarkChain>> chains;
-    std::vector<BarkChain*> pointers;
-    const auto make = [&](R_xlen_t c) {
-      auto chain = std::make_unique<BarkChain>(
-          rows, y, classes, bark_prior, setting, inclusion,
-          static_cast<std::uint64_t>(seed),
-          static_cast<std::uint64_t>(chain_id[c]), plan.warmup);
-      if (resume.size() > 0) {
-        chain->restore(read_checkpoint(resume[c], *chain, plan));
-        if (chain->sweeps() != (c > 0 ? pointers[0] : chain.get())->sweeps()) {
-          throw bayeskernel::ArgumentError(
-              "the state to go on from is damaged: chains differ in sweeps");
-        }
-      } else {
-        const Rcpp::IntegerMatrix::ConstColumn delta =
-            start.column(chain_id[c] % start.ncol());
-        chain->start(Indicators(delta.begin(), delta.end()));
-      }
-      pointers.push_back(chain.get());
-      chains.push_back(std::move(chain));
-    };
-    if (!make_chains(chain_id.size(), user, make)) {
-      return interrupted_before(began);
-    }
-    Record record(pointers, reference, plan.draws,
-                  BarkState::capacity(rows, bark_prior));
-    RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
-    const bayeskernel::ChainStatus status =
-        bayeskernel::run_chains(pointers, plan, executor, user.keep_going(),
-                                [&](Index c, Index k) { record(c, k); });
+    const bool started = run.start(
+        [&](std::uint64_t id) {
+          return std::make_unique<BarkChain>(rows, y, classes, bark_prior,
+                                             setting, inclusion, run.seed(), id,
+                                             run.plan().warmup);
+        },
+        [&](BarkChain& chain, R_xlen_t, SEXP from) {
+          chain.restore(read_checkpoint(from, chain, run.plan()));
+        },
+        [&](BarkChain& chain, std::uint64_t id) {
+          const Rcpp::IntegerMatrix::ConstColumn delta =
+              start.column(static_cast<int>(id % start.ncol()));
+          chain.start(Indicators(delta.begin(), delta.end()));
+        });
+    if (!started) return run.interrupted();
+    Record record(run, reference, BarkState::capacity(rows, bark_prior));
+    run.run(record);
     return Rcpp::List::create(
         Rcpp::Named("scalars") = record.scalar_draws(),
         Rcpp::Named("lambda") = record.lambda_draws(),
         Rcpp::Named("kernels") = record.kernels(),
         Rcpp::Named("acceptance") = record.acceptance(),
-        Rcpp::Named("states") = record.states(),
-        Rcpp::Named("status") = chain_status(status, began));
+        Rcpp::Named("states") = record.states(checkpoint_list),
+        Rcpp::Named("status") = run.status());
   });
 }
 
@@ -414,47 +362,41 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
                             const Rcpp::NumericMatrix& x,
                             const Rcpp::NumericMatrix& newx, int threads) {
   return guarded([&] {
-    const auto train_x = map_matrix(x);
-    const auto new_x = map_matrix(newx);
-    const Draws kept(draws, train_x.rows(), train_x.cols());
-    if (new_x.cols() != train_x.cols()) {
-      throw bayeskernel::ArgumentError("new rows have other columns");
-    }
-    const BarkData train(train_x, train_x);
-    RcppParallelExecutor executor(threads);
-    const Index n = new_x.rows(), classes = kept.classes();
-    const double count = static_cast<double>(kept.count());
+    const Draws kept(draws, x.nrow(), x.ncol());
+    const Index n = newx.nrow(), classes = kept.classes();
     VectorXd mean(n), variance(n);
     MatrixXd prob(n, classes), prob_sd(n, classes);
-    for_parts(n, [&](Index first, Index size) {
-      const BarkData rows(new_x.middleRows(first, size), train_x);
-      // Sums of a block of draws: f, f^2, its variance, then of each class
-      // p and p^2.
-      std::vector<MatrixXd> sums((kept.count() + 63) / 64);
-      for_draws(kept, train, rows, executor,
-                [&](Index block, Index d, const DrawPredictor& at) {
-                  MatrixXd& sum = sums[block];
-                  if (sum.size() == 0) sum.setZero(size, 3 + 2 * classes);
-                  for (Index i = 0; i < size; ++i) {
-                    const double f = at.mean(i), v = at.variance(i);
-                    sum(i, 0) += f;
-                    sum(i, 1) += f * f;
-                    sum(i, 2) += v;
-                    const double scale = 1.0 / std::sqrt(1.0 + v);
-                    double below = 0.0;
-                    for (int c = 1; c <= classes; ++c) {
-                      const double upto =
-                          bayeskernel::normal_cdf((kept.cut(d, c) - f) * scale);
-                      const double p = std::max(upto - below, 0.0);
-                      below = upto;
-                      sum(i, 1 + 2 * c) += p;
-                      sum(i, 2 + 2 * c) += p * p;
-                    }
-                  }
-                });
+    // Sums of a block of draws: f, f^2, its variance, then of each class p and
+    // p^2.
+    std::vector<MatrixXd> sums(kept.blocks());
+    const auto add = [&](Index block, Index d, Index, Index size,
+                         const DrawPredictor& at) {
+      MatrixXd& sum = sums[block];
+      if (sum.size() == 0) sum.setZero(size, 3 + 2 * classes);
+      for (Index i = 0; i < size; ++i) {
+        const double f = at.mean(i), v = at.variance(i);
+        sum(i, 0) += f;
+        sum(i, 1) += f * f;
+        sum(i, 2) += v;
+        const double scale = 1.0 / std::sqrt(1.0 + v);
+        double below = 0.0;
+        for (int c = 1; c <= classes; ++c) {
+          const double upto =
+              bayeskernel::normal_cdf((kept.cut(d, c) - f) * scale);
+          const double p = std::max(upto - below, 0.0);
+          below = upto;
+          sum(i, 1 + 2 * c) += p;
+          sum(i, 2 + 2 * c) += p * p;
+        }
+      }
+    };
+    const auto finish = [&](Index first, Index size) {
       MatrixXd total = MatrixXd::Zero(size, 3 + 2 * classes);
-      for (const MatrixXd& sum : sums) total += sum;
-      total /= count;
+      for (MatrixXd& sum : sums) {
+        total += sum;
+        sum.resize(0, 0);
+      }
+      total /= static_cast<double>(kept.count());
       mean.segment(first, size) = total.col(0);
       variance.segment(first, size) =
           total.col(2).array() +
@@ -465,7 +407,8 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
         prob_sd.col(c).segment(first, size) =
             (total.col(4 + 2 * c).array() - p.square()).max(0.0).sqrt();
       }
-    });
+    };
+    for_draws(kept, x, newx, threads, add, finish);
     return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
                               Rcpp::Named("var") = to_r(variance),
                               Rcpp::Named("prob") = to_r(prob),
@@ -480,26 +423,18 @@ Rcpp::List bark_latent_cpp(const Rcpp::List& draws,
                            const Rcpp::NumericMatrix& x,
                            const Rcpp::NumericMatrix& newx, int threads) {
   return guarded([&] {
-    const auto train_x = map_matrix(x);
-    const auto new_x = map_matrix(newx);
-    const Draws kept(draws, train_x.rows(), train_x.cols());
-    if (new_x.cols() != train_x.cols()) {
-      throw bayeskernel::ArgumentError("new rows have other columns");
-    }
-    const BarkData train(train_x, train_x);
-    RcppParallelExecutor executor(threads);
-    MatrixXd mean(kept.count(), new_x.rows());
-    MatrixXd variance(kept.count(), new_x.rows());
-    for_parts(new_x.rows(), [&](Index first, Index size) {
-      const BarkData rows(new_x.middleRows(first, size), train_x);
-      for_draws(kept, train, rows, executor,
-                [&](Index, Index d, const DrawPredictor& at) {
-                  for (Index i = 0; i < size; ++i) {
-                    mean(d, first + i) = at.mean(i);
-                    variance(d, first + i) = at.variance(i);
-                  }
-                });
-    });
+    const Draws kept(draws, x.nrow(), x.ncol());
+    MatrixXd mean(kept.count(), newx.nrow());
+    MatrixXd variance(kept.count(), newx.nrow());
+    for_draws(
+        kept, x, newx, threads,
+        [&](Index, Index d, Index first, Index size, const DrawPredictor& at) {
+          for (Index i = 0; i < size; ++i) {
+            mean(d, first + i) = at.mean(i);
+            variance(d, first + i) = at.variance(i);
+          }
+        },
+        [](Index, Index) {});
     return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
                               Rcpp::Named("var") = to_r(variance));
   });

@@ -24,6 +24,12 @@ inline Index read_index(SEXP x) {
   return static_cast<Index>(Rcpp::as<double>(x));
 }
 
+// Of the rows of a fit; none where all are 1.
+inline std::vector<double> read_weights(const Rcpp::List& from) {
+  if (!from.containsElementNamed("weights")) return {};
+  return Rcpp::as<std::vector<double>>(from["weights"]);
+}
+
 // `phi` of one number: a known precision of the noise.
 inline BarkPrior read_bark_prior(const Rcpp::List& prior, bool probit) {
   BarkPrior out;
@@ -32,6 +38,11 @@ inline BarkPrior read_bark_prior(const Rcpp::List& prior, bool probit) {
   out.epsilon = Rcpp::as<double>(prior["epsilon"]);
   out.lambda_shape = Rcpp::as<double>(prior["lambda_shape"]);
   out.lambda_rate = Rcpp::as<double>(prior["lambda_rate"]);
+  if (prior.containsElementNamed("scale")) {
+    const Rcpp::NumericVector scale = prior["scale"];
+    out.scale_shape = scale.size() == 2 ? scale[0] : 0.0;
+    out.scale_rate = scale.size() == 2 ? scale[1] : 0.0;
+  }
   out.max_kernels = read_index(prior["max_kernels"]);
   out.kill_power = Rcpp::as<int>(prior["kill_power"]);
   const Rcpp::NumericVector phi = prior["phi"];

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <bayeskernel/data/pack.hpp>
+#include <bayeskernel/family/family.hpp>
 #include <bayeskernel/hinge/blocks.hpp>
+#include <bayeskernel/hinge/row_rules.hpp>
 #include <bayeskernel/missing/pattern.hpp>
 #include <bayeskernel/selection/indicators.hpp>
+#include <memory>
+#include <utility>
 
 #include "glue_settings.h"
 
@@ -14,6 +18,11 @@ using bayeskernel::Block;
 using bayeskernel::Index;
 using bayeskernel::MatrixXd;
 using bayeskernel::VectorXd;
+
+// An element of a list, or NULL.
+inline SEXP element(const Rcpp::List& list, const char* name) {
+  return list.containsElementNamed(name) ? SEXP(list[name]) : R_NilValue;
+}
 
 inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
   bayeskernel::ColumnData out{map_matrix(data["x"]),
@@ -25,7 +34,8 @@ inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
                             {},
                             {},
                             {},
-                            map_matrix(data["z"])};
+                            map_matrix(data["z"]),
+                            map_vector(element(data, "residual"))};
   const Rcpp::List kept = data["kept"];
   for (Index t = 0; t < kept.size(); ++t) {
     const Rcpp::List term = kept[t];
@@ -53,6 +63,106 @@ inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
   return out;
 }
 
+// The hinge where nothing is said.
+inline bayeskernel::Family read_family(const Rcpp::List& settings) {
+  using bayeskernel::Family;
+  const SEXP from = element(settings, "family");
+  if (Rf_isNull(from)) return Family::hinge;
+  const std::string name = Rcpp::as<std::string>(from);
+  if (name == "hinge") return Family::hinge;
+  if (name == "probit") return Family::probit;
+  if (name == "logit") return Family::logit;
+  if (name == "gaussian") return Family::gaussian;
+  throw bayeskernel::ArgumentError("unknown family: " + name);
+}
+
+// Of a Gaussian family: list(shape, rate), or list(precision) where held.
+inline bayeskernel::NoisePrior read_noise(const Rcpp::List& settings) {
+  bayeskernel::NoisePrior out;
+  const SEXP from = element(settings, "noise");
+  if (Rf_isNull(from)) return out;
+  const Rcpp::List list(from);
+  out.held = list.containsElementNamed("precision");
+  if (out.held) {
+    out.precision = Rcpp::as<double>(list["precision"]);
+  } else {
+    out.shape = Rcpp::as<double>(list["shape"]);
+    out.rate = Rcpp::as<double>(list["rate"]);
+  }
+  return out;
+}
+
+// Which family the rows are of, and by which bound: settings$rule is
+// "augmented" (where nothing is said) or "direct".
+inline bayeskernel::RowModel read_row_model(const Rcpp::List& settings) {
+  bayeskernel::RowModel out;
+  out.family = read_family(settings);
+  out.noise = read_noise(settings);
+  const SEXP rule = element(settings, "rule");
+  if (Rf_isNull(rule)) return out;
+  const std::string name = Rcpp::as<std::string>(rule);
+  if (name != "direct" && name != "augmented") {
+    throw bayeskernel::ArgumentError("unknown rule: " + name);
+  }
+  out.direct = name == "direct";
+  return out;
+}
+
+// Rows with missing values as units of atoms: list(row, log_prior) by row, or
+// NULL, and there are none. Into the order of the core.
+inline bayeskernel::AtomUnits read_atoms(SEXP from,
+                                         const std::vector<Index>& order) {
+  bayeskernel::AtomUnits out;
+  if (Rf_isNull(from)) return out;
+  const Rcpp::List list(from);
+  const Rcpp::IntegerVector unit = list["row"];
+  const auto log_prior = map_vector(list["log_prior"]);
+  const std::size_t n = order.size();
+  if (static_cast<std::size_t>(unit.size()) != n ||
+      static_cast<std::size_t>(log_prior.size()) != n) {
+    throw bayeskernel::ArgumentError("atoms are not of these rows");
+  }
+  out.unit.resize(n);
+  out.log_prior.resize(log_prior.size());
+  std::vector<bool> seen(n + 1, false);
+  for (std::size_t i = 0; i < n; ++i) {
+    const Index u = unit[order[i]];
+    out.unit[i] = u;
+    out.log_prior[static_cast<Index>(i)] = log_prior[order[i]];
+    if (i > 0 && out.unit[i - 1] == u) continue;
+    if (u < 1 || u > static_cast<Index>(n) || seen[u]) {
+      throw bayeskernel::ArgumentError(
+          "the atoms of a row do not follow each other in one group");
+    }
+    seen[u] = true;
+  }
+  return out;
+}
+
+// Residuals of rows that are multiples of variances: shares, n x the point
+// blocks of the prior, or NULL, and there are none.
+inline std::unique_ptr<bayeskernel::OpenResiduals> read_open(
+    SEXP from, const std::vector<Index>& order, bayeskernel::PackedRows& rows,
+    const bayeskernel::Prior& prior) {
+  if (Rf_isNull(from)) return nullptr;
+  const auto share = map_matrix(from);
+  MatrixXd own(share.rows(), share.cols());
+  if (share.rows() != static_cast<Index>(order.size())) {
+    throw bayeskernel::ArgumentError("residuals are not of these rows");
+  }
+  for (Index i = 0; i < own.rows(); ++i) own.row(i) = share.row(order[i]);
+  return std::make_unique<bayeskernel::OpenResiduals>(rows, prior,
+                                                      std::move(own));
+}
+
+// list(half_t = c(df, scale)), or no such element.
+inline bayeskernel::HalfT read_half_t(const Rcpp::List& list) {
+  const SEXP from = element(list, "half_t");
+  if (Rf_isNull(from)) return {};
+  const Rcpp::NumericVector values(from);
+  return {values[0], values[1]};
+}
+
 inline bayeskernel::Prior read_prior(const Rcpp::List& prior) {
   bayeskernel::Prior out;
   out.precision = map_vector(prior["precision"]);
@@ -62,16 +172,18 @@ inline bayeskernel::Prior read_prior(const Rcpp::List& prior) {
     const Rcpp::List from = blocks[l];
     Block block;
     const std::string kind = Rcpp::as<std::string>(from["kind"]);
-    block.kind = kind == "iid"    ? Block::Kind::iid
-                 : kind == "held" ? Block::Kind::held
-                                  : Block::Kind::unstructured;
+    block.kind = kind == "iid"     ? Block::Kind::iid
+                 : kind == "held"  ? Block::Kind::held
+                 : kind == "point" ? Block::Kind::point
+                                   : Block::Kind::unstructured;
     block.eliminated = Rcpp::as<bool>(from["eliminated"]);
     block.first = Rcpp::as<int>(from["first"]);
     block.members = Rcpp::as<int>(from["members"]);
     block.width = Rcpp::as<int>(from["width"]);
-    if (block.kind == Block::Kind::iid) {
+    if (block.kind == Block::Kind::iid || block.kind == Block::Kind::point) {
       block.shape = Rcpp::as<double>(from["shape"]);
       block.rate = Rcpp::as<double>(from["rate"]);
+      block.half_t = read_half_t(from);
     } else if (block.kind == Block::Kind::held) {
       block.precision = Rcpp::as<double>(from["precision"]);
     } else {
@@ -106,6 +218,7 @@ inline bayeskernel::Selection read_selection(SEXP from) {
   out.columns.assign(columns.begin(), columns.end());
   out.shape = Rcpp::as<double>(list["shape"]);
   out.rate = Rcpp::as<double>(list["rate"]);
+  out.half_t = read_half_t(list);
   const Rcpp::NumericVector beta = list["rho_beta"];
   out.learn_rho = beta.size() == 2;
   if (out.learn_rho) {
@@ -160,10 +273,5 @@ struct MissingPlaces {
 
   Rcpp::IntegerVector row, predictor;
 };
-
-// An element of a list, or NULL.
-inline SEXP element(const Rcpp::List& list, const char* name) {
-  return list.containsElementNamed(name) ? SEXP(list[name]) : R_NilValue;
-}
 
 #endif

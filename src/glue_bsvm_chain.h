@@ -1,13 +1,12 @@
-// States of the linear model's chains as lists.
+// The linear model's chains: where they start, and their states as lists.
 #ifndef BAYESKERNEL_GLUE_BSVM_CHAIN_H
 #define BAYESKERNEL_GLUE_BSVM_CHAIN_H
 
+#include <bayeskernel/draws/recorder.hpp>
 #include <bayeskernel/hinge/gibbs.hpp>
 
 #include "glue_bsvm.h"
-#include "glue_state.h"
-
-inline constexpr const char* kState = "the state to go on from";
+#include "glue_chains.h"
 
 inline std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
   const Rcpp::List from = prior["transforms"];
@@ -16,17 +15,22 @@ inline std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
   return out;
 }
 
-inline Rcpp::List base_state_list(const bayeskernel::GibbsState& state) {
-  return Rcpp::List::create(
+inline Rcpp::List base_state_list(const bayeskernel::GibbsState& state,
+                                  const bayeskernel::RowModel& model) {
+  Rcpp::List out = Rcpp::List::create(
       Rcpp::Named("x") = to_r(state.point.x),
       Rcpp::Named("group") = to_r(state.point.group),
       Rcpp::Named("precision") = to_r(state.precision),
       Rcpp::Named("sweep") = static_cast<double>(state.sweep));
+  if (state.latent.size() > 0) out["latent"] = to_r(state.latent);
+  if (model.family == bayeskernel::Family::gaussian) out["noise"] = state.noise;
+  return out;
 }
 
 // Into a state of the right shapes.
 inline void restore_base(const CheckedList& from,
                          const bayeskernel::ChainPlan& plan,
+                         const bayeskernel::RowModel& model,
                          bayeskernel::GibbsState& state) {
   MatrixXd& group = state.point.group;
   state.point.x = from.vector("x", state.point.x.size());
@@ -34,6 +38,73 @@ inline void restore_base(const CheckedList& from,
   from.matrices("precision", state.precision);
   state.sweep = static_cast<std::uint64_t>(
       from.index("sweep", 0.0, static_cast<double>(plan.sweeps())));
+  if (state.latent.size() > 0) {
+    state.latent = from.vector("latent", state.latent.size());
+  }
+  if (model.family == bayeskernel::Family::gaussian) {
+    state.noise = from.number("noise", 0.0);
+  }
+}
+
+// Where all chains start if settings$start says so: list(precision, noise) with
+// 1 / sigma^2 or Psi^-1 of every block and 1 / v, and theta.
+inline void set_start(const Rcpp::List& settings,
+                      bayeskernel::GibbsState& state) {
+  const SEXP start = element(settings, "start");
+  if (Rf_isNull(start)) return;
+  const Rcpp::List list(start);
+  if (list.containsElementNamed("noise")) {
+    state.noise = Rcpp::as<double>(list["noise"]);
+  }
+  if (list.containsElementNamed("theta")) {
+    const Rcpp::NumericVector theta = list["theta"];
+    if (theta.size() != state.point.x.size()) {
+      throw bayeskernel::ArgumentError("a start is not of these columns");
+    }
+    state.point.x = map_vector(theta);
+  }
+  const SEXP precision = element(list, "precision");
+  if (Rf_isNull(precision)) return;
+  const Rcpp::List blocks(precision);
+  const Index count = static_cast<Index>(state.precision.size());
+  if (blocks.size() != count) {
+    throw bayeskernel::ArgumentError("a start is not of these blocks");
+  }
+  for (Index l = 0; l < count; ++l) {
+    MatrixXd& own = state.precision[l];
+    const double* values = r_numbers(blocks[l]);
+    if (Rf_xlength(blocks[l]) != own.size()) {
+      throw bayeskernel::ArgumentError("a start is not of these blocks");
+    }
+    own = Eigen::Map<const MatrixXd>(values, own.rows(), own.cols());
+  }
+}
+
+// Of the rows' transforms; `blocks` and `wide` outlive it.
+template <class Chain>
+bayeskernel::Recorder read_recorder(const Rcpp::List& settings,
+                                    const Rcpp::List& prior,
+                                    const bayeskernel::ColumnData& input,
+                                    const bayeskernel::Prior& blocks,
+                                    const bayeskernel::WideBlock& wide,
+                                    const bayeskernel::RowModel& model,
+                                    const ChainRun<Chain>& run) {
+  return bayeskernel::Recorder(
+      input.center, input.scale, Rcpp::as<bool>(settings["intercept"]), blocks,
+      read_transforms(prior), wide, run.seed(),
+      Rcpp::as<bool>(settings["keep_ranef"]), model.learns_noise());
+}
+
+// How a run went, with what was added to the diagonals of its systems.
+template <class Chain>
+Rcpp::List jitter_status(const ChainRun<Chain>& run) {
+  double jitter = 0.0;
+  for (Index c = 0; c < run.chains(); ++c) {
+    jitter = std::max(jitter, run.chain(c).jitter());
+  }
+  Rcpp::List out = run.status();
+  out["jitter"] = jitter;
+  return out;
 }
 
 #endif

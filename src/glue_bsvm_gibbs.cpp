@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "glue_bsvm_chain.h"
+#include "glue_influence.h"
 
 namespace {
 
@@ -12,6 +13,7 @@ using bayeskernel::MissingAverages;
 using bayeskernel::MissingPattern;
 using bayeskernel::ModelChain;
 using bayeskernel::ModelState;
+using bayeskernel::RowModel;
 using bayeskernel::RunningMoments;
 using bayeskernel::Selection;
 
@@ -31,9 +33,10 @@ void restore_moments(SEXP list, RunningMoments& moments) {
 
 // Base state and, where the model has them, selection, missing values and
 // averages.
-Rcpp::List state_list(const ModelState& state, const Selection& selection,
+Rcpp::List state_list(const ModelState& state, const RowModel& model,
+                      const Selection& selection,
                       const MissingAverages* averages) {
-  Rcpp::List out = base_state_list(state.base);
+  Rcpp::List out = base_state_list(state.base, model);
   if (selection.size() > 0) {
     out["selection"] = Rcpp::List::create(
         Rcpp::Named("in") = to_r(state.selection.in),
@@ -47,19 +50,24 @@ Rcpp::List state_list(const ModelState& state, const Selection& selection,
         Rcpp::Named("value") = to_r(state.missing.value),
         Rcpp::Named("mean") = to_r(state.missing.mean),
         Rcpp::Named("covariance") = to_r(state.missing.covariance));
-    out["averages"] = Rcpp::List::create(
+    Rcpp::List kept = Rcpp::List::create(
         Rcpp::Named("value") = moments_list(averages->value),
         Rcpp::Named("f") = moments_list(averages->f),
         Rcpp::Named("probit") = moments_list(averages->probit),
         Rcpp::Named("hinge") = moments_list(averages->hinge));
+    if (averages->logit.mean.size() > 0) {
+      kept["logit"] = moments_list(averages->logit);
+    }
+    out["averages"] = kept;
   }
   return out;
 }
 
 ModelState read_state(SEXP list, const bayeskernel::ChainPlan& plan,
-                      ModelState state, MissingAverages* averages) {
+                      const RowModel& model, ModelState state,
+                      MissingAverages* averages) {
   const CheckedList from(list, kState);
-  restore_base(from, plan, state.base);
+  restore_base(from, plan, model, state.base);
   auto& selection = state.selection;
   if (selection.in.size() > 0) {
     const CheckedList part(from.element("selection"), kState);
@@ -86,8 +94,27 @@ ModelState read_state(SEXP list, const bayeskernel::ChainPlan& plan,
     restore_moments(kept.element("f"), averages->f);
     restore_moments(kept.element("probit"), averages->probit);
     restore_moments(kept.element("hinge"), averages->hinge);
+    if (averages->logit.mean.size() > 0) {
+      restore_moments(kept.element("logit"), averages->logit);
+    }
   }
   return state;
+}
+
+// settings$start may also say list(selection = list(in, precision)).
+void start_selection(const Rcpp::List& settings,
+                     bayeskernel::SelectionState& state) {
+  const SEXP start = element(settings, "start");
+  if (Rf_isNull(start)) return;
+  const SEXP from = element(Rcpp::List(start), "selection");
+  if (Rf_isNull(from)) return;
+  const Rcpp::List list(from);
+  const auto in = map_vector(list["in"]);
+  if (in.size() != state.in.size()) {
+    throw bayeskernel::ArgumentError("a start is not of these columns");
+  }
+  state.in = in;
+  state.precision = Rcpp::as<double>(list["precision"]);
 }
 
 // Positions of the missing values by the user's row, then by predictor.
@@ -142,13 +169,18 @@ Rcpp::List fitted_list(const MissingAverages& all,
   for (std::size_t k = 0; k < order.size(); ++k) {
     row[k] = static_cast<int>(user_row(order[k])) + 1;
   }
-  return Rcpp::List::create(
+  Rcpp::List out = Rcpp::List::create(
       Rcpp::Named("row") = row, Rcpp::Named("mean") = pick(all.f.mean, order),
       Rcpp::Named("var") = pick(all.f.variance(), order),
       Rcpp::Named("probit") = pick(all.probit.mean, order),
       Rcpp::Named("probit_sd") = pick(all.probit.variance().sqrt(), order),
       Rcpp::Named("hinge") = pick(all.hinge.mean, order),
       Rcpp::Named("hinge_sd") = pick(all.hinge.variance().sqrt(), order));
+  if (all.logit.mean.size() > 0) {
+    out["logit"] = pick(all.logit.mean, order);
+    out["logit_sd"] = pick(all.logit.variance().sqrt(), order);
+  }
+  return out;
 }
 
 }  // namespace
@@ -157,9 +189,12 @@ Rcpp::List fitted_list(const MissingAverages& all,
 Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                           const Rcpp::List& settings) {
   return guarded([&] {
-    const auto start = std::chrono::steady_clock::now();
     const bayeskernel::ColumnData input = read_data(data);
     bayeskernel::Prior blocks = read_prior(prior);
+    RowModel model = read_row_model(settings);
+    const SEXP atoms = element(data, "atoms");
+    const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
+    if (!Rf_isNull(atoms)) model.atoms = &units;
     const Selection selection = read_selection(element(data, "selection"));
     const SEXP predictors = element(data, "holes");
     const MissingPattern missing = read_missing(predictors, input.order);
@@ -170,34 +205,38 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     if (!incomplete && selection.size() == 0) {
       wide = bayeskernel::reduce_wide(rows, blocks);
     }
-    rows.finish(input.group_begin);
-    const int threads = Rcpp::as<int>(settings["threads"]);
-    const Rcpp::IntegerVector chain_id = settings["chain_id"];
-    const int n_chains = chain_id.size();
-    const std::uint64_t seed =
-        static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
-    const bayeskernel::ChainPlan plan = read_plan(settings);
+    rows.finish(input.group_begin, units.unit);
 
-    // Chains first: threads inside a chain only when chains are few.
-    const bool by_chain = n_chains >= threads;
-    RcppParallelExecutor outer(by_chain ? threads : 1);
-    RcppParallelExecutor inner(by_chain ? 1 : useful_threads(rows, threads));
-    std::vector<std::unique_ptr<ModelChain>> chains;
-    std::vector<ModelChain*> pointers;
+    ChainRun<ModelChain> run(
+        settings, useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+    const MissingAverages none(missing, model.family);
     std::vector<MissingAverages> averages;
-    const Rcpp::List resume = read_states(settings["states"], n_chains);
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
-    const auto make = [&](R_xlen_t c) {
-      averages.emplace_back(missing);
-      chains.push_back(std::make_unique<ModelChain>(
-          rows, blocks, selection, missing, inner, seed,
-          static_cast<std::uint64_t>(chain_id[c])));
-      pointers.push_back(chains.back().get());
-      if (resume.size() == 0) return;
-      chains[c]->restore(read_state(resume[c], plan, chains[c]->state(),
-                                    incomplete ? &averages[c] : nullptr));
+    const auto averages_of = [&](Index c) {
+      return incomplete ? &averages[c] : nullptr;
     };
-    if (!make_chains(n_chains, user, make)) return interrupted_before(start);
+    const RunningMoments no_share(model.atoms != nullptr ? rows.rows() : 0);
+    std::vector<RunningMoments> share;
+    const bool started = run.start(
+        [&](std::uint64_t id) {
+          averages.push_back(none);
+          share.push_back(no_share);
+          return std::make_unique<ModelChain>(rows, blocks, selection, missing,
+                                              run.executor(), run.seed(), id,
+                                              model);
+        },
+        [&](ModelChain& chain, R_xlen_t c, SEXP from) {
+          chain.restore(read_state(from, run.plan(), model, chain.state(),
+                                   averages_of(c)));
+          if (model.atoms == nullptr) return;
+          restore_moments(CheckedList(from, kState).element("share"), share[c]);
+        },
+        [&](ModelChain& chain, std::uint64_t) {
+          ModelState state = chain.state();
+          set_start(settings, state.base);
+          start_selection(settings, state.selection);
+          chain.restore(state);
+        });
+    if (!started) return run.interrupted();
 
     bayeskernel::MissingScale scale;
     if (incomplete) {
@@ -209,32 +248,25 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       }
     }
     const bayeskernel::ModelRecorder recorder(
-        bayeskernel::Recorder(input.center, input.scale,
-                              Rcpp::as<bool>(settings["intercept"]), blocks,
-                              read_transforms(prior), wide, seed,
-                              Rcpp::as<bool>(settings["keep_ranef"])),
+        read_recorder(settings, prior, input, blocks, wide, model, run),
         selection, missing, std::move(scale));
-    const Index variables = recorder.variables();
-    Rcpp::NumericVector draws(Rcpp::Dimension(plan.draws, n_chains, variables));
-    double* out = draws.begin();
-    const auto record = [&](Index c, Index k) {
-      recorder.write(*chains[c], out + k + plan.draws * c,
-                     plan.draws * n_chains);
-      if (incomplete) averages[c].add(*chains[c]);
+    const auto write = [&](Index c, double* out, Index stride) {
+      recorder.write(run.chain(c), out, stride);
+      if (incomplete) averages[c].add(run.chain(c));
+      if (model.atoms != nullptr) share[c].add(run.chain(c).share().array());
     };
-    const bayeskernel::ChainStatus status = bayeskernel::run_chains(
-        pointers, plan, outer, user.keep_going(), record);
-    Rcpp::List states(n_chains);
-    MissingAverages all(missing);
-    double jitter = 0.0;
-    for (int c = 0; c < n_chains; ++c) {
-      states[c] = state_list(chains[c]->state(), selection,
-                             incomplete ? &averages[c] : nullptr);
+    const Rcpp::NumericVector draws = run.run(recorder.variables(), write);
+    Rcpp::List states;
+    MissingAverages all = none;
+    RunningMoments all_share = no_share;
+    for (Index c = 0; c < run.chains(); ++c) {
+      Rcpp::List state = state_list(run.chain(c).state(), model, selection,
+                                    averages_of(c));
+      if (model.atoms != nullptr) state["share"] = moments_list(share[c]);
+      states.push_back(state);
       all.merge(averages[c]);
-      jitter = std::max(jitter, chains[c]->jitter());
+      all_share.merge(share[c]);
     }
-    Rcpp::List how = chain_status(status, start);
-    how["jitter"] = jitter;
     return Rcpp::List::create(
         Rcpp::Named("draws") = draws, Rcpp::Named("states") = states,
         Rcpp::Named("holes") =
@@ -242,6 +274,24 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         Rcpp::Named("fitted_holes") =
             incomplete ? SEXP(fitted_list(all, missing, input.order))
                        : R_NilValue,
-        Rcpp::Named("status") = how);
+        Rcpp::Named("share") =
+            model.atoms != nullptr
+                ? SEXP(to_r(restore_order(VectorXd(all_share.mean),
+                                          input.order)))
+                : R_NilValue,
+        Rcpp::Named("status") = jitter_status(run));
+  });
+}
+
+// What the rows do to a sampler's fit, from draws x rows of f.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List stein_influence_cpp(const Rcpp::NumericMatrix& f,
+                               const Rcpp::NumericVector& y,
+                               const Rcpp::NumericVector& weight) {
+  return guarded([&] {
+    return influence_list(
+        bayeskernel::stein_influence(map_matrix(f), map_vector(y),
+                                     map_vector(weight)),
+        {});
   });
 }

@@ -6,6 +6,7 @@
 #include <bayeskernel/hinge/mean_field.hpp>
 
 #include "glue_bsvm.h"
+#include "glue_influence.h"
 
 inline Rcpp::List variance_list(
     const bayeskernel::Prior& prior,
@@ -15,6 +16,8 @@ inline Rcpp::List variance_list(
     if (prior.blocks[l].kind == Block::Kind::unstructured) {
       out[l] = Rcpp::List::create(Rcpp::Named("df") = q[l].df,
                                   Rcpp::Named("scale") = to_r(q[l].scale));
+    } else if (prior.blocks[l].kind == Block::Kind::point) {
+      out[l] = Rcpp::List::create(Rcpp::Named("value") = q[l].value);
     } else {
       out[l] = Rcpp::List::create(Rcpp::Named("shape") = q[l].shape,
                                   Rcpp::Named("rate") = q[l].rate);
@@ -31,15 +34,15 @@ inline Rcpp::List status_list(const bayeskernel::MeanFieldResult& result,
   return out;
 }
 
-// D_g^-1 + H_g Sigma H_g' of every group, r x (r G).
-inline MatrixXd group_covariances(const bayeskernel::MeanFieldFit& fit) {
-  const MatrixXd& mean = fit.posterior().mean.group;
-  const Index r = mean.rows(), groups = mean.cols();
-  MatrixXd out(r, r * groups);
-  for (Index g = 0; g < groups; ++g) {
-    out.middleCols(g * r, r) = fit.posterior().group_covariance(g);
+// q of the noise variance of Gaussian rows; NULL for other families.
+inline SEXP noise_list(const bayeskernel::RowModel& model,
+                       const bayeskernel::NoisePosterior& q) {
+  if (model.family != bayeskernel::Family::gaussian) return R_NilValue;
+  if (model.noise.held) {
+    return Rcpp::List::create(Rcpp::Named("precision") = q.precision);
   }
-  return out;
+  return Rcpp::List::create(Rcpp::Named("shape") = q.shape,
+                            Rcpp::Named("rate") = q.rate);
 }
 
 // q(theta, u) and the variances of a fit.
@@ -50,13 +53,28 @@ inline Rcpp::List posterior_list(const bayeskernel::MeanFieldFit& fit,
       Rcpp::Named("theta_mean") = to_r(fit.posterior().mean.x),
       Rcpp::Named("theta_cov") = to_r(fit.posterior().theta_covariance()),
       Rcpp::Named("group_mean") = to_r(fit.posterior().mean.group),
-      Rcpp::Named("group_cov") = to_r(group_covariances(fit)),
+      Rcpp::Named("group_cov") = to_r(fit.posterior().group_covariances()),
       Rcpp::Named("loading") = to_r(fit.system().loading()),
       Rcpp::Named("schur") = to_r(fit.system().group_inverse()),
       Rcpp::Named("variance") = variance_list(prior, fit.variances()),
       Rcpp::Named("precision") = to_r(fit.precisions()),
+      Rcpp::Named("noise") = noise_list(fit.model(), fit.noise()),
       Rcpp::Named("basis") = to_r(wide.basis),
       Rcpp::Named("basis_first") = static_cast<int>(wide.first));
+}
+
+// By linear response, whose covariance of theta is more of the truth than q's;
+// NULL where it does not settle.
+inline SEXP response_list(const bayeskernel::RowSource& rows,
+                          const bayeskernel::Prior& prior,
+                          bayeskernel::Executor& executor,
+                          const bayeskernel::MeanFieldFit& fit,
+                          const std::vector<Index>& order) {
+  bayeskernel::LinearResponse response(rows, prior, executor);
+  if (!response.run(fit.posterior(), fit.precisions())) return R_NilValue;
+  Rcpp::List out = influence_list(response.influence, order);
+  out["cov"] = to_r(response.posterior().theta_covariance());
+  return out;
 }
 
 #endif

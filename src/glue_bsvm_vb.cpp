@@ -52,14 +52,22 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const MissingPattern missing =
         read_missing(element(data, "holes"), input.order);
     const bool complete = missing.predictors() == 0;
+    const SEXP atoms = element(data, "atoms");
+    const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
+    bayeskernel::RowModel model = read_row_model(settings);
+    if (!Rf_isNull(atoms)) model.atoms = &units;
     bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
     bayeskernel::WideBlock wide;
-    if (complete && selection.size() == 0) {
+    const SEXP open = element(data, "open");
+    if (complete && selection.size() == 0 && Rf_isNull(open)) {
       wide = bayeskernel::reduce_wide(rows, blocks);
     }
-    rows.finish(input.group_begin);
+    rows.finish(input.group_begin, units.unit);
     RcppParallelExecutor executor(
         useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+    const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
+        read_open(open, input.order, rows, blocks);
+    model.open = residuals.get();
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
     const bayeskernel::MeanFieldSettings control =
         read_mean_field_settings(settings);
@@ -69,16 +77,20 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     bayeskernel::MeanFieldResult result;
     if (selection.size() > 0) {
       search = std::make_unique<ColumnSearch>(std::move(rows), blocks,
-                                              selection, missing, executor);
-      result = search->run(control, user.keep_going(),
-                           Rcpp::as<double>(Rcpp::List(selected)["start"]));
+                                              selection, missing, executor,
+                                              model);
+      const Rcpp::NumericVector at = Rcpp::List(selected)["start"];
+      result = at.size() == 1
+                   ? search->run(control, user.keep_going(), at[0])
+                   : search->run(control, user.keep_going(),
+                                 VectorXd(map_vector(at)));
     } else {
       if (!complete) {
         values = std::make_unique<MissingValues>(
             missing, std::vector<Index>(), rows, executor);
       }
       plain = std::make_unique<MeanFieldFit>(rows, blocks, executor, nullptr,
-                                             values.get());
+                                             values.get(), true, model);
       result = plain->run(control, user.keep_going());
     }
     const MeanFieldFit& fit = search ? search->fit() : *plain;
@@ -92,8 +104,19 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         out["selection"] = selection_list(*search, selection);
       }
       if (!complete) out["holes"] = missing_list(fit, missing, input.order);
-      out["mean"] = to_r(restore_order(fit.mean(), input.order));
-      out["variance_f"] = to_r(restore_order(fit.variance(), input.order));
+      const bool hinge = model.family == bayeskernel::Family::hinge;
+      if (hinge && plain && complete && model.atoms == nullptr &&
+          model.open == nullptr && !result.interrupted) {
+        out["influence"] = response_list(rows, blocks, executor, fit,
+                                         input.order);
+      }
+      out["mean"] = to_r(restore_order(
+          search ? search->row_mean() : fit.mean(), input.order));
+      out["variance_f"] = to_r(restore_order(
+          search ? search->row_variance() : fit.variance(), input.order));
+      if (model.atoms != nullptr) {
+        out["share"] = to_r(restore_order(fit.accepted().share, input.order));
+      }
     }
     out["usable"] = !result.bound.empty();
     out["status"] =

@@ -1,7 +1,5 @@
 // bsvm() with crossed random effects.
-#include <bayeskernel/draws/recorder.hpp>
 #include <bayeskernel/hinge/crossed/gibbs.hpp>
-#include <memory>
 
 #include "glue_bsvm_chain.h"
 #include "glue_bsvm_posterior.h"
@@ -12,8 +10,9 @@ using bayeskernel::CrossedRows;
 using bayeskernel::CrossedTerm;
 
 // The rows go in the order of the levels of the first term: data.order.
-void read_crossed(const Rcpp::List& terms, bayeskernel::ColumnData& data,
-                  CrossedRows& out) {
+void read_crossed(const Rcpp::List& lists, bayeskernel::ColumnData& data,
+                  CrossedRows& out, bayeskernel::AtomUnits& units) {
+  const Rcpp::List terms = lists["crossed"];
   const Index n = data.x.rows();
   Index per_row = 0, effects = 0;
   for (Index k = 0; k < terms.size(); ++k) {
@@ -45,15 +44,38 @@ void read_crossed(const Rcpp::List& terms, bayeskernel::ColumnData& data,
     effects += r * levels;
   }
   out.dense = bayeskernel::pack_rows(data);
+  units = read_atoms(element(lists, "atoms"), data.order);
   out.dense.finish({});
-  out.finish();
+  out.finish(units.unit);
 }
 
-int crossed_threads(const CrossedRows& rows, int threads) {
-  const double width =
-      static_cast<double>(rows.x_columns() + 8 * rows.z.rows());
-  return static_cast<double>(rows.rows()) * width < 5e5 ? 1 : threads;
-}
+// What an export was given; rows and model point at parts of it.
+struct CrossedInput {
+  CrossedInput(const Rcpp::List& lists, const Rcpp::List& priors,
+               const Rcpp::List& settings)
+      : data(read_data(lists)),
+        prior(read_prior(priors)),
+        model(read_row_model(settings)) {
+    read_crossed(lists, data, rows, units);
+    if (!units.unit.empty()) model.atoms = &units;
+  }
+  CrossedInput(const CrossedInput&) = delete;
+
+  // Threads that pay off.
+  int threads(const Rcpp::List& settings) const {
+    const double width =
+        static_cast<double>(rows.x_columns() + 8 * rows.z.rows());
+    return static_cast<double>(rows.rows()) * width < 5e5
+               ? 1
+               : Rcpp::as<int>(settings["threads"]);
+  }
+
+  bayeskernel::ColumnData data;
+  bayeskernel::Prior prior;
+  bayeskernel::RowModel model;
+  CrossedRows rows;
+  bayeskernel::AtomUnits units;
+};
 
 // By term, as those of a term that is eliminated: mean, covariance, loading on
 // theta and the shared directions, covariance given these.
@@ -116,14 +138,12 @@ Rcpp::List bsvm_crossed_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                                const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    bayeskernel::ColumnData input = read_data(data);
-    const bayeskernel::Prior blocks = read_prior(prior);
-    CrossedRows rows;
-    read_crossed(data["crossed"], input, rows);
-    RcppParallelExecutor executor(
-        crossed_threads(rows, Rcpp::as<int>(settings["threads"])));
+    const CrossedInput in(data, prior, settings);
+    const CrossedRows& rows = in.rows;
+    const std::vector<Index>& order = in.data.order;
+    RcppParallelExecutor executor(in.threads(settings));
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
-    bayeskernel::CrossedMeanField fit(rows, blocks, executor);
+    bayeskernel::CrossedMeanField fit(rows, in.prior, executor, in.model);
     const bayeskernel::MeanFieldResult result =
         fit.run(read_mean_field_settings(settings), user.keep_going());
     const bayeskernel::CrossedPosterior& q = fit.posterior();
@@ -135,11 +155,12 @@ Rcpp::List bsvm_crossed_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         Rcpp::Named("shared_cov") = to_r(q.omega()),
         Rcpp::Named("crossed") = terms_list(rows, fit.theta(), q),
         Rcpp::Named("pairs") = pairs_list(rows, q),
-        Rcpp::Named("variance") = variance_list(blocks, fit.variances()),
+        Rcpp::Named("variance") = variance_list(in.prior, fit.variances()),
         Rcpp::Named("precision") = to_r(fit.precisions()),
-        Rcpp::Named("mean") = to_r(restore_order(fit.mean(), input.order)),
-        Rcpp::Named("variance_f") =
-            to_r(restore_order(fit.variance(), input.order)),
+        Rcpp::Named("noise") = noise_list(fit.model(), fit.noise()),
+        Rcpp::Named("mean") = to_r(restore_order(fit.mean(), order)),
+        Rcpp::Named("variance_f") = to_r(restore_order(fit.variance(), order)),
+        Rcpp::Named("share") = to_r(restore_order(fit.share(), order)),
         Rcpp::Named("usable") = !result.bound.empty(),
         Rcpp::Named("status") =
             status_list(result, fit.jitter(), seconds_since(start)));
@@ -151,56 +172,40 @@ Rcpp::List bsvm_crossed_gibbs_cpp(const Rcpp::List& data,
                                   const Rcpp::List& prior,
                                   const Rcpp::List& settings) {
   return guarded([&] {
-    const auto start = std::chrono::steady_clock::now();
-    bayeskernel::ColumnData input = read_data(data);
-    const bayeskernel::Prior blocks = read_prior(prior);
-    CrossedRows rows;
-    read_crossed(data["crossed"], input, rows);
-    const int threads = Rcpp::as<int>(settings["threads"]);
-    const Rcpp::IntegerVector chain_id = settings["chain_id"];
-    const int n_chains = chain_id.size();
-    const std::uint64_t seed =
-        static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
-    const bayeskernel::ChainPlan plan = read_plan(settings);
-
-    const bool by_chain = n_chains >= threads;
-    RcppParallelExecutor outer(by_chain ? threads : 1);
-    RcppParallelExecutor inner(by_chain ? 1 : crossed_threads(rows, threads));
-    std::vector<std::unique_ptr<bayeskernel::CrossedGibbs>> chains;
-    std::vector<bayeskernel::CrossedGibbs*> pointers;
-    const Rcpp::List resume = read_states(settings["states"], n_chains);
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
-    const auto make = [&](R_xlen_t c) {
-      chains.push_back(std::make_unique<bayeskernel::CrossedGibbs>(
-          rows, blocks, inner, seed, static_cast<std::uint64_t>(chain_id[c])));
-      pointers.push_back(chains.back().get());
-      if (resume.size() == 0) return;
-      restore_base(CheckedList(resume[c], kState), plan, chains[c]->state);
-    };
-    if (!make_chains(n_chains, user, make)) return interrupted_before(start);
-    const bayeskernel::WideBlock none;
-    const bayeskernel::Recorder recorder(
-        input.center, input.scale, Rcpp::as<bool>(settings["intercept"]),
-        blocks, read_transforms(prior), none, seed,
-        Rcpp::as<bool>(settings["keep_ranef"]));
-    Rcpp::NumericVector draws(
-        Rcpp::Dimension(plan.draws, n_chains, recorder.variables()));
-    double* out = draws.begin();
-    const auto record = [&](Index c, Index k) {
-      recorder.write(chains[c]->state, chains[c]->chain(),
-                     out + k + plan.draws * c, plan.draws * n_chains);
-    };
-    const bayeskernel::ChainStatus status = bayeskernel::run_chains(
-        pointers, plan, outer, user.keep_going(), record);
-    Rcpp::List states(n_chains), how = chain_status(status, start);
-    double jitter = 0.0;
-    for (int c = 0; c < n_chains; ++c) {
-      states[c] = base_state_list(chains[c]->state);
-      jitter = std::max(jitter, chains[c]->jitter());
+    using Chain = bayeskernel::CrossedGibbs;
+    if (!Rf_isNull(element(data, "atoms"))) {
+      throw bayeskernel::ArgumentError(
+          "atoms need random effects that are not crossed");
     }
-    how["jitter"] = jitter;
+    const CrossedInput in(data, prior, settings);
+    ChainRun<Chain> run(settings, in.threads(settings));
+    const bool started = run.start(
+        [&](std::uint64_t id) {
+          return std::make_unique<Chain>(in.rows, in.prior, run.executor(),
+                                         run.seed(), id, in.model);
+        },
+        [&](Chain& chain, R_xlen_t, SEXP from) {
+          restore_base(CheckedList(from, kState), run.plan(), in.model,
+                       chain.state);
+        },
+        [&](Chain& chain, std::uint64_t) {
+          set_start(settings, chain.state);
+        });
+    if (!started) return run.interrupted();
+    const bayeskernel::WideBlock none;
+    const bayeskernel::Recorder recorder =
+        read_recorder(settings, prior, in.data, in.prior, none, in.model, run);
+    const auto write = [&](Index c, double* out, Index stride) {
+      const Chain& chain = run.chain(c);
+      recorder.write(chain.state, chain.chain(), out, stride);
+    };
+    const Rcpp::NumericVector draws = run.run(recorder.variables(), write);
+    Rcpp::List states;
+    for (Index c = 0; c < run.chains(); ++c) {
+      states.push_back(base_state_list(run.chain(c).state, in.model));
+    }
     return Rcpp::List::create(Rcpp::Named("draws") = draws,
                               Rcpp::Named("states") = states,
-                              Rcpp::Named("status") = how);
+                              Rcpp::Named("status") = jitter_status(run));
   });
 }

@@ -1,4 +1,5 @@
 #include "glue_gpsvm.h"
+#include "glue_influence.h"
 #include "glue_state.h"
 
 #include <bayeskernel/hinge/mode.hpp>
@@ -116,6 +117,11 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
       if (keep) {
         out["fitted_mean"] = to_r(fit.mean());
         out["fitted_var"] = to_r(fit.variance());
+        bayeskernel::LinearResponse response(rows, prior, executor);
+        if (!result.interrupted &&
+            response.run(fit.posterior(), fit.precisions())) {
+          out["influence"] = influence_list(response.influence, {});
+        }
       }
     }
   }
@@ -138,8 +144,77 @@ Rcpp::List fit_exact(const Features& features, const PackedRows& rows,
   Rcpp::List out = moments_list(q.mean, q.whitener);
   out["fitted_mean"] = to_r(fit.mean());
   out["fitted_var"] = to_r(fit.variance());
+  if (!result.interrupted) {
+    out["influence"] = influence_list(
+        bayeskernel::exact_response(features.gram(), features.nugget(), rows.y,
+                                    rows.weight, fit.mean(), fit.variance()),
+        {});
+  }
   out["status"] = pass_status(result);
   return out;
+}
+
+bayeskernel::EpSettings read_ep_settings(const Rcpp::List& settings) {
+  bayeskernel::EpSettings out;
+  out.tolerance = Rcpp::as<double>(settings["tol"]);
+  out.max_passes = Rcpp::as<int>(settings["max_iter"]);
+  return out;
+}
+
+// A fit by expectation propagation as far as it gets: `answer` makes q's part
+// of the list.
+template <class Fit, class Answer>
+Rcpp::List run_messages(Fit& fit, const Rcpp::List& settings,
+                        UserCallback& user, Answer&& answer) {
+  fit.watch(user.keep_going());
+  bayeskernel::EpResult result;
+  bool interrupted = false;
+  Rcpp::List out;
+  try {
+    result = fit.run(read_ep_settings(settings));
+    out = answer();
+    out["loo"] = to_r(fit.leave_one_out());
+    const bayeskernel::LeftOutMoments left_out = fit.left_out_moments();
+    out["left_out_mean"] = to_r(left_out.mean);
+    out["left_out_var"] = to_r(left_out.variance);
+    out["influence"] =
+        influence_list(bayeskernel::site_influence(fit.sites), {});
+  } catch (const bayeskernel::PassInterrupted&) {
+    interrupted = true;
+  }
+  out["status"] = Rcpp::List::create(
+      Rcpp::Named("log_evidence") = fit.log_z(),
+      Rcpp::Named("passes") = result.passes,
+      Rcpp::Named("change") = result.change,
+      Rcpp::Named("converged") = result.converged,
+      Rcpp::Named("interrupted") = interrupted);
+  return out;
+}
+
+Rcpp::List fit_ep(const RowSource& rows, Executor& executor,
+                  const Rcpp::List& settings, UserCallback& user) {
+  const Prior prior = bayeskernel::unit_prior(rows.x_columns());
+  bayeskernel::EpFit fit(rows, prior, executor, bayeskernel::Family::hinge);
+  return run_messages(fit, settings, user, [&] {
+    return moments_list(fit.posterior().mean.x, fit.posterior().whitener());
+  });
+}
+
+Rcpp::List fit_exact_ep(const Features& features, const PackedRows& labels,
+                        const Rcpp::List& settings, UserCallback& user) {
+  PackedRows rows;
+  bayeskernel::exact_rows(features.columns(), features.nugget(), rows);
+  rows.y = labels.y;
+  rows.weight = labels.weight;
+  bayeskernel::ExactEp fit(features.gram(), rows, bayeskernel::Family::hinge);
+  return run_messages(fit, settings, user, [&] {
+    const bayeskernel::WhitenedPosterior q =
+        bayeskernel::whitened(features, fit);
+    Rcpp::List out = moments_list(q.mean, q.whitener);
+    out["fitted_mean"] = to_r(fit.mean());
+    out["fitted_var"] = to_r(fit.variance());
+    return out;
+  });
 }
 
 // The mode has a value for what the inducing points leave open of f, which
@@ -181,7 +256,7 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     const bool keep = Rcpp::as<bool>(settings["keep"]);
     const bool exact = Rcpp::as<bool>(settings["exact"]);
     const std::string method = Rcpp::as<std::string>(settings["method"]);
-    const bool direct = exact && method == "vb";
+    const bool direct = exact && (method == "vb" || method == "ep");
     PackedRows kept;
     if (exact) {
       if (!direct) bayeskernel::exact_features(features, kept);
@@ -194,17 +269,34 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                              return std::make_unique<bayeskernel::FeatureRows>(
                                  batch, features, executor);
                            }};
+    // Likelihood powers of each machine, where these differ.
+    const Rcpp::List powers = settings.containsElementNamed("machine_weights")
+                                  ? Rcpp::List(settings["machine_weights"])
+                                  : Rcpp::List();
+    if (powers.size() > 0 && powers.size() != static_cast<int>(classes.size())) {
+      throw bayeskernel::ArgumentError("weights of other machines");
+    }
     Rcpp::List fits(classes.size());
     bool interrupted = false, usable = true;
     for (std::size_t k = 0; k < classes.size() && !interrupted; ++k) {
+      if (powers.size() > 0) {
+        const auto own = map_vector(powers[k]);
+        if (own.size() != input.base->rows()) {
+          throw bayeskernel::ArgumentError("weights of other rows");
+        }
+        input.base->set_weights(own);
+      }
       input.base->set_positive(classes[k]);
-      if (keep && (exact || k > 0)) {
+      if (keep && (exact || k > 0 || powers.size() > 0)) {
         bayeskernel::keep_labels(*input.base, kept);
       }
       const RowSource& source =
           keep ? static_cast<const RowSource&>(kept) : input.rows;
       const Rcpp::List fit =
-          direct            ? fit_exact(features, kept, settings, user)
+          direct ? method == "ep"
+                       ? fit_exact_ep(features, kept, settings, user)
+                       : fit_exact(features, kept, settings, user)
+          : method == "ep"  ? fit_ep(source, executor, settings, user)
           : method == "ecm" ? fit_mode(kept, executor, settings, user)
                             : fit_machine(source, batches, executor, settings,
                                           classes[k], keep, user);

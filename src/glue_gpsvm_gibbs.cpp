@@ -1,7 +1,7 @@
 #include <bayeskernel/hinge/gibbs.hpp>
 
+#include "glue_chains.h"
 #include "glue_gpsvm.h"
-#include "glue_state.h"
 
 namespace {
 
@@ -16,7 +16,7 @@ Rcpp::List chain_state(const bayeskernel::GibbsState& state) {
 
 void restore_chain(SEXP from, const bayeskernel::ChainPlan& plan,
                    bayeskernel::GibbsState& state) {
-  const CheckedList list(from, "the state to go on from");
+  const CheckedList list(from, kState);
   state.point.x = list.vector("x", state.point.x.size());
   state.latent = list.vector("latent", state.latent.size());
   state.sweep = static_cast<std::uint64_t>(
@@ -32,15 +32,10 @@ Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                            const Rcpp::NumericMatrix& inducing,
                            const Rcpp::List& settings, int label, int machine) {
   return guarded([&] {
-    const auto began = std::chrono::steady_clock::now();
-    const int threads = Rcpp::as<int>(settings["threads"]);
-    const Rcpp::IntegerVector chain_id = settings["chain_id"];
-    const int n_chains = chain_id.size();
-    const bool by_chain = n_chains >= threads;
-    RcppParallelExecutor outer(by_chain ? threads : 1);
+    ChainRun<GibbsChain> run(settings, Rcpp::as<int>(settings["threads"]));
     FeatureData input(data, kernel, inducing,
                       Rcpp::as<double>(settings["nugget"]), label,
-                      by_chain ? 1 : threads);
+                      run.executor().threads());
     const bayeskernel::Features& features = input.features;
     const Index m = features.columns();
     bayeskernel::PackedRows rows;
@@ -53,42 +48,31 @@ Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     }
     const bayeskernel::Prior prior = bayeskernel::unit_prior(m);
     const std::uint64_t seed =
-        static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"])) +
-        (static_cast<std::uint64_t>(machine) << 32);
-    const bayeskernel::ChainPlan plan = read_plan(settings);
-
-    std::vector<std::unique_ptr<GibbsChain>> chains;
-    std::vector<GibbsChain*> pointers;
-    const Rcpp::List resume = read_states(settings["states"], n_chains);
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
-    const auto make = [&](R_xlen_t c) {
-      chains.push_back(std::make_unique<GibbsChain>(
-          rows, prior, input.executor, seed,
-          static_cast<std::uint64_t>(chain_id[c])));
-      if (resume.size() > 0) {
-        restore_chain(resume[c], plan, chains.back()->state);
-      }
-      pointers.push_back(chains.back().get());
-    };
-    if (!make_chains(n_chains, user, make)) return interrupted_before(began);
-    Rcpp::NumericVector draws(Rcpp::Dimension(plan.draws, n_chains, m));
-    double* out = draws.begin();
-    const auto record = [&](Index c, Index k) {
+        run.seed() + (static_cast<std::uint64_t>(machine) << 32);
+    const bool started = run.start(
+        [&](std::uint64_t id) {
+          return std::make_unique<GibbsChain>(rows, prior, input.executor, seed,
+                                              id);
+        },
+        [&](GibbsChain& chain, R_xlen_t, SEXP from) {
+          restore_chain(from, run.plan(), chain.state);
+        },
+        [](GibbsChain&, std::uint64_t) {});
+    if (!started) return run.interrupted();
+    const auto write = [&](Index c, double* out, Index stride) {
       const VectorXd u = features.factor().triangularView<Eigen::Lower>() *
-                         chains[c]->state.point.x;
-      for (Index j = 0; j < m; ++j) {
-        out[k + plan.draws * (c + n_chains * j)] = u[j];
-      }
+                         run.chain(c).state.point.x;
+      for (Index j = 0; j < m; ++j) out[j * stride] = u[j];
     };
-    const bayeskernel::ChainStatus status = bayeskernel::run_chains(
-        pointers, plan, outer, user.keep_going(), record);
-    Rcpp::List states(n_chains);
-    for (int c = 0; c < n_chains; ++c)
-      states[c] = chain_state(chains[c]->state);
+    const Rcpp::NumericVector draws = run.run(m, write);
+    Rcpp::List states;
+    for (Index c = 0; c < run.chains(); ++c) {
+      states.push_back(chain_state(run.chain(c).state));
+    }
     return Rcpp::List::create(
         Rcpp::Named("draws") = draws, Rcpp::Named("states") = states,
         Rcpp::Named("factor") = to_r(features.factor()),
         Rcpp::Named("jitter") = features.jitter(),
-        Rcpp::Named("status") = chain_status(status, began));
+        Rcpp::Named("status") = run.status());
   });
 }

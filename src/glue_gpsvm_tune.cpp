@@ -22,6 +22,33 @@ struct Tuner {
   bayeskernel::TuneProblem problem;
 };
 
+bayeskernel::TunePoint tune_point(const Rcpp::List& kernel,
+                                  const Rcpp::NumericVector& log_parameters,
+                                  double nugget,
+                                  const Rcpp::NumericMatrix& inducing) {
+  bayeskernel::TunePoint out{read_kernel(kernel), nugget, map_matrix(inducing)};
+  if (log_parameters.size() > 0) {
+    out.kernel.set_log_parameters(map_vector(log_parameters));
+  }
+  return out;
+}
+
+// What ask(problem, whether to go on) answers, and whether it was interrupted.
+template <class Ask>
+Rcpp::List ask_tuner(SEXP tuner, Ask&& ask) {
+  Rcpp::XPtr<Tuner> at(tuner);
+  UserCallback user(false);
+  Rcpp::List out;
+  bool interrupted = false;
+  try {
+    out = ask(at->problem, user.keep_going());
+  } catch (const bayeskernel::PassInterrupted&) {
+    interrupted = true;
+  }
+  out["interrupted"] = interrupted;
+  return out;
+}
+
 }  // namespace
 
 // Rows of a sample: x (columns of the model x rows), labels, numbers from 1.
@@ -80,26 +107,39 @@ Rcpp::List gpsvm_bound_cpp(SEXP tuner, const Rcpp::List& kernel,
                            double nugget, const Rcpp::NumericMatrix& inducing,
                            bool locations, const Rcpp::List& settings) {
   return guarded([&] {
-    Rcpp::XPtr<Tuner> at(tuner);
-    bayeskernel::TunePoint point{read_kernel(kernel), nugget,
-                                 map_matrix(inducing)};
-    if (log_parameters.size() > 0) {
-      point.kernel.set_log_parameters(map_vector(log_parameters));
-    }
-    UserCallback user(false);
-    try {
-      const bayeskernel::TuneValue value = at->problem.evaluate(
-          point, locations, read_mean_field_settings(settings),
-          user.keep_going());
+    return ask_tuner(tuner, [&](bayeskernel::TuneProblem& problem,
+                                const bayeskernel::KeepGoing& keep_going) {
+      const bayeskernel::TuneValue value = problem.evaluate(
+          tune_point(kernel, log_parameters, nugget, inducing), locations,
+          read_mean_field_settings(settings), keep_going);
       return Rcpp::List::create(
           Rcpp::Named("bound") = value.bound,
           Rcpp::Named("kernel") = to_r(value.gradient.kernel),
           Rcpp::Named("nugget") = value.gradient.nugget,
           Rcpp::Named("locations") = to_r(value.gradient.locations),
-          Rcpp::Named("passes") = value.passes,
-          Rcpp::Named("interrupted") = false);
-    } catch (const bayeskernel::PassInterrupted&) {
-      return Rcpp::List::create(Rcpp::Named("interrupted") = true);
-    }
+          Rcpp::Named("passes") = value.passes);
+    });
+  });
+}
+
+// log p(y_i | other rows) by expectation propagation, rows x machines.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_left_out_cpp(SEXP tuner, const Rcpp::List& kernel,
+                              const Rcpp::NumericVector& log_parameters,
+                              double nugget,
+                              const Rcpp::NumericMatrix& inducing,
+                              double tolerance, int max_passes) {
+  return guarded([&] {
+    return ask_tuner(tuner, [&](bayeskernel::TuneProblem& problem,
+                                const bayeskernel::KeepGoing& keep_going) {
+      const bayeskernel::LeftOut found = problem.leave_one_out(
+          tune_point(kernel, log_parameters, nugget, inducing),
+          {tolerance, max_passes}, keep_going);
+      return Rcpp::List::create(Rcpp::Named("log_p") = to_r(found.log_p),
+                                Rcpp::Named("mean") = to_r(found.mean),
+                                Rcpp::Named("var") = to_r(found.variance),
+                                Rcpp::Named("passes") = found.passes,
+                                Rcpp::Named("converged") = found.converged);
+    });
   });
 }

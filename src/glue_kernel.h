@@ -1,6 +1,7 @@
-// Kernels of R, as kernel_to_core() writes them: list(kind, variance,
-// lengthscale) or (kind, variance, degree, offset) for a leaf, list(kind,
-// children) for a sum or a product.
+// Kernels of R, as kernel_to_core() writes them: for a leaf list(kind,
+// variance) with lengthscale, with lengthscale and nu, with lengthscale, period
+// and unit, or with degree and offset, and with the columns that it looks at
+// unless these are all; for a sum or a product list(kind, children).
 #ifndef BAYESKERNEL_GLUE_KERNEL_H
 #define BAYESKERNEL_GLUE_KERNEL_H
 
@@ -8,6 +9,32 @@
 #include <utility>
 
 #include "glue_common.h"
+
+inline bayeskernel::Kernel read_leaf(const std::string& kind,
+                                     const Rcpp::List& kernel) {
+  using bayeskernel::Kernel;
+  if (kind == "precomputed") {
+    throw bayeskernel::ArgumentError("a precomputed kernel has no points");
+  }
+  const double variance = Rcpp::as<double>(kernel["variance"]);
+  if (kind == "rbf") {
+    return Kernel::rbf(map_vector(kernel["lengthscale"]), variance);
+  }
+  if (kind == "matern") {
+    return Kernel::matern(
+        static_cast<int>(2.0 * Rcpp::as<double>(kernel["nu"])),
+        map_vector(kernel["lengthscale"]), variance);
+  }
+  if (kind == "periodic") {
+    return Kernel::periodic(Rcpp::as<double>(kernel["period"]),
+                            map_vector(kernel["unit"]),
+                            Rcpp::as<double>(kernel["lengthscale"]), variance);
+  }
+  if (kind == "linear") return Kernel::linear(variance);
+  if (kind == "categorical") return Kernel::categorical(variance);
+  return Kernel::polynomial(Rcpp::as<int>(kernel["degree"]),
+                            Rcpp::as<double>(kernel["offset"]), variance);
+}
 
 inline bayeskernel::Kernel read_kernel(const Rcpp::List& kernel) {
   using bayeskernel::Kernel;
@@ -21,16 +48,13 @@ inline bayeskernel::Kernel read_kernel(const Rcpp::List& kernel) {
     return kind == "sum" ? Kernel::sum(std::move(children))
                          : Kernel::product(std::move(children));
   }
-  if (kind == "precomputed") {
-    throw bayeskernel::ArgumentError("a precomputed kernel has no points");
+  const Kernel leaf = read_leaf(kind, kernel);
+  if (!kernel.containsElementNamed("columns")) return leaf;
+  std::vector<bayeskernel::Index> columns;
+  for (const int k : Rcpp::as<std::vector<int>>(kernel["columns"])) {
+    columns.push_back(k - 1);
   }
-  const double variance = Rcpp::as<double>(kernel["variance"]);
-  if (kind == "rbf") {
-    return Kernel::rbf(map_vector(kernel["lengthscale"]), variance);
-  }
-  if (kind == "linear") return Kernel::linear(variance);
-  return Kernel::polynomial(Rcpp::as<int>(kernel["degree"]),
-                            Rcpp::as<double>(kernel["offset"]), variance);
+  return leaf.on(std::move(columns));
 }
 
 #endif

@@ -1,6 +1,6 @@
 // R's lists of new rows and posteriors to the core's predictors.
-#include <bayeskernel/hinge/probability.hpp>
 #include <bayeskernel/predict/gaussian_moments.hpp>
+#include <bayeskernel/predict/link_moments.hpp>
 
 #include "glue_predict.h"
 
@@ -132,14 +132,30 @@ Rcpp::List draw_values_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
 
 // E g(f) for f ~ N(m, s2), by row.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector hinge_probability_cpp(const Rcpp::NumericVector& m,
-                                          const Rcpp::NumericVector& s2) {
-  const bayeskernel::HingeProbability probability;
+Rcpp::NumericVector link_probability_cpp(const Rcpp::NumericVector& m,
+                                         const Rcpp::NumericVector& s2,
+                                         const std::string& link) {
+  const bayeskernel::LinkCurve curve(read_link(link));
   Rcpp::NumericVector out(m.size());
   for (R_xlen_t i = 0; i < m.size(); ++i) {
-    out[i] = Rcpp::NumericVector::is_na(m[i])
-                 ? NA_REAL
-                 : probability(m[i], std::sqrt(s2[i]));
+    out[i] = Rcpp::NumericVector::is_na(m[i]) ? NA_REAL
+                                              : curve.mean(m[i], s2[i]);
   }
   return out;
+}
+
+// The same, and the standard deviation of g(f).
+// [[Rcpp::export(rng = false)]]
+Rcpp::List link_moments_cpp(const Rcpp::NumericVector& m,
+                            const Rcpp::NumericVector& s2,
+                            const std::string& link, int threads) {
+  return guarded([&] {
+    Rcpp::NumericVector mean(m.size()), deviation(m.size());
+    RcppParallelExecutor executor(threads);
+    bayeskernel::LinkMoments(read_link(link))
+        .run(map_vector(m).array(), map_vector(s2).array(), mean.begin(),
+             deviation.begin(), executor);
+    return Rcpp::List::create(Rcpp::Named("prob") = mean,
+                              Rcpp::Named("prob_sd") = deviation);
+  });
 }

@@ -3,15 +3,22 @@
 #define BAYESKERNEL_GLUE_PREDICT_H
 
 #include <bayeskernel/predict/draw_moments.hpp>
+#include <string>
 #include <vector>
 
 #include "glue_common.h"
 
-inline std::vector<bayeskernel::LinkCurve> read_links(const Rcpp::CharacterVector& names) {
+inline bayeskernel::Link read_link(const std::string& name) {
+  return name == "hinge"   ? bayeskernel::Link::hinge
+         : name == "logit" ? bayeskernel::Link::logit
+         : name == "identity" ? bayeskernel::Link::identity
+                              : bayeskernel::Link::probit;
+}
+
+inline std::vector<bayeskernel::LinkCurve> read_links(
+    const Rcpp::CharacterVector& names) {
   std::vector<bayeskernel::LinkCurve> out;
-  for (const char* name : names) {
-    out.emplace_back(*name == 'h' ? bayeskernel::Link::hinge : bayeskernel::Link::probit);
-  }
+  for (const char* name : names) out.emplace_back(read_link(name));
   return out;
 }
 

@@ -49,24 +49,4 @@ inline Rcpp::List chain_status(const bayeskernel::ChainStatus& status,
       Rcpp::Named("seconds") = seconds_since(began));
 }
 
-// Calls make(c) for every chain, with a look at the interrupt before each: a
-// great many chains can be interrupted before any of them runs. False if so.
-template <class Make>
-bool make_chains(R_xlen_t count, UserCallback& user, Make&& make) {
-  for (R_xlen_t c = 0; c < count; ++c) {
-    if (user.interrupted()) return false;
-    make(c);
-  }
-  return true;
-}
-
-// The answer when they were.
-inline Rcpp::List interrupted_before(
-    std::chrono::steady_clock::time_point began) {
-  bayeskernel::ChainStatus status;
-  status.interrupted = true;
-  return Rcpp::List::create(Rcpp::Named("status") =
-                                chain_status(status, began));
-}
-
 #endif

@@ -113,14 +113,4 @@ class CheckedList {
   const char* what_;
 };
 
-// The states of `chains` chains, or none.
-inline Rcpp::List read_states(SEXP states, R_xlen_t chains) {
-  if (TYPEOF(states) != VECSXP ||
-      (Rf_xlength(states) != 0 && Rf_xlength(states) != chains)) {
-    throw bayeskernel::ArgumentError(
-        "the state to go on from is damaged: not one for each chain");
-  }
-  return states;
-}
-
 #endif

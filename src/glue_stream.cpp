@@ -22,12 +22,14 @@ struct SviFit {
   SviFit(const bayeskernel::RowSource& rows, const bayeskernel::Prior& prior,
          bayeskernel::Executor& executor, const Rcpp::List& settings,
          bool row_moments)
-      : fit(rows, prior, executor, nullptr, nullptr, row_moments),
+      : fit(rows, prior, executor, nullptr, nullptr, row_moments,
+            read_row_model(settings)),
         stochastic(read_stochastic(settings, rows.x_columns())) {
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
     std::optional<bayeskernel::MeanFieldStart> start;
     if (stochastic.epochs > 0) {
-      bayeskernel::StochasticFit epochs(rows, prior, executor, stochastic);
+      bayeskernel::StochasticFit epochs(rows, prior, executor, stochastic,
+                                        nullptr, fit.model());
       try {
         result.interrupted = !epochs.run(user.keep_going());
         start = epochs.state();
@@ -98,6 +100,9 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
     const bayeskernel::ColumnData input = read_data(data);
+    if (!Rf_isNull(element(data, "atoms"))) {
+      throw bayeskernel::ArgumentError("minibatches split the atoms of a row");
+    }
     bayeskernel::Prior blocks = read_prior(prior);
     bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
     const bayeskernel::WideBlock wide = bayeskernel::reduce_wide(rows, blocks);
@@ -107,6 +112,11 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const SviFit svi(rows, blocks, executor, settings, true);
     Rcpp::List out = svi_list(svi, blocks, wide, seconds_since(start));
     if (svi.usable) {
+      if (read_family(settings) == bayeskernel::Family::hinge &&
+          !svi.result.interrupted) {
+        out["influence"] =
+            response_list(rows, blocks, executor, svi.fit, input.order);
+      }
       out["mean"] = to_r(restore_order(svi.fit.mean(), input.order));
       out["variance_f"] = to_r(restore_order(svi.fit.variance(), input.order));
     }
@@ -116,7 +126,8 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
 
 // `stream`: path, rows and columns of a file by append_rows_cpp(); source (0
 // for the intercept, else a column of the file), center and scale of every
-// model column; the label that is positive.
+// model column; the label that is positive, or -1 where labels are the numbers
+// of a Gaussian response.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List bsvm_stream_cpp(const Rcpp::List& stream, const Rcpp::List& prior,
                            const Rcpp::List& settings) {

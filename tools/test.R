@@ -77,7 +77,7 @@ run_check <- function(source, folder) {
   of_machine <- found$Status == "NOTE" & grepl(
     paste0(
       "suggested but not available|enhances but not available|",
-      "^'LinkingTo' for .BH. is unused|installed size is +5[.]"
+      "^'LinkingTo' for .BH. is unused|installed size is"
     ), found$Output
   )
   ours <- found[!of_machine, ]

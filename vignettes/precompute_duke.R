@@ -58,6 +58,17 @@ bsvm_values <- function(fit, new) {
   )
 }
 
+# The paper's method, learning rate and prior in every fit.
+bsvm <- function(..., method = "vb") {
+  suppressWarnings(
+    bayeskernel::bsvm(...,
+      method = method, learning_rate = 1,
+      prior = bsvm_prior(var_shape = 0.01, var_rate = 0.01)
+    ),
+    classes = "bayeskernel_warning_learning_rate"
+  )
+}
+
 # The paper's 5000 + 5000 sweeps of one chain.
 fit_gibbs <- function(...) {
   quietly(bsvm(...,
@@ -93,10 +104,11 @@ methods <- list(
     list(prob = logistic_prob(Reduce(`+`, fits) / length(fits), test))
   },
   "complete vb" = function(train, test, split) {
-    bsvm_values(bsvm(acath_formula, complete_rows(train)), test)
+    bsvm_values(bsvm(acath_formula, complete_rows(train), method = "vb"), test)
   },
   vb = function(train, test, split) {
-    bsvm_values(bsvm(acath_formula, train, missing = "model"), test)
+    bsvm_values(bsvm(acath_formula, train, missing = "model",
+      method = "vb"), test)
   },
   "complete gibbs" = function(train, test, split) {
     fit <- fit_gibbs(acath_formula, complete_rows(train), seed = split)
@@ -183,14 +195,16 @@ describe <- function(beta, sd, complete, ...) {
 }
 
 describe_fit <- function(fit, complete, ...) {
-  describe(coef(fit), sqrt(diag(vcov(fit))), complete, ...)
+  describe(
+    coef(fit), sqrt(diag(vcov(fit, type = "posterior"))), complete, ...
+  )
 }
 
 # VB on data completed by mice: the mean over the imputations and the spread
 # among them.
 describe_mice <- function(data, complete) {
   betas <- vapply(mice_completed(data, 1), function(completed) {
-    coef(bsvm(sigdz ~ ., completed))
+    coef(bsvm(sigdz ~ ., completed, method = "vb"))
   }, numeric(5))
   describe(
     rowMeans(betas), apply(betas, 1, stats::sd), complete,
@@ -205,7 +219,7 @@ describe_blind <- function(data, complete) {
   set.seed(1)
   noise <- stats::rnorm(sum(holes), 0, summary(rule)$sigma)
   data$choleste[holes] <- exp(predict(rule, data[holes, ]) + noise)
-  describe_fit(bsvm(acath_formula, data), complete,
+  describe_fit(bsvm(acath_formula, data, method = "vb"), complete,
     method = "vb", rows = "blind"
   )
 }
@@ -227,7 +241,7 @@ imputed_boxes <- function(fit, data) {
 run_full <- function(acath) {
   complete <- complete_rows(acath)
   vb <- bsvm(sigdz ~ sex + age + log(cad.dur + 1) + log(choleste), acath,
-    missing = "model"
+    missing = "model", method = "vb"
   )
   sample <- function(data, ...) {
     quietly(bsvm(acath_formula, data,
@@ -242,7 +256,7 @@ run_full <- function(acath) {
       describe_fit(sample(acath, missing = "model"), complete,
         method = "gibbs", rows = "all"
       ),
-      describe_fit(bsvm(acath_formula, complete), complete,
+      describe_fit(bsvm(acath_formula, complete, method = "vb"), complete,
         method = "vb", rows = "complete"
       ),
       describe_fit(sample(complete), complete,
@@ -264,13 +278,13 @@ run_set <- function(set, effect, share) {
   holes <- data
   holes$x2[sample(2000, share * 2000)] <- NA
   fits <- list(
-    observed = list(bsvm(y ~ x1 + x2, data)),
-    complete = list(bsvm(y ~ x1 + x2, stats::na.omit(holes))),
+    observed = list(bsvm(y ~ x1 + x2, data, method = "vb")),
+    complete = list(bsvm(y ~ x1 + x2, stats::na.omit(holes), method = "vb")),
     mice = lapply(
       mice::complete(mice::mice(holes, seed = set, printFlag = FALSE), "all"),
-      function(completed) bsvm(y ~ x1 + x2, completed)
+      function(completed) bsvm(y ~ x1 + x2, completed, method = "vb")
     ),
-    vb = list(bsvm(y ~ x1 + x2, holes, missing = "model")),
+    vb = list(bsvm(y ~ x1 + x2, holes, missing = "model", method = "vb")),
     gibbs = list(quietly(bsvm(y ~ x1 + x2, holes,
       missing = "model", method = "gibbs", chains = 1, seed = set
     )))

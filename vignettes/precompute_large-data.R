@@ -92,7 +92,7 @@ run_sqlite <- function() {
     fit_source <- function(rows) {
       bayeskernel::gpsvm(
         rows, kernel = bayeskernel::rbf(5 / sqrt(2)), inducing = 64,
-        method = "svi", seed = 1, threads = 2L
+        method = "svi", seed = 1, threads = 2L, tune = FALSE
       )
     }
     fit_source(few)

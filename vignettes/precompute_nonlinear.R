@@ -16,8 +16,8 @@ options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE)
 results_file <- setting("RESULTS", "nonlinear_results.rds")
 machines <- nonlinear_machines()
 
-ours <- function(...) {
-  function(x, y, new) machines$gpsvm(x, y, new, seed = 1L, ...)
+ours <- function(..., method = "vb", tune = FALSE) {
+  function(x, y, new) machines$gpsvm(x, y, new, seed = 1L, ..., method = method, tune = tune)
 }
 
 fold_means <- function(data, machine, ...) {
@@ -45,7 +45,7 @@ run_calibration <- function() {
       m <- min(100L, floor(0.2 * nrow(pair$x)))
       fit <- quietly(gpsvm(
         pair$x, data$y[-test], rbf(5 / sqrt(2)), inducing = m,
-        standardize = FALSE, seed = 1
+        standardize = FALSE, seed = 1, method = "vb", tune = FALSE
       ))
       f <- predict(fit, pair$new, type = "link", se.fit = TRUE)
       hinge <- predict(fit, pair$new, type = "prob", link = "hinge")[, 2]
@@ -116,9 +116,9 @@ run_width <- function() {
     data <- raetsch_data(set)
     all <- standardised_pair(data$x, data$x)$x
     m <- floor(min(100, 0.2 * nrow(all)))
-    fit <- function(...) {
+    fit <- function(..., method = "vb", tune = FALSE) {
       quietly(gpsvm(
-        all, data$y, inducing = m, standardize = FALSE, seed = 1, ...
+        all, data$y, inducing = m, standardize = FALSE, seed = 1, ..., method = method, tune = tune
       ))
     }
     grid <- timed(function() {
@@ -132,7 +132,7 @@ run_width <- function() {
       }))
     })
     tuned <- timed(function() {
-      fit(tune = TRUE, prior = gpsvm_prior(variance = c(0.999, 1.001)))
+      fit(tune = "bound", prior = gpsvm_prior(variance = c(0.999, 1.001)))
     })
     list(
       grid = grid$value,
@@ -182,8 +182,8 @@ run_ard <- function() {
   machine <- function(ard) {
     function(x, y, new) {
       fit <- gpsvm(
-        x, y, rbf(ard = ard), inducing = 100, tune = TRUE, standardize = FALSE,
-        seed = 1
+        x, y, rbf(ard = ard), inducing = 100, tune = "bound", standardize = FALSE,
+        seed = 1, method = "vb"
       )
       prob <- predict(fit, new, type = "prob")[, 2]
       list(class = class_of(prob, 0.5, levels(y)), prob = prob)
@@ -194,7 +194,8 @@ run_ard <- function() {
     fold_means(data, machine(ard), folds)
   })
   fit <- quietly(gpsvm(
-    data$x, data$y, rbf(ard = TRUE), inducing = 100, tune = TRUE, seed = 1
+    data$x, data$y, rbf(ard = TRUE), inducing = 100, tune = "bound", seed = 1,
+    method = "vb"
   ))
   list(
     scores = data.frame(lengthscales = names(scores), do.call(rbind, scores)),
@@ -208,11 +209,11 @@ run_ard <- function() {
 run_gibbs <- function() {
   data <- raetsch_data("heart")
   test <- contiguous_folds(nrow(data$x))[[1]]
-  fit <- function(...) {
+  fit <- function(..., method = "vb", tune = FALSE) {
     timed(function() {
       quietly(gpsvm(
         data$x[-test, ], data$y[-test], rbf(5 / sqrt(2)), inducing = "all",
-        seed = 1, ...
+        seed = 1, ..., method = method, tune = tune
       ))
     })
   }

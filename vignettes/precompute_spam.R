@@ -18,10 +18,18 @@ n_splits <- setting("SPLITS", 20)
 sweeps <- setting("SWEEPS", 50000)
 
 spam <- spam_data()
-prior <- bsvm_prior(rho = 0.01)
+# The paper's prior, rate, start and plain inclusions.
+prior <- bsvm_prior(rho = 0.01, var_shape = 0.01, var_rate = 0.01)
+
+fit_paper <- function(data, method = "vb", starts = 1, ...) {
+  bsvm(type ~ ., data,
+    select = TRUE, prior = prior, learning_rate = 1, polish = FALSE,
+    method = method, starts = starts, ...
+  )
+}
 
 fit_selection <- function(data, ...) {
-  bsvm(type ~ ., data, select = TRUE, prior = prior, ...)
+  fit_paper(data, ...)
 }
 
 # All rows -------------------------------------------------------------------
@@ -113,7 +121,7 @@ methods <- list(
     list(label = predict(fit, test), kept = sum(inclusion(fit) > 0.5))
   },
   "vb, penalty" = function(train, test, split) {
-    fit <- bsvm(type ~ ., train, penalty = "learn")
+    fit <- bsvm(type ~ ., train, penalty = "learn", method = "vb")
     list(label = predict(fit, test), kept = 57)
   },
   "lasso, one se" = function(train, test, split) {

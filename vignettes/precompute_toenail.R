@@ -49,7 +49,8 @@ mixed_models <- list(
     predict(fit, test, type = "response", allow.new.levels = TRUE)
   },
   vb = function(train, test, seed) {
-    predict(bsvm(toenail_formula, train), test, type = "prob")[, 2]
+    predict(bsvm(toenail_formula, train,
+      method = "vb"), test, type = "prob")[, 2]
   },
   gibbs = function(train, test, seed) {
     fit <- fit_gibbs(toenail_formula, train, seed = seed)
@@ -171,7 +172,7 @@ run_set <- function(set, n, p) {
       fit <- tune_svm(scale(train$x, center, spread), train$y)$fit
       predict(fit, scale(test$x, center, spread))
     },
-    vb = function() predict(bsvm(train$x, train$y), test$x),
+    vb = function() predict(bsvm(train$x, train$y, method = "vb"), test$x),
     gibbs = function() {
       predict(fit_gibbs(train$x, train$y, seed = set), test$x)
     }

@@ -60,7 +60,9 @@ struct BarkModel {
   ScaleSetting setting;
   InclusionPrior inclusion = InclusionPrior::beta(1.5, 1.2);
   int classes = 0;
+  std::vector<double> weights;  // none for 1
 
+  double weight(Index i) const { return weights.empty() ? 1.0 : weights[i]; }
   Index variables() const { return centres.cols(); }
 };
 
@@ -102,6 +104,7 @@ struct BarkSnapshot {
   VectorXd lambda;
   Indicators delta;
   double phi = 1.0;
+  double epsilon = 0.5;
   double probability = 0.5, q0 = 0.5, q1 = 0.5;
   std::vector<double> cuts;  // 0 = t_1 < t_2 < ...
   VectorXd response;         // y or z
@@ -161,13 +164,18 @@ inline void draw_kernels(const BarkModel& model, BarkRandom& random,
   const double nu = prior.gamma * std::pow(a, 1.0 - 0.5 * a) *
                     std::pow(2.0, a - 1.0) * std::pow(e, -a) *
                     std::tgamma(0.5 * a) / std::tgamma(1.0 - 0.5 * a);
+  out.epsilon = prior.learns_scale()
+                    ? std::sqrt(random.gamma(prior.scale_shape,
+                                             prior.scale_rate))
+                    : e;
+  const double rate = 0.5 * a * out.epsilon * out.epsilon;
   const Index locations = model.centres.rows() + 1;
   Index kernels = random.poisson(nu);
   while (kernels > prior.max_kernels) kernels = random.poisson(nu);
   out.count.assign(static_cast<std::size_t>(locations), 0);
   out.variance.assign(static_cast<std::size_t>(locations), 0.0);
   const auto varphi = [&] {
-    out.varphi.push_back(random.gamma(0.5 * a, 0.5 * a * e * e));
+    out.varphi.push_back(random.gamma(0.5 * a, rate));
     return out.varphi.back();
   };
   for (Index k = 0; k < kernels; ++k) {
@@ -183,7 +191,7 @@ inline void draw_kernels(const BarkModel& model, BarkRandom& random,
 
 }  // namespace bark_detail
 
-// y or z given the rest: coefficients from their prior, noise 1 / phi.
+// y or z given the rest: coefficients from their prior, noise 1 / (phi w).
 inline void draw_response(const BarkModel& model, BarkRandom& random,
                           BarkSnapshot& out) {
   const Index n = model.rows.rows();
@@ -202,7 +210,7 @@ inline void draw_response(const BarkModel& model, BarkRandom& random,
     }
   }
   for (Index i = 0; i < n; ++i) {
-    out.response[i] += random.normal() / std::sqrt(out.phi);
+    out.response[i] += random.normal() / std::sqrt(out.phi * model.weight(i));
   }
 }
 
@@ -254,6 +262,7 @@ inline BarkSnapshot snapshot(const BarkModel& model, const BarkChain& chain) {
   out.lambda = state.lambda;
   out.delta = state.delta;
   out.phi = state.phi();
+  out.epsilon = state.prior.epsilon;
   out.probability = state.inclusion.probability();
   out.q0 = state.inclusion.q0();
   out.q1 = state.inclusion.q1();
@@ -263,6 +272,7 @@ inline BarkSnapshot snapshot(const BarkModel& model, const BarkChain& chain) {
   }
   out.response =
       Eigen::Map<const VectorXd>(state.response(), model.rows.rows());
+  state.data.unscale_rows(out.response.data());
   return out;
 }
 
@@ -273,6 +283,7 @@ inline void redraw_response(const BarkModel& model, BarkRandom& random,
   BarkSnapshot now = snapshot(model, chain);
   draw_response(model, random, now);
   std::copy_n(now.response.data(), now.response.size(), chain.state.response());
+  chain.state.data.scale_rows(chain.state.response());
   chain.state.response_changed();
   if (!chain.latent) return;
   chain.latent = std::make_unique<LatentSweep>(chain.state, classes_of(now),
@@ -375,6 +386,18 @@ class BarkFeatures {
       put("q1 delta_1", at.q1 * at.delta[0]);
       put("q0 q1", at.q0 * at.q1);
     }
+    if (model.prior.learns_scale()) {
+      const double logged = std::log(at.epsilon);
+      double below = 0.0;
+      for (const double varphi : at.varphi) {
+        below += varphi * at.epsilon * at.epsilon < 1.0;
+      }
+      put("log epsilon", logged);
+      put("log^2 epsilon", logged * logged);
+      put("epsilon^2", at.epsilon * at.epsilon);
+      put("log epsilon J", logged * static_cast<double>(at.kernels()));
+      put("varphi epsilon^2 < 1", below);
+    }
     if (model.prior.phi.kind != PrecisionPrior::Kind::fixed) {
       put("log phi", std::log(at.phi));
       put("log^2 phi", std::log(at.phi) * std::log(at.phi));
@@ -470,7 +493,7 @@ inline void check_joint(const BarkModel& model, const BarkRun& run,
     names = features.names;
     prior.add(features.values);
   }
-  const BarkData data(model.rows, model.centres);
+  const BarkData data(model.rows, model.centres, model.weights);
   const Index warmup = draws / 10 * run.between;
   const std::vector<double> y(static_cast<std::size_t>(data.rows()),
                               model.classes > 0 ? 1.0 : 0.5);

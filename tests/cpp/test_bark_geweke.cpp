@@ -1,6 +1,7 @@
 // Joint-distribution tests of bark()'s sampler (Geweke 2004): a chain whose
 // response is redrawn given its state between the sweeps keeps to the joint
 // prior of state and response.
+#include <array>
 #include <bayeskernel/bark/chain.hpp>
 
 #include "bark_problem.hpp"
@@ -53,12 +54,41 @@ TEST("regression, stable index below one and atoms at one") {
   }
 }
 
+TEST("regression of rows with weights") {
+  unsigned seed = 125;
+  for (const double alpha : {1.0, 1.5}) {
+    BarkModel model = regression_model(2);
+    model.name = "regression, weights, alpha " + std::to_string(alpha);
+    model.weights = {0.1, 6.0, 1.0, 2.5};
+    model.prior.alpha = alpha;
+    check_joint(model, joint_run(), seed++);
+  }
+}
+
 TEST("regression with a drawn probability of inclusion") {
   BarkModel model = regression_model(4);
   model.name = "regression, drawn p_lambda";
   model.setting.select = true;
   model.inclusion = InclusionPrior::known(1.5, 1.2, 0.5);
   check_joint(model, joint_run(), 130);
+}
+
+TEST("regression with a scale of the coefficients that is learned") {
+  unsigned seed = 180;
+  for (const double alpha : {1.0, 1.5}) {
+    BarkModel model = regression_model(2);
+    model.name = "regression, drawn epsilon, alpha " + std::to_string(alpha);
+    model.setting.select = alpha != 1.0;
+    model.prior.alpha = alpha;
+    model.prior.scale_shape = 2.5;
+    model.prior.scale_rate = 4.0;
+    check_joint(model, joint_run(), seed++);
+  }
+  BarkModel model = probit_model();
+  model.name = "probit, drawn epsilon";
+  model.prior.scale_shape = 1.5;
+  model.prior.scale_rate = 2.0;
+  check_joint(model, joint_run(), seed++);
 }
 
 TEST("probit in every setting, in both forms of the state") {
@@ -105,5 +135,53 @@ TEST("ordered probit, cut points too") {
     model.name = "ordered probit, " + std::to_string(classes) + " classes";
     model.setting.select = classes == 3;
     check_joint(model, joint_run(10000), seed++);
+  }
+}
+
+// Simulation-based calibration: the truth's rank among the draws that a chain
+// makes of its response is uniform.
+TEST("ranks of the truth with a learned scale") {
+  BarkModel model = regression_model(2);
+  model.prior.scale_shape = 2.5;
+  model.prior.scale_rate = 4.0;
+  const Index repeats = check::slow() ? 1000 : 250;
+  constexpr Index kDraws = 19, kBetween = 40;
+  BarkRandom random(190);
+  const BarkData data(model.rows, model.centres);
+  Eigen::Array<double, 4, kDraws + 1> ranks;
+  ranks.setZero();
+  const auto numbers = [](const BarkSnapshot& at) {
+    return std::array<double, 4>{
+        at.epsilon, at.phi, at.lambda.sum(),
+        std::log(1e-12 + at.variance[0] + at.variance[1])};
+  };
+  for (Index r = 0; r < repeats; ++r) {
+    const BarkSnapshot truth = draw_joint(model, random);
+    const double* first = truth.response.data();
+    const std::vector<double> y(first, first + truth.response.size());
+    BarkChain chain(data, y, 0, model.prior, model.setting, model.inclusion,
+                    191, static_cast<std::uint64_t>(r), 400);
+    chain.start(Indicators(2, 1));
+    for (Index t = 0; t < 400; ++t) chain.sweep();
+    std::array<Index, 4> below{}, equal{};
+    for (Index k = 0; k < kDraws; ++k) {
+      for (Index t = 0; t < kBetween; ++t) chain.sweep();
+      const auto now = numbers(snapshot(model, chain)), is = numbers(truth);
+      for (std::size_t v = 0; v < 4; ++v) {
+        below[v] += now[v] < is[v];
+        equal[v] += now[v] == is[v];
+      }
+    }
+    for (std::size_t v = 0; v < 4; ++v) {
+      // Among equals, as without kernels, any place.
+      ranks(static_cast<Index>(v), below[v] + random.below(equal[v] + 1)) += 1;
+    }
+  }
+  const double expected = static_cast<double>(repeats) / (kDraws + 1);
+  for (Index v = 0; v < 4; ++v) {
+    const double square = (ranks.row(v) - expected).square().sum() / expected;
+    // The 99.99 % quantile of chi-square with 19 degrees of freedom.
+    CHECK(square < 52.4);
+    if (!(square < 52.4)) std::printf("  quantity %d: %.1f\n", int(v), square);
   }
 }

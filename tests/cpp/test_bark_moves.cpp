@@ -19,7 +19,7 @@ using bayeskernel::TypedFlips;
 struct Walker {
   explicit Walker(const BarkModel& model, int sweeps = 0, unsigned seed = 1,
                   int warmup = 0)
-      : model(model), data(model.rows, model.centres) {
+      : model(model), data(model.rows, model.centres, model.weights) {
     BarkRandom random(seed);
     std::vector<double> y;
     for (Index i = 0; i < data.rows(); ++i) {
@@ -77,20 +77,27 @@ static MatrixXd fresh_columns(const Walker& walker) {
   return out;
 }
 
-// log p(y | kernels, scales, phi) by the n x n covariance.
+// log p(y | kernels, scales, phi) by the n x n covariance; of y times the roots
+// of the weights.
 static double dense_marginal(const Walker& walker) {
   const BarkState& state = walker.chain->state;
   const Index n = walker.data.rows();
   const MatrixXd k = fresh_columns(walker);
-  MatrixXd covariance = MatrixXd::Identity(n, n) / state.phi();
+  MatrixXd covariance = MatrixXd::Zero(n, n);
+  double scaled = 0.0;
+  for (Index i = 0; i < n; ++i) {
+    covariance(i, i) = 1.0 / (state.phi() * walker.model.weight(i));
+    scaled += 0.5 * std::log(walker.model.weight(i));
+  }
   for (Index j = 0; j < k.cols(); ++j) {
     covariance +=
         state.population.variance(j) * k.col(j) * k.col(j).transpose();
   }
   const MatrixXd root = Eigen::LLT<MatrixXd>(covariance).matrixL();
-  const VectorXd y = Eigen::Map<const VectorXd>(state.response(), n);
+  VectorXd y = Eigen::Map<const VectorXd>(state.response(), n);
+  state.data.unscale_rows(y.data());
   const VectorXd white = root.triangularView<Eigen::Lower>().solve(y);
-  return -static_cast<double>(n) * bayeskernel::detail::kLogSqrtTwoPi -
+  return -scaled - static_cast<double>(n) * bayeskernel::detail::kLogSqrtTwoPi -
          root.diagonal().array().log().sum() - 0.5 * white.squaredNorm();
 }
 
@@ -153,6 +160,9 @@ static void for_forms(const std::function<void(const BarkModel&)>& body) {
       body(model);
     }
   }
+  BarkModel model = rows_model(8, 2);
+  model.weights = {2.0, 0.3, 1.0, 5.0, 0.7, 0.1, 3.0, 1.5};
+  body(model);
 }
 
 // ---- Kernels
@@ -436,6 +446,7 @@ static double log_labelled(const Walker& walker, const VectorXd& b) {
 
 TEST("coefficients and their precisions stretched, the labels deciding") {
   for_forms([](BarkModel model) {
+    if (!model.weights.empty()) return;
     model.classes = 2;
     model.prior.phi.kind = PrecisionPrior::Kind::fixed;
     Walker walker(model, 30);
@@ -926,6 +937,65 @@ TEST("without noise, what was updated stays close to a rebuild") {
       CHECK(largest > 1e3);
     }
   }
+}
+
+TEST("weights: the dense likelihood, and that of rows that are repeated") {
+  BarkModel model = rows_model(30, 2);
+  for (Index i = 0; i < 30; ++i) {
+    model.weights.push_back(1.0 + static_cast<double>(i % 4));
+  }
+  Walker walker(model, 2000);
+  BarkState& state = walker.state();
+  state.refill();
+  CHECK_NEAR(state.gaussian.log_marginal(), dense_marginal(walker), 1e-8);
+  // The same rows as often as their weights say, at the same centres.
+  const Index many = static_cast<Index>(walker.data.total_weight());
+  MatrixXd rows(many, 2);
+  VectorXd own = Eigen::Map<const VectorXd>(state.response(), 30);
+  walker.data.unscale_rows(own.data());
+  std::vector<double> y;
+  for (Index i = 0; i < 30; ++i) {
+    for (int k = 0; k < static_cast<int>(model.weights[i]); ++k) {
+      rows.row(static_cast<Index>(y.size())) = model.rows.row(i);
+      y.push_back(own[i]);
+    }
+  }
+  CHECK(static_cast<Index>(y.size()) == many);
+  const BarkData repeated(rows, model.centres);
+  BarkChain other(repeated, y, 0, model.prior, model.setting, model.inclusion,
+                  1, 0, 0);
+  other.restore(walker.chain->checkpoint());
+  const auto &a = state.gaussian, &b = other.state.gaussian;
+  CHECK(a.size() == b.size() && a.size() > 0);
+  for (Index j = 0; j < a.size(); ++j) {
+    CHECK_NEAR(a.mean()[j], b.mean()[j], 1e-8);
+    for (Index i = 0; i < a.size(); ++i) {
+      CHECK_NEAR(a.covariance(j)[i], b.covariance(j)[i], 1e-8);
+    }
+  }
+  // But for the copies' own share of the noise.
+  const double copies = 0.5 * static_cast<double>(many - 30) *
+                        (std::log(state.phi()) -
+                         2.0 * bayeskernel::detail::kLogSqrtTwoPi);
+  CHECK_NEAR(a.log_marginal() + copies, b.log_marginal(), 1e-8);
+}
+
+TEST("weights of one change nothing; others that are none are refused") {
+  BarkModel model = rows_model(20, 2);
+  Walker plain(model, 500);
+  model.weights.assign(20, 1.0);
+  Walker ones(model, 500);
+  CHECK(plain.state().gaussian.log_marginal() ==
+        ones.state().gaussian.log_marginal());
+  for (const double wrong : {0.0, -1.0, std::nan("")}) {
+    model.weights[3] = wrong;
+    CHECK_THROWS(BarkData(model.rows, model.centres, model.weights),
+                 bayeskernel::ArgumentError);
+  }
+  model = small_bark(4, 4, 2);
+  model.classes = 2;
+  model.weights = {1.0, 2.0, 1.0, 1.0};
+  CHECK_THROWS(Walker{model}, bayeskernel::ArgumentError);
 }
 
 TEST("regression starts from kernels that fit, at places of its own") {

@@ -124,6 +124,17 @@ TEST("derivatives of the optimised bound are its differences") {
   check_gradient("product",
                  Kernel::product({Kernel::rbf(one, 1.0), Kernel::linear(2.0)}),
                  false, 0.2);
+  check_gradient("matern",
+                 Kernel::sum({Kernel::matern(5, ard, 1.4),
+                              Kernel::matern(3, one, 0.6).on({1})}),
+                 false, 0.1);
+  check_gradient("periodic on a column",
+                 Kernel::product(
+                     {Kernel::rbf(one, 1.3).on({1}),
+                      Kernel::periodic(2.5, one, 0.9, 1.1).on({0})}),
+                 false, 0.1);
+  check_gradient("exact periodic", Kernel::periodic(2.5, ard, 0.9, 1.1), true,
+                 0.2);
   check_gradient("exact rbf", Kernel::rbf(ard, 1.4), true, 0.0);
   check_gradient("exact rbf with nugget", Kernel::rbf(one, 1.4), true, 0.2);
 }

@@ -9,10 +9,44 @@ using Scratch = KernelColumns::Scratch;
 
 namespace {
 
+VectorXd part(const VectorXd& x, const std::vector<Index>& columns) {
+  VectorXd out(static_cast<Index>(columns.size()));
+  for (Index k = 0; k < out.size(); ++k) out[k] = x[columns[k]];
+  return out;
+}
+
 // k(x, z) as it is written down.
 double textbook(const Kernel& kernel, const VectorXd& x, const VectorXd& z) {
+  if (kernel.leaf() && !kernel.columns().empty()) {
+    return textbook(kernel.on({}), part(x, kernel.columns()),
+                    part(z, kernel.columns()));
+  }
   const VectorXd& ell = kernel.lengthscale();
   switch (kernel.kind()) {
+    case Kernel::Kind::matern: {
+      double sum = 0.0;
+      for (Index k = 0; k < x.size(); ++k) {
+        const double u = (x[k] - z[k]) / ell[ell.size() == 1 ? 0 : k];
+        sum += u * u;
+      }
+      const double r = std::sqrt(kernel.twice_nu() * sum);
+      const double factor = kernel.twice_nu() == 1   ? 1.0
+                            : kernel.twice_nu() == 3 ? 1.0 + r
+                                                     : 1.0 + r + r * r / 3.0;
+      return kernel.variance() * factor * std::exp(-r);
+    }
+    case Kernel::Kind::periodic: {
+      double sum = 0.0;
+      for (Index k = 0; k < x.size(); ++k) {
+        const double unit = kernel.unit()[kernel.unit().size() == 1 ? 0 : k];
+        const double s =
+            std::sin(M_PI * unit * (x[k] - z[k]) / kernel.period());
+        sum += s * s;
+      }
+      return kernel.variance() * std::exp(-2.0 * sum / (ell[0] * ell[0]));
+    }
+    case Kernel::Kind::categorical:
+      return x == z ? kernel.variance() : 0.0;
     case Kernel::Kind::rbf: {
       double sum = 0.0;
       for (Index k = 0; k < x.size(); ++k) {
@@ -60,7 +94,29 @@ std::vector<Kernel> kernels(Index d) {
   const Kernel ard = Kernel::rbf(scales(d), 0.8);
   const Kernel linear = Kernel::linear(0.3);
   const Kernel cubic = Kernel::polynomial(3, 0.5, 0.2);
-  return {shared_rbf(),
+  const Kernel rough = Kernel::matern(1, VectorXd::Constant(1, 2.0), 1.4);
+  const Kernel matern = Kernel::matern(3, scales(d), 0.9);
+  const Kernel smooth = Kernel::matern(5, VectorXd::Constant(1, 1.1), 0.6);
+  const Kernel wave =
+      Kernel::periodic(1.7, VectorXd::Constant(1, 0.8), 1.2, 0.7);
+  const Kernel last = Kernel::rbf(VectorXd::Constant(1, 0.9), 1.3).on({d - 1});
+  std::vector<Index> ends = {d - 1};
+  if (d > 1) ends.push_back(0);
+  const Index some = static_cast<Index>(ends.size());
+  return {rough,
+          matern,
+          smooth,
+          wave,
+          last,
+          Kernel::matern(5, scales(some), 1.2).on(ends),
+          Kernel::periodic(2.3, scales(some), 0.9, 1.1).on(ends),
+          linear.on(ends),
+          cubic.on({0}),
+          Kernel::sum({Kernel::product({last, wave.on({0})}), rough.on(ends),
+                       Kernel::product({matern, linear.on({0})})}),
+          Kernel::sum({Kernel::product({ard, Kernel::categorical(0.4).on({0})}),
+                       Kernel::categorical(0.5)}),
+          shared_rbf(),
           ard,
           linear,
           cubic,
@@ -171,6 +227,46 @@ TEST("an rbf of a point with itself is its variance exactly, never above") {
   }
 }
 
+TEST("leaves of distances are 1 at home, and keep digits nearby") {
+  for (const bool wide : widths()) {
+    Draw draw(14);
+    for (const int twice_nu : {1, 3, 5}) {
+      MatrixXd z = draw.matrix(3, 17);
+      const Kernel kernel = Kernel::matern(twice_nu, scales(3), 1.7);
+      const MatrixXd gram = block(KernelColumns(kernel, z, wide), z);
+      CHECK((gram.diagonal().array() == 1.7).all());
+      CHECK(gram.maxCoeff() <= 1.7);
+      const MatrixXd near = z + 1e-7 * draw.matrix(3, 17);
+      const MatrixXd pairs = block(KernelColumns(kernel, z, wide), near);
+      CHECK(largest(pairs - textbook_block(kernel, z, near)) < 1e-14);
+    }
+    const MatrixXd z = draw.matrix(2, 5);
+    const Kernel wave =
+        Kernel::periodic(0.75, VectorXd::Constant(1, 1.0), 0.8, 1.0);
+    MatrixXd later = z;
+    later.row(0).array() += 3.0;
+    later.row(1).array() -= 0.75;
+    CHECK(largest(block(KernelColumns(wave, z, wide), later) -
+                  block(KernelColumns(wave, z, wide), z)) < 1e-14);
+  }
+  // Beyond all numbers it is 0.
+  const Kernel rough = Kernel::matern(5, VectorXd::Constant(1, 1e-3), 1.0);
+  const MatrixXd far = MatrixXd::Constant(1, 1, 1e160);
+  CHECK(block(KernelColumns(rough, MatrixXd::Zero(1, 1)), far)(0, 0) == 0.0);
+}
+
+TEST("codes agree up to the rounding of what standardised them") {
+  MatrixXd z(2, 3), x(2, 2);
+  z << 1.0, 2.0, 2.0, 0.1, 0.1, 7.0;
+  x << 2.0, 1.0, 0.3 - 0.2, 7.0;
+  const Kernel both = Kernel::categorical(2.0);
+  MatrixXd expected(3, 2);
+  expected << 0.0, 0.0, 2.0, 0.0, 0.0, 0.0;
+  CHECK(block(KernelColumns(both, z), x) == expected);
+  expected << 0.0, 2.0, 2.0, 0.0, 2.0, 0.0;
+  CHECK(block(KernelColumns(both.on({0}), z), x) == expected);
+}
+
 TEST("points far from the origin keep the digits of their distances") {
   for (const bool wide : widths()) {
     Draw draw(9);
@@ -217,14 +313,15 @@ TEST("exp is within two units of the last place and 0 below -709") {
 TEST("parameters come depth first and go back as they came") {
   const Kernel kernel = Kernel::sum(
       {Kernel::product({Kernel::linear(2.0), Kernel::rbf(scales(2), 3.0)}),
-       Kernel::polynomial(2, 1.0, 5.0)});
-  VectorXd expected(5);
-  expected << 2.0, 3.0, scales(2), 5.0;
-  CHECK(kernel.parameters() == 5);
+       Kernel::periodic(6.0, VectorXd::Ones(1), 7.0, 8.0),
+       Kernel::categorical(5.0)});
+  VectorXd expected(8);
+  expected << 2.0, 3.0, scales(2), 8.0, 7.0, 6.0, 5.0;
+  CHECK(kernel.parameters() == 8);
   CHECK(largest(kernel.log_parameters() - VectorXd(expected.array().log())) <
         1e-15);
   Kernel other = kernel;
-  const VectorXd values = VectorXd::LinSpaced(5, -1.0, 1.0);
+  const VectorXd values = VectorXd::LinSpaced(8, -1.0, 1.0);
   other.set_log_parameters(values);
   CHECK(largest(other.log_parameters() - values) < 1e-15);
   CHECK_THROWS(other.set_log_parameters(VectorXd::Zero(4)),
@@ -336,6 +433,21 @@ TEST("what is no kernel is refused") {
   CHECK_THROWS(Kernel::polynomial(0, 1.0, 1.0), ArgumentError);
   CHECK_THROWS(Kernel::polynomial(2, -1.0, 1.0), ArgumentError);
   CHECK_THROWS(Kernel::sum({Kernel::linear(1.0)}), ArgumentError);
+  const VectorXd one = VectorXd::Ones(1);
+  CHECK_THROWS(Kernel::matern(2, one, 1.0), ArgumentError);
+  CHECK_THROWS(Kernel::matern(3, VectorXd(), 1.0), ArgumentError);
+  CHECK_THROWS(Kernel::periodic(0.0, one, 1.0, 1.0), ArgumentError);
+  CHECK_THROWS(Kernel::periodic(1.0, -one, 1.0, 1.0), ArgumentError);
+  CHECK_THROWS(Kernel::periodic(1.0, one, NAN, 1.0), ArgumentError);
+  CHECK_THROWS(Kernel::categorical(-1.0), ArgumentError);
+  CHECK_THROWS(KernelColumns(Kernel::linear(1.0).on({2}), MatrixXd::Ones(2, 4)),
+               ArgumentError);
+  CHECK_THROWS(KernelColumns(Kernel::rbf(scales(3), 1.0).on({0, 1}),
+                             MatrixXd::Ones(3, 4)),
+               ArgumentError);
+  CHECK_THROWS(KernelColumns(Kernel::periodic(1.0, scales(3), 1.0, 1.0),
+                             MatrixXd::Ones(2, 4)),
+               ArgumentError);
   CHECK_THROWS(KernelColumns(Kernel::rbf(scales(3), 1.0), MatrixXd::Ones(2, 4)),
                ArgumentError);
 }

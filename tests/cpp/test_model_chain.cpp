@@ -11,9 +11,11 @@
 
 using bayeskernel::ArrowVector;
 using bayeskernel::Executor;
+using bayeskernel::Family;
 using bayeskernel::GibbsChain;
 using bayeskernel::MissingGibbs;
 using bayeskernel::Purpose;
+using bayeskernel::RowModel;
 using bayeskernel::SelectionGibbs;
 using bayeskernel::SerialExecutor;
 using bayeskernel::Stream;
@@ -48,6 +50,43 @@ static bool same_bits(const ModelState& a, const ModelState& b) {
          a.selection.probability == b.selection.probability &&
          a.missing.value == b.missing.value && a.missing.mean == b.missing.mean &&
          a.missing.covariance == b.missing.covariance;
+}
+
+TEST("a chain of any family goes on, whatever parts the model has") {
+  ModelShape shape;
+  shape.n = 40;
+  shape.extra = 2;
+  ModelProblem problem = make_model(shape, 12);
+  problem.rows.weight.setOnes();
+  // Every row twice, as atoms of one unit.
+  bayeskernel::AtomUnits units;
+  for (Index i = 0; i < shape.n; ++i) units.unit.push_back(i / 2 + 1);
+  units.log_prior = VectorXd::Constant(shape.n, -std::log(2.0));
+  const MissingPattern complete;
+  SerialExecutor serial;
+  for (const bool atoms : {false, true}) {
+    for (const Family family :
+         {Family::hinge, Family::probit, Family::logit, Family::gaussian}) {
+      RowModel model;
+      model.family = family;
+      if (atoms) model.atoms = &units;
+      const auto make = [&] {
+        return std::make_unique<ModelChain>(
+            problem.rows, problem.prior, problem.selection,
+            atoms ? complete : problem.holes, serial, 4, 1, model);
+      };
+      const auto first = make(), second = make();
+      for (int t = 0; t < 5; ++t) first->sweep();
+      second->sweep();
+      second->restore(first->state());
+      for (int t = 0; t < 4; ++t) {
+        first->sweep();
+        second->sweep();
+      }
+      CHECK(same_bits(first->state(), second->state()));
+      CHECK(first->base().noise == second->base().noise);
+    }
+  }
 }
 
 static std::vector<ModelShape> part_shapes(Index n) {
@@ -468,8 +507,11 @@ TEST("indicators, theta and u given a have the law of the enumeration") {
 // with the sampler.
 class Reference {
  public:
-  Reference(const ModelProblem& problem, unsigned seed)
-      : problem_(problem), draw_(seed), full_(problem.holes.x) {
+  Reference(const ModelProblem& problem, const RowModel& model, unsigned seed)
+      : problem_(problem),
+        model_(model),
+        draw_(seed),
+        full_(problem.holes.x) {
     mean_ = VectorXd::Zero(2);
     covariance_ = MatrixXd::Identity(2, 2);
     for (int t = 0; t < 50; ++t) predictors();
@@ -508,18 +550,25 @@ class Reference {
         MatrixXd(Eigen::LLT<MatrixXd>(psi).matrixL()) * draw_.matrix(2, groups);
     out.base.precision = {MatrixXd::Constant(1, 1, 1.0 / penalty),
                           psi.inverse()};
+    // v ~ IG(3, 3) where there is one.
+    if (model_.learns_noise()) out.base.noise = 1.0 / inverse_gamma();
+    const VectorXd& residual = problem_.rows.residual;
     double log_weight = 0.0;
     for (Index i = 0, g = 0; i < full_.cols(); ++i) {
       while (problem_.group_begin[g + 1] <= i) ++g;
       const double x = full_(0, i);
+      const double e =
+          residual.size() > 0 ? std::sqrt(residual[i]) * draw_.normal() : 0.0;
       const double f =
-          problem_.rows.offset[i] + out.base.point.x[0] +
+          problem_.rows.offset[i] + e + out.base.point.x[0] +
           out.base.point.x[1] * problem_.known[i] * x +
           out.base.point.x[2] * x +
           out.base.point.x[3] * (0.2 + 0.7 * full_(1, i)) +
           out.base.point.group(0, g) + out.base.point.group(1, g) * x;
-      log_weight -= 2.0 * problem_.rows.weight[i] *
-                    std::max(1.0 - problem_.rows.y[i] * f, 0.0);
+      log_weight += problem_.rows.weight[i] *
+                    bayeskernel::log_likelihood(
+                        model_.family, problem_.rows.y[i], f,
+                        1.0 / out.base.noise);
     }
     return log_weight;
   }
@@ -575,6 +624,7 @@ class Reference {
   }
 
   const ModelProblem& problem_;
+  RowModel model_;
   Draw draw_;
   MatrixXd full_;
   VectorXd mean_;
@@ -598,6 +648,7 @@ static VectorXd statistics(const ModelState& state) {
   out.push_back(1.0 / (1.0 + std::exp(-state.selection.logit_rho)));
   out.push_back(std::log(state.selection.precision));
   out.push_back(std::log(state.base.precision[0](0, 0)));
+  out.push_back(std::log(state.base.noise));
   out.push_back(std::log(psi(0, 0)));
   out.push_back(std::log(psi(1, 1)));
   out.push_back(psi(1, 0) / std::sqrt(psi(0, 0) * psi(1, 1)));
@@ -635,15 +686,32 @@ static Estimate ratio_estimate(const MatrixXd& sums, const VectorXd& weights) {
 
 TEST("the sampler agrees with importance sampling on the whole model") {
   const int batches = 50;
-  for (unsigned seed : {21u, 22u, 23u}) {
+  struct Case {
+    unsigned seed;
+    Family family;
+    bool residual;
+  };
+  const Case cases[] = {
+      {21, Family::hinge, false},    {22, Family::hinge, false},
+      {23, Family::hinge, true},     {24, Family::probit, false},
+      {25, Family::logit, false},    {26, Family::logit, true},
+      {27, Family::gaussian, false}, {28, Family::gaussian, true}};
+  for (const auto& [seed, family, residual] : cases) {
     ModelShape shape;
     shape.n = 6;
     shape.share = 0.4;
-    const ModelProblem problem = make_model(shape, seed);
+    ModelProblem problem = make_model(shape, seed);
+    if (family == Family::probit) problem.rows.weight.setOnes();
+    if (residual) {
+      problem.rows.residual = VectorXd::LinSpaced(shape.n, 0.0, 1.5);
+    }
+    RowModel model;
+    model.family = family;
+    model.noise.shape = model.noise.rate = 3.0;
     // A few large weights rule the reference: its error is the larger by far.
     const int prior_draws = check::slow() ? 4000 : 1500;
     ModelState state;
-    Reference reference(problem, 600 + seed);
+    Reference reference(problem, model, 600 + seed);
     reference.next(state);
     const Index size = statistics(state).size();
     MatrixXd sums = MatrixXd::Zero(batches, size);
@@ -658,7 +726,8 @@ TEST("the sampler agrees with importance sampling on the whole model") {
     const Estimate expected = ratio_estimate(sums, weights);
 
     SerialExecutor serial;
-    ModelChain chain = make_chain(problem, serial, 1, seed);
+    ModelChain chain(problem.rows, problem.prior, problem.selection,
+                     problem.holes, serial, 1, seed, model);
     for (int t = 0; t < 200; ++t) chain.sweep();
     const int sweeps = check::slow() ? 2000 : 500;
     sums.setZero();
@@ -672,9 +741,11 @@ TEST("the sampler agrees with importance sampling on the whole model") {
     }
     const Estimate found =
         ratio_estimate(sums, VectorXd::Constant(batches, sweeps));
+    // A noise that is not there has neither difference nor error.
     const VectorXd z =
         (found.mean - expected.mean).array() /
-        (found.error.array().square() + expected.error.array().square()).sqrt();
+        (found.error.array().square() + expected.error.array().square() +
+         1e-30).sqrt();
     Index worst;
     const double largest = z.cwiseAbs().maxCoeff(&worst);
     CHECK(largest < 4.5);

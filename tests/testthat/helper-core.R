@@ -1,8 +1,10 @@
 # Parts of the core that only tests call: cpp/<name>.cpp against the headers of
-# the installed package, compiled when a test first asks.
+# the installed package, compiled when a test first asks. R CMD check hides
+# packages that are only linked to, and CRAN's machines have better to do.
 test_cores <- new.env()
 
 test_core <- function(name) {
+  testthat::skip_on_cran()
   if (is.null(test_cores[[name]])) {
     compiler <- system2(
       file.path(R.home("bin"), "R"), c("CMD", "config", "CXX17"),

@@ -51,11 +51,12 @@ read_golden_gpsvm <- function(case) {
   out
 }
 
-golden_gpsvm_fit <- function(golden, inducing, nugget = 0, ...) {
+golden_gpsvm_fit <- function(golden, inducing, nugget = 0, ..., method = "vb",
+                             tune = FALSE) {
   gpsvm(
     golden$x, golden$y, golden$kernel,
     inducing = inducing, nugget = nugget, standardize = FALSE, threads = 1,
-    ...
+    ..., method = method, tune = tune
   )
 }
 

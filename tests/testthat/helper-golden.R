@@ -244,7 +244,8 @@ golden_settings <- function(...) {
   out <- list(
     tol = 1e-13, max_iter = 20000L, accelerate = TRUE, warmup = 500,
     draws = 1000, thin = 1, threads = 1L, progress = FALSE, keep_ranef = TRUE,
-    seed = 1, intercept = FALSE, keep_imputed = TRUE, chain_id = 1:4, states = list()
+    seed = 1, intercept = FALSE, keep_imputed = TRUE, chain_id = 1:4,
+    states = list()
   )
   utils::modifyList(out, list(...))
 }
@@ -378,18 +379,22 @@ golden_structured_prior <- function(spec) {
   Filter(Negate(is.null), out)
 }
 
-golden_fit <- function(golden, call, ...) {
+golden_fit <- function(golden, call, ..., method = "vb") {
   data <- golden$data
   data$golden_weight <- golden_weights(golden)
   for (block in call$parsed) {
     g <- block$group
     if (!is.null(g)) data[[g]] <- factor(data[[g]])
   }
-  bsvm(
-    call$formula, data,
-    penalty = call$penalty, select = call$select, missing = call$missing,
-    prior = call$prior, standardize = FALSE, starts = call$starts,
-    weights = golden_weight, threads = 1, progress = FALSE, ...
+  suppressWarnings(
+    bsvm(
+      call$formula, data,
+      penalty = call$penalty, select = call$select, missing = call$missing,
+      prior = call$prior, standardize = FALSE, starts = call$starts,
+      polish = FALSE, learning_rate = 1, weights = golden_weight, threads = 1,
+      progress = FALSE, ..., method = method
+    ),
+    classes = "bayeskernel_warning_learning_rate"
   )
 }
 

@@ -143,13 +143,44 @@ test_that("a constant response is kept as it is, with a warning", {
   expect_lt(max(abs(fitted(fit) - 7)), 0.5)
 })
 
-test_that("weights do not exist", {
-  w <- rep(1:2, 30)
-  expect_bark_refusal(quick_bark(y ~ a, d, weights = w), "argument", "weights")
-  expect_bark_refusal(quick_bark(x, d$y, weights = w), "argument", "weights")
-  # Also as a name that only the data have.
-  expect_bk_error(bark(y ~ a, d, weights = b), "argument", "weights")
+test_that("weights are of regressions, positive, one a row", {
   expect_bark_refusal(quick_bark(x, d$y, kernel = 1), "argument", "kernel")
+  d$w <- rep(1:2, 30)
+  for (family in c("binomial", "ordinal")) {
+    y <- d[[c(binomial = "two", ordinal = "three")[[family]]]]
+    expect_bark_refusal(
+      quick_bark(x, y, family = family, weights = d$w), "argument", "weights"
+    )
+    # Weights of 1 are none.
+    expect_identical(
+      quick_bark(x, y, family = family, weights = rep(1, 60))$draws,
+      quick_bark(x, y, family = family)$draws
+    )
+  }
+  expect_bark_refusal(
+    quick_bark(two ~ a, d, family = "binomial", weights = w), "argument",
+    "weights"
+  )
+  for (wrong in list(-1, Inf)) {
+    expect_bark_refusal(
+      quick_bark(x, d$y, weights = replace(d$w, 3, wrong)), "argument",
+      "weights"
+    )
+    d$wrong <- replace(d$w, 3, wrong)
+    expect_bark_refusal(
+      quick_bark(y ~ a, d, weights = wrong), "argument", "weights"
+    )
+  }
+  expect_bark_refusal(
+    quick_bark(x, d$y, weights = replace(d$w, 3, NA)), "missing", "weights"
+  )
+  expect_bark_refusal(quick_bark(x, d$y, weights = d$w[-1]), "dimension", "59")
+  # Rows of weight 0 are not there.
+  zero <- replace(d$w, c(5, 9), 0)
+  expect_identical(
+    quick_bark(x, d$y, weights = zero)$draws,
+    quick_bark(x[zero > 0, ], d$y[zero > 0], weights = zero[zero > 0])$draws
+  )
 })
 
 test_that("settings outside their range are refused by name", {

@@ -15,6 +15,7 @@ test_that("90 % intervals of imputed values cover nine times in ten", {
     fit <- suppressWarnings(bsvm(
       x, state$y,
       method = "gibbs", missing = "model", prior = joint_prior(),
+      learning_rate = 1,
       standardize = FALSE, keep_imputed = TRUE, threads = 1, seed = 1,
       warmup = 500, draws = 1000
     ))
@@ -59,6 +60,7 @@ test_that("inclusion is its prior on average, and the share of what is in", {
     fit <- suppressWarnings(bsvm(
       state$x, state$y,
       method = "gibbs", select = TRUE, prior = prior, standardize = FALSE,
+      learning_rate = 1,
       seed = 1, threads = 1, warmup = 300, draws = 500, chains = 2
     ))
     data.frame(inclusion = inclusion(fit), truth = state$effect != 0)

@@ -172,14 +172,17 @@ test_that("coefficients and their covariance are those of the draws", {
   fit <- gibbs(y ~ x1 + x2, d, warmup = 50, draws = 200, seed = 9)
   beta <- matrix(fit$draws[, , 1:3], ncol = 3)
   expect_equal(unname(coef(fit)), colMeans(beta), tolerance = 1e-10)
-  expect_equal(unname(vcov(fit)), stats::cov(beta), tolerance = 1e-8)
+  expect_equal(
+    unname(vcov(fit, type = "posterior")), stats::cov(beta), tolerance = 1e-8
+  )
   link <- cbind(1, d$x1, d$x2) %*% t(beta)
   expect_equal(
     unname(predict(fit, d, type = "link")), rowMeans(link),
     tolerance = 1e-10
   )
   expect_equal(
-    unname(predict(fit, d, type = "prob")[, 2]), rowMeans(stats::pnorm(link)),
+    unname(predict(fit, d, type = "prob", link = "probit")[, 2]),
+    rowMeans(stats::pnorm(link)),
     tolerance = 1e-10
   )
 })

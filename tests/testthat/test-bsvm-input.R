@@ -10,8 +10,8 @@ good <- function(n = 20) {
   d
 }
 
-fit <- function(formula = y ~ x1 + x2, data = good(), ...) {
-  bsvm(formula, data, ..., threads = 1, progress = FALSE)
+fit <- function(formula = y ~ x1 + x2, data = good(), ..., method = "vb") {
+  bsvm(formula, data, ..., threads = 1, progress = FALSE, method = method)
 }
 
 changed <- function(column, rows, value) {
@@ -36,7 +36,8 @@ test_that("missing and infinite predictors", {
   for (value in c(NA, NaN, Inf, -Inf)) {
     expect_refusal(fit(data = changed("x2", 3, value)), "missing", "x2")
     expect_refusal(
-      bsvm(as.matrix(changed("x2", 3, value)[, c("x1", "x2")]), good()$y),
+      bsvm(as.matrix(changed("x2", 3, value)[, c("x1", "x2")]), good()$y,
+        method = "vb"),
       "missing", "x2"
     )
   }
@@ -65,7 +66,7 @@ test_that("no rows, one row", {
   expect_refusal(fit(data = good()[0, ]), "dimension|response|missing", "row")
   expect_refusal(fit(data = good()[1, ]), "dimension|response", ".")
   expect_refusal(
-    bsvm(matrix(0, 0, 2), numeric()), "dimension|response", "row"
+    bsvm(matrix(0, 0, 2), numeric(), method = "vb"), "dimension|response", "row"
   )
 })
 
@@ -89,25 +90,29 @@ test_that("matrices: duplicated names, characters, no columns, lengths", {
   d <- good()
   x <- as.matrix(d[, c("x1", "x2")])
   colnames(x) <- c("a", "a")
-  expect_refusal(bsvm(x, d$y), "argument|dimension", "a")
+  expect_refusal(bsvm(x, d$y, method = "vb"), "argument|dimension", "a")
   expect_refusal(
-    bsvm(matrix(letters[1:20], 20), d$y), "argument|dimension", "character"
+    bsvm(matrix(letters[1:20], 20), d$y,
+      method = "vb"), "argument|dimension", "character"
   )
-  expect_refusal(bsvm(matrix(0, 20, 0), d$y), "dimension", "column")
-  expect_refusal(bsvm(unname(x), d$y[-1]), "dimension", "19")
+  expect_refusal(bsvm(matrix(0, 20, 0), d$y,
+    method = "vb"), "dimension", "column")
+  expect_refusal(bsvm(unname(x), d$y[-1], method = "vb"), "dimension", "19")
   expect_refusal(
-    bsvm(unname(x), d$y, weights = rep(1, 3)), "dimension|argument", "weights"
+    bsvm(unname(x), d$y, weights = rep(1, 3),
+      method = "vb"), "dimension|argument", "weights"
   )
   expect_refusal(
-    bsvm(unname(x), d$y, offset = rep(1, 3)), "dimension|argument", "offset"
+    bsvm(unname(x), d$y, offset = rep(1, 3),
+      method = "vb"), "dimension|argument", "offset"
   )
-  expect_refusal(bsvm(unname(x)), "response", "y")
+  expect_refusal(bsvm(unname(x), method = "vb"), "response", "y")
 })
 
 test_that("duplicated column names of a data frame", {
   d <- good()[, c("x1", "x2")]
   names(d)[2] <- "x1"
-  expect_refusal(bsvm(d, good()$y), "argument|dimension", "x1")
+  expect_refusal(bsvm(d, good()$y, method = "vb"), "argument|dimension", "x1")
 })
 
 test_that("variables that are not there", {
@@ -171,7 +176,8 @@ test_that("weights and offsets", {
 
 test_that("priors", {
   expect_prior <- function(code, regexp) expect_bk_error(code, "prior", regexp)
-  for (value in list(0, -1, NA, Inf, "a", NULL, c(1, -1))) {
+  expect_prior(bsvm_prior(beta_var = NULL), "beta_var")
+  for (value in list(0, -1, NA, Inf, "a", c(1, -1))) {
     expect_prior(bsvm_prior(beta_var = value), "beta_var")
     expect_prior(bsvm_prior(var_shape = value), "var_shape")
     expect_prior(bsvm_prior(var_rate = value), "var_rate")
@@ -224,7 +230,7 @@ test_that("new data that lack a column, or hold a new level", {
   expect_identical(dim(predict(out, good()[0, ], type = "prob")), c(0L, 2L))
   expect_length(predict(out, transform(new, x1 = 1, g = "unseen")), 2)
   x <- as.matrix(good()[, 1:2])
-  out <- bsvm(x, good()$y, threads = 1)
+  out <- bsvm(x, good()$y, threads = 1, method = "vb")
   expect_refusal(predict(out, x[, 1, drop = FALSE]), "dimension|argument", ".")
   expect_refusal(predict(out, "a"), "dimension|argument", ".")
 })

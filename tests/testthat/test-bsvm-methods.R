@@ -1,7 +1,7 @@
 d <- grouped_data()
-fit <- bsvm(y ~ x1 + x2 + (x1 | g), d, threads = 1)
+fit <- bsvm(y ~ x1 + x2 + (x1 | g), d, threads = 1, method = "vb")
 sampled <- quick_gibbs(y ~ x1 + x2 + (x1 | g), d)
-plain <- bsvm(y ~ x1 + x2, d, threads = 1)
+plain <- bsvm(y ~ x1 + x2, d, threads = 1, method = "vb")
 
 test_that("scales of coefficients are related by the design's transform", {
   for (object in list(fit, sampled, plain)) {
@@ -34,7 +34,7 @@ test_that("draws from q have the moments of the fit, covariances too", {
   draws <- as.matrix(fit, n = 20000, seed = 1)
   b <- names(coef(fit))
   expect_equal(colnames(draws), dimnames(sampled$draws)[[3]])
-  expect_equal(cov(draws[, b]), vcov(fit), tolerance = 0.05)
+  expect_equal(cov(draws[, b]), vcov(fit, type = "posterior"), tolerance = 0.05)
   effects <- as.data.frame(ranef(fit))
   u <- draws[, sprintf("b[%s g:%s]", effects$term, effects$grp)]
   expect_lt(max(abs(colMeans(u) - effects$condval) / effects$condsd), 0.03)
@@ -71,7 +71,7 @@ test_that("random effects come by grouping factor, levels as rows", {
   expect_equal(dimnames(effects$g), list(levels(d$g), c("(Intercept)", "x1")))
   expect_equal(dim(attr(effects$g, "postVar")), c(2L, 2L, 8L))
   expect_null(attr(ranef(fit, condVar = FALSE)$g, "postVar"))
-  apart <- ranef(bsvm(y ~ x2 + (x2 || g), d, threads = 1))
+  apart <- ranef(bsvm(y ~ x2 + (x2 || g), d, threads = 1, method = "vb"))
   expect_named(apart$g, c("(Intercept)", "x2"))
   expect_length(attr(apart$g, "postVar"), 2L)
   expect_equal(nrow(as.data.frame(apart)), 16L)
@@ -98,7 +98,7 @@ test_that("variance components carry standard deviations and correlations", {
 })
 
 test_that("intervals of variances are quantiles of their factor", {
-  one <- bsvm(y ~ x1 + (1 | g), d, threads = 1)
+  one <- bsvm(y ~ x1 + (1 | g), d, threads = 1, method = "vb")
   q <- one$posterior$variance[[1]]
   row <- summary(one)$variances["sd((Intercept) | g)", ]
   density <- function(s) {
@@ -142,14 +142,14 @@ test_that("residuals are labels less probabilities", {
 
 test_that("rows that na.exclude left out come back as NA", {
   d$x1[c(3, 9)] <- NA
-  padded <- bsvm(y ~ x1, d, na.action = na.exclude, threads = 1)
+  padded <- bsvm(y ~ x1, d, na.action = na.exclude, threads = 1, method = "vb")
   for (values in list(
     fitted(padded), residuals(padded), predict(padded), weights(padded)
   )) {
     expect_length(values, 80L)
     expect_equal(which(is.na(values)), c(3L, 9L))
   }
-  omitted <- bsvm(y ~ x1, d, na.action = na.omit, threads = 1)
+  omitted <- bsvm(y ~ x1, d, na.action = na.omit, threads = 1, method = "vb")
   expect_length(fitted(omitted), 78L)
   expect_equal(nobs(padded), 78L)
 })
@@ -159,20 +159,21 @@ test_that("update() changes the call, by formula and by argument", {
   expect_named(coef(less), c("(Intercept)", "x1"))
   expect_named(ranef(less), "g")
   x <- as.matrix(d[c("x1", "x2")])
-  by_matrix <- bsvm(x, d$y, threads = 1)
+  by_matrix <- bsvm(x, d$y, threads = 1, method = "vb")
   expect_equal(update(by_matrix, penalty = 2)$penalty, 2)
   expect_bk_error(update(by_matrix, . ~ . - x1), "argument", "matrix")
   expect_bk_error(formula(by_matrix), "argument", "matrix")
 })
 
 test_that("the model frame is kept on demand and made again otherwise", {
-  kept <- bsvm(y ~ log(x1) + (1 | g), d, model = TRUE, threads = 1)
+  kept <- bsvm(y ~ log(x1) + (1 | g), d, model = TRUE, threads = 1,
+    method = "vb")
   again <- update(kept, model = FALSE)
   expect_equal(names(model.frame(kept)), c("y", "log(x1)", "g"))
   expect_equal(model.frame(again), model.frame(kept), ignore_attr = TRUE)
   gone <- local({
     hidden <- d
-    bsvm(y ~ x1, hidden, threads = 1)
+    bsvm(y ~ x1, hidden, threads = 1, method = "vb")
   })
   expect_bk_error(model.frame(gone), "argument", "model = TRUE")
 })
@@ -241,7 +242,8 @@ test_that("balanced error weighs classes, not rows", {
 
 test_that("a model without fixed coefficients is summarised all the same", {
   for (object in list(
-    bsvm(y ~ 0 + (1 | g), d, threads = 1), quick_gibbs(y ~ 0 + (1 | g), d)
+    bsvm(y ~ 0 + (1 | g), d, threads = 1,
+      method = "vb"), quick_gibbs(y ~ 0 + (1 | g), d)
   )) {
     expect_equal(dim(vcov(object)), c(0L, 0L))
     expect_equal(nrow(summary(object)$coefficients), 0L)

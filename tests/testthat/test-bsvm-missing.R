@@ -20,17 +20,19 @@ quick_gibbs <- function(...) {
 
 test_that("missing predictors are an error unless something is said", {
   d <- holed_data()
-  expect_error(bsvm(y ~ a + b + c, d), class = "bayeskernel_error_missing")
+  expect_error(bsvm(y ~ a + b + c, d,
+    method = "vb"), class = "bayeskernel_error_missing")
 })
 
 test_that("rows with holes are left out on demand, and counted", {
   d <- holed_data()
   complete <- d[stats::complete.cases(d), ]
   expect_message(
-    fit <- bsvm(y ~ a + b + c, d, missing = "omit", threads = 1),
+    fit <- bsvm(y ~ a + b + c, d, missing = "omit", threads = 1, method = "vb"),
     as.character(nrow(d) - nrow(complete))
   )
-  expect_equal(coef(fit), coef(bsvm(y ~ a + b + c, complete, threads = 1)))
+  expect_equal(coef(fit), coef(bsvm(y ~ a + b + c, complete, threads = 1,
+    method = "vb")))
   expect_equal(nobs(fit), nrow(complete))
 })
 
@@ -107,7 +109,7 @@ test_that("averages over holes are those of simulated values", {
 
 test_that("the label informs a hole in the rows of the fit", {
   d <- holed_data(n = 400)
-  fit <- bsvm(y ~ b, d, missing = "model", threads = 1)
+  fit <- bsvm(y ~ b, d, missing = "model", threads = 1, method = "vb")
   values <- imputed(fit)
   positive <- d$y[values$row] == "TRUE"
   expect_gt(mean(values$mean[positive]), mean(values$mean[!positive]))
@@ -145,11 +147,12 @@ test_that("rows without weight count for the predictors only", {
   off <- seq(1, nrow(d), by = 3)
   w <- rep(1, nrow(d))
   w[off] <- 0
-  fit <- bsvm(y ~ a + b + c, d, weights = w, missing = "model", threads = 1)
+  fit <- bsvm(y ~ a + b + c, d, weights = w, missing = "model", threads = 1,
+    method = "vb")
   flipped <- d
   flipped$y[off] <- ifelse(d$y[off] == "TRUE", "FALSE", "TRUE")
   again <- bsvm(y ~ a + b + c, flipped,
-    weights = w, missing = "model", threads = 1
+    weights = w, missing = "model", threads = 1, method = "vb"
   )
   expect_equal(coef(again), coef(fit), tolerance = 1e-8)
   expect_equal(imputed(again), imputed(fit), tolerance = 1e-8)
@@ -178,7 +181,8 @@ test_that("runs of the sampler do not depend on threads or interruptions", {
 test_that("holes that cannot be modelled are refused with the reason", {
   d <- holed_data()
   missing <- "bayeskernel_error_missing"
-  fit <- function(formula, data = d) bsvm(formula, data, missing = "model")
+  fit <- function(formula, data = d) bsvm(formula, data, missing = "model",
+    method = "vb")
   expect_error(fit(y ~ a:b + c), class = missing)
   expect_error(fit(y ~ poly(b, 2) + c), "b", class = missing)
   expect_error(fit(y ~ s(b) + c), "b", class = missing)
@@ -190,7 +194,7 @@ test_that("holes that cannot be modelled are refused with the reason", {
   expect_error(fit(y ~ b + (1 | g), factor_hole), "g", class = missing)
   no_label <- transform(d, y = replace(y, 5, NA))
   expect_error(fit(y ~ b, no_label), class = missing)
-  expect_error(imputed(bsvm(y ~ c, d, threads = 1)),
+  expect_error(imputed(bsvm(y ~ c, d, threads = 1, method = "vb")),
     class = "bayeskernel_error_argument"
   )
 })

@@ -1,7 +1,7 @@
 d <- grouped_data()
-fit <- bsvm(y ~ x1 + x2 + (x1 | g), d, threads = 1)
+fit <- bsvm(y ~ x1 + x2 + (x1 | g), d, threads = 1, method = "vb")
 sampled <- quick_gibbs(y ~ x1 + x2 + (1 | g), d)
-plain <- bsvm(y ~ x1 + x2, d, threads = 1)
+plain <- bsvm(y ~ x1 + x2, d, threads = 1, method = "vb")
 
 # How many graphics calls `code` made, and whether it put par() back.
 drawn <- function(code) {
@@ -44,6 +44,7 @@ test_that("intervals are quantiles of the posterior on either scale", {
   expect_equal(q[, 3], coef(fit))
   sd <- sqrt(diag(vcov(fit)))
   expect_equal((q[, 5] - q[, 1]) / (2 * qnorm(0.95)), sd)
+  sampled <- with_vcov(sampled, "posterior")
   q <- coefficient_quantiles(sampled, "model")
   scale <- sampled$transform$scale
   draws <- as.matrix(sampled)[, "x1"] * scale[["x1"]]

@@ -1,14 +1,15 @@
 d <- grouped_data()
-fit <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1)
-slope <- bsvm(y ~ x1 + x2 + (x1 | g), d, threads = 1)
+fit <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1, method = "vb")
+slope <- bsvm(y ~ x1 + x2 + (x1 | g), d, threads = 1, method = "vb")
 sampled <- quick_gibbs(y ~ x1 + x2 + (1 | g), d)
 
 test_that("moments of known groups are those of the core", {
   crossed <- transform(d, h = gl(4, 1, 80))
   fits <- list(
     fit, slope,
-    bsvm(y ~ x1 + x2 + (x1 || g) + (1 | h), crossed, threads = 1),
-    bsvm(as.matrix(d[c("x1", "x2")]), d$y, threads = 1)
+    bsvm(y ~ x1 + x2 + (x1 || g) + (1 | h), crossed, threads = 1,
+      method = "vb"),
+    bsvm(as.matrix(d[c("x1", "x2")]), d$y, threads = 1, method = "vb")
   )
   for (object in fits) {
     out <- predict(object, crossed, type = "link", se.fit = TRUE)
@@ -20,7 +21,7 @@ test_that("moments of known groups are those of the core", {
 test_that("moments of a wide fit are those of the core and of vcov()", {
   set.seed(2)
   x <- matrix(rnorm(20 * 50, 3), 20)
-  wide <- bsvm(x, rep(0:1, 10), threads = 1)
+  wide <- bsvm(x, rep(0:1, 10), threads = 1, method = "vb")
   expect_false(is.null(wide$posterior$wide))
   out <- predict(wide, x, type = "link", se.fit = TRUE)
   expect_equal(out$fit, wide$fitted$mean, tolerance = 1e-10)
@@ -29,7 +30,7 @@ test_that("moments of a wide fit are those of the core and of vcov()", {
   out <- predict(wide, new[, -1], type = "link", se.fit = TRUE)
   expect_equal(out$fit, drop(new %*% coef(wide)), tolerance = 1e-10)
   expect_equal(
-    out$se.fit^2, rowSums((new %*% vcov(wide)) * new),
+    out$se.fit^2, rowSums((new %*% vcov(wide, type = "posterior")) * new),
     tolerance = 1e-10
   )
 })
@@ -50,7 +51,8 @@ test_that("an unseen group adds the mean of its variance, and no mean", {
     expect_equal(out$fit, drop(x %*% coef(object)), tolerance = 1e-10)
     expect_equal(
       out$se.fit^2,
-      rowSums((x %*% vcov(object)) * x) + rowSums((z %*% mean) * z),
+      rowSums((x %*% vcov(object, type = "posterior")) * x) +
+        rowSums((z %*% mean) * z),
       tolerance = 1e-10
     )
   }
@@ -62,7 +64,7 @@ test_that("the draw's own variance is integrated out for an unseen group", {
   f <- draws[, 1:3] %*% t(cbind(1, new$x1, new$x2))
   v <- draws[, "Sigma[g:(Intercept),(Intercept)]"]
   expect_equal(
-    predict(sampled, new, type = "prob")[, "yes"],
+    predict(sampled, new, type = "prob", link = "probit")[, "yes"],
     colMeans(pnorm(f / sqrt(1 + v))),
     tolerance = 1e-12, ignore_attr = TRUE
   )
@@ -79,18 +81,28 @@ test_that("Gibbs probabilities are means over the draws, by either link", {
   u <- draws[, sprintf("b[(Intercept) g:%s]", d$g)]
   f <- draws[, 1:3] %*% t(cbind(1, d$x1, d$x2)) + u
   g <- plogis(2 * (pmax(1 + f, 0) - pmax(1 - f, 0)))
-  expect_equal(fitted(sampled), unname(colMeans(pnorm(f))), tolerance = 1e-12)
+  expect_equal(
+    unname(predict(sampled, type = "response", link = "probit")),
+    unname(colMeans(pnorm(f))),
+    tolerance = 1e-12
+  )
   expect_equal(
     predict(sampled, d, type = "prob", link = "hinge")[, 2],
     unname(colMeans(g)),
     tolerance = 1e-12
   )
-  se <- predict(sampled, d, type = "prob", se.fit = TRUE)$se.fit
+  se <- predict(
+    sampled, d,
+    type = "prob", link = "probit", se.fit = TRUE
+  )$se.fit
   expect_equal(se, unname(apply(pnorm(f), 2, sd)), tolerance = 1e-10)
 })
 
 test_that("VB probabilities and their sd are integrals over q", {
-  out <- predict(fit, d[1:3, ], type = "prob", se.fit = TRUE)
+  out <- predict(
+    fit, d[1:3, ],
+    type = "prob", link = "probit", se.fit = TRUE
+  )
   m <- fit$fitted$mean[1:3]
   s <- sqrt(fit$fitted$var[1:3])
   moment <- function(i, k) {
@@ -137,7 +149,9 @@ test_that("draws of the sampler are its own, in order", {
     tolerance = 1e-12, ignore_attr = TRUE
   )
   expect_equal(
-    predict(sampled, d[1:2, ], type = "prob", draws = TRUE), pnorm(f)
+    predict(sampled, d[1:2, ],
+      type = "prob", link = "probit", draws = TRUE
+    ), pnorm(f)
   )
   few <- predict(sampled, d[1:2, ], draws = TRUE, n_draws = 10)
   expect_equal(few, f[round(seq(1, 80, length.out = 10)), ])
@@ -160,7 +174,7 @@ test_that("a threshold moves the class, prevalence is the weighted share", {
   expect_equal(predict(fit, d, threshold = 0.8), labels(0.8))
   expect_equal(predict(fit, threshold = 0.8), labels(0.8))
   d$w <- ifelse(d$y == "yes", 3, 1)
-  weighted <- bsvm(y ~ x1, d, weights = w, threads = 1)
+  weighted <- bsvm(y ~ x1, d, weights = w, threads = 1, method = "vb")
   share <- sum(d$w[d$y == "yes"]) / sum(d$w)
   expect_equal(
     predict(weighted, d, threshold = "prevalence"),
@@ -170,7 +184,7 @@ test_that("a threshold moves the class, prevalence is the weighted share", {
 
 test_that("an offset of new rows is added", {
   d$known <- rnorm(80)
-  with_offset <- bsvm(y ~ x1 + offset(known), d, threads = 1)
+  with_offset <- bsvm(y ~ x1 + offset(known), d, threads = 1, method = "vb")
   base <- predict(with_offset, transform(d, known = 0), type = "link")
   expect_equal(predict(with_offset, d, type = "link"), base + d$known)
 })
@@ -189,7 +203,8 @@ test_that("arguments that do not go together are refused", {
   old <- sampled
   old$fitted <- old$fitted[c("mean", "var", "probit", "hinge")]
   expect_bk_error(
-    predict(old, type = "prob", se.fit = TRUE), "argument", "newdata"
+    predict(old, type = "prob", link = "probit", se.fit = TRUE), "argument",
+    "newdata"
   )
 })
 

@@ -17,7 +17,7 @@ quick_gibbs <- function(...) {
 test_that("both engines find the columns that matter and no other", {
   d <- sparse_data(n = 600)
   prior <- bsvm_prior(rho = 0.01)
-  vb <- bsvm(d$x, d$y, select = TRUE, prior = prior, threads = 1)
+  vb <- bsvm(d$x, d$y, select = TRUE, prior = prior, threads = 1, method = "vb")
   gibbs <- quick_gibbs(d$x, d$y, select = TRUE, prior = prior, draws = 500)
   for (fit in list(vb, gibbs)) {
     found <- inclusion(fit)
@@ -43,7 +43,7 @@ test_that("the indicator's draws agree with the conditional probabilities", {
 test_that("an excluded term stays in, whatever its effect", {
   d <- sparse_data()
   data <- data.frame(d$x, y = d$y)
-  fit <- bsvm(y ~ ., data, select = ~ . - x8, threads = 1)
+  fit <- bsvm(y ~ ., data, select = ~ . - x8, threads = 1, method = "vb")
   expect_false("x8" %in% names(inclusion(fit)))
   expect_setequal(names(inclusion(fit)), paste0("x", 1:7))
   expect_gt(abs(coef(fit)[["x8"]]), 0)
@@ -54,7 +54,7 @@ test_that("factors are selected level by level", {
   data <- data.frame(g = gl(4, 60, labels = letters[1:4]), z = rnorm(240))
   data$y <- ifelse(data$g == "c", 2, -2) + rlogis(240) > 0
   fit <- bsvm(y ~ g + z, data, select = TRUE, threads = 1,
-    prior = bsvm_prior(rho = 0.2)
+    prior = bsvm_prior(rho = 0.2), method = "vb"
   )
   found <- inclusion(fit)
   expect_setequal(names(found), c(paste0("g", letters[1:4]), "z"))
@@ -66,7 +66,7 @@ test_that("factors are selected level by level", {
   )
 })
 
-test_that("predictions of the rows of the fit and of the same rows as new agree", {
+test_that("predictions of the fit's rows and of the same rows as new agree", {
   d <- sparse_data()
   prior <- bsvm_prior(rho = 0.2)
   for (method in c("vb", "gibbs")) {
@@ -86,8 +86,9 @@ test_that("draws from q have the moments of the effects", {
   d <- sparse_data(n = 60)
   fit <- bsvm(
     d$x, d$y,
-    select = TRUE, threads = 1,
-    prior = bsvm_prior(rho_beta = c(1, 1), var_shape = 1, var_rate = 1)
+    select = TRUE, threads = 1, polish = FALSE,
+    prior = bsvm_prior(rho_beta = c(1, 1), var_shape = 1, var_rate = 1),
+    method = "vb"
   )
   draws <- as.matrix(fit, n = 20000, seed = 1)
   names <- names(coef(fit))
@@ -101,17 +102,19 @@ test_that("draws from q have the moments of the effects", {
 test_that("the better of several starts is kept", {
   d <- sparse_data(n = 100, p = 12, seed = 5)
   bounds <- vapply(c(1, 0.5, 0.1), function(start) {
-    fit <- bsvm(d$x, d$y, select = TRUE, starts = start, threads = 1)
+    fit <- bsvm(d$x, d$y, select = TRUE, starts = start, threads = 1,
+      method = "vb")
     utils::tail(elbo(fit), 1)
   }, 1)
-  both <- bsvm(d$x, d$y, select = TRUE, starts = c(1, 0.5, 0.1), threads = 1)
+  both <- bsvm(d$x, d$y, select = TRUE, starts = c(1, 0.5, 0.1), threads = 1,
+    method = "vb")
   expect_equal(utils::tail(elbo(both), 1), max(bounds))
 })
 
 test_that("the bound never falls and does not depend on threads", {
   d <- sparse_data(n = 3000, p = 20, seed = 6)
   fits <- lapply(c(1, 2, 4), function(threads) {
-    bsvm(d$x, d$y, select = TRUE, threads = threads)
+    bsvm(d$x, d$y, select = TRUE, threads = threads, method = "vb")
   })
   trace <- elbo(fits[[1]])
   expect_true(all(diff(trace) > -1e-8 * (1 + abs(trace[-1]))))
@@ -123,7 +126,8 @@ test_that("the bound never falls and does not depend on threads", {
 
 test_that("a path over rho keeps fewer columns as rho falls", {
   d <- sparse_data()
-  fit <- bsvm(d$x, d$y, select = TRUE, threads = 1)
+  fit <- bsvm(d$x, d$y, select = TRUE, threads = 1, polish = FALSE,
+    method = "vb")
   path <- inclusion_path(fit, rho = c(1e-6, 0.5, 0.01))
   expect_equal(path$rho, c(0.5, 0.01, 1e-6))
   kept <- rowSums(path$inclusion > 0.5)
@@ -133,7 +137,9 @@ test_that("a path over rho keeps fewer columns as rho falls", {
 
 test_that("summary shows inclusion beside its prior", {
   d <- sparse_data()
-  fit <- bsvm(d$x, d$y, select = TRUE, prior = bsvm_prior(rho = 0.1), threads = 1)
+  fit <- bsvm(d$x, d$y,
+    select = TRUE, prior = bsvm_prior(rho = 0.1), threads = 1, method = "vb"
+  )
   table <- summary(fit)$selection
   expect_true(all(c("Inclusion", "Prior") %in% colnames(table)))
   expect_equal(unname(table[, "Prior"]), rep(0.1, 8))
@@ -155,17 +161,20 @@ test_that("bad selection is refused with the reason", {
   d <- sparse_data(n = 50)
   data <- data.frame(d$x, y = d$y)
   argument <- "bayeskernel_error_argument"
-  expect_error(bsvm(y ~ ., data, select = ~ nothere), class = argument)
-  expect_error(bsvm(y ~ ., data, select = "x1"), class = argument)
-  expect_error(bsvm(y ~ ., data, select = NA), class = argument)
+  expect_error(bsvm(y ~ ., data, select = ~ nothere,
+    method = "vb"), class = argument)
+  expect_error(bsvm(y ~ ., data, select = "x1",
+    method = "vb"), class = argument)
+  expect_error(bsvm(y ~ ., data, select = NA, method = "vb"), class = argument)
   expect_error(
-    bsvm(y ~ ., data, select = TRUE, penalty = "learn"),
+    bsvm(y ~ ., data, select = TRUE, penalty = "learn", method = "vb"),
     class = argument
   )
-  expect_error(bsvm(y ~ ., data, select = TRUE, starts = 0), class = argument)
+  expect_error(bsvm(y ~ ., data, select = TRUE, starts = 0,
+    method = "vb"), class = argument)
   expect_error(bsvm_prior(rho = 1), class = "bayeskernel_error_prior")
   expect_error(bsvm_prior(rho = 0), class = "bayeskernel_error_prior")
-  plain <- bsvm(y ~ ., data, threads = 1)
+  plain <- bsvm(y ~ ., data, threads = 1, method = "vb")
   expect_error(inclusion(plain), class = argument)
   expect_error(plot(plain, "inclusion"), class = argument)
 })

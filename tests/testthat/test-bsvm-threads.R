@@ -36,7 +36,7 @@ test_that("variational fits are the same for 1, 2 and 4 threads", {
   d <- many_rows()
   for (formula in formulas) {
     fits <- lapply(c(1, 2, 4), function(threads) {
-      bsvm(formula, d, threads = threads, progress = FALSE)
+      bsvm(formula, d, threads = threads, progress = FALSE, method = "vb")
     })
     for (fit in fits[-1]) {
       expect_identical(fit$posterior, fits[[1]]$posterior)
@@ -119,7 +119,8 @@ test_that("`start =` refuses another model, data, prior or fewer draws", {
   expect_bk_error(again(draws = 10), "argument", "start")
   expect_bk_error(again(keep_ranef = FALSE), "argument", "start")
   expect_bk_error(
-    again(start = bsvm(y ~ x, d, threads = 1)), "argument", "start"
+    again(start = bsvm(y ~ x, d, threads = 1,
+      method = "vb")), "argument", "start"
   )
 })
 

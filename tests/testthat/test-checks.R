@@ -118,12 +118,15 @@ test_that("an unknown argument brings the nearest, and those that there are", {
     expect_identical(error$found, name)
   }
   expect_bk_error(f(family = binomial), "argument", "try bark\\(\\)")
-  expect_bk_error(gpsvm(y ~ x, cost = 1), "argument", "`cost` try `kernel`")
+  expect_bk_error(gpsvm(y ~ x, cost = 1,
+    method = "vb", tune = FALSE), "argument", "`cost` try `kernel`")
   error <- expect_bk_error(f(zzz = stop("never")), "argument", "zzz")
   expect_no_match(conditionMessage(error), "Instead")
   d <- data.frame(y = gl(2, 5), x = 1:10)
-  expect_bk_error(bsvm(y ~ x, d, metod = "vb"), "argument", "`method`")
-  expect_bk_error(gpsvm(y ~ x, d, cores = 2), "argument", "`threads`")
+  expect_bk_error(bsvm(y ~ x, d, metod = "vb",
+    method = "vb"), "argument", "`method`")
+  expect_bk_error(gpsvm(y ~ x, d, cores = 2,
+    method = "vb", tune = FALSE), "argument", "`threads`")
 })
 
 test_that("text that is no text of its encoding is shown, not fatal", {

@@ -91,15 +91,16 @@ test_that("a failure of the core becomes the classed error of the caller", {
     class = "bayeskernel_core_error"
   )
   error <- expect_bk_error(
-    core_call(failed, quote(bsvm(y ~ x))), "numeric", "not positive definite"
+    core_call(failed, quote(bsvm(y ~ x,
+      method = "vb"))), "numeric", "not positive definite"
   )
-  expect_identical(error$call, quote(bsvm(y ~ x)))
+  expect_identical(error$call, quote(bsvm(y ~ x, method = "vb")))
   expect_identical(core_call(list(1), NULL), list(1))
 })
 
-test_that("objects print where the caller of print() is no function, as at the prompt", {
-  # R prints a value of the prompt by a call whose frame is its own parent, and so
-  # does a promise of an environment that belongs to no function.
+test_that("objects print where no function calls print(), as at the prompt", {
+  # R prints a value of the prompt by a call whose frame is its own parent, and
+  # so does a promise of an environment that belongs to no function.
   printed_at_prompt <- function(object) {
     prompt <- new.env()
     prompt$object <- object
@@ -108,27 +109,34 @@ test_that("objects print where the caller of print() is no function, as at the p
     on.exit(setTimeLimit())
     capture.output(shown)
   }
-  expect_match(printed_at_prompt(rbf(2)), "rbf(lengthscale = 2", fixed = TRUE, all = FALSE)
+  expect_match(
+    printed_at_prompt(rbf(2)), "rbf(lengthscale = 2", fixed = TRUE, all = FALSE
+  )
   broken <- structure(list(), class = c("bsvm", "bayeskernel_fit"))
   expect_error(printed_at_prompt(broken), class = "bayeskernel_error")
 })
 
 test_that("an argument that cannot be computed is not called a broken fit", {
   d <- data.frame(y = rep(0:1, 10), x = rnorm(20))
-  fit <- bsvm(y ~ x, d)
+  fit <- bsvm(y ~ x, d, method = "vb")
   cannot <- "An argument of %s\\(\\) cannot be computed.\n\\* %s"
   expect_bk_error(
-    bsvm(y ~ x, not_there), "argument", sprintf(cannot, "bsvm", ".*'not_there'")
+    bsvm(y ~ x, not_there,
+      method = "vb"), "argument", sprintf(cannot, "bsvm", ".*'not_there'")
   )
   expect_bk_error(
-    predict(fit, not_there), "argument", sprintf(cannot, "predict", ".*'not_there'")
+    predict(fit, not_there), "argument",
+    sprintf(cannot, "predict", ".*'not_there'")
   )
   expect_bk_error(
-    predict(fit, d[not_there, ]), "argument", sprintf(cannot, "predict", ".*'not_there'")
+    predict(fit, d[not_there, ]), "argument",
+    sprintf(cannot, "predict", ".*'not_there'")
   )
-  expect_bk_error(auc(stop("mine"), 1), "argument", sprintf(cannot, "auc", "mine"))
   expect_bk_error(
-    bsvm(y ~ x, d, prior = bsvm_prior(foo = 1)), "argument",
+    auc(stop("mine"), 1), "argument", sprintf(cannot, "auc", "mine")
+  )
+  expect_bk_error(
+    bsvm(y ~ x, d, prior = bsvm_prior(foo = 1), method = "vb"), "argument",
     sprintf(cannot, "bsvm", "unused argument")
   )
   # Conditions of others keep their class.

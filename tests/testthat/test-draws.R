@@ -69,7 +69,7 @@ test_that("a fit without draws and without a sampler of q is a classed error", {
 test_that("draws from q are reproduced by their seed and by set.seed()", {
   set.seed(1)
   x <- matrix(rnorm(80), 40, dimnames = list(NULL, c("a", "b")))
-  fit <- bsvm(x, x[, 1] + rnorm(40) > 0, threads = 1)
+  fit <- bsvm(x, x[, 1] + rnorm(40) > 0, threads = 1, method = "vb")
   draws <- as.array(fit, n = 20, seed = 3)
   expect_identical(dim(draws)[1:2], c(20L, 1L))
   expect_identical(as.array(fit, n = 20, seed = 3), draws)

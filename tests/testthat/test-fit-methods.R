@@ -2,8 +2,9 @@
 
 d <- grouped_data()
 d$z <- as.numeric(d$y == "yes") + d$x2
-vb <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1)
-process <- gpsvm(y ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1)
+vb <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1, method = "vb")
+process <- gpsvm(y ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1,
+  method = "vb", tune = FALSE)
 kernels <- suppressWarnings(bark(
   y ~ x1 + x2, d,
   family = "binomial", chains = 2, warmup = 300, draws = 40, thin = 5,
@@ -23,7 +24,8 @@ test_that("model frames are made again from the data of the call", {
     expect_equal(frame$x1, d$x1)
     expect_identical(nrow(augment(fit)), 80L)
   }
-  by_matrix <- gpsvm(as.matrix(d[c("x1", "x2")]), d$y, threads = 1, seed = 1)
+  by_matrix <- gpsvm(as.matrix(d[c("x1", "x2")]), d$y, threads = 1, seed = 1,
+    method = "vb", tune = FALSE)
   expect_bk_error(model.frame(by_matrix), "argument", "matrix")
   expect_equal(model.matrix(by_matrix), as.matrix(d[c("x1", "x2")]),
     ignore_attr = TRUE
@@ -35,7 +37,8 @@ test_that("a model matrix has the columns of the predictors", {
   expect_equal(model.matrix(vb)[, "x2"], d$x2)
   expect_identical(colnames(model.matrix(process)), c("x1", "x2"))
   some <- subset(d, x1 > 50)
-  part <- bsvm(y ~ log(x1) + x2, d, subset = x1 > 50, threads = 1)
+  part <- bsvm(y ~ log(x1) + x2, d, subset = x1 > 50, threads = 1,
+    method = "vb")
   expect_equal(model.matrix(part)[, 2], log(some$x1))
   expect_equal(model.matrix(part, d[1:3, ])[, 3], d$x2[1:3])
 })
@@ -44,7 +47,8 @@ test_that("rows of a source have weight one", {
   x <- as.matrix(d[c("x1", "x2")])
   for (fit in list(
     bsvm(row_source(x, y = d$y), threads = 1, seed = 1),
-    gpsvm(row_source(x, y = d$y), threads = 1, seed = 1)
+    gpsvm(row_source(x, y = d$y), threads = 1, seed = 1,
+      method = "vb", tune = FALSE)
   )) {
     expect_identical(weights(fit), rep(1, 80))
   }
@@ -65,7 +69,7 @@ test_that("what a model does not have is an error that says why", {
   expect_bk_error(deviance(vb), "argument", "no deviance")
   expect_bk_error(deviance(process), "argument", "log_loss")
   expect_true(is.finite(deviance(kernels)))
-  for (fit in fits) expect_error(logLik(fit), class = "bayeskernel_error")
+  for (fit in fits) expect_bk_error(logLik(fit), "argument")
   for (generic in c("coef", "vcov", "confint")) {
     for (fit in list(process, kernels)) {
       expect_error(
@@ -80,7 +84,8 @@ test_that("what a model does not have is an error that says why", {
 })
 
 test_that("simulated responses are of the kind of the response", {
-  for (fit in fits[1:3]) {
+  logit <- bkm(y ~ x1 + x2 + (1 | g), d, method = "vb", threads = 1)
+  for (fit in list(logit, kernels)) {
     y <- simulate(fit, 3, seed = 1)
     expect_identical(dim(y), c(80L, 3L))
     expect_identical(levels(y$sim_1), c("no", "yes"))
@@ -89,9 +94,14 @@ test_that("simulated responses are of the kind of the response", {
   y <- simulate(numbers, 60, seed = 1)
   expect_lt(abs(mean(unlist(y)) - mean(d$z)), 0.3)
   # Probabilities are those of the simulated classes.
-  many <- simulate(vb, 400, seed = 2)
+  many <- simulate(logit, 400, seed = 2)
   share <- rowMeans(vapply(many, function(one) one == "yes", logical(80)))
-  expect_lt(max(abs(share - fitted(vb))), 0.15)
+  expect_lt(max(abs(share - fitted(logit))), 0.15)
+  # A pseudo-likelihood is the law of no response.
+  for (fit in list(vb, process)) {
+    expect_bk_error(simulate(fit), "argument", "pseudo-likelihood")
+  }
+  expect_bk_error(simulate(vb), "argument", "family = .logit")
 })
 
 test_that("update() finds the function where the package is not attached", {

@@ -224,7 +224,9 @@ test_that("bark, proposals of indicators along an axis", {
       moves()$bark_markov_cpp(indicators(delta), prior$q0[1], prior$q1[1])
     }
     c(
-      moves()$bark_proposal_cpp(expected$kind[k], indicators(from), indicators(to)),
+      moves()$bark_proposal_cpp(
+        expected$kind[k], indicators(from), indicators(to)
+      ),
       log_prior(to) - log_prior(from)
     )
   }, numeric(2))

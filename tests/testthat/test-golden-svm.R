@@ -267,7 +267,7 @@ expect_golden_predictions <- function(found, golden) {
       relative(expected$prob_probit[i]), "probit"
     )
     expect_within(
-      hinge_probability_cpp(m, s2), expected$prob_hinge_exact[i],
+      link_probability_cpp(m, s2, "hinge"), expected$prob_hinge_exact[i],
       hinge_tolerance(s2, expected$prob_hinge_exact[i]), "hinge"
     )
   }
@@ -399,11 +399,12 @@ test_that("class probabilities equal those of adaptive quadrature", {
   skip_if_not(file.exists(path), "no golden files beside the tests")
   prob <- utils::read.csv(path)
   expect_within(
-    hinge_probability_cpp(prob$m, prob$s2), prob$hinge_exact,
+    link_probability_cpp(prob$m, prob$s2, "hinge"), prob$hinge_exact,
     ifelse(prob$s2 < 0.0625, 1e-4, 1e-6), "hinge"
   )
   expect_within(
-    hinge_probability_cpp(prob$m, 0 * prob$s2), prob$hinge_plugin, 1e-12,
+    link_probability_cpp(prob$m, 0 * prob$s2, "hinge"), prob$hinge_plugin,
+    1e-12,
     "hinge at s2 = 0"
   )
   expect_within(

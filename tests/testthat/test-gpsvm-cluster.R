@@ -13,15 +13,21 @@ many <- local({
   list(x = x, y = +(x[, 1]^2 + x[, 3] + rnorm(1.5e5) / 2 > 1))
 })
 
-process <- function(x = many$x, y = many$y, ..., threads = 1) {
+process <- function(x = many$x, y = many$y, ..., method = "vb", tune = FALSE,
+                    threads = 1) {
   gpsvm(
     x, y,
-    inducing = 10, seed = 2, threads = threads, tol = 1e-3, ...
+    inducing = 10, seed = 2, threads = threads, tol = 1e-3, ...,
+    method = method, tune = tune
   )
 }
 
-process_source <- function(source, ..., threads = 1) {
-  gpsvm(source, inducing = 10, seed = 2, threads = threads, tol = 1e-3, ...)
+process_source <- function(source, ..., method = "vb", tune = FALSE,
+                           threads = 1) {
+  gpsvm(
+    source, inducing = 10, seed = 2, threads = threads, tol = 1e-3, ...,
+    method = method, tune = tune
+  )
 }
 
 same <- function(fit) {
@@ -42,15 +48,16 @@ test_that("threads do not change a bit", {
 
 test_that("threads change no draw, no mode and no kernel", {
   some <- 1:60000
-  fit <- function(threads, ...) {
+  fit <- function(threads, ..., method = "vb", tune = FALSE) {
     suppressWarnings(gpsvm(
       many$x[some, ], many$y[some],
-      inducing = 15, seed = 2, threads = threads, progress = FALSE, ...
+      inducing = 15, seed = 2, threads = threads, progress = FALSE, ...,
+      method = method, tune = tune
     ))
   }
   for (settings in list(
     list(method = "gibbs", chains = 1, warmup = 2, draws = 4),
-    list(method = "ecm", max_iter = 5), list(tune = TRUE, max_iter = 5)
+    list(method = "ecm", max_iter = 5), list(tune = "bound", max_iter = 5)
   )) {
     expect_identical(
       same(do.call(fit, c(2, settings))), same(do.call(fit, c(1, settings)))
@@ -80,7 +87,8 @@ test_that("matrix, source, file and data base do not change a bit", {
   }
   frame <- gpsvm(
     y ~ a + b + c, data.frame(many$x, y = many$y),
-    inducing = 10, seed = 2, threads = 1, tol = 1e-3
+    inducing = 10, seed = 2, threads = 1, tol = 1e-3,
+    method = "vb", tune = FALSE
   )
   expect_equal(frame$posterior$z, one$posterior$z)
   expect_equal(last_bound(frame), last_bound(one), tolerance = 1e-8)
@@ -142,12 +150,18 @@ expect_few_rows <- function(cluster) {
     quick_process(y ~ x1 + x2, d, inducing = 12, ...)$draws
   }
   expect_identical(draw(cluster = cluster), draw())
-  small <- function(...) {
-    gpsvm(y ~ x1 + x2, d, inducing = 12, threads = 1, seed = 1, ...)
+  small <- function(..., method = "vb", tune = FALSE) {
+    gpsvm(
+      y ~ x1 + x2, d, inducing = 12, threads = 1, seed = 1, ...,
+      method = method, tune = tune
+    )
   }
   expect_identical(same(small(cluster = cluster)), same(small()))
-  exact <- function(...) {
-    gpsvm(y ~ x1 + x2, d, inducing = "all", threads = 1, seed = 1, ...)
+  exact <- function(..., method = "vb", tune = FALSE) {
+    gpsvm(
+      y ~ x1 + x2, d, inducing = "all", threads = 1, seed = 1, ...,
+      method = method, tune = tune
+    )
   }
   expect_identical(same(exact(cluster = cluster)), same(exact()))
   mode <- function(...) small(method = "ecm", ...)
@@ -211,7 +225,7 @@ test_that("a worker that answers an earlier call is found out", {
       gpsvm(
         many$x[1:50, ], many$y[1:50],
         inducing = 5, method = method, cluster = cluster, draws = 5,
-        warmup = 5, threads = 1
+        warmup = 5, threads = 1, tune = FALSE
       ), "cluster", "earlier call"
     )
   }

@@ -2,11 +2,12 @@
 
 slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 
-sample_process <- function(x, y, kernel, ...) {
+sample_process <- function(x, y, kernel, ..., tune = FALSE) {
   gpsvm(
     x, y, kernel,
     method = "gibbs", standardize = FALSE, chains = 4, warmup = 200,
-    draws = if (slow) 40000 else 6000, seed = 4, threads = 1, progress = FALSE, ...
+    draws = if (slow) 40000 else 6000, seed = 4, threads = 1, progress = FALSE,
+    ..., tune = tune
   )
 }
 
@@ -62,10 +63,11 @@ test_that("weights are powers of the likelihood", {
 
 test_that("the sampler and variational Bayes agree in the mean", {
   d <- curved_data(80)
-  fit <- function(...) {
+  fit <- function(..., method = "vb", tune = FALSE) {
     gpsvm(
       y ~ x1 + x2, d,
-      inducing = 12, nugget = 0.1, seed = 1, threads = 1, progress = FALSE, ...
+      inducing = 12, nugget = 0.1, seed = 1, threads = 1, progress = FALSE, ...,
+      method = method, tune = tune
     )
   }
   vb <- fit()
@@ -80,11 +82,11 @@ test_that("the sampler and variational Bayes agree in the mean", {
 
 test_that("draws do not depend on threads, and chains have their own", {
   d <- curved_data(100)
-  draw <- function(..., seed = 1) {
+  draw <- function(..., tune = FALSE, seed = 1) {
     suppressWarnings(gpsvm(
       y ~ x1 + x2, d,
       inducing = 15, method = "gibbs", draws = 20, warmup = 5, seed = seed,
-      progress = FALSE, ...
+      progress = FALSE, ..., tune = tune
     ), classes = "bayeskernel_warning_convergence")$draws
   }
   one <- draw(threads = 1, chains = 3)
@@ -111,7 +113,7 @@ test_that("an interrupted sampler stops, or keeps what it has", {
           y ~ x1 + x2, d,
           method = "gibbs", inducing = 10, warmup = 20, draws = draws,
           seed = 1, chains = 2, threads = 1, progress = FALSE,
-          on_interrupt = choice
+          on_interrupt = choice, tune = FALSE
         ))
       }
       # Loading and compiling of R code is over before the interrupt comes.

@@ -6,8 +6,8 @@ slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 good <- curved_data(60)
 good_x <- curved_matrix(good)
 
-fit_x <- function(x = good_x, y = good$y, ...) {
-  gpsvm(x, y, ..., threads = 1, seed = 1)
+fit_x <- function(x = good_x, y = good$y, ..., method = "vb", tune = FALSE) {
+  gpsvm(x, y, ..., threads = 1, seed = 1, method = method, tune = tune)
 }
 
 test_that("inducing points", {
@@ -33,7 +33,8 @@ test_that("inducing points", {
       fit_x(inducing = wrong), "dimension", "`inducing`.*x1, x2"
     )
     expect_process_refusal(
-      gpsvm(y ~ x1 + x2, good, inducing = wrong, threads = 1), "dimension",
+      gpsvm(y ~ x1 + x2, good, inducing = wrong, threads = 1,
+        method = "vb", tune = FALSE), "dimension",
       "`inducing`.*x1, x2"
     )
   }
@@ -43,7 +44,8 @@ test_that("inducing points", {
     fit_x(inducing = points)$posterior
   )
   expect_identical(
-    gpsvm(y ~ x1 + x2, good, inducing = points[, 2:1], threads = 1)$posterior,
+    gpsvm(y ~ x1 + x2, good, inducing = points[, 2:1], threads = 1,
+      method = "vb", tune = FALSE)$posterior,
     fit_x(inducing = unname(points))$posterior
   )
 })
@@ -102,7 +104,8 @@ test_that("missing and infinite predictors and responses", {
     expect_equal(unname(condition$row), 5)
     data <- data.frame(x, y = good$y)
     expect_process_refusal(
-      gpsvm(y ~ x1 + x2, data, threads = 1), "missing", "x1"
+      gpsvm(y ~ x1 + x2, data, threads = 1,
+        method = "vb", tune = FALSE), "missing", "x1"
     )
   }
   expect_process_refusal(fit_x(replace(good_x, 5, NA)), "missing", "na.omit")
@@ -122,7 +125,8 @@ test_that("responses that are no classes", {
   for (y in one) {
     expect_process_refusal(fit_x(y = y), "response", "one class")
     expect_process_refusal(
-      gpsvm(y ~ x1, data.frame(good_x, y = y), threads = 1), "response",
+      gpsvm(y ~ x1, data.frame(good_x, y = y), threads = 1,
+        method = "vb", tune = FALSE), "response",
       "one class"
     )
   }
@@ -130,7 +134,8 @@ test_that("responses that are no classes", {
     expect_process_refusal(fit_x(y = y), "response", "y")
   }
   expect_process_refusal(fit_x(y = good$y[-1]), "dimension", "59")
-  expect_process_refusal(gpsvm(good_x, threads = 1), "response", "missing")
+  expect_process_refusal(gpsvm(good_x, threads = 1,
+    method = "vb", tune = FALSE), "response", "missing")
 })
 
 test_that("no rows, one row, two rows", {
@@ -139,7 +144,7 @@ test_that("no rows, one row, two rows", {
     fit_x(good_x[1, , drop = FALSE], good$y[1]), "dimension", "one row"
   )
   expect_process_refusal(
-    gpsvm(y ~ x1, good[0, ]), "dimension", "row"
+    gpsvm(y ~ x1, good[0, ], method = "vb", tune = FALSE), "dimension", "row"
   )
   pair <- c(1, which(good$y != good$y[1])[1])
   out <- fit_x(good_x[pair, ], good$y[pair])
@@ -166,7 +171,8 @@ test_that("columns that do not vary, or of the wrong kind", {
   # Most pairs of rows are no distance apart.
   rare <- data.frame(a = rep(c(0, 1), c(55, 5)))
   for (inducing in list(NULL, "all")) {
-    expect_false(anyNA(fitted(fit_x(rare, inducing = inducing))))
+    fit <- may_give_up(fit_x(rare, inducing = inducing))
+    expect_false(anyNA(fitted(fit)))
   }
 })
 
@@ -183,7 +189,8 @@ test_that("weights", {
 })
 
 test_that("formulas", {
-  fit <- function(formula, data = good) gpsvm(formula, data, threads = 1)
+  fit <- function(formula, data = good) gpsvm(formula, data, threads = 1,
+    method = "vb", tune = FALSE)
   good$g <- gl(3, 20)
   expect_process_refusal(
     fit(y ~ x1 + (1 | g), good), "argument", "random terms"
@@ -196,7 +203,8 @@ test_that("formulas", {
     expect_process_refusal(fit(empty), "dimension", "columns")
   }
   expect_process_refusal(
-    gpsvm(y ~ x1, row_source(good_x, good$y)), "argument", "source"
+    gpsvm(y ~ x1, row_source(good_x, good$y),
+      method = "vb", tune = FALSE), "argument", "source"
   )
   out <- fit(y ~ x1 + g, good)
   expect_identical(out$columns, c("x1", "g1", "g2", "g3"))
@@ -268,7 +276,8 @@ test_that("sources that are empty, closed, cut short or of one class", {
   con <- DBI::dbConnect(RSQLite::SQLite(), ":memory:")
   DBI::dbWriteTable(con, "d", transform(good, y = as.character(y)))
   source <- function(query) row_source(con, query, y = "y")
-  fit <- function(source) gpsvm(source, threads = 1, seed = 1)
+  fit <- function(source) gpsvm(source, threads = 1, seed = 1,
+    method = "vb", tune = FALSE)
   before <- list.files(tempdir(), "bayeskernel-rows")
   expect_process_refusal(
     fit(source("select * from d where x1 > 1e9")), "dimension", "no rows"
@@ -300,7 +309,8 @@ test_that("sources that are empty, closed, cut short or of one class", {
   )
   for (method in c("gibbs", "ecm")) {
     expect_process_refusal(
-      gpsvm(row_source(good_x, good$y), method = method), "argument", "svi"
+      gpsvm(row_source(good_x, good$y), method = method,
+        tune = FALSE), "argument", "svi"
     )
   }
   three <- factor(rep_len(c("a", "b", "c"), 60))
@@ -336,7 +346,8 @@ test_that("a missing value in block 4000 of a source", {
   y <- rep_len(c(TRUE, FALSE), 40100)
   x[39995] <- NaN
   condition <- expect_process_refusal(
-    gpsvm(row_source(x, y), threads = 1, seed = 1), "missing", "a"
+    gpsvm(row_source(x, y), threads = 1, seed = 1,
+      method = "vb", tune = FALSE), "missing", "a"
   )
   expect_equal(condition$row, 39995)
 })
@@ -347,7 +358,8 @@ test_that("a third label in row four million", {
   y <- rep_len(c(0, 1), nrow(x))
   y[4e6] <- 2
   condition <- expect_process_refusal(
-    gpsvm(row_source(x, y), threads = 1, seed = 1), "response", "two classes"
+    gpsvm(row_source(x, y), threads = 1, seed = 1,
+      method = "vb", tune = FALSE), "response", "two classes"
   )
   expect_equal(condition$row, 4e6)
 })
@@ -359,10 +371,10 @@ test_that("a worker that is dead before the fit, or dies in it", {
   skip_on_os("windows")
   d <- curved_data(70000)
   x <- curved_matrix(d)
-  fit <- function(...) {
+  fit <- function(..., tune = FALSE) {
     gpsvm(
       x, d$y,
-      inducing = 8, threads = 1, seed = 1, method = "vb", ...
+      inducing = 8, threads = 1, seed = 1, method = "vb", ..., tune = tune
     )
   }
   expect_cluster_error <- function(code) {

@@ -3,11 +3,14 @@
 d <- curved_data(120)
 x <- curved_matrix(d)
 test_rows <- curved_data(50, seed = 8)
-vb <- gpsvm(y ~ x1 + x2, d, inducing = 12, seed = 1, threads = 1)
+vb <- gpsvm(y ~ x1 + x2, d, inducing = 12, seed = 1, threads = 1,
+  method = "vb", tune = FALSE)
 mcmc <- quick_process(y ~ x1 + x2, d, inducing = 12)
-mode <- gpsvm(y ~ x1 + x2, d, inducing = 12, method = "ecm", threads = 1)
+mode <- gpsvm(y ~ x1 + x2, d, inducing = 12, method = "ecm", threads = 1,
+  tune = FALSE)
 three <- curved_data(120, classes = 3)
-many <- gpsvm(y ~ x1 + x2, three, inducing = 12, seed = 1, threads = 1)
+many <- gpsvm(y ~ x1 + x2, three, inducing = 12, seed = 1, threads = 1,
+  method = "vb", tune = FALSE)
 fits <- list(vb, mcmc, mode, many)
 
 test_that("print() names rows, kernel, points, and how it ended", {
@@ -18,11 +21,15 @@ test_that("print() names rows, kernel, points, and how it ended", {
   expect_output(print(vb), "Converged after [0-9]+ passes, bound -")
   expect_output(print(mcmc), "2 chains of 40 draws, warmup 40: R-hat")
   expect_output(print(mode), "objective [0-9]")
-  expect_output(print(many), "in 3 classes, a function for each: low, mid, high")
-  exact <- gpsvm(x, d$y, inducing = "all", nugget = 0.5, threads = 1)
+  expect_output(
+    print(many), "in 3 classes, a function for each: low, mid, high"
+  )
+  exact <- gpsvm(x, d$y, inducing = "all", nugget = 0.5, threads = 1,
+    method = "vb", tune = FALSE)
   expect_output(print(exact), "every row \\(exact process\\)")
   expect_output(print(exact), "Nugget: +0.5")
-  capped <- suppressWarnings(gpsvm(x, d$y, max_iter = 1, threads = 1))
+  capped <- suppressWarnings(gpsvm(x, d$y, max_iter = 1, threads = 1,
+    method = "vb", tune = FALSE))
   expect_output(print(capped), "NOT converged")
   for (fit in fits) {
     capture.output(out <- withVisible(print(fit)))
@@ -63,7 +70,8 @@ test_that("labels of every kind are compared with those of the fit", {
     list(2 * (d$y == "out") - 1, 2 * truth - 1),
     list(d$y, as.character(test_rows$y)), list(d$y, test_rows$y)
   )) {
-    fit <- gpsvm(x, kind[[1]], inducing = 12, seed = 1, threads = 1)
+    fit <- gpsvm(x, kind[[1]], inducing = 12, seed = 1, threads = 1,
+      method = "vb", tune = FALSE)
     expect_equal(
       summary(fit, new, kind[[2]])$measures, summary(vb, test_rows)$measures,
       tolerance = 1e-8
@@ -83,12 +91,15 @@ test_that("labels of every kind are compared with those of the fit", {
 })
 
 test_that("the gain of more points is estimated", {
-  few <- gpsvm(y ~ x1 + x2, d, inducing = 3, seed = 1, threads = 1)
+  few <- gpsvm(y ~ x1 + x2, d, inducing = 3, seed = 1, threads = 1,
+    method = "vb", tune = FALSE)
   expect_gt(few$gain, vb$gain)
-  twice <- gpsvm(y ~ x1 + x2, d, inducing = 6, seed = 1, threads = 1)
+  twice <- gpsvm(y ~ x1 + x2, d, inducing = 6, seed = 1, threads = 1,
+    method = "vb", tune = FALSE)
   real <- last_bound(twice) - last_bound(few)
   expect_true(few$gain > real / 4 && few$gain < real * 4)
-  exact <- gpsvm(x, d$y, inducing = "all", threads = 1)
+  exact <- gpsvm(x, d$y, inducing = "all", threads = 1,
+    method = "vb", tune = FALSE)
   expect_null(exact$gain)
 })
 
@@ -120,7 +131,8 @@ test_that("tidy tables", {
   expect_equal(augment(vb)$.prob, fitted(vb))
   kept <- gpsvm(
     y ~ x1 + x2, d,
-    inducing = 12, seed = 1, threads = 1, model = TRUE
+    inducing = 12, seed = 1, threads = 1, model = TRUE,
+    method = "vb", tune = FALSE
   )
   expect_equal(augment(kept)$.prob, fitted(kept))
   expect_equal(nrow(model.frame(kept)), 120)
@@ -160,7 +172,8 @@ test_that("rows of the fit", {
   )
   expect_identical(formula(vb), y ~ x1 + x2, ignore_attr = TRUE)
   expect_s3_class(terms(vb), "terms")
-  matrix <- gpsvm(x, d$y, inducing = 5, threads = 1)
+  matrix <- gpsvm(x, d$y, inducing = 5, threads = 1,
+    method = "vb", tune = FALSE)
   expect_bk_error(formula(matrix), "argument", "no formula")
   again <- update(vb, inducing = 6)
   expect_equal(nrow(again$inducing), 6)

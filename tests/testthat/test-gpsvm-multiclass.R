@@ -4,12 +4,13 @@ three <- curved_data(150, classes = 3)
 three_x <- curved_matrix(three)
 points <- three_x[1:15, ]
 
-expect_binary <- function(fit, ...) {
+expect_binary <- function(fit, ..., method = "vb", tune = FALSE) {
   for (k in 1:3) {
     level <- levels(three$y)[k]
     one <- gpsvm(
       three_x, three$y == level,
-      inducing = points, seed = 1, threads = 1, ...
+      inducing = points, seed = 1, threads = 1, ..., method = method,
+      tune = tune
     )
     expect_equal(
       fit$posterior$machines[[level]], one$posterior$machines[[1]],
@@ -28,7 +29,7 @@ test_that("the machines are those of two classes", {
     fit <- gpsvm(
       three_x, three$y,
       inducing = points, seed = 1, threads = 1, method = method, tol = 1e-12,
-      max_iter = 5000
+      max_iter = 5000, tune = FALSE
     )
     expect_named(fit$posterior$machines, c("low", "mid", "high"))
     expect_binary(fit, method = method, tol = 1e-12, max_iter = 5000)
@@ -36,15 +37,17 @@ test_that("the machines are those of two classes", {
   bounds <- vapply(levels(three$y), function(level) {
     last_bound(gpsvm(
       three_x, three$y == level,
-      inducing = points, seed = 1, threads = 1
+      inducing = points, seed = 1, threads = 1, method = "vb", tune = FALSE
     ))
   }, 0)
-  fit <- gpsvm(three_x, three$y, inducing = points, seed = 1, threads = 1)
+  fit <- gpsvm(three_x, three$y, inducing = points, seed = 1, threads = 1,
+    method = "vb", tune = FALSE)
   expect_lt(abs(last_bound(fit) - sum(bounds)), 1e-3)
 })
 
 test_that("probabilities are the machines' share, classes the largest", {
-  fit <- gpsvm(three_x, three$y, inducing = points, seed = 1, threads = 1)
+  fit <- gpsvm(three_x, three$y, inducing = points, seed = 1, threads = 1,
+    method = "vb", tune = FALSE)
   new <- rbind(three_x[1:20, ], c(1e4, 1e4)) # far from every class
   for (link in c("probit", "hinge")) {
     p <- predict(fit, new, type = "prob", link = link)
@@ -67,16 +70,19 @@ test_that("probabilities are the machines' share, classes the largest", {
 
 test_that("levels without rows are left out, two that remain are two", {
   y <- factor(as.character(three$y), c("low", "none", "mid", "high"))
-  fit <- gpsvm(three_x, y, inducing = points, seed = 1, threads = 1)
+  fit <- gpsvm(three_x, y, inducing = points, seed = 1, threads = 1,
+    method = "vb", tune = FALSE)
   expect_identical(fit$levels, c("low", "mid", "high"))
   two <- three$y != "mid"
-  fit <- gpsvm(three_x[two, ], y[two], inducing = 10, seed = 1, threads = 1)
+  fit <- gpsvm(three_x[two, ], y[two], inducing = 10, seed = 1, threads = 1,
+    method = "vb", tune = FALSE)
   expect_identical(fit$levels, c("low", "high"))
   expect_identical(dim(predict(fit, three_x, type = "prob")), c(150L, 2L))
 })
 
 test_that("what needs two classes says so", {
-  fit <- gpsvm(three_x, three$y, inducing = 10, seed = 1, threads = 1)
+  fit <- gpsvm(three_x, three$y, inducing = 10, seed = 1, threads = 1,
+    method = "vb", tune = FALSE)
   expect_process_refusal(
     predict(fit, three_x, threshold = 0.3), "argument", "two classes"
   )
@@ -112,18 +118,20 @@ test_that("exact, tuned and weighted machines", {
   weights <- rep(c(1, 2), 75)
   exact <- gpsvm(
     three_x[1:60, ], three$y[1:60],
-    inducing = "all", weights = weights[1:60], threads = 1
+    inducing = "all", weights = weights[1:60], threads = 1,
+    method = "vb", tune = FALSE
   )
   expect_identical(dim(fitted(exact)), c(60L, 3L))
-  plain <- gpsvm(three_x, three$y, inducing = points, seed = 1, threads = 1)
+  plain <- gpsvm(three_x, three$y, inducing = points, seed = 1, threads = 1,
+    method = "vb", tune = FALSE)
   tuned <- gpsvm(
     three_x, three$y,
-    inducing = points, tune = TRUE, seed = 1, threads = 1
+    inducing = points, tune = "bound", seed = 1, threads = 1, method = "vb"
   )
   expect_gt(last_bound(tuned), last_bound(plain) + 1)
   chosen <- gpsvm(
     three_x, three$y,
-    inducing = points, tune = "cv", seed = 1, threads = 1
+    inducing = points, tune = "cv", seed = 1, threads = 1, method = "vb"
   )
   expect_equal(nrow(chosen$tuned$grid), 20)
 })

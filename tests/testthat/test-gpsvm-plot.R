@@ -88,7 +88,9 @@ test_that("the default is the most telling plot", {
   )
   expect_identical(telling_picture(pictures(two)), "boundary")
   expect_identical(telling_picture(pictures(kept)), "calibration")
-  expect_identical(telling_picture(pictures(kept), list(columns = c("u", "v"))), "boundary")
+  expect_identical(
+    telling_picture(pictures(kept), list(columns = c("u", "v"))), "boundary"
+  )
   expect_identical(telling_picture(pictures(three)), "bound")
   kept$trace <- list()
   kept$fitted <- NULL

@@ -4,9 +4,11 @@ d <- curved_data(150)
 x <- curved_matrix(d)
 new <- curved_matrix(curved_data(40, seed = 9))
 
-vb <- gpsvm(x, d$y, inducing = 15, nugget = 0.2, seed = 1, threads = 1)
+vb <- gpsvm(x, d$y, inducing = 15, nugget = 0.2, seed = 1, threads = 1,
+  method = "vb", tune = FALSE)
 mcmc <- quick_process(x, d$y, inducing = 15, nugget = 0.2, draws = 500)
-mode <- gpsvm(x, d$y, inducing = 15, method = "ecm", seed = 1, threads = 1)
+mode <- gpsvm(x, d$y, inducing = 15, method = "ecm", seed = 1, threads = 1,
+  tune = FALSE)
 
 test_that("the moments are those of the formulas, nugget included", {
   machine <- vb$posterior$machines[[1]]
@@ -22,7 +24,8 @@ test_that("the moments are those of the formulas, nugget included", {
 test_that("links turn moments into probabilities", {
   m <- predict(vb, new, type = "link", se.fit = TRUE)
   expect_equal(
-    predict(vb, new, type = "prob")[, 2], pnorm(m$fit / sqrt(1 + m$se.fit^2)),
+    predict(vb, new, type = "prob", link = "probit")[, 2],
+    pnorm(m$fit / sqrt(1 + m$se.fit^2)),
     tolerance = 1e-12
   )
   hinge <- vapply(1:40, function(i) {
@@ -44,8 +47,8 @@ test_that("links turn moments into probabilities", {
 test_that("probabilities of a sampler are averages over its draws", {
   f <- predict(mcmc, new, draws = TRUE, seed = 3)
   expect_identical(dim(f), c(1000L, 40L))
-  p <- predict(mcmc, new, type = "prob", se.fit = TRUE)
-  q <- predict(mcmc, new, "prob", draws = TRUE, seed = 3)
+  p <- predict(mcmc, new, type = "prob", link = "probit", se.fit = TRUE)
+  q <- predict(mcmc, new, "prob", link = "probit", draws = TRUE, seed = 3)
   expect_identical(q, pnorm(f))
   # Draws have noise of their own where the average has its expectation.
   expect_lt(max(abs(p$fit[, 2] - colMeans(q))), 0.06)
@@ -124,7 +127,8 @@ test_that("omitted rows count as the user's na.action says", {
   for (action in list(na.omit, na.exclude)) {
     fit <- gpsvm(
       y ~ x1 + x2, holed,
-      inducing = 10, na.action = action, seed = 1, threads = 1
+      inducing = 10, na.action = action, seed = 1, threads = 1,
+      method = "vb", tune = FALSE
     )
     expect_equal(nobs(fit), 148)
     kept <- predict(fit, holed, type = "link")
@@ -138,7 +142,8 @@ test_that("omitted rows count as the user's na.action says", {
 
 test_that("factors and transformed predictors are rebuilt", {
   d$g <- gl(3, 50, labels = c("a", "b", "c"))
-  fit <- gpsvm(y ~ log(x1) + g, d, inducing = 10, seed = 1, threads = 1)
+  fit <- gpsvm(y ~ log(x1) + g, d, inducing = 10, seed = 1, threads = 1,
+    method = "vb", tune = FALSE)
   expect_identical(fit$columns, c("log(x1)", "ga", "gb", "gc"))
   expect_equal(
     predict(fit, d[51:60, ], "link"), predict(fit, type = "link")[51:60]

@@ -3,8 +3,11 @@
 d <- curved_data(250, seed = 3)
 x <- curved_matrix(d)
 
-process <- function(..., inducing = 15) {
-  gpsvm(x, d$y, inducing = inducing, seed = 1, threads = 1, ...)
+process <- function(..., method = "vb", tune = FALSE, inducing = 15) {
+  gpsvm(
+    x, d$y, inducing = inducing, seed = 1, threads = 1, ..., method = method,
+    tune = tune
+  )
 }
 
 plain <- process()
@@ -14,7 +17,7 @@ test_that("the bound rises, and stays inside the box", {
     rbf(), rbf(ard = TRUE), rbf(1) + linear(0.5), rbf() * polynomial(2)
   )) {
     before <- process(kernel = kernel)
-    after <- process(kernel = kernel, tune = TRUE)
+    after <- process(kernel = kernel, tune = "bound")
     expect_gt(last_bound(after), last_bound(before))
     expect_lt(abs(last_bound(after) - after$tuned$bound), 0.01)
     expect_true(after$tuned$converged)
@@ -26,13 +29,13 @@ test_that("the bound rises, and stays inside the box", {
     expect_true(all(found[!scaled] > 0.00999 & found[!scaled] < 1.001e4))
   }
   box <- gpsvm_prior(lengthscale = c(2, 2.5), variance = c(0.5, 0.6))
-  found <- kernel_parameters(process(tune = TRUE, prior = box)$kernel)
+  found <- kernel_parameters(process(tune = "bound", prior = box)$kernel)
   expect_equal(found[["variance"]], 0.6)
   expect_true(found[["lengthscale"]] >= 2 && found[["lengthscale"]] <= 2.5)
 })
 
 test_that("at the maximum no parameter near by is better", {
-  fit <- process(tune = TRUE)
+  fit <- process(tune = "bound")
   best <- last_bound(process(kernel = fit$kernel, tol = 1e-9))
   found <- kernel_parameters(fit$kernel)
   for (step in c(0.8, 1.25)) {
@@ -52,7 +55,7 @@ test_that("an irrelevant column gets a long length-scale", {
   noisy <- cbind(x, noise = rnorm(250))
   fit <- gpsvm(
     noisy, d$y, rbf(ard = TRUE),
-    inducing = 30, tune = TRUE, seed = 1, threads = 1
+    inducing = 30, tune = "bound", seed = 1, threads = 1, method = "vb"
   )
   ell <- fit$kernel$lengthscale
   expect_named(ell, c("x1", "x2", "noise"))
@@ -60,16 +63,16 @@ test_that("an irrelevant column gets a long length-scale", {
 })
 
 test_that("the nugget is tuned if it starts above 0", {
-  expect_equal(process(tune = TRUE)$nugget, 0)
+  expect_equal(process(tune = "bound")$nugget, 0)
   start <- process(nugget = 2)
-  fit <- process(nugget = 2, tune = TRUE)
+  fit <- process(nugget = 2, tune = "bound")
   expect_true(fit$nugget < 2 && fit$nugget >= 1e-6 * 0.999)
   expect_gt(last_bound(fit), last_bound(start))
 })
 
 test_that("moving the inducing points raises the bound further", {
-  kernel_only <- process(tune = TRUE, inducing = 6)
-  both <- process(tune = TRUE, optimise_inducing = TRUE, inducing = 6)
+  kernel_only <- process(tune = "bound", inducing = 6)
+  both <- process(tune = "bound", optimise_inducing = TRUE, inducing = 6)
   expect_gt(last_bound(both), last_bound(kernel_only) + 0.1)
   expect_false(isTRUE(all.equal(both$inducing, kernel_only$inducing)))
   exact <- process(inducing = "all", kernel = both$kernel)
@@ -78,17 +81,17 @@ test_that("moving the inducing points raises the bound further", {
 
 test_that("the exact process is tuned by its own bound", {
   few <- 1:90
-  fit <- function(...) {
+  fit <- function(..., method = "vb", tune = FALSE) {
     gpsvm(
       x[few, ], d$y[few],
-      inducing = "all", threads = 1, seed = 1, ...
+      inducing = "all", threads = 1, seed = 1, ..., method = method, tune = tune
     )
   }
-  tuned <- fit(tune = TRUE)
+  tuned <- fit(tune = "bound")
   expect_gt(last_bound(tuned), last_bound(fit()))
   expect_lt(abs(last_bound(tuned) - tuned$tuned$bound), 0.01)
   # By a sample of its rows, which do not become its points.
-  part <- fit(tune = TRUE, tune_rows = 60, optimise_inducing = TRUE)
+  part <- fit(tune = "bound", tune_rows = 60, optimise_inducing = TRUE)
   expect_equal(part$tuned$rows, 60)
   expect_identical(part$posterior$z, fit()$posterior$z)
   share <- kernel_parameters(part$kernel) / kernel_parameters(tuned$kernel)
@@ -96,14 +99,15 @@ test_that("the exact process is tuned by its own bound", {
 })
 
 test_that("a sample of the rows is enough, and is the same for any threads", {
-  fit <- process(tune = TRUE, tune_rows = 100)
+  fit <- process(tune = "bound", tune_rows = 100)
   expect_equal(fit$tuned$rows, 100)
   expect_lte(
-    last_bound(fit), last_bound(process(tune = TRUE)) + 1e-3
+    last_bound(fit), last_bound(process(tune = "bound")) + 1e-3
   )
   again <- gpsvm(
     x, d$y,
-    inducing = 15, tune = TRUE, tune_rows = 100, seed = 1, threads = 2
+    inducing = 15, tune = "bound", tune_rows = 100, seed = 1, threads = 2,
+    method = "vb"
   )
   expect_identical(again$posterior, fit$posterior)
 })
@@ -111,7 +115,7 @@ test_that("a sample of the rows is enough, and is the same for any threads", {
 test_that("cross-validation picks from its grid the smallest loss", {
   few <- gpsvm(
     x[1:60, ], d$y[1:60],
-    inducing = "all", tune = "cv", seed = 1, threads = 1
+    inducing = "all", tune = "cv", seed = 1, threads = 1, method = "vb"
   )
   for (fit in list(process(tune = "cv"), few)) {
     grid <- fit$tuned$grid
@@ -137,8 +141,8 @@ test_that("a component of no use is named as switched off", {
   y <- x[, 2] + rnorm(250) / 3 > 0
   fit <- gpsvm(
     x, y, linear(1e4) + rbf(1, 0.01),
-    inducing = 15, tune = TRUE, seed = 1, threads = 1,
-    prior = gpsvm_prior(variance = c(1e-12, 1e4))
+    inducing = 15, tune = "bound", seed = 1, threads = 1,
+    prior = gpsvm_prior(variance = c(1e-12, 1e4)), method = "vb"
   )
   found <- kernel_parameters(fit$kernel)
   small <- found[["rbf.variance"]] < 1e-6 * found[["linear.variance"]]

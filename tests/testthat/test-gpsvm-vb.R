@@ -7,11 +7,12 @@ attributes(vb_x)[c("scaled:center", "scaled:scale")] <- NULL
 vb_y <- 2 * (vb_data$y == "out") - 1
 
 # On the rows as they are, to full accuracy.
-tight <- function(kernel, inducing, x = vb_x, y = vb_y, ...) {
+tight <- function(kernel, inducing, x = vb_x, y = vb_y, ..., method = "vb",
+                  tune = FALSE) {
   gpsvm(
     x, y, kernel,
     inducing = inducing, standardize = FALSE, threads = 1, seed = 1,
-    tol = 1e-13, max_iter = 20000, ...
+    tol = 1e-13, max_iter = 20000, ..., method = method, tune = tune
   )
 }
 
@@ -98,7 +99,7 @@ test_that("a linear kernel is the linear machine", {
   linear_fit <- bsvm(
     y ~ 0 + x1 + x2, data.frame(vb_x, y = vb_y),
     penalty = "none", standardize = FALSE, threads = 1, tol = 1e-13,
-    prior = bsvm_prior(beta_var = 1.5)
+    prior = bsvm_prior(beta_var = 1.5), method = "vb"
   )
   fit <- tight(linear(1.5), rbind(c(1, 0.5), c(-0.5, 1)))
   # Up to the jitter of the kernel matrix.
@@ -153,6 +154,6 @@ test_that("extreme but honest settings converge", {
     expect_false(anyNA(fitted(fit)))
     expect_gt(min(diff(elbo(fit))), -1e-8 * (1 + abs(last_bound(fit))))
   }
-  flat <- tight(rbf(100), "all") # a kernel matrix of rank three or so
+  flat <- may_give_up(tight(rbf(100), "all")) # a kernel matrix of rank three or so
   expect_false(anyNA(fitted(flat)))
 })

@@ -270,11 +270,12 @@ test_that("the kernel of a fit has its parameters, the shortest scales first", {
   x <- matrix(rnorm(160), 20, 8, dimnames = list(NULL, letters[1:8]))
   fit <- gpsvm(
     x, rep_len(0:1, 20), kernel = rbf(ard = TRUE), inducing = 5, threads = 1,
-    seed = 1
+    seed = 1, method = "vb", tune = FALSE
   )
   expect_identical(kernel_parameters(fit), kernel_parameters(fit$kernel))
   expect_bk_error(
-    kernel_parameters(bsvm(x, rep_len(0:1, 20), threads = 1)), "kernel", "bsvm"
+    kernel_parameters(bsvm(x, rep_len(0:1, 20), threads = 1,
+      method = "vb")), "kernel", "bsvm"
   )
   scales <- stats::setNames(8:1, letters[1:8])
   expect_match(

@@ -84,7 +84,8 @@ test_that("an unusable response is an error that names it and the cure", {
 test_that("messages about responses say what was found and what to do", {
   d <- data.frame(
     one = factor(rep("a", 4)), three = factor(c("a", "b", "c", "a")),
-    text = letters[1:4], codes = c(1, 2, 1, 2), measure = c(0.5, 1.25, 3, 7), infinite = c(0, 1, Inf, 1), x = 1:4
+    text = letters[1:4], codes = c(1, 2, 1, 2), measure = c(0.5, 1.25, 3, 7),
+    infinite = c(0, 1, Inf, 1), x = 1:4
   )
   expect_snapshot(error = TRUE, {
     bsvm_design(one ~ x, d)
@@ -100,22 +101,26 @@ test_that("messages about responses say what was found and what to do", {
 
 test_that("text is two classes in an order that no locale changes", {
   expect_identical(
-    labels_of(c("no", "Yes", "no")), list(y = c(1, -1, 1), levels = c("Yes", "no"))
+    labels_of(c("no", "Yes", "no")),
+    list(y = c(1, -1, 1), levels = c("Yes", "no"))
   )
   d <- data.frame(y = c("b", "a", "b"), x = 1:3)
   expect_identical(bsvm_design(y ~ x, d)$levels, c("a", "b"))
-  expect_identical(read_response(letters[c(3, 1, 2)], "y", "many")$y, c(2, 0, 1))
+  expect_identical(
+    read_response(letters[c(3, 1, 2)], "y", "many")$y, c(2, 0, 1)
+  )
 })
 
 test_that("a response that a model does not fit names the one that does", {
   d <- data.frame(three = gl(3, 4), measure = 1:12 / 7, x = 1:12)
-  expect_bk_error(bsvm(three ~ x, d), "response", "gpsvm()")
-  expect_bk_error(bsvm(measure ~ x, d), "response", "bark()")
-  expect_bk_error(gpsvm(measure ~ x, d), "response", "bark()")
+  expect_bk_error(bsvm(three ~ x, d, method = "vb"), "response", "gpsvm()")
+  expect_bk_error(bsvm(measure ~ x, d, method = "vb"), "response", "bark()")
+  expect_bk_error(gpsvm(measure ~ x, d,
+    method = "vb", tune = FALSE), "response", "bark()")
   expect_bk_error(bark(three ~ x, d), "response", "gpsvm()")
 })
 
-test_that("counts are weighted rows of either class, the first being successes", {
+test_that("counts are weighted rows of either class, the first successes", {
   d <- data.frame(dead = c(3, 0, 2), alive = c(1, 4, 0), x = c(-1, 0.5, 2))
   design <- bsvm_design(cbind(dead, alive) ~ x, d)
   expect_identical(design$y, c(1, -1, -1, 1))
@@ -139,14 +144,15 @@ test_that("counts, weights and single rows are the same data", {
     data.frame(d[c("x", "z")], y = TRUE, w = d$yes),
     data.frame(d[c("x", "z")], y = FALSE, w = d$no)
   )
-  counted <- bsvm(cbind(yes, no) ~ x + z, d, threads = 1, standardize = FALSE)
+  counted <- bsvm(cbind(yes, no) ~ x + z, d, threads = 1, standardize = FALSE,
+    method = "vb")
   weighted <- bsvm(
     y ~ x + z, long[long$w > 0, ], weights = w, threads = 1,
-    standardize = FALSE
+    standardize = FALSE, method = "vb"
   )
   single <- bsvm(
     y ~ x + z, long[rep(seq_along(long$w), long$w), ], threads = 1,
-    standardize = FALSE
+    standardize = FALSE, method = "vb"
   )
   expect_equal(coef(counted), coef(weighted), tolerance = 1e-6)
   expect_equal(coef(counted), coef(single), tolerance = 1e-3)
@@ -154,12 +160,13 @@ test_that("counts, weights and single rows are the same data", {
   expect_identical(nrow(predict(counted, d, type = "prob")), 30L)
   by_matrix <- gpsvm(
     as.matrix(d[c("x", "z")]), cbind(yes = d$yes, no = d$no), inducing = 10,
-    threads = 1, seed = 1
+    threads = 1, seed = 1, method = "vb", tune = FALSE
   )
   expect_equal(
     predict(by_matrix, as.matrix(d[c("x", "z")]), type = "link"),
     predict(gpsvm(
-      cbind(yes, no) ~ x + z, d, inducing = 10, threads = 1, seed = 1
+      cbind(yes, no) ~ x + z, d, inducing = 10, threads = 1, seed = 1,
+      method = "vb", tune = FALSE
     ), d, type = "link")
   )
 })
@@ -187,7 +194,7 @@ test_that("logical values, 0/1 and -1/+1 are labels of each other's fits", {
   }
   expect_bk_error(known_codes(c(TRUE, FALSE), c("a", "b")), "response", "TRUE")
   d <- data.frame(x = c(-2, -1, 1, 2, 0.5), y = c(0, 1, 0, 1, 1))
-  fit <- bsvm(y ~ x, d, threads = 1)
+  fit <- bsvm(y ~ x, d, threads = 1, method = "vb")
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())
   expect_identical(
@@ -198,7 +205,8 @@ test_that("logical values, 0/1 and -1/+1 are labels of each other's fits", {
 
 test_that("labels of new rows that cannot be are classed errors", {
   d <- data.frame(x = c(-2, -1, 1, 2, 0.5), y = c(0, 1, 0, 1, 1))
-  fit <- gpsvm(y ~ x, d, inducing = 3, threads = 1, seed = 1)
+  fit <- gpsvm(y ~ x, d, inducing = 3, threads = 1, seed = 1,
+    method = "vb", tune = FALSE)
   expect_equal(
     summary(fit, d, d$y == 1)$measures, summary(fit, d)$measures
   )

@@ -55,10 +55,34 @@ test_that("levy() agrees with integrals over the Levy measure", {
   }
 })
 
-test_that("the default prior expects ten kernels and says so", {
-  expect_equal(levy()$kernels[["continuous"]], 10)
+test_that("the default prior learns the scale of thirty kernels", {
   text <- capture.output(print(bark_prior()))
+  expect_match(text, "30 expected", all = FALSE)
+  expect_match(text, "epsilon\\^2 ~ gamma\\(2, 1e-04\\)", all = FALSE)
+  for (alpha in c(0.7, 1, 1.5)) {
+    prior <- bark_prior(alpha, kernels = 12, scale = c(2, 1))
+    expect_equal(prior$kernels, 12)
+    expect_equal(
+      levy(alpha, prior$gamma, prior$epsilon)$kernels[["continuous"]], 12
+    )
+    expect_identical(remade(prior, "prior", "bark_prior"), prior)
+  }
+  for (wrong in list(1, c(1, 0), c(1, NA), 1:3, "learned")) {
+    expect_bark_refusal(bark_prior(scale = wrong), "prior", "`scale`")
+  }
+  expect_bark_refusal(bark_prior(kernels = 0), "prior", "`kernels`")
+})
+
+test_that("the constants of the dissertation are known ones, ten kernels", {
+  expect_equal(levy()$kernels[["continuous"]], 10)
+  old <- bark_prior(gamma = 5, epsilon = 0.5)
+  expect_null(old$scale)
+  expect_identical(bark_prior(gamma = 5), old)
+  expect_identical(bark_prior(scale = NULL), old)
+  expect_identical(remade(old, "prior", "bark_prior"), old)
+  text <- capture.output(print(old))
   expect_match(text, "10 expected", all = FALSE)
+  expect_match(text, "Cauchy of scale 0.5$", all = FALSE)
   expect_match(
     capture.output(print(bark_prior(alpha = 1.5, gamma = 2, epsilon = 0.1))),
     format(levy(1.5, 2, 0.1)$kernels[["continuous"]], digits = 4),
@@ -77,7 +101,8 @@ test_that("constants outside their range are refused by name", {
     expect_bark_refusal(levy(alpha = wrong), "prior", "`alpha`")
   }
   for (name in c("gamma", "epsilon", "lambda_shape", "lambda_rate")) {
-    for (wrong in list(0, -1, NA, Inf, "1", 1:2, NULL)) {
+    known <- startsWith(name, "lambda")
+    for (wrong in c(list(0, -1, NA, Inf, "1", 1:2), if (known) list(NULL))) {
       expect_bark_refusal(
         do.call("bark_prior", stats::setNames(list(wrong), name)), "prior", name
       )

@@ -134,7 +134,7 @@ test_that("what cannot be scored is refused by kind", {
   expect_bk_error(calibration(c(0, 1), c(0.1, 1), bins = 1), "argument")
 })
 
-test_that("balanced error without rows is an error, an empty class counts not", {
+test_that("balanced error without rows is an error, an empty class is none", {
   truth <- factor(c("a", "b", "a"), c("a", "b", "c"))
   expect_equal(balanced_error(truth, c("a", "b", "b")), 0.25)
   expect_bk_error(balanced_error(character(), character()), "dimension", "row")

@@ -1,15 +1,16 @@
 # From the call to the fit, the same for every model.
 
-test_that("a call with the package's name can be updated without attaching it", {
+test_that("a call with the package's name is updated without attaching it", {
   skip_on_cran()
   skip_if_not_installed("callr")
   home <- system.file(package = "bayeskernel")
   skip_if_not(file.exists(file.path(home, "Meta", "package.rds")))
   out <- callr::r(function(path, d) {
     loadNamespace("bayeskernel", lib.loc = path)
-    fit <- bayeskernel::bsvm(y ~ x1 + x2, d, threads = 1)
+    fit <- bayeskernel::bsvm(y ~ x1 + x2, d, threads = 1, method = "vb")
     again <- stats::update(fit, . ~ . - x2)
-    selected <- bayeskernel::bsvm(y ~ x1 + x2, d, select = TRUE, threads = 1)
+    selected <- bayeskernel::bsvm(y ~ x1 + x2, d, select = TRUE, threads = 1,
+      method = "vb")
     path <- bayeskernel::inclusion_path(selected, c(0.1, 0.5))
     list(fit$call[[1]], formula(again), class(path))
   }, list(dirname(home), grouped_data()))
@@ -21,8 +22,8 @@ test_that("a call with the package's name can be updated without attaching it", 
 test_that("the call of a fit is the one that was typed", {
   d <- grouped_data()
   expect_identical(
-    bsvm(y ~ x1, d, threads = 1)$call,
-    quote(bsvm(formula = y ~ x1, data = d, threads = 1))
+    bsvm(y ~ x1, d, method = "vb", threads = 1)$call,
+    quote(bsvm(formula = y ~ x1, data = d, method = "vb", threads = 1))
   )
   fit <- do.call(bsvm, list(y ~ x1, quote(d), threads = 1))
   expect_identical(fit$call[[1]], quote(bsvm))
@@ -35,7 +36,7 @@ test_that("an argument of no use to a model is refused by its reason", {
   )
 })
 
-test_that("an interrupted iteration hands back its state if that is asked for", {
+test_that("an interrupted iteration hands back its state if asked to", {
   skip_on_cran()
   skip_on_os("windows")
   skip_if_not_installed("callr")
@@ -52,7 +53,7 @@ test_that("an interrupted iteration hands back its state if that is asked for", 
       withCallingHandlers(bsvm(
         x[rows, ], y[rows],
         threads = 1, tol = 0, accelerate = FALSE, max_iter = 1e5,
-        progress = FALSE, on_interrupt = "keep"
+        progress = FALSE, on_interrupt = "keep", method = "vb"
       ), warning = function(w) {
         warned <<- class(w)[1]
         invokeRestart("muffleWarning")

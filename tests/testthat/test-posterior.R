@@ -5,10 +5,10 @@ skip_if_not_installed("rstantools")
 d <- grouped_data()
 d$z <- as.numeric(d$y == "yes") + d$x2
 d$three <- cut(d$z, c(-Inf, 0, 1, Inf), c("a", "b", "c"), ordered_result = TRUE)
-vb <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1)
+vb <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1, method = "vb")
 machines <- gpsvm(
   factor(three, ordered = FALSE) ~ x1 + x2, d,
-  inducing = 10, seed = 1, threads = 1
+  inducing = 10, seed = 1, threads = 1, method = "vb", tune = FALSE
 )
 two <- quick_bark(y ~ x1 + x2, d, family = "binomial")
 three <- quick_bark(three ~ x1 + x2, d, family = "ordinal")
@@ -18,19 +18,25 @@ test_that("draws of f, of means and of responses", {
   for (fit in list(vb, two)) {
     f <- rstantools::posterior_linpred(fit, draws = 30, seed = 1)
     expect_identical(dim(f), c(30L, 80L))
-    p <- rstantools::posterior_epred(fit, draws = 30, seed = 1)
+    p <- rstantools::posterior_epred(
+      fit,
+      draws = 30, link = "probit", seed = 1
+    )
     expect_equal(p, pnorm(f), ignore_attr = TRUE)
     expect_equal(
-      rstantools::posterior_linpred(fit, TRUE, draws = 30, seed = 1), p
+      rstantools::posterior_linpred(
+        fit, TRUE,
+        draws = 30, link = "probit", seed = 1
+      ), p
     )
     expect_equal(
       f, predict(fit, d, "link", draws = TRUE, n_draws = 30, seed = 1),
       ignore_attr = TRUE
     )
-    y <- rstantools::posterior_predict(fit, d[1:5, ], draws = 40, seed = 1)
-    expect_identical(dim(y), c(40L, 5L))
-    expect_true(all(y %in% 0:1))
   }
+  y <- rstantools::posterior_predict(two, d[1:5, ], draws = 40, seed = 1)
+  expect_identical(dim(y), c(40L, 5L))
+  expect_true(all(y %in% 0:1))
   for (fit in list(machines, three)) {
     p <- rstantools::posterior_epred(fit, d[1:9, ], draws = 60, seed = 1)
     expect_identical(dim(p), c(60L, 9L, 3L))
@@ -38,10 +44,10 @@ test_that("draws of f, of means and of responses", {
     expect_lt(
       max(abs(apply(p, 2:3, mean) - predict(fit, d[1:9, ], "prob"))), 0.15
     )
-    y <- rstantools::posterior_predict(fit, draws = 60, seed = 1)
-    expect_true(all(y %in% 1:3))
-    expect_identical(attr(y, "levels"), c("a", "b", "c"))
   }
+  y <- rstantools::posterior_predict(three, draws = 60, seed = 1)
+  expect_true(all(y %in% 1:3))
+  expect_identical(attr(y, "levels"), c("a", "b", "c"))
   y <- rstantools::posterior_predict(numbers, seed = 1)
   expect_equal(
     y, predict(numbers, draws = TRUE, interval = "prediction", seed = 1)
@@ -78,6 +84,11 @@ test_that("a proper likelihood is evaluated draw by draw", {
 
 test_that("leave-one-out is for proper likelihoods, and others say why", {
   expect_bk_error(rstantools::log_lik(vb), "argument", "pseudo-likelihood")
+  for (fit in list(vb, machines)) {
+    expect_bk_error(
+      rstantools::posterior_predict(fit), "argument", "posterior_epred"
+    )
+  }
   skip_if_not_installed("loo")
   expect_bk_error(loo::loo(machines), "argument", "pseudo-likelihood")
   out <- suppressWarnings(loo::loo(numbers, seed = 1))
@@ -87,7 +98,8 @@ test_that("leave-one-out is for proper likelihoods, and others say why", {
 
 test_that("a picture compares responses with simulated ones", {
   skip_if_not_installed("bayesplot")
-  expect_s3_class(bayesplot::pp_check(vb, draws = 10, seed = 1), "ggplot")
+  expect_s3_class(bayesplot::pp_check(two, draws = 10, seed = 1), "ggplot")
+  expect_bk_error(bayesplot::pp_check(vb), "argument", "pseudo-likelihood")
   expect_s3_class(bayesplot::pp_check(numbers, draws = 10, seed = 1), "ggplot")
   expect_s3_class(bayesplot::pp_check(three, draws = 10, seed = 1), "ggplot")
 })

@@ -3,9 +3,10 @@
 
 d <- grouped_data()
 d$z <- as.numeric(d$y == "yes") + d$x2
-vb <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1)
+vb <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1, method = "vb")
 mcmc <- quick_gibbs(y ~ x1 + x2 + (1 | g), d)
-process <- gpsvm(y ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1)
+process <- gpsvm(y ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1,
+  method = "vb", tune = FALSE)
 process_mcmc <- quick_process(y ~ x1 + x2, d, inducing = 10, nugget = 0.2)
 kernels <- quick_bark(y ~ x1 + x2, d, family = "binomial")
 numbers <- quick_bark(z ~ x1 + x2, d)
@@ -29,7 +30,8 @@ test_that("every type keeps the row names of new data", {
   }
   expect_named(predict(numbers, new), letters[1:6])
   x <- as.matrix(new[c("x1", "x2")])
-  by_matrix <- bsvm(as.matrix(d[c("x1", "x2")]), d$y, threads = 1)
+  by_matrix <- bsvm(as.matrix(d[c("x1", "x2")]), d$y, threads = 1,
+    method = "vb")
   expect_named(predict(by_matrix, x), letters[1:6])
   # Numbers say where the rows were.
   expect_null(names(predict(vb, d[c(9, 9, 3), ], "link")))
@@ -57,20 +59,21 @@ test_that("re.form = NA leaves the random effects out, and their groups", {
     out <- predict(vb, bare, "link", se.fit = TRUE, re.form = none)
     expect_equal(out$fit, drop(x %*% coef(vb)), tolerance = 1e-10)
     expect_equal(
-      out$se.fit^2, rowSums((x %*% vcov(vb)) * x),
+      out$se.fit^2, rowSums((x %*% vcov(vb, type = "posterior")) * x),
       tolerance = 1e-10
     )
   }
   f <- as.matrix(mcmc)[, 1:3] %*% t(x)
   expect_equal(
-    predict(mcmc, bare, "response", re.form = NA), colMeans(pnorm(f)),
+    predict(mcmc, bare, "response", re.form = NA, link = "probit"),
+    colMeans(pnorm(f)),
     tolerance = 1e-10, ignore_attr = TRUE
   )
   expect_equal(
     predict(mcmc, bare, draws = TRUE, re.form = NA), f,
     tolerance = 1e-10, ignore_attr = TRUE
   )
-  slopes <- bsvm(y ~ x1 + (x2 | g), d, threads = 1)
+  slopes <- bsvm(y ~ x1 + (x2 | g), d, threads = 1, method = "vb")
   expect_equal(
     predict(slopes, d["x1"], "link", re.form = NA),
     drop(cbind(1, d$x1) %*% coef(slopes)),
@@ -84,11 +87,44 @@ test_that("re.form = NA leaves the random effects out, and their groups", {
   expect_bk_error(predict(vb, re.form = NA), "argument", "newdata")
 })
 
+test_that("re.form = \"new\" takes every group as one that is new to the fit", {
+  data <- transform(grouped_data(), h = rep_len(letters[1:4], 80))
+  model <- y ~ x1 + (1 + x2 | g) + (1 | h)
+  fits <- list(bsvm(model, data, threads = 1,
+    method = "vb"), quick_gibbs(model, data))
+  for (fit in fits) {
+    rows <- data[1:6, ]
+    strange <- transform(rows, g = "strange", h = "strange")
+    expected <- predict(fit, strange, "prob", se.fit = TRUE)
+    ask <- function(rows) {
+      predict(fit, rows, "prob", se.fit = TRUE, re.form = "new")
+    }
+    expect_equal(ask(rows), expected)
+    expect_false(isTRUE(all.equal(predict(fit, rows, "prob"), expected$fit)))
+    # Slopes need their variable; groups need nothing.
+    bare <- rows[c("x1", "x2")]
+    expect_equal(ask(bare), expected)
+    expect_bk_error(ask(rows["x1"]), "argument", "x2")
+    rows$g[2] <- NA
+    expect_equal(ask(rows), expected)
+    # Rows of one group share its effect; one that names none has its own.
+    sampled <- function(rows) {
+      predict(fit, rows, draws = TRUE, re.form = "new", seed = 1)
+    }
+    draws <- sampled(rows[c(1, 1), ])
+    expect_identical(draws[, 1], draws[, 2])
+    draws <- sampled(bare[c(1, 1), ])
+    expect_lt(cor(draws[, 1], draws[, 2]), 0.999)
+  }
+  expect_bk_error(predict(fit, re.form = "new"), "argument", "newdata")
+})
+
 test_that("an interval for a row source is that of its rows", {
   x <- as.matrix(d[c("x1", "x2")])
   for (fit in list(
-    gpsvm(x, d$y, inducing = 10, seed = 1, threads = 1),
-    bsvm(x, d$y, threads = 1)
+    gpsvm(x, d$y, inducing = 10, seed = 1, threads = 1,
+      method = "vb", tune = FALSE),
+    bsvm(x, d$y, threads = 1, method = "vb")
   )) {
     expect_equal(
       predict(fit, row_source(x), "link", interval = "credible"),
@@ -120,7 +156,7 @@ test_that("an interval is normal, or has the quantiles of draws", {
 
 test_that("probabilities of the fit's own rows have standard errors", {
   for (fit in classes) {
-    for (link in model_of(fit)$links) {
+    for (link in links_of(fit)) {
       own <- predict(fit, type = "prob", link = link, se.fit = TRUE)
       new <- predict(fit, d, type = "prob", link = link, se.fit = TRUE)
       expect_length(own$se.fit, 80L)

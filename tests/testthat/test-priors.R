@@ -2,7 +2,7 @@ test_that("defaults are those of the model", {
   expect_identical(
     unclass(bsvm_prior()),
     list(
-      beta_var = 1e8, beta_mean = 0, var_shape = 0.01, var_rate = 0.01,
+      beta_var = 1e8, beta_mean = 0, var_shape = NULL, var_rate = NULL,
       cov_df = NULL, cov_scale = 0.02, rho = 0.01, rho_beta = NULL,
       x_mean_var = 1e8, x_df = NULL, x_scale = 0.01
     )
@@ -17,7 +17,7 @@ test_that("impossible parameters are prior errors that name the argument", {
   bad <- list(
     beta_var = list(0, -1, Inf, NA, "1", numeric(), c(1, -1)),
     beta_mean = list(Inf, NaN, "0", c(0, NA)),
-    var_shape = list(0, -1, Inf, c(1, 2), NULL),
+    var_shape = list(0, -1, Inf, c(1, 2)),
     var_rate = list(0, NaN),
     cov_df = list(0, -2, "a"),
     cov_scale = list(0, matrix(c(1, 2, 2, 1), 2), matrix(1:2, 1)),
@@ -34,6 +34,19 @@ test_that("impossible parameters are prior errors that name the argument", {
       expect_identical(error$column, name)
     }
   }
+})
+
+test_that("scales that data may leave unbounded are half t, unless said", {
+  half <- list(shape = 0.01, rate = 0.01, half_t = c(4, 1))
+  gamma <- list(shape = 0.01, rate = 2)
+  expect_equal(variance_prior(bsvm_prior(), scale = TRUE), half)
+  expect_equal(variance_prior(bsvm_prior()), half[1:2])
+  expect_equal(variance_prior(bsvm_prior(var_rate = 2), scale = TRUE), gamma)
+  expect_equal(variance_prior(bkm_prior(var_rate = 2), "slab", TRUE), half)
+  expect_equal(variance_prior(bkm_prior(slab_rate = 2), "slab", TRUE), gamma)
+  scaled <- scale_prior(bkm_prior(beta_var = 1, intercept_var = 1), 3)
+  expect_equal(variance_prior(scaled)$rate, 0.09)
+  expect_equal(variance_prior(scaled, scale = TRUE)$half_t, c(4, 3))
 })
 
 test_that("one value serves every fixed column, other lengths must fit", {

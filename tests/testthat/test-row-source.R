@@ -126,7 +126,7 @@ test_that("responses of every kind name the classes as the matrix does", {
     expected <- if (is.character(y)) {
       c("no", "yes")
     } else {
-      bsvm(d$x, y, threads = 1)$levels
+      bsvm(d$x, y, threads = 1, method = "vb")$levels
     }
     expect_identical(fit$levels, expected)
     share <- mean(as.character(y) == expected[2])
@@ -144,7 +144,7 @@ test_that("which class comes first in the rows does not matter", {
   d <- source_data(300)
   order <- order(d$y, decreasing = TRUE)
   a <- fit_source(row_source(d$x[order, ], d$y[order]), tol = 1e-10)
-  b <- bsvm(d$x, factor(d$y), tol = 1e-10, threads = 1)
+  b <- bsvm(d$x, factor(d$y), tol = 1e-10, threads = 1, method = "vb")
   expect_identical(a$levels, b$levels)
   expect_equal(coef(a), coef(b), tolerance = 1e-5)
 })
@@ -428,7 +428,7 @@ test_that("write_rows() refuses what a fit would refuse", {
   )
 })
 
-# Promises that are not believed ------------------------------------------------
+# Promises that are not believed -----------------------------------------------
 
 test_that("a binary file's sizes are held against its length", {
   d <- source_data(40)
@@ -465,11 +465,15 @@ test_that("a binary file's sizes are held against its length", {
 })
 
 test_that("names of files, separators and columns that are none", {
-  for (x in list("", NA_character_, c("a", ""), tempdir(), "stdin", "clipboard")) {
+  for (
+    x in list("", NA_character_, c("a", ""), tempdir(), "stdin", "clipboard")
+  ) {
     expect_source_refusal(row_source(x), "argument", "file")
   }
   file <- csv_of(data.frame(a = 1:3, y = c(0, 1, 0)))
-  odd <- list("", ",,", "\u00b7", "\xff", "\"", "\n", NA_character_, 1, c(",", ";"))
+  odd <- list(
+    "", ",,", "\u00b7", "\xff", "\"", "\n", NA_character_, 1, c(",", ";")
+  )
   for (sep in odd) {
     expect_source_refusal(
       row_source(file, y = "y", sep = sep), "argument", "sep"
@@ -510,7 +514,7 @@ test_that("a second statement in a query is an error, a semicolon is not", {
   }
 })
 
-# Arrow chunks ------------------------------------------------------------------
+# Arrow chunks -----------------------------------------------------------------
 
 skip_without_arrow <- function() {
   skip_if_not_installed("DBI", "1.2.0")

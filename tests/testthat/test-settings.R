@@ -16,31 +16,53 @@ test_that("a seed is a whole number for every engine", {
 test_that("variational Bayes leaves R's generator alone", {
   set.seed(1)
   before <- .Random.seed
-  fit <- bsvm(y ~ x1, d, threads = 1)
+  fit <- bsvm(y ~ x1, d, threads = 1, method = "vb")
   expect_identical(.Random.seed, before)
   expect_null(fit$seed)
 })
 
 test_that("`model` is TRUE or FALSE in every model", {
-  expect_bk_error(bsvm(y ~ x1, d, model = "yes"), "argument", "model")
-  expect_bk_error(gpsvm(y ~ x1, d, model = "yes"), "argument", "model")
+  expect_bk_error(bsvm(y ~ x1, d, model = "yes",
+    method = "vb"), "argument", "model")
+  expect_bk_error(gpsvm(y ~ x1, d, model = "yes",
+    method = "vb", tune = FALSE), "argument", "model")
 })
 
 test_that("`start` is refused by engines without chains", {
   fit <- quick_gibbs(y ~ x1, d)
-  expect_bk_error(bsvm(y ~ x1, d, start = fit), "argument", "sampler")
-  expect_bk_error(gpsvm(y ~ x1, d, start = fit), "argument", "start")
+  expect_bk_error(bsvm(y ~ x1, d, start = fit,
+    method = "vb"), "argument", "sampler")
+  expect_bk_error(gpsvm(y ~ x1, d, start = fit,
+    method = "vb", tune = FALSE), "argument", "start")
 })
 
 test_that("families are given as in glm()", {
   d$z <- d$x1
   two <- quick_bark(y ~ x1, d, family = "binomial")
-  for (family in list(binomial, binomial(), binomial("probit"))) {
-    expect_identical(quick_bark(y ~ x1, d, family = family)$draws, two$draws)
+  for (family in list(binomial, binomial("probit"))) {
+    expect_no_message(probit <- quick_bark(y ~ x1, d, family = family))
+    expect_identical(probit$draws, two$draws)
+    expect_identical(probit$family, "binomial")
+  }
+  # What says logit is told that it is probit.
+  for (family in list(binomial(), binomial("logit"))) {
+    expect_message(
+      logit <- quick_bark(y ~ x1, d, family = family), "probit, not logit",
+      class = "bayeskernel_message_link"
+    )
+    expect_identical(logit$draws, two$draws)
+  }
+  for (read in list(seqkr_arguments()$family, bark_arguments()$family)) {
+    expect_message(read(binomial(), "family"), "probit, not logit")
+    expect_no_message(read(binomial, "family"))
   }
   number <- quick_bark(z ~ x2, d)
-  expect_identical(quick_bark(z ~ x2, d, family = gaussian)$draws, number$draws)
-  for (family in list(binomial("cauchit"), poisson, poisson(), sum, 1, "b")) {
+  for (family in list(gaussian, gaussian())) {
+    expect_identical(quick_bark(z ~ x2, d, family = family)$draws, number$draws)
+  }
+  for (family in list(
+    binomial("cauchit"), gaussian("log"), poisson, poisson(), sum, 1, "b"
+  )) {
     expect_bk_error(bark(y ~ x1, d, family = family), "argument", "family")
   }
 })

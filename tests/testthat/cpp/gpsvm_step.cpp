@@ -6,7 +6,9 @@
 
 #include <bayeskernel/data/memory_readers.hpp>
 #include <bayeskernel/gpsvm/features.hpp>
-#include <bayeskernel/hinge/stochastic.hpp>
+#include <bayeskernel/hinge/pass.hpp>
+#include <bayeskernel/hinge/row_rules.hpp>
+#include <bayeskernel/hinge/system.hpp>
 
 // Of size rho from the prior on the rows named (1-based): the whitened q. The
 // kernel is a sum of Gaussian ones, a row of `lengthscale` for each; x is n x d,
@@ -30,8 +32,15 @@ Rcpp::List gpsvm_step(const Rcpp::NumericMatrix& x,
   const Features features(parts.size() == 1 ? parts[0]
                                             : Kernel::sum(std::move(parts)),
                           ConstMatrix(z.begin(), z.nrow(), z.ncol()), nugget);
-  MatrixReader reader(ConstMatrix(x.begin(), x.nrow(), x.ncol()),
-                      ConstVector(y.begin(), y.size()));
+  Eigen::MatrixXd part_x(members.size(), x.ncol());
+  Eigen::VectorXd part_y(members.size());
+  for (int i = 0; i < members.size(); ++i) {
+    for (int j = 0; j < x.ncol(); ++j) part_x(i, j) = x(members[i] - 1, j);
+    part_y[i] = y[members[i] - 1];
+  }
+  MatrixReader reader(
+      ConstMatrix(part_x.data(), part_x.rows(), part_x.cols()),
+      ConstVector(part_y.data(), part_y.size()));
   StreamColumns columns;
   for (int j = 0; j < x.ncol(); ++j) columns.source.push_back(j);
   columns.center = Eigen::VectorXd::Zero(x.ncol());
@@ -40,12 +49,29 @@ Rcpp::List gpsvm_step(const Rcpp::NumericMatrix& x,
   SerialExecutor executor;
   const FeatureRows rows(base, features, executor);
   const Prior prior = unit_prior(features.columns());
-  StochasticFit fit(rows, prior, executor, StochasticSettings());
-  std::vector<Index> chosen;
-  for (const int i : members) chosen.push_back(i - 1);
-  fit.step_from_prior(chosen, rho);
-  const auto& mean = fit.posterior().mean.x;
-  const Eigen::MatrixXd whitener = fit.posterior().whitener();
+  const Index m = features.columns();
+  // The prior, then A and h at it, rho times those of all rows.
+  ArrowSystem system(m, 0, 0);
+  GaussianPosterior q(m, 0, 0);
+  Curvature curvature(m, 0, 0);
+  ArrowVector shift(m, 0, 0);
+  const auto move = [&] {
+    system.factor(curvature, prior, prior.start());
+    system.solve(shift, q.mean);
+    q.set_covariance(system);
+  };
+  move();
+  Moments at;
+  at.q = &q;
+  Sums sums(m, 0, 0);
+  Pass(rows, executor).run(at, RowRules(RowModel()).later(), Second::none, sums);
+  const double share = rho * static_cast<double>(x.nrow()) /
+                       static_cast<double>(members.size());
+  curvature.gram = share * sums.curvature.gram;
+  shift.x = share * sums.linear.x;
+  move();
+  const auto& mean = q.mean.x;
+  const Eigen::MatrixXd whitener = q.whitener();
   return Rcpp::List::create(
       Rcpp::Named("mean") =
           Rcpp::NumericVector(mean.data(), mean.data() + mean.size()),

@@ -1,6 +1,8 @@
 // Columns K(x_i, c) = exp(-S), S = sum_l lambda_l (x_il - c_l)^2, of the rows
 // at the centres in use, with the sums S behind them: a change of a scale adds
-// to S and never multiplies K, whose underflow could not be undone.
+// to S and never multiplies K, whose underflow could not be undone. Rows with
+// weights w, y_i ~ N(f_i, 1 / (phi w_i)), are those of K times sqrt(w), as are
+// those of the response: then all have the noise's precision phi.
 #ifndef BAYESKERNEL_BARK_BASIS_HPP
 #define BAYESKERNEL_BARK_BASIS_HPP
 
@@ -9,7 +11,8 @@
 #include <cmath>
 #include <vector>
 
-#include "../kernel/exp.hpp"
+#include "../error.hpp"
+#include "../kernel/gaussian_column.hpp"
 #include "../math/aligned_buffer.hpp"
 #include "../math/column_products.hpp"
 
@@ -21,15 +24,31 @@ class BarkData {
  public:
   using Index = Eigen::Index;
 
+  // `weights`: positive, none for weights of 1.
   BarkData(const Eigen::Ref<const Eigen::MatrixXd>& rows,
-           const Eigen::Ref<const Eigen::MatrixXd>& centres)
+           const Eigen::Ref<const Eigen::MatrixXd>& centres,
+           const std::vector<double>& weights = {})
       : n_(rows.rows()),
         stride_(padded_size(rows.rows())),
         predictors_(stride_ * rows.cols()),
         centres_(centres.transpose()),
-        own_centres_(rows.rows() == centres.rows() && rows == centres) {
+        own_centres_(rows.rows() == centres.rows() && rows == centres),
+        total_weight_(static_cast<double>(n_)),
+        root_(weights.empty() ? 0 : stride_) {
     for (Index l = 0; l < rows.cols(); ++l) {
       for (Index i = 0; i < n_; ++i) predictors_[l * stride_ + i] = rows(i, l);
+    }
+    if (weights.empty()) return;
+    if (static_cast<Index>(weights.size()) != n_) {
+      throw ArgumentError("not as many weights as rows");
+    }
+    total_weight_ = 0.0;
+    for (Index i = 0; i < n_; ++i) {
+      if (!(weights[i] > 0.0 && std::isfinite(weights[i]))) {
+        throw ArgumentError("a weight is not positive");
+      }
+      total_weight_ += weights[i];
+      root_[i] = std::sqrt(weights[i]);
     }
   }
 
@@ -46,136 +65,26 @@ class BarkData {
     return centres_(l, location - 1);
   }
 
+  bool weighted() const { return root_.size() > 0; }
+  double total_weight() const { return total_weight_; }  // n without weights
+  // x times the roots of the weights of the rows, or divided by them.
+  void scale_rows(double* x) const {
+    if (!weighted()) return;
+    for (Index i = 0; i < n_; ++i) x[i] *= root_[i];
+  }
+  void unscale_rows(double* x) const {
+    if (!weighted()) return;
+    for (Index i = 0; i < n_; ++i) x[i] /= root_[i];
+  }
+
  private:
   Index n_, stride_;
   AlignedBuffer predictors_;
   Eigen::MatrixXd centres_;  // variables x centres
   bool own_centres_;
+  double total_weight_;
+  AlignedBuffer root_;  // of the weights
 };
-
-// S' = factor S + sum_j weight_j (x_j - c_j)^2 of one column, and exp(-S').
-struct ScaleTerm {
-  const double* predictor;
-  double weight;
-  double centre;
-};
-
-namespace detail {
-
-inline void narrow_column(const ScaleTerm* terms, Eigen::Index count,
-                          double factor, const double* from, double* sum,
-                          double* value, Eigen::Index stride) {
-  using Array = Eigen::Array<double, 4, 1>;
-  for (Eigen::Index i = 0; i < stride; i += kLanes) {
-    Array s = Array::Zero();
-    if (factor != 0.0) s = factor * Eigen::Map<const Array>(from + i);
-    for (Eigen::Index j = 0; j < count; ++j) {
-      const Array step =
-          Eigen::Map<const Array>(terms[j].predictor + i) - terms[j].centre;
-      s += terms[j].weight * step * step;
-    }
-    Eigen::Map<Array>(sum + i) = s;
-    Eigen::Map<Array> to(value + i);
-    to = -s;
-    narrow_exp(to, 1.0);
-  }
-}
-
-#if BAYESKERNEL_HAS_AVX2
-
-// U vectors from row i on, so that chains of the exponential overlap.
-template <int U, class Lanes, class Sum>
-BAYESKERNEL_WIDE inline void some_rows(Lanes lanes, const Sum& add_up,
-                                       Eigen::Index i, double* sum,
-                                       double* value) {
-  typename Lanes::Vector s[U];
-#pragma GCC unroll 2
-  for (int u = 0; u < U; ++u) {
-    add_up(lanes, i + u * Lanes::width, s[u]);
-    simd::view<Lanes>(sum + i + u * Lanes::width) = s[u];
-  }
-#pragma GCC unroll 2
-  for (int u = 0; u < U; ++u) {
-    s[u] = -s[u];
-    replace_by_exp<Lanes>(s[u]);
-    simd::view<Lanes>(value + i + u * Lanes::width) = s[u];
-  }
-}
-
-template <class Lanes, class Sum>
-BAYESKERNEL_WIDE inline void wide_rows(Lanes lanes, const Sum& add_up,
-                                       double* sum, double* value,
-                                       Eigen::Index stride) {
-  constexpr Eigen::Index kWidth = Lanes::width;
-  Eigen::Index i = 0;
-  for (; i + 2 * kWidth <= stride; i += 2 * kWidth) {
-    some_rows<2>(lanes, add_up, i, sum, value);
-  }
-  if (i + kWidth <= stride) {
-    some_rows<1>(lanes, add_up, i, sum, value);
-    i += kWidth;
-  }
-  if (i < stride) some_rows<1>(simd::Lanes<4>(), add_up, i, sum, value);
-}
-
-template <class Lanes>
-BAYESKERNEL_WIDE inline void add_term(const ScaleTerm& term, Eigen::Index i,
-                                      typename Lanes::Vector& s) {
-  const typename Lanes::Vector step =
-      simd::view<Lanes>(term.predictor + i) - term.centre;
-  s += term.weight * step * step;
-}
-
-template <class Lanes>
-BAYESKERNEL_WIDE inline void wide_column(Lanes lanes, const ScaleTerm* terms,
-                                         Eigen::Index count, double factor,
-                                         const double* from, double* sum,
-                                         double* value, Eigen::Index stride) {
-  if (count == 1 && factor == 1.0) {
-    const ScaleTerm term = terms[0];
-    wide_rows(
-        lanes,
-        [=](auto width, Eigen::Index i, typename decltype(width)::Vector& s)
-            BAYESKERNEL_WIDE {
-              s = simd::view<decltype(width)>(from + i);
-              add_term<decltype(width)>(term, i, s);
-            },
-        sum, value, stride);
-    return;
-  }
-  wide_rows(
-      lanes,
-      [=](auto width, Eigen::Index i, typename decltype(width)::Vector& s)
-          BAYESKERNEL_WIDE {
-            using Width = decltype(width);
-            s = typename Width::Vector{};
-            if (factor != 0.0) s = factor * simd::view<Width>(from + i);
-            for (Eigen::Index j = 0; j < count; ++j) {
-              add_term<Width>(terms[j], i, s);
-            }
-          },
-      sum, value, stride);
-}
-
-#endif
-
-inline void kernel_column(const ScaleTerm* terms, Eigen::Index count,
-                          double factor, const double* from, double* sum,
-                          double* value, Eigen::Index n, Eigen::Index stride,
-                          simd::Level level = simd::level()) {
-  if (level == simd::Level::narrow) {
-    narrow_column(terms, count, factor, from, sum, value, stride);
-  } else {
-#if BAYESKERNEL_HAS_AVX2
-    simd::run(level, [=](auto lanes) BAYESKERNEL_WIDE {
-      wide_column(lanes, terms, count, factor, from, sum, value, stride);
-    });
-#endif
-  }
-  std::fill(value + n, value + stride, 0.0);
-}
-
-}  // namespace detail
 
 // A proposal for the kernel scales: all of them times `factor`, then
 // lambda_l += change for each of `terms`.
@@ -245,6 +154,7 @@ class Basis {
       detail::kernel_column(terms_.data(), static_cast<Index>(terms_.size()),
                             change.factor, sums_.data() + at(i), sum, value,
                             data_.rows(), data_.stride());
+      data_.scale_rows(value);
     }
   }
   void accept() {
@@ -284,12 +194,14 @@ class Basis {
     }
     detail::kernel_column(terms_.data(), static_cast<Index>(terms_.size()), 0.0,
                           sum, sum, value, data_.rows(), data_.stride());
+    data_.scale_rows(value);
   }
 
   void fill_intercept(double* sum, double* value) const {
     std::fill_n(sum, data_.stride(), 0.0);
     std::fill_n(value, data_.rows(), 1.0);
     std::fill(value + data_.rows(), value + data_.stride(), 0.0);
+    data_.scale_rows(value);
   }
 
   const BarkData& data_;

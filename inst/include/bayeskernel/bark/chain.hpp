@@ -1,6 +1,6 @@
 // One chain of bark(). A sweep is one reversible jump move; every third one a
-// draw of all precisions through the coefficients, else a step of the precision
-// of the noise; every fifth one the latents, if there are any; and, one time in
+// draw of all precisions through the coefficients and of their common scale,
+// else a step of the precision of the noise; every fifth one the latents, if there are any; and, one time in
 // five, moves of the indicators and the scales.
 #ifndef BAYESKERNEL_BARK_CHAIN_HPP
 #define BAYESKERNEL_BARK_CHAIN_HPP
@@ -29,6 +29,7 @@ struct BarkCheckpoint {
   std::vector<double> varphi;
   Eigen::VectorXd lambda;
   double phi = 1.0;
+  double epsilon = 0.5;
   std::vector<double> latent, cuts;  // empty unless probit
   double probability = 0.5, q0 = 0.5, q1 = 0.5;
   std::vector<double> log_steps;
@@ -39,7 +40,8 @@ class BarkChain {
  public:
   using Index = Eigen::Index;
 
-  // `y`: the response, or class numbers 1..n_classes where n_classes > 0.
+  // `y`: the response, or class numbers 1..n_classes where n_classes > 0: these
+  // have no weights.
   BarkChain(const BarkData& data, const std::vector<double>& y, int n_classes,
             const BarkPrior& prior, const ScaleSetting& setting,
             const InclusionPrior& inclusion, std::uint64_t seed,
@@ -52,6 +54,9 @@ class BarkChain {
         kernels_(state),
         precisions_(state, tally_),
         scales_(state, tally_) {
+    if (n_classes > 0 && data.weighted()) {
+      throw ArgumentError("classes have no weights");
+    }
     // Along an axis a move reaches few of many variables.
     if (inclusion.kind() == InclusionPrior::Kind::markov) {
       schedule.indicators = 1 + static_cast<int>(data.variables() / 10);
@@ -65,6 +70,7 @@ class BarkChain {
       tally_.steps.gap.resize(static_cast<std::size_t>(latent->free_cuts()));
     } else {
       std::copy(y.begin(), y.end(), state.response());
+      data.scale_rows(state.response());
     }
   }
 
@@ -107,6 +113,7 @@ class BarkChain {
       state.delta[l] = state.lambda[l] > 0.0;
     }
     state.gaussian.set_precision(from.phi);
+    state.prior.set_epsilon(from.epsilon);
     state.inclusion.set_probability(from.probability);
     state.inclusion.set_markov(from.q0, from.q1);
     if (latent) {
@@ -130,6 +137,7 @@ class BarkChain {
     out.varphi = population.varphis();
     out.lambda = state.lambda;
     out.phi = state.phi();
+    out.epsilon = state.prior.epsilon;
     if (latent) {
       out.latent.assign(state.response(),
                         state.response() + state.data.rows());
@@ -156,7 +164,10 @@ class BarkChain {
     move_kernels(stream);
     if (stream.uniform() < schedule.shift_share) shift_kernel(stream);
     const bool refresh = sweeps_ % schedule.refresh == 0;
-    if (refresh) precisions_.refresh(stream);
+    if (refresh) {
+      precisions_.refresh(stream);
+      if (state.prior.learns_scale()) precisions_.move_epsilon(stream);
+    }
     if (latent) {
       if (sweeps_ % schedule.latent == 0) move_latents(stream);
     } else if (!refresh &&

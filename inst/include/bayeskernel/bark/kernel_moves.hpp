@@ -238,6 +238,7 @@ class KernelMoves {
   double weigh_neighbours(const double* column, Index own) {
     const Index stride = s_.data.stride();
     std::copy_n(column, stride, neighbours_.data());
+    s_.data.unscale_rows(neighbours_.data());
     Eigen::Map<Eigen::ArrayXd> weights(neighbours_.data(), stride);
     for (int k = 0; k < power_; ++k) weights = weights.square();
     neighbours_[own - 1] = 0.0;

@@ -39,8 +39,41 @@ class PrecisionDraws {
     } else {
       refresh_atoms(stream, shape, rate, b);
     }
+    draw_epsilon(stream);
     s_.set_variances();
     refresh_phi(stream, b);
+    s_.rebuild();
+  }
+
+  // epsilon with all coefficients: their precisions times epsilon^2 stay, so
+  // that prior and Jacobian leave a factor of epsilon^2 to the power of the
+  // hyperprior's shape, and its exponential.
+  void move_epsilon(Stream& stream) {
+    RandomWalkStep& step = tally_.steps.epsilon;
+    const double factor = std::exp(step.sd() * stream.normal());
+    const double log_u = -stream.exponential();
+    BarkPrior& prior = s_.prior;
+    Population& population = s_.population;
+    const double square = prior.epsilon * prior.epsilon;
+    double smallest = factor;
+    for (Index j = 0; j < population.units(); ++j) {
+      smallest = std::min(smallest, population.varphi(j));
+    }
+    const bool allowed = s_.holds(s_.largest_variance() * factor) &&
+                         in_range(square * factor) &&
+                         smallest > Population::kSmallest * factor;
+    const double ratio =
+        allowed ? s_.gaussian.log_marginal_scaled(factor) -
+                      s_.gaussian.log_marginal() +
+                      prior.scale_shape * std::log(factor) -
+                      prior.scale_rate * (factor - 1.0) * square
+                : kNeverAccepted;
+    if (!tally_.walk(BarkMove::epsilon, step, ratio, log_u)) return;
+    prior.set_epsilon(std::sqrt(square * factor));
+    for (Index j = 0; j < population.units(); ++j) {
+      population.set_varphi(j, population.varphi(j) / factor);
+    }
+    s_.set_variances();
     s_.rebuild();
   }
 
@@ -69,6 +102,25 @@ class PrecisionDraws {
     if (s_.holds(s_.population.variance_changed(unit, value))) {
       s_.population.set_varphi(unit, value);
     }
+  }
+
+  static bool in_range(double square) {
+    return square > 1e-100 && square < 1e100;
+  }
+
+  // epsilon^2 given the precisions, U independent Ga(alpha / 2, alpha
+  // epsilon^2 / 2): conjugate.
+  void draw_epsilon(Stream& stream) {
+    BarkPrior& prior = s_.prior;
+    if (!prior.learns_scale()) return;
+    const Population& population = s_.population;
+    double sum = 0.0;
+    for (Index j = 0; j < population.units(); ++j) sum += population.varphi(j);
+    const double units = static_cast<double>(population.units());
+    const double square =
+        gamma(stream, prior.scale_shape + prior.varphi_shape() * units,
+              prior.scale_rate + 0.5 * prior.alpha * sum);
+    if (in_range(square)) prior.set_epsilon(std::sqrt(square));
   }
 
   // A column's coefficient is split over its atoms, given the sum.

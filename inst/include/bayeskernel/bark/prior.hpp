@@ -7,37 +7,9 @@
 #include <array>
 #include <cmath>
 
-#include "../math/special.hpp"
+#include "../math/levy.hpp"
 
 namespace bayeskernel {
-
-// An approximation of the symmetric alpha-stable Levy prior: the expected
-// number of kernels, and its expected squared L2 error in units of |g|^2.
-struct LevyApproximation {
-  double kernels;
-  double error;
-};
-
-// Coefficients eps t_alpha: continuous.
-inline LevyApproximation continuous_levy(double alpha, double gamma,
-                                         double epsilon) {
-  const double log_kernels =
-      std::log(gamma) + (1.0 - 0.5 * alpha) * std::log(alpha) +
-      (alpha - 1.0) * std::log(2.0) - alpha * std::log(epsilon) +
-      log_gamma(0.5 * alpha) - log_gamma(1.0 - 0.5 * alpha);
-  const double kernels = std::exp(log_kernels);
-  return {kernels, kernels * alpha * epsilon * epsilon / (2.0 - alpha)};
-}
-
-// Two-sided Pareto coefficients beyond eps: truncated.
-inline LevyApproximation truncated_levy(double alpha, double gamma,
-                                        double epsilon) {
-  constexpr double kPi = 3.14159265358979323846;
-  const double tail = 2.0 * gamma * std::exp(log_gamma(alpha)) *
-                      std::sin(0.5 * kPi * alpha) / kPi;
-  return {tail * std::pow(epsilon, -alpha),
-          tail * alpha * std::pow(epsilon, 2.0 - alpha) / (2.0 - alpha)};
-}
 
 // Precision of the noise: 1 / phi on [1e-6, 1e8], or Ga(shape, rate), or known
 // (the probit model, where it is 1).
@@ -81,6 +53,18 @@ struct BarkPrior {
   double expected_kernels() const {
     return continuous_levy(alpha, gamma, epsilon).kernels;
   }
+  // epsilon^2 ~ Ga(shape, rate), one scale of all coefficients; the expected
+  // number of kernels is known. Without a shape epsilon is.
+  double scale_shape = 0.0;
+  double scale_rate = 0.0;
+  bool learns_scale() const { return scale_shape > 0.0; }
+
+  // As many kernels are expected of the new epsilon.
+  void set_epsilon(double value) {
+    gamma *= std::pow(value / epsilon, alpha);
+    epsilon = value;
+  }
+
   double varphi_shape() const { return 0.5 * alpha; }
   double varphi_rate() const { return 0.5 * alpha * epsilon * epsilon; }
 

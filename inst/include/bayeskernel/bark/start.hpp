@@ -47,6 +47,7 @@ inline bool start_by_fit(BarkState& state, KernelMoves& moves,
       std::min({kKernels, rows / 4, state.prior.max_kernels});
   state.rebuild_all();
   const double square = state.response_square() / static_cast<double>(rows);
+  const double weight = state.data.total_weight() / static_cast<double>(rows);
   if (kernels == 0 || !(square > 0.0)) return false;
   const PrecisionPrior& phi = state.prior.phi;
   const double start = 1.0 / ((1.0 - kExplained) * square);
@@ -54,7 +55,7 @@ inline bool start_by_fit(BarkState& state, KernelMoves& moves,
     state.gaussian.set_precision(start);
     state.rebuild();
   }
-  const double varphi = 1.0 / (kWidth * kWidth * square);
+  const double varphi = weight / (kWidth * kWidth * square);
   for (Index k = 0; k < kernels; ++k) {
     double best = KernelMoves::kNever;
     Index place = -1;

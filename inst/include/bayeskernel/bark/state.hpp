@@ -57,7 +57,7 @@ class BarkState {
   }
 
   const BarkData& data;
-  const BarkPrior& prior;
+  BarkPrior prior;  // epsilon is that of the state where it is learned
   const ScaleSetting setting;
   InclusionPrior inclusion;
   Population population;
@@ -77,11 +77,12 @@ class BarkState {
 
   // ---- What doubles can hold
 
-  // Whether phi v n, a bound of the entries of A = I + phi D^1/2 G D^1/2
-  // leaves digits to the pivots of A, which are 1 at least. States
-  // beyond are never entered: a response without noise would lead there.
+  // Whether phi v n, n the sum of the weights, a bound of the entries of
+  // A = I + phi D^1/2 G D^1/2, leaves digits to the pivots of A, which are 1 at
+  // least. States beyond are never entered: a response without noise would
+  // lead there.
   bool holds(double v, double phi) const {
-    return phi * v * static_cast<double>(data.rows()) <= kLargestEntry;
+    return phi * v * data.total_weight() <= kLargestEntry;
   }
   bool holds(double v) const { return holds(v, phi()); }
   double largest_variance() const {
@@ -94,6 +95,7 @@ class BarkState {
 
   // ---- The response
 
+  // With weights its rows are those of the data times their roots.
   double* response() { return response_.data(); }
   const double* response() const { return response_.data(); }
 

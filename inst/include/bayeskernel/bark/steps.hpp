@@ -25,6 +25,7 @@ enum class BarkMove {
   stretch,
   cuts,
   markov,
+  epsilon,
   count
 };
 
@@ -32,7 +33,8 @@ inline const char* name_of(BarkMove move) {
   static constexpr const char* kNames[] = {
       "birth",      "death",  "relocate", "shift", "varphi",
       "phi",        "factor", "scale",    "flip",  "swap",
-      "typed flip", "block",  "stretch",  "cuts",  "markov"};
+      "typed flip", "block",  "stretch",  "cuts",  "markov",
+      "epsilon"};
   return kNames[static_cast<int>(move)];
 }
 
@@ -41,7 +43,7 @@ struct BarkSteps {
   explicit BarkSteps(Eigen::Index variables)
       : scale(static_cast<std::size_t>(variables)), label_scale(scale) {}
 
-  RandomWalkStep varphi, phi, factor, label_factor, stretch;
+  RandomWalkStep varphi, phi, factor, label_factor, stretch, epsilon;
   std::vector<RandomWalkStep> scale, label_scale, gap;
 
   template <class Visit>
@@ -52,6 +54,7 @@ struct BarkSteps {
     for (auto* steps : {&scale, &label_scale, &gap}) {
       for (auto& step : *steps) visit(step);
     }
+    visit(epsilon);
   }
 };
 

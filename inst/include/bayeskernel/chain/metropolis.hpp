@@ -13,26 +13,27 @@ namespace bayeskernel {
 // Log ratio of what is never accepted.
 constexpr double kNeverAccepted = -std::numeric_limits<double>::infinity();
 
-// Steps of random walks on log scales, tuned to accept 44 % during warmup.
+// Steps of random walks on log scales, tuned during warmup to accept a share of
+// them: 44 % is best along one coordinate, less along many.
 class RandomWalkStep {
  public:
-  explicit RandomWalkStep(double sd = 0.5) : log_sd_(std::log(sd)) {}
+  explicit RandomWalkStep(double sd = 0.5, double target = 0.44)
+      : log_sd_(std::log(sd)), target_(target) {}
 
   double sd() const { return std::exp(log_sd_); }
   double log_sd() const { return log_sd_; }
   void set_log_sd(double log_sd) { log_sd_ = log_sd; }
 
   void adapt(double log_ratio) {
-    constexpr double kTarget = 0.44;
     ++uses_;
     const double gain = std::min(1.0, 4.0 / std::pow(uses_, 0.6));
     const double accepted = std::exp(std::min(log_ratio, 0.0));
-    log_sd_ += gain * ((std::isnan(accepted) ? 0.0 : accepted) - kTarget);
+    log_sd_ += gain * ((std::isnan(accepted) ? 0.0 : accepted) - target_);
     log_sd_ = std::min(std::max(log_sd_, -10.0), 5.0);
   }
 
  private:
-  double log_sd_;
+  double log_sd_, target_;
   double uses_ = 0.0;
 };
 

@@ -26,6 +26,8 @@ struct ColumnData {
   std::vector<Index> order;        // position -> row
   std::vector<Index> group_begin;  // empty without groups
   Eigen::Map<const MatrixXd> z;    // n x r
+  // Variance of what f has beside its columns, by row; empty: none.
+  Eigen::Map<const VectorXd> residual{nullptr, 0};
 };
 
 inline PackedRows pack_rows(const ColumnData& data) {
@@ -38,6 +40,7 @@ inline PackedRows pack_rows(const ColumnData& data) {
   rows.y.resize(n);
   rows.weight.resize(n);
   rows.offset.resize(n);
+  rows.residual.resize(data.residual.size());
   const VectorXd inverse_scale = data.scale.cwiseInverse();
   constexpr Index kStrip = 64;  // rows at a time: both sides stay in cache
   for (Index begin = 0; begin < n; begin += kStrip) {
@@ -55,6 +58,7 @@ inline PackedRows pack_rows(const ColumnData& data) {
     rows.y[i] = data.y[row];
     rows.weight[i] = data.weight[row];
     rows.offset[i] = data.offset[row];
+    if (data.residual.size() > 0) rows.residual[i] = data.residual[row];
     for (Index k = 0; k < r; ++k) rows.z(k, i) = data.z(row, k);
   }
   Index first = p;

@@ -1,5 +1,6 @@
 // Rows of a model in tiles. A tile is a run of consecutive rows, those of whole
-// groups or a part of a large one; a block is a run of tiles that one thread
+// groups or a part of a large one, and of whole units where rows are atoms of
+// such; a block is a run of tiles that one thread
 // handles; a chunk is a run of blocks that is in memory at once. All three depend on the
 // sizes of the data alone, not on where they are kept, so that sums taken
 // block by block are the same bits for a matrix and for a stream.
@@ -117,9 +118,12 @@ class RowSource {
  protected:
   static constexpr Index kBlockRows = 2048;
 
-  // `width` takes the place of the number of columns in the size of a chunk.
+  // `width` takes the place of the number of columns in the size of a chunk;
+  // runs of equal numbers in `unit` (by row, empty: none) are units, which are
+  // inside a group and lie in one tile.
   void partition(Index n, std::vector<Index> group_begin, Index width = 0,
-                 Index block_rows = kBlockRows) {
+                 Index block_rows = kBlockRows,
+                 const std::vector<Index>& unit = {}) {
     group_begin_ = std::move(group_begin);
     tiles_.clear();
     Index row = 0;
@@ -132,6 +136,7 @@ class RowSource {
         if (group_begin_[group + 1] - group_begin_[group] > block_rows) {
           span.group_end = group + 1;
           span.row_end = std::min(span.row_end, group_begin_[group + 1]);
+          keep_unit(unit, span);
           if (span.row_end == group_begin_[group + 1]) ++group;
         } else {
           do {
@@ -141,6 +146,8 @@ class RowSource {
           span.group_end = group;
           span.row_end = group_begin_[group];
         }
+      } else {
+        keep_unit(unit, span);
       }
       tiles_.push_back(span);
       row = span.row_end;
@@ -170,6 +177,21 @@ class RowSource {
   }
 
  private:
+  // Takes the end of a tile back to that of a unit; a unit that is longer than
+  // the tile is one.
+  static void keep_unit(const std::vector<Index>& unit, TileSpan& span) {
+    const Index n = static_cast<Index>(unit.size());
+    const auto splits = [&](Index end) {
+      return end < n && unit[end - 1] == unit[end];
+    };
+    const Index usual = span.row_end;
+    while (span.row_end > span.row_begin && splits(span.row_end)) {
+      --span.row_end;
+    }
+    if (span.row_end > span.row_begin) return;
+    for (span.row_end = usual; splits(span.row_end);) ++span.row_end;
+  }
+
   static bool same_group(const TileSpan& a, const TileSpan& b) {
     return b.group_begin < a.group_end;
   }
@@ -198,6 +220,10 @@ class PackedRows final : public RowSource {
   // minibatch among threads.
   void finish(std::vector<Index> group_begin, Index block_rows = kBlockRows) {
     partition(x.cols(), std::move(group_begin), 0, block_rows);
+  }
+  // The same for rows that are atoms of units.
+  void finish(std::vector<Index> group_begin, const std::vector<Index>& unit) {
+    partition(x.cols(), std::move(group_begin), 0, kBlockRows, unit);
   }
 
   Index rows() const override { return x.cols(); }

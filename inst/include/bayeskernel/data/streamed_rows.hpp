@@ -96,7 +96,10 @@ struct StreamColumns {
 
 class StreamedRows final : public RowSource {
  public:
-  // `positive` is the label that means y = +1. With `ahead` the next chunk is
+  static constexpr int kNumbers = -1;
+
+  // `positive` is the label that means y = +1, or kNumbers where the labels are
+  // y. With `ahead` the next chunk is
   // read and packed on a thread of its own. `width`, if given, takes the place
   // of the number of columns in the size of a chunk.
   StreamedRows(ChunkReader& reader, StreamColumns columns, int positive,
@@ -194,8 +197,12 @@ class StreamedRows final : public RowSource {
               j < 0 ? 1.0 : (from[j] - columns_.center[k]) * inverse_scale_[k];
         }
         const double label = from[raw_.rows() - 1];
-        chunk.y[begin + i] =
-            label == static_cast<double>(positive_) ? 1.0 : -1.0;
+        if (positive_ == kNumbers) {
+          chunk.y[begin + i] = label;
+        } else {
+          chunk.y[begin + i] =
+              label == static_cast<double>(positive_) ? 1.0 : -1.0;
+        }
       }
     }
     chunk.first = span.row_begin;

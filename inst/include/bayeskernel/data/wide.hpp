@@ -25,7 +25,8 @@ inline WideBlock reduce_wide(PackedRows& rows, Prior& prior) {
   if (static_cast<double>(p) <= 1.2 * static_cast<double>(n)) return wide;
   for (Block& block : prior.blocks) {
     const bool last = block.first + block.members == p;
-    if (block.eliminated || block.width != 1 || block.members <= n || !last) {
+    if (block.eliminated || block.width != 1 || block.members <= n || !last ||
+        block.kind == Block::Kind::point) {
       continue;
     }
     wide.first = block.first;

@@ -1,5 +1,5 @@
 // Running averages over draws of what is too much to keep: missing values, and
-// f and the class probability of the rows they are in.
+// f and the class probability by link of the rows they are in.
 #ifndef BAYESKERNEL_DRAWS_MISSING_AVERAGES_HPP
 #define BAYESKERNEL_DRAWS_MISSING_AVERAGES_HPP
 
@@ -15,12 +15,15 @@ namespace bayeskernel {
 struct MissingAverages {
   RunningMoments value;             // of each missing value
   RunningMoments f, probit, hinge;  // of each row that has one
+  RunningMoments logit;             // empty in other families
 
-  explicit MissingAverages(const MissingPattern& missing)
+  explicit MissingAverages(const MissingPattern& missing,
+                           Family family = Family::hinge)
       : value(missing.count),
         f(static_cast<Index>(missing.rows.size())),
         probit(f.mean.size()),
-        hinge(f.mean.size()) {}
+        hinge(f.mean.size()),
+        logit(family == Family::logit ? f.mean.size() : 0) {}
 
   void add(const ModelChain& chain) {
     value.add(chain.missing().value.array());
@@ -31,6 +34,9 @@ struct MissingAverages {
     probability_ = 1.0 / (1.0 + (2.0 * ((1.0 - draw_).max(0.0) -
                                         (1.0 + draw_).max(0.0))).exp());
     hinge.add(probability_);
+    if (logit.mean.size() == 0) return;
+    probability_ = 1.0 / (1.0 + (-draw_).exp());
+    logit.add(probability_);
   }
 
   void merge(const MissingAverages& other) {
@@ -38,6 +44,7 @@ struct MissingAverages {
     f.merge(other.f);
     probit.merge(other.probit);
     hinge.merge(other.hinge);
+    logit.merge(other.logit);
   }
 
  private:

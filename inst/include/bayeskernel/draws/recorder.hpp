@@ -19,7 +19,8 @@ class Recorder {
   // members of block l to the scale of the data (empty: not a random term).
   Recorder(const VectorXd& center, const VectorXd& scale, bool intercept,
            const Prior& prior, std::vector<MatrixXd> transform,
-           const WideBlock& wide, std::uint64_t seed, bool with_members)
+           const WideBlock& wide, std::uint64_t seed, bool with_members,
+           bool with_noise = false)
       : center_(center),
         scale_(scale),
         intercept_(intercept),
@@ -27,10 +28,11 @@ class Recorder {
         transform_(std::move(transform)),
         wide_(wide),
         seed_(seed),
-        with_members_(with_members) {}
+        with_members_(with_members),
+        with_noise_(with_noise) {}
 
   Index variables() const {
-    Index count = center_.size();
+    Index count = center_.size() + (with_noise_ ? 1 : 0);
     for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
       const Block& block = prior_.blocks[l];
       if (is_random(l) && with_members_) count += block.members * block.width;
@@ -85,6 +87,7 @@ class Recorder {
         for (Index k = c; k < r; ++k) put(covariance(k, c));
       }
     }
+    if (with_noise_) put(1.0 / state.noise);
   }
 
  private:
@@ -113,7 +116,7 @@ class Recorder {
   std::vector<MatrixXd> transform_;
   const WideBlock& wide_;
   std::uint64_t seed_;
-  bool with_members_;
+  bool with_members_, with_noise_;
 };
 
 }  // namespace bayeskernel

@@ -1,9 +1,13 @@
-// Derivatives of the bound in the kernel's parameters, the nugget and the
-// inducing points at fixed q(u); total derivatives where q is optimal. In whitened coordinates, with T = sum kappa phi phi',
-// t = sum g phi, g_i = y (w + kappa) - kappa phi'a:
-//   dF/dk_i  = L^-T {g_i a + kappa_i (I - S) phi_i}
-//   dF/dk_ii = -kappa_i / 2
-//   dF/dK_mm = L^-T {-sym(a t') + (S T + T S - T + S + a a' - I) / 2} L^-1
+// Derivatives of the bound, or of the evidence of expectation propagation, in
+// the kernel's parameters, the nugget and the inducing points at fixed q(u) and
+// fixed sites; total derivatives where these are stationary. In whitened
+// coordinates a row brings a weight kappa_i, a pull g_i and the derivative d_i
+// in its residual variance, which is -kappa_i / 2 of a bound. With
+// T = sum kappa phi phi', R = -2 sum d phi phi', t = sum g phi:
+//   dF/dk_i  = L^-T {g_i a - kappa_i S phi_i - 2 d_i phi_i}
+//   dF/dk_ii = d_i
+//   dF/dK_mm = L^-T {-sym(a t') + (S T + T S - R + S + a a' - I) / 2} L^-1
+// where t = a and S T = I - S if q is optimal.
 // Cost of a row: that of its features, m^2 for G and m^2 / 2 for T.
 #ifndef BAYESKERNEL_GPSVM_BOUND_GRADIENT_HPP
 #define BAYESKERNEL_GPSVM_BOUND_GRADIENT_HPP
@@ -13,6 +17,7 @@
 #include <vector>
 
 #include "../data/sweep.hpp"
+#include "../ep/sites.hpp"
 #include "../hinge/rules.hpp"
 #include "../math/gram.hpp"
 #include "features.hpp"
@@ -53,37 +58,46 @@ inline void add_kernel_matrix_gradient(const Features& features,
 }
 
 // The exact process, whose features are the rows of L itself: of the kernel
-// depends the divergence alone, dF/dK = L^-T (S + a a' - I) L^-1 / 2. `kappa`
-// is the sum of the rows' kappa.
+// depends the divergence alone, dF/dK = L^-T (S + a a' - I) L^-1 / 2. `slope`
+// is the sum of the rows' derivatives in the nugget.
 inline BoundGradient exact_bound_gradient(const Features& features,
                                           const VectorXd& a, MatrixXd s,
-                                          double kappa) {
+                                          double slope) {
   s.diagonal().array() -= 1.0;
   s.noalias() += a * a.transpose();
   s *= 0.5;
   BoundGradient out;
   out.kernel = VectorXd::Zero(features.kernel().parameters());
-  out.nugget = -0.5 * kappa;
+  out.nugget = slope;
   add_kernel_matrix_gradient(features, s, out);
   return out;
 }
 
+// Columns beside the features, those of an intercept, say: their values
+// (columns x rows), coefficients, and Cov(v, coefficients).
+struct BesideFeatures {
+  const MatrixXd& columns;
+  VectorXd mean;
+  MatrixXd cross;
+};
+
 class BoundGradientPass {
  public:
+  // Of the mean field's bound, or of the evidence at `sites`, which have their
+  // slopes in the residuals.
   BoundGradientPass(const RowSource& base, const Features& features,
-                    Executor& executor)
-      : sweep_{base, executor, nullptr}, features_(features) {}
+                    Executor& executor, const SiteRows* sites = nullptr)
+      : sweep_{base, executor, nullptr}, features_(features), sites_(sites) {}
 
-  // q(v) = N(a, S).
-  BoundGradient run(const VectorXd& a, const MatrixXd& s, bool locations) {
-    const Index m = features_.columns();
+  // q(v) = N(a, S). Columns beside the features go with sites only.
+  BoundGradient run(const VectorXd& a, const MatrixXd& s, bool locations,
+                    const BesideFeatures* beside = nullptr) {
     a_ = &a;
     covariance_ = &s;
+    beside_ = beside;
     locations_ = locations;
     const auto upper = features_.factor().transpose();
     direction_ = upper.triangularView<Eigen::Upper>().solve(a);
-    spread_ = MatrixXd::Identity(m, m) - s;
-    upper.triangularView<Eigen::Upper>().solveInPlace(spread_);
     Parts total = zero();
     std::vector<Parts> slots;
     const RowSource& base = sweep_.rows;
@@ -109,13 +123,13 @@ class BoundGradientPass {
  private:
   struct Parts {
     VectorXd kernel, gradient;
-    MatrixXd gram, locations;
-    double kappa = 0.0;
+    MatrixXd gram, locations;  // T, of sites R
+    double slope = 0.0;
   };
   struct Scratch {
     Features::Scratch features;
     MatrixXd phi, g, work;
-    VectorXd residual, kappa, pull, half;
+    VectorXd residual, kappa, pull, slope, weight;
   };
 
   Parts zero() const {
@@ -133,7 +147,7 @@ class BoundGradientPass {
     total.gradient += part.gradient;
     total.gram += part.gram;
     total.locations += part.locations;
-    total.kappa += part.kappa;
+    total.slope += part.slope;
   }
 
   void tile(const TileSpan& span, Scratch& scratch, Parts& out) const {
@@ -142,7 +156,8 @@ class BoundGradientPass {
       scratch.phi.resize(m, n);
       scratch.g.resize(m, n);
       for (VectorXd* v :
-           {&scratch.residual, &scratch.kappa, &scratch.pull, &scratch.half}) {
+           {&scratch.residual, &scratch.kappa, &scratch.pull, &scratch.slope,
+            &scratch.weight}) {
         v->resize(n);
       }
     }
@@ -152,31 +167,35 @@ class BoundGradientPass {
                     scratch.residual.data());
     const auto phi = scratch.phi.leftCols(n);
     auto g = scratch.g.leftCols(n);
-    auto mean = scratch.pull.head(n);
-    mean.noalias() = phi.transpose() * *a_;
+    auto pull = scratch.pull.head(n);
+    pull.noalias() = phi.transpose() * *a_;
     g.noalias() = *covariance_ * phi;
-    const VectorXd variance =
-        (phi.array() * g.array()).colwise().sum().transpose() +
-        scratch.residual.head(n).array();
-    for (Index i = 0; i < n; ++i) {
-      const RowTerms row =
-          mean_field(raw.y[i], raw.weight[i], mean[i], variance[i]);
-      scratch.kappa[i] = row.kappa;
-      scratch.half[i] = -0.5 * row.kappa;
-      scratch.pull[i] = row.gradient;
+    if (sites_ != nullptr) {
+      site_rows(span, raw, g, scratch);
+    } else {
+      bound_rows(raw, phi, g, scratch);
     }
     const auto kappa = scratch.kappa.head(n);
-    weighted_gram(phi, kappa, scratch.work, out.gram);
-    out.gradient.noalias() += phi * scratch.pull.head(n);
-    out.kappa += kappa.sum();
-    g.noalias() = spread_ * phi;
-    g.array().rowwise() *= kappa.transpose().array();
-    g.noalias() += direction_ * scratch.pull.head(n).transpose();
+    const auto slope = scratch.slope.head(n);
+    auto weight = scratch.weight.head(n);
+    if (sites_ != nullptr) {
+      weight = -2.0 * slope;
+    } else {
+      weight = kappa;
+    }
+    weighted_gram(phi, weight, scratch.work, out.gram);
+    out.gradient.noalias() += phi * pull;
+    out.slope += slope.sum();
+    g.array().rowwise() *= -kappa.transpose().array();
+    g.noalias() -= phi * (2.0 * slope).asDiagonal();
+    const auto upper = features_.factor().transpose();
+    upper.triangularView<Eigen::Upper>().solveInPlace(g);
+    g.noalias() += direction_ * pull.transpose();
     const double* k = scratch.features.block.data();
     const KernelColumns& columns = features_.kernel_columns();
     columns.add_gradient(raw.x.data(), n, g.data(), k, scratch.features.kernel,
                          out.kernel);
-    columns.add_diagonal_gradient(raw.x.data(), n, scratch.half.data(),
+    columns.add_diagonal_gradient(raw.x.data(), n, scratch.slope.data(),
                                   scratch.features.kernel, out.kernel);
     if (locations_) {
       columns.add_location_gradient(raw.x.data(), n, g.data(), k,
@@ -184,19 +203,59 @@ class BoundGradientPass {
     }
   }
 
+  // `g` holds S phi; the pulls hold the means of f.
+  void bound_rows(const Tile& raw, const Eigen::Ref<const MatrixXd>& phi,
+                  const Eigen::Ref<const MatrixXd>& g, Scratch& scratch) const {
+    const Index n = phi.cols();
+    const VectorXd variance =
+        (phi.array() * g.array()).colwise().sum().transpose() +
+        scratch.residual.head(n).array();
+    for (Index i = 0; i < n; ++i) {
+      const RowTerms row = mean_field(raw.y[i], raw.weight[i], scratch.pull[i],
+                                      variance[i]);
+      scratch.kappa[i] = row.kappa;
+      scratch.slope[i] = -0.5 * row.kappa;
+      scratch.pull[i] = row.gradient;
+    }
+  }
+
+  void site_rows(const TileSpan& span, const Tile& raw,
+                 Eigen::Ref<MatrixXd> g, Scratch& scratch) const {
+    const Index first = span.row_begin, n = span.rows();
+    auto mean = scratch.pull.head(n);
+    mean += raw.offset;
+    if (beside_ != nullptr) {
+      const auto columns = beside_->columns.middleCols(first, n);
+      mean.noalias() += columns.transpose() * beside_->mean;
+      g.noalias() += beside_->cross * columns;
+    }
+    for (Index i = 0; i < n; ++i) {
+      scratch.kappa[i] = sites_->kappa[first + i];
+      scratch.slope[i] = sites_->residual_slope[first + i];
+      mean[i] = sites_->b[first + i] - scratch.kappa[i] * mean[i];
+    }
+  }
+
   BoundGradient finish(Parts& total) const {
-    const MatrixXd t = total.gram.selfadjointView<Eigen::Lower>();
-    MatrixXd inner = *covariance_ * t;
-    inner = (inner + inner.transpose()).eval() - t + *covariance_;
-    inner.diagonal().array() -= 1.0;
-    inner.noalias() += *a_ * a_->transpose();
-    inner.noalias() -= *a_ * total.gradient.transpose();
-    inner.noalias() -= total.gradient * a_->transpose();
+    const MatrixXd gram = total.gram.selfadjointView<Eigen::Lower>();
+    MatrixXd inner;
+    if (sites_ != nullptr) {
+      inner = -gram - *covariance_;
+      inner.diagonal().array() += 1.0;
+      inner.noalias() -= *a_ * a_->transpose();
+    } else {
+      inner = *covariance_ * gram;
+      inner = (inner + inner.transpose()).eval() - gram + *covariance_;
+      inner.diagonal().array() -= 1.0;
+      inner.noalias() += *a_ * a_->transpose();
+      inner.noalias() -= *a_ * total.gradient.transpose();
+      inner.noalias() -= total.gradient * a_->transpose();
+    }
     inner *= 0.5;
     BoundGradient out;
     out.kernel = std::move(total.kernel);
     out.locations = std::move(total.locations);
-    out.nugget = -0.5 * total.kappa;
+    out.nugget = total.slope;
     add_kernel_matrix_gradient(features_, inner, out);
     return out;
   }
@@ -205,9 +264,10 @@ class BoundGradientPass {
   const Features& features_;
   const VectorXd* a_ = nullptr;
   const MatrixXd* covariance_ = nullptr;
+  const SiteRows* sites_;
+  const BesideFeatures* beside_ = nullptr;
   bool locations_ = false;
   VectorXd direction_;  // L^-T a
-  MatrixXd spread_;     // L^-T (I - S)
   ScratchPool<Scratch> pool_;
 };
 

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <optional>
 
+#include "../ep/influence.hpp"
 #include "../hinge/rules.hpp"
 #include "../math/dense_factor.hpp"
 #include "../variational/ascent.hpp"
@@ -19,10 +20,75 @@
 
 namespace bayeskernel {
 
+// B = I + D^1/2 K D^1/2, factored; its lower triangle.
+struct WeightedKernel {
+  VectorXd root;  // of D
+  MatrixXd b;
+
+  bool factor(const MatrixXd& k, const VectorXd& weight) {
+    const Index n = k.rows();
+    root = weight.cwiseSqrt();
+    b.resize(n, n);
+    for (Index j = 0; j < n; ++j) {
+      const Index below = n - j;
+      b.col(j).tail(below) =
+          (k.col(j).tail(below).array() * root.tail(below).array()) * root[j];
+    }
+    b.diagonal().array() += 1.0;
+    return factor_lower(b);
+  }
+  double log_det() const { return 2.0 * b.diagonal().array().log().sum(); }
+  // Var u_i of a row without weight: K_ii - |L^-1 D^1/2 K_i|^2, from the
+  // inverse of the factor.
+  double unseen(const MatrixXd& k, const MatrixXd& inverse, Index i) const {
+    const VectorXd column = root.cwiseProduct(k.col(i));
+    return std::max(
+        k(i, i) -
+            (inverse.triangularView<Eigen::Lower>() * column).squaredNorm(),
+        0.0);
+  }
+};
+
 // Where an iteration may start.
 struct ExactStart {
   VectorXd alpha, kappa;
 };
+
+// The linear response of mean field (ep/influence.hpp) in function space:
+//   s = diag (K^-1 + diag kappa)^-1, at the means and variances of the fit.
+inline RowInfluence exact_response(const MatrixXd& k, double nugget,
+                                   const VectorXd& y, const VectorXd& weight,
+                                   const VectorXd& mean,
+                                   const VectorXd& variance) {
+  const Index n = k.rows();
+  RowInfluence out(n);
+  out.mean = mean;
+  out.variance = (variance.array() - nugget).max(0.0);
+  WeightedKernel scaled;
+  for (int pass = 0; pass < LinearResponse::kPasses; ++pass) {
+    double change = 0.0;
+    for (Index i = 0; i < n; ++i) {
+      const RowTerms row = row_response(y[i], weight[i], mean[i],
+                                        out.variance[i] + nugget);
+      change = std::max(change, std::abs(row.kappa - out.kappa[i]) *
+                                    out.variance[i]);
+      out.kappa[i] = row.kappa;
+      out.gradient[i] = row.gradient;
+    }
+    if (pass > 0 && change < LinearResponse::kTolerance) break;
+    if (!scaled.factor(k, out.kappa)) {
+      throw NumericError("a precision matrix is not positive definite");
+    }
+    const MatrixXd inverse = invert_lower(scaled.b);
+    for (Index i = 0; i < n; ++i) {
+      out.variance[i] =
+          out.kappa[i] * k(i, i) > 1e-4
+              ? (1.0 - inverse.col(i).tail(n - i).squaredNorm()) / out.kappa[i]
+              : scaled.unseen(k, inverse, i);
+    }
+  }
+  return out;
+}
 
 class ExactFit final : private AscentModel {
  public:
@@ -95,29 +161,15 @@ class ExactFit final : private AscentModel {
     return true;
   }
 
-  // B for the given weights of the rows, factored; its lower triangle.
-  bool factor(const VectorXd& weight) {
-    root_ = weight.cwiseSqrt();
-    b_.resize(n_, n_);
-    for (Index j = 0; j < n_; ++j) {
-      const Index below = n_ - j;
-      b_.col(j).tail(below) =
-          (k_.col(j).tail(below).array() * root_.tail(below).array()) *
-          root_[j];
-    }
-    b_.diagonal().array() += 1.0;
-    return factor_lower(b_);
-  }
-
   double bound() const override { return trial_bound_; }
 
   bool evaluate(const Step&) override {
     trial_bound_ = -std::numeric_limits<double>::infinity();
     const auto mean = state_.head(n_);
     const auto kappa = state_.tail(n_);
-    if (!(kappa.minCoeff() >= 0.0) || !factor(kappa)) return false;
-    const double log_det = 2.0 * b_.diagonal().array().log().sum();
-    const MatrixXd inverse = invert_lower(b_);
+    if (!(kappa.minCoeff() >= 0.0) || !scaled_.factor(k_, kappa)) return false;
+    const double log_det = scaled_.log_det();
+    const MatrixXd inverse = invert_lower(scaled_.b);
     const VectorXd diagonal = inverse.colwise().squaredNorm().transpose();
     for (VectorXd* v :
          {&trial_.kappa, &trial_.gradient, &trial_.newton, &trial_.variance}) {
@@ -129,7 +181,7 @@ class ExactFit final : private AscentModel {
       const double s =
           nugget_ + (kappa[i] > 0.0
                          ? std::max(1.0 - diagonal[i], 0.0) / kappa[i]
-                         : unseen(inverse, i));
+                         : scaled_.unseen(k_, inverse, i));
       const RowTerms row = mean_field(y_[i], weight_[i], mean[i], s);
       trial_.variance[i] = s;
       trial_.kappa[i] = row.kappa;
@@ -139,15 +191,6 @@ class ExactFit final : private AscentModel {
     }
     trial_bound_ = bound;
     return std::isfinite(bound);
-  }
-
-  // Var u_i of a row without weight: K_ii - |L^-1 D^1/2 K_i|^2.
-  double unseen(const MatrixXd& inverse, Index i) const {
-    const VectorXd column = root_.cwiseProduct(k_.col(i));
-    return std::max(
-        k_(i, i) -
-            (inverse.triangularView<Eigen::Lower>() * column).squaredNorm(),
-        0.0);
   }
 
   bool accept() override {
@@ -162,14 +205,14 @@ class ExactFit final : private AscentModel {
     const VectorXd pull = accepted_.gradient - alpha;
     const VectorXd weight =
         damping * accepted_.kappa + (1.0 - damping) * accepted_.newton;
-    if (!factor(weight)) {
+    if (!scaled_.factor(k_, weight)) {
       throw NumericError("a precision matrix is not positive definite");
     }
-    VectorXd step = root_.cwiseProduct(k_ * pull);
-    const MatrixXd& b = b_;
+    VectorXd step = scaled_.root.cwiseProduct(k_ * pull);
+    const MatrixXd& b = scaled_.b;
     b.triangularView<Eigen::Lower>().solveInPlace(step);
     b.triangularView<Eigen::Lower>().transpose().solveInPlace(step);
-    step = pull - root_.cwiseProduct(step);
+    step = pull - scaled_.root.cwiseProduct(step);
     place(alpha + step, accepted_.kappa, state_);
     return 0.5 * pull.dot(state_.head(n_) - accepted_state_.head(n_));
   }
@@ -179,8 +222,8 @@ class ExactFit final : private AscentModel {
   const VectorXd& y_;
   const VectorXd& weight_;
   Index n_;
-  VectorXd state_, accepted_state_, alpha_, kappa_, root_;
-  MatrixXd b_;
+  VectorXd state_, accepted_state_, alpha_, kappa_;
+  WeightedKernel scaled_;
   RowSums trial_, accepted_;
   const ExactStart* warm_ = nullptr;
   double trial_bound_ = 0.0;
@@ -192,8 +235,8 @@ struct WhitenedPosterior {
   MatrixXd whitener;
 };
 
-inline WhitenedPosterior whitened(const Features& features,
-                                  const ExactFit& fit) {
+template <class Fit>
+WhitenedPosterior whitened(const Features& features, const Fit& fit) {
   const MatrixXd upper = features.factor().transpose();
   const Index n = upper.rows();
   WhitenedPosterior out;

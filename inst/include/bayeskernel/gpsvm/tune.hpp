@@ -1,6 +1,7 @@
 // The bound as a function of the kernel's parameters, with q at its optimum:
-// what type-II maximum likelihood climbs. Each evaluation
-// starts from the whitened q of the one before, which stays close when the
+// what type-II maximum likelihood climbs; and the cavities of expectation
+// propagation, which predict each row without it. Each evaluation starts from
+// the whitened q, or the messages, of the one before, which stay close when the
 // kernel moves.
 #ifndef BAYESKERNEL_GPSVM_TUNE_HPP
 #define BAYESKERNEL_GPSVM_TUNE_HPP
@@ -10,9 +11,11 @@
 #include <vector>
 
 #include "../data/streamed_rows.hpp"
+#include "../ep/fit.hpp"
 #include "../hinge/mean_field.hpp"
 #include "bound_gradient.hpp"
 #include "exact.hpp"
+#include "exact_ep.hpp"
 #include "features.hpp"
 
 namespace bayeskernel {
@@ -29,6 +32,14 @@ struct TuneValue {
   int passes = 0;
 };
 
+// log p(y_i | other rows), y = +1 or -1 of each machine, and the moments of f
+// given these: rows x machines.
+struct LeftOut {
+  MatrixXd log_p, mean, variance;
+  int passes = 0;
+  bool converged = true;
+};
+
 class TuneProblem {
  public:
   // One machine for each code of `positive`; the bounds are added. `exact`:
@@ -40,7 +51,8 @@ class TuneProblem {
         exact_(exact),
         executor_(executor),
         warm_(positive_.size()),
-        exact_warm_(positive_.size()) {}
+        exact_warm_(positive_.size()),
+        messages_(positive_.size()) {}
 
   TuneValue evaluate(const TunePoint& at, bool locations,
                      const MeanFieldSettings& settings,
@@ -71,7 +83,53 @@ class TuneProblem {
     return out;
   }
 
+  LeftOut leave_one_out(const TunePoint& at, const EpSettings& settings,
+                        const KeepGoing& keep_going) {
+    const Features features(at.kernel, at.z, at.nugget);
+    PackedRows rows;
+    base_.set_positive(positive_[0]);
+    if (exact_) {
+      exact_rows(base_.rows(), at.nugget, rows);
+    } else {
+      keep_features(FeatureRows(base_, features, executor_), rows);
+    }
+    const Prior prior = unit_prior(features.columns());
+    LeftOut out;
+    out.log_p.resize(rows.rows(), positive_.size());
+    out.mean = out.variance = out.log_p;
+    for (std::size_t k = 0; k < positive_.size(); ++k) {
+      base_.set_positive(positive_[k]);
+      keep_labels(base_, rows);
+      const auto run = [&](auto& fit) {
+        fit.watch(keep_going);
+        if (messages_[k]) {
+          fit.start_from(messages_[k]->kappa, messages_[k]->b);
+        }
+        const EpResult result = fit.run(settings);
+        out.passes += result.passes;
+        out.converged = out.converged && result.converged;
+        messages_[k] = Messages{fit.sites.kappa, fit.sites.b};
+        out.log_p.col(k) = fit.leave_one_out();
+        const LeftOutMoments left_out = fit.left_out_moments();
+        out.mean.col(k) = left_out.mean;
+        out.variance.col(k) = left_out.variance;
+      };
+      if (exact_) {
+        ExactEp fit(features.gram(), rows, Family::hinge);
+        run(fit);
+      } else {
+        EpFit fit(rows, prior, executor_, Family::hinge);
+        run(fit);
+      }
+    }
+    return out;
+  }
+
  private:
+  struct Messages {
+    VectorXd kappa, b;
+  };
+
   BoundGradient machine(std::size_t k, const Features& features,
                         const PackedRows& rows, bool locations,
                         const MeanFieldSettings& settings,
@@ -99,7 +157,7 @@ class TuneProblem {
     const WhitenedPosterior q = whitened(features, fit);
     return exact_bound_gradient(features, q.mean,
                                 q.whitener.transpose() * q.whitener,
-                                fit.next_kappa());
+                                -0.5 * fit.next_kappa());
   }
 
   static void add(const BoundGradient& part, BoundGradient& total) {
@@ -118,6 +176,7 @@ class TuneProblem {
   Executor& executor_;
   std::vector<std::optional<MeanFieldStart>> warm_;
   std::vector<std::optional<ExactStart>> exact_warm_;
+  std::vector<std::optional<Messages>> messages_;
 };
 
 }  // namespace bayeskernel

@@ -11,17 +11,20 @@
 #include "../error.hpp"
 #include "../math/special.hpp"
 #include "sums.hpp"
+#include "variance_prior.hpp"
 
 namespace bayeskernel {
 
 // One variance component over `members` vectors of length `width` (r): columns
 // first .. first + members * width - 1 of theta, member by member, or, when
-// `eliminated`, the group effects. Three kinds:
+// `eliminated`, the group effects. Four kinds:
 //   held         precision known,
-//   iid          width 1, sigma^2 ~ IG(shape, rate),
+//   iid          width 1, sigma^2 ~ IG(shape, rate), or sigma ~ `half_t`,
+//   point        the same, sigma^2 at the maximum of the density of log sigma^2
+//                (mean field): residuals of rows may be multiples of it,
 //   unstructured Psi ~ IW(df, scale).
 struct Block {
-  enum class Kind { held, iid, unstructured };
+  enum class Kind { held, iid, point, unstructured };
   Kind kind = Kind::iid;
   bool eliminated = false;
   Index first = 0;
@@ -30,7 +33,8 @@ struct Block {
   // Members that the data do not reach (the orthogonal complement of a wide
   // block): they keep their prior, and count in the update and the bound.
   Index hidden = 0;
-  double shape = 0.01, rate = 0.01;  // iid
+  double shape = 0.01, rate = 0.01;  // iid, point
+  HalfT half_t;                      // iid, in their place if it is one
   double df = 0.0;                   // unstructured
   MatrixXd scale;                    // unstructured
   double precision = 1.0;            // held
@@ -43,11 +47,14 @@ struct Block {
   double members_in_all() const {
     return static_cast<double>(members + hidden);
   }
+  VariancePrior variance() const { return {shape, rate, half_t}; }
 };
 
-// q of one block's variance: IG(shape, rate) or IW(df, scale), or nothing.
+// q of one block's variance: IG(shape, rate), a point or IW(df, scale), or
+// nothing.
 struct BlockPosterior {
   double shape = 0.0, rate = 0.0;
+  double value = 0.0;
   double df = 0.0;
   MatrixXd scale;
 };
@@ -65,6 +72,14 @@ class Prior {
       if (block.eliminated) return &block;
     }
     return nullptr;
+  }
+
+  // Whether any variance is learned.
+  bool learns() const {
+    for (const Block& block : blocks) {
+      if (block.kind != Block::Kind::held) return true;
+    }
+    return false;
   }
 
   // Precisions at the start: E[1/sigma^2] = 1, E[Psi^-1] = I.
@@ -129,15 +144,30 @@ class Prior {
     return 0.5 * sum;
   }
 
+  // The maximum over a point t of -log t k/2 - (second moment + 2 rate) / (2 t)
+  // - open t / 2, `open` what residuals of rows weigh per unit of t.
+  static double point(const Block& block, double moment, double open) {
+    const double k = block.members_in_all() + 2.0 * block.shape;
+    const double e = moment + 2.0 * block.rate;
+    return 2.0 * e / (k + std::sqrt(k * k + 4.0 * open * e));
+  }
+
   // q of the variance of block l from the second moments of its members:
   // `moment` = sum over the members the data reach of E(v v').
   static BlockPosterior posterior(const Block& block, const MatrixXd& moment,
                                   const MatrixXd& current_precision) {
     BlockPosterior q;
     if (block.kind == Block::Kind::iid) {
-      q.shape = block.shape + 0.5 * block.members_in_all();
-      q.rate = block.rate + 0.5 * moment(0, 0) +
-               0.5 * static_cast<double>(block.hidden) / current_precision(0, 0);
+      const VariancePrior prior = block.variance();
+      const double count = block.members_in_all();
+      const double all =
+          moment(0, 0) +
+          static_cast<double>(block.hidden) / current_precision(0, 0);
+      q.shape = prior.shape() + 0.5 * count;
+      q.rate = prior.half_t() ? q.shape / prior.precision(count, all)
+                              : block.rate + 0.5 * all;
+    } else if (block.kind == Block::Kind::point) {
+      q.value = point(block, moment(0, 0), 0.0);
     } else if (block.kind == Block::Kind::unstructured) {
       q.df = block.df + block.members_in_all();
       q.scale = block.scale + moment;
@@ -153,6 +183,8 @@ class Prior {
         return MatrixXd::Constant(1, 1, block.precision);
       case Block::Kind::iid:
         return MatrixXd::Constant(1, 1, q.shape / q.rate);
+      case Block::Kind::point:
+        return MatrixXd::Constant(1, 1, 1.0 / q.value);
       default: {
         Eigen::LLT<MatrixXd> llt(q.scale);
         if (llt.info() != Eigen::Success) {
@@ -183,10 +215,15 @@ class Prior {
              0.5 * block.precision * moment(0, 0) -
              0.5 * static_cast<double>(block.hidden);
     }
+    if (block.kind == Block::Kind::point) {  // where q(theta, u) was formed
+      const double precision = current_precision(0, 0);
+      return value - 0.5 * precision * (moment(0, 0) + 2.0 * block.rate) +
+             (0.5 * count + block.shape) * std::log(precision) +
+             block.shape * std::log(block.rate) - log_gamma(block.shape);
+    }
     if (block.kind == Block::Kind::iid) {
-      return value + block.shape * std::log(block.rate) -
-             log_gamma(block.shape) + log_gamma(q.shape) -
-             q.shape * std::log(q.rate);
+      return value + block.variance().log_constant(q.shape / q.rate) +
+             log_gamma(q.shape) - q.shape * std::log(q.rate);
     }
     return value + 0.5 * block.df * log_det_spd(block.scale) -
            0.5 * q.df * log_det_spd(q.scale) +

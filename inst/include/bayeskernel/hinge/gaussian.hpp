@@ -85,6 +85,15 @@ class GaussianPosterior {
     return out;
   }
 
+  // That of every group, r x (r G).
+  MatrixXd group_covariances() const {
+    MatrixXd out(r_, r_ * groups_);
+    for (Index g = 0; g < groups_; ++g) {
+      out.middleCols(g * r_, r_) = group_covariance(g);
+    }
+    return out;
+  }
+
   // Var f for the rows of a tile; `work` holds 2 p x rows numbers.
   void tile_variances(const RowSource& rows, const TileSpan& span,
                       const Tile& tile, MatrixXd& work, double* s) const {

@@ -1,7 +1,9 @@
-// Mean-field fit of the hinge engine: coordinate ascent whose step in the mean
-// is taken with the exact curvature of the bound instead of the conditional
-// precision. Two further factors of q may join: indicators of columns and
-// missing values. Plain steps make all updates in their order; accelerated ones
+// Mean-field fit of any family: coordinate ascent whose step in the mean is
+// taken with the exact curvature of the bound instead of the conditional
+// precision. Rules whose weights are that curvature take one kind of step,
+// shortened where it lowers the bound: (1 - d) times the natural parameters of
+// q and d times the new ones. Two further factors of q may join: indicators of
+// columns and missing values. Plain steps make all updates in their order; accelerated ones
 // take gamma from the sums at the new weights, because a long step makes the
 // old ones a bad guide.
 #ifndef BAYESKERNEL_HINGE_MEAN_FIELD_HPP
@@ -19,18 +21,21 @@
 #include "../variational/ascent.hpp"
 #include "blocks.hpp"
 #include "gaussian.hpp"
+#include "noise.hpp"
 #include "pass.hpp"
+#include "row_rules.hpp"
 #include "state.hpp"
 #include "system.hpp"
 
 namespace bayeskernel {
 
 // Where an iteration may start: a point, the curvature kappa (x, z)(x, z)'
-// around it and the precisions of the blocks.
+// around it, the precisions of the blocks and the noise of Gaussian rows.
 struct MeanFieldStart {
   ArrowVector mean;
   Curvature curvature;
   std::vector<MatrixXd> precision;
+  NoisePosterior noise{};
 };
 
 // What an evaluation of a state leaves behind.
@@ -38,8 +43,12 @@ struct MeanFieldEvaluation {
   Sums sums;                       // linear: the gradient in E(gamma theta, u)
   ArrowVector shift;               // h of the bare columns, with indicators
   VectorXd mean, variance, kappa;  // by row, where kept
+  VectorXd linear;                 // the same, with open residuals
+  VectorXd share;                  // by atom, the probability rho
+  std::vector<MatrixXd> moment;  // of the blocks' members, second
   std::vector<BlockPosterior> variances;
   std::vector<MatrixXd> precision;  // for the next step
+  NoisePosterior noise;
   IndicatorPosterior indicators;
   VectorXd next_log_odds;
   MissingPosterior missing;
@@ -51,14 +60,18 @@ class MeanFieldFit final : public AscentModel {
   // Without `row_moments` nothing of the size of the data is kept.
   MeanFieldFit(const RowSource& rows, const Prior& prior, Executor& executor,
                Indicators* indicators = nullptr,
-               MissingValues* missing = nullptr, bool row_moments = true)
+               MissingValues* missing = nullptr, bool row_moments = true,
+               const RowModel& model = RowModel())
       : prior_(prior),
+        model_(model),
+        rules_(model),
+        second_(rules_.later().second()),
         indicators_(indicators),
         missing_(missing),
         p_(rows.x_columns()),
         r_(rows.z_columns()),
         groups_(rows.groups()),
-        layout_(prior),
+        layout_(prior, model.learns_noise()),
         pass_(rows, executor),
         system_(p_, r_, groups_),
         step_system_(p_, r_, groups_),
@@ -66,12 +79,25 @@ class MeanFieldFit final : public AscentModel {
         pull_(p_, r_, groups_),
         step_(p_, r_, groups_),
         ones_(VectorXd::Ones(missing != nullptr ? p_ : 0)) {
+    if (missing != nullptr && (model.family != Family::hinge || model.direct)) {
+      throw ArgumentError("missing values of this family are atoms");
+    }
+    if (indicators != nullptr && model.may_overshoot()) {
+      throw ArgumentError("selection needs rows that are quadratic in f");
+    }
+    if ((indicators || missing) && model.open != nullptr) {
+      throw ArgumentError(
+          "residuals of a learned variance go with neither selection nor "
+          "missing values, unless these are atoms");
+    }
     moments_.q = &q_;
     const Index n = rows.rows();
     for (MeanFieldEvaluation* e : {&trial_, &accepted_}) {
       e->sums = Sums(p_, r_, groups_);
       e->mean = e->variance = VectorXd::Zero(row_moments ? n : 0);
-      e->kappa = VectorXd::Zero(indicators || missing ? n : 0);
+      e->kappa = VectorXd::Zero(indicators || missing || model.open ? n : 0);
+      e->linear = VectorXd::Zero(model.open ? n : 0);
+      e->share = VectorXd::Zero(model.atoms != nullptr ? n : 0);
     }
   }
   MeanFieldFit(const MeanFieldFit&) = delete;
@@ -88,8 +114,11 @@ class MeanFieldFit final : public AscentModel {
       warm_ = warm;
       start(result);
       const bool plain = indicators_ == nullptr && missing_ == nullptr;
-      ascend(*this, plain ? AscentSchedule() : AscentSchedule::wary(), settings,
-             keep_going, result);
+      ascend(*this,
+             model_.may_overshoot() ? AscentSchedule::shortened()
+             : plain                ? AscentSchedule()
+                                    : AscentSchedule::wary(),
+             settings, keep_going, result);
     } catch (const PassInterrupted&) {
       result.interrupted = true;
     }
@@ -102,7 +131,9 @@ class MeanFieldFit final : public AscentModel {
     state.mean = at.mean;
     state.curvature = at.curvature;
     state.precision = at.precision;
+    state.noise = at.noise.precision;
     accepted_state = state;
+    accepted_.noise = at.noise;
     set_posterior();
     update_blocks(accepted_);
   }
@@ -117,13 +148,16 @@ class MeanFieldFit final : public AscentModel {
   const std::vector<MatrixXd>& precisions() const {
     return accepted_state.precision;
   }
+  // That of the noise of Gaussian rows.
+  const NoisePosterior& noise() const { return accepted_.noise; }
+  const RowModel& model() const { return model_; }
   const VectorXd& mean() const { return accepted_.mean; }
   const VectorXd& variance() const { return accepted_.variance; }
   const MeanFieldEvaluation& accepted() const { return accepted_; }
   // From where another fit of these columns may start.
   MeanFieldStart warm_start() const {
     return {accepted_state.mean, accepted_.sums.curvature,
-            accepted_state.precision};
+            accepted_state.precision, accepted_.noise};
   }
   // Passes are run elsewhere (pass.hpp).
   void delegate(RemotePass remote) { pass_.delegate(std::move(remote)); }
@@ -143,33 +177,40 @@ class MeanFieldFit final : public AscentModel {
     });
   }
 
-  // By default c = 1, unit precisions, missing values at their observed means,
-  // and E gamma = `inclusion`: the proposal is the mean that they imply.
-  void start(MeanFieldResult& result, double inclusion = 1.0) {
+  // By default c = 1, or f ~ N(offset, 1) in other families, unit precisions,
+  // missing values at their observed means, and E gamma = `inclusion` by
+  // selection column: the proposal is the mean that they imply.
+  void start(MeanFieldResult& result, const VectorXd& inclusion = VectorXd()) {
     state.precision = prior_.start();
     state.mean = ArrowVector(p_, r_, groups_);
     state.curvature = Curvature(p_, r_, groups_);
+    state.noise = start_noise(model_.noise).precision;
     if (warm_ != nullptr) {
       state.mean = warm_->mean;
       state.curvature = warm_->curvature;
       state.precision = warm_->precision;
+      state.noise = warm_->noise.precision;
       accepted_state = state;
       return;
     }
     MeanFieldEvaluation& out = accepted_;
     out.precision = state.precision;
+    out.noise = start_noise(model_.noise);
     if (indicators_) {
       indicators_->start(inclusion, out.indicators);
       out.next_log_odds = out.indicators.log_odds;
       state.log_b = state.log_odds = VectorXd::Zero(indicators_->size());
     }
     if (missing_) missing_->start(out.missing);
+    if (model_.open != nullptr) model_.open->set(state.precision);
     accepted_state = state;
     at_ = state.mean;
-    pass_.run(Moments(), StartRule(), Second::none, out.sums, store(out));
+    rules_.set_noise(out.noise.noise());
+    rules_.set_share(out.share);
+    pass_.run(Moments(), rules_.start(), Second::none, out.sums, store(out));
     ++result.passes;
     complete(false, out);
-    propose(1.0);
+    propose(model_.may_overshoot() ? 0.0 : 1.0);
   }
 
   bool restart(MeanFieldResult& result) override {
@@ -196,13 +237,12 @@ class MeanFieldFit final : public AscentModel {
           0.5 * q_.log_det() + 0.5 * static_cast<double>(p_ + r_ * groups_) +
           prior_.fixed_bound(q_.mean.x, q_.theta_variance()) +
           update_indicators(out) + update_blocks(out) + update_missing(out);
-      pass_.run(moments_, MeanFieldRule(),
-                step.accelerated ? Second::step : Second::none, out.sums,
-                store(out));
-      out.bound = bound + out.sums.bound;
+      const Second second = step.accelerated ? second_ : Second::none;
+      const double noise = update_rows(second, out);
+      out.bound = bound + out.sums.bound + noise;
       at_ = q_.mean;
       if (indicators_) at_.x.array() *= inclusion_.array();
-      complete(step.accelerated, out);
+      complete(second != Second::none, out);
       out.next_log_odds = out.indicators.log_odds;
       if (indicators_ && step.accelerated && !step.hold) {
         update_odds(out, out.indicators, out.next_log_odds);
@@ -229,12 +269,14 @@ class MeanFieldFit final : public AscentModel {
   }
 
   // Sums and factors by coordinate ascent, the mean by a step of precision
-  //   damping * conditional precision + (1 - damping) * exact curvature.
+  //   damping * conditional precision + (1 - damping) * exact curvature,
+  // or, where that may overshoot, of length 1 - damping.
   double propose(double damping) override {
     const MeanFieldEvaluation& from = accepted_;
     state.mean = accepted_state.mean;
     state.precision = from.precision;
     state.curvature = from.sums.curvature;
+    state.noise = from.noise.precision;
     if (missing_) {
       state.missing_precision = from.missing.precision;
       state.missing_center = from.missing.center;
@@ -253,13 +295,23 @@ class MeanFieldFit final : public AscentModel {
       pull_ = from.sums.linear;
     }
     prior_.subtract_pull(state.precision, state.mean, pull_);
-    if (damping < 1.0) blend(damping);
-    step_system_.factor(damping < 1.0 ? scaled_ : conditional(), prior_,
+    const double length = model_.may_overshoot() ? 1.0 - damping : 1.0;
+    if (length < 1.0) shorten(damping);
+    const bool blended =
+        damping < 1.0 && (indicators_ || second_ != Second::none);
+    if (blended) blend(damping);
+    step_system_.factor(blended ? scaled_ : conditional(), prior_,
                         state.precision);
     step_system_.solve(pull_, step_);
-    state.mean.x += step_.x;
-    state.mean.group += step_.group;
+    state.mean.x += length * step_.x;
+    state.mean.group += length * step_.group;
     return 0.5 * pull_.dot(step_);
+  }
+
+  // The covariance follows the mean where the weights are the curvature.
+  bool promises_all() const override {
+    return second_ == Second::none && !indicators_ && !model_.learns_noise() &&
+           !prior_.learns();
   }
 
   Index pack(VectorXd& accepted, VectorXd& proposal) override {
@@ -349,6 +401,7 @@ class MeanFieldFit final : public AscentModel {
       out.variance = to.variance.data();
     }
     if (to.kappa.size() > 0) out.kappa = to.kappa.data();
+    if (to.linear.size() > 0) out.linear = to.linear.data();
     return out;
   }
 
@@ -364,6 +417,20 @@ class MeanFieldFit final : public AscentModel {
     return indicators_ ? scaled_ : state.curvature;
   }
 
+  // The share `old` of the accepted precision of q stays.
+  void shorten(double old) {
+    const auto keep = [old](const MatrixXd& from, MatrixXd& to) {
+      to = (1.0 - old) * to + old * from;
+    };
+    const MeanFieldState& from = accepted_state;
+    keep(from.curvature.gram, state.curvature.gram);
+    keep(from.curvature.cross, state.curvature.cross);
+    keep(from.curvature.group_gram, state.curvature.group_gram);
+    for (std::size_t l = 0; l < from.precision.size(); ++l) {
+      keep(from.precision[l], state.precision[l]);
+    }
+  }
+
   // scaled_ becomes the matrix of the step in the mean.
   void blend(double damping) {
     const double w = 1.0 - damping;
@@ -376,11 +443,13 @@ class MeanFieldFit final : public AscentModel {
       return;
     }
     // gamma's own variance and the prior stay on the diagonal.
-    const MatrixXd change = n.gram - a.gram;
-    scaled_.gram +=
-        w * (inclusion_.asDiagonal() * change * inclusion_.asDiagonal());
-    scaled_.cross += w * (inclusion_.asDiagonal() * (n.cross - a.cross));
-    scaled_.group_gram += w * (n.group_gram - a.group_gram);
+    if (second_ != Second::none) {
+      const MatrixXd change = n.gram - a.gram;
+      scaled_.gram +=
+          w * (inclusion_.asDiagonal() * change * inclusion_.asDiagonal());
+      scaled_.cross += w * (inclusion_.asDiagonal() * (n.cross - a.cross));
+      scaled_.group_gram += w * (n.group_gram - a.group_gram);
+    }
     for (Index k = 0; k < indicators_->size(); ++k) {
       const Index c = indicators_->columns()[k];
       scaled_.gram(c, c) -= w * (1.0 - from.indicators.prior_share[k]) *
@@ -432,11 +501,13 @@ class MeanFieldFit final : public AscentModel {
 
   double update_blocks(MeanFieldEvaluation& out) const {
     double bound = 0.0;
+    out.moment.clear();
     out.variances.clear();
     out.precision.clear();
     for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
       const Block& block = prior_.blocks[l];
       const MatrixXd moment = q_.second_moment(block);
+      out.moment.push_back(moment);
       out.variances.push_back(
           Prior::posterior(block, moment, state.precision[l]));
       out.precision.push_back(
@@ -446,6 +517,37 @@ class MeanFieldFit final : public AscentModel {
                0.5 * static_cast<double>(block.hidden);
     }
     return bound;
+  }
+
+  // The pass at q, and what the noise adds to the rows' part of the bound.
+  double update_rows(Second second, MeanFieldEvaluation& out) {
+    if (model_.open != nullptr) model_.open->set(state.precision);
+    const double gain = run_pass(second, out);
+    if (model_.open != nullptr) {
+      model_.open->update(prior_, out.moment, out.kappa, out.variances,
+                          out.precision);
+    }
+    return gain;
+  }
+
+  double run_pass(Second second, MeanFieldEvaluation& out) {
+    NoisePosterior seen;
+    seen.precision = state.noise;
+    rules_.set_noise(seen.noise());
+    rules_.set_share(out.share);
+    pass_.run(moments_, rules_.later(), second, out.sums, store(out));
+    if (!model_.learns_noise()) {
+      out.noise = seen;
+      return 0.0;
+    }
+    const double gain = update_noise(model_.noise, state.noise, out.sums.power,
+                                     out.sums.squares, out.noise);
+    // As the pass would have left them with the new noise.
+    const double ratio = out.noise.precision / state.noise;
+    out.sums.scale(ratio);
+    out.kappa *= ratio;
+    out.linear *= ratio;
+    return gain;
   }
 
   double update_missing(MeanFieldEvaluation& out) {
@@ -458,6 +560,9 @@ class MeanFieldFit final : public AscentModel {
   }
 
   const Prior& prior_;
+  const RowModel model_;
+  RowRules rules_;
+  Second second_;
   Indicators* indicators_;
   MissingValues* missing_;
   Index p_, r_, groups_;

@@ -53,13 +53,6 @@ class Minibatches {
     return sum;
   }
 
-  // The rows of the first chunk that are named become the minibatch.
-  void select(const std::vector<Index>& members) {
-    rows_.load(0, -1);
-    members_ = members;
-    gather(rows_.tile(rows_.chunk_span(0), buffer_));
-  }
-
   // visit() for every minibatch of an epoch, until it says no.
   template <class Visit>
   bool epoch(int number, Visit&& visit) {

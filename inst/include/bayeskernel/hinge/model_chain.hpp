@@ -1,7 +1,7 @@
 // Gibbs chain of a whole linear model: random effects and other blocks,
-// selection, missing predictors. The steps are those of the plain chain
-// (gibbs.hpp), of selection/gibbs.hpp and of missing/gibbs.hpp; parts that a
-// model lacks are skipped.
+// selection, missing predictors, as values or as atoms. The steps are those of
+// the plain chain (gibbs.hpp), of selection/gibbs.hpp, of missing/gibbs.hpp and
+// of missing/atom_gibbs.hpp; parts that a model lacks are skipped.
 #ifndef BAYESKERNEL_HINGE_MODEL_CHAIN_HPP
 #define BAYESKERNEL_HINGE_MODEL_CHAIN_HPP
 
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "../missing/atom_gibbs.hpp"
 #include "../missing/gibbs.hpp"
 #include "../selection/gibbs.hpp"
 #include "gibbs.hpp"
@@ -23,23 +24,37 @@ struct ModelState {
 
 class ModelChain {
  public:
-  // No selection is one of no columns, nothing is missing without predictors.
-  // Else the chain keeps its own copy of the rows, whose cells change.
+  // No selection is one of no columns, nothing is missing without predictors or
+  // atoms. Else the chain keeps its own copy of the rows, whose cells change.
   ModelChain(const PackedRows& rows, const Prior& prior,
              const Selection& selection, const MissingPattern& missing,
-             Executor& executor, std::uint64_t seed, std::uint64_t chain)
-      : scattered_{selection.columns, selection.shape, selection.rate},
-        own_rows_(missing.predictors() > 0 ? std::make_unique<PackedRows>(rows)
-                                           : nullptr),
+             Executor& executor, std::uint64_t seed, std::uint64_t chain,
+             const RowModel& model = RowModel())
+      : scattered_{selection.columns, selection.shape, selection.rate,
+                   selection.half_t},
+        own_rows_(missing.predictors() > 0 || model.atoms != nullptr
+                      ? std::make_unique<PackedRows>(rows)
+                      : nullptr),
+        atoms_(model.atoms != nullptr
+                   ? std::make_unique<AtomGibbs>(*model.atoms, *own_rows_,
+                                                 model.family, executor, seed,
+                                                 chain)
+                   : nullptr),
+        wide_(selection.size() > 0 &&
+              SelectionGibbs::wide(rows, prior, own_rows_ != nullptr)),
         base_(own_rows_ ? *own_rows_ : rows, prior, executor, seed, chain,
-              selection.size() > 0 ? &scattered_ : nullptr) {
+              {model, selection.size() > 0 ? &scattered_ : nullptr,
+               own_rows_ != nullptr, !wide_}) {
     if (selection.size() > 0) {
       selection_ = std::make_unique<SelectionGibbs>(
-          selection, prior, rows.z_columns(), rows.groups(), seed, chain);
+          selection, prior, rows.z_columns(), rows.groups(), seed, chain,
+          wide_ ? &rows.x : nullptr);
     }
-    if (own_rows_) {
+    if (missing.predictors() > 0) {
+      if (atoms_) throw ArgumentError("missing values are atoms, or they are not");
       missing_ = std::make_unique<MissingGibbs>(missing, *own_rows_, executor,
                                                 seed, chain);
+      given_latents_ = model.family != Family::hinge || base_.residuals();
     }
   }
 
@@ -47,10 +62,9 @@ class ModelChain {
   Index sweeps() const { return base_.sweeps(); }
 
   void sweep() {
-    if (missing_) {
-      missing_->draw_values(base_.state.point, base_.state.sweep);
-      missing_->draw_distribution(base_.state.sweep);
-    }
+    const GibbsState& state = base_.state;
+    if (missing_ && !given_latents_) draw_missing(RowMessages());
+    if (atoms_) atoms_->draw(state.point, state.sweep, state.noise);
     base_.latent_pass();
     if (selection_) {
       selection_->draw_coefficients(base_);
@@ -58,6 +72,8 @@ class ModelChain {
     } else {
       base_.draw_coefficients();
     }
+    // Latents are forgotten by the move along a scale.
+    if (missing_ && given_latents_) draw_missing(base_.messages());
     base_.draw_variances();
     base_.move_scale(selection_ ? &selection_->state.precision : nullptr);
     ++base_.state.sweep;
@@ -84,17 +100,27 @@ class ModelChain {
   double jitter() const {
     return std::max(base_.jitter(), selection_ ? selection_->jitter() : 0.0);
   }
+  // Probabilities of the atoms, by row.
+  const VectorXd& share() const { return atoms_->share(); }
   // f of the rows with missing values.
   void missing_latents(Eigen::ArrayXd& out) const {
     missing_->latent(base_.state.point, out);
   }
 
  private:
+  void draw_missing(const RowMessages& messages) {
+    missing_->draw_values(base_.state.point, base_.state.sweep, messages);
+    missing_->draw_distribution(base_.state.sweep);
+  }
+
   ScatteredBlock scattered_;
   std::unique_ptr<PackedRows> own_rows_;
+  std::unique_ptr<AtomGibbs> atoms_;
+  bool wide_;
   GibbsChain base_;
   std::unique_ptr<SelectionGibbs> selection_;
   std::unique_ptr<MissingGibbs> missing_;
+  bool given_latents_ = false;  // what values are drawn with
 };
 
 }  // namespace bayeskernel

@@ -18,7 +18,8 @@ namespace bayeskernel {
 struct Moments {
   const GaussianPosterior* q = nullptr;
   const ArrowVector* point = nullptr;  // without q: a draw, whose Var f is not
-                                       // set; without both f is the offset
+                                       // set; without both E f is the offset
+                                       // and Var f = 1
   VectorXd column_mean;  // p, empty: all columns are in
   VectorXd column_var;   // p, Var f by x_k^2; empty: none
 
@@ -34,7 +35,7 @@ struct Moments {
         return;
       }
       Eigen::Map<VectorXd>(m, span.rows()) = tile.offset;
-      Eigen::Map<VectorXd>(s, span.rows()).setZero();
+      Eigen::Map<VectorXd>(s, span.rows()).setOnes();
       return;
     }
     const Index p = tile.x.rows(), n = tile.x.cols();

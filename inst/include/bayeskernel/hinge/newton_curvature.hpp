@@ -1,5 +1,5 @@
-// The curvature of the bound in the mean, summed over a tile. Rows far from the
-// margin, chi > 900 s, carry less than 1e-3 of the curvature of a row on it:
+// The curvature of the bound in the mean, summed over a tile. For the hinge, rows
+// far from the margin, chi > 900 s, carry less than 1e-3 of the curvature of a row on it:
 // the matrix of a step does without them where all of them together carry
 // little. Between separated classes they do not, and a covariance that is
 // reported needs them all.
@@ -11,12 +11,10 @@
 #include "../data/rows.hpp"
 #include "../math/gram.hpp"
 #include "accumulate.hpp"
+#include "rules.hpp"
 #include "sums.hpp"
 
 namespace bayeskernel {
-
-// Whether a pass sums the second derivatives, and of which rows.
-enum class Second { none, step, exact };
 
 struct NewtonScratch {
   VectorXd weight;  // of every row, to be filled

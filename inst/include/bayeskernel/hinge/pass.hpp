@@ -38,29 +38,30 @@ class Pass {
   void delegate(RemotePass remote) { remote_ = std::move(remote); }
 
   void run(const Moments& at, const Rule& rule, Second second, Sums& out,
-           const RowStore& store = RowStore()) {
+           const RowStore& store = RowStore(), Gather what = Gather::all) {
     const Index p = sweep_.rows.x_columns();
     const bool with_newton = second != Second::none;
-    out.clear(p, with_newton);
+    out.clear(p, with_newton, what);
     if (remote_) {
       remote_(at.q, with_newton, out);
       return;
     }
     for (Index s = 0; s < sweep_.rows.shards(); ++s) {
       run_shard(sweep_.rows.shard_begin(s), sweep_.rows.shard_begin(s + 1), at,
-                rule, second, shard_, out, store);
-      out.add(shard_, with_newton);
+                rule, second, shard_, out, store, what);
+      out.add(shard_, with_newton, what);
     }
   }
 
   // The sums of the chunks begin .. end - 1; sums of groups go to `groups`.
   void run_shard(Index begin, Index end, const Moments& at, const Rule& rule,
                  Second second, Sums& sums, Sums& groups,
-                 const RowStore& store = RowStore()) {
+                 const RowStore& store = RowStore(),
+                 Gather what = Gather::all) {
     const RowSource& rows = sweep_.rows;
     const bool with_newton = second != Second::none;
-    sums.clear(rows.x_columns(), with_newton);
-    const Job job{at, rule, second, store, groups};
+    sums.clear(rows.x_columns(), with_newton, what);
+    const Job job{at, rule, second, store, what, groups};
     for (Index c = begin; c < end; ++c) {
       const Index blocks = rows.chunk_begin(c + 1) - rows.chunk_begin(c);
       if (static_cast<Index>(slots_.size()) < blocks) slots_.resize(blocks);
@@ -69,15 +70,15 @@ class Pass {
         begin, end,
         [&](Index block, Index slot) {
           auto loan = pool_.borrow();
-          slots_[slot].clear(rows, block, with_newton);
+          slots_[slot].clear(rows, block, with_newton, what);
           for (const TileSpan& span : rows.block_tiles(block)) {
             tile(span, job, *loan, slots_[slot]);
           }
         },
         [&](Index slots) {
           for (Index s = 0; s < slots; ++s) {
-            sums.add(slots_[s].sums, with_newton);
-            slots_[s].give_group(with_newton, groups);
+            sums.add(slots_[s].sums, with_newton, what);
+            slots_[s].give_group(with_newton, what, groups);
           }
         });
   }
@@ -88,6 +89,7 @@ class Pass {
     const Rule& rule;
     Second second;
     const RowStore& store;
+    Gather what;
     Sums& groups;
   };
 
@@ -98,23 +100,25 @@ class Pass {
     Index group = -1;
     bool first = false;
 
-    void clear(const RowSource& rows, Index block, bool with_newton) {
+    void clear(const RowSource& rows, Index block, bool with_newton,
+               Gather what) {
       const Index p = rows.x_columns(), r = rows.z_columns();
-      sums.clear(p, with_newton);
+      sums.clear(p, with_newton, what);
       const TileSpan& span = *rows.block_tiles(block).begin();
       group = -1;
       if (!rows.is_part(span)) return;
       group = span.group_begin;
       first = rows.group_begin(group) == span.row_begin;
-      clear(p, r, sums.curvature);
+      if (what == Gather::all) clear(p, r, sums.curvature);
       if (with_newton) clear(p, r, sums.newton);
       sums.linear.group.setZero(r, 1);
     }
 
-    void give_group(bool with_newton, Sums& to) const {
+    void give_group(bool with_newton, Gather what, Sums& to) const {
       if (group < 0) return;
-      give(sums.curvature, to.curvature);
+      if (what == Gather::all) give(sums.curvature, to.curvature);
       if (with_newton) give(sums.newton, to.newton);
+      if (what == Gather::nothing) return;
       if (first) to.linear.group.col(group).setZero();
       to.linear.group.col(group) += sums.linear.group;
     }
@@ -162,14 +166,26 @@ class Pass {
     job.at.tile(rows, span, tile, scratch.moments, m, s);
     slot.sums.bound += job.rule.tile(
         span, tile, m, s, {kappa, linear, scratch.newton.weight.data()});
-    for (Index i = 0; i < n; ++i) {
-      slot.sums.margin = std::min(slot.sums.margin, tile.y[i] * m[i]);
+    if (job.rule.gaussian()) {
+      for (Index i = 0; i < n; ++i) {
+        const double gap = tile.y[i] - m[i];
+        slot.sums.power += kappa[i];
+        slot.sums.squares += kappa[i] * (gap * gap + s[i]);
+      }
+    } else {
+      for (Index i = 0; i < n; ++i) {
+        slot.sums.margin = std::min(slot.sums.margin, tile.y[i] * m[i]);
+      }
     }
     Sums& groups = slot.group < 0 ? job.groups : slot.sums;
-    accumulate_curvature(rows, span, tile, kappa, scratch.work,
-                         slot.sums.curvature.gram, groups.curvature);
-    accumulate_linear(rows, span, tile, linear, slot.sums.linear.x,
-                      groups.linear);
+    if (job.what == Gather::all) {
+      accumulate_curvature(rows, span, tile, kappa, scratch.work,
+                           slot.sums.curvature.gram, groups.curvature);
+    }
+    if (job.what != Gather::nothing) {
+      accumulate_linear(rows, span, tile, linear, slot.sums.linear.x,
+                        groups.linear);
+    }
     if (job.second != Second::none) {
       accumulate_newton(rows, span, tile, m, s, job.second, scratch.newton,
                         scratch.work, slot.sums.newton.gram, groups.newton);

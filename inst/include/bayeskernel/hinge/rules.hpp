@@ -22,9 +22,18 @@ struct RowNumbers {
   double* newton;  // minus the second derivative of the bound in m
 };
 
+// Whether a pass sums the second derivatives, and of which rows: those that a
+// step needs, where the rows far from the margin carry little, or of all.
+enum class Second { none, step, exact };
+
 class Rule {
  public:
   virtual ~Rule() = default;
+  // What a step with the curvature of the bound needs of them; none where the
+  // weights kappa are the second derivatives.
+  virtual Second second() const { return Second::exact; }
+  // Whether y is a number with Gaussian noise.
+  virtual bool gaussian() const { return false; }
   // Returns the rows' terms of the bound. On any thread.
   virtual double tile(const TileSpan& span, const Tile& tile, const double* m,
                       const double* s, RowNumbers out) const = 0;
@@ -52,6 +61,7 @@ inline RowTerms mean_field(double y, double w, double m, double s) {
 
 class MeanFieldRule final : public Rule {
  public:
+  Second second() const override { return Second::step; }
   double tile(const TileSpan& span, const Tile& tile, const double* m,
               const double* s, RowNumbers out) const override {
     double bound = 0.0;

@@ -1,12 +1,13 @@
 // Moves of a chain along a scale: the effects of a block and their standard
 // deviation, or all coefficients and all standard deviations, are multiplied
-// by one factor c, drawn given the rest with the latent a integrated out. The
+// by one factor c, drawn given the rest with the latents integrated out. The
 // sampler's own steps move such scales slowly: variances follow effects and
-// effects follow a. Log density of t = log c (a group of transformations with
+// effects follow latents. Log density of t = log c (a group of transformations with
 // its Jacobian, Liu & Sabatti 2000, Biometrika 87, 353-369), drawn by slice
 // sampling with stepping out (Neal 2003, Ann. Statist. 31, 705-767):
-//   -2 sum omega max(1 - y (rest + c part), 0)
+//   sum omega log p(y | rest + c part)         any family
 //   - 2 A t - B / (sigma^2 c^2)                 a block IG(A, B)
+//   + t - (nu + 1)/2 log(1 + sigma^2 c^2/nu s^2) a block half t(nu, s)
 //   - nu r t - tr(S Psi^-1) / (2 c^2)           a block IW(nu, S)
 //   + q t - precision c^2 |theta|^2 / 2         q columns of known precision
 // A scattered block counts as one IG(A, B): its effects that are exactly 0 (out
@@ -15,10 +16,15 @@
 #define BAYESKERNEL_HINGE_SCALE_MOVE_HPP
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "../data/sweep.hpp"
+#include "../family/family.hpp"
+#include "../math/normal.hpp"
+#include "../math/special.hpp"
+#include "../parallel/scratch_pool.hpp"
 #include "../rng/stream.hpp"
 #include "blocks.hpp"
 #include "latent_values.hpp"
@@ -26,10 +32,13 @@
 namespace bayeskernel {
 
 // Columns of theta, anywhere, whose effects are sigma times something known,
-// sigma^2 ~ IG(shape, rate).
+// sigma^2 ~ IG(shape, rate), or sigma ~ `half_t`.
 struct ScatteredBlock {
   std::vector<Index> columns;
   double shape = 0.01, rate = 0.01;
+  HalfT half_t;
+
+  VariancePrior variance() const { return {shape, rate, half_t}; }
 };
 
 // The prior's part of that of a learned block at the precision where t = 0.
@@ -37,7 +46,7 @@ inline double log_scale_density(const Block& block, const MatrixXd& precision,
                                 double t) {
   const double c = std::exp(t);
   if (block.kind == Block::Kind::iid) {
-    return -(2.0 * block.shape * t + block.rate * precision(0, 0) / (c * c));
+    return block.variance().log_scale_density(precision(0, 0), t);
   }
   return -(block.df * static_cast<double>(block.width) * t +
            0.5 * block.scale.cwiseProduct(precision).sum() / (c * c));
@@ -66,9 +75,10 @@ double slice_log_scale(F&& log_density, Stream& stream) {
 class ScaleMove {
  public:
   ScaleMove(const RowSource& rows, const Prior& prior, Executor& executor,
-            const ScatteredBlock* scattered = nullptr)
+            Family family, const ScatteredBlock* scattered = nullptr)
       : sweep_{rows, executor, nullptr},
         prior_(prior),
+        family_(family),
         scattered_(scattered),
         loss_(rows.blocks()) {
     for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
@@ -89,8 +99,9 @@ class ScaleMove {
   }
 
   // Move `turn` of moves(). One pass over the rows and O(n) per evaluation.
+  // `noise`: 1 / v of a Gaussian likelihood.
   void run(std::uint64_t turn, Stream& stream, ArrowVector& point,
-           std::vector<MatrixXd>& precision,
+           std::vector<MatrixXd>& precision, double noise = 1.0,
            double* scattered_precision = nullptr) {
     Moved moved;
     moved.everything = turn + 1 == moves();
@@ -100,9 +111,12 @@ class ScaleMove {
     select(moved, point);
     if (part_.x.isZero(0.0) && part_.group.isZero(0.0)) return;
     split(moved, point);
+    const double unit = family_ == Family::hinge      ? 2.0
+                        : family_ == Family::gaussian ? 0.5 * noise
+                                                      : 1.0;
     const auto log_density = [&](double t) {
       return log_prior(moved, t, precision, scattered_precision) -
-             2.0 * loss(std::exp(t));
+             unit * loss(std::exp(t));
     };
     const double t = slice_log_scale(log_density, stream);
     const double c = std::exp(t);
@@ -147,7 +161,8 @@ class ScaleMove {
     }
   }
 
-  // 1 - y f = shortfall - (c - 1) slope.
+  // What the loss of a row is a function of: 1 - y f (hinge), -y f (probit,
+  // logit) or y - f (gaussian) is shortfall - (c - 1) slope.
   void split(const Moved& moved, const ArrowVector& point) {
     const RowSource& rows = sweep_.rows;
     sweep_.run([&](Index block, Index) {
@@ -164,28 +179,85 @@ class ScaleMove {
           latent_values(rows, span, tile, part_, slope.data());
         }
         const auto y = tile.y.array();
-        slope = y * (slope - tile.offset.array());
-        shortfall = 1.0 - y * shortfall;
+        if (family_ == Family::gaussian) {
+          slope -= tile.offset.array();
+          shortfall = y - shortfall;
+        } else {
+          slope = y * (slope - tile.offset.array());
+          shortfall = (family_ == Family::hinge ? 1.0 : 0.0) - y * shortfall;
+        }
         weight_.segment(span.row_begin, n) = tile.weight;
       }
     });
   }
 
-  // sum omega max(1 - y f, 0) at factor c, from what split() has kept.
+  // The sum of omega times the loss at factor c, from what split() has kept.
   double loss(double c) {
     const RowSource& rows = sweep_.rows;
     sweep_.executor.run(rows.blocks(), [&](Index block) {
       const Index begin = rows.tiles()[rows.block_begin(block)].row_begin;
       const Index end = rows.tiles()[rows.block_begin(block + 1) - 1].row_end;
-      loss_[block] =
-          (weight_.segment(begin, end - begin).array() *
-           (shortfall_.segment(begin, end - begin).array() -
-            (c - 1.0) * slope_.segment(begin, end - begin).array())
-               .max(0.0))
-              .sum();
+      const auto w = weight_.segment(begin, end - begin).array();
+      const auto gap =
+          shortfall_.segment(begin, end - begin).array() -
+          (c - 1.0) * slope_.segment(begin, end - begin).array();
+      switch (family_) {
+        case Family::hinge: loss_[block] = (w * gap.max(0.0)).sum(); break;
+        case Family::gaussian: loss_[block] = (w * gap.square()).sum(); break;
+        default: {
+          auto loan = pool_.borrow();
+          Scratch& scratch = *loan;
+          scratch.gap = gap;
+          loss_[block] = label_loss(w, scratch);
+        }
+      }
     });
     double sum = 0.0;
     for (const double value : loss_) sum += value;
+    return sum;
+  }
+
+  struct Scratch {
+    Eigen::ArrayXd gap, work, value;
+  };
+
+  // -sum w log p at the margins -gap of a probit or a logit likelihood. The
+  // logarithm of a product takes the place of many, where powers are 1.
+  template <class Weight>
+  double label_loss(const Weight& w, Scratch& scratch) const {
+    auto& [gap, work, value] = scratch;
+    const Index n = gap.size();
+    const bool logit = family_ == Family::logit;
+    if (!(w == 1.0).all()) {
+      double sum = 0.0;
+      for (Index i = 0; i < n; ++i) {
+        if (w[i] == 0.0) continue;
+        sum -= w[i] * (logit ? log_expit(-gap[i]) : log_normal_cdf(-gap[i]));
+      }
+      return sum;
+    }
+    double sum = 0.0;
+    if (logit) {
+      // log(1 + e^g) = max(g, 0) + log(1 + e^-|g|), factors of at most 2.
+      constexpr Index kFactors = 512;
+      value = 1.0 + (-gap.abs()).exp();
+      for (Index i = 0; i < n; i += kFactors) {
+        sum += std::log(value.segment(i, std::min(kFactors, n - i)).prod());
+      }
+      return sum + gap.max(0.0).sum();
+    }
+    constexpr Index kFactors = 8;
+    constexpr double kLeast = 1e-30;
+    gap = -gap;
+    normal_cdf(gap, work, value);
+    for (Index i = 0; i < n; ++i) {
+      if (value[i] >= kLeast) continue;
+      sum -= log_normal_cdf(gap[i]);
+      value[i] = 1.0;
+    }
+    for (Index i = 0; i < n; i += kFactors) {
+      sum -= std::log(value.segment(i, std::min(kFactors, n - i)).prod());
+    }
     return sum;
   }
 
@@ -209,8 +281,7 @@ class ScaleMove {
       }
     }
     if (moved.scattered) {
-      value -= 2.0 * scattered_->shape * t +
-               scattered_->rate * *scattered_precision / (c * c);
+      value += scattered_->variance().log_scale_density(*scattered_precision, t);
     }
     if (moved.everything) {
       for (Index k = 0; k < prior_.columns(); ++k) {
@@ -224,11 +295,13 @@ class ScaleMove {
 
   Sweep sweep_;
   const Prior& prior_;
+  Family family_;
   const ScatteredBlock* scattered_;
   std::vector<double> loss_;
   std::vector<std::size_t> learned_;
   VectorXd shortfall_, slope_, weight_;
   ArrowVector part_;
+  mutable ScratchPool<Scratch> pool_;
 };
 
 }  // namespace bayeskernel

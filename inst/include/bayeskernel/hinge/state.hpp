@@ -18,6 +18,7 @@ namespace bayeskernel {
 struct MeanFieldState {
   ArrowVector mean;                 // of theta, u
   std::vector<MatrixXd> precision;  // E[1/sigma^2], E[Psi^-1] by block
+  double noise = 1.0;               // E[1/v] of Gaussian rows
   VectorXd log_b, log_odds;         // of E b, gamma: selection columns
   double log_slab = 0.0;            // of E[1/sigma_v^2]
   MatrixXd missing_precision;       // O
@@ -30,7 +31,9 @@ struct MeanFieldState {
 // then what only follows.
 class StateVector {
  public:
-  explicit StateVector(const Prior& prior) : prior_(prior) {}
+  // `noise`: whether that of Gaussian rows is learned.
+  explicit StateVector(const Prior& prior, bool noise = false)
+      : prior_(prior), noise_(noise) {}
 
   // Number of coordinates that steer; `out` receives all.
   Index pack(const MeanFieldState& s, VectorXd& out) const {
@@ -41,6 +44,7 @@ class StateVector {
     for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
       if (learned(l)) put_root(to, s.precision[l]);
     }
+    if (noise_) *to++ = std::log(s.noise);
     put(to, s.log_b);
     if (s.log_b.size() > 0) *to++ = s.log_slab;
     for (Index k = 0; k < s.log_odds.size(); ++k) {
@@ -70,6 +74,7 @@ class StateVector {
     for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
       if (learned(l)) take_root(at, s.precision[l]);
     }
+    if (noise_) s.noise = std::exp(*at++);
     take(at, s.log_b);
     if (s.log_b.size() > 0) s.log_slab = *at++;
     for (Index k = 0; k < s.log_odds.size(); ++k) {
@@ -103,8 +108,9 @@ class StateVector {
   }
 
   Index size(const MeanFieldState& s) const {
-    Index out = s.mean.x.size() + s.mean.group.size() + s.log_b.size() +
-                (s.log_b.size() > 0 ? 1 : 0) + s.log_odds.size() +
+    Index out = s.mean.x.size() + s.mean.group.size() + (noise_ ? 1 : 0) +
+                s.log_b.size() + (s.log_b.size() > 0 ? 1 : 0) +
+                s.log_odds.size() +
                 s.missing_center.size() +
                 root_size(s.missing_center.size()) + s.missing_scale.size() +
                 root_size(s.curvature.gram.rows()) + s.curvature.cross.size() +
@@ -142,6 +148,7 @@ class StateVector {
   }
 
   const Prior& prior_;
+  bool noise_;
 };
 
 }  // namespace bayeskernel

@@ -30,10 +30,13 @@ class StochasticFit {
 
   // Without `map` it sees the rows themselves.
   StochasticFit(const RowSource& rows, const Prior& prior, Executor& executor,
-                const StochasticSettings& settings, const RowMap& map = nullptr)
+                const StochasticSettings& settings, const RowMap& map = nullptr,
+                const RowModel& model = RowModel())
       : rows_(rows),
         prior_(prior),
         settings_(settings),
+        model_(model),
+        rules_(model),
         p_(prior.columns()),
         r_(rows.z_columns()),
         batches_(rows, settings),
@@ -48,7 +51,12 @@ class StochasticFit {
         q_(p_, 0, 0),
         whole_(p_, r_, rows.groups()),
         group_shift_(MatrixXd::Zero(r_, rows.groups())),
-        precision_(prior.start()) {}
+        precision_(prior.start()),
+        noise_(start_noise(model.noise)) {
+    if (model.atoms != nullptr) {
+      throw ArgumentError("minibatches split the atoms of a row");
+    }
+  }
 
   // False when it was told to stop. Throws NumericError when the steps leave
   // no proper q.
@@ -75,16 +83,6 @@ class StochasticFit {
     return true;
   }
 
-  // One step of size rho from the prior on the rows named, of one chunk.
-  void step_from_prior(const std::vector<Index>& members, double rho) {
-    move_to(current_);
-    batches_.select(members);
-    make_estimate(&q_);
-    current_.approach(estimate_, rho);
-    ++steps_;
-    move_to(current_);
-  }
-
   // Whether the bound settled before the epochs were over.
   bool settled() const { return settled_; }
   // Means of the minibatches' bounds, one per block of steps (with
@@ -101,6 +99,7 @@ class StochasticFit {
     out.mean = whole_point(average_, system);
     out.curvature = whole_;
     out.precision = precision_;
+    out.noise = noise_;
     return out;
   }
 
@@ -148,6 +147,7 @@ class StochasticFit {
     }
     const bool watched = settings_.tolerance > 0.0 && steps_ > 0;
     current_.approach(estimate_, rho);
+    update_noise(rho);
     ++steps_;
     if (in_average || watched) {
       if (watched && watch_.steps == 0) averaged_ = 0;
@@ -161,11 +161,22 @@ class StochasticFit {
   void pass(const GaussianPosterior* q) {
     Moments at;
     at.q = q;
-    if (q != nullptr) {
-      pass_.run(at, MeanFieldRule(), Second::none, sums_);
-    } else {
-      pass_.run(at, StartRule(), Second::none, sums_);
-    }
+    rules_.set_noise(noise_.noise());
+    pass_.run(at, q != nullptr ? rules_.later() : rules_.start(), Second::none,
+              sums_);
+  }
+
+  // q(v) by a step of its own rate, which the rows add up to.
+  void update_noise(double rho) {
+    if (!model_.learns_noise()) return;
+    const NoisePosterior seen = noise_;
+    bayeskernel::update_noise(model_.noise, seen.precision,
+                              scale_ * sums_.power, scale_ * sums_.squares,
+                              noise_);
+    if (steps_ == 0) return;
+    noise_.shape = seen.shape + rho * (noise_.shape - seen.shape);
+    noise_.rate = seen.rate + rho * (noise_.rate - seen.rate);
+    noise_.precision = noise_.shape / noise_.rate;
   }
 
   // n / s times the sums of the minibatch at q, or at c = 1 without.
@@ -356,6 +367,8 @@ class StochasticFit {
   const RowSource& rows_;
   const Prior& prior_;
   StochasticSettings settings_;
+  const RowModel model_;
+  RowRules rules_;
   Index p_, r_;
   Minibatches batches_;
   std::unique_ptr<DerivedRows> derived_;
@@ -369,6 +382,7 @@ class StochasticFit {
   Curvature whole_;       // cross and group_gram: last visit of each group
   MatrixXd group_shift_;  // h_g of that visit
   std::vector<MatrixXd> precision_;
+  NoisePosterior noise_;
   Index steps_ = 0;
   Index averaged_ = 0;
   double scale_ = 1.0;  // n / s of the minibatch

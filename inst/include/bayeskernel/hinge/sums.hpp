@@ -63,6 +63,10 @@ inline void add_product(const Curvature& curvature, const ArrowVector& point,
   }
 }
 
+// What a pass sums up beside the bound: nothing, the linear part, or all. What
+// it does not sum up stays as it was.
+enum class Gather { nothing, linear, all };
+
 // What a pass leaves behind.
 struct Sums {
   Curvature curvature;  // kappa: the conditional precision
@@ -70,27 +74,41 @@ struct Sums {
   ArrowVector linear;   // what the rule calls linear
   double bound = 0.0;   // data part of the bound
   double margin = std::numeric_limits<double>::infinity();  // smallest y E f
+  // Gaussian rows, which have no margin: sums of kappa and of
+  // kappa E(y - f)^2.
+  double power = 0.0, squares = 0.0;
 
   Sums() = default;
   Sums(Index p, Index r, Index groups)
       : curvature(p, r, groups), newton(p, r, groups), linear(p, r, groups) {}
 
   // Sums of groups are set by the pass, not added to.
-  void clear(Index p, bool with_newton) {
-    curvature.gram.setZero(p, p);
+  void clear(Index p, bool with_newton, Gather what = Gather::all) {
+    if (what == Gather::all) curvature.gram.setZero(p, p);
     if (with_newton) newton.gram.setZero(p, p);
-    linear.x.setZero(p);
-    bound = 0.0;
+    if (what != Gather::nothing) linear.x.setZero(p);
+    bound = power = squares = 0.0;
     margin = std::numeric_limits<double>::infinity();
   }
 
   // What adds up over rows, groups apart.
-  void add(const Sums& part, bool with_newton) {
-    curvature.gram += part.curvature.gram;
+  void add(const Sums& part, bool with_newton, Gather what = Gather::all) {
+    if (what == Gather::all) curvature.gram += part.curvature.gram;
     if (with_newton) newton.gram += part.newton.gram;
-    linear.x += part.linear.x;
+    if (what != Gather::nothing) linear.x += part.linear.x;
     bound += part.bound;
     margin = std::min(margin, part.margin);
+    power += part.power;
+    squares += part.squares;
+  }
+
+  // All that is proportional to kappa, where the gradient is.
+  void scale(double factor) {
+    curvature.gram *= factor;
+    curvature.cross *= factor;
+    curvature.group_gram *= factor;
+    linear.x *= factor;
+    linear.group *= factor;
   }
 };
 
@@ -100,6 +118,12 @@ struct RowStore {
   double* variance = nullptr;
   double* kappa = nullptr;
   double* linear = nullptr;
+};
+
+// kappa and the linear number of every row, as a pass has kept them.
+struct RowMessages {
+  const double* kappa = nullptr;
+  const double* linear = nullptr;
 };
 
 }  // namespace bayeskernel

@@ -18,19 +18,23 @@ inline double* reserve(VectorXd& buffer, Index size) {
   return buffer.data();
 }
 
-// An rbf sees columns centred at the mean of z, so that distances far from the
-// origin keep their digits, and divided by the length-scales.
+// A leaf of distances takes columns centred at the mean of z, so that distances
+// far from the origin keep their digits, and divided by the length-scales.
+// Columns are as the leaf sees them (leaf_view.hpp), where a periodic one is an
+// rbf.
 class PackedColumns {
  public:
   PackedColumns(const Kernel& leaf, const MatrixXd& z, bool wide)
       : d_(z.rows()),
         m_(z.cols()),
         wide_(wide),
-        rbf_(leaf.kind() == Kernel::Kind::rbf),
+        rbf_(leaf.kind() == Kernel::Kind::rbf ||
+             leaf.kind() == Kernel::Kind::periodic),
+        distances_(rbf_ || leaf.kind() == Kernel::Kind::matern),
         variance_(leaf.variance()),
         shift_(VectorXd::Zero(d_)),
         inverse_(VectorXd::Ones(d_)) {
-    if (rbf_) {
+    if (distances_) {
       const VectorXd& lengthscale = leaf.lengthscale();
       if (lengthscale.size() != 1 && lengthscale.size() != d_) {
         throw ArgumentError("there are " + std::to_string(lengthscale.size()) +
@@ -45,7 +49,8 @@ class PackedColumns {
     pack(z);
   }
 
-  // Values of an rbf, inner products for any other leaf: m x n, in `out`.
+  // m x n, in `out`: values of an rbf, -r^2 / 2 for another leaf of distances,
+  // inner products for any other.
   void block(const double* x, Index n, VectorXd& buffer, double* out) const {
 #if BAYESKERNEL_HAS_AVX2
     if (wide_) return block_with<WideTile>(x, n, buffer, out);
@@ -53,12 +58,30 @@ class PackedColumns {
     block_with<NarrowTile>(x, n, buffer, out);
   }
 
-  // Columns as the leaf sees them: (x - shift) / lengthscale, d x n.
+  // values <- variance exp(values), as those of an rbf are made.
+  void exp(double* values, Index n, double variance) const {
+#if BAYESKERNEL_HAS_AVX2
+    if (wide_) return WideTile::exp(values, n, variance);
+#endif
+    NarrowTile::exp(values, n, variance);
+  }
+
+  // (x - shift) / lengthscale, d x n.
   void scale(const double* x, Index n, double* out) const {
     Eigen::Map<Eigen::ArrayXXd> scaled(out, d_, n);
     scaled =
         Eigen::Map<const Eigen::ArrayXXd>(x, d_, n).colwise() - shift_.array();
     scaled.colwise() *= inverse_.array();
+  }
+
+  // r^2 of two columns, without the rounding of their norms.
+  double squared_distance(const double* x, const double* z) const {
+    double sum = 0.0;
+    for (Index k = 0; k < d_; ++k) {
+      const double u = (x[k] - z[k]) * inverse_[k];
+      sum += u * u;
+    }
+    return sum;
   }
 
   const VectorXd& inverse_lengthscale() const { return inverse_; }
@@ -84,7 +107,7 @@ class PackedColumns {
       Tile::pack(FourColumns(z.data() + j * d_, d_, m_ - j), scaling(),
                  groups_.data() + j * d_, half_.data() + j);
     }
-    if (!rbf_) half_.setZero();
+    if (!distances_) half_.setZero();
   }
 
   template <class Tile>
@@ -96,7 +119,7 @@ class PackedColumns {
       const Index columns = std::min(kGroup, n - i);
       Tile::pack(FourColumns(x + i * d_, d_, columns), scaling(), group,
                  half_x);
-      if (!rbf_) std::fill_n(half_x, kGroup, 0.0);
+      if (!distances_) std::fill_n(half_x, kGroup, 0.0);
       for (Index j = 0; j < m_; j += 2 * kGroup) {
         tile<Tile>(group, half_x, j, columns, out + j);
       }
@@ -124,11 +147,11 @@ class PackedColumns {
   }
 
   Index d_, m_;
-  bool wide_, rbf_;
+  bool wide_, rbf_, distances_;
   double variance_;
   VectorXd shift_, inverse_;
   VectorXd groups_;  // packed z; the last pair of groups is filled with zeros
-  VectorXd half_;    // half the squared norms of z as packed, 0 if not an rbf
+  VectorXd half_;    // half the squared norms of z as packed, 0 of products
 };
 
 }  // namespace detail

@@ -1,9 +1,14 @@
-// Covariance functions as trees: leaves rbf, linear and polynomial under sums
-// and products. A point is a column of d numbers.
+// Covariance functions as trees: leaves under sums and products. A point is a
+// column of d numbers, of which a leaf looks at all or at some.
 //
-//   rbf         variance exp(-0.5 sum_k ((x_k - z_k) / lengthscale_k)^2)
-//   linear      variance x'z
-//   polynomial  variance (x'z + offset)^degree
+//   rbf          variance exp(-r^2 / 2), r^2 = sum ((x - z) / lengthscale)^2
+//   matern       variance p(u) exp(-u), u = sqrt(2 nu) r; p = 1, 1 + u and
+//                1 + u + u^2 / 3 for nu = 1/2, 3/2 and 5/2
+//   periodic     variance exp(-2 sum sin^2(pi unit (x - z) / period)
+//                             / lengthscale^2)
+//   linear       variance x'z
+//   polynomial   variance (x'z + offset)^degree
+//   categorical  variance where x and z agree, else 0
 #ifndef BAYESKERNEL_KERNEL_TREE_HPP
 #define BAYESKERNEL_KERNEL_TREE_HPP
 
@@ -23,19 +28,47 @@ using Eigen::VectorXd;
 
 class Kernel {
  public:
-  enum class Kind { rbf, linear, polynomial, sum, product };
+  enum class Kind {
+    rbf,
+    matern,
+    periodic,
+    linear,
+    polynomial,
+    categorical,
+    sum,
+    product
+  };
 
   // `lengthscale`: one for all columns, or one for each.
   static Kernel rbf(VectorXd lengthscale, double variance) {
-    Kernel out(Kind::rbf, variance);
-    if (lengthscale.size() == 0) {
-      throw ArgumentError("an rbf kernel needs a length-scale");
+    return scaled(Kind::rbf, std::move(lengthscale), variance);
+  }
+
+  // `twice_nu`: 1, 3 or 5.
+  static Kernel matern(int twice_nu, VectorXd lengthscale, double variance) {
+    if (twice_nu != 1 && twice_nu != 3 && twice_nu != 5) {
+      throw ArgumentError("nu of a matern kernel is 1/2, 3/2 or 5/2");
     }
-    for (Index k = 0; k < lengthscale.size(); ++k) {
-      check_positive(lengthscale[k], "a length-scale");
-    }
-    out.lengthscale_ = std::move(lengthscale);
+    Kernel out = scaled(Kind::matern, std::move(lengthscale), variance);
+    out.twice_nu_ = twice_nu;
     return out;
+  }
+
+  // `unit`: what the period is counted in, in each column that the leaf looks
+  // at, or one for all.
+  static Kernel periodic(double period, VectorXd unit, double lengthscale,
+                         double variance) {
+    Kernel out = scaled(Kind::periodic, VectorXd::Constant(1, lengthscale),
+                        variance);
+    check_positive(period, "a period");
+    check_all_positive(unit, "a unit");
+    out.period_ = period;
+    out.unit_ = std::move(unit);
+    return out;
+  }
+
+  static Kernel categorical(double variance) {
+    return Kernel(Kind::categorical, variance);
   }
 
   static Kernel linear(double variance) {
@@ -60,18 +93,35 @@ class Kernel {
     return Kernel(Kind::product, std::move(children));
   }
 
+  // A leaf that looks at these columns, numbers from 0; at all if there are
+  // none.
+  Kernel on(std::vector<Index> columns) const {
+    Kernel out = *this;
+    out.columns_ = std::move(columns);
+    return out;
+  }
+
   Kind kind() const { return kind_; }
+  // Depends on x - z alone, so that k(x, x) is the variance.
+  bool stationary() const {
+    return kind_ == Kind::rbf || kind_ == Kind::matern ||
+           kind_ == Kind::periodic || kind_ == Kind::categorical;
+  }
   bool leaf() const { return children_.empty(); }
   double variance() const { return variance_; }
   const VectorXd& lengthscale() const { return lengthscale_; }
   int degree() const { return degree_; }
   double offset() const { return offset_; }
+  int twice_nu() const { return twice_nu_; }
+  double period() const { return period_; }
+  const VectorXd& unit() const { return unit_; }
+  const std::vector<Index>& columns() const { return columns_; }
   const std::vector<Kernel>& children() const { return children_; }
 
   // The positive parameters, on the log scale, depth first: log variance of a
-  // leaf, then the log length-scales of an rbf.
+  // leaf, then its log length-scales, then its log period.
   Index parameters() const {
-    if (leaf()) return 1 + lengthscale_.size();
+    if (leaf()) return 1 + lengthscale_.size() + periods();
     Index count = 0;
     for (const Kernel& child : children_) count += child.parameters();
     return count;
@@ -81,7 +131,8 @@ class Kernel {
     VectorXd out(parameters());
     if (leaf()) {
       out[0] = std::log(variance_);
-      out.tail(lengthscale_.size()) = lengthscale_.array().log();
+      out.segment(1, lengthscale_.size()) = lengthscale_.array().log();
+      if (periods() > 0) out.tail(1)[0] = std::log(period_);
       return out;
     }
     Index first = 0;
@@ -100,7 +151,8 @@ class Kernel {
     }
     if (leaf()) {
       variance_ = std::exp(values[0]);
-      lengthscale_ = values.tail(lengthscale_.size()).array().exp();
+      lengthscale_ = values.segment(1, lengthscale_.size()).array().exp();
+      if (periods() > 0) period_ = std::exp(values.tail(1)[0]);
       return;
     }
     Index first = 0;
@@ -113,9 +165,8 @@ class Kernel {
 
   // k(x, x).
   double at(const double* x, Index d) const {
+    if (stationary()) return variance_;
     switch (kind_) {
-      case Kind::rbf:
-        return variance_;
       case Kind::linear:
         return variance_ * squared_norm(x, d);
       case Kind::polynomial:
@@ -170,8 +221,27 @@ class Kernel {
     }
   }
 
-  static double squared_norm(const double* x, Index d) {
-    return Eigen::Map<const VectorXd>(x, d).squaredNorm();
+  static void check_all_positive(const VectorXd& values, const char* what) {
+    if (values.size() == 0) {
+      throw ArgumentError(std::string(what) + " of a kernel is missing");
+    }
+    for (Index k = 0; k < values.size(); ++k) check_positive(values[k], what);
+  }
+
+  static Kernel scaled(Kind kind, VectorXd lengthscale, double variance) {
+    Kernel out(kind, variance);
+    check_all_positive(lengthscale, "a length-scale");
+    out.lengthscale_ = std::move(lengthscale);
+    return out;
+  }
+
+  Index periods() const { return kind_ == Kind::periodic ? 1 : 0; }
+
+  double squared_norm(const double* x, Index d) const {
+    if (columns_.empty()) return Eigen::Map<const VectorXd>(x, d).squaredNorm();
+    double sum = 0.0;
+    for (const Index k : columns_) sum += x[k] * x[k];
+    return sum;
   }
 
   double product_without(std::size_t left_out, const double* x, Index d) const {
@@ -187,6 +257,10 @@ class Kernel {
   VectorXd lengthscale_;
   int degree_ = 1;
   double offset_ = 0.0;
+  int twice_nu_ = 1;
+  double period_ = 1.0;
+  VectorXd unit_;
+  std::vector<Index> columns_;
   std::vector<Kernel> children_;
 };
 

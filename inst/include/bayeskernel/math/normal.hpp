@@ -83,6 +83,64 @@ inline double log_normal_interval(double a, double b) {
   return upper + std::log1p(-std::exp(log_normal_cdf(a) - upper));
 }
 
+// Upper tail over density, {1 - Phi(z)} / phi(z), for z >= 0: one rational
+// function, of degrees 9 and 10, by least squares in the relative error with
+// Lawson's weights; relative error below 2e-15 everywhere.
+inline double mills_ratio(double z) {
+  if (z > 1e12) return 1.0 / z;
+  const double s = z * z;
+  const double even =
+      (((25.371087238666625 * s + 2546.427379933723) * s + 56608.26340756131) *
+           s + 322861.2148283268) * s + 254022.73227429323;
+  const double odd =
+      (((s + 318.39278712784903) * s + 14168.110427998352) * s +
+       162279.7762405582) * s + 407945.55051985447;
+  const double even_below =
+      ((((s + 319.3927871281736) * s + 14484.503219866448) * s +
+        175821.10919513102) * s + 545002.3890733864) * s + 202680.8161746184;
+  const double odd_below =
+      (((25.371087238665968 * s + 2571.798467116985) * s + 59103.9483716297) *
+           s + 374630.1426265807) * s + 487209.3504046536;
+  return (even + z * odd) / (even_below + z * odd_below);
+}
+
+// The standard normal given that it is below x, seen from x.
+struct BelowNormal {
+  double log_cdf;    // log Phi(x)
+  double slope;      // its derivative, lambda = phi(x) / Phi(x)
+  double curvature;  // minus its second derivative, lambda (lambda + x)
+  double excess;     // lambda + x: x minus the mean of what is left
+  double variance;   // 1 - lambda (lambda + x)
+};
+
+// lambda + x and the variance cancel far below 0: there the series of Mills'
+// ratio.
+inline BelowNormal below_normal(double x) {
+  BelowNormal out;
+  if (x >= 0.0) {
+    const double density = normal_density(x);
+    const double tail = density * mills_ratio(x);
+    out.log_cdf = std::log1p(-tail);
+    out.slope = density / (1.0 - tail);
+  } else {
+    const double mills = mills_ratio(-x);
+    out.log_cdf = std::log(mills) - 0.5 * x * x - detail::kLogSqrtTwoPi;
+    out.slope = 1.0 / mills;
+  }
+  if (x > -30.0) {
+    out.excess = out.slope + x;
+    out.curvature = out.slope * out.excess;
+    out.variance = 1.0 - out.curvature;
+  } else {
+    const double u = 1.0 / (x * x);
+    out.excess = -(1.0 + u * (-2.0 + u * (10.0 + u * (-74.0 + u * 706.0)))) / x;
+    out.variance =
+        u * (1.0 + u * (-6.0 + u * (50.0 + u * (-518.0 + u * 6354.0))));
+    out.curvature = 1.0 - out.variance;
+  }
+  return out;
+}
+
 // phi(x) / Phi(x), the derivative of log Phi.
 inline double inverse_mills(double x) {
   if (x <= -5.0) return 1.0 / detail::mills_ratio_tail(-x);

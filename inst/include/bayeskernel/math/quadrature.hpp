@@ -1,4 +1,5 @@
-// Gauss-Legendre rule on (-1, 1) by Golub & Welsch (1969). O(n^3), once.
+// Gauss-Legendre rule on (-1, 1) and Gauss-Hermite rule of the standard normal
+// distribution, by Golub & Welsch (1969). O(n^3), once.
 #ifndef BAYESKERNEL_MATH_QUADRATURE_HPP
 #define BAYESKERNEL_MATH_QUADRATURE_HPP
 
@@ -32,6 +33,22 @@ struct GaussLegendre {
       sum += weight[k] * f(middle + half * node[k]);
     }
     return half * sum;
+  }
+};
+
+// Nodes and weights of E f(z), z ~ N(0, 1).
+struct GaussHermite {
+  Eigen::VectorXd node, weight;
+
+  explicit GaussHermite(Eigen::Index n) {
+    Eigen::VectorXd diagonal = Eigen::VectorXd::Zero(n), side(n - 1);
+    for (Eigen::Index k = 1; k < n; ++k) {
+      side[k - 1] = std::sqrt(static_cast<double>(k));
+    }
+    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen;
+    eigen.computeFromTridiagonal(diagonal, side);
+    node = eigen.eigenvalues();
+    weight = eigen.eigenvectors().row(0).array().square();
   }
 };
 

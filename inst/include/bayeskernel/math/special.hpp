@@ -1,15 +1,24 @@
-// Gamma functions. Nothing throws: an argument outside the domain
-// gives NaN or an infinity.
+// Gamma functions and the logistic curve. Nothing throws: an argument outside
+// the domain gives NaN or an infinity.
 #ifndef BAYESKERNEL_MATH_SPECIAL_HPP
 #define BAYESKERNEL_MATH_SPECIAL_HPP
 
+#include <algorithm>
 #include <boost/math/special_functions/digamma.hpp>
 #include <boost/math/special_functions/gamma.hpp>
+#include <boost/math/special_functions/trigamma.hpp>
 #include <cmath>
 
 #include "normal.hpp"
 
 namespace bayeskernel {
+
+inline double expit(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+
+// log expit(x).
+inline double log_expit(double x) {
+  return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x)));
+}
 
 // log Gamma(x), x > 0. std::lgamma would write a global variable.
 inline double log_gamma(double x) {
@@ -19,6 +28,11 @@ inline double log_gamma(double x) {
 // d/dx log Gamma(x), x > 0.
 inline double digamma(double x) {
   return boost::math::digamma(x, detail::QuietPolicy());
+}
+
+// Its derivative.
+inline double trigamma(double x) {
+  return boost::math::trigamma(x, detail::QuietPolicy());
 }
 
 // log Gamma_r(a), the multivariate gamma function; 2 a > r - 1.

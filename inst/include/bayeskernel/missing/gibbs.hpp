@@ -1,8 +1,11 @@
-// Missing predictors in a Gibbs sweep. The values of a row and its latent a are one block, a integrated out: given the
-// rest, x_mis is N(m0, O_mm^-1) times exp(-2 omega max(1 - y f, 0)), and f
-// moves along one direction of it only. With O_mm = L L', w = L^-1 b, b the
-// slope of f, and e = L' (x_mis - m0), the part of e across w is standard
-// normal and y w'e / |w| a mixture of two truncated normals.
+// Missing predictors in a Gibbs sweep. Given the rest, x_mis is N(m0, O_mm^-1)
+// times what the row says of f, and f moves along one direction of it only. With
+// O_mm = L L', w = L^-1 b, b the slope of f, and e = L' (x_mis - m0), the part of
+// e across w is standard normal. Along it, w'e / |w| is
+//   normal, given the latents, which make the row exp(linear g - kappa g^2 / 2),
+//     g = f - offset, in any family;
+//   y times a mixture of two truncated normals for exp(-2 omega max(1 - y f, 0)),
+//     the hinge with its latent a integrated out.
 // A row costs p + h P; a pattern one Cholesky of O_mm.
 #ifndef BAYESKERNEL_MISSING_GIBBS_HPP
 #define BAYESKERNEL_MISSING_GIBBS_HPP
@@ -144,8 +147,9 @@ class MissingGibbs {
     }
   }
 
-  // x_mis of every row with a missing value, a integrated out.
-  void draw_values(const ArrowVector& point, std::uint64_t sweep) {
+  // x_mis of every row with a missing value.
+  void draw_values(const ArrowVector& point, std::uint64_t sweep,
+                   const RowMessages& messages = RowMessages()) {
     factor_patterns();
     const Index count = static_cast<Index>(data_.rows.size());
     executor_.run((count + kRows - 1) / kRows, [&](Index block) {
@@ -154,7 +158,7 @@ class MissingGibbs {
                     static_cast<std::uint64_t>(block));
       const Index end = std::min(count, (block + 1) * kRows);
       for (Index i = block * kRows; i < end; ++i) {
-        draw_row(i, point, stream, *loan);
+        draw_row(i, point, messages, stream, *loan);
       }
     });
   }
@@ -273,8 +277,8 @@ class MissingGibbs {
     return f;
   }
 
-  void draw_row(Index i, const ArrowVector& point, Stream& stream,
-                Scratch& scratch) {
+  void draw_row(Index i, const ArrowVector& point, const RowMessages& messages,
+                Stream& stream, Scratch& scratch) {
     const MissingPattern::Row& row = data_.rows[i];
     const Pattern& pattern = patterns_[row.pattern];
     const Index h = pattern.precision.rows(), o = pattern.regression.cols();
@@ -323,13 +327,21 @@ class MissingGibbs {
       noise[j] = informed && h == 1 ? 0.0 : stream.normal();
     }
     if (informed) {
-      const double sd = std::sqrt(variance), y = rows_.y[row.row];
-      const double inverse = 1.0 / sd;
-      double along = 0.0;
+      const double sd = std::sqrt(variance), inverse = 1.0 / sd;
+      double along = 0.0, draw;
       for (Index j = 0; j < h; ++j) along += white[j] * noise[j];
-      const double draw =
-          tilted_normal(stream, (y * f - 1.0) * inverse, 2.0 * weight * sd);
-      const double step = (y * draw - along * inverse) * inverse;
+      if (messages.kappa != nullptr) {
+        const double kappa = messages.kappa[row.row];
+        const double shrink = 1.0 / (1.0 + kappa * variance);
+        const double pull =
+            messages.linear[row.row] - kappa * (f - rows_.offset[row.row]);
+        draw = sd * shrink * pull + std::sqrt(shrink) * stream.normal();
+      } else {
+        const double y = rows_.y[row.row];
+        draw = y * tilted_normal(stream, (y * f - 1.0) * inverse,
+                                 2.0 * weight * sd);
+      }
+      const double step = (draw - along * inverse) * inverse;
       for (Index j = 0; j < h; ++j) noise[j] += step * white[j];
     }
     for (Index j = h; j-- > 0;) {

@@ -56,7 +56,7 @@ struct DrawMoments {
     mean[i] = value.mean();
     var[i] = variance(value, mean[i]) + (spread ? extra.mean() : 0.0);
     for (std::size_t l = 0; l < links.size(); ++l) {
-      if (spread && whole && links[l].link() == Link::hinge) {
+      if (spread && whole && links[l].link() != Link::probit) {
         s.p.resize(value.size());
         for (Eigen::Index d = 0; d < value.size(); ++d) {
           s.p[d] = links[l].mean(value[d], extra[d]);

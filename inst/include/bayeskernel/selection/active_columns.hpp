@@ -11,6 +11,7 @@
 
 #include "../data/rows.hpp"
 #include "../hinge/blocks.hpp"
+#include "../hinge/row_rules.hpp"
 #include "../missing/mean_field.hpp"
 #include "indicators.hpp"
 
@@ -24,6 +25,7 @@ struct WholeModel {
   Prior prior;
   const Selection& selection;
   const MissingPattern& missing;
+  RowModel row_model;
 };
 
 struct ActiveModel {
@@ -50,8 +52,10 @@ inline std::vector<Index> positions(const std::vector<Index>& from,
   return out;
 }
 
+// `unit` as of PackedRows::finish().
 inline PackedRows restrict_rows(const PackedRows& rows,
-                                const std::vector<Index>& columns) {
+                                const std::vector<Index>& columns,
+                                const std::vector<Index>& unit) {
   const Index n = rows.rows(), p = static_cast<Index>(columns.size());
   PackedRows out;
   out.x.resize(p, n);
@@ -67,7 +71,7 @@ inline PackedRows restrict_rows(const PackedRows& rows,
   for (Index g = 0; rows.groups() > 0 && g <= rows.groups(); ++g) {
     group_begin.push_back(rows.group_begin(g));
   }
-  out.finish(std::move(group_begin));
+  out.finish(std::move(group_begin), unit);
   return out;
 }
 
@@ -95,8 +99,10 @@ inline ActiveModel restrict_model(const WholeModel& model,
   out.rows = model.rows;
   out.prior = model.prior;
   if (out.hidden == 0) return out;
-  out.rows =
-      std::make_shared<PackedRows>(restrict_rows(*model.rows, out.columns));
+  const AtomUnits* atoms = model.row_model.atoms;
+  out.rows = std::make_shared<PackedRows>(
+      restrict_rows(*model.rows, out.columns,
+                    atoms != nullptr ? atoms->unit : std::vector<Index>()));
   const Index used = static_cast<Index>(out.columns.size());
   out.prior.precision.resize(used);
   out.prior.mean.resize(used);

@@ -9,6 +9,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "../math/tableau.hpp"
 #include "../rng/distributions.hpp"
 #include "../rng/stream.hpp"
+#include "active_tableau.hpp"
 #include "indicators.hpp"
 
 namespace bayeskernel {
@@ -33,13 +35,15 @@ struct SelectionState {
 
 class SelectionGibbs {
  public:
+  // `wide`: the rows of a model with more columns than these, p x n, which
+  // stay; its chain keeps the weights of the rows and sums no Gram.
   SelectionGibbs(const Selection& selection, const Prior& prior,
                  Index groups_width, Index groups, std::uint64_t seed,
-                 std::uint64_t chain)
+                 std::uint64_t chain, const MatrixXd* wide = nullptr)
       : selection_(selection),
         prior_(prior),
         groups_(prior.columns(), groups_width, groups),
-        tableau_(selection.size()) {
+        tableau_(wide == nullptr ? selection.size() : 0) {
     const Index size = selection.size(), p = prior.columns();
     std::vector<char> selected(p, 0);
     for (const Index k : selection.columns) selected[k] = 1;
@@ -47,6 +51,12 @@ class SelectionGibbs {
       if (!selected[k]) always_.push_back(k);
     }
     const Index kept = static_cast<Index>(always_.size());
+    order_.resize(size);
+    start(seed, chain);
+    if (wide != nullptr) {
+      wide_ = std::make_unique<ActiveTableau>(*wide);
+      return;
+    }
     schur_.resize(p, p);
     shift_.resize(p);
     kept_.resize(kept, kept);
@@ -57,14 +67,24 @@ class SelectionGibbs {
     active_.resize(size, size);
     active_shift_.resize(size);
     in_.reserve(size);
-    order_.resize(size);
-    start(seed, chain);
+  }
+
+  // Whether a chain may take the form for more columns than rows: no groups, no
+  // blocks, and rows that stay as they are.
+  static bool wide(const PackedRows& rows, const Prior& prior,
+                   bool rows_change) {
+    return rows.x_columns() > rows.rows() && rows.groups() == 0 &&
+           prior.blocks.empty() && !rows_change;
   }
 
   SelectionState state;
 
   // gamma, then theta and u of `chain`, whose latent_pass() was the last step.
   void draw_coefficients(GibbsChain& chain) {
+    if (wide_) {
+      draw_wide(chain);
+      return;
+    }
     reduce(chain);
     eliminate_kept();
     draw_indicators(chain);
@@ -95,9 +115,8 @@ class SelectionGibbs {
       moment += state.b[k] * v * v;
       count += 1.0;
     }
-    const double draw = gamma(stream, selection_.shape + 0.5 * count,
-                              selection_.rate + 0.5 * moment);
-    state.precision = std::min(std::max(draw, 1e-100), 1e100);
+    state.precision =
+        selection_.variance().draw(stream, count, moment, state.precision);
     if (selection_.learn_rho) {
       const double out = static_cast<double>(selection_.size()) - count;
       const double log_in =
@@ -176,30 +195,56 @@ class SelectionGibbs {
     reduced_shift_.noalias() -= cross_.transpose() * kept_shift_;
   }
 
+  // The same steps over the columns that are in alone.
+  void draw_wide(GibbsChain& chain) {
+    VectorXd lambda = prior_.precision;
+    std::vector<Index> members = always_;
+    for (Index k = 0; k < selection_.size(); ++k) {
+      const Index at = selection_.columns[k];
+      lambda[at] = state.b[k] * state.precision;
+      if (state.in[k] != 0.0) members.push_back(at);
+    }
+    const Eigen::Map<const VectorXd> kappa(chain.messages().kappa,
+                                           chain.rows());
+    jitter_ = std::max(jitter_, wide_->build(kappa, chain.sums().linear.x,
+                                             lambda, std::move(members)));
+    visit(chain, [&](Index k) { return selection_.columns[k]; }, *wide_);
+    VectorXd& theta = chain.state.point.x;
+    theta.setZero();
+    Stream stream(chain.seed(), chain.chain(), Purpose::coefficients,
+                  chain.state.sweep, 0);
+    jitter_ = std::max(jitter_,
+                       wide_->draw([&] { return stream.normal(); }, theta));
+  }
+
   // Every indicator once, in random order.
   void draw_indicators(const GibbsChain& chain) {
-    Stream stream(chain.seed(), chain.chain(), Purpose::selection,
-                  chain.state.sweep, 0);
     list_active();
     tableau_.build(reduced_, reduced_shift_, in_);
+    visit(chain, [](Index k) { return k; }, tableau_);
+    list_active();
+  }
+
+  // `place` of an indicator's column in the tableau.
+  template <class Place, class T>
+  void visit(const GibbsChain& chain, Place&& place, T& tableau) {
+    Stream stream(chain.seed(), chain.chain(), Purpose::selection,
+                  chain.state.sweep, 0);
     const Index size = selection_.size();
     for (Index k = 0; k < size; ++k) order_[k] = k;
     for (Index left = size; left > 0; --left) {
       const Index pick = uniform_index(stream, left);
       std::swap(order_[left - 1], order_[pick]);
       const Index k = order_[left - 1];
-      state.probability[k] = 1.0 / (1.0 + std::exp(-log_odds(k)));
+      // With theta and u integrated out, given the others.
+      const double log_odds = state.logit_rho +
+                              0.5 * std::log(state.b[k] * state.precision) +
+                              tableau.log_ratio(place(k));
+      state.probability[k] = 1.0 / (1.0 + std::exp(-log_odds));
       const bool in = stream.uniform() < state.probability[k];
-      if (in != tableau_.in(k)) tableau_.sweep(k);
+      if (in != tableau.in(place(k))) tableau.sweep(place(k));
       state.in[k] = in ? 1.0 : 0.0;
     }
-    list_active();
-  }
-
-  // log odds of gamma_k = 1, theta and u integrated out, given the others.
-  double log_odds(Index k) const {
-    return state.logit_rho + 0.5 * std::log(state.b[k] * state.precision) +
-           tableau_.log_ratio(k);
   }
 
   void list_active() {
@@ -254,6 +299,7 @@ class SelectionGibbs {
   VectorXd shift_, kept_shift_, reduced_shift_, active_shift_;
   Eigen::LLT<MatrixXd> kept_llt_, active_llt_;
   Tableau tableau_;
+  std::unique_ptr<ActiveTableau> wide_;
   std::vector<Index> in_, order_;
 };
 

@@ -12,22 +12,25 @@
 #include <vector>
 
 #include "../hinge/sums.hpp"
+#include "../hinge/variance_prior.hpp"
 #include "../math/special.hpp"
 
 namespace bayeskernel {
 
 // theta_k = gamma_k v_k on `columns` of x: v_k ~ N(0, sigma_v^2 / b_k),
-// b_k ~ IG(1, 1/2), gamma_k ~ Bernoulli(rho), sigma_v^2 ~ IG(shape, rate), and
-// rho known or ~ Beta(rho_in, rho_out). These columns have neither a fixed
+// b_k ~ IG(1, 1/2), gamma_k ~ Bernoulli(rho), sigma_v^2 ~ IG(shape, rate) or
+// sigma_v ~ `half_t`, and rho known or ~ Beta(rho_in, rho_out). These columns have neither a fixed
 // prior nor a block.
 struct Selection {
   std::vector<Index> columns;
   double shape = 0.01, rate = 0.01;
+  HalfT half_t;
   double rho = 0.01;
   bool learn_rho = false;
   double rho_in = 1.0, rho_out = 1.0;
 
   Index size() const { return static_cast<Index>(columns.size()); }
+  VariancePrior variance() const { return {shape, rate, half_t}; }
 };
 
 struct IndicatorPosterior {
@@ -38,8 +41,6 @@ struct IndicatorPosterior {
   double precision = 1.0;              // E[1/sigma_v^2]
   double rho_in = 0.0, rho_out = 0.0;  // rho ~ Beta, when learned
 };
-
-inline double expit(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 inline VectorXd expit(const VectorXd& x) {
   return x.unaryExpr([](double v) { return expit(v); });
@@ -58,11 +59,12 @@ class Indicators {
   Index size() const { return static_cast<Index>(columns_.size()); }
   const std::vector<Index>& columns() const { return columns_; }
 
-  // Every gamma at the probability `inclusion`, all else as without data.
-  void start(double inclusion, IndicatorPosterior& q) const {
+  // gamma at the probabilities `inclusion`, all else as without data.
+  void start(const VectorXd& inclusion, IndicatorPosterior& q) const {
     // 1 stands for a probability that no factor can tell from it.
-    const double odds = std::log(inclusion) - std::log1p(-inclusion);
-    q.log_odds = VectorXd::Constant(size(), std::min(odds, 40.0));
+    q.log_odds = inclusion.unaryExpr([](double g) {
+      return std::min(std::log(g) - std::log1p(-g), 40.0);
+    });
     q.expected_b = q.prior_share = VectorXd::Ones(size());
     update_rho(VectorXd::Zero(0), q);
   }
@@ -115,13 +117,18 @@ class Indicators {
   // terms of the bound. `doubt` receives Var f by x_k^2 from not knowing gamma.
   double update(const VectorXd& mu, const MatrixXd& covariance,
                 double precision, VectorXd& doubt, IndicatorPosterior& q) const {
+    return update(mu, VectorXd(covariance.diagonal()), precision, doubt, q);
+  }
+  // The same of variances alone.
+  double update(const VectorXd& mu, const VectorXd& variance,
+                double precision, VectorXd& doubt, IndicatorPosterior& q) const {
     VectorXd second(size());
     doubt = VectorXd::Zero(p_);
     q.prior_share.resize(size());
     for (Index k = 0; k < size(); ++k) {
       const Index c = columns_[k];
-      second[k] = covariance(c, c) + mu[c] * mu[c];
-      q.prior_share[k] = covariance(c, c) / second[k];
+      second[k] = variance[c] + mu[c] * mu[c];
+      q.prior_share[k] = variance[c] / second[k];
       // Beyond a log odds of 40, E gamma is 1 to the last digit.
       const double l = q.log_odds[k];
       doubt[c] = l < 40.0 ? expit(l) * expit(-l) * second[k] : 0.0;
@@ -143,9 +150,11 @@ class Indicators {
               double precision, IndicatorPosterior& q) const {
     q.expected_b = (second_moment * precision).cwiseSqrt().cwiseInverse();
     const double used = static_cast<double>(second_moment.size());
-    const double rate = prior_.rate + 0.5 * q.expected_b.dot(second_moment);
-    q.precision = std::clamp((prior_.shape + 0.5 * used) / rate, 1e-100, 1e100);
-    q.shape = prior_.shape + 0.5 * (used + hidden_);
+    const VariancePrior variance = prior_.variance();
+    q.precision = std::clamp(
+        variance.precision(used, q.expected_b.dot(second_moment)), 1e-100,
+        1e100);
+    q.shape = variance.shape() + 0.5 * (used + hidden_);
     q.rate = q.shape / q.precision;
     update_rho(inclusion, q);
   }
@@ -169,8 +178,10 @@ class Indicators {
     sum -= 0.5 * all * log_variance;
     sum -= 0.5 * (q.expected_b.cwiseInverse().sum() + hidden_);
     sum -= 0.5 * (q.precision * q.expected_b.dot(second_moment) + hidden_);
-    sum += prior_.shape * std::log(prior_.rate) - log_gamma(prior_.shape) -
-           (prior_.shape + 1.0) * log_variance - prior_.rate * q.precision;
+    const VariancePrior variance = prior_.variance();
+    sum += variance.log_constant(q.precision) -
+           (variance.shape() + 1.0) * log_variance -
+           variance.rate(q.precision) * q.precision;
     sum += q.shape + std::log(q.rate) + log_gamma(q.shape) -
            (1.0 + q.shape) * digamma(q.shape);
     return sum + inclusion_bound(q);

@@ -15,6 +15,7 @@
 
 #include "../hinge/mean_field.hpp"
 #include "active_columns.hpp"
+#include "wide_fit.hpp"
 
 namespace bayeskernel {
 
@@ -22,23 +23,38 @@ class ColumnSearch final : private AscentModel {
  public:
   // `missing` without predictors: nothing is missing.
   ColumnSearch(PackedRows rows, const Prior& prior, const Selection& selection,
-               const MissingPattern& missing, Executor& executor)
+               const MissingPattern& missing, Executor& executor,
+               const RowModel& row_model = RowModel())
       : model_{std::make_shared<PackedRows>(std::move(rows)), prior, selection,
-               missing},
+               missing, row_model},
         executor_(executor),
         out_log_odds_(VectorXd::Zero(selection.size())) {
-    build(std::vector<bool>(selection.size(), true));
+    if (row_model.may_overshoot()) {
+      throw ArgumentError("selection needs rows that are quadratic in f");
+    }
   }
 
-  // Starts at E gamma = `inclusion`, in (0, 1].
+  // Starts at E gamma = `inclusion`, in (0, 1], of all columns or of each.
   MeanFieldResult run(const MeanFieldSettings& settings,
                       const KeepGoing& keep_going, double inclusion = 1.0) {
+    return run(settings, keep_going,
+               VectorXd::Constant(model_.selection.size(), inclusion));
+  }
+  MeanFieldResult run(const MeanFieldSettings& settings,
+                      const KeepGoing& keep_going, const VectorXd& inclusion) {
     MeanFieldResult result;
     settings_ = &settings;
     keep_going_ = &keep_going;
     try {
-      watch(result);
-      fitter().start(result, inclusion);
+      const Wide wide = WideFit::applies(model_) ? climb_wide(inclusion, result)
+                                                 : Wide::failed;
+      if (wide == Wide::over) return result;
+      if (wide == Wide::failed) {
+        result = MeanFieldResult();
+        build(std::vector<bool>(model_.selection.size(), true));
+        watch(result);
+        fitter().start(result, inclusion);
+      }
       climb(kSettle, result);
       look_again(result);
       if (settings.accelerate) try_removals(result);
@@ -59,11 +75,16 @@ class ColumnSearch final : private AscentModel {
   // columns.
   ArrowVector mean() const {
     ArrowVector out = fit().posterior().mean;
+    if (wide_) {
+      out.x = wide_->mean();
+      return out;
+    }
     out.x = VectorXd::Zero(columns());
     for_used([&](Index k, Index c) { out.x[c] = fit().posterior().mean.x[k]; });
     return out;
   }
   MatrixXd theta_covariance() const {
+    if (wide_) return wide_->covariance();
     const MatrixXd inner = fit().posterior().theta_covariance();
     MatrixXd out = MatrixXd::Zero(columns(), columns());
     // A column that left keeps its prior; the others are overwritten.
@@ -83,8 +104,17 @@ class ColumnSearch final : private AscentModel {
     return out;
   }
 
+  // E f and Var f of the rows.
+  const VectorXd& row_mean() const {
+    return wide_ ? wide_->row_mean : fit().mean();
+  }
+  const VectorXd& row_variance() const {
+    return wide_ ? wide_->row_variance : fit().variance();
+  }
+
   // Selection columns, in the order of Selection.
   VectorXd log_odds() const {
+    if (wide_) return wide_->log_odds();
     VectorXd out = out_log_odds_;
     const std::vector<Index>& chosen = active().chosen;
     for (std::size_t k = 0; k < chosen.size(); ++k) {
@@ -95,7 +125,8 @@ class ColumnSearch final : private AscentModel {
   VectorXd inclusion() const { return expit(log_odds()); }
   VectorXd expected_b() const {
     VectorXd out = VectorXd::Ones(model_.selection.size());
-    const std::vector<Index>& chosen = active().chosen;
+    const std::vector<Index>& chosen =
+        wide_ ? wide_->chosen : active().chosen;
     for (std::size_t k = 0; k < chosen.size(); ++k) {
       out[chosen[k]] = indicators().expected_b[static_cast<Index>(k)];
     }
@@ -103,7 +134,7 @@ class ColumnSearch final : private AscentModel {
   }
   // q of sigma_v^2 and rho.
   const IndicatorPosterior& indicators() const {
-    return fit().accepted().indicators;
+    return wide_ ? wide_->indicators() : fit().accepted().indicators;
   }
 
  private:
@@ -118,8 +149,8 @@ class ColumnSearch final : private AscentModel {
                             whole.missing, active.position, *active.rows,
                             executor)
                       : nullptr),
-          fit(*active.rows, active.prior, executor, &indicators,
-              missing.get()) {}
+          fit(*active.rows, active.prior, executor, &indicators, missing.get(),
+              true, whole.row_model) {}
 
     ActiveModel active;
     Indicators indicators;
@@ -162,6 +193,50 @@ class ColumnSearch final : private AscentModel {
   void watch(const MeanFieldResult& result) {
     watched_ = &result;
     fitter().watch(*settings_, *keep_going_, result);
+  }
+
+  // In the n x n form, until it is over or few columns are left, when the dense
+  // fit starts where it has ended. It fails where it is too inaccurate; an
+  // interrupt leaves nothing to show.
+  enum class Wide { failed, narrow, over };
+  Wide climb_wide(const VectorXd& inclusion, MeanFieldResult& result) {
+    wide_ = std::make_unique<WideFit>(model_, inclusion, settings_->accelerate);
+    WideFit& wide = *wide_;
+    AscentSchedule schedule = AscentSchedule::wary();
+    schedule.settle = kSettle;
+    const auto go_on = [&](const Progress& now) {
+      return !wide.narrow() && (*keep_going_)(now);
+    };
+    try {
+      ascend(wide, schedule, *settings_, go_on, result);
+    } catch (const NumericError&) {
+      wide_.reset();
+      return Wide::failed;
+    }
+    std::vector<bool> in_use(model_.selection.size(), false);
+    if (!wide.narrow()) {
+      build(in_use);  // of the other columns, which tells of the noise alone
+      if (result.interrupted) result.bound.clear();
+      if (result.bound.empty()) return Wide::over;
+      wide.finish();
+      const Index p = static_cast<Index>(active().columns.size());
+      fitter().adopt({ArrowVector(p, 0, 0), Curvature(p, 0, 0), {}, wide.noise()});
+      return Wide::over;
+    }
+    for (const Index k : wide.chosen) in_use[k] = true;
+    result.interrupted = false;
+    build(in_use);
+    watch(result);
+    wide.hand_over(active(), fitter().state);
+    if (!fitter().evaluate({true, true})) {
+      throw NumericError("the bound is not finite");
+    }
+    ++result.passes;
+    result.bound.push_back(fitter().bound());
+    fitter().accept();
+    fitter().propose(1.0);
+    wide_.reset();
+    return Wide::narrow;
   }
 
   // From the fit's proposal.
@@ -348,6 +423,7 @@ class ColumnSearch final : private AscentModel {
   WholeModel model_;
   Executor& executor_;
   std::unique_ptr<Machine> machine_;
+  std::unique_ptr<WideFit> wide_;  // where it had the last word
   VectorXd out_log_odds_, squares_;  // of the columns that left, and A_kk
   const MeanFieldSettings* settings_ = nullptr;
   const KeepGoing* keep_going_ = nullptr;

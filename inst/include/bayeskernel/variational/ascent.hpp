@@ -38,8 +38,10 @@ struct MeanFieldResult {
 };
 
 // How steps are damped (Levenberg and Marquardt) and when an ascent is over.
-// Damping 0 is the step with the curvature, 1 the coordinate step.
+// Damping 0 is the step with the curvature, 1 the coordinate step; in a model
+// whose steps are shortened, the share of the old that stays.
 struct AscentSchedule {
+  bool shorten = false;
   double first = 0.01;  // damping after the first step taken back
   double growth = 10.0;
   double least = 5e-4;  // below it damping goes back to 0
@@ -53,6 +55,20 @@ struct AscentSchedule {
   double hold = std::numeric_limits<double>::infinity();
   // Whether a step that is not extrapolated has the last word.
   bool plain_end = false;
+
+  // Damping after a step taken back.
+  double more(double damping) const {
+    if (shorten) return 0.5 * (1.0 + damping);
+    return damping == 0.0 ? first : std::min(1.0, growth * damping);
+  }
+
+  // For rules without a coordinate step: a step may be too long.
+  static AscentSchedule shortened() {
+    AscentSchedule out;
+    out.shorten = true;
+    out.impatience = 2;
+    return out;
+  }
 
   // For bounds with discrete or nonlinear factors beside the mean.
   static AscentSchedule wary() {
@@ -88,6 +104,8 @@ class AscentModel {
   virtual bool accept() = 0;
   // The next proposal, from the accepted state; the gain that it promises.
   virtual double propose(double damping) = 0;
+  // Whether no factor but the mean could gain more than that.
+  virtual bool promises_all() const { return false; }
   // Another start, or false.
   virtual bool restart(MeanFieldResult&) { return false; }
   // Accepted state and proposal as vectors: first the coordinates that steer
@@ -106,7 +124,8 @@ inline void ascend(AscentModel& model, const AscentSchedule& schedule,
   Eigen::VectorXd from, to;
   bool settling = settings.accelerate && schedule.settle > 0;
   double best = kNone, promise = 0.0;
-  double damping = settings.accelerate && !settling ? 0.0 : 1.0;
+  double damping =
+      schedule.shorten || (settings.accelerate && !settling) ? 0.0 : 1.0;
   bool extrapolated = false;
   int quiet = 0, since = 0, patience = schedule.patience;
   result.converged = false;
@@ -130,8 +149,7 @@ inline void ascend(AscentModel& model, const AscentSchedule& schedule,
         if (result.passes >= settings.max_passes) return;
         anderson.reset();
         if (!extrapolated) {
-          damping = damping == 0.0 ? schedule.first
-                                   : std::min(1.0, schedule.growth * damping);
+          damping = schedule.more(damping);
           patience *= schedule.impatience;
           since = 0;
         }
@@ -151,10 +169,14 @@ inline void ascend(AscentModel& model, const AscentSchedule& schedule,
     const double threshold =
         settings.tolerance * (1.0 + std::abs(value) / 1000.0);
     promise = model.propose(damping);
+    const bool plain = !settings.accelerate && !schedule.shorten;
+    const bool little =
+        promise < std::min(threshold, 10.0 * settings.tolerance);
+    // A step of Newton's that promises far less than the last one gained is
+    // among the last.
+    const bool over = model.promises_all() && promise < 0.01 * gain;
     const bool still =
-        gain < threshold &&
-        (!settings.accelerate ||
-         promise < std::min(threshold, 10.0 * settings.tolerance));
+        (gain < threshold || over) && ((plain && !over) || little);
     if (still && !settling && !(schedule.plain_end && extrapolated)) {
       result.converged = true;
       return;
@@ -165,7 +187,7 @@ inline void ascend(AscentModel& model, const AscentSchedule& schedule,
       result.interrupted = true;
       return;
     }
-    if (!settings.accelerate) continue;
+    if (plain) continue;
     if (settling) {
       settling = quiet < schedule.settle && !still;
       if (!settling) damping = 0.0;
@@ -175,6 +197,8 @@ inline void ascend(AscentModel& model, const AscentSchedule& schedule,
       damping = damping < schedule.least ? 0.0 : 0.25 * damping;
       since = 0;
     }
+    // Newton's steps need no help.
+    if (!settings.accelerate || model.promises_all()) continue;
     if (still) {  // what one plain step says decides
       extrapolated = false;
       anderson.reset();

@@ -1,5 +1,5 @@
-// Gibbs chain with crossed random effects: a | f, then all of theta | a in one
-// draw, then the variances, then a move along a scale. The joint draw perturbs
+// Gibbs chain with crossed random effects: latents given f, by family
+// (hinge/gibbs_rules.hpp), then all of theta given these in one draw, then the variances, then a move along a scale. The joint draw perturbs
 // the right-hand side,
 //   A theta = b + sum sqrt(kappa_i) e_i (x_i, z_i) + Lambda^1/2 e  ~  N(b, A),
 // and solves it (Papandreou & Yuille 2010, NIPS 23; Nishimura & Suchard 2023,
@@ -11,6 +11,7 @@
 #include <Eigen/Core>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 
 #include "../gibbs.hpp"
 #include "mean_field.hpp"
@@ -20,18 +21,25 @@ namespace bayeskernel {
 class CrossedGibbs {
  public:
   CrossedGibbs(const CrossedRows& rows, const Prior& prior, Executor& executor,
-               std::uint64_t seed, std::uint64_t chain)
+               std::uint64_t seed, std::uint64_t chain,
+               const RowModel& model = RowModel())
       : rows_(rows),
         prior_(prior),
         executor_(executor),
         seed_(seed),
         chain_(chain),
-        rule_(seed, chain),
+        facts_(check_rows(rows, model.family)),
+        rule_(make_gibbs_rule(model.family, seed, chain)),
+        noise_(model, rows, executor, seed, chain),
         system_(rows, prior, executor),
-        scale_move_(rows, prior, executor),
+        scale_move_(rows, prior, executor, model.family),
         numbers_(rows.rows()) {
     state.point = ArrowVector(rows.size(), 0, 0);
     state.precision = start_precisions(prior, seed, chain);
+    if (facts_.residuals) {
+      state.latent = VectorXd::Constant(rows.rows(), rule_->start());
+    }
+    state.noise = model.noise.precision;
   }
 
   GibbsState state;
@@ -42,14 +50,16 @@ class CrossedGibbs {
   double jitter() const { return system_.jitter(); }
 
   void sweep() {
-    rule_.set(state.sweep, state.latent);
-    numbers_.set(rows_, executor_, state.point, nullptr, rule_);
+    noise_.run(state.point, state.sweep, prior_.blocks.size(), facts_.weight,
+               state.noise);
+    rule_->set(state.sweep, state.latent, state.noise);
+    numbers_.set(rows_, executor_, state.point, nullptr, *rule_);
     draw_coefficients();
     draw_variances(prior_, seed_, chain_, state);
-    if (scale_move_.moves() > 0) {
+    if (scale_move_.moves() > 0 && !facts_.residuals) {
       Stream stream(seed_, chain_, Purpose::scale, state.sweep, 0);
       scale_move_.run(state.sweep % scale_move_.moves(), stream, state.point,
-                      state.precision);
+                      state.precision, state.noise);
     }
     ++state.sweep;
   }
@@ -90,7 +100,9 @@ class CrossedGibbs {
   const Prior& prior_;
   Executor& executor_;
   std::uint64_t seed_, chain_;
-  GibbsRule rule_;
+  RowFacts facts_;
+  std::unique_ptr<GibbsRule> rule_;
+  NoiseDraw noise_;
   CrossedSystem system_;
   ScaleMove scale_move_;
   RowVectors numbers_;

@@ -42,9 +42,10 @@ class CrossedRows final : public RowSource {
   std::vector<int> columns;
   IntMatrix entry;  // R^2 x n: where z_j z_l of a row goes, at j R + l
 
-  // To be called when dense, z, column and terms are filled.
-  void finish() {
-    partition(dense.rows(), {});
+  // To be called when dense, z, column and terms are filled; `unit` as of
+  // PackedRows::finish().
+  void finish(const std::vector<Index>& unit = {}) {
+    partition(dense.rows(), {}, 0, kBlockRows, unit);
     const Index per_row = z.rows(), n = rows();
     Index effects = 0, at = 0;
     for (CrossedTerm& term : terms) {

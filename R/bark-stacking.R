@@ -1,0 +1,91 @@
+# Chains that do not find one another, weighted by how well each predicts the
+# rows that are left out: stacking of their predictive densities (Yao, Vehtari
+# and Gelman, 2022).
+
+# Weights of the chains of a fit, which add up to 1. Those that agree, by R-hat,
+# sample one distribution and weigh the same: differences of their scores would
+# be chance.
+chain_weights <- function(object, threads) {
+  count <- dim(object$draws)[2]
+  rhat <- object$diagnostics$table$rhat
+  if (count == 1L || !any(rhat > most_rhat, na.rm = TRUE)) {
+    return(rep(1 / count, count))
+  }
+  stacked_weights(chain_scores(object, threads))
+}
+
+# Log predictive density of each row given the others, n x chains. Given the
+# kernels of a draw it is known, or its place is taken by the density given f;
+# draws weigh by its inverse, as they depend on the row.
+chain_scores <- function(object, threads) {
+  size <- dim(object$draws)
+  log_p <- if (is_regression(object)) {
+    function(take) left_out_densities(object, take, threads)
+  } else {
+    all <- log_densities(object, seed = 1, home = parent.frame())
+    function(take) all[take, , drop = FALSE]
+  }
+  vapply(seq_len(size[2]), function(chain) {
+    held_out_score(log_p(seq_len(size[1]) + (chain - 1L) * size[1]))
+  }, numeric(object$n))
+}
+
+# log p(y_i | the other rows, the kernels of a draw), draws x rows: coefficients
+# are integrated out, and the leverage takes a row's own pull away.
+left_out_densities <- function(object, take, threads) {
+  core <- bark_core_draws(object, take)
+  x <- object$posterior$x
+  to_data <- object$transform$response
+  y <- (object$y - to_data[1]) / to_data[2]
+  weights <- object$weights %||% rep(1, object$n)
+  out <- matrix(0, length(take), nrow(x))
+  for (part in row_slices(nrow(x), length(take))) {
+    f <- core_call(bark_latent_cpp(core, x, x[part, , drop = FALSE], threads))
+    noise <- 1 / (core$phi %o% weights[part])
+    # A row that its own kernel follows has a leverage of nearly 1.
+    open <- pmax(1 - f$var / noise, 1e-10)
+    left <- rep(y[part], each = length(take)) - f$mean
+    out[, part] <- stats::dnorm(left / open, 0, sqrt(noise / open), log = TRUE)
+  }
+  out - log(to_data[2])
+}
+
+# The log of the mean of p under the posterior without the row, from draws with
+# it: importance weights 1 / p, truncated at sqrt(draws) times their mean
+# (Ionides, 2008).
+held_out_score <- function(log_p) {
+  apply(log_p, 2, function(own) {
+    most <- max(own)
+    ratio <- exp(min(own) - own)
+    ratio <- pmin(ratio, sqrt(length(own)) * mean(ratio))
+    most + log(sum(ratio * exp(own - most)) / sum(ratio))
+  })
+}
+
+# Weights of the columns whose mixture has the largest mean log density of the
+# rows, by EM: the function is concave, and the largest gain less 1 bounds what
+# the mean still misses; `tol` is that of the sum.
+stacked_weights <- function(log_density, tol = 1e-3, most = 20000L) {
+  p <- exp(log_density - apply(log_density, 1, max))
+  w <- rep(1 / ncol(p), ncol(p))
+  for (step in seq_len(most)) {
+    gain <- colMeans(p / drop(p %*% w))
+    if (max(gain) < 1 + tol / nrow(p)) break
+    w <- w * gain
+  }
+  w / sum(w)
+}
+
+chains_fact <- function(object) {
+  w <- object$chain_weights
+  if (is.null(w)) {
+    return(NULL)
+  }
+  if (max(w) - min(w) < 1e-8) {
+    return("weigh the same: they agree")
+  }
+  sprintf(
+    "they disagree, weights by leave-one-out stacking: %s",
+    paste(sprintf("%.2f", w), collapse = ", ")
+  )
+}

@@ -1,0 +1,197 @@
+#' Bayesian kernel machine: one formula, four families
+#'
+#' Fits generalised linear mixed models with smooth terms, Gaussian processes
+#' ([gp()]), units of known correlation, selection among predictors and modelled
+#' missing predictors, in nearly any combination, by Bayes' rule: logistic and probit models of two classes, regressions of a number, and
+#' the support vector machine of [bsvm()]. Expectation propagation, the default,
+#' gives posteriors as wide as those of long runs of a sampler in a fraction of
+#' a second, with leave-one-out predictions and an evidence for comparing
+#' models.
+#'
+#' @inheritParams bsvm
+#' @inheritParams fit-arguments
+#' @param y Response, length n. Two classes: a factor (its second level is the
+#'   positive class), text (in alphabetical order), logical, 0/1 or -1/+1; or
+#'   `cbind(successes, failures)`, n rows of counts. These become rows of either
+#'   class with the counts as weights: [nobs()], [fitted()] and [residuals()]
+#'   have one for each count that is not zero. A regression: numbers.
+#' @param family `"logit"`, the default of two classes: logistic regression;
+#'   `"probit"`; `"gaussian"`, the default of a numeric response; `"hinge"`, the
+#'   pseudo-likelihood of [bsvm()], on request alone. Also the objects
+#'   `binomial()`, `binomial("probit")` and `gaussian()` of [stats::family()].
+#' @param method `"ep"`, expectation propagation (the default); `"vb"`,
+#'   variational Bayes; `"gibbs"`, the sampler, the default with `select`;
+#'   `"svi"`, stochastic variational steps and then full passes.
+#' @param penalty Prior precision of the predictors. `"learn"` gives them one
+#'   common variance that is estimated; a positive number a holds the precision
+#'   at a; `"none"` leaves them with the prior of [bkm_prior()]. Default:
+#'   `"none"`; for `"gaussian"` and `"hinge"` without random terms, smooths and
+#'   selection `"learn"`.
+#' @param learning_rate,class_weights Of family `"hinge"` alone, as of [bsvm()].
+#' @param cov Correlated units: a list of covariance matrices named by variables
+#'   of the data, `list(unit = G)`, of at most 2000 units. Each adds effects
+#'   \eqn{a \sim N(0, t^2 G)}{a ~ N(0, t^2 G)} of the units, `G` scaled to a mean
+#'   diagonal of 1 and t^2 estimated. Rows and columns of `G` are named by the
+#'   units; units without rows of data are predicted from those that they are
+#'   correlated with, units that `G` does not have are left out of f. For effects
+#'   of the same units that are independent add `(1 | unit)`.
+#' @param prior A prior made by [bkm_prior()].
+#' @param standardize Centre and scale the columns of the design, and a numeric
+#'   response, before fitting (default `TRUE`). Undone in everything that is
+#'   reported.
+#' @param tol,max_iter When to stop. For `"ep"`: once no site moves by more than
+#'   `tol` posterior standard deviations, default 1e-3, and at most `max_iter`
+#'   passes, default 100. For `"vb"`: as for [bsvm()]. Default `NULL`: these.
+#'
+#' @return An object of class `c("bkm", "bayeskernel_fit")`: a plain list that
+#'   survives [saveRDS()], with the methods of every fit, see
+#'   [fit-arguments].
+#'
+#' @section Model: With latent values \eqn{f_i = o_i + x_i'\beta + z_i'u} and
+#'   weights \eqn{w_i}{w}, row i adds \eqn{w_i \log p(y_i | f_i)}{w log p(y |
+#'   f)} to the log-likelihood:
+#'   * `"logit"`: \eqn{p(y = 1 | f) = 1 / (1 + e^{-f})};
+#'   * `"probit"`: \eqn{p(y = 1 | f) = \Phi(f)};
+#'   * `"gaussian"`: \eqn{y \sim N(f, \sigma^2)}, with \eqn{\sigma^2} learned;
+#'   * `"hinge"`: a pseudo-likelihood, see [bsvm()]. It is not normalised over
+#'     y: such a fit has no log-likelihood, evidence, leave-one-out score or
+#'     simulated responses.
+#'
+#' @section Methods: `"ep"` replaces each row's likelihood by a Gaussian site
+#'   that matches moments. Variances, up to three of them (the noise is one),
+#'   are averaged over a grid of their evidence; beyond that they have inverse
+#'   gamma factors as in `"vb"`. The fit has leave-one-out predictive densities
+#'   from its cavities, see `loo()`, and an evidence, see [log_evidence()].
+#'   `print()` tells how far importance sampling bears it out. Sites that do not
+#'   settle: a warning, and the answer of `"vb"`.
+#'
+#'   `"vb"` is mean-field variational Bayes between coefficients and variances,
+#'   with rows by one-dimensional quadrature for `"logit"` and `"probit"`:
+#'   standard deviations are 5 to 20 per cent short with learned variances,
+#'   right without. With `select` rows have to be quadratic in f, and it is much
+#'   worse: inclusions are too extreme.
+#'
+#'   `"gibbs"` draws from the posterior itself, by Polya-Gamma variables for
+#'   `"logit"` and normal ones for `"probit"`. Weights of a probit model have to
+#'   be whole there. Where most groups have rows of one class only, `"ep"`
+#'   understates the variance of groups, which the summary says: sample then.
+#'
+#' @section Units: Coefficients are on the scale of the data: of `"logit"`, log
+#'   odds, `summary(fit, exp = TRUE)` gives odds ratios. Priors are on the scale
+#'   of the fit, see [bkm_prior()].
+#'
+#' @section Which family: Logit and probit predict alike; logit has odds ratios,
+#'   takes any weights with each method, and mixes better. The hinge predicts
+#'   classes about as well, and nothing else that a likelihood is for. Compare
+#'   logit and probit by evidence only with priors of the same meaning, as the
+#'   defaults are.
+#'
+#' @section Missing predictors: As [bsvm()]: `missing = "model"` treats numeric
+#'   predictors as jointly Gaussian and averages over what is missing, in [gp()]
+#'   terms, too. Factors may not miss values.
+#'
+#' @section Errors: All inherit from `bayeskernel_error`: `_response`, which
+#'   says the family that would fit, `_missing`, `_dimension`, `_prior`,
+#'   `_argument`, `_numeric`. A constant column is dropped with a warning.
+#'   `bayeskernel_warning_separation`: the classes are separated and the prior
+#'   is nearly flat.
+#'
+#' @references Rasmussen, C. E. and Williams, C. K. I. (2006). *Gaussian
+#'   Processes for Machine Learning*. MIT Press, section 3.6.
+#'
+#'   Minka, T. P. (2001). Expectation propagation for approximate Bayesian
+#'   inference. *Uncertainty in Artificial Intelligence* 17, 362-369.
+#'
+#'   Polson, N. G., Scott, J. G. and Windle, J. (2013). Bayesian inference for
+#'   logistic models using Polya-Gamma latent variables. *Journal of the
+#'   American Statistical Association* 108, 1339-1349.
+#'
+#'   Albert, J. H. and Chib, S. (1993). Bayesian analysis of binary and
+#'   polychotomous response data. *Journal of the American Statistical
+#'   Association* 88, 669-679.
+#'
+#'   Gelman, A., Jakulin, A., Pittau, M. G. and Su, Y.-S. (2008). A weakly
+#'   informative default prior distribution for logistic and other regression
+#'   models. *Annals of Applied Statistics* 2, 1360-1383.
+#'
+#'   Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian
+#'   inference for support vector machine classification. *Computational
+#'   Statistics & Data Analysis* 73, 163-176.
+#'
+#' @seealso [bkm_prior()], [log_evidence()],
+#'   [predict()][predict.bayeskernel_fit].
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x1 = rnorm(200), x2 = rnorm(200), g = gl(20, 10))
+#' f <- d$x1 - d$x2 + rnorm(20)[d$g]
+#' d$y <- factor(ifelse(f + rlogis(200) > 0, "yes", "no"))
+#' fit <- bkm(y ~ x1 + x2 + (1 | g), d, threads = 1)
+#' fit
+#' head(predict(fit, d, type = "prob"))
+#' # A group that the fit has not seen is averaged over.
+#' predict(fit, data.frame(x1 = 1, x2 = 0, g = "new"), type = "response")
+#' @export
+bkm <- function(x, ...) UseMethod("bkm")
+
+#' @rdname bkm
+#' @export
+bkm.formula <- function(formula, data, family = NULL,
+                        method = c("ep", "vb", "gibbs", "svi"), penalty = NULL,
+                        select = FALSE, missing = c("fail", "omit", "model"),
+                        learning_rate = NULL,
+                        class_weights = c("none", "balanced"), cov = NULL,
+                        prior = bkm_prior(), standardize = TRUE, weights,
+                        offset, subset, na.action = stats::na.fail, chains = 4,
+                        warmup = 1000, draws = 1000, thin = 1, tol = NULL,
+                        max_iter = NULL, accelerate = TRUE, starts = NULL,
+                        polish = TRUE,
+                        batch_size = NULL, epochs = 1, seed = NULL,
+                        threads = getOption("bayeskernel.threads", 2L),
+                        cluster = NULL,
+                        progress = getOption(
+                          "bayeskernel.progress", interactive()
+                        ),
+                        on_interrupt = c("stop", "keep"), start = NULL,
+                        until = NULL,
+                        keep_ranef = TRUE, keep_imputed = FALSE, model = FALSE,
+                        ...) {
+  fit_model(bkm_model, match.call(), environment(), ...)
+}
+
+#' @rdname bkm
+#' @export
+bkm.default <- function(x, y, family = NULL,
+                        method = c("ep", "vb", "gibbs", "svi"), penalty = NULL,
+                        select = FALSE, missing = c("fail", "omit", "model"),
+                        learning_rate = NULL,
+                        class_weights = c("none", "balanced"),
+                        prior = bkm_prior(), standardize = TRUE,
+                        weights = NULL, offset = NULL,
+                        na.action = stats::na.fail, chains = 4, warmup = 1000,
+                        draws = 1000, thin = 1, tol = NULL, max_iter = NULL,
+                        accelerate = TRUE, starts = NULL, polish = TRUE,
+                        batch_size = NULL,
+                        epochs = 1, seed = NULL,
+                        threads = getOption("bayeskernel.threads", 2L),
+                        cluster = NULL,
+                        progress = getOption(
+                          "bayeskernel.progress", interactive()
+                        ),
+                        on_interrupt = c("stop", "keep"), start = NULL,
+                        until = NULL,
+                        keep_imputed = FALSE, model = FALSE, ...) {
+  fit_model(bkm_model, match.call(), environment(), ...)
+}
+
+#' @rdname bkm
+#' @export
+bkm.row_source <- function(x, family = NULL, method = "svi", penalty = NULL,
+                           prior = bkm_prior(), standardize = TRUE,
+                           batch_size = NULL, epochs = 1, tol = NULL,
+                           max_iter = NULL, seed = NULL,
+                           threads = getOption("bayeskernel.threads", 2L),
+                           progress = getOption(
+                             "bayeskernel.progress", interactive()
+                           ), on_interrupt = c("stop", "keep"), ...) {
+  fit_model(bkm_model, match.call(), environment(), ...)
+}

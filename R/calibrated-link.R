@@ -1,0 +1,349 @@
+# The calibrated link of support vector machines, whose likelihood says nothing
+# of probabilities: P = plogis(a + kappa m / sqrt(1 + pi kappa^2 v / 8)) for f
+# of mean m and variance v, two classes; the softmax of the same, with one kappa
+# and an intercept for each class, of more. Both come from moments of each row
+# given the others. Rows are not kept: the fit has `link`, a list of
+# `intercept`, `slope`, `rows` and `value`, minus what they maximise, or of
+# `why` there is none.
+
+most_link_rows <- 20000L
+
+# The links of a fit, its default first.
+hinge_links <- function(object) {
+  c(if (is_calibrated(object)) "calibrated", "probit", "hinge")
+}
+
+is_calibrated <- function(object) !is.null(object$link$slope)
+
+whole_link <- function(fit) {
+  classes <- length(fit$levels)
+  has_shape(fit$link$slope, 1) && fit$link$slope > 0 &&
+    has_shape(fit$link$intercept, if (classes > 2L) classes else 1)
+}
+
+# Adds `link` to a fit from `left_out`: a list of `mean` and `var`, a column a
+# machine, of rows given the others, `y`, numbers of classes from 0, and
+# `weights`; or the reason why there are none.
+add_link <- function(fit, left_out) {
+  fit$link <- if (is.character(left_out)) {
+    list(why = left_out)
+  } else {
+    calibrate_link(left_out, length(fit$levels), fit$seed)
+  }
+  fit
+}
+
+calibrate_link <- function(rows, classes, seed = NULL) {
+  mean <- as.matrix(rows$mean)
+  var <- as.matrix(rows$var)
+  weights <- as.double(rows$weights %||% rep(1, nrow(mean)))
+  use <- which(
+    weights > 0 & is.finite(rowSums(mean)) & is.finite(rowSums(var))
+  )
+  y <- factor(rows$y[use], seq_len(classes) - 1L)
+  # Copies are rows; powers are not.
+  counts <- if (isTRUE(rows$counted)) {
+    tapply(weights[use], y, sum, default = 0)
+  } else {
+    table(y)
+  }
+  least <- if (classes > 2L) 30 else 3
+  if (any(counts < least)) {
+    return(list(why = sprintf(
+      "It needs %d rows of every class, and one has %.0f.", least, min(counts)
+    )))
+  }
+  at <- sample_classes(y, seed)
+  use <- use[at$rows]
+  found <- core_call(calibrated_link_cpp(
+    unname(mean[use, , drop = FALSE]), unname(var[use, , drop = FALSE]),
+    as.integer(y[at$rows]) - 1L, weights[use] * at$times
+  ))
+  c(found[c("intercept", "slope", "value")], list(rows = length(use)))
+}
+
+# Beyond most_link_rows an equal number of each class, as far as there are, and
+# how many rows each stands for.
+sample_classes <- function(y, seed) {
+  n <- length(y)
+  if (n <= most_link_rows) {
+    return(list(rows = seq_len(n), times = 1))
+  }
+  rows <- split(seq_len(n), y)
+  share <- most_link_rows %/% length(rows)
+  taken <- with_seed(seed %||% 1L, lapply(rows, function(own) {
+    if (length(own) <= share) own else sort(own[sample.int(length(own), share)])
+  }))
+  times <- rep(lengths(rows) / lengths(taken), lengths(taken))
+  list(rows = unlist(taken, use.names = FALSE), times = unname(times))
+}
+
+# --- moments of rows given the others ----------------------------------------
+
+# From those of all rows by one step: the row's own part of the posterior has
+# curvature `kappa` and gradient g at its moments, and is taken out. `power`, of
+# the likelihood; of a row that stands for `copies` one is left out.
+# `mean_field` has its own curvature; else that of the hinge under a normal law.
+step_left_out <- function(mean, var, sign, power, copies = 1,
+                          mean_field = TRUE) {
+  u <- 1 - sign * mean
+  if (mean_field) {
+    root <- sqrt(u^2 + var)
+    gradient <- power * sign * (1 + u / root)
+    kappa <- power * var / root^3
+  } else {
+    sd <- sqrt(var)
+    gradient <- 2 * power * sign * stats::pnorm(u / sd)
+    kappa <- 2 * power * stats::dnorm(u / sd) / sd
+  }
+  # A row without variance stays as it is.
+  copies <- pmax(copies, 1)
+  open <- var > 0
+  left <- pmax(1 - ifelse(open, kappa * var, 0) / copies, 0.05)
+  list(
+    mean = mean - ifelse(open, var * gradient, 0) / copies / left,
+    var = var / left
+  )
+}
+
+# By mean field's linear response, whose variance is nearer to the posterior's
+# than q's `var`, which predictions have.
+response_left_out <- function(influence, var, copies = 1) {
+  own <- row_influence(influence, pmax(copies, 1))
+  list(mean = own$left_mean, var = var / pmax(own$share, 0.05))
+}
+
+# Of rows that stand for several copies the cavities leave all of them out:
+# puts all but one of them back.
+put_back_copies <- function(out, mean, var, copies) {
+  several <- which(copies > 1)
+  if (length(several)) {
+    share <- 1 / copies[several]
+    own <- 1 / var[several]
+    precision <- own - share * (own - 1 / out$var[several])
+    pull <- mean[several] * own
+    pull <- pull - share * (pull - out$mean[several] / out$var[several])
+    out$mean[several] <- pull / precision
+    out$var[several] <- 1 / precision
+  }
+  out
+}
+
+linear_left_out <- function(fit, core, job, rows) {
+  if (linear_family(fit) != "hinge") {
+    return(NULL)
+  }
+  if (!is.null(job$data$path)) {
+    return(stream_left_out(fit, job))
+  }
+  y <- rows$y
+  weights <- rows$weights
+  copies <- row_copies(weights, rows$counted)
+  out <- if (!is.null(core$left_out)) {
+    out <- core$left_out
+    if (!is.null(job$atoms)) {
+      out <- pool_atoms(out, exp(job$data$atoms$log_prior), job$atoms$row)[
+        c("mean", "var")
+      ]
+    }
+    put_back_copies(out, core$mean, core$variance_f, copies)
+  } else if (length(core$influence$mean) == length(y)) {
+    response_left_out(core$influence, core$variance_f, copies)
+  } else {
+    at <- fit$fitted
+    power <- if (length(job$data$weights) == length(y)) {
+      job$data$weights
+    } else {
+      weights
+    }
+    step_left_out(
+      at$mean, at$var, y, power, copies,
+      mean_field = fit$method != "gibbs"
+    )
+  }
+  # Missing values of these rows have seen the response.
+  if (is.null(core$left_out) && !is.null(rows$holes)) {
+    weights <- weights * (rowSums(is.na(rows$holes$x)) == 0)
+  }
+  c(out, list(y = (y + 1) / 2, weights = weights, counted = rows$counted))
+}
+
+# A sample of the rows of a file, whose moments are not kept.
+stream_left_out <- function(fit, job) {
+  data <- job$data
+  own <- data$source > 0
+  sample <- core_call(gpsvm_sample_cpp(c(
+    data[c("path", "rows", "columns")], list(
+      type = "file", source = data$source[own], center = data$center[own],
+      scale = data$scale[own], weights = numeric(), labels = numeric()
+    )
+  ), most_link_rows, as.double(fit$seed %||% 1)))
+  x <- matrix(1, ncol(sample$x), length(own))
+  x[, own] <- t(sample$x * data$scale[own] + data$center[own])
+  at <- gaussian_moments(fit, list(
+    x = x, offset = numeric(nrow(x)), random = list()
+  ), 1L)
+  positive <- sample$labels == data_positive(data)
+  out <- step_left_out(at$mean, at$var, 2 * positive - 1, 1)
+  c(out, list(y = as.double(positive)))
+}
+
+process_left_out <- function(fit, core, job, rows) {
+  data <- job$data
+  known <- length(data$labels) == fit$n
+  at <- if (known) fit$fitted
+  labels <- data$labels
+  weights <- rows$weights
+  # With the learning rate.
+  power <- data$weights
+  cavity <- is.null(core$fallback) && !is.null(core$fits[[1]]$left_out_mean)
+  if (!known || is.null(at) && !cavity) {
+    at <- moments_of_process(
+      fit, sample_data(job$sample$x, job$sample$labels), character(), 1L
+    )
+    labels <- job$sample$labels
+    if (length(weights)) weights <- weights[job$sample$row]
+    if (length(power)) power <- power[job$sample$row]
+    cavity <- FALSE
+  }
+  if (length(weights) == 0L) weights <- rep(1, length(labels))
+  if (length(power) == 0L) power <- weights * (fit$learning_rate %||% 1)
+  counted <- isTRUE(rows$counted)
+  each <- lapply(seq_along(job$labels), function(k) {
+    column <- function(x) if (is.matrix(x)) x[, k] else x
+    copies <- rep_len(row_copies(weights, counted), length(labels))
+    if (cavity) {
+      own <- core$fits[[k]]
+      out <- list(mean = own$left_out_mean, var = own$left_out_var)
+      if (is.null(at)) {
+        return(out)
+      }
+      return(put_back_copies(out, column(at$mean), column(at$var), copies))
+    }
+    influence <- if (known) core$fits[[k]]$influence
+    if (length(influence$mean) == length(labels)) {
+      return(response_left_out(influence, column(at$var), copies))
+    }
+    step_left_out(
+      column(at$mean), column(at$var), ifelse(labels == job$labels[k], 1, -1),
+      data$machine_weights[[k]] %||% power, copies,
+      fit$method %in% c("vb", "svi") || !is.null(core$fallback)
+    )
+  })
+  y <- if (length(job$labels) > 1L) labels else as.double(labels == job$labels)
+  list(
+    mean = do.call(cbind, lapply(each, `[[`, "mean")),
+    var = do.call(cbind, lapply(each, `[[`, "var")), y = y, weights = weights,
+    counted = counted
+  )
+}
+
+# --- probabilities -----------------------------------------------------------
+
+# What the intercept and slope make of moments of f, of one machine or a column
+# each: of the second class, or of every class.
+calibrated_probability <- function(link, mean, var) {
+  shrink <- sqrt(1 + pi * link$slope^2 * pmax(var, 0) / 8)
+  eta <- link$slope * mean / shrink
+  if (length(link$intercept) == 1L) {
+    return(stats::plogis(link$intercept + eta))
+  }
+  softmax_rows(eta + rep(link$intercept, each = nrow(eta)))
+}
+
+softmax_rows <- function(eta) {
+  eta <- exp(eta - apply(eta, 1, max))
+  eta / rowSums(eta)
+}
+
+# As a function of f whose mean over N(mean, var) is that probability to about
+# .01: f as slope and intercept of the logistic curve make it.
+calibrated_f <- function(link, f, var, machine = 1L) {
+  link$intercept[machine] * sqrt(1 + pi * link$slope^2 * pmax(var, 0) / 8) +
+    link$slope * f
+}
+
+# Standard deviation of the probability over f ~ N(mean, var).
+calibrated_sd <- function(link, mean, var, threads = 1L) {
+  probability_sd(
+    calibrated_f(link, mean, var), link$slope^2 * var, "logit", threads
+  )
+}
+
+# Draws of it from draws of f, draws x n or draws x n x classes.
+calibrated_draws <- function(link, f) {
+  variance <- function(f) {
+    rep(colMeans((f - rep(colMeans(f), each = nrow(f)))^2), each = nrow(f))
+  }
+  if (length(dim(f)) == 2L) {
+    f[] <- stats::plogis(calibrated_f(link, f, variance(f)))
+    return(f)
+  }
+  for (k in seq_along(link$intercept)) {
+    own <- matrix(f[, , k], dim(f)[1])
+    f[, , k] <- calibrated_f(link, own, variance(own), k)
+  }
+  size <- dim(f)
+  out <- softmax_rows(matrix(f, prod(size[1:2])))
+  array(out, size, dimnames(f))
+}
+
+# The curve at f itself, as a link of glm(), of two classes.
+calibrated_glm_link <- function(link) {
+  if (length(link$intercept) > 1L) {
+    link <- list(intercept = 0, slope = link$slope)
+  }
+  list(
+    linkfun = function(mu) (stats::qlogis(mu) - link$intercept) / link$slope,
+    linkinv = function(eta) stats::plogis(link$intercept + link$slope * eta),
+    mu.eta = function(eta) {
+      link$slope * stats::dlogis(link$intercept + link$slope * eta)
+    },
+    valideta = function(eta) TRUE, name = "calibrated"
+  )
+}
+
+# latent() with the probabilities of any link of the fit.
+latent_by_link <- function(object, rows = NULL, links = character(),
+                           threads = getOption("bayeskernel.threads", 2L)) {
+  out <- latent(object, rows, setdiff(links, "calibrated"), threads)
+  if ("calibrated" %in% links) {
+    out$prob$calibrated <- calibrated_probability(
+      object$link, out$mean, out$var
+    )
+  }
+  out
+}
+
+# --- what is said of it ------------------------------------------------------
+
+abort_uncalibrated <- function(object) {
+  bk_abort(
+    "argument", "The fit has no calibrated link.",
+    c(
+      object$link$why %||%
+        "It was made before there was one, and no longer has the rows for it.",
+      "Fit again, or use link = \"probit\" or link = \"hinge\"."
+    ),
+    column = "link", found = "calibrated"
+  )
+}
+
+link_fact <- function(object) {
+  if (!is_pseudo(object)) {
+    return(NULL)
+  }
+  link <- object$link
+  if (!is_calibrated(object)) {
+    return(if (!is.null(link$why)) paste("probit.", link$why))
+  }
+  sprintf(
+    "calibrated on %.0f rows, %s slope %s", link$rows,
+    if (length(link$intercept) == 1L) {
+      sprintf("intercept %s,", format(link$intercept, digits = 2))
+    } else {
+      "an intercept for each class,"
+    },
+    format(link$slope, digits = 2)
+  )
+}

@@ -1,0 +1,382 @@
+# What packages that compute effects ask of every fit: the data it was made
+# from, and predictions as functions of its coefficients.
+
+#' Effects by marginaleffects and emmeans, and tables by easystats
+#'
+#' Fits work with the packages marginaleffects (average predictions, comparisons
+#' and slopes), emmeans (estimated marginal means and contrasts) and insight, on
+#' which those of easystats build. The methods are there as soon as these
+#' packages are loaded; nothing has to be set up.
+#'
+#' @section marginaleffects: `predictions()`, `comparisons()`, `slopes()` and
+#'   their averages take `type = "response"` (the default: the probability of
+#'   the positive class, those of all classes if there are more, or the mean of
+#'   a regression), `"prob"` (of every class) or `"link"`.
+#'
+#'   *Random effects.* Rows of `newdata` count as
+#'   [predict()][predict.bayeskernel_fit] says. A known group has its own
+#'   effect: predictions are conditional. A level that the fit has not seen is
+#'   integrated over: give `newdata` one, as in `transform(data, patient =
+#'   "new")`, for effects in the population. The argument `re.form = "new"` does
+#'   the same, and `re.form = NA` puts the effects at 0, for a typical group;
+#'   marginaleffects then warns that it does not know the argument, and passes
+#'   it on.
+#'
+#'   *Standard errors* are by the delta method from
+#'   [vcov()][vcov.bayeskernel_fit]: the covariance of the fixed coefficients
+#'   (of a support vector machine the sandwich; `vcov = "posterior"` asks for
+#'   the other), with the spread of everything else as it is. That is right
+#'   where random effects are 0 or integrated over, but for the uncertainty of
+#'   their variances. For known groups it leaves out that of their own effects,
+#'   and a warning says so, which `options(marginaleffects_safe = FALSE)`
+#'   silences.
+#'
+#'   *Intervals from draws.* Of a sampler (but of a support vector machine with
+#'   a sandwich, whose draws are narrower), and of any fit after
+#'   `options(bayeskernel.effects = "draws")`, effects are computed in every
+#'   posterior draw (at most 1000, the same ones each time): `estimate` is their
+#'   median, intervals are quantiles, known groups and variances are as
+#'   uncertain as they are, and `get_draws()` hands them over. Within a draw
+#'   unseen groups are integrated over. This needs package collapse (2.0.18 or
+#'   newer), without which samplers use the delta method as well.
+#'   `"delta"` in place of `"draws"` asks for that. Fits without coefficients,
+#'   by [gpsvm()] and [bark()], have no other standard errors.
+#'
+#' @section emmeans: Estimated marginal means are of the linear predictor with
+#'   random effects at 0: the fixed part of the model, smooths among it, and
+#'   [vcov()][vcov.bayeskernel_fit]. `type = "response"` transforms them by the
+#'   link: probabilities by the inverse logit or by \eqn{\Phi}, and contrasts
+#'   become odds ratios where the link is the logit. They are those of a typical
+#'   group; `bias.adjust = TRUE` with the standard deviation of the random
+#'   effects as `sigma` comes near those of the population, for which
+#'   `marginaleffects::avg_predictions()` has the exact integral. A support
+#'   vector machine has the probit link by default; `link = "hinge"` takes the
+#'   other one. Of a sampler the draws of the coefficients are handed over, of a
+#'   support vector machine with `vcov. = "posterior"` alone.
+#'
+#' @section insight: `find_formula()`, `get_data()`, `model_info()`,
+#'   `get_parameters()`, `n_obs()` and what follows from them, such as
+#'   `find_predictors()`, `find_random()` or `get_response()`. `model_info()`
+#'   says `is_bayesian`, `is_mixed`, `is_binomial` and the link.
+#'
+#' @section The data of the fit: A fit keeps no data. They are looked for under
+#'   the name that they had in its call, where the effects are asked for, and
+#'   have to give the responses that the fit knows. Elsewhere
+#'   `marginaleffects::set_modeldata()`, `newdata =`, or `data =` of emmeans
+#'   tell them.
+#'
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = rnorm(100), arm = gl(2, 1, 100), g = gl(20, 5))
+#' d$y <- d$x + rnorm(20)[d$g] + rlogis(100) > 0
+#' fit <- bsvm(y ~ x + arm + (1 | g), d, threads = 1)
+#' if (getRversion() >= "4.4" &&
+#'   requireNamespace("marginaleffects", quietly = TRUE)) {
+#'   marginaleffects::avg_slopes(fit, newdata = transform(d, g = "new"))
+#' }
+#' if (requireNamespace("emmeans", quietly = TRUE)) {
+#'   emmeans::emmeans(fit, ~arm, type = "response")
+#' }
+#' @name effects
+#' @aliases marginaleffects emmeans insight
+NULL
+
+# --- the data of the fit -----------------------------------------------------
+
+# Rows of the fit with the columns of its data, the response among them; NULL if
+# they are not to be had.
+fit_data <- function(object) {
+  for (home in user_homes()) {
+    data <- tryCatch(data_at(object, home), error = function(e) NULL)
+    if (!is.null(data)) {
+      return(data)
+    }
+  }
+  kept <- object$frame
+  if (all(fit_variables(object) %in% names(kept))) as.data.frame(kept)
+}
+
+# Frames that run a user's code, the innermost first, and the workspace. Tests
+# of this package run in environments that its namespace, or a copy of it,
+# encloses; of our own functions it is the parent.
+user_homes <- function() {
+  home <- topenv()
+  frames <- as.list(sys.frames())
+  foreign <- vapply(frames, function(frame) {
+    top <- topenv(frame)
+    (isNamespace(top) && environmentName(top) != environmentName(home)) ||
+      identical(parent.env(frame), home)
+  }, NA)
+  c(rev(frames[!foreign]), globalenv())
+}
+
+# The data as the call names them in `home`, if they have the responses of the
+# fit.
+data_at <- function(object, home) {
+  call <- object$call
+  if (is.null(object$formula)) {
+    x <- as.data.frame(own_data(object, home))
+    names(x) <- matrix_names(object)
+    y <- eval(if (is.null(call$y)) call[[3]] else call$y, home)
+    if (length(object$na.action)) y <- y[-object$na.action]
+    return(if (nrow(x) == object$n) cbind(.response = y, x))
+  }
+  design <- suppressMessages(own_design(object, home))
+  if (!same_responses(design$y, object)) {
+    return(NULL)
+  }
+  data <- if (is.null(call$data)) {
+    stats::get_all_vars(stats::reformulate(fit_variables(object)), home)
+  } else {
+    as.data.frame(eval(call$data, home))
+  }
+  # Counts have two rows for each of the data.
+  if (is.null(design$rows)) data else data[unique(design$rows), , drop = FALSE]
+}
+
+# Classes are compared by their order, however they are coded.
+same_responses <- function(y, object) {
+  code <- function(y) {
+    if (is_regression(object)) as.numeric(y) else match(y, sort(unique(c(y))))
+  }
+  is.null(object$y) || isTRUE(all.equal(code(y), code(object$y)))
+}
+
+# Those of the response first.
+fit_variables <- function(object) {
+  response <- if (is.null(object$formula)) {
+    ".response"
+  } else {
+    all.vars(object$formula[[2]])
+  }
+  union(response, object$design$variables %||% matrix_names(object))
+}
+
+matrix_names <- function(object) object$design$columns
+
+# A formula also for a fit to a matrix.
+effect_formula <- function(object) {
+  object$formula %||% stats::reformulate(
+    sprintf("`%s`", matrix_names(object)), ".response",
+    env = globalenv()
+  )
+}
+
+# Its fixed part with smooths as they are written, and its bars.
+effect_parts <- function(object) {
+  formula <- effect_formula(object)
+  hidden <- hide_calls(formula[[3]])
+  one_sided <- stats::as.formula(call("~", hidden$expr), globalenv())
+  fixed <- reformulas::nobars(one_sided)[[2]]
+  back <- function(part) restore_calls(part, hidden$calls)
+  formula[[3]] <- back(fixed)
+  list(
+    fixed = formula, bars = lapply(reformulas::findbars(one_sided), back)
+  )
+}
+
+coef_or_null <- function(object) {
+  tryCatch(stats::coef(object), bayeskernel_error = function(e) NULL)
+}
+
+# --- marginaleffects ---------------------------------------------------------
+
+# It has methods for classes that it does not know if it is told of them.
+announce_classes <- function(...) {
+  known <- getOption("marginaleffects_model_classes")
+  options(marginaleffects_model_classes = union(known, "bayeskernel_fit"))
+}
+
+#' @exportS3Method marginaleffects::get_coef
+get_coef.bayeskernel_fit <- function(model, ...) {
+  known <- coef_or_null(model)
+  if (is.null(model$moved)) known else known + model$moved
+}
+
+# Coefficients move away from those of the posterior; what prediction adds for
+# that is linear in them (moved_rows()).
+#' @exportS3Method marginaleffects::set_coef
+set_coef.bayeskernel_fit <- function(model, coefs, ...) {
+  model$moved <- 0 * stats::coef(model)
+  model$moved[names(coefs)] <- coefs - stats::coef(model)[names(coefs)]
+  model
+}
+
+#' @exportS3Method marginaleffects::get_vcov
+get_vcov.bayeskernel_fit <- function(model, vcov = NULL, re.form = NULL, ...) {
+  if (isFALSE(vcov) || is.null(coef_or_null(model))) {
+    return(NULL)
+  }
+  if (is.function(vcov)) vcov <- vcov(model)
+  if (is.null(vcov) || isTRUE(vcov)) vcov <- stats::vcov(model)
+  if (is_string(vcov)) vcov <- stats::vcov(with_vcov(model, vcov, "vcov"))
+  size <- length(stats::coef(model))
+  if (!is.matrix(vcov) || !is.numeric(vcov) || any(dim(vcov) != size)) {
+    abort_argument(
+      vcov, "vcov", sprintf(
+        paste(
+          "TRUE, FALSE, \"sandwich\", \"posterior\", a %d x %d matrix, or a",
+          "function of the fit giving one"
+        ),
+        size, size
+      )
+    )
+  }
+  if (is.null(re.form) && !effects_drawn(model)) {
+    warn_known_groups(model, parent.frame())
+  }
+  vcov
+}
+
+# The rows whose effects are asked for are in the frame of the caller, of
+# hypotheses about coefficients none; where they cannot be seen, some may be of
+# known groups.
+warn_known_groups <- function(model, frame) {
+  safe <- isTRUE(getOption("marginaleffects_safe", TRUE))
+  if (!safe || length(model$posterior$random) == 0L) {
+    return()
+  }
+  known <- tryCatch(
+    {
+      asked <- as.data.frame(frame$mfx@newdata)
+      nrow(asked) > 0L && any(unlist(lapply(
+        new_rows(model, asked)$random, function(term) term$group > 0L
+      )))
+    },
+    error = function(e) TRUE
+  )
+  if (known) {
+    bk_warn(
+      "effects", "Standard errors are those of the fixed coefficients.",
+      c(
+        "The effects of groups that the fit knows are taken as known.",
+        paste(
+          "For the population give `newdata` a group that is new; for known",
+          "groups set options(bayeskernel.effects = \"draws\")."
+        )
+      ),
+      call = NULL
+    )
+  }
+}
+
+#' @exportS3Method marginaleffects::get_predict
+get_predict.bayeskernel_fit <- function(model, newdata = NULL,
+                                        type = "response", re.form = NULL,
+                                        link = NULL, ...) {
+  type <- check_choice(
+    type %||% "response", setdiff(known_types(model), "class"), "type"
+  )
+  data <- if (is.null(newdata)) fit_data(model) else as.data.frame(newdata)
+  ask <- list(
+    type = type, link = prediction_link(model, link),
+    latent = type == "link" || is_regression(model)
+  )
+  drawn <- effects_drawn(model)
+  if (model$design$type == "matrix") data <- data[matrix_names(model)]
+  rows <- new_rows(model, data, check_re_form(re.form), drawn)
+  draws <- if (drawn) effect_draws(model, rows, ask)
+  values <- if (drawn) NULL else moved_values(model, rows, ask)
+  classes <- if (drawn) unlist(dimnames(draws)[3]) else colnames(values)
+  if (drawn) {
+    # Draws become columns; classes stand one below the other.
+    order <- c(seq_along(dim(draws))[-1L], 1L)
+    draws <- matrix(aperm(draws, order), ncol = dim(draws)[1])
+    values <- apply(draws, 1, stats::median)
+  }
+  out <- data.frame(estimate = c(values))
+  if (!is.null(classes)) {
+    out$group <- factor(rep(classes, each = nrow(data)), classes)
+  }
+  if (!is.null(newdata$rowid)) out$rowid <- rep_len(newdata$rowid, nrow(out))
+  if (drawn) attr(out, "posterior_draws") <- draws
+  out
+}
+
+# The answer of predict() with the coefficients where set_coef() put them.
+moved_values <- function(model, rows, ask) {
+  if (!is.null(model$moved)) {
+    rows$offset <- rows$offset + drop(rows$x %*% model$moved)
+  }
+  links <- if (ask$latent) character() else ask$link
+  moments <- latent_by_link(model, rows, links)
+  values <- if (ask$latent) moments$mean else moments$prob[[ask$link]]
+  if (ask$type == "prob") values <- probability_matrix(values, model$levels)
+  fill_incomplete(values, rows)
+}
+
+# --- effects in every draw ---------------------------------------------------
+
+effects_drawn <- function(object) {
+  wish <- getOption("bayeskernel.effects")
+  if (!is.null(wish)) {
+    return(check_choice(wish, c("delta", "draws"), "bayeskernel.effects") ==
+      "draws")
+  }
+  # Draws are of the posterior.
+  (!is.null(object$draws) && vcov_type(object) == "posterior" ||
+    is.null(coef_or_null(object))) &&
+    requireNamespace("collapse", quietly = TRUE) &&
+    utils::packageVersion("collapse") >= "2.0.18"
+}
+
+# Draws x rows (x classes). The same draws at every call, so that differences of
+# predictions are differences within a draw.
+effect_draws <- function(object, rows, ask, most = 1000L) {
+  unseen <- lapply(rows$random, function(term) term$group == 0L)
+  open <- Reduce(`|`, unseen, logical(length(rows$offset)))
+  if (any(open)) {
+    out <- open_groups(object, rows, ask, unseen, most)
+  } else {
+    drawn <- with_seed(1, latent_draws(object, rows, most))
+    out <- drawn$f
+    if (!ask$latent) out <- draw_probability(object, drawn, ask$link)
+  }
+  if (ask$type == "prob" && length(dim(out)) == 2L) {
+    out <- array(
+      c(1 - out, out), c(dim(out), 2L), list(NULL, NULL, object$levels)
+    )
+  }
+  fill_draws(out, rows)
+}
+
+# Groups that the fit has not seen are integrated over within each draw: their
+# effects are 0 in f, and their variances are those of the draw.
+open_groups <- function(object, rows, ask, unseen, most) {
+  closed <- rows
+  for (t in seq_along(unseen)) closed$random[[t]]$z[unseen[[t]], ] <- 0
+  f <- with_seed(1, latent_draws(object, closed, most))$f
+  if (ask$latent) {
+    return(f)
+  }
+  draws <- as.matrix(object, n = nrow(f), seed = 1)
+  if (nrow(draws) > nrow(f)) draws <- draws[taken_draws(object, nrow(f)), ]
+  var <- 0
+  for (t in seq_along(unseen)) {
+    term <- object$posterior$random[[t]]
+    z <- rows$random[[t]]$z * unseen[[t]]
+    names <- covariance_names(term$label, term$columns)
+    pairs <- lower_triangle(length(term$columns))
+    twice <- ifelse(pairs[, 1] == pairs[, 2], 1, 2)
+    var <- var + tcrossprod(
+      draws[, names, drop = FALSE],
+      z[, pairs[, 1], drop = FALSE] * z[, pairs[, 2], drop = FALSE] *
+        rep(twice, each = nrow(z))
+    )
+  }
+  out <- if (ask$link == "calibrated") {
+    calibrated_probability(object$link, c(f), c(var))
+  } else {
+    link_probability(c(f), c(var), ask$link)
+  }
+  matrix(out, nrow(f))
+}
+
+fill_draws <- function(out, rows) {
+  back <- match(seq_len(rows$n), rows$complete)
+  if (length(dim(out)) == 3L) {
+    out[, back, , drop = FALSE]
+  } else {
+    out[, back, drop = FALSE]
+  }
+}

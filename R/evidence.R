@@ -1,0 +1,299 @@
+# What a proper likelihood makes possible: evidence, comparison of models,
+# leave-one-out by cavities, the likelihood of a fit.
+
+#' Evidence of a model, and comparison of models
+#'
+#' The logarithm of the marginal likelihood, the probability of the responses
+#' under the model with all parameters averaged over by the prior, as
+#' expectation propagation approximates it; and tables of several models of the
+#' same responses.
+#'
+#' @param object A fit by [bkm()] with `method = "ep"` and a proper likelihood:
+#'   family `"logit"`, `"probit"` or `"gaussian"`; for `log_evidence()` also one
+#'   by
+#'   [seqkr()].
+#' @param ... `anova()`: further such fits, of the same rows, with names if
+#'   wanted. `log_evidence()`: no further arguments.
+#' @param by_row Of [seqkr()]: the log predictive density of each row given
+#'   those before it, in the order in which they were taken; default `FALSE`,
+#'   their sum.
+#' @return `log_evidence()`: one number. With [seqkr()] its exponential is an
+#'   estimate of the evidence without bias, but for what `temper` does to it.
+#'   With learned variances it is averaged over their grid and prior; with more
+#'   than three of them it is the evidence at their posterior, and too large by
+#'   what their prior would cost.
+#'
+#'   `anova()`: a data frame of class `bayeskernel_anova` with a row a model:
+#'   `family`, `columns`, the number of fixed columns, `log_evidence`,
+#'   `difference` from the best, `elpd_loo`, the sum of the leave-one-out log
+#'   predictive densities, `elpd_diff` from the best of these, and `se_diff`,
+#'   the standard error of that difference.
+#' @section What can be compared: Models of the same responses in the same
+#'   units, by a normalised likelihood and without likelihood powers. Logit and
+#'   probit models can stand in one table while their priors mean the same, as
+#'   the defaults do. The hinge is not normalised: its evidence means nothing
+#'   beside another. The evidence depends on the width of the priors, however
+#'   wide: under flat ones it falls without end. `elpd_loo` hardly does.
+#' @section Errors: `bayeskernel_error_argument` for fits that cannot be
+#'   compared, with the reason.
+#' @references Rasmussen, C. E. and Williams, C. K. I. (2006). *Gaussian
+#'   Processes for Machine Learning*. MIT Press, sections 3.6 and 5.4.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = rnorm(100), z = rnorm(100))
+#' d$y <- d$x + rlogis(100) > 0
+#' one <- bkm(y ~ x, d, threads = 1)
+#' log_evidence(one)
+#' anova(one, both = bkm(y ~ x + z, d, threads = 1))
+#' @export
+log_evidence <- function(object, ...) UseMethod("log_evidence")
+
+#' @rdname log_evidence
+#' @export
+log_evidence.bayeskernel_fit <- function(object, ...) {
+  check_no_dots(...)
+  need_evidence(object)
+  object$log_evidence
+}
+
+#' @rdname log_evidence
+#' @export
+log_evidence.seqkr <- function(object, by_row = FALSE, ...) {
+  check_no_dots(...)
+  if (check_flag(by_row, "by_row")) {
+    object$trace$steps$log_evidence
+  } else {
+    object$log_evidence
+  }
+}
+
+need_evidence <- function(object, name = NULL) {
+  refuse_pseudo(object, "evidence")
+  told <- if (is.null(name)) "" else sprintf(" of `%s`", name)
+  if (isTRUE(object$powers)) {
+    bk_abort(
+      "argument", sprintf("The evidence%s is not one.", told),
+      c(
+        "Likelihood powers, `weights`, are not normalised over y.",
+        "Rows that occur more than once: repeat them, or give counts."
+      ),
+      column = "weights"
+    )
+  }
+  if (is.null(object$log_evidence)) {
+    bk_abort(
+      "argument", sprintf("There is no evidence%s.", told),
+      c(
+        sprintf(
+          "Found: a fit by %s(method = \"%s\").", model_of(object)$name,
+          object$method
+        ),
+        "Accepted: a fit by bkm(method = \"ep\").",
+        if (!is.null(object$trace$elbo)) "elbo() is a bound of it."
+      ),
+      column = "method", found = object$method
+    )
+  }
+}
+
+#' @rdname log_evidence
+#' @importFrom stats anova
+#' @export
+anova.bayeskernel_fit <- function(object, ...) {
+  fits <- list(object, ...)
+  typed <- as.list(substitute(list(object, ...)))[-1L]
+  given <- names(fits) %||% rep("", length(fits))
+  names <- ifelse(nzchar(given), given, vapply(typed, function(expression) {
+    text <- deparse1(expression)
+    if (nchar(text) > 24L) "" else text
+  }, ""))
+  unnamed <- !nzchar(names)
+  names[unnamed] <- paste("model", which(unnamed))
+  for (k in seq_along(fits)) {
+    if (!inherits(fits[[k]], "bayeskernel_fit")) {
+      abort_argument(fits[[k]], names[k], "a fit by bkm(method = \"ep\")")
+    }
+    need_evidence(fits[[k]], names[k])
+    if (is.null(fits[[k]]$loo)) {
+      abort_argument(fits[[k]], names[k], "a fit by bkm(method = \"ep\")")
+    }
+    if (k > 1L) need_same_rows(fits[[1L]], fits[[k]], names[k])
+  }
+  pointwise <- lapply(fits, row_elpd)
+  evidence <- vapply(fits, `[[`, 1, "log_evidence")
+  elpd <- vapply(pointwise, sum, 1)
+  best <- which.max(elpd)
+  out <- data.frame(
+    family = vapply(fits, linear_family, ""),
+    columns = lengths(lapply(fits, fixed_names)),
+    log_evidence = evidence, difference = evidence - max(evidence),
+    elpd_loo = elpd, elpd_diff = elpd - elpd[best],
+    se_diff = vapply(pointwise, function(own) {
+      sum_error(own - pointwise[[best]])
+    }, 1), row.names = make.unique(names)
+  )
+  class(out) <- c("bayeskernel_anova", "data.frame")
+  out
+}
+
+# Leave-one-out log predictive densities of the rows: by cavities where the fit
+# has them, else by importance sampling. `home` is where its data are.
+row_elpd <- function(fit, home = NULL, seed = NULL) {
+  if (!is.null(fit$loo)) {
+    return(fit$loo * (fit$weights %||% 1))
+  }
+  sampled_loo(fit, seed = seed, home = home)$pointwise[, "elpd_loo"]
+}
+
+# The standard error of a sum over independent rows.
+sum_error <- function(x) sqrt(length(x) * stats::var(x))
+
+need_same_rows <- function(first, other, name) {
+  same <- c(
+    "number of rows" = identical(first$n, other$n),
+    "classes" = identical(first$levels, other$levels),
+    "responses" = identical(as.double(first$y), as.double(other$y)),
+    "counts" = isTRUE(all.equal(first$weights, other$weights))
+  )
+  if (!all(same)) {
+    bk_abort(
+      "argument", sprintf("`%s` is a model of other responses.", name),
+      c(
+        paste("Different:", paste(names(same)[!same], collapse = ", ")),
+        "Accepted: fits to the same rows, in the same order and units.",
+        "Rows with missing predictors drop out of one model and not another."
+      ),
+      column = name
+    )
+  }
+}
+
+#' @export
+print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
+  digits <- check_digits(digits)
+  cat("Models of the same responses\n")
+  shown <- as.data.frame(lapply(x, function(column) {
+    if (is.double(column)) formatC(column, format = "f", digits = 2) else column
+  }), row.names = abbreviate_middle(rownames(x)))
+  print_text(as.matrix(shown))
+  if (length(unique(x$family)) > 1L) {
+    print_line(paste(
+      "Logit and probit compare by evidence only where their priors mean the",
+      "same, as the defaults do."
+    ))
+  }
+  invisible(x)
+}
+
+#' Likelihood of a fit
+#'
+#' For [stats::AIC()] and the like.
+#'
+#' @param object A fit by [bkm()] with a proper likelihood.
+#' @param ... No further arguments.
+#' @return An object of class `logLik`: the log-likelihood at the posterior mean
+#'   of the latent value of each row, known groups with their effects. Its `df`
+#'   is the effective number of parameters, twice what the log-likelihood falls
+#'   on average over the posterior, so that [stats::AIC()] is the deviance
+#'   information criterion.
+#' @section Errors: `bayeskernel_error_argument` for other fits: a
+#'   pseudo-likelihood has none, and in kernel models nothing was maximised; see
+#'   [log_lik()][posterior_predict.bayeskernel_fit].
+#' @references Spiegelhalter, D. J., Best, N. G., Carlin, B. P. and van der
+#'   Linde, A. (2002). Bayesian measures of model complexity and fit. *Journal
+#'   of the Royal Statistical Society B* 64, 583-639.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = rnorm(100))
+#' d$y <- d$x + rlogis(100) > 0
+#' fit <- bkm(y ~ x, d, threads = 1)
+#' logLik(fit)
+#' AIC(fit)
+#' @importFrom stats logLik
+#' @export
+logLik.bayeskernel_fit <- function(object, ...) {
+  check_no_dots(...)
+  refuse_pseudo(object, "log-likelihood")
+  if (!is_linear(object) || is.null(object$fitted)) {
+    bk_abort(
+      "argument", "There is no maximum of a likelihood.",
+      c(
+        "The posterior is averaged over; nothing was maximised.",
+        "Use log_lik() of package rstantools, or loo() of package loo."
+      )
+    )
+  }
+  at <- likelihood_moments(object)
+  structure(
+    at$best,
+    df = 2 * (at$best - at$average) + is_regression(object), nobs = object$n,
+    class = "logLik"
+  )
+}
+
+# The log-likelihood of the fit's own rows at the posterior mean of f, and its
+# mean over the posterior.
+likelihood_moments <- function(object) {
+  weights <- object$weights %||% 1
+  f <- object$fitted
+  regression <- is_regression(object)
+  sigma <- if (regression) sqrt(noise_variance(object))
+  y <- if (regression) object$y else own_classes(object)
+  density <- function(f) {
+    log_density(y, f, sigma, links_of(object)[1], regression)
+  }
+  # By the trapezoidal rule, as in probability_sd().
+  nodes <- seq(-8, 8, by = 0.1)
+  mass <- stats::dnorm(nodes) / sum(stats::dnorm(nodes))
+  average <- 0
+  for (k in seq_along(nodes)) {
+    average <- average + mass[k] * density(f$mean + sqrt(f$var) * nodes[k])
+  }
+  list(
+    best = sum(weights * density(f$mean)), average = sum(weights * average)
+  )
+}
+
+# --- leave-one-out by cavities -----------------------------------------------
+
+# As loo() of package loo gives it, without importance sampling.
+cavity_loo <- function(object) {
+  weights <- object$weights %||% 1
+  elpd <- weights * object$loo
+  lpd <- weights * own_log_density(object)
+  pointwise <- cbind(
+    elpd_loo = elpd, p_loo = lpd - elpd, looic = -2 * elpd
+  )
+  estimates <- cbind(
+    Estimate = colSums(pointwise), SE = apply(pointwise, 2, sum_error)
+  )
+  structure(
+    list(estimates = estimates, pointwise = pointwise, diagnostics = NULL),
+    class = c("cavity_loo", "loo"), dims = c(NA, nrow(pointwise))
+  )
+}
+
+# Of the rows of the fit, averaged over the posterior.
+own_log_density <- function(object) {
+  if (is_regression(object)) {
+    f <- object$fitted
+    return(stats::dnorm(
+      object$y, f$mean, sqrt(f$var + noise_variance(object)),
+      log = TRUE
+    ))
+  }
+  link <- links_of(object)[1]
+  p <- latent_by_link(object, links = link)$prob[[link]]
+  p <- ifelse(own_classes(object) == 2, p, 1 - p)
+  log(pmax(p, .Machine$double.xmin))
+}
+
+#' @export
+print.cavity_loo <- function(x, digits = 1, ...) {
+  cat(sprintf(
+    "\nLeave-one-out of %d rows, by the cavities of %s\n\n",
+    nrow(x$pointwise), "expectation propagation"
+  ))
+  print(round(x$estimates, digits))
+  invisible(x)
+}

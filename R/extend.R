@@ -1,0 +1,44 @@
+#' Go on with more rows
+#'
+#' The same model with more rows; the old ones are no longer needed.
+#'
+#' A fit by [seqkr()] goes on from its particles: to extend a fit to rows 1 to
+#' s, taken in the given order, by rows s + 1 to t is identical to one fit to
+#' rows 1 to t. Predictors and response are standardised as by the first rows. A
+#' batch that is refused leaves the fit as it was.
+#'
+#' @param object A fit.
+#' @param newdata A data frame or matrix with the predictors of the fit, or of a
+#'   formula also its response.
+#' @param y The response of these rows, if it is not a column of `newdata`: one
+#'   value for each.
+#' @param threads,progress As in the function that made the fit.
+#' @param ... Passed to methods; an argument that no method knows is an error.
+#' @return A fit of the same class to all rows. Of [seqkr()] it keeps fitted
+#'   values while it keeps the rows, until there are `grid_max` candidates.
+#' @section Errors: `bayeskernel_error_missing`, `_response`, `_dimension` or
+#'   `_argument`; `_argument` for fits that cannot be extended.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = runif(60, -3, 3))
+#' d$y <- sin(2 * d$x) + rnorm(60) / 5
+#' fit <- seqkr(y ~ x, d[1:40, ], order = "given", threads = 1, seed = 1)
+#' fit <- extend(fit, d[41:60, ], threads = 1)
+#' nobs(fit)
+#' @export
+extend <- function(object, ...) UseMethod("extend")
+
+#' @rdname extend
+#' @export
+extend.bayeskernel_fit <- function(object, ...) {
+  bk_abort(
+    "argument", sprintf(
+      "A fit by %s() cannot be extended.", model_of(object)$name
+    ),
+    c(
+      "Accepted: a fit by seqkr().",
+      "update(fit, data = ) fits anew; `start` continues chains."
+    ),
+    column = "object"
+  )
+}

@@ -1,0 +1,199 @@
+# What the rows do to a support vector machine, and what follows: covariances of
+# its coefficients over samples, and the learning rate at which its posterior
+# would have them. The hinge is no likelihood, and its posterior is about half
+# as wide as the estimates are uncertain.
+
+#' Influence of rows
+#'
+#' @param from What the core says of the rows at the fit's own likelihood
+#'   powers: `mean`, `var` (m, s: of f without residual), `kappa`, `gradient`
+#'   (of the row's site: its precision, and the derivative of its logarithm at
+#'   m).
+#' @param copies Of how many equal observations each row stands.
+#' @return A list by row, of one of its copies: `mean`, `var`, `gradient`,
+#'   `share`, d = 1 - kappa s; `left_mean`, `left_var`, moments of f without it:
+#'   m - s gradient / d, s / d; and `copies`.
+#' @noRd
+row_influence <- function(from, copies = 1) {
+  gradient <- from$gradient / copies
+  share <- pmax(1 - from$kappa * from$var / copies, 1e-10)
+  list(
+    mean = from$mean, var = from$var, kappa = from$kappa / copies,
+    gradient = gradient, share = share,
+    left_mean = from$mean - gradient * from$var / share,
+    left_var = from$var / share, copies = rep_len(copies, length(gradient))
+  )
+}
+
+# Rows that stand for several equal ones: counts, and whole weights.
+row_copies <- function(weights, counted = FALSE) {
+  whole <- length(weights) > 0L && all(weights == trunc(weights))
+  if (isTRUE(counted) || whole) weights else 1
+}
+
+# Of draws x rows of f at the likelihood powers of the chain: as the core's.
+drawn_influence <- function(f, y, power) {
+  core_call(stein_influence_cpp(f, as.double(y), as.double(power)))
+}
+
+# --- covariance of the coefficients over samples -----------------------------
+
+# sum delta delta' of the jackknife: delta = S x g / d, how leaving an
+# observation out moves the coefficients; by group the sum of S x g over the
+# group, whose own effects have left with it. Columns of theta as in `cov`, S.
+jackknife_cov <- function(influence, x, cov, group = NULL) {
+  at <- seq_len(ncol(x))
+  cov <- cov[at, at, drop = FALSE]
+  meat <- if (is.null(group)) {
+    crossprod(x * (sqrt(influence$copies) * influence$gradient /
+      influence$share))
+  } else {
+    crossprod(rowsum(x * (influence$copies * influence$gradient), group))
+  }
+  cov %*% meat %*% cov
+}
+
+# The grouping that all random terms nest in, NULL without random terms, FALSE
+# where there is none.
+outer_groups <- function(random) {
+  if (length(random) == 0L) {
+    return(NULL)
+  }
+  sizes <- vapply(random, function(term) length(term$levels), 1L)
+  outer <- random[[which.min(sizes)]]
+  nested <- vapply(random, function(term) {
+    nests(term$group, outer$group, length(term$levels))
+  }, NA)
+  if (all(nested)) outer[c("group", "label", "levels")] else FALSE
+}
+
+# The fit with `sandwich`: `cov`, of the coefficients as theta has them, and
+# `by`; or `why` there is none. `left_out`: the rows' influence, for who asks.
+add_sandwich <- function(fit, core, job) {
+  if (linear_family(fit) != "hinge") {
+    return(fit)
+  }
+  why <- sandwich_lacks(fit, core, job)
+  if (is.null(why)) {
+    groups <- outer_groups(job$design$random)
+    if (isFALSE(groups)) why <- "random terms that do not nest"
+  }
+  if (!is.null(why)) {
+    fit$sandwich <- list(why = why)
+    return(fit)
+  }
+  x <- scaled_columns(job$design, fit$posterior$wide)
+  influence <- row_influence(
+    core$influence,
+    row_copies(fit$weights, fit$counted)
+  )
+  fit$sandwich <- list(
+    cov = unname(jackknife_cov(
+      influence, x, core$influence$cov, groups$group
+    )),
+    by = if (is.null(groups)) {
+      "rows"
+    } else {
+      sprintf("%d groups of %s", length(unique(groups$group)), groups$label)
+    },
+    groups = length(unique(groups$group)), rate = implied_rate(influence)
+  )
+  fit
+}
+
+sandwich_lacks <- function(fit, core, job) {
+  if (!is.null(job$data$selection)) {
+    "selection"
+  } else if (!is.null(job$data$holes) || !is.null(job$atoms)) {
+    "modelled missing values"
+  } else if (!is.null(job$data$path)) {
+    "rows from a source"
+  } else if (length(job$data$crossed)) {
+    "crossed random terms"
+  } else if (is.null(core$influence) && fit$method == "gibbs") {
+    "draws or random effects that are not kept"
+  } else if (is.null(core$influence)) {
+    "an iteration that did not settle"
+  }
+}
+
+# The fixed columns on the scale of the model, combined as a wide fit has them.
+scaled_columns <- function(design, wide) {
+  x <- t((t(unname(design$x)) - as.double(design$center)) /
+    as.double(design$scale))
+  if (is.null(wide)) x else reduce_columns(wide, x)$x
+}
+
+# --- which covariance is shown -----------------------------------------------
+
+# "sandwich" of a support vector machine that has it, unless asked otherwise.
+vcov_type <- function(object) {
+  object$vcov_type %||%
+    if (is.null(object$sandwich$cov)) "posterior" else "sandwich"
+}
+
+# The fit, for which all functions show that covariance; NULL: its own.
+with_vcov <- function(object, type, name = "type") {
+  known <- c("sandwich", "posterior")
+  # The default of a signature.
+  if (is.null(type) || identical(type, known)) {
+    return(object)
+  }
+  type <- check_choice(type, known, name)
+  if (type == "sandwich" && is.null(object$sandwich$cov)) {
+    bk_abort(
+      "argument", "The fit has no sandwich covariance.",
+      c(
+        if (is.null(object$sandwich$why)) {
+          "Its posterior is that of a likelihood: that covariance is meant."
+        } else {
+          sprintf("It is not made with %s.", object$sandwich$why)
+        },
+        sprintf("Accepted: %s = \"posterior\".", name)
+      ),
+      column = name, found = type
+    )
+  }
+  object$vcov_type <- type
+  object
+}
+
+# Covariance of the fixed coefficients as theta has them, scale of the model.
+fixed_cov <- function(object) {
+  if (vcov_type(object) == "sandwich") {
+    return(object$sandwich$cov)
+  }
+  at <- fixed_positions(object)
+  effect_cov(object$posterior)[at, at, drop = FALSE]
+}
+
+# --- the learning rate --------------------------------------------------------
+
+# By what factor the likelihood is too sure, sum kappa s / sum g^2 s / d,
+# against the rate at which the rows were fitted (1: relative to it).
+implied_rate <- function(influence) {
+  n <- influence$copies
+  sum(n * influence$kappa * influence$var) /
+    sum(n * influence$gradient^2 * influence$var / influence$share)
+}
+
+rate_limits <- c(0.05, 1)
+
+# The rate at which fits imply it: `fit_at(rate, messages)` answers as the core,
+# `influence_of(core)` gives the rows'. From .3, each fit from the messages of
+# the one before.
+settle_rate <- function(fit_at, influence_of, start = 0.3, most = 10L) {
+  rate <- start
+  messages <- NULL
+  for (k in seq_len(most)) {
+    core <- fit_at(rate, messages)
+    found <- rate * implied_rate(influence_of(core))
+    if (!is.finite(found)) break
+    found <- min(max(found, rate_limits[1]), rate_limits[2])
+    change <- abs(log(found / rate))
+    messages <- if (length(core$sites)) lapply(core$sites, `*`, found / rate)
+    rate <- found
+    if (change < 0.02) break
+  }
+  rate
+}

@@ -1,0 +1,149 @@
+#' Kernel logistic regression on a learned projection
+#'
+#' The probability of two classes as the logistic curve of a sum of an unknown
+#' number of Gaussian kernels that see the predictors through a projection to a
+#' few directions, which are learned too (Ouyang, 2008, chapter 2): for many
+#' predictors of which a few linear combinations matter, and as a picture of
+#' them.
+#'
+#' @inheritParams fit-arguments
+#' @param x A numeric matrix, n rows by p predictors, or a data frame of
+#'   predictors; or, for the formula method, `formula`.
+#' @param y Response, length n: two classes as a factor (its second level is the
+#'   positive class), text, logical, 0/1 or -1/+1.
+#' @param rank Number of directions, from 1 to the number of predictors; default
+#'   2. Several numbers, such as `1:3`: the one with the smallest log loss in
+#'   cross-validation is taken, and `fit$ranks` has the losses of all.
+#' @param folds Number of parts of the rows for that; default 5.
+#' @param prior Made by [klr_prior()].
+#' @param standardize Centre and scale the predictors (default `TRUE`).
+#'   Directions refer to the standardised predictors.
+#' @param chains,warmup,draws,thin Number of chains, discarded sweeps, kept
+#'   draws per chain, sweeps per kept draw. A sweep is one short step of each
+#'   kind, so there have to be many: 4 chains, 20,000 sweeps of warmup, and 1000
+#'   draws 20 sweeps apart.
+#' @param ... Passed to methods; an argument that no method knows is an error,
+#'   and so is `weights`.
+#'
+#' @return An object of class `c("klr", "bayeskernel_fit")`: a plain list that
+#'   survives [saveRDS()], with `draws` (array, draws x chains x variables),
+#'   `rank`, `ranks` (data frame of `rank`, `log_loss`, `error`, with several
+#'   ranks), `levels`, `columns`, `reference` (numbers of the rows at which the
+#'   draws have f), `n`, `dropped`, `acceptance` (proposed and accepted moves by
+#'   chain). The methods of every fit are listed in [fit-arguments];
+#'   [projection()] has the directions.
+#'
+#' @section Model: \eqn{P(y_i = 1) = 1 / (1 + e^{-f(x_i)})}{P(y_i = 1) = 1 / (1
+#'   + exp(-f(x_i)))} with
+#'   \deqn{f(x) = b_0 + \sum_j b_j \exp\{-\frac12 \sum_{l=1}^r \lambda_{jl}
+#'   (u_l'(x - c_j))^2\}}{f(x) = b_0 + sum_j b_j exp(-1/2 sum_l lambda_jl
+#'   (u_l'(x - c_j))^2)}
+#'   (equation 2.5), centres \eqn{c_j}{c_j} among the rows, and \eqn{U = (u_1,
+#'   \ldots, u_r)}{U = (u_1, ..., u_r)} uniform among the matrices with
+#'   orthonormal columns. Each kernel has r scales of its own. A scale lambda is
+#'   a length-scale of \eqn{1 / \sqrt{\lambda}}{1 / sqrt(lambda)} in [rbf()].
+#'
+#' @section Chains: Reversible jump Markov chains, in two schemes, see
+#'   [klr_prior()]. Every other chain begins at the directions of sliced average
+#'   variance estimation, which may fail, the others at random ones: compare
+#'   their traces. As printed the dissertation's moves that kill a kernel and
+#'   its conditional mean of mu leave another law invariant; here they are
+#'   mended.
+#'
+#' @section Draws: Variables of `fit$draws`, of which each means the same in
+#'   every draw: `intercept` (b_0); `J`, the number of kernels; `mu` and `sd`,
+#'   mean and standard deviation of the log scales; `log_lik`; `f[k]`, the
+#'   latent function at the rows `fit$reference`, at most ten; `P[name]`, the
+#'   share of a predictor in the learned directions, that is the squared length
+#'   of its row of U: between 0 and 1, with sum r.
+#'
+#' @section Errors: All inherit from `bayeskernel_error`: `_response`,
+#'   `_missing`, `_dimension`, `_prior`, `_argument` (among them a `rank` above
+#'   the number of predictors), `_numeric`, `_cluster`. A constant column is
+#'   dropped with a warning.
+#'
+#' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
+#'   thesis, Duke University, chapter 2.
+#'
+#'   Polson, N. G., Scott, J. G. and Windle, J. (2013). Bayesian inference for
+#'   logistic models using Polya-Gamma latent variables. *Journal of the
+#'   American Statistical Association* 108, 1339-1349.
+#'
+#'   Cook, R. D. and Weisberg, S. (1991). Comment on "Sliced inverse regression
+#'   for dimension reduction". *Journal of the American Statistical Association*
+#'   86, 328-332.
+#'
+#' @examples
+#' set.seed(1)
+#' x <- matrix(runif(400, -1, 1), 100, dimnames = list(NULL, letters[1:4]))
+#' y <- (x[, 1] + x[, 2])^2 < 0.3
+#' # Longer chains are needed in earnest: see the defaults.
+#' fit <- suppressWarnings(klr(x, y, rank = 1, chains = 2, warmup = 2000,
+#'   draws = 200, thin = 5, threads = 1, seed = 1))
+#' fit
+#' projection(fit)
+#' plot(fit)
+#' @export
+klr <- function(x, ...) UseMethod("klr")
+
+#' @rdname klr
+#' @export
+klr.formula <- function(formula, data, rank = 2, folds = 5,
+                        prior = klr_prior(), standardize = TRUE, subset,
+                        na.action = stats::na.fail, chains = 4,
+                        warmup = 20000, draws = 1000, thin = 20,
+                        until = NULL, seed = NULL,
+                        threads = getOption("bayeskernel.threads", 2L),
+                        cluster = NULL,
+                        progress = getOption(
+                          "bayeskernel.progress", interactive()
+                        ),
+                        on_interrupt = c("stop", "keep"), start = NULL,
+                        model = FALSE, ...) {
+  fit_model(klr_model, match.call(), environment(), ...)
+}
+
+#' @rdname klr
+#' @export
+klr.default <- function(x, y, rank = 2, folds = 5, prior = klr_prior(),
+                        standardize = TRUE, na.action = stats::na.fail,
+                        chains = 4, warmup = 20000, draws = 1000, thin = 20,
+                        until = NULL, seed = NULL,
+                        threads = getOption("bayeskernel.threads", 2L),
+                        cluster = NULL,
+                        progress = getOption(
+                          "bayeskernel.progress", interactive()
+                        ),
+                        on_interrupt = c("stop", "keep"), start = NULL,
+                        model = FALSE, ...) {
+  fit_model(klr_model, match.call(), environment(), ...)
+}
+
+check_ranks <- function(rank, name) {
+  good <- is.numeric(rank) && length(rank) > 0L && is.null(dim(rank)) &&
+    all(is.finite(rank)) && all(rank == trunc(rank)) && all(rank >= 1) &&
+    !anyDuplicated(rank)
+  if (!good) {
+    abort_argument(
+      rank, name, "a whole number of at least 1, or several different ones"
+    )
+  }
+  as.integer(rank)
+}
+
+#' @exportS3Method
+#' @noRd
+model_of.klr <- function(object) klr_model
+
+klr_model <- list(
+  name = "klr", title = "Kernel logistic regression",
+  methods = "rjmcmc", samplers = "rjmcmc", links = "logit",
+  families = "binomial", linear = FALSE, prior = "klr_prior",
+  arguments = function() list(rank = check_ranks, folds = count_from(2)),
+  rows = list(
+    linear = FALSE, weights = FALSE, response = function(settings) "pair"
+  ),
+  job = klr_job, chains = klr_chains, draws = klr_draws,
+  collect = klr_collect, validate = validate_klr,
+  free_state = c("centre", "log_lambda", "coefficient", "variance")
+)

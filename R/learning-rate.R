@@ -1,0 +1,434 @@
+# The powers at which a support vector machine takes its rows: a learning rate
+# for all, weights of the classes, and what is said of a class that was given
+# up.
+
+check_learning_rate <- function(x, name) {
+  if (is.null(x) || identical(x, "calibrated")) {
+    return(x)
+  }
+  if (!is_finite_scalar(x) || x <= 0 || x > 10) {
+    abort_argument(
+      x, name, "a number above 0 and at most 10, or \"calibrated\"",
+      call = user_call()
+    )
+  }
+  as.double(x)
+}
+
+check_class_weights <- function(x, name) {
+  if (is.null(x) || identical(x, "none") ||
+    identical(x, c("none", "balanced"))) {
+    return("none")
+  }
+  if (identical(x, "balanced")) {
+    return(x)
+  }
+  good <- is.numeric(x) && length(x) > 0L && !is.null(names(x)) &&
+    all(nzchar(names(x))) && !anyDuplicated(names(x)) && all(is.finite(x)) &&
+    all(x > 0)
+  if (!good) {
+    abort_argument(
+      x, name,
+      "\"none\", \"balanced\", or positive numbers named by classes",
+      call = user_call()
+    )
+  }
+  x
+}
+
+# Other families are likelihoods: their rate is 1, and classes weigh as rows do.
+refuse_svm_arguments <- function(settings) {
+  rate <- settings$learning_rate
+  found <- c(
+    if (!is.null(rate) && !identical(rate, 1)) "learning_rate",
+    if (!identical(settings$class_weights %||% "none", "none")) "class_weights"
+  )
+  if (length(found)) {
+    bk_abort(
+      "argument",
+      sprintf("`%s` belongs to support vector machines.", found[1]),
+      c(
+        sprintf("Found: family \"%s\", a likelihood.", settings$family),
+        "Accepted with it: family = \"hinge\", or bsvm()."
+      ),
+      column = found[1], found = settings[[found[1]]]
+    )
+  }
+}
+
+# --- classes ------------------------------------------------------------------
+
+# Weights by class: of the levels, `codes` the rows' numbers of classes, 1, 2,
+# ...
+class_weights_of <- function(wish, levels, codes, weights) {
+  if (identical(wish, "none")) {
+    return(NULL)
+  }
+  if (identical(wish, "balanced")) {
+    size <- vapply(seq_along(levels), function(k) {
+      sum(if (is.null(weights)) codes == k else weights[codes == k])
+    }, 1)
+    return(stats::setNames(sum(size) / (2 * size), levels))
+  }
+  unknown <- setdiff(names(wish), levels)
+  if (length(unknown)) {
+    bk_abort(
+      "argument", "`class_weights` names no class of the response.",
+      c(
+        paste0("Found: ", list_some(quoted(unknown)), "."),
+        paste0("Accepted: ", list_some(quoted(levels)), ".")
+      ),
+      column = "class_weights", found = unknown, expected = levels
+    )
+  }
+  out <- stats::setNames(rep(1, length(levels)), levels)
+  out[names(wish)] <- wish
+  out
+}
+
+# Less than a fifth of the rows of the smaller class on its own side.
+given_up_share <- 0.2
+
+# `f`: means of the latent values of the rows, a column for each class beyond
+# two; `codes`: numbers of their classes.
+warn_given_up <- function(levels, codes, f, weights = NULL) {
+  if (is.null(f)) {
+    return(invisible())
+  }
+  f <- as.matrix(f)
+  if (length(codes) == 0L || nrow(f) != length(codes) || anyNA(f)) {
+    return(invisible())
+  }
+  if (is.null(weights)) weights <- rep(1, length(codes))
+  size <- vapply(seq_along(levels), function(k) sum(weights[codes == k]), 1)
+  two <- length(levels) == 2L
+  classes <- if (two) which.min(size) else which(2 * size < sum(size))
+  kept <- vapply(classes, function(k) {
+    own <- codes == k
+    side <- if (two) {
+      (f[own, 1] > 0) == (k == 2L)
+    } else {
+      f[own, k] > 0
+    }
+    sum(weights[own][side])
+  }, 1)
+  lost <- which(kept < given_up_share * size[classes])
+  if (length(lost) == 0L) {
+    return(invisible())
+  }
+  bk_warn(
+    "given_up", if (length(lost) == 1L) {
+      sprintf(
+        "Only %.0f of %.0f rows of class \"%s\" lie on its side.", kept[lost],
+        size[classes[lost]], levels[classes[lost]]
+      )
+    } else {
+      sprintf(
+        "Of %d classes fewer than a fifth of the rows lie on their side.",
+        length(lost)
+      )
+    },
+    c(
+      if (length(lost) > 1L) {
+        paste0(
+          "Classes: ", list_some(quoted(levels[classes[lost]])), "."
+        )
+      },
+      paste(
+        "The machine has (nearly) given this class up and slopes shrink to 0.",
+        "Use class_weights = \"balanced\"."
+      )
+    ),
+    classes = levels[classes[lost]], kept = kept[lost]
+  )
+  invisible(levels[classes[lost]])
+}
+
+# --- the linear machine -------------------------------------------------------
+
+# The rows with the powers that class weights make of their weights.
+weigh_classes <- function(rows, settings) {
+  if (settings$family != "hinge") {
+    refuse_svm_arguments(settings)
+    return(rows)
+  }
+  codes <- if (length(rows$y)) 1L + (rows$y > 0)
+  wish <- settings$class_weights %||% "none"
+  if (is.null(codes)) {
+    return(rows)
+  }
+  rows$weights_given <- rows$weights_given %||% rows$weights
+  rows$class_weights <- class_weights_of(wish, rows$levels, codes, rows$weights)
+  if (!is.null(rows$class_weights)) {
+    rows$weights <- rows$weights * unname(rows$class_weights)[codes]
+  }
+  rows
+}
+
+# The job with the learning rate in the powers of its rows.
+settle_learning_rate <- function(job, rows) {
+  settings <- job$settings
+  if (settings$family != "hinge" || is.null(job$data$weights)) {
+    return(job)
+  }
+  rate <- settings$learning_rate %||% default_rate(job)
+  if (identical(rate, 1) && models_holes(job)) warn_rate_of_holes()
+  if (identical(rate, "calibrated")) {
+    rate <- tryCatch(
+      calibrated_rate(rows, settings),
+      bayeskernel_error = function(e) {
+        if (!is.null(settings$learning_rate)) stop(e)
+      }
+    )
+    job$settings$calibrated <- !is.null(rate)
+    rate <- rate %||% typical_rate
+  }
+  job$data$weights <- rate * job$data$weights
+  job$shared$data <- job$data
+  job$settings$learning_rate <- rate
+  job
+}
+
+# What is meant where the user says nothing: at the paper's rate selection lets
+# noise in and predictors with holes get effects that they do not have. Both go
+# with n (eta sum g^2 - sum h), which is 0 at the calibrated rate.
+default_rate <- function(job) {
+  if (is.null(job$data$selection) && !models_holes(job)) 1 else "calibrated"
+}
+
+models_holes <- function(job) !is.null(job$data$holes) || !is.null(job$atoms)
+
+# Where it cannot be found, as with too few complete rows, and nobody asked for
+# it by name: about what it is of balanced classes.
+typical_rate <- 0.3
+
+warn_rate_of_holes <- function() {
+  bk_warn(
+    "learning_rate",
+    "Effects of predictors with missing values are exaggerated.",
+    c(
+      "At learning_rate = 1 a predictor without effect, half of it missing,",
+      "was excluded from 0 in every one of 30 simulated data sets.",
+      paste(
+        "Use learning_rate = \"calibrated\", the default with",
+        "missing = \"model\"."
+      )
+    )
+  )
+}
+
+#' The calibrated learning rate of a linear machine
+#'
+#' Expectation propagation at rates from .3 on, until the rate is the one that
+#' the fit implies. Where columns are selected, with all of them, under a common
+#' precision of a quarter of their number; where missing values are modelled,
+#' from the complete rows.
+#'
+#' @param rows A design, its weights with those of the classes.
+#' @param settings Settled settings of the fit.
+#' @return The rate, from .05 to 1.
+#' @noRd
+calibrated_rate <- function(rows, settings) {
+  selected <- selected_columns(rows, settings)
+  if (!is.null(rows$holes)) rows <- whole_rows(rows)
+  settings$class_weights <- "none"
+  settings$learning_rate <- 1
+  settings$given <- c(settings$given, "method")
+  settings$method <- "ep"
+  settings[c("tol", "max_iter", "select", "missing")] <-
+    list(0.01, 100, FALSE, "fail")
+  if (length(selected)) settings$penalty <- length(selected) / 4
+  job <- linear_job(rows, settings)
+  power <- job$data$weights
+  job$control$check <- FALSE
+  copies <- row_copies(job$design$weights_given, rows$counted)
+  settle_rate(function(rate, messages) {
+    job$data$weights <- rate * power
+    job$control["messages"] <- list(messages)
+    withCallingHandlers(run_ep(job), warning = function(w) {
+      invokeRestart("muffleWarning")
+    })
+  }, function(core) {
+    if (is.null(core$influence)) abort_interrupted()
+    row_influence(core$influence, copies)
+  })
+}
+
+# The rows of a design without missing predictors.
+whole_rows <- function(rows) {
+  keep <- rowSums(is.na(rows$holes$x)) == 0
+  if (sum(keep) < 10L || length(unique(rows$y[keep])) < 2L) {
+    bk_abort(
+      "argument", "There are too few complete rows to calibrate.",
+      c(
+        sprintf("Found: %d rows without missing predictors.", sum(keep)),
+        "Give the learning rate as a number: about 0.3."
+      ),
+      column = "learning_rate", found = sum(keep)
+    )
+  }
+  rows$x <- rows$x[keep, , drop = FALSE]
+  for (name in c("y", "weights", "weights_given", "offset")) {
+    rows[[name]] <- rows[[name]][keep]
+  }
+  rows$processes <- lapply(rows$processes, take_process, keep)
+  rows$random <- lapply(rows$random, function(term) {
+    term$group <- term$group[keep]
+    term$z <- term$z[keep, , drop = FALSE]
+    term
+  })
+  rows["holes"] <- list(NULL)
+  rows
+}
+
+# --- the nonlinear machine ----------------------------------------------------
+
+# Rows as the core reads them, with the weights of the classes: of one machine,
+# or of each class's against the rest, which "balanced" makes equal in weight.
+weigh_machines <- function(data, rows, settings) {
+  wish <- settings$class_weights %||% "none"
+  if (identical(wish, "none") || length(rows$y) == 0L) {
+    return(data)
+  }
+  codes <- rows$y + 1
+  own <- row_powers(data)
+  weights <- class_weights_of(wish, rows$levels, codes, rows$weights)
+  data$class_weights <- weights
+  if (length(weights) > 2L && identical(wish, "balanced")) {
+    total <- sum(own)
+    data$machine_weights <- lapply(seq_along(weights), function(k) {
+      size <- sum(own[codes == k])
+      own * ifelse(codes == k, total / (2 * size), total / (2 * (total - size)))
+    })
+  } else {
+    data$weights <- own * unname(weights)[codes]
+  }
+  data
+}
+
+# Times the rate.
+scale_powers <- function(data, rate) {
+  if (rate == 1) {
+    return(data)
+  }
+  n <- if (data$type == "file") data$rows else length(data$labels)
+  data$weights <- rate * if (length(data$weights)) data$weights else rep(1, n)
+  data$machine_weights <- lapply(data$machine_weights, `*`, rate)
+  data
+}
+
+most_calibrated <- 20000L
+
+# The rate that fits at a process imply, all machines together; of many rows
+# those of a sample.
+calibrated_process_rate <- function(process, rows, data, settings) {
+  labels <- machine_labels(rows$levels, data_positive(data))
+  if (data$type == "file" || rows$n > most_calibrated) {
+    sample <- core_call(gpsvm_sample_cpp(
+      data, most_calibrated, as.double(settings$seed)
+    ))
+    few <- sample_data(sample$x, sample$labels)
+    if (length(data$weights)) few$weights <- data$weights[sample$row]
+    few$machine_weights <- lapply(data$machine_weights, `[`, sample$row)
+    data <- few
+    settings$exact <- FALSE
+  }
+  settings[c("method", "keep", "progress", "tol", "max_iter", "cluster")] <-
+    list("ep", TRUE, FALSE, 1e-3, 100L, NULL)
+  settings$nugget <- process$nugget
+  control <- gpsvm_control(settings, labels)
+  kernel <- kernel_to_core(process$kernel, nrow(process$z))
+  copies <- if (length(rows$weights) && nrow(data$x) == rows$n) {
+    row_copies(rows$weights, rows$counted)
+  } else {
+    1
+  }
+  fit_at <- function(rate, messages) {
+    data <- scale_powers(data, rate)
+    control$machine_weights <- data$machine_weights
+    core <- gpsvm_fit_cpp(data, kernel, process$z, control)
+    if (inherits(core, "bayeskernel_core_error") && core$kind == "numeric") {
+      control$method <- "vb"
+      core <- gpsvm_fit_cpp(data, kernel, process$z, control)
+    }
+    core <- core_call(core)
+    if (isTRUE(core$interrupted)) abort_interrupted()
+    core
+  }
+  settle_rate(fit_at, function(core) {
+    parts <- lapply(core$fits, function(fit) {
+      row_influence(fit$influence, copies)
+    })
+    lapply(
+      stats::setNames(nm = names(parts[[1L]])),
+      function(name) unlist(lapply(parts, `[[`, name))
+    )
+  })
+}
+
+# --- what print() says --------------------------------------------------------
+
+rate_fact <- function(object) {
+  rate <- object$learning_rate
+  if (is.null(rate)) {
+    return(NULL)
+  }
+  paste0(
+    format(rate, digits = 3), if (isTRUE(object$calibrated)) ", calibrated"
+  )
+}
+
+class_weights_fact <- function(object) {
+  weights <- object$class_weights
+  if (length(weights)) {
+    paste(
+      names(weights), format(weights, digits = 3, trim = TRUE),
+      collapse = ", "
+    )
+  }
+}
+
+sandwich_fact <- function(object) {
+  if (is.null(object$sandwich)) {
+    return(NULL)
+  }
+  if (vcov_type(object) == "sandwich") {
+    return(sprintf("sandwich, by %s", object$sandwich$by))
+  }
+  paste0(
+    "of the posterior", if (is.null(object$sandwich$cov)) {
+      sprintf(" (no sandwich with %s)", object$sandwich$why)
+    }, if (isTRUE(object$learning_rate > 0.75)) {
+      ", about half of what they should be"
+    }
+  )
+}
+
+given_up_note <- function(object) {
+  if (length(object$given_up)) {
+    paste0(
+      "Class ", list_some(quoted(object$given_up)),
+      " was given up: slopes and ",
+      "their standard errors mean little. See class_weights."
+    )
+  }
+}
+
+few_groups_note <- function(object) {
+  groups <- object$sandwich$groups
+  if (vcov_type(object) == "sandwich" && isTRUE(groups > 0 && groups < 20)) {
+    sprintf("Standard errors from %d groups are rough, and too small.", groups)
+  }
+}
+
+# The likelihood that is too sure of its rows is so of its groups.
+inflated_note <- function(object) {
+  if (is_pseudo(object) && length(object$posterior$random) > 0L &&
+    isTRUE(object$learning_rate > 0.75)) {
+    paste(
+      "The sd of the groups is inflated at learning_rate = 1; see",
+      "help(\"svm-posterior\"). learning_rate = \"calibrated\" with",
+      "class_weights = \"balanced\" mends that."
+    )
+  }
+}

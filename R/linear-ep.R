@@ -1,0 +1,300 @@
+# Expectation propagation of the linear model: with up to three variances its
+# posterior is a mixture over the points of a grid, each with a Gaussian of its
+# own. Coefficients, effects and variances have their moments over the mixture;
+# probabilities and densities are averaged over the points.
+
+run_ep <- function(job) {
+  job$control$seed <- 0
+  core <- linear_ep_cpp(job$data, job$shared$prior, job$control)
+  failed <- inherits(core, "bayeskernel_core_error") && core$kind == "numeric"
+  if (!failed) {
+    core <- core_call(core)
+    settled <- isTRUE(core$status$converged) &&
+      all(is.finite(core$theta_mean)) && all(is.finite(core$loo))
+    if (settled || isTRUE(core$status$interrupted)) {
+      return(core)
+    }
+  }
+  warn_unsettled(if (failed) core$message else {
+    sprintf(
+      "After %.0f passes its sites still moved by %.2g.",
+      core$status$passes, core$status$change
+    )
+  })
+  job$control[c("tol", "max_iter")] <- list(1e-6, 2000)
+  core <- run_vb(job)
+  core$fallback <- "vb"
+  core
+}
+
+warn_unsettled <- function(why) {
+  bk_warn(
+    "convergence", "Expectation propagation did not settle.",
+    c(
+      why,
+      "The fit is that of method = \"vb\", mean-field variational Bayes.",
+      "Raise `max_iter`, or use method = \"gibbs\"."
+    )
+  )
+}
+
+# What expectation propagation adds to the posterior that every fit without
+# draws has: leave-one-out densities, evidence, points of a grid.
+collect_ep <- function(fit, core, job) {
+  fit$check <- list(
+    k = core$pareto_k %||% NA_real_, passes = core$status$passes,
+    change = core$status$change, engine = core$engine %||% "vb",
+    fallback = core$fallback, one_class = one_class_share(job$design)
+  )
+  if (!is.null(core$fallback)) {
+    return(fit)
+  }
+  fit$loo <- core$loo
+  fit$log_evidence <- core$log_evidence
+  fit$trace <- list()
+  if (length(core$points) > 0L) {
+    fit$posterior$points <- lapply(core$points, point_posterior, core, job)
+    # Rows that are atoms are averaged with their response in view.
+    if (is.null(job$atoms) && !is_pseudo(fit)) {
+      fit$fitted <- averaged_fitted(fit, job$design)
+    }
+  }
+  fit
+}
+
+# At one point of a grid: what differs from the posterior as a whole.
+point_posterior <- function(point, core, job) {
+  # Of many groups the core keeps the variances of a point alone.
+  whole <- length(point$theta_mean) == length(core$theta_mean) &&
+    length(point$group_mean) == length(core$group_mean)
+  same <- core[c("basis", "basis_first")]
+  q <- vb_posterior(c(if (whole) point else utils::modifyList(
+    core, point[c("precision", "noise")]
+  ), same), job)
+  q$variance <- Map(function(component, precision) {
+    if (component$type != "held") {
+      component <- c(
+        component[c("label", "columns")],
+        list(type = "point", value = solve(precision))
+      )
+    }
+    component
+  }, q$variance, point$precision)
+  q$random <- lapply(q$random, function(term) {
+    term[intersect(names(term), c("mean", "cov", "loading", "schur"))]
+  })
+  q[c("theta_mean", "theta_cov")] <- lapply(
+    q[c("theta_mean", "theta_cov")], unname
+  )
+  out <- q[intersect(c("variance", "noise"), names(q))]
+  if (whole) {
+    out <- c(out, q[intersect(
+      c("theta_mean", "theta_cov", "wide", "random"), names(q)
+    )])
+  }
+  c(list(weight = point$weight), out)
+}
+
+# The share of groups whose rows are all of one class, of the random term where
+# it is largest.
+one_class_share <- function(design) {
+  if (is.null(design$levels) || length(design$random) == 0L) {
+    return(NA_real_)
+  }
+  max(vapply(design$random, function(term) {
+    mean <- rowsum(as.double(design$y > 0), term$group) /
+      tabulate(term$group)[sort(unique(term$group))]
+    mean(mean == 0 | mean == 1)
+  }, 1))
+}
+
+has_points <- function(object) length(object$posterior$points) > 0L
+
+point_weights <- function(object) {
+  vapply(object$posterior$points, `[[`, 1, "weight")
+}
+
+# The fit, at each point.
+at_points <- function(object) {
+  points <- object$posterior$points
+  object$posterior["points"] <- list(NULL)
+  lapply(points, function(point) {
+    for (name in setdiff(names(point), c("weight", "x", "random"))) {
+      object$posterior[[name]] <- point[[name]]
+    }
+    for (t in seq_along(point$random)) {
+      object$posterior$random[[t]][names(point$random[[t]])] <-
+        point$random[[t]]
+    }
+    object
+  })
+}
+
+# Moments of the rows over the points: `moments(fit)` gives mean and var at one.
+# The links of a pseudo-likelihood are of the moments over all points.
+over_points <- function(object, moments, links, threads) {
+  if (is_pseudo(object)) {
+    out <- pool_points(object, moments)
+    return(c(out, link_moments(out$mean, out$var, links)))
+  }
+  if (!has_points(object)) {
+    out <- moments(object)
+    return(c(out, link_moments(out$mean, out$var, links)))
+  }
+  weights <- point_weights(object)
+  mean <- square <- 0
+  prob <- prob_square <- list()
+  fits <- at_points(object)
+  for (k in seq_along(fits)) {
+    own <- moments(fits[[k]])
+    mean <- mean + weights[k] * own$mean
+    square <- square + weights[k] * (own$var + own$mean^2)
+    for (link in links) {
+      p <- core_call(link_moments_cpp(own$mean, own$var, link, threads))
+      prob[[link]] <- (prob[[link]] %||% 0) + weights[k] * p$prob
+      prob_square[[link]] <- (prob_square[[link]] %||% 0) +
+        weights[k] * (p$prob_sd^2 + p$prob^2)
+    }
+  }
+  sd <- Map(function(square, p) sqrt(pmax(square - p^2, 0)), prob_square, prob)
+  list(mean = mean, var = square - mean^2, prob = prob, prob_sd = sd)
+}
+
+pool_points <- function(object, moments) {
+  if (!has_points(object)) {
+    return(moments(object))
+  }
+  weights <- point_weights(object)
+  mean <- square <- 0
+  fits <- at_points(object)
+  for (k in seq_along(fits)) {
+    own <- moments(fits[[k]])
+    mean <- mean + weights[k] * own$mean
+    square <- square + weights[k] * (own$var + own$mean^2)
+  }
+  list(mean = mean, var = square - mean^2)
+}
+
+# Limits of f, or of a response: quantiles of the mixture, by bisection; NULL
+# without points, where f is normal.
+point_limits <- function(object, rows, ask) {
+  if (!has_points(object)) {
+    return(NULL)
+  }
+  check_rows_given(rows)
+  noise <- ask$interval == "prediction"
+  each <- lapply(at_points(object), function(own) {
+    out <- latent(own, rows, character(), ask$threads)
+    out$sd <- sqrt(out$var + if (noise) own$posterior$noise else 0)
+    out
+  })
+  weights <- point_weights(object)
+  total <- function(f) Reduce(`+`, Map(`*`, lapply(each, f), weights))
+  mean <- total(function(own) own$mean)
+  reach <- Reduce(pmax, lapply(each, function(own) {
+    abs(own$mean - mean) + 10 * own$sd
+  }))
+  quantile <- function(p) {
+    low <- mean - reach
+    high <- mean + reach
+    for (step in 1:50) {
+      middle <- (low + high) / 2
+      below <- total(function(own) {
+        stats::pnorm(middle, own$mean, own$sd)
+      }) < p
+      low[below] <- middle[below]
+      high[!below] <- middle[!below]
+    }
+    (low + high) / 2
+  }
+  cbind(
+    fit = mean, lwr = quantile((1 - ask$level) / 2),
+    upr = quantile((1 + ask$level) / 2)
+  )
+}
+
+# n joint draws: a point by its weight, then from its Gaussian.
+point_parts <- function(object, levels, n) {
+  fits <- at_points(object)
+  chosen <- sample.int(length(fits), n, TRUE, point_weights(object))
+  used <- sort(unique(chosen))
+  parts <- lapply(used, function(k) {
+    vb_parts(fits[[k]], levels, sum(chosen == k))
+  })
+  # Draws as they were chosen, not by point.
+  back <- order(order(chosen))
+  join <- function(name, along = 1L) {
+    each <- lapply(parts, `[[`, name)
+    if (is.null(each[[1L]])) NULL else join_draws(each, along, back)
+  }
+  terms <- function(name, along) {
+    lapply(seq_along(levels), function(t) {
+      join_draws(lapply(parts, function(part) part[[name]][[t]]), along, back)
+    })
+  }
+  list(
+    theta = join("theta"), effects = terms("effects", 1L), levels = levels,
+    sigma = terms("sigma", 3L), sigma_noise = join("sigma_noise"),
+    others = join("others")
+  )
+}
+
+# Arrays, matrices or vectors one after another along a dimension, then in
+# another order.
+join_draws <- function(each, along, order) {
+  if (is.null(dim(each[[1L]]))) {
+    return(unlist(each)[order])
+  }
+  out <- join_arrays(each, along)
+  if (is.matrix(out)) {
+    out <- out[order, , drop = FALSE]
+    colnames(out) <- colnames(each[[1L]])
+    return(out)
+  }
+  if (along == 1L) {
+    out[order, , , drop = FALSE]
+  } else {
+    out[, , order, drop = FALSE]
+  }
+}
+
+# --- variances ---------------------------------------------------------------
+
+# A function of the parameters that differ between points: moments over these,
+# limits as of a variable that is normal after `turn`.
+point_row <- function(object, value, level, turn = log, back = exp) {
+  values <- vapply(at_points(object), value, 1)
+  weights <- point_weights(object)
+  mean <- sum(weights * values)
+  sd <- sqrt(sum(weights * (values - mean)^2))
+  turned <- turn(values)
+  middle <- sum(weights * turned)
+  spread <- sqrt(sum(weights * (turned - middle)^2))
+  ends <- back(middle + stats::qnorm(c(1 - level, 1 + level) / 2) * spread)
+  coef_table(mean, sd, ends[1], ends[2], level = level)
+}
+
+# Standard deviations and correlations of random term t.
+point_variance_rows <- function(object, t, level) {
+  r <- length(object$posterior$random[[t]]$columns)
+  pairs <- lower_triangle(r)
+  at <- function(k) {
+    function(own) {
+      v <- variance_mean(own, t)
+      to_sd_cor(matrix(v[pairs], 1L), r)[k]
+    }
+  }
+  do.call(rbind, lapply(seq_len(nrow(pairs)), function(k) {
+    if (pairs[k, 1] == pairs[k, 2]) {
+      point_row(object, at(k), level)
+    } else {
+      point_row(object, at(k), level, atanh, tanh)
+    }
+  }))
+}
+
+point_component_row <- function(object, k, level) {
+  point_row(object, function(own) {
+    sqrt(plain_components(own)[[k]]$value[1])
+  }, level)
+}

@@ -1,0 +1,249 @@
+# Families of responses of the linear model: their names, links and priors, and
+# the scale on which a numeric response is fitted. The core has their rules.
+
+# A family as glm() has it, the object or the function that makes it: its name
+# and link, and whether the link was named, which a function does not. NULL for
+# what is none of these.
+glm_family <- function(family) {
+  named <- !is.function(family)
+  if (!named) family <- tryCatch(family(), error = function(e) NULL)
+  if (inherits(family, "family")) {
+    list(name = family$family, link = family$link, named = named)
+  }
+}
+
+abort_family_link <- function(given, name, accepted, call = user_call()) {
+  abort_argument(
+    sprintf("%s(\"%s\")", given$name, given$link), name, accepted,
+    call = call
+  )
+}
+
+# The name that the core knows. NULL: as the response says.
+check_linear_family <- function(family, name) {
+  known <- c("logit", "probit", "gaussian", "hinge")
+  given <- glm_family(family)
+  if (!is.null(given)) {
+    meant <- c(
+      "binomial logit" = "logit", "binomial probit" = "probit",
+      "gaussian identity" = "gaussian"
+    )[paste(given$name, given$link)]
+    if (is.na(meant)) {
+      abort_family_link(given, name, paste(
+        "binomial(), binomial(\"probit\"), gaussian(), or one of",
+        paste(quoted(known), collapse = ", ")
+      ))
+    }
+    return(unname(meant))
+  }
+  if (identical(family, "binomial")) {
+    "logit"
+  } else if (!is.null(family)) {
+    check_choice(family, known, name)
+  }
+}
+
+# Fits of versions before 0.3.0 do not say.
+linear_family <- function(object) object$family %||% "hinge"
+
+# Ways from f to a probability, the first of them the default.
+linear_links <- function(object) {
+  switch(linear_family(object),
+    hinge = hinge_links(object), gaussian = "identity", linear_family(object)
+  )
+}
+
+# --- settings that depend on the family --------------------------------------
+
+settle_family <- function(rows, settings) {
+  family <- settings$family %||%
+    (if (length(rows$levels)) "logit" else "gaussian")
+  settings$family <- family
+  settings$prior <- family_prior(settings$prior, family)
+  refuse_powers(rows, settings)
+  settings
+}
+
+# A power of a normal distribution function is no mixture over one latent
+# normal variable; a whole one is over several.
+refuse_powers <- function(rows, settings) {
+  if (settings$family != "probit" || settings$method != "gibbs") {
+    return(invisible())
+  }
+  at <- which(rows$weights != trunc(rows$weights))
+  if (length(at)) {
+    bk_abort(
+      "argument", "Sampling of a probit model needs whole weights.",
+      c(
+        sprintf(
+          "Found: %s in row %.0f.", format(rows$weights[at[1]]),
+          data_rows(rows, at[1])
+        ),
+        "Accepted: whole numbers, for rows that occur more than once.",
+        "Any weights: family = \"logit\", or method = \"ep\"."
+      ),
+      column = "weights", row = data_rows(rows, at[1]),
+      found = rows$weights[at[1]]
+    )
+  }
+}
+
+# The prior of the fixed coefficients where the user has not said: weak, but
+# never flat for probabilities, where a flat one is no prior as soon as the
+# classes are separated.
+family_prior <- function(prior, family) {
+  if (!inherits(prior, "bkm_prior")) {
+    return(prior)
+  }
+  # Latent values of a probit model are 1.7 times smaller.
+  unit <- switch(family, logit = 1, probit = 1 / 1.7, NA)
+  vague <- is.na(unit)
+  prior$beta_var <- prior$beta_var %||% if (vague) 1e8 else (2.5 * unit)^2
+  prior$intercept_var <- prior$intercept_var %||%
+    if (vague) 1e8 else (10 * unit)^2
+  prior
+}
+
+# For the core, which takes the hinge where nothing is said: chains of earlier
+# versions can be continued.
+core_family <- function(settings, prior = settings$prior) {
+  family <- settings$family
+  if (family == "hinge") {
+    return(list())
+  }
+  # Selection by mean field needs rows that are quadratic in f.
+  augmented <- family == "gaussian" || !isFALSE(settings$select %||% FALSE)
+  c(
+    list(family = family, rule = if (augmented) "augmented" else "direct"),
+    if (family == "gaussian") {
+      list(noise = list(
+        shape = prior$noise_shape, rate = prior$noise_rate
+      ))
+    }
+  )
+}
+
+# --- the scale of a numeric response -----------------------------------------
+
+# A number is fitted in units of its standard deviation, without its mean where
+# there is an intercept to take that up.
+linear_response_scale <- function(rows, settings) {
+  if (settings$family != "gaussian" || !is.null(rows$y_sd)) {
+    return(NULL)
+  }
+  moments <- response_scale((rows$y - rows$offset)[rows$weights > 0])
+  if (!settings$standardize) moments <- 0:1
+  c(
+    center = if (has_intercept(rows)) moments[[1]] else 0,
+    scale = moments[[2]]
+  )
+}
+
+# The response of a row source is fitted as it is, under the prior that this
+# amounts to; `size` is its standard deviation.
+scale_prior <- function(prior, size) {
+  for (name in c(
+    "beta_var", "intercept_var", "var_rate", "slab_rate", "noise_rate",
+    "cov_scale"
+  )) {
+    if (!is.null(prior[[name]])) prior[[name]] <- size^2 * prior[[name]]
+  }
+  prior$beta_mean <- size * prior$beta_mean
+  prior$size <- size
+  prior
+}
+
+scale_response <- function(rows, scale) {
+  if (!is.null(scale)) {
+    rows$y <- (rows$y - scale[["center"]]) / scale[["scale"]]
+    rows$offset <- rows$offset / scale[["scale"]]
+  }
+  rows
+}
+
+# What the core answers without draws, in units of the response: the intercept
+# takes up its centre.
+rescale_answer <- function(core, scale, weights) {
+  if (is.null(scale)) {
+    return(core)
+  }
+  size <- scale[["scale"]]
+  shift <- scale[["center"]]
+  core <- rescale_posterior(core, size, shift)
+  core$mean <- shift + size * core$mean
+  core$variance_f <- size^2 * core$variance_f
+  # Densities of y are those of its scaled values over the scale.
+  jacobian <- sum(weights) * log(size)
+  if (length(core$status$bound)) {
+    core$status$bound <- core$status$bound - jacobian
+  }
+  for (name in intersect(c("log_evidence", "log_z"), names(core))) {
+    core[[name]] <- core[[name]] - jacobian
+  }
+  if (!is.null(core$loo)) core$loo <- core$loo - log(size)
+  for (k in seq_along(core$points)) {
+    core$points[[k]] <- rescale_posterior(core$points[[k]], size, shift)
+  }
+  core
+}
+
+rescale_posterior <- function(q, size, shift) {
+  times <- function(names, factor) {
+    for (name in intersect(names, names(q))) q[[name]] <<- factor * q[[name]]
+  }
+  times(c("theta_mean", "group_mean"), size)
+  times(c("theta_cov", "group_cov", "schur", "shared_cov"), size^2)
+  if (shift != 0) q$theta_mean[1] <- q$theta_mean[1] + shift
+  if (length(q$precision)) {
+    q$precision <- lapply(q$precision, function(own) own / size^2)
+  }
+  for (k in seq_along(q$variance)) {
+    for (name in intersect(
+      c("rate", "scale", "value"), names(q$variance[[k]])
+    )) {
+      q$variance[[k]][[name]] <- size^2 * q$variance[[k]][[name]]
+    }
+  }
+  if (!is.null(q$selection)) q$selection$rate <- size^2 * q$selection$rate
+  for (k in seq_along(q$crossed)) {
+    q$crossed[[k]]$mean <- size * q$crossed[[k]]$mean
+    for (name in c("cov", "schur")) {
+      q$crossed[[k]][[name]] <- size^2 * q$crossed[[k]][[name]]
+    }
+  }
+  for (k in seq_along(q$pairs)) {
+    q$pairs[[k]]$cov <- size^2 * q$pairs[[k]]$cov
+  }
+  if (is.list(q$noise)) {
+    q$noise$rate <- size^2 * q$noise$rate
+  } else if (!is.null(q$noise)) {
+    q$noise <- size^2 * q$noise
+  }
+  q
+}
+
+# What draws call the standard deviation of the noise, beside the columns of the
+# design.
+noise_name <- function(columns) {
+  if ("sigma" %in% columns) "sigma[noise]" else "sigma"
+}
+
+# Draws, which have columns of coefficients, effects and variances, the last of
+# them the noise's.
+rescale_draws <- function(draws, scale, fixed) {
+  if (is.null(scale)) {
+    return(draws)
+  }
+  names <- dimnames(draws)[[3]]
+  sigma <- names == noise_name(fixed)
+  draws[, , sigma] <- sqrt(draws[, , sigma])
+  size <- scale[["scale"]]
+  linear <- sigma | names %in% fixed | startsWith(names, "b[")
+  draws[, , linear] <- size * draws[, , linear]
+  square <- startsWith(names, "sigma2[") | startsWith(names, "Sigma[")
+  draws[, , square] <- size^2 * draws[, , square]
+  if (scale[["center"]] != 0) {
+    draws[, , 1] <- draws[, , 1] + scale[["center"]]
+  }
+  draws
+}

@@ -1,0 +1,574 @@
+# From rows and settings to what the core reads, and from its answer to a fit:
+# plain matrices there, names and scales put back here.
+
+linear_job <- function(rows, settings) {
+  if (identical(rows$data$type, "file")) rows <- source_design(rows)
+  settings <- settle_family(rows, settings)
+  refuse_with_processes(rows, settings)
+  rows <- weigh_classes(rows, settings)
+  response <- linear_response_scale(rows, settings)
+  rows <- scale_response(rows, response)
+  selected <- selected_columns(rows, settings)
+  settings <- settle_crossed(rows, settings, selected)
+  settings$penalty <- resolve_penalty(settings, rows, selected)
+  prior <- settings$prior
+  penalty <- settings$penalty
+  if (settings$family == "gaussian" && !is.null(rows$y_sd) &&
+    settings$standardize) {
+    prior <- scale_prior(prior, rows$y_sd)
+    if (is.numeric(penalty)) penalty <- penalty / rows$y_sd^2
+  }
+  blocks <- linear_blocks(
+    rows, penalty, prior, selected,
+    crossed_terms(rows, settings, selected),
+    sampled = settings$method == "gibbs"
+  )
+  wide <- if (uses_atoms(rows, settings)) {
+    model <- atom_model(rows)
+    atom_rows(rows, rows$info$holes$parts, model)
+  }
+  data <- if (is.null(rows$data)) {
+    linear_data(wide %||% rows, blocks)
+  } else {
+    rows$data[setdiff(names(rows$data), "type")]
+  }
+  data["selection"] <- list(core_selection(selected, settings$prior, settings))
+  data["holes"] <- list(
+    if (is.null(wide)) core_holes(rows, blocks, settings$prior)
+  )
+  data$atoms <- wide$atoms[c("row", "log_prior")]
+  if (settings$method == "svi") check_svi_model(data)
+  names <- if (settings$method == "gibbs") {
+    draw_names(rows, blocks, data, settings)
+  }
+  job <- list(
+    settings = settings, blocks = blocks, data = data, design = rows,
+    response = response, atoms = wide$atoms,
+    atom_model = if (!is.null(wide)) model, names = names,
+    stored = length(names),
+    control = c(
+      core_settings(settings, rows), core_family(settings, prior)
+    ),
+    shared = list(data = data, prior = core_prior(blocks))
+  )
+  settle_learning_rate(add_processes(job, wide), rows)
+}
+
+# Length-scales that are open, then the features of processes.
+add_processes <- function(job, wide) {
+  if (length(job$design$processes) == 0L) {
+    return(job)
+  }
+  threads <- job$settings$threads
+  rows <- wide %||% job$design
+  rows <- fill_design(learn_processes(job, rows), threads)
+  job$design$info <- rows$info
+  if (is.null(wide)) job$design <- rows
+  job$data$x[] <- rows$x
+  if (job$settings$method != "gibbs") job$data$open <- rows$open
+  job$shared$data <- job$data
+  job
+}
+
+# What the functions below ask of a design, for rows in a file.
+source_design <- function(rows) {
+  columns <- rows$columns
+  rows$x <- matrix(0, 0L, length(columns), dimnames = list(NULL, columns))
+  rows$random <- rows$smooths <- list()
+  rows
+}
+
+linear_run <- function(job) {
+  core <- if (job$settings$method == "vb") {
+    run_vb(job)
+  } else if (job$settings$method == "ep") {
+    run_ep(job)
+  } else {
+    run <- if (is.null(job$data$path)) bsvm_svi_cpp else bsvm_stream_cpp
+    core_call(run(job$data, job$shared$prior, svi_control(job)))
+  }
+  core$usable <- length(core$theta_mean) > 0L &&
+    all(is.finite(core$theta_mean))
+  core
+}
+
+svi_control <- function(job) {
+  settings <- job$settings
+  c(
+    settings[c("tol", "max_iter", "threads", "progress", "epochs")],
+    list(
+      accelerate = TRUE, seed = as.double(settings$seed),
+      batch_size = as.double(settings$batch_size)
+    ), job$control[intersect(
+      c("family", "rule", "noise"), names(job$control)
+    )]
+  )
+}
+
+linear_collect <- function(fit, core, job, rows) {
+  design <- job$design
+  fit[c("method", "family")] <- job$settings[c("method", "family")]
+  fit$chosen <- job$settings$chosen
+  fit[c("learning_rate", "calibrated")] <-
+    if (fit$family == "hinge") {
+      job$settings[c("learning_rate", "calibrated")]
+    } else {
+      list(NULL, NULL)
+    }
+  fit$class_weights <- design$class_weights
+  fit$prior <- job$settings$prior
+  fit$penalty <- job$settings$penalty
+  fit$offset <- rows$offset
+  fit[c("counted", "powers")] <- rows[c("counted", "powers")]
+  fit$smooths <- rows$smooths
+  fit$design <- design$info %||% fit$design
+  names <- colnames(design$x)
+  fit$transform <- list(
+    center = stats::setNames(as.double(design$center), names),
+    scale = stats::setNames(as.double(design$scale), names),
+    random = lapply(design$random, random_transform)
+  )
+  fit$transform$response <- job$response
+  fit$n_omitted <- rows$n_omitted
+  fit$holes <- rows$holes[c("predictors", "center", "scale_x")]
+  fit$holes$model <- job$atom_model
+  if (fit$method == "gibbs") {
+    fit <- collect_gibbs(fit, core, job)
+    core$influence <- gibbs_influence(fit, job)
+  } else {
+    core <- collect_atoms(core, job)
+    core <- rescale_answer(core, job$response, rows$weights)
+    fit <- collect_vb(fit, core, job)
+    if (fit$method == "ep") fit <- collect_ep(fit, core, job)
+  }
+  fit <- add_sandwich(fit, core, job)
+  if (fit$family == "hinge") {
+    fit$given_up <- warn_given_up(
+      fit$levels, 1L + (fit$y > 0), fit$fitted$mean, fit$weights
+    )
+  }
+  fit
+}
+
+# Stochastic steps know sums over rows only.
+check_svi_model <- function(data) {
+  lacking <- c(
+    if (!is.null(data$selection)) "selection",
+    if (!is.null(data$holes)) "modelled missing predictors"
+  )
+  if (length(lacking) > 0) {
+    bk_abort(
+      "argument", "Method \"svi\" does not fit this model.",
+      c(
+        paste("Found:", paste(lacking, collapse = " and ")),
+        "Accepted: fixed, penalised, smooth and random terms.",
+        "Use method = \"vb\" or method = \"gibbs\"."
+      ),
+      column = "method", found = lacking
+    )
+  }
+}
+
+# The priors of probabilities are no flat ones: there is nothing to learn from
+# unless the user wants that.
+resolve_penalty <- function(settings, design, selected) {
+  parts <- length(design$random) + length(design$smooths) + length(selected)
+  settings$penalty %||%
+    if (parts == 0 && settings$family %in% c("hinge", "gaussian")) {
+      "learn"
+    } else {
+      "none"
+    }
+}
+
+# Prior blocks in the order of the core: the penalty, the smooths, then the
+# random terms. The term with most effects is eliminated; the others are
+# columns of theta, those that are crossed last. Selected columns are in no
+# block.
+linear_blocks <- function(design, penalty, prior, selected,
+                          crossed = integer(), sampled = FALSE) {
+  p <- ncol(design$x)
+  wiggly <- unlist(lapply(design$smooths, `[[`, "blocks"))
+  unpenalised <- unlist(lapply(design$smooths, `[[`, "fixed"))
+  penalised <- if (identical(penalty, "none")) integer() else seq_len(p)
+  penalised <- setdiff(
+    penalised, c(if (has_intercept(design)) 1L, wiggly, unpenalised)
+  )
+  fixed <- setdiff(seq_len(p), c(penalised, wiggly, selected))
+  resolved <- resolve_prior(prior, length(fixed), colnames(design$x)[fixed])
+  precision <- mean <- numeric(p)
+  variance <- resolved$beta_var
+  if (length(prior$beta_var) == 1L && has_intercept(design)) {
+    variance[fixed == 1L] <- prior$intercept_var %||% prior$beta_var
+  }
+  precision[fixed] <- 1 / variance
+  mean[fixed] <- resolved$beta_mean
+  blocks <- c(
+    if (length(penalised)) {
+      list(column_block("penalty", penalised, design, prior, penalty))
+    },
+    smooth_blocks(design, prior, sampled)
+  )
+  places <- term_places(design, crossed)
+  before <- length(blocks)
+  blocks <- c(blocks, lapply(seq_along(places), function(t) {
+    random_block(design$random[[t]], t, places[t], prior)
+  }))
+  for (l in before + c(which(places == "dense"), crossed)) {
+    blocks[[l]]$first <- length(precision)
+    blocks[[l]]$crossed <- match(l - before, crossed, nomatch = 0L)
+    zeros <- numeric(blocks[[l]]$members * blocks[[l]]$width)
+    precision <- c(precision, zeros)
+    mean <- c(mean, zeros)
+  }
+  list(precision = precision, mean = mean, blocks = blocks)
+}
+
+# How the effects of each random term are treated: "eliminated", as "dense"
+# columns of theta, or as "crossed" with others (crossed_terms()).
+term_places <- function(design, crossed) {
+  size <- term_sizes(design)
+  out <- rep("dense", length(size))
+  if (length(crossed) == 0L) out[which.max(size)] <- "eliminated"
+  out[crossed] <- "crossed"
+  out
+}
+
+# Columns of x with one variance, learned or held.
+column_block <- function(label, at, design, prior, penalty = "learn") {
+  c(
+    list(
+      label = label, columns = colnames(design$x)[at], eliminated = FALSE,
+      crossed = 0L, first = min(at) - 1L, members = length(at), width = 1L,
+      random = 0L,
+      transform = matrix(0, 0, 0)
+    ),
+    if (is.character(penalty)) {
+      c(list(kind = "iid"), variance_prior(prior, scale = label == "penalty"))
+    } else {
+      list(kind = "held", precision = penalty)
+    }
+  )
+}
+
+# The variance of a process is a point where residuals are multiples of it.
+smooth_blocks <- function(design, prior, sampled) {
+  parts <- lapply(design$smooths, function(smooth) {
+    lapply(seq_along(smooth$blocks), function(k) {
+      block <- column_block(
+        smooth$block_labels[k], smooth$blocks[[k]], design, prior
+      )
+      if (smooth$process && !sampled) block$kind <- "point"
+      block
+    })
+  })
+  unlist(parts, recursive = FALSE)
+}
+
+random_block <- function(term, t, place, prior) {
+  r <- length(term$columns)
+  c(
+    list(
+      label = term$label, columns = term$columns,
+      eliminated = place == "eliminated", crossed = 0L, first = 0L,
+      members = length(term$levels), width = r, random = t,
+      transform = random_transform(term), kind = term$type
+    ),
+    if (term$type == "iid") {
+      variance_prior(prior)
+    } else {
+      wishart_prior(prior, r, sprintf("the %d effects of `%s`", r, term$label))
+    }
+  )
+}
+
+has_intercept <- function(design) {
+  ncol(design$x) > 0 && colnames(design$x)[1] == "(Intercept)"
+}
+
+# The matrix T with u(data scale) = T u(model scale), for z* = (z - c) / s.
+random_transform <- function(term) {
+  out <- diag(1 / term$scale, length(term$scale))
+  at <- match("(Intercept)", term$columns)
+  if (!is.na(at)) {
+    out[at, ] <- out[at, ] - term$center / term$scale
+  }
+  out
+}
+
+linear_data <- function(design, blocks) {
+  out <- list(
+    x = design$x, center = as.double(design$center),
+    scale = as.double(design$scale), y = as.double(design$y),
+    weights = as.double(design$weights), offset = as.double(design$offset),
+    z = matrix(0, length(design$y), 0), group = integer(), n_groups = 0L,
+    kept = list()
+  )
+  storage.mode(out$x) <- "double"
+  for (block in blocks$blocks) {
+    if (block$random == 0L || block$crossed > 0L) next
+    term <- design$random[[block$random]]
+    if (block$eliminated) {
+      out$z <- scaled_term(term)
+      out$group <- as.integer(term$group)
+      out$n_groups <- block$members
+    } else {
+      out$kept[[length(out$kept) + 1L]] <- list(
+        group = as.integer(term$group), members = block$members,
+        z = scaled_term(term)
+      )
+    }
+  }
+  out$crossed <- crossed_data(design, blocks$blocks)
+  out
+}
+
+core_settings <- function(settings, design) {
+  c(
+    settings[c(
+      "tol", "max_iter", "accelerate", "warmup", "draws", "thin", "threads",
+      "progress", "keep_ranef", "keep_imputed"
+    )],
+    list(
+      seed = as.double(settings$seed), intercept = has_intercept(design),
+      chain_id = seq_len(settings$chains), states = list()
+    )
+  )
+}
+
+core_prior <- function(blocks) {
+  c(blocks, list(transforms = lapply(blocks$blocks, `[[`, "transform")))
+}
+
+collect_vb <- function(fit, core, job) {
+  status <- core$status
+  design <- job$design
+  data <- job$data
+  posterior <- vb_posterior(core, job)
+  posterior <- add_selection(posterior, core, data, fit$prior)
+  posterior$holes <- core$holes
+  fit$posterior <- posterior
+  fit$imputed <- if (is.null(job$atoms)) {
+    imputed_vb(core$holes, design)
+  } else {
+    imputed_atoms(core, job)
+  }
+  # The margin of a row source is the smallest y f.
+  sure <- if (is.null(data$path)) design$y * core$mean else status$margin
+  warn_separation(core$theta_mean, sure, fit)
+  if (is.null(data$path)) {
+    fit$fitted <- list(mean = core$mean, var = core$variance_f)
+  }
+  fit$trace <- list(elbo = status$bound)
+  fit$diagnostics <- status[intersect(c(
+    "passes", "rejected", "converged", "largest_fall", "jitter", "seconds",
+    "epochs", "steps", "batch_size", "interrupted"
+  ), names(status))]
+  fit
+}
+
+# q(theta, u) and q of the variances, named.
+vb_posterior <- function(core, job) {
+  design <- job$design
+  blocks <- job$blocks
+  core <- add_shared(core)
+  posterior <- list(
+    theta_mean = core$theta_mean, theta_cov = core$theta_cov,
+    random = list(), variance = list()
+  )
+  if (length(core$basis) == 0) {
+    names <- theta_names(design, blocks)
+    names(posterior$theta_mean) <- names
+    dimnames(posterior$theta_cov) <- list(names, names)
+  } else {
+    posterior$wide <- list(
+      first = core$basis_first, basis = core$basis,
+      hidden_var = 1 / core$precision[[1]][1, 1]
+    )
+  }
+  for (l in seq_along(blocks$blocks)) {
+    block <- blocks$blocks[[l]]
+    posterior$variance[[l]] <- c(
+      list(label = block$label, columns = block$columns, type = block$kind),
+      if (block$kind == "held") {
+        list(precision = block$precision)
+      } else {
+        core$variance[[l]]
+      }
+    )
+    if (block$random > 0L) {
+      posterior$random[[block$random]] <- random_posterior(
+        block, design$random[[block$random]], core
+      )
+    }
+  }
+  posterior$pairs <- crossed_pairs(core, blocks$blocks)
+  if (job$settings$family == "gaussian") posterior$noise <- core$noise
+  posterior
+}
+
+# With selection the bound has several maxima: of the fits from several starts
+# the one with the highest bound counts. They are compared before they have
+# converged to the last digit; the best goes on to that.
+run_vb <- function(job) {
+  job$control$seed <- 0
+  if (is.null(job$data$selection)) {
+    return(run_starts(job, 1))
+  }
+  starts <- job$settings$starts
+  if (length(starts) > 1L) {
+    rough <- job
+    rough$control$tol <- max(1e-2, job$control$tol)
+    best <- run_starts(rough, starts)
+    if (best$status$interrupted) {
+      return(best)
+    }
+    starts <- best$status$start
+  }
+  best <- run_starts(job, starts)
+  if (job$settings$polish && best$usable && !best$status$interrupted) {
+    best$polished <- polish_selection(job, best)
+    best$status$interrupted <- is.null(best$polished)
+  }
+  best
+}
+
+run_starts <- function(job, starts) {
+  data <- job$data
+  best <- NULL
+  for (start in starts) {
+    if (!is.null(data$selection)) {
+      data$selection$start <- if (is.na(start)) marginal_start(job) else start
+    }
+    run <- if (length(data$crossed)) bsvm_crossed_vb_cpp else bsvm_vb_cpp
+    core <- core_call(run(data, job$shared$prior, job$control))
+    core$status$start <- start
+    # Of bounds as good as equal the first, which other machines find, too.
+    if (is.null(best) || !isTRUE(best$usable) || isTRUE(core$usable) &&
+      last(core$status$bound) > last(best$status$bound) + 1e-4) {
+      best <- core
+    }
+    if (core$status$interrupted) {
+      best$status$interrupted <- TRUE
+      break
+    }
+  }
+  best
+}
+
+last <- function(x) x[length(x)]
+
+# Columns of theta: those of x, then the effects of terms that are kept.
+theta_names <- function(design, blocks) {
+  kept <- lapply(blocks$blocks, function(block) {
+    if (block$random > 0L && !block$eliminated && block$crossed == 0L) {
+      ranef_names(
+        block$label, block$columns, design$random[[block$random]]$levels
+      )
+    }
+  })
+  c(colnames(design$x), unlist(kept), shared_names(blocks$blocks))
+}
+
+random_posterior <- function(block, term, core) {
+  m <- block$members
+  r <- block$width
+  out <- list(
+    label = block$label, columns = block$columns, levels = term$levels,
+    eliminated = block$eliminated || block$crossed > 0L,
+    crossed = block$crossed
+  )
+  if (out$eliminated) {
+    own <- if (block$crossed > 0L) {
+      core$crossed[[block$crossed]]
+    } else {
+      list(
+        mean = core$group_mean, cov = core$group_cov, loading = core$loading,
+        schur = core$schur
+      )
+    }
+    out$mean <- t(own$mean)
+    out$cov <- array(own$cov, c(r, r, m))
+    p <- nrow(own$loading)
+    out$loading <- aperm(array(own$loading, c(p, r, m)), c(2, 1, 3))
+    out$schur <- array(own$schur, c(r, r, m))
+  } else {
+    at <- block$first + seq_len(m * r)
+    out$index <- at
+    out$mean <- matrix(core$theta_mean[at], m, r, byrow = TRUE)
+    out$cov <- array(0, c(r, r, m))
+    for (g in seq_len(m)) {
+      own <- at[(g - 1) * r + seq_len(r)]
+      out$cov[, , g] <- core$theta_cov[own, own]
+    }
+  }
+  out
+}
+
+# On the standardised scale a slope of 30 takes f from one margin to the other
+# within a fifteenth of a standard deviation.
+warn_separation <- function(theta, sure, fit, large = 30) {
+  if (is_regression(fit) || length(theta) == 0 || max(abs(theta)) < large ||
+    !all(sure > 0)) {
+    return(invisible())
+  }
+  maker <- sub("_prior$", "", class(fit$prior)[1])
+  bk_warn(
+    "separation", "The classes are separated by the predictors.",
+    c(
+      sprintf(
+        "The prior alone limits the coefficients, up to %.3g on its scale.",
+        max(abs(theta))
+      ),
+      if (identical(fit$penalty, "learn")) {
+        sprintf(paste(
+          "Hold the penalty, `penalty = 1`, or make large variances unlikely,",
+          "`prior = %s_prior(var_shape = 10, var_rate = 10)`."
+        ), maker)
+      } else if (is.numeric(fit$penalty)) {
+        "Raise `penalty`."
+      } else {
+        sprintf(
+          "Use `penalty = 1`, or `prior = %s_prior(beta_var = %s)`.", maker,
+          if (maker == "bkm") "2.5^2" else "25"
+        )
+      }
+    )
+  )
+}
+
+validate_linear <- function(fit) {
+  posterior <- fit$posterior
+  p <- length(fit$transform$scale)
+  theta <- length(posterior$theta_mean)
+  whole <- c(
+    levels = length(fit$levels) == 2L * (linear_family(fit) != "gaussian"),
+    center = has_shape(fit$transform$center, p),
+    scale = has_shape(fit$transform$scale, p),
+    theta_mean = has_shape(posterior$theta_mean, theta),
+    theta_cov = has_shape(posterior$theta_cov, c(theta, theta)),
+    wide = if (is.null(posterior$wide)) {
+      theta >= p
+    } else {
+      has_shape(posterior$wide$basis, c(
+        p - posterior$wide$first, theta - posterior$wide$first
+      ))
+    },
+    random = all(vapply(posterior$random, whole_term, NA, theta)),
+    processes = all(vapply(
+      processes_of(fit$design$smooths), whole_process, NA, p
+    ))
+  )
+  names(whole)[!whole]
+}
+
+# Of a fit without draws of the effects there is no more than a label.
+whole_term <- function(term, theta) {
+  m <- length(term$levels)
+  r <- length(term$columns)
+  is.null(term$mean) || (has_shape(term$mean, c(m, r)) &&
+    has_shape(term$cov, c(r, r, m)) &&
+    (is.null(term$loading) || (has_shape(term$loading, c(r, theta, m)) &&
+      has_shape(term$schur, c(r, r, m)))) &&
+    (is.null(term$index) || all(term$index >= 1 & term$index <= theta)))
+}

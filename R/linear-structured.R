@@ -1,0 +1,313 @@
+# What selection and modelled holes add to a fit: lists for the core, and its
+# answers with names and scales put back.
+
+selected_columns <- function(design, settings) {
+  if (is.null(settings$select) || isFALSE(settings$select)) {
+    return(integer())
+  }
+  selected <- selection_columns(design, settings$select)
+  if (length(selected) == 0L) {
+    bk_abort(
+      "argument", "There is no column to select among.",
+      paste("Columns of the design:", list_some(colnames(design$x))),
+      column = "select"
+    )
+  }
+  selected
+}
+
+core_selection <- function(selected, prior, settings) {
+  if (length(selected) == 0L) {
+    return(NULL)
+  }
+  of <- if (inherits(prior, "bkm_prior")) "slab" else "var"
+  c(
+    list(columns = as.integer(selected) - 1L),
+    variance_prior(prior, of, scale = TRUE),
+    list(
+      rho = prior$rho, rho_beta = as.double(prior$rho_beta),
+      start = 1
+    )
+  )
+}
+
+# Holes in the columns of x, then those in the columns of random terms, which
+# are columns of theta (kept terms) or of z (the eliminated one).
+core_holes <- function(design, blocks, prior) {
+  holes <- design$holes
+  if (is.null(holes)) {
+    return(NULL)
+  }
+  predictors <- length(holes$predictors)
+  out <- holes[c(
+    "x", "mean", "var", "use_row", "use_column", "use_predictor", "use_base",
+    "use_slope"
+  )]
+  width <- length(blocks$precision)
+  for (block in blocks$blocks) {
+    if (block$random == 0L) next
+    uses <- holes$random_uses[[block$random]]
+    if (length(uses$row) == 0L) next
+    column <- if (block$eliminated) {
+      width + uses$column
+    } else {
+      group <- design$random[[block$random]]$group[uses$row + 1L]
+      block$first + (group - 1L) * block$width + uses$column
+    }
+    out$use_row <- c(out$use_row, uses$row)
+    out$use_column <- c(out$use_column, column)
+    out$use_predictor <- c(out$use_predictor, uses$predictor)
+    out$use_base <- c(out$use_base, uses$base)
+    out$use_slope <- c(out$use_slope, uses$slope)
+  }
+  for (name in c("use_row", "use_column", "use_predictor")) {
+    out[[name]] <- as.integer(out[[name]])
+  }
+  for (name in c("mean", "var", "use_base", "use_slope")) {
+    out[[name]] <- as.double(out[[name]])
+  }
+  storage.mode(out$x) <- "double"
+  covariance <- wishart_prior(
+    prior, predictors, sprintf("%d predictors", predictors), TRUE
+  )
+  c(out, list(
+    mean_var = prior$x_mean_var, df = covariance$df, scale = covariance$scale,
+    center = as.double(holes$center), scale_x = as.double(holes$scale_x)
+  ))
+}
+
+# Names of what the model of the predictors adds to the draws.
+predictor_names_of_draws <- function(predictors) {
+  pairs <- lower_triangle(length(predictors))
+  c(
+    sprintf("mu_x[%s]", predictors),
+    sprintf(
+      "Sigma_x[%s,%s]", predictors[pairs[, 1]], predictors[pairs[, 2]]
+    )
+  )
+}
+
+inclusion_names <- function(columns) {
+  sprintf("inclusion[%s]", columns)
+}
+
+# What the sampler stores beyond coefficients, effects and variances.
+structured_names <- function(design, data, settings) {
+  selection <- data$selection
+  holes <- design$holes
+  c(
+    if (!is.null(selection)) {
+      c(
+        "sigma2[selection]", if (length(selection$rho_beta) > 0) "rho",
+        inclusion_names(colnames(design$x)[selection$columns + 1L])
+      )
+    },
+    if (!is.null(holes)) {
+      c(
+        predictor_names_of_draws(holes$predictors),
+        if (settings$keep_imputed) hole_names(design)
+      )
+    }
+  )
+}
+
+# By row, then predictor; rows as they are counted in the data.
+hole_names <- function(design) {
+  places <- hole_places(design$holes$x)
+  sprintf(
+    "x[%d,%s]", data_rows(design, places$row),
+    design$holes$predictors[places$predictor]
+  )
+}
+
+hole_places <- function(x) {
+  at <- which(t(is.na(x)), arr.ind = TRUE)
+  list(row = unname(at[, 2]), predictor = unname(at[, 1]))
+}
+
+data_rows <- function(design, rows) {
+  if (is.null(design$rows)) rows else design$rows[rows]
+}
+
+# `gamma`, one number per column of theta, turns coefficients into effects:
+# the inclusion probability, or 1 for columns that are always in.
+add_selection <- function(posterior, core, data, prior) {
+  if (is.null(data$selection)) {
+    return(posterior)
+  }
+  columns <- data$selection$columns + 1L
+  gamma <- rep(1, length(posterior$theta_mean))
+  gamma[columns] <- core$selection$inclusion
+  posterior$gamma <- gamma
+  posterior$selection <- c(
+    list(columns = columns, prior = prior_inclusion(prior)), core$selection,
+    core$polished
+  )
+  posterior
+}
+
+# E gamma by column from each column alone: its score statistic against the
+# other rows, with the penalty of BIC.
+marginal_start <- function(job) {
+  data <- job$data
+  at <- data$selection$columns + 1L
+  z <- scale(data$x[, at, drop = FALSE], data$center[at], data$scale[at])
+  z[is.na(z)] <- 0
+  w <- data$weights
+  y <- data$y - data$offset * is_gaussian(job$settings)
+  y <- y - sum(w * y) / sum(w)
+  square <- colSums(w * y * z)^2 / pmax(colSums(w * y^2 * z^2), 1e-300)
+  odds <- stats::qlogis(prior_inclusion(job$settings$prior)) + square / 2 -
+    log(nrow(z)) / 2
+  pmin(pmax(stats::plogis(odds), 0.01), 0.99)
+}
+
+is_gaussian <- function(settings) settings$family == "gaussian"
+
+# The sampler's short word on a variational selection, whose optimum it starts
+# from: four streams of 50 sweeps that are forgotten and 250 that count. NULL
+# when interrupted.
+polish_selection <- function(job, core) {
+  settings <- job$settings
+  settings[c("keep_ranef", "keep_imputed")] <- FALSE
+  selection <- core$selection
+  gamma <- rep(1, length(core$theta_mean))
+  gamma[job$data$selection$columns + 1L] <- selection$inclusion > 0.5
+  start <- list(
+    precision = lapply(core$precision, as.matrix),
+    theta = as.double(gamma * core$theta_mean), selection = list(
+      `in` = as.double(selection$inclusion > 0.5),
+      precision = selection$shape / selection$rate
+    )
+  )
+  if (is_gaussian(settings)) start$noise <- core$noise$shape / core$noise$rate
+  control <- utils::modifyList(job$control, list(
+    warmup = 50L, draws = 250L, thin = 1L, keep_ranef = FALSE,
+    keep_imputed = FALSE, chain_id = 1:4, seed = settings$seed %||% 1
+  ))
+  control$start <- start
+  out <- core_call(linear_chains(control, job$data, job$shared$prior))
+  if (is.null(out$draws) || isTRUE(out$status$interrupted)) {
+    return(NULL)
+  }
+  names <- draw_names(job$design, job$blocks, job$data, settings)
+  columns <- colnames(job$design$x)[job$data$selection$columns + 1L]
+  at <- match(inclusion_names(columns), names)
+  streams <- colMeans(out$draws[, , at, drop = FALSE])
+  dim(streams) <- c(4L, length(at))
+  list(
+    polished = colMeans(streams),
+    range = apply(streams, 2L, max) - apply(streams, 2L, min)
+  )
+}
+
+# Prior probability of inclusion.
+prior_inclusion <- function(prior) {
+  if (is.null(prior$rho_beta)) {
+    prior$rho
+  } else {
+    prior$rho_beta[1] / sum(prior$rho_beta)
+  }
+}
+
+# Mean and covariance of the effects gamma * theta.
+effect_mean <- function(posterior) {
+  if (is.null(posterior$gamma)) {
+    posterior$theta_mean
+  } else {
+    posterior$gamma * posterior$theta_mean
+  }
+}
+
+effect_cov <- function(posterior) {
+  gamma <- posterior$gamma
+  if (is.null(gamma)) {
+    return(posterior$theta_cov)
+  }
+  out <- posterior$theta_cov * outer(gamma, gamma)
+  diag(out) <- diag(out) + indicator_var(posterior)
+  out
+}
+
+in_model <- function(posterior) {
+  if (is.null(posterior$gamma)) TRUE else posterior$gamma > 1e-12
+}
+
+# Var of gamma_k theta_k that the indicator adds: gamma (1 - gamma) E theta^2.
+indicator_var <- function(posterior) {
+  gamma <- posterior$gamma
+  gamma * (1 - gamma) * (diag(posterior$theta_cov) + posterior$theta_mean^2)
+}
+
+# --- imputed values ----------------------------------------------------------
+
+imputed_frame <- function(row, predictor, mean, sd, design) {
+  out <- data.frame(
+    row = data_rows(design, row),
+    column = design$holes$predictors[predictor], mean = mean, sd = sd
+  )
+  out <- out[order(row, predictor), ]
+  rownames(out) <- NULL
+  out
+}
+
+imputed_vb <- function(holes, design) {
+  if (is.null(holes)) {
+    return(NULL)
+  }
+  at <- holes$predictor
+  scale <- design$holes$scale_x[at]
+  imputed_frame(
+    holes$row, at, design$holes$center[at] + scale * holes$mean,
+    scale * sqrt(holes$var), design
+  )
+}
+
+# The core's sampler reports on the scale of the data.
+imputed_gibbs <- function(holes, design) {
+  if (is.null(holes)) {
+    return(NULL)
+  }
+  imputed_frame(
+    holes$row, holes$predictor, holes$mean, sqrt(holes$var), design
+  )
+}
+
+#' Imputed values of missing predictors
+#'
+#' @param object A fit by [bsvm()] with `missing = "model"`.
+#' @param ... Unused.
+#' @return Data frame with a row for each hole of the data: `row`, as the rows
+#'   of the data are counted; `column`, the predictor as the model has it (for
+#'   a term such as `log(x)` that is the logarithm); `mean` and `sd` of its
+#'   posterior given the row's label and other predictors, on the scale of
+#'   `column`.
+#' @section Variational fits: `"vb"` understates `sd`.
+#' @section Errors: `bayeskernel_error_argument` if the fit did not model
+#'   missing predictors.
+#' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
+#'   Bayesian inference for support vector machine classification.
+#'   *Computational Statistics & Data Analysis* 73, 163-176, section 3.3.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(a = rnorm(100), b = rnorm(100))
+#' d$y <- d$a + d$b + rlogis(100) > 0
+#' d$b <- d$b + d$a
+#' d$b[1:20] <- NA
+#' fit <- bsvm(y ~ a + b, d, missing = "model", threads = 1)
+#' head(imputed(fit))
+#' @export
+imputed <- function(object, ...) UseMethod("imputed")
+
+#' @rdname imputed
+#' @export
+imputed.bayeskernel_fit <- function(object, ...) {
+  check_no_dots(...)
+  if (is.null(object$imputed)) {
+    bk_abort(
+      "argument", "The fit did not model missing predictors.",
+      "Fit it with `missing = \"model\"`."
+    )
+  }
+  object$imputed
+}

@@ -1,0 +1,161 @@
+# The linear model, f = o + x'beta + z'u, of which bsvm() and bkm() are faces:
+# the same rows, cores, posterior and methods. A face has its arguments, the
+# families that it fits and its defaults.
+
+linear_arguments <- function() {
+  list(
+    penalty = check_penalty, select = check_select,
+    missing = one_of("fail", "omit", "model"), starts = check_starts,
+    polish = check_flag,
+    keep_ranef = check_flag, keep_imputed = check_flag,
+    tol = or_null(number_from(0)), max_iter = or_null(count_from(1)),
+    learning_rate = check_learning_rate, class_weights = check_class_weights
+  )
+}
+
+# What looks at several arguments.
+settle_linear <- function(settings) {
+  settings <- settle_method(settings)
+  if (!isFALSE(settings$select) && !is.null(settings$penalty) &&
+    !identical(settings$penalty, "none")) {
+    bk_abort(
+      "argument", "`penalty` and `select` exclude each other.",
+      c(
+        "Columns under selection have a prior of their own.",
+        "Accepted with `select`: penalty = \"none\", for the other columns."
+      ),
+      column = "penalty", found = settings$penalty
+    )
+  }
+  settings
+}
+
+# Selection is beyond expectation propagation here, and by sampling means what
+# it says. Passes end by another measure for "ep" than for the bound.
+settle_method <- function(settings) {
+  typed <- settings$given
+  # bsvm(): selection by variational Bayes, as published.
+  settings$method <- settings$method %||%
+    if (isFALSE(settings$select %||% FALSE)) "ep" else "vb"
+  if (!isFALSE(settings$select %||% FALSE) && settings$method == "ep") {
+    if ("method" %in% typed) {
+      bk_abort(
+        "argument", "Method \"ep\" does not select among columns.",
+        c(
+          "Accepted with `select`: method = \"gibbs\" or method = \"vb\".",
+          "By sampling, inclusion probabilities are those of the posterior."
+        ),
+        column = "method", found = "ep"
+      )
+    }
+    settings$method <- "gibbs"
+  }
+  ep <- settings$method == "ep"
+  own <- list(tol = if (ep) 1e-3 else 1e-6, max_iter = if (ep) 100 else 2000)
+  for (name in names(own)) {
+    if (is.null(settings[[name]]) || ep && !(name %in% typed)) {
+      settings[[name]] <- own[[name]]
+    }
+  }
+  settings
+}
+
+# NULL: as the rows say, see resolve_penalty().
+check_penalty <- function(penalty, name) {
+  if (is.null(penalty)) {
+    NULL
+  } else if (is.character(penalty)) {
+    check_choice(penalty, c("learn", "none"), name)
+  } else {
+    check_number(penalty, 0, name = name, closed = c(FALSE, TRUE))
+  }
+}
+
+# TRUE, FALSE, or a one-sided formula of the terms to select among.
+check_select <- function(select, name) {
+  if (inherits(select, "formula") && length(select) == 2L) {
+    return(select)
+  }
+  if (!isTRUE(select) && !isFALSE(select)) {
+    abort_argument(
+      select, name,
+      "TRUE, FALSE, or a one-sided formula of terms, such as ~ . - age",
+      call = user_call()
+    )
+  }
+  select
+}
+
+# Numbers; NA stands for "marginal".
+check_starts <- function(starts, name) {
+  if (is.null(starts)) {
+    return(c(1, 0.5, 0.1, NA))
+  }
+  marginal <- starts %in% "marginal"
+  good <- (is.numeric(starts) || is.character(starts)) && length(starts) > 0L
+  values <- if (good) {
+    suppressWarnings(as.double(ifelse(marginal, 1, starts)))
+  }
+  if (!good || anyNA(values) || any(values <= 0 | values > 1)) {
+    abort_argument(
+      starts, name,
+      "numbers above 0 and at most 1, such as c(1, 0.5), or \"marginal\"",
+      call = user_call()
+    )
+  }
+  values[marginal] <- NA
+  values
+}
+
+# --- the two faces -----------------------------------------------------------
+
+linear_model <- list(
+  samplers = "gibbs", links = function(object) linear_links(object),
+  linear = TRUE, job = linear_job, run = linear_run, chains = linear_chains,
+  draws = linear_draws_of, collect = linear_collect,
+  left_out = linear_left_out, limits = point_limits,
+  watched = function(draws) !is_detail(dimnames(draws)[[3]]),
+  validate = validate_linear
+)
+
+bsvm_model <- c(linear_model, list(
+  name = "bsvm", title = "Bayesian linear support vector machine",
+  methods = c("ep", "vb", "gibbs", "svi"), exact = c("ep", "vb"),
+  families = "binomial", prior = "bsvm_prior", arguments = linear_arguments,
+  settle = function(settings) {
+    settings$family <- "hinge"
+    settle_linear(settings)
+  },
+  rows = list(
+    linear = TRUE, weights = TRUE, source = "svi",
+    response = function(settings) "two"
+  )
+))
+
+bkm_model <- c(linear_model, list(
+  name = "bkm", title = "Bayesian kernel machine",
+  methods = c("ep", "vb", "gibbs", "svi"), exact = c("ep", "vb"),
+  families = c("binomial", "gaussian"), prior = "bkm_prior",
+  arguments = function() {
+    c(linear_arguments(), list(family = check_linear_family, cov = check_cov))
+  },
+  settle = settle_linear,
+  rows = list(
+    linear = TRUE, weights = TRUE, source = "svi",
+    response = function(settings) {
+      switch(settings$family %||% "any",
+        any = "any", gaussian = "number", "binary"
+      )
+    }
+  )
+))
+
+#' @export
+#' @noRd
+model_of.bsvm <- function(object) bsvm_model
+
+#' @export
+#' @noRd
+model_of.bkm <- function(object) bkm_model
+
+is_linear <- function(object) isTRUE(model_of(object)$linear)

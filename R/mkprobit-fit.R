@@ -1,0 +1,551 @@
+# From rows and settings to a fit of mkprobit(): sources and settings for the
+# core, and what the fit keeps of its answer.
+
+mkprobit_job <- function(rows, settings) {
+  warn_rare_classes(rows)
+  found <- open_spaces(rows, settings)
+  spaces <- found$spaces
+  settings <- settle_composite(spaces, settings)
+  classes <- length(rows$levels)
+  sources <- unname(Map(space_source, spaces, found$points))
+  # Where every row is a regressor the core need not have it twice.
+  sources <- lapply(sources, function(source) {
+    if (found$own) source["z"] <- list(NULL)
+    source
+  })
+  regressors <- regressors_of(spaces, sources) + settings$bias
+  reference <- spread_rows(rows, found$points, classes)
+  data <- list(
+    y = as.integer(rows$y), classes = classes, sources = sources,
+    combine = settings$combine, bias = settings$bias
+  )
+  scales <- settings$gamma
+  sampled <- settings$method == "gibbs"
+  control <- list(
+    latent_scales = settings$latent_scales, alpha0 = settings$prior$alpha0,
+    tau = scales[1], nu = scales[2], nodes = settings$nodes %||% 0L,
+    weights = settings$start_weights, tune = settings$tune,
+    prior_weights = settings$prior_weights,
+    prior_theta = settings$prior$theta, seed = as.double(settings$seed),
+    threads = settings$threads, progress = settings$progress
+  )
+  control <- c(control, if (sampled) {
+    list(
+      infer_weights = settings$learn, collapsed = settings$collapsed,
+      warmup = as.double(settings$warmup), draws = as.double(settings$draws),
+      thin = as.double(settings$thin),
+      chain_id = seq_len(settings$chains) - 1L, states = list(),
+      reference = reference
+    )
+  } else {
+    by <- settings$weights_method
+    list(
+      sparse = settings$sparse, zeta_moment = settings$zeta_moment,
+      tol = settings$tol, tolw = settings$tolw, max_iter = settings$max_iter,
+      accelerate = settings$accelerate,
+      weights_method = if (settings$learn) by else "fixed",
+      allow_empty = settings$allow_empty
+    )
+  })
+  list(
+    settings = settings, control = control, shared = list(data = data),
+    spaces = spaces, points = found$points, own = found$own,
+    reference = reference, regressors = regressors,
+    stored = classes * regressors + 2 * length(spaces) +
+      classes * length(reference)
+  )
+}
+
+warn_rare_classes <- function(rows) {
+  counts <- tabulate(rows$y, length(rows$levels))
+  rare <- counts < 2L
+  if (any(rare)) {
+    bk_warn("response", "There are classes with one row or none.", c(
+      sprintf(
+        "Found: %s.", paste(
+          quoted(rows$levels[rare]), counts[rare], sep = ": ", collapse = ", "
+        )
+      ),
+      "They stay in the model, with little but their prior to go by."
+    ))
+  }
+}
+
+# Spaces with their kernels complete, their rows as points, and regressors.
+open_spaces <- function(rows, settings) {
+  x <- rows$data$x
+  spaces <- rows$spaces %||% list(x = formula_space(rows, settings$kernel))
+  points <- lapply(spaces, space_points, x)
+  if (is.null(rows$spaces)) spaces[[1]]$at <- rows$used
+  spaces <- Map(function(space, points) {
+    d <- nrow(points)
+    space$kernel <- resolve_lengthscale(
+      space$kernel, function(columns) {
+        sqrt((if (is.null(columns)) d else length(columns)) / 2)
+      }, d, space$columns
+    )
+    space$size <- 1
+    if (settings$normalise && is_precomputed(space$kernel)) {
+      space$size <- mean(diag(points))
+    } else if (settings$normalise && space$kind == "kernel") {
+      space$kernel <- scale_kernel(
+        space$kernel, 1 / mean_diagonal(space$kernel, points), user_call()
+      )
+    }
+    space
+  }, spaces, points)
+  n <- rows$n
+  kinds <- vapply(spaces, `[[`, "", "kind")
+  m <- settings$inducing
+  if (!is.null(m) && m > n) {
+    bk_abort(
+      "dimension", "There are more inducing objects than rows.",
+      sprintf("Found: %d, and %d rows.", m, n),
+      column = "inducing", found = m, expected = n
+    )
+  }
+  take <- if (!is.null(m)) chosen_objects(spaces, points, m, settings)
+  spaces <- Map(function(space, points) {
+    if (space$kind != "matrix") {
+      space$z <- if (is.null(take)) points else points[, take, drop = FALSE]
+    } else if (is_precomputed(space$kernel)) {
+      space["take"] <- list(take)
+    }
+    space
+  }, spaces, points)
+  list(
+    spaces = spaces, points = points,
+    own = is.null(take) && all(kinds != "matrix")
+  )
+}
+
+# The one space of a formula or of a matrix.
+formula_space <- function(rows, kernel) {
+  if (!is.null(kernel) && !is_kernel(kernel)) {
+    kernel <- kernels_of_spaces(kernel, list(x = NULL))[[1]]
+  }
+  kernel <- kernel %||% rbf()
+  if (is_precomputed(kernel)) {
+    bk_abort(
+      "kernel", "precomputed() is for a kernel matrix, not for predictors.",
+      "Accepted: mkprobit(k, y, kernel = precomputed()).", column = "kernel"
+    )
+  }
+  space <- c(
+    list(name = "x", kernel = place_kernel(kernel, rows)),
+    columns_of_space(kernel, rows),
+    list(at = rows$data$source)
+  )
+  if (kernel$kind == "categorical") space$kind <- "category"
+  if (reads_raw(kernel)) space$transform <- list(center = 0, scale = 1)
+  space
+}
+
+# Objects nearest to the centres of clusters in all spaces, of at most some
+# thousand evenly spaced rows; kernel matrices alone have no such places.
+chosen_objects <- function(spaces, points, m, settings) {
+  n <- ncol(points[[1]])
+  at <- spread_over(n, max(10000L, 2L * m))
+  numbers <- vapply(spaces, function(space) {
+    !is_precomputed(space$kernel) && space$kind != "category"
+  }, NA)
+  picked <- if (any(numbers)) {
+    joint <- do.call(rbind, lapply(points[numbers], function(x) {
+      x[, at, drop = FALSE] / sqrt(nrow(x))
+    }))
+    joint <- unname(joint)
+    centres <- core_call(gpsvm_inducing_cpp(
+      joint, as.integer(m), "kmeans", as.double(settings$seed),
+      settings$threads
+    ))$z
+    nearest_columns(joint, centres)
+  }
+  picked <- unique(picked)
+  rest <- setdiff(seq_along(at), picked)
+  more <- with_seed(settings$seed, {
+    rest[sample.int(length(rest), m - length(picked))]
+  })
+  sort(at[c(picked, more)])
+}
+
+nearest_columns <- function(x, centres) {
+  size <- colSums(x^2)
+  apply(centres, 2, function(z) which.min(size - 2 * colSums(x * z)))
+}
+
+# Rows at which latent functions are reported: the same whatever the order of
+# the rows.
+spread_rows <- function(rows, points, classes) {
+  by <- lapply(points, function(x) as.data.frame(t(x[
+    seq_len(min(5L, nrow(x))), , drop = FALSE
+  ])))
+  by <- unname(do.call(c, by))
+  sorted <- do.call(order, c(list(rows$y), by))
+  most <- if (classes == 2L) 8L else max(2L, 12L %/% classes)
+  sorted[spread_over(length(sorted), most)]
+}
+
+regressors_of <- function(spaces, sources) {
+  count <- vapply(seq_along(spaces), function(s) {
+    source <- sources[[s]]
+    as.double(if (source$kind == "matrix") {
+      nrow(source$k)
+    } else {
+      ncol(source$z %||% source$x)
+    })
+  }, 1)
+  if (length(unique(count)) > 1L) {
+    names(count) <- names(spaces)
+    bk_abort(
+      "kernel", "The spaces have different numbers of regressors.",
+      c(
+        sprintf("Found: %s.", paste(
+          names(count), count, sep = ": ", collapse = ", "
+        )),
+        "Accepted: kernels alone, or features of one length.",
+        "Features of several lengths: bind their columns into one space."
+      ),
+      column = "kernel", found = count
+    )
+  }
+  count[[1]]
+}
+
+# What depends on the number of spaces and on their kernels.
+settle_composite <- function(spaces, settings) {
+  count <- length(spaces)
+  given <- settings$kernel_weights
+  combine <- settings$combine
+  if (settings$learn && count == 1L) {
+    bk_abort(
+      "argument", "The weight of a single kernel cannot be learned.",
+      "Accepted: kernel_weights = \"fixed\", or more than one space.",
+      column = "kernel_weights", found = given
+    )
+  }
+  start <- rep(if (combine == "sum") 1 / count else 1, count)
+  if (is.numeric(given)) {
+    fits <- length(given) == count &&
+      (is.null(names(given)) || setequal(names(given), names(spaces)))
+    if (!fits || (combine == "binary" && !all(given %in% 0:1))) {
+      abort_argument(
+        given, "kernel_weights", sprintf(
+          "\"fixed\", \"learn\", or %d %s, for %s", count,
+          if (combine == "binary") "numbers 0 or 1" else "numbers",
+          list_some(names(spaces))
+        )
+      )
+    }
+    if (!is.null(names(given))) given <- given[names(spaces)]
+    start <- as.double(given)
+  }
+  if (combine == "product") {
+    check_product(spaces)
+    learns <- settings$learn && settings$tune && !settings$force
+    if (learns && any(vapply(spaces, has_scale, NA))) {
+      bk_abort(
+        "argument", "Weights and length-scales of a product say the same.",
+        c(
+          "A power of an rbf() is an rbf() of another length-scale.",
+          "Learn one of them, or let the priors decide: force = TRUE."
+        ),
+        column = "tune", found = TRUE
+      )
+    }
+  }
+  if (settings$tune && !any(vapply(spaces, has_scale, NA))) {
+    bk_abort(
+      "argument", "There is no length-scale to tune.",
+      paste(
+        "Accepted: tune = TRUE with an rbf(), matern() or periodic() among",
+        "the kernels."
+      ),
+      column = "tune", found = TRUE
+    )
+  }
+  settings$start_weights <- start
+  settings
+}
+
+has_scale <- function(space) has_kind(space$kernel, scaled_kinds)
+
+check_product <- function(spaces) {
+  if (length(spaces) == 1L) {
+    return(invisible())
+  }
+  for (space in spaces) {
+    kind <- space$kernel$kind
+    negative <- kind == "basis" || has_negative(space$kernel)
+    if (negative) {
+      bk_abort(
+        "kernel", "A product needs kernels without negative values.",
+        c(
+          sprintf("Found in space `%s`: %s.", space$name,
+            format(space$kernel)
+          ),
+          paste(
+            "Accepted: rbf(), matern(), periodic(), categorical(),",
+            "polynomial() of even degree."
+          )
+        ),
+        column = space$name, found = kind
+      )
+    }
+  }
+}
+
+refuse_negative_matrices <- function(job) {
+  data <- job$shared$data
+  for (s in seq_along(data$sources)) {
+    k <- data$sources[[s]]$k
+    if (data$combine == "product" && length(data$sources) > 1L &&
+      !is.null(k) && min(k) < 0) {
+      bk_abort(
+        "kernel", "A product needs kernels without negative values.",
+        sprintf(
+          "Found in space `%s`: %.3g.", job$spaces[[s]]$name, min(k)
+        ),
+        column = job$spaces[[s]]$name, found = min(k), expected = 0
+      )
+    }
+  }
+}
+
+mkprobit_run <- function(job) {
+  refuse_negative_matrices(job)
+  core_call(mkprobit_vb_cpp(job$shared$data, job$control))
+}
+
+mkprobit_draws_of <- function(core, job, rows) {
+  names <- core$names
+  spaces <- names(job$spaces)
+  for (name in c("weight", "rho", "pi", "chi")) {
+    at <- grep(sprintf("^%s\\[", name), names)
+    names[at] <- sprintf("%s[%s]", name, spaces[seq_along(at)])
+  }
+  at <- grep("^log_theta\\[", names)
+  names[at] <- sprintf("log_theta[%s]", lengthscale_names(job$spaces))
+  at <- grep("^f\\[", names)
+  pairs <- strsplit(sub("^f\\[(.*)\\]$", "\\1", names[at]), ",")
+  names[at] <- vapply(pairs, function(pair) {
+    sprintf(
+      "f[%s,%s]", original_rows(as.integer(pair[1]), rows$rows),
+      rows$levels[as.integer(pair[2])]
+    )
+  }, "")
+  dimnames(core$scalars) <- list(NULL, NULL, names)
+  core$scalars
+}
+
+# Of every length-scale, space after space.
+lengthscale_names <- function(spaces) {
+  unlist(lapply(spaces, function(space) {
+    known <- names(kernel_parameters(space$kernel))
+    known <- known[grepl("lengthscale", known)]
+    own <- sub("[.]?lengthscale[.]?", ".", known)
+    sub("[.]+$", "", paste0(space$name, ".", sub("^[.]", "", own)))
+  }), use.names = FALSE)
+}
+
+mkprobit_collect <- function(fit, core, job, rows) {
+  settings <- job$settings
+  fit[c("combine", "latent_scales", "sparse", "bias")] <-
+    settings[c("combine", "latent_scales", "sparse", "bias")]
+  fit["inducing_count"] <- list(settings$inducing)
+  fit$y <- rows$y
+  if (length(rows$levels) == 2L) fit$share <- mean(rows$y - 1)
+  if (length(rows$levels) > 2L) fit$family <- "multinomial"
+  spaces <- job$spaces
+  sampled <- fit$method == "gibbs"
+  if (!sampled) spaces <- tuned_spaces(spaces, core$kernel)
+  fit$posterior <- list(own = job$own, nodes = settings$nodes %||% 0L)
+  fit$posterior$core <- if (sampled) {
+    sampled_posterior(core, job, dim(fit$draws)[1])
+  } else {
+    core$posterior
+  }
+  fit$spaces <- spaces
+  fit$kernel <- lapply(spaces, `[[`, "kernel")
+  if (length(spaces) == 1L) fit$kernel <- fit$kernel[[1]]
+  fit$learned <- settings$learn
+  fit$tuned <- settings$tune
+  if (sampled) {
+    fit$acceptance <- core$acceptance
+    if (!is.null(core$earlier)) {
+      fit$acceptance <- fit$acceptance + core$earlier$acceptance
+    }
+    fit$weights_table <- sampled_weights(fit, settings$start_weights)
+    warn_stuck(fit)
+  } else {
+    fit$coefficients <- core[c("mean", "var", "alpha")]
+    fit$weights_table <- variational_weights(fit, core$weights)
+    fit$states <- weight_states(core$weights, names(spaces))
+    fit$trace <- list(elbo = core$status$bound)
+    fit$diagnostics <- c(
+      core$status[c(
+        "passes", "rejected", "converged", "largest_fall", "seconds",
+        "interrupted", "qr", "active"
+      )],
+      list(steps = core$status$passes)
+    )
+    if (identical(core$status$advice, "scale")) fit <- warn_scale(fit)
+  }
+  fit <- plane_of_fit(fit, rows)
+  keep_reference(fit, job, rows)
+}
+
+# Kernel parameters that were learned.
+tuned_spaces <- function(spaces, found) {
+  Map(function(space, logs) {
+    if (length(logs) && space$kind == "kernel") {
+      names <- names(kernel_parameters(space$kernel))
+      space$kernel <- update_kernel(space$kernel, logs)
+      stopifnot(identical(names(kernel_parameters(space$kernel)), names))
+    }
+    space
+  }, spaces, found)
+}
+
+sampled_posterior <- function(core, job, kept) {
+  cut <- function(chain) {
+    lapply(chain, function(x) x[, seq_len(min(kept, ncol(x))), drop = FALSE])
+  }
+  chains <- core$kernels
+  if (!is.null(core$earlier)) {
+    chains <- Map(function(first, second) {
+      Map(cbind, first, second)
+    }, core$earlier$posterior$core$chains, chains)
+  }
+  list(
+    chains = lapply(chains, cut), classes = job$shared$data$classes,
+    bias = job$settings$bias, regressors = job$regressors
+  )
+}
+
+# One row a space: mean and sd of its weight, limits of 95 %.
+sampled_weights <- function(fit, start) {
+  names <- sprintf("weight[%s]", names(fit$spaces))
+  if (!fit$learned) {
+    return(weights_frame(fit, start))
+  }
+  table <- draws_table(fit$draws[, , names, drop = FALSE])
+  weights_frame(fit, table[, 1], table[, 2], table[, 3], table[, 4])
+}
+
+variational_weights <- function(fit, found) {
+  if (!fit$learned) {
+    return(weights_frame(fit, found$mean))
+  }
+  # Of subsets probabilities, of others point estimates: without limits.
+  binary <- fit$combine == "binary"
+  weights_frame(fit, found$mean, if (binary) found$sd else NA_real_)
+}
+
+weights_frame <- function(fit, mean, sd = NA_real_, lower = NA_real_,
+                          upper = NA_real_) {
+  data.frame(
+    space = names(fit$spaces), mean = unname(mean), sd = unname(sd),
+    lower = unname(lower), upper = unname(upper)
+  )
+}
+
+# Subsets of the kernels, most probable first.
+weight_states <- function(found, names) {
+  if (length(found$state_probability) == 0L) {
+    return(NULL)
+  }
+  states <- matrix(
+    as.integer(found$states),
+    ncol = length(names), dimnames = list(NULL, names)
+  )
+  out <- data.frame(
+    states, bound = found$state_bound,
+    probability = found$state_probability, check.names = FALSE
+  )
+  out <- out[order(-out$probability), ]
+  rownames(out) <- NULL
+  out
+}
+
+warn_scale <- function(fit) {
+  fit$diagnostics$largest_fall <- NA_real_
+  bk_warn(
+    "convergence", "The kernel matrix is too badly conditioned to go on.", c(
+      "The bound fell by rounding; the fit is that of the pass before.",
+      "Standardise the predictors, or use normalise = TRUE."
+    )
+  )
+  fit
+}
+
+# A binary weight that never changed tells nothing of its probability.
+warn_stuck <- function(fit) {
+  if (fit$combine != "binary" || !fit$learned) {
+    return(invisible())
+  }
+  names <- sprintf("weight[%s]", names(fit$spaces))
+  stuck <- vapply(names, function(name) {
+    length(unique(as.vector(fit$draws[, , name]))) == 1L
+  }, NA)
+  if (any(stuck)) {
+    bk_warn("convergence", "Some kernels were in, or out, in every draw.", c(
+      sprintf("Found: %s.", list_some(names(fit$spaces)[stuck])),
+      "Given the latent responses such moves are rare: run more chains, longer."
+    ))
+  }
+}
+
+# One space of numbers: what pictures over its predictors read.
+plane_of_fit <- function(fit, rows) {
+  space <- fit$spaces[[1]]
+  if (is.null(rows$spaces) && !is.null(space$z)) {
+    fit$inducing <- inducing_on_data_scale(space$z, list(
+      scale = space$transform$scale, center = space$transform$center,
+      columns = rows$columns
+    ))
+  }
+  fit
+}
+
+# Latent functions at some rows, and the moments of all where these cannot be
+# had later.
+keep_reference <- function(fit, job, rows) {
+  fit$reference <- original_rows(job$reference, rows$rows)
+  points <- lapply(job$points, function(x) x[, job$reference, drop = FALSE])
+  fit$posterior$reference <- unname(points)
+  threads <- job$settings$threads
+  fit$reference_moments <- mkprobit_moments(fit, points, threads)[
+    c("mean", "var")
+  ]
+  if (!job$own && fit$n * length(fit$levels) <= 2e5) {
+    fit$fitted <- mkprobit_moments(fit, job$points, threads)
+  }
+  fit
+}
+
+validate_mkprobit <- function(fit) {
+  core <- fit$posterior$core
+  classes <- length(fit$levels)
+  whole <- c(
+    levels = classes >= 2L, y = has_shape(fit$y, fit$n),
+    spaces = length(fit$spaces) > 0L && all(vapply(fit$spaces, function(s) {
+      is_kernel(s$kernel) && is.numeric(s$at) &&
+        (is.null(s$z) || all(is.finite(s$z)))
+    }, NA)),
+    combine = fit$combine %in% c("sum", "product", "binary"),
+    posterior = is.list(core) && length(core) > 0L
+  )
+  if (fit$method == "gibbs") {
+    size <- dim(fit$draws)
+    whole["chains"] <- length(core$chains) == size[2] &&
+      all(vapply(core$chains, function(chain) {
+        has_shape(chain$mean, c(classes * core$regressors, size[1]))
+      }, NA))
+  } else {
+    whole["components"] <- length(core$components) > 0L &&
+      all(vapply(core$components, function(part) {
+        is.numeric(part$mean) && all(is.finite(part$mean))
+      }, NA))
+  }
+  names(whole)[!whole %in% TRUE]
+}

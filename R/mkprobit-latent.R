@@ -1,0 +1,181 @@
+# Latent functions of the multinomial probit model, one a class: y_c ~ N(f_c,
+# 1), and the class is that of the largest. Of two classes only f = (f_2 - f_1)
+# / sqrt(2) counts, whose probit is the probability of the second.
+
+#' @exportS3Method
+#' @noRd
+latent.mkprobit <- function(object, rows = NULL, links = character(),
+                            threads = getOption("bayeskernel.threads", 2L)) {
+  out <- if (!is.null(rows)) {
+    mkprobit_moments(object, points_of_rows(object, rows), threads)
+  } else if (!is.null(object$fitted)) {
+    object$fitted
+  } else if (isTRUE(object$posterior$own)) {
+    mkprobit_moments(object, lapply(object$spaces, `[[`, "z"), threads)
+  } else {
+    kept_latent(object, links)
+  }
+  c(out[c("mean", "var", "log_prob")], list(
+    prob = stats::setNames(rep(list(out$prob), length(links)), links),
+    prob_sd = if (!is.null(out$prob_sd)) {
+      stats::setNames(rep(list(out$prob_sd), length(links)), links)
+    }
+  ))
+}
+
+points_of_rows <- function(object, rows) {
+  lapply(object$spaces, space_points, rows$x)
+}
+
+# Sources at points, in parts of some million kernel values.
+mkprobit_parts <- function(object, points, width, f) {
+  n <- ncol(points[[1]])
+  lapply(row_slices(n, width), function(at) {
+    own <- if (length(at) == n) points else lapply(points, function(x) {
+      x[, at, drop = FALSE]
+    })
+    f(unname(Map(space_source, object$spaces, own)))
+  })
+}
+
+mkprobit_moments <- function(object, points, threads, call = user_call()) {
+  classes <- length(object$levels)
+  n <- ncol(points[[1]])
+  empty <- matrix(0, 0L, classes, dimnames = list(NULL, object$levels))
+  if (n == 0L) {
+    one <- if (classes == 2L) numeric() else empty
+    return(list(mean = one, var = one, prob = one, log_prob = empty))
+  }
+  # Weights and length-scales of draws differ: kernels once a draw.
+  m <- ncol(object$spaces[[1]]$z) %||% n
+  parts <- mkprobit_parts(
+    object, points, m * length(object$spaces), function(sources) {
+      core_call(mkprobit_predict_cpp(
+        object$posterior$core, sources, object$combine,
+        list(
+          nodes = object$posterior$nodes, threads = threads, progress = FALSE
+        )
+      ), call)
+    }
+  )
+  bind <- function(name) {
+    out <- do.call(rbind, lapply(parts, `[[`, name))
+    if (!is.null(out)) colnames(out) <- object$levels
+    out
+  }
+  out <- lapply(
+    stats::setNames(nm = c("mean", "var", "prob", "log_prob", "prob_sd")), bind
+  )
+  if (classes > 2L) {
+    return(Filter(Negate(is.null), out))
+  }
+  difference_moments(object, out, points, threads)
+}
+
+# Of the difference of two classes; their functions are independent under q,
+# not under the posterior that draws come from.
+difference_moments <- function(object, out, points, threads) {
+  f <- if (object$method == "gibbs") {
+    mkprobit_values(object, points, NULL, 0, "link", threads)
+  }
+  Filter(Negate(is.null), list(
+    mean = (out$mean[, 2] - out$mean[, 1]) / sqrt(2),
+    var = if (is.null(f)) {
+      (out$var[, 1] + out$var[, 2]) / 2
+    } else {
+      apply(f[, , 2, drop = FALSE] - f[, , 1, drop = FALSE], 2, stats::var) / 2
+    },
+    prob = out$prob[, 2], log_prob = out$log_prob,
+    prob_sd = if (!is.null(out$prob_sd)) out$prob_sd[, 2]
+  ))
+}
+
+# Draws x rows x classes of the functions or of the probabilities; the same seed
+# gives the same functions.
+mkprobit_values <- function(object, points, take, seed, type, threads) {
+  classes <- length(object$levels)
+  n <- ncol(points[[1]])
+  sampled <- object$method == "gibbs"
+  core <- object$posterior$core
+  count <- draw_count(object, take)
+  if (sampled) core <- taken_chains(core, taken_draws(object, take))
+  if (n == 0L) {
+    return(array(0, c(count, 0L, classes)))
+  }
+  m <- ncol(object$spaces[[1]]$z) %||% n
+  width <- max(m * length(object$spaces), count * classes)
+  parts <- mkprobit_parts(object, points, width, function(sources) {
+    core_call(mkprobit_draws_cpp(core, sources, object$combine, list(
+      draws = as.double(count), seed = as.double(seed), type = type,
+      nodes = object$posterior$nodes, threads = threads
+    )))$values
+  })
+  out <- if (length(parts) == 1L) parts[[1]] else join_arrays(parts, 2L)
+  dimnames(out) <- list(NULL, NULL, object$levels)
+  out
+}
+
+# Some of all draws, chain after chain, as one chain.
+taken_chains <- function(core, take) {
+  if (is.null(take)) {
+    return(core)
+  }
+  names <- names(core$chains[[1]])
+  joined <- lapply(stats::setNames(nm = names), function(name) {
+    do.call(cbind, lapply(core$chains, `[[`, name))[, take, drop = FALSE]
+  })
+  core$chains <- list(joined)
+  core
+}
+
+#' @exportS3Method
+#' @noRd
+latent_draws.mkprobit <- function(object, rows = NULL, take = NULL,
+                                  response = FALSE,
+                                  threads = getOption(
+                                    "bayeskernel.threads", 2L
+                                  )) {
+  points <- if (is.null(rows)) {
+    lapply(object$spaces, `[[`, "z")
+  } else {
+    points_of_rows(object, rows)
+  }
+  seed <- if (object$method == "gibbs") 0 else sample.int(2^31 - 1, 1L)
+  values <- function(type) {
+    mkprobit_values(object, points, take, seed, type, threads)
+  }
+  f <- values("link")
+  if (length(object$levels) > 2L) {
+    return(list(f = f, probability = function() values("prob")))
+  }
+  one <- (f[, , 2, drop = FALSE] - f[, , 1, drop = FALSE]) / sqrt(2)
+  dim(one) <- dim(f)[1:2]
+  list(f = one, mean = if (object$method == "gibbs") colMeans(one))
+}
+
+#' @exportS3Method
+#' @noRd
+draws_from_posterior.mkprobit <- function(object, n = 1000, seed = NULL) {
+  points <- stats::setNames(object$posterior$reference, names(object$spaces))
+  with_seed(seed, {
+    f <- mkprobit_values(
+      object, points, n, sample.int(2^31 - 1, 1L), "link", 1L
+    )
+    if (length(object$levels) == 2L) {
+      f <- (f[, , 2, drop = FALSE] - f[, , 1, drop = FALSE]) / sqrt(2)
+    }
+    matrix(f, n, dimnames = list(NULL, function_names(object)))
+  })
+}
+
+# Of the functions at the rows of reference.
+function_names <- function(object) {
+  rows <- object$reference
+  if (length(object$levels) == 2L) {
+    return(sprintf("f[%s]", rows))
+  }
+  sprintf(
+    "f[%s,%s]", rep(rows, length(object$levels)),
+    rep(object$levels, each = length(rows))
+  )
+}

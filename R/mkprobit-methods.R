@@ -1,0 +1,391 @@
+# What mkprobit() tells of its fits, and what only it has: weights of kernels,
+# several fits as one classifier.
+
+#' @export
+#' @noRd
+model_of.mkprobit <- function(object) mkprobit_model
+
+#' Weights of the kernels
+#'
+#' @param object A fit of [mkprobit()].
+#' @param ... Unused.
+#' @return Data frame, a row for each feature space: `space`; `mean` and `sd` of
+#'   the posterior of its weight, `sd` `NA` where the weights are held or are
+#'   point estimates; `lower`, `upper`, limits of 95 %. Of a binary composite
+#'   the mean is the probability that the kernel is in it, and the attribute
+#'   `states` holds the subsets with their bounds and probabilities.
+#' @section Errors: `bayeskernel_error_argument` for other models.
+#' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
+#'   for classification. *Pattern Recognition* 42, 2671-2683, figures 8 and 9.
+#' @examples
+#' at <- seq(1, 150, by = 3)
+#' spaces <- list(sepal = iris[at, 1:2], petal = iris[at, 3:4])
+#' fit <- mkprobit(
+#'   spaces, iris$Species[at],
+#'   kernel_weights = "learn", threads = 1
+#' )
+#' kernel_weights(fit)
+#' @export
+kernel_weights <- function(object, ...) UseMethod("kernel_weights")
+
+#' @rdname kernel_weights
+#' @export
+kernel_weights.bayeskernel_fit <- function(object, ...) {
+  check_no_dots(...)
+  if (is.null(object$weights_table)) {
+    bk_abort(
+      "argument", sprintf("A fit of %s() has no weights of kernels.",
+        class(object)[1]
+      ),
+      "Accepted: a fit of mkprobit().", found = class(object)[1]
+    )
+  }
+  out <- object$weights_table
+  if (!is.null(object$states)) attr(out, "states") <- object$states
+  out
+}
+
+#' @exportS3Method
+parameters.mkprobit <- function(object, level = 0.95) {
+  functions <- reference_table(object, level)
+  rbind(
+    if (object$learned) {
+      parameter_rows("parameter", weights_matrix(object, level))
+    },
+    sampled_parameters(object, level), kernel_rows(object),
+    parameter_rows(
+      "function", functions, group = "rows of the data",
+      label = function_labels(object)
+    )
+  )
+}
+
+weights_matrix <- function(object, level) {
+  names <- sprintf("weight[%s]", names(object$spaces))
+  if (!is.null(object$draws)) {
+    return(draws_table(object$draws[, , names, drop = FALSE], level))
+  }
+  own <- object$weights_table
+  scale <- stats::qnorm((1 + level) / 2) / stats::qnorm(0.975)
+  limit <- function(end) own$mean + scale * (end - own$mean)
+  out <- coef_table(
+    stats::setNames(own$mean, names), own$sd, limit(own$lower),
+    limit(own$upper),
+    level = level
+  )
+  # A point estimate has no spread.
+  out[is.na(out[, 2]) | out[, 2] == 0, 2:4] <- NA
+  out
+}
+
+# Hyperparameters and length-scales that were drawn.
+sampled_parameters <- function(object, level) {
+  if (is.null(object$draws)) {
+    return(NULL)
+  }
+  names <- dimnames(object$draws)[[3]]
+  at <- grepl("^(rho|pi|chi|log_theta)\\[", names)
+  if (any(at)) {
+    parameter_rows(
+      "parameter", draws_table(object$draws[, , at, drop = FALSE], level)
+    )
+  }
+}
+
+kernel_rows <- function(object) {
+  values <- kernel_parameters(object)
+  if (length(values) == 0L) {
+    return(NULL)
+  }
+  parameter_rows("kernel", coef_table(values, rep(NA_real_, length(values))))
+}
+
+# The latent functions at the rows of reference.
+reference_table <- function(object, level) {
+  if (!is.null(object$draws)) {
+    names <- dimnames(object$draws)[[3]]
+    at <- startsWith(names, "f[")
+    return(draws_table(object$draws[, , at, drop = FALSE], level))
+  }
+  moments <- object$reference_moments
+  coef_table(
+    stats::setNames(as.vector(moments$mean), function_names(object)),
+    sqrt(as.vector(moments$var)),
+    level = level
+  )
+}
+
+function_labels <- function(object) {
+  names <- if (is.null(object$draws)) {
+    function_names(object)
+  } else {
+    all <- dimnames(object$draws)[[3]]
+    all[startsWith(all, "f[")]
+  }
+  sub("^f\\[([^,]*),?(.*)\\]$", "\\2 f at row \\1", names)
+}
+
+#' @exportS3Method
+facts.mkprobit <- function(object) {
+  count <- length(object$spaces)
+  list(
+    title = paste(
+      if (count > 1L) {
+        "Multinomial probit on combined kernels,"
+      } else {
+        "Multinomial probit,"
+      }, if (object$method == "vb") "variational Bayes" else "Gibbs sampler"
+    ),
+    Rows = if (length(object$levels) == 2L) {
+      rows_fact(object)
+    } else {
+      sprintf(
+        "%.0f in %d classes: %s", object$n, length(object$levels),
+        list_some(object$levels)
+      )
+    },
+    Spaces = if (count > 1L) sprintf("%d, their %s", count, switch(
+      object$combine,
+      sum = "weighted sum", product = "product", binary = "subset"
+    )),
+    Kernels = if (count == 1L) {
+      format(object$kernel)
+    } else {
+      paste(
+        utils::head(sprintf("%s %s", names(object$spaces), vapply(
+          object$kernel, format, ""
+        )), 8L), collapse = "; "
+      )
+    },
+    Weights = if (count > 1L) weights_fact(object),
+    Scales = paste(switch(object$latent_scales,
+      class = "one for every class and regressor",
+      shared = "shared by the classes", fixed = "fixed"
+    ), if (object$sparse) ", sparse" else "", sep = ""),
+    Regressors = if (!is.null(object$inducing_count)) {
+      sprintf("the kernels to %d objects", object$inducing_count)
+    }
+  )
+}
+
+weights_fact <- function(object) {
+  table <- object$weights_table
+  shown <- utils::head(
+    sprintf("%s %s", table$space, format(table$mean, digits = 3)), 8L
+  )
+  paste0(
+    if (object$learned) "learned: " else "held: ",
+    paste(shown, collapse = ", ")
+  )
+}
+
+#' @exportS3Method
+extras.mkprobit <- function(object) {
+  qr <- isTRUE(object$diagnostics$qr)
+  list(
+    summary = list(weights = object$weights_table, states = object$states),
+    glance = list(
+      spaces = length(object$spaces), combine = object$combine
+    ),
+    notes = c(
+      if (qr) "Badly conditioned kernels: solved by QR.",
+      if (object$sparse && !is.null(object$diagnostics$active)) {
+        sprintf("%.0f regressors are left.", sum(object$diagnostics$active))
+      }
+    )
+  )
+}
+
+#' @exportS3Method
+pictures.mkprobit <- function(object) {
+  single <- object$design$type != "spaces"
+  list(
+    boundary = picture(
+      draw_boundary, if (!single) {
+        "It has several feature spaces, or a kernel without predictors."
+      } else if (is.null(object$inducing)) {
+        "Its regressors are no points."
+      } else {
+        no_boundary(object)
+      },
+      if (length(object$columns) != 2L) "columns", paste(
+        "It has more than two predictors: give two of them as `columns`."
+      )
+    ),
+    weights = picture(draw_kernel_weights, if (length(object$spaces) == 1L) {
+      "It has one kernel."
+    }),
+    functions = picture(
+      draw_functions, if (!single || is.null(object$inducing)) {
+        "Its spaces are no predictors of a formula or of one matrix."
+      } else if (length(setdiff(
+        object$design$variables, c(object$columns, object$dropped)
+      ))) {
+        "It has factors, or functions of predictors, among its predictors."
+      }, if (length(object$columns) > 1L) "columns",
+      "It has several predictors: give one of them as `columns`."
+    ),
+    calibration = picture(
+      draw_calibration,
+      needs = if (is.null(object$fitted) && !keeps_rows(object)) "newdata",
+      ask = "It has not kept probabilities of its rows: give `newdata` and `y`."
+    ),
+    partial = if (single) {
+      partial_picture(object)
+    } else {
+      picture(draw_partial, "It was made from several feature spaces.")
+    },
+    bound = bound_picture(object), trace = trace_picture(object)
+  )
+}
+
+# Several fits as one ----------------------------------------------------------
+
+#' Several classifiers as one
+#'
+#' Combines the class probabilities of fits to the same classes, one for each
+#' feature space as a rule: what [mkprobit()] does with kernels in place of
+#' that.
+#'
+#' @param fits A named list of fits with the same classes, of [mkprobit()] or of
+#'   any model of this package.
+#' @param rule `"product"` of the probabilities, `"mean"`, the largest
+#'   (`"max"`), or `"majority"`: the share of the fits that choose the class,
+#'   ties broken by the mean.
+#' @param object What `combine_classifiers()` gives.
+#' @param newdata A list of new rows for each fit, with the names of the fits;
+#'   or rows that suit all of them. Default: the rows of the fits.
+#' @param type `"class"`, `"prob"` or `"logprob"`.
+#' @param x See `object`.
+#' @param ... Passed to `predict()` of the fits.
+#' @return `combine_classifiers()`: an object of class `combined_classifiers`
+#'   with `fits`, `rule` and `levels`. `predict()`: a factor, or a matrix rows x
+#'   classes whose rows sum to 1, or its logarithm.
+#' @section Errors: `bayeskernel_error_argument` if the fits do not share their
+#'   classes, or `newdata` has no part for one of them.
+#' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
+#'   for classification. *Pattern Recognition* 42, 2671-2683, section 4.3.
+#' @examples
+#' at <- seq(1, 150, by = 2)
+#' spaces <- list(sepal = iris[1:2], petal = iris[3:4])
+#' fits <- lapply(spaces, function(x) {
+#'   mkprobit(x[at, ], iris$Species[at], threads = 1)
+#' })
+#' both <- combine_classifiers(fits, "product")
+#' mean(predict(both, lapply(spaces, `[`, -at, )) == iris$Species[-at])
+#' @export
+combine_classifiers <- function(fits, rule = c(
+                                  "product", "mean", "max", "majority"
+                                )) {
+  rule <- check_choice(rule, c("product", "mean", "max", "majority"), "rule")
+  good <- is.list(fits) && length(fits) > 0L && all(vapply(fits, function(fit) {
+    inherits(fit, "bayeskernel_fit") && length(fit$levels) > 1L
+  }, NA))
+  if (!good || (!is.null(names(fits)) && anyDuplicated(names(fits)))) {
+    abort_argument(
+      fits, "fits", "a list of fits to classes, such as mkprobit()"
+    )
+  }
+  levels <- fits[[1]]$levels
+  same <- vapply(fits, function(fit) identical(fit$levels, levels), NA)
+  if (!all(same)) {
+    other <- fits[[which(!same)[1]]]$levels
+    bk_abort(
+      "argument", "The fits do not have the same classes.",
+      c(
+        sprintf("Found: %s in fit %d.", list_some(other), which(!same)[1]),
+        sprintf("Accepted: those of the first, %s.", list_some(levels))
+      ),
+      column = "fits", found = other, expected = levels
+    )
+  }
+  structure(
+    list(fits = fits, rule = rule, levels = levels),
+    class = "combined_classifiers"
+  )
+}
+
+#' @rdname combine_classifiers
+#' @export
+predict.combined_classifiers <- function(object, newdata = NULL,
+                                         type = c("class", "prob", "logprob"),
+                                         ...) {
+  type <- check_choice(type, c("class", "prob", "logprob"), "type")
+  fits <- object$fits
+  count <- length(fits)
+  rows <- rows_by_fit(fits, newdata)
+  logs <- Map(function(fit, rows) {
+    if (is_joint(fit)) {
+      return(stats::predict(fit, rows, type = "logprob", ...))
+    }
+    prob <- stats::predict(fit, rows, type = "prob", ...)
+    log(pmax(prob, .Machine$double.xmin))
+  }, fits, rows)
+  sizes <- vapply(logs, nrow, 1L)
+  if (length(unique(sizes)) > 1L) {
+    bk_abort(
+      "dimension", "The fits were given different numbers of rows.",
+      sprintf("Found: %s.", paste(sizes, collapse = ", ")), column = "newdata",
+      found = sizes
+    )
+  }
+  out <- unname_first(combined_logs(unname(logs), object$rule))
+  colnames(out) <- object$levels
+  rownames(out) <- rownames(logs[[1]])
+  switch(type,
+    class = chosen_class(list(levels = object$levels), exp(out)),
+    prob = exp(out), logprob = out
+  )
+}
+
+unname_first <- function(x) {
+  dimnames(x) <- list(NULL, NULL)
+  x
+}
+
+rows_by_fit <- function(fits, newdata) {
+  count <- length(fits)
+  split <- is.list(newdata) && !is.data.frame(newdata) &&
+    length(newdata) == count && (is.null(names(fits)) ||
+    all(names(fits) %in% names(newdata)))
+  if (!split) {
+    return(rep(list(newdata), count))
+  }
+  if (is.null(names(fits))) newdata else newdata[names(fits)]
+}
+
+# Log probabilities, rows x classes, that sum to one over the classes.
+combined_logs <- function(logs, rule) {
+  probs <- lapply(logs, exp)
+  mean <- Reduce(`+`, probs) / length(probs)
+  out <- switch(rule,
+    product = Reduce(`+`, logs),
+    mean = log(mean),
+    max = do.call(pmax, logs),
+    majority = {
+      votes <- Reduce(`+`, lapply(logs, function(log) {
+        best <- max.col(replace(log, is.na(log), -Inf), "first")
+        out <- 0 * log
+        out[cbind(seq_along(best), best)] <- 1 + out[cbind(
+          seq_along(best), best
+        )]
+        out
+      }))
+      # Less than a vote.
+      log(votes + 1e-6 * mean)
+    }
+  )
+  out[out == -Inf] <- -1e300
+  top <- do.call(pmax, lapply(seq_len(ncol(out)), function(k) out[, k]))
+  out - top - log(rowSums(exp(out - top)))
+}
+
+#' @rdname combine_classifiers
+#' @export
+print.combined_classifiers <- function(x, ...) {
+  print_facts(c(
+    Classifiers = sprintf("%d, combined by \"%s\"", length(x$fits), x$rule),
+    Classes = list_some(x$levels)
+  ))
+  invisible(x)
+}

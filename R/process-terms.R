@@ -1,0 +1,772 @@
+# Gaussian processes as terms of a formula: gp(x1, x2, by = f). To the linear
+# model a term is a block of columns with one variance, as a smooth is: whitened
+# features of the kernel on inducing points, b_i (L^-1 k(x_i) - centre), whose
+# residual the rows have beside it (gpsvm/terms.hpp).
+
+#' Gaussian process terms
+#'
+#' In the formula of [bkm()] or [gpsvm()], `gp(x1, x2)` stands for an unknown
+#' function of the variables with a Gaussian process prior: its variance is
+#' estimated with those of the other terms, its length-scales by the bound on
+#' the evidence. Several may be in one formula, beside fixed effects, smooths,
+#' random effects and predictors with missing values.
+#'
+#' @param ... One or more numeric variables, or expressions of them.
+#' @param by A variable: of a factor, each level has a function of its own (and
+#'   a variance and length-scales of its own), which is no main effect: put the
+#'   factor itself into the formula, too. A number multiplies the function: a
+#'   coefficient that varies with the variables.
+#' @param kernel A kernel, see [kernels]: its variance is set to 1, for the term
+#'   has its own. A variable that only a kernel `categorical(columns = )` looks
+#'   at may be a factor. Length-scales that are given are held; those left open
+#'   are learned. They are in standard deviations of the variables, unless
+#'   `standardize = FALSE`.
+#' @param inducing Inducing points: how many, or a matrix or data frame with a
+#'   column for each variable, on their scale. By default 30 for one variable,
+#'   50 for two, else max(100, 5 n^(1/3)), at most n / 5, found by k-means.
+#' @return Used for its meaning in a formula; evaluated, a list of what was
+#'   written.
+#'
+#' @section Model: With \eqn{g \sim GP(0, k)}{g ~ GP(0, k)} the term of row i is
+#'   \eqn{s\, b_i\, g(x_i)}{s b_i g(x_i)}; b is 1, the indicator of a level, or
+#'   a number, and \eqn{s^2 \sim IG(.01, .01)}{s^2 ~ IG(.01, .01)} by default, see
+#'   [bkm_prior()]. The process is represented by m inducing points, with the
+#'   rest of its variance at each row as independent noise; the summary warns
+#'   where that rest matters. By sampling (`method = "gibbs"`) that rest is left
+#'   out of the fit. With an intercept the average of the function over the rows
+#'   is 0, unless `by` is a number.
+#'
+#' @section Learning: Open length-scales maximise the bound of mean-field
+#'   variational Bayes of the same family, of more than 10,000 rows on some
+#'   whole groups with that many, times a log-normal density about the
+#'   median distance of the rows (for each variable where `ard = TRUE`) whose
+#'   standard deviation is 2 on the log scale. They are estimates: their
+#'   uncertainty is not in the intervals.
+#'
+#' @section Missing values: With `missing = "model"` the variables may have
+#'   holes; a factor in `by` may not.
+#' @references Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017).
+#'   Bayesian nonlinear support vector machines for big data. *ECML PKDD*,
+#'   section 3.
+#' @seealso [bkm()], [gpsvm()], [kernels]
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = runif(150, -2, 2), z = rnorm(150))
+#' d$y <- rbinom(150, 1, plogis(3 * sin(2 * d$x) + d$z))
+#' fit <- bkm(y ~ gp(x) + z, d, threads = 1)
+#' fit
+#' plot(fit, "smooth")
+#' @export
+gp <- function(..., by = NULL, kernel = rbf(), inducing = NULL) {
+  typed <- match.call(expand.dots = FALSE)
+  variables <- as.list(typed$...)
+  list(
+    variables = vapply(variables, deparse1, ""),
+    by = if (!is.null(typed$by)) deparse1(typed$by), kernel = kernel,
+    inducing = inducing
+  )
+}
+
+process_heads <- c("gp", "bayeskernel::gp")
+
+# Reading --------------------------------------------------------------------
+
+# The description of one term, in the form of read_smooth().
+read_process <- function(expr, env, call = user_call()) {
+  text <- deparse1(expr)
+  expr[[1]] <- as.name("gp")
+  typed <- tryCatch(match.call(gp, expr), error = function(e) {
+    abort_process(
+      text, "Term `%s` is not valid.", conditionMessage(e),
+      "Accepted: gp(x1, x2, by = f, kernel = rbf(), inducing = 50).", call
+    )
+  })
+  own <- c("by", "kernel", "inducing")
+  names <- (names(typed) %||% character(length(typed)))[-1L]
+  strange <- setdiff(names, c(own, ""))
+  if (length(strange)) {
+    abort_process(
+      text, "Term `%s` has an unknown argument.",
+      sprintf("Found: `%s`.", strange[1]),
+      paste("Accepted: variables,", list_some(paste0("`", own, "`"))), call
+    )
+  }
+  variables <- unname(as.list(typed)[-1L][!(names %in% own)])
+  if (length(variables) == 0L) {
+    abort_process(
+      text, "Term `%s` has no variables.", NULL,
+      "Accepted: one variable or more, such as gp(x1, x2).", call
+    )
+  }
+  value <- function(name) {
+    tryCatch(eval(typed[[name]], env), error = function(e) {
+      abort_process(
+        text, paste0("Argument `", name, "` of `%s` cannot be computed."),
+        conditionMessage(e), call = call
+      )
+    })
+  }
+  kernel <- if (is.null(typed$kernel)) rbf() else value("kernel")
+  check_kernel(kernel, "kernel", call)
+  if (stands_alone(kernel)) {
+    abort_process(
+      text, "The kernel of `%s` is not one of a process.",
+      sprintf("Found: %s().", kernel$kind),
+      "Accepted: rbf() and its relatives, their sums and products.", call
+    )
+  }
+  by <- if (!is.null(typed$by)) deparse1(typed$by)
+  keys <- c(vapply(variables, deparse1, ""), by)
+  twice <- keys[duplicated(keys)]
+  if (length(twice)) {
+    abort_process(
+      text, "Term `%s` has a variable twice.",
+      sprintf("Found twice: `%s`.", twice[1]), call = call
+    )
+  }
+  list(
+    text = text, spec = list(term = keys[seq_along(variables)]), keys = keys,
+    variables = lapply(keys, str2lang), by = by,
+    process = list(
+      kernel = kernel,
+      inducing = if (!is.null(typed$inducing)) value("inducing")
+    )
+  )
+}
+
+abort_process <- function(text, header, found, cure = NULL, call = NULL) {
+  abort_smooth(text, header, found, cure, call)
+}
+
+is_process <- function(term) !is.null(term$process)
+
+# Building -------------------------------------------------------------------
+
+# The terms of a design, one for each level of a factor `by`, in the form of
+# build_smooth(): `x` keeps the place of the features, which fill_processes()
+# computes once length-scales are known; `rows` are the variables of the rows on
+# the scale of the data, a number `by` the last of them, and 0 or 1 by level.
+build_process <- function(term, frame, rows, standardize, centred, call) {
+  names <- vapply(term$variables, deparse1, "")
+  d <- length(term$spec$term)
+  n <- .row_names_info(frame, 2L)
+  own <- names[seq_len(d)]
+  coded <- category_columns(term$process$kernel, d, term$spec$term, call)
+  levels <- lapply(seq_len(d), function(k) {
+    if (k %in% coded) category_levels(frame[[own[k]]], own[k], rows, call)
+  })
+  x <- vapply(seq_len(d), function(k) {
+    if (k %in% coded) {
+      as.double(match(as.character(frame[[own[k]]]), levels[[k]]))
+    } else {
+      process_variable(frame[[own[k]]], own[k], term, rows, call)
+    }
+  }, numeric(n))
+  dim(x) <- c(n, d)
+  colnames(x) <- names[seq_len(d)]
+  moments <- observed_moments(x)
+  check_columns(moments, x, colnames(x), rows, call, missing_allowed = TRUE)
+  flat <- which(constant_columns(moments))
+  if (length(flat)) {
+    abort_process(
+      term$text, "Term `%s` has a variable that does not vary.",
+      sprintf("Found: `%s`.", names[flat[1]]), "Leave it out.", call
+    )
+  }
+  center <- if (standardize) moments$mean else numeric(d)
+  scale <- if (standardize) moments$sd else rep(1, d)
+  center[coded] <- 0
+  scale[coded] <- 1
+  by <- process_by(frame, term, rows, call)
+  parts <- if (is.null(by$levels)) list(NULL) else by$levels
+  lapply(parts, function(level) {
+    inside <- if (is.null(level)) NULL else as.numeric(by$values == level)
+    number <- if (is.null(by$levels)) by$values
+    used <- rowSums(is.na(x)) == 0 & (inside %||% rep(1, n)) > 0
+    process <- place_process(
+      scale_columns_by(x[used, , drop = FALSE], center, scale), term, d,
+      center, scale, length(coded) > 0L, call
+    )
+    process[c("center", "scale")] <- list(
+      c(center, if (!is.null(number)) 0), c(scale, if (!is.null(number)) 1)
+    )
+    process$number <- !is.null(number)
+    process$centred <- centred && is.null(number)
+    m <- nrow(process$z)
+    list(
+      label = process_label(term, level), keys = term$keys, names = names,
+      by = term$by, level = level, dim = d, process = process,
+      block = rep(1, m), x = matrix(0, n, m),
+      rows = list(
+        x = cbind(x, if (!is.null(number)) cbind(by = number)), inside = inside
+      ),
+      ranges = c(
+        lapply(seq_len(d), function(k) {
+          if (!(k %in% coded)) range(x[, k], na.rm = TRUE)
+        }),
+        if (!is.null(term$by)) {
+          list(if (!is.null(number)) range(number, na.rm = TRUE))
+        }
+      ),
+      levels = c(levels, if (!is.null(term$by)) list(by$levels))
+    )
+  })
+}
+
+scale_columns_by <- function(x, center, scale) {
+  (x - rep(center, each = nrow(x))) / rep(scale, each = nrow(x))
+}
+
+process_label <- function(term, level) {
+  label <- sprintf("gp(%s)", paste(term$spec$term, collapse = ","))
+  paste0(label, if (!is.null(term$by)) paste0(":", term$by), level)
+}
+
+process_variable <- function(column, name, term, rows, call) {
+  if (is.logical(column) && all(is.na(column))) column <- as.double(column)
+  if (is.factor(column) || is.character(column)) {
+    abort_process(
+      term$text, "Term `%s` has a factor for a variable.",
+      sprintf("Found: factor `%s`.", name),
+      sprintf(paste(
+        "Accepted: numbers. Give `%s` as `by`, as a fixed term, as a random",
+        "term `(1 | %s)`, or to a kernel categorical(columns = \"%s\")."
+      ), name, name, name), call
+    )
+  }
+  if (NCOL(column) > 1L) {
+    abort_process(
+      term$text, "Term `%s` has a matrix for a variable.",
+      sprintf("Found: `%s` with %d columns.", name, NCOL(column)),
+      "Accepted: a variable for each column.", call
+    )
+  }
+  as.double(column)
+}
+
+# Values of `by`: levels that occur, or numbers.
+process_by <- function(frame, term, rows, call) {
+  if (is.null(term$by)) {
+    return(NULL)
+  }
+  by <- frame[[by_name(term)]]
+  if (is.character(by) || is.factor(by)) {
+    by <- factor(by)
+    if (anyNA(by)) {
+      abort_missing(
+        stats::setNames(sum(is.na(by)), term$by), which(is.na(by))[1], rows,
+        "Predictor", call = call
+      )
+    }
+    return(list(values = as.character(by), levels = levels(by)))
+  }
+  if (NCOL(by) > 1L || !(is.numeric(by) || is.logical(by))) {
+    abort_process(
+      term$text, "Term `%s` has no usable `by`.",
+      sprintf("Found: %s.", article(paste("object of class", class(by)[1]))),
+      "Accepted: a factor, text, or numbers, one value a row.", call
+    )
+  }
+  by <- as.double(by)
+  values <- cbind(by)
+  colnames(values) <- term$by
+  check_columns(
+    observed_moments(values), values, term$by, rows, call,
+    missing_allowed = TRUE
+  )
+  list(values = by)
+}
+
+# Functions of levels are centred: the levels' own means are not in them.
+inform_levels <- function(parsed, built, call) {
+  by <- unique(unlist(lapply(built, function(term) {
+    if (!is.null(term$level) && term$process$centred) term$by
+  })))
+  fixed <- rownames(attr(parsed$terms, "factors"))
+  bars <- unlist(lapply(parsed$bars, function(bar) {
+    vapply(bar$leaves, deparse1, "")
+  }))
+  for (name in setdiff(by, c(fixed, bars))) {
+    bk_inform(
+      "by", fit_header("Factor `%s` is in the model as `by` alone.", name),
+      c(
+        "The function of each level has a mean of 0 over its rows.",
+        sprintf("Add `%s` for the differences between the levels.", name)
+      ),
+      column = name, call = call
+    )
+  }
+}
+
+# Kernel and inducing points of a term, from its complete rows on the scale of
+# the model.
+place_process <- function(x, term, d, center, scale, coded, call) {
+  few <- x[spread_over(nrow(x), 10000L), , drop = FALSE]
+  distinct <- unique(few)
+  if (nrow(distinct) < 2L) {
+    abort_process(
+      term$text, "Term `%s` has fewer than two places.",
+      sprintf("Found: %d.", nrow(distinct)), "Leave it out.", call
+    )
+  }
+  kernel <- resolve_lengthscale(
+    place_columns(
+      term$process$kernel, d, term$spec$term, scale = scale, call = call
+    ),
+    median_of_columns(t(distinct)), d, term$spec$term, call
+  )
+  kernel_to_core(kernel, d, call)
+  free <- open_lengthscales(term$process$kernel, kernel)
+  z <- process_inducing(
+    term$process$inducing, distinct, nrow(x), d, center, scale, term, call
+  )
+  # No mean of codes is a category: the rows nearest to the centres.
+  if (coded) z <- unique(distinct[nearest_rows(z, distinct), , drop = FALSE])
+  list(kernel = unit_variance(kernel), free = free, z = z)
+}
+
+nearest_rows <- function(z, x) {
+  vapply(seq_len(nrow(z)), function(k) {
+    which.min(colSums((t(x) - z[k, ])^2))
+  }, 1L)
+}
+
+# Columns that categorical() alone looks at, and so may be factors.
+category_columns <- function(kernel, d, names, call) {
+  placed <- place_columns(kernel, d, names, call = call)
+  at <- function(leaf) {
+    if (is.null(leaf$columns)) seq_len(d) else unname(leaf$columns)
+  }
+  leaves <- kernel_leaves(placed)
+  kinds <- vapply(leaves, `[[`, "", "kind")
+  setdiff(
+    unlist(lapply(leaves[kinds == "categorical"], at)),
+    unlist(lapply(leaves[kinds != "categorical"], at))
+  )
+}
+
+# In the order of their codes.
+category_levels <- function(column, name, rows, call) {
+  if (anyNA(column)) {
+    abort_missing(
+      stats::setNames(sum(is.na(column)), name), which(is.na(column))[1], rows,
+      "Predictor", call = call
+    )
+  }
+  levels(factor(column))
+}
+
+# The variance of a single kernel is the term's own; of sums and products those
+# within are relative to it.
+unit_variance <- function(kernel) {
+  if (is.null(kernel$children)) kernel$variance <- 1
+  kernel
+}
+
+# Which of kernel_parameters() are length-scales that were left open.
+open_lengthscales <- function(given, resolved) {
+  which(unlist(Map(function(given, resolved) {
+    startsWith(names(leaf_parameters(resolved)), "lengthscale") &
+      is.null(given$lengthscale)
+  }, kernel_leaves(given), kernel_leaves(resolved))))
+}
+
+# m x d, scale of the model.
+process_inducing <- function(given, distinct, n, d, center, scale, term, call) {
+  if (is.matrix(given) || is.data.frame(given)) {
+    z <- tryCatch(
+      matrix(as.double(as.matrix(given)), NROW(given)),
+      warning = function(w) NULL
+    )
+    if (is.null(z) || ncol(z) != d || nrow(z) < 1L || anyNA(z) ||
+      anyDuplicated(z)) {
+      abort_process(
+        term$text, "Inducing points of `%s` are not usable.",
+        sprintf("Found: %s.", article(describe_value(given))),
+        sprintf("Accepted: different rows of numbers, %d columns.", d), call
+      )
+    }
+    return(scale_columns_by(z, center, scale))
+  }
+  count <- if (is.null(given)) {
+    most <- switch(min(d, 3L), 30, 50, max(100, ceiling(5 * n^(1 / 3))))
+    max(2, min(most, n %/% 5))
+  } else {
+    check_count(given, 1L, 1e5, name = "inducing", call = call)
+  }
+  if (count >= nrow(distinct)) {
+    return(distinct)
+  }
+  # The points do not depend on R's generator: the seed is the same always.
+  t(core_call(gpsvm_inducing_cpp(t(distinct), count, "kmeans", 1, 1L))$z)
+}
+
+# Features -------------------------------------------------------------------
+
+# The terms of a fit or of a design with processes.
+processes_of <- function(smooths) Filter(is_process, smooths)
+
+# Features of rows on the scale of the data, a number `by` in the last column:
+# without `centre`, n x m, and what they leave open of the variance 1.
+process_features <- function(process, x, inside, threads = 1L) {
+  x <- scale_columns_by(x, process$center, process$scale)
+  d <- ncol(process$z)
+  by <- if (process$number) x[, d + 1L] else inside
+  out <- core_call(process_features_cpp(
+    kernel_to_core(process$kernel, d), process$z,
+    x[, seq_len(d), drop = FALSE] + 0, threads
+  ))
+  out["by"] <- list(by)
+  out
+}
+
+# The same with the multiples and centred.
+process_columns <- function(process, x, inside, threads = 1L) {
+  centre_features(process, process_features(process, x, inside, threads))
+}
+
+centre_features <- function(process, out) {
+  out$x <- out$x - rep(process$centre, each = nrow(out$x))
+  if (!is.null(out$by)) {
+    out$x <- out$x * out$by
+    out$open <- out$open * out$by^2
+  }
+  out
+}
+
+# Rows of a design whose processes have their features: `x` filled, `open`, n x
+# terms. Centres are means over these rows, `weights` those of atoms.
+fill_design <- function(rows, threads) {
+  if (length(rows$processes) == 0L) {
+    return(rows)
+  }
+  share <- if (is.null(rows$atoms)) NULL else exp(rows$atoms$log_prior)
+  at <- which(vapply(rows$info$smooths, is_process, NA))
+  open <- matrix(0, nrow(rows$x), length(at))
+  for (k in seq_along(at)) {
+    smooth <- rows$info$smooths[[at[k]]]
+    own <- rows$processes[[k]]
+    found <- process_features(smooth$process, own$x, own$inside, threads)
+    smooth$process$centre <- numeric(ncol(found$x))
+    weight <- centre_weight(smooth$process, own, share)
+    if (!is.null(weight)) {
+      smooth$process$centre <- colSums(found$x * weight)
+    }
+    rows$info$smooths[[at[k]]] <- smooth
+    own <- centre_features(smooth$process, found)
+    rows$x[, smooth$at] <- own$x
+    open[, k] <- own$open
+    rows$info$smooths[[at[k]]]$process$left <- mean(found$open)
+  }
+  rows$open <- open
+  rows
+}
+
+# Weights of the rows in the mean that a term is centred by, NULL for none.
+centre_weight <- function(process, own, share) {
+  if (!process$centred) {
+    return(NULL)
+  }
+  weight <- rep(1, nrow(own$x))
+  if (!is.null(share)) weight <- weight * share
+  if (!is.null(own$inside)) weight <- weight * own$inside
+  weight / sum(weight)
+}
+
+# New rows: columns of the processes, and the variance that they leave open. Of
+# rows with holes once more when these are atoms.
+fill_processes <- function(object, rows,
+                           threads = getOption("bayeskernel.threads", 2L)) {
+  if (length(rows$processes) == 0L) {
+    return(rows)
+  }
+  smooths <- processes_of(object$design$smooths)
+  rows$open <- matrix(0, nrow(rows$x), length(smooths))
+  for (k in seq_along(smooths)) {
+    own <- process_columns(
+      smooths[[k]]$process, rows$processes[[k]]$x, rows$processes[[k]]$inside,
+      threads
+    )
+    rows$x[, smooths[[k]]$at] <- own$x
+    rows$open[, k] <- own$open
+  }
+  if (is.null(rows$holes)) rows["processes"] <- list(NULL)
+  rows
+}
+
+# Var f of rows beyond their columns, from the variances of the terms.
+# A sampler's fit knows of none.
+open_variance <- function(object, rows) {
+  if (is.null(rows$open) || ncol(rows$open) == 0L || object$method == "gibbs") {
+    return(0)
+  }
+  labels <- vapply(processes_of(object$design$smooths), `[[`, "", "label")
+  variance <- vapply(object$posterior$variance, function(component) {
+    if (component$type == "point") {
+      component$value[1]
+    } else if (component$type == "iid") {
+      inverse_gamma_mean(component$shape, component$rate)
+    } else {
+      NA
+    }
+  }, 0)
+  at <- match(labels, vapply(object$posterior$variance, `[[`, "", "label"))
+  drop(rows$open %*% variance[at])
+}
+
+# Variables of a term in new rows, NA where one is missing.
+process_new <- function(smooth, frame, call) {
+  process <- smooth$process
+  d <- smooth$dim
+  n <- .row_names_info(frame, 2L)
+  columns <- lapply(seq_along(smooth$names), function(v) {
+    new_smooth_variable(
+      frame[[smooth$names[v]]], smooth$names[v], smooth$levels[[v]], call
+    )
+  })
+  number <- process$number
+  # Codes of a category: new_smooth_variable() has made it a factor.
+  x <- vapply(columns[seq_len(d + number)], as.double, numeric(n))
+  dim(x) <- c(n, d + number)
+  colnames(x) <- c(smooth$names[seq_len(d)], if (number) "by")
+  list(
+    x = x,
+    inside = if (!is.null(smooth$level)) {
+      as.numeric(as.character(columns[[d + 1L]]) == smooth$level)
+    }
+  )
+}
+
+# Of a fit that may come from anywhere; `p`: columns of the model.
+whole_process <- function(smooth, p) {
+  process <- smooth$process
+  z <- process$z
+  if (!is.matrix(z) || !is.numeric(z) || !all(is.finite(z))) {
+    return(FALSE)
+  }
+  d <- ncol(z)
+  numbers <- function(x, size) {
+    is.numeric(x) && length(x) == size && all(is.finite(x))
+  }
+  number <- isTRUE(process$number)
+  nrow(z) > 0L && identical(as.double(smooth$dim), as.double(d)) &&
+    numbers(process$centre, nrow(z)) && numbers(process$center, d + number) &&
+    numbers(process$scale, d + number) && all(process$scale > 0) &&
+    is_kernel(process$kernel) && is_whole_kernel(process$kernel) &&
+    numbers(smooth$at, nrow(z)) && all(smooth$at >= 1 & smooth$at <= p)
+}
+
+# Missing values -------------------------------------------------------------
+
+# Which variables of the model frame are in processes, but not as the factor of
+# `by`.
+process_variables <- function(parsed) {
+  unlist(lapply(Filter(is_process, parsed$smooths), function(term) {
+    vapply(term$variables, deparse1, "")
+  }))
+}
+
+# A process's variables as a part of hole_model().
+process_part <- function(smooth, predictors, mask) {
+  names <- smooth$names
+  names <- names[seq_len(ncol(smooth$rows$x))]
+  at <- match(predictors, names)
+  x <- smooth$rows$x
+  for (j in which(!is.na(at))) x[mask[, j], at[j]] <- 1
+  made <- list(
+    made = lapply(at, function(k) if (is.na(k)) integer() else k),
+    itself = stats::setNames(at, predictors)
+  )
+  list(
+    center = smooth$process$center, scale = smooth$process$scale, made = made,
+    cells = hole_cells(x, made, mask)
+  )
+}
+
+# Learning -------------------------------------------------------------------
+
+# Length-scales that were left open, at the maximum of the mean-field bound of
+# the job's family and priors.
+learn_processes <- function(job, rows) {
+  smooths <- rows$info$smooths
+  at <- which(vapply(smooths, is_process, NA))
+  open <- lapply(smooths[at], function(smooth) smooth$process$free)
+  if (sum(lengths(open)) == 0L) {
+    return(rows)
+  }
+  share <- if (is.null(rows$atoms)) NULL else exp(rows$atoms$log_prior)
+  terms <- lapply(seq_along(at), function(k) {
+    process <- smooths[[at[k]]]$process
+    own <- rows$processes[[k]]
+    x <- scale_columns_by(own$x, process$center, process$scale)
+    d <- ncol(process$z)
+    list(
+      first = min(smooths[[at[k]]]$at) - 1L,
+      x = x[, seq_len(d), drop = FALSE], z = process$z,
+      by = as.double(if (process$number) x[, d + 1L] else own$inside),
+      centre_weight = as.double(centre_weight(process, own, share)),
+      kernel = kernel_to_core(process$kernel, d),
+      free = as.integer(process$free)
+    )
+  })
+  data <- learning_rows(c(job$data, list(processes = terms)))
+  # A sampler draws the variances of the terms.
+  prior <- job$shared$prior
+  labels <- vapply(smooths[at], `[[`, "", "label")
+  for (l in seq_along(prior$blocks)) {
+    if (prior$blocks[[l]]$label %in% labels) prior$blocks[[l]]$kind <- "point"
+  }
+  # The effects of the groups that are there.
+  for (l in seq_along(prior$blocks)) {
+    if (isTRUE(prior$blocks[[l]]$eliminated)) {
+      prior$blocks[[l]]$members <- data$n_groups
+    }
+  }
+  control <- utils::modifyList(job$control, list(
+    tol = 1e-4, max_iter = 500, most = 40L, factors = c(0.5, 1, 2),
+    progress = FALSE
+  ))
+  found <- core_call(process_learn_cpp(data, prior, control))
+  if (found$interrupted) {
+    return(rows)
+  }
+  for (k in seq_along(at)) {
+    rows$info$smooths[[at[k]]]$process$kernel <- update_kernel(
+      smooths[[at[k]]]$process$kernel, found$log_parameters[[k]]
+    )
+  }
+  rows
+}
+
+# What processes do not go with.
+refuse_with_processes <- function(rows, settings) {
+  if (length(rows$processes) == 0L) {
+    return(invisible())
+  }
+  found <- c(
+    if (!isFALSE(settings$select %||% FALSE)) "`select`",
+    if (settings$method == "svi") "method = \"svi\"",
+    if (settings$method == "gibbs" && !is.null(rows$holes)) {
+      "missing = \"model\" with method = \"gibbs\""
+    }
+  )
+  if (length(found)) {
+    bk_abort(
+      "argument", "Terms gp() do not go with what was asked for.",
+      c(
+        sprintf("Found: %s.", paste(found, collapse = " and ")),
+        "Accepted: method = \"ep\" or \"vb\"; by sampling, complete rows."
+      ),
+      column = "formula", found = found
+    )
+  }
+}
+
+# A formula of gpsvm() with gp() terms is one of bkm().
+has_processes <- function(formula) {
+  inherits(formula, "formula") && length(find_terms(
+    formula[[length(formula)]], function(head) head %in% process_heads
+  )) > 0L
+}
+
+mixed_gpsvm <- function(call) {
+  alien <- intersect(names(call), c(
+    "kernel", "inducing", "tune", "tune_rows", "nugget", "optimise_inducing",
+    "seeding", "rate", "epoch_tol"
+  ))
+  if (length(alien)) {
+    bk_abort(
+      "argument",
+      sprintf("`%s` does not go with gp() terms in the formula.", alien[1]),
+      "Accepted: kernel and inducing points of a term, gp(x, kernel = rbf()).",
+      column = alien[1], call = user_call()
+    )
+  }
+  call[[1L]] <- quote(bayeskernel::bkm)
+  call$family <- "hinge"
+  call
+}
+
+# Most rows that length-scales are learned from.
+most_learning_rows <- 10000
+
+# Of many rows some, all of a group or of a row's atoms or none, evenly spread.
+learning_rows <- function(data, most = most_learning_rows) {
+  n <- nrow(data$x)
+  if (n <= most) {
+    return(data)
+  }
+  unit <- if (length(data$group)) data$group else data$atoms$row %||% seq_len(n)
+  units <- unique(unit)
+  units <- units[spread_over(length(units), ceiling(length(units) * most / n))]
+  at <- which(unit %in% units)
+  by_row <- function(x) {
+    if (is.matrix(x)) x[at, , drop = FALSE] else if (length(x)) x[at] else x
+  }
+  for (name in c("x", "y", "weights", "offset", "z", "group")) {
+    data[[name]] <- by_row(data[[name]])
+  }
+  if (length(data$group)) {
+    data$group <- match(data$group, units)
+    data$n_groups <- length(units)
+  }
+  data$kept <- lapply(data$kept, function(term) {
+    term[c("group", "z")] <- lapply(term[c("group", "z")], by_row)
+    term
+  })
+  if (!is.null(data$atoms)) {
+    data$atoms <- lapply(data$atoms, by_row)
+    data$atoms$row <- match(data$atoms$row, unique(data$atoms$row))
+  }
+  data$processes <- lapply(data$processes, function(term) {
+    for (name in c("x", "by", "centre_weight")) {
+      term[[name]] <- by_row(term[[name]])
+    }
+    if (length(term$centre_weight)) {
+      term$centre_weight <- term$centre_weight / sum(term$centre_weight)
+    }
+    term
+  })
+  data
+}
+
+# Saying ---------------------------------------------------------------------
+
+process_fact <- function(object) {
+  terms <- processes_of(object$design$smooths)
+  if (length(terms) == 0L) {
+    return(NULL)
+  }
+  vapply(terms, function(term) {
+    sprintf(
+      "%s %s, %d inducing points", term$label, format_process(term$process),
+      nrow(term$process$z)
+    )
+  }, "", USE.NAMES = FALSE)
+}
+
+# Variance that inducing points leave at the rows counts as noise of each.
+process_note <- function(object) {
+  terms <- processes_of(object$design$smooths)
+  left <- vapply(terms, function(term) term$process$left %||% 0, 0)
+  if (length(left) == 0L || max(left) < 0.002) {
+    return(NULL)
+  }
+  worst <- terms[[which.max(left)]]
+  sprintf(
+    "Inducing points of %s leave %.1f %% of its variance: give more of them.",
+    worst$label, 100 * max(left)
+  )
+}
+
+# Of a single kernel the variance is the term's, which the summary has.
+format_process <- function(process) {
+  kernel <- map_leaves(process$kernel, function(leaf) {
+    for (name in intersect(c("lengthscale", "period"), names(leaf))) {
+      leaf[[name]] <- signif(leaf[[name]], 3)
+    }
+    leaf
+  })
+  text <- format(kernel)
+  if (is.null(kernel$children)) sub(",? variance = 1", "", text) else text
+}

@@ -1,0 +1,328 @@
+# From rows and settings to a fit of seqkr(), and on with more rows.
+
+seqkr_job <- function(rows, settings) {
+  refuse_codes(rows, settings)
+  classes <- length(rows$levels) == 2L
+  y_scale <- if (classes || !settings$standardize) {
+    c(0, 1)
+  } else {
+    response_scale(rows$y)
+  }
+  x <- rows$data$x[, rows$data$source, drop = FALSE]
+  x <- t(scaled_rows(x, rows$center, rows$scale))
+  n <- ncol(x)
+  warn_vanishing(settings$prior, classes)
+  list(
+    settings = settings, y_scale = y_scale, x = x,
+    y = core_response(rows$y, classes, y_scale),
+    order = if (settings$order == "given") {
+      seq_len(n)
+    } else {
+      with_seed(settings$seed, sample.int(n))
+    },
+    kernel = resolve_lengthscale(
+      place_kernel(settings$kernel, rows),
+      median_of_columns(x[, spread_over(n, 1000), drop = FALSE]),
+      nrow(x), rows$columns
+    ),
+    grid = core_candidates(settings$grid, rows)
+  )
+}
+
+# Classes as -1 and +1.
+core_response <- function(y, classes, y_scale) {
+  if (classes) 2 * as.double(y) - 3 else (y - y_scale[1]) / y_scale[2]
+}
+
+core_candidates <- function(grid, rows) {
+  if (is.character(grid)) {
+    return(matrix(0, length(rows$columns), 0L))
+  }
+  if (ncol(grid) == length(rows$columns) + length(rows$dropped)) {
+    if (is.null(colnames(grid))) {
+      kept <- setdiff(seq_len(ncol(grid)), match(rows$dropped, colnames(
+        rows$data$x
+      )))
+      grid <- grid[, kept, drop = FALSE]
+    } else {
+      grid <- grid[, setdiff(colnames(grid), rows$dropped), drop = FALSE]
+    }
+  }
+  named <- !is.null(colnames(grid))
+  if (named && all(rows$columns %in% colnames(grid))) {
+    grid <- grid[, rows$columns, drop = FALSE]
+  } else if (named || ncol(grid) != length(rows$columns)) {
+    bk_abort(
+      "dimension", "`grid` does not have the columns of the model.",
+      c(
+        sprintf("Found: %d columns.", ncol(grid)),
+        sprintf(
+          "Accepted: %d, %s.", length(rows$columns), list_some(rows$columns)
+        )
+      ),
+      column = "grid", found = ncol(grid), expected = length(rows$columns)
+    )
+  }
+  t(scaled_rows(grid, rows$center, rows$scale))
+}
+
+# Nearly flat priors of variances cannot be drawn from.
+vanishing <- function(variance) length(variance) == 2L && variance[1] < 0.01
+
+warn_vanishing <- function(prior, classes) {
+  names <- c(if (!classes) "noise", "coef")
+  found <- names[vapply(prior[names], vanishing, NA)]
+  if (length(found)) {
+    bk_warn(
+      "prior", "The prior of a variance vanishes.", c(
+        sprintf("Found: %s.", paste(found, collapse = " and ")),
+        "The posterior is nearly improper; see the help of seqkr_prior().",
+        "The first variances are drawn from the default prior."
+      )
+    )
+  }
+}
+
+core_sets_prior <- function(prior, classes) {
+  noise <- if (classes) 1 else prior$noise
+  first <- function(variance, default) {
+    if (vanishing(variance)) default else variance
+  }
+  list(
+    lambda = prior$lambda, kmax = as.double(prior$kmax), noise = noise,
+    coef = prior$coef, first_noise = first(noise, c(1, 0.01)),
+    first_coef = first(prior$coef, c(1, 1))
+  )
+}
+
+seqkr_control <- function(settings, grid, classes) {
+  list(
+    particles = as.double(settings$particles),
+    corrected = settings$moves == "corrected", classes = classes,
+    sweeps = as.double(settings$sweeps), ess = as.double(settings$ess),
+    temper = settings$temper, resampling = settings$resampling,
+    seed = as.double(settings$seed), grid = grid,
+    grid_max = as.double(settings$grid_max), unique = settings$unique_grid,
+    move_rate = 0.25, finish = as.double(settings$final_moves),
+    threads = settings$threads, progress = settings$progress
+  )
+}
+
+run_particles <- function(x, y, kernel, settings, grid, prior, classes,
+                          state = NULL) {
+  check_grid_memory(
+    ncol(x) + (state$rows %||% 0), ncol(grid), settings, classes
+  )
+  core <- core_call(seqkr_fit_cpp(
+    x, y, kernel_to_core(kernel, nrow(x)), core_sets_prior(prior, classes),
+    seqkr_control(settings, grid, classes), state
+  ))
+  core$status <- list(interrupted = core$interrupted)
+  core$usable <- FALSE
+  core
+}
+
+# Products of candidates, their values at the rows, latent responses; and the
+# state, a copy.
+check_grid_memory <- function(n, given, settings, classes) {
+  points <- if (given > 0L) given else min(n, settings$grid_max)
+  rows <- if (classes) n else if (given > 0L) 0 else points
+  bytes <- 8 * as.double(points) * (2 * points + rows) +
+    if (classes) 16 * as.double(n) * settings$particles else 0
+  most <- getOption("bayeskernel.max_bytes", available_bytes())
+  if (bytes > most) {
+    bk_abort(
+      "argument", "The stream would need too much memory.",
+      c(
+        sprintf(
+          "Found: %.0f rows and %.0f candidates, %s.", n, points,
+          format_bytes(bytes)
+        ),
+        sprintf(
+          "Accepted: at most %s, or options(bayeskernel.max_bytes = ).",
+          format_bytes(most)
+        ), "Lower `grid_max`, or give fewer candidates as `grid`."
+      ),
+      column = "grid_max", found = bytes, expected = most
+    )
+  }
+}
+
+seqkr_run <- function(job) {
+  settings <- job$settings
+  classes <- settings$family == "binomial"
+  run <- function(kernel) {
+    core <- run_particles(
+      job$x[, job$order, drop = FALSE], job$y[job$order], kernel, settings,
+      job$grid, settings$prior, classes
+    )
+    core$kernel <- kernel
+    core
+  }
+  parameters <- kernel_parameters(job$kernel)
+  scaled <- parameter_roles(job$kernel) == "lengthscale"
+  if (!settings$tune || !any(scaled)) {
+    return(run(job$kernel))
+  }
+  factors <- 2^(seq(-4, 4) / 2)
+  tried <- rep(NA_real_, length(factors))
+  best <- NULL
+  for (g in seq_along(factors)) {
+    log <- log(parameters)
+    log[scaled] <- log[scaled] + log(factors[g])
+    core <- run(update_kernel(job$kernel, log))
+    if (core$interrupted) {
+      return(core)
+    }
+    tried[g] <- sum(core$steps[, "log_evidence"])
+    if (is.null(best) || tried[g] > max(tried[-g], na.rm = TRUE)) best <- core
+  }
+  best$tuned <- list(
+    by = "evidence", grid = data.frame(factor = factors, log_evidence = tried)
+  )
+  best
+}
+
+seqkr_collect <- function(fit, core, job, rows) {
+  settings <- job$settings
+  fit[c(
+    "family", "moves", "particles", "sweeps", "ess", "resampling", "temper",
+    "grid_max", "unique_grid", "final_moves"
+  )] <- settings[c(
+    "family", "moves", "particles", "sweeps", "ess", "resampling", "temper",
+    "grid_max", "unique_grid", "final_moves"
+  )]
+  fit$transform$response <- job$y_scale
+  fit$kernel <- core$kernel
+  fit["tuned"] <- list(core$tuned)
+  fit$grid <- job$grid
+  fit$order <- job$order
+  if (length(rows$levels) == 2L) fit$share <- mean(rows$y - 1)
+  fit <- take_particles(fit, core)
+  fit$fitted <- seqkr_moments(fit, job$x, settings$threads)
+  fit
+}
+
+# What a run of the particles leaves in a fit, after its first rows or later
+# ones.
+take_particles <- function(fit, core) {
+  fit$posterior <- c(
+    core$posterior, list(kernel = kernel_to_core(
+      fit$kernel, length(fit$columns)
+    ))
+  )
+  fit$state <- core$state
+  steps <- as.data.frame(core$steps)
+  fit$trace$steps <- rbind(fit$trace$steps, steps)
+  # A density of y, not of the standardised response.
+  scale <- fit$transform$response[2]
+  at <- nrow(fit$trace$steps) + 1L - rev(seq_len(nrow(steps)))
+  fit$trace$steps$log_evidence[at] <- steps$log_evidence - log(scale)
+  fit$trace$steps$noise[at] <- steps$noise * scale^2
+  fit$log_evidence <- sum(fit$trace$steps$log_evidence)
+  fit$diagnostics <- list(
+    seconds = (fit$diagnostics$seconds %||% 0) + core$seconds,
+    interrupted = FALSE
+  )
+  low <- steps$ess < 0.05 * fit$particles
+  if (sum(low) >= 3L) {
+    bk_warn(
+      "convergence", "Few particles carry the weight.", c(
+        sprintf(
+          "Found: %d rows after which less than 5 %% of %d were effective.",
+          sum(low), fit$particles
+        ), "Use more `particles` or `sweeps`, or `temper = TRUE`."
+      )
+    )
+  }
+  fit
+}
+
+validate_seqkr <- function(fit) {
+  p <- length(fit$columns)
+  posterior <- fit$posterior
+  whole <- c(
+    center = has_shape(fit$transform$center, p),
+    scale = has_shape(fit$transform$scale, p) && all(fit$transform$scale > 0),
+    response = has_shape(fit$transform$response, 2),
+    posterior = has_shape(posterior$points, c(p, NA)) &&
+      has_shape(posterior$noise, fit$particles) &&
+      has_shape(posterior$spread, fit$particles) &&
+      has_shape(posterior$size, fit$particles)
+  )
+  names(whole)[!whole]
+}
+
+#' @rdname extend
+#' @export
+extend.seqkr <- function(object, newdata, y = NULL,
+                         threads = getOption("bayeskernel.threads", 2L),
+                         progress = getOption(
+                           "bayeskernel.progress", interactive()
+                         ), ...) {
+  check_no_dots(...)
+  validate_fit(object)
+  settings <- object[c(
+    "particles", "moves", "sweeps", "ess", "temper", "resampling", "seed",
+    "grid_max", "unique_grid", "final_moves"
+  )]
+  settings$threads <- check_threads(threads)
+  settings$progress <- check_flag(progress, "progress")
+  y <- given(y, "y")
+  n <- NROW(newdata)
+  response <- new_response(object, newdata, y, n)
+  refuse_gap(is.na(response) | is.nan(response), object$response, "response")
+  rows <- new_rows(object, newdata)
+  complete <- seq_len(n) %in% rows$complete
+  refuse_gap(!complete, "newdata", "predictor")
+  if (any(!is.finite(response))) {
+    abort_argument(response, "y", "finite numbers", kind = "response")
+  }
+  if (n == 0L) {
+    return(object)
+  }
+  classes <- length(object$levels) == 2L
+  x <- t(seqkr_scaled_rows(object, rows$x))
+  core <- run_particles(
+    x, core_response(response, classes, object$transform$response),
+    object$kernel, settings, object$grid, object$prior, classes, object$state
+  )
+  if (core$interrupted) abort_interrupted()
+  before <- object$n
+  out <- take_particles(object, core)
+  out$n <- before + n
+  out$order <- c(object$order, before + seq_len(n))
+  if (classes) {
+    out$share <- (object$share * before + sum(response - 1)) / out$n
+  }
+  out$elapsed[] <- out$elapsed + core$seconds
+  out["na.action"] <- out["frame"] <- list(NULL)
+  # Earlier rows are there while their inputs may become centres.
+  kept <- out$state$x
+  known <- ncol(kept) == out$n && !is.null(object$y)
+  out["y"] <- list(if (known) c(object$y, response))
+  out["fitted"] <- list(if (known) {
+    seqkr_moments(out, kept[, order(out$order), drop = FALSE], threads)
+  })
+  out
+}
+
+# Values that are missing in the rows of a stream.
+refuse_gap <- function(missing, column, what) {
+  if (any(missing)) {
+    at <- which(missing)[1]
+    bk_abort(
+      "missing", sprintf("A %s is missing; the fit is as it was.", what),
+      c(
+        sprintf(
+          "Found: row %d%s.", at, if (sum(missing) > 1L) {
+            sprintf(" and %d more", sum(missing) - 1L)
+          } else {
+            ""
+          }
+        ), "Leave such rows out of the batch."
+      ),
+      column = column, row = at
+    )
+  }
+}

@@ -1,0 +1,335 @@
+# f of a sum of kernels by particles: given each it is normal.
+
+seqkr_scaled_rows <- function(object, x) {
+  scaled_rows(
+    x[, object$used, drop = FALSE], object$transform$center,
+    object$transform$scale
+  )
+}
+
+#' @exportS3Method
+#' @noRd
+latent.seqkr <- function(object, rows = NULL, links = "probit",
+                         threads = getOption("bayeskernel.threads", 2L)) {
+  if (is.null(rows)) {
+    return(kept_latent(object, links))
+  }
+  out <- seqkr_moments(object, t(seqkr_scaled_rows(object, rows$x)), threads)
+  if (is_regression(object)) {
+    return(out)
+  }
+  c(out[c("mean", "var")], list(
+    prob = list(probit = out$prob), prob_sd = list(probit = out$prob_sd)
+  ))
+}
+
+# Moments on the scale of the data, for rows in the columns of x.
+seqkr_moments <- function(object, x, threads) {
+  classes <- length(object$levels) == 2L
+  posterior <- object$posterior
+  out <- core_call(seqkr_predict_cpp(
+    posterior, posterior$kernel, x, classes, threads
+  ))
+  to_data <- object$transform$response
+  c(
+    list(
+      mean = to_data[1] + to_data[2] * out$mean, var = to_data[2]^2 * out$var
+    ), if (classes) out[c("prob", "prob_sd")]
+  )
+}
+
+# Mean and standard deviation of f, or of a new response, by particle, on the
+# scale of the data: particles x rows.
+particle_normals <- function(object, rows, response, threads) {
+  posterior <- object$posterior
+  found <- core_call(seqkr_latent_cpp(
+    posterior, posterior$kernel, t(seqkr_scaled_rows(object, rows$x)), threads
+  ))
+  if (response) found$var <- found$var + posterior$noise
+  to_data <- object$transform$response
+  list(
+    mean = to_data[1] + to_data[2] * found$mean,
+    sd = to_data[2] * sqrt(found$var)
+  )
+}
+
+#' @exportS3Method
+#' @noRd
+latent_draws.seqkr <- function(object, rows = NULL, take = NULL,
+                               response = FALSE,
+                               threads = getOption("bayeskernel.threads", 2L)) {
+  normals <- particle_normals(object, rows, response, threads)
+  at <- rep_len(seq_len(object$particles), take %||% 1000L)
+  mean <- normals$mean[at, , drop = FALSE]
+  list(
+    f = mean + normals$sd[at, , drop = FALSE] * stats::rnorm(length(mean)),
+    mean = colMeans(normals$mean),
+    sigma = if (is_regression(object)) seqkr_sigma(object)[at]
+  )
+}
+
+# Limits of f, or of a response: quantiles of the mixture over particles.
+particle_limits <- function(object, rows, ask) {
+  check_rows_given(rows)
+  n <- nrow(rows$x)
+  if (n == 0L) {
+    return(cbind(fit = numeric(), lwr = numeric(), upr = numeric()))
+  }
+  parts <- lapply(row_slices(n, object$particles), function(at) {
+    normals <- particle_normals(
+      object, take_rows(rows, at), ask$interval == "prediction", ask$threads
+    )
+    mean <- colMeans(normals$mean)
+    ends <- mixture_quantiles(
+      normals$mean, normals$sd, c(1 - ask$level, 1 + ask$level) / 2
+    )
+    cbind(fit = mean, lwr = ends[1, ], upr = ends[2, ])
+  })
+  do.call(rbind, parts)
+}
+
+# Of equally probable normal distributions (components x columns), by bisection.
+mixture_quantiles <- function(mean, sd, probs) {
+  lowest <- apply(mean - 10 * sd, 2, min)
+  highest <- apply(mean + 10 * sd, 2, max)
+  each <- nrow(mean)
+  t(vapply(probs, function(p) {
+    low <- lowest
+    high <- highest
+    for (step in 1:50) {
+      middle <- (low + high) / 2
+      below <- colMeans(
+        matrix(stats::pnorm(rep(middle, each = each), mean, sd), each)
+      ) < p
+      low[below] <- middle[below]
+      high[!below] <- middle[!below]
+    }
+    (low + high) / 2
+  }, lowest))
+}
+
+seqkr_sigma <- function(object) {
+  object$transform$response[2] * sqrt(object$posterior$noise)
+}
+
+# What has one meaning in every particle: after the final moves a draw each.
+#' @exportS3Method
+#' @noRd
+draws_from_posterior.seqkr <- function(object, n = 1000, seed = NULL) {
+  at <- if (n < object$particles) {
+    round(seq(1, object$particles, length.out = n))
+  } else {
+    seq_len(object$particles)
+  }
+  posterior <- object$posterior
+  out <- cbind(
+    sigma = if (is_regression(object)) seqkr_sigma(object),
+    kernels = posterior$size,
+    coef_sd = object$transform$response[2] * sqrt(posterior$spread)
+  )
+  out[at, , drop = FALSE]
+}
+
+#' @exportS3Method
+#' @noRd
+parameters.seqkr <- function(object, level = 0.95) {
+  table <- draws_table(draws_from_posterior(object, object$particles), level)
+  words <- c(
+    sigma = "sigma (noise)", kernels = "number of kernels",
+    coef_sd = "sd of coefficients"
+  )
+  parameter_rows("parameter", table, label = unname(words[rownames(table)]))
+}
+
+# Number of kernels, prior and posterior.
+seqkr_counts <- function(object) {
+  points <- if (ncol(object$grid)) {
+    ncol(object$grid)
+  } else {
+    min(object$n, object$grid_max)
+  }
+  most <- min(object$prior$kmax, points)
+  prior <- stats::dpois(0:most, object$prior$lambda)
+  data.frame(
+    kernels = 0:most, prior = prior / sum(prior),
+    posterior = tabulate(object$posterior$size + 1L, most + 1L) /
+      object$particles
+  )
+}
+
+#' @exportS3Method
+#' @noRd
+facts.seqkr <- function(object) {
+  size <- object$posterior$size
+  steps <- object$trace$steps
+  limits <- stats::quantile(size, c(0.025, 0.975), type = 1, names = FALSE)
+  candidates <- ncol(object$state$points)
+  list(
+    title = paste(
+      "Sequential Bayesian kernel",
+      if (is_regression(object)) "regression" else "classification"
+    ),
+    Rows = rows_fact(object),
+    Kernel = format(object$kernel),
+    Kernels = sprintf(
+      "%.1f (mean), 95 %%: %.0f to %.0f, of %d candidates", mean(size),
+      limits[1], limits[2], candidates
+    ),
+    Particles = sprintf(
+      "%d, moves \"%s\"%s", object$particles, object$moves,
+      if (object$moves == "rj") sprintf(", %d a row", object$sweeps) else ""
+    ),
+    "Log evidence" = format(object$log_evidence, digits = 6, nsmall = 2),
+    "Effective" = sprintf(
+      "%.0f %% of particles (median), at least %.0f %%; resampled %.0f times%s",
+      100 * stats::median(steps$ess) / object$particles,
+      100 * min(steps$ess) / object$particles, sum(steps$resampled),
+      if (any(steps$stages > 1)) {
+        sprintf(", %d taken by parts", sum(steps$stages > 1))
+      } else {
+        ""
+      }
+    ),
+    Cost = sprintf(
+      "%s ms a row, the stream's state %s",
+      format(1000 * stats::median(utils::tail(steps$seconds, 100)), digits = 2),
+      format_bytes(as.double(utils::object.size(object$state)))
+    )
+  )
+}
+
+#' @exportS3Method
+#' @noRd
+extras.seqkr <- function(object) {
+  list(
+    summary = list(
+      kernels = seqkr_counts(object), log_evidence = object$log_evidence,
+      ess = object$trace$steps$ess, centres = seqkr_centres(object)
+    ),
+    glance = list(
+      family = object$family, kernels = mean(object$posterior$size),
+      log_evidence = object$log_evidence
+    )
+  )
+}
+
+# Inputs that are centres, on the scale of the data, by how often they are.
+seqkr_centres <- function(object) {
+  posterior <- object$posterior
+  count <- tabulate(posterior$centre + 1L, ncol(posterior$points))
+  out <- as.data.frame(t(
+    posterior$points * object$transform$scale + object$transform$center
+  ))
+  names(out) <- object$columns
+  out <- cbind(out, inclusion = count / object$particles)
+  out <- out[order(-out$inclusion), , drop = FALSE]
+  rownames(out) <- NULL
+  out
+}
+
+#' @exportS3Method
+pictures.seqkr <- function(object) {
+  one <- length(object$columns) == 1L
+  list(
+    fit = if (one) picture(draw_curve) else fit_picture(object),
+    kernels = picture(draw_kernels), trace = picture(draw_stream),
+    calibration = calibration_picture(object), partial = partial_picture(object)
+  )
+}
+
+# The function of the only predictor, or the probability, with bands, the rows
+# that the stream has kept, and a tick where there are centres.
+draw_curve <- function(x, main, threads) {
+  centres <- seqkr_centres(x)
+  to_data <- function(z) {
+    z * x$transform$scale + x$transform$center
+  }
+  seen <- as.vector(to_data(x$state$points))
+  reach <- range(seen)
+  at <- seq(reach[1], reach[2], length.out = 201)
+  rows <- list(x = matrix(0, length(at), max(x$used)))
+  rows$x[, x$used] <- at
+  regression <- is_regression(x)
+  limits <- particle_limits(x, rows, list(
+    interval = if (regression) "prediction" else "credible", level = 0.9,
+    threads = threads
+  ))
+  inner <- particle_limits(
+    x, rows, list(interval = "credible", level = 0.9, threads = threads)
+  )
+  kept <- if (ncol(x$state$x) == x$n) x$state
+  y <- x$transform$response[1] + x$transform$response[2] * kept$y
+  if (!regression) {
+    limits <- inner <- stats::pnorm(inner)
+    y <- (y + 1) / 2
+  }
+  old <- bk_look()
+  on.exit(graphics::par(old))
+  bk_panel(
+    reach, range(limits, y), x$columns, if (regression) {
+      x$response
+    } else {
+      sprintf("Probability of \"%s\"", x$levels[2])
+    },
+    main_title(main, sprintf(
+      "Function, 90 %% %s", if (regression) {
+        "credible and prediction bands"
+      } else {
+        "credible band"
+      }
+    ))
+  )
+  blue <- bk_colours[["blue"]]
+  band <- function(limits, strength) {
+    graphics::polygon(
+      c(at, rev(at)), c(limits[, "lwr"], rev(limits[, "upr"])),
+      col = grDevices::adjustcolor(blue, strength), border = NA
+    )
+  }
+  if (regression) band(limits, 0.13)
+  band(inner, 0.25)
+  if (!is.null(kept)) {
+    graphics::points(
+      to_data(as.vector(kept$x)), y,
+      pch = 19, cex = 0.5, col = muted[["line"]]
+    )
+  }
+  graphics::lines(at, inner[, "fit"], col = blue, lwd = 1.8)
+  shown <- centres[centres$inclusion > 0, , drop = FALSE]
+  graphics::rug(
+    shown[[1]],
+    col = grDevices::adjustcolor(
+      bk_colours[["orange"]], 0.7
+    ), ticksize = 0.04, quiet = TRUE
+  )
+  data.frame(x = at, limits)
+}
+
+# Evidence and effective particles, by row.
+draw_stream <- function(x, main) {
+  steps <- x$trace$steps
+  at <- seq_len(nrow(steps))
+  keep <- spread_over(length(at), 2000)
+  old <- bk_looks(2L)
+  on.exit(graphics::par(old))
+  total <- cumsum(steps$log_evidence)
+  bk_panel(
+    range(at), range(total), "Row", "Log evidence",
+    main_title(main, "Log evidence of the rows so far")
+  )
+  graphics::lines(at[keep], total[keep], col = bk_colours[["blue"]], lwd = 1.6)
+  bk_panel(
+    range(at), c(0, x$particles), "Row", "Effective particles",
+    if (is.null(main)) "Before resampling (marked)" else ""
+  )
+  graphics::lines(
+    at[keep], steps$ess[keep],
+    col = bk_colours[["blue"]], lwd = 1
+  )
+  divided <- intersect(keep, which(steps$resampled > 0))
+  graphics::points(
+    at[divided], steps$ess[divided],
+    pch = 19, cex = 0.4, col = bk_colours[["orange"]]
+  )
+  steps
+}

@@ -1,0 +1,266 @@
+#' Sequential Bayesian kernel regression and classification
+#'
+#' A regression function, or a probability, as a sum of an unknown number of
+#' kernels at inputs seen so far, by particles that go over the rows once: the
+#' model of Vermaak, Godsill and Doucet (2004) with a sampler whose weights are
+#' right. [extend()] goes on with more rows where a fit has ended.
+#'
+#' @inheritParams fit-arguments
+#' @param x A numeric matrix, n rows by p predictors, or a data frame of
+#'   predictors; or, for the formula method, `formula`.
+#' @param y Response, length n: numbers, or for `family = "binomial"` two
+#'   classes as a factor (its second level is the positive class), text, logical,
+#'   0/1 or -1/+1.
+#' @param family `"gaussian"`, regression with normal noise, or `"binomial"`, two
+#'   classes by a probit link; also as objects or functions, see [bark()]. A
+#'   response of 0 and 1 alone has to be told apart.
+#' @param kernel A kernel object. Without a length-scale that is the median
+#'   distance between rows. The paper's \eqn{\exp(-|x - c|^2 / w^2)}{exp(-|x -
+#'   c|^2 / w^2)} is `rbf(lengthscale = w / sqrt(2))`.
+#' @param particles Number of particles, default 250.
+#' @param moves `"rj"` (default): every new input joins the centres with its
+#'   exact conditional probability, and reversible jumps follow; `"corrected"`:
+#'   the paper's birth, death and zero moves with a weight that is valid.
+#' @param sweeps Reversible jumps a particle and row, with `"rj"`; default 3.
+#' @param ess Resample where the effective number of particles falls below this
+#'   share of them, default 0.5; 1 resamples after every row, as the paper does.
+#' @param resampling `"systematic"` (default), `"stratified"`, `"residual"` or
+#'   `"multinomial"`.
+#' @param temper Whether a row that would leave less than a tenth of the
+#'   particles effective is brought in by parts (default; regressions with
+#'   `"rj"`). Where that is depends on the particles, which costs the evidence
+#'   its freedom from bias: an error of the order of 1 / `particles`.
+#' @param order `"random"` (default): the rows are taken in a random order,
+#'   which changes the Monte Carlo error alone; `"given"`: as they come, as a
+#'   stream.
+#' @param grid `"seen"` (default): centres are inputs of rows seen so far; or a
+#'   matrix of candidates, one a row, with the columns of the predictors.
+#' @param grid_max Most candidates, default 5000. The inputs of later rows are
+#'   no candidates, and time and memory a row stay the same from there on: an
+#'   approximation for endless streams.
+#' @param unique_grid Whether equal inputs count as one candidate; default
+#'   `FALSE`, the prior as it is written.
+#' @param final_moves Rounds of moves and draws of variances after the last row,
+#'   on a copy: particles that resampling has made equal part, and what is left
+#'   are draws from the posterior; default 5. Streams go on from before them.
+#' @param tune Choose a common factor of the length-scales, out of nine from 1/4
+#'   to 4, by the evidence; default `FALSE`.
+#' @param prior Made by [seqkr_prior()].
+#' @param standardize Centre and scale predictors, and the response of a
+#'   regression, by the rows of this call (default `TRUE`); [extend()] keeps to
+#'   that. Length-scales and the prior refer to the standardised variables.
+#' @param ... Passed to methods; an argument that no method knows is an error,
+#'   and so is `weights`.
+#'
+#' @return An object of class `c("seqkr", "bayeskernel_fit")`: a plain list that
+#'   survives [saveRDS()], with `posterior` (the particles: centres,
+#'   coefficients given them, variances), `state` (where the stream rests: of n
+#'   rows, while their inputs may become centres, about 8 n^2 bytes),
+#'   `trace$steps` (a row of the table for each row of the data in the order in
+#'   which they came: `log_evidence`, the log of its predictive density; `ess`;
+#'   `stages`, in how many parts it came; `resampled`; `kernels` and `noise`,
+#'   means over particles; `seconds`), `kernel`, `family`, `levels`, `columns`,
+#'   `n`, `log_evidence`, `order`. The methods of every fit are listed in
+#'   [fit-arguments].
+#'
+#' @section Model: \eqn{y = b_0 + \sum_{c \in U} b_c k(x, c) + e}{y = b_0 +
+#'   sum_c b_c k(x, c) + e}, \eqn{e \sim N(0, \sigma^2)}{e ~ N(0, sigma^2)}, or
+#'   \eqn{P(y = 1) = \Phi(.)}{P(y = 1) = Phi(.)} of that sum. U is a set of
+#'   inputs seen so far: their number is Poisson, cut at `kmax`, and sets of one
+#'   size are equally probable; coefficients are normal with a common variance,
+#'   and variances inverse gamma variables, see [seqkr_prior()]. Coefficients
+#'   are integrated out.
+#' @section The printed algorithm: It is not a valid sampler: its weights have
+#'   no normalised backward kernel, so that births are rewarded by the number of
+#'   ways to undo them, whatever the number of particles; and sets of the newest
+#'   input alone have no predecessor. See `vignette("streaming")`.
+#' @section Errors: All inherit from `bayeskernel_error`: `_response`,
+#'   `_missing`, `_dimension`, `_prior`, `_kernel`, `_argument`, `_numeric`. A
+#'   constant column is dropped with a warning; a constant response is not
+#'   scaled, with a warning. Three rows or more that leave less than 5 % of the
+#'   particles effective give a warning.
+#' @references Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential
+#'   Bayesian kernel regression. *Advances in Neural Information Processing
+#'   Systems* 16.
+#'
+#'   Del Moral, P., Doucet, A. and Jasra, A. (2006). Sequential Monte Carlo
+#'   samplers. *Journal of the Royal Statistical Society* B 68, 411-436.
+#' @seealso [extend()], [log_evidence()]
+#' @examples
+#' set.seed(1)
+#' x <- seq(-10, 10, length.out = 50)
+#' y <- sin(x) / x + rnorm(50, sd = 0.1)
+#' fit <- seqkr(cbind(x), y, kernel = rbf(1.6 / sqrt(2)), standardize = FALSE,
+#'   threads = 1, seed = 1)
+#' fit
+#' predict(fit, cbind(x = c(-1, 0.1)), interval = "prediction")
+#' log_evidence(fit)
+#' more <- extend(fit, cbind(x = c(-3, 4)), c(0.05, -0.2), threads = 1)
+#' nobs(more)
+#' @export
+seqkr <- function(x, ...) UseMethod("seqkr")
+
+#' @rdname seqkr
+#' @export
+seqkr.formula <- function(formula, data, family = c("gaussian", "binomial"),
+                          kernel = rbf(), particles = 250,
+                          moves = c("rj", "corrected"), sweeps = 3, ess = 0.5,
+                          resampling = c(
+                            "systematic", "stratified", "residual",
+                            "multinomial"
+                          ), temper = TRUE, order = c("random", "given"),
+                          grid = "seen", grid_max = 5000, unique_grid = FALSE,
+                          final_moves = 5, tune = FALSE, prior = seqkr_prior(),
+                          standardize = TRUE, subset,
+                          na.action = stats::na.fail, seed = NULL,
+                          threads = getOption("bayeskernel.threads", 2L),
+                          progress = getOption(
+                            "bayeskernel.progress", interactive()
+                          ), model = FALSE, ...) {
+  fit_model(seqkr_model, match.call(), environment(), ...)
+}
+
+#' @rdname seqkr
+#' @export
+seqkr.default <- function(x, y, family = c("gaussian", "binomial"),
+                          kernel = rbf(), particles = 250,
+                          moves = c("rj", "corrected"), sweeps = 3, ess = 0.5,
+                          resampling = c(
+                            "systematic", "stratified", "residual",
+                            "multinomial"
+                          ), temper = TRUE, order = c("random", "given"),
+                          grid = "seen", grid_max = 5000, unique_grid = FALSE,
+                          final_moves = 5, tune = FALSE, prior = seqkr_prior(),
+                          standardize = TRUE, na.action = stats::na.fail,
+                          seed = NULL,
+                          threads = getOption("bayeskernel.threads", 2L),
+                          progress = getOption(
+                            "bayeskernel.progress", interactive()
+                          ), model = FALSE, ...) {
+  fit_model(seqkr_model, match.call(), environment(), ...)
+}
+
+seqkr_arguments <- function() {
+  list(
+    family = function(family, name) {
+      check_family(family, name, c("gaussian", "binomial"))
+    },
+    kernel = function(kernel, name) {
+      check_kernel(kernel, name)
+      if (stands_alone(kernel)) {
+        bk_abort(
+          "kernel", if (is_precomputed(kernel)) {
+            "A precomputed kernel has no inputs that could be centres."
+          } else {
+            "A basis is no kernel."
+          },
+          paste(
+            "Accepted: rbf(), matern(), periodic(), linear(), polynomial(),",
+            "categorical() and combinations of them."
+          ),
+          column = name, found = kernel$kind
+        )
+      }
+      kernel
+    },
+    particles = count_from(2), moves = one_of("rj", "corrected"),
+    sweeps = count_from(0),
+    ess = number_from(0), resampling = one_of(
+      "systematic", "stratified", "residual", "multinomial"
+    ),
+    temper = check_flag, order = one_of("random", "given"),
+    grid = check_grid, grid_max = count_from(1), unique_grid = check_flag,
+    final_moves = count_from(0), tune = check_flag
+  )
+}
+
+check_grid <- function(grid, name) {
+  if (is.data.frame(grid)) grid <- as.matrix(grid)
+  matrix <- is.numeric(grid) && is.matrix(grid) && nrow(grid) > 0L &&
+    all(is.finite(grid))
+  if (!identical(grid, "seen") && !matrix) {
+    abort_argument(
+      grid, name, "\"seen\", or a matrix of finite numbers, a candidate a row"
+    )
+  }
+  grid
+}
+
+#' Constants of the prior of seqkr()
+#'
+#' They refer to the standardised predictors and response, if these are.
+#'
+#' @param lambda Mean of the Poisson distribution of the number of kernels
+#'   before it is cut, positive; default 1.
+#' @param kmax Most kernels, a whole number; default 50. With 0 there is the
+#'   constant alone.
+#' @param noise `c(a, b)`: the variance of the noise has a density proportional
+#'   to x^(-a - 1) exp(-b / x), default `c(1, 0.01)`; or one number, the
+#'   variance itself, if it is known. Not read with `family = "binomial"`.
+#' @param coef The same of the variance of the coefficients; default `c(1, 1)`.
+#' @section Vanishing priors: The paper sets a = b = 0. The posterior is
+#'   improper then, for any number of rows: towards a variance 0 of the
+#'   coefficients the likelihood tends to a constant, and 1 / x has no finite
+#'   integral there. Shapes below 0.01 are accepted by [seqkr()] with a warning;
+#'   the first variances come from the default prior then.
+#' @return An object of class `c("seqkr_prior", "bayeskernel_prior")`, a list
+#'   with the arguments as elements.
+#' @section Errors: `bayeskernel_error_prior` names the argument, what was found
+#'   and what would be accepted.
+#' @references Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential
+#'   Bayesian kernel regression. *Advances in Neural Information Processing
+#'   Systems* 16, section 2.
+#' @examples
+#' seqkr_prior()
+#' seqkr_prior(lambda = 5, noise = 0.01)
+#' @export
+seqkr_prior <- function(lambda = 1, kmax = 50, noise = c(1, 0.01),
+                        coef = c(1, 1)) {
+  variance <- function(x, name) {
+    if (length(x) == 1L) {
+      return(prior_number(x, name))
+    }
+    positive_numbers(x, name, c("a", "b"), "one positive number, or ")
+  }
+  structure(
+    list(
+      lambda = prior_number(lambda, "lambda"),
+      kmax = check_count(kmax, 0, 1000, name = "kmax", kind = "prior"),
+      noise = variance(noise, "noise"), coef = variance(coef, "coef")
+    ),
+    class = c("seqkr_prior", "bayeskernel_prior")
+  )
+}
+
+#' @export
+format.seqkr_prior <- function(x, digits = 4, ...) {
+  variance <- function(value) {
+    if (length(value) == 1L) {
+      return(paste("known,", format(value, digits = digits)))
+    }
+    paste0("inverse gamma", prior_text(value, digits))
+  }
+  c(
+    "kernels" = sprintf(
+      "Poisson(%s), at most %d", format(x$lambda, digits = digits), x$kmax
+    ),
+    "variance of noise" = variance(x$noise),
+    "variance of coefficients" = variance(x$coef)
+  )
+}
+
+seqkr_model <- list(
+  name = "seqkr", title = "Sequential kernel regression", methods = "smc",
+  links = "probit", families = c("gaussian", "binomial"), linear = FALSE,
+  prior = "seqkr_prior", arguments = seqkr_arguments,
+  rows = list(
+    linear = FALSE, weights = FALSE,
+    response = function(settings) settings$family
+  ),
+  job = seqkr_job, run = seqkr_run, collect = seqkr_collect,
+  limits = particle_limits, validate = validate_seqkr
+)
+
+#' @export
+#' @noRd
+model_of.seqkr <- function(object) seqkr_model

@@ -1,0 +1,207 @@
+# Runs that end when their chains agree.
+
+#' When a sampler may stop
+#'
+#' For the argument `until` of the functions that sample: the chains go on in
+#' rounds until every variable that means the same in all draws is known well
+#' enough, or a cap is reached, which is a warning.
+#'
+#' The first round is what `warmup`, `draws` and `thin` say. A later one goes on
+#' where the last one stopped, and doubles the sweeps in all: what came before
+#' is warmup, and as many `draws` are kept, from twice as many sweeps apart. So
+#' memory does not grow, the kept draws are the second half of all sweeps, and
+#' they are one fixed-length run's, the same for any `threads`.
+#'
+#' @param x For `rhat()` the largest R-hat (rank-normalised, split; of bulk and
+#'   tails) that is good enough, above 1; or a fit, whose R-hats are returned.
+#'   For `ess()` the smallest effective sample size of bulk and tails, over all
+#'   chains, from 1 to the number of draws that are kept; or a fit.
+#' @param sweeps Most sweeps of a chain in all. `NULL`, the default, is 16 times
+#'   the first round.
+#' @param seconds Most seconds: no round begins that would end later, by the
+#'   speed so far. Results then depend on the machine. Default `Inf`.
+#' @return An object of class `bayeskernel_until`; of a fit a named vector.
+#' @section Errors: `bayeskernel_error_argument`.
+#' @references Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Buerkner,
+#'   P.-C. (2021). Rank-normalization, folding, and localization: an improved
+#'   R-hat for assessing convergence of MCMC. *Bayesian Analysis* 16, 667-718.
+#' @examples
+#' rhat(1.01)
+#' ess(400, seconds = 60)
+#' @export
+rhat <- function(x = 1.01, sweeps = NULL, seconds = Inf) {
+  if (inherits(x, "bayeskernel_fit")) {
+    return(watched_numbers(x, function(table) table$rhat))
+  }
+  new_until(
+    "rhat", check_number(x, 1, name = "x", closed = c(FALSE, TRUE)), sweeps,
+    seconds
+  )
+}
+
+#' @rdname rhat
+#' @export
+ess <- function(x = 400, sweeps = NULL, seconds = Inf) {
+  if (inherits(x, "bayeskernel_fit")) {
+    return(watched_numbers(x, smaller_ess))
+  }
+  new_until("ess", check_number(x, 1, name = "x"), sweeps, seconds)
+}
+
+new_until <- function(kind, value, sweeps, seconds) {
+  if (!identical(seconds, Inf)) {
+    seconds <- check_number(
+      seconds, 0,
+      name = "seconds", closed = c(FALSE, TRUE)
+    )
+  }
+  structure(
+    list(
+      kind = kind, value = value,
+      sweeps = if (!is.null(sweeps)) check_count(sweeps, 1, name = "sweeps"),
+      seconds = seconds
+    ),
+    class = "bayeskernel_until"
+  )
+}
+
+smaller_ess <- function(table) pmin(table$ess_bulk, table$ess_tail)
+
+watched_numbers <- function(fit, take) {
+  table <- fit$diagnostics$table
+  if (is.null(table)) {
+    bk_abort("argument", "The fit has no chains.", c(
+      sprintf("Found: method \"%s\".", fit$method),
+      "Accepted: a fit by a sampler."
+    ), column = "x")
+  }
+  stats::setNames(take(table), table$variable)
+}
+
+#' @export
+format.bayeskernel_until <- function(x, ...) {
+  paste(
+    if (x$kind == "rhat") "R-hat at most" else "effective sample size at least",
+    format(x$value, digits = 4)
+  )
+}
+
+#' @export
+print.bayeskernel_until <- function(x, ...) {
+  cap <- c(
+    sprintf("%.0f sweeps", x$sweeps %||% numeric()),
+    if (is.finite(x$seconds)) sprintf("%s s", format(x$seconds))
+  )
+  if (length(cap) == 0L) cap <- "16 times the first round"
+  cat("Until ", format(x), ", or ", paste(cap, collapse = " or "), "\n",
+    sep = ""
+  )
+  invisible(x)
+}
+
+check_until <- function(x, name) {
+  if (is.null(x) || inherits(x, "bayeskernel_until")) {
+    return(x)
+  }
+  abort_argument(
+    x, name, paste(
+      "NULL, rhat(1.01) or ess(400) of this package; where another one hides",
+      "them, bayeskernel::rhat(1.01)"
+    ),
+    call = user_call()
+  )
+}
+
+# Draws that are kept cannot have more effective ones than they are.
+check_enough_draws <- function(settings) {
+  until <- settings$until
+  kept <- as.double(settings$chains) * settings$draws
+  if (identical(until$kind, "ess") && until$value > kept) {
+    bk_abort(
+      "argument", "`until` asks for more effective draws than are kept.",
+      c(
+        sprintf("Found: ess(%s).", format(until$value)),
+        sprintf(
+          "Accepted: at most %.0f, that is `draws` times `chains`.", kept
+        )
+      ),
+      column = "until", found = until$value, expected = kept
+    )
+  }
+}
+
+# Of those that vary. None if nothing can be said: too few draws.
+until_reached <- function(until, table) {
+  found <- if (until$kind == "rhat") table$rhat else smaller_ess(table)
+  found <- found[!is.na(found)]
+  length(found) > 0L && if (until$kind == "rhat") {
+    max(found) <= until$value
+  } else {
+    min(found) >= until$value
+  }
+}
+
+# The next round, or NULL where it would be beyond the cap.
+next_round <- function(until, control, first, seconds) {
+  done <- control$warmup + control$draws * control$thin
+  control$thin <- ceiling(done / control$draws)
+  control$warmup <- done
+  sweeps <- done + control$draws * control$thin
+  speed <- seconds / done
+  if (sweeps > (until$sweeps %||% (16 * first)) ||
+    seconds + speed * (sweeps - done) > until$seconds) {
+    return(NULL)
+  }
+  control
+}
+
+# The fit's own words of how its rounds ended.
+until_line <- function(diagnostics) {
+  end <- diagnostics$until
+  if (is.null(end)) {
+    return(NULL)
+  }
+  sprintf(
+    if (end$reached) {
+      "The chains agree: %s after %.0f sweeps each."
+    } else {
+      "The chains do NOT yet agree: %s was not reached in %.0f sweeps each."
+    }, end$goal, diagnostics$sweeps
+  )
+}
+
+# What was asked for and not reached within the cap.
+warn_until <- function(diagnostics, call = user_call()) {
+  end <- diagnostics$until
+  if (end$reached) {
+    return(invisible(FALSE))
+  }
+  table <- diagnostics$table
+  ess <- smaller_ess(table)
+  bk_warn(
+    "convergence", sprintf(
+      "The cap was reached before the chains agreed (%s).", end$goal
+    ),
+    c(
+      if (any(!is.na(table$rhat))) {
+        sprintf(
+          paste(
+            "After %.0f sweeps each: largest R-hat %.3f (%s), smallest ESS",
+            "%.0f (%s)."
+          ),
+          diagnostics$sweeps, max(table$rhat, na.rm = TRUE),
+          table$variable[which.max(table$rhat)], min(ess, na.rm = TRUE),
+          table$variable[which.min(ess)]
+        )
+      },
+      sprintf(
+        paste(
+          "Raise the cap: until = %s(%s, sweeps = %.0f);",
+          "or go on with `start =`."
+        ),
+        end$kind, format(end$value), 4 * diagnostics$sweeps
+      )
+    ),
+    variables = table$variable, call = call
+  )
+}

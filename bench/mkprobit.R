@@ -1,0 +1,137 @@
+# mkprobit() beside kernlab's support vector machine with probabilities and its
+# Gaussian process classification, and nnet's multinomial regression: ten folds
+# of the seven sets of Damoulas and Girolami (2009); and the paper's own times
+# on problems of their sizes. CPU seconds; wall-clock where threads count.
+#
+#   BAYESKERNEL_DATA=folder Rscript bench/mkprobit.R [--quick]
+#
+# from the root of the repository. --quick leaves out the large problems, which
+# take some minutes. Sets whose package is missing (mlbench) are left out.
+
+library(bayeskernel)
+source("bench/helpers.R")
+source("bench/helpers-mkprobit.R")
+options(bayeskernel.threads = 2L, bayeskernel.progress = FALSE)
+quick <- "--quick" %in% commandArgs(TRUE)
+print_machine()
+
+# --- scores of ten folds ------------------------------------------------------
+
+scores <- list()
+for (set in damoulas_sets$set) {
+  data <- damoulas_data(set)
+  if (is.null(data)) next
+  folds <- random_folds(nrow(data$x), 1)
+  machines <- class_machines()
+  # One factorisation a class and pass: minutes on the larger sets.
+  if (quick && nrow(data$x) > 300) machines[["mkprobit, class scales"]] <- NULL
+  for (name in names(machines)) {
+    found <- tryCatch(
+      class_scores(data, machines[[name]], folds), error = function(e) NULL
+    )
+    if (is.null(found)) next
+    scores[[length(scores) + 1L]] <- data.frame(
+      set = set, machine = name, error = round(mean(found$error), 4),
+      log_loss = round(mean(found$log_loss), 4),
+      seconds = signif(sum(found$seconds), 3)
+    )
+  }
+}
+scores <- do.call(rbind, scores)
+print(scores, row.names = FALSE, right = FALSE)
+
+ratios <- list()
+at <- function(set, machine, what) {
+  scores[scores$set == set & scores$machine == machine, what]
+}
+peers <- list(gausspr = c(1 / 15, 1 / 32), "ksvm, prob.model" = c(1.4, 0.67),
+  multinom = c(2.5, 1.25)
+)
+for (peer in names(peers)) {
+  if (length(at("vehicle", peer, "seconds"))) {
+    ratios[[peer]] <- ratio_row(
+      "vehicle, ten folds, fixed scales", peer,
+      at("vehicle", "mkprobit, fixed scales", "seconds"),
+      at("vehicle", peer, "seconds"), peers[[peer]][1], peers[[peer]][2]
+    )
+  }
+}
+print_ratios(ratios, "Ten folds, CPU seconds of fits and predictions")
+
+# --- times of the paper ---------------------------------------------------------
+
+simulate_spaces <- function(n, classes, spaces, columns = 21) {
+  set.seed(1)
+  y <- factor(sample(rep_len(seq_len(classes), n)))
+  at <- as.integer(y)
+  x <- lapply(seq_len(spaces), function(s) {
+    centre <- matrix(rnorm(classes * columns), classes)
+    centre[at, ] + 2 * matrix(rnorm(n * columns), n)
+  })
+  names(x) <- paste0("s", seq_len(spaces))
+  list(x = x, y = y)
+}
+
+# A hundred passes, whatever the bound does.
+passes_of <- function(data, ..., passes = 100) {
+  seconds <- wall_seconds(function() {
+    quietly(mkprobit(
+      data$x, data$y, tol = 0, max_iter = passes, seed = 1, threads = 2, ...
+    ))
+  }, times = 1)
+  gc()
+  seconds
+}
+
+folds <- simulate_spaces(311, 27, 6)
+print_limit(
+  "311 x 27 classes x 6 spaces, 100 passes, class scales",
+  passes_of(folds, kernel = polynomial(), normalise = TRUE), 5
+)
+print_limit(
+  "the same, shared scales",
+  passes_of(
+    folds, kernel = polynomial(), normalise = TRUE, latent_scales = "shared"
+  ), 0.6
+)
+
+balance <- damoulas_data("balance")
+print_limit("Balance, ten folds, class scales", wall_seconds(function() {
+  class_scores(balance, function(x, y, new) {
+    fit <- quietly(mkprobit(x, y, max_iter = 50, seed = 1, threads = 2))
+    predict(fit, new, type = "prob", threads = 2)
+  }, random_folds(625, 1))
+}, times = 1), 15)
+
+neal <- simulate_neal(400)
+print_limit("100,000 Gibbs sweeps, 400 rows, 6 features", wall_seconds(
+  function() {
+    quietly(mkprobit(
+      neal$x[, 1:2], neal$y,
+      kernel = basis(2), method = "gibbs", chains = 2, warmup = 5000,
+      draws = 4500, thin = 10, seed = 1, threads = 2
+    ))
+  }, times = 1
+), 15)
+
+if (!quick) {
+  print_limit(
+    "2,000 rows, 10 classes, 100 passes, shared scales",
+    passes_of(simulate_spaces(2000, 10, 1), latent_scales = "shared"), 60
+  )
+  many <- simulate_spaces(1e5, 10, 3)
+  gc()
+  reset_peak()
+  before <- memory()
+  seconds <- wall_seconds(function() {
+    quietly(mkprobit(
+      many$x, many$y, inducing = 300, latent_scales = "shared", seed = 1,
+      threads = 2
+    ))
+  }, times = 1)
+  print_limit("100,000 rows, 3 spaces, 10 classes, 300 objects", seconds, 60)
+  cat(sprintf(
+    "memory above the data: %.0f MB, limit 1000 MB\n",
+    memory()[["peak"]] - before[["now"]]
+  ))
+}

@@ -1,0 +1,102 @@
+# What selection and modelled missing values promise at their defaults:
+#   1. noise columns let in at rho = .01, n = 200, p = 50:     at most 1 per cent
+#   2. a null predictor, half missing, excluded from 0:        at most 20 per cent
+#   3. p = 2000, n = 100: variational selection                at most 1 s,
+#      the sampler without NaN, both naming the strong columns
+#   4. Sonar: inclusions of the default and of a long chain    correlation >= .95
+# Rscript bench/selection.R [part ...], parts of 1 to 4; SETS data sets in 1, 2.
+
+source("bench/helpers.R")
+library(bayeskernel)
+options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE)
+print_machine()
+parts <- commandArgs(TRUE)
+sets <- as.integer(Sys.getenv("SETS", "50"))
+asked <- function(part) length(parts) == 0L || part %in% parts
+cpu <- function(code) {
+  time <- system.time(code)
+  sum(time[c("user.self", "sys.self")])
+}
+
+sparse <- function(n, p, effects, seed, rho = 0) {
+  set.seed(seed)
+  x <- matrix(stats::rnorm(n * p), n, dimnames = list(NULL, paste0("x", seq_len(p))))
+  if (rho > 0) x <- sqrt(1 - rho) * x + sqrt(rho) * stats::rnorm(n)
+  f <- drop(x[, seq_along(effects), drop = FALSE] %*% effects)
+  list(x = x, y = f + stats::rlogis(n) > 0)
+}
+
+if (asked("1")) {
+  noise <- vapply(seq_len(sets), function(seed) {
+    d <- sparse(200, 50, c(1, 0.5), seed)
+    found <- inclusion(bsvm(d$x, d$y, select = TRUE, method = "vb"))
+    c(
+      mean = mean(found[-(1:2)]), share = mean(found[-(1:2)] > 0.5),
+      strong = found[[1]], weak = found[[2]]
+    )
+  }, numeric(4))
+  cat("1. noise columns, mean inclusion, share above 1/2, two signals:\n")
+  print(round(rowMeans(noise), 4))
+}
+
+if (asked("2")) {
+  excluded <- vapply(seq_len(sets), function(seed) {
+    set.seed(seed)
+    x <- stats::rnorm(300)
+    z <- 0.5 * x + stats::rnorm(300)
+    d <- data.frame(x = x, z = z, y = x + stats::rlogis(300) > 0)
+    d$z[sample(300, 150)] <- NA
+    fit <- bsvm(y ~ x + z, d, missing = "model", method = "vb", penalty = "none")
+    limits <- confint(fit)["z", ]
+    c(
+      excluded = prod(limits) > 0, estimate = abs(coef(fit)[["z"]]),
+      rate = fit$learning_rate
+    )
+  }, numeric(3))
+  cat("2. null predictor, half missing: excluded from 0, mean |estimate|, rate\n")
+  print(round(rowMeans(excluded), 3))
+}
+
+if (asked("3")) {
+  d <- sparse(100, 2000, c(4, -4, 4, -4, 4), 1)
+  time <- cpu(rate <- bsvm(d$x, d$y, select = TRUE, method = "vb")$learning_rate)
+  vb <- cpu(fit <- bsvm(
+    d$x, d$y,
+    select = TRUE, method = "vb", learning_rate = rate, polish = FALSE
+  ))
+  cat(sprintf(
+    "3. p = 2000, n = 100: selection %.2f s CPU; with rate (%.2f) and polish %.2f s\n",
+    vb, rate, time
+  ))
+  long <- cpu(gibbs <- quietly(bsvm(
+    d$x, d$y,
+    select = TRUE, method = "gibbs", chains = 2, warmup = 500, draws = 1000,
+    learning_rate = rate, seed = 1
+  )))
+  polished <- bsvm(d$x, d$y, select = TRUE, method = "vb", learning_rate = rate)
+  both <- cbind(
+    vb = inclusion(fit), polished = inclusion(polished), gibbs = inclusion(gibbs)
+  )
+  cat(sprintf("   the sampler %.1f s, NaN: %d\n", long, sum(is.nan(both))))
+  print(round(both[order(-both[, "gibbs"])[1:8], ], 2))
+}
+
+if (asked("4")) {
+  skip <- !requireNamespace("mlbench", quietly = TRUE)
+  if (skip) {
+    cat("4. Sonar: package mlbench is not installed\n")
+  } else {
+    utils::data("Sonar", package = "mlbench", envir = environment())
+    time <- cpu(fit <- bsvm(Class ~ ., Sonar, select = TRUE, method = "vb"))
+    long <- quietly(bsvm(Class ~ ., Sonar,
+      select = TRUE, method = "gibbs", chains = 4, warmup = 1000, draws = 4000,
+      learning_rate = fit$learning_rate, seed = 2
+    ))
+    cat(sprintf(
+      "4. Sonar: correlation %.3f, mean error %.4f, rate %.2f, %.1f s\n",
+      stats::cor(inclusion(fit), inclusion(long)),
+      mean(abs(inclusion(fit) - inclusion(long))), fit$learning_rate, time
+    ))
+    cat("   largest range over the streams:", max(attr(inclusion(fit), "range")), "\n")
+  }
+}

@@ -1,0 +1,172 @@
+// What each row does to a fit with rows that are no likelihood: its site, as a
+// precision and a gradient at the posterior. From these follow how the fit moves
+// when a row is left out, and a covariance of its estimates over samples (the
+// jackknife's), which the posterior of a pseudo-likelihood is not.
+#ifndef BAYESKERNEL_EP_INFLUENCE_HPP
+#define BAYESKERNEL_EP_INFLUENCE_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "../hinge/blocks.hpp"
+#include "../hinge/gaussian.hpp"
+#include "../hinge/pass.hpp"
+#include "../hinge/system.hpp"
+#include "sites.hpp"
+
+namespace bayeskernel {
+
+// By row, in the order of the core: m, s of x'theta + z'u (with the offset,
+// without the residual), the precision of the row's site and the gradient of
+// its logarithm at m. Without the row f has
+//   variance s / (1 - kappa s),  mean m - gradient s / (1 - kappa s).
+struct RowInfluence {
+  VectorXd mean, variance, kappa, gradient;
+
+  explicit RowInfluence(Index n = 0)
+      : mean(VectorXd::Zero(n)), variance(VectorXd::Zero(n)),
+        kappa(VectorXd::Zero(n)), gradient(VectorXd::Zero(n)) {}
+};
+
+// Of expectation propagation, whose cavities are the rest. Rows without moments
+// have none.
+inline RowInfluence site_influence(const SiteRows& sites) {
+  const Index n = sites.mean.size();
+  RowInfluence out(n);
+  out.mean = sites.mean;
+  out.variance = sites.variance;
+  for (Index i = 0; i < n; ++i) {
+    const double s = sites.variance[i], v = sites.cavity_variance[i];
+    if (!(s > 0.0 && v > 0.0)) continue;
+    out.kappa[i] = std::max(1.0 / s - 1.0 / v, 0.0);
+    out.gradient[i] = (sites.mean[i] - sites.cavity_mean[i]) / v;
+  }
+  return out;
+}
+
+// Minus the second derivative of a row's bound in m, and the first: the rows of
+// the linear response of mean field to a push, u = 1 - y m,
+//   kappa = w s / (u^2 + s)^(3/2),  gradient = w y (1 + u / (u^2 + s)^(1/2)).
+inline RowTerms row_response(double y, double w, double m, double s) {
+  const double u = 1.0 - y * m;
+  const double root = std::max(std::sqrt(u * u + s), kScaleFloor);
+  const double kappa = w * s / (root * root * root);
+  return {kappa, w * y * (1.0 + u / root), kappa, 0.0};
+}
+
+class ResponseRule final : public Rule {
+ public:
+  ResponseRule(const RowSource& rows, RowInfluence& out)
+      : out_(out), change_(rows.tiles().size(), 0.0) {}
+
+  double tile(const TileSpan& span, const Tile& tile, const double* m,
+              const double* s, RowNumbers to) const override {
+    double change = 0.0;
+    for (Index i = 0; i < span.rows(); ++i) {
+      const Index at = span.row_begin + i;
+      const double r = tile.residual.size() > 0 ? tile.residual[i] : 0.0;
+      const RowTerms row =
+          row_response(tile.y[i], tile.weight[i], m[i], s[i]);
+      const double variance = std::max(s[i] - r, 0.0);
+      change =
+          std::max(change, std::abs(row.kappa - out_.kappa[at]) * variance);
+      out_.mean[at] = m[i];
+      out_.variance[at] = variance;
+      out_.kappa[at] = to.kappa[i] = to.newton[i] = row.kappa;
+      out_.gradient[at] = to.linear[i] = row.gradient;
+    }
+    change_[span.number] = change;
+    return 0.0;
+  }
+
+  // Of the last pass: the largest change of kappa s.
+  double change() const {
+    return change_.empty()
+               ? 0.0
+               : *std::max_element(change_.begin(), change_.end());
+  }
+
+ private:
+  RowInfluence& out_;
+  mutable std::vector<double> change_;
+};
+
+// The linear response of a mean-field fit at its means and block precisions:
+//   S = (sum kappa (x, z)(x, z)' + prior)^-1,  s = (x, z)'S (x, z),
+// kappa as above, which settles in some ten passes.
+class LinearResponse {
+ public:
+  static constexpr int kPasses = 50;
+  static constexpr double kTolerance = 1e-5;
+
+  LinearResponse(const RowSource& rows, const Prior& prior, Executor& executor)
+      : influence(rows.rows()),
+        prior_(prior),
+        pass_(rows, executor),
+        rule_(rows, influence),
+        system_(rows.x_columns(), rows.z_columns(), rows.groups()),
+        q_(rows.x_columns(), rows.z_columns(), rows.groups()),
+        sums_(rows.x_columns(), rows.z_columns(), rows.groups()) {}
+  LinearResponse(const LinearResponse&) = delete;
+  LinearResponse& operator=(const LinearResponse&) = delete;
+
+  RowInfluence influence;
+
+  // From q of the fit; false where it did not settle.
+  bool run(const GaussianPosterior& fit,
+           const std::vector<MatrixXd>& precision) {
+    Moments at;
+    at.q = &fit;
+    q_.mean = fit.mean;
+    for (int k = 0; k < kPasses; ++k) {
+      pass_.run(at, rule_, Second::none, sums_);
+      if (k > 0 && rule_.change() < kTolerance) return true;
+      system_.factor(sums_.curvature, prior_, precision);
+      q_.set_covariance(system_);
+      at.q = &q_;
+    }
+    return false;
+  }
+
+  // S.
+  const GaussianPosterior& posterior() const { return q_; }
+
+ private:
+  const Prior& prior_;
+  Pass pass_;
+  ResponseRule rule_;
+  ArrowSystem system_;
+  GaussianPosterior q_;
+  Sums sums_;
+};
+
+// Of a sampler: `f`, draws x rows; the gradient is its mean over the draws, and
+// kappa Var f = -Cov(f, gradient) over these (Stein's identity). Without
+// anything of other rows, whose noise would add up.
+inline RowInfluence stein_influence(const Eigen::Ref<const MatrixXd>& f,
+                                    const Eigen::Ref<const VectorXd>& y,
+                                    const Eigen::Ref<const VectorXd>& weight) {
+  const Index n = f.cols();
+  RowInfluence out(n);
+  Eigen::ArrayXd value, slope;
+  for (Index i = 0; i < n; ++i) {
+    value = f.col(i).array();
+    slope = (y[i] * value < 1.0).select(
+        Eigen::ArrayXd::Constant(f.rows(), 2.0 * weight[i] * y[i]), 0.0);
+    out.mean[i] = value.mean();
+    out.gradient[i] = slope.mean();
+    value -= out.mean[i];
+    const double square = value.square().mean();
+    out.variance[i] = square;
+    const double together = (value * slope).mean();
+    if (square > 0.0) out.kappa[i] = std::max(-together / square, 0.0);
+  }
+  return out;
+}
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,148 @@
+// Moments of a mixture of Gaussian posteriors, added up point by point.
+#ifndef BAYESKERNEL_EP_MIXTURE_HPP
+#define BAYESKERNEL_EP_MIXTURE_HPP
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <cmath>
+#include <vector>
+
+#include "fit.hpp"
+
+namespace bayeskernel {
+
+// What is reported of q(theta, u): moments, and the two that make its
+// covariance: Cov(theta, u_g) = -Sigma loading_g, Var u_g = schur_g +
+// loading_g' Sigma loading_g.
+struct LinearMoments {
+  VectorXd theta_mean;
+  MatrixXd theta_cov;
+  MatrixXd group_mean;          // r x G
+  MatrixXd group_cov, schur;    // r x (r G)
+  MatrixXd loading;             // p x (r G)
+};
+
+inline LinearMoments linear_moments(const EpFit& fit) {
+  const GaussianPosterior& q = fit.posterior();
+  return {q.mean.x,
+          q.theta_covariance(),
+          q.mean.group,
+          q.group_covariances(),
+          fit.system().group_inverse(),
+          fit.system().loading()};
+}
+
+// Of rows: E f, Var f and log leave-one-out probability; the first two also
+// given the other rows.
+struct RowMoments {
+  VectorXd mean, variance, leave_one_out;
+  LeftOutMoments left_out;
+};
+
+inline RowMoments row_moments(const EpFit& fit) {
+  return {fit.sites.mean, fit.sites.variance, fit.leave_one_out(),
+          fit.left_out_moments()};
+}
+
+// The first point is the reference about which moments are taken.
+class PosteriorMixture {
+ public:
+  // Weights relative to exp(reference).
+  void add(const EpFit& fit, const LinearMoments& at, double weight) {
+    const RowMoments rows = row_moments(fit);
+    const VectorXd& log_z = fit.sites.log_z;
+    if (total_ == 0.0) {
+      origin_ = at;
+      for (MatrixXd* m : {&origin_.theta_cov, &origin_.group_cov}) {
+        m->setZero();
+      }
+      cross_ = MatrixXd::Zero(at.loading.rows(), at.loading.cols());
+      theta_ = VectorXd::Zero(at.theta_mean.size());
+      group_ = MatrixXd::Zero(at.group_mean.rows(), at.group_mean.cols());
+      row_origin_ = rows.mean;
+      log_z_origin_ = log_z;
+      mean_ = square_ = kept_ = held_out_ = VectorXd::Zero(rows.mean.size());
+      left_out_ = {mean_, mean_};
+    }
+    total_ += weight;
+    const VectorXd d = at.theta_mean - origin_.theta_mean;
+    const MatrixXd e = at.group_mean - origin_.group_mean;
+    theta_ += weight * d;
+    group_ += weight * e;
+    origin_.theta_cov += weight * (at.theta_cov + d * d.transpose());
+    const Index r = e.rows();
+    if (r > 0) {
+      const Eigen::Map<const VectorXd> effects(e.data(), e.size());
+      if (d.size() > 0) {
+        cross_.noalias() -= weight * (at.theta_cov * at.loading);
+        cross_.noalias() += weight * d * effects.transpose();
+      }
+      origin_.group_cov += weight * at.group_cov;
+      for (Index g = 0; g < e.cols(); ++g) {
+        origin_.group_cov.middleCols(g * r, r) +=
+            weight * e.col(g) * e.col(g).transpose();
+      }
+    }
+    const auto shift = rows.mean.array() - row_origin_.array();
+    mean_.array() += weight * shift;
+    square_.array() += weight * (rows.variance.array() + shift.square());
+    // p_i = sum w p_ij / Z_ij / sum w / Z_ij.
+    const auto scale = (log_z_origin_ - log_z).array();
+    held_out_.array() += weight * scale.exp();
+    const auto away = rows.left_out.mean.array() - row_origin_.array();
+    left_out_.mean.array() += weight * scale.exp() * away;
+    left_out_.variance.array() +=
+        weight * scale.exp() *
+        (rows.left_out.variance.array() + away.square());
+    kept_.array() += weight * (rows.leave_one_out.array() + scale).exp();
+  }
+
+  double total() const { return total_; }
+
+  LinearMoments linear() const {
+    LinearMoments out = origin_;
+    const VectorXd d = theta_ / total_;
+    const MatrixXd e = group_ / total_;
+    out.theta_mean += d;
+    out.theta_cov = origin_.theta_cov / total_ - d * d.transpose();
+    const Index r = e.rows();
+    if (r == 0) return out;
+    out.group_mean += e;
+    out.group_cov /= total_;
+    for (Index g = 0; g < e.cols(); ++g) {
+      out.group_cov.middleCols(g * r, r) -= e.col(g) * e.col(g).transpose();
+    }
+    out.schur = out.group_cov;
+    if (d.size() == 0) return out;
+    const Eigen::Map<const VectorXd> effects(e.data(), e.size());
+    const MatrixXd cross = cross_ / total_ - d * effects.transpose();
+    out.loading = -Eigen::LLT<MatrixXd>(out.theta_cov).solve(cross);
+    for (Index g = 0; g < e.cols(); ++g) {
+      out.schur.middleCols(g * r, r) += cross.middleCols(g * r, r).transpose() *
+                                        out.loading.middleCols(g * r, r);
+    }
+    return out;
+  }
+
+  RowMoments rows() const {
+    const VectorXd shift = mean_ / total_;
+    const VectorXd away = left_out_.mean.cwiseQuotient(held_out_);
+    return {row_origin_ + shift,
+            square_ / total_ - shift.cwiseAbs2(),
+            (kept_.array() / held_out_.array()).log(),
+            {row_origin_ + away,
+             left_out_.variance.cwiseQuotient(held_out_) - away.cwiseAbs2()}};
+  }
+
+ private:
+  double total_ = 0.0;
+  LinearMoments origin_;  // its covariances are the sums
+  VectorXd theta_;
+  MatrixXd group_, cross_;
+  VectorXd row_origin_, log_z_origin_, mean_, square_, kept_, held_out_;
+  LeftOutMoments left_out_;  // sums
+};
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,249 @@
+// What all particles share: the grid of points that may be centres, and the
+// products of the columns (1, k(., point)) over the rows seen so far, of which
+// those of any particle are a part. The grid grows with the rows up to a
+// number of points, or is given.
+#ifndef BAYESKERNEL_PARTICLES_GRID_HPP
+#define BAYESKERNEL_PARTICLES_GRID_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "../error.hpp"
+#include "../kernel/kernel.hpp"
+
+namespace bayeskernel {
+
+struct GridSettings {
+  MatrixXd fixed;          // d x points of a given grid; empty: rows as seen
+  Index most = 1000000;    // points of a grid that grows
+  bool unique = false;     // rows that are there already are no new points
+  bool keep_rows = false;  // values of all rows are needed, not their sums
+};
+
+// As it is kept between runs.
+struct GridState {
+  Index rows = 0;
+  MatrixXd points;              // d x points
+  MatrixXd x;                   // d x rows, while they are needed
+  VectorXd y;
+  MatrixXd gram;  // products of columns, the constant in front
+  VectorXd dots;  // with y
+  double square = 0.0;
+};
+
+class Grid {
+ public:
+  Grid(Kernel kernel, Index d, GridSettings settings)
+      : kernel_(std::move(kernel)), d_(d), settings_(std::move(settings)) {
+    const Index given = settings_.fixed.cols();
+    reserve_points(std::max<Index>(given, 16));
+    if (given > 0) {
+      points_.leftCols(given) = settings_.fixed;
+      points_count_ = given;
+      freeze();
+    }
+  }
+
+  Index rows() const { return rows_; }
+  Index points() const { return points_count_; }
+  Index dimension() const { return d_; }
+  const Kernel& kernel() const { return kernel_; }
+  const double* point(Index j) const { return points_.col(j).data(); }
+  double square() const { return square_; }
+  double dot(Index column) const { return dots_[column]; }
+  // Columns: 0 the constant, j + 1 that of point j.
+  double product(Index a, Index b) const {
+    return a > b ? gram_(a, b) : gram_(b, a);
+  }
+  // The row on offer, in the columns.
+  double offered(Index column) const { return row_[column]; }
+  const VectorXd& response() const { return y_; }
+  // Values of the rows at point j.
+  const double* values(Index j) const { return values_.col(j).data(); }
+
+  // A row comes: its values, and a column if it is a new point. True if so.
+  bool offer(const double* x) {
+    const Eigen::Map<const VectorXd> at(x, d_);
+    if (frozen_) {
+      row_[0] = 1.0;
+      frozen_->block(x, 1, scratch_, row_.data() + 1);
+      if (keeps()) {
+        reserve_rows(rows_ + 1);
+        x_.col(rows_) = at;
+      }
+      return false;
+    }
+    reserve_rows(rows_ + 1);
+    reserve_points(points_count_ + 1);
+    along_.resize(rows_);
+    if (rows_ > 0) {
+      KernelColumns(kernel_, x_.leftCols(rows_))
+          .block(x, 1, scratch_, along_.data());
+    }
+    x_.col(rows_) = at;
+    row_[0] = 1.0;
+    for (Index j = 0; j < points_count_; ++j) {
+      row_[j + 1] = along_[point_row_[j]];
+    }
+    if (settings_.unique && known(at)) return false;
+    add_point(at);
+    return true;
+  }
+
+  // The offered row and its response join the products.
+  void absorb(double y) {
+    const Index m = points_count_ + 1;
+    gram_.topLeftCorner(m, m)
+        .selfadjointView<Eigen::Lower>()
+        .rankUpdate(row_.head(m));
+    dots_.head(m) += y * row_.head(m);
+    square_ += y * y;
+    next_row(y);
+  }
+
+  GridState state() const {
+    GridState out;
+    const Index m = points_count_ + 1;
+    out.rows = rows_;
+    out.points = points_.leftCols(points_count_);
+    out.x.resize(d_, 0);
+    if (keeps()) {
+      out.x = x_.leftCols(rows_);
+      out.y = y_.head(rows_);
+    }
+    out.gram = gram_.topLeftCorner(m, m).triangularView<Eigen::Lower>();
+    out.dots = dots_.head(m);
+    out.square = square_;
+    return out;
+  }
+
+  // To be called before any row. Kernels of kept rows are computed again, to
+  // the same bits.
+  void restore(const GridState& from) {
+    expect(from.rows);
+    if (from.x.cols() > 0) {
+      products_ = false;
+      for (Index t = 0; t < from.rows; ++t) {
+        offer(from.x.col(t).data());
+        next_row(from.y[t]);
+      }
+      products_ = true;
+    } else if (from.rows > 0) {
+      reserve_points(from.points.cols());
+      points_count_ = from.points.cols();
+      points_.leftCols(points_count_) = from.points;
+      rows_ = from.rows;
+      if (!frozen_) freeze();
+    }
+    const Index m = points_count_ + 1;
+    if (from.gram.rows() != m || from.dots.size() != m || rows_ != from.rows) {
+      throw ArgumentError("the state of the stream is damaged");
+    }
+    gram_.topLeftCorner(m, m) = from.gram;
+    dots_.head(m) = from.dots;
+    square_ = from.square;
+  }
+
+  // Room for so many rows in all.
+  void expect(Index rows) {
+    if (keeps()) reserve_rows(rows);
+    if (!frozen_) reserve_points(std::min(rows, settings_.most));
+  }
+
+ private:
+  bool keeps() const { return !frozen_ || settings_.keep_rows; }
+
+  void next_row(double y) {
+    if (keeps()) {
+      values_.row(rows_).head(points_count_) =
+          row_.segment(1, points_count_).transpose();
+      y_[rows_] = y;
+    }
+    ++rows_;
+    if (!frozen_ && points_count_ >= settings_.most) freeze();
+  }
+
+  bool known(const Eigen::Map<const VectorXd>& x) const {
+    for (Index j = 0; j < points_count_; ++j) {
+      if (points_.col(j) == x) return true;
+    }
+    return false;
+  }
+
+  // Its column over the rows so far, `along_`, and the products with it.
+  void add_point(const Eigen::Map<const VectorXd>& x) {
+    const Index j = points_count_, m = j + 1;
+    if (products_) {
+      const auto past = values_.topLeftCorner(rows_, j);
+      gram_(m, 0) = along_.sum();
+      gram_.row(m).segment(1, j).noalias() = along_.transpose() * past;
+      gram_(m, m) = along_.squaredNorm();
+      dots_[m] = along_.dot(y_.head(rows_));
+    }
+    values_.col(j).head(rows_) = along_;
+    points_.col(j) = x;
+    point_row_.push_back(rows_);
+    row_[m] = kernel_.at(x.data(), d_);
+    ++points_count_;
+  }
+
+  // No point comes any more: kernels of a row are those of the grid.
+  void freeze() {
+    frozen_ =
+        std::make_unique<KernelColumns>(kernel_, points_.leftCols(points_count_));
+    if (!settings_.keep_rows) {
+      x_.resize(d_, 0);
+      y_.resize(0);
+      values_.resize(0, 0);
+    }
+  }
+
+  void reserve_points(Index count) {
+    if (count <= points_.cols()) return;
+    const Index size = std::max(count, 3 * points_.cols() / 2);
+    points_.conservativeResize(d_, size);
+    grow(gram_, size + 1, size + 1);
+    grow(dots_, size + 1);
+    grow(row_, size + 1);
+    grow(values_, values_.rows(), size);
+  }
+
+  void reserve_rows(Index count) {
+    if (count <= y_.size()) return;
+    const Index size = std::max<Index>({count, 3 * y_.size() / 2, 16});
+    x_.conservativeResize(d_, size);
+    grow(y_, size);
+    grow(values_, size, values_.cols());
+  }
+
+  static void grow(MatrixXd& m, Index rows, Index columns) {
+    const Index old_rows = m.rows(), old_columns = m.cols();
+    m.conservativeResize(rows, columns);
+    m.bottomRows(rows - old_rows).setZero();
+    m.rightCols(columns - old_columns).setZero();
+  }
+  static void grow(VectorXd& v, Index size) {
+    const Index old = v.size();
+    v.conservativeResize(size);
+    v.tail(size - old).setZero();
+  }
+
+  Kernel kernel_;
+  Index d_;
+  GridSettings settings_;
+  std::unique_ptr<KernelColumns> frozen_;
+  KernelColumns::Scratch scratch_;
+  Index rows_ = 0, points_count_ = 0;
+  std::vector<Index> point_row_;
+  MatrixXd points_, x_, values_, gram_;
+  VectorXd y_, dots_, row_, along_;
+  double square_ = 0.0;
+  bool products_ = true;
+};
+
+}  // namespace bayeskernel
+
+#endif

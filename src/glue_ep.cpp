@@ -1,0 +1,189 @@
+#include <bayeskernel/ep/check.hpp>
+#include <bayeskernel/ep/linear.hpp>
+#include <memory>
+
+#include "glue_bsvm_posterior.h"
+
+namespace {
+
+using bayeskernel::EpEngine;
+using bayeskernel::EpOutcome;
+using bayeskernel::EpPoint;
+
+const char* engine_name(EpEngine engine) {
+  switch (engine) {
+    case EpEngine::grid: return "ep-grid";
+    case EpEngine::variational: return "ep-vb";
+    default: return "ep";
+  }
+}
+
+Rcpp::List linear_moments_list(const bayeskernel::LinearMoments& from) {
+  return Rcpp::List::create(Rcpp::Named("theta_mean") = to_r(from.theta_mean),
+                            Rcpp::Named("theta_cov") = to_r(from.theta_cov),
+                            Rcpp::Named("group_mean") = to_r(from.group_mean),
+                            Rcpp::Named("group_cov") = to_r(from.group_cov),
+                            Rcpp::Named("loading") = to_r(from.loading),
+                            Rcpp::Named("schur") = to_r(from.schur));
+}
+
+// What is large of a point is left out where the core left it out.
+Rcpp::List point_list(const EpPoint& point, double weight) {
+  Rcpp::List list = linear_moments_list(point.moments);
+  list["weight"] = weight;
+  list["x"] = to_r(point.x);
+  list["log_z"] = point.log_z;
+  list["precision"] = to_r(point.precision);
+  list["noise"] = point.noise_variance;
+  return list;
+}
+
+Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
+                        const bayeskernel::WideBlock& wide,
+                        const bayeskernel::RowModel& model,
+                        const std::vector<Index>& order) {
+  const auto by_row = [&](const VectorXd& v) {
+    return to_r(restore_order(v, order));
+  };
+  Rcpp::List list = linear_moments_list(out.moments);
+  list["variance"] = variance_list(prior, out.variances.blocks);
+  list["precision"] = to_r(out.precision);
+  list["basis"] = to_r(wide.basis);
+  list["basis_first"] = static_cast<int>(wide.first);
+  bayeskernel::NoisePosterior noise;
+  noise.shape = out.variances.noise.shape;
+  noise.rate = out.variances.noise.rate;
+  noise.precision = model.noise.precision;
+  list["noise"] = noise_list(model, noise);
+  list["mean"] = by_row(out.rows.mean);
+  list["variance_f"] = by_row(out.rows.variance);
+  list["loo"] = by_row(out.rows.leave_one_out);
+  if (model.atoms != nullptr) {
+    list["loo_atom"] = list["loo"];
+    list["loo"] =
+        to_r(bayeskernel::unit_leave_one_out(*model.atoms,
+                                             out.rows.leave_one_out));
+    list["share"] = by_row(out.sites.share);
+  }
+  list["sites"] = Rcpp::List::create(
+      Rcpp::Named("kappa") = by_row(out.sites.kappa),
+      Rcpp::Named("b") = by_row(out.sites.b));
+  list["cavity"] = Rcpp::List::create(
+      Rcpp::Named("mean") = by_row(out.sites.cavity_mean),
+      Rcpp::Named("var") = by_row(out.sites.cavity_variance));
+  list["left_out"] = Rcpp::List::create(
+      Rcpp::Named("mean") = by_row(out.rows.left_out.mean),
+      Rcpp::Named("var") = by_row(out.rows.left_out.variance));
+  list["log_evidence"] = out.log_evidence;
+  list["log_z"] = out.log_z;
+  list["passes"] = out.result.passes;
+  list["change"] = out.result.change;
+  list["engine"] = engine_name(out.engine);
+  list["pareto_k"] = R_NaReal;
+  Rcpp::List points(out.points.size());
+  for (std::size_t j = 0; j < out.points.size(); ++j) {
+    points[j] = point_list(out.points[j], out.weight[j]);
+  }
+  list["points"] = points;
+  Rcpp::IntegerVector index(out.x_owner.size());
+  for (std::size_t k = 0; k < out.x_owner.size(); ++k) {
+    index[k] = out.x_owner[k] + 1;
+  }
+  list["log_variance"] = Rcpp::List::create(
+      Rcpp::Named("mean") = to_r(out.x_mean),
+      Rcpp::Named("sd") = to_r(out.x_sd), Rcpp::Named("index") = index);
+  return list;
+}
+
+// Messages of an earlier fit to the same rows, `sites` of its answer.
+void start_from(const Rcpp::List& messages, const std::vector<Index>& order,
+                bayeskernel::EpFit& fit) {
+  const auto kappa = map_vector(messages["kappa"]);
+  const auto b = map_vector(messages["b"]);
+  const Index n = static_cast<Index>(order.size());
+  if (kappa.size() != n || b.size() != n) {
+    throw bayeskernel::ArgumentError("messages of other rows");
+  }
+  VectorXd own_kappa(n), own_b(n);
+  for (Index i = 0; i < n; ++i) {
+    own_kappa[i] = kappa[order[i]];
+    own_b[i] = b[order[i]];
+  }
+  fit.start_from(own_kappa, own_b);
+}
+
+}  // namespace
+
+// Interrupted it has no posterior: `status` alone. Rows that are atoms have
+// `loo` by unit, the rest by atom. Of a grid, `log_variance` is
+// of its coordinates, with the number of the block of each, 0 for the noise.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
+                         const Rcpp::List& settings) {
+  return guarded([&] {
+    const auto start = std::chrono::steady_clock::now();
+    const bayeskernel::ColumnData input = read_data(data);
+    bayeskernel::Prior blocks = read_prior(prior);
+    const SEXP atoms = element(data, "atoms");
+    const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
+    bayeskernel::RowModel model = read_row_model(settings);
+    if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
+    if (!Rf_isNull(atoms)) model.atoms = &units;
+    bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
+    const SEXP open = element(data, "open");
+    bayeskernel::WideBlock wide;
+    if (Rf_isNull(open)) wide = bayeskernel::reduce_wide(rows, blocks);
+    rows.finish(input.group_begin, units.unit);
+    RcppParallelExecutor executor(
+        useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+    const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
+        read_open(open, input.order, rows, blocks);
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    bayeskernel::EpSettings control;
+    control.tolerance = Rcpp::as<double>(settings["tol"]);
+    control.max_passes = Rcpp::as<int>(settings["max_iter"]);
+    const SEXP variances = element(settings, "variances");
+    const bool grid = Rf_isNull(variances) ||
+                      Rcpp::as<std::string>(variances) == "grid";
+    bayeskernel::EpFit fit(rows, blocks, executor, model.family, model.atoms,
+                           true, residuals.get());
+    fit.watch(user.keep_going());
+    Rcpp::List out;
+    EpOutcome outcome;
+    bool interrupted = false;
+    try {
+      const SEXP messages = element(settings, "messages");
+      if (!Rf_isNull(messages)) start_from(messages, input.order, fit);
+      outcome = bayeskernel::fit_linear_ep(fit, model.noise, grid, control);
+      out = outcome_list(outcome, blocks, wide, model, input.order);
+      if (model.atoms == nullptr) {
+        // At the mode of a grid, where the fit is.
+        Rcpp::List influence = influence_list(
+            bayeskernel::site_influence(outcome.sites), input.order);
+        influence["cov"] = to_r(fit.posterior().theta_covariance());
+        out["influence"] = influence;
+      }
+      const SEXP check = element(settings, "check");
+      if (Rf_isNull(check) || Rcpp::as<bool>(check)) {
+        const SEXP seed = element(settings, "seed");
+        const double k = bayeskernel::importance_k(
+            fit, executor,
+            Rf_isNull(seed) ? 0
+                            : static_cast<std::uint64_t>(
+                                  Rcpp::as<double>(seed)));
+        if (!std::isnan(k)) out["pareto_k"] = k;
+      }
+    } catch (const bayeskernel::PassInterrupted&) {
+      interrupted = true;
+    }
+    out["usable"] = !interrupted;
+    out["status"] = Rcpp::List::create(
+        Rcpp::Named("passes") = outcome.result.passes,
+        Rcpp::Named("converged") = outcome.result.converged,
+        Rcpp::Named("interrupted") = interrupted,
+        Rcpp::Named("change") = outcome.result.change,
+        Rcpp::Named("jitter") = interrupted ? 0.0 : fit.system().jitter(),
+        Rcpp::Named("seconds") = seconds_since(start));
+    return out;
+  });
+}

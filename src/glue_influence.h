@@ -1,0 +1,24 @@
+// What the rows do to a fit, as R reads it.
+#ifndef BAYESKERNEL_GLUE_INFLUENCE_H
+#define BAYESKERNEL_GLUE_INFLUENCE_H
+
+#include <bayeskernel/ep/influence.hpp>
+
+#include "glue_common.h"
+
+// In R's order (`order` empty: the core's).
+inline Rcpp::List influence_list(const bayeskernel::RowInfluence& from,
+                                 const std::vector<Eigen::Index>& order) {
+  const auto by_row = [&](const Eigen::VectorXd& v) {
+    if (order.empty()) return to_r(v);
+    Rcpp::NumericVector out(v.size());
+    for (Eigen::Index i = 0; i < v.size(); ++i) out[order[i]] = v[i];
+    return out;
+  };
+  return Rcpp::List::create(Rcpp::Named("mean") = by_row(from.mean),
+                            Rcpp::Named("var") = by_row(from.variance),
+                            Rcpp::Named("kappa") = by_row(from.kappa),
+                            Rcpp::Named("gradient") = by_row(from.gradient));
+}
+
+#endif

@@ -1,0 +1,72 @@
+// R's lists to the core's structures, for every export of mkprobit().
+#ifndef BAYESKERNEL_GLUE_MKPROBIT_H
+#define BAYESKERNEL_GLUE_MKPROBIT_H
+
+#include <bayeskernel/multinomial/mean_field.hpp>
+#include <bayeskernel/multinomial/predict.hpp>
+
+#include "glue_kernel.h"
+#include "glue_settings.h"
+#include "glue_state.h"
+
+using bayeskernel::Combination;
+using bayeskernel::Composite;
+using bayeskernel::Index;
+using bayeskernel::MatrixXd;
+using bayeskernel::Source;
+using bayeskernel::VectorXd;
+
+// A space: `kind` "kernel" (kernel, x, z), "category" (x, z) or "matrix" (k);
+// points are columns, z NULL where it is x.
+inline Source read_source(const Rcpp::List& from) {
+  const std::string kind = Rcpp::as<std::string>(from["kind"]);
+  if (kind == "matrix") return Source::given(map_matrix(from["k"]));
+  const auto x = map_matrix(from["x"]);
+  const bool own = !from.containsElementNamed("z") || Rf_isNull(from["z"]);
+  const auto z = own ? x : map_matrix(from["z"]);
+  if (kind == "category") return Source::of_codes(x, z);
+  return Source::of_kernel(read_kernel(from["kernel"]), x, z);
+}
+
+// `data` outlives it.
+inline Composite read_composite(const Rcpp::List& sources,
+                                const std::string& combine, bool bias) {
+  std::vector<Source> spaces;
+  for (const Rcpp::List source : sources) spaces.push_back(read_source(source));
+  return Composite(
+      std::move(spaces),
+      combine == "product" ? Combination::product : Combination::sum, bias);
+}
+
+// Numbers of classes from 1 become numbers from 0.
+inline std::vector<Index> read_classes(const Rcpp::IntegerVector& y,
+                                       Index rows, int classes) {
+  if (y.size() != rows) {
+    throw bayeskernel::ArgumentError("not a class for each object");
+  }
+  std::vector<Index> out;
+  for (const int t : y) {
+    if (t < 1 || t > classes) {
+      throw bayeskernel::ArgumentError("a class is out of range");
+    }
+    out.push_back(t - 1);
+  }
+  return out;
+}
+
+inline VectorXd read_weights(const Rcpp::List& settings, Index sources) {
+  const VectorXd out = map_vector(settings["weights"]);
+  if (out.size() != sources || !out.allFinite() || (out.array() < 0.0).any()) {
+    throw bayeskernel::ArgumentError("weights are not one for each space");
+  }
+  return out;
+}
+
+inline bayeskernel::LatentScales read_scales(const Rcpp::List& settings) {
+  const std::string scales = Rcpp::as<std::string>(settings["latent_scales"]);
+  return scales == "class"    ? bayeskernel::LatentScales::by_class
+         : scales == "shared" ? bayeskernel::LatentScales::shared
+                              : bayeskernel::LatentScales::fixed;
+}
+
+#endif

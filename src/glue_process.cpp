@@ -1,0 +1,113 @@
+#include <bayeskernel/gpsvm/terms.hpp>
+
+#include "glue_bsvm.h"
+#include "glue_kernel.h"
+
+namespace {
+
+// A term is list(first, x, z, by, centre_weight, kernel, free): its first column
+// among those of the model, counted from 0; rows (n x d) and inducing points
+// (m x d); numbers by row, or none; the learned parameters of the kernel, counted
+// from 1. Rows go into the order of the core.
+std::vector<bayeskernel::ProcessTerm> read_processes(
+    SEXP from, const std::vector<Index>& order) {
+  std::vector<bayeskernel::ProcessTerm> out;
+  if (Rf_isNull(from)) return out;
+  const Rcpp::List list(from);
+  const Index n = static_cast<Index>(order.size());
+  const auto by_row = [&](SEXP values) {
+    const auto given = map_vector(values);
+    if (given.size() != 0 && given.size() != n) {
+      throw bayeskernel::ArgumentError("a process of other rows");
+    }
+    VectorXd own(given.size());
+    for (Index i = 0; i < own.size(); ++i) own[i] = given[order[i]];
+    return own;
+  };
+  for (const Rcpp::List one : list) {
+    const auto x = map_matrix(one["x"]);
+    const auto z = map_matrix(one["z"]);
+    if (x.rows() != n || x.cols() != z.cols()) {
+      throw bayeskernel::ArgumentError("a process of other rows or columns");
+    }
+    bayeskernel::ProcessTerm term{read_kernel(one["kernel"]),
+                                  z.transpose(),
+                                  MatrixXd(x.cols(), n),
+                                  by_row(one["by"]),
+                                  by_row(one["centre_weight"]),
+                                  Rcpp::as<int>(one["first"]),
+                                  {}};
+    for (Index i = 0; i < n; ++i) term.x.col(i) = x.row(order[i]).transpose();
+    const Rcpp::IntegerVector free = one["free"];
+    for (const int k : free) {
+      if (k < 1 || k > term.kernel.parameters()) {
+        throw bayeskernel::ArgumentError("a kernel has no such parameter");
+      }
+      term.free.push_back(k - 1);
+    }
+    out.push_back(std::move(term));
+  }
+  return out;
+}
+
+}  // namespace
+
+// Features of a process for rows x (n x d), inducing points z (m x d): `x`, n x
+// m, and `open`, what they leave of the variance 1.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List process_features_cpp(const Rcpp::List& kernel,
+                                const Rcpp::NumericMatrix& z,
+                                const Rcpp::NumericMatrix& x, int threads) {
+  return guarded([&] {
+    if (x.ncol() != z.ncol() || z.nrow() < 1) {
+      throw bayeskernel::ArgumentError("rows and inducing points differ");
+    }
+    const bayeskernel::Features features(read_kernel(kernel),
+                                         map_matrix(z).transpose(), 0.0);
+    RcppParallelExecutor executor(x.nrow() < 2000 ? 1 : threads);
+    MatrixXd phi;
+    VectorXd open;
+    bayeskernel::process_features(features, map_matrix(x).transpose(),
+                                  executor, phi, open);
+    return Rcpp::List::create(
+        Rcpp::Named("x") = to_r(MatrixXd(phi.transpose())),
+        Rcpp::Named("open") = to_r(open));
+  });
+}
+
+// Log parameters of every kernel where the bound of the mean field is largest.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List process_learn_cpp(const Rcpp::List& data, const Rcpp::List& prior,
+                             const Rcpp::List& settings) {
+  return guarded([&] {
+    const bayeskernel::ColumnData input = read_data(data);
+    const bayeskernel::Prior blocks = read_prior(prior);
+    const SEXP atoms = element(data, "atoms");
+    const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
+    bayeskernel::RowModel model = read_row_model(settings);
+    if (!Rf_isNull(atoms)) model.atoms = &units;
+    bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
+    rows.finish(input.group_begin, units.unit);
+    RcppParallelExecutor executor(
+        useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+    bayeskernel::ProcessTerms terms(
+        read_processes(data["processes"], input.order), executor);
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    bayeskernel::ProcessLearning learning(rows, blocks, model, terms, executor);
+    const bayeskernel::ProcessLearning::Result result = learning.run(
+        read_mean_field_settings(settings), Rcpp::as<int>(settings["most"]),
+        Rcpp::as<std::vector<double>>(settings["factors"]), user.keep_going());
+    Rcpp::List found(terms.size());
+    for (Index c = 0; c < terms.size(); ++c) {
+      found[c] = to_r(terms.term(c).kernel.log_parameters());
+    }
+    return Rcpp::List::create(
+        Rcpp::Named("log_parameters") = found,
+        Rcpp::Named("bound") = result.bound,
+        Rcpp::Named("slope") = to_r(result.slope),
+        Rcpp::Named("evaluations") = result.evaluations,
+        Rcpp::Named("passes") = result.passes,
+        Rcpp::Named("converged") = result.converged,
+        Rcpp::Named("interrupted") = result.interrupted);
+  });
+}

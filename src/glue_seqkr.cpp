@@ -1,0 +1,340 @@
+#include <bayeskernel/particles/filter.hpp>
+#include <bayeskernel/particles/posterior.hpp>
+#include <chrono>
+
+#include "glue_common.h"
+#include "glue_kernel.h"
+#include "glue_state.h"
+
+namespace {
+
+using bayeskernel::FilterSettings;
+using bayeskernel::FilterStep;
+using bayeskernel::Grid;
+using bayeskernel::GridSettings;
+using bayeskernel::GridState;
+using bayeskernel::Particle;
+using bayeskernel::ParticleFilter;
+using bayeskernel::ParticlePosterior;
+using bayeskernel::SubsetPrior;
+using bayeskernel::VariancePrior;
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+// (shape, rate), or one number, the variance itself.
+VariancePrior read_variance(SEXP from) {
+  const auto numbers = map_vector(from);
+  VariancePrior out;
+  out.known = numbers.size() == 1;
+  if (out.known) {
+    out.value = numbers[0];
+  } else {
+    out.shape = numbers[0];
+    out.rate = numbers[1];
+  }
+  return out;
+}
+
+FilterSettings read_filter(const Rcpp::List& settings,
+                           const Rcpp::List& prior) {
+  FilterSettings out;
+  out.particles = static_cast<Index>(Rcpp::as<double>(settings["particles"]));
+  out.corrected = Rcpp::as<bool>(settings["corrected"]);
+  out.classes = Rcpp::as<bool>(settings["classes"]);
+  out.sweeps = static_cast<Index>(Rcpp::as<double>(settings["sweeps"]));
+  out.ess = Rcpp::as<double>(settings["ess"]);
+  out.temper = Rcpp::as<bool>(settings["temper"]);
+  const std::string scheme = Rcpp::as<std::string>(settings["resampling"]);
+  using bayeskernel::Resampling;
+  out.resampling = scheme == "stratified" ? Resampling::stratified
+                   : scheme == "residual" ? Resampling::residual
+                   : scheme == "multinomial" ? Resampling::multinomial
+                                             : Resampling::systematic;
+  out.noise = read_variance(prior["noise"]);
+  out.spread = read_variance(prior["coef"]);
+  out.first_noise = read_variance(prior["first_noise"]);
+  out.first_spread = read_variance(prior["first_coef"]);
+  out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
+  return out;
+}
+
+Rcpp::NumericVector to_numbers(const std::vector<Index>& from) {
+  return Rcpp::NumericVector(from.begin(), from.end());
+}
+
+Rcpp::List state_list(const Grid& grid, const ParticleFilter& filter) {
+  const GridState at = grid.state();
+  std::vector<Index> size, centre;
+  std::vector<double> noise, spread;
+  const auto& particles = filter.particles();
+  const Index latent =
+      particles.empty() ? 0 : static_cast<Index>(particles[0].latent.size());
+  MatrixXd z(latent, static_cast<Index>(particles.size()));
+  for (std::size_t i = 0; i < particles.size(); ++i) {
+    const Particle& particle = particles[i];
+    size.push_back(particle.size());
+    centre.insert(centre.end(), particle.centres.begin(),
+                  particle.centres.end());
+    noise.push_back(particle.noise);
+    spread.push_back(particle.spread);
+    std::copy(particle.latent.begin(), particle.latent.end(),
+              z.data() + static_cast<Index>(i) * latent);
+  }
+  return Rcpp::List::create(
+      Rcpp::Named("rows") = static_cast<double>(at.rows),
+      Rcpp::Named("points") = to_r(at.points), Rcpp::Named("x") = to_r(at.x),
+      Rcpp::Named("y") = to_r(at.y), Rcpp::Named("gram") = to_r(at.gram),
+      Rcpp::Named("dots") = to_r(at.dots), Rcpp::Named("square") = at.square,
+      Rcpp::Named("size") = to_numbers(size),
+      Rcpp::Named("centre") = to_numbers(centre),
+      Rcpp::Named("noise") = noise, Rcpp::Named("spread") = spread,
+      Rcpp::Named("latent") = to_r(z),
+      Rcpp::Named("log_weight") = filter.log_weights());
+}
+
+void check_grid(const CheckedList& list, const GridState& at,
+                const GridSettings& settings) {
+  const Index given = settings.fixed.cols();
+  const bool wrong = given > 0 ? at.points.cols() != given
+                               : at.points.cols() > std::min(at.rows,
+                                                             settings.most);
+  if (wrong) list.refuse("points", "not of the right size");
+  const bool kept =
+      settings.keep_rows || (given == 0 && at.points.cols() < settings.most);
+  if (at.x.cols() != (kept ? at.rows : 0) || at.y.size() != at.x.cols()) {
+    list.refuse("x", "not of the right size");
+  }
+}
+
+// What a fit says of where its stream rests.
+void restore(const Rcpp::List& from, Index d, const GridSettings& of_grid,
+             const FilterSettings& settings, Index kmax, Grid& grid,
+             ParticleFilter& filter) {
+  const CheckedList list(from, "the state of the stream");
+  constexpr double kMost = 4503599627370496.0;
+  GridState at;
+  at.rows = list.index("rows", 0.0, kMost);
+  const Index points = Rf_ncols(list.element("points"));
+  at.points = list.matrix("points", d, points);
+  const Index kept = Rf_ncols(list.element("x"));
+  at.x = list.matrix("x", d, kept);
+  at.y = list.vector("y", kept);
+  at.gram = list.matrix("gram", points + 1, points + 1);
+  at.dots = list.vector("dots", points + 1);
+  at.square = list.number("square", 0.0);
+  check_grid(list, at, of_grid);
+  const std::vector<Index> size =
+      list.indices("size", settings.particles, 0.0,
+                   static_cast<double>(std::min(kmax, points)));
+  const std::vector<Index> centre =
+      list.indices("centre", CheckedList::kAnyLength, 0.0,
+                   static_cast<double>(points) - 1.0);
+  Index total = 0;
+  for (const Index each : size) total += each;
+  if (static_cast<Index>(centre.size()) != total) {
+    list.refuse("centre", "not of the right length");
+  }
+  constexpr double kSmallest = std::numeric_limits<double>::min();
+  const auto noise = list.numbers("noise", settings.particles, kSmallest);
+  const auto spread = list.numbers("spread", settings.particles, kSmallest);
+  const Index latent = settings.classes ? at.rows : 0;
+  const auto z = list.matrix("latent", latent, settings.particles);
+  // A weight may be 0.
+  SEXP weights = list.element("log_weight");
+  if (TYPEOF(weights) != REALSXP || XLENGTH(weights) != settings.particles) {
+    list.refuse("log_weight", "not of the right length");
+  }
+  const std::vector<double> log_weight(REAL(weights),
+                                       REAL(weights) + settings.particles);
+  for (const double w : log_weight) {
+    if (!(w < 700.0)) list.refuse("log_weight", "out of range");
+  }
+  std::vector<Particle> particles;
+  auto begin = centre.begin();
+  for (Index i = 0; i < settings.particles; ++i) {
+    Particle particle;
+    particle.centres.assign(begin, begin + size[i]);
+    begin += size[i];
+    std::vector<Index> sorted = particle.centres;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+      list.refuse("centre", "twice in a particle");
+    }
+    particle.noise = noise[i];
+    particle.spread = spread[i];
+    particle.latent.assign(z.data() + i * latent, z.data() + (i + 1) * latent);
+    particles.push_back(std::move(particle));
+  }
+  grid.restore(at);
+  filter.restore(std::move(particles), log_weight);
+}
+
+Rcpp::List posterior_list(const ParticlePosterior& from) {
+  return Rcpp::List::create(Rcpp::Named("points") = to_r(from.points),
+                            Rcpp::Named("grid_point") =
+                                to_numbers(from.grid_point),
+                            Rcpp::Named("size") = to_numbers(from.size),
+                            Rcpp::Named("centre") = to_numbers(from.centre),
+                            Rcpp::Named("mean") = from.mean,
+                            Rcpp::Named("covariance") = from.covariance,
+                            Rcpp::Named("noise") = from.noise,
+                            Rcpp::Named("spread") = from.spread);
+}
+
+ParticlePosterior read_posterior(const Rcpp::List& from, Index d) {
+  const CheckedList list(from, "the posterior of the fit");
+  ParticlePosterior out;
+  const Index points = Rf_ncols(list.element("points"));
+  out.points = list.matrix("points", d, points);
+  out.size = list.indices("size", CheckedList::kAnyLength, 0.0, 1e6);
+  Index total = 0, means = 0, squares = 0;
+  for (const Index k : out.size) {
+    total += k;
+    means += k + 1;
+    squares += (k + 1) * (k + 1);
+  }
+  out.centre = list.indices("centre", total, 0.0,
+                            static_cast<double>(points) - 1.0);
+  out.mean = list.numbers("mean", means);
+  out.covariance = list.numbers("covariance", squares);
+  const Index count = static_cast<Index>(out.size.size());
+  out.noise = list.numbers("noise", count, 0.0);
+  return out;
+}
+
+Rcpp::NumericMatrix step_matrix(const std::vector<FilterStep>& steps) {
+  Rcpp::NumericMatrix out(static_cast<int>(steps.size()), 7);
+  for (std::size_t t = 0; t < steps.size(); ++t) {
+    const FilterStep& step = steps[t];
+    const double values[] = {step.log_evidence, step.ess,     step.stages,
+                             step.resampled,    step.kernels, step.noise,
+                             step.seconds};
+    for (int j = 0; j < 7; ++j) out(static_cast<int>(t), j) = values[j];
+  }
+  Rcpp::colnames(out) = Rcpp::CharacterVector::create(
+      "log_evidence", "ess", "stages", "resampled", "kernels", "noise",
+      "seconds");
+  return out;
+}
+
+}  // namespace
+
+// Rows of the data in the columns of x; a state of NULL begins a stream.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List seqkr_fit_cpp(const Rcpp::NumericMatrix& x,
+                         const Rcpp::NumericVector& y,
+                         const Rcpp::List& kernel, const Rcpp::List& prior,
+                         const Rcpp::List& settings, SEXP state) {
+  return guarded([&] {
+    using Clock = std::chrono::steady_clock;
+    const auto began = Clock::now();
+    const auto rows = map_matrix(x);
+    const auto responses = map_vector(y);
+    const FilterSettings of_filter = read_filter(settings, prior);
+    GridSettings of_grid;
+    of_grid.fixed = map_matrix(settings["grid"]);
+    of_grid.most = static_cast<Index>(Rcpp::as<double>(settings["grid_max"]));
+    of_grid.unique = Rcpp::as<bool>(settings["unique"]);
+    of_grid.keep_rows = of_filter.classes;
+    const Index kmax = static_cast<Index>(Rcpp::as<double>(prior["kmax"]));
+    const SubsetPrior sets(Rcpp::as<double>(prior["lambda"]), kmax,
+                           Rcpp::as<double>(settings["move_rate"]));
+    Grid grid(read_kernel(kernel), rows.rows(), of_grid);
+    RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
+    ParticleFilter filter(grid, sets, of_filter, executor);
+    if (!Rf_isNull(state)) {
+      restore(state, rows.rows(), of_grid, of_filter, kmax, grid, filter);
+    }
+    grid.expect(grid.rows() + rows.cols());
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    const auto keep_going = user.keep_going();
+    std::vector<FilterStep> steps;
+    bool interrupted = false;
+    auto before = Clock::now();
+    for (Index t = 0; t < rows.cols() && !interrupted; ++t) {
+      steps.push_back(filter.step(rows.col(t).data(), responses[t]));
+      const auto now = Clock::now();
+      steps.back().seconds = std::chrono::duration<double>(now - before).count();
+      before = now;
+      interrupted = !keep_going({static_cast<double>(t + 1),
+                                 static_cast<double>(rows.cols()), "rows"});
+    }
+    const Rcpp::List reached = state_list(grid, filter);
+    if (!interrupted) {
+      filter.finish(static_cast<Index>(Rcpp::as<double>(settings["finish"])));
+    }
+    return Rcpp::List::create(
+        Rcpp::Named("steps") = step_matrix(steps),
+        Rcpp::Named("state") = reached,
+        Rcpp::Named("posterior") = posterior_list(
+            bayeskernel::posterior_of(filter.particles(), grid, kmax)),
+        Rcpp::Named("interrupted") = interrupted,
+        Rcpp::Named("seconds") =
+            std::chrono::duration<double>(Clock::now() - began).count());
+  });
+}
+
+// Moments of f at new rows (the columns of x) over the particles, and of the
+// probability of the positive class.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List seqkr_predict_cpp(const Rcpp::List& posterior,
+                             const Rcpp::List& kernel,
+                             const Rcpp::NumericMatrix& x, bool classes,
+                             int threads) {
+  return guarded([&] {
+    const auto rows = map_matrix(x);
+    const ParticlePosterior at = read_posterior(posterior, rows.rows());
+    const bayeskernel::Kernel function = read_kernel(kernel);
+    RcppParallelExecutor executor(threads);
+    const Index n = rows.cols(), count = static_cast<Index>(at.size.size());
+    const Index part = std::max<Index>(16, 2000000 / std::max<Index>(count, 1));
+    VectorXd mean(n), variance(n), prob(classes ? n : 0), sd(classes ? n : 0);
+    for (Index first = 0; first < n; first += part) {
+      const Index size = std::min(part, n - first);
+      MatrixXd m(count, size), v(count, size);
+      bayeskernel::particle_moments(at, function,
+                                    rows.middleCols(first, size), executor, m,
+                                    v);
+      for (Index i = 0; i < size; ++i) {
+        const auto f = m.col(i).array();
+        const double center = f.mean();
+        mean[first + i] = center;
+        variance[first + i] = v.col(i).mean() + (f - center).square().mean();
+        if (!classes) continue;
+        double sum = 0.0, squares = 0.0;
+        for (Index p = 0; p < count; ++p) {
+          const double chance =
+              bayeskernel::normal_cdf(m(p, i) / std::sqrt(1.0 + v(p, i)));
+          sum += chance;
+          squares += chance * chance;
+        }
+        sum /= static_cast<double>(count);
+        prob[first + i] = sum;
+        sd[first + i] = std::sqrt(std::max(
+            squares / static_cast<double>(count) - sum * sum, 0.0));
+      }
+    }
+    return Rcpp::List::create(
+        Rcpp::Named("mean") = to_r(mean), Rcpp::Named("var") = to_r(variance),
+        Rcpp::Named("prob") = to_r(prob), Rcpp::Named("prob_sd") = to_r(sd));
+  });
+}
+
+// Mean and variance of f at new rows given each particle: particles x rows.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List seqkr_latent_cpp(const Rcpp::List& posterior,
+                            const Rcpp::List& kernel,
+                            const Rcpp::NumericMatrix& x, int threads) {
+  return guarded([&] {
+    const auto rows = map_matrix(x);
+    const ParticlePosterior at = read_posterior(posterior, rows.rows());
+    RcppParallelExecutor executor(threads);
+    const Index count = static_cast<Index>(at.size.size());
+    MatrixXd mean(count, rows.cols()), variance(count, rows.cols());
+    bayeskernel::particle_moments(at, read_kernel(kernel), rows, executor, mean,
+                                  variance);
+    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
+                              Rcpp::Named("var") = to_r(variance));
+  });
+}

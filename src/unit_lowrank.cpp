@@ -1,0 +1,2 @@
+// One unit for klr().
+#include "glue_lowrank.cpp"

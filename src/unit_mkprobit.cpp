@@ -1,0 +1,3 @@
+// One unit for mkprobit().
+#include "glue_mkprobit.cpp"
+#include "glue_mkprobit_gibbs.cpp"

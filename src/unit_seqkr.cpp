@@ -1,0 +1,2 @@
+// One unit for seqkr().
+#include "glue_seqkr.cpp"

@@ -1,0 +1,207 @@
+#include <bayeskernel/multinomial/learning.hpp>
+
+#include "check.hpp"
+#include "multinomial_problem.hpp"
+
+// The largest fall of the bound, and the fit.
+static double largest_fall(const MultinomialResult& result) {
+  double fall = 0.0;
+  for (std::size_t k = 1; k < result.bound.size(); ++k) {
+    fall = std::max(fall, (result.bound[k - 1] - result.bound[k]) /
+                              (1.0 + std::abs(result.bound[k])));
+  }
+  return fall;
+}
+
+static MultinomialSettings tight(LatentScales scales) {
+  MultinomialSettings out;
+  out.scales = scales;
+  out.alpha0 = scales == LatentScales::fixed ? 5.0 : 1.0;
+  out.tau = 2.0;
+  out.tolerance = 1e-13;
+  out.weight_tolerance = 1e-9;
+  out.max_passes = 5000;
+  return out;
+}
+
+static VectorXd two(double a, double b) {
+  return (VectorXd(2) << a, b).finished();
+}
+
+TEST("the bound rises for every composite and kind of scales") {
+  const MultinomialProblem problem(24, 3);
+  SerialExecutor serial;
+  for (const auto how : {Combination::sum, Combination::product}) {
+    const Composite composite = problem.composite(how, true);
+    for (const auto scales : {LatentScales::by_class, LatentScales::shared,
+                              LatentScales::fixed}) {
+      const Design design(composite, two(1.0, 0.6), serial);
+      MultinomialSettings settings = tight(scales);
+      settings.accelerate = false;
+      settings.max_passes = 60;
+      MultinomialFit fit(problem.t, 3, settings, serial);
+      const MultinomialResult result = fit.run(design, go_on);
+      CHECK(result.bound.size() > 10);
+      CHECK(largest_fall(result) < 1e-9);
+    }
+  }
+}
+
+TEST("acceleration ends where plain steps end, in fewer") {
+  const MultinomialProblem problem(24, 3);
+  SerialExecutor serial;
+  const Composite composite = problem.composite(Combination::sum);
+  for (const auto scales : {LatentScales::by_class, LatentScales::shared,
+                            LatentScales::fixed}) {
+    const Design design(composite, two(0.5, 0.5), serial);
+    MultinomialSettings settings = tight(scales);
+    MultinomialFit fast(problem.t, 3, settings, serial);
+    const MultinomialResult quick = fast.run(design, go_on);
+    settings.accelerate = false;
+    MultinomialFit slow(problem.t, 3, settings, serial);
+    const MultinomialResult plain = slow.run(design, go_on);
+    CHECK(quick.converged && plain.converged);
+    CHECK(quick.passes < plain.passes);
+    CHECK_NEAR(quick.bound.back(), plain.bound.back(), 1e-9);
+    CHECK((fast.mean() - slow.mean()).cwiseAbs().maxCoeff() < 1e-5);
+  }
+}
+
+// The bound on a composite plus the log prior of its point estimates.
+static double profile_at(const MultinomialProblem& problem,
+                         const Composite& composite, const VectorXd& weights,
+                         const MultinomialSettings& settings) {
+  SerialExecutor serial;
+  MultinomialFit fit(problem.t, problem.classes, settings, serial);
+  const Design design(composite, weights, serial);
+  fit.run(design, go_on);
+  double out = fit.bound();
+  if (composite.combination() == Combination::product) out -= weights.sum();
+  for (Index s = 0; s < composite.size(); ++s) {
+    out -= 0.5 * std::exp(-2.0 * composite.source(s).log_parameters()[1]);
+  }
+  return out;
+}
+
+TEST("what the profile finds is a maximum of the bound in every direction") {
+  const MultinomialProblem problem(30, 3, 3);
+  SerialExecutor serial;
+  for (const auto how : {Combination::sum, Combination::product}) {
+    const bool sum = how == Combination::sum;
+    MultinomialSettings settings = tight(LatentScales::shared);
+    settings.tolerance = 1e-11;
+    Composite composite = problem.composite(how, true);
+    MultinomialFit fit(problem.t, 3, settings, serial);
+    bayeskernel::KernelLearner learner(
+        composite, sum ? two(0.8, 0.2) : two(0.8, 0.4), {}, {true, sum}, fit,
+        settings, serial);
+    const MultinomialResult result = learner.profile(go_on);
+    CHECK(largest_fall(result) < 1e-9);
+    const VectorXd at = learner.weights();
+    if (sum) CHECK_NEAR(at.sum(), 1.0, 1e-12);
+    const double top = profile_at(problem, composite, at, settings);
+    const auto check = [&](const Composite& low, const VectorXd& less,
+                           const Composite& high, const VectorXd& more) {
+      const double before = profile_at(problem, low, less, settings);
+      const double after = profile_at(problem, high, more, settings);
+      CHECK(before < top + 1e-9 && after < top + 1e-9);
+      // The vertex of the parabola lies close by.
+      CHECK(std::abs(after - before) <
+            0.05 * (2.0 * top - before - after) + 1e-9);
+    };
+    for (Index s = 0; s < (sum ? 1 : 2); ++s) {
+      VectorXd less = at, more = at;
+      less[s] *= 0.9;
+      more[s] *= 1.1;
+      if (sum) less[1] = 1.0 - less[0], more[1] = 1.0 - more[0];
+      if (more.minCoeff() > 1e-3) check(composite, less, composite, more);
+    }
+    for (Index s = 0; sum && s < 2; ++s) {
+      Composite low = composite, high = composite;
+      VectorXd all = composite.source(s).log_parameters();
+      all[1] -= 0.1;
+      low.source(s).set_log_parameters(all);
+      all[1] += 0.2;
+      high.source(s).set_log_parameters(all);
+      check(low, at, high, at);
+    }
+  }
+}
+
+TEST("weights by coordinate ascent never lower the bound") {
+  const MultinomialProblem problem(20, 3, 5);
+  SerialExecutor serial;
+  for (const auto how : {Combination::sum, Combination::product}) {
+    MultinomialSettings settings = tight(LatentScales::by_class);
+    settings.max_passes = 40;
+    Composite composite = problem.composite(how, true);
+    MultinomialFit fit(problem.t, 3, settings, serial);
+    bayeskernel::KernelLearner learner(composite, two(0.5, 0.5), {},
+                                       {true, false}, fit, settings, serial);
+    const MultinomialResult result = learner.map(go_on);
+    CHECK(result.bound.size() > 5);
+    CHECK(largest_fall(result) < 1e-9);
+    CHECK(learner.weights()[0] != 0.5);
+  }
+}
+
+TEST("a greedy search ends at the state that the best of all fits has") {
+  // log p of a state: the distance from (1, 0, 1, 1).
+  const VectorXd best = (VectorXd(4) << 1.0, 0.0, 1.0, 1.0).finished();
+  const auto fit_at = [&](const VectorXd& state, bool&) {
+    return -(state - best).squaredNorm();
+  };
+  bayeskernel::StateSearch all, some;
+  all.enumerate(4, false, fit_at);
+  some.greedy(4, false, fit_at);
+  CHECK(all.states.size() == 15);
+  CHECK(some.states.size() < 15);
+  for (const auto& search : {all, some}) {
+    Index at = 0;
+    search.probability().maxCoeff(&at);
+    CHECK(search.states[at] == best);
+    CHECK_NEAR(search.probability().sum(), 1.0, 1e-12);
+  }
+}
+
+TEST("any threads and a design made anew give the same fit") {
+  const MultinomialProblem problem(150, 3);
+  SerialExecutor serial;
+  const Composite composite = problem.composite(Combination::sum, true);
+  MultinomialSettings settings = tight(LatentScales::shared);
+  settings.max_passes = 10;
+  MultinomialFit kept(problem.t, 3, settings, serial);
+  MultinomialFit streamed(problem.t, 3, settings, serial);
+  const Design memory(composite, two(0.5, 0.5), serial);
+  const Design anew(composite, two(0.5, 0.5), serial, 0.0);
+  CHECK(memory.kept() && !anew.kept());
+  kept.run(memory, go_on);
+  streamed.run(anew, go_on);
+  CHECK_NEAR(kept.bound(), streamed.bound(), 1e-10);
+  CHECK((kept.mean() - streamed.mean()).cwiseAbs().maxCoeff() < 1e-8);
+}
+
+TEST("the QR decomposition gives what the Cholesky factor gives") {
+  const MatrixXd k = normal_matrix(8, 20, 9);
+  const VectorXd alpha = normal_matrix(8, 1, 10).cwiseAbs();
+  const VectorXd y = normal_matrix(20, 1, 11);
+  std::vector<Index> active{0, 1, 3, 4, 5, 6, 7};
+  bayeskernel::RegressionFactor plain, other;
+  plain.compute(k * k.transpose(), alpha, active, k);
+  const MatrixXd scaled = k * 1e8;  // A grows with it: the same V but for 1e16
+  other.compute(scaled * scaled.transpose(), alpha * 1e16, active, scaled);
+  CHECK(!plain.by_qr() && !other.by_qr());
+  // One regressor far beyond the others forces the decomposition.
+  MatrixXd uneven = k;
+  uneven.row(0) *= 1e7;
+  other.compute(uneven * uneven.transpose(), alpha, active, uneven);
+  CHECK(other.by_qr());
+  VectorXd weak = alpha;
+  weak[0] /= 1e14;
+  plain.compute(k * k.transpose(), weak, active, k);
+  // w_0 k_0 is the same function: the coefficient is 1e-7 of it.
+  VectorXd found = other.mean(uneven * y, y), given = plain.mean(k * y, y);
+  found[0] *= 1e7;
+  CHECK((found - given).norm() < 1e-7 * given.norm());
+  CHECK_NEAR(other.log_det(), plain.log_det() - 2.0 * std::log(1e7), 1e-8);
+}

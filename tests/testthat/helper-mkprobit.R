@@ -1,0 +1,28 @@
+# Fits of few passes, or of few draws.
+quick_mkprobit <- function(..., method = "vb", draws = 40, seed = 1) {
+  if (method == "vb") {
+    return(mkprobit(
+      ..., tol = 1e-12, tolw = 1e-9, max_iter = 20000, seed = seed, threads = 1
+    ))
+  }
+  suppressWarnings(mkprobit(
+    ..., method = method, chains = 2, warmup = 50, draws = draws, thin = 1,
+    seed = seed, threads = 1, progress = FALSE
+  ), classes = "bayeskernel_warning_convergence")
+}
+
+# Three classes in two spaces, which the second tells apart better.
+two_spaces <- function(n = 45, seed = 1) {
+  set.seed(seed)
+  y <- factor(rep(c("a", "b", "c"), length.out = n))
+  at <- as.integer(y)
+  list(
+    y = y, spaces = list(
+      weak = cbind(u = at + rnorm(n, sd = 2), v = rnorm(n)),
+      strong = cbind(
+        p = cos(2 * at) + rnorm(n, sd = 0.5),
+        q = sin(2 * at) + rnorm(n, sd = 0.5)
+      )
+    )
+  )
+}

@@ -1,0 +1,242 @@
+# The calibrated link: fitted to moments without the row, and what follows.
+
+two_classes <- function(n = 200, slope = 1, base = -0.5, seed = 1) {
+  set.seed(seed)
+  d <- data.frame(x = rnorm(n), z = rnorm(n), g = gl(20, n / 20))
+  d$y <- factor(ifelse(runif(n) < plogis(base + slope * d$x), "yes", "no"))
+  d
+}
+
+log_loss_of <- function(p, y) -mean(log(ifelse(y, p, 1 - p)))
+
+# By linear response, of a fit as in the test below.
+vb_left_out <- function(d) {
+  kept <- NULL
+  model <- bayeskernel:::bsvm_model
+  model$left_out <- function(fit, core, job, rows) {
+    kept <<- bayeskernel:::linear_left_out(fit, core, job, rows)
+  }
+  front <- function(formula, data, method = "vb", penalty = 1,
+                    prior = bsvm_prior(), standardize = FALSE, threads = 1) {
+    bayeskernel:::fit_model(model, match.call(), environment())
+  }
+  suppressWarnings(front(y ~ x + z, d))
+  kept
+}
+
+test_that("one-step moments without a row are those of a fit without it", {
+  d <- two_classes(40)
+  fit <- function(d, method) {
+    # Nine rows of the rarer class may lie on the other side.
+    suppressWarnings(bsvm(y ~ x + z, d,
+      method = method, penalty = 1, threads = 1, standardize = FALSE
+    ))
+  }
+  y <- ifelse(d$y == "yes", 1, -1)
+  for (method in c("vb", "ep")) {
+    refit <- vapply(1:40, function(i) {
+      unlist(
+        predict(fit(d[-i, ], method), d[i, ], type = "link", se.fit = TRUE)
+      )
+    }, numeric(2))
+    at <- predict(fit(d, method), d, type = "link", se.fit = TRUE)
+    step <- if (method == "ep") {
+      bayeskernel:::step_left_out(at$fit, at$se.fit^2, y, 1, mean_field = FALSE)
+    } else {
+      vb_left_out(d)
+    }
+    # What a row does to its own mean is up to 1.6 standard deviations here.
+    moved <- at$fit - refit[1, ]
+    slope <- coef(lm(I(at$fit - step$mean) ~ moved))[[2]]
+    expect_gt(slope, 0.8)
+    expect_lt(slope, 1.15)
+    expect_lt(median(abs(step$mean - refit[1, ])), 0.25 * median(abs(moved)))
+    expect_lt(abs(median(sqrt(step$var) / refit[2, ]) - 1), 0.05)
+  }
+})
+
+test_that("copies are put back one by one", {
+  m <- c(0.3, -1)
+  v <- c(0.4, 0.2)
+  # Sites of precision 0.6 and pull 0.5 a copy; three copies of the first row.
+  copies <- c(3, 1)
+  precision <- 1 / v - copies * 0.6
+  out <- list(var = 1 / precision, mean = (m / v - copies * 0.5) / precision)
+  found <- bayeskernel:::put_back_copies(out, m, v, copies)
+  one <- 1 / v - 0.6
+  expect_equal(found$var, 1 / one)
+  expect_equal(found$mean, (m / v - 0.5) / one)
+})
+
+test_that("predictions are the formula, at every engine of bsvm()", {
+  d <- two_classes()
+  for (method in c("vb", "ep", "svi", "gibbs")) {
+    fit <- suppressWarnings(bsvm(y ~ x + z, d,
+      method = method, threads = 1, seed = 1, chains = 2, warmup = 200,
+      draws = 200, progress = FALSE
+    ))
+    f <- predict(fit, d, type = "link", se.fit = TRUE)
+    k <- fit$link$slope
+    p <- plogis(fit$link$intercept + k * f$fit /
+      sqrt(1 + pi * k^2 * f$se.fit^2 / 8))
+    expect_equal(predict(fit, d, type = "response"), p)
+    expect_equal(predict(fit, type = "response"), p, ignore_attr = TRUE)
+    # Maximum likelihood of an intercept: mean P is near the share.
+    expect_lt(abs(mean(p) - mean(d$y == "yes")), 0.02)
+    answer <- predict(fit, d[1:4, ], type = "prob", se.fit = TRUE)
+    draws <- predict(fit, d[1:4, ], type = "response", draws = TRUE, seed = 1)
+    expect_equal(colMeans(draws), answer$fit[, 2],
+      tolerance = 0.02, ignore_attr = TRUE
+    )
+    expect_equal(apply(draws, 2, sd), answer$se.fit,
+      tolerance = 0.2, ignore_attr = TRUE
+    )
+    kept <- unserialize(serialize(fit, NULL))
+    expect_identical(predict(kept, d), predict(fit, d))
+  }
+})
+
+test_that("left out, a calibrated link is better than probit", {
+  d <- two_classes(300, slope = 0.7)
+  new <- two_classes(4000, slope = 0.7, seed = 2)
+  y <- new$y == "yes"
+  for (fit in list(
+    bsvm(y ~ x + z, d, threads = 1, method = "vb"),
+    gpsvm(y ~ x + z, d, threads = 1, seed = 1, method = "ep", tune = FALSE)
+  )) {
+    p <- predict(fit, new, type = "response")
+    probit <- predict(fit, new, type = "response", link = "probit")
+    expect_lt(log_loss_of(p, y), log_loss_of(probit, y))
+    slope <- coef(glm(y ~ qlogis(p), family = binomial))[[2]]
+    expect_gt(slope, 0.75)
+    expect_lt(slope, 1.35)
+  }
+})
+
+test_that("more classes have one slope and an intercept each", {
+  fit <- gpsvm(Species ~ ., iris, threads = 1, seed = 1, tune = FALSE,
+    method = "vb")
+  expect_length(fit$link$intercept, 3)
+  expect_equal(sum(fit$link$intercept), 0, tolerance = 1e-5)
+  p <- predict(fit, iris[c(1, 60, 140), ], type = "prob")
+  expect_equal(rowSums(p), rep(1, 3), ignore_attr = TRUE)
+  expect_identical(max.col(p), 1:3)
+  draws <- rstantools::posterior_epred(fit, iris[c(1, 60, 140), ], seed = 1)
+  expect_equal(apply(draws, 2:3, mean), p, tolerance = 0.1, ignore_attr = TRUE)
+  few <- gpsvm(Species ~ ., iris[c(1:20, 51:70, 101:120), ],
+    threads = 1, seed = 1, tune = FALSE, method = "vb"
+  )
+  expect_null(few$link$slope)
+  expect_error(
+    predict(few, type = "prob", link = "calibrated"), "30 rows",
+    class = "bayeskernel_error_argument"
+  )
+})
+
+test_that("rare classes are found by thresholds", {
+  d <- two_classes(400, base = -2)
+  fit <- suppressWarnings(bsvm(y ~ x + z, d, threads = 1, method = "vb"))
+  p <- predict(fit, d, type = "response")
+  f <- predict(fit, d, type = "link")
+  flagged <- predict(fit, d, threshold = "prevalence") == "yes"
+  expect_identical(unname(flagged), unname(p >= mean(d$y == "yes")))
+  expect_gt(mean(flagged), 0.1)
+  expect_lt(mean(flagged), 0.6)
+  expect_identical(
+    unname(predict(fit, d, threshold = "margin") == "yes"), unname(f >= 0)
+  )
+  expect_identical(
+    unname(predict(fit, d, threshold = 0.2) == "yes"), unname(p >= 0.2)
+  )
+  expect_error(
+    predict(fit, d, threshold = "median"), class = "bayeskernel_error_argument"
+  )
+})
+
+test_that("counts and weights are rows", {
+  d <- two_classes(120)
+  d$x <- round(d$x)
+  d$z <- 0 + (d$z > 0)
+  cells <- aggregate(
+    cbind(yes = y == "yes", no = y == "no") ~ x + z, d, sum
+  )
+  both <- function(method) {
+    fit <- function(formula, data) {
+      bsvm(formula, data,
+        penalty = 1, threads = 1, method = method, standardize = FALSE
+      )
+    }
+    list(fit(y ~ x + z, d)$link, fit(cbind(yes, no) ~ x + z, cells)$link)
+  }
+  # The posterior of mean field is the same, that of a site for several rows
+  # nearly.
+  link <- both("vb")
+  expect_equal(link[[2]]$slope, link[[1]]$slope, tolerance = 1e-3)
+  expect_equal(link[[2]]$intercept, link[[1]]$intercept, tolerance = 1e-2)
+  link <- both("ep")
+  expect_lt(abs(log(link[[2]]$slope / link[[1]]$slope)), 0.15)
+})
+
+test_that("a link that cannot be had falls back, or says why", {
+  d <- two_classes(20)
+  d$y <- factor(rep(c("no", "yes"), c(18, 2)))
+  fit <- suppressWarnings(bsvm(y ~ x, d, penalty = 1, threads = 1,
+    method = "vb"))
+  expect_null(fit$link$slope)
+  expect_identical(
+    predict(fit, d, type = "prob"),
+    predict(fit, d, type = "prob", link = "probit")
+  )
+  # As made by an earlier version.
+  old <- bsvm(y ~ x + z, two_classes(60), threads = 1, method = "vb")
+  old$link <- NULL
+  expect_identical(
+    predict(old, d, type = "prob"),
+    predict(old, d, type = "prob", link = "probit")
+  )
+  expect_error(
+    predict(old, d, type = "prob", link = "calibrated"),
+    "no longer has the rows",
+    class = "bayeskernel_error_argument"
+  )
+  old$link <- list(intercept = NaN, slope = 1)
+  expect_error(predict(old, d), class = "bayeskernel_error_argument")
+})
+
+test_that("missing predictors, selection, groups and row sources have it", {
+  d <- two_classes(200)
+  holes <- d
+  holes$z[1:60] <- NA
+  source <- row_source(as.matrix(cbind(d[c("x", "z")], y = d$y == "yes")),
+    y = "y"
+  )
+  quiet <- function(fit) suppressWarnings(fit)
+  fits <- list(
+    quiet(
+      bsvm(y ~ x + z, holes, missing = "model", method = "vb", threads = 1)
+    ),
+    quiet(bkm(y ~ x + z, holes, missing = "model", family = "hinge",
+      threads = 1
+    )),
+    quiet(bsvm(y ~ x + z, d, select = TRUE, method = "vb", threads = 1)),
+    quiet(bsvm(y ~ x + z + (1 | g), d, method = "vb", threads = 1)),
+    quiet(bsvm(source, threads = 1, seed = 1)),
+    quiet(gpsvm(source, threads = 1, seed = 1, method = "vb", tune = FALSE))
+  )
+  for (fit in fits) {
+    expect_gt(fit$link$slope, 0.2)
+    expect_lt(fit$link$slope, 5)
+    p <- predict(fit, d, type = "response")
+    expect_lt(log_loss_of(p, d$y == "yes"), 0.68)
+  }
+})
+
+test_that("of many rows a share of each class is used, whatever the threads", {
+  set.seed(3)
+  y <- factor(rbinom(50000, 1, 0.01))
+  at <- bayeskernel:::sample_classes(y, 1)
+  expect_lte(length(at$rows), 20000)
+  expect_equal(sum(y == 1), sum(y[at$rows] == 1))
+  expect_equal(sum(at$times), 50000)
+  expect_identical(at, bayeskernel:::sample_classes(y, 1))
+})

@@ -1,0 +1,125 @@
+# What selection says can be believed: scales that stay finite where the columns
+# separate the classes, several starts, a polish by the sampler.
+
+wide_data <- function(n = 50, p = 150, seed = 1) {
+  set.seed(seed)
+  x <- matrix(
+    stats::rnorm(n * p), n, dimnames = list(NULL, paste0("v", seq_len(p)))
+  )
+  f <- 4 * x[, 1] - 4 * x[, 2]
+  list(x = x, y = f + stats::rlogis(n) > 0)
+}
+
+test_that("more columns than rows: both engines stay finite and agree", {
+  d <- wide_data()
+  vb <- bsvm(d$x, d$y, select = TRUE, method = "vb", threads = 1)
+  gibbs <- suppressWarnings(bsvm(
+    d$x, d$y,
+    select = TRUE, method = "gibbs", chains = 2, warmup = 100, draws = 300,
+    seed = 1, threads = 1
+  ))
+  for (fit in list(vb, gibbs)) {
+    expect_true(all(is.finite(inclusion(fit))))
+    expect_true(all(is.finite(predict(fit, d$x, type = "prob"))))
+    expect_true(all(inclusion(fit)[c("v1", "v2")] > 0.5))
+    expect_lt(sum(inclusion(fit) > 0.5), 5)
+  }
+  # Under the paper's prior the log of the variance runs into the hundreds.
+  expect_lt(max(log(gibbs$draws[, , "sigma2[selection]"])), 15)
+  trace <- elbo(vb)
+  expect_true(all(diff(trace) > -1e-8 * (1 + abs(trace[-1]))))
+})
+
+test_that("if no columns leave, a wide fit has the moments of its rows", {
+  d <- wide_data(n = 20, p = 40, seed = 2)
+  d$y <- rep(c(FALSE, TRUE), 10)
+  fit <- bsvm(
+    d$x, d$y,
+    select = TRUE, method = "vb", threads = 1, starts = 0.5, polish = FALSE,
+    weights = rep(0.1, 20), prior = bsvm_prior(rho = 0.3)
+  )
+  expect_gt(min(inclusion(fit)), 1e-6)
+  link <- predict(fit, d$x, type = "link", se.fit = TRUE)
+  expect_equal(unname(link$fit), fit$fitted$mean, tolerance = 1e-8)
+  expect_equal(unname(link$se.fit)^2, fit$fitted$var, tolerance = 1e-6)
+})
+
+test_that("of the starts the best bound counts, and it can be any", {
+  d <- wide_data(n = 80, p = 10, seed = 3)
+  fit <- function(starts) {
+    bsvm(
+      d$x, d$y,
+      select = TRUE, method = "vb", starts = starts, polish = FALSE, threads = 1
+    )
+  }
+  bound <- function(starts) utils::tail(elbo(fit(starts)), 1)
+  all <- bound(NULL)
+  for (start in list(1, 0.5, 0.1, "marginal", c(0.1, "marginal"))) {
+    expect_gte(all, bound(start) - 1e-3)
+  }
+  for (wrong in list("worst", 0, 2, NA, character())) {
+    expect_bk_error(fit(wrong), "argument", "starts")
+  }
+})
+
+test_that("the polish reports what a long chain reports, and its range", {
+  d <- wide_data(n = 80, p = 8, seed = 4)
+  d$y <- d$x[, 1] + 0.7 * d$x[, 2] + stats::rlogis(80) > 0
+  prior <- bsvm_prior(rho = 0.2)
+  fit <- function(...) bsvm(
+    d$x, d$y, select = TRUE, prior = prior, threads = 1, ...
+  )
+  set.seed(7)
+  before <- .Random.seed
+  polished <- fit(method = "vb")
+  expect_identical(.Random.seed, before)
+  found <- inclusion(polished)
+  range <- attr(found, "range")
+  expect_identical(names(range), names(found))
+  expect_true(all(range >= 0 & range <= 1) && any(range > 0))
+  expect_identical(inclusion(fit(method = "vb")), found)
+  long <- suppressWarnings(fit(
+    method = "gibbs", chains = 2, warmup = 200, draws = 2000, seed = 1
+  ))
+  expect_lt(max(abs(found - inclusion(long))), 0.1)
+  # The optimum itself is elsewhere, and predictions are its own.
+  plain <- fit(method = "vb", polish = FALSE)
+  expect_null(attr(inclusion(plain), "range"))
+  expect_gt(max(abs(inclusion(plain) - inclusion(long))), 0.1)
+  expect_identical(predict(plain, d$x), predict(polished, d$x))
+})
+
+test_that("streams that disagree are said to", {
+  d <- wide_data(n = 60, p = 4, seed = 5)
+  fit <- bsvm(d$x, d$y, select = TRUE, method = "vb", threads = 1)
+  fit$posterior$selection$range[] <- c(0, 0.1, 0.5, 0)
+  expect_output(print(fit), "Not settled: *v3")
+  expect_output(print(summary(fit)), "Not settled: *v3")
+  fit$posterior$selection$range[] <- 0
+  expect_false(any(grepl("Not settled", utils::capture.output(print(fit)))))
+})
+
+test_that("selection and modelled holes calibrate the rate, unless given", {
+  d <- wide_data(n = 80, p = 6, seed = 6)
+  data <- data.frame(d$x, y = d$y)
+  fit <- function(...) bsvm(y ~ ., data, method = "vb", threads = 1, ...)
+  selected <- fit(select = TRUE)
+  expect_true(selected$calibrated)
+  expect_lt(selected$learning_rate, 0.9)
+  expect_identical(fit()$learning_rate, 1)
+  expect_identical(fit(select = TRUE, learning_rate = 1)$learning_rate, 1)
+  data$v2[1:30] <- NA
+  modelled <- fit(missing = "model")
+  expect_true(modelled$calibrated)
+  expect_output(print(summary(modelled)), "missing values are approximate")
+  expect_warning(
+    fit(missing = "model", learning_rate = 1),
+    class = "bayeskernel_warning_learning_rate"
+  )
+  # Too few complete rows to calibrate with: about what it is elsewhere.
+  data$v2[1:75] <- NA
+  expect_identical(fit(missing = "model")$learning_rate, typical_rate)
+  expect_bk_error(
+    fit(missing = "model", learning_rate = "calibrated"), "argument", "complete"
+  )
+})
