@@ -21,7 +21,8 @@
 #'   `binomial()`, `binomial("probit")` and `gaussian()` of [stats::family()].
 #' @param method `"ep"`, expectation propagation (the default); `"vb"`,
 #'   variational Bayes; `"gibbs"`, the sampler, the default with `select`;
-#'   `"svi"`, stochastic variational steps and then full passes.
+#'   `"svi"`, stochastic variational steps and then full passes. A row source is
+#'   read by `"ep"`, which keeps 16 bytes of each row, or by `"svi"`.
 #' @param penalty Prior precision of the predictors. `"learn"` gives them one
 #'   common variance that is estimated; a positive number a holds the precision
 #'   at a; `"none"` leaves them with the prior of [bkm_prior()]. Default:
@@ -185,7 +186,7 @@ bkm.default <- function(x, y, family = NULL,
 
 #' @rdname bkm
 #' @export
-bkm.row_source <- function(x, family = NULL, method = "svi", penalty = NULL,
+bkm.row_source <- function(x, family = NULL, method = "ep", penalty = NULL,
                            prior = bkm_prior(), standardize = TRUE,
                            batch_size = NULL, epochs = 1, tol = NULL,
                            max_iter = NULL, seed = NULL,

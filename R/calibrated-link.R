@@ -184,7 +184,10 @@ stream_left_out <- function(fit, job) {
     x = x, offset = numeric(nrow(x)), random = list()
   ), 1L)
   positive <- sample$labels == data_positive(data)
-  out <- step_left_out(at$mean, at$var, 2 * positive - 1, 1)
+  out <- step_left_out(
+    at$mean, at$var, 2 * positive - 1, 1,
+    mean_field = fit$method != "ep" || !is.null(fit$check$fallback)
+  )
   c(out, list(y = as.double(positive)))
 }
 

@@ -73,6 +73,10 @@ add_sandwich <- function(fit, core, job) {
   if (linear_family(fit) != "hinge") {
     return(fit)
   }
+  if (!is.null(core$jackknife)) {
+    fit$sandwich <- c(core$jackknife, list(by = "rows", groups = 0L))
+    return(fit)
+  }
   why <- sandwich_lacks(fit, core, job)
   if (is.null(why)) {
     groups <- outer_groups(job$design$random)
@@ -107,7 +111,7 @@ sandwich_lacks <- function(fit, core, job) {
   } else if (!is.null(job$data$holes) || !is.null(job$atoms)) {
     "modelled missing values"
   } else if (!is.null(job$data$path)) {
-    "rows from a source"
+    "stochastic steps over a source"
   } else if (length(job$data$crossed)) {
     "crossed random terms"
   } else if (is.null(core$influence) && fit$method == "gibbs") {

@@ -5,7 +5,9 @@
 
 run_ep <- function(job) {
   job$control$seed <- 0
-  core <- linear_ep_cpp(job$data, job$shared$prior, job$control)
+  from_file <- !is.null(job$data$path)
+  run <- if (from_file) linear_ep_stream_cpp else linear_ep_cpp
+  core <- run(job$data, job$shared$prior, job$control)
   failed <- inherits(core, "bayeskernel_core_error") && core$kind == "numeric"
   if (!failed) {
     core <- core_call(core)
@@ -15,25 +17,35 @@ run_ep <- function(job) {
       return(core)
     }
   }
+  instead <- if (from_file) "svi" else "vb"
   warn_unsettled(if (failed) core$message else {
     sprintf(
       "After %.0f passes its sites still moved by %.2g.",
       core$status$passes, core$status$change
     )
-  })
-  job$control[c("tol", "max_iter")] <- list(1e-6, 2000)
-  core <- run_vb(job)
-  core$fallback <- "vb"
+  }, instead)
+  limits <- list(tol = 1e-6, max_iter = 2000)
+  job$control[names(limits)] <- limits
+  job$settings[names(limits)] <- limits
+  core <- if (from_file) run_svi(job) else run_vb(job)
+  core$fallback <- instead
   core
 }
 
-warn_unsettled <- function(why) {
+warn_unsettled <- function(why, instead = "vb") {
   bk_warn(
     "convergence", "Expectation propagation did not settle.",
     c(
       why,
-      "The fit is that of method = \"vb\", mean-field variational Bayes.",
-      "Raise `max_iter`, or use method = \"gibbs\"."
+      sprintf(
+        "The fit is that of method = \"%s\", mean-field variational Bayes.",
+        instead
+      ),
+      if (instead == "vb") {
+        "Raise `max_iter`, or use method = \"gibbs\"."
+      } else {
+        "Raise `max_iter`."
+      }
     )
   )
 }
@@ -189,28 +201,11 @@ point_limits <- function(object, rows, ask) {
     out
   })
   weights <- point_weights(object)
-  total <- function(f) Reduce(`+`, Map(`*`, lapply(each, f), weights))
-  mean <- total(function(own) own$mean)
-  reach <- Reduce(pmax, lapply(each, function(own) {
-    abs(own$mean - mean) + 10 * own$sd
-  }))
-  quantile <- function(p) {
-    low <- mean - reach
-    high <- mean + reach
-    for (step in 1:50) {
-      middle <- (low + high) / 2
-      below <- total(function(own) {
-        stats::pnorm(middle, own$mean, own$sd)
-      }) < p
-      low[below] <- middle[below]
-      high[!below] <- middle[!below]
-    }
-    (low + high) / 2
-  }
-  cbind(
-    fit = mean, lwr = quantile((1 - ask$level) / 2),
-    upr = quantile((1 + ask$level) / 2)
+  mean <- by_component(each, "mean")
+  tails <- mixture_quantiles(
+    mean, by_component(each, "sd"), c(1 - ask$level, 1 + ask$level) / 2, weights
   )
+  cbind(fit = c(weights %*% mean), lwr = tails[, 1], upr = tails[, 2])
 }
 
 # n joint draws: a point by its weight, then from its Gaussian.

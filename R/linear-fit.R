@@ -84,12 +84,16 @@ linear_run <- function(job) {
   } else if (job$settings$method == "ep") {
     run_ep(job)
   } else {
-    run <- if (is.null(job$data$path)) bsvm_svi_cpp else bsvm_stream_cpp
-    core_call(run(job$data, job$shared$prior, svi_control(job)))
+    run_svi(job)
   }
   core$usable <- length(core$theta_mean) > 0L &&
     all(is.finite(core$theta_mean))
   core
+}
+
+run_svi <- function(job) {
+  run <- if (is.null(job$data$path)) bsvm_svi_cpp else bsvm_stream_cpp
+  core_call(run(job$data, job$shared$prior, svi_control(job)))
 }
 
 svi_control <- function(job) {

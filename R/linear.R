@@ -127,7 +127,7 @@ bsvm_model <- c(linear_model, list(
     settle_linear(settings)
   },
   rows = list(
-    linear = TRUE, weights = TRUE, source = "svi",
+    linear = TRUE, weights = TRUE, source = c("ep", "svi"),
     response = function(settings) "two"
   )
 ))
@@ -141,7 +141,7 @@ bkm_model <- c(linear_model, list(
   },
   settle = settle_linear,
   rows = list(
-    linear = TRUE, weights = TRUE, source = "svi",
+    linear = TRUE, weights = TRUE, source = c("ep", "svi"),
     response = function(settings) {
       switch(settings$family %||% "any",
         any = "any", gaussian = "number", "binary"

@@ -123,6 +123,17 @@ fixed_quantiles <- function(object, probs, scale) {
     }, numeric(ncol(draws)))
     return(matrix(out, ncol(draws), length(probs)))
   }
+  if (has_points(object) && vcov_type(object) == "posterior") {
+    each <- lapply(at_points(object), function(own) {
+      list(
+        mean = coefficient_mean(own, scale), sd = fixed_sd(own, scale)
+      )
+    })
+    return(mixture_quantiles(
+      by_component(each, "mean"), by_component(each, "sd"), probs,
+      point_weights(object)
+    ))
+  }
   out <- coefficient_mean(object, scale) +
     outer(fixed_sd(object, scale), stats::qnorm(probs))
   posterior <- object$posterior

@@ -83,29 +83,9 @@ particle_limits <- function(object, rows, ask) {
     ends <- mixture_quantiles(
       normals$mean, normals$sd, c(1 - ask$level, 1 + ask$level) / 2
     )
-    cbind(fit = mean, lwr = ends[1, ], upr = ends[2, ])
+    cbind(fit = mean, lwr = ends[, 1], upr = ends[, 2])
   })
   do.call(rbind, parts)
-}
-
-# Of equally probable normal distributions (components x columns), by bisection.
-mixture_quantiles <- function(mean, sd, probs) {
-  lowest <- apply(mean - 10 * sd, 2, min)
-  highest <- apply(mean + 10 * sd, 2, max)
-  each <- nrow(mean)
-  t(vapply(probs, function(p) {
-    low <- lowest
-    high <- highest
-    for (step in 1:50) {
-      middle <- (low + high) / 2
-      below <- colMeans(
-        matrix(stats::pnorm(rep(middle, each = each), mean, sd), each)
-      ) < p
-      low[below] <- middle[below]
-      high[!below] <- middle[!below]
-    }
-    (low + high) / 2
-  }, lowest))
 }
 
 seqkr_sigma <- function(object) {

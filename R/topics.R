@@ -2,10 +2,10 @@
 #'
 #' | `method` | what it is | when |
 #' |---|---|---|
-#' | `"ep"` | expectation propagation | the default of [bkm()] and [bsvm()]: milliseconds, standard deviations as those of the sampler |
+#' | `"ep"` | expectation propagation | the default of [bkm()] and [bsvm()], also for rows in a [row_source()], of which it keeps 16 bytes each: milliseconds, standard deviations as those of the sampler |
 #' | `"vb"` | mean-field variational Bayes | the method of the papers on support vector machines, and the default with `select`: milliseconds, good predictions; its posterior's standard deviations are too small, inclusion probabilities too extreme |
 #' | `"gibbs"` | draws from the posterior | intervals, inclusion probabilities and imputed values that are to be believed |
-#' | `"svi"` | stochastic variational steps, then full passes | rows in a [row_source()]; the answer is that of `"vb"` |
+#' | `"svi"` | stochastic variational steps, then full passes | rows in a [row_source()] in half the time and without memory; the answer is that of `"vb"` |
 #'
 #' What can be combined in [bkm()] and [bsvm()]:
 #'

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "glue_bsvm_posterior.h"
+#include "glue_stream.h"
 
 namespace {
 
@@ -38,13 +39,10 @@ Rcpp::List point_list(const EpPoint& point, double weight) {
   return list;
 }
 
+// Without what there is of each row.
 Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
                         const bayeskernel::WideBlock& wide,
-                        const bayeskernel::RowModel& model,
-                        const std::vector<Index>& order) {
-  const auto by_row = [&](const VectorXd& v) {
-    return to_r(restore_order(v, order));
-  };
+                        const bayeskernel::RowModel& model) {
   Rcpp::List list = linear_moments_list(out.moments);
   list["variance"] = variance_list(prior, out.variances.blocks);
   list["precision"] = to_r(out.precision);
@@ -55,25 +53,6 @@ Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
   noise.rate = out.variances.noise.rate;
   noise.precision = model.noise.precision;
   list["noise"] = noise_list(model, noise);
-  list["mean"] = by_row(out.rows.mean);
-  list["variance_f"] = by_row(out.rows.variance);
-  list["loo"] = by_row(out.rows.leave_one_out);
-  if (model.atoms != nullptr) {
-    list["loo_atom"] = list["loo"];
-    list["loo"] =
-        to_r(bayeskernel::unit_leave_one_out(*model.atoms,
-                                             out.rows.leave_one_out));
-    list["share"] = by_row(out.sites.share);
-  }
-  list["sites"] = Rcpp::List::create(
-      Rcpp::Named("kappa") = by_row(out.sites.kappa),
-      Rcpp::Named("b") = by_row(out.sites.b));
-  list["cavity"] = Rcpp::List::create(
-      Rcpp::Named("mean") = by_row(out.sites.cavity_mean),
-      Rcpp::Named("var") = by_row(out.sites.cavity_variance));
-  list["left_out"] = Rcpp::List::create(
-      Rcpp::Named("mean") = by_row(out.rows.left_out.mean),
-      Rcpp::Named("var") = by_row(out.rows.left_out.variance));
   list["log_evidence"] = out.log_evidence;
   list["log_z"] = out.log_z;
   list["passes"] = out.result.passes;
@@ -93,6 +72,43 @@ Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
       Rcpp::Named("mean") = to_r(out.x_mean),
       Rcpp::Named("sd") = to_r(out.x_sd), Rcpp::Named("index") = index);
   return list;
+}
+
+void add_rows(const EpOutcome& out, const bayeskernel::RowModel& model,
+              const std::vector<Index>& order, Rcpp::List& list) {
+  const auto by_row = [&](const VectorXd& v) {
+    return to_r(restore_order(v, order));
+  };
+  list["mean"] = by_row(out.rows.mean);
+  list["variance_f"] = by_row(out.rows.variance);
+  list["loo"] = by_row(out.rows.leave_one_out);
+  if (model.atoms != nullptr) {
+    list["loo_atom"] = list["loo"];
+    list["loo"] =
+        to_r(bayeskernel::unit_leave_one_out(*model.atoms,
+                                             out.rows.leave_one_out));
+    list["share"] = by_row(out.sites.share);
+  }
+  list["sites"] = Rcpp::List::create(
+      Rcpp::Named("kappa") = by_row(out.sites.kappa),
+      Rcpp::Named("b") = by_row(out.sites.b));
+  list["cavity"] = Rcpp::List::create(
+      Rcpp::Named("mean") = by_row(out.sites.cavity_mean),
+      Rcpp::Named("var") = by_row(out.sites.cavity_variance));
+  list["left_out"] = Rcpp::List::create(
+      Rcpp::Named("mean") = by_row(out.rows.left_out.mean),
+      Rcpp::Named("var") = by_row(out.rows.left_out.variance));
+}
+
+Rcpp::List ep_status(const EpOutcome& outcome, bool interrupted, double jitter,
+                     double seconds) {
+  return Rcpp::List::create(
+      Rcpp::Named("passes") = outcome.result.passes,
+      Rcpp::Named("converged") = outcome.result.converged,
+      Rcpp::Named("interrupted") = interrupted,
+      Rcpp::Named("change") = outcome.result.change,
+      Rcpp::Named("jitter") = interrupted ? 0.0 : jitter,
+      Rcpp::Named("seconds") = seconds);
 }
 
 // Messages of an earlier fit to the same rows, `sites` of its answer.
@@ -139,9 +155,7 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
         read_open(open, input.order, rows, blocks);
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
-    bayeskernel::EpSettings control;
-    control.tolerance = Rcpp::as<double>(settings["tol"]);
-    control.max_passes = Rcpp::as<int>(settings["max_iter"]);
+    const bayeskernel::EpSettings control = read_ep_settings(settings);
     const SEXP variances = element(settings, "variances");
     const bool grid = Rf_isNull(variances) ||
                       Rcpp::as<std::string>(variances) == "grid";
@@ -155,7 +169,8 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       const SEXP messages = element(settings, "messages");
       if (!Rf_isNull(messages)) start_from(messages, input.order, fit);
       outcome = bayeskernel::fit_linear_ep(fit, model.noise, grid, control);
-      out = outcome_list(outcome, blocks, wide, model, input.order);
+      out = outcome_list(outcome, blocks, wide, model);
+      add_rows(outcome, model, input.order, out);
       if (model.atoms == nullptr) {
         // At the mode of a grid, where the fit is.
         Rcpp::List influence = influence_list(
@@ -177,13 +192,51 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       interrupted = true;
     }
     out["usable"] = !interrupted;
-    out["status"] = Rcpp::List::create(
-        Rcpp::Named("passes") = outcome.result.passes,
-        Rcpp::Named("converged") = outcome.result.converged,
-        Rcpp::Named("interrupted") = interrupted,
-        Rcpp::Named("change") = outcome.result.change,
-        Rcpp::Named("jitter") = interrupted ? 0.0 : fit.system().jitter(),
-        Rcpp::Named("seconds") = seconds_since(start));
+    out["status"] = ep_status(outcome, interrupted, fit.system().jitter(),
+                              seconds_since(start));
+    return out;
+  });
+}
+
+// Of rows in a file (StreamInput) the messages stay with the core, 16 bytes a
+// row; moments of rows are not kept. `jackknife`: the covariance of theta over
+// samples, and what the rows imply of the learning rate.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
+                                const Rcpp::List& prior,
+                                const Rcpp::List& settings) {
+  return guarded([&] {
+    const auto start = std::chrono::steady_clock::now();
+    StreamInput input(stream, Rcpp::as<int>(settings["threads"]));
+    const bayeskernel::Prior blocks = read_prior(prior);
+    bayeskernel::RowModel model = read_row_model(settings);
+    if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    bayeskernel::EpFit fit(input.rows, blocks, input.executor, model.family,
+                           nullptr, false);
+    fit.watch(user.keep_going());
+    Rcpp::List out;
+    EpOutcome outcome;
+    bool interrupted = false;
+    double margin = R_NaReal;
+    try {
+      outcome = bayeskernel::fit_linear_ep(fit, model.noise, false,
+                                           read_ep_settings(settings));
+      out = outcome_list(outcome, blocks, bayeskernel::WideBlock(), model);
+      const bayeskernel::Jackknife rows = bayeskernel::jackknife(
+          input.rows, input.executor, fit.posterior(), fit.sites);
+      margin = rows.total.margin;
+      out["jackknife"] = Rcpp::List::create(
+          Rcpp::Named("cov") = to_r(rows.cov),
+          Rcpp::Named("rate") = rows.total.curvature / rows.total.variation);
+    } catch (const bayeskernel::PassInterrupted&) {
+      interrupted = true;
+    }
+    out["usable"] = !interrupted;
+    Rcpp::List status = ep_status(outcome, interrupted, fit.system().jitter(),
+                                  seconds_since(start));
+    status["margin"] = margin;
+    out["status"] = status;
     return out;
   });
 }

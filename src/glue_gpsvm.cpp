@@ -154,13 +154,6 @@ Rcpp::List fit_exact(const Features& features, const PackedRows& rows,
   return out;
 }
 
-bayeskernel::EpSettings read_ep_settings(const Rcpp::List& settings) {
-  bayeskernel::EpSettings out;
-  out.tolerance = Rcpp::as<double>(settings["tol"]);
-  out.max_passes = Rcpp::as<int>(settings["max_iter"]);
-  return out;
-}
-
 // A fit by expectation propagation as far as it gets: `answer` makes q's part
 // of the list.
 template <class Fit, class Answer>

@@ -1,10 +1,18 @@
-// What the rows do to a fit, as R reads it.
+// Expectation propagation as R asks for it, and what the rows do to a fit.
 #ifndef BAYESKERNEL_GLUE_INFLUENCE_H
 #define BAYESKERNEL_GLUE_INFLUENCE_H
 
 #include <bayeskernel/ep/influence.hpp>
+#include <bayeskernel/ep/settle.hpp>
 
 #include "glue_common.h"
+
+inline bayeskernel::EpSettings read_ep_settings(const Rcpp::List& settings) {
+  bayeskernel::EpSettings out;
+  out.tolerance = Rcpp::as<double>(settings["tol"]);
+  out.max_passes = Rcpp::as<int>(settings["max_iter"]);
+  return out;
+}
 
 // In R's order (`order` empty: the core's).
 inline Rcpp::List influence_list(const bayeskernel::RowInfluence& from,

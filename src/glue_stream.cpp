@@ -1,8 +1,8 @@
-#include <bayeskernel/data/streamed_rows.hpp>
 #include <bayeskernel/hinge/stochastic.hpp>
 #include <optional>
 
 #include "glue_bsvm_posterior.h"
+#include "glue_stream.h"
 
 namespace {
 
@@ -124,31 +124,15 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
   });
 }
 
-// `stream`: path, rows and columns of a file by append_rows_cpp(); source (0
-// for the intercept, else a column of the file), center and scale of every
-// model column; the label that is positive, or -1 where labels are the numbers
-// of a Gaussian response.
+// `stream`: see StreamInput.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List bsvm_stream_cpp(const Rcpp::List& stream, const Rcpp::List& prior,
                            const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    bayeskernel::RowFile file(
-        Rcpp::as<std::string>(stream["path"]),
-        static_cast<Index>(Rcpp::as<double>(stream["rows"])),
-        Rcpp::as<int>(stream["columns"]));
-    bayeskernel::StreamColumns columns;
-    const Rcpp::IntegerVector source = stream["source"];
-    for (const int k : source) columns.source.push_back(k - 1);
-    columns.center = map_vector(stream["center"]);
-    columns.scale = map_vector(stream["scale"]);
-    const int threads = Rcpp::as<int>(settings["threads"]);
-    RcppParallelExecutor executor(threads);
-    const bayeskernel::StreamedRows rows(file, columns,
-                                         Rcpp::as<int>(stream["positive"]),
-                                         executor.threads() > 1);
+    StreamInput input(stream, Rcpp::as<int>(settings["threads"]));
     const bayeskernel::Prior blocks = read_prior(prior);
-    const SviFit svi(rows, blocks, executor, settings, false);
+    const SviFit svi(input.rows, blocks, input.executor, settings, false);
     return svi_list(svi, blocks, bayeskernel::WideBlock(),
                     seconds_since(start));
   });

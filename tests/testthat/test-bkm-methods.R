@@ -294,7 +294,7 @@ test_that("a source of rows gives the fit of the matrix", {
     y <- if (family == "gaussian") d$number else d$y
     source <- bkm(
       row_source(x, y), family,
-      seed = 1, threads = 1, tol = 1e-9, progress = FALSE
+      method = "svi", seed = 1, threads = 1, tol = 1e-9, progress = FALSE
     )
     matrix <- fit(x, y, family, method = "vb", tol = 1e-9)
     expect_equal(coef(source), coef(matrix), tolerance = 1e-4)
@@ -304,4 +304,29 @@ test_that("a source of rows gives the fit of the matrix", {
       tolerance = 1e-4
     )
   }
+})
+
+test_that("limits over a grid of variances are those of its mixture", {
+  set.seed(31)
+  few <- data.frame(g = gl(6, 5), x = rep(rnorm(6), each = 5))
+  few$y <- 0.5 + few$x + rep(rnorm(6), each = 5) + rnorm(30) > 0
+  object <- bkm(y ~ x + (1 | g), few,
+    family = "probit", threads = 1, progress = FALSE
+  )
+  expect_gt(length(object$posterior$points), 3L)
+  limits <- confint(object, level = 0.9)
+  theta <- vapply(object$posterior$points, function(point) {
+    c(point$weight, point$theta_mean[2], point$theta_cov[2, 2])
+  }, numeric(3))
+  scale <- object$transform$scale[["x"]]
+  for (k in 1:2) {
+    below <- stats::pnorm(
+      limits["x", k] * scale, theta[2, ], sqrt(theta[3, ])
+    )
+    expect_equal(sum(theta[1, ] * below), c(0.05, 0.95)[k], tolerance = 1e-6)
+  }
+  # The mixture has longer tails than the normal law of its moments.
+  far <- confint(object, level = 0.999)["x", ]
+  half <- stats::qnorm(0.9995) * sqrt(vcov(object)["x", "x"])
+  expect_gt(diff(far), 2 * half)
 })

@@ -102,24 +102,26 @@ test_that("the same seed gives the same fit, for any number of threads", {
   )
   expect_false(identical(one$posterior, other$posterior))
   source <- row_source(d$x, d$y)
-  a <- bsvm(source, seed = 1, threads = 1)
-  expect_identical(a$posterior, bsvm(source, seed = 1, threads = 2)$posterior)
+  a <- bsvm(source, method = "svi", seed = 1, threads = 1)
+  expect_identical(
+    a$posterior, bsvm(source, method = "svi", seed = 1, threads = 2)$posterior
+  )
   set.seed(9)
-  b <- bsvm(source, threads = 1)
+  b <- bsvm(source, method = "svi", threads = 1)
   set.seed(9)
-  expect_identical(b$seed, bsvm(source, threads = 1)$seed)
+  expect_identical(b$seed, bsvm(source, method = "svi", threads = 1)$seed)
 })
 
 test_that("a stream of one block and the matrix are one fit, bit by bit", {
   d <- svi_data()
-  stream <- bsvm(row_source(d$x, d$y), seed = 1, threads = 1)
+  stream <- bsvm(row_source(d$x, d$y), method = "svi", seed = 1, threads = 1)
   matrix <- svi_fit(d$x, d$y)
   expect_identical(stream$posterior, matrix$posterior)
   expect_identical(stream$transform, matrix$transform)
   expect_identical(elbo(stream), elbo(matrix))
   for (penalty in list("none", 3)) {
     expect_identical(
-      bsvm(row_source(d$x, d$y),
+      bsvm(row_source(d$x, d$y), method = "svi",
         penalty = penalty, standardize = FALSE, seed = 1, threads = 1,
         prior = bsvm_prior(beta_var = 100)
       )$posterior,
@@ -134,7 +136,7 @@ test_that("a stream of one block and the matrix are one fit, bit by bit", {
 test_that("several blocks: the bits of the matrix, result of vb", {
   d <- svi_data(150000, 3)
   d$x[, 3] <- d$x[, 3] + seq_len(150000) / 1e5 # the first block is different
-  fit <- bsvm(row_source(d$x, d$y), seed = 1, threads = 2)
+  fit <- bsvm(row_source(d$x, d$y), method = "svi", seed = 1, threads = 2)
   expect_equal(nobs(fit), 150000)
   expect_equal(fit$transform$center[-1], colMeans(d$x))
   expect_equal(fit$transform$scale[-1], apply(d$x, 2, sd))
@@ -155,14 +157,17 @@ test_that("columns that do not vary, or depend on others", {
   x <- cbind(d$x, constant = 4, late = 0, twin = d$x[, 1] - d$x[, 3])
   x[69000:70000, "late"] <- 1e3 + seq_len(1001)
   expect_bk_warning(
-    fit <- bsvm(row_source(x, d$y), seed = 1, threads = 1), "dropped_column",
+    fit <- bsvm(row_source(x, d$y), method = "svi", seed = 1, threads = 1),
+    "dropped_column",
     "constant"
   )
   expect_identical(fit$dropped, "constant")
   expect_equal(fit$transform$scale[["late"]], sd(x[, "late"]))
   expect_equal(fit$transform$center[["late"]], mean(x[, "late"]))
   fit <- suppressWarnings(
-    bsvm(row_source(x, d$y), penalty = "none", seed = 1, threads = 1)
+    bsvm(row_source(x, d$y),
+      method = "svi", penalty = "none", seed = 1, threads = 1
+    )
   )
   expect_identical(fit$dropped, c("constant", "twin"))
   vb <- suppressWarnings(bsvm(x, d$y, penalty = "none", threads = 1,
@@ -177,7 +182,9 @@ test_that("columns that do not vary, or depend on others", {
   # What the first block cannot tell apart, later rows do.
   x[70000, "twin"] <- 5
   fit <- suppressWarnings(
-    bsvm(row_source(x, d$y), penalty = "none", seed = 1, threads = 1)
+    bsvm(row_source(x, d$y),
+      method = "svi", penalty = "none", seed = 1, threads = 1
+    )
   )
   expect_identical(fit$dropped, "constant")
 })
@@ -186,7 +193,8 @@ test_that("predict() takes a source, also from a fit to a matrix or formula", {
   d <- svi_data(70000, 3)
   source <- row_source(d$x, d$y)
   fits <- list(
-    bsvm(source, seed = 1, threads = 1), bsvm(d$x, d$y, threads = 1,
+    bsvm(source, method = "svi", seed = 1, threads = 1),
+    bsvm(d$x, d$y, threads = 1,
       method = "vb"),
     bsvm(y ~ a * c, data.frame(d$x, y = d$y), threads = 1, method = "vb")
   )
@@ -215,7 +223,7 @@ test_that("predict() takes a source, also from a fit to a matrix or formula", {
 
 test_that("a row with a missing predictor is predicted as NA", {
   d <- svi_data(300)
-  fit <- bsvm(row_source(d$x, d$y), seed = 1, threads = 1)
+  fit <- bsvm(row_source(d$x, d$y), method = "svi", seed = 1, threads = 1)
   x <- d$x
   x[17, 3] <- NA
   out <- predict(fit, row_source(x), type = "link")
@@ -226,7 +234,7 @@ test_that("a row with a missing predictor is predicted as NA", {
 
 test_that("a fit to a source answers like others, but for its rows", {
   d <- svi_data(500)
-  fit <- bsvm(row_source(d$x, d$y), seed = 1, threads = 1)
+  fit <- bsvm(row_source(d$x, d$y), method = "svi", seed = 1, threads = 1)
   matrix <- svi_fit(d$x, d$y)
   expect_identical(vcov(fit), vcov(matrix, type = "posterior"))
   expect_identical(
@@ -248,7 +256,7 @@ test_that("a saved fit predicts a source in a fresh session", {
   skip_on_cran()
   skip_if_not_installed("callr")
   d <- svi_data(400)
-  fit <- bsvm(row_source(d$x, d$y), seed = 1, threads = 1)
+  fit <- bsvm(row_source(d$x, d$y), method = "svi", seed = 1, threads = 1)
   saved <- tempfile(fileext = ".rds")
   rows <- tempfile()
   saveRDS(fit, saved)
@@ -276,11 +284,13 @@ test_that("arguments that svi does not take", {
 test_that("a cap on the passes warns, separated classes warn", {
   d <- svi_data(500)
   expect_bk_warning(
-    bsvm(row_source(d$x, d$y), max_iter = 1, seed = 1, threads = 1), "max_iter"
+    bsvm(row_source(d$x, d$y),
+      method = "svi", max_iter = 1, seed = 1, threads = 1
+    ), "max_iter"
   )
   x <- matrix(c(-2:-11, 2:11) * 1.0, dimnames = list(NULL, "a"))
   expect_bk_warning(
-    bsvm(row_source(x, x[, 1] > 0),
+    bsvm(row_source(x, x[, 1] > 0), method = "svi",
       penalty = "none", seed = 1, threads = 1
     ), "separation"
   )
@@ -297,7 +307,7 @@ test_that("an interrupt ends a fit to a source and leaves no file", {
     cat("ready\n")
     flush(stdout())
     out <- tryCatch(
-      bsvm(source, epochs = 10000, threads = 1, progress = FALSE),
+      bsvm(source, method = "svi", epochs = 10000, threads = 1, progress = FALSE),
       interrupt = function(e) "interrupted"
     )
     list(out, list.files(tempdir(), "bayeskernel-rows"))

@@ -8,6 +8,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,78 @@ inline RowInfluence site_influence(const SiteRows& sites) {
     out.gradient[i] = (sites.mean[i] - sites.cavity_mean[i]) / v;
   }
   return out;
+}
+
+// What the jackknife needs of rows that are not kept: with the gradient g of a
+// row's site and d = 1 - kappa s,
+//   sum (g / d)^2 (x, z)(x, z)', as the curvature of a pass,
+// the two sums whose ratio is the learning rate that the fit implies, and the
+// smallest y m.
+class JackknifeRule final : public Rule {
+ public:
+  JackknifeRule(const RowSource& rows, const SiteRows& sites)
+      : sites_(sites), totals_(rows.tiles().size()) {}
+
+  double tile(const TileSpan& span, const Tile& tile, const double* m,
+              const double* s, RowNumbers to) const override {
+    Total total;
+    for (Index i = 0; i < span.rows(); ++i) {
+      const Index at = span.row_begin + i;
+      const double r = tile.residual.size() > 0 ? tile.residual[i] : 0.0;
+      const double variance = std::max(s[i] - r, 0.0);
+      const double kappa = sites_.kappa[at];
+      const double gradient = sites_.b[at] - kappa * m[i];
+      const double share =
+          std::max(1.0 - kappa * variance, SiteRule::kShareFloor);
+      const double alone = gradient / share;
+      to.kappa[i] = to.newton[i] = alone * alone;
+      to.linear[i] = 0.0;
+      total.curvature += kappa * variance;
+      total.variation += gradient * alone * variance;
+      total.margin = std::min(total.margin, tile.y[i] * m[i]);
+    }
+    totals_[span.number] = total;
+    return 0.0;
+  }
+
+  // Of all tiles in their order.
+  struct Total {
+    double curvature = 0.0, variation = 0.0;
+    double margin = std::numeric_limits<double>::infinity();
+  };
+  Total total() const {
+    Total out;
+    for (const Total& t : totals_) {
+      out.curvature += t.curvature;
+      out.variation += t.variation;
+      out.margin = std::min(out.margin, t.margin);
+    }
+    return out;
+  }
+
+ private:
+  const SiteRows& sites_;
+  mutable std::vector<Total> totals_;
+};
+
+// S (sum (g / d)^2 x x') S for theta, of rows without groups.
+struct Jackknife {
+  MatrixXd cov;
+  JackknifeRule::Total total;
+};
+
+inline Jackknife jackknife(const RowSource& rows, Executor& executor,
+                           const GaussianPosterior& q, const SiteRows& sites) {
+  Pass pass(rows, executor);
+  Moments at;
+  at.q = &q;
+  Sums sums(rows.x_columns(), rows.z_columns(), rows.groups());
+  const JackknifeRule rule(rows, sites);
+  pass.run(at, rule, Second::none, sums);
+  const MatrixXd gram =
+      sums.curvature.gram.selfadjointView<Eigen::Lower>();
+  const MatrixXd s = q.theta_covariance();
+  return {s * gram * s, rule.total()};
 }
 
 // Minus the second derivative of a row's bound in m, and the first: the rows of

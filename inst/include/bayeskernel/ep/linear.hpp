@@ -21,8 +21,8 @@ enum class EpEngine { fixed, grid, variational };
 struct EpOutcome {
   EpEngine engine = EpEngine::fixed;
   LinearMoments moments;
-  RowMoments rows;
-  SiteRows sites;  // at the mode of a grid
+  RowMoments rows;  // these two empty where moments of rows are not kept
+  SiteRows sites;   // at the mode of a grid
   VariancePosterior variances;
   std::vector<MatrixXd> precision;  // of a grid: of the mean covariance
   double log_evidence = 0.0, log_z = 0.0;
@@ -150,8 +150,9 @@ inline void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
 
 }  // namespace detail
 
-// `grid`: whether a grid is wanted where it is possible; the fit is left at its
-// mode. Interrupts leave by PassInterrupted.
+// `grid`: whether a grid is wanted where it is possible, which it is with
+// moments of rows; the fit is left at its mode. Interrupts leave by
+// PassInterrupted.
 inline EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
                                const EpSettings& settings) {
   const Hyperparameters hyper(fit.prior(), noise);
@@ -180,9 +181,11 @@ inline EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
   }
   out.log_z = fit.log_z();
   out.moments = linear_moments(fit);
-  out.rows = row_moments(fit);
-  out.sites = fit.sites;
   out.precision = fit.precisions();
+  if (fit.sites.mean.size() > 0) {
+    out.rows = row_moments(fit);
+    out.sites = fit.sites;
+  }
   return out;
 }
 
