@@ -123,7 +123,9 @@ format_values <- function(x, digits) {
     0, digits - 2 - floor(log10(largest)),
     if (length(sd) > 0L) digits - 3 - floor(log10(min(sd)))
   )
-  wide <- decimals + floor(log10(largest)) > 8
+  # One row that is tiny, an intercept's odds say, is no reason for all to have
+  # its decimals.
+  wide <- decimals > 5 || decimals + floor(log10(largest)) > 8
   text <- if (wide) {
     formatC(x, digits = digits, format = "g")
   } else {
