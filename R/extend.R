@@ -7,11 +7,22 @@
 #' rows 1 to t. Predictors and response are standardised as by the first rows. A
 #' batch that is refused leaves the fit as it was.
 #'
+#' A fit by [bkm()] or [bsvm()] with `method = "ep"` takes its posterior as the
+#' prior of the new rows: coefficients, smooths, processes and the effects of
+#' groups are updated, groups that are new come in by the law of the others. The
+#' variances of groups and smooths, length-scales and the calibrated link of a
+#' support vector machine stay as they were estimated; the noise of a regression
+#' is updated. What was integrated over a grid of variances goes on as one
+#' Gaussian at their means. The fit then keeps nothing about its rows: no
+#' [fitted()], no leave-one-out.
+#'
 #' @param object A fit.
 #' @param newdata A data frame or matrix with the predictors of the fit, or of a
 #'   formula also its response.
 #' @param y The response of these rows, if it is not a column of `newdata`: one
 #'   value for each.
+#' @param weights Likelihood powers of the new rows, one for each; default 1. Of
+#'   [bkm()] and [bsvm()].
 #' @param threads,progress As in the function that made the fit.
 #' @param ... Passed to methods; an argument that no method knows is an error.
 #' @return A fit of the same class to all rows. Of [seqkr()] it keeps fitted
@@ -25,6 +36,12 @@
 #' fit <- seqkr(y ~ x, d[1:40, ], order = "given", threads = 1, seed = 1)
 #' fit <- extend(fit, d[41:60, ], threads = 1)
 #' nobs(fit)
+#'
+#' visits <- data.frame(x = rnorm(300), g = gl(30, 10))
+#' visits$y <- visits$x + rnorm(30)[visits$g] + rlogis(300) > 0
+#' fit <- bkm(y ~ x + (1 | g), visits[1:200, ], threads = 1)
+#' fit <- extend(fit, visits[201:300, ], threads = 1)
+#' nobs(fit)
 #' @export
 extend <- function(object, ...) UseMethod("extend")
 
@@ -36,7 +53,7 @@ extend.bayeskernel_fit <- function(object, ...) {
       "A fit by %s() cannot be extended.", model_of(object)$name
     ),
     c(
-      "Accepted: a fit by seqkr().",
+      "Accepted: a fit by seqkr(), or by bkm() or bsvm() with method = \"ep\".",
       "update(fit, data = ) fits anew; `start` continues chains."
     ),
     column = "object"

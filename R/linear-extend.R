@@ -1,0 +1,404 @@
+# More rows for a linear fit by expectation propagation, with q as the prior.
+# Effects are e = m + R v of whatever kind, v ~ N(0, 1): the new rows see
+# columns A R, with the offset A m, and v comes out of a fit with a prior of unit
+# precisions. Rows of one group depend on theta and on its own effects, so that
+# the joint covariance keeps the form that the fit has.
+
+# Dense in the effects of all groups.
+most_extended <- 3000L
+most_extended_cells <- 2e8
+
+extend_linear <- function(object, newdata, y = NULL, weights = NULL,
+                          threads = getOption("bayeskernel.threads", 2L),
+                          progress = getOption(
+                            "bayeskernel.progress", interactive()
+                          ), ...) {
+  check_no_dots(...)
+  validate_fit(object)
+  threads <- check_threads(threads)
+  progress <- check_flag(progress, "progress")
+  refuse_extension(object)
+  y <- given(y, "y")
+  n <- NROW(newdata)
+  response <- new_response(object, newdata, y, n)
+  weights <- extension_weights(weights, n)
+  if (anyNA(response) || any(!is.finite(response))) {
+    bk_abort(
+      "missing", "The response of the new rows has gaps.",
+      sprintf(
+        "Found: %d of %d values are missing or not finite.",
+        sum(!is.finite(response)), n
+      ),
+      column = "y"
+    )
+  }
+  grown <- grow_groups(object, newdata)
+  rows <- new_rows(grown, newdata)
+  if (length(rows$complete) < n || !is.null(rows$holes) &&
+    anyNA(rows$holes$x)) {
+    bk_abort(
+      "missing", "Predictors of the new rows have gaps.",
+      c(
+        sprintf("Found: %d rows.", n - length(rows$complete)),
+        "A fit is extended by complete rows."
+      ),
+      column = "newdata"
+    )
+  }
+  if (n == 0L) {
+    return(object)
+  }
+  y <- if (is_regression(object)) response else 2 * response - 3
+  q <- joint_effects(grown)
+  a <- effect_columns(grown, rows, ncol(q$cov))
+  core <- extension_core(
+    grown, a, y, weights, rows$offset, open_variance(grown, rows), q, threads,
+    progress
+  )
+  if (isTRUE(core$status$interrupted)) abort_interrupted()
+  extended_fit(grown, core, q, a, y, weights)
+}
+
+#' @rdname extend
+#' @export
+extend.bkm <- function(object, newdata, y = NULL, weights = NULL,
+                       threads = getOption("bayeskernel.threads", 2L),
+                       progress = getOption(
+                         "bayeskernel.progress", interactive()
+                       ), ...) {
+  extend_linear(object, newdata, y, weights, threads, progress, ...)
+}
+
+#' @rdname extend
+#' @export
+extend.bsvm <- extend.bkm
+
+refuse_extension <- function(object) {
+  posterior <- object$posterior
+  why <- if (object$method != "ep" || !is.null(object$check$fallback)) {
+    "a fit that is not by expectation propagation"
+  } else if (!is.null(object$posterior$pairs) ||
+    any(vapply(posterior$random, function(t) t$crossed > 0L, NA))) {
+    "crossed terms of many levels"
+  } else if (!is.null(posterior$wide)) {
+    "more columns than rows"
+  } else if (isTRUE(object$counted)) {
+    "counts as the response"
+  } else if (effect_count(posterior) > most_extended) {
+    sprintf("more than %d effects", most_extended)
+  }
+  if (!is.null(why)) {
+    bk_abort(
+      "argument", "This fit cannot be extended.",
+      c(
+        sprintf("Found: %s.", why),
+        "update(fit, data = ) fits anew."
+      ),
+      column = "object"
+    )
+  }
+}
+
+effect_count <- function(posterior) {
+  length(posterior$theta_mean) + sum(vapply(posterior$random, function(term) {
+    if (is.null(term$index)) length(term$mean) else 0L
+  }, 0L))
+}
+
+extension_weights <- function(weights, n) {
+  if (is.null(weights)) {
+    return(rep(1, n))
+  }
+  if (!is.numeric(weights) || length(weights) != n ||
+    any(!is.finite(weights)) || any(weights < 0)) {
+    abort_argument(
+      weights, "weights", sprintf("%d numbers, 0 or more", n),
+      call = user_call()
+    )
+  }
+  as.double(weights)
+}
+
+# --- groups that are new -----------------------------------------------------
+
+# The fit with the groups of new rows: their effects have the prior's law.
+grow_groups <- function(object, newdata) {
+  for (t in seq_along(object$design$random)) {
+    info <- object$design$random[[t]]
+    leaves <- lapply(info$leaves, function(leaf) {
+      as.character(eval(str2lang(leaf), newdata, object$design$env))
+    })
+    if (anyNA(unlist(leaves))) {
+      bk_abort(
+        "missing", sprintf("`%s` has missing values.", info$label),
+        "A fit is extended by rows of known groups.",
+        column = info$label
+      )
+    }
+    before <- length(object$posterior$random[[t]]$levels)
+    info <- add_levels(info, leaves)
+    object$design$random[[t]] <- info$info
+    if (length(info$labels) > before) {
+      object <- add_effects(object, t, info$labels)
+    }
+  }
+  object
+}
+
+# Levels of leaves in their old order, new ones after them.
+add_levels <- function(info, leaves) {
+  known <- info$leaf_levels
+  levels <- Map(function(old, text) c(old, setdiff(text, old)), known, leaves)
+  codes <- Map(match, leaves, levels)
+  info$leaf_levels <- levels
+  if (length(levels) == 1L) {
+    return(list(info = info, labels = levels[[1L]]))
+  }
+  old <- info$codes
+  index <- list()
+  for (k in rev(seq_along(known))) {
+    size <- length(known[[k]])
+    index[[k]] <- old %% size + 1
+    old <- old %/% size
+  }
+  sizes <- lengths(levels)
+  old <- combine_codes(index, sizes)
+  info$codes <- c(old, setdiff(combine_codes(codes, sizes), old))
+  list(info = info, labels = combined_labels(info$codes, levels, sizes))
+}
+
+add_effects <- function(object, t, labels) {
+  prior <- vb_variance_mean(object, t)
+  term <- object$posterior$random[[t]]
+  r <- length(term$columns)
+  more <- length(labels) - length(term$levels)
+  term$levels <- labels
+  term$mean <- rbind(term$mean, matrix(0, more, r))
+  grow <- function(x, value) {
+    array(c(x, rep(value, more)), c(dim(x)[1:2], length(labels)))
+  }
+  term$cov <- grow(term$cov, prior)
+  if (is.null(term$index)) {
+    term$schur <- grow(term$schur, prior)
+    term$loading <- grow(term$loading, 0 * term$loading[, , 1])
+  } else {
+    theta <- object$posterior$theta_mean
+    p <- length(theta)
+    at <- p + seq_len(more * r)
+    term$index <- c(term$index, at)
+    cov <- matrix(0, p + more * r, p + more * r)
+    cov[seq_len(p), seq_len(p)] <- object$posterior$theta_cov
+    cov[at, at] <- kronecker(diag(more), prior)
+    object$posterior$theta_mean <- c(theta, numeric(more * r))
+    object$posterior$theta_cov <- cov
+  }
+  object$posterior$random[[t]] <- term
+  object
+}
+
+# --- the joint law of all effects --------------------------------------------
+
+# The term that is eliminated; NULL without.
+apart_term <- function(posterior) {
+  at <- which(vapply(posterior$random, function(t) is.null(t$index), NA))
+  if (length(at)) at
+}
+
+# Mean and covariance of theta and of the effects of the eliminated term, group
+# by group.
+joint_effects <- function(object) {
+  posterior <- object$posterior
+  mean <- unname(posterior$theta_mean)
+  cov <- unname(posterior$theta_cov)
+  t <- apart_term(posterior)
+  if (is.null(t)) {
+    return(list(mean = mean, cov = cov))
+  }
+  term <- posterior$random[[t]]
+  loading <- loading_matrix(term)
+  # New effects among theta are apart from the others.
+  loading <- cbind(loading, matrix(0, nrow(loading), ncol(cov) - ncol(loading)))
+  cross <- -cov %*% t(loading)
+  own <- -loading %*% cross
+  r <- length(term$columns)
+  for (g in seq_along(term$levels)) {
+    at <- (g - 1L) * r + seq_len(r)
+    own[at, at] <- own[at, at] + term$schur[, , g]
+  }
+  list(
+    mean = c(mean, t(term$mean)),
+    cov = rbind(cbind(cov, cross), cbind(t(cross), own))
+  )
+}
+
+# (r G) x p, group by group.
+loading_matrix <- function(term) {
+  matrix(aperm(term$loading, c(1, 3, 2)), ncol = dim(term$loading)[2])
+}
+
+# The columns that these effects have in f.
+effect_columns <- function(object, rows, effects) {
+  transform <- object$transform
+  posterior <- object$posterior
+  n <- nrow(rows$x)
+  if (n * as.double(effects) > most_extended_cells) {
+    bk_abort(
+      "argument", "These are too many rows for one extension.",
+      c(
+        sprintf("Found: %.0f rows, %.0f effects.", n, effects),
+        sprintf(
+          "Accepted: %.0f rows. Extend the fit by parts.",
+          floor(most_extended_cells / effects)
+        )
+      ),
+      column = "newdata"
+    )
+  }
+  out <- matrix(0, n, effects)
+  p <- ncol(rows$x)
+  out[, seq_len(p)] <- t(
+    (t(unname(rows$x)) - transform$center) / transform$scale
+  )
+  for (t in seq_along(rows$random)) {
+    term <- posterior$random[[t]]
+    z <- rows$random[[t]]$z %*% transform$random[[t]]
+    r <- ncol(z)
+    first <- (rows$random[[t]]$group - 1L) * r
+    for (k in seq_len(r)) {
+      at <- first + k
+      at <- if (is.null(term$index)) {
+        length(posterior$theta_mean) + at
+      } else {
+        term$index[at]
+      }
+      out[cbind(seq_len(n), at)] <- z[, k]
+    }
+  }
+  out
+}
+
+# --- the fit -----------------------------------------------------------------
+
+extension_core <- function(object, a, y, weights, offset, residual, q, threads,
+                           progress) {
+  root <- covariance_root(q$cov)
+  effects <- ncol(a)
+  n <- nrow(a)
+  noise <- if (is_regression(object)) object$posterior$noise
+  core <- core_call(linear_ep_cpp(
+    list(
+      x = a %*% root, center = numeric(effects), scale = rep(1, effects),
+      y = y, weights = weights * (object$learning_rate %||% 1),
+      offset = drop(a %*% q$mean) + offset,
+      z = matrix(0, n, 0), group = integer(), n_groups = 0L, kept = list(),
+      residual = if (any(residual > 0)) rep_len(residual, n)
+    ),
+    list(precision = rep(1, effects), mean = numeric(effects), blocks = list()),
+    c(
+      list(
+        tol = 1e-4, max_iter = 200L, threads = threads, progress = progress,
+        seed = 0, check = FALSE, variances = "vb"
+      ),
+      if (linear_family(object) != "hinge") {
+        list(family = linear_family(object), rule = "direct", noise = noise)
+      }
+    )
+  ))
+  if (!isTRUE(core$status$interrupted) && !isTRUE(core$status$converged)) {
+    bk_abort(
+      "convergence", "Expectation propagation of the new rows did not settle.",
+      "The fit is as it was. update(fit, data = ) fits all rows anew."
+    )
+  }
+  c(core, list(root = root))
+}
+
+covariance_root <- function(cov) {
+  root <- tryCatch(t(chol(cov)), error = function(e) NULL)
+  if (is.null(root)) {
+    parts <- eigen(cov, symmetric = TRUE)
+    root <- parts$vectors %*% diag(sqrt(pmax(parts$values, 0)), ncol(cov))
+  }
+  root
+}
+
+extended_fit <- function(object, core, q, a, y, weights) {
+  mean <- q$mean + drop(core$root %*% core$theta_mean)
+  cov <- core$root %*% core$theta_cov %*% t(core$root)
+  cov <- (cov + t(cov)) / 2
+  out <- object
+  out$posterior <- take_effects(object$posterior, mean, cov)
+  if (is_regression(object)) out$posterior$noise <- core$noise
+  out$sandwich <- extended_sandwich(object, core, q, a, cov)
+  if (!is.null(object$share)) {
+    size <- c(object$n, sum(weights))
+    out$share <- sum(size * c(object$share, stats::weighted.mean(
+      y > 0, weights
+    ))) / sum(size)
+  }
+  out$n <- object$n + length(y)
+  out$n_extended <- (object$n_extended %||% 0) + length(y)
+  if (length(object$log_evidence)) {
+    out$log_evidence <- object$log_evidence + core$log_z
+  }
+  out$check$passes <- out$check$passes + core$status$passes
+  out["frame"] <- out["fitted"] <- out["loo"] <- out["y"] <- list(NULL)
+  out["weights"] <- out["offset"] <- out["na.action"] <- list(NULL)
+  out
+}
+
+# Back into the places that the fit has for them; one Gaussian, at the mean
+# variances.
+take_effects <- function(posterior, mean, cov) {
+  names <- names(posterior$theta_mean)
+  theta <- seq_along(posterior$theta_mean)
+  if (length(names) < length(theta)) names <- NULL
+  posterior["points"] <- list(NULL)
+  posterior$theta_mean <- stats::setNames(mean[theta], names)
+  posterior$theta_cov <- matrix(
+    cov[theta, theta], length(theta),
+    dimnames = if (length(names)) list(names, names)
+  )
+  for (t in seq_along(posterior$random)) {
+    term <- posterior$random[[t]]
+    r <- length(term$columns)
+    m <- length(term$levels)
+    at <- term$index %||% (length(theta) + seq_len(m * r))
+    term$mean <- matrix(mean[at], m, r, byrow = TRUE)
+    if (is.null(term$index)) {
+      loading <- -t(solve(cov[theta, theta], cov[theta, at]))
+      term$loading <- aperm(
+        array(loading, c(r, m, length(theta))), c(1, 3, 2)
+      )
+    }
+    for (g in seq_len(m)) {
+      own <- at[(g - 1L) * r + seq_len(r)]
+      term$cov[, , g] <- cov[own, own]
+      if (is.null(term$index)) {
+        part <- loading[(g - 1L) * r + seq_len(r), , drop = FALSE]
+        term$schur[, , g] <- cov[own, own] -
+          part %*% cov[theta, theta] %*% t(part)
+      }
+    }
+    posterior$random[[t]] <- term
+  }
+  posterior
+}
+
+# By rows what the jackknife sums adds up over batches; groups may come again.
+extended_sandwich <- function(object, core, q, a, cov) {
+  before <- object$sandwich
+  if (is.null(before)) {
+    return(NULL)
+  }
+  if (is.null(before$cov) || before$by != "rows" ||
+    nrow(before$cov) != nrow(cov)) {
+    return(list(why = before$why %||% "groups and more rows"))
+  }
+  influence <- row_influence(core$influence)
+  own <- crossprod(a * (influence$gradient / influence$share))
+  meat <- solve(q$cov, t(solve(q$cov, before$cov))) + own
+  before$cov <- unname(cov %*% meat %*% cov)
+  before["rate"] <- list(NULL)
+  before
+}
