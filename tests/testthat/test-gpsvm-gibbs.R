@@ -99,37 +99,21 @@ test_that("draws do not depend on threads, and chains have their own", {
 })
 
 test_that("an interrupted sampler stops, or keeps what it has", {
-  skip_on_cran()
-  skip_on_os("windows")
-  skip_if_not_installed("callr")
-  home <- dirname(system.file(package = "bayeskernel"))
-  skip_if_not(file.exists(file.path(home, "bayeskernel", "Meta")))
   for (choice in c("keep", if (slow) "stop")) {
-    ready <- tempfile()
-    job <- callr::r_bg(function(path, choice, d, ready) {
-      library(bayeskernel, lib.loc = path)
+    out <- interrupted_work(function(ready, choice, d) {
       sample <- function(draws) {
-        suppressWarnings(gpsvm(
+        gpsvm(
           y ~ x1 + x2, d,
           method = "gibbs", inducing = 10, warmup = 20, draws = draws,
           seed = 1, chains = 2, threads = 1, progress = FALSE,
           on_interrupt = choice, tune = FALSE
-        ))
+        )
       }
       # Loading and compiling of R code is over before the interrupt comes.
       for (repetition in 1:3) sample(10)
-      file.create(ready)
-      tryCatch(
-        sample(5e5),
-        interrupt = function(e) "interrupted",
-        bayeskernel_error = function(e) class(e)[1]
-      )
-    }, list(home, choice, curved_data(20), ready))
-    for (wait in 1:400) if (!file.exists(ready)) Sys.sleep(0.05)
-    Sys.sleep(0.5)
-    job$interrupt()
-    job$wait(20000)
-    out <- job$get_result()
+      ready()
+      sample(5e5)
+    }, list(choice, curved_data(20)), after = 0.5)$fit
     if (choice == "stop") {
       expect_identical(out, "interrupted")
     } else {

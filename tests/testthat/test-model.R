@@ -37,40 +37,53 @@ test_that("an argument of no use to a model is refused by its reason", {
 })
 
 test_that("an interrupted iteration hands back its state if asked to", {
-  skip_on_cran()
-  skip_on_os("windows")
-  skip_if_not_installed("callr")
-  home <- dirname(system.file(package = "bayeskernel"))
-  skip_if_not(file.exists(file.path(home, "bayeskernel", "Meta")))
-  ready <- tempfile()
-  job <- callr::r_bg(function(path, ready) {
-    library(bayeskernel, lib.loc = path)
+  out <- interrupted_work(function(ready) {
     set.seed(1)
     x <- matrix(rnorm(1.2e7), ncol = 40)
     y <- x[, 1] + rnorm(nrow(x)) > 0
-    warned <- character()
     sample <- function(rows) {
-      withCallingHandlers(bsvm(
+      bsvm(
         x[rows, ], y[rows],
         threads = 1, tol = 0, accelerate = FALSE, max_iter = 1e5,
         progress = FALSE, on_interrupt = "keep", method = "vb"
-      ), warning = function(w) {
-        warned <<- class(w)[1]
-        invokeRestart("muffleWarning")
-      })
+      )
     }
     # Loading and compiling of R code is over before the interrupt comes.
-    for (repetition in 1:3) sample(1:200)
-    file.create(ready)
+    for (repetition in 1:3) suppressWarnings(sample(1:200))
+    ready()
     fit <- sample(seq_along(y))
-    list(warned, coef(fit), predict(fit, x[1:3, ], type = "prob"))
-  }, list(home, ready))
-  for (wait in 1:600) if (!file.exists(ready)) Sys.sleep(0.05)
-  Sys.sleep(3)
-  job$interrupt()
-  job$wait(60000)
-  out <- job$get_result()
-  expect_identical(out[[1]], "bayeskernel_warning_interrupt")
-  expect_true(all(is.finite(out[[2]])))
-  expect_true(all(out[[3]] > 0 & out[[3]] < 1))
+    list(coef = coef(fit), prob = predict(fit, x[1:3, ], type = "prob"))
+  }, after = 3)
+  expect_identical(out$warned, "bayeskernel_warning_interrupt")
+  expect_true(all(is.finite(out$fit$coef)))
+  expect_true(all(out$fit$prob > 0 & out$fit$prob < 1))
+})
+
+test_that("so do passes, steps and the tuning of a kernel", {
+  work <- function(ready, method, tune) {
+    set.seed(1)
+    x <- matrix(rnorm(1.2e6), ncol = 6)
+    y <- x[, 1] * x[, 2] + rnorm(nrow(x)) > 0
+    sample <- function(rows, inducing) {
+      gpsvm(
+        x[rows, ], y[rows],
+        method = method, inducing = inducing, tune = tune, threads = 1,
+        tol = if (isFALSE(tune)) 0, max_iter = if (isFALSE(tune)) 1e5 else 1,
+        epochs = if (method == "svi") 1e5 else 1, epoch_tol = 0,
+        progress = FALSE, on_interrupt = "keep", seed = 1, kernel = rbf()
+      )
+    }
+    for (repetition in 1:2) suppressWarnings(sample(1:60, 5))
+    ready()
+    fit <- sample(seq_along(y), if (isFALSE(tune)) 30 else 400)
+    list(class = class(fit), prob = predict(fit, x[1:3, ], type = "prob"))
+  }
+  for (case in list(
+    list("vb", FALSE), list("svi", FALSE), list("vb", "bound")
+  )) {
+    out <- interrupted_work(work, case, after = 2)
+    expect_true("bayeskernel_warning_interrupt" %in% out$warned)
+    expect_identical(out$fit$class, c("gpsvm", "bayeskernel_fit"))
+    expect_true(all(out$fit$prob > 0 & out$fit$prob < 1))
+  }
 })

@@ -1,0 +1,33 @@
+# What `work()`, a function of nothing whose environment is global, answers in a
+# child of R that is interrupted `after` seconds from when it has called
+# `ready()`; classes of warnings in `warned`.
+interrupted_work <- function(work, args = list(), after = 1) {
+  skip_on_cran()
+  skip_on_os("windows")
+  skip_if_not_installed("callr")
+  home <- dirname(system.file(package = "bayeskernel"))
+  skip_if_not(file.exists(file.path(home, "bayeskernel", "Meta")))
+  environment(work) <- globalenv()
+  signal <- tempfile()
+  job <- callr::r_bg(function(home, signal, work, args) {
+    library(bayeskernel, lib.loc = home)
+    warned <- character()
+    fit <- tryCatch(
+      withCallingHandlers(
+        do.call(work, c(list(function() file.create(signal)), args)),
+        warning = function(w) {
+          warned <<- c(warned, class(w)[1])
+          invokeRestart("muffleWarning")
+        }
+      ),
+      interrupt = function(e) "interrupted",
+      bayeskernel_error = function(e) class(e)[1]
+    )
+    list(fit = fit, warned = warned)
+  }, list(home, signal, work, args))
+  for (wait in 1:600) if (!file.exists(signal)) Sys.sleep(0.05)
+  Sys.sleep(after)
+  job$interrupt()
+  job$wait(60000)
+  job$get_result()
+}
