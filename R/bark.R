@@ -223,11 +223,7 @@ settle_bark <- function(settings) {
   if (!("scales" %in% settings$given) && !is.null(settings$structure)) {
     settings$scales <- "equal"
   }
-  # What says how long to run is taken at its word.
-  said <- c("warmup", "draws", "thin", "start")
-  if (!("until" %in% settings$given) && any(said %in% settings$given)) {
-    settings["until"] <- list(NULL)
-  }
+  settings <- settle_until(settings)
   if (settings$family != "gaussian" && !("prior" %in% settings$given)) {
     settings$prior <- bark_prior(gamma = 5, epsilon = 0.5)
   }

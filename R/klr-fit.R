@@ -120,6 +120,24 @@ klr_draws <- function(core, job, rows) {
   )
 }
 
+# Variables on which chains have to agree: where classes can be told apart
+# without error the data hardly bound f, whose law has no mean there, nor the
+# scales of kernels that it is made of.
+klr_watched <- function(draws) {
+  names <- dimnames(draws)[[3]]
+  names[names %in% c("intercept", "J", "log_lik") | startsWith(names, "P[")]
+}
+
+# Largest difference between chains of the probability of a reference row.
+apart_by_chain <- function(fit) {
+  at <- startsWith(dimnames(fit$draws)[[3]], "f[")
+  if (!any(at) || dim(fit$draws)[2] < 2L) {
+    return(NULL)
+  }
+  means <- apply(stats::plogis(fit$draws[, , at, drop = FALSE]), 3:2, mean)
+  max(apply(means, 1, max) - apply(means, 1, min))
+}
+
 klr_collect <- function(fit, core, job, rows) {
   settings <- job$settings
   fit$rank <- settings$rank

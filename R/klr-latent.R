@@ -71,7 +71,8 @@ latent_draws.klr <- function(object, rows = NULL, take = NULL,
 parameters.klr <- function(object, level = 0.95) {
   names <- dimnames(object$draws)[[3]]
   table <- with_convergence(
-    draws_table(stack_chains(object$draws), level), object
+    draws_table(stack_chains(object$draws), level), object,
+    convergence_table(object$draws)
   )
   share <- startsWith(names, "P[")
   at <- startsWith(names, "f[")
@@ -113,12 +114,23 @@ facts.klr <- function(object) {
       }
     ),
     Spread = spread_fact(object),
+    Agreement = agreement_fact(object),
     Kernels = sprintf(
       "%.1f (mean), %s expected by the prior, which is %s", kernels,
       format(klr_kernels_cpp(object$prior), digits = 3),
       object$prior$coefficients
     )
   )
+}
+
+agreement_fact <- function(object) {
+  apart <- apart_by_chain(object)
+  if (!is.null(apart)) {
+    sprintf(
+      "probabilities of %d rows differ by at most %.2f between chains",
+      length(object$reference), apart
+    )
+  }
 }
 
 #' @exportS3Method

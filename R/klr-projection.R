@@ -23,8 +23,7 @@
 #' @examples
 #' set.seed(1)
 #' x <- matrix(rnorm(240), 60, dimnames = list(NULL, letters[1:4]))
-#' fit <- suppressWarnings(klr(x, x[, 1] > x[, 2], rank = 1, chains = 2,
-#'   warmup = 1000, draws = 100, thin = 5, threads = 1, seed = 1))
+#' fit <- klr(x, x[, 1] > x[, 2], rank = 1, chains = 2, threads = 1, seed = 1)
 #' projection(fit)
 #' @export
 projection <- function(object, ...) UseMethod("projection")

@@ -21,7 +21,11 @@
 #' @param chains,warmup,draws,thin Number of chains, discarded sweeps, kept
 #'   draws per chain, sweeps per kept draw. A sweep is one short step of each
 #'   kind, so there have to be many: 4 chains, 20,000 sweeps of warmup, and 1000
-#'   draws 20 sweeps apart.
+#'   draws 20 sweeps apart in the first round.
+#' @param until [rhat()] or [ess()]: rounds of sweeps until the chains agree,
+#'   the second half of all sweeps is kept, and a warning comes only at the cap,
+#'   16 times the first round. Default `rhat(1.05)`; `NULL`, one round, where
+#'   `warmup`, `draws`, `thin` or `start` say how long to run.
 #' @param ... Passed to methods; an argument that no method knows is an error,
 #'   and so is `weights`.
 #'
@@ -45,10 +49,16 @@
 #'
 #' @section Chains: Reversible jump Markov chains, in two schemes, see
 #'   [klr_prior()]. Every other chain begins at the directions of sliced average
-#'   variance estimation, which may fail, the others at random ones: compare
-#'   their traces. As printed the dissertation's moves that kill a kernel and
-#'   its conditional mean of mu leave another law invariant; here they are
-#'   mended.
+#'   variance estimation, which may fail, the others at random ones. As printed
+#'   the dissertation's moves that kill a kernel and its conditional mean of mu
+#'   leave another law invariant; here they are mended.
+#'
+#'   `until` and the warning look at the shares of the predictors, J, the
+#'   intercept and the likelihood. Not at f and the scales: where classes can be
+#'   told apart without error the data bound f from one side only, its posterior
+#'   has no mean, and a chain may stay for long where f is high in one region
+#'   rather than in another. `summary()` has R-hat of all of them, `print()` the
+#'   largest difference between chains of the probability of a reference row.
 #'
 #' @section Draws: Variables of `fit$draws`, of which each means the same in
 #'   every draw: `intercept` (b_0); `J`, the number of kernels; `mu` and `sd`,
@@ -92,7 +102,7 @@ klr.formula <- function(formula, data, rank = 2, folds = 5,
                         prior = klr_prior(), standardize = TRUE, subset,
                         na.action = stats::na.fail, chains = 4,
                         warmup = 20000, draws = 1000, thin = 20,
-                        until = NULL, seed = NULL,
+                        until = rhat(1.05), seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
                         cluster = NULL,
                         progress = getOption(
@@ -108,7 +118,7 @@ klr.formula <- function(formula, data, rank = 2, folds = 5,
 klr.default <- function(x, y, rank = 2, folds = 5, prior = klr_prior(),
                         standardize = TRUE, na.action = stats::na.fail,
                         chains = 4, warmup = 20000, draws = 1000, thin = 20,
-                        until = NULL, seed = NULL,
+                        until = rhat(1.05), seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
                         cluster = NULL,
                         progress = getOption(
@@ -140,10 +150,12 @@ klr_model <- list(
   methods = "rjmcmc", samplers = "rjmcmc", links = "logit",
   families = "binomial", linear = FALSE, prior = "klr_prior",
   arguments = function() list(rank = check_ranks, folds = count_from(2)),
+  settle = function(settings) settle_until(settings),
   rows = list(
     linear = FALSE, weights = FALSE, response = function(settings) "pair"
   ),
   job = klr_job, chains = klr_chains, draws = klr_draws,
+  watched = klr_watched,
   collect = klr_collect, validate = validate_klr,
   free_state = c("centre", "log_lambda", "coefficient", "variance")
 )

@@ -101,8 +101,8 @@ fixed_table <- function(object, level) {
 }
 
 # Of a sampler: R-hat and the effective sample size, which the fit has.
-with_convergence <- function(table, object) {
-  known <- object$diagnostics$table
+with_convergence <- function(table, object,
+                             known = object$diagnostics$table) {
   if (is.null(object$draws)) {
     return(table)
   }

@@ -112,6 +112,16 @@ check_until <- function(x, name) {
   )
 }
 
+# Of models with a goal by default: what says how long to run is taken at its
+# word.
+settle_until <- function(settings) {
+  said <- c("warmup", "draws", "thin", "start")
+  if (!("until" %in% settings$given) && any(said %in% settings$given)) {
+    settings["until"] <- list(NULL)
+  }
+  settings
+}
+
 # Draws that are kept cannot have more effective ones than they are.
 check_enough_draws <- function(settings) {
   until <- settings$until

@@ -7,14 +7,18 @@
 #
 # BAYESKERNEL_REPEATS (20) data sets or divisions of the rows, BAYESKERNEL_SWEEPS
 # (40000) sweeps of a chain, half of them warmup, of two chains (the dissertation
-# does not say how many it has); BAYESKERNEL_PARTS=simulated,real,schemes,speed;
-# BAYESKERNEL_RESULTS a file for what was found. Real data are divided, and
-# schemes compared, a quarter as often. Bank notes and WDBC are those of package
-# mclust.
+# does not say how many it has);
+# BAYESKERNEL_PARTS=simulated,chosen,real,directions,schemes,speed;
+# BAYESKERNEL_RESULTS a file for what was found. Real data are divided, ranks
+# chosen, and schemes compared, a quarter as often. Bank notes and WDBC are those
+# of package mclust.
 
-library(bayeskernel)
-home <- if (file.exists("bench/helpers.R")) "bench" else "../bench"
-source(file.path(home, "helpers.R"))
+suppressMessages(library(bayeskernel))
+source(if (file.exists("bench/helpers.R")) {
+  "bench/helpers.R"
+} else {
+  "../bench/helpers.R"
+})
 options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE)
 
 repeats <- setting("REPEATS", 20)
@@ -77,6 +81,42 @@ simulated <- function(repeats, ...) {
   })
 }
 
+# Which rank cross-validation takes, and its log losses.
+chosen <- function(repeats) {
+  lapply(stats::setNames(nm = c("D4in1", "D4in2")), function(set) {
+    found <- do.call(rbind, lapply(seq_len(repeats), function(k) {
+      data <- simulate_low_rank(set, 200, k)
+      fit <- run_klr(data$x, data$y, ranks, "truncated")
+      cbind(set = k, fit$ranks, taken = fit$ranks$rank == fit$rank)
+    }))
+    cat(set, ", ranks by five-fold cross-validation\n", sep = "")
+    print(found, digits = 3, row.names = FALSE)
+    found
+  })
+}
+
+# Learned directions at the ranks of figures 2.2 to 2.4, and the rows in them.
+directions <- function() {
+  fits <- list(
+    D4in1 = list(data = simulate_low_rank("D4in1", 200, 1), rank = 1),
+    Bank = list(data = ouyang_data("Bank"), rank = 2),
+    WDBC = list(data = ouyang_data("WDBC"), rank = 3)
+  )
+  lapply(fits, function(own) {
+    fit <- run_klr(own$data$x, own$data$y, own$rank, "truncated", chains = 4)
+    found <- projection(fit)
+    found$angles <- apply(found$angles, 2, stats::quantile, c(0.5, 0.9))
+    found$coordinates <- signif(found$coordinates, 4)
+    found$mean <- NULL
+    print(found$directions, digits = 2)
+    c(unclass(found), list(
+      y = own$data$y, prob = signif(fit$fitted$prob, 3),
+      prob_sd = signif(fit$fitted$prob_sd, 3),
+      rhat = max(rhat(fit), na.rm = TRUE)
+    ))
+  })
+}
+
 # Both ways with coefficients, on a quarter of the data sets.
 schemes <- function() {
   simulated(
@@ -119,22 +159,27 @@ speed <- function() {
     run <- timed(function() {
       run_klr(data$x, data$y, rows$rank[k], rows$coefficients[k], chains = 4)
     })
-    table <- run$value$diagnostics$table
-    f <- startsWith(table$variable, "f[")
+    table <- summary(run$value)$parameters
+    f <- startsWith(rownames(table), "f[")
     data.frame(
       sweeps_a_second = round(4 * sweeps / run$seconds),
       kernels = mean(run$value$draws[, , "J"]),
-      ess_a_second = stats::median(table$ess_bulk[f]) / run$seconds,
-      rhat = max(table$rhat[f])
+      ess_a_second = stats::median(table[f, "ESS"]) / run$seconds,
+      rhat_f = max(table[f, "R-hat"]),
+      rhat = max(rhat(run$value), na.rm = TRUE)
     )
   })
   print(cbind(rows, do.call(rbind, found)), digits = 3)
 }
 
-print_machine()
-results <- setting("RESULTS", tempfile(fileext = ".rds"))
-run_parts(list(
+lowrank_parts <- list(
   simulated = function() simulated(repeats),
-  real = function() real(ceiling(repeats / 4)), schemes = schemes,
-  speed = speed
-), results)
+  chosen = function() chosen(ceiling(repeats / 4)),
+  real = function() real(ceiling(repeats / 4)), directions = directions,
+  schemes = schemes, speed = speed
+)
+
+if (sys.nframe() == 0L) {
+  print_machine()
+  run_parts(lowrank_parts, setting("RESULTS", tempfile(fileext = ".rds")))
+}

@@ -174,34 +174,35 @@ boston_table <- function(width = 5) {
   Reduce(`+`, each) / splits
 }
 
-# Milliseconds a row along a stream whose grid is full after 500 rows.
+# CPU milliseconds a row along a stream whose grid is full after 500 rows.
 stream_table <- function(rows = 1e5, block = 1e4) {
   set.seed(1)
   x <- cbind(x = runif(rows, -3, 3))
   y <- sin(2 * x[, 1]) + rnorm(rows, sd = 0.2)
-  at <- seq_len(block)
-  fit <- quietly(seqkr(
-    x[at, , drop = FALSE], y[at],
-    kernel = rbf(0.7), order = "given", grid_max = 500, seed = 1
-  ))
   new <- cbind(x = seq(-2.5, 2.5, 0.01))
   score <- function(fit) {
     sqrt(mean((predict(fit, new) - sin(2 * new[, 1]))^2))
   }
-  out <- NULL
-  repeat {
-    seen <- nobs(fit)
-    recent <- utils::tail(fit$trace$steps$seconds, block)
+  fit <- out <- NULL
+  for (seen in seq(0, rows - 1, by = block)) {
+    at <- seen + seq_len(block)
+    run <- timed(function() {
+      quietly(if (is.null(fit)) {
+        seqkr(
+          x[at, , drop = FALSE], y[at],
+          kernel = rbf(0.7), order = "given", grid_max = 500, seed = 1
+        )
+      } else {
+        extend(fit, x[at, , drop = FALSE], y[at])
+      })
+    })
+    fit <- run$value
     out <- rbind(out, c(
-      rows = seen, ms = 1000 * median(utils::tail(recent, 5000)),
+      rows = nobs(fit), ms = 1000 * run$seconds / block,
       mb = as.double(object.size(fit$state)) / 1e6, rmse = score(fit)
     ))
-    if (seen == rows) {
-      return(out)
-    }
-    at <- seen + seq_len(block)
-    fit <- quietly(extend(fit, x[at, , drop = FALSE], y[at]))
   }
+  out
 }
 
 sequential_parts <- list(

@@ -405,6 +405,16 @@ TEST("every change of the integrated likelihood is that of dense algebra") {
   change = likelihood.replace(1);
   likelihood.accept_replace(1);
   CHECK_NEAR(change, now() - before, 1e-10);
+  // With another variance, too.
+  before = now();
+  basis.try_from(3);
+  basis.tried_log_lambda().array() += 0.4;
+  basis.try_column();
+  change = likelihood.replace(3, 0.07);
+  likelihood.accept_replace(3);
+  CHECK_NEAR(change, now() - before, 1e-10);
+  CHECK_NEAR(likelihood.mark(3), 0.07, 1e-15);
+  CHECK_NEAR(likelihood.log_integrated(), now(), 1e-10);
   before = now();
   change = likelihood.remove(2);
   likelihood.accept_remove(2);

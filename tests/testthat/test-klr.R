@@ -44,6 +44,27 @@ test_that("kept draws have f and the likelihood of their kernels", {
   expect_equal(unname(apply(shares, 1:2, sum)), matrix(2, 40, 2))
 })
 
+test_that("what chains have to agree on, and what is shown of the rest", {
+  expect_setequal(
+    names(rhat(fit)),
+    c("intercept", "J", "log_lik", sprintf("P[%s]", c("a", "b", "c")))
+  )
+  shown <- summary(fit)$parameters
+  expect_true(all(is.finite(shown[startsWith(rownames(shown), "f["), "R-hat"])))
+  # Means over draws of each chain, from f in plain R.
+  f <- plain_klr(fit, x[fit$reference, ])
+  by_chain <- rbind(colMeans(plogis(f[1:40, ])), colMeans(plogis(f[41:80, ])))
+  expect_equal(
+    apart_by_chain(fit), max(abs(by_chain[1, ] - by_chain[2, ])),
+    tolerance = 1e-8
+  )
+  expect_null(apart_by_chain(quick_klr(x, d$y, chains = 1)))
+  expect_output(print(fit), "between chains")
+  # A goal by default, unless the call says how long to run.
+  expect_null(fit$diagnostics$until)
+  expect_equal(formals(klr.default)$until, quote(rhat(1.05)))
+})
+
 test_that("threads and parts of the run change nothing", {
   expect_identical(
     quick_klr(x, d$y, threads = 2)$draws, fit$draws
@@ -197,4 +218,23 @@ test_that("both coefficient schemes and parameters tell the same story", {
   expect_output(
     print(klr_prior(coefficients = "continuous")), "negative binomial, 10 exp"
   )
+})
+
+test_that("at the defaults chains of separable classes agree on directions", {
+  slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
+  skip_if_not(slow, "BAYESKERNEL_SLOW is not true")
+  for (set in 1:2) {
+    set.seed(10 + set)
+    x <- matrix(runif(800, -1, 1), 200)
+    s <- drop(x %*% c(1, 1, -1, -1))
+    y <- if (set == 1) {
+      (s > -1 & s <= 0) | s > 1
+    } else {
+      (x[, 1] + x[, 2]) * (x[, 1] - x[, 3]) >= 0
+    }
+    expect_no_warning(object <- klr(x, y, rank = set, seed = 1, threads = 2))
+    expect_lt(max(rhat(object), na.rm = TRUE), 1.05 + 1e-12)
+    expect_lt(stats::quantile(projection(object)$angles[, set], 0.9), 10)
+    expect_lt(apart_by_chain(object), 0.3)
+  }
 })

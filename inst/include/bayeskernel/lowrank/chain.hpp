@@ -1,6 +1,6 @@
 // One chain of klr(). A sweep is a jump between numbers of kernels and one move
-// each of a coefficient, a centre, every coordinate's scale, the frame U, and
-// the intercept; then mu and tau. With normal coefficients it begins with the
+// each of a coefficient, a centre, every coordinate's scale, a coefficient with
+// its scales, the frame U, and the intercept; then mu and tau. With normal coefficients it begins with the
 // Polya-Gamma variables, given which the coefficients are integrated out of
 // these moves, and ends with the coefficients and their precisions.
 #ifndef BAYESKERNEL_LOWRANK_CHAIN_HPP
@@ -198,6 +198,7 @@ class LowRankChain {
     moves_->step_mark(stream);
     moves_->step_centre(stream);
     for (Index l = 0; l < basis.rank(); ++l) moves_->step_scale(l, stream);
+    moves_->step_ridge(stream);
     if (stream.uniform() < schedule.common_share) {
       if (basis.rank() > 1) moves_->step_scales(stream);
       moves_->step_shift(stream);

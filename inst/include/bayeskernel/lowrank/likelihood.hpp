@@ -38,8 +38,9 @@ class KernelLikelihood {
   virtual void accept_add() = 0;
   virtual double remove(Index j) = 0;
   virtual void accept_remove(Index j) = 0;
-  // The tried column in place of column j, with its mark.
-  virtual double replace(Index j) = 0;
+  // The tried column in place of column j, with its mark or another one.
+  virtual double replace(Index j, double mark) = 0;
+  double replace(Index j) { return replace(j, mark_[j]); }
   virtual void accept_replace(Index j) = 0;
   virtual double set_mark(Index j, double mark) = 0;
   virtual void accept_mark(Index j) = 0;
@@ -86,13 +87,15 @@ class KnownCoefficients final : public KernelLikelihood {
     basis_.remove(j);
     log_likelihood_ = proposed_;
   }
-  double replace(Index j) override {
+  using KernelLikelihood::replace;
+  double replace(Index j, double mark) override {
     copy_marks();
-    trial_[basis_.size()] = trial_[j];
+    trial_[basis_.size()] = mark;
     trial_[j] = 0.0;
     return against(basis_.values(), basis_.size() + 1);
   }
   void accept_replace(Index j) override {
+    mark_[j] = trial_[basis_.size()];
     basis_.replace(j);
     log_likelihood_ = proposed_;
   }
@@ -206,9 +209,13 @@ class IntegratedCoefficients final : public KernelLikelihood {
     basis_.remove(j);
     mend();
   }
-  double replace(Index j) override {
+  using KernelLikelihood::replace;
+  // A variance that grows is a column that grows.
+  double replace(Index j, double mark) override {
+    if (!holds(mark)) return -std::numeric_limits<double>::infinity();
     const Index m = basis_.size(), stride = gaussian_.stride();
-    weigh(basis_.column(m), weighted(m));
+    tried_mark_ = mark;
+    weigh(basis_.column(m), weighted(m), std::sqrt(mark / mark_[j]));
     std::copy_n(gaussian_.gram(), m * stride, new_gram_.data());
     double* own = new_gram_.data() + j * stride;
     column_dots(weighted_.data(), basis_.stride(), m, weighted(m), own);
@@ -219,9 +226,15 @@ class IntegratedCoefficients final : public KernelLikelihood {
     return against_products();
   }
   void accept_replace(Index j) override {
+    const bool other = tried_mark_ != mark_[j];
+    mark_[j] = tried_mark_;
     std::copy_n(weighted(basis_.size()), basis_.stride(), weighted(j));
     basis_.replace(j);
-    take_products();
+    if (other) {
+      rebuild();
+    } else {
+      take_products();
+    }
   }
   double set_mark(Index j, double mark) override {
     if (!holds(mark)) return -std::numeric_limits<double>::infinity();
@@ -263,10 +276,11 @@ class IntegratedCoefficients final : public KernelLikelihood {
 
  private:
   double* weighted(Index j) { return weighted_.data() + j * basis_.stride(); }
-  void weigh(const double* from, double* to) const {
+  void weigh(const double* from, double* to, double factor = 1.0) const {
     using Array = Eigen::Map<const Eigen::ArrayXd>;
     Eigen::Map<Eigen::ArrayXd>(to, basis_.stride()) =
-        Array(from, basis_.stride()) * Array(root_.data(), basis_.stride());
+        factor * Array(from, basis_.stride()) *
+        Array(root_.data(), basis_.stride());
   }
   void form_products(const double* columns, double* gram, double* dots) {
     const Index m = basis_.size();

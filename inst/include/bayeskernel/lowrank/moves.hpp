@@ -69,6 +69,24 @@ class LowRankMoves {
     basis_.try_column();
     return likelihood_.replace(j) + change;
   }
+  // The same with a coefficient g times as large; a variance goes with g^2.
+  double scales(Index j, double log_g) {
+    const double mark = likelihood_.mark(j);
+    const double to = mark * std::exp(prior_.continuous ? 2.0 * log_g : log_g);
+    if (!valid(to) || !(prior_.continuous || std::abs(to) > prior_.epsilon)) {
+      return kNeverAccepted;
+    }
+    // With the Jacobian.
+    double change = -prior_.alpha * log_g;
+    if (prior_.continuous) {
+      change -= prior_.varphi_rate() * (1.0 / to - 1.0 / mark);
+    }
+    for (Index l = 0; l < basis_.rank(); ++l) {
+      change += scale_density(basis_.tried_log_lambda()[l]) -
+                scale_density(basis_.log_lambda(j, l));
+    }
+    return likelihood_.replace(j, to) + change + chosen_again(j, to);
+  }
   double intercept(double b) {
     return likelihood_.set_mark(0, b) -
            prior_.intercept_rate *
@@ -116,25 +134,32 @@ class LowRankMoves {
     return std::exp(-log_varphi);
   }
 
-  // A coefficient, or its variance.
+  // A variance, by a factor; or a coefficient: one that was drawn by its size by
+  // a factor, any other on the scale v on which its prior is uniform. There it
+  // can change its sign, but large ones are near 0, far from where a step ends.
   void step_mark(Stream& stream) {
-    const Index j = any_kernel(stream);
+    const Index j = some_kernel(stream);
     const double log_u = -stream.exponential();
-    RandomWalkStep& step = tally_.coefficient;
-    double ratio = kNeverAccepted;
-    if (prior_.continuous) {
-      const double v =
-          likelihood_.mark(j) * std::exp(step.sd() * stream.normal());
-      if (valid(v)) ratio = variance(j, v);
-    } else {
+    const double from = likelihood_.mark(j);
+    const bool factor = prior_.continuous || by_size_;
+    RandomWalkStep& step =
+        factor && !prior_.continuous ? tally_.size : tally_.coefficient;
+    const double walk = step.sd() * stream.normal();
+    double to = from * std::exp(walk), ratio = kNeverAccepted;
+    if (!factor) {
       // v wraps from 1 to -1, where b is +epsilon and -epsilon.
-      const double v = prior_.uniform_scale(likelihood_.mark(j)) +
-                       step.sd() * stream.normal();
-      const double b =
-          prior_.coefficient(v - 2.0 * std::floor(0.5 * (v + 1.0)));
-      if (valid(b)) ratio = likelihood_.set_mark(j, b);
+      const double v = prior_.uniform_scale(from) + walk;
+      to = prior_.coefficient(v - 2.0 * std::floor(0.5 * (v + 1.0)));
     }
-    if (tally_.walk(Move::coefficient, step, ratio, log_u)) {
+    if (valid(to) && prior_.continuous) {
+      ratio = variance(j, to) + chosen_again(j, to);
+    } else if (valid(to) && std::abs(to) >= prior_.epsilon) {
+      ratio = likelihood_.set_mark(j, to) + chosen_again(j, to) -
+              (factor ? prior_.alpha * walk : 0.0);
+    }
+    if (tally_.walk(
+            &step == &tally_.size ? Move::size : Move::coefficient, step, ratio,
+            log_u)) {
       likelihood_.accept_mark(j);
     }
   }
@@ -142,7 +167,7 @@ class LowRankMoves {
   // To any row, or to one that the kernel finds near: then there are ways back
   // in the proportion of the kernels' sums.
   void step_centre(Stream& stream) {
-    const Index j = any_kernel(stream);
+    const Index j = some_kernel(stream);
     const double log_u = -stream.exponential();
     basis_.try_from(j);
     const Index rows = basis_.data().rows();
@@ -167,7 +192,7 @@ class LowRankMoves {
   }
 
   void step_scale(Index l, Stream& stream) {
-    const Index j = any_kernel(stream);
+    const Index j = some_kernel(stream);
     const double log_u = -stream.exponential();
     basis_.try_from(j);
     basis_.tried_log_lambda()[l] += tally_.scale.sd() * stream.normal();
@@ -175,9 +200,26 @@ class LowRankMoves {
       likelihood_.accept_replace(j);
     }
   }
+  // Those of a kernel together, with the coefficient that leaves its part of f
+  // at some row as it is: high and wide kernels fit as low and narrow ones do,
+  // and steps of one number alone do not lead from these to those.
+  void step_ridge(Stream& stream) {
+    const Index j = some_kernel(stream);
+    const Index row = uniform_index(stream, basis_.data().rows());
+    const double log_u = -stream.exponential();
+    basis_.try_from(j);
+    const double shift = tally_.ridge.sd() * stream.normal();
+    basis_.tried_log_lambda().array() += shift;
+    const double from = basis_.column(j)[row], to = basis_.try_column()[row];
+    const double ratio =
+        from > 0.0 && to > 0.0 ? scales(j, std::log(from / to)) : kNeverAccepted;
+    if (tally_.walk(Move::ridge, tally_.ridge, ratio, log_u)) {
+      likelihood_.accept_replace(j);
+    }
+  }
   // Those of a kernel together.
   void step_scales(Stream& stream) {
-    const Index j = any_kernel(stream);
+    const Index j = some_kernel(stream);
     const double log_u = -stream.exponential();
     basis_.try_from(j);
     for (Index l = 0; l < basis_.rank(); ++l) {
@@ -305,6 +347,32 @@ class LowRankMoves {
     const double gap = log_lambda - mu;
     return -0.5 * tau * gap * gap;
   }
+  // Many kernels have coefficients near epsilon, which matter little: half of
+  // the moves of a kernel are of one drawn by size. chosen_again() is the log
+  // ratio of the chances to draw it with another mark and with its own.
+  double size_of(double mark) const {
+    return std::min(prior_.continuous ? std::sqrt(mark) : std::abs(mark), 10.0);
+  }
+  Index some_kernel(Stream& stream) {
+    by_size_ = stream.uniform() < 0.5;
+    if (!by_size_) return any_kernel(stream);
+    total_ = 0.0;
+    for (Index j = 1; j <= basis_.kernels(); ++j) {
+      total_ += size_of(likelihood_.mark(j));
+    }
+    double left = total_ * stream.uniform();
+    Index j = 1;
+    for (; j < basis_.kernels(); ++j) {
+      left -= size_of(likelihood_.mark(j));
+      if (left < 0.0) break;
+    }
+    return j;
+  }
+  double chosen_again(Index j, double mark) const {
+    if (!by_size_) return 0.0;
+    const double from = size_of(likelihood_.mark(j)), to = size_of(mark);
+    return std::log(to / from * total_ / (total_ - from + to));
+  }
   // Kernels are columns 1, 2, ...
   Index any_kernel(Stream& stream) const {
     return 1 + uniform_index(stream, basis_.kernels());
@@ -369,6 +437,9 @@ class LowRankMoves {
   LowRankTally& tally_;
   const LowRankSchedule& schedule_;
   FrameWalk walk_;
+  // Of the kernel drawn last.
+  bool by_size_ = false;
+  double total_ = 0.0;
 };
 
 }  // namespace bayeskernel

@@ -15,8 +15,10 @@ enum class LowRankMove {
   death,
   kill,
   coefficient,
+  size,
   centre,
   neighbour,
+  ridge,
   scale,
   scales,
   shift,
@@ -31,9 +33,9 @@ enum class LowRankMove {
 
 inline const char* name_of(LowRankMove move) {
   static constexpr const char* kNames[] = {
-      "birth",  "death", "kill",   "coefficient", "centre", "neighbour", "scale",
-      "scales", "shift", "column", "frame",       "turn",   "fresh",
-      "intercept", "stretch"};
+      "birth",     "death",  "kill",  "coefficient", "size",      "centre",
+      "neighbour", "ridge",  "scale", "scales",      "shift",     "column",
+      "frame",     "turn",   "fresh", "intercept",   "stretch"};
   return kNames[static_cast<int>(move)];
 }
 
@@ -44,12 +46,14 @@ struct LowRankTally : AcceptanceTable<LowRankMove> {
         frame(column) {}
 
   RandomWalkStep coefficient{0.4}, scale{0.8}, scales{0.5, 0.3}, shift{0.5};
+  RandomWalkStep size{0.5}, ridge{0.3, 0.3};
   RandomWalkStep column, frame, turn{0.3}, intercept{0.7}, stretch{0.3};
 
   template <class Visit>
   void for_each(Visit&& visit) {
-    for (auto* step : {&coefficient, &scale, &scales, &shift, &column, &frame,
-                       &turn, &intercept, &stretch}) {
+    for (auto* step :
+         {&coefficient, &size, &ridge, &scale, &scales, &shift, &column, &frame,
+          &turn, &intercept, &stretch}) {
       visit(*step);
     }
   }
