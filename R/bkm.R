@@ -88,7 +88,21 @@
 #'
 #' @section Missing predictors: As [bsvm()]: `missing = "model"` treats numeric
 #'   predictors as jointly Gaussian and averages over what is missing, in [gp()]
-#'   terms, too. Factors may not miss values.
+#'   terms, too.
+#'
+#'   Factors may miss values as well, by `"ep"` and `"vb"`: the row counts with
+#'   each level, with weights that add up to 1. The combinations of levels of the
+#'   factors that miss values, at most 100, have probabilities, and given them
+#'   numeric predictors are Gaussian with means that are sums over these factors
+#'   and one covariance (the general location model of Little and Schluchter,
+#'   1985, fitted by EM to all rows). Factors without missing values tell about
+#'   the missing ones through their indicators, which count as numeric predictors
+#'   there, if they have at most 20 levels. Where rows with missing values are
+#'   more frequent in one class (p < .01), each class has such a model. A row has
+#'   at most 256 completions; what has a probability below .001 given the row's
+#'   other predictors is left out. Whether a value is missing may depend on what is
+#'   seen, not on the value itself. A factor in `by`, in a smooth or in bars may
+#'   not miss values, and a new row may miss only factors that did so in the fit.
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, which
 #'   says the family that would fit, `_missing`, `_dimension`, `_prior`,
@@ -113,6 +127,10 @@
 #'   Gelman, A., Jakulin, A., Pittau, M. G. and Su, Y.-S. (2008). A weakly
 #'   informative default prior distribution for logistic and other regression
 #'   models. *Annals of Applied Statistics* 2, 1360-1383.
+#'
+#'   Little, R. J. A. and Schluchter, M. D. (1985). Maximum likelihood estimation
+#'   for mixed continuous and categorical data with missing values. *Biometrika*
+#'   72, 497-512.
 #'
 #'   Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian
 #'   inference for support vector machine classification. *Computational

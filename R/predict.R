@@ -68,7 +68,8 @@
 #' @return As many rows as `newdata` has, named by its row names where these are
 #'   names and not numbers. A row in which a predictor is missing gives `NA`,
 #'   or, from a fit with `missing = "model"`, a prediction that averages over
-#'   the missing value given the other predictors.
+#'   the missing value given the other predictors; a factor has to have missed
+#'   values in the fit, too.
 #' * `"class"`: factor; `"prob"`: matrix n x classes with the classes as column
 #'   names; `"link"`, `"response"`: numeric vector, scale of the data, unless
 #'   said above.

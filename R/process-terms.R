@@ -44,7 +44,8 @@
 #'   uncertainty is not in the intervals.
 #'
 #' @section Missing values: With `missing = "model"` the variables may have
-#'   holes; a factor in `by` may not.
+#'   holes, factors that `categorical()` looks at, too; a factor in `by` may
+#'   not.
 #' @references Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017).
 #'   Bayesian nonlinear support vector machines for big data. *ECML PKDD*,
 #'   section 3.
@@ -153,7 +154,7 @@ build_process <- function(term, frame, rows, standardize, centred, call) {
   own <- names[seq_len(d)]
   coded <- category_columns(term$process$kernel, d, term$spec$term, call)
   levels <- lapply(seq_len(d), function(k) {
-    if (k %in% coded) category_levels(frame[[own[k]]], own[k], rows, call)
+    if (k %in% coded) levels(factor(frame[[own[k]]]))
   })
   x <- vapply(seq_len(d), function(k) {
     if (k %in% coded) {
@@ -343,17 +344,6 @@ category_columns <- function(kernel, d, names, call) {
     unlist(lapply(leaves[kinds == "categorical"], at)),
     unlist(lapply(leaves[kinds != "categorical"], at))
   )
-}
-
-# In the order of their codes.
-category_levels <- function(column, name, rows, call) {
-  if (anyNA(column)) {
-    abort_missing(
-      stats::setNames(sum(is.na(column)), name), which(is.na(column))[1], rows,
-      "Predictor", call = call
-    )
-  }
-  levels(factor(column))
 }
 
 # The variance of a single kernel is the term's own; of sums and products those
