@@ -29,11 +29,13 @@
 #'   selection `"learn"`.
 #' @param learning_rate,class_weights Of family `"hinge"` alone, as of [bsvm()].
 #' @param cov Correlated units: a list of covariance matrices named by variables
-#'   of the data, `list(unit = G)`, of at most 2000 units. Each adds effects
+#'   of the data, `list(unit = G)`, of at most 2000 units, or of their inverses,
+#'   `list(unit = unit_precision(Q))`. Each adds effects
 #'   \eqn{a \sim N(0, t^2 G)}{a ~ N(0, t^2 G)} of the units, `G` scaled to a mean
 #'   diagonal of 1 and t^2 estimated. Rows and columns of `G` are named by the
 #'   units; units without rows of data are predicted from those that they are
-#'   correlated with, units that `G` does not have are left out of f. For effects
+#'   correlated with, units that `G` does not have from the prior or, with their
+#'   covariances, by `newcov` of [predict()][predict.bayeskernel_fit]. For effects
 #'   of the same units that are independent add `(1 | unit)`.
 #' @param prior A prior made by [bkm_prior()].
 #' @param standardize Centre and scale the columns of the design, and a numeric

@@ -133,6 +133,7 @@ new_frame_rows <- function(info, newdata, call) {
   dim(constant) <- c(n, length(info$constant))
   list(
     x = x, random = random, offset = offset, processes = processes,
+    unit_open = unit_open(info$smooths, frame),
     complete = rowSums(constant) == 0, values = values,
     factors = if (length(levels)) factors
   )

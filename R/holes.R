@@ -246,7 +246,7 @@ fill_cells <- function(x, cells, part) {
 # unknowns are multiplied, or are made of one variable, has no normal latent
 # value and counts as incomplete.
 new_holes <- function(info, values, cells, complete, factors = NULL) {
-  mask <- cbind(is.na(values), is.na(factors$codes))
+  mask <- is.na(if (is.null(factors)) values else cbind(values, factors$codes))
   own <- factor_holes(info, factors, values)
   twice <- function(part) {
     part$row[duplicated(cbind(part$row, part$column))]

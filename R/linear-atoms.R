@@ -29,7 +29,9 @@ atom_model <- function(rows) {
 
 # Numbers that the model describes: predictors, then indicators of factors
 # without holes.
-explained <- function(holes) unname(cbind(holes$x, holes$guides))
+explained <- function(holes) {
+  unname(if (is.null(holes$guides)) holes$x else cbind(holes$x, holes$guides))
+}
 
 hole_codes <- function(holes) {
   unname(holes$codes) %||% matrix(0L, nrow(holes$x), 0L)
@@ -103,6 +105,9 @@ atom_rows <- function(rows, parts, model) {
   utils::tail(parts, count))
   for (name in intersect(c("y", "weights", "offset"), names(rows))) {
     rows[[name]] <- rows[[name]][at]
+  }
+  if (!is.null(rows$unit_open)) {
+    rows$unit_open <- rows$unit_open[at, , drop = FALSE]
   }
   rows["holes"] <- list(NULL)
   rows$atoms <- atoms

@@ -487,10 +487,18 @@ fill_processes <- function(object, rows,
 # Var f of rows beyond their columns, from the variances of the terms.
 # A sampler's fit knows of none.
 open_variance <- function(object, rows) {
-  if (is.null(rows$open) || ncol(rows$open) == 0L || object$method == "gibbs") {
+  # Of no rows cbind() would make a column of NULL.
+  open <- do.call(cbind, Filter(length, list(rows$open, rows$unit_open)))
+  if (is.null(open) || object$method == "gibbs") {
     return(0)
   }
-  labels <- vapply(processes_of(object$design$smooths), `[[`, "", "label")
+  smooths <- object$design$smooths
+  labels <- vapply(
+    c(
+      if (length(rows$open)) processes_of(smooths),
+      if (length(rows$unit_open)) correlated_of(smooths)
+    ), `[[`, "", "label"
+  )
   variance <- vapply(object$posterior$variance, function(component) {
     if (component$type == "point") {
       component$value[1]
@@ -501,7 +509,7 @@ open_variance <- function(object, rows) {
     }
   }, 0)
   at <- match(labels, vapply(object$posterior$variance, `[[`, "", "label"))
-  drop(rows$open %*% variance[at])
+  drop(open %*% variance[at])
 }
 
 # Variables of a term in new rows, NA where one is missing.

@@ -129,7 +129,9 @@ take_rows <- function(rows, at) {
     term
   })
   rows$processes <- lapply(rows$processes, take_process, at)
-  if (!is.null(rows$open)) rows$open <- rows$open[at, , drop = FALSE]
+  for (name in c("open", "unit_open")) {
+    if (!is.null(rows[[name]])) rows[[name]] <- rows[[name]][at, , drop = FALSE]
+  }
   rows
 }
 
