@@ -106,6 +106,11 @@
 #'   seen, not on the value itself. A factor in `by`, in a smooth or in bars may
 #'   not miss values, and a new row may miss only factors that did so in the fit.
 #'
+#'   By `"ep"` and `"vb"` covariances of coefficients have what the missing values
+#'   leave unknown, by Louis' (1982) formula at the completions' probabilities
+#'   (of `family = "hinge"` by `"vb"` only where factors miss values or there are
+#'   `gp()` terms); random effects have it by way of the coefficients.
+#'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, which
 #'   says the family that would fit, `_missing`, `_dimension`, `_prior`,
 #'   `_argument`, `_numeric`. A constant column is dropped with a warning.
@@ -133,6 +138,9 @@
 #'   Little, R. J. A. and Schluchter, M. D. (1985). Maximum likelihood estimation
 #'   for mixed continuous and categorical data with missing values. *Biometrika*
 #'   72, 497-512.
+#'
+#'   Louis, T. A. (1982). Finding the observed information matrix when using the
+#'   EM algorithm. *Journal of the Royal Statistical Society B* 44, 226-233.
 #'
 #'   Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian
 #'   inference for support vector machine classification. *Computational

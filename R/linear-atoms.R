@@ -208,6 +208,7 @@ collect_atoms <- function(core, job) {
   if (is.null(atoms)) {
     return(core)
   }
+  core <- widen_atoms(core, job)
   own <- pool_atoms(
     list(mean = core$mean, var = core$variance_f), core$share, atoms$row
   )
