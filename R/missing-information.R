@@ -1,7 +1,7 @@
-# The variance that not knowing missing values adds to the coefficients. With the
-# probabilities rho of its atoms taken as known a row counts like a complete one;
-# the curvature of its log sum_k pi_k exp(l_k) is smaller by the variance, over
-# rho, of its score (Louis, 1982):
+# The variance that not knowing missing values adds to the coefficients. With
+# the probabilities rho of its atoms taken as known a row counts like a complete
+# one; the curvature of its log sum_k pi_k exp(l_k) is smaller by the variance,
+# over rho, of its score (Louis, 1982):
 #   S^-1 - sum_i Cov_rho(g_k x_k),  g_k = dl_k / df,
 # with x less what the groups take of it, x - H z, where these are eliminated.
 
@@ -28,7 +28,10 @@ widen_atoms <- function(core, job) {
     mean <- rowsum(share * x, at, reorder = FALSE)
     missing <- missing + crossprod(sqrt(share) * (x - mean[at, , drop = FALSE]))
   }
-  root <- chol(core$theta_cov)
+  root <- tryCatch(chol(core$theta_cov), error = function(e) NULL)
+  if (is.null(root)) {
+    return(core)
+  }
   parts <- eigen(root %*% missing %*% t(root), symmetric = TRUE)
   lost <- pmin(pmax(parts$values, 0), most_missing)
   basis <- crossprod(root, parts$vectors)
@@ -43,15 +46,24 @@ widen_atoms <- function(core, job) {
 
 # Var u_g = D_g^-1 + H_g' S H_g.
 widen_groups <- function(core, add) {
-  p <- nrow(add)
-  r <- if (length(core$loading)) nrow(core$group_mean) else 0L
-  for (g in seq_len(if (r > 0L) ncol(core$group_mean) else 0L)) {
-    at <- (g - 1L) * r + seq_len(r)
-    h <- matrix(core$loading, p)[, at, drop = FALSE]
-    own <- matrix(core$group_cov, r)
-    own[, at] <- own[, at] + crossprod(h, add %*% h)
-    core$group_cov[] <- own
+  r <- nrow(core$group_mean)
+  groups <- ncol(core$group_mean)
+  if (length(core$loading) == 0L || r == 0L) {
+    return(core)
   }
+  loading <- matrix(core$loading, nrow(add))
+  moved <- add %*% loading
+  first <- (seq_len(groups) - 1L) * r
+  # r x r of each group side by side.
+  cov <- array(core$group_cov, c(r, r, groups))
+  for (j in seq_len(r)) {
+    for (k in seq_len(r)) {
+      cov[j, k, ] <- cov[j, k, ] + colSums(
+        loading[, first + j, drop = FALSE] * moved[, first + k, drop = FALSE]
+      )
+    }
+  }
+  core$group_cov[] <- cov
   core
 }
 

@@ -60,13 +60,13 @@
 #'   whatever `newdata` says: random effects are integrated over, which gives
 #'   probabilities of the population. `NA` or `~ 0`: without them, f at a group
 #'   whose effect is 0. With both the grouping factors need not be in `newdata`.
-#' @param newcov Of a [bkm()] with correlated units, covariances of units that it
-#'   has not seen with those that it has: a list of matrices named by variables
-#'   as `cov` was, `list(unit = C)`, on the scale of the matrix given there. `C`
-#'   has a named row for each new unit and a column for each unit of that matrix;
-#'   with columns for the new units, too, it has their variances, else these are
-#'   the mean variance of the units of the fit. Units in neither matrix have an
-#'   effect from the prior.
+#' @param newcov Of a [bkm()] with correlated units, covariances of units that
+#'   it has not seen with those that it has: a list of matrices named by
+#'   variables as `cov` was, `list(unit = C)`, on the scale of the matrix given
+#'   there. `C` has a named row for each new unit and a column for each unit of
+#'   that matrix; with columns for the new units, too, it has their variances,
+#'   else these are the mean variance of the units of the fit. Units in neither
+#'   matrix have an effect from the prior.
 #' @param seed For draws and intervals from draws: whole number, or `NULL` for
 #'   R's generator.
 #' @param threads Worker threads.
@@ -113,10 +113,10 @@
 #'   has an effect from its prior. Means of f put it at 0; standard deviations
 #'   of f and of the probability, and the probability itself, include its
 #'   variance: of the same draw for a sampler; for `"vb"` the mean of its q.
-#'   Draws contain a simulated effect. So do units beyond the matrix given as
-#'   `cov` of [bkm()], or by `newcov` the mean and variance given the units of the
-#'   fit; there draws are apart for every row, and a sampler leaves the variance
-#'   out.
+#'   Draws contain a simulated effect. Units beyond the matrix given as `cov` of
+#'   [bkm()] likewise, by `newcov` with the mean and variance given the units of
+#'   the fit; there draws are apart for every row, and a sampler leaves the
+#'   variance out.
 #'
 #' @section Memory: Rows are taken in slices, so that a grid needs little more
 #'   memory than itself and its answer. An answer above

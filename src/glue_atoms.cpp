@@ -39,9 +39,9 @@ bayeskernel::Mixture read_mixture(const Rcpp::List& model) {
 
 // `predictors`: n x P, NA or NaN where missing, every column with a value;
 // `codes`: n x F levels from 1 of factors that have `sizes` levels, NA where
-// missing; `classes`: codes 1 .. C by row, every code in use, or of length 0 for
-// one. share (cells x C, classes change fastest), mean (P x these), cov (a P x P
-// matrix by class), sizes.
+// missing; `classes`: codes 1 .. C by row, every code in use, or of length 0
+// for one. share (cells x C, classes change fastest), mean (P x these), cov (a
+// P x P matrix by class), sizes.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors,
                                const Rcpp::IntegerVector& classes,
@@ -87,7 +87,8 @@ Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors,
     Rcpp::IntegerMatrix levels(n, factors);
     for (int j = 0; j < factors; ++j) {
       for (int i = 0; i < n; ++i) {
-        levels(i, j) = atoms.code[static_cast<std::size_t>(i) * factors + j] + 1;
+        const std::size_t at = static_cast<std::size_t>(i) * factors + j;
+        levels(i, j) = atoms.code[at] + 1;
       }
     }
     const Eigen::Map<const Eigen::MatrixXd> values(atoms.values.data(), p, n);

@@ -1,4 +1,4 @@
-// Rows with missing predictors as atoms: completed rows with their probabilities
+// Rows with missing predictors as atoms: completed rows, with probabilities
 // under a model of the predictors.
 #ifndef BAYESKERNEL_MISSING_ATOM_MAKER_HPP
 #define BAYESKERNEL_MISSING_ATOM_MAKER_HPP
@@ -26,10 +26,10 @@ struct Atoms {
   std::vector<int> code;
 };
 
-// Atoms of what is missing given what is seen: for each cell of the factors that
-// is possible, and each class, those of the missing numbers. One number: 7
-// Gauss-Hermite nodes. More: 16 points of a Halton sequence, moved to have mean 0
-// and covariance I, and rotated by a number that the values seen make, so that
+// Atoms of what is missing given what is seen: for each possible cell of the
+// factors, and each class, those of the missing numbers. One number: 7
+// Gauss-Hermite nodes. More: 16 points of a Halton sequence, moved to have mean
+// 0 and covariance I, and rotated by a number that the values seen make, so that
 // neither the order of the rows nor the other rows matter. Components below 1e-3
 // given what is seen are left out, and beyond 256 atoms the least of them.
 class AtomMaker {

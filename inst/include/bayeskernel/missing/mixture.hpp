@@ -1,11 +1,11 @@
 // A model of predictors of which some values are missing. Numbers are Gaussian,
 // with a mean for each cell, a combination of levels of the factors that miss
 // values, and one covariance; cells have probabilities: the general location
-// model (Little and Schluchter, 1985), means by cell being sums over factors. Or
-// one such model in each class, mixed by the shares of the classes, so that what
-// is missing may depend on the class. EM from sums by pattern and cell: O(n P^2)
-// once, O(P^3) by pattern, cell and iteration; rows that do not tell their cell
-// O(P^2 + P cells) by iteration.
+// model (Little and Schluchter, 1985), with means by cell that are sums over
+// factors. Or one such model in each class, mixed by the shares of the classes,
+// so that what is missing may depend on the class. EM from sums by pattern and
+// cell: O(n P^2) once, O(P^3) by pattern, cell and iteration; rows that do not
+// tell their cell O(P^2 + P cells) by iteration.
 #ifndef BAYESKERNEL_MISSING_MIXTURE_HPP
 #define BAYESKERNEL_MISSING_MIXTURE_HPP
 
