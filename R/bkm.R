@@ -30,11 +30,13 @@
 #'   selection `"learn"`.
 #' @param learning_rate,class_weights Of family `"hinge"` alone, as of [bsvm()].
 #' @param cov Correlated units: a list of covariance matrices named by variables
-#'   of the data, `list(unit = G)`, of at most 2000 units. Each adds effects
+#'   of the data, `list(unit = G)`, of at most 2000 units, or of their inverses,
+#'   `list(unit = unit_precision(Q))`. Each adds effects
 #'   \eqn{a \sim N(0, t^2 G)}{a ~ N(0, t^2 G)} of the units, `G` scaled to a mean
 #'   diagonal of 1 and t^2 estimated. Rows and columns of `G` are named by the
 #'   units; units without rows of data are predicted from those that they are
-#'   correlated with, units that `G` does not have are left out of f. For effects
+#'   correlated with, units that `G` does not have from the prior or, with their
+#'   covariances, by `newcov` of [predict()][predict.bayeskernel_fit]. For effects
 #'   of the same units that are independent add `(1 | unit)`.
 #' @param prior A prior made by [bkm_prior()].
 #' @param standardize Centre and scale the columns of the design, and a numeric
@@ -89,7 +91,26 @@
 #'
 #' @section Missing predictors: As [bsvm()]: `missing = "model"` treats numeric
 #'   predictors as jointly Gaussian and averages over what is missing, in [gp()]
-#'   terms, too. Factors may not miss values.
+#'   terms, too.
+#'
+#'   Factors may miss values as well, by `"ep"` and `"vb"`: the row counts with
+#'   each level, with weights that add up to 1. The combinations of levels of the
+#'   factors that miss values, at most 100, have probabilities, and given them
+#'   numeric predictors are Gaussian with means that are sums over these factors
+#'   and one covariance (the general location model of Little and Schluchter,
+#'   1985, fitted by EM to all rows). Factors without missing values tell about
+#'   the missing ones through their indicators, which count as numeric predictors
+#'   there, if they have at most 20 levels. Where rows with missing values are
+#'   more frequent in one class (p < .01), each class has such a model. A row has
+#'   at most 256 completions; what has a probability below .001 given the row's
+#'   other predictors is left out. Whether a value is missing may depend on what is
+#'   seen, not on the value itself. A factor in `by`, in a smooth or in bars may
+#'   not miss values, and a new row may miss only factors that did so in the fit.
+#'
+#'   By `"ep"` and `"vb"` covariances of coefficients have what the missing values
+#'   leave unknown, by Louis' (1982) formula at the completions' probabilities
+#'   (of `family = "hinge"` by `"vb"` only where factors miss values or there are
+#'   `gp()` terms); random effects have it by way of the coefficients.
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, which
 #'   says the family that would fit, `_missing`, `_dimension`, `_prior`,
@@ -114,6 +135,13 @@
 #'   Gelman, A., Jakulin, A., Pittau, M. G. and Su, Y.-S. (2008). A weakly
 #'   informative default prior distribution for logistic and other regression
 #'   models. *Annals of Applied Statistics* 2, 1360-1383.
+#'
+#'   Little, R. J. A. and Schluchter, M. D. (1985). Maximum likelihood estimation
+#'   for mixed continuous and categorical data with missing values. *Biometrika*
+#'   72, 497-512.
+#'
+#'   Louis, T. A. (1982). Finding the observed information matrix when using the
+#'   EM algorithm. *Journal of the Royal Statistical Society B* 44, 226-233.
 #'
 #'   Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian
 #'   inference for support vector machine classification. *Computational

@@ -101,9 +101,10 @@
 #'   \eqn{N(\mu_x, \Sigma_x)}{N(mu_x, Sigma_x)}, with values missing completely
 #'   at random. A predictor with missing values may stand by itself, as `log(x)`
 #'   say, in a random slope, and in a product with predictors that are known.
-#'   Not Gaussian given the rest, and refused: missing values in factors, in
-#'   smooths or polynomials, in products of two predictors that both miss some,
-#'   in a grouping factor, in the response, in weights.
+#'   Not Gaussian given the rest, and refused: missing values in smooths or
+#'   polynomials, in products of two numbers that both miss some, in a grouping
+#'   factor, in the response, in weights. Factors may miss values by
+#'   `method = "vb"`, see [bkm()].
 #'
 #'   The pseudo-likelihood is not normalised over y: it favours large latent
 #'   values of either sign, so it pulls the coefficient of a predictor with many

@@ -163,7 +163,7 @@ linear_left_out <- function(fit, core, job, rows) {
   }
   # Missing values of these rows have seen the response.
   if (is.null(core$left_out) && !is.null(rows$holes)) {
-    weights <- weights * (rowSums(is.na(rows$holes$x)) == 0)
+    weights <- weights * rows_without_holes(rows$holes)
   }
   c(out, list(y = (y + 1) / 2, weights = weights, counted = rows$counted))
 }

@@ -1,6 +1,37 @@
 # Effects of units whose correlations are known, a ~ N(0, t^2 G), as a block of
 # columns: a = L b with G = L L' and b iid, so that row i has row unit(i) of L.
 
+#' The precision of correlated units
+#'
+#' Marks a matrix given to `cov` of [bkm()] as the inverse of the covariance: of
+#' pedigrees, trees, time series and Markov random fields it is the sparse one.
+#'
+#' @param q Precision matrix, symmetric and positive definite, its rows and
+#'   columns named by the units, at most 2000; dense, or a sparse one of package
+#'   Matrix.
+#' @return An object for `cov = list(unit = unit_precision(q))`. The fit is that
+#'   of `solve(q)`, which is computed.
+#' @section Errors: `bayeskernel_error_argument` by [bkm()] for a matrix that is
+#'   no precision. One that is singular, such as of an intrinsic field, becomes
+#'   one by a small multiple of the identity.
+#' @examples
+#' # A first-order autoregression over 20 times.
+#' times <- 1:20
+#' q <- diag(c(1, rep(1 + 0.9^2, 18), 1))
+#' q[abs(outer(times, times, "-")) == 1] <- -0.9
+#' dimnames(q) <- list(times, times)
+#' set.seed(1)
+#' d <- data.frame(time = times)
+#' d$y <- as.vector(arima.sim(list(ar = 0.9), 20)) + rnorm(20)
+#' fit <- bkm(y ~ 1, d, cov = list(time = unit_precision(q)), threads = 1)
+#' fitted(fit)
+#' @export
+unit_precision <- function(q) {
+  structure(list(matrix = q), class = "bayeskernel_precision")
+}
+
+is_precision <- function(x) inherits(x, "bayeskernel_precision")
+
 # `cov`: a named list of covariance matrices, by variable of the data.
 check_cov <- function(cov, name = "cov", call = user_call()) {
   if (is.null(cov)) {
@@ -20,10 +51,20 @@ check_cov <- function(cov, name = "cov", call = user_call()) {
 
 # A matrix with names, scaled to a mean diagonal of 1, and its root.
 check_unit_covariance <- function(g, unit, call) {
+  inverse <- is_precision(g)
   abort <- function(header, found, cure) {
+    if (inverse) header <- sub("covariance", "precision", header)
     bk_abort(
       "argument", fit_header(header, unit), c(found, cure),
       column = "cov", found = unit, call = call
+    )
+  }
+  if (inverse) g <- g$matrix
+  # Before a sparse matrix becomes a dense one.
+  if (length(dim(g)) == 2L && nrow(g) > most_units) {
+    abort(
+      "The covariance of `%s` has too many units.",
+      sprintf("Found: %d.", nrow(g)), sprintf("Accepted: %d.", most_units)
     )
   }
   if (is_sparse(g)) g <- as.matrix(g)
@@ -43,17 +84,25 @@ check_unit_covariance <- function(g, unit, call) {
       "Accepted: the same different names for rows and columns."
     )
   }
-  if (nrow(g) > most_units) {
-    abort(
-      "The covariance of `%s` has too many units.",
-      sprintf("Found: %d.", nrow(g)), sprintf("Accepted: %d.", most_units)
-    )
-  }
   if (!all(is.finite(g)) || max(abs(g - t(g))) > 1e-8 * max(abs(g))) {
     abort(
       "The covariance of `%s` is not symmetric, or not finite.", NULL,
       "Accepted: a symmetric matrix of finite numbers."
     )
+  }
+  if (inverse) {
+    root <- tryCatch(chol((g + t(g)) / 2), error = function(e) NULL)
+    # Of a singular matrix rounding may leave a root.
+    if (is.null(root) || min(diag(root)) < 1e-7 * max(diag(root))) {
+      abort(
+        "The covariance of `%s` is not positive definite.", NULL,
+        paste(
+          "Accepted: a precision matrix. A singular one becomes one by a small",
+          "multiple of the identity."
+        )
+      )
+    }
+    g <- chol2inv(root)
   }
   eigen <- eigen((g + t(g)) / 2, symmetric = TRUE)
   largest <- eigen$values[1]
@@ -119,11 +168,156 @@ build_correlated <- function(term, frame, rows, call) {
   list(smooth)
 }
 
-# Of units beyond the matrix: no effect is known.
+# Of units beyond the matrix the prior's mean.
 correlated_columns <- function(smooth, unit) {
   own <- smooth$correlated
   x <- own$root[match(as.character(unit), own$levels), , drop = FALSE]
   unknown <- is.na(x[, 1L]) & !is.na(unit)
   x[unknown, ] <- 0
   x
+}
+
+# New units -------------------------------------------------------------------
+
+correlated_of <- function(smooths) unname(Filter(is_correlated, smooths))
+
+# What the units of the fit leave open of the variance of a unit, in multiples
+# of t^2: n x correlated terms; NULL without such.
+unit_open <- function(smooths, frame) {
+  terms <- correlated_of(smooths)
+  if (length(terms) == 0L) {
+    return(NULL)
+  }
+  n <- .row_names_info(frame, 2L)
+  out <- vapply(terms, function(smooth) {
+    own <- smooth$correlated
+    at <- match(as.character(frame[[smooth$names]]), own$levels)
+    left <- own$left %||% numeric(length(own$levels))
+    ifelse(is.na(at), 1, left[at])
+  }, numeric(n))
+  matrix(out, n)
+}
+
+# The fit with rows for units that it has not seen, of which `newcov` has
+# covariances: E a_new = G(new, old) G^-1 E a, and the rest of the variance.
+with_new_units <- function(object, newcov, newdata) {
+  if (is.null(newdata)) {
+    bk_abort(
+      "argument", "`newcov` is of units in `newdata`, which is not there.",
+      "Give rows of these units as `newdata`.",
+      column = "newcov"
+    )
+  }
+  terms <- correlated_of(object$design$smooths)
+  units <- vapply(terms, `[[`, "", "names")
+  if (length(units) == 0L) {
+    bk_abort(
+      "argument", "The fit has no correlated units.",
+      "Leave `newcov` out: it extends matrices given to bkm(cov = ).",
+      column = "newcov"
+    )
+  }
+  strange <- setdiff(names(newcov), units)
+  if (!is.list(newcov) || is.data.frame(newcov) || is.null(names(newcov)) ||
+    length(strange) || anyDuplicated(names(newcov))) {
+    abort_argument(
+      newcov, "newcov", sprintf(
+        "a list of matrices named by units, some of %s",
+        list_some(quoted(units))
+      )
+    )
+  }
+  object$design$smooths <- lapply(object$design$smooths, function(smooth) {
+    if (is_correlated(smooth) && smooth$names %in% names(newcov)) {
+      smooth$correlated <- extended_units(
+        smooth$correlated, newcov[[smooth$names]], smooth$names
+      )
+    }
+    smooth
+  })
+  object
+}
+
+abort_newcov <- function(unit, header, ...) {
+  bk_abort(
+    "argument", fit_header(header, unit), c(...),
+    column = "newcov", found = unit
+  )
+}
+
+check_newcov <- function(own, given, unit) {
+  named <- function(names, size) {
+    length(names) == size && !anyNA(names) && !anyDuplicated(names)
+  }
+  if (!is.matrix(given) || !is.numeric(given) ||
+    !named(rownames(given), nrow(given)) ||
+    !named(colnames(given), ncol(given)) ||
+    all(rownames(given) %in% own$levels)) {
+    abort_newcov(
+      unit, "`newcov` of `%s` does not name new units.",
+      sprintf("Found: %s.", article(describe_value(given))),
+      paste(
+        "Accepted: a matrix with a row for each new unit and a column for each",
+        "unit of the fit, both named."
+      )
+    )
+  }
+  lost <- setdiff(own$levels, colnames(given))
+  if (length(lost)) {
+    abort_newcov(
+      unit, "`newcov` of `%s` lacks units of the fit.",
+      sprintf("Lacking: %s.", list_some(quoted(lost))),
+      "Accepted: a column for each unit of the matrix given to bkm()."
+    )
+  }
+  if (!all(is.finite(given))) {
+    abort_newcov(
+      unit, "`newcov` of `%s` is not finite.", "Accepted: finite numbers."
+    )
+  }
+}
+
+# The units of a fit and new ones, whose rows of the root are G(new, old) L^-T;
+# `left` is the variance that they leave.
+extended_units <- function(own, given, unit) {
+  if (is_sparse(given)) given <- as.matrix(given)
+  check_newcov(own, given, unit)
+  new <- setdiff(rownames(given), own$levels)
+  given <- given[new, , drop = FALSE] / own$scale
+  with_old <- given[, own$levels, drop = FALSE]
+  root <- eigen(own$root, symmetric = TRUE)
+  there <- root$values > 1e-7 * root$values[1L]
+  basis <- root$vectors[, there, drop = FALSE]
+  rows <- (with_old %*% basis) %*% (t(basis) / root$values[there])
+  if (max(abs(rows %*% own$root - with_old)) > 1e-5 * max(1, abs(with_old))) {
+    abort_newcov(
+      unit, "`newcov` of `%s` contradicts the covariance of the fit.",
+      "What does not vary over its units has a covariance with new ones."
+    )
+  }
+  variance <- rep(1, length(new))
+  known <- new %in% colnames(given)
+  variance[known] <- given[cbind(new, new)[known, , drop = FALSE]]
+  left <- variance - rowSums(rows^2)
+  bad <- which(left < -1e-6 * pmax(variance, 1))
+  if (length(bad)) {
+    abort_newcov(
+      unit, "`newcov` of `%s` is no covariance with the units of the fit.",
+      sprintf(
+        "Found: unit %s of variance %.3g, of which the others explain %.3g.",
+        quoted(new[bad[1L]]), own$scale * variance[bad[1L]],
+        own$scale * (variance - left)[bad[1L]]
+      ),
+      if (!all(known)) {
+        paste(
+          "Give columns of the new units, too: their variances were taken to",
+          "be the mean variance of the units of the fit."
+        )
+      }
+    )
+  }
+  list(
+    levels = c(own$levels, new), root = rbind(own$root, rows),
+    scale = own$scale, left = c(numeric(length(own$levels)), pmax(left, 0))
+  )
 }

@@ -19,7 +19,8 @@ design_new <- function(info, newdata, call = user_call(), first = 0) {
     new_frame_rows(info, newdata, call)
   }
   values <- out$values
-  out$values <- NULL
+  factors <- out$factors
+  out[c("values", "factors")] <- NULL
   if (!is.null(info$holes)) {
     cells <- new_cells(info$holes, out, is.na(values))
     out$x <- fill_cells(out$x, cells[[1]], info$holes$parts[[1]])
@@ -65,7 +66,7 @@ design_new <- function(info, newdata, call = user_call(), first = 0) {
   }
   out$complete <- out$complete & !is.na(out$offset)
   if (!is.null(info$holes)) {
-    found <- new_holes(info$holes, values, cells, out$complete)
+    found <- new_holes(info$holes, values, cells, out$complete, factors)
     out[c("complete", "holes")] <- found[c("complete", "holes")]
   }
   out
@@ -92,7 +93,8 @@ new_frame_rows <- function(info, newdata, call) {
   offset <- new_offset(info, newdata, stats::model.offset(frame), n, call)
   smooths <- lapply(
     info$smooths, smooth_new,
-    frame = frame, call = call, holes = info$holes$predictors
+    frame = frame, call = call,
+    holes = c(info$holes$predictors, names(info$holes$levels))
   )
   processes <- lapply(
     unname(processes_of(info$smooths)), process_new,
@@ -101,6 +103,22 @@ new_frame_rows <- function(info, newdata, call) {
   frame <- code_new_variables(info, frame, call)
   values <- predictor_matrix(frame, info$holes$predictors)
   filled <- fill_frame(frame, info$holes$predictors)
+  smooth_columns <- do.call(cbind, unname(smooths))
+  levels <- info$holes$levels
+  if (length(levels)) {
+    codes <- factor_codes(frame, levels)
+    factors <- list(
+      codes = codes, frame = frame, wide = completed_rows(
+        codes, levels, filled, info, smooth_columns, processes,
+        unname(processes_of(info$smooths))
+      )
+    )
+    filled <- put_codes(filled, first_levels(codes), levels)
+    processes <- Map(function(own, term) {
+      own$x <- put_process_codes(own$x, first_levels(codes), term, levels)
+      own
+    }, processes, unname(processes_of(info$smooths)))
+  }
   x <- plain_model_matrix(info$terms, filled)
   attr(x, "assign") <- attr(x, "contrasts") <- NULL
   random <- lapply(info$random, function(term) {
@@ -108,14 +126,16 @@ new_frame_rows <- function(info, newdata, call) {
     attr(z, "assign") <- attr(z, "contrasts") <- NULL
     list(z = z, group = group_new(term, frame, call))
   })
-  if (length(smooths)) x <- do.call(cbind, c(list(x), unname(smooths)))
+  x <- cbind(x, smooth_columns)
   if (length(info$keep) < ncol(x)) x <- x[, info$keep, drop = FALSE]
   # Columns that were dropped, being constant, can still be missing.
   constant <- vapply(frame[info$constant], is.na, logical(n))
   dim(constant) <- c(n, length(info$constant))
   list(
     x = x, random = random, offset = offset, processes = processes,
-    complete = rowSums(constant) == 0, values = values
+    unit_open = unit_open(info$smooths, frame),
+    complete = rowSums(constant) == 0, values = values,
+    factors = if (length(levels)) factors
   )
 }
 
@@ -136,7 +156,18 @@ no_new_rows <- function(info) {
         inside = if (!is.null(smooth$level)) numeric()
       )
     }),
-    values = matrix(0, 0L, length(info$holes$predictors))
+    values = matrix(0, 0L, length(info$holes$predictors)),
+    factors = if (length(info$holes$levels)) no_factors(info$holes)
+  )
+}
+
+no_factors <- function(info) {
+  frame <- lapply(info$guides, function(levels) character())
+  attr(frame, "row.names") <- integer()
+  list(
+    codes = matrix(
+      0L, 0L, length(info$levels), dimnames = list(NULL, names(info$levels))
+    ), frame = frame
   )
 }
 

@@ -71,8 +71,8 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
     drop_aliased <- length(parsed$bars) + length(parsed$smooths) > 0L
   }
   columns <- design_columns(
-    parsed, frame, info, numeric$numeric, indicators, standardize,
-    drop_aliased, rows, call
+    parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows,
+    call
   )
   info <- columns$info
   c(
@@ -100,16 +100,23 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
 has_powers <- function(weights) any(!(weights %in% c(0, 1)))
 
 # The matrices of fixed, smooth and random terms, from a frame without missing
-# values but those of `numeric` variables that are to be modelled.
-design_columns <- function(parsed, frame, info, numeric, indicators,
+# values but those that are to be modelled, of the variables that
+# modelled_variables() gives.
+design_columns <- function(parsed, frame, info, modelled, indicators,
                            standardize, drop_aliased, rows, call) {
+  numeric <- modelled$numeric
   values <- predictor_matrix(frame, numeric)
   check_observed(values, observed_moments(values), rows, call)
   mask <- is.na(values)
-  coded <- code_factors(fill_frame(frame, numeric), design_variables(parsed))
+  levels <- holed_levels(frame, modelled$factors, call)
+  codes <- factor_codes(frame, levels)
+  filled <- put_codes(fill_frame(frame, numeric), first_levels(codes), levels)
+  coded <- code_factors(filled, design_variables(parsed))
   random <- lapply(parsed$bars, function(bar) {
     bar$terms <- with_environment(bar$terms, info$env)
-    random_term(bar, coded$frame, standardize, rows, call, mask)
+    random_term(
+      bar, coded$frame, standardize, rows, call, mask, is.na(codes)
+    )
   })
   smooths <- build_smooths(
     parsed$smooths, frame, rows, call, standardize,
@@ -127,14 +134,15 @@ design_columns <- function(parsed, frame, info, numeric, indicators,
   made <- predictor_columns(assign, info$terms, numeric)
   cells <- hole_cells(x, made, mask)
   x <- punch_holes(x, cells)
+  x <- punch_factors(x, assign, info$terms, is.na(codes))
   before <- ncol(x)
-  if (length(smooths)) x <- do.call(cbind, c(list(x), smooth_parts(smooths)))
+  x <- cbind(x, do.call(cbind, smooth_parts(smooths)))
   assign <- c(assign, rep(NA_integer_, ncol(x) - before))
   if (ncol(x) == 0L && length(random) == 0L) abort_no_columns(call)
   fixed <- fixed_columns(
     x, standardize, drop_aliased, rows, call,
     penalised = c(logical(before), smooth_penalised(smooths)),
-    apart = assign %in% chosen, holes = any(mask)
+    apart = assign %in% chosen, holes = any(mask) || anyNA(codes)
   )
   smooths <- place_smooths(smooths, fixed$keep, before)
   info$keep <- fixed$keep
@@ -145,10 +153,21 @@ design_columns <- function(parsed, frame, info, numeric, indicators,
   info["contrasts"] <- list(coded$contrasts)
   fixed$made <- keep_columns(made, fixed$keep)
   fixed$cells <- keep_cells(cells, fixed$keep)
+  smooth_columns <- do.call(cbind, smooth_parts(smooths))
+  wide <- completed_rows(
+    codes, levels, coded$frame, info, smooth_columns,
+    lapply(built, `[[`, "rows"), built
+  )
   holes <- hole_model(
     values, fixed, c(random, lapply(built, process_part, numeric, mask)),
     standardize,
-    shared_variables(info$frame_terms, numeric, info$variables)
+    shared_variables(
+      info$frame_terms, c(numeric, names(levels)), info$variables
+    ),
+    list(
+      levels = levels, codes = codes, wide = wide,
+      guides = guide_levels(coded$xlevels, names(levels)), frame = coded$frame
+    )
   )
   info$holes <- holes$info
   c(

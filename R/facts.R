@@ -121,7 +121,11 @@ facts.bsvm <- function(object) {
     size <- length(smooth$fixed) + length(unlist(smooth$blocks))
     sprintf("%s %d columns", smooth$label, size)
   }, "")
-  missing <- table(factor(object$imputed$column, object$holes$predictors))
+  # A missing level has a row for each that it may be.
+  holes <- unique(object$imputed[c("row", "column")])
+  missing <- table(factor(
+    holes$column, c(object$holes$predictors, names(object$holes$levels))
+  ))
   missing <- missing[missing > 0]
   list(
     title = paste(linear_title(object), collapse = ", "),

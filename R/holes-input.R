@@ -1,8 +1,8 @@
 # Which variables may have holes that are modelled, and why others may not.
 
-# Names in the model frame of the numeric variables of fixed and random terms.
-# `allowed` are those that may have holes: not in a smooth, a group or an
-# offset as well.
+# Names in the model frame of the numeric variables of fixed and random terms,
+# and of the factors that have holes. `allowed` are those that may have holes:
+# not in a smooth, a group or an offset as well, a factor not in `by`.
 modelled_variables <- function(parsed, frame) {
   used <- unique(unlist(lapply(model_terms(parsed), function(terms) {
     variable_names(terms)[rowSums(term_factors(terms) > 0) > 0]
@@ -13,7 +13,21 @@ modelled_variables <- function(parsed, frame) {
     smooth_names(parsed), leaf_names(parsed), offset_names(parsed),
     parsed$response
   )
-  list(numeric = numeric, allowed = setdiff(numeric, unlist(elsewhere)))
+  factors <- Filter(function(name) {
+    is_factor_like(frame[[name]]) && anyNA(frame[[name]])
+  }, used)
+  factors <- setdiff(factors, unlist(c(elsewhere, process_factors(parsed))))
+  list(
+    numeric = numeric, factors = factors,
+    allowed = c(setdiff(numeric, unlist(elsewhere)), factors)
+  )
+}
+
+# What stands in `by` of processes.
+process_factors <- function(parsed) {
+  unlist(lapply(Filter(is_process, parsed$smooths), function(term) {
+    if (!is.null(term$by)) by_name(term)
+  }))
 }
 
 model_terms <- function(parsed) {
@@ -79,13 +93,15 @@ check_holes <- function(parsed, frame, allowed, variables, rows, call) {
     } else if (name %in% leaf_names(parsed)) {
       sprintf("It is a grouping factor, of the random term `(. | %s)`.", name)
     } else if (!(name %in% allowed)) {
-      why_not_numeric(frame[[name]])
+      why_not_modelled(frame[[name]])
     }
     if (!is.null(reason)) {
       abort_hole(name, reason, missing_rows(frame[[name]]), rows, call)
     }
   }
-  holed <- intersect(with_na, allowed)
+  holed <- Filter(
+    function(name) !is_factor_like(frame[[name]]), intersect(with_na, allowed)
+  )
   check_products(parsed, holed, frame, rows, call)
   pairs <- shared_variables(parsed$frame_terms, with_na, variables)
   for (pair in pairs) {
@@ -103,11 +119,11 @@ check_holes <- function(parsed, frame, allowed, variables, rows, call) {
   }
 }
 
-why_not_numeric <- function(column) {
+why_not_modelled <- function(column) {
   if (NCOL(column) > 1L) {
     sprintf("It has %d columns, which depend on one value.", NCOL(column))
   } else {
-    "It is a factor, or used as one; only numbers have a normal distribution."
+    "It is a factor that stands in `by`."
   }
 }
 
@@ -156,8 +172,9 @@ abort_hole <- function(name, reason, at, rows, call) {
       reason,
       sprintf("Found: %d missing, first in row %d.", length(at), row),
       paste(
-        "Accepted: missing values of numbers that are terms of their own,",
-        "random slopes, or multiplied by known columns. Otherwise impute them,",
+        "Accepted: missing values of factors, and of numbers that are terms of",
+        "their own, random slopes, or multiplied by known columns or factors.",
+        "Otherwise impute them,",
         "or leave such rows out with `missing = \"omit\"`."
       )
     ),

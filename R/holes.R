@@ -104,23 +104,35 @@ fill_frame <- function(frame, names) {
 #' @param fixed,random The columns of x, and of z of each random term: `center`,
 #'   `scale`, `made` by predictor_columns(), `cells` by hole_cells().
 #' @param pairs Of variables that cannot both be missing.
+#' @param factors Those with holes: `levels`, `codes`; `wide`, by
+#'   completed_rows(); `guides`, levels of factors that tell about them, and the
+#'   coded `frame`.
 #' @return A list of `info`, for new rows, and `holes`: `predictors`; `center`,
 #'   `scale_x`; `x` (n x P, model scale, NA in holes); `mean`, `var` of its
 #'   observed values; `use_row`, `use_column`, `use_predictor` (0-based),
 #'   `use_base`, `use_slope`: the standardised column is base + slope * x;
-#'   `random_uses`, for each random term a list of the same.
+#'   `random_uses`, for each random term a list of the same. With factors
+#'   `levels`, `codes`, `guides` (n x K) and `wide`, of which `uses` has the
+#'   uses of x and of each term.
 #' @noRd
-hole_model <- function(values, fixed, random, standardize, pairs) {
+hole_model <- function(values, fixed, random, standardize, pairs,
+                       factors = NULL) {
   parts <- c(list(fixed), random)
   itself <- vapply(parts, function(part) {
     !is.na(part$made$itself)
   }, logical(ncol(values)))
   used <- unlist(lapply(parts, function(part) part$cells$predictor))
+  # What a level makes of a predictor tells more than the one that is there.
+  if (!is.null(factors$wide)) {
+    used <- c(used, unlist(lapply(parts, function(part) {
+      which(lengths(part$made$made) > 0L & colSums(is.na(values)) > 0)
+    })))
+  }
   kept <- which(
     rowSums(matrix(itself, ncol(values))) > 0 |
       tabulate(used, ncol(values)) > 0L
   )
-  if (length(kept) == 0L) {
+  if (length(kept) == 0L && length(factors$levels) == 0L) {
     return(NULL)
   }
   values <- values[, kept, drop = FALSE]
@@ -139,9 +151,12 @@ hole_model <- function(values, fixed, random, standardize, pairs) {
   })
   info <- list(
     predictors = colnames(values), center = center, scale = scale,
-    pairs = Filter(function(pair) all(pair %in% colnames(values)), pairs),
+    pairs = Filter(function(pair) {
+      all(pair %in% c(colnames(values), names(factors$levels)))
+    }, pairs),
     parts = lapply(parts, function(part) part[names(part) != "cells"])
   )
+  info[c("levels", "guides")] <- factors[c("levels", "guides")]
   list(
     info = info,
     holes = c(
@@ -150,8 +165,25 @@ hole_model <- function(values, fixed, random, standardize, pairs) {
         x = model_scale(values, info),
         mean = (moments$mean - center) / scale, var = (moments$sd / scale)^2
       ),
-      all_uses(info, lapply(parts, `[[`, "cells"))
+      all_uses(info, lapply(parts, `[[`, "cells")),
+      factor_holes(info, factors, values)
     )
+  )
+}
+
+# The part of `holes` of factors, of a design or of new rows.
+factor_holes <- function(info, factors, values) {
+  if (length(info$levels) == 0L) {
+    return(NULL)
+  }
+  wide <- factors$wide
+  if (!is.null(wide)) {
+    mask <- is.na(values)[wide$at, , drop = FALSE]
+    wide$uses <- each_use(info, new_cells(info, wide, mask))
+  }
+  list(
+    levels = info$levels, codes = factors$codes,
+    guides = guide_columns(factors$frame, info$guides), wide = wide
   )
 }
 
@@ -163,7 +195,16 @@ model_scale <- function(values, info) {
 # Uses in the format of the core: 0-based, ordered by row and predictor, with
 # the standardised column as a function of the predictor on the model scale.
 all_uses <- function(info, cells) {
-  uses <- Map(function(cells, part) {
+  uses <- each_use(info, cells)
+  c(
+    stats::setNames(uses[[1]], paste0("use_", names(uses[[1]]))),
+    list(random_uses = unname(uses[-1L]))
+  )
+}
+
+# Of each part.
+each_use <- function(info, cells) {
+  Map(function(cells, part) {
     cells <- take_cells(
       cells, order(cells$row, cells$predictor, cells$column)
     )
@@ -176,10 +217,6 @@ all_uses <- function(info, cells) {
       slope = unname(cells$slope * info$scale[j] / part$scale[k])
     )
   }, cells, info$parts)
-  c(
-    stats::setNames(uses[[1]], paste0("use_", names(uses[[1]]))),
-    list(random_uses = unname(uses[-1L]))
-  )
 }
 
 # New rows -------------------------------------------------------------------
@@ -205,13 +242,20 @@ fill_cells <- function(x, cells, part) {
 }
 
 # Holes of new rows from the predictors `values` (data scale) and the cells of
-# x and of each z. A row where two unknowns are multiplied, or are made of one
-# variable, has no normal latent value and counts as incomplete.
-new_holes <- function(info, values, cells, complete) {
-  mask <- is.na(values)
-  tangled <- unlist(lapply(cells, function(part) {
+# x and of each z; `factors` as hole_model() takes them. A row where two
+# unknowns are multiplied, or are made of one variable, has no normal latent
+# value and counts as incomplete.
+new_holes <- function(info, values, cells, complete, factors = NULL) {
+  mask <- is.na(if (is.null(factors)) values else cbind(values, factors$codes))
+  own <- factor_holes(info, factors, values)
+  twice <- function(part) {
     part$row[duplicated(cbind(part$row, part$column))]
-  }))
+  }
+  tangled <- unlist(lapply(cells, twice))
+  if (!is.null(own$wide)) {
+    wide <- unlist(lapply(own$wide$uses, twice))
+    tangled <- c(tangled, own$wide$at[wide + 1L])
+  }
   for (pair in info$pairs) {
     tangled <- c(tangled, which(mask[, pair[1]] & mask[, pair[2]]))
   }
@@ -221,6 +265,6 @@ new_holes <- function(info, values, cells, complete) {
   })
   list(
     complete = complete,
-    holes = c(list(x = model_scale(values, info)), all_uses(info, cells))
+    holes = c(list(x = model_scale(values, info)), all_uses(info, cells), own)
   )
 }

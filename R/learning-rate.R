@@ -256,7 +256,7 @@ calibrated_rate <- function(rows, settings) {
 
 # The rows of a design without missing predictors.
 whole_rows <- function(rows) {
-  keep <- rowSums(is.na(rows$holes$x)) == 0
+  keep <- rows_without_holes(rows$holes)
   if (sum(keep) < 10L || length(unique(rows$y[keep])) < 2L) {
     bk_abort(
       "argument", "There are too few complete rows to calibrate.",

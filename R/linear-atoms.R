@@ -1,36 +1,61 @@
 # Rows with missing predictors as weighted completed rows, atoms: for
-# likelihoods whose rows are not quadratic in f. A mixture of Gaussians
-# describes the predictors; a missing value is averaged over its law given those
-# that are there, in a fit also given the response.
+# likelihoods whose rows are not quadratic in f, and for factors. Numbers are
+# described by a Gaussian, given the levels of the factors that miss values; a
+# missing value is averaged over its law given those that are there, in a fit
+# also given the response.
 
 # The hinge keeps the factor of Luts and Ormerod in mean field, and samplers
 # draw the values.
 uses_atoms <- function(rows, settings) {
   !is.null(rows$holes) && (settings$method == "ep" ||
     settings$method == "vb" &&
-      (settings$family != "hinge" || length(rows$processes) > 0L))
+      (settings$family != "hinge" || length(rows$processes) > 0L ||
+        length(rows$holes$levels) > 0L))
 }
 
-# The model of the predictors: one Gaussian, or one for each class where values
-# are missing more often in one class, which would otherwise bias the means.
+# The model of the predictors: one for all rows, or one for each class where
+# values are missing more often in one class, which would otherwise bias it.
 atom_model <- function(rows) {
-  x <- rows$holes$x
+  holes <- rows$holes
   class <- integer()
   if (length(rows$levels) == 2L) {
     class <- as.integer(rows$y > 0) + 1L
-    if (!misses_by_class(x, class)) class <- integer()
+    if (!misses_by_class(holes, class)) class <- integer()
   }
-  core_call(predictor_model_cpp(unname(x), class))
+  core_call(predictor_model_cpp(
+    explained(holes), class, hole_codes(holes), lengths(holes$levels)
+  ))
 }
 
-misses_by_class <- function(x, class) {
-  some <- rowSums(is.na(x)) > 0
-  counts <- table(factor(some, c(FALSE, TRUE)), factor(class, 1:2))
-  seen <- vapply(1:2, function(k) {
-    all(colSums(!is.na(x[class == k, , drop = FALSE])) > ncol(x))
-  }, NA)
-  all(seen) && all(rowSums(counts) > 0) &&
+# Numbers that the model describes: predictors, then indicators of factors
+# without holes.
+explained <- function(holes) {
+  unname(if (is.null(holes$guides)) holes$x else cbind(holes$x, holes$guides))
+}
+
+hole_codes <- function(holes) {
+  unname(holes$codes) %||% matrix(0L, nrow(holes$x), 0L)
+}
+
+misses_by_class <- function(holes, class) {
+  counts <- table(
+    factor(!rows_without_holes(holes), c(FALSE, TRUE)), factor(class, 1:2)
+  )
+  all(rowSums(counts) > 0) && seen_by_class(holes, class) &&
     stats::fisher.test(counts)$p.value < 0.01
+}
+
+# Whether each class has values enough, and each level.
+seen_by_class <- function(holes, class) {
+  all(vapply(1:2, function(k) {
+    own <- class == k
+    codes <- holes$codes[own, , drop = FALSE]
+    sizes <- lengths(holes$levels)
+    all(colSums(!is.na(holes$x[own, , drop = FALSE])) > ncol(holes$x)) &&
+      all(vapply(seq_along(sizes), function(f) {
+        all(tabulate(codes[, f], sizes[f]) > 0L)
+      }, NA))
+  }, NA))
 }
 
 #' Rows, each as its atoms
@@ -41,21 +66,23 @@ misses_by_class <- function(x, class) {
 #'   hole_model() has them.
 #' @param model By atom_model().
 #' @return The rows, one an atom, without `holes`; `atoms`, a list of `row`,
-#'   `log_prior` and `predictors` (model scale).
+#'   `log_prior`, `predictors` (model scale) and `codes` of factors.
 #' @noRd
 atom_rows <- function(rows, parts, model) {
   holes <- rows$holes
-  atoms <- core_call(atoms_cpp(unname(holes$x), model))
+  atoms <- core_call(atoms_cpp(explained(holes), hole_codes(holes), model))
   at <- atoms$row
+  sources <- atom_sources(rows, atoms)
   fill <- function(values, uses, part) {
-    values <- values[at, , drop = FALSE]
+    place <- sources$place
+    values <- values[place, , drop = FALSE]
     if (length(uses$row) == 0L) {
       return(values)
     }
     row <- uses$row + 1L
-    # Atoms of a row follow each other.
-    count <- tabulate(at, nrow(holes$x))[row]
-    atom <- sequence(count, match(row, at))
+    # Atoms of a place follow each other; one that was left out has none.
+    count <- tabulate(place, sources$places)[row]
+    atom <- sequence(count, match(row, place, 1L))
     use <- rep(seq_along(row), count)
     column <- uses$column[use] + 1L
     x <- atoms$predictors[cbind(atom, uses$predictor[use] + 1L)]
@@ -63,27 +90,56 @@ atom_rows <- function(rows, parts, model) {
       part$scale[column] * (uses$base[use] + uses$slope[use] * x)
     values
   }
-  names <- c("row", "column", "predictor", "base", "slope")
-  uses <- stats::setNames(holes[paste0("use_", names)], names)
-  rows$x <- fill(rows$x, uses, parts[[1L]])
-  rows$random <- Map(function(term, uses, part) {
-    term$z <- fill(term$z, uses, part)
+  rows$x <- fill(sources$x, sources$uses[[1L]], parts[[1L]])
+  terms <- seq_along(rows$random)
+  rows$random <- Map(function(term, z, uses, part) {
+    term$z <- fill(z, uses, part)
     term$group <- term$group[at]
     term$name <- term$name[at]
     term
-  }, rows$random, holes$random_uses[seq_along(rows$random)],
-  parts[-1L][seq_along(rows$random)])
+  }, rows$random, sources$z, sources$uses[-1L][terms], parts[-1L][terms])
   count <- length(rows$processes)
-  rows$processes <- Map(function(own, uses, part) {
-    list(x = fill(own$x, uses, part), inside = own$inside[at])
-  }, rows$processes, utils::tail(holes$random_uses, count),
+  rows$processes <- Map(function(own, x, uses, part) {
+    list(x = fill(x, uses, part), inside = own$inside[at])
+  }, rows$processes, sources$processes, utils::tail(sources$uses, count),
   utils::tail(parts, count))
   for (name in intersect(c("y", "weights", "offset"), names(rows))) {
     rows[[name]] <- rows[[name]][at]
   }
+  if (!is.null(rows$unit_open)) {
+    rows$unit_open <- rows$unit_open[at, , drop = FALSE]
+  }
   rows["holes"] <- list(NULL)
   rows$atoms <- atoms
   rows
+}
+
+# Which rows the atoms complete, the wide ones where factors are missing: their
+# matrices, the uses of numbers in these, and the `place` of each atom.
+atom_sources <- function(rows, atoms) {
+  wide <- rows$holes$wide
+  z <- function(random) lapply(random, `[[`, "z")
+  x <- function(processes) lapply(processes, `[[`, "x")
+  if (is.null(wide)) {
+    names <- c("row", "column", "predictor", "base", "slope")
+    own <- stats::setNames(rows$holes[paste0("use_", names)], names)
+    return(list(
+      x = rows$x, z = z(rows$random), processes = x(rows$processes),
+      uses = c(list(own), rows$holes$random_uses), place = atoms$row,
+      places = nrow(rows$x)
+    ))
+  }
+  key <- function(row, codes) {
+    combine_codes(
+      c(list(row), asplit(codes, 2L)), c(0, lengths(rows$holes$levels))
+    )
+  }
+  list(
+    x = wide$x, z = z(wide$random), processes = x(wide$processes),
+    uses = wide$uses, place = match(
+      key(atoms$row, atoms$codes), key(wide$at, wide$codes)
+    ), places = length(wide$at)
+  )
 }
 
 # Sums over the atoms of each row; `share` their probabilities.
@@ -152,6 +208,7 @@ collect_atoms <- function(core, job) {
   if (is.null(atoms)) {
     return(core)
   }
+  core <- widen_atoms(core, job)
   own <- pool_atoms(
     list(mean = core$mean, var = core$variance_f), core$share, atoms$row
   )
@@ -161,13 +218,26 @@ collect_atoms <- function(core, job) {
 }
 
 imputed_atoms <- function(core, job) {
+  numbers <- imputed_numbers(core, job)
+  if (length(job$design$holes$levels) == 0L) {
+    return(numbers)
+  }
+  numbers$level <- rep(NA_character_, nrow(numbers))
+  numbers$own <- hole_places(job$design$holes$x)$row
+  out <- rbind(numbers, imputed_levels(core, job))
+  out <- out[order(out$own), c("row", "column", "level", "mean", "sd")]
+  rownames(out) <- NULL
+  out
+}
+
+imputed_numbers <- function(core, job) {
   atoms <- job$atoms
   design <- job$design
   at <- hole_places(design$holes$x)
   x <- atoms$predictors
   row <- atoms$row
   mean <- square <- matrix(0, nrow(design$holes$x), ncol(x))
-  for (j in seq_len(ncol(x))) {
+  for (j in seq_along(design$holes$predictors)) {
     mean[, j] <- over_atoms(x[, j], core$share, row)
     square[, j] <- over_atoms(
       (x[, j] - mean[row, j])^2, core$share, row

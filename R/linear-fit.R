@@ -5,6 +5,7 @@ linear_job <- function(rows, settings) {
   if (identical(rows$data$type, "file")) rows <- source_design(rows)
   settings <- settle_family(rows, settings)
   refuse_with_processes(rows, settings)
+  refuse_factor_holes(rows, settings)
   rows <- weigh_classes(rows, settings)
   response <- linear_response_scale(rows, settings)
   rows <- scale_response(rows, response)
@@ -135,6 +136,7 @@ linear_collect <- function(fit, core, job, rows) {
   fit$transform$response <- job$response
   fit$n_omitted <- rows$n_omitted
   fit$holes <- rows$holes[c("predictors", "center", "scale_x")]
+  fit$holes$levels <- rows$holes$levels
   fit$holes$model <- job$atom_model
   if (fit$method == "gibbs") {
     fit <- collect_gibbs(fit, core, job)

@@ -281,7 +281,9 @@ imputed_gibbs <- function(holes, design) {
 #'   of the data are counted; `column`, the predictor as the model has it (for
 #'   a term such as `log(x)` that is the logarithm); `mean` and `sd` of its
 #'   posterior given the row's label and other predictors, on the scale of
-#'   `column`.
+#'   `column`. Where factors miss values there is a column `level`, too, and each
+#'   such hole has a row for each level: `mean` is the level's probability, `sd`
+#'   the standard deviation of its indicator.
 #' @section Variational fits: `"vb"` understates `sd`.
 #' @section Errors: `bayeskernel_error_argument` if the fit did not model
 #'   missing predictors.

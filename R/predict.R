@@ -60,6 +60,13 @@
 #'   whatever `newdata` says: random effects are integrated over, which gives
 #'   probabilities of the population. `NA` or `~ 0`: without them, f at a group
 #'   whose effect is 0. With both the grouping factors need not be in `newdata`.
+#' @param newcov Of a [bkm()] with correlated units, covariances of units that
+#'   it has not seen with those that it has: a list of matrices named by
+#'   variables as `cov` was, `list(unit = C)`, on the scale of the matrix given
+#'   there. `C` has a named row for each new unit and a column for each unit of
+#'   that matrix; with columns for the new units, too, it has their variances,
+#'   else these are the mean variance of the units of the fit. Units in neither
+#'   matrix have an effect from the prior.
 #' @param seed For draws and intervals from draws: whole number, or `NULL` for
 #'   R's generator.
 #' @param threads Worker threads.
@@ -68,7 +75,8 @@
 #' @return As many rows as `newdata` has, named by its row names where these are
 #'   names and not numbers. A row in which a predictor is missing gives `NA`,
 #'   or, from a fit with `missing = "model"`, a prediction that averages over
-#'   the missing value given the other predictors.
+#'   the missing value given the other predictors; a factor has to have missed
+#'   values in the fit, too.
 #' * `"class"`: factor; `"prob"`: matrix n x classes with the classes as column
 #'   names; `"link"`, `"response"`: numeric vector, scale of the data, unless
 #'   said above.
@@ -105,7 +113,10 @@
 #'   has an effect from its prior. Means of f put it at 0; standard deviations
 #'   of f and of the probability, and the probability itself, include its
 #'   variance: of the same draw for a sampler; for `"vb"` the mean of its q.
-#'   Draws contain a simulated effect.
+#'   Draws contain a simulated effect. Units beyond the matrix given as `cov` of
+#'   [bkm()] likewise, by `newcov` with the mean and variance given the units of
+#'   the fit; there draws are apart for every row, and a sampler leaves the
+#'   variance out.
 #'
 #' @section Memory: Rows are taken in slices, so that a grid needs little more
 #'   memory than itself and its answer. An answer above
@@ -164,12 +175,13 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
                                     se.fit = FALSE, interval = "none",
                                     level = 0.95, draws = FALSE,
                                     n_draws = NULL, re.form = NULL,
-                                    seed = NULL,
+                                    newcov = NULL, seed = NULL,
                                     threads = getOption(
                                       "bayeskernel.threads", 2L
                                     ), ...) {
   check_no_dots(...)
   validate_fit(object)
+  if (!is.null(newcov)) object <- with_new_units(object, newcov, newdata)
   draws <- check_flag(draws, "draws")
   type <- prediction_type(object, type, draws)
   intervals <- c("none", "credible", "prediction")

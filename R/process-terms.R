@@ -44,7 +44,8 @@
 #'   uncertainty is not in the intervals.
 #'
 #' @section Missing values: With `missing = "model"` the variables may have
-#'   holes; a factor in `by` may not.
+#'   holes, factors that `categorical()` looks at, too; a factor in `by` may
+#'   not.
 #' @references Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017).
 #'   Bayesian nonlinear support vector machines for big data. *ECML PKDD*,
 #'   section 3.
@@ -153,7 +154,7 @@ build_process <- function(term, frame, rows, standardize, centred, call) {
   own <- names[seq_len(d)]
   coded <- category_columns(term$process$kernel, d, term$spec$term, call)
   levels <- lapply(seq_len(d), function(k) {
-    if (k %in% coded) category_levels(frame[[own[k]]], own[k], rows, call)
+    if (k %in% coded) levels(factor(frame[[own[k]]]))
   })
   x <- vapply(seq_len(d), function(k) {
     if (k %in% coded) {
@@ -345,17 +346,6 @@ category_columns <- function(kernel, d, names, call) {
   )
 }
 
-# In the order of their codes.
-category_levels <- function(column, name, rows, call) {
-  if (anyNA(column)) {
-    abort_missing(
-      stats::setNames(sum(is.na(column)), name), which(is.na(column))[1], rows,
-      "Predictor", call = call
-    )
-  }
-  levels(factor(column))
-}
-
 # The variance of a single kernel is the term's own; of sums and products those
 # within are relative to it.
 unit_variance <- function(kernel) {
@@ -497,10 +487,18 @@ fill_processes <- function(object, rows,
 # Var f of rows beyond their columns, from the variances of the terms.
 # A sampler's fit knows of none.
 open_variance <- function(object, rows) {
-  if (is.null(rows$open) || ncol(rows$open) == 0L || object$method == "gibbs") {
+  # Of no rows cbind() would make a column of NULL.
+  open <- do.call(cbind, Filter(length, list(rows$open, rows$unit_open)))
+  if (is.null(open) || object$method == "gibbs") {
     return(0)
   }
-  labels <- vapply(processes_of(object$design$smooths), `[[`, "", "label")
+  smooths <- object$design$smooths
+  labels <- vapply(
+    c(
+      if (length(rows$open)) processes_of(smooths),
+      if (length(rows$unit_open)) correlated_of(smooths)
+    ), `[[`, "", "label"
+  )
   variance <- vapply(object$posterior$variance, function(component) {
     if (component$type == "point") {
       component$value[1]
@@ -511,7 +509,7 @@ open_variance <- function(object, rows) {
     }
   }, 0)
   at <- match(labels, vapply(object$posterior$variance, `[[`, "", "label"))
-  drop(rows$open %*% variance[at])
+  drop(open %*% variance[at])
 }
 
 # Variables of a term in new rows, NA where one is missing.

@@ -59,10 +59,12 @@ check_distinct_bars <- function(bars, call = user_call()) {
 }
 
 # One entry of `random` of the design, from a frame with 1 in the holes of the
-# predictors that `mask` (n x predictors) marks. The element `info` is what
+# predictors that `mask` (n x predictors) marks, and a level in those of the
+# factors that `gone` marks. The element `info` is what
 # prediction needs of it; `made` and `cells` are for hole_model().
 random_term <- function(bar, frame, standardize, rows, call = user_call(),
-                        mask = matrix(NA, nrow(frame), 0L)) {
+                        mask = matrix(NA, nrow(frame), 0L),
+                        gone = matrix(NA, nrow(frame), 0L)) {
   names <- vapply(bar$leaves, deparse1, "")
   group <- group_index(unclass(frame)[names], bar$label, call)
   z <- plain_model_matrix(bar$terms, frame)
@@ -85,10 +87,11 @@ random_term <- function(bar, frame, standardize, rows, call = user_call(),
   cells <- hole_cells(z, made, mask)
   if (any(numeric_column)) {
     z <- punch_holes(z, cells)
+    z <- punch_factors(z, assign, bar$terms, gone)
     moments <- observed_moments(z)
     check_columns(
       moments, z, colnames(z), rows, call,
-      missing_allowed = length(cells$row) > 0L
+      missing_allowed = length(cells$row) > 0L || any(gone)
     )
     # A shift moves into the intercept of the same term, if it has one.
     shift <- "(Intercept)" %in% colnames(z) && r > 1L

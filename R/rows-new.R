@@ -129,7 +129,9 @@ take_rows <- function(rows, at) {
     term
   })
   rows$processes <- lapply(rows$processes, take_process, at)
-  if (!is.null(rows$open)) rows$open <- rows$open[at, , drop = FALSE]
+  for (name in c("open", "unit_open")) {
+    if (!is.null(rows[[name]])) rows[[name]] <- rows[[name]][at, , drop = FALSE]
+  }
   rows
 }
 
@@ -142,18 +144,27 @@ take_holes <- function(holes, rows) {
   if (is.null(holes)) {
     return(NULL)
   }
-  pick <- function(uses, row) {
-    at <- match(uses[[row]] + 1L, rows)
-    keep <- !is.na(at)
-    uses <- lapply(uses, `[`, keep)
-    uses[[row]] <- at[keep] - 1L
-    uses
-  }
+  pick <- function(uses, row) pick_uses(uses, rows, row)
   fields <- c("use_row", "use_column", "use_predictor", "use_base", "use_slope")
   c(
     list(x = holes$x[rows, , drop = FALSE]), pick(holes[fields], "use_row"),
-    list(random_uses = lapply(holes$random_uses, pick, "row"))
+    list(random_uses = lapply(holes$random_uses, pick, "row")),
+    if (!is.null(holes$codes)) {
+      list(
+        levels = holes$levels, codes = holes$codes[rows, , drop = FALSE],
+        guides = holes$guides[rows, , drop = FALSE],
+        wide = take_wide(holes$wide, rows)
+      )
+    }
   )
+}
+
+pick_uses <- function(uses, rows, row = "row") {
+  at <- match(uses[[row]] + 1L, rows)
+  keep <- !is.na(at)
+  uses <- lapply(uses, `[`, keep)
+  uses[[row]] <- at[keep] - 1L
+  uses
 }
 
 # Elements of the largest temporary matrix.

@@ -14,12 +14,13 @@
 #' | fixed and penalised terms, weights, offsets | yes | yes | yes | yes |
 #' | random effects, smooths | yes | yes | yes | rows in memory |
 #' | modelled missing predictors | yes | yes | yes | no |
+#' | factors among them | yes | yes | no | no |
 #' | processes, [gp()] | yes | yes | yes | no |
 #' | correlated units, `cov` ([bkm()]) | yes | yes | yes | rows in memory |
 #' | selection | no | yes | yes | no |
 #'
-#' Not together: processes and selection; processes whose variables miss values
-#' and `"gibbs"`.
+#' Not together: processes and selection; factors that miss values and
+#' selection; processes whose variables miss values and `"gibbs"`.
 #'
 #' For [gpsvm()]:
 #'

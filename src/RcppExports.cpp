@@ -12,24 +12,27 @@ Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
 // predictor_model_cpp
-Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerVector& classes);
-RcppExport SEXP _bayeskernel_predictor_model_cpp(SEXP predictorsSEXP, SEXP classesSEXP) {
+Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerVector& classes, const Rcpp::IntegerMatrix& codes, const Rcpp::IntegerVector& sizes);
+RcppExport SEXP _bayeskernel_predictor_model_cpp(SEXP predictorsSEXP, SEXP classesSEXP, SEXP codesSEXP, SEXP sizesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
     Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type classes(classesSEXP);
-    rcpp_result_gen = Rcpp::wrap(predictor_model_cpp(predictors, classes));
+    Rcpp::traits::input_parameter< const Rcpp::IntegerMatrix& >::type codes(codesSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type sizes(sizesSEXP);
+    rcpp_result_gen = Rcpp::wrap(predictor_model_cpp(predictors, classes, codes, sizes));
     return rcpp_result_gen;
 END_RCPP
 }
 // atoms_cpp
-Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::List& model);
-RcppExport SEXP _bayeskernel_atoms_cpp(SEXP predictorsSEXP, SEXP modelSEXP) {
+Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerMatrix& codes, const Rcpp::List& model);
+RcppExport SEXP _bayeskernel_atoms_cpp(SEXP predictorsSEXP, SEXP codesSEXP, SEXP modelSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerMatrix& >::type codes(codesSEXP);
     Rcpp::traits::input_parameter< const Rcpp::List& >::type model(modelSEXP);
-    rcpp_result_gen = Rcpp::wrap(atoms_cpp(predictors, model));
+    rcpp_result_gen = Rcpp::wrap(atoms_cpp(predictors, codes, model));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -680,8 +683,8 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
-    {"_bayeskernel_predictor_model_cpp", (DL_FUNC) &_bayeskernel_predictor_model_cpp, 2},
-    {"_bayeskernel_atoms_cpp", (DL_FUNC) &_bayeskernel_atoms_cpp, 2},
+    {"_bayeskernel_predictor_model_cpp", (DL_FUNC) &_bayeskernel_predictor_model_cpp, 4},
+    {"_bayeskernel_atoms_cpp", (DL_FUNC) &_bayeskernel_atoms_cpp, 3},
     {"_bayeskernel_bark_fit_cpp", (DL_FUNC) &_bayeskernel_bark_fit_cpp, 3},
     {"_bayeskernel_bark_predict_cpp", (DL_FUNC) &_bayeskernel_bark_predict_cpp, 4},
     {"_bayeskernel_bark_latent_cpp", (DL_FUNC) &_bayeskernel_bark_latent_cpp, 4},

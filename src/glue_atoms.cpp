@@ -1,10 +1,25 @@
 // Rows with missing values as atoms: a model of the predictors, and completed
 // rows.
-#include <bayeskernel/missing/mixture.hpp>
+#include <bayeskernel/missing/atom_maker.hpp>
 
 #include "glue_common.h"
 
 namespace {
+
+bayeskernel::Cells read_cells(const Rcpp::IntegerVector& sizes) {
+  return bayeskernel::Cells(std::vector<int>(sizes.begin(), sizes.end()));
+}
+
+// Levels from 1, NA missing, to levels from 0, -1 missing.
+bayeskernel::Codes read_codes(const Rcpp::IntegerMatrix& code) {
+  bayeskernel::Codes out(code.nrow(), code.ncol());
+  for (int j = 0; j < code.ncol(); ++j) {
+    for (int i = 0; i < code.nrow(); ++i) {
+      out(i, j) = code(i, j) == NA_INTEGER ? -1 : code(i, j) - 1;
+    }
+  }
+  return out;
+}
 
 bayeskernel::Mixture read_mixture(const Rcpp::List& model) {
   bayeskernel::Mixture out;
@@ -14,17 +29,24 @@ bayeskernel::Mixture read_mixture(const Rcpp::List& model) {
   for (R_xlen_t c = 0; c < covariance.size(); ++c) {
     out.covariance.push_back(map_matrix(covariance[c]));
   }
+  if (model.containsElementNamed("sizes")) {
+    out.cells = read_cells(model["sizes"]);
+  }
   return out;
 }
 
 }  // namespace
 
 // `predictors`: n x P, NA or NaN where missing, every column with a value;
-// `classes`: codes 1 .. C by row, every code in use, or of length 0 for one
-// Gaussian. share (C), mean (P x C), cov (a P x P matrix by class).
+// `codes`: n x F levels from 1 of factors that have `sizes` levels, NA where
+// missing; `classes`: codes 1 .. C by row, every code in use, or of length 0
+// for one. share (cells x C, classes change fastest), mean (P x these), cov (a
+// P x P matrix by class), sizes.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors,
-                               const Rcpp::IntegerVector& classes) {
+                               const Rcpp::IntegerVector& classes,
+                               const Rcpp::IntegerMatrix& codes,
+                               const Rcpp::IntegerVector& sizes) {
   return guarded([&] {
     const auto x = map_matrix(predictors);
     std::vector<int> component(x.rows(), 0);
@@ -33,34 +55,46 @@ Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors,
       component[i] = classes[i] - 1;
       components = std::max<int>(components, classes[i]);
     }
-    const bayeskernel::Mixture model =
-        bayeskernel::MixtureFit().fit(x, component, components);
+    const bayeskernel::Mixture model = bayeskernel::MixtureFit().fit(
+        x, component, components, read_codes(codes), read_cells(sizes));
     return Rcpp::List::create(Rcpp::Named("share") = to_r(model.share),
                               Rcpp::Named("mean") = to_r(model.mean),
-                              Rcpp::Named("cov") = to_r(model.covariance));
+                              Rcpp::Named("cov") = to_r(model.covariance),
+                              Rcpp::Named("sizes") = sizes);
   });
 }
 
 // Every row as its atoms, under a model by predictor_model_cpp(): row (from 1,
-// atoms of a row follow each other), log_prior, predictors (atoms x P). A
-// complete row is one atom.
+// atoms of a row and of a cell follow each other), log_prior, predictors (atoms
+// x P), codes (atoms x F). A complete row is one atom.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors,
+                     const Rcpp::IntegerMatrix& codes,
                      const Rcpp::List& model) {
   return guarded([&] {
     const auto x = map_matrix(predictors);
+    const bayeskernel::Codes code = read_codes(codes);
     const bayeskernel::Mixture mixture = read_mixture(model);
     bayeskernel::AtomMaker maker(mixture);
     bayeskernel::Atoms atoms;
     for (Eigen::Index i = 0; i < x.rows(); ++i) {
-      maker.add(i, x.row(i).transpose(), atoms);
+      maker.add(i, x.row(i).transpose(), code.row(i).transpose(), atoms);
     }
     const int n = static_cast<int>(atoms.row.size()), p = x.cols();
     Rcpp::IntegerVector row(n);
     for (int i = 0; i < n; ++i) row[i] = static_cast<int>(atoms.row[i]) + 1;
+    const int factors = static_cast<int>(code.cols());
+    Rcpp::IntegerMatrix levels(n, factors);
+    for (int j = 0; j < factors; ++j) {
+      for (int i = 0; i < n; ++i) {
+        const std::size_t at = static_cast<std::size_t>(i) * factors + j;
+        levels(i, j) = atoms.code[at] + 1;
+      }
+    }
     const Eigen::Map<const Eigen::MatrixXd> values(atoms.values.data(), p, n);
     return Rcpp::List::create(
         Rcpp::Named("row") = row, Rcpp::Named("log_prior") = atoms.log_prior,
-        Rcpp::Named("predictors") = to_r(Eigen::MatrixXd(values.transpose())));
+        Rcpp::Named("predictors") = to_r(Eigen::MatrixXd(values.transpose())),
+        Rcpp::Named("codes") = levels);
   });
 }

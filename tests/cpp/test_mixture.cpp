@@ -1,5 +1,5 @@
 // The model of predictors with missing values, and atoms.
-#include <bayeskernel/missing/mixture.hpp>
+#include <bayeskernel/missing/atom_maker.hpp>
 #include <limits>
 
 #include "check.hpp"
@@ -7,6 +7,8 @@
 
 using bayeskernel::AtomMaker;
 using bayeskernel::Atoms;
+using bayeskernel::Cells;
+using bayeskernel::Codes;
 using bayeskernel::Mixture;
 using bayeskernel::MixtureFit;
 
@@ -211,4 +213,226 @@ TEST("by class the atoms mix what the classes say") {
   // Far on one side the other class is left out.
   row(0, 0) = -3.0;
   CHECK(atoms_of(model, row).row.size() == 7);
+}
+
+// Two factors, of 3 and 2 levels, that depend on each other and on two numbers.
+struct Mixed {
+  MatrixXd x;
+  Codes code;
+  std::vector<int> one;
+};
+static Mixed mixed_rows(Index n, unsigned seed, bool holes) {
+  Draw draw(seed);
+  Mixed out{MatrixXd(n, 2), Codes(n, 2), std::vector<int>(n, 0)};
+  for (Index i = 0; i < n; ++i) {
+    const int a = static_cast<int>(draw.below(3));
+    const int b = draw.uniform() < (a == 1 ? 0.8 : 0.3);
+    out.code(i, 0) = a;
+    out.code(i, 1) = b;
+    out.x(i, 0) = draw.normal() + 2.0 * (a == 2) - b;
+    out.x(i, 1) = 30.0 * (0.5 * out.x(i, 0) + draw.normal() + b);
+    if (!holes) continue;
+    if (draw.uniform() < 0.3) out.code(i, 0) = -1;
+    if (draw.uniform() < 0.3) out.code(i, 1) = -1;
+    if (draw.uniform() < 0.2) out.x(i, draw.below(2)) = kMissing;
+  }
+  return out;
+}
+
+// log of share times the density of what is seen, of one component.
+static double log_joint(const Mixture& model, Index k, const VectorXd& row) {
+  std::vector<Index> seen;
+  for (Index j = 0; j < row.size(); ++j) {
+    if (!std::isnan(row[j])) seen.push_back(j);
+  }
+  const Index s = static_cast<Index>(seen.size());
+  double out = std::log(model.share[k]);
+  if (s == 0) return out;
+  const MatrixXd& covariance = model.covariance[k % model.classes()];
+  MatrixXd inner(s, s);
+  VectorXd gap(s);
+  for (Index a = 0; a < s; ++a) {
+    gap[a] = row[seen[a]] - model.mean(seen[a], k);
+    for (Index b = 0; b < s; ++b) inner(a, b) = covariance(seen[a], seen[b]);
+  }
+  return out - 0.5 * gap.dot(inner.inverse() * gap) -
+         0.5 * std::log(inner.determinant());
+}
+
+static VectorXd cell_weights(const Mixture& model, const VectorXd& row,
+                             const Eigen::VectorXi& code) {
+  VectorXd out = VectorXd::Zero(model.share.size());
+  for (Index k = 0; k < out.size(); ++k) {
+    if (model.cells.fits(k, code)) out[k] = std::exp(log_joint(model, k, row));
+  }
+  return out / out.sum();
+}
+
+TEST("cells count the levels, the last factor's first") {
+  const Cells cells({3, 2});
+  CHECK(cells.count() == 6);
+  CHECK(cells.level(3, 0) == 1 && cells.level(3, 1) == 1);
+  CHECK(cells.fits(3, Eigen::Vector2i(1, -1)));
+  CHECK(!cells.fits(3, Eigen::Vector2i(-1, 0)));
+  const MatrixXd effects = cells.main_effects();
+  CHECK(effects.cols() == 4);
+  CHECK(effects.row(3) == Eigen::RowVector4d(1, 1, 0, 1));
+  CHECK(Cells().count() == 1);
+}
+
+TEST("rows that tell their cells: shares by count, means by least squares") {
+  const Mixed d = mixed_rows(200, 6, false);
+  const Cells cells({3, 2});
+  const Mixture model = MixtureFit().fit(d.x, d.one, 1, d.code, cells);
+  MatrixXd effects(200, 4);
+  VectorXd count = VectorXd::Zero(6);
+  for (Index i = 0; i < 200; ++i) {
+    const Index k = 2 * d.code(i, 0) + d.code(i, 1);
+    effects.row(i) = cells.main_effects().row(k);
+    count[k] += 1.0;
+  }
+  const MatrixXd slope = (effects.transpose() * effects)
+                             .llt()
+                             .solve(effects.transpose() * d.x);
+  const MatrixXd rest = d.x - effects * slope;
+  MatrixXd covariance = rest.transpose() * rest / 200.0;
+  covariance.diagonal() += 1e-3 * observed_variance(d.x);
+  for (Index k = 0; k < 6; ++k) {
+    CHECK_NEAR(model.share[k], count[k] / 200.0, 1.0 / 201.0);
+    const VectorXd mean = (cells.main_effects().row(k) * slope).transpose();
+    for (Index j = 0; j < 2; ++j) {
+      CHECK_NEAR(model.mean(j, k), mean[j], 1e-7);
+    }
+  }
+  CHECK_NEAR(model.share.sum(), 1.0, 1e-12);
+  CHECK((model.covariance[0] - covariance).cwiseAbs().maxCoeff() < 1e-6);
+}
+
+TEST("rows with holes in factors: the model is what its completions say") {
+  const Mixed d = mixed_rows(300, 7, true);
+  const Cells cells({3, 2});
+  const Mixture model = MixtureFit().fit(d.x, d.one, 1, d.code, cells);
+  VectorXd count = VectorXd::Zero(6);
+  MatrixXd normal = MatrixXd::Zero(4, 4), right = MatrixXd::Zero(4, 2);
+  for (Index i = 0; i < 300; ++i) {
+    const VectorXd row = d.x.row(i).transpose();
+    const VectorXd weight =
+        cell_weights(model, row, d.code.row(i).transpose());
+    count += weight;
+    for (Index k = 0; k < 6; ++k) {
+      const VectorXd effect = cells.main_effects().row(k).transpose();
+      const Given at = given(row, model.mean.col(k), model.covariance[0]);
+      normal += weight[k] * effect * effect.transpose();
+      right += weight[k] * effect * at.mean.transpose();
+    }
+  }
+  const MatrixXd slope = normal.llt().solve(right);
+  MatrixXd covariance = MatrixXd::Zero(2, 2);
+  for (Index i = 0; i < 300; ++i) {
+    const VectorXd row = d.x.row(i).transpose();
+    const VectorXd weight =
+        cell_weights(model, row, d.code.row(i).transpose());
+    for (Index k = 0; k < 6; ++k) {
+      const Given at = given(row, model.mean.col(k), model.covariance[0]);
+      const VectorXd gap =
+          at.mean - (cells.main_effects().row(k) * slope).transpose();
+      covariance += weight[k] * (gap * gap.transpose() + at.covariance) / 300.0;
+    }
+  }
+  covariance.diagonal() += 1e-3 * observed_variance(d.x);
+  const VectorXd sd = covariance.diagonal().cwiseSqrt();
+  for (Index k = 0; k < 6; ++k) {
+    CHECK_NEAR(model.share[k], count[k] / 300.0, 1.0 / 301.0);
+    const VectorXd mean = (cells.main_effects().row(k) * slope).transpose();
+    for (Index j = 0; j < 2; ++j) {
+      CHECK_NEAR((model.mean(j, k) - mean[j]) / sd[j], 0.0, 1e-4);
+      for (Index l = 0; l < 2; ++l) {
+        CHECK_NEAR((model.covariance[0](j, l) - covariance(j, l)) /
+                       (sd[j] * sd[l]),
+                   0.0, 1e-4);
+      }
+    }
+  }
+}
+
+TEST("atoms of a factor are its levels with their probabilities") {
+  const Mixed d = mixed_rows(300, 8, true);
+  const Mixture model =
+      MixtureFit().fit(d.x, d.one, 1, d.code, Cells({3, 2}));
+  AtomMaker maker(model);
+  for (Index i = 0; i < 60; ++i) {
+    Atoms atoms;
+    const VectorXd row = d.x.row(i).transpose();
+    const Eigen::VectorXi code = d.code.row(i).transpose();
+    maker.add(i, row, code, atoms);
+    const VectorXd expected = cell_weights(model, row, code);
+    VectorXd found = VectorXd::Zero(6);
+    Index before = -1;
+    std::vector<bool> done(6, false);
+    for (std::size_t a = 0; a < atoms.row.size(); ++a) {
+      const Eigen::Vector2i own(atoms.code[2 * a], atoms.code[2 * a + 1]);
+      const Index k = 2 * own[0] + own[1];
+      found[k] += std::exp(atoms.log_prior[a]);
+      // One after another.
+      if (k != before) CHECK(!done[k]);
+      done[k] = true;
+      before = k;
+    }
+    const VectorXd kept = (expected.array() < 1e-3).select(0.0, expected);
+    CHECK((found - kept / kept.sum()).cwiseAbs().maxCoeff() < 1e-10);
+    const bool whole = !std::isnan(row.sum());
+    if (whole) {
+      CHECK(static_cast<Index>(atoms.row.size()) ==
+            (kept.array() > 0.0).count());
+    }
+  }
+}
+
+TEST("factors alone, and levels by class") {
+  const Mixed d = mixed_rows(200, 9, true);
+  std::vector<int> half(200);
+  for (Index i = 0; i < 200; ++i) half[i] = i % 2;
+  const MatrixXd none(200, 0);
+  const Mixture model =
+      MixtureFit().fit(none, half, 2, d.code, Cells({3, 2}));
+  CHECK_NEAR(model.share.sum(), 1.0, 1e-12);
+  Atoms atoms;
+  AtomMaker(model).add(0, VectorXd(0), Eigen::Vector2i(-1, 1), atoms);
+  // Classes with the same numbers are one atom.
+  CHECK(atoms.row.size() == 3);
+  for (int a = 0; a < 3; ++a) {
+    const double own = model.share[4 * a + 2] + model.share[4 * a + 3];
+    double all = 0.0;
+    for (int b = 0; b < 3; ++b) {
+      all += model.share[4 * b + 2] + model.share[4 * b + 3];
+    }
+    CHECK_NEAR(std::exp(atoms.log_prior[a]), own / all, 1e-12);
+  }
+}
+
+TEST("a row has at most 256 atoms, the most probable ones") {
+  const Index n = 4000;
+  Draw draw(10);
+  Codes code(n, 2);
+  for (Index i = 0; i < n; ++i) {
+    code(i, 0) = static_cast<int>(draw.below(8));
+    code(i, 1) = static_cast<int>(draw.below(8));
+  }
+  const Mixture model =
+      MixtureFit().fit(draw.matrix(n, 2), std::vector<int>(n, 0), 1, code,
+                       Cells({8, 8}));
+  Atoms atoms;
+  AtomMaker(model).add(0, VectorXd::Constant(2, kMissing),
+                       Eigen::Vector2i(-1, -1), atoms);
+  CHECK(atoms.row.size() == 256);
+  std::vector<double> share(model.share.data(), model.share.data() + 64);
+  std::sort(share.begin(), share.end());
+  double least = 1.0, total = 0.0;
+  for (std::size_t a = 0; a < atoms.row.size(); ++a) {
+    const Index k = 8 * atoms.code[2 * a] + atoms.code[2 * a + 1];
+    least = std::min(least, model.share[k]);
+    total += std::exp(atoms.log_prior[a]);
+  }
+  CHECK_NEAR(least, share[48], 1e-12);
+  CHECK_NEAR(total, 1.0, 1e-12);
 }

@@ -190,7 +190,6 @@ test_that("holes that cannot be modelled are refused with the reason", {
   nowhere <- transform(d, c = NA_real_)
   expect_error(fit(y ~ a + c, nowhere), "c", class = missing)
   factor_hole <- transform(d, g = replace(g, 3, NA))
-  expect_error(fit(y ~ b + g, factor_hole), "g", class = missing)
   expect_error(fit(y ~ b + (1 | g), factor_hole), "g", class = missing)
   no_label <- transform(d, y = replace(y, 5, NA))
   expect_error(fit(y ~ b, no_label), class = missing)

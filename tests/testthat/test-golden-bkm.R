@@ -134,8 +134,12 @@ for (case in cases) {
       share <- 1
       if (anyNA(new)) {
         x <- as.matrix(golden$data[names])
-        model <- predictor_model_cpp(unname(x), integer())
-        atoms <- atoms_cpp(unname(as.matrix(new)), model)
+        model <- predictor_model_cpp(
+          unname(x), integer(), matrix(0L, nrow(x), 0L), integer()
+        )
+        atoms <- atoms_cpp(
+          unname(as.matrix(new)), matrix(0L, nrow(new), 0L), model
+        )
         share <- exp(atoms$log_prior)
         new <- stats::setNames(as.data.frame(atoms$predictors), names)
       }
@@ -190,7 +194,9 @@ for (case in cases) {
         )
       }
       x <- unname(as.matrix(golden$data[names]))
-      model <- predictor_model_cpp(x, integer())
+      model <- predictor_model_cpp(
+        x, integer(), matrix(0L, nrow(x), 0L), integer()
+      )
       want <- unlist(golden$x_model$mean)
       expect_golden(c(model$mean), want, within(want, 1e-4), "means")
       want <- unlist(golden$x_model$cov)

@@ -233,10 +233,12 @@ test_that("holes that the model cannot describe are refused with the reason", {
   refuse(y ~ splines::ns(x, 3), "splines::ns(x, 3)", "3 columns")
   refuse(y ~ s(x), "x", "s(x)")
   refuse(y ~ x + s(o, by = x), "x", "s(o, by = x)")
-  refuse(y ~ w + f2, "f2", "factor")
-  refuse(y ~ w + logical, "logical", "factor")
-  refuse(y ~ w + text, "text", "factor")
-  refuse(y ~ w + I(x > 5), "I(x > 5)", "factor")
+  refuse(y ~ f2 + gp(o, by = f2), "f2", "`by`")
+  refuse(y ~ text + s(o, by = f2), "f2", "s(o, by = f2)")
+  refuse(y ~ x + I(x > 5), "x", "`I(x > 5)`")
+  for (formula in c(y ~ w + f2, y ~ w + logical, y ~ text, y ~ I(x > 5))) {
+    expect_length(bsvm_design(formula, d, missing = "model")$holes$levels, 1L)
+  }
   refuse(y ~ w + (1 | g2), "g2", "grouping factor")
   refuse(y ~ w + (1 | x), "x", "grouping factor")
   refuse(y2 ~ x, "y2", "missing")
@@ -270,10 +272,11 @@ test_that("predictors without two values are refused", {
 
 test_that("na.action omits what is not modelled, when it is told to", {
   d <- clinic()$holed
-  d$f[4] <- NA
+  d$o[4] <- NA
+  d$f[7] <- NA
   d$y[9] <- NA
   design <- bsvm_design(
-    y ~ x + f + z, d,
+    y ~ x + f + z + offset(o), d,
     missing = "model", na.action = na.omit
   )
   expect_identical(design$n, 38L)
@@ -318,12 +321,16 @@ test_that("messages about holes say what, why and what to do", {
   d$text <- replace(as.character(d$f), 4, NA)
   d$nowhere <- NA
   d$same <- replace(rep(2, 40), 3, NA)
+  d$lost <- factor(d$nowhere, "a")
+  d$one <- replace(rep("a", 40), 3, NA)
   expect_snapshot(error = TRUE, {
     bsvm_design(y ~ x * z, d, missing = "model")
     bsvm_design(y ~ x + log(x), d, missing = "model")
     bsvm_design(y ~ poly(x, 2), d, missing = "model")
     bsvm_design(y ~ s(x), d, missing = "model")
-    bsvm_design(y ~ text, d, missing = "model")
+    bsvm_design(y ~ gp(w, by = text), d, missing = "model")
+    bsvm_design(y ~ lost, d, missing = "model")
+    bsvm_design(y ~ one, d, missing = "model")
     bsvm_design(y ~ nowhere, d, missing = "model")
     bsvm_design(y ~ same, d, missing = "model")
     bsvm_design(y ~ x, d, missing = "sometimes")

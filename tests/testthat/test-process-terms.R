@@ -347,35 +347,3 @@ test_that("a damaged term is refused, not read", {
     expect_refused(predict(bad, curve))
   }
 })
-
-test_that("correlated units are iid effects of a root", {
-  g <- 0.8^abs(outer(1:8, 1:8, "-"))
-  dimnames(g) <- list(letters[1:8], letters[1:8])
-  d <- transform(curve, unit = letters[1:8][g])
-  d$unit <- letters[1:8][as.integer(curve$g)]
-  fit <- bkm(number ~ w, d, cov = list(unit = g), threads = 1)
-  expect_match(rownames(coef(summary(fit)))[2], "w")
-  # Independent units are a random intercept.
-  eye <- diag(8)
-  dimnames(eye) <- dimnames(g)
-  alone <- bkm(number ~ w, d, cov = list(unit = 3 * eye), threads = 1)
-  bars <- bkm(number ~ w + (1 | unit), d, threads = 1)
-  expect_equal(log_evidence(alone), log_evidence(bars), tolerance = 1e-4)
-  expect_equal(
-    unname(predict(alone, d)), unname(predict(bars, d)), tolerance = 1e-4
-  )
-  # A unit without rows is predicted from its neighbours, one that is not in G
-  # has no effect.
-  part <- bkm(number ~ w, d[d$unit != "d", ], cov = list(unit = g), threads = 1)
-  near <- predict(part, data.frame(w = 0, unit = c("c", "d", "e")))
-  none <- predict(part, data.frame(w = 0, unit = "elsewhere"))
-  expect_lt(near[2], max(near[-2]) + 0.3)
-  expect_equal(unname(none), unname(coef(part)[1]), tolerance = 1e-6)
-  expect_refused(bkm(number ~ w, d, cov = g), "list")
-  expect_refused(bkm(number ~ w, d, cov = list(unit = unname(g))), "name")
-  expect_refused(bkm(number ~ w, d, cov = list(unit = g[1:7, 1:7])), "h")
-  expect_refused(bkm(number ~ w, d, cov = list(other = g)), "other")
-  bad <- g
-  bad[1, 2] <- bad[2, 1] <- 5
-  expect_refused(bkm(number ~ w, d, cov = list(unit = bad)), "positive")
-})

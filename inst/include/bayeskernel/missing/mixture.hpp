@@ -1,21 +1,24 @@
-// A model of predictors of which some values are missing, and the atoms that
-// stand for a row with such values: a Gaussian, or one in each class mixed by
-// the shares of the classes, so that what is missing may depend on the class.
-// EM from sums by pattern: O(n P^2) once, O(P^3) by pattern and iteration.
+// A model of predictors of which some values are missing. Numbers are Gaussian,
+// with a mean for each cell, a combination of levels of the factors that miss
+// values, and one covariance; cells have probabilities: the general location
+// model (Little and Schluchter, 1985), with means by cell that are sums over
+// factors. Or one such model in each class, mixed by the shares of the classes,
+// so that what is missing may depend on the class. EM from sums by pattern and
+// cell: O(n P^2) once, O(P^3) by pattern, cell and iteration; rows that do not
+// tell their cell O(P^2 + P cells) by iteration.
 #ifndef BAYESKERNEL_MISSING_MIXTURE_HPP
 #define BAYESKERNEL_MISSING_MIXTURE_HPP
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "../error.hpp"
-#include "../math/normal.hpp"
-#include "../math/quadrature.hpp"
 
 namespace bayeskernel {
 
@@ -23,10 +26,64 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
+using Codes = Eigen::Matrix<int, Eigen::Dynamic, Eigen::Dynamic>;
+
+// Combinations of the levels of some factors; levels count from 0, the first
+// factor's change slowest. Without factors there is one cell.
+class Cells {
+ public:
+  Cells() = default;
+  explicit Cells(std::vector<int> sizes) : sizes_(std::move(sizes)) {
+    for (const int size : sizes_) count_ *= size;
+  }
+
+  Index count() const { return count_; }
+  Index factors() const { return static_cast<Index>(sizes_.size()); }
+  int size(Index factor) const { return sizes_[factor]; }
+
+  int level(Index cell, Index factor) const {
+    for (Index f = factors() - 1; f > factor; --f) cell /= sizes_[f];
+    return static_cast<int>(cell % sizes_[factor]);
+  }
+
+  // Whether a row is in the cell, as far as it tells: -1 is a missing level.
+  template <class Code>
+  bool fits(Index cell, const Code& code) const {
+    for (Index f = 0; f < factors(); ++f) {
+      if (code[f] >= 0 && code[f] != level(cell, f)) return false;
+    }
+    return true;
+  }
+
+  // Rows are cells: 1 and a column for each level but the first of a factor.
+  MatrixXd main_effects() const {
+    Index width = 1;
+    for (const int size : sizes_) width += size - 1;
+    MatrixXd out = MatrixXd::Zero(count_, width);
+    out.col(0).setOnes();
+    Index first = 0;
+    for (Index f = 0; f < factors(); ++f) {
+      for (Index k = 0; k < count_; ++k) {
+        if (level(k, f) > 0) out(k, first + level(k, f)) = 1.0;
+      }
+      first += sizes_[f] - 1;
+    }
+    return out;
+  }
+
+ private:
+  std::vector<int> sizes_;
+  Index count_ = 1;
+};
+
+// Component k C + c is cell k of class c, of C classes.
 struct Mixture {
-  VectorXd share;
+  VectorXd share;                    // of components
   MatrixXd mean;                     // P x components
-  std::vector<MatrixXd> covariance;  // P x P each
+  std::vector<MatrixXd> covariance;  // P x P, by class
+  Cells cells;
+
+  Index classes() const { return static_cast<Index>(covariance.size()); }
 };
 
 // Which predictors of a row are there.
@@ -70,6 +127,11 @@ struct GivenSeen {
     return slope * x;
   }
 
+  // Of what is seen, columns of `x`, which then are independent.
+  void whiten(MatrixXd& x) const {
+    seen_root.triangularView<Eigen::Lower>().solveInPlace(x);
+  }
+
   GivenSeen(const Places& at, const VectorXd& mean, const MatrixXd& covariance_) {
     const MatrixXd cross = part(covariance_, at.seen, at.missing);
     covariance = part(covariance_, at.missing, at.missing);
@@ -89,53 +151,85 @@ struct GivenSeen {
   }
 };
 
-// Rows are those of x; NaN is missing. `component` of a row counts from 0.
+// Rows are those of x; NaN is missing. `component` of a row, its class, counts
+// from 0. `code`: levels of its factors, n x factors of `cells`, -1 missing.
 class MixtureFit {
  public:
   using Rows = Eigen::Ref<const MatrixXd>;
 
-  Mixture fit(const Rows& x, const std::vector<int>& component,
-              int components) {
-    const Index n = x.rows(), predictors = x.cols();
+  Mixture fit(const Rows& x, const std::vector<int>& component, int components,
+              const Codes& code = Codes(), const Cells& cells = Cells()) {
+    const Index n = x.rows(), predictors = x.cols(), count = cells.count();
+    cells_ = cells;
+    effects_ = cells.main_effects();
     standardise(x);
     Mixture out;
-    out.share = VectorXd::Zero(components);
-    out.mean.resize(predictors, components);
+    out.cells = cells;
+    out.share = VectorXd::Zero(count * components);
+    out.mean.resize(predictors, count * components);
     for (int c = 0; c < components; ++c) {
-      patterns_.clear();
-      double count = 0.0;
-      for (Index i = 0; i < n; ++i) {
-        if (component[i] != c) continue;
-        add(x, i);
-        count += 1.0;
+      closed_.clear();
+      open_.clear();
+      rows_ = 0.0;
+      margin_.assign(cells.factors(), VectorXd());
+      for (Index f = 0; f < cells.factors(); ++f) {
+        margin_[f] = VectorXd::Zero(cells.size(f));
       }
-      if (count == 0.0) throw ArgumentError("a class without rows");
-      out.share[c] = count / static_cast<double>(n);
-      VectorXd mean = VectorXd::Zero(predictors);
-      MatrixXd covariance = MatrixXd::Identity(predictors, predictors);
-      climb(count, mean, covariance);
-      out.mean.col(c) = center_ + scale_.cwiseProduct(mean);
-      out.covariance.push_back(scale_.asDiagonal() * covariance *
+      for (Index i = 0; i < n; ++i) {
+        if (component[i] == c) add(x, i, code);
+      }
+      if (rows_ == 0.0) throw ArgumentError("a class without rows");
+      State state = start(predictors);
+      climb(state);
+      for (Index k = 0; k < count; ++k) {
+        const Index at = k * components + c;
+        out.share[at] = state.share[k] * rows_ / static_cast<double>(n);
+        out.mean.col(at) = center_ + scale_.cwiseProduct(state.mean.col(k));
+      }
+      out.covariance.push_back(scale_.asDiagonal() * state.covariance *
                                scale_.asDiagonal());
     }
     return out;
   }
 
  private:
+  using Missing = std::vector<bool>;
+
+  // Rows that miss the same predictors.
   struct Pattern {
-    explicit Pattern(const std::vector<bool>& missing)
+    explicit Pattern(const Missing& missing)
         : at(missing),
           sum(VectorXd::Zero(at.seen.size())),
           square(MatrixXd::Zero(sum.size(), sum.size())) {}
+
+    void add(double weight, const VectorXd& seen) {
+      count += weight;
+      sum += weight * seen;
+      square += weight * seen * seen.transpose();
+    }
 
     Places at;
     double count = 0.0;
     VectorXd sum;     // of what is seen
     MatrixXd square;  // of its products
   };
+  using Sums = std::map<std::pair<Missing, Index>, Pattern>;
+
+  // A row that may be in several cells.
+  struct OpenRow {
+    VectorXd seen;
+    std::vector<Index> cells;
+  };
+
+  // Of a class.
+  struct State {
+    VectorXd share;  // of cells
+    MatrixXd mean;   // P x cells
+    MatrixXd covariance;
+  };
 
   static constexpr double kRidge = 1e-3;  // of the variance of what is seen
-  static constexpr double kStill = 1e-9;
+  static constexpr double kStill = 1e-9, kStillOpen = 1e-6;
   static constexpr int kMost = 2000;
 
   void standardise(const Rows& x) {
@@ -155,43 +249,149 @@ class MixtureFit {
     }
   }
 
-  void add(const Rows& x, Index i) {
-    std::vector<bool> missing(x.cols());
+  void add(const Rows& x, Index i, const Codes& code) {
+    Missing missing(x.cols());
     for (Index j = 0; j < x.cols(); ++j) missing[j] = std::isnan(x(i, j));
-    Pattern& to = patterns_.emplace(missing, Pattern(missing)).first->second;
-    VectorXd seen(to.at.seen.size());
+    const Places at(missing);
+    VectorXd seen(at.seen.size());
     for (Index k = 0; k < seen.size(); ++k) {
-      const Index j = to.at.seen[k];
+      const Index j = at.seen[k];
       seen[k] = (x(i, j) - center_[j]) / scale_[j];
     }
-    to.count += 1.0;
-    to.sum += seen;
-    to.square += seen * seen.transpose();
+    OpenRow row{seen, {}};
+    for (Index k = 0; k < cells_.count(); ++k) {
+      if (cells_.factors() == 0 || cells_.fits(k, code.row(i))) {
+        row.cells.push_back(k);
+      }
+    }
+    rows_ += 1.0;
+    for (Index f = 0; f < cells_.factors(); ++f) {
+      if (code(i, f) >= 0) margin_[f][code(i, f)] += 1.0;
+    }
+    if (row.cells.size() > 1) {
+      open_[missing].push_back(std::move(row));
+    } else {
+      sums_of(closed_, missing, row.cells[0]).add(1.0, seen);
+    }
   }
 
-  void climb(double count, VectorXd& mean, MatrixXd& covariance) const {
-    const Index predictors = mean.size();
-    for (int k = 0; k < kMost; ++k) {
-      VectorXd sum = VectorXd::Zero(predictors);
-      MatrixXd square = MatrixXd::Zero(predictors, predictors);
-      for (const auto& item : patterns_) {
-        complete(item.second, mean, covariance, sum, square);
+  static Pattern& sums_of(Sums& sums, const Missing& missing, Index cell) {
+    const std::pair<Missing, Index> key(missing, cell);
+    return sums.emplace(key, Pattern(missing)).first->second;
+  }
+
+  // Cells by the margins of the levels that are seen, one and the same mean.
+  State start(Index predictors) const {
+    State out{VectorXd::Ones(cells_.count()),
+              MatrixXd::Zero(predictors, cells_.count()),
+              MatrixXd::Identity(predictors, predictors)};
+    for (Index f = 0; f < cells_.factors(); ++f) {
+      // A level that a class does not show is rare, not impossible.
+      const VectorXd margin = margin_[f].array() + kRare;
+      for (Index k = 0; k < cells_.count(); ++k) {
+        out.share[k] *= margin[cells_.level(k, f)] / margin.sum();
       }
-      const VectorXd next = sum / count;
-      MatrixXd spread = square / count - next * next.transpose();
-      spread.diagonal().array() += kRidge;
-      const double change =
-          std::max((next - mean).cwiseAbs().maxCoeff(),
-                   (spread - covariance).cwiseAbs().maxCoeff());
-      mean = next;
-      covariance = spread;
-      if (change < kStill) return;
     }
+    return out;
+  }
+
+  void climb(State& state) const {
+    const double still = open_.empty() ? kStill : kStillOpen;
+    for (int k = 0; k < kMost; ++k) {
+      State next = maximised(open_.empty() ? closed_ : divided(state), state);
+      const double change =
+          std::max({largest(next.mean - state.mean),
+                    largest(next.covariance - state.covariance),
+                    largest(next.share - state.share)});
+      state = std::move(next);
+      if (change < still) return;
+    }
+  }
+
+  static double largest(const MatrixXd& gap) {
+    return gap.size() > 0 ? gap.cwiseAbs().maxCoeff() : 0.0;
+  }
+
+  // Open rows divided among their cells.
+  Sums divided(const State& state) const {
+    Sums out = closed_;
+    for (const auto& item : open_) {
+      const Places at(item.first);
+      MatrixXd mean(at.seen.size(), cells_.count());
+      for (Index k = 0; k < mean.cols(); ++k) {
+        mean.col(k) = part(state.mean.col(k), at.seen);
+      }
+      const GivenSeen given(at, state.mean.col(0), state.covariance);
+      if (mean.rows() > 0) given.whiten(mean);
+      for (const OpenRow& row : item.second) {
+        MatrixXd seen = row.seen;
+        if (seen.rows() > 0) given.whiten(seen);
+        VectorXd weight(row.cells.size());
+        for (Index c = 0; c < weight.size(); ++c) {
+          const Index k = row.cells[c];
+          weight[c] = std::log(state.share[k]) -
+                      0.5 * (seen.col(0) - mean.col(k)).squaredNorm();
+        }
+        weight = (weight.array() - weight.maxCoeff()).exp();
+        weight /= weight.sum();
+        for (Index c = 0; c < weight.size(); ++c) {
+          sums_of(out, item.first, row.cells[c]).add(weight[c], row.seen);
+        }
+      }
+    }
+    return out;
+  }
+
+  State maximised(const Sums& sums, const State& at) const {
+    const Index predictors = at.mean.rows(), count = cells_.count();
+    VectorXd members = VectorXd::Zero(count);
+    MatrixXd sum = MatrixXd::Zero(predictors, count);
+    MatrixXd square = MatrixXd::Zero(predictors, predictors);
+    for (const auto& item : sums) {
+      const Index k = item.first.second;
+      members[k] += item.second.count;
+      complete(item.second, at.mean.col(k), at.covariance, sum.col(k), square);
+    }
+    State next{shares(members), sum, square};
+    if (predictors == 0) return next;
+    next.mean = means(members, sum);
+    next.covariance = square - next.mean * sum.transpose() -
+                      sum * next.mean.transpose() +
+                      next.mean * members.asDiagonal() * next.mean.transpose();
+    next.covariance /= rows_;
+    next.covariance.diagonal().array() += kRidge;
+    return next;
+  }
+
+  // Least squares on the main effects of the factors.
+  MatrixXd means(const VectorXd& members, const MatrixXd& sum) const {
+    if (cells_.count() == 1) return sum / rows_;
+    const MatrixXd normal =
+        effects_.transpose() * members.asDiagonal() * effects_;
+    const MatrixXd right = effects_.transpose() * sum.transpose();
+    const MatrixXd slope =
+        normal.completeOrthogonalDecomposition().solve(right);
+    return (effects_ * slope).transpose();
+  }
+
+  // With one row more, in which the factors are independent.
+  VectorXd shares(const VectorXd& members) const {
+    VectorXd apart = VectorXd::Ones(cells_.count());
+    for (Index f = 0; f < cells_.factors(); ++f) {
+      VectorXd margin = VectorXd::Constant(cells_.size(f), kRare);
+      for (Index k = 0; k < cells_.count(); ++k) {
+        margin[cells_.level(k, f)] += members[k];
+      }
+      for (Index k = 0; k < cells_.count(); ++k) {
+        apart[k] *= margin[cells_.level(k, f)] / margin.sum();
+      }
+    }
+    return (members + apart) / (rows_ + 1.0);
   }
 
   // E x and E x x' of the rows of a pattern.
   static void complete(const Pattern& from, const VectorXd& mean,
-                       const MatrixXd& covariance, VectorXd& sum,
+                       const MatrixXd& covariance, Eigen::Ref<VectorXd> sum,
                        MatrixXd& square) {
     const std::vector<Index>&seen = from.at.seen, &missing = from.at.missing;
     for (std::size_t a = 0; a < seen.size(); ++a) {
@@ -222,163 +422,15 @@ class MixtureFit {
     }
   }
 
+  static constexpr double kRare = 1e-6;  // rows
+
+  Cells cells_;
+  MatrixXd effects_;
   VectorXd center_, scale_;
-  std::map<std::vector<bool>, Pattern> patterns_;
-};
-
-// Completed rows: `row` is the one that an atom stands for, counted from 0, and
-// values come atom by atom.
-struct Atoms {
-  std::vector<Index> row;
-  std::vector<double> log_prior, values;
-};
-
-// Atoms of x_missing | x_seen. One missing value: 7 Gauss-Hermite nodes. More:
-// 16 points of a Halton sequence, moved to have mean 0 and covariance I, and
-// rotated by a number that the values seen make, so that neither the order of
-// the rows nor the other rows matter. By component; components below 1e-3 given
-// what is seen are left out.
-class AtomMaker {
- public:
-  explicit AtomMaker(const Mixture& model) : model_(model) {}
-
-  void add(Index number, const VectorXd& row, Atoms& out) {
-    std::vector<bool> missing(row.size());
-    for (Index j = 0; j < row.size(); ++j) missing[j] = std::isnan(row[j]);
-    const Places at(missing);
-    if (at.missing.empty()) {
-      append(number, 0.0, row, out);
-      return;
-    }
-    auto found = given_.find(missing);
-    if (found == given_.end()) {
-      found = given_.emplace(missing, conditionals(at)).first;
-    }
-    const std::vector<Conditional>& given = found->second;
-    const VectorXd seen = part(row, at.seen);
-    VectorXd weight(given.size());
-    for (std::size_t c = 0; c < given.size(); ++c) {
-      const VectorXd gap = seen - part(model_.mean.col(c), at.seen);
-      weight[c] = given[c].log_weight;
-      if (gap.size() > 0) {
-        weight[c] -= 0.5 * given[c]
-                               .at.seen_root.triangularView<Eigen::Lower>()
-                               .solve(gap)
-                               .squaredNorm();
-      }
-    }
-    weight = (weight.array() - weight.maxCoeff()).exp();
-    weight /= weight.sum();
-    weight = (weight.array() < kLeast).select(0.0, weight);
-    weight /= weight.sum();
-    set_nodes(at, row);
-    VectorXd completed = row;
-    for (std::size_t c = 0; c < given.size(); ++c) {
-      if (weight[c] == 0.0) continue;
-      const VectorXd mean = given[c].at.sloped(seen) + given[c].at.level;
-      for (Index k = 0; k < node_.cols(); ++k) {
-        const VectorXd value =
-            mean + given[c].root.triangularView<Eigen::Lower>() * node_.col(k);
-        for (Index j = 0; j < value.size(); ++j) {
-          completed[at.missing[j]] = value[j];
-        }
-        append(number, std::log(weight[c]) + log_node_[k], completed, out);
-      }
-    }
-  }
-
- private:
-  struct Conditional {
-    GivenSeen at;
-    MatrixXd root;      // of the covariance
-    double log_weight;  // of the component, what is seen at its mean
-  };
-
-  static constexpr double kLeast = 1e-3;
-  static constexpr Index kPoints = 16;
-
-  std::vector<Conditional> conditionals(const Places& at) const {
-    std::vector<Conditional> out;
-    for (Index c = 0; c < model_.share.size(); ++c) {
-      GivenSeen given(at, model_.mean.col(c), model_.covariance[c]);
-      const Eigen::LLT<MatrixXd> root(given.covariance);
-      if (root.info() != Eigen::Success) {
-        throw NumericError(
-            "the covariance of the predictors is not positive definite");
-      }
-      double log_weight = std::log(model_.share[c]);
-      if (!at.seen.empty()) {
-        log_weight -= given.seen_root.diagonal().array().log().sum();
-      }
-      const MatrixXd lower = root.matrixL();
-      out.push_back({std::move(given), lower, log_weight});
-    }
-    return out;
-  }
-
-  // Standard normal nodes, one a column, and their logarithmic weights.
-  void set_nodes(const Places& at, const VectorXd& row) {
-    const Index width = static_cast<Index>(at.missing.size());
-    if (width == 1) {
-      node_ = hermite_.node.transpose();
-      log_node_ = hermite_.weight.array().log();
-      return;
-    }
-    double seen = 0.0;
-    for (const Index j : at.seen) {
-      seen += static_cast<double>(j + 1) * (row[j] - model_.mean(j, 0)) /
-              std::sqrt(model_.covariance[0](j, j));
-    }
-    node_.resize(width, kPoints);
-    log_node_.setConstant(kPoints, -std::log(static_cast<double>(kPoints)));
-    Index base = 1;
-    for (Index j = 0; j < width; ++j) {
-      base = next_prime(base);
-      const double turn = 101.0 * seen * std::sqrt(static_cast<double>(base));
-      for (Index k = 0; k < kPoints; ++k) {
-        double u = radical_inverse(k + 1, base) + turn;
-        u -= std::floor(u);
-        node_(j, k) = normal_quantile(std::clamp(u, 1e-6, 1.0 - 1e-6));
-      }
-    }
-    // Moments are right where there are points enough to tell.
-    const VectorXd mean = node_.rowwise().mean();
-    node_.colwise() -= mean;
-    if (2 * width > kPoints) return;
-    const Eigen::LLT<MatrixXd> root(node_ * node_.transpose() /
-                                    static_cast<double>(kPoints));
-    root.matrixL().solveInPlace(node_);
-  }
-
-  static Index next_prime(Index after) {
-    for (Index p = after + 1;; ++p) {
-      Index d = 2;
-      while (d * d <= p && p % d > 0) ++d;
-      if (d * d > p) return p;
-    }
-  }
-
-  static double radical_inverse(Index k, Index base) {
-    double out = 0.0, digit = 1.0;
-    for (; k > 0; k /= base) {
-      digit /= static_cast<double>(base);
-      out += digit * static_cast<double>(k % base);
-    }
-    return out;
-  }
-
-  static void append(Index number, double log_prior, const VectorXd& row,
-                     Atoms& out) {
-    out.row.push_back(number);
-    out.log_prior.push_back(log_prior);
-    out.values.insert(out.values.end(), row.data(), row.data() + row.size());
-  }
-
-  const Mixture& model_;
-  std::map<std::vector<bool>, std::vector<Conditional>> given_;
-  const GaussHermite hermite_{7};
-  MatrixXd node_;
-  VectorXd log_node_;
+  double rows_ = 0.0;
+  std::vector<VectorXd> margin_;  // rows that tell a factor's level
+  Sums closed_;
+  std::map<Missing, std::vector<OpenRow>> open_;
 };
 
 }  // namespace bayeskernel
