@@ -53,6 +53,10 @@ linear_ep_stream_cpp <- function(stream, prior, settings) {
     .Call(`_bayeskernel_linear_ep_stream_cpp`, stream, prior, settings)
 }
 
+selection_ep_cpp <- function(data, prior, settings) {
+    .Call(`_bayeskernel_selection_ep_cpp`, data, prior, settings)
+}
+
 gpsvm_fit_cpp <- function(data, kernel, inducing, settings) {
     .Call(`_bayeskernel_gpsvm_fit_cpp`, data, kernel, inducing, settings)
 }

@@ -24,11 +24,12 @@
 #'   Bayes, the papers' method; `"gibbs"`, the sampler; `"svi"`, stochastic
 #'   variational steps over minibatches and then full passes, which ends where
 #'   `"vb"` does and reads its rows from a matrix or from a [row_source()].
-#'   `NULL`, the default: `"ep"`; `"vb"` with `select`, with crossed terms of
-#'   many levels, and above 1e8 cells (rows x columns) in memory, where it takes
-#'   half the time. `print()` says which. A row source is read by `"ep"`, which
-#'   keeps 16 bytes of each row, or by `"svi"`, which keeps none, is twice as
-#'   fast, and has the small standard deviations of `"vb"` alone.
+#'   `NULL`, the default: `"ep"`; `"vb"` with `select` (`"gibbs"` where the
+#'   prior selects by terms), with crossed terms of many levels, and above 1e8
+#'   cells (rows x columns) in memory, where it takes half the time. `print()`
+#'   says which. A row source is read by `"ep"`, which keeps 16 bytes of each row,
+#'   or by `"svi"`, which keeps none, is twice as fast, and has the small standard
+#'   deviations of `"vb"` alone.
 #' @param penalty Prior precision of the predictors. `"learn"` gives them one
 #'   common variance that is estimated; a positive number a holds the precision
 #'   at a; `"none"` leaves them with the vague prior of the intercept. Default:
@@ -37,7 +38,8 @@
 #'   with prior probability `rho` of [bsvm_prior()]; its coefficient then has a
 #'   Laplace prior of learned scale. A one-sided formula names the terms to
 #'   select among, `~ . - age`; the others are always in. A factor counts as one
-#'   indicator column per level. See [inclusion()].
+#'   indicator column per level, each in or out by itself, or all together with
+#'   `inclusion = "term"` of the prior. See [inclusion()].
 #' @param missing What is done about missing predictors: `"fail"`, the default,
 #'   stops and names them; `"omit"` leaves their rows out and says how many;
 #'   `"model"` treats numeric predictors as jointly Gaussian and averages over
@@ -64,10 +66,14 @@
 #'   them. The iteration can end in several places; of several starts the fit
 #'   with the highest [elbo()] is kept. `NULL`, the default, is
 #'   `c(1, 0.5, 0.1, "marginal")`; the paper's is 1.
-#' @param polish For `"vb"` with selection: whether 4 x (50 + 250) sweeps of the
-#'   sampler from the optimum give the inclusion probabilities that are reported
-#'   ([inclusion()]), as is the default. Coefficients and predictions stay those
-#'   of the optimum. `FALSE` gives the paper's.
+#' @param polish For `"vb"` with selection: where the inclusion probabilities
+#'   that are reported ([inclusion()]) come from; coefficients and predictions
+#'   stay those of the variational optimum. `TRUE`, the default: 4 x (50 + 250)
+#'   sweeps of the sampler from the optimum. `"ep"`: expectation propagation
+#'   with messages to the columns, on a grid of the scale of their Laplace prior
+#'   (and of `rho`, where that is learned); it takes no random numbers, needs
+#'   complete predictors and at most 2000 columns, and chooses `method = "vb"`
+#'   where none is given. `FALSE`: the optimum's own, as in the paper.
 #' @param batch_size,epochs For `"svi"`: rows of a minibatch, default
 #'   max(256, 4 p) for p columns; stochastic passes over the rows before the
 #'   full ones, default 1, and 0 for full ones alone.

@@ -142,7 +142,12 @@ facts.bsvm <- function(object) {
     Selection = if (!is.null(object$posterior$selection)) {
       prior <- object$posterior$selection$prior
       prior <- sprintf(", prior inclusion %s", format(prior[1], digits = 3))
-      selection_fact(inclusion_by(object), prior, "columns")
+      by <- if (by_term(object$prior)) "term" else "column"
+      fact <- selection_fact(
+        inclusion(object, by = by), prior, paste0(by, "s")
+      )
+      by_ep <- identical(object$posterior$selection$polish, "ep")
+      if (by_ep) paste0(fact, " (by expectation propagation)") else fact
     },
     "Not settled" = unsettled_fact(object),
     Smooths = if (length(smooths)) smooths,

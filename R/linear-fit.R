@@ -33,12 +33,15 @@ linear_job <- function(rows, settings) {
   } else {
     rows$data[setdiff(names(rows$data), "type")]
   }
-  data["selection"] <- list(core_selection(selected, settings$prior, settings))
+  data["selection"] <- list(
+    core_selection(selected, settings$prior, settings, rows)
+  )
   data["holes"] <- list(
     if (is.null(wide)) core_holes(rows, blocks, settings$prior)
   )
   data$atoms <- wide$atoms[c("row", "log_prior")]
   if (settings$method == "svi") check_svi_model(data)
+  refuse_ep_polish(settings, data, blocks)
   names <- if (settings$method == "gibbs") {
     draw_names(rows, blocks, data, settings)
   }
@@ -432,10 +435,13 @@ run_vb <- function(job) {
     starts <- best$status$start
   }
   best <- run_starts(job, starts)
-  if (job$settings$polish && best$usable && !best$status$interrupted) {
-    best$polished <- polish_selection(job, best)
-    best$status$interrupted <- is.null(best$polished)
+  polish <- job$settings$polish
+  if (isFALSE(polish) || !best$usable || best$status$interrupted) {
+    return(best)
   }
+  run <- if (identical(polish, "ep")) polish_by_ep else polish_selection
+  best$polished <- run(job, best)
+  best$status$interrupted <- is.null(best$polished)
   best
 }
 

@@ -16,7 +16,7 @@ selected_columns <- function(design, settings) {
   selected
 }
 
-core_selection <- function(selected, prior, settings) {
+core_selection <- function(selected, prior, settings, design) {
   if (length(selected) == 0L) {
     return(NULL)
   }
@@ -27,9 +27,16 @@ core_selection <- function(selected, prior, settings) {
     list(
       rho = prior$rho, rho_beta = as.double(prior$rho_beta),
       start = 1
-    )
+    ),
+    if (by_term(prior)) {
+      term <- design$assign[selected]
+      list(unit = match(term, unique(term)) - 1L)
+    }
   )
 }
+
+# Whether the columns of a term share an indicator.
+by_term <- function(prior) identical(prior$inclusion, "term")
 
 # Holes in the columns of x, then those in the columns of random terms, which
 # are columns of theta (kept terms) or of z (the eliminated one).
@@ -199,6 +206,66 @@ polish_selection <- function(job, core) {
     polished = colMeans(streams),
     range = apply(streams, 2L, max) - apply(streams, 2L, min)
   )
+}
+
+# Inclusion by expectation propagation, whose messages go to the columns, too:
+# no random numbers. NULL when interrupted.
+polish_by_ep <- function(job, core, run = selection_ep_cpp) {
+  selection <- core$selection
+  control <- utils::modifyList(job$control, list(tol = 1e-4, max_iter = 200L))
+  control$inclusion <- selection$inclusion
+  control$from <- log(selection$rate / selection$shape)
+  out <- run(job$data, job$shared$prior, control)
+  failed <- inherits(out, "bayeskernel_core_error") && out$kind == "numeric"
+  if (failed) {
+    warn_unsettled_columns(out$message, "those of the variational optimum")
+    return(list())
+  }
+  out <- core_call(out)
+  if (isTRUE(out$status$interrupted)) {
+    return(NULL)
+  }
+  if (!out$status$converged) {
+    warn_unsettled_columns(sprintf(
+      "After %.0f passes its messages still moved by %.2g.",
+      out$status$passes, out$status$change
+    ), "those of the last pass")
+  }
+  list(polished = out$inclusion, polish = "ep", log_z = out$start)
+}
+
+warn_unsettled_columns <- function(why, left) {
+  bk_warn(
+    "convergence",
+    "Expectation propagation of the selection did not settle.",
+    c(
+      why, sprintf("Inclusion probabilities are %s.", left),
+      "Use `polish = TRUE`, or method = \"gibbs\"."
+    )
+  )
+}
+
+# What the sites of columns do not know.
+refuse_ep_polish <- function(settings, data, blocks, most = 2000L) {
+  if (!identical(settings$polish, "ep") || is.null(data$selection)) {
+    return(invisible())
+  }
+  columns <- length(blocks$precision)
+  found <- if (!is.null(data$holes) || !is.null(data$atoms)) {
+    "missing predictors that are modelled"
+  } else if (columns > most) {
+    sprintf("%d columns, more than %d", columns, most)
+  }
+  if (!is.null(found)) {
+    bk_abort(
+      "argument", "`polish = \"ep\"` does not fit this model.",
+      c(
+        sprintf("Found: %s.", found),
+        "Use `polish = TRUE`, or method = \"gibbs\"."
+      ),
+      column = "polish", found = "ep"
+    )
+  }
 }
 
 # Prior probability of inclusion.

@@ -6,7 +6,7 @@ linear_arguments <- function() {
   list(
     penalty = check_penalty, select = check_select,
     missing = one_of("fail", "omit", "model"), starts = check_starts,
-    polish = check_flag,
+    polish = check_polish,
     keep_ranef = check_flag, keep_imputed = check_flag,
     tol = or_null(number_from(0)), max_iter = or_null(count_from(1)),
     learning_rate = check_learning_rate, class_weights = check_class_weights
@@ -36,7 +36,15 @@ settle_method <- function(settings) {
   typed <- settings$given
   # bsvm(): selection by variational Bayes, as published.
   settings$method <- settings$method %||%
-    if (isFALSE(settings$select %||% FALSE)) "ep" else "vb"
+    if (isFALSE(settings$select %||% FALSE)) {
+      "ep"
+    } else if (by_term(settings$prior)) {
+      "gibbs"
+    } else {
+      "vb"
+    }
+  settings <- settle_polish(settings)
+  refuse_terms(settings)
   if (!isFALSE(settings$select %||% FALSE) && settings$method == "ep") {
     if ("method" %in% typed) {
       bk_abort(
@@ -58,6 +66,56 @@ settle_method <- function(settings) {
     }
   }
   settings
+}
+
+# polish = "ep" is of variational selection, which it asks for.
+settle_polish <- function(settings) {
+  asked <- identical(settings$polish, "ep") && "polish" %in% settings$given
+  if (!asked || settings$method == "vb") {
+    return(settings)
+  }
+  chosen <- !("method" %in% settings$given)
+  if (chosen && !isFALSE(settings$select %||% FALSE)) {
+    settings$method <- "vb"
+    return(settings)
+  }
+  bk_abort(
+    "argument", "`polish = \"ep\"` is of selection by method = \"vb\".",
+    c(
+      sprintf("Found: %s.", if (isFALSE(settings$select %||% FALSE)) {
+        "no selection"
+      } else {
+        sprintf("method = \"%s\"", settings$method)
+      }),
+      "Accepted: `select`, with method = \"vb\" or none."
+    ),
+    column = "polish", found = "ep"
+  )
+}
+
+# Indicators that columns share are the sampler's.
+refuse_terms <- function(settings) {
+  if (by_term(settings$prior) && settings$method == "vb" &&
+    !isFALSE(settings$select %||% FALSE)) {
+    bk_abort(
+      "argument", "Method \"vb\" has an indicator for each column.",
+      c(
+        "Found: a prior with inclusion = \"term\".",
+        "Accepted: method = \"gibbs\", or inclusion = \"column\"."
+      ),
+      column = "method", found = "vb"
+    )
+  }
+}
+
+# TRUE: by the sampler; "ep"; FALSE: not at all.
+check_polish <- function(polish, name) {
+  if (!is_flag(polish) && !identical(polish, "ep")) {
+    abort_argument(
+      polish, name, "TRUE, FALSE or \"ep\"", call = user_call()
+    )
+  }
+  as.vector(polish)
 }
 
 # NULL: as the rows say, see resolve_penalty().

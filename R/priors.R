@@ -26,6 +26,12 @@
 #'   selection is in the model. Default 0.01.
 #' @param rho_beta `NULL` (default: `rho` is known), or `c(a1, a0)`, both
 #'   positive, for a Beta(a1, a0) prior on it.
+#' @param inclusion `"column"`, the default: each column under selection has an
+#'   indicator of its own, so each level of a factor. `"term"`: the columns of a
+#'   term, such as the levels of a factor or `poly(x, 3)`, share one; they are
+#'   all in or all out, `rho` is the probability of a term, and the effects of
+#'   one that is in have independent Laplace priors. By `method = "gibbs"`
+#'   alone, which is then the default.
 #' @param x_mean_var Variance of the prior of the means of predictors with
 #'   modelled missing values. Default 1e8.
 #' @param x_df,x_scale Degrees of freedom and scale of the inverse Wishart
@@ -47,7 +53,8 @@
 bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
                        var_rate = NULL, cov_df = NULL, cov_scale = 0.02,
                        rho = 0.01, rho_beta = NULL, x_mean_var = 1e8,
-                       x_df = NULL, x_scale = 0.01) {
+                       x_df = NULL, x_scale = 0.01,
+                       inclusion = c("column", "term")) {
   out <- list(
     beta_var = prior_vector(beta_var, "beta_var", positive = TRUE),
     beta_mean = prior_vector(beta_mean, "beta_mean", positive = FALSE),
@@ -61,7 +68,8 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
     },
     x_mean_var = prior_number(x_mean_var, "x_mean_var"),
     x_df = if (!is.null(x_df)) prior_number(x_df, "x_df"),
-    x_scale = prior_scale(x_scale, "x_scale")
+    x_scale = prior_scale(x_scale, "x_scale"),
+    inclusion = check_choice(inclusion, c("column", "term"), "inclusion")
   )
   structure(out, class = c("bsvm_prior", "bayeskernel_prior"))
 }
@@ -111,10 +119,10 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL,
                       slab_rate = NULL, noise_shape = 0.01, noise_rate = 0.01,
                       cov_df = NULL, cov_scale = 0.02, rho = 0.01,
                       rho_beta = NULL, x_mean_var = 1e8, x_df = NULL,
-                      x_scale = 0.01) {
+                      x_scale = 0.01, inclusion = c("column", "term")) {
   shared <- bsvm_prior(
     beta_var %||% 1, beta_mean, var_shape, var_rate, cov_df, cov_scale, rho,
-    rho_beta, x_mean_var, x_df, x_scale
+    rho_beta, x_mean_var, x_df, x_scale, inclusion
   )
   if (is.null(beta_var)) shared["beta_var"] <- list(NULL)
   own <- list(
@@ -406,6 +414,7 @@ format.bsvm_prior <- function(x, digits = 4, ...) {
   } else {
     paste0("probability ~ Beta", shown[["rho_beta"]])
   }
+  if (by_term(x)) inclusion <- paste(inclusion, "of each term")
   c(
     "fixed coefficients" = sprintf(
       "N(mean %s, variance %s)", shown[["beta_mean"]], shown[["beta_var"]]

@@ -127,6 +127,10 @@ read_method <- function(model, front) {
 
 read_prior <- function(model, front) {
   prior <- get0("prior", front, inherits = FALSE)
+  # Of a fit by an earlier version.
+  if (inherits(prior, c("bsvm_prior", "bkm_prior")) && is.list(prior)) {
+    prior$inclusion <- prior$inclusion %||% "column"
+  }
   if (!is.null(model$prior) && !inherits(prior, model$prior)) {
     abort_argument(
       prior, "prior", sprintf("a prior made by %s()", model$prior),

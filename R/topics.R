@@ -17,7 +17,8 @@
 #' | factors among them | yes | yes | no | no |
 #' | processes, [gp()] | yes | yes | yes | no |
 #' | correlated units, `cov` ([bkm()]) | yes | yes | yes | rows in memory |
-#' | selection | no | yes | yes | no |
+#' | selection | inclusion of a `"vb"` fit, `polish = "ep"` | yes | yes | no |
+#' | selection by terms, `inclusion = "term"` of the prior | no | no | yes | no |
 #'
 #' Not together: processes and selection; factors that miss values and
 #' selection; processes whose variables miss values and `"gibbs"`.

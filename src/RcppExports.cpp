@@ -170,6 +170,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// selection_ep_cpp
+Rcpp::List selection_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_selection_ep_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(selection_ep_cpp(data, prior, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpsvm_fit_cpp
 Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_gpsvm_fit_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP settingsSEXP) {
@@ -696,6 +708,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_bsvm_crossed_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_crossed_gibbs_cpp, 3},
     {"_bayeskernel_linear_ep_cpp", (DL_FUNC) &_bayeskernel_linear_ep_cpp, 3},
     {"_bayeskernel_linear_ep_stream_cpp", (DL_FUNC) &_bayeskernel_linear_ep_stream_cpp, 3},
+    {"_bayeskernel_selection_ep_cpp", (DL_FUNC) &_bayeskernel_selection_ep_cpp, 3},
     {"_bayeskernel_gpsvm_fit_cpp", (DL_FUNC) &_bayeskernel_gpsvm_fit_cpp, 4},
     {"_bayeskernel_gpsvm_predict_cpp", (DL_FUNC) &_bayeskernel_gpsvm_predict_cpp, 6},
     {"_bayeskernel_gpsvm_latent_cpp", (DL_FUNC) &_bayeskernel_gpsvm_latent_cpp, 6},

@@ -227,6 +227,19 @@ inline bayeskernel::Selection read_selection(SEXP from) {
   } else {
     out.rho = Rcpp::as<double>(list["rho"]);
   }
+  // The indicator of each column, counted from 0.
+  const SEXP unit = element(list, "unit");
+  if (!Rf_isNull(unit)) {
+    const Rcpp::IntegerVector of(unit);
+    if (of.size() != columns.size()) {
+      throw bayeskernel::ArgumentError("indicators of other columns");
+    }
+    for (Index k = 0; k < of.size(); ++k) {
+      const std::size_t at = static_cast<std::size_t>(of[k]);
+      if (at >= out.units.size()) out.units.resize(at + 1);
+      out.units[at].push_back(k);
+    }
+  }
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include <bayeskernel/ep/check.hpp>
 #include <bayeskernel/ep/linear.hpp>
+#include <bayeskernel/ep/selection.hpp>
 #include <memory>
 
 #include "glue_bsvm_posterior.h"
@@ -237,6 +238,68 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
                                   seconds_since(start));
     status["margin"] = margin;
     out["status"] = status;
+    return out;
+  });
+}
+
+// Selection by sites of rows and of columns. `settings$slab_scale` holds the
+// scale of the slab, `settings$from` is the logarithm of its square where a
+// grid begins, `settings$inclusion` further probabilities to start from.
+// Interrupted there is `status` alone.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List selection_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
+                            const Rcpp::List& settings) {
+  return guarded([&] {
+    const auto start = std::chrono::steady_clock::now();
+    const bayeskernel::ColumnData input = read_data(data);
+    const bayeskernel::Prior blocks = read_prior(prior);
+    const bayeskernel::Selection selection =
+        read_selection(element(data, "selection"));
+    bayeskernel::RowModel model = read_row_model(settings);
+    if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
+    bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
+    rows.finish(input.group_begin);
+    RcppParallelExecutor executor(
+        useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    bayeskernel::SelectionEpSettings control;
+    control.passes.tolerance = Rcpp::as<double>(settings["tol"]);
+    control.passes.max_passes = Rcpp::as<int>(settings["max_iter"]);
+    const SEXP scale = element(settings, "slab_scale");
+    if (!Rf_isNull(scale)) control.scale = Rcpp::as<double>(scale);
+    const SEXP from = element(settings, "from");
+    if (!Rf_isNull(from)) control.from = Rcpp::as<double>(from);
+    const SEXP inclusion = element(settings, "inclusion");
+    if (!Rf_isNull(inclusion)) control.inclusion = map_vector(inclusion);
+    bayeskernel::SelectionEp fit(rows, blocks, selection, executor,
+                                 model.family, model.noise, user.keep_going());
+    Rcpp::List out;
+    bayeskernel::SelectionEpOutcome found;
+    bool interrupted = false;
+    try {
+      found = fit.run(control);
+      out = Rcpp::List::create(
+          Rcpp::Named("inclusion") = to_r(found.inclusion),
+          Rcpp::Named("effect_mean") = to_r(found.effect_mean),
+          Rcpp::Named("effect_var") = to_r(found.effect_variance),
+          Rcpp::Named("theta_mean") = to_r(found.theta_mean),
+          Rcpp::Named("theta_var") = to_r(found.theta_variance),
+          Rcpp::Named("loo") =
+              to_r(restore_order(found.leave_one_out, input.order)),
+          Rcpp::Named("log_evidence") = found.log_evidence,
+          Rcpp::Named("log_variance") = to_r(found.x),
+          Rcpp::Named("logit_rho") = to_r(found.logit_rho),
+          Rcpp::Named("weight") = to_r(found.weight),
+          Rcpp::Named("start") = to_r(found.start));
+    } catch (const bayeskernel::PassInterrupted&) {
+      interrupted = true;
+    }
+    out["status"] = Rcpp::List::create(
+        Rcpp::Named("passes") = found.result.passes,
+        Rcpp::Named("converged") = found.result.converged,
+        Rcpp::Named("interrupted") = interrupted,
+        Rcpp::Named("change") = found.result.change,
+        Rcpp::Named("seconds") = seconds_since(start));
     return out;
   });
 }

@@ -14,7 +14,7 @@ ep_input <- function(golden) {
   precision <- as.double(either(
     spec$prior_precision_diag, rep(either(spec$fixed_precision, NA), p)
   ))
-  text <- paste(c(spec$block, spec$blocks), collapse = " ")
+  text <- paste(c(spec$block, spec$blocks, spec$fixed), collapse = " ")
   if (anyNA(precision)) {
     found <- regmatches(text, regexec("precision ([0-9.]+)", text))[[1]]
     precision[] <- as.double(found[2])

@@ -239,6 +239,42 @@ for (case in golden_kind("ep", "holes")) {
   })
 }
 
+for (case in golden_kind("ep", "selection")) {
+  test_that(paste("spikes and slabs:", case), {
+    golden <- read_golden_family("ep", case)
+    spec <- golden$spec
+    input <- ep_input(golden)
+    # Columns under selection have no prior of their own.
+    columns <- grep("^x[0-9]+$", names(golden$data), value = TRUE)
+    at <- match(spec$selection, columns)
+    input$prior$precision[1L + at] <- 0
+    input$data$selection <- list(
+      columns = at, shape = 1, rate = 1, rho = spec$rho, rho_beta = numeric()
+    )
+    out <- selection_ep_cpp(input$data, input$prior, list(
+      family = golden$family, tol = 1e-11, max_iter = 2000L, threads = 1L,
+      progress = FALSE, noise = list(precision = 1),
+      slab_scale = spec$slab_scale
+    ))
+    expect_true(out$status$converged)
+    ep <- golden$ep
+    expect_golden(out$log_evidence, ep$logZ, 1e-4, "log Z")
+    close <- function(found, name) {
+      expect_golden(found, ep[[name]], within(ep[[name]], 1e-4), name)
+    }
+    close(out$inclusion, "inclusion")
+    close(out$effect_mean, "effect_mean")
+    close(out$effect_var, "effect_var")
+    close(out$theta_mean, "mean")
+    close(sqrt(out$theta_var), "sd")
+    expect_golden(sum(out$loo), ep$sum_loo, 1e-4, "leave-one-out")
+    # At one scale there is one point.
+    expect_identical(out$weight, 1)
+    # As it is from every start.
+    expect_golden(out$start, rep(ep$logZ, 2), 1e-4, "starts")
+  })
+}
+
 test_that("rows that are atoms have no grid, and learn variances beside", {
   golden <- first_golden("ep", "intercept")
   input <- ep_input(golden)

@@ -19,6 +19,7 @@
 #include "../hinge/pass.hpp"
 #include "../hinge/system.hpp"
 #include "leave_one_out.hpp"
+#include "selection_sites.hpp"
 #include "settle.hpp"
 #include "sites.hpp"
 #include "start.hpp"
@@ -36,15 +37,18 @@ struct EpState {
 class EpFit {
  public:
   // `atoms`: rows are atoms of incomplete ones. `open`: their residuals are
-  // multiples of variances.
+  // multiples of variances. `columns`: those whose prior is not Gaussian, with
+  // messages that are part of `prior`, theirs.
   EpFit(const RowSource& rows, const Prior& prior, Executor& executor,
         Family family, const AtomUnits* atoms = nullptr,
-        bool row_moments = true, OpenResiduals* open = nullptr)
+        bool row_moments = true, OpenResiduals* open = nullptr,
+        SelectionSites* columns = nullptr)
       : sites(rows.rows(), row_moments),
         rows_(rows),
         prior_(prior),
         family_(family),
         open_(open),
+        columns_(columns),
         pass_(rows, executor),
         shares_(family, atoms),
         rule_(rows, family, sites, &shares_),
@@ -90,16 +94,7 @@ class EpFit {
       if (family_ == Family::gaussian) started_ = false;
     }
     if (family_ == Family::gaussian) scale_noise(noise_variance);
-    log_det_prior_ = 0.0;
-    for (Index k = 0; k < prior_.columns(); ++k) {
-      if (prior_.precision[k] > 0.0) {
-        log_det_prior_ += std::log(prior_.precision[k]);
-      }
-    }
-    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
-      log_det_prior_ += static_cast<double>(prior_.blocks[l].members) *
-                        log_det(Eigen::LLT<MatrixXd>(precision_[l]));
-    }
+    read_prior();
   }
 
   // From the messages at hand, or from the start. q is that of the last pass:
@@ -108,7 +103,9 @@ class EpFit {
   EpResult run(const EpSettings& settings) {
     EpResult result;
     if (!started_) start(result);
-    settle(rule_, family_, settings, [&] { solve(); },
+    EpSettings own = settings;
+    if (columns_ != nullptr && own.damping == 0.0) own.damping = 0.5;
+    settle(rule_, family_, own, [&] { solve(); },
            [&](EpResult& pass) { step(pass); }, result);
     return result;
   }
@@ -133,6 +130,11 @@ class EpFit {
     ++result.passes;
     result.change = std::max(rule_.change(), mean_change());
     log_z_ = sums_.bound + prior_part();
+    if (columns_ != nullptr) {
+      log_z_ += columns_->update(q_.mean.x, q_.theta_variance(), rule_.damping);
+      result.change = std::max(result.change, columns_->change());
+      read_prior();
+    }
     if (!std::isfinite(log_z_)) {
       throw NumericError("the evidence of a pass is not finite");
     }
@@ -200,6 +202,20 @@ class EpFit {
   }
 
  private:
+  // log|Lambda|.
+  void read_prior() {
+    log_det_prior_ = 0.0;
+    for (Index k = 0; k < prior_.columns(); ++k) {
+      if (prior_.precision[k] > 0.0) {
+        log_det_prior_ += std::log(prior_.precision[k]);
+      }
+    }
+    for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
+      log_det_prior_ += static_cast<double>(prior_.blocks[l].members) *
+                        log_det(Eigen::LLT<MatrixXd>(precision_[l]));
+    }
+  }
+
   // The messages of gaussian rows are known.
   void scale_noise(double noise_variance) {
     const double factor = rule_.noise_variance / noise_variance;
@@ -277,6 +293,7 @@ class EpFit {
   const Prior& prior_;
   Family family_;
   OpenResiduals* open_;
+  SelectionSites* columns_;
   Pass pass_;
   AtomShares shares_;
   SiteRule rule_;

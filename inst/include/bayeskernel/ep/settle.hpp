@@ -13,6 +13,7 @@ struct EpSettings {
   // less.
   double tolerance = 1e-3;
   int max_passes = 100;
+  double damping = 0.0;  // of the first passes; 0: what the family asks for
 };
 
 struct EpResult {
@@ -27,6 +28,7 @@ template <class Solve, class Step>
 void settle(SiteRule& rule, Family family, const EpSettings& settings,
             Solve&& solve, Step&& step, EpResult& result) {
   rule.damping = family == Family::hinge ? 0.9 : 1.0;
+  if (settings.damping > 0.0) rule.damping = settings.damping;
   double previous = 0.0, before = 0.0;
   int swings = 0;
   for (int k = 1; k <= settings.max_passes; ++k) {

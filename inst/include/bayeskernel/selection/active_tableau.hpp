@@ -130,7 +130,7 @@ class ActiveTableau {
     inverse_.topLeftCorner(q, q).noalias() +=
         work_ * (work_ / pivot_).transpose();
     inverse_.col(q).head(q) = -work_ / pivot_;
-    inverse_.row(q).head(q) = inverse_.col(q).head(q).transpose();
+    inverse_.row(q).head(q) = -work_.transpose() / pivot_;
     inverse_(q, q) = 1.0 / pivot_;
     mean_.head(q) -= work_ * (gap_ / pivot_);
     mean_[q] = gap_ / pivot_;

@@ -23,8 +23,9 @@
 
 namespace bayeskernel {
 
-// K entries each, in the order of Selection::columns. Effects gamma v are part
-// of theta, 0 when out; v of a column that is out is never formed.
+// K entries each, in the order of Selection::columns, equal over the columns of
+// a unit where they are of its indicator. Effects gamma v are part of theta, 0
+// when out; v of a column that is out is never formed.
 struct SelectionState {
   VectorXd in;           // gamma, 0 or 1
   VectorXd b;            // v_k ~ N(0, 1 / (b_k precision))
@@ -51,7 +52,11 @@ class SelectionGibbs {
       if (!selected[k]) always_.push_back(k);
     }
     const Index kept = static_cast<Index>(always_.size());
-    order_.resize(size);
+    units_ = selection.units;
+    for (Index k = 0; selection.units.empty() && k < size; ++k) {
+      units_.push_back({k});
+    }
+    order_.resize(units_.size());
     start(seed, chain);
     if (wide != nullptr) {
       wide_ = std::make_unique<ActiveTableau>(*wide);
@@ -104,7 +109,7 @@ class SelectionGibbs {
     Stream stream(chain.seed(), chain.chain(), Purpose::selection,
                   chain.state.sweep, 1);
     const double root = std::sqrt(state.precision);
-    double moment = 0.0, count = 0.0;
+    double moment = 0.0, count = 0.0, units_in = 0.0;
     for (Index k = 0; k < selection_.size(); ++k) {
       if (state.in[k] == 0.0) {
         state.b[k] = 0.5 / std::max(stream.exponential(), 1e-30);
@@ -118,24 +123,26 @@ class SelectionGibbs {
     state.precision =
         selection_.variance().draw(stream, count, moment, state.precision);
     if (selection_.learn_rho) {
-      const double out = static_cast<double>(selection_.size()) - count;
+      for (const auto& unit : units_) units_in += state.in[unit[0]];
+      const double out = static_cast<double>(units_.size()) - units_in;
       const double log_in =
-          log_gamma_variate(stream, selection_.rho_in + count);
+          log_gamma_variate(stream, selection_.rho_in + units_in);
       state.logit_rho =
           log_in - log_gamma_variate(stream, selection_.rho_out + out);
     }
   }
 
  private:
-  // Few columns: a fair coin for each, so that chains start apart. Many: empty,
+  // Few units: a fair coin for each, so that chains start apart. Many: empty,
   // which the first sweeps fill faster than they would clear a crowd.
   void start(std::uint64_t seed, std::uint64_t chain) {
-    constexpr Index kFew = 500;
+    constexpr std::size_t kFew = 500;
     const Index size = selection_.size();
     Stream stream(seed, chain, Purpose::init, 0, 1);
     state.in = VectorXd::Zero(size);
-    for (Index k = 0; k < size && size <= kFew; ++k) {
-      state.in[k] = stream.uniform() < 0.5 ? 1.0 : 0.0;
+    for (std::size_t j = 0; j < units_.size() && units_.size() <= kFew; ++j) {
+      const double in = stream.uniform() < 0.5 ? 1.0 : 0.0;
+      for (const Index k : units_[j]) state.in[k] = in;
     }
     state.b = VectorXd::Ones(size);
     state.precision = std::exp(-2.0 * std::abs(stream.normal()));
@@ -230,20 +237,30 @@ class SelectionGibbs {
   void visit(const GibbsChain& chain, Place&& place, T& tableau) {
     Stream stream(chain.seed(), chain.chain(), Purpose::selection,
                   chain.state.sweep, 0);
-    const Index size = selection_.size();
-    for (Index k = 0; k < size; ++k) order_[k] = k;
+    const Index size = static_cast<Index>(units_.size());
+    for (Index j = 0; j < size; ++j) order_[j] = j;
     for (Index left = size; left > 0; --left) {
       const Index pick = uniform_index(stream, left);
       std::swap(order_[left - 1], order_[pick]);
-      const Index k = order_[left - 1];
+      const std::vector<Index>& unit = units_[order_[left - 1]];
       // With theta and u integrated out, given the others.
-      const double log_odds = state.logit_rho +
-                              0.5 * std::log(state.b[k] * state.precision) +
-                              tableau.log_ratio(place(k));
-      state.probability[k] = 1.0 / (1.0 + std::exp(-log_odds));
-      const bool in = stream.uniform() < state.probability[k];
-      if (in != tableau.in(place(k))) tableau.sweep(place(k));
-      state.in[k] = in ? 1.0 : 0.0;
+      const bool single = unit.size() == 1;
+      double log_odds = state.logit_rho;
+      for (const Index k : unit) {
+        log_odds += 0.5 * std::log(state.b[k] * state.precision);
+        log_odds += tableau.log_ratio(place(k));
+        // The ratio of a unit is that of its columns one after another.
+        if (!single) tableau.sweep(place(k));
+      }
+      const double probability = 1.0 / (1.0 + std::exp(-log_odds));
+      const bool in = stream.uniform() < probability;
+      for (const Index k : unit) {
+        state.probability[k] = probability;
+        state.in[k] = in ? 1.0 : 0.0;
+        if (in == tableau.in(place(k))) continue;
+        if (!single) tableau.log_ratio(place(k));
+        tableau.sweep(place(k));
+      }
     }
   }
 
@@ -293,6 +310,7 @@ class SelectionGibbs {
   const Selection& selection_;
   const Prior& prior_;
   std::vector<Index> always_;  // columns of x that are always in
+  std::vector<std::vector<Index>> units_;  // columns by indicator
   EliminatedGroups groups_;
   double jitter_ = 0.0;
   MatrixXd schur_, kept_, cross_, reduced_, active_;

@@ -19,8 +19,9 @@ namespace bayeskernel {
 
 // theta_k = gamma_k v_k on `columns` of x: v_k ~ N(0, sigma_v^2 / b_k),
 // b_k ~ IG(1, 1/2), gamma_k ~ Bernoulli(rho), sigma_v^2 ~ IG(shape, rate) or
-// sigma_v ~ `half_t`, and rho known or ~ Beta(rho_in, rho_out). These columns have neither a fixed
-// prior nor a block.
+// sigma_v ~ `half_t`, and rho known or ~ Beta(rho_in, rho_out). These columns
+// have neither a fixed prior nor a block. Columns of one unit share their
+// indicator, in chains alone.
 struct Selection {
   std::vector<Index> columns;
   double shape = 0.01, rate = 0.01;
@@ -28,6 +29,8 @@ struct Selection {
   double rho = 0.01;
   bool learn_rho = false;
   double rho_in = 1.0, rho_out = 1.0;
+  // By indicator, positions among `columns`; empty: one for each column.
+  std::vector<std::vector<Index>> units;
 
   Index size() const { return static_cast<Index>(columns.size()); }
   VariancePrior variance() const { return {shape, rate, half_t}; }
