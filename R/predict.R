@@ -105,7 +105,7 @@
 #'   has an effect from its prior. Means of f put it at 0; standard deviations
 #'   of f and of the probability, and the probability itself, include its
 #'   variance: of the same draw for a sampler; for `"vb"` the mean of its q.
-#'   Draws contain a simulated effect.
+#'   Draws contain a simulated effect, of a [bark()] another one in each row.
 #'
 #' @section Memory: Rows are taken in slices, so that a grid needs little more
 #'   memory than itself and its answer. An answer above
