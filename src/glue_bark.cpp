@@ -1,6 +1,7 @@
 #include "glue_bark.h"
 
 #include <bayeskernel/bark/kept.hpp>
+#include <bayeskernel/bark/unseen.hpp>
 #include <bayeskernel/math/normal.hpp>
 #include <numeric>
 
@@ -330,6 +331,9 @@ class Draws {
   const double* block_variance_ = nullptr;
 };
 
+// Nodes for the effects of levels that the fit has not seen.
+constexpr int kNodes = 30;
+
 // Calls use(block, draw, first row, rows, predictor) for each draw at parts of
 // the rows, blocks of draws side by side; done(first row, rows) after a part.
 template <class Use, class Done>
@@ -418,8 +422,8 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
 
 // Averages over the draws at the rows of newx: the mean of f, its variance in
 // all, and the probabilities of the classes with their sds over draws. `level`:
-// rows x factors of random intercepts, 0 for a level that the fit has not seen;
-// NULL for rows without these effects.
+// rows x factors of random intercepts, 0 for a level that the fit has not seen,
+// over whose effects the sds are, too; NULL for rows without these effects.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
                             const Rcpp::NumericMatrix& x,
@@ -430,8 +434,10 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
     const Index n = newx.nrow(), classes = kept.classes();
     VectorXd mean(n), variance(n);
     MatrixXd prob(n, classes), prob_sd(n, classes);
+    const bayeskernel::GaussHermite nodes(kNodes);
+    constexpr double infinity = std::numeric_limits<double>::infinity();
     // Sums of a block of draws: f, f^2, its variance, then of each class p and
-    // p^2.
+    // p^2, this over the effects of levels that the fit has not seen.
     std::vector<MatrixXd> sums(kept.blocks());
     const auto add = [&](Index block, Index d, Index, Index size,
                          const DrawPredictor& at) {
@@ -443,14 +449,20 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
         sum(i, 1) += f * f;
         sum(i, 2) += v;
         const double scale = 1.0 / std::sqrt(1.0 + v);
+        const double unseen = at.unseen_variance(i);
         double below = 0.0;
         for (int c = 1; c <= classes; ++c) {
-          const double upto =
-              bayeskernel::normal_cdf((kept.cut(d, c) - f) * scale);
+          const double cut = kept.cut(d, c);
+          const double upto = bayeskernel::normal_cdf((cut - f) * scale);
           const double p = std::max(upto - below, 0.0);
           below = upto;
           sum(i, 1 + 2 * c) += p;
-          sum(i, 2 + 2 * c) += p * p;
+          sum(i, 2 + 2 * c) +=
+              unseen > 0.0 ? bayeskernel::square_over_effects(
+                                 nodes, c > 1 ? kept.cut(d, c - 1) - f
+                                              : -infinity,
+                                 cut - f, v - unseen, unseen)
+                           : p * p;
         }
       }
     };

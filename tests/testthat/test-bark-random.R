@@ -190,6 +190,15 @@ test_that("probabilities integrate over the effects of new levels", {
   expect_equal(
     p[[2]], mean(stats::pnorm(f$mean[, 1] / sqrt(1 + f$var[, 1] + tau2)))
   )
+  # The deviation is over draws and over the effect.
+  square <- vapply(seq_along(tau2), function(k) {
+    stats::integrate(function(u) {
+      mean <- (f$mean[k, 1] + u) / sqrt(1 + f$var[k, 1])
+      stats::pnorm(mean)^2 * stats::dnorm(u, 0, sqrt(tau2[k]))
+    }, -10 * sqrt(tau2[k]), 10 * sqrt(tau2[k]))$value
+  }, 0)
+  sd <- predict(classes, new, type = "prob", se.fit = TRUE)$se.fit
+  expect_equal(sd[[2]], sqrt(mean(square) - p[[2]]^2), tolerance = 0.01)
   expect_gt(stats::cor(ranef(classes)$h[[1]], effects), 0.9)
   expect_gt(mean(predict(classes) == d$two), 0.85)
 })

@@ -105,11 +105,16 @@ class DrawPredictor {
   }
 
   double mean(Index i) const { return mean_[i]; }
-  // Effects that no column has are those of their prior.
   double variance(Index i) const {
-    double out = std::max(padded_dot(row_.data() + i * used_,
-                                     projected_.data() + i * used_, used_),
-                          0.0);
+    return std::max(padded_dot(row_.data() + i * used_,
+                               projected_.data() + i * used_, used_),
+                    0.0) +
+           unseen_variance(i);
+  }
+  // The part of it by effects that no column has, which are those of their
+  // prior.
+  double unseen_variance(Index i) const {
+    double out = 0.0;
     for (Index b = 0; b < rows_.blocks(); ++b) {
       if (rows_.unseen(i, b)) out += block_variance_[b];
     }
