@@ -13,12 +13,12 @@ bark_fit_cpp <- function(data, prior, settings) {
     .Call(`_bayeskernel_bark_fit_cpp`, data, prior, settings)
 }
 
-bark_predict_cpp <- function(draws, x, newx, threads) {
-    .Call(`_bayeskernel_bark_predict_cpp`, draws, x, newx, threads)
+bark_predict_cpp <- function(draws, x, newx, threads, level = NULL) {
+    .Call(`_bayeskernel_bark_predict_cpp`, draws, x, newx, threads, level)
 }
 
-bark_latent_cpp <- function(draws, x, newx, threads) {
-    .Call(`_bayeskernel_bark_latent_cpp`, draws, x, newx, threads)
+bark_latent_cpp <- function(draws, x, newx, threads, level = NULL) {
+    .Call(`_bayeskernel_bark_latent_cpp`, draws, x, newx, threads, level)
 }
 
 levy_cpp <- function(alpha, gamma, epsilon) {

@@ -11,13 +11,15 @@ bark_job <- function(rows, settings) {
   structure <- settings$structure
   if (is.null(most)) most <- min(rows$n - 1L, 200L)
   p <- ncol(data$x)
+  blocks <- bark_blocks(rows, settings)
   list(
     settings = settings, reference = reference, y_scale = data$y_scale,
     weight = data$weight,
     # Kernels a draw are not known before; twice their prior mean are many.
     stored = 10 + p + length(reference) +
-      3 * min(most, 2 * expected_kernels(prior)),
-    control = list(
+      3 * min(most, 2 * expected_kernels(prior)) +
+      2 * length(block_names(rows, settings)),
+    control = c(list(
       scales = settings$scales, select = settings$select,
       warmup = as.double(settings$warmup), draws = as.double(settings$draws),
       thin = as.double(settings$thin), seed = as.double(settings$seed),
@@ -25,11 +27,13 @@ bark_job <- function(rows, settings) {
       progress = settings$progress,
       reference = data$x[reference, , drop = FALSE], states = list(),
       start = start_indicators(data, structure)
-    ),
+    ), if (length(rows$random)) {
+      list(reference_level = blocks$level[reference, , drop = FALSE])
+    }),
     shared = list(
-      data = data[c(
+      data = c(data[c(
         "x", "y", "classes", if (!is.null(rows$weights)) "weights"
-      )],
+      )], if (!is.null(blocks)) list(blocks = blocks)),
       prior = c(
         prior[c(
           "alpha", "gamma", "epsilon", "lambda_shape", "lambda_rate",
@@ -50,6 +54,69 @@ bark_job <- function(rows, settings) {
 
 bark_chains <- function(control, data, prior) {
   bark_fit_cpp(data, prior, control)
+}
+
+# Blocks of columns beside the kernels, as the core reads them: whether there is
+# a linear part, and of random intercepts how many levels each factor has and
+# which of them the rows have. NULL without any.
+bark_blocks <- function(rows, settings) {
+  random <- rows$random
+  if (!length(random) && !settings$linear) {
+    return(NULL)
+  }
+  levels <- vapply(random, function(term) length(term$levels), 1L)
+  if (sum(levels) > most_levels) abort_many_levels(random, levels)
+  list(
+    linear = settings$linear, levels = as.integer(levels),
+    level = level_codes(random)
+  )
+}
+
+# A draw of the coefficients takes the cube of their number.
+most_levels <- 200L
+
+abort_many_levels <- function(random, levels) {
+  names <- vapply(random, `[[`, "", "label")
+  bk_abort(
+    "argument", "The random intercepts have too many levels for bark().",
+    c(
+      sprintf("Found: %s.", paste(names, levels, collapse = ", ")),
+      sprintf("Accepted: %d levels in all.", most_levels),
+      "bsvm() and bkm() take any number of groups."
+    ),
+    column = names[which.max(levels)], found = sum(levels),
+    expected = most_levels
+  )
+}
+
+# Rows x factors: the level of each row, 0 for one that the fit has not seen,
+# negative where its effect is none of the row's. NULL without factors.
+level_codes <- function(random) {
+  if (length(random) == 0L) {
+    return(NULL)
+  }
+  unname(do.call(cbind, lapply(random, function(term) {
+    ifelse(term$z[, 1] == 0, -1L, as.integer(term$group))
+  })))
+}
+
+# Names of the coefficients of blocks, and of their variances.
+block_names <- function(rows, settings) {
+  c(
+    if (settings$linear) sprintf("beta[%s]", rows$columns),
+    unlist(lapply(rows$random, function(term) {
+      ranef_names(term$label, term$columns, term$levels)
+    }))
+  )
+}
+
+block_variance_names <- function(rows, settings) {
+  c(
+    if (settings$linear) "sigma2[linear]",
+    unlist(lapply(rows$random, function(term) {
+      covariance_names(term$label, term$columns)
+    }))
+  )
 }
 
 # Predictors and response on the scale of the model. Weights have mean 1 there:
@@ -139,8 +206,8 @@ refuse_class_weights <- function(rows, settings) {
 
 bark_collect <- function(fit, core, job, rows) {
   settings <- job$settings
-  fit[c("family", "scales", "select")] <-
-    settings[c("family", "scales", "select")]
+  fit[c("family", "scales", "select", "linear")] <-
+    settings[c("family", "scales", "select", "linear")]
   fit["structure"] <- list(settings$structure)
   fit$transform$response <- job$y_scale
   if (length(rows$levels) == 2L) fit$share <- mean(rows$y - 1)
@@ -153,10 +220,32 @@ bark_collect <- function(fit, core, job, rows) {
     kernels = lapply(core$kernels, first_kernels, dim(fit$draws)[1]),
     x = job$shared$data$x, reference = job$reference
   )
+  fit$posterior$blocks <- job$shared$data$blocks
   if (settings$chain_weights == "stacking") {
     fit$chain_weights <- chain_weights(fit, settings$threads)
   }
-  fit$fitted <- bark_moments(fit, fit$posterior$x, settings$threads)
+  fit$fitted <- bark_moments(
+    fit, fit$posterior$x, settings$threads, fit$posterior$blocks$level
+  )
+  bark_random(fit, rows)
+}
+
+# Random effects as every model keeps them: means and covariances of the draws,
+# on the scale of the model.
+bark_random <- function(fit, rows) {
+  size <- fit$transform$response[2]
+  fit$posterior$random <- lapply(rows$random, function(term) {
+    names <- ranef_names(term$label, term$columns, term$levels)
+    b <- pooled_draws(fit, names) / size
+    mean <- colMeans(b)
+    var <- colSums((b - rep(mean, each = nrow(b)))^2) / max(1, nrow(b) - 1)
+    list(
+      label = term$label, columns = term$columns, levels = term$levels,
+      mean = matrix(mean), cov = array(var, c(1L, 1L, length(var))),
+      eliminated = FALSE
+    )
+  })
+  fit$transform$random <- lapply(rows$random, function(term) matrix(size))
   fit
 }
 
@@ -183,6 +272,16 @@ bark_draws <- function(core, job, rows) {
   }
   at <- startsWith(names, "f[")
   scalars[, , at] <- job$y_scale[1] + job$y_scale[2] * scalars[, , at]
+  # Of a linear part for a predictor's own unit, with the variance of those for
+  # standardised ones.
+  unit <- c(
+    if (settings$linear) job$y_scale[2] / rows$scale,
+    rep(job$y_scale[2], sum(lengths(lapply(rows$random, `[[`, "levels"))))
+  )
+  at <- match(block_names(rows, settings), names)
+  scalars[, , at] <- scalars[, , at] * rep(unit, each = prod(dim(scalars)[1:2]))
+  at <- match(block_variance_names(rows, settings), names)
+  scalars[, , at] <- job$y_scale[2]^2 * scalars[, , at]
   sigma <- job$y_scale[2] / sqrt(scalars[, , "phi", drop = FALSE])
   gaussian <- job$shared$data$classes == 0L
   shown <- setdiff(
@@ -207,7 +306,8 @@ scalar_names <- function(rows, settings, points) {
     "phi", "J", "m", "d", "T", "log_lik",
     if (!is.null(settings$prior$scale)) "epsilon", if (hyper) c("q0", "q1"),
     if (cuts > 0L) sprintf("cut[%d]", seq_len(cuts) + 1L),
-    sprintf("f[%d]", seq_len(points))
+    sprintf("f[%d]", seq_len(points)), block_variance_names(rows, settings),
+    block_names(rows, settings)
   )
 }
 
@@ -215,16 +315,22 @@ scalar_names <- function(rows, settings, points) {
 watched_names <- function(draws) {
   names <- dimnames(draws)[[3]]
   known <- c("sigma", "J", "m", "d", "epsilon", "q0", "q1")
-  names[names %in% known | grepl("^(cut|f)\\[", names)]
+  names[names %in% known | grepl("^(cut|f|beta|sigma2|Sigma)\\[", names)]
 }
 
 # Those of the first draws of a chain.
 first_kernels <- function(kernels, draws) {
   size <- kernels$size[seq_len(draws)]
   at <- seq_len(sum(size))
-  list(
-    size = size, location = kernels$location[at],
-    variance = kernels$variance[at], mean = kernels$mean[at]
+  of_blocks <- intersect(c("block_mean", "block_variance"), names(kernels))
+  c(
+    list(
+      size = size, location = kernels$location[at],
+      variance = kernels$variance[at], mean = kernels$mean[at]
+    ),
+    lapply(kernels[of_blocks], function(each) {
+      each[seq_len(length(each) / length(kernels$size) * draws)]
+    })
   )
 }
 
@@ -264,18 +370,45 @@ validate_bark <- function(fit) {
     weights = is.null(fit$weights) ||
       has_shape(fit$weights, n) && all(fit$weights > 0),
     kernels = length(posterior$kernels) == draws[2] && all(vapply(
-      posterior$kernels, whole_kernels, NA, draws[1], n
-    ))
+      posterior$kernels, whole_kernels, NA, draws[1], n,
+      block_sizes(posterior$blocks, p)
+    )),
+    blocks = whole_blocks(posterior, n)
   )
   names(whole)[!whole]
 }
 
+# How many variances and coefficients blocks have; c(0, 0) without any.
+block_sizes <- function(blocks, p) {
+  c(
+    isTRUE(blocks$linear) + length(blocks$levels),
+    if (isTRUE(blocks$linear)) p + sum(blocks$levels) else sum(blocks$levels)
+  )
+}
+
+whole_blocks <- function(posterior, n) {
+  blocks <- posterior$blocks
+  factors <- length(blocks$levels)
+  factors == length(posterior$random) && (factors == 0L ||
+    has_shape(blocks$level, c(n, factors)) &&
+      all(t(blocks$level) >= 1 & t(blocks$level) <= blocks$levels) &&
+      all(vapply(seq_len(factors), function(t) {
+        term <- posterior$random[[t]]
+        length(term$levels) == blocks$levels[t] &&
+          has_shape(term$mean, c(blocks$levels[t], 1)) &&
+          has_shape(term$cov, c(1, 1, blocks$levels[t]))
+      }, NA)))
+}
+
 # Those of one chain.
-whole_kernels <- function(kernels, draws, n) {
+whole_kernels <- function(kernels, draws, n, blocks) {
   total <- sum(kernels$size)
   has_shape(kernels$size, draws) && all(kernels$size >= 0) &&
     has_shape(kernels$location, total) && has_shape(kernels$variance, total) &&
     has_shape(kernels$mean, total) &&
     all(kernels$location >= 0 & kernels$location < n + 1) &&
-    all(kernels$variance >= 0)
+    all(kernels$variance >= 0) && (blocks[1] == 0L ||
+      has_shape(kernels$block_variance, draws * blocks[1]) &&
+        has_shape(kernels$block_mean, draws * blocks[2]) &&
+        all(kernels$block_variance > 0))
 }

@@ -7,6 +7,10 @@ bark_core_draws <- function(object, take = NULL) {
   flat <- stack_chains(object$draws)
   names <- colnames(flat)
   kernels <- join_kernels(object$posterior$kernels)
+  blocks <- object$posterior$blocks
+  of_blocks <- if (!is.null(blocks)) c("block_mean", "block_variance")
+  # Draws are columns.
+  kernels[of_blocks] <- lapply(kernels[of_blocks], matrix, ncol = nrow(flat))
   if (!is.null(take)) {
     flat <- flat[take, , drop = FALSE]
     last <- cumsum(kernels$size)[take]
@@ -15,16 +19,19 @@ bark_core_draws <- function(object, take = NULL) {
     for (name in c("location", "variance", "mean")) {
       kernels[[name]] <- kernels[[name]][at]
     }
+    kernels[of_blocks] <- lapply(kernels[of_blocks], function(each) {
+      each[, take, drop = FALSE]
+    })
   }
   part <- function(prefix) {
     unname(flat[, startsWith(names, prefix), drop = FALSE])
   }
-  list(
+  c(list(
     kernels = kernels, lambda = part("lambda["),
     phi = if (is_regression(object)) flat[, "phi"] else rep(1, nrow(flat)),
     cuts = part("cut["), classes = length(object$levels),
     weights = as.double(object$weights)
-  )
+  ), if (!is.null(blocks)) list(blocks = blocks))
 }
 
 #' @exportS3Method
@@ -34,7 +41,9 @@ latent.bark <- function(object, rows = NULL, links = "probit",
   if (is.null(rows)) {
     return(kept_latent(object, links))
   }
-  out <- bark_moments(object, bark_scaled_rows(object, rows$x), threads)
+  out <- bark_moments(
+    object, bark_scaled_rows(object, rows$x), threads, level_codes(rows$random)
+  )
   if (is_regression(object)) {
     return(out)
   }
@@ -44,8 +53,10 @@ latent.bark <- function(object, rows = NULL, links = "probit",
 }
 
 # Moments of f on the scale of the data, and of class probabilities, for rows on
-# the scale of the model. Vectors for two classes, matrices for more.
-bark_moments <- function(object, x, threads, call = user_call()) {
+# the scale of the model with level_codes() of theirs, NULL for none of the
+# random effects. Vectors for two classes, matrices for more.
+bark_moments <- function(object, x, threads, level = NULL,
+                         call = user_call()) {
   classes <- length(object$levels)
   out <- if (nrow(x) == 0L) {
     list(
@@ -55,7 +66,7 @@ bark_moments <- function(object, x, threads, call = user_call()) {
   } else {
     core_call(bark_predict_cpp(
       bark_core_draws(object, taken_draws(object, NULL)),
-      object$posterior$x, x, threads
+      object$posterior$x, x, threads, level
     ), call)
   }
   to_data <- object$transform$response
@@ -77,13 +88,19 @@ bark_moments <- function(object, x, threads, call = user_call()) {
 
 # One f ~ N(mean, var) for every draw and row, of a regression with the noise of
 # a new response if asked: of the row's weight for the rows of the fit, of 1 for
-# others. Rows are taken in parts of some million numbers.
+# others. Rows are taken in parts of some million numbers. A level that the fit
+# has not seen has another effect in each row.
 #' @exportS3Method
 #' @noRd
 latent_draws.bark <- function(object, rows = NULL, take = NULL,
                               response = FALSE,
                               threads = getOption("bayeskernel.threads", 2L)) {
   x <- rows_or_own(object, rows)
+  level <- if (is.null(rows)) {
+    object$posterior$blocks$level
+  } else {
+    level_codes(rows$random)
+  }
   core <- bark_core_draws(object, taken_draws(object, take))
   to_data <- object$transform$response
   size <- length(core$phi)
@@ -95,7 +112,8 @@ latent_draws.bark <- function(object, rows = NULL, take = NULL,
   mean <- numeric(nrow(x))
   for (part in if (nrow(x)) row_slices(nrow(x), size)) {
     found <- core_call(bark_latent_cpp(
-      core, object$posterior$x, x[part, , drop = FALSE], threads
+      core, object$posterior$x, x[part, , drop = FALSE], threads,
+      level[part, , drop = FALSE]
     ))
     if (response) found$var <- found$var + noise(part)
     f[, part] <- found$mean +
@@ -110,8 +128,9 @@ latent_draws.bark <- function(object, rows = NULL, take = NULL,
   )
 }
 
-# Given a draw of the kernels their coefficients are normal, with the covariance
-# that the rows of the fit leave: these are drawn, and every row takes them.
+# Given a draw of the kernels their coefficients, and those of blocks, are
+# normal, with the covariance that the rows of the fit leave: these are drawn,
+# and every row takes them. A level that the fit has not seen has one effect.
 #' @exportS3Method
 #' @noRd
 joint_draws.bark <- function(object, rows, take, threads) {
@@ -119,25 +138,60 @@ joint_draws.bark <- function(object, rows, take, threads) {
   own <- object$posterior$x
   x <- bark_scaled_rows(object, rows$x)
   last <- cumsum(core$kernels$size)
+  blocks <- core$blocks
+  fixed <- block_columns(blocks, own, blocks$level)
+  at_rows <- block_columns(blocks, x, level_codes(rows$random))
+  sizes <- c(if (isTRUE(blocks$linear)) ncol(own), blocks$levels)
   f <- vapply(seq_along(last), function(d) {
-    size <- core$kernels$size[d]
-    at <- last[d] - size + seq_len(size)
+    at <- last[d] - core$kernels$size[d] + seq_len(core$kernels$size[d])
     centres <- core$kernels$location[at]
-    basis <- bark_basis(own, own, centres, core$lambda[d, ])
+    basis <- cbind(fixed, bark_basis(own, own, centres, core$lambda[d, ]))
     if (length(core$weights)) basis <- basis * sqrt(core$weights)
-    precision <- core$phi[d] * crossprod(basis) +
-      diag(1 / core$kernels$variance[at], size)
-    beta <- core$kernels$mean[at]
+    own_variance <- core$kernels$block_variance[, d]
+    variance <- c(rep(own_variance, sizes), core$kernels$variance[at])
+    size <- length(variance)
+    precision <- core$phi[d] * crossprod(basis) + diag(1 / variance, size)
+    beta <- c(core$kernels$block_mean[, d], core$kernels$mean[at])
     if (size > 0L) {
       beta <- beta + backsolve(chol(precision), stats::rnorm(size))
     }
-    drop(bark_basis(x, own, centres, core$lambda[d, ]) %*% beta)
+    basis <- cbind(at_rows, bark_basis(x, own, centres, core$lambda[d, ]))
+    drop(basis %*% beta) + unseen_effects(rows$random, own_variance)
   }, numeric(nrow(x)))
   to_data <- object$transform$response
   list(
     f = to_data[1] + to_data[2] * t(matrix(f, nrow(x))),
     cuts = if (length(object$levels) > 2L) cbind(0, core$cuts)
   )
+}
+
+# Columns of the blocks of rows: the predictors of a linear part, then an
+# indicator of each level of each factor. NULL without blocks.
+block_columns <- function(blocks, x, level) {
+  if (is.null(blocks)) {
+    return(NULL)
+  }
+  do.call(cbind, c(
+    list(x[, if (blocks$linear) seq_len(ncol(x)), drop = FALSE]),
+    lapply(seq_along(blocks$levels), function(t) {
+      if (is.null(level)) level <- matrix(-1L, nrow(x), t)
+      outer(level[, t], seq_len(blocks$levels[t]), `==`) + 0
+    })
+  ))
+}
+
+# One effect for each level that the fit has not seen, in all its rows.
+# `variance`: of the blocks, those of factors last.
+unseen_effects <- function(random, variance) {
+  first <- length(variance) - length(random)
+  out <- lapply(seq_along(random), function(t) {
+    term <- random[[t]]
+    new <- term$group == 0L & term$z[, 1] != 0
+    names <- factor(ifelse(new, term$name, NA))
+    effect <- stats::rnorm(nlevels(names), 0, sqrt(variance[first + t]))
+    ifelse(new, effect[names], 0)
+  })
+  Reduce(`+`, out, 0)
 }
 
 # Kernels at rows of `own`, the constant for location 0: rows of x x kernels.

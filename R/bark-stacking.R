@@ -40,7 +40,10 @@ left_out_densities <- function(object, take, threads) {
   weights <- object$weights %||% rep(1, object$n)
   out <- matrix(0, length(take), nrow(x))
   for (part in row_slices(nrow(x), length(take))) {
-    f <- core_call(bark_latent_cpp(core, x, x[part, , drop = FALSE], threads))
+    f <- core_call(bark_latent_cpp(
+      core, x, x[part, , drop = FALSE], threads,
+      object$posterior$blocks$level[part, , drop = FALSE]
+    ))
     noise <- 1 / (core$phi %o% weights[part])
     # A row that its own kernel follows has a leverage of nearly 1.
     open <- pmax(1 - f$var / noise, 1e-10)

@@ -8,7 +8,8 @@
 #'
 #' @inheritParams fit-arguments
 #' @param x A numeric matrix, n rows by p predictors, or a data frame of
-#'   predictors; or, for the formula method, `formula`.
+#'   predictors; or, for the formula method, `formula`, in which bars are random
+#'   intercepts, as in `y ~ a + b + (1 | g)`.
 #' @param y Response, length n. For `"gaussian"` numeric; for `"binomial"` two
 #'   classes as a factor (its second level is the positive class), text,
 #'   logical, 0/1 or -1/+1; for `"ordinal"` an ordered factor.
@@ -26,6 +27,9 @@
 #' @param select Whether predictors may leave the model. Default `FALSE`.
 #' @param structure `NULL`, or [markov()]: predictors enter the model in blocks
 #'   of neighbouring columns. Needs `select = TRUE` and `scales = "equal"`.
+#' @param linear Whether a linear part stands beside the kernels: a coefficient
+#'   for every column of the predictors, see there. Default `FALSE`. Not with
+#'   `select = TRUE`.
 #' @param prior Made by [bark_prior()]; the default for classes is
 #'   `bark_prior(gamma = 5, epsilon = 0.5)`: labels of few rows are told apart
 #'   by functions without bound, and chains that may find those get stuck there.
@@ -66,6 +70,21 @@
 #'   classes \eqn{P(y_i \le c) = \Phi(t_c - f(x_i))}{P(y_i <= c) = Phi(t_c -
 #'   f(x_i))}, where \eqn{t_1 = 0}{t_1 = 0} and the gaps between cut points are
 #'   exponential variables with mean 1.
+#'
+#' @section Random intercepts and a linear part: To f are added the effect
+#'   \eqn{u_g \sim N(0, \tau^2)}{u_g ~ N(0, tau^2)} of the row's level of each
+#'   factor in bars, and with `linear = TRUE` \eqn{\sum_l \beta_l x_l}{sum_l
+#'   beta_l x_l}, \eqn{\beta_l \sim N(0, \tau^2)}{beta_l ~ N(0, tau^2)}, for the
+#'   standardised predictors. Each of these blocks has a tau of its own, half t
+#'   with 4 degrees of freedom and scale 1 on the scale of the standardised (or
+#'   latent) response. Their coefficients are integrated out together with those
+#'   of the kernels, and tau is drawn both given them and, by slice sampling,
+#'   without them. `(1 | a) + (1 | b)` and `(1 | a / b)` are several factors;
+#'   slopes, `(x | g)`, are refused, as are more than 200 levels in all: a draw
+#'   of the coefficients takes the cube of their number. [ranef()], [VarCorr()]
+#'   and `ngrps()` have what they have for [bsvm()]; `re.form` of [predict()]
+#'   says what new rows take of the effects. A level that the fit has not seen
+#'   has an effect of variance tau^2.
 #'
 #' @section Chains: Chains of a regression start from 30 kernels (fewer with
 #'   less than 120 rows), each the best of 64 random places for what the earlier
@@ -109,7 +128,11 @@
 #'   rows `fit$reference`, at most ten, on the scale of the data: its mean given
 #'   the rest of the draw (`predict(fit, draws = TRUE)` draws the coefficients,
 #'   too); `lambda[name]`, the scale of a predictor, 0 while it is not in the
-#'   model.
+#'   model; `Sigma[g:(Intercept),(Intercept)]`, the variance of the effects of
+#'   the factor g, and `b[(Intercept) g:level]`, these; `sigma2[linear]` and
+#'   `beta[name]`, the variance and the coefficients of the linear part. The
+#'   latter are for a unit of the predictor, their variance for one standard
+#'   deviation.
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`,
 #'   `_missing`, `_dimension`, `_prior`, `_argument`, `_numeric`, `_cluster`. A
@@ -140,6 +163,13 @@
 #' fit
 #' inclusion(fit)
 #' predict(fit, data.frame(a = c(0, 1), b = 0.5), interval = "prediction")
+#' # A random intercept.
+#' d$g <- gl(6, 10)
+#' d$y <- d$y + c(-2, -1, 0, 0, 1, 2)[d$g]
+#' grouped <- bark(y ~ a + (1 | g), d, chains = 2, warmup = 1000, draws = 100,
+#'   thin = 10, until = NULL, threads = 1, seed = 1)
+#' ranef(grouped, condVar = FALSE)
+#' predict(grouped, data.frame(a = 0, g = c("1", "new")), se.fit = TRUE)
 #' @export
 bark <- function(x, ...) UseMethod("bark")
 
@@ -148,7 +178,7 @@ bark <- function(x, ...) UseMethod("bark")
 bark.formula <- function(formula, data,
                          family = c("gaussian", "binomial", "ordinal"),
                          scales = c("different", "equal"),
-                         select = FALSE, structure = NULL,
+                         select = FALSE, structure = NULL, linear = FALSE,
                          prior = bark_prior(), standardize = TRUE, weights,
                          subset,
                          na.action = stats::na.fail, chains = 4,
@@ -169,7 +199,7 @@ bark.formula <- function(formula, data,
 #' @export
 bark.default <- function(x, y, family = c("gaussian", "binomial", "ordinal"),
                          scales = c("different", "equal"),
-                         select = FALSE, structure = NULL,
+                         select = FALSE, structure = NULL, linear = FALSE,
                          prior = bark_prior(), standardize = TRUE,
                          weights = NULL, na.action = stats::na.fail, chains = 4,
                          warmup = 5e4, draws = 1000, thin = 50,
@@ -188,7 +218,7 @@ bark.default <- function(x, y, family = c("gaussian", "binomial", "ordinal"),
 bark_arguments <- function() {
   list(
     family = check_family, scales = one_of("different", "equal"),
-    select = check_flag, structure = function(x, name) x,
+    select = check_flag, structure = function(x, name) x, linear = check_flag,
     chain_weights = one_of("equal", "stacking")
   )
 }
@@ -228,6 +258,16 @@ settle_bark <- function(settings) {
     settings$prior <- bark_prior(gamma = 5, epsilon = 0.5)
   }
   check_structure(settings$structure, settings$select, settings$scales)
+  if (settings$linear && settings$select) {
+    bk_abort(
+      "argument", "A linear part has all predictors: none is selected.",
+      c(
+        "Found: linear = TRUE and select = TRUE.",
+        "Accepted: one of them."
+      ),
+      column = "linear", found = TRUE
+    )
+  }
   settings
 }
 
@@ -260,7 +300,7 @@ bark_model <- list(
   families = c("gaussian", "binomial", "ordinal"), linear = FALSE,
   prior = "bark_prior", arguments = bark_arguments, settle = settle_bark,
   rows = list(
-    linear = FALSE, weights = TRUE, noise_weights = TRUE,
+    linear = FALSE, intercepts = TRUE, weights = TRUE, noise_weights = TRUE,
     response = function(settings) settings$family
   ),
   job = bark_job, chains = bark_chains, draws = bark_draws,

@@ -308,6 +308,7 @@ extras.gpsvm <- function(object) {
 facts.bark <- function(object) {
   mean <- colMeans(pooled_draws(object, c("J", "m")))
   prior <- expected_kernels(object$prior)
+  groups <- group_counts(object$posterior$random)
   list(
     title = sprintf("Bayesian additive %s", switch(object$family,
       gaussian = "regression kernels",
@@ -353,6 +354,8 @@ facts.bark <- function(object) {
         format(expected[["blocks"]], digits = 3)
       )
     },
+    "Linear part" = if (isTRUE(object$linear)) "of all predictors",
+    Groups = if (length(groups)) sprintf("%s %d", names(groups), groups),
     Chains = chains_fact(object)
   )
 }

@@ -381,13 +381,13 @@ variance_mean <- function(object, t) {
       weight * variance_mean(own, t)
     }, at_points(object), point_weights(object))))
   }
-  component <- variance_of_term(object, t)
-  r <- length(component$columns)
-  if (object$method == "gibbs") {
+  if (!is.null(object$draws)) {
+    component <- object$posterior$random[[t]]
+    r <- length(component$columns)
     pairs <- lower_triangle(r)
     names <- covariance_names(component$label, component$columns)
     out <- matrix(0, r, r)
-    out[pairs] <- colMeans(flat_draws(object, names))
+    out[pairs] <- colMeans(pooled_draws(object, names))
     out[pairs[, 2:1, drop = FALSE]] <- out[pairs]
     return(out)
   }

@@ -168,7 +168,7 @@ random_parameters <- function(object, level) {
     from <- term$columns[pairs[, 2]]
     to <- term$columns[pairs[, 1]]
     single <- pairs[, 1] == pairs[, 2]
-    table <- if (object$method == "gibbs") {
+    table <- if (!is.null(object$draws)) {
       gibbs_variance_rows(object, term, level)
     } else if (has_points(object)) {
       point_variance_rows(object, t, level)
@@ -202,7 +202,7 @@ to_sd_cor <- function(lower, r) {
 gibbs_variance_rows <- function(object, term, level) {
   names <- covariance_names(term$label, term$columns)
   size <- dim(object$draws)[1:2]
-  values <- to_sd_cor(flat_draws(object, names), length(term$columns))
+  values <- to_sd_cor(pooled_draws(object, names), length(term$columns))
   robust_rows(
     draws_table(array(values, c(size, ncol(values))), level),
     apply(values, 2, stats::median)
@@ -314,6 +314,7 @@ parameters.bark <- function(object, level = 0.95) {
   names <- rownames(table)
   words <- bark_words(names)
   at <- startsWith(names, "f[")
+  groups <- startsWith(names, "Sigma[")
   words[at] <- sprintf("f at row %d", object$reference)
   select <- object$select
   prior <- if (select) prior_share(object)
@@ -323,7 +324,11 @@ parameters.bark <- function(object, level = 0.95) {
       inclusion = if (select) inclusion_by(object) else NA_real_,
       prior = if (is.null(prior)) NA_real_ else prior
     ),
-    parameter_rows("parameter", table[!at, , drop = FALSE], label = words[!at]),
+    parameter_rows(
+      "parameter", table[!(at | groups), , drop = FALSE],
+      label = words[!(at | groups)]
+    ),
+    random_parameters(object, level),
     parameter_rows(
       "function", table[at, , drop = FALSE],
       group = "rows of the data, from low to high", label = words[at]
@@ -336,9 +341,11 @@ bark_words <- function(names) {
   known <- c(
     sigma = "sd of the noise (sigma)", J = "kernels (J)",
     m = "places of kernels (m)", d = "predictors in (d)",
-    q0 = "prior inclusion (q0)", q1 = "same, next to one in (q1)"
+    q0 = "prior inclusion (q0)", q1 = "same, next to one in (q1)",
+    "sigma2[linear]" = "variance of the slopes (sigma2[linear])"
   )
   cut <- sub("^cut.(.*).$", "cut point \\1 (cut[\\1])", names)
+  cut <- sub("^beta.(.*).$", "slope of \\1 (beta[\\1])", cut)
   ifelse(names %in% names(known), known[names], cut)
 }
 

@@ -349,5 +349,7 @@ pictures.bark <- function(object) {
     kernels = picture(draw_kernels), trace = trace_picture(object)
   )
   # The scale of one predictor tells little.
-  if (length(object$columns) > 1L) all else all[c(1, 3, 2, 4:7)]
+  if (length(object$columns) == 1L) all <- all[c(1, 3, 2, 4:7)]
+  if (length(object$posterior$random)) all$ranef <- picture(draw_random_effects)
+  all
 }

@@ -113,10 +113,10 @@
 #'   has an effect from its prior. Means of f put it at 0; standard deviations
 #'   of f and of the probability, and the probability itself, include its
 #'   variance: of the same draw for a sampler; for `"vb"` the mean of its q.
-#'   Draws contain a simulated effect. Units beyond the matrix given as `cov` of
-#'   [bkm()] likewise, by `newcov` with the mean and variance given the units of
-#'   the fit; there draws are apart for every row, and a sampler leaves the
-#'   variance out.
+#'   Draws contain a simulated effect, of a [bark()] another one in each row.
+#'   Units beyond the matrix given as `cov` of [bkm()] likewise, by `newcov` with
+#'   the mean and variance given the units of the fit; there draws are apart for
+#'   every row, and a sampler leaves the variance out.
 #'
 #' @section Memory: Rows are taken in slices, so that a grid needs little more
 #'   memory than itself and its answer. An answer above

@@ -7,6 +7,8 @@
 #' @param model The facts of the model, of which `rows` says
 #'   * `linear`: columns with an intercept, bars, smooths, modelled missing
 #'     values; otherwise predictors that a kernel combines;
+#'   * `intercepts`: whether predictors that a kernel combines may stand beside
+#'     random intercepts, which come as `random`;
 #'   * `weights`: whether rows have weights; `noise_weights`: they divide the
 #'     variance of the noise, and are no powers of the likelihood;
 #'   * `source`: the methods that read a row source;
@@ -123,7 +125,8 @@ linear_matrix_rows <- function(given, settings, kind) {
 # Of a design from a formula: its columns but the intercept. Without an
 # intercept it keeps constants, of which a kernel can make nothing.
 predictors_of_design <- function(model, design, settings) {
-  refuse_linear_terms(design, model$name)
+  intercepts <- isTRUE(model$rows$intercepts)
+  refuse_linear_terms(design, model$name, intercepts)
   used <- setdiff(seq_len(ncol(design$x)), if (has_intercept(design)) 1L)
   if (length(used) == 0L) abort_no_columns(user_call())
   x <- design$x[, used, drop = FALSE]
@@ -135,16 +138,23 @@ predictors_of_design <- function(model, design, settings) {
   out$used <- used[out$data$source]
   out$dropped <- c(design$dropped, out$dropped)
   out$weights <- kept_weights(design$weights)
+  if (intercepts && length(design$random)) out$random <- design$random
   c(out, design[c(
     "y", "levels", "n", "info", "response", "formula", "terms", "xlevels",
     "contrasts", "na.action", "rows", "frame"
   )])
 }
 
-# Models whose kernels combine the predictors know no other terms.
-refuse_linear_terms <- function(design, model) {
+# Models whose kernels combine the predictors know no other terms, but for
+# random `intercepts` in some.
+refuse_linear_terms <- function(design, model, intercepts = FALSE) {
+  slopes <- Filter(function(term) {
+    !intercepts || !identical(term$columns, "(Intercept)")
+  }, design$random)
   found <- c(
-    if (length(design$random)) "random terms",
+    if (length(slopes)) {
+      if (intercepts) "random slopes" else "random terms"
+    },
     if (length(design$smooths)) "smooth terms",
     if (any(design$offset != 0)) "an offset"
   )
@@ -154,7 +164,10 @@ refuse_linear_terms <- function(design, model) {
       sprintf("The formula has terms that %s() does not know.", model),
       c(
         sprintf("Found: %s.", paste(found, collapse = " and ")),
-        "Accepted: predictors, which the kernel combines.",
+        sprintf(
+          "Accepted: predictors, which the kernel combines%s.",
+          if (intercepts) ", and random intercepts, (1 | g)" else ""
+        ),
         if (model == "gpsvm") "Use bsvm() for a linear machine with such terms."
       ),
       column = "formula", found = found

@@ -49,28 +49,30 @@ BEGIN_RCPP
 END_RCPP
 }
 // bark_predict_cpp
-Rcpp::List bark_predict_cpp(const Rcpp::List& draws, const Rcpp::NumericMatrix& x, const Rcpp::NumericMatrix& newx, int threads);
-RcppExport SEXP _bayeskernel_bark_predict_cpp(SEXP drawsSEXP, SEXP xSEXP, SEXP newxSEXP, SEXP threadsSEXP) {
+Rcpp::List bark_predict_cpp(const Rcpp::List& draws, const Rcpp::NumericMatrix& x, const Rcpp::NumericMatrix& newx, int threads, SEXP level);
+RcppExport SEXP _bayeskernel_bark_predict_cpp(SEXP drawsSEXP, SEXP xSEXP, SEXP newxSEXP, SEXP threadsSEXP, SEXP levelSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::List& >::type draws(drawsSEXP);
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type newx(newxSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(bark_predict_cpp(draws, x, newx, threads));
+    Rcpp::traits::input_parameter< SEXP >::type level(levelSEXP);
+    rcpp_result_gen = Rcpp::wrap(bark_predict_cpp(draws, x, newx, threads, level));
     return rcpp_result_gen;
 END_RCPP
 }
 // bark_latent_cpp
-Rcpp::List bark_latent_cpp(const Rcpp::List& draws, const Rcpp::NumericMatrix& x, const Rcpp::NumericMatrix& newx, int threads);
-RcppExport SEXP _bayeskernel_bark_latent_cpp(SEXP drawsSEXP, SEXP xSEXP, SEXP newxSEXP, SEXP threadsSEXP) {
+Rcpp::List bark_latent_cpp(const Rcpp::List& draws, const Rcpp::NumericMatrix& x, const Rcpp::NumericMatrix& newx, int threads, SEXP level);
+RcppExport SEXP _bayeskernel_bark_latent_cpp(SEXP drawsSEXP, SEXP xSEXP, SEXP newxSEXP, SEXP threadsSEXP, SEXP levelSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::List& >::type draws(drawsSEXP);
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type newx(newxSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(bark_latent_cpp(draws, x, newx, threads));
+    Rcpp::traits::input_parameter< SEXP >::type level(levelSEXP);
+    rcpp_result_gen = Rcpp::wrap(bark_latent_cpp(draws, x, newx, threads, level));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -698,8 +700,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_predictor_model_cpp", (DL_FUNC) &_bayeskernel_predictor_model_cpp, 4},
     {"_bayeskernel_atoms_cpp", (DL_FUNC) &_bayeskernel_atoms_cpp, 3},
     {"_bayeskernel_bark_fit_cpp", (DL_FUNC) &_bayeskernel_bark_fit_cpp, 3},
-    {"_bayeskernel_bark_predict_cpp", (DL_FUNC) &_bayeskernel_bark_predict_cpp, 4},
-    {"_bayeskernel_bark_latent_cpp", (DL_FUNC) &_bayeskernel_bark_latent_cpp, 4},
+    {"_bayeskernel_bark_predict_cpp", (DL_FUNC) &_bayeskernel_bark_predict_cpp, 5},
+    {"_bayeskernel_bark_latent_cpp", (DL_FUNC) &_bayeskernel_bark_latent_cpp, 5},
     {"_bayeskernel_levy_cpp", (DL_FUNC) &_bayeskernel_levy_cpp, 3},
     {"_bayeskernel_bsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_gibbs_cpp, 3},
     {"_bayeskernel_stein_influence_cpp", (DL_FUNC) &_bayeskernel_stein_influence_cpp, 3},

@@ -1,6 +1,7 @@
 #include "glue_bark.h"
 
 #include <bayeskernel/bark/kept.hpp>
+#include <bayeskernel/bark/unseen.hpp>
 #include <bayeskernel/math/normal.hpp>
 #include <numeric>
 
@@ -18,7 +19,7 @@ Rcpp::NumericVector to_numbers(const std::vector<Index>& from) {
 }
 
 Rcpp::List checkpoint_list(const BarkCheckpoint& from) {
-  return Rcpp::List::create(
+  Rcpp::List out = Rcpp::List::create(
       Rcpp::Named("location") = to_numbers(from.location),
       Rcpp::Named("count") = to_numbers(from.count),
       Rcpp::Named("varphi") = from.varphi,
@@ -30,6 +31,10 @@ Rcpp::List checkpoint_list(const BarkCheckpoint& from) {
           from.probability, from.q0, from.q1),
       Rcpp::Named("steps") = from.log_steps,
       Rcpp::Named("sweep") = static_cast<double>(from.sweeps));
+  if (!from.block_variance.empty()) {
+    out["block_variance"] = Rcpp::wrap(from.block_variance);
+  }
+  return out;
 }
 
 // Kernels that are there, each in a column of its own location.
@@ -94,6 +99,10 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
   const bool known = !prior.learns_scale();
   out.epsilon = list.number("epsilon", known ? prior.epsilon : 1e-50,
                             known ? prior.epsilon : 1e50);
+  if (state.data.blocks() > 0) {
+    out.block_variance =
+        list.numbers("block_variance", state.data.blocks(), kSmallest);
+  }
   out.latent = list.numbers("latent", chain.latent ? state.data.rows() : 0);
   const Index cuts = chain.latent ? chain.latent->free_cuts() : 0;
   out.cuts = list.numbers("cuts", cuts, kSmallest);
@@ -149,7 +158,7 @@ class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
     };
     put(state.phi());
     put(static_cast<double>(state.population.kernels()));
-    put(static_cast<double>(state.basis.size()));
+    put(static_cast<double>(state.population.columns()));
     put(static_cast<double>(state.active()));
     put(state.total_scale());
     put(state.gaussian.log_marginal());
@@ -165,13 +174,21 @@ class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
     }
     KeptKernels& kept = kept_[c];
     const std::size_t begin = kept.location.size();
+    const std::size_t fixed = kept.block_mean.size();
+    const std::size_t blocks = kept.block_variance.size();
     kept.keep(state);
     DrawPredictor& predictor = *predictors_[c];
     predictor.predict_mean(
-        {state.basis.size(), kept.location.data() + begin,
-         kept.variance.data() + begin, kept.mean.data() + begin, state.phi()},
+        {state.population.columns(), kept.location.data() + begin,
+         kept.variance.data() + begin, kept.mean.data() + begin, state.phi(),
+         kept.block_mean.data() + fixed, kept.block_variance.data() + blocks},
         state.lambda);
     for (Index i = 0; i < reference_.rows(); ++i) put(predictor.mean(i));
+    for (const double variance : state.block_variance) put(variance);
+    if (state.data.fixed() > 0) {
+      const double* b = chain.draw_coefficients();
+      for (Index j = 0; j < state.data.fixed(); ++j) put(b[j]);
+    }
     for (Index l = 0; l < state.variables(); ++l) {
       lambda_.at(c, k)[l * lambda_.stride()] = state.lambda[l];
     }
@@ -182,10 +199,16 @@ class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
   Rcpp::List kernels() const {
     Rcpp::List out(kept_.size());
     for (std::size_t c = 0; c < kept_.size(); ++c) {
-      out[c] = Rcpp::List::create(Rcpp::Named("size") = kept_[c].size,
-                                  Rcpp::Named("location") = kept_[c].location,
-                                  Rcpp::Named("variance") = kept_[c].variance,
-                                  Rcpp::Named("mean") = kept_[c].mean);
+      Rcpp::List own = Rcpp::List::create(
+          Rcpp::Named("size") = kept_[c].size,
+          Rcpp::Named("location") = kept_[c].location,
+          Rcpp::Named("variance") = kept_[c].variance,
+          Rcpp::Named("mean") = kept_[c].mean);
+      if (reference_.blocks() > 0) {
+        own["block_mean"] = Rcpp::wrap(kept_[c].block_mean);
+        own["block_variance"] = Rcpp::wrap(kept_[c].block_variance);
+      }
+      out[c] = own;
     }
     return out;
   }
@@ -193,7 +216,8 @@ class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
  private:
   Index scalars(const BarkChain& chain) const {
     const InclusionPrior& inclusion = chain.state.inclusion;
-    Index count = 6 + reference_.rows() + chain.state.prior.learns_scale();
+    Index count = 6 + reference_.rows() + chain.state.prior.learns_scale() +
+                  reference_.blocks() + reference_.fixed();
     if (inclusion.kind() == InclusionPrior::Kind::known) {
       count += 1;
     } else if (inclusion.learns()) {
@@ -222,6 +246,9 @@ class Draws {
         phi_(map_vector(draws["phi"])),
         classes_(Rcpp::as<int>(draws["classes"])),
         weights_(read_weights(draws)),
+        facts_(read_block_facts(draws)),
+        level_(facts_.blocks() > 0 ? read_levels(draws["blocks"], "level")
+                                   : Eigen::MatrixXi()),
         begin_(static_cast<std::size_t>(size_.size()) + 1) {
     const CheckedList list(draws["kernels"], "the draws of the fit");
     for (R_xlen_t d = 0; d < size_.size(); ++d) {
@@ -232,6 +259,13 @@ class Draws {
     const Index columns = begin_.back(), count = size_.size();
     variance_ = list.vector("variance", columns).data();
     mean_ = list.vector("mean", columns).data();
+    if (facts_.blocks() > 0) {
+      fixed_ = std::accumulate(facts_.levels.begin(), facts_.levels.end(),
+                               facts_.linear ? variables : Index{0});
+      block_mean_ = list.vector("block_mean", count * fixed_).data();
+      block_variance_ =
+          list.vector("block_variance", count * facts_.blocks()).data();
+    }
     const bool sizes = location_.size() == columns && phi_.size() == count &&
                        lambda_.rows() == count && lambda_.cols() == variables &&
                        cuts_.cols() >= classes_ - 2 &&
@@ -251,12 +285,20 @@ class Draws {
   Index most() const { return most_; }
   // Of the rows of the fit, none where all are 1.
   const std::vector<double>& weights() const { return weights_; }
+  const BlockFacts& block_facts() const { return facts_; }
+  // Of the rows of the fit.
+  const Eigen::MatrixXi& levels() const { return level_; }
   int classes() const { return classes_; }
   VectorXd lambda(Index d) const { return lambda_.row(d); }
   KeptDraw draw(Index d) const {
     const Index at = begin_[d];
-    return {begin_[d + 1] - at, where_ + at, variance_ + at, mean_ + at,
-            phi_[d]};
+    return {begin_[d + 1] - at,
+            where_ + at,
+            variance_ + at,
+            mean_ + at,
+            phi_[d],
+            block_mean_ + d * fixed_,
+            block_variance_ + d * facts_.blocks()};
   }
   // Upper cut point of class c = 1..C.
   double cut(Index d, int c) const {
@@ -277,29 +319,46 @@ class Draws {
   Eigen::Map<const VectorXd> phi_;
   int classes_;
   std::vector<double> weights_;
+  BlockFacts facts_;
+  Eigen::MatrixXi level_;
   std::vector<Index> begin_;
   Index most_ = 0;
+  Index fixed_ = 0;  // columns of blocks
   const int* where_ = nullptr;
   const double* variance_ = nullptr;
   const double* mean_ = nullptr;
+  const double* block_mean_ = nullptr;
+  const double* block_variance_ = nullptr;
 };
+
+// Nodes for the effects of levels that the fit has not seen.
+constexpr int kNodes = 30;
 
 // Calls use(block, draw, first row, rows, predictor) for each draw at parts of
 // the rows, blocks of draws side by side; done(first row, rows) after a part.
 template <class Use, class Done>
-void for_draws(const Draws& draws, SEXP x, SEXP newx, int threads, Use&& use,
-               Done&& done) {
+void for_draws(const Draws& draws, SEXP x, SEXP newx, SEXP newlevel,
+               int threads, Use&& use, Done&& done) {
   constexpr Index kRows = 2048;
   const auto train_x = map_matrix(x);
   const auto new_x = map_matrix(newx);
   if (new_x.cols() != train_x.cols()) {
     throw bayeskernel::ArgumentError("new rows have other columns");
   }
-  const BarkData train(train_x, train_x, draws.weights());
+  const BlockFacts& facts = draws.block_facts();
+  const BarkData train(train_x, train_x, draws.weights(),
+                       facts.rows(train_x, draws.levels()));
+  const Eigen::MatrixXi level = read_levels(newlevel);
+  if (level.size() > 0 && level.rows() != new_x.rows()) {
+    throw bayeskernel::ArgumentError("not a level for each new row");
+  }
   RcppParallelExecutor executor(threads);
   for (Index first = 0; first < new_x.rows(); first += kRows) {
     const Index size = std::min(kRows, new_x.rows() - first);
-    const BarkData rows(new_x.middleRows(first, size), train_x);
+    Eigen::MatrixXi own;
+    if (level.size() > 0) own = level.middleRows(first, size);
+    const BarkData rows(new_x.middleRows(first, size), train_x, {},
+                        facts.rows(new_x.middleRows(first, size), own));
     executor.run(draws.blocks(), [&](Index block) {
       DrawPredictor predictor(train, rows, draws.most());
       const Index end = std::min(draws.count(), (block + 1) * Draws::kBlock);
@@ -320,8 +379,14 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
   return guarded([&] {
     ChainRun<BarkChain> run(settings);
     const auto x = map_matrix(data["x"]);
-    const BarkData rows(x, x, read_weights(data));
-    const BarkData reference(map_matrix(settings["reference"]), x);
+    const BlockFacts facts = read_block_facts(data);
+    const BarkData rows(x, x, read_weights(data),
+                        facts.rows(x, facts.blocks() > 0
+                                          ? read_levels(data["blocks"], "level")
+                                          : Eigen::MatrixXi()));
+    const auto at = map_matrix(settings["reference"]);
+    const BarkData reference(
+        at, x, {}, facts.rows(at, read_levels(settings, "reference_level")));
     const auto y = Rcpp::as<std::vector<double>>(data["y"]);
     const int classes = Rcpp::as<int>(data["classes"]);
     const BarkPrior bark_prior = read_bark_prior(prior, classes > 0);
@@ -356,18 +421,23 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
 }
 
 // Averages over the draws at the rows of newx: the mean of f, its variance in
-// all, and the probabilities of the classes with their sds over draws.
+// all, and the probabilities of the classes with their sds over draws. `level`:
+// rows x factors of random intercepts, 0 for a level that the fit has not seen,
+// over whose effects the sds are, too; NULL for rows without these effects.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
                             const Rcpp::NumericMatrix& x,
-                            const Rcpp::NumericMatrix& newx, int threads) {
+                            const Rcpp::NumericMatrix& newx, int threads,
+                            SEXP level = R_NilValue) {
   return guarded([&] {
     const Draws kept(draws, x.nrow(), x.ncol());
     const Index n = newx.nrow(), classes = kept.classes();
     VectorXd mean(n), variance(n);
     MatrixXd prob(n, classes), prob_sd(n, classes);
+    const bayeskernel::GaussHermite nodes(kNodes);
+    constexpr double infinity = std::numeric_limits<double>::infinity();
     // Sums of a block of draws: f, f^2, its variance, then of each class p and
-    // p^2.
+    // p^2, this over the effects of levels that the fit has not seen.
     std::vector<MatrixXd> sums(kept.blocks());
     const auto add = [&](Index block, Index d, Index, Index size,
                          const DrawPredictor& at) {
@@ -379,14 +449,20 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
         sum(i, 1) += f * f;
         sum(i, 2) += v;
         const double scale = 1.0 / std::sqrt(1.0 + v);
+        const double unseen = at.unseen_variance(i);
         double below = 0.0;
         for (int c = 1; c <= classes; ++c) {
-          const double upto =
-              bayeskernel::normal_cdf((kept.cut(d, c) - f) * scale);
+          const double cut = kept.cut(d, c);
+          const double upto = bayeskernel::normal_cdf((cut - f) * scale);
           const double p = std::max(upto - below, 0.0);
           below = upto;
           sum(i, 1 + 2 * c) += p;
-          sum(i, 2 + 2 * c) += p * p;
+          sum(i, 2 + 2 * c) +=
+              unseen > 0.0 ? bayeskernel::square_over_effects(
+                                 nodes, c > 1 ? kept.cut(d, c - 1) - f
+                                              : -infinity,
+                                 cut - f, v - unseen, unseen)
+                           : p * p;
         }
       }
     };
@@ -408,7 +484,7 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
             (total.col(4 + 2 * c).array() - p.square()).max(0.0).sqrt();
       }
     };
-    for_draws(kept, x, newx, threads, add, finish);
+    for_draws(kept, x, newx, level, threads, add, finish);
     return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
                               Rcpp::Named("var") = to_r(variance),
                               Rcpp::Named("prob") = to_r(prob),
@@ -421,13 +497,14 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
 // [[Rcpp::export(rng = false)]]
 Rcpp::List bark_latent_cpp(const Rcpp::List& draws,
                            const Rcpp::NumericMatrix& x,
-                           const Rcpp::NumericMatrix& newx, int threads) {
+                           const Rcpp::NumericMatrix& newx, int threads,
+                           SEXP level = R_NilValue) {
   return guarded([&] {
     const Draws kept(draws, x.nrow(), x.ncol());
     MatrixXd mean(kept.count(), newx.nrow());
     MatrixXd variance(kept.count(), newx.nrow());
     for_draws(
-        kept, x, newx, threads,
+        kept, x, newx, level, threads,
         [&](Index, Index d, Index first, Index size, const DrawPredictor& at) {
           for (Index i = 0; i < size; ++i) {
             mean(d, first + i) = at.mean(i);

@@ -12,6 +12,8 @@ using bayeskernel::BarkChain;
 using bayeskernel::BarkData;
 using bayeskernel::BarkPrior;
 using bayeskernel::BarkState;
+using bayeskernel::ColumnBlocks;
+using bayeskernel::GroupCodes;
 using bayeskernel::InclusionPrior;
 using bayeskernel::Indicators;
 using bayeskernel::PrecisionPrior;
@@ -28,6 +30,52 @@ inline Index read_index(SEXP x) {
 inline std::vector<double> read_weights(const Rcpp::List& from) {
   if (!from.containsElementNamed("weights")) return {};
   return Rcpp::as<std::vector<double>>(from["weights"]);
+}
+
+// Blocks of columns beside the kernels: whether there is a linear part, and how
+// many levels the factors of random intercepts have.
+struct BlockFacts {
+  bool linear = false;
+  std::vector<Index> levels;
+
+  Index blocks() const {
+    return static_cast<Index>(levels.size()) + (linear ? 1 : 0);
+  }
+  // Of rows with these predictors and levels; levels of no length are effects
+  // that the rows do not have.
+  ColumnBlocks rows(const Eigen::Ref<const MatrixXd>& x,
+                    const Eigen::MatrixXi& level) const {
+    GroupCodes groups{level, levels};
+    if (level.size() == 0 && !levels.empty()) {
+      groups.level.setConstant(x.rows(), groups.factors(), -1);
+    }
+    return bayeskernel::column_blocks(x, linear, groups);
+  }
+};
+
+inline BlockFacts read_block_facts(const Rcpp::List& from) {
+  BlockFacts out;
+  if (!from.containsElementNamed("blocks")) return out;
+  const Rcpp::List blocks = from["blocks"];
+  out.linear = Rcpp::as<bool>(blocks["linear"]);
+  const Rcpp::IntegerVector levels = blocks["levels"];
+  out.levels.assign(levels.begin(), levels.end());
+  for (const Index size : out.levels) {
+    if (size < 0) throw bayeskernel::ArgumentError("levels are damaged");
+  }
+  return out;
+}
+
+// Rows x factors, none where there is no such element.
+inline Eigen::MatrixXi read_levels(SEXP from) {
+  if (Rf_isNull(from)) return {};
+  const Rcpp::IntegerMatrix x(from);
+  return Eigen::Map<const Eigen::MatrixXi>(x.begin(), x.nrow(), x.ncol());
+}
+
+inline Eigen::MatrixXi read_levels(const Rcpp::List& from, const char* name) {
+  if (!from.containsElementNamed(name)) return {};
+  return read_levels(from[name]);
 }
 
 // `phi` of one number: a known precision of the noise.

@@ -18,6 +18,7 @@ using bayeskernel::BarkChain;
 using bayeskernel::BarkData;
 using bayeskernel::BarkPrior;
 using bayeskernel::BarkState;
+using bayeskernel::ColumnBlocks;
 using bayeskernel::InclusionPrior;
 using bayeskernel::Indicators;
 using bayeskernel::LatentSweep;
@@ -61,7 +62,10 @@ struct BarkModel {
   InclusionPrior inclusion = InclusionPrior::beta(1.5, 1.2);
   int classes = 0;
   std::vector<double> weights;  // none for 1
+  ColumnBlocks blocks;
 
+  // The rows as a chain reads them.
+  BarkData data() const { return {rows, centres, weights, blocks}; }
   double weight(Index i) const { return weights.empty() ? 1.0 : weights[i]; }
   Index variables() const { return centres.cols(); }
 };
@@ -96,6 +100,15 @@ inline BarkModel small_bark(Index rows, Index centres, Index variables) {
   return out;
 }
 
+// A linear part and a random intercept, the rows in two groups.
+inline ColumnBlocks small_blocks(const MatrixXd& rows) {
+  bayeskernel::GroupCodes groups;
+  groups.levels = {2};
+  groups.level.resize(rows.rows(), 1);
+  for (Index i = 0; i < rows.rows(); ++i) groups.level(i, 0) = 1 + i % 2;
+  return bayeskernel::column_blocks(rows, true, groups);
+}
+
 // What a draw of the joint law is, location by location.
 struct BarkSnapshot {
   std::vector<Index> count;      // by location
@@ -105,6 +118,7 @@ struct BarkSnapshot {
   Indicators delta;
   double phi = 1.0;
   double epsilon = 0.5;
+  std::vector<double> block_variance;
   double probability = 0.5, q0 = 0.5, q1 = 0.5;
   std::vector<double> cuts;  // 0 = t_1 < t_2 < ...
   VectorXd response;         // y or z
@@ -209,6 +223,13 @@ inline void draw_response(const BarkModel& model, BarkRandom& random,
       out.response[i] += b * std::exp(-exponent);
     }
   }
+  Index column = 0;
+  for (std::size_t k = 0; k < model.blocks.sizes.size(); ++k) {
+    for (Index j = 0; j < model.blocks.sizes[k]; ++j) {
+      out.response += std::sqrt(out.block_variance[k]) * random.normal() *
+                      model.blocks.columns.col(column++);
+    }
+  }
   for (Index i = 0; i < n; ++i) {
     out.response[i] += random.normal() / std::sqrt(out.phi * model.weight(i));
   }
@@ -224,6 +245,12 @@ inline BarkSnapshot draw_joint(const BarkModel& model, BarkRandom& random) {
     out.phi = random.gamma(phi.shape, phi.rate);
   } else if (phi.kind == PrecisionPrior::Kind::log_uniform) {
     out.phi = std::exp(std::log(1e-6) + random.uniform() * std::log(1e14));
+  }
+  // Half t: a normal variable over the root of a chi-square one.
+  const double df = model.prior.block.df, scale = model.prior.block.scale;
+  for (std::size_t k = 0; k < model.blocks.sizes.size(); ++k) {
+    const double z = scale * random.normal();
+    out.block_variance.push_back(z * z * df / random.gamma(0.5 * df, 0.5));
   }
   out.cuts.push_back(0.0);
   for (int c = 2; c < model.classes; ++c) {
@@ -263,6 +290,7 @@ inline BarkSnapshot snapshot(const BarkModel& model, const BarkChain& chain) {
   out.delta = state.delta;
   out.phi = state.phi();
   out.epsilon = state.prior.epsilon;
+  out.block_variance = state.block_variance;
   out.probability = state.inclusion.probability();
   out.q0 = state.inclusion.q0();
   out.q1 = state.inclusion.q1();
@@ -402,6 +430,23 @@ class BarkFeatures {
       put("log phi", std::log(at.phi));
       put("log^2 phi", std::log(at.phi) * std::log(at.phi));
     }
+    for (const double variance : at.block_variance) {
+      const double logged = 0.5 * std::log(variance);
+      put("log tau", logged);
+      put("log^2 tau", logged * logged);
+      put("tau", std::sqrt(variance));
+      put("tau < .2", variance < 0.04);
+      put("log tau J", logged * static_cast<double>(at.kernels()));
+      if (at.response.size() == 0) continue;
+      const double size = std::log1p(at.response.squaredNorm());
+      const double first = std::tanh(at.response[0]);
+      const double last = std::tanh(at.response[at.response.size() - 1]);
+      put("log tau size", logged * size);
+      put("log tau y_1 y_n", logged * first * last);
+      put("log tau y_1 y_3",
+          logged * first *
+              std::tanh(at.response[std::min<Index>(2, at.response.size() - 1)]));
+    }
     for (std::size_t k = 1; k < at.cuts.size(); ++k) {
       put("cut", at.cuts[k]);
       put("cut^2", at.cuts[k] * at.cuts[k]);
@@ -493,7 +538,7 @@ inline void check_joint(const BarkModel& model, const BarkRun& run,
     names = features.names;
     prior.add(features.values);
   }
-  const BarkData data(model.rows, model.centres, model.weights);
+  const BarkData data = model.data();
   const Index warmup = draws / 10 * run.between;
   const std::vector<double> y(static_cast<std::size_t>(data.rows()),
                               model.classes > 0 ? 1.0 : 0.5);

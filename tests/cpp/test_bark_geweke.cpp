@@ -65,6 +65,35 @@ TEST("regression of rows with weights") {
   }
 }
 
+TEST("regression with blocks of columns beside the kernels") {
+  unsigned seed = 200;
+  for (const double alpha : {1.0, 1.5}) {
+    BarkModel model = regression_model(2);
+    model.name = "regression, blocks, alpha " + std::to_string(alpha);
+    model.blocks = small_blocks(model.rows);
+    model.prior.alpha = alpha;
+    if (alpha == 1.0) {
+      model.prior.scale_shape = 2.5;
+      model.prior.scale_rate = 4.0;
+    } else {
+      model.weights = {0.1, 6.0, 1.0, 2.5};
+    }
+    check_joint(model, joint_run(), seed++);
+  }
+}
+
+TEST("probit and ordered probit with blocks of columns") {
+  unsigned seed = 205;
+  for (const int classes : {2, 3}) {
+    BarkModel model = probit_model(classes, 2);
+    model.name = "blocks, " + std::to_string(classes) + " classes";
+    model.setting.select = classes == 3;
+    model.blocks = small_blocks(model.rows);
+    model.prior.block = {5.0, 0.7};
+    check_joint(model, joint_run(10000), seed++);
+  }
+}
+
 TEST("regression with a drawn probability of inclusion") {
   BarkModel model = regression_model(4);
   model.name = "regression, drawn p_lambda";

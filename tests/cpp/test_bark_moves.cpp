@@ -2,6 +2,7 @@
 // what the chain keeps about its state against the state itself.
 #include <Eigen/Cholesky>
 #include <bayeskernel/bark/chain.hpp>
+#include <bayeskernel/bark/kept.hpp>
 #include <bayeskernel/math/normal.hpp>
 #include <functional>
 
@@ -19,7 +20,7 @@ using bayeskernel::TypedFlips;
 struct Walker {
   explicit Walker(const BarkModel& model, int sweeps = 0, unsigned seed = 1,
                   int warmup = 0)
-      : model(model), data(model.rows, model.centres, model.weights) {
+      : model(model), data(model.data()) {
     BarkRandom random(seed);
     std::vector<double> y;
     for (Index i = 0; i < data.rows(); ++i) {
@@ -93,6 +94,13 @@ static double dense_marginal(const Walker& walker) {
     covariance +=
         state.population.variance(j) * k.col(j) * k.col(j).transpose();
   }
+  Index column = 0;
+  for (std::size_t b = 0; b < walker.model.blocks.sizes.size(); ++b) {
+    for (Index j = 0; j < walker.model.blocks.sizes[b]; ++j) {
+      const VectorXd own = walker.model.blocks.columns.col(column++);
+      covariance += state.block_variance[b] * own * own.transpose();
+    }
+  }
   const MatrixXd root = Eigen::LLT<MatrixXd>(covariance).matrixL();
   VectorXd y = Eigen::Map<const VectorXd>(state.response(), n);
   state.data.unscale_rows(y.data());
@@ -162,6 +170,11 @@ static void for_forms(const std::function<void(const BarkModel&)>& body) {
   }
   BarkModel model = rows_model(8, 2);
   model.weights = {2.0, 0.3, 1.0, 5.0, 0.7, 0.1, 3.0, 1.5};
+  body(model);
+  model.blocks = small_blocks(model.rows);
+  body(model);
+  model.weights.clear();
+  model.prior.atoms = true;
   body(model);
 }
 
@@ -425,10 +438,15 @@ static void for_scales(bool select, bool different,
   }
 }
 
-// log of the labels' probability, of b and of varphi, from the state alone.
-static double log_labelled(const Walker& walker, const VectorXd& b) {
+// log of the labels' probability, of b, of varphi and of log tau, from the state
+// alone.
+static double log_labelled(const Walker& walker, const VectorXd& all) {
   const auto& population = walker.chain->state.population;
-  const VectorXd f = fresh_columns(walker) * b;
+  const auto& blocks = walker.model.blocks;
+  const Index first = walker.data.fixed();
+  const VectorXd b = all.tail(all.size() - first);
+  VectorXd f = fresh_columns(walker) * b;
+  if (first > 0) f += blocks.columns * all.head(first);
   double out = 0.0;
   for (Index i = 0; i < f.size(); ++i) {
     const bool positive = walker.chain->state.response()[i] > 0.0;
@@ -440,6 +458,15 @@ static double log_labelled(const Walker& walker, const VectorXd& b) {
   }
   for (Index u = 0; u < population.units(); ++u) {
     out += log_varphi_density(walker.model.prior, population.varphi(u));
+  }
+  Index column = 0;
+  for (std::size_t k = 0; k < blocks.sizes.size(); ++k) {
+    const double v = walker.chain->state.block_variance[k];
+    for (Index j = 0; j < blocks.sizes[k]; ++j, ++column) {
+      out -= 0.5 * (std::log(v) + all[column] * all[column] / v);
+    }
+    // Half t of 4 degrees of freedom.
+    out += 0.5 * std::log(v) - 2.5 * std::log1p(v / 4.0);
   }
   return out;
 }
@@ -819,20 +846,30 @@ static void check_kept(Walker& walker, double tolerance) {
   BarkState& state = walker.state();
   const auto& gaussian = state.gaussian;
   const double found = gaussian.log_marginal();
-  const Index m = gaussian.size(), n = walker.data.rows();
-  CHECK(m == state.population.columns() && m == state.basis.size());
-  const VectorXd mean = Eigen::Map<const VectorXd>(gaussian.mean(), m);
+  const Index first = walker.data.fixed(), n = walker.data.rows();
+  const Index m = gaussian.size() - first;
+  CHECK(m == state.population.columns() && m + first == state.basis.size());
+  const VectorXd mean = Eigen::Map<const VectorXd>(gaussian.mean(), first + m);
   const VectorXd residual = Eigen::Map<const VectorXd>(state.residual(), n);
-  const MatrixXd fresh = fresh_columns(walker);
+  MatrixXd fresh(n, first + m);
+  fresh.rightCols(m) = fresh_columns(walker);
+  if (first > 0) fresh.leftCols(first) = walker.model.blocks.columns;
   double gap = 0.0;
   Index kernels = 0;
-  for (Index j = 0; j < m; ++j) {
-    CHECK(state.basis.location(j) == state.population.location(j));
-    CHECK(state.population.column_at(state.basis.location(j)) == j);
-    CHECK_NEAR(gaussian.variance(j) / state.population.variance(j), 1.0, 1e-12);
-    kernels += state.population.count(j);
+  for (Index j = 0; j < first; ++j) {
     for (Index i = 0; i < n; ++i) {
       gap = std::max(gap, std::abs(state.basis.column(j)[i] - fresh(i, j)));
+    }
+  }
+  for (Index j = 0; j < m; ++j) {
+    CHECK(state.basis.location(first + j) == state.population.location(j));
+    CHECK(state.population.column_at(state.population.location(j)) == j);
+    CHECK_NEAR(gaussian.variance(first + j) / state.population.variance(j), 1.0,
+               1e-12);
+    kernels += state.population.count(j);
+    for (Index i = 0; i < n; ++i) {
+      gap = std::max(gap, std::abs(state.basis.column(first + j)[i] -
+                                   fresh(i, first + j)));
     }
   }
   CHECK(kernels == state.population.kernels());
@@ -842,7 +879,8 @@ static void check_kept(Walker& walker, double tolerance) {
   CHECK_NEAR(found, gaussian.log_marginal(), tolerance);
   if (n == 0) return;
   const VectorXd y = Eigen::Map<const VectorXd>(state.response(), n);
-  const VectorXd again = Eigen::Map<const VectorXd>(gaussian.mean(), m);
+  const VectorXd again =
+      Eigen::Map<const VectorXd>(gaussian.mean(), first + m);
   CHECK((fresh * (mean - again)).norm() < tolerance * (1.0 + y.norm()));
   CHECK((residual - (y - fresh * mean)).norm() < tolerance * (1.0 + y.norm()));
   CHECK(std::isfinite(found));
@@ -873,6 +911,18 @@ TEST("after long runs what was updated equals a rebuild") {
         check_long_run(model, sweeps);
       }
     }
+  }
+}
+
+TEST("with blocks, too, what was updated equals a rebuild") {
+  const int sweeps = check::slow() ? 100000 : 8000;
+  for (const int classes : {0, 2, 3}) {
+    BarkModel model = rows_model(25, 3);
+    model.classes = classes;
+    model.setting.select = classes == 0;
+    model.blocks = small_blocks(model.rows);
+    if (classes > 0) model.prior.phi.kind = PrecisionPrior::Kind::fixed;
+    check_long_run(model, sweeps);
   }
 }
 
@@ -998,6 +1048,139 @@ TEST("weights of one change nothing; others that are none are refused") {
   CHECK_THROWS(Walker{model}, bayeskernel::ArgumentError);
 }
 
+// tau of a block without kernels, the rest known: its law on a grid.
+TEST("the standard deviation of a block follows its density") {
+  for (const bool slices : {false, true}) {
+    BarkModel model = rows_model(12, 1);
+    model.prior.max_kernels = 0;
+    model.prior.phi.kind = PrecisionPrior::Kind::fixed;
+    model.prior.phi.value = 3.0;
+    bayeskernel::GroupCodes groups;
+    groups.levels = {4};
+    groups.level.resize(12, 1);
+    for (Index i = 0; i < 12; ++i) {
+      groups.level(i, 0) = 1 + static_cast<int>(i) % 4;
+    }
+    model.blocks = bayeskernel::column_blocks(model.rows, false, groups);
+    Walker walker(model);
+    BarkState& state = walker.state();
+    bayeskernel::BarkTally tally(1);
+    bayeskernel::PrecisionDraws draws(state, tally);
+    // log density of log tau, by the half t density and the dense likelihood.
+    const int points = 4000;
+    const double low = -14.0, high = 6.0, step = (high - low) / points;
+    VectorXd below(points + 1);
+    below[0] = 0.0;
+    double most = -1e300;
+    VectorXd density(points);
+    for (int k = 0; k < points; ++k) {
+      const double tau = std::exp(low + (k + 0.5) * step);
+      state.block_variance[0] = tau * tau;
+      density[k] = dense_marginal(walker) + std::log(tau) -
+                   2.5 * std::log1p(tau * tau / 4.0);
+      most = std::max(most, density[k]);
+    }
+    for (int k = 0; k < points; ++k) {
+      below[k + 1] = below[k] + std::exp(density[k] - most);
+    }
+    below /= below[points];
+    state.block_variance[0] = 1.0;
+    state.rebuild_all();
+    Stream stream(5, slices, Purpose::kernels, 0, 0);
+    std::vector<double> sample;
+    for (int t = 0; t < check::draws() / 4; ++t) {
+      for (int k = 0; k < 10; ++k) {
+        if (slices) {
+          draws.move_blocks(stream);
+        } else {
+          draws.refresh(stream);
+        }
+      }
+      CHECK_NEAR(state.gaussian.variance(2), state.block_variance[0], 1e-14);
+      sample.push_back(0.5 * std::log(state.block_variance[0]));
+    }
+    CHECK_LAW(sample, [&](double x) {
+      const double at = std::min(std::max((x - low) / step, 0.0),
+                                 static_cast<double>(points) - 1e-9);
+      const int k = static_cast<int>(at);
+      return below[k] + (at - k) * (below[k + 1] - below[k]);
+    });
+  }
+}
+
+TEST("a draw with blocks predicts as dense algebra does") {
+  BarkModel model = rows_model(20, 2);
+  for (Index i = 0; i < 20; ++i) model.weights.push_back(0.5 + 0.1 * i);
+  model.blocks = small_blocks(model.rows);
+  Walker walker(model, 400);
+  BarkState& state = walker.state();
+  state.refill();
+  // The second new row is of a level that is new, the third has none.
+  BarkRandom random(3);
+  const MatrixXd rows = random.matrix(3, 2);
+  bayeskernel::GroupCodes groups;
+  groups.levels = {2};
+  groups.level.resize(3, 1);
+  groups.level << 2, 0, -1;
+  const ColumnBlocks blocks = bayeskernel::column_blocks(rows, true, groups);
+  CHECK(blocks.columns(0, 3) == 1.0 && blocks.columns.rightCols(2).sum() == 1.0);
+  const BarkData there(rows, model.centres, {}, blocks);
+  bayeskernel::KeptKernels kept;
+  kept.keep(state);
+  bayeskernel::DrawPredictor predictor(
+      walker.data, there, BarkState::capacity(walker.data, model.prior));
+  predictor.predict({kept.size[0], kept.location.data(), kept.variance.data(),
+                     kept.mean.data(), state.phi(), kept.block_mean.data(),
+                     kept.block_variance.data()},
+                    state.lambda);
+  // Columns and prior variances, those of the blocks first.
+  const Index k = state.population.columns(), m = 4 + k;
+  MatrixXd own(20, m), at(3, m);
+  VectorXd variance(m);
+  own.leftCols(4) = model.blocks.columns;
+  own.rightCols(k) = fresh_columns(walker);
+  at.leftCols(4) = blocks.columns;
+  variance << state.block_variance[0], state.block_variance[0],
+      state.block_variance[1], state.block_variance[1], VectorXd::Zero(k);
+  for (Index j = 0; j < k; ++j) {
+    variance[4 + j] = state.population.variance(j);
+    const Index place = state.population.location(j);
+    for (Index i = 0; i < 3; ++i) {
+      double sum = 0.0;
+      for (Index l = 0; place > 0 && l < 2; ++l) {
+        const double step = rows(i, l) - model.centres(place - 1, l);
+        sum += state.lambda[l] * step * step;
+      }
+      at(i, 4 + j) = std::exp(-sum);
+    }
+  }
+  const VectorXd weights =
+      Eigen::Map<const VectorXd>(model.weights.data(), 20) * state.phi();
+  VectorXd y = Eigen::Map<const VectorXd>(state.response(), 20);
+  walker.data.unscale_rows(y.data());
+  const MatrixXd precision =
+      own.transpose() * weights.asDiagonal() * own +
+      MatrixXd(variance.cwiseInverse().asDiagonal());
+  const Eigen::LLT<MatrixXd> root(precision);
+  const VectorXd mean = at * root.solve(own.transpose() *
+                                        weights.cwiseProduct(y));
+  const MatrixXd spread = at * root.solve(at.transpose());
+  for (Index i = 0; i < 3; ++i) {
+    CHECK_NEAR(predictor.mean(i), mean[i], 1e-7);
+    const double unseen = i == 1 ? state.block_variance[1] : 0.0;
+    CHECK_NEAR(predictor.variance(i), spread(i, i) + unseen, 1e-7);
+  }
+  // Other blocks, other levels.
+  const BarkData plain(rows, model.centres);
+  CHECK_THROWS(bayeskernel::DrawPredictor(walker.data, plain, 5),
+               bayeskernel::ArgumentError);
+  groups.level(0, 0) = 3;
+  CHECK_THROWS(bayeskernel::column_blocks(rows, true, groups),
+               bayeskernel::ArgumentError);
+  CHECK_THROWS(BarkData(model.rows, model.centres, {}, blocks),
+               bayeskernel::ArgumentError);
+}
+
 TEST("regression starts from kernels that fit, at places of its own") {
   BarkModel model = rows_model(160, 3);
   model.prior.max_kernels = 159;
@@ -1106,6 +1289,7 @@ TEST("a chain that goes on from a checkpoint does the same to the last bit") {
       model.prior.atoms = atoms;
       model.setting.select = true;
       model.classes = classes;
+      if (atoms) model.blocks = small_blocks(model.rows);
       if (classes > 0) model.prior.phi.kind = PrecisionPrior::Kind::fixed;
       Walker whole(model, 0, 5, 40), other(model, 0, 5, 40);
       for (int draw = 0; draw < 30; ++draw) {
@@ -1120,6 +1304,8 @@ TEST("a chain that goes on from a checkpoint does the same to the last bit") {
       CHECK(a.sweeps == b.sweeps && a.location == b.location);
       CHECK(a.varphi == b.varphi && a.lambda == b.lambda && a.phi == b.phi);
       CHECK(a.latent == b.latent && a.cuts == b.cuts);
+      CHECK(a.block_variance == b.block_variance);
+      CHECK(a.block_variance.size() == (atoms ? 2u : 0u));
       CHECK(a.log_steps == b.log_steps && a.unit_column == b.unit_column);
       CHECK(whole.state().gaussian.log_marginal() ==
             other.state().gaussian.log_marginal());

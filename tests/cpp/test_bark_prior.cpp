@@ -89,6 +89,23 @@ TEST("the precision of the noise under both priors") {
   }
 }
 
+TEST("the standard deviations of blocks are half t") {
+  unsigned seed = 70;
+  for (const bool learn : {false, true}) {
+    BarkModel model = off_model(2);
+    model.name = "blocks";
+    model.blocks = small_blocks(model.rows);
+    model.prior.block = {4.0, 1.5};
+    if (learn) {
+      model.prior.scale_shape = 2.5;
+      model.prior.scale_rate = 4.0;
+    }
+    BarkRun run = long_run();
+    run.between = 6;
+    check_joint(model, run, seed++);
+  }
+}
+
 TEST("no more kernels than allowed, down to one and to none") {
   unsigned seed = 60;
   for (const Index most : {0, 1, 2}) {

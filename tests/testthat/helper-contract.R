@@ -146,6 +146,15 @@ contract_list <- function() list(
   case("bark, a number", function(data, ...) {
     quick_bark(y ~ x1 + x2, data, prior = small, ...)
   }, exact = FALSE, linear = FALSE, links = FALSE, data = a_number),
+  case("bark, groups", function(data, ...) {
+    quick_bark(y ~ x1 + x2 + (1 | g), data, family = "binomial", ...)
+  }, exact = FALSE, linear = FALSE, links = FALSE, groups = "g"),
+  case("bark, a number, groups and a line", function(data, ...) {
+    quick_bark(
+      y ~ x1 + x2 + (1 | g), data, prior = small, linear = TRUE, ...
+    )
+  }, exact = FALSE, linear = FALSE, links = FALSE, groups = "g",
+  data = a_number),
   case("mkprobit, two classes", function(data, ...) {
     quick_mkprobit(y ~ x1 + x2, data, latent_scales = "shared", ...)
   }, linear = FALSE, links = FALSE, dense = TRUE),

@@ -118,7 +118,7 @@ test_that("predictors: none, one, constant, of no use", {
     suppressWarnings(quick_bark(y ~ c, constant)), "dimension", "no columns"
   )
   expect_bark_refusal(
-    quick_bark(y ~ a + (1 | g), d), "argument", "random terms"
+    quick_bark(y ~ a + (b | g), d), "argument", "random slopes"
   )
   expect_bark_refusal(quick_bark(y ~ s(a), d), "argument", "smooth")
   expect_bark_refusal(quick_bark("rows", d$y), "argument", "`x`")

@@ -2,7 +2,8 @@
 // at the centres in use, with the sums S behind them: a change of a scale adds
 // to S and never multiplies K, whose underflow could not be undone. Rows with
 // weights w, y_i ~ N(f_i, 1 / (phi w_i)), are those of K times sqrt(w), as are
-// those of the response: then all have the noise's precision phi.
+// those of the response: then all have the noise's precision phi. In front of
+// the kernels stand the columns of blocks (bark/blocks.hpp), which stay.
 #ifndef BAYESKERNEL_BARK_BASIS_HPP
 #define BAYESKERNEL_BARK_BASIS_HPP
 
@@ -15,6 +16,7 @@
 #include "../kernel/gaussian_column.hpp"
 #include "../math/aligned_buffer.hpp"
 #include "../math/column_products.hpp"
+#include "blocks.hpp"
 
 namespace bayeskernel {
 
@@ -27,28 +29,28 @@ class BarkData {
   // `weights`: positive, none for weights of 1.
   BarkData(const Eigen::Ref<const Eigen::MatrixXd>& rows,
            const Eigen::Ref<const Eigen::MatrixXd>& centres,
-           const std::vector<double>& weights = {})
+           const std::vector<double>& weights = {},
+           const ColumnBlocks& blocks = {})
       : n_(rows.rows()),
         stride_(padded_size(rows.rows())),
         predictors_(stride_ * rows.cols()),
         centres_(centres.transpose()),
         own_centres_(rows.rows() == centres.rows() && rows == centres),
         total_weight_(static_cast<double>(n_)),
-        root_(weights.empty() ? 0 : stride_) {
+        root_(weights.empty() ? 0 : stride_),
+        block_sizes_(blocks.sizes),
+        unseen_(blocks.unseen),
+        fixed_(blocks.columns.cols()),
+        block_columns_(stride_ * fixed_) {
     for (Index l = 0; l < rows.cols(); ++l) {
       for (Index i = 0; i < n_; ++i) predictors_[l * stride_ + i] = rows(i, l);
     }
-    if (weights.empty()) return;
-    if (static_cast<Index>(weights.size()) != n_) {
-      throw ArgumentError("not as many weights as rows");
-    }
-    total_weight_ = 0.0;
-    for (Index i = 0; i < n_; ++i) {
-      if (!(weights[i] > 0.0 && std::isfinite(weights[i]))) {
-        throw ArgumentError("a weight is not positive");
-      }
-      total_weight_ += weights[i];
-      root_[i] = std::sqrt(weights[i]);
+    read_weights(weights);
+    blocks.check(n_);
+    for (Index j = 0; j < fixed_; ++j) {
+      double* column = block_columns_.data() + j * stride_;
+      for (Index i = 0; i < n_; ++i) column[i] = blocks.columns(i, j);
+      scale_rows(column);
     }
   }
 
@@ -77,13 +79,43 @@ class BarkData {
     for (Index i = 0; i < n_; ++i) x[i] /= root_[i];
   }
 
+  // ---- Blocks: their columns, times the roots of the weights
+
+  Index fixed() const { return fixed_; }  // columns of all
+  const double* block_columns() const { return block_columns_.data(); }
+  Index blocks() const { return static_cast<Index>(block_sizes_.size()); }
+  Index block_size(Index b) const { return block_sizes_[b]; }
+  // Whether row i has an effect in block b that no column has.
+  bool unseen(Index i, Index b) const {
+    return unseen_.size() > 0 && unseen_(i, b) != 0;
+  }
+
  private:
+  void read_weights(const std::vector<double>& weights) {
+    if (weights.empty()) return;
+    if (static_cast<Index>(weights.size()) != n_) {
+      throw ArgumentError("not as many weights as rows");
+    }
+    total_weight_ = 0.0;
+    for (Index i = 0; i < n_; ++i) {
+      if (!(weights[i] > 0.0 && std::isfinite(weights[i]))) {
+        throw ArgumentError("a weight is not positive");
+      }
+      total_weight_ += weights[i];
+      root_[i] = std::sqrt(weights[i]);
+    }
+  }
+
   Index n_, stride_;
   AlignedBuffer predictors_;
   Eigen::MatrixXd centres_;  // variables x centres
   bool own_centres_;
   double total_weight_;
   AlignedBuffer root_;  // of the weights
+  std::vector<Index> block_sizes_;
+  Eigen::MatrixXi unseen_;
+  Index fixed_;
+  AlignedBuffer block_columns_;
 };
 
 // A proposal for the kernel scales: all of them times `factor`, then
@@ -97,14 +129,20 @@ class Basis {
  public:
   using Index = Eigen::Index;
 
-  // At most `capacity` columns; memory grows with those in use.
+  // At most `capacity` columns, with those of the blocks; memory grows with
+  // those in use.
   Basis(const BarkData& data, Index capacity)
-      : data_(data), location_(static_cast<std::size_t>(capacity + 1)) {
+      : data_(data),
+        first_(data.fixed()),
+        location_(static_cast<std::size_t>(capacity + 1)) {
     terms_.reserve(static_cast<std::size_t>(data.variables()));
-    reserve(std::min<Index>(capacity + 1, 32));
+    reserve(std::min<Index>(capacity + 1, first_ + 32));
+    clear();
   }
 
   Index size() const { return m_; }
+  // The first column of a kernel, behind those of the blocks.
+  Index first() const { return first_; }
   Index location(Index i) const { return location_[i]; }
   const double* values() const { return values_.data(); }
   const double* column(Index i) const { return values_.data() + at(i); }
@@ -128,11 +166,11 @@ class Basis {
                 values_.data() + at(i));
   }
 
-  void clear() { m_ = 0; }
+  void clear() { m_ = first_; }
 
   // All columns afresh.
   void refill(const Eigen::VectorXd& lambda) {
-    for (Index i = 0; i < m_; ++i) fill(i, location_[i], lambda);
+    for (Index i = first_; i < m_; ++i) fill(i, location_[i], lambda);
   }
 
   // Fills proposed_values(); accept() makes them the columns.
@@ -141,7 +179,7 @@ class Basis {
     for (const auto& term : change.terms) {
       terms_.push_back({data_.predictor(term.first), term.second, 0.0});
     }
-    for (Index i = 0; i < m_; ++i) {
+    for (Index i = first_; i < m_; ++i) {
       double* sum = new_sums_.data() + at(i);
       double* value = new_values_.data() + at(i);
       if (location_[i] == 0) {
@@ -174,6 +212,8 @@ class Basis {
     values_.swap(values);
     new_sums_ = AlignedBuffer(at(columns));
     new_values_ = AlignedBuffer(at(columns));
+    std::copy_n(data_.block_columns(), at(first_), values_.data());
+    std::copy_n(data_.block_columns(), at(first_), new_values_.data());
     held_ = columns;
   }
 
@@ -205,6 +245,7 @@ class Basis {
   }
 
   const BarkData& data_;
+  Index first_;
   Index m_ = 0;
   Index held_ = 0;  // columns that there is memory for
   AlignedBuffer sums_, values_, new_sums_, new_values_;

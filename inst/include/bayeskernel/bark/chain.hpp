@@ -1,7 +1,8 @@
 // One chain of bark(). A sweep is one reversible jump move; every third one a
 // draw of all precisions through the coefficients and of their common scale,
-// else a step of the precision of the noise; every fifth one the latents, if there are any; and, one time in
-// five, moves of the indicators and the scales.
+// else a step of the precision of the noise; every fifth one the latents and the
+// variances of blocks, if there are any; and, one time in five, moves of the
+// indicators and the scales.
 #ifndef BAYESKERNEL_BARK_CHAIN_HPP
 #define BAYESKERNEL_BARK_CHAIN_HPP
 
@@ -30,6 +31,7 @@ struct BarkCheckpoint {
   Eigen::VectorXd lambda;
   double phi = 1.0;
   double epsilon = 0.5;
+  std::vector<double> block_variance;
   std::vector<double> latent, cuts;  // empty unless probit
   double probability = 0.5, q0 = 0.5, q1 = 0.5;
   std::vector<double> log_steps;
@@ -97,6 +99,8 @@ class BarkChain {
       state.lambda[l] =
           delta[l] ? prior.lambda_shape / (prior.lambda_rate * d) : 0.0;
     }
+    state.block_variance.assign(state.block_variance.size(),
+                                BarkState::kFirstVariance);
     state.gaussian.set_precision(prior.phi.start());
     if (latent) latent->start(stream);
     if (latent || !start_by_fit(state, kernels_, stream)) {
@@ -114,6 +118,7 @@ class BarkChain {
     }
     state.gaussian.set_precision(from.phi);
     state.prior.set_epsilon(from.epsilon);
+    state.block_variance = from.block_variance;
     state.inclusion.set_probability(from.probability);
     state.inclusion.set_markov(from.q0, from.q1);
     if (latent) {
@@ -138,6 +143,7 @@ class BarkChain {
     out.lambda = state.lambda;
     out.phi = state.phi();
     out.epsilon = state.prior.epsilon;
+    out.block_variance = state.block_variance;
     if (latent) {
       out.latent.assign(state.response(),
                         state.response() + state.data.rows());
@@ -158,6 +164,12 @@ class BarkChain {
   // checkpoint() does the same to the last bit.
   void settle() { state.refill(); }
 
+  // b given the rest, of the blocks first: a draw beside the path of the chain.
+  const double* draw_coefficients() {
+    Stream stream(seed_, id_, Purpose::coefficients, sweeps_, 0);
+    return precisions_.draw_coefficients(stream);
+  }
+
   void sweep() {
     Stream stream(seed_, id_, Purpose::kernels, sweeps_, 0);
     tally_.set_warming(sweeps_ < warmup_);
@@ -168,6 +180,7 @@ class BarkChain {
       precisions_.refresh(stream);
       if (state.prior.learns_scale()) precisions_.move_epsilon(stream);
     }
+    if (sweeps_ % schedule.blocks == 0) precisions_.move_blocks(stream);
     if (latent) {
       if (sweeps_ % schedule.latent == 0) move_latents(stream);
     } else if (!refresh &&
@@ -232,8 +245,8 @@ class BarkChain {
 
   // A column anywhere to a neighbour, near or nearer.
   void shift_kernel(Stream& stream) {
-    if (state.basis.size() == 0) return;
-    const Index column = uniform_index(stream, state.basis.size());
+    if (state.population.columns() == 0) return;
+    const Index column = uniform_index(stream, state.population.columns());
     const int power = kNearest * static_cast<int>(uniform_index(stream, 3));
     const Index location = kernels_.draw_neighbour(column, power, stream);
     if (location < 0) return;

@@ -1,6 +1,7 @@
 // What is kept of the kernels of a draw, enough to predict from it together
 // with the training rows: where they sit, the prior variance and the posterior
-// mean of their coefficients, the scales and the precision of the noise.
+// mean of their coefficients, the scales and the precision of the noise; of
+// blocks of columns the means and a variance each.
 #ifndef BAYESKERNEL_BARK_KEPT_HPP
 #define BAYESKERNEL_BARK_KEPT_HPP
 
@@ -19,12 +20,17 @@ struct KeptKernels {
   std::vector<int> size;
   std::vector<int> location;
   std::vector<double> variance, mean;
+  std::vector<double> block_mean, block_variance;
 
   template <class State>
   void keep(const State& state) {
-    const Eigen::Index m = state.basis.size();
-    size.push_back(static_cast<int>(m));
-    for (Eigen::Index i = 0; i < m; ++i) {
+    const Eigen::Index first = state.basis.first(), m = state.basis.size();
+    size.push_back(static_cast<int>(m - first));
+    const double* means = state.gaussian.mean();
+    block_mean.insert(block_mean.end(), means, means + first);
+    block_variance.insert(block_variance.end(), state.block_variance.begin(),
+                          state.block_variance.end());
+    for (Eigen::Index i = first; i < m; ++i) {
       location.push_back(static_cast<int>(state.basis.location(i)));
       variance.push_back(state.gaussian.variance(i));
       mean.push_back(state.gaussian.mean()[i]);
@@ -39,6 +45,8 @@ struct KeptDraw {
   const double* variance;
   const double* mean;
   double phi;
+  const double* block_mean = nullptr;
+  const double* block_variance = nullptr;
 };
 
 // The mean and the variance of f at new rows, given a draw; the coefficients
@@ -48,9 +56,76 @@ class DrawPredictor {
   using Index = Eigen::Index;
 
   // `train`: the training rows at their own centres, `rows`: the new ones at
-  // the same centres.
+  // the same centres. Both have the same blocks.
   DrawPredictor(const BarkData& train, const BarkData& rows, Index most)
+      : DrawPredictor(train, rows, train.fixed(), most + train.fixed()) {
+    if (rows.fixed() != train.fixed() || rows.blocks() != train.blocks()) {
+      throw ArgumentError("new rows have other blocks");
+    }
+  }
+
+  DrawPredictor(const DrawPredictor&) = delete;
+  DrawPredictor& operator=(const DrawPredictor&) = delete;
+
+  // Means and variances stay here until the next call.
+  // (n + n') m exponentials, n m^2 / 2 + n' m^2 multiply-adds.
+  void predict(const KeptDraw& draw, const Eigen::VectorXd& lambda) {
+    predict_mean(draw, lambda);
+    place(train_basis_, draw, lambda);
+    const Index m = train_basis_.size();
+    column_gram(train_basis_.values(), stride_, m, gaussian_.set_gram(m),
+                gaussian_.stride());
+    std::fill_n(gaussian_.set_dots(), m, 0.0);
+    gaussian_.set_response(0, 0.0);
+    gaussian_.set_precision(draw.phi);
+    Index column = 0;
+    for (Index b = 0; b < rows_.blocks(); ++b) {
+      for (Index j = 0; j < rows_.block_size(b); ++j) {
+        gaussian_.set_variance(column++, draw.block_variance[b]);
+      }
+    }
+    for (Index j = 0; j < draw.size; ++j) {
+      gaussian_.set_variance(fixed_ + j, draw.variance[j]);
+    }
+    gaussian_.rebuild();
+    project(m);
+    block_variance_ = draw.block_variance;
+  }
+
+  // The mean alone: n' m exponentials.
+  void predict_mean(const KeptDraw& draw, const Eigen::VectorXd& lambda) {
+    place(basis_, draw, lambda);
+    for (Index j = 0; j < fixed_; ++j) coefficients_[j] = -draw.block_mean[j];
+    for (Index j = 0; j < draw.size; ++j) {
+      coefficients_[fixed_ + j] = -draw.mean[j];
+    }
+    std::fill_n(mean_.data(), rows_.stride(), 0.0);
+    subtract_columns(basis_.values(), rows_.stride(), basis_.size(),
+                     coefficients_.data(), mean_.data());
+  }
+
+  double mean(Index i) const { return mean_[i]; }
+  double variance(Index i) const {
+    return std::max(padded_dot(row_.data() + i * used_,
+                               projected_.data() + i * used_, used_),
+                    0.0) +
+           unseen_variance(i);
+  }
+  // The part of it by effects that no column has, which are those of their
+  // prior.
+  double unseen_variance(Index i) const {
+    double out = 0.0;
+    for (Index b = 0; b < rows_.blocks(); ++b) {
+      if (rows_.unseen(i, b)) out += block_variance_[b];
+    }
+    return out;
+  }
+
+ private:
+  DrawPredictor(const BarkData& train, const BarkData& rows, Index fixed,
+                Index most)
       : rows_(rows),
+        fixed_(fixed),
         train_basis_(train, most),
         basis_(rows, most),
         scratch_(most),
@@ -62,43 +137,6 @@ class DrawPredictor {
         coefficients_(most + 1),
         mean_(rows.stride()) {}
 
-  DrawPredictor(const DrawPredictor&) = delete;
-  DrawPredictor& operator=(const DrawPredictor&) = delete;
-
-  // Means and variances stay here until the next call.
-  // (n + n') m exponentials, n m^2 / 2 + n' m^2 multiply-adds.
-  void predict(const KeptDraw& draw, const Eigen::VectorXd& lambda) {
-    predict_mean(draw, lambda);
-    place(train_basis_, draw, lambda);
-    column_gram(train_basis_.values(), stride_, draw.size,
-                gaussian_.set_gram(draw.size), gaussian_.stride());
-    std::fill_n(gaussian_.set_dots(), draw.size, 0.0);
-    gaussian_.set_response(0, 0.0);
-    gaussian_.set_precision(draw.phi);
-    for (Index j = 0; j < draw.size; ++j) {
-      gaussian_.set_variance(j, draw.variance[j]);
-    }
-    gaussian_.rebuild();
-    project(draw.size);
-  }
-
-  // The mean alone: n' m exponentials.
-  void predict_mean(const KeptDraw& draw, const Eigen::VectorXd& lambda) {
-    place(basis_, draw, lambda);
-    for (Index j = 0; j < draw.size; ++j) coefficients_[j] = -draw.mean[j];
-    std::fill_n(mean_.data(), rows_.stride(), 0.0);
-    subtract_columns(basis_.values(), rows_.stride(), draw.size,
-                     coefficients_.data(), mean_.data());
-  }
-
-  double mean(Index i) const { return mean_[i]; }
-  double variance(Index i) const {
-    return std::max(padded_dot(row_.data() + i * used_,
-                               projected_.data() + i * used_, used_),
-                    0.0);
-  }
-
- private:
   static void place(Basis& basis, const KeptDraw& draw,
                     const Eigen::VectorXd& lambda) {
     basis.clear();
@@ -122,6 +160,8 @@ class DrawPredictor {
   }
 
   const BarkData& rows_;
+  Index fixed_;  // columns of the blocks
+  const double* block_variance_ = nullptr;
   Basis train_basis_, basis_;
   CollapsedScratch scratch_;
   CollapsedGaussian gaussian_;

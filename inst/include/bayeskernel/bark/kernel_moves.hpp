@@ -54,7 +54,7 @@ class KernelMoves {
     if (column >= 0) {
       variance_ = population.variance_with(column, varphi);
       if (!s_.holds(variance_)) return kNever;
-      edit_ = s_.gaussian.rescale(column, variance_);
+      edit_ = s_.gaussian.rescale(s_.place(column), variance_);
       change_ = edit_.change;
     } else {
       variance_ = 1.0 / varphi;
@@ -129,7 +129,7 @@ class KernelMoves {
     if (to >= 0) {
       variance_ = population.variance_with(to, varphi);
       if (!s_.holds(variance_)) return kNever;
-      edit_ = s_.gaussian.rescale(to, variance_, departure_);
+      edit_ = s_.gaussian.rescale(s_.place(to), variance_, departure_);
       change_ = departure_.change + edit_.change;
     } else {
       variance_ = 1.0 / varphi;
@@ -147,7 +147,7 @@ class KernelMoves {
     // The departure moved columns: the arrival is measured again.
     const Index to = s_.population.column_at(location_);
     if (to >= 0) {
-      edit_ = s_.gaussian.rescale(to, variance_);
+      edit_ = s_.gaussian.rescale(s_.place(to), variance_);
     } else {
       open_column(location_, {}, kNever);
     }
@@ -162,10 +162,10 @@ class KernelMoves {
 
   // Draws a neighbour; -1 if the column cannot move.
   Index draw_neighbour(Index column, int power, Stream& stream) {
-    const Index from = s_.basis.location(column);
+    const Index from = s_.population.location(column);
     if (from == 0 || !s_.data.own_centres()) return -1;
     power_ = power;
-    weight_ = weigh_neighbours(s_.basis.column(column), from);
+    weight_ = weigh_neighbours(s_.basis.column(s_.place(column)), from);
     double left = stream.uniform() * weight_;
     for (Index i = 0; i < s_.data.rows(); ++i) {
       left -= neighbours_[i];
@@ -180,8 +180,8 @@ class KernelMoves {
   double shift(Index column, Index location) {
     unit_ = column;
     location_ = location;
-    variance_ = s_.gaussian.variance(column);
-    departure_ = s_.gaussian.remove(column);
+    variance_ = s_.gaussian.variance(s_.place(column));
+    departure_ = s_.gaussian.remove(s_.place(column));
     change_ = departure_.change + open_column(location, departure_, kNever);
     const double back =
         weigh_neighbours(s_.basis.column(s_.basis.size()), location);
@@ -190,7 +190,7 @@ class KernelMoves {
 
   void accept_shift() {
     s_.gaussian.commit_remove(departure_);
-    s_.basis.remove(unit_);
+    s_.basis.remove(departure_.column);
     s_.population.move_to_end(unit_, location_);
     open_column(location_, {}, kNever);
     commit_arrival(true);
@@ -220,7 +220,8 @@ class KernelMoves {
     varphi_ = value;
     variance_ = s_.population.variance_changed(unit, value);
     if (!s_.holds(variance_)) return kNever;
-    edit_ = s_.gaussian.rescale(s_.population.unit_column(unit), variance_);
+    edit_ = s_.gaussian.rescale(s_.place(s_.population.unit_column(unit)),
+                                variance_);
     change_ = edit_.change;
     return change_ + s_.prior.varphi_shape() * std::log(value / old) -
            s_.prior.varphi_rate() * (value - old);
@@ -264,7 +265,7 @@ class KernelMoves {
   }
 
   void leave(Index unit) {
-    const Index column = s_.population.unit_column(unit);
+    const Index column = s_.place(s_.population.unit_column(unit));
     departing_variance_ = s_.population.variance_without(unit);
     departure_ = departing_variance_ > 0.0
                      ? s_.gaussian.rescale(column, departing_variance_)

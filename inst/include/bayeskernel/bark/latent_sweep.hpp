@@ -117,7 +117,7 @@ class LatentSweep {
       new_fitted_[i] = factor * fitted_[i];
     }
     proposed_ = log_likelihood(new_fitted_);
-    return prior + proposed_ - log_likelihood_;
+    return prior + stretch_blocks(factor) + proposed_ - log_likelihood_;
   }
 
   void accept_stretch(double factor) {
@@ -125,6 +125,7 @@ class LatentSweep {
     for (Index j = 0; j < population.units(); ++j) {
       population.set_varphi(j, population.varphi(j) / (factor * factor));
     }
+    for (double& variance : s_.block_variance) variance *= factor * factor;
     for (Index j = 0; j < s_.basis.size(); ++j) coefficients_[j] *= factor;
     fitted_.swap(new_fitted_);
     log_likelihood_ = proposed_;
@@ -200,6 +201,18 @@ class LatentSweep {
   }
 
  private:
+  // The log prior ratio of the standard deviations of blocks times `factor`.
+  double stretch_blocks(double factor) const {
+    const VariancePrior prior = s_.prior.block_variance();
+    const double t = std::log(factor);
+    double out = 0.0;
+    for (const double variance : s_.block_variance) {
+      out += prior.log_scale_density(1.0 / variance, t) -
+             prior.log_scale_density(1.0 / variance, 0.0);
+    }
+    return out;
+  }
+
   double lower(Index i) const { return cuts_[classes_[i] - 1]; }
   double upper(Index i) const { return cuts_[classes_[i]]; }
 

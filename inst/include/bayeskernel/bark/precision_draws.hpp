@@ -1,5 +1,6 @@
-// Draws of the precisions of bark(): those of the kernels and of the noise
-// through the coefficients, and a walk of the latter without them.
+// Draws of the precisions of bark(): those of the kernels, of blocks of columns
+// and of the noise through the coefficients, and moves of the latter two without
+// them.
 #ifndef BAYESKERNEL_BARK_PRECISION_DRAWS_HPP
 #define BAYESKERNEL_BARK_PRECISION_DRAWS_HPP
 
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <vector>
 
+#include "../chain/slice.hpp"
 #include "../rng/distributions.hpp"
 #include "state.hpp"
 #include "steps.hpp"
@@ -21,12 +23,18 @@ class PrecisionDraws {
   PrecisionDraws(BarkState& state, BarkTally& tally)
       : s_(state), tally_(tally), coefficients_(state.gaussian.stride()) {}
 
+  // Stays here until the next one.
+  const double* draw_coefficients(Stream& stream) {
+    s_.gaussian.draw([&] { return stream.normal(); }, coefficients_.data());
+    return coefficients_.data();
+  }
+
   // b, then every varphi and, with it, phi; b is forgotten.
   void refresh(Stream& stream) {
     Population& population = s_.population;
     const BarkPrior& prior = s_.prior;
-    double* b = coefficients_.data();
-    s_.gaussian.draw([&] { return stream.normal(); }, b);
+    const double* all = draw_coefficients(stream);
+    const double* b = all + s_.basis.first();
     const double shape = prior.varphi_shape() + 0.5;
     const double rate = prior.varphi_rate();
     if (population.collapsed()) {
@@ -40,9 +48,35 @@ class PrecisionDraws {
       refresh_atoms(stream, shape, rate, b);
     }
     draw_epsilon(stream);
+    draw_blocks(stream, all);
     s_.set_variances();
-    refresh_phi(stream, b);
+    refresh_phi(stream, all);
     s_.rebuild();
+  }
+
+  // tau of each block with all coefficients integrated out: where its effects
+  // are near 0 the draws given these would keep it there.
+  void move_blocks(Stream& stream) {
+    constexpr double kWidth = 1.0;
+    Index first = 0;
+    for (Index k = 0; k < s_.data.blocks(); ++k) {
+      const Index size = s_.data.block_size(k);
+      const double old = s_.block_variance[k];
+      const double t = slice_log_scale(
+          [&](double step) {
+            const double factor = std::exp(2.0 * step);
+            return allows_block(old * factor)
+                       ? s_.gaussian.log_marginal_scaled(factor, first, size) +
+                             s_.prior.block_variance().log_scale_density(
+                                 1.0 / old, step)
+                       : kNeverAccepted;
+          },
+          stream, kWidth);
+      first += size;
+      s_.block_variance[k] = old * std::exp(2.0 * t);
+      s_.set_variances();
+      s_.rebuild();
+    }
   }
 
   // epsilon with all coefficients: their precisions times epsilon^2 stay, so
@@ -59,11 +93,13 @@ class PrecisionDraws {
     for (Index j = 0; j < population.units(); ++j) {
       smallest = std::min(smallest, population.varphi(j));
     }
-    const bool allowed = s_.holds(s_.largest_variance() * factor) &&
+    const Index first = s_.basis.first();
+    const bool allowed = s_.holds(s_.largest_variance(first) * factor) &&
                          in_range(square * factor) &&
                          smallest > Population::kSmallest * factor;
     const double ratio =
-        allowed ? s_.gaussian.log_marginal_scaled(factor) -
+        allowed ? s_.gaussian.log_marginal_scaled(factor, first,
+                                                  s_.basis.size() - first) -
                       s_.gaussian.log_marginal() +
                       prior.scale_shape * std::log(factor) -
                       prior.scale_rate * (factor - 1.0) * square
@@ -101,6 +137,26 @@ class PrecisionDraws {
   void replace_varphi(Index unit, double value) {
     if (s_.holds(s_.population.variance_changed(unit, value))) {
       s_.population.set_varphi(unit, value);
+    }
+  }
+
+  // Below lies 1e-12 of the prior.
+  bool allows_block(double variance) const {
+    return variance > 1e-24 && s_.holds(variance);
+  }
+
+  // Of each block given its coefficients.
+  void draw_blocks(Stream& stream, const double* b) {
+    for (Index k = 0; k < s_.data.blocks(); ++k) {
+      const Index size = s_.data.block_size(k);
+      double square = 0.0;
+      for (Index i = 0; i < size; ++i) square += b[i] * b[i];
+      b += size;
+      double& variance = s_.block_variance[k];
+      const double drawn =
+          1.0 / s_.prior.block_variance().draw(
+                    stream, static_cast<double>(size), square, 1.0 / variance);
+      if (allows_block(drawn)) variance = drawn;
     }
   }
 

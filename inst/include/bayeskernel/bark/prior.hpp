@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "../hinge/variance_prior.hpp"
 #include "../math/levy.hpp"
 
 namespace bayeskernel {
@@ -64,6 +65,10 @@ struct BarkPrior {
     gamma *= std::pow(value / epsilon, alpha);
     epsilon = value;
   }
+
+  // Standard deviation tau of the coefficients of a block of columns.
+  HalfT block{4.0, 1.0};
+  VariancePrior block_variance() const { return {0.0, 0.0, block}; }
 
   double varphi_shape() const { return 0.5 * alpha; }
   double varphi_rate() const { return 0.5 * alpha * epsilon * epsilon; }

@@ -1,5 +1,6 @@
-// The state of one chain of bark(): the kernels, their scales, the precision of
-// the noise, and what the collapsed likelihood keeps about them.
+// The state of one chain of bark(): the kernels, their scales, the variances of
+// blocks of columns beside them, the precision of the noise, and what the
+// collapsed likelihood keeps about them.
 #ifndef BAYESKERNEL_BARK_STATE_HPP
 #define BAYESKERNEL_BARK_STATE_HPP
 
@@ -42,6 +43,7 @@ class BarkState {
         gaussian(capacity(data, prior), scratch),
         lambda(VectorXd::Zero(data.variables())),
         delta(static_cast<std::size_t>(data.variables()), 1),
+        block_variance(static_cast<std::size_t>(data.blocks()), kFirstVariance),
         log_kernels(std::log(prior.expected_kernels())),
         response_(data.stride()),
         residual_(data.stride()),
@@ -51,10 +53,13 @@ class BarkState {
   BarkState(const BarkState&) = delete;
   BarkState& operator=(const BarkState&) = delete;
 
-  // At most one column for each location, and for each kernel.
+  // At most one column for each location, and for each kernel, and those of the
+  // blocks.
   static Index capacity(const BarkData& data, const BarkPrior& prior) {
-    return std::min(data.locations(), prior.max_kernels) + 1;
+    return std::min(data.locations(), prior.max_kernels) + 1 + data.fixed();
   }
+  // Where the variances of blocks begin.
+  static constexpr double kFirstVariance = 0.25;
 
   const BarkData& data;
   BarkPrior prior;  // epsilon is that of the state where it is learned
@@ -66,7 +71,8 @@ class BarkState {
   CollapsedGaussian gaussian;
   VectorXd lambda;  // 0 for a variable that is left out
   Indicators delta;
-  const double log_kernels;  // log nu
+  std::vector<double> block_variance;  // tau^2 of each
+  const double log_kernels;            // log nu
 
   Index variables() const { return data.variables(); }
   Index active() const {
@@ -74,6 +80,8 @@ class BarkState {
   }
   double total_scale() const { return lambda.sum(); }
   double phi() const { return gaussian.precision(); }
+  // The column of the likelihood that is column i of the population's.
+  Index place(Index i) const { return basis.first() + i; }
 
   // ---- What doubles can hold
 
@@ -85,9 +93,9 @@ class BarkState {
     return phi * v * data.total_weight() <= kLargestEntry;
   }
   bool holds(double v) const { return holds(v, phi()); }
-  double largest_variance() const {
+  double largest_variance(Index from = 0) const {
     double largest = 0.0;
-    for (Index i = 0; i < basis.size(); ++i) {
+    for (Index i = from; i < basis.size(); ++i) {
       largest = std::max(largest, gaussian.variance(i));
     }
     return largest;
@@ -151,8 +159,14 @@ class BarkState {
 
   // After the prior variances changed; rebuild() must follow.
   void set_variances() {
+    Index column = 0;
+    for (Index b = 0; b < data.blocks(); ++b) {
+      for (Index j = 0; j < data.block_size(b); ++j) {
+        gaussian.set_variance(column++, block_variance[b]);
+      }
+    }
     for (Index i = 0; i < population.columns(); ++i) {
-      gaussian.set_variance(i, population.variance(i));
+      gaussian.set_variance(place(i), population.variance(i));
     }
   }
 

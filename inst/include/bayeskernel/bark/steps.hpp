@@ -67,6 +67,7 @@ struct BarkTally : AcceptanceTable<BarkMove> {
 struct BarkSchedule {
   int refresh = 3;            // sweeps between draws of all precisions
   int latent = 5;             // sweeps between draws of the latents
+  int blocks = 5;             // between slices of the variances of blocks
   int labels = 40;            // between moves by the labels, a multiple of it
   int indicators = 1;         // moves of them at a time
   int label_moves = 2;        // pairs of moves of the scales, then

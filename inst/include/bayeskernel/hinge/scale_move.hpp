@@ -4,7 +4,7 @@
 // sampler's own steps move such scales slowly: variances follow effects and
 // effects follow latents. Log density of t = log c (a group of transformations with
 // its Jacobian, Liu & Sabatti 2000, Biometrika 87, 353-369), drawn by slice
-// sampling with stepping out (Neal 2003, Ann. Statist. 31, 705-767):
+// sampling:
 //   sum omega log p(y | rest + c part)         any family
 //   - 2 A t - B / (sigma^2 c^2)                 a block IG(A, B)
 //   + t - (nu + 1)/2 log(1 + sigma^2 c^2/nu s^2) a block half t(nu, s)
@@ -20,6 +20,7 @@
 #include <cmath>
 #include <vector>
 
+#include "../chain/slice.hpp"
 #include "../data/sweep.hpp"
 #include "../family/family.hpp"
 #include "../math/normal.hpp"
@@ -50,26 +51,6 @@ inline double log_scale_density(const Block& block, const MatrixXd& precision,
   }
   return -(block.df * static_cast<double>(block.width) * t +
            0.5 * block.scale.cwiseProduct(precision).sum() / (c * c));
-}
-
-// One draw of t from 0 by slice sampling.
-template <class F>
-double slice_log_scale(F&& log_density, Stream& stream) {
-  constexpr double kWidth = 0.25;
-  constexpr int kSteps = 40;
-  const double level = log_density(0.0) - stream.exponential();
-  double low = -kWidth * stream.uniform();
-  double high = low + kWidth;
-  for (int k = 0; k < kSteps && log_density(low) > level; ++k) low -= kWidth;
-  for (int k = 0; k < kSteps && log_density(high) > level; ++k) {
-    high += kWidth;
-  }
-  while (high - low > 1e-12) {
-    const double t = low + (high - low) * stream.uniform();
-    if (log_density(t) > level) return t;
-    (t < 0.0 ? low : high) = t;
-  }
-  return 0.0;
 }
 
 class ScaleMove {

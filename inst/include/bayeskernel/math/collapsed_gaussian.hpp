@@ -149,9 +149,17 @@ class CollapsedGaussian {
     return evaluate(gram, dots, phi_, phi_);
   }
 
-  // The same for all variances times `factor`. m^3 / 6.
-  double log_marginal_scaled(double factor) {
-    return evaluate(gram_, dots_, phi_ * factor, phi_);
+  // The same for the variances of `count` columns from `first` times `factor`.
+  // m^3 / 6.
+  double log_marginal_scaled(double factor, Index first, Index count) {
+    if (count == m_) return evaluate(gram_, dots_, phi_ * factor, phi_);
+    double* from = variance_.data() + first;
+    double* kept = scratch_->row.data();
+    std::copy_n(from, count, kept);
+    for (Index i = 0; i < count; ++i) from[i] *= factor;
+    const double out = evaluate(gram_, dots_, phi_, phi_);
+    std::copy_n(kept, count, from);
+    return out;
   }
 
   // ---- Changes of the log marginal likelihood ------------------------------
