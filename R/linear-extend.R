@@ -281,7 +281,7 @@ effect_columns <- function(object, rows, effects) {
 
 extension_core <- function(object, a, y, weights, offset, residual, q, threads,
                            progress) {
-  root <- covariance_root(q$cov)
+  root <- t(covariance_root(q$cov))
   effects <- ncol(a)
   n <- nrow(a)
   noise <- if (is_regression(object)) object$posterior$noise
@@ -311,15 +311,6 @@ extension_core <- function(object, a, y, weights, offset, residual, q, threads,
     )
   }
   c(core, list(root = root))
-}
-
-covariance_root <- function(cov) {
-  root <- tryCatch(t(chol(cov)), error = function(e) NULL)
-  if (is.null(root)) {
-    parts <- eigen(cov, symmetric = TRUE)
-    root <- parts$vectors %*% diag(sqrt(pmax(parts$values, 0)), ncol(cov))
-  }
-  root
 }
 
 extended_fit <- function(object, core, q, a, y, weights) {
