@@ -160,10 +160,12 @@ axis_name <- function(found, l) {
   ), graphics::par("pin")[1])
 }
 
+# On the line of the title, which begins at the left.
 projection_key <- function(x) {
   graphics::legend(
-    "topright", x$levels, pch = c(1, 19), col = class_pair, bty = "n",
-    cex = 0.8, horiz = TRUE, inset = c(0, -0.02)
+    "topright", x$levels,
+    pch = c(1, 19), col = class_pair, bty = "n",
+    cex = 0.8, horiz = TRUE, inset = c(0, -0.085), xpd = NA
   )
 }
 
