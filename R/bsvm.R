@@ -72,7 +72,7 @@
 #'   sweeps of the sampler from the optimum. `"ep"`: expectation propagation
 #'   with messages to the columns, on a grid of the scale of their Laplace prior
 #'   (and of `rho`, where that is learned); it takes no random numbers, needs
-#'   complete predictors and at most 2000 columns, and chooses `method = "vb"`
+#'   complete predictors and at most 1000 columns, and chooses `method = "vb"`
 #'   where none is given. `FALSE`: the optimum's own, as in the paper.
 #' @param batch_size,epochs For `"svi"`: rows of a minibatch, default
 #'   max(256, 4 p) for p columns; stochastic passes over the rows before the

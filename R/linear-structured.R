@@ -246,7 +246,7 @@ warn_unsettled_columns <- function(why, left) {
 }
 
 # What the sites of columns do not know.
-refuse_ep_polish <- function(settings, data, blocks, most = 2000L) {
+refuse_ep_polish <- function(settings, data, blocks, most = 1000L) {
   if (!identical(settings$polish, "ep") || is.null(data$selection)) {
     return(invisible())
   }

@@ -119,9 +119,9 @@ test_that("what it does not fit is refused in words", {
   expect_bk_error(
     refuse_ep_polish(
       list(polish = "ep"), list(selection = list()),
-      list(precision = numeric(2001))
+      list(precision = numeric(1001))
     ),
-    "argument", "2001"
+    "argument", "1001"
   )
 })
 
