@@ -311,11 +311,12 @@ scalar_names <- function(rows, settings, points) {
   )
 }
 
-# Variables that mean the same in every draw.
+# Variables that mean the same in every draw, but for single coefficients: what
+# these say kernels can say, too.
 watched_names <- function(draws) {
   names <- dimnames(draws)[[3]]
   known <- c("sigma", "J", "m", "d", "epsilon", "q0", "q1")
-  names[names %in% known | grepl("^(cut|f|beta|sigma2|Sigma)\\[", names)]
+  names[names %in% known | grepl("^(cut|f|sigma2|Sigma)\\[", names)]
 }
 
 # Those of the first draws of a chain.

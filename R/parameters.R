@@ -342,10 +342,9 @@ bark_words <- function(names) {
     sigma = "sd of the noise (sigma)", J = "kernels (J)",
     m = "places of kernels (m)", d = "predictors in (d)",
     q0 = "prior inclusion (q0)", q1 = "same, next to one in (q1)",
-    "sigma2[linear]" = "variance of the slopes (sigma2[linear])"
+    "sigma2[linear]" = "variance of slopes (sigma2[linear])"
   )
   cut <- sub("^cut.(.*).$", "cut point \\1 (cut[\\1])", names)
-  cut <- sub("^beta.(.*).$", "slope of \\1 (beta[\\1])", cut)
   ifelse(names %in% names(known), known[names], cut)
 }
 

@@ -210,10 +210,16 @@ print_tables <- function(x, digits, max_rows) {
   if (any(values)) {
     shown <- own[values, ]
     count <- nrow(shown)
-    shown <- shown[order(shown$estimate)[spread_over(count, 6L)], ]
+    # With variances of groups a screen has less room.
+    most <- if (NROW(rows$variances)) 3L else 6L
+    shown <- shown[order(shown$estimate)[spread_over(count, most)], ]
     print_rows(sprintf(
       "%s at %s%s:", if (length(x$levels)) "Latent function" else "Function",
-      shown$group[1], if (count > 6L) sprintf(", 6 of %d", count) else ""
+      shown$group[1], if (count > most) {
+        sprintf(", %d of %d", most, count)
+      } else {
+        ""
+      }
     ), shown, digits, max_rows)
   }
 }

@@ -238,12 +238,12 @@ test_that("a linear part has its slopes on the scale of the data", {
     own$transform$response[2] / own$transform$scale
   expect_equal(slopes, means, tolerance = 0.15, ignore_attr = TRUE)
   expect_gt(slopes[[1]], 0)
-  expect_true(all(names %in% own$diagnostics$table$variable))
+  expect_true("sigma2[linear]" %in% own$diagnostics$table$variable)
   expect_null(own$posterior$random[1][[1]])
   expect_bk_error(ranef(own), "argument", "no random effects")
   text <- capture.output(summary(own))
   expect_match(text, "Linear part: +of all predictors", all = FALSE)
-  expect_match(text, "slope of a", all = FALSE)
+  expect_match(text, "variance of slopes", all = FALSE)
   rows <- bark_scaled(own, ahead)
   core <- bark_core_draws(own, 7)
   expect_equal(
