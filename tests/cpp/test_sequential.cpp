@@ -348,6 +348,39 @@ TEST("unknown variances: exact by quadrature over them and enumeration") {
   }
 }
 
+// Rows hardly see some directions of their coefficients; what rounding leaves of
+// these must not keep a large variance of coefficients large.
+TEST("centres close together on a long stream: variances stay in bounds") {
+  GridSettings settings;
+  settings.fixed.resize(1, 7);
+  settings.fixed << -1.0, 0.0, 0.001, 0.002, 0.003, 0.004, 1.5;
+  Grid grid(Kernel::rbf(VectorXd::Constant(1, 0.7), 1.0), 1, settings);
+  Stream stream(3, 1, Purpose::init, 0, 0);
+  for (Index i = 0; i < 50000; ++i) {
+    const double x = 6.0 * stream.uniform() - 3.0;
+    grid.offer(&x);
+    grid.absorb(std::exp(-x * x / 0.98) + 0.07 * stream.normal());
+  }
+  const VariancePrior prior{1.0, 1.0};
+  Particle particle;
+  particle.centres = {0, 1, 2, 3, 4, 5, 6};
+  particle.noise = 0.005;
+  ParticleWork work(10);
+  // 1e12 is where one draw with rounding errors has led to.
+  for (const double spread : {1.0, 1e12}) {
+    particle.spread = spread;
+    for (int k = 0; k < 2000; ++k) {
+      work.load(particle, grid, 0.0, 0.0);
+      const Index m = particle.size() + 1;
+      work.gaussian.draw([&] { return stream.normal(); }, work.beta.data());
+      particle.spread = prior.draw(stream, static_cast<double>(m),
+                                   work.beta.head(m).squaredNorm());
+    }
+    CHECK(std::isfinite(work.gaussian.log_marginal()));
+    CHECK(particle.spread < 100.0);
+  }
+}
+
 TEST("classes: the posterior over sets by orthant probabilities") {
   Problem p = six_rows();
   const VectorXd labels = (VectorXd(3) << 1.0, -1.0, -1.0).finished();
