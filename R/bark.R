@@ -86,6 +86,12 @@
 #'   says what new rows take of the effects. A level that the fit has not seen
 #'   has an effect of variance tau^2.
 #'
+#'   A linear part is no default: on Friedman's functions, 200 rows, default
+#'   runs on some five data sets each, it changed the error of f by little on
+#'   Friedman 1, raised it by 8 % on Friedman 2 and by some per cent on Friedman
+#'   3; intervals covered more on the first and last, by .02 to .03, less on the
+#'   second; and runs took up to ten times as long.
+#'
 #' @section Chains: Chains of a regression start from 30 kernels (fewer with
 #'   less than 120 rows), each the best of 64 random places for what the earlier
 #'   ones leave, and shed them; those of a classification from random kernels.
