@@ -86,6 +86,11 @@
 #'   says what new rows take of the effects. A level that the fit has not seen
 #'   has an effect of variance tau^2.
 #'
+#'   A linear part is no default: on Friedman's functions, 200 rows, default
+#'   runs on five data sets each, it left the error of f on Friedman 1 as it was
+#'   and raised it by 7 % on Friedman 2 and 4 % on Friedman 3; intervals of 90 %
+#'   covered .02 more on the first and the last, .01 less on the second.
+#'
 #' @section Chains: Chains of a regression start from 30 kernels (fewer with
 #'   less than 120 rows), each the best of 64 random places for what the earlier
 #'   ones leave, and shed them; those of a classification from random kernels.
