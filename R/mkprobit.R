@@ -18,7 +18,8 @@
 #'   of the spaces (or by name): [rbf()], [matern()], [periodic()],
 #'   [polynomial()], [linear()], [categorical()], their sums and products,
 #'   [precomputed()], [basis()]. Default `NULL`: `rbf()`, and `categorical()`
-#'   for factors. A length-scale that is left open is sqrt(d / 2) for d columns, the paper's exp(-|x - z|^2 / d).
+#'   for factors. A length-scale that is left open is sqrt(d / 2) for d columns,
+#'   the paper's exp(-|x - z|^2 / d).
 #' @param combine `"sum"`, of weight times kernel; `"product"`, of kernels to
 #'   the power of their weights; `"binary"`, a sum whose weights are 0 or 1.
 #' @param kernel_weights `"fixed"`: 1 / S each for a sum of S kernels, else 1;
