@@ -470,8 +470,12 @@ test_that("a fit to a row source answers as one to the matrix", {
   rows <- as.data.frame(x)
   own <- list(
     list(
-      bsvm(source, threads = 1, tol = 1e-12),
+      bsvm(source, threads = 1, tol = 1e-12, method = "svi"),
       bsvm(x, contract_data$y, threads = 1, tol = 1e-12, method = "vb")
+    ),
+    list(
+      bsvm(source, threads = 1, tol = 1e-8, penalty = "none"),
+      bsvm(x, contract_data$y, threads = 1, tol = 1e-8, penalty = "none")
     ),
     list(
       gpsvm(
