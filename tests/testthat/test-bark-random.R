@@ -319,7 +319,8 @@ test_that("what bark() makes nothing of is refused", {
 
 test_that("a run that goes on is the run without a break", {
   half <- quick_bark(y ~ a + (1 | h), d, draws = 20, linear = TRUE)
-  path <- withr::local_tempfile(fileext = ".rds")
+  path <- tempfile(fileext = ".rds")
+  on.exit(unlink(path))
   saveRDS(half, path)
   rest <- quick_bark(
     y ~ a + (1 | h), d, draws = 40, linear = TRUE, start = readRDS(path)
