@@ -127,6 +127,7 @@ test_that("messages that do not settle: stochastic steps, and a warning", {
 })
 
 test_that("what needs rows is refused, and says so", {
+  skip_if_not_installed("loo")
   d <- source_data(500)
   expect_error(ep_source(d$x, d$y, method = "gibbs"),
     class = "bayeskernel_error_argument"

@@ -83,6 +83,8 @@ test_that("classes: near the fit to all rows, by one step or several", {
 })
 
 test_that("groups, also new ones, crossed and with slopes", {
+  skip_if_not_installed("lme4")
+  skip_if_not_installed("rstantools")
   d <- extend_data(1500)
   d$item <- gl(8, 1, nrow(d))
   late <- data.frame(x = 0, z = 0, g = factor(c(1, 36, 40)), item = "1")
@@ -175,6 +177,7 @@ test_that("support vector machines: sandwich and link", {
 })
 
 test_that("weights, files, and what is left of the rows", {
+  skip_if_not_installed("loo")
   d <- extend_data()
   one <- ep_of(y ~ x + z, first(d))
   new <- second(d)
