@@ -100,6 +100,8 @@ test_that("f at new rows has the effect of its level, or its variance", {
 })
 
 test_that("effects are found, and named as those of bsvm()", {
+  skip_if_not_installed("lme4")
+  skip_if_not_installed("posterior")
   found <- ranef(fit)
   expect_named(found, "h")
   expect_equal(dimnames(found$h), list(sprintf("h%d", 1:6), "(Intercept)"))
@@ -264,6 +266,7 @@ test_that("without an effect its standard deviation is near 0", {
 })
 
 test_that("groups of one row each, and several factors", {
+  skip_if_not_installed("lme4")
   single <- d
   single$id <- factor(seq_len(60))
   one <- quick_bark(y ~ a + (1 | id), single)
@@ -366,6 +369,7 @@ test_that("chains that disagree are stacked with their effects", {
 })
 
 test_that("tables and pictures have the groups", {
+  skip_if_not_installed("rstantools")
   text <- capture.output(fit)
   expect_match(text, "Groups: +h 6", all = FALSE)
   expect_match(text, "Variance components", all = FALSE)
