@@ -256,9 +256,7 @@ effect_columns <- function(object, rows, effects) {
   }
   out <- matrix(0, n, effects)
   p <- ncol(rows$x)
-  out[, seq_len(p)] <- t(
-    (t(unname(rows$x)) - transform$center) / transform$scale
-  )
+  out[, seq_len(p)] <- scaled_columns(c(rows["x"], transform), NULL)
   for (t in seq_along(rows$random)) {
     term <- posterior$random[[t]]
     z <- rows$random[[t]]$z %*% transform$random[[t]]
@@ -328,7 +326,6 @@ extended_fit <- function(object, core, q, a, y, weights) {
     ))) / sum(size)
   }
   out$n <- object$n + length(y)
-  out$n_extended <- (object$n_extended %||% 0) + length(y)
   if (length(object$log_evidence)) {
     out$log_evidence <- object$log_evidence + core$log_z
   }
