@@ -183,6 +183,74 @@ TEST("the n x n form is the dense one") {
   }
 }
 
+TEST("the n x n form has an answer where every column is out") {
+  Draw draw(4);
+  const Index n = 12, size = 20;
+  const MatrixXd x = draw.matrix(n, size);
+  const VectorXd w = VectorXd::Constant(n, 0.7), l = draw.matrix(n, 1);
+  bayeskernel::WidePosterior wide(VectorXd::Ones(n), x,
+                                  VectorXd::Constant(1, 1e-8),
+                                  VectorXd::Zero(1));
+  VectorXd odds = VectorXd::Constant(size, -60.0);
+  wide.set(w, l, bayeskernel::expit(odds), VectorXd::Constant(size, 2.0));
+  CHECK_NEAR(wide.fixed_mean[0], l.sum() / w.sum(), 1e-6);
+  CHECK((wide.variance.array() - 0.5).abs().maxCoeff() < 1e-12);
+  wide.update_odds(-60.0, odds);
+  for (Index k = 0; k < size; ++k) {
+    const double square = 0.7 * x.col(k).squaredNorm();
+    CHECK_NEAR(odds[k], -60.0 - 0.25 * square, 1e-9);
+  }
+  VectorXd mean, variance;
+  wide.rows(mean, variance);
+  CHECK((mean.array() - wide.fixed_mean[0]).abs().maxCoeff() < 1e-12);
+  CHECK((variance.array() - 1.0 / (w.sum() + 1e-8)).abs().maxCoeff() < 1e-10);
+}
+
+// sigma_v^2 moves by a share of about shape / K a pass where the data say little
+// of the columns, unless it is taken to where it goes in the end.
+TEST("many columns that say nothing do not delay a wide fit") {
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    Draw draw(seed);
+    const Index n = 40, size = 400;
+    PackedRows rows;
+    rows.x = draw.matrix(size + 1, n);
+    rows.x.row(0).setOnes();
+    rows.z.resize(0, n);
+    rows.y.resize(n);
+    rows.weight = VectorXd::Constant(n, 0.3);
+    rows.offset = VectorXd::Zero(n);
+    for (Index i = 0; i < n; ++i) {
+      rows.y[i] = 2.0 * rows.x(1, i) + draw.normal() > 0.0 ? 1.0 : -1.0;
+    }
+    rows.finish({});
+    Prior prior;
+    prior.precision = VectorXd::Zero(size + 1);
+    prior.mean = VectorXd::Zero(size + 1);
+    prior.precision[0] = 1e-8;
+    Selection selection;
+    for (Index k = 1; k <= size; ++k) selection.columns.push_back(k);
+    selection.half_t = bayeskernel::HalfT{4.0, 1.0};
+    selection.rho = 0.01;
+    const bayeskernel::WholeModel whole{std::make_shared<PackedRows>(rows),
+                                        prior, selection, MissingPattern(),
+                                        bayeskernel::RowModel()};
+    bayeskernel::MeanFieldSettings settings;
+    settings.max_passes = 120;
+    for (const double start : {1.0, 0.5, 0.1}) {
+      bayeskernel::WideFit fit(whole, VectorXd::Constant(size, start), true);
+      bayeskernel::AscentSchedule schedule =
+          bayeskernel::AscentSchedule::wary();
+      schedule.settle = 10;
+      bayeskernel::MeanFieldResult result;
+      ascend(
+          fit, schedule, settings,
+          [&](const bayeskernel::Progress&) { return !fit.narrow(); }, result);
+      CHECK(fit.narrow() || result.converged);
+      CHECK(result.largest_fall < 1e-6);
+    }
+  }
+}
+
 TEST("a wide fit is that of the dense steps, and its bound never falls") {
   for (const unsigned seed : {1U, 2U}) {
     ModelShape shape;

@@ -140,6 +140,31 @@ class Indicators {
     return bound(second, q);
   }
 
+  // E[1/sigma_v^2] that the update tends to as it is repeated, of v with mean mu
+  // and variances `variance` under prior precisions b `precision`: a column of
+  // which the data say little has E v^2 in proportion to sigma_v^2 and says
+  // nothing of it. Steps that ignore that approach it by a share of about
+  // shape / K.
+  double settled_precision(const VectorXd& mu, const VectorXd& variance,
+                           const VectorXd& log_b, double precision,
+                           const IndicatorPosterior& q) const {
+    double count = static_cast<double>(size()), moment = 0.0;
+    for (Index k = 0; k < size(); ++k) {
+      const Index c = columns_[k];
+      const double square = mu[c] * mu[c];
+      const double second = variance[c] + square;
+      const double share = std::exp(log_b[k]) * precision * variance[c] *
+                           (variance[c] + 2.0 * square) / second;
+      const double own = q.expected_b[k] * second;
+      const double follows = std::min({share * own * precision, 1.0,
+                                       own * precision});
+      count -= follows;
+      moment += own - follows / precision;
+    }
+    return std::clamp(prior_.variance().precision(count, moment), 1e-100,
+                      1e100);
+  }
+
   // Prior log odds of gamma as q(rho) has them.
   double log_odds(const IndicatorPosterior& q) const {
     if (!prior_.learn_rho) return std::log(prior_.rho / (1.0 - prior_.rho));

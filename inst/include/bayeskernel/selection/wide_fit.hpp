@@ -151,6 +151,9 @@ class WideFit final : public AscentModel {
           own_.fixed_bound(at.fixed_mean, at.fixed_covariance.diagonal()) +
           indicators_->update(at.mean, at.variance, std::exp(state.log_slab),
                               doubt, out.q);
+      out.settled =
+          indicators_->settled_precision(at.mean, at.variance, state.log_b,
+                                         std::exp(state.log_slab), out.q);
       at.rows(row_mean, row_variance);
       row_mean += rows_.offset;
       bound += pass(rules_.later(), row_mean, row_variance, state.noise, out);
@@ -171,19 +174,27 @@ class WideFit final : public AscentModel {
 
   bool accept() override {
     std::swap(accepted_, trial_);
+    if (step_ != 0.0) reach_ = std::min(2.0 * reach_, kReach);
+    step_ = 0.0;
     const bool left = drop_ && drop_columns();
     accepted_state_ = coordinates();
     return left;
   }
 
-  double propose(double) override {
+  double propose(double damping) override {
     state.log_odds = accepted_.q.log_odds;
     state.log_b = accepted_.q.expected_b.array().log();
-    state.log_slab = std::log(accepted_.q.precision);
+    // Where sigma_v^2 goes in the end, as far as steps of that length were good.
+    if (step_ != 0.0) reach_ = 0.25 * std::abs(step_);
+    const double next = std::log(accepted_.q.precision);
+    const double ahead = std::log(accepted_.settled) - next;
+    const bool far = damping < 1.0 && std::abs(ahead) > kNear;
+    step_ = far ? std::clamp(ahead, -reach_, reach_) : 0.0;
+    state.log_slab = next + step_;
     state.noise = accepted_.noise.precision;
     kappa = accepted_.kappa;
     linear = accepted_.linear;
-    return 0.0;
+    return std::abs(step_);  // the last word is a step without
   }
 
   Index pack(VectorXd& accepted, VectorXd& proposal) override {
@@ -192,6 +203,7 @@ class WideFit final : public AscentModel {
     return proposal.size();
   }
   void unpack(const VectorXd& from) override {
+    step_ = 0.0;
     const Index n = kappa.size(), size = state.log_b.size();
     kappa = from.head(n).array().exp();
     linear = from.segment(n, n);
@@ -206,12 +218,14 @@ class WideFit final : public AscentModel {
   }
 
  private:
-  static constexpr double kOddsWeight = 0.1, kClip = 30.0;
+  static constexpr double kOddsWeight = 0.1, kClip = 30.0, kReach = 2.0,
+                          kNear = 1e-4;
 
   struct Evaluation {
     IndicatorPosterior q;
     VectorXd kappa, linear;
     NoisePosterior noise;
+    double settled = 1.0;  // the slab precision that the next ones tend to
     double bound = 0.0;
   };
 
@@ -322,6 +336,8 @@ class WideFit final : public AscentModel {
   const PackedRows& rows_;
   RowRules rules_;
   bool drop_;
+  double reach_ = kReach;  // of a step in log sigma_v^2
+  double step_ = 0.0;      // that of the proposal
   std::vector<Index> fixed_;
   MatrixXd f_;
   Prior own_;  // of the fixed columns

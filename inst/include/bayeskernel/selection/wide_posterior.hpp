@@ -5,7 +5,8 @@
 //   Q = Y D^-1 Y',      M = W^1/2 (I + W^1/2 Q W^1/2)^-1 W^1/2,
 // g = E gamma, which uses A o E gamma gamma' = diag(g) A diag(g) +
 // diag(a g (1 - g)). Flat columns of F never meet a D^-1. Columns that are out
-// do not touch the n x n matrices.
+// do not touch the n x n matrices. W Q M = W - M, so that as long as no E gamma
+// has moved far enough to matter to others a log odds needs no product with Q.
 #ifndef BAYESKERNEL_SELECTION_WIDE_POSTERIOR_HPP
 #define BAYESKERNEL_SELECTION_WIDE_POSTERIOR_HPP
 
@@ -53,24 +54,23 @@ class WidePosterior {
     const VectorXd root = w.cwiseSqrt();
     list_used(inclusion);
     const Index used = static_cast<Index>(used_.size());
-    y_.resize(n, used);
-    VectorXd pull(used), precision(used);
+    work_.resize(n, used);
+    VectorXd pull(used), scale(used);
     for (Index u = 0; u < used; ++u) {
       const Index k = used_[u];
-      y_.col(u) = inclusion[k] * x_.col(k);
-      precision[u] = prior_[k];
-      pull[u] = inclusion[k] * shift[k] / prior_[k];
+      scale[u] = std::sqrt(prior_[k]);
+      work_.col(u) = inclusion[k] / scale[u] * x_.col(k);
+      pull[u] = inclusion[k] * shift[k] / scale[u];
     }
-    work_.noalias() =
-        y_ * precision.cwiseSqrt().cwiseInverse().asDiagonal();
-    MatrixXd inner = MatrixXd::Identity(n, n);
-    inner.selfadjointView<Eigen::Lower>().rankUpdate(root.asDiagonal() * work_);
+    outer_product(work_, q_);
+    MatrixXd inner = root.asDiagonal() * q_ * root.asDiagonal();
+    inner.diagonal().array() += 1.0;
     Eigen::LLT<MatrixXd> llt;
     jittered_cholesky(inner, llt);
     MatrixXd m = root.asDiagonal();
     llt.matrixL().solveInPlace(m);
     m = (m.transpose() * m).eval();
-    const VectorXd z0 = y_ * pull;
+    const VectorXd z0 = work_ * pull;
     const MatrixXd mf = m * f_;
     log_det = bayeskernel::log_det(llt) + prior_.array().log().sum();
     if (fixed > 0) {
@@ -89,64 +89,114 @@ class WidePosterior {
       fixed_mean.resize(0);
       fixed_covariance.resize(0, 0);
     }
-    const VectorXd back = m * z0 + mf * fixed_mean;
-    z_.noalias() = m_ * y_;
-    mean = VectorXd::Zero(size);
-    variance = prior_.cwiseInverse();
+    // y_k' M* y_k / D_k, the share of the prior's variance that is gone.
+    half_.noalias() = root.asDiagonal() * work_;
+    if (used > 0) llt.matrixL().solveInPlace(half_);
+    gone_ = half_.colwise().squaredNorm();
     cross_ = MatrixXd::Zero(fixed, used);
     if (fixed > 0) {
-      cross_.noalias() = -fixed_covariance * (mf.transpose() * y_);
-      cross_ *= precision.cwiseInverse().asDiagonal();
+      const MatrixXd fy = mf.transpose() * work_;
+      cross_.noalias() = -fixed_covariance * fy;
+      gone_ += fy.cwiseProduct(cross_).colwise().sum().transpose();
+      cross_ *= scale.cwiseInverse().asDiagonal();
     }
+    const VectorXd away =
+        pull - work_.transpose() * (m * z0 + mf * fixed_mean);
+    mean = VectorXd::Zero(size);
+    variance = prior_.cwiseInverse();
     for (Index u = 0; u < used; ++u) {
       const Index k = used_[u];
-      mean[k] = pull[u] - y_.col(u).dot(back) / precision[u];
-      variance[k] -= y_.col(u).dot(z_.col(u)) / (precision[u] * precision[u]);
+      mean[k] = away[u] / scale[u];
+      variance[k] = (1.0 - gone_[u]) / prior_[k];
       // The data's share of a precision may leave no digit of the variance.
-      if (!(variance[k] * precision[u] > 1e-10)) {
+      if (!(1.0 - gone_[u] > 1e-10)) {
         throw NumericError("a column's variance is lost to rounding");
       }
     }
     if (!mean.allFinite()) throw NumericError("a mean is not finite");
     f_mean_ = f_ * fixed_mean;
-    f_mean_.noalias() += y_ * pick(mean);
-    q_.noalias() = work_ * work_.transpose();
+    f_mean_.noalias() += work_ * scale.cwiseProduct(pick(mean));
   }
 
   // log odds of gamma in the order of the columns, always with the newest E
-  // gamma; `prior` is their prior part. Products with the n x n matrix are made
-  // for a batch of columns at once, and mended for what the batch has changed.
+  // gamma; `prior` is their prior part. That column j has moved by d changes
+  // those of k by Cov(v_j, v_k) times d x_j' W x_k, at most
+  //   c_j g_k a_k / D_k,  c_j = |d| g_j a_j / D_j,
+  // beside what the mean of f says. Where all of that together is below kLittle
+  // it is left out. The others, as terms of W (change of Q) M*, are kept as
+  // pairs of vectors, and added to an n x n matrix when these are many.
   void update_odds(double prior, VectorXd& odds) {
     for (Index k = 0; k < x_.cols(); ++k) {
       if (place_[k] < 0) set_odds(k, odds_without(prior, k), odds);
     }
-    const Index used = static_cast<Index>(used_.size());
-    VectorXd t(x_.rows());
+    const Index n = x_.rows(), used = static_cast<Index>(used_.size());
+    VectorXd weight(used), from(used);
+    for (Index u = 0; u < used; ++u) {
+      const Index k = used_[u];
+      from[u] = inclusion_[k];
+      weight[u] = from[u] * squares[k] / prior_[k];
+    }
+    const double most = used > 0 ? weight.maxCoeff() : 0.0;
+    double left_out = 0.0, moved = 0.0;
+    VectorXd pulled = w_.cwiseProduct(f_mean_), coupled(kBatch);
+    left_.resize(n, kHeld);
+    right_.resize(n, kHeld);
+    Index held = 0;
+    bool any = false;  // in the matrix
     for (Index first = 0; first < used; first += kBatch) {
       const Index count = std::min(kBatch, used - first);
-      const auto z = z_.middleCols(first, count);
-      const auto y = y_.middleCols(first, count);
-      batch_.noalias() = q_ * z;
-      inner_.noalias() = y.transpose() * z;
-      moved_ = MatrixXd::Zero(x_.rows(), count);
-      bool any = false;
+      const auto work = work_.middleCols(first, count);
+      if (held + count > kHeld) {
+        if (!any) change_ = MatrixXd::Zero(n, n);
+        any = true;
+        change_.noalias() +=
+            left_.leftCols(held) * right_.leftCols(held).transpose();
+        held = 0;
+      }
+      coupled.setZero();
+      if (any) {
+        batch_.noalias() = change_ * work;
+        coupled.head(count) = batch_.cwiseProduct(work).colwise().sum();
+      }
+      const Index before = held;
+      if (before > 0) {
+        inner_.noalias() = left_.leftCols(before).transpose() * work;
+        batch_.noalias() = right_.leftCols(before).transpose() * work;
+        coupled.head(count) += inner_.cwiseProduct(batch_).colwise().sum();
+      }
       for (Index j = 0; j < count; ++j) {
         const Index u = first + j, k = used_[u];
-        t = f_mean_ * mean[k] - batch_.col(j) / prior_[k];
-        t.noalias() += f_ * cross_.col(u);
-        const double change = set_odds(
-            k, odds_without(prior, k) - x_.col(k).cwiseProduct(w_).dot(t),
-            odds);
-        if (std::abs(change) < kLeast) continue;
-        any = true;
-        f_mean_ += (change * mean[k]) * x_.col(k);
-        moved_.col(j) = change / prior_[k] * x_.col(k);
-        const Index later = count - j - 1;
-        batch_.rightCols(later).noalias() +=
-            moved_.col(j) * inner_.row(j).tail(later);
+        for (Index h = before; h < held; ++h) {
+          coupled[j] += left_.col(h).dot(work.col(j)) *
+                        right_.col(h).dot(work.col(j));
+        }
+        const double change =
+            set_odds(k, odds_without(prior, k) +
+                            (coupled[j] - gone_[u]) / from[u] -
+                            mean[k] * x_.col(k).dot(pulled),
+                     odds);
+        if (change == 0.0) continue;
+        pulled += (change * mean[k]) * w_.cwiseProduct(x_.col(k));
+        const double size = std::abs(change) * weight[u];
+        moved += size;
+        if ((left_out + size) * most < kLittle) {
+          left_out += size;
+          continue;
+        }
+        // x_j d y_j' / D_j = d / g_j times the square of a column of `work`.
+        left_.col(held) = change / from[u] * w_.cwiseProduct(work.col(j));
+        right_.col(held++).noalias() = m_ * work.col(j);
       }
-      if (any) q_.noalias() += moved_ * y.transpose();
     }
+    for (Index u = 0; u < used; ++u) {
+      f_mean_ += ((inclusion_[used_[u]] - from[u]) * mean[used_[u]]) *
+                 x_.col(used_[u]);
+    }
+    if (moved < kNothing) return;
+    for (Index u = 0; u < used; ++u) {
+      half_.col(u) = std::sqrt(inclusion_[used_[u]] / from[u]) * work_.col(u);
+    }
+    outer_product(half_, q_);
   }
 
   // E f and Var f of the rows, without f's known part, at the last E gamma.
@@ -154,13 +204,13 @@ class WidePosterior {
     const Index n = x_.rows();
     m = f_mean_;
     s = VectorXd::Zero(n);
-    MatrixXd now(n, static_cast<Index>(used_.size()));
+    MatrixXd along = f_ * fixed_covariance;
     for (std::size_t u = 0; u < used_.size(); ++u) {
-      now.col(static_cast<Index>(u)) =
-          inclusion_[used_[u]] * x_.col(used_[u]);
+      along.noalias() += x_.col(used_[u]) *
+                         (2.0 * inclusion_[used_[u]] *
+                          cross_.col(static_cast<Index>(u)).transpose());
     }
-    s += (f_ * fixed_covariance).cwiseProduct(f_).rowwise().sum();
-    s += 2.0 * (f_ * cross_).cwiseProduct(now).rowwise().sum();
+    s += along.cwiseProduct(f_).rowwise().sum();
     s -= (q_ * m_).cwiseProduct(q_).rowwise().sum();
     for (Index k = 0; k < x_.cols(); ++k) {
       const double g = inclusion_[k];
@@ -177,14 +227,15 @@ class WidePosterior {
     MatrixXd out = MatrixXd::Zero(fixed + size, fixed + size);
     out.diagonal().tail(size) = prior_.cwiseInverse();
     out.topLeftCorner(fixed, fixed) = fixed_covariance;
-    const MatrixXd inner = y_.transpose() * z_;
+    const MatrixXd inner = work_.transpose() * m_ * work_;
     for (std::size_t u = 0; u < used_.size(); ++u) {
       const Index at = static_cast<Index>(u), k = used_[u];
       out.block(0, fixed + k, fixed, 1) = cross_.col(at);
       out.block(fixed + k, 0, 1, fixed) = cross_.col(at).transpose();
       for (std::size_t v = 0; v < used_.size(); ++v) {
         out(fixed + used_[v], fixed + k) -=
-            inner(static_cast<Index>(v), at) / (prior_[k] * prior_[used_[v]]);
+            inner(static_cast<Index>(v), at) /
+            std::sqrt(prior_[k] * prior_[used_[v]]);
       }
     }
     return out;
@@ -197,15 +248,24 @@ class WidePosterior {
   double log_det = 0.0;       // of the precision
 
  private:
-  static constexpr double kOut = 1e-12, kLeast = 1e-10;
-  static constexpr Index kBatch = 16;
+  // Beyond kNothing a change of Q is seen in the bound.
+  static constexpr double kOut = 1e-12, kLittle = 1e-7, kNothing = 1e-13;
+  static constexpr Index kBatch = 16, kHeld = 32;
+
+  // a a', both triangles.
+  static void outer_product(const MatrixXd& a, MatrixXd& out) {
+    out = MatrixXd::Zero(a.rows(), a.rows());
+    if (a.cols() == 0) return;  // Eigen has no product over nothing
+    out.selfadjointView<Eigen::Lower>().rankUpdate(a);
+    out.triangularView<Eigen::StrictlyUpper>() = out.transpose();
+  }
 
   // The part of the log odds that the other columns leave alone; the column's
   // own share of their sum is taken off it.
   double odds_without(double prior, Index k) const {
     const double second = variance[k] + mean[k] * mean[k];
-    return prior + mean[k] * shift[k] - 0.5 * squares[k] * second +
-           squares[k] * inclusion_[k] * (second - 1.0 / prior_[k]);
+    return prior + mean[k] * shift[k] +
+           squares[k] * second * (inclusion_[k] - 0.5);
   }
   // The change of E gamma.
   double set_odds(Index k, double value, VectorXd& odds) {
@@ -236,9 +296,10 @@ class WidePosterior {
   VectorXd fixed_precision_, fixed_mean_;
   VectorXd w_, inclusion_, prior_;  // E gamma now, D
   std::vector<Index> used_, place_;
-  MatrixXd y_, work_, z_, cross_;   // Y, Y D^-1/2, M* Y, Cov(theta_F, v)
+  MatrixXd work_, half_, cross_;    // Y D^-1/2, a work space, Cov(theta_F, v)
+  VectorXd gone_;
   MatrixXd m_, q_;                  // M*, X diag(g now) D^-1 Y'
-  MatrixXd batch_, inner_, moved_;
+  MatrixXd left_, right_, change_, batch_, inner_;
   VectorXd f_mean_;
 };
 
