@@ -2,9 +2,10 @@
 # of probabilities: P = plogis(a + kappa m / sqrt(1 + pi kappa^2 v / 8)) for f
 # of mean m and variance v, two classes; the softmax of the same, with one kappa
 # and an intercept for each class, of more. Both come from moments of each row
-# given the others. Rows are not kept: the fit has `link`, a list of
-# `intercept`, `slope`, `rows` and `value`, minus what they maximise, or of
-# `why` there is none.
+# given the others. Where a class was given up v is out of proportion to what m
+# varies by, and `spread`, by which v is multiplied, may be 0. Rows are not kept:
+# the fit has `link`, a list of `intercept`, `slope`, `spread`, `rows` and
+# `value`, minus what they maximise, or of `why` there is none.
 
 most_link_rows <- 20000L
 
@@ -59,7 +60,7 @@ calibrate_link <- function(rows, classes, seed = NULL) {
     unname(mean[use, , drop = FALSE]), unname(var[use, , drop = FALSE]),
     as.integer(y[at$rows]) - 1L, weights[use] * at$times
   ))
-  c(found[c("intercept", "slope", "value")], list(rows = length(use)))
+  c(found[c("intercept", "slope", "spread", "value")], list(rows = length(use)))
 }
 
 # Beyond most_link_rows an equal number of each class, as far as there are, and
@@ -246,12 +247,17 @@ process_left_out <- function(fit, core, job, rows) {
 # What the intercept and slope make of moments of f, of one machine or a column
 # each: of the second class, or of every class.
 calibrated_probability <- function(link, mean, var) {
-  shrink <- sqrt(1 + pi * link$slope^2 * pmax(var, 0) / 8)
-  eta <- link$slope * mean / shrink
+  eta <- link$slope * mean / link_shrink(link, var * link_spread(link))
   if (length(link$intercept) == 1L) {
     return(stats::plogis(link$intercept + eta))
   }
   softmax_rows(eta + rep(link$intercept, each = nrow(eta)))
+}
+
+link_spread <- function(link) link$spread %||% 1
+
+link_shrink <- function(link, var) {
+  sqrt(1 + pi * link$slope^2 * pmax(var, 0) / 8)
 }
 
 softmax_rows <- function(eta) {
@@ -261,30 +267,33 @@ softmax_rows <- function(eta) {
 
 # As a function of f whose mean over N(mean, var) is that probability to about
 # .01: f as slope and intercept of the logistic curve make it.
-calibrated_f <- function(link, f, var, machine = 1L) {
-  link$intercept[machine] * sqrt(1 + pi * link$slope^2 * pmax(var, 0) / 8) +
-    link$slope * f
+calibrated_f <- function(link, f, mean, var, machine = 1L) {
+  shrink <- link_shrink(link, var)
+  fixed <- link$intercept[machine] +
+    link$slope * mean / link_shrink(link, var * link_spread(link))
+  fixed * shrink + link$slope * (f - mean)
 }
 
 # Standard deviation of the probability over f ~ N(mean, var).
 calibrated_sd <- function(link, mean, var, threads = 1L) {
   probability_sd(
-    calibrated_f(link, mean, var), link$slope^2 * var, "logit", threads
+    calibrated_f(link, mean, mean, var), link$slope^2 * var, "logit", threads
   )
 }
 
 # Draws of it from draws of f, draws x n or draws x n x classes.
 calibrated_draws <- function(link, f) {
-  variance <- function(f) {
-    rep(colMeans((f - rep(colMeans(f), each = nrow(f)))^2), each = nrow(f))
+  curve <- function(f, machine = 1L) {
+    mean <- rep(colMeans(f), each = nrow(f))
+    var <- rep(colMeans((f - mean)^2), each = nrow(f))
+    calibrated_f(link, f, mean, var, machine)
   }
   if (length(dim(f)) == 2L) {
-    f[] <- stats::plogis(calibrated_f(link, f, variance(f)))
+    f[] <- stats::plogis(curve(f))
     return(f)
   }
   for (k in seq_along(link$intercept)) {
-    own <- matrix(f[, , k], dim(f)[1])
-    f[, , k] <- calibrated_f(link, own, variance(own), k)
+    f[, , k] <- curve(matrix(f[, , k], dim(f)[1]), k)
   }
   size <- dim(f)
   out <- softmax_rows(matrix(f, prod(size[1:2])))

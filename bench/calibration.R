@@ -1,7 +1,10 @@
 # Whether probabilities mean what they say, and what tuning is worth, at the
 # defaults and on rows that were left out.
 #   probability  slope of calibration and calibration in the large of bsvm() and
-#                gpsvm(), log-loss beside e1071 and kernlab with probabilities
+#                gpsvm(), log-loss beside e1071 and kernlab with probabilities;
+#                (multi)nomial regression, to see what is due to few rows
+#   truth        the same on simulated rows, 5000 of them left out: how far a
+#                slope is from 1 for the rows of the fit alone, over many fits
 #   tuned        error, log-loss and time of gpsvm() beside a tuned e1071::svm()
 # BAYESKERNEL_SPLITS, 5: splits of the rows, 70 of 100 for training, at most 400;
 # BAYESKERNEL_PARTS=tuned runs one part.
@@ -16,6 +19,10 @@ table_of <- function(frame, response) {
     x = stats::model.matrix(~., x)[, -1, drop = FALSE],
     y = droplevels(factor(frame[[response]]))
   )
+}
+
+mlbench_data <- function(name) {
+  get(utils::data(list = name, package = "mlbench", envir = environment()))
 }
 
 sets <- list(
@@ -36,7 +43,9 @@ sets <- list(
     y <- intersect(c("class", "Class", "cultivar", "y"), names(table))[1]
     table_of(table, y)
   },
-  iris = function() table_of(iris, "Species")
+  iris = function() table_of(iris, "Species"),
+  vehicle = function() table_of(mlbench_data("Vehicle"), "Class"),
+  glass = function() table_of(mlbench_data("Glass"), "Type")
 )
 
 # Columns that vary, of training and other rows; the same shares of classes.
@@ -71,7 +80,11 @@ slope_of <- function(prob, truth) {
     top <- apply(f, 1, max)
     sum(top + log(rowSums(exp(f - top))) - f[own])
   }
-  stats::optim(c(1, numeric(k - 1)), minus, method = "BFGS")$par[1]
+  found <- stats::optim(
+    c(1, numeric(k - 1)), minus,
+    method = "BFGS", hessian = TRUE
+  )
+  c(slope = found$par[1], se = sqrt(solve(found$hessian)[1, 1]))
 }
 
 in_the_large <- function(prob, truth) {
@@ -81,6 +94,9 @@ in_the_large <- function(prob, truth) {
 probability_of <- function(fit, new, levels) {
   prob <- if (inherits(fit, "bayeskernel_fit")) {
     stats::predict(fit, new, type = "prob")
+  } else if (inherits(fit, "multinom")) {
+    p <- stats::predict(fit, data.frame(new), type = "probs")
+    if (length(levels) > 2) p else structure(cbind(1 - p, p), dimnames = list(NULL, levels))
   } else if (inherits(fit, "ksvm")) {
     kernlab::predict(fit, new, type = "probabilities")
   } else {
@@ -116,6 +132,7 @@ compare <- function(machines, sets, splits) {
         prob <- quietly(probability_of(done$value, part$new, levels(data$y)))
         list(
           prob = prob, truth = part$truth, seconds = done$seconds,
+          slope = slope_of(prob, part$truth)[["slope"]],
           error = mean(max.col(prob, "first") != as.integer(part$truth)),
           log_loss = loss_of(prob, part$truth)
         )
@@ -123,10 +140,14 @@ compare <- function(machines, sets, splits) {
       mean_of <- function(name) mean(vapply(each, `[[`, 1, name))
       prob <- do.call(rbind, lapply(each, `[[`, "prob"))
       truth <- unlist(lapply(each, `[[`, "truth"))
+      slope <- slope_of(prob, truth)
+      # Rows are left out several times: the error of as many as there are.
+      again <- max(1, length(truth) / length(data$y))
       rows[[length(rows) + 1]] <- data.frame(
         set = set, machine = machine, error = mean_of("error"),
-        log_loss = mean_of("log_loss"), slope = slope_of(prob, truth),
-        large = in_the_large(prob, truth), seconds = mean_of("seconds")
+        log_loss = mean_of("log_loss"), slope = slope[["slope"]],
+        se = slope[["se"]] * sqrt(again),
+        sd = stats::sd(vapply(each, `[[`, 1, "slope")), large = in_the_large(prob, truth), seconds = mean_of("seconds")
       )
       print(rows[[length(rows)]], row.names = FALSE, digits = 3)
     }
@@ -134,6 +155,64 @@ compare <- function(machines, sets, splits) {
   do.call(rbind, rows)
 }
 
+# Ten columns, three with an effect, of two classes; classes of three columns.
+drawn <- function(n, classes, shift) {
+  x <- matrix(stats::rnorm(10 * n), n, dimnames = list(NULL, paste0("x", 1:10)))
+  f <- if (classes == 2) {
+    cbind(0, shift[2] + drop(x[, 1:3] %*% c(1, 0.7, -0.5)))
+  } else {
+    1.5 * x[, seq_len(classes)] + rep(shift, each = n)
+  }
+  prob <- exp(f - apply(f, 1, max))
+  prob <- prob / rowSums(prob)
+  pick <- apply(prob, 1, function(p) sample.int(classes, 1, prob = p))
+  list(x = x, y = factor(pick, seq_len(classes)), prob = prob)
+}
+
+truth <- function(machines, fits) {
+  cases <- list(
+    "100 rows" = list(100, c(0, 0)), "300 rows" = list(300, c(0, 0)),
+    "300 rows, prevalence .2" = list(300, c(0, -1.75)),
+    "300 rows, 3 classes" = list(300, c(0, 0, 0)),
+    "300 rows, 3 classes, one rare" = list(300, c(0.5, 0, -1.5))
+  )
+  rows <- list()
+  for (case in names(cases)) {
+    n <- cases[[case]][[1]]
+    shift <- cases[[case]][[2]]
+    classes <- length(shift)
+    out <- list()
+    for (number in seq_len(fits)) {
+      set.seed(number)
+      data <- drawn(n, classes, shift)
+      test <- drawn(5000, classes, shift)
+      for (machine in names(machines)) {
+        if (startsWith(machine, "bsvm") && classes > 2) next
+        fit <- quietly(machines[[machine]](data$x, data$y))
+        prob <- quietly(probability_of(fit, test$x, levels(data$y)))
+        out[[machine]] <- rbind(out[[machine]], c(
+          slope = slope_of(prob, test$y)[["slope"]],
+          large = in_the_large(prob, test$y),
+          excess = loss_of(prob, test$y) - loss_of(test$prob, test$y)
+        ))
+      }
+    }
+    for (machine in names(out)) {
+      at <- out[[machine]]
+      rows[[length(rows) + 1]] <- data.frame(
+        case = case, machine = machine, median = stats::median(at[, "slope"]),
+        mean = mean(at[, "slope"]), sd = stats::sd(at[, "slope"]),
+        large = mean(at[, "large"]), excess = mean(at[, "excess"])
+      )
+      print(rows[[length(rows)]], row.names = FALSE, digits = 3)
+    }
+  }
+  do.call(rbind, rows)
+}
+
+regression <- function(x, y) {
+  nnet::multinom(y ~ ., data.frame(x, y = y), trace = FALSE, maxit = 200)
+}
 ours <- list(
   bsvm = function(x, y) bsvm(x, y, threads = 1),
   gpsvm = function(x, y) gpsvm(x, y, threads = 1, seed = 1)
@@ -141,11 +220,15 @@ ours <- list(
 parts <- list(
   probability = function() {
     compare(c(ours, list(
+      regression = regression,
       e1071 = function(x, y) e1071::svm(x, y, scale = FALSE, probability = TRUE),
       kernlab = function(x, y) {
         kernlab::ksvm(x, y, scaled = FALSE, prob.model = TRUE)
       }
     )), sets, splits)
+  },
+  truth = function() {
+    truth(c(ours, list(regression = regression)), 5 * splits)
   },
   tuned = function() {
     compare(c(ours["gpsvm"], list("svm, tuned" = svm_tuned)), sets, splits)
@@ -153,7 +236,7 @@ parts <- list(
 )
 
 print_machine()
-wanted <- strsplit(setting("PARTS", "probability,tuned"), ",")[[1]]
+wanted <- strsplit(setting("PARTS", "probability,truth,tuned"), ",")[[1]]
 for (part in wanted) {
   cat("\n", part, "\n", sep = "")
   print(parts[[part]](), row.names = FALSE, digits = 3)

@@ -56,6 +56,7 @@ level <- function(sets, sizes = c(100, 200, 1000), method = "ep") {
     for (n in sizes) {
       types <- c("sandwich", "posterior")
       hits <- array(NA, c(sets, 4, 2), list(NULL, names(slopes), types))
+      lost <- logical(sets)
       for (s in seq_len(sets)) {
         set.seed(1000 + s)
         data <- do.call(make_rows, c(list(n), case[names(case) != "weights"]))
@@ -63,6 +64,7 @@ level <- function(sets, sizes = c(100, 200, 1000), method = "ep") {
           fit_case(data, case$weights %||% "none", method = method)
         )
         for (type in types) hits[s, , type] <- covered(fit, type, truth)
+        lost[s] <- length(fit$given_up) > 0
       }
       share <- apply(hits, 2:3, mean)
       cat(sprintf(
@@ -70,6 +72,12 @@ level <- function(sets, sizes = c(100, 200, 1000), method = "ep") {
         n, 1 - mean(share[3:4, 1]), mean(share[1:2, 1]),
         1 - mean(share[3:4, 2]), mean(share[1:2, 2])
       ))
+      if (any(lost)) {
+        cat(sprintf(
+          "          %d gave a class up: nulls rejected %.3f, in the others %.3f\n",
+          sum(lost), 1 - mean(hits[lost, 3:4, 1]), 1 - mean(hits[!lost, 3:4, 1])
+        ))
+      }
     }
   }
 }

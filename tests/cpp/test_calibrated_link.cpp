@@ -148,3 +148,37 @@ TEST("weights are copies, scale of f is no matter, extremes give numbers") {
   link = fit_of(flat).run();
   CHECK(link.slope > 0.0 && link.slope < 100.0);
 }
+
+TEST("where all means are nearly the same and variances are not, ranks count") {
+  const Index n = 600;
+  for (const Index k : {1, 3}) {
+    Problem at{MatrixXd(n, k), MatrixXd(n, k), Eigen::VectorXi(n),
+               VectorXd::Ones(n)};
+    for (Index i = 0; i < n; ++i) {
+      VectorXd eta(k);
+      for (Index c = 0; c < k; ++c) {
+        eta[c] = 4.0 * (hash(i, c) + hash(i, c + 20) - 1.0) - 1.5 * (c == 0);
+        at.m(i, c) = -1.0 + 1e-3 * eta[c];
+        at.v(i, c) = 1e-3 * (0.5 + hash(i, c + 40));
+      }
+      VectorXd p = eta.array().exp();
+      p /= p.sum() + (k == 1 ? 1.0 : 0.0);
+      double u = hash(i, 60);
+      int c = 0;
+      if (k == 1) {
+        c = u < p[0];
+      } else {
+        while (c + 1 < k && u > p[c]) u -= p[c++];
+      }
+      at.y[i] = c;
+    }
+    const CalibratedLink link = fit_of(at).run();
+    CHECK(!link.spread);
+    CHECK(std::abs(link.slope / 1000.0 - 1.0) < 0.25);
+    // All eta are 0 at m = -1, whatever the variance.
+    VectorXd p;
+    const VectorXd m = VectorXd::Constant(k, -1.0), v = m.cwiseAbs();
+    link.row(m.data(), v.data(), 1, p);
+    CHECK(std::abs(p[0] - (k == 1 ? 1.0 / 2.0 : 1.0 / 3.0)) < 0.08);
+  }
+}

@@ -113,6 +113,40 @@ test_that("left out, a calibrated link is better than probit", {
   }
 })
 
+test_that("probabilities of a class that was given up are those of its ranks", {
+  loss <- vapply(1:4, function(seed) {
+    d <- two_classes(500, base = -2.2, seed = seed)
+    new <- two_classes(4000, base = -2.2, seed = seed + 100)
+    y <- new$y == "yes"
+    fit <- suppressWarnings(bsvm(y ~ x + z, d, threads = 1))
+    expect_identical(fit$given_up, "yes")
+    expect_identical(fit$link$spread, 0)
+    p <- predict(fit, new, type = "response")
+    expect_lt(abs(mean(p) - mean(y)), 0.04)
+    # Draws and standard errors are of the same probabilities.
+    four <- c(which.min(p), 1, 2, which.max(p))
+    answer <- predict(fit, new[four, ], type = "prob", se.fit = TRUE)
+    draws <- predict(fit, new[four, ],
+      type = "response", draws = TRUE, seed = 1
+    )
+    expect_equal(colMeans(draws), answer$fit[, 2],
+      tolerance = 0.1, ignore_attr = TRUE
+    )
+    glm <- glm(y ~ x + z, binomial, d)
+    c(
+      ours = log_loss_of(p, y),
+      glm = log_loss_of(predict(glm, new, type = "response"), y),
+      none = log_loss_of(rep(mean(y), length(y)), y),
+      slope = coef(glm(y ~ qlogis(p), family = binomial))[[2]]
+    )
+  }, numeric(4))
+  loss <- rowMeans(loss)
+  # By the formula with the variances it was that of no predictors.
+  expect_lt(loss[["ours"]], loss[["glm"]] + 0.1 * (loss[["none"]] - loss[["glm"]]))
+  expect_gt(loss[["slope"]], 0.8)
+  expect_lt(loss[["slope"]], 1.3)
+})
+
 test_that("more classes have one slope and an intercept each", {
   fit <- gpsvm(Species ~ ., iris, threads = 1, seed = 1, tune = FALSE,
     method = "vb")

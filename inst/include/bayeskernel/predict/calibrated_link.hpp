@@ -5,7 +5,11 @@
 // kappa and an intercept a class, whose sum the prior holds at 0. They maximise
 //   sum w log P(y) - log(kappa sd(m))^2 / (2 1.5^2) - |a|^2 / (2 3^2)
 // over rows whose moments are those of the fit without the row: its own
-// moments have seen y.
+// moments have seen y. Where a class was given up all m are nearly the same, and
+// v is many times what they vary by: they rank rows, and the formula does not
+// show it. So there is a second form, in which v is left out and the prior is of
+// intercepts at the mean m of the machine; it counts where it is better by more
+// than 3, on the scale of the above.
 #ifndef BAYESKERNEL_PREDICT_CALIBRATED_LINK_HPP
 #define BAYESKERNEL_PREDICT_CALIBRATED_LINK_HPP
 
@@ -22,6 +26,7 @@ struct CalibratedLink {
 
   Eigen::VectorXd intercept;  // a: one a machine
   double slope = 1.0;         // kappa
+  bool spread = true;         // whether v counts
 
   // Probabilities of the classes, or of the second of two, for a row's moments.
   void row(const double* m, const double* v, Eigen::Index stride,
@@ -29,9 +34,9 @@ struct CalibratedLink {
     const Eigen::Index k = intercept.size();
     p.resize(k);
     for (Eigen::Index c = 0; c < k; ++c) {
-      const double spread =
-          kSpread * slope * slope * std::max(v[c * stride], 0.0);
-      p[c] = intercept[c] + slope * m[c * stride] / std::sqrt(1.0 + spread);
+      const double wide =
+          spread ? kSpread * slope * slope * std::max(v[c * stride], 0.0) : 0.0;
+      p[c] = intercept[c] + slope * m[c * stride] / std::sqrt(1.0 + wide);
     }
     if (k == 1) {
       p[0] = 1.0 / (1.0 + std::exp(-p[0]));
@@ -133,8 +138,35 @@ class CalibratedLinkFit {
     return value;
   }
 
-  // From three starts, the best end.
+  // The better one of the two forms.
   CalibratedLink run() {
+    CalibratedLink out;
+    const Index k = m_.cols();
+    VectorXd found = climb();
+    out.intercept = found.head(k);
+    out.slope = std::exp(found[k]) / scale_;
+    const VectorXd centre =
+        m_.transpose() * w_ / std::max(w_.sum(), 1e-300);
+    CalibratedLinkFit narrow(m_.rowwise() - centre.transpose(),
+                             MatrixXd::Zero(m_.rows(), k), y_, w_);
+    found = narrow.climb();
+    if (narrow.best_ < best_ - kWorth) {
+      best_ = narrow.best_;
+      out.spread = false;
+      out.slope = std::exp(found[k]) / narrow.scale_;
+      out.intercept = found.head(k) - out.slope * centre;
+    }
+    return out;
+  }
+
+  // Of the best end.
+  double value() const { return best_; }
+
+ private:
+  static constexpr double kWorth = 3.0;
+
+  // The best end from three starts.
+  VectorXd climb() {
     const Index k = m_.cols();
     VectorXd share = VectorXd::Constant(k, 0.5);
     if (k > 1) share.setConstant(1.0);
@@ -162,16 +194,9 @@ class CalibratedLinkFit {
         found = theta;
       }
     }
-    CalibratedLink out;
-    out.intercept = found.head(k);
-    out.slope = std::exp(found[k]) / scale_;
-    return out;
+    return found;
   }
 
-  // Of the best end.
-  double value() const { return best_; }
-
- private:
   // Newton's steps, shortened until they descend; where the curvature is not
   // positive its diagonal is raised.
   double descend(VectorXd& theta) const {
