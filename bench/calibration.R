@@ -84,7 +84,10 @@ slope_of <- function(prob, truth) {
     c(1, numeric(k - 1)), minus,
     method = "BFGS", hessian = TRUE
   )
-  c(slope = found$par[1], se = sqrt(solve(found$hessian)[1, 1]))
+  # Where all rows are certain nothing is known of it.
+  information <- qr(found$hessian)
+  se <- if (information$rank == k) sqrt(solve(information)[1, 1]) else NA
+  c(slope = found$par[1], se = se)
 }
 
 in_the_large <- function(prob, truth) {
