@@ -284,7 +284,7 @@ random_block <- function(term, t, place, prior) {
       transform = random_transform(term), kind = term$type
     ),
     if (term$type == "iid") {
-      variance_prior(prior)
+      random_prior(prior)
     } else {
       wishart_prior(prior, r, sprintf("the %d effects of `%s`", r, term$label))
     }
