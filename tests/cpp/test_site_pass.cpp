@@ -64,47 +64,46 @@ TEST("messages that others keep are those of one machine, bit by bit") {
   const Prior prior = unit_prior(kColumns);
   SerialExecutor serial;
   EpSettings few;
-  few.max_passes = 4;
-  for (const Family family : {Family::probit, Family::logit}) {
-    EpFit here(all, prior, serial, family);
-    const EpResult expected = here.run(few);
+  few.max_passes = 2;
+  const Family family = Family::probit;
+  EpFit here(all, prior, serial, family);
+  const EpResult expected = here.run(few);
 
-    std::vector<std::unique_ptr<Keeper>> keepers;
-    keepers.push_back(std::make_unique<Keeper>(all, family, 0, 1));
-    keepers.push_back(std::make_unique<Keeper>(all, family, 1, 3));
-    EpFit there(all, prior, serial, family);
-    there.delegate([&](SiteStep step, const GaussianPosterior& q,
-                       SiteRule& rule, Sums& out) {
-      Moments at;
-      at.q = &q;
-      Sums sums, groups(0, 0, 0);
-      std::vector<SiteRule::Total> totals;
-      for (const auto& keeper : keepers) {
-        keeper->pass.rule.damping = rule.damping;
-        for (Index c = 0; c < keeper->to - keeper->from; ++c) {
-          keeper->pass.run_shard(step, c, c + 1, at, sums, groups);
-          out.add(sums, false);
-          totals.push_back(keeper->pass.rule.shard(c, c + 1));
-        }
-      }
-      rule.adopt(totals);
-    });
-    CHECK(there.sites.kappa.size() == 0);
-    const EpResult found = there.run(few);
-
-    CHECK(found.passes == expected.passes);
-    CHECK(found.change == expected.change);
-    CHECK(expected.change > 0.0);
-    CHECK(there.log_z() == here.log_z());
-    CHECK(there.posterior().mean.x == here.posterior().mean.x);
-    CHECK(there.posterior().whitener() == here.posterior().whitener());
-    CHECK(there.squares() == here.squares());
+  std::vector<std::unique_ptr<Keeper>> keepers;
+  keepers.push_back(std::make_unique<Keeper>(all, family, 0, 1));
+  keepers.push_back(std::make_unique<Keeper>(all, family, 1, 3));
+  EpFit there(all, prior, serial, family);
+  there.delegate([&](SiteStep step, const GaussianPosterior& q,
+                     SiteRule& rule, Sums& out) {
+    Moments at;
+    at.q = &q;
+    Sums sums, groups(0, 0, 0);
+    std::vector<SiteRule::Total> totals;
     for (const auto& keeper : keepers) {
-      const Index n = keeper->rows.rows();
-      CHECK(keeper->sites.kappa == here.sites.kappa.segment(keeper->first, n));
-      CHECK(keeper->sites.b == here.sites.b.segment(keeper->first, n));
-      CHECK(leave_one_out(keeper->rows, keeper->pass.rule, keeper->sites) ==
-            here.leave_one_out().segment(keeper->first, n));
+      keeper->pass.rule.damping = rule.damping;
+      for (Index c = 0; c < keeper->to - keeper->from; ++c) {
+        keeper->pass.run_shard(step, c, c + 1, at, sums, groups);
+        out.add(sums, false);
+        totals.push_back(keeper->pass.rule.shard(c, c + 1));
+      }
     }
+    rule.adopt(totals);
+  });
+  CHECK(there.sites.kappa.size() == 0);
+  const EpResult found = there.run(few);
+
+  CHECK(found.passes == expected.passes);
+  CHECK(found.change == expected.change);
+  CHECK(expected.change > 0.0);
+  CHECK(there.log_z() == here.log_z());
+  CHECK(there.posterior().mean.x == here.posterior().mean.x);
+  CHECK(there.posterior().whitener() == here.posterior().whitener());
+  CHECK(there.squares() == here.squares());
+  for (const auto& keeper : keepers) {
+    const Index n = keeper->rows.rows();
+    CHECK(keeper->sites.kappa == here.sites.kappa.segment(keeper->first, n));
+    CHECK(keeper->sites.b == here.sites.b.segment(keeper->first, n));
+    CHECK(leave_one_out(keeper->rows, keeper->pass.rule, keeper->sites) ==
+          here.leave_one_out().segment(keeper->first, n));
   }
 }

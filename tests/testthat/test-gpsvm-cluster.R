@@ -152,6 +152,7 @@ expect_same_messages <- function(found, expected) {
   }
   expect_identical(found$check$engine, "ep")
   expect_length(found$loo, found$n)
+  expect_false(is.null(found$link))
   expect_identical(parts(found), parts(expected))
 }
 
