@@ -276,6 +276,12 @@ test_that("messages that do not settle on workers give way to mean field", {
   expected <- suppressWarnings(few())
   expect_identical(found$check$fallback, "vb")
   expect_identical(same(found), same(expected))
+  # The engine without `method` is that of one process.
+  default <- gpsvm(
+    y ~ x1 + x2, curved_data(90), inducing = 12, threads = 1, tune = FALSE,
+    cluster = cluster
+  )
+  expect_identical(default$method, "ep")
 })
 
 test_that("a worker that answers an earlier call is found out", {
