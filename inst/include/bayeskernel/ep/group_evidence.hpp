@@ -179,7 +179,7 @@ class GroupEvidence {
     const SiteRows& sites = fit_.sites;
     const double m = sites.mean[i], s = sites.variance[i];
     const auto [kappa, b] = message(i);
-    const double share = std::max(1.0 - kappa * s, SiteRule::kShareFloor);
+    const double share = share_of_others(kappa, s);
     return sites.log_z[i] - 0.5 * std::log(share) +
            0.5 * ((kappa * m - 2.0 * b) * m + b * b * s) / share;
   }
