@@ -61,10 +61,13 @@ class MultinomialFit {
       : t_(classes), c_(n_classes), set_(settings), executor_(executor) {}
 
   // Iterates on a design from its first state (alpha0; Y from means 0), or
-  // from another.
+  // from another. `beyond`: where the weights of the kernels are not known,
+  // E K K' less the design's; it outlives the fit.
   MultinomialResult run(const Design& design, const KeepGoing& keep_going,
-                        const MultinomialStart* start = nullptr) {
+                        const MultinomialStart* start = nullptr,
+                        const MatrixXd* beyond = nullptr) {
     design_ = &design;
+    beyond_ = beyond;
     begin(start);
     MultinomialResult result;
     std::optional<Anderson> anderson;
@@ -160,7 +163,7 @@ class MultinomialFit {
   RegressionFactor factor(Index c) const {
     RegressionFactor out;
     out.compute(gram_, used_.row(shared() ? 0 : c).transpose(), active(c),
-                design_->matrix());
+                tall_design());
     return out;
   }
   Index factors() const { return shared() ? 1 : c_; }
@@ -179,6 +182,7 @@ class MultinomialFit {
   void begin(const MultinomialStart* start) {
     const Index m = design_->regressors(), n = design_->rows();
     gram_ = design_->gram(executor_);
+    if (beyond_ != nullptr) gram_ += *beyond_;
     const Index rows = shared() ? 1 : c_;
     active_.assign(rows, std::vector<Index>(m));
     for (auto& each : active_) std::iota(each.begin(), each.end(), Index{0});
@@ -212,6 +216,14 @@ class MultinomialFit {
     }
     const double log_z = latent(proposed_s_);
     bound_ = log_z - 0.5 * trace + regression_terms_ + prior;
+    if (beyond_ != nullptr) {
+      bound_ -= 0.5 * (mean_ * *beyond_).cwiseProduct(mean_).sum();
+    }
+  }
+
+  // What the QR decomposition takes apart, none where E K K' has more in it.
+  const MatrixXd& tall_design() const {
+    return beyond_ == nullptr ? design_->matrix() : none_;
   }
 
   void regress(const Inputs& input) {
@@ -234,7 +246,7 @@ class MultinomialFit {
     if (shared()) {
       if (!(set_.scales == LatentScales::fixed && fixed_ready_)) {
         common_.compute(gram_, used_.row(0).transpose(), active_[0],
-                        design_->matrix());
+                        tall_design());
         fixed_ready_ = true;
       }
       executor_.run(c_, [&](Index c) { take(common_, c); });
@@ -247,7 +259,7 @@ class MultinomialFit {
     executor_.run(c_, [&](Index c) {
       auto factor = factors_.borrow();
       (*factor).compute(gram_, used_.row(c).transpose(), active_[c],
-                        design_->matrix());
+                        tall_design());
       take(*factor, c);
       term[c] = terms(*factor);
       qr[c] = (*factor).by_qr();
@@ -395,6 +407,8 @@ class MultinomialFit {
   MultinomialSettings set_;
   Executor& executor_;
   const Design* design_ = nullptr;
+  const MatrixXd* beyond_ = nullptr;
+  MatrixXd none_;
   MatrixXd gram_, mean_, variance_, alpha_, used_, y_, accepted_y_, proposed_s_;
   std::vector<std::vector<Index>> active_;
   Inputs next_;
