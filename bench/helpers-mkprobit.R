@@ -184,6 +184,9 @@ fixed_composites <- list(
 )
 learned_composites <- list(
   "kernels, learned sum" = list(combine = "sum", kernel_weights = "learn"),
+  "kernels, learned sum with spread" = list(
+    combine = "sum", kernel_weights = "learn", weights_method = "is"
+  ),
   "kernels, learned product" = list(
     combine = "product", kernel_weights = "learn"
   ),

@@ -74,7 +74,7 @@ class MultinomialFit {
     VectorXd from, to;
     Inputs input = next_;
     MatrixXd before;
-    bool extrapolated = false;
+    bool extrapolated = false, anew = false;
     const bool accelerate = set_.accelerate && !set_.point_moment;
     double best = -std::numeric_limits<double>::infinity();
     while (true) {
@@ -103,7 +103,9 @@ class MultinomialFit {
       } else if (fall > 0.0) {
         result.largest_fall = std::max(result.largest_fall, fall);
       }
-      const bool pruned = accept();
+      // Without some of its regressors it is another bound.
+      if (anew) result.bound.clear();
+      const bool pruned = anew = accept();
       if (pruned) anderson.reset();
       result.bound.push_back(bound_);
       const double change =
@@ -114,7 +116,6 @@ class MultinomialFit {
           !pruned && std::abs(bound_ - best) <= set_.tolerance *
                                                     std::abs(bound_) &&
           change <= set_.weight_tolerance;
-      // Without some of its regressors it is another bound.
       best = pruned ? -kInfinity : bound_;
       if (still && !extrapolated) {
         result.converged = true;
@@ -355,19 +356,37 @@ class MultinomialFit {
     next_.alpha = alpha_;
     bool pruned = false;
     if (!set_.sparse) return false;
-    // No more than (tau + 1 / 2) / nu is reached where w = 0, which for one
-    // class and nu = 1e-6 is below 1e6.
-    const double count = shared() ? static_cast<double>(c_) : 1.0;
-    const double most =
-        std::min(1e6, 0.2 * (set_.tau + 0.5 * count) / set_.nu);
     for (Index r = 0; r < alpha_.rows(); ++r) {
       auto& active = active_[r];
-      const auto leaves = [&](Index k) { return alpha_(r, k) > most; };
+      const auto leaves = [&](Index k) {
+        if (!irrelevant(r, k)) return false;
+        for (Index c = shared() ? 0 : r; c < (shared() ? c_ : r + 1); ++c) {
+          mean_(c, k) = variance_(c, k) = 0.0;
+        }
+        return true;
+      };
       const auto end = std::remove_if(active.begin(), active.end(), leaves);
       pruned = pruned || end != active.end();
       active.erase(end, active.end());
     }
     return pruned;
+  }
+
+  // Whether a regressor has w = 0 but for noise and a precision that has gone
+  // where that of w = 0 goes: with 1 / V = alpha + s to the root of count s /
+  // (2 nu), which for nu = 1e-6 is far below the 1e6 of the theory.
+  bool irrelevant(Index r, Index k) const {
+    const double alpha = alpha_(r, k);
+    const double count = shared() ? static_cast<double>(c_) : 1.0;
+    const double s = std::max(1.0 / variance_(r, k) - used_(r, k), 0.0);
+    const double end = std::sqrt(0.5 * count * s / set_.nu);
+    if (!(alpha > std::max(100.0 * set_.tau / set_.nu,
+                           std::min(1e6, 0.2 * end)))) {
+      return false;
+    }
+    const double size =
+        shared() ? mean_.col(k).squaredNorm() : square(mean_(r, k));
+    return alpha * size < 0.01 * count;
   }
 
   Index active_count() const {
