@@ -96,7 +96,8 @@
 #'   coefficients are tied together. `"is"` draws 3000 sets of weights once and
 #'   weighs them anew in every pass, so that the bound rises; when fewer than 50
 #'   of them count, others are drawn near the mode, and the trace of the bound
-#'   begins anew. In a product (200 sets, a product of matrices each) the
+#'   begins anew. Weights below some thousandths, where a kernel is out, are
+#'   beyond the reach of such points. In a product (200 sets, a product of matrices each) the
 #'   kernels are taken at the mean weights, as in the paper, and the bound may
 #'   fall. `"slice"` has no such limit of dimension; its bound has the error of
 #'   simulation. The number of sets that count is `diagnostics$weights_ess` of
@@ -274,7 +275,8 @@ settle_mkprobit <- function(settings) {
       column = "weights_method", found = by, expected = known
     )
   }
-  if (settings$learn && settings$tune && by %in% c("is", "slice")) {
+  spread <- by %in% c("is", "slice") && settings$method == "vb"
+  if (settings$learn && settings$tune && spread) {
     bk_abort(
       "argument", "This `weights_method` does not learn length-scales.",
       c(
