@@ -156,7 +156,10 @@ run_neal <- function() {
     })
   }
   vb <- fit_by(tol = 1e-8, max_iter = 2000)
-  gibbs <- fit_by(method = "gibbs", chains = 2, warmup = 2000, draws = 4000)
+  # 50,000 sweeps, a half of the paper's.
+  gibbs <- fit_by(
+    method = "gibbs", chains = 2, warmup = 5000, draws = 400, thin = 50
+  )
   sd_of <- function(fit) predict(fit, new$x[, 1:2], "link", se.fit = TRUE)
   prob <- function(fit) predict(fit, new$x[, 1:2], "prob")
   error <- function(fit) mean(predict(fit, new$x[, 1:2]) != new$y)
@@ -166,6 +169,7 @@ run_neal <- function() {
     error = c(vb = error(vb$value), gibbs = error(gibbs$value)),
     seconds = c(vb = vb$seconds, gibbs = gibbs$seconds),
     difference = c(mean = mean(abs(ours - theirs)), max = max(abs(ours - theirs))),
+    sweeps = 50000, passes = vb$value$diagnostics$passes,
     sd_ratio = median(sd_of(vb$value)$se.fit / sd_of(gibbs$value)$se.fit),
     rhat = max(gibbs$value$diagnostics$table$rhat, na.rm = TRUE)
   )
