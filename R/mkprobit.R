@@ -61,7 +61,7 @@
 #' @param tol,tolw,max_iter Variational Bayes stops once the bound changes by
 #'   less than `tol` times itself, default 0.001 as in the paper, and no
 #'   coefficient by more than `tolw`; cap on the passes, which warns. With
-#'   `sparse`, whose bound has large constants, the defaults are 1e-6 and 1000.
+#'   `sparse`, whose bound has large constants, the defaults are 1e-6 and 2000.
 #' @param collapsed For `"gibbs"`: draw weights and length-scales with the
 #'   coefficients integrated out, which mixes far better. Default `TRUE`.
 #' @param allow_empty For `"enumerate"`: count the empty subset, too.
@@ -301,7 +301,7 @@ settle_mkprobit <- function(settings) {
   if (settings$sparse) {
     # Constants of a vague prior make 0.1 % of the bound a long way.
     if (!("tol" %in% settings$given)) settings$tol <- 1e-6
-    if (!("max_iter" %in% settings$given)) settings$max_iter <- 1000L
+    if (!("max_iter" %in% settings$given)) settings$max_iter <- 2000L
   }
   vague <- if (settings$sparse) 1e-6 else 1
   settings$gamma <- c(prior$tau %||% vague, prior$nu %||% vague)
