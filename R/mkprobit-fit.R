@@ -454,10 +454,12 @@ variational_weights <- function(fit, found) {
 # Weights whose posterior rests on few points.
 warn_few_points <- function(ess) {
   if (isTRUE(ess < 50)) {
-    bk_warn("convergence", "The posterior of the weights rests on few points.", c(
-      sprintf("Found: %.1f that count.", ess),
-      "Use weights_method = \"profile\", or \"slice\" for a sum."
-    ))
+    bk_warn(
+      "convergence", "The posterior of the weights rests on few points.", c(
+        sprintf("Found: %.1f that count.", ess),
+        "Use weights_method = \"profile\", or \"slice\" for a sum."
+      )
+    )
   }
 }
 

@@ -12,9 +12,10 @@ model_of.mkprobit <- function(object) mkprobit_model
 #' @return Data frame, a row for each feature space: `space`; `mean` and `sd` of
 #'   the posterior of its weight, `sd` `NA` where the weights are held or are
 #'   point estimates (`weights_method = "is"` and `"slice"` of variational Bayes
-#'   and the sampler have a spread); `lower`, `upper`, limits of 95 %. Of a binary composite
-#'   the mean is the probability that the kernel is in it, and the attribute
-#'   `states` holds the subsets with their bounds and probabilities.
+#'   and the sampler have a spread); `lower`, `upper`, limits of 95 %. Of a
+#'   binary composite the mean is the probability that the kernel is in it, and
+#'   the attribute `states` holds the subsets with their bounds and
+#'   probabilities.
 #' @section Errors: `bayeskernel_error_argument` for other models.
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683, figures 8 and 9.

@@ -97,11 +97,11 @@
 #'   weighs them anew in every pass, so that the bound rises; when fewer than 50
 #'   of them count, others are drawn near the mode, and the trace of the bound
 #'   begins anew. Weights below some thousandths, where a kernel is out, are
-#'   beyond the reach of such points. In a product (200 sets, a product of matrices each) the
-#'   kernels are taken at the mean weights, as in the paper, and the bound may
-#'   fall. `"slice"` has no such limit of dimension; its bound has the error of
-#'   simulation. The number of sets that count is `diagnostics$weights_ess` of
-#'   the fit.
+#'   beyond the reach of such points. In a product (200 sets, each of which
+#'   costs a product of matrices) the kernels are taken at the mean weights, as
+#'   in the paper, and the bound may fall. `"slice"` has no such limits; its
+#'   bound has the error of simulation. The number of sets that count is
+#'   `diagnostics$weights_ess` of the fit.
 #'
 #' @section Departures from the paper: The precision's update has the
 #'   coefficients' second moment where (11) prints their squared mean; moments

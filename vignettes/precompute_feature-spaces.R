@@ -208,7 +208,8 @@ run_line <- function() {
 }
 
 run_parts(list(
-  paper = function() damoulas_sets, uci = run_uci, peers = run_peers, numerals = run_numerals,
+  paper = function() damoulas_sets, uci = run_uci, peers = run_peers,
+  numerals = run_numerals,
   numerals_learned = run_numerals_learned, proteins = run_proteins,
   proteins_learned = run_proteins_learned, neal = run_neal, line = run_line
 ), results_file)

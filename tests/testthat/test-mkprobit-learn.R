@@ -158,7 +158,7 @@ test_that("weights of a product have a posterior by points", {
   expect_gt(mean(predict(fit, new$spaces) == new$y), 0.5)
 })
 
-test_that("a sparse prior drops regressors and predicts what it would with them", {
+test_that("a sparse prior drops regressors that nobody misses", {
   set.seed(3)
   n <- 40
   x <- matrix(rnorm(2 * n), n, dimnames = list(NULL, c("a", "b")))

@@ -3,7 +3,8 @@
 // (learning.hpp) and its prior,
 //   log q(beta) = E log p(beta | h) + f(beta) + const,
 //   sum      beta ~ Dir(rho),             rho_s ~ Gamma(first, second)
-//   product  beta_s ~ Gamma(pi_s, chi_s), pi_s ~ Exp(first), chi_s ~ Exp(second)
+//   product  beta_s ~ Gamma(pi_s, chi_s), pi_s ~ Exp(first), chi_s ~
+//            Exp(second)
 // by points with weights (importance), or by steps of a sampler (slice). The
 // points are drawn once and weighed anew in every iteration, with f as it is:
 // an exact factor for a prior that lives on these points, so that the bound
