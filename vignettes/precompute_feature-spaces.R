@@ -89,16 +89,18 @@ run_numerals <- function() {
   }))
 }
 
-run_numerals_learned <- function() {
+numerals_composites <- function(composites) {
   data <- mfeat_spaces()
-  do.call(rbind, lapply(seq_len(min(trials, setting("LEARNED", 10L))),
-    function(seed) {
-      out <- numerals_trial(data, seed, learned_composites)
-      message(seed)
-      out[names(learned_composites)]
-    }
-  ))
+  count <- min(trials, setting("LEARNED", 10L))
+  do.call(rbind, lapply(seq_len(count), function(seed) {
+    out <- numerals_trial(data, seed, composites)
+    message(seed)
+    out[names(composites)]
+  }))
 }
+
+run_numerals_learned <- function() numerals_composites(learned_composites)
+run_numerals_sampled <- function() numerals_composites(sampled_composites)
 
 # The first trial is the division that is given; the others are drawn from all
 # proteins, as many of each fold to train as there.
@@ -210,6 +212,7 @@ run_line <- function() {
 run_parts(list(
   paper = function() damoulas_sets, uci = run_uci, peers = run_peers,
   numerals = run_numerals,
-  numerals_learned = run_numerals_learned, proteins = run_proteins,
+  numerals_learned = run_numerals_learned,
+  numerals_sampled = run_numerals_sampled, proteins = run_proteins,
   proteins_learned = run_proteins_learned, neal = run_neal, line = run_line
 ), results_file)
