@@ -4,7 +4,7 @@
 # probabilities and densities are averaged over the points.
 
 run_ep <- function(job) {
-  job$control$seed <- 0
+  job$control[c("seed", "by_group")] <- list(0, TRUE)
   from_file <- !is.null(job$data$path)
   run <- if (from_file) linear_ep_stream_cpp else linear_ep_cpp
   core <- run(job$data, job$shared$prior, job$control)
@@ -56,7 +56,8 @@ collect_ep <- function(fit, core, job) {
   fit$check <- list(
     k = core$pareto_k %||% NA_real_, passes = core$status$passes,
     change = core$status$change, engine = core$engine %||% "vb",
-    fallback = core$fallback, one_class = one_class_share(job$design)
+    fallback = core$fallback, by_group = core$by_group,
+    one_class = if (!isTRUE(core$by_group)) one_class_share(job$design)
   )
   if (!is.null(core$fallback)) {
     return(fit)

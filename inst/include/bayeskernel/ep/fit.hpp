@@ -49,6 +49,7 @@ class EpFit {
         family_(family),
         open_(open),
         columns_(columns),
+        executor_(executor),
         pass_(rows, executor),
         shares_(family, atoms),
         rule_(rows, family, sites, &shares_),
@@ -191,6 +192,7 @@ class EpFit {
   const Prior& prior() const { return prior_; }
   const RowSource& rows() const { return rows_; }
   const OpenResiduals* open() const { return open_; }
+  Executor& executor() const { return executor_; }
   Family family() const { return family_; }
   bool residuals() const { return residuals_; }
 
@@ -294,6 +296,7 @@ class EpFit {
   Family family_;
   OpenResiduals* open_;
   SelectionSites* columns_;
+  Executor& executor_;
   Pass pass_;
   AtomShares shares_;
   SiteRule rule_;
