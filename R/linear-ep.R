@@ -147,34 +147,25 @@ at_points <- function(object) {
 # Moments of the rows over the points: `moments(fit)` gives mean and var at one.
 # The links of a pseudo-likelihood are of the moments over all points.
 over_points <- function(object, moments, links, threads) {
-  if (is_pseudo(object)) {
+  if (is_pseudo(object) || !has_points(object)) {
     out <- pool_points(object, moments)
     return(c(out, link_moments(out$mean, out$var, links)))
   }
-  if (!has_points(object)) {
-    out <- moments(object)
-    return(c(out, link_moments(out$mean, out$var, links)))
-  }
-  weights <- point_weights(object)
-  mean <- square <- 0
-  prob <- prob_square <- list()
-  fits <- at_points(object)
-  for (k in seq_along(fits)) {
-    own <- moments(fits[[k]])
-    mean <- mean + weights[k] * own$mean
-    square <- square + weights[k] * (own$var + own$mean^2)
+  prob <- square <- list()
+  out <- pool_points(object, moments, function(own, weight) {
     for (link in links) {
       p <- core_call(link_moments_cpp(own$mean, own$var, link, threads))
-      prob[[link]] <- (prob[[link]] %||% 0) + weights[k] * p$prob
-      prob_square[[link]] <- (prob_square[[link]] %||% 0) +
-        weights[k] * (p$prob_sd^2 + p$prob^2)
+      prob[[link]] <<- (prob[[link]] %||% 0) + weight * p$prob
+      square[[link]] <<- (square[[link]] %||% 0) +
+        weight * (p$prob_sd^2 + p$prob^2)
     }
-  }
-  sd <- Map(function(square, p) sqrt(pmax(square - p^2, 0)), prob_square, prob)
-  list(mean = mean, var = square - mean^2, prob = prob, prob_sd = sd)
+  })
+  sd <- Map(function(square, p) sqrt(pmax(square - p^2, 0)), square, prob)
+  c(out, list(prob = prob, prob_sd = sd))
 }
 
-pool_points <- function(object, moments) {
+# Moments over the points; `visit(own, weight)` sees those at each.
+pool_points <- function(object, moments, visit = function(own, weight) NULL) {
   if (!has_points(object)) {
     return(moments(object))
   }
@@ -185,6 +176,7 @@ pool_points <- function(object, moments) {
     own <- moments(fits[[k]])
     mean <- mean + weights[k] * own$mean
     square <- square + weights[k] * (own$var + own$mean^2)
+    visit(own, weights[k])
   }
   list(mean = mean, var = square - mean^2)
 }

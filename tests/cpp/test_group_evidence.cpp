@@ -93,7 +93,7 @@ TEST("the evidence of whole groups: one row alone misses nothing") {
     SerialExecutor serial;
     EpFit single(problem.rows, problem.prior, serial, family);
     CHECK(single.run(exact()).converged);
-    CHECK_NEAR(GroupEvidence(single)().sum(), 0.0, 1e-3);
+    CHECK(GroupEvidence(single)().sum() == 0.0);
   }
   const Problem numbers = make_problem(Shape(), 1);
   SerialExecutor serial;
@@ -136,7 +136,7 @@ TEST("the evidence of whole groups beside the truth, with a coefficient") {
         truth += 0.25 * spread * std::exp(value - fit.log_z());
       }
       truth = std::log(truth);
-      CHECK(std::abs(found - truth) < std::max(0.05 * std::abs(truth), 2e-3));
+      CHECK(std::abs(found - truth) < std::max(0.08 * std::abs(truth), 2e-3));
     }
   }
 }

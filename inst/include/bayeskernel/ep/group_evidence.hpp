@@ -80,7 +80,8 @@ class GroupEvidence {
         if (rows.is_part(span)) continue;
         const Tile tile = rows.tile(span, scratch.buffer);
         rows.for_groups(span, [&](Index g, Index begin, Index end) {
-          if (end > begin) {
+          // One row and its site are exact together.
+          if (end - begin > 1) {
             add_group(span, tile, g, begin, end, scratch, block_.col(block));
           }
         });
@@ -152,7 +153,7 @@ class GroupEvidence {
         if (tile.x.rows() > 0) f += tile.x.col(i).dot(shift_.col(k));
         scratch.f = scratch.across.col(i - begin).array() + f;
         add_row(span.row_begin + i, tile.y[i], tile.weight[i],
-                tile.residual.size() > 0 ? tile.residual[i] : 0.0, scratch);
+                tile.residual_of(i), scratch);
         // Each factor is at most 2.
         if ((i - begin) % 512 == 511) take_product(scratch);
       }
@@ -178,7 +179,7 @@ class GroupEvidence {
     const SiteRows& sites = fit_.sites;
     const double m = sites.mean[i], s = sites.variance[i];
     const auto [kappa, b] = message(i);
-    const double share = std::max(1.0 - kappa * s, SiteRule::kShareFloor);
+    const double share = share_of_others(kappa, s);
     return sites.log_z[i] - 0.5 * std::log(share) +
            0.5 * ((kappa * m - 2.0 * b) * m + b * b * s) / share;
   }
