@@ -378,6 +378,7 @@ mkprobit_collect <- function(fit, core, job, rows) {
     warn_stuck(fit)
   } else {
     fit$coefficients <- core[c("mean", "var", "alpha")]
+    if (fit$sparse) fit$relevant <- relevant_counts(fit)
     fit$weights_table <- variational_weights(fit, core$weights)
     fit$states <- weight_states(core$weights, names(spaces))
     fit$trace <- list(elbo = core$status$bound)
@@ -388,6 +389,10 @@ mkprobit_collect <- function(fit, core, job, rows) {
       )],
       list(steps = core$status$passes)
     )
+    if (!is.null(core$weights$lower)) {
+      fit$diagnostics$weights_ess <- core$weights$ess
+      warn_few_points(core$weights$ess)
+    }
     if (identical(core$status$advice, "scale")) fit <- warn_scale(fit)
   }
   fit <- plane_of_fit(fit, rows)
@@ -436,9 +441,35 @@ variational_weights <- function(fit, found) {
   if (!fit$learned) {
     return(weights_frame(fit, found$mean))
   }
+  if (!is.null(found$lower)) {
+    return(weights_frame(
+      fit, found$mean, found$sd, found$lower, found$upper
+    ))
+  }
   # Of subsets probabilities, of others point estimates: without limits.
   binary <- fit$combine == "binary"
   weights_frame(fit, found$mean, if (binary) found$sd else NA_real_)
+}
+
+# Weights whose posterior rests on few points.
+warn_few_points <- function(ess) {
+  if (isTRUE(ess < 50)) {
+    bk_warn(
+      "convergence", "The posterior of the weights rests on few points.", c(
+        sprintf("Found: %.1f that count.", ess),
+        "Use weights_method = \"profile\", or \"slice\" for a sum."
+      )
+    )
+  }
+}
+
+# Regressors that are left, of each class or of all.
+relevant_counts <- function(fit) {
+  core <- fit$posterior$core
+  alpha <- core$components[[which.max(core$probability)]]$alpha
+  counts <- rowSums(is.finite(alpha))
+  names(counts) <- if (nrow(alpha) > 1L) fit$levels else "common"
+  counts
 }
 
 weights_frame <- function(fit, mean, sd = NA_real_, lower = NA_real_,

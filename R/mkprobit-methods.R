@@ -11,9 +11,11 @@ model_of.mkprobit <- function(object) mkprobit_model
 #' @param ... Unused.
 #' @return Data frame, a row for each feature space: `space`; `mean` and `sd` of
 #'   the posterior of its weight, `sd` `NA` where the weights are held or are
-#'   point estimates; `lower`, `upper`, limits of 95 %. Of a binary composite
-#'   the mean is the probability that the kernel is in it, and the attribute
-#'   `states` holds the subsets with their bounds and probabilities.
+#'   point estimates (`weights_method = "is"` and `"slice"` of variational Bayes
+#'   and the sampler have a spread); `lower`, `upper`, limits of 95 %. Of a
+#'   binary composite the mean is the probability that the kernel is in it, and
+#'   the attribute `states` holds the subsets with their bounds and
+#'   probabilities.
 #' @section Errors: `bayeskernel_error_argument` for other models.
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683, figures 8 and 9.
@@ -164,14 +166,32 @@ facts.mkprobit <- function(object) {
     ), if (object$sparse) ", sparse" else "", sep = ""),
     Regressors = if (!is.null(object$inducing_count)) {
       sprintf("the kernels to %d objects", object$inducing_count)
-    }
+    },
+    Relevant = if (!is.null(object$relevant)) relevant_fact(object)
+  )
+}
+
+relevant_fact <- function(object) {
+  counts <- object$relevant
+  of <- ncol(object$coefficients$mean)
+  if (length(counts) == 1L) {
+    return(sprintf("%.0f of %d regressors", counts, of))
+  }
+  sprintf(
+    "%s of %d regressors each", paste(
+      utils::head(paste(names(counts), counts), 8L), collapse = ", "
+    ), of
   )
 }
 
 weights_fact <- function(object) {
   table <- object$weights_table
+  spread <- ifelse(
+    is.na(table$sd) | table$sd == 0, "",
+    sprintf(" (sd %s)", format(table$sd, digits = 2))
+  )
   shown <- utils::head(
-    sprintf("%s %s", table$space, format(table$mean, digits = 3)), 8L
+    paste0(table$space, " ", format(table$mean, digits = 3), spread), 8L
   )
   paste0(
     if (object$learned) "learned: " else "held: ",
@@ -189,8 +209,11 @@ extras.mkprobit <- function(object) {
     ),
     notes = c(
       if (qr) "Badly conditioned kernels: solved by QR.",
-      if (object$sparse && !is.null(object$diagnostics$active)) {
-        sprintf("%.0f regressors are left.", sum(object$diagnostics$active))
+      if (!is.null(object$diagnostics$weights_ess)) {
+        sprintf(
+          "The posterior of the weights is worth %.0f draws.",
+          object$diagnostics$weights_ess
+        )
       }
     )
   )

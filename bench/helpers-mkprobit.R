@@ -184,11 +184,20 @@ fixed_composites <- list(
 )
 learned_composites <- list(
   "kernels, learned sum" = list(combine = "sum", kernel_weights = "learn"),
+  "kernels, learned sum with spread" = list(
+    combine = "sum", kernel_weights = "learn", weights_method = "is"
+  ),
   "kernels, learned product" = list(
     combine = "product", kernel_weights = "learn"
   ),
   "kernels, subset" = list(combine = "binary", kernel_weights = "learn")
 )
+
+# The weights of the sum by the sampler, one short chain.
+sampled_composites <- list("kernels, sum by the sampler" = list(
+  combine = "sum", kernel_weights = "learn", method = "gibbs",
+  latent_scales = "shared", chains = 1, warmup = 200, draws = 200
+))
 
 # Neal's three classes in four dimensions, of which two matter: an ellipse, a
 # half-plane, and the rest.

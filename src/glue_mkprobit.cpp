@@ -3,6 +3,7 @@
 #include <bayeskernel/draws/running_moments.hpp>
 #include <bayeskernel/multinomial/learning.hpp>
 #include <cstdint>
+#include <optional>
 
 namespace {
 
@@ -13,6 +14,7 @@ using bayeskernel::MultinomialPosterior;
 using bayeskernel::MultinomialResult;
 using bayeskernel::MultinomialSettings;
 using bayeskernel::RegressionFactor;
+using bayeskernel::uniform_index;
 
 MultinomialSettings read_multinomial(const Rcpp::List& settings) {
   MultinomialSettings out;
@@ -100,6 +102,8 @@ struct Component {
   VectorXd weights;
   double probability;
   MultinomialPosterior q;
+  MatrixXd spread;  // of weights that are not known, and draws of them:
+  MatrixXd draws;   // spaces x directions, spaces x draws
 };
 
 std::vector<Component> read_posterior(const Rcpp::List& posterior,
@@ -112,8 +116,18 @@ std::vector<Component> read_posterior(const Rcpp::List& posterior,
     if (probability.size() != components.size()) {
       list.refuse("probability", "not of the right length");
     }
+    MatrixXd spread(sources, 0), draws(sources, 0);
+    const Rcpp::List own = components[k];
+    if (own.containsElementNamed("spread")) {
+      spread = map_matrix(list.element("spread"));
+      draws = map_matrix(list.element("draws"));
+      if (spread.rows() != sources || draws.rows() != sources ||
+          draws.cols() == 0 || !spread.allFinite() || !draws.allFinite()) {
+        list.refuse("spread", "not of the right size");
+      }
+    }
     out.push_back({list.vector("weights", sources), probability[k],
-                   read_component(components[k], executor)});
+                   read_component(components[k], executor), spread, draws});
   }
   if (out.empty()) throw bayeskernel::ArgumentError("the fit is damaged");
   return out;
@@ -301,27 +315,72 @@ struct Job {
   MultinomialFit fit;
 };
 
-// One composite: weights that are given, or point estimates.
+// Means, limits and draws of weights that have a posterior; what prediction
+// needs of it goes to `component`.
+Rcpp::List spread_list(const bayeskernel::WeightPosterior& q, bool product,
+                       Rcpp::List& component) {
+  constexpr Index kDraws = 500;
+  const Index s = q.mean().size();
+  const MatrixXd draws = q.draws(kDraws);
+  if (!product) {
+    component["spread"] = to_r(q.spread());
+    component["draws"] = to_r(draws);
+  }
+  VectorXd lower(s), upper(s);
+  for (Index k = 0; k < s; ++k) {
+    lower[k] = q.quantile(k, 0.025);
+    upper[k] = q.quantile(k, 0.975);
+  }
+  Rcpp::List out = weights_list(
+      q.mean(), q.covariance().diagonal().cwiseMax(0.0).cwiseSqrt(),
+      q.effective(), draws.transpose(), MatrixXd(0, s), VectorXd(), VectorXd());
+  out["lower"] = to_r(lower);
+  out["upper"] = to_r(upper);
+  return out;
+}
+
+bayeskernel::WeightSettings read_spread(const Rcpp::List& settings,
+                                        bool product) {
+  constexpr Index kProduct = 200;  // a product of matrices each
+  const Rcpp::NumericVector prior = settings["prior_weights"];
+  bayeskernel::WeightSettings out;
+  out.product = product;
+  out.slice = Rcpp::as<std::string>(settings["weights_method"]) == "slice";
+  out.first = prior[0];
+  out.second = prior[1];
+  if (product) out.points = kProduct;
+  out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
+  return out;
+}
+
+// One composite: weights that are given, point estimates, or with a posterior.
 Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   const std::string method =
       Rcpp::as<std::string>(settings["weights_method"]);
-  if (method != "fixed" && method != "map" && method != "profile") {
+  const bool spread = method == "is" || method == "slice";
+  if (method != "fixed" && method != "map" && method != "profile" && !spread) {
     throw bayeskernel::ArgumentError("no such way to learn weights");
   }
   const bool tune = Rcpp::as<bool>(settings["tune"]);
   const Rcpp::NumericVector weight_prior = settings["prior_weights"];
   const Rcpp::NumericVector theta_prior = settings["prior_theta"];
   bayeskernel::KernelPrior prior;
-  if (job.composite.combination() == Combination::product) {
-    prior.weight_rate = 1.0 / weight_prior[1];
-  }
+  const bool product = job.composite.combination() == Combination::product;
+  if (product) prior.weight_rate = 1.0 / weight_prior[1];
   prior.theta_shape = theta_prior[0];
   prior.theta_rate = theta_prior[1];
   bayeskernel::KernelLearner learner(
       job.composite, job.weights, prior, {method != "fixed", tune}, job.fit,
       job.control, job.executor);
   MultinomialResult result;
-  if (method == "map") {
+  std::optional<bayeskernel::WeightPosterior> q;
+  if (spread) {
+    if (tune) {
+      throw bayeskernel::ArgumentError("length-scales have no posterior");
+    }
+    q.emplace(job.composite.size(), read_spread(settings, product));
+    result = learner.spread(*q, job.user.keep_going());
+  } else if (method == "map") {
     result = learner.map(job.user.keep_going());
   } else if (method == "profile" || tune) {
     result = learner.profile(job.user.keep_going());
@@ -331,12 +390,13 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   const VectorXd& weights = learner.weights();
   const Index s = weights.size();
   Rcpp::List out = fit_list(job.fit, learner.design(), job.composite);
-  out["components"] = Rcpp::List::create(
-      component_list(job.fit, weights, result.by_qr));
+  Rcpp::List component = component_list(job.fit, weights, result.by_qr);
+  out["weights"] =
+      q ? spread_list(*q, product, component)
+        : weights_list(weights, VectorXd::Zero(s), NA_REAL, MatrixXd(0, s),
+                       MatrixXd(0, s), VectorXd(), VectorXd());
+  out["components"] = Rcpp::List::create(component);
   out["probability"] = 1.0;
-  out["weights"] = weights_list(weights, VectorXd::Zero(s), NA_REAL,
-                                MatrixXd(0, s), MatrixXd(0, s), VectorXd(),
-                                VectorXd());
   out["status"] = pass_status(result);
   out["qr"] = result.by_qr;
   out["active"] = static_cast<double>(result.active);
@@ -477,8 +537,12 @@ Rcpp::List mkprobit_predict_cpp(const Rcpp::List& posterior,
     MatrixXd mean, second, prob, log_prob;
     for (const Component& part : components) {
       const Design design(composite, part.weights, executor, 0.0);
-      bayeskernel::MultinomialMoments at =
-          bayeskernel::predict_classes(part.q, design, nodes, executor);
+      std::vector<Design> beyond;
+      for (Index k = 0; k < part.spread.cols(); ++k) {
+        beyond.emplace_back(composite, part.spread.col(k), executor, 0.0, 0.0);
+      }
+      bayeskernel::MultinomialMoments at = bayeskernel::predict_classes(
+          part.q, design, nodes, executor, beyond);
       if (components.size() == 1) {
         mean = at.mean.transpose();
         second = at.variance.transpose();
@@ -567,7 +631,13 @@ Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior,
       while (at + 1 < components.size() && u > components[at].probability) {
         u -= components[at++].probability;
       }
-      f.noalias() = components[at].q.draw(stream) * k[at];
+      const Component& part = components[at];
+      const Index many = part.draws.cols();
+      if (many > 0) {
+        composite.block(part.draws.col(uniform_index(stream, many)), 0, n,
+                        scratch, k[at].data());
+      }
+      f.noalias() = part.q.draw(stream) * k[at];
     });
   });
 }

@@ -1,4 +1,5 @@
 #include <bayeskernel/multinomial/learning.hpp>
+#include <bayeskernel/multinomial/predict.hpp>
 
 #include "check.hpp"
 #include "multinomial_problem.hpp"
@@ -162,6 +163,63 @@ TEST("a greedy search ends at the state that the best of all fits has") {
     CHECK(search.states[at] == best);
     CHECK_NEAR(search.probability().sum(), 1.0, 1e-12);
   }
+}
+
+// A vague prior, with regressors that leave, and with all that stay.
+TEST("irrelevant regressors leave, and nobody misses them") {
+  for (const auto scales : {LatentScales::by_class, LatentScales::shared}) {
+    const MultinomialProblem problem(40, 3);
+    SerialExecutor serial;
+    const Composite composite = problem.composite(Combination::sum);
+    const Design design(composite, two(0.5, 0.5), serial);
+    MultinomialSettings settings = tight(scales);
+    settings.tau = settings.nu = 1e-6;
+    settings.tolerance = 1e-8;
+    MatrixXd prob[2];
+    Index kept[2];
+    for (const bool sparse : {false, true}) {
+      settings.sparse = sparse;
+      settings.weight_tolerance = std::numeric_limits<double>::infinity();
+      MultinomialFit fit(problem.t, 3, settings, serial);
+      const MultinomialResult result = fit.run(design, go_on);
+      CHECK(result.converged && largest_fall(result) < 1e-9);
+      kept[sparse] = result.active;
+      std::vector<bayeskernel::RegressionFactor> factors;
+      Index count = 0;
+      for (Index c = 0; c < fit.factors(); ++c) {
+        factors.push_back(fit.factor(c));
+        count += static_cast<Index>(fit.active(c).size());
+        CHECK(factors.back().u().rows() ==
+              static_cast<Index>(fit.active(c).size()));
+      }
+      CHECK(count == result.active);
+      for (Index c = 0; c < 3; ++c) {
+        const auto& active = fit.active(c);
+        CHECK((fit.mean().row(c).array() != 0.0).count() <=
+              static_cast<Index>(active.size()));
+      }
+      const bayeskernel::MultinomialPosterior q(fit.mean(),
+                                                std::move(factors));
+      prob[sparse] = bayeskernel::predict_classes(q, design, 0, serial)
+                         .log_prob.array()
+                         .exp();
+    }
+    CHECK(kept[0] == (scales == LatentScales::shared ? 40 : 120));
+    CHECK(kept[1] < kept[0] / 4 && kept[1] > 0);
+    CHECK((prob[0] - prob[1]).cwiseAbs().maxCoeff() < 5e-3);
+  }
+}
+
+TEST("a prior that is not vague keeps its regressors") {
+  const MultinomialProblem problem(24, 3);
+  SerialExecutor serial;
+  const Composite composite = problem.composite(Combination::sum);
+  const Design design(composite, two(0.5, 0.5), serial);
+  MultinomialSettings settings = tight(LatentScales::by_class);
+  settings.sparse = true;
+  settings.tolerance = 1e-8;
+  MultinomialFit fit(problem.t, 3, settings, serial);
+  CHECK(fit.run(design, go_on).active == 72);
 }
 
 TEST("any threads and a design made anew give the same fit") {

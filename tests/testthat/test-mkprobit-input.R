@@ -48,6 +48,12 @@ test_that("composites that make no sense are refused", {
     kernel = list(basis(), rbf())
   )
   refuses(
+    "kernel", "weak: 2, wide: 3", list(
+      weak = spaces$weak, wide = cbind(spaces$strong, r = 1:18)
+    ), y,
+    kernel = basis()
+  )
+  refuses(
     "kernel", "negative", spaces, y,
     combine = "product", kernel = list(rbf(), linear())
   )
@@ -73,6 +79,17 @@ test_that("composites that make no sense are refused", {
   refuses("argument", "profile", spaces, y,
     combine = "sum", kernel_weights = "learn", weights_method = "enumerate"
   )
+  refuses("argument", "\"is\"", spaces, y,
+    combine = "product", kernel_weights = "learn", weights_method = "slice"
+  )
+  for (by in c("is", "slice")) {
+    refuses("argument", "enumerate", spaces, y,
+      combine = "binary", kernel_weights = "learn", weights_method = by
+    )
+    refuses("argument", "gibbs", spaces, y,
+      kernel_weights = "learn", weights_method = by, tune = TRUE
+    )
+  }
   refuses("argument", "length-scale", spaces, y, kernel = linear(), tune = TRUE)
   refuses("dimension", "inducing", spaces, y, inducing = 50)
   refuses("prior", "weights", spaces, y, prior = mkprobit_prior(weights = 0.2))

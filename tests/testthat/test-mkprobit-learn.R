@@ -85,18 +85,114 @@ test_that("length-scales are learned, one or one a column", {
   )
 })
 
-test_that("a sparse prior leaves few regressors", {
-  fit <- suppressWarnings(mkprobit(
-    data$spaces, data$y,
-    sparse = TRUE, latent_scales = "shared", threads = 1, seed = 1,
-    tol = 1e-8, max_iter = 2000
-  ))
-  # Precisions above a thousand leave nothing of a regressor.
-  alpha <- fit$coefficients$alpha[1, ]
-  expect_lt(sum(alpha < 100), 30)
-  bound <- elbo(fit)
+test_that("weights of a sum have a posterior by points and by slices", {
+  # Not near zero, where flat points are few.
+  prior <- mkprobit_prior(weights = c(200, 100))
+  fits <- lapply(c(is = "is", slice = "slice"), function(by) {
+    learn(weights_method = by, tol = 1e-6, max_iter = 300, prior = prior)
+  })
+  tables <- lapply(fits, kernel_weights)
+  for (table in tables) {
+    expect_equal(sum(table$mean), 1, tolerance = 1e-8)
+    # Two weights that sum to one vary together.
+    expect_equal(table$sd[1], table$sd[2], tolerance = 1e-6)
+    expect_true(all(table$sd > 0))
+    expect_true(all(table$lower < table$mean & table$mean < table$upper))
+    expect_equal(
+      table$upper - table$lower, 2 * 1.96 * table$sd,
+      tolerance = 0.2
+    )
+  }
+  # Some 370 points that count: five errors of simulation.
+  expect_lt(
+    max(abs(tables$is$mean - tables$slice$mean) / tables$slice$sd), 0.3
+  )
+  expect_equal(tables$is$sd, tables$slice$sd, tolerance = 0.2)
+  bound <- elbo(fits$is)
+  expect_gt(length(bound), 5L)
   expect_true(all(diff(bound) >= -1e-9 * (1 + abs(bound[-1]))))
-  expect_gt(mean(predict(fit, new$spaces) == new$y), 0.6)
+  expect_gte(fits$is$diagnostics$weights_ess, 50)
+  expect_equal(
+    predict(fits$is, new$spaces, "prob"),
+    predict(fits$slice, new$spaces, "prob"),
+    tolerance = 0.01
+  )
+  expect_identical(learn(
+    weights_method = "is", tol = 1e-6, max_iter = 300, prior = prior
+  )$coefficients, fits$is$coefficients)
+})
+
+test_that("the spread of weights is shown, and is in predictions", {
+  fit <- learn(weights_method = "slice", tol = 1e-6, max_iter = 300)
+  table <- kernel_weights(fit)
+  expect_output(print(fit), "sd 0", fixed = TRUE)
+  expect_output(print(summary(fit)), "worth", fixed = TRUE)
+  shown <- tidy(fit)
+  at <- match(sprintf("weight[%s]", table$space), shown$term)
+  expect_equal(shown$estimate[at], table$mean)
+  expect_equal(shown$std.error[at], table$sd)
+  path <- withr::local_tempfile(fileext = ".pdf")
+  grDevices::pdf(path)
+  drawn <- plot(fit, "weights")
+  grDevices::dev.off()
+  expect_equal(drawn$lower, table$lower)
+  # Draws of W and of the weights have the moments that predict() gives.
+  rows <- lapply(new$spaces, head, 5)
+  draws <- predict(fit, rows, "link", draws = TRUE, n_draws = 4000, seed = 1)
+  moments <- predict(fit, rows, "link", se.fit = TRUE)
+  expect_true(all(
+    abs(apply(draws, 2:3, mean) - moments$fit) <=
+      5 * moments$se.fit / sqrt(4000)
+  ))
+  expect_equal(apply(draws, 2:3, sd), moments$se.fit,
+    tolerance = 0.06, ignore_attr = TRUE
+  )
+  point <- learn(weights_method = "map", tol = 1e-6, max_iter = 300)
+  expect_true(all(is.na(kernel_weights(point)$sd)))
+})
+
+test_that("weights of a product have a posterior by points", {
+  fit <- learn(combine = "product", weights_method = "is", max_iter = 30)
+  table <- kernel_weights(fit)
+  expect_true(all(table$sd > 0 & table$lower < table$upper))
+  expect_gt(mean(predict(fit, new$spaces) == new$y), 0.5)
+})
+
+test_that("a sparse prior drops regressors that nobody misses", {
+  set.seed(3)
+  n <- 40
+  x <- matrix(rnorm(2 * n), n, dimnames = list(NULL, c("a", "b")))
+  y <- factor(max.col(cbind(
+    2 * x[, 1], -2 * x[, 1] + x[, 2], -2 * x[, 2]
+  ) + matrix(rnorm(3 * n), n)))
+  fresh <- matrix(rnorm(60), 30, dimnames = list(NULL, c("a", "b")))
+  for (scales in c("class", "shared")) {
+    fit_to <- function(...) {
+      suppressWarnings(mkprobit(
+        x, y,
+        latent_scales = scales, tol = 1e-7, max_iter = 3000, seed = 1,
+        threads = 1, ...
+      ))
+    }
+    fit <- fit_to(sparse = TRUE)
+    kept <- fit$relevant
+    expect_named(kept, if (scales == "class") levels(y) else "common")
+    expect_true(all(kept < n / 2), label = scales)
+    expect_true(all(kept > 0))
+    # What is dropped has no coefficient.
+    gone <- rowSums(fit$coefficients$mean != 0)
+    expect_true(all(gone <= kept))
+    expect_output(print(fit), "Relevant", fixed = TRUE)
+    expect_output(print(fit), paste(kept[[1]], "of 40|", kept[[1]]))
+    # The same prior without dropping.
+    all <- fit_to(prior = mkprobit_prior(tau = 1e-6, nu = 1e-6))
+    expect_null(all$relevant)
+    expect_lt(max(abs(
+      predict(fit, fresh, "prob") - predict(all, fresh, "prob")
+    )), 1e-2, label = scales)
+    bound <- elbo(fit)
+    expect_true(all(diff(bound) >= -1e-9 * (1 + abs(bound[-1]))))
+  }
 })
 
 sampled <- function(...) {

@@ -114,33 +114,42 @@ class ConicRule {
 
   // y, an exact draw (section A of the paper by a scan; here at once): u by
   // rejection from the normal density that touches exp h at u0, which lies
-  // above since h'' <= -1; the others are truncated normals given y_t.
+  // above since h'' <= -1, wherever u0 is: a few steps towards the mode do; the
+  // others are truncated normals given y_t. What h falls short of that density
+  // lies between two parabolas in d = u - u0, as the curvature of log Phi(z)
+  // rises from 0 to 1 for falling z: most draws are decided by these.
   void draw(const double* m, Index t, Stream& stream, double* y) {
     constexpr int kSteps = 3, kMost = 1000000;
+    constexpr double kNear = 0.5;
     for (Index j = 0; j < classes_; ++j) b_[j] = m[t] - m[j];
-    double start = 0.0, slope = 0.0;
+    double start = 0.0, slope = 0.0, pull = 0.0, bend = 0.0;
     for (int step = 0; step <= kSteps; ++step) {
-      double curvature = 1.0;
-      slope = -start;
+      pull = bend = 0.0;
       for (Index j = 0; j < classes_; ++j) {
         if (j == t) continue;
         const double z = start + b_[j];
         const double lambda = slope_below(z);
-        slope += lambda;
-        curvature += lambda * excess_below(z, lambda);
+        pull += lambda;
+        bend += lambda * excess_below(z, lambda);
       }
-      if (step < kSteps) start += slope / curvature;
+      slope = pull - start;
+      if (step == kSteps || std::abs(slope) < kNear) break;
+      start += slope / (1.0 + bend);
     }
+    const double steepest = static_cast<double>(classes_ - 1);
     double u = 0.0;
     for (int attempt = 0;; ++attempt) {
-      const double d = slope + stream.normal();
+      if (attempt == kMost) throw NumericError("a latent vector is not finite");
+      const double d = slope + stream.normal(), half = 0.5 * d * d;
+      const double level = stream.exponential();
       u = start + d;
-      double log_ratio = -d * (start + 0.5 * d) - slope * d + 0.5 * d * d;
+      if (level >= (d > 0.0 ? bend : steepest) * half) break;
+      if (d < 0.0 && level < bend * half) continue;
+      double log_ratio = -d * pull;
       for (Index j = 0; j < classes_; ++j) {
         if (j != t) log_ratio += log_cdf_change(start + b_[j], d);
       }
-      if (-stream.exponential() <= log_ratio) break;
-      if (attempt == kMost) throw NumericError("a latent vector is not finite");
+      if (-level <= log_ratio) break;
     }
     y[t] = m[t] + u;
     for (Index j = 0; j < classes_; ++j) {

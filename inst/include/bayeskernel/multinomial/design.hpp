@@ -24,9 +24,10 @@ class Design {
   // Numbers that may be kept.
   static constexpr double kMost = 5e7;
 
+  // `constant`: the value of the bias, 0 for differences of designs.
   Design(const Composite& composite, const VectorXd& weights,
-         Executor& executor, double most = kMost)
-      : composite_(composite), weights_(weights) {
+         Executor& executor, double most = kMost, double constant = 1.0)
+      : composite_(composite), weights_(weights), constant_(constant) {
     const double numbers = static_cast<double>(composite.rows()) *
                            static_cast<double>(composite.regressors());
     width_ = std::max<Index>(64, (rows() / 256 + 63) / 64 * 64);
@@ -36,7 +37,7 @@ class Design {
     executor.run(tiles(), [&](Index t) {
       auto loan = pool.borrow();
       composite_.block(weights_, begin(t), columns(t), *loan,
-                       kept_.data() + begin(t) * regressors());
+                       kept_.data() + begin(t) * regressors(), constant_);
     });
   }
 
@@ -53,7 +54,7 @@ class Design {
     if (!kept()) {
       scratch.values.resize(regressors() * columns(t));
       composite_.block(weights_, begin(t), columns(t), scratch.composite,
-                       scratch.values.data());
+                       scratch.values.data(), constant_);
       values = scratch.values.data();
     }
     return Eigen::Map<const MatrixXd>(values, regressors(), columns(t));
@@ -93,6 +94,7 @@ class Design {
 
   const Composite& composite_;
   VectorXd weights_;
+  double constant_;
   Index width_;
   MatrixXd kept_;
 };

@@ -4,6 +4,7 @@
 //            for each: by the envelope theorem its gradient is that of
 //            <K, B> - <K, R K> / 2, R = sum_c (V_c + w_c' w_c), B = W' E Y
 //   map      that function of K alone, climbed once in every iteration
+//   spread   not a point but q(beta), from that function (weight_posterior.hpp)
 //   states   one fit for each on or off pattern, weighed by exp(bound)
 // The printed update has I in place of the inverse of R: it leaves out V_c and
 // draws towards large kernels.
@@ -20,12 +21,13 @@
 
 #include "../math/maximise.hpp"
 #include "mean_field.hpp"
+#include "weight_posterior.hpp"
 
 namespace bayeskernel {
 
-// Point estimates are added to the bound by these log densities: of beta of a product, Gamma(1,
-// weight_rate), of a sum, flat on the simplex; of theta = 1 / (2 l^2),
-// Gamma(theta_shape, theta_rate).
+// Point estimates are added to the bound by these log densities: of beta of a
+// product, Gamma(1, weight_rate), of a sum, flat on the simplex; of theta =
+// 1 / (2 l^2), Gamma(theta_shape, theta_rate).
 struct KernelPrior {
   double weight_rate = 1.0;
   double theta_shape = 1.0, theta_rate = 1.0;
@@ -122,6 +124,47 @@ class KernelLearner {
     return total;
   }
 
+  // q(beta) takes turns with the rest. Of a sum E K K' is exact; of a product
+  // K(E beta) stands for E K, as in the paper, and the bound may fall.
+  MultinomialResult spread(WeightPosterior& q, const KeepGoing& keep_going) {
+    MultinomialResult total;
+    MultinomialSettings one = set_;
+    one.max_passes = 1;
+    one.accelerate = false;
+    double best = -std::numeric_limits<double>::infinity();
+    while (true) {
+      run(one, keep_going, total);
+      total.converged = false;
+      if (q.known()) {
+        const double bound = fit_.bound() + q.bound();
+        total.bound.push_back(bound);
+        if (q.exact()) {
+          total.largest_fall = std::max(total.largest_fall, best - bound);
+        }
+        total.converged = std::abs(bound - best) <= set_.tolerance *
+                                                        std::abs(bound);
+        best = bound;
+      }
+      if (total.interrupted) break;
+      if (q.known() && (total.converged || total.passes >= set_.max_passes)) {
+        break;
+      }
+      if (!keep_going({static_cast<double>(total.passes),
+                       static_cast<double>(set_.max_passes), "vb"})) {
+        total.interrupted = true;
+        if (q.known()) break;
+      }
+      if (!update(q)) {
+        total.bound.clear();
+        total.largest_fall = 0.0;
+        best = -std::numeric_limits<double>::infinity();
+      }
+      weights_ = q.mean();
+      if (!product()) beyond_ = spread_gram(q.spread());
+    }
+    return total;
+  }
+
   // The design that the fit stands on.
   const Design& design() const { return *design_; }
 
@@ -136,7 +179,8 @@ class KernelLearner {
         std::make_unique<Design>(composite_, weights_, executor_);
     fit_.change(settings);
     const MultinomialResult result =
-        fit_.run(*design, keep_going, warm ? &start : nullptr);
+        fit_.run(*design, keep_going, warm ? &start : nullptr,
+                 beyond_.size() > 0 ? &beyond_ : nullptr);
     design_ = std::move(design);
     total.passes += result.passes;
     total.rejected += result.rejected;
@@ -265,9 +309,130 @@ class KernelLearner {
     return value + log_prior();
   }
 
+  bool update(WeightPosterior& q) {
+    const MatrixXd covariance = total_covariance();
+    if (!product()) {
+      const Quadratic f = quadratic(covariance);
+      return q.update([&](const VectorXd& beta, VectorXd* gradient) {
+        const VectorXd bent = f.bend * beta;
+        if (gradient != nullptr) *gradient += f.slope - bent;
+        return beta.dot(f.slope - 0.5 * bent);
+      });
+    }
+    return q.update([&](const VectorXd& beta, VectorXd* gradient) {
+      design_ = std::make_unique<Design>(composite_, beta, executor_);
+      VectorXd by_weight, by_kernel;
+      const double value =
+          raw_slopes(covariance, gradient != nullptr, by_weight, by_kernel);
+      if (gradient != nullptr) *gradient += by_weight;
+      return value;
+    });
+  }
+
+  // <K, B> - <K, R K> / 2 = slope' beta - beta' bend beta / 2 + const of a sum:
+  // S products of M x M with M x N.
+  struct Quadratic {
+    VectorXd slope;
+    MatrixXd bend;
+  };
+  Quadratic quadratic(const MatrixXd& covariance) const {
+    const Index own = composite_.own_regressors(), size = composite_.size();
+    const MatrixXd& w = fit_.mean();
+    const MatrixXd r = covariance + w.transpose() * w;
+    const MatrixXd inner = r.topLeftCorner(own, own);
+    VectorXd constant = VectorXd::Zero(own);  // R times the bias
+    if (composite_.bias()) constant = r.col(own).head(own);
+    struct Part {
+      VectorXd slope;
+      MatrixXd bend;
+    };
+    struct Scratch {
+      Composite::Scratch composite;
+      std::vector<MatrixXd> base;
+      MatrixXd pull;
+    };
+    std::vector<Part> parts(design_->tiles());
+    ScratchPool<Scratch> pool;
+    executor_.run(design_->tiles(), [&](Index t) {
+      auto loan = pool.borrow();
+      Scratch& at = *loan;
+      Part& part = parts[t];
+      const Index begin = design_->begin(t), n = design_->columns(t);
+      at.base.resize(static_cast<std::size_t>(size));
+      part.slope.resize(size);
+      part.bend.resize(size, size);
+      at.pull.noalias() =
+          w.leftCols(own).transpose() * fit_.y().middleCols(begin, n);
+      at.pull.colwise() -= constant;
+      for (Index s = 0; s < size; ++s) {
+        MatrixXd& base = at.base[static_cast<std::size_t>(s)];
+        base.resize(own, n);
+        composite_.base(s, begin, n, at.composite, base.data());
+        part.slope[s] = at.pull.cwiseProduct(base).sum();
+      }
+      for (Index s = 0; s < size; ++s) {
+        at.pull.noalias() = inner * at.base[static_cast<std::size_t>(s)];
+        for (Index j = 0; j <= s; ++j) {
+          part.bend(s, j) = part.bend(j, s) =
+              at.pull.cwiseProduct(at.base[static_cast<std::size_t>(j)]).sum();
+        }
+      }
+    });
+    Quadratic out{VectorXd::Zero(size), MatrixXd::Zero(size, size)};
+    for (const Part& part : parts) {
+      out.slope += part.slope;
+      out.bend += part.bend;
+    }
+    return out;
+  }
+
+  // E K K' less that of the mean weights: sum_k D_k D_k', D_k = sum_s v_ks K_s.
+  MatrixXd spread_gram(const MatrixXd& directions) const {
+    const Index m = composite_.regressors();
+    MatrixXd out = MatrixXd::Zero(m, m);
+    for (Index k = 0; k < directions.cols(); ++k) {
+      out += Design(composite_, directions.col(k), executor_, Design::kMost,
+                    0.0).gram(executor_);
+    }
+    return out;
+  }
+
   // The gradient in what pack() has, from W, V and E Y of the fit and the
   // design; the value of the function above.
   double slopes(const MatrixXd& covariance, VectorXd& gradient) {
+    VectorXd by_weight, by_kernel;
+    const double value =
+        raw_slopes(covariance, learned_.weights, by_weight, by_kernel);
+    const Index count = weight_count();
+    gradient.resize(count + static_cast<Index>(places_.size()));
+    if (count > 0 && product()) {
+      by_weight.array() -= prior_.weight_rate;
+      gradient.head(count) = by_weight.cwiseProduct(weights_);
+    } else if (count > 0) {
+      const double mean = by_weight.dot(weights_);
+      gradient.head(count) =
+          weights_.head(count).array() * (by_weight.head(count).array() - mean);
+    }
+    std::vector<Index> first(static_cast<std::size_t>(composite_.size()));
+    for (Index s = 0, parameters = 0; s < composite_.size(); ++s) {
+      first[static_cast<std::size_t>(s)] = parameters;
+      parameters += composite_.source(s).parameters();
+    }
+    for (std::size_t k = 0; k < places_.size(); ++k) {
+      const Place& place = places_[k];
+      const double theta = std::exp(log_theta(place));
+      gradient[count + static_cast<Index>(k)] =
+          by_kernel[first[static_cast<std::size_t>(place.source)] +
+                    place.parameter] -
+          2.0 * (prior_.theta_shape - 1.0 - prior_.theta_rate * theta);
+    }
+    return value;
+  }
+
+  // <K, B> - <K, R K> / 2 of the design, and its derivatives by the weights, if
+  // asked for, and by the kernels' parameters, if these are learned.
+  double raw_slopes(const MatrixXd& covariance, bool with_weights,
+                    VectorXd& by_weight, VectorXd& by_kernel) const {
     const Index tiles = design_->tiles(), own = composite_.own_regressors();
     const Index size = composite_.size();
     const MatrixXd& w = fit_.mean();
@@ -306,7 +471,7 @@ class KernelLearner {
       for (Index s = 0; s < size; ++s) {
         const Source& source = composite_.source(s);
         const bool tuned = learned_.lengthscales && source.parameters() > 0;
-        if (!learned_.weights && !tuned) continue;
+        if (!with_weights && !tuned) continue;
         composite_.base(s, begin, n, at.composite, at.base.data());
         at.weighed = at.pull.topRows(own);
         if (product()) at.weighed.array() *= k.topRows(own).array();
@@ -321,29 +486,12 @@ class KernelLearner {
       }
     });
     double value = 0.0;
-    VectorXd by_weight = VectorXd::Zero(size);
-    VectorXd by_kernel = VectorXd::Zero(parameters);
+    by_weight = VectorXd::Zero(size);
+    by_kernel = VectorXd::Zero(parameters);
     for (const Part& part : parts) {
       value += part.value;
       by_weight += part.weights;
       by_kernel += part.kernels;
-    }
-    const Index count = weight_count();
-    gradient.resize(count + static_cast<Index>(places_.size()));
-    if (count > 0 && product()) {
-      by_weight.array() -= prior_.weight_rate;
-      gradient.head(count) = by_weight.cwiseProduct(weights_);
-    } else if (count > 0) {
-      const double mean = by_weight.dot(weights_);
-      gradient.head(count) =
-          weights_.head(count).array() * (by_weight.head(count).array() - mean);
-    }
-    for (std::size_t k = 0; k < places_.size(); ++k) {
-      const Place& place = places_[k];
-      const double theta = std::exp(log_theta(place));
-      gradient[count + static_cast<Index>(k)] =
-          by_kernel[first[place.source] + place.parameter] -
-          2.0 * (prior_.theta_shape - 1.0 - prior_.theta_rate * theta);
     }
     return value;
   }
@@ -360,6 +508,7 @@ class KernelLearner {
   Executor& executor_;
   std::vector<Place> places_;
   std::unique_ptr<Design> design_;
+  MatrixXd beyond_;  // E K K' less the design's, of weights that are no points
   double last_value_ = 0.0;
 };
 

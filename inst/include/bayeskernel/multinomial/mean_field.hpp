@@ -61,17 +61,20 @@ class MultinomialFit {
       : t_(classes), c_(n_classes), set_(settings), executor_(executor) {}
 
   // Iterates on a design from its first state (alpha0; Y from means 0), or
-  // from another.
+  // from another. `beyond`: where the weights of the kernels are not known,
+  // E K K' less the design's; it outlives the fit.
   MultinomialResult run(const Design& design, const KeepGoing& keep_going,
-                        const MultinomialStart* start = nullptr) {
+                        const MultinomialStart* start = nullptr,
+                        const MatrixXd* beyond = nullptr) {
     design_ = &design;
+    beyond_ = beyond;
     begin(start);
     MultinomialResult result;
     std::optional<Anderson> anderson;
     VectorXd from, to;
     Inputs input = next_;
     MatrixXd before;
-    bool extrapolated = false;
+    bool extrapolated = false, anew = false;
     const bool accelerate = set_.accelerate && !set_.point_moment;
     double best = -std::numeric_limits<double>::infinity();
     while (true) {
@@ -100,7 +103,9 @@ class MultinomialFit {
       } else if (fall > 0.0) {
         result.largest_fall = std::max(result.largest_fall, fall);
       }
-      const bool pruned = accept();
+      // Without some of its regressors it is another bound.
+      if (anew) result.bound.clear();
+      const bool pruned = anew = accept();
       if (pruned) anderson.reset();
       result.bound.push_back(bound_);
       const double change =
@@ -111,7 +116,6 @@ class MultinomialFit {
           !pruned && std::abs(bound_ - best) <= set_.tolerance *
                                                     std::abs(bound_) &&
           change <= set_.weight_tolerance;
-      // Without some of its regressors it is another bound.
       best = pruned ? -kInfinity : bound_;
       if (still && !extrapolated) {
         result.converged = true;
@@ -160,7 +164,7 @@ class MultinomialFit {
   RegressionFactor factor(Index c) const {
     RegressionFactor out;
     out.compute(gram_, used_.row(shared() ? 0 : c).transpose(), active(c),
-                design_->matrix());
+                tall_design());
     return out;
   }
   Index factors() const { return shared() ? 1 : c_; }
@@ -179,6 +183,7 @@ class MultinomialFit {
   void begin(const MultinomialStart* start) {
     const Index m = design_->regressors(), n = design_->rows();
     gram_ = design_->gram(executor_);
+    if (beyond_ != nullptr) gram_ += *beyond_;
     const Index rows = shared() ? 1 : c_;
     active_.assign(rows, std::vector<Index>(m));
     for (auto& each : active_) std::iota(each.begin(), each.end(), Index{0});
@@ -212,6 +217,14 @@ class MultinomialFit {
     }
     const double log_z = latent(proposed_s_);
     bound_ = log_z - 0.5 * trace + regression_terms_ + prior;
+    if (beyond_ != nullptr) {
+      bound_ -= 0.5 * (mean_ * *beyond_).cwiseProduct(mean_).sum();
+    }
+  }
+
+  // What the QR decomposition takes apart, none where E K K' has more in it.
+  const MatrixXd& tall_design() const {
+    return beyond_ == nullptr ? design_->matrix() : none_;
   }
 
   void regress(const Inputs& input) {
@@ -234,7 +247,7 @@ class MultinomialFit {
     if (shared()) {
       if (!(set_.scales == LatentScales::fixed && fixed_ready_)) {
         common_.compute(gram_, used_.row(0).transpose(), active_[0],
-                        design_->matrix());
+                        tall_design());
         fixed_ready_ = true;
       }
       executor_.run(c_, [&](Index c) { take(common_, c); });
@@ -247,7 +260,7 @@ class MultinomialFit {
     executor_.run(c_, [&](Index c) {
       auto factor = factors_.borrow();
       (*factor).compute(gram_, used_.row(c).transpose(), active_[c],
-                        design_->matrix());
+                        tall_design());
       take(*factor, c);
       term[c] = terms(*factor);
       qr[c] = (*factor).by_qr();
@@ -343,19 +356,37 @@ class MultinomialFit {
     next_.alpha = alpha_;
     bool pruned = false;
     if (!set_.sparse) return false;
-    // No more than (tau + 1 / 2) / nu is reached where w = 0, which for one
-    // class and nu = 1e-6 is below 1e6.
-    const double count = shared() ? static_cast<double>(c_) : 1.0;
-    const double most =
-        std::min(1e6, 0.2 * (set_.tau + 0.5 * count) / set_.nu);
     for (Index r = 0; r < alpha_.rows(); ++r) {
       auto& active = active_[r];
-      const auto leaves = [&](Index k) { return alpha_(r, k) > most; };
+      const auto leaves = [&](Index k) {
+        if (!irrelevant(r, k)) return false;
+        for (Index c = shared() ? 0 : r; c < (shared() ? c_ : r + 1); ++c) {
+          mean_(c, k) = variance_(c, k) = 0.0;
+        }
+        return true;
+      };
       const auto end = std::remove_if(active.begin(), active.end(), leaves);
       pruned = pruned || end != active.end();
       active.erase(end, active.end());
     }
     return pruned;
+  }
+
+  // Whether a regressor has w = 0 but for noise and a precision that has gone
+  // where that of w = 0 goes: with 1 / V = alpha + s to the root of count s /
+  // (2 nu), which for nu = 1e-6 is far below the 1e6 of the theory.
+  bool irrelevant(Index r, Index k) const {
+    const double alpha = alpha_(r, k);
+    const double count = shared() ? static_cast<double>(c_) : 1.0;
+    const double s = std::max(1.0 / variance_(r, k) - used_(r, k), 0.0);
+    const double end = std::sqrt(0.5 * count * s / set_.nu);
+    if (!(alpha > std::max(100.0 * set_.tau / set_.nu,
+                           std::min(1e6, 0.2 * end)))) {
+      return false;
+    }
+    const double size =
+        shared() ? mean_.col(k).squaredNorm() : square(mean_(r, k));
+    return alpha * size < 0.01 * count;
   }
 
   Index active_count() const {
@@ -395,6 +426,8 @@ class MultinomialFit {
   MultinomialSettings set_;
   Executor& executor_;
   const Design* design_ = nullptr;
+  const MatrixXd* beyond_ = nullptr;
+  MatrixXd none_;
   MatrixXd gram_, mean_, variance_, alpha_, used_, y_, accepted_y_, proposed_s_;
   std::vector<std::vector<Index>> active_;
   Inputs next_;

@@ -86,15 +86,17 @@ struct MultinomialMoments {
   MatrixXd mean, variance, log_prob;
 };
 
-// Of the objects that `design` has.
-inline MultinomialMoments predict_classes(const MultinomialPosterior& q,
-                                          const Design& design, Index nodes,
-                                          Executor& executor) {
+// Of the objects that `design` has. `beyond`: designs v_k whose v_k v_k' add up
+// to the covariance of the columns, where the weights of kernels are not known:
+// the variance of w_c k is larger by (w_c v_k)^2 + v_k' V_c v_k each.
+inline MultinomialMoments predict_classes(
+    const MultinomialPosterior& q, const Design& design, Index nodes,
+    Executor& executor, const std::vector<Design>& beyond = {}) {
   struct Scratch {
-    Design::Scratch design;
+    Design::Scratch design, other;
     MultinomialPosterior::Scratch posterior;
     std::optional<ConicRule> rule;
-    MatrixXd mean, variance, sd;
+    MatrixXd mean, variance, sd, other_mean, other_variance;
   };
   const Index c = q.classes(), n = design.rows();
   if (design.regressors() != q.regressors()) {
@@ -108,6 +110,12 @@ inline MultinomialMoments predict_classes(const MultinomialPosterior& q,
     if (!scratch.rule) scratch.rule.emplace(c, nodes);
     const auto k = design.tile(t, scratch.design);
     q.moments(k, scratch.posterior, scratch.mean, scratch.variance);
+    for (const Design& other : beyond) {
+      q.moments(other.tile(t, scratch.other), scratch.posterior,
+                scratch.other_mean, scratch.other_variance);
+      scratch.variance += scratch.other_variance +
+                          scratch.other_mean.cwiseAbs2();
+    }
     scratch.sd = (1.0 + scratch.variance.array()).sqrt();
     const Index first = design.begin(t);
     for (Index i = 0; i < k.cols(); ++i) {

@@ -199,9 +199,10 @@ class Composite {
     }
   }
 
-  // The columns of the design for some objects, regressors() x count.
+  // The columns of the design for some objects, regressors() x count; a bias
+  // has the value `constant`.
   void block(const VectorXd& weights, Index first, Index count,
-             Scratch& scratch, double* out) const {
+             Scratch& scratch, double* out, double constant = 1.0) const {
     const Index m = own_regressors();
     scratch.values.resize(m * count);
     Eigen::Map<MatrixXd> to(out, regressors(), count);
@@ -214,7 +215,7 @@ class Composite {
       own += weights[s] * part;
     }
     if (combination_ == Combination::product) own = own.array().exp();
-    if (bias_) to.row(m).setOnes();
+    if (bias_) to.row(m).setConstant(constant);
   }
 
  private:
