@@ -34,6 +34,7 @@ Rcpp::List checkpoint_list(const BarkCheckpoint& from) {
   if (!from.block_variance.empty()) {
     out["block_variance"] = Rcpp::wrap(from.block_variance);
   }
+  if (!from.learned.empty()) out["learned"] = Rcpp::wrap(from.learned);
   return out;
 }
 
@@ -122,9 +123,14 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
   out.probability = inclusion[0];
   out.q0 = inclusion[1];
   out.q1 = inclusion[2];
+  const BarkCheckpoint now = chain.checkpoint();
   out.log_steps = list.numbers(
-      "steps", static_cast<Index>(chain.checkpoint().log_steps.size()), -10.0,
-      5.0);
+      "steps", static_cast<Index>(now.log_steps.size()), -10.0, 5.0);
+  if (!now.learned.empty()) {
+    out.learned =
+        list.numbers("learned", static_cast<Index>(now.learned.size()));
+    if (out.learned[0] < 0.0) list.refuse("learned", "out of range");
+  }
   out.sweeps =
       list.index("sweep", 0.0, static_cast<double>(plan.sweeps()));
   return out;

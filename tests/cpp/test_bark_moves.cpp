@@ -9,8 +9,11 @@
 #include "bark_problem.hpp"
 
 using bayeskernel::BlockMove;
+using bayeskernel::BarkTally;
 using bayeskernel::flipped;
+using bayeskernel::JointWalk;
 using bayeskernel::KernelMoves;
+using bayeskernel::LearnedStep;
 using bayeskernel::Purpose;
 using bayeskernel::ScaleMoves;
 using bayeskernel::Stream;
@@ -528,6 +531,139 @@ TEST("all scales by a common factor, and one of them") {
       });
     }
   }
+}
+
+// Of epsilon^2, phi and the kernels, given how many and where they are.
+static double log_joint_prior(const Walker& walker) {
+  const BarkPrior& prior = walker.chain->state.prior;
+  double out = log_scale_prior(walker);
+  if (prior.learns_scale()) {
+    out += log_gamma_density(prior.epsilon * prior.epsilon, prior.scale_shape,
+                             prior.scale_rate);
+  }
+  if (prior.phi.kind == PrecisionPrior::Kind::gamma) {
+    out += log_gamma_density(walker.chain->state.phi(), prior.phi.shape,
+                             prior.phi.rate);
+  } else {
+    out -= std::log(walker.chain->state.phi());
+  }
+  const auto& population = walker.chain->state.population;
+  for (Index u = 0; u < population.units(); ++u) {
+    out += log_varphi_density(prior, population.varphi(u));
+  }
+  return out;
+}
+
+TEST("all scales of a regression at once: the densities' ratio with Jacobian") {
+  int forms = 0;
+  for_forms([&](BarkModel model) {
+    // Different scales, or one; epsilon learned, or not; either prior of phi.
+    const int form = forms++;
+    model.setting.different = form % 2 == 0;
+    if (form % 3 != 0) {
+      model.prior.scale_shape = 2.5;
+      model.prior.scale_rate = 4.0;
+    }
+    if (form % 4 == 1) model.prior.phi.kind = PrecisionPrior::Kind::log_uniform;
+    const bool learns = model.prior.learns_scale();
+    Walker walker(model, 30);
+    BarkState& state = walker.state();
+    BarkTally tally(model.variables());
+    BarkRandom random(11);
+    JointWalk walk(state, tally, true);
+    const Index scales = model.setting.different ? model.variables() : 1;
+    const Index size = scales + (learns ? 2 : 1);
+    CHECK(walk.directions().size() == size);
+    for (int t = 0; t < 40; ++t) {
+      walker.sweep(5);
+      const double before = dense_marginal(walker) + log_joint_prior(walker);
+      const VectorXd lambda = state.lambda;
+      const double phi = state.phi(), epsilon = state.prior.epsilon;
+      const double expected = state.prior.expected_kernels();
+      const VectorXd step =
+          VectorXd::NullaryExpr(size, [&] { return 0.5 * random.normal(); });
+      const double there = walk.propose(step);
+      // Nothing moves before it is accepted.
+      CHECK(state.lambda == lambda && state.phi() == phi);
+      CHECK_NEAR(dense_marginal(walker) + log_joint_prior(walker), before,
+                 1e-12 * std::abs(before));
+      walk.accept();
+      for (Index l = 0; l < model.variables(); ++l) {
+        CHECK_NEAR(std::log(state.lambda[l] / lambda[l]),
+                   step[model.setting.different ? l : 0], 1e-12);
+      }
+      CHECK_NEAR(std::log(state.phi() / phi), step[size - 1], 1e-12);
+      CHECK_NEAR(state.prior.expected_kernels(), expected, 1e-9);
+      const double squared = 2.0 * std::log(state.prior.epsilon / epsilon);
+      CHECK_NEAR(squared, learns ? step[size - 2] : 0.0, 1e-12);
+      // Steps of logs, and varphi epsilon^2 that stay.
+      const double units = static_cast<double>(state.population.units());
+      const double jacobian =
+          step.sum() - (learns ? units * step[size - 2] : 0.0);
+      CHECK_NEAR(
+          there,
+          dense_marginal(walker) + log_joint_prior(walker) - before + jacobian,
+          1e-7 * (1.0 + std::abs(there)));
+      CHECK_NEAR(state.gaussian.log_marginal(), dense_marginal(walker), 1e-7);
+      CHECK_NEAR(walk.propose(-step), -there, 1e-7 * (1.0 + std::abs(there)));
+      walk.accept();
+      CHECK_NEAR(dense_marginal(walker) + log_joint_prior(walker), before,
+                 1e-8);
+    }
+  });
+  CHECK(forms == 11);
+}
+
+TEST("all scales at once: in regressions without selection, few variables") {
+  const auto on = [](const BarkModel& model) {
+    return Walker(model).chain->checkpoint().learned.size() > 0;
+  };
+  BarkModel model = rows_model(8, 2);
+  CHECK(on(model));
+  CHECK(on(rows_model(8, 50)));
+  CHECK(!on(rows_model(8, 51)));
+  model.setting.select = true;
+  CHECK(!on(model));
+  model.setting.select = false;
+  model.prior.phi.kind = PrecisionPrior::Kind::fixed;
+  CHECK(on(model));
+  model.classes = 2;
+  CHECK(!on(model));
+}
+
+TEST("steps that learn: the covariance of what was seen") {
+  BarkRandom random(12);
+  MatrixXd root(3, 3);
+  root << 1.0, 0.0, 0.0, 2.0, 0.5, 0.0, -1.0, 0.3, 0.1;
+  const MatrixXd covariance = root * root.transpose();
+  LearnedStep step(3);
+  const auto normals = [&] {
+    return VectorXd(VectorXd::NullaryExpr(3, [&] { return random.normal(); }));
+  };
+  for (int t = 0; t < 20000; ++t) {
+    step.observe(root * normals() + VectorXd::Constant(3, 5.0));
+  }
+  MatrixXd found(3, 3);
+  for (Index j = 0; j < 3; ++j) {
+    found.col(j) = step.step(VectorXd::Unit(3, j), 0.7);
+  }
+  const double scale = 2.38 * 0.7 / std::sqrt(3.0);
+  const MatrixXd product = found * found.transpose() / (scale * scale);
+  // The last 2000 or so count.
+  for (Index i = 0; i < 3; ++i) {
+    for (Index j = 0; j < 3; ++j) {
+      const double size = std::sqrt(covariance(i, i) * covariance(j, j));
+      CHECK_NEAR(product(i, j), covariance(i, j), 0.12 * size);
+    }
+  }
+  LearnedStep other(3);
+  CHECK(static_cast<Index>(step.learned().size()) == other.numbers());
+  other.restore(step.learned());
+  CHECK(other.learned() == step.learned());
+  step.observe(VectorXd::Ones(3));
+  other.observe(VectorXd::Ones(3));
+  const VectorXd normal = normals();
+  CHECK(other.step(normal, 1.0) == step.step(normal, 1.0));
 }
 
 TEST("flips with equal scales: the scale stays, the sum stays, none is left") {
@@ -1287,7 +1423,8 @@ TEST("a chain that goes on from a checkpoint does the same to the last bit") {
     for (const bool atoms : {false, true}) {
       BarkModel model = rows_model(10, 3);
       model.prior.atoms = atoms;
-      model.setting.select = true;
+      // All scales move at once in the regression with atoms.
+      model.setting.select = !(classes == 0 && atoms);
       model.classes = classes;
       if (atoms) model.blocks = small_blocks(model.rows);
       if (classes > 0) model.prior.phi.kind = PrecisionPrior::Kind::fixed;
@@ -1307,6 +1444,8 @@ TEST("a chain that goes on from a checkpoint does the same to the last bit") {
       CHECK(a.block_variance == b.block_variance);
       CHECK(a.block_variance.size() == (atoms ? 2u : 0u));
       CHECK(a.log_steps == b.log_steps && a.unit_column == b.unit_column);
+      CHECK(a.learned == b.learned);
+      CHECK((a.learned.size() > 0) == !model.setting.select);
       CHECK(whole.state().gaussian.log_marginal() ==
             other.state().gaussian.log_marginal());
     }

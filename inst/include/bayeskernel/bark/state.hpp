@@ -101,6 +101,25 @@ class BarkState {
     return largest;
   }
 
+  // epsilon^2 times `factor`, with the precisions of all coefficients divided by
+  // it: whether doubles hold them, and the change, after which come
+  // set_variances() and rebuild().
+  bool can_scale(double factor, double square) const {
+    double smallest = factor;
+    for (Index j = 0; j < population.units(); ++j) {
+      smallest = std::min(smallest, population.varphi(j));
+    }
+    return square * factor > 1e-100 && square * factor < 1e100 &&
+           smallest > Population::kSmallest * factor;
+  }
+  void scale_coefficients(double factor) {
+    if (factor == 1.0) return;
+    prior.set_epsilon(prior.epsilon * std::sqrt(factor));
+    for (Index j = 0; j < population.units(); ++j) {
+      population.set_varphi(j, population.varphi(j) / factor);
+    }
+  }
+
   // ---- The response
 
   // With weights its rows are those of the data times their roots.
@@ -180,13 +199,14 @@ class BarkState {
   // The log marginal likelihood after a change of the scales, which
   // accept_scales() makes.
   double propose_scales(const ScaleChange& change) {
-    basis.propose(change);
-    const Index m = basis.size();
-    column_gram(basis.proposed_values(), data.stride(), m, new_gram_.data(),
-                gaussian.stride());
-    column_dots(basis.proposed_values(), data.stride(), m, response_.data(),
-                new_dots_.data());
+    propose_products(change);
     return gaussian.log_marginal_at(new_gram_, new_dots_);
+  }
+  // And of phi and all prior variances of kernels.
+  double propose_scales(const ScaleChange& change, double phi, double factor) {
+    propose_products(change);
+    return gaussian.log_marginal_at(new_gram_, new_dots_, phi, factor,
+                                    basis.first());
   }
 
   void accept_scales() {
@@ -204,6 +224,15 @@ class BarkState {
  private:
   static constexpr int kMostScaleChanges = 1000;
   static constexpr double kLargestEntry = 1e14;
+
+  void propose_products(const ScaleChange& change) {
+    basis.propose(change);
+    const Index m = basis.size();
+    column_gram(basis.proposed_values(), data.stride(), m, new_gram_.data(),
+                gaussian.stride());
+    column_dots(basis.proposed_values(), data.stride(), m, response_.data(),
+                new_dots_.data());
+  }
 
   // K'y and y'y.
   void measure_response(double* dots) {
