@@ -54,7 +54,7 @@ class BarkChain {
         seed_(seed),
         id_(id),
         warmup_(warmup),
-        tally_(data.variables()),
+        tally_(data.scales()),
         kernels_(state),
         precisions_(state, tally_),
         scales_(state, tally_),
@@ -101,11 +101,13 @@ class BarkChain {
     Stream stream(seed_, id_, Purpose::init, 0, 0);
     const BarkPrior& prior = state.prior;
     state.population.clear();
-    state.delta = delta;
+    for (std::size_t l = 0; l < state.delta.size(); ++l) {
+      state.delta[l] = delta[l % delta.size()];
+    }
     const double d = static_cast<double>(state.active());
-    for (Index l = 0; l < state.variables(); ++l) {
+    for (Index l = 0; l < state.scales(); ++l) {
       state.lambda[l] =
-          delta[l] ? prior.lambda_shape / (prior.lambda_rate * d) : 0.0;
+          state.delta[l] ? prior.lambda_shape / (prior.lambda_rate * d) : 0.0;
     }
     state.block_variance.assign(state.block_variance.size(),
                                 BarkState::kFirstVariance);
@@ -121,7 +123,7 @@ class BarkChain {
     state.population.restore(from.location, from.count, from.varphi,
                              from.unit_column);
     state.lambda = from.lambda;
-    for (Index l = 0; l < state.variables(); ++l) {
+    for (Index l = 0; l < state.scales(); ++l) {
       state.delta[l] = state.lambda[l] > 0.0;
     }
     state.gaussian.set_precision(from.phi);
@@ -185,6 +187,10 @@ class BarkChain {
     tally_.set_warming(sweeps_ < warmup_);
     move_kernels(stream);
     if (stream.uniform() < schedule.shift_share) shift_kernel(stream);
+    if (state.data.vectors() > 1 &&
+        stream.uniform() < schedule.shift_share) {
+      change_vector(stream);
+    }
     const bool refresh = sweeps_ % schedule.refresh == 0;
     if (refresh) {
       precisions_.refresh(stream);
@@ -270,6 +276,18 @@ class BarkChain {
   void move_jointly(Stream& stream) {
     if (sweeps_ < warmup_ && sweeps_ % schedule.learn == 0) joint_.learn();
     if (stream.uniform() < schedule.joint_share) joint_.walk(stream);
+  }
+
+  void change_vector(Stream& stream) {
+    if (state.population.columns() == 0) return;
+    const Index column = uniform_index(stream, state.population.columns());
+    const Index location = kernels_.draw_vector(column, stream);
+    if (location < 0) return;
+    const double log_u = -stream.exponential();
+    if (tally_.decide(BarkMove::vector, kernels_.change_vector(column, location),
+               log_u)) {
+      kernels_.accept_shift();
+    }
   }
 
   void move_latents(Stream& stream) {

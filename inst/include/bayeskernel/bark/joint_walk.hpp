@@ -27,10 +27,10 @@ class JointWalk {
   JointWalk(BarkState& state, BarkTally& tally, bool on)
       : s_(state),
         tally_(tally),
-        scales_(state.setting.different ? state.variables() : 1),
+        scales_(state.setting.different ? state.scales() : 1),
         epsilon_(state.prior.learns_scale()),
         phi_(state.prior.phi.kind != PrecisionPrior::Kind::fixed),
-        step_(on && !state.setting.select && state.variables() <= kMostVariables
+        step_(on && !state.setting.select && state.scales() <= kMostVariables
                   ? scales_ + epsilon_ + phi_
                   : 0) {}
 

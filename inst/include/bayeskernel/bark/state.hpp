@@ -41,14 +41,20 @@ class BarkState {
         basis(data, capacity(data, prior)),
         scratch(capacity(data, prior)),
         gaussian(capacity(data, prior), scratch),
-        lambda(VectorXd::Zero(data.variables())),
-        delta(static_cast<std::size_t>(data.variables()), 1),
+        lambda(VectorXd::Zero(data.scales())),
+        delta(static_cast<std::size_t>(data.scales()), 1),
         block_variance(static_cast<std::size_t>(data.blocks()), kFirstVariance),
         log_kernels(std::log(prior.expected_kernels())),
         response_(data.stride()),
         residual_(data.stride()),
         new_gram_(gaussian.stride() * gaussian.stride()),
-        new_dots_(gaussian.stride()) {}
+        new_dots_(gaussian.stride()) {
+    // Each vector has a sum of scales of its own, `prior` that of all.
+    this->prior.lambda_shape *= static_cast<double>(data.vectors());
+    if (data.vectors() > 1 && (setting.select || !setting.different)) {
+      throw ArgumentError("several vectors of scales are different, and whole");
+    }
+  }
 
   BarkState(const BarkState&) = delete;
   BarkState& operator=(const BarkState&) = delete;
@@ -69,12 +75,13 @@ class BarkState {
   Basis basis;
   CollapsedScratch scratch;
   CollapsedGaussian gaussian;
-  VectorXd lambda;  // 0 for a variable that is left out
+  // By scale: 0, or not in, for a variable that is left out.
+  VectorXd lambda;
   Indicators delta;
   std::vector<double> block_variance;  // tau^2 of each
   const double log_kernels;            // log nu
 
-  Index variables() const { return data.variables(); }
+  Index scales() const { return data.scales(); }
   Index active() const {
     return std::count(delta.begin(), delta.end(), char{1});
   }

@@ -27,6 +27,7 @@ enum class BarkMove {
   markov,
   epsilon,
   joint,
+  vector,
   count
 };
 
@@ -35,7 +36,7 @@ inline const char* name_of(BarkMove move) {
       "birth",      "death",  "relocate", "shift", "varphi",
       "phi",        "factor", "scale",    "flip",  "swap",
       "typed flip", "block",  "stretch",  "cuts",  "markov",
-      "epsilon",    "joint"};
+      "epsilon",    "joint",   "vector"};
   return kNames[static_cast<int>(move)];
 }
 
