@@ -165,12 +165,14 @@ rank_own <- function(data, classes, until) {
   )
 }
 
-# One row a method of each split: RMSE, or log-loss of classes.
+# One row a method of each split: RMSE, of noiseless values where they are known,
+# or log-loss of classes.
 rank_race <- function(set, r, until, only = NULL, sets = rank_sets()) {
   data <- sets[[set]](r)
   classes <- all(data$y %in% 0:1)
   loss <- function(f) {
-    if (classes) log_loss(data$newy == 1, f) else sqrt(mean((f - data$newy)^2))
+    if (classes) return(log_loss(data$newy == 1, f))
+    sqrt(mean((f - (data$f %||% data$newy))^2))
   }
   row <- function(method, done, own = list()) {
     data.frame(

@@ -366,7 +366,7 @@ test_that("draws go to coda with their sweeps", {
   expect_equal(coda::varnames(chains), dimnames(number$draws)[[3]])
   expect_equal(unname(attr(chains[[1]], "mcpar")), c(305, 500, 5))
   skip_if_not_installed("posterior")
-  expect_equal(posterior::nvariables(posterior::as_draws(number)), 22L)
+  expect_equal(posterior::nvariables(posterior::as_draws(number)), 27L)
 })
 
 test_that("formula, matrix and data frame give the same fit", {
