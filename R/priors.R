@@ -202,7 +202,7 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4),
 #' above 1 there are as many vectors of kernel scales, each with a scale for every
 #' predictor and a sum of its own, and each kernel has one of them, all alike a
 #' priori. Two are the default of regressions with different scales: beside one
-#' they lowered the error of f by 33 % on Friedman 1 and by 19 % on Friedman 3,
+#' they lowered the error of f by 33 % on Friedman 1 and by 17 % on Friedman 3,
 #' and raised it by 2 % on Friedman 2 (two, three and two data sets of 200 rows,
 #' two chains of 120,000 sweeps); three and five did no better.
 #'
