@@ -169,6 +169,9 @@ rank_own <- function(data, classes, until) {
 # or log-loss of classes.
 rank_race <- function(set, r, until, only = NULL, sets = rank_sets()) {
   data <- sets[[set]](r)
+  names <- sprintf("x%d", seq_len(ncol(data$x)))
+  colnames(data$x) <- colnames(data$newx) <- names
+  storage.mode(data$x) <- storage.mode(data$newx) <- "double"
   classes <- all(data$y %in% 0:1)
   loss <- function(f) {
     if (classes) return(log_loss(data$newy == 1, f))
