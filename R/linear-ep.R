@@ -4,7 +4,7 @@
 # probabilities and densities are averaged over the points.
 
 run_ep <- function(job) {
-  job$control$seed <- 0
+  job$control[c("seed", "by_group")] <- list(0, TRUE)
   from_file <- !is.null(job$data$path)
   run <- if (from_file) linear_ep_stream_cpp else linear_ep_cpp
   core <- run(job$data, job$shared$prior, job$control)
@@ -56,7 +56,8 @@ collect_ep <- function(fit, core, job) {
   fit$check <- list(
     k = core$pareto_k %||% NA_real_, passes = core$status$passes,
     change = core$status$change, engine = core$engine %||% "vb",
-    fallback = core$fallback, one_class = one_class_share(job$design)
+    fallback = core$fallback, by_group = core$by_group,
+    one_class = if (!isTRUE(core$by_group)) one_class_share(job$design)
   )
   if (!is.null(core$fallback)) {
     return(fit)
@@ -109,14 +110,15 @@ point_posterior <- function(point, core, job) {
 
 # The share of groups whose rows are all of one class, of the random term where
 # it is largest.
+# Of one row a site is all there is, and exact.
 one_class_share <- function(design) {
   if (is.null(design$levels) || length(design$random) == 0L) {
     return(NA_real_)
   }
   max(vapply(design$random, function(term) {
-    mean <- rowsum(as.double(design$y > 0), term$group) /
-      tabulate(term$group)[sort(unique(term$group))]
-    mean(mean == 0 | mean == 1)
+    rows <- tabulate(term$group)[sort(unique(term$group))]
+    mean <- rowsum(as.double(design$y > 0), term$group) / rows
+    mean((mean == 0 | mean == 1) & rows > 1)
   }, 1))
 }
 
@@ -145,34 +147,25 @@ at_points <- function(object) {
 # Moments of the rows over the points: `moments(fit)` gives mean and var at one.
 # The links of a pseudo-likelihood are of the moments over all points.
 over_points <- function(object, moments, links, threads) {
-  if (is_pseudo(object)) {
+  if (is_pseudo(object) || !has_points(object)) {
     out <- pool_points(object, moments)
     return(c(out, link_moments(out$mean, out$var, links)))
   }
-  if (!has_points(object)) {
-    out <- moments(object)
-    return(c(out, link_moments(out$mean, out$var, links)))
-  }
-  weights <- point_weights(object)
-  mean <- square <- 0
-  prob <- prob_square <- list()
-  fits <- at_points(object)
-  for (k in seq_along(fits)) {
-    own <- moments(fits[[k]])
-    mean <- mean + weights[k] * own$mean
-    square <- square + weights[k] * (own$var + own$mean^2)
+  prob <- square <- list()
+  out <- pool_points(object, moments, function(own, weight) {
     for (link in links) {
       p <- core_call(link_moments_cpp(own$mean, own$var, link, threads))
-      prob[[link]] <- (prob[[link]] %||% 0) + weights[k] * p$prob
-      prob_square[[link]] <- (prob_square[[link]] %||% 0) +
-        weights[k] * (p$prob_sd^2 + p$prob^2)
+      prob[[link]] <<- (prob[[link]] %||% 0) + weight * p$prob
+      square[[link]] <<- (square[[link]] %||% 0) +
+        weight * (p$prob_sd^2 + p$prob^2)
     }
-  }
-  sd <- Map(function(square, p) sqrt(pmax(square - p^2, 0)), prob_square, prob)
-  list(mean = mean, var = square - mean^2, prob = prob, prob_sd = sd)
+  })
+  sd <- Map(function(square, p) sqrt(pmax(square - p^2, 0)), square, prob)
+  c(out, list(prob = prob, prob_sd = sd))
 }
 
-pool_points <- function(object, moments) {
+# Moments over the points; `visit(own, weight)` sees those at each.
+pool_points <- function(object, moments, visit = function(own, weight) NULL) {
   if (!has_points(object)) {
     return(moments(object))
   }
@@ -183,6 +176,7 @@ pool_points <- function(object, moments) {
     own <- moments(fits[[k]])
     mean <- mean + weights[k] * own$mean
     square <- square + weights[k] * (own$var + own$mean^2)
+    visit(own, weights[k])
   }
   list(mean = mean, var = square - mean^2)
 }
@@ -256,16 +250,15 @@ join_draws <- function(each, along, order) {
 # --- variances ---------------------------------------------------------------
 
 # A function of the parameters that differ between points: moments over these,
-# limits as of a variable that is normal after `turn`.
+# limits from its density after `turn`, a logarithm or the like.
 point_row <- function(object, value, level, turn = log, back = exp) {
   values <- vapply(at_points(object), value, 1)
   weights <- point_weights(object)
   mean <- sum(weights * values)
   sd <- sqrt(sum(weights * (values - mean)^2))
-  turned <- turn(values)
-  middle <- sum(weights * turned)
-  spread <- sqrt(sum(weights * (turned - middle)^2))
-  ends <- back(middle + stats::qnorm(c(1 - level, 1 + level) / 2) * spread)
+  ends <- back(
+    lattice_quantiles(turn(values), weights, c(1 - level, 1 + level) / 2)
+  )
   coef_table(mean, sd, ends[1], ends[2], level = level)
 }
 
