@@ -377,7 +377,8 @@ validate_bark <- function(fit) {
     center = has_shape(fit$transform$center, p),
     scale = has_shape(fit$transform$scale, p) && all(fit$transform$scale > 0),
     response = has_shape(fit$transform$response, 2),
-    draws = sum(lambda) > 0 && sum(lambda) %% p == 0 && all(fit$draws[, , lambda] >= 0),
+    draws = sum(lambda) > 0 && sum(lambda) %% p == 0 &&
+      all(fit$draws[, , lambda] >= 0),
     chain_weights = is.null(fit$chain_weights) ||
       has_shape(fit$chain_weights, draws[2]) && all(fit$chain_weights >= 0) &&
         abs(sum(fit$chain_weights) - 1) < 1e-6,

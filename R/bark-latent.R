@@ -194,8 +194,8 @@ unseen_effects <- function(random, variance) {
   Reduce(`+`, out, 0)
 }
 
-# Kernels at rows of `own`, those of the first vector of scales in front of those
-# of the next, the constant for location 0: rows of x x kernels.
+# Kernels at rows of `own`, places of the first vector of scales before those of
+# the next, the constant for location 0: rows of x x kernels.
 bark_basis <- function(x, own, centres, lambda) {
   out <- matrix(1, nrow(x), length(centres))
   lambda <- matrix(lambda, ncol(own))
