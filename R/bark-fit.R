@@ -10,7 +10,7 @@ bark_job <- function(rows, settings) {
   most <- prior$max_kernels
   structure <- settings$structure
   if (is.null(most)) most <- min(rows$n - 1L, 200L)
-  p <- ncol(data$x)
+  p <- ncol(data$x) * prior$vectors
   blocks <- bark_blocks(rows, settings)
   list(
     settings = settings, reference = reference, y_scale = data$y_scale,
@@ -21,6 +21,7 @@ bark_job <- function(rows, settings) {
       2 * length(block_names(rows, settings)),
     control = c(list(
       scales = settings$scales, select = settings$select,
+      vectors = as.double(prior$vectors),
       warmup = as.double(settings$warmup), draws = as.double(settings$draws),
       thin = as.double(settings$thin), seed = as.double(settings$seed),
       chain_id = 0:(settings$chains - 1L), threads = settings$threads,
@@ -291,10 +292,22 @@ bark_draws <- function(core, job, rows) {
     if (gaussian) sigma, scalars[, , shown, drop = FALSE], core$lambda
   )
   names <- c(
-    if (gaussian) "sigma", shown, sprintf("lambda[%s]", rows$columns)
+    if (gaussian) "sigma", shown, scale_names(rows$columns, settings)
   )
   array(
     unlist(parts), c(dim(scalars)[1:2], length(names)), list(NULL, NULL, names)
+  )
+}
+
+# Of one vector, or of several after one another.
+scale_names <- function(columns, settings) {
+  vectors <- settings$prior$vectors
+  if (vectors == 1L) {
+    return(sprintf("lambda[%s]", columns))
+  }
+  sprintf(
+    "lambda[%d,%s]", rep(seq_len(vectors), each = length(columns)),
+    rep(columns, vectors)
   )
 }
 
@@ -364,14 +377,15 @@ validate_bark <- function(fit) {
     center = has_shape(fit$transform$center, p),
     scale = has_shape(fit$transform$scale, p) && all(fit$transform$scale > 0),
     response = has_shape(fit$transform$response, 2),
-    draws = sum(lambda) == p && all(fit$draws[, , lambda] >= 0),
+    draws = sum(lambda) > 0 && sum(lambda) %% p == 0 &&
+      all(fit$draws[, , lambda] >= 0),
     chain_weights = is.null(fit$chain_weights) ||
       has_shape(fit$chain_weights, draws[2]) && all(fit$chain_weights >= 0) &&
         abs(sum(fit$chain_weights) - 1) < 1e-6,
     weights = is.null(fit$weights) ||
       has_shape(fit$weights, n) && all(fit$weights > 0),
     kernels = length(posterior$kernels) == draws[2] && all(vapply(
-      posterior$kernels, whole_kernels, NA, draws[1], n,
+      posterior$kernels, whole_kernels, NA, draws[1], n * sum(lambda) / p,
       block_sizes(posterior$blocks, p)
     )),
     blocks = whole_blocks(posterior, n)
@@ -401,13 +415,13 @@ whole_blocks <- function(posterior, n) {
       }, NA)))
 }
 
-# Those of one chain.
-whole_kernels <- function(kernels, draws, n, blocks) {
+# Those of one chain, at `places` and the constant.
+whole_kernels <- function(kernels, draws, places, blocks) {
   total <- sum(kernels$size)
   has_shape(kernels$size, draws) && all(kernels$size >= 0) &&
     has_shape(kernels$location, total) && has_shape(kernels$variance, total) &&
     has_shape(kernels$mean, total) &&
-    all(kernels$location >= 0 & kernels$location < n + 1) &&
+    all(kernels$location >= 0 & kernels$location < places + 1) &&
     all(kernels$variance >= 0) && (blocks[1] == 0L ||
       has_shape(kernels$block_variance, draws * blocks[1]) &&
         has_shape(kernels$block_mean, draws * blocks[2]) &&

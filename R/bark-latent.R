@@ -194,18 +194,23 @@ unseen_effects <- function(random, variance) {
   Reduce(`+`, out, 0)
 }
 
-# Kernels at rows of `own`, the constant for location 0: rows of x x kernels.
+# Kernels at rows of `own`, places of the first vector of scales before those of
+# the next, the constant for location 0: rows of x x kernels.
 bark_basis <- function(x, own, centres, lambda) {
   out <- matrix(1, nrow(x), length(centres))
-  local <- which(centres > 0)
-  used <- which(lambda > 0)
-  root <- rep(sqrt(lambda[used]), each = nrow(x))
-  for (k in local) {
-    from <- rep(own[centres[k], used], each = nrow(x))
+  lambda <- matrix(lambda, ncol(own))
+  for (k in which(centres > 0)) {
+    scale <- lambda[, kernel_vector(centres[k], nrow(own))]
+    used <- which(scale > 0)
+    from <- rep(own[(centres[k] - 1) %% nrow(own) + 1, used], each = nrow(x))
+    root <- rep(sqrt(scale[used]), each = nrow(x))
     out[, k] <- exp(-rowSums(((x[, used, drop = FALSE] - from) * root)^2))
   }
   out
 }
+
+# Which vector of scales a kernel of a fit to n rows has; 0 for the constant.
+kernel_vector <- function(location, n) (location - 1) %/% n + 1
 
 # Rows, or those of the fit, as the kernels of the model see them.
 rows_or_own <- function(object, rows) {

@@ -65,7 +65,9 @@
 #'   Phi(f(x_i))}, with \deqn{f(x) = \sum_j b_j \exp\{-\sum_l \lambda_l (x_l -
 #'   c_{jl})^2\}}{f(x) = sum_j b_j exp(-sum_l lambda_l (x_l - c_jl)^2)} and
 #'   centres \eqn{c_j}{c_j} among the rows of the data, whatever their weights,
-#'   or a constant in place of a kernel. A scale lambda is a length-scale of
+#'   or a constant in place of a kernel. Where [bark_prior()] has several
+#'   `vectors` of scales, as it has in a regression by default, each kernel j
+#'   has those of one of them. A scale lambda is a length-scale of
 #'   \eqn{1 / \sqrt{2 \lambda}}{1 / sqrt(2 lambda)} in [rbf()]. With ordered
 #'   classes \eqn{P(y_i \le c) = \Phi(t_c - f(x_i))}{P(y_i <= c) = Phi(t_c -
 #'   f(x_i))}, where \eqn{t_1 = 0}{t_1 = 0} and the gaps between cut points are
@@ -133,8 +135,11 @@
 #'   rows `fit$reference`, at most ten, on the scale of the data: its mean given
 #'   the rest of the draw (`predict(fit, draws = TRUE)` draws the coefficients,
 #'   too); `lambda[name]`, the scale of a predictor, 0 while it is not in the
-#'   model; `Sigma[g:(Intercept),(Intercept)]`, the variance of the effects of
-#'   the factor g, and `b[(Intercept) g:level]`, these; `sigma2[linear]` and
+#'   model, or with several vectors `lambda[k,name]`, the one of vector k: these
+#'   trade places, so that [summary()] and pictures have for each draw the mean
+#'   over its kernels, and `T` is the sum of all;
+#'   `Sigma[g:(Intercept),(Intercept)]`, the variance of the effects of the
+#'   factor g, and `b[(Intercept) g:level]`, these; `sigma2[linear]` and
 #'   `beta[name]`, the variance and the coefficients of the linear part. The
 #'   latter are for a unit of the predictor, their variance for one standard
 #'   deviation.
@@ -263,6 +268,7 @@ settle_bark <- function(settings) {
     settings$prior <- bark_prior(gamma = 5, epsilon = 0.5)
   }
   check_structure(settings$structure, settings$select, settings$scales)
+  settings$prior["vectors"] <- list(scale_vectors(settings))
   if (settings$linear && settings$select) {
     bk_abort(
       "argument", "A linear part has all predictors: none is selected.",
@@ -274,6 +280,27 @@ settle_bark <- function(settings) {
     )
   }
   settings
+}
+
+# How many vectors of scales the kernels choose from.
+scale_vectors <- function(settings) {
+  vectors <- settings$prior$vectors
+  free <- settings$scales == "different" && !settings$select
+  if (free || (vectors %||% 1) == 1) {
+    learned <- settings$family == "gaussian" && !is.null(settings$prior$scale)
+    return(vectors %||% if (free && learned) 2L else 1L)
+  }
+  bk_abort(
+    "prior", "Several vectors of scales are those of all predictors.",
+    c(
+      sprintf(
+        "Found: vectors = %d with scales = \"%s\", select = %s.", vectors,
+        settings$scales, settings$select
+      ),
+      "Accepted: scales = \"different\", select = FALSE; or vectors = 1."
+    ),
+    column = "vectors", found = vectors, expected = 1L
+  )
 }
 
 check_structure <- function(structure, select, scales) {

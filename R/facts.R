@@ -343,6 +343,11 @@ facts.bark <- function(object) {
     ),
     Scales = if (object$scales == "equal") {
       "one for all predictors in the model"
+    } else if ((object$prior$vectors %||% 1) > 1) {
+      sprintf(
+        "one for each predictor, in %d vectors that kernels choose from",
+        object$prior$vectors
+      )
     } else {
       "one for each predictor"
     },

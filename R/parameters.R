@@ -362,12 +362,38 @@ bark_parameters <- function(object, level = 0.95) {
   with_convergence(out, object)
 }
 
-# Kernel scales of all draws, chain after chain: draws x predictors.
+# Kernel scales of all draws, chain after chain: draws x predictors. Of several
+# vectors the mean over the kernels of the draw: vectors trade places.
 bark_scales <- function(object) {
   names <- dimnames(object$draws)[[3]]
-  out <- pooled_draws(object, names[startsWith(names, "lambda[")])
-  colnames(out) <- object$columns
+  columns <- object$columns
+  names <- names[startsWith(names, "lambda[")]
+  vectors <- length(names) / length(columns)
+  out <- if (vectors == 1) {
+    pooled_draws(object, names)
+  } else {
+    core <- bark_core_draws(object, taken_draws(object, NULL))
+    share <- vector_shares(core$kernels, nrow(object$posterior$x), vectors)
+    Reduce(`+`, lapply(seq_len(vectors), function(k) {
+      own <- (k - 1) * length(columns) + seq_along(columns)
+      share[, k] * core$lambda[, own, drop = FALSE]
+    }))
+  }
+  colnames(out) <- columns
   out
+}
+
+# Of the kernels of each draw, draws x vectors: the same for all where there is
+# none.
+vector_shares <- function(kernels, n, vectors) {
+  draw <- rep(seq_along(kernels$size), kernels$size)
+  vector <- kernel_vector(kernels$location, n)
+  count <- vapply(seq_len(vectors), function(k) {
+    tabulate(draw[vector == k], length(kernels$size))
+  }, numeric(length(kernels$size)))
+  count <- matrix(count, ncol = vectors)
+  count[rowSums(count) == 0, ] <- 1
+  count / rowSums(count)
 }
 
 # Prior probability of a predictor to be in the model; NULL if it is learned.

@@ -5,12 +5,16 @@
 #
 #   Rscript bench/bark.R
 #
+# BAYESKERNEL_PARTS chooses of cran, long, dbarts and rank, the table of twelve
+# sets with ranger, a support vector machine and a Gaussian process, too.
 # BAYESKERNEL_CRAN sets the iterations of each chain of CRAN's package (default
 # 40000 after 40000, some eight minutes in all), BAYESKERNEL_REPEATS the data
-# sets of the comparison with dbarts. Effective samples are medians over the same
-# ten rows. They are counted twice: within chains (coda), which takes a chain
-# that stays in one configuration of kernels for a good one, and over four
-# chains (the bulk ESS of package posterior), which sees that chains disagree.
+# sets of the comparison with dbarts, and the splits of the ranks,
+# BAYESKERNEL_SWEEPS the sweeps of a chain there. Effective samples are medians
+# over the same ten rows. They are counted twice: within chains (coda), which
+# takes a chain that stays in one configuration of kernels for a good one, and
+# over four chains (the bulk ESS of package posterior), which sees that chains
+# disagree.
 #
 # f stands for its mean given everything but the coefficients. For regressions
 # CRAN's package does not give it: it adds the prior precisions of coefficients
@@ -22,6 +26,7 @@
 
 library(bayeskernel)
 source("bench/helpers.R")
+source("bench/helpers-bark.R")
 
 jobs <- list(
   "Friedman 1, d" = list(set = "friedman", type = "d"),
@@ -241,7 +246,30 @@ one_race <- function(data, held_out) {
   )
 }
 
+# Twelve sets, all methods on the same splits; see helpers-bark.R.
+compare_ranks <- function(splits = setting("REPEATS", 3),
+                          most = setting("SWEEPS", 1e5)) {
+  sets <- rank_sets()
+  rows <- do.call(rbind, lapply(names(sets), function(set) {
+    do.call(rbind, lapply(seq_len(splits), function(r) {
+      rank_race(set, r, rhat(1.05, sweeps = most), sets = sets)
+    }))
+  }))
+  table <- rank_table(rows)
+  print(signif(table$loss, 3))
+  print(c("mean rank" = round(table$mean_rank, 2)))
+  own <- rows[rows$method == "bark()", ]
+  print(stats::aggregate(
+    cbind(sweeps, rhat, cover_f, cover_y, seconds) ~ set, own, mean,
+    na.action = stats::na.pass
+  ), digits = 3)
+}
+
+parts <- list(
+  cran = compare_cran, long = long_runs, dbarts = compare_dbarts,
+  rank = compare_ranks
+)
 print_machine()
-compare_cran()
-long_runs()
-compare_dbarts()
+for (part in strsplit(setting("PARTS", "cran,long,dbarts,rank"), ",")[[1]]) {
+  parts[[part]]()
+}

@@ -34,6 +34,7 @@ Rcpp::List checkpoint_list(const BarkCheckpoint& from) {
   if (!from.block_variance.empty()) {
     out["block_variance"] = Rcpp::wrap(from.block_variance);
   }
+  if (!from.learned.empty()) out["learned"] = Rcpp::wrap(from.learned);
   return out;
 }
 
@@ -89,8 +90,8 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
                                  static_cast<double>(m) - 1.0);
   check_kernels(list, out, prior);
   const std::vector<double> lambda =
-      list.numbers("lambda", state.variables(), 0.0);
-  out.lambda = Eigen::Map<const VectorXd>(lambda.data(), state.variables());
+      list.numbers("lambda", state.scales(), 0.0);
+  out.lambda = Eigen::Map<const VectorXd>(lambda.data(), state.scales());
   check_scales(list, out, state.setting);
   const bool fixed = prior.phi.kind == PrecisionPrior::Kind::fixed;
   out.phi = list.number("phi", fixed ? prior.phi.value : kSmallest,
@@ -122,9 +123,14 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
   out.probability = inclusion[0];
   out.q0 = inclusion[1];
   out.q1 = inclusion[2];
+  const BarkCheckpoint now = chain.checkpoint();
   out.log_steps = list.numbers(
-      "steps", static_cast<Index>(chain.checkpoint().log_steps.size()), -10.0,
-      5.0);
+      "steps", static_cast<Index>(now.log_steps.size()), -10.0, 5.0);
+  if (!now.learned.empty()) {
+    out.learned =
+        list.numbers("learned", static_cast<Index>(now.learned.size()));
+    if (out.learned[0] < 0.0) list.refuse("learned", "out of range");
+  }
   out.sweeps =
       list.index("sweep", 0.0, static_cast<double>(plan.sweeps()));
   return out;
@@ -139,7 +145,7 @@ class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
         kept_(run.chains()),
         scalars_(run.plan().draws, run.chains(), scalars(run.chain(0))),
         lambda_(run.plan().draws, run.chains(),
-                run.chain(0).state.variables()) {
+                run.chain(0).state.scales()) {
     for (Index c = 0; c < run.chains(); ++c) {
       predictors_.push_back(std::make_unique<DrawPredictor>(
           run.chain(0).state.data, reference, most));
@@ -189,7 +195,7 @@ class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
       const double* b = chain.draw_coefficients();
       for (Index j = 0; j < state.data.fixed(); ++j) put(b[j]);
     }
-    for (Index l = 0; l < state.variables(); ++l) {
+    for (Index l = 0; l < state.scales(); ++l) {
       lambda_.at(c, k)[l * lambda_.stride()] = state.lambda[l];
     }
   }
@@ -242,6 +248,7 @@ class Draws {
       : size_(whole(Rcpp::as<Rcpp::List>(draws["kernels"])["size"])),
         location_(whole(Rcpp::as<Rcpp::List>(draws["kernels"])["location"])),
         lambda_(map_matrix(draws["lambda"])),
+        vectors_(variables > 0 ? lambda_.cols() / variables : 1),
         cuts_(map_matrix(draws["cuts"])),
         phi_(map_vector(draws["phi"])),
         classes_(Rcpp::as<int>(draws["classes"])),
@@ -267,12 +274,13 @@ class Draws {
           list.vector("block_variance", count * facts_.blocks()).data();
     }
     const bool sizes = location_.size() == columns && phi_.size() == count &&
-                       lambda_.rows() == count && lambda_.cols() == variables &&
+                       lambda_.rows() == count && vectors_ > 0 &&
+                       lambda_.cols() == vectors_ * variables &&
                        cuts_.cols() >= classes_ - 2 &&
                        (cuts_.cols() == 0 || cuts_.rows() == count);
     if (!sizes) list.refuse("a part", "not of the right length");
     for (const int at : location_) {
-      if (at < 0 || at > rows) list.refuse("location", "out of range");
+      if (at < 0 || at > vectors_ * rows) list.refuse("location", "out of range");
     }
     if (!lambda_.allFinite() || !cuts_.allFinite() || !phi_.allFinite()) {
       list.refuse("a part", "not finite");
@@ -289,6 +297,7 @@ class Draws {
   // Of the rows of the fit.
   const Eigen::MatrixXi& levels() const { return level_; }
   int classes() const { return classes_; }
+  Index vectors() const { return vectors_; }
   VectorXd lambda(Index d) const { return lambda_.row(d); }
   KeptDraw draw(Index d) const {
     const Index at = begin_[d];
@@ -315,7 +324,9 @@ class Draws {
   }
 
   Rcpp::IntegerVector size_, location_;
-  Eigen::Map<const MatrixXd> lambda_, cuts_;
+  Eigen::Map<const MatrixXd> lambda_;
+  Index vectors_;  // of scales
+  Eigen::Map<const MatrixXd> cuts_;
   Eigen::Map<const VectorXd> phi_;
   int classes_;
   std::vector<double> weights_;
@@ -347,7 +358,7 @@ void for_draws(const Draws& draws, SEXP x, SEXP newx, SEXP newlevel,
   }
   const BlockFacts& facts = draws.block_facts();
   const BarkData train(train_x, train_x, draws.weights(),
-                       facts.rows(train_x, draws.levels()));
+                       facts.rows(train_x, draws.levels()), draws.vectors());
   const Eigen::MatrixXi level = read_levels(newlevel);
   if (level.size() > 0 && level.rows() != new_x.rows()) {
     throw bayeskernel::ArgumentError("not a level for each new row");
@@ -358,7 +369,8 @@ void for_draws(const Draws& draws, SEXP x, SEXP newx, SEXP newlevel,
     Eigen::MatrixXi own;
     if (level.size() > 0) own = level.middleRows(first, size);
     const BarkData rows(new_x.middleRows(first, size), train_x, {},
-                        facts.rows(new_x.middleRows(first, size), own));
+                        facts.rows(new_x.middleRows(first, size), own),
+                        draws.vectors());
     executor.run(draws.blocks(), [&](Index block) {
       DrawPredictor predictor(train, rows, draws.most());
       const Index end = std::min(draws.count(), (block + 1) * Draws::kBlock);
@@ -380,13 +392,16 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     ChainRun<BarkChain> run(settings);
     const auto x = map_matrix(data["x"]);
     const BlockFacts facts = read_block_facts(data);
+    const Index vectors = read_index(settings["vectors"]);
     const BarkData rows(x, x, read_weights(data),
                         facts.rows(x, facts.blocks() > 0
                                           ? read_levels(data["blocks"], "level")
-                                          : Eigen::MatrixXi()));
+                                          : Eigen::MatrixXi()),
+                        vectors);
     const auto at = map_matrix(settings["reference"]);
     const BarkData reference(
-        at, x, {}, facts.rows(at, read_levels(settings, "reference_level")));
+        at, x, {}, facts.rows(at, read_levels(settings, "reference_level")),
+        vectors);
     const auto y = Rcpp::as<std::vector<double>>(data["y"]);
     const int classes = Rcpp::as<int>(data["classes"]);
     const BarkPrior bark_prior = read_bark_prior(prior, classes > 0);

@@ -13,6 +13,7 @@
 
 library(bayeskernel)
 source("../bench/helpers.R")
+source("../bench/helpers-bark.R")
 options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE)
 
 results_file <- setting("RESULTS", "bark_results.rds")
@@ -189,10 +190,20 @@ run_circle20 <- function() {
   }))
 }
 
+# All methods on one split of each of twelve sets, bark() for one round.
+run_ranks <- function(splits = setting("SPLITS", 1)) {
+  sets <- rank_sets()
+  do.call(rbind, lapply(names(sets), function(set) {
+    do.call(rbind, lapply(seq_len(splits), function(r) {
+      rank_race(set, r, rhat(1.05, sweeps = 1e5), sets = sets)
+    }))
+  }))
+}
+
 run_parts(
   list(
     friedman = run_friedman, circles = run_circles, real = run_real,
-    boston = run_boston, circle20 = run_circle20
+    boston = run_boston, circle20 = run_circle20, ranks = run_ranks
   ),
   results_file
 )

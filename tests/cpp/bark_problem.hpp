@@ -63,9 +63,12 @@ struct BarkModel {
   int classes = 0;
   std::vector<double> weights;  // none for 1
   ColumnBlocks blocks;
+  Index vectors = 1;  // of scales
 
   // The rows as a chain reads them.
-  BarkData data() const { return {rows, centres, weights, blocks}; }
+  BarkData data() const {
+    return {rows, centres, weights, blocks, vectors};
+  }
   double weight(Index i) const { return weights.empty() ? 1.0 : weights[i]; }
   Index variables() const { return centres.cols(); }
 };
@@ -163,9 +166,10 @@ inline void draw_scales(const BarkModel& model, BarkRandom& random,
   double d = 0.0;
   for (const char in : out.delta) d += in;
   const double common = d > 0.0 ? random.gamma(a, d * b) : 0.0;
-  out.lambda = VectorXd::Zero(model.variables());
-  for (Index l = 0; l < model.variables(); ++l) {
-    if (!out.delta[l]) continue;
+  const Index p = model.variables();
+  out.lambda = VectorXd::Zero(model.vectors * p);
+  for (Index l = 0; l < model.vectors * p; ++l) {
+    if (!out.delta[l % p]) continue;
     out.lambda[l] = model.setting.different ? random.gamma(a / d, b) : common;
   }
 }
@@ -183,7 +187,7 @@ inline void draw_kernels(const BarkModel& model, BarkRandom& random,
                                              prior.scale_rate))
                     : e;
   const double rate = 0.5 * a * out.epsilon * out.epsilon;
-  const Index locations = model.centres.rows() + 1;
+  const Index locations = model.vectors * model.centres.rows() + 1;
   Index kernels = random.poisson(nu);
   while (kernels > prior.max_kernels) kernels = random.poisson(nu);
   out.count.assign(static_cast<std::size_t>(locations), 0);
@@ -216,9 +220,11 @@ inline void draw_response(const BarkModel& model, BarkRandom& random,
     for (Index i = 0; i < n; ++i) {
       double exponent = 0.0;
       if (at > 0) {
-        const auto step =
-            model.rows.row(i) - model.centres.row(static_cast<Index>(at) - 1);
-        exponent = step.array().square().matrix().dot(out.lambda);
+        const Index place = static_cast<Index>(at) - 1;
+        const Index centres = model.centres.rows(), p = model.variables();
+        const auto step = model.rows.row(i) - model.centres.row(place % centres);
+        exponent = step.array().square().matrix().dot(
+            out.lambda.segment(place / centres * p, p));
       }
       out.response[i] += b * std::exp(-exponent);
     }
@@ -398,6 +404,23 @@ class BarkFeatures {
     put("delta_1 delta_2", at.delta[0] && at.delta[1]);
     put("d T", d * T);
     put("blocks", blocks);
+    if (model.vectors == 1) return;
+    // Kernels of the last vector, and its scales.
+    double last = 0.0, several = 0.0;
+    for (std::size_t i = 1; i < at.count.size(); ++i) {
+      const bool own = static_cast<Index>(i) >
+                       (model.vectors - 1) * model.centres.rows();
+      (own ? last : several) += static_cast<double>(at.count[i]);
+    }
+    const Index q = at.lambda.size();
+    put("J of the last vector", last);
+    put("J of both", last * several);
+    put("lambda of the last vector", at.lambda[q - 1]);
+    put("its J and lambda", last * at.lambda[q - 1]);
+    put("lambdas of both", at.lambda[0] * at.lambda[q - p]);
+    put("T of the last vector", at.lambda.tail(p).sum());
+    put("exp(-T) of both", std::exp(-at.lambda.head(p).sum()) *
+                               std::exp(-at.lambda.tail(p).sum()));
   }
 
   void hyper(const BarkModel& model, const BarkSnapshot& at) {

@@ -65,6 +65,23 @@ TEST("regression of rows with weights") {
   }
 }
 
+TEST("regression whose kernels choose between vectors of scales") {
+  unsigned seed = 210;
+  for (const bool learn : {true, false}) {
+    BarkModel model = regression_model(2);
+    model.name = learn ? "vectors, drawn epsilon" : "vectors, atoms";
+    model.vectors = 2;
+    if (learn) {
+      model.prior.scale_shape = 2.5;
+      model.prior.scale_rate = 4.0;
+    } else {
+      model.prior.atoms = true;
+      model.weights = {0.1, 6.0, 1.0, 2.5};
+    }
+    check_joint(model, joint_run(), seed++);
+  }
+}
+
 TEST("regression with blocks of columns beside the kernels") {
   unsigned seed = 200;
   for (const double alpha : {1.0, 1.5}) {

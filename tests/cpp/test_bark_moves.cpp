@@ -9,8 +9,11 @@
 #include "bark_problem.hpp"
 
 using bayeskernel::BlockMove;
+using bayeskernel::BarkTally;
 using bayeskernel::flipped;
+using bayeskernel::JointWalk;
 using bayeskernel::KernelMoves;
+using bayeskernel::LearnedStep;
 using bayeskernel::Purpose;
 using bayeskernel::ScaleMoves;
 using bayeskernel::Stream;
@@ -68,9 +71,12 @@ static MatrixXd fresh_columns(const Walker& walker) {
     const Index at = population.location(j);
     for (Index i = 0; i < x.rows(); ++i) {
       double sum = 0.0;
+      const Index centres = walker.model.centres.rows();
       for (Index l = 0; at > 0 && l < x.cols(); ++l) {
-        const double step = x(i, l) - walker.model.centres(at - 1, l);
-        sum += state.lambda[l] * step * step;
+        const double step =
+            x(i, l) - walker.model.centres((at - 1) % centres, l);
+        const Index vector = (at - 1) / centres;
+        sum += state.lambda[vector * x.cols() + l] * step * step;
       }
       out(i, j) = std::exp(-sum);
     }
@@ -176,6 +182,13 @@ static void for_forms(const std::function<void(const BarkModel&)>& body) {
   model.weights.clear();
   model.prior.atoms = true;
   body(model);
+  for (const bool atoms : {false, true}) {
+    BarkModel several = rows_model(8, 2);
+    several.prior.atoms = atoms;
+    several.vectors = atoms ? 3 : 2;
+    if (atoms) several.blocks = small_blocks(several.rows);
+    body(several);
+  }
 }
 
 // ---- Kernels
@@ -305,14 +318,18 @@ TEST("a column handed to a neighbour: the densities' ratio, there and back") {
     BarkRandom random(7);
     Stream stream(7, 0, Purpose::kernels, 0, 0);
     const MatrixXd& x = model.rows;
-    // log of the share of row j among the neighbours of row i.
-    const auto log_share = [&](Index i, Index j, int power) {
+    // log of the share of row j among the neighbours of row i, both with a
+    // vector of scales.
+    const auto log_share = [&](Index from, Index to, int power) {
+      const Index n = x.rows(), i = from % n, j = to % n;
+      CHECK(from / n == to / n);
+      const VectorXd scales = state.lambda.segment(from / n * 2, 2);
       double own = 0.0, total = 0.0;
       for (Index l = 0; l < x.rows(); ++l) {
         if (l == i) continue;
         const auto step = (x.row(l) - x.row(i)).array().square().matrix();
         const double weight =
-            std::exp(-std::ldexp(step.dot(state.lambda), power));
+            std::exp(-std::ldexp(step.dot(scales), power));
         total += weight;
         if (l == j) own = weight;
       }
@@ -347,6 +364,40 @@ TEST("a column handed to a neighbour: the densities' ratio, there and back") {
   });
 }
 
+TEST("a column handed to another vector of scales: the densities' ratio") {
+  int made = 0;
+  for_forms([&](const BarkModel& model) {
+    Walker walker(model, 30);
+    BarkState& state = walker.state();
+    BarkRandom random(8);
+    Stream stream(8, 0, Purpose::kernels, 0, 0);
+    for (int t = 0; t < 60; ++t) {
+      walker.sweep(3);
+      if (state.population.columns() == 0) continue;
+      const Index column = random.below(state.population.columns());
+      const Index from = state.population.location(column);
+      KernelMoves moves(state);
+      const Index to = moves.draw_vector(column, stream);
+      if (model.vectors == 1 || from == 0) CHECK(to < 0);
+      if (to < 0) continue;
+      CHECK((to - 1) % 8 == (from - 1) % 8 && to != from);
+      CHECK(state.population.column_at(to) < 0);
+      const double before = log_joint(walker);
+      const Index count = state.population.count(column);
+      const double there = moves.change_vector(column, to);
+      moves.accept_shift();
+      CHECK(state.population.column_at(from) < 0);
+      const Index now = state.population.column_at(to);
+      CHECK(state.population.count(now) == count);
+      CHECK_NEAR(there, log_joint(walker) - before, 1e-8);
+      CHECK_NEAR(state.gaussian.log_marginal(), dense_marginal(walker), 1e-8);
+      CHECK_NEAR(moves.change_vector(now, from), -there, 1e-8);
+      ++made;
+    }
+  });
+  CHECK(made > 30);
+}
+
 TEST("births that are given up early would have been rejected") {
   int early = 0, kept = 0;
   for_forms([&](const BarkModel& model) {
@@ -375,14 +426,15 @@ TEST("births that are given up early would have been rejected") {
 
 static double log_scale_prior(const Walker& walker) {
   const BarkState& state = walker.chain->state;
-  const double a = walker.model.prior.lambda_shape;
+  const double a = walker.model.prior.lambda_shape *
+                   static_cast<double>(walker.model.vectors);
   const double b = walker.model.prior.lambda_rate;
   const double d = static_cast<double>(state.active());
   double out = walker.model.setting.select
                    ? state.inclusion.log_prior(state.delta)
                    : 0.0;
   if (d == 0.0) return out;
-  for (Index l = 0; l < state.variables(); ++l) {
+  for (Index l = 0; l < state.scales(); ++l) {
     if (!state.delta[l]) continue;
     if (!walker.model.setting.different) {
       return out + log_gamma_density(state.lambda[l], a, d * b);
@@ -518,8 +570,8 @@ TEST("all scales by a common factor, and one of them") {
             [&](ScaleMoves& m) { return m.common_factor(1.0 / c); },
             [&] { return (different ? d : 1.0) * std::log(c); });
         if (!different) return;
-        Index l = random.below(state.variables());
-        while (!state.delta[l]) l = random.below(state.variables());
+        Index l = random.below(state.scales());
+        while (!state.delta[l]) l = random.below(state.scales());
         const double old = state.lambda[l];
         check_scale_move(
             walker, [&](ScaleMoves& m) { return m.coordinate(l, c * old); },
@@ -530,12 +582,175 @@ TEST("all scales by a common factor, and one of them") {
   }
 }
 
+// Of epsilon^2, phi and the kernels, given how many and where they are.
+static double log_joint_prior(const Walker& walker) {
+  const BarkPrior& prior = walker.chain->state.prior;
+  double out = log_scale_prior(walker);
+  if (prior.learns_scale()) {
+    out += log_gamma_density(prior.epsilon * prior.epsilon, prior.scale_shape,
+                             prior.scale_rate);
+  }
+  if (prior.phi.kind == PrecisionPrior::Kind::gamma) {
+    out += log_gamma_density(walker.chain->state.phi(), prior.phi.shape,
+                             prior.phi.rate);
+  } else {
+    out -= std::log(walker.chain->state.phi());
+  }
+  const auto& population = walker.chain->state.population;
+  for (Index u = 0; u < population.units(); ++u) {
+    out += log_varphi_density(prior, population.varphi(u));
+  }
+  return out;
+}
+
+TEST("all scales of a regression at once: the densities' ratio with Jacobian") {
+  int forms = 0;
+  for_forms([&](BarkModel model) {
+    // Different scales, or one; epsilon learned, or not; either prior of phi.
+    const int form = forms++;
+    model.setting.different = form % 2 == 0 || model.vectors > 1;
+    if (form % 3 != 0) {
+      model.prior.scale_shape = 2.5;
+      model.prior.scale_rate = 4.0;
+    }
+    if (form % 4 == 1) model.prior.phi.kind = PrecisionPrior::Kind::log_uniform;
+    const bool learns = model.prior.learns_scale();
+    Walker walker(model, 30);
+    BarkState& state = walker.state();
+    BarkTally tally(state.scales());
+    BarkRandom random(11);
+    JointWalk walk(state, tally, true);
+    const Index scales = model.setting.different ? state.scales() : 1;
+    const Index size = scales + (learns ? 2 : 1);
+    CHECK(walk.directions().size() == size);
+    for (int t = 0; t < 40; ++t) {
+      walker.sweep(5);
+      const double before = dense_marginal(walker) + log_joint_prior(walker);
+      const VectorXd lambda = state.lambda;
+      const double phi = state.phi(), epsilon = state.prior.epsilon;
+      const double expected = state.prior.expected_kernels();
+      const VectorXd step =
+          VectorXd::NullaryExpr(size, [&] { return 0.5 * random.normal(); });
+      const double there = walk.propose(step);
+      // Nothing moves before it is accepted.
+      CHECK(state.lambda == lambda && state.phi() == phi);
+      CHECK_NEAR(dense_marginal(walker) + log_joint_prior(walker), before,
+                 1e-12 * std::abs(before));
+      walk.accept();
+      for (Index l = 0; l < state.scales(); ++l) {
+        CHECK_NEAR(std::log(state.lambda[l] / lambda[l]),
+                   step[model.setting.different ? l : 0], 1e-12);
+      }
+      CHECK_NEAR(std::log(state.phi() / phi), step[size - 1], 1e-12);
+      CHECK_NEAR(state.prior.expected_kernels(), expected, 1e-9);
+      const double squared = 2.0 * std::log(state.prior.epsilon / epsilon);
+      CHECK_NEAR(squared, learns ? step[size - 2] : 0.0, 1e-12);
+      // Steps of logs, and varphi epsilon^2 that stay.
+      const double units = static_cast<double>(state.population.units());
+      const double jacobian =
+          step.sum() - (learns ? units * step[size - 2] : 0.0);
+      CHECK_NEAR(
+          there,
+          dense_marginal(walker) + log_joint_prior(walker) - before + jacobian,
+          1e-7 * (1.0 + std::abs(there)));
+      CHECK_NEAR(state.gaussian.log_marginal(), dense_marginal(walker), 1e-7);
+      CHECK_NEAR(walk.propose(-step), -there, 1e-7 * (1.0 + std::abs(there)));
+      walk.accept();
+      CHECK_NEAR(dense_marginal(walker) + log_joint_prior(walker), before,
+                 1e-8);
+    }
+  });
+  CHECK(forms == 13);
+}
+
+TEST("all scales at once: in regressions without selection, few variables") {
+  const auto on = [](const BarkModel& model) {
+    return Walker(model).chain->checkpoint().learned.size() > 0;
+  };
+  BarkModel model = rows_model(8, 2);
+  CHECK(on(model));
+  CHECK(on(rows_model(8, 50)));
+  CHECK(!on(rows_model(8, 51)));
+  model.setting.select = true;
+  CHECK(!on(model));
+  model.setting.select = false;
+  model.prior.phi.kind = PrecisionPrior::Kind::fixed;
+  CHECK(on(model));
+  model.classes = 2;
+  CHECK(!on(model));
+}
+
+TEST("several vectors of scales: one of them, and all by a common factor") {
+  BarkModel model = rows_model(9, 3);
+  model.vectors = 2;
+  Walker walker(model, 30);
+  walker.chain->schedule.scale_share = 1.0;
+  BarkRandom random(13);
+  const BarkState& state = walker.state();
+  CHECK(state.scales() == 6 && state.data.locations() == 19);
+  for (int t = 0; t < 100; ++t) {
+    walker.sweep(7);
+    const double c = std::exp(0.7 * random.normal());
+    check_scale_move(
+        walker, [&](ScaleMoves& m) { return m.common_factor(c); },
+        [&](ScaleMoves& m) { return m.common_factor(1.0 / c); },
+        [&] { return 6.0 * std::log(c); });
+    const Index l = random.below(6);
+    const double old = state.lambda[l];
+    check_scale_move(
+        walker, [&](ScaleMoves& m) { return m.coordinate(l, c * old); },
+        [&](ScaleMoves& m) { return m.coordinate(l, old); },
+        [&] { return std::log(c); });
+  }
+  model.setting.different = false;
+  CHECK_THROWS(Walker{model}, bayeskernel::ArgumentError);
+  model.setting.different = model.setting.select = true;
+  CHECK_THROWS(Walker{model}, bayeskernel::ArgumentError);
+  model.vectors = 0;
+  CHECK_THROWS(model.data(), bayeskernel::ArgumentError);
+}
+
+TEST("steps that learn: the covariance of what was seen") {
+  BarkRandom random(12);
+  MatrixXd root(3, 3);
+  root << 1.0, 0.0, 0.0, 2.0, 0.5, 0.0, -1.0, 0.3, 0.1;
+  const MatrixXd covariance = root * root.transpose();
+  LearnedStep step(3);
+  const auto normals = [&] {
+    return VectorXd(VectorXd::NullaryExpr(3, [&] { return random.normal(); }));
+  };
+  for (int t = 0; t < 20000; ++t) {
+    step.observe(root * normals() + VectorXd::Constant(3, 5.0));
+  }
+  MatrixXd found(3, 3);
+  for (Index j = 0; j < 3; ++j) {
+    found.col(j) = step.step(VectorXd::Unit(3, j), 0.7);
+  }
+  const double scale = 2.38 * 0.7 / std::sqrt(3.0);
+  const MatrixXd product = found * found.transpose() / (scale * scale);
+  // The last 2000 or so count.
+  for (Index i = 0; i < 3; ++i) {
+    for (Index j = 0; j < 3; ++j) {
+      const double size = std::sqrt(covariance(i, i) * covariance(j, j));
+      CHECK_NEAR(product(i, j), covariance(i, j), 0.12 * size);
+    }
+  }
+  LearnedStep other(3);
+  CHECK(static_cast<Index>(step.learned().size()) == other.numbers());
+  other.restore(step.learned());
+  CHECK(other.learned() == step.learned());
+  step.observe(VectorXd::Ones(3));
+  other.observe(VectorXd::Ones(3));
+  const VectorXd normal = normals();
+  CHECK(other.step(normal, 1.0) == step.step(normal, 1.0));
+}
+
 TEST("flips with equal scales: the scale stays, the sum stays, none is left") {
   int kept = 0, emptied = 0;
   for_scales(true, false, [&](Walker& walker, BarkRandom& random) {
     const BarkState& state = walker.state();
     const BarkPrior& prior = walker.model.prior;
-    const Index l = random.below(state.variables());
+    const Index l = random.below(state.scales());
     const Index d = state.active();
     const Index to = state.delta[l] ? d - 1 : d + 1;
     if (d > 0 && to > 0) {
@@ -571,7 +786,7 @@ TEST("flips with different scales, from and to no variable too") {
   for_scales(true, true, [&](Walker& walker, BarkRandom& random) {
     const BarkState& state = walker.state();
     const BarkPrior& prior = walker.model.prior;
-    const Index l = random.below(state.variables());
+    const Index l = random.below(state.scales());
     const bool leaves = state.delta[l];
     const double more =
         static_cast<double>(state.active()) + (leaves ? 0.0 : 1.0);
@@ -592,7 +807,7 @@ TEST("an active variable hands its scale to another") {
     for_scales(true, different, [&](Walker& walker, BarkRandom&) {
       const BarkState& state = walker.state();
       Index in = -1, out = -1;
-      for (Index l = 0; l < state.variables(); ++l) {
+      for (Index l = 0; l < state.scales(); ++l) {
         (state.delta[l] ? in : out) = l;
       }
       if (in < 0 || out < 0) return;
@@ -1287,7 +1502,8 @@ TEST("a chain that goes on from a checkpoint does the same to the last bit") {
     for (const bool atoms : {false, true}) {
       BarkModel model = rows_model(10, 3);
       model.prior.atoms = atoms;
-      model.setting.select = true;
+      // All scales move at once in the regression with atoms.
+      model.setting.select = !(classes == 0 && atoms);
       model.classes = classes;
       if (atoms) model.blocks = small_blocks(model.rows);
       if (classes > 0) model.prior.phi.kind = PrecisionPrior::Kind::fixed;
@@ -1307,6 +1523,8 @@ TEST("a chain that goes on from a checkpoint does the same to the last bit") {
       CHECK(a.block_variance == b.block_variance);
       CHECK(a.block_variance.size() == (atoms ? 2u : 0u));
       CHECK(a.log_steps == b.log_steps && a.unit_column == b.unit_column);
+      CHECK(a.learned == b.learned);
+      CHECK((a.learned.size() > 0) == !model.setting.select);
       CHECK(whole.state().gaussian.log_marginal() ==
             other.state().gaussian.log_marginal());
     }

@@ -31,20 +31,28 @@ bark_data <- function(n = 60, seed = 3) {
 
 bark_matrix <- function(data) as.matrix(data[c("a", "b")])
 
+# Kernels at rows of `own` in plain R, the constant at 0: rows of x x kernels.
+# Places of the second vector of scales follow those of the first.
+plain_columns <- function(x, own, at, lambda) {
+  out <- vapply(at, function(i) {
+    if (i == 0) {
+      return(rep(1, nrow(x)))
+    }
+    scale <- if (i <= nrow(own)) seq_len(ncol(own)) else
+      ncol(own) + seq_len(ncol(own))
+    centre <- if (i <= nrow(own)) i else i - nrow(own)
+    exp(-drop((x - rep(own[centre, ], each = nrow(x)))^2 %*% lambda[scale]))
+  }, numeric(nrow(x)))
+  matrix(out, nrow(x))
+}
+
 # The kernel and the posterior of the coefficients in plain R: moments of f at
 # new rows for every draw of a fit, on the scale of the model.
 plain_bark_moments <- function(fit, x_train, x_new) {
   draws <- bark_core_draws(fit)
   last <- cumsum(draws$kernels$size)
   kernel <- function(x, at, lambda) {
-    out <- vapply(at, function(i) {
-      if (i == 0) {
-        return(rep(1, nrow(x)))
-      }
-      from <- rep(fit$posterior$x[i, ], each = nrow(x))
-      exp(-drop((x - from)^2 %*% lambda))
-    }, numeric(nrow(x)))
-    matrix(out, nrow(x))
+    plain_columns(x, fit$posterior$x, at, lambda)
   }
   moments <- lapply(seq_along(last), function(k) {
     own <- last[k] - draws$kernels$size[k] + seq_len(draws$kernels$size[k])

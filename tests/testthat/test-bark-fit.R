@@ -26,6 +26,19 @@ test_that("a regression is recovered with its noise and its predictors", {
   }
 })
 
+test_that("a sum of functions of different predictors is found as one", {
+  set.seed(4)
+  x <- matrix(runif(150 * 4), 150)
+  f <- 3 * sin(6 * x[, 1]) + 4 * x[, 2]
+  y <- f + rnorm(150, 0, 0.3)
+  error <- vapply(1:2, function(vectors) {
+    fit <- long_bark(x, y, prior = bark_prior(vectors = vectors))
+    sqrt(mean((fitted(fit) - f)^2))
+  }, 0)
+  expect_lt(error[2], error[1])
+  expect_lt(error[2], 0.12)
+})
+
 test_that("two classes are told apart by a circle", {
   set.seed(2)
   x <- matrix(runif(150 * 3, -1, 1), 150)

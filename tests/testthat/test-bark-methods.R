@@ -16,7 +16,8 @@ test_that("draws have the variables that the fit is about", {
   f <- sprintf("f[%d]", 1:10)
   expect_equal(names(number), c(
     "sigma", "phi", "J", "m", "T", "log_lik", "epsilon", f,
-    "lambda[a]", "lambda[b]", "lambda[gu]", "lambda[gv]", "lambda[gw]"
+    sprintf("lambda[1,%s]", c("a", "b", "gu", "gv", "gw")),
+    sprintf("lambda[2,%s]", c("a", "b", "gu", "gv", "gw"))
   ))
   expect_equal(names(two), c(
     "J", "m", "d", "T", "log_lik", f, "lambda[a]", "lambda[b]"
@@ -28,13 +29,13 @@ test_that("draws have the variables that the fit is about", {
     "sigma", "phi", "J", "m", "d", "T", "log_lik", "epsilon", "q0", "q1", f,
     sprintf("lambda[x%d]", 1:4)
   ))
-  expect_equal(dim(number$draws), c(40L, 2L, 22L))
+  expect_equal(dim(number$draws), c(40L, 2L, 27L))
 })
 
 test_that("draws agree with each other", {
   for (fit in list(number, chosen, two, three, blocks)) {
     flat <- as.matrix(fit)
-    scales <- bark_scales(fit)
+    scales <- flat[, startsWith(colnames(flat), "lambda[")]
     expect_equal(flat[, "T"], rowSums(scales))
     if (fit$select) expect_equal(flat[, "d"], rowSums(scales > 0))
     kernels <- join_kernels(fit$posterior$kernels)
@@ -51,6 +52,65 @@ test_that("draws agree with each other", {
   expect_true(all(apply(flat, 1, function(row) {
     length(unique(row[row > 0])) <= 1
   })))
+})
+
+test_that("scales of several vectors are means over the kernels", {
+  core <- bark_core_draws(number)
+  last <- cumsum(core$kernels$size)
+  found <- bark_scales(number)
+  expect_equal(colnames(found), number$columns)
+  for (k in c(1, 33, 80)) {
+    at <- core$kernels$location[last[k] + 1 - seq_len(core$kernels$size[k])]
+    first <- mean(at[at > 0] <= 60)
+    lambda <- core$lambda[k, ]
+    expect_equal(
+      unname(found[k, ]), first * lambda[1:5] + (1 - first) * lambda[6:10]
+    )
+  }
+  # Both are in use.
+  expect_gt(mean(core$kernels$location > 60), 0.05)
+  expect_gt(mean(core$kernels$location <= 60), 0.05)
+  # A draw without kernels weighs both alike.
+  expect_equal(
+    vector_shares(list(size = c(0L, 2L), location = c(7, 61)), 60, 2),
+    rbind(c(0.5, 0.5), c(0.5, 0.5))
+  )
+  expect_equal(
+    vector_shares(list(size = c(1L, 2L), location = c(0, 61, 120)), 60, 2),
+    rbind(c(0.5, 0.5), c(0, 1))
+  )
+})
+
+test_that("how many vectors of scales there are", {
+  vectors <- function(...) {
+    fit <- quick_bark(y ~ a + b, d, draws = 2, warmup = 5, ...)
+    sum(startsWith(dimnames(fit$draws)[[3]], "lambda[")) / 2
+  }
+  expect_equal(vectors(), 2)
+  expect_equal(vectors(prior = bark_prior(vectors = 3)), 3)
+  expect_equal(vectors(prior = bark_prior(vectors = 1)), 1)
+  expect_equal(vectors(prior = bark_prior(gamma = 5, epsilon = 0.5)), 1)
+  expect_equal(vectors(scales = "equal"), 1)
+  expect_equal(vectors(select = TRUE), 1)
+  for (other in list(list(scales = "equal"), list(select = TRUE))) {
+    expect_error(
+      do.call(vectors, c(other, list(prior = bark_prior(vectors = 2)))),
+      class = "bayeskernel_error_prior"
+    )
+  }
+  for (wrong in list(0, 1.5, "2", c(1, 2), NA)) {
+    expect_error(
+      bark_prior(vectors = wrong), class = "bayeskernel_error_prior"
+    )
+  }
+  three <- quick_bark(
+    two ~ a + b, d, family = "binomial", prior = bark_prior(vectors = 2)
+  )
+  expect_equal(sum(startsWith(dimnames(three$draws)[[3]], "lambda[")), 4)
+  expect_match(
+    paste(format(bark_prior(vectors = 2)), collapse = " "),
+    "of each of 2 vectors"
+  )
 })
 
 test_that("f at the reference rows is f there", {
@@ -306,7 +366,7 @@ test_that("draws go to coda with their sweeps", {
   expect_equal(coda::varnames(chains), dimnames(number$draws)[[3]])
   expect_equal(unname(attr(chains[[1]], "mcpar")), c(305, 500, 5))
   skip_if_not_installed("posterior")
-  expect_equal(posterior::nvariables(posterior::as_draws(number)), 22L)
+  expect_equal(posterior::nvariables(posterior::as_draws(number)), 27L)
 })
 
 test_that("formula, matrix and data frame give the same fit", {

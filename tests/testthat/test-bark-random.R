@@ -212,7 +212,10 @@ test_that("joint draws share the effects of a level", {
   rows <- new_rows(
     both, data.frame(a = 0, b = 50, h = c("x", "x", "y", "h2")), named = TRUE
   )
-  f <- with_seed(2, joint_draws(both, rows, NULL, 1L))$f
+  # Many draws of one level's effect, which has heavy tails.
+  f <- do.call(rbind, lapply(1:25, function(seed) {
+    with_seed(seed, joint_draws(both, rows, NULL, 1L))$f
+  }))
   expect_equal(f[, 1], f[, 2])
   expect_gt(min(abs(f[, 1] - f[, 3])), 0)
   new <- data.frame(a = 0, b = 50, h = c("x", "h2"))
@@ -220,7 +223,7 @@ test_that("joint draws share the effects of a level", {
   expect_equal(colMeans(f)[c(1, 4)], apart$fit,
     tolerance = 0.1, ignore_attr = TRUE
   )
-  expect_equal(stats::sd(f[, 1]), apart$se.fit[[1]], tolerance = 0.35)
+  expect_equal(stats::sd(f[, 1]), apart$se.fit[[1]], tolerance = 0.1)
   shown <- exposure(fit, newdata = d, draws = 20, threads = 1)
   expect_true(all(is.finite(as.data.frame(shown)$estimate)))
 })

@@ -26,12 +26,7 @@ test_that("a row's density without it is the conditional one", {
   for (k in seq_along(take)) {
     core <- bark_core_draws(fit, take[k])
     x <- fit$posterior$x
-    columns <- vapply(core$kernels$location, function(at) {
-      if (at == 0) {
-        return(rep(1, 60))
-      }
-      exp(-drop((x - rep(x[at, ], each = 60))^2 %*% core$lambda[1, ]))
-    }, numeric(60))
+    columns <- plain_columns(x, x, core$kernels$location, core$lambda[1, ])
     joint <- columns %*% (core$kernels$variance * t(columns)) +
       diag(1 / (core$phi * d$w))
     for (i in c(1, 17, 60)) {

@@ -10,12 +10,7 @@ core <- bark_core_draws(weighted)
 columns_of <- function(fit, k) {
   core <- bark_core_draws(fit, k)
   own <- fit$posterior$x
-  vapply(core$kernels$location, function(at) {
-    if (at == 0) {
-      return(rep(1, nrow(own)))
-    }
-    exp(-drop((own - rep(own[at, ], each = nrow(own)))^2 %*% core$lambda[1, ]))
-  }, numeric(nrow(own)))
+  plain_columns(own, own, core$kernels$location, core$lambda[1, ])
 }
 
 test_that("draws are those of the weighted likelihood", {
@@ -55,13 +50,9 @@ test_that("f is predicted with the weights of the rows of the fit", {
     one <- bark_core_draws(weighted, k)
     precision <- one$phi * crossprod(columns_of(weighted, k) * sqrt(d$w)) +
       diag(1 / one$kernels$variance, one$kernels$size)
-    at <- vapply(one$kernels$location, function(at) {
-      if (at == 0) {
-        return(rep(1, 3))
-      }
-      from <- rep(weighted$posterior$x[at, ], each = 3)
-      exp(-drop((scaled - from)^2 %*% one$lambda[1, ]))
-    }, numeric(3))
+    at <- plain_columns(
+      scaled, weighted$posterior$x, one$kernels$location, one$lambda[1, ]
+    )
     expect_equal(own$mean[k, ], drop(at %*% one$kernels$mean))
     expect_equal(own$var[k, ], rowSums((at %*% solve(precision)) * at),
       tolerance = 1e-6

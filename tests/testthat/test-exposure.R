@@ -195,15 +195,7 @@ test_that("joint draws have the covariance that algebra gives", {
   each <- lapply(seq_along(last), function(k) {
     at <- last[k] - core$kernels$size[k] + seq_len(core$kernels$size[k])
     basis <- function(x) {
-      out <- lapply(core$kernels$location[at], function(i) {
-        if (i == 0) {
-          return(rep(1, nrow(x)))
-        }
-        apply(x, 1, function(one) {
-          exp(-sum(core$lambda[k, ] * (one - own[i, ])^2))
-        })
-      })
-      matrix(unlist(out), nrow(x))
+      plain_columns(x, own, core$kernels$location[at], core$lambda[k, ])
     }
     inverse <- core$phi[k] * crossprod(basis(own)) +
       diag(1 / core$kernels$variance[at], length(at))

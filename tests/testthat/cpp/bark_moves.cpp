@@ -65,7 +65,7 @@ void load(const Rcpp::List& from, BarkState& state) {
                            std::vector<double>(varphi.begin(), varphi.end()),
                            {});
   state.lambda = read_vector(from["lambda"]);
-  for (Index l = 0; l < state.variables(); ++l) {
+  for (Index l = 0; l < state.scales(); ++l) {
     state.delta[l] = state.lambda[l] > 0.0;
   }
   state.gaussian.set_precision(Rcpp::as<double>(from["phi"]));

@@ -20,20 +20,22 @@
 
 namespace bayeskernel {
 
-// Rows and centres on the model's scale; shared by the chains. Location 0 is
-// the intercept, location i > 0 the centre i - 1.
+// Rows and centres on the model's scale; shared by the chains. Each kernel has
+// one of some vectors of scales: location 0 is the intercept, location
+// i > 0 the centre (i - 1) mod N with the vector (i - 1) / N.
 class BarkData {
  public:
   using Index = Eigen::Index;
 
-  // `weights`: positive, none for weights of 1.
+  // `weights`: positive, none for weights of 1. `vectors`: of scales.
   BarkData(const Eigen::Ref<const Eigen::MatrixXd>& rows,
            const Eigen::Ref<const Eigen::MatrixXd>& centres,
            const std::vector<double>& weights = {},
-           const ColumnBlocks& blocks = {})
+           const ColumnBlocks& blocks = {}, Index vectors = 1)
       : n_(rows.rows()),
         stride_(padded_size(rows.rows())),
         predictors_(stride_ * rows.cols()),
+        vectors_(vectors),
         centres_(centres.transpose()),
         own_centres_(rows.rows() == centres.rows() && rows == centres),
         total_weight_(static_cast<double>(n_)),
@@ -45,6 +47,7 @@ class BarkData {
     for (Index l = 0; l < rows.cols(); ++l) {
       for (Index i = 0; i < n_; ++i) predictors_[l * stride_ + i] = rows(i, l);
     }
+    if (vectors < 1) throw ArgumentError("no vector of scales");
     read_weights(weights);
     blocks.check(n_);
     for (Index j = 0; j < fixed_; ++j) {
@@ -57,14 +60,34 @@ class BarkData {
   Index rows() const { return n_; }
   Index stride() const { return stride_; }
   Index variables() const { return centres_.rows(); }
-  Index locations() const { return centres_.cols() + 1; }
-  // Whether location i is row i - 1: then columns say which centres are near.
+  Index vectors() const { return vectors_; }
+  // Of all vectors, one after another: scale l is of variable l mod p.
+  Index scales() const { return vectors_ * variables(); }
+  Index locations() const { return vectors_ * centres_.cols() + 1; }
+  // Whether centres are rows: then columns say which centres are near.
   bool own_centres() const { return own_centres_; }
+
+  // Of a location but that of the intercept.
+  Index centre(Index location) const {
+    return (location - 1) % centres_.cols();
+  }
+  Index vector(Index location) const {
+    return (location - 1) / centres_.cols();
+  }
+  Index location(Index centre, Index vector) const {
+    return 1 + centre + vector * centres_.cols();
+  }
+  // The first scale of its vector.
+  Index first_scale(Index location) const {
+    return vector(location) * variables();
+  }
+
+  // Of the variable of scale l.
   const double* predictor(Index l) const {
-    return predictors_.data() + l * stride_;
+    return predictors_.data() + l % variables() * stride_;
   }
   double centre(Index location, Index l) const {
-    return centres_(l, location - 1);
+    return centres_(l % variables(), centre(location));
   }
 
   bool weighted() const { return root_.size() > 0; }
@@ -108,6 +131,7 @@ class BarkData {
 
   Index n_, stride_;
   AlignedBuffer predictors_;
+  Index vectors_;
   Eigen::MatrixXd centres_;  // variables x centres
   bool own_centres_;
   double total_weight_;
@@ -135,7 +159,7 @@ class Basis {
       : data_(data),
         first_(data.fixed()),
         location_(static_cast<std::size_t>(capacity + 1)) {
-    terms_.reserve(static_cast<std::size_t>(data.variables()));
+    terms_.reserve(static_cast<std::size_t>(data.scales()));
     reserve(std::min<Index>(capacity + 1, first_ + 32));
     clear();
   }
@@ -175,10 +199,6 @@ class Basis {
 
   // Fills proposed_values(); accept() makes them the columns.
   void propose(const ScaleChange& change) {
-    terms_.clear();
-    for (const auto& term : change.terms) {
-      terms_.push_back({data_.predictor(term.first), term.second, 0.0});
-    }
     for (Index i = first_; i < m_; ++i) {
       double* sum = new_sums_.data() + at(i);
       double* value = new_values_.data() + at(i);
@@ -186,8 +206,17 @@ class Basis {
         fill_intercept(sum, value);
         continue;
       }
-      for (std::size_t j = 0; j < terms_.size(); ++j) {
-        terms_[j].centre = data_.centre(location_[i], change.terms[j].first);
+      const Index first = data_.first_scale(location_[i]);
+      terms_.clear();
+      for (const auto& [l, weight] : change.terms) {
+        if (l < first || l >= first + data_.variables()) continue;
+        terms_.push_back(
+            {data_.predictor(l), weight, data_.centre(location_[i], l)});
+      }
+      if (terms_.empty() && change.factor == 1.0) {
+        std::copy_n(sums_.data() + at(i), data_.stride(), sum);
+        std::copy_n(values_.data() + at(i), data_.stride(), value);
+        continue;
       }
       detail::kernel_column(terms_.data(), static_cast<Index>(terms_.size()),
                             change.factor, sums_.data() + at(i), sum, value,
@@ -226,7 +255,8 @@ class Basis {
       return;
     }
     terms_.clear();
-    for (Index l = 0; l < data_.variables(); ++l) {
+    const Index first = data_.first_scale(location);
+    for (Index l = first; l < first + data_.variables(); ++l) {
       if (lambda[l] > 0.0) {
         terms_.push_back(
             {data_.predictor(l), lambda[l], data_.centre(location, l)});

@@ -2,7 +2,8 @@
 // draw of all precisions through the coefficients and of their common scale,
 // else a step of the precision of the noise; every fifth one the latents and the
 // variances of blocks, if there are any; and, one time in five, moves of the
-// indicators and the scales.
+// indicators and the scales. In regressions without selection nearly every third
+// moves all scales at once, and the others less often.
 #ifndef BAYESKERNEL_BARK_CHAIN_HPP
 #define BAYESKERNEL_BARK_CHAIN_HPP
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "../rng/distributions.hpp"
+#include "joint_walk.hpp"
 #include "kernel_moves.hpp"
 #include "label_moves.hpp"
 #include "latent_sweep.hpp"
@@ -34,7 +36,7 @@ struct BarkCheckpoint {
   std::vector<double> block_variance;
   std::vector<double> latent, cuts;  // empty unless probit
   double probability = 0.5, q0 = 0.5, q1 = 0.5;
-  std::vector<double> log_steps;
+  std::vector<double> log_steps, learned;
   Eigen::Index sweeps = 0;
 };
 
@@ -52,10 +54,11 @@ class BarkChain {
         seed_(seed),
         id_(id),
         warmup_(warmup),
-        tally_(data.variables()),
+        tally_(data.scales()),
         kernels_(state),
         precisions_(state, tally_),
-        scales_(state, tally_) {
+        scales_(state, tally_),
+        joint_(state, tally_, n_classes == 0) {
     if (n_classes > 0 && data.weighted()) {
       throw ArgumentError("classes have no weights");
     }
@@ -64,6 +67,11 @@ class BarkChain {
       schedule.indicators = 1 + static_cast<int>(data.variables() / 10);
       schedule.labels = 20;
       schedule.loose_moves = 2;
+    }
+    // What it does need not be done as often by others.
+    if (joint_.on()) {
+      schedule.scale_share = 0.1;
+      schedule.phi = 4;
     }
     if (n_classes > 0) {
       std::vector<int> classes(y.begin(), y.end());
@@ -93,11 +101,13 @@ class BarkChain {
     Stream stream(seed_, id_, Purpose::init, 0, 0);
     const BarkPrior& prior = state.prior;
     state.population.clear();
-    state.delta = delta;
+    for (std::size_t l = 0; l < state.delta.size(); ++l) {
+      state.delta[l] = delta[l % delta.size()];
+    }
     const double d = static_cast<double>(state.active());
-    for (Index l = 0; l < state.variables(); ++l) {
+    for (Index l = 0; l < state.scales(); ++l) {
       state.lambda[l] =
-          delta[l] ? prior.lambda_shape / (prior.lambda_rate * d) : 0.0;
+          state.delta[l] ? prior.lambda_shape / (prior.lambda_rate * d) : 0.0;
     }
     state.block_variance.assign(state.block_variance.size(),
                                 BarkState::kFirstVariance);
@@ -113,7 +123,7 @@ class BarkChain {
     state.population.restore(from.location, from.count, from.varphi,
                              from.unit_column);
     state.lambda = from.lambda;
-    for (Index l = 0; l < state.variables(); ++l) {
+    for (Index l = 0; l < state.scales(); ++l) {
       state.delta[l] = state.lambda[l] > 0.0;
     }
     state.gaussian.set_precision(from.phi);
@@ -129,6 +139,7 @@ class BarkChain {
     }
     auto next = from.log_steps.begin();
     tally_.steps.for_each([&](auto& step) { step.set_log_sd(*next++); });
+    if (joint_.on()) joint_.directions().restore(from.learned);
     sweeps_ = from.sweeps;
     state.rebuild_all();
   }
@@ -156,6 +167,7 @@ class BarkChain {
     out.q1 = state.inclusion.q1();
     tally_.steps.for_each(
         [&](const auto& step) { out.log_steps.push_back(step.log_sd()); });
+    if (joint_.on()) out.learned = joint_.directions().learned();
     out.sweeps = sweeps_;
     return out;
   }
@@ -175,6 +187,10 @@ class BarkChain {
     tally_.set_warming(sweeps_ < warmup_);
     move_kernels(stream);
     if (stream.uniform() < schedule.shift_share) shift_kernel(stream);
+    if (state.data.vectors() > 1 &&
+        stream.uniform() < schedule.shift_share) {
+      change_vector(stream);
+    }
     const bool refresh = sweeps_ % schedule.refresh == 0;
     if (refresh) {
       precisions_.refresh(stream);
@@ -183,7 +199,7 @@ class BarkChain {
     if (sweeps_ % schedule.blocks == 0) precisions_.move_blocks(stream);
     if (latent) {
       if (sweeps_ % schedule.latent == 0) move_latents(stream);
-    } else if (!refresh &&
+    } else if (!refresh && sweeps_ % schedule.phi == 0 &&
                state.prior.phi.kind != PrecisionPrior::Kind::fixed) {
       precisions_.move_phi(stream);
     }
@@ -196,6 +212,7 @@ class BarkChain {
       }
       scales_.walk(stream);
     }
+    if (joint_.on()) move_jointly(stream);
     ++sweeps_;
   }
 
@@ -256,6 +273,23 @@ class BarkChain {
     }
   }
 
+  void move_jointly(Stream& stream) {
+    if (sweeps_ < warmup_ && sweeps_ % schedule.learn == 0) joint_.learn();
+    if (stream.uniform() < schedule.joint_share) joint_.walk(stream);
+  }
+
+  void change_vector(Stream& stream) {
+    if (state.population.columns() == 0) return;
+    const Index column = uniform_index(stream, state.population.columns());
+    const Index location = kernels_.draw_vector(column, stream);
+    if (location < 0) return;
+    const double log_u = -stream.exponential();
+    if (tally_.decide(BarkMove::vector, kernels_.change_vector(column, location),
+               log_u)) {
+      kernels_.accept_shift();
+    }
+  }
+
   void move_latents(Stream& stream) {
     if (sweeps_ % schedule.labels == 0) {
       move_by_labels(state, *latent, scales_, tally_, schedule, stream);
@@ -272,6 +306,7 @@ class BarkChain {
   KernelMoves kernels_;
   PrecisionDraws precisions_;
   ScaleWalks scales_;
+  JointWalk joint_;
 };
 
 }  // namespace bayeskernel

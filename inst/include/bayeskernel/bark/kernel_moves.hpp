@@ -170,7 +170,8 @@ class KernelMoves {
     for (Index i = 0; i < s_.data.rows(); ++i) {
       left -= neighbours_[i];
       if (left < 0.0) {
-        return s_.population.column_at(i + 1) < 0 ? i + 1 : -1;
+        const Index to = s_.data.location(i, s_.data.vector(from));
+        return s_.population.column_at(to) < 0 ? to : -1;
       }
     }
     return -1;
@@ -178,16 +179,31 @@ class KernelMoves {
 
   // After draw_neighbour().
   double shift(Index column, Index location) {
-    unit_ = column;
-    location_ = location;
-    variance_ = s_.gaussian.variance(s_.place(column));
-    departure_ = s_.gaussian.remove(s_.place(column));
-    change_ = departure_.change + open_column(location, departure_, kNever);
+    hand_over(column, location);
     const double back =
         weigh_neighbours(s_.basis.column(s_.basis.size()), location);
     return change_ + std::log(weight_ / back);
   }
 
+  // The same centre with one of the other vectors of scales, all alike.
+
+  // -1 if there is none, or the column cannot move.
+  Index draw_vector(Index column, Stream& stream) {
+    const Index from = s_.population.location(column);
+    const Index vectors = s_.data.vectors();
+    if (from == 0 || vectors == 1) return -1;
+    const Index step = 1 + uniform_index(stream, vectors - 1);
+    const Index to = s_.data.location(
+        s_.data.centre(from), (s_.data.vector(from) + step) % vectors);
+    return s_.population.column_at(to) < 0 ? to : -1;
+  }
+
+  double change_vector(Index column, Index location) {
+    hand_over(column, location);
+    return change_;
+  }
+
+  // Of either.
   void accept_shift() {
     s_.gaussian.commit_remove(departure_);
     s_.basis.remove(departure_.column);
@@ -235,6 +251,15 @@ class KernelMoves {
   }
 
  private:
+  // A column with all its kernels to an empty location.
+  void hand_over(Index column, Index location) {
+    unit_ = column;
+    location_ = location;
+    variance_ = s_.gaussian.variance(s_.place(column));
+    departure_ = s_.gaussian.remove(s_.place(column));
+    change_ = departure_.change + open_column(location, departure_, kNever);
+  }
+
   // The sum of the weights of the other rows.
   double weigh_neighbours(const double* column, Index own) {
     const Index stride = s_.data.stride();
@@ -242,7 +267,7 @@ class KernelMoves {
     s_.data.unscale_rows(neighbours_.data());
     Eigen::Map<Eigen::ArrayXd> weights(neighbours_.data(), stride);
     for (int k = 0; k < power_; ++k) weights = weights.square();
-    neighbours_[own - 1] = 0.0;
+    neighbours_[s_.data.centre(own)] = 0.0;
     return weights.sum();
   }
 

@@ -86,17 +86,11 @@ class PrecisionDraws {
     RandomWalkStep& step = tally_.steps.epsilon;
     const double factor = std::exp(step.sd() * stream.normal());
     const double log_u = -stream.exponential();
-    BarkPrior& prior = s_.prior;
-    Population& population = s_.population;
+    const BarkPrior& prior = s_.prior;
     const double square = prior.epsilon * prior.epsilon;
-    double smallest = factor;
-    for (Index j = 0; j < population.units(); ++j) {
-      smallest = std::min(smallest, population.varphi(j));
-    }
     const Index first = s_.basis.first();
     const bool allowed = s_.holds(s_.largest_variance(first) * factor) &&
-                         in_range(square * factor) &&
-                         smallest > Population::kSmallest * factor;
+                         s_.can_scale(factor, square);
     const double ratio =
         allowed ? s_.gaussian.log_marginal_scaled(factor, first,
                                                   s_.basis.size() - first) -
@@ -105,10 +99,7 @@ class PrecisionDraws {
                       prior.scale_rate * (factor - 1.0) * square
                 : kNeverAccepted;
     if (!tally_.walk(BarkMove::epsilon, step, ratio, log_u)) return;
-    prior.set_epsilon(std::sqrt(square * factor));
-    for (Index j = 0; j < population.units(); ++j) {
-      population.set_varphi(j, population.varphi(j) / factor);
-    }
+    s_.scale_coefficients(factor);
     s_.set_variances();
     s_.rebuild();
   }

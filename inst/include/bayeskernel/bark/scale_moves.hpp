@@ -20,7 +20,7 @@ class ScaleMoves {
   static constexpr double kSmallest = 1e-300;
 
   explicit ScaleMoves(BarkState& state) : s_(state) {
-    change_.terms.reserve(static_cast<std::size_t>(state.variables()));
+    change_.terms.reserve(static_cast<std::size_t>(state.scales()));
     new_lambda_ = state.lambda;
     new_delta_ = state.delta;
   }
@@ -56,7 +56,7 @@ class ScaleMoves {
     // The others' shapes are a / d before, a / d' after.
     const double to = s_.delta[l] ? d - 1.0 : d + 1.0;
     double ratio = 0.0;
-    for (Index j = 0; j < s_.variables(); ++j) {
+    for (Index j = 0; j < s_.scales(); ++j) {
       if (j == l || !s_.delta[j]) continue;
       ratio += log_density(s_.lambda[j], s_.prior.lambda_shape / to) -
                log_density(s_.lambda[j], s_.prior.lambda_shape / d);
@@ -99,7 +99,7 @@ class ScaleMoves {
                  (to - d) * s_.prior.lambda_rate * lambda;
       }
     }
-    for (Index l = 0; l < s_.variables(); ++l) {
+    for (Index l = 0; l < s_.scales(); ++l) {
       if (delta[l] == s_.delta[l]) continue;
       set(l, delta[l] ? lambda : 0.0);
     }
@@ -135,7 +135,7 @@ class ScaleMoves {
   }
 
   double common_scale() const {
-    for (Index l = 0; l < s_.variables(); ++l) {
+    for (Index l = 0; l < s_.scales(); ++l) {
       if (s_.delta[l]) return s_.lambda[l];
     }
     return 0.0;

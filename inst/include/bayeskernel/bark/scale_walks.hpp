@@ -52,7 +52,7 @@ class ScaleWalks {
       move_structure(stream);
       return;
     }
-    const Index d = s_.active(), p = s_.variables();
+    const Index d = s_.active(), p = s_.scales();
     if (stream.uniform() < 0.5) {
       flip(stream);
     } else if (d > 0 && d < p) {
@@ -77,7 +77,7 @@ class ScaleWalks {
     const auto& shape = prior.shape();
     if (prior.kind() == InclusionPrior::Kind::known) {
       const double d = static_cast<double>(s_.active());
-      const double rest = static_cast<double>(s_.variables()) - d;
+      const double rest = static_cast<double>(s_.scales()) - d;
       const double p = beta_draw(stream, shape[0] + d, shape[1] + rest);
       if (p > 0.0 && p < 1.0) prior.set_probability(p);
       return;
@@ -85,7 +85,7 @@ class ScaleWalks {
     // Proposals from the Betas that would be right without the first term,
     // that of the stationary start, which decides.
     std::array<double, 4> counts{};  // 00, 01, 10, 11
-    for (Index l = 1; l < s_.variables(); ++l) {
+    for (Index l = 1; l < s_.scales(); ++l) {
       counts[2 * s_.delta[l - 1] + s_.delta[l]] += 1.0;
     }
     const double q0 =
@@ -134,7 +134,7 @@ class ScaleWalks {
 
   double smallest_scale() const {
     double smallest = std::numeric_limits<double>::infinity();
-    for (Index l = 0; l < s_.variables(); ++l) {
+    for (Index l = 0; l < s_.scales(); ++l) {
       if (s_.delta[l]) smallest = std::min(smallest, s_.lambda[l]);
     }
     return smallest;
@@ -156,14 +156,14 @@ class ScaleWalks {
   // One of the `count` variables with the given indicator.
   Index draw_variable(Stream& stream, char indicator, Index count) const {
     Index skip = uniform_index(stream, count);
-    for (Index l = 0; l < s_.variables(); ++l) {
+    for (Index l = 0; l < s_.scales(); ++l) {
       if (s_.delta[l] == indicator && skip-- == 0) return l;
     }
     return 0;
   }
 
   void flip(Stream& stream) {
-    const Index l = uniform_index(stream, s_.variables());
+    const Index l = uniform_index(stream, s_.scales());
     const double log_u = -stream.exponential();
     const Index d = s_.active();
     double ratio;

@@ -41,14 +41,20 @@ class BarkState {
         basis(data, capacity(data, prior)),
         scratch(capacity(data, prior)),
         gaussian(capacity(data, prior), scratch),
-        lambda(VectorXd::Zero(data.variables())),
-        delta(static_cast<std::size_t>(data.variables()), 1),
+        lambda(VectorXd::Zero(data.scales())),
+        delta(static_cast<std::size_t>(data.scales()), 1),
         block_variance(static_cast<std::size_t>(data.blocks()), kFirstVariance),
         log_kernels(std::log(prior.expected_kernels())),
         response_(data.stride()),
         residual_(data.stride()),
         new_gram_(gaussian.stride() * gaussian.stride()),
-        new_dots_(gaussian.stride()) {}
+        new_dots_(gaussian.stride()) {
+    // Each vector has a sum of scales of its own, `prior` that of all.
+    this->prior.lambda_shape *= static_cast<double>(data.vectors());
+    if (data.vectors() > 1 && (setting.select || !setting.different)) {
+      throw ArgumentError("several vectors of scales are different, and whole");
+    }
+  }
 
   BarkState(const BarkState&) = delete;
   BarkState& operator=(const BarkState&) = delete;
@@ -69,12 +75,13 @@ class BarkState {
   Basis basis;
   CollapsedScratch scratch;
   CollapsedGaussian gaussian;
-  VectorXd lambda;  // 0 for a variable that is left out
+  // By scale: 0, or not in, for a variable that is left out.
+  VectorXd lambda;
   Indicators delta;
   std::vector<double> block_variance;  // tau^2 of each
   const double log_kernels;            // log nu
 
-  Index variables() const { return data.variables(); }
+  Index scales() const { return data.scales(); }
   Index active() const {
     return std::count(delta.begin(), delta.end(), char{1});
   }
@@ -99,6 +106,25 @@ class BarkState {
       largest = std::max(largest, gaussian.variance(i));
     }
     return largest;
+  }
+
+  // epsilon^2 times `factor`, with the precisions of all coefficients divided by
+  // it: whether doubles hold them, and the change, after which come
+  // set_variances() and rebuild().
+  bool can_scale(double factor, double square) const {
+    double smallest = factor;
+    for (Index j = 0; j < population.units(); ++j) {
+      smallest = std::min(smallest, population.varphi(j));
+    }
+    return square * factor > 1e-100 && square * factor < 1e100 &&
+           smallest > Population::kSmallest * factor;
+  }
+  void scale_coefficients(double factor) {
+    if (factor == 1.0) return;
+    prior.set_epsilon(prior.epsilon * std::sqrt(factor));
+    for (Index j = 0; j < population.units(); ++j) {
+      population.set_varphi(j, population.varphi(j) / factor);
+    }
   }
 
   // ---- The response
@@ -180,13 +206,14 @@ class BarkState {
   // The log marginal likelihood after a change of the scales, which
   // accept_scales() makes.
   double propose_scales(const ScaleChange& change) {
-    basis.propose(change);
-    const Index m = basis.size();
-    column_gram(basis.proposed_values(), data.stride(), m, new_gram_.data(),
-                gaussian.stride());
-    column_dots(basis.proposed_values(), data.stride(), m, response_.data(),
-                new_dots_.data());
+    propose_products(change);
     return gaussian.log_marginal_at(new_gram_, new_dots_);
+  }
+  // And of phi and all prior variances of kernels.
+  double propose_scales(const ScaleChange& change, double phi, double factor) {
+    propose_products(change);
+    return gaussian.log_marginal_at(new_gram_, new_dots_, phi, factor,
+                                    basis.first());
   }
 
   void accept_scales() {
@@ -204,6 +231,15 @@ class BarkState {
  private:
   static constexpr int kMostScaleChanges = 1000;
   static constexpr double kLargestEntry = 1e14;
+
+  void propose_products(const ScaleChange& change) {
+    basis.propose(change);
+    const Index m = basis.size();
+    column_gram(basis.proposed_values(), data.stride(), m, new_gram_.data(),
+                gaussian.stride());
+    column_dots(basis.proposed_values(), data.stride(), m, response_.data(),
+                new_dots_.data());
+  }
 
   // K'y and y'y.
   void measure_response(double* dots) {

@@ -26,6 +26,8 @@ enum class BarkMove {
   cuts,
   markov,
   epsilon,
+  joint,
+  vector,
   count
 };
 
@@ -34,7 +36,7 @@ inline const char* name_of(BarkMove move) {
       "birth",      "death",  "relocate", "shift", "varphi",
       "phi",        "factor", "scale",    "flip",  "swap",
       "typed flip", "block",  "stretch",  "cuts",  "markov",
-      "epsilon"};
+      "epsilon",    "joint",   "vector"};
   return kNames[static_cast<int>(move)];
 }
 
@@ -44,6 +46,7 @@ struct BarkSteps {
       : scale(static_cast<std::size_t>(variables)), label_scale(scale) {}
 
   RandomWalkStep varphi, phi, factor, label_factor, stretch, epsilon;
+  RandomWalkStep joint{1.0, 0.25};
   std::vector<RandomWalkStep> scale, label_scale, gap;
 
   template <class Visit>
@@ -55,6 +58,7 @@ struct BarkSteps {
       for (auto& step : *steps) visit(step);
     }
     visit(epsilon);
+    visit(joint);
   }
 };
 
@@ -72,7 +76,10 @@ struct BarkSchedule {
   int indicators = 1;         // moves of them at a time
   int label_moves = 2;        // pairs of moves of the scales, then
   int loose_moves = 5;        // of the indicators with the coefficients, then
+  int phi = 1;                // between steps of phi alone
   double scale_share = 0.2;   // of the sweeps move scales
+  double joint_share = 0.3;   // of the sweeps move all scales at once
+  int learn = 5;              // between looks at where they are, in warmup
   double shift_share = 0.25;  // of the sweeps move a column nearby
 };
 

@@ -152,14 +152,13 @@ class CollapsedGaussian {
   // The same for the variances of `count` columns from `first` times `factor`.
   // m^3 / 6.
   double log_marginal_scaled(double factor, Index first, Index count) {
-    if (count == m_) return evaluate(gram_, dots_, phi_ * factor, phi_);
-    double* from = variance_.data() + first;
-    double* kept = scratch_->row.data();
-    std::copy_n(from, count, kept);
-    for (Index i = 0; i < count; ++i) from[i] *= factor;
-    const double out = evaluate(gram_, dots_, phi_, phi_);
-    std::copy_n(kept, count, from);
-    return out;
+    return evaluate_scaled(gram_, dots_, phi_, factor, first, count);
+  }
+  // The same for other columns, another phi and the variances of those from
+  // `first` on times `factor`.
+  double log_marginal_at(const AlignedBuffer& gram, const AlignedBuffer& dots,
+                         double phi, double factor, Index first) {
+    return evaluate_scaled(gram, dots, phi, factor, first, m_ - first);
   }
 
   // ---- Changes of the log marginal likelihood ------------------------------
@@ -382,6 +381,18 @@ class CollapsedGaussian {
     const double log_det = eliminate_forward(work(), stride_, m_, 1.0);
     return std::isfinite(log_det) ? marginal(log_det, phi)
                                   : -std::numeric_limits<double>::infinity();
+  }
+
+  double evaluate_scaled(const AlignedBuffer& gram, const AlignedBuffer& dots,
+                         double phi, double factor, Index first, Index count) {
+    if (count == m_) return evaluate(gram, dots, phi * factor, phi);
+    double* from = variance_.data() + first;
+    double* kept = scratch_->row.data();
+    std::copy_n(from, count, kept);
+    for (Index i = 0; i < count; ++i) from[i] *= factor;
+    const double out = evaluate(gram, dots, phi, phi);
+    std::copy_n(kept, count, from);
+    return out;
   }
 
   void refuse_failure(double log_det) const {
