@@ -68,7 +68,7 @@ add_processes <- function(job, wide) {
   rows <- fill_design(learn_processes(job, rows), threads)
   job$design$info <- rows$info
   if (is.null(wide)) job$design <- rows
-  job$data$x[] <- rows$x
+  job$data$x <- rows$x
   if (job$settings$method != "gibbs") job$data$open <- rows$open
   job$shared$data <- job$data
   job

@@ -315,9 +315,8 @@ class MeanFieldFit final : public AscentModel {
   }
 
   Index pack(VectorXd& accepted, VectorXd& proposal) override {
-    const Index steering = layout_.pack(accepted_state, accepted);
-    layout_.pack(state, proposal);
-    return steering;
+    layout_.pack(accepted_state, accepted, false);
+    return layout_.pack(state, proposal);
   }
   void unpack(const VectorXd& proposal) override {
     layout_.unpack(proposal, state);
