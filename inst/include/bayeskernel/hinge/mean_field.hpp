@@ -315,8 +315,9 @@ class MeanFieldFit final : public AscentModel {
   }
 
   Index pack(VectorXd& accepted, VectorXd& proposal) override {
-    layout_.pack(accepted_state, accepted, false);
-    return layout_.pack(state, proposal);
+    const Index steering = layout_.pack(accepted_state, accepted);
+    layout_.pack(state, proposal);
+    return steering;
   }
   void unpack(const VectorXd& proposal) override {
     layout_.unpack(proposal, state);

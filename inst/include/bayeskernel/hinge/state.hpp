@@ -35,9 +35,9 @@ class StateVector {
   explicit StateVector(const Prior& prior, bool noise = false)
       : prior_(prior), noise_(noise) {}
 
-  // Number of coordinates that steer; `out` receives all, or these alone.
-  Index pack(const MeanFieldState& s, VectorXd& out, bool whole = true) const {
-    out.resize(steering(s) + (whole ? following(s) : 0));
+  // Number of coordinates that steer; `out` receives all.
+  Index pack(const MeanFieldState& s, VectorXd& out) const {
+    out.resize(size(s));
     double* to = out.data();
     put(to, s.mean.x);
     put(to, s.mean.group);
@@ -52,8 +52,7 @@ class StateVector {
     }
     put(to, s.missing_center);
     if (s.missing_center.size() > 0) put_root(to, s.missing_precision);
-    const Index count = to - out.data();
-    if (!whole) return count;
+    const Index steering = to - out.data();
     for (Index k = 0; k < s.missing_scale.size(); ++k) {
       *to++ = std::log(s.missing_scale[k]);
     }
@@ -63,7 +62,7 @@ class StateVector {
     }
     put(to, s.curvature.cross);
     put(to, s.curvature.group_gram);
-    return count;
+    return steering;
   }
 
   // Into `s`, which has the sizes and, for log odds beyond the clip, the
@@ -108,20 +107,18 @@ class StateVector {
     return prior_.blocks[l].kind != Block::Kind::held;
   }
 
-  Index steering(const MeanFieldState& s) const {
+  Index size(const MeanFieldState& s) const {
     Index out = s.mean.x.size() + s.mean.group.size() + (noise_ ? 1 : 0) +
                 s.log_b.size() + (s.log_b.size() > 0 ? 1 : 0) +
                 s.log_odds.size() +
-                s.missing_center.size() + root_size(s.missing_center.size());
+                s.missing_center.size() +
+                root_size(s.missing_center.size()) + s.missing_scale.size() +
+                root_size(s.curvature.gram.rows()) + s.curvature.cross.size() +
+                s.curvature.group_gram.size();
     for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
       if (learned(l)) out += root_size(s.precision[l].rows());
     }
     return out;
-  }
-
-  static Index following(const MeanFieldState& s) {
-    return s.missing_scale.size() + root_size(s.curvature.gram.rows()) +
-           s.curvature.cross.size() + s.curvature.group_gram.size();
   }
 
   template <class M>

@@ -14,35 +14,34 @@ class Anderson {
   Anderson(Eigen::Index size, Eigen::Index coordinates, int memory)
       : coordinates_(coordinates),
         memory_(memory),
-        dg_(size, memory),
-        df_(coordinates, memory),
-        g_(size),
-        f_(coordinates) {}
+        dz_(size, memory),
+        df_(size, memory),
+        z_(size),
+        f_(size) {}
 
   void restart() { filled_ = -1; }
 
   // Replaces g = g(z) by the accelerated point; false when there is nothing to
-  // extrapolate from. Of z the first `coordinates` entries are looked at.
-  // O(size memory).
+  // extrapolate from. O(size memory).
   bool combine(const Eigen::VectorXd& z, Eigen::VectorXd& g) {
-    const Eigen::Index k = coordinates_;
     if (filled_ >= 0) {
       const int slot = filled_ % memory_;
-      dg_.col(slot) = g - g_;
-      df_.col(slot) = (g.head(k) - z.head(k)) - f_;
+      dz_.col(slot) = z - z_;
+      df_.col(slot) = (g - z) - f_;
     }
-    g_ = g;
-    f_ = g.head(k) - z.head(k);
+    z_ = z;
+    f_ = g - z;
     ++filled_;
     const int used = filled_ < memory_ ? filled_ : memory_;
     if (used == 0) return false;
-    const auto residual_change = df_.leftCols(used);
+    const auto residual_change = df_.topLeftCorner(coordinates_, used);
     Eigen::MatrixXd normal = residual_change.transpose() * residual_change;
     normal.diagonal().array() += 1e-10 * normal.diagonal().maxCoeff();
     const Eigen::VectorXd gamma = normal.ldlt().solve(
-        residual_change.transpose() * f_);
+        residual_change.transpose() * f_.head(coordinates_));
     if (!gamma.allFinite()) return false;
-    g.noalias() -= dg_.leftCols(used) * gamma;
+    g.noalias() -= dz_.leftCols(used) * gamma;
+    g.noalias() -= df_.leftCols(used) * gamma;
     return true;
   }
 
@@ -50,9 +49,8 @@ class Anderson {
   Eigen::Index coordinates_;
   int memory_;
   int filled_ = -1;
-  // Changes of g and of the residual, and the last of both.
-  Eigen::MatrixXd dg_, df_;
-  Eigen::VectorXd g_, f_;
+  Eigen::MatrixXd dz_, df_;
+  Eigen::VectorXd z_, f_;
 };
 
 }  // namespace bayeskernel

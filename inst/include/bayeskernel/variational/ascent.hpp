@@ -109,8 +109,7 @@ class AscentModel {
   // Another start, or false.
   virtual bool restart(MeanFieldResult&) { return false; }
   // Accepted state and proposal as vectors: first the coordinates that steer
-  // an extrapolation, whose number is returned, then, of the proposal, what
-  // follows them.
+  // an extrapolation, whose number is returned, then what follows them.
   virtual Eigen::Index pack(Eigen::VectorXd& accepted,
                             Eigen::VectorXd& proposal) = 0;
   virtual void unpack(const Eigen::VectorXd& proposal) = 0;
@@ -206,7 +205,7 @@ inline void ascend(AscentModel& model, const AscentSchedule& schedule,
       continue;
     }
     const Eigen::Index steering = model.pack(from, to);
-    if (!anderson) anderson.emplace(to.size(), steering, 2);
+    if (!anderson) anderson.emplace(from.size(), steering, 2);
     extrapolated = anderson->combine(from, to);
     if (extrapolated) model.unpack(to);
   }
