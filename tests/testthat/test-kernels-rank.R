@@ -165,7 +165,7 @@ test_that("gp() finds the direction that the response depends on", {
 })
 
 test_that("classes find it, too, in terms and in gpsvm()", {
-  d <- index_data(600, 6L, seed = 6)
+  d <- index_data(400, 6L, seed = 6)
   new <- index_data(1000, 6L, seed = 7)
   loss <- function(fit) {
     p <- predict(fit, new, type = "prob")[, "yes"]
