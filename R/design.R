@@ -136,8 +136,7 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   x <- punch_holes(x, cells)
   x <- punch_factors(x, assign, info$terms, is.na(codes))
   before <- ncol(x)
-  x <- do.call(cbind, c(list(x), smooth_parts(smooths)))
-  storage.mode(x) <- "double"
+  x <- join_columns(x, smooth_parts(smooths))
   assign <- c(assign, rep(NA_integer_, ncol(x) - before))
   if (ncol(x) == 0L && length(random) == 0L) abort_no_columns(call)
   fixed <- fixed_columns(

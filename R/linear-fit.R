@@ -313,7 +313,7 @@ linear_data <- function(design, blocks) {
     z = matrix(0, length(design$y), 0), group = integer(), n_groups = 0L,
     kept = list()
   )
-  storage.mode(out$x) <- "double"
+  out$x <- as_doubles(out$x)
   for (block in blocks$blocks) {
     if (block$random == 0L || block$crossed > 0L) next
     term <- design$random[[block$random]]

@@ -437,7 +437,7 @@ fill_design <- function(rows, threads) {
   share <- if (is.null(rows$atoms)) NULL else exp(rows$atoms$log_prior)
   at <- which(vapply(rows$info$smooths, is_process, NA))
   open <- matrix(0, nrow(rows$x), length(at))
-  storage.mode(rows$x) <- "double"
+  rows$x <- as_doubles(rows$x)
   for (k in seq_along(at)) {
     smooth <- rows$info$smooths[[at[k]]]
     process <- smooth$process

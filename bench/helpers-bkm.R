@@ -196,14 +196,14 @@ coverage_once <- function(seed, family, n = 300, groups = 30) {
   )
   value <- curve(new$x) + stats::rnorm(3 * groups)
   unseen <- predict(
-    fit, new, "response", interval = "credible", level = 0.9
+    fit, new, "link", interval = "credible", level = 0.9
   )[, c("lwr", "upr")]
+  # Intervals of probabilities have the limits of those of f.
+  to <- if (family == "gaussian") identity else stats::pnorm
   c(
     coefficient = inside(0.5, stats::confint(fit, "z", level = 0.9)),
     curve = inside(curve(places$x), at[, c("lwr", "upr"), drop = FALSE]),
     groups = inside(curve(0) + u, group),
-    "new groups" = inside(
-      if (family == "gaussian") value else stats::pnorm(value), unseen
-    )
+    "new groups" = inside(to(value), to(unseen))
   )
 }
