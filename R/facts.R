@@ -113,6 +113,18 @@ one_class_note <- function(object) {
   }
 }
 
+# A variance that is known from its prior and the shape of the link alone.
+single_rows_note <- function(object) {
+  groups <- group_counts(object$posterior$random)
+  single <- names(groups)[groups == object$n]
+  if (length(single)) {
+    sprintf(
+      "Each group of %s has one row: the data hardly tell its variance.",
+      list_some(single)
+    )
+  }
+}
+
 #' @exportS3Method
 facts.bsvm <- function(object) {
   groups <- group_counts(object$posterior$random)
@@ -170,7 +182,7 @@ facts.bkm <- facts.bsvm
 extras.bsvm <- function(object) {
   list(notes = c(
     given_up_note(object), inflated_note(object), few_groups_note(object),
-    one_class_note(object),
+    single_rows_note(object), one_class_note(object),
     check_note(object), missing_note(object), process_note(object)
   ))
 }

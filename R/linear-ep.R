@@ -109,14 +109,15 @@ point_posterior <- function(point, core, job) {
 
 # The share of groups whose rows are all of one class, of the random term where
 # it is largest.
+# Of one row a site is all there is, and exact.
 one_class_share <- function(design) {
   if (is.null(design$levels) || length(design$random) == 0L) {
     return(NA_real_)
   }
   max(vapply(design$random, function(term) {
-    mean <- rowsum(as.double(design$y > 0), term$group) /
-      tabulate(term$group)[sort(unique(term$group))]
-    mean(mean == 0 | mean == 1)
+    rows <- tabulate(term$group)[sort(unique(term$group))]
+    mean <- rowsum(as.double(design$y > 0), term$group) / rows
+    mean((mean == 0 | mean == 1) & rows > 1)
   }, 1))
 }
 
@@ -256,16 +257,15 @@ join_draws <- function(each, along, order) {
 # --- variances ---------------------------------------------------------------
 
 # A function of the parameters that differ between points: moments over these,
-# limits as of a variable that is normal after `turn`.
+# limits from its density after `turn`, a logarithm or the like.
 point_row <- function(object, value, level, turn = log, back = exp) {
   values <- vapply(at_points(object), value, 1)
   weights <- point_weights(object)
   mean <- sum(weights * values)
   sd <- sqrt(sum(weights * (values - mean)^2))
-  turned <- turn(values)
-  middle <- sum(weights * turned)
-  spread <- sqrt(sum(weights * (turned - middle)^2))
-  ends <- back(middle + stats::qnorm(c(1 - level, 1 + level) / 2) * spread)
+  ends <- back(
+    lattice_quantiles(turn(values), weights, c(1 - level, 1 + level) / 2)
+  )
   coef_table(mean, sd, ends[1], ends[2], level = level)
 }
 

@@ -101,6 +101,9 @@ family_prior <- function(prior, family) {
   prior$beta_var <- prior$beta_var %||% if (vague) 1e8 else (2.5 * unit)^2
   prior$intercept_var <- prior$intercept_var %||%
     if (vague) 1e8 else (10 * unit)^2
+  if (family != "hinge") {
+    prior$sd_scale <- prior$sd_scale %||% if (vague) 2.5 else 2.5 * unit
+  }
   prior
 }
 

@@ -284,7 +284,7 @@ random_block <- function(term, t, place, prior) {
       transform = random_transform(term), kind = term$type
     ),
     if (term$type == "iid") {
-      variance_prior(prior)
+      random_prior(prior)
     } else {
       wishart_prior(prior, r, sprintf("the %d effects of `%s`", r, term$label))
     }
@@ -525,6 +525,10 @@ warn_separation <- function(theta, sure, fit, large = 30) {
     return(invisible())
   }
   maker <- sub("_prior$", "", class(fit$prior)[1])
+  rare <- paste(
+    "large variances unlikely,",
+    "`prior = %s_prior(var_shape = %d, var_rate = %d)`."
+  )
   bk_warn(
     "separation", "The classes are separated by the predictors.",
     c(
@@ -533,12 +537,13 @@ warn_separation <- function(theta, sure, fit, large = 30) {
         max(abs(theta))
       ),
       if (identical(fit$penalty, "learn")) {
-        sprintf(paste(
-          "Hold the penalty, `penalty = 1`, or make large variances unlikely,",
-          "`prior = %s_prior(var_shape = 10, var_rate = 10)`."
-        ), maker)
+        sprintf(
+          paste("Hold the penalty, `penalty = 1`, or make", rare), maker, 10L, 10L
+        )
       } else if (is.numeric(fit$penalty)) {
         "Raise `penalty`."
+      } else if (length(fit$smooths) + length(fit$posterior$random) > 0L) {
+        sprintf(paste("Make", rare), maker, 2L, 2L)
       } else {
         sprintf(
           "Use `penalty = 1`, or `prior = %s_prior(beta_var = %s)`.", maker,

@@ -96,13 +96,21 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
 #'   one number for each column. `NULL`, the default: as the family has it.
 #' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
 #'   gamma prior \eqn{\sigma^2 \sim IG(A, B)} of every variance component: of
-#'   random intercepts, smooths, the penalty. `NULL`, the default: 0.01 each,
-#'   while the scale of the penalty is half a t variable of 4 degrees of freedom
-#'   and scale 1. With one of the two given the other is 0.01.
+#'   random intercepts, smooths, the penalty. `NULL`, the default: 0.01 each for
+#'   smooths, processes and correlated units, while the standard deviation of a
+#'   random intercept, or of a random slope alone, and the scale of the penalty
+#'   are half a t variable of 4 degrees of freedom, with scale `sd_scale` and 1.
+#'   With one of the two given the other is 0.01.
 #' @param slab_shape,slab_rate The same of the variance of selected
 #'   coefficients. `NULL`, the default: their scale is that half t variable.
 #'   With vague ones it runs away while nothing is selected, and inclusions fall
 #'   below their prior.
+#' @param sd_scale Scale of that half t variable, a positive number. `NULL`, the
+#'   default: 2.5 with `"logit"` and `"gaussian"`, 2.5 / 1.7 with `"probit"`.
+#'   Where each group has one row, or rows of one class, the data do not bound
+#'   the standard deviation: under IG(0.01, 0.01) it then runs away, and the
+#'   coefficients with it. `"hinge"` has that prior, as [bsvm()] has. Not read
+#'   with `var_shape` or `var_rate`.
 #' @param noise_shape,noise_rate The same of the variance of a numeric response
 #'   around its mean. Default 0.01 each.
 #' @return An object of class `c("bkm_prior", "bayeskernel_prior")`, a list with
@@ -119,7 +127,8 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL,
                       slab_rate = NULL, noise_shape = 0.01, noise_rate = 0.01,
                       cov_df = NULL, cov_scale = 0.02, rho = 0.01,
                       rho_beta = NULL, x_mean_var = 1e8, x_df = NULL,
-                      x_scale = 0.01, inclusion = c("column", "term")) {
+                      x_scale = 0.01, inclusion = c("column", "term"),
+                      sd_scale = NULL) {
   shared <- bsvm_prior(
     beta_var %||% 1, beta_mean, var_shape, var_rate, cov_df, cov_scale, rho,
     rho_beta, x_mean_var, x_df, x_scale, inclusion
@@ -133,6 +142,7 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL,
       prior_number(slab_shape, "slab_shape")
     },
     slab_rate = if (!is.null(slab_rate)) prior_number(slab_rate, "slab_rate"),
+    sd_scale = if (!is.null(sd_scale)) prior_number(sd_scale, "sd_scale"),
     noise_shape = prior_number(noise_shape, "noise_shape"),
     noise_rate = prior_number(noise_rate, "noise_rate")
   )
@@ -419,8 +429,10 @@ format.bsvm_prior <- function(x, digits = 4, ...) {
     "fixed coefficients" = sprintf(
       "N(mean %s, variance %s)", shown[["beta_mean"]], shown[["beta_var"]]
     ),
-    "variance components" = variance_text(x, "var", FALSE, digits),
-    "penalty, selection" = variance_text(x, "var", TRUE, digits),
+    "variance components" = variance_text(variance_prior(x), digits),
+    "penalty, selection" = variance_text(
+      variance_prior(x, scale = TRUE), digits
+    ),
     "covariances" = sprintf(
       "inverse Wishart(df %s, scale %s)",
       df(if (!is.null(x$cov_df)) "cov_df", "r + 1"), shown[["cov_scale"]]
@@ -444,6 +456,7 @@ format.bkm_prior <- function(x, digits = 4, ...) {
     "N(mean %s, variance %s)", prior_text(x$beta_mean, digits),
     given(x$beta_var)
   )
+  given_var <- unlist(x[c("var_shape", "var_rate")])
   c(
     out[1L],
     if (length(x$beta_var) < 2L) {
@@ -451,9 +464,17 @@ format.bkm_prior <- function(x, digits = 4, ...) {
         prior_text(x$beta_mean[1L], digits), given(x$intercept_var)
       ))
     },
-    out[2L], penalty = out[[3L]], out[4L],
-    "selected coefficients" = variance_text(x, "slab", TRUE, digits), out[5L],
-    "noise" = variance_text(x, "noise", FALSE, digits), out[-(1:5)]
+    "random effects" = if (is.null(x$sd_scale) && is.null(given_var)) {
+      "by family"
+    } else {
+      variance_text(random_prior(x), digits)
+    },
+    "smooths, processes" = out[[2L]], penalty = out[[3L]], out[4L],
+    "selected coefficients" = variance_text(
+      variance_prior(x, "slab", scale = TRUE), digits
+    ),
+    out[5L],
+    "noise" = variance_text(variance_prior(x, "noise"), digits), out[-(1:5)]
   )
 }
 
@@ -669,8 +690,17 @@ variance_prior <- function(prior, of = "var", scale = FALSE) {
   out
 }
 
-variance_text <- function(prior, of, scale, digits) {
-  q <- variance_prior(prior, of, scale)
+# That of a random effect without a covariance. Where groups have one row each
+# the data leave its scale unbounded, too.
+random_prior <- function(prior) {
+  if (is.null(prior$sd_scale)) {
+    return(variance_prior(prior))
+  }
+  prior$size <- prior$sd_scale * (prior$size %||% 1)
+  variance_prior(prior, scale = TRUE)
+}
+
+variance_text <- function(q, digits) {
   if (is.null(q$half_t)) {
     sprintf(
       "inverse gamma(%s, %s)", prior_text(q$shape, digits),

@@ -228,3 +228,64 @@ test_that("with many rows the default tolerance is one of the coefficients", {
   off <- abs(coef(fit) - coef(exact)) / sqrt(diag(vcov(exact)))
   expect_lt(max(off), 2e-3)
 })
+
+# A probit model with a group for each row: P(y = 1) = Phi(b / sqrt(1 + s^2)),
+# and the data do not bound s.
+test_that("one row a group: the sd of the groups is that of its prior's tail", {
+  yes <- 19
+  n <- 40
+  single <- data.frame(y = rep(1:0, c(yes, n - yes)), g = factor(seq_len(n)))
+  b <- seq(-40, 40, length.out = 1601)
+  t <- seq(log(1e-3), log(4e3), length.out = 400)
+  unit <- 1 / 1.7
+  value <- outer(b, exp(t), function(b, s) {
+    f <- b / sqrt(1 + s^2)
+    yes * pnorm(f, log.p = TRUE) + (n - yes) * pnorm(-f, log.p = TRUE) +
+      dnorm(b, 0, 10 * unit, log = TRUE) + log(2) + log(s / (2.5 * unit)) +
+      dt(s / (2.5 * unit), 4, log = TRUE)
+  })
+  weight <- exp(value - max(value))
+  evidence <- max(value) + log(sum(weight) * (b[2] - b[1]) * (t[2] - t[1]))
+  of_b <- rowSums(weight) / sum(weight)
+  of_s <- colSums(weight) / sum(weight)
+  sd_b <- sqrt(sum(of_b * b^2) - sum(of_b * b)^2)
+  limits <- exp(approx(cumsum(of_s) - of_s / 2, t, c(0.025, 0.975))$y)
+
+  fit <- bkm(y ~ 1 + (1 | g), single, "probit", threads = 1)
+  expect_lt(abs(log_evidence(fit) - evidence), 0.01)
+  expect_lt(abs(coef(fit) - sum(of_b * b)), 0.02 * sd_b)
+  expect_lt(abs(sqrt(vcov(fit)[1]) / sd_b - 1), 0.02)
+  found <- summary(fit)$variances[1, 3:4]
+  expect_lt(abs(log(found[[1]] / limits[1])), 0.2)
+  expect_lt(abs(log(found[[2]] / limits[2])), 0.05)
+  printed <- capture.output(summary(fit))
+  expect_match(printed, "has one row", all = FALSE)
+  expect_no_match(printed, "one class only")
+})
+
+test_that("quantiles on a lattice are those of the density through it", {
+  probs <- c(0.025, 0.5, 0.975)
+  x <- seq(-6, 6, by = 1)
+  w <- dnorm(x) / sum(dnorm(x))
+  expect_equal(lattice_quantiles(x, w, probs), qnorm(probs), tolerance = 1e-3)
+  # Skew: the logarithm of a gamma variable.
+  x <- seq(-9, 3, by = 0.6)
+  log_w <- 2 * x - exp(x)
+  w <- exp(log_w) / sum(exp(log_w))
+  expect_lt(
+    max(abs(lattice_quantiles(x, w, probs) - log(qgamma(probs, 2)))), 0.01
+  )
+  # Two dimensions, in any order, along the axes and across them.
+  grid <- expand.grid(a = seq(-5, 5, 1.25), b = seq(-5, 5, 1.25))
+  w <- dnorm(grid$a) * dnorm(grid$b)
+  at <- sample(nrow(grid))
+  expect_equal(
+    lattice_quantiles(grid$a[at], (w / sum(w))[at], probs), qnorm(probs),
+    tolerance = 1e-3
+  )
+  turned <- (grid$a + 0.8 * grid$b) / sqrt(1.64)
+  expect_lt(
+    max(abs(lattice_quantiles(turned, w / sum(w), probs) - qnorm(probs))), 0.08
+  )
+  expect_identical(lattice_quantiles(2, 1, probs), c(2, 2, 2))
+})

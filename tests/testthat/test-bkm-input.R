@@ -126,6 +126,24 @@ test_that("separated classes are said where the prior is nearly flat", {
   }
 })
 
+test_that("of separated classes and a curve the variance is what to limit", {
+  set.seed(5)
+  apart <- data.frame(x = rnorm(100))
+  apart$y <- apart$x > 0.2
+  # A bound that still rises is beside the point.
+  expect_bk_warning(
+    suppressWarnings(
+      bkm(y ~ s(x), apart, method = "vb", max_iter = 200, threads = 1),
+      classes = "bayeskernel_warning_max_iter"
+    ),
+    "separation", "var_shape = 2"
+  )
+  expect_no_warning(fit <- bkm(
+    y ~ s(x), apart, prior = bkm_prior(var_shape = 2, var_rate = 2), threads = 1
+  ))
+  expect_identical(fit$method, "ep")
+})
+
 test_that("priors are checked, and filled in by family", {
   prior <- unclass(bkm_prior())
   expect_null(prior$beta_var)

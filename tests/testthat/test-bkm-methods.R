@@ -186,9 +186,12 @@ test_that("classes by prevalence, links, and the random effects left out", {
   expect_identical(
     predict(rare, threshold = "prevalence") == "TRUE", unname(p >= share)
   )
+  # Probabilities are averaged over f, by about sqrt(1 + pi v / 8).
+  latent <- predict(logit, d, "link", se.fit = TRUE)
   expect_equal(
-    predict(logit, d, "link"), qlogis(predict(logit, d, "response")),
-    tolerance = 0.2
+    latent$fit / sqrt(1 + pi * latent$se.fit^2 / 8),
+    qlogis(predict(logit, d, "response")),
+    tolerance = 0.03
   )
   for (object in list(logit, number, chain)) {
     without <- predict(object, d, "link", re.form = NA)

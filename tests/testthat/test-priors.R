@@ -47,6 +47,19 @@ test_that("scales that data may leave unbounded are half t, unless said", {
   scaled <- scale_prior(bkm_prior(beta_var = 1, intercept_var = 1), 3)
   expect_equal(variance_prior(scaled)$rate, 0.09)
   expect_equal(variance_prior(scaled, scale = TRUE)$half_t, c(4, 3))
+  # Of a random effect: by family, none of a pseudo-likelihood.
+  size <- function(family, ...) {
+    random_prior(family_prior(bkm_prior(...), family))$half_t[2]
+  }
+  expect_equal(size("logit"), 2.5)
+  expect_equal(size("probit"), 2.5 / 1.7)
+  expect_equal(size("gaussian", sd_scale = 1), 1)
+  expect_null(size("hinge"))
+  expect_null(size("logit", var_shape = 1))
+  given <- scale_prior(family_prior(bkm_prior(), "gaussian"), 3)
+  expect_equal(random_prior(given)$half_t, c(4, 7.5))
+  expect_null(random_prior(bsvm_prior())$half_t)
+  expect_error(bkm_prior(sd_scale = 0), class = "bayeskernel_error_prior")
 })
 
 test_that("one value serves every fixed column, other lengths must fit", {
