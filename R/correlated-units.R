@@ -45,8 +45,8 @@ unit_precision <- function(q) {
 #'   `newcov` of [predict()][predict.bayeskernel_fit].
 #' @section New units: `newcov = list(unit = unit_low_rank(new))` has rows for
 #'   units that the fit does not have, in its columns. Their effects are
-#'   those combinations of the columns' coefficients, and nothing is left open. A
-#'   matrix of covariances with all units of the fit goes, too.
+#'   those combinations of the columns' coefficients, and nothing is left open.
+#'   A matrix of covariances with all units of the fit goes, too.
 #' @section Errors: `bayeskernel_error_argument` by [bkm()] for a matrix without
 #'   the units' names, with values that are not finite, or all of them 0.
 #' @examples

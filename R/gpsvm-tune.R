@@ -192,7 +192,10 @@ point_projections <- function(process, tuner, core, passes) {
     if (found$interrupted) break
     if (is.null(best) || found$bound > best$bound) best <- found
   }
-  if (is.null(best)) process$kernel else update_kernel(process$kernel, best$kernel)
+  if (is.null(best)) {
+    return(process$kernel)
+  }
+  update_kernel(process$kernel, best$kernel)
 }
 
 # Sum of log probabilities of the labels, each given the other rows, by the link

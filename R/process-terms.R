@@ -429,7 +429,8 @@ centre_features <- function(process, out) {
 }
 
 # Rows of a design whose processes have their features: `x` filled, where it is,
-# so that every owner of it has them, `open`, n x terms. Centres are means over these rows, `weights` those of atoms.
+# so that every owner of it has them, `open`, n x terms. Centres are means over
+# these rows, `weights` those of atoms.
 fill_design <- function(rows, threads) {
   if (length(rows$processes) == 0L) {
     return(rows)
@@ -591,8 +592,8 @@ process_part <- function(smooth, predictors, mask) {
 
 # Learning -------------------------------------------------------------------
 
-# Length-scales and projections that were left open, at the maximum of the mean-field bound of
-# the job's family and priors.
+# Length-scales and projections that were left open, at the maximum of the
+# mean-field bound of the job's family and priors.
 learn_processes <- function(job, rows) {
   smooths <- rows$info$smooths
   at <- which(vapply(smooths, is_process, NA))

@@ -324,7 +324,8 @@ lean_basis <- function(basis) {
 
 smooth_parts <- function(smooths) unname(lapply(smooths, `[[`, "x"))
 
-# cbind() that needs no more memory than its answer, which may be most of a fit's.
+# cbind() that needs no more memory than its answer, which may be the largest
+# matrix of a fit.
 # Columns that are to be filled are integers, and 0.
 join_columns <- function(x, parts) {
   if (length(parts) == 0L) {
