@@ -9,6 +9,10 @@ atoms_cpp <- function(predictors, codes, model) {
     .Call(`_bayeskernel_atoms_cpp`, predictors, codes, model)
 }
 
+atom_scores_cpp <- function(settings, y, weight, mean, variance, precision) {
+    .Call(`_bayeskernel_atom_scores_cpp`, settings, y, weight, mean, variance, precision)
+}
+
 bark_fit_cpp <- function(data, prior, settings) {
     .Call(`_bayeskernel_bark_fit_cpp`, data, prior, settings)
 }
@@ -109,12 +113,12 @@ gpsvm_shards_cpp <- function(n, m) {
     .Call(`_bayeskernel_gpsvm_shards_cpp`, n, m)
 }
 
-gpsvm_worker_cpp <- function(data, kernel, inducing, nugget, threads) {
-    .Call(`_bayeskernel_gpsvm_worker_cpp`, data, kernel, inducing, nugget, threads)
+gpsvm_worker_cpp <- function(data, kernel, inducing, nugget, threads, first, powers) {
+    .Call(`_bayeskernel_gpsvm_worker_cpp`, data, kernel, inducing, nugget, threads, first, powers)
 }
 
-gpsvm_worker_pass_cpp <- function(worker, point, with_newton, label, begin) {
-    .Call(`_bayeskernel_gpsvm_worker_pass_cpp`, worker, point, with_newton, label, begin)
+gpsvm_worker_pass_cpp <- function(worker, task, begin) {
+    .Call(`_bayeskernel_gpsvm_worker_pass_cpp`, worker, task, begin)
 }
 
 calibrated_link_cpp <- function(mean, variance, y, weights) {

@@ -64,7 +64,10 @@
 #' @section Methods: `"ep"` replaces each row's likelihood by a Gaussian site
 #'   that matches moments. Variances, up to three of them (the noise is one),
 #'   are averaged over a grid of their evidence; beyond that they have inverse
-#'   gamma factors as in `"vb"`. The fit has leave-one-out predictive densities
+#'   gamma factors as in `"vb"`. On the grid, with at most 60 columns beside
+#'   groups of one or two effects, what sites miss of the evidence of rows that
+#'   share an effect is added by quadrature: without it the variance of groups
+#'   comes out too small where most of them have rows of one class. The fit has leave-one-out predictive densities
 #'   from its cavities, see `loo()`, and an evidence, see [log_evidence()].
 #'   `print()` tells how far importance sampling bears it out. Sites that do not
 #'   settle: a warning, and the answer of `"vb"`.
@@ -77,8 +80,9 @@
 #'
 #'   `"gibbs"` draws from the posterior itself, by Polya-Gamma variables for
 #'   `"logit"` and normal ones for `"probit"`. Weights of a probit model have to
-#'   be whole there. Where most groups have rows of one class only, `"ep"`
-#'   understates the variance of groups, which the summary says: sample then.
+#'   be whole there. Where most groups have rows of one class only and the
+#'   evidence of groups is not that of the grid, the summary says that `"ep"`
+#'   understates their variance: sample then.
 #'
 #' @section Units: Coefficients are on the scale of the data: of `"logit"`, log
 #'   odds, `summary(fit, exp = TRUE)` gives odds ratios. Priors are on the scale

@@ -260,7 +260,7 @@ read_correlated <- function(cov) {
   }, cov, names(cov)))
 }
 
-build_correlated <- function(term, frame, rows, call) {
+build_correlated <- function(term, frame, rows, call, ...) {
   own <- term$correlated
   unit <- frame[[term$keys]]
   lost <- setdiff(unique(as.character(unit[!is.na(unit)])), own$levels)

@@ -207,6 +207,11 @@ predictor_names <- function(x, call) {
   if (!all(validEnc(names))) {
     abort_argument(names[!validEnc(names)], "x", "columns named in UTF-8")
   }
+  refuse_repeated(names, call)
+  names
+}
+
+refuse_repeated <- function(names, call) {
   twice <- unique(names[duplicated(names)])
   if (length(twice)) {
     bk_abort(
@@ -218,7 +223,6 @@ predictor_names <- function(x, call) {
       column = twice, found = names, call = call
     )
   }
-  names
 }
 
 row_vector <- function(x, n, default) {

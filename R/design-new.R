@@ -2,7 +2,7 @@
 
 #' Design of new rows
 #'
-#' @param info Of the training design, by `design_info()`.
+#' @param info Of the training design, its `info`.
 #' @param newdata Data frame, or for a matrix fit a matrix with the same
 #'   columns.
 #' @param first Number of rows before these, for errors.

@@ -399,9 +399,6 @@ matrix_info <- function(columns, named, keep) {
   )
 }
 
-# The part of a design that prediction reads.
-design_info <- function(design) design$info
-
 design_info_formula <- function(parsed, built, data, offset) {
   trained <- attr(built$frame, "terms")
   offset <- stored_offset(offset)

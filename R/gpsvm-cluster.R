@@ -1,9 +1,11 @@
 # Row blocks over the workers of a cluster: every worker keeps its rows, in a
-# temporary file of its own, and sends the sums of its shards at each pass. The
-# master adds the shards in their order, as it does without workers.
+# temporary file of its own, with their messages if there are any, and sends the
+# sums of its shards at each pass. The master adds the shards in their order, as
+# it does without workers.
 
 # Sends the rows to the workers. Returns `pass`, which the core calls for the
-# sums of a pass, and `release`, to be called when the fit is over.
+# sums of a pass, or in the end for what there is of each row, and `release`, to
+# be called when the fit is over.
 share_rows <- function(data, process, settings) {
   n <- if (data$type == "file") data$rows else length(data$labels)
   m <- ncol(process$z)
@@ -30,6 +32,7 @@ share_rows <- function(data, process, settings) {
     first <- chunks[1] * plan$chunk_rows
     last <- min(n, chunks[length(chunks)] * plan$chunk_rows)
     send_rows(workers[k], id, data, first, last)
+    open$first <- first
     on_cluster(parallel::clusterCall(
       workers[k], worker_open, id, open, chunks - chunks[1]
     ))
@@ -37,11 +40,12 @@ share_rows <- function(data, process, settings) {
   shared <- TRUE
   call <- user_call()
   list(
-    pass = function(point, with_newton, label) {
+    pass = function(task) {
       parts <- on_cluster(parallel::clusterCall(
-        workers, worker_pass, id, point, with_newton, label
+        workers, worker_pass, id, task
       ), call)
-      unlist(lapply(parts, core_call), recursive = FALSE)
+      parts <- unlist(lapply(parts, core_call), recursive = FALSE)
+      if (task$step == "rows") do.call(Map, c(c, parts)) else parts
     },
     release = release
   )
@@ -62,9 +66,12 @@ raw_columns <- function(data) {
   if (data$type == "matrix") ncol(data$x) else data$columns
 }
 
-# Rows first + 1 .. first + count as they are in the data, with their labels.
+# Rows first + 1 .. first + count as they are in the data, with their labels
+# and powers.
 raw_rows <- function(data, first, count) {
   at <- first + seq_len(count)
+  weights <- if (length(data$weights)) data$weights[at] else numeric()
+  powers <- lapply(data$machine_weights, `[`, at)
   d <- raw_columns(data)
   if (data$type == "file") {
     file <- file(data$path, "rb")
@@ -73,7 +80,7 @@ raw_rows <- function(data, first, count) {
     rows <- matrix(readBin(file, "double", count * (d + 1)), d + 1)
     return(list(
       x = t(rows[seq_len(d), , drop = FALSE]), labels = rows[d + 1, ],
-      weights = numeric()
+      weights = weights, powers = powers
     ))
   }
   x <- if (data$type == "matrix") {
@@ -81,10 +88,7 @@ raw_rows <- function(data, first, count) {
   } else {
     unpacked_rows(data, at)
   }
-  list(
-    x = x, labels = data$labels[at],
-    weights = if (length(data$weights)) data$weights[at] else numeric()
-  )
+  list(x = x, labels = data$labels[at], weights = weights, powers = powers)
 }
 
 unpacked_rows <- function(data, at) {
@@ -106,13 +110,15 @@ worker_receive <- function(id, piece) {
   share <- worker_rows[[id]]
   if (is.null(share)) {
     share <- list(
-      path = tempfile("bayeskernel-rows-"), rows = 0, weights = list()
+      path = tempfile("bayeskernel-rows-"), rows = 0, weights = list(),
+      powers = list()
     )
   }
   out <- append_rows_cpp(share$path, piece$x, piece$labels)
   share$rows <- share$rows + nrow(piece$x)
   share$columns <- ncol(piece$x)
   share$weights <- c(share$weights, list(piece$weights))
+  share$powers <- c(share$powers, list(piece$powers))
   assign(id, share, worker_rows)
   out
 }
@@ -126,17 +132,18 @@ worker_open <- function(id, open, begin) {
   ))
   if (is.null(data$weights)) data$weights <- numeric()
   share$core <- core_call(gpsvm_worker_cpp(
-    data, open$kernel, open$z, open$nugget, open$threads
+    data, open$kernel, open$z, open$nugget, open$threads, open$first,
+    do.call(Map, c(c, share$powers))
   ))
   share$begin <- as.integer(begin)
-  share$weights <- NULL
+  share[c("weights", "powers")] <- NULL
   assign(id, share, worker_rows)
   NULL
 }
 
-worker_pass <- function(id, point, with_newton, label) {
+worker_pass <- function(id, task) {
   share <- worker_rows[[id]]
-  gpsvm_worker_pass_cpp(share$core, point, with_newton, label, share$begin)
+  gpsvm_worker_pass_cpp(share$core, task, share$begin)
 }
 
 worker_close <- function(id) {

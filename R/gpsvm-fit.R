@@ -134,13 +134,7 @@ choose_method <- function(rows, settings) {
   settings$chosen <- is.null(settings$method)
   if (settings$chosen) {
     small <- settings$exact || n * settings$count <= 5e7
-    settings$method <- if (!small) {
-      "svi"
-    } else if (is.null(settings$cluster)) {
-      "ep"
-    } else {
-      "vb"
-    }
+    settings$method <- if (small) "ep" else "svi"
   }
   bytes <- 8 * n * (settings$count + 1)
   # A single epoch has no use for features that are kept.
@@ -161,16 +155,6 @@ choose_method <- function(rows, settings) {
   }
   if (is.null(settings$tol)) {
     settings$tol <- switch(settings$method, ecm = 1e-8, ep = 1e-3, 1e-6)
-  }
-  if (settings$method == "ep" && !is.null(settings$cluster)) {
-    bk_abort(
-      "argument", "Method \"ep\" does not run on a cluster.",
-      c(
-        "It keeps two numbers of every row, here.",
-        "Use method = \"vb\" or \"svi\", or no `cluster`."
-      ),
-      column = "cluster", found = "ep"
-    )
   }
   settings
 }

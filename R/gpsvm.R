@@ -32,8 +32,7 @@
 #'   method; `"svi"`, stochastic steps over minibatches and then full passes,
 #'   which ends where `"vb"` does; `"gibbs"`, the sampler; `"ecm"`, the
 #'   posterior mode. `NULL`, the default, takes `"ep"` while n times the number
-#'   of inducing points is at most 5e7, `"vb"` there with a `cluster`, else
-#'   `"svi"`; `print()` says which.
+#'   of inducing points is at most 5e7, else `"svi"`; `print()` says which.
 #' @param tune How length-scales, variances and, if it starts above 0, the
 #'   nugget are chosen, inside the box of [gpsvm_prior()]: `"loo"`, or `TRUE`,
 #'   maximises the log probability of each row given the others, by the cavities
@@ -82,9 +81,9 @@
 #'   never below the other; and, if above 0, the relative change of the averaged
 #'   bound at which the epochs end early.
 #' @param cluster A cluster of package parallel, with bayeskernel installed on
-#'   its workers. They share the rows (`"vb"`, `"svi"`), which are sent once;
-#'   after that only sums travel, whose size does not grow with n; or the chains
-#'   (`"gibbs"`).
+#'   its workers. They share the rows (`"ep"`, `"vb"`, `"svi"`), which are sent
+#'   once; after that only sums travel, whose size does not grow with n, and at
+#'   the end of `"ep"` seven numbers of every row; or the chains (`"gibbs"`).
 #' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt;
 #'   `"keep"` returns the draws so far, or the state of the variational
 #'   iteration, with a warning, and ends tuning where it is.
@@ -131,7 +130,8 @@
 #'   `max_iter` passes, a warning says so and the fit is that of `"vb"`.
 #'
 #' @section Cluster: Every pass waits for the slowest worker, and a message
-#'   takes some 40 ms: workers pay off where a pass takes a second or more.
+#'   takes some 40 ms: workers pay off where a pass takes a second or more. For
+#'   `"ep"` every worker keeps the sites of its rows, 56 bytes a row.
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`,
 #'   `_missing`, `_dimension`, `_kernel`, `_prior`, `_argument`, `_numeric`,

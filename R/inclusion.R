@@ -79,30 +79,47 @@ need_selection <- function(object) {
   }
 }
 
-# Names of the columns under selection; NULL without.
-inclusion_columns <- function(object) {
-  if (inherits(object, "bark")) {
-    return(if (object$select) object$columns)
-  }
-  at <- object$posterior$selection$columns
-  if (!is.null(at)) fixed_names(object)[at]
+# The selection of a fit: names of its `columns`, NULL without; the rest as
+# functions: `inclusion()` of each, maybe with the attribute `range`;
+# `draws(columns)`, 0 where they are out; `positive()`, P(effect > 0 | in the
+# model), NULL where effects have no sign.
+selection_of <- function(object) UseMethod("selection_of")
+
+#' @exportS3Method
+#' @noRd
+selection_of.bark <- function(object) {
+  list(
+    columns = if (object$select) object$columns,
+    inclusion = function() colMeans(bark_scales(object) > 0),
+    draws = function(columns) bark_scales(object)[, columns],
+    positive = function() NULL
+  )
 }
 
-# By column, named.
-inclusion_by <- function(object) {
-  if (inherits(object, "bark")) {
-    return(colMeans(bark_scales(object) > 0))
-  }
+#' @exportS3Method
+#' @noRd
+selection_of.default <- function(object) {
   selection <- object$posterior$selection
-  names <- inclusion_columns(object)
-  out <- stats::setNames(
-    as.vector(selection$polished %||% selection$inclusion), names
+  at <- selection$columns
+  columns <- if (!is.null(at)) fixed_names(object)[at]
+  list(
+    columns = columns,
+    inclusion = function() {
+      out <- as.vector(selection$polished %||% selection$inclusion)
+      names(out) <- columns
+      range <- selection$range
+      if (!is.null(range)) attr(out, "range") <- stats::setNames(range, columns)
+      out
+    },
+    draws = function(columns) flat_draws(object, columns),
+    positive = function() effect_signs(object, at)
   )
-  if (!is.null(selection$range)) {
-    attr(out, "range") <- stats::setNames(selection$range, names)
-  }
-  out
 }
+
+inclusion_columns <- function(object) selection_of(object)$columns
+
+# By column, named.
+inclusion_by <- function(object) selection_of(object)$inclusion()
 
 # Columns of which the streams of a polished fit disagree.
 unsettled <- function(object, limit = 0.3) {
@@ -115,12 +132,7 @@ inclusion_of_any <- function(object, columns) {
   if (is.null(object$draws)) {
     return(1 - prod(1 - inclusion_by(object)[columns]))
   }
-  values <- if (inherits(object, "bark")) {
-    bark_scales(object)[, columns]
-  } else {
-    flat_draws(object, columns)
-  }
-  mean(rowSums(values != 0) > 0)
+  mean(rowSums(selection_of(object)$draws(columns) != 0) > 0)
 }
 
 # The term of the formula that each column of the design belongs to, by name; of
@@ -159,13 +171,8 @@ term_of_columns <- function(object) {
   stats::setNames(ifelse(is.na(own), info$columns, own), info$columns)
 }
 
-# P(effect > 0 | in the model), by selected column; NULL where effects have no
-# sign.
-positive_share <- function(object) {
-  if (inherits(object, "bark")) {
-    return(NULL)
-  }
-  columns <- object$posterior$selection$columns
+# P(effect > 0 | in the model), by selected column.
+effect_signs <- function(object, columns) {
   if (object$method == "gibbs") {
     draws <- flat_draws(object, fixed_names(object)[columns])
     ins <- colSums(draws != 0)

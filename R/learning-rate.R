@@ -313,7 +313,9 @@ scale_powers <- function(data, rate) {
   }
   n <- if (data$type == "file") data$rows else length(data$labels)
   data$weights <- rate * if (length(data$weights)) data$weights else rep(1, n)
-  data$machine_weights <- lapply(data$machine_weights, `*`, rate)
+  if (length(data$machine_weights)) {
+    data$machine_weights <- lapply(data$machine_weights, `*`, rate)
+  }
   data
 }
 

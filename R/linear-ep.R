@@ -4,7 +4,7 @@
 # probabilities and densities are averaged over the points.
 
 run_ep <- function(job) {
-  job$control$seed <- 0
+  job$control[c("seed", "by_group")] <- list(0, TRUE)
   from_file <- !is.null(job$data$path)
   run <- if (from_file) linear_ep_stream_cpp else linear_ep_cpp
   core <- run(job$data, job$shared$prior, job$control)
@@ -56,7 +56,8 @@ collect_ep <- function(fit, core, job) {
   fit$check <- list(
     k = core$pareto_k %||% NA_real_, passes = core$status$passes,
     change = core$status$change, engine = core$engine %||% "vb",
-    fallback = core$fallback, one_class = one_class_share(job$design)
+    fallback = core$fallback, by_group = core$by_group,
+    one_class = if (!isTRUE(core$by_group)) one_class_share(job$design)
   )
   if (!is.null(core$fallback)) {
     return(fit)
@@ -146,34 +147,25 @@ at_points <- function(object) {
 # Moments of the rows over the points: `moments(fit)` gives mean and var at one.
 # The links of a pseudo-likelihood are of the moments over all points.
 over_points <- function(object, moments, links, threads) {
-  if (is_pseudo(object)) {
+  if (is_pseudo(object) || !has_points(object)) {
     out <- pool_points(object, moments)
     return(c(out, link_moments(out$mean, out$var, links)))
   }
-  if (!has_points(object)) {
-    out <- moments(object)
-    return(c(out, link_moments(out$mean, out$var, links)))
-  }
-  weights <- point_weights(object)
-  mean <- square <- 0
-  prob <- prob_square <- list()
-  fits <- at_points(object)
-  for (k in seq_along(fits)) {
-    own <- moments(fits[[k]])
-    mean <- mean + weights[k] * own$mean
-    square <- square + weights[k] * (own$var + own$mean^2)
+  prob <- square <- list()
+  out <- pool_points(object, moments, function(own, weight) {
     for (link in links) {
       p <- core_call(link_moments_cpp(own$mean, own$var, link, threads))
-      prob[[link]] <- (prob[[link]] %||% 0) + weights[k] * p$prob
-      prob_square[[link]] <- (prob_square[[link]] %||% 0) +
-        weights[k] * (p$prob_sd^2 + p$prob^2)
+      prob[[link]] <<- (prob[[link]] %||% 0) + weight * p$prob
+      square[[link]] <<- (square[[link]] %||% 0) +
+        weight * (p$prob_sd^2 + p$prob^2)
     }
-  }
-  sd <- Map(function(square, p) sqrt(pmax(square - p^2, 0)), prob_square, prob)
-  list(mean = mean, var = square - mean^2, prob = prob, prob_sd = sd)
+  })
+  sd <- Map(function(square, p) sqrt(pmax(square - p^2, 0)), square, prob)
+  c(out, list(prob = prob, prob_sd = sd))
 }
 
-pool_points <- function(object, moments) {
+# Moments over the points; `visit(own, weight)` sees those at each.
+pool_points <- function(object, moments, visit = function(own, weight) NULL) {
   if (!has_points(object)) {
     return(moments(object))
   }
@@ -184,6 +176,7 @@ pool_points <- function(object, moments) {
     own <- moments(fits[[k]])
     mean <- mean + weights[k] * own$mean
     square <- square + weights[k] * (own$var + own$mean^2)
+    visit(own, weights[k])
   }
   list(mean = mean, var = square - mean^2)
 }

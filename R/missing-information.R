@@ -112,35 +112,11 @@ centred_columns <- function(job, core) {
 # E dl / df of each atom under q, with its weight.
 atom_scores <- function(core, job) {
   data <- job$data
-  m <- core$mean
-  s <- sqrt(core$variance_f)
-  y <- data$y
-  nodes <- normal_nodes()
-  over <- function(value) {
-    f <- m + outer(s, nodes$at)
-    drop(value(y * f) %*% nodes$weight)
+  noise <- if (job$settings$family == "gaussian") {
+    core$noise$precision %||% (core$noise$shape / core$noise$rate)
   }
-  score <- switch(job$settings$family,
-    gaussian = (y - m) * noise_precision(core$noise),
-    logit = y * over(function(v) stats::plogis(-v)),
-    probit = y * over(function(v) {
-      exp(stats::dnorm(v, log = TRUE) - stats::pnorm(v, log.p = TRUE))
-    }),
-    hinge = 2 * y * stats::pnorm((1 - y * m) / s)
-  )
-  data$weights * score
-}
-
-noise_precision <- function(noise) {
-  noise$precision %||% (noise$shape / noise$rate)
-}
-
-# Of the mean over a standard normal variable, by Gauss and Hermite: nodes are
-# eigenvalues of the recursion of the polynomials.
-normal_nodes <- function(count = 15L) {
-  recursion <- matrix(0, count, count)
-  at <- cbind(seq_len(count - 1L), seq_len(count - 1L) + 1L)
-  recursion[at] <- recursion[at[, 2:1]] <- sqrt(seq_len(count - 1L))
-  parts <- eigen(recursion, symmetric = TRUE)
-  list(at = parts$values, weight = parts$vectors[1L, ]^2)
+  core_call(atom_scores_cpp(
+    job$settings["family"], as.double(data$y), as.double(data$weights),
+    core$mean, core$variance_f, noise %||% 1
+  ))$score
 }

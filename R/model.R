@@ -11,8 +11,9 @@
 #'   `samplers`, those with draws; `links`, ways from f to a probability, the
 #'   first of them the default; `families`, kinds of responses; `linear`,
 #'   whether there are coefficients of predictors; `limits(object, rows, ask)`,
-#'   of f where its posterior is not normal, else `NULL`; and what fit_model()
-#'   reads.
+#'   of f where its posterior is not normal, else `NULL`; `traced(draws)`, names of
+#'   draws for pictures of chains, and `words(names)`, what these say for them;
+#'   and what fit_model() reads.
 #' @noRd
 model_of <- function(object) UseMethod("model_of")
 

@@ -7,7 +7,7 @@ draw_inclusion <- function(x, pars, main) {
   if (is.null(x$structure)) {
     prior <- parameters(x, 0.95)$prior
     prior <- prior[!is.na(prior)]
-    plot_inclusion(inclusion[at], positive_share(x)[at], prior, main)
+    plot_inclusion(inclusion[at], selection_of(x)$positive()[at], prior, main)
   } else {
     plot_inclusion_along(inclusion[at], prior_share(x), main)
   }

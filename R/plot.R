@@ -219,7 +219,8 @@ trace_picture <- function(x) {
       known <- dimnames(x$draws)[[3]]
       shown <- if (is.null(pars)) trace_names(x) else check_pars(pars, known)
       draws <- x$draws[, , shown, drop = FALSE]
-      if (inherits(x, "bark")) dimnames(draws)[[3]] <- bark_words(shown)
+      words <- model_of(x)$words
+      if (!is.null(words)) dimnames(draws)[[3]] <- words(shown)
       plot_traces(draws)
     },
     if (is.null(x$draws)) sprintf("Method \"%s\" has no chains.", x$method)
@@ -229,8 +230,8 @@ trace_picture <- function(x) {
 # Six variables: those of few values that all draws share, and of a function
 # some from low to high.
 trace_names <- function(x, most = 6L) {
-  known <- dimnames(x$draws)[[3]]
-  if (inherits(x, "bark")) known <- watched_names(x$draws)
+  traced <- model_of(x)$traced %||% function(draws) dimnames(draws)[[3]]
+  known <- traced(x$draws)
   known <- known[!is_detail(known)]
   at <- grepl("^[fu]\\[", known)
   first <- utils::head(known[!at], if (any(at)) 4L else most)

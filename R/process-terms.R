@@ -149,7 +149,7 @@ is_process <- function(term) !is.null(term$process)
 # build_smooth(): `x` keeps the place of the features, which fill_processes()
 # computes once length-scales are known; `rows` are the variables of the rows on
 # the scale of the data, a number `by` the last of them, and 0 or 1 by level.
-build_process <- function(term, frame, rows, standardize, centred, call) {
+build_process <- function(term, frame, rows, call, standardize, centred) {
   names <- vapply(term$variables, deparse1, "")
   d <- length(term$spec$term)
   n <- .row_names_info(frame, 2L)

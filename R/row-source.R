@@ -153,17 +153,7 @@ new_row_source <- function(source, columns, y, call) {
   if (!all(validEnc(columns))) {
     abort_argument(columns, "x", "columns named in UTF-8", call = call)
   }
-  repeated <- unique(columns[duplicated(columns)])
-  if (length(repeated)) {
-    bk_abort(
-      "argument", fit_header("Column name `%s` is used twice.", repeated[1]),
-      c(
-        paste("Found:", list_some(columns)),
-        "Accepted: a name of its own for every column."
-      ),
-      column = repeated, found = columns, call = call
-    )
-  }
+  refuse_repeated(columns, call)
   if (!is.null(y)) {
     if (!is_string(y)) {
       abort_argument(

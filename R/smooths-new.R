@@ -2,27 +2,43 @@
 
 # Columns of a smooth for new rows, NA where one of its variables is missing.
 smooth_new <- function(smooth, frame, call = user_call(), holes = NULL) {
-  if (is_correlated(smooth)) {
-    x <- correlated_columns(smooth, frame[[smooth$names]])
-    colnames(x) <- smooth$columns
-    return(x)
-  }
-  if (is_process(smooth)) {
-    own <- process_new(smooth, frame, call)
-    known <- !(smooth$names[seq_len(ncol(own$x))] %in% holes)
-    gone <- is.na(rowSums(own$x[, known, drop = FALSE])) | is.na(own$inside %||% 0)
-    return(matrix(
-      ifelse(gone, NA_real_, 0), nrow(own$x), length(smooth$block),
-      dimnames = list(NULL, smooth$columns)
-    ))
-  }
+  x <- smooth_kind(smooth)$columns(smooth, frame, call, holes)
+  colnames(x) <- smooth$columns
+  x
+}
+
+smooth_at <- function(smooth, data, n) smooth_kind(smooth)$at(smooth, data, n)
+
+correlated_new <- function(smooth, frame, ...) {
+  correlated_columns(smooth, frame[[smooth$names]])
+}
+
+correlated_at <- function(smooth, data, n) {
+  correlated_columns(smooth, data[[1L]])
+}
+
+# The place of the features, which need all rows.
+process_place <- function(smooth, frame, call, holes) {
+  own <- process_new(smooth, frame, call)
+  known <- !(smooth$names[seq_len(ncol(own$x))] %in% holes)
+  gone <- is.na(rowSums(own$x[, known, drop = FALSE])) | is.na(own$inside %||% 0)
+  matrix(ifelse(gone, NA_real_, 0), nrow(own$x), length(smooth$block))
+}
+
+process_at <- function(smooth, data, n) {
+  numbers <- seq_len(smooth$dim + smooth$process$number)
+  x <- matrix(unlist(data[numbers], use.names = FALSE), n)
+  inside <- if (!is.null(smooth$level)) rep(1, n)
+  process_columns(smooth$process, x, inside)$x
+}
+
+curve_new <- function(smooth, frame, call, ...) {
   columns <- Map(
     new_smooth_variable, unclass(frame)[smooth$names], smooth$names,
     smooth$levels, list(call)
   )
   n <- .row_names_info(frame, 2L)
   x <- matrix(NA_real_, n, length(smooth$block))
-  colnames(x) <- smooth$columns
   missing <- unique(unlist(lapply(columns, missing_rows)))
   rows <- setdiff(seq_len(n), missing)
   if (length(rows) > 0L) {
@@ -34,16 +50,7 @@ smooth_new <- function(smooth, frame, call = user_call(), holes = NULL) {
   x
 }
 
-smooth_at <- function(smooth, data, n) {
-  if (is_correlated(smooth)) {
-    return(correlated_columns(smooth, data[[1L]]))
-  }
-  if (is_process(smooth)) {
-    numbers <- seq_len(smooth$dim + smooth$process$number)
-    x <- matrix(unlist(data[numbers], use.names = FALSE), n)
-    inside <- if (!is.null(smooth$level)) rep(1, n)
-    return(process_columns(smooth$process, x, inside)$x)
-  }
+curve_at <- function(smooth, data, n) {
   names(data) <- smooth$keys
   smooth_coordinates(mgcv::PredictMat(smooth$basis, data, n = n), smooth)
 }

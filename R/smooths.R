@@ -138,19 +138,31 @@ abort_smooth <- function(text, header, found, cure = NULL, call = NULL) {
 
 # Building -------------------------------------------------------------------
 
+# What a kind of term does for itself: `build`, its parts in a design; `columns`
+# of new rows, NA where one of its variables is missing; columns `at` values.
+# Terms of stored fits have no class: their kind is read off them.
+smooth_kind <- function(term) {
+  if (is_process(term)) {
+    list(build = build_process, columns = process_place, at = process_at)
+  } else if (is_correlated(term)) {
+    list(
+      build = build_correlated, columns = correlated_new, at = correlated_at
+    )
+  } else {
+    list(build = build_smooth, columns = curve_new, at = curve_at)
+  }
+}
+
 # The smooths of a design from a frame without holes in their variables. A
 # factor in `by` makes one smooth for each level.
 build_smooths <- function(smooths, frame, rows, call = user_call(),
                           standardize = TRUE, intercept = TRUE) {
   built <- unlist(
     lapply(smooths, function(term) {
-      if (is_process(term)) {
-        build_process(term, frame, rows, standardize, intercept, call)
-      } else if (is_correlated(term)) {
-        build_correlated(term, frame, rows, call)
-      } else {
-        build_smooth(term, frame, rows, call)
-      }
+      smooth_kind(term)$build(
+        term, frame, rows, call,
+        standardize = standardize, centred = intercept
+      )
     }),
     recursive = FALSE
   )
@@ -158,7 +170,7 @@ build_smooths <- function(smooths, frame, rows, call = user_call(),
   Map(name_smooth, built, labels)
 }
 
-build_smooth <- function(term, frame, rows, call) {
+build_smooth <- function(term, frame, rows, call, ...) {
   names <- vapply(term$variables, deparse1, "")
   # In MoreArgs of Map() the call would be evaluated.
   columns <- Map(function(column, name) {

@@ -28,7 +28,7 @@
 #' | `method` | what it is | when |
 #' |---|---|---|
 #' | `"ep"` | expectation propagation | up to some 5e7 rows times inducing points: the default there; standard deviations as those of the sampler |
-#' | `"vb"` | variational Bayes by full passes | the papers' method; on a cluster |
+#' | `"vb"` | variational Bayes by full passes | the papers' method |
 #' | `"svi"` | an epoch of stochastic steps, then full passes | more; the answer is that of `"vb"`, after a few passes less |
 #' | `"svi"`, `max_iter = 0` | stochastic steps alone | millions of rows, prediction only, seconds |
 #' | `"gibbs"` | draws from the posterior | the posterior's own standard deviations; every sweep is a pass over all rows |
@@ -94,7 +94,9 @@ NULL
 #' `gpsvm(..., cluster = )` shares the rows among the workers of a cluster of
 #' package parallel, once; at each pass every worker sends the sums of its
 #' shards, at most 16 in all, of a size that depends on the number of inducing
-#' points alone. The fit is that of one process, bit by bit.
+#' points alone. With `method = "ep"` the sites of a row stay with its worker;
+#' what they say of the row comes back once, in the end. The fit is that of one
+#' process, bit by bit.
 #'
 #' @name bayeskernel-large
 NULL

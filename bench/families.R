@@ -5,7 +5,9 @@
 #   BAYESKERNEL_PARTS=speed Rscript bench/families.R     one part
 #
 # Parts: speed, accuracy, grouped, logloss, level. BAYESKERNEL_SETS=50 makes
-# `level` and `logloss` shorter. Results go to families_results.rds.
+# `level` shorter, BAYESKERNEL_SPLITS=100 differences of `logloss` surer: by ten
+# splits sets are told apart only where a peer is wrong by .005. Results go to
+# families_results.rds.
 
 library(bayeskernel)
 source("bench/helpers.R")
@@ -257,6 +259,11 @@ split_scores <- function(formula, data, by, sets, peers) {
   do.call(rbind, rows)
 }
 
+# Standard errors over splits, which share rows: somewhat small.
+paired_error <- function(difference) {
+  apply(difference, 2, stats::sd) / sqrt(nrow(difference))
+}
+
 bam_formula <- function(formula) {
   text <- paste(deparse(formula), collapse = " ")
   text <- gsub("\\(1 \\| ([A-Za-z0-9_]+)\\)", 's(\\1, bs = "re")', text)
@@ -322,7 +329,11 @@ logloss <- function() {
     scores <- split_scores(
       set[[1]], set[[2]], NULL, setting("SPLITS", 10), peers
     )
-    print(round(colMeans(scores), 4))
+    print(rbind(
+      mean = round(colMeans(scores), 4),
+      "ep - peer" = round(colMeans(scores[, "ep"] - scores), 4),
+      "its se" = round(paired_error(scores[, "ep"] - scores), 4)
+    ))
     colMeans(scores)
   })
   out <- do.call(rbind, rows)

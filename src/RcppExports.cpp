@@ -36,6 +36,21 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// atom_scores_cpp
+Rcpp::List atom_scores_cpp(const Rcpp::List& settings, const Rcpp::NumericVector& y, const Rcpp::NumericVector& weight, const Rcpp::NumericVector& mean, const Rcpp::NumericVector& variance, double precision);
+RcppExport SEXP _bayeskernel_atom_scores_cpp(SEXP settingsSEXP, SEXP ySEXP, SEXP weightSEXP, SEXP meanSEXP, SEXP varianceSEXP, SEXP precisionSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type y(ySEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type weight(weightSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type mean(meanSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type variance(varianceSEXP);
+    Rcpp::traits::input_parameter< double >::type precision(precisionSEXP);
+    rcpp_result_gen = Rcpp::wrap(atom_scores_cpp(settings, y, weight, mean, variance, precision));
+    return rcpp_result_gen;
+END_RCPP
+}
 // bark_fit_cpp
 Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_bark_fit_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
@@ -367,8 +382,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // gpsvm_worker_cpp
-SEXP gpsvm_worker_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, double nugget, int threads);
-RcppExport SEXP _bayeskernel_gpsvm_worker_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP nuggetSEXP, SEXP threadsSEXP) {
+SEXP gpsvm_worker_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, double nugget, int threads, double first, const Rcpp::List& powers);
+RcppExport SEXP _bayeskernel_gpsvm_worker_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP nuggetSEXP, SEXP threadsSEXP, SEXP firstSEXP, SEXP powersSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
@@ -376,21 +391,21 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
     Rcpp::traits::input_parameter< double >::type nugget(nuggetSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpsvm_worker_cpp(data, kernel, inducing, nugget, threads));
+    Rcpp::traits::input_parameter< double >::type first(firstSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type powers(powersSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_worker_cpp(data, kernel, inducing, nugget, threads, first, powers));
     return rcpp_result_gen;
 END_RCPP
 }
 // gpsvm_worker_pass_cpp
-Rcpp::List gpsvm_worker_pass_cpp(SEXP worker, const Rcpp::List& point, bool with_newton, int label, const Rcpp::IntegerVector& begin);
-RcppExport SEXP _bayeskernel_gpsvm_worker_pass_cpp(SEXP workerSEXP, SEXP pointSEXP, SEXP with_newtonSEXP, SEXP labelSEXP, SEXP beginSEXP) {
+Rcpp::List gpsvm_worker_pass_cpp(SEXP worker, const Rcpp::List& task, const Rcpp::IntegerVector& begin);
+RcppExport SEXP _bayeskernel_gpsvm_worker_pass_cpp(SEXP workerSEXP, SEXP taskSEXP, SEXP beginSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type worker(workerSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type point(pointSEXP);
-    Rcpp::traits::input_parameter< bool >::type with_newton(with_newtonSEXP);
-    Rcpp::traits::input_parameter< int >::type label(labelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type task(taskSEXP);
     Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type begin(beginSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpsvm_worker_pass_cpp(worker, point, with_newton, label, begin));
+    rcpp_result_gen = Rcpp::wrap(gpsvm_worker_pass_cpp(worker, task, begin));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -731,6 +746,7 @@ END_RCPP
 static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_predictor_model_cpp", (DL_FUNC) &_bayeskernel_predictor_model_cpp, 4},
     {"_bayeskernel_atoms_cpp", (DL_FUNC) &_bayeskernel_atoms_cpp, 3},
+    {"_bayeskernel_atom_scores_cpp", (DL_FUNC) &_bayeskernel_atom_scores_cpp, 6},
     {"_bayeskernel_bark_fit_cpp", (DL_FUNC) &_bayeskernel_bark_fit_cpp, 3},
     {"_bayeskernel_bark_predict_cpp", (DL_FUNC) &_bayeskernel_bark_predict_cpp, 5},
     {"_bayeskernel_bark_latent_cpp", (DL_FUNC) &_bayeskernel_bark_latent_cpp, 5},
@@ -756,8 +772,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_gpsvm_point_cpp", (DL_FUNC) &_bayeskernel_gpsvm_point_cpp, 6},
     {"_bayeskernel_gpsvm_left_out_cpp", (DL_FUNC) &_bayeskernel_gpsvm_left_out_cpp, 7},
     {"_bayeskernel_gpsvm_shards_cpp", (DL_FUNC) &_bayeskernel_gpsvm_shards_cpp, 2},
-    {"_bayeskernel_gpsvm_worker_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_cpp, 5},
-    {"_bayeskernel_gpsvm_worker_pass_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_pass_cpp, 5},
+    {"_bayeskernel_gpsvm_worker_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_cpp, 7},
+    {"_bayeskernel_gpsvm_worker_pass_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_pass_cpp, 3},
     {"_bayeskernel_calibrated_link_cpp", (DL_FUNC) &_bayeskernel_calibrated_link_cpp, 4},
     {"_bayeskernel_klr_fit_cpp", (DL_FUNC) &_bayeskernel_klr_fit_cpp, 3},
     {"_bayeskernel_klr_predict_cpp", (DL_FUNC) &_bayeskernel_klr_predict_cpp, 4},

@@ -1,8 +1,9 @@
 // Rows with missing values as atoms: a model of the predictors, and completed
 // rows.
+#include <bayeskernel/family/bounds.hpp>
 #include <bayeskernel/missing/atom_maker.hpp>
 
-#include "glue_common.h"
+#include "glue_bsvm.h"
 
 namespace {
 
@@ -96,5 +97,31 @@ Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors,
         Rcpp::Named("row") = row, Rcpp::Named("log_prior") = atoms.log_prior,
         Rcpp::Named("predictors") = to_r(Eigen::MatrixXd(values.transpose())),
         Rcpp::Named("codes") = levels);
+  });
+}
+
+// By atom: the derivative in E f of E log p(y | f)^w, f ~ N(mean, variance).
+// `precision`: of the noise.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List atom_scores_cpp(const Rcpp::List& settings,
+                           const Rcpp::NumericVector& y,
+                           const Rcpp::NumericVector& weight,
+                           const Rcpp::NumericVector& mean,
+                           const Rcpp::NumericVector& variance,
+                           double precision) {
+  return guarded([&] {
+    const bayeskernel::Family family = read_family(settings);
+    const bayeskernel::DirectTerms terms;
+    const bayeskernel::Noise noise{precision, 0.0};
+    const R_xlen_t n = y.size();
+    if (weight.size() != n || mean.size() != n || variance.size() != n) {
+      throw bayeskernel::ArgumentError("moments of other rows");
+    }
+    Rcpp::NumericVector score(n);
+    for (R_xlen_t i = 0; i < n; ++i) {
+      score[i] =
+          terms(family, y[i], weight[i], mean[i], variance[i], noise).gradient;
+    }
+    return Rcpp::List::create(Rcpp::Named("score") = score);
   });
 }

@@ -59,6 +59,7 @@ Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
   list["passes"] = out.result.passes;
   list["change"] = out.result.change;
   list["engine"] = engine_name(out.engine);
+  list["by_group"] = out.by_group;
   list["pareto_k"] = R_NaReal;
   Rcpp::List points(out.points.size());
   for (std::size_t j = 0; j < out.points.size(); ++j) {
@@ -168,7 +169,10 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     try {
       const SEXP messages = element(settings, "messages");
       if (!Rf_isNull(messages)) start_from(messages, input.order, fit);
-      outcome = bayeskernel::fit_linear_ep(fit, model.noise, grid, control);
+      const SEXP by_group = element(settings, "by_group");
+      outcome = bayeskernel::fit_linear_ep(
+          fit, model.noise, grid, control,
+          !Rf_isNull(by_group) && Rcpp::as<bool>(by_group));
       out = outcome_list(outcome, blocks, wide, model);
       add_rows(outcome, model, input.order, out);
       if (model.atoms == nullptr) {

@@ -1,5 +1,5 @@
 #include "glue_gpsvm.h"
-#include "glue_influence.h"
+#include "glue_gpsvm_sites.h"
 #include "glue_state.h"
 
 #include <bayeskernel/hinge/mode.hpp>
@@ -39,28 +39,73 @@ StochasticSettings read_stochastic(const Rcpp::List& settings, Index rows,
   return out;
 }
 
-// Asks R for the sums of a pass: a list of shards in their order.
-bayeskernel::RemotePass remote_pass(const Rcpp::Function& ask, int label) {
-  return [ask, label](const GaussianPosterior* q, bool with_newton,
-                      bayeskernel::Sums& out) {
-    const Rcpp::List point =
-        q == nullptr
-            ? Rcpp::List()
-            : Rcpp::List::create(Rcpp::Named("mean") = to_r(q->mean.x),
-                                 Rcpp::Named("whitener") = to_r(q->whitener()));
-    const Rcpp::List shards = ask(point, with_newton, label);
+// Who shares the rows of a machine: `ask` hands R's workers a task, as
+// gpsvm_worker_pass_cpp() reads it, and returns the shards in their order.
+class RemoteRows {
+ public:
+  RemoteRows(const Rcpp::Function& ask, int machine, int label)
+      : ask_(ask), machine_(machine), label_(label) {}
+
+  // Mean field.
+  void pass(const GaussianPosterior* q, bool with_newton,
+            bayeskernel::Sums& out) const {
+    Rcpp::List task = task_of(q == nullptr ? "start" : "mean field", q);
+    task["newton"] = with_newton;
+    const Rcpp::List shards = ask_(task);
+    for (R_xlen_t s = 0; s < shards.size(); ++s) {
+      add(shards[s], with_newton, out);
+    }
+  }
+
+  // Expectation propagation.
+  void sites(bayeskernel::SiteStep step, const GaussianPosterior& q,
+             bayeskernel::SiteRule& rule, bayeskernel::Sums& out) const {
+    using bayeskernel::SiteStep;
+    const bool cold = step == SiteStep::cold;
+    Rcpp::List task = task_of(cold                     ? "cold"
+                              : step == SiteStep::warm ? "warm"
+                                                       : "update",
+                              cold ? nullptr : &q);
+    task["damping"] = rule.damping;
+    const Rcpp::List shards = ask_(task);
+    std::vector<bayeskernel::SiteRule::Total> totals;
     for (R_xlen_t s = 0; s < shards.size(); ++s) {
       const Rcpp::List part = shards[s];
-      bayeskernel::Sums sums;
-      sums.curvature.gram = map_matrix(part["curvature"]);
-      sums.newton.gram = map_matrix(part["newton"]);
-      sums.linear.x = map_vector(part["gradient"]);
-      sums.bound = Rcpp::as<double>(part["bound"]);
-      sums.margin = Rcpp::as<double>(part["margin"]);
-      out.add(sums, with_newton);
+      add(part, false, out);
+      totals.push_back(read_total(part["total"]));
     }
-  };
-}
+    rule.adopt(totals);
+  }
+
+  // What add_left_out() says of each row, of all.
+  Rcpp::List left_out() const { return ask_(task_of("rows", nullptr)); }
+
+ private:
+  Rcpp::List task_of(const char* step, const GaussianPosterior* q) const {
+    Rcpp::List task = Rcpp::List::create(Rcpp::Named("step") = step,
+                                         Rcpp::Named("machine") = machine_,
+                                         Rcpp::Named("label") = label_);
+    if (q != nullptr) {
+      task["mean"] = to_r(q->mean.x);
+      task["whitener"] = to_r(q->whitener());
+    }
+    return task;
+  }
+
+  static void add(const Rcpp::List& part, bool with_newton,
+                  bayeskernel::Sums& out) {
+    bayeskernel::Sums sums;
+    sums.curvature.gram = map_matrix(part["curvature"]);
+    sums.newton.gram = map_matrix(part["newton"]);
+    sums.linear.x = map_vector(part["gradient"]);
+    sums.bound = Rcpp::as<double>(part["bound"]);
+    sums.margin = Rcpp::as<double>(part["margin"]);
+    out.add(sums, with_newton);
+  }
+
+  Rcpp::Function ask_;
+  int machine_, label_;
+};
 
 Rcpp::List moments_list(const VectorXd& mean, const MatrixXd& whitener) {
   return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
@@ -73,10 +118,20 @@ struct BatchSource {
   StochasticFit::RowMap map;
 };
 
+// Null: the rows are here.
+std::unique_ptr<RemoteRows> read_remote(const Rcpp::List& settings,
+                                        std::size_t machine, int label) {
+  const SEXP remote = settings["remote"];
+  if (Rf_isNull(remote)) return nullptr;
+  return std::make_unique<RemoteRows>(Rcpp::Function(remote),
+                                      static_cast<int>(machine), label);
+}
+
 // One machine: variational passes, after stochastic epochs if there are any.
 Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
                        Executor& executor, const Rcpp::List& settings,
-                       int label, bool keep, UserCallback& user) {
+                       const RemoteRows* remote, bool keep,
+                       UserCallback& user) {
   const Prior prior = bayeskernel::unit_prior(rows.x_columns());
   const StochasticSettings stochastic =
       read_stochastic(settings, rows.rows(), rows.x_columns());
@@ -104,9 +159,11 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
   } else {
     if (given_up) passes.max_passes = 1;
     MeanFieldFit fit(rows, prior, executor, nullptr, nullptr, keep);
-    const SEXP remote = settings["remote"];
-    if (!Rf_isNull(remote)) {
-      fit.delegate(remote_pass(Rcpp::Function(remote), label));
+    if (remote != nullptr) {
+      fit.delegate([remote](const GaussianPosterior* q, bool with_newton,
+                            bayeskernel::Sums& out) {
+        remote->pass(q, with_newton, out);
+      });
     }
     result = fit.run(passes, given_up ? [](const bayeskernel::Progress&) {
       return true;
@@ -154,8 +211,8 @@ Rcpp::List fit_exact(const Features& features, const PackedRows& rows,
   return out;
 }
 
-// A fit by expectation propagation as far as it gets: `answer` makes q's part
-// of the list.
+// A fit by expectation propagation as far as it gets: `answer` makes the list
+// of its posterior and rows.
 template <class Fit, class Answer>
 Rcpp::List run_messages(Fit& fit, const Rcpp::List& settings,
                         UserCallback& user, Answer&& answer) {
@@ -166,12 +223,6 @@ Rcpp::List run_messages(Fit& fit, const Rcpp::List& settings,
   try {
     result = fit.run(read_ep_settings(settings));
     out = answer();
-    out["loo"] = to_r(fit.leave_one_out());
-    const bayeskernel::LeftOutMoments left_out = fit.left_out_moments();
-    out["left_out_mean"] = to_r(left_out.mean);
-    out["left_out_var"] = to_r(left_out.variance);
-    out["influence"] =
-        influence_list(bayeskernel::site_influence(fit.sites), {});
   } catch (const bayeskernel::PassInterrupted&) {
     interrupted = true;
   }
@@ -185,11 +236,26 @@ Rcpp::List run_messages(Fit& fit, const Rcpp::List& settings,
 }
 
 Rcpp::List fit_ep(const RowSource& rows, Executor& executor,
-                  const Rcpp::List& settings, UserCallback& user) {
+                  const Rcpp::List& settings, const RemoteRows* remote,
+                  UserCallback& user) {
   const Prior prior = bayeskernel::unit_prior(rows.x_columns());
   bayeskernel::EpFit fit(rows, prior, executor, bayeskernel::Family::hinge);
+  if (remote != nullptr) {
+    fit.delegate([remote](bayeskernel::SiteStep step,
+                          const GaussianPosterior& q,
+                          bayeskernel::SiteRule& rule, bayeskernel::Sums& out) {
+      remote->sites(step, q, rule, out);
+    });
+  }
   return run_messages(fit, settings, user, [&] {
-    return moments_list(fit.posterior().mean.x, fit.posterior().whitener());
+    Rcpp::List out =
+        moments_list(fit.posterior().mean.x, fit.posterior().whitener());
+    add_left_out(remote != nullptr
+                     ? remote->left_out()
+                     : left_out_list(fit.leave_one_out(),
+                                     fit.left_out_moments(), fit.sites),
+                 out);
+    return out;
   });
 }
 
@@ -206,6 +272,9 @@ Rcpp::List fit_exact_ep(const Features& features, const PackedRows& labels,
     Rcpp::List out = moments_list(q.mean, q.whitener);
     out["fitted_mean"] = to_r(fit.mean());
     out["fitted_var"] = to_r(fit.variance());
+    add_left_out(left_out_list(fit.leave_one_out(), fit.left_out_moments(),
+                               fit.sites),
+                 out);
     return out;
   });
 }
@@ -285,14 +354,17 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
       }
       const RowSource& source =
           keep ? static_cast<const RowSource&>(kept) : input.rows;
+      const std::unique_ptr<RemoteRows> remote =
+          read_remote(settings, k, classes[k]);
       const Rcpp::List fit =
           direct ? method == "ep"
                        ? fit_exact_ep(features, kept, settings, user)
                        : fit_exact(features, kept, settings, user)
-          : method == "ep"  ? fit_ep(source, executor, settings, user)
+          : method == "ep"
+              ? fit_ep(source, executor, settings, remote.get(), user)
           : method == "ecm" ? fit_mode(kept, executor, settings, user)
                             : fit_machine(source, batches, executor, settings,
-                                          classes[k], keep, user);
+                                          remote.get(), keep, user);
       interrupted =
           Rcpp::as<bool>(Rcpp::as<Rcpp::List>(fit["status"])["interrupted"]);
       usable = fit.containsElementNamed("mean") &&
@@ -368,18 +440,12 @@ Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     }
     MatrixXd f(rows.rows(), v.cols());
     VectorXd residual(rows.rows());
-    MatrixXd buffer;
-    for (Index c = 0; c < rows.chunks(); ++c) {
-      rows.load(c, c + 1 < rows.chunks() ? c + 1 : -1);
-      for (Index t = rows.block_begin(rows.chunk_begin(c));
-           t < rows.block_begin(rows.chunk_begin(c + 1)); ++t) {
-        const bayeskernel::TileSpan& span = rows.tiles()[t];
-        const Index count = span.row_end - span.row_begin;
-        const bayeskernel::Tile tile = rows.tile(span, buffer);
-        f.middleRows(span.row_begin, count).noalias() = tile.x.transpose() * v;
-        residual.segment(span.row_begin, count) = tile.residual;
-      }
-    }
+    bayeskernel::for_tiles(rows, [&](const bayeskernel::TileSpan& span,
+                                     const bayeskernel::Tile& tile) {
+      f.middleRows(span.row_begin, span.rows()).noalias() =
+          tile.x.transpose() * v;
+      residual.segment(span.row_begin, span.rows()) = tile.residual;
+    });
     return Rcpp::List::create(Rcpp::Named("f") = to_r(f),
                               Rcpp::Named("residual") = to_r(residual));
   });

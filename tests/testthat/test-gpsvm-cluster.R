@@ -143,6 +143,19 @@ test_that("a sparse matrix is the matrix", {
   expect_process_refusal(process(broken, many$y), "dimension", "150000")
 })
 
+# With what messages say of rows.
+expect_same_messages <- function(found, expected) {
+  parts <- function(fit) {
+    fit[c(
+      "posterior", "loo", "log_evidence", "link", "fitted", "check", "inducing"
+    )]
+  }
+  expect_identical(found$check$engine, "ep")
+  expect_length(found$loo, found$n)
+  expect_false(is.null(found$link))
+  expect_identical(parts(found), parts(expected))
+}
+
 # Classes, chains, and fits that leave workers nothing to do.
 expect_few_rows <- function(cluster) {
   d <- curved_data(90, classes = 3)
@@ -166,6 +179,17 @@ expect_few_rows <- function(cluster) {
   expect_identical(same(exact(cluster = cluster)), same(exact()))
   mode <- function(...) small(method = "ecm", ...)
   expect_identical(same(mode(cluster = cluster)), same(mode()))
+  expect_same_messages(exact(method = "ep", cluster = cluster),
+    exact(method = "ep")
+  )
+  # Powers of rows that differ between machines.
+  for (method in c("vb", "ep")) {
+    balanced <- function(...) {
+      small(method = method, class_weights = "balanced", ...)
+    }
+    expect_identical(same(balanced(cluster = cluster)), same(balanced()))
+    expect_false(identical(same(balanced()), same(small(method = method))))
+  }
   for (fit in list(small, exact, mode)) {
     expect_equal(
       fitted(fit(cluster = cluster)), fitted(fit()),
@@ -187,7 +211,26 @@ test_that("workers do not change a bit", {
     same(process_source(row_source(many$x, many$y), cluster = cluster)),
     same(one)
   )
+  messages <- process(method = "ep")
+  expect_same_messages(process(method = "ep", cluster = cluster), messages)
+  rate <- function(...) {
+    process_source(
+      row_source(many$x, many$y), learning_rate = 0.5, max_iter = 3, ...
+    )
+  }
+  expect_identical(
+    suppressWarnings(same(rate(cluster = cluster))),
+    suppressWarnings(same(rate()))
+  )
   if (slow) {
+    expect_same_messages(
+      process(method = "ep", cluster = cluster[1], threads = 2), messages
+    )
+    source <- function(...) {
+      process_source(row_source(many$x, many$y), method = "ep", ...)
+    }
+    expect_same_messages(source(cluster = cluster), source())
+    expect_identical(source()$loo, messages$loo)
     expect_identical(same(process(cluster = cluster)), same(one))
     expect_identical(
       same(process(method = "svi", cluster = cluster)),
@@ -196,6 +239,10 @@ test_that("workers do not change a bit", {
     three <- cut(many$x[, 1], c(-Inf, -0.5, 0.5, Inf))
     expect_identical(
       same(process(y = three, cluster = cluster)), same(process(y = three))
+    )
+    expect_same_messages(
+      process(y = three, method = "ep", cluster = cluster),
+      process(y = three, method = "ep")
     )
     x <- many$x
     x[abs(x) < 0.5] <- 0
@@ -213,6 +260,28 @@ test_that("workers do not change a bit", {
   })
   expect_identical(left, list(c(0L, 0L), c(0L, 0L)))
   expect_few_rows(cluster)
+})
+
+test_that("messages that do not settle on workers give way to mean field", {
+  skip_on_cran()
+  cluster <- local_workers(1)
+  few <- function(...) {
+    d <- curved_data(90)
+    gpsvm(
+      y ~ x1 + x2, d, inducing = 12, threads = 1, seed = 1, tune = FALSE,
+      method = "ep", max_iter = 1, ...
+    )
+  }
+  expect_bk_warning(found <- few(cluster = cluster), "convergence", "settle")
+  expected <- suppressWarnings(few())
+  expect_identical(found$check$fallback, "vb")
+  expect_identical(same(found), same(expected))
+  # The engine without `method` is that of one process.
+  default <- gpsvm(
+    y ~ x1 + x2, curved_data(90), inducing = 12, threads = 1, tune = FALSE,
+    cluster = cluster
+  )
+  expect_identical(default$method, "ep")
 })
 
 test_that("a worker that answers an earlier call is found out", {

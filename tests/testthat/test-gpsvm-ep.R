@@ -147,13 +147,6 @@ test_that("messages that do not settle give way to mean field, said", {
   expect_match(gsub(" +", " ", text), "did not settle")
 })
 
-test_that("a cluster is refused", {
-  expect_error(
-    ep_process(cluster = structure(list(), class = "cluster")),
-    class = "bayeskernel_error"
-  )
-})
-
 # --- tune = "loo" ------------------------------------------------------------
 
 mean_loo <- function(...) {

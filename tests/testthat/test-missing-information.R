@@ -1,38 +1,37 @@
 # What not knowing missing values adds to variances.
 
-test_that("nodes integrate polynomials of a normal variable", {
-  nodes <- normal_nodes()
-  for (k in c(0, 2, 4, 8)) {
-    expect_equal(sum(nodes$weight * nodes$at^k), prod(seq(1, max(1, k - 1), 2)))
-  }
-})
-
 test_that("scores are derivatives of the expected log-likelihood", {
-  m <- c(-1, 0.3, 2)
-  var <- c(0.2, 0.5, 1)
-  y <- c(1, -1, -1)
-  log_p <- list(
-    logit = function(v) plogis(v, log.p = TRUE),
-    probit = function(v) pnorm(v, log.p = TRUE),
-    hinge = function(v) -2 * pmax(1 - v, 0)
+  m <- c(-1, 0.3, 2, 5, -9)
+  var <- c(0.2, 0.5, 1, 30, 400)
+  y <- c(1, -1, -1, 1, 1)
+  slope <- list(
+    logit = function(v) plogis(-v),
+    probit = function(v) exp(dnorm(v, log = TRUE) - pnorm(v, log.p = TRUE))
   )
-  for (family in names(log_p)) {
-    expected <- vapply(1:3, function(i) {
-      value <- function(m) {
-        integrate(function(e) {
-          log_p[[family]](y[i] * (m + sqrt(var[i]) * e)) * dnorm(e)
-        }, -8, 8, rel.tol = 1e-10)$value
-      }
-      (value(m[i] + 1e-3) - value(m[i] - 1e-3)) / 2e-3
+  job <- list(data = list(y = y, weights = c(1, 2, 0.5, 1, 3)))
+  core <- list(mean = m, variance_f = var)
+  for (family in names(slope)) {
+    expected <- vapply(seq_along(m), function(i) {
+      y[i] * integrate(function(e) {
+        slope[[family]](y[i] * (m[i] + sqrt(var[i]) * e)) * dnorm(e)
+      }, -12, 12, rel.tol = 1e-12, subdivisions = 1000)$value
     }, 0)
-    job <- list(
-      data = list(y = y, weights = c(1, 2, 0.5)),
-      settings = list(family = family)
-    )
-    core <- list(mean = m, variance_f = var)
+    job$settings <- list(family = family)
     expect_equal(
-      atom_scores(core, job), c(1, 2, 0.5) * expected,
-      tolerance = 1e-4
+      atom_scores(core, job), job$data$weights * expected,
+      tolerance = 1e-9
+    )
+  }
+  job$settings <- list(family = "hinge")
+  expect_equal(
+    atom_scores(core, job),
+    job$data$weights * 2 * y * pnorm((1 - y * m) / sqrt(var))
+  )
+  job$settings <- list(family = "gaussian")
+  for (noise in list(list(precision = 4), list(shape = 8, rate = 2))) {
+    expect_equal(
+      atom_scores(c(core, list(noise = noise)), job),
+      job$data$weights * 4 * (y - m)
     )
   }
 })

@@ -33,6 +33,10 @@ struct Tile {
   Eigen::Map<const VectorXd> weight;    // likelihood powers
   Eigen::Map<const VectorXd> offset;    // known part of f
   Eigen::Map<const VectorXd> residual;  // variance of e_i, empty when zero
+
+  double residual_of(Index i) const {
+    return residual.size() > 0 ? residual[i] : 0.0;
+  }
 };
 
 class RowSource {
@@ -201,6 +205,21 @@ class RowSource {
   std::vector<Index> block_begin_;
   std::vector<Index> chunk_begin_;
 };
+
+// visit(span, tile) of all rows, in their order.
+template <class Visit>
+void for_tiles(const RowSource& rows, Visit&& visit) {
+  MatrixXd buffer;
+  for (Index c = 0; c < rows.chunks(); ++c) {
+    rows.load(c, c + 1 < rows.chunks() ? c + 1 : -1);
+    for (Index block = rows.chunk_begin(c); block < rows.chunk_begin(c + 1);
+         ++block) {
+      for (const TileSpan& span : rows.block_tiles(block)) {
+        visit(span, rows.tile(span, buffer));
+      }
+    }
+  }
+}
 
 // Rows that are made from those of another source, which may change.
 class DerivedRows : public RowSource {

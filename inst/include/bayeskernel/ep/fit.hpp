@@ -16,13 +16,12 @@
 #include "../hinge/blocks.hpp"
 #include "../hinge/gaussian.hpp"
 #include "../hinge/open_residuals.hpp"
-#include "../hinge/pass.hpp"
 #include "../hinge/system.hpp"
 #include "leave_one_out.hpp"
 #include "selection_sites.hpp"
 #include "settle.hpp"
+#include "site_pass.hpp"
 #include "sites.hpp"
-#include "start.hpp"
 
 namespace bayeskernel {
 
@@ -49,9 +48,10 @@ class EpFit {
         family_(family),
         open_(open),
         columns_(columns),
-        pass_(rows, executor),
+        executor_(executor),
         shares_(family, atoms),
-        rule_(rows, family, sites, &shares_),
+        pass_(rows, executor, family, sites, &shares_),
+        rule_(pass_.rule),
         system_(rows.x_columns(), rows.z_columns(), rows.groups()),
         q_(rows.x_columns(), rows.z_columns(), rows.groups()),
         sums_(rows.x_columns(), rows.z_columns(), rows.groups()),
@@ -78,6 +78,11 @@ class EpFit {
   void watch(KeepGoing keep_going) {
     keep_going_ = std::move(keep_going);
     pass_.watch([this](double) { return keep_going_(progress_); });
+  }
+  // Hands the passes to who keeps the rows, and their messages.
+  void delegate(RemoteSites remote) {
+    sites = SiteRows();
+    pass_.delegate(std::move(remote));
   }
   const AtomUnits* atoms() const { return shares_.units(); }
   // What the user is told: units done of a total.
@@ -126,7 +131,7 @@ class EpFit {
   // One pass: the messages from the tilted moments at q, and log Z at q.
   void step(EpResult& result) {
     ask();
-    pass_.run(moments_, rule_, Second::none, sums_);
+    pass_.run(SiteStep::update, moments_, sums_);
     ++result.passes;
     result.change = std::max(rule_.change(), mean_change());
     log_z_ = sums_.bound + prior_part();
@@ -147,7 +152,7 @@ class EpFit {
     q_.mean.x.setZero();
     q_.mean.group.setZero();
     ask();
-    pass_.run(Moments(), MessageRule(sites), Second::none, sums_);
+    pass_.send(sums_);
     started_ = true;
   }
 
@@ -191,6 +196,7 @@ class EpFit {
   const Prior& prior() const { return prior_; }
   const RowSource& rows() const { return rows_; }
   const OpenResiduals* open() const { return open_; }
+  Executor& executor() const { return executor_; }
   Family family() const { return family_; }
   bool residuals() const { return residuals_; }
 
@@ -256,26 +262,16 @@ class EpFit {
   }
 
   void start(EpResult& result) {
-    StartSites rule(family_, &shares_, &sites);
-    rule.noise_variance = rule_.noise_variance;
     if (shares_.units() != nullptr) {
       sites.share = shares_.units()->log_prior.array().exp();
     }
     q_.mean.x.setZero();
     q_.mean.group.setZero();
-    VectorXd mean(rows_.rows());
-    RowStore store;
-    store.mean = mean.data();
-    store.kappa = sites.kappa.data();
-    store.linear = sites.b.data();
     for (int k = 0; k < StartSites::passes(family_); ++k) {
-      rule.cold = k == 0;
       if (k > 0) solve();
       ask();
-      pass_.run(rule.cold ? Moments() : moments_, rule, Second::none, sums_,
-                store);
+      pass_.run(k == 0 ? SiteStep::cold : SiteStep::warm, moments_, sums_);
       ++result.passes;
-      sites.b.array() += sites.kappa.array() * mean.array();
     }
     started_ = true;
   }
@@ -294,9 +290,10 @@ class EpFit {
   Family family_;
   OpenResiduals* open_;
   SelectionSites* columns_;
-  Pass pass_;
+  Executor& executor_;
   AtomShares shares_;
-  SiteRule rule_;
+  SitePass pass_;
+  SiteRule& rule_;
   ArrowSystem system_;
   GaussianPosterior q_;
   Moments moments_;

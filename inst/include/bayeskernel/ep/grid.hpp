@@ -13,11 +13,13 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
 
 #include "fit.hpp"
+#include "group_evidence.hpp"
 #include "hyperparameters.hpp"
 #include "mixture.hpp"
 #include "mode.hpp"
@@ -53,7 +55,14 @@ class EpGrid {
  public:
   static constexpr Index kMost = 3;  // parameters
 
-  EpGrid(EpFit& fit, const Hyperparameters& hyper) : fit_(fit), hyper_(hyper) {}
+  // `by_group`: points weigh by the evidence of whole groups where that applies
+  // (group_evidence.hpp).
+  EpGrid(EpFit& fit, const Hyperparameters& hyper, bool by_group = false)
+      : fit_(fit), hyper_(hyper) {
+    if (by_group && GroupEvidence::applies(fit)) groups_.emplace(fit);
+  }
+
+  bool by_group() const { return groups_.has_value(); }
 
   // Numbers that all points together may hold of groups, and of messages.
   double room = 2e7;
@@ -211,6 +220,13 @@ class EpGrid {
     } catch (const NumericError&) {
       if (points_.empty()) throw;
     }
+    GroupEvidence::Missed missed;
+    if (groups_ && std::isfinite(value.value)) {
+      const bool axes = below < 1.0;
+      missed = (*groups_)(axes);
+      if (!axes) missed.axes = missed_axes_[parent];
+      value.value += missed.sum();
+    }
     if (!std::isfinite(value.value)) {
       failed_ += std::exp(-below);
       return false;
@@ -223,13 +239,14 @@ class EpGrid {
     }
     EpPoint point;
     point.x = x;
-    point.log_z = fit_.log_z();
+    point.log_z = fit_.log_z() + missed.sum();
     point.log_density = value.value;
     point.precision = fit_.precisions();
     point.noise_variance = fit_.noise_variance();
     point.converged = result_.converged;
     point.moments = linear_moments(fit_);
     points_.push_back(std::move(point));
+    missed_axes_.push_back(missed.axes);
     mixture_.add(fit_, points_.back().moments,
                  std::exp(value.value - points_[0].log_density));
     const double loading =
@@ -317,6 +334,8 @@ class EpGrid {
   EpFit& fit_;
   const Hyperparameters& hyper_;
   EpSettings settings_;
+  std::optional<GroupEvidence> groups_;
+  std::vector<double> missed_axes_;  // by point
   EpResult result_;
   HyperMode mode_;
   MatrixXd axes_;

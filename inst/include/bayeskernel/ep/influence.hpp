@@ -63,12 +63,10 @@ class JackknifeRule final : public Rule {
     Total total;
     for (Index i = 0; i < span.rows(); ++i) {
       const Index at = span.row_begin + i;
-      const double r = tile.residual.size() > 0 ? tile.residual[i] : 0.0;
-      const double variance = std::max(s[i] - r, 0.0);
+      const double variance = std::max(s[i] - tile.residual_of(i), 0.0);
       const double kappa = sites_.kappa[at];
       const double gradient = sites_.b[at] - kappa * m[i];
-      const double share =
-          std::max(1.0 - kappa * variance, SiteRule::kShareFloor);
+      const double share = share_of_others(kappa, variance);
       const double alone = gradient / share;
       to.kappa[i] = to.newton[i] = alone * alone;
       to.linear[i] = 0.0;
@@ -140,10 +138,9 @@ class ResponseRule final : public Rule {
     double change = 0.0;
     for (Index i = 0; i < span.rows(); ++i) {
       const Index at = span.row_begin + i;
-      const double r = tile.residual.size() > 0 ? tile.residual[i] : 0.0;
       const RowTerms row =
           row_response(tile.y[i], tile.weight[i], m[i], s[i]);
-      const double variance = std::max(s[i] - r, 0.0);
+      const double variance = std::max(s[i] - tile.residual_of(i), 0.0);
       change =
           std::max(change, std::abs(row.kappa - out_.kappa[at]) * variance);
       out_.mean[at] = m[i];

@@ -10,21 +10,6 @@
 
 namespace bayeskernel {
 
-// visit(span, tile) of all rows, in their order.
-template <class Visit>
-void for_tiles(const RowSource& rows, Visit&& visit) {
-  MatrixXd buffer;
-  for (Index c = 0; c < rows.chunks(); ++c) {
-    rows.load(c, -1);
-    for (Index block = rows.chunk_begin(c); block < rows.chunk_begin(c + 1);
-         ++block) {
-      for (const TileSpan& span : rows.block_tiles(block)) {
-        visit(span, rows.tile(span, buffer));
-      }
-    }
-  }
-}
-
 // log p(y_i | other rows) at power one, from the cavities of the last pass; of
 // the hinge, which is no probability of y, the class's under the probit link.
 inline VectorXd leave_one_out(const RowSource& rows, const SiteRule& rule,
@@ -36,7 +21,7 @@ inline VectorXd leave_one_out(const RowSource& rows, const SiteRule& rule,
       const Index at = span.row_begin + i;
       const bool whole = sites.share.size() == 0 || sites.share[at] == 1.0;
       if (tile.weight[i] == 1.0 && whole && family != Family::hinge) continue;
-      const double r = tile.residual.size() > 0 ? tile.residual[i] : 0.0;
+      const double r = tile.residual_of(i);
       const double m = sites.cavity_mean[at];
       const double v = sites.cavity_variance[at] + r;
       out[at] = family == Family::hinge

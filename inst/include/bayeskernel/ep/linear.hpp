@@ -27,10 +27,12 @@ struct EpOutcome {
   std::vector<MatrixXd> precision;  // of a grid: of the mean covariance
   double log_evidence = 0.0, log_z = 0.0;
   EpResult result;
-  // A grid: its points and weights, mean, deviation and block of x.
+  // A grid: its points and weights, mean, deviation and block of x; whether
+  // they weigh by the evidence of whole groups.
   std::vector<EpPoint> points;
   VectorXd weight, x_mean, x_sd;
   std::vector<int> x_owner;
+  bool by_group = false;
 };
 
 // Of incomplete rows, by unit 1, 2, ...: log sum_k pi_k p_k over their atoms.
@@ -99,6 +101,7 @@ inline BlockPosterior matched_wishart(const EpOutcome& from, std::size_t l) {
 inline void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
                          const Prior& prior, EpOutcome& out) {
   out.engine = EpEngine::grid;
+  out.by_group = grid.by_group();
   out.weight = grid.weights();
   out.moments = grid.mixture().linear();
   out.rows = grid.mixture().rows();
@@ -151,16 +154,17 @@ inline void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
 }  // namespace detail
 
 // `grid`: whether a grid is wanted where it is possible, which it is with
-// moments of rows; the fit is left at its mode. Interrupts leave by
-// PassInterrupted.
+// moments of rows; the fit is left at its mode. `by_group`: with points that
+// weigh by the evidence of whole groups. Interrupts leave by PassInterrupted.
 inline EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
-                               const EpSettings& settings) {
+                               const EpSettings& settings,
+                               bool by_group = false) {
   const Hyperparameters hyper(fit.prior(), noise);
   EpOutcome out;
   fit.set(fit.prior().start(), 1.0 / noise.precision);
   grid = grid && fit.atoms() == nullptr;
   if (grid && hyper.size() > 0 && hyper.size() <= EpGrid::kMost) {
-    EpGrid points(fit, hyper);
+    EpGrid points(fit, hyper, by_group);
     points.run(settings);
     points.return_to_mode();
     detail::collect_grid(points, hyper, fit.prior(), out);

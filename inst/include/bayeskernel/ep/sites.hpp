@@ -90,16 +90,19 @@ class AtomShares {
   DirectTerms direct_;
 };
 
+// 1 - kappa s, what the others know of a row. One that alone determines a
+// direction has a cavity that is all but the prior.
+inline double share_of_others(double kappa, double variance) {
+  return std::max(1.0 - kappa * variance, 1e-10);
+}
+
 class SiteRule final : public Rule {
  public:
-  // 1 - kappa s of a row that alone determines a direction: its cavity is all
-  // but the prior.
-  static constexpr double kShareFloor = 1e-10;
-
   // `shares`: of rows that are atoms; null: rows are complete.
   SiteRule(const RowSource& rows, Family family, SiteRows& sites,
            const AtomShares* shares = nullptr)
-      : family_(family),
+      : rows_(rows),
+        family_(family),
         tilted_(family),
         shares_(shares),
         sites_(sites),
@@ -132,9 +135,9 @@ class SiteRule final : public Rule {
       const double y = tile.y[i];
       double w = tile.weight[i];
       if (atoms) w *= AtomShares::power(sites_.share[first + i]);
-      const double r = tile.residual.size() > 0 ? tile.residual[i] : 0.0;
+      const double r = tile.residual_of(i);
       const double variance = std::max(s[i] - r, 0.0);
-      const double share = std::max(1.0 - kappa * variance, kShareFloor);
+      const double share = share_of_others(kappa, variance);
       const double v = variance / share;
       const double shift = (kappa * m[i] - b) * v;  // of the cavity's mean
       const double cavity = m[i] + shift;
@@ -157,7 +160,7 @@ class SiteRule final : public Rule {
       total.linear =
           std::max(total.linear, std::abs(change) * std::sqrt(variance));
       total.projection +=
-          sign(first + i) * change * std::sqrt(variance);
+          sign(origin + first + i) * change * std::sqrt(variance);
       const double residual = y - cavity - spread * t.alpha1;
       total.squares += w * (residual * residual + spread * t.spread);
       total.weight += w;
@@ -182,51 +185,75 @@ class SiteRule final : public Rule {
     return evidence;
   }
 
-  // Of the last pass: how far the sites are from the tilted moments, in
-  // standard deviations of f.
-  double change() const {
-    Total out;
-    for (const Total& t : totals_) {
-      out.kappa = std::max(out.kappa, t.kappa);
-      out.linear = std::max(out.linear, t.linear);
-      out.share = std::max(out.share, t.share);
+  // Of the last pass, over some rows.
+  struct Total {
+    double kappa = 0.0, linear = 0.0, share = 0.0, projection = 0.0;
+    double squares = 0.0, weight = 0.0, atoms = 0.0;
+
+    void add(const Total& part) {
+      kappa = std::max(kappa, part.kappa);
+      linear = std::max(linear, part.linear);
+      share = std::max(share, part.share);
+      projection += part.projection;
+      squares += part.squares;
+      weight += part.weight;
+      atoms += part.atoms;
     }
-    return out.kappa + out.linear + out.share;
+  };
+  // The chunks begin .. end - 1.
+  Total shard(Index begin, Index end) const {
+    Total out;
+    const Index last = rows_.block_begin(rows_.chunk_begin(end));
+    for (Index t = rows_.block_begin(rows_.chunk_begin(begin)); t < last; ++t) {
+      out.add(totals_[t]);
+    }
+    return out;
+  }
+  // The shards of a pass that was run elsewhere, in their order.
+  void adopt(const std::vector<Total>& shards) { shards_ = shards; }
+  // The first of the rows, where they are part of more.
+  Index origin = 0;
+
+  // How far the sites are from the tilted moments, in standard deviations of f.
+  double change() const {
+    const Total all = total();
+    return all.kappa + all.linear + all.share;
   }
   // The changes of b along a direction that means nothing: from pass to pass it
   // changes its sign where messages go to and fro.
-  double projection() const { return sum(&Total::projection); }
+  double projection() const { return total().projection; }
   // sum w E(y - f)^2 over the tilted distributions, and sum w.
-  double squares() const { return sum(&Total::squares); }
-  double weight() const { return sum(&Total::weight); }
+  double squares() const { return total().squares; }
+  double weight() const { return total().weight; }
   // sum rho log(pi / rho) over atoms.
-  double atoms() const { return sum(&Total::atoms); }
+  double atoms() const { return total().atoms; }
 
   Family family() const { return family_; }
   const TiltedMoments& tilted() const { return tilted_; }
 
  private:
-  // Of a tile, each in its own place whatever the thread.
-  struct Total {
-    double kappa = 0.0, linear = 0.0, share = 0.0, projection = 0.0;
-    double squares = 0.0, weight = 0.0, atoms = 0.0;
-  };
-
   static double sign(Index i) {
     return (static_cast<std::uint32_t>(i) * 2654435769u) >> 31 ? 1.0 : -1.0;
   }
 
-  double sum(double Total::* part) const {
-    double out = 0.0;
-    for (const Total& t : totals_) out += t.*part;
+  Total total() const {
+    Total out;
+    for (const Total& part : shards_) out.add(part);
+    if (!shards_.empty()) return out;
+    for (Index s = 0; s < rows_.shards(); ++s) {
+      out.add(shard(rows_.shard_begin(s), rows_.shard_begin(s + 1)));
+    }
     return out;
   }
 
+  const RowSource& rows_;
   Family family_;
   TiltedMoments tilted_;
   const AtomShares* shares_;
   SiteRows& sites_;
+  // By tile, each in its own place whatever the thread.
   mutable std::vector<Total> totals_;
+  std::vector<Total> shards_;
 };
 
 // Sends the messages as they stand.

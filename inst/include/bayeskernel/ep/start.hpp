@@ -37,7 +37,7 @@ class StartSites final : public Rule {
                     out.newton);
     }
     for (Index i = 0; i < span.rows(); ++i) {
-      const double r = tile.residual.size() > 0 ? tile.residual[i] : 0.0;
+      const double r = tile.residual_of(i);
       const double share =
           atoms ? AtomShares::power(sites_->share[span.row_begin + i]) : 1.0;
       const RowTerms row = terms(tile.y[i], tile.weight[i] * share, m[i],

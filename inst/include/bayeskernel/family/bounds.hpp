@@ -143,17 +143,14 @@ class BoundRule final : public Rule {
                    : augmented_terms(family_, y, w, m, s, noise);
   }
 
-  double tile(const TileSpan& span, const Tile& tile, const double* m,
+  double tile(const TileSpan&, const Tile& tile, const double* m,
               const double* s, RowNumbers out) const override {
-    double bound = 0.0;
-    for (Index i = 0; i < span.rows(); ++i) {
-      const RowTerms at = row(tile.y[i], tile.weight[i], m[i], s[i]);
-      out.kappa[i] = at.kappa;
-      out.linear[i] = at.gradient;
-      out.newton[i] = at.newton;
-      bound += at.bound;
-    }
-    return bound;
+    return set_rows(
+        tile, m, s,
+        [this](double y, double w, double mean, double variance) {
+          return row(y, w, mean, variance);
+        },
+        out);
   }
 
  private:

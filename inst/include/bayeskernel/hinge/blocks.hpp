@@ -5,6 +5,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -145,11 +146,13 @@ class Prior {
   }
 
   // The maximum over a point t of -log t k/2 - (second moment + 2 rate) / (2 t)
-  // - open t / 2, `open` what residuals of rows weigh per unit of t.
+  // - open t / 2, `open` what residuals of rows weigh per unit of t. Of sites a
+  // weight may be negative; the maximum stays one.
   static double point(const Block& block, double moment, double open) {
     const double k = block.members_in_all() + 2.0 * block.shape;
     const double e = moment + 2.0 * block.rate;
-    return 2.0 * e / (k + std::sqrt(k * k + 4.0 * open * e));
+    const double weight = std::max(open, -0.2 * k * k / e);
+    return 2.0 * e / (k + std::sqrt(k * k + 4.0 * weight * e));
   }
 
   // q of the variance of block l from the second moments of its members:

@@ -99,7 +99,7 @@ class GaussianPosterior {
                       const Tile& tile, MatrixXd& work, double* s) const {
     const Index n = span.row_end - span.row_begin;
     for (Index i = 0; i < n; ++i) {
-      s[i] = tile.residual.size() > 0 ? tile.residual[i] : 0.0;
+      s[i] = tile.residual_of(i);
     }
     if (groups_ > 0) system_->groups().add_variance(rows, span, tile, s);
     if (p_ == 0) return;

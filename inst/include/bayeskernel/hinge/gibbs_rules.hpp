@@ -60,9 +60,6 @@ class GibbsRule : public Rule {
   }
   double noise() const { return noise_; }
 
-  static double residual(const Tile& tile, Index i) {
-    return tile.residual.size() > 0 ? tile.residual[i] : 0.0;
-  }
   // f given eta and an observation (k, b) of it.
   static double draw_f(Stream& stream, double eta, double r, double k,
                        double b) {
@@ -72,7 +69,7 @@ class GibbsRule : public Rule {
   // The numbers of row i from (k, b).
   static void put(const Tile& tile, Index i, double k, double b,
                   RowNumbers out) {
-    const double shrink = 1.0 / (1.0 + k * residual(tile, i));
+    const double shrink = 1.0 / (1.0 + k * tile.residual_of(i));
     out.kappa[i] = shrink * k;
     out.linear[i] = shrink * (b - k * tile.offset[i]);
   }
@@ -188,7 +185,7 @@ class ProbitGibbs final : public GibbsRule {
               const double*, RowNumbers out) const override {
     Stream numbers = stream(span);
     for (Index i = 0; i < span.rows(); ++i) {
-      const double w = tile.weight[i], r = residual(tile, i);
+      const double w = tile.weight[i], r = tile.residual_of(i);
       double sum = 0.0;
       if (w == 1.0) {
         const double variance = 1.0 + r;
@@ -229,7 +226,7 @@ class LogitGibbs final : public GibbsRule {
               const double*, RowNumbers out) const override {
     Stream numbers = stream(span);
     for (Index i = 0; i < span.rows(); ++i) {
-      const double w = tile.weight[i], r = residual(tile, i);
+      const double w = tile.weight[i], r = tile.residual_of(i);
       if (w == 0.0) {
         put(tile, i, 0.0, 0.0, out);
         continue;
@@ -284,7 +281,7 @@ class NoiseRule final : public GibbsRule {
     Stream numbers = stream(span);
     double sum = 0.0;
     for (Index i = 0; i < span.rows(); ++i) {
-      const double w = tile.weight[i], r = residual(tile, i);
+      const double w = tile.weight[i], r = tile.residual_of(i);
       const double k = w * noise();
       const double f =
           r > 0.0 ? draw_f(numbers, m[i], r, k, k * tile.y[i]) : m[i];

@@ -42,7 +42,7 @@ class ModeRule final : public Rule {
         out.kappa[i] = out.linear[i] = 0.0;
         continue;
       }
-      const double r = tile.residual.size() > 0 ? tile.residual[i] : 0.0;
+      const double r = tile.residual_of(i);
       const double a = std::max(
           w * std::abs(1.0 - y * f_[span.row_begin + i]), 1e-10);
       out.kappa[i] = 1.0 / (a / (w * w) + r);

@@ -58,13 +58,8 @@ class OpenResiduals {
     const VectorXd open = share_.transpose() * kappa;
     for (std::size_t c = 0; c < blocks_.size(); ++c) {
       const std::size_t l = blocks_[c];
-      // Of sites a weight may be negative; the maximum stays one.
-      const double count = prior.blocks[l].members_in_all() +
-                           2.0 * prior.blocks[l].shape;
-      const double energy = moment[l](0, 0) + 2.0 * prior.blocks[l].rate;
-      const double least = -0.2 * count * count / energy;
       q[l].value = Prior::point(prior.blocks[l], moment[l](0, 0),
-                                std::max(open[static_cast<Index>(c)], least));
+                                open[static_cast<Index>(c)]);
       precision[l] = Prior::expected_precision(prior.blocks[l], q[l]);
     }
   }

@@ -59,20 +59,33 @@ inline RowTerms mean_field(double y, double w, double m, double s) {
           -w * (shortfall + 0.5 * (c + chi / c))};
 }
 
+// The numbers of a tile whose rows are row(y, w, m, s); their terms of the
+// bound.
+template <class Row>
+double set_rows(const Tile& tile, const double* m, const double* s, Row&& row,
+                RowNumbers out) {
+  double bound = 0.0;
+  for (Index i = 0; i < tile.y.size(); ++i) {
+    const RowTerms at = row(tile.y[i], tile.weight[i], m[i], s[i]);
+    out.kappa[i] = at.kappa;
+    out.linear[i] = at.gradient;
+    out.newton[i] = at.newton;
+    bound += at.bound;
+  }
+  return bound;
+}
+
 class MeanFieldRule final : public Rule {
  public:
   Second second() const override { return Second::step; }
-  double tile(const TileSpan& span, const Tile& tile, const double* m,
+  double tile(const TileSpan&, const Tile& tile, const double* m,
               const double* s, RowNumbers out) const override {
-    double bound = 0.0;
-    for (Index i = 0; i < span.rows(); ++i) {
-      const RowTerms row = mean_field(tile.y[i], tile.weight[i], m[i], s[i]);
-      out.kappa[i] = row.kappa;
-      out.linear[i] = row.gradient;
-      out.newton[i] = row.newton;
-      bound += row.bound;
-    }
-    return bound;
+    return set_rows(
+        tile, m, s,
+        [](double y, double w, double mean, double variance) {
+          return mean_field(y, w, mean, variance);
+        },
+        out);
   }
 };
 
