@@ -101,6 +101,10 @@ gpsvm_bound_cpp <- function(tuner, kernel, log_parameters, nugget, inducing, loc
     .Call(`_bayeskernel_gpsvm_bound_cpp`, tuner, kernel, log_parameters, nugget, inducing, locations, settings)
 }
 
+gpsvm_point_cpp <- function(tuner, kernel, log_parameters, nugget, inducing, settings) {
+    .Call(`_bayeskernel_gpsvm_point_cpp`, tuner, kernel, log_parameters, nugget, inducing, settings)
+}
+
 gpsvm_left_out_cpp <- function(tuner, kernel, log_parameters, nugget, inducing, tolerance, max_passes) {
     .Call(`_bayeskernel_gpsvm_left_out_cpp`, tuner, kernel, log_parameters, nugget, inducing, tolerance, max_passes)
 }
@@ -175,6 +179,10 @@ link_moments_cpp <- function(m, s2, link, threads) {
 
 process_features_cpp <- function(kernel, z, x, threads) {
     .Call(`_bayeskernel_process_features_cpp`, kernel, z, x, threads)
+}
+
+process_fill_cpp <- function(kernel, z, x, by, weight, design, first, threads) {
+    .Call(`_bayeskernel_process_fill_cpp`, kernel, z, x, by, weight, design, first, threads)
 }
 
 process_learn_cpp <- function(data, prior, settings) {

@@ -31,7 +31,8 @@
 #' @param learning_rate,class_weights Of family `"hinge"` alone, as of [bsvm()].
 #' @param cov Correlated units: a list of covariance matrices named by variables
 #'   of the data, `list(unit = G)`, of at most 2000 units, or of their inverses,
-#'   `list(unit = unit_precision(Q))`. Each adds effects
+#'   `list(unit = unit_precision(Q))`, or of their roots with any number of
+#'   units, `list(unit = unit_low_rank(L))`. Each adds effects
 #'   \eqn{a \sim N(0, t^2 G)}{a ~ N(0, t^2 G)} of the units, `G` scaled to a mean
 #'   diagonal of 1 and t^2 estimated. Rows and columns of `G` are named by the
 #'   units; units without rows of data are predicted from those that they are

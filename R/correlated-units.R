@@ -11,6 +11,7 @@
 #'   Matrix.
 #' @return An object for `cov = list(unit = unit_precision(q))`. The fit is that
 #'   of `solve(q)`, which is computed.
+#' @seealso [unit_low_rank()]
 #' @section Errors: `bayeskernel_error_argument` by [bkm()] for a matrix that is
 #'   no precision. One that is singular, such as of an intrinsic field, becomes
 #'   one by a small multiple of the identity.
@@ -30,6 +31,42 @@ unit_precision <- function(q) {
   structure(list(matrix = q), class = "bayeskernel_precision")
 }
 
+#' A low-rank covariance of units
+#'
+#' Marks a matrix given to `cov` of [bkm()] as a root of the covariance:
+#' `G = l %*% t(l)`, a row of `l` for each unit. The fit then has `ncol(l)`
+#' columns instead of one for each unit, and `G` is never formed: so many
+#' thousands of units go, such as lines with some hundred genotyped markers.
+#'
+#' @param l Numeric matrix, units x at most 2000 columns, its rows named by the
+#'   units; dense, or a sparse one of package Matrix.
+#' @return An object for `cov = list(unit = unit_low_rank(l))`, which is the
+#'   model of `cov = list(unit = l %*% t(l))`; and, with rows for new units, for
+#'   `newcov` of [predict()][predict.bayeskernel_fit].
+#' @section New units: `newcov = list(unit = unit_low_rank(new))` has rows for
+#'   units that the fit does not have, in its columns. Their effects are
+#'   those combinations of the columns' coefficients, and nothing is left open.
+#'   A matrix of covariances with all units of the fit goes, too.
+#' @section Errors: `bayeskernel_error_argument` by [bkm()] for a matrix without
+#'   the units' names, with values that are not finite, or all of them 0.
+#' @examples
+#' # 200 lines with 30 markers, two rows each.
+#' set.seed(1)
+#' markers <- matrix(rbinom(200 * 30, 2, 0.4), 200)
+#' rownames(markers) <- sprintf("line%d", 1:200)
+#' markers <- scale(markers, scale = FALSE)
+#' effect <- drop(markers %*% rnorm(30, sd = 0.3))
+#' d <- data.frame(line = rep(rownames(markers), 2))
+#' d$y <- effect[d$line] + rnorm(400)
+#' fit <- bkm(y ~ 1, d, cov = list(line = unit_low_rank(markers)), threads = 1)
+#' cor(predict(fit, d[1:200, , drop = FALSE]), effect)
+#' @export
+unit_low_rank <- function(l) {
+  structure(list(matrix = l), class = "bayeskernel_low_rank")
+}
+
+is_low_rank <- function(x) inherits(x, "bayeskernel_low_rank")
+
 is_precision <- function(x) inherits(x, "bayeskernel_precision")
 
 # `cov`: a named list of covariance matrices, by variable of the data.
@@ -46,7 +83,88 @@ check_cov <- function(cov, name = "cov", call = user_call()) {
       call = call
     )
   }
-  Map(function(g, unit) check_unit_covariance(g, unit, call), cov, names(cov))
+  Map(function(g, unit) {
+    if (is_low_rank(g)) {
+      check_unit_root(g, unit, call)
+    } else {
+      check_unit_covariance(g, unit, call)
+    }
+  }, cov, names(cov))
+}
+
+# A root that is given, scaled to a mean diagonal of 1.
+check_unit_root <- function(g, unit, call) {
+  root <- check_root_matrix(g, unit, "cov", call)
+  if (ncol(root) > most_units) {
+    abort_root(
+      "The root of the covariance of `%s` has too many columns.", unit, "cov",
+      c(
+        sprintf("Found: %d.", ncol(root)),
+        sprintf(
+          "Accepted: %d, such as leading left singular vectors times values.",
+          most_units
+        )
+      ), call
+    )
+  }
+  if (nrow(root) < 2L || all(root == 0)) {
+    abort_root(
+      "The root of the covariance of `%s` says nothing.", unit, "cov",
+      c(
+        if (nrow(root) < 2L) "Found: one unit." else "Found: zeros alone.",
+        "Accepted: a matrix with a row for each of several units."
+      ), call
+    )
+  }
+  levels <- rownames(root)
+  scale <- mean(rowSums(root^2))
+  list(
+    levels = levels, root = unname(root) / sqrt(scale), scale = scale,
+    low_rank = TRUE
+  )
+}
+
+abort_root <- function(header, unit, argument, details, call) {
+  bk_abort(
+    "argument", fit_header(header, unit), details,
+    column = argument, found = unit, call = call
+  )
+}
+
+check_root_matrix <- function(g, unit, argument, call = user_call()) {
+  root <- g$matrix
+  if (is_sparse(root)) root <- as.matrix(root)
+  if (!is.matrix(root) || !is.numeric(root) || length(root) == 0L) {
+    abort_root(
+      "The root of the covariance of `%s` is no matrix of numbers.", unit,
+      argument,
+      c(
+        sprintf("Found: %s.", article(describe_value(root))),
+        "Accepted: a matrix with a row for each unit."
+      ), call
+    )
+  }
+  levels <- rownames(root)
+  if (is.null(levels) || anyNA(levels) || anyDuplicated(levels)) {
+    abort_root(
+      "The root of the covariance of `%s` does not name its units.", unit,
+      argument, "Accepted: different names for its rows.", call
+    )
+  }
+  if (!all(is.finite(root))) {
+    bad <- which(!is.finite(root), arr.ind = TRUE)
+    abort_root(
+      "The root of the covariance of `%s` is not finite.", unit, argument,
+      c(
+        sprintf(
+          "Found: %s in the row of %s.",
+          format(root[bad[1L, , drop = FALSE]]), quoted(levels[bad[1L, 1L]])
+        ), "Accepted: finite numbers."
+      ), call
+    )
+  }
+  storage.mode(root) <- "double"
+  root
 }
 
 # A matrix with names, scaled to a mean diagonal of 1, and its root.
@@ -160,7 +278,7 @@ build_correlated <- function(term, frame, rows, call, ...) {
   smooth <- list(
     label = term$text, keys = term$keys, names = term$keys, by = NULL,
     level = NULL, dim = 1L, correlated = own,
-    block = rep(1, length(own$levels)),
+    block = rep(1, ncol(own$root)),
     ranges = stats::setNames(list(NULL), term$keys),
     levels = stats::setNames(list(own$levels), term$keys)
   )
@@ -277,19 +395,56 @@ check_newcov <- function(own, given, unit) {
   }
 }
 
+# Rows of the root that are given.
+extended_root <- function(own, given, unit) {
+  if (!isTRUE(own$low_rank)) {
+    abort_newcov(
+      unit, "`newcov` of `%s` is a root, but the fit has a covariance.",
+      "Accepted: a matrix of covariances with the units of the fit."
+    )
+  }
+  rows <- check_root_matrix(given, unit, "newcov")
+  if (ncol(rows) != ncol(own$root)) {
+    abort_newcov(
+      unit, "`newcov` of `%s` does not have the columns of the fit.",
+      sprintf("Found: %d. Accepted: %d.", ncol(rows), ncol(own$root))
+    )
+  }
+  rows <- rows[!(rownames(rows) %in% own$levels), , drop = FALSE]
+  if (nrow(rows) == 0L) {
+    abort_newcov(
+      unit, "`newcov` of `%s` does not name new units.",
+      "Accepted: rows of units that the fit does not have."
+    )
+  }
+  own$left <- numeric(length(own$levels) + nrow(rows))
+  own$levels <- c(own$levels, rownames(rows))
+  own$root <- rbind(own$root, unname(rows) / sqrt(own$scale))
+  own
+}
+
 # The units of a fit and new ones, whose rows of the root are G(new, old) L^-T;
 # `left` is the variance that they leave.
 extended_units <- function(own, given, unit) {
+  if (is_low_rank(given)) {
+    return(extended_root(own, given, unit))
+  }
   if (is_sparse(given)) given <- as.matrix(given)
   check_newcov(own, given, unit)
   new <- setdiff(rownames(given), own$levels)
   given <- given[new, , drop = FALSE] / own$scale
   with_old <- given[, own$levels, drop = FALSE]
-  root <- eigen(own$root, symmetric = TRUE)
-  there <- root$values > 1e-7 * root$values[1L]
-  basis <- root$vectors[, there, drop = FALSE]
-  rows <- (with_old %*% basis) %*% (t(basis) / root$values[there])
-  if (max(abs(rows %*% own$root - with_old)) > 1e-5 * max(1, abs(with_old))) {
+  root <- if (isTRUE(own$low_rank)) {
+    svd(own$root)
+  } else {
+    parts <- eigen(own$root, symmetric = TRUE)
+    list(d = parts$values, u = parts$vectors, v = parts$vectors)
+  }
+  there <- root$d > 1e-7 * root$d[1L]
+  rows <- (with_old %*% root$u[, there, drop = FALSE]) %*%
+    (t(root$v[, there, drop = FALSE]) / root$d[there])
+  gap <- max(abs(tcrossprod(rows, own$root) - with_old))
+  if (gap > 1e-5 * max(1, abs(with_old))) {
     abort_newcov(
       unit, "`newcov` of `%s` contradicts the covariance of the fit.",
       "What does not vary over its units has a covariance with new ones."

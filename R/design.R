@@ -136,7 +136,7 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   x <- punch_holes(x, cells)
   x <- punch_factors(x, assign, info$terms, is.na(codes))
   before <- ncol(x)
-  x <- cbind(x, do.call(cbind, smooth_parts(smooths)))
+  x <- join_columns(x, smooth_parts(smooths))
   assign <- c(assign, rep(NA_integer_, ncol(x) - before))
   if (ncol(x) == 0L && length(random) == 0L) abort_no_columns(call)
   fixed <- fixed_columns(
@@ -153,7 +153,7 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   info["contrasts"] <- list(coded$contrasts)
   fixed$made <- keep_columns(made, fixed$keep)
   fixed$cells <- keep_cells(cells, fixed$keep)
-  smooth_columns <- do.call(cbind, smooth_parts(smooths))
+  smooth_columns <- if (anyNA(codes)) do.call(cbind, smooth_parts(smooths))
   wide <- completed_rows(
     codes, levels, coded$frame, info, smooth_columns,
     lapply(built, `[[`, "rows"), built

@@ -10,6 +10,9 @@ quick_tuning <- list(rows = 1000, work = 2e7)
 settle_tuning <- function(rows, settings) {
   tune <- settings$tune
   settings$by_default <- is.null(tune)
+  if (has_rank(settings$kernel)) {
+    return(settle_rank_tuning(settings))
+  }
   if (is.null(tune)) {
     kernel <- settings$kernel
     few <- min(rows$n, quick_tuning$rows, settings$tune_rows)
@@ -48,6 +51,36 @@ settle_tuning <- function(rows, settings) {
     tune <- "bound"
   }
   settings$tune <- tune
+  settings
+}
+
+# A projection is learned by the gradient of the bound; its scale, and the
+# variance, then as those of other kernels.
+settle_rank_tuning <- function(settings) {
+  tune <- settings$tune
+  open <- has_open_scale(settings$kernel)
+  if (identical(tune, "cv") || open && isFALSE(tune)) {
+    bk_abort(
+      "argument", "A kernel with `rank` is tuned by the bound.",
+      c(
+        sprintf("Found: tune = %s.", deparse1(tune)),
+        "Accepted: tune = \"loo\", the default for such a kernel, or \"bound\"."
+      ),
+      column = "tune", found = tune
+    )
+  }
+  if (is.null(tune) && open) {
+    settings$tune_rows <- min(settings$tune_rows, quick_tuning$rows)
+  }
+  settings$tune <- if (settings$optimise_inducing) {
+    "bound"
+  } else if (is.null(tune)) {
+    if (open) "loo" else FALSE
+  } else if (isTRUE(tune)) {
+    "loo"
+  } else {
+    tune
+  }
   settings
 }
 
@@ -108,24 +141,61 @@ maximise_process <- function(process, data, classes, settings, left_out) {
     data, ncol(process$z), settings$exact, classes, settings$threads
   ))
   core <- kernel_to_core(process$kernel, nrow(process$z))
+  passes <- list(
+    tol = 1e-7, max_iter = 300L, accelerate = settings$accelerate
+  )
+  climb <- function(process, locations = FALSE) {
+    maximise_bound(process, function(at, locations) {
+      core_call(gpsvm_bound_cpp(
+        tuner, core, at$kernel, at$nugget, at$z, locations, passes
+      ))
+    }, settings$prior, locations)
+  }
+  pointed <- 0L
+  if (has_rank(process$kernel) && has_open_scale(settings$kernel)) {
+    process$kernel <- point_projections(process, tuner, core, passes)
+    if (left_out) {
+      found <- climb(process)
+      if (found$tuned$interrupted) {
+        found$z <- points
+        return(found)
+      }
+      process[c("kernel", "nugget")] <- found[c("kernel", "nugget")]
+      pointed <- found$tuned$evaluations
+    }
+  }
   if (left_out) {
     found <- maximise_score(process, function(at) {
       score_left_out(tuner, core, at, data, classes)
     }, settings$prior)
+    found$tuned$evaluations <- found$tuned$evaluations + pointed
     found$tuned$log_loss <- -found$tuned$bound / sum(data$users)
     found$z <- points
     return(found)
   }
-  passes <- list(
-    tol = 1e-7, max_iter = 300L, accelerate = settings$accelerate
-  )
-  found <- maximise_bound(process, function(at, locations) {
-    core_call(gpsvm_bound_cpp(
-      tuner, core, at$kernel, at$nugget, at$z, locations, passes
-    ))
-  }, settings$prior, settings$optimise_inducing && !settings$exact)
+  found <- climb(process, settings$optimise_inducing && !settings$exact)
   if (is.null(found$z)) found$z <- points
   found
+}
+
+# Projections along the slopes of the best of three fits with one length-scale
+# in the place of each.
+point_projections <- function(process, tuner, core, passes) {
+  from <- core_parameters(process$kernel)
+  roles <- parameter_roles(process$kernel)
+  best <- NULL
+  for (factor in c(1, 0.5, 2)) {
+    found <- core_call(gpsvm_point_cpp(
+      tuner, core, stretch_parameters(from, roles, factor), process$nugget,
+      process$z, passes
+    ))
+    if (found$interrupted) break
+    if (is.null(best) || found$bound > best$bound) best <- found
+  }
+  if (is.null(best)) {
+    return(process$kernel)
+  }
+  update_kernel(process$kernel, best$kernel)
 }
 
 # Sum of log probabilities of the labels, each given the other rows, by the link

@@ -4,7 +4,8 @@
 
 #' The maximum of a bound over the parameters of a kernel
 #'
-#' From three starts by L-BFGS-B in the logarithms, then with the locations of
+#' From three starts by L-BFGS-B in the logarithms, entries of projections as
+#' they are, then with the locations of
 #' the inducing points if asked.
 #'
 #' @param process `kernel`, `nugget` (tuned if above 0), `z` (d x m) and
@@ -19,11 +20,11 @@
 maximise_bound <- function(process, bound_at, prior, locations = FALSE) {
   parameters <- kernel_parameters(process$kernel)
   box <- tuning_box(parameters, process, prior)
-  scaled <- parameter_roles(process$kernel) == "lengthscale"
+  roles <- parameter_roles(process$kernel)
+  from <- core_parameters(process$kernel)
   best <- NULL
   for (factor in c(1, 0.5, 2)) {
-    start <- log(parameters)
-    start[scaled] <- start[scaled] + log(factor)
+    start <- stretch_parameters(from, roles, factor)
     if (process$nugget > 0) start <- c(start, nugget = log(process$nugget))
     start <- pmin(pmax(start, box$lower), box$upper)
     found <- climb_bound(bound_at, start, process, box)
@@ -36,7 +37,7 @@ maximise_bound <- function(process, bound_at, prior, locations = FALSE) {
     best <- climb_bound(bound_at, c(best$log, process$z), process, box, TRUE)
   }
   at <- seq_along(parameters)
-  kernel <- update_kernel(process$kernel, best$log[at])
+  kernel <- settle_projections(update_kernel(process$kernel, best$log[at]))
   list(
     kernel = kernel, z = best$z,
     nugget = if (process$nugget > 0) exp(best$log[[length(at) + 1L]]) else 0,
@@ -61,16 +62,18 @@ maximise_bound <- function(process, bound_at, prior, locations = FALSE) {
 #' @return A list: `kernel`, `nugget` and `tuned`.
 #' @noRd
 maximise_score <- function(process, score_at, prior) {
-  parameters <- kernel_parameters(process$kernel)
-  box <- tuning_box(parameters, process, prior)
-  roles <- parameter_roles(process$kernel)
-  count <- seq_along(parameters)
+  coordinates <- score_coordinates(process, prior)
+  box <- coordinates$box
+  roles <- coordinates$roles
+  count <- seq_along(roles)
   evaluations <- 0L
   interrupted <- FALSE
   worst <- 0
   at <- function(par) {
     nugget <- if (length(par) > length(count)) exp(par[[length(par)]]) else 0
-    list(kernel = unname(par[count]), nugget = nugget, z = process$z)
+    list(
+      kernel = coordinates$expand(par[count]), nugget = nugget, z = process$z
+    )
   }
   # L-BFGS-B takes finite values only.
   value <- function(par) {
@@ -85,7 +88,7 @@ maximise_score <- function(process, score_at, prior) {
     out
   }
   into_box <- function(par) pmin(pmax(par, box$lower), box$upper)
-  start <- log(parameters)
+  start <- coordinates$start
   if (process$nugget > 0) start <- c(start, nugget = log(process$nugget))
   best <- list(par = into_box(start), bound = -Inf)
   converged <- FALSE
@@ -94,7 +97,7 @@ maximise_score <- function(process, score_at, prior) {
       grid <- scale_grid(roles)
       for (g in seq_len(nrow(grid))) {
         par <- start
-        par[count] <- log(parameters) + grid_step(grid[g, ], roles)
+        par[count] <- start[count] + grid_step(grid[g, ], roles)
         value(into_box(par))
       }
       found <- stats::optim(
@@ -108,7 +111,7 @@ maximise_score <- function(process, score_at, prior) {
     },
     bayeskernel_climb = function(e) NULL
   )
-  kernel <- update_kernel(process$kernel, best$par[count])
+  kernel <- update_kernel(process$kernel, at(best$par)$kernel)
   list(
     kernel = kernel, nugget = at(best$par)$nugget,
     tuned = list(
@@ -116,6 +119,36 @@ maximise_score <- function(process, score_at, prior) {
       converged = converged, off = switched_off(kernel),
       interrupted = interrupted
     )
+  )
+}
+
+# What a score is climbed in: the parameters' logarithms; of a projection the
+# logarithm of a length-scale along it, 0 at its start.
+score_coordinates <- function(process, prior) {
+  values <- core_parameters(process$kernel)
+  box <- tuning_box(exp(values), process, prior)
+  roles <- parameter_roles(process$kernel)
+  leaf <- parameter_leaves(process$kernel)$at
+  projected <- roles == "projection"
+  first <- which(!projected | !duplicated(ifelse(projected, leaf, 0L)))
+  scales <- projected[first]
+  into <- function(ends, end) {
+    c(ifelse(scales, end, ends[first]), ends[-seq_along(values)])
+  }
+  list(
+    start = ifelse(scales, 0, values[first]),
+    roles = ifelse(scales, "lengthscale", roles[first]),
+    box = list(
+      lower = into(box$lower, log(1 / 8)), upper = into(box$upper, log(8))
+    ),
+    expand = function(par) {
+      out <- values
+      out[first[!scales]] <- par[!scales]
+      factor <- exp(-par[scales])
+      out[projected] <- values[projected] *
+        factor[match(leaf[projected], leaf[first[scales]])]
+      unname(out)
+    }
   )
 }
 
@@ -210,7 +243,12 @@ tuning_box <- function(parameters, process, prior) {
     out <- ifelse(roles == "lengthscale", ell, prior$variance[k])
     around <- roles == "period"
     out[around] <- parameters[around] * c(0.5, 2)[k]
-    log(c(out, if (process$nugget > 0) prior$nugget[k]))
+    entries <- roles == "projection"
+    nearest <- 0.05 * process$medians[leaf$at]
+    if (!is.null(prior$lengthscale)) nearest[] <- prior$lengthscale[1L]
+    out <- log(c(out, if (process$nugget > 0) prior$nugget[k]))
+    out[which(entries)] <- c(-1, 1)[k] / nearest[entries]
+    out
   }
   list(lower = bound(1), upper = bound(2))
 }

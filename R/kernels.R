@@ -15,6 +15,7 @@
 #' |---|---|
 #' | `rbf(l, v)` | `v * exp(-d^2 / (2 * l^2))` |
 #' | `rbf(c(l1, l2, ...), v)` | `v * exp(-sum((x - z)^2 / l^2) / 2)` |
+#' | `rbf(variance = v, rank = r)` | `v * exp(-sum((A %*% (x - z))^2) / 2)`, A learned, of r rows |
 #' | `matern(1/2, l, v)` | `v * exp(-d / l)` |
 #' | `matern(3/2, l, v)` | `v * (1 + u) * exp(-u)`, `u = sqrt(3) * d / l` |
 #' | `matern(5/2, l, v)` | the same with `1 + u + u^2 / 3`, `u = sqrt(5) * d / l` |
@@ -40,6 +41,13 @@
 #' of the predictor as it was given, and the models that tune it look within a
 #' factor of two. Its length-scale has no unit: at 1 the kernel falls to
 #' `exp(-2)` half a period away.
+#'
+#' With `rank` the columns are projected on a few directions that [gpsvm()] and
+#' terms [gp()] learn: A has `rank` rows and a column for each of theirs.
+#' Where the response depends on few combinations of many predictors that is
+#' more than a length-scale for each can say. A is known up to rotation; it is
+#' given with orthogonal rows, the longest, along which the function varies
+#' most, first.
 #'
 #' With `columns` a kernel looks at some of the columns: `rbf(columns = c("lon",
 #' "lat")) * periodic(12, columns = "month")`. Names are those of predictors,
@@ -72,6 +80,10 @@
 #'   length-scales implies `TRUE`.
 #' @param columns Names or numbers of the columns that the kernel looks at;
 #'   `NULL`, the default, for all.
+#' @param rank Number of directions that the columns are projected on, at most
+#'   as many as there are columns, in place of length-scales; `NULL`, the
+#'   default, for none. The models that learn it are [gpsvm()] and [bkm()] with
+#'   [gp()] terms.
 #' @param nu Smoothness of the functions: 1/2 (continuous), 3/2 (the default:
 #'   once differentiable) or 5/2 (twice).
 #' @param period Positive number, default 1: the distance, in units of the
@@ -101,13 +113,16 @@ NULL
 #' @rdname kernels
 #' @export
 rbf <- function(lengthscale = NULL, variance = 1, ard = FALSE,
-                columns = NULL) {
+                columns = NULL, rank = NULL) {
   lengthscale <- check_lengthscale(lengthscale)
-  new_leaf(
+  ard <- check_flag(ard) || length(lengthscale) > 1L
+  rank <- check_rank(rank, lengthscale, ard)
+  out <- new_leaf(
     "rbf", columns,
-    lengthscale = lengthscale, variance = check_positive(variance),
-    ard = check_flag(ard) || length(lengthscale) > 1L
+    lengthscale = lengthscale, variance = check_positive(variance), ard = ard
   )
+  if (!is.null(rank)) out$rank <- rank
+  out
 }
 
 #' @rdname kernels
@@ -382,6 +397,11 @@ format.bayeskernel_kernel <- function(x, ...) {
 }
 
 format_scales <- function(leaf) {
+  if (is_ranked(leaf)) {
+    return(c(
+      rank = format_each(leaf$rank), variance = format_each(leaf$variance)
+    ))
+  }
   c(
     lengthscale = format_lengthscale(leaf$lengthscale),
     variance = format_each(leaf$variance)
@@ -437,7 +457,9 @@ print.bayeskernel_kernel <- function(x, ...) {
 
 kernel_formula <- function(leaf) {
   switch(leaf$kind,
-    rbf = if (leaf$ard) {
+    rbf = if (is_ranked(leaf)) {
+      "variance * exp(-sum((projection %*% (x - z))^2) / 2)"
+    } else if (leaf$ard) {
       "variance * exp(-sum((x - z)^2 / lengthscale^2) / 2)"
     } else {
       "variance * exp(-|x - z|^2 / (2 * lengthscale^2))"
@@ -470,9 +492,11 @@ kernel_formula <- function(leaf) {
 #' @return Named numeric vector of the variances, length-scales and periods, on
 #'   their own scale, from left to right: `variance`, `lengthscale`, or
 #'   `lengthscale.1`, ... (by the names of the length-scales if they have any)
-#'   where each column has its own, `period`. With several terms each name starts
+#'   where each column has its own, `period`; of `rbf(rank = )` the entries of
+#'   the projection, row after row: `projection.x1`, ..., of more than one row
+#'   `projection1.x1`, .... With several terms each name starts
 #'   with its term, such as `rbf.variance`, or `rbf1.` and `rbf2.` where there are
-#'   two of a kind. `NA` for a length-scale that the model is to choose. Empty
+#'   two of a kind. `NA` for a length-scale or a projection that the model is to choose. Empty
 #'   for `precomputed()`.
 #' @section Errors: `bayeskernel_error_kernel` if `kernel` is not a kernel.
 #' @examples
@@ -523,6 +547,9 @@ leaf_parameters <- function(leaf) {
   if (!(leaf$kind %in% scaled_kinds)) {
     return(c(variance = leaf_variance(leaf)))
   }
+  if (is_ranked(leaf)) {
+    return(c(variance = leaf$variance, projection_values(leaf)))
+  }
   if (length(ell) > 1L) {
     own <- if (is.null(names(ell))) seq_along(ell) else names(ell)
     names(ell) <- paste0("lengthscale.", own)
@@ -550,6 +577,9 @@ parameter_roles <- function(kernel) {
       return(character())
     }
     scales <- count - 1L - length(leaf$period)
+    if (is_ranked(leaf)) {
+      return(c("variance", rep("projection", scales)))
+    }
     c("variance", rep("lengthscale", scales), if (length(leaf$period)) "period")
   }))
 }
@@ -574,7 +604,7 @@ is_whole_kernel <- function(kernel) {
   }
   columns <- is.list(kernel) && is_columns(kernel$columns)
   columns && is_string(kernel$kind) && switch(kernel$kind,
-    rbf = scaled(kernel),
+    rbf = scaled(kernel) && is_whole_projection(kernel),
     matern = scaled(kernel) && is_smoothness(kernel$nu),
     periodic = positive(kernel$variance) && positive(kernel$period) &&
       (is.null(kernel$lengthscale) || positive(kernel$lengthscale)),
@@ -669,6 +699,13 @@ resolve_lengthscale <- function(kernel, median, d = NULL, columns = NULL,
     if (!(leaf$kind %in% scaled_kinds)) {
       return(leaf)
     }
+    if (is_ranked(leaf)) {
+      own <- if (is.null(leaf$columns)) columns else names(leaf$columns)
+      leaf$projection <- leaf_projection(
+        leaf, median, length(leaf$columns %||% seq_len(d)), own, call
+      )
+      return(leaf)
+    }
     if (is.null(leaf$lengthscale)) {
       leaf$lengthscale <- leaf_median(leaf, median)
     }
@@ -716,20 +753,26 @@ column_lengthscales <- function(leaf, d, call) {
   ell
 }
 
-# The kernel with other parameters, in the order of kernel_parameters(); all
-# must be numbers already.
+# The kernel with other parameters, as core_parameters() has them; all must be
+# numbers already.
 update_kernel <- function(kernel, log_parameters) {
   at <- 0L
-  take <- function(count) {
+  take_plain <- function(count) {
     at <<- at + count
-    exp(unname(log_parameters)[at - count + seq_len(count)])
+    unname(log_parameters)[at - count + seq_len(count)]
   }
+  take <- function(count) exp(take_plain(count))
   kernel <- map_leaves(kernel, function(leaf) {
     if (stands_alone(leaf)) {
       return(leaf)
     }
     leaf$variance <- take(1L)
-    if (leaf$kind %in% scaled_kinds) {
+    if (is_ranked(leaf)) {
+      a <- leaf$projection
+      leaf$projection[] <- matrix(
+        take_plain(length(a)), nrow(a), byrow = TRUE
+      )
+    } else if (leaf$kind %in% scaled_kinds) {
       leaf$lengthscale[] <- take(length(leaf$lengthscale))
     }
     if (leaf$kind == "periodic") leaf$period <- take(1L)
@@ -743,8 +786,12 @@ update_kernel <- function(kernel, log_parameters) {
 # known, and columns numbers.
 kernel_to_core <- function(kernel, d, call = user_call()) {
   kernel <- map_leaves(kernel, function(leaf) {
-    if (leaf$kind %in% scaled_kinds) stopifnot(is.numeric(leaf$lengthscale))
-    if (leaf$kind %in% c("rbf", "matern")) {
+    if (is_ranked(leaf)) {
+      stopifnot(is.numeric(leaf$projection))
+    } else if (leaf$kind %in% scaled_kinds) {
+      stopifnot(is.numeric(leaf$lengthscale))
+    }
+    if (!is_ranked(leaf) && leaf$kind %in% c("rbf", "matern")) {
       leaf$lengthscale <- unname(column_lengthscales(leaf, d, call))
     }
     if (leaf$kind == "periodic" && is.null(leaf$unit)) leaf$unit <- 1
@@ -819,8 +866,16 @@ kernel_matrix <- function(kernel, x, z = x,
     )
   }
   points <- t(x)
+  if (has_rank(kernel) && anyNA(kernel_parameters(kernel))) {
+    bk_abort(
+      "kernel", "The projection of the kernel is not known.",
+      "Accepted with `rank`: the kernel of a fit, which has learned it.",
+      column = "rank"
+    )
+  }
   kernel <- resolve_lengthscale(
-    place_columns(kernel, d, colnames(x)), median_of_columns(points)
+    place_columns(kernel, d, colnames(x)), median_of_columns(points),
+    if (has_rank(kernel)) d, colnames(x)
   )
   core <- core_call(kernel_matrix_cpp(
     kernel_to_core(kernel, d), points, t(z), threads

@@ -68,7 +68,7 @@ add_processes <- function(job, wide) {
   rows <- fill_design(learn_processes(job, rows), threads)
   job$design$info <- rows$info
   if (is.null(wide)) job$design <- rows
-  job$data$x[] <- rows$x
+  job$data$x <- rows$x
   if (job$settings$method != "gibbs") job$data$open <- rows$open
   job$shared$data <- job$data
   job
@@ -313,7 +313,7 @@ linear_data <- function(design, blocks) {
     z = matrix(0, length(design$y), 0), group = integer(), n_groups = 0L,
     kept = list()
   )
-  storage.mode(out$x) <- "double"
+  out$x <- as_doubles(out$x)
   for (block in blocks$blocks) {
     if (block$random == 0L || block$crossed > 0L) next
     term <- design$random[[block$random]]

@@ -229,6 +229,7 @@ check_space_kernels <- function(kernel, name) {
 # A space of categories is one factor, or several that agree, with a weight.
 check_space_kernel <- function(kernel, name) {
   check_kernel(kernel, name)
+  refuse_rank(kernel, "mkprobit()")
   whole <- is.null(kernel$columns) && leaf_variance(kernel) == 1
   if (kernel$kind == "categorical" && !whole) {
     abort_argument(

@@ -65,8 +65,9 @@
 #'   variables as `cov` was, `list(unit = C)`, on the scale of the matrix given
 #'   there. `C` has a named row for each new unit and a column for each unit of
 #'   that matrix; with columns for the new units, too, it has their variances,
-#'   else these are the mean variance of the units of the fit. Units in neither
-#'   matrix have an effect from the prior.
+#'   else these are the mean variance of the units of the fit. Of a fit with
+#'   [unit_low_rank()] such an object goes, too, with rows for the new units.
+#'   Units in neither matrix have an effect from the prior.
 #' @param seed For draws and intervals from draws: whole number, or `NULL` for
 #'   R's generator.
 #' @param threads Worker threads.

@@ -36,12 +36,14 @@
 #'   out of the fit. With an intercept the average of the function over the rows
 #'   is 0, unless `by` is a number.
 #'
-#' @section Learning: Open length-scales maximise the bound of mean-field
+#' @section Learning: Open length-scales, and the projection of a kernel
+#'   `rbf(rank = )`, maximise the bound of mean-field
 #'   variational Bayes of the same family, of more than 10,000 rows on some
 #'   whole groups with that many, times a log-normal density about the
 #'   median distance of the rows (for each variable where `ard = TRUE`) whose
-#'   standard deviation is 2 on the log scale. They are estimates: their
-#'   uncertainty is not in the intervals.
+#'   standard deviation is 2 on the log scale; entries of a projection have a
+#'   normal one with mean 0 and standard deviation 2, per standard deviation of a
+#'   variable. They are estimates: their uncertainty is not in the intervals.
 #'
 #' @section Missing values: With `missing = "model"` the variables may have
 #'   holes, factors that `categorical()` looks at, too; a factor in `by` may
@@ -197,7 +199,7 @@ build_process <- function(term, frame, rows, call, standardize, centred) {
     list(
       label = process_label(term, level), keys = term$keys, names = names,
       by = term$by, level = level, dim = d, process = process,
-      block = rep(1, m), x = matrix(0, n, m),
+      block = rep(1, m), x = matrix(0L, n, m),
       rows = list(
         x = cbind(x, if (!is.null(number)) cbind(by = number)), inside = inside
       ),
@@ -353,11 +355,13 @@ unit_variance <- function(kernel) {
   kernel
 }
 
-# Which of kernel_parameters() are length-scales that were left open.
+# Which of kernel_parameters() are length-scales, or of projections, that were
+# left open.
 open_lengthscales <- function(given, resolved) {
   which(unlist(Map(function(given, resolved) {
-    startsWith(names(leaf_parameters(resolved)), "lengthscale") &
-      is.null(given$lengthscale)
+    names <- names(leaf_parameters(resolved))
+    startsWith(names, "lengthscale") & is.null(given$lengthscale) |
+      startsWith(names, "projection") & is.null(given$projection)
   }, kernel_leaves(given), kernel_leaves(resolved))))
 }
 
@@ -424,8 +428,9 @@ centre_features <- function(process, out) {
   out
 }
 
-# Rows of a design whose processes have their features: `x` filled, `open`, n x
-# terms. Centres are means over these rows, `weights` those of atoms.
+# Rows of a design whose processes have their features: `x` filled, where it is,
+# so that every owner of it has them, `open`, n x terms. Centres are means over
+# these rows, `weights` those of atoms.
 fill_design <- function(rows, threads) {
   if (length(rows$processes) == 0L) {
     return(rows)
@@ -433,20 +438,24 @@ fill_design <- function(rows, threads) {
   share <- if (is.null(rows$atoms)) NULL else exp(rows$atoms$log_prior)
   at <- which(vapply(rows$info$smooths, is_process, NA))
   open <- matrix(0, nrow(rows$x), length(at))
+  rows$x <- as_doubles(rows$x)
   for (k in seq_along(at)) {
     smooth <- rows$info$smooths[[at[k]]]
+    process <- smooth$process
     own <- rows$processes[[k]]
-    found <- process_features(smooth$process, own$x, own$inside, threads)
-    smooth$process$centre <- numeric(ncol(found$x))
-    weight <- centre_weight(smooth$process, own, share)
-    if (!is.null(weight)) {
-      smooth$process$centre <- colSums(found$x * weight)
-    }
-    rows$info$smooths[[at[k]]] <- smooth
-    own <- centre_features(smooth$process, found)
-    rows$x[, smooth$at] <- own$x
-    open[, k] <- own$open
-    rows$info$smooths[[at[k]]]$process$left <- mean(found$open)
+    x <- scale_columns_by(own$x, process$center, process$scale)
+    d <- ncol(process$z)
+    # The one matrix of many rows that there is: written where it is.
+    found <- core_call(process_fill_cpp(
+      kernel_to_core(process$kernel, d), process$z,
+      x[, seq_len(d), drop = FALSE],
+      as.double(if (process$number) x[, d + 1L] else own$inside),
+      as.double(centre_weight(process, own, share)), rows$x,
+      min(smooth$at) - 1L, threads
+    ))
+    rows$info$smooths[[at[k]]]$process[c("centre", "left")] <-
+      found[c("centre", "left")]
+    open[, k] <- found$open
   }
   rows$open <- open
   rows
@@ -583,8 +592,8 @@ process_part <- function(smooth, predictors, mask) {
 
 # Learning -------------------------------------------------------------------
 
-# Length-scales that were left open, at the maximum of the mean-field bound of
-# the job's family and priors.
+# Length-scales and projections that were left open, at the maximum of the
+# mean-field bound of the job's family and priors.
 learn_processes <- function(job, rows) {
   smooths <- rows$info$smooths
   at <- which(vapply(smooths, is_process, NA))
@@ -621,7 +630,8 @@ learn_processes <- function(job, rows) {
     }
   }
   control <- utils::modifyList(job$control, list(
-    tol = 1e-4, max_iter = 500, most = 40L, factors = c(0.5, 1, 2),
+    tol = 1e-4, max_iter = 500, most = max(40L, 5L * sum(lengths(open))),
+    factors = c(0.5, 1, 2),
     progress = FALSE
   ))
   found <- core_call(process_learn_cpp(data, prior, control))
@@ -629,8 +639,10 @@ learn_processes <- function(job, rows) {
     return(rows)
   }
   for (k in seq_along(at)) {
-    rows$info$smooths[[at[k]]]$process$kernel <- update_kernel(
-      smooths[[at[k]]]$process$kernel, found$log_parameters[[k]]
+    rows$info$smooths[[at[k]]]$process$kernel <- settle_projections(
+      update_kernel(
+        smooths[[at[k]]]$process$kernel, found$log_parameters[[k]]
+      )
     )
   }
   rows
@@ -761,7 +773,7 @@ process_note <- function(object) {
 format_process <- function(process) {
   kernel <- map_leaves(process$kernel, function(leaf) {
     for (name in intersect(c("lengthscale", "period"), names(leaf))) {
-      leaf[[name]] <- signif(leaf[[name]], 3)
+      if (!is.null(leaf[[name]])) leaf[[name]] <- signif(leaf[[name]], 3)
     }
     leaf
   })

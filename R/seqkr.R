@@ -147,6 +147,7 @@ seqkr_arguments <- function() {
     },
     kernel = function(kernel, name) {
       check_kernel(kernel, name)
+      refuse_rank(kernel, "seqkr()")
       if (stands_alone(kernel)) {
         bk_abort(
           "kernel", if (is_precomputed(kernel)) {

@@ -336,6 +336,33 @@ lean_basis <- function(basis) {
 
 smooth_parts <- function(smooths) unname(lapply(smooths, `[[`, "x"))
 
+# cbind() that needs no more memory than its answer, which may be the largest
+# matrix of a fit.
+# Columns that are to be filled are integers, and 0.
+join_columns <- function(x, parts) {
+  if (length(parts) == 0L) {
+    return(x)
+  }
+  parts <- c(list(x), parts)
+  names <- unlist(lapply(parts, colnames))
+  out <- matrix(0, nrow(x), length(names))
+  at <- 0L
+  for (part in parts) {
+    if (is.double(part) || any(part != 0L)) {
+      out[, at + seq_len(ncol(part))] <- part
+    }
+    at <- at + ncol(part)
+  }
+  dimnames(out) <- list(rownames(x), names)
+  out
+}
+
+# Without the copy that `storage.mode<-` makes of what is shared.
+as_doubles <- function(x) {
+  if (!is.double(x)) storage.mode(x) <- "double"
+  x
+}
+
 smooth_penalised <- function(smooths) {
   as.logical(unlist(lapply(smooths, `[[`, "block")) > 0)
 }

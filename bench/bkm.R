@@ -51,7 +51,7 @@ if ("large" %in% parts) {
 if ("coverage" %in% parts) {
   sets <- setting("SETS", 200L)
   for (family in c("probit", "gaussian")) {
-    own <- vapply(seq_len(sets), coverage_once, numeric(3), family)
+    own <- vapply(seq_len(sets), coverage_once, numeric(4), family)
     cat(sprintf("\nCover of 90 %% intervals, %s, %d sets\n", family, sets))
     print(round(rowMeans(own), 3))
   }

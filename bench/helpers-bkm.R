@@ -161,7 +161,9 @@ surface_scores <- function(cases, machines) {
 # --- coverage ----------------------------------------------------------------
 
 # Whether 90 % intervals hold the truth: a coefficient, the curve at ten places
-# (with the intercept), the values of known groups at one place.
+# (with the intercept), the values of known groups at one place, and at three
+# places those of new groups, which are drawn as the known ones were: of a
+# gaussian response their means, else their probabilities.
 coverage_once <- function(seed, family, n = 300, groups = 30) {
   set.seed(seed)
   u <- stats::rnorm(groups)
@@ -188,9 +190,20 @@ coverage_once <- function(seed, family, n = 300, groups = 30) {
     fit, data.frame(x = 0, z = 0, g = levels(data$g)), "link",
     interval = "credible", level = 0.9
   )[, c("lwr", "upr")]
+  new <- data.frame(
+    x = rep(c(-0.8, 0, 0.8), each = groups), z = 0,
+    g = sprintf("new %d", seq_len(3 * groups))
+  )
+  value <- curve(new$x) + stats::rnorm(3 * groups)
+  unseen <- predict(
+    fit, new, "link", interval = "credible", level = 0.9
+  )[, c("lwr", "upr")]
+  # Intervals of probabilities have the limits of those of f.
+  to <- if (family == "gaussian") identity else stats::pnorm
   c(
     coefficient = inside(0.5, stats::confint(fit, "z", level = 0.9)),
     curve = inside(curve(places$x), at[, c("lwr", "upr"), drop = FALSE]),
-    groups = inside(curve(0) + u, group)
+    groups = inside(curve(0) + u, group),
+    "new groups" = inside(to(value), to(unseen))
   )
 }

@@ -339,6 +339,21 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpsvm_point_cpp
+Rcpp::List gpsvm_point_cpp(SEXP tuner, const Rcpp::List& kernel, const Rcpp::NumericVector& log_parameters, double nugget, const Rcpp::NumericMatrix& inducing, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_gpsvm_point_cpp(SEXP tunerSEXP, SEXP kernelSEXP, SEXP log_parametersSEXP, SEXP nuggetSEXP, SEXP inducingSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type tuner(tunerSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type log_parameters(log_parametersSEXP);
+    Rcpp::traits::input_parameter< double >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_point_cpp(tuner, kernel, log_parameters, nugget, inducing, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpsvm_left_out_cpp
 Rcpp::List gpsvm_left_out_cpp(SEXP tuner, const Rcpp::List& kernel, const Rcpp::NumericVector& log_parameters, double nugget, const Rcpp::NumericMatrix& inducing, double tolerance, int max_passes);
 RcppExport SEXP _bayeskernel_gpsvm_left_out_cpp(SEXP tunerSEXP, SEXP kernelSEXP, SEXP log_parametersSEXP, SEXP nuggetSEXP, SEXP inducingSEXP, SEXP toleranceSEXP, SEXP max_passesSEXP) {
@@ -579,6 +594,23 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// process_fill_cpp
+Rcpp::List process_fill_cpp(const Rcpp::List& kernel, const Rcpp::NumericMatrix& z, const Rcpp::NumericMatrix& x, const Rcpp::NumericVector& by, const Rcpp::NumericVector& weight, Rcpp::NumericMatrix design, int first, int threads);
+RcppExport SEXP _bayeskernel_process_fill_cpp(SEXP kernelSEXP, SEXP zSEXP, SEXP xSEXP, SEXP bySEXP, SEXP weightSEXP, SEXP designSEXP, SEXP firstSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type z(zSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type by(bySEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type weight(weightSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type design(designSEXP);
+    Rcpp::traits::input_parameter< int >::type first(firstSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(process_fill_cpp(kernel, z, x, by, weight, design, first, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // process_learn_cpp
 Rcpp::List process_learn_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_process_learn_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
@@ -737,6 +769,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_median_distance_cpp", (DL_FUNC) &_bayeskernel_median_distance_cpp, 1},
     {"_bayeskernel_gpsvm_tuner_cpp", (DL_FUNC) &_bayeskernel_gpsvm_tuner_cpp, 5},
     {"_bayeskernel_gpsvm_bound_cpp", (DL_FUNC) &_bayeskernel_gpsvm_bound_cpp, 7},
+    {"_bayeskernel_gpsvm_point_cpp", (DL_FUNC) &_bayeskernel_gpsvm_point_cpp, 6},
     {"_bayeskernel_gpsvm_left_out_cpp", (DL_FUNC) &_bayeskernel_gpsvm_left_out_cpp, 7},
     {"_bayeskernel_gpsvm_shards_cpp", (DL_FUNC) &_bayeskernel_gpsvm_shards_cpp, 2},
     {"_bayeskernel_gpsvm_worker_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_cpp, 7},
@@ -756,6 +789,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_link_probability_cpp", (DL_FUNC) &_bayeskernel_link_probability_cpp, 3},
     {"_bayeskernel_link_moments_cpp", (DL_FUNC) &_bayeskernel_link_moments_cpp, 4},
     {"_bayeskernel_process_features_cpp", (DL_FUNC) &_bayeskernel_process_features_cpp, 4},
+    {"_bayeskernel_process_fill_cpp", (DL_FUNC) &_bayeskernel_process_fill_cpp, 8},
     {"_bayeskernel_process_learn_cpp", (DL_FUNC) &_bayeskernel_process_learn_cpp, 3},
     {"_bayeskernel_seqkr_fit_cpp", (DL_FUNC) &_bayeskernel_seqkr_fit_cpp, 6},
     {"_bayeskernel_seqkr_predict_cpp", (DL_FUNC) &_bayeskernel_seqkr_predict_cpp, 5},

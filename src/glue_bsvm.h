@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <bayeskernel/data/pack.hpp>
+#include <bayeskernel/data/wide.hpp>
 #include <bayeskernel/family/family.hpp>
 #include <bayeskernel/hinge/blocks.hpp>
 #include <bayeskernel/hinge/row_rules.hpp>
 #include <bayeskernel/missing/pattern.hpp>
 #include <bayeskernel/selection/indicators.hpp>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "glue_settings.h"
@@ -142,7 +144,7 @@ inline bayeskernel::AtomUnits read_atoms(SEXP from,
 // Residuals of rows that are multiples of variances: shares, n x the point
 // blocks of the prior, or NULL, and there are none.
 inline std::unique_ptr<bayeskernel::OpenResiduals> read_open(
-    SEXP from, const std::vector<Index>& order, bayeskernel::PackedRows& rows,
+    SEXP from, const std::vector<Index>& order, VectorXd& residual,
     const bayeskernel::Prior& prior) {
   if (Rf_isNull(from)) return nullptr;
   const auto share = map_matrix(from);
@@ -151,8 +153,8 @@ inline std::unique_ptr<bayeskernel::OpenResiduals> read_open(
     throw bayeskernel::ArgumentError("residuals are not of these rows");
   }
   for (Index i = 0; i < own.rows(); ++i) own.row(i) = share.row(order[i]);
-  return std::make_unique<bayeskernel::OpenResiduals>(rows, prior,
-                                                      std::move(own));
+  return std::make_unique<bayeskernel::OpenResiduals>(residual, own.rows(),
+                                                      prior, std::move(own));
 }
 
 // list(half_t = c(df, scale)), or no such element.
@@ -196,10 +198,38 @@ inline bayeskernel::Prior read_prior(const Rcpp::List& prior) {
 }
 
 // Threads pay off only above about this much work in a pass.
-inline int useful_threads(const bayeskernel::PackedRows& rows, int threads) {
-  const double width = static_cast<double>(rows.x.rows() + rows.z.rows());
+inline int useful_threads(const bayeskernel::RowSource& rows, int threads) {
+  const double width =
+      static_cast<double>(rows.x_columns() + rows.z_columns());
   return static_cast<double>(rows.rows()) * width * width < 2e6 ? 1 : threads;
 }
+
+// Rows of a model as they are, or viewed where they are many and nothing has to
+// change their columns.
+struct ModelRows {
+  ModelRows(const bayeskernel::ColumnData& data, bool fixed,
+            const std::vector<Index>& unit, bayeskernel::Prior& prior,
+            bool reduce)
+      : view(fixed && data.x.rows() >= data.columns() &&
+             data.x.rows() * data.columns() > bayeskernel::kMostPacked) {
+    if (view) {
+      viewed.emplace(data, unit);
+      return;
+    }
+    packed = bayeskernel::pack_rows(data);
+    if (reduce) wide = bayeskernel::reduce_wide(packed, prior);
+    packed.finish(data.group_begin, unit);
+  }
+  const bayeskernel::RowSource& source() const {
+    return view ? static_cast<const bayeskernel::RowSource&>(*viewed) : packed;
+  }
+  VectorXd& residual() { return view ? viewed->residual() : packed.residual; }
+
+  bool view;
+  bayeskernel::PackedRows packed;
+  std::optional<bayeskernel::ViewedRows> viewed;
+  bayeskernel::WideBlock wide;
+};
 
 // E f and Var f in the order of the user's rows.
 inline VectorXd restore_order(const VectorXd& v,

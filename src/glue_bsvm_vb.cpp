@@ -56,17 +56,15 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
     bayeskernel::RowModel model = read_row_model(settings);
     if (!Rf_isNull(atoms)) model.atoms = &units;
-    bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
-    bayeskernel::WideBlock wide;
     const SEXP open = element(data, "open");
-    if (complete && selection.size() == 0 && Rf_isNull(open)) {
-      wide = bayeskernel::reduce_wide(rows, blocks);
-    }
-    rows.finish(input.group_begin, units.unit);
+    const bool fixed = complete && selection.size() == 0;
+    ModelRows kept(input, fixed, units.unit, blocks, fixed && Rf_isNull(open));
+    const bayeskernel::RowSource& rows = kept.source();
+    const bayeskernel::WideBlock& wide = kept.wide;
     RcppParallelExecutor executor(
         useful_threads(rows, Rcpp::as<int>(settings["threads"])));
     const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
-        read_open(open, input.order, rows, blocks);
+        read_open(open, input.order, kept.residual(), blocks);
     model.open = residuals.get();
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
     const bayeskernel::MeanFieldSettings control =
@@ -76,7 +74,7 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     std::unique_ptr<MeanFieldFit> plain;
     bayeskernel::MeanFieldResult result;
     if (selection.size() > 0) {
-      search = std::make_unique<ColumnSearch>(std::move(rows), blocks,
+      search = std::make_unique<ColumnSearch>(std::move(kept.packed), blocks,
                                               selection, missing, executor,
                                               model);
       const Rcpp::NumericVector at = Rcpp::List(selected)["start"];
@@ -87,7 +85,7 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     } else {
       if (!complete) {
         values = std::make_unique<MissingValues>(
-            missing, std::vector<Index>(), rows, executor);
+            missing, std::vector<Index>(), kept.packed, executor);
       }
       plain = std::make_unique<MeanFieldFit>(rows, blocks, executor, nullptr,
                                              values.get(), true, model);

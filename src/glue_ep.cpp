@@ -147,15 +147,14 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     bayeskernel::RowModel model = read_row_model(settings);
     if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
     if (!Rf_isNull(atoms)) model.atoms = &units;
-    bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
     const SEXP open = element(data, "open");
-    bayeskernel::WideBlock wide;
-    if (Rf_isNull(open)) wide = bayeskernel::reduce_wide(rows, blocks);
-    rows.finish(input.group_begin, units.unit);
+    ModelRows kept(input, true, units.unit, blocks, Rf_isNull(open));
+    const bayeskernel::RowSource& rows = kept.source();
+    const bayeskernel::WideBlock& wide = kept.wide;
     RcppParallelExecutor executor(
         useful_threads(rows, Rcpp::as<int>(settings["threads"])));
     const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
-        read_open(open, input.order, rows, blocks);
+        read_open(open, input.order, kept.residual(), blocks);
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
     const bayeskernel::EpSettings control = read_ep_settings(settings);
     const SEXP variances = element(settings, "variances");

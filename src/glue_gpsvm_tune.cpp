@@ -122,6 +122,26 @@ Rcpp::List gpsvm_bound_cpp(SEXP tuner, const Rcpp::List& kernel,
   });
 }
 
+// Log parameters with projections along the slopes of a fit without them, and
+// its bound.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_point_cpp(SEXP tuner, const Rcpp::List& kernel,
+                           const Rcpp::NumericVector& log_parameters,
+                           double nugget, const Rcpp::NumericMatrix& inducing,
+                           const Rcpp::List& settings) {
+  return guarded([&] {
+    return ask_tuner(tuner, [&](bayeskernel::TuneProblem& problem,
+                                const bayeskernel::KeepGoing& keep_going) {
+      const bayeskernel::TuneStart found = problem.point_projections(
+          tune_point(kernel, log_parameters, nugget, inducing),
+          read_mean_field_settings(settings), keep_going);
+      return Rcpp::List::create(
+          Rcpp::Named("kernel") = to_r(found.kernel.log_parameters()),
+          Rcpp::Named("bound") = found.bound);
+    });
+  });
+}
+
 // log p(y_i | other rows) by expectation propagation, rows x machines.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpsvm_left_out_cpp(SEXP tuner, const Rcpp::List& kernel,

@@ -1,7 +1,8 @@
 // Kernels of R, as kernel_to_core() writes them: for a leaf list(kind,
-// variance) with lengthscale, with lengthscale and nu, with lengthscale, period
-// and unit, or with degree and offset, and with the columns that it looks at
-// unless these are all; for a sum or a product list(kind, children).
+// variance) with lengthscale, with a projection (r x columns), with lengthscale
+// and nu, with lengthscale, period and unit, or with degree and offset, and with
+// the columns that it looks at unless these are all; for a sum or a product
+// list(kind, children).
 #ifndef BAYESKERNEL_GLUE_KERNEL_H
 #define BAYESKERNEL_GLUE_KERNEL_H
 
@@ -17,6 +18,9 @@ inline bayeskernel::Kernel read_leaf(const std::string& kind,
     throw bayeskernel::ArgumentError("a precomputed kernel has no points");
   }
   const double variance = Rcpp::as<double>(kernel["variance"]);
+  if (kind == "rbf" && kernel.containsElementNamed("projection")) {
+    return Kernel::projected(map_matrix(kernel["projection"]), variance);
+  }
   if (kind == "rbf") {
     return Kernel::rbf(map_vector(kernel["lengthscale"]), variance);
   }

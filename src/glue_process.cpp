@@ -75,6 +75,41 @@ Rcpp::List process_features_cpp(const Rcpp::List& kernel,
   });
 }
 
+// The same into columns of `design` (n x p), the first of them `first` (from 0),
+// which were made to be written: multiples `by` (n numbers, or none) of features
+// less their means with `weight` (n numbers that sum to 1; none: not centred).
+// Gives these means as `centre`; as `open` what the features leave, times the
+// squared multiples; and the mean of what they leave as `left`.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List process_fill_cpp(const Rcpp::List& kernel,
+                            const Rcpp::NumericMatrix& z,
+                            const Rcpp::NumericMatrix& x,
+                            const Rcpp::NumericVector& by,
+                            const Rcpp::NumericVector& weight,
+                            Rcpp::NumericMatrix design, int first,
+                            int threads) {
+  return guarded([&] {
+    const Index n = x.nrow(), m = z.nrow();
+    if (x.ncol() != z.ncol() || m < 1 || design.nrow() != n || first < 0 ||
+        first + m > design.ncol() || (by.size() != 0 && by.size() != n) ||
+        (weight.size() != 0 && weight.size() != n)) {
+      throw bayeskernel::ArgumentError("a process of other rows or columns");
+    }
+    const bayeskernel::Features features(read_kernel(kernel),
+                                         map_matrix(z).transpose(), 0.0);
+    RcppParallelExecutor executor(n < 2000 ? 1 : threads);
+    VectorXd open;
+    const VectorXd centre = bayeskernel::process_columns(
+        features, map_matrix(x), map_vector(by), map_vector(weight), executor,
+        Eigen::Map<MatrixXd>(design.begin() + first * n, n, m), open);
+    const double left = open.mean();
+    if (by.size() > 0) open.array() *= map_vector(by).array().square();
+    return Rcpp::List::create(Rcpp::Named("centre") = to_r(centre),
+                              Rcpp::Named("open") = to_r(open),
+                              Rcpp::Named("left") = left);
+  });
+}
+
 // Log parameters of every kernel where the bound of the mean field is largest.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List process_learn_cpp(const Rcpp::List& data, const Rcpp::List& prior,

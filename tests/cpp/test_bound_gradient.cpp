@@ -133,6 +133,10 @@ TEST("derivatives of the optimised bound are its differences") {
                      {Kernel::rbf(one, 1.3).on({1}),
                       Kernel::periodic(2.5, one, 0.9, 1.1).on({0})}),
                  false, 0.1);
+  MatrixXd one_row(1, 2);
+  one_row << 0.9, -0.4;
+  check_gradient("projected", Kernel::projected(one_row, 1.2), false, 0.1);
+  check_gradient("exact projected", Kernel::projected(one_row, 1.2), true, 0.2);
   check_gradient("exact periodic", Kernel::periodic(2.5, ard, 0.9, 1.1), true,
                  0.2);
   check_gradient("exact rbf", Kernel::rbf(ard, 1.4), true, 0.0);

@@ -55,6 +55,9 @@ double textbook(const Kernel& kernel, const VectorXd& x, const VectorXd& z) {
       }
       return kernel.variance() * std::exp(-0.5 * sum);
     }
+    case Kernel::Kind::projected:
+      return kernel.variance() *
+             std::exp(-0.5 * (kernel.projection() * (x - z)).squaredNorm());
     case Kernel::Kind::linear:
       return kernel.variance() * x.dot(z);
     case Kernel::Kind::polynomial:
@@ -89,6 +92,13 @@ VectorXd scales(Index d) {
 
 Kernel shared_rbf() { return Kernel::rbf(VectorXd::Constant(1, 1.3), 1.7); }
 
+// r directions in d columns.
+MatrixXd directions(Index r, Index d) {
+  MatrixXd out(r, d);
+  for (Index k = 0; k < r * d; ++k) out.data()[k] = std::sin(1.0 + 2.0 * k);
+  return out;
+}
+
 // Every kind, alone and combined, for points of d numbers.
 std::vector<Kernel> kernels(Index d) {
   const Kernel ard = Kernel::rbf(scales(d), 0.8);
@@ -110,6 +120,10 @@ std::vector<Kernel> kernels(Index d) {
           last,
           Kernel::matern(5, scales(some), 1.2).on(ends),
           Kernel::periodic(2.3, scales(some), 0.9, 1.1).on(ends),
+          Kernel::projected(directions(1, d), 0.8),
+          Kernel::sum({Kernel::projected(directions(2, some), 1.2).on(ends),
+                       Kernel::product({Kernel::projected(directions(3, d), 1.0),
+                                        cubic.on({0})})}),
           linear.on(ends),
           cubic.on({0}),
           Kernel::sum({Kernel::product({last, wave.on({0})}), rough.on(ends),
@@ -328,6 +342,28 @@ TEST("parameters come depth first and go back as they came") {
                bayeskernel::ArgumentError);
 }
 
+TEST("entries of a projection are parameters row after row") {
+  const MatrixXd a = directions(2, 3);
+  const Kernel kernel =
+      Kernel::sum({Kernel::projected(a, 2.0).on({3, 0, 1}),
+                   Kernel::rbf(VectorXd::Constant(1, 0.5), 1.0)});
+  VectorXd expected(9);
+  expected << std::log(2.0), a.row(0).transpose(), a.row(1).transpose(), 0.0,
+      std::log(0.5);
+  CHECK(largest(kernel.log_parameters() - expected) < 1e-15);
+  Kernel other = kernel;
+  const VectorXd values = VectorXd::LinSpaced(9, -1.0, 1.0);
+  other.set_log_parameters(values);
+  CHECK(largest(other.log_parameters() - values) < 1e-15);
+  const std::vector<Index> at = kernel.multiplied_columns();
+  CHECK((at == std::vector<Index>{-1, 3, 0, 1, 3, 0, 1, -1, -1}));
+  const Kernel round = kernel.without_projections();
+  CHECK(round.children()[0].kind() == Kernel::Kind::rbf);
+  CHECK(round.children()[0].columns() == kernel.children()[0].columns());
+  CHECK_NEAR(round.children()[0].lengthscale()[0],
+             std::sqrt(2.0) / a.norm(), 1e-14);
+}
+
 TEST("gradients in the parameters equal central differences") {
   constexpr double kStep = 1e-5;
   for (const bool wide : widths()) {
@@ -440,6 +476,12 @@ TEST("what is no kernel is refused") {
   CHECK_THROWS(Kernel::periodic(1.0, -one, 1.0, 1.0), ArgumentError);
   CHECK_THROWS(Kernel::periodic(1.0, one, NAN, 1.0), ArgumentError);
   CHECK_THROWS(Kernel::categorical(-1.0), ArgumentError);
+  CHECK_THROWS(Kernel::projected(MatrixXd(), 1.0), ArgumentError);
+  CHECK_THROWS(Kernel::projected(MatrixXd::Constant(1, 1, NAN), 1.0),
+               ArgumentError);
+  CHECK_THROWS(KernelColumns(Kernel::projected(directions(1, 3), 1.0),
+                             MatrixXd::Ones(2, 4)),
+               ArgumentError);
   CHECK_THROWS(KernelColumns(Kernel::linear(1.0).on({2}), MatrixXd::Ones(2, 4)),
                ArgumentError);
   CHECK_THROWS(KernelColumns(Kernel::rbf(scales(3), 1.0).on({0, 1}),

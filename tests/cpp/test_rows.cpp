@@ -1,3 +1,4 @@
+#include <bayeskernel/data/pack.hpp>
 #include <bayeskernel/data/rows.hpp>
 #include <random>
 
@@ -175,4 +176,53 @@ TEST("rows can be filled and divided again") {
   rows.finish(cumulate({100, 200}));
   CHECK(is_partition(rows));
   CHECK(rows.groups() == 2);
+}
+
+TEST("rows that are viewed are those that are packed") {
+  const Index n = 900, p = 3;
+  std::mt19937 generator(3);
+  std::normal_distribution<double> normal;
+  const auto draw = [&](Index rows, Index columns) {
+    return MatrixXd(MatrixXd::NullaryExpr(
+        rows, columns, [&](Index, Index) { return normal(generator); }));
+  };
+  const MatrixXd x = draw(n, p), z = draw(n, 2), own = draw(n, 2);
+  const VectorXd center = draw(p, 1), scale = draw(p, 1).array().square() + 0.5,
+                 y = draw(n, 1), weight = draw(n, 1), offset = draw(n, 1);
+  const auto map = [](const VectorXd& v) {
+    return Eigen::Map<const VectorXd>(v.data(), v.size());
+  };
+  const auto map_matrix = [](const MatrixXd& m) {
+    return Eigen::Map<const MatrixXd>(m.data(), m.rows(), m.cols());
+  };
+  std::vector<int> member(n);
+  for (Index i = 0; i < n; ++i) member[i] = static_cast<int>((7 * i) % 4);
+  bayeskernel::ColumnData data{map_matrix(x), map(center), map(scale),
+                               map(y), map(weight), map(offset),
+                               {{member, 4, map_matrix(own)}},
+                               {}, {0, 10, 500, n}, map_matrix(z)};
+  for (Index i = 0; i < n; ++i) data.order.push_back((i * 7) % n);
+  PackedRows packed = bayeskernel::pack_rows(data);
+  packed.finish(data.group_begin);
+  bayeskernel::ViewedRows viewed(data, {});
+  packed.residual = viewed.residual() = draw(n, 1);
+  CHECK(packed.x_columns() == p + 8 && viewed.x_columns() == p + 8);
+  CHECK(packed.tiles().size() == viewed.tiles().size());
+  for (Index i : {0, 13, 899}) {
+    const Index row = data.order[i];
+    CHECK_NEAR(packed.x(1, i), (x(row, 1) - center[1]) / scale[1], 1e-14);
+    for (Index k = 0; k < 8; ++k) {
+      const double expected =
+          k / 2 == member[row] ? own(row, k % 2) : 0.0;
+      CHECK(packed.x(p + k, i) == expected);
+    }
+  }
+  MatrixXd buffer, unused;
+  for (std::size_t t = 0; t < packed.tiles().size(); ++t) {
+    const Tile a = packed.tile(packed.tiles()[t], unused);
+    const Tile b = viewed.tile(viewed.tiles()[t], buffer);
+    CHECK(a.x == b.x && a.z == b.z && a.y == b.y);
+    CHECK(a.weight == b.weight && a.offset == b.offset);
+    CHECK(a.residual == b.residual);
+  }
 }

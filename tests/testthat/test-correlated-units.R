@@ -26,7 +26,10 @@ test_that("correlated units are iid effects of a root", {
   eye <- diag(8)
   dimnames(eye) <- dimnames(g)
   alone <- bkm(number ~ w, d, cov = list(unit = 3 * eye), threads = 1)
-  bars <- bkm(number ~ w + (1 | unit), d, threads = 1)
+  bars <- bkm(
+    number ~ w + (1 | unit), d,
+    prior = bkm_prior(var_shape = 0.01, var_rate = 0.01), threads = 1
+  )
   expect_equal(log_evidence(alone), log_evidence(bars), tolerance = 1e-4)
   expect_equal(
     unname(predict(alone, d)), unname(predict(bars, d)), tolerance = 1e-4
@@ -215,4 +218,115 @@ test_that("units go with holes in predictors and with processes", {
   new <- data.frame(w = 0, x = 0.5, unit = c("i", "z"))
   found <- predict(both, new, se.fit = TRUE, newcov = list(unit = row))
   expect_lt(found$se.fit[[1]], found$se.fit[[2]])
+})
+
+test_that("a low-rank root is its dense covariance, at its own cost", {
+  set.seed(8)
+  root <- matrix(rnorm(24), 8, dimnames = list(letters[1:8], NULL))
+  dense <- root %*% t(root)
+  whole <- matrix(rnorm(9), 3, dimnames = list(c("i", "j", "k"), NULL))
+  new <- data.frame(w = c(0, 1, 0, -1), unit = c("i", "b", "k", "j"))
+  for (family in c("gaussian", "probit")) {
+    formula <- if (family == "gaussian") number ~ w else class ~ w
+    for (method in c("ep", "vb")) {
+      fit_to <- function(g) {
+        bkm(
+          formula, d, family,
+          cov = list(unit = g), method = method, threads = 1, tol = 1e-10
+        )
+      }
+      fit <- fit_to(unit_low_rank(root))
+      # Of rank 3: its other eigenvalues are rounding.
+      same <- suppressMessages(fit_to(dense))
+      link <- function(fit) predict(fit, d, type = "link", se.fit = TRUE)
+      # Of a grid the variance is where the evidence is largest but for some
+      # digits.
+      close <- if (method == "ep") 2e-3 else 1e-7
+      expect_equal(coef(fit)[1:2], coef(same)[1:2], tolerance = close)
+      expect_equal(
+        vcov(fit)[1:2, 1:2], vcov(same)[1:2, 1:2], tolerance = close
+      )
+      expect_equal(link(fit), link(same), tolerance = close)
+      if (method == "ep") {
+        expect_equal(log_evidence(fit), log_evidence(same), tolerance = 1e-4)
+      }
+      # Three columns in place of eight.
+      expect_length(fit$design$smooths[[1]]$at, 3L)
+      # New units by their rows, and by what these say of covariances.
+      ready <- fit_to(unit_low_rank(rbind(root, whole)))
+      by_root <- predict(
+        fit, new,
+        type = "link", se.fit = TRUE, newcov = list(unit = unit_low_rank(whole))
+      )
+      both <- rbind(root, whole)
+      cov <- (both %*% t(both))[rownames(whole), ]
+      by_cov <- predict(
+        fit, new,
+        type = "link", se.fit = TRUE, newcov = list(unit = cov)
+      )
+      expect_equal(by_root, by_cov, tolerance = 1e-6)
+      # The same but for the unit of t^2, which the prior sees.
+      expect_equal(
+        by_root$fit, predict(ready, new, type = "link"),
+        tolerance = 0.05
+      )
+      # A unit of the fit is what it was.
+      expect_equal(
+        by_root$fit[[2]], predict(fit, new[2, ], type = "link")[[1]],
+        tolerance = 1e-10
+      )
+    }
+  }
+})
+
+test_that("thousands of units cost the columns of their root", {
+  set.seed(9)
+  markers <- matrix(
+    rnorm(5000 * 6), 5000,
+    dimnames = list(sprintf("u%d", 1:5000), NULL)
+  )
+  effect <- drop(markers %*% rnorm(6, sd = 0.5))
+  many <- data.frame(unit = sample(rownames(markers), 3000, TRUE))
+  many$y <- effect[many$unit] + rnorm(3000)
+  fit <- bkm(
+    y ~ 1, many,
+    cov = list(unit = unit_low_rank(markers)), threads = 1
+  )
+  expect_equal(length(fit$posterior$theta_mean), 7L)
+  seen <- rownames(markers) %in% many$unit
+  found <- predict(fit, data.frame(unit = rownames(markers)))
+  expect_gt(cor(found[!seen], effect[!seen]), 0.98)
+  se <- predict(fit, data.frame(unit = c("u1", "?")), se.fit = TRUE)$se.fit
+  expect_lt(se[[1]], se[[2]])
+})
+
+test_that("roots that cannot be are refused", {
+  root <- matrix(1:16 / 10, 8, dimnames = list(letters[1:8], NULL))
+  with_root <- function(l, ...) {
+    bkm(number ~ w, d, cov = list(unit = unit_low_rank(l)), threads = 1, ...)
+  }
+  refused(with_root(unname(root)), "name")
+  refused(with_root(replace(root, 3, NA)), "not finite")
+  refused(with_root(replace(root, 3, Inf)), "not finite")
+  refused(with_root(0 * root), "zeros")
+  refused(with_root("l"), "matrix")
+  refused(with_root(root[c(1, 1:7), ]), "name")
+  refused(with_root(root[-8, ]), "h")
+  refused(with_root(matrix(1, 8, 2001, dimnames = dimnames(root))), "too many")
+  fit <- with_root(root, method = "vb")
+  new <- data.frame(w = 0, unit = "i")
+  row <- matrix(c(1, 2), 1, dimnames = list("i", NULL))
+  newcov <- function(l) list(unit = unit_low_rank(l))
+  expect_true(is.finite(predict(fit, new, newcov = newcov(row))))
+  refused(predict(fit, new, newcov = newcov(unname(row))), "name")
+  refused(predict(fit, new, newcov = newcov(row[, 1, drop = FALSE])), "columns")
+  refused(predict(fit, new, newcov = newcov(replace(row, 1, NaN))), "finite")
+  refused(predict(fit, new, newcov = newcov(root)), "new units")
+  plain <- bkm(number ~ w, d, cov = list(unit = chain(8)), method = "vb")
+  refused(predict(plain, new, newcov = newcov(row)), "root")
+  skip_if_not_installed("Matrix")
+  sparse <- Matrix::Matrix(root, sparse = TRUE)
+  expect_equal(
+    coef(with_root(sparse, method = "vb")), coef(fit), tolerance = 1e-10
+  )
 })

@@ -3,6 +3,7 @@
 #define BAYESKERNEL_DATA_PACK_HPP
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <vector>
 
 #include "rows.hpp"
@@ -28,31 +29,50 @@ struct ColumnData {
   Eigen::Map<const MatrixXd> z;    // n x r
   // Variance of what f has beside its columns, by row; empty: none.
   Eigen::Map<const VectorXd> residual{nullptr, 0};
+
+
+  Index columns() const {
+    Index out = x.cols();
+    for (const KeptTerm& term : kept) out += term.members * term.z.cols();
+    return out;
+  }
 };
 
-inline PackedRows pack_rows(const ColumnData& data) {
-  const Index n = data.x.rows(), p = data.x.cols(), r = data.z.cols();
-  Index columns = p;
-  for (const KeptTerm& term : data.kept) columns += term.members * term.z.cols();
-  PackedRows rows;
-  rows.x.resize(columns, n);
+namespace detail {
+
+// Rows begin .. end - 1 of the order: columns() numbers each, one row after the
+// other.
+inline void pack_columns(const ColumnData& data, const VectorXd& inverse_scale,
+                         Index begin, Index end, double* out) {
+  const Index n = data.x.rows(), p = data.x.cols(), width = data.columns();
+  for (Index k = 0; k < p; ++k) {
+    const double c = data.center[k], s = inverse_scale[k];
+    const double* column = data.x.data() + k * n;
+    double* to = out + k;
+    for (Index i = begin; i < end; ++i, to += width) {
+      *to = (column[data.order[i]] - c) * s;
+    }
+  }
+  Index first = p;
+  for (const KeptTerm& term : data.kept) {
+    const Index r = term.z.cols();
+    double* to = out + first;
+    for (Index i = begin; i < end; ++i, to += width) {
+      const Index row = data.order[i];
+      std::fill_n(to, term.members * r, 0.0);
+      for (Index k = 0; k < r; ++k) to[term.group[row] * r + k] = term.z(row, k);
+    }
+    first += term.members * r;
+  }
+}
+
+inline void pack_beside(const ColumnData& data, PackedRows& rows) {
+  const Index n = data.x.rows(), r = data.z.cols();
   rows.z.resize(r, n);
   rows.y.resize(n);
   rows.weight.resize(n);
   rows.offset.resize(n);
   rows.residual.resize(data.residual.size());
-  const VectorXd inverse_scale = data.scale.cwiseInverse();
-  constexpr Index kStrip = 64;  // rows at a time: both sides stay in cache
-  for (Index begin = 0; begin < n; begin += kStrip) {
-    const Index end = std::min(n, begin + kStrip);
-    for (Index k = 0; k < p; ++k) {
-      const double c = data.center[k], s = inverse_scale[k];
-      const double* column = data.x.data() + k * n;
-      for (Index i = begin; i < end; ++i) {
-        rows.x(k, i) = (column[data.order[i]] - c) * s;
-      }
-    }
-  }
   for (Index i = 0; i < n; ++i) {
     const Index row = data.order[i];
     rows.y[i] = data.y[row];
@@ -61,20 +81,68 @@ inline PackedRows pack_rows(const ColumnData& data) {
     if (data.residual.size() > 0) rows.residual[i] = data.residual[row];
     for (Index k = 0; k < r; ++k) rows.z(k, i) = data.z(row, k);
   }
-  Index first = p;
-  for (const KeptTerm& term : data.kept) {
-    const Index width = term.z.cols();
-    rows.x.middleRows(first, term.members * width).setZero();
-    for (Index i = 0; i < n; ++i) {
-      const Index row = data.order[i];
-      for (Index k = 0; k < width; ++k) {
-        rows.x(first + term.group[row] * width + k, i) = term.z(row, k);
-      }
-    }
-    first += term.members * width;
+}
+
+}  // namespace detail
+
+inline PackedRows pack_rows(const ColumnData& data) {
+  const Index n = data.x.rows();
+  PackedRows rows;
+  detail::pack_beside(data, rows);
+  rows.x.resize(data.columns(), n);
+  const VectorXd inverse_scale = data.scale.cwiseInverse();
+  constexpr Index kStrip = 64;  // rows at a time: both sides stay in cache
+  for (Index begin = 0; begin < n; begin += kStrip) {
+    detail::pack_columns(data, inverse_scale, begin, std::min(n, begin + kStrip),
+                         rows.x.data() + begin * rows.x.rows());
   }
   return rows;
 }
+
+// The same rows, whose columns stay where they are: a tile is put together when
+// it is asked for. The data have to outlive it.
+class ViewedRows final : public RowSource {
+ public:
+  ViewedRows(const ColumnData& data, const std::vector<Index>& unit)
+      : data_(data),
+        columns_(data.columns()),
+        inverse_scale_(data.scale.cwiseInverse()) {
+    detail::pack_beside(data, beside_);
+    beside_.x.resize(0, data.x.rows());
+    partition(rows(), data.group_begin, 0, kBlockRows, unit);
+  }
+  VectorXd& residual() { return beside_.residual; }
+
+  Index rows() const override { return data_.x.rows(); }
+  Index x_columns() const override { return columns_; }
+  Index z_columns() const override { return data_.z.cols(); }
+
+  Tile tile(const TileSpan& span, MatrixXd& buffer) const override {
+    const Tile beside = beside_.tile(span, buffer);
+    if (buffer.size() < columns_ * span.rows()) {
+      buffer.resize(columns_, std::max(span.rows(), kTileRows));
+    }
+    detail::pack_columns(data_, inverse_scale_, span.row_begin, span.row_end,
+                         buffer.data());
+    return Tile{
+        Eigen::Map<const MatrixXd>(buffer.data(), columns_, span.rows()),
+        beside.z,
+        beside.y,
+        beside.weight,
+        beside.offset,
+        beside.residual};
+  }
+
+ private:
+  const ColumnData& data_;
+  Index columns_;
+  VectorXd inverse_scale_;
+  PackedRows beside_;
+};
+
+// Above so many numbers columns are not copied: a fit would need twice the
+// memory of its data.
+constexpr Index kMostPacked = Index{1} << 25;
 
 }  // namespace bayeskernel
 

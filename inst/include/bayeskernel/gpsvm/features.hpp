@@ -6,6 +6,7 @@
 #define BAYESKERNEL_GPSVM_FEATURES_HPP
 
 #include <Eigen/Core>
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
@@ -111,6 +112,72 @@ class Features {
   MatrixXd gram_, factor_;
   LowerProduct whiten_;
 };
+
+// Adds to d x d `outer` the products of the gradients, in the columns of x, of
+// f(x) = k_m(x)'direction at the rows x (d x n).
+inline void add_slope_products(const Kernel& kernel, const MatrixXd& z,
+                               const VectorXd& direction,
+                               const Eigen::Ref<const MatrixXd>& x,
+                               Eigen::Ref<MatrixXd> outer) {
+  const Index n = x.cols(), m = z.cols();
+  // The kernel is symmetric: the rows are its first argument here.
+  const KernelColumns columns(kernel, x);
+  KernelColumns::Scratch scratch;
+  MatrixXd k(n, m), slopes = MatrixXd::Zero(x.rows(), n);
+  columns.block(z.data(), m, scratch, k.data());
+  const MatrixXd weight = VectorXd::Ones(n) * direction.transpose();
+  columns.add_location_gradient(z.data(), m, weight.data(), k.data(), scratch,
+                                slopes);
+  outer.noalias() += slopes * slopes.transpose();
+}
+
+// The kernel with projections along the directions in which f varies most: the
+// leading eigenvectors of its products of slopes, by columns in units of
+// `scale`, weighted by the roots of their eigenvalues. The longest row of each
+// is as long as its rows are now, root mean squares.
+inline Kernel along_slopes(const Kernel& kernel, const MatrixXd& outer,
+                           const VectorXd& scale) {
+  if (!kernel.leaf()) {
+    std::vector<Kernel> children;
+    for (const Kernel& child : kernel.children()) {
+      children.push_back(along_slopes(child, outer, scale));
+    }
+    return kernel.kind() == Kernel::Kind::sum
+               ? Kernel::sum(std::move(children))
+               : Kernel::product(std::move(children));
+  }
+  if (kernel.kind() != Kernel::Kind::projected) return kernel;
+  MatrixXd a = kernel.projection();
+  const Index d = a.cols();
+  std::vector<Index> at = kernel.columns();
+  for (Index k = 0; kernel.columns().empty() && k < d; ++k) at.push_back(k);
+  MatrixXd own(d, d);
+  for (Index k = 0; k < d; ++k) {
+    for (Index l = 0; l < d; ++l) {
+      own(k, l) = scale[at[k]] * scale[at[l]] * outer(at[k], at[l]);
+    }
+  }
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(own);
+  const double largest = eigen.eigenvalues()[d - 1];
+  if (!(largest > 0.0)) return kernel;
+  constexpr double kLeast = 0.1;  // where slopes say nothing
+  double square = 0.0;
+  for (Index k = 0; k < d; ++k) {
+    square += std::pow(scale[at[k]], 2) * a.col(k).squaredNorm();
+  }
+  const double length = std::sqrt(square / static_cast<double>(a.rows()));
+  for (Index j = 0; j < a.rows(); ++j) {
+    const Index e = std::max<Index>(d - 1 - j, 0);
+    const double share =
+        std::sqrt(std::max(eigen.eigenvalues()[e], 0.0) / largest);
+    for (Index k = 0; k < d; ++k) {
+      a(j, k) = std::max(share, kLeast) * length *
+                eigen.eigenvectors()(k, e) / scale[at[k]];
+    }
+  }
+  return Kernel::projected(std::move(a), kernel.variance())
+      .on(kernel.columns());
+}
 
 // Features of the rows of `base`, whose chunks must be those of m columns,
 // computed when they are asked for.

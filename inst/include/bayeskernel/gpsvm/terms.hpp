@@ -55,6 +55,43 @@ inline void process_features(const Features& features, const MatrixXd& x,
   });
 }
 
+// Columns of a term for rows x (n x d), n x m in `out`: multiples `by` (empty: 1)
+// of the features less their means with `weight` (empty: 0), which are returned;
+// `open` as above.
+inline VectorXd process_columns(const Features& features,
+                                const Eigen::Ref<const MatrixXd>& x,
+                                const Eigen::Ref<const VectorXd>& by,
+                                const Eigen::Ref<const VectorXd>& weight,
+                                Executor& executor, Eigen::Ref<MatrixXd> out,
+                                VectorXd& open) {
+  const Index n = x.rows(), m = features.columns(),
+              tile = RowSource::kTileRows;
+  open.resize(n);
+  struct Scratch {
+    Features::Scratch features;
+    MatrixXd x, phi;
+  };
+  ScratchPool<Scratch> pool;
+  executor.run((n + tile - 1) / tile, [&](Index t) {
+    auto loan = pool.borrow();
+    Scratch& own = *loan;
+    const Index begin = t * tile, count = std::min(tile, n - begin);
+    own.x = x.middleRows(begin, count).transpose();
+    own.phi.resize(m, count);
+    features.block(own.x.data(), count, own.features, own.phi.data(),
+                   open.data() + begin);
+    out.middleRows(begin, count) = own.phi.transpose();
+  });
+  VectorXd centre = VectorXd::Zero(m);
+  executor.run(m, [&](Index k) {
+    auto column = out.col(k);
+    if (weight.size() > 0) centre[k] = column.dot(weight);
+    column.array() -= centre[k];
+    if (by.size() > 0) column.array() *= by.array();
+  });
+  return centre;
+}
+
 // The terms of a model, written into its rows.
 class ProcessTerms {
  public:
@@ -68,12 +105,52 @@ class ProcessTerms {
 
   Index size() const { return static_cast<Index>(terms_.size()); }
   const ProcessTerm& term(Index c) const { return terms_[c]; }
+  bool projected(Index c) const {
+    for (const Index k : terms_[c].kernel.multiplied_columns()) {
+      if (k >= 0) return true;
+    }
+    return false;
+  }
+  // Of the columns of a term's rows, standard deviations.
+  VectorXd scale(Index c) const {
+    const MatrixXd& x = terms_[c].x;
+    const VectorXd mean = x.rowwise().mean();
+    return ((x.colwise() - mean).rowwise().squaredNorm() /
+            static_cast<double>(x.cols()))
+        .array()
+        .sqrt()
+        .max(1e-12);
+  }
+  // Sums of the products of the slopes of term c, with coefficients `a`.
+  MatrixXd slope_products(Index c, const VectorXd& a) const {
+    const ProcessTerm& term = terms_[c];
+    const Features& features = *features_[c];
+    const auto upper = features.factor().transpose();
+    const VectorXd direction =
+        upper.triangularView<Eigen::Upper>().solve(a);
+    const Index d = term.x.rows(), n = term.x.cols();
+    MatrixXd out = MatrixXd::Zero(d, d), x(d, RowSource::kTileRows);
+    Index count = 0;
+    for (Index i = 0; i < n; ++i) {
+      if (term.multiple(i) != 0.0) x.col(count++) = term.x.col(i);
+      if (count == x.cols() || (i + 1 == n && count > 0)) {
+        add_slope_products(term.kernel, term.z, direction, x.leftCols(count),
+                           out);
+        count = 0;
+      }
+    }
+    return out;
+  }
   // What is subtracted from each feature.
   const VectorXd& centre(Index c) const { return centre_[c]; }
   double jitter(Index c) const { return features_[c]->jitter(); }
 
   void set_log_parameters(Index c, const VectorXd& at) {
     terms_[c].kernel.set_log_parameters(at);
+  }
+
+  void set_kernel(Index c, const Kernel& kernel) {
+    terms_[c].kernel = kernel;
   }
 
   // Columns of every term, and the shares of their variances that the rows'
@@ -177,7 +254,8 @@ class ProcessTerms {
 
 // The kernels' free parameters at the maximum of the mean field's bound, plus a
 // normal log density of each log parameter about its start: sd 2, wide enough to
-// leave what the data know alone, and proper where they know nothing.
+// leave what the data know alone, and proper where they know nothing. Entries of
+// projections have such a density about 0, per standard deviation of a column.
 class ProcessLearning {
  public:
   static constexpr double kPriorSd = 2.0;
@@ -197,21 +275,26 @@ class ProcessLearning {
         terms_(terms),
         executor_(executor) {
     for (Index c = 0; c < terms.size(); ++c) {
+      const std::vector<Index> columns =
+          terms.term(c).kernel.multiplied_columns();
+      const VectorXd scale = terms.scale(c);
       for (const Index k : terms.term(c).free) {
-        places_.push_back({c, k});
+        const Index column = columns[k];
+        places_.push_back({c, k, column < 0 ? 1.0 : scale[column], column >= 0});
       }
     }
-    start_.resize(size());
+    start_ = centre_ = coordinates();
     for (Index k = 0; k < size(); ++k) {
-      start_[k] = terms.term(places_[k].term)
-                      .kernel.log_parameters()[places_[k].parameter];
+      if (places_[k].entry) centre_[k] = 0.0;
     }
   }
 
   Index size() const { return static_cast<Index>(places_.size()); }
 
-  // Leaves the terms where the criterion is largest. All parameters together are
-  // first tried at `factor` times their starts.
+  // Leaves the terms where the criterion is largest. All length-scales together
+  // are first tried at `factor` times their starts. Projections start along the
+  // slopes of a fit with one length-scale in their place, unless there is but one
+  // factor.
   Result run(const MeanFieldSettings& settings, int most,
              const std::vector<double>& factor, const KeepGoing& keep_going) {
     Result result;
@@ -221,9 +304,11 @@ class ProcessLearning {
     result_ = &result;
     VectorXd gradient(size()), best = start_;
     try {
+      point_projections(factor);
+      best = start_;
       double value = -std::numeric_limits<double>::infinity();
       for (const double f : factor) {
-        const VectorXd at = start_.array() + std::log(f);
+        const VectorXd at = stretched(f);
         warm_.reset();
         const double found = evaluate(at, gradient);
         if (found > value) {
@@ -249,30 +334,134 @@ class ProcessLearning {
   }
 
  private:
+  // A coordinate is `unit` times the parameter, which is an entry of a
+  // projection or a logarithm.
   struct Place {
     Index term, parameter;
+    double unit;
+    bool entry;
   };
+
+  VectorXd coordinates() const {
+    VectorXd out(size());
+    for (Index k = 0; k < size(); ++k) {
+      const Place& place = places_[k];
+      out[k] = place.unit * terms_.term(place.term)
+                                .kernel.log_parameters()[place.parameter];
+    }
+    return out;
+  }
+
+  // The start with `factor` times the length-scales.
+  VectorXd stretched(double factor) const {
+    VectorXd out = start_;
+    for (Index k = 0; k < size(); ++k) {
+      if (places_[k].entry) {
+        out[k] /= factor;
+      } else {
+        out[k] += std::log(factor);
+      }
+    }
+    return out;
+  }
+
+  void point_projections(const std::vector<double>& factor) {
+    const Index terms = terms_.size();
+    std::vector<Kernel> found, at;
+    bool any = false;
+    for (Index c = 0; c < terms; ++c) {
+      found.push_back(terms_.term(c).kernel);
+      any = any || terms_.projected(c);
+    }
+    if (!any || factor.size() < 2) return;
+    double best = -std::numeric_limits<double>::infinity();
+    const auto put_found = [&] {
+      for (Index c = 0; c < terms; ++c) terms_.set_kernel(c, found[c]);
+    };
+    for (const double f : factor) {
+      put_found();
+      set(stretched(f));
+      at.clear();
+      for (Index c = 0; c < terms; ++c) {
+        at.push_back(terms_.term(c).kernel);
+        terms_.set_kernel(c, at[c].without_projections());
+      }
+      warm_.reset();
+      double value = 0.0;
+      try {
+        value = settle([&](const MeanFieldFit& fit, const OpenResiduals&) {
+          for (Index c = 0; c < terms; ++c) {
+            const ProcessTerm& term = terms_.term(c);
+            const VectorXd mean =
+                fit.posterior().mean.x.segment(term.first, term.columns());
+            at[c] = along_slopes(at[c], terms_.slope_products(c, mean),
+                                 terms_.scale(c));
+          }
+        });
+      } catch (const PassInterrupted&) {
+        put_found();
+        throw;
+      }
+      if (value > best) {
+        best = value;
+        found = at;
+      }
+    }
+    put_found();
+    start_ = coordinates();
+  }
 
   void set(const VectorXd& at) {
     for (Index c = 0; c < terms_.size(); ++c) {
       VectorXd all = terms_.term(c).kernel.log_parameters();
       for (Index k = 0; k < size(); ++k) {
-        if (places_[k].term == c) all[places_[k].parameter] = at[k];
+        if (places_[k].term == c) {
+          all[places_[k].parameter] = at[k] / places_[k].unit;
+        }
       }
       terms_.set_log_parameters(c, all);
     }
   }
 
   double evaluate(const VectorXd& at, VectorXd& slope) {
-    const VectorXd shift = (at - start_) / kPriorSd;
+    const VectorXd shift = (at - centre_) / kPriorSd;
     constexpr double kFar = 4.0;  // times exp(8) its start
-    if (shift.cwiseAbs().maxCoeff() > kFar) return nothing();
+    for (Index k = 0; k < size(); ++k) {
+      if (!places_[k].entry && std::abs(shift[k]) > kFar) return nothing();
+    }
     set(at);
+    const double bound =
+        settle([&](const MeanFieldFit& fit, const OpenResiduals& open) {
+          const VectorXd residual = -0.5 * fit.accepted().kappa;
+          const ProcessTerms::RowSlopes rows{fit.accepted().linear,
+                                             fit.accepted().kappa, residual};
+          VectorXd gradient;
+          Index last = -1;
+          for (Index k = 0; k < size(); ++k) {
+            const Index c = places_[k].term;
+            if (c != last) {
+              gradient = terms_.gradient(c, rows_, fit.posterior(),
+                                         fit.system(), rows, open.variance(c));
+              last = c;
+            }
+            slope[k] = gradient[places_[k].parameter] / places_[k].unit -
+                       shift[k] / kPriorSd;
+          }
+        });
+    if (std::isfinite(bound)) result_->slope = slope;
+    return bound - 0.5 * shift.squaredNorm();
+  }
+
+  // The bound with the kernels as they are; then(fit, residuals) where there is
+  // one.
+  template <class Then>
+  double settle(Then&& then) {
     ++result_->evaluations;
     try {
       MatrixXd share;
       terms_.write(rows_, share);
-      OpenResiduals open(rows_, prior_, std::move(share));
+      OpenResiduals open(rows_.residual, rows_.rows(), prior_,
+                         std::move(share));
       RowModel model = model_;
       model.open = &open;
       MeanFieldFit fit(rows_, prior_, executor_, nullptr, nullptr, true, model);
@@ -282,22 +471,8 @@ class ProcessLearning {
       result_->passes += result.passes;
       if (result.bound.empty()) return nothing();
       warm_ = fit.warm_start();
-      const VectorXd residual = -0.5 * fit.accepted().kappa;
-      const ProcessTerms::RowSlopes rows{fit.accepted().linear,
-                                         fit.accepted().kappa, residual};
-      VectorXd gradient;
-      Index last = -1;
-      for (Index k = 0; k < size(); ++k) {
-        const Index c = places_[k].term;
-        if (c != last) {
-          gradient = terms_.gradient(c, rows_, fit.posterior(), fit.system(),
-                                     rows, open.variance(c));
-          last = c;
-        }
-        slope[k] = gradient[places_[k].parameter] - shift[k] / kPriorSd;
-      }
-      result_->slope = slope;
-      return result.bound.back() - 0.5 * shift.squaredNorm();
+      then(fit, open);
+      return result.bound.back();
     } catch (const NumericError&) {
       return nothing();
     }
@@ -313,7 +488,7 @@ class ProcessLearning {
   ProcessTerms& terms_;
   Executor& executor_;
   std::vector<Place> places_;
-  VectorXd start_;
+  VectorXd start_, centre_;  // where looking begins; of the prior density
   MeanFieldSettings settings_;
   KeepGoing keep_going_;
   std::optional<MeanFieldStart> warm_, kept_;

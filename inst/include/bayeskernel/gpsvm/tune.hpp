@@ -26,6 +26,11 @@ struct TunePoint {
   MatrixXd z;  // d x m
 };
 
+struct TuneStart {
+  Kernel kernel;
+  double bound = 0.0;
+};
+
 struct TuneValue {
   double bound = 0.0;
   BoundGradient gradient;
@@ -81,6 +86,56 @@ class TuneProblem {
       out.bound += result.bound.back();
     }
     return out;
+  }
+
+  // The kernel with its projections along the slopes of a fit with one
+  // length-scale in the place of each (along_slopes()), and the bound of that
+  // fit.
+  TuneStart point_projections(const TunePoint& at,
+                              const MeanFieldSettings& settings,
+                              const KeepGoing& keep_going) {
+    const Kernel round = at.kernel.without_projections();
+    const Features features(round, at.z, at.nugget);
+    PackedRows rows;
+    base_.set_positive(positive_[0]);
+    if (exact_) {
+      keep_labels(base_, rows);
+    } else {
+      keep_features(FeatureRows(base_, features, executor_), rows);
+    }
+    const auto upper = features.factor().transpose();
+    const Index d = at.z.rows();
+    MatrixXd outer = MatrixXd::Zero(d, d);
+    double bound = 0.0;
+    for (std::size_t k = 0; k < positive_.size(); ++k) {
+      base_.set_positive(positive_[k]);
+      keep_labels(base_, rows);
+      VectorXd direction;
+      const auto run = [&](auto& fit) {
+        const MeanFieldResult result = fit.run(settings, keep_going);
+        if (result.interrupted) throw PassInterrupted();
+        bound += result.bound.back();
+      };
+      if (exact_) {
+        ExactFit fit(features.gram(), features.nugget(), rows.y, rows.weight);
+        run(fit);
+        direction = whitened(features, fit).mean;
+      } else {
+        const Prior prior = unit_prior(features.columns());
+        MeanFieldFit fit(rows, prior, executor_, nullptr, nullptr, false);
+        run(fit);
+        direction = fit.posterior().mean.x;
+      }
+      upper.triangularView<Eigen::Upper>().solveInPlace(direction);
+      add_slope_products(round, at.z, direction, at.z, outer);
+    }
+    const VectorXd mean = at.z.rowwise().mean();
+    const VectorXd scale = ((at.z.colwise() - mean).rowwise().squaredNorm() /
+                            static_cast<double>(at.z.cols()))
+                               .array()
+                               .sqrt()
+                               .max(1e-12);
+    return {along_slopes(at.kernel, outer, scale), bound};
   }
 
   LeftOut leave_one_out(const TunePoint& at, const EpSettings& settings,

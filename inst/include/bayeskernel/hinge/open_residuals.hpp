@@ -15,17 +15,18 @@
 
 namespace bayeskernel {
 
-// The rows' residuals belong to this class.
+// The residuals of the rows belong to this class.
 class OpenResiduals {
  public:
-  // `share`: n x the point blocks of the prior, in their order.
-  OpenResiduals(PackedRows& rows, const Prior& prior, MatrixXd share)
-      : rows_(rows), share_(std::move(share)) {
+  // `residual`: of n rows; `share`: n x the point blocks of the prior, in their
+  // order.
+  OpenResiduals(VectorXd& residual, Index n, const Prior& prior, MatrixXd share)
+      : residual_(residual), share_(std::move(share)) {
     for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
       if (prior.blocks[l].kind == Block::Kind::point) blocks_.push_back(l);
     }
     if (share_.cols() != static_cast<Index>(blocks_.size()) ||
-        share_.rows() != rows.rows()) {
+        share_.rows() != n) {
       throw ArgumentError("residuals of other rows or blocks");
     }
   }
@@ -36,7 +37,7 @@ class OpenResiduals {
     for (std::size_t c = 0; c < blocks_.size(); ++c) {
       variance_[static_cast<Index>(c)] = 1.0 / precision[blocks_[c]](0, 0);
     }
-    rows_.residual.noalias() = share_ * variance_;
+    residual_.noalias() = share_ * variance_;
   }
   // sigma_c^2, as they were set.
   double variance(Index c) const { return variance_[c]; }
@@ -64,7 +65,7 @@ class OpenResiduals {
   }
 
  private:
-  PackedRows& rows_;
+  VectorXd& residual_;
   MatrixXd share_;
   VectorXd variance_;
   std::vector<std::size_t> blocks_;

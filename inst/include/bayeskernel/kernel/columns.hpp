@@ -176,10 +176,7 @@ class KernelColumns {
       return agree(kernel.variance(), seen_z(leaf), seen, n, out);
     }
     leaf.packed.block(seen, n, scratch.group, out);
-    if (kernel.kind() == Kernel::Kind::rbf ||
-        kernel.kind() == Kernel::Kind::periodic) {
-      return;
-    }
+    if (kernel.gaussian()) return;
     if (kernel.kind() == Kernel::Kind::matern) {
       return matern(node, seen, n, scratch, false, out);
     }
@@ -313,6 +310,13 @@ class KernelColumns {
                                     : scratch.row_sums.sum();
     const Map scaled(scratch.scaled.data(), d, n);
     const Map scaled_z(scratch.scaled_z.data(), d, columns());
+    if (kernel.kind() == Kernel::Kind::projected) {
+      node.leaf->view.add_projection_gradient(
+          x, n, z_, scaled, scaled_z,
+          Map(scratch.leaf.data(), columns(), n), scratch.inner,
+          gradient.segment(node.parameter + 1, kernel.projection().size()));
+      return;
+    }
     VectorXd& squares = scratch.squares;
     squares.setZero(d);
     for (Index i = 0; i < n; ++i) {

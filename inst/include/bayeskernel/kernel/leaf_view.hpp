@@ -1,10 +1,12 @@
 // How a leaf of a kernel sees points: all of their columns or some; a periodic
 // one sees each as a point of a circle, (cos, sin) of 2 pi x / period. A chord
-// there has the square 4 sin^2(pi (x - z) / period), which makes it an rbf.
+// there has the square 4 sin^2(pi (x - z) / period), which makes it an rbf; a
+// projected one sees A x, which does, too.
 #ifndef BAYESKERNEL_KERNEL_LEAF_VIEW_HPP
 #define BAYESKERNEL_KERNEL_LEAF_VIEW_HPP
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -26,11 +28,21 @@ class LeafView {
                             std::to_string(d_));
       }
     }
-    if (leaf.kind() != Kernel::Kind::periodic) return;
+    const bool periodic = leaf.kind() == Kernel::Kind::periodic;
+    if (!periodic && leaf.kind() != Kernel::Kind::projected) return;
     if (columns_.empty()) {
       for (Index k = 0; k < d_; ++k) columns_.push_back(k);
     }
     const Index count = static_cast<Index>(columns_.size());
+    if (!periodic) {
+      projection_ = leaf.projection();
+      if (projection_.cols() != count) {
+        throw ArgumentError("a projection of " +
+                            std::to_string(projection_.cols()) +
+                            " columns looks at " + std::to_string(count));
+      }
+      return;
+    }
     const VectorXd& unit = leaf.unit();
     if (unit.size() != 1 && unit.size() != count) {
       throw ArgumentError("there are " + std::to_string(unit.size()) +
@@ -48,15 +60,18 @@ class LeafView {
 
   bool whole() const { return columns_.empty(); }
   bool circular() const { return frequency_.size() > 0; }
+  bool projected() const { return projection_.size() > 0; }
   // Numbers of a point as seen.
   Index size() const {
     if (whole()) return d_;
+    if (projected()) return projection_.rows();
     const Index count = static_cast<Index>(columns_.size());
     return circular() ? 2 * count : count;
   }
 
   // out, size() x n, of x, d x n.
   void see(const double* x, Index n, double* out) const {
+    if (projected()) return project(x, n, out);
     const std::size_t count = columns_.size();
     for (Index i = 0; i < n; ++i, x += d_) {
       for (std::size_t k = 0; k < count; ++k) {
@@ -80,6 +95,13 @@ class LeafView {
                      Eigen::Ref<MatrixXd> locations) const {
     if (whole()) {
       locations += slope;
+      return;
+    }
+    if (projected()) {
+      const MatrixXd back = projection_.transpose() * slope;
+      for (std::size_t c = 0; c < columns_.size(); ++c) {
+        locations.row(columns_[c]) += back.row(static_cast<Index>(c));
+      }
       return;
     }
     for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -115,10 +137,52 @@ class LeafView {
     return sum;
   }
 
+  // gradient += -sum_ij A_ji (s_i - t_j)(x_i - z_j)' with s and t what is seen
+  // of x and z, row after row: the derivative in a projection, of which A (m x
+  // n) is G dk / d(r^2 / 2) negated. `inner` = S A'.
+  void add_projection_gradient(const double* x, Index n, const MatrixXd& z,
+                               const Eigen::Ref<const MatrixXd>& seen,
+                               const Eigen::Ref<const MatrixXd>& seen_z,
+                               const Eigen::Ref<const MatrixXd>& a,
+                               const Eigen::Ref<const MatrixXd>& inner,
+                               Eigen::Ref<VectorXd> gradient) const {
+    const Index count = projection_.cols(), m = z.cols();
+    MatrixXd own_x(count, n), own_z(count, m);
+    for (Index c = 0; c < count; ++c) {
+      const double shift = z.row(columns_[c]).mean();
+      for (Index i = 0; i < n; ++i) {
+        own_x(c, i) = x[i * d_ + columns_[c]] - shift;
+      }
+      own_z.row(c) = z.row(columns_[c]).array() - shift;
+    }
+    const VectorXd by_x = a.colwise().sum(), by_z = a.rowwise().sum();
+    MatrixXd sum = inner * own_z.transpose();
+    sum.noalias() += seen_z * (own_x * a.transpose()).transpose();
+    sum.noalias() -= seen * by_x.asDiagonal() * own_x.transpose();
+    sum.noalias() -= seen_z * by_z.asDiagonal() * own_z.transpose();
+    for (Index j = 0; j < sum.rows(); ++j) {
+      gradient.segment(j * count, count) += sum.row(j).transpose();
+    }
+  }
+
  private:
+  void project(const double* x, Index n, double* out) const {
+    const Index r = projection_.rows();
+    for (Index i = 0; i < n; ++i, x += d_, out += r) {
+      std::fill_n(out, r, 0.0);
+      for (std::size_t c = 0; c < columns_.size(); ++c) {
+        const double value = x[columns_[c]];
+        const double* weight =
+            projection_.data() + r * static_cast<Index>(c);
+        for (Index j = 0; j < r; ++j) out[j] += weight[j] * value;
+      }
+    }
+  }
+
   Index d_;
   std::vector<Index> columns_;  // all of them if empty
   VectorXd frequency_, shift_;  // of a periodic leaf
+  MatrixXd projection_;         // of a projected one
 };
 
 }  // namespace detail

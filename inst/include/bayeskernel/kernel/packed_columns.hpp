@@ -20,16 +20,15 @@ inline double* reserve(VectorXd& buffer, Index size) {
 
 // A leaf of distances takes columns centred at the mean of z, so that distances
 // far from the origin keep their digits, and divided by the length-scales.
-// Columns are as the leaf sees them (leaf_view.hpp), where a periodic one is an
-// rbf.
+// Columns are as the leaf sees them (leaf_view.hpp), where a periodic one and a
+// projected one are an rbf.
 class PackedColumns {
  public:
   PackedColumns(const Kernel& leaf, const MatrixXd& z, bool wide)
       : d_(z.rows()),
         m_(z.cols()),
         wide_(wide),
-        rbf_(leaf.kind() == Kernel::Kind::rbf ||
-             leaf.kind() == Kernel::Kind::periodic),
+        rbf_(leaf.gaussian()),
         distances_(rbf_ || leaf.kind() == Kernel::Kind::matern),
         variance_(leaf.variance()),
         shift_(VectorXd::Zero(d_)),

@@ -2,6 +2,7 @@
 // column of d numbers, of which a leaf looks at all or at some.
 //
 //   rbf          variance exp(-r^2 / 2), r^2 = sum ((x - z) / lengthscale)^2
+//   projected    variance exp(-|A (x - z)|^2 / 2), A with few rows
 //   matern       variance p(u) exp(-u), u = sqrt(2 nu) r; p = 1, 1 + u and
 //                1 + u + u^2 / 3 for nu = 1/2, 3/2 and 5/2
 //   periodic     variance exp(-2 sum sin^2(pi unit (x - z) / period)
@@ -13,6 +14,7 @@
 #define BAYESKERNEL_KERNEL_TREE_HPP
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -30,6 +32,7 @@ class Kernel {
  public:
   enum class Kind {
     rbf,
+    projected,
     matern,
     periodic,
     linear,
@@ -42,6 +45,17 @@ class Kernel {
   // `lengthscale`: one for all columns, or one for each.
   static Kernel rbf(VectorXd lengthscale, double variance) {
     return scaled(Kind::rbf, std::move(lengthscale), variance);
+  }
+
+  // `projection`: A, a column for each that the leaf looks at.
+  static Kernel projected(MatrixXd projection, double variance) {
+    Kernel out = scaled(Kind::projected, VectorXd::Ones(1), variance);
+    if (projection.rows() < 1 || projection.cols() < 1 ||
+        !projection.allFinite()) {
+      throw ArgumentError("a projection is a matrix of finite numbers");
+    }
+    out.projection_ = std::move(projection);
+    return out;
   }
 
   // `twice_nu`: 1, 3 or 5.
@@ -104,8 +118,13 @@ class Kernel {
   Kind kind() const { return kind_; }
   // Depends on x - z alone, so that k(x, x) is the variance.
   bool stationary() const {
-    return kind_ == Kind::rbf || kind_ == Kind::matern ||
-           kind_ == Kind::periodic || kind_ == Kind::categorical;
+    return gaussian() || kind_ == Kind::matern ||
+           kind_ == Kind::categorical;
+  }
+  // The exponential of half a squared distance, as the leaf sees points.
+  bool gaussian() const {
+    return kind_ == Kind::rbf || kind_ == Kind::projected ||
+           kind_ == Kind::periodic;
   }
   bool leaf() const { return children_.empty(); }
   double variance() const { return variance_; }
@@ -115,13 +134,15 @@ class Kernel {
   int twice_nu() const { return twice_nu_; }
   double period() const { return period_; }
   const VectorXd& unit() const { return unit_; }
+  const MatrixXd& projection() const { return projection_; }
   const std::vector<Index>& columns() const { return columns_; }
   const std::vector<Kernel>& children() const { return children_; }
 
   // The positive parameters, on the log scale, depth first: log variance of a
-  // leaf, then its log length-scales, then its log period.
+  // leaf, then its log length-scales, then its log period. A projection's
+  // entries, row after row, are as they are.
   Index parameters() const {
-    if (leaf()) return 1 + lengthscale_.size() + periods();
+    if (leaf()) return 1 + scales() + periods() + projection_.size();
     Index count = 0;
     for (const Kernel& child : children_) count += child.parameters();
     return count;
@@ -131,8 +152,12 @@ class Kernel {
     VectorXd out(parameters());
     if (leaf()) {
       out[0] = std::log(variance_);
-      out.segment(1, lengthscale_.size()) = lengthscale_.array().log();
+      out.segment(1, scales()) = lengthscale_.head(scales()).array().log();
       if (periods() > 0) out.tail(1)[0] = std::log(period_);
+      for (Index j = 0; j < projection_.rows(); ++j) {
+        out.segment(1 + j * projection_.cols(), projection_.cols()) =
+            projection_.row(j).transpose();
+      }
       return out;
     }
     Index first = 0;
@@ -151,8 +176,13 @@ class Kernel {
     }
     if (leaf()) {
       variance_ = std::exp(values[0]);
-      lengthscale_ = values.segment(1, lengthscale_.size()).array().exp();
+      lengthscale_.head(scales()) = values.segment(1, scales()).array().exp();
       if (periods() > 0) period_ = std::exp(values.tail(1)[0]);
+      for (Index j = 0; j < projection_.rows(); ++j) {
+        projection_.row(j) =
+            values.segment(1 + j * projection_.cols(), projection_.cols())
+                .transpose();
+      }
       return;
     }
     Index first = 0;
@@ -161,6 +191,39 @@ class Kernel {
       child.set_log_parameters(values.segment(first, count));
       first += count;
     }
+  }
+
+  // The kernel with an rbf of one length-scale in place of every projection:
+  // that of its rows' mean length.
+  Kernel without_projections() const {
+    Kernel out = *this;
+    for (Kernel& child : out.children_) child = child.without_projections();
+    if (kind_ == Kind::projected) {
+      const double length = projection_.norm() /
+                            std::sqrt(static_cast<double>(projection_.rows()));
+      out = rbf(VectorXd::Constant(1, 1.0 / std::max(length, 1e-8)), variance_);
+      out.columns_ = columns_;
+    }
+    return out;
+  }
+
+  // Of each parameter the column of data that it multiplies, -1 of those on the
+  // log scale.
+  std::vector<Index> multiplied_columns() const {
+    std::vector<Index> out;
+    if (leaf()) {
+      out.assign(parameters() - projection_.size(), -1);
+      for (Index j = 0; j < projection_.rows(); ++j) {
+        for (Index k = 0; k < projection_.cols(); ++k) {
+          out.push_back(columns_.empty() ? k : columns_[k]);
+        }
+      }
+    }
+    for (const Kernel& child : children_) {
+      const std::vector<Index> own = child.multiplied_columns();
+      out.insert(out.end(), own.begin(), own.end());
+    }
+    return out;
   }
 
   // k(x, x).
@@ -235,6 +298,9 @@ class Kernel {
     return out;
   }
 
+  Index scales() const {
+    return kind_ == Kind::projected ? 0 : lengthscale_.size();
+  }
   Index periods() const { return kind_ == Kind::periodic ? 1 : 0; }
 
   double squared_norm(const double* x, Index d) const {
@@ -260,6 +326,7 @@ class Kernel {
   int twice_nu_ = 1;
   double period_ = 1.0;
   VectorXd unit_;
+  MatrixXd projection_;
   std::vector<Index> columns_;
   std::vector<Kernel> children_;
 };
