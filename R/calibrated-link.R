@@ -4,8 +4,9 @@
 # and an intercept for each class, of more. Both come from moments of each row
 # given the others. Where a class was given up v is out of proportion to what m
 # varies by, and `spread`, by which v is multiplied, may be 0. Rows are not kept:
-# the fit has `link`, a list of `intercept`, `slope`, `spread`, `rows` and
-# `value`, minus what they maximise, or of `why` there is none.
+# the fit has `link`, a list of `intercept`, `slope`, `spread`, `rows`, `value`,
+# minus what they maximise, and `smooth`, the same with spread 1; or of `why`
+# there is none.
 
 most_link_rows <- 20000L
 
@@ -60,7 +61,10 @@ calibrate_link <- function(rows, classes, seed = NULL) {
     unname(mean[use, , drop = FALSE]), unname(var[use, , drop = FALSE]),
     as.integer(y[at$rows]) - 1L, weights[use] * at$times
   ))
-  c(found[c("intercept", "slope", "spread", "value")], list(rows = length(use)))
+  c(
+    found[c("intercept", "slope", "spread", "value", "smooth")],
+    list(rows = length(use))
+  )
 }
 
 # Beyond most_link_rows an equal number of each class, as far as there are, and

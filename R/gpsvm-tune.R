@@ -221,7 +221,8 @@ score_left_out <- function(tuner, kernel, at, data, classes) {
       data$users * class_log_score(core$log_p, data$labels, classes)
     ))
   }
-  -link$value
+  # A search needs a score without jumps from one form of the link to the other.
+  -link$smooth
 }
 
 row_powers <- function(data) {

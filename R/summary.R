@@ -211,7 +211,7 @@ print_tables <- function(x, digits, max_rows) {
     shown <- own[values, ]
     count <- nrow(shown)
     # With variances of groups a screen has less room.
-    most <- if (NROW(rows$variances)) 3L else 6L
+    most <- if (NROW(rows$variances)) 2L else 6L
     shown <- shown[order(shown$estimate)[spread_over(count, most)], ]
     print_rows(sprintf(
       "%s at %s%s:", if (length(x$levels)) "Latent function" else "Function",

@@ -22,6 +22,7 @@ Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean,
     return Rcpp::List::create(Rcpp::Named("intercept") = to_r(link.intercept),
                               Rcpp::Named("slope") = link.slope,
                               Rcpp::Named("spread") = link.spread ? 1.0 : 0.0,
-                              Rcpp::Named("value") = fit.value());
+                              Rcpp::Named("value") = fit.value(),
+                              Rcpp::Named("smooth") = fit.with_spread());
   });
 }

@@ -145,6 +145,7 @@ class CalibratedLinkFit {
     VectorXd found = climb();
     out.intercept = found.head(k);
     out.slope = std::exp(found[k]) / scale_;
+    with_spread_ = best_;
     const VectorXd centre =
         m_.transpose() * w_ / std::max(w_.sum(), 1e-300);
     CalibratedLinkFit narrow(m_.rowwise() - centre.transpose(),
@@ -159,8 +160,9 @@ class CalibratedLinkFit {
     return out;
   }
 
-  // Of the best end.
+  // Of the best end, and of that of the first form.
   double value() const { return best_; }
+  double with_spread() const { return with_spread_; }
 
  private:
   static constexpr double kWorth = 3.0;
@@ -238,7 +240,7 @@ class CalibratedLinkFit {
   MatrixXd m_, v_;
   Eigen::VectorXi y_;
   VectorXd w_;
-  double scale_ = 1.0, best_ = 0.0;
+  double scale_ = 1.0, best_ = 0.0, with_spread_ = 0.0;
 };
 
 }  // namespace bayeskernel
