@@ -446,7 +446,7 @@ acceptance_text <- function(rates) {
   )
   names <- gsub(" ", "~", names)
   tried <- !is.na(rates)
-  c(
+  text <- c(
     if (any(tried)) {
       paste0("Accepted moves: ", paste(sprintf(
         "%s~%.0f~%%", names[tried], 100 * rates[tried]
@@ -456,4 +456,5 @@ acceptance_text <- function(rates) {
       paste0("Not tried: ", paste(names[!tried], collapse = ", "), ".")
     }
   )
+  paste(text, collapse = " ")
 }
