@@ -19,9 +19,10 @@
 #'   their sum.
 #' @return `log_evidence()`: one number. With [seqkr()] its exponential is an
 #'   estimate of the evidence without bias, but for what `temper` does to it.
-#'   With learned variances it is averaged over their grid and prior; with more
-#'   than three of them it is the evidence at their posterior, and too large by
-#'   what their prior would cost.
+#'   With learned variances it is averaged over their grid and prior, of classes
+#'   in groups with what sites miss of it (see [bkm()], Methods); with more than
+#'   three of them it is the evidence at their posterior, without that, and too
+#'   large by what their prior would cost.
 #'
 #'   `anova()`: a data frame of class `bayeskernel_anova` with a row a model:
 #'   `family`, `columns`, the number of fixed columns, `log_evidence`,
