@@ -233,7 +233,7 @@ TEST("residuals follow the variance of their process to its optimum") {
     Draw draw(42);
     MatrixXd share(120, 1);
     for (Index i = 0; i < 120; ++i) share(i, 0) = 0.5 * draw.uniform();
-    OpenResiduals open(problem.rows, problem.prior, share);
+    OpenResiduals open(problem.rows.residual, 120, problem.prior, share);
     model.open = &open;
     MeanFieldFit fit(problem.rows, problem.prior, serial, nullptr, nullptr,
                      true, model);
