@@ -27,15 +27,16 @@ test_that("a regression is recovered with its noise and its predictors", {
 })
 
 test_that("a sum of functions of different predictors is found as one", {
-  set.seed(4)
+  set.seed(1)
   x <- matrix(runif(150 * 4), 150)
-  f <- 3 * sin(6 * x[, 1]) + 4 * x[, 2]
+  f <- 3 * sin(12 * x[, 1]) + 4 * x[, 2] + 3 * cos(2 * x[, 3])
   y <- f + rnorm(150, 0, 0.3)
   error <- vapply(1:2, function(vectors) {
     fit <- long_bark(x, y, prior = bark_prior(vectors = vectors))
     sqrt(mean((fitted(fit) - f)^2))
   }, 0)
-  expect_lt(error[2], error[1])
+  # In four such data sets the second was 0.71 to 0.88 of the first.
+  expect_lt(error[2], 0.9 * error[1])
   expect_lt(error[2], 0.12)
 })
 
