@@ -44,9 +44,10 @@
 #'   a regression; one f a row), or `"prediction"`, for a new response of a
 #'   regression: a matrix with columns `fit`, `lwr`, `upr`. Limits are normal,
 #'   by the posterior mean and variance of f; of a [bark()] they are quantiles
-#'   of one draw for each stored one. Of a [mkprobit()] also with `"prob"` and
-#'   `"response"`, from draws; several classes make an array, rows x (`fit`,
-#'   `lwr`, `upr`) x classes.
+#'   of one draw for each stored one. With `"response"` of two classes they are
+#'   limits of the probability of the positive class, those of f put through
+#'   the link; with `"prob"` of both, an array, rows x (`fit`, `lwr`, `upr`) x
+#'   classes. Of a [mkprobit()] with two classes or more, and from draws.
 #' @param level Probability of the interval, default 0.95.
 #' @param draws Return draws in place of averages (one f a row): of f or the
 #'   mean, with `interval = "prediction"` of a new response, with `"prob"` or
@@ -296,8 +297,13 @@ check_prediction <- function(object, ask) {
     "`threshold` applies to classes only.", "Use type = \"class\"."
   )
   refuse_if(
-    interval && !ask$latent && !(ask$joint && type_has_spread(ask$type)),
-    "interval", "Intervals are of latent values.",
+    interval && !ask$latent && !type_has_spread(ask$type),
+    "interval", "Intervals are of latent values and of probabilities.",
+    "Use type = \"link\", \"response\" or \"prob\"."
+  )
+  refuse_if(
+    interval && !ask$latent && !ask$joint && length(object$levels) > 2L,
+    "interval", "Intervals of probabilities need a fit with two classes.",
     "Use type = \"link\", and se.fit = TRUE for probabilities."
   )
   refuse_if(
@@ -341,11 +347,7 @@ predict_own <- function(object, ask) {
       "Give the data of the fit, or other rows, as `newdata`."
     )
   }
-  out <- if (ask$sampled) {
-    answer_draws(object, NULL, ask, object$n)
-  } else {
-    answer_moments(object, NULL, ask)
-  }
+  out <- answer(object, NULL, ask, object$n)
   fill_excluded(out, object$na.action, ask$draws)
 }
 
@@ -355,12 +357,38 @@ fill_excluded <- function(x, action, draws = FALSE) {
 
 predict_rows <- function(object, newdata, ask, first = 0) {
   rows <- new_rows(object, newdata, ask$groups, ask$sampled, first)
-  out <- if (ask$sampled) {
-    answer_draws(object, rows, ask, length(rows$complete))
+  out <- answer(object, rows, ask, length(rows$complete))
+  fill_incomplete(out, rows, ask$draws)
+}
+
+# What was asked for, of n rows, or (NULL) of those of the fit.
+answer <- function(object, rows, ask, n) {
+  if (ask$interval != "none" && !ask$latent && !ask$joint) {
+    probability_limits(object, rows, ask, n)
+  } else if (ask$sampled) {
+    answer_draws(object, rows, ask, n)
   } else {
     answer_moments(object, rows, ask)
   }
-  fill_incomplete(out, rows, ask$draws)
+}
+
+# The limits of f, put through the curve that makes probabilities of it.
+probability_limits <- function(object, rows, ask, n) {
+  of_f <- ask
+  of_f$latent <- TRUE
+  limits <- answer(object, rows, of_f, n)
+  moments <- latent_by_link(object, rows, ask$link, ask$threads)
+  curve <- if (ask$link == "calibrated") {
+    function(f) {
+      stats::plogis(calibrated_f(object$link, f, moments$mean, moments$var))
+    }
+  } else {
+    function(f) link_curve(f, ask$link)
+  }
+  limits_of_two(
+    object, ask$type, moments$prob[[ask$link]], curve(limits[, "lwr"]),
+    curve(limits[, "upr"])
+  )
 }
 
 # Moments as what was asked for.
@@ -438,8 +466,19 @@ limits_by_class <- function(fit, lower, upper) {
   aperm(out, c(1L, 3L, 2L))
 }
 
-# Standard deviations or limits of class probabilities, from draws of them; of
-# two classes limits are those of the positive class for "response". The same
+# Of two classes: for "response" of the positive one, else of both.
+limits_of_two <- function(object, type, prob, lower, upper) {
+  if (type == "response") {
+    return(cbind(fit = prob, lwr = lower, upr = upper))
+  }
+  names <- object$levels
+  limits_by_class(
+    probability_matrix(prob, names), unname(cbind(1 - upper, lower)),
+    unname(cbind(1 - lower, upper))
+  )
+}
+
+# Standard deviations or limits of class probabilities, from draws. The same
 # seed for every call that has none: averages do not change from call to call.
 class_spread <- function(object, rows, ask, most = 400L) {
   moments <- latent(object, rows, ask$link, ask$threads)
@@ -465,15 +504,7 @@ class_spread <- function(object, rows, ask, most = 400L) {
   }
   limits <- column_quantiles(flat, ends)
   if (length(size) == 2L) {
-    own <- cbind(fit = prob, lwr = limits[1, ], upr = limits[2, ])
-    if (ask$type == "response") {
-      return(own)
-    }
-    names <- object$levels
-    return(limits_by_class(
-      probability_matrix(prob, names),
-      matrix(c(1 - own[, 3], own[, 2]), n), matrix(c(1 - own[, 2], own[, 3]), n)
-    ))
+    return(limits_of_two(object, ask$type, prob, limits[1, ], limits[2, ]))
   }
   limits_by_class(prob, matrix(limits[1, ], n), matrix(limits[2, ], n))
 }

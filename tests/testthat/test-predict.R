@@ -154,6 +154,51 @@ test_that("an interval is normal, or has the quantiles of draws", {
   }
 })
 
+test_that("limits of a probability are those of f through its link", {
+  proper <- bkm(y ~ x1 + x2 + (1 | g), d, threads = 1)
+  new <- d[1:6, ]
+  new$g <- c("nobody's", as.character(new$g[-1]))
+  new$x1[2] <- NA
+  rownames(new) <- letters[1:6]
+  for (fit in c(classes, list(proper))) {
+    for (link in setdiff(links_of(fit), "calibrated")) {
+      of_f <- predict(fit, new, "link", interval = "credible", seed = 3)
+      of_p <- predict(
+        fit, new, "response", link = link, interval = "credible", seed = 3
+      )
+      expect_identical(dimnames(of_p), dimnames(of_f))
+      expect_equal(of_p[, -1], link_curve(of_f[, -1], link), tolerance = 1e-12)
+      expect_equal(of_p[, 1], predict(fit, new, "response", link = link))
+      both <- predict(
+        fit, new, "prob", link = link, interval = "credible", seed = 3
+      )
+      expect_equal(both[, , 2], of_p, tolerance = 1e-12)
+      expect_equal(both[, "upr", 1], 1 - of_p[, "lwr"], tolerance = 1e-12)
+    }
+    # So many draws of the probability are within them, by any link.
+    link <- links_of(fit)[1]
+    band <- predict(
+      fit, d, "response", link = link, interval = "credible", level = 0.9,
+      seed = 3
+    )
+    expect_true(all(band[, "lwr"] < band[, 1] & band[, 1] < band[, "upr"]))
+    if (is.null(fit$draws)) {
+      draws <- predict(
+        fit, d, "response", link = link, draws = TRUE, n_draws = 2000, seed = 1
+      )
+      within <- t(draws) > band[, "lwr"] & t(draws) < band[, "upr"]
+      expect_equal(mean(within), 0.9, tolerance = 0.02)
+    }
+  }
+  expect_equal(
+    predict(vb, type = "response", interval = "credible"),
+    predict(vb, d, "response", interval = "credible"),
+    tolerance = 1e-8
+  )
+  refused <- function(type) predict(proper, d, type, interval = "credible")
+  expect_bk_error(refused("class"), "argument", "prob")
+})
+
 test_that("probabilities of the fit's own rows have standard errors", {
   for (fit in classes) {
     for (link in links_of(fit)) {
