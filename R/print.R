@@ -126,6 +126,10 @@ format_values <- function(x, digits) {
   # One row that is tiny, an intercept's odds say, is no reason for all to have
   # its decimals.
   wide <- decimals > 5 || decimals + floor(log10(largest)) > 8
+  # Of what cannot be negative no estimate is shown as 0.
+  found <- x[is.finite(x[, "Estimate"]), "Estimate"]
+  wide <- wide || (all(x >= 0, na.rm = TRUE) &&
+    any(found > 0 & found < 0.5 * 10^-decimals))
   text <- if (wide) {
     formatC(x, digits = digits, format = "g")
   } else {
