@@ -33,8 +33,9 @@
 #'
 #'   Of a query only a block is in memory at a time, as far as the driver goes
 #'   along: RSQLite does, by [DBI::dbFetch()]. Where a driver has Arrow chunks
-#'   of its own, as duckdb since 1.5.0, and package nanoarrow is there, rows are
-#'   taken in these; without nanoarrow duckdb puts the whole result in memory.
+#'   of its own, as adbi and duckdb since 1.5.0, and package nanoarrow is there,
+#'   rows are taken in these; without nanoarrow duckdb puts the whole result in
+#'   memory.
 #' @section Errors: `bayeskernel_error_argument` for a connection or file that
 #'   cannot be read, also when it breaks off midway, and for a column that is
 #'   not numeric; `bayeskernel_error_response`; `bayeskernel_error_missing`

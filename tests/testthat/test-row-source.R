@@ -596,16 +596,40 @@ test_that("a driver without chunks of its own is read by dbFetch()", {
   expect_false(streams_arrow(con))
 })
 
-test_that("duckdb gives the fit of the matrix", {
-  skip_if_not_installed("duckdb", "1.5.0")
+test_that("drivers with Arrow chunks of their own give the fit of the matrix", {
   skip_without_arrow()
   d <- source_data(70000, 2)
-  con <- DBI::dbConnect(getExportedValue("duckdb", "duckdb")())
-  on.exit(DBI::dbDisconnect(con, shutdown = TRUE))
-  DBI::dbWriteTable(con, "d", data.frame(d$x, y = d$y))
-  expect_true(streams_arrow(con))
-  source <- row_source(con, "select * from d order by rowid", y = "y")
-  expect_identical(
-    fit_source(source)$posterior, fit_source(row_source(d$x, d$y))$posterior
-  )
+  frame <- data.frame(d$x, y = d$y)
+  matches <- function(con) {
+    expect_true(streams_arrow(con))
+    source <- row_source(con, "select * from d order by rowid", y = "y")
+    expect_identical(
+      fit_source(source)$posterior, fit_source(row_source(d$x, d$y))$posterior
+    )
+  }
+  there <- function(package, version = "0") {
+    requireNamespace(package, quietly = TRUE) &&
+      utils::packageVersion(package) >= version
+  }
+  adbi <- there("adbi") && there("adbcsqlite") && there("RSQLite")
+  duckdb <- there("duckdb", "1.5.0")
+  if (!adbi && !duckdb) skip("neither adbi with adbcsqlite nor duckdb")
+  if (adbi) {
+    file <- tempfile(fileext = ".sqlite")
+    writer <- DBI::dbConnect(RSQLite::SQLite(), file)
+    DBI::dbWriteTable(writer, "d", frame)
+    DBI::dbDisconnect(writer)
+    con <- DBI::dbConnect(
+      getExportedValue("adbi", "adbi")("adbcsqlite"), uri = file
+    )
+    matches(con)
+    DBI::dbDisconnect(con)
+    unlink(file)
+  }
+  if (duckdb) {
+    con <- DBI::dbConnect(getExportedValue("duckdb", "duckdb")())
+    DBI::dbWriteTable(con, "d", frame)
+    matches(con)
+    DBI::dbDisconnect(con, shutdown = TRUE)
+  }
 })
