@@ -53,6 +53,19 @@ jackknife_cov <- function(influence, x, cov, group = NULL) {
   cov %*% meat %*% cov
 }
 
+# The job of a fit over a grid of variances, whose core leaves the rows out
+# point by point: of how many observations each of them stands.
+leave_rows_out <- function(job) {
+  design <- job$design
+  if (job$settings$family == "hinge" && is.null(job$atoms) &&
+    length(design$random) == 0L && is.null(job$data$path)) {
+    job$control$copies <- rep_len(as.double(
+      row_copies(design$weights_given, design$counted)
+    ), length(design$y))
+  }
+  job
+}
+
 # The grouping that all random terms nest in, NULL without random terms, FALSE
 # where there is none.
 outer_groups <- function(random) {
@@ -92,7 +105,7 @@ add_sandwich <- function(fit, core, job) {
     row_copies(fit$weights, fit$counted)
   )
   fit$sandwich <- list(
-    cov = unname(jackknife_cov(
+    cov = unname(core$influence$jackknife %||% jackknife_cov(
       influence, x, core$influence$cov, groups$group
     )),
     by = if (is.null(groups)) {

@@ -86,7 +86,7 @@ linear_run <- function(job) {
   core <- if (job$settings$method == "vb") {
     run_vb(job)
   } else if (job$settings$method == "ep") {
-    run_ep(job)
+    run_ep(leave_rows_out(job))
   } else {
     run_svi(job)
   }
