@@ -88,7 +88,7 @@ add_sandwich <- function(fit, core, job) {
   }
   if (!is.null(core$jackknife)) {
     fit$sandwich <- c(core$jackknife, list(by = "rows", groups = 0L))
-    return(fit)
+    return(without_shrunk(fit))
   }
   why <- sandwich_lacks(fit, core, job)
   if (is.null(why)) {
@@ -115,6 +115,18 @@ add_sandwich <- function(fit, core, job) {
     },
     groups = length(unique(groups$group)), rate = implied_rate(influence)
   )
+  without_shrunk(fit)
+}
+
+# Where mean field gave a class up its variance of the slopes goes to 0 with
+# them, and what rows do to both is not what they do at that variance: there are
+# no standard errors to be believed.
+without_shrunk <- function(fit) {
+  if (length(fit$given_up) && identical(fit$penalty, "learn") &&
+    fit$method %in% c("vb", "svi")) {
+    fit$sandwich$cov[] <- NA
+    fit$sandwich$by <- "rows"
+  }
   fit
 }
 
