@@ -53,6 +53,19 @@ jackknife_cov <- function(influence, x, cov, group = NULL) {
   cov %*% meat %*% cov
 }
 
+# The job of a fit over a grid of variances, whose core leaves the rows out
+# point by point: of how many observations each of them stands.
+leave_rows_out <- function(job) {
+  design <- job$design
+  if (job$settings$family == "hinge" && is.null(job$atoms) &&
+    length(design$random) == 0L && is.null(job$data$path)) {
+    job$control$copies <- rep_len(as.double(
+      row_copies(design$weights_given, design$counted)
+    ), length(design$y))
+  }
+  job
+}
+
 # The grouping that all random terms nest in, NULL without random terms, FALSE
 # where there is none.
 outer_groups <- function(random) {
@@ -75,7 +88,7 @@ add_sandwich <- function(fit, core, job) {
   }
   if (!is.null(core$jackknife)) {
     fit$sandwich <- c(core$jackknife, list(by = "rows", groups = 0L))
-    return(fit)
+    return(without_shrunk(fit))
   }
   why <- sandwich_lacks(fit, core, job)
   if (is.null(why)) {
@@ -92,7 +105,7 @@ add_sandwich <- function(fit, core, job) {
     row_copies(fit$weights, fit$counted)
   )
   fit$sandwich <- list(
-    cov = unname(jackknife_cov(
+    cov = unname(core$influence$jackknife %||% jackknife_cov(
       influence, x, core$influence$cov, groups$group
     )),
     by = if (is.null(groups)) {
@@ -102,6 +115,18 @@ add_sandwich <- function(fit, core, job) {
     },
     groups = length(unique(groups$group)), rate = implied_rate(influence)
   )
+  without_shrunk(fit)
+}
+
+# Where mean field gave a class up its variance of the slopes goes to 0 with
+# them, and what rows do to both is not what they do at that variance: there are
+# no standard errors to be believed.
+without_shrunk <- function(fit) {
+  if (length(fit$given_up) && identical(fit$penalty, "learn") &&
+    fit$method %in% c("vb", "svi")) {
+    fit$sandwich$cov[] <- NA
+    fit$sandwich$by <- "rows"
+  }
   fit
 }
 

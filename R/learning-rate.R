@@ -395,7 +395,11 @@ sandwich_fact <- function(object) {
     return(NULL)
   }
   if (vcov_type(object) == "sandwich") {
-    return(sprintf("sandwich, by %s", object$sandwich$by))
+    return(if (anyNA(object$sandwich$cov)) {
+      "none"
+    } else {
+      sprintf("sandwich, by %s", object$sandwich$by)
+    })
   }
   paste0(
     "of the posterior", if (is.null(object$sandwich$cov)) {
@@ -409,9 +413,13 @@ sandwich_fact <- function(object) {
 given_up_note <- function(object) {
   if (length(object$given_up)) {
     paste0(
-      "Class ", list_some(quoted(object$given_up)),
-      " was given up: slopes and ",
-      "their standard errors mean little. See class_weights."
+      "Class ", list_some(quoted(object$given_up)), " was given up: slopes ",
+      if (anyNA(object$sandwich$cov)) {
+        "are without standard errors, which mean field does not have here"
+      } else {
+        "say little of its rows"
+      },
+      ". Use class_weights = \"balanced\", or bkm()."
     )
   }
 }

@@ -86,7 +86,7 @@ linear_run <- function(job) {
   core <- if (job$settings$method == "vb") {
     run_vb(job)
   } else if (job$settings$method == "ep") {
-    run_ep(job)
+    run_ep(leave_rows_out(job))
   } else {
     run_svi(job)
   }
@@ -150,13 +150,12 @@ linear_collect <- function(fit, core, job, rows) {
     fit <- collect_vb(fit, core, job)
     if (fit$method == "ep") fit <- collect_ep(fit, core, job)
   }
-  fit <- add_sandwich(fit, core, job)
   if (fit$family == "hinge") {
     fit$given_up <- warn_given_up(
       fit$levels, 1L + (fit$y > 0), fit$fitted$mean, fit$weights
     )
   }
-  fit
+  add_sandwich(fit, core, job)
 }
 
 # Stochastic steps know sums over rows only.

@@ -113,21 +113,23 @@ Rcpp::List ep_status(const EpOutcome& outcome, bool interrupted, double jitter,
       Rcpp::Named("seconds") = seconds);
 }
 
+// Numbers by row as the core has its rows.
+VectorXd in_order(const Eigen::Map<const VectorXd>& from,
+                  const std::vector<Index>& order) {
+  const Index n = static_cast<Index>(order.size());
+  if (from.size() != n) {
+    throw bayeskernel::ArgumentError("numbers of other rows");
+  }
+  VectorXd out(n);
+  for (Index i = 0; i < n; ++i) out[i] = from[order[i]];
+  return out;
+}
+
 // Messages of an earlier fit to the same rows, `sites` of its answer.
 void start_from(const Rcpp::List& messages, const std::vector<Index>& order,
                 bayeskernel::EpFit& fit) {
-  const auto kappa = map_vector(messages["kappa"]);
-  const auto b = map_vector(messages["b"]);
-  const Index n = static_cast<Index>(order.size());
-  if (kappa.size() != n || b.size() != n) {
-    throw bayeskernel::ArgumentError("messages of other rows");
-  }
-  VectorXd own_kappa(n), own_b(n);
-  for (Index i = 0; i < n; ++i) {
-    own_kappa[i] = kappa[order[i]];
-    own_b[i] = b[order[i]];
-  }
-  fit.start_from(own_kappa, own_b);
+  fit.start_from(in_order(map_vector(messages["kappa"]), order),
+                 in_order(map_vector(messages["b"]), order));
 }
 
 }  // namespace
@@ -170,9 +172,12 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       const SEXP messages = element(settings, "messages");
       if (!Rf_isNull(messages)) start_from(messages, input.order, fit);
       const SEXP by_group = element(settings, "by_group");
+      const SEXP copies = element(settings, "copies");
       outcome = bayeskernel::fit_linear_ep(
           fit, model.noise, grid, control,
-          !Rf_isNull(by_group) && Rcpp::as<bool>(by_group));
+          !Rf_isNull(by_group) && Rcpp::as<bool>(by_group),
+          Rf_isNull(copies) ? VectorXd()
+                            : in_order(map_vector(copies), input.order));
       out = outcome_list(outcome, blocks, wide, model);
       add_rows(outcome, model, input.order, out);
       if (model.atoms == nullptr) {
@@ -180,6 +185,9 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         Rcpp::List influence = influence_list(
             bayeskernel::site_influence(outcome.sites), input.order);
         influence["cov"] = to_r(fit.posterior().theta_covariance());
+        if (outcome.jackknife.size() > 0) {
+          influence["jackknife"] = to_r(outcome.jackknife);
+        }
         out["influence"] = influence;
       }
       const SEXP check = element(settings, "check");

@@ -176,3 +176,23 @@ test_that("rates and weights that mean nothing are refused", {
   )
   expect_no_error(bkm(y ~ x, d, learning_rate = 1, threads = 1))
 })
+
+test_that("mean field that gave a class up has no standard errors of slopes", {
+  d <- rate_data(600, -2.4, 2)
+  fit <- may_give_up(bsvm(y ~ x + z, d, method = "vb", threads = 1))
+  expect_identical(fit$given_up, "yes")
+  expect_true(all(is.na(confint(fit))))
+  expect_true(all(is.na(vcov(fit))))
+  expect_false(anyNA(vcov(fit, type = "posterior")))
+  expect_identical(facts(fit)[["Standard errors"]], "none")
+  expect_match(
+    paste(capture.output(summary(fit)), collapse = " "),
+    "mean field does not have here"
+  )
+  table <- tidy(fit)
+  expect_true(all(is.na(table$std.error[table$term %in% names(coef(fit))])))
+  expect_false(anyNA(predict(fit, d[1:5, ], type = "prob")))
+  # With the scale of the prior held there is nothing that runs away.
+  held <- may_give_up(bsvm(y ~ x + z, d, method = "vb", penalty = 1, threads = 1))
+  expect_false(anyNA(vcov(held)))
+})

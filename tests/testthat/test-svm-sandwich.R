@@ -146,3 +146,34 @@ test_that("null coefficients are rejected as often as stated", {
   # What the posterior of a pseudo-likelihood says instead.
   expect_gt(mean(out[2, ]), 0.15)
 })
+
+test_that("so they are where the rare class was given up", {
+  slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
+  skip_if_not(slow, "BAYESKERNEL_SLOW is not true")
+  out <- vapply(1:150, function(s) {
+    d <- with_seed(s, {
+      x <- matrix(rnorm(4000), 1000) %*% chol(0.3 + 0.7 * diag(4))
+      colnames(x) <- c("a", "b", "c", "d")
+      data.frame(x, y = x[, 1] + x[, 2] / 2 + rlogis(1000) > 1.75)
+    })
+    fit <- may_give_up(bsvm(y ~ ., d, threads = 1))
+    ends <- confint(fit, c("c", "d"))
+    c(length(fit$given_up) > 0, ends[, 1] > 0 | ends[, 2] < 0)
+  }, numeric(3))
+  # What normal theory at the mode of the grid says is wrong in 37 % of these.
+  expect_gt(mean(out[1, ]), 0.9)
+  expect_lte(mean(out[2:3, ]), 0.08)
+})
+
+test_that("copies of rows are so many rows, also over a grid of variances", {
+  d <- machine_data(120)
+  d <- data.frame(x = round(d$x), z = round(d$z / 2), y = d$y, n = 1)
+  few <- stats::aggregate(n ~ x + z + y, d, sum)
+  expect_lt(nrow(few), 80)
+  sds <- lapply(list(
+    bsvm(y ~ x + z, d, standardize = FALSE, threads = 1),
+    bsvm(y ~ x + z, few, weights = n, standardize = FALSE, threads = 1)
+  ), function(fit) sqrt(diag(vcov(fit))))
+  # One message for up to 14 rows is coarser: it is 5 % of posterior sds.
+  expect_equal(sds[[2]], sds[[1]], tolerance = 0.12)
+})

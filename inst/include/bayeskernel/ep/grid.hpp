@@ -21,6 +21,7 @@
 #include "fit.hpp"
 #include "group_evidence.hpp"
 #include "hyperparameters.hpp"
+#include "left_out_means.hpp"
 #include "mixture.hpp"
 #include "mode.hpp"
 #include "variational.hpp"
@@ -56,9 +57,10 @@ class EpGrid {
   static constexpr Index kMost = 3;  // parameters
 
   // `by_group`: points weigh by the evidence of whole groups where that applies
-  // (group_evidence.hpp).
-  EpGrid(EpFit& fit, const Hyperparameters& hyper, bool by_group = false)
-      : fit_(fit), hyper_(hyper) {
+  // (group_evidence.hpp). `left_out` sees all points.
+  EpGrid(EpFit& fit, const Hyperparameters& hyper, bool by_group = false,
+         LeftOutMeans* left_out = nullptr)
+      : fit_(fit), hyper_(hyper), left_out_(left_out) {
     if (by_group && GroupEvidence::applies(fit)) groups_.emplace(fit);
   }
 
@@ -247,8 +249,9 @@ class EpGrid {
     point.moments = linear_moments(fit_);
     points_.push_back(std::move(point));
     missed_axes_.push_back(missed.axes);
-    mixture_.add(fit_, points_.back().moments,
-                 std::exp(value.value - points_[0].log_density));
+    const double weight = std::exp(value.value - points_[0].log_density);
+    mixture_.add(fit_, points_.back().moments, weight);
+    if (left_out_ != nullptr) left_out_->add(fit_, weight);
     const double loading =
         static_cast<double>(points_.back().moments.loading.size());
     if (static_cast<double>(points_.size()) * loading > room) {
@@ -333,6 +336,7 @@ class EpGrid {
 
   EpFit& fit_;
   const Hyperparameters& hyper_;
+  LeftOutMeans* left_out_;
   EpSettings settings_;
   std::optional<GroupEvidence> groups_;
   std::vector<double> missed_axes_;  // by point

@@ -33,6 +33,7 @@ struct EpOutcome {
   VectorXd weight, x_mean, x_sd;
   std::vector<int> x_owner;
   bool by_group = false;
+  MatrixXd jackknife;  // of a grid: the covariance of theta over samples
 };
 
 // Of incomplete rows, by unit 1, 2, ...: log sum_k pi_k p_k over their atoms.
@@ -155,19 +156,26 @@ inline void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
 
 // `grid`: whether a grid is wanted where it is possible, which it is with
 // moments of rows; the fit is left at its mode. `by_group`: with points that
-// weigh by the evidence of whole groups. Interrupts leave by PassInterrupted.
+// weigh by the evidence of whole groups. `copies`: of rows as left_out_means.hpp
+// has them, for the jackknife of a grid. Interrupts leave by PassInterrupted.
 inline EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
                                const EpSettings& settings,
-                               bool by_group = false) {
+                               bool by_group = false,
+                               const VectorXd& copies = VectorXd()) {
   const Hyperparameters hyper(fit.prior(), noise);
   EpOutcome out;
   fit.set(fit.prior().start(), 1.0 / noise.precision);
   grid = grid && fit.atoms() == nullptr;
   if (grid && hyper.size() > 0 && hyper.size() <= EpGrid::kMost) {
-    EpGrid points(fit, hyper, by_group);
+    LeftOutMeans left_out(copies);
+    EpGrid points(fit, hyper, by_group,
+                  copies.size() > 0 ? &left_out : nullptr);
     points.run(settings);
     points.return_to_mode();
     detail::collect_grid(points, hyper, fit.prior(), out);
+    if (copies.size() > 0) {
+      out.jackknife = left_out.jackknife(out.moments.theta_mean);
+    }
     return out;
   }
   if (hyper.size() > 0) {
