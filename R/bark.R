@@ -48,10 +48,10 @@
 #'   the second half of all sweeps is kept, and a warning comes only at the cap.
 #'   Default `rhat(1.05)`; `NULL`, one round, where `warmup`, `draws`, `thin` or
 #'   `start` say how long to run.
-#' @param chain_weights `"equal"`, the default, or `"stacking"`: chains that
-#'   disagree (an R-hat above 1.05) are weighted so that the mixture of their
-#'   predictive densities of each row given the others is largest, see there.
-#'   (`weights` are those of rows.)
+#' @param chain_weights `"stacking"`: chains that disagree (an R-hat above 1.05)
+#'   are weighted so that the mixture of their predictive densities of each row
+#'   given the others is largest, see there; the default of several chains with
+#'   `until`. Or `"equal"`, the default without. (`weights` are those of rows.)
 #'
 #' @return An object of class `c("bark", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()], with `draws` (array, draws x chains x variables),
@@ -194,7 +194,7 @@ bark.formula <- function(formula, data,
                          na.action = stats::na.fail, chains = 4,
                          warmup = 5e4, draws = 1000, thin = 50,
                          until = rhat(1.05),
-                         chain_weights = c("equal", "stacking"), seed = NULL,
+                         chain_weights = c("stacking", "equal"), seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          cluster = NULL,
                          progress = getOption(
@@ -214,7 +214,7 @@ bark.default <- function(x, y, family = c("gaussian", "binomial", "ordinal"),
                          weights = NULL, na.action = stats::na.fail, chains = 4,
                          warmup = 5e4, draws = 1000, thin = 50,
                          until = rhat(1.05),
-                         chain_weights = c("equal", "stacking"), seed = NULL,
+                         chain_weights = c("stacking", "equal"), seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          cluster = NULL,
                          progress = getOption(
@@ -229,7 +229,7 @@ bark_arguments <- function() {
   list(
     family = check_family, scales = one_of("different", "equal"),
     select = check_flag, structure = function(x, name) x, linear = check_flag,
-    chain_weights = one_of("equal", "stacking")
+    chain_weights = one_of("stacking", "equal")
   )
 }
 
@@ -264,6 +264,11 @@ settle_bark <- function(settings) {
     settings$scales <- "equal"
   }
   settings <- settle_until(settings)
+  # Of a run whose length was said the chains are taken as they are.
+  said <- is.null(settings$until) || settings$chains == 1L
+  if (said && !("chain_weights" %in% settings$given)) {
+    settings$chain_weights <- "equal"
+  }
   if (settings$family != "gaussian" && !("prior" %in% settings$given)) {
     settings$prior <- bark_prior(gamma = 5, epsilon = 0.5)
   }

@@ -695,6 +695,11 @@ TEST("several vectors of scales: one of them, and all by a common factor") {
         walker, [&](ScaleMoves& m) { return m.common_factor(c); },
         [&](ScaleMoves& m) { return m.common_factor(1.0 / c); },
         [&] { return 6.0 * std::log(c); });
+    const Index vector = random.below(2);
+    check_scale_move(
+        walker, [&](ScaleMoves& m) { return m.vector_factor(vector, c); },
+        [&](ScaleMoves& m) { return m.vector_factor(vector, 1.0 / c); },
+        [&] { return 3.0 * std::log(c); });
     const Index l = random.below(6);
     const double old = state.lambda[l];
     check_scale_move(

@@ -146,6 +146,25 @@ test_that("chains that disagree are weighted, and it is said", {
   )
 })
 
+test_that("stacking is the default of runs that end by a cap", {
+  capped <- function(...) {
+    suppressWarnings(apart(y ~ a + g, d, until = rhat(1.001, sweeps = 40), ...))
+  }
+  fit <- capped()
+  expect_gt(max(rhat(fit), na.rm = TRUE), 1.05)
+  expect_identical(
+    fit$chain_weights, capped(chain_weights = "stacking")$chain_weights
+  )
+  expect_gt(max(fit$chain_weights), 0.3)
+  expect_match(
+    capture.output(fit), "Chains: .*disagree.*stacking",
+    all = FALSE
+  )
+  expect_null(capped(chain_weights = "equal")$chain_weights)
+  one <- quick_bark(y ~ a, d, chains = 1, until = rhat(5))
+  expect_null(one$chain_weights)
+})
+
 test_that("a chain that predicts nothing is left out", {
   good <- quick_bark(y ~ a + g, d, warmup = 3000)
   set.seed(1)

@@ -70,7 +70,7 @@ class BarkChain {
     }
     // What it does need not be done as often by others.
     if (joint_.on()) {
-      schedule.scale_share = 0.1;
+      schedule.scale_share = data.vectors() > 1 ? 0.2 : 0.1;
       schedule.phi = 4;
     }
     if (n_classes > 0) {
@@ -92,7 +92,8 @@ class BarkChain {
   // Proposed and accepted after warmup, moves x 2.
   const Eigen::ArrayXXd& acceptance() const { return tally_.counts(); }
 
-  // All variables of `delta` in, at the prior's mean scale. Regression begins
+  // All variables of `delta` in, at the prior's mean scale; each further vector
+  // of scales a tenth of the one before. Regression begins
   // with more kernels than are needed, each at the best of some places:
   // from few that fit badly the chain would first drop variables
   // that kernels cannot yet use, and find them again only after 10^5 sweeps.
@@ -106,8 +107,11 @@ class BarkChain {
     }
     const double d = static_cast<double>(state.active());
     for (Index l = 0; l < state.scales(); ++l) {
-      state.lambda[l] =
-          state.delta[l] ? prior.lambda_shape / (prior.lambda_rate * d) : 0.0;
+      const double vector = static_cast<double>(l / state.data.variables());
+      state.lambda[l] = state.delta[l] ? prior.lambda_shape /
+                                             (prior.lambda_rate * d) *
+                                             std::pow(0.1, vector)
+                                       : 0.0;
     }
     state.block_variance.assign(state.block_variance.size(),
                                 BarkState::kFirstVariance);

@@ -5,9 +5,11 @@
 #define BAYESKERNEL_BARK_SCALE_MOVES_HPP
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "../chain/metropolis.hpp"
 #include "latent_sweep.hpp"
 #include "state.hpp"
 
@@ -36,6 +38,22 @@ class ScaleMoves {
     const double a = s_.prior.lambda_shape, b = s_.prior.lambda_rate;
     const double total = s_.lambda.sum();
     return measure(a * std::log(factor) - b * (factor - 1.0) * total);
+  }
+
+  // Those of one vector, which differ.
+  double vector_factor(Index vector, double factor) {
+    begin();
+    const Index p = s_.data.variables();
+    double total = 0.0, smallest = 1.0;
+    for (Index l = vector * p; l < (vector + 1) * p; ++l) {
+      total += s_.lambda[l];
+      smallest = std::min(smallest, s_.lambda[l]);
+      set(l, factor * s_.lambda[l]);
+    }
+    if (!(smallest * factor > kSmallest)) return kNeverAccepted;
+    return measure(static_cast<double>(p) * shape(s_.scales()) *
+                       std::log(factor) -
+                   s_.prior.lambda_rate * (factor - 1.0) * total);
   }
 
   // One scale, of those that differ.

@@ -40,6 +40,7 @@ class ScaleWalks {
       return;
     }
     if (!s_.setting.select) move_coordinate(stream, d);
+    if (s_.data.vectors() > 1) move_vector(stream);
     if (stream.uniform() < 0.5) {
       move_factor(stream);
     } else {
@@ -132,6 +133,25 @@ class ScaleWalks {
     if (tally_.walk(BarkMove::factor, step, ratio, log_u)) moves_.accept();
   }
 
+  // All scales of one vector.
+  void move_vector(Stream& stream) {
+    const Index vector = uniform_index(stream, s_.data.vectors());
+    const double factor =
+        std::exp(any_width(stream) * kVectorStep * stream.normal());
+    const double log_u = -stream.exponential();
+    if (tally_.decide(BarkMove::factor, moves_.vector_factor(vector, factor),
+                      log_u)) {
+      moves_.accept();
+    }
+  }
+
+  // Steps from a quarter to four times as wide as one is best, between several
+  // vectors: these have different ones, and trade places.
+  double any_width(Stream& stream) const {
+    return s_.data.vectors() > 1 ? std::exp2(4.0 * stream.uniform() - 2.0)
+                                 : 1.0;
+  }
+
   double smallest_scale() const {
     double smallest = std::numeric_limits<double>::infinity();
     for (Index l = 0; l < s_.scales(); ++l) {
@@ -144,8 +164,8 @@ class ScaleWalks {
     const Index l = draw_variable(stream, 1, d);
     RandomWalkStep& step = labels_ != nullptr ? tally_.steps.label_scale[l]
                                               : tally_.steps.scale[l];
-    const double value =
-        s_.lambda[l] * std::exp(step.sd() * stream.normal());
+    const double sd = any_width(stream) * step.sd();
+    const double value = s_.lambda[l] * std::exp(sd * stream.normal());
     const double log_u = -stream.exponential();
     const double ratio = value > ScaleMoves::kSmallest
                              ? moves_.coordinate(l, value)
@@ -218,6 +238,8 @@ class ScaleWalks {
     const double x = gamma(stream, a, 1.0), y = gamma(stream, b, 1.0);
     return x / (x + y);
   }
+
+  static constexpr double kVectorStep = 0.3;
 
   BarkState& s_;
   BarkTally& tally_;
