@@ -15,6 +15,8 @@
 #'   `cbind(successes, failures)`, n rows of counts. These become rows of either
 #'   class with the counts as weights: [nobs()], [fitted()] and [residuals()]
 #'   have one for each count that is not zero. A regression: numbers.
+#' @param formula Two-sided formula with the terms of [bsvm()] and [gp()] terms;
+#'   for a row source see the section on these.
 #' @param family `"logit"`, the default of two classes: logistic regression;
 #'   `"probit"`; `"gaussian"`, the default of a numeric response; `"hinge"`, the
 #'   pseudo-likelihood of [bsvm()], on request alone. Also the objects
@@ -22,7 +24,8 @@
 #' @param method `"ep"`, expectation propagation (the default); `"vb"`,
 #'   variational Bayes; `"gibbs"`, the sampler, the default with `select`;
 #'   `"svi"`, stochastic variational steps and then full passes. A row source is
-#'   read by `"ep"`, which keeps 16 bytes of each row, or by `"svi"`.
+#'   read by `"ep"`, which keeps 16 bytes of each row, and 24 and 8 for each
+#'   [gp()] term more with such terms; by `"vb"` or by `"svi"`.
 #' @param penalty Prior precision of the predictors. `"learn"` gives them one
 #'   common variance that is estimated; a positive number a holds the precision
 #'   at a; `"none"` leaves them with the prior of [bkm_prior()]. Default:
@@ -93,6 +96,23 @@
 #'   classes about as well, and nothing else that a likelihood is for. Compare
 #'   logit and probit by evidence only with priors of the same meaning, as the
 #'   defaults are.
+#'
+#' @section Rows in a source: `bkm(source)` has every column of a [row_source()]
+#'   as a predictor. With `formula`, `bkm(source, ~ gp(x1, x2) + z)`, or with the
+#'   source as `data` of `y ~ gp(x1, x2) + z`, it has numeric columns and [gp()]
+#'   terms of such columns, whose `by` is a number. Inducing points, and
+#'   length-scales that are open, come from 10,000 rows evenly spread over the
+#'   source, on whose standard deviations given length-scales are; columns of
+#'   the processes are computed block by block at every reading, so that no
+#'   feature is kept, in memory or on disk. Variances have inverse gamma factors,
+#'   those of processes the value at the maximum, whatever their number. Random
+#'   terms, smooths, factors and expressions are refused: let the query or the
+#'   file have computed columns, or give the rows as a data frame.
+#'
+#'   Rows in memory have such columns, too, where they would be more than 1e8
+#'   numbers with those of the other terms, by `"ep"` and `"vb"` and without holes:
+#'   beside any terms that these take, and `"ep"` then has inverse gamma factors for
+#'   all variances. `cluster` is for chains alone.
 #'
 #' @section Missing predictors: As [bsvm()]: `missing = "model"` treats numeric
 #'   predictors as jointly Gaussian and averages over what is missing, in [gp()]
@@ -219,13 +239,18 @@ bkm.default <- function(x, y, family = NULL,
 
 #' @rdname bkm
 #' @export
-bkm.row_source <- function(x, family = NULL, method = "ep", penalty = NULL,
-                           prior = bkm_prior(), standardize = TRUE,
+bkm.row_source <- function(x, formula = NULL, family = NULL, method = "ep",
+                           penalty = NULL, prior = bkm_prior(), standardize = TRUE,
                            batch_size = NULL, epochs = 1, tol = NULL,
                            max_iter = NULL, seed = NULL,
                            threads = getOption("bayeskernel.threads", 2L),
                            progress = getOption(
                              "bayeskernel.progress", interactive()
                            ), on_interrupt = c("stop", "keep"), ...) {
+  # In version 0.5.0 the family came second.
+  if (missing(family) && !is.null(formula) && !inherits(formula, "formula")) {
+    family <- formula
+    formula <- NULL
+  }
   fit_model(bkm_model, match.call(), environment(), ...)
 }

@@ -89,8 +89,9 @@ sample_classes <- function(y, seed) {
 # curvature `kappa` and gradient g at its moments, and is taken out. `power`, of
 # the likelihood; of a row that stands for `copies` one is left out.
 # `mean_field` has its own curvature; else that of the hinge under a normal law.
+# `residual`: what the variance has of the row alone, which others do not tell.
 step_left_out <- function(mean, var, sign, power, copies = 1,
-                          mean_field = TRUE) {
+                          mean_field = TRUE, residual = 0) {
   u <- 1 - sign * mean
   if (mean_field) {
     root <- sqrt(u^2 + var)
@@ -103,11 +104,12 @@ step_left_out <- function(mean, var, sign, power, copies = 1,
   }
   # A row without variance stays as it is.
   copies <- pmax(copies, 1)
+  var <- var - residual
   open <- var > 0
   left <- pmax(1 - ifelse(open, kappa * var, 0) / copies, 0.05)
   list(
     mean = mean - ifelse(open, var * gradient, 0) / copies / left,
-    var = var / left
+    var = var / left + residual
   )
 }
 
@@ -176,6 +178,9 @@ linear_left_out <- function(fit, core, job, rows) {
 # A sample of the rows of a file, whose moments are not kept.
 stream_left_out <- function(fit, job) {
   data <- job$data
+  if (!is.null(job$design$sample)) {
+    return(sample_left_out(fit, job$design$sample))
+  }
   own <- data$source > 0
   sample <- core_call(gpsvm_sample_cpp(c(
     data[c("path", "rows", "columns")], list(
@@ -194,6 +199,21 @@ stream_left_out <- function(fit, job) {
     mean_field = fit$method != "ep" || !is.null(fit$check$fallback)
   )
   c(out, list(y = as.double(positive)))
+}
+
+# Of a formula for a file, whose sample is there.
+sample_left_out <- function(fit, sample) {
+  rows <- fill_processes(fit, c(
+    sample[c("x", "processes")],
+    list(offset = numeric(length(sample$y)), random = list())
+  ), 1L)
+  at <- gaussian_moments(fit, rows, 1L)
+  out <- step_left_out(
+    at$mean, at$var, sample$y, 1,
+    mean_field = fit$method != "ep" || !is.null(fit$check$fallback),
+    residual = open_variance(fit, rows)
+  )
+  c(out, list(y = as.double(sample$y > 0)))
 }
 
 process_left_out <- function(fit, core, job, rows) {

@@ -78,8 +78,8 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
   c(
     response,
     columns[c(
-      "x", "center", "scale", "assign", "smooths", "processes", "holes",
-      "random", "xlevels", "contrasts", "dropped"
+      "x", "lean", "center", "scale", "assign", "smooths", "processes",
+      "holes", "random", "xlevels", "contrasts", "dropped"
     )],
     list(
       response = parsed$response, term_labels = attr(info$terms, "term.labels"),
@@ -136,14 +136,19 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   x <- punch_holes(x, cells)
   x <- punch_factors(x, assign, info$terms, is.na(codes))
   before <- ncol(x)
-  x <- join_columns(x, smooth_parts(smooths))
-  assign <- c(assign, rep(NA_integer_, ncol(x) - before))
+  added <- length(smooth_penalised(smooths))
+  lean <- length(built) > 0L && !any(mask) && !anyNA(codes) &&
+    nrow(x) * (before + added) > most_ep_cells
+  x <- join_columns(x, smooth_parts(smooths), lean)
+  shown <- if (lean) Negate(is_process) else function(smooth) TRUE
+  assign <- c(assign, rep(NA_integer_, added))
   if (ncol(x) == 0L && length(random) == 0L) abort_no_columns(call)
   fixed <- fixed_columns(
     x, standardize, drop_aliased, rows, call,
-    penalised = c(logical(before), smooth_penalised(smooths)),
-    apart = assign %in% chosen, holes = any(mask) || anyNA(codes)
+    penalised = c(logical(before), smooth_penalised(Filter(shown, smooths))),
+    apart = assign[seq_len(ncol(x))] %in% chosen, holes = any(mask) || anyNA(codes)
   )
+  if (lean) fixed <- lean_columns(fixed, smooths, before)
   smooths <- place_smooths(smooths, fixed$keep, before)
   info$keep <- fixed$keep
   info$columns <- colnames(fixed$x)
@@ -153,7 +158,9 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   info["contrasts"] <- list(coded$contrasts)
   fixed$made <- keep_columns(made, fixed$keep)
   fixed$cells <- keep_cells(cells, fixed$keep)
-  smooth_columns <- if (anyNA(codes)) do.call(cbind, smooth_parts(smooths))
+  smooth_columns <- if (anyNA(codes)) {
+    join_columns(x[, 0L, drop = FALSE], smooth_parts(smooths))
+  }
   wide <- completed_rows(
     codes, levels, coded$frame, info, smooth_columns,
     lapply(built, `[[`, "rows"), built
@@ -173,7 +180,8 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   c(
     fixed[c("x", "center", "scale", "dropped")],
     list(
-      assign = assign[fixed$keep], smooths = lapply(smooths, smooth_summary),
+      assign = assign[fixed$keep], lean = fixed$lean,
+      smooths = lapply(smooths, smooth_summary),
       processes = lapply(built, `[[`, "rows"),
       holes = holes$holes,
       random = lapply(random, function(term) {

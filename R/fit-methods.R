@@ -169,13 +169,13 @@ own_design <- function(object, home) {
   value <- function(name, default = NULL) {
     if (is.null(call[[name]])) default else eval(call[[name]], home)
   }
-  with_own_data(suppressWarnings(bsvm_design(
+  with_own_data(whole_design(suppressWarnings(bsvm_design(
     object$formula, value("data", home),
     weights = call$weights, subset = call$subset, offset = call$offset,
     na.action = value("na.action", stats::na.fail),
     missing = value("missing", "fail"),
     kind = model_of(object)$rows$response(object)
-  )))
+  ))))
 }
 
 with_own_data <- function(code) {

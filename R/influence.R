@@ -137,6 +137,8 @@ sandwich_lacks <- function(fit, core, job) {
     "modelled missing values"
   } else if (!is.null(job$data$path)) {
     "stochastic steps over a source"
+  } else if (!is.null(job$design$lean)) {
+    "gp() terms and random effects of so many rows"
   } else if (length(job$data$crossed)) {
     "crossed random terms"
   } else if (is.null(core$influence) && fit$method == "gibbs") {

@@ -2,7 +2,9 @@
 # plain matrices there, names and scales put back here.
 
 linear_job <- function(rows, settings) {
-  if (identical(rows$data$type, "file")) rows <- source_design(rows)
+  if (identical(rows$data$type, "file") && is.null(rows$sample)) {
+    rows <- source_design(rows)
+  }
   settings <- settle_family(rows, settings)
   refuse_with_processes(rows, settings)
   refuse_factor_holes(rows, settings)
@@ -11,6 +13,7 @@ linear_job <- function(rows, settings) {
   rows <- scale_response(rows, response)
   selected <- selected_columns(rows, settings)
   settings <- settle_crossed(rows, settings, selected)
+  if (!(settings$method %in% c("ep", "vb"))) rows <- whole_design(rows)
   settings$penalty <- resolve_penalty(settings, rows, selected)
   prior <- settings$prior
   penalty <- settings$penalty
@@ -60,6 +63,12 @@ linear_job <- function(rows, settings) {
 
 # Length-scales that are open, then the features of processes.
 add_processes <- function(job, wide) {
+  if (length(job$design$sample$processes)) {
+    return(add_streamed_processes(job))
+  }
+  if (!is.null(job$design$lean)) {
+    return(add_lean_processes(job))
+  }
   if (length(job$design$processes) == 0L) {
     return(job)
   }
@@ -83,7 +92,7 @@ source_design <- function(rows) {
 }
 
 linear_run <- function(job) {
-  core <- if (job$settings$method == "vb") {
+  core <- if (job$settings$method == "vb" && is.null(job$data$path)) {
     run_vb(job)
   } else if (job$settings$method == "ep") {
     run_ep(leave_rows_out(job))
@@ -97,6 +106,8 @@ linear_run <- function(job) {
 
 run_svi <- function(job) {
   run <- if (is.null(job$data$path)) bsvm_svi_cpp else bsvm_stream_cpp
+  # Full passes alone.
+  if (job$settings$method == "vb") job$settings$epochs <- 0L
   core_call(run(job$data, job$shared$prior, svi_control(job)))
 }
 
@@ -105,7 +116,7 @@ svi_control <- function(job) {
   c(
     settings[c("tol", "max_iter", "threads", "progress", "epochs")],
     list(
-      accelerate = TRUE, seed = as.double(settings$seed),
+      accelerate = TRUE, seed = as.double(settings$seed %||% 0),
       batch_size = as.double(settings$batch_size)
     ), job$control[intersect(
       c("family", "rule", "noise"), names(job$control)
@@ -114,6 +125,7 @@ svi_control <- function(job) {
 }
 
 linear_collect <- function(fit, core, job, rows) {
+  job$design$info <- with_centres(job$design$info, core$processes)
   design <- job$design
   fit[c("method", "family")] <- job$settings[c("method", "family")]
   fit$chosen <- job$settings$chosen
@@ -306,13 +318,18 @@ random_transform <- function(term) {
 
 linear_data <- function(design, blocks) {
   out <- list(
-    x = design$x, center = as.double(design$center),
-    scale = as.double(design$scale), y = as.double(design$y),
+    x = design$lean$x %||% design$x,
+    center = as.double(design$center), scale = as.double(design$scale), y = as.double(design$y),
     weights = as.double(design$weights), offset = as.double(design$offset),
     z = matrix(0, length(design$y), 0), group = integer(), n_groups = 0L,
     kept = list()
   )
   out$x <- as_doubles(out$x)
+  if (!is.null(design$lean)) {
+    out[c("center", "scale")] <- lapply(
+      out[c("center", "scale")], `[`, design$lean$at
+    )
+  }
   for (block in blocks$blocks) {
     if (block$random == 0L || block$crossed > 0L) next
     term <- design$random[[block$random]]

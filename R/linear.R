@@ -185,7 +185,7 @@ bsvm_model <- c(linear_model, list(
     settle_linear(settings)
   },
   rows = list(
-    linear = TRUE, weights = TRUE, source = c("ep", "svi"),
+    linear = TRUE, weights = TRUE, source = c("ep", "vb", "svi"),
     response = function(settings) "two"
   )
 ))
@@ -199,7 +199,7 @@ bkm_model <- c(linear_model, list(
   },
   settle = settle_linear,
   rows = list(
-    linear = TRUE, weights = TRUE, source = c("ep", "svi"),
+    linear = TRUE, weights = TRUE, source = c("ep", "vb", "svi"),
     response = function(settings) {
       switch(settings$family %||% "any",
         any = "any", gaussian = "number", "binary"

@@ -45,6 +45,10 @@
 #'   normal one with mean 0 and standard deviation 2, per standard deviation of a
 #'   variable. They are estimates: their uncertainty is not in the intervals.
 #'
+#' @section Many rows: Of rows in a [row_source()], and of more than 1e8 numbers in
+#'   the columns of a model in memory, the features of the inducing points are
+#'   not kept but computed at every reading of the rows, see [bkm()].
+#'
 #' @section Missing values: With `missing = "model"` the variables may have
 #'   holes, factors that `categorical()` looks at, too; a factor in `by` may
 #'   not.
@@ -146,8 +150,8 @@ is_process <- function(term) !is.null(term$process)
 # Building -------------------------------------------------------------------
 
 # The terms of a design, one for each level of a factor `by`, in the form of
-# build_smooth(): `x` keeps the place of the features, which fill_processes()
-# computes once length-scales are known; `rows` are the variables of the rows on
+# build_smooth(): `x` names the features, which are computed once length-scales
+# are known; `rows` are the variables of the rows on
 # the scale of the data, a number `by` the last of them, and 0 or 1 by level.
 build_process <- function(term, frame, rows, call, standardize, centred) {
   names <- vapply(term$variables, deparse1, "")
@@ -199,7 +203,7 @@ build_process <- function(term, frame, rows, call, standardize, centred) {
     list(
       label = process_label(term, level), keys = term$keys, names = names,
       by = term$by, level = level, dim = d, process = process,
-      block = rep(1, m), x = matrix(0L, n, m),
+      block = rep(1, m), x = matrix(0, 0L, m),
       rows = list(
         x = cbind(x, if (!is.null(number)) cbind(by = number)), inside = inside
       ),
@@ -321,7 +325,7 @@ place_process <- function(x, term, d, center, scale, coded, call) {
   kernel_to_core(kernel, d, call)
   free <- open_lengthscales(term$process$kernel, kernel)
   z <- process_inducing(
-    term$process$inducing, distinct, nrow(x), d, center, scale, term, call
+    term$process$inducing, distinct, term$process$n %||% nrow(x), d, center, scale, term, call
   )
   # No mean of codes is a category: the rows nearest to the centres.
   if (coded) z <- unique(distinct[nearest_rows(z, distinct), , drop = FALSE])
@@ -616,7 +620,9 @@ learn_processes <- function(job, rows) {
       free = as.integer(process$free)
     )
   })
-  data <- learning_rows(c(job$data, list(processes = terms)))
+  data <- wide_data(
+    learning_rows(c(job$data, list(processes = terms))), rows
+  )
   # A sampler draws the variances of the terms.
   prior <- job$shared$prior
   labels <- vapply(smooths[at], `[[`, "", "label")
@@ -648,6 +654,83 @@ learn_processes <- function(job, rows) {
   rows
 }
 
+# The design of so many rows that the columns of processes are not kept, but
+# computed by the core at every reading of the rows: `x` has names alone,
+# `lean` the columns that are kept, and their places.
+lean_columns <- function(fixed, smooths, before) {
+  added <- rep(vapply(smooths, is_process, NA), lengths(
+    lapply(smooths, `[[`, "block")
+  ))
+  made <- c(logical(before), added)
+  names <- character(length(made))
+  names[before + which(added)] <- unlist(lapply(
+    processes_of(smooths), `[[`, "columns"
+  ))
+  there <- which(!made)[fixed$keep]
+  names[there] <- colnames(fixed$x)
+  keep <- sort(c(there, which(made)))
+  at <- match(there, keep)
+  spread <- function(values, default) {
+    out <- rep(default, length(keep))
+    out[at] <- values
+    out
+  }
+  fixed$lean <- list(x = fixed$x, at = at)
+  fixed$x <- matrix(0, 0L, length(keep), dimnames = list(NULL, names[keep]))
+  fixed$center <- spread(fixed$center, 0)
+  fixed$scale <- spread(fixed$scale, 1)
+  fixed$keep <- keep
+  fixed
+}
+
+# The same with all columns, those of processes to be filled.
+whole_design <- function(rows) {
+  if (is.null(rows$lean)) {
+    return(rows)
+  }
+  rows$x <- wide_matrix(rows$lean, rows$x)
+  rows["lean"] <- list(NULL)
+  rows
+}
+
+wide_matrix <- function(lean, names) {
+  out <- matrix(0, nrow(lean$x), ncol(names), dimnames = dimnames(names))
+  out[, lean$at] <- lean$x
+  out
+}
+
+# Data for the core with all columns.
+wide_data <- function(data, rows) {
+  if (is.null(rows$lean)) {
+    return(data)
+  }
+  data$x <- wide_matrix(list(x = data$x, at = rows$lean$at), rows$x)
+  data$center <- as.double(rows$center)
+  data$scale <- as.double(rows$scale)
+  data
+}
+
+# Beside the columns that are kept the core reads the variables of processes.
+add_lean_processes <- function(job) {
+  rows <- learn_processes(job, job$design)
+  job$design$info <- rows$info
+  terms <- processes_of(rows$info$smooths)
+  variables <- lapply(seq_along(terms), function(k) {
+    process <- terms[[k]]$process
+    own <- job$design$processes[[k]]
+    cbind(scale_columns_by(own$x, process$center, process$scale), own$inside)
+  })
+  job$data$variables <- unname(do.call(cbind, variables))
+  job$data$plain <- ncol(job$data$x)
+  job$data$variables_count <- ncol(job$data$variables)
+  job$data$processes <- streamed_processes(terms, job$data$plain)
+  job$design["processes"] <- list(NULL)
+  # A fit at every point of a grid would take its time.
+  job$control$variances <- "vb"
+  job$shared$data <- job$data
+  job
+}
+
 # What processes do not go with.
 refuse_with_processes <- function(rows, settings) {
   if (length(rows$processes) == 0L) {
@@ -655,7 +738,6 @@ refuse_with_processes <- function(rows, settings) {
   }
   found <- c(
     if (!isFALSE(settings$select %||% FALSE)) "`select`",
-    if (settings$method == "svi") "method = \"svi\"",
     if (settings$method == "gibbs" && !is.null(rows$holes)) {
       "missing = \"model\" with method = \"gibbs\""
     }
@@ -665,7 +747,7 @@ refuse_with_processes <- function(rows, settings) {
       "argument", "Terms gp() do not go with what was asked for.",
       c(
         sprintf("Found: %s.", paste(found, collapse = " and ")),
-        "Accepted: method = \"ep\" or \"vb\"; by sampling, complete rows."
+        "Accepted: no selection; by sampling, complete rows."
       ),
       column = "formula", found = found
     )

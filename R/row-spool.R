@@ -6,6 +6,8 @@
 #'
 #' @param standardize Centre and scale by the moments of all rows.
 #' @param drop_aliased Drop columns that earlier ones determine.
+#' @param plain Number of columns that are columns of the model; those after
+#'   them are kept in the file alone.
 #' @param labels The reader of the response, label_coder() or number_coder().
 #' @return A list for the core (`path`, `rows`, `columns`, `source`, `center`,
 #'   `scale`, `positive`; see bsvm_stream_cpp()) and for the fit: `names` of the
@@ -13,15 +15,9 @@
 #'   numeric response `y_sd`, its standard deviation.
 #' @noRd
 spool_rows <- function(source, path, standardize, drop_aliased, progress,
-                       call, labels) {
+                       call, labels, plain = length(source$columns)) {
   check_source(source)
-  if (is.null(source$response)) {
-    bk_abort(
-      "response", "The row source has no response.",
-      "Name the column of labels by `y` in row_source().",
-      column = "y", call = call
-    )
-  }
+  if (is.null(source$response)) abort_no_response(call)
   names <- source$columns
   p <- length(names)
   reader <- open_source(source, call)
@@ -40,8 +36,11 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     core_call(append_rows_cpp(path, block$x, codes), call)
     all <- merge_moments(all, moments, n)
     if (is.null(first)) first <- moments
-    if (drop_aliased && (block$first == 0 || !is.null(root))) {
-      root <- deficient_root(root, block$x, first)
+    if (drop_aliased && plain > 0L && (block$first == 0 || !is.null(root))) {
+      root <- deficient_root(
+        root, block$x[, seq_len(plain), drop = FALSE],
+        lapply(first, `[`, seq_len(plain))
+      )
     }
     if (progress) show_rows(all$n)
   }
@@ -51,13 +50,15 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
   }
   classes <- labels$finish(all$n)
   all <- finish_moments(all)
-  constant <- constant_columns(all)
+  ours <- seq_len(p) <= plain
+  constant <- constant_columns(all) & ours
   aliased <- logical(p)
   if (!is.null(root)) {
-    aliased[!constant] <- depends(root[, c(TRUE, !constant), drop = FALSE])
+    own <- !constant[ours]
+    aliased[ours][own] <- depends(root[, c(TRUE, own), drop = FALSE])
   }
   warn_dropped(names[constant], names[aliased & !constant], call)
-  keep <- which(!constant & !aliased)
+  keep <- which(ours & !constant & !aliased)
   list(
     path = path, rows = all$n, columns = p,
     source = c(0L, keep),
@@ -69,6 +70,14 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     share = switch(as.character(classes$positive),
       "1" = positive / all$n, "0" = 1 - positive / all$n
     )
+  )
+}
+
+abort_no_response <- function(call) {
+  bk_abort(
+    "response", "The row source has no response.",
+    "Name the column of labels by `y` in row_source().",
+    column = "y", call = call
   )
 }
 

@@ -30,11 +30,12 @@
 read_rows <- function(model, front, settings) {
   facts <- model$rows
   kind <- facts$response(settings)
+  source <- given_source(model, front, settings)
+  if (!is.null(source)) {
+    return(source_rows(model, source, settings, front$formula))
+  }
   if ("formula" %in% ls(front)) {
     return(formula_rows(model, kind, formula_arguments(front), settings))
-  }
-  if (inherits(front$x, "row_source")) {
-    return(source_rows(model, front$x, settings))
   }
   if (eval(quote(missing(y)), front)) {
     bk_abort(
@@ -58,6 +59,36 @@ read_rows <- function(model, front, settings) {
   }
 }
 
+# A row source, as `x` or as the data of a formula; NULL: none was given.
+given_source <- function(model, front, settings) {
+  if (inherits(front$x, "row_source")) {
+    return(front$x)
+  }
+  if (!("data" %in% ls(front)) || eval(quote(missing(data)), front) ||
+    !inherits(front$data, "row_source")) {
+    return(NULL)
+  }
+  known <- names(formals(get0(paste0(model$name, ".row_source"), topenv())))
+  if (!("formula" %in% known)) {
+    bk_abort(
+      "argument", "A row source takes no formula.",
+      sprintf(
+        "Use %s(source); row_source() names the response.", model$name
+      ),
+      column = "data"
+    )
+  }
+  alien <- setdiff(settings$given, c(known, "data"))
+  if (length(alien)) {
+    bk_abort(
+      "argument", sprintf("`%s` is not for rows in a source.", alien[1]),
+      "Give the rows as a data frame, or leave the argument out.",
+      column = alien[1]
+    )
+  }
+  front$data
+}
+
 # Arguments of a formula method: `weights`, `subset` and `offset` as they were
 # typed, for they mean columns of the data.
 formula_arguments <- function(front) {
@@ -79,15 +110,6 @@ formula_arguments <- function(front) {
 }
 
 formula_rows <- function(model, kind, given, settings) {
-  if (inherits(given$data, "row_source")) {
-    bk_abort(
-      "argument", "A row source takes no formula.",
-      sprintf(
-        "Use %s(source); row_source() names the response.", model$name
-      ),
-      column = "data"
-    )
-  }
   linear <- model$rows$linear
   penalty <- settings$penalty
   out <- bsvm_design(
@@ -358,7 +380,7 @@ kernel_matrix_rows <- function(given, kind) {
 # Row sources -----------------------------------------------------------------
 
 # The source is read once, into a temporary file.
-source_rows <- function(model, source, settings) {
+source_rows <- function(model, source, settings, formula = NULL) {
   methods <- model$rows$source
   if (!all(settings$method %in% methods)) {
     abort_argument(
@@ -369,12 +391,17 @@ source_rows <- function(model, source, settings) {
   }
   path <- tempfile("bayeskernel-rows-")
   linear <- model$rows$linear
+  layout <- if (!is.null(formula)) {
+    source_layout(formula, source, user_call())
+  }
+  if (!is.null(layout)) source$columns <- layout$columns
+  aliased <- identical(settings$penalty, "none") ||
+    (is.null(settings$penalty) && !is.null(layout))
   done <- FALSE
   on.exit(if (!done) unlink(path))
   file <- spool_rows(
     source, path, settings$standardize,
-    linear && identical(settings$penalty, "none"), settings$progress,
-    user_call(),
+    linear && aliased, settings$progress, user_call(),
     if (model$rows$response(settings) == "number") {
       number_coder(source$response, source$type == "text")
     } else {
@@ -382,15 +409,30 @@ source_rows <- function(model, source, settings) {
         source$response, source$type == "text",
         if (model$name == "bkm") "file_any" else "file"
       )
-    }
+    }, layout$plain %||% length(source$columns)
   )
   # Its first column is an intercept.
   at <- if (linear) seq_along(file$source) else seq_along(file$source)[-1]
   if (length(at) == 0L) abort_no_columns(user_call())
   columns <- file$names[at]
   keep <- file$source[-1]
+  common <- list(
+    n = file$rows, levels = file$levels, share = file$share,
+    y_sd = file$y_sd, dropped = file$dropped, response = source$response,
+    release = function() unlink(path)
+  )
+  if (!is.null(layout)) {
+    if (attr(layout$parsed$terms, "intercept") == 0L) {
+      file[c("source", "names", "center", "scale")] <-
+        lapply(file[c("source", "names", "center", "scale")], `[`, -1L)
+      file$center[] <- 0
+    }
+    out <- source_term_rows(source, layout, file, settings, user_call())
+    done <- TRUE
+    return(c(out, common))
+  }
   done <- TRUE
-  list(
+  c(common, list(
     data = c(
       list(type = "file"), file[c("path", "rows", "columns", "positive")],
       list(
@@ -398,12 +440,9 @@ source_rows <- function(model, source, settings) {
         scale = file$scale[at]
       )
     ),
-    n = file$rows, levels = file$levels, share = file$share,
-    y_sd = file$y_sd,
     columns = columns, center = stats::setNames(file$center[at], columns),
-    scale = stats::setNames(file$scale[at], columns), dropped = file$dropped,
+    scale = stats::setNames(file$scale[at], columns),
     info = matrix_info(source$columns, TRUE, keep),
-    used = seq_along(keep) + 1L, response = source$response,
-    release = function() unlink(path)
-  )
+    used = seq_along(keep) + 1L
+  ))
 }

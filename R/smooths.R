@@ -337,9 +337,10 @@ lean_basis <- function(basis) {
 smooth_parts <- function(smooths) unname(lapply(smooths, `[[`, "x"))
 
 # cbind() that needs no more memory than its answer, which may be the largest
-# matrix of a fit.
-# Columns that are to be filled are integers, and 0.
-join_columns <- function(x, parts) {
+# matrix of a fit. Columns that are to be filled have no rows yet: they are 0, or
+# left out if they are to be computed when they are read (`lean`).
+join_columns <- function(x, parts, lean = FALSE) {
+  if (lean) parts <- Filter(nrow, parts)
   if (length(parts) == 0L) {
     return(x)
   }
@@ -348,7 +349,7 @@ join_columns <- function(x, parts) {
   out <- matrix(0, nrow(x), length(names))
   at <- 0L
   for (part in parts) {
-    if (is.double(part) || any(part != 0L)) {
+    if (nrow(part) == nrow(out)) {
       out[, at + seq_len(ncol(part))] <- part
     }
     at <- at + ncol(part)

@@ -38,6 +38,10 @@ inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
                             {},
                             map_matrix(data["z"]),
                             map_vector(element(data, "residual"))};
+  const SEXP variables = element(data, "variables");
+  if (!Rf_isNull(variables)) {
+    new (&out.variables) Eigen::Map<const MatrixXd>(map_matrix(variables));
+  }
   const Rcpp::List kept = data["kept"];
   for (Index t = 0; t < kept.size(); ++t) {
     const Rcpp::List term = kept[t];
@@ -205,15 +209,17 @@ inline int useful_threads(const bayeskernel::RowSource& rows, int threads) {
 }
 
 // Rows of a model as they are, or viewed where they are many and nothing has to
-// change their columns.
+// change their columns; with terms gp() of `width` columns in all (ProcessInput)
+// always.
 struct ModelRows {
   ModelRows(const bayeskernel::ColumnData& data, bool fixed,
             const std::vector<Index>& unit, bayeskernel::Prior& prior,
-            bool reduce)
-      : view(fixed && data.x.rows() >= data.columns() &&
-             data.x.rows() * data.columns() > bayeskernel::kMostPacked) {
+            bool reduce, Index width = 0)
+      : view(width > 0 ||
+             (fixed && data.x.rows() >= data.columns() &&
+              data.x.rows() * data.columns() > bayeskernel::kMostPacked)) {
     if (view) {
-      viewed.emplace(data, unit);
+      viewed.emplace(data, unit, width > 0 ? width + data.z.cols() : 0);
       return;
     }
     packed = bayeskernel::pack_rows(data);

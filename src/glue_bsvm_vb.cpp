@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "glue_bsvm_posterior.h"
+#include "glue_process_rows.h"
 
 namespace {
 
@@ -58,14 +59,16 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     if (!Rf_isNull(atoms)) model.atoms = &units;
     const SEXP open = element(data, "open");
     const bool fixed = complete && selection.size() == 0;
-    ModelRows kept(input, fixed, units.unit, blocks, fixed && Rf_isNull(open));
-    const bayeskernel::RowSource& rows = kept.source();
+    ModelRows kept(input, fixed, units.unit, blocks, fixed && Rf_isNull(open),
+                   ProcessInput::width(data));
     const bayeskernel::WideBlock& wide = kept.wide;
     RcppParallelExecutor executor(
-        useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+        useful_threads(kept.source(), Rcpp::as<int>(settings["threads"])));
+    const ProcessInput processes(data, kept.source(), executor, blocks);
+    const bayeskernel::RowSource& rows = processes.rows();
     const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
         read_open(open, input.order, kept.residual(), blocks);
-    model.open = residuals.get();
+    model.open = residuals ? residuals.get() : processes.open();
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
     const bayeskernel::MeanFieldSettings control =
         read_mean_field_settings(settings);
@@ -117,6 +120,7 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       }
     }
     out["usable"] = !result.bound.empty();
+    out["processes"] = processes.answer();
     out["status"] =
         status_list(result, fit.system().jitter(), seconds_since(start));
     return out;

@@ -102,6 +102,14 @@ void add_rows(const EpOutcome& out, const bayeskernel::RowModel& model,
       Rcpp::Named("var") = by_row(out.rows.left_out.variance));
 }
 
+// The covariance of theta over samples, and what the rows imply of the learning
+// rate.
+Rcpp::List jackknife_list(const bayeskernel::Jackknife& from) {
+  return Rcpp::List::create(
+      Rcpp::Named("cov") = to_r(from.cov),
+      Rcpp::Named("rate") = from.total.curvature / from.total.variation);
+}
+
 Rcpp::List ep_status(const EpOutcome& outcome, bool interrupted, double jitter,
                      double seconds) {
   return Rcpp::List::create(
@@ -150,11 +158,13 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
     if (!Rf_isNull(atoms)) model.atoms = &units;
     const SEXP open = element(data, "open");
-    ModelRows kept(input, true, units.unit, blocks, Rf_isNull(open));
-    const bayeskernel::RowSource& rows = kept.source();
+    ModelRows kept(input, true, units.unit, blocks, Rf_isNull(open),
+                   ProcessInput::width(data));
     const bayeskernel::WideBlock& wide = kept.wide;
     RcppParallelExecutor executor(
-        useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+        useful_threads(kept.source(), Rcpp::as<int>(settings["threads"])));
+    const ProcessInput processes(data, kept.source(), executor, blocks);
+    const bayeskernel::RowSource& rows = processes.rows();
     const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
         read_open(open, input.order, kept.residual(), blocks);
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
@@ -163,7 +173,8 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const bool grid = Rf_isNull(variances) ||
                       Rcpp::as<std::string>(variances) == "grid";
     bayeskernel::EpFit fit(rows, blocks, executor, model.family, model.atoms,
-                           true, residuals.get());
+                           true,
+                           residuals ? residuals.get() : processes.open());
     fit.watch(user.keep_going());
     Rcpp::List out;
     EpOutcome outcome;
@@ -190,6 +201,11 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         }
         out["influence"] = influence;
       }
+      if (processes.open() != nullptr && rows.groups() == 0 &&
+          model.family == bayeskernel::Family::hinge) {
+        out["jackknife"] = jackknife_list(bayeskernel::jackknife(
+            rows, executor, fit.posterior(), fit.sites));
+      }
       const SEXP check = element(settings, "check");
       if (Rf_isNull(check) || Rcpp::as<bool>(check)) {
         const SEXP seed = element(settings, "seed");
@@ -204,6 +220,7 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       interrupted = true;
     }
     out["usable"] = !interrupted;
+    out["processes"] = processes.answer();
     out["status"] = ep_status(outcome, interrupted, fit.system().jitter(),
                               seconds_since(start));
     return out;
@@ -211,8 +228,7 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
 }
 
 // Of rows in a file (StreamInput) the messages stay with the core, 16 bytes a
-// row; moments of rows are not kept. `jackknife`: the covariance of theta over
-// samples, and what the rows imply of the learning rate.
+// row, with terms gp() 24 and 8 for each term more; moments of rows are not kept.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
                                 const Rcpp::List& prior,
@@ -224,8 +240,10 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
     bayeskernel::RowModel model = read_row_model(settings);
     if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
-    bayeskernel::EpFit fit(input.rows, blocks, input.executor, model.family,
-                           nullptr, false);
+    const ProcessInput processes(stream, input.rows, input.executor, blocks);
+    const bayeskernel::RowSource& rows = processes.rows();
+    bayeskernel::EpFit fit(rows, blocks, input.executor, model.family, nullptr,
+                           false, processes.open());
     fit.watch(user.keep_going());
     Rcpp::List out;
     EpOutcome outcome;
@@ -235,16 +253,15 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
       outcome = bayeskernel::fit_linear_ep(fit, model.noise, false,
                                            read_ep_settings(settings));
       out = outcome_list(outcome, blocks, bayeskernel::WideBlock(), model);
-      const bayeskernel::Jackknife rows = bayeskernel::jackknife(
-          input.rows, input.executor, fit.posterior(), fit.sites);
-      margin = rows.total.margin;
-      out["jackknife"] = Rcpp::List::create(
-          Rcpp::Named("cov") = to_r(rows.cov),
-          Rcpp::Named("rate") = rows.total.curvature / rows.total.variation);
+      const bayeskernel::Jackknife found = bayeskernel::jackknife(
+          rows, input.executor, fit.posterior(), fit.sites);
+      margin = found.total.margin;
+      out["jackknife"] = jackknife_list(found);
     } catch (const bayeskernel::PassInterrupted&) {
       interrupted = true;
     }
     out["usable"] = !interrupted;
+    out["processes"] = processes.answer();
     Rcpp::List status = ep_status(outcome, interrupted, fit.system().jitter(),
                                   seconds_since(start));
     status["margin"] = margin;

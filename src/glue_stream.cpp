@@ -17,13 +17,20 @@ bayeskernel::StochasticSettings read_stochastic(const Rcpp::List& settings,
   return out;
 }
 
+bayeskernel::RowModel read_open_model(const Rcpp::List& settings,
+                                      bayeskernel::OpenResiduals* open) {
+  bayeskernel::RowModel out = read_row_model(settings);
+  out.open = open;
+  return out;
+}
+
 // Stochastic epochs, then full passes from where they end.
 struct SviFit {
   SviFit(const bayeskernel::RowSource& rows, const bayeskernel::Prior& prior,
          bayeskernel::Executor& executor, const Rcpp::List& settings,
-         bool row_moments)
+         bool row_moments, bayeskernel::OpenResiduals* open)
       : fit(rows, prior, executor, nullptr, nullptr, row_moments,
-            read_row_model(settings)),
+            read_open_model(settings, open)),
         stochastic(read_stochastic(settings, rows.x_columns())) {
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
     std::optional<bayeskernel::MeanFieldStart> start;
@@ -105,15 +112,20 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     }
     bayeskernel::Prior blocks = read_prior(prior);
     bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
-    const bayeskernel::WideBlock wide = bayeskernel::reduce_wide(rows, blocks);
+    bayeskernel::WideBlock wide;
+    if (Rf_isNull(element(data, "open"))) {
+      wide = bayeskernel::reduce_wide(rows, blocks);
+    }
     rows.finish(input.group_begin);
     RcppParallelExecutor executor(
         useful_threads(rows, Rcpp::as<int>(settings["threads"])));
-    const SviFit svi(rows, blocks, executor, settings, true);
+    const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
+        read_open(element(data, "open"), input.order, rows.residual, blocks);
+    const SviFit svi(rows, blocks, executor, settings, true, residuals.get());
     Rcpp::List out = svi_list(svi, blocks, wide, seconds_since(start));
     if (svi.usable) {
       if (read_family(settings) == bayeskernel::Family::hinge &&
-          !svi.result.interrupted) {
+          residuals == nullptr && !svi.result.interrupted) {
         out["influence"] =
             response_list(rows, blocks, executor, svi.fit, input.order);
       }
@@ -132,8 +144,12 @@ Rcpp::List bsvm_stream_cpp(const Rcpp::List& stream, const Rcpp::List& prior,
     const auto start = std::chrono::steady_clock::now();
     StreamInput input(stream, Rcpp::as<int>(settings["threads"]));
     const bayeskernel::Prior blocks = read_prior(prior);
-    const SviFit svi(input.rows, blocks, input.executor, settings, false);
-    return svi_list(svi, blocks, bayeskernel::WideBlock(),
-                    seconds_since(start));
+    const ProcessInput processes(stream, input.rows, input.executor, blocks);
+    const SviFit svi(processes.rows(), blocks, input.executor, settings, false,
+                     processes.open());
+    Rcpp::List out = svi_list(svi, blocks, bayeskernel::WideBlock(),
+                              seconds_since(start));
+    out["processes"] = processes.answer();
+    return out;
   });
 }

@@ -4,12 +4,12 @@
 
 #include <bayeskernel/data/streamed_rows.hpp>
 
-#include "glue_bsvm.h"
+#include "glue_process_rows.h"
 
 // `stream`: path, rows and columns of a file by append_rows_cpp(); source (0
 // for the intercept, else a column of the file), center and scale of every
 // model column; the label that is positive, or -1 where labels are the numbers
-// of a Gaussian response.
+// of a Gaussian response. With terms gp() see ProcessInput.
 struct StreamInput {
   StreamInput(const Rcpp::List& stream, int threads)
       : file(Rcpp::as<std::string>(stream["path"]),
@@ -17,7 +17,7 @@ struct StreamInput {
              Rcpp::as<int>(stream["columns"])),
         executor(threads),
         rows(file, read_columns(stream), Rcpp::as<int>(stream["positive"]),
-             executor.threads() > 1) {}
+             executor.threads() > 1, ProcessInput::width(stream)) {}
 
   bayeskernel::RowFile file;
   RcppParallelExecutor executor;

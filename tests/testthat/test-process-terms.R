@@ -314,7 +314,7 @@ test_that("bad terms are refused with what would be accepted", {
   expect_refused(bkm(class ~ gp(x, by = nowhere), d), "nowhere")
   expect_refused(bkm(class ~ gp(x) * w, d), "added")
   expect_refused(bkm(class ~ gp(x), d, select = TRUE), "select")
-  expect_refused(bkm(class ~ gp(x), d, method = "svi"), "svi")
+  expect_s3_class(bkm(class ~ gp(x), d, method = "svi", seed = 1), "bkm")
   expect_refused(bsvm(class ~ gp(x), transform(d, x = I(list(1)))))
   expect_refused(mkprobit(class ~ gp(x), d), "mkprobit")
 })

@@ -29,10 +29,11 @@ struct ColumnData {
   Eigen::Map<const MatrixXd> z;    // n x r
   // Variance of what f has beside its columns, by row; empty: none.
   Eigen::Map<const VectorXd> residual{nullptr, 0};
-
+  // Columns after those of x that stay as they are, n x q.
+  Eigen::Map<const MatrixXd> variables{nullptr, 0, 0};
 
   Index columns() const {
-    Index out = x.cols();
+    Index out = x.cols() + variables.cols();
     for (const KeptTerm& term : kept) out += term.members * term.z.cols();
     return out;
   }
@@ -53,7 +54,13 @@ inline void pack_columns(const ColumnData& data, const VectorXd& inverse_scale,
       *to = (column[data.order[i]] - c) * s;
     }
   }
-  Index first = p;
+  for (Index k = 0; k < data.variables.cols(); ++k) {
+    double* to = out + p + k;
+    for (Index i = begin; i < end; ++i, to += width) {
+      *to = data.variables(data.order[i], k);
+    }
+  }
+  Index first = p + data.variables.cols();
   for (const KeptTerm& term : data.kept) {
     const Index r = term.z.cols();
     double* to = out + first;
@@ -103,13 +110,16 @@ inline PackedRows pack_rows(const ColumnData& data) {
 // it is asked for. The data have to outlive it.
 class ViewedRows final : public RowSource {
  public:
-  ViewedRows(const ColumnData& data, const std::vector<Index>& unit)
+  // `width`, if given, takes the place of the number of columns in the size of
+  // a chunk.
+  ViewedRows(const ColumnData& data, const std::vector<Index>& unit,
+             Index width = 0)
       : data_(data),
         columns_(data.columns()),
         inverse_scale_(data.scale.cwiseInverse()) {
     detail::pack_beside(data, beside_);
     beside_.x.resize(0, data.x.rows());
-    partition(rows(), data.group_begin, 0, kBlockRows, unit);
+    partition(rows(), data.group_begin, width, kBlockRows, unit);
   }
   VectorXd& residual() { return beside_.residual; }
 

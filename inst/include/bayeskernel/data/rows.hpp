@@ -180,6 +180,14 @@ class RowSource {
     }
   }
 
+  // The tiles, blocks and chunks of other rows.
+  void partition_as(const RowSource& other) {
+    group_begin_ = other.group_begin_;
+    tiles_ = other.tiles_;
+    block_begin_ = other.block_begin_;
+    chunk_begin_ = other.chunk_begin_;
+  }
+
  private:
   // Takes the end of a tile back to that of a unit; a unit that is longer than
   // the tile is one.

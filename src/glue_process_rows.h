@@ -1,0 +1,83 @@
+// Rows with columns of processes, which the core computes tile by tile.
+#ifndef BAYESKERNEL_GLUE_PROCESS_ROWS_H
+#define BAYESKERNEL_GLUE_PROCESS_ROWS_H
+
+#include <bayeskernel/gpsvm/process_rows.hpp>
+#include <numeric>
+
+#include "glue_bsvm.h"
+#include "glue_kernel.h"
+
+// `data` of R with `processes`, a list of list(kernel, z, columns, by, first,
+// centred): inducing points (m x d); the columns of the rows, from 1, that hold
+// the variables and the multiple (0: none); the first of its columns among those
+// of the model, from 0. `variables` columns of the rows, after the first `plain`,
+// are of processes alone; the others are columns of the model. Without
+// `processes` the rows stay as they are.
+class ProcessInput {
+ public:
+  // Columns of the model, 0 without processes.
+  static Index width(const Rcpp::List& data) {
+    const SEXP from = element(data, "processes");
+    if (Rf_isNull(from)) return 0;
+    Index out = Rcpp::as<int>(data["plain"]);
+    for (const Rcpp::List term : Rcpp::List(from)) {
+      out += map_matrix(term["z"]).rows();
+    }
+    return out;
+  }
+
+  ProcessInput(const Rcpp::List& data, const bayeskernel::RowSource& base,
+               bayeskernel::Executor& executor,
+               const bayeskernel::Prior& prior)
+      : base_(base) {
+    const SEXP from = element(data, "processes");
+    if (Rf_isNull(from)) return;
+    const Index before = Rcpp::as<int>(data["plain"]);
+    const Index variables = Rcpp::as<int>(data["variables_count"]);
+    std::vector<Index> plain(
+        static_cast<std::size_t>(base.x_columns() - variables));
+    std::iota(plain.begin(), plain.end(), Index{0});
+    for (Index& k : plain) k += k < before ? 0 : variables;
+    std::vector<bayeskernel::ProcessRows::Term> terms;
+    for (const Rcpp::List one : Rcpp::List(from)) {
+      terms.emplace_back(read_kernel(one["kernel"]),
+                         map_matrix(one["z"]).transpose());
+      bayeskernel::ProcessRows::Term& term = terms.back();
+      const Rcpp::IntegerVector columns = one["columns"];
+      for (const int k : columns) term.variables.push_back(k - 1);
+      term.by = Rcpp::as<int>(one["by"]) - 1;
+      term.first = Rcpp::as<int>(one["first"]);
+      term.centred = Rcpp::as<bool>(one["centred"]);
+    }
+    rows_ = std::make_unique<bayeskernel::ProcessRows>(
+        base, std::move(plain), std::move(terms), executor);
+    open_ = std::make_unique<bayeskernel::OpenResiduals>(
+        rows_->residual(), rows_->rows(), prior, rows_->take_share());
+  }
+
+  const bayeskernel::RowSource& rows() const {
+    return rows_ ? static_cast<const bayeskernel::RowSource&>(*rows_) : base_;
+  }
+  // Null without processes.
+  bayeskernel::OpenResiduals* open() const { return open_.get(); }
+
+  // What R keeps of each term: the centre of its columns, and what its inducing
+  // points leave of the variance 1 on average.
+  SEXP answer() const {
+    if (!rows_) return R_NilValue;
+    Rcpp::List out;
+    for (const bayeskernel::ProcessRows::Term& term : rows_->terms()) {
+      out.push_back(Rcpp::List::create(Rcpp::Named("centre") = to_r(term.centre),
+                                       Rcpp::Named("left") = term.left));
+    }
+    return out;
+  }
+
+ private:
+  const bayeskernel::RowSource& base_;
+  std::unique_ptr<bayeskernel::ProcessRows> rows_;
+  std::unique_ptr<bayeskernel::OpenResiduals> open_;
+};
+
+#endif
