@@ -44,6 +44,10 @@ mkprobit_job <- function(rows, settings) {
       tol = settings$tol, tolw = settings$tolw, max_iter = settings$max_iter,
       accelerate = settings$accelerate,
       weights_method = if (settings$learn) by else "fixed",
+      states = settings$learn && settings$combine == "binary",
+      own = is.null(settings$inducing) && !any(vapply(spaces, function(space) {
+        space$kernel$kind == "basis"
+      }, NA)),
       allow_empty = settings$allow_empty
     )
   })

@@ -197,7 +197,7 @@ mkprobit_arguments <- function() {
     combine = one_of("sum", "product", "binary"),
     kernel_weights = check_kernel_weights,
     weights_method = or_null(
-      one_of("profile", "map", "is", "slice", "enumerate")
+      one_of("loo", "profile", "map", "is", "slice", "enumerate")
     ),
     latent_scales = one_of("class", "shared", "fixed"), sparse = check_flag,
     tune = check_flag, bias = check_flag, inducing = or_null(count_from(2)),
@@ -262,10 +262,11 @@ settle_mkprobit <- function(settings) {
   settings$learn <- identical(settings$kernel_weights, "learn")
   by <- settings$weights_method
   known <- switch(combine,
-    binary = "enumerate", product = c("profile", "map", "is"),
-    sum = c("profile", "map", "is", "slice")
+    binary = c("loo", "enumerate"), product = c("loo", "profile", "map", "is"),
+    sum = c("loo", "profile", "map", "is", "slice")
   )
-  if (is.null(by)) by <- known[1]
+  # Length-scales take many fits by differences.
+  if (is.null(by)) by <- known[if (settings$tune) 2L else 1L]
   if (settings$learn && !(by %in% known)) {
     bk_abort(
       "argument", "This `weights_method` does not suit the composite.",

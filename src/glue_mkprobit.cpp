@@ -358,7 +358,8 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   const std::string method =
       Rcpp::as<std::string>(settings["weights_method"]);
   const bool spread = method == "is" || method == "slice";
-  if (method != "fixed" && method != "map" && method != "profile" && !spread) {
+  if (method != "fixed" && method != "map" && method != "profile" &&
+      method != "loo" && !spread) {
     throw bayeskernel::ArgumentError("no such way to learn weights");
   }
   const bool tune = Rcpp::as<bool>(settings["tune"]);
@@ -382,6 +383,9 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
     result = learner.spread(*q, job.user.keep_going());
   } else if (method == "map") {
     result = learner.map(job.user.keep_going());
+  } else if (method == "loo") {
+    result = learner.left_out(Rcpp::as<bool>(settings["own"]),
+                              job.user.keep_going());
   } else if (method == "profile" || tune) {
     result = learner.profile(job.user.keep_going());
   } else {
@@ -411,6 +415,8 @@ Rcpp::List fit_states(Job& job, const Rcpp::List& settings) {
   const Index s = job.composite.size();
   const double on = Rcpp::as<Rcpp::NumericVector>(settings["prior_weights"])[0];
   const bool allow_empty = Rcpp::as<bool>(settings["allow_empty"]);
+  const bool loo = Rcpp::as<std::string>(settings["weights_method"]) == "loo";
+  const bool own = Rcpp::as<bool>(settings["own"]);
   bayeskernel::StateSearch search;
   std::vector<Rcpp::List> components;
   MultinomialResult total;
@@ -428,8 +434,11 @@ Rcpp::List fit_states(Job& job, const Rcpp::List& settings) {
     total.converged =
         (components.empty() || total.converged) && result.converged;
     total.largest_fall = std::max(total.largest_fall, result.largest_fall);
+    const double worth =
+        loo ? bayeskernel::left_out(job.fit, design, own, job.executor).sum()
+            : job.fit.bound();
     const double value =
-        job.fit.bound() + state.sum() * std::log(on) +
+        worth + state.sum() * std::log(on) +
         (static_cast<double>(s) - state.sum()) * std::log1p(-on);
     components.push_back(value > most - kNegligible
                              ? component_list(job.fit, state, result.by_qr)
@@ -487,8 +496,7 @@ Rcpp::List mkprobit_vb_cpp(const Rcpp::List& data, const Rcpp::List& settings) {
   return guarded([&] {
     const auto began = std::chrono::steady_clock::now();
     Job job(data, settings);
-    const bool states =
-        Rcpp::as<std::string>(settings["weights_method"]) == "enumerate";
+    const bool states = Rcpp::as<bool>(settings["states"]);
     const Rcpp::List found =
         states ? fit_states(job, settings) : fit_composite(job, settings);
     Rcpp::List status = found["status"];

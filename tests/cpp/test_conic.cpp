@@ -96,6 +96,37 @@ TEST("probabilities with unequal scales agree with it and add up to 1") {
   }
 }
 
+TEST("the curvature is the derivative of the moments") {
+  for (const Index classes : {2, 3, 8}) {
+    for (const double spread : {0.5, 3.0, 15.0}) {
+      ConicRule rule(classes, 201);
+      Stream stream(7, 0, 1, 0, 0);
+      VectorXd m(classes), up(classes), down(classes), bend(classes);
+      for (int repeat = 0; repeat < 5; ++repeat) {
+        for (Index c = 0; c < classes; ++c) m[c] = spread * stream.normal();
+        rule.curvature(m.data(), 1, bend.data());
+        for (Index c = 0; c < classes; ++c) {
+          VectorXd near = m;
+          near[c] += 1e-4;
+          rule.moments(near.data(), 1, up.data());
+          near[c] -= 2e-4;
+          rule.moments(near.data(), 1, down.data());
+          CHECK_NEAR(bend[c], 1.0 - (up[c] - down[c]) / 2e-4, 1e-6);
+        }
+      }
+    }
+  }
+  // Of two classes far apart the nearest corner is all there is.
+  ConicRule rule(2);
+  const double far[] = {1e5, -1e5};
+  double bend[2];
+  rule.curvature(far, 0, bend);
+  CHECK(bend[0] == 0.0 && bend[1] == 0.0);
+  rule.curvature(far, 1, bend);
+  CHECK_NEAR(bend[0], 0.5, 1e-4);
+  CHECK_NEAR(bend[1], 0.5, 1e-4);
+}
+
 TEST("far out the moments are those of the nearest corner") {
   for (const double far : {1e2, 1e4, 1e6}) {
     // Two classes: y_2 - y_1 ~ N(far, 2) cut at 0 from the right.

@@ -263,3 +263,137 @@ TEST("the QR decomposition gives what the Cholesky factor gives") {
   CHECK((found - given).norm() < 1e-7 * given.norm());
   CHECK_NEAR(other.log_det(), plain.log_det() - 2.0 * std::log(1e7), 1e-8);
 }
+
+// Object n and its regressor out of a problem whose regressors are its objects.
+struct Without {
+  std::vector<Index> t;
+  MatrixXd k;
+  VectorXd column;
+  Without(const MultinomialProblem& problem, const MatrixXd& all, Index n)
+      : k(all.rows() - 1, all.cols() - 1), column(all.rows() - 1) {
+    for (Index i = 0, to = 0; i < all.cols(); ++i) {
+      if (i == n) continue;
+      t.push_back(problem.t[i]);
+      k.col(to) << all.col(i).head(n), all.col(i).tail(all.rows() - n - 1);
+      column[to++] = all(i, n);
+    }
+  }
+};
+
+TEST("what is left out is one step of Newton's without an object") {
+  const MultinomialProblem problem(20, 3);
+  SerialExecutor serial;
+  for (const auto scales : {LatentScales::by_class, LatentScales::shared}) {
+    const Composite composite = problem.composite(Combination::sum);
+    const Design design(composite, two(0.4, 0.6), serial);
+    MultinomialSettings settings = tight(scales);
+    settings.weight_tolerance = 1e-11;
+    MultinomialFit fit(problem.t, 3, settings, serial);
+    CHECK(fit.run(design, go_on).converged);
+    const VectorXd ours = bayeskernel::left_out(fit, design, true, serial);
+    const MatrixXd f = fit.mean() * design.matrix();
+    MatrixXd bend(3, 20);
+    bayeskernel::ConicRule rule(3);
+    for (Index i = 0; i < 20; ++i) {
+      rule.curvature(f.col(i).data(), problem.t[i], bend.col(i).data());
+    }
+    for (Index n = 0; n < 20; ++n) {
+      const Without rest(problem, design.matrix(), n);
+      VectorXd mean(3), sd(3);
+      for (Index c = 0; c < 3; ++c) {
+        MatrixXd a = MatrixXd::Zero(19, 19), h = a;
+        VectorXd target(19);
+        for (Index i = 0, j = 0; i < 20; ++i) {
+          if (i == n) continue;
+          a(j, j) = fit.used_alpha()(fit.shared() ? 0 : c, i);
+          h(j, j) = bend(c, i);
+          target[j++] = fit.y()(c, i) - (1.0 - bend(c, i)) * f(c, i);
+        }
+        const MatrixXd v =
+            (rest.k * rest.k.transpose() + a).inverse();
+        const VectorXd w = (rest.k * h * rest.k.transpose() + a)
+                               .ldlt()
+                               .solve(rest.k * target);
+        mean[c] = rest.column.dot(w);
+        sd[c] = std::sqrt(1.0 + rest.column.dot(v * rest.column));
+      }
+      CHECK_NEAR(ours[n], rule.log_probability(mean.data(), sd.data(),
+                                               problem.t[n]), 1e-6);
+    }
+  }
+}
+
+TEST("what is left out is close to fits without each object") {
+  const Index n = 40, classes = 4;
+  const MultinomialProblem problem(n, classes, 3);
+  SerialExecutor serial;
+  MultinomialSettings settings = tight(LatentScales::by_class);
+  settings.tolerance = 1e-9;
+  settings.tau = 1.0;
+  const Composite composite = problem.composite(Combination::sum);
+  std::vector<double> ours, refits;
+  for (const double weight : {0.02, 0.5, 0.98}) {
+    const Design design(composite, two(weight, 1.0 - weight), serial);
+    MultinomialFit fit(problem.t, classes, settings, serial);
+    fit.run(design, go_on);
+    ours.push_back(bayeskernel::left_out(fit, design, true, serial).sum());
+    double total = 0.0;
+    for (Index i = 0; i < n; ++i) {
+      const Without rest(problem, design.matrix(), i);
+      const Source::View view(rest.k.data(), n - 1, n - 1);
+      const Source::View at(rest.column.data(), n - 1, 1);
+      const Composite of_rest({Source::given(view)}, Combination::sum, false);
+      const Composite of_one({Source::given(at)}, Combination::sum, false);
+      const VectorXd one = VectorXd::Ones(1);
+      const Design without(of_rest, one, serial), single(of_one, one, serial);
+      MultinomialFit refit(rest.t, classes, settings, serial);
+      refit.run(without, go_on);
+      std::vector<bayeskernel::RegressionFactor> factors;
+      for (Index c = 0; c < classes; ++c) factors.push_back(refit.factor(c));
+      const bayeskernel::MultinomialPosterior q(refit.mean(), factors);
+      total += bayeskernel::predict_classes(q, single, 0, serial)
+                   .log_prob(problem.t[i], 0);
+    }
+    refits.push_back(total);
+    CHECK(std::abs(ours.back() - total) < 0.1 * std::abs(total));
+  }
+  CHECK((ours[1] > ours[0]) == (refits[1] > refits[0]));
+  CHECK((ours[1] > ours[2]) == (refits[1] > refits[2]));
+}
+
+TEST("the search for weights ends where what is left out is best") {
+  const MultinomialProblem problem(40, 3, 3);
+  SerialExecutor serial;
+  MultinomialSettings settings;
+  for (const auto how : {Combination::sum, Combination::product}) {
+    const bool sum = how == Combination::sum;
+    Composite composite = problem.composite(how);
+    MultinomialFit fit(problem.t, 3, settings, serial);
+    bayeskernel::KernelLearner learner(composite, sum ? two(0.5, 0.5) : two(1, 1),
+                                       {}, {true, false}, fit, settings, serial);
+    const MultinomialResult result = learner.left_out(true, go_on);
+    CHECK(result.converged);
+    CHECK(largest_fall(result) < 1e-9);
+    const auto score = [&](Index s, double shift) {
+      VectorXd at = learner.weights();
+      at[s] *= std::exp(shift);
+      MultinomialSettings exact = settings;
+      exact.tolerance = 1e-9;
+      exact.max_passes = 1000;
+      const Design design(composite, at, serial);
+      MultinomialFit other(problem.t, 3, exact, serial);
+      other.run(design, go_on);
+      return bayeskernel::left_out(other, design, true, serial).sum() +
+             at.array().log().sum() - at.sum();
+    };
+    const double top = score(0, 0.0);
+    for (Index s = 0; s < 2; ++s) {
+      CHECK(score(s, -0.7) < top && score(s, 0.7) < top);
+    }
+    // It is the fit that these weights would have had.
+    const Design design(composite, learner.weights(), serial);
+    MultinomialFit same(problem.t, 3, settings, serial);
+    same.run(design, go_on);
+    CHECK(same.mean() == fit.mean());
+  }
+}

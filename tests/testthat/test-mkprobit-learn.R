@@ -28,6 +28,50 @@ test_that("weights of a sum are learned by every estimator", {
   }
 })
 
+test_that("weights by predictions of left-out objects are the default", {
+  for (combine in c("sum", "product")) {
+    fit <- learn(combine = combine)
+    expect_identical(
+      fit$weights_table,
+      learn(combine = combine, weights_method = "loo")$weights_table
+    )
+    weights <- kernel_weights(fit)
+    expect_true(all(weights$mean > 0), label = combine)
+    expect_gt(weights$mean[2], weights$mean[1], label = combine)
+    # The fit is that of these weights.
+    held <- mkprobit(
+      data$spaces, data$y,
+      combine = combine, kernel_weights = weights$mean, threads = 1, seed = 1
+    )
+    expect_equal(held$coefficients, fit$coefficients, tolerance = 1e-10)
+    loss <- function(fit) {
+      p <- predict(fit, new$spaces, "prob")
+      -mean(log(p[cbind(seq_along(new$y), as.integer(new$y))]))
+    }
+    by_bound <- learn(combine = combine, weights_method = "profile")
+    expect_lt(loss(fit), loss(by_bound), label = combine)
+  }
+})
+
+test_that("an object that is left out is no regressor, matrix or not", {
+  fit <- learn()
+  kernels <- Map(function(x, name) {
+    z <- scale(x)
+    exp(-as.matrix(dist(z))^2 / ncol(z))
+  }, data$spaces, names(data$spaces))
+  by_matrix <- suppressWarnings(mkprobit(
+    kernels, data$y,
+    kernel = precomputed(), kernel_weights = "learn", threads = 1, seed = 1
+  ))
+  expect_equal(
+    kernel_weights(by_matrix)$mean, kernel_weights(fit)$mean,
+    tolerance = 1e-3
+  )
+  few <- learn(inducing = 20)
+  expect_true(all(kernel_weights(few)$mean > 0))
+  expect_lt(mean(predict(few, new$spaces) != new$y), 0.5)
+})
+
 test_that("weights of a product are learned", {
   for (by in c("profile", "map")) {
     fit <- learn(combine = "product", weights_method = by)
@@ -37,30 +81,34 @@ test_that("weights of a product are learned", {
 })
 
 test_that("subsets have probabilities, the empty one only when asked", {
-  fit <- learn(combine = "binary", tol = 1e-8, max_iter = 1000)
-  weights <- kernel_weights(fit)
-  states <- attr(weights, "states")
-  expect_equal(nrow(states), 3L)
-  expect_equal(sum(states$probability), 1)
-  expect_false(is.unsorted(rev(states$probability)))
-  at <- as.matrix(states[names(data$spaces)])
-  expect_equal(
-    weights$mean, unname(drop(states$probability %*% at)),
-    tolerance = 1e-8
-  )
-  # The predictions are averages over the subsets.
-  each <- apply(at, 1, function(state) {
-    one <- suppressWarnings(mkprobit(
-      data$spaces, data$y,
-      combine = "binary", kernel_weights = state, threads = 1, seed = 1,
-      tol = 1e-8, max_iter = 1000
-    ))
-    predict(one, new$spaces, "prob")
-  }, simplify = FALSE)
-  expected <- Reduce(`+`, Map(`*`, each, states$probability))
-  expect_equal(predict(fit, new$spaces, "prob"), expected, tolerance = 1e-4)
-  all <- learn(combine = "binary", allow_empty = TRUE)
-  expect_equal(nrow(attr(kernel_weights(all), "states")), 4L)
+  for (by in c("loo", "enumerate")) {
+    fit <- learn(
+      combine = "binary", weights_method = by, tol = 1e-8, max_iter = 1000
+    )
+    weights <- kernel_weights(fit)
+    states <- attr(weights, "states")
+    expect_equal(nrow(states), 3L)
+    expect_equal(sum(states$probability), 1)
+    expect_false(is.unsorted(rev(states$probability)))
+    at <- as.matrix(states[names(data$spaces)])
+    expect_equal(
+      weights$mean, unname(drop(states$probability %*% at)),
+      tolerance = 1e-8
+    )
+    # The predictions are averages over the subsets.
+    each <- apply(at, 1, function(state) {
+      one <- suppressWarnings(mkprobit(
+        data$spaces, data$y,
+        combine = "binary", kernel_weights = state, threads = 1, seed = 1,
+        tol = 1e-8, max_iter = 1000
+      ))
+      predict(one, new$spaces, "prob")
+    }, simplify = FALSE)
+    expected <- Reduce(`+`, Map(`*`, each, states$probability))
+    expect_equal(predict(fit, new$spaces, "prob"), expected, tolerance = 1e-4)
+    all <- learn(combine = "binary", weights_method = by, allow_empty = TRUE)
+    expect_equal(nrow(attr(kernel_weights(all), "states")), 4L)
+  }
 })
 
 test_that("length-scales are learned, one or one a column", {

@@ -66,6 +66,7 @@ class ConicRule {
         a_(classes),
         b_(classes),
         pull_(classes),
+        by_class_(classes),
         which_(classes) {}
 
   // log Z = log P(t | m); `y` (C, or null) becomes the means E y_c.
@@ -86,6 +87,35 @@ class ConicRule {
     }
     y[t] = m[t] + total;
     return log_z;
+  }
+
+  // 1 - Var y_c (C): the diagonal of minus the second derivatives of log Z.
+  void curvature(const double* m, Index t, double* out) {
+    moments(m, t, by_class_.data());
+    std::fill(out, out + classes_, 0.0);
+    const Index used = far_ + near_;
+    const double centre = 0.5 * static_cast<double>(grid_.nodes - 1);
+    double all = 0.0, mean = 0.0, weights = 0.0;
+    for (Index o = 0; o < used; ++o) mean += pull_[order_[o]];
+    for (Index k = grid_.first; k < grid_.last; ++k) {
+      const double d = grid_.step * (static_cast<double>(k) - centre);
+      const double weight = weight_[k];
+      double total = 0.0;
+      for (Index o = 0; o < used; ++o) {
+        const double lambda = lambda_[o * grid_.padded + k];
+        const double far = excess_below(d + at_[o], lambda) * lambda;
+        const double apart = lambda - pull_[order_[o]];
+        out[which_[order_[o]]] += weight * (far - apart * apart);
+        all += weight * far;
+        total += lambda;
+      }
+      all -= weight * (total - mean) * (total - mean);
+      weights += weight;
+    }
+    out[t] = all;
+    for (Index c = 0; c < classes_; ++c) {
+      out[c] = std::clamp(out[c] / weights, 0.0, 1.0);
+    }
   }
 
   // log P(t) where y_c ~ N(m_c, s_c^2).
@@ -285,6 +315,7 @@ class ConicRule {
       }
     }
     if (with_pull) {
+      grid_ = {nodes, first, last, padded, step};
       const double* weight = weight_.data();
       for (Index o = 0; o < far_ + near_; ++o) {
         const double* lambda = lambda_.data() + o * padded;
@@ -351,7 +382,7 @@ class ConicRule {
   }
 
   Index classes_, nodes_, count_ = 0;
-  std::vector<double> a_, b_, pull_;
+  std::vector<double> a_, b_, pull_, by_class_;
   std::vector<Index> which_;
   // Of integrate(): classes in order, their z at the mode, and what of h is
   // common to all nodes.
@@ -360,6 +391,12 @@ class ConicRule {
   Index far_ = 0, near_ = 0;
   double linear_ = 0.0, quadratic_ = 1.0, constant_ = 0.0, shift_ = 0.0;
   Eigen::VectorXd weight_, lambda_;
+  // Nodes that have weight, with pull_ alone.
+  struct Grid {
+    Index nodes = 0, first = 0, last = 0, padded = 0;
+    double step = 0.0;
+  };
+  Grid grid_;
 };
 
 }  // namespace bayeskernel

@@ -4,6 +4,8 @@
 //            for each: by the envelope theorem its gradient is that of
 //            <K, B> - <K, R K> / 2, R = sum_c (V_c + w_c' w_c), B = W' E Y
 //   map      that function of K alone, climbed once in every iteration
+//   left_out the predictions of each object from the others (left_out.hpp), which
+//            know nothing of the bound's slack; differences for a gradient
 //   spread   not a point but q(beta), from that function (weight_posterior.hpp)
 //   states   one fit for each on or off pattern, weighed by exp(bound)
 // The printed update has I in place of the inverse of R: it leaves out V_c and
@@ -20,13 +22,14 @@
 #include <vector>
 
 #include "../math/maximise.hpp"
+#include "left_out.hpp"
 #include "mean_field.hpp"
 #include "weight_posterior.hpp"
 
 namespace bayeskernel {
 
 // Point estimates are added to the bound by these log densities: of beta of a
-// product, Gamma(1, weight_rate), of a sum, flat on the simplex; of theta =
+// product, Gamma(1, weight_rate), of a sum that adds up to 1, flat; of theta =
 // 1 / (2 l^2), Gamma(theta_shape, theta_rate).
 struct KernelPrior {
   double weight_rate = 1.0;
@@ -51,7 +54,8 @@ class KernelLearner {
         learned_(learned),
         fit_(fit),
         set_(settings),
-        executor_(executor) {
+        executor_(executor),
+        simplex_(!product()) {
     if (learned_.weights && composite.size() < 2) {
       throw ArgumentError("one space has no weight to learn");
     }
@@ -121,6 +125,52 @@ class KernelLearner {
       unpack(maximise(value, pack(), 1e-8 * std::abs(bound), 40, never).at);
     }
     total.active = 0;
+    return total;
+  }
+
+  // `own`: object n is regressor n. The size of a sum's weights is free, too,
+  // with the prior of a product's: predictions know it, and gain. The fit is that
+  // of the weights found, as if they had been given.
+  MultinomialResult left_out(bool own, const KeepGoing& keep_going) {
+    constexpr double kStep = 0.1, kLittle = 0.05;  // of log weights; of gains
+    MultinomialResult total;
+    if (learned_.weights && simplex_) {
+      weights_ *= static_cast<double>(composite_.size());
+    }
+    simplex_ = false;
+    double best = -std::numeric_limits<double>::infinity(), last = best;
+    const auto score = [&](const VectorXd& at) {
+      if (total.interrupted) return std::numeric_limits<double>::quiet_NaN();
+      unpack(at);
+      run(inner_settings(), keep_going, total);
+      return bayeskernel::left_out(fit_, *design_, own, executor_).sum() +
+             log_prior() + log_jacobian();
+    };
+    const auto value = [&](const VectorXd& at, VectorXd& gradient) {
+      const double here = last = score(at);
+      // Nobody asks for the slope at a step that is not taken.
+      if (!(here > best)) return here;
+      gradient.resize(at.size());
+      for (Index k = 0; k < at.size(); ++k) {
+        VectorXd near = at;
+        near[k] += kStep;
+        gradient[k] = (score(near) - here) / kStep;
+      }
+      return here;
+    };
+    const auto visit = [&] {
+      best = last;
+      return !total.interrupted;
+    };
+    const Maximum found = maximise(value, pack(), kLittle, kMost, visit);
+    unpack(found.at);
+    const bool interrupted = total.interrupted;
+    design_.reset();
+    const MultinomialResult result =
+        run(set_, interrupted ? KeepGoing(forever) : keep_going, total);
+    total.bound = result.bound;
+    total.largest_fall = result.largest_fall;
+    total.converged = total.converged && found.converged && !interrupted;
     return total;
   }
 
@@ -211,17 +261,17 @@ class KernelLearner {
     return out;
   }
 
-  // Log ratios to the last weight of a sum, log weights of a product; then log
-  // length-scales.
+  // Log ratios to the last weight where they add up to 1, else log weights; then
+  // log length-scales.
   Index weight_count() const {
-    return !learned_.weights ? 0 : composite_.size() - (product() ? 0 : 1);
+    return !learned_.weights ? 0 : composite_.size() - (simplex_ ? 1 : 0);
   }
 
   VectorXd pack() const {
     const Index count = weight_count();
     VectorXd out(count + static_cast<Index>(places_.size()));
     for (Index s = 0; s < count; ++s) {
-      const double base = product() ? 1.0 : weights_[composite_.size() - 1];
+      const double base = simplex_ ? weights_[composite_.size() - 1] : 1.0;
       out[s] = std::log(std::max(weights_[s], kLeast) / std::max(base, kLeast));
     }
     for (std::size_t k = 0; k < places_.size(); ++k) {
@@ -234,7 +284,7 @@ class KernelLearner {
 
   void unpack(const VectorXd& at) {
     const Index count = weight_count(), size = composite_.size();
-    if (count > 0 && product()) {
+    if (count > 0 && !simplex_) {
       weights_ = at.head(count).array().min(kMostLog).exp();
     } else if (count > 0) {
       VectorXd ratio(size);
@@ -255,7 +305,7 @@ class KernelLearner {
   double log_prior() const {
     double out = 0.0;
     const double size = static_cast<double>(composite_.size());
-    if (learned_.weights && product()) {
+    if (learned_.weights && !simplex_) {
       out += size * std::log(prior_.weight_rate) -
              prior_.weight_rate * weights_.sum();
     } else if (learned_.weights) {
@@ -268,6 +318,14 @@ class KernelLearner {
              (prior_.theta_shape - 1.0) * log_theta -
              prior_.theta_rate * std::exp(log_theta);
     }
+    return out;
+  }
+
+  // Of the logarithms that are searched over, without constants.
+  double log_jacobian() const {
+    double out = 0.0;
+    if (learned_.weights) out += weights_.array().max(kLeast).log().sum();
+    for (const Place& place : places_) out += log_theta(place);
     return out;
   }
 
@@ -510,6 +568,7 @@ class KernelLearner {
   std::unique_ptr<Design> design_;
   MatrixXd beyond_;  // E K K' less the design's, of weights that are no points
   double last_value_ = 0.0;
+  bool simplex_;  // weights add up to 1
 };
 
 // Fits for patterns of weights 0 and 1: all of them, or from all ones by the

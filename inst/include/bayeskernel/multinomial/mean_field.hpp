@@ -145,6 +145,8 @@ class MultinomialFit {
 
   // Other settings of the iteration from now on.
   void change(const MultinomialSettings& settings) { set_ = settings; }
+  const MultinomialSettings& settings() const { return set_; }
+  const std::vector<Index>& labels() const { return t_; }
 
   // q(w_c) = N(mean, V_c), whose factors follow from gram() and used_alpha().
   const MatrixXd& mean() const { return mean_; }          // C x M
