@@ -34,10 +34,10 @@
 #'
 #'   In simulations by expectation propagation (four correlated predictors, two
 #'   of them without effect; balanced classes, 15 % of labels flipped, or a
-#'   prevalence of .2 with balanced weights; 100, 200 and 1000 rows, 500 sets of
-#'   each) a true 0 lay outside 95 % intervals in 5.7 to 7.1 % of the sets by
-#'   the sandwich, in 31 to 43 % by the posterior; other slopes were covered in
-#'   93 to 95 % against 61 to 77 %. With random intercepts, 200 sets of each of
+#'   prevalence of .2 with balanced weights; 100, 200 and 1000 rows, 300 sets of
+#'   each) a true 0 lay outside 95 % intervals in 5.2 to 7.7 % of the sets by
+#'   the sandwich, in 30 to 43 % by the posterior; other slopes were covered in
+#'   94 to 96 % against 61 to 76 %. With random intercepts, 200 sets of each of
 #'   four designs, these were 3.5 to 6.0 % and 93 to 95 % by groups, 27 to 30 %
 #'   and 74 to 78 % by the posterior.
 #'
