@@ -120,7 +120,8 @@ new_frame_rows <- function(info, newdata, call) {
     }, processes, unname(processes_of(info$smooths)))
   }
   x <- plain_model_matrix(info$terms, filled)
-  attr(x, "assign") <- attr(x, "contrasts") <- NULL
+  attr(x, "assign") <- NULL
+  attr(x, "contrasts") <- NULL
   random <- lapply(info$random, function(term) {
     z <- plain_model_matrix(term$terms, filled)
     attr(z, "assign") <- attr(z, "contrasts") <- NULL

@@ -130,7 +130,9 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   info$terms <- full_indicators(info$terms, chosen)
   x <- plain_model_matrix(info$terms, coded$frame)
   assign <- attr(x, "assign")
-  attr(x, "assign") <- attr(x, "contrasts") <- NULL
+  # One after the other: both at once would copy the matrix.
+  attr(x, "assign") <- NULL
+  attr(x, "contrasts") <- NULL
   made <- predictor_columns(assign, info$terms, numeric)
   cells <- hole_cells(x, made, mask)
   x <- punch_holes(x, cells)

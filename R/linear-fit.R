@@ -174,7 +174,9 @@ linear_collect <- function(fit, core, job, rows) {
 check_svi_model <- function(data) {
   lacking <- c(
     if (!is.null(data$selection)) "selection",
-    if (!is.null(data$holes)) "modelled missing predictors"
+    if (!is.null(data$holes) || !is.null(data$atoms)) {
+      "modelled missing predictors"
+    }
   )
   if (length(lacking) > 0) {
     bk_abort(

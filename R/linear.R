@@ -185,7 +185,7 @@ bsvm_model <- c(linear_model, list(
     settle_linear(settings)
   },
   rows = list(
-    linear = TRUE, weights = TRUE, source = c("ep", "vb", "svi"),
+    linear = TRUE, weights = TRUE, source = c("ep", "svi"),
     response = function(settings) "two"
   )
 ))

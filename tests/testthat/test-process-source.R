@@ -114,6 +114,15 @@ test_that("stochastic steps of processes end where full passes do", {
   )
 })
 
+test_that("stochastic steps and modelled holes exclude each other", {
+  d <- source_frame(80)
+  d$x1[3] <- NA
+  expect_error(
+    bkm(y ~ gp(x1) + z, d, method = "svi", missing = "model", threads = 1),
+    "modelled missing", class = "bayeskernel_error_argument"
+  )
+})
+
 test_that("the support vector machine of a source has probabilities", {
   new <- source_frame(20000, 5)
   # Few inducing points leave much of the variance to each row.
