@@ -14,7 +14,8 @@ model_of.mkprobit <- function(object) mkprobit_model
 #'   point estimates (`weights_method = "is"` and `"slice"` of variational Bayes
 #'   and the sampler have a spread); `lower`, `upper`, limits of 95 %. Of a
 #'   binary composite the mean is the probability that the kernel is in it, and
-#'   the attribute `states` holds the subsets with their bounds and
+#'   the attribute `states` holds the subsets with their bounds (by `"loo"` the
+#'   sum of log probabilities of left-out objects) and
 #'   probabilities.
 #' @section Errors: `bayeskernel_error_argument` for other models.
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces

@@ -24,12 +24,15 @@
 #'   the power of their weights; `"binary"`, a sum whose weights are 0 or 1.
 #' @param kernel_weights `"fixed"`: 1 / S each for a sum of S kernels, else 1;
 #'   `"learn"`; or S numbers, at least 0, which are held.
-#' @param weights_method How variational Bayes learns the weights: `"profile"`,
-#'   the bound is maximised over them (default); `"map"`, their mode given the
-#'   rest, pass by pass; `"is"`, their posterior in the bound by importance
-#'   sampling, and `"slice"` (sum alone), by steps of a sampler, which give
-#'   standard deviations and limits; `"enumerate"`, every subset (binary, the
-#'   only one there; greedy above ten kernels). The sampler draws them.
+#' @param weights_method How variational Bayes learns the weights: `"loo"`, each
+#'   object is predicted from the others (default; with `tune`, `"profile"`), of
+#'   a sum with weights of any size, of subsets for their probabilities (greedy
+#'   above ten kernels); `"profile"`, the bound is maximised over the weights,
+#'   which of a sum add up to 1; `"map"`, their mode given the rest, pass by
+#'   pass; `"is"`, their posterior in the bound by importance sampling, and
+#'   `"slice"` (sum alone), by steps of a sampler, which give standard deviations
+#'   and limits; `"enumerate"`, subsets (binary) by the bound. The sampler draws
+#'   them.
 #' @param method `"vb"` or `"gibbs"`.
 #' @param latent_scales Precision of the coefficients: `"class"`, one for every
 #'   class and regressor; `"shared"` by the classes, which costs one
@@ -87,9 +90,22 @@
 #'   `bias = TRUE`.
 #'
 #' @section Learned weights: The bound of variational Bayes is loose, the more
-#'   so the larger the kernel: learned weights favour small and smooth kernels.
-#'   The paper finds that they do not lower the error. Compare composites by
-#'   predictions.
+#'   so the larger the kernel: weights that it chooses favour small and smooth
+#'   kernels. `"loo"` judges predictions instead: the sum of log P(class of n |
+#'   the other objects), to which the log prior density of the log weights is
+#'   added, Gamma(1, 1) for the weights of a sum and that of [mkprobit_prior()]
+#'   for those of a product. Nothing is fitted anew for each object: one step of
+#'   Newton's takes it out, and its regressor with it. Gradients are by
+#'   differences, one fit for each kernel, some tens of fits in all; the fit that
+#'   is returned is that of the weights found, as if they had been given.
+#'   On ten draws of 200 handwritten numerals in four spaces the mean error of the
+#'   learned sum was 3.8 % (equal weights 5.2 %; the best combined classifiers
+#'   5.2 %; `"profile"`, on six, 11.5 %), of subsets 4.9 %; of the learned product
+#'   7.0 %, more than that of equal powers, 5.9 %. On 27 protein folds, one
+#'   division, it was 48.0 % for sum and product (equal weights 51 %,
+#'   `"profile"` 79 and 89 %). See `vignette("feature-spaces")`.
+#'   For more than some thousand objects or with `inducing`, `"profile"` costs
+#'   less.
 #'
 #'   Standard deviations by `"is"` and `"slice"` are those of a factor of the
 #'   posterior, given the means of the rest: too small, by far where weights and

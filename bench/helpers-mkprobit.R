@@ -184,13 +184,26 @@ fixed_composites <- list(
 )
 learned_composites <- list(
   "kernels, learned sum" = list(combine = "sum", kernel_weights = "learn"),
-  "kernels, learned sum with spread" = list(
-    combine = "sum", kernel_weights = "learn", weights_method = "is"
-  ),
   "kernels, learned product" = list(
     combine = "product", kernel_weights = "learn"
   ),
   "kernels, subset" = list(combine = "binary", kernel_weights = "learn")
+)
+
+# Weights that the bound of variational Bayes chooses.
+bound_composites <- list(
+  "kernels, sum by the bound" = list(
+    combine = "sum", kernel_weights = "learn", weights_method = "profile"
+  ),
+  "kernels, sum by the bound, with spread" = list(
+    combine = "sum", kernel_weights = "learn", weights_method = "is"
+  ),
+  "kernels, product by the bound" = list(
+    combine = "product", kernel_weights = "learn", weights_method = "profile"
+  ),
+  "kernels, subset by the bound" = list(
+    combine = "binary", kernel_weights = "learn", weights_method = "enumerate"
+  )
 )
 
 # The weights of the sum by the sampler, one short chain.

@@ -100,6 +100,7 @@ numerals_composites <- function(composites) {
 }
 
 run_numerals_learned <- function() numerals_composites(learned_composites)
+run_numerals_bound <- function() numerals_composites(bound_composites)
 run_numerals_sampled <- function() numerals_composites(sampled_composites)
 
 # The first trial is the division that is given; the others are drawn from all
@@ -139,7 +140,12 @@ run_proteins <- function() {
 run_proteins_learned <- function() {
   protein_trials(
     min(trials, setting("LEARNED", 2L)),
-    c(learned_composites, fixed_composites["kernels, fixed sum"]),
+    c(learned_composites, fixed_composites), latent_scales = "shared"
+  )
+}
+run_proteins_bound <- function() {
+  protein_trials(
+    min(trials, setting("LEARNED", 1L)), bound_composites,
     latent_scales = "shared"
   )
 }
@@ -212,7 +218,8 @@ run_line <- function() {
 run_parts(list(
   paper = function() damoulas_sets, uci = run_uci, peers = run_peers,
   numerals = run_numerals,
-  numerals_learned = run_numerals_learned,
+  numerals_learned = run_numerals_learned, numerals_bound = run_numerals_bound,
   numerals_sampled = run_numerals_sampled, proteins = run_proteins,
-  proteins_learned = run_proteins_learned, neal = run_neal, line = run_line
+  proteins_learned = run_proteins_learned, proteins_bound = run_proteins_bound,
+  neal = run_neal, line = run_line
 ), results_file)
