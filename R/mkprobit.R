@@ -30,9 +30,9 @@
 #'   above ten kernels); `"profile"`, the bound is maximised over the weights,
 #'   which of a sum add up to 1; `"map"`, their mode given the rest, pass by
 #'   pass; `"is"`, their posterior in the bound by importance sampling, and
-#'   `"slice"` (sum alone), by steps of a sampler, which give standard deviations
-#'   and limits; `"enumerate"`, subsets (binary) by the bound. The sampler draws
-#'   them.
+#'   `"slice"` (sum alone), by steps of a sampler, which give standard
+#'   deviations and limits; `"enumerate"`, subsets (binary) by the bound. The
+#'   sampler draws them.
 #' @param method `"vb"` or `"gibbs"`.
 #' @param latent_scales Precision of the coefficients: `"class"`, one for every
 #'   class and regressor; `"shared"` by the classes, which costs one
@@ -96,13 +96,13 @@
 #'   added, Gamma(1, 1) for the weights of a sum and that of [mkprobit_prior()]
 #'   for those of a product. Nothing is fitted anew for each object: one step of
 #'   Newton's takes it out, and its regressor with it. Gradients are by
-#'   differences, one fit for each kernel, some tens of fits in all; the fit that
-#'   is returned is that of the weights found, as if they had been given.
-#'   On ten draws of 200 handwritten numerals in four spaces the mean error of the
-#'   learned sum was 3.8 % (equal weights 5.2 %; the best combined classifiers
-#'   5.2 %; `"profile"`, on six, 11.5 %), of subsets 4.9 %; of the learned product
-#'   7.0 %, more than that of equal powers, 5.9 %. On 27 protein folds, one
-#'   division, it was 48.0 % for sum and product (equal weights 51 %,
+#'   differences, one fit for each kernel, some tens of fits in all; the fit
+#'   that is returned is that of the weights found, as if they had been given.
+#'   On ten draws of 200 handwritten numerals in four spaces the mean error of
+#'   the learned sum was 3.8 % (equal weights 5.2 %; the best combined
+#'   classifiers 5.2 %; `"profile"`, on six, 11.5 %), of subsets 4.9 %; of the
+#'   learned product 7.0 %, more than that of equal powers, 5.9 %. On 27 protein
+#'   folds, one division, it was 48.0 % for sum and product (equal weights 51 %,
 #'   `"profile"` 79 and 89 %). See `vignette("feature-spaces")`.
 #'   For more than some thousand objects or with `inducing`, `"profile"` costs
 #'   less.

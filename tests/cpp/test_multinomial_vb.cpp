@@ -369,8 +369,9 @@ TEST("the search for weights ends where what is left out is best") {
     const bool sum = how == Combination::sum;
     Composite composite = problem.composite(how);
     MultinomialFit fit(problem.t, 3, settings, serial);
-    bayeskernel::KernelLearner learner(composite, sum ? two(0.5, 0.5) : two(1, 1),
-                                       {}, {true, false}, fit, settings, serial);
+    bayeskernel::KernelLearner learner(
+        composite, sum ? two(0.5, 0.5) : two(1.0, 1.0), {}, {true, false}, fit,
+        settings, serial);
     const MultinomialResult result = learner.left_out(true, go_on);
     CHECK(result.converged);
     CHECK(largest_fall(result) < 1e-9);

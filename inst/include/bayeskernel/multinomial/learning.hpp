@@ -4,7 +4,7 @@
 //            for each: by the envelope theorem its gradient is that of
 //            <K, B> - <K, R K> / 2, R = sum_c (V_c + w_c' w_c), B = W' E Y
 //   map      that function of K alone, climbed once in every iteration
-//   left_out the predictions of each object from the others (left_out.hpp), which
+//   left_out predictions of each object from the others (left_out.hpp), which
 //            know nothing of the bound's slack; differences for a gradient
 //   spread   not a point but q(beta), from that function (weight_posterior.hpp)
 //   states   one fit for each on or off pattern, weighed by exp(bound)
@@ -129,8 +129,8 @@ class KernelLearner {
   }
 
   // `own`: object n is regressor n. The size of a sum's weights is free, too,
-  // with the prior of a product's: predictions know it, and gain. The fit is that
-  // of the weights found, as if they had been given.
+  // with the prior of a product's: predictions know it, and gain. The fit is
+  // that of the weights found, as if they had been given.
   MultinomialResult left_out(bool own, const KeepGoing& keep_going) {
     constexpr double kStep = 0.1, kLittle = 0.05;  // of log weights; of gains
     MultinomialResult total;
@@ -261,8 +261,8 @@ class KernelLearner {
     return out;
   }
 
-  // Log ratios to the last weight where they add up to 1, else log weights; then
-  // log length-scales.
+  // Log ratios to the last weight where they add up to 1, else log weights;
+  // then log length-scales.
   Index weight_count() const {
     return !learned_.weights ? 0 : composite_.size() - (simplex_ ? 1 : 0);
   }
