@@ -148,7 +148,8 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   fixed <- fixed_columns(
     x, standardize, drop_aliased, rows, call,
     penalised = c(logical(before), smooth_penalised(Filter(shown, smooths))),
-    apart = assign[seq_len(ncol(x))] %in% chosen, holes = any(mask) || anyNA(codes)
+    apart = assign[seq_len(ncol(x))] %in% chosen,
+    holes = any(mask) || anyNA(codes)
   )
   if (lean) fixed <- lean_columns(fixed, smooths, before)
   smooths <- place_smooths(smooths, fixed$keep, before)

@@ -133,7 +133,8 @@ source_term_rows <- function(source, layout, file, settings, call) {
     terms = with_environment(parsed$terms, info$env),
     term_labels = attr(info$terms, "term.labels"),
     sample = list(x = x, y = y, processes = design$processes),
-    data = c(list(type = "file"), file[c("path", "rows", "columns", "positive")],
+    data = c(
+      list(type = "file"), file[c("path", "rows", "columns", "positive")],
       stream_columns(file, terms, layout$columns)
     )
   )
@@ -157,8 +158,8 @@ keep_source_columns <- function(design, kept) {
   design
 }
 
-# Which values of the file are columns that the core reads: the fixed ones, then
-# the variables of each process on its own scale, a multiple last.
+# Which values of the file are columns that the core reads: the fixed ones,
+# then the variables of each process on its own scale, a multiple last.
 stream_columns <- function(file, terms, columns) {
   variables <- lapply(terms, function(term) match(term$names, columns))
   count <- length(unlist(variables))

@@ -202,7 +202,8 @@ test_that("what a source does not take is refused, and says so", {
   d <- source_frame(60)
   d$factor <- rep(c("a", "b"), 30)
   rows <- row_source(d, "y")
-  refused <- function(formula, text, ..., class = "bayeskernel_error_argument") {
+  argument <- "bayeskernel_error_argument"
+  refused <- function(formula, text, ..., class = argument) {
     error <- expect_error(bkm(rows, formula, threads = 1, ...), class = class)
     expect_match(conditionMessage(error), text, fixed = TRUE)
   }
