@@ -55,13 +55,13 @@ left_out_densities <- function(object, take, threads) {
 
 # The log of the mean of p under the posterior without the row, from draws with
 # it: importance weights 1 / p, truncated at sqrt(draws) times their mean
-# (Ionides, 2008).
+# (Ionides, 2008). In logs: a row may be an outlier to some draws, whose density
+# underflows.
 held_out_score <- function(log_p) {
+  log_sum <- function(x) max(x) + log(sum(exp(x - max(x))))
   apply(log_p, 2, function(own) {
-    most <- max(own)
-    ratio <- exp(min(own) - own)
-    ratio <- pmin(ratio, sqrt(length(own)) * mean(ratio))
-    most + log(sum(ratio * exp(own - most)) / sum(ratio))
+    ratio <- pmin(-own, log_sum(-own) - log(length(own)) / 2)
+    log_sum(ratio + own) - log_sum(ratio)
   })
 }
 

@@ -96,10 +96,11 @@
 #' @section Chains: Chains of a regression start from 30 kernels (fewer with
 #'   less than 120 rows), each the best of 64 random places for what the earlier
 #'   ones leave, and shed them; those of a classification from random kernels.
-#'   All begin with every predictor in the model, but see [markov()]. Prior
-#'   variances v of coefficients with \eqn{\phi v n > 10^{14}}{phi v n > 1e14},
-#'   which only a response without noise asks for, are left out: doubles cannot
-#'   hold them.
+#'   All begin with every predictor in the model, but see [markov()], at the
+#'   prior's mean scale, each further vector of scales at a tenth of the one
+#'   before. Prior variances v of coefficients with \eqn{\phi v n > 10^{14}}{phi
+#'   v n > 1e14}, which only a response without noise asks for, are left out:
+#'   doubles cannot hold them.
 #'
 #' @section Weights: Given the kernels and sigma the coefficients, and with them
 #'   f, are those of rows that are repeated as often as whole weights say. Sigma

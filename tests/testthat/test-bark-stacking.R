@@ -59,6 +59,20 @@ test_that("the score is near that of fits without the row", {
   expect_lt(max(abs(score[c(3, 11, 20)] - again)), 0.3)
 })
 
+test_that("the score of a row is that of truncated importance weights", {
+  set.seed(2)
+  log_p <- matrix(stats::rnorm(200, -1, 2), 50)
+  plain <- apply(exp(log_p), 2, function(p) {
+    w <- pmin(1 / p, sqrt(50) * mean(1 / p))
+    log(sum(w * p) / sum(w))
+  })
+  expect_equal(held_out_score(log_p), plain)
+  # Of an outlier to some draws, whose densities are 0 in doubles.
+  far <- cbind(c(-5000, -1, -2, -1e9))
+  expect_equal(held_out_score(far), log(7) - 1e9, tolerance = 1e-12)
+  expect_true(all(is.finite(stacked_weights(cbind(far, -1)))))
+})
+
 test_that("stacking is the mixture with the largest log score", {
   set.seed(2)
   scores <- cbind(
