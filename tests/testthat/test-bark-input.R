@@ -250,15 +250,12 @@ test_that("new rows that do not fit are refused", {
     predict(classes, d, type = "response"),
     predict(classes, d, type = "prob")[, 2]
   )
-  for (interval in c("credible", "prediction")) {
+  for (type in c("prob", "link")) {
     expect_bk_error(
-      predict(classes, d, type = "prob", interval = interval), "argument"
+      predict(classes, d, type = type, interval = "prediction"), "argument",
+      "numeric"
     )
   }
-  expect_bk_error(
-    predict(classes, d, type = "link", interval = "prediction"), "argument",
-    "numeric"
-  )
   expect_bk_error(
     plot(fit, "partial", newdata = d[0, ]), "dimension", "average"
   )
