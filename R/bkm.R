@@ -66,12 +66,14 @@
 #'
 #' @section Methods: `"ep"` replaces each row's likelihood by a Gaussian site
 #'   that matches moments. Variances, up to three of them (the noise is one),
-#'   are averaged over a grid of their evidence; beyond that they have inverse
-#'   gamma factors as in `"vb"`. On the grid, with at most 60 columns beside
-#'   groups of one or two effects, what sites miss of the evidence of rows that
-#'   share an effect is added by quadrature: without it the variance of groups
-#'   comes out too small where most of them have rows of one class. The fit has leave-one-out predictive densities
-#'   from its cavities, see `loo()`, and an evidence, see [log_evidence()].
+#'   are averaged over a grid of their evidence; beyond that, and with [gp()]
+#'   terms under the hinge, whose pseudo-evidence grows with their variance, they
+#'   have inverse gamma factors as in `"vb"`. On the grid, with at most 60 columns
+#'   beside groups of one or two effects, what sites miss of the evidence of rows
+#'   that share an effect is added by quadrature: without it the variance of
+#'   groups comes out too small where most of them have rows of one class. The
+#'   fit has leave-one-out predictive densities from its cavities, see `loo()`,
+#'   and an evidence, see [log_evidence()].
 #'   `print()` tells how far importance sampling bears it out. Sites that do not
 #'   settle: a warning, and the answer of `"vb"`.
 #'

@@ -347,3 +347,19 @@ test_that("a damaged term is refused, not read", {
     expect_refused(predict(bad, curve))
   }
 })
+
+test_that("under the hinge the variance of a process stays where it is", {
+  set.seed(2)
+  d <- data.frame(x1 = stats::rnorm(1000), x2 = stats::rnorm(1000))
+  f <- 1.5 * sin(2 * d$x1) * cos(d$x2) + d$x2
+  d$y <- f + stats::rlogis(1000) > 0
+  # So few points leave a part of the process open, whose price is bounded.
+  fit <- gpsvm(y ~ gp(x1, x2, inducing = 20), d, seed = 1, threads = 1)
+  expect_identical(fit$method, "ep")
+  expect_lt(max(abs(predict(fit, d, "link"))), 20)
+  loss <- function(fit) {
+    -mean(log(ifelse(d$y, fitted(fit), 1 - fitted(fit))))
+  }
+  whole <- gpsvm(y ~ x1 + x2, d, seed = 1, threads = 1)
+  expect_lt(loss(fit), loss(whole) + 0.05)
+})
