@@ -88,28 +88,75 @@ sample_classes <- function(y, seed) {
 # From those of all rows by one step: the row's own part of the posterior has
 # curvature `kappa` and gradient g at its moments, and is taken out. `power`, of
 # the likelihood; of a row that stands for `copies` one is left out.
-# `mean_field` has its own curvature; else that of the hinge under a normal law.
+# `mean_field` has its own curvature; else the moments are the posterior's own.
 # `residual`: what the variance has of the row alone, which others do not tell.
 step_left_out <- function(mean, var, sign, power, copies = 1,
                           mean_field = TRUE, residual = 0) {
-  u <- 1 - sign * mean
-  if (mean_field) {
-    root <- sqrt(u^2 + var)
-    gradient <- power * sign * (1 + u / root)
-    kappa <- power * var / root^3
-  } else {
-    sd <- sqrt(var)
-    gradient <- 2 * power * sign * stats::pnorm(u / sd)
-    kappa <- 2 * power * stats::dnorm(u / sd) / sd
-  }
-  # A row without variance stays as it is.
   copies <- pmax(copies, 1)
+  if (!mean_field) {
+    return(hinge_cavity(mean, var, sign, power, copies))
+  }
+  u <- 1 - sign * mean
+  root <- sqrt(u^2 + var)
+  gradient <- power * sign * (1 + u / root)
+  kappa <- power * var / root^3
+  # A row without variance stays as it is.
   var <- var - residual
   open <- var > 0
   left <- pmax(1 - ifelse(open, kappa * var, 0) / copies, 0.05)
   list(
     mean = mean - ifelse(open, var * gradient, 0) / copies / left,
     var = var / left + residual
+  )
+}
+
+# The normal law of f of which the row's term of the pseudo-likelihood makes one
+# with this mean and variance: the cavity of expectation propagation, by its
+# own updates. A step from the posterior would go too far where f is free.
+hinge_cavity <- function(mean, var, sign, power, copies = 1, steps = 200L) {
+  m <- sign * mean
+  power <- rep_len(power, length(m))
+  on <- which(var > 0 & power > 0)
+  precision <- 1 / var[on]
+  shift <- m[on] * precision
+  own <- list(precision = precision, shift = shift)
+  for (step in seq_len(steps)) {
+    tilted <- tilt_hinge(shift / precision, 1 / precision, 2 * power[on])
+    by <- 0.5 * (own$precision - 1 / tilted$var)
+    # At least a twentieth of the precision is that of the others.
+    by <- pmax(precision + by, 0.05 * own$precision) - precision
+    move <- 0.5 * (own$shift - tilted$mean / tilted$var)
+    precision <- precision + by
+    shift <- shift + move
+    if (all(abs(by) < 1e-8 * own$precision)) break
+  }
+  share <- 1 / rep_len(copies, length(m))[on]
+  left <- own$precision - share * (own$precision - precision)
+  var[on] <- 1 / left
+  m[on] <- (own$shift - share * (own$shift - shift)) / left
+  list(mean = sign * m, var = var)
+}
+
+# Mean and variance of the law proportional to N(f; m, v) exp(-a (1 - f)_+).
+tilt_hinge <- function(m, v, a) {
+  sd <- sqrt(v)
+  part <- function(z, mean, side, log_scale) {
+    log_p <- stats::pnorm(z, log.p = TRUE)
+    ratio <- exp(stats::dnorm(z, log = TRUE) - log_p)
+    list(
+      log = log_scale + log_p, mean = mean + side * sd * ratio,
+      var = v * pmax(1 - ratio * (ratio + z), 0)
+    )
+  }
+  free <- part((m - 1) / sd, m, 1, 0)
+  bent <- part(
+    (1 - m - a * v) / sd, m + a * v, -1, -a * (1 - m) + a^2 * v / 2
+  )
+  p <- stats::plogis(free$log - bent$log)
+  list(
+    mean = p * free$mean + (1 - p) * bent$mean,
+    var = p * free$var + (1 - p) * bent$var +
+      p * (1 - p) * (free$mean - bent$mean)^2
   )
 }
 

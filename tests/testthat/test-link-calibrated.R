@@ -274,3 +274,45 @@ test_that("of many rows a share of each class is used, whatever the threads", {
   expect_equal(sum(at$times), 50000)
   expect_identical(at, bayeskernel:::sample_classes(y, 1))
 })
+
+test_that("moments without a row are those that its hinge makes the row's", {
+  mean <- c(-1, 0.3, 2, -40)
+  var <- c(0.1, 1, 4, 4)
+  power <- c(1, 1, 0.3, 2)
+  tilted <- tilt_hinge(mean, var, 2 * power)
+  for (k in 1:3) {
+    law <- function(f) {
+      dnorm(f, mean[k], sqrt(var[k])) * exp(-2 * power[k] * pmax(1 - f, 0))
+    }
+    moment <- function(g) {
+      integrate(function(f) g(f) * law(f), -40, 40,
+        subdivisions = 2000L, rel.tol = 1e-10
+      )$value
+    }
+    z <- moment(function(f) 1)
+    found <- moment(identity) / z
+    expect_equal(tilted$mean[k], found, tolerance = 1e-7)
+    expect_equal(
+      tilted$var[k], moment(function(f) (f - found)^2) / z, tolerance = 1e-7
+    )
+  }
+  for (sign in c(-1, 1)) {
+    back <- hinge_cavity(sign * tilted$mean, tilted$var, sign, power)
+    expect_equal(back$mean, sign * mean, tolerance = 1e-5)
+    expect_equal(back$var, var, tolerance = 1e-5)
+  }
+})
+
+test_that("a sampler with groups of their own has probabilities, too", {
+  set.seed(4)
+  d <- data.frame(x = stats::rnorm(600), g = gl(100, 6))
+  f <- d$x - 1 + 3 * stats::rnorm(100)[d$g]
+  d$y <- f + stats::rlogis(600) > 0
+  other <- f + stats::rlogis(600) > 0
+  loss <- function(fit) {
+    p <- predict(fit, d, type = "response")
+    -mean(log(ifelse(other, p, 1 - p)))
+  }
+  drawn <- quick_gibbs(y ~ x + (1 | g), d)
+  expect_lt(loss(drawn), loss(bsvm(y ~ x + (1 | g), d, threads = 1)) + 0.02)
+})
