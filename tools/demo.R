@@ -15,7 +15,9 @@ seconds <- function(expr) system.time(expr)[["elapsed"]]
 # -- the fit ------------------------------------------------------------------
 
 heading("The fit, mean-field variational Bayes")
-fit <- bsvm(outcome ~ time * treatment + (1 | patientID), data = toenail)
+fit <- bsvm(
+  outcome ~ time * treatment + (1 | patientID), data = toenail, method = "vb"
+)
 print(summary(fit))
 
 heading("The same posterior by Gibbs sampling, 4 chains of 1000 + 2500 sweeps")
@@ -25,7 +27,7 @@ gibbs_seconds <- seconds(
 print(summary(gibbs))
 cat(sprintf(
   "\nSeconds: VB %.3f, Gibbs %.2f, of which the sweeps %.2f\n",
-  seconds(bsvm(model, toenail)), gibbs_seconds, gibbs$elapsed[["core"]]
+  seconds(bsvm(model, toenail, method = "vb")), gibbs_seconds, gibbs$elapsed[["core"]]
 ))
 
 # -- held-out visits ----------------------------------------------------------
@@ -47,7 +49,11 @@ fit_svm <- function(weighted) {
 fit_bsvm <- function(...) {
   function(train, test) {
     fit <- bsvm(model, train, ...)
-    list(predict(fit, test), predict(fit, test, threshold = "prevalence"))
+    # The paper's rule: the sign of f, and its probit.
+    list(
+      predict(fit, test, link = "probit"),
+      predict(fit, test, link = "probit", threshold = "prevalence")
+    )
   }
 }
 
@@ -65,7 +71,8 @@ fit_gibbs <- function(train, test) {
 }
 
 methods <- list(
-  fit_svm(weighted = FALSE), fit_svm(weighted = TRUE), fit_bsvm(), fit_gibbs
+  fit_svm(weighted = FALSE), fit_svm(weighted = TRUE),
+  fit_bsvm(method = "vb"), fit_gibbs
 )
 rules <- data.frame(
   method = c(1, 2, 3, 3, 4, 4),
@@ -146,14 +153,14 @@ draw_course <- function() {
   for (k in seq_len(nrow(patients))) {
     own <- data.frame(time = months, patients[k, ], row.names = NULL)
     lines(
-      months, predict(gibbs, own, type = "prob")[, 2],
+      months, predict(gibbs, own, type = "prob", link = "probit")[, 2],
       col = fade(arm[[patients$treatment[k]]], 0.09)
     )
   }
   for (name in names(arm)) {
     new <- data.frame(time = months, treatment = name, patientID = "new")
     lines(
-      months, predict(gibbs, new, type = "prob")[, 2],
+      months, predict(gibbs, new, type = "prob", link = "probit")[, 2],
       col = arm[[name]], lwd = 3
     )
     own <- toenail$treatment == name
