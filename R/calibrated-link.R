@@ -88,18 +88,25 @@ sample_classes <- function(y, seed) {
 # From those of all rows by one step: the row's own part of the posterior has
 # curvature `kappa` and gradient g at its moments, and is taken out. `power`, of
 # the likelihood; of a row that stands for `copies` one is left out.
-# `mean_field` has its own curvature; else the moments are the posterior's own.
+# `mean_field` has its own curvature; else the moments are the posterior's own,
+# or with a residual the curvature is that of the hinge under a normal law.
 # `residual`: what the variance has of the row alone, which others do not tell.
 step_left_out <- function(mean, var, sign, power, copies = 1,
                           mean_field = TRUE, residual = 0) {
   copies <- pmax(copies, 1)
-  if (!mean_field) {
+  if (!mean_field && all(residual == 0)) {
     return(hinge_cavity(mean, var, sign, power, copies))
   }
   u <- 1 - sign * mean
-  root <- sqrt(u^2 + var)
-  gradient <- power * sign * (1 + u / root)
-  kappa <- power * var / root^3
+  if (mean_field) {
+    root <- sqrt(u^2 + var)
+    gradient <- power * sign * (1 + u / root)
+    kappa <- power * var / root^3
+  } else {
+    sd <- sqrt(var)
+    gradient <- 2 * power * sign * stats::pnorm(u / sd)
+    kappa <- 2 * power * stats::dnorm(u / sd) / sd
+  }
   # A row without variance stays as it is.
   var <- var - residual
   open <- var > 0
