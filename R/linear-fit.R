@@ -302,7 +302,9 @@ random_block <- function(term, t, place, prior) {
     if (term$type == "iid") {
       random_prior(prior)
     } else {
-      wishart_prior(prior, r, sprintf("the %d effects of `%s`", r, term$label))
+      covariance_prior(
+        prior, r, sprintf("the %d effects of `%s`", r, term$label)
+      )
     }
   )
 }

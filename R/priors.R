@@ -721,6 +721,17 @@ random_prior <- function(prior) {
   variance_prior(prior, scale = TRUE)
 }
 
+# That of r correlated ones: standard deviations likewise, by the degrees of
+# freedom at which correlations are uniform.
+covariance_prior <- function(prior, r, of) {
+  out <- wishart_prior(prior, r, of)
+  default <- is.null(prior$cov_df) && identical(prior$cov_scale, 0.02)
+  if (default && !is.null(prior$sd_scale)) {
+    out$half_t <- c(2, prior$sd_scale * (prior$size %||% 1))
+  }
+  out
+}
+
 variance_text <- function(q, digits) {
   if (is.null(q$half_t)) {
     sprintf(

@@ -189,13 +189,13 @@ inline bayeskernel::Prior read_prior(const Rcpp::List& prior) {
     if (block.kind == Block::Kind::iid || block.kind == Block::Kind::point) {
       block.shape = Rcpp::as<double>(from["shape"]);
       block.rate = Rcpp::as<double>(from["rate"]);
-      block.half_t = read_half_t(from);
     } else if (block.kind == Block::Kind::held) {
       block.precision = Rcpp::as<double>(from["precision"]);
     } else {
       block.df = Rcpp::as<double>(from["df"]);
       block.scale = map_matrix(from["scale"]);
     }
+    block.half_t = read_half_t(from);
     out.blocks.push_back(block);
   }
   return out;

@@ -90,7 +90,7 @@ class Hyperparameters {
       }
       const Index r = block.width;
       const MatrixXd root = factor(x, at, r);
-      const double count = members + block.df;
+      const double count = members + block.covariance().df();
       for (Index c = 0; c < r; ++c) {
         out[at++] = 0.5 / count;
         for (Index k = c + 1; k < r; ++k) {
@@ -112,13 +112,7 @@ class Hyperparameters {
       const Block& block = prior_.blocks[l];
       const Index r = block.width;
       const MatrixXd root = factor(x, at, r);
-      const double half_df = 0.5 * block.df;
-      const double log_root = root.diagonal().array().log().sum();
-      out += half_df * log_det(Eigen::LLT<MatrixXd>(block.scale)) -
-             half_df * r * std::log(2.0) -
-             log_multivariate_gamma(half_df, static_cast<int>(r)) -
-             (block.df + r + 1.0) * log_root -
-             0.5 * (inverse(root * root.transpose()) * block.scale).trace() +
+      out += block.covariance().log_density(inverse(root * root.transpose())) +
              r * std::log(2.0);
       for (Index c = 0; c < r; ++c) {
         out += static_cast<double>(r + 1 - c) * std::log(root(c, c));
@@ -150,10 +144,11 @@ class Hyperparameters {
       const Index r = block.width;
       const MatrixXd root = factor(x, at, r);
       const MatrixXd p = inverse(root * root.transpose());
+      const CovariancePrior prior = block.covariance();
       // By Psi, times 2 L: dPsi = dL L' + L dL'.
       const MatrixXd slope =
-          (p * (moment + block.scale) * p -
-           (members + block.df + static_cast<double>(r) + 1.0) * p) *
+          (p * (moment + prior.scale(p)) * p -
+           (members + prior.df() + static_cast<double>(r) + 1.0) * p) *
           root;
       for (Index c = 0; c < r; ++c) {
         out[at++] =
@@ -172,7 +167,7 @@ class Hyperparameters {
     if (block.kind == Block::Kind::iid || block.kind == Block::Kind::point) {
       return block.variance();
     }
-    return {0.5 * block.df, 0.5 * block.scale(0, 0), HalfT()};
+    return {0.5 * block.df, 0.5 * block.scale(0, 0), block.half_t};
   }
 
   template <class F>

@@ -23,7 +23,7 @@ namespace bayeskernel {
 //   iid          width 1, sigma^2 ~ IG(shape, rate), or sigma ~ `half_t`,
 //   point        the same, sigma^2 at the maximum of the density of log sigma^2
 //                (mean field): residuals of rows may be multiples of it,
-//   unstructured Psi ~ IW(df, scale).
+//   unstructured Psi ~ IW(df, scale), or of `half_t` standard deviations.
 struct Block {
   enum class Kind { held, iid, point, unstructured };
   Kind kind = Kind::iid;
@@ -35,7 +35,7 @@ struct Block {
   // block): they keep their prior, and count in the update and the bound.
   Index hidden = 0;
   double shape = 0.01, rate = 0.01;  // iid, point
-  HalfT half_t;                      // iid, in their place if it is one
+  HalfT half_t;                      // in the place of the others, if it is one
   double df = 0.0;                   // unstructured
   MatrixXd scale;                    // unstructured
   double precision = 1.0;            // held
@@ -49,6 +49,7 @@ struct Block {
     return static_cast<double>(members + hidden);
   }
   VariancePrior variance() const { return {shape, rate, half_t}; }
+  CovariancePrior covariance() const { return {df, scale, half_t}; }
 };
 
 // q of one block's variance: IG(shape, rate), a point or IW(df, scale), or
@@ -172,8 +173,10 @@ class Prior {
     } else if (block.kind == Block::Kind::point) {
       q.value = point(block, moment(0, 0), 0.0);
     } else if (block.kind == Block::Kind::unstructured) {
-      q.df = block.df + block.members_in_all();
-      q.scale = block.scale + moment;
+      const CovariancePrior prior = block.covariance();
+      q.df = prior.df() + block.members_in_all();
+      q.scale = prior.posterior_scale(block.members_in_all(), moment,
+                                      current_precision);
     }
     return q;
   }
@@ -228,11 +231,10 @@ class Prior {
       return value + block.variance().log_constant(q.shape / q.rate) +
              log_gamma(q.shape) - q.shape * std::log(q.rate);
     }
-    return value + 0.5 * block.df * log_det_spd(block.scale) -
+    return value + block.covariance().log_constant(count, q.scale) -
            0.5 * q.df * log_det_spd(q.scale) +
            0.5 * count * r * std::log(2.0) +
-           log_multivariate_gamma(0.5 * q.df, block.width) -
-           log_multivariate_gamma(0.5 * block.df, block.width);
+           log_multivariate_gamma(0.5 * q.df, block.width);
   }
 
  private:

@@ -38,12 +38,13 @@ inline MatrixXd draw_precision(Stream& stream, const Block& block,
         1, 1,
         block.variance().draw(stream, count, moment(0, 0), current(0, 0)));
   }
-  moment += block.scale;
+  const CovariancePrior prior = block.covariance();
+  moment += prior.draw_scale(stream, current);
   const MatrixXd inverse = Eigen::LLT<MatrixXd>(moment).solve(
       MatrixXd::Identity(block.width, block.width));
   WishartScratch scratch(block.width);
   MatrixXd out(block.width, block.width);
-  wishart(stream, block.df + count, inverse, scratch, out);
+  wishart(stream, prior.df() + count, inverse, scratch, out);
   return out;
 }
 

@@ -45,12 +45,10 @@ struct ScatteredBlock {
 // The prior's part of that of a learned block at the precision where t = 0.
 inline double log_scale_density(const Block& block, const MatrixXd& precision,
                                 double t) {
-  const double c = std::exp(t);
   if (block.kind == Block::Kind::iid) {
     return block.variance().log_scale_density(precision(0, 0), t);
   }
-  return -(block.df * static_cast<double>(block.width) * t +
-           0.5 * block.scale.cwiseProduct(precision).sum() / (c * c));
+  return block.covariance().log_scale_density(precision, t);
 }
 
 class ScaleMove {

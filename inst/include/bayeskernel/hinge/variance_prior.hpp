@@ -9,6 +9,8 @@
 #ifndef BAYESKERNEL_HINGE_VARIANCE_PRIOR_HPP
 #define BAYESKERNEL_HINGE_VARIANCE_PRIOR_HPP
 
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 
@@ -111,6 +113,135 @@ class VariancePrior {
   double xi_rate(double precision) const { return df_ * precision + inverse_; }
 
   double shape_, rate_, df_, inverse_;
+};
+
+// Prior of the covariance Psi of r effects: IW(df, S), or such that every
+// standard deviation is half t (Huang and Wand 2013, Bayesian Analysis 8,
+// 439-452),
+//   Psi | a ~ IW(nu + r - 1, 2 nu diag(1/a)), a_k ~ IG(1/2, 1/s^2),
+// with the a_k as xi is above. P is Psi^-1.
+class CovariancePrior {
+ public:
+  CovariancePrior(double df, const Eigen::MatrixXd& scale, const HalfT& half_t)
+      : df_(half_t.df > 0.0
+                ? half_t.df + static_cast<double>(scale.rows()) - 1.0
+                : df),
+        scale_(scale),
+        half_t_(half_t) {}
+
+  double df() const { return df_; }
+
+  // E S, with q(a) at its optimum for E P; also that S of whose IW the
+  // derivatives of log p(Psi) are those at P.
+  Eigen::MatrixXd scale(const Eigen::MatrixXd& p) const {
+    if (half_t_.df <= 0.0) return scale_;
+    return (2.0 * half_t_.df * a_shape() / a_rate(p)).matrix().asDiagonal();
+  }
+
+  // The scale of q(Psi) = IW(df + count, E S + moment), jointly with q(a),
+  // from a first E P. A step shrinks the error by about (df + 1) / (df + count).
+  Eigen::MatrixXd posterior_scale(double count, const Eigen::MatrixXd& moment,
+                                  const Eigen::MatrixXd& p) const {
+    Eigen::MatrixXd out = scale(p) + moment;
+    if (half_t_.df <= 0.0) return out;
+    for (int step = 0; step < 200; ++step) {
+      const Eigen::MatrixXd next = scale(mean(count, out)) + moment;
+      const double change = (next - out).norm();
+      out = next;
+      if (!(change > 1e-13 * out.norm())) break;
+    }
+    return out;
+  }
+
+  // Terms of the bound that are not of Psi: E log of the normaliser of
+  // IW(df, S), of p(a), less log q(a).
+  double log_constant(double count, const Eigen::MatrixXd& posterior) const {
+    const Eigen::Index r = scale_.rows();
+    double out = -log_multivariate_gamma(0.5 * df_, static_cast<int>(r));
+    if (half_t_.df <= 0.0) {
+      return out + Eigen::LLT<Eigen::MatrixXd>(scale_)
+                           .matrixLLT()
+                           .diagonal()
+                           .array()
+                           .log()
+                           .sum() *
+                       df_;
+    }
+    const Eigen::ArrayXd d = a_rate(mean(count, posterior));
+    const double c = a_shape();
+    for (Eigen::Index k = 0; k < r; ++k) {
+      const double log_a = std::log(d[k]) - digamma(c);
+      out += 0.5 * df_ * (std::log(2.0 * half_t_.df) - log_a) +
+             0.5 * std::log(inverse()) - log_gamma(0.5) - 1.5 * log_a -
+             inverse() * c / d[k] + c + std::log(d[k]) + log_gamma(c) -
+             (1.0 + c) * digamma(c);
+    }
+    return out;
+  }
+
+  // Log density of Psi, normalised, and that of t where Psi becomes e^2t Psi,
+  // less a constant.
+  double log_density(const Eigen::MatrixXd& p) const {
+    const double r = static_cast<double>(p.rows());
+    const double log_p = 2.0 * Eigen::LLT<Eigen::MatrixXd>(p)
+                                   .matrixLLT()
+                                   .diagonal()
+                                   .array()
+                                   .log()
+                                   .sum();
+    double out = 0.5 * (df_ + r + 1.0) * log_p -
+                 log_multivariate_gamma(0.5 * df_, static_cast<int>(p.rows()));
+    if (half_t_.df <= 0.0) {
+      out += df_ * Eigen::LLT<Eigen::MatrixXd>(scale_)
+                       .matrixLLT()
+                       .diagonal()
+                       .array()
+                       .log()
+                       .sum() -
+             0.5 * df_ * r * std::log(2.0) -
+             0.5 * scale_.cwiseProduct(p).sum();
+      return out;
+    }
+    return out +
+           r * (0.5 * df_ * std::log(half_t_.df) + 0.5 * std::log(inverse()) -
+                log_gamma(0.5) + log_gamma(a_shape())) -
+           a_shape() * a_rate(p).log().sum();
+  }
+  double log_scale_density(const Eigen::MatrixXd& p, double t) const {
+    const double c = std::exp(-2.0 * t);
+    const double own = -df_ * static_cast<double>(p.rows()) * t;
+    if (half_t_.df <= 0.0) {
+      return own - 0.5 * c * scale_.cwiseProduct(p).sum();
+    }
+    return own - a_shape() * a_rate(c * p).log().sum();
+  }
+
+  // S given the last P.
+  Eigen::MatrixXd draw_scale(Stream& stream, const Eigen::MatrixXd& p) const {
+    if (half_t_.df <= 0.0) return scale_;
+    Eigen::VectorXd out = a_rate(p).matrix();
+    for (Eigen::Index k = 0; k < out.size(); ++k) {
+      out[k] = 2.0 * half_t_.df * gamma(stream, a_shape(), out[k]);
+    }
+    return out.asDiagonal();
+  }
+
+ private:
+  // q(a_k), and a_k given Psi: IG.
+  double a_shape() const { return 0.5 * (df_ + 1.0); }
+  Eigen::ArrayXd a_rate(const Eigen::MatrixXd& p) const {
+    return half_t_.df * p.diagonal().array() + inverse();
+  }
+  double inverse() const { return 1.0 / (half_t_.scale * half_t_.scale); }
+  Eigen::MatrixXd mean(double count, const Eigen::MatrixXd& posterior) const {
+    return (df_ + count) *
+           posterior.llt().solve(Eigen::MatrixXd::Identity(
+               posterior.rows(), posterior.cols()));
+  }
+
+  double df_;
+  const Eigen::MatrixXd& scale_;
+  HalfT half_t_;
 };
 
 }  // namespace bayeskernel
