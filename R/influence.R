@@ -150,8 +150,12 @@ sandwich_lacks <- function(fit, core, job) {
 
 # The fixed columns on the scale of the model, combined as a wide fit has them.
 scaled_columns <- function(design, wide) {
-  x <- t((t(unname(design$x)) - as.double(design$center)) /
-    as.double(design$scale))
+  x <- unname(design$x)
+  center <- rep_len(as.double(design$center), ncol(x))
+  scale <- rep_len(as.double(design$scale), ncol(x))
+  for (j in seq_len(ncol(x))) {
+    x[, j] <- (x[, j] - center[j]) / scale[j]
+  }
   if (is.null(wide)) x else reduce_columns(wide, x)$x
 }
 

@@ -180,7 +180,7 @@ core_rows <- function(x, offset, terms, holes, uses) {
     terms[[t]]$uses <- uses$random[[t]]
   }
   list(
-    x = unname(x) + 0, offset = as.double(offset), terms = terms,
+    x = if (is.double(x)) x else x + 0, offset = as.double(offset), terms = terms,
     uses = uses$x,
     predictors = if (is.null(holes)) {
       matrix(0, nrow(x), 0L)
