@@ -126,7 +126,7 @@ test_that("groups by text, factor, number and logical, from any source", {
     )
     # Known groups and one that is not.
     p <- predict(memory, own, type = "prob")
-    for (fit in list(source, text)) {
+    for (fit in list(source, text, memory)) {
       expect_equal(predict(fit, row_source(file), type = "prob"), p,
         tolerance = 1e-7
       )
@@ -136,6 +136,26 @@ test_that("groups by text, factor, number and logical, from any source", {
     }
     unlink(file)
   }
+})
+
+test_that("predictions do not read what the formula does not", {
+  d <- grouped_frame(300, 20, 4)
+  fit <- grouped_fit(y ~ x + (1 | id), d)
+  d$note <- "text"
+  expect_equal(
+    predict(fit, row_source(d, "y"), type = "prob"),
+    predict(fit, d, type = "prob")
+  )
+  # Numbers of a text file, of which a group is known as one.
+  expect_equal(
+    bayeskernel:::text_groups_like(c("007", "x", "1e5"), c("7", "9")),
+    c("7", "x", "100000")
+  )
+  expect_equal(bayeskernel:::text_groups_like("007", c("7", "b")), "007")
+  expect_equal(
+    bayeskernel:::code_values(c(1e5, 2, 2.5), "id")$levels,
+    c("2", "2.5", "100000")
+  )
 })
 
 test_that("a query, whose rows come in any order", {
