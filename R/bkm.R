@@ -117,11 +117,11 @@
 #'   group where they did not come so, for which it needs its room on disk twice
 #'   for a while. With such a term a fit is that of the data frame, the grid of
 #'   variances of `"ep"` and its evidence by group included; and `"svi"` takes
-#'   steps by whole groups. In memory are some 100 bytes of
-#'   each row by `"ep"`, for messages and points of the grid, some ten numbers for each column of
-#'   each effect of each group, and two chunks of rows, in which a group is never
-#'   split. Above 2e8 columns times effects times groups a fit is refused:
-#'   `options(bayeskernel.group_numbers = )` is that limit.
+#'   steps by whole groups. In memory are numbers for each row by `"ep"`, many for
+#'   each column of each effect of each group, and two chunks of rows, in which a
+#'   group is never split: with 2e6 rows, 10 columns and 100,000 groups R took
+#'   0.45 GB by `"vb"` and 0.69 GB by `"ep"`. Above 4e7 columns times effects times
+#'   groups a fit is refused: `options(bayeskernel.group_numbers = )` is that limit.
 #'   Rows come without moments of their own: `fitted()` and leave-one-out
 #'   densities need the rows in memory. The sandwich of family `"hinge"` is by
 #'   group, of `"ep"`.

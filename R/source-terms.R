@@ -239,10 +239,10 @@ sort_groups <- function(file, call) {
   }
 }
 
-# Numbers that tie the effects of groups to the columns: some ten copies of them
-# are in memory.
+# Numbers that tie the effects of groups to the columns, of which there are some
+# 40 copies at most, those that R makes of the answer among them.
 check_group_room <- function(groups, effects, columns, name, call) {
-  most <- getOption("bayeskernel.group_numbers", 2e8)
+  most <- getOption("bayeskernel.group_numbers", 4e7)
   if (as.double(groups) * effects * columns <= most) {
     return(invisible())
   }
@@ -257,7 +257,7 @@ check_group_room <- function(groups, effects, columns, name, call) {
         "Accepted: %.3g, by options(bayeskernel.group_numbers = ).", most
       ),
       paste(
-        "Memory is some 100 bytes a number. Fewer inducing points need less,",
+        "Memory is some 300 bytes a number. Fewer inducing points need less,",
         "in gp(inducing = )."
       )
     ),
