@@ -259,7 +259,7 @@ stream_left_out <- function(fit, job) {
 sample_left_out <- function(fit, sample) {
   rows <- fill_processes(fit, c(
     sample[c("x", "processes")],
-    list(offset = numeric(length(sample$y)), random = list())
+    list(offset = numeric(length(sample$y)), random = sample$random)
   ), 1L)
   at <- gaussian_moments(fit, rows, 1L)
   out <- step_left_out(

@@ -87,7 +87,11 @@ add_sandwich <- function(fit, core, job) {
     return(fit)
   }
   if (!is.null(core$jackknife)) {
-    fit$sandwich <- c(core$jackknife, list(by = "rows", groups = 0L))
+    term <- job$design$random
+    count <- if (length(term)) length(term[[1L]]$levels) else 0L
+    fit$sandwich <- c(core$jackknife, list(
+      by = sandwich_by(count, if (count) term[[1L]]$label), groups = count
+    ))
     return(without_shrunk(fit))
   }
   why <- sandwich_lacks(fit, core, job)
@@ -108,14 +112,14 @@ add_sandwich <- function(fit, core, job) {
     cov = unname(core$influence$jackknife %||% jackknife_cov(
       influence, x, core$influence$cov, groups$group
     )),
-    by = if (is.null(groups)) {
-      "rows"
-    } else {
-      sprintf("%d groups of %s", length(unique(groups$group)), groups$label)
-    },
+    by = sandwich_by(length(unique(groups$group)), groups$label),
     groups = length(unique(groups$group)), rate = implied_rate(influence)
   )
   without_shrunk(fit)
+}
+
+sandwich_by <- function(groups, label) {
+  if (groups == 0L) "rows" else sprintf("%d groups of %s", groups, label)
 }
 
 # Where mean field gave a class up its variance of the slopes goes to 0 with

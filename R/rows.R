@@ -394,7 +394,10 @@ source_rows <- function(model, source, settings, formula = NULL) {
   layout <- if (!is.null(formula)) {
     source_layout(formula, source, user_call())
   }
-  if (!is.null(layout)) source$columns <- layout$columns
+  if (!is.null(layout)) {
+    source$columns <- layout$columns
+    source$raw <- layout$group
+  }
   aliased <- identical(settings$penalty, "none") ||
     (is.null(settings$penalty) && !is.null(layout))
   done <- FALSE
