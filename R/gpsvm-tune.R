@@ -98,11 +98,11 @@ tune_process <- function(process, rows, data, sample, settings) {
       column = "tune"
     )
   }
-  whole <- list(z = process$z, sample = sample)
+  whole <- sample
   fewer <- max(100, floor(sqrt(tuning_work / min(rows$n, settings$tune_rows))))
-  placed <- !settings$exact && !settings$optimise_inducing &&
-    !is.matrix(settings$inducing)
-  if (placed && ncol(process$z) > fewer) {
+  many <- !settings$exact && !settings$optimise_inducing &&
+    !is.matrix(settings$inducing) && ncol(process$z) > fewer
+  if (many) {
     process$z <- place_inducing(
       rows, data, sample, replace(settings, "count", fewer), process$kernel
     )
@@ -135,12 +135,10 @@ tune_process <- function(process, rows, data, sample, settings) {
   found$tuned$rows <- nrow(few$x)
   found$tuned$by_default <- settings$by_default
   process[names(found)] <- found
-  if (placed) {
-    process$z <- if (length(column_lengths(process$kernel, ncol(few$x))) > 1L) {
-      place_inducing(rows, data, whole$sample, settings, process$kernel)
-    } else {
-      whole$z
-    }
+  if (many) {
+    process$z <- place_inducing(
+      rows, data, whole, settings, process$kernel
+    )
   }
   process
 }
