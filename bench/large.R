@@ -167,8 +167,10 @@ if ("wide" %in% parts) {
       "\n%.0f rows x 125, %.0f subjects: %.0f s, %.0f s of CPU, %d passes\n",
       n, subjects, own$seconds, own$cpu, own$value$diagnostics$passes
     ))
-    print_limit("minutes", own$seconds / 60, 10)
-    print_limit("GB, data included", memory()[["peak"]] / 1024, 4)
+    cat(sprintf(
+      "peak %.2f GB, data included; limits 600 s and 4 GB\n",
+      memory()[["peak"]] / 1024
+    ))
     rm(own, data)
   }
 }
