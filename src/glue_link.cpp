@@ -21,8 +21,8 @@ Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean,
     const bayeskernel::CalibratedLink link = fit.run();
     return Rcpp::List::create(Rcpp::Named("intercept") = to_r(link.intercept),
                               Rcpp::Named("slope") = link.slope,
-                              Rcpp::Named("spread") = link.spread,
+                              Rcpp::Named("spread") = link.spread ? 1.0 : 0.0,
                               Rcpp::Named("value") = fit.value(),
-                              Rcpp::Named("smooth") = fit.plain());
+                              Rcpp::Named("smooth") = fit.with_spread());
   });
 }

@@ -23,14 +23,13 @@ struct Problem {
   VectorXd w;
 };
 
-// Labels from the link with intercepts a, slope kappa and spread.
-Problem problem(Index n, const VectorXd& a, double kappa, double spread = 1.0) {
+// Labels from the link with intercepts a and slope kappa.
+Problem problem(Index n, const VectorXd& a, double kappa) {
   const Index k = a.size();
   Problem out{MatrixXd(n, k), MatrixXd(n, k), Eigen::VectorXi(n), VectorXd(n)};
   CalibratedLink link;
   link.intercept = a;
   link.slope = kappa;
-  link.spread = spread;
   VectorXd p;
   for (Index i = 0; i < n; ++i) {
     for (Index c = 0; c < k; ++c) {
@@ -62,24 +61,21 @@ TEST("gradient and second derivatives are those of the objective") {
     const Problem at = problem(60, VectorXd::LinSpaced(k, -0.5, 1.0), 1.3);
     const CalibratedLinkFit fit = fit_of(at);
     for (const double t : {-1.0, 0.4, 2.0}) {
-      // Without and with a spread.
-      for (const Index size : {k + 1, k + 2}) {
-        VectorXd theta = VectorXd::LinSpaced(size, 0.3, -0.7);
-        theta[k] = t;
-        VectorXd gradient, above, below;
-        MatrixXd hessian;
-        fit.objective(theta, &gradient, &hessian);
-        const double h = 1e-5;
-        for (Index j = 0; j < size; ++j) {
-          VectorXd up = theta, down = theta;
-          up[j] += h;
-          down[j] -= h;
-          const double difference = fit.objective(up, &above, nullptr) -
-                                    fit.objective(down, &below, nullptr);
-          CHECK_NEAR(gradient[j], difference / (2.0 * h), 1e-7);
-          for (Index l = 0; l < size; ++l) {
-            CHECK_NEAR(hessian(l, j), (above[l] - below[l]) / (2.0 * h), 1e-7);
-          }
+      VectorXd theta = VectorXd::LinSpaced(k + 1, 0.3, -0.7);
+      theta[k] = t;
+      VectorXd gradient, above, below;
+      MatrixXd hessian;
+      fit.objective(theta, &gradient, &hessian);
+      const double h = 1e-5;
+      for (Index j = 0; j <= k; ++j) {
+        VectorXd up = theta, down = theta;
+        up[j] += h;
+        down[j] -= h;
+        const double difference = fit.objective(up, &above, nullptr) -
+                                  fit.objective(down, &below, nullptr);
+        CHECK_NEAR(gradient[j], difference / (2.0 * h), 1e-7);
+        for (Index l = 0; l <= k; ++l) {
+          CHECK_NEAR(hessian(l, j), (above[l] - below[l]) / (2.0 * h), 1e-7);
         }
       }
     }
@@ -91,20 +87,16 @@ TEST("the end is a maximum, whatever the start") {
     const Problem at = problem(300, VectorXd::LinSpaced(k, -1.0, 1.0), 0.8);
     CalibratedLinkFit fit = fit_of(at);
     const CalibratedLink link = fit.run();
-    VectorXd theta(k + 2), gradient;
+    VectorXd theta(k + 1), gradient;
     theta.head(k) = link.intercept;
     theta[k] = std::log(link.slope * fit.scale());
-    theta[k + 1] = std::log(link.spread);
     const double value = fit.objective(theta, &gradient, nullptr);
     CHECK_NEAR(value, fit.value(), 1e-12);
-    CHECK(value <= fit.plain());
     CHECK(gradient.cwiseAbs().maxCoeff() < 1e-4);
     for (Index trial = 0; trial < 40; ++trial) {
       VectorXd other = theta;
-      for (Index j = 0; j < k + 2; ++j) other[j] += 4.0 * hash(trial, j) - 2.0;
+      for (Index j = 0; j <= k; ++j) other[j] += 4.0 * hash(trial, j) - 2.0;
       CHECK(fit.objective(other, nullptr, nullptr) >= value);
-      other[k + 1] = 0.0;
-      CHECK(fit.objective(other.head(k + 1), nullptr, nullptr) >= fit.plain());
     }
     if (k > 1) CHECK_NEAR(link.intercept.sum(), 0.0, 1e-6);
   }
@@ -120,12 +112,6 @@ TEST("the numbers that made the labels come back") {
   const CalibratedLink several = fit_of(problem(20000, a, 1.1)).run();
   CHECK((several.intercept - a).cwiseAbs().maxCoeff() < 0.12);
   CHECK(std::abs(several.slope - 1.1) < 0.1);
-  // Posteriors that are too narrow, or too wide.
-  for (const double spread : {4.0, 0.1}) {
-    const CalibratedLink wide = fit_of(problem(20000, two, 1.7, spread)).run();
-    CHECK(std::abs(std::log(wide.spread / spread)) < 0.6);
-    CHECK(std::abs(wide.slope - 1.7) < 0.25);
-  }
 }
 
 TEST("weights are copies, scale of f is no matter, extremes give numbers") {
@@ -187,7 +173,7 @@ TEST("where all means are nearly the same and variances are not, ranks count") {
       at.y[i] = c;
     }
     const CalibratedLink link = fit_of(at).run();
-    CHECK(link.spread == 0.0);
+    CHECK(!link.spread);
     CHECK(std::abs(link.slope / 1000.0 - 1.0) < 0.25);
     // All eta are 0 at m = -1, whatever the variance.
     VectorXd p;

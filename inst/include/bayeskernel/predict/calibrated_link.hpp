@@ -1,16 +1,13 @@
-// A link whose numbers come from the data: with f ~ N(m_c, v_c) the posterior of
-// machine c at a row,
-//   eta_c = a_c + kappa m_c / sqrt(1 + pi kappa^2 s v_c / 8),
+// A link whose two numbers come from the data: with f ~ N(m_c, v_c) the
+// posterior of machine c at a row,
+//   eta_c = a_c + kappa m_c / sqrt(1 + pi kappa^2 v_c / 8),
 // two classes: P = expit(eta) of the one machine; more: P = softmax(eta), one
-// kappa and s and an intercept a class, whose sum the prior holds at 0. The
-// spread s says how far v is in proportion: posteriors of a pseudo-likelihood are
-// too narrow, and those of a process too wide far from its rows. They maximise
+// kappa and an intercept a class, whose sum the prior holds at 0. They maximise
 //   sum w log P(y) - log(kappa sd(m))^2 / (2 1.5^2) - |a|^2 / (2 3^2)
-//     - log(s)^2 / (2 1.5^2)
 // over rows whose moments are those of the fit without the row: its own
 // moments have seen y. Where a class was given up all m are nearly the same, and
 // v is many times what they vary by: they rank rows, and the formula does not
-// show it. So there is a second form, in which s is 0 and the prior is of
+// show it. So there is a second form, in which v is left out and the prior is of
 // intercepts at the mean m of the machine; it counts where it is better by more
 // than 3, on the scale of the above.
 #ifndef BAYESKERNEL_PREDICT_CALIBRATED_LINK_HPP
@@ -29,7 +26,7 @@ struct CalibratedLink {
 
   Eigen::VectorXd intercept;  // a: one a machine
   double slope = 1.0;         // kappa
-  double spread = 1.0;        // s: how much of v counts
+  bool spread = true;         // whether v counts
 
   // Probabilities of the classes, or of the second of two, for a row's moments.
   void row(const double* m, const double* v, Eigen::Index stride,
@@ -38,7 +35,7 @@ struct CalibratedLink {
     p.resize(k);
     for (Eigen::Index c = 0; c < k; ++c) {
       const double wide =
-          kSpread * slope * slope * spread * std::max(v[c * stride], 0.0);
+          spread ? kSpread * slope * slope * std::max(v[c * stride], 0.0) : 0.0;
       p[c] = intercept[c] + slope * m[c * stride] / std::sqrt(1.0 + wide);
     }
     if (k == 1) {
@@ -56,8 +53,7 @@ class CalibratedLinkFit {
   using VectorXd = Eigen::VectorXd;
   using MatrixXd = Eigen::MatrixXd;
 
-  static constexpr double kSlopePrior = 1.5, kInterceptPrior = 3.0,
-                          kSpreadPrior = 1.5;
+  static constexpr double kSlopePrior = 1.5, kInterceptPrior = 3.0;
 
   // Moments rows x machines; y, numbers of classes from 0: of two classes 1 is
   // that of the machine. Weights 0 leave rows out.
@@ -76,37 +72,41 @@ class CalibratedLinkFit {
     scale_ = square > 0.0 && std::isfinite(square) ? std::sqrt(square) : 1.0;
   }
 
+  Index size() const { return m_.cols() + 1; }
   double scale() const { return scale_; }
 
-  // Of theta = (a, log(kappa sd(m))) at spread 1, or with log(s) as a third:
-  // minus the penalised log-likelihood, its gradient and second derivatives.
+  // Of theta = (a, log(kappa sd(m))): minus the penalised log-likelihood, its
+  // gradient and second derivatives.
   double objective(const VectorXd& theta, VectorXd* gradient,
                    MatrixXd* hessian) const {
     const Index n = m_.rows(), k = m_.cols();
-    const Index more = theta.size() - k;  // numbers besides the intercepts
-    const double kappa = std::exp(theta[k]) / scale_;
-    double spread = CalibratedLink::kSpread * kappa * kappa;
-    if (more > 1) spread *= std::exp(theta[k + 1]);
-    VectorXd precision = VectorXd::Constant(
-        theta.size(), 1.0 / (kInterceptPrior * kInterceptPrior));
-    precision[k] = 1.0 / (kSlopePrior * kSlopePrior);
-    if (more > 1) precision[k + 1] = 1.0 / (kSpreadPrior * kSpreadPrior);
-    double value = 0.5 * precision.dot(theta.cwiseAbs2());
-    if (gradient != nullptr) *gradient = precision.cwiseProduct(theta);
-    if (hessian != nullptr) *hessian = precision.asDiagonal();
-    VectorXd eta(k), p(k), slope(k);
-    // d eta / dt and / du, t and u the logarithms; of second order tt, tu, uu.
-    MatrixXd first(k, 2), second(k, 3);
+    const double t = theta[k];
+    const double kappa = std::exp(t) / scale_;
+    const double spread = CalibratedLink::kSpread * kappa * kappa;
+    double value =
+        0.5 * theta.head(k).squaredNorm() / (kInterceptPrior * kInterceptPrior) +
+        0.5 * t * t / (kSlopePrior * kSlopePrior);
+    if (gradient != nullptr) {
+      gradient->resize(k + 1);
+      gradient->head(k) = theta.head(k) / (kInterceptPrior * kInterceptPrior);
+      (*gradient)[k] = t / (kSlopePrior * kSlopePrior);
+    }
+    if (hessian != nullptr) {
+      hessian->setZero(k + 1, k + 1);
+      hessian->diagonal().head(k).setConstant(
+          1.0 / (kInterceptPrior * kInterceptPrior));
+      (*hessian)(k, k) = 1.0 / (kSlopePrior * kSlopePrior);
+    }
+    VectorXd eta(k), first(k), second(k), p(k), slope(k);
     for (Index i = 0; i < n; ++i) {
       if (w_[i] == 0.0) continue;
       for (Index c = 0; c < k; ++c) {
         const double q = 1.0 + spread * v_(i, c);
         const double along = kappa * m_(i, c) / std::sqrt(q);
-        const double r = 1.0 - 1.0 / q;
         eta[c] = theta[c] + along;
-        first.row(c) << along / q, -0.5 * along * r;
-        second.row(c) << along / q * (1.0 - 3.0 * r), -1.5 * along * r / q,
-            along * r * (0.75 * r - 0.5);
+        // d eta / dt, d^2 eta / dt^2.
+        first[c] = along / q;
+        second[c] = first[c] * (3.0 / q - 2.0);
       }
       // Of two classes the other one has eta = 0.
       const double top = k == 1 ? std::max(eta[0], 0.0) : eta.maxCoeff();
@@ -120,29 +120,20 @@ class CalibratedLinkFit {
       slope = p;
       if (own) slope[at] -= 1.0;
       gradient->head(k) += w_[i] * slope;
-      for (Index a = 0; a < more; ++a) {
-        (*gradient)[k + a] += w_[i] * slope.dot(first.col(a));
-      }
+      (*gradient)[k] += w_[i] * slope.dot(first);
       if (hessian == nullptr) continue;
+      const double along = p.dot(first);
       for (Index c = 0; c < k; ++c) {
         (*hessian)(c, c) += w_[i] * p[c];
         (*hessian).col(c).head(k) -= w_[i] * p[c] * p;
+        (*hessian)(k, c) += w_[i] * p[c] * (first[c] - along);
       }
-      for (Index a = 0; a < more; ++a) {
-        const double along = p.dot(first.col(a));
-        for (Index c = 0; c < k; ++c) {
-          (*hessian)(k + a, c) += w_[i] * p[c] * (first(c, a) - along);
-        }
-        for (Index b = 0; b <= a; ++b) {
-          (*hessian)(k + a, k + b) +=
-              w_[i] * (p.dot(first.col(a).cwiseProduct(first.col(b))) -
-                       along * p.dot(first.col(b)) +
-                       slope.dot(second.col(a + b)));
-        }
-      }
+      (*hessian)(k, k) +=
+          w_[i] * (p.dot(first.cwiseAbs2()) - along * along +
+                   slope.dot(second));
     }
     if (hessian != nullptr) {
-      *hessian = hessian->selfadjointView<Eigen::Lower>().toDenseMatrix();
+      hessian->col(k).head(k) = hessian->row(k).head(k).transpose();
     }
     return value;
   }
@@ -152,20 +143,9 @@ class CalibratedLinkFit {
     CalibratedLink out;
     const Index k = m_.cols();
     VectorXd found = climb();
-    plain_ = best_;
-    // From spread 1, and from nearly none.
-    VectorXd trial(k + 2);
-    for (const double start : {0.0, -3.0}) {
-      trial << found.head(k + 1), start;
-      const double end = descend(trial);
-      if (end < best_ || found.size() == k + 1) {
-        best_ = end;
-        found = trial;
-      }
-    }
     out.intercept = found.head(k);
     out.slope = std::exp(found[k]) / scale_;
-    out.spread = std::exp(found[k + 1]);
+    with_spread_ = best_;
     const VectorXd centre =
         m_.transpose() * w_ / std::max(w_.sum(), 1e-300);
     CalibratedLinkFit narrow(m_.rowwise() - centre.transpose(),
@@ -173,16 +153,16 @@ class CalibratedLinkFit {
     found = narrow.climb();
     if (narrow.best_ < best_ - kWorth) {
       best_ = narrow.best_;
-      out.spread = 0.0;
+      out.spread = false;
       out.slope = std::exp(found[k]) / narrow.scale_;
       out.intercept = found.head(k) - out.slope * centre;
     }
     return out;
   }
 
-  // Of the best end, and of that at spread 1.
+  // Of the best end, and of that of the first form.
   double value() const { return best_; }
-  double plain() const { return plain_; }
+  double with_spread() const { return with_spread_; }
 
  private:
   static constexpr double kWorth = 3.0;
@@ -260,7 +240,7 @@ class CalibratedLinkFit {
   MatrixXd m_, v_;
   Eigen::VectorXi y_;
   VectorXd w_;
-  double scale_ = 1.0, best_ = 0.0, plain_ = 0.0;
+  double scale_ = 1.0, best_ = 0.0, with_spread_ = 0.0;
 };
 
 }  // namespace bayeskernel
