@@ -249,7 +249,7 @@ least_groups <- 30L
 groups_left_out <- function(fit, core, job) {
   design <- job$design
   groups <- outer_groups(design$random)
-  if (length(groups$levels) < least_groups ||
+  if (isFALSE(groups) || length(groups$levels) < least_groups ||
     !is.null(sandwich_lacks(fit, core, job))) {
     return(NULL)
   }
