@@ -42,15 +42,22 @@ drawn_influence <- function(f, y, power) {
 # observation out moves the coefficients; by group the sum of S x g over the
 # group, whose own effects have left with it. Columns of theta as in `cov`, S.
 jackknife_cov <- function(influence, x, cov, group = NULL) {
+  if (!is.null(group)) {
+    return(crossprod(group_moves(influence, x, cov, group)))
+  }
   at <- seq_len(ncol(x))
   cov <- cov[at, at, drop = FALSE]
-  meat <- if (is.null(group)) {
-    crossprod(x * (sqrt(influence$copies) * influence$gradient /
-      influence$share))
-  } else {
-    crossprod(rowsum(x * (influence$copies * influence$gradient), group))
-  }
+  meat <- crossprod(
+    x * (sqrt(influence$copies) * influence$gradient / influence$share)
+  )
   cov %*% meat %*% cov
+}
+
+# The delta of the groups, a row each, named by their numbers.
+group_moves <- function(influence, x, cov, group) {
+  at <- seq_len(ncol(x))
+  rowsum(x * (influence$copies * influence$gradient), group) %*%
+    cov[at, at, drop = FALSE]
 }
 
 # The job of a fit over a grid of variances, whose core leaves the rows out
