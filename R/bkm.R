@@ -90,6 +90,11 @@
 #'   evidence of groups is not that of the grid, the summary says that `"ep"`
 #'   understates their variance: sample then.
 #'
+#'   Correlated effects, `(x | g)`, have an inverse Wishart prior that shrinks
+#'   small numbers of groups: in 150 regressions with 10 groups of 8 rows a slope of
+#'   0 was called different from it at 5 per cent in 13 per cent, and in 5 per cent
+#'   with `(x || g)`; `lme4::lmer()` did in 7 per cent. With few groups use two bars.
+#'
 #' @section Units: Coefficients are on the scale of the data: of `"logit"`, log
 #'   odds, `summary(fit, exp = TRUE)` gives odds ratios. Priors are on the scale
 #'   of the fit, see [bkm_prior()].

@@ -190,7 +190,9 @@ refuse_linear_terms <- function(design, model, intercepts = FALSE) {
           "Accepted: predictors, which the kernel combines%s.",
           if (intercepts) ", and random intercepts, (1 | g)" else ""
         ),
-        if (model == "gpsvm") "Use bsvm() for a linear machine with such terms."
+        if (model == "gpsvm") {
+          "With such terms: bkm(), whose gp() terms are curves; linear: bsvm()."
+        }
       ),
       column = "formula", found = found
     )
