@@ -221,6 +221,10 @@ append_rows_cpp <- function(path, x, labels) {
     .Call(`_bayeskernel_append_rows_cpp`, path, x, labels)
 }
 
+sort_rows_cpp <- function(path, to, columns, group, groups) {
+    .Call(`_bayeskernel_sort_rows_cpp`, path, to, columns, group, groups)
+}
+
 bsvm_svi_cpp <- function(data, prior, settings) {
     .Call(`_bayeskernel_bsvm_svi_cpp`, data, prior, settings)
 }

@@ -25,7 +25,8 @@
 #'   variational Bayes; `"gibbs"`, the sampler, the default with `select`;
 #'   `"svi"`, stochastic variational steps and then full passes. A row source is
 #'   read by `"ep"`, which keeps 16 bytes of each row, and 24 and 8 for each
-#'   [gp()] term more with such terms; by `"vb"` or by `"svi"`.
+#'   [gp()] term more with such terms, more with random ones; by `"vb"` or by
+#'   `"svi"`.
 #' @param penalty Prior precision of the predictors. `"learn"` gives them one
 #'   common variance that is estimated; a positive number a holds the precision
 #'   at a; `"none"` leaves them with the prior of [bkm_prior()]. Default:
@@ -89,6 +90,11 @@
 #'   evidence of groups is not that of the grid, the summary says that `"ep"`
 #'   understates their variance: sample then.
 #'
+#'   Correlated effects, `(x | g)`, have an inverse Wishart prior that shrinks
+#'   small numbers of groups: in 150 regressions with 10 groups of 8 rows a slope of
+#'   0 was called different from it at 5 per cent in 13 per cent, and in 5 per cent
+#'   with `(x || g)`; `lme4::lmer()` did in 7 per cent. With few groups use two bars.
+#'
 #' @section Units: Coefficients are on the scale of the data: of `"logit"`, log
 #'   odds, `summary(fit, exp = TRUE)` gives odds ratios. Priors are on the scale
 #'   of the fit, see [bkm_prior()].
@@ -107,9 +113,26 @@
 #'   source, on whose standard deviations given length-scales are; columns of
 #'   the processes are computed block by block at every reading, so that no
 #'   feature is kept, in memory or on disk. Variances have inverse gamma factors,
-#'   those of processes the value at the maximum, whatever their number. Random
-#'   terms, smooths, factors and expressions are refused: let the query or the
-#'   file have computed columns, or give the rows as a data frame.
+#'   those of processes the value at the maximum, whatever their number.
+#'
+#'   One random term of a column, `(1 | id)` or `(x | id)`, may be beside them:
+#'   `bkm(source, ~ x + gp(t) + (1 | id))`. The column names the groups by text,
+#'   numbers or logical values; those of a text file that are all numbers are
+#'   numbers. Rows of a group may be anywhere: the temporary file is sorted by
+#'   group where they did not come so, for which it needs its room on disk twice
+#'   for a while. With such a term a fit is that of the data frame, the grid of
+#'   variances of `"ep"` and its evidence by group included; and `"svi"` takes
+#'   steps by whole groups. In memory are numbers for each row by `"ep"`, many for
+#'   each column of each effect of each group, and two chunks of rows, in which a
+#'   group is never split: with 2e6 rows, 10 columns and 100,000 groups R took
+#'   0.45 GB by `"vb"` and 0.69 GB by `"ep"`. Above 4e7 columns times effects times
+#'   groups a fit is refused: `options(bayeskernel.group_numbers = )` is that limit.
+#'   Rows come without moments of their own: `fitted()` and leave-one-out
+#'   densities need the rows in memory. The sandwich of family `"hinge"` is by
+#'   group, of `"ep"`.
+#'
+#'   Other random terms, smooths, factors and expressions are refused: let the
+#'   query or the file have computed columns, or give the rows as a data frame.
 #'
 #'   Rows in memory have such columns, too, where they would be more than 1e8
 #'   numbers with those of the other terms, by `"ep"` and `"vb"` and without holes:

@@ -5,8 +5,9 @@
 # given the others. Where a class was given up v is out of proportion to what m
 # varies by, and `spread`, by which v is multiplied, may be 0. Rows are not kept:
 # the fit has `link`, a list of `intercept`, `slope`, `spread`, `rows`, `value`,
-# minus what they maximise, and `smooth`, the same with spread 1; or of `why`
-# there is none.
+# minus what they maximise, `smooth`, the same with spread 1, and `new`, another
+# such list for rows of groups that the fit has not seen; or of `why` there is
+# none.
 
 most_link_rows <- 20000L
 
@@ -27,10 +28,18 @@ whole_link <- function(fit) {
 # machine, of rows given the others, `y`, numbers of classes from 0, and
 # `weights`; or the reason why there are none.
 add_link <- function(fit, left_out) {
-  fit$link <- if (is.character(left_out)) {
-    list(why = left_out)
-  } else {
-    calibrate_link(left_out, length(fit$levels), fit$seed)
+  if (is.character(left_out)) {
+    fit$link <- list(why = left_out)
+    return(fit)
+  }
+  calibrated <- function(rows) {
+    calibrate_link(rows, length(fit$levels), fit$seed)
+  }
+  fit$link <- calibrated(left_out)
+  new <- left_out$new
+  if (!is.null(new) && is_calibrated(fit)) {
+    left_out[names(new)] <- new
+    fit$link$new <- calibrated(left_out)
   }
   fit
 }
@@ -226,7 +235,35 @@ linear_left_out <- function(fit, core, job, rows) {
   if (is.null(core$left_out) && !is.null(rows$holes)) {
     weights <- weights * rows_without_holes(rows$holes)
   }
-  c(out, list(y = (y + 1) / 2, weights = weights, counted = rows$counted))
+  c(out, list(
+    y = (y + 1) / 2, weights = weights, counted = rows$counted,
+    new = groups_left_out(fit, core, job)
+  ))
+}
+
+least_groups <- 30L
+
+# Moments of the rows as if their groups were new, given the other groups: what
+# leaving a group out does to the coefficients is the jackknife's step. Of few
+# groups the link of known ones is better.
+groups_left_out <- function(fit, core, job) {
+  design <- job$design
+  groups <- outer_groups(design$random)
+  if (isFALSE(groups) || length(groups$levels) < least_groups ||
+    !is.null(sandwich_lacks(fit, core, job))) {
+    return(NULL)
+  }
+  at <- latent(fit, list(
+    x = design$x, offset = fit$offset, processes = design$processes,
+    random = forget_groups(fit, design$random, all = TRUE)
+  ), threads = 1L)
+  x <- scaled_columns(design, fit$posterior$wide)
+  moves <- group_moves(
+    row_influence(core$influence, row_copies(fit$weights, fit$counted)), x,
+    core$influence$cov, groups$group
+  )
+  moved <- moves[match(groups$group, rownames(moves)), , drop = FALSE]
+  list(mean = at$mean - rowSums(x * moved), var = at$var)
 }
 
 # A sample of the rows of a file, whose moments are not kept.
@@ -259,7 +296,7 @@ stream_left_out <- function(fit, job) {
 sample_left_out <- function(fit, sample) {
   rows <- fill_processes(fit, c(
     sample[c("x", "processes")],
-    list(offset = numeric(length(sample$y)), random = list())
+    list(offset = numeric(length(sample$y)), random = sample$random)
   ), 1L)
   at <- gaussian_moments(fit, rows, 1L)
   out <- step_left_out(
@@ -326,13 +363,36 @@ process_left_out <- function(fit, core, job, rows) {
 # each: of the second class, or of every class.
 calibrated_probability <- function(link, mean, var) {
   eta <- link$slope * mean / link_shrink(link, var * link_spread(link))
-  if (length(link$intercept) == 1L) {
+  if (NCOL(eta) == 1L) {
     return(stats::plogis(link$intercept + eta))
   }
   softmax_rows(eta + rep(link$intercept, each = nrow(eta)))
 }
 
 link_spread <- function(link) link$spread %||% 1
+
+# The link with its numbers for each row, where rows are of groups all of which
+# the fit has not seen.
+link_of_rows <- function(link, rows) {
+  if (is.null(link$new$slope) || length(rows$random) == 0L) {
+    return(link)
+  }
+  new <- Reduce(`&`, lapply(rows$random, function(term) term$group == 0L))
+  for (name in c("intercept", "slope", "spread")) {
+    link[[name]] <- ifelse(new, link$new[[name]], link[[name]])
+  }
+  link
+}
+
+# The numbers of every row `times` times.
+repeat_link <- function(link, times) {
+  if (length(link$slope) > 1L) {
+    for (name in c("intercept", "slope", "spread")) {
+      link[[name]] <- rep(link[[name]], each = times)
+    }
+  }
+  link
+}
 
 link_shrink <- function(link, var) {
   sqrt(1 + pi * link$slope^2 * pmax(var, 0) / 8)
@@ -347,7 +407,9 @@ softmax_rows <- function(eta) {
 # .01: f as slope and intercept of the logistic curve make it.
 calibrated_f <- function(link, f, mean, var, machine = 1L) {
   shrink <- link_shrink(link, var)
-  fixed <- link$intercept[machine] +
+  intercept <- link$intercept
+  if (length(link$slope) == 1L) intercept <- intercept[machine]
+  fixed <- intercept +
     link$slope * mean / link_shrink(link, var * link_spread(link))
   fixed * shrink + link$slope * (f - mean)
 }
@@ -361,6 +423,7 @@ calibrated_sd <- function(link, mean, var, threads = 1L) {
 
 # Draws of it from draws of f, draws x n or draws x n x classes.
 calibrated_draws <- function(link, f) {
+  link <- repeat_link(link, nrow(f))
   curve <- function(f, machine = 1L) {
     mean <- rep(colMeans(f), each = nrow(f))
     var <- rep(colMeans((f - mean)^2), each = nrow(f))
@@ -399,7 +462,7 @@ latent_by_link <- function(object, rows = NULL, links = character(),
   out <- latent(object, rows, setdiff(links, "calibrated"), threads)
   if ("calibrated" %in% links) {
     out$prob$calibrated <- calibrated_probability(
-      object$link, out$mean, out$var
+      link_of_rows(object$link, rows), out$mean, out$var
     )
   }
   out

@@ -365,7 +365,9 @@ open_groups <- function(object, rows, ask, unseen, most) {
     )
   }
   out <- if (ask$link == "calibrated") {
-    calibrated_probability(object$link, c(f), c(var))
+    calibrated_probability(
+      repeat_link(link_of_rows(object$link, rows), nrow(f)), c(f), c(var)
+    )
   } else {
     link_probability(c(f), c(var), ask$link)
   }

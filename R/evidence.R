@@ -298,3 +298,16 @@ print.cavity_loo <- function(x, digits = 1, ...) {
   print(round(x$estimates, digits))
   invisible(x)
 }
+
+# What drop1(), add1() and step() ask for.
+#' @importFrom stats extractAIC
+#' @export
+extractAIC.bayeskernel_fit <- function(fit, ...) {
+  bk_abort(
+    "argument", "Terms are not dropped or added by AIC.",
+    c(
+      "A posterior has no maximum to count parameters of.",
+      "Use compare_terms() or anova(), or fit with `select = TRUE`."
+    )
+  )
+}

@@ -178,11 +178,12 @@ open_process <- function(rows, data, sample, settings) {
       vapply(kernel_leaves(kernel), leaf_median, 0, median_of)
     },
     nugget = settings$nugget,
-    z = place_inducing(rows, data, sample, settings)
+    z = place_inducing(rows, data, sample, settings, kernel)
   )
 }
 
-place_inducing <- function(rows, data, sample, settings) {
+# Clusters are those of the kernel's own distance.
+place_inducing <- function(rows, data, sample, settings, kernel) {
   given <- settings$inducing
   if (settings$exact) {
     if (rows$n == ncol(sample$x)) {
@@ -193,9 +194,14 @@ place_inducing <- function(rows, data, sample, settings) {
   if (is.matrix(given)) {
     return(given_inducing(given, rows))
   }
-  points <- core_call(gpsvm_inducing_cpp(
-    sample$x, settings$count, settings$seeding, as.double(settings$seed),
-    settings$threads
+  unit <- if (settings$seeding == "kmeans") {
+    column_lengths(kernel, nrow(sample$x))
+  } else {
+    1
+  }
+  points <- unit * core_call(gpsvm_inducing_cpp(
+    sample$x / unit, settings$count, settings$seeding,
+    as.double(settings$seed), settings$threads
   ))$z
   # A mean of codes is none: of each cluster the row nearest to its centre.
   if (has_kind(settings$kernel, "categorical")) {
@@ -203,6 +209,20 @@ place_inducing <- function(rows, data, sample, settings) {
     points <- near[, !duplicated(t(near)), drop = FALSE]
   }
   points
+}
+
+# The shortest length-scale of every column, 1 where none differs from others.
+column_lengths <- function(kernel, d) {
+  out <- rep(Inf, d)
+  differ <- FALSE
+  for (leaf in kernel_leaves(kernel)) {
+    ell <- leaf$lengthscale
+    if (is.null(ell) || leaf$kind == "periodic") next
+    at <- leaf$columns %||% seq_len(d)
+    out[at] <- pmin(out[at], ell)
+    differ <- differ || length(unique(ell)) > 1L
+  }
+  if (differ) ifelse(is.finite(out), out, 1) else 1
 }
 
 # Columns are found by name if both have names.

@@ -86,12 +86,25 @@ settle_rank_tuning <- function(settings) {
 
 has_open_scale <- function(kernel) anyNA(kernel_parameters(kernel))
 
+# Rows x m^2 of an evaluation, above which tuning has fewer inducing points than
+# the fit, yet a hundred.
+tuning_work <- 1e8
+
 tune_process <- function(process, rows, data, sample, settings) {
   if (is_precomputed(process$kernel)) {
     bk_abort(
       "kernel", "A precomputed kernel has no parameters to tune.",
       "Use tune = FALSE, or a kernel such as rbf().",
       column = "tune"
+    )
+  }
+  whole <- sample
+  fewer <- max(100, floor(sqrt(tuning_work / min(rows$n, settings$tune_rows))))
+  many <- !settings$exact && !settings$optimise_inducing &&
+    !is.matrix(settings$inducing) && ncol(process$z) > fewer
+  if (many) {
+    process$z <- place_inducing(
+      rows, data, sample, replace(settings, "count", fewer), process$kernel
     )
   }
   if (rows$n > settings$tune_rows || ncol(sample$x) < rows$n) {
@@ -122,6 +135,11 @@ tune_process <- function(process, rows, data, sample, settings) {
   found$tuned$rows <- nrow(few$x)
   found$tuned$by_default <- settings$by_default
   process[names(found)] <- found
+  if (many) {
+    process$z <- place_inducing(
+      rows, data, whole, settings, process$kernel
+    )
+  }
   process
 }
 

@@ -48,13 +48,15 @@
 #'   `"loo"` maximises the bound first, and then judges the scale of its
 #'   projection and the variance; `"cv"` does not go with it.
 #' @param tune_rows Most rows that `tune` looks at, default 10000; not asked for
-#'   by name, 1000.
+#'   by name, 1000. Where rows x m^2 is above 1e8 it has fewer inducing points
+#'   than the fit, but a hundred, unless they are given or moved.
 #' @param nugget Variance of white noise on the decision function, at least 0;
 #'   default 0.
 #' @param optimise_inducing With `tune = "bound"`, which it then is: move the
 #'   inducing points too, after the kernel. Default `FALSE`.
 #' @param seeding How inducing points are found: `"kmeans"`, AFK-MC2 seeding and
-#'   ten Lloyd steps on a sample of rows, or `"random"` rows.
+#'   ten Lloyd steps on a sample of rows, each column in units of its
+#'   length-scale where these differ, or `"random"` rows.
 #' @param learning_rate Power to which the pseudo-likelihood is taken, beside
 #'   the weights of rows: 1, the paper's and the default; a number above 0 and
 #'   at most 10; or `"calibrated"`, the rate at which the spread of the

@@ -42,15 +42,22 @@ drawn_influence <- function(f, y, power) {
 # observation out moves the coefficients; by group the sum of S x g over the
 # group, whose own effects have left with it. Columns of theta as in `cov`, S.
 jackknife_cov <- function(influence, x, cov, group = NULL) {
+  if (!is.null(group)) {
+    return(crossprod(group_moves(influence, x, cov, group)))
+  }
   at <- seq_len(ncol(x))
   cov <- cov[at, at, drop = FALSE]
-  meat <- if (is.null(group)) {
-    crossprod(x * (sqrt(influence$copies) * influence$gradient /
-      influence$share))
-  } else {
-    crossprod(rowsum(x * (influence$copies * influence$gradient), group))
-  }
+  meat <- crossprod(
+    x * (sqrt(influence$copies) * influence$gradient / influence$share)
+  )
   cov %*% meat %*% cov
+}
+
+# The delta of the groups, a row each, named by their numbers.
+group_moves <- function(influence, x, cov, group) {
+  at <- seq_len(ncol(x))
+  rowsum(x * (influence$copies * influence$gradient), group) %*%
+    cov[at, at, drop = FALSE]
 }
 
 # The job of a fit over a grid of variances, whose core leaves the rows out
@@ -87,7 +94,11 @@ add_sandwich <- function(fit, core, job) {
     return(fit)
   }
   if (!is.null(core$jackknife)) {
-    fit$sandwich <- c(core$jackknife, list(by = "rows", groups = 0L))
+    term <- job$design$random
+    count <- if (length(term)) length(term[[1L]]$levels) else 0L
+    fit$sandwich <- c(core$jackknife, list(
+      by = sandwich_by(count, if (count) term[[1L]]$label), groups = count
+    ))
     return(without_shrunk(fit))
   }
   why <- sandwich_lacks(fit, core, job)
@@ -108,14 +119,14 @@ add_sandwich <- function(fit, core, job) {
     cov = unname(core$influence$jackknife %||% jackknife_cov(
       influence, x, core$influence$cov, groups$group
     )),
-    by = if (is.null(groups)) {
-      "rows"
-    } else {
-      sprintf("%d groups of %s", length(unique(groups$group)), groups$label)
-    },
+    by = sandwich_by(length(unique(groups$group)), groups$label),
     groups = length(unique(groups$group)), rate = implied_rate(influence)
   )
   without_shrunk(fit)
+}
+
+sandwich_by <- function(groups, label) {
+  if (groups == 0L) "rows" else sprintf("%d groups of %s", groups, label)
 }
 
 # Where mean field gave a class up its variance of the slopes goes to 0 with
@@ -150,8 +161,12 @@ sandwich_lacks <- function(fit, core, job) {
 
 # The fixed columns on the scale of the model, combined as a wide fit has them.
 scaled_columns <- function(design, wide) {
-  x <- t((t(unname(design$x)) - as.double(design$center)) /
-    as.double(design$scale))
+  x <- unname(design$x)
+  center <- rep_len(as.double(design$center), ncol(x))
+  scale <- rep_len(as.double(design$scale), ncol(x))
+  for (j in seq_len(ncol(x))) {
+    x[, j] <- (x[, j] - center[j]) / scale[j]
+  }
   if (is.null(wide)) x else reduce_columns(wide, x)$x
 }
 

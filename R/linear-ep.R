@@ -68,7 +68,7 @@ collect_ep <- function(fit, core, job) {
   if (length(core$points) > 0L) {
     fit$posterior$points <- lapply(core$points, point_posterior, core, job)
     # Rows that are atoms are averaged with their response in view.
-    if (is.null(job$atoms) && !is_pseudo(fit)) {
+    if (is.null(job$atoms) && !is_pseudo(fit) && is.null(job$data$path)) {
       fit$fitted <- averaged_fitted(fit, job$design)
     }
   }
@@ -112,7 +112,8 @@ point_posterior <- function(point, core, job) {
 # it is largest.
 # Of one row a site is all there is, and exact.
 one_class_share <- function(design) {
-  if (is.null(design$levels) || length(design$random) == 0L) {
+  if (is.null(design$levels) || length(design$random) == 0L ||
+    length(design$y) == 0L) {
     return(NA_real_)
   }
   max(vapply(design$random, function(term) {

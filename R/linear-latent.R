@@ -22,7 +22,8 @@ latent <- function(object, rows = NULL, links = character(),
 #' @param response With the noise of a new response.
 #' @return A list: `f`, draws x n (x k), scale of the data; where the model has
 #'   them `mean` (n), the mean of f without the noise of drawing; `sigma`, the
-#'   standard deviation of a response, and `cuts`, both by draw.
+#'   standard deviation of a response, and `cuts`, both by draw; `link`, if the
+#'   calibrated one differs between rows.
 #' @noRd
 latent_draws <- function(object, rows = NULL, take = NULL, response = FALSE,
                          threads = getOption("bayeskernel.threads", 2L)) {
@@ -133,7 +134,7 @@ latent_draws.bsvm <- function(object, rows = NULL, take = NULL,
   if (response && !is.null(sigma)) {
     f <- f + sigma * normal_matrix(nrow(f), ncol(f))
   }
-  list(f = f, sigma = sigma)
+  list(f = f, sigma = sigma, link = link_of_rows(object$link, rows))
 }
 
 #' @exportS3Method
@@ -180,7 +181,7 @@ core_rows <- function(x, offset, terms, holes, uses) {
     terms[[t]]$uses <- uses$random[[t]]
   }
   list(
-    x = unname(x) + 0, offset = as.double(offset), terms = terms,
+    x = if (is.double(x)) x else x + 0, offset = as.double(offset), terms = terms,
     uses = uses$x,
     predictors = if (is.null(holes)) {
       matrix(0, nrow(x), 0L)

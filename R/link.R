@@ -66,7 +66,7 @@ draw_probability <- function(object, latent, link) {
     return(latent$probability())
   }
   if (link == "calibrated") {
-    return(calibrated_draws(object$link, f))
+    return(calibrated_draws(latent$link %||% object$link, f))
   }
   if (classes == 2L) {
     return(link_curve(f, link))

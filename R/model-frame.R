@@ -69,10 +69,11 @@ build_frame <- function(parsed, data, weights, offset, subset,
 }
 
 # A variable has to be in `data` or, as for lm(), where the formula was written;
-# a function of that name, such as time(), does not count.
+# a function of that name, such as time(), does not count, but contrasts in C()
+# are functions.
 check_variables <- function(parsed, scope, env, call) {
   names <- all.vars(parsed$frame_terms)
-  names <- names[!(names %in% names(scope))]
+  names <- names[!(names %in% c(names(scope), contrasts_of(parsed$frame_terms)))]
   for (name in names) {
     object <- get0(name, envir = env)
     if (is.null(object) || is.function(object)) {
@@ -95,6 +96,15 @@ check_variables <- function(parsed, scope, env, call) {
       )
     }
   }
+}
+
+# Names that stand for contrasts, as in C(x, contr.sum).
+contrasts_of <- function(x) {
+  if (!is.call(x)) {
+    return(NULL)
+  }
+  own <- if (identical(x[[1]], quote(C)) && length(x) > 2L) all.vars(x[[3]])
+  c(own, unlist(lapply(seq_along(x)[-1], function(k) contrasts_of(x[[k]]))))
 }
 
 # `weights`, `offset` and `subset` are expressions in the columns of `data`,

@@ -105,11 +105,22 @@
 #'   then, and of fits by versions before 0.4.0, `"probit"` is the default.
 #'
 #'   The default class is the more probable one; as a differs from 0 it is not
-#'   always the sign of f, which is `threshold = "margin"`. Groups of random
-#'   effects are taken as known: for new groups P has the larger v, but the link
-#'   was not judged on such rows. Standard deviations and draws of P are those
-#'   of the logistic curve of f that has P as its mean, with a and
-#'   \eqn{\kappa}{kappa} as they are.
+#'   always the sign of f, which is `threshold = "margin"`. Standard deviations
+#'   and draws of P are those of the logistic curve of f that has P as its mean,
+#'   with a and \eqn{\kappa}{kappa} as they are.
+#'
+#'   A row given the others is one of a known group. Rows all of whose groups the
+#'   fit has not seen have a and \eqn{\kappa}{kappa} of their own, `fit$link$new`,
+#'   from m and v of the rows of each group given the other groups, its effect
+#'   back at its prior. That needs 30 groups in which all others nest, and a
+#'   sandwich covariance (see [svm-posterior]); otherwise they have the numbers of
+#'   known groups, which may be far off. Over eight splits of the toenail data of
+#'   package HSAUR3, a third of the patients left out, the share of severe visits
+#'   of these was .214; the mean probability was .214, by the numbers of known
+#'   groups .116 and by `link = "probit"` .212. The log-losses were .481, .542
+#'   and .483, the slopes of calibration 1.04, .53 and .81. In simulations with
+#'   40 to 200 groups (15 sets of each of four designs) the log-loss fell by .002
+#'   to .022 against the numbers of known groups; with 20 groups it rose by .003.
 #'
 #' @section New groups: A level of a grouping factor that the fit has not seen
 #'   has an effect from its prior. Means of f put it at 0; standard deviations
@@ -363,6 +374,7 @@ predict_rows <- function(object, newdata, ask, first = 0) {
 
 # What was asked for, of n rows, or (NULL) of those of the fit.
 answer <- function(object, rows, ask, n) {
+  object$link <- link_of_rows(object$link, rows)
   if (ask$interval != "none" && !ask$latent && !ask$joint) {
     probability_limits(object, rows, ask, n)
   } else if (ask$sampled) {

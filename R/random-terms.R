@@ -73,14 +73,7 @@ random_term <- function(bar, frame, standardize, rows, call = user_call(),
   made <- predictor_columns(assign, bar$terms, colnames(mask))
   contrasts <- attr(z, "contrasts")
   attr(z, "assign") <- attr(z, "contrasts") <- NULL
-  if (ncol(z) == 0L) {
-    bk_abort(
-      "argument",
-      fit_header("Random term `(%s)` has no effect.", bar$text),
-      "Accepted: an intercept or at least one variable, such as (1 | g).",
-      column = bar$label, call = call
-    )
-  }
+  if (ncol(z) == 0L) abort_no_effect(bar, call)
   r <- ncol(z)
   center <- numeric(r)
   scale <- rep(1, r)
@@ -109,6 +102,15 @@ random_term <- function(bar, frame, standardize, rows, call = user_call(),
       contrasts = contrasts, leaves = names,
       leaf_levels = group$leaf_levels, codes = group$codes
     )
+  )
+}
+
+abort_no_effect <- function(bar, call) {
+  bk_abort(
+    "argument",
+    fit_header("Random term `(%s)` has no effect.", bar$text),
+    "Accepted: an intercept or at least one variable, such as (1 | g).",
+    column = bar$label, call = call
   )
 }
 
@@ -193,7 +195,17 @@ code_values <- function(x, name, call = user_call()) {
   } else {
     sort(unique(x), method = "radix")
   }
-  list(codes = match(x, values), levels = as.character(values))
+  list(codes = match(x, values), levels = group_text(values))
+}
+
+# 1e5 is the group "100000", as an integer or not.
+group_text <- function(values) {
+  out <- as.character(values)
+  if (is.double(values)) {
+    whole <- which(values == trunc(values) & abs(values) < 2^53)
+    out[whole] <- sprintf("%.0f", values[whole])
+  }
+  out
 }
 
 # Group numbers of new rows: 0 for a combination that was not in the training

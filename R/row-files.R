@@ -301,7 +301,7 @@ text_parts <- function(source, file, call) {
 }
 
 # Predictors are numbers unless the first lines show logical values; labels
-# are read as text.
+# and names of groups are read as text.
 text_types <- function(connection, columns, source, file) {
   lines <- readLines(connection, 100L, warn = FALSE)
   pushBack(lines, connection)
@@ -318,7 +318,8 @@ text_types <- function(connection, columns, source, file) {
     value <- shown[[name]]
     if (is.logical(value) && !all(is.na(value))) types[[name]] <- logical()
   }
-  if (!is.null(source$response)) types[[source$response]] <- character()
+  text <- c(source$response, setdiff(source$raw, source$columns))
+  types[text] <- list(character())
   types
 }
 

@@ -24,6 +24,7 @@ block_rows <- function(columns) {
 # gives: a function that returns the next one,
 #   x      numeric matrix of the predictors,
 #   y      labels as they are in the source, NULL without a response,
+#   raw    the columns `source$raw` as they are, those that name groups,
 #   first  number of rows before it,
 # or NULL at the end.
 block_reader <- function(source, reader, size, call) {
@@ -52,7 +53,7 @@ block_reader <- function(source, reader, size, call) {
       part[[source$response]]
     }
     x <- block_matrix(part, source$columns, done + rows_of(waiting), call)
-    part <- list(x = x, y = labels)
+    part <- list(x = x, y = labels, raw = part[source$raw])
     waiting <<- if (is.null(waiting)) part else join_rows(waiting, part)
   }
   function() {
@@ -77,18 +78,25 @@ block_reader <- function(source, reader, size, call) {
 rows_of <- function(part) if (is.null(part)) 0 else nrow(part$x)
 
 part_rows <- function(part, rows) {
-  list(x = part$x[rows, , drop = FALSE], y = part$y[rows])
+  list(
+    x = part$x[rows, , drop = FALSE], y = part$y[rows],
+    raw = lapply(part$raw, `[`, rows)
+  )
 }
 
 join_rows <- function(a, b) {
-  y <- if (is.factor(a$y) && !identical(levels(a$y), levels(b$y))) {
-    factor(
-      c(as.character(a$y), as.character(b$y)), union(levels(a$y), levels(b$y))
-    )
+  list(
+    x = rbind(a$x, b$x), y = join_values(a$y, b$y),
+    raw = Map(join_values, a$raw, b$raw)
+  )
+}
+
+join_values <- function(a, b) {
+  if (is.factor(a) && !identical(levels(a), levels(b))) {
+    factor(c(as.character(a), as.character(b)), union(levels(a), levels(b)))
   } else {
-    c(a$y, b$y)
+    c(a, b)
   }
-  list(x = rbind(a$x, b$x), y = y)
 }
 
 # Columns that are no numbers are refused, in a part whose first row comes
@@ -118,8 +126,8 @@ block_matrix <- function(part, columns, first, call) {
     as.double(value)
   })
   matrix(
-    unlist(values, use.names = FALSE),
-    ncol = length(columns), dimnames = list(NULL, columns)
+    as.double(unlist(values, use.names = FALSE)), rows_of_list(part),
+    length(columns), dimnames = list(NULL, columns)
   )
 }
 

@@ -22,14 +22,16 @@
 #'   Nothing is read but the names of the columns. `print()` shows them.
 #'
 #' @section Columns: Predictors are numbers or logical values; code text and
-#'   factors as numbers in the query. The response may be logical, 0/1, -1/+1,
+#'   factors as numbers in the query. A column that names groups, of a random
+#'   term in a formula of [bkm()], may be text. The response may be logical, 0/1, -1/+1,
 #'   a factor, or text with two values in alphabetical order (by code point, the
 #'   same in every locale); the second is the positive class.
 #' @section How the rows are read: A fit reads the source once, checks every
 #'   value and keeps the rows in a temporary file of 8 bytes a value (of
 #'   [tempdir()], hence of the environment variable `TMPDIR`), from which all
 #'   further passes read. So a query need not return its rows in the same order
-#'   twice. The file is removed when the fit ends.
+#'   twice. With a random term the file is sorted by group. It is removed when
+#'   the fit ends.
 #'
 #'   Of a query only a block is in memory at a time, as far as the driver goes
 #'   along: RSQLite does, by [DBI::dbFetch()]. Where a driver has Arrow chunks

@@ -12,7 +12,9 @@
 #' @return A list for the core (`path`, `rows`, `columns`, `source`, `center`,
 #'   `scale`, `positive`; see bsvm_stream_cpp()) and for the fit: `names` of the
 #'   model's columns, `dropped`, `levels`, `share` of the positive class; of a
-#'   numeric response `y_sd`, its standard deviation.
+#'   numeric response `y_sd`, its standard deviation; `moments` of all columns;
+#'   of rows with groups (`source$raw`, one column) `group` by row and
+#'   `group_levels`.
 #' @noRd
 spool_rows <- function(source, path, standardize, drop_aliased, progress,
                        call, labels, plain = length(source$columns)) {
@@ -27,11 +29,13 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
   first <- NULL
   root <- NULL
   positive <- 0
+  groups <- if (length(source$raw)) group_coder(source, call)
   while (!is.null(block <- next_block())) {
     moments <- column_moments_cpp(block$x)
     n <- as.double(nrow(block$x)) # products of counts exceed integers
     check_columns(moments, block$x, names, block$first + seq_len(n), call)
     codes <- labels$code(block$y, block$first)
+    if (!is.null(groups)) groups$code(block$raw[[1L]], block$first)
     positive <- positive + sum(codes)
     core_call(append_rows_cpp(path, block$x, codes), call)
     all <- merge_moments(all, moments, n)
@@ -49,6 +53,7 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     abort_too_few_rows(if (is.null(all)) 0L else 1L, call)
   }
   classes <- labels$finish(all$n)
+  coded <- if (!is.null(groups)) groups$finish()
   all <- finish_moments(all)
   ours <- seq_len(p) <= plain
   constant <- constant_columns(all) & ours
@@ -66,11 +71,76 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     scale = c(1, if (standardize) all$sd[keep] else rep(1, length(keep))),
     positive = classes$positive, names = c("(Intercept)", names[keep]),
     dropped = names[constant | aliased], levels = classes$levels,
-    y_sd = classes$sd,
+    y_sd = classes$sd, moments = all, group = coded$group,
+    group_levels = coded$levels,
     share = switch(as.character(classes$positive),
       "1" = positive / all$n, "0" = 1 - positive / all$n
     )
   )
+}
+
+# Numbers the groups of rows that come block by block: code(values, first),
+# and at the end finish(), their number by row and their names as those of rows
+# in memory. Four bytes a row stay.
+group_coder <- function(source, call) {
+  name <- source$raw
+  known <- NULL
+  parts <- list()
+  levels <- NULL
+  code <- function(values, first) {
+    missing <- which(is.na(values))
+    if (length(missing)) {
+      abort_missing(
+        stats::setNames(length(missing), name), first + missing[1],
+        what = "Grouping factor", call = call,
+        cure = "Leave such rows out of the query or file."
+      )
+    }
+    if (is.factor(values)) levels <<- union(levels, levels(values))
+    values <- group_values(values, name, call)
+    known <<- c(known, setdiff(values, known))
+    parts[[length(parts) + 1L]] <<- match(values, known)
+  }
+  finish <- function() {
+    if (source$type == "text") known <- text_groups(known)
+    if (length(levels)) known <- factor(known, levels)
+    coded <- group_index(stats::setNames(list(known), name), name, call)
+    list(group = coded$group[unlist(parts)], levels = coded$levels)
+  }
+  list(code = code, finish = finish)
+}
+
+# Text, numbers or logical values, whatever the source calls them.
+group_values <- function(values, name, call) {
+  if (inherits(values, "integer64") && isNamespaceLoaded("bit64")) {
+    values <- as.double(values)
+  }
+  if (is.factor(values)) values <- as.character(values)
+  if (!is_plain_number(values) && (!is.character(values) || is.object(values))) {
+    abort_argument(
+      values, name, "a grouping factor: text, numbers or logical values",
+      call = call
+    )
+  }
+  values
+}
+
+# Groups of a text file that are all numbers are those.
+text_groups <- function(values) {
+  numbers <- suppressWarnings(as.double(values))
+  if (anyNA(numbers)) values else numbers
+}
+
+# The same of new rows, where the known groups are numbers.
+text_groups_like <- function(values, known) {
+  numbers <- text_groups(known)
+  if (is.character(numbers)) {
+    return(values)
+  }
+  numbers <- suppressWarnings(as.double(values))
+  at <- which(!is.na(numbers))
+  values[at] <- group_text(numbers[at])
+  values
 }
 
 abort_no_response <- function(call) {

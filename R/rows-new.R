@@ -65,19 +65,10 @@ forget_groups <- function(object, random, all = FALSE) {
 # Variables of random terms alone need not be there; for `new` groups only their
 # factors: a row that does not tell its group has one of its own.
 without_groups <- function(info, newdata, new = FALSE) {
-  factors <- unlist(lapply(info$random, function(term) {
-    lapply(term$leaves, function(leaf) all.vars(str2lang(leaf)))
-  }))
-  slopes <- unlist(lapply(info$random, function(term) all.vars(term$terms)))
-  of_random <- if (new) setdiff(factors, slopes) else c(factors, slopes)
-  elsewhere <- c(
-    all.vars(info$terms), unlist(lapply(info$smooths, `[[`, "names")),
-    all.vars(info$offset)
-  )
   if (!is.list(newdata)) {
     return(newdata)
   }
-  alone <- unique(setdiff(of_random, elsewhere))
+  alone <- group_variables(info, !new)
   absent <- setdiff(alone, names(newdata))
   if (!new) {
     newdata[absent] <- NA
@@ -89,6 +80,26 @@ without_groups <- function(info, newdata, new = FALSE) {
     ifelse(is.na(group), sprintf(".row %d", seq_len(n)), as.character(group))
   })
   newdata
+}
+
+# Variables that name groups, with `slopes` also those of their effects, and are
+# in no other term.
+group_variables <- function(info, slopes = FALSE) {
+  factors <- unlist(lapply(info$random, function(term) {
+    lapply(term$leaves, function(leaf) all.vars(str2lang(leaf)))
+  }))
+  of_slopes <- unlist(lapply(info$random, function(term) all.vars(term$terms)))
+  elsewhere <- c(
+    all.vars(info$terms), unlist(lapply(info$smooths, `[[`, "names")),
+    all.vars(info$offset), if (!slopes) of_slopes
+  )
+  unique(setdiff(c(factors, if (slopes) of_slopes), elsewhere))
+}
+
+# What the fit knows of each variable that names groups.
+group_names_of <- function(object, names) {
+  known <- lapply(object$design$random, `[[`, "leaf_levels")
+  lapply(names, function(name) unlist(lapply(known, `[[`, name)))
 }
 
 # Names of groups, so that rows of one unseen group share its effect.
@@ -253,6 +264,7 @@ predict_slices <- function(object, newdata, ask) {
 
 # The blocks of a row source one after another.
 predict_source <- function(object, source, ask, call = user_call()) {
+  source <- needed_columns(object$design, source)
   reader <- open_source(source, call)
   on.exit(reader$close())
   size <- block_rows(length(source$columns))
@@ -276,11 +288,32 @@ predict_source <- function(object, source, ask, call = user_call()) {
     rows <- rows + nrow(block$x)
     if (ask$draws) check_answer_size(rows, draw_count(object, ask$n_draws))
     # A formula looks for its variables in a data frame.
-    x <- if (object$design$type == "matrix") block$x else as.data.frame(block$x)
+    x <- block$x
+    if (object$design$type != "matrix") {
+      x <- as.data.frame(x)
+      x[source$raw] <- if (source$type == "text") {
+        Map(text_groups_like, block$raw, group_names_of(object, source$raw))
+      } else {
+        block$raw
+      }
+    }
     parts[[length(parts) + 1L]] <- predict_rows(object, x, ask)
   }
   if (length(parts) == 0L) abort_too_few_rows(0L, call)
   join_predictions(parts, ask$draws)
+}
+
+# The source without predictors that a formula does not read; columns that name
+# groups, and are nothing else, come as they are.
+needed_columns <- function(info, source) {
+  if (info$type != "formula") {
+    return(source)
+  }
+  alone <- group_variables(info)
+  needed <- intersect(source$columns, info$variables)
+  source$columns <- setdiff(needed, alone)
+  source$raw <- intersect(needed, alone)
+  source
 }
 
 # The row would be counted from the start of its block.

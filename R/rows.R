@@ -190,7 +190,9 @@ refuse_linear_terms <- function(design, model, intercepts = FALSE) {
           "Accepted: predictors, which the kernel combines%s.",
           if (intercepts) ", and random intercepts, (1 | g)" else ""
         ),
-        if (model == "gpsvm") "Use bsvm() for a linear machine with such terms."
+        if (model == "gpsvm") {
+          "With such terms: bkm(), whose gp() terms are curves; linear: bsvm()."
+        }
       ),
       column = "formula", found = found
     )
@@ -394,7 +396,10 @@ source_rows <- function(model, source, settings, formula = NULL) {
   layout <- if (!is.null(formula)) {
     source_layout(formula, source, user_call())
   }
-  if (!is.null(layout)) source$columns <- layout$columns
+  if (!is.null(layout)) {
+    source$columns <- layout$columns
+    source$raw <- layout$group
+  }
   aliased <- identical(settings$penalty, "none") ||
     (is.null(settings$penalty) && !is.null(layout))
   done <- FALSE

@@ -1,9 +1,12 @@
-# A formula for rows in a source: columns of the source and gp() terms of them.
-# Kernels and inducing points come from a sample of the rows, evenly spread; the
-# columns of the processes are computed by the core, tile by tile.
+# A formula for rows in a source: columns of the source, gp() terms of them and
+# effects of one grouping factor. Kernels and inducing points come from a sample
+# of the rows, evenly spread; the columns of the processes are computed by the
+# core, tile by tile. The file that the core reads has the rows of a group one
+# after another, and is sorted where they did not come so.
 
 # What a formula reads of a source: the formula's parts; `columns`, the first
-# `plain` of them fixed terms, the others variables of processes alone.
+# `plain` of them fixed terms, the others variables of processes and of random
+# slopes alone; `group`, the column that names groups.
 source_layout <- function(formula, source, call) {
   check_source(source)
   if (is.null(source$response)) abort_no_response(call)
@@ -35,8 +38,11 @@ source_layout <- function(formula, source, call) {
   refuse_source_terms(parsed, call)
   fixed <- as.character(as.list(attr(parsed$terms, "variables"))[-(1:2)])
   of_terms <- as.character(unlist(lapply(parsed$smooths, `[[`, "variables")))
-  columns <- unique(c(fixed, of_terms))
-  absent <- setdiff(columns, source$columns)
+  bar <- if (length(parsed$bars)) parsed$bars[[1L]]
+  slopes <- as.character(as.list(attr(bar$terms, "variables"))[-1L])
+  columns <- unique(c(fixed, of_terms, slopes))
+  group <- bar$label
+  absent <- setdiff(c(columns, group), source$columns)
   if (length(absent)) {
     bk_abort(
       "argument",
@@ -48,7 +54,9 @@ source_layout <- function(formula, source, call) {
       column = absent, found = source$columns, call = call
     )
   }
-  list(parsed = parsed, columns = columns, plain = length(fixed))
+  list(
+    parsed = parsed, columns = columns, plain = length(fixed), group = group
+  )
 }
 
 refuse_source_terms <- function(parsed, call) {
@@ -56,8 +64,15 @@ refuse_source_terms <- function(parsed, call) {
   of_process <- vapply(parsed$smooths, is_process, NA)
   variables <- as.list(attr(parsed$terms, "variables"))[-(1:2)]
   labels <- attr(parsed$terms, "term.labels")
+  plain_bar <- function(bar) {
+    length(bar$leaves) == 1L && is.name(bar$leaves[[1L]]) &&
+      plain(as.list(attr(bar$terms, "variables"))[-1L]) &&
+      all(attr(bar$terms, "order") == 1L)
+  }
+  bars <- parsed$bars
   found <- c(
-    if (length(parsed$bars)) "random terms",
+    if (length(bars) > 1L) sprintf("%d random terms", length(bars)),
+    sprintf("(%s)", vapply(Filter(Negate(plain_bar), bars), `[[`, "", "text")),
     vapply(parsed$smooths[!of_process], `[[`, "", "text"),
     vapply(Filter(function(term) {
       !plain(term$variables)
@@ -71,12 +86,12 @@ refuse_source_terms <- function(parsed, call) {
       c(
         sprintf("Found: %s.", list_some(unique(found))),
         paste(
-          "Accepted: numeric columns of the source and gp() terms of such",
-          "columns, with an intercept or without."
+          "Accepted: numeric columns of the source, gp() terms of such columns",
+          "and one random term, such as (1 | id) or (x | id), of a column."
         ),
         paste(
-          "Let the query or file have computed columns; give rows with random",
-          "terms, smooths and factors as a data frame."
+          "Let the query or file have computed columns; give rows with other",
+          "random terms, smooths and factors as a data frame."
         )
       ),
       column = "formula", found = found, call = call
@@ -97,6 +112,8 @@ source_term_rows <- function(source, layout, file, settings, call) {
   }
   spooled <- spooled[, -(file$columns + 1L), drop = FALSE]
   colnames(spooled) <- layout$columns
+  levels <- file$group_levels
+  group <- file$group[at]
   # The numbers of fixed columns are put in after: one may vary elsewhere.
   frame <- list2DF(stats::setNames(
     c(lapply(seq_len(ncol(spooled)), function(k) spooled[, k]), list(y)),
@@ -105,13 +122,18 @@ source_term_rows <- function(source, layout, file, settings, call) {
   fixed <- layout$columns[seq_len(layout$plain)]
   of_terms <- as.character(unlist(lapply(parsed$smooths, `[[`, "variables")))
   frame[setdiff(fixed, of_terms)] <- list(seq_len(nrow(frame)))
+  if (!is.null(layout$group) && !(layout$group %in% fixed)) {
+    frame[[layout$group]] <- levels[group]
+  }
   parsed$smooths <- lapply(parsed$smooths, function(term) {
     term$process$n <- file$rows
     term
   })
   built <- build_frame(parsed, frame, NULL, NULL, NULL, call)
+  alone <- parsed
+  alone$bars <- list()
   design <- keep_source_columns(whole_design(design_columns(
-    parsed, built$frame, design_info_formula(parsed, built, frame, NULL), NULL,
+    alone, built$frame, design_info_formula(parsed, built, frame, NULL), NULL,
     FALSE, settings$standardize, FALSE, NULL, call
   )), file$source + attr(parsed$terms, "intercept"))
   info <- design$info
@@ -124,19 +146,123 @@ source_term_rows <- function(source, layout, file, settings, call) {
   x <- design$x
   x[, own[file$source > 0L]] <- spooled[, file$source, drop = FALSE]
   terms <- processes_of(info$smooths)
+  random <- if (length(levels)) {
+    list(source_random(parsed$bars[[1L]], layout, file, settings, info))
+  } else {
+    list()
+  }
+  info$random <- lapply(random, `[[`, "info")
+  sort_groups(file, call)
   list(
     x = matrix(0, 0L, p, dimnames = list(NULL, info$columns)),
     center = stats::setNames(center, info$columns),
     scale = stats::setNames(scale, info$columns),
-    random = list(), smooths = design$smooths, info = info,
+    random = lapply(random, function(term) term[names(term) != "info"]),
+    smooths = design$smooths, info = info,
     formula = with_environment(parsed$formula, info$env),
     terms = with_environment(parsed$terms, info$env),
     term_labels = attr(info$terms, "term.labels"),
-    sample = list(x = x, y = y, processes = design$processes),
+    sample = list(
+      x = x, y = y, processes = design$processes,
+      random = lapply(random, sample_random, spooled, layout$columns, group)
+    ),
     data = c(
       list(type = "file"), file[c("path", "rows", "columns", "positive")],
-      stream_columns(file, terms, layout$columns)
+      stream_columns(file, terms, layout$columns),
+      if (length(levels)) group_columns(random[[1L]], file, layout$columns)
     )
+  )
+}
+
+# The random term as design_columns() has it, without rows: centre and scale are
+# those of all rows.
+source_random <- function(bar, layout, file, settings, info) {
+  columns <- c(
+    if (attr(bar$terms, "intercept") == 1L) "(Intercept)",
+    attr(bar$terms, "term.labels")
+  )
+  r <- length(columns)
+  if (r == 0L) abort_no_effect(bar, user_call())
+  check_group_room(
+    length(file$group_levels), r, length(info$columns), layout$group, user_call()
+  )
+  at <- match(columns, layout$columns)
+  usable <- !is.na(at) & !constant_columns(file$moments)[at] &
+    settings$standardize
+  center <- numeric(r)
+  scale <- rep(1, r)
+  if ("(Intercept)" %in% columns) center[usable] <- file$moments$mean[at[usable]]
+  scale[usable] <- file$moments$sd[at[usable]]
+  list(
+    label = bar$label, columns = columns, group = integer(),
+    levels = file$group_levels, z = matrix(0, 0L, r), center = center,
+    scale = scale, type = if (r == 1L) "iid" else "unstructured",
+    info = list(
+      label = bar$label, columns = columns,
+      terms = with_environment(bar$terms, info$env), contrasts = NULL,
+      leaves = layout$group,
+      leaf_levels = stats::setNames(list(file$group_levels), layout$group),
+      codes = NULL
+    )
+  )
+}
+
+# Rows of the sample, on the scale of the data.
+sample_random <- function(term, spooled, columns, group) {
+  at <- match(term$columns, columns)
+  z <- matrix(1, nrow(spooled), length(at))
+  z[, !is.na(at)] <- spooled[, at[!is.na(at)]]
+  list(z = z, group = group)
+}
+
+# For the core: how many rows each group has, and the columns of its effects.
+group_columns <- function(term, file, columns) {
+  list(
+    group_sizes = tabulate(file$group, length(term$levels)),
+    z_source = match(term$columns, columns, nomatch = 0L),
+    z_center = term$center, z_scale = term$scale
+  )
+}
+
+# The file with the rows of a group one after another.
+sort_groups <- function(file, call) {
+  if (is.null(file$group) || !is.unsorted(file$group)) {
+    return(invisible())
+  }
+  sorted <- tempfile("bayeskernel-rows-")
+  on.exit(unlink(sorted))
+  core_call(sort_rows_cpp(
+    file$path, sorted, file$columns, file$group, length(file$group_levels)
+  ), call)
+  if (!file.rename(sorted, file$path)) {
+    stop("the sorted rows cannot take the place of the others") # nocov
+  }
+}
+
+# Numbers that tie the effects of groups to the columns, of which there are some
+# 40 copies at most, those that R makes of the answer among them.
+check_group_room <- function(groups, effects, columns, name, call) {
+  most <- getOption("bayeskernel.group_numbers", 4e7)
+  if (as.double(groups) * effects * columns <= most) {
+    return(invisible())
+  }
+  bk_abort(
+    "dimension", "The groups are too many for so many columns.",
+    c(
+      sprintf(
+        "Found: %d groups of %d effects beside %d columns: %.3g numbers.",
+        groups, effects, columns, as.double(groups) * effects * columns
+      ),
+      sprintf(
+        "Accepted: %.3g, by options(bayeskernel.group_numbers = ).", most
+      ),
+      paste(
+        "Memory is some 300 bytes a number. Fewer inducing points need less,",
+        "in gp(inducing = )."
+      )
+    ),
+    column = name, found = as.double(groups) * effects * columns, expected = most,
+    call = call
   )
 }
 
@@ -203,6 +329,14 @@ add_streamed_processes <- function(job) {
     offset = numeric(n), z = matrix(0, n, 0L), group = integer(),
     n_groups = 0L, kept = list()
   )
+  if (length(sample$random)) {
+    term <- job$design$random[[1L]]
+    term$z <- sample$random[[1L]]$z
+    present <- sort(unique(sample$random[[1L]]$group))
+    learning$data$z <- scaled_term(term)
+    learning$data$group <- match(sample$random[[1L]]$group, present)
+    learning$data$n_groups <- length(present)
+  }
   rows <- learn_processes(
     learning, c(sample["processes"], list(info = job$design$info))
   )
@@ -210,6 +344,7 @@ add_streamed_processes <- function(job) {
   job$data$processes <- streamed_processes(
     processes_of(rows$info$smooths), job$data$plain
   )
+  if (job$settings$family == "hinge") job$control$variances <- "vb"
   job$shared$data <- job$data
   job
 }

@@ -81,7 +81,8 @@ NULL
 #' reading checks every value and keeps the rows in a temporary file of 8 bytes
 #' a value, in [tempdir()]; further passes read that file. So memory does not
 #' grow with the number of rows, the disk must have room, and a query need not
-#' give its rows in one order.
+#' give its rows in one order. [bkm()] takes a formula for them, with [gp()] terms
+#' and a random term, `bkm(source, y ~ x + (1 | id))`.
 #'
 #' Predictors are standardised by the moments of all rows. Results do not depend
 #' on the number of threads, and equal those of the same `method` for the same

@@ -718,6 +718,20 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// sort_rows_cpp
+Rcpp::List sort_rows_cpp(const std::string& path, const std::string& to, int columns, const Rcpp::IntegerVector& group, int groups);
+RcppExport SEXP _bayeskernel_sort_rows_cpp(SEXP pathSEXP, SEXP toSEXP, SEXP columnsSEXP, SEXP groupSEXP, SEXP groupsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const std::string& >::type path(pathSEXP);
+    Rcpp::traits::input_parameter< const std::string& >::type to(toSEXP);
+    Rcpp::traits::input_parameter< int >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type group(groupSEXP);
+    Rcpp::traits::input_parameter< int >::type groups(groupsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sort_rows_cpp(path, to, columns, group, groups));
+    return rcpp_result_gen;
+END_RCPP
+}
 // bsvm_svi_cpp
 Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_bsvm_svi_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
@@ -799,6 +813,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_kernel_matrix_cpp", (DL_FUNC) &_bayeskernel_kernel_matrix_cpp, 4},
     {"_bayeskernel_convergence_cpp", (DL_FUNC) &_bayeskernel_convergence_cpp, 1},
     {"_bayeskernel_append_rows_cpp", (DL_FUNC) &_bayeskernel_append_rows_cpp, 3},
+    {"_bayeskernel_sort_rows_cpp", (DL_FUNC) &_bayeskernel_sort_rows_cpp, 5},
     {"_bayeskernel_bsvm_svi_cpp", (DL_FUNC) &_bayeskernel_bsvm_svi_cpp, 3},
     {"_bayeskernel_bsvm_stream_cpp", (DL_FUNC) &_bayeskernel_bsvm_stream_cpp, 3},
     {NULL, NULL, 0}

@@ -228,7 +228,9 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
 }
 
 // Of rows in a file (StreamInput) the messages stay with the core, 16 bytes a
-// row, with terms gp() 24 and 8 for each term more; moments of rows are not kept.
+// row, with terms gp() 24 and 8 for each term more, and with groups of labels 40
+// more; moments of rows are not answered. Variances are on a grid where rows are
+// in groups, as in memory (settings$variances).
 // [[Rcpp::export(rng = false)]]
 Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
                                 const Rcpp::List& prior,
@@ -242,16 +244,24 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
     const ProcessInput processes(stream, input.rows, input.executor, blocks);
     const bayeskernel::RowSource& rows = processes.rows();
+    const SEXP variances = element(settings, "variances");
+    const bool grid =
+        rows.groups() > 0 &&
+        (Rf_isNull(variances) || Rcpp::as<std::string>(variances) == "grid");
+    // Evidence by group needs what there is of each row.
+    const bool labels = model.family == bayeskernel::Family::logit ||
+                        model.family == bayeskernel::Family::probit;
     bayeskernel::EpFit fit(rows, blocks, input.executor, model.family, nullptr,
-                           false, processes.open());
+                           grid && labels, processes.open());
     fit.watch(user.keep_going());
     Rcpp::List out;
     EpOutcome outcome;
     bool interrupted = false;
     double margin = R_NaReal;
     try {
-      outcome = bayeskernel::fit_linear_ep(fit, model.noise, false,
-                                           read_ep_settings(settings));
+      outcome = bayeskernel::fit_linear_ep(fit, model.noise, grid,
+                                           read_ep_settings(settings), true,
+                                           VectorXd(), false);
       out = outcome_list(outcome, blocks, bayeskernel::WideBlock(), model);
       const bayeskernel::Jackknife found = bayeskernel::jackknife(
           rows, input.executor, fit.posterior(), fit.sites);

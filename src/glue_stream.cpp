@@ -100,6 +100,20 @@ Rcpp::List append_rows_cpp(const std::string& path,
   });
 }
 
+// The rows of a file by append_rows_cpp() into another, those of group 1 first;
+// `group` has a number from 1 for each row.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List sort_rows_cpp(const std::string& path, const std::string& to,
+                         int columns, const Rcpp::IntegerVector& group,
+                         int groups) {
+  return guarded([&] {
+    bayeskernel::RowFile file(path, group.size(), columns);
+    const Eigen::Map<const Eigen::VectorXi> from(group.begin(), group.size());
+    bayeskernel::RowSort().run(file, from.array() - 1, groups, to);
+    return Rcpp::List();
+  });
+}
+
 // `data`, `prior`: as of bsvm_vb_cpp().
 // [[Rcpp::export(rng = false)]]
 Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,

@@ -2,6 +2,7 @@
 #ifndef BAYESKERNEL_GLUE_STREAM_H
 #define BAYESKERNEL_GLUE_STREAM_H
 
+#include <bayeskernel/data/sort_rows.hpp>
 #include <bayeskernel/data/streamed_rows.hpp>
 
 #include "glue_process_rows.h"
@@ -9,28 +10,48 @@
 // `stream`: path, rows and columns of a file by append_rows_cpp(); source (0
 // for the intercept, else a column of the file), center and scale of every
 // model column; the label that is positive, or -1 where labels are the numbers
-// of a Gaussian response. With terms gp() see ProcessInput.
+// of a Gaussian response; of rows in groups, these sorted, `group_sizes`, and
+// z_source, z_center and z_scale of the columns of their effects. With terms gp()
+// see ProcessInput.
 struct StreamInput {
   StreamInput(const Rcpp::List& stream, int threads)
       : file(Rcpp::as<std::string>(stream["path"]),
              static_cast<Index>(Rcpp::as<double>(stream["rows"])),
              Rcpp::as<int>(stream["columns"])),
         executor(threads),
-        rows(file, read_columns(stream), Rcpp::as<int>(stream["positive"]),
-             executor.threads() > 1, ProcessInput::width(stream)) {}
+        rows(file, read_columns(stream, ""), Rcpp::as<int>(stream["positive"]),
+             executor.threads() > 1, width(stream), read_groups(stream)) {}
 
   bayeskernel::RowFile file;
   RcppParallelExecutor executor;
   bayeskernel::StreamedRows rows;
 
  private:
-  static bayeskernel::StreamColumns read_columns(const Rcpp::List& stream) {
+  static bayeskernel::StreamColumns read_columns(const Rcpp::List& stream,
+                                                 const std::string& prefix) {
     bayeskernel::StreamColumns out;
-    const Rcpp::IntegerVector source = stream["source"];
+    const Rcpp::IntegerVector source = stream[prefix + "source"];
     for (const int k : source) out.source.push_back(k - 1);
-    out.center = map_vector(stream["center"]);
-    out.scale = map_vector(stream["scale"]);
+    out.center = map_vector(stream[prefix + "center"]);
+    out.scale = map_vector(stream[prefix + "scale"]);
     return out;
+  }
+
+  static bayeskernel::StreamGroups read_groups(const Rcpp::List& stream) {
+    bayeskernel::StreamGroups out;
+    const SEXP sizes = element(stream, "group_sizes");
+    if (Rf_isNull(sizes)) return out;
+    const Rcpp::IntegerVector rows(sizes);
+    out.begin = bayeskernel::group_begins({rows.begin(), rows.end()});
+    out.z = read_columns(stream, "z_");
+    return out;
+  }
+
+  // As of rows in memory.
+  static Index width(const Rcpp::List& stream) {
+    const Index own = ProcessInput::width(stream);
+    if (own == 0 || Rf_isNull(element(stream, "z_source"))) return own;
+    return own + Rf_xlength(stream["z_source"]);
   }
 };
 

@@ -190,8 +190,8 @@ run_circle20 <- function() {
   }))
 }
 
-# All methods on one split of each of twelve sets, bark() for one round.
-run_ranks <- function(splits = setting("SPLITS", 1)) {
+# All methods on four splits of each of twelve sets, bark() for one round.
+run_ranks <- function(splits = setting("SPLITS", 4)) {
   sets <- rank_sets()
   do.call(rbind, lapply(names(sets), function(set) {
     do.call(rbind, lapply(seq_len(splits), function(r) {

@@ -1,9 +1,13 @@
+#include <bayeskernel/data/sort_rows.hpp>
 #include <bayeskernel/data/streamed_rows.hpp>
+#include <bayeskernel/ep/fit.hpp>
+#include <bayeskernel/ep/influence.hpp>
 #include <bayeskernel/gpsvm/features.hpp>
 #include <bayeskernel/hinge/gibbs.hpp>
 #include <bayeskernel/hinge/mean_field.hpp>
 #include <cstdio>
 #include <string>
+#include <tuple>
 
 #include "check.hpp"
 #include "hinge_problem.hpp"
@@ -287,4 +291,166 @@ TEST("rows out of reach are refused, and features in other chunks") {
       Draw(1).matrix(rows.x_columns(), 100), 0.1);
   CHECK_THROWS(bayeskernel::FeatureRows(rows, features, serial),
                bayeskernel::ArgumentError);
+}
+
+// Groups of any size, in any order; the last of 5000 rows, more than a block.
+static Eigen::VectorXi scattered_groups(Index n, Index groups, unsigned seed) {
+  Draw draw(seed);
+  Eigen::VectorXi out(n);
+  for (Index i = 0; i < n; ++i) {
+    const Index g = static_cast<Index>(draw.uniform() * (groups - 1));
+    out[i] = static_cast<int>(i % 7 == 0 && i < 35000 ? groups - 1 : g);
+  }
+  return out;
+}
+
+TEST("a file is sorted by group, rows of a group as they came") {
+  const Index n = 5000, groups = 40;
+  const Table table(n, 3, 11);
+  const Eigen::VectorXi group = scattered_groups(n, groups, 12);
+  const std::string path = "sorted-rows.tmp";
+  // One bucket; many, whose rows go to and fro; a row each.
+  for (const Index bucket : {Index{1} << 20, Index{400}, Index{1}}) {
+    TableReader reader(table);
+    bayeskernel::RowSort(bucket).run(reader, group, groups, path);
+    RowFile file(path, n, 3);
+    MatrixXd found(4, n);
+    file.read(0, found);
+    Index at = 0, wrong = 0;
+    for (Index g = 0; g < groups; ++g) {
+      for (Index i = 0; i < n; ++i) {
+        if (group[i] != g) continue;
+        wrong += !(found.col(at).head(3) == table.values.col(i) &&
+                   found(3, at) == table.labels[i]);
+        ++at;
+      }
+    }
+    CHECK(at == n && wrong == 0);
+  }
+  TableReader reader(table);
+  Eigen::VectorXi bad = group;
+  bad[17] = static_cast<int>(groups);
+  CHECK_THROWS(bayeskernel::RowSort().run(reader, bad, groups, path),
+               bayeskernel::ArgumentError);
+  CHECK_THROWS(bayeskernel::RowSort().run(reader, group, groups, "no/such/dir"),
+               bayeskernel::Error);
+  std::remove(path.c_str());
+}
+
+// The table's rows in groups, sorted: as a stream, and packed.
+struct GroupedTable {
+  GroupedTable(Index n, Index groups, unsigned seed) : table(n, 3, seed) {
+    const Eigen::VectorXi group = scattered_groups(n, groups, seed + 1);
+    std::vector<Index> sizes(groups, 0);
+    for (Index i = 0; i < n; ++i) ++sizes[group[i]];
+    begin = bayeskernel::group_begins(sizes);
+    TableReader reader(table);
+    bayeskernel::RowSort(4000).run(reader, group, groups, path);
+    RowFile file(path, n, 3);
+    MatrixXd rows(4, n);
+    file.read(0, rows);
+    table.values = rows.topRows(3);
+    table.labels = rows.row(3);
+    Block block;
+    block.kind = Block::Kind::unstructured;
+    block.eliminated = true;
+    block.members = groups;
+    block.width = 2;
+    block.df = 3.0;
+    block.scale = MatrixXd::Identity(2, 2);
+    table.prior.blocks.push_back(block);
+  }
+  ~GroupedTable() { std::remove(path.c_str()); }
+
+  // An intercept and a slope.
+  bayeskernel::StreamGroups groups() const {
+    bayeskernel::StreamGroups out;
+    out.begin = begin;
+    out.z.source = {-1, 1};
+    out.z.center = VectorXd::Zero(2);
+    out.z.scale = VectorXd::Ones(2);
+    out.z.center[1] = 0.1;
+    out.z.scale[1] = 1.3;
+    return out;
+  }
+  PackedRows packed() const {
+    PackedRows rows = table.packed();
+    const Index n = rows.x.cols();
+    const double inverse = 1.0 / 1.3;
+    rows.z.resize(2, n);
+    rows.z.row(0).setOnes();
+    rows.z.row(1) = (table.values.row(1).array() - 0.1) * inverse;
+    rows.finish(begin);
+    return rows;
+  }
+
+  Table table;
+  std::string path = "grouped-rows.tmp";
+  std::vector<Index> begin;
+};
+
+TEST("fits to a stream in groups are those to the matrix, bit by bit") {
+  const GroupedTable data(150000, 900, 13);
+  SerialExecutor serial;
+  ThreadExecutor three(3);
+  const PackedRows packed = data.packed();
+  bayeskernel::EpSettings settings;
+  const auto ep = [&](const bayeskernel::RowSource& rows, Executor& executor,
+                      bool moments) {
+    bayeskernel::EpFit fit(rows, data.table.prior, executor,
+                           bayeskernel::Family::logit, nullptr, moments);
+    fit.run(settings);
+    const bayeskernel::Jackknife found = bayeskernel::jackknife(
+        rows, executor, fit.posterior(), fit.sites);
+    return std::make_tuple(fit.posterior().mean, fit.log_z(), found.cov);
+  };
+  const auto direct = ep(packed, serial, true);
+  MeanFieldFit mean_field(packed, data.table.prior, serial);
+  mean_field.run(MeanFieldSettings(), always);
+  for (Executor* executor : {static_cast<Executor*>(&serial),
+                             static_cast<Executor*>(&three)}) {
+    RowFile file(data.path, 150000, 3);
+    const StreamedRows rows(file, data.table.columns, 1,
+                            executor != &serial, 0, data.groups());
+    CHECK(rows.groups() == 900 && rows.chunks() == packed.chunks());
+    CHECK(rows.chunks() > 1);
+    const auto streamed = ep(rows, *executor, false);
+    CHECK(std::get<0>(streamed).x == std::get<0>(direct).x);
+    CHECK(std::get<0>(streamed).group == std::get<0>(direct).group);
+    CHECK(std::get<1>(streamed) == std::get<1>(direct));
+    CHECK(std::get<2>(streamed) == std::get<2>(direct));
+    MeanFieldFit own(rows, data.table.prior, *executor, nullptr, nullptr,
+                     false);
+    own.run(MeanFieldSettings(), always);
+    CHECK(own.posterior().mean.x == mean_field.posterior().mean.x);
+    CHECK(own.posterior().mean.group == mean_field.posterior().mean.group);
+  }
+  RowFile file(data.path, 150000, 3);
+  bayeskernel::StreamGroups less = data.groups();
+  less.begin.pop_back();
+  CHECK_THROWS(StreamedRows(file, data.table.columns, 1, false, 0, less),
+               bayeskernel::ArgumentError);
+}
+
+TEST("what goes with a group: the sum of its rows, squared") {
+  const GroupedTable data(40000, 60, 15);
+  SerialExecutor serial;
+  const PackedRows rows = data.packed();
+  bayeskernel::EpFit fit(rows, data.table.prior, serial,
+                         bayeskernel::Family::hinge);
+  fit.run(bayeskernel::EpSettings());
+  const bayeskernel::ArrowVector& at = fit.posterior().mean;
+  MatrixXd meat = MatrixXd::Zero(4, 4);
+  for (Index g = 0; g < 60; ++g) {
+    VectorXd pull = VectorXd::Zero(4);
+    for (Index i = data.begin[g]; i < data.begin[g + 1]; ++i) {
+      const double m = rows.x.col(i).dot(at.x) + rows.z.col(i).dot(at.group.col(g));
+      pull += (fit.sites.b[i] - fit.sites.kappa[i] * m) * rows.x.col(i);
+    }
+    meat += pull * pull.transpose();
+  }
+  const MatrixXd found =
+      bayeskernel::GroupPulls(rows, serial).run(fit.posterior(), fit.sites);
+  CHECK(data.begin[60] - data.begin[59] > 2048);
+  CHECK_NEAR((found - meat).norm() / meat.norm(), 0.0, 1e-11);
 }

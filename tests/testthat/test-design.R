@@ -553,3 +553,23 @@ test_that("messages say what was found and what would be accepted", {
     design <- bsvm_design(y ~ x + one + twin + (1 | g), d)
   })
 })
+
+test_that("C() takes contrasts that are functions", {
+  d <- data.frame(f = gl(3, 20), y = rep(c(0, 1, 1, 0, 0), 12))
+  fit <- bkm(y ~ C(f, contr.helmert), d, threads = 1L)
+  named <- bkm(y ~ C(f, "contr.helmert"), d, threads = 1L)
+  expect_equal(unname(coef(fit)), unname(coef(named)))
+  expect_equal(
+    predict(fit, d[c(1, 41), ], type = "link"),
+    predict(named, d[c(1, 41), ], type = "link")
+  )
+  expect_error(bkm(y ~ mean, d), class = "bayeskernel_error_argument")
+})
+
+test_that("drop1() and step() say what to use", {
+  d <- data.frame(x = 1:20, y = rep(c(0, 1, 1, 0), 5))
+  fit <- bkm(y ~ x, d, threads = 1L)
+  for (f in list(stats::drop1, stats::step, stats::extractAIC)) {
+    expect_error(f(fit), "compare_terms", class = "bayeskernel_error_argument")
+  }
+})

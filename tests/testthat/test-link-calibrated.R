@@ -316,3 +316,100 @@ test_that("a sampler with groups of their own has probabilities, too", {
   drawn <- quick_gibbs(y ~ x + (1 | g), d)
   expect_lt(loss(drawn), loss(bsvm(y ~ x + (1 | g), d, threads = 1)) + 0.02)
 })
+
+grouped <- function(groups, size = 6, sd = 3, base = -2.5, seed = 1) {
+  set.seed(seed)
+  g <- gl(groups, size)
+  d <- data.frame(
+    x = rnorm(groups * size), w = rnorm(groups)[g],
+    g = factor(paste0(seed, ".", g))
+  )
+  f <- base + d$x + 0.7 * d$w + sd * rnorm(groups)[g]
+  d$y <- f + rlogis(groups * size) > 0
+  d
+}
+
+test_that("rows of new groups have a link of their own, which is calibrated", {
+  found <- lapply(1:6, function(seed) {
+    fit <- bsvm(y ~ x + w + (1 | g), grouped(100, seed = seed), threads = 1)
+    new <- grouped(400, seed = 100 + seed)
+    known <- fit
+    known$link$new <- NULL
+    data.frame(
+      y = new$y, p = predict(fit, new, type = "response"),
+      before = predict(known, new, type = "response")
+    )
+  })
+  found <- do.call(rbind, found)
+  gain <- log_loss_of(found$before, found$y) - log_loss_of(found$p, found$y)
+  expect_gt(gain, 0.005)
+  slope <- function(p) abs(log(coef(glm(found$y ~ qlogis(p), binomial))[[2]]))
+  expect_lt(slope(found$p), log(1.3))
+  expect_lt(slope(found$p), slope(found$before))
+  # Those of known groups are too low by more.
+  large <- colMeans(found[c("p", "before")]) - mean(found$y)
+  expect_lt(abs(large[["p"]]), 0.02)
+  expect_lt(abs(large[["p"]]), abs(large[["before"]]))
+})
+
+test_that("every form of prediction has the link of its row", {
+  d <- grouped(60)
+  fit <- bsvm(y ~ x + w + (1 | g), d, threads = 1)
+  rows <- rbind(d[1:2, ], transform(d[1:2, ], g = "another"))
+  f <- predict(fit, rows, type = "link", se.fit = TRUE)
+  by_hand <- function(link, k) {
+    bayeskernel:::calibrated_probability(link, f$fit[k], f$se.fit[k]^2)
+  }
+  p <- c(by_hand(fit$link, 1:2), by_hand(fit$link$new, 3:4))
+  expect_gt(max(abs(p - by_hand(fit$link, 1:4))), 0.01)
+  expect_equal(predict(fit, rows, type = "response"), p)
+  expect_equal(
+    predict(fit, rows[1:2, ], type = "response", re.form = "new"), p[3:4]
+  )
+  expect_equal(
+    predict(fit, rows[3:4, ], type = "response", re.form = NA),
+    predict(fit, rows[1:2, ], type = "response", re.form = NA)
+  )
+  answer <- predict(fit, rows, type = "prob", se.fit = TRUE)
+  draws <- predict(fit, rows, type = "response", draws = TRUE, seed = 1)
+  # The curve's mean is P to about .01; a thousand draws.
+  noise <- 4 * apply(draws, 2, sd) / sqrt(nrow(draws))
+  expect_true(all(abs(colMeans(draws) - p) < 0.01 + noise))
+  expect_equal(
+    apply(draws, 2, sd), answer$se.fit, tolerance = 0.1, ignore_attr = TRUE
+  )
+  limits <- predict(fit, rows, type = "response", interval = "credible", seed = 1)
+  expect_equal(limits[, "fit"], p)
+  expect_true(all(limits[, "lwr"] < p & p < limits[, "upr"]))
+  # Of few groups it is not found; of known ones it is not used.
+  expect_null(bsvm(y ~ x + w + (1 | g), grouped(20), threads = 1)$link$new)
+})
+
+test_that("moments of a new group are those of a fit without the group", {
+  d <- grouped(40)
+  kept <- NULL
+  model <- bayeskernel:::bsvm_model
+  model$left_out <- function(fit, core, job, rows) {
+    kept <<- bayeskernel:::linear_left_out(fit, core, job, rows)
+  }
+  front <- function(formula, data, method = "ep", penalty = 1,
+                    prior = bsvm_prior(), standardize = FALSE, threads = 1) {
+    bayeskernel:::fit_model(model, match.call(), environment())
+  }
+  fit <- front(y ~ x + w + (1 | g), d)
+  left <- kept$new$mean
+  at <- predict(fit, d, type = "link", re.form = "new")
+  own <- lapply(levels(d$g), function(g) which(d$g == g))
+  apart <- unlist(lapply(own[1:12], function(rows) {
+    predict(front(y ~ x + w + (1 | g), droplevels(d[-rows, ])), d[rows, ],
+      type = "link"
+    )
+  }))
+  rows <- unlist(own[1:12])
+  moved <- at[rows] - apart
+  step <- at[rows] - left[rows]
+  expect_gt(cor(step, moved), 0.9)
+  slope <- coef(lm(step ~ moved))[[2]]
+  expect_gt(slope, 0.7)
+  expect_lt(slope, 1.3)
+})

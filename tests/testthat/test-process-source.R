@@ -209,7 +209,7 @@ test_that("what a source does not take is refused, and says so", {
   }
   refused(~ gp(x1) + absent, "absent")
   refused(~ gp(x1, nowhere), "nowhere")
-  refused(~ gp(x1) + (1 | z), "random terms")
+  refused(~ gp(x1) + (1 | z) + (1 | b), "2 random terms")
   refused(~ gp(x1) + s(x2), "s(x2)")
   refused(~ gp(log(x1)), "log")
   refused(~ x1:x2 + gp(z), "x1:x2")

@@ -1,6 +1,6 @@
 // Rows that do not fit in memory: a row source over a reader of chunks, and a
 // binary file as that reader. In memory are the chunk in use, the next one,
-// and a strip of rows as they were read.
+// and a strip of rows as they were read. The rows of a group follow each other.
 #ifndef BAYESKERNEL_DATA_STREAMED_ROWS_HPP
 #define BAYESKERNEL_DATA_STREAMED_ROWS_HPP
 
@@ -92,6 +92,15 @@ class RowFile final : public ChunkReader {
 struct StreamColumns {
   std::vector<Index> source;
   VectorXd center, scale;
+  VectorXd inverse_scale{};  // set by StreamedRows
+
+  Index size() const { return static_cast<Index>(source.size()); }
+};
+
+// Rows of groups, in their order, and the columns of the groups' effects.
+struct StreamGroups {
+  std::vector<Index> begin;  // empty: no groups
+  StreamColumns z;
 };
 
 class StreamedRows final : public RowSource {
@@ -103,17 +112,26 @@ class StreamedRows final : public RowSource {
   // read and packed on a thread of its own. `width`, if given, takes the place
   // of the number of columns in the size of a chunk.
   StreamedRows(ChunkReader& reader, StreamColumns columns, int positive,
-               bool ahead, Index width = 0)
+               bool ahead, Index width = 0, StreamGroups groups = {})
       : reader_(reader),
         columns_(std::move(columns)),
-        inverse_scale_(columns_.scale.cwiseInverse()),
+        z_columns_(std::move(groups.z)),
         positive_(positive),
         ahead_(ahead),
         weights_(nullptr, 0) {
-    partition(reader.rows(), {}, width);
-    const TileSpan first = chunk_span(0);
-    ones_ = VectorXd::Ones(first.row_end - first.row_begin);
-    offset_ = VectorXd::Zero(ones_.size());
+    for (StreamColumns* own : {&columns_, &z_columns_}) {
+      own->inverse_scale = own->scale.cwiseInverse();
+    }
+    if (!groups.begin.empty() && groups.begin.back() != reader.rows()) {
+      throw ArgumentError("groups of other rows");
+    }
+    partition(reader.rows(), std::move(groups.begin), width);
+    Index most = 0;
+    for (Index c = 0; c < chunks(); ++c) {
+      most = std::max(most, chunk_span(c).rows());
+    }
+    ones_ = VectorXd::Ones(most);
+    offset_ = VectorXd::Zero(most);
   }
   ~StreamedRows() override {
     if (pending_.valid()) pending_.wait();
@@ -134,10 +152,8 @@ class StreamedRows final : public RowSource {
   }
 
   Index rows() const override { return reader_.rows(); }
-  Index x_columns() const override {
-    return static_cast<Index>(columns_.source.size());
-  }
-  Index z_columns() const override { return 0; }
+  Index x_columns() const override { return columns_.size(); }
+  Index z_columns() const override { return z_columns_.size(); }
   bool in_memory() const override { return false; }
 
   void load(Index chunk, Index next) const override {
@@ -158,11 +174,11 @@ class StreamedRows final : public RowSource {
     if (current_.number < 0 || first < 0 || first + n > current_.y.size()) {
       throw ArgumentError("rows of a chunk that was not loaded");
     }
-    const Index p = x_columns();
+    const Index p = x_columns(), r = z_columns();
     const double* weight =
         weights_.size() > 0 ? weights_.data() + span.row_begin : ones_.data();
     return Tile{Eigen::Map<const MatrixXd>(current_.x.data() + first * p, p, n),
-                Eigen::Map<const MatrixXd>(nullptr, 0, n),
+                Eigen::Map<const MatrixXd>(current_.z.data() + first * r, r, n),
                 Eigen::Map<const VectorXd>(current_.y.data() + first, n),
                 Eigen::Map<const VectorXd>(weight, n),
                 Eigen::Map<const VectorXd>(offset_.data(), n),
@@ -175,27 +191,24 @@ class StreamedRows final : public RowSource {
   struct Chunk {
     Index number = -1;
     Index first = 0;
-    MatrixXd x;
+    MatrixXd x, z;
     VectorXd y;
   };
 
   void fill(Index number, Chunk& chunk) const {
     const TileSpan span = chunk_span(number);
-    const Index n = span.row_end - span.row_begin, p = x_columns();
+    const Index n = span.row_end - span.row_begin;
     chunk.number = -1;  // until the rows are there
-    chunk.x.resize(p, n);
+    chunk.x.resize(x_columns(), n);
+    chunk.z.resize(z_columns(), n);
     chunk.y.resize(n);
     for (Index begin = 0; begin < n; begin += kStrip) {
       raw_.resize(reader_.columns() + 1, std::min(kStrip, n - begin));
       reader_.read(span.row_begin + begin, raw_);
       for (Index i = 0; i < raw_.cols(); ++i) {
         const double* from = raw_.data() + i * raw_.rows();
-        double* to = chunk.x.data() + (begin + i) * p;
-        for (Index k = 0; k < p; ++k) {
-          const Index j = columns_.source[k];
-          to[k] =
-              j < 0 ? 1.0 : (from[j] - columns_.center[k]) * inverse_scale_[k];
-        }
+        set_columns(columns_, from, chunk.x.col(begin + i));
+        set_columns(z_columns_, from, chunk.z.col(begin + i));
         const double label = from[raw_.rows() - 1];
         if (positive_ == kNumbers) {
           chunk.y[begin + i] = label;
@@ -209,9 +222,19 @@ class StreamedRows final : public RowSource {
     chunk.number = number;
   }
 
+  template <class Column>
+  static void set_columns(const StreamColumns& columns, const double* from,
+                          Column&& to) {
+    for (Index k = 0; k < columns.size(); ++k) {
+      const Index j = columns.source[k];
+      to[k] = j < 0 ? 1.0
+                    : (from[j] - columns.center[k]) * columns.inverse_scale[k];
+    }
+  }
+
   ChunkReader& reader_;
-  StreamColumns columns_;
-  VectorXd inverse_scale_, ones_, offset_;
+  StreamColumns columns_, z_columns_;
+  VectorXd ones_, offset_;
   int positive_;
   bool ahead_;
   Eigen::Map<const VectorXd> weights_;

@@ -57,10 +57,11 @@ class EpGrid {
   static constexpr Index kMost = 3;  // parameters
 
   // `by_group`: points weigh by the evidence of whole groups where that applies
-  // (group_evidence.hpp). `left_out` sees all points.
+  // (group_evidence.hpp). `left_out` sees all points. `rows`: with moments of
+  // rows.
   EpGrid(EpFit& fit, const Hyperparameters& hyper, bool by_group = false,
-         LeftOutMeans* left_out = nullptr)
-      : fit_(fit), hyper_(hyper), left_out_(left_out) {
+         LeftOutMeans* left_out = nullptr, bool rows = true)
+      : fit_(fit), hyper_(hyper), left_out_(left_out), rows_(rows) {
     if (by_group && GroupEvidence::applies(fit)) groups_.emplace(fit);
   }
 
@@ -237,7 +238,7 @@ class EpGrid {
     places_.push_back(place);
     if (points_.empty()) {
       change_ = result_.change;
-      sites_ = fit_.sites;
+      if (rows_) sites_ = fit_.sites;
     }
     EpPoint point;
     point.x = x;
@@ -250,7 +251,8 @@ class EpGrid {
     points_.push_back(std::move(point));
     missed_axes_.push_back(missed.axes);
     const double weight = std::exp(value.value - points_[0].log_density);
-    mixture_.add(fit_, points_.back().moments, weight);
+    mixture_.add(points_.back().moments, weight);
+    if (rows_) mixture_.add_rows(fit_, weight);
     if (left_out_ != nullptr) left_out_->add(fit_, weight);
     const double loading =
         static_cast<double>(points_.back().moments.loading.size());
@@ -337,6 +339,7 @@ class EpGrid {
   EpFit& fit_;
   const Hyperparameters& hyper_;
   LeftOutMeans* left_out_;
+  bool rows_;
   EpSettings settings_;
   std::optional<GroupEvidence> groups_;
   std::vector<double> missed_axes_;  // by point

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "../data/sweep.hpp"
+#include "../hinge/accumulate.hpp"
 #include "../hinge/blocks.hpp"
 #include "../hinge/gaussian.hpp"
 #include "../hinge/pass.hpp"
@@ -98,7 +100,81 @@ class JackknifeRule final : public Rule {
   mutable std::vector<Total> totals_;
 };
 
-// S (sum (g / d)^2 x x') S for theta, of rows without groups.
+// sum v v', v = sum g x over the rows of a group: what goes with a group, whose
+// own effects leave with it.
+class GroupPulls {
+ public:
+  GroupPulls(const RowSource& rows, Executor& executor)
+      : rows_(rows), sweep_{rows, executor, nullptr} {}
+
+  MatrixXd run(const GaussianPosterior& q, const SiteRows& sites) {
+    const Index p = rows_.x_columns();
+    MatrixXd out = MatrixXd::Zero(p, p);
+    VectorXd open;  // of a group of several blocks, those so far
+    std::vector<Slot> slots;
+    Index block = 0;
+    for (Index c = 0; c < rows_.chunks(); ++c) {
+      const Index blocks = rows_.chunk_begin(c + 1) - rows_.chunk_begin(c);
+      if (static_cast<Index>(slots.size()) < blocks) slots.resize(blocks);
+    }
+    sweep_.run(
+        0, rows_.chunks(),
+        [&](Index at, Index slot) { add_block(at, q, sites, slots[slot]); },
+        [&](Index used) {
+          for (Index s = 0; s < used; ++s, ++block) {
+            const RowSource::Tiles tiles = rows_.block_tiles(block);
+            out += slots[s].square;
+            if (!rows_.is_part(*tiles.begin())) continue;
+            const Index g = tiles.begin()->group_begin;
+            if (rows_.group_begin(g) == tiles.begin()->row_begin) {
+              open = VectorXd::Zero(p);
+            }
+            open += slots[s].part;
+            if (rows_.group_begin(g + 1) == (tiles.end() - 1)->row_end) {
+              out += open * open.transpose();
+            }
+          }
+        });
+    return out;
+  }
+
+ private:
+  struct Slot {
+    MatrixXd square, buffer, pulls;
+    VectorXd part, gradient;
+  };
+
+  void add_block(Index block, const GaussianPosterior& q,
+                 const SiteRows& sites, Slot& to) const {
+    const Index p = rows_.x_columns();
+    to.square.setZero(p, p);
+    to.part.setZero(p);
+    for (const TileSpan& span : rows_.block_tiles(block)) {
+      const Tile tile = rows_.tile(span, to.buffer);
+      const Index first = span.row_begin, n = span.rows();
+      to.gradient.resize(n);
+      tile_means(rows_, span, tile, q.mean, to.gradient.data());
+      to.gradient = sites.b.segment(first, n) -
+                    sites.kappa.segment(first, n).cwiseProduct(to.gradient);
+      if (rows_.is_part(span)) {
+        to.part.noalias() += tile.x * to.gradient;
+        continue;
+      }
+      to.pulls.resize(p, span.group_end - span.group_begin);
+      rows_.for_groups(span, [&](Index g, Index begin, Index end) {
+        to.pulls.col(g - span.group_begin).noalias() =
+            tile.x.middleCols(begin, end - begin) *
+            to.gradient.segment(begin, end - begin);
+      });
+      to.square.noalias() += to.pulls * to.pulls.transpose();
+    }
+  }
+
+  const RowSource& rows_;
+  Sweep sweep_;
+};
+
+// S (sum (g / d)^2 x x') S for theta; of rows in groups S (sum v v') S.
 struct Jackknife {
   MatrixXd cov;
   JackknifeRule::Total total;
@@ -109,11 +185,13 @@ inline Jackknife jackknife(const RowSource& rows, Executor& executor,
   Pass pass(rows, executor);
   Moments at;
   at.q = &q;
-  Sums sums(rows.x_columns(), rows.z_columns(), rows.groups());
+  const bool grouped = rows.groups() > 0;
+  Sums sums(rows.x_columns(), 0, 0);
   const JackknifeRule rule(rows, sites);
-  pass.run(at, rule, Second::none, sums);
-  const MatrixXd gram =
-      sums.curvature.gram.selfadjointView<Eigen::Lower>();
+  pass.run(at, rule, Second::none, sums, RowStore(),
+           grouped ? Gather::nothing : Gather::all);
+  MatrixXd gram = sums.curvature.gram.selfadjointView<Eigen::Lower>();
+  if (grouped) gram = GroupPulls(rows, executor).run(q, sites);
   const MatrixXd s = q.theta_covariance();
   return {s * gram * s, rule.total()};
 }

@@ -154,14 +154,16 @@ inline void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
 
 }  // namespace detail
 
-// `grid`: whether a grid is wanted where it is possible, which it is with
-// moments of rows; the fit is left at its mode. `by_group`: with points that
-// weigh by the evidence of whole groups. `copies`: of rows as left_out_means.hpp
-// has them, for the jackknife of a grid. Interrupts leave by PassInterrupted.
+// `grid`: whether a grid is wanted where it is possible; the fit is left at its
+// mode. `by_group`: with points that weigh by the evidence of whole groups, which
+// needs moments of rows. `copies`: of rows as left_out_means.hpp has them, for
+// the jackknife of a grid. `rows`: whether to say what there is of each row.
+// Interrupts leave by PassInterrupted.
 inline EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
                                const EpSettings& settings,
                                bool by_group = false,
-                               const VectorXd& copies = VectorXd()) {
+                               const VectorXd& copies = VectorXd(),
+                               bool rows = true) {
   const Hyperparameters hyper(fit.prior(), noise);
   EpOutcome out;
   fit.set(fit.prior().start(), 1.0 / noise.precision);
@@ -169,7 +171,7 @@ inline EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
   if (grid && hyper.size() > 0 && hyper.size() <= EpGrid::kMost) {
     LeftOutMeans left_out(copies);
     EpGrid points(fit, hyper, by_group,
-                  copies.size() > 0 ? &left_out : nullptr);
+                  copies.size() > 0 ? &left_out : nullptr, rows);
     points.run(settings);
     points.return_to_mode();
     detail::collect_grid(points, hyper, fit.prior(), out);
@@ -194,7 +196,7 @@ inline EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
   out.log_z = fit.log_z();
   out.moments = linear_moments(fit);
   out.precision = fit.precisions();
-  if (fit.sites.mean.size() > 0) {
+  if (rows && fit.sites.mean.size() > 0) {
     out.rows = row_moments(fit);
     out.sites = fit.sites;
   }

@@ -48,9 +48,7 @@ inline RowMoments row_moments(const EpFit& fit) {
 class PosteriorMixture {
  public:
   // Weights relative to exp(reference).
-  void add(const EpFit& fit, const LinearMoments& at, double weight) {
-    const RowMoments rows = row_moments(fit);
-    const VectorXd& log_z = fit.sites.log_z;
+  void add(const LinearMoments& at, double weight) {
     if (total_ == 0.0) {
       origin_ = at;
       for (MatrixXd* m : {&origin_.theta_cov, &origin_.group_cov}) {
@@ -59,10 +57,6 @@ class PosteriorMixture {
       cross_ = MatrixXd::Zero(at.loading.rows(), at.loading.cols());
       theta_ = VectorXd::Zero(at.theta_mean.size());
       group_ = MatrixXd::Zero(at.group_mean.rows(), at.group_mean.cols());
-      row_origin_ = rows.mean;
-      log_z_origin_ = log_z;
-      mean_ = square_ = kept_ = held_out_ = VectorXd::Zero(rows.mean.size());
-      left_out_ = {mean_, mean_};
     }
     total_ += weight;
     const VectorXd d = at.theta_mean - origin_.theta_mean;
@@ -82,6 +76,18 @@ class PosteriorMixture {
         origin_.group_cov.middleCols(g * r, r) +=
             weight * e.col(g) * e.col(g).transpose();
       }
+    }
+  }
+
+  // The rows of the same point, after or before it.
+  void add_rows(const EpFit& fit, double weight) {
+    const RowMoments rows = row_moments(fit);
+    const VectorXd& log_z = fit.sites.log_z;
+    if (row_origin_.size() == 0) {
+      row_origin_ = rows.mean;
+      log_z_origin_ = log_z;
+      mean_ = square_ = kept_ = held_out_ = VectorXd::Zero(rows.mean.size());
+      left_out_ = {mean_, mean_};
     }
     const auto shift = rows.mean.array() - row_origin_.array();
     mean_.array() += weight * shift;
@@ -124,7 +130,9 @@ class PosteriorMixture {
     return out;
   }
 
+  // Empty where no rows were added.
   RowMoments rows() const {
+    if (row_origin_.size() == 0) return RowMoments();
     const VectorXd shift = mean_ / total_;
     const VectorXd away = left_out_.mean.cwiseQuotient(held_out_);
     return {row_origin_ + shift,

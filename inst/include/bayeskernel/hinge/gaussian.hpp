@@ -6,6 +6,7 @@
 #include <Eigen/Core>
 
 #include "../data/rows.hpp"
+#include "../math/dense_factor.hpp"
 #include "../math/lower_product.hpp"
 #include "sums.hpp"
 #include "system.hpp"
@@ -27,8 +28,7 @@ class GaussianPosterior {
   void set_covariance(const ArrowSystem& system) {
     system_ = &system;
     if (p_ == 0) return;
-    whitener_.setIdentity();
-    system.llt().matrixL().solveInPlace(whitener_);
+    whitener_ = invert_lower(system.llt().matrixLLT());
     product_.set(whitener_);
     if (groups_ > 0) {
       spread_.noalias() =

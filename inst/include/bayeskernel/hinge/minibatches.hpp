@@ -130,8 +130,10 @@ class Minibatches {
       batch_.offset[i] = all.offset[from];
       if (batch_.residual.size() > 0) batch_.residual[i] = all.residual[from];
     }
-    batch_.finish(grouped_ ? begin_ : std::vector<Index>(),
-                  RowSource::kTileRows);
+    // At most 8 blocks, each of which has sums of its own.
+    constexpr Index tile = RowSource::kTileRows;
+    const Index tiles = std::max<Index>(1, (n + 8 * tile - 1) / (8 * tile));
+    batch_.finish(grouped_ ? begin_ : std::vector<Index>(), tiles * tile);
   }
 
   void shuffle(int number, Index stream_of, std::vector<Index>& items) const {

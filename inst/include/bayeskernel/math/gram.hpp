@@ -28,7 +28,7 @@ void weighted_gram_small(const double* x, const double* w, Eigen::Index n,
 
 }  // namespace detail
 
-// `scratch` holds at least p x n numbers after the first call.
+// `scratch` holds at least p x n numbers after the first call, in any shape.
 template <class X>
 void weighted_gram(const X& x, const Eigen::Ref<const Eigen::VectorXd>& w,
                    Eigen::MatrixXd& scratch, Eigen::Ref<Eigen::MatrixXd> gram) {
@@ -41,6 +41,14 @@ void weighted_gram(const X& x, const Eigen::Ref<const Eigen::VectorXd>& w,
       case 3: return detail::weighted_gram_small<3>(x.data(), w.data(), n, gram);
       case 4: return detail::weighted_gram_small<4>(x.data(), w.data(), n, gram);
       default: break;
+    }
+    // Packing costs n p, which few rows do not gain.
+    if (simd::enabled() && p >= 96) {
+      const Eigen::Index size = simd::packed_gram_size(p, n);
+      if (scratch.size() < size) scratch.resize(size, 1);
+      simd::packed_gram(x.data(), w.data(), p, n, scratch.data(), gram.data(),
+                        gram.outerStride());
+      return;
     }
     // The last rows go the narrow way: the wide one reads 7 numbers further.
     const Eigen::Index tail = std::min(n, (7 + p) / p);
