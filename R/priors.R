@@ -101,6 +101,14 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
 #'   random intercept, or of a random slope alone, and the scale of the penalty
 #'   are half a t variable of 4 degrees of freedom, with scale `sd_scale` and 1.
 #'   With one of the two given the other is 0.01.
+#' @param cov_df,cov_scale Degrees of freedom and scale S of an inverse Wishart
+#'   prior of the covariance of r correlated random effects. `NULL`, the default:
+#'   each of their standard deviations is the half t variable of a random
+#'   intercept, and a correlation has density proportional to 1 - rho^2 (Huang
+#'   and Wand 2013); `"hinge"` has the inverse Wishart prior. With one of the two
+#'   given the other is that of [bsvm_prior()]: `cov_df` is a number above r - 1
+#'   (r + 1), `cov_scale` a positive number s for S = s I (0.02), or a symmetric
+#'   positive definite r x r matrix. It shrinks variances of few groups.
 #' @param slab_shape,slab_rate The same of the variance of selected
 #'   coefficients. `NULL`, the default: their scale is that half t variable.
 #'   With vague ones it runs away while nothing is selected, and inclusions fall
@@ -110,7 +118,8 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
 #'   Where each group has one row, or rows of one class, the data do not bound
 #'   the standard deviation: under IG(0.01, 0.01) it then runs away, and the
 #'   coefficients with it. `"hinge"` has that prior, as [bsvm()] has. Not read
-#'   with `var_shape` or `var_rate`.
+#'   with `var_shape` or `var_rate`, of correlated effects with `cov_df` or
+#'   `cov_scale`.
 #' @param noise_shape,noise_rate The same of the variance of a numeric response
 #'   around its mean. Default 0.01 each.
 #' @return An object of class `c("bkm_prior", "bayeskernel_prior")`, a list with
@@ -118,6 +127,8 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was
 #'   found and what would be accepted. Lengths that depend on the design are
 #'   checked by [bkm()].
+#' @references Huang, A. and Wand, M. P. (2013). Simple marginally noninformative
+#'   prior distributions for covariance matrices. *Bayesian Analysis* 8, 439-452.
 #' @examples
 #' bkm_prior()
 #' bkm_prior(beta_var = 1, intercept_var = 25)
@@ -125,15 +136,16 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
 bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL,
                       var_shape = NULL, var_rate = NULL, slab_shape = NULL,
                       slab_rate = NULL, noise_shape = 0.01, noise_rate = 0.01,
-                      cov_df = NULL, cov_scale = 0.02, rho = 0.01,
+                      cov_df = NULL, cov_scale = NULL, rho = 0.01,
                       rho_beta = NULL, x_mean_var = 1e8, x_df = NULL,
                       x_scale = 0.01, inclusion = c("column", "term"),
                       sd_scale = NULL) {
   shared <- bsvm_prior(
-    beta_var %||% 1, beta_mean, var_shape, var_rate, cov_df, cov_scale, rho,
-    rho_beta, x_mean_var, x_df, x_scale, inclusion
+    beta_var %||% 1, beta_mean, var_shape, var_rate, cov_df, cov_scale %||% 1,
+    rho, rho_beta, x_mean_var, x_df, x_scale, inclusion
   )
   if (is.null(beta_var)) shared["beta_var"] <- list(NULL)
+  if (is.null(cov_scale)) shared["cov_scale"] <- list(NULL)
   own <- list(
     intercept_var = if (!is.null(intercept_var)) {
       prior_number(intercept_var, "intercept_var")
@@ -435,6 +447,7 @@ check_log_lambda <- function(x) {
 format.bsvm_prior <- function(x, digits = 4, ...) {
   shown <- vapply(x, prior_text, "", digits = digits)
   df <- function(value, default) if (is.null(value)) default else shown[[value]]
+  scale <- prior_text(x$cov_scale %||% 0.02, digits)
   inclusion <- if (is.null(x$rho_beta)) {
     paste("probability", shown[["rho"]])
   } else {
@@ -451,7 +464,7 @@ format.bsvm_prior <- function(x, digits = 4, ...) {
     ),
     "covariances" = sprintf(
       "inverse Wishart(df %s, scale %s)",
-      df(if (!is.null(x$cov_df)) "cov_df", "r + 1"), shown[["cov_scale"]]
+      df(if (!is.null(x$cov_df)) "cov_df", "r + 1"), scale
     ),
     "inclusion" = inclusion,
     "missing predictors, mean" = sprintf("N(0, %s)", shown[["x_mean_var"]]),
@@ -473,6 +486,14 @@ format.bkm_prior <- function(x, digits = 4, ...) {
     given(x$beta_var)
   )
   given_var <- unlist(x[c("var_shape", "var_rate")])
+  if (!given_covariance(x)) {
+    half_t <- covariance_prior(x, 2L)$half_t
+    out[[4L]] <- if (is.null(half_t)) {
+      "by family"
+    } else {
+      variance_text(list(half_t = half_t), digits)
+    }
+  }
   c(
     out[1L],
     if (length(x$beta_var) < 2L) {
@@ -721,15 +742,17 @@ random_prior <- function(prior) {
   variance_prior(prior, scale = TRUE)
 }
 
-# That of r correlated ones: standard deviations likewise, by the degrees of
-# freedom at which correlations are uniform.
+# That of r correlated ones: each has the standard deviation of one alone.
 covariance_prior <- function(prior, r, of) {
   out <- wishart_prior(prior, r, of)
-  default <- is.null(prior$cov_df) && identical(prior$cov_scale, 0.02)
-  if (default && !is.null(prior$sd_scale)) {
-    out$half_t <- c(2, prior$sd_scale * (prior$size %||% 1))
+  if (!given_covariance(prior) && !is.null(prior$sd_scale)) {
+    out$half_t <- c(4, prior$sd_scale * (prior$size %||% 1))
   }
   out
+}
+
+given_covariance <- function(prior) {
+  !is.null(prior$cov_df) || !is.null(prior$cov_scale)
 }
 
 variance_text <- function(q, digits) {
@@ -791,7 +814,7 @@ wishart_prior <- function(prior, r, of, x = FALSE) {
       sprintf("a number above %d, for %s", r - 1L, of)
     )
   }
-  scale <- prior[[names[2]]]
+  scale <- prior[[names[2]]] %||% (0.02 * (prior$size %||% 1)^2)
   if (!is.matrix(scale)) {
     scale <- diag(scale, r)
   } else if (nrow(scale) != r) {

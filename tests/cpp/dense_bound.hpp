@@ -12,6 +12,7 @@
 #include "hinge_problem.hpp"
 
 using bayeskernel::BlockPosterior;
+using bayeskernel::HalfT;
 
 // Variational parameters of a dense problem.
 struct DenseQ {
@@ -38,6 +39,28 @@ inline double log_gamma_sum(double a, Index r) {
   return sum;
 }
 
+// E log p(Psi | a) p(a) / q(a) of half t standard deviations, with q(a) =
+// prod IG((nu + r) / 2, nu E P_kk + 1 / s^2) and P = Psi^-1.
+inline double half_t_term(const HalfT& prior, double e_log,
+                          const MatrixXd& e_inverse) {
+  using boost::math::digamma;
+  const Index r = e_inverse.rows();
+  const double rr = static_cast<double>(r);
+  const double nu = prior.df, df = nu + rr - 1.0, shape = 0.5 * (nu + rr);
+  const double b = 1.0 / (prior.scale * prior.scale);
+  double out = -0.5 * df * rr * std::log(2.0) - log_gamma_sum(0.5 * df, r) -
+               0.5 * (df + rr + 1.0) * e_log;
+  for (Index k = 0; k < r; ++k) {
+    const double rate = nu * e_inverse(k, k) + b;
+    const double log_a = std::log(rate) - digamma(shape), over = shape / rate;
+    out += 0.5 * df * (std::log(2.0 * nu) - log_a) -
+           nu * over * e_inverse(k, k) + 0.5 * std::log(b / M_PI) -
+           1.5 * log_a - b * over + shape + std::log(rate) +
+           std::lgamma(shape) - (1.0 + shape) * digamma(shape);
+  }
+  return out;
+}
+
 // E log N(v; 0, precision^-1) summed over the members, and the prior's and
 // q's own terms of the variance.
 inline double block_term(const Block& block, const DenseQ& q,
@@ -61,9 +84,12 @@ inline double block_term(const Block& block, const DenseQ& q,
     const double e_inverse = v.shape / v.rate;
     const double likelihood =
         constant - 0.5 * members * e_log - 0.5 * e_inverse * moment(0, 0);
-    const double prior = block.shape * std::log(block.rate) -
-                         std::lgamma(block.shape) -
-                         (block.shape + 1.0) * e_log - block.rate * e_inverse;
+    const double prior =
+        block.half_t.df > 0.0
+            ? half_t_term(block.half_t, e_log,
+                          MatrixXd::Constant(1, 1, e_inverse))
+            : block.shape * std::log(block.rate) - std::lgamma(block.shape) -
+                  (block.shape + 1.0) * e_log - block.rate * e_inverse;
     const double entropy = v.shape + std::log(v.rate) + std::lgamma(v.shape) -
                            (1.0 + v.shape) * boost::math::digamma(v.shape);
     return likelihood + prior + entropy;
@@ -79,7 +105,9 @@ inline double block_term(const Block& block, const DenseQ& q,
            0.5 * (scale * e_inverse).trace();
   };
   return constant - 0.5 * members * e_log - 0.5 * (e_inverse * moment).trace() +
-         log_density(block.df, block.scale) - log_density(v.df, v.scale);
+         (block.half_t.df > 0.0 ? half_t_term(block.half_t, e_log, e_inverse)
+                                : log_density(block.df, block.scale)) -
+         log_density(v.df, v.scale);
 }
 
 inline double dense_bound(const Problem& problem, const DenseQ& q) {

@@ -156,6 +156,15 @@ inline Problem make_problem(const Shape& shape, unsigned seed) {
   return out;
 }
 
+// The same with half t standard deviations of the learned blocks.
+inline Problem with_half_t(Problem problem, double df) {
+  for (Block& block : problem.prior.blocks) {
+    if (block.kind == Block::Kind::held) continue;
+    block.half_t = {df, 0.5 + static_cast<double>(block.members % 3)};
+  }
+  return problem;
+}
+
 // Any mixture of parts, for tests over many random problems.
 inline Shape random_shape(unsigned seed) {
   Draw draw(seed + 7919u);

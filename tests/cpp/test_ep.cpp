@@ -357,37 +357,40 @@ static double objective(EpFit& fit, const Hyperparameters& hyper,
 TEST("the gradient in the variances is that of differences") {
   for (Family family : kFamilies) {
     for (Index width : {1, 2, 3}) {
-      Shape shape;
-      shape.n = 60;
-      shape.penalised = 3;
-      shape.groups = 8;
-      shape.width = width;
-      shape.weights = true;
-      const Problem problem = problem_of(family, shape, 31);
-      NoisePrior noise = held(1.0);
-      if (family == Family::gaussian) {
-        noise.held = false;
-        noise.shape = 1.3;
-        noise.rate = 0.6;
-      }
-      const Hyperparameters hyper(problem.prior, noise);
-      CHECK(hyper.size() == 1 + width * (width + 1) / 2 +
-                                (family == Family::gaussian ? 1 : 0));
-      SerialExecutor serial;
-      EpFit fit(problem.rows, problem.prior, serial, family);
-      Draw draw(9);
-      const VectorXd x = 0.4 * draw.matrix(hyper.size(), 1);
-      objective(fit, hyper, x);
-      CHECK(largest(hyper.pack(fit.precisions(), fit.noise_variance()) - x) <
-            1e-12);
-      const VectorXd gradient = hyper.gradient(fit, x);
-      for (Index k = 0; k < x.size(); ++k) {
-        VectorXd up = x, down = x;
-        up[k] += 1e-4;
-        down[k] -= 1e-4;
-        const double slope = (objective(fit, hyper, up) -
-                              objective(fit, hyper, down)) / 2e-4;
-        CHECK_NEAR(gradient[k], slope, 1e-6);
+      for (bool half_t : {false, true}) {
+        Shape shape;
+        shape.n = 60;
+        shape.penalised = 3;
+        shape.groups = 8;
+        shape.width = width;
+        shape.weights = true;
+        Problem problem = problem_of(family, shape, 31);
+        if (half_t) problem = with_half_t(problem, 4.0);
+        NoisePrior noise = held(1.0);
+        if (family == Family::gaussian) {
+          noise.held = false;
+          noise.shape = 1.3;
+          noise.rate = 0.6;
+        }
+        const Hyperparameters hyper(problem.prior, noise);
+        CHECK(hyper.size() == 1 + width * (width + 1) / 2 +
+                                  (family == Family::gaussian ? 1 : 0));
+        SerialExecutor serial;
+        EpFit fit(problem.rows, problem.prior, serial, family);
+        Draw draw(9);
+        const VectorXd x = 0.4 * draw.matrix(hyper.size(), 1);
+        objective(fit, hyper, x);
+        CHECK(largest(hyper.pack(fit.precisions(), fit.noise_variance()) - x) <
+              1e-12);
+        const VectorXd gradient = hyper.gradient(fit, x);
+        for (Index k = 0; k < x.size(); ++k) {
+          VectorXd up = x, down = x;
+          up[k] += 1e-4;
+          down[k] -= 1e-4;
+          const double slope = (objective(fit, hyper, up) -
+                                objective(fit, hyper, down)) / 2e-4;
+          CHECK_NEAR(gradient[k], slope, 1e-6);
+        }
       }
     }
   }

@@ -1,5 +1,6 @@
 // The sampler of the linear model by family: against integrals, against draws
 // of the joint law of parameters and data, and in its identities.
+#include <Eigen/LU>
 #include <bayeskernel/hinge/model_chain.hpp>
 #include <bayeskernel/math/special.hpp>
 #include <functional>
@@ -343,12 +344,15 @@ TEST("a noise that is held stays where it is held") {
 // leave it alone: new data given the parameters, then a sweep.
 class Joint {
  public:
-  Joint(Family family, unsigned seed) : family_(family), draw_(seed) {
+  // Of width 2 with half t standard deviations of the effects.
+  Joint(Family family, unsigned seed, Index width = 1)
+      : family_(family), draw_(seed) {
     const Index n = 18, groups = 6;
     rows.x = draw_.matrix(2, n);
     rows.x.row(0).setOnes();
-    rows.z = MatrixXd::Ones(1, n);
+    rows.z = MatrixXd::Ones(width, n);
     rows.y = rows.offset = 0.5 * draw_.matrix(n, 1);
+    if (width > 1) rows.z.row(1) = draw_.matrix(1, n);
     rows.weight = VectorXd::Ones(n);
     std::vector<Index> begin;
     for (Index g = 0; g <= groups; ++g) begin.push_back(3 * g);
@@ -361,6 +365,12 @@ class Joint {
     block.members = groups;
     block.shape = 3.0;
     block.rate = 2.0;
+    if (width > 1) {
+      block.kind = Block::Kind::unstructured;
+      block.width = width;
+      block.half_t = {4.0, 1.0};
+      block.scale = MatrixXd::Zero(width, width);
+    }
     prior.blocks.push_back(block);
   }
 
@@ -368,17 +378,25 @@ class Joint {
   Prior prior;
 
   void fresh(GibbsState& state) {
-    state.precision = {MatrixXd::Constant(1, 1, gamma_of(3) / 2.0)};
+    if (rows.z_columns() == 1) {
+      state.precision = {MatrixXd::Constant(1, 1, gamma_of(3) / 2.0)};
+    } else {
+      // W(nu + 1, diag(a) / (2 nu)), 1 / a_k ~ gamma(1/2, 1).
+      MatrixXd root = draw_.matrix(2, 5);
+      for (Index k = 0; k < 2; ++k) root.row(k) /= 2.0 * draw_.normal();
+      state.precision = {root * root.transpose()};
+    }
     state.noise = gamma_of(3) / 2.0;
     state.point.x = prior.mean + draw_.matrix(2, 1);
-    state.point.group =
-        draw_.matrix(1, 6) / std::sqrt(state.precision[0](0, 0));
+    state.point.group = Eigen::LLT<MatrixXd>(state.precision[0])
+                            .matrixU()
+                            .solve(draw_.matrix(rows.z_columns(), 6));
   }
 
   void data(const GibbsState& state) {
     for (Index i = 0; i < rows.rows(); ++i) {
       const double f = rows.offset[i] + state.point.x.dot(rows.x.col(i)) +
-                       state.point.group(0, i / 3);
+                       state.point.group.col(i / 3).dot(rows.z.col(i));
       if (family_ == Family::gaussian) {
         rows.y[i] = f + draw_.normal() / std::sqrt(state.noise);
         continue;
@@ -391,17 +409,22 @@ class Joint {
   }
 
   VectorXd statistics(const GibbsState& state) const {
-    const double log_variance = -std::log(state.precision[0](0, 0));
+    const MatrixXd psi = state.precision[0].inverse();
+    const double log_variance = std::log(psi(0, 0));
+    const Index last = psi.rows() - 1;
+    const double correlation =
+        last == 0 ? 0.0 : psi(0, last) / std::sqrt(psi(0, 0) * psi(last, last));
     const double log_noise = -std::log(state.noise);
     const VectorXd& x = state.point.x;
     const double first = state.point.group(0, 0);
     const double spread = std::log(state.point.group.squaredNorm());
-    VectorXd out(14);
+    VectorXd out(17);
     out << x, x.array().square().matrix(), x[0] * x[1], first,
         std::log1p(first * first), log_variance, log_variance * log_variance,
         log_noise, log_noise * log_noise, spread,
         std::tanh(rows.y.head(3).sum() * x[0]),
-        std::tanh(rows.y.head(3).sum() * first);
+        std::tanh(rows.y.head(3).sum() * first), correlation,
+        correlation * correlation, correlation * log_variance;
     return out;
   }
 
@@ -418,11 +441,15 @@ class Joint {
 
 TEST("sweeps between new data leave the joint law alone") {
   const int draws = check::slow() ? 1000000 : 40000;
-  for (const Family family :
-       {Family::probit, Family::logit, Family::gaussian}) {
-    Joint joint(family, 5);
+  const std::pair<Family, Index> cases[] = {{Family::probit, 1},
+                                            {Family::logit, 1},
+                                            {Family::gaussian, 1},
+                                            {Family::gaussian, 2},
+                                            {Family::probit, 2}};
+  for (const auto& [family, width] : cases) {
+    Joint joint(family, 5, width);
     GibbsState state;
-    state.point = bayeskernel::ArrowVector(2, 1, 6);
+    state.point = bayeskernel::ArrowVector(2, width, 6);
     const Estimate expected = estimate(draws, [&] {
       joint.fresh(state);
       joint.data(state);
@@ -446,7 +473,8 @@ TEST("sweeps between new data leave the joint law alone") {
     // Without noise its part of the state keeps the value it has.
     if (family != Family::gaussian) difference.segment(9, 2).setZero();
     const double z = largest_z(difference, error);
-    std::printf("joint law, %s: largest |z| %.2f\n", name_of(family), z);
+    std::printf("joint law, %s, width %d: largest |z| %.2f\n",
+                name_of(family), static_cast<int>(width), z);
     CHECK(z < 4.5);
   }
 }

@@ -9,6 +9,7 @@
 //   - 2 A t - B / (sigma^2 c^2)                 a block IG(A, B)
 //   + t - (nu + 1)/2 log(1 + sigma^2 c^2/nu s^2) a block half t(nu, s)
 //   - nu r t - tr(S Psi^-1) / (2 c^2)           a block IW(nu, S)
+//   and with log sums in the trace's place       where its Psi is of half t ones
 //   + q t - precision c^2 |theta|^2 / 2         q columns of known precision
 // A scattered block counts as one IG(A, B): its effects that are exactly 0 (out
 // of the model, their own values integrated out) take no part.

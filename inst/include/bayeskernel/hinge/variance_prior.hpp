@@ -139,16 +139,31 @@ class CovariancePrior {
   }
 
   // The scale of q(Psi) = IW(df + count, E S + moment), jointly with q(a),
-  // from a first E P. A step shrinks the error by about (df + 1) / (df + count).
+  // from a first E P: one a_k after the other, jointly with q(Psi). Of the others
+  // E P_kk = (df + count) / (S_kk + m), and S_kk is the positive root of
+  //   S^2 / s^2 + (nu (count - 1) + m / s^2) S - nu (df + 1) m = 0.
   Eigen::MatrixXd posterior_scale(double count, const Eigen::MatrixXd& moment,
                                   const Eigen::MatrixXd& p) const {
-    Eigen::MatrixXd out = scale(p) + moment;
+    Eigen::MatrixXd out = scale(p);
+    Eigen::VectorXd own = out.diagonal();
+    out += moment;
     if (half_t_.df <= 0.0) return out;
-    for (int step = 0; step < 200; ++step) {
-      const Eigen::MatrixXd next = scale(mean(count, out)) + moment;
-      const double change = (next - out).norm();
-      out = next;
-      if (!(change > 1e-13 * out.norm())) break;
+    const double constant = half_t_.df * (df_ + 1.0);
+    double change = 1.0;
+    for (int step = 0; step < 200 && change > 1e-12; ++step) {
+      change = 0.0;
+      for (Eigen::Index k = 0; k < own.size(); ++k) {
+        const double m = std::max(1.0 / inverse(out)(k, k) - own[k],
+                                  1e-15 * own[k]);
+        const double linear = half_t_.df * (count - 1.0) + precision() * m;
+        const double next =
+            2.0 * constant * m /
+            (linear + std::sqrt(linear * linear +
+                                4.0 * precision() * constant * m));
+        change = std::max(change, std::abs(next / own[k] - 1.0));
+        own[k] = next;
+        out(k, k) = moment(k, k) + next;
+      }
     }
     return out;
   }
@@ -159,21 +174,15 @@ class CovariancePrior {
     const Eigen::Index r = scale_.rows();
     double out = -log_multivariate_gamma(0.5 * df_, static_cast<int>(r));
     if (half_t_.df <= 0.0) {
-      return out + Eigen::LLT<Eigen::MatrixXd>(scale_)
-                           .matrixLLT()
-                           .diagonal()
-                           .array()
-                           .log()
-                           .sum() *
-                       df_;
+      return out + df_ * half_log_det(scale_);
     }
-    const Eigen::ArrayXd d = a_rate(mean(count, posterior));
+    const Eigen::ArrayXd d = a_rate((df_ + count) * inverse(posterior));
     const double c = a_shape();
     for (Eigen::Index k = 0; k < r; ++k) {
       const double log_a = std::log(d[k]) - digamma(c);
       out += 0.5 * df_ * (std::log(2.0 * half_t_.df) - log_a) +
-             0.5 * std::log(inverse()) - log_gamma(0.5) - 1.5 * log_a -
-             inverse() * c / d[k] + c + std::log(d[k]) + log_gamma(c) -
+             0.5 * std::log(precision()) - log_gamma(0.5) - 1.5 * log_a -
+             precision() * c / d[k] + c + std::log(d[k]) + log_gamma(c) -
              (1.0 + c) * digamma(c);
     }
     return out;
@@ -183,27 +192,16 @@ class CovariancePrior {
   // less a constant.
   double log_density(const Eigen::MatrixXd& p) const {
     const double r = static_cast<double>(p.rows());
-    const double log_p = 2.0 * Eigen::LLT<Eigen::MatrixXd>(p)
-                                   .matrixLLT()
-                                   .diagonal()
-                                   .array()
-                                   .log()
-                                   .sum();
-    double out = 0.5 * (df_ + r + 1.0) * log_p -
-                 log_multivariate_gamma(0.5 * df_, static_cast<int>(p.rows()));
+    const double out =
+        (df_ + r + 1.0) * half_log_det(p) -
+        log_multivariate_gamma(0.5 * df_, static_cast<int>(p.rows()));
     if (half_t_.df <= 0.0) {
-      out += df_ * Eigen::LLT<Eigen::MatrixXd>(scale_)
-                       .matrixLLT()
-                       .diagonal()
-                       .array()
-                       .log()
-                       .sum() -
+      return out + df_ * half_log_det(scale_) -
              0.5 * df_ * r * std::log(2.0) -
              0.5 * scale_.cwiseProduct(p).sum();
-      return out;
     }
     return out +
-           r * (0.5 * df_ * std::log(half_t_.df) + 0.5 * std::log(inverse()) -
+           r * (0.5 * df_ * std::log(half_t_.df) + 0.5 * std::log(precision()) -
                 log_gamma(0.5) + log_gamma(a_shape())) -
            a_shape() * a_rate(p).log().sum();
   }
@@ -230,13 +228,14 @@ class CovariancePrior {
   // q(a_k), and a_k given Psi: IG.
   double a_shape() const { return 0.5 * (df_ + 1.0); }
   Eigen::ArrayXd a_rate(const Eigen::MatrixXd& p) const {
-    return half_t_.df * p.diagonal().array() + inverse();
+    return half_t_.df * p.diagonal().array() + precision();
   }
-  double inverse() const { return 1.0 / (half_t_.scale * half_t_.scale); }
-  Eigen::MatrixXd mean(double count, const Eigen::MatrixXd& posterior) const {
-    return (df_ + count) *
-           posterior.llt().solve(Eigen::MatrixXd::Identity(
-               posterior.rows(), posterior.cols()));
+  double precision() const { return 1.0 / (half_t_.scale * half_t_.scale); }
+  static Eigen::MatrixXd inverse(const Eigen::MatrixXd& a) {
+    return a.llt().solve(Eigen::MatrixXd::Identity(a.rows(), a.cols()));
+  }
+  static double half_log_det(const Eigen::MatrixXd& a) {
+    return a.llt().matrixLLT().diagonal().array().log().sum();
   }
 
   double df_;
