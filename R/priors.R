@@ -103,12 +103,12 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
 #'   With one of the two given the other is 0.01.
 #' @param cov_df,cov_scale Degrees of freedom and scale S of an inverse Wishart
 #'   prior of the covariance of r correlated random effects. `NULL`, the default:
-#'   each of their standard deviations is the half t variable of a random
-#'   intercept, and a correlation has density proportional to 1 - rho^2 (Huang
-#'   and Wand 2013); `"hinge"` has the inverse Wishart prior. With one of the two
-#'   given the other is that of [bsvm_prior()]: `cov_df` is a number above r - 1
-#'   (r + 1), `cov_scale` a positive number s for S = s I (0.02), or a symmetric
-#'   positive definite r x r matrix. It shrinks variances of few groups.
+#'   each of their standard deviations is half a t variable of 2 degrees of freedom
+#'   and scale `sd_scale`, and each correlation is uniform (Huang and Wand 2013);
+#'   `"hinge"` has the inverse Wishart prior. With one of the two given the other
+#'   is that of [bsvm_prior()]: `cov_df` is a number above r - 1 (r + 1),
+#'   `cov_scale` a positive number s for S = s I (0.02), or a symmetric positive
+#'   definite r x r matrix.
 #' @param slab_shape,slab_rate The same of the variance of selected
 #'   coefficients. `NULL`, the default: their scale is that half t variable.
 #'   With vague ones it runs away while nothing is selected, and inclusions fall
@@ -742,11 +742,13 @@ random_prior <- function(prior) {
   variance_prior(prior, scale = TRUE)
 }
 
-# That of r correlated ones: each has the standard deviation of one alone.
+# That of r correlated ones: standard deviations likewise, by the degrees of
+# freedom at which correlations are uniform. With 4, as one alone has, they
+# shrink towards 0.
 covariance_prior <- function(prior, r, of) {
   out <- wishart_prior(prior, r, of)
   if (!given_covariance(prior) && !is.null(prior$sd_scale)) {
-    out$half_t <- c(4, prior$sd_scale * (prior$size %||% 1))
+    out$half_t <- c(2, prior$sd_scale * (prior$size %||% 1))
   }
   out
 }

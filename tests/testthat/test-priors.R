@@ -64,9 +64,9 @@ test_that("scales that data may leave unbounded are half t, unless said", {
     prior <- family_prior(bkm_prior(...), family)
     covariance_prior(prior, 2, "the 2 effects of `g`")
   }
-  expect_equal(covariance("logit")$half_t, c(4, 2.5))
-  expect_equal(covariance("probit", sd_scale = 1)$half_t, c(4, 1))
-  expect_equal(covariance_prior(given, 2, "")$half_t, c(4, 7.5))
+  expect_equal(covariance("logit")$half_t, c(2, 2.5))
+  expect_equal(covariance("probit", sd_scale = 1)$half_t, c(2, 1))
+  expect_equal(covariance_prior(given, 2, "")$half_t, c(2, 7.5))
   wishart <- list(df = 3, scale = diag(0.02, 2))
   expect_equal(covariance("hinge"), wishart)
   expect_equal(covariance("logit", cov_scale = 0.02), wishart)
@@ -113,7 +113,7 @@ test_that("the covariance prior follows the number of effects of the term", {
 test_that("a prior prints its distributions, and messages name the cure", {
   lines <- function(...) format(bkm_prior(...))[["covariances"]]
   expect_identical(lines(), "by family")
-  expect_identical(lines(sd_scale = 1), "sd half t(4, scale 1)")
+  expect_identical(lines(sd_scale = 1), "sd half t(2, scale 1)")
   expect_identical(lines(cov_df = 4), "inverse Wishart(df 4, scale 0.02)")
   expect_identical(
     lines(cov_scale = 0.1), "inverse Wishart(df r + 1, scale 0.1)"
