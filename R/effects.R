@@ -165,14 +165,9 @@ effect_formula <- function(object) {
 # Its fixed part with smooths as they are written, and its bars.
 effect_parts <- function(object) {
   formula <- effect_formula(object)
-  hidden <- hide_calls(formula[[3]])
-  one_sided <- stats::as.formula(call("~", hidden$expr), globalenv())
-  fixed <- reformulas::nobars(one_sided)[[2]]
-  back <- function(part) restore_calls(part, hidden$calls)
-  formula[[3]] <- back(fixed)
-  list(
-    fixed = formula, bars = lapply(reformulas::findbars(one_sided), back)
-  )
+  parts <- split_bars(formula[[3]])
+  formula[[3]] <- parts$fixed
+  list(fixed = formula, bars = parts$bars)
 }
 
 coef_or_null <- function(object) {

@@ -37,14 +37,9 @@ parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
   )
   check_distinct_smooths(smooths, call)
   fixed <- if (is.null(taken$rest)) 1 else taken$rest
-  bars <- list()
-  if (any(c("|", "||") %in% used)) {
-    hidden <- hide_calls(fixed)
-    one_sided <- stats::as.formula(call("~", hidden$expr), env)
-    bars <- reformulas::findbars(one_sided)
-    bars <- lapply(bars, restore_calls, calls = hidden$calls)
-    fixed <- restore_calls(reformulas::nobars(one_sided)[[2]], hidden$calls)
-  }
+  split <- split_bars(fixed)
+  bars <- split$bars
+  fixed <- split$fixed
   expressions <- c(
     taken$smooths, lapply(bars, function(bar) call("(", bar))
   )
@@ -86,9 +81,8 @@ parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
 # `.` stands for the columns of `data` that are neither in the response nor in a
 # smooth nor name the groups of a random term.
 fixed_terms <- function(lhs, fixed, data, env, elsewhere, call) {
-  whole <- stats::as.formula(call("~", lhs, fixed), env)
   if (!("." %in% all.names(fixed, functions = FALSE))) {
-    return(read_terms(whole, NULL, call))
+    return(read_terms(stats::as.formula(call("~", lhs, fixed), env), NULL, call))
   }
   if (!is.data.frame(data)) {
     abort_argument(
@@ -104,7 +98,17 @@ fixed_terms <- function(lhs, fixed, data, env, elsewhere, call) {
       found = names(data), call = call
     )
   }
-  read_terms(whole, list2DF(unclass(data)[others]), call)
+  # `. - id + (1 | id)` takes away what is not in `.`.
+  parts <- sum_terms(fixed)
+  gone <- parts$signs == "-" & vapply(parts$terms, function(term) {
+    is.name(term) && as.character(term) %in% elsewhere
+  }, NA)
+  parts$terms[gone] <- list(NULL)
+  fixed <- join_terms(parts$terms, parts$signs)
+  read_terms(
+    stats::as.formula(call("~", lhs, fixed), env),
+    list2DF(unclass(data)[others]), call
+  )
 }
 
 read_terms <- function(formula, data, call) {
@@ -120,8 +124,43 @@ read_terms <- function(formula, data, call) {
   })
 }
 
+# The terms of a sum, from left to right, and their signs. A sum of some hundreds
+# is so deep a call that recursion exhausts R's stack. A term that is subtracted
+# stays with all to its left if it is `special`.
+sum_terms <- function(expr, special = function(term) FALSE) {
+  terms <- list()
+  signs <- character()
+  while (is.call(expr) && length(expr) == 3L) {
+    sign <- deparse1(expr[[1]])
+    if (sign != "+" && (sign != "-" || special(expr[[3]]))) break
+    terms[[length(terms) + 1L]] <- expr[[3]]
+    signs[[length(signs) + 1L]] <- sign
+    expr <- expr[[2]]
+  }
+  list(terms = c(list(expr), rev(terms)), signs = c("+", rev(signs)))
+}
+
+# The sum of what is left of these terms; NULL if nothing is.
+join_terms <- function(terms, signs) {
+  sum <- NULL
+  for (k in which(!vapply(terms, is.null, NA))) {
+    sum <- if (!is.null(sum)) {
+      call(signs[k], sum, terms[[k]])
+    } else if (signs[k] == "-") {
+      call("-", terms[[k]])
+    } else {
+      terms[[k]]
+    }
+  }
+  sum
+}
+
 # Calls with a wanted head, among the operands of formula operators only.
 find_terms <- function(expr, wanted) {
+  terms <- sum_terms(expr)$terms
+  if (length(terms) > 1L) {
+    return(unlist(lapply(terms, find_terms, wanted = wanted)))
+  }
   if (!is.call(expr)) {
     return(NULL)
   }
@@ -132,6 +171,25 @@ find_terms <- function(expr, wanted) {
   if (head %in% formula_operators) {
     unlist(lapply(as.list(expr)[-1L], find_terms, wanted = wanted))
   }
+}
+
+# The right side of a formula without its random terms, and these.
+split_bars <- function(expr) {
+  barred <- function(term) any(c("|", "||") %in% all.names(term))
+  bars <- list()
+  parts <- sum_terms(expr, barred)
+  for (k in which(vapply(parts$terms, barred, NA))) {
+    hidden <- hide_calls(parts$terms[[k]])
+    term <- stats::as.formula(call("~", hidden$expr), globalenv())
+    found <- reformulas::findbars(term)
+    if (length(found) == 0L) next
+    back <- function(part) restore_calls(part, hidden$calls)
+    bars <- c(bars, lapply(found, back))
+    rest <- reformulas::nobars(term)[[2]]
+    # One where nothing is left.
+    parts$terms[k] <- list(if (!identical(rest, 1)) back(rest))
+  }
+  list(fixed = join_terms(parts$terms, parts$signs) %||% 1, bars = bars)
 }
 
 # A bar inside a function call, `I(a | b)`, is "or", not a random term: such

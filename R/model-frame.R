@@ -103,6 +103,10 @@ contrasts_of <- function(x) {
   if (!is.call(x)) {
     return(NULL)
   }
+  terms <- sum_terms(x)$terms
+  if (length(terms) > 1L) {
+    return(unlist(lapply(terms, contrasts_of)))
+  }
   own <- if (identical(x[[1]], quote(C)) && length(x) > 2L) all.vars(x[[3]])
   c(own, unlist(lapply(seq_along(x)[-1], function(k) contrasts_of(x[[k]]))))
 }

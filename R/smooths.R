@@ -13,34 +13,29 @@ factor_bases <- c("re", "fs", "mrf", "sz")
 # Splits the right side of a formula into its smooth terms and the rest, NULL
 # if nothing is left.
 take_smooths <- function(expr, call) {
-  inside <- find_terms(expr, is_smooth_head)
+  smooths_in <- function(term) find_terms(term, is_smooth_head)
+  inside <- smooths_in(expr)
   if (length(inside) == 0L) {
     return(list(rest = expr, smooths = list()))
+  }
+  parts <- sum_terms(expr, function(term) length(smooths_in(term)) > 0L)
+  if (length(parts$terms) > 1L) {
+    taken <- lapply(parts$terms, take_smooths, call = call)
+    return(list(
+      rest = join_terms(lapply(taken, `[[`, "rest"), parts$signs),
+      smooths = unlist(lapply(taken, `[[`, "smooths"), recursive = FALSE)
+    ))
   }
   head <- deparse1(expr[[1]])
   if (is_smooth_head(head)) {
     return(list(rest = NULL, smooths = list(expr)))
   }
-  parts <- as.list(expr)[-1L]
-  additive <- head == "(" || head == "+" ||
-    (head == "-" && length(parts) == 2L &&
-      length(find_terms(parts[[2]], is_smooth_head)) == 0L)
-  if (!additive) refuse_smooth_use(inside[[1]], expr, call)
-  parts <- lapply(parts, take_smooths, call = call)
-  rest <- lapply(parts, `[[`, "rest")
-  empty <- vapply(rest, is.null, NA)
-  list(
-    rest = if (all(empty)) {
-      NULL
-    } else if (head == "-") {
-      as.call(c(expr[[1]], rest[!empty]))
-    } else if (any(empty)) {
-      rest[!empty][[1]]
-    } else {
-      as.call(c(expr[[1]], rest))
-    },
-    smooths = unlist(lapply(parts, `[[`, "smooths"), recursive = FALSE)
-  )
+  if (length(expr) != 2L || !head %in% c("(", "+")) {
+    refuse_smooth_use(inside[[1]], expr, call)
+  }
+  taken <- take_smooths(expr[[2]], call)
+  if (!is.null(taken$rest)) taken$rest <- call(head, taken$rest)
+  taken
 }
 
 is_smooth_head <- function(head) head %in% c(smooth_heads, process_heads)

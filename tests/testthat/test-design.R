@@ -573,3 +573,35 @@ test_that("drop1() and step() say what to use", {
     expect_error(f(fit), "compare_terms", class = "bayeskernel_error_argument")
   }
 })
+
+test_that("a formula may be a sum of a thousand terms", {
+  set.seed(1)
+  names <- paste0("v", 1:1000)
+  data <- data.frame(y = stats::rnorm(20), g = rep(1:4, 5), z = 1:20 / 20)
+  data[names] <- stats::rnorm(20 * 1000)
+  formula <- stats::reformulate(c(names, "gp(z)", "(1 | g)"), "y")
+  parsed <- parse_formula(formula, data)
+  expect_identical(attr(parsed$terms, "term.labels"), names)
+  expect_length(parsed$bars, 1L)
+  expect_length(parsed$smooths, 1L)
+  expect_identical(
+    dim(build_frame(parsed, data, NULL, NULL, NULL)$frame), c(20L, 1003L)
+  )
+})
+
+test_that("what is subtracted stays so whatever stands beside it", {
+  data <- data.frame(y = stats::rnorm(12), a = 1:12, b = cos(1:12), g = rep(1:3, 4))
+  fixed <- function(formula) {
+    terms <- parse_formula(formula, data)$terms
+    c(attr(terms, "intercept"), attr(terms, "term.labels"))
+  }
+  expect_identical(fixed(y ~ (1 | g) - 1 + a), c("0", "a"))
+  expect_identical(fixed(y ~ s(a, k = 4) - 1 + b), c("0", "b"))
+  expect_identical(fixed(y ~ 0 + a + (1 | g)), c("0", "a"))
+  expect_identical(fixed(y ~ (a + (1 | g)) + I(b | a > 3)), c(
+    "1", "a", "I(b | a > 3)"
+  ))
+  # `.` has no g where a bar names it.
+  expect_no_warning(found <- fixed(y ~ . - g + (1 | g)))
+  expect_identical(found, c("1", "a", "b"))
+})
