@@ -162,8 +162,12 @@ maximise_process <- function(process, data, classes, settings, left_out) {
   passes <- list(
     tol = 1e-7, max_iter = 300L, accelerate = settings$accelerate
   )
+  stopped <- FALSE
   climb <- function(process, locations = FALSE) {
     maximise_bound(process, function(at, locations) {
+      if (stopped) {
+        return(list(interrupted = TRUE))
+      }
       core_call(gpsvm_bound_cpp(
         tuner, core, at$kernel, at$nugget, at$z, locations, passes
       ))
@@ -171,7 +175,9 @@ maximise_process <- function(process, data, classes, settings, left_out) {
   }
   pointed <- 0L
   if (has_rank(process$kernel) && has_open_scale(settings$kernel)) {
-    process$kernel <- point_projections(process, tuner, core, passes)
+    start <- point_projections(process, tuner, core, passes)
+    process$kernel <- start$kernel
+    stopped <- start$interrupted
     if (left_out) {
       found <- climb(process)
       if (found$tuned$interrupted) {
@@ -197,7 +203,7 @@ maximise_process <- function(process, data, classes, settings, left_out) {
 }
 
 # Projections along the slopes of the best of three fits with one length-scale
-# in the place of each.
+# in the place of each: the kernel, and whether an interrupt came before it.
 point_projections <- function(process, tuner, core, passes) {
   from <- core_parameters(process$kernel)
   roles <- parameter_roles(process$kernel)
@@ -210,10 +216,14 @@ point_projections <- function(process, tuner, core, passes) {
     if (found$interrupted) break
     if (is.null(best) || found$bound > best$bound) best <- found
   }
-  if (is.null(best)) {
-    return(process$kernel)
-  }
-  update_kernel(process$kernel, best$kernel)
+  list(
+    kernel = if (is.null(best)) {
+      process$kernel
+    } else {
+      update_kernel(process$kernel, best$kernel)
+    },
+    interrupted = found$interrupted
+  )
 }
 
 # Sum of log probabilities of the labels, each given the other rows, by the link

@@ -29,6 +29,7 @@ maximise_bound <- function(process, bound_at, prior, locations = FALSE) {
     start <- pmin(pmax(start, box$lower), box$upper)
     found <- climb_bound(bound_at, start, process, box)
     if (is.null(best) || found$bound > best$bound) best <- found
+    best$interrupted <- found$interrupted
     if (found$interrupted) break
   }
   if (locations && !best$interrupted) {
@@ -109,7 +110,8 @@ maximise_score <- function(process, score_at, prior) {
       )
       converged <- found$convergence == 0L
     },
-    bayeskernel_climb = function(e) NULL
+    bayeskernel_climb = function(e) NULL,
+    interrupt = function(e) interrupted <<- TRUE
   )
   kernel <- update_kernel(process$kernel, at(best$par)$kernel)
   list(
@@ -209,7 +211,7 @@ climb_bound <- function(bound_at, start, process, box, locations = FALSE) {
       method = "L-BFGS-B", lower = box$lower, upper = box$upper,
       control = list(maxit = 60, factr = 1e8)
     ),
-    bayeskernel_climb = function(e) NULL
+    bayeskernel_climb = function(e) NULL, interrupt = function(e) NULL
   )
   end <- if (!is.null(found)) {
     list(par = found$par, bound = -found$value)

@@ -82,7 +82,10 @@ test_that("so do passes, steps and the tuning of a kernel", {
     list("vb", FALSE), list("svi", FALSE), list("vb", "bound")
   )) {
     out <- interrupted_work(work, case, after = 2)
-    expect_true("bayeskernel_warning_interrupt" %in% out$warned)
+    expect_true(
+      "bayeskernel_warning_interrupt" %in% out$warned,
+      label = paste("interrupt seen by", deparse1(case))
+    )
     expect_identical(out$fit$class, c("gpsvm", "bayeskernel_fit"))
     expect_true(all(out$fit$prob > 0 & out$fit$prob < 1))
   }
