@@ -112,7 +112,9 @@ class Hyperparameters {
       const Block& block = prior_.blocks[l];
       const Index r = block.width;
       const MatrixXd root = factor(x, at, r);
-      out += block.covariance().log_density(inverse(root * root.transpose())) +
+      out += block.covariance().log_density(
+                 inverse(root * root.transpose()),
+                 root.diagonal().array().log().sum()) +
              r * std::log(2.0);
       for (Index c = 0; c < r; ++c) {
         out += static_cast<double>(r + 1 - c) * std::log(root(c, c));

@@ -231,10 +231,12 @@ class Prior {
       return value + block.variance().log_constant(q.shape / q.rate) +
              log_gamma(q.shape) - q.shape * std::log(q.rate);
     }
-    return value + block.covariance().log_constant(count, q.scale) -
+    const CovariancePrior prior = block.covariance();
+    return value + prior.log_constant(count, q.scale) -
            0.5 * q.df * log_det_spd(q.scale) +
            0.5 * count * r * std::log(2.0) +
-           log_multivariate_gamma(0.5 * q.df, block.width);
+           log_multivariate_gamma(0.5 * q.df, block.width) -
+           log_multivariate_gamma(0.5 * prior.df(), block.width);
   }
 
  private:

@@ -139,7 +139,7 @@ class CovariancePrior {
   }
 
   // The scale of q(Psi) = IW(df + count, E S + moment), jointly with q(a),
-  // from a first E P: one a_k after the other, jointly with q(Psi). Of the others
+  // from a first E P: one a_k after the other, jointly with q(Psi). Of others
   // E P_kk = (df + count) / (S_kk + m), and S_kk is the positive root of
   //   S^2 / s^2 + (nu (count - 1) + m / s^2) S - nu (df + 1) m = 0.
   Eigen::MatrixXd posterior_scale(double count, const Eigen::MatrixXd& moment,
@@ -168,17 +168,14 @@ class CovariancePrior {
     return out;
   }
 
-  // Terms of the bound that are not of Psi: E log of the normaliser of
-  // IW(df, S), of p(a), less log q(a).
+  // Terms of the bound that are not of Psi: E log |S|^(df/2), of p(a), less
+  // log q(a).
   double log_constant(double count, const Eigen::MatrixXd& posterior) const {
-    const Eigen::Index r = scale_.rows();
-    double out = -log_multivariate_gamma(0.5 * df_, static_cast<int>(r));
-    if (half_t_.df <= 0.0) {
-      return out + df_ * half_log_det(scale_);
-    }
+    if (half_t_.df <= 0.0) return df_ * half_log_det(scale_);
+    double out = 0.0;
     const Eigen::ArrayXd d = a_rate((df_ + count) * inverse(posterior));
     const double c = a_shape();
-    for (Eigen::Index k = 0; k < r; ++k) {
+    for (Eigen::Index k = 0; k < d.size(); ++k) {
       const double log_a = std::log(d[k]) - digamma(c);
       out += 0.5 * df_ * (std::log(2.0 * half_t_.df) - log_a) +
              0.5 * std::log(precision()) - log_gamma(0.5) - 1.5 * log_a -
@@ -188,30 +185,27 @@ class CovariancePrior {
     return out;
   }
 
-  // Log density of Psi, normalised, and that of t where Psi becomes e^2t Psi,
-  // less a constant.
-  double log_density(const Eigen::MatrixXd& p) const {
-    const double r = static_cast<double>(p.rows());
-    const double out =
-        (df_ + r + 1.0) * half_log_det(p) -
-        log_multivariate_gamma(0.5 * df_, static_cast<int>(p.rows()));
+  // Log density of Psi, normalised, of whose root the log determinant is
+  // `log_root`, and that of t where Psi becomes e^2t Psi, less a constant.
+  double log_density(const Eigen::MatrixXd& p, double log_root) const {
+    const double r = static_cast<double>(p.rows()), half_df = 0.5 * df_;
+    const double of_df =
+        log_multivariate_gamma(half_df, static_cast<int>(p.rows()));
+    const double of_psi = (df_ + r + 1.0) * log_root;
     if (half_t_.df <= 0.0) {
-      return out + df_ * half_log_det(scale_) -
-             0.5 * df_ * r * std::log(2.0) -
-             0.5 * scale_.cwiseProduct(p).sum();
+      return df_ * half_log_det(scale_) - half_df * r * std::log(2.0) - of_df -
+             of_psi - 0.5 * (p * scale_).trace();
     }
-    return out +
-           r * (0.5 * df_ * std::log(half_t_.df) + 0.5 * std::log(precision()) -
+    return r * (half_df * std::log(half_t_.df) + 0.5 * std::log(precision()) -
                 log_gamma(0.5) + log_gamma(a_shape())) -
-           a_shape() * a_rate(p).log().sum();
+           of_df - of_psi - a_shape() * a_rate(p).log().sum();
   }
   double log_scale_density(const Eigen::MatrixXd& p, double t) const {
-    const double c = std::exp(-2.0 * t);
-    const double own = -df_ * static_cast<double>(p.rows()) * t;
+    const double c = std::exp(t), own = df_ * static_cast<double>(p.rows()) * t;
     if (half_t_.df <= 0.0) {
-      return own - 0.5 * c * scale_.cwiseProduct(p).sum();
+      return -(own + 0.5 * scale_.cwiseProduct(p).sum() / (c * c));
     }
-    return own - a_shape() * a_rate(c * p).log().sum();
+    return -(own + a_shape() * a_rate(p / (c * c)).log().sum());
   }
 
   // S given the last P.
