@@ -289,3 +289,60 @@ test_that("quantiles on a lattice are those of the density through it", {
   )
   expect_identical(lattice_quantiles(2, 1, probs), c(2, 2, 2))
 })
+
+# Covariances from the prior, Psi | a ~ IW(3, 4 diag(1 / a)), a_k ~ IG(1/2, 1),
+# weighted by the likelihood of all else integrated out.
+test_that("chains of correlated effects have the posterior of half t ones", {
+  set.seed(1)
+  data <- data.frame(g = gl(6, 4), x = rnorm(24))
+  effects <- matrix(rnorm(12), 6)
+  data$y <- effects[data$g, 1] + 0.7 * effects[data$g, 2] * data$x + rnorm(24)
+  prior <- bkm_prior(
+    beta_var = 1, intercept_var = 1, noise_shape = 4, noise_rate = 3,
+    sd_scale = 1
+  )
+  columns <- cbind(1, data$x)
+  group <- outer(data$g, data$g, "==")
+  one <- replicate(10000, {
+    root <- chol(stats::rWishart(1, 3, diag(1 / rgamma(2, 0.5, 1) / 4))[, , 1])
+    psi <- chol2inv(root)
+    noise <- 3 / rgamma(1, 4)
+    of_y <- columns %*% psi %*% t(columns) * group + tcrossprod(columns)
+    half <- chol(of_y + diag(noise, 24))
+    rest <- backsolve(half, data$y, transpose = TRUE)
+    c(
+      log(diag(psi)) / 2, psi[1, 2] / sqrt(prod(diag(psi))), log(noise) / 2,
+      -sum(log(diag(half))) - sum(rest^2) / 2
+    )
+  })
+  weight <- exp(one[5, ] - max(one[5, ]))
+  weight <- weight / sum(weight)
+  exact <- drop(one[1:4, ] %*% weight)
+  error <- drop((one[1:4, ] - exact)^2 %*% weight^2)
+
+  fit <- quick_bkm(
+    y ~ x + (x | g), data, "gaussian",
+    draws = 8000, warmup = 500, standardize = FALSE, prior = prior
+  )
+  names <- c(
+    "Sigma[g:(Intercept),(Intercept)]", "Sigma[g:x,x]",
+    "Sigma[g:x,(Intercept)]", "sigma"
+  )
+  found <- fit$draws[, , names]
+  found[, , 3] <- found[, , 3] / sqrt(found[, , 1] * found[, , 2])
+  found[, , 1:2] <- log(found[, , 1:2]) / 2
+  found[, , 4] <- log(found[, , 4])
+  found <- batch_summary(found)
+  expect_lt(max(abs(found$mean - exact) / sqrt(found$mcse_mean^2 + error)), 4)
+})
+
+test_that("the grid of correlated effects is not lost where a variance is 0", {
+  set.seed(2)
+  data <- data.frame(g = gl(20, 10), x = rnorm(200))
+  data$y <- rbinom(200, 1, plogis(0.3 + 0.5 * data$x + rnorm(20)[data$g]))
+  chain <- quick_bkm(y ~ x + (x | g), data, draws = 2000, warmup = 500)
+  grid <- bkm(y ~ x + (x | g), data, threads = 1)
+  expect_lt(max(abs(log(diag(vcov(grid)) / diag(vcov(chain))) / 2)), 0.1)
+  slope <- function(fit) sqrt(lme4::VarCorr(fit)$g[2, 2])
+  expect_lt(abs(slope(grid) / slope(chain) - 1), 0.15)
+})

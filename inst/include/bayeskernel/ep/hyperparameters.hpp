@@ -1,6 +1,8 @@
 // Variances of prior blocks and of the noise as free coordinates x: log
 // sigma^2, log of the noise variance, and for an unstructured Psi = L L' of
 // width r > 1 the columns of L below the diagonal, its diagonal in logarithms.
+// With half t standard deviations these may be 0, where the columns of L have no
+// scale: then log standard deviations, and below the diagonal L_kc / L_kk.
 #ifndef BAYESKERNEL_EP_HYPERPARAMETERS_HPP
 #define BAYESKERNEL_EP_HYPERPARAMETERS_HPP
 
@@ -47,8 +49,14 @@ class Hyperparameters {
       } else if (prior_.blocks[l].width == 1) {
         x[at] = -std::log(precision[l](0, 0));
       } else {
-        const MatrixXd root =
-            Eigen::LLT<MatrixXd>(inverse(precision[l])).matrixL();
+        MatrixXd root = Eigen::LLT<MatrixXd>(inverse(precision[l])).matrixL();
+        if (by_rows(l)) {
+          for (Index k = 0; k < root.rows(); ++k) {
+            const double sd = root.row(k).norm();
+            root.row(k) /= root(k, k);
+            root(k, k) = sd;
+          }
+        }
         for (Index c = 0; c < root.cols(); ++c) {
           x[at++] = std::log(root(c, c));
           for (Index k = c + 1; k < root.rows(); ++k) x[at++] = root(k, c);
@@ -67,7 +75,7 @@ class Hyperparameters {
       } else if (prior_.blocks[l].width == 1) {
         precision[l](0, 0) = std::exp(-x[at]);
       } else {
-        const MatrixXd root = factor(x, at, prior_.blocks[l].width);
+        const MatrixXd root = factor(x, at, l);
         precision[l] = inverse(root * root.transpose());
       }
     });
@@ -89,12 +97,12 @@ class Hyperparameters {
         return;
       }
       const Index r = block.width;
-      const MatrixXd root = factor(x, at, r);
+      const MatrixXd root = factor(x, at, l);
       const double count = members + block.covariance().df();
       for (Index c = 0; c < r; ++c) {
         out[at++] = 0.5 / count;
         for (Index k = c + 1; k < r; ++k) {
-          out[at++] = root(k, k) * root(k, k) / count;
+          out[at++] = (by_rows(l) ? 1.0 : root(k, k) * root(k, k)) / count;
         }
       }
     });
@@ -111,13 +119,13 @@ class Hyperparameters {
       }
       const Block& block = prior_.blocks[l];
       const Index r = block.width;
-      const MatrixXd root = factor(x, at, r);
+      const MatrixXd root = factor(x, at, l);
       out += block.covariance().log_density(
                  inverse(root * root.transpose()),
                  root.diagonal().array().log().sum()) +
              r * std::log(2.0);
       for (Index c = 0; c < r; ++c) {
-        out += static_cast<double>(r + 1 - c) * std::log(root(c, c));
+        out += measure(l, c) * std::log(root(c, c));
       }
     });
     return out;
@@ -144,17 +152,28 @@ class Hyperparameters {
         return;
       }
       const Index r = block.width;
-      const MatrixXd root = factor(x, at, r);
+      const MatrixXd root = factor(x, at, l);
       const MatrixXd p = inverse(root * root.transpose());
       const CovariancePrior prior = block.covariance();
       // By Psi, times 2 L: dPsi = dL L' + L dL'.
-      const MatrixXd slope =
+      MatrixXd slope =
           (p * (moment + prior.scale(p)) * p -
            (members + prior.df() + static_cast<double>(r) + 1.0) * p) *
           root;
+      if (by_rows(l)) {
+        for (Index k = 0; k < r; ++k) {
+          slope(k, k) += measure(l, k) / root(k, k);
+          const auto row = root.row(k).head(k + 1);
+          const double of_sd = slope.row(k).head(k + 1).dot(row);
+          slope.row(k).head(k) =
+              root(k, k) * (slope.row(k).head(k) -
+                            of_sd / row.squaredNorm() * row.head(k));
+          slope(k, k) = of_sd;
+        }
+      }
       for (Index c = 0; c < r; ++c) {
-        out[at++] =
-            slope(c, c) * root(c, c) + static_cast<double>(r + 1 - c);
+        out[at++] = by_rows(l) ? slope(c, c)
+                               : slope(c, c) * root(c, c) + measure(l, c);
         for (Index k = c + 1; k < r; ++k) out[at++] = slope(k, c);
       }
     });
@@ -179,11 +198,26 @@ class Hyperparameters {
     }
   }
 
-  static MatrixXd factor(const VectorXd& x, Index at, Index r) {
+  bool by_rows(int l) const { return prior_.blocks[l].half_t.df > 0.0; }
+  // The density of x is that of Psi times 2^r prod_c L_cc to this power.
+  double measure(int l, Index c) const {
+    return static_cast<double>(prior_.blocks[l].width + 1 -
+                               (by_rows(l) ? 0 : c));
+  }
+
+  MatrixXd factor(const VectorXd& x, Index at, int l) const {
+    const Index r = prior_.blocks[l].width;
     MatrixXd root = MatrixXd::Zero(r, r);
     for (Index c = 0; c < r; ++c) {
       root(c, c) = std::exp(x[at++]);
       for (Index k = c + 1; k < r; ++k) root(k, c) = x[at++];
+    }
+    if (by_rows(l)) {
+      for (Index k = 0; k < r; ++k) {
+        const double sd = root(k, k);
+        root(k, k) = 1.0;
+        root.row(k) *= sd / root.row(k).norm();
+      }
     }
     return root;
   }
