@@ -113,9 +113,9 @@
 #'   fit has not seen have a and \eqn{\kappa}{kappa} of their own, `fit$link$new`,
 #'   from m and v of the rows of each group given the other groups, its effect
 #'   back at its prior. That needs 30 groups in which all others nest, and a
-#'   sandwich covariance (see [svm-posterior]) or, of a sampler, which leaves the
-#'   coefficients as they are, ten groups a column; otherwise they have the numbers
-#'   of known groups, which may be far off. Over eight splits of the toenail data of
+#'   sandwich covariance (see [svm-posterior]) or, of a sampler and with selection,
+#'   whose coefficients stay as they are, ten groups a column; otherwise they have
+#'   the numbers of known groups, which may be far off. Over eight splits of the toenail data of
 #'   package HSAUR3, a third of the patients left out, the share of severe visits
 #'   of these was .214; the mean probability was .214, by the numbers of known
 #'   groups .116 and by `link = "probit"` .212. The log-losses were .481, .542

@@ -352,7 +352,7 @@ test_that("rows of new groups have a link of their own, which is calibrated", {
   expect_lt(abs(large[["p"]]), abs(large[["before"]]))
 })
 
-test_that("samplers have the link of new groups, too", {
+test_that("samplers and selection have the link of new groups, too", {
   d <- grouped(80)
   new <- grouped(50, seed = 9)
   sample <- function(...) {
@@ -362,7 +362,8 @@ test_that("samplers have the link of new groups, too", {
     )
   }
   other <- bsvm(y ~ x + w + (1 | g), d, threads = 1)
-  for (fit in list(sample(), sample(keep_ranef = FALSE))) {
+  selected <- bsvm(y ~ x + w + (1 | g), d, select = TRUE, threads = 1)
+  for (fit in list(sample(), sample(keep_ranef = FALSE), selected)) {
     p <- predict(fit, new, type = "response")
     expect_lt(max(abs(p - predict(other, new, type = "response"))), 0.05)
     fit$link$new <- NULL
