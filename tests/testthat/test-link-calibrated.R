@@ -367,7 +367,7 @@ test_that("samplers and selection have the link of new groups, too", {
     p <- predict(fit, new, type = "response")
     expect_lt(max(abs(p - predict(other, new, type = "response"))), 0.05)
     fit$link$new <- NULL
-    expect_gt(max(abs(p - predict(fit, new, type = "response"))), 0.1)
+    expect_gt(max(abs(p - predict(fit, new, type = "response"))), 0.02)
   }
 })
 
