@@ -245,18 +245,28 @@ least_groups <- 30L
 
 # Moments of the rows as if their groups were new, given the other groups: what
 # leaving a group out does to the coefficients is the jackknife's step. Of few
-# groups the link of known ones is better.
+# groups the link of known ones is better. Coefficients that are few beside the
+# groups stay as they are where that step is not known: draws, selection.
 groups_left_out <- function(fit, core, job) {
   design <- job$design
   groups <- outer_groups(design$random)
-  if (isFALSE(groups) || length(groups$levels) < least_groups ||
-    !is.null(sandwich_lacks(fit, core, job))) {
+  if (isFALSE(groups) || length(groups$levels) < least_groups) {
+    return(NULL)
+  }
+  steps <- fit$method != "gibbs" && is.null(sandwich_lacks(fit, core, job))
+  few <- length(groups$levels) >= least_groups * ncol(design$x) / 3
+  known <- fit$method == "gibbs" || !is.null(job$data$selection)
+  holes <- !is.null(job$data$holes) || !is.null(job$atoms)
+  if (!steps && (holes || !few || !known)) {
     return(NULL)
   }
   at <- latent(fit, list(
     x = design$x, offset = fit$offset, processes = design$processes,
     random = forget_groups(fit, design$random, all = TRUE)
   ), threads = 1L)
+  if (!steps) {
+    return(at[c("mean", "var")])
+  }
   x <- scaled_columns(design, fit$posterior$wide)
   moves <- group_moves(
     row_influence(core$influence, row_copies(fit$weights, fit$counted)), x,

@@ -441,7 +441,8 @@ vb_posterior <- function(core, job) {
 
 # With selection the bound has several maxima: of the fits from several starts
 # the one with the highest bound counts. They are compared before they have
-# converged to the last digit; the best goes on to that.
+# converged to the last digit; the best goes on to that, from its inclusions, or
+# once more from where it started where these lead below it.
 run_vb <- function(job) {
   job$control$seed <- 0
   if (is.null(job$data$selection)) {
@@ -456,8 +457,14 @@ run_vb <- function(job) {
       return(best)
     }
     starts <- best$status$start
+    rough <- best
+    best <- go_on_selecting(job, rough)
+    if (!best$status$interrupted && !no_worse(best, rough)) {
+      best <- run_starts(job, starts)
+    }
+  } else {
+    best <- run_starts(job, starts)
   }
-  best <- run_starts(job, starts)
   polish <- job$settings$polish
   if (isFALSE(polish) || !best$usable || best$status$interrupted) {
     return(best)
@@ -468,21 +475,36 @@ run_vb <- function(job) {
   best
 }
 
+# Whether a fit's bound is that of another, or higher.
+no_worse <- function(core, than) {
+  !isTRUE(than$usable) || isTRUE(core$usable) &&
+    last(core$status$bound) > last(than$status$bound) - 1e-4
+}
+
+# From where another has ended, its weights of rows and coefficients apart.
+go_on_selecting <- function(job, from) {
+  q <- from$selection
+  job$data$selection[c("start_b", "start_precision")] <- list(
+    q$expected_b, q$shape / q$rate
+  )
+  out <- run_start(job, q$inclusion)
+  out$status$start <- from$status$start
+  out
+}
+
+run_start <- function(job, start) {
+  if (!is.null(job$data$selection)) job$data$selection$start <- start
+  run <- if (length(job$data$crossed)) bsvm_crossed_vb_cpp else bsvm_vb_cpp
+  core_call(run(job$data, job$shared$prior, job$control))
+}
+
 run_starts <- function(job, starts) {
-  data <- job$data
   best <- NULL
   for (start in starts) {
-    if (!is.null(data$selection)) {
-      data$selection$start <- if (is.na(start)) marginal_start(job) else start
-    }
-    run <- if (length(data$crossed)) bsvm_crossed_vb_cpp else bsvm_vb_cpp
-    core <- core_call(run(data, job$shared$prior, job$control))
+    core <- run_start(job, if (is.na(start)) marginal_start(job) else start)
     core$status$start <- start
     # Of bounds as good as equal the first, which other machines find, too.
-    if (is.null(best) || !isTRUE(best$usable) || isTRUE(core$usable) &&
-      last(core$status$bound) > last(best$status$bound) + 1e-4) {
-      best <- core
-    }
+    if (is.null(best) || !no_worse(best, core)) best <- core
     if (core$status$interrupted) {
       best$status$interrupted <- TRUE
       break

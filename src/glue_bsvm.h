@@ -263,6 +263,15 @@ inline bayeskernel::Selection read_selection(SEXP from) {
   } else {
     out.rho = Rcpp::as<double>(list["rho"]);
   }
+  const SEXP b = element(list, "start_b");
+  if (!Rf_isNull(b)) {
+    out.start_b = map_vector(b);
+    out.start_precision = Rcpp::as<double>(list["start_precision"]);
+    if (out.start_b.size() != out.size() || !(out.start_b.minCoeff() > 0.0) ||
+        !(out.start_precision > 0.0)) {
+      throw bayeskernel::ArgumentError("a start of other columns");
+    }
+  }
   // The indicator of each column, counted from 0.
   const SEXP unit = element(list, "unit");
   if (!Rf_isNull(unit)) {

@@ -352,6 +352,25 @@ test_that("rows of new groups have a link of their own, which is calibrated", {
   expect_lt(abs(large[["p"]]), abs(large[["before"]]))
 })
 
+test_that("samplers and selection have the link of new groups, too", {
+  d <- grouped(80)
+  new <- grouped(50, seed = 9)
+  sample <- function(...) {
+    bsvm(
+      y ~ x + w + (1 | g), d, method = "gibbs", seed = 1, threads = 1,
+      warmup = 300, draws = 1000, chains = 2, ...
+    )
+  }
+  other <- bsvm(y ~ x + w + (1 | g), d, threads = 1)
+  selected <- bsvm(y ~ x + w + (1 | g), d, select = TRUE, threads = 1)
+  for (fit in list(sample(), sample(keep_ranef = FALSE), selected)) {
+    p <- predict(fit, new, type = "response")
+    expect_lt(max(abs(p - predict(other, new, type = "response"))), 0.05)
+    fit$link$new <- NULL
+    expect_gt(max(abs(p - predict(fit, new, type = "response"))), 0.02)
+  }
+})
+
 test_that("every form of prediction has the link of its row", {
   d <- grouped(60)
   fit <- bsvm(y ~ x + w + (1 | g), d, threads = 1)

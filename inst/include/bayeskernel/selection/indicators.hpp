@@ -31,6 +31,9 @@ struct Selection {
   double rho_in = 1.0, rho_out = 1.0;
   // By indicator, positions among `columns`; empty: one for each column.
   std::vector<std::vector<Index>> units;
+  // Where E sigma_v^-2 starts, and E b by column (empty: at 1).
+  double start_precision = 1.0;
+  VectorXd start_b;
 
   Index size() const { return static_cast<Index>(columns.size()); }
   VariancePrior variance() const { return {shape, rate, half_t}; }
@@ -69,6 +72,8 @@ class Indicators {
       return std::min(std::log(g) - std::log1p(-g), 40.0);
     });
     q.expected_b = q.prior_share = VectorXd::Ones(size());
+    if (prior_.start_b.size() == size()) q.expected_b = prior_.start_b;
+    q.precision = prior_.start_precision;
     update_rho(VectorXd::Zero(0), q);
   }
 

@@ -19,6 +19,8 @@
 
 #include "../error.hpp"
 #include "../math/cholesky.hpp"
+#include "../math/gram.hpp"
+#include "../math/lower_product.hpp"
 #include "../math/special.hpp"
 
 namespace bayeskernel {
@@ -62,13 +64,14 @@ class WidePosterior {
       work_.col(u) = inclusion[k] / scale[u] * x_.col(k);
       pull[u] = inclusion[k] * shift[k] / scale[u];
     }
-    outer_product(work_, q_);
+    outer_product(work_, q_, [](Index) { return 1.0; });
     MatrixXd inner = root.asDiagonal() * q_ * root.asDiagonal();
     inner.diagonal().array() += 1.0;
     Eigen::LLT<MatrixXd> llt;
     jittered_cholesky(inner, llt);
     MatrixXd m = root.asDiagonal();
     llt.matrixL().solveInPlace(m);
+    lower_.set(m);
     m = (m.transpose() * m).eval();
     const VectorXd z0 = work_ * pull;
     const MatrixXd mf = m * f_;
@@ -90,9 +93,8 @@ class WidePosterior {
       fixed_covariance.resize(0, 0);
     }
     // y_k' M* y_k / D_k, the share of the prior's variance that is gone.
-    half_.noalias() = root.asDiagonal() * work_;
-    if (used > 0) llt.matrixL().solveInPlace(half_);
-    gone_ = half_.colwise().squaredNorm();
+    gone_ = VectorXd::Zero(used);
+    lower_.add_norms(work_.data(), used, half_, gone_.data());
     cross_ = MatrixXd::Zero(fixed, used);
     if (fixed > 0) {
       const MatrixXd fy = mf.transpose() * work_;
@@ -149,13 +151,13 @@ class WidePosterior {
       if (held + count > kHeld) {
         if (!any) change_ = MatrixXd::Zero(n, n);
         any = true;
-        change_.noalias() +=
-            left_.leftCols(held) * right_.leftCols(held).transpose();
+        keep_pairs(held);
         held = 0;
       }
       coupled.setZero();
       if (any) {
-        batch_.noalias() = change_ * work;
+        batch_.resize(n, count);
+        lower_.apply(work.data(), count, batch_.data(), norms_);
         coupled.head(count) = batch_.cwiseProduct(work).colwise().sum();
       }
       const Index before = held;
@@ -193,10 +195,9 @@ class WidePosterior {
                  x_.col(used_[u]);
     }
     if (moved < kNothing) return;
-    for (Index u = 0; u < used; ++u) {
-      half_.col(u) = std::sqrt(inclusion_[used_[u]] / from[u]) * work_.col(u);
-    }
-    outer_product(half_, q_);
+    outer_product(work_, q_, [&](Index u) {
+      return inclusion_[used_[u]] / from[u];
+    });
   }
 
   // E f and Var f of the rows, without f's known part, at the last E gamma.
@@ -250,14 +251,34 @@ class WidePosterior {
  private:
   // Beyond kNothing a change of Q is seen in the bound.
   static constexpr double kOut = 1e-12, kLittle = 1e-7, kNothing = 1e-13;
-  static constexpr Index kBatch = 16, kHeld = 32;
+  static constexpr Index kBatch = 16, kHeld = 32, kTile = 256;
 
-  // a a', both triangles.
-  static void outer_product(const MatrixXd& a, MatrixXd& out) {
+  // a diag(weight) a', both triangles.
+  template <class Weight>
+  void outer_product(const MatrixXd& a, MatrixXd& out, Weight&& weight) {
     out = MatrixXd::Zero(a.rows(), a.rows());
-    if (a.cols() == 0) return;  // Eigen has no product over nothing
-    out.selfadjointView<Eigen::Lower>().rankUpdate(a);
+    const VectorXd w = VectorXd::NullaryExpr(a.cols(), weight);
+    for (Index first = 0; first < a.cols(); first += kTile) {
+      const Index count = std::min(kTile, a.cols() - first);
+      weighted_gram(a.middleCols(first, count), w.segment(first, count), half_,
+                    out);
+    }
     out.triangularView<Eigen::StrictlyUpper>() = out.transpose();
+  }
+
+  // Pairs l, r in the matrix C of changes, of which quadratic forms alone are
+  // read: the lower triangle of C + C' has the same, its diagonal halved. With
+  // l r' + r l' = ((l + r)(l + r)' - (l - r)(l - r)') / 2.
+  void keep_pairs(Index count) {
+    pairs_.resize(left_.rows(), 2 * count);
+    pairs_.leftCols(count) = left_.leftCols(count) + right_.leftCols(count);
+    pairs_.rightCols(count) = left_.leftCols(count) - right_.leftCols(count);
+    VectorXd sign = VectorXd::Constant(2 * count, 0.5);
+    sign.tail(count).array() = -0.5;
+    weighted_gram(pairs_, sign, half_, change_);
+    batch_ = change_;
+    batch_.diagonal() *= 0.5;
+    lower_.set(batch_);
   }
 
   // The part of the log odds that the other columns leave alone; the column's
@@ -299,7 +320,9 @@ class WidePosterior {
   MatrixXd work_, half_, cross_;    // Y D^-1/2, a work space, Cov(theta_F, v)
   VectorXd gone_;
   MatrixXd m_, q_;                  // M*, X diag(g now) D^-1 Y'
-  MatrixXd left_, right_, change_, batch_, inner_;
+  LowerProduct lower_;
+  MatrixXd left_, right_, pairs_, change_, batch_, inner_;
+  double norms_[kBatch];
   VectorXd f_mean_;
 };
 
