@@ -98,8 +98,8 @@
 #'   `lme4::glmer()` in 9, with the inverse Wishart prior in 10. A regression has a
 #'   fourth variance, the noise, and `"ep"` has no grid: standard errors of the
 #'   fixed intercept and slope of `lme4::sleepstudy` are 7.8 and 1.55, those of
-#'   `"gibbs"` 8.5 and 1.66, of `lme4::lmer()` 6.8 and 1.55. The intercept's
-#'   are larger because correlations are uniform at the mean of `Days`.
+#'   `"gibbs"` 8.5 and 1.66, of `lme4::lmer()` 6.8 and 1.55. At the mean of
+#'   `Days`, where the correlation is uniform, the intercept's are 8.9, 9.8, 9.0.
 #'
 #' @section Units: Coefficients are on the scale of the data: of `"logit"`, log
 #'   odds, `summary(fit, exp = TRUE)` gives odds ratios. Priors are on the scale
