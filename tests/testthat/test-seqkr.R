@@ -290,3 +290,28 @@ test_that("pictures are drawn and say what they show", {
   curve <- plot(classes, "fit")
   expect_true(all(curve$lwr >= 0 & curve$upr <= 1))
 })
+
+test_that("a length-scale that nobody gave is chosen by the evidence", {
+  d <- wave_data()
+  fit <- quick_seqkr(y ~ x, d)
+  expect_equal(fit$tuned$rows, 40)
+  expect_output(print(fit), "evidence of 40 rows")
+  best <- fit$tuned$grid[which.max(fit$tuned$grid$log_evidence), ]
+  again <- quick_seqkr(y ~ x, d, kernel = fit$kernel)
+  expect_null(again$tuned)
+  expect_identical(again$posterior, fit$posterior)
+  plain <- quick_seqkr(y ~ x, d, tune = FALSE)
+  expect_equal(
+    plain$kernel$lengthscale * best$factor, fit$kernel$lengthscale
+  )
+  # Of more rows the first decide, in their order.
+  long <- wave_data(230)
+  classes <- quick_seqkr(class ~ x, long, family = "binomial", particles = 20)
+  expect_equal(classes$tuned$rows, 200)
+  expect_length(classes$trace$steps[, "log_evidence"], 230)
+  expect_identical(
+    classes$posterior,
+    quick_seqkr(class ~ x, long, family = "binomial", particles = 20,
+      kernel = classes$kernel)$posterior
+  )
+})
