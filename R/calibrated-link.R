@@ -409,7 +409,7 @@ link_shrink <- function(link, var) {
 }
 
 softmax_rows <- function(eta) {
-  eta <- exp(eta - apply(eta, 1, max))
+  eta <- exp(eta - do.call(pmax, unname(asplit(eta, 2))))
   eta / rowSums(eta)
 }
 

@@ -443,7 +443,7 @@ check_labels_there <- function(y, name, rows = NULL, what = "Response") {
 abort_numbers <- function(distinct, name, kind, n = NULL, row = NULL) {
   shown <- sort(distinct)
   if (length(distinct) == 1L && !is.null(n)) {
-    abort_one_class(name, format_each(distinct), n)
+    abort_one_class(name, format_each(distinct), n, kind$numbers)
   }
   few <- length(distinct) <= 2L
   bk_abort(
@@ -471,13 +471,14 @@ abort_numbers <- function(distinct, name, kind, n = NULL, row = NULL) {
   )
 }
 
-abort_one_class <- function(name, found, n) {
+abort_one_class <- function(name, found, n, instead = NULL) {
   bk_abort(
     "response", fit_header("Response `%s` has one class only.", name),
     c(
       sprintf("Found: all %.0f rows are %s.", n, quoted(found)),
       "Accepted: rows of two classes.",
-      "Look at `subset`, at zero `weights` and at rows that were omitted."
+      "Look at `subset`, at zero `weights` and at rows that were omitted.",
+      instead
     ),
     column = name, found = found, expected = 2L
   )

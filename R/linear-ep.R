@@ -18,7 +18,11 @@ run_ep <- function(job) {
     }
   }
   instead <- if (from_file) "svi" else "vb"
-  warn_unsettled(if (failed) core$message else {
+  warn_unsettled(if (failed) {
+    core$message
+  } else if (isTRUE(core$status$change < 1e-6)) {
+    "Some variances that the rows leave possible have no approximation."
+  } else {
     sprintf(
       "After %.0f passes its sites still moved by %.2g.",
       core$status$passes, core$status$change

@@ -184,6 +184,15 @@ auc <- function(y, score) {
 #' calibration(runif(500) < p, p, bins = 5)
 #' @export
 calibration <- function(y, prob, bins = 10) {
+  if (inherits(y, "bayeskernel_fit")) {
+    bk_abort(
+      "argument", "`y` is a fit.", c(
+        "Accepted: labels, and probabilities of them as `prob`.",
+        "plot(fit, \"calibration\") shows that of a fit's own rows."
+      ),
+      column = "y"
+    )
+  }
   rows <- scored_rows(y, prob)
   best <- most_probable(rows$prob)
   calibration_table(

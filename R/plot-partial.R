@@ -42,7 +42,7 @@ partial_source.default <- function(x, newdata, threads) {
     out[[name]] <- rep(values, each = nrow(rows))
     out
   }
-  rows <- data[spread_over(nrow(data), 200L), , drop = FALSE]
+  rows <- data[spread_over(nrow(data), most_partial_rows(x)), , drop = FALSE]
   few <- rows[spread_over(nrow(rows), 40L), , drop = FALSE]
   list(
     names = names,
@@ -152,13 +152,19 @@ average_rows <- function(values, count) {
   rowsum(values, rep(seq_len(count), each = each), reorder = FALSE) / each
 }
 
-# The average of predictions at each value, with a 90 % band over 400 draws;
-# without one for a posterior mode.
+# Classes are as many curves, and probabilities of more than two take longer.
+most_partial_rows <- function(x) {
+  if (length(x$levels) > 2L) max(40, 400 %/% length(x$levels)) else 200
+}
+
+# The average of predictions at each value, with a 90 % band over 400 draws, 150
+# of more than two classes; without one for a posterior mode.
 data_curve <- function(x, rows, values, threads) {
   count <- length(values)
   fit <- average_rows(predicted_values(x, rows, threads), count)
   draws <- if (x$method != "ecm") {
-    drawn <- with_seed(1, latent_draws(x, rows, 400L, threads = threads))
+    many <- if (length(x$levels) > 2L) 150L else 400L
+    drawn <- with_seed(1, latent_draws(x, rows, many, threads = threads))
     if (is_regression(x)) {
       drawn$f
     } else {

@@ -26,8 +26,11 @@ draw_coefficients <- function(x, pars, scale, main) {
   if (is.null(pars) && length(names) > 1) {
     # The intercept is no effect, and its size would hide the others; the
     # coefficients of a smooth mean nothing one by one.
-    wiggly <- unlist(lapply(x$smooths, `[[`, "blocks"))
-    pars <- setdiff(names, c("(Intercept)", names[wiggly]))
+    curves <- vapply(names, function(name) {
+      any(startsWith(name, paste0(vapply(x$smooths, `[[`, "", "label"), ".")))
+    }, NA)
+    others <- setdiff(names[!curves], "(Intercept)")
+    pars <- if (length(others)) others else setdiff(names, "(Intercept)")
   }
   pars <- check_pars(pars, names)
   # Effects of standardised predictors can be compared.
@@ -38,13 +41,17 @@ draw_coefficients <- function(x, pars, scale, main) {
     q[, 3], q[, 1], q[, 5],
     labels = rownames(q), inner = q[, c(2, 4), drop = FALSE],
     note = rest_note(length(pars), length(shown), "standardised effect"),
-    xlab = if (scale == "data") {
-      "Change of the latent value per unit"
-    } else {
-      "Change of the latent value per standard deviation"
-    },
+    xlab = sprintf(
+      "Change of %s per %s", predicted_name(x),
+      if (scale == "data") "unit" else "standard deviation"
+    ),
     main = main_title(main, "Coefficients, 50 % and 90 % intervals")
   )
+}
+
+# What coefficients and effects are in.
+predicted_name <- function(x) {
+  if (is_regression(x)) "the response" else "the latent value"
 }
 
 draw_random_effects <- function(x, pars, main) {
@@ -62,10 +69,9 @@ draw_random_effects <- function(x, pars, main) {
     plot_intervals(
       panel$condval, panel$condval - half * panel$condsd,
       panel$condval + half * panel$condsd,
-      labels = as.character(panel$grp), xlab = "Effect on the latent value",
-      main = main_title(main, sprintf(
-        "%s by %s, 90 %% intervals", panel$term[1], panel$grpvar[1]
-      ))
+      labels = as.character(panel$grp),
+      xlab = sprintf("Effect on %s, 90 %% intervals", predicted_name(x)),
+      main = main_title(main, paste(panel$term[1], "by", panel$grpvar[1]))
     )
   }
 }

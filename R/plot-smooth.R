@@ -31,6 +31,7 @@ draw_smooths <- function(x, pars, main) {
     old <- graphics::par(mfrow = panel_layout(length(which)))
     on.exit(graphics::par(old))
   }
+  label <- paste("Effect on", predicted_name(x))
   for (k in which) {
     smooth <- x$smooths[[k]]
     factors <- !vapply(smooth$levels[seq_along(smooth$variables)], is.null, NA)
@@ -53,16 +54,15 @@ draw_smooths <- function(x, pars, main) {
       "2" = plot_smooth_surface(at, curve$mean, title),
       "1f" = plot_intervals(
         curve$mean, curve$quantiles[, 1], curve$quantiles[, 4],
-        labels = as.character(at[[1]]), xlab = "Effect on the latent value",
-        main = title
+        labels = as.character(at[[1]]), xlab = label, main = title
       ),
-      plot_smooth_curves(at, curve, title)
+      plot_smooth_curves(at, curve, label, title)
     )
   }
 }
 
 # A curve with its intervals, or one without for each level of a factor.
-plot_smooth_curves <- function(at, curve, main) {
+plot_smooth_curves <- function(at, curve, label, main) {
   one <- length(at) == 1L
   level <- if (one) factor(rep("", nrow(at))) else at[[2]]
   count <- nlevels(level)
@@ -72,7 +72,7 @@ plot_smooth_curves <- function(at, curve, main) {
   labels <- if (!one && count <= 24L) key_labels(levels(level))
   bk_panel(
     range(at[[1]]), range(if (one) curve$quantiles, curve$mean, 0),
-    xlab = names(at)[1], ylab = "Effect on the latent value", main = main
+    xlab = names(at)[1], ylab = label, main = main
   )
   graphics::abline(h = 0, col = muted[["line"]], lty = 2)
   for (k in if (one) 1:2) {

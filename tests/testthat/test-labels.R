@@ -215,3 +215,10 @@ test_that("labels of new rows that cannot be are classed errors", {
   expect_bk_error(summary(fit, d, "absent"), "argument", "`y`")
   expect_bk_error(summary(fit, d["x"]), "argument", "Give `y`")
 })
+
+test_that("a constant number is pointed to the family of numbers", {
+  expect_error(
+    bkm(z ~ x, data.frame(x = 1:5, z = 5)), "family = \"gaussian\"",
+    fixed = TRUE, class = "bayeskernel_error_response"
+  )
+})

@@ -141,3 +141,9 @@ test_that("balanced error without rows is an error, an empty class is none", {
   expect_bk_error(balanced_error(truth, rep(NA, 3)), "dimension", "row")
   expect_bk_error(balanced_error(list(1), 1), "response", "truth")
 })
+
+test_that("calibration() of a fit names its picture", {
+  fit <- bkm(y ~ x, data.frame(x = 1:9, y = c(2, 1, 4, 3, 6, 5, 8, 7, 9)))
+  expect_bk_error(calibration(fit), "argument", "y")
+  expect_error(calibration(fit), "plot(fit, \"calibration\")", fixed = TRUE)
+})

@@ -182,3 +182,12 @@ test_that("messages about random terms name term and cure", {
     bsvm_design(y ~ x + (0 | a), d)
   })
 })
+
+test_that("slopes that do not vary, beside a curve, settle", {
+  for (seed in 1:20) {
+    set.seed(seed)
+    d <- data.frame(t = runif(100), x = rnorm(100), id = factor(rep(1:20, 5)))
+    d$y <- sin(6 * d$t) + d$x / 5 + rnorm(100) / 5
+    expect_no_warning(bkm(y ~ x + s(t) + (x | id), d, threads = 1))
+  }
+})

@@ -53,10 +53,11 @@ class EpInVb {
         return total;
       }
       if (total.passes >= settings.max_passes) return total;
-      if (k > 0 && move > 2.0 * previous) anderson.restart();
+      // Far from the end the map is not straight: extrapolations get lost.
+      if (k > 0 && move > previous) anderson.restart();
       previous = move;
       const VectorXd plain = next;
-      if (anderson.combine(x, next)) {
+      if (move < kNear && anderson.combine(x, next)) {
         next = plain + (next - plain).cwiseMax(-1.0).cwiseMin(1.0);
       }
       x = next;
@@ -96,6 +97,8 @@ class EpInVb {
   }
 
  private:
+  static constexpr double kNear = 0.3;  // of a log standard deviation
+
   void update(std::vector<MatrixXd>& precision, double& noise) {
     const Prior& prior = fit_.prior();
     q.blocks.clear();
