@@ -409,7 +409,8 @@ link_shrink <- function(link, var) {
 }
 
 softmax_rows <- function(eta) {
-  eta <- exp(eta - do.call(pmax, unname(asplit(eta, 2))))
+  largest <- cbind(seq_len(nrow(eta)), max.col(eta, "first"))
+  eta <- exp(eta - eta[largest])
   eta / rowSums(eta)
 }
 

@@ -19,8 +19,8 @@
 #'     flatters the fit: give `newdata`;
 #'   * `"partial"`: the mean of the response, or the probability of the positive
 #'     class, as one predictor changes and everything else, random effects of
-#'     known groups included, stays what it is in up to 200 rows, averaged over
-#'     these; with 90 % bands. The rows are those of the fit, from the data of
+#'     known groups included, stays what it is in up to 200 rows (of more than two
+#'     classes 400 over their number, or 40), averaged over these; with 90 % bands. The rows are those of the fit, from the data of
 #'     its call, or `newdata`;
 #'   * `"bound"`: the variational bound (a lower bound of the log evidence,
 #'     which the fit maximises) by pass over the data;

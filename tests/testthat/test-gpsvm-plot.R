@@ -258,3 +258,20 @@ test_that("colours pale towards what is undecided", {
   expect_gt(grey(shades[2]), grey(shades[3]))
   expect_identical(shades[3:4], blend(bk_palette(3)[2:3], 0.75))
 })
+
+test_that("partial dependence of several classes sums to one, within bands", {
+  fit <- gpsvm(Species ~ ., iris, inducing = 20, tune = FALSE, seed = 1, threads = 1)
+  drawn(table <- plot(fit, "partial", pars = "Petal.Width", threads = 1))
+  expect_setequal(table$class, levels(iris$Species))
+  expect_equal(
+    as.vector(tapply(table$fit, table$value, sum)),
+    rep(1, length(unique(table$value)))
+  )
+  expect_true(all(table$lwr <= table$fit & table$fit <= table$upr))
+  # As of every row: 133 are averaged over.
+  all <- transform(iris, Petal.Width = table$value[1])
+  expect_equal(
+    table$fit[table$value == table$value[1]],
+    unname(colMeans(predict(fit, all, type = "prob"))), tolerance = 0.02
+  )
+})
