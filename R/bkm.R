@@ -49,7 +49,8 @@
 #'   reported.
 #' @param tol,max_iter When to stop. For `"ep"`: once no site moves by more than
 #'   `tol` posterior standard deviations, default 1e-3, and at most `max_iter`
-#'   passes, default 100. For `"vb"`: as for [bsvm()]. Default `NULL`: these.
+#'   passes, default 100, at each set of variances that is tried. For `"vb"`: as
+#'   for [bsvm()]. Default `NULL`: these.
 #'
 #' @return An object of class `c("bkm", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()], with the methods of every fit, see
