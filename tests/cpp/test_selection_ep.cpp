@@ -209,8 +209,8 @@ TEST("one column beside Gaussian rows is exact, its scale held or learned") {
 
 // Messages are not exact where two columns share what the rows say.
 TEST("two columns are near the enumeration, whatever the family") {
-  const double scale = 0.8, h = 0.1, noise = 0.8;
-  const int half = 60;
+  const double scale = 0.8, h = 0.05, noise = 0.8;
+  const int half = 120;
   for (const Family family : kFamilies) {
     double error = 0.0;
     const unsigned seeds = 4;
