@@ -241,7 +241,9 @@ linear_left_out <- function(fit, core, job, rows) {
   ))
 }
 
+# And groups a column, where the coefficients stay as they are.
 least_groups <- 30L
+least_groups_a_column <- 10L
 
 # Moments of the rows as if their groups were new, given the other groups: what
 # leaving a group out does to the coefficients is the jackknife's step. Of few
@@ -254,7 +256,7 @@ groups_left_out <- function(fit, core, job) {
     return(NULL)
   }
   steps <- fit$method != "gibbs" && is.null(sandwich_lacks(fit, core, job))
-  few <- length(groups$levels) >= least_groups * ncol(design$x) / 3
+  few <- length(groups$levels) >= least_groups_a_column * ncol(design$x)
   known <- fit$method == "gibbs" || !is.null(job$data$selection)
   holes <- !is.null(job$data$holes) || !is.null(job$atoms)
   if (!steps && (holes || !few || !known)) {

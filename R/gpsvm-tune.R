@@ -84,8 +84,6 @@ settle_rank_tuning <- function(settings) {
   settings
 }
 
-has_open_scale <- function(kernel) anyNA(kernel_parameters(kernel))
-
 # Rows x m^2 of an evaluation, above which tuning has fewer inducing points than
 # the fit, yet a hundred.
 tuning_work <- 1e8

@@ -2,6 +2,9 @@
 # inside a box, or the best of a grid by cross-validation. For every model with
 # a kernel object.
 
+# Whether a kernel leaves a length-scale or variance to the model.
+has_open_scale <- function(kernel) anyNA(kernel_parameters(kernel))
+
 #' The maximum of a bound over the parameters of a kernel
 #'
 #' From three starts by L-BFGS-B in the logarithms, entries of projections as

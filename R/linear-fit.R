@@ -449,21 +449,10 @@ run_vb <- function(job) {
     return(run_starts(job, 1))
   }
   starts <- job$settings$starts
-  if (length(starts) > 1L) {
-    rough <- job
-    rough$control$tol <- max(1e-2, job$control$tol)
-    best <- run_starts(rough, starts)
-    if (best$status$interrupted) {
-      return(best)
-    }
-    starts <- best$status$start
-    rough <- best
-    best <- go_on_selecting(job, rough)
-    if (!best$status$interrupted && !no_worse(best, rough)) {
-      best <- run_starts(job, starts)
-    }
+  best <- if (length(starts) > 1L) {
+    run_best_start(job, starts)
   } else {
-    best <- run_starts(job, starts)
+    run_starts(job, starts)
   }
   polish <- job$settings$polish
   if (isFALSE(polish) || !best$usable || best$status$interrupted) {
@@ -473,6 +462,21 @@ run_vb <- function(job) {
   best$polished <- run(job, best)
   best$status$interrupted <- is.null(best$polished)
   best
+}
+
+run_best_start <- function(job, starts) {
+  rough <- job
+  rough$control$tol <- max(1e-2, job$control$tol)
+  found <- run_starts(rough, starts)
+  if (found$status$interrupted) {
+    return(found)
+  }
+  best <- go_on_selecting(job, found)
+  if (best$status$interrupted || no_worse(best, found)) {
+    best
+  } else {
+    run_starts(job, found$status$start)
+  }
 }
 
 # Whether a fit's bound is that of another, or higher.

@@ -26,9 +26,8 @@ draw_coefficients <- function(x, pars, scale, main) {
   if (is.null(pars) && length(names) > 1) {
     # The intercept is no effect, and its size would hide the others; the
     # coefficients of a smooth mean nothing one by one.
-    curves <- vapply(names, function(name) {
-      any(startsWith(name, paste0(vapply(x$smooths, `[[`, "", "label"), ".")))
-    }, NA)
+    labels <- paste0(vapply(x$smooths, `[[`, "", "label"), ".", recycle0 = TRUE)
+    curves <- vapply(names, function(name) any(startsWith(name, labels)), NA)
     others <- setdiff(names[!curves], "(Intercept)")
     pars <- if (length(others)) others else setdiff(names, "(Intercept)")
   }
