@@ -67,7 +67,8 @@ class EpGrid {
 
   bool by_group() const { return groups_.has_value(); }
 
-  // Numbers that all points together may hold of groups, and of messages.
+  // Numbers that all points together may hold of groups, and of messages, six
+  // of which are kept in any case.
   double room = 2e7;
 
   void run(const EpSettings& settings) {
@@ -261,11 +262,13 @@ class EpGrid {
     }
     const double size =
         2.0 * static_cast<double>(fit_.rows().rows()) + loading;
-    states_.emplace_back();
-    if (static_cast<double>(kept_ + 1) * size <= room || kept_ < 2) {
-      states_.back() = fit_.state();
-      ++kept_;
+    // The oldest make room, but for that of the mode. On a line no start misses
+    // one if six are kept.
+    const std::size_t kept = states_.size() + 1 - oldest_;
+    if (kept >= 6 && static_cast<double>(kept + 1) * size > room) {
+      states_[oldest_++] = EpState();
     }
+    states_.push_back(fit_.state());
     return true;
   }
 
@@ -352,7 +355,8 @@ class EpGrid {
   std::map<Place, int> number_;
   PosteriorMixture mixture_;
   SiteRows sites_;
-  int passes_ = 0, kept_ = 0;
+  std::size_t oldest_ = 1;  // of the states, the mode's aside
+  int passes_ = 0;
   double change_ = 0.0, failed_ = 0.0;
 };
 

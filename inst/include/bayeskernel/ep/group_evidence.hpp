@@ -55,21 +55,11 @@ class GroupEvidence {
   };
   Missed operator()(bool axes = true) {
     const RowSource& rows = fit_.rows();
-    const Index r = rows.z_columns();
     const Index p = axes ? rows.x_columns() : 0;
-    const double step = std::sqrt(3.0);
-    shift_ = MatrixXd::Zero(rows.x_columns(), 2 * p + 1);
-    for (Index k = 0; k < p; ++k) {
-      const auto axis = fit_.posterior().whitener().row(k).transpose();
-      shift_.col(2 * k + 1) = step * axis;
-      shift_.col(2 * k + 2) = -step * axis;
-    }
-    group_shift_.resize(r * rows.groups(), 2 * p + 1);
-    if (rows.x_columns() > 0) {
-      group_shift_.noalias() =
-          -fit_.system().loading().transpose() * shift_;
-    } else {
-      group_shift_.setZero();
+    axes_ = std::sqrt(3.0) * fit_.posterior().whitener().topRows(p).transpose();
+    group_axes_ = MatrixXd::Zero(rows.z_columns() * rows.groups(), p);
+    if (p > 0) {
+      group_axes_.noalias() = -fit_.system().loading().transpose() * axes_;
     }
     block_ = MatrixXd::Zero(2 * p + 1, rows.blocks());
     const Sweep sweep{rows, fit_.executor(), nullptr};
@@ -79,6 +69,7 @@ class GroupEvidence {
         // A group of thousands of rows knows its effect.
         if (rows.is_part(span)) continue;
         const Tile tile = rows.tile(span, scratch.buffer);
+        scratch.shift = axes_.transpose() * tile.x;
         rows.for_groups(span, [&](Index g, Index begin, Index end) {
           // One row and its site are exact together.
           if (end - begin > 1) {
@@ -90,8 +81,8 @@ class GroupEvidence {
     const VectorXd at = block_.rowwise().sum();
     Missed out{at[0], 0.0};
     for (Index k = 0; k < p; ++k) {
-      out.axes += std::log((4.0 + std::exp(at[2 * k + 1] - at[0]) +
-                            std::exp(at[2 * k + 2] - at[0])) / 6.0);
+      out.axes += std::log((4.0 + std::exp(at[1 + k] - at[0]) +
+                            std::exp(at[1 + p + k] - at[0])) / 6.0);
     }
     return out;
   }
@@ -100,6 +91,10 @@ class GroupEvidence {
   using Nodes = Eigen::ArrayXd;
   // Nodes at once; their number is a multiple of it.
   static constexpr int kBatch = 8;
+  using Batch = Eigen::Array<double, kBatch, 1>;
+  // As far as logarithms of products may go: neither these nor what they are
+  // made of are too large then, or too small.
+  static constexpr double kFarthest = 600.0;
 
   // So many nodes by effect, of two effects at most 16.
   struct Rule {
@@ -126,40 +121,149 @@ class GroupEvidence {
 
   struct Scratch {
     MatrixXd buffer;
+    MatrixXd shift;          // of f along the axes, p x rows of the tile
     MatrixXd along, across;  // root'z, r x rows; at the nodes, nodes x rows
-    Nodes sum, f, product;
+    MatrixXd level;          // f at the points, points x rows
+    MatrixXd across_power, level_power;  // e^-y of both
+    MatrixXd sum, product;               // nodes x points
+    VectorXd kappa, b;
+    Nodes f;
   };
 
+  // f is a sum of a number by row and node and of one by row and point.
   template <class Column>
   void add_group(const TileSpan& span, const Tile& tile, Index g, Index begin,
                  Index end, Scratch& scratch, Column&& out) const {
-    const Index r = tile.z.rows();
+    const Index r = tile.z.rows(), n = end - begin, p = axes_.cols();
+    const auto z = tile.z.middleCols(begin, n);
     const Eigen::LLT<MatrixXd> root(
         fit_.system().group_inverse().middleCols(g * r, r));
     // Those of f in units of the effects; in steep places nodes have to be
     // close.
-    scratch.along = root.matrixU() * tile.z.middleCols(begin, end - begin);
+    scratch.along = root.matrixU() * z;
     const double steep = scratch.along.colwise().squaredNorm().maxCoeff();
     const Rule& rule = rules_[steep < 1.0 ? 0 : steep < 6.0 ? 1 : 2];
     scratch.across.noalias() = rule.node.transpose() * scratch.along;
+    auto shift = scratch.shift.middleCols(begin, n);
+    shift.noalias() += group_axes_.middleRows(g * r, r).transpose() * z;
+    scratch.level.resize(2 * p + 1, n);
+    scratch.level.rowwise() =
+        fit_.sites.mean.segment(span.row_begin + begin, n).transpose();
+    scratch.level.middleRows(1, p) += shift;
+    scratch.level.bottomRows(p) -= shift;
+    const double scale = add_messages(span.row_begin + begin, rule, scratch);
+    add_rows(tile, begin, scratch);
+    for (Index k = 0; k < out.size(); ++k) {
+      const auto sum = scratch.sum.col(k).array();
+      const double most = sum.maxCoeff();
+      out[k] += most - scale +
+                std::log(((sum - most).exp() /
+                          scratch.product.col(k).array()).sum());
+    }
+  }
+
+  // Their exponents at all nodes and points, and log E_q of p over them.
+  double add_messages(Index first, const Rule& rule, Scratch& scratch) const {
+    const Index n = scratch.level.cols();
+    scratch.kappa.resize(n);
+    scratch.b.resize(n);
     double scale = 0.0;
-    for (Index i = begin; i < end; ++i) scale += log_scale(span.row_begin + i);
-    for (Index k = 0; k < shift_.cols(); ++k) {
-      scratch.sum = rule.log_weight;
-      scratch.product.setOnes(scratch.sum.size());
-      for (Index i = begin; i < end; ++i) {
-        double f = fit_.sites.mean[span.row_begin + i] +
-                   tile.z.col(i).dot(group_shift_.col(k).segment(g * r, r));
-        if (tile.x.rows() > 0) f += tile.x.col(i).dot(shift_.col(k));
-        scratch.f = scratch.across.col(i - begin).array() + f;
-        add_row(span.row_begin + i, tile.y[i], tile.weight[i],
-                tile.residual_of(i), scratch);
-        // Each factor is at most 2.
-        if ((i - begin) % 512 == 511) take_product(scratch);
+    for (Index i = 0; i < n; ++i) {
+      const auto [kappa, b] = message(first + i);
+      scratch.kappa[i] = kappa;
+      scratch.b[i] = b;
+      scale += log_scale(first + i);
+    }
+    // (kappa f / 2 - b) f, f = across + level.
+    const auto kappa = scratch.kappa.asDiagonal();
+    scratch.level_power.noalias() = scratch.level * kappa;
+    scratch.level_power.rowwise() -= scratch.b.transpose();
+    scratch.sum.noalias() =
+        rule.node.transpose() *
+        (scratch.along * scratch.level_power.transpose()).eval();
+    scratch.level_power.rowwise() -= scratch.b.transpose();
+    scratch.sum.rowwise() +=
+        0.5 * scratch.level.cwiseProduct(scratch.level_power)
+                  .rowwise().sum().transpose();
+    scratch.sum.colwise() +=
+        rule.log_weight.matrix() +
+        0.5 * scratch.across.cwiseAbs2() * scratch.kappa;
+    return scale;
+  }
+
+  // log p(y | f)^w of rows. That of a logit row of weight one is
+  // -log(1 + e^-yf): of such rows the product is taken, with e^-yf as a product
+  // of two numbers.
+  void add_rows(const Tile& tile, Index begin, Scratch& scratch) const {
+    const Index n = scratch.level.cols();
+    scratch.product.setOnes(scratch.sum.rows(), scratch.sum.cols());
+    const bool logit = fit_.family() == Family::logit;
+    if (logit) {
+      const auto minus = (-tile.y.segment(begin, n)).asDiagonal();
+      scratch.across_power.noalias() = scratch.across * minus;
+      scratch.level_power.noalias() = scratch.level * minus;
+      for (MatrixXd* power : {&scratch.across_power, &scratch.level_power}) {
+        power->array() = power->array().exp();
       }
-      take_product(scratch);
-      const double most = scratch.sum.maxCoeff();
-      out[k] += most + std::log((scratch.sum - most).exp().sum()) - scale;
+    }
+    double reach = 0.0;  // of the logarithm of the product
+    Index first = 0;
+    for (Index i = 0; i < n; ++i) {
+      const double most = 1.0 + scratch.across.col(i).cwiseAbs().maxCoeff() +
+                          scratch.level.col(i).cwiseAbs().maxCoeff();
+      const double w = tile.weight[begin + i];
+      const double residual = tile.residual_of(begin + i);
+      const bool factor =
+          logit && w == 1.0 && residual == 0.0 && !(most > kFarthest);
+      if (reach > 0.0 && (!factor || reach + most > kFarthest)) {
+        multiply(first, i, scratch);
+        first = i;
+        scratch.sum.array() -= scratch.product.array().log();
+        scratch.product.setOnes();
+        reach = 0.0;
+      }
+      if (factor) {
+        reach += most;
+      } else {
+        add_row(tile.y[begin + i], w, residual, i, scratch);
+        first = i + 1;
+      }
+    }
+    multiply(first, n, scratch);
+  }
+
+  // The product by the factors of the rows first .. last - 1.
+  static void multiply(Index first, Index last, Scratch& scratch) {
+    for (Index k = 0; k < scratch.product.cols(); ++k) {
+      for (Index q = 0; q < scratch.product.rows(); q += kBatch) {
+        Batch product = scratch.product.col(k).segment<kBatch>(q);
+        for (Index i = first; i < last; ++i) {
+          product *= 1.0 + scratch.level_power(k, i) *
+                               scratch.across_power.col(i)
+                                   .segment<kBatch>(q).array();
+        }
+        scratch.product.col(k).segment<kBatch>(q) = product;
+      }
+    }
+  }
+
+  void add_row(double y, double w, double residual, Index i,
+               Scratch& scratch) const {
+    for (Index k = 0; k < scratch.sum.cols(); ++k) {
+      scratch.f = scratch.across.col(i).array() + scratch.level(k, i);
+      const Nodes& f = scratch.f;
+      auto sum = scratch.sum.col(k).array();
+      if (residual > 0.0) {
+        for (Index q = 0; q < f.size(); ++q) {
+          sum[q] += tilted_(y, w, f[q], residual, 1.0).log_z;
+        }
+      } else {
+        MarginArray<kBatch> at;
+        for (Index q = 0; q < f.size(); q += kBatch) {
+          margin_terms<kBatch>(fit_.family(), y * f.segment<kBatch>(q), at);
+          sum.segment<kBatch>(q) += w * at.value;
+        }
+      }
     }
   }
 
@@ -184,40 +288,12 @@ class GroupEvidence {
            0.5 * ((kappa * m - 2.0 * b) * m + b * b * s) / share;
   }
 
-  // log p(y | f)^w over the message. That of a logit row of weight one is
-  // min(t, 0) - log(1 + e^-|t|), t = y f, whose logarithms are taken at once.
-  void add_row(Index i, double y, double w, double residual,
-               Scratch& scratch) const {
-    const auto [kappa, b] = message(i);
-    const Nodes& f = scratch.f;
-    scratch.sum += (0.5 * kappa * f - b) * f;
-    if (residual > 0.0) {
-      for (Index k = 0; k < f.size(); ++k) {
-        scratch.sum[k] += tilted_(y, w, f[k], residual, 1.0).log_z;
-      }
-    } else if (fit_.family() == Family::logit && w == 1.0) {
-      scratch.sum += (y * f).min(0.0);
-      scratch.product *= 1.0 + (-f.abs()).exp();
-    } else {
-      MarginArray<kBatch> at;
-      for (Index k = 0; k < f.size(); k += kBatch) {
-        margin_terms<kBatch>(fit_.family(), y * f.segment<kBatch>(k), at);
-        scratch.sum.segment<kBatch>(k) += w * at.value;
-      }
-    }
-  }
-
-  static void take_product(Scratch& scratch) {
-    scratch.sum -= scratch.product.log();
-    scratch.product.setOnes();
-  }
-
   const EpFit& fit_;
   TiltedMoments tilted_;
   Rule rules_[3];
-  MatrixXd shift_;        // p x points
-  MatrixXd group_shift_;  // r G x points
-  MatrixXd block_;        // points x blocks
+  MatrixXd axes_;        // of theta, columns x p
+  MatrixXd group_axes_;  // what effects move along them, r G x p
+  MatrixXd block_;       // points x blocks
 };
 
 }  // namespace bayeskernel
