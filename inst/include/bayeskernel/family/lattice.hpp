@@ -52,18 +52,18 @@ class Lattice {
     exponent = exponent.exp();
     Lanes weight = exponent.head<kLanes>(), ratio = exponent.tail<kLanes>();
     const double bend = std::exp(2.0 * scale * stride * stride);
-    Lanes sum[3] = {Lanes::Zero(), Lanes::Zero(), Lanes::Zero()};
-    const double* const row[3] = {&table_(0, from), &table_(1, from),
-                                  &table_(2, from)};
+    Lanes sum0 = Lanes::Zero(), sum1 = sum0, sum2 = sum0;
+    const double *row0 = &table_(0, from), *row1 = &table_(1, from),
+                 *row2 = &table_(2, from);
     for (Index j = 0; j < count; j += kLanes) {
-      for (int k = 0; k < 3; ++k) {
-        sum[k] += weight * Eigen::Map<const Lanes>(row[k] + j);
-      }
+      sum0 += weight * Eigen::Map<const Lanes>(row0 + j);
+      sum1 += weight * Eigen::Map<const Lanes>(row1 + j);
+      sum2 += weight * Eigen::Map<const Lanes>(row2 + j);
       weight *= ratio;
       ratio *= bend;
     }
     const double unit = step_ * std::sqrt(-scale / kPi);
-    return {unit * sum[0].sum(), unit * sum[1].sum(), unit * sum[2].sum()};
+    return {unit * sum0.sum(), unit * sum1.sum(), unit * sum2.sum()};
   }
 
  private:
