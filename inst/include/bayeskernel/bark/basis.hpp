@@ -159,8 +159,8 @@ class Basis {
   Basis(const BarkData& data, Index capacity)
       : data_(data),
         first_(data.fixed()),
-        location_(static_cast<std::size_t>(capacity + 1)) {
-    terms_.reserve(static_cast<std::size_t>(data.scales()));
+        location_(static_cast<std::size_t>(capacity + 1)),
+        terms_(static_cast<std::size_t>(data.variables())) {
     reserve(std::min<Index>(capacity + 1, first_ + 32));
     clear();
   }
@@ -212,20 +212,19 @@ class Basis {
       const double* centre = data_.centre_values(location_[i]);
       const double factor =
           change.vector < 0 || change.vector == vector ? change.factor : 1.0;
-      terms_.clear();
+      Index count = 0;
       for (const auto& [l, weight] : change.terms) {
         const Index variable = l - vector * p;
         if (variable < 0 || variable >= p) continue;
-        terms_.push_back({data_.predictor(variable), weight, centre[variable]});
+        set_term(count++, variable, weight, centre);
       }
-      if (terms_.empty() && factor == 1.0) {
+      if (count == 0 && factor == 1.0) {
         std::copy_n(sums_.data() + at(i), data_.stride(), sum);
         std::copy_n(values_.data() + at(i), data_.stride(), value);
         continue;
       }
-      detail::kernel_column(terms_.data(), static_cast<Index>(terms_.size()),
-                            factor, sums_.data() + at(i), sum, value,
-                            data_.rows(), data_.stride());
+      detail::kernel_column(terms_.data(), count, factor, sums_.data() + at(i),
+                            sum, value, data_.rows(), data_.stride());
       data_.scale_rows(value);
     }
   }
@@ -259,17 +258,23 @@ class Basis {
       fill_intercept(sum, value);
       return;
     }
-    terms_.clear();
+    Index count = 0;
     const double* scale = lambda.data() + data_.first_scale(location);
     const double* centre = data_.centre_values(location);
     for (Index l = 0; l < data_.variables(); ++l) {
-      if (scale[l] > 0.0) {
-        terms_.push_back({data_.predictor(l), scale[l], centre[l]});
-      }
+      if (scale[l] > 0.0) set_term(count++, l, scale[l], centre);
     }
-    detail::kernel_column(terms_.data(), static_cast<Index>(terms_.size()), 0.0,
-                          sum, sum, value, data_.rows(), data_.stride());
+    detail::kernel_column(terms_.data(), count, 0.0, sum, sum, value,
+                          data_.rows(), data_.stride());
     data_.scale_rows(value);
+  }
+
+  // One number after another: a copy of a whole term stalls.
+  void set_term(Index k, Index variable, double weight, const double* centre) {
+    ScaleTerm& term = terms_[k];
+    term.predictor = data_.predictor(variable);
+    term.weight = weight;
+    term.centre = centre[variable];
   }
 
   void fill_intercept(double* sum, double* value) const {
