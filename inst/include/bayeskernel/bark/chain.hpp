@@ -1,8 +1,8 @@
-// One chain of bark(). A sweep is one reversible jump move; every third one a
-// draw of all precisions through the coefficients and of their common scale,
-// else a step of the precision of the noise; every fifth one the latents and the
-// variances of blocks, if there are any; and, one time in five, moves of the
-// indicators and the scales. In regressions without selection nearly every third
+// One chain of bark(). A sweep is one reversible jump move; every fifth one the
+// variances of blocks and the latents, if there are any; one time in five, moves
+// of the indicators and the scales; and every third one a draw of all precisions
+// through the coefficients and of their common scale, else a step of the
+// precision of the noise. In regressions without selection nearly every third
 // moves all scales at once, and the others less often.
 #ifndef BAYESKERNEL_BARK_CHAIN_HPP
 #define BAYESKERNEL_BARK_CHAIN_HPP
