@@ -10,9 +10,9 @@ static BarkModel off_model(Index variables = 3) {
   return out;
 }
 
-static BarkRun long_run(Index draws = 10000) {
+static BarkRun long_run(Index draws = 20000) {
   BarkRun run;
-  run.draws = check::slow() ? 10 * draws : draws;
+  run.draws = check::slow() ? 5 * draws : draws;
   return run;
 }
 
@@ -67,7 +67,7 @@ TEST("indicators along an axis, with known and with drawn probabilities") {
       model.setting.different = false;
       model.inclusion = InclusionPrior::markov(0.8, 0.6);
       if (learn) model.inclusion.learn_markov({4.0, 2.0, 2.0, 1.5});
-      BarkRun run = long_run(15000);
+      BarkRun run = long_run(30000);
       run.scale_share = 1.0;
       check_joint(model, run, seed++);
     }

@@ -82,12 +82,12 @@ class BarkData {
     return vector(location) * variables();
   }
 
-  // Of the variable of scale l.
-  const double* predictor(Index l) const {
-    return predictors_.data() + l % variables() * stride_;
+  const double* predictor(Index variable) const {
+    return predictors_.data() + variable * stride_;
   }
-  double centre(Index location, Index l) const {
-    return centres_(l % variables(), centre(location));
+  // Of all variables.
+  const double* centre_values(Index location) const {
+    return centres_.data() + centre(location) * variables();
   }
 
   bool weighted() const { return root_.size() > 0; }
@@ -142,10 +142,11 @@ class BarkData {
   AlignedBuffer block_columns_;
 };
 
-// A proposal for the kernel scales: all of them times `factor`, then
-// lambda_l += change for each of `terms`.
+// A proposal for the kernel scales: all of them, or those of one vector, times
+// `factor`, then lambda_l += change for each of `terms`.
 struct ScaleChange {
   double factor = 1.0;
+  Eigen::Index vector = -1;  // all
   std::vector<std::pair<Eigen::Index, double>> terms;
 };
 
@@ -158,8 +159,8 @@ class Basis {
   Basis(const BarkData& data, Index capacity)
       : data_(data),
         first_(data.fixed()),
-        location_(static_cast<std::size_t>(capacity + 1)) {
-    terms_.reserve(static_cast<std::size_t>(data.scales()));
+        location_(static_cast<std::size_t>(capacity + 1)),
+        terms_(static_cast<std::size_t>(data.variables())) {
     reserve(std::min<Index>(capacity + 1, first_ + 32));
     clear();
   }
@@ -199,6 +200,7 @@ class Basis {
 
   // Fills proposed_values(); accept() makes them the columns.
   void propose(const ScaleChange& change) {
+    const Index p = data_.variables();
     for (Index i = first_; i < m_; ++i) {
       double* sum = new_sums_.data() + at(i);
       double* value = new_values_.data() + at(i);
@@ -206,21 +208,23 @@ class Basis {
         fill_intercept(sum, value);
         continue;
       }
-      const Index first = data_.first_scale(location_[i]);
-      terms_.clear();
+      const Index vector = data_.vector(location_[i]);
+      const double* centre = data_.centre_values(location_[i]);
+      const double factor =
+          change.vector < 0 || change.vector == vector ? change.factor : 1.0;
+      Index count = 0;
       for (const auto& [l, weight] : change.terms) {
-        if (l < first || l >= first + data_.variables()) continue;
-        terms_.push_back(
-            {data_.predictor(l), weight, data_.centre(location_[i], l)});
+        const Index variable = l - vector * p;
+        if (variable < 0 || variable >= p) continue;
+        set_term(count++, variable, weight, centre);
       }
-      if (terms_.empty() && change.factor == 1.0) {
+      if (count == 0 && factor == 1.0) {
         std::copy_n(sums_.data() + at(i), data_.stride(), sum);
         std::copy_n(values_.data() + at(i), data_.stride(), value);
         continue;
       }
-      detail::kernel_column(terms_.data(), static_cast<Index>(terms_.size()),
-                            change.factor, sums_.data() + at(i), sum, value,
-                            data_.rows(), data_.stride());
+      detail::kernel_column(terms_.data(), count, factor, sums_.data() + at(i),
+                            sum, value, data_.rows(), data_.stride());
       data_.scale_rows(value);
     }
   }
@@ -254,17 +258,23 @@ class Basis {
       fill_intercept(sum, value);
       return;
     }
-    terms_.clear();
-    const Index first = data_.first_scale(location);
-    for (Index l = first; l < first + data_.variables(); ++l) {
-      if (lambda[l] > 0.0) {
-        terms_.push_back(
-            {data_.predictor(l), lambda[l], data_.centre(location, l)});
-      }
+    Index count = 0;
+    const double* scale = lambda.data() + data_.first_scale(location);
+    const double* centre = data_.centre_values(location);
+    for (Index l = 0; l < data_.variables(); ++l) {
+      if (scale[l] > 0.0) set_term(count++, l, scale[l], centre);
     }
-    detail::kernel_column(terms_.data(), static_cast<Index>(terms_.size()), 0.0,
-                          sum, sum, value, data_.rows(), data_.stride());
+    detail::kernel_column(terms_.data(), count, 0.0, sum, sum, value,
+                          data_.rows(), data_.stride());
     data_.scale_rows(value);
+  }
+
+  // One number after another: a copy of a whole term stalls.
+  void set_term(Index k, Index variable, double weight, const double* centre) {
+    ScaleTerm& term = terms_[k];
+    term.predictor = data_.predictor(variable);
+    term.weight = weight;
+    term.centre = centre[variable];
   }
 
   void fill_intercept(double* sum, double* value) const {

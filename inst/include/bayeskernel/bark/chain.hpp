@@ -1,8 +1,8 @@
-// One chain of bark(). A sweep is one reversible jump move; every third one a
-// draw of all precisions through the coefficients and of their common scale,
-// else a step of the precision of the noise; every fifth one the latents and the
-// variances of blocks, if there are any; and, one time in five, moves of the
-// indicators and the scales. In regressions without selection nearly every third
+// One chain of bark(). A sweep is one reversible jump move; every fifth one the
+// variances of blocks and the latents, if there are any; one time in five, moves
+// of the indicators and the scales; and every third one a draw of all precisions
+// through the coefficients and of their common scale, else a step of the
+// precision of the noise. In regressions without selection nearly every third
 // moves all scales at once, and the others less often.
 #ifndef BAYESKERNEL_BARK_CHAIN_HPP
 #define BAYESKERNEL_BARK_CHAIN_HPP
@@ -195,18 +195,9 @@ class BarkChain {
         stream.uniform() < schedule.shift_share) {
       change_vector(stream);
     }
-    const bool refresh = sweeps_ % schedule.refresh == 0;
-    if (refresh) {
-      precisions_.refresh(stream);
-      if (state.prior.learns_scale()) precisions_.move_epsilon(stream);
-    }
     if (sweeps_ % schedule.blocks == 0) precisions_.move_blocks(stream);
-    if (latent) {
-      if (sweeps_ % schedule.latent == 0) move_latents(stream);
-    } else if (!refresh && sweeps_ % schedule.phi == 0 &&
-               state.prior.phi.kind != PrecisionPrior::Kind::fixed) {
-      precisions_.move_phi(stream);
-    }
+    if (latent && sweeps_ % schedule.latent == 0) move_latents(stream);
+    state.postpone_rebuilds();
     if (stream.uniform() < schedule.scale_share) {
       if (state.setting.select) {
         for (int k = 0; k < schedule.indicators; ++k) {
@@ -217,6 +208,15 @@ class BarkChain {
       scales_.walk(stream);
     }
     if (joint_.on()) move_jointly(stream);
+    // The draws of all precisions need no likelihood, but a rebuild.
+    if (sweeps_ % schedule.refresh == 0) {
+      if (state.prior.learns_scale()) precisions_.move_epsilon(stream);
+      precisions_.refresh(stream);
+    } else if (!latent && sweeps_ % schedule.phi == 0 &&
+               state.prior.phi.kind != PrecisionPrior::Kind::fixed) {
+      precisions_.move_phi(stream);
+    }
+    state.catch_up();
     ++sweeps_;
   }
 

@@ -101,7 +101,7 @@ class PrecisionDraws {
     if (!tally_.walk(BarkMove::epsilon, step, ratio, log_u)) return;
     s_.scale_coefficients(factor);
     s_.set_variances();
-    s_.rebuild();
+    s_.rebuild_evaluated();
   }
 
   void move_phi(Stream& stream) {
@@ -118,7 +118,7 @@ class PrecisionDraws {
                                  : kNeverAccepted;
     if (tally_.walk(BarkMove::phi, step, ratio, log_u)) {
       s_.gaussian.set_precision(phi);
-      s_.rebuild();
+      s_.rebuild_evaluated();
     }
   }
 

@@ -44,13 +44,12 @@ class ScaleMoves {
   double vector_factor(Index vector, double factor) {
     begin();
     const Index p = s_.data.variables();
-    double total = 0.0, smallest = 1.0;
-    for (Index l = vector * p; l < (vector + 1) * p; ++l) {
-      total += s_.lambda[l];
-      smallest = std::min(smallest, s_.lambda[l]);
-      set(l, factor * s_.lambda[l]);
-    }
-    if (!(smallest * factor > kSmallest)) return kNeverAccepted;
+    auto scales = new_lambda_.segment(vector * p, p);
+    const double total = scales.sum();
+    scales *= factor;
+    if (!(scales.minCoeff() > kSmallest)) return kNeverAccepted;
+    change_.factor = factor;
+    change_.vector = vector;
     return measure(static_cast<double>(p) * shape(s_.scales()) *
                        std::log(factor) -
                    s_.prior.lambda_rate * (factor - 1.0) * total);
@@ -162,6 +161,7 @@ class ScaleMoves {
  private:
   void begin() {
     change_.factor = 1.0;
+    change_.vector = -1;
     change_.terms.clear();
     new_lambda_ = s_.lambda;
     new_delta_ = s_.delta;

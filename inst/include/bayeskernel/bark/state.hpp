@@ -197,8 +197,23 @@ class BarkState {
   }
 
   void rebuild() {
+    due_ = false;
     gaussian.rebuild();
     residual_fresh_ = false;
+  }
+
+  // Moves that need neither Sigma nor mu may follow one another from
+  // postpone_rebuilds() on: then log_marginal() is what they evaluated last, and
+  // catch_up() makes the rest.
+  void postpone_rebuilds() { postponing_ = true; }
+  void rebuild_evaluated() {
+    if (!postponing_) return rebuild();
+    gaussian.take_evaluated();
+    due_ = true;
+  }
+  void catch_up() {
+    postponing_ = false;
+    if (due_) rebuild();
   }
 
   // ---- Scales
@@ -224,7 +239,7 @@ class BarkState {
       // Sums that were changed in place have gathered rounding errors.
       refill();
     } else {
-      rebuild();
+      rebuild_evaluated();
     }
   }
 
@@ -252,6 +267,7 @@ class BarkState {
   AlignedBuffer response_, residual_;
   double square_ = 0.0;
   bool residual_fresh_ = false;
+  bool postponing_ = false, due_ = false;
   AlignedBuffer new_gram_, new_dots_;
   int scale_changes_ = 0;
 };

@@ -97,6 +97,11 @@ class CollapsedGaussian {
   void set_precision(double phi) { phi_ = phi; }
   void set_variance(Index i, double v) { variance_[i] = v; }
 
+  // What was evaluated last is where G, K'y, v and phi are now, Sigma and mu
+  // unknown until rebuild(): log_marginal_*(), draw() and residual_square() do
+  // without.
+  void take_evaluated() { log_marginal_ = evaluated_; }
+
   // Sigma, mu and the log marginal likelihood from G, K'y, v and phi.
   // m^3 / 2 multiply-adds.
   void rebuild() {
@@ -379,8 +384,10 @@ class CollapsedGaussian {
                   double both, double phi) {
     fill_bordered(gram, dots, both);
     const double log_det = eliminate_forward(work(), stride_, m_, 1.0);
-    return std::isfinite(log_det) ? marginal(log_det, phi)
-                                  : -std::numeric_limits<double>::infinity();
+    evaluated_ = std::isfinite(log_det)
+                     ? marginal(log_det, phi)
+                     : -std::numeric_limits<double>::infinity();
+    return evaluated_;
   }
 
   double evaluate_scaled(const AlignedBuffer& gram, const AlignedBuffer& dots,
@@ -442,7 +449,7 @@ class CollapsedGaussian {
   Index rows_ = 0;
   double square_ = 0.0;  // y'y
   double phi_ = 1.0;
-  double log_marginal_ = 0.0;
+  double log_marginal_ = 0.0, evaluated_ = 0.0;
   int edits_ = 0;
   bool broken_ = false;
   AlignedBuffer variance_, dots_, mean_, gram_, covariance_;
