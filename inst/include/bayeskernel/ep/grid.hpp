@@ -262,13 +262,15 @@ class EpGrid {
     }
     const double size =
         2.0 * static_cast<double>(fit_.rows().rows()) + loading;
-    // The oldest make room, but for that of the mode. On a line no start misses
-    // one if six are kept.
-    const std::size_t kept = states_.size() + 1 - oldest_;
-    if (kept >= 6 && static_cast<double>(kept + 1) * size > room) {
-      states_[oldest_++] = EpState();
-    }
-    states_.push_back(fit_.state());
+    const bool full =
+        kept_ >= 6 && static_cast<double>(kept_ + 1) * size > room;
+    // On a line the oldest but that of the mode makes room: no start misses one
+    // if six are kept. Elsewhere those in the middle are worth more.
+    const bool line = hyper_.size() == 1;
+    if (full && line) states_[oldest_++] = EpState();
+    states_.emplace_back();
+    if (!full || line) states_.back() = fit_.state();
+    if (!full) ++kept_;
     return true;
   }
 
@@ -355,8 +357,8 @@ class EpGrid {
   std::map<Place, int> number_;
   PosteriorMixture mixture_;
   SiteRows sites_;
-  std::size_t oldest_ = 1;  // of the states, the mode's aside
-  int passes_ = 0;
+  std::size_t oldest_ = 1;  // of the states on a line, the mode's aside
+  int passes_ = 0, kept_ = 0;
   double change_ = 0.0, failed_ = 0.0;
 };
 
