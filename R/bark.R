@@ -98,9 +98,13 @@
 #'   ones leave, and shed them; those of a classification from random kernels.
 #'   All begin with every predictor in the model, but see [markov()], at the
 #'   prior's mean scale, each further vector of scales at a tenth of the one
-#'   before. Prior variances v of coefficients with \eqn{\phi v n > 10^{14}}{phi
-#'   v n > 1e14}, which only a response without noise asks for, are left out:
-#'   doubles cannot hold them.
+#'   before. During the first half of the warmup of a regression the noise has at
+#'   least a share of the variance of the response that falls from 1 to exp(-10):
+#'   once a fit is good, its kernels hold the scales where they are. On 42 data
+#'   sets, 15 of them from Friedman's functions, 100,000 sweeps ended with an
+#'   R-hat of f of at most 1.05 in 25; in 18 without that. Prior variances v of
+#'   coefficients with \eqn{\phi v n > 10^{14}}{phi v n > 1e14}, which only a
+#'   response without noise asks for, are left out: doubles cannot hold them.
 #'
 #' @section Weights: Given the kernels and sigma the coefficients, and with them
 #'   f, are those of rows that are repeated as often as whole weights say. Sigma

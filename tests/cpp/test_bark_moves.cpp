@@ -1424,6 +1424,30 @@ TEST("regression starts from kernels that fit, at places of its own") {
         std::lround(few.prior.expected_kernels()));
 }
 
+TEST("the noise is held for half of the warmup, and in regressions alone") {
+  BarkModel model = rows_model(60, 2);
+  model.prior.phi.kind = PrecisionPrior::Kind::log_uniform;
+  constexpr int kWarmup = 400;
+  Walker walker(model, 0, 1, kWarmup);
+  const double square = walker.state().response_square() / 60.0;
+  for (int t = 0; t < kWarmup / 2; ++t) {
+    const double most = std::exp(20.0 * t / kWarmup) / square;
+    CHECK(walker.state().phi() <= most * (1.0 + 1e-12));
+    walker.sweep(1);
+    CHECK_NEAR(walker.state().prior.phi.most, most, 1e-9 * most);
+  }
+  walker.sweep(1);
+  CHECK(std::isinf(walker.state().prior.phi.most));
+  // Without a warmup it starts from the kernels' fit.
+  CHECK(Walker(model).state().phi() > 2.0 / square);
+  BarkModel labels = rows_model(60, 2);
+  labels.classes = 2;
+  labels.prior.phi = PrecisionPrior();
+  labels.prior.phi.kind = PrecisionPrior::Kind::fixed;
+  Walker probit(labels, 5, 1, kWarmup);
+  CHECK(probit.state().phi() == 1.0);
+}
+
 TEST("a chain visits no kernel, no variable and all locations") {
   BarkModel model = rows_model(4, 2);
   model.setting.select = true;

@@ -10,6 +10,7 @@
 #include <Eigen/Core>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -120,6 +121,11 @@ class BarkChain {
     if (latent || !start_by_fit(state, kernels_, stream)) {
       start_by_prior(state, stream);
     }
+    hold_noise();
+    if (!state.prior.phi.allows(state.phi())) {
+      state.gaussian.set_precision(state.prior.phi.most);
+      state.rebuild();
+    }
   }
 
   // From where another chain, or this one, was.
@@ -189,6 +195,7 @@ class BarkChain {
   void sweep() {
     Stream stream(seed_, id_, Purpose::kernels, sweeps_, 0);
     tally_.set_warming(sweeps_ < warmup_);
+    hold_noise();
     move_kernels(stream);
     if (stream.uniform() < schedule.shift_share) shift_kernel(stream);
     if (state.data.vectors() > 1 &&
@@ -222,6 +229,23 @@ class BarkChain {
 
  private:
   static constexpr int kNearest = 2;  // powers 1, 4 and 16 of K
+  static constexpr double kLastHold = 10.0;
+
+  // During the first half of the warmup the noise of a regression has at least
+  // a share of the response's variance that falls from 1 to exp(-kLastHold).
+  // Kernels of a good fit hold one another and the scales where they are, so
+  // which variables share a vector has to be found before the fit is good.
+  void hold_noise() {
+    PrecisionPrior& phi = state.prior.phi;
+    if (latent || phi.kind == PrecisionPrior::Kind::fixed) return;
+    const double square =
+        state.response_square() / static_cast<double>(state.data.rows());
+    phi.most = 2 * sweeps_ < warmup_ && square > 0.0
+                   ? std::exp(kLastHold * 2.0 * static_cast<double>(sweeps_) /
+                              static_cast<double>(warmup_)) /
+                         square
+                   : std::numeric_limits<double>::infinity();
+  }
 
   void move_kernels(Stream& stream) {
     const auto probability =

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "../hinge/variance_prior.hpp"
 #include "../math/levy.hpp"
@@ -20,12 +21,16 @@ struct PrecisionPrior {
   double shape = 0.0;
   double rate = 0.0;
   double value = 1.0;  // where it is known
+  // Less than the prior says, for a while, where a chain is to see the whole
+  // before the details.
+  double most = std::numeric_limits<double>::infinity();
 
   static constexpr double kLower = 1e-6;
   static constexpr double kUpper = 1e8;
 
   bool allows(double phi) const {
-    return kind != Kind::log_uniform || (phi >= kLower && phi <= kUpper);
+    return phi <= most &&
+           (kind != Kind::log_uniform || (phi >= kLower && phi <= kUpper));
   }
   double start() const { return kind == Kind::gamma ? shape / rate : value; }
   // log of the prior ratio with the Jacobian of a step in log phi.
