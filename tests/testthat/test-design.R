@@ -477,6 +477,19 @@ test_that("bad data are classed errors that name the column", {
   refuse("argument", "formula", "y ~ x", d)
   refuse("argument", "formula", ~x, d)
   refuse("argument", "formula", y ~ x + NA, d)
+  # terms() takes a column for the response among the predictors, too.
+  refuse("argument", "y", y ~ x + y, d)
+  refuse("argument", "y", y ~ x * y, d)
+  refuse("argument", "y", y ~ x + s(y), d)
+  refuse("argument", "y", y ~ x + (1 | y), d)
+  expect_s3_class(bsvm_design(I(x > 1) ~ x, d)$terms, "terms")
+  # Text where a variable is meant.
+  for (formula in list(y ~ gp("x"), y ~ s(x, by = "g"), y ~ gp(.), y ~ gp(1))) {
+    expect_match(
+      conditionMessage(refuse("argument", "formula", formula, d)),
+      "without quotes"
+    )
+  }
   refuse("dimension", "data", y ~ x, d[0, ])
   refuse("dimension", "data", y ~ x, d[1, ])
   expect_error(bsvm_design(y ~ 0, d), class = "bayeskernel_error_dimension")
