@@ -105,7 +105,7 @@ check_term_variables <- function(variables, call) {
 # terms() takes the response for a predictor too, whose column nobody makes.
 refuse_response_right <- function(response, terms, others, call) {
   factors <- attr(terms, "factors")
-  used <- if (length(factors)) rownames(factors)[rowSums(factors) > 0]
+  used <- if (length(factors)) variable_names(terms)[rowSums(factors) > 0]
   if (response %in% c(used, vapply(others, deparse1, ""))) {
     bk_abort(
       "argument",
@@ -282,6 +282,17 @@ restore_calls <- function(expr, calls) {
     return(expr)
   }
   do.call(substitute, list(expr, calls))
+}
+
+# Text of deparse1() as an expression. Names need not be those of R's syntax: a
+# name among `names` is that, and `my group` could be nothing else.
+read_text <- function(text, names) {
+  if (text %in% names) as.name(text) else str2lang(text)
+}
+
+# The formula of a sum of variables, whatever their names.
+sum_of_names <- function(names, response = NULL) {
+  stats::reformulate(sprintf("`%s`", names), response, env = globalenv())
 }
 
 # What a fit keeps of the formula's surroundings ----------------------------

@@ -233,7 +233,7 @@ new_labels <- function(object, newdata, y, n) {
   } else if (is.null(y) && !is.null(columns) && !is.null(object$response)) {
     y <- tryCatch(
       eval(
-        str2lang(object$response), newdata,
+        read_text(object$response, columns), newdata,
         if (is.null(object$formula)) emptyenv() else environment(object$formula)
       ),
       error = function(e) NULL

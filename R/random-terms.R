@@ -124,7 +124,7 @@ is_numeric_column <- function(terms, assign, frame) {
   if (length(factors) == 0L) {
     return(logical(length(assign)))
   }
-  numeric_variable <- vapply(rownames(factors), function(name) {
+  numeric_variable <- vapply(variable_names(terms), function(name) {
     !(is.factor(frame[[name]]) || is.logical(frame[[name]]))
   }, NA)
   numeric_term <- colSums(factors[numeric_variable, , drop = FALSE] > 0) > 0
