@@ -48,7 +48,23 @@ bk_panel <- function(xlim, ylim, xlab = "", ylab = "", main = "",
     main = title$main, adj = 0, line = graphics::par("mar")[3] - 1.4,
     cex.main = title$size
   )
-  graphics::title(xlab = xlab, ylab = ylab)
+  graphics::title(ylab = ylab)
+  label_below(xlab)
+}
+
+# The label of the x axis: in the middle, else ending where the panel ends, for
+# wide names of rows leave room at the left.
+label_below <- function(xlab, line = graphics::par("mgp")[1]) {
+  size <- graphics::par("cex.lab")
+  sides <- graphics::par("mai")[c(2, 4)]
+  wide <- graphics::strwidth(xlab, "inches", cex = size)
+  room <- graphics::par("pin")[1] + 2 * min(sides)
+  graphics::title(
+    xlab = xlab, line = line, adj = if (wide > room) 1 else 0.5,
+    cex.lab = size * max(
+      0.75, min(1, (graphics::par("fin")[1] - sides[2]) / wide)
+    )
+  )
 }
 
 # A title no wider than its panel and the margin right of it: in smaller
@@ -76,10 +92,10 @@ level_panel <- function(levels, limits, xlab, main) {
   upright <- max(inches(size)) > place
   if (upright) {
     levels <- margin_labels(levels, 1, size, 0.3)
-    graphics::par(mar = graphics::par("mar") + c(1, 0, 0, 0))
+    graphics::par(mar = graphics::par("mar") + c(1.5, 0, 0, 0))
   }
   bk_panel(range(at) + c(-0.5, 0.5), limits, "", "", main, "y", "y")
-  graphics::title(xlab = xlab, line = graphics::par("mar")[1] - 1.3)
+  label_below(xlab, graphics::par("mar")[1] - 1.3)
   bk_axis(
     1, at, levels,
     cex.axis = size, las = if (upright) 2 else 1, gap.axis = 0
