@@ -6,11 +6,13 @@
 #' support vector machines with fixed and random effects, smooths, selection and
 #' modelled missing predictors. [gpsvm()]: nonlinear ones, with a Gaussian
 #' process on inducing points and kernels such as [rbf()], from fifty rows to
-#' millions. Both by variational Bayes or by Gibbs sampling. [bark()]:
+#' millions. All three by expectation propagation, variational Bayes or Gibbs
+#' sampling. [bark()]:
 #' regression, two classes and ordered classes by sums of an unknown number of
 #' kernels, by reversible jump sampling. [mkprobit()]: many classes and many
 #' feature spaces, by combined kernels. [klr()]: two classes by kernels on a few
-#' learned directions of the predictors. See
+#' learned directions of the predictors. [seqkr()]: a number or two classes, row by
+#' row as they come, by particles. See
 #' [bayeskernel-engines], [bayeskernel-diagnostics], [bayeskernel-large].
 #'
 #' @section Options:
@@ -29,7 +31,8 @@
 #' `row`, `found` and `expected` of the condition say the same as its text.
 #' Warnings have class `bayeskernel_warning` and before it
 #' `bayeskernel_warning_convergence`, `_dropped_column`, `_max_iter`,
-#' `_separation`, `_jitter`, `_interrupt`, `_response` or `_effects`.
+#' `_separation`, `_jitter`, `_interrupt`, `_response`, `_effects`, `_prior`,
+#' `_given_up` or `_learning_rate`.
 #'
 #' @references
 #' Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference

@@ -128,7 +128,17 @@ known_as <- list(
   select = "selection", na.action = "na.rm", type = "what", newdata = "newx",
   level = c("conf.level", "prob", "probs"), conf.level = c("level", "prob"),
   conf.int = "interval", interval = c("intervals", "conf.int"),
-  re.form = c("allow.new.levels", "reform"), se.fit = "se"
+  re.form = "reform", se.fit = "se"
+)
+
+# What users of other packages write and need not here: what to do instead.
+not_needed <- list(
+  "leaving it out: new groups are averaged over" = "allow.new.levels",
+  "leaving it out: nothing has to be set" = c("nAGQ", "control", "REML"),
+  "leaving it out, and predict(type = \"prob\")" = "probability",
+  "C() in the formula, C(f, contr.sum)" = "contrasts",
+  "bkm() or bark(), which have families of responses" = "family",
+  "gpsvm(), which has kernels" = "kernel"
 )
 
 # The argument that is meant by `name`, as text for a message, or "".
@@ -144,14 +154,12 @@ nearest_argument <- function(name, has) {
     endsWith(plain(has), plain(name)))]
   found <- c(near, intersect(alias, has), inside)
   if (length(found)) {
-    paste0("`", found[1L], "`")
-  } else if (identical(plain(name), "family")) {
-    "bark(), which has families of responses"
-  } else if (identical(plain(name), "kernel")) {
-    "gpsvm(), which has kernels"
-  } else {
-    ""
+    return(paste0("`", found[1L], "`"))
   }
+  advice <- names(not_needed)[vapply(not_needed, function(names) {
+    plain(name) %in% plain(names)
+  }, NA)]
+  c(advice, "")[1L]
 }
 
 abort_argument <- function(x, name, expected, kind = "argument",

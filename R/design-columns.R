@@ -256,9 +256,7 @@ checked_offset <- function(offset, n, rows, call) {
 
 design_variables <- function(parsed) {
   parts <- c(list(parsed$terms), lapply(parsed$bars, `[[`, "terms"))
-  variables <- unlist(lapply(parts, function(terms) {
-    rownames(attr(terms, "factors"))
-  }))
+  variables <- unlist(lapply(parts, variable_names))
   setdiff(variables, parsed$response)
 }
 

@@ -284,10 +284,8 @@ code_new_variables <- function(info, frame, call) {
     }
   }
   used <- c(
-    rownames(attr(info$terms, "factors")),
-    unlist(lapply(info$random, function(term) {
-      rownames(attr(term$terms, "factors"))
-    }))
+    variable_names(info$terms),
+    unlist(lapply(info$random, function(term) variable_names(term$terms)))
   )
   for (name in setdiff(used, names(info$xlevels))) {
     column <- frame[[name]]

@@ -126,7 +126,7 @@ data_at <- function(object, home) {
     return(NULL)
   }
   data <- if (is.null(call$data)) {
-    stats::get_all_vars(stats::reformulate(fit_variables(object)), home)
+    stats::get_all_vars(sum_of_names(fit_variables(object)), home)
   } else {
     as.data.frame(eval(call$data, home))
   }
@@ -156,10 +156,7 @@ matrix_names <- function(object) object$design$columns
 
 # A formula also for a fit to a matrix.
 effect_formula <- function(object) {
-  object$formula %||% stats::reformulate(
-    sprintf("`%s`", matrix_names(object)), ".response",
-    env = globalenv()
-  )
+  object$formula %||% sum_of_names(matrix_names(object), ".response")
 }
 
 # Its fixed part with smooths as they are written, and its bars.

@@ -203,7 +203,7 @@ own_data <- function(object, home) {
   }
   rows <- own_design(object, home)$rows
   data <- with_own_data(if (is.null(call$data)) {
-    stats::get_all_vars(stats::reformulate(object$design$variables), home)
+    stats::get_all_vars(sum_of_names(object$design$variables), home)
   } else {
     as.data.frame(eval(call$data, home))
   })

@@ -37,7 +37,8 @@ parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
   )
   check_distinct_smooths(smooths, call)
   fixed <- if (is.null(taken$rest)) 1 else taken$rest
-  split <- split_bars(fixed)
+  split <- split_bars(fixed, call)
+  refuse_structures(split$fixed, call)
   bars <- split$bars
   fixed <- split$fixed
   expressions <- c(
@@ -61,14 +62,16 @@ parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
     )
   }
   frame_terms <- terms
-  if (length(bars) || length(smooths)) {
-    variables <- c(
-      as.list(attr(terms, "variables"))[-1L],
-      unlist(lapply(smooths, `[[`, "variables")),
-      unlist(lapply(bars, function(bar) {
-        c(as.list(attr(bar$terms, "variables"))[-1L], bar$leaves)
-      }))
-    )
+  others <- c(
+    unlist(lapply(smooths, `[[`, "variables")),
+    unlist(lapply(bars, function(bar) {
+      c(as.list(attr(bar$terms, "variables"))[-1L], bar$leaves)
+    }))
+  )
+  check_term_variables(others, call)
+  refuse_response_right(deparse1(lhs), terms, others, call)
+  if (length(others)) {
+    variables <- c(as.list(attr(terms, "variables"))[-1L], others)
     all <- Reduce(function(a, b) call("+", a, b), unique(variables)[-1L])
     frame_terms <- stats::terms(stats::as.formula(call("~", lhs, all), env))
   }
@@ -76,6 +79,41 @@ parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
     formula = formula, terms = terms, frame_terms = frame_terms,
     smooths = smooths, bars = bars, response = deparse1(lhs), env = env
   )
+}
+
+# Smooth and random terms take names and expressions: no text, and no `.`.
+check_term_variables <- function(variables, call) {
+  odd <- Find(function(variable) {
+    !is.language(variable) || identical(variable, quote(.))
+  }, variables)
+  if (!is.null(odd)) {
+    bk_abort(
+      "argument", "A term of the formula has no variable where it needs one.",
+      c(
+        sprintf("Found: `%s`.", deparse1(odd)),
+        paste(
+          "Accepted: variables without quotes, or expressions of them, such as",
+          "gp(x, by = f) or (1 | g); `.` stands for columns outside of such",
+          "terms alone."
+        )
+      ),
+      column = "formula", found = odd, call = call
+    )
+  }
+}
+
+# terms() takes the response for a predictor too, whose column nobody makes.
+refuse_response_right <- function(response, terms, others, call) {
+  factors <- attr(terms, "factors")
+  used <- if (length(factors)) variable_names(terms)[rowSums(factors) > 0]
+  if (response %in% c(used, vapply(others, deparse1, ""))) {
+    bk_abort(
+      "argument",
+      fit_header("Response `%s` is among the predictors, too.", response),
+      "It would predict itself: leave it out there.",
+      column = response, call = call
+    )
+  }
 }
 
 # `.` stands for the columns of `data` that are neither in the response nor in a
@@ -174,15 +212,18 @@ find_terms <- function(expr, wanted) {
 }
 
 # The right side of a formula without its random terms, and these.
-split_bars <- function(expr) {
+split_bars <- function(expr, call = user_call()) {
   barred <- function(term) any(c("|", "||") %in% all.names(term))
   bars <- list()
   parts <- sum_terms(expr, barred)
   for (k in which(vapply(parts$terms, barred, NA))) {
     hidden <- hide_calls(parts$terms[[k]])
     term <- stats::as.formula(call("~", hidden$expr), globalenv())
-    found <- reformulas::findbars(term)
-    if (length(found) == 0L) next
+    found <- tryCatch(reformulas::findbars(term), error = function(e) NULL)
+    if (length(found) == 0L) {
+      if (barred(hidden$expr)) abort_bar(parts$terms[[k]], call)
+      next
+    }
     back <- function(part) restore_calls(part, hidden$calls)
     bars <- c(bars, lapply(found, back))
     rest <- reformulas::nobars(term)[[2]]
@@ -190,6 +231,28 @@ split_bars <- function(expr) {
     parts$terms[k] <- list(if (!identical(rest, 1)) back(rest))
   }
   list(fixed = join_terms(parts$terms, parts$signs) %||% 1, bars = bars)
+}
+
+# Structures of covariances, as glmmTMB and lme4 write them: ar1(t + 0 | g).
+refuse_structures <- function(fixed, call) {
+  known <- c(
+    "diag", "us", "cs", "ar1", "homdiag", "homcs", "hetar1", "toep", "homtoep",
+    "ou", "exp", "gau", "mat", "rr"
+  )
+  found <- Find(function(term) {
+    any(c("|", "||") %in% all.names(term))
+  }, find_terms(fixed, function(head) head %in% known))
+  if (!is.null(found)) {
+    text <- deparse1(found)
+    bk_abort(
+      "argument", fit_header("Random term `%s` is not offered.", text),
+      paste(
+        "Accepted: (x | g), whose covariances are learned, (x || g), without",
+        "any, and gp(t) for a course over time."
+      ),
+      column = "formula", found = text, call = call
+    )
+  }
 }
 
 # A bar inside a function call, `I(a | b)`, is "or", not a random term: such
@@ -219,6 +282,17 @@ restore_calls <- function(expr, calls) {
     return(expr)
   }
   do.call(substitute, list(expr, calls))
+}
+
+# Text of deparse1() as an expression. Names need not be those of R's syntax: a
+# name among `names` is that, and `my group` could be nothing else.
+read_text <- function(text, names) {
+  if (text %in% names) as.name(text) else str2lang(text)
+}
+
+# The formula of a sum of variables, whatever their names.
+sum_of_names <- function(names, response = NULL) {
+  stats::reformulate(sprintf("`%s`", names), response, env = globalenv())
 }
 
 # What a fit keeps of the formula's surroundings ----------------------------

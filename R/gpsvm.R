@@ -109,9 +109,11 @@
 #'   which is `rbf(lengthscale = theta / sqrt(2))`.
 #'
 #' @section Formulas with terms: A formula with [gp()] terms, such as
-#'   `y ~ gp(x1, x2) + z + (1 | id)`, is fitted by [bkm()] with
-#'   `family = "hinge"`, whose fit is returned; kernels and inducing points are
-#'   then arguments of [gp()].
+#'   `y ~ gp(x1, x2) + z + (1 | id)`, of two classes, is fitted by [bkm()] with
+#'   `family = "hinge"`, whose fit is returned, with random effects, smooths and
+#'   missing predictors; kernels and inducing points are then arguments of
+#'   [gp()]. Without `gp()` the predictors of the formula are those of the kernel,
+#'   and random effects or smooths are an error.
 #'
 #' @section Tuning: `tune = "loo"` judges predictions, without refits. The bound
 #'   likes large variances on small noisy data, and so predictions that are too

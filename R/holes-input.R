@@ -61,6 +61,7 @@ is_one_number <- function(column) {
   NCOL(column) == 1L && !is.factor(column) && !is.character(column)
 }
 
+# As a model frame names them: terms() puts some names into backticks.
 variable_names <- function(terms) {
   vapply(as.list(attr(terms, "variables"))[-1L], deparse1, "")
 }

@@ -158,10 +158,11 @@ term_of_columns <- function(object) {
     1L
   }
   labels <- attr(info$terms, "term.labels")
+  variables <- variable_names(info$terms)
   widths <- vapply(seq_along(labels), function(t) {
     used <- which(coding[, t] > 0)
     prod(vapply(used, function(v) {
-      width(rownames(coding)[v], coding[v, t])
+      width(variables[v], coding[v, t])
     }, 1L))
   }, 1)
   all <- c(

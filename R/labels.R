@@ -5,7 +5,7 @@
 # and which model suits what it does not take. "any" is the response of bkm()
 # without a family, "binary" and "number" with one.
 response_kinds <- local({
-  numbers <- "For a regression of numbers use bark()."
+  numbers <- "For a regression of numbers use bkm() or bark()."
   ordered <- "For more classes in order use family = \"ordinal\"."
   free <- paste(
     "More classes without an order are beyond bark(): gpsvm() takes them. If",
@@ -233,7 +233,7 @@ new_labels <- function(object, newdata, y, n) {
   } else if (is.null(y) && !is.null(columns) && !is.null(object$response)) {
     y <- tryCatch(
       eval(
-        str2lang(object$response), newdata,
+        read_text(object$response, columns), newdata,
         if (is.null(object$formula)) emptyenv() else environment(object$formula)
       ),
       error = function(e) NULL

@@ -126,7 +126,8 @@ grow_groups <- function(object, newdata) {
   for (t in seq_along(object$design$random)) {
     info <- object$design$random[[t]]
     leaves <- lapply(info$leaves, function(leaf) {
-      as.character(eval(str2lang(leaf), newdata, object$design$env))
+      group <- read_text(leaf, names(newdata))
+      as.character(eval(group, newdata, object$design$env))
     })
     if (anyNA(unlist(leaves))) {
       bk_abort(

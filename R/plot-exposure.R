@@ -141,28 +141,27 @@ plot_univariate <- function(info, main, most = 12L) {
   curves <- own[shown]
   limits <- range(lapply(curves, `[`, c("lower", "upper")))
   digits <- max(nchar(format(pretty(limits), trim = TRUE)))
-  graphics::par(mar = graphics::par("mar") + c(0, 0.4 * max(digits - 4, 0), 0, 0))
+  mar <- graphics::par("mar") + c(0, 0.4 * max(digits - 4, 0), 0, 0)
   for (name in names(curves)) {
+    graphics::par(mar = mar)
     curve <- curves[[name]]
     value <- curve$value
     # Numbers stand as text beside the names of levels.
     is_level <- is.null(info$points[[name]])
     at <- if (is_level) seq_along(value) else as.numeric(value)
-    axes <- if (is_level) "y" else c("x", "y")
-    room <- if (is_level) 0.5 else 0
-    bk_panel(
-      range(at) + c(-room, room), limits, abbreviate_middle(name), "",
-      main_title(main, if (length(curves) > 1L) "" else interval_note(info)),
-      axes, axes
+    xlab <- abbreviate_middle(name)
+    title <- main_title(
+      main, if (length(curves) > 1L) "" else interval_note(info)
     )
+    if (is_level) {
+      level_panel(as.character(value), limits, xlab, title)
+    } else {
+      bk_panel(range(at), limits, xlab, "", title)
+      rows_along(info$points[[name]])
+    }
     graphics::title(
       ylab = sentence(info$what), line = graphics::par("mar")[2] - 1.5
     )
-    if (is_level) {
-      bk_axis(1, at, as.character(value))
-    } else {
-      rows_along(info$points[[name]])
-    }
     draw_band(at, as_curve(curve), is_level, bk_colours[["blue"]], 1L)
   }
   if (length(own) > length(shown)) {

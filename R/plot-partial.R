@@ -315,10 +315,9 @@ plot_partial <- function(x, curves, main) {
   if (diff(limits) < 1e-8 * max(abs(limits), 1)) limits <- limits + c(-1, 1)
   # Room for numbers of many digits.
   digits <- max(nchar(format(pretty(limits), trim = TRUE)))
-  graphics::par(
-    mar = graphics::par("mar") + c(0, 0.4 * max(digits - 4, 0), 0, 0)
-  )
+  mar <- graphics::par("mar") + c(0, 0.4 * max(digits - 4, 0), 0, 0)
   for (name in names(curves)) {
+    graphics::par(mar = mar)
     partial_panel(x, curves[[name]], name, limits, main_title(
       main, if (many) {
         ""
@@ -343,17 +342,13 @@ partial_panel <- function(x, curve, name, limits, main) {
   } else {
     "Probability"
   }
-  room <- if (is_level) 0.5 else 0
-  bk_panel(
-    range(at) + c(-room, room), limits, abbreviate_middle(name), "",
-    main,
-    axes = if (is_level) "y" else c("x", "y"),
-    grid = if (is_level) "y" else c("x", "y")
-  )
-  graphics::title(ylab = label, line = graphics::par("mar")[2] - 1.5)
+  xlab <- abbreviate_middle(name)
   if (is_level) {
-    bk_axis(1, seq_len(nlevels(curve$value)), levels(curve$value))
+    level_panel(levels(curve$value), limits, xlab, main)
+  } else {
+    bk_panel(range(at), limits, xlab, "", main)
   }
+  graphics::title(ylab = label, line = graphics::par("mar")[2] - 1.5)
   class <- if (is.null(curve$class)) 1L else match(curve$class, x$levels)
   count <- max(class)
   for (k in seq_len(count)) {

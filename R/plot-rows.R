@@ -95,7 +95,7 @@ draw_scales <- function(x, pars, main) {
     names = FALSE
   )
   place <- row_panel(
-    colnames(q), c(0, max(q, .Machine$double.xmin)),
+    colnames(q), c(0, if (any(q > 0)) max(q) else 1),
     xlab = if (all(x$transform$scale == 1)) {
       "Kernel scale"
     } else {

@@ -43,8 +43,63 @@ bk_panel <- function(xlim, ylim, xlab = "", ylab = "", main = "",
   if ("y" %in% grid) bk_grid(h = graphics::axTicks(2))
   for (side in match(axes, c("x", "y"))) bk_axis(side)
   # In the topmost line of the margin.
-  graphics::title(main = main, adj = 0, line = graphics::par("mar")[3] - 1.4)
-  graphics::title(xlab = xlab, ylab = ylab)
+  title <- fit_title(main)
+  graphics::title(
+    main = title$main, adj = 0, line = graphics::par("mar")[3] - 1.4,
+    cex.main = title$size
+  )
+  graphics::title(ylab = ylab)
+  label_below(xlab)
+}
+
+# The label of the x axis: in the middle, else ending where the panel ends, for
+# wide names of rows leave room at the left.
+label_below <- function(xlab, line = graphics::par("mgp")[1]) {
+  size <- graphics::par("cex.lab")
+  sides <- graphics::par("mai")[c(2, 4)]
+  wide <- graphics::strwidth(xlab, "inches", cex = size)
+  room <- graphics::par("pin")[1] + 2 * min(sides)
+  graphics::title(
+    xlab = xlab, line = line, adj = if (wide > room) 1 else 0.5,
+    cex.lab = size * max(
+      0.75, min(1, (graphics::par("fin")[1] - sides[2]) / wide)
+    )
+  )
+}
+
+# A title no wider than its panel and the margin right of it: in smaller
+# letters, then cut.
+fit_title <- function(main) {
+  size <- graphics::par("cex.main")
+  if (is.character(main) && any(nzchar(main))) {
+    room <- graphics::par("fin")[1] - graphics::par("mai")[2]
+    wide <- max(graphics::strwidth(main, "inches", cex = size))
+    size <- size * max(0.8, min(1, room / wide))
+    main <- cut_to(main, room, size)
+  }
+  list(main = main, size = size)
+}
+
+# An empty panel with a place on the x axis for each level. Names that are too
+# wide for their places stand upright in a margin as high as they are: axis()
+# would leave out some of them. The margin stays until the next panel.
+level_panel <- function(levels, limits, xlab, main) {
+  inches <- function(size) graphics::strwidth(levels, "inches", cex = size)
+  at <- seq_along(levels)
+  sides <- graphics::par("mai")[c(2, 4)]
+  place <- 0.9 * (graphics::par("fin")[1] - sum(sides)) / length(levels)
+  size <- max(0.8, min(1, place / max(inches(1))))
+  upright <- max(inches(size)) > place
+  if (upright) {
+    levels <- margin_labels(levels, 1, size, 0.3)
+    graphics::par(mar = graphics::par("mar") + c(1.5, 0, 0, 0))
+  }
+  bk_panel(range(at) + c(-0.5, 0.5), limits, "", "", main, "y", "y")
+  label_below(xlab, graphics::par("mar")[1] - 1.3)
+  bk_axis(
+    1, at, levels,
+    cex.axis = size, las = if (upright) 2 else 1, gap.axis = 0
+  )
 }
 
 bk_grid <- function(...) {
@@ -100,8 +155,7 @@ plot_traces <- function(draws, max_panels = 6L) {
     bk_panel(
       c(1, iterations), range(draws[, , v], finite = TRUE),
       xlab = "Kept draw",
-      main = cut_to(names[v], graphics::par("fin")[1] * 0.8),
-      grid = "y"
+      main = names[v], grid = "y"
     )
     for (chain in seq_len(dim(draws)[2])) {
       graphics::lines(

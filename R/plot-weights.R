@@ -70,8 +70,8 @@ draw_functions <- function(x, columns, main) {
   sd <- as.matrix(found$se.fit)
   old <- bk_look()
   on.exit(graphics::par(old))
-  graphics::par(mar = replace(graphics::par("mar"), 4, 3.2))
   several <- ncol(mean) > 1L
+  labels <- if (several) key_labels(x$levels)
   bk_panel(
     limits, range(mean - 2 * sd, mean + 2 * sd), columns, "Latent function",
     main = main_title(main, if (several) {
@@ -93,7 +93,7 @@ draw_functions <- function(x, columns, main) {
       axis, mean[, k], col = colours[k], lwd = 2, lty = bk_lines(ncol(mean))[k]
     )
   }
-  if (several) key_classes(key_labels(x$levels), colours)
+  if (several) key_classes(labels, colours, bk_lines(ncol(mean)))
   out <- data.frame(
     value = rep(axis, ncol(mean)),
     class = rep(if (several) x$levels else x$levels[2], each = points),

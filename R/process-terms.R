@@ -122,7 +122,8 @@ read_process <- function(expr, env, call = user_call()) {
       "Accepted: rbf() and its relatives, their sums and products.", call
     )
   }
-  by <- if (!is.null(typed$by)) deparse1(typed$by)
+  # As terms() writes it.
+  by <- if (!is.null(typed$by)) deparse1(typed$by, backtick = TRUE)
   keys <- c(vapply(variables, deparse1, ""), by)
   twice <- keys[duplicated(keys)]
   if (length(twice)) {
@@ -133,7 +134,7 @@ read_process <- function(expr, env, call = user_call()) {
   }
   list(
     text = text, spec = list(term = keys[seq_along(variables)]), keys = keys,
-    variables = lapply(keys, str2lang), by = by,
+    variables = c(variables, typed$by), by = by,
     process = list(
       kernel = kernel,
       inducing = if (!is.null(typed$inducing)) value("inducing")
@@ -287,9 +288,11 @@ process_by <- function(frame, term, rows, call) {
 # Functions of levels are centred: the levels' own means are not in them.
 inform_levels <- function(parsed, built, call) {
   by <- unique(unlist(lapply(built, function(term) {
-    if (!is.null(term$level) && term$process$centred) term$by
+    if (!is.null(term$level) && term$process$centred) {
+      utils::tail(term$names, 1L)
+    }
   })))
-  fixed <- rownames(attr(parsed$terms, "factors"))
+  fixed <- variable_names(parsed$terms)
   bars <- unlist(lapply(parsed$bars, function(bar) {
     vapply(bar$leaves, deparse1, "")
   }))

@@ -9,21 +9,25 @@ read_bar <- function(bar, env, call = user_call()) {
     if (is.call(leaf)) deparse1(leaf[[1]]) else ""
   }, "")
   if (any(heads %in% formula_operators) || "." %in% all.names(bar[[2]])) {
-    bk_abort(
-      "argument",
-      fit_header("Random term `(%s)` is not understood.", deparse1(bar)),
-      c(
-        "Accepted: (1 | g), (x | g), (x || g), (1 | a / b), (1 | a:b).",
-        "Give crossed groups as two terms, (1 | a) + (1 | b)."
-      ),
-      column = deparse1(bar), call = call
-    )
+    abort_bar(call("(", bar), call)
   }
   list(
     terms = read_terms(
       stats::as.formula(call("~", bar[[2]]), env), NULL, call
     ),
     leaves = leaves, label = deparse1(bar[[3]]), text = deparse1(bar)
+  )
+}
+
+abort_bar <- function(term, call) {
+  bk_abort(
+    "argument",
+    fit_header("Random term `%s` is not understood.", deparse1(term)),
+    c(
+      "Accepted: (1 | g), (x | g), (x || g), (1 | a / b), (1 | a:b).",
+      "Give crossed groups as two terms, (1 | a) + (1 | b)."
+    ),
+    column = deparse1(term), call = call
   )
 }
 
@@ -120,7 +124,7 @@ is_numeric_column <- function(terms, assign, frame) {
   if (length(factors) == 0L) {
     return(logical(length(assign)))
   }
-  numeric_variable <- vapply(rownames(factors), function(name) {
+  numeric_variable <- vapply(variable_names(terms), function(name) {
     !(is.factor(frame[[name]]) || is.logical(frame[[name]]))
   }, NA)
   numeric_term <- colSums(factors[numeric_variable, , drop = FALSE] > 0) > 0

@@ -86,7 +86,9 @@ without_groups <- function(info, newdata, new = FALSE) {
 # in no other term.
 group_variables <- function(info, slopes = FALSE) {
   factors <- unlist(lapply(info$random, function(term) {
-    lapply(term$leaves, function(leaf) all.vars(str2lang(leaf)))
+    lapply(term$leaves, function(leaf) {
+      all.vars(read_text(leaf, info$variables))
+    })
   }))
   of_slopes <- unlist(lapply(info$random, function(term) all.vars(term$terms)))
   elsewhere <- c(
@@ -105,7 +107,7 @@ group_names_of <- function(object, names) {
 # Names of groups, so that rows of one unseen group share its effect.
 group_names <- function(info, newdata, t) {
   leaves <- lapply(info$random[[t]]$leaves, function(leaf) {
-    as.character(eval(str2lang(leaf), newdata, info$env))
+    as.character(eval(read_text(leaf, names(newdata)), newdata, info$env))
   })
   do.call(paste, c(leaves, sep = ":"))
 }

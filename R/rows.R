@@ -44,6 +44,15 @@ read_rows <- function(model, front, settings) {
       column = "y"
     )
   }
+  if (inherits(front$y, "formula")) {
+    bk_abort(
+      "argument", "The formula comes first, the data second.",
+      fit_header("Write %s.", sprintf(
+        "%s(%s, data)", model$name, deparse1(front$y)
+      )),
+      column = "y", found = front$y
+    )
+  }
   given <- list(
     x = front$x, y = front$y, weights = front$weights, offset = front$offset,
     na.action = front$na.action
@@ -190,9 +199,10 @@ refuse_linear_terms <- function(design, model, intercepts = FALSE) {
           "Accepted: predictors, which the kernel combines%s.",
           if (intercepts) ", and random intercepts, (1 | g)" else ""
         ),
-        if (model == "gpsvm") {
-          "With such terms: bkm(), whose gp() terms are curves; linear: bsvm()."
-        }
+        paste(
+          "With such terms: bkm(), whose gp() terms are curves, of classes or",
+          "numbers; linear: bsvm()."
+        )
       ),
       column = "formula", found = found
     )

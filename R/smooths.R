@@ -42,14 +42,15 @@ is_smooth_head <- function(head) head %in% c(smooth_heads, process_heads)
 
 refuse_smooth_use <- function(smooth, within, call) {
   text <- deparse1(smooth)
+  head <- sub("^.*::", "", deparse1(smooth[[1]]))
   bk_abort(
     "argument", fit_header("Smooth term `%s` has to be added.", text),
     c(
       sprintf("Found: %s.", deparse1(within)),
-      paste(
+      sprintf(paste(
         "Accepted: smooth terms joined to others by `+`. A curve for each",
-        "level of f is `s(x, by = f)`, one scaled by z is `s(x, by = z)`."
-      )
+        "level of f is `%s(x, by = f)`, one scaled by z is `%s(x, by = z)`."
+      ), head, head)
     ),
     column = text, found = deparse1(within), call = call
   )
@@ -285,7 +286,7 @@ smooth_variable <- function(column, name, term, rows, call) {
 }
 
 by_name <- function(term) {
-  if (!is.null(term$by)) deparse1(str2lang(term$by))
+  if (!is.null(term$by)) deparse1(term$variables[[length(term$variables)]])
 }
 
 takes_factors <- function(spec) {

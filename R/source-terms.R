@@ -36,10 +36,12 @@ source_layout <- function(formula, source, call) {
   none <- list2DF(stats::setNames(rep(list(numeric()), length(names)), names))
   parsed <- parse_formula(formula, none, call)
   refuse_source_terms(parsed, call)
-  fixed <- as.character(as.list(attr(parsed$terms, "variables"))[-(1:2)])
-  of_terms <- as.character(unlist(lapply(parsed$smooths, `[[`, "variables")))
+  fixed <- variable_names(parsed$terms)[-1L]
+  of_terms <- vapply(
+    unlist(lapply(parsed$smooths, `[[`, "variables")), deparse1, ""
+  )
   bar <- if (length(parsed$bars)) parsed$bars[[1L]]
-  slopes <- as.character(as.list(attr(bar$terms, "variables"))[-1L])
+  slopes <- variable_names(bar$terms)
   columns <- unique(c(fixed, of_terms, slopes))
   group <- bar$label
   absent <- setdiff(c(columns, group), source$columns)

@@ -474,7 +474,10 @@ new_response <- function(object, newdata, y, n) {
   }
   if (is.null(y) && is.list(newdata)) {
     y <- tryCatch(
-      eval(str2lang(object$response), newdata, environment(object$formula)),
+      eval(
+        read_text(object$response, names(newdata)), newdata,
+        environment(object$formula)
+      ),
       error = function(e) NULL
     )
   }

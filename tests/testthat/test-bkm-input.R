@@ -57,6 +57,7 @@ test_that("a response that does not suit the family says which would", {
     quick(I(1 + (y == "yes")) ~ x, d), "response", "not class codes"
   )
   x <- as.matrix(d[c("x", "z")])
+  expect_bk_error(quick(d, y ~ x), "argument", "formula comes first")
   expect_bk_error(quick(x, d$three), "response", "gpsvm")
   expect_bk_error(quick(x, d$y, "gaussian"), "response", "logit")
   expect_bk_error(quick(x, cbind(1, 2:60), "gaussian"), "response", "logit")

@@ -117,7 +117,9 @@ test_that("an unknown argument brings the nearest, and those that there are", {
     )
     expect_identical(error$found, name)
   }
-  expect_bk_error(f(family = binomial), "argument", "try bark\\(\\)")
+  expect_bk_error(f(family = binomial), "argument", "try bkm\\(\\) or bark")
+  expect_bk_error(f(nAGQ = 0), "argument", "leaving it out")
+  expect_bk_error(f(allow.new.levels = TRUE), "argument", "new groups")
   expect_bk_error(gpsvm(y ~ x, cost = 1,
     method = "vb", tune = FALSE), "argument", "`cost` try `kernel`")
   error <- expect_bk_error(f(zzz = stop("never")), "argument", "zzz")

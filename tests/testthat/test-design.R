@@ -477,6 +477,19 @@ test_that("bad data are classed errors that name the column", {
   refuse("argument", "formula", "y ~ x", d)
   refuse("argument", "formula", ~x, d)
   refuse("argument", "formula", y ~ x + NA, d)
+  # terms() takes a column for the response among the predictors, too.
+  refuse("argument", "y", y ~ x + y, d)
+  refuse("argument", "y", y ~ x * y, d)
+  refuse("argument", "y", y ~ x + s(y), d)
+  refuse("argument", "y", y ~ x + (1 | y), d)
+  expect_s3_class(bsvm_design(I(x > 1) ~ x, d)$terms, "terms")
+  # Text where a variable is meant.
+  for (formula in list(y ~ gp("x"), y ~ s(x, by = "g"), y ~ gp(.), y ~ gp(1))) {
+    expect_match(
+      conditionMessage(refuse("argument", "formula", formula, d)),
+      "without quotes"
+    )
+  }
   refuse("dimension", "data", y ~ x, d[0, ])
   refuse("dimension", "data", y ~ x, d[1, ])
   expect_error(bsvm_design(y ~ 0, d), class = "bayeskernel_error_dimension")
@@ -604,4 +617,38 @@ test_that("what is subtracted stays so whatever stands beside it", {
   # `.` has no g where a bar names it.
   expect_no_warning(found <- fixed(y ~ . - g + (1 | g)))
   expect_identical(found, c("1", "a", "b"))
+})
+
+test_that("names that are not of R's syntax go everywhere", {
+  set.seed(1)
+  d <- data.frame(x = rnorm(120), f = gl(3, 40), g = gl(12, 10))
+  d$l <- d$x > rnorm(120)
+  d$y <- d$x + rlogis(120) > 0
+  odd <- stats::setNames(d, c("my x", "my f", "my g", "a-b", "my y"))
+  plain <- bkm(y ~ f * l + (f | g) + gp(x, by = f), d, threads = 1L)
+  fit <- bkm(
+    `my y` ~ `my f` * `a-b` + (`my f` | `my g`) + gp(`my x`, by = `my f`), odd,
+    threads = 1L
+  )
+  expect_equal(unname(coef(fit)), unname(coef(plain)))
+  expect_equal(
+    predict(fit, odd[1:5, -5], type = "prob"),
+    predict(plain, d[1:5, -5], type = "prob")
+  )
+  new <- transform(d[1:2, ], g = "new")
+  expect_equal(
+    predict(fit, stats::setNames(new, names(odd)), type = "prob"),
+    predict(plain, new, type = "prob")
+  )
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  for (type in c("coef", "ranef", "smooth", "partial")) {
+    expect_no_error(plot(fit, type))
+  }
+  small <- bkm(`my y` ~ `my x` + (1 | `my g`), odd, threads = 1L)
+  expect_equal(extend(small, odd[1:9, ])$n, 129L)
+  curve <- bkm(`my y` ~ s(`my x`, by = `my f`), odd, threads = 1L)
+  expect_length(predict(curve, odd[1:5, ]), 5L)
+  source <- row_source(as.matrix(odd["my x"]), odd$`my y`)
+  expect_s3_class(bkm(source, ~ gp(`my x`), threads = 1L), "bkm")
 })

@@ -37,3 +37,24 @@ test_that("a calibration table counts and averages by bin", {
   wilson <- suppressWarnings(prop.test(1, 3, correct = FALSE))$conf.int
   expect_equal(c(out$lower[1], out$upper[1]), as.vector(wilson))
 })
+
+test_that("titles end where their panel does, and every level has its name", {
+  grDevices::pdf(NULL, 7, 5)
+  on.exit(grDevices::dev.off())
+  bk_looks(6)
+  long <- "gp(arithmetic):denominationother private schools of the county"
+  wide <- function(title) {
+    graphics::strwidth(title$main, "inches", cex = title$size)
+  }
+  room <- graphics::par("fin")[1] - graphics::par("mai")[2]
+  expect_gt(wide(list(main = long, size = graphics::par("cex.main"))), room)
+  expect_lte(wide(fit_title(long)), room)
+  expect_identical(fit_title("s(x)")$main, "s(x)")
+  expect_identical(fit_title(quote(x^2))$main, quote(x^2))
+  # Names that have no room side by side stand upright.
+  low <- graphics::par("mar")[1]
+  level_panel(c("no", "yes"), 0:1, "", "")
+  expect_identical(graphics::par("mar")[1], low)
+  level_panel(month.name, 0:1, "", "")
+  expect_gt(graphics::par("mar")[1], low)
+})

@@ -168,6 +168,9 @@ test_that("random terms that cannot be are refused by name", {
   refuse(y ~ x + (1 | l), "argument", "l")
   refuse(y ~ x + (0 | b), "argument", "b")
   refuse(y ~ x + (1 | b) + (1 + time | b), "argument", "1 | b")
+  refuse(y ~ x + (1 | "b"), "argument", "(1 | \"b\")")
+  refuse(y ~ x + ar1(time + 0 | b), "argument", "formula")
+  refuse(y ~ x + diag(1 | b), "argument", "formula")
 })
 
 test_that("messages about random terms name term and cure", {
