@@ -28,7 +28,7 @@ class GaussianPosterior {
   void set_covariance(const ArrowSystem& system) {
     system_ = &system;
     if (p_ == 0) return;
-    whitener_ = invert_lower(system.llt().matrixLLT());
+    invert_lower_into(system.llt().matrixLLT(), whitener_);
     product_.set(whitener_);
     if (groups_ > 0) {
       spread_.noalias() =
