@@ -23,8 +23,8 @@ struct ColumnMoments {
   Eigen::VectorXd mean, sd, minimum, maximum, missing;
 };
 
-// O(n p), no copy but of a tile, whose sums then have the same bits wherever the
-// rows lie. Each tile stays in the first-level cache for its own two-pass
+// O(n p), no copy but of a tile, whose sums then have the same bits wherever
+// the rows lie. Each tile stays in the first-level cache for its own two-pass
 // moments; tiles are merged by the update of Chan, Golub and LeVeque (1983), so
 // a large mean beside a small spread costs no digits.
 inline ColumnMoments column_moments(

@@ -1,5 +1,5 @@
-// One sweep over the rows of a source, chunk by chunk. The blocks of a chunk are
-// shared among threads and leave their sums in a slot each; the slots are
+// One sweep over the rows of a source, chunk by chunk. The blocks of a chunk
+// are shared among threads and leave their sums in a slot each; the slots are
 // gathered in the order of the blocks, so that results depend neither on the
 // executor nor on how many slots there are.
 #ifndef BAYESKERNEL_DATA_SWEEP_HPP
@@ -23,8 +23,9 @@ struct Sweep {
   // the sweep up with PassInterrupted.
   std::function<bool(double)> go_on;
 
-  // How many slots of so many numbers the chunks begin .. end - 1 need: one a
-  // block of a chunk, but no more than some two million numbers, or one a thread.
+  // How many slots of so many numbers the chunks begin .. end - 1 have: one a
+  // block of a chunk, but of no more than two million numbers in all, or one a
+  // thread.
   Index slots(Index begin, Index end, Index numbers) const {
     constexpr Index kNumbers = Index{1} << 21;
     Index blocks = 1;
@@ -35,9 +36,8 @@ struct Sweep {
     return std::min(blocks, std::max<Index>(room, executor.threads()));
   }
 
-  // The chunks begin .. end - 1: visit(block, slot) on any thread; gather(count)
-  // when the slots 0 .. count - 1 are filled, `most` of them (0: a chunk's), and
-  // after the chunk.
+  // The chunks begin .. end - 1: visit(block, slot) on any thread, for `most`
+  // blocks of a chunk (0: for all) before gather() of so many slots.
   void run(Index begin, Index end,
            const std::function<void(Index block, Index slot)>& visit,
            const std::function<void(Index count)>& gather = nullptr,

@@ -7,14 +7,15 @@
 #define BAYESKERNEL_GPSVM_MORE_POINTS_HPP
 
 #include <Eigen/Core>
+#include <limits>
 
 #include "../hinge/mean_field.hpp"
 #include "features.hpp"
 
 namespace bayeskernel {
 
-// Of `rows`, whose features are those of the m points of the fit, of which q
-// is N(mean, whitener' whitener), and of some points more. NaN when interrupted.
+// Of `rows`, whose features are those of the m points of the fit, of which q is
+// N(mean, whitener' whitener), and of some more. NaN when interrupted.
 inline double gain_of_more_points(const FeatureRows& rows, const VectorXd& mean,
                                   const Eigen::Ref<const MatrixXd>& whitener,
                                   Executor& executor,
@@ -37,8 +38,7 @@ inline double gain_of_more_points(const FeatureRows& rows, const VectorXd& mean,
       own.x.middleCols(first, count) = tile.x.bottomRows(k);
       own.y.segment(first, count) = tile.y;
       own.weight.segment(first, count) = tile.weight;
-      own.offset.segment(first, count) =
-          tile.offset + old.transpose() * mean;
+      own.offset.segment(first, count) = tile.offset + old.transpose() * mean;
       own.residual.segment(first, count) = tile.residual;
       product.add_norms(old.data(), count, work, &own.residual[first]);
       for (Index i = first; i < first + count; ++i) {

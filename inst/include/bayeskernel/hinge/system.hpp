@@ -19,8 +19,7 @@ namespace bayeskernel {
 
 class ArrowSystem {
  public:
-  ArrowSystem(Index p, Index r, Index groups)
-      : p_(p), groups_(p, r, groups) {}
+  ArrowSystem(Index p, Index r, Index groups) : p_(p), groups_(p, r, groups) {}
 
   // Factors sum kappa (x,z)(x,z)' + prior precision.
   void factor(const Curvature& curvature, const Prior& prior,
