@@ -69,6 +69,10 @@ gpsvm_predict_cpp <- function(data, kernel, inducing, nugget, machines, threads)
     .Call(`_bayeskernel_gpsvm_predict_cpp`, data, kernel, inducing, nugget, machines, threads)
 }
 
+gpsvm_more_points_cpp <- function(data, kernel, inducing, more, nugget, machines, settings) {
+    .Call(`_bayeskernel_gpsvm_more_points_cpp`, data, kernel, inducing, more, nugget, machines, settings)
+}
+
 gpsvm_latent_cpp <- function(data, kernel, inducing, nugget, points, threads) {
     .Call(`_bayeskernel_gpsvm_latent_cpp`, data, kernel, inducing, nugget, points, threads)
 }
@@ -205,8 +209,8 @@ remember_process_cpp <- function() {
     invisible(.Call(`_bayeskernel_remember_process_cpp`))
 }
 
-column_moments_cpp <- function(x) {
-    .Call(`_bayeskernel_column_moments_cpp`, x)
+column_moments_cpp <- function(x, first = 0, count = -1) {
+    .Call(`_bayeskernel_column_moments_cpp`, x, first, count)
 }
 
 kernel_matrix_cpp <- function(kernel, x, z, threads) {

@@ -310,6 +310,33 @@ plain_model_matrix <- function(terms, frame) {
     attr(x, "assign") <- integer(length(columns))
     return(x)
   }
+  plain <- number_columns(terms, frame)
+  if (!is.null(plain)) {
+    return(plain)
+  }
   attr(frame, "row.names") <- integer()
   stats::model.matrix.default(terms, frame)
+}
+
+# The same of terms that are numbers, each of which is a column; NULL where there
+# are others. What binds the matrix here makes no functions, which would keep
+# it: the caller may change it without a copy.
+number_columns <- function(terms, frame) {
+  labels <- attr(terms, "term.labels")
+  if (any(attr(terms, "order") > 1L) || !all_numbers(frame, labels)) {
+    return(NULL)
+  }
+  intercept <- attr(terms, "intercept") == 1L
+  columns <- unclass(frame)[labels]
+  if (intercept) columns <- c(list("(Intercept)" = 1), columns)
+  x <- do.call(cbind, columns)
+  if (!is.double(x)) storage.mode(x) <- "double"
+  attr(x, "assign") <- seq_along(columns) - intercept
+  x
+}
+
+all_numbers <- function(frame, names) {
+  all(names %in% names(frame)) && all(vapply(names, function(name) {
+    is_plain_number(frame[[name]]) && !is.logical(frame[[name]])
+  }, NA))
 }

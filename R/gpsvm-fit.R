@@ -73,7 +73,9 @@ gpsvm_collect <- function(fit, core, job, rows) {
   fit <- collect_machines(fit, core, job)
   if (fit$method == "ep") fit <- collect_messages(fit, core, job)
   if (fit$method %in% c("vb", "svi")) {
-    fit$gain <- doubling_gain(process, job$sample, settings, rows$n)
+    fit$gain <- doubling_gain(
+      process, fit$posterior$machines, job$sample, job, rows$n
+    )
   }
   if (!is.null(fit$fitted)) {
     warn_given_up(fit$levels, rows$y + 1, fit$fitted$mean, fit$weights)
@@ -481,9 +483,14 @@ gpsvm_diagnostics <- function(status, core) {
   )
 }
 
-# What twice as many inducing points would add to the bound: both are fitted to
-# a sample of rows, and the difference is scaled to all of them.
-doubling_gain <- function(model, sample, settings, rows) {
+# New inducing points that doubling_gain() tries, at most.
+most_new_points <- 256
+
+# What twice as many inducing points would add to the bound: some new ones are
+# given what the fit leaves to them of a sample of rows, and their gain is
+# scaled to as many as there are and to all rows.
+doubling_gain <- function(model, machines, sample, job, rows) {
+  settings <- job$settings
   n <- ncol(sample$x)
   m <- ncol(model$z)
   if (settings$exact || is_precomputed(model$kernel) || 2 * m > n) {
@@ -491,26 +498,24 @@ doubling_gain <- function(model, sample, settings, rows) {
   }
   at <- unique(round(seq(1, n, length.out = min(n, max(500, 2 * m)))))
   x <- sample$x[, at, drop = FALSE]
-  more <- x[, round(seq(1, ncol(x), length.out = m)), drop = FALSE]
-  data <- sample_data(x, sample$labels[at])
-  settings$method <- "vb"
-  settings$keep <- TRUE
-  settings$progress <- FALSE
-  settings$tol <- 0.05
-  control <- gpsvm_control(settings, machine_labels(unique(sample$labels)))
-  control$nugget <- model$nugget
-  bound <- function(z) {
-    core <- gpsvm_fit_cpp(data, model$kernel_core, z, control)
-    if (inherits(core, "bayeskernel_core_error") || core$interrupted) {
-      return(NA_real_)
-    }
-    sum(vapply(core$fits, function(fit) {
-      fit$status$bound[length(fit$status$bound)]
-    }, 0))
-  }
+  more <- x[, spread_over(ncol(x), min(m, most_new_points)), drop = FALSE]
   both <- cbind(model$z, more)
   both <- both[, !duplicated(t(both)), drop = FALSE]
-  (bound(both) - bound(model$z)) * rows / ncol(x)
+  new <- ncol(both) - m
+  if (new < 1L) {
+    return(0)
+  }
+  core <- gpsvm_more_points_cpp(
+    sample_data(x, sample$labels[at]), model$kernel_core, both, new,
+    model$nugget, machines, list(
+      classes = job$labels, tol = 0.05, max_iter = 100L,
+      accelerate = settings$accelerate, threads = settings$threads
+    )
+  )
+  if (inherits(core, "bayeskernel_core_error") || is.nan(core$gain)) {
+    return(NA_real_)
+  }
+  core$gain * (m / new) * (rows / ncol(x))
 }
 
 # A sample on the scale of the model as rows of the core.

@@ -551,7 +551,11 @@ random_posterior <- function(block, term, core) {
     out$mean <- t(own$mean)
     out$cov <- array(own$cov, c(r, r, m))
     p <- nrow(own$loading)
-    out$loading <- aperm(array(own$loading, c(p, r, m)), c(2, 1, 3))
+    out$loading <- if (r == 1L) {
+      array(own$loading, c(r, p, m))
+    } else {
+      aperm(array(own$loading, c(p, r, m)), c(2, 1, 3))
+    }
     out$schur <- array(own$schur, c(r, r, m))
   } else {
     at <- block$first + seq_len(m * r)

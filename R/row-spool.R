@@ -162,7 +162,7 @@ block_moments <- function(x, predictors = ncol(x)) {
   all <- NULL
   missing <- numeric(ncol(x))
   for (rows in split_rows(n, size)) {
-    moments <- column_moments_cpp(x[rows, , drop = FALSE])
+    moments <- column_moments_cpp(x, rows[1] - 1, length(rows))
     missing <- missing + moments$missing
     all <- merge_moments(all, moments, as.double(length(rows)))
   }

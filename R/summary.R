@@ -40,10 +40,10 @@
 #'   [brier_score()]; of a regression `rmse` and `r2`; `facts`, the lines at the
 #'   head; `n`, `levels`, `method`, `call`, `diagnostics`, `elapsed`; of
 #'   [gpsvm()] `gain`, what twice the inducing points would add to the bound,
-#'   from fits of both to at most some hundred rows; of [bark()] `kernels`
-#'   (prior and posterior of their number), `acceptance` (share of the proposed
-#'   moves that were accepted, by kind; `NA` if never tried) and `reference`
-#'   (the rows at which f is shown).
+#'   from some of the rows and at most 256 new points beside the fit's own; of
+#'   [bark()] `kernels` (prior and posterior of their number), `acceptance`
+#'   (share of the proposed moves that were accepted, by kind; `NA` if never
+#'   tried) and `reference` (the rows at which f is shown).
 #'
 #'   `print()` of a fit shows the facts and the shorter tables.
 #' @section Estimates: For variational fits the intervals are those of the

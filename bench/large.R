@@ -6,7 +6,8 @@
 #   Rscript bench/large.R                    from the root of the repository
 #   BAYESKERNEL_PARTS=susy,points,groups,wide BAYESKERNEL_ROWS=5e6 Rscript ...
 #
-# Linux for the memory; every part needs up to 4 GB.
+# Linux for the memory; every part needs up to 4 GB, "wide" with 10,000 subjects
+# less than 3.
 
 library(bayeskernel)
 source("bench/helpers.R")

@@ -227,6 +227,22 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpsvm_more_points_cpp
+Rcpp::List gpsvm_more_points_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, int more, double nugget, const Rcpp::List& machines, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_gpsvm_more_points_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP moreSEXP, SEXP nuggetSEXP, SEXP machinesSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type inducing(inducingSEXP);
+    Rcpp::traits::input_parameter< int >::type more(moreSEXP);
+    Rcpp::traits::input_parameter< double >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type machines(machinesSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_more_points_cpp(data, kernel, inducing, more, nugget, machines, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpsvm_latent_cpp
 Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel, const Rcpp::NumericMatrix& inducing, double nugget, const Rcpp::NumericMatrix& points, int threads);
 RcppExport SEXP _bayeskernel_gpsvm_latent_cpp(SEXP dataSEXP, SEXP kernelSEXP, SEXP inducingSEXP, SEXP nuggetSEXP, SEXP pointsSEXP, SEXP threadsSEXP) {
@@ -674,12 +690,14 @@ BEGIN_RCPP
 END_RCPP
 }
 // column_moments_cpp
-Rcpp::List column_moments_cpp(const Rcpp::NumericMatrix& x);
-RcppExport SEXP _bayeskernel_column_moments_cpp(SEXP xSEXP) {
+Rcpp::List column_moments_cpp(const Rcpp::NumericMatrix& x, double first, double count);
+RcppExport SEXP _bayeskernel_column_moments_cpp(SEXP xSEXP, SEXP firstSEXP, SEXP countSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
-    rcpp_result_gen = Rcpp::wrap(column_moments_cpp(x));
+    Rcpp::traits::input_parameter< double >::type first(firstSEXP);
+    Rcpp::traits::input_parameter< double >::type count(countSEXP);
+    rcpp_result_gen = Rcpp::wrap(column_moments_cpp(x, first, count));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -775,6 +793,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_selection_ep_cpp", (DL_FUNC) &_bayeskernel_selection_ep_cpp, 3},
     {"_bayeskernel_gpsvm_fit_cpp", (DL_FUNC) &_bayeskernel_gpsvm_fit_cpp, 4},
     {"_bayeskernel_gpsvm_predict_cpp", (DL_FUNC) &_bayeskernel_gpsvm_predict_cpp, 6},
+    {"_bayeskernel_gpsvm_more_points_cpp", (DL_FUNC) &_bayeskernel_gpsvm_more_points_cpp, 7},
     {"_bayeskernel_gpsvm_latent_cpp", (DL_FUNC) &_bayeskernel_gpsvm_latent_cpp, 6},
     {"_bayeskernel_gpsvm_draw_moments_cpp", (DL_FUNC) &_bayeskernel_gpsvm_draw_moments_cpp, 7},
     {"_bayeskernel_gpsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_gpsvm_gibbs_cpp, 6},
@@ -809,7 +828,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_seqkr_predict_cpp", (DL_FUNC) &_bayeskernel_seqkr_predict_cpp, 5},
     {"_bayeskernel_seqkr_latent_cpp", (DL_FUNC) &_bayeskernel_seqkr_latent_cpp, 4},
     {"_bayeskernel_remember_process_cpp", (DL_FUNC) &_bayeskernel_remember_process_cpp, 0},
-    {"_bayeskernel_column_moments_cpp", (DL_FUNC) &_bayeskernel_column_moments_cpp, 1},
+    {"_bayeskernel_column_moments_cpp", (DL_FUNC) &_bayeskernel_column_moments_cpp, 3},
     {"_bayeskernel_kernel_matrix_cpp", (DL_FUNC) &_bayeskernel_kernel_matrix_cpp, 4},
     {"_bayeskernel_convergence_cpp", (DL_FUNC) &_bayeskernel_convergence_cpp, 1},
     {"_bayeskernel_append_rows_cpp", (DL_FUNC) &_bayeskernel_append_rows_cpp, 3},

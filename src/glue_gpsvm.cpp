@@ -2,6 +2,7 @@
 #include "glue_gpsvm_sites.h"
 #include "glue_state.h"
 
+#include <bayeskernel/gpsvm/more_points.hpp>
 #include <bayeskernel/hinge/mode.hpp>
 #include <bayeskernel/hinge/stochastic.hpp>
 #include <bayeskernel/predict/process_moments.hpp>
@@ -138,7 +139,6 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
   MeanFieldResult result;
   std::vector<double> epoch_bound;
   Index steps = 0;
-  std::optional<bayeskernel::MeanFieldStart> start;
   std::unique_ptr<StochasticFit> epochs;
   if (stochastic.epochs > 0) {
     epochs = std::make_unique<StochasticFit>(batches.rows, prior, executor,
@@ -146,7 +146,6 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
     result.interrupted = !epochs->run(user.keep_going());
     steps = epochs->steps();
     epoch_bound = epochs->bound();
-    start = epochs->state();
   }
   Rcpp::List out;
   bayeskernel::MeanFieldSettings passes = read_mean_field_settings(settings);
@@ -158,6 +157,9 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
         !given_up && (epochs->settled() || stochastic.tolerance == 0.0);
   } else {
     if (given_up) passes.max_passes = 1;
+    std::optional<bayeskernel::MeanFieldStart> start;
+    if (epochs) start = epochs->state();
+    epochs.reset();
     MeanFieldFit fit(rows, prior, executor, nullptr, nullptr, keep);
     if (remote != nullptr) {
       fit.delegate([remote](const GaussianPosterior* q, bool with_newton,
@@ -422,6 +424,33 @@ Rcpp::List gpsvm_predict_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     }
     return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
                               Rcpp::Named("var") = to_r(variance));
+  });
+}
+
+// What the last `more` inducing points add to the bound of `machines`, which
+// have the others, at the rows of `data`; NaN when interrupted.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_more_points_cpp(const Rcpp::List& data,
+                                 const Rcpp::List& kernel,
+                                 const Rcpp::NumericMatrix& inducing, int more,
+                                 double nugget, const Rcpp::List& machines,
+                                 const Rcpp::List& settings) {
+  return guarded([&] {
+    const std::vector<int> classes = read_classes(settings);
+    FeatureData input(data, kernel, inducing, nugget, classes[0],
+                      Rcpp::as<int>(settings["threads"]));
+    UserCallback user(false);
+    const Index m = input.rows.x_columns() - more;
+    double gain = 0.0;
+    for (std::size_t k = 0; k < classes.size(); ++k) {
+      const CheckedList machine(machines[k], "the posterior of the fit");
+      input.base->set_positive(classes[k]);
+      gain += bayeskernel::gain_of_more_points(
+          input.rows, machine.vector("mean", m),
+          machine.matrix("whitener", m, m), input.executor,
+          read_mean_field_settings(settings), user.keep_going());
+    }
+    return Rcpp::List::create(Rcpp::Named("gain") = gain);
   });
 }
 

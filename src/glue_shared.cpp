@@ -69,11 +69,16 @@ void RcppParallelExecutor::run(Eigen::Index n_blocks,
 // [[Rcpp::export(rng = false)]]
 void remember_process_cpp() { in_forked_child(); }
 
-// Mean, sd, range and number of NaN of the columns of a numeric matrix.
+// Mean, sd, range and number of NaN of the columns of a numeric matrix: of all
+// rows, or of `count` from `first` on, counted from 0.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List column_moments_cpp(const Rcpp::NumericMatrix& x) {
+Rcpp::List column_moments_cpp(const Rcpp::NumericMatrix& x, double first = 0,
+                              double count = -1) {
+  const Eigen::Index from = static_cast<Eigen::Index>(first);
+  const Eigen::Index rows =
+      count < 0 ? x.nrow() : static_cast<Eigen::Index>(count);
   const bayeskernel::ColumnMoments moments =
-      bayeskernel::column_moments(map_matrix(x));
+      bayeskernel::column_moments(map_matrix(x).middleRows(from, rows));
   return Rcpp::List::create(Rcpp::Named("mean") = to_r(moments.mean),
                             Rcpp::Named("sd") = to_r(moments.sd),
                             Rcpp::Named("min") = to_r(moments.minimum),

@@ -1,5 +1,6 @@
 #include <bayeskernel/data/pack.hpp>
 #include <bayeskernel/data/rows.hpp>
+#include <bayeskernel/data/sweep.hpp>
 #include <random>
 
 #include "check.hpp"
@@ -224,5 +225,43 @@ TEST("rows that are viewed are those that are packed") {
     CHECK(a.x == b.x && a.z == b.z && a.y == b.y);
     CHECK(a.weight == b.weight && a.offset == b.offset);
     CHECK(a.residual == b.residual);
+  }
+}
+
+// So many threads, one after another.
+struct ManyThreads final : bayeskernel::Executor {
+  explicit ManyThreads(int threads) : count(threads) {}
+  int threads() const override { return count; }
+  void run(Index n_blocks, const std::function<void(Index)>& body) override {
+    most = std::max(most, n_blocks);
+    for (Index block = n_blocks; block-- > 0;) body(block);
+  }
+  int count;
+  Index most = 0;
+};
+
+TEST("a sweep has as few slots as large sums allow, gathered in their order") {
+  const PackedRows rows = numbered_rows(150000, {});
+  ManyThreads executor(3);
+  const bayeskernel::Sweep sweep{rows, executor, nullptr};
+  const Index chunks = rows.chunks();
+  CHECK(chunks > 1);
+  // Small sums: a slot for each block of a chunk. Large ones: what two million
+  // numbers hold, and one a thread.
+  CHECK(sweep.slots(0, chunks, 100) == 32);
+  CHECK(sweep.slots(0, chunks, 512 * 512) == 8);
+  CHECK(sweep.slots(0, chunks, 2048 * 2048) == 3);
+  for (Index most : {0, 1, 3, 8}) {
+    executor.most = 0;
+    std::vector<Index> slots(32, -1), order;
+    sweep.run(
+        0, chunks, [&](Index block, Index slot) { slots[slot] = block; },
+        [&](Index count) {
+          order.insert(order.end(), slots.begin(), slots.begin() + count);
+        },
+        most);
+    CHECK(executor.most == (most > 0 ? most : 32));
+    CHECK(static_cast<Index>(order.size()) == rows.blocks());
+    for (Index b = 0; b < rows.blocks(); ++b) CHECK(order[b] == b);
   }
 }

@@ -23,20 +23,23 @@ struct ColumnMoments {
   Eigen::VectorXd mean, sd, minimum, maximum, missing;
 };
 
-// O(n p), no copy. Each tile of rows stays in the first-level cache for its
-// own two-pass moments; tiles are merged by the update of Chan, Golub and
-// LeVeque (1983), so a large mean beside a small spread costs no digits.
+// O(n p), no copy but of a tile, whose sums then have the same bits wherever
+// the rows lie. Each tile stays in the first-level cache for its own two-pass
+// moments; tiles are merged by the update of Chan, Golub and LeVeque (1983), so
+// a large mean beside a small spread costs no digits.
 inline ColumnMoments column_moments(
     const Eigen::Ref<const Eigen::MatrixXd>& x) {
   using Eigen::Index;
   constexpr Index kTile = 1024;
   ColumnMoments out(x.cols());
+  Eigen::ArrayXd copy(kTile);
   for (Index j = 0; j < x.cols(); ++j) {
     double mean = 0.0;
     double squares = 0.0;
     for (Index start = 0; start < x.rows(); start += kTile) {
       const Index size = std::min(kTile, x.rows() - start);
-      const auto tile = x.col(j).segment(start, size).array();
+      copy.head(size) = x.col(j).segment(start, size).array();
+      const auto tile = copy.head(size);
       const double sum = tile.sum();
       if (std::isfinite(sum)) {
         out.minimum(j) = std::min(out.minimum(j), tile.minCoeff());

@@ -111,12 +111,9 @@ class GroupPulls {
     const Index p = rows_.x_columns();
     MatrixXd out = MatrixXd::Zero(p, p);
     VectorXd open;  // of a group of several blocks, those so far
-    std::vector<Slot> slots;
+    const Index most = sweep_.slots(0, rows_.chunks(), p * p);
+    std::vector<Slot> slots(most);
     Index block = 0;
-    for (Index c = 0; c < rows_.chunks(); ++c) {
-      const Index blocks = rows_.chunk_begin(c + 1) - rows_.chunk_begin(c);
-      if (static_cast<Index>(slots.size()) < blocks) slots.resize(blocks);
-    }
     sweep_.run(
         0, rows_.chunks(),
         [&](Index at, Index slot) { add_block(at, q, sites, slots[slot]); },

@@ -99,12 +99,10 @@ class BoundGradientPass {
     const auto upper = features_.factor().transpose();
     direction_ = upper.triangularView<Eigen::Upper>().solve(a);
     Parts total = zero();
-    std::vector<Parts> slots;
     const RowSource& base = sweep_.rows;
-    for (Index c = 0; c < base.chunks(); ++c) {
-      const std::size_t blocks = base.chunk_begin(c + 1) - base.chunk_begin(c);
-      if (slots.size() < blocks) slots.resize(blocks);
-    }
+    const Index m = features_.columns();
+    const Index most = sweep_.slots(0, base.chunks(), m * m);
+    std::vector<Parts> slots(most);
     sweep_.run(
         0, base.chunks(),
         [&](Index block, Index slot) {
@@ -116,7 +114,8 @@ class BoundGradientPass {
         },
         [&](Index count) {
           for (Index s = 0; s < count; ++s) add(slots[s], total);
-        });
+        },
+        most);
     return finish(total);
   }
 

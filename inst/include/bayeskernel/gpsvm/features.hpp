@@ -33,11 +33,15 @@ class Features {
   Features(const Kernel& kernel, const MatrixXd& z, double nugget)
       : kernel_(kernel), columns_(kernel, z), nugget_(nugget) {
     const Index m = z.cols();
-    MatrixXd gram(m, m);
+    gram_.resize(m, m);
     KernelColumns::Scratch scratch;
-    columns_.block(z.data(), m, scratch, gram.data());
-    gram = (0.5 * (gram + gram.transpose())).eval();
-    factor(gram);
+    columns_.block(z.data(), m, scratch, gram_.data());
+    for (Index j = 0; j < m; ++j) {
+      for (Index i = 0; i < j; ++i) {
+        gram_(i, j) = gram_(j, i) = 0.5 * (gram_(i, j) + gram_(j, i));
+      }
+    }
+    factor();
   }
 
   // Kernel values that are given: a column of x, or of z, holds those with the
@@ -46,7 +50,8 @@ class Features {
     Features out(Kernel::linear(1.0), MatrixXd::Identity(z.cols(), z.cols()),
                  nugget);
     out.given_ = true;
-    out.factor(z.topRows(z.cols()));
+    out.gram_ = z.topRows(z.cols());
+    out.factor();
     return out;
   }
   const MatrixXd& factor() const { return factor_; }  // L
@@ -86,16 +91,17 @@ class Features {
   }
 
  private:
-  void factor(const MatrixXd& gram) {
-    const double scale = gram.diagonal().mean();
+  // Of `gram_`, to which it adds the jitter.
+  void factor() {
+    const double scale = gram_.diagonal().mean();
     if (!std::isfinite(scale)) {
       throw NumericError("the kernel matrix has values that are not finite");
     }
     for (jitter_ = 1e-6; jitter_ < 2e-3; jitter_ *= 10.0) {
-      gram_ = gram;
-      gram_.diagonal().array() += jitter_ * scale;
       factor_ = gram_;
+      factor_.diagonal().array() += jitter_ * scale;
       if (!factor_lower(factor_)) continue;
+      gram_.diagonal().array() += jitter_ * scale;
       factor_.triangularView<Eigen::StrictlyUpper>().setZero();
       whiten_ = LowerProduct(invert_lower(factor_));
       return;

@@ -179,12 +179,9 @@ class ProcessRows final : public RowSource {
     };
     Sums all;
     clear(all);
-    std::vector<Sums> slots;
-    for (Index c = 0; c < base_.chunks(); ++c) {
-      const Index blocks = base_.chunk_begin(c + 1) - base_.chunk_begin(c);
-      if (static_cast<Index>(slots.size()) < blocks) slots.resize(blocks);
-    }
-    Sweep{base_, executor_, nullptr}.run(
+    const Sweep sweep{base_, executor_, nullptr};
+    std::vector<Sums> slots(sweep.slots(0, base_.chunks(), columns_));
+    sweep.run(
         0, base_.chunks(),
         [&](Index block, Index slot) {
           auto own = pool_.borrow();
@@ -202,7 +199,8 @@ class ProcessRows final : public RowSource {
             all.weight += slots[s].weight;
             all.open += slots[s].open;
           }
-        });
+        },
+        static_cast<Index>(slots.size()));
     for (std::size_t c = 0; c < count; ++c) {
       Term& term = terms_[c];
       const double weight = all.weight[static_cast<Index>(c)];

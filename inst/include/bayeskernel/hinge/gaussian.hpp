@@ -4,6 +4,7 @@
 #define BAYESKERNEL_HINGE_GAUSSIAN_HPP
 
 #include <Eigen/Core>
+#include <algorithm>
 
 #include "../data/rows.hpp"
 #include "../math/dense_factor.hpp"
@@ -20,19 +21,17 @@ class GaussianPosterior {
         p_(p),
         r_(r),
         groups_(groups),
-        whitener_(MatrixXd::Zero(p, p)),
-        spread_(p, r * groups) {}
+        whitener_(MatrixXd::Zero(p, p)) {}
 
   ArrowVector mean;
 
   void set_covariance(const ArrowSystem& system) {
     system_ = &system;
     if (p_ == 0) return;
-    whitener_ = invert_lower(system.llt().matrixLLT());
+    invert_lower_into(system.llt().matrixLLT(), whitener_);
     product_.set(whitener_);
-    if (groups_ > 0) {
-      spread_.noalias() =
-          whitener_.triangularView<Eigen::Lower>() * system.loading();
+    if (groups_ > 0 && (p_ <= 4 || !simd::enabled())) {
+      spread_ = spread(0, groups_);
     }
   }
 
@@ -58,7 +57,7 @@ class GaussianPosterior {
     MatrixXd sum = MatrixXd::Zero(r, r);
     if (block.eliminated) {
       sum.noalias() += mean.group * mean.group.transpose();
-      for (Index g = 0; g < groups_; ++g) sum += group_covariance(g);
+      for_group_covariances([&](Index, const MatrixXd& own) { sum += own; });
     } else if (r == 1) {
       sum(0, 0) =
           mean.x.segment(block.first, block.members).squaredNorm() +
@@ -79,7 +78,7 @@ class GaussianPosterior {
   MatrixXd group_covariance(Index g) const {
     MatrixXd out = system_->group_inverse().middleCols(g * r_, r_);
     if (p_ > 0) {
-      const auto v = spread_.middleCols(g * r_, r_);
+      const MatrixXd v = spread(g, 1);
       out.noalias() += v.transpose() * v;
     }
     return out;
@@ -88,9 +87,9 @@ class GaussianPosterior {
   // That of every group, r x (r G).
   MatrixXd group_covariances() const {
     MatrixXd out(r_, r_ * groups_);
-    for (Index g = 0; g < groups_; ++g) {
-      out.middleCols(g * r_, r_) = group_covariance(g);
-    }
+    for_group_covariances([&](Index g, const MatrixXd& own) {
+      out.middleCols(g * r_, r_) = own;
+    });
     return out;
   }
 
@@ -128,6 +127,31 @@ class GaussianPosterior {
   }
 
  private:
+  // V = U B D^-1 of `count` groups.
+  MatrixXd spread(Index first, Index count) const {
+    return whitener_.triangularView<Eigen::Lower>() *
+           system_->loading().middleCols(first * r_, count * r_);
+  }
+
+  // visit(g, covariance) for every group, some of them at a time.
+  template <class Visit>
+  void for_group_covariances(Visit&& visit) const {
+    constexpr Index kStrip = 256;
+    MatrixXd own;
+    for (Index first = 0; first < groups_; first += kStrip) {
+      const Index count = std::min(kStrip, groups_ - first);
+      const MatrixXd strip = p_ > 0 ? spread(first, count) : MatrixXd();
+      for (Index g = 0; g < count; ++g) {
+        own = system_->group_inverse().middleCols((first + g) * r_, r_);
+        if (p_ > 0) {
+          const auto v = strip.middleCols(g * r_, r_);
+          own.noalias() += v.transpose() * v;
+        }
+        visit(first + g, own);
+      }
+    }
+  }
+
   // Column i of `to` loses the columns of `from` of its group, times z_i.
   void subtract_groups(const RowSource& rows, const TileSpan& span,
                        const Tile& tile, const MatrixXd& from,
@@ -173,7 +197,7 @@ class GaussianPosterior {
   Index p_, r_, groups_;
   MatrixXd whitener_;  // U
   LowerProduct product_;
-  MatrixXd spread_;    // V = U B D^-1, p x (r G)
+  MatrixXd spread_;    // V of all groups, where tiles ask for it
   const ArrowSystem* system_ = nullptr;
 };
 

@@ -6,11 +6,13 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 
 #include "../data/rows.hpp"
 #include "../error.hpp"
 #include "../math/cholesky.hpp"
+#include "../math/gram.hpp"
 #include "sums.hpp"
 
 namespace bayeskernel {
@@ -63,8 +65,19 @@ class EliminatedGroups {
   // gram -= sum B_g D_g^-1 B_g', lower triangle.
   void subtract_from(const Curvature& curvature, MatrixXd& gram) const {
     if (groups_ == 0 || p_ == 0) return;
-    gram.triangularView<Eigen::Lower>() -=
-        loading_ * curvature.cross.transpose();
+    if (r_ > 1) {
+      gram.triangularView<Eigen::Lower>() -=
+          loading_ * curvature.cross.transpose();
+      return;
+    }
+    constexpr Index kStrip = 256;
+    MatrixXd scratch;
+    for (Index g = 0; g < groups_; g += kStrip) {
+      const Index count = std::min(kStrip, groups_ - g);
+      weighted_gram(curvature.cross.middleCols(g, count),
+                    -inverse_.row(0).segment(g, count).transpose(), scratch,
+                    gram);
+    }
   }
 
   // x -= sum B_g D_g^-1 rhs_g.

@@ -1,7 +1,7 @@
 // One sweep over the rows: moments, a rule, and the sums of what it sets. Every
 // engine is a pass with its own rule. Cost per row: two quadratic forms of size
-// p, one more for second derivatives. Memory beside the rows: a slot of p^2 or
-// 2 p^2 for each block of a chunk.
+// p, one more for second derivatives. Memory beside the rows: slots of p^2 or
+// 2 p^2 numbers, as many as Sweep::slots() says.
 #ifndef BAYESKERNEL_HINGE_PASS_HPP
 #define BAYESKERNEL_HINGE_PASS_HPP
 
@@ -46,6 +46,11 @@ class Pass {
       remote_(at.q, with_newton, out);
       return;
     }
+    if (sweep_.rows.shards() == 1) {
+      run_shard(0, sweep_.rows.chunks(), at, rule, second, out, out, store,
+                what);
+      return;
+    }
     for (Index s = 0; s < sweep_.rows.shards(); ++s) {
       run_shard(sweep_.rows.shard_begin(s), sweep_.rows.shard_begin(s + 1), at,
                 rule, second, shard_, out, store, what);
@@ -60,12 +65,12 @@ class Pass {
                  Gather what = Gather::all) {
     const RowSource& rows = sweep_.rows;
     const bool with_newton = second != Second::none;
-    sums.clear(rows.x_columns(), with_newton, what);
+    const Index p = rows.x_columns();
+    sums.clear(p, with_newton, what);
     const Job job{at, rule, second, store, what, groups};
-    for (Index c = begin; c < end; ++c) {
-      const Index blocks = rows.chunk_begin(c + 1) - rows.chunk_begin(c);
-      if (static_cast<Index>(slots_.size()) < blocks) slots_.resize(blocks);
-    }
+    const Index matrices = (what == Gather::all) + with_newton;
+    const Index most = sweep_.slots(begin, end, matrices * p * p);
+    if (static_cast<Index>(slots_.size()) < most) slots_.resize(most);
     sweep_.run(
         begin, end,
         [&](Index block, Index slot) {
@@ -75,12 +80,13 @@ class Pass {
             tile(span, job, *loan, slots_[slot]);
           }
         },
-        [&](Index slots) {
-          for (Index s = 0; s < slots; ++s) {
+        [&](Index count) {
+          for (Index s = 0; s < count; ++s) {
             sums.add(slots_[s].sums, with_newton, what);
             slots_[s].give_group(with_newton, what, groups);
           }
-        });
+        },
+        most);
   }
 
  private:

@@ -49,10 +49,11 @@ class StochasticFit {
         average_(p_),
         system_(p_, 0, 0),
         q_(p_, 0, 0),
-        whole_(p_, r_, rows.groups()),
         group_shift_(MatrixXd::Zero(r_, rows.groups())),
         precision_(prior.start()),
         noise_(start_noise(model.noise)) {
+    whole_.cross.setZero(p_, r_ * rows.groups());
+    whole_.group_gram.setZero(r_, r_ * rows.groups());
     if (model.atoms != nullptr) {
       throw ArgumentError("minibatches split the atoms of a row");
     }
@@ -106,14 +107,15 @@ class StochasticFit {
  private:
   // A and h of q(theta), group effects eliminated.
   struct Statistics {
-    explicit Statistics(Index p)
-        : a(MatrixXd::Zero(p, p)), h(VectorXd::Zero(p)) {}
+    explicit Statistics(Index p) : h(VectorXd::Zero(p)) { a().setZero(p, p); }
     // Towards `other` by the share rho.
     void approach(const Statistics& other, double rho) {
-      a += rho * (other.a - a);
+      a() += rho * (other.a() - a());
       h += rho * (other.h - h);
     }
-    MatrixXd a;  // lower triangle
+    MatrixXd& a() { return curvature.gram; }  // lower triangle
+    const MatrixXd& a() const { return curvature.gram; }
+    Curvature curvature;
     VectorXd h;
   };
 
@@ -182,13 +184,15 @@ class StochasticFit {
   // n / s times the sums of the minibatch at q, or at c = 1 without.
   void make_estimate(const GaussianPosterior* q) {
     if (derived_) derived_->refresh();
+    // The sums become the estimate, whose place they take.
+    sums_.curvature.gram.swap(estimate_.a());
     pass(q);
-    estimate_.a = sums_.curvature.gram;
+    sums_.curvature.gram.swap(estimate_.a());
     estimate_.h = sums_.linear.x;
     // The gradient is h - A theta; at c = 1 it is taken at theta = 0.
     if (q != nullptr) {
       estimate_.h.noalias() +=
-          estimate_.a.selfadjointView<Eigen::Lower>() * q->mean.x;
+          estimate_.a().selfadjointView<Eigen::Lower>() * q->mean.x;
     }
     batch_bound_ = sums_.bound;
     rescale();
@@ -197,7 +201,7 @@ class StochasticFit {
   void rescale() {
     scale_ = static_cast<double>(rows_.rows()) /
              static_cast<double>(batches_.rows().rows());
-    estimate_.a *= scale_;
+    estimate_.a() *= scale_;
     estimate_.h *= scale_;
   }
 
@@ -205,7 +209,7 @@ class StochasticFit {
   // filled. Never below `least`: noise in the slow directions stalls it.
   double adaptive_rate(double least) {
     Adaptive& to = adaptive_;
-    MatrixXd a = -0.5 * (estimate_.a - current_.a);
+    MatrixXd a = -0.5 * (estimate_.a() - current_.a());
     a = a.selfadjointView<Eigen::Lower>();
     const VectorXd h = estimate_.h - current_.h;
     const double squared = a.squaredNorm() + h.squaredNorm();
@@ -254,8 +258,7 @@ class StochasticFit {
 
   // q(theta) = N((A + Lambda)^-1 (h + P0 mu0), (A + Lambda)^-1).
   void move_to(const Statistics& at) {
-    theta_curvature_.gram = at.a;
-    system_.factor(theta_curvature_, prior_, precision_);
+    system_.factor(at.curvature, prior_, precision_);
     ArrowVector rhs(p_, 0, 0);
     rhs.x = at.h + prior_.precision.cwiseProduct(prior_.mean);
     system_.solve(rhs, q_.mean);
@@ -283,7 +286,7 @@ class StochasticFit {
       eliminated.factor(sums_.curvature, precision);
       MatrixXd taken = MatrixXd::Zero(p_, p_);
       eliminated.subtract_from(sums_.curvature, taken);
-      estimate_.a = sums_.curvature.gram + taken;
+      estimate_.a() = sums_.curvature.gram + taken;
       estimate_.h = h.x;
       eliminated.subtract_from(h, estimate_.h);
       if (steps_ == 0 || k + 1 == kMost) break;
@@ -295,7 +298,7 @@ class StochasticFit {
       // S_c of this system is that of q(theta): what elimination takes away
       // is added before.
       Curvature local = sums_.curvature;
-      local.gram = current_.a - taken;
+      local.gram = current_.a() - taken;
       system.factor(local, prior_, precision_);
       q.set_covariance(system);
       q.mean.x = q_.mean.x;
@@ -330,7 +333,7 @@ class StochasticFit {
   // and `system` are its precision, the result its mean.
   ArrowVector whole_point(const Statistics& at, ArrowSystem& system) {
     ArrowVector rhs(p_, r_, rows_.groups());
-    whole_.gram = at.a;
+    whole_.gram = at.a();
     rhs.x = at.h + prior_.precision.cwiseProduct(prior_.mean);
     rhs.group = group_shift_;
     if (rows_.groups() > 0) {
@@ -351,6 +354,10 @@ class StochasticFit {
 
   // q of the blocks' variances.
   void update_precisions(const Statistics& at) {
+    if (prior_.blocks.empty()) {
+      move_to(at);
+      return;
+    }
     ArrowSystem system(p_, r_, rows_.groups());
     GaussianPosterior q(p_, r_, rows_.groups());
     q.mean = whole_point(at, system);
@@ -376,7 +383,6 @@ class StochasticFit {
   Sums sums_;  // of the minibatch, at the q that its estimate was made with
   double batch_bound_ = 0.0;  // terms of the bound of its rows and groups
   Statistics estimate_, current_, average_;
-  Curvature theta_curvature_;
   ArrowSystem system_;
   GaussianPosterior q_;
   Curvature whole_;       // cross and group_gram: last visit of each group

@@ -19,22 +19,21 @@ namespace bayeskernel {
 
 class ArrowSystem {
  public:
-  ArrowSystem(Index p, Index r, Index groups)
-      : p_(p), schur_(p, p), groups_(p, r, groups) {}
+  ArrowSystem(Index p, Index r, Index groups) : p_(p), groups_(p, r, groups) {}
 
   // Factors sum kappa (x,z)(x,z)' + prior precision.
   void factor(const Curvature& curvature, const Prior& prior,
               const std::vector<MatrixXd>& block_precision) {
     log_det_ = 0.0;
-    schur_ = curvature.gram;
-    prior.add_precision(block_precision, schur_);
+    MatrixXd schur = curvature.gram;
+    prior.add_precision(block_precision, schur);
     if (groups_.count() > 0) {
       groups_.factor(curvature, prior.eliminated_precision(block_precision));
-      groups_.subtract_from(curvature, schur_);
+      groups_.subtract_from(curvature, schur);
       log_det_ += groups_.log_det();
     }
     if (p_ > 0) {
-      jitter_ = jittered_cholesky(schur_, llt_);
+      jitter_ = jittered_cholesky(schur, llt_);
       log_det_ += bayeskernel::log_det(llt_);
     }
   }
@@ -75,7 +74,6 @@ class ArrowSystem {
 
  private:
   Index p_;
-  MatrixXd schur_;
   EliminatedGroups groups_;
   Eigen::LLT<MatrixXd> llt_;
   double log_det_ = 0.0;

@@ -68,7 +68,7 @@ inline void subtract_panel(const Eigen::Ref<const Eigen::MatrixXd>& panel,
   a.triangularView<Eigen::Lower>() -= panel * panel.transpose();
 }
 
-// R M for R lower triangular, both squares or panels of a larger matrix.
+// R M for R lower triangular.
 inline Eigen::MatrixXd lower_times(const Eigen::MatrixXd& r,
                                    const Eigen::MatrixXd& m) {
   Eigen::MatrixXd out(m.rows(), m.cols());
@@ -105,31 +105,38 @@ inline bool factor_lower(Eigen::MatrixXd& a) {
   return true;
 }
 
-// The inverse of the lower triangle of `l`, zeros above it.
-inline Eigen::MatrixXd invert_lower(
-    const Eigen::Ref<const Eigen::MatrixXd>& l) {
+// The inverse of the lower triangle of `l` into `out`, which is zero above it
+// and apart from `l`. Beside these in memory are some n^2 numbers at most.
+inline void invert_lower_into(const Eigen::Ref<const Eigen::MatrixXd>& l,
+                              Eigen::Ref<Eigen::MatrixXd> out) {
   using Eigen::Index;
   using Eigen::MatrixXd;
   const Index n = l.rows();
-  MatrixXd out = MatrixXd::Zero(n, n);
   if (n <= detail::kFactorBlock) {
-    out.diagonal().setOnes();
-    l.triangularView<Eigen::Lower>().solveInPlace(out);
-    return out;
+    MatrixXd small = MatrixXd::Identity(n, n);
+    l.triangularView<Eigen::Lower>().solveInPlace(small);
+    out = small;
+    return;
   }
   // [A 0; B C] has the inverse [A^-1 0; -C^-1 B A^-1, C^-1].
   const Index top = n / 2 / 8 * 8, low = n - top;
-  const MatrixXd a = invert_lower(l.topLeftCorner(top, top));
-  const MatrixXd c = invert_lower(l.bottomRightCorner(low, low));
-  const MatrixXd product =
-      detail::lower_times(c, MatrixXd(l.bottomLeftCorner(low, top)));
+  auto a = out.topLeftCorner(top, top);
+  auto c = out.bottomRightCorner(low, low);
+  invert_lower_into(l.topLeftCorner(top, top), a);
+  invert_lower_into(l.bottomRightCorner(low, low), c);
+  MatrixXd product = detail::lower_times(c, l.bottomLeftCorner(low, top));
   // X A^-1 = (A^-T X')', where A^-T is lower triangular in reversed order.
-  const MatrixXd reversed =
-      detail::lower_times(MatrixXd(a.transpose().reverse()),
-                          MatrixXd(product.transpose().colwise().reverse()));
-  out.topLeftCorner(top, top) = a;
-  out.bottomRightCorner(low, low) = c;
-  out.bottomLeftCorner(low, top) = -reversed.colwise().reverse().transpose();
+  product = product.transpose().colwise().reverse().eval();
+  product = detail::lower_times(a.transpose().reverse(), product);
+  out.bottomLeftCorner(low, top) = -product.colwise().reverse().transpose();
+  out.topRightCorner(top, low).setZero();
+}
+
+// The inverse of the lower triangle of `l`, zeros above it.
+inline Eigen::MatrixXd invert_lower(
+    const Eigen::Ref<const Eigen::MatrixXd>& l) {
+  Eigen::MatrixXd out(l.rows(), l.cols());
+  invert_lower_into(l, out);
   return out;
 }
 
