@@ -209,13 +209,13 @@ inline int useful_threads(const bayeskernel::RowSource& rows, int threads) {
 }
 
 // Rows of a model as they are, or viewed where they are many and nothing has to
-// change their columns; with terms gp() of `width` columns in all (ProcessInput)
-// always.
+// change their columns; with terms gp() of `width` columns in all (ProcessInput),
+// or where others read the rows (`remote`), always.
 struct ModelRows {
   ModelRows(const bayeskernel::ColumnData& data, bool fixed,
             const std::vector<Index>& unit, bayeskernel::Prior& prior,
-            bool reduce, Index width = 0)
-      : view(width > 0 ||
+            bool reduce, Index width = 0, bool remote = false)
+      : view(width > 0 || remote ||
              (fixed && data.x.rows() >= data.columns() &&
               data.x.rows() * data.columns() > bayeskernel::kMostPacked)) {
     if (view) {
