@@ -17,9 +17,13 @@ share_linear_rows <- function(job) {
   share_rows(
     cluster, plan, linear_keeper,
     function(part, give) give(linear_share(data, part, plan$order)),
-    list(prior = prior, settings = job$control[intersect(
-      c("family", "rule", "noise", "threads"), names(job$control)
-    )])
+    list(prior = prior, settings = c(
+      job$control[intersect(
+        c("family", "rule", "noise", "threads"), names(job$control)
+      )],
+      # Minibatches are of rows that were copied.
+      list(many = plan$many && job$settings$method != "svi")
+    ))
   )
 }
 

@@ -99,5 +99,9 @@ NULL
 #' what they say of the row comes back once, in the end. The fit is that of one
 #' process, bit by bit.
 #'
+#' So does `cluster` with [bkm()] and [bsvm()] for rows in memory, by `"ep"`,
+#' `"vb"` and `"svi"`; groups stay whole, and numbers of each group travel with the
+#' sums.
+#'
 #' @name bayeskernel-large
 NULL

@@ -16,8 +16,8 @@ class LinearWorker {
         input_(read_data(data_)),
         prior_(read_prior(prior)),
         units_(read_atoms(element(data_, "atoms"), input_.order)),
-        kept_(input_, true, units_.unit, prior_, false,
-              ProcessInput::width(data_)),
+        kept_(input_, units_.unit, ProcessInput::width(data_),
+              Rcpp::as<bool>(settings["many"]), static_cast<Index>(first)),
         executor_(useful_threads(kept_.source(),
                                  Rcpp::as<int>(settings["threads"]))),
         processes_(data_, kept_.source(), executor_, prior_),
@@ -60,7 +60,8 @@ class LinearWorker {
 
 // What the rows are cut into: the chunk, the row and the group that each shard
 // begins with, counted from 0, then their numbers. Rows are counted in `order`,
-// by group: their numbers in the data, or NULL, and they are in order.
+// by group: their numbers in the data, or NULL, and they are in order. `many`:
+// whether passes look at the data, which are not copied.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List linear_shards_cpp(const Rcpp::List& data, const Rcpp::List& prior) {
   return guarded([&] {
@@ -92,7 +93,8 @@ Rcpp::List linear_shards_cpp(const Rcpp::List& data, const Rcpp::List& prior) {
     }
     return Rcpp::List::create(
         Rcpp::Named("chunk") = chunk, Rcpp::Named("row") = row,
-        Rcpp::Named("group") = group, Rcpp::Named("order") = order);
+        Rcpp::Named("group") = group, Rcpp::Named("order") = order,
+        Rcpp::Named("many") = ModelRows::many(input));
   });
 }
 
