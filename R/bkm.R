@@ -159,6 +159,7 @@
 #'   group and what is said of each row are computed here, as are the stochastic
 #'   epochs of `"svi"`. Rows are shared in runs of 65,536, of 16,384 from 256
 #'   columns on: fewer go to one worker, and nothing is gained.
+#'   See [bayeskernel-large] on sockets that do not wait.
 #'
 #'   Not shared are selection, random terms that are crossed and both large (by
 #'   `"ep"` and `"vb"`, where they are eliminated together), more columns than

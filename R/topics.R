@@ -103,5 +103,14 @@ NULL
 #' `"vb"` and `"svi"`; groups stay whole, and numbers of each group travel with the
 #' sums.
 #'
+#' On sockets every pass may wait up to a tenth of a second for the answer, unless
+#' both ends send at once:
+#' ```
+#' options(socketOptions = "no-delay")
+#' cluster <- parallel::makePSOCKcluster(2, rscript_args = c(
+#'   "-e", shQuote("options(socketOptions = 'no-delay')")
+#' ))
+#' ```
+#'
 #' @name bayeskernel-large
 NULL

@@ -94,9 +94,8 @@ test_that("what workers keep is what the model has of rows", {
     shared(y ~ a + b + (1 | g), model = bsvm, method = method)
   }
   # Workers have nothing to do.
-  shared(y ~ a + b, method = "vb", select = TRUE, family = "logit", polish = FALSE)
-  shared(y ~ a + (1 | g) + (1 | k), method = "gibbs", draws = 5, warmup = 5,
-    seed = 3, family = "logit"
+  shared(
+    y ~ a + b, method = "vb", select = TRUE, family = "logit", polish = FALSE
   )
   # Nothing stays behind.
   left <- parallel::clusterCall(cluster, function() {
@@ -111,11 +110,17 @@ test_that("columns of processes that nobody keeps are those of all rows", {
   old <- most_ep_cells
   utils::assignInNamespace("most_ep_cells", 0, "bayeskernel")
   on.exit(utils::assignInNamespace("most_ep_cells", old, "bayeskernel"))
+  expect_shared(
+    cluster, y ~ b + gp(a, inducing = 4) + (1 | g), many,
+    method = "vb", family = "logit", max_iter = 3
+  )
   for (method in c("vb", "ep")) {
-    expect_shared(
-      cluster, y ~ b + gp(a, inducing = 4) + (1 | g), many,
-      method = method, family = "logit", max_iter = 3
-    )
+    for (family in c("hinge", "logit")) {
+      expect_shared(
+        cluster, y ~ b + gp(a, inducing = 4) + gp(b, by = w, inducing = 3), few,
+        method = method, family = family
+      )
+    }
   }
 })
 
