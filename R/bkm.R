@@ -157,9 +157,9 @@
 #'   by `"vb"` a number a row comes back, too. By `"ep"` messages are exchanged
 #'   once for each value of the variances, nine numbers a row at most; evidence by
 #'   group and what is said of each row are computed here, as are the stochastic
-#'   epochs of `"svi"`. Rows are shared in runs of 65,536, of 16,384 from 256
-#'   columns on: fewer go to one worker, and nothing is gained.
-#'   See [bayeskernel-large] on sockets that do not wait.
+#'   epochs of `"svi"`: with many groups `"ep"` is no faster. Rows are shared in
+#'   runs of 65,536, of 16,384 from 256 columns on: fewer go to one worker, and
+#'   nothing is gained. See [bayeskernel-large] on sockets that do not wait.
 #'
 #'   Not shared are selection, random terms that are crossed and both large (by
 #'   `"ep"` and `"vb"`, where they are eliminated together), more columns than
@@ -191,7 +191,8 @@
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, which
 #'   says the family that would fit, `_missing`, `_dimension`, `_prior`,
-#'   `_argument`, `_numeric`. A constant column is dropped with a warning.
+#'   `_argument`, `_numeric`, `_cluster`. A constant column is dropped with a
+#'   warning.
 #'   `bayeskernel_warning_separation`: the classes are separated and the prior
 #'   is nearly flat.
 #'

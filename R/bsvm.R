@@ -140,7 +140,8 @@
 #'   chains, with the fit of one process; see [bkm()].
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`,
-#'   `_missing`, `_dimension`, `_prior`, `_argument`, `_numeric`. A constant
+#'   `_missing`, `_dimension`, `_prior`, `_argument`, `_numeric`,
+#'   `_cluster`. A constant
 #'   column is dropped with a warning.
 #'
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
