@@ -121,8 +121,20 @@ gpsvm_worker_cpp <- function(data, kernel, inducing, nugget, threads, first, pow
     .Call(`_bayeskernel_gpsvm_worker_cpp`, data, kernel, inducing, nugget, threads, first, powers)
 }
 
-gpsvm_worker_pass_cpp <- function(worker, task, begin) {
-    .Call(`_bayeskernel_gpsvm_worker_pass_cpp`, worker, task, begin)
+gpsvm_worker_pass_cpp <- function(worker, task, own, begin) {
+    .Call(`_bayeskernel_gpsvm_worker_pass_cpp`, worker, task, own, begin)
+}
+
+linear_shards_cpp <- function(data, prior) {
+    .Call(`_bayeskernel_linear_shards_cpp`, data, prior)
+}
+
+linear_worker_cpp <- function(data, prior, settings, first) {
+    .Call(`_bayeskernel_linear_worker_cpp`, data, prior, settings, first)
+}
+
+linear_worker_pass_cpp <- function(worker, task, own, begin) {
+    .Call(`_bayeskernel_linear_worker_pass_cpp`, worker, task, own, begin)
 }
 
 calibrated_link_cpp <- function(mean, variance, y, weights) {

@@ -144,7 +144,27 @@
 #'   Rows in memory have such columns, too, where they would be more than 1e8
 #'   numbers with those of the other terms, by `"ep"` and `"vb"` and without holes:
 #'   beside any terms that these take, and `"ep"` then has inverse gamma factors for
-#'   all variances. `cluster` is for chains alone.
+#'   all variances.
+#'
+#' @section Rows over the workers of a cluster: With `cluster` the methods `"ep"`,
+#'   `"vb"` and `"svi"` share the rows in memory among the workers, `"gibbs"` its
+#'   chains. Each worker keeps its rows, cut where groups of the random term with
+#'   most effects begin, and sends sums at each pass, which are added in the order
+#'   of the rows: the fit is that of one process, bit by bit. All terms, families
+#'   and weights, and modelled missing predictors of families that are no hinge,
+#'   may be there. Sums take p^2 numbers for p columns, at most 16 times, and of
+#'   groups p + r numbers for each of their r effects, both ways; with [gp()] terms
+#'   by `"vb"` a number a row comes back, too. By `"ep"` messages are exchanged
+#'   once for each value of the variances, nine numbers a row at most; evidence by
+#'   group and what is said of each row are computed here, as are the stochastic
+#'   epochs of `"svi"`: with many groups `"ep"` is no faster. Rows are shared in
+#'   runs of 65,536, of 16,384 from 256 columns on: fewer go to one worker, and
+#'   nothing is gained. See [bayeskernel-large] on sockets that do not wait.
+#'
+#'   Not shared are selection, random terms that are crossed and both large (by
+#'   `"ep"` and `"vb"`, where they are eliminated together), more columns than
+#'   rows, rows in a source, and holes that [bsvm()] models without atoms: such
+#'   fits are computed as without `cluster`.
 #'
 #' @section Missing predictors: As [bsvm()]: `missing = "model"` treats numeric
 #'   predictors as jointly Gaussian and averages over what is missing, in [gp()]
@@ -171,7 +191,8 @@
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, which
 #'   says the family that would fit, `_missing`, `_dimension`, `_prior`,
-#'   `_argument`, `_numeric`. A constant column is dropped with a warning.
+#'   `_argument`, `_numeric`, `_cluster`. A constant column is dropped with a
+#'   warning.
 #'   `bayeskernel_warning_separation`: the classes are separated and the prior
 #'   is nearly flat.
 #'

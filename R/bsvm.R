@@ -135,8 +135,13 @@
 #' @section Variances of `"vb"`: A mean-field approximation understates
 #'   posterior variances. Where intervals matter, use `"gibbs"`.
 #'
+#' @section Rows over the workers of a cluster: With `cluster` the methods `"ep"`,
+#'   `"vb"` and `"svi"` share rows in memory among the workers, `"gibbs"` its
+#'   chains, with the fit of one process; see [bkm()].
+#'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`,
-#'   `_missing`, `_dimension`, `_prior`, `_argument`, `_numeric`. A constant
+#'   `_missing`, `_dimension`, `_prior`, `_argument`, `_numeric`,
+#'   `_cluster`. A constant
 #'   column is dropped with a warning.
 #'
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational

@@ -1,5 +1,5 @@
-# Work on a base cluster: asking whether its workers answer, and what to say if
-# one does not.
+# Work on a base cluster: asking whether its workers answer, what to say if one
+# does not, and rows that are shared among them.
 
 # Replies come in the order of the calls. After a call that was broken off
 # one is still under way, and every later answer would be that to the call
@@ -43,4 +43,108 @@ on_cluster <- function(code, call = user_call()) {
 # As many shares of 1, ..., n as there are workers with something to do.
 worker_shares <- function(n, cluster) {
   Filter(length, parallel::splitIndices(n, length(cluster)))
+}
+
+# --- rows --------------------------------------------------------------------
+
+# Row blocks over the workers of a cluster: every worker keeps its rows, with
+# their messages if there are any, and sends the sums of its shards at each pass.
+# The master adds the shards in their order, as it does without workers.
+
+#' Rows of a fit over the workers of a cluster
+#'
+#' @param cluster The cluster.
+#' @param plan What the core cuts the rows into: `chunk`, `row` and `group` that
+#'   each shard begins with, counted from 0, then their numbers.
+#' @param keeper What workers do, functions of the package: `receive(share,
+#'   piece)` returns what a worker has with a further piece of its rows (`share`
+#'   is NULL at first), `open(share, open)` the same with what passes need, and
+#'   `pass(share, task, own)` is the answer to a task of the core. An error of
+#'   the core may take the place of each. `close(share)`, or NULL, cleans up.
+#' @param pieces `function(part, give)` calls `give(piece)` with the rows of
+#'   `part`, a share of the plan.
+#' @param open What workers open their rows with; to it come `first`, the rows
+#'   before theirs, and `begin`, the chunks of their shards, counted from 0.
+#' @return `remote`, what the core asks for the sums of a pass, see RemoteRows in
+#'   src/glue_workers.h, and `release`, to be called when the fit is over.
+#' @noRd
+share_rows <- function(cluster, plan, keeper, pieces, open) {
+  split <- worker_shares(length(plan$chunk) - 1L, cluster)
+  workers <- cluster[seq_along(split)]
+  id <- sprintf("%s-%d", Sys.getpid(), sample_id())
+  greet_workers(workers)
+  release <- function() {
+    for (k in seq_along(workers)) {
+      try(parallel::clusterCall(
+        workers[k], worker_close, id, keeper$close
+      ), silent = TRUE)
+    }
+  }
+  shared <- FALSE
+  on.exit(if (!shared) release())
+  for (k in seq_along(split)) {
+    part <- lapply(
+      plan[c("chunk", "row", "group")], `[`,
+      c(split[[k]], max(split[[k]]) + 1L)
+    )
+    tell <- function(...) {
+      core_call(on_cluster(parallel::clusterCall(workers[k], ...))[[1L]])
+    }
+    pieces(part, function(piece) {
+      tell(worker_receive, id, keeper$receive, piece)
+    })
+    own <- list(
+      first = part$row[1L], begin = as.integer(part$chunk - part$chunk[1L])
+    )
+    tell(worker_open, id, keeper$open, keeper$pass, c(open, own))
+  }
+  shared <- TRUE
+  call <- user_call()
+  begins <- c(vapply(split, `[`, 1L, 1L), length(plan$chunk))
+  list(
+    remote = list(
+      ask = function(task, own) {
+        lapply(on_cluster(parallel::clusterApply(
+          workers, own, worker_pass, id, task
+        ), call), core_call)
+      },
+      row = as.double(plan$row[begins]), group = as.double(plan$group[begins])
+    ),
+    release = release
+  )
+}
+
+# On the worker: what this process keeps for masters, by the id of the fit.
+worker_rows <- new.env(parent = emptyenv())
+
+keep_share <- function(id, share) {
+  if (inherits(share, "bayeskernel_core_error")) {
+    return(share)
+  }
+  assign(id, share, worker_rows)
+  NULL
+}
+
+worker_receive <- function(id, receive, piece) {
+  keep_share(id, receive(worker_rows[[id]], piece))
+}
+
+worker_open <- function(id, open, pass, with) {
+  share <- open(worker_rows[[id]], with)
+  if (is.list(share)) share$pass <- pass
+  keep_share(id, share)
+}
+
+worker_pass <- function(own, id, task) {
+  share <- worker_rows[[id]]
+  share$pass(share, task, own)
+}
+
+worker_close <- function(id, close) {
+  share <- worker_rows[[id]]
+  if (!is.null(share)) {
+    rm(list = id, envir = worker_rows)
+    if (!is.null(close)) close(share)
+  }
+  NULL
 }

@@ -1,65 +1,22 @@
-# Row blocks over the workers of a cluster: every worker keeps its rows, in a
-# temporary file of its own, with their messages if there are any, and sends the
-# sums of its shards at each pass. The master adds the shards in their order, as
-# it does without workers.
+# Rows of gpsvm() over the workers of a cluster (share_rows()): every worker
+# keeps its rows in a temporary file of its own.
 
-# Sends the rows to the workers. Returns `pass`, which the core calls for the
-# sums of a pass, or in the end for what there is of each row, and `release`, to
-# be called when the fit is over.
-share_rows <- function(data, process, settings) {
+share_process_rows <- function(data, process, settings) {
   n <- if (data$type == "file") data$rows else length(data$labels)
-  m <- ncol(process$z)
-  plan <- gpsvm_shards_cpp(n, m)
-  shards <- length(plan$begin) - 1L
-  split <- worker_shares(shards, settings$cluster)
-  workers <- settings$cluster[seq_along(split)]
-  id <- sprintf("%s-%d", Sys.getpid(), sample_id())
-  greet_workers(workers)
-  open <- list(
-    kernel = process$kernel_core, z = process$z, nugget = process$nugget,
-    threads = settings$threads,
-    data = data[c("source", "center", "scale")]
-  )
-  release <- function() {
-    for (k in seq_along(workers)) {
-      try(parallel::clusterCall(workers[k], worker_close, id), silent = TRUE)
-    }
-  }
-  shared <- FALSE
-  on.exit(if (!shared) release())
-  for (k in seq_along(split)) {
-    chunks <- plan$begin[c(split[[k]], max(split[[k]]) + 1L)]
-    first <- chunks[1] * plan$chunk_rows
-    last <- min(n, chunks[length(chunks)] * plan$chunk_rows)
-    send_rows(workers[k], id, data, first, last)
-    open$first <- first
-    on_cluster(parallel::clusterCall(
-      workers[k], worker_open, id, open, chunks - chunks[1]
-    ))
-  }
-  shared <- TRUE
-  call <- user_call()
-  list(
-    pass = function(task) {
-      parts <- on_cluster(parallel::clusterCall(
-        workers, worker_pass, id, task
-      ), call)
-      parts <- unlist(lapply(parts, core_call), recursive = FALSE)
-      if (task$step == "rows") do.call(Map, c(c, parts)) else parts
+  share_rows(
+    settings$cluster, gpsvm_shards_cpp(n, ncol(process$z)), process_keeper,
+    function(part, give) {
+      last <- max(part$row)
+      size <- block_rows(raw_columns(data))
+      for (begin in seq(part$row[1L], last - 1, by = size)) {
+        give(raw_rows(data, begin, min(size, last - begin)))
+      }
     },
-    release = release
-  )
-}
-
-send_rows <- function(worker, id, data, first, last) {
-  size <- block_rows(raw_columns(data))
-  for (begin in seq(first, last - 1, by = size)) {
-    piece <- raw_rows(data, begin, min(size, last - begin))
-    parts <- on_cluster(
-      parallel::clusterCall(worker, worker_receive, id, piece)
+    list(
+      kernel = process$kernel_core, z = process$z, nugget = process$nugget,
+      threads = settings$threads, data = data[c("source", "center", "scale")]
     )
-    core_call(parts[[1]])
-  }
+  )
 }
 
 raw_columns <- function(data) {
@@ -103,54 +60,41 @@ unpacked_rows <- function(data, at) {
 
 # On the worker ---------------------------------------------------------------
 
-# What this process keeps for masters, by the id of the fit.
-worker_rows <- new.env(parent = emptyenv())
-
-worker_receive <- function(id, piece) {
-  share <- worker_rows[[id]]
-  if (is.null(share)) {
-    share <- list(
-      path = tempfile("bayeskernel-rows-"), rows = 0, weights = list(),
-      powers = list()
+process_keeper <- list(
+  receive = function(share, piece) {
+    if (is.null(share)) {
+      share <- list(
+        path = tempfile("bayeskernel-rows-"), rows = 0, weights = list(),
+        powers = list()
+      )
+    }
+    out <- append_rows_cpp(share$path, piece$x, piece$labels)
+    if (inherits(out, "bayeskernel_core_error")) {
+      return(out)
+    }
+    share$rows <- share$rows + nrow(piece$x)
+    share$columns <- ncol(piece$x)
+    share$weights <- c(share$weights, list(piece$weights))
+    share$powers <- c(share$powers, list(piece$powers))
+    share
+  },
+  open = function(share, open) {
+    data <- c(open$data, list(
+      type = "file", path = share$path, rows = share$rows,
+      columns = share$columns, labels = numeric(),
+      weights = as.double(unlist(share$weights))
+    ))
+    core <- gpsvm_worker_cpp(
+      data, open$kernel, open$z, open$nugget, open$threads, open$first,
+      do.call(Map, c(c, share$powers))
     )
-  }
-  out <- append_rows_cpp(share$path, piece$x, piece$labels)
-  share$rows <- share$rows + nrow(piece$x)
-  share$columns <- ncol(piece$x)
-  share$weights <- c(share$weights, list(piece$weights))
-  share$powers <- c(share$powers, list(piece$powers))
-  assign(id, share, worker_rows)
-  out
-}
-
-worker_open <- function(id, open, begin) {
-  share <- worker_rows[[id]]
-  data <- c(open$data, list(
-    type = "file", path = share$path, rows = share$rows,
-    columns = share$columns, labels = numeric(),
-    weights = unlist(share$weights)
-  ))
-  if (is.null(data$weights)) data$weights <- numeric()
-  share$core <- core_call(gpsvm_worker_cpp(
-    data, open$kernel, open$z, open$nugget, open$threads, open$first,
-    do.call(Map, c(c, share$powers))
-  ))
-  share$begin <- as.integer(begin)
-  share[c("weights", "powers")] <- NULL
-  assign(id, share, worker_rows)
-  NULL
-}
-
-worker_pass <- function(id, task) {
-  share <- worker_rows[[id]]
-  gpsvm_worker_pass_cpp(share$core, task, share$begin)
-}
-
-worker_close <- function(id) {
-  share <- worker_rows[[id]]
-  if (!is.null(share)) {
-    rm(list = id, envir = worker_rows)
-    unlink(share$path)
-  }
-  NULL
-}
+    if (inherits(core, "bayeskernel_core_error")) {
+      return(core)
+    }
+    list(core = core, path = share$path, begin = open$begin)
+  },
+  pass = function(share, task, own) {
+    gpsvm_worker_pass_cpp(share$core, task, own %||% list(), share$begin)
+  },
+  close = function(share) unlink(share$path)
+)

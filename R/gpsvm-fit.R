@@ -328,9 +328,9 @@ gpsvm_run <- function(job) {
   control <- job$control
   if (!is.null(settings$cluster) && !settings$exact &&
     settings$method != "ecm") {
-    share <- share_rows(job$data, job$process, settings)
+    share <- share_process_rows(job$data, job$process, settings)
     on.exit(share$release())
-    control["remote"] <- list(share$pass)
+    control$remote <- share$remote
   }
   run <- function(control) {
     gpsvm_fit_cpp(job$data, job$process$kernel_core, job$process$z, control)

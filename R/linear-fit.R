@@ -95,6 +95,11 @@ source_design <- function(rows) {
 }
 
 linear_run <- function(job) {
+  share <- share_linear_rows(job)
+  if (!is.null(share)) {
+    on.exit(share$release())
+    job$control$remote <- share$remote
+  }
   core <- if (job$settings$method == "vb" && is.null(job$data$path)) {
     run_vb(job)
   } else if (job$settings$method == "ep") {
@@ -122,7 +127,7 @@ svi_control <- function(job) {
       accelerate = TRUE, seed = as.double(settings$seed %||% 0),
       batch_size = as.double(settings$batch_size)
     ), job$control[intersect(
-      c("family", "rule", "noise"), names(job$control)
+      c("family", "rule", "noise", "remote"), names(job$control)
     )]
   )
 }

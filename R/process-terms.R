@@ -795,27 +795,14 @@ learning_rows <- function(data, most = most_learning_rows) {
   units <- unique(unit)
   units <- units[spread_over(length(units), ceiling(length(units) * most / n))]
   at <- which(unit %in% units)
-  by_row <- function(x) {
-    if (is.matrix(x)) x[at, , drop = FALSE] else if (length(x)) x[at] else x
-  }
-  for (name in c("x", "y", "weights", "offset", "z", "group")) {
-    data[[name]] <- by_row(data[[name]])
-  }
+  data <- rows_at(data, at)
   if (length(data$group)) {
     data$group <- match(data$group, units)
     data$n_groups <- length(units)
   }
-  data$kept <- lapply(data$kept, function(term) {
-    term[c("group", "z")] <- lapply(term[c("group", "z")], by_row)
-    term
-  })
-  if (!is.null(data$atoms)) {
-    data$atoms <- lapply(data$atoms, by_row)
-    data$atoms$row <- match(data$atoms$row, unique(data$atoms$row))
-  }
   data$processes <- lapply(data$processes, function(term) {
     for (name in c("x", "by", "centre_weight")) {
-      term[[name]] <- by_row(term[[name]])
+      term[[name]] <- values_at(term[[name]], at)
     }
     if (length(term$centre_weight)) {
       term$centre_weight <- term$centre_weight / sum(term$centre_weight)

@@ -27,7 +27,8 @@
 #'   interrupted and continued.
 #' @param threads Worker threads.
 #' @param cluster A cluster of package parallel, with bayeskernel installed on
-#'   its workers, which share the chains; the draws are the same as without.
+#'   its workers, which share the chains, or, where the model's page says so, the
+#'   rows; the fit is the same as without.
 #' @param progress Show progress and time left.
 #' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt;
 #'   `"keep"` returns the draws so far, or the state of the variational

@@ -99,5 +99,18 @@ NULL
 #' what they say of the row comes back once, in the end. The fit is that of one
 #' process, bit by bit.
 #'
+#' So does `cluster` with [bkm()] and [bsvm()] for rows in memory, by `"ep"`,
+#' `"vb"` and `"svi"`; groups stay whole, and numbers of each group travel with the
+#' sums.
+#'
+#' On sockets every pass may wait up to a tenth of a second for the answer, unless
+#' both ends send at once:
+#' ```
+#' options(socketOptions = "no-delay")
+#' cluster <- parallel::makePSOCKcluster(2, rscript_args = c(
+#'   "-e", shQuote("options(socketOptions = 'no-delay')")
+#' ))
+#' ```
+#'
 #' @name bayeskernel-large
 NULL

@@ -414,14 +414,52 @@ BEGIN_RCPP
 END_RCPP
 }
 // gpsvm_worker_pass_cpp
-Rcpp::List gpsvm_worker_pass_cpp(SEXP worker, const Rcpp::List& task, const Rcpp::IntegerVector& begin);
-RcppExport SEXP _bayeskernel_gpsvm_worker_pass_cpp(SEXP workerSEXP, SEXP taskSEXP, SEXP beginSEXP) {
+Rcpp::List gpsvm_worker_pass_cpp(SEXP worker, const Rcpp::List& task, const Rcpp::List& own, const Rcpp::IntegerVector& begin);
+RcppExport SEXP _bayeskernel_gpsvm_worker_pass_cpp(SEXP workerSEXP, SEXP taskSEXP, SEXP ownSEXP, SEXP beginSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type worker(workerSEXP);
     Rcpp::traits::input_parameter< const Rcpp::List& >::type task(taskSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type own(ownSEXP);
     Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type begin(beginSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpsvm_worker_pass_cpp(worker, task, begin));
+    rcpp_result_gen = Rcpp::wrap(gpsvm_worker_pass_cpp(worker, task, own, begin));
+    return rcpp_result_gen;
+END_RCPP
+}
+// linear_shards_cpp
+Rcpp::List linear_shards_cpp(const Rcpp::List& data, const Rcpp::List& prior);
+RcppExport SEXP _bayeskernel_linear_shards_cpp(SEXP dataSEXP, SEXP priorSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    rcpp_result_gen = Rcpp::wrap(linear_shards_cpp(data, prior));
+    return rcpp_result_gen;
+END_RCPP
+}
+// linear_worker_cpp
+SEXP linear_worker_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings, double first);
+RcppExport SEXP _bayeskernel_linear_worker_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP, SEXP firstSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type data(dataSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type prior(priorSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< double >::type first(firstSEXP);
+    rcpp_result_gen = Rcpp::wrap(linear_worker_cpp(data, prior, settings, first));
+    return rcpp_result_gen;
+END_RCPP
+}
+// linear_worker_pass_cpp
+Rcpp::List linear_worker_pass_cpp(SEXP worker, const Rcpp::List& task, const Rcpp::List& own, const Rcpp::IntegerVector& begin);
+RcppExport SEXP _bayeskernel_linear_worker_pass_cpp(SEXP workerSEXP, SEXP taskSEXP, SEXP ownSEXP, SEXP beginSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type worker(workerSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type task(taskSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type own(ownSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type begin(beginSEXP);
+    rcpp_result_gen = Rcpp::wrap(linear_worker_pass_cpp(worker, task, own, begin));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -806,7 +844,10 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_gpsvm_left_out_cpp", (DL_FUNC) &_bayeskernel_gpsvm_left_out_cpp, 7},
     {"_bayeskernel_gpsvm_shards_cpp", (DL_FUNC) &_bayeskernel_gpsvm_shards_cpp, 2},
     {"_bayeskernel_gpsvm_worker_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_cpp, 7},
-    {"_bayeskernel_gpsvm_worker_pass_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_pass_cpp, 3},
+    {"_bayeskernel_gpsvm_worker_pass_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_pass_cpp, 4},
+    {"_bayeskernel_linear_shards_cpp", (DL_FUNC) &_bayeskernel_linear_shards_cpp, 2},
+    {"_bayeskernel_linear_worker_cpp", (DL_FUNC) &_bayeskernel_linear_worker_cpp, 4},
+    {"_bayeskernel_linear_worker_pass_cpp", (DL_FUNC) &_bayeskernel_linear_worker_pass_cpp, 4},
     {"_bayeskernel_calibrated_link_cpp", (DL_FUNC) &_bayeskernel_calibrated_link_cpp, 4},
     {"_bayeskernel_klr_fit_cpp", (DL_FUNC) &_bayeskernel_klr_fit_cpp, 3},
     {"_bayeskernel_klr_predict_cpp", (DL_FUNC) &_bayeskernel_klr_predict_cpp, 4},

@@ -209,21 +209,37 @@ inline int useful_threads(const bayeskernel::RowSource& rows, int threads) {
 }
 
 // Rows of a model as they are, or viewed where they are many and nothing has to
-// change their columns; with terms gp() of `width` columns in all (ProcessInput)
-// always.
+// change their columns; with terms gp() of `width` columns in all (ProcessInput),
+// or where others read the rows (`remote`), always.
 struct ModelRows {
+  static bool many(const bayeskernel::ColumnData& data) {
+    return data.x.rows() >= data.columns() &&
+           data.x.rows() * data.columns() > bayeskernel::kMostPacked;
+  }
+
   ModelRows(const bayeskernel::ColumnData& data, bool fixed,
             const std::vector<Index>& unit, bayeskernel::Prior& prior,
-            bool reduce, Index width = 0)
-      : view(width > 0 ||
-             (fixed && data.x.rows() >= data.columns() &&
-              data.x.rows() * data.columns() > bayeskernel::kMostPacked)) {
+            bool reduce, Index width = 0, bool remote = false)
+      : view(width > 0 || remote || (fixed && many(data))) {
     if (view) {
-      viewed.emplace(data, unit, width > 0 ? width + data.z.cols() : 0);
+      look(data, unit, width);
       return;
     }
     packed = bayeskernel::pack_rows(data);
     if (reduce) wide = bayeskernel::reduce_wide(packed, prior);
+    packed.finish(data.group_begin, unit);
+  }
+
+  // Part of more rows, after `first` others; `many`, of all.
+  ModelRows(const bayeskernel::ColumnData& data,
+            const std::vector<Index>& unit, Index width, bool many,
+            Index first)
+      : view(width > 0 || many) {
+    if (view) {
+      look(data, unit, width);
+      return;
+    }
+    packed = bayeskernel::pack_rows(data, first);
     packed.finish(data.group_begin, unit);
   }
   const bayeskernel::RowSource& source() const {
@@ -235,6 +251,12 @@ struct ModelRows {
   bayeskernel::PackedRows packed;
   std::optional<bayeskernel::ViewedRows> viewed;
   bayeskernel::WideBlock wide;
+
+ private:
+  void look(const bayeskernel::ColumnData& data,
+            const std::vector<Index>& unit, Index width) {
+    viewed.emplace(data, unit, width > 0 ? width + data.z.cols() : 0);
+  }
 };
 
 // E f and Var f in the order of the user's rows.

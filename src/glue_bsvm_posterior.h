@@ -6,7 +6,7 @@
 #include <bayeskernel/hinge/mean_field.hpp>
 
 #include "glue_bsvm.h"
-#include "glue_influence.h"
+#include "glue_workers.h"
 
 inline Rcpp::List variance_list(
     const bayeskernel::Prior& prior,
@@ -63,15 +63,37 @@ inline Rcpp::List posterior_list(const bayeskernel::MeanFieldFit& fit,
       Rcpp::Named("basis_first") = static_cast<int>(wide.first));
 }
 
+// E f, Var f and, of atoms, their shares, by row in R's order; where others keep
+// the rows, they are asked.
+inline void add_row_moments(const bayeskernel::MeanFieldFit& fit,
+                            const std::vector<Index>& order,
+                            const RemoteRows* remote, Rcpp::List& out) {
+  const bool atoms = fit.model().atoms != nullptr;
+  VectorXd mean = fit.mean(), variance = fit.variance(),
+           share = fit.accepted().share;
+  if (remote != nullptr) {
+    const Rcpp::List rows = remote->moments(fit);
+    mean = map_vector(rows["mean"]);
+    variance = map_vector(rows["variance"]);
+    share = map_vector(rows["share"]);
+  }
+  out["mean"] = to_r(restore_order(mean, order));
+  out["variance_f"] = to_r(restore_order(variance, order));
+  if (atoms) out["share"] = to_r(restore_order(share, order));
+}
+
 // By linear response, whose covariance of theta is more of the truth than q's;
 // NULL where it does not settle.
 inline SEXP response_list(const bayeskernel::RowSource& rows,
                           const bayeskernel::Prior& prior,
                           bayeskernel::Executor& executor,
                           const bayeskernel::MeanFieldFit& fit,
-                          const std::vector<Index>& order) {
+                          const std::vector<Index>& order,
+                          const RemoteRows* remote = nullptr) {
   bayeskernel::LinearResponse response(rows, prior, executor);
+  if (remote != nullptr) response.delegate(remote->response());
   if (!response.run(fit.posterior(), fit.precisions())) return R_NilValue;
+  if (remote != nullptr) remote->pull(response.influence);
   Rcpp::List out = influence_list(response.influence, order);
   out["cov"] = to_r(response.posterior().theta_covariance());
   return out;

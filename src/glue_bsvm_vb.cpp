@@ -59,8 +59,9 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     if (!Rf_isNull(atoms)) model.atoms = &units;
     const SEXP open = element(data, "open");
     const bool fixed = complete && selection.size() == 0;
+    const std::unique_ptr<RemoteRows> remote = read_remote(settings);
     ModelRows kept(input, fixed, units.unit, blocks, fixed && Rf_isNull(open),
-                   ProcessInput::width(data));
+                   ProcessInput::width(data), remote != nullptr);
     const bayeskernel::WideBlock& wide = kept.wide;
     RcppParallelExecutor executor(
         useful_threads(kept.source(), Rcpp::as<int>(settings["threads"])));
@@ -91,7 +92,12 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
             missing, std::vector<Index>(), kept.packed, executor);
       }
       plain = std::make_unique<MeanFieldFit>(rows, blocks, executor, nullptr,
-                                             values.get(), true, model);
+                                             values.get(), remote == nullptr,
+                                             model);
+      if (remote) {
+        remote->set_centres(processes.centres());
+        plain->delegate(remote->mean_field());
+      }
       result = plain->run(control, user.keep_going());
     }
     const MeanFieldFit& fit = search ? search->fit() : *plain;
@@ -109,14 +115,13 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       if (hinge && plain && complete && model.atoms == nullptr &&
           model.open == nullptr && !result.interrupted) {
         out["influence"] = response_list(rows, blocks, executor, fit,
-                                         input.order);
+                                         input.order, remote.get());
       }
-      out["mean"] = to_r(restore_order(
-          search ? search->row_mean() : fit.mean(), input.order));
-      out["variance_f"] = to_r(restore_order(
-          search ? search->row_variance() : fit.variance(), input.order));
-      if (model.atoms != nullptr) {
-        out["share"] = to_r(restore_order(fit.accepted().share, input.order));
+      add_row_moments(fit, input.order, remote.get(), out);
+      if (search) {
+        out["mean"] = to_r(restore_order(search->row_mean(), input.order));
+        out["variance_f"] =
+            to_r(restore_order(search->row_variance(), input.order));
       }
     }
     out["usable"] = !result.bound.empty();

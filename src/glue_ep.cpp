@@ -158,8 +158,9 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
     if (!Rf_isNull(atoms)) model.atoms = &units;
     const SEXP open = element(data, "open");
+    const std::unique_ptr<RemoteRows> remote = read_remote(settings);
     ModelRows kept(input, true, units.unit, blocks, Rf_isNull(open),
-                   ProcessInput::width(data));
+                   ProcessInput::width(data), remote != nullptr);
     const bayeskernel::WideBlock& wide = kept.wide;
     RcppParallelExecutor executor(
         useful_threads(kept.source(), Rcpp::as<int>(settings["threads"])));
@@ -176,6 +177,10 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                            true,
                            residuals ? residuals.get() : processes.open());
     fit.watch(user.keep_going());
+    if (remote) {
+      remote->set_centres(processes.centres());
+      fit.delegate(remote->sites(fit), remote->mirror());
+    }
     Rcpp::List out;
     EpOutcome outcome;
     bool interrupted = false;

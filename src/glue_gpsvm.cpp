@@ -1,6 +1,6 @@
 #include "glue_gpsvm.h"
-#include "glue_gpsvm_sites.h"
 #include "glue_state.h"
+#include "glue_workers.h"
 
 #include <bayeskernel/gpsvm/more_points.hpp>
 #include <bayeskernel/hinge/mode.hpp>
@@ -40,74 +40,6 @@ StochasticSettings read_stochastic(const Rcpp::List& settings, Index rows,
   return out;
 }
 
-// Who shares the rows of a machine: `ask` hands R's workers a task, as
-// gpsvm_worker_pass_cpp() reads it, and returns the shards in their order.
-class RemoteRows {
- public:
-  RemoteRows(const Rcpp::Function& ask, int machine, int label)
-      : ask_(ask), machine_(machine), label_(label) {}
-
-  // Mean field.
-  void pass(const GaussianPosterior* q, bool with_newton,
-            bayeskernel::Sums& out) const {
-    Rcpp::List task = task_of(q == nullptr ? "start" : "mean field", q);
-    task["newton"] = with_newton;
-    const Rcpp::List shards = ask_(task);
-    for (R_xlen_t s = 0; s < shards.size(); ++s) {
-      add(shards[s], with_newton, out);
-    }
-  }
-
-  // Expectation propagation.
-  void sites(bayeskernel::SiteStep step, const GaussianPosterior& q,
-             bayeskernel::SiteRule& rule, bayeskernel::Sums& out) const {
-    using bayeskernel::SiteStep;
-    const bool cold = step == SiteStep::cold;
-    Rcpp::List task = task_of(cold                     ? "cold"
-                              : step == SiteStep::warm ? "warm"
-                                                       : "update",
-                              cold ? nullptr : &q);
-    task["damping"] = rule.damping;
-    const Rcpp::List shards = ask_(task);
-    std::vector<bayeskernel::SiteRule::Total> totals;
-    for (R_xlen_t s = 0; s < shards.size(); ++s) {
-      const Rcpp::List part = shards[s];
-      add(part, false, out);
-      totals.push_back(read_total(part["total"]));
-    }
-    rule.adopt(totals);
-  }
-
-  // What add_left_out() says of each row, of all.
-  Rcpp::List left_out() const { return ask_(task_of("rows", nullptr)); }
-
- private:
-  Rcpp::List task_of(const char* step, const GaussianPosterior* q) const {
-    Rcpp::List task = Rcpp::List::create(Rcpp::Named("step") = step,
-                                         Rcpp::Named("machine") = machine_,
-                                         Rcpp::Named("label") = label_);
-    if (q != nullptr) {
-      task["mean"] = to_r(q->mean.x);
-      task["whitener"] = to_r(q->whitener());
-    }
-    return task;
-  }
-
-  static void add(const Rcpp::List& part, bool with_newton,
-                  bayeskernel::Sums& out) {
-    bayeskernel::Sums sums;
-    sums.curvature.gram = map_matrix(part["curvature"]);
-    sums.newton.gram = map_matrix(part["newton"]);
-    sums.linear.x = map_vector(part["gradient"]);
-    sums.bound = Rcpp::as<double>(part["bound"]);
-    sums.margin = Rcpp::as<double>(part["margin"]);
-    out.add(sums, with_newton);
-  }
-
-  Rcpp::Function ask_;
-  int machine_, label_;
-};
-
 Rcpp::List moments_list(const VectorXd& mean, const MatrixXd& whitener) {
   return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
                             Rcpp::Named("whitener") = to_r(whitener));
@@ -118,15 +50,6 @@ struct BatchSource {
   const RowSource& rows;
   StochasticFit::RowMap map;
 };
-
-// Null: the rows are here.
-std::unique_ptr<RemoteRows> read_remote(const Rcpp::List& settings,
-                                        std::size_t machine, int label) {
-  const SEXP remote = settings["remote"];
-  if (Rf_isNull(remote)) return nullptr;
-  return std::make_unique<RemoteRows>(Rcpp::Function(remote),
-                                      static_cast<int>(machine), label);
-}
 
 // One machine: variational passes, after stochastic epochs if there are any.
 Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
@@ -161,12 +84,7 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
     if (epochs) start = epochs->state();
     epochs.reset();
     MeanFieldFit fit(rows, prior, executor, nullptr, nullptr, keep);
-    if (remote != nullptr) {
-      fit.delegate([remote](const GaussianPosterior* q, bool with_newton,
-                            bayeskernel::Sums& out) {
-        remote->pass(q, with_newton, out);
-      });
-    }
+    if (remote != nullptr) fit.delegate(remote->mean_field());
     result = fit.run(passes, given_up ? [](const bayeskernel::Progress&) {
       return true;
     } : user.keep_going(), start ? &*start : nullptr);
@@ -242,18 +160,12 @@ Rcpp::List fit_ep(const RowSource& rows, Executor& executor,
                   UserCallback& user) {
   const Prior prior = bayeskernel::unit_prior(rows.x_columns());
   bayeskernel::EpFit fit(rows, prior, executor, bayeskernel::Family::hinge);
-  if (remote != nullptr) {
-    fit.delegate([remote](bayeskernel::SiteStep step,
-                          const GaussianPosterior& q,
-                          bayeskernel::SiteRule& rule, bayeskernel::Sums& out) {
-      remote->sites(step, q, rule, out);
-    });
-  }
+  if (remote != nullptr) fit.delegate(remote->sites(fit));
   return run_messages(fit, settings, user, [&] {
     Rcpp::List out =
         moments_list(fit.posterior().mean.x, fit.posterior().whitener());
     add_left_out(remote != nullptr
-                     ? remote->left_out()
+                     ? remote->rows("left out")
                      : left_out_list(fit.leave_one_out(),
                                      fit.left_out_moments(), fit.sites),
                  out);
@@ -356,8 +268,10 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
       }
       const RowSource& source =
           keep ? static_cast<const RowSource&>(kept) : input.rows;
-      const std::unique_ptr<RemoteRows> remote =
-          read_remote(settings, k, classes[k]);
+      const std::unique_ptr<RemoteRows> remote = read_remote(
+          settings,
+          Rcpp::List::create(Rcpp::Named("machine") = static_cast<int>(k),
+                             Rcpp::Named("label") = classes[k]));
       const Rcpp::List fit =
           direct ? method == "ep"
                        ? fit_exact_ep(features, kept, settings, user)

@@ -1,5 +1,4 @@
-// What expectation propagation says of the rows of a process, and what workers
-// tell of a pass.
+// What expectation propagation says of the rows of a process.
 #ifndef BAYESKERNEL_GLUE_GPSVM_SITES_H
 #define BAYESKERNEL_GLUE_GPSVM_SITES_H
 
@@ -32,18 +31,6 @@ inline void add_left_out(const Rcpp::List& from, Rcpp::List& out) {
     influence[name] = from[name];
   }
   out["influence"] = influence;
-}
-
-inline Rcpp::NumericVector total_of(const bayeskernel::SiteRule::Total& from) {
-  return Rcpp::NumericVector::create(from.kappa, from.linear, from.share,
-                                     from.projection, from.squares,
-                                     from.weight, from.atoms);
-}
-
-inline bayeskernel::SiteRule::Total read_total(const SEXP from) {
-  const auto v = map_vector(from);
-  if (v.size() != 7) throw bayeskernel::ArgumentError("sums of other rows");
-  return {v[0], v[1], v[2], v[3], v[4], v[5], v[6]};
 }
 
 #endif

@@ -62,6 +62,21 @@ class ProcessInput {
   // Null without processes.
   bayeskernel::OpenResiduals* open() const { return open_.get(); }
 
+  // Of these rows, or, where they are part of more, of all: what R has of these.
+  std::vector<VectorXd> centres() const {
+    std::vector<VectorXd> out;
+    if (!rows_) return out;
+    for (const bayeskernel::ProcessRows::Term& term : rows_->terms()) {
+      out.push_back(term.centre);
+    }
+    return out;
+  }
+  void set_centres(const Rcpp::List& centres) {
+    for (R_xlen_t k = 0; rows_ && k < centres.size(); ++k) {
+      rows_->set_centre(static_cast<std::size_t>(k), map_vector(centres[k]));
+    }
+  }
+
   // What R keeps of each term: the centre of its columns, and what its inducing
   // points leave of the variance 1 on average.
   SEXP answer() const {

@@ -26,12 +26,15 @@ bayeskernel::RowModel read_open_model(const Rcpp::List& settings,
 
 // Stochastic epochs, then full passes from where they end.
 struct SviFit {
+  // `remote`: who runs full passes; null: they are run here.
   SviFit(const bayeskernel::RowSource& rows, const bayeskernel::Prior& prior,
          bayeskernel::Executor& executor, const Rcpp::List& settings,
-         bool row_moments, bayeskernel::OpenResiduals* open)
-      : fit(rows, prior, executor, nullptr, nullptr, row_moments,
-            read_open_model(settings, open)),
+         bool row_moments, bayeskernel::OpenResiduals* open,
+         const RemoteRows* remote = nullptr)
+      : fit(rows, prior, executor, nullptr, nullptr,
+            row_moments && remote == nullptr, read_open_model(settings, open)),
         stochastic(read_stochastic(settings, rows.x_columns())) {
+    if (remote != nullptr) fit.delegate(remote->mean_field());
     UserCallback user(Rcpp::as<bool>(settings["progress"]));
     std::optional<bayeskernel::MeanFieldStart> start;
     if (stochastic.epochs > 0) {
@@ -135,16 +138,18 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         useful_threads(rows, Rcpp::as<int>(settings["threads"])));
     const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
         read_open(element(data, "open"), input.order, rows.residual, blocks);
-    const SviFit svi(rows, blocks, executor, settings, true, residuals.get());
+    const std::unique_ptr<RemoteRows> remote = read_remote(settings);
+    const SviFit svi(rows, blocks, executor, settings, true, residuals.get(),
+                     remote.get());
     Rcpp::List out = svi_list(svi, blocks, wide, seconds_since(start));
     if (svi.usable) {
       if (read_family(settings) == bayeskernel::Family::hinge &&
           residuals == nullptr && !svi.result.interrupted) {
         out["influence"] =
-            response_list(rows, blocks, executor, svi.fit, input.order);
+            response_list(rows, blocks, executor, svi.fit, input.order,
+                          remote.get());
       }
-      out["mean"] = to_r(restore_order(svi.fit.mean(), input.order));
-      out["variance_f"] = to_r(restore_order(svi.fit.variance(), input.order));
+      add_row_moments(svi.fit, input.order, remote.get(), out);
     }
     return out;
   });

@@ -4,5 +4,6 @@
 #include "glue_atoms.cpp"
 #include "glue_crossed.cpp"
 #include "glue_ep.cpp"
+#include "glue_linear_worker.cpp"
 #include "glue_process.cpp"
 #include "glue_stream.cpp"

@@ -89,7 +89,12 @@ expect_process_refusal <- function(code, kind, regexp) {
 local_workers <- function(count, env = parent.frame()) {
   home <- system.file(package = "bayeskernel")
   testthat::skip_if_not(file.exists(file.path(home, "Meta", "package.rds")))
-  cluster <- parallel::makePSOCKcluster(count)
+  # An answer of some thousand numbers waits a tenth of a second otherwise.
+  old <- options(socketOptions = "no-delay")
+  on.exit(options(old))
+  cluster <- parallel::makePSOCKcluster(count, rscript_args = c(
+    "-e", shQuote("options(socketOptions = 'no-delay')")
+  ))
   # One that a test has killed cannot be told to stop.
   stop_workers <- function() {
     for (node in cluster) {

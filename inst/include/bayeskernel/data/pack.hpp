@@ -92,16 +92,18 @@ inline void pack_beside(const ColumnData& data, PackedRows& rows) {
 
 }  // namespace detail
 
-inline PackedRows pack_rows(const ColumnData& data) {
+// `first`: the rows before these, where they are part of more.
+inline PackedRows pack_rows(const ColumnData& data, Index first = 0) {
   const Index n = data.x.rows();
   PackedRows rows;
   detail::pack_beside(data, rows);
-  rows.x.resize(data.columns(), n);
+  rows.lead = first % 8;  // 64 bytes are the widest alignment
+  rows.x.resize(data.columns(), rows.lead + n);
   const VectorXd inverse_scale = data.scale.cwiseInverse();
   constexpr Index kStrip = 64;  // rows at a time: both sides stay in cache
   for (Index begin = 0; begin < n; begin += kStrip) {
     detail::pack_columns(data, inverse_scale, begin, std::min(n, begin + kStrip),
-                         rows.x.data() + begin * rows.x.rows());
+                         rows.x.data() + (rows.lead + begin) * rows.x.rows());
   }
   return rows;
 }

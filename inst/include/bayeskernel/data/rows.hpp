@@ -239,21 +239,24 @@ class DerivedRows : public RowSource {
 // Rows in memory, transposed so that a row is contiguous, sorted by group.
 class PackedRows final : public RowSource {
  public:
-  MatrixXd x;  // p x n
+  MatrixXd x;  // p x n, after `lead` columns that are of no row
   MatrixXd z;  // r x n
   VectorXd y, weight, offset, residual;
+  // Products may be other bits where columns begin at other addresses: rows that
+  // are part of more begin where they do there.
+  Index lead = 0;
 
   // To be called after the members are filled. Blocks of few rows share a
   // minibatch among threads.
   void finish(std::vector<Index> group_begin, Index block_rows = kBlockRows) {
-    partition(x.cols(), std::move(group_begin), 0, block_rows);
+    partition(rows(), std::move(group_begin), 0, block_rows);
   }
   // The same for rows that are atoms of units.
   void finish(std::vector<Index> group_begin, const std::vector<Index>& unit) {
-    partition(x.cols(), std::move(group_begin), 0, kBlockRows, unit);
+    partition(rows(), std::move(group_begin), 0, kBlockRows, unit);
   }
 
-  Index rows() const override { return x.cols(); }
+  Index rows() const override { return x.cols() - lead; }
   Index x_columns() const override { return x.rows(); }
   Index z_columns() const override { return z.rows(); }
 
@@ -265,7 +268,8 @@ class PackedRows final : public RowSource {
     };
     const Index n_residual = residual.size() > 0 ? n : 0;
     return Tile{
-        Eigen::Map<const MatrixXd>(x.data() + first * x.rows(), x.rows(), n),
+        Eigen::Map<const MatrixXd>(x.data() + (lead + first) * x.rows(),
+                                   x.rows(), n),
         Eigen::Map<const MatrixXd>(z.data() + first * z.rows(), z.rows(), n),
         part(y),
         part(weight),

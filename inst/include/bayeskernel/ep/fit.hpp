@@ -33,6 +33,13 @@ struct EpState {
   ArrowVector shift;  // sum (b - kappa offset) (x, z)
 };
 
+// Messages of rows that others keep, and what goes with them: taken over from
+// there, and handed over.
+struct SiteMirror {
+  std::function<void(SiteRows&)> pull;
+  std::function<void(const SiteRows&)> push;
+};
+
 class EpFit {
  public:
   // `atoms`: rows are atoms of incomplete ones. `open`: their residuals are
@@ -84,6 +91,12 @@ class EpFit {
     sites = SiteRows();
     pass_.delegate(std::move(remote));
   }
+  // The same with a copy of the messages here, which follows each run, and which
+  // a run begins with where it was changed.
+  void delegate(RemoteSites remote, SiteMirror mirror) {
+    mirror_ = std::move(mirror);
+    pass_.delegate(std::move(remote));
+  }
   const AtomUnits* atoms() const { return shares_.units(); }
   // What the user is told: units done of a total.
   void progress(double done, double total) {
@@ -110,8 +123,11 @@ class EpFit {
     if (!started_) start(result);
     EpSettings own = settings;
     if (columns_ != nullptr && own.damping == 0.0) own.damping = 0.5;
+    if (changed_ && mirror_.push) mirror_.push(sites);
+    changed_ = false;
     settle(rule_, family_, own, [&] { solve(); },
            [&](EpResult& pass) { step(pass); }, result);
+    if (mirror_.pull) mirror_.pull(sites);
     return result;
   }
 
@@ -145,7 +161,8 @@ class EpFit {
     }
   }
 
-  // Messages to start from: of another prior, say, or of other columns.
+  // Messages to start from: of another prior, say, or of other columns. Not
+  // where passes are run elsewhere.
   void start_from(const VectorXd& kappa, const VectorXd& b) {
     sites.kappa = kappa;
     sites.b = b;
@@ -167,7 +184,7 @@ class EpFit {
     sums_.curvature = from.curvature;
     sums_.linear = from.shift;
     add_product(sums_.curvature, q_.mean, -1.0, sums_.linear);
-    started_ = true;
+    started_ = changed_ = true;
   }
 
   // A draw from N(0, S) for `rhs` of zeros (system.hpp).
@@ -231,6 +248,7 @@ class EpFit {
       started_ = false;
       return;
     }
+    changed_ = true;
     for (VectorXd* v : {&sites.kappa, &sites.b, &sums_.linear.x}) *v *= factor;
     for (MatrixXd* m : {&sums_.curvature.gram, &sums_.curvature.cross,
                         &sums_.curvature.group_gram, &sums_.linear.group}) {
@@ -274,6 +292,7 @@ class EpFit {
       ++result.passes;
     }
     started_ = true;
+    changed_ = false;
   }
 
   // (mu0'Lambda (mu - mu0) + log|S| + log|Lambda|) / 2.
@@ -304,6 +323,8 @@ class EpFit {
   double log_z_ = 0.0;
   bool started_ = false;
   bool residuals_ = false;
+  bool changed_ = false;  // the messages, beside passes
+  SiteMirror mirror_;
   KeepGoing keep_going_;
   Progress progress_{0.0, 0.0, "ep"};
 };

@@ -8,6 +8,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -227,6 +228,8 @@ class ResponseRule final : public Rule {
     return 0.0;
   }
 
+  // That of a pass that was run elsewhere.
+  void adopt(double change) { change_.assign(1, change); }
   // Of the last pass: the largest change of kappa s.
   double change() const {
     return change_.empty()
@@ -259,6 +262,15 @@ class LinearResponse {
   LinearResponse& operator=(const LinearResponse&) = delete;
 
   RowInfluence influence;
+
+  // Passes are run elsewhere, by who keeps the rows and their influence: adds
+  // the sums at q and returns the largest change.
+  using Remote = std::function<double(const GaussianPosterior&, Sums&)>;
+  void delegate(Remote remote) {
+    pass_.delegate([this, remote = std::move(remote)](
+                       const GaussianPosterior* q, bool, Sums& out,
+                       const RowStore&) { rule_.adopt(remote(*q, out)); });
+  }
 
   // From q of the fit; false where it did not settle.
   bool run(const GaussianPosterior& fit,

@@ -42,7 +42,8 @@ class SitePass {
   void delegate(RemoteSites remote) {
     remote_ = true;
     pass_.delegate([this, remote = std::move(remote)](
-                       const GaussianPosterior*, bool, Sums& out) {
+                       const GaussianPosterior*, bool, Sums& out,
+                       const RowStore&) {
       remote(step_, *q_, rule, out);
     });
   }

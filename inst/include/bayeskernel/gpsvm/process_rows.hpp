@@ -50,6 +50,13 @@ class ProcessRows final : public RowSource {
   }
 
   const std::vector<Term>& terms() const { return terms_; }
+  // Where these rows are part of more: the centre of all.
+  void set_centre(std::size_t term, const VectorXd& centre) {
+    if (term >= terms_.size() || centre.size() != terms_[term].centre.size()) {
+      throw ArgumentError("a centre of another process");
+    }
+    terms_[term].centre = centre;
+  }
   // What the features leave of the variances at the rows, n x terms; to be
   // taken once.
   MatrixXd take_share() { return std::move(share_); }

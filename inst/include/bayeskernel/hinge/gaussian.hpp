@@ -27,6 +27,7 @@ class GaussianPosterior {
 
   void set_covariance(const ArrowSystem& system) {
     system_ = &system;
+    eliminated_ = &system.groups();
     if (p_ == 0) return;
     invert_lower_into(system.llt().matrixLLT(), whitener_);
     product_.set(whitener_);
@@ -41,6 +42,25 @@ class GaussianPosterior {
     product_.set(whitener_);
   }
   const MatrixXd& whitener() const { return whitener_; }
+
+  // What moments of rows are read from where the system is another's: U, the
+  // groups, and V where they are read from that, empty if it is not known.
+  void set_covariance(const Eigen::Ref<const MatrixXd>& whitener,
+                      const Eigen::Ref<const MatrixXd>& spread,
+                      const EliminatedGroups& groups) {
+    set_whitener(whitener);
+    eliminated_ = &groups;
+    if (spread.size() > 0) {
+      spread_ = spread;
+    } else if (groups_ > 0 && reads_spread()) {
+      spread_.noalias() =
+          whitener_.triangularView<Eigen::Lower>() * groups.loading();
+    }
+  }
+  // V, p x (r G), and whether moments are read from it, else from the loadings.
+  const MatrixXd& spread() const { return spread_; }
+  bool reads_spread() const { return p_ <= 4 || !simd::enabled(); }
+  const EliminatedGroups& eliminated() const { return *eliminated_; }
 
   double log_det() const { return -system_->log_det(); }
 
@@ -76,7 +96,7 @@ class GaussianPosterior {
 
   // D_g^-1 + H_g Sigma H_g'.
   MatrixXd group_covariance(Index g) const {
-    MatrixXd out = system_->group_inverse().middleCols(g * r_, r_);
+    MatrixXd out = eliminated_->inverse().middleCols(g * r_, r_);
     if (p_ > 0) {
       const MatrixXd v = spread(g, 1);
       out.noalias() += v.transpose() * v;
@@ -100,7 +120,7 @@ class GaussianPosterior {
     for (Index i = 0; i < n; ++i) {
       s[i] = tile.residual_of(i);
     }
-    if (groups_ > 0) system_->groups().add_variance(rows, span, tile, s);
+    if (groups_ > 0) eliminated_->add_variance(rows, span, tile, s);
     if (p_ == 0) return;
     switch (p_) {
       case 1: return small<1>(rows, span, tile, s);
@@ -115,7 +135,7 @@ class GaussianPosterior {
       const double* x = tile.x.data();
       if (groups_ > 0) {
         white = tile.x;
-        subtract_groups(rows, span, tile, system_->loading(), work);
+        subtract_groups(rows, span, tile, eliminated_->loading(), work);
         x = work.data();
       }
       product_.add_norms(x, n, work, s);
@@ -199,6 +219,7 @@ class GaussianPosterior {
   LowerProduct product_;
   MatrixXd spread_;    // V of all groups, where tiles ask for it
   const ArrowSystem* system_ = nullptr;
+  const EliminatedGroups* eliminated_ = nullptr;
 };
 
 }  // namespace bayeskernel

@@ -62,6 +62,13 @@ class EliminatedGroups {
     }
   }
 
+  // What moments of rows need of groups that were factored elsewhere.
+  void adopt(const Eigen::Ref<const MatrixXd>& loading,
+             const Eigen::Ref<const MatrixXd>& inverse) {
+    loading_ = loading;
+    inverse_ = inverse;
+  }
+
   // gram -= sum B_g D_g^-1 B_g', lower triangle.
   void subtract_from(const Curvature& curvature, MatrixXd& gram) const {
     if (groups_ == 0 || p_ == 0) return;

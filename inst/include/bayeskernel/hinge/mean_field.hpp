@@ -11,6 +11,7 @@
 
 #include <Eigen/Core>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -37,6 +38,17 @@ struct MeanFieldStart {
   std::vector<MatrixXd> precision;
   NoisePosterior noise{};
 };
+
+// A pass that is run elsewhere, by who keeps the rows: adds the sums, and sets
+// kappa by row where that is kept (null: not).
+struct MeanFieldPass {
+  const GaussianPosterior* q;  // null: the start
+  bool with_newton;
+  double noise;  // E[1/v] of Gaussian rows
+  const std::vector<MatrixXd>& precision;  // of the blocks, for open residuals
+};
+using RemoteMeanField =
+    std::function<void(const MeanFieldPass&, Sums&, double* kappa)>;
 
 // What an evaluation of a state leaves behind.
 struct MeanFieldEvaluation {
@@ -159,8 +171,15 @@ class MeanFieldFit final : public AscentModel {
     return {accepted_state.mean, accepted_.sums.curvature,
             accepted_state.precision, accepted_.noise};
   }
-  // Passes are run elsewhere (pass.hpp).
-  void delegate(RemotePass remote) { pass_.delegate(std::move(remote)); }
+  // Passes are run elsewhere: of complete rows or atoms, without indicators,
+  // whose moments and shares are not kept here.
+  void delegate(RemoteMeanField remote) {
+    pass_.delegate([this, remote = std::move(remote)](
+                       const GaussianPosterior* q, bool with_newton, Sums& out,
+                       const RowStore& store) {
+      remote({q, with_newton, state.noise, state.precision}, out, store.kappa);
+    });
+  }
   // The smallest y E f of all rows.
   double margin() const { return accepted_.sums.margin; }
 

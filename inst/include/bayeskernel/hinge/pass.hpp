@@ -21,8 +21,10 @@
 
 namespace bayeskernel {
 
-// A pass that is run elsewhere: adds the sums at q (null: the start).
-using RemotePass = std::function<void(const GaussianPosterior*, bool, Sums&)>;
+// A pass that is run elsewhere: adds the sums at q (null: the start), with second
+// derivatives or without, and fills what is to be kept by row.
+using RemotePass = std::function<void(const GaussianPosterior*, bool, Sums&,
+                                      const RowStore&)>;
 
 class Pass {
  public:
@@ -43,7 +45,7 @@ class Pass {
     const bool with_newton = second != Second::none;
     out.clear(p, with_newton, what);
     if (remote_) {
-      remote_(at.q, with_newton, out);
+      remote_(at.q, with_newton, out, store);
       return;
     }
     if (sweep_.rows.shards() == 1) {
