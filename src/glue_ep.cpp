@@ -160,7 +160,9 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const SEXP open = element(data, "open");
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
     ModelRows kept(input, true, units.unit, blocks, Rf_isNull(open),
-                   ProcessInput::width(data), remote != nullptr);
+                   ProcessInput::width(data),
+                   // Evidence by group reads the rows here, again and again.
+                   remote != nullptr && input.group_begin.empty());
     const bayeskernel::WideBlock& wide = kept.wide;
     RcppParallelExecutor executor(
         useful_threads(kept.source(), Rcpp::as<int>(settings["threads"])));

@@ -10,8 +10,8 @@ class ProcessWorker {
   // `first`: of these rows among all. `powers`: of each machine, where these
   // differ.
   ProcessWorker(const Rcpp::List& data, const Rcpp::List& kernel,
-                const Rcpp::NumericMatrix& inducing, double nugget,
-                int threads, double first, const Rcpp::List& powers)
+                const Rcpp::NumericMatrix& inducing, double nugget, int threads,
+                double first, const Rcpp::List& powers)
       : input_(data, kernel, inducing, nugget, 1, threads),
         powers_(powers),
         worker_(input_.rows, input_.executor, bayeskernel::RowModel(),
@@ -35,8 +35,8 @@ class ProcessWorker {
 
 }  // namespace
 
-// What n rows of m features are cut into: the chunk, the row and the group (none)
-// that each shard begins with, counted from 0, then their numbers.
+// What n rows of m features are cut into: the chunk, the row and the group
+// (none) that each shard begins with, counted from 0, then their numbers.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpsvm_shards_cpp(double n, int m) {
   using bayeskernel::RowSource;

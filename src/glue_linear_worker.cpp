@@ -18,8 +18,8 @@ class LinearWorker {
         units_(read_atoms(element(data_, "atoms"), input_.order)),
         kept_(input_, units_.unit, ProcessInput::width(data_),
               Rcpp::as<bool>(settings["many"]), static_cast<Index>(first)),
-        executor_(useful_threads(kept_.source(),
-                                 Rcpp::as<int>(settings["threads"]))),
+        executor_(
+            useful_threads(kept_.source(), Rcpp::as<int>(settings["threads"]))),
         processes_(data_, kept_.source(), executor_, prior_),
         residuals_(read_open(element(data_, "open"), input_.order,
                              kept_.residual(), prior_)),

@@ -202,8 +202,8 @@ class RemoteRows {
   // Of the groups of worker k, each of which has so many columns.
   Rcpp::NumericMatrix columns(const Eigen::MatrixXd& of, Index width,
                               int k) const {
-    return to_r(Eigen::MatrixXd(of.middleCols(
-        group_[k] * width, (group_[k + 1] - group_[k]) * width)));
+    return to_r(Eigen::MatrixXd(
+        of.middleCols(group_[k] * width, (group_[k + 1] - group_[k]) * width)));
   }
   Rcpp::NumericVector part(const Eigen::VectorXd& of, int k) const {
     return to_r(Eigen::VectorXd(of.segment(row_[k], row_[k + 1] - row_[k])));
@@ -291,8 +291,7 @@ inline std::unique_ptr<RemoteRows> read_remote(
 class RowWorker {
  public:
   // `first`: of these rows among all.
-  RowWorker(const bayeskernel::RowSource& rows,
-            bayeskernel::Executor& executor,
+  RowWorker(const bayeskernel::RowSource& rows, bayeskernel::Executor& executor,
             const bayeskernel::RowModel& model, Eigen::Index first)
       : rows_(rows),
         executor_(executor),
@@ -458,8 +457,8 @@ class RowWorker {
     if (!response_) response_ = std::make_unique<Response>(rows_);
     Rcpp::List out = shards(begin, false, [&](Index from, Index to) {
       bayeskernel::Sums sums;
-      pass_.run_shard(from, to, at_, response_->rule,
-                      bayeskernel::Second::none, sums, groups_);
+      pass_.run_shard(from, to, at_, response_->rule, bayeskernel::Second::none,
+                      sums, groups_);
       return sums_list(sums);
     });
     out["change"] = response_->rule.change();
@@ -499,8 +498,7 @@ class RowWorker {
         Rcpp::Named("curvature") = to_r(sums.curvature.gram),
         Rcpp::Named("newton") = to_r(sums.newton.gram),
         Rcpp::Named("gradient") = to_r(sums.linear.x),
-        Rcpp::Named("bound") = sums.bound,
-        Rcpp::Named("margin") = sums.margin,
+        Rcpp::Named("bound") = sums.bound, Rcpp::Named("margin") = sums.margin,
         Rcpp::Named("power") = sums.power,
         Rcpp::Named("squares") = sums.squares);
   }
