@@ -6,11 +6,14 @@ probability_loss <- function(y, p) {
   -mean(ifelse(y == 1, log(p), log(1 - p)))
 }
 
-binary_scores <- function(y, p, threshold = 0.5) {
-  wrong <- tapply((p > threshold) != (y == 1), y, mean)
+# `prevalence`: the share of 1 among the rows of the fit. BER, the mean of both
+# classes' errors, is at one half and there.
+binary_scores <- function(y, p, prevalence) {
+  balanced <- function(threshold) mean(tapply((p > threshold) != y, y, mean))
   c(
-    BER = mean(wrong), error = mean((p > 0.5) != (y == 1)),
-    log_loss = probability_loss(y, p), Brier = mean((p - y)^2)
+    BER = balanced(0.5), "BER, prevalence" = balanced(prevalence),
+    error = mean((p > 0.5) != y), log_loss = probability_loss(y, p),
+    Brier = mean((p - y)^2)
   )
 }
 
@@ -21,8 +24,11 @@ compare_machines <- function(machines, cases) {
   each <- lapply(cases, function(case) {
     t(vapply(machines, function(run) {
       own <- timed(function() quietly(run(case$train, case$test)))
-      c(binary_scores(case$test$y, own$value), seconds = own$seconds)
-    }, numeric(5)))
+      c(
+        binary_scores(case$test$y, own$value, mean(case$train$y)),
+        seconds = own$seconds
+      )
+    }, numeric(6)))
   })
   all <- simplify2array(each)
   list(mean = apply(all, 1:2, mean), each = all)
