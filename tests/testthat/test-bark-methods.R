@@ -385,20 +385,21 @@ test_that("formula, matrix and data frame give the same fit", {
 })
 
 test_that("the units of the data do not matter", {
-  units <- transform(d, a = 100 - 3 * a, b = b / 1000, y = 5 + 1000 * y)
-  again <- quick_bark(y ~ a + b + g, units)
-  expect_equal(
-    again$draws[, , "sigma"], 1000 * number$draws[, , "sigma"],
-    tolerance = 1e-6
-  )
-  expect_equal(bark_scales(again), bark_scales(number), tolerance = 1e-6)
-  expect_equal(
-    predict(again, units), 5 + 1000 * predict(number, d),
-    tolerance = 1e-6
-  )
   # Of small coefficients: large ones of opposite sign multiply the rounding
   # errors of scale() until a jump is decided otherwise.
   prior <- bark_prior(gamma = 5, epsilon = 0.5)
+  units <- transform(d, a = 100 - 3 * a, b = b / 1000, y = 5 + 1000 * y)
+  first <- quick_bark(y ~ a + b + g, d, prior = prior)
+  again <- quick_bark(y ~ a + b + g, units, prior = prior)
+  expect_equal(
+    again$draws[, , "sigma"], 1000 * first$draws[, , "sigma"],
+    tolerance = 1e-6
+  )
+  expect_equal(bark_scales(again), bark_scales(first), tolerance = 1e-6)
+  expect_equal(
+    predict(again, units), 5 + 1000 * predict(first, d),
+    tolerance = 1e-6
+  )
   raw <- quick_bark(scale(x), d$y, standardize = FALSE, prior = prior)
   expect_equal(
     raw$draws, quick_bark(x, d$y, prior = prior)$draws,
