@@ -60,15 +60,11 @@ posterior_fact <- function(object) {
   line <- sprintf(
     "expectation propagation, %s", sprintf(passes, check$passes)
   )
-  if (is.null(check$k)) {
+  if (is.null(check$k) || is.na(check$k)) {
     return(line)
   }
   sprintf(
-    "%s; importance check %s", line, if (is.na(check$k)) {
-      "not made"
-    } else {
-      sprintf("k = %.2f: %s", check$k, check_word(check$k))
-    }
+    "%s; importance check k = %.2f: %s", line, check$k, check_word(check$k)
   )
 }
 

@@ -4,7 +4,7 @@
 #   BAYESKERNEL_DATA=folder Rscript precompute_bark.R
 #
 # The folder holds bodyfat.csv and basketball.csv; other data come from
-# packages. It takes about half an hour on one core. For a trial, or for longer
+# packages. It takes about an hour on one core. For a trial, or for longer
 # runs (the dissertation has 2,000,000 + 2,000,000 sweeps):
 #   BAYESKERNEL_PARTS=friedman,circles BAYESKERNEL_REPEATS=2 \
 #   BAYESKERNEL_SWEEPS=10000 BAYESKERNEL_RESULTS=trial.rds \
@@ -190,8 +190,8 @@ run_circle20 <- function() {
   }))
 }
 
-# All methods on four splits of each of twelve sets, bark() for one round.
-run_ranks <- function(splits = setting("SPLITS", 4)) {
+# All methods on ten splits of each of twelve sets, bark() for one round.
+run_ranks <- function(splits = setting("SPLITS", 10)) {
   sets <- rank_sets()
   do.call(rbind, lapply(names(sets), function(set) {
     do.call(rbind, lapply(seq_len(splits), function(r) {

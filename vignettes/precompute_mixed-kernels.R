@@ -11,22 +11,14 @@ options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE)
 
 splits <- setting("SPLITS", 100L)
 sets <- setting("SETS", 10L)
-gam_sets <- setting("GAM_SETS", 2L)
 cover <- setting("COVER", 200L)
 run_parts(list(
   splits = function() splits, sets = function() sets,
   toenail = function() {
     compare_machines(toenail_machines(), toenail_cases(splits))$mean
   },
-  gam_sets = function() gam_sets,
   surface = function() {
-    cases <- lapply(seq_len(sets), surface_case)
-    machines <- surface_machines()
-    slow <- names(machines) == "gam, REML"
-    rbind(
-      surface_scores(cases, machines[!slow]),
-      surface_scores(cases[seq_len(gam_sets)], machines[slow])
-    )
+    surface_scores(lapply(seq_len(sets), surface_case), surface_machines())
   },
   cover_sets = function() cover,
   cover = function() {
