@@ -1,6 +1,7 @@
 // Products U x_i of a lower triangular U with many vectors, and their squared
-// norms, U square if that is asked for: wide where the machine is (math/simd.hpp). Each column has the same
-// bits however many columns are asked for at once.
+// norms, U square if that is asked for: wide where the machine is
+// (math/simd.hpp). Each column has the same bits however many columns are asked
+// for at once.
 // n p^2 / 2 multiply-adds, twice that where it is narrow or U square.
 #ifndef BAYESKERNEL_MATH_LOWER_PRODUCT_HPP
 #define BAYESKERNEL_MATH_LOWER_PRODUCT_HPP
@@ -53,8 +54,8 @@ BAYESKERNEL_AVX2 inline void lower_panel(const double* panel,
 }  // namespace detail
 
 // `packed`: rows 8 k .. 8 k + 7 of U are 8 (k + 1) columns (p at most, and p if
-// it is square) of 8 numbers, one panel after another. Vectors are taken 48 at a time, so that
-// they stay in the cache while the panels pass.
+// it is square) of 8 numbers, one panel after another. Vectors are taken 48 at
+// a time, so that they stay in the cache while the panels pass.
 BAYESKERNEL_AVX2 inline void lower_product(const double* packed, Eigen::Index p,
                                            bool square, const double* x,
                                            Eigen::Index n, double* out,
