@@ -35,14 +35,15 @@ TEST("a matrix that is not positive definite is told") {
   }
 }
 
-TEST("products by a triangle: values, norms, and the same bits in any cut") {
+static void check_products(bool square) {
   for (Index p : {1, 3, 8, 13, 64, 70}) {
     Draw draw(static_cast<unsigned>(p));
     const MatrixXd u = draw.matrix(p, p);
-    const MatrixXd lower = u.triangularView<Eigen::Lower>();
+    const MatrixXd lower =
+        square ? u : MatrixXd(u.triangularView<Eigen::Lower>());
     const Index n = 77;
     const MatrixXd x = draw.matrix(p, n);
-    const LowerProduct product(u);
+    const LowerProduct product(u, square);
     MatrixXd out(p, n), work;
     VectorXd norm(n);
     product.apply(x.data(), n, out.data(), norm.data());
@@ -65,3 +66,9 @@ TEST("products by a triangle: values, norms, and the same bits in any cut") {
     }
   }
 }
+
+TEST("products by a triangle: values, norms, and the same bits in any cut") {
+  check_products(false);
+}
+
+TEST("the same by a square") { check_products(true); }

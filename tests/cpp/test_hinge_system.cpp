@@ -177,6 +177,40 @@ TEST("a draw is the solution plus a root of the dense covariance") {
   });
 }
 
+// Too many for the dense matrix: the solution is held against products.
+TEST("many groups are solved for with the same bits on any thread") {
+  const Index groups = 70001;
+  for (Index r : {1, 2}) {
+    const Index p = 5;
+    Arrow arrow = make_arrow(p, r, 4, 11 + static_cast<unsigned>(r));
+    Draw draw(7);
+    Curvature curvature(p, r, groups);
+    curvature.gram = draw.positive_definite(p) +
+                     2.0 * groups * MatrixXd::Identity(p, p);
+    curvature.cross = draw.matrix(p, r * groups);
+    for (Index g = 0; g < groups; ++g) {
+      curvature.group_gram.middleCols(g * r, r) =
+          10.0 * p * MatrixXd::Identity(r, r);
+    }
+    ArrowVector rhs(p, r, groups), one = rhs, other = rhs;
+    rhs.x = draw.matrix(p, 1);
+    rhs.group = draw.matrix(r, groups);
+    ThreadExecutor threads(3);
+    ArrowSystem serial(p, r, groups), shared(p, r, groups, &threads);
+    serial.factor(curvature, arrow.prior, arrow.block_precision);
+    shared.factor(curvature, arrow.prior, arrow.block_precision);
+    serial.solve(rhs, one);
+    shared.solve(rhs, other);
+    CHECK(one.x == other.x && one.group == other.group);
+    CHECK(serial.log_det() == shared.log_det());
+    CHECK(serial.llt().matrixLLT() == shared.llt().matrixLLT());
+    ArrowVector left = rhs;
+    add_product(curvature, one, -1.0, left);
+    arrow.prior.subtract_pull(arrow.block_precision, one, left);
+    CHECK(stack(left).cwiseAbs().maxCoeff() < 1e-11);
+  }
+}
+
 TEST("a singular curvature is mended, and the jitter reported") {
   Arrow arrow = make_arrow(4, 0, 0, 3);
   arrow.prior.blocks.clear();

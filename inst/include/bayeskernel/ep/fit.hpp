@@ -59,7 +59,7 @@ class EpFit {
         shares_(family, atoms),
         pass_(rows, executor, family, sites, &shares_),
         rule_(pass_.rule),
-        system_(rows.x_columns(), rows.z_columns(), rows.groups()),
+        system_(rows.x_columns(), rows.z_columns(), rows.groups(), &executor),
         q_(rows.x_columns(), rows.z_columns(), rows.groups()),
         sums_(rows.x_columns(), rows.z_columns(), rows.groups()),
         pull_(rows.x_columns(), rows.z_columns(), rows.groups()),
@@ -140,7 +140,12 @@ class EpFit {
     system_.solve(pull_, step_);
     q_.mean.x += step_.x;
     q_.mean.group += step_.group;
-    add_product(sums_.curvature, step_, -1.0, sums_.linear);
+    // There the rows pull as the prior does: no product needed.
+    sums_.linear.x.setZero();
+    sums_.linear.group.setZero();
+    prior_.subtract_pull(precision_, q_.mean, sums_.linear);
+    sums_.linear.x *= -1.0;
+    sums_.linear.group *= -1.0;
     q_.set_covariance(system_);
   }
 

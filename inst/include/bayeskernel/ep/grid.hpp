@@ -119,8 +119,8 @@ class EpGrid {
  private:
   using Place = std::array<int, kMost>;
 
-  HyperValue evaluate(const VectorXd& x, double tolerance) {
-    HyperValue out;
+  // log Z + log prior.
+  double evaluate(const VectorXd& x, double tolerance) {
     std::vector<MatrixXd> precision = fit_.precisions();
     double noise = fit_.noise_variance();
     hyper_.unpack(x, precision, noise);
@@ -131,7 +131,11 @@ class EpGrid {
                   static_cast<double>(settings_.max_passes));
     result_ = fit_.run(settings);
     passes_ += result_.passes;
-    out.value = fit_.log_z() + hyper_.log_prior(x);
+    return fit_.log_z() + hyper_.log_prior(x);
+  }
+  HyperValue with_gradient(const VectorXd& x, double tolerance) {
+    HyperValue out;
+    out.value = evaluate(x, tolerance);
     out.gradient = hyper_.gradient(fit_, x);
     return out;
   }
@@ -143,8 +147,9 @@ class EpGrid {
     passes_ += EpInVb(fit_, hyper_).run(rough, 0.1).passes;
     const VectorXd x = hyper_.pack(fit_.precisions(), fit_.noise_variance());
     const double tolerance = std::max(settings_.tolerance, 1e-3);
-    mode_ = climb([&](const VectorXd& at) { return evaluate(at, tolerance); },
-                  x, hyper_.inverse_curvature(x), 2e-3);
+    mode_ = climb(
+        [&](const VectorXd& at) { return with_gradient(at, tolerance); }, x,
+        hyper_.inverse_curvature(x), 2e-3);
   }
 
   // Forward differences: a scale and directions are all that is asked for.
@@ -160,7 +165,7 @@ class EpGrid {
         VectorXd x = mode_.x;
         x[k] += step;
         hessian.col(k) =
-            (mode_.at.gradient - evaluate(x, tolerance).gradient) / step;
+            (mode_.at.gradient - with_gradient(x, tolerance).gradient) / step;
       }
       hessian = (0.5 * (hessian + hessian.transpose())).eval();
     }
@@ -217,7 +222,7 @@ class EpGrid {
     // What weighs little may be less exact.
     const double tolerance =
         settings_.tolerance * std::clamp(std::exp(0.5 * below), 1.0, 10.0);
-    HyperValue value;
+    double value = -std::numeric_limits<double>::infinity();
     number_[place] = -1;
     try {
       value = evaluate(x, tolerance);
@@ -225,13 +230,13 @@ class EpGrid {
       if (points_.empty()) throw;
     }
     GroupEvidence::Missed missed;
-    if (groups_ && std::isfinite(value.value)) {
+    if (groups_ && std::isfinite(value)) {
       const bool axes = below < 1.0;
       missed = (*groups_)(axes);
       if (!axes) missed.axes = missed_axes_[parent];
-      value.value += missed.sum();
+      value += missed.sum();
     }
-    if (!std::isfinite(value.value)) {
+    if (!std::isfinite(value)) {
       failed_ += std::exp(-below);
       return false;
     }
@@ -244,15 +249,15 @@ class EpGrid {
     EpPoint point;
     point.x = x;
     point.log_z = fit_.log_z() + missed.sum();
-    point.log_density = value.value;
+    point.log_density = value;
     point.precision = fit_.precisions();
     point.noise_variance = fit_.noise_variance();
     point.converged = result_.converged;
     point.moments = linear_moments(fit_);
     points_.push_back(std::move(point));
     missed_axes_.push_back(missed.axes);
-    const double weight = std::exp(value.value - points_[0].log_density);
-    mixture_.add(points_.back().moments, weight);
+    const double weight = std::exp(value - points_[0].log_density);
+    mixture_.add(points_.back().moments, weight, fit_.executor());
     if (rows_) mixture_.add_rows(fit_, weight);
     if (left_out_ != nullptr) left_out_->add(fit_, weight);
     const double loading =

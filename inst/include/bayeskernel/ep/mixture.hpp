@@ -4,9 +4,11 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "../math/lower_product.hpp"
 #include "fit.hpp"
 
 namespace bayeskernel {
@@ -48,7 +50,7 @@ inline RowMoments row_moments(const EpFit& fit) {
 class PosteriorMixture {
  public:
   // Weights relative to exp(reference).
-  void add(const LinearMoments& at, double weight) {
+  void add(const LinearMoments& at, double weight, Executor& executor) {
     if (total_ == 0.0) {
       origin_ = at;
       for (MatrixXd* m : {&origin_.theta_cov, &origin_.group_cov}) {
@@ -66,11 +68,7 @@ class PosteriorMixture {
     origin_.theta_cov += weight * (at.theta_cov + d * d.transpose());
     const Index r = e.rows();
     if (r > 0) {
-      const Eigen::Map<const VectorXd> effects(e.data(), e.size());
-      if (d.size() > 0) {
-        cross_.noalias() -= weight * (at.theta_cov * at.loading);
-        cross_.noalias() += weight * d * effects.transpose();
-      }
+      if (d.size() > 0) add_cross(at, d, e, weight, executor);
       origin_.group_cov += weight * at.group_cov;
       for (Index g = 0; g < e.cols(); ++g) {
         origin_.group_cov.middleCols(g * r, r) +=
@@ -143,6 +141,26 @@ class PosteriorMixture {
   }
 
  private:
+  // cross += weight (d e' - Sigma loading).
+  void add_cross(const LinearMoments& at, const VectorXd& d, const MatrixXd& e,
+                 double weight, Executor& executor) {
+    constexpr Index kStrip = 256;
+    const LowerProduct sigma(at.theta_cov, true);
+    const Index p = d.size(), columns = e.size();
+    executor.run((columns + kStrip - 1) / kStrip, [&](Index strip) {
+      const Index first = strip * kStrip;
+      const Index count = std::min(kStrip, columns - first);
+      MatrixXd product(p, count);
+      VectorXd norms(count);
+      sigma.apply(at.loading.data() + first * p, count, product.data(),
+                  norms.data());
+      for (Index k = 0; k < count; ++k) {
+        cross_.col(first + k) +=
+            weight * (e.data()[first + k] * d - product.col(k));
+      }
+    });
+  }
+
   double total_ = 0.0;
   LinearMoments origin_;  // its covariances are the sums
   VectorXd theta_;

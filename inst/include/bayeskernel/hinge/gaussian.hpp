@@ -157,10 +157,14 @@ class GaussianPosterior {
   template <class Visit>
   void for_group_covariances(Visit&& visit) const {
     constexpr Index kStrip = 256;
-    MatrixXd own;
+    MatrixXd own, strip(p_, kStrip * r_);
+    VectorXd norms(kStrip * r_);
     for (Index first = 0; first < groups_; first += kStrip) {
       const Index count = std::min(kStrip, groups_ - first);
-      const MatrixXd strip = p_ > 0 ? spread(first, count) : MatrixXd();
+      if (p_ > 0) {
+        product_.apply(system_->loading().data() + first * r_ * p_, count * r_,
+                       strip.data(), norms.data());
+      }
       for (Index g = 0; g < count; ++g) {
         own = system_->group_inverse().middleCols((first + g) * r_, r_);
         if (p_ > 0) {

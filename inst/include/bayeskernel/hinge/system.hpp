@@ -19,7 +19,9 @@ namespace bayeskernel {
 
 class ArrowSystem {
  public:
-  ArrowSystem(Index p, Index r, Index groups) : p_(p), groups_(p, r, groups) {}
+  // `executor`: factors and solves groups; null: serially, with the same bits.
+  ArrowSystem(Index p, Index r, Index groups, Executor* executor = nullptr)
+      : p_(p), groups_(p, r, groups, executor) {}
 
   // Factors sum kappa (x,z)(x,z)' + prior precision.
   void factor(const Curvature& curvature, const Prior& prior,

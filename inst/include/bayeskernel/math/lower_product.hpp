@@ -1,7 +1,8 @@
 // Products U x_i of a lower triangular U with many vectors, and their squared
-// norms: wide where the machine is (math/simd.hpp). Each column has the same
-// bits however many columns are asked for at once.
-// n p^2 / 2 multiply-adds, twice that where it is narrow.
+// norms, U square if that is asked for: wide where the machine is
+// (math/simd.hpp). Each column has the same bits however many columns are asked
+// for at once.
+// n p^2 / 2 multiply-adds, twice that where it is narrow or U square.
 #ifndef BAYESKERNEL_MATH_LOWER_PRODUCT_HPP
 #define BAYESKERNEL_MATH_LOWER_PRODUCT_HPP
 
@@ -52,18 +53,19 @@ BAYESKERNEL_AVX2 inline void lower_panel(const double* panel,
 
 }  // namespace detail
 
-// `packed`: rows 8 k .. 8 k + 7 of U are 8 (k + 1) columns (p at most) of 8
-// numbers, one panel after another. Vectors are taken 48 at a time, so that
-// they stay in the cache while the panels pass.
+// `packed`: rows 8 k .. 8 k + 7 of U are 8 (k + 1) columns (p at most, and p if
+// it is square) of 8 numbers, one panel after another. Vectors are taken 48 at
+// a time, so that they stay in the cache while the panels pass.
 BAYESKERNEL_AVX2 inline void lower_product(const double* packed, Eigen::Index p,
-                                           const double* x, Eigen::Index n,
-                                           double* out, double* norm) {
+                                           bool square, const double* x,
+                                           Eigen::Index n, double* out,
+                                           double* norm) {
   constexpr Eigen::Index kVectors = 48;
   for (Eigen::Index first = 0; first < n; first += kVectors) {
     const Eigen::Index end = std::min(n, first + kVectors);
     const double* panel = packed;
     for (Eigen::Index r = 0; r < p; r += 8) {
-      const Eigen::Index columns = std::min(p, r + 8);
+      const Eigen::Index columns = square ? p : std::min(p, r + 8);
       const Eigen::Index rows = std::min<Eigen::Index>(8, p - r);
       double* to = out == nullptr ? nullptr : out + r;
       const auto at = [&](Eigen::Index i) {
@@ -97,23 +99,29 @@ class LowerProduct {
 
  public:
   LowerProduct() = default;
-  explicit LowerProduct(const MatrixXd& u) { set(u); }
+  explicit LowerProduct(const MatrixXd& u, bool square = false) {
+    set(u, square);
+  }
 
-  // Reads the lower triangle of u.
-  void set(const MatrixXd& u) {
+  // Reads the lower triangle of u, all of it if it is `square`.
+  void set(const MatrixXd& u, bool square = false) {
     p_ = u.rows();
+    square_ = square;
     if (!simd::enabled()) {
-      narrow_ = u.triangularView<Eigen::Lower>();
+      narrow_ = u;
+      if (!square) narrow_.triangularView<Eigen::StrictlyUpper>().setZero();
       return;
     }
+    const auto width = [&](Eigen::Index r) {
+      return square ? p_ : std::min(p_, r + 8);
+    };
     Eigen::Index size = 0;
-    for (Eigen::Index r = 0; r < p_; r += 8) size += 8 * std::min(p_, r + 8);
+    for (Eigen::Index r = 0; r < p_; r += 8) size += 8 * width(r);
     packed_.setZero(size);
     double* to = packed_.data();
     for (Eigen::Index r = 0; r < p_; r += 8) {
-      const Eigen::Index columns = std::min(p_, r + 8);
-      for (Eigen::Index c = 0; c < columns; ++c, to += 8) {
-        const Eigen::Index first = std::max(r, c);
+      for (Eigen::Index c = 0; c < width(r); ++c, to += 8) {
+        const Eigen::Index first = square ? r : std::max(r, c);
         const Eigen::Index last = std::min(p_, r + 8);
         std::copy(u.data() + c * p_ + first, u.data() + c * p_ + last,
                   to + (first - r));
@@ -126,7 +134,7 @@ class LowerProduct {
     std::fill(norm, norm + n, 0.0);
 #if BAYESKERNEL_HAS_AVX2
     if (simd::enabled()) {
-      simd::lower_product(packed_.data(), p_, x, n, out, norm);
+      simd::lower_product(packed_.data(), p_, square_, x, n, out, norm);
       return;
     }
 #endif
@@ -148,7 +156,7 @@ class LowerProduct {
                  double* norm) const {
 #if BAYESKERNEL_HAS_AVX2
     if (simd::enabled()) {
-      simd::lower_product(packed_.data(), p_, x, n, nullptr, norm);
+      simd::lower_product(packed_.data(), p_, square_, x, n, nullptr, norm);
       return;
     }
 #endif
@@ -171,6 +179,7 @@ class LowerProduct {
   }
 
   Eigen::Index p_ = 0;
+  bool square_ = false;
   VectorXd packed_;
   MatrixXd narrow_;
 };
