@@ -24,7 +24,10 @@ test_that("print() says the family, the method and how far to trust it", {
   expect_output(
     print(logit), "Posterior: +expectation propagation, [0-9]+ pass"
   )
-  expect_output(print(logit), "importance\\s+check")
+  expect_output(print(logit), "importance\\s+check k = ")
+  # A process leaves a residual to its rows, of which it is not made.
+  curve <- fit(y ~ gp(x) + z, d)
+  expect_false(any(grepl("importance", capture.output(print(curve)))))
   expect_output(print(logit), "log evidence")
   expect_output(print(number), "Noise: +sd")
   # A pseudo-evidence is not shown.
