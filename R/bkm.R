@@ -76,9 +76,9 @@
 #'   groups comes out too small where most of them have rows of one class. The
 #'   fit has leave-one-out predictive densities from its cavities, see `loo()`,
 #'   and an evidence, see [log_evidence()].
-#'   With at most 30 coefficients and 5000 rows, and no [gp()] term, `print()`
-#'   tells how far importance sampling bears it out. Sites that do not settle: a
-#'   warning, and the answer of `"vb"`.
+#'   With at most 30 coefficients, random effects included, 5000 rows and no [gp()]
+#'   term, `print()` tells how far importance sampling bears it out. Sites that do
+#'   not settle: a warning, and the answer of `"vb"`.
 #'
 #'   `"vb"` is mean-field variational Bayes between coefficients and variances,
 #'   with rows by one-dimensional quadrature for `"logit"` and `"probit"`:
