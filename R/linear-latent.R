@@ -82,8 +82,11 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
   threads <- check_threads(threads)
   rows <- fill_processes(object, rows, threads)
   if (object$method != "gibbs") {
+    shared <- if (points_share_moments(object, rows)) {
+      linear_moments(object, rows, threads)
+    }
     return(over_points(object, function(own) {
-      gaussian_moments(own, rows, threads)
+      gaussian_moments(own, rows, threads, shared)
     }, links, threads))
   }
   parts <- draw_parts(object, used_levels(rows))
@@ -284,7 +287,23 @@ core_draws <- function(parts) {
 
 # --- the Gaussian of a fit without draws -------------------------------------
 
-gaussian_moments <- function(object, rows, threads) {
+# Mean and variance of the rows. `shared`: what linear_moments() gives.
+gaussian_moments <- function(object, rows, threads, shared = NULL) {
+  out <- shared %||% linear_moments(object, rows, threads)
+  out$var <- out$var + open_variance(object, rows)
+  out
+}
+
+# Whether the points of a grid agree in all that linear_moments() reads: they
+# keep variances alone, which are read for groups that the fit has not seen.
+points_share_moments <- function(object, rows) {
+  own <- unlist(lapply(object$posterior$points, names))
+  length(own) > 0L && !any(c("theta_mean", "wide", "random") %in% own) &&
+    all(vapply(rows$random, function(term) all(term$group > 0L), TRUE))
+}
+
+# Without the residuals of processes.
+linear_moments <- function(object, rows, threads) {
   posterior <- object$posterior
   transform <- object$transform
   gamma <- posterior$gamma
@@ -329,7 +348,6 @@ gaussian_moments <- function(object, rows, threads) {
     rows$x, rows$offset, random, rows$holes, model_uses(rows$holes)
   )
   out <- core_call(linear_moments_cpp(at, q, threads))
-  out$var <- out$var + open_variance(object, rows)
   if (!is.null(posterior$pairs) && length(at$terms)) {
     out$var <- out$var + pair_variance(posterior, at$terms)
   }

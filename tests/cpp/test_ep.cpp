@@ -519,6 +519,77 @@ TEST("covariances of groups are dropped where there is no room") {
                 wide.mixture().linear().loading) < 1e-7);
 }
 
+TEST("points on lines, where few states have room, are those of the flood") {
+  for (Family family : {Family::probit, Family::gaussian}) {
+    Shape shape;
+    shape.n = 60;
+    shape.penalised = 4;
+    shape.groups = 8;
+    const Problem problem = problem_of(family, shape, 6);
+    SerialExecutor serial;
+    EpFit fit(problem.rows, problem.prior, serial, family);
+    const Hyperparameters hyper(problem.prior, held(0.7));
+    CHECK(hyper.size() == 2);
+    EpGrid wide(fit, hyper);
+    wide.run(exact());
+    EpFit again(problem.rows, problem.prior, serial, family);
+    EpGrid narrow(again, hyper);
+    narrow.room = 60.0;
+    narrow.run(exact());
+    CHECK(narrow.points().size() == wide.points().size());
+    CHECK_NEAR(narrow.log_evidence(), wide.log_evidence(), 1e-7);
+    CHECK(largest(narrow.mixture().linear().theta_mean -
+                  wide.mixture().linear().theta_mean) < 1e-7);
+    CHECK(largest(narrow.mixture().linear().group_cov -
+                  wide.mixture().linear().group_cov) < 1e-7);
+  }
+}
+
+TEST("places beyond a grid have no weight") {
+  for (Family family : {Family::probit, Family::gaussian}) {
+    Shape shape;
+    shape.n = 60;
+    shape.penalised = 4;
+    shape.groups = 8;
+    const Problem problem = problem_of(family, shape, 6);
+    SerialExecutor serial;
+    EpFit fit(problem.rows, problem.prior, serial, family);
+    const Hyperparameters hyper(problem.prior, held(0.7));
+    EpGrid grid(fit, hyper);
+    grid.run(exact());
+    const auto& points = grid.points();
+    double best = points[0].log_density, mass = 0.0;
+    for (const auto& point : points) {
+      best = std::max(best, point.log_density);
+      mass += std::exp(point.log_density);
+    }
+    // The first points after the mode are its neighbours, axis by axis.
+    const auto known = [&](const VectorXd& x) {
+      return std::any_of(points.begin(), points.end(), [&](const auto& p) {
+        return largest(p.x - x) < 1e-6;
+      });
+    };
+    int beyond = 0;
+    double lost = 0.0;
+    for (const auto& point : points) {
+      if (point.log_density < best - 8.0) continue;
+      for (int k = 1; k <= 4; ++k) {
+        const VectorXd x = point.x + points[k].x - points[0].x;
+        if (known(x)) continue;
+        ++beyond;
+        std::vector<MatrixXd> precision = fit.precisions();
+        double noise = fit.noise_variance();
+        hyper.unpack(x, precision, noise);
+        fit.set(precision, noise);
+        fit.run(exact());
+        lost += std::exp(fit.log_z() + hyper.log_prior(x));
+      }
+    }
+    CHECK(beyond > 3);
+    CHECK(lost < 1e-3 * mass);
+  }
+}
+
 TEST("EP in VB ends where variances and messages agree") {
   for (Family family : kFamilies) {
     Shape shape;

@@ -21,6 +21,7 @@
 #include "fit.hpp"
 #include "group_evidence.hpp"
 #include "hyperparameters.hpp"
+#include "lattice_states.hpp"
 #include "left_out_means.hpp"
 #include "mixture.hpp"
 #include "mode.hpp"
@@ -54,7 +55,7 @@ struct EpPoint {
 
 class EpGrid {
  public:
-  static constexpr Index kMost = 3;  // parameters
+  static constexpr Index kMost = LatticeStates::kMost;  // parameters
 
   // `by_group`: points weigh by the evidence of whole groups where that applies
   // (group_evidence.hpp). `left_out` sees all points. `rows`: with moments of
@@ -67,8 +68,8 @@ class EpGrid {
 
   bool by_group() const { return groups_.has_value(); }
 
-  // Numbers that all points together may hold of groups, and of messages, six
-  // of which are kept in any case.
+  // Numbers that all points together may hold of groups, and of messages, of
+  // which those are kept in any case that points on lines are started from.
   double room = 2e7;
 
   void run(const EpSettings& settings) {
@@ -81,7 +82,7 @@ class EpGrid {
   // The fit as it was at the mode.
   void return_to_mode() {
     fit_.set(points_[0].precision, points_[0].noise_variance);
-    fit_.restore(states_[0]);
+    fit_.restore(*states_.find(Place{}));
     fit_.solve();
   }
 
@@ -117,7 +118,7 @@ class EpGrid {
   }
 
  private:
-  using Place = std::array<int, kMost>;
+  using Place = LatticeStates::Place;
 
   // log Z + log prior.
   double evaluate(const VectorXd& x, double tolerance) {
@@ -181,33 +182,108 @@ class EpGrid {
   }
 
   void spread() {
-    const GridSettings grid = GridSettings::of(hyper_.size());
+    grid_ = GridSettings::of(hyper_.size());
+    visit(Place{}, -1, 0, 0);
+    const bool roomy = static_cast<double>(grid_.most) * size_ <= room;
+    if (!roomy) {
+      spread_lines(hyper_.size() - 1, Place{});
+      keep_ = false;
+    }
+    spread_best();
+  }
+
+  // From the likeliest of the points that are known, as long as it is likely.
+  void spread_best() {
     using Entry = std::pair<double, int>;  // density, minus the number
     std::priority_queue<Entry> open;
-    const Place origin{};
-    visit(origin, -1, 0, 0);
-    open.emplace(points_[0].log_density, 0);
-    double best = points_[0].log_density;
-    while (!open.empty()) {
-      const auto [density, minus] = open.top();
+    int seen = 0;
+    const auto add = [&] {
+      for (; seen < static_cast<int>(points_.size()); ++seen) {
+        open.emplace(points_[seen].log_density, -seen);
+      }
+    };
+    for (add(); !open.empty(); add()) {
+      const int from = -open.top().second;
       open.pop();
-      if (density < best - grid.drop) break;
-      const Place from = places_[-minus];
+      if (!is_likely(from)) break;
       for (Index k = 0; k < hyper_.size(); ++k) {
-        for (int side : {1, -1}) {
-          Place to = from;
-          to[k] += side;
-          if (number_.count(to) > 0 ||
-              static_cast<int>(number_.size()) >= grid.most) {
-            continue;
-          }
-          if (!visit(to, -minus, k, side)) continue;
-          const int at = static_cast<int>(points_.size()) - 1;
-          open.emplace(points_[at].log_density, -at);
-          best = std::max(best, points_[at].log_density);
+        for (int side : {1, -1}) step(from, k, side);
+      }
+    }
+  }
+
+  // Along the line through a point, and from each of its points along such a
+  // line of the axis before: so a few states are all that is asked for again.
+  void spread_lines(Index axis, const Place& from) {
+    if (axis < 0) return;
+    spread_lines(axis - 1, from);
+    // Longer lines might leave no points to others.
+    const double across =
+        std::pow(grid_.most, 1.0 / static_cast<double>(hyper_.size()));
+    const int longest = static_cast<int>(std::ceil(0.5 * (across - 1.0)));
+    const auto forget = [&](int at) {
+      Place place = from;
+      place[axis] += at;
+      states_.forget(place);
+    };
+    for (int side : {1, -1}) {
+      Place place = from;
+      int steps = 0;
+      while (steps < longest) {
+        const int parent = number_[place];
+        if (!is_likely(parent) || !step(parent, axis, side)) break;
+        place[axis] += side;
+        ++steps;
+        spread_lines(axis - 1, place);
+        // The first step to one side helps the other to begin.
+        const int behind = (steps - 3) * side;
+        if (side > 0 ? behind > 1 : behind != 0) forget(behind);
+      }
+      for (; steps > (side > 0 ? 1 : 0); --steps) forget(steps * side);
+    }
+    forget(1);
+  }
+
+  bool is_likely(int number) const {
+    return points_[number].log_density >= best_ - grid_.drop;
+  }
+
+  // Whether the place is beyond where two points on a line say that the density
+  // has ended: it falls ever faster, as a rule.
+  bool is_beyond(const Place& place) const {
+    for (Index k = 0; k < hyper_.size(); ++k) {
+      for (int side : {1, -1}) {
+        Place at = place;
+        at[k] -= side;
+        const EpPoint* near = point(at);
+        at[k] -= side;
+        const EpPoint* far = point(at);
+        if (near != nullptr && far != nullptr &&
+            2.0 * near->log_density - far->log_density <
+                best_ - grid_.drop - 1.0) {
+          return true;
         }
       }
     }
+    return false;
+  }
+
+  const EpPoint* point(const Place& place) const {
+    const auto found = number_.find(place);
+    return found == number_.end() || found->second < 0 ? nullptr
+                                                       : &points_[found->second];
+  }
+
+  // To a neighbour, unless it was visited or is not worth it; whether a point
+  // was added.
+  bool step(int from, Index axis, int side) {
+    Place to = places_[from];
+    to[axis] += side;
+    if (number_.count(to) > 0 ||
+        static_cast<int>(number_.size()) >= grid_.most || is_beyond(to)) {
+      return false;
+    }
+    return visit(to, from, axis, side);
   }
 
   // One step from a point that is known.
@@ -217,7 +293,8 @@ class EpGrid {
     double below = 0.0;
     if (parent >= 0) {
       below = points_[0].log_density - points_[parent].log_density;
-      start_from(place, axis, side);
+      EpState start;
+      if (states_.extrapolate(place, axis, side, start)) fit_.restore(start);
     }
     // What weighs little may be less exact.
     const double tolerance =
@@ -260,22 +337,14 @@ class EpGrid {
     mixture_.add(points_.back().moments, weight, fit_.executor());
     if (rows_) mixture_.add_rows(fit_, weight);
     if (left_out_ != nullptr) left_out_->add(fit_, weight);
+    best_ = std::max(best_, value);
     const double loading =
         static_cast<double>(points_.back().moments.loading.size());
     if (static_cast<double>(points_.size()) * loading > room) {
       drop_groups();
     }
-    const double size =
-        2.0 * static_cast<double>(fit_.rows().rows()) + loading;
-    const bool full =
-        kept_ >= 6 && static_cast<double>(kept_ + 1) * size > room;
-    // On a line the oldest but that of the mode makes room: no start misses one
-    // if six are kept. Elsewhere those in the middle are worth more.
-    const bool line = hyper_.size() == 1;
-    if (full && line) states_[oldest_++] = EpState();
-    states_.emplace_back();
-    if (!full || line) states_.back() = fit_.state();
-    if (!full) ++kept_;
+    size_ = 2.0 * static_cast<double>(fit_.rows().rows()) + loading;
+    if (keep_) states_.keep(place, fit_.state());
     return true;
   }
 
@@ -287,63 +356,6 @@ class EpGrid {
         m->resize(0, 0);
       }
     }
-  }
-
-  const EpState* state(const Place& place) const {
-    const auto found = number_.find(place);
-    if (found == number_.end() || found->second < 0) return nullptr;
-    const EpState& out = states_[found->second];
-    return out.kappa.size() > 0 ? &out : nullptr;
-  }
-
-  // The messages of the neighbour, extrapolated along the axis.
-  void start_from(const Place& place, Index axis, int side) {
-    std::array<const EpState*, 3> behind{};
-    Place at = place;
-    for (const EpState*& s : behind) {
-      at[axis] -= side;
-      s = state(at);
-      if (s == nullptr) break;
-    }
-    if (behind[0] == nullptr) return;
-    EpState next;
-    if (behind[2] != nullptr && combine(behind, {3.0, -3.0, 1.0}, next)) {
-      fit_.restore(next);
-    } else if (behind[1] != nullptr &&
-               combine(behind, {2.0, -1.0, 0.0}, next)) {
-      fit_.restore(next);
-    } else {
-      fit_.restore(*behind[0]);
-    }
-  }
-
-  // False where a message would lose its sign.
-  static bool combine(const std::array<const EpState*, 3>& from,
-                      const std::array<double, 3>& weight, EpState& out) {
-    out = *from[0];
-    scale(weight[0], out);
-    for (std::size_t k = 1; k < 3; ++k) {
-      if (weight[k] == 0.0) continue;
-      const EpState& s = *from[k];
-      out.kappa += weight[k] * s.kappa;
-      out.b += weight[k] * s.b;
-      out.curvature.gram += weight[k] * s.curvature.gram;
-      out.curvature.cross += weight[k] * s.curvature.cross;
-      out.curvature.group_gram += weight[k] * s.curvature.group_gram;
-      out.shift.x += weight[k] * s.shift.x;
-      out.shift.group += weight[k] * s.shift.group;
-    }
-    return (out.kappa.array() >= 0.2 * from[0]->kappa.array()).all();
-  }
-
-  static void scale(double factor, EpState& s) {
-    s.kappa *= factor;
-    s.b *= factor;
-    s.curvature.gram *= factor;
-    s.curvature.cross *= factor;
-    s.curvature.group_gram *= factor;
-    s.shift.x *= factor;
-    s.shift.group *= factor;
   }
 
   EpFit& fit_;
@@ -358,12 +370,16 @@ class EpGrid {
   MatrixXd axes_;
   std::vector<EpPoint> points_;
   std::vector<Place> places_;
-  std::vector<EpState> states_;
+  LatticeStates states_;
   std::map<Place, int> number_;
   PosteriorMixture mixture_;
   SiteRows sites_;
-  std::size_t oldest_ = 1;  // of the states on a line, the mode's aside
-  int passes_ = 0, kept_ = 0;
+  GridSettings grid_;
+  // Of the log density.
+  double best_ = -std::numeric_limits<double>::infinity();
+  double size_ = 0.0;  // of a state, in numbers
+  bool keep_ = true;   // states
+  int passes_ = 0;
   double change_ = 0.0, failed_ = 0.0;
 };
 
