@@ -82,11 +82,12 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
   threads <- check_threads(threads)
   rows <- fill_processes(object, rows, threads)
   if (object$method != "gibbs") {
-    shared <- if (points_share_moments(object, rows)) {
-      linear_moments(object, rows, threads)
+    if (points_share_moments(object, rows)) {
+      out <- shared_moments(object, rows, threads)
+      return(c(out, link_moments(out$mean, out$var, links)))
     }
     return(over_points(object, function(own) {
-      gaussian_moments(own, rows, threads, shared)
+      gaussian_moments(own, rows, threads)
     }, links, threads))
   }
   parts <- draw_parts(object, used_levels(rows))
@@ -287,9 +288,9 @@ core_draws <- function(parts) {
 
 # --- the Gaussian of a fit without draws -------------------------------------
 
-# Mean and variance of the rows. `shared`: what linear_moments() gives.
-gaussian_moments <- function(object, rows, threads, shared = NULL) {
-  out <- shared %||% linear_moments(object, rows, threads)
+# Mean and variance of the rows.
+gaussian_moments <- function(object, rows, threads) {
+  out <- linear_moments(object, rows, threads)
   out$var <- out$var + open_variance(object, rows)
   out
 }
@@ -300,6 +301,15 @@ points_share_moments <- function(object, rows) {
   own <- unlist(lapply(object$posterior$points, names))
   length(own) > 0L && !any(c("theta_mean", "wide", "random") %in% own) &&
     all(vapply(rows$random, function(term) all(term$group > 0L), TRUE))
+}
+
+# Then f is normal but for the residuals of processes, whose variance the points
+# differ in.
+shared_moments <- function(object, rows, threads) {
+  shared <- linear_moments(object, rows, threads)
+  pool_points(object, function(own) {
+    list(mean = shared$mean, var = shared$var + open_variance(own, rows))
+  })
 }
 
 # Without the residuals of processes.

@@ -179,15 +179,25 @@ class EpFit {
   }
 
   EpState state() const {
-    EpState out{sites.kappa, sites.b, sums_.curvature, sums_.linear};
-    add_product(sums_.curvature, q_.mean, 1.0, out.shift);
+    EpState out;
+    save(out);
     return out;
   }
-  void restore(const EpState& from) {
-    sites.kappa = from.kappa;
-    sites.b = from.b;
-    sums_.curvature = from.curvature;
-    sums_.linear = from.shift;
+  // In the memory of `out`.
+  void save(EpState& out) const {
+    out.kappa = sites.kappa;
+    out.b = sites.b;
+    out.curvature = sums_.curvature;
+    out.shift = sums_.linear;
+    add_product(sums_.curvature, q_.mean, 1.0, out.shift);
+  }
+  void restore(EpState from) { take(from); }
+  // `from` has other memory after it, and nothing of use in it.
+  void take(EpState& from) {
+    std::swap(sites.kappa, from.kappa);
+    std::swap(sites.b, from.b);
+    std::swap(sums_.curvature, from.curvature);
+    std::swap(sums_.linear, from.shift);
     add_product(sums_.curvature, q_.mean, -1.0, sums_.linear);
     started_ = changed_ = true;
   }

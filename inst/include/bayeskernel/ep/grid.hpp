@@ -156,6 +156,7 @@ class EpGrid {
   // Forward differences: a scale and directions are all that is asked for.
   void set_axes() {
     const Index d = hyper_.size();
+    grid_ = GridSettings::of(d);
     MatrixXd hessian(d, d);
     if (d == 1 && mode_.updates > 0) {
       hessian(0, 0) = 1.0 / mode_.inverse_hessian(0, 0);
@@ -172,20 +173,17 @@ class EpGrid {
     }
     constexpr double kLongest = 3.0;
     Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(hessian);
-    const GridSettings grid = GridSettings::of(d);
     axes_ = eigen.eigenvectors();
     for (Index k = 0; k < d; ++k) {
       const double curvature =
           std::max(eigen.eigenvalues()[k], 1.0 / (kLongest * kLongest));
-      axes_.col(k) *= grid.step / std::sqrt(curvature);
+      axes_.col(k) *= grid_.step / std::sqrt(curvature);
     }
   }
 
   void spread() {
-    grid_ = GridSettings::of(hyper_.size());
     visit(Place{}, -1, 0, 0);
-    const bool roomy = static_cast<double>(grid_.most) * size_ <= room;
-    if (!roomy) {
+    if (!roomy()) {
       spread_lines(hyper_.size() - 1, Place{});
       keep_ = false;
     }
@@ -274,6 +272,17 @@ class EpGrid {
                                                        : &points_[found->second];
   }
 
+  // Numbers of the covariances of groups, and of the states of all points.
+  double loading_size() const {
+    const RowSource& rows = fit_.rows();
+    return static_cast<double>(rows.x_columns() * rows.z_columns()) *
+           static_cast<double>(rows.groups());
+  }
+  bool roomy() const {
+    const double rows = static_cast<double>(fit_.rows().rows());
+    return grid_.most * (2.0 * rows + loading_size()) <= room;
+  }
+
   // To a neighbour, unless it was visited or is not worth it; whether a point
   // was added.
   bool step(int from, Index axis, int side) {
@@ -293,8 +302,7 @@ class EpGrid {
     double below = 0.0;
     if (parent >= 0) {
       below = points_[0].log_density - points_[parent].log_density;
-      EpState start;
-      if (states_.extrapolate(place, axis, side, start)) fit_.restore(start);
+      if (states_.extrapolate(place, axis, side, start_)) fit_.take(start_);
     }
     // What weighs little may be less exact.
     const double tolerance =
@@ -330,26 +338,25 @@ class EpGrid {
     point.precision = fit_.precisions();
     point.noise_variance = fit_.noise_variance();
     point.converged = result_.converged;
-    point.moments = linear_moments(fit_);
+    point.moments = linear_moments(fit_, with_groups_);
     points_.push_back(std::move(point));
     missed_axes_.push_back(missed.axes);
     const double weight = std::exp(value - points_[0].log_density);
-    mixture_.add(points_.back().moments, weight, fit_.executor());
+    mixture_.add(fit_, weight);
     if (rows_) mixture_.add_rows(fit_, weight);
     if (left_out_ != nullptr) left_out_->add(fit_, weight);
     best_ = std::max(best_, value);
-    const double loading =
-        static_cast<double>(points_.back().moments.loading.size());
-    if (static_cast<double>(points_.size()) * loading > room) {
+    if (with_groups_ &&
+        static_cast<double>(points_.size()) * loading_size() > room) {
       drop_groups();
     }
-    size_ = 2.0 * static_cast<double>(fit_.rows().rows()) + loading;
-    if (keep_) states_.keep(place, fit_.state());
+    if (keep_) states_.keep(place, fit_);
     return true;
   }
 
   // All points have moments of their groups, or none.
   void drop_groups() {
+    with_groups_ = false;
     for (EpPoint& point : points_) {
       for (MatrixXd* m : {&point.moments.group_mean, &point.moments.group_cov,
                           &point.moments.loading, &point.moments.schur}) {
@@ -377,8 +384,9 @@ class EpGrid {
   GridSettings grid_;
   // Of the log density.
   double best_ = -std::numeric_limits<double>::infinity();
-  double size_ = 0.0;  // of a state, in numbers
-  bool keep_ = true;   // states
+  bool keep_ = true;         // states
+  bool with_groups_ = true;  // moments of points
+  EpState start_;            // of a point
   int passes_ = 0;
   double change_ = 0.0, failed_ = 0.0;
 };

@@ -18,8 +18,17 @@ class LatticeStates {
   static constexpr Index kMost = 3;  // axes
   using Place = std::array<int, kMost>;
 
-  void keep(const Place& at, EpState state) { states_[at] = std::move(state); }
-  void forget(const Place& at) { states_.erase(at); }
+  void keep(const Place& at, const EpFit& fit) {
+    EpState& state = states_[at];
+    std::swap(state, spare_);
+    fit.save(state);
+  }
+  void forget(const Place& at) {
+    const auto found = states_.find(at);
+    if (found == states_.end()) return;
+    spare_ = std::move(found->second);
+    states_.erase(found);
+  }
   std::size_t size() const { return states_.size(); }
 
   // Null: not kept.
@@ -51,33 +60,30 @@ class LatticeStates {
   // False where a message would lose its sign.
   static bool combine(const std::array<const EpState*, 3>& from,
                       const std::array<double, 3>& weight, EpState& out) {
-    out = *from[0];
-    scale(weight[0], out);
-    for (std::size_t k = 1; k < 3; ++k) {
-      if (weight[k] == 0.0) continue;
-      const EpState& s = *from[k];
-      out.kappa += weight[k] * s.kappa;
-      out.b += weight[k] * s.b;
-      out.curvature.gram += weight[k] * s.curvature.gram;
-      out.curvature.cross += weight[k] * s.curvature.cross;
-      out.curvature.group_gram += weight[k] * s.curvature.group_gram;
-      out.shift.x += weight[k] * s.shift.x;
-      out.shift.group += weight[k] * s.shift.group;
-    }
-    return (out.kappa.array() >= 0.2 * from[0]->kappa.array()).all();
-  }
-
-  static void scale(double factor, EpState& s) {
-    s.kappa *= factor;
-    s.b *= factor;
-    s.curvature.gram *= factor;
-    s.curvature.cross *= factor;
-    s.curvature.group_gram *= factor;
-    s.shift.x *= factor;
-    s.shift.group *= factor;
+    const bool two = weight[2] == 0.0;
+    const EpState &s = *from[0], &t = *from[1], &u = two ? t : *from[2];
+    const auto add = [&](const auto& a, const auto& b, const auto& c,
+                         auto& to) {
+      if (two) {
+        to = weight[0] * a + weight[1] * b;
+      } else {
+        to = weight[0] * a + weight[1] * b + weight[2] * c;
+      }
+    };
+    add(s.kappa, t.kappa, u.kappa, out.kappa);
+    if ((out.kappa.array() < 0.2 * s.kappa.array()).any()) return false;
+    const Curvature &k = s.curvature, &l = t.curvature, &m = u.curvature;
+    add(s.b, t.b, u.b, out.b);
+    add(k.gram, l.gram, m.gram, out.curvature.gram);
+    add(k.cross, l.cross, m.cross, out.curvature.cross);
+    add(k.group_gram, l.group_gram, m.group_gram, out.curvature.group_gram);
+    add(s.shift.x, t.shift.x, u.shift.x, out.shift.x);
+    add(s.shift.group, t.shift.group, u.shift.group, out.shift.group);
+    return true;
   }
 
   std::map<Place, EpState> states_;
+  EpState spare_;  // memory
 };
 
 }  // namespace bayeskernel

@@ -24,14 +24,17 @@ struct LinearMoments {
   MatrixXd loading;             // p x (r G)
 };
 
-inline LinearMoments linear_moments(const EpFit& fit) {
+inline LinearMoments linear_moments(const EpFit& fit, bool groups = true) {
   const GaussianPosterior& q = fit.posterior();
-  return {q.mean.x,
-          q.theta_covariance(),
-          q.mean.group,
-          q.group_covariances(),
-          fit.system().group_inverse(),
-          fit.system().loading()};
+  LinearMoments out;
+  out.theta_mean = q.mean.x;
+  out.theta_cov = q.theta_covariance();
+  if (!groups) return out;
+  out.group_mean = q.mean.group;
+  out.group_cov = q.group_covariances();
+  out.schur = fit.system().group_inverse();
+  out.loading = fit.system().loading();
+  return out;
 }
 
 // Of rows: E f, Var f and log leave-one-out probability; the first two also
@@ -50,31 +53,26 @@ inline RowMoments row_moments(const EpFit& fit) {
 class PosteriorMixture {
  public:
   // Weights relative to exp(reference).
-  void add(const LinearMoments& at, double weight, Executor& executor) {
+  void add(const EpFit& fit, double weight) {
+    const ArrowVector& mean = fit.posterior().mean;
+    const Index p = mean.x.size(), r = mean.group.rows(),
+                groups = mean.group.cols();
     if (total_ == 0.0) {
-      origin_ = at;
-      for (MatrixXd* m : {&origin_.theta_cov, &origin_.group_cov}) {
-        m->setZero();
-      }
-      cross_ = MatrixXd::Zero(at.loading.rows(), at.loading.cols());
-      theta_ = VectorXd::Zero(at.theta_mean.size());
-      group_ = MatrixXd::Zero(at.group_mean.rows(), at.group_mean.cols());
+      origin_ = {mean.x,           MatrixXd::Zero(p, p),
+                 mean.group,       MatrixXd::Zero(r, r * groups),
+                 MatrixXd(),       MatrixXd(p, 0)};
+      cross_ = MatrixXd::Zero(p, r * groups);
+      theta_ = VectorXd::Zero(p);
+      group_ = MatrixXd::Zero(r, groups);
     }
     total_ += weight;
-    const VectorXd d = at.theta_mean - origin_.theta_mean;
-    const MatrixXd e = at.group_mean - origin_.group_mean;
+    const VectorXd d = mean.x - origin_.theta_mean;
+    const MatrixXd e = mean.group - origin_.group_mean;
+    const MatrixXd sigma = fit.posterior().theta_covariance();
     theta_ += weight * d;
     group_ += weight * e;
-    origin_.theta_cov += weight * (at.theta_cov + d * d.transpose());
-    const Index r = e.rows();
-    if (r > 0) {
-      if (d.size() > 0) add_cross(at, d, e, weight, executor);
-      origin_.group_cov += weight * at.group_cov;
-      for (Index g = 0; g < e.cols(); ++g) {
-        origin_.group_cov.middleCols(g * r, r) +=
-            weight * e.col(g) * e.col(g).transpose();
-      }
-    }
+    origin_.theta_cov += weight * (sigma + d * d.transpose());
+    if (r > 0) add_groups(fit.system(), sigma, d, e, weight, fit.executor());
   }
 
   // The rows of the same point, after or before it.
@@ -111,6 +109,7 @@ class PosteriorMixture {
     out.theta_cov = origin_.theta_cov / total_ - d * d.transpose();
     const Index r = e.rows();
     if (r == 0) return out;
+    out.loading.resize(d.size(), e.size());
     out.group_mean += e;
     out.group_cov /= total_;
     for (Index g = 0; g < e.cols(); ++g) {
@@ -141,28 +140,39 @@ class PosteriorMixture {
   }
 
  private:
-  // cross += weight (d e' - Sigma loading).
-  void add_cross(const LinearMoments& at, const VectorXd& d, const MatrixXd& e,
-                 double weight, Executor& executor) {
+  // cross += weight (d e' - Sigma loading), group_cov += weight (Var u_g + e e').
+  void add_groups(const ArrowSystem& system, const MatrixXd& sigma,
+                  const VectorXd& d, const MatrixXd& e, double weight,
+                  Executor& executor) {
     constexpr Index kStrip = 256;
-    const LowerProduct sigma(at.theta_cov, true);
-    const Index p = d.size(), columns = e.size();
-    executor.run((columns + kStrip - 1) / kStrip, [&](Index strip) {
+    const LowerProduct times(sigma, true);
+    const Index p = d.size(), r = e.rows(), groups = e.cols();
+    executor.run((groups + kStrip - 1) / kStrip, [&](Index strip) {
       const Index first = strip * kStrip;
-      const Index count = std::min(kStrip, columns - first);
-      MatrixXd product(p, count);
-      VectorXd norms(count);
-      sigma.apply(at.loading.data() + first * p, count, product.data(),
-                  norms.data());
-      for (Index k = 0; k < count; ++k) {
-        cross_.col(first + k) +=
-            weight * (e.data()[first + k] * d - product.col(k));
+      const Index count = std::min(kStrip, groups - first);
+      const auto loading = system.loading().middleCols(first * r, count * r);
+      MatrixXd product(p, count * r);
+      if (p > 0) {
+        VectorXd norms(count * r);
+        times.apply(loading.data(), count * r, product.data(), norms.data());
+        for (Index k = 0; k < count * r; ++k) {
+          cross_.col(first * r + k) +=
+              weight * (e.data()[first * r + k] * d - product.col(k));
+        }
+      }
+      MatrixXd own(r, r);
+      for (Index g = 0; g < count; ++g) {
+        own = system.group_inverse().middleCols((first + g) * r, r);
+        own.noalias() += loading.middleCols(g * r, r).transpose() *
+                         product.middleCols(g * r, r);
+        own.noalias() += e.col(first + g) * e.col(first + g).transpose();
+        origin_.group_cov.middleCols((first + g) * r, r) += weight * own;
       }
     });
   }
 
   double total_ = 0.0;
-  LinearMoments origin_;  // its covariances are the sums
+  LinearMoments origin_;  // its covariances are the sums, two are not known
   VectorXd theta_;
   MatrixXd group_, cross_;
   VectorXd row_origin_, log_z_origin_, mean_, square_, kept_, held_out_;

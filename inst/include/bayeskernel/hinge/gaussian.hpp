@@ -77,7 +77,13 @@ class GaussianPosterior {
     MatrixXd sum = MatrixXd::Zero(r, r);
     if (block.eliminated) {
       sum.noalias() += mean.group * mean.group.transpose();
-      for_group_covariances([&](Index, const MatrixXd& own) { sum += own; });
+      MatrixXd parts = MatrixXd::Zero(r, r * eliminated_->strips());
+      for_group_covariances([&](Index strip, Index, const MatrixXd& own) {
+        parts.middleCols(strip * r, r) += own;
+      });
+      for (Index strip = 0; strip < eliminated_->strips(); ++strip) {
+        sum += parts.middleCols(strip * r, r);
+      }
     } else if (r == 1) {
       sum(0, 0) =
           mean.x.segment(block.first, block.members).squaredNorm() +
@@ -107,7 +113,7 @@ class GaussianPosterior {
   // That of every group, r x (r G).
   MatrixXd group_covariances() const {
     MatrixXd out(r_, r_ * groups_);
-    for_group_covariances([&](Index g, const MatrixXd& own) {
+    for_group_covariances([&](Index, Index g, const MatrixXd& own) {
       out.middleCols(g * r_, r_) = own;
     });
     return out;
@@ -153,27 +159,29 @@ class GaussianPosterior {
            system_->loading().middleCols(first * r_, count * r_);
   }
 
-  // visit(g, covariance) for every group, some of them at a time.
+  // visit(strip, g, covariance) for every group of every strip, some at a time.
   template <class Visit>
   void for_group_covariances(Visit&& visit) const {
-    constexpr Index kStrip = 256;
-    MatrixXd own, strip(p_, kStrip * r_);
-    VectorXd norms(kStrip * r_);
-    for (Index first = 0; first < groups_; first += kStrip) {
-      const Index count = std::min(kStrip, groups_ - first);
-      if (p_ > 0) {
-        product_.apply(system_->loading().data() + first * r_ * p_, count * r_,
-                       strip.data(), norms.data());
-      }
-      for (Index g = 0; g < count; ++g) {
-        own = system_->group_inverse().middleCols((first + g) * r_, r_);
+    eliminated_->for_strips([&](Index strip, Index begin, Index size) {
+      constexpr Index kAtOnce = 256;
+      MatrixXd own, white(p_, kAtOnce * r_);
+      VectorXd norms(kAtOnce * r_);
+      for (Index first = begin; first < begin + size; first += kAtOnce) {
+        const Index count = std::min(kAtOnce, begin + size - first);
         if (p_ > 0) {
-          const auto v = strip.middleCols(g * r_, r_);
-          own.noalias() += v.transpose() * v;
+          product_.apply(eliminated_->loading().data() + first * r_ * p_,
+                         count * r_, white.data(), norms.data());
         }
-        visit(first + g, own);
+        for (Index g = 0; g < count; ++g) {
+          own = eliminated_->inverse().middleCols((first + g) * r_, r_);
+          if (p_ > 0) {
+            const auto v = white.middleCols(g * r_, r_);
+            own.noalias() += v.transpose() * v;
+          }
+          visit(strip, first + g, own);
+        }
       }
-    }
+    });
   }
 
   // Column i of `to` loses the columns of `from` of its group, times z_i.

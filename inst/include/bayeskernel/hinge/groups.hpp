@@ -134,6 +134,22 @@ class EliminatedGroups {
     });
   }
 
+  Index strips() const { return (groups_ + strip_ - 1) / strip_; }
+
+  // body(strip, its first group, their number).
+  template <class Body>
+  void for_strips(Body&& body) const {
+    const auto run = [&](Index strip) {
+      const Index first = strip * strip_;
+      body(strip, first, std::min(strip_, groups_ - first));
+    };
+    if (executor_ != nullptr && strips() > 1) {
+      executor_->run(strips(), run);
+    } else {
+      for (Index strip = 0; strip < strips(); ++strip) run(strip);
+    }
+  }
+
   // sum log |D_g|.
   double log_det() const { return log_det_; }
   // B_g D_g^-1, p x (r G).
@@ -195,22 +211,6 @@ class EliminatedGroups {
   }
 
   static constexpr Index kStrip = 4096, kMostStrips = 16;
-
-  Index strips() const { return (groups_ + strip_ - 1) / strip_; }
-
-  // body(strip, its first group, their number).
-  template <class Body>
-  void for_strips(Body&& body) const {
-    const auto run = [&](Index strip) {
-      const Index first = strip * strip_;
-      body(strip, first, std::min(strip_, groups_ - first));
-    };
-    if (executor_ != nullptr && strips() > 1) {
-      executor_->run(strips(), run);
-    } else {
-      for (Index strip = 0; strip < strips(); ++strip) run(strip);
-    }
-  }
 
   Index p_, r_, groups_;
   Executor* executor_;
