@@ -44,9 +44,8 @@ struct GridSettings {
   // Where points are dear: with two variances, and 20,000 or 300,000 groups,
   // estimates moved by 0.002 and their deviations by 0.0015 of themselves, the
   // log evidence by 0.03, for five points in eight.
-  void thin() {
-    step = std::max(step, 1.5);
-    drop = std::min(drop, 6.5);
+  GridSettings thin() const {
+    return {std::max(step, 1.5), std::min(drop, 6.5), most};
   }
 };
 
@@ -78,6 +77,8 @@ class EpGrid {
   // Numbers that all points together may hold of groups, and of messages, of
   // which those are kept in any case that points on lines are started from.
   double room = 2e7;
+  // In place of the one that the number of variances and the room ask for.
+  std::optional<GridSettings> lattice;
 
   void run(const EpSettings& settings) {
     settings_ = settings;
@@ -164,7 +165,8 @@ class EpGrid {
   void set_axes() {
     const Index d = hyper_.size();
     grid_ = GridSettings::of(d);
-    if (!roomy()) grid_.thin();
+    if (!roomy()) grid_ = grid_.thin();
+    if (lattice) grid_ = *lattice;
     MatrixXd hessian(d, d);
     if (d == 1 && mode_.updates > 0) {
       hessian(0, 0) = 1.0 / mode_.inverse_hessian(0, 0);
