@@ -252,11 +252,16 @@ facts.gpsvm <- function(object) {
     "Class weights" = class_weights_fact(object),
     Kernel = format(object$kernel),
     Nugget = if (object$nugget > 0) format(object$nugget, digits = 4),
-    Inducing = if (object$exact) {
-      "every row (exact process)"
-    } else {
-      sprintf("%d points", points)
-    },
+    Inducing = paste0(
+      if (object$exact) {
+        "every row (exact process)"
+      } else {
+        sprintf("%d points", points)
+      },
+      if (!is.null(object$tuned$fewer)) {
+        sprintf(", better by leave-one-out than %d", object$tuned$fewer)
+      }
+    ),
     Tuned = if (!is.null(object$tuned)) tuning_text(object$tuned),
     Link = link_fact(object),
     Method = if (isTRUE(object$chosen)) {

@@ -138,7 +138,58 @@ tune_process <- function(process, rows, data, sample, settings) {
       rows, data, whole, settings, process$kernel
     )
   }
+  take_more_points(process, rows, data, whole, few, classes, settings)
+}
+
+# What more inducing points must add to the score.
+worth_of_points <- 0.5
+
+# How many they are, if nobody said: more, every row where these are few, where
+# the score with the kernel that was found is higher. `points` are then the
+# settings that change.
+take_more_points <- function(process, rows, data, sample, few, classes,
+                             settings) {
+  count <- more_points(rows$n, length(classes))
+  open <- is.null(settings$inducing) && process$tuned$by == "loo" &&
+    !process$tuned$interrupted && is.null(settings$cluster) &&
+    settings$method %in% c("ep", "vb")
+  if (!open || count <= settings$count) {
+    return(process)
+  }
+  points <- list(count = count, exact = count == rows$n)
+  settings[names(points)] <- points
+  z <- place_inducing(rows, data, sample, settings, process$kernel)
+  # The exact process of a sample of rows has its points there.
+  at <- list(
+    kernel = core_parameters(process$kernel), nugget = process$nugget,
+    z = if (points$exact) t(few$x) else z
+  )
+  tuner <- core_call(gpsvm_tuner_cpp(
+    few, ncol(at$z), points$exact, classes, settings$threads
+  ))
+  score <- score_left_out(
+    tuner, kernel_to_core(process$kernel, nrow(z)), at, few, classes
+  )
+  tuned <- process$tuned
+  tuned$evaluations <- tuned$evaluations + 1L
+  if (!is.null(score) && score > tuned$bound + worth_of_points) {
+    tuned$fewer <- ncol(process$z)
+    tuned$bound <- score
+    tuned$log_loss <- -score / sum(few$users)
+    process[c("z", "points")] <- list(z, points)
+  }
+  process$tuned <- tuned
   process
+}
+
+# Every row where an exact pass takes less than a second, else as many points
+# as a pass of that order can have.
+more_points <- function(n, machines) {
+  if (machines * n^3 <= 1e9) {
+    n
+  } else {
+    min(n - 1, floor(sqrt(2.5e8 / (n * machines))))
+  }
 }
 
 stop_or_keep_tuning <- function(settings) {

@@ -26,7 +26,12 @@
 #' @param inducing Inducing points: how many (by default n up to 50 rows, 50 up
 #'   to 250 rows, then n / 5, at most 100); a matrix of locations on the scale
 #'   of the data with the columns of `x`; or `"all"`, every row: the exact
-#'   process, whose cost is of order n^3, for at most 5000 rows.
+#'   process, whose cost is of order n^3, for at most 5000 rows. Where `tune` is
+#'   `"loo"`, as it mostly is by default, and the method `"ep"` or `"vb"`, the
+#'   default has more where the score of rows left out, with the kernel that was
+#'   found, is higher by more than 0.5: every row while machines x n^3 is at
+#'   most 1e9 (1000 rows of two classes), else sqrt(2.5e8 / (machines x n))
+#'   points. Many predictors ask for them.
 #' @param method `"ep"`, expectation propagation, whose standard deviations are
 #'   those of the sampler; `"vb"`, variational Bayes by full passes, the papers'
 #'   method; `"svi"`, stochastic steps over minibatches and then full passes,

@@ -180,3 +180,30 @@ test_that("many points are tuned with fewer and lie in the kernel's distance", {
   gap <- function(fit) mean(diff(sort(fit$inducing[, "a"]))^2)
   expect_lt(gap(given), gap(plain))
 })
+
+test_that("there are more points where rows left out are told better by them", {
+  set.seed(1)
+  x10 <- matrix(rnorm(4000), 400)
+  f <- 3 * (x10[, 1] * x10[, 2] + x10[, 3] * x10[, 4] - x10[, 5] * x10[, 6])
+  rough <- list(x = x10, y = factor(rbinom(400, 1, plogis(f))))
+  more <- gpsvm(rough$x, rough$y, threads = 1, seed = 1)
+  few <- gpsvm(rough$x, rough$y, inducing = 80, threads = 1, seed = 1)
+  expect_true(more$exact)
+  expect_equal(nrow(few$inducing), 80)
+  expect_equal(more$tuned$fewer, 80)
+  expect_identical(more$kernel, few$kernel)
+  expect_gt(more$tuned$bound, few$tuned$bound + worth_of_points)
+  # The score is that of the fit.
+  expect_lt(abs(more$tuned$bound + more$link$smooth), 0.05)
+  expect_output(print(more), "better by leave-one-out than 80")
+  # Where they are not there are none, nor where nobody asked.
+  fit <- gpsvm(x, d$y, threads = 1, seed = 1)
+  expect_equal(nrow(fit$inducing), 50)
+  expect_null(fit$tuned$fewer)
+  expect_equal(nrow(gpsvm(rough$x, rough$y, tune = FALSE)$inducing), 80)
+  # As many as a pass has time for.
+  expect_equal(more_points(1000, 1), 1000)
+  expect_equal(more_points(1001, 1), 499)
+  expect_equal(more_points(500, 26), 138)
+  expect_lt(more_points(1e5, 1), 100)
+})
