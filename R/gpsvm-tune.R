@@ -3,7 +3,7 @@
 
 # Work of a tuning that takes a few seconds: machines x rows x m^2, a
 # multiplication each, for every two parameters.
-quick_tuning <- list(rows = 1000, work = 2e7)
+quick_tuning <- list(rows = 1000, work = 7e7)
 
 # TRUE is "loo". NULL: if a length-scale is left open, and it is quick on as
 # many rows as may be looked at.

@@ -43,8 +43,11 @@ if ("large" %in% parts) {
     bkm(y ~ gp(x1, x2) + (1 | id), subjects)
   })
   groups <- surface_data(900000, 300000)
-  fit <- report("300,000 groups of 3 rows, m = 64", function() {
+  fit <- report("300,000 groups of 3 rows, m = 64, vb", function() {
     bkm(y ~ gp(x1, x2, inducing = 64) + (1 | id), groups, method = "vb")
+  })
+  fit <- report("the same, ep", function() {
+    bkm(y ~ gp(x1, x2, inducing = 64) + (1 | id), groups)
   })
 }
 
