@@ -521,13 +521,26 @@ TEST("covariances of groups are dropped where there is no room") {
                 wide.mixture().linear().loading) < 1e-7);
 }
 
+// A penalty and an intercept of groups; the noise is held.
+static Problem two_variances(Family family) {
+  Shape shape;
+  shape.n = 60;
+  shape.penalised = 4;
+  shape.groups = 8;
+  return problem_of(family, shape, 6);
+}
+
+// Whether a point of the grid is there.
+static bool is_known(const EpGrid& grid, const VectorXd& x) {
+  const auto& points = grid.points();
+  return std::any_of(points.begin(), points.end(), [&](const auto& point) {
+    return largest(point.x - x) < 1e-6;
+  });
+}
+
 TEST("points on lines, where few states have room, are those of the flood") {
   for (Family family : {Family::probit, Family::gaussian}) {
-    Shape shape;
-    shape.n = 60;
-    shape.penalised = 4;
-    shape.groups = 8;
-    const Problem problem = problem_of(family, shape, 6);
+    const Problem problem = two_variances(family);
     SerialExecutor serial;
     EpFit fit(problem.rows, problem.prior, serial, family);
     const Hyperparameters hyper(problem.prior, held(0.7));
@@ -544,12 +557,7 @@ TEST("points on lines, where few states have room, are those of the flood") {
       const EpGrid& other = grid == &wide ? narrow : wide;
       const VectorXd weights = grid->weights();
       for (std::size_t j = 0; j < grid->points().size(); ++j) {
-        const VectorXd& x = grid->points()[j].x;
-        bool met = false;
-        for (const auto& point : other.points()) {
-          met = met || largest(point.x - x) < 1e-6;
-        }
-        CHECK(met || weights[j] < 1e-5);
+        CHECK(is_known(other, grid->points()[j].x) || weights[j] < 1e-5);
       }
     }
     CHECK_NEAR(narrow.log_evidence(), wide.log_evidence(), 1e-5);
@@ -562,11 +570,7 @@ TEST("points on lines, where few states have room, are those of the flood") {
 
 TEST("a thin lattice moves little") {
   for (Family family : {Family::probit, Family::gaussian}) {
-    Shape shape;
-    shape.n = 60;
-    shape.penalised = 4;
-    shape.groups = 8;
-    const Problem problem = problem_of(family, shape, 6);
+    const Problem problem = two_variances(family);
     SerialExecutor serial;
     EpFit fit(problem.rows, problem.prior, serial, family);
     const Hyperparameters hyper(problem.prior, held(0.7));
@@ -591,11 +595,7 @@ TEST("a thin lattice moves little") {
 
 TEST("places beyond a grid have no weight") {
   for (Family family : {Family::probit, Family::gaussian}) {
-    Shape shape;
-    shape.n = 60;
-    shape.penalised = 4;
-    shape.groups = 8;
-    const Problem problem = problem_of(family, shape, 6);
+    const Problem problem = two_variances(family);
     SerialExecutor serial;
     EpFit fit(problem.rows, problem.prior, serial, family);
     const Hyperparameters hyper(problem.prior, held(0.7));
@@ -608,18 +608,13 @@ TEST("places beyond a grid have no weight") {
       mass += std::exp(point.log_density);
     }
     // The first points after the mode are its neighbours, axis by axis.
-    const auto known = [&](const VectorXd& x) {
-      return std::any_of(points.begin(), points.end(), [&](const auto& p) {
-        return largest(p.x - x) < 1e-6;
-      });
-    };
     int beyond = 0;
     double lost = 0.0;
     for (const auto& point : points) {
       if (point.log_density < best - 8.0) continue;
       for (int k = 1; k <= 4; ++k) {
         const VectorXd x = point.x + points[k].x - points[0].x;
-        if (known(x)) continue;
+        if (is_known(grid, x)) continue;
         ++beyond;
         std::vector<MatrixXd> precision = fit.precisions();
         double noise = fit.noise_variance();
