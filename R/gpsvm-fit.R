@@ -12,7 +12,10 @@ gpsvm_job <- function(rows, settings) {
   settings <- settle_tuning(rows, settings)
   if (!isFALSE(settings$tune)) {
     process <- tune_process(process, rows, data, sample, settings)
-    settings[names(process$points)] <- process$points
+    if (!is.null(process$tuned$fewer)) {
+      settings$count <- ncol(process$z)
+      settings$exact <- settings$count == rows$n
+    }
   }
   process$tuned <- process$tuned %||% settings$untuned
   process$kernel_core <- kernel_to_core(process$kernel, nrow(process$z))

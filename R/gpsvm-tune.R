@@ -145,8 +145,8 @@ tune_process <- function(process, rows, data, sample, settings) {
 worth_of_points <- 0.5
 
 # How many they are, if nobody said: more, every row where these are few, where
-# the score with the kernel that was found is higher. `points` are then the
-# settings that change.
+# the score with the kernel that was found is higher. `tuned$fewer` is then how
+# many they were.
 take_more_points <- function(process, rows, data, sample, few, classes,
                              settings) {
   count <- more_points(rows$n, length(classes))
@@ -156,27 +156,22 @@ take_more_points <- function(process, rows, data, sample, few, classes,
   if (!open || count <= settings$count) {
     return(process)
   }
-  points <- list(count = count, exact = count == rows$n)
-  settings[names(points)] <- points
-  z <- place_inducing(rows, data, sample, settings, process$kernel)
-  # The exact process of a sample of rows has its points there.
-  at <- list(
+  settings$count <- count
+  settings$exact <- count == rows$n
+  more <- process
+  more$z <- place_inducing(rows, data, sample, settings, process$kernel)
+  tuning <- open_tuner(more, few, classes, settings)
+  score <- score_left_out(tuning$tuner, tuning$kernel, list(
     kernel = core_parameters(process$kernel), nugget = process$nugget,
-    z = if (points$exact) t(few$x) else z
-  )
-  tuner <- core_call(gpsvm_tuner_cpp(
-    few, ncol(at$z), points$exact, classes, settings$threads
-  ))
-  score <- score_left_out(
-    tuner, kernel_to_core(process$kernel, nrow(z)), at, few, classes
-  )
+    z = tuning$z
+  ), few, classes)
   tuned <- process$tuned
   tuned$evaluations <- tuned$evaluations + 1L
   if (!is.null(score) && score > tuned$bound + worth_of_points) {
     tuned$fewer <- ncol(process$z)
     tuned$bound <- score
     tuned$log_loss <- -score / sum(few$users)
-    process[c("z", "points")] <- list(z, points)
+    process$z <- more$z
   }
   process$tuned <- tuned
   process
@@ -200,14 +195,24 @@ stop_or_keep_tuning <- function(settings) {
   )
 }
 
+# What the core looks at a sample of rows with. The exact process of these has
+# its points there.
+open_tuner <- function(process, data, classes, settings) {
+  z <- if (settings$exact) t(data$x) else process$z
+  list(
+    z = z, kernel = kernel_to_core(process$kernel, nrow(z)),
+    tuner = core_call(gpsvm_tuner_cpp(
+      data, ncol(z), settings$exact, classes, settings$threads
+    ))
+  )
+}
+
 maximise_process <- function(process, data, classes, settings, left_out) {
-  # The exact process of a sample of rows has its points there.
   points <- process$z
-  if (settings$exact) process$z <- t(data$x)
-  tuner <- core_call(gpsvm_tuner_cpp(
-    data, ncol(process$z), settings$exact, classes, settings$threads
-  ))
-  core <- kernel_to_core(process$kernel, nrow(process$z))
+  tuning <- open_tuner(process, data, classes, settings)
+  process$z <- tuning$z
+  tuner <- tuning$tuner
+  core <- tuning$kernel
   passes <- list(
     tol = 1e-7, max_iter = 300L, accelerate = settings$accelerate
   )
