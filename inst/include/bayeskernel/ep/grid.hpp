@@ -352,7 +352,7 @@ class EpGrid {
     points_.push_back(std::move(point));
     missed_axes_.push_back(missed.axes);
     const double weight = std::exp(value - points_[0].log_density);
-    mixture_.add(fit_, weight);
+    mixture_.add(fit_, points_.back().moments.theta_cov, weight);
     if (rows_) mixture_.add_rows(fit_, weight);
     if (left_out_ != nullptr) left_out_->add(fit_, weight);
     best_ = std::max(best_, value);

@@ -52,8 +52,8 @@ inline RowMoments row_moments(const EpFit& fit) {
 // The first point is the reference about which moments are taken.
 class PosteriorMixture {
  public:
-  // Weights relative to exp(reference).
-  void add(const EpFit& fit, double weight) {
+  // Weights relative to exp(reference). `sigma`: the covariance of theta.
+  void add(const EpFit& fit, const MatrixXd& sigma, double weight) {
     const ArrowVector& mean = fit.posterior().mean;
     const Index p = mean.x.size(), r = mean.group.rows(),
                 groups = mean.group.cols();
@@ -68,7 +68,6 @@ class PosteriorMixture {
     total_ += weight;
     const VectorXd d = mean.x - origin_.theta_mean;
     const MatrixXd e = mean.group - origin_.group_mean;
-    const MatrixXd sigma = fit.posterior().theta_covariance();
     theta_ += weight * d;
     group_ += weight * e;
     origin_.theta_cov += weight * (sigma + d * d.transpose());
