@@ -6,6 +6,7 @@ bark_job <- function(rows, settings) {
   refuse_class_weights(rows, settings)
   data <- bark_data(rows)
   reference <- reference_rows(data)
+  settings$prior$reach <- kernel_reach(settings, rows$n)
   prior <- settings$prior
   most <- prior$max_kernels
   structure <- settings$structure
@@ -41,7 +42,7 @@ bark_job <- function(rows, settings) {
           "inclusion"
         )],
         list(
-          scale = as.numeric(prior$scale),
+          scale = as.numeric(prior$scale), reach = prior$reach,
           sampled_inclusion = FALSE,
           phi = core_precision(prior$phi, data$weight),
           max_kernels = most, kill_power = 1,

@@ -229,6 +229,15 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4),
 #' data sets of 200 rows, two chains of 120,000 sweeps); three and five did no
 #' better.
 #'
+#' Kernels that are narrow in several predictors reach hardly a row but their
+#' own, and few rows are soon explained by such kernels, one for each row that
+#' stands out. So the prior of each vector of scales has a factor
+#' \eqn{\exp\{-(r / n \kappa)^2\}}{exp(-(r / (n kappa))^2)}, r = `reach`,
+#' where \eqn{\kappa = \prod_l (1 + 4 \lambda_l)^{-1/2}}{kappa = prod((1 + 4
+#' lambda_l)^(-1/2))} is the mean of a kernel over independent standard normal
+#' predictors, and n \eqn{\kappa}{kappa} the rows that one reaches on average.
+#' @@FIGURES
+#'
 #' With `gamma` and `epsilon` the prior is that of the Levy measure itself,
 #' whose constants are known: `bark_prior(gamma = 5, epsilon = 0.5)`, 10 kernels
 #' expected, is Ouyang's.
@@ -258,6 +267,10 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4),
 #' @param vectors Number of vectors of kernel scales. `NULL`, the default: 2 in
 #'   a regression by `scales = "different"` without selection, with `scale`,
 #'   else 1. More than 1 need `scales = "different"` and `select = FALSE`.
+#' @param reach The r of the prior's factor for how far kernels reach, in rows, at
+#'   least 0. `NULL`, the default: 60, or n / 2 if that is less, in a regression
+#'   with `scale` and without selection, else 0, no such factor. More than 0
+#'   needs `select = FALSE`.
 #' @return An object of class `c("bark_prior", "bayeskernel_prior")`, a list
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
@@ -275,7 +288,7 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
                        max_kernels = NULL, kernels = 30, vectors = NULL,
                        scale = if (is.null(gamma) && is.null(epsilon)) {
                          c(2, 1e-4)
-                       }) {
+                       }, reach = NULL) {
   if (!is.null(scale)) {
     scale <- positive_numbers(scale, "scale", c("a", "b"), "NULL, or ")
   }
@@ -308,6 +321,11 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
       },
       vectors = if (!is.null(vectors)) {
         check_count(vectors, 1, name = "vectors", kind = "prior")
+      },
+      reach = if (!is.null(reach)) {
+        check_number(
+          reach, 0, name = "reach", closed = c(TRUE, FALSE), kind = "prior"
+        )
       }
     ),
     class = c("bark_prior", "bayeskernel_prior")
@@ -563,6 +581,9 @@ format.bark_prior <- function(x, digits = 4, ...) {
         ""
       }
     ),
+    "reach" = if ((x$reach %||% 0) > 0) {
+      sprintf("exp(-(%s / rows that a kernel reaches)^2)", number(x$reach))
+    },
     "inclusion" = sprintf("probability ~ Beta%s",
       prior_text(x$inclusion, digits)
     ),

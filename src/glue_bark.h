@@ -86,6 +86,9 @@ inline BarkPrior read_bark_prior(const Rcpp::List& prior, bool probit) {
   out.epsilon = Rcpp::as<double>(prior["epsilon"]);
   out.lambda_shape = Rcpp::as<double>(prior["lambda_shape"]);
   out.lambda_rate = Rcpp::as<double>(prior["lambda_rate"]);
+  if (prior.containsElementNamed("reach")) {
+    out.reach = Rcpp::as<double>(prior["reach"]);
+  }
   if (prior.containsElementNamed("scale")) {
     const Rcpp::NumericVector scale = prior["scale"];
     out.scale_shape = scale.size() == 2 ? scale[0] : 0.0;

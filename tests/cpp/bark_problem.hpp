@@ -174,6 +174,22 @@ inline void draw_scales(const BarkModel& model, BarkRandom& random,
   }
 }
 
+// Whether scales stay that are thinned by exp(-(reach / rows)^2) of each vector.
+inline bool reaches(const BarkModel& model, BarkRandom& random,
+                    const BarkSnapshot& at) {
+  if (model.prior.reach == 0.0) return true;
+  const double n = static_cast<double>(model.centres.rows());
+  double log_chance = 0.0;
+  for (Index k = 0; k < model.vectors; ++k) {
+    double kappa = 1.0;
+    for (Index l = 0; l < model.variables(); ++l) {
+      kappa /= std::sqrt(1.0 + 4.0 * at.lambda[k * model.variables() + l]);
+    }
+    log_chance -= std::pow(model.prior.reach / (n * kappa), 2.0);
+  }
+  return std::log(random.uniform()) < log_chance;
+}
+
 // Counts and varphi; a varphi for each column or each kernel.
 inline void draw_kernels(const BarkModel& model, BarkRandom& random,
                          BarkSnapshot& out) {
@@ -243,8 +259,10 @@ inline void draw_response(const BarkModel& model, BarkRandom& random,
 
 inline BarkSnapshot draw_joint(const BarkModel& model, BarkRandom& random) {
   BarkSnapshot out;
-  bark_detail::draw_indicators(model, random, out);
-  bark_detail::draw_scales(model, random, out);
+  do {
+    bark_detail::draw_indicators(model, random, out);
+    bark_detail::draw_scales(model, random, out);
+  } while (!bark_detail::reaches(model, random, out));
   bark_detail::draw_kernels(model, random, out);
   const PrecisionPrior& phi = model.prior.phi;
   if (phi.kind == PrecisionPrior::Kind::gamma) {

@@ -82,6 +82,28 @@ TEST("regression whose kernels choose between vectors of scales") {
   }
 }
 
+TEST("regression whose kernels are to reach some rows") {
+  unsigned seed = 220;
+  for (const bool different : {true, false}) {
+    BarkModel model = regression_model(2);
+    model.name = different ? "reach, vectors" : "reach, one scale";
+    model.prior.reach = 4.0;
+    model.setting.different = different;
+    if (different) {
+      model.vectors = 2;
+      model.prior.scale_shape = 2.5;
+      model.prior.scale_rate = 4.0;
+    }
+    check_joint(model, joint_run(), seed++);
+  }
+  // Selection: the indicators have the same factor.
+  BarkModel model = regression_model();
+  model.name = "reach, selection";
+  model.prior.reach = 2.0;
+  model.setting.select = true;
+  check_joint(model, joint_run(), seed++);
+}
+
 TEST("regression with blocks of columns beside the kernels") {
   unsigned seed = 200;
   for (const double alpha : {1.0, 1.5}) {

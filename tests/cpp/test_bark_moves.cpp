@@ -1424,14 +1424,15 @@ TEST("regression starts from kernels that fit, at places of its own") {
         std::lround(few.prior.expected_kernels()));
 }
 
-TEST("the noise is held for half of the warmup, and in regressions alone") {
+TEST("the noise is held where a regression begins, and there alone") {
   BarkModel model = rows_model(60, 2);
   model.prior.phi.kind = PrecisionPrior::Kind::log_uniform;
+  // Too short for more than one run, half of the warmup.
   constexpr int kWarmup = 400;
   Walker walker(model, 0, 1, kWarmup);
   const double square = walker.state().response_square() / 60.0;
-  for (int t = 0; t < kWarmup / 2; ++t) {
-    const double most = std::exp(20.0 * t / kWarmup) / square;
+  for (int t = 0; t < kWarmup / 4; ++t) {
+    const double most = std::exp(40.0 * t / kWarmup) / square;
     CHECK(walker.state().phi() <= most * (1.0 + 1e-12));
     walker.sweep(1);
     CHECK_NEAR(walker.state().prior.phi.most, most, 1e-9 * most);
@@ -1446,6 +1447,74 @@ TEST("the noise is held for half of the warmup, and in regressions alone") {
   labels.prior.phi.kind = PrecisionPrior::Kind::fixed;
   Walker probit(labels, 5, 1, kWarmup);
   CHECK(probit.state().phi() == 1.0);
+}
+
+TEST("a chain begins at the best of some short runs") {
+  using Search = bayeskernel::StartSearch<int>;
+  for (const Index sweeps : {0, 1, 399, 400, 25000, 100000}) {
+    Search search(sweeps);
+    CHECK(search.on() == (sweeps > 0));
+    // Run r scores r * 7 mod 16: the best one is in the middle.
+    std::vector<std::size_t> runs;
+    const auto score = [](int r) { return static_cast<double>(r * 7 % 16); };
+    int begun = 0, at = -1;
+    Index done = 0;
+    while (search.on()) {
+      CHECK(search.run_begins());
+      if (search.first_stage()) {
+        at = begun++;
+      } else {
+        at = search.place();
+      }
+      if (runs.empty() || runs.back() != search.runs()) {
+        runs.push_back(search.runs());
+      }
+      // The first half of a run does not count.
+      for (bool ends = false; !ends; ++done) {
+        ends = search.ends(search.share_done() < 0.5 ? 100.0 * at : score(at));
+        CHECK(ends || !search.run_begins());
+      }
+      search.keep(at);
+    }
+    CHECK(done <= sweeps && done >= sweeps - sweeps / 10);
+    if (sweeps == 0) continue;
+    double best = 0.0;
+    for (int r = 0; r < begun; ++r) best = std::max(best, score(r));
+    CHECK(score(search.place()) == best);
+    CHECK(runs.front() == (sweeps < 400 ? 1u
+                           : sweeps == 400 ? 2u
+                           : sweeps == 25000 ? 16u : 64u));
+    CHECK(static_cast<std::size_t>(begun) == runs.front());
+    for (std::size_t k = 1; k < runs.size(); ++k) {
+      CHECK(2 * runs[k] == runs[k - 1]);
+    }
+  }
+}
+
+TEST("the search of a start is the chain's own, and over where one goes on") {
+  BarkModel model = rows_model(60, 2);
+  model.prior.phi.kind = PrecisionPrior::Kind::log_uniform;
+  constexpr int kWarmup = 3200;  // 4 runs of 200 sweeps, 2 of 400
+  Walker a(model, 0, 1, kWarmup), b(model, 0, 1, kWarmup);
+  a.sweep(kWarmup / 2);
+  b.sweep(kWarmup / 2);
+  CHECK(a.state().lambda == b.state().lambda);
+  CHECK(a.chain->sweeps() == kWarmup / 2);
+  // A new run begins at the start's scales, not where the last one was.
+  Walker runs(model, 0, 1, kWarmup);
+  const VectorXd first = runs.state().lambda;
+  runs.sweep(200);
+  const auto before = runs.chain->checkpoint();
+  CHECK(before.lambda != first);
+  runs.sweep(1);
+  CHECK(runs.chain->checkpoint().location != before.location);
+  CHECK(runs.state().phi() < before.phi);
+  // A chain that goes on from elsewhere stays there.
+  Walker other(model, 0, 2, kWarmup);
+  other.chain->restore(before);
+  CHECK(std::isinf(other.state().prior.phi.most));
+  CHECK(other.chain->sweeps() == 200);
+  CHECK(other.state().lambda == before.lambda);
 }
 
 TEST("a chain visits no kernel, no variable and all locations") {

@@ -113,6 +113,50 @@ test_that("how many vectors of scales there are", {
   )
 })
 
+test_that("how many rows kernels are to reach", {
+  reach <- function(...) {
+    quick_bark(y ~ a + b, d, draws = 2, warmup = 5, ...)$prior$reach
+  }
+  expect_equal(reach(), nrow(d) / 2)
+  expect_equal(reach(scales = "equal"), nrow(d) / 2)
+  many <- d[rep_len(seq_len(nrow(d)), 130), ]
+  expect_equal(quick_bark(y ~ a, many, draws = 2, warmup = 5)$prior$reach, 60)
+  expect_equal(reach(select = TRUE), 0)
+  expect_equal(reach(prior = bark_prior(gamma = 5, epsilon = 0.5)), 0)
+  expect_equal(reach(prior = bark_prior(reach = 7.5)), 7.5)
+  expect_equal(reach(select = TRUE, prior = bark_prior(reach = 0)), 0)
+  expect_error(
+    reach(select = TRUE, prior = bark_prior(reach = 10)),
+    "reach = 10 with select = TRUE", class = "bayeskernel_error_prior"
+  )
+  for (wrong in list(-1, "2", c(1, 2), NA, Inf)) {
+    expect_error(bark_prior(reach = wrong), class = "bayeskernel_error_prior")
+  }
+  expect_match(
+    format(bark_prior(reach = 20))[["reach"]], "exp(-(20 / rows", fixed = TRUE
+  )
+  expect_false("reach" %in% names(format(bark_prior(reach = 0))))
+})
+
+test_that("kernels that reach few rows are rare under the prior", {
+  # One predictor without any effect: what the prior says is left.
+  x <- matrix(seq(-1.7, 1.7, length.out = 12))
+  y <- rep(c(-1, 1), 6)
+  scales <- function(reach) {
+    fit <- quick_bark(
+      x, y, family = "gaussian", draws = 2000, warmup = 500, thin = 5, seed = 3,
+      prior = bark_prior(
+        gamma = 0.01, epsilon = 0.01, reach = reach, lambda_rate = 0.05
+      )
+    )
+    quantile(fit$draws[, , "lambda[x1]"], 0.95)
+  }
+  # lambda is exponential: of rate 0.05, and with the factor
+  # exp(-(6 / 12)^2 (1 + 4 lambda)) of rate 1.05.
+  expect_lt(abs(scales(0) / qexp(0.95, 0.05) - 1), 0.15)
+  expect_lt(abs(scales(6) / qexp(0.95, 1.05) - 1), 0.15)
+})
+
 test_that("f at the reference rows is f there", {
   for (fit in list(number, two)) {
     at <- fit$reference

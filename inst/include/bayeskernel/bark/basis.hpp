@@ -63,6 +63,7 @@ class BarkData {
   Index vectors() const { return vectors_; }
   // Of all vectors, one after another: scale l is of variable l mod p.
   Index scales() const { return vectors_ * variables(); }
+  Index centres() const { return centres_.cols(); }
   Index locations() const { return vectors_ * centres_.cols() + 1; }
   // Whether centres are rows: then columns say which centres are near.
   bool own_centres() const { return own_centres_; }

@@ -22,6 +22,7 @@
 #include "precision_draws.hpp"
 #include "scale_walks.hpp"
 #include "start.hpp"
+#include "start_search.hpp"
 #include "state.hpp"
 #include "steps.hpp"
 
@@ -59,7 +60,8 @@ class BarkChain {
         kernels_(state),
         precisions_(state, tally_),
         scales_(state, tally_),
-        joint_(state, tally_, n_classes == 0) {
+        joint_(state, tally_, n_classes == 0),
+        search_(n_classes == 0 ? warmup / 2 : 0) {
     if (n_classes > 0 && data.weighted()) {
       throw ArgumentError("classes have no weights");
     }
@@ -93,65 +95,20 @@ class BarkChain {
   // Proposed and accepted after warmup, moves x 2.
   const Eigen::ArrayXXd& acceptance() const { return tally_.counts(); }
 
-  // All variables of `delta` in, at the prior's mean scale; each further vector
-  // of scales a tenth of the one before. Regression begins
-  // with more kernels than are needed, each at the best of some places:
-  // from few that fit badly the chain would first drop variables
-  // that kernels cannot yet use, and find them again only after 10^5 sweeps.
-  // Else nu kernels at random places.
+  // With the variables of `delta` in.
   void start(const Indicators& delta) {
-    Stream stream(seed_, id_, Purpose::init, 0, 0);
-    const BarkPrior& prior = state.prior;
-    state.population.clear();
     for (std::size_t l = 0; l < state.delta.size(); ++l) {
       state.delta[l] = delta[l % delta.size()];
     }
-    const double d = static_cast<double>(state.active());
-    for (Index l = 0; l < state.scales(); ++l) {
-      const double vector = static_cast<double>(l / state.data.variables());
-      state.lambda[l] = state.delta[l] ? prior.lambda_shape /
-                                             (prior.lambda_rate * d) *
-                                             std::pow(0.1, vector)
-                                       : 0.0;
-    }
-    state.block_variance.assign(state.block_variance.size(),
-                                BarkState::kFirstVariance);
-    state.gaussian.set_precision(prior.phi.start());
-    if (latent) latent->start(stream);
-    if (latent || !start_by_fit(state, kernels_, stream)) {
-      start_by_prior(state, stream);
-    }
-    hold_noise();
-    if (!state.prior.phi.allows(state.phi())) {
-      state.gaussian.set_precision(state.prior.phi.most);
-      state.rebuild();
-    }
+    begin();
   }
 
   // From where another chain, or this one, was.
   void restore(const BarkCheckpoint& from) {
-    state.population.restore(from.location, from.count, from.varphi,
-                             from.unit_column);
-    state.lambda = from.lambda;
-    for (Index l = 0; l < state.scales(); ++l) {
-      state.delta[l] = state.lambda[l] > 0.0;
-    }
-    state.gaussian.set_precision(from.phi);
-    state.prior.set_epsilon(from.epsilon);
-    state.block_variance = from.block_variance;
-    state.inclusion.set_probability(from.probability);
-    state.inclusion.set_markov(from.q0, from.q1);
-    if (latent) {
-      std::copy(from.latent.begin(), from.latent.end(), state.response());
-      for (std::size_t k = 0; k < from.cuts.size(); ++k) {
-        latent->set_cut(static_cast<Index>(k), from.cuts[k]);
-      }
-    }
-    auto next = from.log_steps.begin();
-    tally_.steps.for_each([&](auto& step) { step.set_log_sd(*next++); });
-    if (joint_.on()) joint_.directions().restore(from.learned);
+    search_.end();
+    hold_noise();
+    take(from);
     sweeps_ = from.sweeps;
-    state.rebuild_all();
   }
 
   BarkCheckpoint checkpoint() {
@@ -195,6 +152,7 @@ class BarkChain {
   void sweep() {
     Stream stream(seed_, id_, Purpose::kernels, sweeps_, 0);
     tally_.set_warming(sweeps_ < warmup_);
+    if (search_.run_begins()) begin_run();
     hold_noise();
     move_kernels(stream);
     if (stream.uniform() < schedule.shift_share) shift_kernel(stream);
@@ -225,26 +183,107 @@ class BarkChain {
     }
     state.catch_up();
     ++sweeps_;
+    if (search_.on() && search_.ends(score())) end_run();
   }
 
  private:
   static constexpr int kNearest = 2;  // powers 1, 4 and 16 of K
   static constexpr double kLastHold = 10.0;
 
-  // During the first half of the warmup the noise of a regression has at least
-  // a share of the response's variance that falls from 1 to exp(-kLastHold).
-  // Kernels of a good fit hold one another and the scales where they are, so
-  // which variables share a vector has to be found before the fit is good.
+  // The variables of `delta` at the prior's mean scale; each further vector of
+  // scales a tenth of the one before. Regression begins with more kernels than
+  // are needed, each at the best of some places: from few that fit badly the
+  // chain would first drop variables that kernels cannot yet use, and find them
+  // again only after 10^5 sweeps. Else nu kernels at random places.
+  void begin() {
+    Stream stream(seed_, id_, Purpose::init, sweeps_, 0);
+    const BarkPrior& prior = state.prior;
+    state.population.clear();
+    const double d = static_cast<double>(state.active());
+    for (Index l = 0; l < state.scales(); ++l) {
+      const double vector = static_cast<double>(l / state.data.variables());
+      state.lambda[l] = state.delta[l] ? prior.lambda_shape /
+                                             (prior.lambda_rate * d) *
+                                             std::pow(0.1, vector)
+                                       : 0.0;
+    }
+    state.block_variance.assign(state.block_variance.size(),
+                                BarkState::kFirstVariance);
+    state.gaussian.set_precision(prior.phi.start());
+    if (latent) latent->start(stream);
+    if (latent || !start_by_fit(state, kernels_, stream)) {
+      start_by_prior(state, stream);
+    }
+    hold_noise();
+    if (!state.prior.phi.allows(state.phi())) {
+      state.gaussian.set_precision(state.prior.phi.most);
+      state.rebuild();
+    }
+  }
+
+  // All but the number of sweeps.
+  void take(const BarkCheckpoint& from) {
+    state.population.restore(from.location, from.count, from.varphi,
+                             from.unit_column);
+    state.lambda = from.lambda;
+    for (Index l = 0; l < state.scales(); ++l) {
+      state.delta[l] = state.lambda[l] > 0.0;
+    }
+    state.gaussian.set_precision(from.phi);
+    state.prior.set_epsilon(from.epsilon);
+    state.block_variance = from.block_variance;
+    state.inclusion.set_probability(from.probability);
+    state.inclusion.set_markov(from.q0, from.q1);
+    if (latent) {
+      std::copy(from.latent.begin(), from.latent.end(), state.response());
+      for (std::size_t k = 0; k < from.cuts.size(); ++k) {
+        latent->set_cut(static_cast<Index>(k), from.cuts[k]);
+      }
+    }
+    auto next = from.log_steps.begin();
+    tally_.steps.for_each([&](auto& step) { step.set_log_sd(*next++); });
+    if (joint_.on()) joint_.directions().restore(from.learned);
+    state.rebuild_all();
+  }
+
+  // ---- The first half of the warmup of a regression: the search of a start
+
+  void begin_run() {
+    if (!search_.first_stage()) {
+      take(search_.place());
+    } else if (sweeps_ == 0) {
+      first_ = checkpoint();
+    } else {
+      // Steps and what was learned are as they were, too.
+      take(first_);
+      begin();
+    }
+  }
+  void end_run() {
+    search_.keep(checkpoint());
+    if (!search_.on()) take(search_.place());
+  }
+
+  double score() const {
+    return state.gaussian.log_marginal() + state.log_reach(state.lambda) -
+           state.prior.lambda_rate * state.total_scale();
+  }
+
+  // In the first half of a run that begins, the noise has at least a share of
+  // the response's variance that falls from 1 to exp(-kLastHold). Kernels of a
+  // good fit hold one another and the scales where they are, so which variables
+  // share a vector has to be found before the fit is good.
   void hold_noise() {
     PrecisionPrior& phi = state.prior.phi;
     if (latent || phi.kind == PrecisionPrior::Kind::fixed) return;
+    phi.most = std::numeric_limits<double>::infinity();
+    if (!search_.first_stage()) return;
+    const double done = 2.0 * search_.share_done();
     const double square =
         state.response_square() / static_cast<double>(state.data.rows());
-    phi.most = 2 * sweeps_ < warmup_ && square > 0.0
-                   ? std::exp(kLastHold * 2.0 * static_cast<double>(sweeps_) /
-                              static_cast<double>(warmup_)) /
-                         square
-                   : std::numeric_limits<double>::infinity();
+    if (done < 1.0 && square > 0.0) {
+      phi.most = std::exp(kLastHold * done) / square;
+    }
   }
 
   void move_kernels(Stream& stream) {
@@ -335,6 +374,8 @@ class BarkChain {
   PrecisionDraws precisions_;
   ScaleWalks scales_;
   JointWalk joint_;
+  StartSearch<BarkCheckpoint> search_;
+  BarkCheckpoint first_;  // where the first run begins
 };
 
 }  // namespace bayeskernel

@@ -73,6 +73,7 @@ class JointWalk {
       ratio += a * step[next++];
     }
     ratio -= prior.lambda_rate * (new_lambda_.sum() - s_.lambda.sum());
+    ratio += s_.log_reach(new_lambda_) - s_.log_reach(s_.lambda);
     factor_ = epsilon_ ? std::exp(step[next]) : 1.0;
     if (epsilon_) {
       ratio += prior.scale_shape * step[next++] -

@@ -47,6 +47,8 @@ struct BarkPrior {
   double epsilon = 0.5;
   double lambda_shape = 1.0;  // of the sum of the kernel scales
   double lambda_rate = 1.0;
+  // Rows that a kernel is to reach; any where it is 0. See log_reach().
+  double reach = 0.0;
   PrecisionPrior phi;
   Eigen::Index max_kernels = 200;
   int kill_power = 1;  // of varphi in the weights of a death, 0 or 1

@@ -198,7 +198,8 @@ class ScaleMoves {
     likelihood_ = labels_ != nullptr
                       ? labels_->propose_scales(change_)
                       : s_.propose_scales(change_) - s_.gaussian.log_marginal();
-    return likelihood_ + rest;
+    return likelihood_ + rest + s_.log_reach(new_lambda_) -
+           s_.log_reach(s_.lambda);
   }
 
   BarkState& s_;

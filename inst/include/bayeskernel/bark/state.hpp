@@ -86,6 +86,20 @@ class BarkState {
     return std::count(delta.begin(), delta.end(), char{1});
   }
   double total_scale() const { return lambda.sum(); }
+  // The log of the prior's factor exp(-(reach / (n kappa))^2) of each vector of
+  // scales: kappa = prod (1 + 4 lambda_l)^(-1/2) is the mean of K(x, c) over
+  // independent standard normal x and c, so n kappa the rows that a kernel
+  // reaches.
+  double log_reach(const VectorXd& at) const {
+    if (prior.reach == 0.0) return 0.0;
+    const Index p = data.variables();
+    double sum = 0.0;
+    for (Index k = 0; k < data.vectors(); ++k) {
+      sum += (1.0 + 4.0 * at.segment(k * p, p).array()).prod();
+    }
+    const double share = prior.reach / static_cast<double>(data.centres());
+    return -share * share * sum;
+  }
   double phi() const { return gaussian.precision(); }
   // The column of the likelihood that is column i of the population's.
   Index place(Index i) const { return basis.first() + i; }
