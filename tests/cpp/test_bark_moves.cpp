@@ -1427,12 +1427,12 @@ TEST("regression starts from kernels that fit, at places of its own") {
 TEST("the noise is held where a regression begins, and there alone") {
   BarkModel model = rows_model(60, 2);
   model.prior.phi.kind = PrecisionPrior::Kind::log_uniform;
-  // Too short for more than one run, half of the warmup.
+  // Too short for more than one run, three quarters of the warmup.
   constexpr int kWarmup = 400;
   Walker walker(model, 0, 1, kWarmup);
   const double square = walker.state().response_square() / 60.0;
-  for (int t = 0; t < kWarmup / 4; ++t) {
-    const double most = std::exp(40.0 * t / kWarmup) / square;
+  for (int t = 0; t < kWarmup * 3 / 8; ++t) {
+    const double most = std::exp(80.0 * t / (3 * kWarmup)) / square;
     CHECK(walker.state().phi() <= most * (1.0 + 1e-12));
     walker.sweep(1);
     CHECK_NEAR(walker.state().prior.phi.most, most, 1e-9 * most);
@@ -1494,12 +1494,12 @@ TEST("a chain begins at the best of some short runs") {
 TEST("the search of a start is the chain's own, and over where one goes on") {
   BarkModel model = rows_model(60, 2);
   model.prior.phi.kind = PrecisionPrior::Kind::log_uniform;
-  constexpr int kWarmup = 3200;  // 4 runs of 200 sweeps, 2 of 400
+  constexpr int kWarmup = 2136;  // 4 runs of 200 sweeps, 2 of 400
   Walker a(model, 0, 1, kWarmup), b(model, 0, 1, kWarmup);
-  a.sweep(kWarmup / 2);
-  b.sweep(kWarmup / 2);
+  a.sweep(kWarmup);
+  b.sweep(kWarmup);
   CHECK(a.state().lambda == b.state().lambda);
-  CHECK(a.chain->sweeps() == kWarmup / 2);
+  CHECK(a.chain->sweeps() == kWarmup);
   // A new run begins at the start's scales, not where the last one was.
   Walker runs(model, 0, 1, kWarmup);
   const VectorXd first = runs.state().lambda;

@@ -61,7 +61,7 @@ class BarkChain {
         precisions_(state, tally_),
         scales_(state, tally_),
         joint_(state, tally_, n_classes == 0),
-        search_(n_classes == 0 ? warmup / 2 : 0) {
+        search_(n_classes == 0 ? warmup / 4 * 3 : 0) {
     if (n_classes > 0 && data.weighted()) {
       throw ArgumentError("classes have no weights");
     }
@@ -246,7 +246,7 @@ class BarkChain {
     state.rebuild_all();
   }
 
-  // ---- The first half of the warmup of a regression: the search of a start
+  // ---- Most of the warmup of a regression: the search of a start
 
   void begin_run() {
     if (!search_.first_stage()) {
@@ -265,8 +265,7 @@ class BarkChain {
   }
 
   double score() const {
-    return state.gaussian.log_marginal() + state.log_reach(state.lambda) -
-           state.prior.lambda_rate * state.total_scale();
+    return state.gaussian.log_marginal() + state.log_reach(state.lambda);
   }
 
   // In the first half of a run that begins, the noise has at least a share of
