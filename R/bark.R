@@ -193,8 +193,8 @@
 #' # A random intercept.
 #' d$g <- gl(6, 10)
 #' d$y <- d$y + c(-2, -1, 0, 0, 1, 2)[d$g]
-#' grouped <- bark(y ~ a + (1 | g), d, chains = 2, warmup = 1000, draws = 100,
-#'   thin = 10, until = NULL, threads = 1, seed = 1)
+#' grouped <- bark(y ~ a + (1 | g), d, chains = 2, warmup = 2000, draws = 200,
+#'   thin = 10, until = rhat(1.1, sweeps = 1e6), threads = 1, seed = 1)
 #' ranef(grouped, condVar = FALSE)
 #' predict(grouped, data.frame(a = 0, g = c("1", "new")), se.fit = TRUE)
 #' @export
