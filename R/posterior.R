@@ -48,9 +48,9 @@
 #' set.seed(1)
 #' x <- matrix(runif(120, -2, 2), 60, 2)
 #' y <- rowSums(x^2) + rnorm(60) / 2
-#' # Far longer chains are needed in earnest.
-#' fit <- bark(x, y, chains = 2, warmup = 1000, draws = 100, thin = 10,
-#'   threads = 1, seed = 1)
+#' # The default has four chains and longer rounds.
+#' fit <- bark(x, y, chains = 2, warmup = 2000, draws = 200, thin = 10,
+#'   until = rhat(1.05, sweeps = 1e6), threads = 1, seed = 1)
 #' if (requireNamespace("rstantools", quietly = TRUE)) {
 #'   dim(rstantools::posterior_predict(fit, draws = 50, seed = 1))
 #'   rstantools::posterior_interval(fit, pars = "sigma")
