@@ -103,15 +103,16 @@
 #'   good, its kernels hold the scales where they are.
 #'
 #'   Many wide kernels and fewer narrow ones are modes between which a chain goes
-#'   once in some 100,000 sweeps, but runs of a few hundred sweeps come to the
-#'   better one as often as those of 50,000. So three quarters of the warmup of a
-#'   regression are a search, each chain's own: 32 runs begin (64 in 102,400 sweeps
-#'   of warmup or more, one in less than 536), and in stages that take as many
-#'   sweeps each the half with the larger mean of the log likelihood and the log
-#'   of the prior's factor for the reach of kernels goes on, until one is left.
-#'   Of 96 chains on four data sets of Friedman's third function 83 were in the
-#'   better mode after 50,000 sweeps; without the search, and the factor, 4 of 24
-#'   on two of these.
+#'   once in some 100,000 sweeps, but 7, 8, 12 and 3 of 40 runs of 1000 sweeps came
+#'   to the better one on four data sets, where 2, 2, 10 and 2 of 12 of 50,000 did.
+#'   So three quarters of the warmup of a regression are a search, each chain's
+#'   own: 32 runs begin (64 in 102,400 sweeps of warmup or more, one in less than
+#'   536), and in stages that take as many sweeps each the half with the larger
+#'   mean of the log likelihood and the log of the prior's factor for the reach of
+#'   kernels goes on, until one is left. Of 96 chains on four data sets of
+#'   Friedman's third function 83 were in the better mode after 50,000 sweeps;
+#'   without the search, and the factor, 4 of 24 on two of these.
+#'
 #'   Chains that agree may still be in one of several modes. Raise `sweeps` of
 #'   [rhat()] where that matters. Prior variances v of coefficients with
 #'   \eqn{\phi v n > 10^{14}}{phi v n > 1e14}, which only a response without noise
@@ -304,13 +305,17 @@ settle_bark <- function(settings) {
   settings
 }
 
+# Whether it is a regression whose scale of the coefficients is learned.
+learns_scale <- function(settings) {
+  settings$family == "gaussian" && !is.null(settings$prior$scale)
+}
+
 # How many vectors of scales the kernels choose from.
 scale_vectors <- function(settings) {
   vectors <- settings$prior$vectors
   free <- settings$scales == "different" && !settings$select
   if (free || (vectors %||% 1) == 1) {
-    learned <- settings$family == "gaussian" && !is.null(settings$prior$scale)
-    return(vectors %||% if (free && learned) 2L else 1L)
+    return(vectors %||% if (free && learns_scale(settings)) 2L else 1L)
   }
   bk_abort(
     "prior", "Several vectors of scales are those of all predictors.",
@@ -339,8 +344,8 @@ kernel_reach <- function(settings, n) {
       column = "reach", found = reach, expected = 0
     )
   }
-  learned <- settings$family == "gaussian" && !is.null(settings$prior$scale)
-  reach %||% if (learned && !settings$select) min(60, n / 2) else 0
+  learned <- learns_scale(settings) && !settings$select
+  reach %||% if (learned) min(60, n / 2) else 0
 }
 
 check_structure <- function(structure, select, scales) {

@@ -20,6 +20,12 @@ static BarkModel probit_model(int classes = 2, Index variables = 3) {
   return out;
 }
 
+// epsilon^2 ~ Ga(shape, rate).
+static void learn_scale(BarkModel& model, double shape, double rate) {
+  model.prior.scale_shape = shape;
+  model.prior.scale_rate = rate;
+}
+
 static BarkRun joint_run(Index draws = 6000) {
   BarkRun run;
   run.draws = check::slow() ? 10 * draws : draws;
@@ -72,8 +78,7 @@ TEST("regression whose kernels choose between vectors of scales") {
     model.name = learn ? "vectors, drawn epsilon" : "vectors, atoms";
     model.vectors = 2;
     if (learn) {
-      model.prior.scale_shape = 2.5;
-      model.prior.scale_rate = 4.0;
+      learn_scale(model, 2.5, 4.0);
     } else {
       model.prior.atoms = true;
       model.weights = {0.1, 6.0, 1.0, 2.5};
@@ -91,8 +96,7 @@ TEST("regression whose kernels are to reach some rows") {
     model.setting.different = different;
     if (different) {
       model.vectors = 2;
-      model.prior.scale_shape = 2.5;
-      model.prior.scale_rate = 4.0;
+      learn_scale(model, 2.5, 4.0);
     }
     check_joint(model, joint_run(), seed++);
   }
@@ -112,8 +116,7 @@ TEST("regression with blocks of columns beside the kernels") {
     model.blocks = small_blocks(model.rows);
     model.prior.alpha = alpha;
     if (alpha == 1.0) {
-      model.prior.scale_shape = 2.5;
-      model.prior.scale_rate = 4.0;
+      learn_scale(model, 2.5, 4.0);
     } else {
       model.weights = {0.1, 6.0, 1.0, 2.5};
     }
@@ -148,14 +151,12 @@ TEST("regression with a scale of the coefficients that is learned") {
     model.name = "regression, drawn epsilon, alpha " + std::to_string(alpha);
     model.setting.select = alpha != 1.0;
     model.prior.alpha = alpha;
-    model.prior.scale_shape = 2.5;
-    model.prior.scale_rate = 4.0;
+    learn_scale(model, 2.5, 4.0);
     check_joint(model, joint_run(), seed++);
   }
   BarkModel model = probit_model();
   model.name = "probit, drawn epsilon";
-  model.prior.scale_shape = 1.5;
-  model.prior.scale_rate = 2.0;
+  learn_scale(model, 1.5, 2.0);
   check_joint(model, joint_run(), seed++);
 }
 
@@ -210,8 +211,7 @@ TEST("ordered probit, cut points too") {
 // makes of its response is uniform.
 TEST("ranks of the truth with a learned scale") {
   BarkModel model = regression_model(2);
-  model.prior.scale_shape = 2.5;
-  model.prior.scale_rate = 4.0;
+  learn_scale(model, 2.5, 4.0);
   const Index repeats = check::slow() ? 1000 : 250;
   constexpr Index kDraws = 19, kBetween = 40;
   BarkRandom random(190);

@@ -1,8 +1,7 @@
 // Where a chain begins: the best of some short runs from different places.
 // Many wide kernels and fewer narrow ones are modes between which a chain goes
-// once in 10^5 sweeps, but a run of some hundred sweeps finds the better one
-// about as often as a run of 50,000 does. So many begin, and in stages of longer
-// and longer runs the better half goes on.
+// once in 10^5 sweeps, but one of some short runs finds the better one: many
+// begin, and in stages of longer and longer runs the better half goes on.
 #ifndef BAYESKERNEL_BARK_START_SEARCH_HPP
 #define BAYESKERNEL_BARK_START_SEARCH_HPP
 
