@@ -5,16 +5,18 @@
 #
 #   Rscript bench/bark.R
 #
-# BAYESKERNEL_PARTS chooses of cran, long, dbarts and rank, the table of twelve
-# sets with ranger, a support vector machine and a Gaussian process, too.
-# BAYESKERNEL_CRAN sets the iterations of each chain of CRAN's package (default
-# 40000 after 40000, some eight minutes in all), BAYESKERNEL_REPEATS the data
-# sets of the comparison with dbarts, and the splits of the ranks,
-# BAYESKERNEL_SWEEPS the sweeps of a chain there. Effective samples are medians
-# over the same ten rows. They are counted twice: within chains (coda), which
-# takes a chain that stays in one configuration of kernels for a good one, and
-# over four chains (the bulk ESS of package posterior), which sees that chains
-# disagree.
+# BAYESKERNEL_PARTS chooses of cran, defaults (both packages by theirs), long,
+# dbarts, agree (how long four chains take to an R-hat of f of 1.01 on Friedman
+# 1 to 3), and rank, the table of twelve sets with ranger, a support vector
+# machine and a Gaussian process, too. BAYESKERNEL_CRAN sets the iterations of
+# each chain of CRAN's package (default 40000 after 40000, some eight minutes in
+# all), BAYESKERNEL_REPEATS the data sets of the comparisons with dbarts, and
+# the splits of the ranks, BAYESKERNEL_SWEEPS the sweeps of a chain there,
+# BAYESKERNEL_LIMIT the CPU seconds of a run after which a peer gives up to
+# agree. Effective samples are medians over the same ten rows. They are counted
+# twice: within chains (coda), which takes a chain that stays in one
+# configuration of kernels for a good one, and over four chains (the bulk ESS of
+# package posterior), which sees that chains disagree.
 #
 # f stands for its mean given everything but the coefficients. For regressions
 # CRAN's package does not give it: it adds the prior precisions of coefficients
@@ -91,9 +93,8 @@ mean_of_f <- function(fit, data, rows) {
   }, numeric(length(rows))))
 }
 
-run_cran <- function(data, type, rows, kept = setting("CRAN", 40000)) {
-  every <- 10
-  burn <- 40000
+run_cran <- function(data, type, rows, kept = setting("CRAN", 40000),
+                     burn = 40000, every = 10) {
   run <- timed(function() {
     lapply(1:4, function(chain) {
       set.seed(chain)
@@ -150,6 +151,38 @@ compare_cran <- function() {
     ))
   }
   print_ratios(rows, "Seconds of one core, for one iteration or sample")
+}
+
+# Both by their defaults on Friedman 1: ours one round, and all until R-hat is
+# 1.01; CRAN's four chains with its scales, equal with selection, and different.
+compare_defaults <- function() {
+  data <- draw_data("friedman")
+  show <- function(who, seconds, ess) {
+    cat(sprintf(
+      paste(
+        "%-30s %6.1f s; effective draws of f a second within chains %.2f,",
+        "over chains %.2f; R-hat at most %.3f\n"
+      ),
+      who, seconds, ess[["within"]] / seconds, ess[["over"]] / seconds,
+      ess[["rhat"]]
+    ))
+  }
+  for (goal in list(NULL, rhat(1.01))) {
+    run <- timed(function() quietly(bark(
+      data$x, data$y, threads = 1, seed = 1, progress = FALSE, until = goal
+    )))
+    kept <- run$value$draws
+    of_f <- startsWith(dimnames(kept)[[3]], "f[")
+    show(
+      sprintf("bark(), %.0f sweeps", run$value$diagnostics$sweeps),
+      run$seconds, effective(kept[, , of_f])
+    )
+  }
+  if (!has("bark")) return(invisible())
+  for (type in c("se", "d")) {
+    cran <- run_cran(data, type, run$value$reference, 1e4, 1e4, every = 100)
+    show(paste("CRAN bark,", type), cran$seconds, cran$ess)
+  }
 }
 
 long_runs <- function() {
@@ -246,6 +279,57 @@ one_race <- function(data, held_out) {
   )
 }
 
+# CPU seconds until four chains agree on f at the same ten rows, R-hat 1.01:
+# bark() by its default, all of its rounds, with what else it watches; of the
+# peers the first of runs each twice as long as the one before, and only that
+# run's seconds.
+compare_agreement <- function(repeats = setting("REPEATS", 3),
+                              goal = 1.01, limit = setting("LIMIT", 200)) {
+  # Seconds and largest R-hat of the first that is good enough, or the last one.
+  first_agreeing <- function(sample, iterations) {
+    repeat {
+      run <- sample(iterations)
+      rhat <- run$ess[["rhat"]]
+      if (rhat <= goal || run$seconds >= limit) {
+        return(c(run$seconds, rhat))
+      }
+      iterations <- 2 * iterations
+    }
+  }
+  for (number in 1:3) {
+    for (r in seq_len(repeats)) {
+      set.seed(r)
+      data <- c(simulate_friedman(number, 200), family = "gaussian")
+      ours <- timed(function() quietly(bark(
+        data$x, data$y, seed = r, threads = 1, progress = FALSE
+      )))
+      rows <- ours$value$reference
+      found <- list("bark()" = c(ours$seconds, rhat_of_f(ours$value)))
+      if (has("dbarts")) {
+        found$dbarts <- first_agreeing(function(iterations) {
+          set.seed(r)
+          run <- timed(function() dbarts::bart2(
+            data$x, data$y, n.chains = 4, n.threads = 1, n.burn = iterations,
+            n.samples = iterations, n.thin = iterations / 1000,
+            combineChains = FALSE, keepTrees = FALSE, verbose = FALSE
+          ))
+          f <- aperm(run$value$yhat.train[, , rows], c(2, 1, 3))
+          list(seconds = run$seconds, ess = effective(f))
+        }, 1000)
+      }
+      if (has("bark")) {
+        found$"CRAN bark" <- first_agreeing(function(iterations) {
+          run_cran(data, "d", rows, iterations, iterations)
+        }, 10000)
+      }
+      cat(sprintf("Friedman %d, data set %d:", number, r), sprintf(
+        "%s %.1f s, R-hat of f %.3f;", names(found), vapply(found, `[`, 0, 1),
+        vapply(found, `[`, 0, 2)
+      ), "\n")
+    }
+  }
+}
+
 # Twelve sets, all methods on the same splits; see helpers-bark.R.
 compare_ranks <- function(splits = setting("REPEATS", 3),
                           most = setting("SWEEPS", 1e5)) {
@@ -266,10 +350,11 @@ compare_ranks <- function(splits = setting("REPEATS", 3),
 }
 
 parts <- list(
-  cran = compare_cran, long = long_runs, dbarts = compare_dbarts,
-  rank = compare_ranks
+  cran = compare_cran, defaults = compare_defaults, long = long_runs,
+  dbarts = compare_dbarts, agree = compare_agreement, rank = compare_ranks
 )
 print_machine()
-for (part in strsplit(setting("PARTS", "cran,long,dbarts,rank"), ",")[[1]]) {
+wanted <- setting("PARTS", paste(names(parts), collapse = ","))
+for (part in strsplit(wanted, ",")[[1]]) {
   parts[[part]]()
 }

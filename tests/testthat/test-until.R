@@ -10,6 +10,27 @@ rounds <- function(..., warmup = 200, draws = 100, thin = 2, chains = 2,
   )
 }
 
+test_that("bark() by default agrees on a smooth function, and says so", {
+  goal <- quote(rhat(1.01))
+  expect_identical(formals(bark.default)$until, goal)
+  expect_identical(formals(bark.formula)$until, goal)
+  # Of one round, whose length is said, nothing is promised.
+  expect_null(suppressWarnings(rounds())$diagnostics$until)
+  skip_on_cran()
+  set.seed(1)
+  x <- matrix(runif(400), 100)
+  f <- 3 * x[, 1] + sin(4 * x[, 2])
+  expect_no_warning(
+    fit <- bark(x, f + rnorm(100, 0, 0.3), seed = 1, progress = FALSE)
+  )
+  expect_lte(max(rhat(fit)), 1.01)
+  expect_match(
+    capture.output(print(fit)), "The chains agree: R-hat at most 1.01",
+    all = FALSE
+  )
+  expect_lt(sqrt(mean((predict(fit) - f)^2)), 0.15)
+})
+
 test_that("a run stops as soon as its chains are good enough", {
   # Anything is: the first round.
   expect_no_warning(one <- rounds(until = rhat(1e6)))
