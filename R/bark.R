@@ -118,9 +118,8 @@
 #'
 #'   By the default R-hat came to 1.01 on 10, 10 and 7 of ten data sets of
 #'   Friedman's functions 1 to 3, at 540,000, 110,000 and 1,170,000 sweeps on
-#'   average, but stayed at 1.1 to 1.7 on Boston's houses and body fat, whose
-#'   outliers kernels explain in many ways (`vignette("bark")`). With selection
-#'   fewer agree that closely; `until = rhat(1.05)` is enough for many questions.
+#'   average, but stayed at 1.1 to 1.7 on Boston's houses and body fat
+#'   (`vignette("bark")`). With selection fewer agree that closely.
 #'
 #'   Chains that agree may still be in one of several modes. Raise `sweeps` of
 #'   [rhat()] where that matters. Prior variances v of coefficients with
