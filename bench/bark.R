@@ -36,10 +36,10 @@ jobs <- list(
   "Circle 5, se" = list(set = "circle", type = "se")
 )
 
-draw_data <- function(set, n = 200, seed = 1) {
+draw_data <- function(set, n = 200, seed = 1, number = 1) {
   set.seed(seed)
   if (set == "friedman") {
-    return(c(simulate_friedman(1, n), family = "gaussian"))
+    return(c(simulate_friedman(number, n), family = "gaussian"))
   }
   c(simulate_circle(5, n), family = "binomial")
 }
@@ -55,6 +55,10 @@ effective <- function(f) {
   c(within = median(within), over = median(over), rhat = max(rhat))
 }
 
+effective_of_fit <- function(fit) {
+  effective(fit$draws[, , startsWith(dimnames(fit$draws)[[3]], "f[")])
+}
+
 run_ours <- function(data, type, draws = 4000, thin = 100, warmup = 1e5) {
   arguments <- list(
     x = data$x, y = data$y, family = data$family,
@@ -64,11 +68,9 @@ run_ours <- function(data, type, draws = 4000, thin = 100, warmup = 1e5) {
   )
   run <- timed(function() quietly(do.call(bark, arguments)))
   sweeps <- 4 * (warmup + draws * thin)
-  kept <- run$value$draws
-  of_f <- startsWith(dimnames(kept)[[3]], "f[")
   list(
     iteration = run$seconds / sweeps, seconds = run$seconds,
-    ess = effective(kept[, , of_f]), rows = run$value$reference
+    ess = effective_of_fit(run$value), rows = run$value$reference
   )
 }
 
@@ -171,11 +173,9 @@ compare_defaults <- function() {
     run <- timed(function() quietly(bark(
       data$x, data$y, threads = 1, seed = 1, progress = FALSE, until = goal
     )))
-    kept <- run$value$draws
-    of_f <- startsWith(dimnames(kept)[[3]], "f[")
     show(
       sprintf("bark(), %.0f sweeps", run$value$diagnostics$sweeps),
-      run$seconds, effective(kept[, , of_f])
+      run$seconds, effective_of_fit(run$value)
     )
   }
   if (!has("bark")) return(invisible())
@@ -298,8 +298,7 @@ compare_agreement <- function(repeats = setting("REPEATS", 3),
   }
   for (number in 1:3) {
     for (r in seq_len(repeats)) {
-      set.seed(r)
-      data <- c(simulate_friedman(number, 200), family = "gaussian")
+      data <- draw_data("friedman", seed = r, number = number)
       ours <- timed(function() quietly(bark(
         data$x, data$y, seed = r, threads = 1, progress = FALSE
       )))
