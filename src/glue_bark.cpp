@@ -27,8 +27,8 @@ Rcpp::List checkpoint_list(const BarkCheckpoint& from) {
       Rcpp::Named("lambda") = to_r(from.lambda), Rcpp::Named("phi") = from.phi,
       Rcpp::Named("epsilon") = from.epsilon,
       Rcpp::Named("latent") = from.latent, Rcpp::Named("cuts") = from.cuts,
-      Rcpp::Named("inclusion") = Rcpp::NumericVector::create(
-          from.probability, from.q0, from.q1),
+      Rcpp::Named("inclusion") =
+          Rcpp::NumericVector::create(from.probability, from.q0, from.q1),
       Rcpp::Named("steps") = from.log_steps,
       Rcpp::Named("sweep") = static_cast<double>(from.sweeps));
   if (!from.block_variance.empty()) {
@@ -79,8 +79,8 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
       list.indices("location", CheckedList::kAnyLength, 0.0,
                    static_cast<double>(state.data.locations()) - 1.0);
   const Index m = static_cast<Index>(out.location.size());
-  out.count = list.indices("count", m, 1.0,
-                           static_cast<double>(prior.max_kernels));
+  out.count =
+      list.indices("count", m, 1.0, static_cast<double>(prior.max_kernels));
   const Index kernels =
       std::accumulate(out.count.begin(), out.count.end(), Index{0});
   if (kernels > prior.max_kernels) list.refuse("count", "out of range");
@@ -131,8 +131,7 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
         list.numbers("learned", static_cast<Index>(now.learned.size()));
     if (out.learned[0] < 0.0) list.refuse("learned", "out of range");
   }
-  out.sweeps =
-      list.index("sweep", 0.0, static_cast<double>(plan.sweeps()));
+  out.sweeps = list.index("sweep", 0.0, static_cast<double>(plan.sweeps()));
   return out;
 }
 
@@ -144,8 +143,7 @@ class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
         reference_(reference),
         kept_(run.chains()),
         scalars_(run.plan().draws, run.chains(), scalars(run.chain(0))),
-        lambda_(run.plan().draws, run.chains(),
-                run.chain(0).state.scales()) {
+        lambda_(run.plan().draws, run.chains(), run.chain(0).state.scales()) {
     for (Index c = 0; c < run.chains(); ++c) {
       predictors_.push_back(std::make_unique<DrawPredictor>(
           run.chain(0).state.data, reference, most));
@@ -205,11 +203,11 @@ class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
   Rcpp::List kernels() const {
     Rcpp::List out(kept_.size());
     for (std::size_t c = 0; c < kept_.size(); ++c) {
-      Rcpp::List own = Rcpp::List::create(
-          Rcpp::Named("size") = kept_[c].size,
-          Rcpp::Named("location") = kept_[c].location,
-          Rcpp::Named("variance") = kept_[c].variance,
-          Rcpp::Named("mean") = kept_[c].mean);
+      Rcpp::List own =
+          Rcpp::List::create(Rcpp::Named("size") = kept_[c].size,
+                             Rcpp::Named("location") = kept_[c].location,
+                             Rcpp::Named("variance") = kept_[c].variance,
+                             Rcpp::Named("mean") = kept_[c].mean);
       if (reference_.blocks() > 0) {
         own["block_mean"] = Rcpp::wrap(kept_[c].block_mean);
         own["block_variance"] = Rcpp::wrap(kept_[c].block_variance);
@@ -280,7 +278,8 @@ class Draws {
                        (cuts_.cols() == 0 || cuts_.rows() == count);
     if (!sizes) list.refuse("a part", "not of the right length");
     for (const int at : location_) {
-      if (at < 0 || at > vectors_ * rows) list.refuse("location", "out of range");
+      if (at < 0 || at > vectors_ * rows)
+        list.refuse("location", "out of range");
     }
     if (!lambda_.allFinite() || !cuts_.allFinite() || !phi_.allFinite()) {
       list.refuse("a part", "not finite");
@@ -393,11 +392,11 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const auto x = map_matrix(data["x"]);
     const BlockFacts facts = read_block_facts(data);
     const Index vectors = read_index(settings["vectors"]);
-    const BarkData rows(x, x, read_weights(data),
-                        facts.rows(x, facts.blocks() > 0
-                                          ? read_levels(data["blocks"], "level")
-                                          : Eigen::MatrixXi()),
-                        vectors);
+    const BarkData rows(
+        x, x, read_weights(data),
+        facts.rows(x, facts.blocks() > 0 ? read_levels(data["blocks"], "level")
+                                         : Eigen::MatrixXi()),
+        vectors);
     const auto at = map_matrix(settings["reference"]);
     const BarkData reference(
         at, x, {}, facts.rows(at, read_levels(settings, "reference_level")),
@@ -420,7 +419,7 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         [&](BarkChain& chain, std::uint64_t id) {
           const Rcpp::IntegerMatrix::ConstColumn delta =
               start.column(static_cast<int>(id % start.ncol()));
-          chain.start(Indicators(delta.begin(), delta.end()));
+          chain.start(IndicatorVector(delta.begin(), delta.end()));
         });
     if (!started) return run.interrupted();
     Record record(run, reference, BarkState::capacity(rows, bark_prior));
@@ -473,11 +472,11 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
           below = upto;
           sum(i, 1 + 2 * c) += p;
           sum(i, 2 + 2 * c) +=
-              unseen > 0.0 ? bayeskernel::square_over_effects(
-                                 nodes, c > 1 ? kept.cut(d, c - 1) - f
-                                              : -infinity,
-                                 cut - f, v - unseen, unseen)
-                           : p * p;
+              unseen > 0.0
+                  ? bayeskernel::square_over_effects(
+                        nodes, c > 1 ? kept.cut(d, c - 1) - f : -infinity,
+                        cut - f, v - unseen, unseen)
+                  : p * p;
         }
       }
     };

@@ -15,7 +15,7 @@ using bayeskernel::BarkState;
 using bayeskernel::ColumnBlocks;
 using bayeskernel::GroupCodes;
 using bayeskernel::InclusionPrior;
-using bayeskernel::Indicators;
+using bayeskernel::IndicatorVector;
 using bayeskernel::PrecisionPrior;
 using bayeskernel::ScaleSetting;
 using Eigen::Index;

@@ -20,7 +20,7 @@ using bayeskernel::BarkPrior;
 using bayeskernel::BarkState;
 using bayeskernel::ColumnBlocks;
 using bayeskernel::InclusionPrior;
-using bayeskernel::Indicators;
+using bayeskernel::IndicatorVector;
 using bayeskernel::LatentSweep;
 using bayeskernel::PrecisionPrior;
 using bayeskernel::ScaleSetting;
@@ -66,9 +66,7 @@ struct BarkModel {
   Index vectors = 1;  // of scales
 
   // The rows as a chain reads them.
-  BarkData data() const {
-    return {rows, centres, weights, blocks, vectors};
-  }
+  BarkData data() const { return {rows, centres, weights, blocks, vectors}; }
   double weight(Index i) const { return weights.empty() ? 1.0 : weights[i]; }
   Index variables() const { return centres.cols(); }
 };
@@ -118,7 +116,7 @@ struct BarkSnapshot {
   std::vector<double> variance;  // by location, 0 if empty
   std::vector<double> varphi;    // of columns or atoms
   VectorXd lambda;
-  Indicators delta;
+  IndicatorVector delta;
   double phi = 1.0;
   double epsilon = 0.5;
   std::vector<double> block_variance;
@@ -174,7 +172,8 @@ inline void draw_scales(const BarkModel& model, BarkRandom& random,
   }
 }
 
-// Whether scales stay that are thinned by exp(-(reach / rows)^2) of each vector.
+// Whether scales stay that are thinned by exp(-(reach / rows)^2) of each
+// vector.
 inline bool reaches(const BarkModel& model, BarkRandom& random,
                     const BarkSnapshot& at) {
   if (model.prior.reach == 0.0) return true;
@@ -198,10 +197,10 @@ inline void draw_kernels(const BarkModel& model, BarkRandom& random,
   const double nu = prior.gamma * std::pow(a, 1.0 - 0.5 * a) *
                     std::pow(2.0, a - 1.0) * std::pow(e, -a) *
                     std::tgamma(0.5 * a) / std::tgamma(1.0 - 0.5 * a);
-  out.epsilon = prior.learns_scale()
-                    ? std::sqrt(random.gamma(prior.scale_shape,
-                                             prior.scale_rate))
-                    : e;
+  out.epsilon =
+      prior.learns_scale()
+          ? std::sqrt(random.gamma(prior.scale_shape, prior.scale_rate))
+          : e;
   const double rate = 0.5 * a * out.epsilon * out.epsilon;
   const Index locations = model.vectors * model.centres.rows() + 1;
   Index kernels = random.poisson(nu);
@@ -238,7 +237,8 @@ inline void draw_response(const BarkModel& model, BarkRandom& random,
       if (at > 0) {
         const Index place = static_cast<Index>(at) - 1;
         const Index centres = model.centres.rows(), p = model.variables();
-        const auto step = model.rows.row(i) - model.centres.row(place % centres);
+        const auto step =
+            model.rows.row(i) - model.centres.row(place % centres);
         exponent = step.array().square().matrix().dot(
             out.lambda.segment(place / centres * p, p));
       }
@@ -426,8 +426,8 @@ class BarkFeatures {
     // Kernels of the last vector, and its scales.
     double last = 0.0, several = 0.0;
     for (std::size_t i = 1; i < at.count.size(); ++i) {
-      const bool own = static_cast<Index>(i) >
-                       (model.vectors - 1) * model.centres.rows();
+      const bool own =
+          static_cast<Index>(i) > (model.vectors - 1) * model.centres.rows();
       (own ? last : several) += static_cast<double>(at.count[i]);
     }
     const Index q = at.lambda.size();
@@ -486,7 +486,8 @@ class BarkFeatures {
       put("log tau y_1 y_n", logged * first * last);
       put("log tau y_1 y_3",
           logged * first *
-              std::tanh(at.response[std::min<Index>(2, at.response.size() - 1)]));
+              std::tanh(
+                  at.response[std::min<Index>(2, at.response.size() - 1)]));
     }
     for (std::size_t k = 1; k < at.cuts.size(); ++k) {
       put("cut", at.cuts[k]);
@@ -586,7 +587,7 @@ inline void check_joint(const BarkModel& model, const BarkRun& run,
   BarkChain chain(data, y, model.classes, model.prior, model.setting,
                   model.inclusion, seed, 0, warmup);
   chain.schedule.scale_share = run.scale_share;
-  chain.start(Indicators(static_cast<std::size_t>(model.variables()), 1));
+  chain.start(IndicatorVector(static_cast<std::size_t>(model.variables()), 1));
   for (Index k = -draws / 10; k < draws; ++k) {
     if (run.redraw) redraw_response(model, random, chain);
     for (Index t = 0; t < run.between; ++t) chain.sweep();

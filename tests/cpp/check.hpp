@@ -14,6 +14,7 @@
 namespace check {
 
 struct Test {
+  const char* file;
   const char* name;
   void (*body)();
 };
@@ -31,8 +32,8 @@ inline Run& run() {
 }
 
 struct Register {
-  Register(const char* name, void (*body)()) {
-    run().tests.push_back({name, body});
+  Register(const char* file, const char* name, void (*body)()) {
+    run().tests.push_back({file, name, body});
   }
 };
 
@@ -79,8 +80,16 @@ void record_law(std::vector<double> sample, Cdf cdf, const char* file, int line,
   if (!(statistic < 2.4705)) std::printf("  statistic %.3f\n", statistic);
 }
 
-inline int main() {
+// The end of `path`, a path or a name, is `name`.
+inline bool is_file(const char* path, const char* name) {
+  const std::size_t all = std::strlen(path), end = std::strlen(name);
+  return all >= end && std::strcmp(path + all - end, name) == 0;
+}
+
+// Tests of the file that is named, of all without a name. None is a failure.
+inline int main(int count, char** words) {
   for (const Test& test : run().tests) {
+    if (count > 1 && !is_file(test.file, words[1])) continue;
     run().current = test.name;
     try {
       test.body();
@@ -88,6 +97,7 @@ inline int main() {
       record(false, __FILE__, __LINE__, error.what());
     }
   }
+  if (run().passed == 0) record(false, __FILE__, __LINE__, "no checks");
   std::printf("%d passed, %d failed\n", run().passed, run().failed);
   return run().failed == 0 ? 0 : 1;
 }
@@ -100,7 +110,7 @@ inline int main() {
 #define TEST(name)                                              \
   static void CHECK_JOIN(test_, __LINE__)();                    \
   static const check::Register CHECK_JOIN(register_, __LINE__){ \
-      name, CHECK_JOIN(test_, __LINE__)};                       \
+      __FILE__, name, CHECK_JOIN(test_, __LINE__)};             \
   static void CHECK_JOIN(test_, __LINE__)()
 
 #define CHECK(...)                                                  \
@@ -126,6 +136,6 @@ inline int main() {
     check::record(thrown, __FILE__, __LINE__, #expression); \
   } while (false)
 
-int main() { return check::main(); }
+int main(int count, char** words) { return check::main(count, words); }
 
 #endif

@@ -229,7 +229,7 @@ TEST("ranks of the truth with a learned scale") {
     const std::vector<double> y(first, first + truth.response.size());
     BarkChain chain(data, y, 0, model.prior, model.setting, model.inclusion,
                     191, static_cast<std::uint64_t>(r), 400);
-    chain.start(Indicators(2, 1));
+    chain.start(IndicatorVector(2, 1));
     for (Index t = 0; t < 400; ++t) chain.sweep();
     std::array<Index, 4> below{}, equal{};
     for (Index k = 0; k < kDraws; ++k) {

@@ -8,8 +8,8 @@
 
 #include "bark_problem.hpp"
 
-using bayeskernel::BlockMove;
 using bayeskernel::BarkTally;
+using bayeskernel::BlockMove;
 using bayeskernel::flipped;
 using bayeskernel::JointWalk;
 using bayeskernel::KernelMoves;
@@ -36,7 +36,7 @@ struct Walker {
                                         this->model.prior, model.setting,
                                         model.inclusion, seed, 0, warmup);
     const auto p = static_cast<std::size_t>(model.variables());
-    chain->start(Indicators(p, 1));
+    chain->start(IndicatorVector(p, 1));
     sweep(sweeps);
   }
   void sweep(int sweeps) {
@@ -328,8 +328,7 @@ TEST("a column handed to a neighbour: the densities' ratio, there and back") {
       for (Index l = 0; l < x.rows(); ++l) {
         if (l == i) continue;
         const auto step = (x.row(l) - x.row(i)).array().square().matrix();
-        const double weight =
-            std::exp(-std::ldexp(step.dot(scales), power));
+        const double weight = std::exp(-std::ldexp(step.dot(scales), power));
         total += weight;
         if (l == j) own = weight;
       }
@@ -490,8 +489,8 @@ static void for_scales(bool select, bool different,
   }
 }
 
-// log of the labels' probability, of b, of varphi and of log tau, from the state
-// alone.
+// log of the labels' probability, of b, of varphi and of log tau, from the
+// state alone.
 static double log_labelled(const Walker& walker, const VectorXd& all) {
   const auto& population = walker.chain->state.population;
   const auto& blocks = walker.model.blocks;
@@ -836,7 +835,7 @@ TEST("any other indicators along an axis") {
   const BarkState& state = walker.state();
   for (int t = 0; t < 200; ++t) {
     walker.sweep(7);
-    Indicators from = state.delta, to = from;
+    IndicatorVector from = state.delta, to = from;
     const double d = static_cast<double>(state.active());
     for (char& in : to) in = random.uniform() < 0.5;
     double more = 0.0;
@@ -872,13 +871,13 @@ TEST("any other indicators along an axis") {
 
 static const int kSites = 6, kStates = 64;
 
-static Indicators indicators_of(int state) {
-  Indicators out;
+static IndicatorVector indicators_of(int state) {
+  IndicatorVector out;
   for (int l = 0; l < kSites; ++l) out.push_back(state >> l & 1);
   return out;
 }
 
-static int number_of(const Indicators& delta) {
+static int number_of(const IndicatorVector& delta) {
   int out = 0;
   for (int l = 0; l < kSites; ++l) out |= delta[l] << l;
   return out;
@@ -898,7 +897,7 @@ struct Proposal {
 };
 
 static std::vector<Proposal> typed_proposals(int from) {
-  const Indicators delta = indicators_of(from);
+  const IndicatorVector delta = indicators_of(from);
   const TypedFlips flips(delta);
   std::vector<Proposal> out;
   for (Index i = 0; i < kSites; ++i) {
@@ -913,12 +912,12 @@ static std::vector<Proposal> typed_proposals(int from) {
 }
 
 static std::vector<Proposal> block_proposals(int from) {
-  const Indicators delta = indicators_of(from);
+  const IndicatorVector delta = indicators_of(from);
   const auto menu = bayeskernel::block_menu(delta);
   std::vector<Proposal> out;
   for (const BlockMove& move : menu) {
     for (Index k = 1; k <= move.longest; ++k) {
-      Indicators to = delta;
+      IndicatorVector to = delta;
       move.apply(to, k);
       out.push_back(
           {number_of(to),
@@ -952,7 +951,7 @@ TEST("the prior along an axis is the product of its transitions") {
   const VectorXd found = stationary(InclusionPrior::markov(q0, q1));
   CHECK_NEAR(found.sum(), 1.0, 1e-14);
   for (int s = 0; s < kStates; ++s) {
-    const Indicators delta = indicators_of(s);
+    const IndicatorVector delta = indicators_of(s);
     double expected = delta[0] ? start : 1.0 - start;
     for (int l = 1; l < kSites; ++l) {
       const double stay = delta[l - 1] ? q1 : q0;
@@ -1025,7 +1024,7 @@ TEST("moves along an axis are drawn with the probabilities they say") {
   const int draws = 4000;
   double worst = 0.0;
   for (int s = 0; s < kStates; ++s) {
-    const Indicators delta = indicators_of(s);
+    const IndicatorVector delta = indicators_of(s);
     const TypedFlips flips(delta);
     VectorXd count = VectorXd::Zero(kSites);
     for (int t = 0; t < draws; ++t) {
@@ -1099,8 +1098,7 @@ static void check_kept(Walker& walker, double tolerance) {
   CHECK_NEAR(found, gaussian.log_marginal(), tolerance);
   if (n == 0) return;
   const VectorXd y = Eigen::Map<const VectorXd>(state.response(), n);
-  const VectorXd again =
-      Eigen::Map<const VectorXd>(gaussian.mean(), first + m);
+  const VectorXd again = Eigen::Map<const VectorXd>(gaussian.mean(), first + m);
   CHECK((fresh * (mean - again)).norm() < tolerance * (1.0 + y.norm()));
   CHECK((residual - (y - fresh * mean)).norm() < tolerance * (1.0 + y.norm()));
   CHECK(std::isfinite(found));
@@ -1193,7 +1191,7 @@ TEST("without noise, what was updated stays close to a rebuild") {
       for (Index i = 0; i < 40; ++i) {
         state.response()[i] = model.rows(i, 0);
       }
-      walker.chain->start(Indicators(2, 1));
+      walker.chain->start(IndicatorVector(2, 1));
       double worst = 0.0, largest = 0.0;
       for (int t = 0; t < sweeps; t += 10) {
         walker.sweep(10);
@@ -1244,9 +1242,9 @@ TEST("weights: the dense likelihood, and that of rows that are repeated") {
     }
   }
   // But for the copies' own share of the noise.
-  const double copies = 0.5 * static_cast<double>(many - 30) *
-                        (std::log(state.phi()) -
-                         2.0 * bayeskernel::detail::kLogSqrtTwoPi);
+  const double copies =
+      0.5 * static_cast<double>(many - 30) *
+      (std::log(state.phi()) - 2.0 * bayeskernel::detail::kLogSqrtTwoPi);
   CHECK_NEAR(a.log_marginal() + copies, b.log_marginal(), 1e-8);
 }
 
@@ -1343,7 +1341,8 @@ TEST("a draw with blocks predicts as dense algebra does") {
   groups.level.resize(3, 1);
   groups.level << 2, 0, -1;
   const ColumnBlocks blocks = bayeskernel::column_blocks(rows, true, groups);
-  CHECK(blocks.columns(0, 3) == 1.0 && blocks.columns.rightCols(2).sum() == 1.0);
+  CHECK(blocks.columns(0, 3) == 1.0 &&
+        blocks.columns.rightCols(2).sum() == 1.0);
   const BarkData there(rows, model.centres, {}, blocks);
   bayeskernel::KeptKernels kept;
   kept.keep(state);
@@ -1378,12 +1377,11 @@ TEST("a draw with blocks predicts as dense algebra does") {
       Eigen::Map<const VectorXd>(model.weights.data(), 20) * state.phi();
   VectorXd y = Eigen::Map<const VectorXd>(state.response(), 20);
   walker.data.unscale_rows(y.data());
-  const MatrixXd precision =
-      own.transpose() * weights.asDiagonal() * own +
-      MatrixXd(variance.cwiseInverse().asDiagonal());
+  const MatrixXd precision = own.transpose() * weights.asDiagonal() * own +
+                             MatrixXd(variance.cwiseInverse().asDiagonal());
   const Eigen::LLT<MatrixXd> root(precision);
-  const VectorXd mean = at * root.solve(own.transpose() *
-                                        weights.cwiseProduct(y));
+  const VectorXd mean =
+      at * root.solve(own.transpose() * weights.cwiseProduct(y));
   const MatrixXd spread = at * root.solve(at.transpose());
   for (Index i = 0; i < 3; ++i) {
     CHECK_NEAR(predictor.mean(i), mean[i], 1e-7);
@@ -1481,9 +1479,10 @@ TEST("a chain begins at the best of some short runs") {
     double best = 0.0;
     for (int r = 0; r < begun; ++r) best = std::max(best, score(r));
     CHECK(score(search.place()) == best);
-    CHECK(runs.front() == (sweeps < 400 ? 1u
-                           : sweeps == 400 ? 2u
-                           : sweeps == 25000 ? 16u : 64u));
+    CHECK(runs.front() == (sweeps < 400      ? 1u
+                           : sweeps == 400   ? 2u
+                           : sweeps == 25000 ? 16u
+                                             : 64u));
     CHECK(static_cast<std::size_t>(begun) == runs.front());
     for (std::size_t k = 1; k < runs.size(); ++k) {
       CHECK(2 * runs[k] == runs[k - 1]);

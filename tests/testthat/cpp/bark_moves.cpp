@@ -149,8 +149,8 @@ Rcpp::NumericVector ratio_of(const std::string& name, BarkState& state,
   throw Error("unknown move " + name);
 }
 
-Indicators read_indicators(const Rcpp::IntegerVector& delta) {
-  return Indicators(delta.begin(), delta.end());
+IndicatorVector read_indicators(const Rcpp::IntegerVector& delta) {
+  return IndicatorVector(delta.begin(), delta.end());
 }
 
 }  // namespace
@@ -238,7 +238,7 @@ double bark_markov_cpp(const Rcpp::IntegerVector& delta, double q0, double q1) {
 double bark_proposal_cpp(const std::string& kind,
                          const Rcpp::IntegerVector& from,
                          const Rcpp::IntegerVector& to) {
-  const Indicators start = read_indicators(from), end = read_indicators(to);
+  const IndicatorVector start = read_indicators(from), end = read_indicators(to);
   if (kind == "flip") {
     for (Index i = 0; i < static_cast<Index>(start.size()); ++i) {
       if (flipped(start, i) == end) {
@@ -249,7 +249,7 @@ double bark_proposal_cpp(const std::string& kind,
     const auto menu = block_menu(start);
     for (const auto& move : menu) {
       for (Index k = 1; k <= move.longest; ++k) {
-        Indicators reached = start;
+        IndicatorVector reached = start;
         move.apply(reached, k);
         if (reached == end) {
           return block_move_log_ratio(start, menu, move, k);

@@ -25,11 +25,11 @@ struct ColumnBlocks {
 
   void check(Index rows) const {
     const Index all = std::accumulate(sizes.begin(), sizes.end(), Index{0});
-    const bool good =
-        all == columns.cols() && (all == 0 || columns.rows() == rows) &&
-        (unseen.size() == 0 ||
-         (unseen.rows() == rows &&
-          unseen.cols() == static_cast<Index>(sizes.size())));
+    const bool good = all == columns.cols() &&
+                      (all == 0 || columns.rows() == rows) &&
+                      (unseen.size() == 0 ||
+                       (unseen.rows() == rows &&
+                        unseen.cols() == static_cast<Index>(sizes.size())));
     if (!good) throw ArgumentError("columns are not those of the blocks");
   }
 };
@@ -63,8 +63,7 @@ inline ColumnBlocks column_blocks(
   }
   out.columns = Eigen::MatrixXd::Zero(n, all);
   out.columns.leftCols(p) = predictors.leftCols(p);
-  out.unseen =
-      Eigen::MatrixXi::Zero(n, static_cast<Index>(out.sizes.size()));
+  out.unseen = Eigen::MatrixXi::Zero(n, static_cast<Index>(out.sizes.size()));
   Index begin = p;
   for (Index f = 0; f < groups.factors(); ++f) {
     for (Index i = 0; i < n; ++i) {

@@ -1,9 +1,9 @@
 // One chain of bark(). A sweep is one reversible jump move; every fifth one the
-// variances of blocks and the latents, if there are any; one time in five, moves
-// of the indicators and the scales; and every third one a draw of all precisions
-// through the coefficients and of their common scale, else a step of the
-// precision of the noise. In regressions without selection nearly every third
-// moves all scales at once, and the others less often.
+// variances of blocks and the latents, if there are any; one time in five,
+// moves of the indicators and the scales; and every third one a draw of all
+// precisions through the coefficients and of their common scale, else a step of
+// the precision of the noise. In regressions without selection nearly every
+// third moves all scales at once, and the others less often.
 #ifndef BAYESKERNEL_BARK_CHAIN_HPP
 #define BAYESKERNEL_BARK_CHAIN_HPP
 
@@ -96,7 +96,7 @@ class BarkChain {
   const Eigen::ArrayXXd& acceptance() const { return tally_.counts(); }
 
   // With the variables of `delta` in.
-  void start(const Indicators& delta) {
+  void start(const IndicatorVector& delta) {
     for (std::size_t l = 0; l < state.delta.size(); ++l) {
       state.delta[l] = delta[l % delta.size()];
     }
@@ -123,8 +123,7 @@ class BarkChain {
     out.epsilon = state.prior.epsilon;
     out.block_variance = state.block_variance;
     if (latent) {
-      out.latent.assign(state.response(),
-                        state.response() + state.data.rows());
+      out.latent.assign(state.response(), state.response() + state.data.rows());
       for (Index k = 0; k < latent->free_cuts(); ++k) {
         out.cuts.push_back(latent->cut(k));
       }
@@ -156,8 +155,7 @@ class BarkChain {
     hold_noise();
     move_kernels(stream);
     if (stream.uniform() < schedule.shift_share) shift_kernel(stream);
-    if (state.data.vectors() > 1 &&
-        stream.uniform() < schedule.shift_share) {
+    if (state.data.vectors() > 1 && stream.uniform() < schedule.shift_share) {
       change_vector(stream);
     }
     if (sweeps_ % schedule.blocks == 0) precisions_.move_blocks(stream);
@@ -202,10 +200,10 @@ class BarkChain {
     const double d = static_cast<double>(state.active());
     for (Index l = 0; l < state.scales(); ++l) {
       const double vector = static_cast<double>(l / state.data.variables());
-      state.lambda[l] = state.delta[l] ? prior.lambda_shape /
-                                             (prior.lambda_rate * d) *
-                                             std::pow(0.1, vector)
-                                       : 0.0;
+      state.lambda[l] = state.delta[l]
+                            ? prior.lambda_shape / (prior.lambda_rate * d) *
+                                  std::pow(0.1, vector)
+                            : 0.0;
     }
     state.block_variance.assign(state.block_variance.size(),
                                 BarkState::kFirstVariance);
@@ -293,8 +291,8 @@ class BarkChain {
     if (u < probability[0]) {
       const Index location = uniform_index(stream, state.data.locations());
       const double varphi = draw_varphi(state.prior, stream);
-      if (tally_.decide(BarkMove::birth, kernels_.birth(location, varphi, log_u),
-                 log_u)) {
+      if (tally_.decide(BarkMove::birth,
+                        kernels_.birth(location, varphi, log_u), log_u)) {
         kernels_.accept_birth();
       }
     } else if (u < probability[0] + probability[1]) {
@@ -320,7 +318,8 @@ class BarkChain {
       const Index location = uniform_index(stream, state.data.locations());
       const double varphi = draw_varphi(state.prior, stream);
       if (tally_.decide(BarkMove::relocate,
-                 kernels_.relocate(unit, location, varphi, log_u), log_u)) {
+                        kernels_.relocate(unit, location, varphi, log_u),
+                        log_u)) {
         kernels_.accept_relocate();
       }
     }
@@ -334,7 +333,8 @@ class BarkChain {
     const Index location = kernels_.draw_neighbour(column, power, stream);
     if (location < 0) return;
     const double log_u = -stream.exponential();
-    if (tally_.decide(BarkMove::shift, kernels_.shift(column, location), log_u)) {
+    if (tally_.decide(BarkMove::shift, kernels_.shift(column, location),
+                      log_u)) {
       kernels_.accept_shift();
     }
   }
@@ -350,8 +350,8 @@ class BarkChain {
     const Index location = kernels_.draw_vector(column, stream);
     if (location < 0) return;
     const double log_u = -stream.exponential();
-    if (tally_.decide(BarkMove::vector, kernels_.change_vector(column, location),
-               log_u)) {
+    if (tally_.decide(BarkMove::vector,
+                      kernels_.change_vector(column, location), log_u)) {
       kernels_.accept_shift();
     }
   }

@@ -13,7 +13,7 @@
 
 namespace bayeskernel {
 
-using Indicators = std::vector<char>;
+using IndicatorVector = std::vector<char>;
 
 // What the Markov prior sees of an indicator vector.
 struct IndicatorCounts {
@@ -21,7 +21,7 @@ struct IndicatorCounts {
   Eigen::Index blocks = 0;  // runs of ones
   int ends = 0;             // ones among the first and the last
 
-  explicit IndicatorCounts(const Indicators& delta) {
+  explicit IndicatorCounts(const IndicatorVector& delta) {
     char before = 0;
     for (const char now : delta) {
       ones += now;
@@ -76,7 +76,7 @@ class InclusionPrior {
   }
   const std::array<double, 4>& shape() const { return shape_; }
 
-  double log_prior(const Indicators& delta) const {
+  double log_prior(const IndicatorVector& delta) const {
     const IndicatorCounts counts(delta);
     const double p = static_cast<double>(delta.size());
     const double d = static_cast<double>(counts.ones);

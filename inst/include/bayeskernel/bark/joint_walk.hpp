@@ -43,8 +43,7 @@ class JointWalk {
     VectorXd normal(step_.size());
     for (Index k = 0; k < normal.size(); ++k) normal[k] = stream.normal();
     const double log_u = -stream.exponential();
-    const double ratio =
-        propose(step_.step(normal, tally_.steps.joint.sd()));
+    const double ratio = propose(step_.step(normal, tally_.steps.joint.sd()));
     if (tally_.walk(BarkMove::joint, tally_.steps.joint, ratio, log_u)) {
       accept();
     }

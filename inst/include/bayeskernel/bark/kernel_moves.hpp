@@ -193,8 +193,8 @@ class KernelMoves {
     const Index vectors = s_.data.vectors();
     if (from == 0 || vectors == 1) return -1;
     const Index step = 1 + uniform_index(stream, vectors - 1);
-    const Index to = s_.data.location(
-        s_.data.centre(from), (s_.data.vector(from) + step) % vectors);
+    const Index to = s_.data.location(s_.data.centre(from),
+                                      (s_.data.vector(from) + step) % vectors);
     return s_.population.column_at(to) < 0 ? to : -1;
   }
 

@@ -1,6 +1,6 @@
 // Moves of bark() that look at the labels given the coefficients: latents of
-// clear labels lie far out and would hold scales and cut points more firmly than
-// the labels do.
+// clear labels lie far out and would hold scales and cut points more firmly
+// than the labels do.
 #ifndef BAYESKERNEL_BARK_LABEL_MOVES_HPP
 #define BAYESKERNEL_BARK_LABEL_MOVES_HPP
 
@@ -19,8 +19,7 @@ inline void move_stretch(BarkState& state, LatentSweep& latent,
   RandomWalkStep& step = tally.steps.stretch;
   const double factor = std::exp(step.sd() * stream.normal());
   const double log_u = -stream.exponential();
-  const bool allowed =
-      state.holds(state.largest_variance() * factor * factor);
+  const bool allowed = state.holds(state.largest_variance() * factor * factor);
   const double ratio = allowed ? latent.stretch(factor) : kNeverAccepted;
   if (tally.walk(BarkMove::stretch, step, ratio, log_u)) {
     latent.accept_stretch(factor);

@@ -36,7 +36,9 @@ class LatentSweep {
   }
 
   // Whether z lies in the interval of row i's class.
-  bool allows(Index i, double z) const { return lower(i) <= z && z <= upper(i); }
+  bool allows(Index i, double z) const {
+    return lower(i) <= z && z <= upper(i);
+  }
 
   // Free cut points t_2, ..., t_{C-1}.
   Index free_cuts() const { return static_cast<Index>(cuts_.size()) - 3; }

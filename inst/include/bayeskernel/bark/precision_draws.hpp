@@ -1,6 +1,6 @@
 // Draws of the precisions of bark(): those of the kernels, of blocks of columns
-// and of the noise through the coefficients, and moves of the latter two without
-// them.
+// and of the noise through the coefficients, and moves of the latter two
+// without them.
 #ifndef BAYESKERNEL_BARK_PRECISION_DRAWS_HPP
 #define BAYESKERNEL_BARK_PRECISION_DRAWS_HPP
 
@@ -91,13 +91,13 @@ class PrecisionDraws {
     const Index first = s_.basis.first();
     const bool allowed = s_.holds(s_.largest_variance(first) * factor) &&
                          s_.can_scale(factor, square);
-    const double ratio =
-        allowed ? s_.gaussian.log_marginal_scaled(factor, first,
-                                                  s_.basis.size() - first) -
-                      s_.gaussian.log_marginal() +
-                      prior.scale_shape * std::log(factor) -
-                      prior.scale_rate * (factor - 1.0) * square
-                : kNeverAccepted;
+    const double ratio = allowed
+                             ? s_.gaussian.log_marginal_scaled(
+                                   factor, first, s_.basis.size() - first) -
+                                   s_.gaussian.log_marginal() +
+                                   prior.scale_shape * std::log(factor) -
+                                   prior.scale_rate * (factor - 1.0) * square
+                             : kNeverAccepted;
     if (!tally_.walk(BarkMove::epsilon, step, ratio, log_u)) return;
     s_.scale_coefficients(factor);
     s_.set_variances();

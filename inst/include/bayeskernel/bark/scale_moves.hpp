@@ -94,10 +94,11 @@ class ScaleMoves {
 
   // ---- Any indicators, equal scales
 
-  // The common scale stays, or the sum of the scales. `log_proposal`: log q(back)
-  // - log q(forward). d, d' >= 1 unless the states differ by one variable; `fresh`
-  // is the scale of the first variable.
-  double replace(const Indicators& delta, bool keep_total, double fresh,
+  // The common scale stays, or the sum of the scales. `log_proposal`: log
+  // q(back)
+  // - log q(forward). d, d' >= 1 unless the states differ by one variable;
+  // `fresh` is the scale of the first variable.
+  double replace(const IndicatorVector& delta, bool keep_total, double fresh,
                  double log_proposal) {
     begin();
     new_delta_ = delta;
@@ -186,7 +187,8 @@ class ScaleMoves {
   }
 
   double delta_ratio() const {
-    return s_.inclusion.log_prior(new_delta_) - s_.inclusion.log_prior(s_.delta);
+    return s_.inclusion.log_prior(new_delta_) -
+           s_.inclusion.log_prior(s_.delta);
   }
 
   double log_density(double x, double shape) const {
@@ -205,7 +207,7 @@ class ScaleMoves {
   BarkState& s_;
   ScaleChange change_;
   Eigen::VectorXd new_lambda_;
-  Indicators new_delta_;
+  IndicatorVector new_delta_;
   double likelihood_ = 0.0;
   LatentSweep* labels_ = nullptr;
 };

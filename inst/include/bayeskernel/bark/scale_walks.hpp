@@ -1,5 +1,5 @@
-// Moves of the scales and indicators of bark(): what is proposed, and whether it
-// is accepted. Decided by the collapsed likelihood, by the labels given the
+// Moves of the scales and indicators of bark(): what is proposed, and whether
+// it is accepted. Decided by the collapsed likelihood, by the labels given the
 // coefficients, or by both with a new b.
 #ifndef BAYESKERNEL_BARK_SCALE_WALKS_HPP
 #define BAYESKERNEL_BARK_SCALE_WALKS_HPP
@@ -123,8 +123,8 @@ class ScaleWalks {
   }
 
   void move_factor(Stream& stream) {
-    RandomWalkStep& step = labels_ != nullptr ? tally_.steps.label_factor
-                                              : tally_.steps.factor;
+    RandomWalkStep& step =
+        labels_ != nullptr ? tally_.steps.label_factor : tally_.steps.factor;
     const double factor = std::exp(step.sd() * stream.normal());
     const double log_u = -stream.exponential();
     const bool allowed = smallest_scale() * factor > ScaleMoves::kSmallest;
@@ -189,8 +189,7 @@ class ScaleWalks {
     double ratio;
     if (s_.setting.different) {
       const double fresh =
-          s_.delta[l] ? 0.0
-                         : moves_.draw_scale(stream, moves_.shape(d + 1));
+          s_.delta[l] ? 0.0 : moves_.draw_scale(stream, moves_.shape(d + 1));
       ratio = moves_.flip_different(l, fresh);
     } else {
       const bool empty = d == 0 || (d == 1 && s_.delta[l]);
@@ -209,7 +208,7 @@ class ScaleWalks {
       flip(stream);
       return;
     }
-    Indicators to = s_.delta;
+    IndicatorVector to = s_.delta;
     double log_proposal = 0.0;
     BarkMove move = BarkMove::typed_flip;
     if (which < 2.0) {

@@ -15,9 +15,8 @@ namespace bayeskernel {
 inline double draw_varphi(const BarkPrior& prior, Stream& stream) {
   const double shape = prior.varphi_shape(), rate = prior.varphi_rate();
   const double draw =
-      shape < 0.1
-          ? std::exp(log_gamma_variate(stream, shape) - std::log(rate))
-          : gamma(stream, shape, rate);
+      shape < 0.1 ? std::exp(log_gamma_variate(stream, shape) - std::log(rate))
+                  : gamma(stream, shape, rate);
   return std::max(draw, Population::kSmallest);
 }
 
@@ -37,14 +36,12 @@ inline void start_by_prior(BarkState& state, Stream& stream) {
 
 // Coefficients are wide next to the response, three quarters of which the
 // kernels are to explain. False without enough rows.
-inline bool start_by_fit(BarkState& state, KernelMoves& moves,
-                         Stream& stream) {
+inline bool start_by_fit(BarkState& state, KernelMoves& moves, Stream& stream) {
   using Eigen::Index;
   constexpr Index kKernels = 30, kPlaces = 64;
   constexpr double kWidth = 10.0, kExplained = 0.75;
   const Index rows = state.data.rows();
-  const Index kernels =
-      std::min({kKernels, rows / 4, state.prior.max_kernels});
+  const Index kernels = std::min({kKernels, rows / 4, state.prior.max_kernels});
   state.rebuild_all();
   const double square = state.response_square() / static_cast<double>(rows);
   const double weight = state.data.total_weight() / static_cast<double>(rows);

@@ -20,8 +20,8 @@ class StartSearch {
  public:
   using Index = Eigen::Index;
 
-  // In at most `sweeps` sweeps of all runs, each stage with as many; where these
-  // are few it is one run, and without any it is over.
+  // In at most `sweeps` sweeps of all runs, each stage with as many; where
+  // these are few it is one run, and without any it is over.
   explicit StartSearch(Index sweeps) {
     Index stages = kMostStages;
     while (stages > 0 && sweeps < stages * (kShortest << stages)) --stages;
@@ -48,8 +48,8 @@ class StartSearch {
   // the best of all was.
   const Place& place() const { return places_[order_[run_]]; }
 
-  // After each sweep: whether the run ends with it. The mean score of its second
-  // half is what counts.
+  // After each sweep: whether the run ends with it. The mean score of its
+  // second half is what counts.
   bool ends(double score) {
     double& sum = scores_[order_[run_]];
     if (step_ == 0) sum = 0.0;

@@ -77,7 +77,7 @@ class BarkState {
   CollapsedGaussian gaussian;
   // By scale: 0, or not in, for a variable that is left out.
   VectorXd lambda;
-  Indicators delta;
+  IndicatorVector delta;
   std::vector<double> block_variance;  // tau^2 of each
   const double log_kernels;            // log nu
 
@@ -122,8 +122,8 @@ class BarkState {
     return largest;
   }
 
-  // epsilon^2 times `factor`, with the precisions of all coefficients divided by
-  // it: whether doubles hold them, and the change, after which come
+  // epsilon^2 times `factor`, with the precisions of all coefficients divided
+  // by it: whether doubles hold them, and the change, after which come
   // set_variances() and rebuild().
   bool can_scale(double factor, double square) const {
     double smallest = factor;
@@ -217,8 +217,8 @@ class BarkState {
   }
 
   // Moves that need neither Sigma nor mu may follow one another from
-  // postpone_rebuilds() on: then log_marginal() is what they evaluated last, and
-  // catch_up() makes the rest.
+  // postpone_rebuilds() on: then log_marginal() is what they evaluated last,
+  // and catch_up() makes the rest.
   void postpone_rebuilds() { postponing_ = true; }
   void rebuild_evaluated() {
     if (!postponing_) return rebuild();

@@ -33,10 +33,9 @@ enum class BarkMove {
 
 inline const char* name_of(BarkMove move) {
   static constexpr const char* kNames[] = {
-      "birth",      "death",  "relocate", "shift", "varphi",
-      "phi",        "factor", "scale",    "flip",  "swap",
-      "typed flip", "block",  "stretch",  "cuts",  "markov",
-      "epsilon",    "joint",   "vector"};
+      "birth",   "death", "relocate", "shift",   "varphi",     "phi",
+      "factor",  "scale", "flip",     "swap",    "typed flip", "block",
+      "stretch", "cuts",  "markov",   "epsilon", "joint",      "vector"};
   return kNames[static_cast<int>(move)];
 }
 

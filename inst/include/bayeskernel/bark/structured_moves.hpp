@@ -18,7 +18,7 @@ namespace bayeskernel {
 
 enum class SiteType { birth, death, merge, split, none };
 
-inline SiteType site_type(const Indicators& delta, Eigen::Index site) {
+inline SiteType site_type(const IndicatorVector& delta, Eigen::Index site) {
   const Eigen::Index p = static_cast<Eigen::Index>(delta.size());
   const bool left = site > 0 && delta[site - 1];
   const bool right = site + 1 < p && delta[site + 1];
@@ -31,7 +31,7 @@ class TypedFlips {
  public:
   using Index = Eigen::Index;
 
-  explicit TypedFlips(const Indicators& delta) : delta_(delta) {
+  explicit TypedFlips(const IndicatorVector& delta) : delta_(delta) {
     for (Index i = 0; i < size(); ++i) {
       const SiteType type = site_type(delta, i);
       if (type != SiteType::none) ++counts_[static_cast<int>(type)];
@@ -63,19 +63,20 @@ class TypedFlips {
  private:
   Index size() const { return static_cast<Index>(delta_.size()); }
 
-  const Indicators& delta_;
+  const IndicatorVector& delta_;
   std::array<Index, 4> counts_{};
   Index types_ = 0;
 };
 
-inline Indicators flipped(Indicators delta, Eigen::Index site) {
+inline IndicatorVector flipped(IndicatorVector delta, Eigen::Index site) {
   delta[site] = !delta[site];
   return delta;
 }
 
 // log q(back) - log q(forward). A flip turns the site into the opposite kind.
-inline double typed_flip_log_ratio(const Indicators& delta, Eigen::Index site) {
-  const Indicators to = flipped(delta, site);
+inline double typed_flip_log_ratio(const IndicatorVector& delta,
+                                   Eigen::Index site) {
+  const IndicatorVector to = flipped(delta, site);
   return TypedFlips(to).log_probability(site) -
          TypedFlips(delta).log_probability(site);
 }
@@ -106,7 +107,7 @@ struct BlockMove {
     return longest;
   }
 
-  void apply(Indicators& delta, Eigen::Index k) const {
+  void apply(IndicatorVector& delta, Eigen::Index k) const {
     const bool grows = action != BlockAction::recess;
     const bool shrinks = action != BlockAction::stretch;
     // The end that travels outwards, and the one that travels inwards.
@@ -116,7 +117,7 @@ struct BlockMove {
   }
 
  private:
-  void fill(Indicators& delta, bool at_left, char value, Eigen::Index k,
+  void fill(IndicatorVector& delta, bool at_left, char value, Eigen::Index k,
             bool outside) const {
     for (Eigen::Index j = 0; j < k; ++j) {
       const Eigen::Index step = outside ? -1 - j : j;
@@ -139,7 +140,7 @@ struct BlockMove {
 
 // Every block, end and action that can go a step at least. Between two blocks
 // one zero stays.
-inline std::vector<BlockMove> block_menu(const Indicators& delta) {
+inline std::vector<BlockMove> block_menu(const IndicatorVector& delta) {
   using Eigen::Index;
   std::vector<BlockMove> menu;
   const Index p = static_cast<Index>(delta.size());
@@ -201,10 +202,10 @@ inline bool leads_back(const BlockMove& back, const BlockMove& move,
 }
 
 // log q(back) - log q(forward) of one entry of the menu and k.
-inline double block_move_log_ratio(const Indicators& delta,
+inline double block_move_log_ratio(const IndicatorVector& delta,
                                    const std::vector<BlockMove>& menu,
                                    const BlockMove& move, Eigen::Index k) {
-  Indicators to = delta;
+  IndicatorVector to = delta;
   move.apply(to, k);
   const std::vector<BlockMove> menu_back = block_menu(to);
   for (const BlockMove& back : menu_back) {
