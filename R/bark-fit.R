@@ -155,7 +155,9 @@ scaled_rows <- function(x, center, scale) {
 response_scale <- function(y) {
   moments <- column_moments_cpp(cbind(y))
   check_columns(moments, cbind(y), "y", NULL, user_call())
-  if (!constant_columns(moments)) {
+  # Unlike a predictor, which may be computed, it is what was measured: digits
+  # that a large mean leaves count.
+  if (moments$max > moments$min) {
     return(c(moments$mean, moments$sd))
   }
   bk_warn("response", "The response is constant.",

@@ -144,6 +144,7 @@ short_call <- function(call) {
 # as an R error from C++: only this function raises them.
 core_call <- function(result, call = user_call()) {
   if (inherits(result, "bayeskernel_core_error")) {
+    if (result$kind == "interrupt") abort_interrupted()
     header <- if (result$kind == "numeric") {
       "The computation failed."
     } else {

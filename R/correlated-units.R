@@ -28,6 +28,7 @@
 #' fitted(fit)
 #' @export
 unit_precision <- function(q) {
+  if (missing(q)) abort_no_unit_matrix("q")
   structure(list(matrix = q), class = "bayeskernel_precision")
 }
 
@@ -62,7 +63,16 @@ unit_precision <- function(q) {
 #' cor(predict(fit, d[1:200, , drop = FALSE]), effect)
 #' @export
 unit_low_rank <- function(l) {
+  if (missing(l)) abort_no_unit_matrix("l")
   structure(list(matrix = l), class = "bayeskernel_low_rank")
+}
+
+abort_no_unit_matrix <- function(name) {
+  bk_abort(
+    "argument", sprintf("Argument `%s` is missing.", name),
+    "Accepted: a matrix whose rows are named by the units.",
+    column = name, call = user_call()
+  )
 }
 
 is_low_rank <- function(x) inherits(x, "bayeskernel_low_rank")

@@ -186,6 +186,18 @@ check_predictors <- function(x, call) {
     }
     abort_argument(x, "x", accepted, call = call)
   }
+  for (j in if (is.data.frame(x)) seq_along(x)) {
+    if (length(dim(x[[j]])) > 1L) {
+      bk_abort(
+        "dimension", "`x` has a column that is itself a matrix or data frame.",
+        c(
+          sprintf("Found: column %d, %s.", j, quoted(names(x)[j])),
+          "Accepted: numbers, factors or text. A formula takes such a column."
+        ),
+        column = names(x)[j], found = dim(x[[j]]), call = call
+      )
+    }
+  }
   if (ncol(x) == 0L) {
     bk_abort(
       "dimension", "`x` has no columns.",

@@ -46,6 +46,8 @@ pick <- function(x, names) {
 #' @noRd
 validate_fit <- function(fit) {
   model <- model_of(fit)
+  torn <- torn_element(fit)
+  if (!is.null(torn)) abort_not_whole(torn)
   draws <- fit$draws
   size <- c(NA, NA, length(dimnames(draws)[[3]]))
   wrong <- if (!is.list(fit) || !is_count(fit$n)) {
@@ -82,7 +84,39 @@ is_count <- function(x) is_finite_scalar(x) && x >= 1
 has_shape <- function(x, size) {
   found <- if (is.null(dim(x))) length(x) else dim(x)
   is.numeric(x) && length(found) == length(size) &&
-    all(found == size, na.rm = TRUE) && all(is.finite(x))
+    all(found == size, na.rm = TRUE) && length(x) == prod(found) &&
+    all(is.finite(x))
+}
+
+# The name of the first element, at any depth, that has another length than its
+# dimensions or names say, which a file can hold and which R and the core would
+# follow out of its memory; NULL where there is none.
+torn_element <- function(x, name = "fit") {
+  if (isS4(x) || !(is.atomic(x) || is.list(x))) {
+    return(NULL)
+  }
+  size <- attr(x, "dim")
+  labels <- attr(x, "dimnames")
+  names <- attr(x, "names")
+  bare <- length(unclass(x))
+  torn <- (!is.null(size) && prod(size) != bare) ||
+    (is.null(size) && !is.null(names) && length(names) != bare) ||
+    (!is.null(labels) && (length(labels) != length(size) ||
+      !all(lengths(labels) %in% 0L | lengths(labels) == size)))
+  if (torn) {
+    return(name)
+  }
+  if (is.list(x)) {
+    for (k in seq_len(bare)) {
+      part <- .subset2(x, k)
+      if (is.null(attributes(part)) && is.atomic(part)) next
+      own <- names[k]
+      hit <- torn_element(part, if (length(own) && nzchar(own)) own else name)
+      if (!is.null(hit)) {
+        return(hit)
+      }
+    }
+  }
 }
 
 # The same names and sizes, and finite numbers; only the latter for elements

@@ -360,13 +360,15 @@ settled_or_bound <- function(core, run, control) {
   if (!failed && all(vapply(status, `[[`, NA, "converged"))) {
     return(core)
   }
+  worst <- if (!failed) {
+    status[[which.max(vapply(status, `[[`, 1, "change"))]]
+  }
   warn_unsettled(if (failed) core$message else {
-    worst <- status[[which.max(vapply(status, `[[`, 1, "change"))]]
     sprintf(
       "After %.0f passes its sites still moved by %.2g.", worst$passes,
       worst$change
     )
-  })
+  }, "vb", !failed && worst$passes >= control$max_iter)
   control$method <- "vb"
   control[c("tol", "max_iter")] <- list(1e-6, 2000L)
   core <- run(control)

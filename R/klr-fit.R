@@ -8,6 +8,7 @@ klr_job <- function(rows, settings) {
     signs = as.double(rows$y)
   )
   p <- ncol(data$x)
+  settings$rank <- settings$rank %||% min(2L, p)
   if (max(settings$rank) > p) {
     abort_argument(
       settings$rank, "rank",

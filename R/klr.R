@@ -12,7 +12,7 @@
 #' @param y Response, length n: two classes as a factor (its second level is the
 #'   positive class), text, logical, 0/1 or -1/+1.
 #' @param rank Number of directions, from 1 to the number of predictors; default
-#'   2. Several numbers, such as `1:3`: the one with the smallest log loss in
+#'   2, of one predictor 1. Several numbers, such as `1:3`: the one with the smallest log loss in
 #'   cross-validation is taken, and `fit$ranks` has the losses of all.
 #' @param folds Number of parts of the rows for that; default 5.
 #' @param prior Made by [klr_prior()].
@@ -98,7 +98,7 @@ klr <- function(x, ...) UseMethod("klr")
 
 #' @rdname klr
 #' @export
-klr.formula <- function(formula, data, rank = 2, folds = 5,
+klr.formula <- function(formula, data, rank = NULL, folds = 5,
                         prior = klr_prior(), standardize = TRUE, subset,
                         na.action = stats::na.fail, chains = 4,
                         warmup = 20000, draws = 1000, thin = 20,
@@ -115,7 +115,7 @@ klr.formula <- function(formula, data, rank = 2, folds = 5,
 
 #' @rdname klr
 #' @export
-klr.default <- function(x, y, rank = 2, folds = 5, prior = klr_prior(),
+klr.default <- function(x, y, rank = NULL, folds = 5, prior = klr_prior(),
                         standardize = TRUE, na.action = stats::na.fail,
                         chains = 4, warmup = 20000, draws = 1000, thin = 20,
                         until = rhat(1.05), seed = NULL,
@@ -149,7 +149,7 @@ klr_model <- list(
   name = "klr", title = "Kernel logistic regression",
   methods = "rjmcmc", samplers = "rjmcmc", links = "logit",
   families = "binomial", linear = FALSE, prior = "klr_prior",
-  arguments = function() list(rank = check_ranks, folds = count_from(2)),
+  arguments = function() list(rank = or_null(check_ranks), folds = count_from(2)),
   settle = function(settings) settle_until(settings),
   rows = list(
     linear = FALSE, weights = FALSE, response = function(settings) "pair"

@@ -45,6 +45,11 @@ response_kinds <- local({
       numbers = "For numbers use family = \"gaussian\".",
       many = free, ordered = ordered
     ),
+    sequence = list(
+      most = 2, counts = FALSE,
+      numbers = "For numbers use family = \"gaussian\".",
+      many = "For more than two classes use gpsvm()."
+    ),
     pair = list(
       most = 2, counts = FALSE, numbers = numbers,
       many = "For more than two classes use gpsvm()."
@@ -99,11 +104,7 @@ read_numbers <- function(y, name, rows, kind = "gaussian") {
     abort_family(
       y, name, "gaussian", "a numeric vector, one value a row",
       if (is.ordered(y) && nlevels(y) > 2L) {
-        paste("For ordered classes use", if (own) {
-          "bark(family = \"ordinal\")."
-        } else {
-          "family = \"ordinal\"."
-        })
+        "For ordered classes use bark(family = \"ordinal\")."
       } else if (is.factor(y) && nlevels(y) > 2L) {
         if (own) {
           response_kinds$binary$many

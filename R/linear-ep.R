@@ -27,7 +27,7 @@ run_ep <- function(job) {
       "After %.0f passes its sites still moved by %.2g.",
       core$status$passes, core$status$change
     )
-  }, instead)
+  }, instead, isTRUE(core$status$passes >= job$control$max_iter))
   limits <- list(tol = 1e-6, max_iter = 2000)
   job$control[names(limits)] <- limits
   job$settings[names(limits)] <- limits
@@ -36,7 +36,8 @@ run_ep <- function(job) {
   core
 }
 
-warn_unsettled <- function(why, instead = "vb") {
+# `spent`: every pass that it may make.
+warn_unsettled <- function(why, instead, spent) {
   bk_warn(
     "convergence", "Expectation propagation did not settle.",
     c(
@@ -45,11 +46,8 @@ warn_unsettled <- function(why, instead = "vb") {
         "The fit is that of method = \"%s\", mean-field variational Bayes.",
         instead
       ),
-      if (instead == "vb") {
-        "Raise `max_iter`, or use method = \"gibbs\"."
-      } else {
-        "Raise `max_iter`."
-      }
+      if (spent) "Raise `max_iter`.",
+      if (instead == "vb") "method = \"gibbs\" has no sites that must settle."
     )
   )
 }
@@ -175,15 +173,19 @@ pool_points <- function(object, moments, visit = function(own, weight) NULL) {
     return(moments(object))
   }
   weights <- point_weights(object)
-  mean <- square <- 0
+  # Second moments are about the means at the first point: about 0 they would
+  # lose the variance of a response that is far from 0.
+  at <- NULL
+  shift <- square <- 0
   fits <- at_points(object)
   for (k in seq_along(fits)) {
     own <- moments(fits[[k]])
-    mean <- mean + weights[k] * own$mean
-    square <- square + weights[k] * (own$var + own$mean^2)
+    at <- at %||% own$mean
+    shift <- shift + weights[k] * (own$mean - at)
+    square <- square + weights[k] * (own$var + (own$mean - at)^2)
     visit(own, weights[k])
   }
-  list(mean = mean, var = square - mean^2)
+  list(mean = at + shift, var = square - shift^2)
 }
 
 # Limits of f, or of a response: quantiles of the mixture, by bisection; NULL

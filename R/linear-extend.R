@@ -121,12 +121,28 @@ extension_weights <- function(weights, n) {
 
 # --- groups that are new -----------------------------------------------------
 
+# Variables of the fit's own rows would be taken for those of the new ones.
+check_grouping_variables <- function(group, newdata) {
+  absent <- setdiff(all.vars(group), names(newdata))
+  if (length(absent)) {
+    bk_abort(
+      "argument", fit_header("`newdata` has no column `%s`.", absent[1]),
+      c(
+        paste("Found:", list_some(names(newdata))),
+        "A fit is extended by rows whose groups are known."
+      ),
+      column = absent[1], found = names(newdata)
+    )
+  }
+}
+
 # The fit with the groups of new rows: their effects have the prior's law.
 grow_groups <- function(object, newdata) {
   for (t in seq_along(object$design$random)) {
     info <- object$design$random[[t]]
     leaves <- lapply(info$leaves, function(leaf) {
       group <- read_text(leaf, names(newdata))
+      check_grouping_variables(group, newdata)
       as.character(eval(group, newdata, object$design$env))
     })
     if (anyNA(unlist(leaves))) {
@@ -305,7 +321,7 @@ extension_core <- function(object, a, y, weights, offset, residual, q, threads,
   ))
   if (!isTRUE(core$status$interrupted) && !isTRUE(core$status$converged)) {
     bk_abort(
-      "convergence", "Expectation propagation of the new rows did not settle.",
+      "numeric", "Expectation propagation of the new rows did not settle.",
       "The fit is as it was. update(fit, data = ) fits all rows anew."
     )
   }

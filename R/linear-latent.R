@@ -30,15 +30,17 @@ latent_draws <- function(object, rows = NULL, take = NULL, response = FALSE,
   UseMethod("latent_draws")
 }
 
+abort_rows_not_kept <- function() {
+  bk_abort(
+    "argument", "The fit keeps nothing about its rows.",
+    "Give rows, or the row source, as `newdata`."
+  )
+}
+
 # What the fit keeps about its own rows, in their order.
 kept_latent <- function(object, links) {
   kept <- object$fitted
-  if (is.null(kept)) {
-    bk_abort(
-      "argument", "The fit keeps nothing about its rows.",
-      "Give rows, or the row source, as `newdata`."
-    )
-  }
+  if (is.null(kept)) abort_rows_not_kept()
   out <- kept[c("mean", "var")]
   if (has_machines(object)) {
     out <- lapply(out, `colnames<-`, object$levels)

@@ -558,6 +558,9 @@ keep_reference <- function(fit, job, rows) {
   fit
 }
 
+# More have no use, and take no end of time.
+most_nodes <- 10000L
+
 validate_mkprobit <- function(fit) {
   core <- fit$posterior$core
   classes <- length(fit$levels)
@@ -568,6 +571,8 @@ validate_mkprobit <- function(fit) {
         (is.null(s$z) || all(is.finite(s$z)))
     }, NA)),
     combine = fit$combine %in% c("sum", "product", "binary"),
+    nodes = is_finite_scalar(fit$posterior$nodes) &&
+      fit$posterior$nodes %in% c(0, 5:most_nodes),
     posterior = is.list(core) && length(core) > 0L
   )
   if (fit$method == "gibbs") {

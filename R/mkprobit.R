@@ -217,7 +217,7 @@ mkprobit_arguments <- function() {
     ),
     latent_scales = one_of("class", "shared", "fixed"), sparse = check_flag,
     tune = check_flag, bias = check_flag, inducing = or_null(count_from(2)),
-    normalise = check_flag, nodes = or_null(count_from(5)),
+    normalise = check_flag, nodes = or_null(count_from(5, most_nodes)),
     zeta_moment = one_of("exact", "point"), tol = number_from(0),
     tolw = function(x, name) {
       if (identical(x, Inf)) x else check_number(x, 0, name = name)

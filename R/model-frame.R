@@ -64,6 +64,9 @@ build_frame <- function(parsed, data, weights, offset, subset,
     explain_frame_error(e, parsed, scope, n, call)
   })
   check_variable_types(frame, parsed$response, call)
+  for (j in attr(attr(frame, "terms"), "offset")) {
+    check_offset_type(frame[[j]], names(frame)[j], call)
+  }
   if (is.null(n)) n <- nrow(frame)
   list(frame = frame, rows = rows, n = n)
 }
@@ -132,13 +135,18 @@ eval_argument <- function(value, name, scope, env, call) {
   if (is.character(value) && length(value) == 1L && value %in% names(scope)) {
     value <- scope[[value]]
   }
-  if (name %in% c("weights", "offset") && !is.null(value) &&
-    (!is.numeric(value) || length(dim(value)) > 1L)) {
+  if (name %in% c("weights", "offset")) check_row_numbers(value, name, call)
+  value
+}
+
+# Numbers of rows, or NULL. Dates and times are no numbers here, and factors are
+# none anywhere.
+check_row_numbers <- function(value, name, call = user_call()) {
+  if (!is.null(value) && (!is.numeric(value) || length(dim(value)) > 1L)) {
     abort_argument(value, name, "a numeric vector, one value a row",
       call = call
     )
   }
-  value
 }
 
 subset_rows <- function(subset, scope, env, n, call) {
@@ -241,6 +249,19 @@ refuse_missing_inside <- function(variable, name, error, scope, env, call) {
   }
 }
 
+check_offset_type <- function(value, name, call) {
+  if (!is.numeric(value) && !is.logical(value) || NCOL(value) > 1L) {
+    bk_abort(
+      "argument", fit_header("Term `%s` is not of numbers.", name),
+      c(
+        paste("Found:", describe_value(value)),
+        "Accepted: a number for each row."
+      ),
+      column = name, found = class(value), call = call
+    )
+  }
+}
+
 check_variable_types <- function(frame, response, call) {
   for (name in setdiff(names(frame), response)) {
     column <- frame[[name]]
@@ -267,13 +288,7 @@ usable_rows <- function(frame, rows, na.action, call = user_call(),
   keep <- omitted <- NULL
   if (missing == "model" && is.null(omit)) check(frame, rows)
   with_na <- setdiff(names(frame)[vapply(frame, anyNA, NA)], allowed)
-  refused <- if (!is.null(omit)) {
-    character()
-  } else if (missing == "omit") {
-    intersect(with_na, c(names(frame)[1L], "(weights)"))
-  } else {
-    with_na
-  }
+  refused <- if (is.null(omit) && missing != "omit") with_na
   if (length(refused)) {
     refuse_missing(frame, refused, rows, missing != "refuse", call)
   }
@@ -338,7 +353,7 @@ inform_dropped <- function(bad, n, call) {
   gone <- length(unique(unlist(bad, use.names = FALSE)))
   bk_inform(
     "dropped_rows", sprintf(
-      "%d of %d rows were dropped: they have missing predictors.", gone, n
+      "%d of %d rows were dropped: they have missing values.", gone, n
     ),
     paste0("`", names(bad), "`: ", lengths(bad), " missing."),
     n = gone, call = call
@@ -375,6 +390,12 @@ original_rows <- function(at, rows) {
 }
 
 check_weights <- function(w, rows, call) {
+  if (anyNA(w)) {
+    abort_missing(
+      c(weights = sum(is.na(w))), which(is.na(w))[1], rows,
+      what = "Argument", call = call, cure = "Leave out the rows without one."
+    )
+  }
   bad <- which(!(w >= 0 & w < Inf))
   if (length(bad)) {
     bk_abort(

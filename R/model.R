@@ -77,7 +77,7 @@ fit_model <- function(model, call, front, ...) {
   fit <- model$collect(fit, core, job, rows)
   left_out <- if (!is.null(model$left_out)) model$left_out(fit, core, job, rows)
   if (!is.null(left_out)) fit <- add_link(fit, left_out)
-  if (!sampled) warn_iteration(fit)
+  if (!sampled) warn_iteration(fit, settings$max_iter)
   warn_jitter(fit, model)
   if (sampled && !interrupted) {
     if (is.null(fit$diagnostics$until)) {
@@ -133,7 +133,7 @@ stop_or_keep <- function(core, settings) {
 }
 
 # Of an iteration: whether it settled, and whether its bound fell.
-warn_iteration <- function(fit) {
+warn_iteration <- function(fit, max_iter) {
   d <- fit$diagnostics
   if (isFALSE(d$converged) && !isTRUE(d$interrupted)) {
     bk_warn("max_iter", if (d$passes > 0) {
@@ -142,10 +142,14 @@ warn_iteration <- function(fit) {
       sprintf("The bound had not settled after %.0f steps.", d$steps)
     }, c(
       "The fit is a valid but not the best approximation.",
-      sprintf(
-        "Raise `max_iter`%s, or `tol` if less accuracy is enough.",
-        if (fit$method == "svi") " or `epochs`" else ""
-      )
+      if (fit$method == "svi") {
+        "Raise `max_iter` or `epochs`, or `tol` if less accuracy is enough."
+      } else if (isTRUE(d$passes < (max_iter %||% 0))) {
+        # The passes of the search that was kept.
+        "Raise `tol` if less accuracy is enough."
+      } else {
+        "Raise `max_iter`, or `tol` if less accuracy is enough."
+      }
     ))
   }
   bound <- last(fit$trace$elbo %||% 0)

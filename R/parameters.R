@@ -51,7 +51,7 @@ parameter_matrix <- function(rows, level = 0.95) {
     "Estimate", "SD", tail_names(level), "R-hat", "ESS", "Inclusion", "Prior"
   ))
   has <- colSums(!is.na(out)) > 0 | seq_len(ncol(out)) <= 4L
-  # R-hat is missing where draws are constant, or too few.
+  # R-hat is missing where chains stand still, or draws are too few.
   sampled <- any(has[5:6])
   has[5:6] <- sampled
   out[, has, drop = FALSE]
@@ -109,8 +109,12 @@ with_convergence <- function(table, object,
   known <- known[match(rownames(table), known$variable), ]
   # Small counts can be constant in the tails.
   ess <- pmin(known$ess_bulk, known$ess_tail, na.rm = TRUE)
-  cbind(table, "R-hat" = known$rhat, ESS = ess)
+  cbind(table, "R-hat" = shown_rhat(known$rhat), ESS = ess)
 }
+
+# It is infinite where every chain stands still, and not all at one value, as
+# few draws of counts may: no number for a table, which summary() says.
+shown_rhat <- function(rhat) replace(rhat, is.infinite(rhat), NA)
 
 # Quantiles of the fixed coefficients: p x length(probs). Under q a selected one
 # is 0 with the probability that it is out.

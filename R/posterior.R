@@ -69,7 +69,11 @@ posterior_latent <- function(object, newdata, draws, re.form = NULL,
   groups <- check_re_form(re.form)
   rows <- NULL
   if (!is.null(newdata) || !keeps_rows(object) || groups != "as given") {
-    if (is.null(newdata)) newdata <- own_data(object, home)
+    # What the call names may not be all rows of a fit that keeps none.
+    if (is.null(newdata)) {
+      if (is.null(object$y)) abort_rows_not_kept()
+      newdata <- own_data(object, home)
+    }
     rows <- new_rows(object, newdata, groups, TRUE)
   }
   check_answer_size(

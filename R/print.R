@@ -76,7 +76,10 @@ draws_table <- function(draws, level = 0.95) {
     return(out)
   }
   known <- convergence_table(draws)
-  cbind(out, "R-hat" = known$rhat, ESS = pmin(known$ess_bulk, known$ess_tail))
+  cbind(out,
+    "R-hat" = shown_rhat(known$rhat),
+    ESS = pmin(known$ess_bulk, known$ess_tail)
+  )
 }
 
 # Estimates share their decimals; R-hat has two and ESS none.

@@ -167,11 +167,30 @@ abort_broken_file <- function(file, header, details, call) {
   )
 }
 
+# Reading text: R ends a field at a byte of zero with no more than a warning.
+without_zero_bytes <- function(reading, file, call) {
+  withCallingHandlers(reading, warning = function(w) {
+    if (grepl("embedded nul", conditionMessage(w), fixed = TRUE)) {
+      bk_abort(
+        "argument", "A file of rows is no text: it has bytes of zero.",
+        c(
+          paste("Found:", quoted(file)),
+          paste(
+            "Accepted: text in UTF-8, one row a line. A file in UTF-16, or one",
+            "that was cut off, has to be written again."
+          )
+        ),
+        column = "x", found = file, call = call
+      )
+    }
+  })
+}
+
 text_columns <- function(connection, file, sep, call) {
-  names <- scan(
+  names <- without_zero_bytes(scan(
     connection, "",
     nlines = 1L, sep = sep, quote = "\"", quiet = TRUE, strip.white = TRUE
-  )
+  ), file, call)
   if (length(names) == 0L || !all(nzchar(names) & validEnc(names))) {
     bk_abort(
       "dimension", "A file does not name its columns.",
@@ -275,18 +294,22 @@ binary_parts <- function(source, file, call) {
 
 text_parts <- function(source, file, call) {
   connection <- open_file(file, "rt", call)
+  read <- FALSE
+  on.exit(if (!read) close(connection))
   columns <- text_columns(connection, file, source$sep, call)
   check_same_columns(columns, source$all_columns, quoted(file), call)
-  what <- text_types(connection, columns, source, file)
+  what <- text_types(connection, columns, source, file, call)
+  read <- TRUE
   line <- 1
   list(
     read = function(n) {
       part <- tryCatch(
-        scan(
+        without_zero_bytes(scan(
           connection, what,
           nmax = n, sep = source$sep, quote = "\"", quiet = TRUE,
           strip.white = TRUE, multi.line = FALSE, na.strings = c("NA", "")
-        ),
+        ), file, call),
+        bayeskernel_error = stop,
         error = function(e) {
           refuse_bad_cell(source, file, what, line, n, call)
           stop(file, ": ", conditionMessage(e))
@@ -302,8 +325,8 @@ text_parts <- function(source, file, call) {
 
 # Predictors are numbers unless the first lines show logical values; labels
 # and names of groups are read as text.
-text_types <- function(connection, columns, source, file) {
-  lines <- readLines(connection, 100L, warn = FALSE)
+text_types <- function(connection, columns, source, file, call) {
+  lines <- without_zero_bytes(readLines(connection, 100L), file, call)
   pushBack(lines, connection)
   types <- lapply(stats::setNames(nm = columns), function(name) numeric())
   shown <- tryCatch(

@@ -132,6 +132,8 @@ block_matrix <- function(part, columns, first, call) {
 }
 
 abort_source <- function(source, row, error, call) {
+  # What says itself what is wrong.
+  if (inherits(error, "bayeskernel_error")) stop(error)
   bk_abort(
     "argument",
     if (row > 0) {

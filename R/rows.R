@@ -200,9 +200,15 @@ refuse_linear_terms <- function(design, model, intercepts = FALSE) {
           if (intercepts) ", and random intercepts, (1 | g)" else ""
         ),
         paste(
-          "With such terms: bkm(), whose gp() terms are curves, of classes or",
-          "numbers; linear: bsvm()."
-        )
+          "With such terms: bkm(), whose gp() terms are curves, of two classes",
+          "or numbers; linear: bsvm()."
+        ),
+        if (length(design$random) && model %in% c("gpsvm", "mkprobit")) {
+          paste(
+            "Groups can be a predictor, too: `y ~ x + g` with kernel =",
+            "rbf(columns = \"x\") + categorical(columns = \"g\")."
+          )
+        }
       ),
       column = "formula", found = found
     )
@@ -228,6 +234,7 @@ place_predictors <- function(x, moments, settings, type = "matrix") {
 
 # Of a matrix, a data frame or a sparse matrix.
 predictor_rows <- function(model, given, kind, settings) {
+  check_row_numbers(given$weights, "weights")
   counted <- spread_counts(given$y, "y", NROW(given$x), kind, given$weights)
   if (!is.null(counted)) {
     given$x <- given$x[counted$at, , drop = FALSE]
@@ -370,6 +377,7 @@ refuse_sparse_gaps <- function(wide, columns) {
 
 # A kernel matrix: its rows are those of K and the diagonal.
 kernel_matrix_rows <- function(given, kind) {
+  check_row_numbers(given$weights, "weights")
   k <- kernel_matrix(precomputed(), given$x)
   dimnames(k) <- NULL
   n <- nrow(k)

@@ -260,7 +260,9 @@ seqkr_model <- list(
   prior = "seqkr_prior", arguments = seqkr_arguments,
   rows = list(
     linear = FALSE, weights = FALSE,
-    response = function(settings) settings$family
+    response = function(settings) {
+      if (settings$family == "binomial") "sequence" else settings$family
+    }
   ),
   job = seqkr_job, run = seqkr_run, collect = seqkr_collect,
   limits = particle_limits, validate = validate_seqkr

@@ -67,8 +67,8 @@ house_arguments <- function() {
   )
 }
 
-count_from <- function(lower) {
-  function(x, name) check_count(x, lower, name = name)
+count_from <- function(lower, upper = .Machine$integer.max) {
+  function(x, name) check_count(x, lower, upper, name = name)
 }
 
 number_from <- function(lower) {

@@ -332,6 +332,8 @@ sampler_line <- function(d) {
     if (d$chains > 1) "s" else "", d$draws, d$warmup,
     if (is.na(d$max_rhat)) {
       "too few for R-hat"
+    } else if (is.infinite(d$max_rhat)) {
+      "some stand still, each elsewhere (R-hat is infinite)"
     } else {
       paste0(
         sprintf("R-hat at most %.2f", d$max_rhat),

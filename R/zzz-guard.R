@@ -4,39 +4,58 @@
 # leaves it. Functions check what they are given at the door; this is the net
 # below.
 
-# `code` is the body of a function that users call.
-guarded <- function(code) {
+# `code` is the body of a function that users call, or of a method.
+guarded <- function(code, method = FALSE) {
   at <- user_frame()
-  withCallingHandlers(code, error = function(e) {
-    if (inherits(e, "bayeskernel_error")) {
-      return()
-    }
-    call <- typed_at(at)
-    if (from_argument(e, at, sys.nframe())) {
-      # The user's own conditions keep their classes.
-      if (!identical(class(e), class(simpleError("")))) {
+  caller <- sys.parent()
+  withCallingHandlers(
+    {
+      # A generic of this package is the frame before.
+      if (method && caller - at <= 1L) check_not_torn(caller)
+      code
+    },
+    error = function(e) {
+      if (inherits(e, "bayeskernel_error")) {
         return()
+      }
+      call <- typed_at(at)
+      if (from_argument(e, at, sys.nframe())) {
+        # The user's own conditions keep their classes.
+        if (!identical(class(e), class(simpleError("")))) {
+          return()
+        }
+        bk_abort(
+          "argument",
+          sprintf("An argument of %s() cannot be computed.", called_name(call)),
+          conditionMessage(e), found = e, call = call
+        )
       }
       bk_abort(
         "argument",
-        sprintf("An argument of %s() cannot be computed.", called_name(call)),
-        conditionMessage(e), found = e, call = call
+        sprintf("%s() cannot use what it was given.", called_name(call)),
+        c(
+          conditionMessage(e),
+          "A fit, or another object, that was changed has to be made again.",
+          paste(
+            "If nothing was changed, and no argument is odd, this is an error",
+            "of ours."
+          )
+        ),
+        found = e, call = call
       )
     }
-    bk_abort(
-      "argument",
-      sprintf("%s() cannot use what it was given.", called_name(call)),
-      c(
-        conditionMessage(e),
-        "A fit, or another object, that was changed has to be made again.",
-        paste(
-          "If nothing was changed, and no argument is odd, this is an error",
-          "of ours."
-        )
-      ),
-      found = e, call = call
-    )
-  })
+  )
+}
+
+# The fit that the method in this frame is given: its first argument, which
+# dispatch has looked at.
+check_not_torn <- function(frame) {
+  fit <- sys.frame(frame)[[names(formals(sys.function(frame)))[1]]]
+  if (!inherits(fit, "bayeskernel_fit")) {
+    return(invisible())
+  }
+  torn <- torn_element(fit)
+  if (!is.null(torn)) abort_not_whole(torn)
 }
 
 # Arguments are computed where they are first used. Was error `e`, which the
@@ -101,7 +120,7 @@ local({
   methods <- outer(generics, classes, paste, sep = ".")
   for (name in intersect(c(methods, plain), ls(home))) {
     f <- get(name, home)
-    body(f) <- call("guarded", body(f))
+    body(f) <- call("guarded", body(f), name %in% methods)
     assign(name, f, home)
   }
 })

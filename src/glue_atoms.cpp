@@ -56,7 +56,7 @@ Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors,
       component[i] = classes[i] - 1;
       components = std::max<int>(components, classes[i]);
     }
-    const bayeskernel::Mixture model = bayeskernel::MixtureFit().fit(
+    const bayeskernel::Mixture model = bayeskernel::MixtureFit([] { return !seen_interrupt(); }).fit(
         x, component, components, read_codes(codes), read_cells(sizes));
     return Rcpp::List::create(Rcpp::Named("share") = to_r(model.share),
                               Rcpp::Named("mean") = to_r(model.mean),
@@ -79,6 +79,9 @@ Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors,
     bayeskernel::AtomMaker maker(mixture);
     bayeskernel::Atoms atoms;
     for (Eigen::Index i = 0; i < x.rows(); ++i) {
+      if (i % 1024 == 1023 && seen_interrupt()) {
+        throw bayeskernel::PassInterrupted();
+      }
       maker.add(i, x.row(i).transpose(), code.row(i).transpose(), atoms);
     }
     const int n = static_cast<int>(atoms.row.size()), p = x.cols();

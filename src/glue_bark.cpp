@@ -363,6 +363,7 @@ void for_draws(const Draws& draws, SEXP x, SEXP newx, SEXP newlevel,
     throw bayeskernel::ArgumentError("not a level for each new row");
   }
   RcppParallelExecutor executor(threads);
+  executor.ask();
   for (Index first = 0; first < new_x.rows(); first += kRows) {
     const Index size = std::min(kRows, new_x.rows() - first);
     Eigen::MatrixXi own;
@@ -374,6 +375,7 @@ void for_draws(const Draws& draws, SEXP x, SEXP newx, SEXP newlevel,
       DrawPredictor predictor(train, rows, draws.most());
       const Index end = std::min(draws.count(), (block + 1) * Draws::kBlock);
       for (Index d = block * Draws::kBlock; d < end; ++d) {
+        executor.look();
         predictor.predict(draws.draw(d), draws.lambda(d));
         use(block, d, first, size, predictor);
       }

@@ -114,8 +114,10 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       const bool hinge = model.family == bayeskernel::Family::hinge;
       if (hinge && plain && complete && model.atoms == nullptr &&
           model.open == nullptr && !result.interrupted) {
-        out["influence"] = response_list(rows, blocks, executor, fit,
-                                         input.order, remote.get());
+        result.interrupted = !finished(executor, [&] {
+          out["influence"] = response_list(rows, blocks, executor, fit,
+                                           input.order, remote.get());
+        });
       }
       add_row_moments(fit, input.order, remote.get(), out);
       if (search) {

@@ -51,6 +51,11 @@ inline Eigen::Map<const Eigen::MatrixXd> map_matrix(SEXP x) {
   if (!Rf_isMatrix(x)) {
     throw bayeskernel::ArgumentError("something is not a matrix");
   }
+  // R takes the sizes from a file as they are.
+  if (static_cast<double>(Rf_nrows(x)) * Rf_ncols(x) !=
+      static_cast<double>(Rf_xlength(x))) {
+    throw bayeskernel::ArgumentError("a matrix has not the size that it says");
+  }
   return Eigen::Map<const Eigen::MatrixXd>(values, Rf_nrows(x), Rf_ncols(x));
 }
 
@@ -67,9 +72,35 @@ class RcppParallelExecutor final : public bayeskernel::Executor {
   void run(Eigen::Index n_blocks,
            const std::function<void(Eigen::Index)>& body) override;
 
+  // From now on run() looks for an interrupt between blocks, which leaves by
+  // PassInterrupted: for work that no UserCallback watches.
+  RcppParallelExecutor& ask(bool asks = true) {
+    asks_ = asks;
+    return *this;
+  }
+  // For long blocks. Only the main thread looks, every tenth of a second.
+  void look();
+
  private:
   int threads_;
+  bool asks_ = false;
+  std::chrono::steady_clock::time_point last_;
 };
+
+// Was there an interrupt? R's flag is cleared by the check that sees it.
+bool seen_interrupt();
+
+// What follows a fit: false when it was interrupted.
+template <class Work>
+bool finished(RcppParallelExecutor& executor, Work&& work) {
+  executor.ask();
+  try {
+    work();
+  } catch (const bayeskernel::PassInterrupted&) {
+    return false;
+  }
+  return true;
+}
 
 // Asked by the core between rounds, on the main thread: at most every tenth of
 // a second looks for an interrupt and redraws the bar.
@@ -88,7 +119,7 @@ class UserCallback {
   // Looks at once.
   bool interrupted() {
     if (!interrupted_) {
-      interrupted_ = R_ToplevelExec(check, nullptr) == FALSE;
+      interrupted_ = seen_interrupt();
     }
     return interrupted_;
   }
@@ -100,9 +131,7 @@ class UserCallback {
  private:
   using Clock = std::chrono::steady_clock;
 
-  static void check(void*) { R_CheckUserInterrupt(); }
-
-  // An interrupt is final: R's flag is cleared by the check that saw it.
+  // An interrupt is final.
   bool ask(const bayeskernel::Progress& now) {
     const auto time = Clock::now();
     if (interrupted_ || seconds(time - last_) < 0.1) return !interrupted_;
@@ -156,6 +185,8 @@ auto guarded(Body&& body) -> decltype(body()) {
   };
   try {
     return body();
+  } catch (const bayeskernel::PassInterrupted&) {
+    return failed("interrupt", "");
   } catch (const bayeskernel::NumericError& error) {
     return failed("numeric", error.what());
   } catch (const bayeskernel::Error& error) {

@@ -178,6 +178,8 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     bayeskernel::EpFit fit(rows, blocks, executor, model.family, model.atoms,
                            true,
                            residuals ? residuals.get() : processes.open());
+    // Of what comes between and after the passes; leaves as they do.
+    executor.ask();
     fit.watch(user.keep_going());
     if (remote) {
       remote->set_centres(processes.centres());
@@ -260,6 +262,7 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
                         model.family == bayeskernel::Family::probit;
     bayeskernel::EpFit fit(rows, blocks, input.executor, model.family, nullptr,
                            grid && labels, processes.open());
+    input.executor.ask();
     fit.watch(user.keep_going());
     Rcpp::List out;
     EpOutcome outcome;

@@ -234,11 +234,13 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     const std::string method = Rcpp::as<std::string>(settings["method"]);
     const bool direct = exact && (method == "vb" || method == "ep");
     PackedRows kept;
+    executor.ask();
     if (exact) {
       if (!direct) bayeskernel::exact_features(features, kept);
     } else if (keep) {
       bayeskernel::keep_features(input.rows, kept);
     }
+    executor.ask(false);
     const BatchSource batches =
         keep ? BatchSource{kept, nullptr}
              : BatchSource{*input.base, [&](const RowSource& batch) {
@@ -303,6 +305,7 @@ Rcpp::List gpsvm_predict_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                              const Rcpp::List& machines, int threads) {
   return guarded([&] {
     FeatureData input(data, kernel, inducing, nugget, 0, threads);
+    input.executor.ask();
     const bayeskernel::FeatureRows& rows = input.rows;
     const Index n = rows.rows(), m = rows.x_columns();
     const Index count = machines.size();
@@ -376,6 +379,7 @@ Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                             const Rcpp::NumericMatrix& points, int threads) {
   return guarded([&] {
     FeatureData input(data, kernel, inducing, nugget, 0, threads);
+    input.executor.ask();
     const bayeskernel::FeatureRows& rows = input.rows;
     const auto v = map_matrix(points);
     if (v.rows() != rows.x_columns()) {
@@ -385,6 +389,7 @@ Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     VectorXd residual(rows.rows());
     bayeskernel::for_tiles(rows, [&](const bayeskernel::TileSpan& span,
                                      const bayeskernel::Tile& tile) {
+      input.executor.look();
       f.middleRows(span.row_begin, span.rows()).noalias() =
           tile.x.transpose() * v;
       residual.segment(span.row_begin, span.rows()) = tile.residual;
@@ -405,6 +410,7 @@ Rcpp::List gpsvm_draw_moments_cpp(const Rcpp::List& data,
                                   int threads) {
   return guarded([&] {
     FeatureData input(data, kernel, inducing, nugget, 0, threads);
+    input.executor.ask();
     if (points.nrow() != input.rows.x_columns()) {
       throw bayeskernel::ArgumentError("points of another process");
     }

@@ -16,8 +16,11 @@ using bayeskernel::MatrixXd;
 using bayeskernel::VectorXd;
 
 inline Eigen::Map<const Eigen::VectorXi> map_integers(SEXP x) {
-  const Rcpp::IntegerVector v(x);
-  return Eigen::Map<const Eigen::VectorXi>(v.begin(), v.size());
+  // A coerced copy would be gone before the view.
+  if (TYPEOF(x) != INTSXP) {
+    throw bayeskernel::ArgumentError("something is not of whole numbers");
+  }
+  return Eigen::Map<const Eigen::VectorXi>(INTEGER(x), Rf_xlength(x));
 }
 
 // Rows of a fit or of a prediction: `type` "matrix" (x), "sparse" (begin,

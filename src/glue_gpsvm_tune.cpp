@@ -78,6 +78,7 @@ Rcpp::List gpsvm_inducing_cpp(const Rcpp::NumericMatrix& x, int count,
                                          : bayeskernel::InducingMethod::kmeans;
     settings.seed = static_cast<std::uint64_t>(seed);
     RcppParallelExecutor executor(feature_threads(x.ncol(), count, threads));
+    executor.ask();
     return Rcpp::List::create(Rcpp::Named("z") =
                                   to_r(bayeskernel::inducing_points(
                                       map_matrix(x), settings, executor)));

@@ -199,6 +199,7 @@ void for_lowrank_draws(const Rcpp::List& draws, SEXP x, SEXP newx, int threads,
   }
   const LowRankDraws kept(draws, train.rows(), train.cols());
   RcppParallelExecutor executor(threads);
+  executor.ask();
   const Index blocks = (kept.count() + kBlock - 1) / kBlock;
   for (Index first = 0; first < new_x.rows(); first += kRows) {
     const Index size = std::min(kRows, new_x.rows() - first);
@@ -207,6 +208,7 @@ void for_lowrank_draws(const Rcpp::List& draws, SEXP x, SEXP newx, int threads,
       LowRankPredictor predictor(train, rows, kept.rank());
       const Index end = std::min(kept.count(), (block + 1) * kBlock);
       for (Index d = block * kBlock; d < end; ++d) {
+        executor.look();
         use(block, d, first, size, predictor.predict(kept.draw(d)));
       }
     });

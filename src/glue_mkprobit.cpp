@@ -238,7 +238,7 @@ Rcpp::List predict_sampled(const Rcpp::List& posterior, Composite& composite,
   MatrixXd f, log_prob;
   for (Index d = 0; d < draws.count(); ++d) {
     if (user.interrupted()) {
-      throw bayeskernel::NumericError("the prediction was interrupted");
+      throw bayeskernel::PassInterrupted();
     }
     draws.latent(d, f);
     class_probabilities(f, nodes, executor, log_prob);
@@ -532,6 +532,7 @@ Rcpp::List mkprobit_predict_cpp(const Rcpp::List& posterior,
                                 const Rcpp::List& settings) {
   return guarded([&] {
     RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
+    executor.ask();
     Composite composite =
         read_composite(sources, combine, has_bias(posterior));
     const Index nodes = Rcpp::as<int>(settings["nodes"]);
@@ -589,6 +590,7 @@ Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior,
                               const Rcpp::List& settings) {
   return guarded([&] {
     RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
+    executor.ask();
     Composite composite =
         read_composite(sources, combine, has_bias(posterior));
     const Index nodes = Rcpp::as<int>(settings["nodes"]);
@@ -601,7 +603,7 @@ Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior,
       MatrixXd f, log_prob;
       for (Index d = 0; d < count; ++d) {
         if (user.interrupted()) {
-          throw bayeskernel::NumericError("the prediction was interrupted");
+          throw bayeskernel::PassInterrupted();
         }
         latent(d, f);
         if (!link) {

@@ -95,6 +95,7 @@ Rcpp::List linear_moments_cpp(const Rcpp::List& rows,
     const bayeskernel::LinearRows at = read_rows(rows);
     const bayeskernel::LinearPosterior q = read_posterior(posterior);
     RcppParallelExecutor executor(threads);
+    executor.ask();
     const bayeskernel::GaussianMoments out =
         bayeskernel::LinearPredictor(at, q).run(executor);
     return Rcpp::List::create(Rcpp::Named("mean") = to_r(out.mean),
@@ -110,6 +111,7 @@ Rcpp::List draw_moments_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
     const bayeskernel::LinearRows at = read_rows(rows);
     const bayeskernel::LinearDraws from = read_draws(draws);
     RcppParallelExecutor executor(threads);
+    executor.ask();
     return moments_list(bayeskernel::LinearDrawPredictor(at, from)
                             .moments(read_links(links), executor));
   });
@@ -123,6 +125,7 @@ Rcpp::List draw_values_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
     const bayeskernel::LinearRows at = read_rows(rows);
     const bayeskernel::LinearDraws from = read_draws(draws);
     RcppParallelExecutor executor(threads);
+    executor.ask();
     return Rcpp::List::create(
         Rcpp::Named("f") =
             to_r(bayeskernel::LinearDrawPredictor(at, from).values(
@@ -152,6 +155,7 @@ Rcpp::List link_moments_cpp(const Rcpp::NumericVector& m,
   return guarded([&] {
     Rcpp::NumericVector mean(m.size()), deviation(m.size());
     RcppParallelExecutor executor(threads);
+    executor.ask();
     bayeskernel::LinkMoments(read_link(link))
         .run(map_vector(m).array(), map_vector(s2).array(), mean.begin(),
              deviation.begin(), executor);

@@ -65,6 +65,7 @@ Rcpp::List process_features_cpp(const Rcpp::List& kernel,
     const bayeskernel::Features features(read_kernel(kernel),
                                          map_matrix(z).transpose(), 0.0);
     RcppParallelExecutor executor(x.nrow() < 2000 ? 1 : threads);
+    executor.ask();
     MatrixXd phi;
     VectorXd open;
     bayeskernel::process_features(features, map_matrix(x).transpose(),
@@ -98,6 +99,7 @@ Rcpp::List process_fill_cpp(const Rcpp::List& kernel,
     const bayeskernel::Features features(read_kernel(kernel),
                                          map_matrix(z).transpose(), 0.0);
     RcppParallelExecutor executor(n < 2000 ? 1 : threads);
+    executor.ask();
     VectorXd open;
     const VectorXd centre = bayeskernel::process_columns(
         features, map_matrix(x), map_vector(by), map_vector(weight), executor,

@@ -11,21 +11,21 @@ namespace {
 using bayeskernel::FilterSettings;
 using bayeskernel::FilterStep;
 using bayeskernel::Grid;
-using bayeskernel::GridSettings;
+using bayeskernel::CandidateSettings;
 using bayeskernel::GridState;
 using bayeskernel::Particle;
 using bayeskernel::ParticleFilter;
 using bayeskernel::ParticlePosterior;
 using bayeskernel::SubsetPrior;
-using bayeskernel::VariancePrior;
+using bayeskernel::StepVariancePrior;
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 // (shape, rate), or one number, the variance itself.
-VariancePrior read_variance(SEXP from) {
+StepVariancePrior read_variance(SEXP from) {
   const auto numbers = map_vector(from);
-  VariancePrior out;
+  StepVariancePrior out;
   out.known = numbers.size() == 1;
   if (out.known) {
     out.value = numbers[0];
@@ -94,7 +94,7 @@ Rcpp::List state_list(const Grid& grid, const ParticleFilter& filter) {
 }
 
 void check_grid(const CheckedList& list, const GridState& at,
-                const GridSettings& settings) {
+                const CandidateSettings& settings) {
   const Index given = settings.fixed.cols();
   const bool wrong = given > 0 ? at.points.cols() != given
                                : at.points.cols() > std::min(at.rows,
@@ -108,7 +108,7 @@ void check_grid(const CheckedList& list, const GridState& at,
 }
 
 // What a fit says of where its stream rests.
-void restore(const Rcpp::List& from, Index d, const GridSettings& of_grid,
+void restore(const Rcpp::List& from, Index d, const CandidateSettings& of_grid,
              const FilterSettings& settings, Index kmax, Grid& grid,
              ParticleFilter& filter) {
   const CheckedList list(from, "the state of the stream");
@@ -232,7 +232,7 @@ Rcpp::List seqkr_fit_cpp(const Rcpp::NumericMatrix& x,
     const auto rows = map_matrix(x);
     const auto responses = map_vector(y);
     const FilterSettings of_filter = read_filter(settings, prior);
-    GridSettings of_grid;
+    CandidateSettings of_grid;
     of_grid.fixed = map_matrix(settings["grid"]);
     of_grid.most = static_cast<Index>(Rcpp::as<double>(settings["grid_max"]));
     of_grid.unique = Rcpp::as<bool>(settings["unique"]);
@@ -287,6 +287,7 @@ Rcpp::List seqkr_predict_cpp(const Rcpp::List& posterior,
     const ParticlePosterior at = read_posterior(posterior, rows.rows());
     const bayeskernel::Kernel function = read_kernel(kernel);
     RcppParallelExecutor executor(threads);
+    executor.ask();
     const Index n = rows.cols(), count = static_cast<Index>(at.size.size());
     const Index part = std::max<Index>(16, 2000000 / std::max<Index>(count, 1));
     VectorXd mean(n), variance(n), prob(classes ? n : 0), sd(classes ? n : 0);
@@ -330,6 +331,7 @@ Rcpp::List seqkr_latent_cpp(const Rcpp::List& posterior,
     const auto rows = map_matrix(x);
     const ParticlePosterior at = read_posterior(posterior, rows.rows());
     RcppParallelExecutor executor(threads);
+    executor.ask();
     const Index count = static_cast<Index>(at.size.size());
     MatrixXd mean(count, rows.cols()), variance(count, rows.cols());
     bayeskernel::particle_moments(at, read_kernel(kernel), rows, executor, mean,

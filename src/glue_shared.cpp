@@ -11,6 +11,7 @@
 #include <bayeskernel/data/moments.hpp>
 #include <bayeskernel/diagnostics/convergence.hpp>
 #include <bayeskernel/kernel/matrix.hpp>
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -30,23 +31,33 @@ int cores() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+// Known since the package was loaded.
+std::thread::id main_thread() {
+  static const std::thread::id loaded_in = std::this_thread::get_id();
+  return loaded_in;
+}
+
+void check_interrupt(void*) { R_CheckUserInterrupt(); }
+
 struct Blocks final : RcppParallel::Worker {
   explicit Blocks(const std::function<void(Eigen::Index)>& body) : body(body) {}
 
   void operator()(std::size_t begin, std::size_t end) override {
     try {
-      for (std::size_t block = begin; block < end; ++block) {
+      for (std::size_t block = begin; block < end && !failed; ++block) {
         body(static_cast<Eigen::Index>(block));
       }
     } catch (...) {
       std::lock_guard<std::mutex> lock(mutex);
       if (!failure) failure = std::current_exception();
+      failed = true;
     }
   }
 
   const std::function<void(Eigen::Index)>& body;
   std::mutex mutex;
   std::exception_ptr failure;
+  std::atomic<bool> failed{false};
 };
 
 }  // namespace
@@ -57,17 +68,39 @@ RcppParallelExecutor::RcppParallelExecutor(int threads)
 void RcppParallelExecutor::run(Eigen::Index n_blocks,
                                const std::function<void(Eigen::Index)>& body) {
   if (threads_ == 1 || n_blocks == 1) {
-    for (Eigen::Index block = 0; block < n_blocks; ++block) body(block);
+    for (Eigen::Index block = 0; block < n_blocks; ++block) {
+      look();
+      body(block);
+    }
     return;
   }
-  Blocks blocks(body);
+  const std::function<void(Eigen::Index)> asking = [&](Eigen::Index block) {
+    look();
+    body(block);
+  };
+  Blocks blocks(asks_ ? asking : body);
   RcppParallel::parallelFor(0, static_cast<std::size_t>(n_blocks), blocks, 1,
                             threads_);
   if (blocks.failure) std::rethrow_exception(blocks.failure);
 }
 
+void RcppParallelExecutor::look() {
+  if (!asks_ || std::this_thread::get_id() != main_thread()) return;
+  const auto time = std::chrono::steady_clock::now();
+  if (time - last_ < std::chrono::milliseconds(100)) return;
+  last_ = time;
+  if (seen_interrupt()) throw bayeskernel::PassInterrupted();
+}
+
+bool seen_interrupt() {
+  return R_ToplevelExec(check_interrupt, nullptr) == FALSE;
+}
+
 // [[Rcpp::export(rng = false)]]
-void remember_process_cpp() { in_forked_child(); }
+void remember_process_cpp() {
+  in_forked_child();
+  main_thread();
+}
 
 // Mean, sd, range and number of NaN of the columns of a numeric matrix: of all
 // rows, or of `count` from `first` on, counted from 0.
@@ -93,6 +126,7 @@ Rcpp::List kernel_matrix_cpp(const Rcpp::List& kernel,
                              const Rcpp::NumericMatrix& z, int threads) {
   return guarded([&] {
     RcppParallelExecutor executor(threads);
+    executor.ask();
     Rcpp::NumericMatrix out = Rcpp::no_init(x.ncol(), z.ncol());
     bayeskernel::kernel_matrix(
         read_kernel(kernel), map_matrix(x), map_matrix(z), executor,

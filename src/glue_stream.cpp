@@ -145,9 +145,15 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     if (svi.usable) {
       if (read_family(settings) == bayeskernel::Family::hinge &&
           residuals == nullptr && !svi.result.interrupted) {
-        out["influence"] =
-            response_list(rows, blocks, executor, svi.fit, input.order,
-                          remote.get());
+        const bool whole = finished(executor, [&] {
+          out["influence"] =
+              response_list(rows, blocks, executor, svi.fit, input.order,
+                            remote.get());
+        });
+        if (!whole) {
+          Rcpp::List status = out["status"];
+          status["interrupted"] = true;
+        }
       }
       add_row_moments(svi.fit, input.order, remote.get(), out);
     }

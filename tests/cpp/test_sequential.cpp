@@ -135,7 +135,7 @@ static SubsetPrior prior_of(const Problem& p) {
 }
 
 static Ran run(const Problem& p, const FilterSettings& settings,
-               Index finish = 0, GridSettings of_grid = {},
+               Index finish = 0, CandidateSettings of_grid = {},
                Executor* executor = nullptr) {
   SerialExecutor serial;
   of_grid.keep_rows = settings.classes;
@@ -194,7 +194,7 @@ TEST("the filter finds the posterior over all sets, in both orders") {
 }
 
 static void check_unbiased(const Problem& p, const FilterSettings& base,
-                           int runs, const GridSettings& of_grid = {}) {
+                           int runs, const CandidateSettings& of_grid = {}) {
   const double log_z = enumerate(p, prior_of(p)).log_evidence;
   double sum = 0.0, squares = 0.0;
   for (int r = 0; r < runs; ++r) {
@@ -262,7 +262,7 @@ TEST("rows that are brought in by parts leave the target as it is") {
 
 TEST("a given grid: weights are predictive densities") {
   const Problem p = six_rows();
-  GridSettings of_grid;
+  CandidateSettings of_grid;
   of_grid.fixed = p.x;
   for (const bool corrected : {false, true}) {
     FilterSettings settings = p.settings();
@@ -351,7 +351,7 @@ TEST("unknown variances: exact by quadrature over them and enumeration") {
 // Rows hardly see some directions of their coefficients; what rounding leaves of
 // these must not keep a large variance of coefficients large.
 TEST("centres close together on a long stream: variances stay in bounds") {
-  GridSettings settings;
+  CandidateSettings settings;
   settings.fixed.resize(1, 7);
   settings.fixed << -1.0, 0.0, 0.001, 0.002, 0.003, 0.004, 1.5;
   Grid grid(Kernel::rbf(VectorXd::Constant(1, 0.7), 1.0), 1, settings);
@@ -361,7 +361,7 @@ TEST("centres close together on a long stream: variances stay in bounds") {
     grid.offer(&x);
     grid.absorb(std::exp(-x * x / 0.98) + 0.07 * stream.normal());
   }
-  const VariancePrior prior{1.0, 1.0};
+  const StepVariancePrior prior{1.0, 1.0};
   Particle particle;
   particle.centres = {0, 1, 2, 3, 4, 5, 6};
   particle.noise = 0.005;
@@ -467,7 +467,7 @@ TEST("products of a growing grid are those of all rows") {
   p.x(0, 4) = p.x(0, 1);
   for (const bool unique : {false, true}) {
     for (const Index most : {3, 100}) {
-      GridSettings settings;
+      CandidateSettings settings;
       settings.unique = unique;
       settings.most = most;
       Grid grid(p.kernel, 1, settings);
@@ -549,7 +549,7 @@ TEST("a stream that rests goes on as if it had not") {
   Problem p = waves(24, 4);
   SerialExecutor serial;
   for (const int kind : {0, 1, 2, 3}) {
-    GridSettings of_grid;
+    CandidateSettings of_grid;
     FilterSettings settings = free_settings(40);
     if (kind == 1) of_grid.most = 7;
     if (kind == 2) of_grid.fixed = p.x.leftCols(9);

@@ -1,6 +1,7 @@
 # What `work()`, a function of nothing whose environment is global, answers in a
 # child of R that is interrupted `after` seconds from when it has called
-# `ready()`; classes of warnings in `warned`.
+# `ready()`; classes of warnings in `warned`, and how long it went on as
+# `seconds`.
 interrupted_work <- function(work, args = list(), after = 1) {
   skip_on_cran()
   skip_on_os("windows")
@@ -28,6 +29,6 @@ interrupted_work <- function(work, args = list(), after = 1) {
   for (wait in 1:600) if (!file.exists(signal)) Sys.sleep(0.05)
   Sys.sleep(after)
   job$interrupt()
-  job$wait(60000)
-  job$get_result()
+  went_on <- system.time(job$wait(60000))[["elapsed"]]
+  c(job$get_result(), seconds = went_on)
 }

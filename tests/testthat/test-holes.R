@@ -308,11 +308,14 @@ test_that("omitted rows are counted in a message", {
   )
   expect_identical(design$n_omitted, 3L)
   d$y[3] <- NA
-  error <- expect_bk_error(bsvm_design(y ~ x, d, missing = "omit"), "missing")
-  expect_identical(error$column, "y")
-  expect_bk_error(
-    bsvm_design(y ~ w, d, weights = d$x, missing = "omit"), "missing"
+  # A row without a response or a weight is left out, too.
+  design <- suppressMessages(bsvm_design(y ~ x, d, missing = "omit"))
+  expect_identical(design$rows, which(!is.na(d$x) & !is.na(d$y)))
+  expect_message(
+    design <- bsvm_design(y ~ w, d, weights = abs(d$x), missing = "omit"),
+    class = "bayeskernel_message_dropped_rows"
   )
+  expect_identical(design$rows, which(!is.na(d$x) & !is.na(d$y)))
   expect_bk_error(bsvm_design(y ~ w, d, missing = "drop"), "argument")
 })
 

@@ -13,9 +13,6 @@
 
 namespace bayeskernel {
 
-// A sweep was given up between two chunks.
-struct PassInterrupted {};
-
 struct Sweep {
   const RowSource& rows;
   Executor& executor;

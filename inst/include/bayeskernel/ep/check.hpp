@@ -36,7 +36,7 @@ inline double importance_k(EpFit& fit, Executor& executor,
       fit.atoms() != nullptr || fit.residuals()) {
     return std::numeric_limits<double>::quiet_NaN();
   }
-  Stream stream(seed, 0, Purpose::resample, 0, 0);
+  Stream stream(seed, 0, Purpose::check, 0, 0);
   MatrixXd theta(p, kDraws), effects(r * groups, kDraws);
   VectorXd log_weight = VectorXd::Zero(kDraws);
   ArrowVector draw(p, r, groups), pull(p, r, groups);

@@ -121,7 +121,7 @@ class MeanFieldFit final : public AscentModel {
                       const KeepGoing& keep_going,
                       const MeanFieldStart* warm = nullptr) {
     MeanFieldResult result;
-    watch(settings, keep_going, result);
+    const Watched until_return(*this, settings, keep_going, result);
     try {
       warm_ = warm;
       start(result);
@@ -187,7 +187,8 @@ class MeanFieldFit final : public AscentModel {
 
   MeanFieldState state, accepted_state;
 
-  // Interrupts are asked for inside passes, too.
+  // Interrupts are asked for inside passes, too. What is given is referred to
+  // until unwatch().
   void watch(const MeanFieldSettings& settings, const KeepGoing& keep_going,
              const MeanFieldResult& result) {
     pass_.watch([&](double share) {
@@ -195,6 +196,7 @@ class MeanFieldFit final : public AscentModel {
                          static_cast<double>(settings.max_passes), "vb"});
     });
   }
+  void unwatch() { pass_.watch(nullptr); }
 
   // By default c = 1, or f ~ N(offset, 1) in other families, unit precisions,
   // missing values at their observed means, and E gamma = `inclusion` by
@@ -396,6 +398,17 @@ class MeanFieldFit final : public AscentModel {
   }
 
  private:
+  // run() refers to what it was given, and to its result, no longer than it runs.
+  struct Watched {
+    Watched(MeanFieldFit& fit, const MeanFieldSettings& settings,
+            const KeepGoing& keep_going, const MeanFieldResult& result)
+        : fit(fit) {
+      fit.watch(settings, keep_going, result);
+    }
+    ~Watched() { fit.unwatch(); }
+    MeanFieldFit& fit;
+  };
+
   static void keep(const std::vector<Index>& at, VectorXd& v) {
     for (std::size_t k = 0; k < at.size(); ++k) v[k] = v[at[k]];
     v.conservativeResize(static_cast<Index>(at.size()));

@@ -35,7 +35,7 @@ class AtomGibbs {
         seed_(seed),
         chain_(chain) {
     check_residuals();
-    choose(Purpose::init, 0, [&](Index) { return 0.0; });
+    choose(Purpose::atoms, 0, [&](Index) { return 0.0; });
   }
 
   // 1 / v of a Gaussian likelihood is `noise`.

@@ -14,11 +14,13 @@
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "../error.hpp"
+#include "../parallel/executor.hpp"
 
 namespace bayeskernel {
 
@@ -156,6 +158,10 @@ struct GivenSeen {
 class MixtureFit {
  public:
   using Rows = Eigen::Ref<const MatrixXd>;
+
+  // `go_on` is asked between iterations; false gives up with PassInterrupted.
+  explicit MixtureFit(std::function<bool()> go_on = nullptr)
+      : go_on_(std::move(go_on)) {}
 
   Mixture fit(const Rows& x, const std::vector<int>& component, int components,
               const Codes& code = Codes(), const Cells& cells = Cells()) {
@@ -298,6 +304,7 @@ class MixtureFit {
   void climb(State& state) const {
     const double still = open_.empty() ? kStill : kStillOpen;
     for (int k = 0; k < kMost; ++k) {
+      if (go_on_ && !go_on_()) throw PassInterrupted();
       State next = maximised(open_.empty() ? closed_ : divided(state), state);
       const double change =
           std::max({largest(next.mean - state.mean),
@@ -424,6 +431,7 @@ class MixtureFit {
 
   static constexpr double kRare = 1e-6;  // rows
 
+  std::function<bool()> go_on_;
   Cells cells_;
   MatrixXd effects_;
   VectorXd center_, scale_;

@@ -9,6 +9,10 @@
 
 namespace bayeskernel {
 
+// Thrown where work is given up because the user asked for it: by an executor
+// that looks for interrupts, and by whatever is told not to go on.
+struct PassInterrupted {};
+
 struct Executor {
   virtual ~Executor() = default;
   virtual int threads() const = 0;

@@ -44,9 +44,9 @@ struct FilterSettings {
   bool temper = true;
   double temper_below = 0.1, temper_to = 0.5;
   bool blind = false;  // the likelihood is left out: for tests
-  VariancePrior noise{1.0, 0.01}, spread{1.0, 1.0};
+  StepVariancePrior noise{1.0, 0.01}, spread{1.0, 1.0};
   // From where variances are drawn before the first row.
-  VariancePrior first_noise{1.0, 0.01}, first_spread{1.0, 1.0};
+  StepVariancePrior first_noise{1.0, 0.01}, first_spread{1.0, 1.0};
   std::uint64_t seed = 0;
 };
 

@@ -16,7 +16,7 @@
 
 namespace bayeskernel {
 
-struct GridSettings {
+struct CandidateSettings {
   MatrixXd fixed;          // d x points of a given grid; empty: rows as seen
   Index most = 1000000;    // points of a grid that grows
   bool unique = false;     // rows that are there already are no new points
@@ -36,7 +36,7 @@ struct GridState {
 
 class Grid {
  public:
-  Grid(Kernel kernel, Index d, GridSettings settings)
+  Grid(Kernel kernel, Index d, CandidateSettings settings)
       : kernel_(std::move(kernel)), d_(d), settings_(std::move(settings)) {
     const Index given = settings_.fixed.cols();
     reserve_points(std::max<Index>(given, 16));
@@ -233,7 +233,7 @@ class Grid {
 
   Kernel kernel_;
   Index d_;
-  GridSettings settings_;
+  CandidateSettings settings_;
   std::unique_ptr<KernelColumns> frozen_;
   KernelColumns::Scratch scratch_;
   Index rows_ = 0, points_count_ = 0;

@@ -29,7 +29,7 @@ struct Particle {
 };
 
 // A variance with density prop. to x^(-shape - 1) exp(-rate / x), or known.
-struct VariancePrior {
+struct StepVariancePrior {
   double shape = 1.0;
   double rate = 1.0;
   bool known = false;

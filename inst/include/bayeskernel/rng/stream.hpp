@@ -29,7 +29,9 @@ enum class Purpose : std::uint64_t {
   minibatch,
   scale,
   predictors,
-  kernels
+  kernels,
+  atoms,
+  check
 };
 
 // A UniformRandomBitGenerator with 64-bit results.

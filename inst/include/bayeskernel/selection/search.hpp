@@ -43,6 +43,7 @@ class ColumnSearch final : private AscentModel {
   MeanFieldResult run(const MeanFieldSettings& settings,
                       const KeepGoing& keep_going, const VectorXd& inclusion) {
     MeanFieldResult result;
+    const Watched until_return{*this};
     settings_ = &settings;
     keep_going_ = &keep_going;
     try {
@@ -166,6 +167,17 @@ class ColumnSearch final : private AscentModel {
   static constexpr int kFailures = 3;
 
   MeanFieldFit& fitter() { return machine_->fit; }
+
+  // run() refers to what it was given, and to its result, no longer than it runs.
+  struct Watched {
+    ~Watched() {
+      search.watched_ = nullptr;
+      search.settings_ = nullptr;
+      search.keep_going_ = nullptr;
+      if (search.machine_) search.fitter().unwatch();
+    }
+    ColumnSearch& search;
+  };
   const ActiveModel& active() const { return machine_->active; }
   Index columns() const { return model_.rows->x_columns(); }
 
