@@ -299,7 +299,7 @@ test_that("one new row has the columns that it has among others", {
   data <- data.frame(x = runif(40), z = runif(40))
   data$y <- sin(4 * data$x) + data$z + rnorm(40) / 5
   terms <- c(
-    "s(x, m = c(2, 0))", "s(x, bs = 'ts')", "s(x, z, bs = 'ds')", "te(x, z)",
+    "s(x, m = c(2, 0))", "s(x, bs = 'ts')", "s(x, z, bs = 'ds')", "t2(x, z)",
     "s(x, by = z)"
   )
   for (term in terms) {
