@@ -67,25 +67,33 @@ key_labels <- function(labels) {
 
 # A scale of probability at the right of the panel.
 key_probability <- function(marks = c(0, 0.1, 0.5, 0.9, 1)) {
+  key_scale(
+    shade_probability(seq(0, 1, length.out = 101)), marks, marks,
+    heavy = marks == 0.5
+  )
+}
+
+# A scale at the right of the panel: colors from the lowest value up, `at`
+# where on it, 0 to 1, the labels stand.
+key_scale <- function(colors, at, labels, heavy = FALSE) {
   usr <- graphics::par("usr")
   unit <- graphics::strwidth("0")
   left <- usr[2] + 1.2 * unit
-  p <- seq(1, 0, length.out = 101)
-  graphics::par(xpd = NA)
+  old <- graphics::par(xpd = NA)
+  on.exit(graphics::par(old))
   graphics::rasterImage(
-    grDevices::as.raster(matrix(shade_probability(p))),
+    grDevices::as.raster(matrix(rev(colors))),
     left, usr[3], left + 1.8 * unit, usr[4]
   )
-  at <- usr[3] + marks * (usr[4] - usr[3])
+  y <- usr[3] + at * (usr[4] - usr[3])
   graphics::segments(
-    left, at, left + 1.8 * unit, at,
-    lwd = ifelse(marks == 0.5, 2.5, 1) * (marks > 0 & marks < 1)
+    left, y, left + 1.8 * unit, y,
+    lwd = ifelse(heavy, 2.5, 1) * (at > 0 & at < 1)
   )
   graphics::text(
-    left + 2.4 * unit, at, marks,
+    left + 2.4 * unit, y, labels,
     adj = 0, cex = 0.8, col = muted[["axis"]]
   )
-  graphics::par(xpd = FALSE)
 }
 
 # Names of the classes at the right of the panel, smaller if there are many:

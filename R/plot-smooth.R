@@ -1,6 +1,6 @@
 # Smooth terms of a fit: their curves and pictures.
 
-# Mean and, by probability, quantiles of the contribution of a smooth to the
+# Mean, sd and, by probability, quantiles of the contribution of a smooth to the
 # latent value over a grid by smooth_grid().
 smooth_curve <- function(object, grid, probs) {
   at <- grid$at
@@ -9,7 +9,7 @@ smooth_curve <- function(object, grid, probs) {
     draws <- flat_draws(object, fixed_names(object)[at])
     values <- tcrossprod(draws, columns)
     return(list(
-      mean = colMeans(values),
+      mean = colMeans(values), sd = apply(values, 2, stats::sd),
       quantiles = t(apply(values, 2, stats::quantile, probs, names = FALSE))
     ))
   }
@@ -17,7 +17,9 @@ smooth_curve <- function(object, grid, probs) {
   sd <- sqrt(
     pmax(quadratic(columns, coefficient_cov(object, "data")[at, at]), 0)
   )
-  list(mean = mean, quantiles = mean + outer(sd, stats::qnorm(probs)))
+  list(
+    mean = mean, sd = sd, quantiles = mean + outer(sd, stats::qnorm(probs))
+  )
 }
 
 draw_smooths <- function(x, pars, main) {
@@ -27,38 +29,62 @@ draw_smooths <- function(x, pars, main) {
     few <- lengths(lapply(x$smooths[which], `[[`, "variables")) <= 2L
     if (any(few)) which <- which[few]
   }
-  if (length(which) > 1) {
-    old <- graphics::par(mfrow = panel_layout(length(which)))
+  panels <- lapply(which, smooth_panel, x = x)
+  surface <- vapply(panels, function(panel) panel$kind == "2", NA)
+  # One scale for all surfaces, and beside each how uncertain it is.
+  means <- largest(unlist(lapply(panels[surface], `[[`, "mean")))
+  sds <- largest(unlist(lapply(panels[surface], `[[`, "sd")))
+  count <- length(panels) + sum(surface)
+  if (count > 1) {
+    old <- graphics::par(mfrow = panel_layout(count))
     on.exit(graphics::par(old))
   }
   label <- paste("Effect on", predicted_name(x))
-  for (k in which) {
-    smooth <- x$smooths[[k]]
-    factors <- !vapply(smooth$levels[seq_along(smooth$variables)], is.null, NA)
-    kind <- paste0(length(smooth$variables), if (any(factors)) "f")
-    if (!(kind %in% c("1", "2", "1f", "2f"))) {
-      bk_abort(
-        "argument", sprintf("`%s` has too many variables to draw.", labels[k]),
-        paste(
-          "Accepted: terms of one or two variables. exposure() shows what more",
-          "of them do."
-        ),
-        column = "pars", found = labels[k]
-      )
-    }
-    grid <- smooth_grid(x$design, k, if (kind == "2") 40L else 100L)
-    curve <- smooth_curve(x, grid, c(0.05, 0.25, 0.75, 0.95))
-    title <- main_title(main, smooth$label)
-    at <- grid$data[smooth$variables[order(factors)]]
-    switch(kind,
-      "2" = plot_smooth_surface(at, curve$mean, title),
-      "1f" = plot_intervals(
-        curve$mean, curve$quantiles[, 1], curve$quantiles[, 4],
-        labels = as.character(at[[1]]), xlab = label, main = title
+  for (panel in panels) {
+    title <- main_title(main, panel$label)
+    at <- panel$at
+    switch(panel$kind,
+      "2" = {
+        plot_smooth_surface(at, panel$mean, title, limit = means)
+        plot_smooth_sd(at, panel$sd, paste("sd of", panel$label), sds)
+      },
+      "f" = plot_intervals(
+        panel$mean, panel$quantiles[, 1], panel$quantiles[, 4],
+        labels = do.call(paste, c(lapply(at, as.character), sep = ", ")),
+        xlab = label, main = title
       ),
-      plot_smooth_curves(at, curve, label, title)
+      plot_smooth_curves(at, panel, label, title)
     )
   }
+}
+
+largest <- function(values) max(abs(as.double(values)), 1e-300)
+
+# What is drawn of a smooth: a curve, "1", curves by level of a factor, "1f", a
+# surface, "2", or values by levels, "f".
+smooth_panel <- function(k, x) {
+  smooth <- x$smooths[[k]]
+  factors <- !vapply(smooth$levels[seq_along(smooth$variables)], is.null, NA)
+  if (length(factors) > 2L) {
+    bk_abort(
+      "argument", sprintf("`%s` has too many variables to draw.", smooth$label),
+      paste(
+        "Accepted: terms of one or two variables. exposure() shows what more",
+        "of them do."
+      ),
+      column = "pars", found = smooth$label
+    )
+  }
+  numbers <- sum(!factors)
+  kind <- if (numbers == 0L) "f" else if (any(factors)) "1f" else numbers
+  grid <- smooth_grid(x$design, k, if (numbers == 2L) 40L else 100L)
+  c(
+    list(
+      kind = as.character(kind), label = smooth$label,
+      at = grid$data[smooth$variables[order(factors)]]
+    ),
+    smooth_curve(x, grid, c(0.05, 0.25, 0.75, 0.95))
+  )
 }
 
 # A curve with its intervals, or one without for each level of a factor.
@@ -92,22 +118,44 @@ plot_smooth_curves <- function(at, curve, label, main) {
   if (!is.null(labels)) key_classes(labels, bk_palette(count), bk_lines(count))
 }
 
-# White where the surface is `middle`; `points` are two columns on top.
-plot_smooth_surface <- function(at, mean, main, middle = 0, points = NULL) {
+# White where the surface is `middle`, the darkest color `limit` from there;
+# `points` are two columns on top.
+plot_smooth_surface <- function(at, mean, main, middle = 0, points = NULL,
+                                limit = largest(mean - middle)) {
+  # Not too dark for lines and points on top.
+  ends <- blend(bk_colours[c("orange", "blue")], 0.75)
+  draw_surface(
+    at, mean, main, middle + c(-1, 1) * limit, c(ends[1], "white", ends[2]),
+    points
+  )
+}
+
+plot_smooth_sd <- function(at, sd, main, limit = largest(sd)) {
+  draw_surface(
+    at, sd, main, c(0, limit), c("white", blend(bk_colours["purple"], 0.75))
+  )
+}
+
+# A surface over two variables between `limits`, with the key of its colors.
+draw_surface <- function(at, values, main, limits, colors, points = NULL) {
   sides <- lapply(at, function(v) sort(unique(v)))
-  z <- matrix(mean, length(sides[[1]]))
+  z <- matrix(values, length(sides[[1]]))
+  marks <- pretty(limits, 5)
+  marks <- marks[marks >= limits[1] & marks <= limits[2]]
   old <- bk_look()
   on.exit(graphics::par(old))
+  key <- max(graphics::strwidth(format(marks), "inches", cex = 0.8))
+  mai <- graphics::par("mai")
+  room <- key + 4 * graphics::strwidth("0", "inches")
+  graphics::par(mai = replace(mai, 4, mai[4] + room))
   bk_panel(
     range(sides[[1]]), range(sides[[2]]),
     xlab = names(at)[1], ylab = names(at)[2], main = main
   )
-  # Not too dark for lines and points on top.
-  ends <- blend(bk_colours[c("orange", "blue")], 0.75)
-  colours <- grDevices::colorRampPalette(c(ends[1], "white", ends[2]))(61)
+  colors <- grDevices::colorRampPalette(colors)(61)
   graphics::image(
-    sides[[1]], sides[[2]], z - middle,
-    zlim = c(-1, 1) * max(abs(z - middle), 1e-300), col = colours, add = TRUE
+    sides[[1]], sides[[2]], z,
+    zlim = limits, col = colors, add = TRUE
   )
   if (!is.null(points)) {
     graphics::points(
@@ -115,8 +163,9 @@ plot_smooth_surface <- function(at, mean, main, middle = 0, points = NULL) {
       pch = 19, cex = 0.4, col = grDevices::adjustcolor(muted[["line"]], 0.5)
     )
   }
-  graphics::contour(
-    sides[[1]], sides[[2]], z,
-    add = TRUE, col = muted[["axis"]], labcex = 0.7
+  contour_field(
+    list(x = sides[[1]], y = sides[[2]]), z,
+    pretty(values, 8), drawlabels = TRUE, col = muted[["axis"]]
   )
+  key_scale(colors, (marks - limits[1]) / diff(limits), format(marks))
 }

@@ -50,8 +50,17 @@ curve_new <- function(smooth, frame, call, ...) {
   x
 }
 
+# A basis without a null space does not take one row alone (mgcv drops the
+# dimension): it is asked for twice.
 curve_at <- function(smooth, data, n) {
   names(data) <- smooth$keys
+  if (n == 1L) {
+    twice <- lapply(data, function(v) {
+      if (is.matrix(v)) v[c(1L, 1L), , drop = FALSE] else v[c(1L, 1L)]
+    })
+    x <- mgcv::PredictMat(smooth$basis, twice, n = 2L)
+    return(smooth_coordinates(x[1L, , drop = FALSE], smooth))
+  }
   smooth_coordinates(mgcv::PredictMat(smooth$basis, data, n = n), smooth)
 }
 

@@ -293,3 +293,40 @@ test_that("messages about smooths name term and cure", {
     bsvm_design(y ~ s(age) + s(age), d)
   })
 })
+
+test_that("one new row has the columns that it has among others", {
+  set.seed(3)
+  data <- data.frame(x = runif(40), z = runif(40))
+  data$y <- sin(4 * data$x) + data$z + rnorm(40) / 5
+  terms <- c(
+    "s(x, m = c(2, 0))", "s(x, bs = 'ts')", "s(x, z, bs = 'ds')", "t2(x, z)",
+    "s(x, by = z)"
+  )
+  for (term in terms) {
+    fit <- bkm(
+      stats::reformulate(term, "y"), data,
+      method = "vb", seed = 1, threads = 1
+    )
+    among <- unname(predict(fit, data[1:5, ]))
+    alone <- vapply(1:5, function(i) unname(predict(fit, data[i, ])), 0)
+    expect_equal(alone, among, tolerance = 1e-12, info = term)
+  }
+})
+
+test_that("a smooth of two factors is drawn by their levels", {
+  data <- expand.grid(a = gl(2, 1), b = gl(3, 1), copy = 1:5)
+  data$y <- as.integer(data$a) + as.integer(data$b)^2 +
+    sin(seq_len(nrow(data)))
+  fit <- bkm(
+    y ~ s(a, b, bs = "re"), data,
+    method = "vb", seed = 1, threads = 1
+  )
+  pdf(NULL)
+  on.exit(dev.off())
+  expect_error(plot(fit, "smooth"), NA)
+  panel <- smooth_panel(1L, fit)
+  expect_identical(panel$kind, "f")
+  # Shrunken means of the cells are in the order of the cells' means.
+  means <- tapply(data$y, data[c("a", "b")], mean)
+  expect_equal(order(panel$mean), order(c(means)))
+})
