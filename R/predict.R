@@ -394,8 +394,9 @@ probability_limits <- function(object, rows, ask, n) {
   limits <- answer(object, rows, of_f, n)
   moments <- latent_by_link(object, rows, ask$link, ask$threads)
   curve <- if (ask$link == "calibrated") {
+    at <- moments_of_link(object$link, moments)
     function(f) {
-      stats::plogis(calibrated_f(object$link, f, moments$mean, moments$var))
+      stats::plogis(calibrated_f(object$link, f, at$mean, at$var))
     }
   } else {
     function(f) link_curve(f, ask$link)
@@ -448,7 +449,8 @@ answer_moments <- function(object, rows, ask) {
   }
   sd <- moments$prob_sd[[ask$link]]
   if (ask$link == "calibrated") {
-    sd <- calibrated_sd(object$link, moments$mean, moments$var)
+    at <- moments_of_link(object$link, moments)
+    sd <- calibrated_sd(object$link, at$mean, at$var)
   } else if (is.null(sd) && is.null(object$draws)) {
     sd <- probability_sd(moments$mean, moments$var, ask$link)
   }
