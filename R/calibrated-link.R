@@ -37,14 +37,7 @@ add_link <- function(fit, left_out) {
   calibrated <- function(rows) {
     calibrate_link(rows, length(fit$levels), fit$seed)
   }
-  fit$link <- calibrated(left_out)
-  if (isTRUE(fit$link$refused)) {
-    fit$link$refused <- NULL
-    bk_warn(
-      "link", "The calibrated link is no better than none: \"probit\" is used.",
-      c(fit$link$why, "Try threshold = \"margin\" for classes, or bkm().")
-    )
-  }
+  fit$link <- say_refused(calibrated(left_out))
   if (!is_calibrated(fit)) {
     return(fit)
   }
@@ -56,7 +49,7 @@ add_link <- function(fit, left_out) {
   if (!is.null(new)) {
     left_out[names(new)] <- new
     new <- calibrated(left_out)
-    if (!isTRUE(new$refused)) fit$link$new <- new
+    if (is.null(new$refused)) fit$link$new <- new
   }
   fit
 }
@@ -143,6 +136,17 @@ judge_link <- function(link, mean, var, y, weights) {
     )))
   }
   c(link, list(loss = loss))
+}
+
+say_refused <- function(link) {
+  if (is.null(link$refused)) {
+    return(link)
+  }
+  bk_warn(
+    "link", "The calibrated link is refused: \"probit\" is used instead.",
+    c(link$why, "Use threshold = \"margin\" for classes, or bkm().")
+  )
+  link["why"]
 }
 
 normalise_machines <- function(prob, machines) {
