@@ -104,6 +104,15 @@
 #'   Fewer than 3 rows in one of two classes, or 30 in one of more, are too few:
 #'   then, and of fits by versions before 0.4.0, `"probit"` is the default.
 #'
+#'   Where the classes are separated, or all but, draws of f have heavy tails.
+#'   Of such fits by `"gibbs"` of [bsvm()] and [bkm()] m and v are the median and
+#'   the squared half distance of the 16 and 84 % quantiles (`fit$link$robust`),
+#'   and rows are left out of ten short chains, a tenth of them each. A link whose
+#'   log-loss on its own left-out rows is clearly worse than that of the shares of
+#'   the classes, or of the sign of the margin with its rate of errors, is refused
+#'   if `"probit"` is better: a warning of class `bayeskernel_warning_link` says
+#'   so, and `"probit"` is the default.
+#'
 #'   The default class is the more probable one; as a differs from 0 it is not
 #'   always the sign of f, which is `threshold = "margin"`. Standard deviations
 #'   and draws of P are those of the logistic curve of f that has P as its mean,
