@@ -53,12 +53,12 @@
 #' | | coefficients | f of the rows | probabilities |
 #' |---|---|---|---|
 #' | [bsvm()], posterior | .51 to .55 | .52 to .55 | |
-#' | [bsvm()] with `(1 \| g)`, posterior | .64 to .66 | .62 to .63 | |
+#' | [bsvm()] with random intercepts, posterior | .64 to .66 | .62 to .63 | |
 #' | [gpsvm()], kernel chosen by each fit | | .61 to .71 | |
 #' | [mkprobit()], three classes | | | .64 to .69 |
 #' | [bkm()], probit or logit | .98 to 1.00 | | |
-#' | [bkm()], probit or logit, with `(1 \| g)` | .96 to .98 | .96 to .98 | |
-#' | [bkm()], gaussian, with `(1 \| g)` | .99 to 1.00 | 1.00 to 1.06 | |
+#' | [bkm()], probit or logit, with random intercepts | .96 to .98 | .96 to .98 | |
+#' | [bkm()], gaussian, with random intercepts | .99 to 1.00 | 1.00 to 1.06 | |
 #'
 #' Standard errors of [bsvm()] that are shown by default are sandwiches, which
 #' `"vb"` has as `"ep"` has them, but where the classes are separated: there its
