@@ -177,8 +177,8 @@ linear_moments_cpp <- function(rows, posterior, threads) {
     .Call(`_bayeskernel_linear_moments_cpp`, rows, posterior, threads)
 }
 
-draw_moments_cpp <- function(rows, draws, links, threads) {
-    .Call(`_bayeskernel_draw_moments_cpp`, rows, draws, links, threads)
+draw_moments_cpp <- function(rows, draws, links, threads, robust = FALSE) {
+    .Call(`_bayeskernel_draw_moments_cpp`, rows, draws, links, threads, robust)
 }
 
 draw_values_cpp <- function(rows, draws, noise, threads) {

@@ -133,7 +133,8 @@
 #'   above 5,000 of them.
 #'
 #' @section Variances of `"vb"`: A mean-field approximation understates
-#'   posterior variances. Where intervals matter, use `"gibbs"`.
+#'   posterior variances: [bayeskernel-engines] says by how much. Where intervals
+#'   matter, use `"ep"` or `"gibbs"`.
 #'
 #' @section Rows over the workers of a cluster: With `cluster` the methods `"ep"`,
 #'   `"vb"` and `"svi"` share rows in memory among the workers, `"gibbs"` its

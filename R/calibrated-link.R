@@ -5,9 +5,10 @@
 # given the others. Where a class was given up v is out of proportion to what m
 # varies by, and `spread`, by which v is multiplied, may be 0. Rows are not kept:
 # the fit has `link`, a list of `intercept`, `slope`, `spread`, `rows`, `value`,
-# minus what they maximise, `smooth`, the same with spread 1, and `new`, another
-# such list for rows of groups that the fit has not seen; or of `why` there is
-# none.
+# minus what they maximise, `smooth`, the same with spread 1, `loss`, the mean
+# log-loss of these rows, `robust`, whether m and v are those of a normal law
+# with the quantiles of the draws, and `new`, another such list for rows of groups
+# that the fit has not seen; or of `why` there is none.
 
 most_link_rows <- 20000L
 
@@ -25,8 +26,9 @@ whole_link <- function(fit) {
 }
 
 # Adds `link` to a fit from `left_out`: a list of `mean` and `var`, a column a
-# machine, of rows given the others, `y`, numbers of classes from 0, and
-# `weights`; or the reason why there are none.
+# machine, of rows given the others, `y`, numbers of classes from 0, `weights`,
+# and `own`, the fit's own robust moments of the rows if the others are such; or
+# the reason why there are none.
 add_link <- function(fit, left_out) {
   if (is.character(left_out)) {
     fit$link <- list(why = left_out)
@@ -35,11 +37,19 @@ add_link <- function(fit, left_out) {
   calibrated <- function(rows) {
     calibrate_link(rows, length(fit$levels), fit$seed)
   }
-  fit$link <- calibrated(left_out)
+  fit$link <- say_refused(calibrated(left_out))
+  if (!is_calibrated(fit)) {
+    return(fit)
+  }
+  if (!is.null(left_out$own)) {
+    fit$link$robust <- TRUE
+    fit$fitted[c("middle", "spread")] <- left_out$own
+  }
   new <- left_out$new
-  if (!is.null(new) && is_calibrated(fit)) {
+  if (!is.null(new)) {
     left_out[names(new)] <- new
-    fit$link$new <- calibrated(left_out)
+    new <- calibrated(left_out)
+    if (is.null(new$refused)) fit$link$new <- new
   }
   fit
 }
@@ -66,14 +76,81 @@ calibrate_link <- function(rows, classes, seed = NULL) {
   }
   at <- sample_classes(y, seed)
   use <- use[at$rows]
-  found <- core_call(calibrated_link_cpp(
-    unname(mean[use, , drop = FALSE]), unname(var[use, , drop = FALSE]),
-    as.integer(y[at$rows]) - 1L, weights[use] * at$times
-  ))
-  c(
+  mean <- unname(mean[use, , drop = FALSE])
+  var <- unname(var[use, , drop = FALSE])
+  y <- as.integer(y[at$rows])
+  weights <- weights[use] * at$times
+  found <- core_call(calibrated_link_cpp(mean, var, y - 1L, weights))
+  found <- c(
     found[c("intercept", "slope", "spread", "value", "smooth")],
     list(rows = length(use))
   )
+  judge_link(found, mean, var, y, weights)
+}
+
+# By how much a link has to be worse than something simpler, in the sum of
+# log-losses and in their mean: its prior, which keeps it from saying 0 and 1
+# where all of few rows are right, costs less.
+refused_from <- c(sum = 3, mean = 0.05)
+
+# The link with its mean log-loss on the rows that it is from, or why it is
+# refused: it says less of them than the shares of the classes, or than the class
+# that the margin gives and how often that is right, and "probit" does not say
+# still less.
+judge_link <- function(link, mean, var, y, weights) {
+  total <- sum(weights)
+  machines <- ncol(mean)
+  classes <- max(machines, 2L)
+  mean_loss <- function(prob) -sum(weights * log(pmax(prob, 1e-300))) / total
+  own <- function(prob) {
+    if (machines == 1L) {
+      prob <- drop(prob)
+      return(ifelse(y == 2L, prob, 1 - prob))
+    }
+    prob[cbind(seq_along(y), y)]
+  }
+  loss <- mean_loss(own(calibrated_probability(link, mean, var)))
+  share <- vapply(seq_len(classes), function(k) sum(weights[y == k]), 0) / total
+  chosen <- if (machines == 1L) {
+    1L + (mean[, 1L] >= 0)
+  } else {
+    max.col(mean, "first")
+  }
+  right <- (sum(weights[chosen == y]) + 0.5) / (total + 1)
+  other <- c(
+    "the shares of the classes" = mean_loss(share[y]),
+    "the sign of the margin" =
+      mean_loss(ifelse(chosen == y, right, (1 - right) / (classes - 1)))
+  )
+  best <- which.min(other)
+  more <- loss - other[[best]]
+  probit <- mean_loss(own(normalise_machines(link_probability(
+    mean, var, "probit"
+  ), machines)))
+  if (total * more > refused_from[["sum"]] && more > refused_from[["mean"]] &&
+    loss > probit) {
+    return(list(refused = TRUE, why = sprintf(
+      "Its log-loss of rows left out, %s, is above that of %s, %s.",
+      format(loss, digits = 2), names(other)[best],
+      format(other[[best]], digits = 2)
+    )))
+  }
+  c(link, list(loss = loss))
+}
+
+say_refused <- function(link) {
+  if (is.null(link$refused)) {
+    return(link)
+  }
+  bk_warn(
+    "link", "The calibrated link is refused: \"probit\" is used instead.",
+    c(link$why, "Use threshold = \"margin\" for classes, or bkm().")
+  )
+  link["why"]
+}
+
+normalise_machines <- function(prob, machines) {
+  if (machines == 1L) prob else normalise_rows(matrix(prob, ncol = machines))
 }
 
 # Beyond most_link_rows an equal number of each class, as far as there are, and
@@ -231,6 +308,13 @@ linear_left_out <- function(fit, core, job, rows) {
       mean_field = fit$method != "gibbs"
     )
   }
+  if (fit$method == "gibbs" && cavities_fail(fit$fitted, out, y, weights)) {
+    out <- left_out_of_chains(fit, job)
+    if (is.character(out)) {
+      return(out)
+    }
+    fit$link <- list(robust = TRUE)
+  }
   # Missing values of these rows have seen the response.
   if (is.null(core$left_out) && !is.null(rows$holes)) {
     weights <- weights * rows_without_holes(rows$holes)
@@ -239,6 +323,87 @@ linear_left_out <- function(fit, core, job, rows) {
     y = (y + 1) / 2, weights = weights, counted = rows$counted,
     new = groups_left_out(fit, core, job)
   ))
+}
+
+# Whether the normal laws given the other rows, by which the posterior moments of
+# f are explained, are not to be believed. Where the classes are separated the
+# prior alone limits f: its draws have the tails of the variances' prior, and its
+# moments are those of the few largest, which no normal law given the others
+# makes.
+cavities_fail <- function(at, out, y, weights) {
+  use <- weights > 0 & is.finite(out$mean) & is.finite(out$var)
+  if (!all(use[weights > 0])) {
+    return(TRUE)
+  }
+  mean <- at$mean[use]
+  away <- out$mean[use] * mean < 0 |
+    abs(out$mean[use] - mean) > 2 * sqrt(at$var[use])
+  all(y[use] * mean > 0) || mean(away) > 0.05
+}
+
+link_folds <- 10L
+link_chain <- c(warmup = 300L, draws = 500L)
+
+# Robust moments of rows by short chains without them, a tenth of each class at a
+# time, `mean` and `var`, and of all rows by the draws of the fit, `own`; or the
+# reason why there are none.
+left_out_of_chains <- function(fit, job) {
+  design <- job$design
+  y <- design$y
+  n <- length(y)
+  fit$link <- list(robust = TRUE)
+  moments_at <- function(fit, rows, random) {
+    at <- latent.bsvm(fit, list(
+      x = design$x[rows, , drop = FALSE], offset = fit$offset[rows],
+      random = lapply(random, function(term) {
+        term$group <- term$group[rows]
+        term$z <- term$z[rows, , drop = FALSE]
+        term
+      })
+    ), threads = job$settings$threads)
+    list(mean = at$middle, var = at$spread)
+  }
+  own <- moments_at(fit, seq_len(n), forget_groups(fit, design$random))
+  # What the sampler says of rows whose missing values it draws.
+  if (!is.null(job$data$holes)) {
+    with_holes <- rowSums(is.na(design$holes$x)) > 0
+    own$mean[with_holes] <- fit$fitted$mean[with_holes]
+    own$var[with_holes] <- fit$fitted$var[with_holes]
+  }
+  job <- link_job(fit, job)
+  weights <- job$data$weights
+  fold <- integer(n)
+  order <- with_seed(fit$seed, order(y, stats::runif(n)))
+  fold[order] <- rep_len(seq_len(link_folds), n)
+  out <- list(mean = rep(NA_real_, n), var = rep(NA_real_, n), own = own)
+  for (k in unique(fold)) {
+    rows <- which(fold == k)
+    job$shared$data$weights <- replace(weights, rows, 0)
+    core <- core_call(do.call(linear_chains, c(list(job$control), job$shared)))
+    if (core$status$interrupted || nzchar(core$status$failure)) {
+      return("The chains without some of the rows came to no end.")
+    }
+    fit$draws <- linear_draws_of(core, job, NULL)
+    at <- moments_at(fit, rows, design$random)
+    out$mean[rows] <- at$mean
+    out$var[rows] <- at$var
+  }
+  out
+}
+
+# One short chain, with random effects.
+link_job <- function(fit, job) {
+  settings <- job$settings
+  settings$keep_ranef <- TRUE
+  settings$keep_imputed <- FALSE
+  job$names <- draw_names(job$design, job$blocks, job$data, settings)
+  control <- list(
+    keep_ranef = TRUE, keep_imputed = FALSE, thin = 1L, progress = FALSE,
+    seed = as.double(fit$seed), chain_id = 1L, states = list()
+  )
+  job$control[names(control)] <- control
+  job$control[names(link_chain)] <- as.list(link_chain)
+  job
 }
 
 # And groups a column, where the coefficients stay as they are.
@@ -267,7 +432,7 @@ groups_left_out <- function(fit, core, job) {
     random = forget_groups(fit, design$random, all = TRUE)
   ), threads = 1L)
   if (!steps) {
-    return(at[c("mean", "var")])
+    return(moments_of_link(fit$link, at))
   }
   x <- scaled_columns(design, fit$posterior$wide)
   moves <- group_moves(
@@ -383,6 +548,15 @@ calibrated_probability <- function(link, mean, var) {
 
 link_spread <- function(link) link$spread %||% 1
 
+# The moments, from latent(), that the link is about.
+moments_of_link <- function(link, at) {
+  if (isTRUE(link$robust) && !is.null(at$middle)) {
+    list(mean = at$middle, var = at$spread)
+  } else {
+    at[c("mean", "var")]
+  }
+}
+
 # The link with its numbers for each row, where rows are of groups all of which
 # the fit has not seen.
 link_of_rows <- function(link, rows) {
@@ -438,8 +612,14 @@ calibrated_sd <- function(link, mean, var, threads = 1L) {
 calibrated_draws <- function(link, f) {
   link <- repeat_link(link, nrow(f))
   curve <- function(f, machine = 1L) {
-    mean <- rep(colMeans(f), each = nrow(f))
-    var <- rep(colMeans((f - mean)^2), each = nrow(f))
+    if (isTRUE(link$robust)) {
+      at <- column_quantiles(f, stats::pnorm(-1:1))
+      mean <- rep(at[2L, ], each = nrow(f))
+      var <- rep((at[3L, ] - at[1L, ])^2 / 4, each = nrow(f))
+    } else {
+      mean <- rep(colMeans(f), each = nrow(f))
+      var <- rep(colMeans((f - mean)^2), each = nrow(f))
+    }
     calibrated_f(link, f, mean, var, machine)
   }
   if (length(dim(f)) == 2L) {
@@ -474,8 +654,9 @@ latent_by_link <- function(object, rows = NULL, links = character(),
                            threads = getOption("bayeskernel.threads", 2L)) {
   out <- latent(object, rows, setdiff(links, "calibrated"), threads)
   if ("calibrated" %in% links) {
+    at <- moments_of_link(object$link, out)
     out$prob$calibrated <- calibrated_probability(
-      link_of_rows(object$link, rows), out$mean, out$var
+      link_of_rows(object$link, rows), at$mean, at$var
     )
   }
   out

@@ -125,8 +125,8 @@
 #'   sure. A length-scale for each predictor, `rbf(ard = TRUE)`, gains most
 #'   where few predictors matter.
 #'
-#' @section Standard deviations: Those of `"vb"` and `"svi"` are 0.75 to 0.9 of
-#'   the posterior's, while the means agree (correlation 0.9998 with the
+#' @section Standard deviations: Those of `"vb"` and `"svi"` are 0.6 to 0.9 of
+#'   the posterior's ([bayeskernel-engines]), while the means agree (correlation 0.9998 with the
 #'   sampler). Those of `"ep"` are 0.98 to 1.00, at the cost of `"vb"`.
 #'   `"ecm"` has the curvature at the mode in their place.
 #'

@@ -99,7 +99,7 @@ add_sandwich <- function(fit, core, job) {
     fit$sandwich <- c(core$jackknife, list(
       by = sandwich_by(count, if (count) term[[1L]]$label), groups = count
     ))
-    return(without_shrunk(fit))
+    return(settle_sandwich(fit))
   }
   why <- sandwich_lacks(fit, core, job)
   if (is.null(why)) {
@@ -122,6 +122,31 @@ add_sandwich <- function(fit, core, job) {
     by = sandwich_by(length(unique(groups$group)), groups$label),
     groups = length(unique(groups$group)), rate = implied_rate(influence)
   )
+  settle_sandwich(fit, influence)
+}
+
+# Without a sandwich that is none. Where the posterior has every row on its side
+# the rows' gradients are next to nothing, and what limits the coefficients is
+# their prior: leaving rows out shows neither. Draws whose spread is that of the
+# few largest do not tell what leaving a row out does: 1 - kappa s is then below
+# 0, or what it was set to instead, or f moves by many of its own standard
+# deviations. Mean field has its own variance, of normal tails.
+settle_sandwich <- function(fit, influence = NULL) {
+  sampled <- fit$method == "gibbs"
+  own <- fit$fitted$mean
+  variance <- diag(fit$sandwich$cov)
+  why <- if ((sampled || fit$method == "ep") && length(own) == length(fit$y) &&
+    all(fit$y * own > 0)) {
+    "classes that the fit separates"
+  } else if (sampled && any(
+    influence$gradient != 0 & (influence$share < 0.05 |
+      abs(influence$left_mean - influence$mean) > 3 * sqrt(influence$var))
+  )) {
+    "draws so far apart"
+  } else if (any(!is.finite(variance) | variance <= 0)) {
+    "rows that do not move all coefficients"
+  }
+  if (!is.null(why)) fit$sandwich <- list(why = why)
   without_shrunk(fit)
 }
 
@@ -133,8 +158,8 @@ sandwich_by <- function(groups, label) {
 # them, and what rows do to both is not what they do at that variance: there are
 # no standard errors to be believed.
 without_shrunk <- function(fit) {
-  if (length(fit$given_up) && identical(fit$penalty, "learn") &&
-    fit$method %in% c("vb", "svi")) {
+  if (!is.null(fit$sandwich$cov) && length(fit$given_up) &&
+    identical(fit$penalty, "learn") && fit$method %in% c("vb", "svi")) {
     fit$sandwich$cov[] <- NA
     fit$sandwich$by <- "rows"
   }

@@ -404,7 +404,8 @@ sandwich_fact <- function(object) {
   paste0(
     "of the posterior", if (is.null(object$sandwich$cov)) {
       sprintf(" (no sandwich with %s)", object$sandwich$why)
-    }, if (isTRUE(object$learning_rate > 0.75)) {
+    }, if (isTRUE(object$learning_rate > 0.75) &&
+      !grepl("separates", object$sandwich$why %||% "")) {
       ", about half of what they should be"
     }
   )

@@ -9,7 +9,9 @@
 #' @param links Names of links.
 #' @return A list: `mean`, `var` (n, or n x k), scale of the data; `prob`,
 #'   `prob_sd`, lists by link: of the positive class (n) or of each class (n x
-#'   k); none for a regression. Without `prob_sd` f is normal.
+#'   k); none for a regression. Without `prob_sd` f is normal. Of a fit whose
+#'   calibrated link is robust also `middle`, `spread`: mean and variance of a
+#'   normal law with the quantiles of the draws.
 #' @noRd
 latent <- function(object, rows = NULL, links = character(),
                    threads = getOption("bayeskernel.threads", 2L)) {
@@ -41,7 +43,7 @@ abort_rows_not_kept <- function() {
 kept_latent <- function(object, links) {
   kept <- object$fitted
   if (is.null(kept)) abort_rows_not_kept()
-  out <- kept[c("mean", "var")]
+  out <- kept[intersect(c("mean", "var", "middle", "spread"), names(kept))]
   if (has_machines(object)) {
     out <- lapply(out, `colnames<-`, object$levels)
   }
@@ -93,9 +95,10 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
     }, links, threads))
   }
   parts <- draw_parts(object, used_levels(rows))
+  robust <- isTRUE(object$link$robust)
   out <- core_call(draw_moments_cpp(
     data_rows_of(object, rows, parts$levels), core_draws(parts), links,
-    threads
+    threads, robust
   ))
   if (is_regression(object)) {
     return(out[c("mean", "var")])
@@ -103,7 +106,10 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
   by_link <- function(x) {
     stats::setNames(lapply(seq_along(links), function(l) x[, l]), links)
   }
-  c(out[c("mean", "var")], lapply(out[c("prob", "prob_sd")], by_link))
+  c(
+    out[c("mean", "var", if (robust) c("middle", "spread"))],
+    lapply(out[c("prob", "prob_sd")], by_link)
+  )
 }
 
 #' @exportS3Method

@@ -104,6 +104,15 @@
 #'   Fewer than 3 rows in one of two classes, or 30 in one of more, are too few:
 #'   then, and of fits by versions before 0.4.0, `"probit"` is the default.
 #'
+#'   Where the classes are separated, or all but, draws of f have heavy tails.
+#'   Of such fits by `"gibbs"` of [bsvm()] and [bkm()] m and v are the median and
+#'   the squared half distance of the 16 and 84 % quantiles (`fit$link$robust`),
+#'   and rows are left out of ten short chains, a tenth of them each. A link whose
+#'   log-loss on its own left-out rows is clearly worse than that of the shares of
+#'   the classes, or of the sign of the margin with its rate of errors, is refused
+#'   if `"probit"` is better: a warning of class `bayeskernel_warning_link` says
+#'   so, and `"probit"` is the default.
+#'
 #'   The default class is the more probable one; as a differs from 0 it is not
 #'   always the sign of f, which is `threshold = "margin"`. Standard deviations
 #'   and draws of P are those of the logistic curve of f that has P as its mean,
@@ -394,8 +403,9 @@ probability_limits <- function(object, rows, ask, n) {
   limits <- answer(object, rows, of_f, n)
   moments <- latent_by_link(object, rows, ask$link, ask$threads)
   curve <- if (ask$link == "calibrated") {
+    at <- moments_of_link(object$link, moments)
     function(f) {
-      stats::plogis(calibrated_f(object$link, f, moments$mean, moments$var))
+      stats::plogis(calibrated_f(object$link, f, at$mean, at$var))
     }
   } else {
     function(f) link_curve(f, ask$link)
@@ -448,7 +458,8 @@ answer_moments <- function(object, rows, ask) {
   }
   sd <- moments$prob_sd[[ask$link]]
   if (ask$link == "calibrated") {
-    sd <- calibrated_sd(object$link, moments$mean, moments$var)
+    at <- moments_of_link(object$link, moments)
+    sd <- calibrated_sd(object$link, at$mean, at$var)
   } else if (is.null(sd) && is.null(object$draws)) {
     sd <- probability_sd(moments$mean, moments$var, ask$link)
   }

@@ -394,6 +394,17 @@ variational_line <- function(d) {
   )
 }
 
+# The method whose standard deviations can be believed, of those that fit the
+# model: expectation propagation where there is it.
+exact_method <- function(x) {
+  without <- NROW(x$selection) > 0L || !is.null(x$facts[["Crossed"]])
+  if (called_name(x$call) %in% c("bsvm", "bkm", "gpsvm") && !without) {
+    "ep"
+  } else {
+    "gibbs"
+  }
+}
+
 quality_note <- function(x) {
   d <- x$diagnostics
   line <- paste0(convergence_line(x), ".")
@@ -406,7 +417,7 @@ quality_note <- function(x) {
         } else {
           "The posterior's variational"
         },
-        if (called_name(x$call) == "bkm") "ep" else "gibbs"
+        exact_method(x)
       )
     }))
   }

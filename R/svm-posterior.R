@@ -28,8 +28,10 @@
 #'   other weights are powers. `type = "posterior"` (`vcov = ` in `summary()`
 #'   and `tidy()`) is the covariance of the posterior, the published one. There
 #'   is no sandwich with selection, modelled missing values, crossed random
-#'   terms, or rows from a source; the summary then says that it shows the
-#'   posterior. Standard errors of predictions, of random effects and of
+#'   terms, or rows from a source, nor, by `"ep"` and `"gibbs"`, where the fit
+#'   separates the classes: there the prior limits the coefficients, and leaving
+#'   rows out does not show how uncertain they are. The summary then says that it
+#'   shows the posterior. Standard errors of predictions, of random effects and of
 #'   variances are the posterior's throughout.
 #'
 #'   In simulations by expectation propagation (four correlated predictors, two

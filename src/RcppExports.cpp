@@ -585,15 +585,16 @@ BEGIN_RCPP
 END_RCPP
 }
 // draw_moments_cpp
-Rcpp::List draw_moments_cpp(const Rcpp::List& rows, const Rcpp::List& draws, const Rcpp::CharacterVector& links, int threads);
-RcppExport SEXP _bayeskernel_draw_moments_cpp(SEXP rowsSEXP, SEXP drawsSEXP, SEXP linksSEXP, SEXP threadsSEXP) {
+Rcpp::List draw_moments_cpp(const Rcpp::List& rows, const Rcpp::List& draws, const Rcpp::CharacterVector& links, int threads, bool robust);
+RcppExport SEXP _bayeskernel_draw_moments_cpp(SEXP rowsSEXP, SEXP drawsSEXP, SEXP linksSEXP, SEXP threadsSEXP, SEXP robustSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::List& >::type rows(rowsSEXP);
     Rcpp::traits::input_parameter< const Rcpp::List& >::type draws(drawsSEXP);
     Rcpp::traits::input_parameter< const Rcpp::CharacterVector& >::type links(linksSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(draw_moments_cpp(rows, draws, links, threads));
+    Rcpp::traits::input_parameter< bool >::type robust(robustSEXP);
+    rcpp_result_gen = Rcpp::wrap(draw_moments_cpp(rows, draws, links, threads, robust));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -858,7 +859,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_mkprobit_draws_cpp", (DL_FUNC) &_bayeskernel_mkprobit_draws_cpp, 4},
     {"_bayeskernel_mkprobit_gibbs_cpp", (DL_FUNC) &_bayeskernel_mkprobit_gibbs_cpp, 2},
     {"_bayeskernel_linear_moments_cpp", (DL_FUNC) &_bayeskernel_linear_moments_cpp, 3},
-    {"_bayeskernel_draw_moments_cpp", (DL_FUNC) &_bayeskernel_draw_moments_cpp, 4},
+    {"_bayeskernel_draw_moments_cpp", (DL_FUNC) &_bayeskernel_draw_moments_cpp, 5},
     {"_bayeskernel_draw_values_cpp", (DL_FUNC) &_bayeskernel_draw_values_cpp, 4},
     {"_bayeskernel_link_probability_cpp", (DL_FUNC) &_bayeskernel_link_probability_cpp, 3},
     {"_bayeskernel_link_moments_cpp", (DL_FUNC) &_bayeskernel_link_moments_cpp, 4},

@@ -103,17 +103,19 @@ Rcpp::List linear_moments_cpp(const Rcpp::List& rows,
   });
 }
 
-// Moments of f and of the class probability by each link, over draws.
+// Moments of f and of the class probability by each link, over draws; `robust`:
+// also those of a normal law of the same quantiles.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List draw_moments_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
-                            const Rcpp::CharacterVector& links, int threads) {
+                            const Rcpp::CharacterVector& links, int threads,
+                            bool robust = false) {
   return guarded([&] {
     const bayeskernel::LinearRows at = read_rows(rows);
     const bayeskernel::LinearDraws from = read_draws(draws);
     RcppParallelExecutor executor(threads);
     executor.ask();
     return moments_list(bayeskernel::LinearDrawPredictor(at, from)
-                            .moments(read_links(links), executor));
+                            .moments(read_links(links), executor, robust));
   });
 }
 

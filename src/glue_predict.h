@@ -25,6 +25,8 @@ inline std::vector<bayeskernel::LinkCurve> read_links(
 inline Rcpp::List moments_list(const bayeskernel::DrawMoments& from) {
   return Rcpp::List::create(Rcpp::Named("mean") = to_r(from.mean),
                             Rcpp::Named("var") = to_r(from.var),
+                            Rcpp::Named("middle") = to_r(from.middle),
+                            Rcpp::Named("spread") = to_r(from.spread),
                             Rcpp::Named("prob") = to_r(from.probability),
                             Rcpp::Named("prob_sd") = to_r(from.probability_sd));
 }

@@ -31,13 +31,21 @@ struct LinearDraws {
   MatrixMap x_mean, x_cov;
 };
 
-// A column for each link in the last two.
+// A column for each link in the last two. On demand `middle` and `spread`, what
+// mean and variance would be of a normal law with the median of the draws and
+// the distance of their quantiles at one standard deviation either side: where
+// draws have heavy tails their moments are those of the few largest.
 struct DrawMoments {
-  Eigen::VectorXd mean, var;
+  Eigen::VectorXd mean, var, middle, spread;
   Eigen::MatrixXd probability, probability_sd;
 
-  DrawMoments(Eigen::Index n, Eigen::Index links)
-      : mean(n), var(n), probability(n, links), probability_sd(n, links) {}
+  DrawMoments(Eigen::Index n, Eigen::Index links, bool robust = false)
+      : mean(n),
+        var(n),
+        middle(robust ? n : 0),
+        spread(robust ? n : 0),
+        probability(n, links),
+        probability_sd(n, links) {}
 
   struct Scratch {
     Eigen::ArrayXd value, work, p;
@@ -52,17 +60,18 @@ struct DrawMoments {
   void set(Eigen::Index i, const Eigen::ArrayXd& value,
            const Eigen::ArrayXd& extra, const std::vector<LinkCurve>& links,
            const Eigen::ArrayXd& quantiles, bool whole, Scratch& s) {
-    const bool spread = extra.size() > 0;
+    const bool open = extra.size() > 0;
     mean[i] = value.mean();
-    var[i] = variance(value, mean[i]) + (spread ? extra.mean() : 0.0);
+    var[i] = variance(value, mean[i]) + (open ? extra.mean() : 0.0);
+    if (middle.size() > 0) set_robust(i, value, extra, s);
     for (std::size_t l = 0; l < links.size(); ++l) {
-      if (spread && whole && links[l].link() != Link::probit) {
+      if (open && whole && links[l].link() != Link::probit) {
         s.p.resize(value.size());
         for (Eigen::Index d = 0; d < value.size(); ++d) {
           s.p[d] = links[l].mean(value[d], extra[d]);
         }
       } else {
-        if (!spread) {
+        if (!open) {
           s.value = value;
         } else if (links[l].link() == Link::probit) {
           s.value = value / (1.0 + extra).sqrt();
@@ -72,7 +81,7 @@ struct DrawMoments {
         links[l].values(s.value, s.work, s.p);
       }
       probability(i, l) = s.p.mean();
-      if (spread && whole) {
+      if (open && whole) {
         s.value = value + extra.sqrt() * quantiles;
         links[l].values(s.value, s.work, s.p);
       }
@@ -88,6 +97,29 @@ struct DrawMoments {
           std::modf(static_cast<double>(d + 1) * 0.61803398874989485, &whole));
     }
     return out;
+  }
+
+  // Sorts parts of s.value.
+  void set_robust(Eigen::Index i, const Eigen::ArrayXd& value,
+                  const Eigen::ArrayXd& extra, Scratch& s) {
+    constexpr double kBelow = 0.15865525393145705;  // of a normal law
+    s.value = value;
+    middle[i] = quantile(s.value, 0.5);
+    const double half = 0.5 * (quantile(s.value, 1.0 - kBelow) -
+                               quantile(s.value, kBelow));
+    spread[i] = half * half;
+    if (extra.size() == 0) return;
+    s.value = extra;
+    spread[i] += quantile(s.value, 0.5);
+  }
+
+  // The value nearest to that share of v, which is reordered.
+  static double quantile(Eigen::ArrayXd& v, double share) {
+    if (v.size() == 0) return 0.0;
+    double* at = v.data() + std::lround(share * static_cast<double>(
+                                                    v.size() - 1));
+    std::nth_element(v.data(), at, v.data() + v.size());
+    return *at;
   }
 
   static double variance(const Eigen::ArrayXd& v, double mean) {
@@ -110,9 +142,9 @@ class LinearDrawPredictor {
     }
   }
 
-  DrawMoments moments(const std::vector<LinkCurve>& links,
-                      Executor& executor) const {
-    DrawMoments out(rows_.x.rows(), static_cast<Index>(links.size()));
+  DrawMoments moments(const std::vector<LinkCurve>& links, Executor& executor,
+                      bool robust = false) const {
+    DrawMoments out(rows_.x.rows(), static_cast<Index>(links.size()), robust);
     const ArrayXd quantiles = DrawMoments::even_quantiles(draws_.beta.rows());
     each_row(nullptr, executor,
              [&](Index i, const ArrayXd& f, const ArrayXd& extra, Work& work) {
