@@ -14,6 +14,7 @@ mkprobit_job <- function(rows, settings) {
     source
   })
   regressors <- regressors_of(spaces, sources) + settings$bias
+  check_regressors(regressors)
   reference <- spread_rows(rows, found$points, classes)
   data <- list(
     y = as.integer(rows$y), classes = classes, sources = sources,
@@ -317,7 +318,32 @@ refuse_negative_matrices <- function(job) {
 
 mkprobit_run <- function(job) {
   refuse_negative_matrices(job)
-  core_call(mkprobit_vb_cpp(job$shared$data, job$control))
+  core <- mkprobit_vb_cpp(job$shared$data, job$control)
+  if (inherits(core, "bayeskernel_core_error") &&
+    grepl("not enough memory", core$message, fixed = TRUE)) {
+    abort_regressors(job$regressors)
+  }
+  core_call(core)
+}
+
+# The Gram matrix of the regressors and its factor.
+check_regressors <- function(count) {
+  if (16 * count^2 > getOption("bayeskernel.max_bytes", 8e9)) {
+    abort_regressors(count)
+  }
+}
+
+abort_regressors <- function(count) {
+  bk_abort(
+    "argument", "The regressors would need too much memory.",
+    c(
+      sprintf(
+        "Found: %.0f regressors, %.1f GB a matrix.", count, 8 * count^2 / 1e9
+      ),
+      "Use `inducing`, such as inducing = 500: the kernels to 500 objects."
+    ),
+    column = "inducing", found = count
+  )
 }
 
 mkprobit_draws_of <- function(core, job, rows) {

@@ -224,9 +224,6 @@ extras.mkprobit <- function(object) {
       if (isFALSE(object$search$taken)) {
         "Tuned length-scales predicted worse; the fit is that of the start."
       },
-      if (!is.null(object$draws) && !has_mean(object)) {
-        "Weights: medians. With learned parameters they have no mean."
-      },
       if (!is.null(object$diagnostics$weights_ess)) {
         sprintf(
           "The posterior of the weights is worth %.0f draws.",

@@ -10,8 +10,9 @@
 #'   named list of these, one for each feature space, of square kernel matrices
 #'   (with `kernel = precomputed()`), of features (with [basis()]) and of
 #'   factors (with
-#'   [categorical()]), all with n rows in the same order; or, for the formula
-#'   method, `formula`: one space.
+#'   [categorical()]), all with n rows; or, for the formula method, `formula`: one
+#'   space. Rows that have names are matched by these, also with those of `y`, if
+#'   it has any; others are in the same order.
 #' @param y Classes, length n: a factor, text, logical, 0/1 or -1/+1. All levels
 #'   of a factor are classes; one without rows warns and has its prior.
 #' @param kernel A kernel object for every space, or a list of them in the order
@@ -229,15 +230,18 @@ mkprobit_arguments <- function() {
 }
 
 check_space_kernels <- function(kernel, name) {
+  kernel <- as_kernel(kernel)
   if (is.null(kernel) || is_kernel(kernel)) {
     return(if (is.null(kernel)) NULL else check_space_kernel(kernel, name))
   }
+  if (is.character(kernel)) kernel <- as.list(kernel)
   if (!is.list(kernel) || length(kernel) == 0L) {
     abort_argument(
       kernel, name, "NULL, a kernel such as rbf(), or a list of kernels",
       kind = "kernel"
     )
   }
+  kernel <- lapply(kernel, as_kernel)
   for (one in kernel) check_space_kernel(one, name)
   kernel
 }
