@@ -26,7 +26,6 @@ settle_tuning <- function(rows, settings) {
       )
     ))
     work <- length(machine_labels(rows$levels)) * few * m^2 * columns / 2
-    quick <- work <= quick_tuning$work && is.null(settings$cluster)
     # The exact process of fewer rows is quick enough.
     if (settings$exact && work > quick_tuning$work) {
       each <- work / few^3
@@ -36,6 +35,7 @@ settle_tuning <- function(rows, settings) {
         work <- 0
       }
     }
+    quick <- work <= quick_tuning$work && is.null(settings$cluster)
     open <- !is_precomputed(kernel) && has_open_scale(kernel)
     tune <- open && quick
     if (tune) settings$tune_rows <- few

@@ -53,7 +53,8 @@
 #'   `NULL`, the default, is `"loo"` on at most 1000 rows where a length-scale
 #'   is left open and machines x rows x m^2 (m inducing points) x parameters / 2
 #'   is at most 7e7, which takes up to 15 seconds on one thread, and `FALSE`
-#'   otherwise; `print()` says which. Of a kernel with `rank`, by default always
+#'   otherwise; with `inducing = "all"` it looks at as many rows as that allows, if
+#'   these are 150 or more; `print()` says which. Of a kernel with `rank`, by default always
 #'   tuned, `"loo"` maximises the bound first, and then judges the scale of its
 #'   projection and the variance; `"cv"` does not go with it.
 #' @param tune_rows Most rows that `tune` looks at, default 10000; not asked for
