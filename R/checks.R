@@ -138,12 +138,31 @@ not_needed <- list(
   "leaving it out, and predict(type = \"prob\")" = "probability",
   "C() in the formula, C(f, contr.sum)" = "contrasts",
   "bkm() or bark(), which have families of responses" = "family",
-  "gpsvm(), which has kernels" = "kernel"
+  "gpsvm(), which has kernels" = c(
+    "kernel", "gamma", "sigma", "degree", "coef0"
+  )
+)
+
+# Parameters of kernels in other packages, as arguments of ours.
+kernel_terms <- c(
+  cost = "`kernel = rbf(variance = C / 2)`, of a machine of cost C",
+  c = "`kernel = rbf(variance = C / 2)`, of a machine of cost C",
+  gamma = "`kernel = rbf(1 / sqrt(2 * gamma))`",
+  sigma = paste(
+    "`kernel = rbf(1 / sqrt(2 * sigma))`, where kernlab's sigma is gamma"
+  ),
+  lengthscale = "`kernel = rbf(lengthscale)`",
+  degree = "`kernel = polynomial(degree)`",
+  coef0 = "`kernel = polynomial(degree, offset = coef0)`",
+  variance = "`kernel = rbf(variance = )`"
 )
 
 # The argument that is meant by `name`, as text for a message, or "".
 nearest_argument <- function(name, has) {
   plain <- function(x) gsub("[^a-z0-9]", "", tolower(readable(x)))
+  if ("kernel" %in% has && plain(name) %in% names(kernel_terms)) {
+    return(kernel_terms[[plain(name)]])
+  }
   alias <- names(known_as)[vapply(known_as, function(names) {
     plain(name) %in% plain(names)
   }, NA)]

@@ -5,6 +5,9 @@
 # multiplication each, for every two parameters.
 quick_tuning <- list(rows = 1000, work = 7e7)
 
+# An exact process is not tuned on fewer rows, unless someone says so.
+fewest_tuning_rows <- 150
+
 # TRUE is "loo". NULL: if a length-scale is left open, and it is quick on as
 # many rows as may be looked at.
 settle_tuning <- function(rows, settings) {
@@ -23,6 +26,15 @@ settle_tuning <- function(rows, settings) {
       )
     ))
     work <- length(machine_labels(rows$levels)) * few * m^2 * columns / 2
+    # The exact process of fewer rows is quick enough.
+    if (settings$exact && work > quick_tuning$work) {
+      each <- work / few^3
+      fewer <- floor((quick_tuning$work / each)^(1 / 3))
+      if (fewer >= fewest_tuning_rows) {
+        few <- fewer
+        work <- 0
+      }
+    }
     quick <- work <= quick_tuning$work && is.null(settings$cluster)
     open <- !is_precomputed(kernel) && has_open_scale(kernel)
     tune <- open && quick

@@ -11,7 +11,9 @@
 #' @param x A numeric matrix, n rows by d predictors, or a sparse matrix of
 #'   package Matrix, or a data frame of predictors; a [row_source()] for data
 #'   larger than memory; the square kernel matrix itself with
-#'   `kernel = precomputed()`; or, for the formula method, `formula`.
+#'   `kernel = precomputed()`, whose row names, if it has any, are matched with the
+#'   names of `y` and with column names of new kernel values; or, for the formula
+#'   method, `formula`.
 #' @param y Response, length n: two classes as a factor (its second level is the
 #'   positive class), text (in alphabetical order), logical, 0/1 or -1/+1, or
 #'   `cbind(successes, failures)`, counts that weight a row of either class; or
@@ -22,7 +24,9 @@
 #'   all columns or on some, or [precomputed()]. A length-scale that is left open
 #'   is the median distance between (at most 1000) rows. Length-scales refer to
 #'   the standardised predictors, periods to these as they are. The points of a
-#'   categorical kernel are rows.
+#'   categorical kernel are rows. [linear()] alone has a constant, as
+#'   `polynomial(1)` has; `polynomial(1, offset = 0)` has none. Or a kernel's name,
+#'   `"rbf"`.
 #' @param inducing Inducing points: how many (by default n up to 50 rows, 50 up
 #'   to 250 rows, then n / 5, at most 100); a matrix of locations on the scale
 #'   of the data with the columns of `x`; or `"all"`, every row: the exact
@@ -49,7 +53,8 @@
 #'   `NULL`, the default, is `"loo"` on at most 1000 rows where a length-scale
 #'   is left open and machines x rows x m^2 (m inducing points) x parameters / 2
 #'   is at most 7e7, which takes up to 15 seconds on one thread, and `FALSE`
-#'   otherwise; `print()` says which. Of a kernel with `rank`, by default always
+#'   otherwise; with `inducing = "all"` it looks at as many rows as that allows, if
+#'   these are 150 or more; `print()` says which. Of a kernel with `rank`, by default always
 #'   tuned, `"loo"` maximises the bound first, and then judges the scale of its
 #'   projection and the variance; `"cv"` does not go with it.
 #' @param tune_rows Most rows that `tune` looks at, default 10000; not asked for
@@ -255,6 +260,7 @@ gpsvm_arguments <- function() {
 }
 
 check_process_kernel <- function(kernel, name) {
+  kernel <- as_kernel(kernel)
   check_kernel(kernel, name)
   if (kernel$kind == "basis") {
     abort_argument(
@@ -262,7 +268,28 @@ check_process_kernel <- function(kernel, name) {
       kind = "kernel"
     )
   }
-  kernel
+  with_constant(kernel)
+}
+
+# Functions of linear() alone are 0 at the mean of the predictors, and so is
+# every boundary there: it has a constant with the variance of the slopes.
+with_constant <- function(kernel) {
+  leaves <- kernel_leaves(kernel)
+  alone <- kernel$kind != "product" &&
+    all(vapply(leaves, function(leaf) leaf$kind == "linear", NA))
+  if (!alone) {
+    return(kernel)
+  }
+  first <- leaves[[1]]
+  first <- polynomial(
+    1, offset = 1, variance = first$variance, columns = first$columns
+  )
+  if (kernel$kind == "sum") {
+    kernel$children[[1]] <- first
+    kernel
+  } else {
+    first
+  }
 }
 
 check_tune <- function(x, name) {

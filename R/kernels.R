@@ -20,7 +20,7 @@
 #' | `matern(3/2, l, v)` | `v * (1 + u) * exp(-u)`, `u = sqrt(3) * d / l` |
 #' | `matern(5/2, l, v)` | the same with `1 + u + u^2 / 3`, `u = sqrt(5) * d / l` |
 #' | `periodic(p, l, v)` | `v * exp(-2 * sum(sin(pi * (x - z) / p)^2) / l^2)` |
-#' | `linear(v)` | `v * x'z` |
+#' | `linear(v)` | `v * x'z`; alone in [gpsvm()] `v * (x'z + 1)` |
 #' | `polynomial(degree, offset, v)` | `v * (x'z + offset)^degree` |
 #' | `precomputed()` | the data are the kernel matrix |
 #' | `categorical(v)` | `v` where all columns agree, else 0 |
@@ -243,6 +243,20 @@ is_lengthscale <- function(x) {
 }
 
 is_kernel <- function(x) inherits(x, "bayeskernel_kernel")
+
+# A kernel by its name, or by the function that makes it, as an object.
+as_kernel <- function(x) {
+  makers <- list(
+    rbf = rbf, matern = matern, periodic = periodic, linear = linear,
+    polynomial = polynomial, categorical = categorical,
+    precomputed = precomputed, basis = basis
+  )
+  if (is_string(x) && x %in% names(makers)) {
+    return(makers[[x]]())
+  }
+  made <- vapply(makers, identical, NA, x)
+  if (any(made)) makers[[which(made)]]() else x
+}
 
 is_precomputed <- function(kernel) kernel$kind == "precomputed"
 
@@ -587,7 +601,7 @@ parameter_roles <- function(kernel) {
 check_kernel <- function(kernel, name = "kernel", call = user_call()) {
   if (!is_kernel(kernel) || !is_whole_kernel(kernel)) {
     abort_argument(
-      kernel, name, "a kernel object, such as rbf(), as it was made",
+      kernel, name, "a kernel such as rbf(), or its name, \"rbf\"",
       kind = "kernel", call = call
     )
   }
@@ -841,6 +855,7 @@ unclass_tree <- function(kernel) {
 #' @export
 kernel_matrix <- function(kernel, x, z = x,
                           threads = getOption("bayeskernel.threads", 2L)) {
+  kernel <- as_kernel(kernel)
   check_kernel(kernel)
   threads <- check_threads(threads)
   if (kernel$kind == "categorical") {
@@ -858,13 +873,7 @@ kernel_matrix <- function(kernel, x, z = x,
   }
   z <- if (missing(z)) x else check_points(z, "z")
   d <- ncol(x)
-  if (ncol(z) != d) {
-    bk_abort(
-      "dimension", "`x` and `z` do not have the same number of columns.",
-      sprintf("Found: %d and %d.", d, ncol(z)),
-      column = "z", found = ncol(z), expected = d
-    )
-  }
+  if (ncol(z) != d) abort_unequal_columns(d, ncol(z))
   points <- t(x)
   if (has_rank(kernel) && anyNA(kernel_parameters(kernel))) {
     bk_abort(
@@ -897,6 +906,14 @@ kernel_matrix <- function(kernel, x, z = x,
   values
 }
 
+abort_unequal_columns <- function(expected, found, call = user_call()) {
+  bk_abort(
+    "dimension", "`x` and `z` do not have the same number of columns.",
+    sprintf("Found: %d and %d.", expected, found),
+    column = "z", found = found, expected = expected, call = call
+  )
+}
+
 # Median distances of points, columns x rows, for resolve_lengthscale(); that of
 # all columns is known where the caller has it.
 median_of_columns <- function(points, all = NULL) {
@@ -911,6 +928,7 @@ median_of_columns <- function(points, all = NULL) {
 
 # The variance where rows of `x` and of `z` agree in the columns of the kernel.
 agreement <- function(kernel, x, z) {
+  if (NCOL(x) != NCOL(z)) abort_unequal_columns(NCOL(x), NCOL(z))
   names <- if (is.data.frame(x)) names(x) else colnames(x)
   at <- place_columns(kernel, NCOL(x), names)$columns %||% seq_len(NCOL(x))
   words <- function(x) {

@@ -454,8 +454,8 @@ abort_numbers <- function(distinct, name, kind, n = NULL, row = NULL) {
         "Response `%s` has numbers that are not class codes."
       } else {
         paste(
-          "Response `%s` is numeric: it has", length(distinct),
-          "classes, not two."
+          "Response `%s` is numeric: its", length(distinct),
+          "values name no classes."
         )
       }, name
     ),

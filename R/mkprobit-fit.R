@@ -14,6 +14,7 @@ mkprobit_job <- function(rows, settings) {
     source
   })
   regressors <- regressors_of(spaces, sources) + settings$bias
+  check_regressors(regressors)
   reference <- spread_rows(rows, found$points, classes)
   data <- list(
     y = as.integer(rows$y), classes = classes, sources = sources,
@@ -25,7 +26,7 @@ mkprobit_job <- function(rows, settings) {
     latent_scales = settings$latent_scales, alpha0 = settings$prior$alpha0,
     tau = scales[1], nu = scales[2], nodes = settings$nodes %||% 0L,
     weights = settings$start_weights, tune = settings$tune,
-    prior_weights = settings$prior_weights,
+    prior_weights = settings$prior_weights, held_hyper = settings$held_hyper,
     prior_theta = settings$prior$theta, seed = as.double(settings$seed),
     threads = settings$threads, progress = settings$progress
   )
@@ -317,7 +318,32 @@ refuse_negative_matrices <- function(job) {
 
 mkprobit_run <- function(job) {
   refuse_negative_matrices(job)
-  core_call(mkprobit_vb_cpp(job$shared$data, job$control))
+  core <- mkprobit_vb_cpp(job$shared$data, job$control)
+  if (inherits(core, "bayeskernel_core_error") &&
+    grepl("not enough memory", core$message, fixed = TRUE)) {
+    abort_regressors(job$regressors)
+  }
+  core_call(core)
+}
+
+# The Gram matrix of the regressors and its factor.
+check_regressors <- function(count) {
+  if (16 * count^2 > getOption("bayeskernel.max_bytes", 8e9)) {
+    abort_regressors(count)
+  }
+}
+
+abort_regressors <- function(count) {
+  bk_abort(
+    "argument", "The regressors would need too much memory.",
+    c(
+      sprintf(
+        "Found: %.0f regressors, %.1f GB a matrix.", count, 8 * count^2 / 1e9
+      ),
+      "Use `inducing`, such as inducing = 500: the kernels to 500 objects."
+    ),
+    column = "inducing", found = count
+  )
 }
 
 mkprobit_draws_of <- function(core, job, rows) {
@@ -373,6 +399,7 @@ mkprobit_collect <- function(fit, core, job, rows) {
   if (length(spaces) == 1L) fit$kernel <- fit$kernel[[1]]
   fit$learned <- settings$learn
   fit$tuned <- settings$tune
+  fit$search <- core$check
   if (sampled) {
     fit$acceptance <- core$acceptance
     if (!is.null(core$earlier)) {
@@ -382,7 +409,11 @@ mkprobit_collect <- function(fit, core, job, rows) {
     warn_stuck(fit)
   } else {
     fit$coefficients <- core[c("mean", "var", "alpha")]
-    if (fit$sparse) fit$relevant <- relevant_counts(fit)
+    if (fit$sparse) {
+      fit$relevant <- relevant_counts(fit)
+      warn_nothing_left(fit)
+    }
+    warn_search(fit)
     fit$weights_table <- variational_weights(fit, core$weights)
     fit$states <- weight_states(core$weights, names(spaces))
     fit$trace <- list(elbo = core$status$bound)
@@ -437,8 +468,18 @@ sampled_weights <- function(fit, start) {
   if (!fit$learned) {
     return(weights_frame(fit, start))
   }
-  table <- draws_table(fit$draws[, , names, drop = FALSE])
-  weights_frame(fit, table[, 1], table[, 2], table[, 3], table[, 4])
+  draws <- fit$draws[, , names, drop = FALSE]
+  table <- draws_table(draws)
+  median <- apply(draws, 3, stats::median)
+  if (!has_mean(fit)) table[, 1:2] <- NA
+  weights_frame(fit, table[, 1], table[, 2], table[, 3], table[, 4], median)
+}
+
+# The density of a product's weight b falls off as 1 / b^2 where the parameters
+# of its gamma law have priors, and the likelihood as a constant: no moments.
+has_mean <- function(fit) {
+  !(fit$combine == "product" && fit$learned && fit$method == "gibbs" &&
+    any(startsWith(dimnames(fit$draws)[[3]], "pi[")))
 }
 
 variational_weights <- function(fit, found) {
@@ -447,7 +488,7 @@ variational_weights <- function(fit, found) {
   }
   if (!is.null(found$lower)) {
     return(weights_frame(
-      fit, found$mean, found$sd, found$lower, found$upper
+      fit, found$mean, found$sd, found$lower, found$upper, found$median
     ))
   }
   # Of subsets probabilities, of others point estimates: without limits.
@@ -477,10 +518,52 @@ relevant_counts <- function(fit) {
 }
 
 weights_frame <- function(fit, mean, sd = NA_real_, lower = NA_real_,
-                          upper = NA_real_) {
+                          upper = NA_real_, median = NA_real_) {
   data.frame(
     space = names(fit$spaces), mean = unname(mean), sd = unname(sd),
-    lower = unname(lower), upper = unname(upper)
+    lower = unname(lower), upper = unname(upper), median = unname(median)
+  )
+}
+
+warn_nothing_left <- function(fit) {
+  if (all(fit$relevant == 0)) {
+    bk_warn("convergence", "The sparse prior left no regressor.", c(
+      sprintf(
+        "Every row has the probability %s of each class, without a spread.",
+        format(1 / length(fit$levels), digits = 3)
+      ),
+      "Use sparse = FALSE, or other length-scales."
+    ))
+  }
+}
+
+# What the bound chose may predict worse than what it began with.
+warn_search <- function(fit) {
+  check <- fit$search
+  if (is.null(check) || !(check$found < check$start)) {
+    return(invisible())
+  }
+  what <- paste(c(
+    if (fit$tuned) "length-scales", if (fit$learned) "weights"
+  ), collapse = " and ")
+  bk_warn(
+    "convergence", if (check$taken) {
+      sprintf("The learned %s predict worse than those at the start.", what)
+    } else {
+      sprintf("The learned %s were not taken: they predict worse.", what)
+    },
+    c(
+      sprintf(
+        "Log probability of a left-out object: %s, at the start %s.",
+        format(check$found / fit$n, digits = 3),
+        format(check$start / fit$n, digits = 3)
+      ),
+      if (check$taken) {
+        "Use weights_method = \"loo\", which learns by such predictions."
+      } else {
+        "The fit is that of the start, as without tuning."
+      }
+    )
   )
 }
 

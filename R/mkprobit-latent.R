@@ -79,14 +79,14 @@ difference_moments <- function(object, out, points, threads) {
     mkprobit_values(object, points, NULL, 0, "link", threads)
   }
   Filter(Negate(is.null), list(
-    mean = (out$mean[, 2] - out$mean[, 1]) / sqrt(2),
+    mean = unname(out$mean[, 2] - out$mean[, 1]) / sqrt(2),
     var = if (is.null(f)) {
-      (out$var[, 1] + out$var[, 2]) / 2
+      unname(out$var[, 1] + out$var[, 2]) / 2
     } else {
       apply(f[, , 2, drop = FALSE] - f[, , 1, drop = FALSE], 2, stats::var) / 2
     },
-    prob = out$prob[, 2], log_prob = out$log_prob,
-    prob_sd = if (!is.null(out$prob_sd)) out$prob_sd[, 2]
+    prob = unname(out$prob[, 2]), log_prob = out$log_prob,
+    prob_sd = if (!is.null(out$prob_sd)) unname(out$prob_sd[, 2])
   ))
 }
 

@@ -12,7 +12,10 @@ model_of.mkprobit <- function(object) mkprobit_model
 #' @return Data frame, a row for each feature space: `space`; `mean` and `sd` of
 #'   the posterior of its weight, `sd` `NA` where the weights are held or are
 #'   point estimates (`weights_method = "is"` and `"slice"` of variational Bayes
-#'   and the sampler have a spread); `lower`, `upper`, limits of 95 %. Of a
+#'   and the sampler have a spread); `lower`, `upper`, limits of 95 %; `median`,
+#'   where there is a spread. The weights of a product drawn by `"gibbs"` have no
+#'   mean unless [mkprobit_prior()] has `weight_hyper = "fixed"`: then `mean` and
+#'   `sd` are `NA`, and summaries have the median. Of a
 #'   binary composite the mean is the probability that the kernel is in it, and
 #'   the attribute `states` holds the subsets with their bounds (by `"loo"` the
 #'   sum of log probabilities of left-out objects) and
@@ -65,10 +68,15 @@ parameters.mkprobit <- function(object, level = 0.95) {
 
 weights_matrix <- function(object, level) {
   names <- sprintf("weight[%s]", names(object$spaces))
-  if (!is.null(object$draws)) {
-    return(draws_table(object$draws[, , names, drop = FALSE], level))
-  }
   own <- object$weights_table
+  if (!is.null(object$draws)) {
+    draws <- object$draws[, , names, drop = FALSE]
+    out <- draws_table(draws, level)
+    if (!has_mean(object)) {
+      out[, 1:2] <- cbind(apply(draws, 3, stats::median), NA)
+    }
+    return(out)
+  }
   scale <- stats::qnorm((1 + level) / 2) / stats::qnorm(0.975)
   limit <- function(end) own$mean + scale * (end - own$mean)
   out <- coef_table(
@@ -191,11 +199,14 @@ weights_fact <- function(object) {
     is.na(table$sd) | table$sd == 0, "",
     sprintf(" (sd %s)", format(table$sd, digits = 2))
   )
+  heavy <- !is.null(object$draws) && !has_mean(object)
+  middle <- if (heavy) table$median %||% table$mean else table$mean
   shown <- utils::head(
-    paste0(table$space, " ", format(table$mean, digits = 3), spread), 8L
+    paste0(table$space, " ", format(middle, digits = 3), spread), 8L
   )
   paste0(
     if (object$learned) "learned: " else "held: ",
+    if (heavy) "medians ",
     paste(shown, collapse = ", ")
   )
 }
@@ -210,6 +221,9 @@ extras.mkprobit <- function(object) {
     ),
     notes = c(
       if (qr) "Badly conditioned kernels: solved by QR.",
+      if (isFALSE(object$search$taken)) {
+        "Tuned length-scales predicted worse; the fit is that of the start."
+      },
       if (!is.null(object$diagnostics$weights_ess)) {
         sprintf(
           "The posterior of the weights is worth %.0f draws.",

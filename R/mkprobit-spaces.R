@@ -13,6 +13,12 @@ space_rows <- function(model, given, kind, settings) {
   if (is.matrix(x) || is.data.frame(x) || !is.list(x)) x <- list(x = x)
   x <- check_spaces(x, given$y)
   kernels <- kernels_of_spaces(kernel, x)
+  x <- Map(function(space, kernel, name) {
+    if (is_precomputed(kernel)) square_by_name(space, name) else space
+  }, x, kernels, names(x))
+  matched <- match_spaces(x, kernels, given$y)
+  x <- matched$x
+  given$y <- matched$y
   usable <- usable_spaces(x, given)
   if (!is.null(usable$keep)) {
     x <- Map(function(space, kernel) {
@@ -106,6 +112,26 @@ check_spaces <- function(x, y) {
   x
 }
 
+# Spaces and response in the order of the first that has names.
+match_spaces <- function(x, kernels, y = NULL) {
+  kernel <- vapply(kernels, is_precomputed, NA)
+  known <- Map(object_names, x, kernel)
+  first <- Position(Negate(is.null), known)
+  if (is.na(first)) {
+    return(list(x = x, y = y))
+  }
+  against <- sprintf("`%s`", names(x)[first])
+  for (k in seq_along(x)[-first]) {
+    x[[k]] <- take_objects(x[[k]], match_objects(
+      known[[k]], known[[first]], sprintf("`%s`", names(x)[k]), against
+    ), kernel[k])
+  }
+  y <- take_objects(y, match_objects(
+    object_names(y), known[[first]], "`y`", against
+  ))
+  list(x = x, y = y)
+}
+
 # One for all, or one for each.
 kernels_of_spaces <- function(kernel, x) {
   if (is_kernel(kernel)) kernel <- rep(list(kernel), length(x))
@@ -161,12 +187,20 @@ read_space <- function(model, value, kernel, name, y, kind, settings) {
   if (reads_raw(kernel)) {
     x <- check_points(value, sprintf("x$%s", name))
     if (is_precomputed(kernel)) check_gram(x, name)
+    objects <- if (is_precomputed(kernel)) {
+      object_names(x, TRUE)
+    } else {
+      usable_names(colnames(x))
+    }
     columns <- colnames(x) %||% paste0("k", seq_len(ncol(x)))
     space[c("kind", "columns")] <- list("matrix", columns)
     space$transform <- list(center = 0, scale = 1)
     return(list(
       x = unname(x), space = space,
-      info = list(type = "raw", columns = ncol(x))
+      info = list(
+        type = "raw", columns = ncol(x), objects = objects,
+        kernel = is_precomputed(kernel)
+      )
     ))
   }
   if (is_words(value)) value <- data.frame(level = factor(value))
@@ -216,7 +250,7 @@ category_codes <- function(frame, levels) {
 }
 
 # Symmetric, and positive semi-definite up to rounding.
-check_gram <- function(k, name, call = user_call()) {
+check_gram <- function(k, name = NULL, call = user_call()) {
   k <- unname(check_precomputed(k, TRUE, call))
   size <- max(abs(k), .Machine$double.xmin)
   shifted <- k / size + diag(1e-9 * nrow(k), nrow(k))
@@ -226,10 +260,13 @@ check_gram <- function(k, name, call = user_call()) {
     bk_abort(
       "kernel", "A precomputed kernel matrix is not positive semi-definite.",
       c(
-        sprintf("Found in space `%s`: an eigenvalue of %.3g.", name, least),
+        sprintf(
+          "Found%s: an eigenvalue of %.3g.",
+          if (is.null(name)) "" else sprintf(" in space `%s`", name), least
+        ),
         "Accepted: a kernel matrix, of which no eigenvalue is below zero."
       ),
-      column = name, found = least, expected = 0, call = call
+      column = name %||% "x", found = least, expected = 0, call = call
     )
   }
   invisible(k)
@@ -258,6 +295,9 @@ new_space_rows <- function(info, newdata, first = 0) {
       column = "newdata", found = names(newdata), expected = names
     )
   }
+  newdata <- Map(function(space, info, name) {
+    if (info$type == "raw") raw_by_name(info, space, name) else space
+  }, newdata[names], info$spaces, names)
   sizes <- vapply(newdata[names], NROW, 1L)
   if (length(unique(sizes)) > 1L) {
     bk_abort(
@@ -268,6 +308,7 @@ new_space_rows <- function(info, newdata, first = 0) {
       column = "newdata", found = sizes
     )
   }
+  newdata <- match_new_spaces(newdata, info$spaces)
   parts <- Map(new_space, info$spaces, newdata[names], names, first)
   x <- do.call(cbind, unname(parts))
   complete <- which(!is.na(rowSums(x)))
@@ -276,6 +317,42 @@ new_space_rows <- function(info, newdata, first = 0) {
     random = list(), complete = complete, n = sizes[[1]],
     names = Find(Negate(is.null), lapply(newdata[names], given_names))
   )
+}
+
+# Columns of kernel values, and of regressors, as in the fit.
+raw_by_name <- function(info, value, name) {
+  if (is.data.frame(value)) value <- as.matrix(value)
+  if (!is.matrix(value) || is.null(info$objects)) {
+    return(value)
+  }
+  at <- if (info$kernel) {
+    match_training(value, info$objects, info$columns, name)
+  } else {
+    match(info$objects, colnames(value))
+  }
+  if (is.null(at) || anyNA(at)) value else value[, at, drop = FALSE]
+}
+
+# New rows of every space in the order of the first that has names.
+match_new_spaces <- function(newdata, spaces) {
+  known <- Map(function(space, info) {
+    if (isTRUE(info$kernel)) {
+      usable_names(rownames(space))
+    } else {
+      object_names(space)
+    }
+  }, newdata, spaces)
+  first <- Position(Negate(is.null), known)
+  if (is.na(first)) {
+    return(newdata)
+  }
+  for (k in seq_along(newdata)[-first]) {
+    newdata[[k]] <- take_objects(newdata[[k]], match_objects(
+      known[[k]], known[[first]], sprintf("`%s`", names(newdata)[k]),
+      sprintf("`%s`", names(newdata)[first])
+    ))
+  }
+  newdata
 }
 
 new_space <- function(info, value, name, first) {

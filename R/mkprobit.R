@@ -10,8 +10,9 @@
 #'   named list of these, one for each feature space, of square kernel matrices
 #'   (with `kernel = precomputed()`), of features (with [basis()]) and of
 #'   factors (with
-#'   [categorical()]), all with n rows in the same order; or, for the formula
-#'   method, `formula`: one space.
+#'   [categorical()]), all with n rows; or, for the formula method, `formula`: one
+#'   space. Rows that have names are matched by these, also with those of `y`, if
+#'   it has any; others are in the same order.
 #' @param y Classes, length n: a factor, text, logical, 0/1 or -1/+1. All levels
 #'   of a factor are classes; one without rows warns and has its prior.
 #' @param kernel A kernel object for every space, or a list of them in the order
@@ -229,15 +230,18 @@ mkprobit_arguments <- function() {
 }
 
 check_space_kernels <- function(kernel, name) {
+  kernel <- as_kernel(kernel)
   if (is.null(kernel) || is_kernel(kernel)) {
     return(if (is.null(kernel)) NULL else check_space_kernel(kernel, name))
   }
+  if (is.character(kernel)) kernel <- as.list(kernel)
   if (!is.list(kernel) || length(kernel) == 0L) {
     abort_argument(
       kernel, name, "NULL, a kernel such as rbf(), or a list of kernels",
       kind = "kernel"
     )
   }
+  kernel <- lapply(kernel, as_kernel)
   for (one in kernel) check_space_kernel(one, name)
   kernel
 }
@@ -305,17 +309,7 @@ settle_mkprobit <- function(settings) {
     )
   }
   settings$weights_method <- by
-  one <- length(prior$weights) == 1L
-  if (!is.null(prior$weights) && one != (combine == "binary")) {
-    abort_argument(
-      prior$weights, "weights", if (combine == "binary") {
-        "one probability, for combine = \"binary\""
-      } else {
-        sprintf("two positive numbers, for combine = \"%s\"", combine)
-      },
-      kind = "prior"
-    )
-  }
+  settings <- settle_weight_prior(settings)
   if (settings$sparse) {
     # Constants of a vague prior make 0.1 % of the bound a long way.
     if (!("tol" %in% settings$given)) settings$tol <- 1e-6
@@ -323,8 +317,50 @@ settle_mkprobit <- function(settings) {
   }
   vague <- if (settings$sparse) 1e-6 else 1
   settings$gamma <- c(prior$tau %||% vague, prior$nu %||% vague)
-  settings$prior_weights <- prior$weights %||%
-    if (combine == "binary") 0.5 else c(1, 1)
+  settings
+}
+
+# `prior_weights`: of a binary composite a probability; of others two numbers,
+# of the priors of the parameters of a law, or, `held_hyper`, these parameters.
+settle_weight_prior <- function(settings) {
+  combine <- settings$combine
+  given <- settings$prior$weights
+  binary <- combine == "binary"
+  held <- identical(settings$prior$weight_hyper, "fixed") && !binary
+  alone <- binary || (held && combine == "sum")
+  wrong <- length(given) == 1L && (!alone || (binary && given >= 1)) ||
+    length(given) == 2L && binary
+  if (wrong) {
+    abort_argument(
+      given, "weights", if (binary) {
+        "one probability, for combine = \"binary\""
+      } else {
+        sprintf("two positive numbers, for combine = \"%s\"", combine)
+      },
+      kind = "prior"
+    )
+  }
+  found <- given %||% if (binary) 0.5 else c(1, 1)
+  # Of a Dirichlet law, whose parameters are the same, by their prior's mean.
+  if (held && combine == "sum") {
+    found <- c(if (length(found) == 2L) found[1] / found[2] else found, 1)
+  }
+  point <- settings$weights_method %in% c("profile", "map")
+  if (settings$learn && held && found[1] < 1 && settings$method == "vb" &&
+    point) {
+    bk_abort(
+      "prior", "With this prior the weights have no most probable value.",
+      c(
+        sprintf("Found: a first parameter of %s.", format(found[1])),
+        sprintf(
+          "Accepted: 1 or more, or weights_method = \"%s\".",
+          if (settings$tune) "loo" else "is"
+        )
+      ),
+      column = "weights", found = found[1], expected = 1
+    )
+  }
+  settings[c("prior_weights", "held_hyper")] <- list(found, held)
   settings
 }
 

@@ -11,8 +11,11 @@
 #'   name; for a fit to a matrix a matrix (also a sparse one) or
 #'   data frame with the same columns, by name if named, else by position; for a
 #'   kernel given as a matrix the kernel values of the new rows with the
-#'   training rows, and in a last column, if they vary, of the new rows with
-#'   themselves; or a [row_source()]. Default: the rows of the fit.
+#'   training rows, columns by name if both have names, else in the order of the
+#'   fit; for a [gpsvm()], if the diagonal of its matrix varies, with the values of
+#'   the new rows with themselves in a last column, or in columns of their own
+#'   names, else a warning says that the mean of that diagonal is taken; or a
+#'   [row_source()]. Default: the rows of the fit.
 #' @param type Of classes `"class"`, the default: a factor; `"prob"`: matrix of
 #'   class probabilities; `"link"`: posterior mean of the latent value f, whose
 #'   positive side is the second class, with more than two classes of a

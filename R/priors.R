@@ -348,7 +348,15 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #'   and rate of the gamma prior of the Dirichlet's parameters; of a product
 #'   `c(h_pi, h_chi)`, rates of the exponential priors of shape and rate of the
 #'   gamma prior of each; both 1 by default. Of a binary composite the
-#'   probability, default 0.5, that a kernel is in it.
+#'   probability, default 0.5, that a kernel is in it. With `weight_hyper =
+#'   "fixed"` see there.
+#' @param weight_hyper `"learned"`, the default: the parameters of the prior of
+#'   learned weights have the priors that `weights` gives. `"fixed"`: they are
+#'   numbers. Weights of a product are then Gamma(`weights[1]`, `weights[2]`),
+#'   shape and rate; those of a sum Dirichlet, with `weights` as the parameter of
+#'   each, one number, or the ratio of two, the mean of its prior. Default 1 each.
+#'   With learned parameters the posterior mean of a product's weights does not
+#'   exist: their prior has none.
 #' @param theta Shape and rate of the gamma prior of theta = 1 / (2 l^2) for
 #'   each length-scale l that is learned. Default 1 each.
 #' @return An object of class `c("mkprobit_prior", "bayeskernel_prior")`, a list
@@ -361,22 +369,30 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #' @examples
 #' mkprobit_prior()
 #' mkprobit_prior(tau = 3, nu = 3, weights = c(2, 1))
+#' mkprobit_prior(weights = c(1, 1), weight_hyper = "fixed")
 #' @export
 mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL,
-                           theta = c(1, 1)) {
+                           theta = c(1, 1),
+                           weight_hyper = c("learned", "fixed")) {
+  weight_hyper <- check_choice(
+    weight_hyper, c("learned", "fixed"), "weight_hyper"
+  )
+  # A probability, or the parameter of a Dirichlet law.
+  most <- if (weight_hyper == "fixed") Inf else 1
   structure(
     list(
       tau = if (!is.null(tau)) prior_number(tau, "tau"),
       nu = if (!is.null(nu)) prior_number(nu, "nu"),
       alpha0 = prior_number(alpha0, "alpha0"),
       weights = if (length(weights) == 1L) {
-        prior_number(weights, "weights", upper = 1)
+        prior_number(weights, "weights", upper = most)
       } else if (!is.null(weights)) {
         positive_numbers(
           weights, "weights", c("first", "second"), "a probability, or "
         )
       },
-      theta = positive_numbers(theta, "theta", c("shape", "rate"))
+      theta = positive_numbers(theta, "theta", c("shape", "rate")),
+      weight_hyper = weight_hyper
     ),
     class = c("mkprobit_prior", "bayeskernel_prior")
   )
@@ -668,7 +684,10 @@ format.mkprobit_prior <- function(x, digits = 4, ...) {
       "gamma(%s, %s)", shown(x$tau, "1"), shown(x$nu, "1")
     ),
     "fixed precision" = shown(x$alpha0, "1"),
-    "kernel weights" = shown(x$weights, "by composite, see ?mkprobit_prior"),
+    "kernel weights" = paste0(
+      shown(x$weights, "by composite, see ?mkprobit_prior"),
+      if (identical(x$weight_hyper, "fixed")) ", parameters fixed"
+    ),
     "1 / (2 lengthscale^2)" = paste0("gamma", prior_text(x$theta, digits))
   )
 }

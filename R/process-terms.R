@@ -22,8 +22,10 @@
 #'   are learned. They are in standard deviations of the variables, unless
 #'   `standardize = FALSE`.
 #' @param inducing Inducing points: how many, or a matrix or data frame with a
-#'   column for each variable, on their scale. By default 30 for one variable,
-#'   50 for two, else max(100, 5 n^(1/3)), at most n / 5, found by k-means.
+#'   column for each variable, on their scale, found by k-means. By default every
+#'   row up to 100 rows (of a level, with `by`), then as in [gpsvm()] 50 up to 250
+#'   rows and n / 5, at most 100; of three variables and more at least
+#'   5 n^(1/3).
 #' @return Used for its meaning in a formula; evaluated, a list of what was
 #'   written.
 #'
@@ -113,7 +115,7 @@ read_process <- function(expr, env, call = user_call()) {
       )
     })
   }
-  kernel <- if (is.null(typed$kernel)) rbf() else value("kernel")
+  kernel <- if (is.null(typed$kernel)) rbf() else as_kernel(value("kernel"))
   check_kernel(kernel, "kernel", call)
   if (stands_alone(kernel)) {
     abort_process(
@@ -390,8 +392,7 @@ process_inducing <- function(given, distinct, n, d, center, scale, term, call) {
     return(scale_columns_by(z, center, scale))
   }
   count <- if (is.null(given)) {
-    most <- switch(min(d, 3L), 30, 50, max(100, ceiling(5 * n^(1 / 3))))
-    max(2, min(most, n %/% 5))
+    default_process_inducing(n, d)
   } else {
     check_count(given, 1L, 1e5, name = "inducing", call = call)
   }
@@ -400,6 +401,18 @@ process_inducing <- function(given, distinct, n, d, center, scale, term, call) {
   }
   # The points do not depend on R's generator: the seed is the same always.
   t(core_call(gpsvm_inducing_cpp(t(distinct), count, "kmeans", 1, 1L))$z)
+}
+
+# Every row where these are few, then as gpsvm() has them, and more where many
+# variables and rows ask for them.
+default_process_inducing <- function(n, d) {
+  if (n <= 100) {
+    n
+  } else if (d < 3L) {
+    default_inducing(n)
+  } else {
+    max(default_inducing(n), ceiling(5 * n^(1 / 3)))
+  }
 }
 
 # Features -------------------------------------------------------------------

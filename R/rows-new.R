@@ -112,9 +112,14 @@ group_names <- function(info, newdata, t) {
   do.call(paste, c(leaves, sep = ":"))
 }
 
-# Kernel values of new rows with the training rows, and of each with itself.
+# Kernel values of new rows with the training rows, and of each with itself:
+# those of a matrix with names are found by these, both.
 new_kernel_values <- function(info, newdata) {
   n <- info$rows
+  if (is.matrix(newdata) && is.numeric(newdata)) {
+    at <- match_training(newdata, info$objects, n)
+    if (!is.null(at)) newdata <- named_kernel_values(newdata, at)
+  }
   if (!is.matrix(newdata) || !is.numeric(newdata) ||
     !(ncol(newdata) %in% c(n, n + 1L))) {
     abort_argument(
@@ -125,7 +130,40 @@ new_kernel_values <- function(info, newdata) {
       kind = "dimension"
     )
   }
-  if (ncol(newdata) == n) cbind(newdata, info$diagonal) else newdata
+  if (ncol(newdata) > n) {
+    return(newdata)
+  }
+  # A symmetric matrix is of the rows of the fit, and has their variances.
+  if (nrow(newdata) == n && isSymmetric(unname(newdata))) {
+    return(cbind(newdata, diag(newdata), deparse.level = 0))
+  }
+  if (isTRUE(info$varies)) {
+    bk_warn(
+      "kernel", "The variances of new rows are not known: their mean is taken.",
+      c(
+        "The diagonal of the kernel matrix of the fit varies.",
+        sprintf(
+          "Give k(x, x) of each new row as column %d of `newdata`.", n + 1L
+        )
+      )
+    )
+  }
+  cbind(newdata, info$diagonal)
+}
+
+# Columns `at` of a matrix with names, and the variance of each row: its value
+# in the column of its own name, or the only column that is left.
+named_kernel_values <- function(x, at) {
+  rest <- setdiff(seq_len(ncol(x)), at)
+  rows <- usable_names(rownames(x))
+  if (!is.null(rows) && are_automatic(rows)) rows <- NULL
+  own <- match(rows, colnames(x))
+  variance <- if (length(own) && !anyNA(own)) {
+    x[cbind(seq_along(own), own)]
+  } else if (length(rest) == 1L) {
+    x[, rest]
+  }
+  cbind(x[, at, drop = FALSE], variance, deparse.level = 0)
 }
 
 take_rows <- function(rows, at) {
@@ -246,6 +284,10 @@ fill_incomplete <- function(out, rows, draws = FALSE) {
 # Draws of a model with random effects are of all rows at once: a group that the
 # fit has not seen has one effect in all of them.
 predict_slices <- function(object, newdata, ask) {
+  # What is found of the whole holds in every part.
+  if (object$design$type == "kernel") {
+    newdata <- new_kernel_values(object$design, newdata)
+  }
   n <- NROW(newdata)
   whole <- !(is.data.frame(newdata) || is.matrix(newdata) ||
     is_sparse(newdata)) || (ask$sampled && length(object$posterior$random))

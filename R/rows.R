@@ -378,10 +378,18 @@ refuse_sparse_gaps <- function(wide, columns) {
 # A kernel matrix: its rows are those of K and the diagonal.
 kernel_matrix_rows <- function(given, kind) {
   check_row_numbers(given$weights, "weights")
+  given$x <- square_by_name(given$x)
   k <- kernel_matrix(precomputed(), given$x)
-  dimnames(k) <- NULL
   n <- nrow(k)
+  if (n <= largest_exact) check_gram(k)
   check_given_rows(given, n, kind)
+  objects <- object_names(given$x, TRUE)
+  for (name in c("y", "weights")) {
+    given[[name]] <- take_objects(given[[name]], match_objects(
+      object_names(given[[name]]), objects, sprintf("`%s`", name), "`x`"
+    ))
+  }
+  dimnames(k) <- NULL
   check_weights(given$weights, NULL, user_call())
   columns <- c(paste0("k", seq_len(n)), "diagonal")
   c(read_response(given$y, "y", kind), list(
@@ -391,7 +399,10 @@ kernel_matrix_rows <- function(given, kind) {
     n = n, columns = columns,
     center = stats::setNames(numeric(n + 1L), columns),
     scale = stats::setNames(rep(1, n + 1L), columns),
-    info = list(type = "kernel", rows = n, diagonal = mean(diag(k))),
+    info = list(
+      type = "kernel", rows = n, diagonal = mean(diag(k)),
+      varies = diff(range(diag(k))) > 1e-6 * max(diag(k)), objects = objects
+    ),
     response = "y", weights = kept_weights(given$weights),
     frame = list(x = k, y = given$y)
   ))

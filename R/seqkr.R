@@ -150,6 +150,7 @@ seqkr_arguments <- function() {
       check_family(family, name, c("gaussian", "binomial"))
     },
     kernel = function(kernel, name) {
+      kernel <- as_kernel(kernel)
       check_kernel(kernel, name)
       refuse_rank(kernel, "seqkr()")
       if (stands_alone(kernel)) {

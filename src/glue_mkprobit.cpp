@@ -326,14 +326,16 @@ Rcpp::List spread_list(const bayeskernel::WeightPosterior& q, bool product,
     component["spread"] = to_r(q.spread());
     component["draws"] = to_r(draws);
   }
-  VectorXd lower(s), upper(s);
+  VectorXd lower(s), median(s), upper(s);
   for (Index k = 0; k < s; ++k) {
+    median[k] = q.quantile(k, 0.5);
     lower[k] = q.quantile(k, 0.025);
     upper[k] = q.quantile(k, 0.975);
   }
   Rcpp::List out = weights_list(
       q.mean(), q.covariance().diagonal().cwiseMax(0.0).cwiseSqrt(),
       q.effective(), draws.transpose(), MatrixXd(0, s), VectorXd(), VectorXd());
+  out["median"] = to_r(median);
   out["lower"] = to_r(lower);
   out["upper"] = to_r(upper);
   return out;
@@ -348,6 +350,7 @@ bayeskernel::WeightSettings read_spread(const Rcpp::List& settings,
   out.slice = Rcpp::as<std::string>(settings["weights_method"]) == "slice";
   out.first = prior[0];
   out.second = prior[1];
+  out.held = Rcpp::as<bool>(settings["held_hyper"]);
   if (product) out.points = kProduct;
   out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
   return out;
@@ -367,7 +370,12 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   const Rcpp::NumericVector theta_prior = settings["prior_theta"];
   bayeskernel::KernelPrior prior;
   const bool product = job.composite.combination() == Combination::product;
-  if (product) prior.weight_rate = 1.0 / weight_prior[1];
+  if (Rcpp::as<bool>(settings["held_hyper"])) {
+    prior.weight_shape = weight_prior[0];
+    if (product) prior.weight_rate = weight_prior[1];
+  } else if (product) {
+    prior.weight_rate = 1.0 / weight_prior[1];
+  }
   prior.theta_shape = theta_prior[0];
   prior.theta_rate = theta_prior[1];
   bayeskernel::KernelLearner learner(
@@ -375,19 +383,22 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
       job.control, job.executor);
   MultinomialResult result;
   std::optional<bayeskernel::WeightPosterior> q;
+  const bool own = Rcpp::as<bool>(settings["own"]);
+  bayeskernel::SearchCheck check;
   if (spread) {
     if (tune) {
       throw bayeskernel::ArgumentError("length-scales have no posterior");
     }
     q.emplace(job.composite.size(), read_spread(settings, product));
     result = learner.spread(*q, job.user.keep_going());
-  } else if (method == "map") {
-    result = learner.map(job.user.keep_going());
   } else if (method == "loo") {
-    result = learner.left_out(Rcpp::as<bool>(settings["own"]),
-                              job.user.keep_going());
-  } else if (method == "profile" || tune) {
-    result = learner.profile(job.user.keep_going());
+    result = learner.left_out(own, job.user.keep_going());
+  } else if (method != "fixed" || tune) {
+    const auto search = [&] {
+      return method == "map" ? learner.map(job.user.keep_going())
+                             : learner.profile(job.user.keep_going());
+    };
+    result = learner.checked(search, own, tune, job.user.keep_going(), check);
   } else {
     result = learner.run(job.control, job.user.keep_going(), result);
   }
@@ -405,6 +416,11 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   out["qr"] = result.by_qr;
   out["active"] = static_cast<double>(result.active);
   out["lost_digits"] = result.lost_digits;
+  if (!std::isnan(check.start)) {
+    out["check"] = Rcpp::List::create(Rcpp::Named("start") = check.start,
+                                      Rcpp::Named("found") = check.found,
+                                      Rcpp::Named("taken") = check.taken);
+  }
   return out;
 }
 
@@ -508,6 +524,8 @@ Rcpp::List mkprobit_vb_cpp(const Rcpp::List& data, const Rcpp::List& settings) {
     status["qr"] = found["qr"];
     status["active"] = found["active"];
     status["advice"] = Rcpp::as<bool>(found["lost_digits"]) ? "scale" : "";
+    SEXP check = R_NilValue;
+    if (found.containsElementNamed("check")) check = found["check"];
     return Rcpp::List::create(
         Rcpp::Named("posterior") = Rcpp::List::create(
             Rcpp::Named("components") = found["components"],
@@ -520,6 +538,7 @@ Rcpp::List mkprobit_vb_cpp(const Rcpp::List& data, const Rcpp::List& settings) {
         Rcpp::Named("latent") = found["latent"],
         Rcpp::Named("weights") = found["weights"],
         Rcpp::Named("kernel") = found["kernel"],
+        Rcpp::Named("check") = check,
         Rcpp::Named("status") = status, Rcpp::Named("usable") = true);
   });
 }

@@ -26,6 +26,7 @@ MultinomialGibbsSettings read_gibbs(const Rcpp::List& settings,
                                         : WeightPrior::dirichlet;
     out.first = prior[0];
     if (prior.size() > 1) out.second = prior[1];
+    out.held = Rcpp::as<bool>(settings["held_hyper"]);
   }
   out.lengthscales = Rcpp::as<bool>(settings["tune"]);
   out.collapsed = Rcpp::as<bool>(settings["collapsed"]);
@@ -116,8 +117,10 @@ class MultinomialRecord
     };
     put(chain.log_likelihood());
     if (set_.weights != WeightPrior::fixed) put_all(at.weights);
-    if (set_.weights == WeightPrior::dirichlet) put_all(at.first);
-    if (set_.weights == WeightPrior::gamma) {
+    if (set_.weights == WeightPrior::dirichlet && !set_.held) {
+      put_all(at.first);
+    }
+    if (set_.weights == WeightPrior::gamma && !set_.held) {
       put_all(at.first);
       put_all(at.second);
     }
@@ -152,8 +155,10 @@ class MultinomialRecord
       }
     };
     if (set_.weights != WeightPrior::fixed) numbered("weight", s);
-    if (set_.weights == WeightPrior::dirichlet) numbered("rho", s);
-    if (set_.weights == WeightPrior::gamma) {
+    if (set_.weights == WeightPrior::dirichlet && !set_.held) {
+      numbered("rho", s);
+    }
+    if (set_.weights == WeightPrior::gamma && !set_.held) {
       numbered("pi", s);
       numbered("chi", s);
     }

@@ -22,7 +22,7 @@ test_that("responses that do not suit the family name the one that does", {
     )
   }
   expect_bark_refusal(
-    quick_bark(x, d$y, family = "binomial"), "response", "classes, not two"
+    quick_bark(x, d$y, family = "binomial"), "response", "name no classes"
   )
   expect_bark_refusal(quick_bark(x, cbind(d$y, 1)), "response", "numeric")
   expect_bark_refusal(

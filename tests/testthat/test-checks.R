@@ -121,7 +121,7 @@ test_that("an unknown argument brings the nearest, and those that there are", {
   expect_bk_error(f(nAGQ = 0), "argument", "leaving it out")
   expect_bk_error(f(allow.new.levels = TRUE), "argument", "new groups")
   expect_bk_error(gpsvm(y ~ x, cost = 1,
-    method = "vb", tune = FALSE), "argument", "`cost` try `kernel`")
+    method = "vb", tune = FALSE), "argument", "`cost` try `kernel = rbf[(]")
   error <- expect_bk_error(f(zzz = stop("never")), "argument", "zzz")
   expect_no_match(conditionMessage(error), "Instead")
   d <- data.frame(y = gl(2, 5), x = 1:10)

@@ -55,7 +55,7 @@ test_that("kernels", {
     expect_bk_error(rbf(wrong), "kernel", "lengthscale")
   }
   expect_bk_error(polynomial(2, -1), "kernel", "offset")
-  for (wrong in list("rbf", 1, NULL, rbf)) {
+  for (wrong in list("radius", 1, NULL, mean)) {
     expect_process_refusal(fit_x(kernel = wrong), "kernel", "rbf\\(\\)")
   }
   condition <- expect_process_refusal(
@@ -84,7 +84,7 @@ test_that("a precomputed kernel", {
   for (tune in list(TRUE, "cv")) {
     expect_process_refusal(fit(tune = tune), "kernel", "tune")
   }
-  expect_process_refusal(fit(-k), "numeric", "positive definite")
+  expect_process_refusal(fit(-k), "kernel", "eigenvalue of -")
   expect_process_refusal(fit(y = good$y[-1]), "dimension", "59")
   expect_process_refusal(fit(weights = 1:3), "dimension", "weights")
   out <- fit()

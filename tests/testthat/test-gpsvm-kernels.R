@@ -249,3 +249,78 @@ test_that("rows of a source know their columns and their scales", {
     tolerance = 1e-6, ignore_attr = TRUE
   )
 })
+
+test_that("linear() alone has a constant, other kernels what they say", {
+  set.seed(5)
+  x <- matrix(rnorm(240), 120, 2)
+  # Nine of ten rows are of one class: its boundary is far from the mean.
+  y <- x[, 1] + x[, 2] / 2 > 1.4
+  fit_to <- function(kernel) gpsvm(x, y, kernel = kernel, threads = 1, seed = 1)
+  fit <- fit_to(linear())
+  by_hand <- fit_to(polynomial(1))
+  expect_equal(
+    predict(fit, type = "link"), predict(by_hand, type = "link"),
+    tolerance = 1e-10
+  )
+  # As columns with a constant in the linear model.
+  wrong <- function(fit) mean(predict(fit, threshold = "margin") != y)
+  expect_lt(wrong(fit), 0.06)
+  expect_gt(wrong(fit_to(polynomial(1, offset = 0))), 0.08)
+  twice <- fit_to(linear(2) + linear(1, columns = 1))
+  expect_identical(
+    vapply(kernel_leaves(twice$kernel), `[[`, "", "kind"),
+    c("polynomial", "linear")
+  )
+})
+
+test_that("kernels go by their names in every model", {
+  x <- as.matrix(iris[seq(1, 150, 5), 1:4])
+  y <- iris$Species[seq(1, 150, 5)]
+  expect_equal(
+    gpsvm(x, y, "rbf", threads = 1, seed = 1)$posterior,
+    gpsvm(x, y, rbf(), threads = 1, seed = 1)$posterior
+  )
+  for (named in list("matern", matern)) {
+    expect_equal(
+      mkprobit(x, y, kernel = named, threads = 1)$coefficients,
+      mkprobit(x, y, kernel = matern(), threads = 1)$coefficients
+    )
+  }
+  spaces <- list(a = x[, 1:2], b = x[, 3:4])
+  both <- mkprobit(spaces, y, kernel = c("rbf", "linear"), threads = 1)
+  expect_identical(
+    unname(vapply(both$kernel, `[[`, "", "kind")), c("rbf", "linear")
+  )
+  expect_equal(kernel_matrix("linear", x), kernel_matrix(linear(), x))
+  expect_identical(
+    seqkr(x[, 1:2], x[, 3], kernel = "rbf", particles = 10, seed = 1)$kernel,
+    seqkr(x[, 1:2], x[, 3], kernel = rbf(), particles = 10, seed = 1)$kernel
+  )
+  d <- as.data.frame(x)
+  expect_equal(
+    coef(bkm(Sepal.Length ~ gp(Petal.Length, kernel = "rbf"), d, threads = 1)),
+    coef(bkm(Sepal.Length ~ gp(Petal.Length), d, threads = 1))
+  )
+  expect_bk_error(gpsvm(x, y, "radius"), "kernel", "or its name")
+})
+
+test_that("columns of categorical matrices must agree", {
+  x <- matrix(1:4, 2)
+  expect_bk_error(
+    kernel_matrix(categorical(), x, x[, 1, drop = FALSE]), "dimension",
+    "2 and 1"
+  )
+})
+
+test_that("arguments of other packages are answered by what replaces them", {
+  x <- matrix(rnorm(20), 10)
+  says <- function(call, text) expect_bk_error(call, "argument", text)
+  says(gpsvm(x, rep(0:1, 5), cost = 10), "rbf[(]variance = C / 2[)]")
+  says(gpsvm(x, rep(0:1, 5), gamma = 1), "rbf[(]1 / sqrt[(]2 [*] gamma[)]")
+  says(mkprobit(x, rep(0:1, 5), sigma = 1), "rbf[(]1 / sqrt[(]2 [*] sigma[)]")
+  says(mkprobit(x, rep(0:1, 5), degree = 3), "polynomial[(]degree[)]")
+  says(bsvm(x, rep(0:1, 5), gamma = 1), "gpsvm[(][)], which has kernels")
+  says(bsvm(x, rep(0:1, 5), C = 1), "penalty")
+  d <- data.frame(n = rnorm(100), x = rnorm(100))
+  expect_bk_error(gpsvm(n ~ x, d), "response", "100 values name no classes")
+})

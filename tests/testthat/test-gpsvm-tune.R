@@ -207,3 +207,23 @@ test_that("there are more points where rows left out are told better by them", {
   expect_equal(more_points(500, 26), 138)
   expect_lt(more_points(1e5, 1), 100)
 })
+
+test_that("with every row an inducing point tuning looks at fewer of many", {
+  set.seed(3)
+  x <- matrix(rnorm(1000), 500)
+  y <- rbinom(500, 1, stats::plogis(4 * sin(2 * x[, 1]) + 2 * x[, 2]))
+  fit <- gpsvm(x, y, inducing = "all", threads = 1, seed = 1)
+  expect_identical(fit$tuned$by, "loo")
+  expect_true(fit$exact)
+  # The cube of the rows, two parameters, against the work of `quick_tuning`.
+  expect_identical(fit$tuned$rows, as.integer(floor(7e7^(1 / 3))))
+  start <- gpsvm(
+    x, y, inducing = "all", tune = FALSE, threads = 1, seed = 1
+  )
+  new <- matrix(rnorm(2000), 1000)
+  label <- rbinom(1000, 1, stats::plogis(4 * sin(2 * new[, 1]) + 2 * new[, 2]))
+  loss <- function(fit) {
+    -mean(stats::dbinom(label, 1, predict(fit, new, "response"), log = TRUE))
+  }
+  expect_lt(loss(fit), loss(start) - 0.02)
+})

@@ -177,7 +177,7 @@ test_that("kernel_matrix() says what does not fit", {
   expect_bk_error(
     kernel_matrix(rbf() + rbf(1:3), x), "kernel", "3 length-scales"
   )
-  expect_bk_error(kernel_matrix(rbf, x), "kernel", "kernel object")
+  expect_bk_error(kernel_matrix(mean, x), "kernel", "a kernel such as")
   expect_bk_error(
     kernel_matrix(rbf(), x, cbind(x, 1)), "dimension", "2 and 3"
   )

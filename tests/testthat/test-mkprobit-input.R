@@ -19,7 +19,7 @@ test_that("spaces must have the same rows, names and a kernel each", {
   refuses("argument", "names", setNames(spaces, c("a", "a")), y)
   refuses("argument", "x", list(), y)
   refuses("kernel", "3 kernels", spaces, y, kernel = list(rbf(), rbf(), rbf()))
-  refuses("kernel", "kernel", spaces, y, kernel = "rbf")
+  refuses("kernel", "kernel", spaces, y, kernel = "radius")
   refuses("argument", "weak", list(weak = 1:18, b = spaces$strong), y)
 })
 

@@ -363,3 +363,16 @@ test_that("under the hinge the variance of a process stays where it is", {
   whole <- gpsvm(y ~ x1 + x2, d, seed = 1, threads = 1)
   expect_lt(loss(fit), loss(whole) + 0.05)
 })
+
+test_that("few rows are all inducing points, of a level, too", {
+  set.seed(2)
+  d <- data.frame(x = runif(120), g = gl(2, 60))
+  d$y <- sin(6 * d$x) + rnorm(120) / 5
+  points <- function(formula, data) {
+    fit <- bkm(formula, data, threads = 1)
+    vapply(fit$design$smooths, function(term) nrow(term$process$z), 1L)
+  }
+  expect_identical(points(y ~ gp(x), d[1:30, ]), 30L)
+  expect_identical(points(y ~ g + gp(x, by = g), d), c(60L, 60L))
+  expect_identical(points(y ~ gp(x), d), 50L)
+})

@@ -36,6 +36,8 @@ struct MultinomialGibbsSettings {
   // dirichlet: rho_s ~ Gamma(first, second); gamma: beta_s ~ Gamma(pi_s,
   // chi_s), pi_s ~ Exp(first), chi_s ~ Exp(second); bernoulli: probability.
   double first = 1.0, second = 1.0;
+  // rho_s = first, or pi_s = first and chi_s = second, in place of their priors.
+  bool held = false;
   double theta_shape = 1.0, theta_rate = 1.0;
 };
 
@@ -89,7 +91,10 @@ class MultinomialChain {
     state.first = state.second = VectorXd::Ones(s);
     if (set_.weights == WeightPrior::dirichlet) {
       state.weights /= state.weights.sum();
-      state.first *= set_.first / set_.second;
+      state.first *= set_.held ? set_.first : set_.first / set_.second;
+    } else if (set_.weights == WeightPrior::gamma && set_.held) {
+      state.first *= set_.first;
+      state.second *= set_.second;
     } else if (set_.weights == WeightPrior::gamma) {
       state.first /= set_.first;
       state.second /= set_.second;
@@ -389,8 +394,10 @@ class MultinomialChain {
   // the walk stalls.
   void refresh(Stream& own, Index s) {
     VectorXd weights = state.weights;
-    const double shape = own.exponential() / set_.first;
-    const double rate = own.exponential() / set_.second;
+    const double shape =
+        set_.held ? set_.first : own.exponential() / set_.first;
+    const double rate =
+        set_.held ? set_.second : own.exponential() / set_.second;
     weights[s] = std::max(
         std::exp(log_gamma_variate(own, shape) - std::log(rate)), 1e-300);
     const double log_u = -own.exponential();
@@ -420,7 +427,7 @@ class MultinomialChain {
 
   void move_hyper() {
     const bool simplex = set_.weights == WeightPrior::dirichlet;
-    if (!simplex && set_.weights != WeightPrior::gamma) return;
+    if (set_.held || (!simplex && set_.weights != WeightPrior::gamma)) return;
     Stream own = stream(Purpose::scale, 0);
     for (Index s = 0; s < composite_.size(); ++s) {
       RandomWalkStep& step = hyper_steps_[static_cast<std::size_t>(s)];

@@ -29,16 +29,25 @@
 namespace bayeskernel {
 
 // Point estimates are added to the bound by these log densities: of beta of a
-// product, Gamma(1, weight_rate), of a sum that adds up to 1, flat; of theta =
-// 1 / (2 l^2), Gamma(theta_shape, theta_rate).
+// product, Gamma(weight_shape, weight_rate), of a sum that adds up to 1,
+// Dirichlet(weight_shape, ...), flat with 1; of theta = 1 / (2 l^2),
+// Gamma(theta_shape, theta_rate).
 struct KernelPrior {
-  double weight_rate = 1.0;
+  double weight_shape = 1.0, weight_rate = 1.0;
   double theta_shape = 1.0, theta_rate = 1.0;
 };
 
 struct Learned {
   bool weights = false;
   bool lengthscales = false;
+};
+
+// What the objects' classes are worth given the other objects, at the start of
+// a search by the bound and at what it found; `taken`: the fit is the latter.
+struct SearchCheck {
+  double start = std::numeric_limits<double>::quiet_NaN();
+  double found = std::numeric_limits<double>::quiet_NaN();
+  bool taken = true;
 };
 
 class KernelLearner {
@@ -84,6 +93,9 @@ class KernelLearner {
     const VectorXd start = pack();
     const Maximum found =
         maximise(value, start, set_.tolerance * 1e-1, kMost, visit);
+    if (!total.interrupted && !std::isfinite(found.value)) {
+      throw NumericError("the bound is not finite where the search begins");
+    }
     unpack(found.at);
     const std::vector<double> trace = total.bound;
     // At what was found; nothing more if that was interrupted.
@@ -126,6 +138,36 @@ class KernelLearner {
     }
     total.active = 0;
     return total;
+  }
+
+  // A search by the bound, `profile` or `map`, with what it is worth. The bound
+  // is loose, and more so for larger kernels: its maximum may be where all
+  // classes are equally probable. With `refuse` what predicts the objects worse
+  // than the start did is not taken; the fit is then that of the start.
+  template <class Search>
+  MultinomialResult checked(Search&& search, bool own, bool refuse,
+                            const KeepGoing& keep_going, SearchCheck& check) {
+    const auto worth = [&] {
+      return bayeskernel::left_out(fit_, *design_, own, executor_).sum();
+    };
+    const VectorXd start = pack();
+    MultinomialResult first;
+    first = run(set_, keep_going, first);
+    if (first.interrupted) return first;
+    check.start = worth();
+    design_.reset();
+    MultinomialResult total = search();
+    if (total.interrupted) return total;
+    check.found = worth();
+    check.taken = !refuse || check.found >= check.start;
+    if (check.taken) return total;
+    unpack(start);
+    design_.reset();
+    MultinomialResult back;
+    MultinomialResult out = run(set_, keep_going, back);
+    out.passes = total.passes + back.passes;
+    out.rejected = total.rejected + back.rejected;
+    return out;
   }
 
   // `own`: object n is regressor n. The size of a sum's weights is free, too,
@@ -305,11 +347,16 @@ class KernelLearner {
   double log_prior() const {
     double out = 0.0;
     const double size = static_cast<double>(composite_.size());
+    const double shape = prior_.weight_shape;
+    if (learned_.weights) {
+      out += (shape - 1.0) * weights_.array().max(kLeast).log().sum() -
+             size * log_gamma(shape);
+    }
     if (learned_.weights && !simplex_) {
-      out += size * std::log(prior_.weight_rate) -
+      out += size * shape * std::log(prior_.weight_rate) -
              prior_.weight_rate * weights_.sum();
     } else if (learned_.weights) {
-      out += log_gamma(size);
+      out += log_gamma(size * shape);
     }
     for (const Place& place : places_) {
       const double log_theta = this->log_theta(place);
@@ -466,10 +513,15 @@ class KernelLearner {
     if (count > 0 && product()) {
       by_weight.array() -= prior_.weight_rate;
       gradient.head(count) = by_weight.cwiseProduct(weights_);
+      gradient.head(count).array() += prior_.weight_shape - 1.0;
     } else if (count > 0) {
       const double mean = by_weight.dot(weights_);
+      const double size = static_cast<double>(composite_.size());
       gradient.head(count) =
-          weights_.head(count).array() * (by_weight.head(count).array() - mean);
+          weights_.head(count).array() *
+              (by_weight.head(count).array() - mean) +
+          (prior_.weight_shape - 1.0) *
+              (1.0 - size * weights_.head(count).array());
     }
     std::vector<Index> first(static_cast<std::size_t>(composite_.size()));
     for (Index s = 0, parameters = 0; s < composite_.size(); ++s) {

@@ -5,6 +5,7 @@
 //   sum      beta ~ Dir(rho),             rho_s ~ Gamma(first, second)
 //   product  beta_s ~ Gamma(pi_s, chi_s), pi_s ~ Exp(first), chi_s ~
 //            Exp(second)
+// or, held, rho_s = first, and pi_s = first, chi_s = second,
 // by points with weights (importance), or by steps of a sampler (slice). The
 // points are drawn once and weighed anew in every iteration, with f as it is:
 // an exact factor for a prior that lives on these points, so that the bound
@@ -40,6 +41,7 @@ struct WeightSettings {
   bool product = false;
   bool slice = false;
   double first = 1.0, second = 1.0;  // of the prior of rho, or of pi and chi
+  bool held = false;                 // or these themselves
   Index points = 3000;               // that are weighed
   Index steps = 5000;                // of the sampler
   std::uint64_t seed = 1;
@@ -58,14 +60,19 @@ class WeightPosterior {
     }
     const double s = static_cast<double>(size);
     if (set_.product) {
-      shape_ = VectorXd::Constant(size, 1.0 / set_.first);
-      rate_ = VectorXd::Constant(size, 1.0 / set_.second);
+      const auto mean = [&](double of) { return set_.held ? of : 1.0 / of; };
+      shape_ = VectorXd::Constant(size, mean(set_.first));
+      rate_ = VectorXd::Constant(size, mean(set_.second));
       guess_ = VectorXd::Ones(size);
       return;
     }
     guess_ = VectorXd::Constant(size, 1.0 / s);
     rate_ = VectorXd::Zero(size);
-    draw_rho();
+    if (set_.held) {
+      shape_ = VectorXd::Constant(size, set_.first);
+    } else {
+      draw_rho();
+    }
     if (!set_.slice) draw_flat();
   }
 
@@ -78,7 +85,9 @@ class WeightPosterior {
     const MatrixXd centred = points_.colwise() - mean_;
     covariance_ = centred * share_.asDiagonal() * centred.transpose();
     log_mean_ = points_.array().log().matrix() * share_;
-    const double hyper = set_.product ? gamma_hyper() : dirichlet_hyper();
+    const double hyper = set_.held      ? held_density()
+                         : set_.product ? gamma_hyper()
+                                        : dirichlet_hyper();
     bound_ = entropy_ + hyper;
     return same;
   }
@@ -356,6 +365,14 @@ class WeightPosterior {
       rho_constant_[k] = constant + log_gamma(rho_.col(k).sum());
     }
     shape_ = rho_.rowwise().mean();
+  }
+
+  // E log p(beta) with shapes and rates that are known.
+  double held_density() const {
+    double out = (shape_.array() - 1.0).matrix().dot(log_mean_);
+    for (Index s = 0; s < size_; ++s) out -= log_gamma(shape_[s]);
+    if (!set_.product) return out + log_gamma(shape_.sum());
+    return out + shape_.dot(VectorXd(rate_.array().log())) - rate_.dot(mean_);
   }
 
   // q(rho) by points of its prior; what both add to the bound.
