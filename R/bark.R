@@ -227,7 +227,7 @@ bark.formula <- function(formula, data,
                            "bayeskernel.progress", interactive()
                          ),
                          on_interrupt = c("stop", "keep"), start = NULL,
-                         model = FALSE, ...) {
+                         model = NULL, ...) {
   fit_model(bark_model, match.call(), environment(), ...)
 }
 
@@ -247,7 +247,7 @@ bark.default <- function(x, y, family = c("gaussian", "binomial", "ordinal"),
                            "bayeskernel.progress", interactive()
                          ),
                          on_interrupt = c("stop", "keep"), start = NULL,
-                         model = FALSE, ...) {
+                         model = NULL, ...) {
   fit_model(bark_model, match.call(), environment(), ...)
 }
 

@@ -17,10 +17,13 @@ find_formula.bayeskernel_fit <- function(x, verbose = TRUE, ...) {
 #' @exportS3Method insight::get_data
 get_data.bayeskernel_fit <- function(x, effects = "all", verbose = TRUE,
                                      additional_variables = NULL, ...) {
-  data <- fit_data(x)
+  data <- if (is.null(additional_variables)) fit_data(x) else whole_data(x)
   if (is.null(data)) {
     if (verbose) {
-      bk_warn("effects", "The data of the fit are not to be had any more.")
+      bk_warn(
+        "effects", "The data of the fit are not to be had any more.",
+        training_data(x)$absent
+      )
     }
     return(NULL)
   }

@@ -378,14 +378,17 @@ test_that("tidy tables have their rows", {
     augment(number, newdata = d)$.se.fit,
     predict(number, d, se.fit = TRUE)$se.fit
   )
-  expect_bk_error(augment(chosen), "argument", "model = TRUE")
+  expect_equal(augment(chosen)$.fitted, fitted(chosen))
+  lean <- chosen
+  lean$data <- list(digest = c(y = "another"), at = NULL)
+  expect_bk_error(augment(lean), "argument", "model = TRUE")
 })
 
 test_that("formula, terms and frame are those of the call", {
   expect_equal(formula(number), y ~ a + b + g, ignore_attr = TRUE)
   expect_equal(attr(terms(number), "term.labels"), c("a", "b", "g"))
   expect_equal(model.frame(number)$a, d$a)
-  expect_bk_error(model.frame(chosen), "argument", "model = TRUE")
+  expect_equal(model.frame(chosen), model.frame(number))
   expect_bk_error(formula(blocks), "argument", "matrix")
 })
 
