@@ -291,6 +291,7 @@ own_log_density <- function(object) {
 
 #' @export
 print.cavity_loo <- function(x, digits = 1, ...) {
+  digits <- check_count(digits, 0L, name = "digits")
   cat(sprintf(
     "\nLeave-one-out of %d rows, by the cavities of %s\n\n",
     nrow(x$pointwise), "expectation propagation"

@@ -116,7 +116,8 @@ odds_ratios <- function(object, rows, name) {
       column = name, found = links_of(object)[1]
     )
   }
-  at <- rows$effect == "fixed"
+  # Those of a smooth or process are no ratios one by one.
+  at <- rows$effect == "fixed" & is.na(rows$group)
   for (column in c("estimate", "lower", "upper")) {
     rows[[column]][at] <- exp(rows[[column]][at])
   }
