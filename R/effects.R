@@ -57,7 +57,10 @@
 #' @section insight: `find_formula()`, `get_data()`, `model_info()`,
 #'   `get_parameters()`, `n_obs()` and what follows from them, such as
 #'   `find_predictors()`, `find_random()` or `get_response()`. `model_info()`
-#'   says `is_bayesian`, `is_mixed`, `is_binomial` and the link.
+#'   says `is_bayesian`, `is_mixed`, `is_binomial` and the link. `r2()` of
+#'   package performance is 1 less the share of the residual sum of squares, or
+#'   of two classes Tjur's, of the rows of the fit with the effects of their
+#'   groups.
 #'
 #' @section The data of the fit: A fit keeps the variables of its formula, up to
 #'   a million cells (`model`, see [fit-arguments]). Larger data are looked for

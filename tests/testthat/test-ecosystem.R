@@ -636,6 +636,46 @@ test_that("families of bkm() say what they are, and predict as they do", {
   expect_identical(fit_data(fit), counts[c("yes", "no", "arm")])
 })
 
+test_that("R2 by package performance is right, or refused", {
+  skip_if_not_installed("insight")
+  r2 <- r2.bayeskernel_fit
+  set.seed(6)
+  rows <- data.frame(x = rnorm(120), z = rnorm(120), n = 1 + rpois(120, 3))
+  rows$u <- rows$x + rnorm(120)
+  rows$y <- rows$x + rlogis(120) > 0
+  vague <- bkm_prior(beta_var = 1e6)
+  number <- bkm(u ~ x + z, rows, prior = vague, penalty = "none", threads = 1)
+  expect_equal(
+    unname(r2(number)$R2), summary(lm(u ~ x + z, rows))$r.squared,
+    tolerance = 1e-3
+  )
+  logit <- bkm(y ~ x + z, rows, prior = vague, penalty = "none", threads = 1)
+  p <- fitted(glm(y ~ x + z, binomial, rows))
+  tjur <- mean(p[rows$y]) - mean(p[!rows$y])
+  expect_equal(unname(r2(logit)$R2_Tjur), tjur, tolerance = 0.02)
+  rows$s <- rbinom(120, rows$n, plogis(rows$x))
+  counts <- bkm(
+    cbind(s, n - s) ~ x, rows,
+    prior = vague, penalty = "none", threads = 1
+  )
+  p <- fitted(glm(cbind(s, n - s) ~ x, binomial, rows))
+  tjur <- weighted.mean(p, rows$s) - weighted.mean(p, rows$n - rows$s)
+  expect_equal(unname(r2(counts)$R2_Tjur), tjur, tolerance = 0.02)
+  expect_bk_error(r2(three), "argument", "3 classes")
+  for (fit in list(number, logit)) {
+    expect_equal(
+      as.numeric(insight::get_predicted(fit)), unname(fitted(fit))
+    )
+    expect_equal(
+      as.numeric(insight::get_predicted(fit, rows[1:3, ], predict = "link")),
+      unname(predict(fit, rows[1:3, ], type = "link"))
+    )
+  }
+  expect_bk_error(insight::get_predicted(three), "argument", "3 classes")
+  skip_if_not_installed("performance")
+  expect_output(print(performance::r2(logit)), "Tjur")
+})
+
 # --- workflows ---------------------------------------------------------------
 
 # What tidymodels does with a model, by the recipe of ?predict.
