@@ -29,8 +29,18 @@ keep_data <- function(fit, rows, front, settings) {
   found <- data_of_call(fit, given, at)
   cells <- sum(vapply(data_parts(found), count_cells, 0))
   kept <- settings$model %||% (cells <= most_kept_cells())
-  fit$data <- if (kept) found else list(digest = data_digest(found), at = at)
+  fit$data <- if (kept) {
+    c(found, n = count_rows(found$rows))
+  } else {
+    list(digest = data_digest(found), at = at)
+  }
   fit
+}
+
+# Of spaces those of the first.
+count_rows <- function(rows) {
+  if (is.list(rows) && !is.data.frame(rows)) rows <- rows[[1]]
+  NROW(rows)
 }
 
 matrix_arguments <- function(front) {
@@ -178,6 +188,7 @@ digest_of <- function(x) {
 training_data <- function(object) {
   known <- object$data
   if (!is.null(known$rows)) {
+    if (!identical(count_rows(known$rows), known$n)) abort_not_whole("data")
     return(known)
   }
   # Of a version that kept the model frame, or nothing that they could be
