@@ -237,12 +237,8 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
   if (inherits(newdata, "row_source")) {
     return(predict_source(object, newdata, ask))
   }
-  if (is.null(newdata) && is.null(ask$kept)) {
-    return(predict_own(object, ask))
-  }
   if (is.null(newdata)) {
-    out <- predict_slices(object, own_data(object), ask)
-    return(fill_excluded(out, object$na.action, ask$draws))
+    return(predict_own(object, ask))
   }
   predict_slices(object, newdata, ask)
 }
@@ -378,22 +374,18 @@ check_prediction <- function(object, ask) {
   )
 }
 
-# The rows of the fit, of which it keeps moments; those that na.exclude took out
-# come back as NA.
+# The rows of the fit, of which it keeps moments; for other answers they are
+# predicted from its data. Those that na.exclude took out come back as NA.
 predict_own <- function(object, ask) {
-  other <- ask$groups != "as given"
-  if (other || (ask$sampled && !keeps_rows(object))) {
-    bk_abort(
-      "argument",
-      if (other) {
-        "The rows of the fit have their random effects."
-      } else {
-        "Draws need `newdata`: the fit keeps no predictors."
-      },
-      "Give the data of the fit, or other rows, as `newdata`."
-    )
+  limits <- ask$interval != "none" && !is.null(model_of(object)$limits)
+  anew <- ask$groups != "as given" || !is.null(ask$kept) ||
+    (ask$sampled && !keeps_rows(object)) ||
+    (limits && !is.null(training_data(object)$rows))
+  out <- if (anew) {
+    predict_slices(object, own_data(object), ask)
+  } else {
+    answer(object, NULL, ask, object$n)
   }
-  out <- answer(object, NULL, ask, object$n)
   fill_excluded(out, object$na.action, ask$draws)
 }
 
