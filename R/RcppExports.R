@@ -141,6 +141,10 @@ calibrated_link_cpp <- function(mean, variance, y, weights) {
     .Call(`_bayeskernel_calibrated_link_cpp`, mean, variance, y, weights)
 }
 
+digest_cpp <- function(x) {
+    .Call(`_bayeskernel_digest_cpp`, x)
+}
+
 klr_fit_cpp <- function(data, prior, settings) {
     .Call(`_bayeskernel_klr_fit_cpp`, data, prior, settings)
 }

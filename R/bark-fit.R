@@ -231,6 +231,7 @@ bark_collect <- function(fit, core, job, rows) {
   fit$fitted <- bark_moments(
     fit, fit$posterior$x, settings$threads, fit$posterior$blocks$level
   )
+  if (settings$linear) fit$posterior$slopes <- bark_slopes(fit)
   bark_random(fit, rows)
 }
 

@@ -134,13 +134,20 @@ latent_draws.bark <- function(object, rows = NULL, take = NULL,
 #' @exportS3Method
 #' @noRd
 joint_draws.bark <- function(object, rows, take, threads) {
+  bark_joint_draws(
+    object, bark_scaled_rows(object, rows$x), level_codes(rows$random),
+    rows$random, take
+  )
+}
+
+# x: rows on the scale of the model.
+bark_joint_draws <- function(object, x, level, random, take) {
   core <- bark_core_draws(object, taken_draws(object, take))
   own <- object$posterior$x
-  x <- bark_scaled_rows(object, rows$x)
   last <- cumsum(core$kernels$size)
   blocks <- core$blocks
   fixed <- block_columns(blocks, own, blocks$level)
-  at_rows <- block_columns(blocks, x, level_codes(rows$random))
+  at_rows <- block_columns(blocks, x, level)
   sizes <- c(if (isTRUE(blocks$linear)) ncol(own), blocks$levels)
   f <- vapply(seq_along(last), function(d) {
     at <- last[d] - core$kernels$size[d] + seq_len(core$kernels$size[d])
@@ -156,13 +163,29 @@ joint_draws.bark <- function(object, rows, take, threads) {
       beta <- beta + backsolve(chol(precision), stats::rnorm(size))
     }
     basis <- cbind(at_rows, bark_basis(x, own, centres, core$lambda[d, ]))
-    drop(basis %*% beta) + unseen_effects(rows$random, own_variance)
+    drop(basis %*% beta) + unseen_effects(random, own_variance)
   }, numeric(nrow(x)))
   to_data <- object$transform$response
   list(
     f = to_data[1] + to_data[2] * t(matrix(f, nrow(x))),
     cuts = if (length(object$levels) > 2L) cbind(0, core$cuts)
   )
+}
+
+# Slopes of the plane that is closest to f, without random effects, over the
+# rows of the fit, draws x predictors: kernels can say what the linear part says,
+# so that neither's coefficients are slopes of f by themselves.
+bark_slopes <- function(object, most = 400L) {
+  own <- object$posterior$x
+  x <- own[spread_over(nrow(own), most), , drop = FALSE]
+  take <- max(100, min(most, 4e5 / nrow(own)))
+  f <- with_seed(object$seed %||% 1L, {
+    bark_joint_draws(object, x, NULL, NULL, take)$f
+  })
+  slopes <- qr.coef(qr(cbind(1, x)), t(f))[-1L, , drop = FALSE]
+  out <- t(slopes / object$transform$scale)
+  colnames(out) <- sprintf("slope[%s]", object$columns)
+  out
 }
 
 # Columns of the blocks of rows: the predictors of a linear part, then an

@@ -22,7 +22,7 @@ chain_scores <- function(object, threads) {
   log_p <- if (is_regression(object)) {
     function(take) left_out_densities(object, take, threads)
   } else {
-    all <- log_densities(object, seed = 1, home = parent.frame())
+    all <- log_densities(object, seed = 1)
     function(take) all[take, , drop = FALSE]
   }
   vapply(seq_len(size[2]), function(chain) {

@@ -168,7 +168,9 @@
 #'   factor g, and `b[(Intercept) g:level]`, these; `sigma2[linear]` and
 #'   `beta[name]`, the variance and the coefficients of the linear part. The
 #'   latter are for a unit of the predictor, their variance for one standard
-#'   deviation.
+#'   deviation. They are no slopes of f, to which the kernels beside them add
+#'   theirs: `slope[name]` of [summary()] and [tidy()] is that of the plane which
+#'   is closest to f over the rows of the fit.
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`,
 #'   `_missing`, `_dimension`, `_prior`, `_argument`, `_numeric`, `_cluster`. A
@@ -227,7 +229,7 @@ bark.formula <- function(formula, data,
                            "bayeskernel.progress", interactive()
                          ),
                          on_interrupt = c("stop", "keep"), start = NULL,
-                         model = FALSE, ...) {
+                         model = NULL, ...) {
   fit_model(bark_model, match.call(), environment(), ...)
 }
 
@@ -247,7 +249,7 @@ bark.default <- function(x, y, family = c("gaussian", "binomial", "ordinal"),
                            "bayeskernel.progress", interactive()
                          ),
                          on_interrupt = c("stop", "keep"), start = NULL,
-                         model = FALSE, ...) {
+                         model = NULL, ...) {
   fit_model(bark_model, match.call(), environment(), ...)
 }
 

@@ -261,7 +261,7 @@ bkm.formula <- function(formula, data, family = NULL,
                         ),
                         on_interrupt = c("stop", "keep"), start = NULL,
                         until = NULL,
-                        keep_ranef = TRUE, keep_imputed = FALSE, model = FALSE,
+                        keep_ranef = TRUE, keep_imputed = FALSE, model = NULL,
                         ...) {
   fit_model(bkm_model, match.call(), environment(), ...)
 }
@@ -287,7 +287,7 @@ bkm.default <- function(x, y, family = NULL,
                         ),
                         on_interrupt = c("stop", "keep"), start = NULL,
                         until = NULL,
-                        keep_imputed = FALSE, model = FALSE, ...) {
+                        keep_imputed = FALSE, model = NULL, ...) {
   fit_model(bkm_model, match.call(), environment(), ...)
 }
 

@@ -180,7 +180,7 @@ bsvm.formula <- function(formula, data, method = NULL,
                          ),
                          on_interrupt = c("stop", "keep"), start = NULL,
                          until = NULL,
-                         keep_ranef = TRUE, keep_imputed = FALSE, model = FALSE,
+                         keep_ranef = TRUE, keep_imputed = FALSE, model = NULL,
                          ...) {
   fit_model(bsvm_model, match.call(), environment(), ...)
 }
@@ -206,7 +206,7 @@ bsvm.default <- function(x, y, method = NULL,
                          ),
                          on_interrupt = c("stop", "keep"), start = NULL,
                          until = NULL,
-                         keep_imputed = FALSE, model = FALSE, ...) {
+                         keep_imputed = FALSE, model = NULL, ...) {
   fit_model(bsvm_model, match.call(), environment(), ...)
 }
 

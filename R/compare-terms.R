@@ -51,6 +51,7 @@ compare_terms <- function(object, ...) UseMethod("compare_terms")
 #' @export
 compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
   check_no_dots(...)
+  validate_fit(object)
   home <- parent.frame()
   need_formula(object)
   refuse_pseudo(object, "leave-one-out log score")
@@ -62,23 +63,23 @@ compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
     )
   }
   if (!is.null(terms)) {
-    strange <- setdiff(terms, names(formulas))
-    if (length(strange) || length(terms) == 0L) {
+    strange <- !is.character(terms) || !all(terms %in% names(formulas))
+    if (strange || length(terms) == 0L) {
       abort_argument(terms, "terms", paste(
         "some of", paste(quoted(names(formulas)), collapse = ", ")
       ), accepted = names(formulas))
     }
     formulas <- formulas[unique(terms)]
   }
-  whole <- row_elpd(object, home, seed)
+  whole <- row_elpd(object, seed)
   # Defaults that depend on what else is in the formula stay what they are.
   changes <- if (is_linear(object)) list(penalty = object$penalty)
   rows <- lapply(names(formulas), function(name) {
     call <- changed_call(object, formulas[[name]], changes)
     call$start <- NULL
-    fit <- eval_fit(object, call, home)
+    fit <- eval_fit(object, call_with_data(object, call), home)
     need_same_rows(object, fit, paste("without", name))
-    own <- row_elpd(fit, home, seed)
+    own <- row_elpd(fit, seed)
     data.frame(
       elpd_loo = sum(own), elpd_diff = sum(whole - own),
       se_diff = sum_error(whole - own)

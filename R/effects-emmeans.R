@@ -10,8 +10,8 @@ recover_data.bayeskernel_fit <- function(object, data = NULL, ...) {
   if (is.null(data)) data <- fit_data(object)
   if (is.null(data)) {
     return(paste(
-      "The data of the fit are not to be had any more:",
-      "give them as `data`."
+      "The data of the fit are not to be had any more: give them as `data`.",
+      training_data(object)$absent
     ))
   }
   emmeans::recover_data(

@@ -17,10 +17,13 @@ find_formula.bayeskernel_fit <- function(x, verbose = TRUE, ...) {
 #' @exportS3Method insight::get_data
 get_data.bayeskernel_fit <- function(x, effects = "all", verbose = TRUE,
                                      additional_variables = NULL, ...) {
-  data <- fit_data(x)
+  data <- if (is.null(additional_variables)) fit_data(x) else whole_data(x)
   if (is.null(data)) {
     if (verbose) {
-      bk_warn("effects", "The data of the fit are not to be had any more.")
+      bk_warn(
+        "effects", "The data of the fit are not to be had any more.",
+        training_data(x)$absent
+      )
     }
     return(NULL)
   }
@@ -86,5 +89,66 @@ get_statistic.bayeskernel_fit <- function(x, ...) {
       stringsAsFactors = FALSE
     ),
     statistic = "z-statistic"
+  )
+}
+
+# One number a row: means, probabilities of the positive class, or f.
+#' @exportS3Method insight::get_predicted
+get_predicted.bayeskernel_fit <- function(x, data = NULL,
+                                          predict = "expectation", ci = NULL,
+                                          ...) {
+  known <- c("expectation", "response", "link", "classification")
+  predict <- check_choice(predict %||% "expectation", known, "predict")
+  if (length(x$levels) > 2L && predict != "classification") {
+    bk_abort(
+      "argument", "There is no one prediction a row.",
+      c(
+        sprintf("Found: %d classes.", length(x$levels)),
+        "Use predict(type = \"prob\"), or predict = \"classification\"."
+      ),
+      column = "x", found = x$levels
+    )
+  }
+  type <- switch(predict,
+    link = "link", classification = if (!is_regression(x)) "class", "response"
+  )
+  values <- prediction(x, data, type)
+  structure(unname(values), class = c(
+    "get_predicted", if (is.factor(values)) "factor" else "numeric"
+  ))
+}
+
+# Of its own rows, with the effects of their groups: of a regression as that of
+# lm(), of two classes as Tjur (2009), the difference of the mean probabilities
+# of the two. `shares` are of the positive class, as rows of counts have them.
+#' @exportS3Method performance::r2
+r2.bayeskernel_fit <- function(model, ...) {
+  if (length(model$levels) > 2L) {
+    bk_abort(
+      "argument", "R2 is of a number or of two classes.",
+      c(
+        sprintf("Found: %d classes.", length(model$levels)),
+        "summary(fit, newdata) has measures of any number of classes."
+      ),
+      column = "model", found = model$levels
+    )
+  }
+  weights <- stats::weights(model)
+  fit <- stats::fitted(model)
+  rest <- stats::residuals(model, "response")
+  if (is_regression(model)) {
+    y <- fit + rest
+    total <- sum(weights * (y - stats::weighted.mean(y, weights))^2)
+    return(structure(
+      list(R2 = c(R2 = 1 - sum(weights * rest^2) / total)),
+      class = c("r2_generic", "list")
+    ))
+  }
+  shares <- fit + rest
+  tjur <- stats::weighted.mean(fit, weights * shares) -
+    stats::weighted.mean(fit, weights * (1 - shares))
+  structure(
+    list(R2_Tjur = c("Tjur's R2" = tjur)),
+    model_type = "Logistic", class = c("r2_pseudo", "list")
   )
 }

@@ -57,11 +57,15 @@
 #' @section insight: `find_formula()`, `get_data()`, `model_info()`,
 #'   `get_parameters()`, `n_obs()` and what follows from them, such as
 #'   `find_predictors()`, `find_random()` or `get_response()`. `model_info()`
-#'   says `is_bayesian`, `is_mixed`, `is_binomial` and the link.
+#'   says `is_bayesian`, `is_mixed`, `is_binomial` and the link. `r2()` of
+#'   package performance is 1 less the share of the residual sum of squares, or
+#'   of two classes Tjur's, of the rows of the fit with the effects of their
+#'   groups.
 #'
-#' @section The data of the fit: A fit keeps no data. They are looked for under
-#'   the name that they had in its call, where the effects are asked for, and
-#'   have to give the responses that the fit knows. Elsewhere
+#' @section The data of the fit: A fit keeps the variables of its formula, up to
+#'   a million cells (`model`, see [fit-arguments]). Larger data are looked for
+#'   under the name that they had in its call, where the effects are asked for,
+#'   and have to be those of the fit in every value. Otherwise
 #'   `marginaleffects::set_modeldata()`, `newdata =`, or `data =` of emmeans
 #'   tell them.
 #'
@@ -81,66 +85,7 @@
 #' @aliases marginaleffects emmeans insight
 NULL
 
-# --- the data of the fit -----------------------------------------------------
-
-# Rows of the fit with the columns of its data, the response among them; NULL if
-# they are not to be had.
-fit_data <- function(object) {
-  for (home in user_homes()) {
-    data <- tryCatch(data_at(object, home), error = function(e) NULL)
-    if (!is.null(data)) {
-      return(data)
-    }
-  }
-  kept <- object$frame
-  if (all(fit_variables(object) %in% names(kept))) as.data.frame(kept)
-}
-
-# Frames that run a user's code, the innermost first, and the workspace. Tests
-# of this package run in environments that its namespace, or a copy of it,
-# encloses; of our own functions it is the parent.
-user_homes <- function() {
-  home <- topenv()
-  frames <- as.list(sys.frames())
-  foreign <- vapply(frames, function(frame) {
-    top <- topenv(frame)
-    (isNamespace(top) && environmentName(top) != environmentName(home)) ||
-      identical(parent.env(frame), home)
-  }, NA)
-  c(rev(frames[!foreign]), globalenv())
-}
-
-# The data as the call names them in `home`, if they have the responses of the
-# fit.
-data_at <- function(object, home) {
-  call <- object$call
-  if (is.null(object$formula)) {
-    x <- as.data.frame(own_data(object, home))
-    names(x) <- matrix_names(object)
-    y <- eval(if (is.null(call$y)) call[[3]] else call$y, home)
-    if (length(object$na.action)) y <- y[-object$na.action]
-    return(if (nrow(x) == object$n) cbind(.response = y, x))
-  }
-  design <- suppressMessages(own_design(object, home))
-  if (!same_responses(design$y, object)) {
-    return(NULL)
-  }
-  data <- if (is.null(call$data)) {
-    stats::get_all_vars(sum_of_names(fit_variables(object)), home)
-  } else {
-    as.data.frame(eval(call$data, home))
-  }
-  # Counts have two rows for each of the data.
-  if (is.null(design$rows)) data else data[unique(design$rows), , drop = FALSE]
-}
-
-# Classes are compared by their order, however they are coded.
-same_responses <- function(y, object) {
-  code <- function(y) {
-    if (is_regression(object)) as.numeric(y) else match(y, sort(unique(c(y))))
-  }
-  is.null(object$y) || isTRUE(all.equal(code(y), code(object$y)))
-}
+# --- what the formula says ----------------------------------------------------
 
 # Those of the response first.
 fit_variables <- function(object) {

@@ -138,12 +138,12 @@ anova.bayeskernel_fit <- function(object, ...) {
 }
 
 # Leave-one-out log predictive densities of the rows: by cavities where the fit
-# has them, else by importance sampling. `home` is where its data are.
-row_elpd <- function(fit, home = NULL, seed = NULL) {
+# has them, else by importance sampling.
+row_elpd <- function(fit, seed = NULL) {
   if (!is.null(fit$loo)) {
     return(fit$loo * (fit$weights %||% 1))
   }
-  sampled_loo(fit, seed = seed, home = home)$pointwise[, "elpd_loo"]
+  sampled_loo(fit, seed = seed)$pointwise[, "elpd_loo"]
 }
 
 # The standard error of a sum over independent rows.
@@ -291,6 +291,7 @@ own_log_density <- function(object) {
 
 #' @export
 print.cavity_loo <- function(x, digits = 1, ...) {
+  digits <- check_count(digits, 0L, name = "digits")
   cat(sprintf(
     "\nLeave-one-out of %d rows, by the cavities of %s\n\n",
     nrow(x$pointwise), "expectation propagation"

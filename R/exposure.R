@@ -185,15 +185,7 @@ need_one_function <- function(object, scale) {
 }
 
 exposure_data <- function(object, newdata) {
-  data <- if (is.null(newdata)) fit_data(object) else newdata
-  if (is.null(data)) {
-    bk_abort(
-      "argument", "There are no rows to take quantiles from.",
-      "The data of the fit are not to be had any more: give `newdata`.",
-      column = "newdata"
-    )
-  }
-  complete_rows(object, partial_data(object, data))
+  complete_rows(object, partial_data(object, newdata))
 }
 
 # Predictors that may change: those not `held`, and not of random effects alone,

@@ -26,10 +26,10 @@
 #' * `residuals()`: see `type`.
 #' * `nobs()`: number of rows used. `weights()`: likelihood powers; of a
 #'   [bark()] what the variance of the noise is divided by.
-#' * `formula()`, `terms()`, `model.frame()`: of the formula interface. The model
-#'   frame is made again from the data of the call, unless the fit was made with
-#'   `model = TRUE`. `model.matrix()`: columns of the predictors, scale of the
-#'   data; random effects apart.
+#' * `formula()`, `terms()`: of the formula interface. `model.frame()`: made from
+#'   the data that the fit keeps, or from those of its call, if they are still
+#'   the same (`model`, see [fit-arguments]). `model.matrix()`: columns of the
+#'   predictors, scale of the data; random effects apart.
 #' * `family()`: an object of class `family`: the distribution of the response
 #'   and the default link. That of a support vector machine is the hinge
 #'   pseudo-likelihood.
@@ -136,7 +136,7 @@ need_formula <- function(object) {
 #' @export
 model.frame.bayeskernel_fit <- function(formula, ...) {
   check_no_dots(...)
-  fit_frame(formula, parent.frame())
+  fit_frame(formula)
 }
 
 #' @rdname fit-methods
@@ -149,65 +149,10 @@ model.matrix.bayeskernel_fit <- function(object, data = NULL, ...) {
       "Its columns are those of the kernel matrix."
     )
   }
-  if (is.null(data)) data <- own_data(object, parent.frame())
+  if (is.null(data)) data <- own_data(object)
   rows <- new_rows(object, data, "none")
   out <- fill_incomplete(rows$x, rows)
   if (is.null(object$used)) out else out[, object$used, drop = FALSE]
-}
-
-# The arguments of the call mean something in `home`, where it was typed.
-fit_frame <- function(object, home) {
-  if (!is.null(object$frame)) {
-    return(object$frame)
-  }
-  need_formula(object)
-  own_design(object, home)$frame
-}
-
-own_design <- function(object, home) {
-  call <- object$call
-  value <- function(name, default = NULL) {
-    if (is.null(call[[name]])) default else eval(call[[name]], home)
-  }
-  with_own_data(whole_design(suppressWarnings(bsvm_design(
-    object$formula, value("data", home),
-    weights = call$weights, subset = call$subset, offset = call$offset,
-    na.action = value("na.action", stats::na.fail),
-    missing = value("missing", "fail"),
-    kind = model_of(object)$rows$response(object)
-  ))))
-}
-
-with_own_data <- function(code) {
-  tryCatch(code, error = function(e) {
-    bk_abort(
-      "argument", "The data of the fit are not to be had any more.",
-      c(
-        trimws(conditionMessage(e)),
-        "Fit with `model = TRUE` to keep the model frame, or give the rows."
-      )
-    )
-  })
-}
-
-# The rows of the fit as predict() takes them, from the data of its call.
-own_data <- function(object, home) {
-  call <- object$call
-  if (is.null(object$formula)) {
-    x <- with_own_data(eval(if (is.null(call$x)) call[[2]] else call$x, home))
-    if (inherits(x, "row_source") || is.list(x) && !is.data.frame(x)) {
-      with_own_data(stop("They are no matrix."))
-    }
-    if (length(object$na.action)) x <- x[-object$na.action, , drop = FALSE]
-    return(x)
-  }
-  rows <- own_design(object, home)$rows
-  data <- with_own_data(if (is.null(call$data)) {
-    stats::get_all_vars(sum_of_names(object$design$variables), home)
-  } else {
-    as.data.frame(eval(call$data, home))
-  })
-  if (is.null(rows)) data else data[rows, , drop = FALSE]
 }
 
 #' @rdname fit-methods
@@ -299,7 +244,7 @@ deviance.bayeskernel_fit <- function(object, ...) {
   if (is_linear(object) && !is.null(object$fitted)) {
     return(-2 * likelihood_moments(object)$average)
   }
-  -2 * mean(rowSums(log_densities(object, seed = 1, home = parent.frame())))
+  -2 * mean(rowSums(log_densities(object, seed = 1)))
 }
 
 #' @rdname fit-methods
@@ -310,7 +255,7 @@ simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
   refuse_simulation(object)
   nsim <- check_count(nsim, name = "nsim")
   seed <- check_seed(seed)
-  y <- predictive_draws(object, NULL, nsim, seed = seed, home = parent.frame())
+  y <- predictive_draws(object, NULL, nsim, seed = seed)
   y <- y[rep_len(seq_len(nrow(y)), nsim), , drop = FALSE]
   out <- lapply(seq_len(nsim), function(k) {
     if (is_regression(object)) {

@@ -192,7 +192,7 @@ gpsvm.formula <- function(formula, data, kernel = rbf(), inducing = NULL,
                           ),
                           on_interrupt = c("stop", "keep"), start = NULL,
                           until = NULL,
-                          model = FALSE, ...) {
+                          model = NULL, ...) {
   if (has_processes(formula)) {
     return(eval(mixed_gpsvm(match.call()), parent.frame()))
   }
@@ -221,7 +221,7 @@ gpsvm.default <- function(x, y, kernel = rbf(), inducing = NULL, method = NULL,
                           ),
                           on_interrupt = c("stop", "keep"), start = NULL,
                           until = NULL,
-                         model = FALSE,
+                         model = NULL,
                           ...) {
   fit_model(gpsvm_model, match.call(), environment(), ...)
 }

@@ -189,8 +189,7 @@ effect_signs <- function(object, columns) {
 #' Fits a variational model with selection again for every value of the prior
 #' inclusion probability: how many columns are kept depends on it.
 #'
-#' @param object A `"vb"` fit by [bsvm()] or [bkm()] made with `select`, whose
-#'   data are still there.
+#' @param object A `"vb"` fit by [bsvm()] or [bkm()] made with `select`.
 #' @param rho Prior probabilities, strictly between 0 and 1, any length.
 #' @param x An `inclusion_path`.
 #' @param names How many columns are named in the plot, default 12.
@@ -229,7 +228,7 @@ inclusion_path <- function(object, rho = 10^seq(-0.3, -5, length.out = 20)) {
     call[[1]] <- if (inherits(object, "bkm")) bkm else bsvm
     call$prior <- prior
     call$polish <- FALSE
-    eval(call, home)
+    eval(call_with_data(object, call), home)
   })
   columns <- object$posterior$selection$columns
   structure(

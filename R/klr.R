@@ -109,7 +109,7 @@ klr.formula <- function(formula, data, rank = NULL, folds = 5,
                           "bayeskernel.progress", interactive()
                         ),
                         on_interrupt = c("stop", "keep"), start = NULL,
-                        model = FALSE, ...) {
+                        model = NULL, ...) {
   fit_model(klr_model, match.call(), environment(), ...)
 }
 
@@ -125,7 +125,7 @@ klr.default <- function(x, y, rank = NULL, folds = 5, prior = klr_prior(),
                           "bayeskernel.progress", interactive()
                         ),
                         on_interrupt = c("stop", "keep"), start = NULL,
-                        model = FALSE, ...) {
+                        model = NULL, ...) {
   fit_model(klr_model, match.call(), environment(), ...)
 }
 

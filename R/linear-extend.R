@@ -349,6 +349,7 @@ extended_fit <- function(object, core, q, a, y, weights) {
   out$check$passes <- out$check$passes + core$status$passes
   out["frame"] <- out["fitted"] <- out["loo"] <- out["y"] <- list(NULL)
   out["weights"] <- out["offset"] <- out["na.action"] <- list(NULL)
+  out$data <- list(absent = "extended")
   out
 }
 

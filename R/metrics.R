@@ -74,17 +74,19 @@ balanced_error <- function(truth, predicted) {
 #' clipped to \[1e-15, 1 - 1e-15\]; a constant p = 0.5 has log 2.
 #'
 #' @param y True classes, length n: a factor (with two levels the second is
-#'   the positive class), logical, 0/1 or -1/+1. All rows may be of one class.
+#'   the positive class), text (its levels are the sorted labels), logical, 0/1
+#'   or -1/+1. All rows may be of one class.
 #' @param prob Probabilities in \[0, 1\]: of the positive class, length n; or
 #'   a matrix n x classes, as `predict(type = "prob")` gives it. Its column
 #'   names, if it has any, are the classes as text; else its columns are the
 #'   levels of `y` in order. Of two columns the second is the positive class.
+#'   Rows sum to 1, up to 0.001.
 #' @return One number.
 #' @section Errors: `bayeskernel_error_dimension` if the lengths differ or
 #'   there are no rows, `bayeskernel_error_missing` for missing values,
 #'   `bayeskernel_error_response` if `y` is of another kind or has classes that
 #'   `prob` does not have, `bayeskernel_error_argument` if `prob` is not
-#'   between 0 and 1.
+#'   between 0 and 1, or its rows do not sum to 1.
 #' @references
 #' Brier, G. W. (1950). Verification of forecasts expressed in terms of
 #' probability. *Monthly Weather Review* 78, 1-3.
@@ -125,8 +127,8 @@ log_loss <- function(y, prob) {
 #'
 #' @param y True classes of two kinds, as in [brier_score()]; both must occur.
 #' @param score Numeric, length n; higher means more likely positive. Only the
-#'   order counts: latent values and probabilities give the same area. A matrix
-#'   of two columns is taken by its second.
+#'   order counts: latent values and probabilities give the same area. Or a
+#'   matrix with a column for each class, by name as in [brier_score()].
 #' @return One number in \[0, 1\].
 #' @section Errors: `bayeskernel_error_response` if one class only occurs or
 #'   `y` is of another kind, `bayeskernel_error_missing` for missing values,
@@ -138,13 +140,22 @@ log_loss <- function(y, prob) {
 #' auc(c(0, 0, 1, 1), c(0.1, 0.4, 0.35, 0.8))
 #' @export
 auc <- function(y, score) {
-  if (is.matrix(score) && ncol(score) == 2L) score <- score[, 2]
   labels <- two_classes(label_codes(y))
   if (is.null(labels)) {
     abort_label_kind(y, "a factor with two levels, logical, 0/1 or -1/+1")
   }
+  if (is.data.frame(score)) score <- as.matrix(score)
   check_score(score, length(y), "score")
+  if (NCOL(score) > 2L) {
+    abort_classes(labels$levels, sprintf("%d columns", ncol(score)),
+      user_call(), "score"
+    )
+  }
   positive <- labels$code == 2L
+  if (NCOL(score) == 2L) {
+    positive <- match_columns(labels, score, user_call(), "score") == 2L
+    score <- score[, 2]
+  }
   n1 <- as.double(sum(positive))
   n0 <- length(positive) - n1
   if (n1 == 0 || n0 == 0) {
@@ -237,14 +248,32 @@ scored_rows <- function(y, prob, call = user_call()) {
     prob <- as.vector(prob)
     return(list(true = two$code, prob = cbind(1 - prob, prob)))
   }
+  total <- rowSums(prob)
+  wrong <- which(abs(total - 1) > 1e-3)
+  if (length(wrong)) {
+    bk_abort(
+      "argument", "`prob` has rows that do not sum to 1.",
+      c(
+        sprintf(
+          "Found: a sum of %s in row %d (%d such rows).",
+          format(total[wrong[1]], digits = 4), wrong[1], length(wrong)
+        ),
+        "Accepted: the probability of each class, or those of the second of two."
+      ),
+      column = "prob", row = wrong[1], found = total[wrong[1]], expected = 1,
+      call = call
+    )
+  }
   list(true = match_columns(labels, prob, call), prob = prob)
 }
 
 # Which column of `prob` is the class of each row: by name, if there are names.
-match_columns <- function(labels, prob, call) {
+match_columns <- function(labels, prob, call, name = "prob") {
   if (is.null(colnames(prob))) {
     if (length(labels$levels) != ncol(prob)) {
-      abort_classes(labels$levels, sprintf("%d columns", ncol(prob)), call)
+      abort_classes(
+        labels$levels, sprintf("%d columns", ncol(prob)), call, name
+      )
     }
     return(labels$code)
   }
@@ -252,18 +281,20 @@ match_columns <- function(labels, prob, call) {
   if (anyNA(column)) {
     abort_classes(
       labels$levels,
-      paste("columns", paste(quoted(colnames(prob)), collapse = ", ")), call
+      paste("columns", paste(quoted(colnames(prob)), collapse = ", ")), call,
+      name
     )
   }
   column
 }
 
-abort_classes <- function(levels, columns, call) {
+abort_classes <- function(levels, columns, call, name = "prob") {
   bk_abort(
-    "response", "The classes of `y` and of `prob` are not the same.",
+    "response",
+    sprintf("The classes of `y` and of `%s` are not the same.", name),
     c(
       sprintf("Found: classes %s.", list_some(quoted(levels))),
-      sprintf("`prob` has %s.", columns),
+      sprintf("`%s` has %s.", name, columns),
       paste(
         "Accepted: a matrix with one column for each class; with two classes",
         "also the probabilities of the second."
@@ -284,8 +315,10 @@ label_codes <- function(y) {
     )
   }
   check_labels_there(y, "y", what = "Argument")
-  levels <- if (!is.character(y)) declared_levels(y)
-  if (is.null(levels)) abort_label_kind(y, "a factor, logical, 0/1 or -1/+1")
+  levels <- declared_levels(y)
+  if (is.null(levels)) {
+    abort_label_kind(y, "a factor, text, logical, 0/1 or -1/+1")
+  }
   list(code = match_levels(y, levels), levels = levels)
 }
 

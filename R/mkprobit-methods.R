@@ -324,6 +324,7 @@ combine_classifiers <- function(fits, rule = c(
       fits, "fits", "a list of fits to classes, such as mkprobit()"
     )
   }
+  for (fit in fits) validate_fit(fit)
   levels <- fits[[1]]$levels
   same <- vapply(fits, function(fit) identical(fit$levels, levels), NA)
   if (!all(same)) {

@@ -177,7 +177,7 @@ mkprobit.formula <- function(formula, data, kernel = NULL,
                                "bayeskernel.progress", interactive()
                              ),
                              on_interrupt = c("stop", "keep"), start = NULL,
-                             model = FALSE, ...) {
+                             model = NULL, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
 }
 
@@ -204,7 +204,7 @@ mkprobit.default <- function(x, y, kernel = NULL,
                                "bayeskernel.progress", interactive()
                              ),
                              on_interrupt = c("stop", "keep"), start = NULL,
-                             model = FALSE, ...) {
+                             model = NULL, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
 }
 

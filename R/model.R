@@ -86,7 +86,7 @@ fit_model <- function(model, call, front, ...) {
       warn_until(fit$diagnostics)
     }
   }
-  if (isTRUE(settings$model)) fit["frame"] <- list(rows$frame)
+  fit <- keep_data(fit, rows, front, settings)
   fit$elapsed <- c(
     core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started
   )

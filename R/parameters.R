@@ -332,6 +332,12 @@ parameters.bark <- function(object, level = 0.95) {
       "parameter", table[!(at | groups), , drop = FALSE],
       label = words[!(at | groups)]
     ),
+    if (!is.null(object$posterior$slopes)) {
+      parameter_rows(
+        "parameter", draws_table(object$posterior$slopes, level),
+        label = sprintf("slope of f along %s", object$columns)
+      )
+    },
     random_parameters(object, level),
     parameter_rows(
       "function", table[at, , drop = FALSE],

@@ -12,6 +12,13 @@ plot.bayeskernel_exposure <- function(x, main = NULL, ...) {
       "Draw what exposure() returned, and not a part of it."
     )
   }
+  if (nrow(x) == 0L) {
+    bk_abort(
+      "dimension", "The table has no rows to draw.",
+      "Draw what exposure() returned, and not a part of it.",
+      column = "x", found = 0L
+    )
+  }
   info$table <- as.data.frame(x)
   draw <- switch(info$type,
     overall = plot_overall, single = plot_single,

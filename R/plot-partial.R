@@ -64,7 +64,9 @@ partial_source.default <- function(x, newdata, threads) {
 }
 
 partial_data <- function(x, newdata) {
+  refuse_source_rows(newdata)
   if (is.null(newdata)) newdata <- fit_data(x)
+  if (is.null(newdata)) abort_no_data(training_data(x))
   if (is_sparse(newdata)) newdata <- as.matrix(newdata)
   out <- as.data.frame(newdata)
   if (x$design$type == "matrix") {

@@ -206,6 +206,11 @@ bound_picture <- function(x) {
   picture(
     function(x, main) {
       plot_bound(elbo(x), main = main_title(main, "Variational bound"))
+      d <- x$diagnostics
+      others <- sum(d$passes, -length(elbo(x)), -(d$rejected %||% 0))
+      if (inherits(x, "mkprobit") && others > 0) {
+        bk_note(sprintf("the last fit; %.0f passes before compare weights", others))
+      }
     },
     if (is.null(x$trace$elbo)) {
       sprintf("Method \"%s\" has no bound.", x$method)

@@ -5,7 +5,7 @@
 #'
 #' @param object,x A fit by [bkm()], [bsvm()], [gpsvm()] or [bark()].
 #' @param newdata Rows as [predict()][predict.bayeskernel_fit] takes them.
-#'   Default: the rows of the fit, from the data of its call.
+#'   Default: the rows of the fit.
 #' @param draws Number of draws. Default: all of a sampler, 1000 from q.
 #' @param re.form,seed As for [predict()][predict.bayeskernel_fit].
 #' @param link As for [predict()][predict.bayeskernel_fit]: how f becomes a
@@ -42,8 +42,8 @@
 #'   `posterior_predict()`, `pp_check()`, `log_lik()` and `loo()` are errors;
 #'   [bkm()] has the same models with a likelihood.
 #' @section Errors: `bayeskernel_error_argument`, as
-#'   [predict()][predict.bayeskernel_fit]; also if the data of the call are
-#'   gone, and for `log_lik()`, `loo()` of a pseudo-likelihood.
+#'   [predict()][predict.bayeskernel_fit]; also if the data of the fit are
+#'   not to be had, and for `log_lik()`, `loo()` of a pseudo-likelihood.
 #' @examples
 #' set.seed(1)
 #' x <- matrix(runif(120, -2, 2), 60, 2)
@@ -61,19 +61,14 @@ NULL
 # Draws of f and what comes with them, at new rows or those of the fit.
 posterior_latent <- function(object, newdata, draws, re.form = NULL,
                              seed = NULL, response = FALSE,
-                             threads = getOption("bayeskernel.threads", 2L),
-                             home = parent.frame(2L)) {
+                             threads = getOption("bayeskernel.threads", 2L)) {
   validate_fit(object)
   if (!is.null(draws)) draws <- check_count(draws, name = "draws")
   if (object$method == "ecm") draws_from_posterior(object)
   groups <- check_re_form(re.form)
   rows <- NULL
   if (!is.null(newdata) || !keeps_rows(object) || groups != "as given") {
-    # What the call names may not be all rows of a fit that keeps none.
-    if (is.null(newdata)) {
-      if (is.null(object$y)) abort_rows_not_kept()
-      newdata <- own_data(object, home)
-    }
+    if (is.null(newdata)) newdata <- own_data(object)
     rows <- new_rows(object, newdata, groups, TRUE)
   }
   check_answer_size(
@@ -120,9 +115,7 @@ posterior_predict.bayeskernel_fit <- function(object, newdata = NULL,
                                               link = NULL, seed = NULL, ...) {
   check_no_dots(...)
   refuse_simulation(object)
-  out <- predictive_draws(
-    object, newdata, draws, re.form, link, seed, parent.frame()
-  )
+  out <- predictive_draws(object, newdata, draws, re.form, link, seed)
   if (length(object$levels) == 2L) {
     out <- out - 1L
   } else if (!is_regression(object)) {
@@ -141,20 +134,16 @@ refuse_simulation <- function(object) {
 
 # Responses: numbers, or numbers of classes.
 predictive_draws <- function(object, newdata, draws, re.form = NULL,
-                             link = NULL, seed = NULL,
-                             home = parent.frame(2L)) {
+                             link = NULL, seed = NULL) {
   if (is_regression(object)) {
     return(posterior_latent(
       object, newdata, draws, re.form, seed,
-      response = TRUE, home = home
+      response = TRUE
     )$f)
   }
   link <- prediction_link(object, link)
   with_seed(seed, {
-    latent <- posterior_latent(
-      object, newdata, draws, re.form,
-      home = home
-    )
+    latent <- posterior_latent(object, newdata, draws, re.form)
     p <- draw_probability(object, latent, link)
     size <- dim(p)[1:2]
     classes <- length(object$levels)
@@ -215,13 +204,13 @@ log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     draws = NULL, seed = NULL, ...) {
   check_no_dots(...)
   refuse_pseudo(object, "log-likelihood")
-  log_densities(object, newdata, y, draws, seed, parent.frame())
+  log_densities(object, newdata, y, draws, seed)
 }
 
 # Of each response, draws x rows.
 log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL,
-                          seed = NULL, home) {
-  latent <- posterior_latent(object, newdata, draws, seed = seed, home = home)
+                          seed = NULL) {
+  latent <- posterior_latent(object, newdata, draws, seed = seed)
   n <- ncol(latent$f)
   codes <- if (is.null(newdata)) {
     if (is_regression(object)) object$y else own_classes(object)
@@ -266,11 +255,11 @@ loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
     check_no_dots(...)
     return(cavity_loo(x))
   }
-  sampled_loo(x, ..., seed = seed, home = parent.frame())
+  sampled_loo(x, ..., seed = seed)
 }
 
-sampled_loo <- function(x, ..., seed, home) {
-  log_lik <- log_densities(x, seed = seed, home = home)
+sampled_loo <- function(x, ..., seed) {
+  log_lik <- log_densities(x, seed = seed)
   size <- dim(x$draws)
   # Draws that are not of chains are independent; of weighted chains they are no
   # chains any more.
@@ -287,10 +276,7 @@ sampled_loo <- function(x, ..., seed, home) {
 #' @exportS3Method bayesplot::pp_check
 pp_check.bayeskernel_fit <- function(object, ..., draws = 50, seed = NULL) {
   refuse_simulation(object)
-  simulated <- predictive_draws(
-    object, NULL, draws,
-    seed = seed, home = parent.frame()
-  )
+  simulated <- predictive_draws(object, NULL, draws, seed = seed)
   if (is_regression(object)) {
     return(bayesplot::ppc_dens_overlay(object$y, simulated, ...))
   }

@@ -25,7 +25,8 @@
 #'   underflow; `"response"`: as for
 #'   [glm()] the probability of the positive class, with more than two classes
 #'   the same as `"prob"`. Of a regression `"response"`, the default, or
-#'   `"link"`: the posterior mean of the function.
+#'   `"link"`: the posterior mean of the function. `"terms"`, of a [bkm()] or
+#'   [bsvm()]: what each term adds to f, see there.
 #' @param link How f becomes a probability: of a [bkm()] with a likelihood its
 #'   own link. [bark()]: `"probit"`, \eqn{\Phi(f)}. Support vector machines:
 #'   `"calibrated"`, the default, whose two numbers come from the rows, see
@@ -64,6 +65,12 @@
 #'   whatever `newdata` says: random effects are integrated over, which gives
 #'   probabilities of the population. `NA` or `~ 0`: without them, f at a group
 #'   whose effect is 0. With both the grouping factors need not be in `newdata`.
+#' @param terms,exclude Of a [bkm()] or [bsvm()], as in [mgcv::predict.gam()]:
+#'   names of the terms that count, all others being 0, and of terms that are 0;
+#'   `"(Intercept)"` is one of them. Names are those of the columns of `type =
+#'   "terms"`: a term as in [terms()], `"s(x)"`, `"gp(x)"`, `"(1 | g)"`, a column
+#'   of a matrix. `newdata` need not have the variables of terms that do not
+#'   count.
 #' @param newcov Of a [bkm()] with correlated units, covariances of units that
 #'   it has not seen with those that it has: a list of matrices named by
 #'   variables as `cov` was, `list(unit = C)`, on the scale of the matrix given
@@ -86,6 +93,11 @@
 #'   names; `"link"`, `"response"`: numeric vector, scale of the data, unless
 #'   said above.
 #' * With `se.fit = TRUE` a list of `fit` and `se.fit`.
+#' * `"terms"`: matrix n x terms, on the scale of f, with the constant as
+#'   attribute `"constant"`: rows add up to f with it and the offset. As in
+#'   [mgcv::predict.gam()] columns of the fixed part are not centred, smooths are
+#'   as they were fitted. `se.fit` is a matrix, too. In a fit with `missing =
+#'   "model"` a row in which a variable of these terms is missing gives `NA`.
 #' * With `draws = TRUE` a matrix, draws x n. Of a [bsvm()] its rows are draws
 #'   of the whole function: a new level of a grouping factor has one simulated
 #'   effect in all its rows. Of kernel models each column is a sample of the
@@ -202,11 +214,12 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
                                     link = NULL, threshold = NULL,
                                     se.fit = FALSE, interval = "none",
                                     level = 0.95, draws = FALSE,
-                                    n_draws = NULL, re.form = NULL,
+                                    re.form = NULL, ..., n_draws = NULL,
+                                    terms = NULL, exclude = NULL,
                                     newcov = NULL, seed = NULL,
                                     threads = getOption(
                                       "bayeskernel.threads", 2L
-                                    ), ...) {
+                                    )) {
   check_no_dots(...)
   validate_fit(object)
   if (!is.null(newcov)) object <- with_new_units(object, newcov, newdata)
@@ -220,7 +233,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
     level = check_number(level, 0, 1, "level", closed = FALSE), draws = draws,
     n_draws = if (!is.null(n_draws)) check_count(n_draws, name = "n_draws"),
     groups = check_re_form(re.form), seed = seed,
-    threads = check_threads(threads)
+    threads = check_threads(threads), kept = kept_terms(object, terms, exclude)
   )
   ask$latent <- type == "link" || is_regression(object)
   ask$joint <- is_joint(object) && !ask$latent &&
@@ -230,6 +243,9 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
   ask$sampled <- draws || (ask$interval != "none" && always)
   check_prediction(object, ask)
   if (type == "class") resolve_threshold(threshold, object)
+  if (type == "terms") {
+    return(predict_terms(object, newdata, ask))
+  }
   if (inherits(newdata, "row_source")) {
     return(predict_source(object, newdata, ask))
   }
@@ -251,11 +267,15 @@ known_types <- function(object) {
 is_joint <- function(object) isTRUE(model_of(object)$joint)
 
 prediction_type <- function(object, type, draws = FALSE) {
+  if (identical(type, "terms")) {
+    need_terms(object)
+    return(type)
+  }
   known <- known_types(object)
   if (is.null(type)) {
     return(if (draws && !is_regression(object)) "link" else known[1])
   }
-  check_choice(type, known, "type")
+  check_choice(type, c(known, if (is_linear(object)) "terms"), "type")
 }
 
 prediction_link <- function(object, link) {
@@ -309,6 +329,14 @@ check_prediction <- function(object, ask) {
     "Use type = \"link\" or type = \"prob\"."
   )
   refuse_if(
+    ask$type == "terms" && (ask$draws || interval), if (interval) {
+      "interval"
+    } else {
+      "draws"
+    }, "Terms have standard errors, but neither draws nor intervals.",
+    "Use se.fit = TRUE, or type = \"link\" with `terms`."
+  )
+  refuse_if(
     ask$type == "logprob" && (ask$se.fit || ask$draws), "type",
     "Log probabilities come without standard errors and draws.",
     "Use type = \"prob\"."
@@ -358,22 +386,18 @@ check_prediction <- function(object, ask) {
   )
 }
 
-# The rows of the fit, of which it keeps moments; those that na.exclude took out
-# come back as NA.
+# The rows of the fit, of which it keeps moments; for other answers they are
+# predicted from its data. Those that na.exclude took out come back as NA.
 predict_own <- function(object, ask) {
-  other <- ask$groups != "as given"
-  if (other || (ask$sampled && !keeps_rows(object))) {
-    bk_abort(
-      "argument",
-      if (other) {
-        "The rows of the fit have their random effects."
-      } else {
-        "Draws need `newdata`: the fit keeps no predictors."
-      },
-      "Give the data of the fit, or other rows, as `newdata`."
-    )
+  limits <- ask$interval != "none" && !is.null(model_of(object)$limits)
+  anew <- ask$groups != "as given" || !is.null(ask$kept) ||
+    (ask$sampled && !keeps_rows(object)) ||
+    (limits && !is.null(training_data(object)$rows))
+  out <- if (anew) {
+    predict_slices(object, own_data(object), ask)
+  } else {
+    answer(object, NULL, ask, object$n)
   }
-  out <- answer(object, NULL, ask, object$n)
   fill_excluded(out, object$na.action, ask$draws)
 }
 
@@ -382,7 +406,13 @@ fill_excluded <- function(x, action, draws = FALSE) {
 }
 
 predict_rows <- function(object, newdata, ask, first = 0) {
+  if (!is.null(ask$kept)) newdata <- with_unneeded(object, newdata, ask$kept)
   rows <- new_rows(object, newdata, ask$groups, ask$sampled, first)
+  if (!is.null(ask$kept)) {
+    part <- keep_terms(object, rows, ask$kept)
+    object <- part$object
+    rows <- part$rows
+  }
   out <- answer(object, rows, ask, length(rows$complete))
   fill_incomplete(out, rows, ask$draws)
 }

@@ -311,6 +311,7 @@ extend.seqkr <- function(object, newdata, y = NULL,
   }
   out$elapsed[] <- out$elapsed + core$seconds
   out["na.action"] <- out["frame"] <- list(NULL)
+  out$data <- list(absent = "extended")
   # Earlier rows are there while their inputs may become centres.
   kept <- out$state$x
   known <- ncol(kept) == out$n && !is.null(object$y)

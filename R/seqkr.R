@@ -120,7 +120,7 @@ seqkr.formula <- function(formula, data, family = c("gaussian", "binomial"),
                           threads = getOption("bayeskernel.threads", 2L),
                           progress = getOption(
                             "bayeskernel.progress", interactive()
-                          ), model = FALSE, ...) {
+                          ), model = NULL, ...) {
   fit_model(seqkr_model, match.call(), environment(), ...)
 }
 
@@ -140,7 +140,7 @@ seqkr.default <- function(x, y, family = c("gaussian", "binomial"),
                           threads = getOption("bayeskernel.threads", 2L),
                           progress = getOption(
                             "bayeskernel.progress", interactive()
-                          ), model = FALSE, ...) {
+                          ), model = NULL, ...) {
   fit_model(seqkr_model, match.call(), environment(), ...)
 }
 

@@ -36,7 +36,14 @@
 #' @param start A fit by a sampler to the same model and data: its chains are
 #'   continued until they hold `draws` draws each, in all; with as many already
 #'   nothing is left to do.
-#' @param model Keep the data in the fit.
+#' @param model Keep the data in the fit, as [stats::lm()] does: the variables
+#'   of the formula as they are in `data`, or `x` and `y`. Default `NULL`: up to
+#'   a million cells, or `getOption("bayeskernel.model_cells")`. What reads the
+#'   rows of the fit, such as [exposure()], [augment()] or
+#'   [partial plots][plot.bayeskernel_fit], takes these. Without them it looks
+#'   for the data under their name in the call, and compares response and
+#'   predictors with a digest: data that have changed since are refused. A fit
+#'   to a [row_source()], or after [extend()], has none.
 #' @param ... Passed to methods; an argument that no method knows is an error.
 #' @section Methods of a fit: [print()], [summary()], [plot()], [predict()],
 #'   [fitted()], [residuals()], [nobs()], [weights()], [formula()], [terms()],
@@ -63,7 +70,8 @@ house_arguments <- function() {
     accelerate = check_flag, batch_size = or_null(count_from(1)),
     epochs = count_from(0), threads = check_threads, cluster = check_cluster,
     progress = check_flag, on_interrupt = one_of("stop", "keep"),
-    start = function(x, name) x, until = check_until, model = check_flag
+    start = function(x, name) x, until = check_until,
+    model = or_null(check_flag)
   )
 }
 

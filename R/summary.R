@@ -116,7 +116,8 @@ odds_ratios <- function(object, rows, name) {
       column = name, found = links_of(object)[1]
     )
   }
-  at <- rows$effect == "fixed"
+  # Those of a smooth or process are no ratios one by one.
+  at <- rows$effect == "fixed" & is.na(rows$group)
   for (column in c("estimate", "lower", "upper")) {
     rows[[column]][at] <- exp(rows[[column]][at])
   }
@@ -207,11 +208,12 @@ print_tables <- function(x, digits, max_rows) {
   own <- own[!is.na(own$lower), , drop = FALSE]
   values <- own$effect == "function"
   print_rows("Other parameters:", own[!values, ], digits, max_rows)
-  if (any(values)) {
+  # With variances of groups a screen has less room, with slopes as well none.
+  slopes <- any(startsWith(rownames(own), "slope["))
+  most <- if (NROW(rows$variances)) 2L * !slopes else 6L
+  if (any(values) && most > 0L) {
     shown <- own[values, ]
     count <- nrow(shown)
-    # With variances of groups a screen has less room.
-    most <- if (NROW(rows$variances)) 2L else 6L
     shown <- shown[order(shown$estimate)[spread_over(count, most)], ]
     print_rows(sprintf(
       "%s at %s%s:", if (length(x$levels)) "Latent function" else "Function",

@@ -24,8 +24,9 @@ as_table <- function(frame) {
 #' @param exponentiate Odds ratios, as `exp` of [summary.bayeskernel_fit()],
 #'   default `FALSE`.
 #' @param vcov As of [summary.bayeskernel_fit()].
-#' @param data The rows to add predictions to; default the model frame, see
-#'   `model.frame()`. `newdata`: new data; takes precedence over `data`.
+#' @param data The rows to add predictions to; default those of the fit: the
+#'   model frame, see `model.frame()`, or of a matrix `y` and its columns.
+#'   `newdata`: new data; takes precedence over `data`.
 #' @param newdata See `data`.
 #' @param ... Of `augment()`: arguments of `predict()` for probabilities, such
 #'   as `link`. Otherwise no further arguments.
@@ -139,12 +140,8 @@ glance.bayeskernel_fit <- function(x, ...) {
 #' @export
 augment.bayeskernel_fit <- function(x, data = NULL, newdata = NULL, ...) {
   new <- if (is.null(newdata)) data else newdata
-  # In the caller's frame, where the data of the call mean something.
-  rows <- if (is.null(new)) {
-    eval(call("model.frame", x), parent.frame())
-  } else {
-    new
-  }
+  refuse_source_rows(new)
+  rows <- if (is.null(new)) own_table(x) else new
   predicted <- function(type, ...) {
     values <- prediction(x, new, type, ...)
     if (is.null(new)) drop_left_out(values, x$na.action) else values
@@ -166,6 +163,18 @@ augment.bayeskernel_fit <- function(x, data = NULL, newdata = NULL, ...) {
   }
   out$.class <- unname(predicted("class", ...))
   as_table(out)
+}
+
+# The model frame, or response and columns of a matrix.
+own_table <- function(x) {
+  if (!is.null(x$formula) || !is.null(x$frame)) {
+    return(fit_frame(x))
+  }
+  found <- need_data(x)
+  if (x$design$type %in% c("kernel", "spaces")) {
+    return(data.frame(y = I(found$y)))
+  }
+  with_response(x, found, "y")
 }
 
 # Without the rows that na.exclude() left out, for which predict() has NA.

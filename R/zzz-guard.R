@@ -91,13 +91,15 @@ local({
     "bayeskernel_fit", models, paste0(models, "_prior"), "formula", "default",
     "row_source", "character", "DBIConnection", "bayeskernel_kernel",
     "inclusion_path", "levy", "markov", "ranef_bayeskernel",
-    "bayeskernel_varcorr", "klr_projection",
+    "bayeskernel_varcorr", "klr_projection", "bayeskernel_exposure",
+    "bayeskernel_terms", "bayeskernel_anova", "cavity_loo",
+    "combined_classifiers",
     grep("^summary\\.", ls(home), value = TRUE)
   )
   generics <- c(
     "VarCorr", "anova", "as.array", "as.data.frame", "as.matrix", "as.mcmc",
     "as.mcmc.list", "as_draws", "augment", "bark", "bkm", "bsvm", "coef",
-    "combine_classifiers", "mkprobit", "kernel_weights",
+    "compare_terms", "exposure", "mkprobit", "kernel_weights",
     "confint",
     "deviance", "elbo", "extend", "family", "fitted", "fixef", "format",
     "formula",
@@ -115,7 +117,7 @@ local({
     "kernel_matrix", "kernel_parameters", "levy", "markov", "inclusion_path",
     "write_rows", paste0(models, "_prior"), "rbf", "matern", "periodic",
     "linear", "polynomial", "categorical", "basis", "rhat",
-    "ess"
+    "ess", "combine_classifiers", "unit_low_rank", "unit_precision"
   )
   methods <- outer(generics, classes, paste, sep = ".")
   for (name in intersect(c(methods, plain), ls(home))) {

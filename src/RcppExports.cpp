@@ -476,6 +476,16 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// digest_cpp
+Rcpp::RObject digest_cpp(const Rcpp::RObject& x);
+RcppExport SEXP _bayeskernel_digest_cpp(SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::RObject& >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(digest_cpp(x));
+    return rcpp_result_gen;
+END_RCPP
+}
 // klr_fit_cpp
 Rcpp::List klr_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_klr_fit_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
@@ -850,6 +860,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_linear_worker_cpp", (DL_FUNC) &_bayeskernel_linear_worker_cpp, 4},
     {"_bayeskernel_linear_worker_pass_cpp", (DL_FUNC) &_bayeskernel_linear_worker_pass_cpp, 4},
     {"_bayeskernel_calibrated_link_cpp", (DL_FUNC) &_bayeskernel_calibrated_link_cpp, 4},
+    {"_bayeskernel_digest_cpp", (DL_FUNC) &_bayeskernel_digest_cpp, 1},
     {"_bayeskernel_klr_fit_cpp", (DL_FUNC) &_bayeskernel_klr_fit_cpp, 3},
     {"_bayeskernel_klr_predict_cpp", (DL_FUNC) &_bayeskernel_klr_predict_cpp, 4},
     {"_bayeskernel_klr_latent_cpp", (DL_FUNC) &_bayeskernel_klr_latent_cpp, 4},

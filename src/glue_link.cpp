@@ -1,4 +1,8 @@
+#include <bayeskernel/data/digest.hpp>
 #include <bayeskernel/predict/calibrated_link.hpp>
+
+#include <cinttypes>
+#include <cstdio>
 
 #include "glue_common.h"
 
@@ -24,5 +28,42 @@ Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean,
                               Rcpp::Named("spread") = link.spread ? 1.0 : 0.0,
                               Rcpp::Named("value") = fit.value(),
                               Rcpp::Named("smooth") = fit.with_spread());
+  });
+}
+
+// Sixteen hexadecimal digits of a vector of numbers or of text.
+// [[Rcpp::export(rng = false)]]
+Rcpp::RObject digest_cpp(const Rcpp::RObject& x) {
+  return guarded([&]() -> Rcpp::RObject {
+    bayeskernel::Digest digest;
+    const R_xlen_t n = Rf_xlength(x);
+    switch (TYPEOF(x)) {
+      case REALSXP:
+        for (R_xlen_t i = 0; i < n; ++i) digest.add(REAL(x)[i]);
+        break;
+      case INTSXP:
+      case LGLSXP: {
+        const int* values = TYPEOF(x) == INTSXP ? INTEGER(x) : LOGICAL(x);
+        for (R_xlen_t i = 0; i < n; ++i) {
+          digest.add(values[i] == NA_INTEGER ? NA_REAL : values[i]);
+        }
+        break;
+      }
+      case STRSXP:
+        for (R_xlen_t i = 0; i < n; ++i) {
+          const SEXP text = STRING_ELT(x, i);
+          if (text == NA_STRING) {
+            digest.add(NA_REAL);
+          } else {
+            digest.add(CHAR(text), static_cast<std::size_t>(LENGTH(text)));
+          }
+        }
+        break;
+      default:
+        throw bayeskernel::ArgumentError("neither numbers nor text");
+    }
+    char out[17];
+    std::snprintf(out, sizeof(out), "%016" PRIx64, digest.value());
+    return Rcpp::CharacterVector::create(out);
   });
 }

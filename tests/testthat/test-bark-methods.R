@@ -378,14 +378,17 @@ test_that("tidy tables have their rows", {
     augment(number, newdata = d)$.se.fit,
     predict(number, d, se.fit = TRUE)$se.fit
   )
-  expect_bk_error(augment(chosen), "argument", "model = TRUE")
+  expect_equal(augment(chosen)$.fitted, fitted(chosen))
+  lean <- chosen
+  lean$data <- list(digest = c(y = "another"), at = NULL)
+  expect_bk_error(augment(lean), "argument", "model = TRUE")
 })
 
 test_that("formula, terms and frame are those of the call", {
   expect_equal(formula(number), y ~ a + b + g, ignore_attr = TRUE)
   expect_equal(attr(terms(number), "term.labels"), c("a", "b", "g"))
   expect_equal(model.frame(number)$a, d$a)
-  expect_bk_error(model.frame(chosen), "argument", "model = TRUE")
+  expect_equal(model.frame(chosen), model.frame(number))
   expect_bk_error(formula(blocks), "argument", "matrix")
 })
 
@@ -474,4 +477,26 @@ test_that("predict() on the rows of the fit is fitted()", {
     predict(two, d, "link", se.fit = TRUE),
     predict(two, type = "link", se.fit = TRUE)
   )
+})
+
+test_that("slopes beside a linear part are those of f", {
+  set.seed(4)
+  rows <- data.frame(a = rnorm(90), b = 3 * rnorm(90), g = gl(9, 10))
+  rows$y <- 0.8 * rows$a + sin(rows$b) + rnorm(9)[rows$g] + rnorm(90) / 3
+  fit <- quick_bark(y ~ a + b + (1 | g), rows, linear = TRUE)
+  table <- tidy(fit)
+  slopes <- table[startsWith(table$term, "slope"), ]
+  expect_identical(slopes$term, c("slope[a]", "slope[b]"))
+  # The plane closest to the mean of f at the rows.
+  f <- predict(fit, rows, type = "link", re.form = NA)
+  plane <- coef(lm(f ~ a + b, rows))[-1]
+  expect_equal(slopes$estimate, unname(plane), tolerance = 0.03)
+  # As uncertain as in a linear model with the same residuals, about.
+  by_lm <- lm(y - sin(b) ~ a + b + g, rows)
+  expect_equal(
+    slopes$std.error[1], summary(by_lm)$coefficients["a", 2],
+    tolerance = 0.5
+  )
+  expect_true(any(grepl("slope of f along a", capture.output(summary(fit)))))
+  expect_false(any(startsWith(tidy(number)$term, "slope")))
 })

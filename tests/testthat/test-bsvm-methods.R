@@ -165,7 +165,7 @@ test_that("update() changes the call, by formula and by argument", {
   expect_bk_error(formula(by_matrix), "argument", "matrix")
 })
 
-test_that("the model frame is kept on demand and made again otherwise", {
+test_that("the model frame is made from kept data, or those of the call", {
   kept <- bsvm(y ~ log(x1) + (1 | g), d, model = TRUE, threads = 1,
     method = "vb")
   again <- update(kept, model = FALSE)
@@ -173,7 +173,7 @@ test_that("the model frame is kept on demand and made again otherwise", {
   expect_equal(model.frame(again), model.frame(kept), ignore_attr = TRUE)
   gone <- local({
     hidden <- d
-    bsvm(y ~ x1, hidden, threads = 1, method = "vb")
+    bsvm(y ~ x1, hidden, threads = 1, model = FALSE, method = "vb")
   })
   expect_bk_error(model.frame(gone), "argument", "model = TRUE")
 })

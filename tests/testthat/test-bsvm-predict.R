@@ -198,7 +198,9 @@ test_that("arguments that do not go together are refused", {
   expect_bk_error(predict(fit, d, "prob", threshold = 0.2), "argument")
   expect_bk_error(predict(fit, d, threshold = 2), "argument", "threshold")
   expect_bk_error(predict(fit, d, threshold = "mean"), "argument", "prevalence")
-  expect_bk_error(predict(fit, draws = TRUE), "argument", "newdata")
+  lean <- update(fit, model = FALSE)
+  lean$data$digest[] <- "another"
+  expect_bk_error(predict(lean, draws = TRUE), "argument", "newdata")
   expect_bk_error(predict(fit, d, tpye = "prob"), "argument", "tpye")
   old <- sampled
   old$fitted <- old$fitted[c("mean", "var", "probit", "hinge")]

@@ -208,13 +208,11 @@ test_that("a fit says what family it is of and what its noise is", {
       expect_true(sigma(object) > 0 && length(sigma(object)) == 1L)
     }
     proper <- inherits(object, "bkm") && !is_pseudo(object)
-    # mkprobit() has kept its rows where each is a regressor.
-    kept <- inherits(object, c("bark", "klr", "mkprobit")) && (
-      inherits(object, c("bark", "klr")) || isTRUE(object$posterior$own))
-    if (kept || proper) {
-      expect_true(is.finite(deviance(object)), info = one$name)
-    } else {
+    # Every fit has its rows: only a pseudo-likelihood has no deviance.
+    if (is_pseudo(object)) {
       expect_refusal(deviance(object), info = one$name)
+    } else {
+      expect_true(is.finite(deviance(object)), info = one$name)
     }
     if (proper) {
       likelihood <- logLik(object)

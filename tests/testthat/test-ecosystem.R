@@ -330,18 +330,20 @@ test_that("models without coefficients have predictions and comparisons", {
 
 # --- the data of the fit -----------------------------------------------------
 
-test_that("the data of a fit are found, and known by their responses", {
-  expect_identical(fit_data(flat), d)
+test_that("the data of a fit are the variables of its formula", {
+  expect_identical(fit_data(flat), d[names(fit_data(flat))])
+  expect_setequal(names(fit_data(flat)), all.vars(formula(flat)))
   local({
     rows <- d[1:60, ]
     fit <- bsvm(y ~ x1 + (1 | g), rows, subset = x2 > -1, threads = 1,
       method = "vb")
-    expect_identical(fit_data(fit), rows[rows$x2 > -1, ])
+    own <- c("y", "x1", "g")
+    expect_identical(fit_data(fit), rows[rows$x2 > -1, own])
     fit <- bsvm(y ~ x1, replace(rows, "x1", c(NA, rows$x1[-1])),
       missing = "omit", threads = 1, method = "vb"
     ) |> suppressMessages()
     expect_silent(found <- fit_data(fit))
-    expect_identical(found, rows[-1, ])
+    expect_identical(found, rows[-1, c("y", "x1")])
     x <- as.matrix(rows[c("x1", "x2")])
     y <- rows$y
     by_matrix <- bsvm(x, y, threads = 1, method = "vb")
@@ -355,14 +357,15 @@ test_that("the data of a fit are found, and known by their responses", {
     })
     # Other rows of the same name are not those of the fit.
     kept <- bsvm(y ~ x1, rows, threads = 1, model = TRUE, method = "vb")
-    gone <- bsvm(y ~ x1, rows, threads = 1, method = "vb")
+    gone <- bsvm(y ~ x1, rows, threads = 1, model = FALSE, method = "vb")
     rows <- rows[rev(seq_len(60)), ]
     expect_null(fit_data(gone))
     expect_equal(fit_data(kept)$x1, d$x1[1:60])
   })
   # Not the `data` of a function in between.
   asked <- function(data, fit) fit_data(fit)
-  expect_identical(asked(d[80:1, ], flat), d)
+  lean <- update(flat, model = FALSE)
+  expect_identical(asked(d[80:1, ], lean), fit_data(flat))
 })
 
 # --- emmeans -----------------------------------------------------------------
@@ -441,7 +444,7 @@ test_that("marginal means: trends, offsets, draws, matrices, and refusals", {
     as.data.frame(emmeans::emmeans(shifted, "arm", data = d))
   )
   changed <- d
-  fit <- bsvm(y ~ arm, changed, threads = 1, method = "vb")
+  fit <- bsvm(y ~ arm, changed, threads = 1, model = FALSE, method = "vb")
   changed <- d[80:1, ]
   expect_error(emmeans::emmeans(fit, "arm"), "not to be had")
 })
@@ -489,7 +492,7 @@ test_that("insight finds formulas, variables, data and facts", {
   expect_length(insight::find_formula(several)$random, 2)
   expect_setequal(insight::find_random(several)$random, c("g", "arm"))
   changed <- d
-  fit <- bsvm(y ~ arm, changed, threads = 1, method = "vb")
+  fit <- bsvm(y ~ arm, changed, threads = 1, model = FALSE, method = "vb")
   changed$y <- rev(changed$y)
   expect_warning(
     expect_null(insight::get_data(fit)),
@@ -630,7 +633,47 @@ test_that("families of bkm() say what they are, and predict as they do", {
   }
   counts <- aggregate(cbind(yes = y == "yes", no = y == "no") ~ arm, many, sum)
   fit <- bkm(cbind(yes, no) ~ arm, counts, threads = 1)
-  expect_identical(fit_data(fit), counts)
+  expect_identical(fit_data(fit), counts[c("yes", "no", "arm")])
+})
+
+test_that("R2 by package performance is right, or refused", {
+  skip_if_not_installed("insight")
+  r2 <- r2.bayeskernel_fit
+  set.seed(6)
+  rows <- data.frame(x = rnorm(120), z = rnorm(120), n = 1 + rpois(120, 3))
+  rows$u <- rows$x + rnorm(120)
+  rows$y <- rows$x + rlogis(120) > 0
+  vague <- bkm_prior(beta_var = 1e6)
+  number <- bkm(u ~ x + z, rows, prior = vague, penalty = "none", threads = 1)
+  expect_equal(
+    unname(r2(number)$R2), summary(lm(u ~ x + z, rows))$r.squared,
+    tolerance = 1e-3
+  )
+  logit <- bkm(y ~ x + z, rows, prior = vague, penalty = "none", threads = 1)
+  p <- fitted(glm(y ~ x + z, binomial, rows))
+  tjur <- mean(p[rows$y]) - mean(p[!rows$y])
+  expect_equal(unname(r2(logit)$R2_Tjur), tjur, tolerance = 0.02)
+  rows$s <- rbinom(120, rows$n, plogis(rows$x))
+  counts <- bkm(
+    cbind(s, n - s) ~ x, rows,
+    prior = vague, penalty = "none", threads = 1
+  )
+  p <- fitted(glm(cbind(s, n - s) ~ x, binomial, rows))
+  tjur <- weighted.mean(p, rows$s) - weighted.mean(p, rows$n - rows$s)
+  expect_equal(unname(r2(counts)$R2_Tjur), tjur, tolerance = 0.02)
+  expect_bk_error(r2(three), "argument", "3 classes")
+  for (fit in list(number, logit)) {
+    expect_equal(
+      as.numeric(insight::get_predicted(fit)), unname(fitted(fit))
+    )
+    expect_equal(
+      as.numeric(insight::get_predicted(fit, rows[1:3, ], predict = "link")),
+      unname(predict(fit, rows[1:3, ], type = "link"))
+    )
+  }
+  expect_bk_error(insight::get_predicted(three), "argument", "3 classes")
+  skip_if_not_installed("performance")
+  expect_output(print(performance::r2(logit)), "Tjur")
 })
 
 # --- workflows ---------------------------------------------------------------

@@ -305,7 +305,7 @@ test_that("what cannot be is refused", {
   expect_bk_error(exposed(kernel), "argument", "from a kernel")
   gone <- local({
     data <- d
-    bkm(y ~ a + b, data, threads = 1)
+    bkm(y ~ a + b, data, model = FALSE, threads = 1)
   })
   expect_bk_error(exposed(gone), "argument", "newdata")
   expect_equal(nrow(exposed(gone, newdata = d)), 11)

@@ -122,7 +122,6 @@ test_that("what cannot be scored is refused by kind", {
   expect_bk_error(auc(c(1, 1), c(0.1, 0.2)), "response", "are \"1\"")
   expect_bk_error(auc(c(FALSE, FALSE), c(0, 0.2)), "response", "\"FALSE\"")
   expect_bk_error(auc(gl(3, 1), 1:3), "response", "two levels")
-  expect_bk_error(brier_score(c("a", "b"), c(0.1, 0.2)), "response", "factor")
   expect_bk_error(log_loss(c(1, 2), c(0.1, 0.2)), "response", "0/1")
   expect_bk_error(brier_score(gl(3, 1), c(0.1, 0.2, 0.3)), "response")
   expect_bk_error(brier_score(gl(3, 1), matrix(0.5, 3, 2)), "response")
@@ -146,4 +145,43 @@ test_that("calibration() of a fit names its picture", {
   fit <- bkm(y ~ x, data.frame(x = 1:9, y = c(2, 1, 4, 3, 6, 5, 8, 7, 9)))
   expect_bk_error(calibration(fit), "argument", "y")
   expect_error(calibration(fit), "plot(fit, \"calibration\")", fixed = TRUE)
+})
+
+test_that("a matrix is taken by the names of its columns in every measure", {
+  y <- factor(c("no", "no", "yes", "yes", "no"))
+  p <- c(0.1, 0.4, 0.35, 0.8, 0.2)
+  by_name <- cbind(yes = p, no = 1 - p)
+  # Pairs of a "yes" and a "no": 5 of 6 are in order.
+  expect_equal(auc(y, p), 5 / 6)
+  for (measure in list(auc, brier_score, log_loss)) {
+    expect_equal(measure(y, by_name), measure(y, p))
+    expect_equal(measure(y, by_name[, 2:1]), measure(y, p))
+    expect_equal(measure(y, as.data.frame(by_name)), measure(y, p))
+    expect_equal(measure(y, unname(by_name[, 2:1])), measure(y, p))
+    expect_bk_error(
+      measure(y, cbind(yes = p, other = 1 - p)), "response", "other"
+    )
+  }
+  expect_bk_error(auc(y, cbind(by_name, maybe = 0)), "response", "3 columns")
+})
+
+test_that("rows that do not sum to 1 are no probabilities", {
+  y <- factor(c("a", "b"))
+  wrong <- rbind(c(0.5, 0.5), c(0.9, 0.9))
+  for (measure in list(brier_score, log_loss, calibration)) {
+    expect_bk_error(measure(y, wrong), "argument", "row 2")
+  }
+  # Rounded numbers are.
+  third <- matrix(0.3333, 2, 3)
+  expect_equal(log_loss(factor(c("a", "b"), c("a", "b", "c")), third),
+    -log(0.3333))
+})
+
+test_that("text is labels in sorted order, as in a fit", {
+  text <- c("no", "yes", "yes", "no")
+  p <- c(0.2, 0.7, 0.4, 0.5)
+  for (measure in list(auc, brier_score, log_loss)) {
+    expect_equal(measure(text, p), measure(factor(text), p))
+  }
+  expect_bk_error(brier_score(c("a", "b", "c"), c(0.1, 0.2, 0.3)), "response")
 })

@@ -299,3 +299,17 @@ test_that("draws of weights and length-scales have names on the log scale", {
   expect_identical(more$draws[1:400, , ], gibbs$draws[, , ])
   expect_equal(ncol(more$posterior$core$chains[[1]]$mean), 450L)
 })
+
+test_that("the trace of learned weights has a point for every pass", {
+  set.seed(2)
+  spaces <- list(a = matrix(rnorm(160), 80), b = matrix(rnorm(160), 80))
+  y <- factor(1 + (spaces$a[, 1] > 0) + (spaces$a[, 2] > 0.5))
+  fit <- mkprobit(
+    spaces, y,
+    kernel_weights = "learn", weights_method = "profile", threads = 1, seed = 1
+  )
+  d <- fit$diagnostics
+  expect_length(elbo(fit), d$passes - d$rejected)
+  expect_gt(d$passes, 20)
+  expect_true(all(diff(elbo(fit)) > -1e-6 * abs(elbo(fit)[1])))
+})

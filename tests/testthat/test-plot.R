@@ -156,10 +156,15 @@ test_that("partial dependence of a linear model averages predictions", {
     plot(fits[[1]], "partial", newdata = d[0, ]), "dimension", "average"
   )
   # Data that are not to be had, or are no longer those of the fit.
+  shown <- plot(fits[[1]], "partial", threads = 1)
+  lean <- fits[[1]]
+  lean$data <- list(digest = data_digest(lean$data), at = NULL)
+  expect_equal(plot(lean, "partial", threads = 1), shown)
   d$y <- rev(d$y)
-  expect_bk_error(plot(fits[[1]], "partial"), "argument", "newdata")
+  expect_bk_error(plot(lean, "partial"), "argument", "newdata")
   rm(d)
-  expect_bk_error(plot(fits[[1]], "partial"), "argument", "newdata")
+  expect_bk_error(plot(lean, "partial"), "argument", "newdata")
+  expect_equal(plot(fits[[1]], "partial", threads = 1), shown)
 })
 
 test_that("partial dependence of a process: classes, a mode, a matrix", {

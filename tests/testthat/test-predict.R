@@ -84,7 +84,8 @@ test_that("re.form = NA leaves the random effects out, and their groups", {
   )
   expect_bk_error(predict(vb, bare), "argument", "lacks column `g`")
   expect_bk_error(predict(vb, d, re.form = ~x), "argument", "re.form")
-  expect_bk_error(predict(vb, re.form = NA), "argument", "newdata")
+  # The rows of the fit, from its data.
+  expect_equal(predict(vb, re.form = NA), predict(vb, d, re.form = NA))
 })
 
 test_that("re.form = \"new\" takes every group as one that is new to the fit", {
@@ -116,6 +117,12 @@ test_that("re.form = \"new\" takes every group as one that is new to the fit", {
     draws <- sampled(bare[c(1, 1), ])
     expect_lt(cor(draws[, 1], draws[, 2]), 0.999)
   }
+  expect_equal(
+    predict(fit, re.form = "new", type = "link"),
+    predict(fit, as.data.frame(model.frame(fit)), re.form = "new",
+      type = "link")
+  )
+  fit$data <- list(absent = "extended")
   expect_bk_error(predict(fit, re.form = "new"), "argument", "newdata")
 })
 

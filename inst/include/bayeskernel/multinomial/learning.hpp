@@ -84,12 +84,7 @@ class KernelLearner {
     const auto value = [&](const VectorXd& at, VectorXd& gradient) {
       return evaluate(at, gradient, keep_going, total);
     };
-    const auto visit = [&] {
-      if (total.bound.empty() || last_value_ > total.bound.back()) {
-        total.bound.push_back(last_value_);
-      }
-      return !total.interrupted;
-    };
+    const auto visit = [&] { return !total.interrupted; };
     const VectorXd start = pack();
     const Maximum found =
         maximise(value, start, set_.tolerance * 1e-1, kMost, visit);
@@ -97,12 +92,12 @@ class KernelLearner {
       throw NumericError("the bound is not finite where the search begins");
     }
     unpack(found.at);
-    const std::vector<double> trace = total.bound;
     // At what was found; nothing more if that was interrupted.
     const bool interrupted = total.interrupted;
-    run(inner_settings(), interrupted ? KeepGoing(forever) : keep_going, total);
-    total.bound = trace;
-    total.bound.push_back(fit_.bound() + log_prior());
+    follow(run(inner_settings(),
+               interrupted ? KeepGoing(forever) : keep_going, total),
+           total);
+    total.bound.back() = fit_.bound() + log_prior();
     total.interrupted = total.interrupted || interrupted;
     total.converged = total.converged && found.converged && !interrupted;
     total.largest_fall = 0.0;
@@ -385,10 +380,20 @@ class KernelLearner {
                   const KeepGoing& keep_going, MultinomialResult& total) {
     unpack(at);
     if (total.interrupted) return std::numeric_limits<double>::quiet_NaN();
-    run(inner_settings(), keep_going, total);
-    last_value_ = fit_.bound() + log_prior();
+    follow(run(inner_settings(), keep_going, total), total);
     slopes(total_covariance(), gradient);
-    return last_value_;
+    return fit_.bound() + log_prior();
+  }
+
+  // The largest bound up to each pass, whatever weights that pass was at.
+  void follow(const MultinomialResult& inner, MultinomialResult& total) const {
+    const double prior = log_prior();
+    for (const double bound : inner.bound) {
+      const double best = total.bound.empty()
+                              ? bound + prior
+                              : std::max(total.bound.back(), bound + prior);
+      total.bound.push_back(best);
+    }
   }
 
   // sum_c V_c, a slot for each factor, added in their order.
@@ -619,7 +624,6 @@ class KernelLearner {
   std::vector<Place> places_;
   std::unique_ptr<Design> design_;
   MatrixXd beyond_;  // E K K' less the design's, of weights that are no points
-  double last_value_ = 0.0;
   bool simplex_;  // weights add up to 1
 };
 
