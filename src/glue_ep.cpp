@@ -73,6 +73,7 @@ Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
   }
   list["points"] = points;
   list["effective"] = out.effective;
+  list["missed_shift"] = out.missed_shift;
   Rcpp::IntegerVector index(out.x_owner.size());
   for (std::size_t k = 0; k < out.x_owner.size(); ++k) {
     index[k] = out.x_owner[k] + 1;

@@ -57,6 +57,7 @@ struct EpPoint {
   VectorXd x;
   double log_z = 0.0;
   double log_density = 0.0;  // log Z + log prior of x
+  double missed = 0.0;       // of groups, at the mean, and not part of these
   double log_cell = 0.0;     // of scattered points: minus that of the points
   std::array<int, LatticeStates::kMost> place{};  // on a lattice
   std::vector<MatrixXd> precision;
@@ -75,16 +76,38 @@ class EpGrid {
   EpGrid(EpFit& fit, const Hyperparameters& hyper, bool by_group = false,
          LeftOutMeans* left_out = nullptr, bool rows = true)
       : fit_(fit), hyper_(hyper), left_out_(left_out), rows_(rows) {
-    if (by_group && GroupEvidence::applies(fit)) groups_.emplace(fit);
+    if (!by_group || !GroupEvidence::at_mean_applies(fit)) return;
+    groups_.emplace(fit);
+    weigh_groups_ = GroupEvidence::applies(fit);
   }
 
-  bool by_group() const { return groups_.has_value(); }
+  bool by_group() const { return groups_.has_value() && weigh_groups_; }
+  // By how much the evidence of groups that is not part of the weights would
+  // move a coordinate, in standard deviations, the largest; NaN: not known.
+  double missed_shift() const {
+    if (by_group()) return 0.0;
+    if (!groups_) return std::numeric_limits<double>::quiet_NaN();
+    const VectorXd w = weights();
+    VectorXd mean = VectorXd::Zero(hyper_.size()), square = mean, moved = mean;
+    double total = 0.0;
+    for (Index j = 0; j < w.size(); ++j) {
+      const VectorXd x = points_[j].x - points_[0].x;
+      const double more = w[j] * std::exp(points_[j].missed - points_[0].missed);
+      mean += w[j] * x;
+      square += w[j] * x.cwiseAbs2();
+      moved += more * x;
+      total += more;
+    }
+    const VectorXd sd = (square - mean.cwiseAbs2()).cwiseMax(1e-12).cwiseSqrt();
+    return (moved / total - mean).cwiseAbs().cwiseQuotient(sd).maxCoeff();
+  }
 
   // Numbers that all points together may hold of groups, and of messages, of
   // which those are kept in any case that points on lines are started from.
   double room = 2e7;
   // In place of the one that the number of variances and the room ask for.
   std::optional<GridSettings> lattice;
+  bool scattered = false;  // points, however few the variances
 
   void run(const EpSettings& settings) {
     settings_ = settings;
@@ -117,7 +140,9 @@ class EpGrid {
   const SiteRows& sites() const { return sites_; }
 
   // Whether they are those of a lattice, by its steps.
-  bool is_lattice() const { return hyper_.size() <= LatticeStates::kMost; }
+  bool is_lattice() const {
+    return !scattered && hyper_.size() <= LatticeStates::kMost;
+  }
 
   // Their sum is one.
   VectorXd weights() const {
@@ -363,6 +388,7 @@ class EpGrid {
   struct Density {
     double value = -std::numeric_limits<double>::infinity();
     GroupEvidence::Missed missed;
+    double unused = 0.0;  // of these
   };
   // `below`: by how much less likely than the mode x is, as far as known: what
   // weighs little may be less exact. Not finite: there is none, which the mode
@@ -378,10 +404,14 @@ class EpGrid {
       if (must) throw;
     }
     if (groups_ && std::isfinite(out.value)) {
-      const bool axes = below < 1.0;
+      const bool axes = weigh_groups_ && below < 1.0;
       out.missed = (*groups_)(axes);
       if (!axes) out.missed.axes = missed_axes;
-      out.value += out.missed.sum();
+      if (weigh_groups_) {
+        out.value += out.missed.sum();
+      } else {
+        std::swap(out.unused, out.missed.at_mean);
+      }
     }
     if (must && !std::isfinite(out.value)) {
       throw NumericError("the evidence of the likeliest variances is not finite");
@@ -400,6 +430,7 @@ class EpGrid {
     point.x = x;
     point.log_z = fit_.log_z() + found.missed.sum();
     point.log_density = found.value;
+    point.missed = found.unused;
     point.log_cell = log_cell;
     point.place = place;
     point.precision = fit_.precisions();
@@ -454,8 +485,8 @@ class EpGrid {
     for (const Line& line : lines) {
       along.emplace_back(line.at, line.value, kFlatten);
     }
-    const Index count = scattered(d);
-    const MatrixXd cube = lattice_rule(count, d);
+    const Index count = this->count();
+    const MatrixXd cube = spread_points(count, d);
     VectorXd z(d);
     for (Index j = 0; j < count; ++j) {
       double log_q = 0.0;
@@ -474,12 +505,7 @@ class EpGrid {
     }
   }
 
-  // Primes.
-  Index scattered(Index d) const {
-    if (!roomy()) return 101;
-    constexpr std::array<Index, 9> count{0, 0, 0, 0, 127, 149, 173, 191, 211};
-    return count[d];
-  }
+  Index count() const { return roomy() ? 40 + 22 * hyper_.size() : 100; }
 
   // Messages of gaussian rows are known beforehand.
   bool family_moves() const { return fit_.family() != Family::gaussian; }
@@ -569,6 +595,7 @@ class EpGrid {
   bool rows_;
   EpSettings settings_;
   std::optional<GroupEvidence> groups_;
+  bool weigh_groups_ = false;
   std::vector<double> missed_axes_;  // by point
   EpResult result_;
   HyperMode mode_;

@@ -5,6 +5,7 @@
 
 #include <Eigen/Core>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "../math/special.hpp"
@@ -35,6 +36,8 @@ struct EpOutcome {
   std::vector<int> x_owner;
   bool by_group = false, lattice = false;
   double effective = 0.0;
+  // What their evidence would move, in standard deviations; NaN: not known.
+  double missed_shift = std::numeric_limits<double>::quiet_NaN();
   MatrixXd jackknife;  // of a grid: the covariance of theta over samples
 };
 
@@ -107,6 +110,7 @@ inline void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
   out.by_group = grid.by_group();
   out.lattice = grid.is_lattice();
   out.effective = grid.effective();
+  out.missed_shift = grid.missed_shift();
   out.weight = grid.weights();
   out.moments = grid.mixture().linear();
   out.rows = grid.mixture().rows();

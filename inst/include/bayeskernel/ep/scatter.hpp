@@ -1,14 +1,14 @@
 // Points for integrals over many variances, where a lattice would have too
-// many: those of a lattice rule of the unit cube, which spreads them evenly,
-// mapped to each axis by a density that was learned on a line along it. What the
-// product of these misses is made up for by weights.
+// many: spread evenly over the unit cube, and mapped to each axis by a density
+// that was learned on a line along it. What the product of these misses is made
+// up for by weights.
 #ifndef BAYESKERNEL_EP_SCATTER_HPP
 #define BAYESKERNEL_EP_SCATTER_HPP
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "../error.hpp"
@@ -100,36 +100,31 @@ class LineDensity {
   std::vector<double> below_;  // of the left end of each cell
 };
 
-// n points of the unit cube of d dimensions, d x n: a lattice of Korobov's form,
-// j (1, a, a^2, ...) / n, of the a for which periodic functions with square
-// integrable mixed first derivatives have the least error. n is prime.
-inline Eigen::MatrixXd lattice_rule(Index n, Index d) {
-  const double pi = std::acos(-1.0);
-  Eigen::VectorXd kernel(n);
-  for (Index j = 0; j < n; ++j) {
-    const double u = static_cast<double>(j) / static_cast<double>(n);
-    kernel[j] = 1.0 + 2.0 * pi * pi * (u * u - u + 1.0 / 6.0);
-  }
-  Index best = 1;
-  double least = std::numeric_limits<double>::infinity();
-  for (Index a = 2; a <= n / 2; ++a) {
-    double sum = 0.0;
-    for (Index j = 0; j < n; ++j) {
-      double product = 1.0;
-      Index at = j;
-      for (Index k = 0; k < d; ++k, at = at * a % n) product *= kernel[at];
-      sum += product;
-    }
-    if (sum < least) {
-      least = sum;
-      best = a;
-    }
+// n points spread over the unit cube of d <= 8 dimensions, d x n: Halton's, by
+// their ranks along each axis, so that each part of it has its share of them.
+inline Eigen::MatrixXd spread_points(Index n, Index d) {
+  constexpr std::array<Index, 8> kBase{2, 3, 5, 7, 11, 13, 17, 19};
+  if (d > static_cast<Index>(kBase.size())) {
+    throw ArgumentError("points are spread over at most 8 dimensions");
   }
   Eigen::MatrixXd out(d, n);
-  for (Index j = 0; j < n; ++j) {
-    Index at = j;
-    for (Index k = 0; k < d; ++k, at = at * best % n) {
-      out(k, j) = (static_cast<double>(at) + 0.5) / static_cast<double>(n);
+  std::vector<double> at(n);
+  std::vector<Index> order(n);
+  for (Index k = 0; k < d; ++k) {
+    for (Index j = 0; j < n; ++j) {
+      double digit = 1.0;
+      at[j] = 0.0;
+      for (Index rest = j + 1; rest > 0; rest /= kBase[k]) {
+        digit /= static_cast<double>(kBase[k]);
+        at[j] += digit * static_cast<double>(rest % kBase[k]);
+      }
+      order[j] = j;
+    }
+    std::sort(order.begin(), order.end(),
+              [&](Index i, Index j) { return at[i] < at[j]; });
+    for (Index rank = 0; rank < n; ++rank) {
+      out(k, order[rank]) =
+          (static_cast<double>(rank) + 0.5) / static_cast<double>(n);
     }
   }
   return out;
