@@ -40,12 +40,14 @@ printed <- function(fit) utils::capture.output(print(fit), print(summary(fit)))
 
 # Log variances on a grid, those of the groups first, that of the noise last;
 # their probabilities; mean and variance of the coefficients at each.
-exact_variances <- function(d, count, at) {
+exact_variances <- function(d, count, at, of_noise = at) {
   x <- cbind(1, d$x)
   share <- lapply(letters[seq_len(count)], function(g) {
     outer(d[[g]], d[[g]], "==") + 0
   })
-  grid <- as.matrix(expand.grid(rep(list(at), count + 1L)))
+  grid <- as.matrix(expand.grid(
+    c(rep(list(at), count), list(of_noise))
+  ))
   log_prior <- rowSums(-2 * grid - exp(-grid))
   n <- nrow(d)
   each <- vapply(seq_len(nrow(grid)), function(j) {
@@ -137,7 +139,9 @@ test_that("draws of a fit have the distribution of its variances", {
 
 test_that("four variances are averaged over", {
   d <- crossed_rows(30, c(6, 5, 4), c(0.9, 0.6, 0.3), 2)
-  exact <- exact_variances(d, 3, seq(-3.8, 4.2, length.out = 13))
+  exact <- exact_variances(
+    d, 3, seq(-3.6, 4.2, length.out = 13), seq(-1.9, 2.1, length.out = 16)
+  )
   fit <- ep_of(d, 3)
   table <- tidy(fit, "ran_pars")
   for (k in 1:4) {
@@ -165,8 +169,9 @@ test_that("four variances are averaged over", {
 })
 
 test_that("the prior alone gives back its own variances", {
-  # One row: the likelihood tells next to nothing of five variances.
+  # Weights of next to nothing.
   d <- crossed_rows(10, c(2, 2, 2, 2), rep(0, 4), 3)
+  d$y <- rep(0:1, 5)
   fit <- ep_of(d, 4, "probit", weights = rep(1e-6, 10))
   # sigma^2 ~ IG(2, 1).
   expected <- 1 / sqrt(stats::qgamma(c(0.975, 0.5, 0.025), 2))
