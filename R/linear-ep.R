@@ -372,8 +372,7 @@ point_row <- function(object, value, level, turn = log, back = exp) {
     spread <- matrix(max(smooth$root, 1e-12), nrow(turned), 1L)
     drop(mixture_quantiles(smooth$mean, spread, probs, weights))
   } else {
-    refined <- refine_lattice(place, weights, turned)
-    weighted_quantiles(drop(refined$values), refined$weights, probs)
+    refined_quantiles(refine_lattice(place, weights, turned), probs)
   })
   coef_table(mean, sd, ends[1], ends[2], level = level)
 }

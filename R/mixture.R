@@ -132,14 +132,38 @@ refine_axes <- function(x, pieces) {
   array(x, size)
 }
 
-# Quantiles of points that lie close.
-weighted_quantiles <- function(x, weights, probs) {
-  sorted <- order(x)
-  weights <- weights[sorted]
-  below <- cumsum(weights) - weights / 2
-  stats::approx(
-    below / sum(weights), x[sorted], probs, rule = 2, ties = "ordered"
-  )$y
+# Quantiles of a function of the place on a refined lattice. The mass of each
+# point is spread evenly over the longest of its steps along the axes: many
+# points may share a value.
+refined_quantiles <- function(refined, probs) {
+  width <- max(axis_steps(refined), 1e-12)
+  sorted <- order(refined$values)
+  x <- refined$values[sorted]
+  below <- cumsum(refined$weights[sorted])
+  area <- c(0, cumsum(below[-length(x)] * diff(x)))
+  last <- length(x)
+  distinct <- !duplicated(x, fromLast = TRUE)
+  # The integral of the distribution function.
+  integral <- stats::approxfun(
+    c(x[1L] - width, x[distinct], x[last] + width),
+    c(0, area[distinct], area[last] + width), rule = 2
+  )
+  at <- seq(x[1L] - width / 2, x[last] + width / 2, length.out = 4001)
+  distribution <- (integral(at + width / 2) - integral(at - width / 2)) / width
+  stats::approx(distribution, at, probs, rule = 2, ties = mean)$y
+}
+
+# The mean step of the function, along each axis.
+axis_steps <- function(refined) {
+  weights <- refined$weights
+  size <- dim(weights)
+  values <- array(refined$values, size)
+  vapply(seq_along(size), function(k) {
+    order <- c(k, seq_along(size)[-k])
+    step <- abs(diff(matrix(aperm(values, order), size[k])))
+    mass <- matrix(aperm(weights, order), size[k])[-1L, , drop = FALSE]
+    sum(step * mass) / sum(mass)
+  }, 1)
 }
 
 # Points of the fine lattice for points of the coarse one that were drawn by

@@ -209,16 +209,16 @@ test_that("groups of one class are said where their variance is too small", {
   expect_no_match(paste(printed(fit), collapse = " "), "one class")
 })
 
-test_that("95 % intervals of a standard deviation cover 93 to 97 %", {
+test_that("95 % intervals of a standard deviation cover 92 to 98 %", {
   skip_if_not(slow, "BAYESKERNEL_SLOW is not true")
   prior <- bkm_prior(
     beta_var = 1e4, intercept_var = 1e4, sd_scale = 2.5
   )
-  inside <- vapply(1:400, function(seed) {
-    d <- crossed_rows(60, 15, 0.6, seed)
+  inside <- vapply(1:200, function(seed) {
+    d <- crossed_rows(300, 30, 0.6, seed)
     limits <- sd_limits(ep_of(d, 1, prior = prior), 0.95)
     limits[1, 1, ] < c(0.6, 1) & limits[1, 2, ] > c(0.6, 1)
   }, logical(2))
-  # Two standard errors of 400 sets are 2.2 %.
-  expect_true(all(abs(rowMeans(inside) - 0.95) < 0.025))
+  # Two standard errors of 200 sets are 3 %.
+  expect_true(all(abs(rowMeans(inside) - 0.95) < 0.03))
 })
