@@ -67,15 +67,18 @@
 #'     simulated responses.
 #'
 #' @section Methods: `"ep"` replaces each row's likelihood by a Gaussian site
-#'   that matches moments. Variances, up to three of them (the noise is one),
-#'   are averaged over a grid of their evidence; beyond that, and with [gp()]
-#'   terms under the hinge, whose pseudo-evidence grows with their variance, they
-#'   have inverse gamma factors as in `"vb"`. On the grid, with at most 60 columns
-#'   beside groups of one or two effects, what sites miss of the evidence of rows
-#'   that share an effect is added by quadrature: without it the variance of
-#'   groups comes out too small where most of them have rows of one class. The
-#'   fit has leave-one-out predictive densities from its cavities, see `loo()`,
-#'   and an evidence, see [log_evidence()].
+#'   that matches moments. Variances, up to eight of them (the noise is one, and
+#'   `(x | g)` has three), are averaged over by their evidence: on a grid of up to
+#'   three, with more at 128 to 216 points that are spread over all. Beyond that,
+#'   and with [gp()] terms under the hinge, whose pseudo-evidence grows with their
+#'   variance, they have inverse gamma factors as in `"vb"`, and standard
+#'   deviations may be half as large as they should be, which `print()` says where
+#'   it is for their number. Of the average, with at most 60 columns beside groups
+#'   of one or two effects, what sites miss of the evidence of rows that share an
+#'   effect is added by quadrature: without it the variance of groups comes out too
+#'   small where most of them have rows of one class. The fit has leave-one-out
+#'   predictive densities from its cavities, see `loo()`, and an evidence, see
+#'   [log_evidence()].
 #'   With at most 30 coefficients, random effects included, 5000 rows and no [gp()]
 #'   term, `print()` tells how far importance sampling bears it out. Sites that do
 #'   not settle: a warning, and the answer of `"vb"`.
@@ -89,8 +92,9 @@
 #'   `"gibbs"` draws from the posterior itself, by Polya-Gamma variables for
 #'   `"logit"` and normal ones for `"probit"`. Weights of a probit model have to
 #'   be whole there. Where most groups have rows of one class only and the
-#'   evidence of groups is not that of the grid, the summary says that `"ep"`
-#'   understates their variance: sample then.
+#'   evidence of groups, which is not part of the average, would move their
+#'   variance or is not known, the summary says that `"ep"` understates it: sample
+#'   then.
 #'
 #'   Correlated effects, `(x | g)`, have standard deviations and correlations as
 #'   [bkm_prior()] says: in 150 regressions with 10 groups of 8 rows a slope of 0

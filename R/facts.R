@@ -87,6 +87,33 @@ check_note <- function(object) {
   }
 }
 
+# Free parameters of variances and covariances.
+variance_count <- function(posterior) {
+  free <- Filter(function(q) q$type != "held", posterior$variance)
+  width <- vapply(free, function(q) NROW(q$scale %||% 1), 1L)
+  sum(width * (width + 1) / 2) + is.list(posterior$noise)
+}
+
+# Variances are integrated over by "ep" up to a number of them.
+many_variances_note <- function(object) {
+  check <- object$check
+  count <- variance_count(object$posterior)
+  if (object$method != "ep" || !is.null(check$fallback)) {
+    return(NULL)
+  }
+  if (identical(check$engine, "ep-vb") && count > 8) {
+    sprintf(paste(
+      "%.0f variances, \"ep\" averages over up to 8: with more, standard",
+      "deviations come out too small, up to half. Use method = \"gibbs\"."
+    ), count)
+  } else if (count > 3 && isTRUE(check$effective < 25)) {
+    sprintf(paste(
+      "The average over %.0f variances rests on %.0f effective points: use",
+      "method = \"gibbs\"."
+    ), count, check$effective)
+  }
+}
+
 # The labels inform the missing values, and the hinge is no likelihood.
 missing_note <- function(object) {
   if (!is.null(object$imputed) && linear_family(object) == "hinge") {
@@ -179,7 +206,8 @@ extras.bsvm <- function(object) {
   list(notes = c(
     given_up_note(object), inflated_note(object), few_groups_note(object),
     single_rows_note(object), one_class_note(object),
-    check_note(object), missing_note(object), process_note(object)
+    many_variances_note(object), check_note(object), missing_note(object),
+    process_note(object)
   ))
 }
 

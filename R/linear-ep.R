@@ -1,6 +1,6 @@
-# Expectation propagation of the linear model: with up to three variances its
-# posterior is a mixture over the points of a grid, each with a Gaussian of its
-# own. Coefficients, effects and variances have their moments over the mixture;
+# Expectation propagation of the linear model: with up to eight variances its
+# posterior is a mixture over points, each with a Gaussian of its own: those of a
+# lattice with up to three, scattered ones beyond. Coefficients, effects and variances have their moments over the mixture;
 # probabilities and densities are averaged over the points.
 
 run_ep <- function(job) {
@@ -59,7 +59,8 @@ collect_ep <- function(fit, core, job) {
     k = core$pareto_k %||% NA_real_, passes = core$status$passes,
     change = core$status$change, engine = core$engine %||% "vb",
     fallback = core$fallback, by_group = core$by_group,
-    one_class = if (!isTRUE(core$by_group)) one_class_share(job$design)
+    one_class = if (understates_groups(core)) one_class_share(job$design),
+    effective = core$effective
   )
   if (!is.null(core$fallback)) {
     return(fit)
@@ -107,7 +108,14 @@ point_posterior <- function(point, core, job) {
       c("theta_mean", "theta_cov", "wide", "random"), names(q)
     )])
   }
-  c(list(weight = point$weight), out)
+  c(point[intersect(c("weight", "place"), names(point))], out)
+}
+
+# Whether the evidence of groups is not that of the points, and, where this is
+# known, would move their variance by a third of its standard deviation or more.
+understates_groups <- function(core) {
+  shift <- core$missed_shift %||% NaN
+  !isTRUE(core$by_group) && !isTRUE(shift < 1 / 3)
 }
 
 # The share of groups whose rows are all of one class, of the random term where
@@ -136,7 +144,7 @@ at_points <- function(object) {
   points <- object$posterior$points
   object$posterior["points"] <- list(NULL)
   lapply(points, function(point) {
-    for (name in setdiff(names(point), c("weight", "x", "random"))) {
+    for (name in setdiff(names(point), c("weight", "place", "random"))) {
       object$posterior[[name]] <- point[[name]]
     }
     for (t in seq_along(point$random)) {
@@ -228,11 +236,105 @@ point_parts <- function(object, levels, n) {
       join_draws(lapply(parts, function(part) part[[name]][[t]]), along, back)
     })
   }
-  list(
+  out <- list(
     theta = join("theta"), effects = terms("effects", 1L), levels = levels,
     sigma = terms("sigma", 3L), sigma_noise = join("sigma_noise"),
     others = join("others")
   )
+  finer_variances(object, fits, chosen, out)
+}
+
+# Draws have the variances of points, which are few: with their own
+# distribution in their place.
+finer_variances <- function(object, fits, chosen, parts) {
+  values <- do.call(rbind, lapply(fits, variance_coordinates))
+  weights <- point_weights(object)
+  place <- point_places(object)
+  values <- if (is.null(place)) {
+    smooth <- smooth_points(values, weights)
+    smooth$mean[chosen, , drop = FALSE] +
+      normal_matrix(length(chosen), ncol(values)) %*% smooth$root
+  } else {
+    refined <- refine_lattice(place, weights, values)
+    own <- place - rep(apply(place, 2, min) - 2L, each = nrow(place))
+    refined$values[
+      finer_places(refined, own[chosen, , drop = FALSE]), , drop = FALSE
+    ]
+  }
+  taken <- 0L
+  take <- function(count) {
+    taken <<- taken + count
+    values[, taken - count + seq_len(count), drop = FALSE]
+  }
+  variance <- object$posterior$variance
+  random <- length(variance) - length(parts$sigma)
+  point <- fits[[1L]]$posterior$variance
+  for (k in seq_along(variance)) {
+    if (point[[k]]$type != "point") next
+    r <- nrow(point[[k]]$value)
+    cov <- covariances_from(take(r * (r + 1L) / 2L), r)
+    if (k > random) {
+      map <- object$transform$random[[k - random]]
+      parts$sigma[[k - random]] <- map_covariances(cov, map)
+    } else {
+      name <- sprintf("sigma2[%s]", variance[[k]]$label)
+      parts$others[, name] <- cov[1, 1, ]
+    }
+  }
+  if (!is.null(parts$sigma_noise)) {
+    parts$sigma_noise <- exp(drop(take(1L)) / 2)
+    parts$others[, noise_name(fixed_names(object))] <- parts$sigma_noise
+  }
+  parts
+}
+
+# What is free of the variances at a point: of each covariance its Cholesky
+# factor, the diagonal in logarithms, and the log of the noise variance.
+variance_coordinates <- function(own) {
+  each <- lapply(own$posterior$variance, function(component) {
+    if (component$type != "point") {
+      return(NULL)
+    }
+    root <- t(chol(component$value))
+    diag(root) <- log(diag(root))
+    root[lower_triangle(nrow(root))]
+  })
+  noise <- own$posterior$noise
+  c(unlist(each), if (is.numeric(noise)) log(noise))
+}
+
+# The covariances of rows of these: r x r x S.
+covariances_from <- function(coordinates, r) {
+  root <- array(0, c(r, r, nrow(coordinates)))
+  pairs <- lower_triangle(r)
+  for (k in seq_len(nrow(pairs))) {
+    one <- coordinates[, k]
+    single <- pairs[k, 1] == pairs[k, 2]
+    root[pairs[k, 1], pairs[k, 2], ] <- if (single) exp(one) else one
+  }
+  out <- array(0, dim(root))
+  for (i in seq_len(r)) {
+    for (j in seq_len(r)) {
+      for (k in seq_len(min(i, j))) {
+        out[i, j, ] <- out[i, j, ] + root[i, k, ] * root[j, k, ]
+      }
+    }
+  }
+  out
+}
+
+map_covariances <- function(cov, map) {
+  if (nrow(map) == 1L) {
+    return(drop(map)^2 * cov)
+  }
+  out <- apply(cov, 3, function(v) map %*% v %*% t(map))
+  array(out, dim(cov))
+}
+
+# A row for each point; NULL where they are not those of a lattice.
+point_places <- function(object) {
+  place <- lapply(object$posterior$points, `[[`, "place")
+  if (is.null(place[[1L]])) NULL else do.call(rbind, place)
 }
 
 # Arrays, matrices or vectors one after another along a dimension, then in
@@ -256,16 +358,24 @@ join_draws <- function(each, along, order) {
 
 # --- variances ---------------------------------------------------------------
 
-# A function of the parameters that differ between points: moments over these,
-# limits from its density after `turn`, a logarithm or the like.
+# A function of the parameters that differ between points: moments over these.
+# After `turn`, a logarithm or the like, it is a smooth function of the place on
+# a lattice, or normal about scattered points: so its limits.
 point_row <- function(object, value, level, turn = log, back = exp) {
   values <- vapply(at_points(object), value, 1)
   weights <- point_weights(object)
   mean <- sum(weights * values)
   sd <- sqrt(sum(weights * (values - mean)^2))
-  ends <- back(
-    lattice_quantiles(turn(values), weights, c(1 - level, 1 + level) / 2)
-  )
+  probs <- c(1 - level, 1 + level) / 2
+  place <- point_places(object)
+  turned <- cbind(turn(values))
+  ends <- back(if (is.null(place)) {
+    smooth <- smooth_points(turned, weights)
+    spread <- matrix(max(smooth$root, 1e-12), nrow(turned), 1L)
+    drop(mixture_quantiles(smooth$mean, spread, probs, weights))
+  } else {
+    refined_quantiles(refine_lattice(place, weights, turned), probs)
+  })
   coef_table(mean, sd, ends[1], ends[2], level = level)
 }
 

@@ -30,10 +30,14 @@ Rcpp::List linear_moments_list(const bayeskernel::LinearMoments& from) {
 }
 
 // What is large of a point is left out where the core left it out.
-Rcpp::List point_list(const EpPoint& point, double weight) {
+Rcpp::List point_list(const EpPoint& point, double weight, bool lattice) {
   Rcpp::List list = linear_moments_list(point.moments);
   list["weight"] = weight;
   list["x"] = to_r(point.x);
+  if (lattice) {
+    list["place"] = Rcpp::IntegerVector(
+        point.place.begin(), point.place.begin() + point.x.size());
+  }
   list["log_z"] = point.log_z;
   list["precision"] = to_r(point.precision);
   list["noise"] = point.noise_variance;
@@ -61,11 +65,15 @@ Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
   list["engine"] = engine_name(out.engine);
   list["by_group"] = out.by_group;
   list["pareto_k"] = R_NaReal;
-  Rcpp::List points(out.points.size());
-  for (std::size_t j = 0; j < out.points.size(); ++j) {
-    points[j] = point_list(out.points[j], out.weight[j]);
+  // The mode of scattered points weighs nothing.
+  const std::size_t first = out.points.empty() || out.lattice ? 0 : 1;
+  Rcpp::List points(out.points.size() - first);
+  for (std::size_t j = first; j < out.points.size(); ++j) {
+    points[j - first] = point_list(out.points[j], out.weight[j], out.lattice);
   }
   list["points"] = points;
+  list["effective"] = out.effective;
+  list["missed_shift"] = out.missed_shift;
   Rcpp::IntegerVector index(out.x_owner.size());
   for (std::size_t k = 0; k < out.x_owner.size(); ++k) {
     index[k] = out.x_owner[k] + 1;

@@ -633,7 +633,7 @@ TEST("EP in VB ends where variances and messages agree") {
     EpFit fit(problem.rows, problem.prior, serial, family);
     EpSettings settings = exact();
     settings.tolerance = 1e-10;
-    const EpOutcome out = fit_linear_ep(fit, noise, true, settings);
+    const EpOutcome out = fit_linear_ep(fit, noise, false, settings);
     CHECK(out.engine == EpEngine::variational);
     CHECK(out.result.converged);
     for (std::size_t l = 0; l < 2; ++l) {
@@ -958,5 +958,92 @@ TEST("an inverse gamma is found by the moments of its logarithm") {
         bayeskernel::trigamma(shape));
     CHECK_NEAR(q.shape, shape, 1e-9);
     CHECK_NEAR(q.rate, 2.0, 1e-8);
+  }
+}
+
+TEST("a density on a line has the quantiles of what it was given") {
+  // exp(z / 2 - e^z): a tail to one side, log of a gamma variable.
+  std::vector<double> at, value;
+  for (double z = -14.0; z <= 2.6; z += 0.7) {
+    at.push_back(z);
+    value.push_back(0.5 * z - std::exp(z));
+  }
+  const bayeskernel::LineDensity line(at, value, 1.0);
+  for (double u : {0.02, 0.2, 0.5, 0.8, 0.98}) {
+    // P(Z < z) = P(N(0, 1)^2 / 2 < e^z).
+    const double z = line.quantile(u);
+    CHECK_NEAR(std::erf(std::sqrt(std::exp(z))), u, 5e-3);
+    const double log_density =
+        0.5 * z - std::exp(z) - 0.5 * std::log(std::acos(-1.0));
+    CHECK_NEAR(line.log_density(u), log_density, 0.03);
+  }
+}
+
+TEST("spread points have their share of each axis, and of pairs of them") {
+  for (Index d : {4, 6, 8}) {
+    const Index n = 40 + 22 * d;
+    const MatrixXd points = bayeskernel::spread_points(n, d);
+    for (Index k = 0; k < d; ++k) {
+      std::vector<double> own(n);
+      for (Index j = 0; j < n; ++j) own[j] = points(k, j);
+      std::sort(own.begin(), own.end());
+      for (Index j = 0; j < n; ++j) CHECK_NEAR(own[j], (j + 0.5) / n, 1e-12);
+      for (Index l = 0; l < k; ++l) {
+        const double covariance =
+            ((points.row(k).array() - 0.5) * (points.row(l).array() - 0.5))
+                .mean();
+        CHECK(std::abs(12.0 * covariance) < 0.07);
+      }
+    }
+  }
+}
+
+TEST("scattered points agree with a lattice where both are possible") {
+  for (Family family : {Family::probit, Family::gaussian}) {
+    const Problem problem = two_variances(family);
+    NoisePrior noise = held(0.7);
+    if (family == Family::gaussian) {
+      noise.held = false;
+      noise.shape = noise.rate = 2.0;
+    }
+    SerialExecutor serial;
+    EpFit fit(problem.rows, problem.prior, serial, family);
+    const Hyperparameters hyper(problem.prior, noise);
+    EpGrid lattice(fit, hyper);
+    lattice.run(exact());
+    EpFit again(problem.rows, problem.prior, serial, family);
+    EpGrid points(again, hyper);
+    points.scattered = true;
+    points.run(exact());
+    CHECK(points.converged());
+    CHECK_NEAR(points.weights().sum(), 1.0, 1e-12);
+    CHECK(points.weights()[0] == 0.0);
+    CHECK(points.effective() > 0.6 * (points.points().size() - 1.0));
+    CHECK_NEAR(points.log_evidence(), lattice.log_evidence(), 0.03);
+    const LinearMoments want = lattice.mixture().linear();
+    const LinearMoments got = points.mixture().linear();
+    const VectorXd sd = want.theta_cov.diagonal().cwiseSqrt();
+    CHECK(largest((got.theta_mean - want.theta_mean).cwiseQuotient(sd)) < 0.01);
+    CHECK(largest(got.theta_cov.diagonal().cwiseSqrt().cwiseQuotient(sd) -
+                  VectorXd::Ones(sd.size())) < 0.01);
+    const auto moments = [&](const EpGrid& grid) {
+      const VectorXd w = grid.weights();
+      MatrixXd out = MatrixXd::Zero(hyper.size(), 2);
+      for (Index j = 0; j < w.size(); ++j) {
+        const VectorXd& x = grid.points()[j].x;
+        out.col(0) += w[j] * x;
+        out.col(1) += w[j] * x.cwiseAbs2();
+      }
+      out.col(1) = (out.col(1) - out.col(0).cwiseAbs2()).cwiseSqrt();
+      return out;
+    };
+    const MatrixXd x = moments(lattice), y = moments(points);
+    CHECK(largest((y.col(0) - x.col(0)).cwiseQuotient(x.col(1))) < 0.04);
+    CHECK(largest(y.col(1).cwiseQuotient(x.col(1)) -
+                  VectorXd::Ones(hyper.size())) < 0.06);
+    // And is left at the mode.
+    points.return_to_mode();
+    CHECK(largest(again.posterior().mean.x -
+                  points.points()[0].moments.theta_mean) < 1e-8);
   }
 }

@@ -33,6 +33,16 @@ struct EpState {
   ArrowVector shift;  // sum (b - kappa offset) (x, z)
 };
 
+inline void add_state(const EpState& from, double weight, EpState& to) {
+  to.kappa += weight * from.kappa;
+  to.b += weight * from.b;
+  to.curvature.gram += weight * from.curvature.gram;
+  to.curvature.cross += weight * from.curvature.cross;
+  to.curvature.group_gram += weight * from.curvature.group_gram;
+  to.shift.x += weight * from.shift.x;
+  to.shift.group += weight * from.shift.group;
+}
+
 // Messages of rows that others keep, and what goes with them: taken over from
 // there, and handed over.
 struct SiteMirror {

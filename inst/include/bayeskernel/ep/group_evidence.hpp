@@ -37,14 +37,18 @@ class GroupEvidence {
         tilted_(fit.family()),
         rules_{Rule(8, fit), Rule(16, fit), Rule(24, fit)} {}
 
-  // Labels, groups of one or two effects each, few columns beside them.
+  // Labels, groups of one or two effects each; few columns beside them, without
+  // which there is the part at the mean alone.
   static bool applies(const EpFit& fit) {
+    return at_mean_applies(fit) && fit.rows().x_columns() <= kMostColumns;
+  }
+  static bool at_mean_applies(const EpFit& fit) {
     const RowSource& rows = fit.rows();
     const bool labels =
         fit.family() == Family::logit || fit.family() == Family::probit;
     return labels && rows.groups() > 0 && rows.z_columns() >= 1 &&
-           rows.z_columns() <= 2 && rows.x_columns() <= kMostColumns &&
-           fit.atoms() == nullptr && fit.sites.mean.size() > 0;
+           rows.z_columns() <= 2 && fit.atoms() == nullptr &&
+           fit.sites.mean.size() > 0;
   }
 
   // log(Z / Z_EP) at the q of the last pass, in two parts: at the mean of theta,

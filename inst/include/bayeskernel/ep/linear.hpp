@@ -1,10 +1,11 @@
-// The linear model by expectation propagation, variances included: held, on a
-// grid where they have few parameters, or by EP in VB.
+// The linear model by expectation propagation, variances included: held,
+// integrated over where they have few parameters, or by EP in VB.
 #ifndef BAYESKERNEL_EP_LINEAR_HPP
 #define BAYESKERNEL_EP_LINEAR_HPP
 
 #include <Eigen/Core>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "../math/special.hpp"
@@ -28,11 +29,15 @@ struct EpOutcome {
   double log_evidence = 0.0, log_z = 0.0;
   EpResult result;
   // A grid: its points and weights, mean, deviation and block of x; whether
-  // they weigh by the evidence of whole groups.
+  // they weigh by the evidence of whole groups, are those of a lattice, and how
+  // many of equal weight they are worth.
   std::vector<EpPoint> points;
   VectorXd weight, x_mean, x_sd;
   std::vector<int> x_owner;
-  bool by_group = false;
+  bool by_group = false, lattice = false;
+  double effective = 0.0;
+  // What their evidence would move, in standard deviations; NaN: not known.
+  double missed_shift = std::numeric_limits<double>::quiet_NaN();
   MatrixXd jackknife;  // of a grid: the covariance of theta over samples
 };
 
@@ -87,7 +92,7 @@ inline BlockPosterior matched_wishart(const EpOutcome& from, std::size_t l) {
     correlation +=
         from.weight[j] * psi.cwiseQuotient(root * root.transpose());
   }
-  const double variance = (square - mean.cwiseAbs2()).mean();
+  const double variance = (square - mean.cwiseAbs2()).cwiseMax(0.0).mean();
   BlockPosterior out;
   VectorXd scale(r);
   for (Index k = 0; k < r; ++k) {
@@ -103,6 +108,9 @@ inline void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
                          const Prior& prior, EpOutcome& out) {
   out.engine = EpEngine::grid;
   out.by_group = grid.by_group();
+  out.lattice = grid.is_lattice();
+  out.effective = grid.effective();
+  out.missed_shift = grid.missed_shift();
   out.weight = grid.weights();
   out.moments = grid.mixture().linear();
   out.rows = grid.mixture().rows();
@@ -130,7 +138,7 @@ inline void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
                                               MatrixXd::Identity(r, r));
     }
   }
-  out.x_sd = (square - out.x_mean.cwiseAbs2()).cwiseSqrt();
+  out.x_sd = (square - out.x_mean.cwiseAbs2()).cwiseMax(0.0).cwiseSqrt();
   out.x_mean += out.points[0].x;
   for (MatrixXd& p : out.precision) {
     p = p.llt().solve(MatrixXd::Identity(p.rows(), p.cols())).eval();
