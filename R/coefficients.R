@@ -210,10 +210,11 @@ fixed_sd <- function(object, scale = "data") {
 #'   `condval`, `condsd`.
 #'
 #'   `VarCorr()`: a list of class `bayeskernel_varcorr`, named by grouping term:
-#'   the posterior mean of the covariance matrix of its effects on the scale of
-#'   the data, with attributes `stddev` and `correlation`. It prints as lme4's
-#'   does, and `as.data.frame()` gives `grp`, `var1`, `var2`, `vcov`, `sdcor`.
-#'   Intervals are in `summary()`.
+#'   the covariance matrix of its effects on the scale of the data, with
+#'   attributes `stddev` and `correlation`: the posterior means that `summary()`
+#'   shows, which has their intervals. Of a regression its attribute `sc` is
+#'   [sigma()]. It prints as lme4's does, and `as.data.frame()` gives `grp`,
+#'   `var1`, `var2`, `vcov`, `sdcor`.
 #' @section Errors: `bayeskernel_error_argument` without random terms; `ranef()`
 #'   also if the fit was made with `keep_ranef = FALSE`.
 #' @examples
@@ -314,12 +315,26 @@ VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
   random <- x$posterior$random
   covariances <- lapply(seq_along(random), function(t) {
     columns <- random[[t]]$columns
-    out <- variance_mean(x, t)
+    out <- sd_cor_covariance(random_term_rows(x, t, 0.9)$estimate)
     dimnames(out) <- list(columns, columns)
     out
   })
   names(covariances) <- make.unique(vapply(random, `[[`, "", "label"))
-  new_varcorr(covariances)
+  out <- new_varcorr(covariances)
+  if (is_regression(x)) attr(out, "sc") <- stats::sigma(x)
+  out
+}
+
+# The covariance matrix of standard deviations and correlations, the lower
+# triangle by columns.
+sd_cor_covariance <- function(values) {
+  r <- (sqrt(8 * length(values) + 1) - 1) / 2
+  pairs <- lower_triangle(r)
+  out <- diag(1, r)
+  single <- pairs[, 1] == pairs[, 2]
+  out[pairs[!single, , drop = FALSE]] <- values[!single]
+  out[pairs[!single, 2:1, drop = FALSE]] <- values[!single]
+  out * outer(values[single], values[single])
 }
 
 need_random <- function(object) {

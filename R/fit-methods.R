@@ -198,8 +198,7 @@ own_data <- function(object, home) {
     if (inherits(x, "row_source") || is.list(x) && !is.data.frame(x)) {
       with_own_data(stop("They are no matrix."))
     }
-    if (length(object$na.action)) x <- x[-object$na.action, , drop = FALSE]
-    return(x)
+    return(x[matrix_rows(object, nrow(x), home), , drop = FALSE])
   }
   rows <- own_design(object, home)$rows
   data <- with_own_data(if (is.null(call$data)) {
@@ -208,6 +207,23 @@ own_data <- function(object, home) {
     as.data.frame(eval(call$data, home))
   })
   if (is.null(rows)) data else data[rows, , drop = FALSE]
+}
+
+# Which of the n rows of a matrix are those of the fit: without those that were
+# left out, and those of weight zero.
+matrix_rows <- function(object, n, home) {
+  used <- seq_len(n)
+  if (isTRUE(object$counted)) {
+    y <- with_own_data(eval(object$call$y %||% object$call[[3L]], home))
+    used <- rep(used, each = 2L)[c(t(y)) > 0]
+  }
+  gone <- object$na.action
+  if (length(gone)) used <- used[-as.integer(names(gone) %||% gone)]
+  if (length(used) > object$n && !is.null(object$call$weights)) {
+    weights <- with_own_data(eval(object$call$weights, home))
+    used <- used[weights[used] > 0]
+  }
+  used
 }
 
 #' @rdname fit-methods

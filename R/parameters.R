@@ -168,13 +168,7 @@ random_parameters <- function(object, level) {
     from <- term$columns[pairs[, 2]]
     to <- term$columns[pairs[, 1]]
     single <- pairs[, 1] == pairs[, 2]
-    table <- if (!is.null(object$draws)) {
-      gibbs_variance_rows(object, term, level)
-    } else if (has_points(object)) {
-      point_variance_rows(object, t, level)
-    } else {
-      vb_variance_rows(object, t, level)
-    }
+    table <- random_term_rows(object, t, level)
     rownames(table) <- ifelse(
       single, sprintf("sd(%s | %s)", from, term$label),
       sprintf("cor(%s, %s | %s)", from, to, term$label)
@@ -183,6 +177,17 @@ random_parameters <- function(object, level) {
       single, paste0("sd__", from), paste0("cor__", from, ".", to)
     ))
   }))
+}
+
+# Of random term t, the lower triangle by columns.
+random_term_rows <- function(object, t, level) {
+  if (!is.null(object$draws)) {
+    gibbs_variance_rows(object, object$posterior$random[[t]], level)
+  } else if (has_points(object)) {
+    point_variance_rows(object, t, level)
+  } else {
+    vb_variance_rows(object, t, level)
+  }
 }
 
 # Covariances (lower triangle by columns) to standard deviations and

@@ -41,7 +41,8 @@ as_table <- function(frame) {
 #'   points; `family`, mean number of `kernels`, `sigma`; of [bkm()]
 #'   `log_evidence` and `elpd_loo`), `elbo` (`NA` for a
 #'   sampler; of `bsvm()` and `gpsvm()` it bounds a pseudo-evidence), `passes`,
-#'   `converged` (samplers: R-hat at most 1.05 everywhere), `rhat.max`,
+#'   `converged` (samplers: what `until` asked for, without it
+#'   R-hat at most 1.05 everywhere), `rhat.max`,
 #'   `ess.min`, `seconds`.
 #' * `augment()`: the data with `.fitted` (of a regression the mean response, of
 #'   classes the latent mean, if it is one number a row); of a regression
@@ -125,7 +126,7 @@ glance.bayeskernel_fit <- function(x, ...) {
     list(
       elbo = number(d$elbo), passes = as.integer(number(d$passes)),
       converged = if (sampled) {
-        isTRUE(d$max_rhat <= 1.05)
+        chains_converged(x, d)
       } else {
         d$converged %||% NA
       },
@@ -133,6 +134,12 @@ glance.bayeskernel_fit <- function(x, ...) {
       seconds = x$elapsed[["total"]]
     )
   )))
+}
+
+# What `until` asked for where it was given, else R-hat at most 1.05.
+chains_converged <- function(x, quality) {
+  end <- x$diagnostics$until
+  if (is.null(end)) isTRUE(quality$max_rhat <= 1.05) else isTRUE(end$reached)
 }
 
 #' @rdname tidy.bayeskernel_fit
