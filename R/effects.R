@@ -118,8 +118,9 @@ data_at <- function(object, home) {
     x <- as.data.frame(own_data(object, home))
     names(x) <- matrix_names(object)
     y <- eval(if (is.null(call$y)) call[[3]] else call$y, home)
-    if (length(object$na.action)) y <- y[-object$na.action]
-    return(if (nrow(x) == object$n) cbind(.response = y, x))
+    at <- matrix_rows(object, nrow(as.matrix(y)), home)
+    y <- if (is.matrix(y)) y[at, , drop = FALSE] else y[at]
+    return(if (nrow(x) == stats::nobs(object)) cbind(.response = y, x))
   }
   design <- suppressMessages(own_design(object, home))
   if (!same_responses(design$y, object)) {
