@@ -48,6 +48,10 @@ class RowEvidenceRule {
     out_ = {fit_.leave_one_out(), fit_.sites.log_z, VectorXd()};
     if (fit_.atoms() != nullptr || fit_.sites.mean.size() == 0) return out_;
     read_rows();
+    // Units of one class have all their trials in one row.
+    if (!fit_.units.empty() && family_ != Family::hinge) {
+      out_.log_p = out_.log_z;
+    }
     if (family_ != Family::hinge) add_expected();
     leave_units_out();
     if (is_label() && fit_.rows().groups() > 0 &&
@@ -283,7 +287,7 @@ class RowEvidenceRule {
                               : left;
       const double change = whole - rest - log_mean(own);
       if (!std::isfinite(change)) continue;
-      const bool one = part.last == part.first + 1 && w_[at] != 1.0;
+      const bool one = fit_.units.empty() && w_[at] != 1.0;
       double at_one = change;
       if (one) {
         Nodes single = without;
