@@ -227,8 +227,9 @@ logLik.bayeskernel_fit <- function(object, ...) {
   at <- likelihood_moments(object)
   structure(
     at$best,
-    df = 2 * (at$best - at$average) + is_regression(object), nobs = object$n,
-    class = "logLik"
+    df = 2 * (at$best - at$average) +
+      (is_regression(object) && is.null(object$expected)),
+    nobs = stats::nobs(object), class = "logLik"
   )
 }
 
