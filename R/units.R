@@ -4,7 +4,10 @@
 
 # The first row of each unit, or all.
 first_of_unit <- function(object) {
-  if (is.null(object$units)) seq_len(object$n) else which(!duplicated(object$units))
+  if (is.null(object$units)) {
+    return(seq_len(object$n))
+  }
+  which(!duplicated(object$units))
 }
 
 # Parts of an answer for the rows of the fit, by unit.
@@ -50,7 +53,8 @@ unit_constant <- function(object) {
     return(0)
   }
   trials <- unit_trials(object)
-  ifelse(trials$all == trunc(trials$all), lchoose(trials$all, trials$positive), 0)
+  whole <- trials$all == trunc(trials$all)
+  ifelse(whole, lchoose(trials$all, trials$positive), 0)
 }
 
 # A frame of such rows with the counts as its response.
