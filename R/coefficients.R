@@ -315,7 +315,7 @@ VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
   random <- x$posterior$random
   covariances <- lapply(seq_along(random), function(t) {
     columns <- random[[t]]$columns
-    out <- sd_cor_covariance(random_term_rows(x, t, 0.9)$estimate)
+    out <- sd_cor_covariance(random_term_rows(x, t, 0.9)[, 1])
     dimnames(out) <- list(columns, columns)
     out
   })

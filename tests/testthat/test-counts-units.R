@@ -85,13 +85,17 @@ test_that("rows of weight zero stay away in the matrix method", {
   skip_if_not_installed("rstantools")
   x <- as.matrix(mtcars[c("wt", "hp")])
   w <- rep(0:1, 16)
-  fit <- function(...) {
-    bkm(..., method = "vb", prior = counted_prior, threads = 1)
-  }
-  all <- fit(x, mtcars$mpg, weights = w)
-  kept <- fit(x[w > 0, ], mtcars$mpg[w > 0])
-  likelihood <- function(fit) rstantools::log_lik(fit, draws = 20, seed = 1)
-  expect_equal(unname(likelihood(all)), unname(likelihood(kept)))
+  y <- mtcars$mpg
+  all <- bkm(x, y,
+    weights = w, method = "vb", prior = counted_prior, threads = 1
+  )
+  kept <- bkm(x[w > 0, ], y[w > 0],
+    method = "vb", prior = counted_prior, threads = 1
+  )
+  expect_equal(
+    unname(rstantools::log_lik(all, draws = 20, seed = 1)),
+    unname(rstantools::log_lik(kept, draws = 20, seed = 1))
+  )
   expect_equal(
     unname(as.matrix(simulate(all, 2, seed = 1))),
     unname(as.matrix(simulate(kept, 2, seed = 1)))
