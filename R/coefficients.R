@@ -34,7 +34,8 @@
 coef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
   check_no_dots(...)
   scale <- check_choice(scale, c("data", "model"), "scale")
-  coefficient_mean(object, scale)
+  out <- coefficient_mean(object, scale)
+  out[setdiff(seq_along(out), unit_positions(object))]
 }
 
 #' @rdname coef.bayeskernel_fit
@@ -49,7 +50,41 @@ vcov.bayeskernel_fit <- function(object, scale = c("data", "model"),
                                  type = NULL, ...) {
   check_no_dots(...)
   scale <- check_choice(scale, c("data", "model"), "scale")
-  coefficient_cov(with_vcov(object, type), scale)
+  out <- coefficient_cov(with_vcov(object, type), scale)
+  kept <- setdiff(seq_len(nrow(out)), unit_positions(object))
+  out[kept, kept, drop = FALSE]
+}
+
+# Correlated units (`cov`) of a fit: their columns have no names that mean
+# something, and stand with the random effects.
+fitted_units <- function(object) {
+  labels <- vapply(object$smooths, function(smooth) smooth$label, "")
+  terms <- correlated_of(object$design$smooths)
+  lapply(terms, function(term) {
+    list(
+      unit = term$names, label = term$label, levels = term$correlated$levels,
+      root = term$correlated$root,
+      at = unlist(object$smooths[[match(term$label, labels)]]$blocks)
+    )
+  })
+}
+
+unit_positions <- function(object) {
+  unlist(lapply(fitted_units(object), `[[`, "at"))
+}
+
+# Effects of the units of a term as ranef() has those of groups.
+unit_effects <- function(object, term, condVar) {
+  mean <- coefficient_mean(object, "data")[term$at]
+  out <- data.frame("(Intercept)" = drop(term$root %*% mean), check.names = FALSE)
+  rownames(out) <- term$levels
+  if (condVar) {
+    cov <- coefficient_cov(object, "data")[term$at, term$at, drop = FALSE]
+    attr(out, "postVar") <- array(
+      quadratic(term$root, cov), c(1L, 1L, nrow(out))
+    )
+  }
+  out
 }
 
 #' @rdname coef.bayeskernel_fit
@@ -230,7 +265,12 @@ ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
   condVar <- check_flag(condVar, "condVar")
   need_random(object)
   random <- object$posterior$random
-  if (is.null(random[[1]]$mean)) {
+  units <- fitted_units(object)
+  of_units <- stats::setNames(
+    lapply(units, function(term) unit_effects(object, term, condVar)),
+    vapply(units, `[[`, "", "unit")
+  )
+  if (length(random) && is.null(random[[1]]$mean)) {
     bk_abort(
       "argument", "The fit has not stored its random effects.",
       "Fit it with `keep_ranef = TRUE`."
@@ -254,7 +294,8 @@ ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
     }
     frame
   })
-  structure(out, names = unique(labels), class = "ranef_bayeskernel")
+  names(out) <- unique(labels)
+  structure(c(out, of_units), class = "ranef_bayeskernel")
 }
 
 # T V_g T' for every slice.
@@ -319,7 +360,18 @@ VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
     dimnames(out) <- list(columns, columns)
     out
   })
-  names(covariances) <- make.unique(vapply(random, `[[`, "", "label"))
+  names(covariances) <- vapply(random, `[[`, "", "label")
+  units <- fitted_units(x)
+  if (length(units)) {
+    table <- component_parameters(x, 0.9)
+    for (term in units) {
+      sd <- table$estimate[match(term$label, table$group)]
+      covariances[[term$unit]] <- matrix(
+        sd^2, 1L, 1L, dimnames = rep(list("(Intercept)"), 2L)
+      )
+    }
+  }
+  names(covariances) <- make.unique(names(covariances))
   out <- new_varcorr(covariances)
   if (is_regression(x)) attr(out, "sc") <- stats::sigma(x)
   out
@@ -338,7 +390,8 @@ sd_cor_covariance <- function(values) {
 }
 
 need_random <- function(object) {
-  if (length(object$posterior$random) == 0) {
+  if (length(object$posterior$random) == 0 &&
+    length(fitted_units(object)) == 0L) {
     bk_abort(
       "argument", "The model has no random effects.",
       "Random terms stand in bars in the formula, as in y ~ x + (1 | g)."

@@ -79,11 +79,13 @@ parameters.bsvm <- function(object, level = 0.95) {
   selection <- object$posterior$selection
   inclusion[selection$columns] <- selection$polished %||% selection$inclusion
   if (!is.null(selection)) prior[selection$columns] <- selection$prior
+  fixed <- parameter_rows(
+    "fixed", table, as.character(group),
+    inclusion = inclusion, prior = prior
+  )
+  # Units are random effects: ranef().
   rbind(
-    parameter_rows(
-      "fixed", table, as.character(group),
-      inclusion = inclusion, prior = prior
-    ),
+    fixed[setdiff(seq_len(nrow(fixed)), unit_positions(object)), ],
     random_parameters(object, level), component_parameters(object, level),
     noise_parameters(object, level)
   )

@@ -102,7 +102,7 @@ tidy_rows <- function(rows, level = NA_character_) {
 
 # Normal intervals: exact for "vb", close for draws of so many effects.
 tidy_effects <- function(x, level) {
-  if (length(x$posterior$random) == 0L) {
+  if (length(x$posterior$random) == 0L && length(fitted_units(x)) == 0L) {
     return(NULL)
   }
   effects <- as.data.frame(ranef.bayeskernel_fit(x))
