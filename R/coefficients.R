@@ -34,7 +34,8 @@
 coef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
   check_no_dots(...)
   scale <- check_choice(scale, c("data", "model"), "scale")
-  coefficient_mean(object, scale)
+  out <- coefficient_mean(object, scale)
+  out[setdiff(seq_along(out), unit_positions(object))]
 }
 
 #' @rdname coef.bayeskernel_fit
@@ -49,7 +50,41 @@ vcov.bayeskernel_fit <- function(object, scale = c("data", "model"),
                                  type = NULL, ...) {
   check_no_dots(...)
   scale <- check_choice(scale, c("data", "model"), "scale")
-  coefficient_cov(with_vcov(object, type), scale)
+  out <- coefficient_cov(with_vcov(object, type), scale)
+  kept <- setdiff(seq_len(nrow(out)), unit_positions(object))
+  out[kept, kept, drop = FALSE]
+}
+
+# Correlated units (`cov`) of a fit: their columns have no names that mean
+# something, and stand with the random effects.
+fitted_units <- function(object) {
+  labels <- vapply(object$smooths, function(smooth) smooth$label, "")
+  terms <- correlated_of(object$design$smooths)
+  lapply(terms, function(term) {
+    list(
+      unit = term$names, label = term$label, levels = term$correlated$levels,
+      root = term$correlated$root,
+      at = unlist(object$smooths[[match(term$label, labels)]]$blocks)
+    )
+  })
+}
+
+unit_positions <- function(object) {
+  unlist(lapply(fitted_units(object), `[[`, "at"))
+}
+
+# Effects of the units of a term as ranef() has those of groups.
+unit_effects <- function(object, term, condVar) {
+  mean <- coefficient_mean(object, "data")[term$at]
+  out <- data.frame("(Intercept)" = drop(term$root %*% mean), check.names = FALSE)
+  rownames(out) <- term$levels
+  if (condVar) {
+    cov <- coefficient_cov(object, "data")[term$at, term$at, drop = FALSE]
+    attr(out, "postVar") <- array(
+      quadratic(term$root, cov), c(1L, 1L, nrow(out))
+    )
+  }
+  out
 }
 
 #' @rdname coef.bayeskernel_fit
@@ -210,10 +245,11 @@ fixed_sd <- function(object, scale = "data") {
 #'   `condval`, `condsd`.
 #'
 #'   `VarCorr()`: a list of class `bayeskernel_varcorr`, named by grouping term:
-#'   the posterior mean of the covariance matrix of its effects on the scale of
-#'   the data, with attributes `stddev` and `correlation`. It prints as lme4's
-#'   does, and `as.data.frame()` gives `grp`, `var1`, `var2`, `vcov`, `sdcor`.
-#'   Intervals are in `summary()`.
+#'   the covariance matrix of its effects on the scale of the data, with
+#'   attributes `stddev` and `correlation`: the posterior means that `summary()`
+#'   shows, which has their intervals. Of a regression its attribute `sc` is
+#'   [sigma()]. It prints as lme4's does, and `as.data.frame()` gives `grp`,
+#'   `var1`, `var2`, `vcov`, `sdcor`.
 #' @section Errors: `bayeskernel_error_argument` without random terms; `ranef()`
 #'   also if the fit was made with `keep_ranef = FALSE`.
 #' @examples
@@ -229,7 +265,12 @@ ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
   condVar <- check_flag(condVar, "condVar")
   need_random(object)
   random <- object$posterior$random
-  if (is.null(random[[1]]$mean)) {
+  units <- fitted_units(object)
+  of_units <- stats::setNames(
+    lapply(units, function(term) unit_effects(object, term, condVar)),
+    vapply(units, `[[`, "", "unit")
+  )
+  if (length(random) && is.null(random[[1]]$mean)) {
     bk_abort(
       "argument", "The fit has not stored its random effects.",
       "Fit it with `keep_ranef = TRUE`."
@@ -253,7 +294,8 @@ ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
     }
     frame
   })
-  structure(out, names = unique(labels), class = "ranef_bayeskernel")
+  names(out) <- unique(labels)
+  structure(c(out, of_units), class = "ranef_bayeskernel")
 }
 
 # T V_g T' for every slice.
@@ -314,16 +356,42 @@ VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
   random <- x$posterior$random
   covariances <- lapply(seq_along(random), function(t) {
     columns <- random[[t]]$columns
-    out <- variance_mean(x, t)
+    out <- sd_cor_covariance(random_term_rows(x, t, 0.9)[, 1])
     dimnames(out) <- list(columns, columns)
     out
   })
-  names(covariances) <- make.unique(vapply(random, `[[`, "", "label"))
-  new_varcorr(covariances)
+  names(covariances) <- vapply(random, `[[`, "", "label")
+  units <- fitted_units(x)
+  if (length(units)) {
+    table <- component_parameters(x, 0.9)
+    for (term in units) {
+      sd <- table$estimate[match(term$label, table$group)]
+      covariances[[term$unit]] <- matrix(
+        sd^2, 1L, 1L, dimnames = rep(list("(Intercept)"), 2L)
+      )
+    }
+  }
+  names(covariances) <- make.unique(names(covariances))
+  out <- new_varcorr(covariances)
+  if (is_regression(x)) attr(out, "sc") <- stats::sigma(x)
+  out
+}
+
+# The covariance matrix of standard deviations and correlations, the lower
+# triangle by columns.
+sd_cor_covariance <- function(values) {
+  r <- (sqrt(8 * length(values) + 1) - 1) / 2
+  pairs <- lower_triangle(r)
+  out <- diag(1, r)
+  single <- pairs[, 1] == pairs[, 2]
+  out[pairs[!single, , drop = FALSE]] <- values[!single]
+  out[pairs[!single, 2:1, drop = FALSE]] <- values[!single]
+  out * outer(values[single], values[single])
 }
 
 need_random <- function(object) {
-  if (length(object$posterior$random) == 0) {
+  if (length(object$posterior$random) == 0 &&
+    length(fitted_units(object)) == 0L) {
     bk_abort(
       "argument", "The model has no random effects.",
       "Random terms stand in bars in the formula, as in y ~ x + (1 | g)."

@@ -91,7 +91,8 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
     usable[c("na.action", "n_omitted", "n_zero_weight")],
     list(
       rows = rows, n = n, frame = frame, info = info,
-      counted = !is.null(counted), powers = has_powers(given)
+      counted = !is.null(counted), powers = has_powers(given),
+      units = if (!is.null(counted)) match(counted$at, unique(counted$at))
     )
   )
 }
@@ -217,6 +218,8 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
       na.action, drop_aliased, missing, indicators, kind
     )
     out$counted <- TRUE
+    at <- if (is.null(out$rows)) counted$at else counted$at[out$rows]
+    out$units <- match(at, unique(at))
     out$powers <- !is.null(weights) && has_powers(weights)
     return(out)
   }

@@ -141,7 +141,7 @@ anova.bayeskernel_fit <- function(object, ...) {
 # has them, else by importance sampling.
 row_elpd <- function(fit, seed = NULL) {
   if (!is.null(fit$loo)) {
-    return(fit$loo * (fit$weights %||% 1))
+    return(cavity_elpd(fit))
   }
   sampled_loo(fit, seed = seed)$pointwise[, "elpd_loo"]
 }
@@ -227,8 +227,9 @@ logLik.bayeskernel_fit <- function(object, ...) {
   at <- likelihood_moments(object)
   structure(
     at$best,
-    df = 2 * (at$best - at$average) + is_regression(object), nobs = object$n,
-    class = "logLik"
+    df = 2 * (at$best - at$average) +
+      (is_regression(object) && is.null(object$expected)),
+    nobs = stats::nobs(object), class = "logLik"
   )
 }
 
@@ -237,11 +238,19 @@ logLik.bayeskernel_fit <- function(object, ...) {
 likelihood_moments <- function(object) {
   weights <- object$weights %||% 1
   f <- object$fitted
+  constant <- sum(unit_constant(object))
   regression <- is_regression(object)
   sigma <- if (regression) sqrt(noise_variance(object))
   y <- if (regression) object$y else own_classes(object)
   density <- function(f) {
     log_density(y, f, sigma, links_of(object)[1], regression)
+  }
+  average <- average_likelihood(object)
+  if (!is.null(average)) {
+    return(list(
+      best = sum(weights * density(f$mean)) + constant,
+      average = average + constant
+    ))
   }
   # By the trapezoidal rule, as in probability_sd().
   nodes <- seq(-8, 8, by = 0.1)
@@ -251,17 +260,28 @@ likelihood_moments <- function(object) {
     average <- average + mass[k] * density(f$mean + sqrt(f$var) * nodes[k])
   }
   list(
-    best = sum(weights * density(f$mean)), average = sum(weights * average)
+    best = sum(weights * density(f$mean)) + constant,
+    average = sum(weights * average) + constant
   )
+}
+
+# The mean of the log-likelihood over the posterior where it is known: over
+# draws, or from expectation propagation. That over normal f of the same moments
+# falls too far where effects of groups are skewed.
+average_likelihood <- function(object) {
+  weights <- object$weights %||% 1
+  if (!is.null(object$expected)) {
+    return(sum(weights * object$expected))
+  }
+  NULL
 }
 
 # --- leave-one-out by cavities -----------------------------------------------
 
 # As loo() of package loo gives it, without importance sampling.
 cavity_loo <- function(object) {
-  weights <- object$weights %||% 1
-  elpd <- weights * object$loo
-  lpd <- weights * own_log_density(object)
+  elpd <- cavity_elpd(object)
+  lpd <- unit_log_density(object)
   pointwise <- cbind(
     elpd_loo = elpd, p_loo = lpd - elpd, looic = -2 * elpd
   )
@@ -272,6 +292,29 @@ cavity_loo <- function(object) {
     list(estimates = estimates, pointwise = pointwise, diagnostics = NULL),
     class = c("cavity_loo", "loo"), dims = c(NA, nrow(pointwise))
   )
+}
+
+# Of each row, as often as it counts. That of a unit of trials is known as a
+# whole, and stands with each of its rows.
+cavity_elpd <- function(object) {
+  if (is.null(object$units)) {
+    return(object$loo * (object$weights %||% 1))
+  }
+  by_unit(object, object$loo) + unit_constant(object)
+}
+
+# Of all trials of a unit at once: f is the same in all of them.
+unit_log_density <- function(object) {
+  if (is.null(object$units)) {
+    return((object$weights %||% 1) * own_log_density(object))
+  }
+  f <- by_unit(object, object$fitted[c("mean", "var")])
+  nodes <- seq(-8, 8, by = 0.05)
+  log_p <- count_densities(object, list(
+    f = t(f$mean + outer(sqrt(f$var), nodes))
+  )) + stats::dnorm(nodes, log = TRUE) + log(0.05)
+  most <- apply(log_p, 2L, max)
+  most + log(colSums(exp(t(t(log_p) - most))))
 }
 
 # Of the rows of the fit, averaged over the posterior.

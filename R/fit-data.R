@@ -356,20 +356,21 @@ own_data <- function(object) need_data(object)$rows
 # The model frame.
 fit_frame <- function(object) {
   if (!is.null(object$frame)) {
-    return(object$frame)
+    return(unit_frame(object, object$frame))
   }
   need_formula(object)
   frame_of_data(object, need_data(object, "give the rows"))
 }
 
 frame_of_data <- function(object, found) {
-  frame <- suppressWarnings(suppressMessages(bsvm_design(
+  design <- suppressWarnings(suppressMessages(bsvm_design(
     object$formula, found$rows,
     weights = found$weights, offset = found$offset,
     na.action = if (is.null(object$design$holes)) stats::na.fail,
     missing = if (is.null(object$design$holes)) "fail" else "model",
     kind = model_of(object)$rows$response(object)
-  )))$frame
+  )))
+  frame <- unit_frame(design, design$frame)
   # What a term computes from all rows, such as a mean, stays what it was.
   if (nrow(frame) == nrow(found$rows)) {
     trained <- tryCatch(

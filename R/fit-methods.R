@@ -81,12 +81,16 @@ residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"),
       out
     })
   }
-  y <- stats::napredict(object$na.action, own_classes(object))
+  y <- stats::napredict(object$na.action, if (is.matrix(p)) {
+    own_classes(object)
+  } else {
+    unit_shares(object)
+  })
   if (is.matrix(p)) {
     p <- p[cbind(seq_along(y), y)]
-    y <- 2
+    y <- 1
   }
-  out <- y - 1 - p
+  out <- y - p
   if (type == "pearson") {
     out <- sqrt(stats::weights(object)) * out / sqrt(p * (1 - p))
   }
@@ -95,7 +99,9 @@ residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"),
 
 #' @rdname fit-methods
 #' @export
-nobs.bayeskernel_fit <- function(object, ...) object$n
+nobs.bayeskernel_fit <- function(object, ...) {
+  if (is.null(object$units)) object$n else max(object$units)
+}
 
 #' @rdname fit-methods
 #' @export
@@ -103,6 +109,7 @@ weights.bayeskernel_fit <- function(object, ...) {
   check_no_dots(...)
   weights <- object$weights
   if (is.null(weights)) weights <- rep(1, object$n)
+  weights <- sum_by_unit(object, weights)
   stats::napredict(object$na.action, weights)
 }
 
@@ -255,6 +262,9 @@ simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
   refuse_simulation(object)
   nsim <- check_count(nsim, name = "nsim")
   seed <- check_seed(seed)
+  if (!is.null(object$units)) {
+    return(simulated_counts(object, nsim, seed))
+  }
   y <- predictive_draws(object, NULL, nsim, seed = seed)
   y <- y[rep_len(seq_len(nrow(y)), nsim), , drop = FALSE]
   out <- lapply(seq_len(nsim), function(k) {
@@ -268,6 +278,28 @@ simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
   })
   structure(
     list2DF(stats::setNames(out, paste0("sim_", seq_len(nsim)))),
+    seed = seed
+  )
+}
+
+# Pairs of counts, as the response is.
+simulated_counts <- function(object, nsim, seed) {
+  size <- unit_trials(object)$all
+  y <- with_seed(seed, {
+    latent <- posterior_latent(object, NULL, nsim)
+    p <- draw_probability(object, latent, links_of(object)[1])
+    p <- p[rep_len(seq_len(nrow(p)), nsim), , drop = FALSE]
+    lapply(seq_len(nsim), function(k) {
+      stats::rbinom(length(size), round(size), p[k, ])
+    })
+  })
+  out <- lapply(y, function(k) {
+    counts <- cbind(k, round(size) - k)
+    colnames(counts) <- rev(object$levels)
+    counts
+  })
+  structure(
+    list2DF(stats::setNames(out, paste0("sim_", seq_len(nsim))), length(size)),
     seed = seed
   )
 }

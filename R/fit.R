@@ -26,6 +26,7 @@ new_fit <- function(model, call, rows, settings, ...) {
     pick(rows, c("used", "columns", "na.action", "y", "weights", "share")),
     list(version = utils::packageVersion("bayeskernel"))
   )
+  common$units <- rows$units
   given <- list(...)
   common[names(given)] <- given
   structure(common, class = c(model$name, "bayeskernel_fit"))

@@ -66,6 +66,7 @@ collect_ep <- function(fit, core, job) {
     return(fit)
   }
   fit$loo <- core$loo
+  fit$expected <- core$expected
   fit$log_evidence <- core$log_evidence
   fit$trace <- list()
   if (length(core$points) > 0L) {

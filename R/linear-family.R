@@ -183,7 +183,9 @@ rescale_answer <- function(core, scale, weights) {
   for (name in intersect(c("log_evidence", "log_z"), names(core))) {
     core[[name]] <- core[[name]] - jacobian
   }
-  if (!is.null(core$loo)) core$loo <- core$loo - log(size)
+  for (name in intersect(c("loo", "expected"), names(core))) {
+    core[[name]] <- core[[name]] - log(size)
+  }
   for (k in seq_along(core$points)) {
     core$points[[k]] <- rescale_posterior(core$points[[k]], size, shift)
   }

@@ -43,6 +43,7 @@ linear_job <- function(rows, settings) {
     if (is.null(wide)) core_holes(rows, blocks, settings$prior)
   )
   data$atoms <- wide$atoms[c("row", "log_prior")]
+  data$units <- if (!is.null(rows$units)) as.double(rows$units)
   if (settings$method == "svi") check_svi_model(data)
   refuse_ep_polish(settings, data, blocks)
   names <- if (settings$method == "gibbs") {

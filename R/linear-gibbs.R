@@ -30,6 +30,7 @@ collect_gibbs <- function(fit, core, job) {
   fit$fitted <- replace_hole_rows(
     fit$fitted, core$fitted_holes, job$response
   )
+  fit$expected <- gibbs_expected(fit, job)
   warn_separation(fit$posterior$theta_mean, design$y * fit$fitted$mean, fit)
   fit
 }
@@ -48,26 +49,53 @@ gibbs_influence <- function(fit, job) {
   if (size < 2L) {
     return(NULL)
   }
-  n <- nrow(design$x)
-  random <- forget_groups(fit, design$random)
-  parts <- lapply(split(seq_len(n), (seq_len(n) - 1L) %/%
-    max(1, floor(2e6 / size))), function(at) {
-    rows <- list(
-      x = design$x[at, , drop = FALSE], offset = fit$offset[at],
-      random = lapply(random, function(term) {
-        term$group <- term$group[at]
-        term$z <- term$z[at, , drop = FALSE]
-        term
-      })
-    )
-    f <- latent_draws.bsvm(fit, rows, size)$f
-    drawn_influence(f, design$y[at], job$data$weights[at])
+  parts <- by_drawn_rows(fit, design, size, function(latent, at) {
+    drawn_influence(latent$f, design$y[at], job$data$weights[at])
   })
   out <- lapply(
     stats::setNames(nm = names(parts[[1L]])),
     function(name) unlist(lapply(parts, `[[`, name), use.names = FALSE)
   )
   c(out, list(cov = fit$posterior$theta_cov))
+}
+
+# `visit(latent, at)` of the draws of some rows at a time, `at`.
+by_drawn_rows <- function(fit, design, size, visit) {
+  n <- nrow(design$x)
+  random <- forget_groups(fit, design$random)
+  lapply(split(seq_len(n), (seq_len(n) - 1L) %/%
+    max(1, floor(2e6 / size))), function(at) {
+    rows <- list(
+      x = design$x[at, , drop = FALSE], offset = fit$offset[at],
+      open = design$open[at], random = lapply(random, function(term) {
+        term$group <- term$group[at]
+        term$z <- term$z[at, , drop = FALSE]
+        term
+      })
+    )
+    visit(latent_draws.bsvm(fit, rows, size), at)
+  })
+}
+
+# E log p(y | f) of each row over the draws, at most 4000 of them; NULL where f
+# of the rows is not to be had from these, or there is no likelihood.
+gibbs_expected <- function(fit, job) {
+  design <- job$design
+  if (fit$family == "hinge" || !is.null(job$data$holes) ||
+    (length(design$random) > 0L && !job$settings$keep_ranef)) {
+    return(NULL)
+  }
+  y <- if (is_regression(fit)) fit$y else own_classes(fit)
+  size <- min(prod(dim(fit$draws)[1:2]), 4000)
+  parts <- by_drawn_rows(fit, design, size, function(latent, at) {
+    draws <- nrow(latent$f)
+    values <- log_density(
+      rep(y[at], each = draws), latent$f, latent$sigma, links_of(fit)[1],
+      is_regression(fit)
+    )
+    colMeans(matrix(values, draws))
+  })
+  unlist(parts, use.names = FALSE)
 }
 
 # Draws that are many and of which each matters little.

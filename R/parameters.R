@@ -79,11 +79,13 @@ parameters.bsvm <- function(object, level = 0.95) {
   selection <- object$posterior$selection
   inclusion[selection$columns] <- selection$polished %||% selection$inclusion
   if (!is.null(selection)) prior[selection$columns] <- selection$prior
+  fixed <- parameter_rows(
+    "fixed", table, as.character(group),
+    inclusion = inclusion, prior = prior
+  )
+  # Units are random effects: ranef().
   rbind(
-    parameter_rows(
-      "fixed", table, as.character(group),
-      inclusion = inclusion, prior = prior
-    ),
+    fixed[setdiff(seq_len(nrow(fixed)), unit_positions(object)), ],
     random_parameters(object, level), component_parameters(object, level),
     noise_parameters(object, level)
   )
@@ -172,13 +174,7 @@ random_parameters <- function(object, level) {
     from <- term$columns[pairs[, 2]]
     to <- term$columns[pairs[, 1]]
     single <- pairs[, 1] == pairs[, 2]
-    table <- if (!is.null(object$draws)) {
-      gibbs_variance_rows(object, term, level)
-    } else if (has_points(object)) {
-      point_variance_rows(object, t, level)
-    } else {
-      vb_variance_rows(object, t, level)
-    }
+    table <- random_term_rows(object, t, level)
     rownames(table) <- ifelse(
       single, sprintf("sd(%s | %s)", from, term$label),
       sprintf("cor(%s, %s | %s)", from, to, term$label)
@@ -187,6 +183,17 @@ random_parameters <- function(object, level) {
       single, paste0("sd__", from), paste0("cor__", from, ".", to)
     ))
   }))
+}
+
+# Of random term t, the lower triangle by columns.
+random_term_rows <- function(object, t, level) {
+  if (!is.null(object$draws)) {
+    gibbs_variance_rows(object, object$posterior$random[[t]], level)
+  } else if (has_points(object)) {
+    point_variance_rows(object, t, level)
+  } else {
+    vb_variance_rows(object, t, level)
+  }
 }
 
 # Covariances (lower triangle by columns) to standard deviations and

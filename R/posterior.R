@@ -78,6 +78,7 @@ posterior_latent <- function(object, newdata, draws, re.form = NULL,
   if (!is.null(rows) && length(dim(out$f)) == 2L) {
     out$f <- fill_incomplete(out$f, rows, TRUE)
   }
+  if (is.null(rows)) out$f <- by_unit(object, out$f, TRUE)
   out
 }
 
@@ -212,6 +213,9 @@ log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL,
                           seed = NULL) {
   latent <- posterior_latent(object, newdata, draws, seed = seed)
   n <- ncol(latent$f)
+  if (is.null(newdata) && !is.null(object$units)) {
+    return(count_densities(object, latent))
+  }
   codes <- if (is.null(newdata)) {
     if (is_regression(object)) object$y else own_classes(object)
   } else {
@@ -229,6 +233,20 @@ log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL,
   }
   p <- draw_probability(object, latent, "probit")
   vapply(seq_len(n), function(i) log(p[, i, codes[i]]), numeric(nrow(p)))
+}
+
+# Of pairs of counts, draws x units.
+count_densities <- function(object, latent) {
+  trials <- unit_trials(object)
+  each <- nrow(latent$f)
+  link <- links_of(object)[1]
+  out <- rep(trials$positive, each = each) *
+    log_density(2, latent$f, NULL, link, FALSE) +
+    rep(trials$all - trials$positive, each = each) *
+      log_density(1, latent$f, NULL, link, FALSE) +
+    rep(unit_constant(object), each = each)
+  dim(out) <- dim(latent$f)
+  out
 }
 
 # Weights that say how often rows count; those of noise are in its variance.

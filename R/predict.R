@@ -396,7 +396,7 @@ predict_own <- function(object, ask) {
   out <- if (anew) {
     predict_slices(object, own_data(object), ask)
   } else {
-    answer(object, NULL, ask, object$n)
+    by_unit(object, answer(object, NULL, ask, object$n), ask$draws)
   }
   fill_excluded(out, object$na.action, ask$draws)
 }
@@ -649,7 +649,7 @@ moments_for <- function(object, newdata = NULL, link = NULL,
   out$prob <- out$prob[[link]]
   out$prob_sd <- out$prob_sd[[link]]
   if (is.null(rows)) {
-    return(fill_excluded(out, object$na.action))
+    return(fill_excluded(by_unit(object, out), object$na.action))
   }
   fill_incomplete(out, rows)
 }

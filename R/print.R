@@ -205,6 +205,15 @@ print_varcorr <- function(x, digits = default_digits()) {
     colnames(corr) <- c("Corr", rep("", ncol(corr) - 1L))
     text <- cbind(text, corr)
   }
+  noise <- attr(x, "sc")
+  if (!is.null(noise)) {
+    text <- rbind(text, "")
+    sd <- c(sd, noise)
+    text[nrow(text), 1L] <- "Residual"
+    text[, 3:4] <- c(
+      format(sd^2, digits = digits), format(sd, digits = digits)
+    )
+  }
   text[, 1:2] <- format(text[, 1:2], justify = "left")
   heads <- c("Groups", "Name")
   colnames(text)[1:2] <- sprintf("%-*s", nchar(text[1, 1:2]), heads)
@@ -228,6 +237,12 @@ as.data.frame.bayeskernel_varcorr <- function(x, row.names = NULL,
       vcov = block[at], sdcor = sdcor
     )
   }, names(x), x)
+  noise <- attr(x, "sc")
+  if (!is.null(noise)) {
+    rows$Residual <- data.frame(
+      grp = "Residual", var1 = NA, var2 = NA, vcov = noise^2, sdcor = noise
+    )
+  }
   out <- do.call(rbind, rows)
   rownames(out) <- row.names
   out

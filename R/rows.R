@@ -172,7 +172,7 @@ predictors_of_design <- function(model, design, settings) {
   if (intercepts && length(design$random)) out$random <- design$random
   c(out, design[c(
     "y", "levels", "n", "info", "response", "formula", "terms", "xlevels",
-    "contrasts", "na.action", "rows", "frame"
+    "contrasts", "na.action", "rows", "frame", "units"
   )])
 }
 
@@ -283,7 +283,11 @@ predictor_rows <- function(model, given, kind, settings) {
     n = nrow(x), used = seq_along(out$data$source) + 1L, response = "y",
     info = matrix_info(columns, named, out$data$source),
     weights = kept_weights(weights), na.action = usable$na.action,
-    rows = original_rows(usable$keep, counted$at), frame = list(x = x, y = y)
+    rows = original_rows(usable$keep, counted$at), frame = list(x = x, y = y),
+    units = if (!is.null(counted)) {
+      at <- original_rows(usable$keep %||% seq_along(y), counted$at)
+      match(at, unique(at))
+    }
   ))
 }
 

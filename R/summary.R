@@ -48,9 +48,8 @@
 #'   `print()` of a fit shows the facts and the shorter tables.
 #' @section Estimates: For variational fits the intervals are those of the
 #'   factors of q; correlations are summarised by 4000 draws with a fixed seed.
-#'   The estimate of a standard deviation is its posterior mean, a little below
-#'   the root of the mean variance that [VarCorr()][VarCorr.bayeskernel_fit]
-#'   gives. Where its posterior has so heavy a tail that mean or variance do not
+#'   The estimate of a standard deviation is its posterior mean, in `print()` and
+#'   [VarCorr()][VarCorr.bayeskernel_fit], too. Where its posterior has so heavy a tail that mean or variance do not
 #'   exist, or the mean lies beyond the interval, the estimate is the posterior
 #'   median and `SD` is `NA`.
 #' @section Errors: `bayeskernel_error_argument`, `_response` or `_dimension` if

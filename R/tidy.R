@@ -42,7 +42,8 @@ as_table <- function(frame) {
 #'   points; `family`, mean number of `kernels`, `sigma`; of [bkm()]
 #'   `log_evidence` and `elpd_loo`), `elbo` (`NA` for a
 #'   sampler; of `bsvm()` and `gpsvm()` it bounds a pseudo-evidence), `passes`,
-#'   `converged` (samplers: R-hat at most 1.05 everywhere), `rhat.max`,
+#'   `converged` (samplers: what `until` asked for, without it
+#'   R-hat at most 1.05 everywhere), `rhat.max`,
 #'   `ess.min`, `seconds`.
 #' * `augment()`: the data with `.fitted` (of a regression the mean response, of
 #'   classes the latent mean, if it is one number a row); of a regression
@@ -102,7 +103,7 @@ tidy_rows <- function(rows, level = NA_character_) {
 
 # Normal intervals: exact for "vb", close for draws of so many effects.
 tidy_effects <- function(x, level) {
-  if (length(x$posterior$random) == 0L) {
+  if (length(x$posterior$random) == 0L && length(fitted_units(x)) == 0L) {
     return(NULL)
   }
   effects <- as.data.frame(ranef.bayeskernel_fit(x))
@@ -126,7 +127,7 @@ glance.bayeskernel_fit <- function(x, ...) {
     list(
       elbo = number(d$elbo), passes = as.integer(number(d$passes)),
       converged = if (sampled) {
-        isTRUE(d$max_rhat <= 1.05)
+        chains_converged(x, d)
       } else {
         d$converged %||% NA
       },
@@ -134,6 +135,12 @@ glance.bayeskernel_fit <- function(x, ...) {
       seconds = x$elapsed[["total"]]
     )
   )))
+}
+
+# What `until` asked for where it was given, else R-hat at most 1.05.
+chains_converged <- function(x, quality) {
+  end <- x$diagnostics$until
+  if (is.null(end)) isTRUE(quality$max_rhat <= 1.05) else isTRUE(end$reached)
 }
 
 #' @rdname tidy.bayeskernel_fit

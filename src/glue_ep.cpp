@@ -92,6 +92,9 @@ void add_rows(const EpOutcome& out, const bayeskernel::RowModel& model,
   list["mean"] = by_row(out.rows.mean);
   list["variance_f"] = by_row(out.rows.variance);
   list["loo"] = by_row(out.rows.leave_one_out);
+  if (out.rows.expected.size() > 0) {
+    list["expected"] = by_row(out.rows.expected);
+  }
   if (model.atoms != nullptr) {
     list["loo_atom"] = list["loo"];
     list["loo"] =
@@ -189,6 +192,11 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     // Of what comes between and after the passes; leaves as they do.
     executor.ask();
     fit.watch(user.keep_going());
+    const SEXP own = element(data, "units");
+    if (!Rf_isNull(own)) {
+      const VectorXd numbers = in_order(map_vector(own), input.order);
+      fit.units.assign(numbers.data(), numbers.data() + numbers.size());
+    }
     if (remote) {
       remote->set_centres(processes.centres());
       fit.delegate(remote->sites(fit), remote->mirror());

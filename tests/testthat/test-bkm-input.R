@@ -65,7 +65,7 @@ test_that("a response that does not suit the family says which would", {
 
 test_that("counts are whole, not negative, and no more than the trials", {
   counts <- transform(d, s = rep(0:2, 20), f = rep(2:0, 20))
-  expect_identical(nobs(quick(cbind(s, f) ~ x, counts)), 80L)
+  expect_identical(nobs(quick(cbind(s, f) ~ x, counts)), 60L)
   for (bad in list(0.5, -1, NA, Inf)) {
     counts$s[7] <- bad
     error <- expect_error(

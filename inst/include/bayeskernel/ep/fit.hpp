@@ -90,6 +90,9 @@ class EpFit {
   EpFit& operator=(const EpFit&) = delete;
 
   SiteRows sites;
+  // Numbers by row; neighbours of one number are one row of the data (
+  // row_evidence.hpp). Empty: each row is its own.
+  std::vector<Index> units;
 
   // Interrupts are asked for inside passes, too, and leave by PassInterrupted.
   void watch(KeepGoing keep_going) {

@@ -10,6 +10,7 @@
 
 #include "../math/lower_product.hpp"
 #include "fit.hpp"
+#include "row_evidence.hpp"
 
 namespace bayeskernel {
 
@@ -38,15 +39,19 @@ inline LinearMoments linear_moments(const EpFit& fit, bool groups = true) {
 }
 
 // Of rows: E f, Var f and log leave-one-out probability; the first two also
-// given the other rows.
+// given the other rows; E log p(y | f), empty where it is not known.
 struct RowMoments {
   VectorXd mean, variance, leave_one_out;
   LeftOutMoments left_out;
+  VectorXd expected;
 };
 
+inline RowMoments row_moments(const EpFit& fit, const RowEvidence& evidence) {
+  return {fit.sites.mean, fit.sites.variance, evidence.log_p,
+          fit.left_out_moments(), evidence.expected};
+}
 inline RowMoments row_moments(const EpFit& fit) {
-  return {fit.sites.mean, fit.sites.variance, fit.leave_one_out(),
-          fit.left_out_moments()};
+  return row_moments(fit, RowEvidenceRule(fit)());
 }
 
 // The first point is the reference about which moments are taken.
@@ -76,14 +81,17 @@ class PosteriorMixture {
 
   // The rows of the same point, after or before it.
   void add_rows(const EpFit& fit, double weight) {
-    const RowMoments rows = row_moments(fit);
-    const VectorXd& log_z = fit.sites.log_z;
+    const RowEvidence evidence = RowEvidenceRule(fit)();
+    const RowMoments rows = row_moments(fit, evidence);
+    const VectorXd& log_z = evidence.log_z;
     if (row_origin_.size() == 0) {
       row_origin_ = rows.mean;
       log_z_origin_ = log_z;
       mean_ = square_ = kept_ = held_out_ = VectorXd::Zero(rows.mean.size());
       left_out_ = {mean_, mean_};
+      expected_ = VectorXd::Zero(rows.expected.size());
     }
+    expected_ += weight * rows.expected;
     const auto shift = rows.mean.array() - row_origin_.array();
     mean_.array() += weight * shift;
     square_.array() += weight * (rows.variance.array() + shift.square());
@@ -135,7 +143,8 @@ class PosteriorMixture {
             square_ / total_ - shift.cwiseAbs2(),
             (kept_.array() / held_out_.array()).log(),
             {row_origin_ + away,
-             left_out_.variance.cwiseQuotient(held_out_) - away.cwiseAbs2()}};
+             left_out_.variance.cwiseQuotient(held_out_) - away.cwiseAbs2()},
+            expected_ / total_};
   }
 
  private:
@@ -175,6 +184,7 @@ class PosteriorMixture {
   VectorXd theta_;
   MatrixXd group_, cross_;
   VectorXd row_origin_, log_z_origin_, mean_, square_, kept_, held_out_;
+  VectorXd expected_;
   LeftOutMoments left_out_;  // sums
 };
 

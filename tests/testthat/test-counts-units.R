@@ -1,0 +1,104 @@
+# cbind(successes, failures): a row is one unit with so many trials.
+
+counted <- local({
+  set.seed(1)
+  d <- data.frame(x = rnorm(20), n = 3 + rpois(20, 4))
+  d$s <- rbinom(20, d$n, plogis(0.3 + d$x))
+  d$f <- d$n - d$s
+  d
+})
+counted_prior <- bkm_prior(beta_var = 6.25)
+
+test_that("a row of counts is one unit in what users see of it", {
+  for (method in c("ep", "vb")) {
+    fit <- bkm(cbind(s, f) ~ x, counted, "logit",
+      method = method, prior = counted_prior, threads = 1
+    )
+    ml <- glm(cbind(s, f) ~ x, binomial, counted)
+    expect_equal(nobs(fit), 20)
+    expect_length(fitted(fit), 20)
+    expect_lt(max(abs(fitted(fit) - fitted(ml))), 0.05)
+    expect_equal(
+      unname(residuals(fit)), unname(counted$s / counted$n - fitted(fit))
+    )
+    expect_lt(
+      max(abs(residuals(fit, "pearson") - residuals(ml, "pearson"))), 0.1
+    )
+    expect_equal(unname(weights(fit)), counted$n)
+    expect_equal(dim(simulate(fit, 3, seed = 1)$sim_1), c(20L, 2L))
+    expect_equal(rowSums(simulate(fit, seed = 1)$sim_1), counted$n)
+    expect_equal(nrow(augment(fit)), 20L)
+    expect_lt(abs(logLik(fit) - logLik(ml)), 0.1)
+    expect_equal(attr(logLik(fit), "nobs"), 20)
+  }
+})
+
+test_that("log_lik() of counts is the binomial probability of each draw", {
+  skip_if_not_installed("rstantools")
+  fit <- bkm(cbind(s, f) ~ x, counted, "logit",
+    prior = counted_prior, threads = 1
+  )
+  p <- rstantools::posterior_epred(fit, draws = 50, seed = 1)
+  expect_equal(
+    unname(rstantools::log_lik(fit, draws = 50, seed = 1)),
+    t(apply(p, 1, function(p) dbinom(counted$s, counted$n, p, log = TRUE)))
+  )
+})
+
+test_that("loo() leaves the whole row out", {
+  skip_if_not_installed("loo")
+  for (family in c("logit", "probit")) {
+    fit <- function(rows) {
+      bkm(cbind(s, f) ~ x, counted[rows, ], family,
+        prior = counted_prior, threads = 1
+      )
+    }
+    z <- seq(-8, 8, by = 0.02)
+    curve <- if (family == "logit") plogis else pnorm
+    refit <- vapply(1:20, function(i) {
+      at <- predict(fit(-i), counted[i, ], type = "link", se.fit = TRUE)
+      p <- curve(at$fit + at$se.fit * z)
+      log(sum(dnorm(z) * 0.02 * dbinom(counted$s[i], counted$n[i], p)))
+    }, 1)
+    found <- loo::loo(fit(1:20))$pointwise[, 1]
+    expect_lt(max(abs(found - refit)), 0.02)
+  }
+})
+
+test_that("the matrix method and the kernel machines have units, too", {
+  x <- as.matrix(counted["x"])
+  y <- cbind(counted$s, counted$f)
+  fit <- bkm(x, y, "logit", prior = counted_prior, threads = 1)
+  expect_equal(nobs(fit), 20)
+  expect_length(fitted(fit), 20)
+  for (fit in list(
+    bsvm(cbind(s, f) ~ x, counted, threads = 1),
+    gpsvm(cbind(s, f) ~ x, counted, threads = 1, seed = 1)
+  )) {
+    expect_equal(nobs(fit), 20)
+    expect_length(fitted(fit), 20)
+    expect_equal(nrow(augment(fit)), 20L)
+  }
+})
+
+test_that("rows of weight zero stay away in the matrix method", {
+  skip_if_not_installed("rstantools")
+  x <- as.matrix(mtcars[c("wt", "hp")])
+  w <- rep(0:1, 16)
+  y <- mtcars$mpg
+  all <- bkm(x, y,
+    weights = w, method = "vb", prior = counted_prior, threads = 1
+  )
+  kept <- bkm(x[w > 0, ], y[w > 0],
+    method = "vb", prior = counted_prior, threads = 1
+  )
+  expect_equal(
+    unname(rstantools::log_lik(all, draws = 20, seed = 1)),
+    unname(rstantools::log_lik(kept, draws = 20, seed = 1))
+  )
+  expect_equal(
+    unname(as.matrix(simulate(all, 2, seed = 1))),
+    unname(as.matrix(simulate(kept, 2, seed = 1)))
+  )
+  expect_s3_class(exposure(all, "wt"), "data.frame")
+})
