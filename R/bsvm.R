@@ -61,6 +61,8 @@
 #'   `offset()` in the formula.
 #' @param tol,max_iter For `"vb"`: stop when a step gains less than
 #'   `tol * (1 + abs(elbo) / 1000)`; cap on passes over the data, which warns.
+#'   `"ep"` stops once no site moves by more than `tol` posterior standard
+#'   deviations. `NULL`, the default: 1e-6 and 2000; 1e-3 and 100 for `"ep"`.
 #' @param starts For `"vb"` with selection: where the inclusion probabilities
 #'   start, numbers in (0, 1\], or `"marginal"`, where each column alone puts
 #'   them. The iteration can end in several places; of several starts the fit
@@ -169,7 +171,7 @@ bsvm.formula <- function(formula, data, method = NULL,
                          prior = bsvm_prior(), standardize = TRUE, weights,
                          offset, subset,
                          na.action = stats::na.fail, chains = 4, warmup = 1000,
-                         draws = 1000, thin = 1, tol = 1e-6, max_iter = 2000,
+                         draws = 1000, thin = 1, tol = NULL, max_iter = NULL,
                          accelerate = TRUE, starts = NULL, polish = TRUE,
                          batch_size = NULL, epochs = 1, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
@@ -194,8 +196,8 @@ bsvm.default <- function(x, y, method = NULL,
                          prior = bsvm_prior(), standardize = TRUE,
                          weights = NULL, offset = NULL,
                          na.action = stats::na.fail, chains = 4,
-                         warmup = 1000, draws = 1000, thin = 1, tol = 1e-6,
-                         max_iter = 2000, accelerate = TRUE, starts = NULL,
+                         warmup = 1000, draws = 1000, thin = 1, tol = NULL,
+                         max_iter = NULL, accelerate = TRUE, starts = NULL,
                          polish = TRUE,
                          batch_size = NULL, epochs = 1, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),

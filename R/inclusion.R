@@ -129,8 +129,17 @@ unsettled <- function(object, limit = 0.3) {
 
 # That one of several columns is in the model, or more.
 inclusion_of_any <- function(object, columns) {
-  if (is.null(object$draws)) {
-    return(1 - prod(1 - inclusion_by(object)[columns]))
+  if (!is_sampled(object)) {
+    bk_abort(
+      "argument", "The fit has no joint draws of its indicators.",
+      c(
+        sprintf("Found: a term of %d columns, each in or out by itself.",
+          length(columns)
+        ),
+        "Accepted: by = \"column\"; or a fit with `polish = TRUE`."
+      ),
+      column = "by", found = "term"
+    )
   }
   mean(rowSums(selection_of(object)$draws(columns) != 0) > 0)
 }
@@ -174,7 +183,7 @@ term_of_columns <- function(object) {
 
 # P(effect > 0 | in the model), by selected column.
 effect_signs <- function(object, columns) {
-  if (object$method == "gibbs") {
+  if (is_sampled(object)) {
     draws <- flat_draws(object, fixed_names(object)[columns])
     ins <- colSums(draws != 0)
     return(ifelse(ins > 0, colSums(draws > 0) / pmax(ins, 1), 0.5))

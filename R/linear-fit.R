@@ -12,6 +12,7 @@ linear_job <- function(rows, settings) {
   response <- linear_response_scale(rows, settings)
   rows <- scale_response(rows, response)
   selected <- selected_columns(rows, settings)
+  settings <- settle_inclusion(settings, rows$assign[selected])
   settings <- settle_crossed(rows, settings, selected)
   if (!(settings$method %in% c("ep", "vb"))) rows <- whole_design(rows)
   settings$penalty <- resolve_penalty(settings, rows, selected)
@@ -169,6 +170,7 @@ linear_collect <- function(fit, core, job, rows) {
     core <- rescale_answer(core, job$response, rows$weights)
     fit <- collect_vb(fit, core, job)
     if (fit$method == "ep") fit <- collect_ep(fit, core, job)
+    if (!is.null(core$polished$chains)) fit <- collect_polish(fit, core, job)
   }
   if (fit$family == "hinge") {
     fit$given_up <- warn_given_up(
