@@ -162,7 +162,7 @@ test_that("a factor of two levels is one column, by each method", {
   d <- data.frame(a = stats::rnorm(300), sex = gl(2, 1, 300))
   d$bit <- as.numeric(d$sex == "2")
   d$yes <- d$sex == "2"
-  d$y <- d$a + 1.5 * d$bit + stats::rlogis(300) > 0
+  d$y <- d$a + 3 * d$bit + stats::rlogis(300) > 0
   for (fitter in list(bsvm, bkm)) {
     run <- function(formula) {
       suppressWarnings(fitter(
