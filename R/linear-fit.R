@@ -456,6 +456,7 @@ run_vb <- function(job) {
     return(run_starts(job, 1))
   }
   starts <- job$settings$starts
+  job$control$max_iter <- min(job$control$max_iter, most_passes %/% 4L)
   best <- if (length(starts) > 1L) {
     run_best_start(job, starts)
   } else {
@@ -471,8 +472,16 @@ run_vb <- function(job) {
   best
 }
 
+# Passes of a selection in all, over its starts and what follows: half of them
+# for the starts, a quarter for each of two climbs to the last digit. Plain
+# ascent in columns of wild scales would take any number.
+most_passes <- 40000L
+
 run_best_start <- function(job, starts) {
   rough <- job
+  rough$control$max_iter <- min(
+    job$control$max_iter, most_passes %/% (2L * length(starts))
+  )
   rough$control$tol <- max(1e-2, job$control$tol)
   found <- run_starts(rough, starts)
   if (found$status$interrupted) {
