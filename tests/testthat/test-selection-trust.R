@@ -130,12 +130,13 @@ test_that("selection and modelled holes calibrate the rate, unless given", {
 # Of all but a few columns of wild scales, where plain ascent has no end.
 test_that("a selection takes no more passes than are said", {
   set.seed(6)
-  x <- matrix(stats::rnorm(240), 40) %*% diag(c(1, 1, 10^stats::runif(4, -2, 2)))
+  x <- matrix(stats::rnorm(1200), 40) %*%
+    diag(c(rep(1, 4), 10^stats::runif(26, -3, 3)))
   y <- seq_len(40) == 7
   fit <- suppressWarnings(bsvm(
-    x, y, select = TRUE, method = "vb", accelerate = FALSE, starts = c(1, 0.1),
-    standardize = FALSE, weights = stats::runif(40, 0.1, 9), tol = 0,
-    max_iter = 1e7, learning_rate = 1, threads = 1, seed = 1
+    x, y, select = TRUE, method = "vb", accelerate = FALSE, polish = FALSE,
+    standardize = FALSE, weights = 10^stats::runif(40, -3, 3),
+    max_iter = 1e7, learning_rate = 1, threads = 1
   ))
   expect_lte(fit$diagnostics$passes, 10000)
   expect_false(fit$diagnostics$converged)
