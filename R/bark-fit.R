@@ -171,7 +171,7 @@ response_scale <- function(y) {
 
 # Codes of classes are not regressed unless that is said.
 refuse_codes <- function(rows, settings) {
-  if (settings$family != "gaussian" || "family" %in% settings$given) {
+  if (settings$family != "gaussian" || settings$family_said) {
     return(invisible())
   }
   found <- sort(unique(rows$y))

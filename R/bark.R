@@ -13,7 +13,7 @@
 #' @param y Response, length n. For `"gaussian"` numeric; for `"binomial"` two
 #'   classes as a factor (its second level is the positive class), text,
 #'   logical, 0/1 or -1/+1; for `"ordinal"` an ordered factor.
-#' @param family `"gaussian"`, regression with normal noise; `"binomial"`,
+#' @param family `"gaussian"`, regression with normal noise, the default; `"binomial"`,
 #'   two classes by a probit link; `"ordinal"`, ordered classes by cut points
 #'   of the same latent function. Also [gaussian()] and [binomial()], as objects
 #'   or functions. The link of classes is probit: `binomial("probit")`; an object
@@ -22,16 +22,16 @@
 #'   it is fitted with `family = "binomial"`, or `family = "gaussian"` given as
 #'   such, and is an error otherwise.
 #' @param scales `"different"`: every predictor has a kernel scale of its own;
-#'   `"equal"`: all predictors in the model share one. Default `"different"`,
-#'   with `structure` `"equal"`.
+#'   `"equal"`: all predictors in the model share one. `NULL`, the default:
+#'   `"different"`, with `structure` `"equal"`.
 #' @param select Whether predictors may leave the model. Default `FALSE`.
 #' @param structure `NULL`, or [markov()]: predictors enter the model in blocks
 #'   of neighbouring columns. Needs `select = TRUE` and `scales = "equal"`.
 #' @param linear Whether a linear part stands beside the kernels: a coefficient
 #'   for every column of the predictors, see there. Default `FALSE`. Not with
 #'   `select = TRUE`.
-#' @param prior Made by [bark_prior()]; the default for classes is
-#'   `bark_prior(gamma = 5, epsilon = 0.5)`: labels of few rows are told apart
+#' @param prior Made by [bark_prior()]. `NULL`, the default: `bark_prior()` for
+#'   a regression, and for classes `bark_prior(gamma = 5, epsilon = 0.5)`: labels of few rows are told apart
 #'   by functions without bound, and chains that may find those get stuck there.
 #' @param standardize Centre and scale the predictors (default `TRUE`). The
 #'   response of a regression always is. Kernel scales refer to the standardised
@@ -43,15 +43,15 @@
 #' @param chains,warmup,draws,thin Number of chains, discarded sweeps, kept
 #'   draws per chain, sweeps per kept draw. A sweep is one jump and a few other
 #'   moves, so there have to be many: 4 chains, 50,000 sweeps of warmup, and
-#'   1000 draws 50 sweeps apart, in the first round.
+#'   1000 draws 50 sweeps apart, in the first round. `NULL`: these numbers.
 #' @param until [rhat()] or [ess()]: rounds of sweeps until the chains agree,
 #'   the second half of all sweeps is kept, and a warning comes only at the cap.
-#'   Default `rhat(1.01)`; `NULL`, one round, where `warmup`, `draws`, `thin` or
-#'   `start` say how long to run.
+#'   `NULL`: one round. `"auto"`, the default: one round where `warmup`,
+#'   `draws`, `thin` or `start` say how long to run, else `rhat(1.01)`.
 #' @param chain_weights `"stacking"`: chains that disagree (an R-hat above 1.05)
 #'   are weighted so that the mixture of their predictive densities of each row
 #'   given the others is largest, see there; the default of several chains with
-#'   `until`. Or `"equal"`, the default without. (`weights` are those of rows.)
+#'   `until`. Or `"equal"`, the default without. `NULL`: these. (`weights` are those of rows.)
 #'
 #' @return An object of class `c("bark", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()], with `draws` (array, draws x chains x variables),
@@ -214,15 +214,13 @@ bark <- function(x, ...) UseMethod("bark")
 #' @rdname bark
 #' @export
 bark.formula <- function(formula, data,
-                         family = c("gaussian", "binomial", "ordinal"),
-                         scales = c("different", "equal"),
+                         family = NULL, scales = NULL,
                          select = FALSE, structure = NULL, linear = FALSE,
-                         prior = bark_prior(), standardize = TRUE, weights,
+                         prior = NULL, standardize = TRUE, weights,
                          subset,
                          na.action = stats::na.fail, chains = 4,
-                         warmup = 5e4, draws = 1000, thin = 50,
-                         until = rhat(1.01),
-                         chain_weights = c("stacking", "equal"), seed = NULL,
+                         warmup = NULL, draws = NULL, thin = NULL,
+                         until = "auto", chain_weights = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          cluster = NULL,
                          progress = getOption(
@@ -235,14 +233,12 @@ bark.formula <- function(formula, data,
 
 #' @rdname bark
 #' @export
-bark.default <- function(x, y, family = c("gaussian", "binomial", "ordinal"),
-                         scales = c("different", "equal"),
+bark.default <- function(x, y, family = NULL, scales = NULL,
                          select = FALSE, structure = NULL, linear = FALSE,
-                         prior = bark_prior(), standardize = TRUE,
+                         prior = NULL, standardize = TRUE,
                          weights = NULL, na.action = stats::na.fail, chains = 4,
-                         warmup = 5e4, draws = 1000, thin = 50,
-                         until = rhat(1.01),
-                         chain_weights = c("stacking", "equal"), seed = NULL,
+                         warmup = NULL, draws = NULL, thin = NULL,
+                         until = "auto", chain_weights = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          cluster = NULL,
                          progress = getOption(
@@ -255,9 +251,12 @@ bark.default <- function(x, y, family = c("gaussian", "binomial", "ordinal"),
 
 bark_arguments <- function() {
   list(
-    family = check_family, scales = one_of("different", "equal"),
+    family = or_null(check_family),
+    scales = or_null(one_of("different", "equal")),
     select = check_flag, structure = function(x, name) x, linear = check_flag,
-    chain_weights = one_of("stacking", "equal")
+    chain_weights = or_null(one_of("stacking", "equal")),
+    warmup = or_null(count_from(0)), draws = or_null(count_from(1)),
+    thin = or_null(count_from(1)), until = check_auto_until
   )
 }
 
@@ -286,20 +285,31 @@ check_family <- function(family, name,
   given$name
 }
 
+# A family that is not said is a regression, but not of codes of classes.
+settle_regression <- function(settings) {
+  settings$family_said <- !is.null(settings$family)
+  settings$family <- settings$family %||% "gaussian"
+  settings
+}
+
 # What looks at several arguments.
 settle_bark <- function(settings) {
-  if (!("scales" %in% settings$given) && !is.null(settings$structure)) {
-    settings$scales <- "equal"
-  }
-  settings <- settle_until(settings)
+  settings$scales <- settings$scales %||%
+    if (is.null(settings$structure)) "different" else "equal"
+  settings <- settle_until(settings, rhat(1.01), c(
+    warmup = 5e4, draws = 1000, thin = 50
+  ))
   # Of a run whose length was said the chains are taken as they are.
   said <- is.null(settings$until) || settings$chains == 1L
-  if (said && !("chain_weights" %in% settings$given)) {
-    settings$chain_weights <- "equal"
-  }
-  if (settings$family != "gaussian" && !("prior" %in% settings$given)) {
-    settings$prior <- bark_prior(gamma = 5, epsilon = 0.5)
-  }
+  settings$chain_weights <- settings$chain_weights %||%
+    if (said) "equal" else "stacking"
+  settings <- settle_regression(settings)
+  settings$prior <- settings$prior %||%
+    if (settings$family == "gaussian") {
+      bark_prior()
+    } else {
+      bark_prior(gamma = 5, epsilon = 0.5)
+    }
   check_structure(settings$structure, settings$select, settings$scales)
   settings$prior["vectors"] <- list(scale_vectors(settings))
   if (settings$linear && settings$select) {
@@ -385,7 +395,7 @@ bark_model <- list(
   name = "bark", title = "Bayesian additive kernels",
   methods = "rjmcmc", samplers = "rjmcmc", links = "probit",
   families = c("gaussian", "binomial", "ordinal"), linear = FALSE,
-  prior = "bark_prior", arguments = bark_arguments, settle = settle_bark,
+  prior = "bark_prior", late_prior = TRUE, arguments = bark_arguments, settle = settle_bark,
   rows = list(
     linear = FALSE, intercepts = TRUE, weights = TRUE, noise_weights = TRUE,
     response = function(settings) settings$family

@@ -21,9 +21,9 @@
 #'   `"probit"`; `"gaussian"`, the default of a numeric response; `"hinge"`, the
 #'   pseudo-likelihood of [bsvm()], on request alone. Also the objects
 #'   `binomial()`, `binomial("probit")` and `gaussian()` of [stats::family()].
-#' @param method `"ep"`, expectation propagation (the default); `"vb"`,
-#'   variational Bayes; `"gibbs"`, the sampler, the default with `select`;
-#'   `"svi"`, stochastic variational steps and then full passes. A row source is
+#' @param method `"ep"`, expectation propagation; `"vb"`, variational Bayes;
+#'   `"gibbs"`, the sampler; `"svi"`, stochastic variational steps and then full
+#'   passes. `NULL`, the default: `"ep"`; `"gibbs"` with `select`. A row source is
 #'   read by `"ep"`, which keeps 16 bytes of each row, and 24 and 8 for each
 #'   [gp()] term more with such terms, more with random ones; by `"vb"` or by
 #'   `"svi"`.
@@ -248,7 +248,7 @@ bkm <- function(x, ...) UseMethod("bkm")
 #' @rdname bkm
 #' @export
 bkm.formula <- function(formula, data, family = NULL,
-                        method = c("ep", "vb", "gibbs", "svi"), penalty = NULL,
+                        method = NULL, penalty = NULL,
                         select = FALSE, missing = c("fail", "omit", "model"),
                         learning_rate = NULL,
                         class_weights = c("none", "balanced"), cov = NULL,
@@ -273,7 +273,7 @@ bkm.formula <- function(formula, data, family = NULL,
 #' @rdname bkm
 #' @export
 bkm.default <- function(x, y, family = NULL,
-                        method = c("ep", "vb", "gibbs", "svi"), penalty = NULL,
+                        method = NULL, penalty = NULL,
                         select = FALSE, missing = c("fail", "omit", "model"),
                         learning_rate = NULL,
                         class_weights = c("none", "balanced"),

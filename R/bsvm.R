@@ -24,8 +24,7 @@
 #'   Bayes, the papers' method; `"gibbs"`, the sampler; `"svi"`, stochastic
 #'   variational steps over minibatches and then full passes, which ends where
 #'   `"vb"` does and reads its rows from a matrix or from a [row_source()].
-#'   `NULL`, the default: `"ep"`; `"vb"` with `select` (`"gibbs"` where the
-#'   prior selects by terms), with crossed terms of many levels, and above 1e8
+#'   `NULL`, the default: `"ep"`; `"vb"` with `select`, with crossed terms of many levels, and above 1e8
 #'   cells (rows x columns) in memory, where it takes half the time. `print()`
 #'   says which. A row source is read by `"ep"`, which keeps 16 bytes of each row,
 #'   or by `"svi"`, which keeps none, is twice as fast, and has the small standard
@@ -37,9 +36,9 @@
 #' @param select `TRUE`: every fixed column but the intercept is in the model
 #'   with prior probability `rho` of [bsvm_prior()]; its coefficient then has a
 #'   Laplace prior of learned scale. A one-sided formula names the terms to
-#'   select among, `~ . - age`; the others are always in. A factor counts as one
-#'   indicator column per level, each in or out by itself, or all together with
-#'   `inclusion = "term"` of the prior. See [inclusion()].
+#'   select among, `~ . - age`; the others are always in. A factor is one
+#'   term: all its levels are in or out together, unless the prior says
+#'   `inclusion = "column"`. See [inclusion()].
 #' @param missing What is done about missing predictors: `"fail"`, the default,
 #'   stops and names them; `"omit"` leaves their rows out and says how many;
 #'   `"model"` treats numeric predictors as jointly Gaussian and averages over
@@ -61,19 +60,23 @@
 #'   `offset()` in the formula.
 #' @param tol,max_iter For `"vb"`: stop when a step gains less than
 #'   `tol * (1 + abs(elbo) / 1000)`; cap on passes over the data, which warns.
+#'   `"ep"` stops once no site moves by more than `tol` posterior standard
+#'   deviations. `NULL`, the default: 1e-6 and 2000; 1e-3 and 100 for `"ep"`.
+#'   A selection by `"vb"` takes at most 40,000 passes in all.
 #' @param starts For `"vb"` with selection: where the inclusion probabilities
 #'   start, numbers in (0, 1\], or `"marginal"`, where each column alone puts
 #'   them. The iteration can end in several places; of several starts the fit
 #'   with the highest [elbo()] is kept. `NULL`, the default, is
 #'   `c(1, 0.5, 0.1, "marginal")`; the paper's is 1.
 #' @param polish For `"vb"` with selection: where the inclusion probabilities
-#'   that are reported ([inclusion()]) come from; coefficients and predictions
-#'   stay those of the variational optimum. `TRUE`, the default: 4 x (50 + 250)
-#'   sweeps of the sampler from the optimum. `"ep"`: expectation propagation
-#'   with messages to the columns, on a grid of the scale of their Laplace prior
-#'   (and of `rho`, where that is learned); it takes no random numbers, needs
-#'   complete predictors and at most 1000 columns, and chooses `method = "vb"`
-#'   where none is given. `FALSE`: the optimum's own, as in the paper.
+#'   that are reported ([inclusion()]) come from. `TRUE`, the default: 4 x (50 +
+#'   250) sweeps of the sampler from the optimum, whose 1000 draws the fit keeps;
+#'   coefficients, predictions and all else are theirs, too. `"ep"`: expectation
+#'   propagation with messages to the columns, on a grid of the scale of their
+#'   Laplace prior (and of `rho`, where that is learned); it takes no random
+#'   numbers, needs complete predictors and at most 1000 columns, and chooses
+#'   `method = "vb"` where none is given. `FALSE`: the optimum's own, as in the
+#'   paper.
 #' @param batch_size,epochs For `"svi"`: rows of a minibatch, default
 #'   max(256, 4 p) for p columns; stochastic passes over the rows before the
 #'   full ones, default 1, and 0 for full ones alone.
@@ -170,7 +173,7 @@ bsvm.formula <- function(formula, data, method = NULL,
                          prior = bsvm_prior(), standardize = TRUE, weights,
                          offset, subset,
                          na.action = stats::na.fail, chains = 4, warmup = 1000,
-                         draws = 1000, thin = 1, tol = 1e-6, max_iter = 2000,
+                         draws = 1000, thin = 1, tol = NULL, max_iter = NULL,
                          accelerate = TRUE, starts = NULL, polish = TRUE,
                          batch_size = NULL, epochs = 1, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
@@ -195,8 +198,8 @@ bsvm.default <- function(x, y, method = NULL,
                          prior = bsvm_prior(), standardize = TRUE,
                          weights = NULL, offset = NULL,
                          na.action = stats::na.fail, chains = 4,
-                         warmup = 1000, draws = 1000, thin = 1, tol = 1e-6,
-                         max_iter = 2000, accelerate = TRUE, starts = NULL,
+                         warmup = 1000, draws = 1000, thin = 1, tol = NULL,
+                         max_iter = NULL, accelerate = TRUE, starts = NULL,
                          polish = TRUE,
                          batch_size = NULL, epochs = 1, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),

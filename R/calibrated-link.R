@@ -305,7 +305,7 @@ linear_left_out <- function(fit, core, job, rows) {
     }
     step_left_out(
       at$mean, at$var, y, power, copies,
-      mean_field = fit$method != "gibbs"
+      mean_field = !is_sampled(fit)
     )
   }
   if (fit$method == "gibbs" && cavities_fail(fit$fitted, out, y, weights)) {
@@ -420,9 +420,9 @@ groups_left_out <- function(fit, core, job) {
   if (isFALSE(groups) || length(groups$levels) < least_groups) {
     return(NULL)
   }
-  steps <- fit$method != "gibbs" && is.null(sandwich_lacks(fit, core, job))
+  steps <- !is_sampled(fit) && is.null(sandwich_lacks(fit, core, job))
   few <- length(groups$levels) >= least_groups_a_column * ncol(design$x)
-  known <- fit$method == "gibbs" || !is.null(job$data$selection)
+  known <- is_sampled(fit) || !is.null(job$data$selection)
   holes <- !is.null(job$data$holes) || !is.null(job$atoms)
   if (!steps && (holes || !few || !known)) {
     return(NULL)

@@ -199,7 +199,7 @@ wide_rows <- function(wide) {
 # Square roots of the diagonal of vcov(), without forming it.
 fixed_sd <- function(object, scale = "data") {
   sandwich <- vcov_type(object) == "sandwich"
-  if (object$method == "gibbs" && !sandwich) {
+  if (is_sampled(object) && !sandwich) {
     draws <- flat_draws(object, fixed_names(object))
     if (scale == "model") draws <- theta_to_model(object, draws)
     return(apply(draws, 2, stats::sd))

@@ -113,14 +113,24 @@ list_terms <- function(labels) {
 }
 
 # Codes the factors of some terms by one indicator for each level: 2 in the
-# matrix of factors is what model.matrix() reads so.
-full_indicators <- function(terms, chosen) {
+# matrix of factors is what model.matrix() reads so. A variable of `two` levels
+# stays one column against its reference: two columns that say the same would
+# share what it is worth.
+full_indicators <- function(terms, chosen, two = character()) {
   factors <- attr(terms, "factors")
   if (length(chosen) && length(factors)) {
     part <- factors[, chosen, drop = FALSE]
-    part[part == 1L] <- 2L
+    part[part == 1L & !(variable_names(terms) %in% two)] <- 2L
     factors[, chosen] <- part
     attr(terms, "factors") <- factors
   }
   terms
+}
+
+# Variables of two levels, or logical.
+two_valued <- function(levels, frame) {
+  c(
+    names(levels)[lengths(levels) == 2L],
+    names(frame)[vapply(frame, is.logical, NA)]
+  )
 }

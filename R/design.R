@@ -128,7 +128,9 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   chosen <- choose_terms(
     indicators, attr(info$terms, "term.labels"), FALSE, call
   )
-  info$terms <- full_indicators(info$terms, chosen)
+  info$terms <- full_indicators(
+    info$terms, chosen, two_valued(coded$xlevels, coded$frame)
+  )
   x <- plain_model_matrix(info$terms, coded$frame)
   assign <- attr(x, "assign")
   # One after the other: both at once would copy the matrix.

@@ -5,8 +5,7 @@
 #' The probability of every predictor to be in the model.
 #'
 #' @param object A fit by [bsvm()] or [bark()] made with `select`.
-#' @param by `"column"` of the design, the default: each level of a factor has a
-#'   column, and an inclusion, of its own. `"term"` of the formula: the
+#' @param by `"column"` of the design, the default; `"term"` of the formula: the
 #'   probability that any of the columns of the term is in the model.
 #' @param ... Unused.
 #' @return Named numeric vector, one element in \[0, 1\] for each column of the
@@ -17,14 +16,13 @@
 #'   expectation propagation and with `polish = FALSE` the variational
 #'   probability, both without), for [bark()] the share of the draws in
 #'   which the column is in the model. With `by = "term"` an element for each
-#'   term; of more columns than one it is the share of the draws in which any of
-#'   them is in, of `"vb"` one less the product of their probabilities to be
-#'   out, as q has them independent. Where the columns of a term share one
-#'   indicator (`inclusion = "term"` of [bsvm_prior()]) it is that of each.
+#'   term: where its columns share one indicator, as they do by default, that of
+#'   each; else the share of the draws in which any of them is in. Fits without
+#'   draws do not know that of several columns, and say so.
 #' @section Variational fits: the variational probability is more extreme than
 #'   the posterior: nearly 0 or nearly 1 where `"gibbs"` still hesitates. What
-#'   is reported is therefore the sampler's; coefficients and predictions are
-#'   those of the variational optimum. Where a column's probability differs by
+#'   is reported, coefficients and predictions included, is therefore the
+#'   sampler's. Where a column's probability differs by
 #'   more than 0.3 between the streams, [print()] and [summary()] say that the
 #'   selection has not settled: run `method = "gibbs"` for longer.
 #' @section Expectation propagation: `polish = "ep"` gives the same numbers
@@ -129,8 +127,17 @@ unsettled <- function(object, limit = 0.3) {
 
 # That one of several columns is in the model, or more.
 inclusion_of_any <- function(object, columns) {
-  if (is.null(object$draws)) {
-    return(1 - prod(1 - inclusion_by(object)[columns]))
+  if (!is_sampled(object)) {
+    bk_abort(
+      "argument", "The fit has no joint draws of its indicators.",
+      c(
+        sprintf("Found: a term of %d columns, each in or out by itself.",
+          length(columns)
+        ),
+        "Accepted: by = \"column\"; or a fit with `polish = TRUE`."
+      ),
+      column = "by", found = "term"
+    )
   }
   mean(rowSums(selection_of(object)$draws(columns) != 0) > 0)
 }
@@ -174,7 +181,7 @@ term_of_columns <- function(object) {
 
 # P(effect > 0 | in the model), by selected column.
 effect_signs <- function(object, columns) {
-  if (object$method == "gibbs") {
+  if (is_sampled(object)) {
     draws <- flat_draws(object, fixed_names(object)[columns])
     ins <- colSums(draws != 0)
     return(ifelse(ins > 0, colSums(draws > 0) / pmax(ins, 1), 0.5))

@@ -21,11 +21,12 @@
 #' @param chains,warmup,draws,thin Number of chains, discarded sweeps, kept
 #'   draws per chain, sweeps per kept draw. A sweep is one short step of each
 #'   kind, so there have to be many: 4 chains, 20,000 sweeps of warmup, and 1000
-#'   draws 20 sweeps apart in the first round.
+#'   draws 20 sweeps apart in the first round. `NULL`: these numbers.
 #' @param until [rhat()] or [ess()]: rounds of sweeps until the chains agree,
 #'   the second half of all sweeps is kept, and a warning comes only at the cap,
-#'   16 times the first round. Default `rhat(1.05)`; `NULL`, one round, where
-#'   `warmup`, `draws`, `thin` or `start` say how long to run.
+#'   16 times the first round. `NULL`: one round. `"auto"`, the default: one
+#'   round where `warmup`, `draws`, `thin` or `start` say how long to run, else
+#'   `rhat(1.05)`.
 #' @param ... Passed to methods; an argument that no method knows is an error,
 #'   and so is `weights`.
 #'
@@ -101,8 +102,8 @@ klr <- function(x, ...) UseMethod("klr")
 klr.formula <- function(formula, data, rank = NULL, folds = 5,
                         prior = klr_prior(), standardize = TRUE, subset,
                         na.action = stats::na.fail, chains = 4,
-                        warmup = 20000, draws = 1000, thin = 20,
-                        until = rhat(1.05), seed = NULL,
+                        warmup = NULL, draws = NULL, thin = NULL,
+                        until = "auto", seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
                         cluster = NULL,
                         progress = getOption(
@@ -117,8 +118,8 @@ klr.formula <- function(formula, data, rank = NULL, folds = 5,
 #' @export
 klr.default <- function(x, y, rank = NULL, folds = 5, prior = klr_prior(),
                         standardize = TRUE, na.action = stats::na.fail,
-                        chains = 4, warmup = 20000, draws = 1000, thin = 20,
-                        until = rhat(1.05), seed = NULL,
+                        chains = 4, warmup = NULL, draws = NULL, thin = NULL,
+                        until = "auto", seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
                         cluster = NULL,
                         progress = getOption(
@@ -149,8 +150,18 @@ klr_model <- list(
   name = "klr", title = "Kernel logistic regression",
   methods = "rjmcmc", samplers = "rjmcmc", links = "logit",
   families = "binomial", linear = FALSE, prior = "klr_prior",
-  arguments = function() list(rank = or_null(check_ranks), folds = count_from(2)),
-  settle = function(settings) settle_until(settings),
+  arguments = function() {
+    list(
+      rank = or_null(check_ranks), folds = count_from(2),
+      warmup = or_null(count_from(0)), draws = or_null(count_from(1)),
+      thin = or_null(count_from(1)), until = check_auto_until
+    )
+  },
+  settle = function(settings) {
+    settle_until(settings, rhat(1.05), c(
+      warmup = 20000, draws = 1000, thin = 20
+    ))
+  },
   rows = list(
     linear = FALSE, weights = FALSE, response = function(settings) "pair"
   ),

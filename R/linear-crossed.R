@@ -332,7 +332,7 @@ crossed_fact <- function(object) {
   }
   labels <- vapply(random, `[[`, "", "label")
   outer <- paste(labels[place > 1L], collapse = ", ")
-  if (object$method == "gibbs") {
+  if (is_sampled(object)) {
     return(sprintf("%s and %s, drawn jointly", labels[place == 1L], outer))
   }
   sprintf(

@@ -12,6 +12,7 @@ linear_job <- function(rows, settings) {
   response <- linear_response_scale(rows, settings)
   rows <- scale_response(rows, response)
   selected <- selected_columns(rows, settings)
+  settings <- settle_inclusion(settings, rows$assign[selected])
   settings <- settle_crossed(rows, settings, selected)
   if (!(settings$method %in% c("ep", "vb"))) rows <- whole_design(rows)
   settings$penalty <- resolve_penalty(settings, rows, selected)
@@ -170,6 +171,7 @@ linear_collect <- function(fit, core, job, rows) {
     core <- rescale_answer(core, job$response, rows$weights)
     fit <- collect_vb(fit, core, job)
     if (fit$method == "ep") fit <- collect_ep(fit, core, job)
+    if (!is.null(core$polished$chains)) fit <- collect_polish(fit, core, job)
   }
   if (fit$family == "hinge") {
     fit$given_up <- warn_given_up(
@@ -455,6 +457,7 @@ run_vb <- function(job) {
     return(run_starts(job, 1))
   }
   starts <- job$settings$starts
+  job$control$max_iter <- min(job$control$max_iter, most_passes %/% 4L)
   best <- if (length(starts) > 1L) {
     run_best_start(job, starts)
   } else {
@@ -470,8 +473,16 @@ run_vb <- function(job) {
   best
 }
 
+# Passes of a selection in all, over its starts and what follows: half of them
+# for the starts, a quarter for each of two climbs to the last digit. Plain
+# ascent in columns of wild scales would take any number.
+most_passes <- 40000L
+
 run_best_start <- function(job, starts) {
   rough <- job
+  rough$control$max_iter <- min(
+    job$control$max_iter, most_passes %/% (2L * length(starts))
+  )
   rough$control$tol <- max(1e-2, job$control$tol)
   found <- run_starts(rough, starts)
   if (found$status$interrupted) {

@@ -85,7 +85,7 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
   if (is_regression(object)) links <- character()
   threads <- check_threads(threads)
   rows <- fill_processes(object, rows, threads)
-  if (object$method != "gibbs") {
+  if (!is_sampled(object)) {
     if (points_share_moments(object, rows)) {
       out <- shared_moments(object, rows, threads)
       return(c(out, link_moments(out$mean, out$var, links)))
@@ -123,7 +123,7 @@ latent_draws.bsvm <- function(object, rows = NULL, take = NULL,
   if (has_atoms(object, rows)) {
     return(latent_draws_atoms(object, rows, take, response, threads))
   }
-  if (is.null(take) && object$method != "gibbs") take <- 1000L
+  if (is.null(take) && !is_sampled(object)) take <- 1000L
   rows <- fill_processes(object, rows, check_threads(threads))
   parts <- draw_parts(object, used_levels(rows), take)
   patterns <- hole_patterns(rows$holes)

@@ -148,7 +148,7 @@ add_selection <- function(posterior, core, data, prior) {
   posterior$gamma <- gamma
   posterior$selection <- c(
     list(columns = columns, prior = prior_inclusion(prior)), core$selection,
-    core$polished
+    core$polished[c("polished", "range", "polish", "log_z")]
   )
   posterior
 }
@@ -176,20 +176,24 @@ is_gaussian <- function(settings) settings$family == "gaussian"
 # when interrupted.
 polish_selection <- function(job, core) {
   settings <- job$settings
-  settings[c("keep_ranef", "keep_imputed")] <- FALSE
+  settings["keep_imputed"] <- FALSE
   selection <- core$selection
+  within <- selection$inclusion > 0.5
+  # A term is in where one of its columns is.
+  unit <- job$data$selection$unit
+  if (!is.null(unit)) within <- as.logical(stats::ave(+within, unit, FUN = max))
   gamma <- rep(1, length(core$theta_mean))
-  gamma[job$data$selection$columns + 1L] <- selection$inclusion > 0.5
+  gamma[job$data$selection$columns + 1L] <- within
   start <- list(
     precision = lapply(core$precision, as.matrix),
     theta = as.double(gamma * core$theta_mean), selection = list(
-      `in` = as.double(selection$inclusion > 0.5),
+      `in` = as.double(within),
       precision = selection$shape / selection$rate
     )
   )
   if (is_gaussian(settings)) start$noise <- core$noise$shape / core$noise$rate
   control <- utils::modifyList(job$control, list(
-    warmup = 50L, draws = 250L, thin = 1L, keep_ranef = FALSE,
+    warmup = 50L, draws = 250L, thin = 1L, keep_ranef = settings$keep_ranef,
     keep_imputed = FALSE, chain_id = 1:4, seed = settings$seed %||% 1
   ))
   control$start <- start
@@ -204,8 +208,24 @@ polish_selection <- function(job, core) {
   dim(streams) <- c(4L, length(at))
   list(
     polished = colMeans(streams),
-    range = apply(streams, 2L, max) - apply(streams, 2L, min)
+    range = apply(streams, 2L, max) - apply(streams, 2L, min),
+    chains = out, names = names
   )
+}
+
+# Estimates are those of the streams that tell the inclusions.
+collect_polish <- function(fit, core, job) {
+  polish <- core$polished
+  job$names <- polish$names
+  job$settings$keep_imputed <- FALSE
+  fit$draws <- linear_draws_of(polish$chains, job)
+  fit$sampler <- list(chains = 4L, warmup = 50L, draws = 250L, thin = 1L)
+  fit$diagnostics$table <- convergence_table(
+    watched_draws(model_of(fit), fit$draws)
+  )
+  fit <- collect_gibbs(fit, polish$chains, job)
+  fit$posterior$selection$range <- polish$range
+  fit
 }
 
 # Inclusion by expectation propagation, whose messages go to the columns, too:

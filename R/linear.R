@@ -14,8 +14,8 @@ linear_arguments <- function() {
 }
 
 # What looks at several arguments.
-settle_linear <- function(settings) {
-  settings <- settle_method(settings)
+settle_linear <- function(settings, selects) {
+  settings <- settle_method(settings, selects)
   if (!isFALSE(settings$select) && !is.null(settings$penalty) &&
     !identical(settings$penalty, "none")) {
     bk_abort(
@@ -32,57 +32,53 @@ settle_linear <- function(settings) {
 
 # Selection is beyond expectation propagation here, and by sampling means what
 # it says. Passes end by another measure for "ep" than for the bound.
-settle_method <- function(settings) {
-  typed <- settings$given
-  # bsvm(): selection by variational Bayes, as published.
+# `selects`: the method of selection where none is asked for.
+settle_method <- function(settings, selects) {
+  none <- isFALSE(settings$select %||% FALSE)
+  # What is NULL has not been said, however it was typed.
+  late <- c("method", "tol", "max_iter")
+  said <- Filter(function(name) !is.null(settings[[name]]), late)
+  settings$given <- union(
+    setdiff(settings$given, late), intersect(settings$given, said)
+  )
   settings$method <- settings$method %||%
-    if (isFALSE(settings$select %||% FALSE)) {
+    if (none) {
       "ep"
-    } else if (by_term(settings$prior)) {
-      "gibbs"
-    } else {
+    } else if (identical(settings$polish, "ep")) {
       "vb"
+    } else {
+      selects
     }
-  settings <- settle_polish(settings)
+  refuse_polish(settings)
   refuse_terms(settings)
-  if (!isFALSE(settings$select %||% FALSE) && settings$method == "ep") {
-    if ("method" %in% typed) {
-      bk_abort(
-        "argument", "Method \"ep\" does not select among columns.",
-        c(
-          "Accepted with `select`: method = \"gibbs\" or method = \"vb\".",
-          "By sampling, inclusion probabilities are those of the posterior."
-        ),
-        column = "method", found = "ep"
-      )
-    }
-    settings$method <- "gibbs"
+  if (!none && settings$method == "ep") {
+    bk_abort(
+      "argument", "Method \"ep\" does not select among columns.",
+      c(
+        "Accepted with `select`: method = \"gibbs\" or method = \"vb\".",
+        "By sampling, inclusion probabilities are those of the posterior."
+      ),
+      column = "method", found = "ep"
+    )
   }
   ep <- settings$method == "ep"
   own <- list(tol = if (ep) 1e-3 else 1e-6, max_iter = if (ep) 100 else 2000)
   for (name in names(own)) {
-    if (is.null(settings[[name]]) || ep && !(name %in% typed)) {
-      settings[[name]] <- own[[name]]
-    }
+    settings[[name]] <- settings[[name]] %||% own[[name]]
   }
   settings
 }
 
 # polish = "ep" is of variational selection, which it asks for.
-settle_polish <- function(settings) {
-  asked <- identical(settings$polish, "ep") && "polish" %in% settings$given
-  if (!asked || settings$method == "vb") {
-    return(settings)
-  }
-  chosen <- !("method" %in% settings$given)
-  if (chosen && !isFALSE(settings$select %||% FALSE)) {
-    settings$method <- "vb"
-    return(settings)
+refuse_polish <- function(settings) {
+  none <- isFALSE(settings$select %||% FALSE)
+  if (!identical(settings$polish, "ep") || settings$method == "vb" && !none) {
+    return(invisible())
   }
   bk_abort(
     "argument", "`polish = \"ep\"` is of selection by method = \"vb\".",
     c(
-      sprintf("Found: %s.", if (isFALSE(settings$select %||% FALSE)) {
+      sprintf("Found: %s.", if (none) {
         "no selection"
       } else {
         sprintf("method = \"%s\"", settings$method)
@@ -95,17 +91,38 @@ settle_polish <- function(settings) {
 
 # Indicators that columns share are the sampler's.
 refuse_terms <- function(settings) {
-  if (by_term(settings$prior) && settings$method == "vb" &&
+  if (by_term(settings$prior) && !selects_by_draws(settings) &&
     !isFALSE(settings$select %||% FALSE)) {
     bk_abort(
-      "argument", "Method \"vb\" has an indicator for each column.",
+      "argument", "Selection by terms is the sampler's.",
       c(
-        "Found: a prior with inclusion = \"term\".",
-        "Accepted: method = \"gibbs\", or inclusion = \"column\"."
+        sprintf(
+          "Found: a prior with inclusion = \"term\" and polish = %s.",
+          deparse1(settings$polish)
+        ),
+        "Accepted: polish = TRUE, or inclusion = \"column\"."
       ),
-      column = "method", found = "vb"
+      column = "polish", found = settings$polish
     )
   }
+}
+
+# Whether inclusion probabilities are those of draws.
+selects_by_draws <- function(settings) {
+  settings$method == "gibbs" || isTRUE(settings$polish)
+}
+
+# A prior that does not say so selects by terms where that can be; where each
+# term has one column there is no difference.
+settle_inclusion <- function(settings, assign) {
+  wide <- anyDuplicated(assign) > 0L
+  settings$prior$inclusion <- if (length(assign) > 0L && !wide) {
+    "column"
+  } else {
+    settings$prior$inclusion %||%
+      if (selects_by_draws(settings)) "term" else "column"
+  }
+  settings
 }
 
 # TRUE: by the sampler; "ep"; FALSE: not at all.
@@ -182,7 +199,8 @@ bsvm_model <- c(linear_model, list(
   families = "binomial", prior = "bsvm_prior", arguments = linear_arguments,
   settle = function(settings) {
     settings$family <- "hinge"
-    settle_linear(settings)
+    # Variational Bayes, as published.
+    settle_linear(settings, "vb")
   },
   rows = list(
     linear = TRUE, weights = TRUE, source = c("ep", "svi"),
@@ -197,7 +215,7 @@ bkm_model <- c(linear_model, list(
   arguments = function() {
     c(linear_arguments(), list(family = check_linear_family, cov = check_cov))
   },
-  settle = settle_linear,
+  settle = function(settings) settle_linear(settings, "gibbs"),
   rows = list(
     linear = TRUE, weights = TRUE, source = c("ep", "vb", "svi"),
     response = function(settings) {

@@ -63,9 +63,10 @@
 #' @param zeta_moment `"exact"`, or `"point"`, the paper's printed update, which
 #'   drops a variance: for comparison only.
 #' @param tol,tolw,max_iter Variational Bayes stops once the bound changes by
-#'   less than `tol` times itself, default 0.001 as in the paper, and no
-#'   coefficient by more than `tolw`; cap on the passes, which warns. With
-#'   `sparse`, whose bound has large constants, the defaults are 1e-6 and 2000.
+#'   less than `tol` times itself and no coefficient by more than `tolw`; cap on
+#'   the passes, which warns. `NULL`, the default of `tol` and `max_iter`: 0.001,
+#'   as in the paper, and 100; 1e-6 and 2000 with `sparse`, whose bound has large
+#'   constants.
 #' @param collapsed For `"gibbs"`: draw weights and length-scales with the
 #'   coefficients integrated out, which mixes far better. Default `TRUE`.
 #' @param allow_empty For `"enumerate"`: count the empty subset, too.
@@ -167,7 +168,7 @@ mkprobit.formula <- function(formula, data, kernel = NULL,
                              subset, na.action = stats::na.fail, chains = 4,
                              warmup = 1000, draws = 1000, thin = 1,
                              nodes = NULL, zeta_moment = c("exact", "point"),
-                             tol = 1e-3, tolw = Inf, max_iter = 100,
+                             tol = NULL, tolw = Inf, max_iter = NULL,
                              accelerate = TRUE, collapsed = TRUE,
                              allow_empty = FALSE, force = FALSE, until = NULL,
                              seed = NULL,
@@ -194,7 +195,7 @@ mkprobit.default <- function(x, y, kernel = NULL,
                              na.action = stats::na.fail, chains = 4,
                              warmup = 1000, draws = 1000, thin = 1,
                              nodes = NULL, zeta_moment = c("exact", "point"),
-                             tol = 1e-3, tolw = Inf, max_iter = 100,
+                             tol = NULL, tolw = Inf, max_iter = NULL,
                              accelerate = TRUE, collapsed = TRUE,
                              allow_empty = FALSE, force = FALSE, until = NULL,
                              seed = NULL,
@@ -219,11 +220,11 @@ mkprobit_arguments <- function() {
     latent_scales = one_of("class", "shared", "fixed"), sparse = check_flag,
     tune = check_flag, bias = check_flag, inducing = or_null(count_from(2)),
     normalise = check_flag, nodes = or_null(count_from(5, most_nodes)),
-    zeta_moment = one_of("exact", "point"), tol = number_from(0),
+    zeta_moment = one_of("exact", "point"), tol = or_null(number_from(0)),
     tolw = function(x, name) {
       if (identical(x, Inf)) x else check_number(x, 0, name = name)
     },
-    max_iter = count_from(1), collapsed = check_flag,
+    max_iter = or_null(count_from(1)), collapsed = check_flag,
     allow_empty = check_flag,
     force = check_flag
   )
@@ -310,11 +311,10 @@ settle_mkprobit <- function(settings) {
   }
   settings$weights_method <- by
   settings <- settle_weight_prior(settings)
-  if (settings$sparse) {
-    # Constants of a vague prior make 0.1 % of the bound a long way.
-    if (!("tol" %in% settings$given)) settings$tol <- 1e-6
-    if (!("max_iter" %in% settings$given)) settings$max_iter <- 2000L
-  }
+  # Constants of a vague prior make 0.1 % of the bound a long way.
+  sparse <- settings$sparse
+  settings$tol <- settings$tol %||% if (sparse) 1e-6 else 1e-3
+  settings$max_iter <- settings$max_iter %||% if (sparse) 2000L else 100L
   vague <- if (settings$sparse) 1e-6 else 1
   settings$gamma <- c(prior$tau %||% vague, prior$nu %||% vague)
   settings

@@ -121,7 +121,7 @@ shown_rhat <- function(rhat) replace(rhat, is.infinite(rhat), NA)
 # Quantiles of the fixed coefficients: p x length(probs). Under q a selected one
 # is 0 with the probability that it is out.
 fixed_quantiles <- function(object, probs, scale) {
-  if (object$method == "gibbs" && vcov_type(object) == "posterior") {
+  if (is_sampled(object) && vcov_type(object) == "posterior") {
     draws <- flat_draws(object, fixed_names(object))
     if (scale == "model") draws <- theta_to_model(object, draws)
     out <- vapply(probs, function(p) {
@@ -249,7 +249,7 @@ component_parameters <- function(object, level) {
     if (has_points(object)) {
       return(point_component_row(object, k, level))
     }
-    if (object$method != "gibbs") {
+    if (!is_sampled(object)) {
       return(if (q$type == "point") {
         coef_table(sqrt(q$value), NA_real_, NA_real_, NA_real_, level = level)
       } else {
@@ -274,7 +274,7 @@ noise_parameters <- function(object, level) {
     return(NULL)
   }
   noise <- object$posterior$noise
-  table <- if (object$method == "gibbs") {
+  table <- if (is_sampled(object)) {
     draws <- object$draws[, , noise_name(fixed_names(object)), drop = FALSE]
     draws_table(draws, level)
   } else if (has_points(object)) {

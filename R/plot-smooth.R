@@ -5,7 +5,7 @@
 smooth_curve <- function(object, grid, probs) {
   at <- grid$at
   columns <- grid$columns
-  if (object$method == "gibbs") {
+  if (is_sampled(object)) {
     draws <- flat_draws(object, fixed_names(object)[at])
     values <- tcrossprod(draws, columns)
     return(list(

@@ -26,12 +26,13 @@
 #'   selection is in the model. Default 0.01.
 #' @param rho_beta `NULL` (default: `rho` is known), or `c(a1, a0)`, both
 #'   positive, for a Beta(a1, a0) prior on it.
-#' @param inclusion `"column"`, the default: each column under selection has an
-#'   indicator of its own, so each level of a factor. `"term"`: the columns of a
-#'   term, such as the levels of a factor or `poly(x, 3)`, share one; they are
-#'   all in or all out, `rho` is the probability of a term, and the effects of
-#'   one that is in have independent Laplace priors. By `method = "gibbs"`
-#'   alone, which is then the default.
+#' @param inclusion `"term"`: the columns of a term, such as the levels of a
+#'   factor or `poly(x, 3)`, share an indicator; they are all in or all out,
+#'   `rho` is the probability of a term, and the effects of one that is in have
+#'   independent Laplace priors. `"column"`: each column has an indicator of its
+#'   own, so each level of a factor. `NULL`, the default: `"term"`; `"column"`
+#'   by `method = "vb"` with `polish = "ep"` or `FALSE`, which know no other. A
+#'   factor of two levels is one column against its first level either way.
 #' @param x_mean_var Variance of the prior of the means of predictors with
 #'   modelled missing values. Default 1e8.
 #' @param x_df,x_scale Degrees of freedom and scale of the inverse Wishart
@@ -53,8 +54,7 @@
 bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
                        var_rate = NULL, cov_df = NULL, cov_scale = 0.02,
                        rho = 0.01, rho_beta = NULL, x_mean_var = 1e8,
-                       x_df = NULL, x_scale = 0.01,
-                       inclusion = c("column", "term")) {
+                       x_df = NULL, x_scale = 0.01, inclusion = NULL) {
   out <- list(
     beta_var = prior_vector(beta_var, "beta_var", positive = TRUE),
     beta_mean = prior_vector(beta_mean, "beta_mean", positive = FALSE),
@@ -69,7 +69,9 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
     x_mean_var = prior_number(x_mean_var, "x_mean_var"),
     x_df = if (!is.null(x_df)) prior_number(x_df, "x_df"),
     x_scale = prior_scale(x_scale, "x_scale"),
-    inclusion = check_choice(inclusion, c("column", "term"), "inclusion")
+    inclusion = if (!is.null(inclusion)) {
+      check_choice(inclusion, c("column", "term"), "inclusion")
+    }
   )
   structure(out, class = c("bsvm_prior", "bayeskernel_prior"))
 }
@@ -138,8 +140,7 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL,
                       slab_rate = NULL, noise_shape = 0.01, noise_rate = 0.01,
                       cov_df = NULL, cov_scale = NULL, rho = 0.01,
                       rho_beta = NULL, x_mean_var = 1e8, x_df = NULL,
-                      x_scale = 0.01, inclusion = c("column", "term"),
-                      sd_scale = NULL) {
+                      x_scale = 0.01, inclusion = NULL, sd_scale = NULL) {
   shared <- bsvm_prior(
     beta_var %||% 1, beta_mean, var_shape, var_rate, cov_df, cov_scale %||% 1,
     rho, rho_beta, x_mean_var, x_df, x_scale, inclusion

@@ -518,7 +518,7 @@ fill_processes <- function(object, rows,
 open_variance <- function(object, rows) {
   # Of no rows cbind() would make a column of NULL.
   open <- do.call(cbind, Filter(length, list(rows$open, rows$unit_open)))
-  if (is.null(open) || object$method == "gibbs") {
+  if (is.null(open) || is_sampled(object)) {
     return(0)
   }
   smooths <- object$design$smooths

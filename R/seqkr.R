@@ -11,8 +11,8 @@
 #' @param y Response, length n: numbers, or for `family = "binomial"` two
 #'   classes as a factor (its second level is the positive class), text, logical,
 #'   0/1 or -1/+1.
-#' @param family `"gaussian"`, regression with normal noise, or `"binomial"`, two
-#'   classes by a probit link; also as objects or functions, see [bark()]. A
+#' @param family `"gaussian"`, regression with normal noise, the default, or
+#'   `"binomial"`, two classes by a probit link; also as objects or functions, see [bark()]. A
 #'   response of 0 and 1 alone has to be told apart.
 #' @param kernel A kernel object. Without a length-scale that is the median
 #'   distance between rows. The paper's \eqn{\exp(-|x - c|^2 / w^2)}{exp(-|x -
@@ -106,7 +106,7 @@ seqkr <- function(x, ...) UseMethod("seqkr")
 
 #' @rdname seqkr
 #' @export
-seqkr.formula <- function(formula, data, family = c("gaussian", "binomial"),
+seqkr.formula <- function(formula, data, family = NULL,
                           kernel = rbf(), particles = 250,
                           moves = c("rj", "corrected"), sweeps = 3, ess = 0.5,
                           resampling = c(
@@ -126,7 +126,7 @@ seqkr.formula <- function(formula, data, family = c("gaussian", "binomial"),
 
 #' @rdname seqkr
 #' @export
-seqkr.default <- function(x, y, family = c("gaussian", "binomial"),
+seqkr.default <- function(x, y, family = NULL,
                           kernel = rbf(), particles = 250,
                           moves = c("rj", "corrected"), sweeps = 3, ess = 0.5,
                           resampling = c(
@@ -146,9 +146,9 @@ seqkr.default <- function(x, y, family = c("gaussian", "binomial"),
 
 seqkr_arguments <- function() {
   list(
-    family = function(family, name) {
+    family = or_null(function(family, name) {
       check_family(family, name, c("gaussian", "binomial"))
-    },
+    }),
     kernel = function(kernel, name) {
       kernel <- as_kernel(kernel)
       check_kernel(kernel, name)
@@ -259,6 +259,7 @@ seqkr_model <- list(
   name = "seqkr", title = "Sequential kernel regression", methods = "smc",
   links = "probit", families = c("gaussian", "binomial"), linear = FALSE,
   prior = "seqkr_prior", arguments = seqkr_arguments,
+  settle = settle_regression,
   rows = list(
     linear = FALSE, weights = FALSE,
     response = function(settings) {

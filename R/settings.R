@@ -140,7 +140,11 @@ read_prior <- function(model, front) {
   prior <- get0("prior", front, inherits = FALSE)
   # Of a fit by an earlier version.
   if (inherits(prior, c("bsvm_prior", "bkm_prior")) && is.list(prior)) {
-    prior$inclusion <- prior$inclusion %||% "column"
+    if (!("inclusion" %in% names(prior))) prior$inclusion <- "column"
+  }
+  # NULL: as other settings have it.
+  if (is.null(prior) && isTRUE(model$late_prior)) {
+    return(NULL)
   }
   if (!is.null(model$prior) && !inherits(prior, model$prior)) {
     abort_argument(

@@ -315,7 +315,9 @@ fit_quality <- function(object) {
     chains = dim(object$draws)[2], draws = dim(object$draws)[1],
     warmup = object$sampler$warmup, thin = object$sampler$thin,
     max_rhat = worst(d$table$rhat, max), min_ess = worst(ess, min),
-    interrupted = d$interrupted, until = d$until, sweeps = d$sweeps
+    interrupted = d$interrupted, until = d$until, sweeps = d$sweeps,
+    # Of a selection whose draws began at a variational optimum.
+    elbo = last(object$trace$elbo), passes = d$passes
   )
 }
 

@@ -112,12 +112,20 @@ check_until <- function(x, name) {
   )
 }
 
+# Of models with a goal of their own "auto" stands for it.
+check_auto_until <- function(x, name) {
+  if (identical(x, "auto")) x else check_until(x, name)
+}
+
 # Of models with a goal by default: what says how long to run is taken at its
 # word.
-settle_until <- function(settings) {
-  said <- c("warmup", "draws", "thin", "start")
-  if (!("until" %in% settings$given) && any(said %in% settings$given)) {
-    settings["until"] <- list(NULL)
+settle_until <- function(settings, goal, run) {
+  said <- lengths(settings[c(names(run), "start")]) > 0L
+  if (identical(settings$until, "auto")) {
+    settings["until"] <- list(if (!any(said)) goal)
+  }
+  for (name in names(run)) {
+    settings[[name]] <- settings[[name]] %||% check_count(run[[name]], 0)
   }
   settings
 }

@@ -203,7 +203,7 @@ test_that("settings outside their range are refused by name", {
       quick_bark(x, d$y, select = wrong), "argument", "select"
     )
   }
-  for (wrong in list(NULL, list(), bsvm_prior())) {
+  for (wrong in list(3, list(), bsvm_prior())) {
     expect_bark_refusal(
       quick_bark(x, d$y, prior = wrong), "prior", "bark_prior"
     )

@@ -56,8 +56,15 @@ test_that("factors of selected terms have a column for each level", {
   )
   new <- design_new(design$info, d[c(5, 2, 24), ])
   expect_equal(new$x, design$x[c(5, 2, 24), ])
+  for (h in list(d$h, d$h == "2", as.character(d$h))) {
+    two <- bsvm_design(y ~ x1 + h, transform(d, h = h), indicators = ~ x1 + h)
+    expect_identical(ncol(two$x), 3L)
+    expect_equal(unname(two$x[, 3]), as.numeric(d$h == "2"))
+    expect_equal(design_new(two$info, transform(d, h = h))$x, two$x)
+  }
   inter <- bsvm_design(y ~ f * h + x1:f, d, indicators = "f:h")
-  expect_identical(sum(inter$assign == 3L), 6L)
+  # Of three levels all, of two one against the other.
+  expect_identical(sum(inter$assign == 3L), 3L)
   expect_identical(sum(inter$assign == 1L), 2L)
   expect_equal(design_new(inter$info, d)$x, inter$x)
 })

@@ -62,7 +62,7 @@ test_that("what chains have to agree on, and what is shown of the rest", {
   expect_output(print(fit), "between chains")
   # A goal by default, unless the call says how long to run.
   expect_null(fit$diagnostics$until)
-  expect_equal(formals(klr.default)$until, quote(rhat(1.05)))
+  expect_equal(formals(klr.default)$until, "auto")
 })
 
 test_that("threads and parts of the run change nothing", {

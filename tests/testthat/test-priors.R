@@ -4,7 +4,7 @@ test_that("defaults are those of the model", {
     list(
       beta_var = 1e8, beta_mean = 0, var_shape = NULL, var_rate = NULL,
       cov_df = NULL, cov_scale = 0.02, rho = 0.01, rho_beta = NULL,
-      x_mean_var = 1e8, x_df = NULL, x_scale = 0.01, inclusion = "column"
+      x_mean_var = 1e8, x_df = NULL, x_scale = 0.01, inclusion = NULL
     )
   )
   expect_s3_class(

@@ -110,17 +110,27 @@ test_that("rho learned counts terms, and chains go on", {
   )
 })
 
-test_that("terms are the sampler's, and bsvm() chooses it", {
+test_that("terms are of draws, those of the polish too", {
   d <- levels_data()
   prior <- bsvm_prior(rho = 0.3, inclusion = "term")
   fit <- function(...) {
     suppressWarnings(bsvm(
-      y ~ a + f, d, select = TRUE, prior = prior, learning_rate = 0.4,
+      y ~ a + f, d, select = TRUE, learning_rate = 0.4,
       chains = 2, warmup = 50, draws = 100, seed = 1, threads = 1, ...
     ), classes = "bayeskernel_warning_convergence")
   }
-  expect_identical(fit()$method, "gibbs")
-  expect_bk_error(fit(method = "vb"), "argument", "term")
+  vb <- fit(prior = prior)
+  expect_identical(vb$method, "vb")
+  expect_identical(
+    inclusion(vb, by = "term")[["f"]], inclusion(vb)[["fq"]]
+  )
+  # What is not said is by term; passes alone know columns only.
+  expect_identical(
+    inclusion(fit(prior = bsvm_prior(rho = 0.3))), inclusion(vb)
+  )
+  alone <- fit(prior = bsvm_prior(rho = 0.3), polish = FALSE)
+  expect_bk_error(inclusion(alone, by = "term"), "argument", "polish = TRUE")
+  expect_bk_error(fit(prior = prior, polish = FALSE), "argument", "term")
   expect_bk_error(bkm(
     y ~ a + f, d, select = TRUE, polish = "ep",
     prior = bkm_prior(inclusion = "term")
@@ -143,5 +153,53 @@ test_that("priors made before there were terms are read", {
   prior$inclusion <- NULL
   expect_no_error(
     bkm(y ~ a, d, prior = prior, select = TRUE, method = "vb", threads = 1)
+  )
+})
+
+# A second column of a factor of two levels says what the first does.
+test_that("a factor of two levels is one column, by each method", {
+  set.seed(2)
+  d <- data.frame(a = stats::rnorm(300), sex = gl(2, 1, 300))
+  d$bit <- as.numeric(d$sex == "2")
+  d$yes <- d$sex == "2"
+  d$y <- d$a + 3 * d$bit + stats::rlogis(300) > 0
+  for (fitter in list(bsvm, bkm)) {
+    run <- function(formula) {
+      suppressWarnings(fitter(
+        formula, d, select = TRUE, chains = 2, warmup = 100, draws = 200,
+        seed = 1, threads = 1
+      ))
+    }
+    factor <- run(y ~ a + sex)
+    number <- run(y ~ a + bit)
+    expect_length(inclusion(factor), 2L)
+    expect_equal(unname(inclusion(factor)), unname(inclusion(number)),
+      ignore_attr = TRUE
+    )
+    expect_equal(unname(coef(factor)), unname(coef(number)))
+    expect_equal(
+      unname(inclusion(run(y ~ a + yes))), unname(inclusion(number)),
+      ignore_attr = TRUE
+    )
+    expect_gt(inclusion(factor, by = "term")[["sex"]], 0.95)
+    # Where a column is in, there is an estimate with its uncertainty.
+    table <- summary(factor)$selection
+    sure <- table[, "Inclusion"] > 0.2
+    expect_true(all(table[sure, "SD"] > 1e-3 & table[sure, "Estimate"] != 0))
+  }
+})
+
+# Whatever the inclusions, the share of draws with any column in is right, and
+# the product of the columns' probabilities is not.
+test_that("inclusion of a term by columns is counted over joint draws", {
+  d <- levels_data(seed = 7)
+  fit <- suppressWarnings(bsvm(
+    y ~ a + f, d, select = TRUE, seed = 1, threads = 1,
+    prior = bsvm_prior(rho = 0.2, inclusion = "column")
+  ))
+  levels <- c("fp", "fq", "fr", "fs")
+  draws <- matrix(fit$draws[, , levels], ncol = 4)
+  expect_equal(
+    inclusion(fit, by = "term")[["f"]], mean(apply(draws != 0, 1, any))
   )
 })
