@@ -8,7 +8,8 @@ error_kinds <- c(
 
 warning_kinds <- c(
   "convergence", "dropped_column", "max_iter", "separation", "jitter",
-  "interrupt", "response", "effects", "prior", "given_up", "learning_rate"
+  "interrupt", "response", "effects", "prior", "given_up", "learning_rate",
+  "identification"
 )
 
 #' Raise a classed error

@@ -30,7 +30,9 @@ collect_gibbs <- function(fit, core, job) {
   fit$fitted <- replace_hole_rows(
     fit$fitted, core$fitted_holes, job$response
   )
-  warn_separation(fit$posterior$theta_mean, design$y * fit$fitted$mean, fit)
+  warn_separation(
+    fit$posterior$theta_mean, design$y * fit$fitted$mean, fit, job
+  )
   fit
 }
 
