@@ -109,6 +109,9 @@ family_prior <- function(prior, family) {
   if (is.null(prior$beta_var)) {
     prior$beta_var <- sds[["slope"]]^2
     prior$by_column <- TRUE
+    # Beside a penalty the intercept stays as flat as it was.
+    prior$flat_intercept <- is.null(prior$intercept_var) &&
+      family %in% c("hinge", "gaussian")
     prior$intercept_var <- prior$intercept_var %||% sds[["intercept"]]^2
   } else if (inherits(prior, "bkm_prior")) {
     prior$intercept_var <- prior$intercept_var %||%

@@ -238,6 +238,10 @@ linear_blocks <- function(design, penalty, prior, selected,
     variance <- column_variances(
       design, fixed, variance, standardize, family
     )
+    if (isTRUE(prior$flat_intercept) && !identical(penalty, "none") &&
+      has_intercept(design)) {
+      variance[fixed == 1L] <- 1e8 * (prior$size %||% 1)^2
+    }
   }
   precision[fixed] <- 1 / variance
   mean[fixed] <- resolved$beta_mean
