@@ -27,8 +27,8 @@
 #'   first), on the scale of the fit. `NULL`, the default: see below. 1e8 lets
 #'   the data speak alone.
 #' @param intercept_var Variance of the intercept, read unless `beta_var` has
-#'   one number for each column. `NULL`, the default: 100, or `beta_var` if that
-#'   is given.
+#'   one number for each column. `NULL`, the default: 100, beside a penalty
+#'   1e8, or `beta_var` if that is given.
 #' @param beta_mean Mean of the fixed coefficients, one number or one per
 #'   unpenalised fixed column. Default 0.
 #' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
@@ -155,7 +155,8 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL,
 #'   the family has it, see below.
 #' @param intercept_var Variance of the intercept, read unless `beta_var` has
 #'   one number for each column. `NULL`, the default: as the family has it;
-#'   with `beta_var` given 1e8 for `"gaussian"` and `"hinge"`.
+#'   with `beta_var` given, or beside a penalty, 1e8 for `"gaussian"` and
+#'   `"hinge"`.
 #' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
 #'   gamma prior \eqn{\sigma^2 \sim IG(A, B)} of every variance component: of
 #'   random intercepts, smooths, the penalty. `NULL`, the default: 0.01 each for
