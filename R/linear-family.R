@@ -88,22 +88,36 @@ refuse_powers <- function(rows, settings) {
   }
 }
 
-# The prior of the fixed coefficients where the user has not said: weak, but
-# never flat for probabilities, where a flat one is no prior as soon as the
-# classes are separated.
+# Standard deviations of the default prior: of the coefficient of a standardized
+# column, of the intercept at the means; and the scale of those of random
+# effects. Of probabilities f is a log odds, of probit models 1.7 times smaller,
+# and of the hinge as large as of a logit model. A number cannot be separated: its
+# slopes, in units of its standard deviation, need no more than to be proper.
+default_sds <- function(family) {
+  switch(family,
+    probit = c(slope = 2.5, intercept = 10, random = 2.5) / 1.7,
+    gaussian = c(slope = 25, intercept = 100, random = 2.5),
+    c(slope = 2.5, intercept = 10, random = 2.5)
+  )
+}
+
+# The prior where the user has not said. `by_column`: `beta_var` is that of
+# standardized columns, see column_variances(). A `beta_var` that was given was
+# the intercept's, too, of bsvm(), and stood beside a flat one of some families.
 family_prior <- function(prior, family) {
-  if (!inherits(prior, "bkm_prior")) {
-    return(prior)
+  sds <- default_sds(family)
+  if (is.null(prior$beta_var)) {
+    prior$beta_var <- sds[["slope"]]^2
+    prior$by_column <- TRUE
+    # Beside a penalty the intercept stays as flat as it was.
+    prior$flat_intercept <- is.null(prior$intercept_var) &&
+      family %in% c("hinge", "gaussian")
+    prior$intercept_var <- prior$intercept_var %||% sds[["intercept"]]^2
+  } else if (inherits(prior, "bkm_prior")) {
+    prior$intercept_var <- prior$intercept_var %||%
+      if (family %in% c("logit", "probit")) sds[["intercept"]]^2 else 1e8
   }
-  # Latent values of a probit model are 1.7 times smaller.
-  unit <- switch(family, logit = 1, probit = 1 / 1.7, NA)
-  vague <- is.na(unit)
-  prior$beta_var <- prior$beta_var %||% if (vague) 1e8 else (2.5 * unit)^2
-  prior$intercept_var <- prior$intercept_var %||%
-    if (vague) 1e8 else (10 * unit)^2
-  if (family != "hinge") {
-    prior$sd_scale <- prior$sd_scale %||% if (vague) 2.5 else 2.5 * unit
-  }
+  prior$sd_scale <- prior$sd_scale %||% sds[["random"]]
   prior
 }
 

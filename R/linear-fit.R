@@ -26,7 +26,8 @@ linear_job <- function(rows, settings) {
   blocks <- linear_blocks(
     rows, penalty, prior, selected,
     crossed_terms(rows, settings, selected),
-    sampled = settings$method == "gibbs"
+    sampled = settings$method == "gibbs", standardize = settings$standardize,
+    family = settings$family
   )
   wide <- if (uses_atoms(rows, settings)) {
     model <- atom_model(rows)
@@ -173,6 +174,7 @@ linear_collect <- function(fit, core, job, rows) {
     if (fit$method == "ep") fit <- collect_ep(fit, core, job)
     if (!is.null(core$polished$chains)) fit <- collect_polish(fit, core, job)
   }
+  warn_single_rows(fit, job)
   if (fit$family == "hinge") {
     fit$given_up <- warn_given_up(
       fit$levels, 1L + (fit$y > 0), fit$fitted$mean, fit$weights
@@ -219,7 +221,8 @@ resolve_penalty <- function(settings, design, selected) {
 # columns of theta, those that are crossed last. Selected columns are in no
 # block.
 linear_blocks <- function(design, penalty, prior, selected,
-                          crossed = integer(), sampled = FALSE) {
+                          crossed = integer(), sampled = FALSE,
+                          standardize = TRUE, family = "hinge") {
   p <- ncol(design$x)
   wiggly <- unlist(lapply(design$smooths, `[[`, "blocks"))
   unpenalised <- unlist(lapply(design$smooths, `[[`, "fixed"))
@@ -233,6 +236,15 @@ linear_blocks <- function(design, penalty, prior, selected,
   variance <- resolved$beta_var
   if (length(prior$beta_var) == 1L && has_intercept(design)) {
     variance[fixed == 1L] <- prior$intercept_var %||% prior$beta_var
+  }
+  if (isTRUE(prior$by_column)) {
+    variance <- column_variances(
+      design, fixed, variance, standardize, family
+    )
+    if (isTRUE(prior$flat_intercept) && !identical(penalty, "none") &&
+      has_intercept(design)) {
+      variance[fixed == 1L] <- 1e8 * (prior$size %||% 1)^2
+    }
   }
   precision[fixed] <- 1 / variance
   mean[fixed] <- resolved$beta_mean
@@ -395,7 +407,7 @@ collect_vb <- function(fit, core, job) {
   }
   # The margin of a row source is the smallest y f.
   sure <- if (is.null(data$path)) design$y * core$mean else status$margin
-  warn_separation(core$theta_mean, sure, fit)
+  warn_separation(core$theta_mean, sure, fit, job)
   if (is.null(data$path)) {
     fit$fitted <- list(mean = core$mean, var = core$variance_f)
   }
@@ -585,43 +597,6 @@ random_posterior <- function(block, term, core) {
     }
   }
   out
-}
-
-# On the standardised scale a slope of 30 takes f from one margin to the other
-# within a fifteenth of a standard deviation.
-warn_separation <- function(theta, sure, fit, large = 30) {
-  if (is_regression(fit) || length(theta) == 0 || max(abs(theta)) < large ||
-    !all(sure > 0)) {
-    return(invisible())
-  }
-  maker <- sub("_prior$", "", class(fit$prior)[1])
-  rare <- paste(
-    "large variances unlikely,",
-    "`prior = %s_prior(var_shape = %d, var_rate = %d)`."
-  )
-  bk_warn(
-    "separation", "The classes are separated by the predictors.",
-    c(
-      sprintf(
-        "The prior alone limits the coefficients, up to %.3g on its scale.",
-        max(abs(theta))
-      ),
-      if (identical(fit$penalty, "learn")) {
-        sprintf(
-          paste("Hold the penalty, `penalty = 1`, or make", rare), maker, 10L, 10L
-        )
-      } else if (is.numeric(fit$penalty)) {
-        "Raise `penalty`."
-      } else if (length(fit$smooths) + length(fit$posterior$random) > 0L) {
-        sprintf(paste("Make", rare), maker, 2L, 2L)
-      } else {
-        sprintf(
-          "Use `penalty = 1`, or `prior = %s_prior(beta_var = %s)`.", maker,
-          if (maker == "bkm") "2.5^2" else "25"
-        )
-      }
-    )
-  )
 }
 
 validate_linear <- function(fit) {

@@ -31,7 +31,9 @@ collect_gibbs <- function(fit, core, job) {
     fit$fitted, core$fitted_holes, job$response
   )
   fit$expected <- gibbs_expected(fit, job)
-  warn_separation(fit$posterior$theta_mean, design$y * fit$fitted$mean, fit)
+  warn_separation(
+    fit$posterior$theta_mean, design$y * fit$fitted$mean, fit, job
+  )
   fit
 }
 

@@ -1,27 +1,55 @@
 #' Prior of the Bayesian support vector machine
 #'
-#' Every constant of the prior of [bsvm()]. The defaults are vague; they refer
-#' to the scale on which the model is fitted, which is that of the standardised
-#' predictors unless `standardize = FALSE`.
+#' Every constant of the prior of [bsvm()]. They refer to the scale on which the
+#' model is fitted, which is that of the standardised predictors unless
+#' `standardize = FALSE`.
+#'
+#' @section The default prior of the coefficients:
+#' Coefficients without a penalty are weakly informed, as those of package
+#' rstanarm are: a coefficient is \eqn{N(0, (2.5 / s)^2)}, s the standard
+#' deviation of its column, and the intercept, at the means of the predictors,
+#' is \eqn{N(0, 10^2)}. That holds with `standardize = FALSE`, too. A change of
+#' one standard deviation then rarely moves f by more than 5, from one class
+#' well into the other. A flat prior is no prior as soon as a column or a level
+#' separates the classes: its coefficient then is as large as the prior allows,
+#' thousands under a variance of 1e8.
+#'
+#' Where more than 99 % of the rows share one value of a column, as with a
+#' rare level, s is not below what a share of 1 % gives: a dummy's coefficient
+#' has a standard deviation of 25 at most, however many rows there are.
+#'
+#' `bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01)` is the prior
+#' of versions up to 0.5.7 in a model with random effects; of correlated ones it has
+#' `cov_df`, too.
 #'
 #' @param beta_var Variance of the fixed coefficients: one positive number, or
 #'   one per unpenalised fixed column in the order of the design (intercept
-#'   first). Default 1e8, which lets the data speak.
+#'   first), on the scale of the fit. `NULL`, the default: see below. 1e8 lets
+#'   the data speak alone.
+#' @param intercept_var Variance of the intercept, read unless `beta_var` has
+#'   one number for each column. `NULL`, the default: 100, beside a penalty
+#'   1e8, or `beta_var` if that is given.
 #' @param beta_mean Mean of the fixed coefficients, one number or one per
 #'   unpenalised fixed column. Default 0.
 #' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
 #'   gamma prior \eqn{\sigma^2 \sim IG(A, B)} of every variance component: of
 #'   the penalty, of a random intercept, of the selected coefficients. `NULL`,
-#'   the default: 0.01 each for random effects and smooths, while the scale of
-#'   the penalty and that of the selected coefficients are half a t variable of
-#'   4 degrees of freedom and scale 1. Where the columns separate the classes
-#'   the data do not bound that scale, and under the paper's IG(0.01, 0.01) it
-#'   runs away. With one of the two given the other is 0.01.
-#' @param cov_df,cov_scale Degrees of freedom and scale S of the inverse
-#'   Wishart prior of the covariance of r correlated random effects. `cov_df` is
-#'   a number above r - 1; `NULL`, the default, means r + 1. `cov_scale` is a
-#'   positive number s for S = s I (default 0.02), or a symmetric positive
-#'   definite r x r matrix.
+#'   the default: 0.01 each for smooths, while the standard deviation of a
+#'   random intercept, or of a random slope alone, the scale of the penalty and
+#'   that of the selected coefficients are half a t variable of 4 degrees of
+#'   freedom, with scale `sd_scale`, 1 and 1. Where columns or groups separate
+#'   the classes the data do not bound that scale, and under the paper's
+#'   IG(0.01, 0.01) it runs away. With one of the two given the other is 0.01.
+#' @param cov_df,cov_scale Degrees of freedom and scale S of an inverse Wishart
+#'   prior of the covariance of r correlated random effects. `NULL`, the default:
+#'   each of their standard deviations is half a t variable of 2 degrees of freedom
+#'   and scale `sd_scale`, and each correlation is uniform (Huang and Wand 2013).
+#'   With one of the two given there is that prior: `cov_df` is a number above
+#'   r - 1 (r + 1), `cov_scale` a positive number s for S = s I (0.02), or a
+#'   symmetric positive definite r x r matrix.
+#' @param sd_scale Scale of that half t variable, a positive number. `NULL`, the
+#'   default: 2.5. Not read with `var_shape` or `var_rate`, of correlated effects
+#'   with `cov_df` or `cov_scale`.
 #' @param rho Prior probability, strictly between 0 and 1, that a column under
 #'   selection is in the model. Default 0.01.
 #' @param rho_beta `NULL` (default: `rho` is known), or `c(a1, a0)`, both
@@ -44,24 +72,35 @@
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was
 #'   found and what would be accepted. Lengths that depend on the design are
 #'   checked by [bsvm()].
-#' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
-#'   Bayesian inference for support vector machine classification.
-#'   *Computational Statistics & Data Analysis* 73, 163-176.
+#' @references
+#' Gelman, A., Jakulin, A., Pittau, M. G. and Su, Y.-S. (2008). A weakly
+#' informative default prior distribution for logistic and other regression
+#' models. *Annals of Applied Statistics* 2, 1360-1383.
+#'
+#' Huang, A. and Wand, M. P. (2013). Simple marginally noninformative prior
+#' distributions for covariance matrices. *Bayesian Analysis* 8, 439-452.
+#'
+#' Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference
+#' for support vector machine classification. *Computational Statistics & Data
+#' Analysis* 73, 163-176.
 #' @examples
 #' bsvm_prior()
 #' bsvm_prior(beta_var = 100, var_shape = 2, var_rate = 1)
 #' @export
-bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
-                       var_rate = NULL, cov_df = NULL, cov_scale = 0.02,
+bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL,
+                       var_rate = NULL, cov_df = NULL, cov_scale = NULL,
                        rho = 0.01, rho_beta = NULL, x_mean_var = 1e8,
-                       x_df = NULL, x_scale = 0.01, inclusion = NULL) {
+                       x_df = NULL, x_scale = 0.01, inclusion = NULL,
+                       intercept_var = NULL, sd_scale = NULL) {
   out <- list(
-    beta_var = prior_vector(beta_var, "beta_var", positive = TRUE),
+    beta_var = if (!is.null(beta_var)) {
+      prior_vector(beta_var, "beta_var", positive = TRUE)
+    },
     beta_mean = prior_vector(beta_mean, "beta_mean", positive = FALSE),
     var_shape = if (!is.null(var_shape)) prior_number(var_shape, "var_shape"),
     var_rate = if (!is.null(var_rate)) prior_number(var_rate, "var_rate"),
     cov_df = if (!is.null(cov_df)) prior_number(cov_df, "cov_df"),
-    cov_scale = prior_scale(cov_scale, "cov_scale"),
+    cov_scale = if (!is.null(cov_scale)) prior_scale(cov_scale, "cov_scale"),
     rho = prior_number(rho, "rho", upper = 1),
     rho_beta = if (!is.null(rho_beta)) {
       positive_numbers(rho_beta, "rho_beta", c("a1", "a0"), "NULL, or ")
@@ -71,7 +110,11 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
     x_scale = prior_scale(x_scale, "x_scale"),
     inclusion = if (!is.null(inclusion)) {
       check_choice(inclusion, c("column", "term"), "inclusion")
-    }
+    },
+    intercept_var = if (!is.null(intercept_var)) {
+      prior_number(intercept_var, "intercept_var")
+    },
+    sd_scale = if (!is.null(sd_scale)) prior_number(sd_scale, "sd_scale")
   )
   structure(out, class = c("bsvm_prior", "bayeskernel_prior"))
 }
@@ -83,19 +126,39 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
 #' standardised predictors and, in a regression, the standardised response,
 #' unless `standardize = FALSE`.
 #'
-#' For probabilities the default is weak but not flat: coefficients of
-#' standardised predictors are \eqn{N(0, 2.5^2)}, the intercept, at the means of
-#' the predictors, is \eqn{N(0, 10^2)}; both are 1.7 times smaller for
-#' `family = "probit"`, whose latent values are. A flat prior is no prior as
-#' soon as the classes are separated. With `"gaussian"` and `"hinge"` they have
-#' variance 1e8.
+#' @section The default prior of the coefficients:
+#' It is weak but not flat, for a flat prior is no prior as soon as a column or a
+#' level separates the classes. Coefficients without a penalty are
+#' \eqn{N(0, (2.5 / s)^2)}, s the standard deviation of the column, as in package
+#' rstanarm; the intercept, at the means of the predictors, is
+#' \eqn{N(0, 10^2)}. Both are 1.7 times smaller for `family = "probit"`, whose
+#' latent values are. That holds with `standardize = FALSE`, too.
+#'
+#' Where more than 99 % of the rows share one value of a column, as with a
+#' rare level, s is not below what a share of 1 % gives: a dummy's coefficient
+#' has a standard deviation of 25 at most, however many rows there are.
+#'
+#' A numeric response cannot be separated, and its coefficients need less: they
+#' have standard deviation 25 t / s and the intercept has 100 t, t the standard
+#' deviation of the response, which moves estimates of ordinary data by less than
+#' 1 % of their standard deviations. Without an intercept t is the root of the
+#' response's mean square.
+#'
+#' These priors are proper: [evidence()] does not reward the lack of a term for a
+#' width that nobody meant, as variances of 1e8 did by some 6 to 8 for each column.
+#' `bkm_prior(beta_var = 1e8, intercept_var = 1e8)` is the prior of `"gaussian"`
+#' and `"hinge"` in versions up to 0.5.7; of random effects of `"hinge"` add `var_shape = 0.01,
+#' var_rate = 0.01`.
 #'
 #' @inheritParams bsvm_prior
-#' @param beta_var Variance of the fixed coefficients but the intercept: one
-#'   positive number; or one per unpenalised fixed column in the order of the
-#'   design, the intercept first. `NULL`, the default: as the family has it.
+#' @param beta_var Variance of the fixed coefficients but the intercept, on the
+#'   scale of the fit: one positive number; or one per unpenalised fixed column
+#'   in the order of the design, the intercept first. `NULL`, the default: as
+#'   the family has it, see below.
 #' @param intercept_var Variance of the intercept, read unless `beta_var` has
-#'   one number for each column. `NULL`, the default: as the family has it.
+#'   one number for each column. `NULL`, the default: as the family has it;
+#'   with `beta_var` given, or beside a penalty, 1e8 for `"gaussian"` and
+#'   `"hinge"`.
 #' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
 #'   gamma prior \eqn{\sigma^2 \sim IG(A, B)} of every variance component: of
 #'   random intercepts, smooths, the penalty. `NULL`, the default: 0.01 each for
@@ -106,9 +169,8 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
 #' @param cov_df,cov_scale Degrees of freedom and scale S of an inverse Wishart
 #'   prior of the covariance of r correlated random effects. `NULL`, the default:
 #'   each of their standard deviations is half a t variable of 2 degrees of freedom
-#'   and scale `sd_scale`, and each correlation is uniform (Huang and Wand 2013);
-#'   `"hinge"` has the inverse Wishart prior. With one of the two given the other
-#'   is that of [bsvm_prior()]: `cov_df` is a number above r - 1 (r + 1),
+#'   and scale `sd_scale`, and each correlation is uniform (Huang and Wand 2013).
+#'   With one of the two given there is that prior: `cov_df` is a number above r - 1 (r + 1),
 #'   `cov_scale` a positive number s for S = s I (0.02), or a symmetric positive
 #'   definite r x r matrix.
 #' @param slab_shape,slab_rate The same of the variance of selected
@@ -116,10 +178,9 @@ bsvm_prior <- function(beta_var = 1e8, beta_mean = 0, var_shape = NULL,
 #'   With vague ones it runs away while nothing is selected, and inclusions fall
 #'   below their prior.
 #' @param sd_scale Scale of that half t variable, a positive number. `NULL`, the
-#'   default: 2.5 with `"logit"` and `"gaussian"`, 2.5 / 1.7 with `"probit"`.
-#'   Where each group has one row, or rows of one class, the data do not bound
-#'   the standard deviation: under IG(0.01, 0.01) it then runs away, and the
-#'   coefficients with it. `"hinge"` has that prior, as [bsvm()] has. Not read
+#'   default: 2.5, with `"probit"` 2.5 / 1.7. Where each group has one row, or
+#'   rows of one class, the data do not bound the standard deviation: under
+#'   IG(0.01, 0.01) it then runs away, and the coefficients with it. Not read
 #'   with `var_shape` or `var_rate`, of correlated effects with `cov_df` or
 #'   `cov_scale`.
 #' @param noise_shape,noise_rate The same of the variance of a numeric response
@@ -142,20 +203,14 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL,
                       rho_beta = NULL, x_mean_var = 1e8, x_df = NULL,
                       x_scale = 0.01, inclusion = NULL, sd_scale = NULL) {
   shared <- bsvm_prior(
-    beta_var %||% 1, beta_mean, var_shape, var_rate, cov_df, cov_scale %||% 1,
-    rho, rho_beta, x_mean_var, x_df, x_scale, inclusion
+    beta_var, beta_mean, var_shape, var_rate, cov_df, cov_scale, rho, rho_beta,
+    x_mean_var, x_df, x_scale, inclusion, intercept_var, sd_scale
   )
-  if (is.null(beta_var)) shared["beta_var"] <- list(NULL)
-  if (is.null(cov_scale)) shared["cov_scale"] <- list(NULL)
   own <- list(
-    intercept_var = if (!is.null(intercept_var)) {
-      prior_number(intercept_var, "intercept_var")
-    },
     slab_shape = if (!is.null(slab_shape)) {
       prior_number(slab_shape, "slab_shape")
     },
     slab_rate = if (!is.null(slab_rate)) prior_number(slab_rate, "slab_rate"),
-    sd_scale = if (!is.null(sd_scale)) prior_number(sd_scale, "sd_scale"),
     noise_shape = prior_number(noise_shape, "noise_shape"),
     noise_rate = prior_number(noise_rate, "noise_rate")
   )
@@ -484,73 +539,85 @@ check_log_lambda <- function(x) {
 
 #' @export
 format.bsvm_prior <- function(x, digits = 4, ...) {
-  shown <- vapply(x, prior_text, "", digits = digits)
-  df <- function(value, default) if (is.null(value)) default else shown[[value]]
-  scale <- prior_text(x$cov_scale %||% 0.02, digits)
-  inclusion <- if (is.null(x$rho_beta)) {
-    paste("probability", shown[["rho"]])
-  } else {
-    paste0("probability ~ Beta", shown[["rho_beta"]])
-  }
-  if (by_term(x)) inclusion <- paste(inclusion, "of each term")
+  out <- linear_prior_text(x, digits)
   c(
-    "fixed coefficients" = sprintf(
-      "N(mean %s, variance %s)", shown[["beta_mean"]], shown[["beta_var"]]
-    ),
-    "variance components" = variance_text(variance_prior(x), digits),
-    "penalty, selection" = variance_text(
-      variance_prior(x, scale = TRUE), digits
-    ),
-    "covariances" = sprintf(
-      "inverse Wishart(df %s, scale %s)",
-      df(if (!is.null(x$cov_df)) "cov_df", "r + 1"), scale
-    ),
-    "inclusion" = inclusion,
-    "missing predictors, mean" = sprintf("N(0, %s)", shown[["x_mean_var"]]),
-    "missing predictors, covariance" = sprintf(
-      "inverse Wishart(df %s, scale %s)",
-      df(if (!is.null(x$x_df)) "x_df", "P + 1"), shown[["x_scale"]]
-    )
+    out[names(out) %in% c("fixed coefficients", "intercept", "random effects")],
+    out["smooths, processes"],
+    "penalty, selection" = out[["penalty"]], out["covariances"],
+    out["inclusion"], out[startsWith(names(out), "missing")]
   )
 }
 
 #' @export
 format.bkm_prior <- function(x, digits = 4, ...) {
-  out <- format.bsvm_prior(x, digits)
-  given <- function(value) {
-    if (is.null(value)) "by family" else prior_text(value, digits)
-  }
-  out[["fixed coefficients"]] <- sprintf(
-    "N(mean %s, variance %s)", prior_text(x$beta_mean, digits),
-    given(x$beta_var)
-  )
-  given_var <- unlist(x[c("var_shape", "var_rate")])
-  if (!given_covariance(x)) {
-    half_t <- covariance_prior(x, 2L)$half_t
-    out[[4L]] <- if (is.null(half_t)) {
-      "by family"
-    } else {
-      variance_text(list(half_t = half_t), digits)
-    }
-  }
+  out <- linear_prior_text(x, digits)
   c(
-    out[1L],
-    if (length(x$beta_var) < 2L) {
-      c(intercept = sprintf("N(mean %s, variance %s)",
-        prior_text(x$beta_mean[1L], digits), given(x$intercept_var)
-      ))
-    },
-    "random effects" = if (is.null(x$sd_scale) && is.null(given_var)) {
-      "by family"
-    } else {
-      variance_text(random_prior(x), digits)
-    },
-    "smooths, processes" = out[[2L]], penalty = out[[3L]], out[4L],
+    out[names(out) %in% c("fixed coefficients", "intercept", "random effects")],
+    out[c("smooths, processes", "penalty", "covariances")],
     "selected coefficients" = variance_text(
       variance_prior(x, "slab", scale = TRUE), digits
     ),
-    out[5L],
-    "noise" = variance_text(variance_prior(x, "noise"), digits), out[-(1:5)]
+    out["inclusion"],
+    "noise" = variance_text(variance_prior(x, "noise"), digits),
+    out[startsWith(names(out), "missing")]
+  )
+}
+
+# What the priors of bsvm() and bkm() have in common. A prior that is not yet of
+# a fit does not know its defaults.
+linear_prior_text <- function(x, digits) {
+  default <- if (inherits(x, "bkm_prior")) "by family" else "default"
+  text <- function(name) prior_text(x[[name]], digits)
+  normal <- function(name) {
+    variance <- if (is.null(x[[name]])) default else text(name)
+    mean <- prior_text(
+      if (name == "beta_var") x$beta_mean else x$beta_mean[1L], digits
+    )
+    paste0(
+      sprintf("N(mean %s, variance %s)", mean, variance),
+      if (isTRUE(x$by_column) && name == "beta_var") {
+        ", of standardized columns"
+      }
+    )
+  }
+  own_variance <- !is.null(unlist(x[c("var_shape", "var_rate")]))
+  covariance <- covariance_prior(x, 2L, "")
+  inclusion <- if (is.null(x$rho_beta)) {
+    paste("probability", text("rho"))
+  } else {
+    paste0("probability ~ Beta", text("rho_beta"))
+  }
+  c(
+    "fixed coefficients" = normal("beta_var"),
+    if (length(x$beta_var) < 2L) c(intercept = normal("intercept_var")),
+    "random effects" = if (is.null(x$sd_scale) && !own_variance) {
+      default
+    } else {
+      variance_text(random_prior(x), digits)
+    },
+    "smooths, processes" = variance_text(variance_prior(x), digits),
+    penalty = variance_text(variance_prior(x, scale = TRUE), digits),
+    covariances = if (given_covariance(x)) {
+      sprintf(
+        "inverse Wishart(df %s, scale %s)",
+        if (is.null(x$cov_df)) "r + 1" else text("cov_df"),
+        prior_text(x$cov_scale %||% 0.02, digits)
+      )
+    } else if (is.null(covariance$half_t)) {
+      default
+    } else {
+      variance_text(covariance, digits)
+    },
+    inclusion = if (by_term(x)) {
+      paste(inclusion, "of each term")
+    } else {
+      inclusion
+    },
+    "missing predictors, mean" = sprintf("N(0, %s)", text("x_mean_var")),
+    "missing predictors, covariance" = sprintf(
+      "inverse Wishart(df %s, scale %s)",
+      if (is.null(x$x_df)) "P + 1" else text("x_df"), text("x_scale")
+    )
   )
 }
 

@@ -456,7 +456,8 @@ source_rows <- function(model, source, settings, formula = NULL) {
   keep <- file$source[-1]
   common <- list(
     n = file$rows, levels = file$levels, share = file$share,
-    y_sd = file$y_sd, dropped = file$dropped, response = source$response,
+    y_sd = file$y_sd, spread = source_spread(file), dropped = file$dropped,
+    response = source$response,
     release = function() unlink(path)
   )
   if (!is.null(layout)) {
@@ -464,6 +465,7 @@ source_rows <- function(model, source, settings, formula = NULL) {
       file[c("source", "names", "center", "scale")] <-
         lapply(file[c("source", "names", "center", "scale")], `[`, -1L)
       file$center[] <- 0
+      common$spread <- lapply(common$spread, `[`, -1L)
     }
     out <- source_term_rows(source, layout, file, settings, user_call())
     done <- TRUE

@@ -122,7 +122,9 @@ test_that("separated classes are said where the prior is nearly flat", {
       ),
       "separation", "bkm_prior"
     )
-    expect_silent(fit <- quick(y ~ x, apart, method = method))
+    expect_bk_warning(
+      fit <- quick(y ~ x, apart, method = method), "separation", "`x`"
+    )
     expect_lt(max(abs(coef(fit, scale = "model"))), 12)
   }
 })
@@ -170,7 +172,8 @@ test_that("priors are checked, and filled in by family", {
   expect_equal(resolved("logit")$beta_var, 6.25)
   expect_equal(resolved("logit")$intercept_var, 100)
   expect_equal(resolved("probit")$beta_var, 6.25 / 1.7^2)
-  expect_equal(resolved("gaussian")$beta_var, 1e8)
+  expect_equal(resolved("gaussian")$beta_var, 625)
+  expect_equal(resolved("hinge")$beta_var, 6.25)
   # The intercept has its own, unless there is a number for each column.
   few <- transform(d, y = x > 5)
   wide <- coef(quick(y ~ z, few), scale = "model")

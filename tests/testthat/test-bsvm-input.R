@@ -176,7 +176,6 @@ test_that("weights and offsets", {
 
 test_that("priors", {
   expect_prior <- function(code, regexp) expect_bk_error(code, "prior", regexp)
-  expect_prior(bsvm_prior(beta_var = NULL), "beta_var")
   for (value in list(0, -1, NA, Inf, "a", c(1, -1))) {
     expect_prior(bsvm_prior(beta_var = value), "beta_var")
     expect_prior(bsvm_prior(var_shape = value), "var_shape")

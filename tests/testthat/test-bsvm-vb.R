@@ -307,16 +307,16 @@ test_that("rows of weight zero are as good as absent", {
 
 test_that("an offset is a known part of the coefficients", {
   d <- make_data(37, n = 100)
-  a <- vb(y ~ x1 + x2, d, penalty = "none", tol = 1e-12)
+  a <- vb(y ~ x1 + x2, d, penalty = "none", prior = bsvm_prior(beta_var = 1e8), tol = 1e-12)
   b <- vb(
     y ~ x1 + x2 + offset(0.4 * x1 - 0.1), d,
-    penalty = "none", tol = 1e-12
+    penalty = "none", prior = bsvm_prior(beta_var = 1e8), tol = 1e-12
   )
   expect_equal(coef(a), coef(b) + c(-0.1, 0.4, 0), tolerance = 1e-5)
   expect_equal(a$fitted$mean, b$fitted$mean, tolerance = 1e-5)
   argument <- vb(
     y ~ x1 + x2, d,
-    penalty = "none", offset = 0.4 * x1 - 0.1, tol = 1e-12
+    penalty = "none", prior = bsvm_prior(beta_var = 1e8), offset = 0.4 * x1 - 0.1, tol = 1e-12
   )
   expect_equal(bound_of(argument), bound_of(b), tolerance = 1e-12)
 })

@@ -2,9 +2,10 @@ test_that("defaults are those of the model", {
   expect_identical(
     unclass(bsvm_prior()),
     list(
-      beta_var = 1e8, beta_mean = 0, var_shape = NULL, var_rate = NULL,
-      cov_df = NULL, cov_scale = 0.02, rho = 0.01, rho_beta = NULL,
-      x_mean_var = 1e8, x_df = NULL, x_scale = 0.01, inclusion = NULL
+      beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rate = NULL,
+      cov_df = NULL, cov_scale = NULL, rho = 0.01, rho_beta = NULL,
+      x_mean_var = 1e8, x_df = NULL, x_scale = 0.01, inclusion = NULL,
+      intercept_var = NULL, sd_scale = NULL
     )
   )
   expect_s3_class(
@@ -47,14 +48,17 @@ test_that("scales that data may leave unbounded are half t, unless said", {
   scaled <- scale_prior(bkm_prior(beta_var = 1, intercept_var = 1), 3)
   expect_equal(variance_prior(scaled)$rate, 0.09)
   expect_equal(variance_prior(scaled, scale = TRUE)$half_t, c(4, 3))
-  # Of a random effect: by family, none of a pseudo-likelihood.
+  # Of a random effect: by family.
   size <- function(family, ...) {
     random_prior(family_prior(bkm_prior(...), family))$half_t[2]
   }
   expect_equal(size("logit"), 2.5)
   expect_equal(size("probit"), 2.5 / 1.7)
   expect_equal(size("gaussian", sd_scale = 1), 1)
-  expect_null(size("hinge"))
+  expect_equal(size("hinge"), 2.5)
+  expect_equal(
+    random_prior(family_prior(bsvm_prior(), "hinge"))$half_t, c(4, 2.5)
+  )
   expect_null(size("logit", var_shape = 1))
   given <- scale_prior(family_prior(bkm_prior(), "gaussian"), 3)
   expect_equal(random_prior(given)$half_t, c(4, 7.5))
@@ -68,7 +72,7 @@ test_that("scales that data may leave unbounded are half t, unless said", {
   expect_equal(covariance("probit", sd_scale = 1)$half_t, c(2, 1))
   expect_equal(covariance_prior(given, 2, "")$half_t, c(2, 7.5))
   wishart <- list(df = 3, scale = diag(0.02, 2))
-  expect_equal(covariance("hinge"), wishart)
+  expect_equal(covariance("hinge")$half_t, c(2, 2.5))
   expect_equal(covariance("logit", cov_scale = 0.02), wishart)
   expect_equal(covariance("gaussian", cov_df = 3), wishart)
   source <- scale_prior(family_prior(bkm_prior(cov_df = 3), "gaussian"), 3)

@@ -1,0 +1,124 @@
+# The default prior of fixed coefficients, on the scale of the model: each is
+# that of the standardized column, whether or not the fit has standardized it.
+
+# A dummy of a smaller share of the rows has the prior of one of this share. Its
+# own standard deviation goes to 0 with its share, and the prior of its
+# coefficient would grow with the number of rows.
+rare_share <- 0.01
+
+# Variances of the coefficients of the columns `fixed`: `variance` is those of
+# standardized columns, of the intercept at their means, and in units of the
+# response.
+column_variances <- function(design, fixed, variance, standardize, family) {
+  intercept <- has_intercept(design) & fixed == 1L
+  slopes <- fixed[!intercept]
+  spread <- column_spread(design, slopes, standardize)
+  y <- response_spread(design, standardize, family)
+  variance <- variance * y$size^2
+  scale <- design$scale[slopes]
+  variance[!intercept] <- variance[!intercept] * (scale / spread$sd)^2
+  # An intercept that is not at the means is further away from 0.
+  away <- (spread$mean - design$center[slopes]) / scale
+  variance[intercept] <- variance[intercept] + y$mean^2 +
+    sum(variance[!intercept] * away^2)
+  variance
+}
+
+# The unit of a numeric response as it is fitted, and the mean that is left to
+# the intercept. Without one nothing takes up the mean: slopes have to.
+response_spread <- function(design, standardize, family) {
+  if (family != "gaussian") {
+    return(list(size = 1, mean = 0))
+  }
+  if (!is.null(design$y_sd)) {
+    # Of a file, whose mean is not known: see scale_prior().
+    size <- if (standardize) 1 else design$y_sd
+    return(list(size = size, mean = 1e4 * design$y_sd))
+  }
+  y <- design$y - design$offset
+  weights <- prior_weights(design)
+  moments <- weighted_moments(y, weights)
+  mean <- moments[[1L]]
+  size <- if (has_intercept(design)) {
+    moments[[2L]]
+  } else {
+    sqrt(sum(weights * y^2) / sum(weights))
+  }
+  list(size = if (isTRUE(size > 0)) size else 1, mean = mean)
+}
+
+# `mean` and `sd` of columns of x, the latter not below what a rare value gives.
+column_spread <- function(design, at, standardize) {
+  out <- list(mean = unname(design$center[at]), sd = unname(design$scale[at]))
+  if (is.null(design$lean) && nrow(design$x) == 0L) {
+    known <- at <= length(design$spread$sd)
+    out$mean[known] <- design$spread$mean[at[known]]
+    out$sd[known] <- design$spread$sd[at[known]]
+    return(out)
+  }
+  weights <- prior_weights(design)
+  for (k in seq_along(at)) {
+    x <- design_column(design, at[k])
+    if (length(x) == 0L) next
+    if (!standardize) {
+      moments <- weighted_moments(x, weights)
+      out$mean[k] <- moments[[1L]]
+      out$sd[k] <- if (isTRUE(moments[[2L]] > 0)) moments[[2L]] else 1
+    }
+    out$sd[k] <- max(out$sd[k], rare_spread(x, weights))
+  }
+  out
+}
+
+design_column <- function(design, j) {
+  if (is.null(design$lean)) {
+    return(design$x[, j])
+  }
+  at <- match(j, design$lean$at)
+  if (is.na(at)) numeric() else design$lean$x[, at]
+}
+
+# As the user gave them: those of classes are no numbers of rows.
+prior_weights <- function(design) {
+  weights <- design$weights_given %||% design$weights
+  if (is.null(weights)) rep(1, length(design$y)) else weights
+}
+
+# Mean and standard deviation. A whole weight is so many rows.
+weighted_moments <- function(x, weights) {
+  total <- sum(weights)
+  mean <- sum(weights * x) / total
+  squares <- sum(weights * (x - mean)^2)
+  n <- sum(weights > 0)
+  left <- if (all(weights == trunc(weights))) total - 1 else total * (n - 1) / n
+  c(mean, sqrt(squares / left))
+}
+
+# Where all but few values are equal, what values as far from these as the others
+# are would give if they had the least share; else 0.
+rare_spread <- function(x, weights) {
+  ascending <- order(x)
+  half <- match(TRUE, cumsum(weights[ascending]) >= sum(weights) / 2)
+  other <- x != x[ascending[half]]
+  if (sum(weights[other]) >= rare_share * sum(weights)) {
+    return(0)
+  }
+  squares <- stats::weighted.mean(
+    (x[other] - x[ascending[half]])^2, weights[other]
+  )
+  if (is.nan(squares)) 0 else sqrt(squares * rare_share * (1 - rare_share))
+}
+
+# The same of rows in a file, of which there are moments. A column from 0 to 1
+# whose variance is m (1 - m), m its mean, is a dummy.
+source_spread <- function(file) {
+  keep <- file$source[-1L]
+  moments <- lapply(file$moments[c("mean", "sd", "min", "max")], `[`, keep)
+  m <- moments$mean
+  binary <- moments$min == 0 & moments$max == 1 & abs(
+    moments$sd^2 * (file$rows - 1) / file$rows - m * (1 - m)
+  ) < 1e-9
+  share <- pmax(pmin(m, 1 - m), rare_share)
+  sd <- ifelse(binary, pmax(moments$sd, sqrt(share * (1 - share))), moments$sd)
+  list(mean = c(0, m), sd = c(1, sd))
+}

@@ -1,0 +1,383 @@
+# What separates the classes. The likelihood of a coefficient, or of the
+# variance of random effects, then has its supremum at infinity, and the prior
+# alone says how large it is. What is found here is exact: ranges and tables
+# first, and of columns together whether a direction exists along which no row
+# of one class lies beyond any of the other.
+
+# Warns once, and names what separates. A prior that the user has typed is what
+# he wants, unless coefficients have run away under it.
+warn_separation <- function(theta, sure, fit, job, large = 30) {
+  if (is_regression(fit)) {
+    return(invisible())
+  }
+  wild <- length(theta) > 0L && max(abs(theta)) >= large
+  if (!wild && chosen_prior(fit)) {
+    return(invisible())
+  }
+  found <- find_separation(job$design)
+  if (is.null(found) && length(sure) > 0L && all(sure > 0)) {
+    # Of rows in a file there is but the smallest margin.
+    few <- length(theta) < (job$design$n %||% 0)
+    if (wild || (!is.null(job$data$path) && few)) {
+      found <- list(details = "The fit takes every row to its own class.")
+    }
+  }
+  if (is.null(found)) {
+    return(invisible())
+  }
+  bk_warn(
+    "separation", "The classes are separated by the predictors.",
+    c(
+      found$details,
+      if (wild) {
+        sprintf(
+          "The prior alone limits the coefficients, up to %.3g on its scale.",
+          max(abs(theta))
+        )
+      } else {
+        "The prior alone limits the effects of these."
+      },
+      separation_remedy(fit)
+    ),
+    columns = found$columns, levels = found$levels, groups = found$groups
+  )
+}
+
+# Did the user say how large coefficients may be?
+chosen_prior <- function(fit) {
+  !isTRUE(fit$prior$by_column) || is.numeric(fit$penalty) ||
+    !is.null(fit$prior$var_shape) || !is.null(fit$prior$var_rate)
+}
+
+separation_remedy <- function(fit) {
+  maker <- sub("_prior$", "", class(fit$prior)[1])
+  rare <- paste(
+    "large variances unlikely,",
+    "`prior = %s_prior(var_shape = %d, var_rate = %d)`."
+  )
+  if (identical(fit$penalty, "learn")) {
+    sprintf(
+      paste("Hold the penalty, `penalty = 1`, or make", rare), maker, 10L, 10L
+    )
+  } else if (is.numeric(fit$penalty)) {
+    "Raise `penalty`."
+  } else if (length(fit$smooths) + length(fit$posterior$random) > 0L) {
+    sprintf(
+      paste(
+        "Choose a prior of your own, `prior = %s_prior(beta_var = %s)`, or make",
+        rare
+      ),
+      maker, if (maker == "bkm") "2.5^2" else "25", maker, 2L, 2L
+    )
+  } else {
+    sprintf(
+      "Use `penalty = 1`, or `prior = %s_prior(beta_var = %s)`.", maker,
+      if (maker == "bkm") "2.5^2" else "25"
+    )
+  }
+}
+
+# NULL, or `details`, a line for each finding, and `columns`, `levels` ("a = c")
+# and `groups`, the labels of random terms. NULL without rows in memory.
+find_separation <- function(design) {
+  used <- design$weights > 0
+  if (length(design$y) == 0L || nrow(separation_matrix(design)) == 0L) {
+    return(NULL)
+  }
+  y <- design$y > 0
+  if (!any(y[used]) || all(y[used])) {
+    return(NULL)
+  }
+  levels <- separating_levels(design, y, used)
+  columns <- separating_columns(design, y, used)
+  rest <- used & !levels$rows & !columns$rows
+  together <- separating_together(design, y, rest)
+  groups <- separating_groups(design, y, used)
+  details <- c(
+    levels$details, columns$details,
+    if (length(together)) {
+      sprintf("Together: %s.", list_some(together))
+    },
+    if (length(groups)) {
+      sprintf("Each level of `%s` has rows of one class.", groups)
+    }
+  )
+  if (length(details) == 0L) {
+    return(NULL)
+  }
+  if (length(details) > 6L) {
+    details <- c(details[1:5], sprintf("... and %d more.", length(details) - 5L))
+  }
+  list(
+    details = details, columns = c(columns$names, together),
+    levels = levels$names, groups = groups
+  )
+}
+
+separation_matrix <- function(design) design$lean$x %||% design$x
+
+# Levels of factors, the reference among them, whose rows have one class.
+separating_levels <- function(design, y, used) {
+  out <- list(names = character(), details = character(), rows = logical(length(y)))
+  for (name in factors_alone(design)) {
+    values <- as.character(design$frame[[name]])
+    counts <- table(
+      factor(values[used]), factor(y[used], levels = c(FALSE, TRUE))
+    )
+    for (level in rownames(counts)[counts[, 1] == 0 | counts[, 2] == 0]) {
+      out$names <- c(out$names, sprintf("%s = %s", name, level))
+      out$rows <- out$rows | values == level
+      n <- sum(counts[level, ])
+      class <- design$levels[1L + (counts[level, 2] > 0)]
+      out$details <- c(out$details, sprintf(
+        "`%s` = \"%s\": %s \"%s\".", name, level,
+        if (n == 1) "its one row is" else sprintf("all %d rows are", n), class
+      ))
+    }
+  }
+  out
+}
+
+# Factors that are terms of their own beside an intercept, without missing
+# values.
+factors_alone <- function(design) {
+  names <- intersect(names(design$xlevels), design$term_labels)
+  if (!has_intercept(design)) names <- names[seq_len(min(1L, length(names)))]
+  Filter(function(name) {
+    values <- design$frame[[name]]
+    length(values) == length(design$y) && !anyNA(values)
+  }, names)
+}
+
+# Linear columns but the intercept; not those of smooths and processes, nor any
+# with holes.
+linear_columns <- function(design) {
+  smooth <- unlist(lapply(design$smooths, `[[`, "blocks"))
+  holed <- design$holes$use_column + 1L
+  at <- design$lean$at %||% seq_len(ncol(design$x))
+  known <- is.na(match(at, c(smooth, holed)))
+  factors <- which(design$term_labels %in% names(design$xlevels))
+  gaps <- vapply(design$term_labels[factors], function(name) {
+    anyNA(design$frame[[name]])
+  }, NA)
+  # Columns of factors with missing values.
+  known <- known & !(design$assign[at] %in% factors[gaps])
+  which(known)
+}
+
+# Columns whose values of one class lie beyond those of the other; they may meet
+# in one.
+separating_columns <- function(design, y, used) {
+  x <- separation_matrix(design)
+  at <- design$lean$at %||% seq_len(ncol(design$x))
+  intercept <- has_intercept(design)
+  known <- match(factors_alone(design), design$term_labels)
+  candidates <- Filter(function(j) {
+    !(intercept && at[j] == 1L) && !(design$assign[at[j]] %in% known)
+  }, linear_columns(design))
+  out <- list(names = character(), details = character(), rows = logical(length(y)))
+  for (j in candidates) {
+    low <- range(x[used & !y, j])
+    high <- range(x[used & y, j])
+    if (low[2] <= high[1] && low[1] < high[2]) {
+      turn <- 1
+    } else if (high[2] <= low[1] && high[1] < low[2]) {
+      turn <- -1
+    } else {
+      next
+    }
+    between <- if (turn > 0) c(low[2], high[1]) else c(high[2], low[1])
+    # Without an intercept the border is at 0.
+    if (!intercept && (between[1] > 0 || between[2] < 0)) next
+    name <- colnames(design$x)[at[j]]
+    out$names <- c(out$names, name)
+    out$rows <- out$rows | if (between[1] < between[2]) TRUE else x[, j] != between[1]
+    out$details <- c(out$details, column_detail(
+      name, x[used, j], between, design$levels[c(1.5 - turn / 2, 1.5 + turn / 2)]
+    ))
+  }
+  out
+}
+
+column_detail <- function(name, x, between, classes) {
+  beyond <- sum(x > between[1])
+  below <- sum(x < between[2])
+  if (between[1] == between[2] && min(beyond, below) == 0L) {
+    n <- max(beyond, below)
+    return(sprintf(
+      "`%s`: %s not %s %s \"%s\".", name,
+      if (n == 1L) "the one row that is" else sprintf("all %d rows that are", n),
+      format(between[1], digits = 4), if (n == 1L) "is" else "are",
+      classes[if (beyond > 0L) 2L else 1L]
+    ))
+  }
+  sprintf(
+    "`%s`: up to %s \"%s\", from %s \"%s\".", name,
+    format(between[1], digits = 4), classes[1],
+    format(between[2], digits = 4), classes[2]
+  )
+}
+
+# Random intercepts of groups that have one class each. Of groups of one row see
+# warn_single_rows().
+separating_groups <- function(design, y, used) {
+  labels <- vapply(design$random, function(term) {
+    group <- term$group[used]
+    mixed <- any(tapply(y[used], group, function(own) any(own) && !all(own)))
+    if (!("(Intercept)" %in% term$columns) || mixed || !anyDuplicated(group)) {
+      NA_character_
+    } else {
+      term$label
+    }
+  }, "")
+  labels[!is.na(labels)]
+}
+
+# Columns that separate no class alone but do together, in the rows `rest`.
+separating_together <- function(design, y, rest) {
+  if (!any(y[rest]) || all(y[rest])) {
+    return(character())
+  }
+  at <- linear_columns(design)
+  x <- separation_matrix(design)
+  names <- colnames(design$x)[(design$lean$at %||% seq_len(ncol(design$x)))[at]]
+  rows <- which(rest)
+  p <- length(at)
+  # By as many columns as rows everything is separated.
+  if (p == 0L || p >= length(rows)) {
+    return(character())
+  }
+  few <- 20L * p + 500L
+  if (length(rows) > 3L * few) {
+    # Classes that overlap in some rows, and in all directions, do in all rows.
+    some <- rows[as.integer(seq(1, length(rows), length.out = few))]
+    a <- signed_rows(x[some, at, drop = FALSE], y[some])
+    if (qr(a)$rank == p && is.null(separating_direction(a))) {
+      return(character())
+    }
+    if (length(rows) * p^2 > 1e9) {
+      return(character())
+    }
+  }
+  direction <- separating_direction(
+    signed_rows(x[rows, at, drop = FALSE], y[rows])
+  )
+  if (is.null(direction)) {
+    return(character())
+  }
+  own <- abs(direction) > 1e-6 * max(abs(direction))
+  setdiff(names[own], "(Intercept)")
+}
+
+# Rows with the sign of their class, columns without their means where there is
+# an intercept, and of unit size.
+signed_rows <- function(x, y) {
+  x <- unname(x)
+  constant <- apply(x, 2L, function(own) all(own == own[1L]))
+  if (any(constant & x[1L, ] != 0)) {
+    means <- colMeans(x)
+    means[constant] <- 0
+    x <- x - rep(means, each = nrow(x))
+  }
+  size <- sqrt(colMeans(x^2))
+  size[!(size > 0)] <- 1
+  x / rep(size, each = nrow(x)) * ifelse(y, 1, -1)
+}
+
+# A direction r with a r >= 0 in all rows and > 0 in some, or NULL. By Stiemke's
+# lemma there is none if and only if the rows have a combination 0 with positive
+# weights. 1 + mu are such weights where the least || a'(1 + mu) || over mu >= 0
+# is 0; otherwise what is left over is such a direction. By the active sets of
+# Lawson and Hanson (1974).
+separating_direction <- function(a, tol = 1e-8) {
+  n <- nrow(a)
+  p <- ncol(a)
+  target <- colSums(a)
+  size <- sqrt(sum(target^2))
+  if (size <= tol * n) {
+    return(NULL)
+  }
+  norms <- sqrt(rowSums(a^2))
+  mu <- numeric(n)
+  active <- integer()
+  left <- target
+  for (step in seq_len(10L * p + 50L)) {
+    if (sqrt(sum(left^2)) <= tol * size) {
+      return(NULL)
+    }
+    pull <- drop(a %*% left) / pmax(norms, 1e-300) / sqrt(sum(left^2))
+    pull[active] <- 0
+    enter <- which.min(pull)
+    if (pull[enter] >= -1e-9) {
+      return(left)
+    }
+    active <- c(active, enter)
+    repeat {
+      trial <- qr.coef(qr(t(a[active, , drop = FALSE])), -target)
+      # A row that the others determine adds nothing.
+      if (anyNA(trial)) {
+        active <- active[!is.na(trial)]
+        trial <- trial[!is.na(trial)]
+        if (length(active) == 0L) break
+      }
+      bad <- trial <= 0
+      if (!any(bad)) {
+        mu[] <- 0
+        mu[active] <- trial
+        break
+      }
+      now <- mu[active]
+      gap <- now - trial
+      share <- min((now / gap)[bad & gap > 0], 1)
+      now <- now + share * (trial - now)
+      keep <- now > 1e-12 * max(now, 1e-300) & !(bad & now <= 1e-14)
+      mu[] <- 0
+      mu[active[keep]] <- now[keep]
+      active <- active[keep]
+      if (length(active) == 0L) break
+    }
+    left <- target + drop(crossprod(a[active, , drop = FALSE], mu[active]))
+  }
+  # Not settled: nothing is said.
+  NULL
+}
+
+# A random intercept with one row for each level.
+warn_single_rows <- function(fit, job) {
+  design <- job$design
+  used <- design$weights > 0
+  if (length(design$y) == 0L) {
+    return(invisible())
+  }
+  numeric <- is_regression(fit)
+  # Weights that differ tell the noise from the effects.
+  if (numeric && length(unique(design$weights[used])) > 1L) {
+    return(invisible())
+  }
+  for (term in design$random) {
+    if (!("(Intercept)" %in% term$columns) || length(term$group) == 0L ||
+      anyDuplicated(term$group[used])) {
+      next
+    }
+    bk_warn(
+      "identification", fit_header(
+        "Each level of `%s` has one row.", term$label
+      ),
+      c(
+        if (numeric) {
+          c(
+            "Its variance and that of the noise cannot be told apart.",
+            "Their sum is known; the prior alone says what share is whose."
+          )
+        } else {
+          c(
+            "The classes do not say how large its variance is: the prior does.",
+            "Other effects grow with it, for they are given the level's own."
+          )
+        },
+        "Leave the term out, or give levels with more rows."
+      ),
+      groups = term$label
+    )
+  }
+}
