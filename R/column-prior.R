@@ -31,9 +31,9 @@ response_spread <- function(design, standardize, family) {
     return(list(size = 1, mean = 0))
   }
   if (!is.null(design$y_sd)) {
-    # Of a file, whose mean is not known: see scale_prior().
-    size <- if (standardize) 1 else design$y_sd
-    return(list(size = size, mean = 1e4 * design$y_sd))
+    # Of a file, whose prior has its unit by scale_prior(), and whose mean is not
+    # known: the intercept's prior is wide enough for that.
+    return(list(size = if (standardize) 1 else design$y_sd, mean = 0))
   }
   y <- design$y - design$offset
   weights <- prior_weights(design)

@@ -96,7 +96,7 @@ refuse_powers <- function(rows, settings) {
 default_sds <- function(family) {
   switch(family,
     probit = c(slope = 2.5, intercept = 10, random = 2.5) / 1.7,
-    gaussian = c(slope = 25, intercept = 100, random = 2.5),
+    gaussian = c(slope = 25, intercept = 1e4, random = 2.5),
     c(slope = 2.5, intercept = 10, random = 2.5)
   )
 }

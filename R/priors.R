@@ -139,7 +139,7 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL,
 #' has a standard deviation of 25 at most, however many rows there are.
 #'
 #' A numeric response cannot be separated, and its coefficients need less: they
-#' have standard deviation 25 t / s and the intercept has 100 t, t the standard
+#' have standard deviation 25 t / s and the intercept has 1e4 t, t the standard
 #' deviation of the response, which moves estimates of ordinary data by less than
 #' 1 % of their standard deviations. Without an intercept t is the root of the
 #' response's mean square.
