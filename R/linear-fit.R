@@ -279,8 +279,11 @@ term_places <- function(design, crossed) {
   out
 }
 
-# Columns of x with one variance, learned or held.
-column_block <- function(label, at, design, prior, penalty = "learn") {
+# Columns of x with one variance, learned, of the prior `variance`, or held.
+column_block <- function(label, at, design, prior, penalty = "learn",
+                         variance = variance_prior(
+                           prior, scale = label == "penalty"
+                         )) {
   c(
     list(
       label = label, columns = colnames(design$x)[at], eliminated = FALSE,
@@ -289,7 +292,7 @@ column_block <- function(label, at, design, prior, penalty = "learn") {
       transform = matrix(0, 0, 0)
     ),
     if (is.character(penalty)) {
-      c(list(kind = "iid"), variance_prior(prior, scale = label == "penalty"))
+      c(list(kind = "iid"), variance)
     } else {
       list(kind = "held", precision = penalty)
     }
@@ -300,8 +303,14 @@ column_block <- function(label, at, design, prior, penalty = "learn") {
 smooth_blocks <- function(design, prior, sampled) {
   parts <- lapply(design$smooths, function(smooth) {
     lapply(seq_along(smooth$blocks), function(k) {
+      variance <- if (smooth$process) {
+        variance_prior(prior)
+      } else {
+        random_prior(prior, 1 / (smooth$sizes[k] %||% 1))
+      }
       block <- column_block(
-        smooth$block_labels[k], smooth$blocks[[k]], design, prior
+        smooth$block_labels[k], smooth$blocks[[k]], design, prior,
+        variance = variance
       )
       if (smooth$process && !sampled) block$kind <- "point"
       block

@@ -844,13 +844,15 @@ variance_prior <- function(prior, of = "var", scale = FALSE) {
   out
 }
 
-# That of a random effect without a covariance. Where groups have one row each
-# the data leave its scale unbounded, too.
-random_prior <- function(prior) {
+# That of a random effect without a covariance, and of a smooth, whose unit is
+# `size` times that of the coefficients. Where groups have one row each the data
+# leave its scale unbounded, too.
+random_prior <- function(prior, size = 1) {
+  prior$size <- size * (prior$size %||% 1)
   if (is.null(prior$sd_scale)) {
     return(variance_prior(prior))
   }
-  prior$size <- prior$sd_scale * (prior$size %||% 1)
+  prior$size <- prior$sd_scale * prior$size
   variance_prior(prior, scale = TRUE)
 }
 

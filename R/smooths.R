@@ -377,9 +377,24 @@ place_smooths <- function(smooths, keep, first) {
     smooths[[k]]$at <- at
     smooths[[k]]$fixed <- at[smooth$block == 0 & !is.na(at)]
     smooths[[k]]$blocks <- blocks
+    smooths[[k]]$sizes <- block_sizes(smooth)
     first <- first + length(at)
   }
   smooths
+}
+
+# What the sd of a block's coefficients is multiplied by to give the sd of the
+# function, on average over the rows that the block has an effect on: the prior
+# of the function then depends neither on the basis nor on its scale (Sorbye and
+# Rue 2014, Spatial Statistics 8). A process has variance 1 as it is.
+block_sizes <- function(smooth) {
+  numbers <- sort(unique(smooth$block[smooth$block > 0]))
+  vapply(numbers, function(b) {
+    if (is_process(smooth) || is.null(smooth$x)) return(1)
+    variance <- rowSums(smooth$x[, smooth$block == b, drop = FALSE]^2)
+    variance <- variance[is.finite(variance) & variance > 0]
+    if (length(variance)) sqrt(mean(variance)) else 1
+  }, 0)
 }
 
 # The part for the fit, and the part for prediction.
@@ -389,7 +404,7 @@ smooth_summary <- function(smooth) {
     label = smooth$label, variables = utils::head(smooth$names, smooth$dim),
     by = smooth$by, level = smooth$level, dim = smooth$dim,
     fixed = smooth$fixed, process = is_process(smooth),
-    blocks = smooth$blocks,
+    blocks = smooth$blocks, sizes = smooth$sizes,
     block_labels = if (several) {
       paste0(smooth$label, ":", seq_along(smooth$blocks))
     } else {

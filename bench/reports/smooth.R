@@ -22,3 +22,29 @@ cases <- list(
     }
   )
 )
+
+cases <- c(cases, list(
+  report(
+    "12c", "RMSE of bases tp, cr, ps, bs (k = 20), a curve, then a line",
+    ".056 .061 .058 .058; .031 .059 .055 .051", "gam .056; .026", function() {
+      rmse <- function(basis, line) {
+        mean(vapply(1:4, function(seed) {
+          set.seed(seed)
+          x <- runif(200)
+          f <- if (line) 2 * x else sin(2 * pi * x) + x
+          d <- data.frame(x = x, y = f + rnorm(200) / 3)
+          fit <- bkm(
+            stats::as.formula(sprintf("y ~ s(x, bs = '%s', k = 20)", basis)), d,
+            seed = 1, threads = 1
+          )
+          sqrt(mean((predict(fit) - f)^2))
+        }, 0))
+      }
+      bases <- c("tp", "cr", "ps", "bs")
+      paste(vapply(c(FALSE, TRUE), function(line) {
+        paste(sprintf("%.3f", vapply(bases, rmse, 0, line = line)),
+          collapse = " ")
+      }, ""), collapse = "; ")
+    }
+  )
+))

@@ -330,3 +330,40 @@ test_that("a smooth of two factors is drawn by their levels", {
   means <- tapply(data$y, data[c("a", "b")], mean)
   expect_equal(order(panel$mean), order(c(means)))
 })
+
+test_that("the prior of a smooth does not depend on its basis", {
+  set.seed(5)
+  data <- data.frame(x = runif(150))
+  truth <- sin(2 * pi * data$x) + data$x
+  data$y <- truth + rnorm(150) / 3
+  fits <- lapply(c("tp", "cr", "ps", "bs"), function(basis) {
+    bkm(
+      stats::as.formula(sprintf("y ~ s(x, bs = '%s', k = 20)", basis)), data,
+      seed = 1, threads = 1
+    )
+  })
+  # Log evidence, and fits as mgcv has them.
+  evidence <- vapply(fits, function(fit) log_evidence(fit)[[1]], 0)
+  expect_lt(diff(range(evidence)), 1.5)
+  peer <- fitted(mgcv::gam(
+    y ~ s(x, k = 20),
+    data = data, method = "REML"
+  ))
+  for (fit in fits) {
+    expect_lt(sqrt(mean((predict(fit) - peer)^2)), 0.03)
+  }
+})
+
+test_that("the prior of a smooth moves with the unit of its columns", {
+  set.seed(6)
+  data <- data.frame(x = runif(80), z = runif(80))
+  data$y <- data$z * sin(4 * data$x) + rnorm(80) / 5
+  data$big <- 1000 * data$z
+  fit <- function(by) {
+    bkm(
+      stats::as.formula(sprintf("y ~ s(x, by = %s)", by)), data,
+      seed = 1, threads = 1
+    )
+  }
+  expect_equal(predict(fit("big")), predict(fit("z")), tolerance = 1e-4)
+})
