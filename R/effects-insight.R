@@ -93,7 +93,7 @@ get_statistic.bayeskernel_fit <- function(x, ...) {
 }
 
 # One number a row: means, probabilities of the positive class, or f.
-#' @exportS3Method insight::get_predicted
+#' @exportS3Method insight::get_predicted bayeskernel_fit
 get_predicted.bayeskernel_fit <- function(x, data = NULL,
                                           predict = "expectation", ci = NULL,
                                           ...) {
@@ -121,7 +121,7 @@ get_predicted.bayeskernel_fit <- function(x, data = NULL,
 # Of its own rows, with the effects of their groups: of a regression as that of
 # lm(), of two classes as Tjur (2009), the difference of the mean probabilities
 # of the two. `shares` are of the positive class, as rows of counts have them.
-#' @exportS3Method performance::r2
+#' @exportS3Method performance::r2 bayeskernel_fit
 r2.bayeskernel_fit <- function(model, ...) {
   if (length(model$levels) > 2L) {
     bk_abort(
