@@ -49,6 +49,8 @@ emm_basis.bayeskernel_fit <- function(object, trms, xlev, grid, link = NULL,
   mean <- stats::coef(object)
   rows <- new_rows(object, as.data.frame(grid), "none")
   x <- rows$x[match(seq_len(rows$n), rows$complete), , drop = FALSE]
+  # Units of `cov` are at the mean of their prior, as groups are.
+  x <- x[, setdiff(seq_len(ncol(x)), unit_positions(object)), drop = FALSE]
   colnames(x) <- names(mean)
   if (is.function(vcov.)) vcov. <- vcov.(object)
   draws <- if (!is.null(object$draws) && vcov_type(object) == "posterior") {

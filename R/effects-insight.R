@@ -63,7 +63,7 @@ model_info.bayeskernel_fit <- function(x, verbose = TRUE, ...) {
 }
 
 #' @exportS3Method insight::n_obs
-n_obs.bayeskernel_fit <- function(x, ...) x$n
+n_obs.bayeskernel_fit <- function(x, ...) stats::nobs(x)
 
 #' @exportS3Method insight::get_parameters
 get_parameters.bayeskernel_fit <- function(x, effects = "fixed", ...) {

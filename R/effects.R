@@ -127,14 +127,15 @@ announce_classes <- function(...) {
 #' @exportS3Method marginaleffects::get_coef
 get_coef.bayeskernel_fit <- function(model, ...) {
   known <- coef_or_null(model)
-  if (is.null(model$moved)) known else known + model$moved
+  if (is.null(model$moved)) known else known + model$moved[names(known)]
 }
 
 # Coefficients move away from those of the posterior; what prediction adds for
 # that is linear in them (moved_rows()).
 #' @exportS3Method marginaleffects::set_coef
 set_coef.bayeskernel_fit <- function(model, coefs, ...) {
-  model$moved <- 0 * stats::coef(model)
+  # Units of `cov` stay where they are.
+  model$moved <- 0 * coefficient_mean(model, "data")
   model$moved[names(coefs)] <- coefs - stats::coef(model)[names(coefs)]
   model
 }

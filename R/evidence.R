@@ -297,10 +297,12 @@ cavity_loo <- function(object) {
 # Of each row, as often as it counts. That of a unit of trials is known as a
 # whole, and stands with each of its rows.
 cavity_elpd <- function(object) {
-  if (is.null(object$units)) {
+  # Kernel machines know their rows by class.
+  if (is.null(object$units) || !is_linear(object)) {
     return(object$loo * (object$weights %||% 1))
   }
-  by_unit(object, object$loo) + unit_constant(object)
+  constant <- if (is_pseudo(object)) 0 else unit_constant(object)
+  by_unit(object, object$loo) + constant
 }
 
 # Of all trials of a unit at once: f is the same in all of them.

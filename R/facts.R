@@ -9,8 +9,12 @@ rows_fact <- function(object, classes = ", ") {
   }
   if (length(levels) == 2L) {
     share <- resolve_threshold("prevalence", object)
+    trials <- if (!is.null(object$units)) {
+      sprintf(" of %.0f trials", sum(object$weights))
+    }
     return(sprintf(
-      "%.0f, %s %% of class \"%s\" (the positive one)", object$n,
+      "%.0f%s, %s %% of class \"%s\" (the positive one)",
+      stats::nobs(object), trials %||% "",
       format(100 * share, digits = 3), levels[2]
     ))
   }

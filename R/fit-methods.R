@@ -20,6 +20,9 @@
 #' @return Vectors in the order of the rows of the fit; rows that
 #'   `na.action = na.exclude` left out are `NA`, rows of weight zero are not in
 #'   the fit.
+#' * Of `cbind(successes, failures)` a row is one unit of so many trials:
+#'   `weights()` counts them, `residuals()` have the share of successes for t,
+#'   `simulate()` gives pairs of counts.
 #' * `fitted()`: means of the response of a regression; probabilities of the
 #'   positive class by the default link; with more classes a matrix, n x
 #'   classes.
@@ -285,16 +288,10 @@ simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
 # Pairs of counts, as the response is.
 simulated_counts <- function(object, nsim, seed) {
   size <- unit_trials(object)$all
-  y <- with_seed(seed, {
-    latent <- posterior_latent(object, NULL, nsim)
-    p <- draw_probability(object, latent, links_of(object)[1])
-    p <- p[rep_len(seq_len(nrow(p)), nsim), , drop = FALSE]
-    lapply(seq_len(nsim), function(k) {
-      stats::rbinom(length(size), round(size), p[k, ])
-    })
-  })
-  out <- lapply(y, function(k) {
-    counts <- cbind(k, round(size) - k)
+  y <- count_draws(object, nsim, seed = seed)
+  y <- y[rep_len(seq_len(nrow(y)), nsim), , drop = FALSE]
+  out <- lapply(seq_len(nsim), function(k) {
+    counts <- cbind(y[k, ], round(size) - y[k, ])
     colnames(counts) <- rev(object$levels)
     counts
   })

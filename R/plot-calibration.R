@@ -15,6 +15,12 @@ draw_calibration <- function(x, newdata, y, link, bins, main) {
   } else {
     new_response(x, newdata, y, nrow(prob))
   }
+  if (is.null(newdata) && !is.null(x$units)) {
+    # Each trial is a case.
+    trial <- rep(seq_len(x$n), round(x$weights))
+    prob <- prob[x$units[trial], , drop = FALSE]
+    true <- true[trial]
+  }
   use <- !is.na(true) & !is.na(rowSums(prob))
   best <- most_probable(prob[use, , drop = FALSE])
   two <- length(x$levels) == 2L

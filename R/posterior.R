@@ -22,7 +22,7 @@
 #' * `posterior_epred()`: expected responses: means, or probabilities of the
 #'   positive class; of each class (draws x rows x classes) if there are more.
 #' * `posterior_predict()`: simulated responses: numbers; 0 and 1 for two
-#'   classes; the number of the class for more, with an attribute `levels`.
+#'   classes; of the rows of a fit to counts the number of successes; the number of the class for more, with an attribute `levels`.
 #' * `log_lik()`: logarithm of the probability, or density, of each response.
 #' * `loo()`: leave-one-out cross-validation by these, see [loo::loo()].
 #'
@@ -116,13 +116,30 @@ posterior_predict.bayeskernel_fit <- function(object, newdata = NULL,
                                               link = NULL, seed = NULL, ...) {
   check_no_dots(...)
   refuse_simulation(object)
-  out <- predictive_draws(object, newdata, draws, re.form, link, seed)
+  if (is.null(newdata) && !is.null(object$units)) {
+    return(count_draws(object, draws, re.form, link, seed))
+  }
+  out <- predictive_draws(
+    object, newdata, draws, re.form, link, seed
+  )
   if (length(object$levels) == 2L) {
     out <- out - 1L
   } else if (!is_regression(object)) {
     attr(out, "levels") <- object$levels
   }
   out
+}
+
+# Successes of the units of the fit, draws x units.
+count_draws <- function(object, draws, re.form = NULL, link = NULL, seed = NULL) {
+  link <- prediction_link(object, link)
+  size <- round(unit_trials(object)$all)
+  with_seed(seed, {
+    latent <- posterior_latent(object, NULL, draws, re.form)
+    p <- draw_probability(object, latent, link)
+    out <- stats::rbinom(length(p), rep(size, each = nrow(p)), p)
+    matrix(out, nrow(p), dimnames = list(NULL, colnames(p)))
+  })
 }
 
 # What is not normalised over y is no law that responses could be drawn from.
@@ -294,6 +311,13 @@ sampled_loo <- function(x, ..., seed) {
 #' @exportS3Method bayesplot::pp_check
 pp_check.bayeskernel_fit <- function(object, ..., draws = 50, seed = NULL) {
   refuse_simulation(object)
+  if (!is.null(object$units)) {
+    trials <- unit_trials(object)
+    simulated <- count_draws(object, draws, seed = seed)
+    return(bayesplot::ppc_dens_overlay(
+      unit_shares(object), t(t(simulated) / round(trials$all)), ...
+    ))
+  }
   simulated <- predictive_draws(object, NULL, draws, seed = seed)
   if (is_regression(object)) {
     return(bayesplot::ppc_dens_overlay(object$y, simulated, ...))

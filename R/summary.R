@@ -301,7 +301,7 @@ fit_quality <- function(object) {
       particles = object$particles, rows = nrow(object$trace$steps),
       log_evidence = if (!is_pseudo(object)) object$log_evidence,
       loo = if (!is.null(object$loo)) {
-        sum(object$loo * (object$weights %||% 1))
+        sum(cavity_elpd(object))
       },
       elbo = last(object$trace$elbo), objective = last(object$trace$objective),
       passes = d$passes, steps = d$steps, batch_size = d$batch_size,

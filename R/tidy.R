@@ -123,7 +123,7 @@ glance.bayeskernel_fit <- function(x, ...) {
   sampled <- !is.null(x$draws)
   number <- function(value) if (length(value)) value else NA_real_
   as_table(as.data.frame(c(
-    list(nobs = x$n, method = x$method), extras(x)$glance,
+    list(nobs = stats::nobs(x), method = x$method), extras(x)$glance,
     list(
       elbo = number(d$elbo), passes = as.integer(number(d$passes)),
       converged = if (sampled) {

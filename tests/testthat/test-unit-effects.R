@@ -36,3 +36,19 @@ test_that("units of `cov` are in ranef() and VarCorr(), not in coef()", {
     expect_equal(sum(tidy(fit, "ran_vals")$effect == "ran_vals"), q)
   }
 })
+
+test_that("marginal means are at the prior mean of units", {
+  skip_if_not_installed("emmeans")
+  set.seed(5)
+  g <- 0.6^abs(outer(1:6, 1:6, "-"))
+  dimnames(g) <- list(letters[1:6], letters[1:6])
+  d <- data.frame(unit = rep(letters[1:6], 10), h = gl(3, 1, 60))
+  d$y <- rnorm(60) + as.integer(d$h)
+  fit <- bkm(y ~ h, d, "gaussian",
+    cov = list(unit = g), prior = bkm_prior(beta_var = 100), threads = 1
+  )
+  means <- as.data.frame(emmeans::emmeans(fit, "h"))
+  expect_equal(
+    means$emmean, unname(coef(fit)[1] + c(0, coef(fit)[2:3]))
+  )
+})

@@ -90,9 +90,11 @@ class EpFit {
   EpFit& operator=(const EpFit&) = delete;
 
   SiteRows sites;
-  // Numbers by row; neighbours of one number are one row of the data (
-  // row_evidence.hpp). Empty: each row is its own.
+  // Of row_evidence.hpp. Numbers by row; neighbours of one number are one row
+  // of the data. Empty: each row is its own.
   std::vector<Index> units;
+  // Whether leave-one-out integrates the effects of groups anew.
+  bool whole_groups = false;
 
   // Interrupts are asked for inside passes, too, and leave by PassInterrupted.
   void watch(KeepGoing keep_going) {

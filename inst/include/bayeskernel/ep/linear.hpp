@@ -163,8 +163,8 @@ inline void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
 }  // namespace detail
 
 // `grid`: whether a grid is wanted where it is possible; the fit is left at its
-// mode. `by_group`: with points that weigh by the evidence of whole groups, which
-// needs moments of rows. `copies`: of rows as left_out_means.hpp has them, for
+// mode. `by_group`: with points that weigh by the evidence of whole groups, and
+// leave-one-out by these, which needs moments of rows. `copies`: of rows as left_out_means.hpp has them, for
 // the jackknife of a grid. `rows`: whether to say what there is of each row.
 // Interrupts leave by PassInterrupted.
 inline EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
@@ -175,6 +175,7 @@ inline EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
   const Hyperparameters hyper(fit.prior(), noise);
   EpOutcome out;
   fit.set(fit.prior().start(), 1.0 / noise.precision);
+  fit.whole_groups = by_group;
   grid = grid && fit.atoms() == nullptr;
   if (grid && hyper.size() > 0 && hyper.size() <= EpGrid::kMost) {
     LeftOutMeans left_out(copies);

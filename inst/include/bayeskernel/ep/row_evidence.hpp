@@ -54,7 +54,7 @@ class RowEvidenceRule {
     }
     if (family_ != Family::hinge) add_expected();
     leave_units_out();
-    if (is_label() && fit_.rows().groups() > 0 &&
+    if (fit_.whole_groups && is_label() && fit_.rows().groups() > 0 &&
         fit_.rows().z_columns() <= 2) {
       add_groups();
     }
