@@ -26,7 +26,7 @@ cases <- list(
     }
   ),
   report(
-    "12b", "p_D of 20 pairs, logit: ep, gibbs", "see the issue: 18.4, 19.2",
+    "12b", "p_D of 20 pairs, logit: ep, gibbs", "22.23 23.02",
     "both equal, by quadrature in test-group-evidence.R", function() {
       df <- vapply(c("ep", "gibbs"), function(method) {
         attr(logLik(bkm(y ~ x + (1 | g), pairs_of(20, 3), "logit",

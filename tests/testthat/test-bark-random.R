@@ -112,9 +112,9 @@ test_that("effects are found, and named as those of bsvm()", {
   draws <- fit$draws[, , b_names]
   expect_equal(table$condval, unname(apply(draws, 3, mean)))
   expect_equal(table$condsd, unname(apply(draws, 3, stats::sd)))
-  variance <- mean(fit$draws[, , variance_name])
-  expect_equal(c(VarCorr(fit)$h), variance)
-  expect_equal(attr(VarCorr(fit)$h, "stddev")[[1]], sqrt(variance))
+  sd <- mean(sqrt(fit$draws[, , variance_name]))
+  expect_equal(c(VarCorr(fit)$h), sd^2)
+  expect_equal(attr(VarCorr(fit)$h, "stddev")[[1]], sd)
   expect_equal(lme4::ngrps(fit), c(h = 6L))
   plain <- bsvm(
     a > 0 ~ b + (1 | h), d, method = "gibbs", chains = 1, warmup = 5,

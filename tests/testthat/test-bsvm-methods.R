@@ -44,7 +44,13 @@ test_that("draws from q have the moments of the fit, covariances too", {
   )
   psi <- draws[, startsWith(colnames(draws), "Sigma[")]
   expect_equal(
-    unname(colMeans(psi)), VarCorr(fit)$g[c(1, 2, 4)],
+    unname(colMeans(sqrt(psi[, c(1, 3)]))),
+    unname(attr(VarCorr(fit)$g, "stddev")),
+    tolerance = 0.05
+  )
+  expect_equal(
+    mean(psi[, 2] / sqrt(psi[, 1] * psi[, 3])),
+    attr(VarCorr(fit)$g, "correlation")[2, 1],
     tolerance = 0.05
   )
   # Slopes and intercepts of a group go together as postVar says.
