@@ -324,14 +324,6 @@ covariances_from <- function(coordinates, r) {
   out
 }
 
-map_covariances <- function(cov, map) {
-  if (nrow(map) == 1L) {
-    return(drop(map)^2 * cov)
-  }
-  out <- apply(cov, 3, function(v) map %*% v %*% t(map))
-  array(out, dim(cov))
-}
-
 # A row for each point; NULL where they are not those of a lattice.
 point_places <- function(object) {
   place <- lapply(object$posterior$points, `[[`, "place")

@@ -377,7 +377,7 @@ place_smooths <- function(smooths, keep, first) {
     smooths[[k]]$at <- at
     smooths[[k]]$fixed <- at[smooth$block == 0 & !is.na(at)]
     smooths[[k]]$blocks <- blocks
-    smooths[[k]]$sizes <- block_sizes(smooth)
+    smooths[[k]]$sizes <- smooth_sizes(smooth)
     first <- first + length(at)
   }
   smooths
@@ -387,7 +387,7 @@ place_smooths <- function(smooths, keep, first) {
 # function, on average over the rows that the block has an effect on: the prior
 # of the function then depends neither on the basis nor on its scale (Sorbye and
 # Rue 2014, Spatial Statistics 8). A process has variance 1 as it is.
-block_sizes <- function(smooth) {
+smooth_sizes <- function(smooth) {
   numbers <- sort(unique(smooth$block[smooth$block > 0]))
   vapply(numbers, function(b) {
     if (is_process(smooth) || is.null(smooth$x)) return(1)

@@ -113,6 +113,16 @@ look_over <- function() {
   writeLines(as.character(bad))
   cat(length(headers), "headers of the core,", length(bad), "includes of R\n")
   once <- system2("sh", file.path("tools", "check-core")) == 0
+  defined <- unlist(lapply(list.files("R", full.names = TRUE), function(file) {
+    code <- parse(file, keep.source = FALSE)
+    is <- vapply(code, function(x) {
+      is.call(x) && identical(x[[1L]], as.name("<-")) && is.name(x[[2L]])
+    }, NA)
+    vapply(code[is], function(x) as.character(x[[2L]]), "")
+  }))
+  twice <- unique(defined[duplicated(defined)])
+  cat("defined twice in R/:", twice, "\n")
+  once <- once && !length(twice)
   if (requireNamespace("lintr", quietly = TRUE)) {
     lints <- lintr::lint_package()
     print(lints)
