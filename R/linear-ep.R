@@ -268,13 +268,15 @@ finer_variances <- function(object, fits, chosen, parts) {
     values[, taken - count + seq_len(count), drop = FALSE]
   }
   variance <- object$posterior$variance
-  random <- length(variance) - length(parts$sigma)
+  random <- length(variance) - length(object$transform$random)
   point <- fits[[1L]]$posterior$variance
   for (k in seq_along(variance)) {
     if (point[[k]]$type != "point") next
     r <- nrow(point[[k]]$value)
     cov <- covariances_from(take(r * (r + 1L) / 2L), r)
     if (k > random) {
+      # Without the effects of groups nobody asks for their variances.
+      if (!length(parts$sigma)) next
       map <- object$transform$random[[k - random]]
       parts$sigma[[k - random]] <- map_covariances(cov, map)
     } else {

@@ -190,7 +190,4 @@ test_that("arguments that do not go together", {
   refuse(draws = TRUE, n_draws = 0)
   refuse(type = "class", draws = TRUE)
   refuse(colour = 1)
-  expect_process_refusal(
-    predict(vb, draws = TRUE), "argument", "newdata"
-  )
 })
