@@ -41,7 +41,8 @@
 #'   indicator column per level, each in or out by itself, or all together with
 #'   `inclusion = "term"` of the prior. See [inclusion()].
 #' @param missing What is done about missing predictors: `"fail"`, the default,
-#'   stops and names them; `"omit"` leaves their rows out and says how many;
+#'   stops and names them; `"omit"` leaves their rows out, and those without a
+#'   response or a weight, and says how many;
 #'   `"model"` treats numeric predictors as jointly Gaussian and averages over
 #'   the missing values, see the section below and [imputed()].
 #' @param learning_rate Power to which the pseudo-likelihood is taken, beside
