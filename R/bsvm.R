@@ -40,7 +40,8 @@
 #'   term: all its levels are in or out together, unless the prior says
 #'   `inclusion = "column"`. See [inclusion()].
 #' @param missing What is done about missing predictors: `"fail"`, the default,
-#'   stops and names them; `"omit"` leaves their rows out and says how many;
+#'   stops and names them; `"omit"` leaves their rows out, and those without a
+#'   response or a weight, and says how many;
 #'   `"model"` treats numeric predictors as jointly Gaussian and averages over
 #'   the missing values, see the section below and [imputed()].
 #' @param learning_rate Power to which the pseudo-likelihood is taken, beside

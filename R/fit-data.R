@@ -207,7 +207,7 @@ training_data <- function(object) {
     return(list(absent = switch(known$absent,
       source = "It was made from a row source, whose rows are not kept.",
       extended = "It was extended: of its first rows it keeps the posterior."
-    )))
+    ), never = TRUE))
   }
   changed <- NULL
   for (home in user_homes()) {
@@ -330,7 +330,11 @@ abort_no_data <- function(found, cure = "give the rows as `newdata`") {
     "argument", "The data of the fit are not to be had any more.",
     c(
       found$absent,
-      sprintf("Fit with `model = TRUE` to keep them, or %s.", cure)
+      if (isTRUE(found$never)) {
+        paste0(toupper(substr(cure, 1, 1)), substring(cure, 2), ".")
+      } else {
+        sprintf("Fit with `model = TRUE` to keep them, or %s.", cure)
+      }
     ),
     column = "newdata"
   )

@@ -135,7 +135,9 @@ settle_sandwich <- function(fit, influence = NULL) {
   sampled <- fit$method == "gibbs"
   own <- fit$fitted$mean
   variance <- diag(fit$sandwich$cov)
-  why <- if ((sampled || fit$method == "ep") && length(own) == length(fit$y) &&
+  # A source keeps neither.
+  known <- length(own) > 0L && length(own) == length(fit$y)
+  why <- if ((sampled || fit$method == "ep") && known &&
     all(fit$y * own > 0)) {
     "classes that the fit separates"
   } else if (sampled && any(

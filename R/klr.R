@@ -12,8 +12,9 @@
 #' @param y Response, length n: two classes as a factor (its second level is the
 #'   positive class), text, logical, 0/1 or -1/+1.
 #' @param rank Number of directions, from 1 to the number of predictors; default
-#'   2, of one predictor 1. Several numbers, such as `1:3`: the one with the smallest log loss in
-#'   cross-validation is taken, and `fit$ranks` has the losses of all.
+#'   2, of one predictor 1. Several numbers, such as `1:3`: the one with the
+#'   smallest log loss in cross-validation is taken, and `fit$ranks` has the
+#'   losses of all.
 #' @param folds Number of parts of the rows for that; default 5.
 #' @param prior Made by [klr_prior()].
 #' @param standardize Centre and scale the predictors (default `TRUE`).

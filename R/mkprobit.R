@@ -59,7 +59,7 @@
 #' @param standardize Centre and scale the columns of every space of numbers
 #'   (default `TRUE`). Length-scales refer to the scaled columns.
 #' @param nodes Nodes of the quadrature over the truncated normal; `NULL`
-#'   chooses by the number of classes, for an error below 1e-10.
+#'   chooses by the number of classes, for an error below 1e-10. At most 10,000.
 #' @param zeta_moment `"exact"`, or `"point"`, the paper's printed update, which
 #'   drops a variance: for comparison only.
 #' @param tol,tolw,max_iter Variational Bayes stops once the bound changes by

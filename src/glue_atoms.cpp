@@ -56,7 +56,8 @@ Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors,
       component[i] = classes[i] - 1;
       components = std::max<int>(components, classes[i]);
     }
-    const bayeskernel::Mixture model = bayeskernel::MixtureFit([] { return !seen_interrupt(); }).fit(
+    bayeskernel::MixtureFit fit([] { return !seen_interrupt(); });
+    const bayeskernel::Mixture model = fit.fit(
         x, component, components, read_codes(codes), read_cells(sizes));
     return Rcpp::List::create(Rcpp::Named("share") = to_r(model.share),
                               Rcpp::Named("mean") = to_r(model.mean),

@@ -13,7 +13,9 @@ torn <- function(fit, at) {
 test_that("a fit with a matrix that is shorter than it says is refused", {
   fits <- list(
     list(bkm(am ~ wt, mtcars, threads = 1), c("posterior", "theta_cov")),
-    list(gpsvm(am ~ wt, mtcars, threads = 1, tune = FALSE), c("posterior", "z")),
+    list(
+      gpsvm(am ~ wt, mtcars, threads = 1, tune = FALSE), c("posterior", "z")
+    ),
     list(bsvm(am ~ wt, mtcars, threads = 1), c("posterior", "theta_cov")),
     list(suppressWarnings(bark(
       mpg ~ wt, mtcars,

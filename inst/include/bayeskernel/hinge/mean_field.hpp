@@ -398,7 +398,7 @@ class MeanFieldFit final : public AscentModel {
   }
 
  private:
-  // run() refers to what it was given, and to its result, no longer than it runs.
+  // run() refers to what it was given, and to its result, only while it runs.
   struct Watched {
     Watched(MeanFieldFit& fit, const MeanFieldSettings& settings,
             const KeepGoing& keep_going, const MeanFieldResult& result)

@@ -168,7 +168,7 @@ class ColumnSearch final : private AscentModel {
 
   MeanFieldFit& fitter() { return machine_->fit; }
 
-  // run() refers to what it was given, and to its result, no longer than it runs.
+  // run() refers to what it was given, and to its result, only while it runs.
   struct Watched {
     ~Watched() {
       search.watched_ = nullptr;
