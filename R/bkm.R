@@ -101,11 +101,10 @@
 #'   was called different from it at 5 per cent in 5 per cent, as with `(x || g)`;
 #'   `lme4::lmer()` did in 7, the inverse Wishart prior of `cov_scale = 0.02` in 13
 #'   per cent. In 150 of `"logit"`, 20 groups of 10, it was called so in 4, by
-#'   `lme4::glmer()` in 9, with the inverse Wishart prior in 10. A regression has a
-#'   fourth variance, the noise, and `"ep"` has no grid: standard errors of the
-#'   fixed intercept and slope of `lme4::sleepstudy` are 7.8 and 1.55, those of
-#'   `"gibbs"` 8.5 and 1.66, of `lme4::lmer()` 6.8 and 1.55. At the mean of
-#'   `Days`, where the correlation is uniform, the intercept's are 8.9, 9.8, 9.0.
+#'   `lme4::glmer()` in 9, with the inverse Wishart prior in 10. Standard errors of
+#'   the fixed intercept and slope of `lme4::sleepstudy`, a regression, are 8.4 and
+#'   1.64 by `"ep"`, 8.5 and 1.66 by `"gibbs"`, and 6.8 and 1.55 by `lme4::lmer()`,
+#'   which takes the variances as known.
 #'
 #' @section Units: Coefficients are on the scale of the data: of `"logit"`, log
 #'   odds, `summary(fit, exp = TRUE)` gives odds ratios. Priors are on the scale
