@@ -750,7 +750,8 @@ TEST("importance weights say where a Gaussian will do") {
     ThreadExecutor threads(2);
     CHECK(k == bayeskernel::importance_k(fitted.fit, threads, 1));
   }
-  // Separated rows and a flat prior: a cone.
+  // Separated rows and a flat prior: a cone. k of one set of draws varies by 0.1;
+  // above one half the weights have no variance.
   Shape separated;
   separated.n = 40;
   separated.fixed = 12;
@@ -758,7 +759,12 @@ TEST("importance weights say where a Gaussian will do") {
   cone.prior.precision.setConstant(1e-4);
   cone.prior.mean.setZero();
   Fitted far(cone, Family::logit, serial, EpSettings());
-  CHECK(bayeskernel::importance_k(far.fit, serial, 1) > 0.7);
+  std::vector<double> k;
+  for (int seed = 1; seed <= 15; ++seed) {
+    k.push_back(bayeskernel::importance_k(far.fit, serial, seed));
+  }
+  std::sort(k.begin(), k.end());
+  CHECK(k[7] > 0.5);
   // Too many dimensions, or residuals: not checked.
   shape.groups = 30;
   const Problem wide = problem_of(Family::probit, shape, 5);
