@@ -144,7 +144,7 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL,
 #' 1 % of their standard deviations. Without an intercept t is the root of the
 #' response's mean square.
 #'
-#' These priors are proper: [evidence()] does not reward the lack of a term for a
+#' These priors are proper: [log_evidence()] does not reward the lack of a term for a
 #' width that nobody meant, as variances of 1e8 did by some 6 to 8 for each column.
 #' `bkm_prior(beta_var = 1e8, intercept_var = 1e8)` is the prior of `"gaussian"`
 #' and `"hinge"` in versions up to 0.5.7; of random effects of `"hinge"` add `var_shape = 0.01,

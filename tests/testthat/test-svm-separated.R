@@ -98,7 +98,7 @@ test_that("moments of the link are those of the quantiles of the draws", {
   got <- predict(fit, new, type = "prob")[, 2]
   expect_equal(unname(got), unname(right), tolerance = 0.01)
   # A saved fit says the same.
-  file <- withr::local_tempfile()
+  file <- tempfile()
   saveRDS(fit, file)
   expect_identical(predict(readRDS(file), new, type = "prob")[, 2], got)
 })
