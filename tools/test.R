@@ -128,7 +128,7 @@ look_over <- function() {
     print(lints)
     cat(length(lints), "lints\n")
   }
-  close_step(!length(bad) + once, (length(bad) > 0) + !once)
+  close_step((!length(bad)) + once, (length(bad) > 0) + (!once))
 }
 
 arguments <- commandArgs(trailingOnly = TRUE)
