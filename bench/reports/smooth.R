@@ -28,7 +28,7 @@ cases <- c(cases, list(
     "12c", "RMSE of bases tp, cr, ps, bs (k = 20), a curve, then a line",
     ".056 .061 .058 .058; .031 .059 .055 .051", "gam .056; .026", function() {
       rmse <- function(basis, line) {
-        mean(vapply(1:4, function(seed) {
+        mean(vapply(1:6, function(seed) {
           set.seed(seed)
           x <- runif(200)
           f <- if (line) 2 * x else sin(2 * pi * x) + x
