@@ -230,27 +230,40 @@ hinge_cavity <- function(mean, var, sign, power, copies = 1, steps = 200L) {
   list(mean = sign * m, var = var)
 }
 
-# Mean and variance of the law proportional to N(f; m, v) exp(-a (1 - f)_+).
+# Mean and variance of the law proportional to N(f; m, v) exp(-a (1 - f)_+): two
+# halves of normals that meet at 1, where their densities are equal.
 tilt_hinge <- function(m, v, a) {
   sd <- sqrt(v)
-  part <- function(z, mean, side, log_scale) {
-    log_p <- stats::pnorm(z, log.p = TRUE)
-    ratio <- exp(stats::dnorm(z, log = TRUE) - log_p)
+  half <- function(z, side) {
+    tail <- normal_tail(z)
     list(
-      log = log_scale + log_p, mean = mean + side * sd * ratio,
-      var = v * pmax(1 - ratio * (ratio + z), 0)
+      log_ratio = tail$log_ratio, mean = 1 + side * sd * tail$excess,
+      var = v * tail$var
     )
   }
-  free <- part((m - 1) / sd, m, 1, 0)
-  bent <- part(
-    (1 - m - a * v) / sd, m + a * v, -1, -a * (1 - m) + a^2 * v / 2
-  )
-  p <- stats::plogis(free$log - bent$log)
+  free <- half((m - 1) / sd, 1)
+  bent <- half((1 - m - a * v) / sd, -1)
+  p <- stats::plogis(bent$log_ratio - free$log_ratio)
   list(
     mean = p * free$mean + (1 - p) * bent$mean,
     var = p * free$var + (1 - p) * bent$var +
       p * (1 - p) * (free$mean - bent$mean)^2
   )
+}
+
+# Of a standard normal beyond -z: r = phi(z) / Phi(z) as a logarithm, the mean
+# r + z above that limit, and the variance 1 - r (r + z). Far in the tail by
+# their series in 1 / z, where the differences lose their digits.
+normal_tail <- function(z) {
+  log_ratio <- stats::dnorm(z, log = TRUE) - stats::pnorm(z, log.p = TRUE)
+  excess <- exp(log_ratio) + z
+  var <- pmax(1 - exp(log_ratio) * excess, 0)
+  far <- which(z < -30)
+  t <- -z[far]
+  excess[far] <- (1 - 2 / t^2 + 10 / t^4 - 74 / t^6) / t
+  log_ratio[far] <- log(t + excess[far])
+  var[far] <- (1 - 6 / t^2 + 50 / t^4 - 518 / t^6) / t^2
+  list(log_ratio = log_ratio, excess = excess, var = var)
 }
 
 # By mean field's linear response, whose variance is nearer to the posterior's

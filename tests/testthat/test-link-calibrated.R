@@ -439,3 +439,32 @@ test_that("moments of a new group are those of a fit without the group", {
   expect_gt(slope, 0.7)
   expect_lt(slope, 1.3)
 })
+
+test_that("a tilted hinge of any scale has its moments by quadrature", {
+  # f = sd u: the two halves of exp(-a (1 - f)_+) N(f; m, sd^2) on a fine grid.
+  by_grid <- function(m, sd, a) {
+    u <- seq(-60, 60, length.out = 1e6)
+    # Scales beyond 1e3 have their mass within a few 1 / a below 1 or above it.
+    f <- if (m < 1) 1 + c(-rev(exp(u)), exp(u)) else m + sd * u
+    width <- c(diff(f), 0)
+    log_p <- dnorm(f, m, sd, log = TRUE) - a * pmax(1 - f, 0)
+    p <- exp(log_p - max(log_p)) * width
+    mean <- sum(p * f) / sum(p)
+    c(mean, sum(p * (f - mean)^2) / sum(p))
+  }
+  for (case in list(c(0, 1, 1), c(-4, 3, 2), c(-1e5, 1e5, 2), c(1e9, 1e9, 2))) {
+    got <- tilt_hinge(case[1], case[2]^2, case[3])
+    expect_equal(
+      unname(unlist(got)), by_grid(case[1], case[2], case[3]),
+      tolerance = 1e-3, label = paste(case, collapse = " ")
+    )
+  }
+  d <- data.frame(x = sin(1:100), h = gl(10, 10))
+  d$y <- factor(rep(0:1, 50)[as.integer(d$h)])
+  wide <- bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01)
+  fit <- suppressWarnings(bsvm(
+    y ~ x + (1 | h), d, method = "gibbs", prior = wide, draws = 200,
+    threads = 1, seed = 1
+  ))
+  expect_true(all(is.finite(predict(fit, type = "prob"))))
+})
