@@ -91,6 +91,9 @@ warn_dropped <- function(constant, aliased, call) {
   if (length(dropped) == 0L) {
     return(invisible())
   }
+  # The column of a smooth that its penalty leaves free, by the term's name.
+  smooth <- grepl("^s\\(.*\\.fx[0-9]+$", aliased)
+  terms <- unique(sub("(#[0-9]+)?\\.fx[0-9]+$", "", aliased[smooth]))
   bk_warn(
     "dropped_column",
     if (length(dropped) == 1L) {
@@ -100,10 +103,17 @@ warn_dropped <- function(constant, aliased, call) {
     },
     c(
       if (length(constant)) paste("Constant:", list_some(constant)),
-      if (length(aliased)) {
-        paste("Determined by the columns before:", list_some(aliased))
+      if (any(!smooth)) {
+        paste("Determined by the columns before:", list_some(aliased[!smooth]))
       },
-      "Leave them out of the model to avoid this warning."
+      if (any(smooth)) {
+        paste("The columns before hold the linear part of:", list_some(terms))
+      },
+      if (any(smooth)) {
+        "A predictor of a smooth need not stand beside it: `s(x)`, not `x + s(x)`."
+      } else {
+        "Leave them out of the model to avoid this warning."
+      }
     ),
     column = dropped, call = call
   )
