@@ -33,8 +33,8 @@ atom_model <- function(rows) {
     x <- cbind(x, rows$y - rows$offset)
     where <- c(where, ncol(x))
   }
-  labels <- names(grouping_terms(rows$random))
-  codes <- group_codes(rows$random, labels)
+  terms <- grouping_terms(rows$random)
+  codes <- group_codes(rows$random, terms)
   own <- lapply(codes, used_codes)
   model <- core_call(predictor_model_cpp(
     x, class, hole_codes(holes), lengths(holes$levels),
@@ -43,7 +43,7 @@ atom_model <- function(rows) {
   if (length(codes) == 0L) {
     return(model)
   }
-  model <- expand_groups(model, lapply(own, `[[`, "used"), labels)
+  model <- expand_groups(model, lapply(own, `[[`, "used"), terms)
   add_tilt(model, codes, holes, class)
 }
 
@@ -92,7 +92,7 @@ atom_rows <- function(rows, parts, model) {
   holes <- rows$holes
   atoms <- core_call(atoms_cpp(
     explained(holes), hole_codes(holes), model,
-    group_codes(rows$random, names(model$groups))
+    model_codes(model, rows$random)
   ))
   at <- atoms$row
   sources <- atom_sources(rows, atoms)

@@ -87,7 +87,7 @@ core_holes <- function(design, blocks, prior) {
 # between groups have a prior that is weak beside any that matters.
 core_groupings <- function(design) {
   where <- which(colSums(is.na(design$holes$x)) > 0)
-  codes <- group_codes(design$random)
+  codes <- group_codes(design$random, grouping_terms(design$random))
   width <- length(where)
   if (width == 0L || length(codes) == 0L) {
     return(NULL)

@@ -5,13 +5,17 @@
 # By grouping factor its first random term.
 grouping_terms <- function(random) {
   labels <- vapply(random, `[[`, "", "label")
-  stats::setNames(match(unique(labels), labels), unique(labels))
+  which(!duplicated(labels))
 }
 
-# Codes of the rows, 0 for a group that the fit has not seen.
-group_codes <- function(random, labels = names(grouping_terms(random))) {
-  terms <- grouping_terms(random)
-  lapply(labels, function(label) as.integer(random[[terms[[label]]]]$group))
+# Codes of rows by such a term, 0 for a group that the fit has not seen.
+group_codes <- function(random, terms) {
+  lapply(terms, function(t) as.integer(random[[t]]$group))
+}
+
+# Of rows, those that a model of predictors knows.
+model_codes <- function(model, random) {
+  group_codes(random, lapply(model$groups, `[[`, "term"))
 }
 
 # Groups without rows are given none.
@@ -22,19 +26,19 @@ used_codes <- function(code) {
 
 # What groups are: a model by predictor_model_cpp(), of which effects are those
 # of all groups of the fit again; a group without rows has the prior's.
-expand_groups <- function(model, used, labels) {
+expand_groups <- function(model, used, terms) {
   width <- length(model$where)
-  model$groups <- Map(function(part, own) {
+  model$groups <- Map(function(part, own, term) {
     size <- max(own, 0L)
     out <- list(
       mean = matrix(0, width, size),
-      var = matrix(as.double(part$cov), width^2, size), cov = part$cov
+      var = matrix(as.double(part$cov), width^2, size), cov = part$cov,
+      term = term
     )
     out$mean[, own] <- part$mean
     out$var[, own] <- part$var
     out
-  }, model$groups, used)
-  names(model$groups) <- labels
+  }, model$groups, used, terms)
   model
 }
 
