@@ -295,7 +295,7 @@ class MissingGibbs {
   // Puts the values of the state into the rows; to be called when the state
   // was set from outside.
   void fill() {
-    set_shift();
+    set_added();
     for (std::size_t i = 0; i < data_.rows.size(); ++i) {
       const MissingPattern::Row& row = data_.rows[i];
       const Pattern& pattern = patterns_[row.pattern];
@@ -341,7 +341,7 @@ class MissingGibbs {
       Stream own(seed_, chain_, Purpose::predictors, sweep, 1);
       grouped_.draw(filled_, precision_, own);
       grouped_.sums(filled_, sum, square);
-      set_shift();
+      set_added();
     }
     const double shrink = 1.0 / data_.mean_var;
     mean_precision_ = n * precision_;
@@ -398,13 +398,15 @@ class MissingGibbs {
   }
 
   // By row with a missing value.
-  void set_shift() {
-    if (shift_.size() == 0) shift_ = MatrixXd::Zero(filled_.rows(), filled_.cols());
+  void set_added() {
+    if (added_.size() == 0) {
+      added_ = MatrixXd::Zero(filled_.rows(), filled_.cols());
+    }
     if (grouped_.empty()) return;
-    for (Index i = 0; i < shift_.cols(); ++i) {
+    for (Index i = 0; i < added_.cols(); ++i) {
       const VectorXd own = grouped_.shift(data_.rows[i].row);
       for (Index d = 0; d < own.size(); ++d) {
-        shift_(data_.where[d], i) = own[d];
+        added_(data_.where[d], i) = own[d];
       }
     }
   }
@@ -476,7 +478,7 @@ class MissingGibbs {
     double* mean = scratch.mean.data();
     double* x = filled_.data() + i * filled_.rows();
     const double* root = pattern.precision.data();
-    const double* shift = shift_.data() + i * shift_.rows();
+    const double* shift = added_.data() + i * added_.rows();
 
     std::fill(slope, slope + h, 0.0);
     for (Index u = row.use_begin; u < row.use_end; ++u) {
@@ -555,7 +557,7 @@ class MissingGibbs {
   std::vector<Pattern> patterns_;
   std::vector<Index> group_;  // of each row with a missing value
   GroupedPredictors grouped_;
-  MatrixXd shift_;  // what groups add, by row with a missing value
+  MatrixXd added_;  // by groups, to each row with a missing value
   // Predictors of those rows, minus the observed means; the sums of the others.
   MatrixXd filled_, complete_square_;
   VectorXd complete_sum_, ones_;
