@@ -661,11 +661,16 @@ shared_judge <- function(one, state, setting, parts) {
   base <- list(
     x = state$x[at, , drop = FALSE], codes = state$codes[at, , drop = FALSE]
   )
+  known <- if (length(one$factors)) one$codes[one$open, , drop = FALSE]
   columns <- function(x, cell) {
     now <- base
     now$x[, one$numbers] <- x[group, ]
     if (length(one$factors)) {
-      now$codes[, one$factors] <- one$cells[cell[group], ]
+      # Of cells that a group cannot be of nobody asks.
+      codes <- one$cells[cell, , drop = FALSE]
+      seen <- !is.na(known)
+      codes[seen] <- known[seen]
+      now$codes[, one$factors] <- codes[group, ]
     }
     shared_columns(
       fill_shared(some, now$x, now$codes, setting$parts), one, setting, parts
@@ -907,7 +912,11 @@ pool_shared <- function(kept, rows, shared) {
 with_shared <- function(fit, kept, rows, shared) {
   fit$imputed <- pool_imputed(kept, rows, shared)
   fit$holes$model <- fit$holes$model %||% atom_model(rows)
-  fit$completions <- length(kept)
+  fit$shared <- shared_values(kept, rows, shared)
+  fit$holes$shared <- c(
+    rows$holes$predictors[unlist(lapply(shared, `[[`, "numbers"))],
+    names(rows$holes$levels)[unlist(lapply(shared, `[[`, "factors"))]
+  )
   fit
 }
 
@@ -933,8 +942,10 @@ pool_posteriors <- function(all, fit) {
   }
   if (!is.null(out$noise)) out$noise <- pool_gamma(lapply(all, `[[`, "noise"))
   out$points <- if (all(vapply(all, function(q) length(q$points) > 0L, NA))) {
-    unlist(lapply(all, shared_points, count), recursive = FALSE)
+    unlist(Map(shared_points, all, seq_along(all), count), recursive = FALSE)
   }
+  # Without points new rows of groups that miss values ask for each q.
+  if (is.null(out$points)) out$each <- lapply(all, bare_posterior)
   out
 }
 
@@ -1026,16 +1037,21 @@ pool_gamma <- function(all) {
   list(shape = own, rate = exp(mean(mean) + digamma(own)))
 }
 
-# The points of a fit that a mixture over completions keeps: of a grid three, at
-# equal steps of its weights.
-shared_points <- function(q, count, most = 3L) {
-  whole <- q[intersect(
+bare_posterior <- function(q) {
+  out <- q[intersect(
     c("variance", "noise", "theta_mean", "theta_cov", "wide", "random"),
     names(q)
   )]
-  whole$random <- lapply(whole$random, function(term) {
+  out$random <- lapply(out$random, function(term) {
     term[intersect(names(term), c("mean", "cov", "loading", "schur"))]
   })
+  out
+}
+
+# The points of a fit that a mixture over completions keeps: of a grid three, at
+# equal steps of its weights.
+shared_points <- function(q, completion, count, most = 3L) {
+  whole <- bare_posterior(q)
   weight <- vapply(q$points, `[[`, 1, "weight")
   order <- order(vapply(q$points, function(point) {
     sum(unlist(lapply(point$variance, function(v) log(diag(as.matrix(
@@ -1048,7 +1064,7 @@ shared_points <- function(q, count, most = 3L) {
     point <- utils::modifyList(whole, q$points[[k]][setdiff(
       names(q$points[[k]]), c("weight", "place")
     )])
-    c(list(weight = 1 / (count * most)), point)
+    c(list(weight = 1 / (count * most), completion = completion), point)
   })
 }
 
@@ -1161,8 +1177,8 @@ pool_imputed <- function(kept, rows, shared) {
 # By a sampler, whose chains have completions of their own: they run in segments,
 # and between two of these the values of groups are drawn given the chain's
 # state. Segments of the warmup, and of the draws that are kept.
-shared_warm <- 8L
-shared_segments <- 25L
+shared_warm <- 10L
+shared_segments <- 50L
 
 sample_shared <- function(model, rows, settings, call, shared) {
   settings <- shared_rate(settings, rows)
@@ -1213,9 +1229,11 @@ run_shared_chain <- function(id, model, rows, settings, call, shared) {
     core <- run_chains(model$chains, job$control, job$shared, NULL)
     if (core$status$interrupted) abort_interrupted()
     check_reached(core$status, settings, TRUE)
-    all <- model$draws(core, job, completed)
     from <- if (k == 1L) 1L else ends[k - 1L] + 1L
-    own <- all[from:ends[k], , , drop = FALSE]
+    # Earlier ones are not those of this run.
+    now <- core
+    now$draws <- core$draws[from:ends[k], , , drop = FALSE]
+    own <- model$draws(now, job, completed)
     if (is.null(fit)) {
       fit <- new_fit(model, call, completed, settings)
       fit$draws <- own
@@ -1281,10 +1299,164 @@ collect_shared <- function(chains, model, rows, settings, call) {
     fit$sandwich <- list(why = "modelled missing predictors")
   }
   fit <- with_shared(fit, kept, rows, shared)
+  fit$segments <- t(vapply(kept, function(one) {
+    c(one$chain, one$range)
+  }, numeric(3L)))
   list(
     fit = fit, job = last$job, left_out = if (!is.null(model$left_out)) {
       core$influence <- NULL
       model$left_out(fit, core, last$job, rows)
     }
   )
+}
+
+# New rows of known groups ------------------------------------------------------
+
+# What the fit keeps of completions: of each factor its first term, the codes of
+# its groups, and their values, groups x predictors x completions.
+shared_values <- function(kept, rows, shared) {
+  states <- lapply(kept, `[[`, "state")
+  stack <- function(name, one, columns) {
+    array(unlist(lapply(states, function(state) {
+      state[[name]][one$first, columns]
+    })), c(length(one$first), length(columns), length(states)))
+  }
+  lapply(shared, function(one) {
+    list(
+      term = one$own[1L], groups = rows$random[[one$own[1L]]]$group[one$first],
+      numbers = one$numbers, factors = one$factors,
+      x = stack("x", one, one$numbers),
+      codes = if (length(one$factors)) stack("codes", one, one$factors)
+    )
+  })
+}
+
+# New rows that miss a value of a group which the fit has seen.
+misses_shared <- function(object, rows) {
+  out <- logical(length(rows$offset))
+  for (one in object$shared) {
+    known <- rows$random[[one$term]]$group %in% one$groups
+    gone <- rowSums(is.na(rows$holes$x[, one$numbers, drop = FALSE])) > 0
+    if (length(one$factors)) {
+      gone <- gone |
+        rowSums(is.na(rows$holes$codes[, one$factors, drop = FALSE])) > 0
+    }
+    out <- out | known & gone
+  }
+  out
+}
+
+# These rows with the values of completion `m`.
+complete_by <- function(object, rows, m) {
+  x <- rows$holes$x
+  codes <- rows$holes$codes
+  put <- function(into, columns, values, group) {
+    for (j in seq_along(columns)) {
+      gone <- is.na(into[, columns[j]]) & !is.na(group)
+      into[gone, columns[j]] <- values[, j, m][group[gone]]
+    }
+    into
+  }
+  for (one in object$shared) {
+    group <- match(rows$random[[one$term]]$group, one$groups)
+    x <- put(x, one$numbers, one$x, group)
+    if (length(one$factors)) codes <- put(codes, one$factors, one$codes, group)
+  }
+  fill_shared(rows, x, codes, object$design$holes$parts)
+}
+
+# The fit given a completion: its points, its draws, or its q.
+given_completion <- function(object, m) {
+  if (is_sampled(object)) {
+    at <- object$segments[m, ]
+    object$draws <- object$draws[at[2L]:at[3L], at[1L], , drop = FALSE]
+  } else if (has_points(object)) {
+    points <- Filter(function(point) {
+      identical(point$completion, m)
+    }, object$posterior$points)
+    object$posterior$points <- lapply(points, function(point) {
+      point$weight <- 1 / length(points)
+      point
+    })
+  } else if (!is.null(object$posterior$each)) {
+    own <- object$posterior$each[[m]]
+    for (t in seq_along(own$random)) {
+      object$posterior$random[[t]][names(own$random[[t]])] <- own$random[[t]]
+    }
+    own$random <- NULL
+    object$posterior[names(own)] <- own
+  }
+  object
+}
+
+# Which completions a fit, or one of its points, is of.
+completions_of <- function(object) {
+  object$posterior$completion %||% seq_len(dim(object$shared[[1L]]$x)[3L])
+}
+
+has_shared <- function(object, rows) {
+  !is.null(object$shared) && !is.null(rows$holes) &&
+    any(misses_shared(object, rows))
+}
+
+latent_shared <- function(object, rows, links, threads) {
+  at <- which(misses_shared(object, rows))
+  some <- take_rows(rows, at)
+  each <- lapply(completions_of(object), function(m) {
+    out <- latent(
+      given_completion(object, m), complete_by(object, some, m), links, threads
+    )
+    if (length(links) && length(out$prob) && is.null(out$prob_sd)) {
+      out$prob_sd <- lapply(stats::setNames(nm = names(out$prob)), function(l) {
+        probability_sd(out$mean, out$var, l)
+      })
+    }
+    own_moments(out)
+  })
+  own <- pool_fitted(each)
+  if (length(at) == length(rows$offset)) {
+    return(as_moments(own, links))
+  }
+  rest <- setdiff(seq_along(rows$offset), at)
+  others <- own_moments(latent(object, take_rows(rows, rest), links, threads))
+  names <- intersect(names(own), names(others))
+  as_moments(lapply(stats::setNames(nm = names), function(name) {
+    out <- numeric(length(rows$offset))
+    out[at] <- own[[name]]
+    out[rest] <- others[[name]]
+    out
+  }), links)
+}
+
+as_moments <- function(own, links) {
+  out <- own[c("mean", "var")]
+  links <- intersect(links, names(own))
+  if (length(links)) {
+    pick <- function(names) stats::setNames(own[names], links)
+    out$prob <- pick(links)
+    if (all(paste0(links, "_sd") %in% names(own))) {
+      out$prob_sd <- pick(paste0(links, "_sd"))
+    }
+  }
+  out
+}
+
+latent_draws_shared <- function(object, rows, take, response, threads) {
+  all <- completions_of(object)
+  if (is.null(take) && !is_sampled(object)) take <- 1000L
+  count <- rep(list(NULL), length(all))
+  if (!is.null(take)) {
+    if (take < length(all)) all <- all[round(seq(1, length(all), length.out = take))]
+    count <- as.list(diff(round(seq(0, take, length.out = length(all) + 1L))))
+  }
+  each <- Map(function(m, n) {
+    latent_draws(
+      given_completion(object, m), complete_by(object, rows, m), n, response,
+      threads
+    )
+  }, all, count)
+  out <- each[[1L]]
+  out$f <- do.call(rbind, lapply(each, `[[`, "f"))
+  out$sigma <- unlist(lapply(each, `[[`, "sigma"))
+  out
 }
