@@ -12,10 +12,14 @@
 # missing row by row have their own law (linear-atoms.R, missing/ of the core),
 # for which the completed predictors of groups are known ones.
 
-# Fits before those that count, those that count, and values that are tried for
-# each group in a step.
+# Fits before those that count. Of those that count at least 20; up to 100 of
+# data that are not large with one variance of effects, whose fits take little,
+# until the completions add less than this share of a standard deviation to the
+# error of the means. Values that are tried for each group in a step.
 shared_burn <- 6L
-shared_fits <- 20L
+shared_fits <- c(least = 20L, most = 100L)
+shared_cells <- 3e6
+shared_error <- 0.05
 shared_tried <- 32L
 
 # What is shared ----------------------------------------------------------------
@@ -492,7 +496,7 @@ start_shared <- function(rows, shared) {
     } else {
       matrix(0L, 1L, 0L)
     }
-    one$fits <- shared_cells(one)
+    one$fits <- possible_cells(one)
     one$open <- which(
       rowSums(is.na(one$x)) > 0 |
         (if (is.null(one$codes)) FALSE else rowSums(is.na(one$codes)) > 0)
@@ -505,7 +509,7 @@ start_shared <- function(rows, shared) {
 }
 
 # Groups x cells: whether what is seen of a group is of that cell.
-shared_cells <- function(one) {
+possible_cells <- function(one) {
   fits <- matrix(TRUE, length(one$first), nrow(one$cells))
   for (f in seq_along(one$factors)) {
     fits <- fits & (is.na(one$codes[, f]) | outer(
@@ -794,17 +798,21 @@ fit_shared <- function(model, rows, settings, call, shared) {
     parts <- rows$info$holes$parts
     levels <- lapply(rows$random, function(term) seq_along(term$levels))
     kept <- list()
-    total <- shared_burn + shared_fits
-    for (k in seq_len(total)) {
+    k <- 0L
+    most <- most_shared_fits(rows)
+    said <- list()
+    repeat {
       completed <- fill_shared(rows, state$x, state$codes, parts)
-      # What there is to warn of is said once.
-      one <- if (k < total) {
-        suppressWarnings(
-          fit_rows(model, completed, settings, call), "bayeskernel_warning"
-        )
-      } else {
-        fit_rows(model, completed, settings, call)
-      }
+      # What there is to warn of is said once, of the last fit.
+      said <- list()
+      one <- withCallingHandlers(
+        fit_rows(model, completed, settings, call),
+        bayeskernel_warning = function(w) {
+          said[[length(said) + 1L]] <<- w
+          invokeRestart("muffleWarning")
+        }
+      )
+      k <- k + 1L
       if (isTRUE(one$core$status$interrupted)) abort_interrupted()
       one$state <- state
       setting <- shared_setting(rows, one$fit, one$job, parts)
@@ -817,7 +825,9 @@ fit_shared <- function(model, rows, settings, call, shared) {
       if (k > shared_burn) {
         kept[[k - shared_burn]] <- one[c("fit", "left_out", "state", "moments")]
       }
+      if (enough_shared(kept, most)) break
     }
+    for (w in said) warning(w)
     fit <- pool_shared(kept, rows, shared)
     fit$calibrated <- settings$calibrated %||% fit$calibrated
     list(
@@ -825,6 +835,41 @@ fit_shared <- function(model, rows, settings, call, shared) {
       left_out = pool_left_out(lapply(kept, `[[`, "left_out"))
     )
   })
+}
+
+most_shared_fits <- function(rows) {
+  variances <- sum(vapply(rows$random, function(term) {
+    choose(length(term$columns) + 1, 2)
+  }, 1))
+  if (variances > 1) {
+    return(shared_fits[["least"]])
+  }
+  cells <- length(rows$offset) * max(1, ncol(rows$x))
+  min(shared_fits[["most"]], max(
+    shared_fits[["least"]], 10 * (shared_cells %/% (10 * cells))
+  ))
+}
+
+# Whether the means over the completions so far are settled: their error is that
+# of a series whose steps follow each other.
+enough_shared <- function(kept, most) {
+  count <- length(kept)
+  if (count < shared_fits[["least"]] || count %% 10L > 0L) {
+    return(FALSE)
+  }
+  if (count >= most) {
+    return(TRUE)
+  }
+  q <- lapply(kept, function(one) one$fit$posterior)
+  theta <- do.call(rbind, lapply(q, `[[`, "theta_mean"))
+  away <- theta - rep(colMeans(theta), each = count)
+  var <- colMeans(away^2)
+  follows <- colMeans(away[-1L, , drop = FALSE] * away[-count, , drop = FALSE]) /
+    pmax(var, 1e-300)
+  follows <- pmin(pmax(follows, 0), 0.9)
+  own <- Reduce(`+`, lapply(q, function(q) diag(q$theta_cov))) / count
+  error <- var / count * (1 + follows) / (1 - follows)
+  all(error < shared_error^2 * (own + var))
 }
 
 # With holes the hinge has a calibrated rate where nothing is said
@@ -920,6 +965,9 @@ with_shared <- function(fit, kept, rows, shared) {
   fit
 }
 
+# Beyond that a fit keeps the moments over completions alone.
+most_shared_numbers <- 2e7
+
 pool_posteriors <- function(all, fit) {
   out <- all[[length(all)]]
   count <- length(all)
@@ -941,11 +989,19 @@ pool_posteriors <- function(all, fit) {
     out$variance[[l]] <- pool_variance(lapply(all, function(q) q$variance[[l]]))
   }
   if (!is.null(out$noise)) out$noise <- pool_gamma(lapply(all, `[[`, "noise"))
-  out$points <- if (all(vapply(all, function(q) length(q$points) > 0L, NA))) {
-    unlist(Map(shared_points, all, seq_along(all), count), recursive = FALSE)
+  out["points"] <- list(NULL)
+  bare <- bare_posterior(all[[1L]])
+  if (length(unlist(bare)) * count > most_shared_numbers) {
+    return(out)
   }
   # Without points new rows of groups that miss values ask for each q.
-  if (is.null(out$points)) out$each <- lapply(all, bare_posterior)
+  if (all(vapply(all, function(q) length(q$points) > 0L, NA))) {
+    out$points <- unlist(
+      Map(shared_points, all, seq_along(all), count), recursive = FALSE
+    )
+  } else {
+    out$each <- lapply(all, bare_posterior)
+  }
   out
 }
 
@@ -1048,9 +1104,11 @@ bare_posterior <- function(q) {
   out
 }
 
-# The points of a fit that a mixture over completions keeps: of a grid three, at
-# equal steps of its weights.
-shared_points <- function(q, completion, count, most = 3L) {
+# The points of a fit that a mixture over completions keeps: of a grid some, at
+# equal steps of its weights, or one, at steps that differ between completions.
+shared_points <- function(q, completion, count) {
+  most <- max(1L, 60L %/% count)
+  start <- if (most > 1L) 0.5 else (completion * (sqrt(5) - 1) / 2) %% 1
   whole <- bare_posterior(q)
   weight <- vapply(q$points, `[[`, 1, "weight")
   order <- order(vapply(q$points, function(point) {
@@ -1059,7 +1117,8 @@ shared_points <- function(q, completion, count, most = 3L) {
     ))))))
   }, 1))
   upto <- cumsum(weight[order]) / sum(weight)
-  chosen <- order[findInterval((seq_len(most) - 0.5) / most, upto) + 1L]
+  at <- (seq_len(most) - 1 + start) / most
+  chosen <- order[pmin(findInterval(at, upto) + 1L, length(order))]
   lapply(chosen, function(k) {
     point <- utils::modifyList(whole, q$points[[k]][setdiff(
       names(q$points[[k]]), c("weight", "place")
