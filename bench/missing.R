@@ -11,7 +11,8 @@
 #   sets=200 or 11:20    data sets, by their seeds
 #   peers=50             of those, how many lme4 and mice get; 0: none
 #   groups=30 rows=10    groups and rows of each
-#   label=               what results are stored under; default: the version
+#   label=               what results are stored under; default: the version.
+#                        Another number of groups or rows needs another label
 #   results=missing_results.rds   stored results; those of the label are kept
 #   show=yes             prints what is stored and fits nothing
 #
@@ -23,7 +24,9 @@
 
 library(bayeskernel)
 source("bench/helpers.R")
-options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE)
+options(
+  bayeskernel.threads = 1L, bayeskernel.progress = FALSE, width = 150
+)
 
 chosen <- local({
   given <- strsplit(commandArgs(trailingOnly = TRUE), "=", fixed = TRUE)
@@ -279,12 +282,18 @@ print_tables <- function(table) {
     )
     keys <- c("mechanism", "share", "method", "sets", "seconds")
     part$seconds <- signif(part$seconds, 2)
+    part$method <- factor(part$method, c(
+      "no value missing", "ep", "vb", "gibbs", "complete rows", "mice"
+    ))
     wide <- stats::reshape(
       part[c(keys, "coefficient", "text")], direction = "wide", idvar = keys,
       timevar = "coefficient"
     )
     names(wide) <- sub("^text[.]", "", names(wide))
-    print(wide[order(wide$mechanism, wide$share), ], row.names = FALSE)
+    print(
+      wide[order(wide$mechanism, wide$share, wide$method), ],
+      row.names = FALSE
+    )
   }
 }
 
