@@ -174,6 +174,24 @@
 #'   predictors as jointly Gaussian and averages over what is missing, in [gp()]
 #'   terms, too.
 #'
+#'   With bars in the formula, each of its grouping factors adds a normal effect
+#'   of its groups to the predictors that miss values: \eqn{x_i = \mu + B z_i +
+#'   \sum_g a_{g(i)} + e_i}{x_i = mu + B z_i + sum_g a_g(i) + e_i}, with
+#'   \eqn{a_g \sim N(0, S_b)}{a_g ~ N(0, S_b)}, \eqn{e_i \sim N(0, S_w)}{e_i ~
+#'   N(0, S_w)} and z the predictors without missing values. What is missing
+#'   borrows from the other rows of its group; the levels of factors, and the
+#'   classes, may be more frequent in some groups. A random slope `(x | g)` of a
+#'   predictor with missing values makes no difference to this: the slope of a
+#'   group and its effect on x are taken as independent. A group that is new at
+#'   prediction has the law of any group; by `"gibbs"` every new row has it.
+#'
+#'   Whether a value is missing may depend on the response, too. A Gaussian
+#'   response is one predictor more while the law is estimated, by EM of the joint
+#'   normal distribution, which is exact where the model is linear. Where it is
+#'   not (`gp(x)`, products), this is the start of at most three rounds in which
+#'   the law is fitted to completed rows at their probabilities given the
+#'   response. Classes have laws of their own where they miss more, see below.
+#'
 #'   Factors may miss values as well, by `"ep"` and `"vb"`: the row counts with
 #'   each level, with weights that add up to 1. The combinations of levels of the
 #'   factors that miss values, at most 100, have probabilities, and given them
@@ -191,7 +209,7 @@
 #'   By `"ep"` and `"vb"` covariances of coefficients have what the missing values
 #'   leave unknown, by Louis' (1982) formula at the completions' probabilities
 #'   (of `family = "hinge"` by `"vb"` only where factors miss values or there are
-#'   `gp()` terms); random effects have it by way of the coefficients.
+#'   `gp()` or random terms); random effects have it by way of the coefficients.
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, which
 #'   says the family that would fit, `_missing`, `_dimension`, `_prior`,

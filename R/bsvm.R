@@ -109,7 +109,7 @@
 #' @section Missing predictors: With `missing = "model"` the numeric main
 #'   effects \eqn{x_i} of the formula, and the predictors of random slopes, are
 #'   \eqn{N(\mu_x, \Sigma_x)}{N(mu_x, Sigma_x)}, with values missing completely
-#'   at random. A predictor with missing values may stand by itself, as `log(x)`
+#'   at random; groups of the formula add to them, see [bkm()]. A predictor with missing values may stand by itself, as `log(x)`
 #'   say, in a random slope, and in a product with predictors that are known.
 #'   Not Gaussian given the rest, and refused: missing values in smooths or
 #'   polynomials, in products of two numbers that both miss some, in a grouping

@@ -10,11 +10,15 @@ uses_atoms <- function(rows, settings) {
   !is.null(rows$holes) && (settings$method == "ep" ||
     settings$method == "vb" &&
       (settings$family != "hinge" || length(rows$processes) > 0L ||
-        length(rows$holes$levels) > 0L))
+        length(rows$holes$levels) > 0L ||
+        length(rows$random) > 0L && isFALSE(settings$select %||% FALSE)))
 }
 
 # The model of the predictors: one for all rows, or one for each class where
-# values are missing more often in one class, which would otherwise bias it.
+# values are missing more often in one class, which would otherwise bias it. A
+# Gaussian response counts as one predictor more, and is averaged over again:
+# what is seen then may depend on it. Grouping factors of the formula have
+# effects on the predictors that miss values (predictor-groups.R).
 atom_model <- function(rows) {
   holes <- rows$holes
   class <- integer()
@@ -22,9 +26,25 @@ atom_model <- function(rows) {
     class <- as.integer(rows$y > 0) + 1L
     if (!misses_by_class(holes, class)) class <- integer()
   }
-  core_call(predictor_model_cpp(
-    explained(holes), class, hole_codes(holes), lengths(holes$levels)
+  x <- explained(holes)
+  where <- which(colSums(is.na(x)) > 0)
+  response <- is.null(rows$levels) && length(where) > 0L
+  if (response) {
+    x <- cbind(x, rows$y - rows$offset)
+    where <- c(where, ncol(x))
+  }
+  terms <- grouping_terms(rows$random)
+  codes <- group_codes(rows$random, terms)
+  own <- lapply(codes, used_codes)
+  model <- core_call(predictor_model_cpp(
+    x, class, hole_codes(holes), lengths(holes$levels),
+    lapply(own, `[[`, "code"), where, response, numeric()
   ))
+  if (length(codes) == 0L) {
+    return(model)
+  }
+  model <- expand_groups(model, lapply(own, `[[`, "used"), terms)
+  add_tilt(model, codes, holes, class)
 }
 
 # Numbers that the model describes: predictors, then indicators of factors
@@ -70,7 +90,10 @@ seen_by_class <- function(holes, class) {
 #' @noRd
 atom_rows <- function(rows, parts, model) {
   holes <- rows$holes
-  atoms <- core_call(atoms_cpp(explained(holes), hole_codes(holes), model))
+  atoms <- core_call(atoms_cpp(
+    explained(holes), hole_codes(holes), model,
+    model_codes(model, rows$random)
+  ))
   at <- atoms$row
   sources <- atom_sources(rows, atoms)
   fill <- function(values, uses, part) {

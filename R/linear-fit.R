@@ -1,7 +1,9 @@
 # From rows and settings to what the core reads, and from its answer to a fit:
 # plain matrices there, names and scales put back here.
 
-linear_job <- function(rows, settings) {
+# `law`: of the predictors with missing values, if it is known.
+linear_job <- function(rows, settings, law = NULL) {
+  given <- list(rows, settings)
   if (identical(rows$data$type, "file") && is.null(rows$sample)) {
     rows <- source_design(rows)
   }
@@ -30,7 +32,7 @@ linear_job <- function(rows, settings) {
     family = settings$family
   )
   wide <- if (uses_atoms(rows, settings)) {
-    model <- atom_model(rows)
+    model <- law %||% atom_model(rows)
     atom_rows(rows, rows$info$holes$parts, model)
   }
   data <- if (is.null(rows$data)) {
@@ -61,7 +63,8 @@ linear_job <- function(rows, settings) {
     ),
     shared = list(data = data, prior = core_prior(blocks))
   )
-  settle_learning_rate(add_processes(job, wide), rows)
+  job <- settle_learning_rate(add_processes(job, wide), rows)
+  if (is.null(law)) settle_predictors(job, given[[1L]], given[[2L]]) else job
 }
 
 # Length-scales that are open, then the features of processes.

@@ -80,7 +80,22 @@ core_holes <- function(design, blocks, prior) {
   c(out, list(
     mean_var = prior$x_mean_var, df = covariance$df, scale = covariance$scale,
     center = as.double(holes$center), scale_x = as.double(holes$scale_x)
-  ))
+  ), core_groupings(design))
+}
+
+# Grouping factors of the model of the predictors, for samplers. Covariances
+# between groups have a prior that is weak beside any that matters.
+core_groupings <- function(design) {
+  where <- which(colSums(is.na(design$holes$x)) > 0)
+  codes <- group_codes(design$random, grouping_terms(design$random))
+  width <- length(where)
+  if (width == 0L || length(codes) == 0L) {
+    return(NULL)
+  }
+  list(
+    where = where, groups = lapply(codes, function(code) used_codes(code)$code),
+    between_df = width + 1, between_scale = diag(0.02, width)
+  )
 }
 
 # Names of what the model of the predictors adds to the draws.

@@ -12,27 +12,46 @@ Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
 // predictor_model_cpp
-Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerVector& classes, const Rcpp::IntegerMatrix& codes, const Rcpp::IntegerVector& sizes);
-RcppExport SEXP _bayeskernel_predictor_model_cpp(SEXP predictorsSEXP, SEXP classesSEXP, SEXP codesSEXP, SEXP sizesSEXP) {
+Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerVector& classes, const Rcpp::IntegerMatrix& codes, const Rcpp::IntegerVector& sizes, const Rcpp::List& groups, const Rcpp::IntegerVector& where, bool response, const Rcpp::NumericVector& weights);
+RcppExport SEXP _bayeskernel_predictor_model_cpp(SEXP predictorsSEXP, SEXP classesSEXP, SEXP codesSEXP, SEXP sizesSEXP, SEXP groupsSEXP, SEXP whereSEXP, SEXP responseSEXP, SEXP weightsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
     Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type classes(classesSEXP);
     Rcpp::traits::input_parameter< const Rcpp::IntegerMatrix& >::type codes(codesSEXP);
     Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type sizes(sizesSEXP);
-    rcpp_result_gen = Rcpp::wrap(predictor_model_cpp(predictors, classes, codes, sizes));
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type groups(groupsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type where(whereSEXP);
+    Rcpp::traits::input_parameter< bool >::type response(responseSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type weights(weightsSEXP);
+    rcpp_result_gen = Rcpp::wrap(predictor_model_cpp(predictors, classes, codes, sizes, groups, where, response, weights));
+    return rcpp_result_gen;
+END_RCPP
+}
+// predictor_effects_cpp
+Rcpp::List predictor_effects_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerVector& classes, const Rcpp::IntegerMatrix& codes, const Rcpp::List& model, const Rcpp::List& groups);
+RcppExport SEXP _bayeskernel_predictor_effects_cpp(SEXP predictorsSEXP, SEXP classesSEXP, SEXP codesSEXP, SEXP modelSEXP, SEXP groupsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type classes(classesSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerMatrix& >::type codes(codesSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type model(modelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type groups(groupsSEXP);
+    rcpp_result_gen = Rcpp::wrap(predictor_effects_cpp(predictors, classes, codes, model, groups));
     return rcpp_result_gen;
 END_RCPP
 }
 // atoms_cpp
-Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerMatrix& codes, const Rcpp::List& model);
-RcppExport SEXP _bayeskernel_atoms_cpp(SEXP predictorsSEXP, SEXP codesSEXP, SEXP modelSEXP) {
+Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerMatrix& codes, const Rcpp::List& model, const Rcpp::List& groups);
+RcppExport SEXP _bayeskernel_atoms_cpp(SEXP predictorsSEXP, SEXP codesSEXP, SEXP modelSEXP, SEXP groupsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
     Rcpp::traits::input_parameter< const Rcpp::IntegerMatrix& >::type codes(codesSEXP);
     Rcpp::traits::input_parameter< const Rcpp::List& >::type model(modelSEXP);
-    rcpp_result_gen = Rcpp::wrap(atoms_cpp(predictors, codes, model));
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type groups(groupsSEXP);
+    rcpp_result_gen = Rcpp::wrap(atoms_cpp(predictors, codes, model, groups));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -825,8 +844,9 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
-    {"_bayeskernel_predictor_model_cpp", (DL_FUNC) &_bayeskernel_predictor_model_cpp, 4},
-    {"_bayeskernel_atoms_cpp", (DL_FUNC) &_bayeskernel_atoms_cpp, 3},
+    {"_bayeskernel_predictor_model_cpp", (DL_FUNC) &_bayeskernel_predictor_model_cpp, 8},
+    {"_bayeskernel_predictor_effects_cpp", (DL_FUNC) &_bayeskernel_predictor_effects_cpp, 5},
+    {"_bayeskernel_atoms_cpp", (DL_FUNC) &_bayeskernel_atoms_cpp, 4},
     {"_bayeskernel_atom_scores_cpp", (DL_FUNC) &_bayeskernel_atom_scores_cpp, 6},
     {"_bayeskernel_bark_fit_cpp", (DL_FUNC) &_bayeskernel_bark_fit_cpp, 3},
     {"_bayeskernel_bark_predict_cpp", (DL_FUNC) &_bayeskernel_bark_predict_cpp, 5},

@@ -2,6 +2,7 @@
 // rows.
 #include <bayeskernel/family/bounds.hpp>
 #include <bayeskernel/missing/atom_maker.hpp>
+#include <bayeskernel/missing/grouped_mixture.hpp>
 
 #include "glue_bsvm.h"
 
@@ -36,18 +37,92 @@ bayeskernel::Mixture read_mixture(const Rcpp::List& model) {
   return out;
 }
 
+// Codes of groups by factor, from 1; 0 or NA for a group that is unknown.
+std::vector<std::vector<int>> read_groups(const Rcpp::List& groups,
+                                          Eigen::Index rows) {
+  std::vector<std::vector<int>> out;
+  for (R_xlen_t f = 0; f < groups.size(); ++f) {
+    const Rcpp::IntegerVector code = groups[f];
+    if (code.size() != rows) {
+      throw bayeskernel::ArgumentError("groups of other rows");
+    }
+    out.emplace_back(rows);
+    for (Eigen::Index i = 0; i < rows; ++i) {
+      out.back()[i] = code[i] == NA_INTEGER ? -1 : code[i] - 1;
+    }
+  }
+  return out;
+}
+
+// A predictor_model_cpp()'s effects, for rows of these groups.
+bayeskernel::GroupEffects read_effects(const Rcpp::List& model,
+                                       const Rcpp::List& groups,
+                                       Eigen::Index rows) {
+  bayeskernel::GroupEffects out;
+  if (!model.containsElementNamed("groups")) return out;
+  const Rcpp::IntegerVector where = model["where"];
+  for (const int j : where) out.where.push_back(j - 1);
+  const auto codes = read_groups(groups, rows);
+  const Rcpp::List parts = model["groups"];
+  if (parts.size() != groups.size()) {
+    throw bayeskernel::ArgumentError("other groups than the model's");
+  }
+  for (R_xlen_t f = 0; f < parts.size(); ++f) {
+    const Rcpp::List part = parts[f];
+    bayeskernel::GroupEffects::Factor factor;
+    factor.code = codes[f];
+    factor.mean = map_matrix(part["mean"]);
+    factor.variance = map_matrix(part["var"]);
+    factor.covariance = map_matrix(part["cov"]);
+    for (int& g : factor.code) {
+      if (g >= factor.mean.cols()) g = -1;
+    }
+    if (part.containsElementNamed("tilt")) {
+      const Rcpp::List tilt = part["tilt"];
+      for (R_xlen_t k = 0; k < tilt.size(); ++k) {
+        factor.tilt.push_back(map_matrix(tilt[k]));
+      }
+    }
+    out.factors.push_back(std::move(factor));
+  }
+  return out;
+}
+
+void put_effects(const bayeskernel::GroupEffects& groups, Rcpp::List& out) {
+  Rcpp::IntegerVector where(groups.where.size());
+  for (R_xlen_t d = 0; d < where.size(); ++d) {
+    where[d] = static_cast<int>(groups.where[d]) + 1;
+  }
+  out["where"] = where;
+  Rcpp::List parts;
+  for (const bayeskernel::GroupEffects::Factor& factor : groups.factors) {
+    parts.push_back(Rcpp::List::create(
+        Rcpp::Named("mean") = to_r(factor.mean),
+        Rcpp::Named("var") = to_r(factor.variance),
+        Rcpp::Named("cov") = to_r(factor.covariance)));
+  }
+  out["groups"] = parts;
+}
+
 }  // namespace
 
 // `predictors`: n x P, NA or NaN where missing, every column with a value;
 // `codes`: n x F levels from 1 of factors that have `sizes` levels, NA where
 // missing; `classes`: codes 1 .. C by row, every code in use, or of length 0
-// for one. share (cells x C, classes change fastest), mean (P x these), cov (a
-// P x P matrix by class), sizes.
+// for one. `groups`: of grouping factors, if any, codes from 1 by row, every
+// code in use, which the predictors `where` (from 1) depend on; `response`: the
+// last predictor is the response and is left out of the answer; `weights` of
+// rows, or of length 0. share (cells x C, classes change fastest), mean (P x
+// these), cov (a P x P matrix by class), sizes; with groups where, groups: by
+// factor mean (D x groups), var (D^2 x groups), cov (D x D).
 // [[Rcpp::export(rng = false)]]
 Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors,
                                const Rcpp::IntegerVector& classes,
                                const Rcpp::IntegerMatrix& codes,
-                               const Rcpp::IntegerVector& sizes) {
+                               const Rcpp::IntegerVector& sizes,
+                               const Rcpp::List& groups,
+                               const Rcpp::IntegerVector& where, bool response,
+                               const Rcpp::NumericVector& weights) {
   return guarded([&] {
     const auto x = map_matrix(predictors);
     std::vector<int> component(x.rows(), 0);
@@ -56,28 +131,69 @@ Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors,
       component[i] = classes[i] - 1;
       components = std::max<int>(components, classes[i]);
     }
-    bayeskernel::MixtureFit fit([] { return !seen_interrupt(); });
-    const bayeskernel::Mixture model = fit.fit(
-        x, component, components, read_codes(codes), read_cells(sizes));
-    return Rcpp::List::create(Rcpp::Named("share") = to_r(model.share),
-                              Rcpp::Named("mean") = to_r(model.mean),
-                              Rcpp::Named("cov") = to_r(model.covariance),
-                              Rcpp::Named("sizes") = sizes);
+    bayeskernel::GroupEffects effects;
+    for (const int j : where) effects.where.push_back(j - 1);
+    for (std::vector<int>& code : read_groups(groups, x.rows())) {
+      effects.factors.push_back({std::move(code), {}, {}, {}, {}});
+    }
+    const Eigen::VectorXd weight = map_vector(weights);
+    const bayeskernel::Codes code = read_codes(codes);
+    const bayeskernel::Cells cells = read_cells(sizes);
+    bayeskernel::GroupedMixtureFit fit([] { return !seen_interrupt(); });
+    const bayeskernel::GroupedMixture model =
+        fit.fit({x, component, components, code, cells,
+                 weight.size() > 0 ? &weight : nullptr},
+                std::move(effects), response);
+    Rcpp::List out = Rcpp::List::create(
+        Rcpp::Named("share") = to_r(model.rows.share),
+        Rcpp::Named("mean") = to_r(model.rows.mean),
+        Rcpp::Named("cov") = to_r(model.rows.covariance),
+        Rcpp::Named("sizes") = sizes);
+    if (groups.size() == 0) return out;
+    put_effects(model.groups, out);
+    return out;
+  });
+}
+
+// The same model with effects of groups anew, those that these rows tell.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List predictor_effects_cpp(const Rcpp::NumericMatrix& predictors,
+                                 const Rcpp::IntegerVector& classes,
+                                 const Rcpp::IntegerMatrix& codes,
+                                 const Rcpp::List& model,
+                                 const Rcpp::List& groups) {
+  return guarded([&] {
+    const auto x = map_matrix(predictors);
+    std::vector<int> component(x.rows(), 0);
+    for (R_xlen_t i = 0; i < classes.size(); ++i) component[i] = classes[i] - 1;
+    bayeskernel::GroupedMixture at{read_mixture(model),
+                                   read_effects(model, groups, x.rows())};
+    const bayeskernel::Codes code = read_codes(codes);
+    bayeskernel::GroupedMixtureFit fit([] { return !seen_interrupt(); });
+    fit.effects({x, component, static_cast<int>(at.rows.classes()), code,
+                 at.rows.cells, nullptr}, at);
+    Rcpp::List out = Rcpp::clone(model);
+    put_effects(at.groups, out);
+    return out;
   });
 }
 
 // Every row as its atoms, under a model by predictor_model_cpp(): row (from 1,
 // atoms of a row and of a cell follow each other), log_prior, predictors (atoms
-// x P), codes (atoms x F). A complete row is one atom.
+// x P), codes (atoms x F). A complete row is one atom. `groups`: by grouping
+// factor of the model the rows' codes, 0 for an unknown group.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors,
                      const Rcpp::IntegerMatrix& codes,
-                     const Rcpp::List& model) {
+                     const Rcpp::List& model, const Rcpp::List& groups) {
   return guarded([&] {
     const auto x = map_matrix(predictors);
     const bayeskernel::Codes code = read_codes(codes);
     const bayeskernel::Mixture mixture = read_mixture(model);
-    bayeskernel::AtomMaker maker(mixture);
+    const bayeskernel::GroupEffects effects =
+        read_effects(model, groups, x.rows());
+    bayeskernel::AtomMaker maker(
+        mixture, effects.factors.empty() ? nullptr : &effects);
     bayeskernel::Atoms atoms;
     for (Eigen::Index i = 0; i < x.rows(); ++i) {
       if (i % 1024 == 1023 && seen_interrupt()) {

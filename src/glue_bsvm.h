@@ -310,6 +310,26 @@ inline bayeskernel::Selection read_selection(SEXP from) {
   return out;
 }
 
+// Codes of groups from 1, every one of which has rows.
+inline void read_groupings(const Rcpp::List& list,
+                           const std::vector<Index>& order,
+                           bayeskernel::MissingPattern& out) {
+  const Rcpp::IntegerVector where = list["where"];
+  for (const int j : where) out.where.push_back(j - 1);
+  out.between_df = Rcpp::as<double>(list["between_df"]);
+  out.between_scale = map_matrix(list["between_scale"]);
+  const Rcpp::List groups = list["groups"];
+  for (R_xlen_t f = 0; f < groups.size(); ++f) {
+    const Rcpp::IntegerVector code = groups[f];
+    bayeskernel::MissingPattern::Grouping own{{}, 0};
+    for (const Index row : order) {
+      own.code.push_back(code[row] - 1);
+      own.groups = std::max<Index>(own.groups, code[row]);
+    }
+    out.groupings.push_back(std::move(own));
+  }
+}
+
 // Missing predictors, rows in the order of the core. Without any `from` is NULL
 // and the result has none.
 inline bayeskernel::MissingPattern read_missing(
@@ -332,6 +352,9 @@ inline bayeskernel::MissingPattern read_missing(
     uses.push_back({row[u], column[u], predictor[u], base[u], slope[u]});
   }
   bayeskernel::set_pattern(map_matrix(list["x"]), std::move(uses), order, out);
+  if (list.containsElementNamed("groups")) {
+    read_groupings(list, order, out);
+  }
   return out;
 }
 

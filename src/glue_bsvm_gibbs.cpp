@@ -46,10 +46,15 @@ Rcpp::List state_list(const ModelState& state, const RowModel& model,
         Rcpp::Named("probability") = to_r(state.selection.probability));
   }
   if (averages != nullptr) {
-    out["holes"] = Rcpp::List::create(
+    Rcpp::List holes = Rcpp::List::create(
         Rcpp::Named("value") = to_r(state.missing.value),
         Rcpp::Named("mean") = to_r(state.missing.mean),
         Rcpp::Named("covariance") = to_r(state.missing.covariance));
+    if (!state.missing.effect.empty()) {
+      holes["effect"] = to_r(state.missing.effect);
+      holes["between"] = to_r(state.missing.between);
+    }
+    out["holes"] = holes;
     Rcpp::List kept = Rcpp::List::create(
         Rcpp::Named("value") = moments_list(averages->value),
         Rcpp::Named("f") = moments_list(averages->f),
@@ -89,6 +94,14 @@ ModelState read_state(SEXP list, const bayeskernel::ChainPlan& plan,
     missing.mean = part.vector("mean", missing.mean.size());
     missing.covariance = part.matrix("covariance", missing.covariance.rows(),
                                      missing.covariance.cols());
+    // States of versions without effects of groups start these anew.
+    const bool effects = part.has("effect") && part.has("between");
+    for (std::size_t f = 0; effects && f < missing.effect.size(); ++f) {
+      const Rcpp::List effect(part.element("effect"));
+      const Rcpp::List between(part.element("between"));
+      missing.effect[f] = map_matrix(effect[f]);
+      missing.between[f] = map_matrix(between[f]);
+    }
     const CheckedList kept(from.element("averages"), kState);
     restore_moments(kept.element("value"), averages->value);
     restore_moments(kept.element("f"), averages->f);

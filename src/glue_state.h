@@ -70,13 +70,20 @@ class CheckedList {
   }
 
   SEXP element(const char* name) const {
+    const R_xlen_t k = place(name);
+    if (k < 0) refuse(name, "missing");
+    return VECTOR_ELT(from_, k);
+  }
+
+  bool has(const char* name) const { return place(name) >= 0; }
+
+  // -1 where it is missing.
+  R_xlen_t place(const char* name) const {
     SEXP names = Rf_getAttrib(from_, R_NamesSymbol);
     for (R_xlen_t k = 0; k < Rf_xlength(names); ++k) {
-      if (std::string(CHAR(STRING_ELT(names, k))) == name) {
-        return VECTOR_ELT(from_, k);
-      }
+      if (std::string(CHAR(STRING_ELT(names, k))) == name) return k;
     }
-    refuse(name, "missing");
+    return -1;
   }
 
   [[noreturn]] void refuse(const std::string& name, const char* why) const {

@@ -60,9 +60,10 @@ class ModelRecorder {
     for (Index j = 0; j < predictors; ++j) {
       put(scale_.center[j] + scale_.scale[j] * state.mean[j]);
     }
+    const MatrixXd covariance = state.of_new_rows(missing_.where);
     for (Index j = 0; j < predictors; ++j) {
       for (Index i = j; i < predictors; ++i) {
-        put(scale_.scale[i] * scale_.scale[j] * state.covariance(i, j));
+        put(scale_.scale[i] * scale_.scale[j] * covariance(i, j));
       }
     }
     for (const Index value : scale_.order) {

@@ -34,7 +34,10 @@ struct Atoms {
 // given what is seen are left out, and beyond 256 atoms the least of them.
 class AtomMaker {
  public:
-  explicit AtomMaker(const Mixture& model) : model_(model) {}
+  // `groups` of the rows that are numbered, if these matter.
+  explicit AtomMaker(const Mixture& model,
+                     const GroupEffects* groups = nullptr)
+      : model_(model), groups_(groups) {}
 
   // `code`: levels of the factors, -1 missing. Atoms of a cell follow each
   // other.
@@ -52,9 +55,10 @@ class AtomMaker {
       found = given_.emplace(missing, conditionals(at)).first;
     }
     const std::vector<Conditional>& given = found->second;
-    const VectorXd seen = part(row, at.seen);
+    const VectorXd shift = shift_of(number);
+    const VectorXd seen = part(VectorXd(row - shift), at.seen);
     set_nodes(at, row);
-    const VectorXd weight = weights(given, seen, code);
+    const VectorXd weight = weights(given, seen, code, number);
     VectorXd completed = row;
     Eigen::VectorXi levels = code;
     for (Index c = 0; c < weight.size(); ++c) {
@@ -66,10 +70,13 @@ class AtomMaker {
         append(number, std::log(weight[c]), row, levels, out);
         continue;
       }
-      const VectorXd mean = given[c].at.sloped(seen) + given[c].at.level;
+      const VectorXd mean = given[c].at.sloped(seen) + given[c].at.level +
+                            part(shift, at.missing);
+      const MatrixXd root = groups_ == nullptr ? given[c].root
+                                               : widened(given[c].at, at, number);
       for (Index k = 0; k < node_.cols(); ++k) {
         const VectorXd value =
-            mean + given[c].root.triangularView<Eigen::Lower>() * node_.col(k);
+            mean + root.triangularView<Eigen::Lower>() * node_.col(k);
         for (Index j = 0; j < value.size(); ++j) {
           completed[at.missing[j]] = value[j];
         }
@@ -94,10 +101,52 @@ class AtomMaker {
   static constexpr double kLeast = 1e-3;
   static constexpr Index kPoints = 16, kMostAtoms = 256;
 
+  // What the groups of a row add to its predictors, expected.
+  VectorXd shift_of(Index number) const {
+    VectorXd out = VectorXd::Zero(model_.mean.rows());
+    if (groups_ == nullptr) return out;
+    const VectorXd own = groups_->shift(number);
+    for (Index d = 0; d < own.size(); ++d) out[groups_->where[d]] = own[d];
+    return out;
+  }
+
+  // The root of the covariance of what is missing, that of the effects of
+  // groups included: an effect moves what is missing by itself, less what it
+  // explains of what is seen.
+  MatrixXd widened(const GivenSeen& given, const Places& at,
+                   Index number) const {
+    MatrixXd move = MatrixXd::Zero(at.missing.size(), groups_->width());
+    for (Index d = 0; d < move.cols(); ++d) {
+      for (std::size_t k = 0; k < at.missing.size(); ++k) {
+        if (at.missing[k] == groups_->where[d]) move(k, d) = 1.0;
+      }
+      for (std::size_t k = 0; k < at.seen.size(); ++k) {
+        if (at.seen[k] == groups_->where[d]) move.col(d) = -given.slope.col(k);
+      }
+    }
+    const Eigen::LLT<MatrixXd> llt(
+        given.covariance + move * groups_->variance(number) * move.transpose());
+    if (llt.info() != Eigen::Success) {
+      throw NumericError(
+          "the covariance of the predictors is not positive definite");
+    }
+    return llt.matrixL();
+  }
+
+  double tilt(Index component, Index number) const {
+    const Index classes = model_.classes(), factors = model_.cells.factors();
+    double out = groups_->tilt(number, factors, component % classes);
+    for (Index f = 0; f < factors; ++f) {
+      out += groups_->tilt(number, f,
+                           model_.cells.level(component / classes, f));
+    }
+    return out;
+  }
+
   // Probabilities of the components given what is seen, 0 for those that are
   // left out.
   VectorXd weights(const std::vector<Conditional>& given, const VectorXd& seen,
-                   const Eigen::VectorXi& code) const {
+                   const Eigen::VectorXi& code, Index number) const {
     const Index classes = model_.classes();
     const double never = -std::numeric_limits<double>::infinity();
     VectorXd out(given.size());
@@ -107,6 +156,7 @@ class AtomMaker {
         continue;
       }
       out[c] = given[c].log_weight;
+      if (groups_ != nullptr) out[c] += tilt(c, number);
       MatrixXd gap = seen - given[c].seen_mean;
       if (gap.rows() > 0) {
         given[c].at.whiten(gap);
@@ -223,6 +273,7 @@ class AtomMaker {
   }
 
   const Mixture& model_;
+  const GroupEffects* groups_;
   std::map<std::vector<bool>, std::vector<Conditional>> given_;
   const GaussHermite hermite_{7};
   MatrixXd node_;

@@ -73,6 +73,166 @@ struct MissingState {
   VectorXd value;       // x_mis, row by row
   VectorXd mean;        // mu_x
   MatrixXd covariance;  // Sigma_x
+  // By grouping factor: effects, D x groups, and S_b.
+  std::vector<MatrixXd> effect, between;
+
+  // Sigma_x and every S_b: of a row whose groups are not known.
+  MatrixXd of_new_rows(const std::vector<Index>& where) const {
+    MatrixXd out = covariance;
+    for (const MatrixXd& own : between) {
+      for (std::size_t d = 0; d < where.size(); ++d) {
+        for (std::size_t e = 0; e < where.size(); ++e) {
+          out(where[d], where[e]) += own(d, e);
+        }
+      }
+    }
+    return out;
+  }
+};
+
+// Effects of groups on predictors with missing values, x_i = mu_x + sum a_g +
+// e_i, in a sweep that has a value of every predictor. `filled`: the predictors
+// of rows with a missing value, minus the observed means.
+class GroupedPredictors {
+ public:
+  GroupedPredictors(const MissingPattern& data, MissingState& state)
+      : data_(data),
+        state_(state),
+        wishart_(static_cast<Index>(data.where.size())) {
+    if (empty()) return;
+    hole_.assign(data.x.cols(), -1);
+    for (std::size_t k = 0; k < data.rows.size(); ++k) {
+      hole_[data.rows[k].row] = static_cast<Index>(k);
+    }
+    for (const MissingPattern::Grouping& own : data.groupings) {
+      VectorXd count = VectorXd::Zero(own.groups);
+      for (const int g : own.code) count[g] += 1.0;
+      count_.push_back(count);
+    }
+  }
+
+  bool empty() const { return data_.groupings.empty() || data_.where.empty(); }
+  Index width() const { return static_cast<Index>(data_.where.size()); }
+
+  void start() {
+    for (const MissingPattern::Grouping& own : data_.groupings) {
+      state_.effect.push_back(MatrixXd::Zero(width(), own.groups));
+      MatrixXd between = MatrixXd::Zero(width(), width());
+      for (Index d = 0; d < width(); ++d) {
+        between(d, d) = 0.5 * data_.start_var[data_.where[d]];
+      }
+      state_.between.push_back(between);
+    }
+  }
+
+  // What the groups of a packed row add.
+  VectorXd shift(Index row) const {
+    VectorXd out = VectorXd::Zero(width());
+    for (std::size_t f = 0; f < data_.groupings.size(); ++f) {
+      out += state_.effect[f].col(data_.groupings[f].code[row]);
+    }
+    return out;
+  }
+
+  // The effects and S_b of every factor, given Sigma_x^-1 = `precision`.
+  void draw(const MatrixXd& filled, const MatrixXd& precision,
+            Stream& stream) {
+    for (std::size_t f = 0; f < data_.groupings.size(); ++f) {
+      draw_factor(f, filled, precision, stream);
+      translate(f, stream);
+      MatrixXd square = data_.between_scale;
+      square += state_.effect[f] * state_.effect[f].transpose();
+      inverse_wishart(
+          stream,
+          data_.between_df + static_cast<double>(state_.effect[f].cols()),
+          square, wishart_, state_.between[f]);
+    }
+  }
+
+  // Sums of x minus the observed means and the effects.
+  void sums(const MatrixXd& filled, VectorXd& sum, MatrixXd& square) const {
+    sum.setZero();
+    square.setZero();
+    VectorXd x(sum.size());
+    for (Index i = 0; i < data_.x.cols(); ++i) {
+      residual(i, filled, x);
+      sum += x;
+      square.selfadjointView<Eigen::Lower>().rankUpdate(x);
+    }
+  }
+
+ private:
+  void residual(Index i, const MatrixXd& filled, VectorXd& x) const {
+    if (hole_[i] < 0) {
+      x = data_.x.col(i) - data_.start_mean;
+    } else {
+      x = filled.col(hole_[i]);
+    }
+    const VectorXd own = shift(i);
+    for (Index d = 0; d < width(); ++d) x[data_.where[d]] -= own[d];
+  }
+
+  void draw_factor(std::size_t f, const MatrixXd& filled,
+                   const MatrixXd& precision, Stream& stream) {
+    const MissingPattern::Grouping& own = data_.groupings[f];
+    MatrixXd& effect = state_.effect[f];
+    MatrixXd sum = MatrixXd::Zero(data_.predictors(), own.groups);
+    VectorXd x(data_.predictors());
+    for (Index i = 0; i < data_.x.cols(); ++i) {
+      residual(i, filled, x);
+      sum.col(own.code[i]) += x + data_.start_mean - state_.mean;
+    }
+    MatrixXd inner(width(), width());
+    for (Index d = 0; d < width(); ++d) {
+      sum.row(data_.where[d]) += effect.row(d).cwiseProduct(
+          count_[f].transpose());
+      for (Index e = 0; e < width(); ++e) {
+        inner(d, e) = precision(data_.where[d], data_.where[e]);
+      }
+    }
+    const MatrixXd pulled = precision.selfadjointView<Eigen::Lower>() * sum;
+    const MatrixXd prior = state_.between[f].llt().solve(
+        MatrixXd::Identity(width(), width()));
+    VectorXd pull(width()), out(width());
+    for (Index g = 0; g < own.groups; ++g) {
+      for (Index d = 0; d < width(); ++d) pull[d] = pulled(data_.where[d], g);
+      const Eigen::LLT<MatrixXd> llt(prior + count_[f][g] * inner);
+      if (llt.info() != Eigen::Success) {
+        throw NumericError(
+            "the covariance of the predictors between groups is not positive "
+            "definite");
+      }
+      const VectorXd mean = llt.solve(pull);
+      normal_from_precision(stream, llt, mean, out);
+      effect.col(g) = out;
+    }
+  }
+
+  // mu_x + c, effects - c: the rows know the sum alone.
+  void translate(std::size_t f, Stream& stream) {
+    MatrixXd& effect = state_.effect[f];
+    MatrixXd precision = state_.between[f].llt().solve(
+        MatrixXd::Identity(width(), width()));
+    const VectorXd sum = effect.rowwise().sum();
+    VectorXd pull = precision * sum;
+    precision *= static_cast<double>(effect.cols());
+    for (Index d = 0; d < width(); ++d) {
+      precision(d, d) += 1.0 / data_.mean_var;
+      pull[d] -= state_.mean[data_.where[d]] / data_.mean_var;
+    }
+    const Eigen::LLT<MatrixXd> llt(precision);
+    VectorXd move(width());
+    const VectorXd mean = llt.solve(pull);
+    normal_from_precision(stream, llt, mean, move);
+    effect.colwise() -= move;
+    for (Index d = 0; d < width(); ++d) state_.mean[data_.where[d]] += move[d];
+  }
+
+  const MissingPattern& data_;
+  MissingState& state_;
+  std::vector<Index> hole_;
+  std::vector<VectorXd> count_;
+  WishartScratch wishart_;
 };
 
 class MissingGibbs {
@@ -87,6 +247,7 @@ class MissingGibbs {
         chain_(chain),
         patterns_(data.patterns.size()),
         group_(data.rows.size(), 0),
+        grouped_(data, state),
         wishart_(data.predictors()) {
     const Index predictors = data.predictors();
     const Index count = static_cast<Index>(data.rows.size());
@@ -134,6 +295,7 @@ class MissingGibbs {
   // Puts the values of the state into the rows; to be called when the state
   // was set from outside.
   void fill() {
+    set_added();
     for (std::size_t i = 0; i < data_.rows.size(); ++i) {
       const MissingPattern::Row& row = data_.rows[i];
       const Pattern& pattern = patterns_[row.pattern];
@@ -169,12 +331,18 @@ class MissingGibbs {
     const double n = static_cast<double>(data_.x.cols());
     Stream stream(seed_, chain_, Purpose::predictors, sweep, 0);
     VectorXd& sum = rhs_;
-    sum = complete_sum_ + filled_.rowwise().sum();
     MatrixXd& square = work_;
-    square = complete_square_;
-    weighted_gram(filled_, ones_, gram_scratch_, square);
-
     invert_covariance();
+    if (grouped_.empty()) {
+      sum = complete_sum_ + filled_.rowwise().sum();
+      square = complete_square_;
+      weighted_gram(filled_, ones_, gram_scratch_, square);
+    } else {
+      Stream own(seed_, chain_, Purpose::predictors, sweep, 1);
+      grouped_.draw(filled_, precision_, own);
+      grouped_.sums(filled_, sum, square);
+      set_added();
+    }
     const double shrink = 1.0 / data_.mean_var;
     mean_precision_ = n * precision_;
     mean_precision_.diagonal().array() += shrink;
@@ -218,6 +386,7 @@ class MissingGibbs {
     state.covariance = MatrixXd::Zero(predictors, predictors);
     state.covariance.diagonal() = data_.start_var;
     state.value.resize(data_.count);
+    if (!grouped_.empty()) grouped_.start();
     for (const MissingPattern::Row& row : data_.rows) {
       Index at = row.first;
       for (const Index k : data_.patterns[row.pattern]) {
@@ -226,6 +395,20 @@ class MissingGibbs {
       }
     }
     fill();
+  }
+
+  // By row with a missing value.
+  void set_added() {
+    if (added_.size() == 0) {
+      added_ = MatrixXd::Zero(filled_.rows(), filled_.cols());
+    }
+    if (grouped_.empty()) return;
+    for (Index i = 0; i < added_.cols(); ++i) {
+      const VectorXd own = grouped_.shift(data_.rows[i].row);
+      for (Index d = 0; d < own.size(); ++d) {
+        added_(data_.where[d], i) = own[d];
+      }
+    }
   }
 
   void invert_covariance() {
@@ -295,6 +478,7 @@ class MissingGibbs {
     double* mean = scratch.mean.data();
     double* x = filled_.data() + i * filled_.rows();
     const double* root = pattern.precision.data();
+    const double* shift = added_.data() + i * added_.rows();
 
     std::fill(slope, slope + h, 0.0);
     for (Index u = row.use_begin; u < row.use_end; ++u) {
@@ -307,11 +491,12 @@ class MissingGibbs {
     double f = latent_row(i, point), variance = 0.0;
     for (Index j = 0; j < h; ++j) {
       const Index at = pattern.missing[j];
-      double value = state.mean[at] - data_.start_mean[at];
+      double value = state.mean[at] + shift[at] - data_.start_mean[at];
       for (Index k = 0; k < o; ++k) {
         const Index from = pattern.observed[k];
         value -= pattern.regression(j, k) *
-                 (x[from] + data_.start_mean[from] - state.mean[from]);
+                 (x[from] + data_.start_mean[from] - state.mean[from] -
+                  shift[from]);
       }
       mean[j] = value;
       f += slope[j] * (value - x[at]);
@@ -371,6 +556,8 @@ class MissingGibbs {
   std::uint64_t seed_, chain_;
   std::vector<Pattern> patterns_;
   std::vector<Index> group_;  // of each row with a missing value
+  GroupedPredictors grouped_;
+  MatrixXd added_;  // by groups, to each row with a missing value
   // Predictors of those rows, minus the observed means; the sums of the others.
   MatrixXd filled_, complete_square_;
   VectorXd complete_sum_, ones_;

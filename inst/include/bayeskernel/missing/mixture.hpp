@@ -88,6 +88,61 @@ struct Mixture {
   Index classes() const { return static_cast<Index>(covariance.size()); }
 };
 
+// What the groups of a row add to its predictors `where`, which is N(shift,
+// variance); the others have no effects of groups. Each factor groups the rows
+// (`code`, from 0; negative for a group that is unknown, whose effects are
+// N(0, covariance)).
+struct GroupEffects {
+  struct Factor {
+    std::vector<int> code;
+    MatrixXd mean;        // of effects, D x groups
+    MatrixXd variance;    // D x D by group, a column each
+    MatrixXd covariance;  // between groups, D x D
+    // log of p(level | group) / p(level) of each factor of the cells, levels x
+    // groups, and last of the classes; none where groups do not matter.
+    std::vector<MatrixXd> tilt;
+  };
+
+  std::vector<Index> where;
+  std::vector<Factor> factors;
+
+  Index width() const { return static_cast<Index>(where.size()); }
+
+  // Without the effects of factor `but`.
+  VectorXd shift(Index i, Index but = -1) const {
+    VectorXd out = VectorXd::Zero(width());
+    for (std::size_t f = 0; f < factors.size(); ++f) {
+      const int g = factors[f].code[i];
+      if (static_cast<Index>(f) != but && g >= 0) out += factors[f].mean.col(g);
+    }
+    return out;
+  }
+
+  MatrixXd variance(Index i) const {
+    MatrixXd out = MatrixXd::Zero(width(), width());
+    for (const Factor& factor : factors) {
+      const int g = factor.code[i];
+      if (g < 0) {
+        out += factor.covariance;
+      } else {
+        out += Eigen::Map<const MatrixXd>(factor.variance.col(g).data(),
+                                          width(), width());
+      }
+    }
+    return out;
+  }
+
+  double tilt(Index i, Index factor, Index level) const {
+    double out = 0.0;
+    for (const Factor& own : factors) {
+      const int g = own.code[i];
+      if (g < 0 || factor >= static_cast<Index>(own.tilt.size())) continue;
+      if (own.tilt[factor].size() > 0) out += own.tilt[factor](level, g);
+    }
+    return out;
+  }
+};
+
 // Which predictors of a row are there.
 struct Places {
   std::vector<Index> seen, missing;
@@ -163,12 +218,29 @@ class MixtureFit {
   explicit MixtureFit(std::function<bool()> go_on = nullptr)
       : go_on_(std::move(go_on)) {}
 
+  // Known effects of groups, weights of rows, where to begin, and how far to go.
+  struct Options {
+    const GroupEffects* groups = nullptr;
+    const VectorXd* weight = nullptr;
+    const Mixture* start = nullptr;
+    int most = kMost;
+    double ridge = kRidge;  // of the variance of what is seen
+  };
+
   Mixture fit(const Rows& x, const std::vector<int>& component, int components,
               const Codes& code = Codes(), const Cells& cells = Cells()) {
-    const Index n = x.rows(), predictors = x.cols(), count = cells.count();
+    return fit(x, component, components, code, cells, Options());
+  }
+
+  Mixture fit(const Rows& x, const std::vector<int>& component, int components,
+              const Codes& code, const Cells& cells, const Options& options) {
+    const Index predictors = x.cols(), count = cells.count();
+    const Index n = x.rows();
     cells_ = cells;
     effects_ = cells.main_effects();
+    options_ = options;
     standardise(x);
+    const double total = options.weight ? options.weight->sum() : n;
     Mixture out;
     out.cells = cells;
     out.share = VectorXd::Zero(count * components);
@@ -185,11 +257,12 @@ class MixtureFit {
         if (component[i] == c) add(x, i, code);
       }
       if (rows_ == 0.0) throw ArgumentError("a class without rows");
-      State state = start(predictors);
+      State state = options.start != nullptr ? resume(c, components)
+                                             : start(predictors);
       climb(state);
       for (Index k = 0; k < count; ++k) {
         const Index at = k * components + c;
-        out.share[at] = state.share[k] * rows_ / static_cast<double>(n);
+        out.share[at] = state.share[k] * rows_ / total;
         out.mean.col(at) = center_ + scale_.cwiseProduct(state.mean.col(k));
       }
       out.covariance.push_back(scale_.asDiagonal() * state.covariance *
@@ -208,10 +281,11 @@ class MixtureFit {
           sum(VectorXd::Zero(at.seen.size())),
           square(MatrixXd::Zero(sum.size(), sum.size())) {}
 
-    void add(double weight, const VectorXd& seen) {
+    void add(double weight, const VectorXd& seen, const MatrixXd& open) {
       count += weight;
       sum += weight * seen;
       square += weight * seen * seen.transpose();
+      if (open.size() > 0) square += weight * open;
     }
 
     Places at;
@@ -223,7 +297,9 @@ class MixtureFit {
 
   // A row that may be in several cells.
   struct OpenRow {
+    double weight;
     VectorXd seen;
+    MatrixXd open;  // the variance of what groups add, empty for none
     std::vector<Index> cells;
   };
 
@@ -234,7 +310,7 @@ class MixtureFit {
     MatrixXd covariance;
   };
 
-  static constexpr double kRidge = 1e-3;  // of the variance of what is seen
+  static constexpr double kRidge = 1e-3;
   static constexpr double kStill = 1e-9, kStillOpen = 1e-6;
   static constexpr int kMost = 2000;
 
@@ -264,21 +340,69 @@ class MixtureFit {
       const Index j = at.seen[k];
       seen[k] = (x(i, j) - center_[j]) / scale_[j];
     }
-    OpenRow row{seen, {}};
+    const double weight =
+        options_.weight != nullptr ? (*options_.weight)[i] : 1.0;
+    if (weight == 0.0) return;
+    MatrixXd open;
+    if (options_.groups != nullptr) open = take_groups(at, i, seen);
+    OpenRow row{weight, seen, open, {}};
     for (Index k = 0; k < cells_.count(); ++k) {
       if (cells_.factors() == 0 || cells_.fits(k, code.row(i))) {
         row.cells.push_back(k);
       }
     }
-    rows_ += 1.0;
+    rows_ += weight;
     for (Index f = 0; f < cells_.factors(); ++f) {
-      if (code(i, f) >= 0) margin_[f][code(i, f)] += 1.0;
+      if (code(i, f) >= 0) margin_[f][code(i, f)] += weight;
     }
     if (row.cells.size() > 1) {
       open_[missing].push_back(std::move(row));
     } else {
-      sums_of(closed_, missing, row.cells[0]).add(1.0, seen);
+      sums_of(closed_, missing, row.cells[0]).add(weight, seen, open);
     }
+  }
+
+  // Takes the effects of the groups of row `i` from what is seen of it; their
+  // variance.
+  MatrixXd take_groups(const Places& at, Index i, VectorXd& seen) const {
+    const GroupEffects& groups = *options_.groups;
+    const VectorXd shift = groups.shift(i);
+    const MatrixXd variance = groups.variance(i);
+    std::vector<Index> own(at.seen.size(), -1);
+    for (Index d = 0; d < groups.width(); ++d) {
+      const auto found =
+          std::lower_bound(at.seen.begin(), at.seen.end(), groups.where[d]);
+      if (found != at.seen.end() && *found == groups.where[d]) {
+        own[found - at.seen.begin()] = d;
+      }
+    }
+    MatrixXd out = MatrixXd::Zero(seen.size(), seen.size());
+    for (Index a = 0; a < seen.size(); ++a) {
+      if (own[a] < 0) continue;
+      const double scale = scale_[at.seen[a]];
+      seen[a] -= shift[own[a]] / scale;
+      for (Index b = 0; b < seen.size(); ++b) {
+        if (own[b] < 0) continue;
+        out(a, b) = variance(own[a], own[b]) / (scale * scale_[at.seen[b]]);
+      }
+    }
+    return out;
+  }
+
+  // A class of the model to start from.
+  State resume(int c, int components) const {
+    const Mixture& from = *options_.start;
+    const VectorXd inverse = scale_.cwiseInverse();
+    State out{VectorXd(cells_.count()), MatrixXd(scale_.size(), cells_.count()),
+              inverse.asDiagonal() * from.covariance[c] *
+                  inverse.asDiagonal()};
+    for (Index k = 0; k < cells_.count(); ++k) {
+      const Index at = k * components + c;
+      out.share[k] = from.share[at];
+      out.mean.col(k) = inverse.cwiseProduct(from.mean.col(at) - center_);
+    }
+    out.share /= out.share.sum();
+    return out;
   }
 
   static Pattern& sums_of(Sums& sums, const Missing& missing, Index cell) {
@@ -303,7 +427,7 @@ class MixtureFit {
 
   void climb(State& state) const {
     const double still = open_.empty() ? kStill : kStillOpen;
-    for (int k = 0; k < kMost; ++k) {
+    for (int k = 0; k < options_.most; ++k) {
       if (go_on_ && !go_on_()) throw PassInterrupted();
       State next = maximised(open_.empty() ? closed_ : divided(state), state);
       const double change =
@@ -342,7 +466,8 @@ class MixtureFit {
         weight = (weight.array() - weight.maxCoeff()).exp();
         weight /= weight.sum();
         for (Index c = 0; c < weight.size(); ++c) {
-          sums_of(out, item.first, row.cells[c]).add(weight[c], row.seen);
+          sums_of(out, item.first, row.cells[c])
+              .add(row.weight * weight[c], row.seen, row.open);
         }
       }
     }
@@ -366,7 +491,7 @@ class MixtureFit {
                       sum * next.mean.transpose() +
                       next.mean * members.asDiagonal() * next.mean.transpose();
     next.covariance /= rows_;
-    next.covariance.diagonal().array() += kRidge;
+    next.covariance.diagonal().array() += options_.ridge;
     return next;
   }
 
@@ -432,6 +557,7 @@ class MixtureFit {
   static constexpr double kRare = 1e-6;  // rows
 
   std::function<bool()> go_on_;
+  Options options_;
   Cells cells_;
   MatrixXd effects_;
   VectorXd center_, scale_;

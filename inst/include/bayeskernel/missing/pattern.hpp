@@ -30,6 +30,12 @@ struct MissingPattern {
     Index first;    // of its values in the list of all missing values
   };
 
+  // Groups of the packed rows, from 0.
+  struct Grouping {
+    std::vector<int> code;
+    Index groups;
+  };
+
   MatrixXd x;  // P x n, packed rows, 0 where missing
   std::vector<std::vector<Index>> patterns;  // missing predictors, increasing
   std::vector<Row> rows;                     // with a missing value
@@ -39,6 +45,12 @@ struct MissingPattern {
   double mean_var = 1e8;
   double df = 0.0;
   MatrixXd scale;
+  // Each has effects N(0, S_b) on the predictors `where`, increasing, with
+  // S_b ~ IW(between_df, between_scale).
+  std::vector<Grouping> groupings;
+  std::vector<Index> where;
+  double between_df = 0.0;
+  MatrixXd between_scale;
 
   Index predictors() const { return x.rows(); }
   Index width(const Row& row) const {

@@ -1,0 +1,101 @@
+# The model of predictors with missing values where the response is no line in
+# these: the joint normal law of both, by which a Gaussian response is taken into
+# account (linear-atoms.R), is where one begins. From then on the model is fitted
+# to the completed rows at their probabilities given the response, and fit and
+# model follow each other: steps of EM.
+
+# Rounds at most, and the move of the model, in standard deviations of the
+# predictors, that ends them.
+most_law_rounds <- 3L
+law_still <- 0.01
+
+settle_predictors <- function(job, rows, settings) {
+  if (!bends_response(job)) {
+    return(job)
+  }
+  steps <- settings
+  steps$method <- "vb"
+  for (k in seq_len(most_law_rounds)) {
+    at <- if (job$settings$method == "vb") {
+      job
+    } else {
+      linear_job(rows, steps, job$atom_model)
+    }
+    core <- run_vb(at)
+    if (anyNA(core$share) || isTRUE(core$status$interrupted)) break
+    model <- refit_atom_model(at, core$share)
+    moved <- model_move(job$atom_model, model)
+    job <- linear_job(rows, settings, model)
+    if (moved < law_still) break
+  }
+  job
+}
+
+# Where what is missing enters in another way than linearly: in a process, or
+# in a product.
+bends_response <- function(job) {
+  holes <- job$design$holes
+  if (is.null(job$atoms) || job$settings$family != "gaussian") {
+    return(FALSE)
+  }
+  gone <- which(colSums(is.na(holes$x)) > 0L)
+  parts <- job$design$info$holes$parts
+  in_process <- utils::tail(parts, length(job$design$processes))
+  many <- function(part, most) any(lengths(part$made[gone]) > most)
+  many(parts[[1L]], 1L) || any(vapply(in_process, many, NA, 0L))
+}
+
+refit_atom_model <- function(job, share) {
+  holes <- job$design$holes
+  atoms <- job$atoms
+  old <- job$atom_model
+  x <- explained(holes)
+  codes <- model_codes(old, job$design$random)
+  own <- lapply(codes, used_codes)
+  fit <- function(weight) {
+    core_call(predictor_model_cpp(
+      atoms$predictors, integer(), atoms$codes, lengths(holes$levels),
+      lapply(own, function(part) part$code[atoms$row]),
+      which(colSums(is.na(x)) > 0), FALSE, as.double(weight)
+    ))
+  }
+  new <- fit(share)
+  if (length(codes) > 0L) {
+    # From what is seen: the completed rows know the response.
+    new <- core_call(predictor_effects_cpp(
+      x, integer(), hole_codes(holes), new, lapply(own, `[[`, "code")
+    ))
+    new <- expand_groups(
+      new, lapply(own, `[[`, "used"), lapply(old$groups, `[[`, "term")
+    )
+    return(add_tilt(new, codes, holes, integer()))
+  }
+  if (length(new$share) > 1L) {
+    return(new)
+  }
+  # The same likelihood of the atoms, under the new model, until that stands.
+  for (k in 1:20) {
+    value <- log(share) + log_normal(atoms$predictors, new) -
+      log_normal(atoms$predictors, old)
+    value <- exp(value - stats::ave(value, atoms$row, FUN = max))
+    next_one <- fit(value / stats::ave(value, atoms$row, FUN = sum))
+    still <- model_move(new, next_one) < 1e-4
+    new <- next_one
+    if (still) break
+  }
+  new
+}
+
+log_normal <- function(x, model) {
+  root <- chol(model$cov[[1L]])
+  gap <- backsolve(root, t(x) - model$mean[, 1L], transpose = TRUE)
+  -colSums(gap^2) / 2 - sum(log(diag(root)))
+}
+
+model_move <- function(old, new) {
+  scale <- sqrt(diag(as.matrix(old$cov[[1L]])))
+  max(
+    abs(new$mean - old$mean) / scale,
+    abs(sqrt(diag(as.matrix(new$cov[[1L]]))) / scale - 1)
+  )
+}

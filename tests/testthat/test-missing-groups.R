@@ -1,0 +1,121 @@
+# Missing predictors beside groups, and where they depend on the response.
+
+# Rows of groups whose x has the share `between` of its variance between them.
+grouped_holes <- function(seed, between = 0.8, groups = 30L, size = 10L,
+                          slope = 0.8, gone = 0.3) {
+  set.seed(seed)
+  g <- gl(groups, size)
+  n <- length(g)
+  z <- rnorm(n)
+  x <- 0.5 * z + sqrt(between) * rnorm(groups)[g] +
+    sqrt(1 - between) * rnorm(n)
+  f <- slope * x + 0.5 * z + 0.7 * rnorm(groups)[g]
+  d <- data.frame(f = f, x = x, z = z, g = g)
+  d$y <- f + rnorm(n)
+  d$full <- x
+  d$x[runif(n) < gone] <- NA
+  d
+}
+
+# The model of one predictor as numbers of the data's scale.
+law_numbers <- function(fit) {
+  model <- fit$holes$model
+  scale <- fit$holes$scale_x[["x"]]
+  s <- model$cov[[1L]]
+  c(
+    slope = s[1, 2] / s[2, 2] * scale / fit$holes$scale_x[["z"]],
+    within = (s[1, 1] - s[1, 2]^2 / s[2, 2]) * scale^2,
+    between = model$groups[[1L]]$cov[1, 1] * scale^2
+  )
+}
+
+test_that("the model of a predictor with groups is that of lme4", {
+  skip_if_not_installed("lme4")
+  d <- grouped_holes(1, between = 0.6)
+  d$class <- factor(d$f > 0)
+  fit <- bkm(
+    class ~ x + z + (1 | g), d, family = "probit", method = "vb",
+    missing = "model", threads = 1
+  )
+  mixed <- lme4::lmer(x ~ z + (1 | g), d, REML = FALSE)
+  numbers <- law_numbers(fit)
+  expect_equal(numbers[["slope"]], lme4::fixef(mixed)[["z"]], tolerance = 1e-3)
+  expect_equal(numbers[["within"]], sigma(mixed)^2, tolerance = 1e-3)
+  expect_equal(
+    numbers[["between"]], lme4::VarCorr(mixed)$g[[1L]],
+    tolerance = 1e-3
+  )
+  # What is imputed before y is seen.
+  groups <- fit$holes$model$groups[[1L]]
+  expect_equal(
+    groups$mean[1L, ] * fit$holes$scale_x[["x"]], lme4::ranef(mixed)$g[[1L]],
+    tolerance = 2e-3
+  )
+})
+
+test_that("slopes are those of rows without holes, by every method", {
+  for (method in c("ep", "vb", "gibbs")) {
+    error <- vapply(1:4, function(seed) {
+      d <- grouped_holes(seed)
+      fit <- bkm(
+        y ~ x + z + (1 | g), d, family = "gaussian", method = method,
+        missing = "model", threads = 1, seed = 1
+      )
+      fixef(fit)[["x"]] - 0.8
+    }, 0)
+    # The standard error of the mean is .04; without groups it was -.3.
+    expect_lt(abs(mean(error)), 0.12)
+  }
+})
+
+test_that("new rows borrow from their groups", {
+  d <- grouped_holes(3, between = 0.95)
+  fit <- bkm(
+    y ~ x + z + (1 | g), d, family = "gaussian", method = "vb",
+    missing = "model", threads = 1
+  )
+  at <- aggregate(full ~ g, d, mean)
+  new <- data.frame(x = NA_real_, z = 0, g = at$g)
+  known <- transform(new, x = at$full)
+  f <- predict(fit, new, type = "response")
+  expect_gt(cor(f, predict(fit, known, type = "response")), 0.95)
+  # A group that is new has the mean of all.
+  other <- data.frame(x = NA_real_, z = 0, g = "other")
+  expect_equal(
+    predict(fit, other, type = "response"),
+    predict(fit, transform(other, x = mean(at$full)), type = "response"),
+    tolerance = 0.15
+  )
+})
+
+test_that("a Gaussian response tells about what is missing: EM of all", {
+  set.seed(4)
+  n <- 300L
+  d <- data.frame(z = rnorm(n))
+  d$x <- 0.5 * d$z + rnorm(n)
+  d$y <- 1 + d$x + 0.5 * d$z + rnorm(n)
+  d$x[runif(n) < plogis(-1 + 1.5 * (d$y - 1))] <- NA
+  # EM of the joint normal of (x, z, y).
+  v <- cbind(d$x, d$z, d$y)
+  mu <- colMeans(v, na.rm = TRUE)
+  s <- cov(v, use = "complete.obs")
+  gone <- is.na(d$x)
+  for (k in 1:2000) {
+    b <- solve(s[-1, -1], s[-1, 1])
+    left <- s[1, 1] - sum(b * s[-1, 1])
+    v[gone, 1] <- mu[1] + (v[gone, -1] - rep(mu[-1], each = sum(gone))) %*% b
+    mu <- colMeans(v)
+    s <- crossprod(v - rep(mu, each = n)) / n
+    s[1, 1] <- s[1, 1] + mean(gone) * left
+  }
+  slopes <- solve(s[1:2, 1:2], s[1:2, 3])
+  truth <- c(mu[3] - sum(slopes * mu[1:2]), slopes)
+  for (method in c("ep", "vb")) {
+    fit <- bkm(
+      y ~ x + z, d, family = "gaussian", method = method, missing = "model",
+      threads = 1
+    )
+    se <- sqrt(diag(vcov(fit)))[1:3]
+    expect_lt(max(abs(fixef(fit)[c("(Intercept)", "x", "z")] - truth) / se), 0.1)
+  }
+})
