@@ -81,6 +81,20 @@ need_evidence <- function(object, name = NULL) {
       column = "weights"
     )
   }
+  if (!is.null(object$shared)) {
+    bk_abort(
+      "argument", sprintf("There is no evidence%s.", told),
+      c(
+        sprintf(
+          "Found: missing values of whole groups, in %s.",
+          list_some(paste0("`", object$holes$shared, "`"))
+        ),
+        "The fit averages over completed data, each with an evidence of its own.",
+        "Compare fits to groups without missing values."
+      ),
+      column = object$holes$shared
+    )
+  }
   if (is.null(object$log_evidence)) {
     bk_abort(
       "argument", sprintf("There is no evidence%s.", told),

@@ -163,7 +163,9 @@ facts.bsvm <- function(object) {
   # A missing level has a row for each that it may be.
   holes <- unique(object$imputed[c("row", "column")])
   missing <- table(factor(
-    holes$column, c(object$holes$predictors, names(object$holes$levels))
+    holes$column, unique(c(
+      object$holes$predictors, names(object$holes$levels), object$holes$shared
+    ))
   ))
   missing <- missing[missing > 0]
   list(

@@ -53,7 +53,7 @@ gibbs_parts <- function(object, levels, n = NULL) {
     lower <- flat_draws(object, names, take)
     out$sigma[[t]] <- fill_symmetric(lower, r)
   }
-  if (!is.null(object$holes)) {
+  if (!is.null(object$holes$predictors)) {
     out[c("x_mean", "x_cov")] <- gibbs_predictors(object, take)
   }
   if (is_regression(object)) {

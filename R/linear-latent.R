@@ -79,6 +79,9 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
   if (is.null(rows)) {
     return(kept_latent(object, links))
   }
+  if (has_shared(object, rows)) {
+    return(latent_shared(object, rows, links, threads))
+  }
   if (has_atoms(object, rows)) {
     return(latent_atoms(object, rows, links, threads))
   }
@@ -120,6 +123,9 @@ latent.bkm <- latent.bsvm
 latent_draws.bsvm <- function(object, rows = NULL, take = NULL,
                               response = FALSE,
                               threads = getOption("bayeskernel.threads", 2L)) {
+  if (has_shared(object, rows)) {
+    return(latent_draws_shared(object, rows, take, response, threads))
+  }
   if (has_atoms(object, rows)) {
     return(latent_draws_atoms(object, rows, take, response, threads))
   }

@@ -46,6 +46,8 @@ model_of.bark <- function(object) bark_model
 #'     the rows, and what follows reads;
 #'   * `run(job)`: the core's answer for engines without draws; `chains(control,
 #'     ...)`, `draws(core, job, rows)`: see sample_chains();
+#'   * `shared(rows, settings)`: predictors that groups miss, by shared_holes(),
+#'     or `NULL`;
 #'   * `collect(fit, core, job, rows)`: the fit, completed;
 #'     `left_out(fit, core, job, rows)`: what add_link() asks for, or `NULL`.
 #' @param call What match.call() says in the method that was called.
@@ -61,22 +63,20 @@ fit_model <- function(model, call, front, ...) {
   check_start(settings$start, model, settings)
   rows <- read_rows(model, front, settings)
   if (!is.null(rows$release)) on.exit(rows$release())
-  job <- model$job(rows, settings)
-  settings <- job$settings
-  sampled <- settings$method %in% model$samplers
-  if (sampled) {
-    core <- sample_chains(model, job, rows)
-    settings$seed <- core$seed
+  call <- typed_call(call, front, model$name)
+  shared <- if (!is.null(model$shared)) model$shared(rows, settings)
+  done <- if (is.null(shared)) {
+    fit_rows(model, rows, settings, call)
+  } else if (settings$method %in% model$samplers) {
+    sample_shared(model, rows, settings, call, shared)
   } else {
-    core <- model$run(job)
+    fit_shared(model, rows, settings, call, shared)
   }
-  interrupted <- isTRUE(core$status$interrupted)
-  if (interrupted && !sampled) stop_or_keep(core, settings)
-  fit <- new_fit(model, typed_call(call, front, model$name), rows, settings)
-  if (sampled) fit <- add_draws(fit, model, core, settings)
-  fit <- model$collect(fit, core, job, rows)
-  left_out <- if (!is.null(model$left_out)) model$left_out(fit, core, job, rows)
-  if (!is.null(left_out)) fit <- add_link(fit, left_out)
+  settings <- done$job$settings
+  sampled <- settings$method %in% model$samplers
+  fit <- done$fit
+  if (!is.null(done$left_out)) fit <- add_link(fit, done$left_out)
+  interrupted <- isTRUE(fit$diagnostics$interrupted)
   if (!sampled) warn_iteration(fit, settings$max_iter)
   warn_jitter(fit, model)
   if (sampled && !interrupted) {
@@ -91,6 +91,30 @@ fit_model <- function(model, call, front, ...) {
     core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started
   )
   fit
+}
+
+# The fit, before its link is calibrated: by `left_out`. With the core's answer
+# and what it read.
+fit_rows <- function(model, rows, settings, call) {
+  job <- model$job(rows, settings)
+  settings <- job$settings
+  sampled <- settings$method %in% model$samplers
+  if (sampled) {
+    core <- sample_chains(model, job, rows)
+    settings$seed <- core$seed
+  } else {
+    core <- model$run(job)
+  }
+  if (isTRUE(core$status$interrupted) && !sampled) stop_or_keep(core, settings)
+  fit <- new_fit(model, call, rows, settings)
+  if (sampled) fit <- add_draws(fit, model, core, settings)
+  fit <- model$collect(fit, core, job, rows)
+  list(
+    fit = fit, core = core, job = job,
+    left_out = if (!is.null(model$left_out)) {
+      model$left_out(fit, core, job, rows)
+    }
+  )
 }
 
 # With the name that was typed, so that update() finds `bayeskernel::bsvm` where
