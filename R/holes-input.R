@@ -97,7 +97,14 @@ check_holes <- function(parsed, frame, allowed, variables, rows, call) {
       why_not_modelled(frame[[name]])
     }
     if (!is.null(reason)) {
-      abort_hole(name, reason, missing_rows(frame[[name]]), rows, call)
+      curve <- if (any(in_smooth)) {
+        smooth_inputs(parsed$smooths[[which(in_smooth)[1]]], name)
+      } else if (NCOL(frame[[name]]) > 1L) {
+        inside_of(name)
+      }
+      abort_hole(
+        name, reason, missing_rows(frame[[name]]), rows, call, curve
+      )
     }
   }
   holed <- Filter(
@@ -114,7 +121,7 @@ check_holes <- function(parsed, frame, allowed, variables, rows, call) {
         sprintf(
           "It is missing together with `%s`, made of the same variable.",
           pair[2]
-        ), both, rows, call
+        ), both, rows, call, intersect(inside_of(pair[1]), inside_of(pair[2]))
       )
     }
   }
@@ -165,13 +172,31 @@ shared_variables <- function(terms, names, variables) {
   unique(pairs)
 }
 
-abort_hole <- function(name, reason, at, rows, call) {
+# What a smooth is a function of, if `name` is among it and not in `by`.
+smooth_inputs <- function(term, name) {
+  names <- setdiff(vapply(term$variables, deparse1, ""), by_name(term))
+  if (name %in% names) names
+}
+
+# The variables of an expression's text.
+inside_of <- function(name) {
+  tryCatch(all.vars(str2lang(name)), error = function(e) name)
+}
+
+# `curve`: variables of which the term is a function that is no line.
+abort_hole <- function(name, reason, at, rows, call, curve = NULL) {
   row <- original_rows(at[1], rows)
   bk_abort(
     "missing", fit_header("Missing values of `%s` cannot be modelled.", name),
     c(
       reason,
       sprintf("Found: %d missing, first in row %d.", length(at), row),
+      if (length(curve)) {
+        sprintf(
+          "Accepted: `gp(%s)`, a smooth function of it that may miss values.",
+          paste(curve, collapse = ", ")
+        )
+      },
       paste(
         "Accepted: missing values of factors, and of numbers that are terms of",
         "their own, random slopes, or multiplied by known columns or factors.",

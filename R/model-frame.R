@@ -241,7 +241,13 @@ refuse_missing_inside <- function(variable, name, error, scope, env, call) {
             which(is.na(value))[1]
           ),
           conditionMessage(error),
-          sprintf("First leave out the rows in which `%s` is missing.", inner)
+          sprintf("First leave out the rows in which `%s` is missing.", inner),
+          sprintf(
+            paste(
+              "In bkm() and bsvm() `gp(%s)` is a smooth function of it that may",
+              "miss values, with `missing = \"model\"`."
+            ), inner
+          )
         ),
         column = name, row = which(is.na(value))[1], found = inner, call = call
       )

@@ -231,6 +231,11 @@ test_that("holes that the model cannot describe are refused with the reason", {
   refuse(y ~ log(x) + x, "log(x)", "`x`")
   refuse(y ~ poly(x, 2), "poly(x, 2)", "`x`")
   refuse(y ~ splines::ns(x, 3), "splines::ns(x, 3)", "3 columns")
+  # What may miss values instead.
+  refuse(y ~ x + I(x^2), "x", "`gp(x)`")
+  refuse(y ~ poly(x, 2), "poly(x, 2)", "`gp(x)`")
+  refuse(y ~ poly(x, 2, raw = TRUE), "poly(x, 2, raw = TRUE)", "`gp(x)`")
+  refuse(y ~ s(x, o), "x", "`gp(x, o)`")
   refuse(y ~ s(x), "x", "s(x)")
   refuse(y ~ x + s(o, by = x), "x", "s(o, by = x)")
   refuse(y ~ f2 + gp(o, by = f2), "f2", "`by`")

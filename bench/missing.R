@@ -1,0 +1,364 @@
+# Missing predictors of bkm() in models with random intercepts: bias and cover
+# of every coefficient beside those of complete rows (lme4) and of multiple
+# imputation (mice), over data sets whose truth is known.
+#
+#   Rscript bench/missing.R [name=value ...]
+#
+#   family=gaussian,logit,probit,hinge    method=ep,vb,gibbs
+#   mechanism=mcar,z,y   chance; by the complete predictor; by the response
+#   share=0,0.5,0.8      share of the predictor's variance between groups
+#   kind=number,factor,group   a number; three levels; one value a group
+#   sets=200 or 11:20    data sets, by their seeds
+#   peers=50             of those, how many lme4 and mice get; 0: none
+#   groups=30 rows=10    groups and rows of each
+#   label=               what results are stored under; default: the version.
+#                        Another number of groups or rows needs another label
+#   results=missing_results.rds   stored results; those of the label are kept
+#   show=yes             prints what is stored and fits nothing
+#
+# Columns: `bias` is mean(estimate - truth) / sd(estimate) over data sets;
+# `excess` the same against the estimate from the data before values were
+# removed, which has the bias of few rows alone and varies less; `cover` the
+# share of 90 % intervals that hold the truth. The coefficients of the hinge
+# have no true value: theirs is the mean from complete data.
+
+library(bayeskernel)
+source("bench/helpers.R")
+options(
+  bayeskernel.threads = 1L, bayeskernel.progress = FALSE, width = 150
+)
+
+chosen <- local({
+  given <- strsplit(commandArgs(trailingOnly = TRUE), "=", fixed = TRUE)
+  values <- stats::setNames(lapply(given, `[`, 2L), vapply(given, `[`, "", 1L))
+  words <- function(name, default) {
+    if (is.null(values[[name]])) return(default)
+    out <- strsplit(values[[name]], ",", fixed = TRUE)[[1]]
+    methods::as(out, class(default))
+  }
+  sets <- words("sets", "200")
+  list(
+    family = words("family", c("gaussian", "logit", "probit", "hinge")),
+    method = words("method", c("ep", "vb", "gibbs")),
+    mechanism = words("mechanism", c("mcar", "z", "y")),
+    share = words("share", c(0, 0.5, 0.8)),
+    kind = words("kind", c("number", "factor", "group")),
+    sets = if (grepl(":", sets)) {
+      bounds <- as.integer(strsplit(sets, ":")[[1]])
+      seq(bounds[1], bounds[2])
+    } else {
+      seq_len(as.integer(sets))
+    },
+    peers = words("peers", 50), groups = words("groups", 30),
+    rows = words("rows", 10),
+    label = words("label", format(utils::packageVersion("bayeskernel"))),
+    results = words("results", "missing_results.rds"),
+    show = words("show", "no")
+  )
+})
+
+# Data ------------------------------------------------------------------------
+
+truth_of <- function(kind) {
+  if (kind == "factor") {
+    c("(Intercept)" = 0.3, xb = 0.8, xc = -0.8, z = -0.5)
+  } else {
+    c("(Intercept)" = 0.3, x = 0.8, z = -0.5)
+  }
+}
+
+# A normal variable a fraction of whose variance lies between groups.
+between <- function(g, share) {
+  sqrt(share) * stats::rnorm(nlevels(g))[g] +
+    sqrt(1 - share) * stats::rnorm(length(g))
+}
+
+predictor <- function(kind, z, g, share) {
+  switch(kind,
+    number = 0.4 * z + between(g, share),
+    group = 0.4 * tapply(z, g, mean)[g] + between(g, 1),
+    factor = {
+      each <- vapply(c(0, 0.4, -0.4), function(slope) {
+        slope * z + between(g, share)
+      }, z)
+      factor(c("a", "b", "c")[max.col(each, "first")], c("a", "b", "c"))
+    }
+  )
+}
+
+# All random numbers of a set are drawn in one order, whatever is missing.
+complete_data <- function(cell, set) {
+  set.seed(set)
+  g <- gl(chosen$groups, chosen$rows)
+  z <- between(g, 0.3)
+  x <- predictor(cell$kind, z, g, if (cell$kind == "group") 1 else cell$share)
+  effects <- stats::rnorm(nlevels(g), 0, 0.7)[g]
+  truth <- truth_of(cell$kind)
+  f <- drop(stats::model.matrix(~ x + z) %*% truth) + effects
+  y <- switch(cell$family,
+    gaussian = f + stats::rnorm(length(g)),
+    probit = f + stats::rnorm(length(g)) > 0, f + stats::rlogis(length(g)) > 0
+  )
+  data <- data.frame(y = y, x = unname(x), z = z, g = g)
+  if (is.logical(y)) data$y <- factor(y)
+  data
+}
+
+# About a third of the values.
+remove_values <- function(data, cell, set) {
+  set.seed(1e6 + set)
+  y <- if (is.factor(data$y)) 1.8 * (data$y == "TRUE") - 0.7 else {
+    1.5 * (data$y - mean(data$y))
+  }
+  # A group's value is missing in all its rows.
+  one <- cell$kind == "group"
+  if (one) y <- 2 * scale(tapply(y, data$g, mean))
+  z <- 1.5 * (if (one) scale(tapply(data$z, data$g, mean)) else data$z)
+  chance <- switch(cell$mechanism,
+    mcar = rep(0.3, length(z)), z = stats::plogis(z - 1),
+    y = stats::plogis(y - 1)
+  )
+  gone <- stats::runif(length(chance)) < chance
+  data$x[if (one) gone[data$g] else gone] <- NA
+  data
+}
+
+# Fits ------------------------------------------------------------------------
+
+formula <- y ~ x + z + (1 | g)
+
+# Estimates and 90 % limits, coefficients x 3.
+ours <- function(data, cell, method, missing) {
+  chains <- if (method == "gibbs") {
+    list(chains = 2, warmup = 300, draws = 700, seed = 1)
+  }
+  fit <- do.call(bkm, c(
+    list(
+      formula, data, family = cell$family, method = method, missing = missing
+    ), chains
+  ))
+  cbind(coef(fit), stats::confint(fit, level = 0.9)[names(coef(fit)), ])
+}
+
+peer <- function(data, cell) {
+  if (cell$family == "gaussian") {
+    lme4::lmer(formula, data)
+  } else {
+    lme4::glmer(formula, data, stats::binomial(cell$family))
+  }
+}
+
+complete_rows <- function(data, cell) {
+  if (cell$family == "hinge") return(ours(data, cell, "ep", "omit"))
+  fit <- peer(data[!is.na(data$x), ], cell)
+  half <- stats::qnorm(0.95) * sqrt(diag(as.matrix(stats::vcov(fit))))
+  estimate <- lme4::fixef(fit)
+  cbind(estimate, estimate - half, estimate + half)
+}
+
+# Rubin's rules over `m` completed data sets. The imputations know the groups
+# where mice has such a method: 2l.pan with the groups' means, 2lonly.norm.
+by_mice <- function(data, cell, m = 10) {
+  data$y <- as.numeric(data$y)
+  data$g <- as.integer(data$g)
+  roles <- matrix(0, 4, 4, dimnames = rep(list(names(data)), 2))
+  roles["x", ] <- switch(cell$kind,
+    number = c(3, 0, 3, -2), factor = c(1, 0, 1, 0), group = c(1, 0, 1, -2)
+  )
+  own <- c(number = "2l.pan", factor = "polyreg", group = "2lonly.norm")
+  filled <- mice::mice(
+    data, m, c("", own[[cell$kind]], "", ""), roles,
+    maxit = if (cell$kind == "number") 5 else 1, printFlag = FALSE
+  )
+  fits <- lapply(seq_len(m), function(k) {
+    each <- mice::complete(filled, k)
+    if (cell$family != "gaussian") each$y <- each$y - 1
+    peer(each, cell)
+  })
+  estimate <- vapply(fits, lme4::fixef, lme4::fixef(fits[[1]]))
+  within <- rowMeans(vapply(fits, function(fit) {
+    diag(as.matrix(stats::vcov(fit)))
+  }, estimate[, 1]))
+  between <- (1 + 1 / m) * apply(estimate, 1, stats::var)
+  half <- stats::qt(0.95, (m - 1) * (1 + within / between)^2) *
+    sqrt(within + between)
+  mean <- rowMeans(estimate)
+  cbind(mean, mean - half, mean + half)
+}
+
+# Who is asked about a set, and for what.
+makers_of <- function(cell, full, data, peers) {
+  own <- lapply(stats::setNames(nm = chosen$method), function(method) {
+    force(method)
+    function() ours(data, cell, method, "model")
+  })
+  all <- c(
+    list("no value missing" = function() ours(full, cell, "ep", "fail")), own
+  )
+  if (peers && has("lme4")) {
+    all[["complete rows"]] <- function() complete_rows(data, cell)
+  }
+  if (peers && has("lme4") && has("mice") && cell$family != "hinge" &&
+    (cell$kind != "number" || has("pan"))) {
+    all[["mice"]] <- function() by_mice(data, cell)
+  }
+  all
+}
+
+# One row a coefficient; a fit that fails has its error's first line.
+answer <- function(name, make, cell, set) {
+  error <- NA
+  seconds <- system.time(table <- tryCatch(
+    quietly(make()),
+    error = function(e) {
+      error <<- strsplit(conditionMessage(e), "\n")[[1]][1]
+      NULL
+    }
+  ))[["elapsed"]]
+  truth <- truth_of(cell$kind)
+  if (is.null(table)) table <- matrix(NA_real_, length(truth), 3)
+  data.frame(
+    label = chosen$label,
+    version = format(utils::packageVersion("bayeskernel")), cell, set = set,
+    method = name, coefficient = names(truth), truth = unname(truth),
+    estimate = table[, 1], lower = table[, 2], upper = table[, 3],
+    seconds = seconds, error = error, row.names = NULL
+  )
+}
+
+run_set <- function(cell, set, peers, done) {
+  full <- complete_data(cell, set)
+  data <- remove_values(full, cell, set)
+  makers <- makers_of(cell, full, data, peers)
+  makers <- makers[setdiff(names(makers), done)]
+  do.call(rbind, lapply(names(makers), function(name) {
+    answer(name, makers[[name]], cell, set)
+  }))
+}
+
+# Tables ----------------------------------------------------------------------
+
+# Bias, excess and cover of one coefficient by one method in one cell.
+judge <- function(own, full) {
+  own <- own[!is.na(own$estimate), ]
+  target <- own$truth[1]
+  at <- match(own$set, full$set)
+  if (own$family[1] == "hinge") target <- mean(full$estimate[at])
+  spread <- stats::sd(own$estimate)
+  gap <- own$estimate - full$estimate[at]
+  c(
+    sets = nrow(own), bias = (mean(own$estimate) - target) / spread,
+    excess = mean(gap) / spread,
+    excess_se = stats::sd(gap) / spread / sqrt(nrow(own)),
+    cover = mean(own$lower < target & own$upper > target),
+    seconds = stats::median(own$seconds)
+  )
+}
+
+cell_columns <- c("label", "family", "kind", "mechanism", "share")
+
+judged <- function(results) {
+  keys <- c(cell_columns, "method", "coefficient")
+  parts <- split(results, results[rev(keys)], drop = TRUE, sep = "/")
+  rows <- lapply(parts, function(own) {
+    if (all(is.na(own$estimate))) return(NULL)
+    full <- results[results$method == "no value missing" &
+      results$coefficient == own$coefficient[1], ]
+    for (name in cell_columns) full <- full[full[[name]] == own[[name]][1], ]
+    data.frame(own[1, keys], t(judge(own, full)))
+  })
+  do.call(rbind, rows)
+}
+
+# Methods below each other, coefficients beside each other.
+print_tables <- function(table) {
+  for (part in split(table, table[c("kind", "family", "label")], drop = TRUE)) {
+    cat(sprintf(
+      "\n%s, %s, version %s: bias / excess / cover of 90 %% intervals\n",
+      part$family[1], part$kind[1], part$label[1]
+    ))
+    part$text <- sprintf(
+      "%5.2f /%5.2f / %4.2f", part$bias, part$excess, part$cover
+    )
+    keys <- c("mechanism", "share", "method", "sets", "seconds")
+    part$seconds <- signif(part$seconds, 2)
+    part$method <- factor(part$method, c(
+      "no value missing", "ep", "vb", "gibbs", "complete rows", "mice"
+    ))
+    wide <- stats::reshape(
+      part[c(keys, "coefficient", "text")], direction = "wide", idvar = keys,
+      timevar = "coefficient"
+    )
+    names(wide) <- sub("^text[.]", "", names(wide))
+    print(
+      wide[order(wide$mechanism, wide$share, wide$method), ],
+      row.names = FALSE
+    )
+  }
+}
+
+# What is beyond the bounds by more than two standard errors.
+print_outside <- function(table, methods = c("ep", "vb", "gibbs")) {
+  own <- table[table$method %in% methods & table$sets > 1, ]
+  biased <- abs(own$excess) - 2 * own$excess_se > 0.05
+  error <- 2 * sqrt(0.09 / own$sets)
+  nominal <- own$method == "vb" | own$family == "hinge" |
+    (own$cover > 0.86 - error & own$cover < 0.94 + error)
+  cat(sprintf(
+    "\nOf %d coefficients %d have an excess bias above .05 sd, %d another cover\n",
+    nrow(own), sum(biased), sum(!nominal)
+  ))
+  if (any(biased | !nominal)) {
+    shown <- own[biased | !nominal, ]
+    numbers <- c("bias", "excess", "excess_se", "cover", "seconds")
+    shown[numbers] <- round(shown[numbers], 2)
+    print(shown, row.names = FALSE)
+  }
+}
+
+print_errors <- function(results) {
+  failed <- results[!is.na(results$error), ]
+  if (nrow(failed)) {
+    cat("\nRefused or failed:\n")
+    print(
+      stats::aggregate(
+        set ~ family + kind + method + error, unique(failed[c(
+          "family", "kind", "method", "error", "set"
+        )]), length
+      ),
+      row.names = FALSE
+    )
+  }
+}
+
+# All -------------------------------------------------------------------------
+
+cells <- expand.grid(
+  share = chosen$share, mechanism = chosen$mechanism, kind = chosen$kind,
+  family = chosen$family, stringsAsFactors = FALSE
+)
+# One value a group: all of the variance is between.
+cells$share[cells$kind == "group"] <- 1
+cells <- unique(cells)[c("family", "kind", "mechanism", "share")]
+
+print_machine()
+results <- if (file.exists(chosen$results)) readRDS(chosen$results)
+if (chosen$show != "yes") {
+  for (at in seq_len(nrow(cells))) {
+    cell <- cells[at, ]
+    message(paste(unlist(cell), collapse = " "))
+    for (set in chosen$sets) {
+      done <- results$method[
+        results$label == chosen$label & results$set == set &
+          results$family == cell$family & results$kind == cell$kind &
+          results$mechanism == cell$mechanism & results$share == cell$share
+      ]
+      peers <- match(set, chosen$sets) <= chosen$peers
+      results <- rbind(results, run_set(cell, set, peers, done))
+    }
+    saveRDS(results, chosen$results, version = 2, compress = "xz")
+  }
+}
+print_tables(judged(results))
+print_outside(judged(results))
+print_errors(results)
