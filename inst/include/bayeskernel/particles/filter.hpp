@@ -153,7 +153,7 @@ class ParticleFilter {
 
   // The row on offer with and without its own input as a centre.
   struct Options {
-    NextRow without, with;
+    RowMoments without, with;
     double log_without = 0.0;  // prior and past rows, over those of U'
     double log_with = kNone;
   };
@@ -185,7 +185,7 @@ class ParticleFilter {
 
   // log of the mean over N(f; mean, variance) of the row's likelihood to the
   // power `share`.
-  double log_predictive(const NextRow& f, double noise, double y,
+  double log_predictive(const RowMoments& f, double noise, double y,
                         double share) const {
     if (settings_.blind) return 0.0;
     if (settings_.classes) {
@@ -213,8 +213,7 @@ class ParticleFilter {
   }
 
   // What the new point offers a particle; its regression is loaded.
-  Options weigh(const Particle& particle, bool fresh, ParticleWork& work,
-                ColumnAddition& addition) {
+  Options weigh(const Particle& particle, bool fresh, ParticleWork& work) {
     const Index k = particle.size(), g = grid_.points();
     Options out;
     out.without = work.next(particle, grid_);
@@ -222,10 +221,9 @@ class ParticleFilter {
     const double past = prior_.log(k, g - 1);
     out.log_without = prior_.log(k, g) - past;
     if (k < prior_.most(g)) {
-      addition = work.propose(particle, grid_, g - 1);
-      out.with =
-          work.next_with(particle, grid_, g - 1, addition, out.without);
-      out.log_with = prior_.log(k + 1, g) - past + addition.change;
+      const double change = work.propose(particle, grid_, g - 1);
+      out.with = work.next_with(grid_, g - 1, out.without);
+      out.log_with = prior_.log(k + 1, g) - past + change;
       if (std::isnan(out.log_with)) out.log_with = kNone;
     }
     return out;
@@ -251,12 +249,11 @@ class ParticleFilter {
                                         ParticleWork& work) {
       Particle& particle = next_[i] = particles_[i];
       load(particle, work);
-      ColumnAddition addition;
-      const Options options = weigh(particle, fresh, work, addition);
+      const Options options = weigh(particle, fresh, work);
       const auto log = log_options(options, particle.noise, y, 1.0);
       gain_[i] = number(log.first);
       const bool in = std::log(stream.uniform()) < log.second - log.first;
-      if (in) work.accept(particle, grid_.points() - 1, addition);
+      if (in) work.accept(particle, grid_, grid_.points() - 1);
       take_row(particle, in ? options.with : options.without, y, stream, work);
     });
   }
@@ -265,7 +262,7 @@ class ParticleFilter {
 
   // The offered row joins the particle's regression, and the variances are
   // drawn again.
-  void take_row(Particle& particle, const NextRow& f, double y, Stream& stream,
+  void take_row(Particle& particle, const RowMoments& f, double y, Stream& stream,
                 ParticleWork& work) {
     double response = y;
     if (settings_.classes) {
@@ -273,12 +270,7 @@ class ParticleFilter {
           on_side(y, f.mean, std::sqrt(1.0 + f.variance), stream);
       particle.latent.push_back(response);
     }
-    if (!settings_.blind) {
-      for (Index j = 0; j <= particle.size(); ++j) {
-        work.row[j] = grid_.offered(ParticleWork::column(particle, j));
-      }
-      work.gaussian.add_row(work.row.data(), response);
-    }
+    if (!settings_.blind) work.add_row(particle, grid_, response);
     refresh(particle, stream, work, static_cast<double>(grid_.rows() + 1));
   }
 
@@ -292,15 +284,15 @@ class ParticleFilter {
   // Coefficients given the set, latent responses and variances given them.
   void refresh(Particle& particle, Stream& stream, ParticleWork& work,
                double rows) {
-    double* beta = work.beta.data();
-    work.gaussian.draw([&] { return stream.normal(); }, beta);
+    const VectorXd& beta = work.beta;
+    work.draw([&] { return stream.normal(); });
     double squares = 0.0;
     for (Index j = 0; j <= particle.size(); ++j) squares += beta[j] * beta[j];
     const double k = static_cast<double>(particle.size() + 1);
     if (settings_.classes) {
       redraw_latent(particle, stream, work);
     } else {
-      const double left = std::max(work.gaussian.residual_square(beta), 0.0);
+      const double left = std::max(work.residual_square(), 0.0);
       particle.noise =
           settings_.noise.draw(stream, settings_.blind ? 0.0 : rows, left);
     }
@@ -338,25 +330,25 @@ class ParticleFilter {
       if (u < birth) {
         const Index c =
             work.vacant(particle, uniform_index(stream, g - old));
-        const ColumnAddition addition = work.propose(particle, grid_, c);
-        work.accept(particle, c, addition);
+        const double change = work.propose(particle, grid_, c);
+        work.accept(particle, grid_, c);
         const double k = static_cast<double>(old + 1);
-        log += addition.change +
+        log += change +
                std::log(static_cast<double>(g - old) / birth);
         if (c < before) log += std::log(prior_.death(old + 1) / k);
       } else if (u < birth + death) {
         const Index at = uniform_index(stream, old);
-        const ColumnEdit edit = work.gaussian.remove(at + 1);
-        work.drop(particle, at, edit);
+        const double change = work.remove(at);
+        work.drop(particle, grid_, at);
         const Index k = old - 1;
-        log += edit.change + std::log(static_cast<double>(old) / death) +
+        log += change + std::log(static_cast<double>(old) / death) +
                std::log(prior_.birth(k, before) /
                         static_cast<double>(before - k));
       } else {
         log += std::log(prior_.stay(old, before) / prior_.stay(old, g));
       }
       log += prior_.log(particle.size(), g);
-      const NextRow f = work.next(particle, grid_);
+      const RowMoments f = work.next(particle, grid_);
       gain_[i] = number(log + log_predictive(f, particle.noise, y, 1.0));
       take_row(particle, f, y, stream, work);
     });
@@ -375,10 +367,8 @@ class ParticleFilter {
       const bool first = stage == 1;
       for_each(Purpose::selection, stage,
                [&](Index i, Stream&, ParticleWork& work) {
-                 ColumnAddition addition;
                  load(particles_[i], work, share, y);
-                 options_[i] =
-                     weigh(particles_[i], first && fresh, work, addition);
+                 options_[i] = weigh(particles_[i], first && fresh, work);
                });
       const double part = choose_part(y, 1.0 - share, least);
       const double reached =
@@ -488,7 +478,6 @@ class ParticleFilter {
       } else {
         try_swap(particle, stream, work);
       }
-      if (work.gaussian.stale()) work.gaussian.rebuild();
     }
   }
 
@@ -496,20 +485,19 @@ class ParticleFilter {
     const Index k = particle.size(), g = grid_.points();
     if (k >= prior_.most(g)) return;
     const Index c = work.vacant(particle, uniform_index(stream, g - k));
-    const ColumnAddition addition = work.propose(particle, grid_, c);
-    const double ratio = addition.change + std::log(prior_.lambda() /
-                                                    static_cast<double>(k + 1));
-    if (std::log(stream.uniform()) < ratio) work.accept(particle, c, addition);
+    const double ratio =
+        work.propose(particle, grid_, c) +
+        std::log(prior_.lambda() / static_cast<double>(k + 1));
+    if (std::log(stream.uniform()) < ratio) work.accept(particle, grid_, c);
   }
 
   void try_death(Particle& particle, Stream& stream, ParticleWork& work) {
     const Index k = particle.size();
     if (k == 0) return;
     const Index at = uniform_index(stream, k);
-    const ColumnEdit edit = work.gaussian.remove(at + 1);
     const double ratio =
-        edit.change + std::log(static_cast<double>(k) / prior_.lambda());
-    if (std::log(stream.uniform()) < ratio) work.drop(particle, at, edit);
+        work.remove(at) + std::log(static_cast<double>(k) / prior_.lambda());
+    if (std::log(stream.uniform()) < ratio) work.drop(particle, grid_, at);
   }
 
   void try_swap(Particle& particle, Stream& stream, ParticleWork& work) {
@@ -517,12 +505,12 @@ class ParticleFilter {
     if (k == 0 || k >= g) return;
     const Index at = uniform_index(stream, k);
     const Index c = work.vacant(particle, uniform_index(stream, g - k));
-    const ColumnEdit edit = work.gaussian.remove(at + 1);
-    const double ratio =
-        edit.change + work.propose(particle, grid_, c, edit).change;
+    const double taken = work.remove(at);
+    const double ratio = taken + work.propose(particle, grid_, c, true);
     if (!(std::log(stream.uniform()) < ratio)) return;
-    work.drop(particle, at, edit);
-    work.accept(particle, c, work.propose(particle, grid_, c));
+    work.drop(particle, grid_, at);
+    work.propose(particle, grid_, c);
+    work.accept(particle, grid_, c);
   }
 
   struct Loan {
