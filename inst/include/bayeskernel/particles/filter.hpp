@@ -17,6 +17,7 @@
 #define BAYESKERNEL_PARTICLES_FILTER_HPP
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -504,13 +505,51 @@ class ParticleFilter {
     const Index k = particle.size(), g = grid_.points();
     if (k == 0 || k >= g) return;
     const Index at = uniform_index(stream, k);
-    const Index c = work.vacant(particle, uniform_index(stream, g - k));
-    const double taken = work.remove(at);
-    const double ratio = taken + work.propose(particle, grid_, c, true);
+    const bool near = stream.uniform() < 0.5;
+    double ratio = 0.0;
+    const Index c =
+        near ? near_point(particle, at, stream, ratio)
+             : work.vacant(particle, uniform_index(stream, g - k));
+    if (c < 0) return;
+    ratio += work.remove(at);
+    ratio += work.propose(particle, grid_, c, true);
     if (!(std::log(stream.uniform()) < ratio)) return;
     work.drop(particle, grid_, at);
     work.propose(particle, grid_, c);
     work.accept(particle, grid_, c);
+  }
+
+  // A neighbor of a centre that is no centre, and the log of how much less
+  // often it is proposed than the way back; -1 where there is none.
+  Index near_point(const Particle& particle, Index at, Stream& stream,
+                   double& ratio) const {
+    const auto is_centre = [&](Index c) {
+      return std::find(particle.centres.begin(), particle.centres.end(), c) !=
+             particle.centres.end();
+    };
+    const Index old = particle.centres[at];
+    const auto& there = grid_.neighbors(old);
+    Index open = 0;
+    for (const Index c : there) open += is_centre(c) ? 0 : 1;
+    if (open == 0) return -1;
+    Index r = uniform_index(stream, open), next = -1;
+    for (const Index c : there) {
+      if (!is_centre(c) && r-- == 0) {
+        next = c;
+        break;
+      }
+    }
+    // After the swap `old` is open and `next` is not; it is no neighbor of
+    // itself.
+    Index back = 0;
+    bool mutual = false;
+    for (const Index c : grid_.neighbors(next)) {
+      mutual = mutual || c == old;
+      back += c == old || !is_centre(c) ? 1 : 0;
+    }
+    if (!mutual) return -1;
+    ratio = std::log(static_cast<double>(open) / static_cast<double>(back));
+    return next;
   }
 
   struct Loan {

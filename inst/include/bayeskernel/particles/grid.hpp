@@ -50,7 +50,7 @@ class Grid {
     reserve_points(std::max<Index>(given, 16));
     if (given > 0) {
       points_.leftCols(given) = settings_.fixed;
-      points_count_ = given;
+      for (; points_count_ < given; ++points_count_) meet(points_count_);
       freeze();
       if (given <= kSmallGrid) keep_rest();
     }
@@ -61,6 +61,8 @@ class Grid {
   Index dimension() const { return d_; }
   const Kernel& kernel() const { return kernel_; }
   const double* point(Index j) const { return points_.col(j).data(); }
+  // Up to kNeighbors points that are closest to point j, the closest first.
+  const std::vector<Index>& neighbors(Index j) const { return near_[j].point; }
   double square() const { return square_; }
   double dot(Index column) const { return dots_[column]; }
   // Columns: 0 the constant, j + 1 that of point j.
@@ -182,8 +184,12 @@ class Grid {
       products_ = true;
     } else if (from.rows > 0) {
       reserve_points(from.points.cols());
-      points_count_ = from.points.cols();
-      points_.leftCols(points_count_) = from.points;
+      points_.leftCols(from.points.cols()) = from.points;
+      if (points_count_ == 0) {
+        for (; points_count_ < from.points.cols(); ++points_count_) {
+          meet(points_count_);
+        }
+      }
       rows_ = from.rows;
       if (!frozen_) freeze();
     }
@@ -211,6 +217,37 @@ class Grid {
  private:
   // Of so few points the products' rest costs nothing beside the particles.
   static constexpr Index kSmallGrid = 100;
+
+  static constexpr Index kNeighbors = 10;
+
+  struct Near {
+    std::vector<Index> point;
+    std::vector<double> distance;  // squared
+
+    void add(Index j, double at) {
+      const bool full = static_cast<Index>(point.size()) == kNeighbors;
+      if (full && !(at < distance.back())) return;
+      const auto place =
+          std::upper_bound(distance.begin(), distance.end(), at) -
+          distance.begin();
+      if (full) {
+        point.pop_back();
+        distance.pop_back();
+      }
+      point.insert(point.begin() + place, j);
+      distance.insert(distance.begin() + place, at);
+    }
+  };
+
+  // Point j and those before it become neighbors of each other.
+  void meet(Index j) {
+    near_.emplace_back();
+    for (Index i = 0; i < j; ++i) {
+      const double at = (points_.col(i) - points_.col(j)).squaredNorm();
+      near_[i].add(j, at);
+      near_[j].add(i, at);
+    }
+  }
 
   bool keeps() const { return !frozen_ || settings_.keep_rows; }
 
@@ -293,6 +330,7 @@ class Grid {
     }
     values_.col(j).head(rows_) = along_;
     points_.col(j) = x;
+    meet(j);
     point_row_.push_back(rows_);
     row_[m] = kernel_.at(x.data(), d_);
     ++points_count_;
@@ -351,6 +389,7 @@ class Grid {
   KernelColumns::Scratch scratch_;
   Index rows_ = 0, points_count_ = 0;
   std::vector<Index> point_row_;
+  std::vector<Near> near_;
   MatrixXd points_, x_, values_, gram_;
   VectorXd y_, dots_, row_, along_;
   double square_ = 0.0;
