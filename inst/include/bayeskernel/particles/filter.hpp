@@ -110,16 +110,28 @@ class ParticleFilter {
     const std::vector<double> joint = joined();
     out.ess = effective_size(joint);
     const bool tempered = settings_.temper && !settings_.corrected &&
-                          !settings_.classes && out.ess < settings_.temper_below * size;
-    if (tempered) {
-      temper(fresh, y, out);
+                          out.ess < settings_.temper_below * size;
+    bool divided = false;
+    if (!tempered) {
+      take(joint, out);
     } else {
-      advance(joint, out);
-      particles_.swap(next_);
+      out.stages = 0.0;
+      out.ess = size;
+      if (fresh) admit(out);
+      divided = !settings_.classes;
+      if (divided) {
+        temper(y, out);
+      } else {
+        include(false, y);
+        const std::vector<double> rest = joined();
+        out.ess = std::min(out.ess, effective_size(rest));
+        ++out.stages;
+        take(rest, out);
+      }
     }
     grid_.absorb(y);
-    if (tempered || settings_.ess >= 1.0 || out.ess < settings_.ess * size) {
-      if (!tempered) divide(kAfter);
+    if (divided || settings_.ess >= 1.0 || out.ess < settings_.ess * size) {
+      if (!divided) divide(kAfter);
       out.resampled = 1.0;
     }
     if (!settings_.corrected) {
@@ -149,7 +161,7 @@ class ParticleFilter {
 
  private:
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
-  // Stages of a row: those of tempering come first.
+  // Stages of a row: those of admission and tempering come first.
   static constexpr std::uint64_t kAfter = 1u << 20, kFinish = 1u << 21;
 
   // The row on offer with and without its own input as a centre.
@@ -357,69 +369,141 @@ class ParticleFilter {
 
   // ---- Tempering ----------------------------------------------------------
 
-  // Brings the offered row in by powers of its likelihood that leave half of
-  // the effective size each, with resampling and moves in between.
-  void temper(bool fresh, double y, FilterStep& out) {
+  // Brings the offered point in as a candidate, given the rows before: sets that
+  // have it count by a factor that rises to 1 in steps, each of which leaves
+  // half of the effective size, with resampling and moves in between. Where a
+  // centre there explains those rows far better than all others do, at once it
+  // would leave one particle.
+  void admit(FilterStep& out) {
+    const double least =
+        settings_.temper_to * static_cast<double>(settings_.particles);
+    const Index point = grid_.points() - 1;
+    for_each(Purpose::selection, kAdmitted,
+             [&](Index i, Stream&, ParticleWork& work) {
+               load(particles_[i], work);
+               options_[i] = weigh(particles_[i], true, work);
+             });
+    double factor = kNone;  // its log
+    for (std::uint64_t stage = kAdmitted; factor < 0.0; ++stage) {
+      const bool first = stage == kAdmitted;
+      const auto weights = [&](double next) {
+        std::vector<double> at(log_weight_);
+        for (std::size_t i = 0; i < at.size(); ++i) {
+          const Options& o = options_[i];
+          at[i] += first ? log_sum(o.log_without, o.log_with + next)
+                         : (particles_[i].has(point) ? next - factor : 0.0);
+          at[i] = number(at[i]);
+        }
+        return at;
+      };
+      const double next =
+          largest(first ? faintest() : factor, 0.0, least, weights);
+      const std::vector<double> joint = weights(next);
+      out.ess = std::min(out.ess, effective_size(joint));
+      if (first) {
+        for_each(Purpose::selection, stage + kTempered,
+                 [&](Index i, Stream& stream, ParticleWork&) {
+                   const Options& o = options_[i];
+                   const double with = o.log_with + next;
+                   if (std::log(stream.uniform()) <
+                       with - log_sum(o.log_without, with)) {
+                     particles_[i].centres.push_back(point);
+                   }
+                 });
+      }
+      collect(joint, stage, out);
+      factor = next;
+      for_each(Purpose::kernels, stage,
+               [&](Index i, Stream& stream, ParticleWork& work) {
+                 move(particles_[i], stream, work, 0.0, 0.0, factor);
+                 refresh(particles_[i], stream, work,
+                         static_cast<double>(grid_.rows()));
+               });
+    }
+  }
+
+  // The log of the factor with which a tenth of the weight is on sets that have
+  // the offered point; with fewer of them the next step would know nothing of
+  // such sets.
+  double faintest() const {
+    constexpr double kShare = 0.1;
+    const auto share = [&](double factor) {
+      std::vector<double> with(log_weight_), all(log_weight_);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const Options& o = options_[i];
+        with[i] = number(with[i] + o.log_with + factor);
+        all[i] = number(all[i] + log_sum(o.log_without, o.log_with + factor));
+      }
+      return std::exp(log_mean_weight(with) - log_mean_weight(all));
+    };
+    double low = -1000.0, high = 0.0;
+    if (!(share(high) > kShare)) return high;
+    for (int k = 0; k < 40; ++k) {
+      const double middle = 0.5 * (low + high);
+      (share(middle) > kShare ? high : low) = middle;
+    }
+    return high;
+  }
+
+  // Brings the offered row in by powers of its likelihood in the same way.
+  void temper(double y, FilterStep& out) {
     const double least =
         settings_.temper_to * static_cast<double>(settings_.particles);
     double share = 0.0;
-    out.stages = 0.0;
     for (std::uint64_t stage = 1; share < 1.0; ++stage) {
-      const bool first = stage == 1;
       for_each(Purpose::selection, stage,
                [&](Index i, Stream&, ParticleWork& work) {
                  load(particles_[i], work, share, y);
-                 options_[i] = weigh(particles_[i], first && fresh, work);
+                 options_[i] = weigh(particles_[i], false, work);
                });
-      const double part = choose_part(y, 1.0 - share, least);
-      const double reached =
-          part >= 1.0 - share ? 1.0 : share + part;
-      std::vector<double> joint = joined_at(y, reached - share);
-      FilterStep told;
-      told.ess = effective_size(joint);
-      out.ess = first ? told.ess : std::min(out.ess, told.ess);
-      for_each(Purpose::selection, stage + kTempered,
-               [&](Index i, Stream& stream, ParticleWork&) {
-                 const auto log = log_options(
-                     options_[i], particles_[i].noise, y, reached - share);
-                 if (std::log(stream.uniform()) < log.second - log.first) {
-                   particles_[i].centres.push_back(grid_.points() - 1);
-                 }
-               });
-      advance(joint, told);
-      out.log_evidence += told.log_evidence;
+      const auto weights = [&](double part) {
+        std::vector<double> at(log_weight_);
+        for (std::size_t i = 0; i < at.size(); ++i) {
+          at[i] = number(at[i] + log_predictive(options_[i].without,
+                                                particles_[i].noise, y, part));
+        }
+        return at;
+      };
+      const double left = 1.0 - share;
+      const double part =
+          std::max(largest(0.0, left, least, weights), 1e-3 * left);
+      const double reached = part >= left ? 1.0 : share + part;
+      const std::vector<double> joint = weights(reached - share);
+      out.ess = std::min(out.ess, effective_size(joint));
       share = reached;
-      divide(stage);
+      collect(joint, stage, out);
       for_each(Purpose::kernels, stage,
                [&](Index i, Stream& stream, ParticleWork& work) {
                  move(particles_[i], stream, work, share, y);
                  refresh(particles_[i], stream, work,
                          static_cast<double>(grid_.rows()) + share);
                });
-      ++out.stages;
     }
   }
 
-  static constexpr std::uint64_t kTempered = 1u << 19;
-
-  std::vector<double> joined_at(double y, double part) const {
-    std::vector<double> out(log_weight_);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      out[i] = number(
-          out[i] + log_options(options_[i], particles_[i].noise, y, part).first);
-    }
-    return out;
+  // The weights of one stage, its share of the evidence, and offspring.
+  void collect(const std::vector<double>& joint, std::uint64_t stage,
+               FilterStep& out) {
+    FilterStep told;
+    advance(joint, told);
+    out.log_evidence += told.log_evidence;
+    divide(stage);
+    ++out.stages;
   }
 
-  // The largest part of the row that leaves an effective size of `least`.
-  double choose_part(double y, double most, double least) const {
-    if (effective_size(joined_at(y, most)) >= least) return most;
-    double low = 0.0, high = most;
-    for (int k = 0; k < 30; ++k) {
+  static constexpr std::uint64_t kTempered = 1u << 19, kAdmitted = 1u << 18;
+
+  // The largest number between whose weights leave an effective size of
+  // `least`; `low` where none does.
+  template <class Weights>
+  static double largest(double low, double high, double least,
+                        Weights&& weights) {
+    if (effective_size(weights(high)) >= least) return high;
+    for (int k = 0; k < 40; ++k) {
       const double middle = 0.5 * (low + high);
-      (effective_size(joined_at(y, middle)) >= least ? low : high) = middle;
+      (effective_size(weights(middle)) >= least ? low : high) = middle;
     }
-    return std::max(low, 1e-3 * most);
+    return low;
   }
 
   // ---- Weights --------------------------------------------------------------
@@ -439,6 +523,14 @@ class ParticleFilter {
     for (std::size_t i = 0; i < joint.size(); ++i) {
       log_weight_[i] = joint[i] - out.log_evidence;
     }
+  }
+
+  // What include() and propose_moves() have made, with these weights.
+  void take(const std::vector<double>& joint, FilterStep& out) {
+    FilterStep told;
+    advance(joint, told);
+    out.log_evidence += told.log_evidence;
+    particles_.swap(next_);
   }
 
   void divide(std::uint64_t stage) {
@@ -467,41 +559,50 @@ class ParticleFilter {
 
   // ---- Reversible jumps given all rows so far -------------------------------
 
+  // `admission`: the log of the factor of sets that have the newest point.
   void move(Particle& particle, Stream& stream, ParticleWork& work,
-            double share, double y) {
+            double share, double y, double admission = 0.0) {
     load(particle, work, share, y);
     for (Index s = 0; s < settings_.sweeps; ++s) {
       const double kind = 3.0 * stream.uniform();
       if (kind < 1.0) {
-        try_birth(particle, stream, work);
+        try_birth(particle, stream, work, admission);
       } else if (kind < 2.0) {
-        try_death(particle, stream, work);
+        try_death(particle, stream, work, admission);
       } else {
-        try_swap(particle, stream, work);
+        try_swap(particle, stream, work, admission);
       }
     }
   }
 
-  void try_birth(Particle& particle, Stream& stream, ParticleWork& work) {
+  double admitted(Index c, double admission) const {
+    return c == grid_.points() - 1 ? admission : 0.0;
+  }
+
+  void try_birth(Particle& particle, Stream& stream, ParticleWork& work,
+                 double admission) {
     const Index k = particle.size(), g = grid_.points();
     if (k >= prior_.most(g)) return;
     const Index c = work.vacant(particle, uniform_index(stream, g - k));
     const double ratio =
-        work.propose(particle, grid_, c) +
+        work.propose(particle, grid_, c) + admitted(c, admission) +
         std::log(prior_.lambda() / static_cast<double>(k + 1));
     if (std::log(stream.uniform()) < ratio) work.accept(particle, grid_, c);
   }
 
-  void try_death(Particle& particle, Stream& stream, ParticleWork& work) {
+  void try_death(Particle& particle, Stream& stream, ParticleWork& work,
+                 double admission) {
     const Index k = particle.size();
     if (k == 0) return;
     const Index at = uniform_index(stream, k);
     const double ratio =
-        work.remove(at) + std::log(static_cast<double>(k) / prior_.lambda());
+        work.remove(at) - admitted(particle.centres[at], admission) +
+        std::log(static_cast<double>(k) / prior_.lambda());
     if (std::log(stream.uniform()) < ratio) work.drop(particle, grid_, at);
   }
 
-  void try_swap(Particle& particle, Stream& stream, ParticleWork& work) {
+  void try_swap(Particle& particle, Stream& stream, ParticleWork& work,
+                 double admission) {
     const Index k = particle.size(), g = grid_.points();
     if (k == 0 || k >= g) return;
     const Index at = uniform_index(stream, k);
@@ -511,6 +612,7 @@ class ParticleFilter {
         near ? near_point(particle, at, stream, ratio)
              : work.vacant(particle, uniform_index(stream, g - k));
     if (c < 0) return;
+    ratio += admitted(c, admission) - admitted(particle.centres[at], admission);
     ratio += work.remove(at);
     ratio += work.propose(particle, grid_, c, true);
     if (!(std::log(stream.uniform()) < ratio)) return;
@@ -523,10 +625,7 @@ class ParticleFilter {
   // often it is proposed than the way back; -1 where there is none.
   Index near_point(const Particle& particle, Index at, Stream& stream,
                    double& ratio) const {
-    const auto is_centre = [&](Index c) {
-      return std::find(particle.centres.begin(), particle.centres.end(), c) !=
-             particle.centres.end();
-    };
+    const auto is_centre = [&](Index c) { return particle.has(c); };
     const Index old = particle.centres[at];
     const auto& there = grid_.neighbors(old);
     Index open = 0;

@@ -29,6 +29,9 @@ struct Particle {
   std::vector<double> latent;  // of each row, where classes are seen
 
   Index size() const { return static_cast<Index>(centres.size()); }
+  bool has(Index c) const {
+    return std::find(centres.begin(), centres.end(), c) != centres.end();
+  }
 };
 
 // A variance with density prop. to x^(-shape - 1) exp(-rate / x), or known.
