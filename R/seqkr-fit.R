@@ -238,18 +238,46 @@ take_particles <- function(fit, core) {
     seconds = (fit$diagnostics$seconds %||% 0) + core$seconds,
     interrupted = FALSE
   )
+  warn_few_particles(steps, fit)
+  fit
+}
+
+# Of one row that a single particle explains the evidence may be wrong by any
+# amount.
+warn_few_particles <- function(steps, fit) {
+  alone <- steps$ess < 2 & fit$particles >= 20
   low <- steps$ess < 0.05 * fit$particles
-  if (sum(low) >= 3L) {
-    bk_warn(
-      "convergence", "Few particles carry the weight.", c(
-        sprintf(
-          "Found: %d rows after which less than 5 %% of %d were effective.",
-          sum(low), fit$particles
-        ), "Use more `particles` or `sweeps`, or `temper = TRUE`."
-      )
+  if (!any(alone) && sum(low) < 3L) {
+    return(invisible())
+  }
+  cure <- c(
+    "Use more `particles` or `sweeps`",
+    if (fit$moves == "corrected") "`moves = \"rj\"`",
+    if (!fit$temper) "`temper = TRUE`"
+  )
+  found <- if (any(alone)) {
+    worst <- which.min(steps$ess)
+    c(
+      sprintf(
+        "Found: %.1f of %d effective after row %d of the stream%s.",
+        steps$ess[worst], fit$particles, nrow(fit$trace$steps) - nrow(steps) + worst,
+        if (sum(alone) > 1L) {
+          sprintf(", below 2 after %d rows", sum(alone))
+        } else {
+          ""
+        }
+      ), "Do not rely on the log evidence."
+    )
+  } else {
+    sprintf(
+      "Found: %d rows after which less than 5 %% of %d were effective.",
+      sum(low), fit$particles
     )
   }
-  fit
+  bk_warn(
+    "convergence", "Few particles carry the weight.",
+    c(found, paste0(paste(cure, collapse = ", or "), "."))
+  )
 }
 
 validate_seqkr <- function(fit) {

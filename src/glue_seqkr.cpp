@@ -86,6 +86,9 @@ Rcpp::List state_list(const Grid& grid, const ParticleFilter& filter) {
       Rcpp::Named("points") = to_r(at.points), Rcpp::Named("x") = to_r(at.x),
       Rcpp::Named("y") = to_r(at.y), Rcpp::Named("gram") = to_r(at.gram),
       Rcpp::Named("dots") = to_r(at.dots), Rcpp::Named("square") = at.square,
+      Rcpp::Named("gram_rest") = to_r(at.gram_rest),
+      Rcpp::Named("dots_rest") = to_r(at.dots_rest),
+      Rcpp::Named("square_rest") = at.square_rest,
       Rcpp::Named("size") = to_numbers(size),
       Rcpp::Named("centre") = to_numbers(centre),
       Rcpp::Named("noise") = noise, Rcpp::Named("spread") = spread,
@@ -123,6 +126,13 @@ void restore(const Rcpp::List& from, Index d, const CandidateSettings& of_grid,
   at.gram = list.matrix("gram", points + 1, points + 1);
   at.dots = list.vector("dots", points + 1);
   at.square = list.number("square", 0.0);
+  // States of earlier versions have no rests.
+  if (from.containsElementNamed("dots_rest") &&
+      Rf_xlength(list.element("dots_rest")) > 0) {
+    at.gram_rest = list.matrix("gram_rest", points + 1, points + 1);
+    at.dots_rest = list.vector("dots_rest", points + 1);
+    at.square_rest = list.number("square_rest", -1e300);
+  }
   check_grid(list, at, of_grid);
   const std::vector<Index> size =
       list.indices("size", settings.particles, 0.0,
@@ -177,7 +187,7 @@ Rcpp::List posterior_list(const ParticlePosterior& from) {
                             Rcpp::Named("size") = to_numbers(from.size),
                             Rcpp::Named("centre") = to_numbers(from.centre),
                             Rcpp::Named("mean") = from.mean,
-                            Rcpp::Named("covariance") = from.covariance,
+                            Rcpp::Named("root") = from.root,
                             Rcpp::Named("noise") = from.noise,
                             Rcpp::Named("spread") = from.spread);
 }
@@ -197,7 +207,11 @@ ParticlePosterior read_posterior(const Rcpp::List& from, Index d) {
   out.centre = list.indices("centre", total, 0.0,
                             static_cast<double>(points) - 1.0);
   out.mean = list.numbers("mean", means);
-  out.covariance = list.numbers("covariance", squares);
+  if (from.containsElementNamed("root")) {
+    out.root = list.numbers("root", squares);
+  } else {
+    out.covariance = list.numbers("covariance", squares);
+  }
   const Index count = static_cast<Index>(out.size.size());
   out.noise = list.numbers("noise", count, 0.0);
   return out;

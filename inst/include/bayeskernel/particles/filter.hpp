@@ -17,6 +17,7 @@
 #define BAYESKERNEL_PARTICLES_FILTER_HPP
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -109,16 +110,28 @@ class ParticleFilter {
     const std::vector<double> joint = joined();
     out.ess = effective_size(joint);
     const bool tempered = settings_.temper && !settings_.corrected &&
-                          !settings_.classes && out.ess < settings_.temper_below * size;
-    if (tempered) {
-      temper(fresh, y, out);
+                          out.ess < settings_.temper_below * size;
+    bool divided = false;
+    if (!tempered) {
+      take(joint, out);
     } else {
-      advance(joint, out);
-      particles_.swap(next_);
+      out.stages = 0.0;
+      out.ess = size;
+      if (fresh) admit(out);
+      divided = !settings_.classes;
+      if (divided) {
+        temper(y, out);
+      } else {
+        include(false, y);
+        const std::vector<double> rest = joined();
+        out.ess = std::min(out.ess, effective_size(rest));
+        ++out.stages;
+        take(rest, out);
+      }
     }
     grid_.absorb(y);
-    if (tempered || settings_.ess >= 1.0 || out.ess < settings_.ess * size) {
-      if (!tempered) divide(kAfter);
+    if (divided || settings_.ess >= 1.0 || out.ess < settings_.ess * size) {
+      if (!divided) divide(kAfter);
       out.resampled = 1.0;
     }
     if (!settings_.corrected) {
@@ -148,12 +161,12 @@ class ParticleFilter {
 
  private:
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
-  // Stages of a row: those of tempering come first.
+  // Stages of a row: those of admission and tempering come first.
   static constexpr std::uint64_t kAfter = 1u << 20, kFinish = 1u << 21;
 
   // The row on offer with and without its own input as a centre.
   struct Options {
-    NextRow without, with;
+    RowMoments without, with;
     double log_without = 0.0;  // prior and past rows, over those of U'
     double log_with = kNone;
   };
@@ -185,7 +198,7 @@ class ParticleFilter {
 
   // log of the mean over N(f; mean, variance) of the row's likelihood to the
   // power `share`.
-  double log_predictive(const NextRow& f, double noise, double y,
+  double log_predictive(const RowMoments& f, double noise, double y,
                         double share) const {
     if (settings_.blind) return 0.0;
     if (settings_.classes) {
@@ -213,8 +226,7 @@ class ParticleFilter {
   }
 
   // What the new point offers a particle; its regression is loaded.
-  Options weigh(const Particle& particle, bool fresh, ParticleWork& work,
-                ColumnAddition& addition) {
+  Options weigh(const Particle& particle, bool fresh, ParticleWork& work) {
     const Index k = particle.size(), g = grid_.points();
     Options out;
     out.without = work.next(particle, grid_);
@@ -222,10 +234,9 @@ class ParticleFilter {
     const double past = prior_.log(k, g - 1);
     out.log_without = prior_.log(k, g) - past;
     if (k < prior_.most(g)) {
-      addition = work.propose(particle, grid_, g - 1);
-      out.with =
-          work.next_with(particle, grid_, g - 1, addition, out.without);
-      out.log_with = prior_.log(k + 1, g) - past + addition.change;
+      const double change = work.propose(particle, grid_, g - 1);
+      out.with = work.next_with(grid_, g - 1, out.without);
+      out.log_with = prior_.log(k + 1, g) - past + change;
       if (std::isnan(out.log_with)) out.log_with = kNone;
     }
     return out;
@@ -251,12 +262,11 @@ class ParticleFilter {
                                         ParticleWork& work) {
       Particle& particle = next_[i] = particles_[i];
       load(particle, work);
-      ColumnAddition addition;
-      const Options options = weigh(particle, fresh, work, addition);
+      const Options options = weigh(particle, fresh, work);
       const auto log = log_options(options, particle.noise, y, 1.0);
       gain_[i] = number(log.first);
       const bool in = std::log(stream.uniform()) < log.second - log.first;
-      if (in) work.accept(particle, grid_.points() - 1, addition);
+      if (in) work.accept(particle, grid_, grid_.points() - 1);
       take_row(particle, in ? options.with : options.without, y, stream, work);
     });
   }
@@ -265,7 +275,7 @@ class ParticleFilter {
 
   // The offered row joins the particle's regression, and the variances are
   // drawn again.
-  void take_row(Particle& particle, const NextRow& f, double y, Stream& stream,
+  void take_row(Particle& particle, const RowMoments& f, double y, Stream& stream,
                 ParticleWork& work) {
     double response = y;
     if (settings_.classes) {
@@ -273,12 +283,7 @@ class ParticleFilter {
           on_side(y, f.mean, std::sqrt(1.0 + f.variance), stream);
       particle.latent.push_back(response);
     }
-    if (!settings_.blind) {
-      for (Index j = 0; j <= particle.size(); ++j) {
-        work.row[j] = grid_.offered(ParticleWork::column(particle, j));
-      }
-      work.gaussian.add_row(work.row.data(), response);
-    }
+    if (!settings_.blind) work.add_row(particle, grid_, response);
     refresh(particle, stream, work, static_cast<double>(grid_.rows() + 1));
   }
 
@@ -292,15 +297,15 @@ class ParticleFilter {
   // Coefficients given the set, latent responses and variances given them.
   void refresh(Particle& particle, Stream& stream, ParticleWork& work,
                double rows) {
-    double* beta = work.beta.data();
-    work.gaussian.draw([&] { return stream.normal(); }, beta);
+    const VectorXd& beta = work.beta;
+    work.draw([&] { return stream.normal(); });
     double squares = 0.0;
     for (Index j = 0; j <= particle.size(); ++j) squares += beta[j] * beta[j];
     const double k = static_cast<double>(particle.size() + 1);
     if (settings_.classes) {
       redraw_latent(particle, stream, work);
     } else {
-      const double left = std::max(work.gaussian.residual_square(beta), 0.0);
+      const double left = std::max(work.residual_square(), 0.0);
       particle.noise =
           settings_.noise.draw(stream, settings_.blind ? 0.0 : rows, left);
     }
@@ -338,25 +343,25 @@ class ParticleFilter {
       if (u < birth) {
         const Index c =
             work.vacant(particle, uniform_index(stream, g - old));
-        const ColumnAddition addition = work.propose(particle, grid_, c);
-        work.accept(particle, c, addition);
+        const double change = work.propose(particle, grid_, c);
+        work.accept(particle, grid_, c);
         const double k = static_cast<double>(old + 1);
-        log += addition.change +
+        log += change +
                std::log(static_cast<double>(g - old) / birth);
         if (c < before) log += std::log(prior_.death(old + 1) / k);
       } else if (u < birth + death) {
         const Index at = uniform_index(stream, old);
-        const ColumnEdit edit = work.gaussian.remove(at + 1);
-        work.drop(particle, at, edit);
+        const double change = work.remove(at);
+        work.drop(particle, grid_, at);
         const Index k = old - 1;
-        log += edit.change + std::log(static_cast<double>(old) / death) +
+        log += change + std::log(static_cast<double>(old) / death) +
                std::log(prior_.birth(k, before) /
                         static_cast<double>(before - k));
       } else {
         log += std::log(prior_.stay(old, before) / prior_.stay(old, g));
       }
       log += prior_.log(particle.size(), g);
-      const NextRow f = work.next(particle, grid_);
+      const RowMoments f = work.next(particle, grid_);
       gain_[i] = number(log + log_predictive(f, particle.noise, y, 1.0));
       take_row(particle, f, y, stream, work);
     });
@@ -364,71 +369,141 @@ class ParticleFilter {
 
   // ---- Tempering ----------------------------------------------------------
 
-  // Brings the offered row in by powers of its likelihood that leave half of
-  // the effective size each, with resampling and moves in between.
-  void temper(bool fresh, double y, FilterStep& out) {
+  // Brings the offered point in as a candidate, given the rows before: sets that
+  // have it count by a factor that rises to 1 in steps, each of which leaves
+  // half of the effective size, with resampling and moves in between. Where a
+  // centre there explains those rows far better than all others do, at once it
+  // would leave one particle.
+  void admit(FilterStep& out) {
+    const double least =
+        settings_.temper_to * static_cast<double>(settings_.particles);
+    const Index point = grid_.points() - 1;
+    for_each(Purpose::selection, kAdmitted,
+             [&](Index i, Stream&, ParticleWork& work) {
+               load(particles_[i], work);
+               options_[i] = weigh(particles_[i], true, work);
+             });
+    double factor = kNone;  // its log
+    for (std::uint64_t stage = kAdmitted; factor < 0.0; ++stage) {
+      const bool first = stage == kAdmitted;
+      const auto weights = [&](double next) {
+        std::vector<double> at(log_weight_);
+        for (std::size_t i = 0; i < at.size(); ++i) {
+          const Options& o = options_[i];
+          at[i] += first ? log_sum(o.log_without, o.log_with + next)
+                         : (particles_[i].has(point) ? next - factor : 0.0);
+          at[i] = number(at[i]);
+        }
+        return at;
+      };
+      const double next =
+          largest(first ? faintest() : factor, 0.0, least, weights);
+      const std::vector<double> joint = weights(next);
+      out.ess = std::min(out.ess, effective_size(joint));
+      if (first) {
+        for_each(Purpose::selection, stage + kTempered,
+                 [&](Index i, Stream& stream, ParticleWork&) {
+                   const Options& o = options_[i];
+                   const double with = o.log_with + next;
+                   if (std::log(stream.uniform()) <
+                       with - log_sum(o.log_without, with)) {
+                     particles_[i].centres.push_back(point);
+                   }
+                 });
+      }
+      collect(joint, stage, out);
+      factor = next;
+      for_each(Purpose::kernels, stage,
+               [&](Index i, Stream& stream, ParticleWork& work) {
+                 move(particles_[i], stream, work, 0.0, 0.0, factor);
+                 refresh(particles_[i], stream, work,
+                         static_cast<double>(grid_.rows()));
+               });
+    }
+  }
+
+  // The log of the factor with which a tenth of the weight is on sets that have
+  // the offered point; with fewer of them the next step would know nothing of
+  // such sets.
+  double faintest() const {
+    constexpr double kShare = 0.1;
+    const auto share = [&](double factor) {
+      std::vector<double> with(log_weight_), all(log_weight_);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const Options& o = options_[i];
+        with[i] = number(with[i] + o.log_with + factor);
+        all[i] = number(all[i] + log_sum(o.log_without, o.log_with + factor));
+      }
+      return std::exp(log_mean_weight(with) - log_mean_weight(all));
+    };
+    double low = -1000.0, high = 0.0;
+    if (!(share(high) > kShare)) return high;
+    for (int k = 0; k < 40; ++k) {
+      const double middle = 0.5 * (low + high);
+      (share(middle) > kShare ? high : low) = middle;
+    }
+    return high;
+  }
+
+  // Brings the offered row in by powers of its likelihood in the same way.
+  void temper(double y, FilterStep& out) {
     const double least =
         settings_.temper_to * static_cast<double>(settings_.particles);
     double share = 0.0;
-    out.stages = 0.0;
     for (std::uint64_t stage = 1; share < 1.0; ++stage) {
-      const bool first = stage == 1;
       for_each(Purpose::selection, stage,
                [&](Index i, Stream&, ParticleWork& work) {
-                 ColumnAddition addition;
                  load(particles_[i], work, share, y);
-                 options_[i] =
-                     weigh(particles_[i], first && fresh, work, addition);
+                 options_[i] = weigh(particles_[i], false, work);
                });
-      const double part = choose_part(y, 1.0 - share, least);
-      const double reached =
-          part >= 1.0 - share ? 1.0 : share + part;
-      std::vector<double> joint = joined_at(y, reached - share);
-      FilterStep told;
-      told.ess = effective_size(joint);
-      out.ess = first ? told.ess : std::min(out.ess, told.ess);
-      for_each(Purpose::selection, stage + kTempered,
-               [&](Index i, Stream& stream, ParticleWork&) {
-                 const auto log = log_options(
-                     options_[i], particles_[i].noise, y, reached - share);
-                 if (std::log(stream.uniform()) < log.second - log.first) {
-                   particles_[i].centres.push_back(grid_.points() - 1);
-                 }
-               });
-      advance(joint, told);
-      out.log_evidence += told.log_evidence;
+      const auto weights = [&](double part) {
+        std::vector<double> at(log_weight_);
+        for (std::size_t i = 0; i < at.size(); ++i) {
+          at[i] = number(at[i] + log_predictive(options_[i].without,
+                                                particles_[i].noise, y, part));
+        }
+        return at;
+      };
+      const double left = 1.0 - share;
+      const double part =
+          std::max(largest(0.0, left, least, weights), 1e-3 * left);
+      const double reached = part >= left ? 1.0 : share + part;
+      const std::vector<double> joint = weights(reached - share);
+      out.ess = std::min(out.ess, effective_size(joint));
       share = reached;
-      divide(stage);
+      collect(joint, stage, out);
       for_each(Purpose::kernels, stage,
                [&](Index i, Stream& stream, ParticleWork& work) {
                  move(particles_[i], stream, work, share, y);
                  refresh(particles_[i], stream, work,
                          static_cast<double>(grid_.rows()) + share);
                });
-      ++out.stages;
     }
   }
 
-  static constexpr std::uint64_t kTempered = 1u << 19;
-
-  std::vector<double> joined_at(double y, double part) const {
-    std::vector<double> out(log_weight_);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      out[i] = number(
-          out[i] + log_options(options_[i], particles_[i].noise, y, part).first);
-    }
-    return out;
+  // The weights of one stage, its share of the evidence, and offspring.
+  void collect(const std::vector<double>& joint, std::uint64_t stage,
+               FilterStep& out) {
+    FilterStep told;
+    advance(joint, told);
+    out.log_evidence += told.log_evidence;
+    divide(stage);
+    ++out.stages;
   }
 
-  // The largest part of the row that leaves an effective size of `least`.
-  double choose_part(double y, double most, double least) const {
-    if (effective_size(joined_at(y, most)) >= least) return most;
-    double low = 0.0, high = most;
-    for (int k = 0; k < 30; ++k) {
+  static constexpr std::uint64_t kTempered = 1u << 19, kAdmitted = 1u << 18;
+
+  // The largest number between whose weights leave an effective size of
+  // `least`; `low` where none does.
+  template <class Weights>
+  static double largest(double low, double high, double least,
+                        Weights&& weights) {
+    if (effective_size(weights(high)) >= least) return high;
+    for (int k = 0; k < 40; ++k) {
       const double middle = 0.5 * (low + high);
-      (effective_size(joined_at(y, middle)) >= least ? low : high) = middle;
+      (effective_size(weights(middle)) >= least ? low : high) = middle;
     }
-    return std::max(low, 1e-3 * most);
+    return low;
   }
 
   // ---- Weights --------------------------------------------------------------
@@ -448,6 +523,14 @@ class ParticleFilter {
     for (std::size_t i = 0; i < joint.size(); ++i) {
       log_weight_[i] = joint[i] - out.log_evidence;
     }
+  }
+
+  // What include() and propose_moves() have made, with these weights.
+  void take(const std::vector<double>& joint, FilterStep& out) {
+    FilterStep told;
+    advance(joint, told);
+    out.log_evidence += told.log_evidence;
+    particles_.swap(next_);
   }
 
   void divide(std::uint64_t stage) {
@@ -476,53 +559,96 @@ class ParticleFilter {
 
   // ---- Reversible jumps given all rows so far -------------------------------
 
+  // `admission`: the log of the factor of sets that have the newest point.
   void move(Particle& particle, Stream& stream, ParticleWork& work,
-            double share, double y) {
+            double share, double y, double admission = 0.0) {
     load(particle, work, share, y);
     for (Index s = 0; s < settings_.sweeps; ++s) {
       const double kind = 3.0 * stream.uniform();
       if (kind < 1.0) {
-        try_birth(particle, stream, work);
+        try_birth(particle, stream, work, admission);
       } else if (kind < 2.0) {
-        try_death(particle, stream, work);
+        try_death(particle, stream, work, admission);
       } else {
-        try_swap(particle, stream, work);
+        try_swap(particle, stream, work, admission);
       }
-      if (work.gaussian.stale()) work.gaussian.rebuild();
     }
   }
 
-  void try_birth(Particle& particle, Stream& stream, ParticleWork& work) {
+  double admitted(Index c, double admission) const {
+    return c == grid_.points() - 1 ? admission : 0.0;
+  }
+
+  void try_birth(Particle& particle, Stream& stream, ParticleWork& work,
+                 double admission) {
     const Index k = particle.size(), g = grid_.points();
     if (k >= prior_.most(g)) return;
     const Index c = work.vacant(particle, uniform_index(stream, g - k));
-    const ColumnAddition addition = work.propose(particle, grid_, c);
-    const double ratio = addition.change + std::log(prior_.lambda() /
-                                                    static_cast<double>(k + 1));
-    if (std::log(stream.uniform()) < ratio) work.accept(particle, c, addition);
+    const double ratio =
+        work.propose(particle, grid_, c) + admitted(c, admission) +
+        std::log(prior_.lambda() / static_cast<double>(k + 1));
+    if (std::log(stream.uniform()) < ratio) work.accept(particle, grid_, c);
   }
 
-  void try_death(Particle& particle, Stream& stream, ParticleWork& work) {
+  void try_death(Particle& particle, Stream& stream, ParticleWork& work,
+                 double admission) {
     const Index k = particle.size();
     if (k == 0) return;
     const Index at = uniform_index(stream, k);
-    const ColumnEdit edit = work.gaussian.remove(at + 1);
     const double ratio =
-        edit.change + std::log(static_cast<double>(k) / prior_.lambda());
-    if (std::log(stream.uniform()) < ratio) work.drop(particle, at, edit);
+        work.remove(at) - admitted(particle.centres[at], admission) +
+        std::log(static_cast<double>(k) / prior_.lambda());
+    if (std::log(stream.uniform()) < ratio) work.drop(particle, grid_, at);
   }
 
-  void try_swap(Particle& particle, Stream& stream, ParticleWork& work) {
+  void try_swap(Particle& particle, Stream& stream, ParticleWork& work,
+                 double admission) {
     const Index k = particle.size(), g = grid_.points();
     if (k == 0 || k >= g) return;
     const Index at = uniform_index(stream, k);
-    const Index c = work.vacant(particle, uniform_index(stream, g - k));
-    const ColumnEdit edit = work.gaussian.remove(at + 1);
-    const double ratio =
-        edit.change + work.propose(particle, grid_, c, edit).change;
+    const bool near = stream.uniform() < 0.5;
+    double ratio = 0.0;
+    const Index c =
+        near ? near_point(particle, at, stream, ratio)
+             : work.vacant(particle, uniform_index(stream, g - k));
+    if (c < 0) return;
+    ratio += admitted(c, admission) - admitted(particle.centres[at], admission);
+    ratio += work.remove(at);
+    ratio += work.propose(particle, grid_, c, true);
     if (!(std::log(stream.uniform()) < ratio)) return;
-    work.drop(particle, at, edit);
-    work.accept(particle, c, work.propose(particle, grid_, c));
+    work.drop(particle, grid_, at);
+    work.propose(particle, grid_, c);
+    work.accept(particle, grid_, c);
+  }
+
+  // A neighbor of a centre that is no centre, and the log of how much less
+  // often it is proposed than the way back; -1 where there is none.
+  Index near_point(const Particle& particle, Index at, Stream& stream,
+                   double& ratio) const {
+    const auto is_centre = [&](Index c) { return particle.has(c); };
+    const Index old = particle.centres[at];
+    const auto& there = grid_.neighbors(old);
+    Index open = 0;
+    for (const Index c : there) open += is_centre(c) ? 0 : 1;
+    if (open == 0) return -1;
+    Index r = uniform_index(stream, open), next = -1;
+    for (const Index c : there) {
+      if (!is_centre(c) && r-- == 0) {
+        next = c;
+        break;
+      }
+    }
+    // After the swap `old` is open and `next` is not; it is no neighbor of
+    // itself.
+    Index back = 0;
+    bool mutual = false;
+    for (const Index c : grid_.neighbors(next)) {
+      mutual = mutual || c == old;
+      back += c == old || !is_centre(c) ? 1 : 0;
+    }
+    if (!mutual) return -1;
+    ratio = std::log(static_cast<double>(open) / static_cast<double>(back));
+    return next;
   }
 
   struct Loan {

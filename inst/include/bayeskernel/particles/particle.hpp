@@ -9,9 +9,12 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
+#include <type_traits>
 #include <vector>
 
-#include "../math/collapsed_gaussian.hpp"
+#include "../math/factored_gaussian.hpp"
 #include "../math/normal.hpp"
 #include "../rng/distributions.hpp"
 #include "grid.hpp"
@@ -26,6 +29,9 @@ struct Particle {
   std::vector<double> latent;  // of each row, where classes are seen
 
   Index size() const { return static_cast<Index>(centres.size()); }
+  bool has(Index c) const {
+    return std::find(centres.begin(), centres.end(), c) != centres.end();
+  }
 };
 
 // A variance with density prop. to x^(-shape - 1) exp(-rate / x), or known.
@@ -45,21 +51,25 @@ struct StepVariancePrior {
   }
 };
 
-// The predictive distribution of the next row's f: N(mean, variance).
-struct NextRow {
-  double mean = 0.0, variance = 0.0;
-};
-
-// What one thread needs for one particle at a time.
+// What one thread needs for one particle at a time: its regression in double
+// precision, and where a factor's digits are lost in that, all of it again to
+// twice as many.
 class ParticleWork {
+  // Calls body() with the regression that is in use.
+  template <class Body>
+  auto with(Body&& body) {
+    return exact_ ? body(*precise_) : body(plain_);
+  }
+
  public:
   explicit ParticleWork(Index kmax)
-      : scratch(kmax + 1),
-        gaussian(kmax + 1, scratch),
-        dots(kmax + 2),
-        beta(kmax + 2),
+      : beta(kmax + 2),
         row(kmax + 2),
-        along(kmax + 2) {}
+        kmax_(kmax),
+        plain_(kmax + 1),
+        dots_(kmax + 2) {
+    row.setZero();
+  }
 
   // The regression of a particle from the products, to which the row on offer
   // and its response `y` are added with the weight `share`. With latent
@@ -69,22 +79,11 @@ class ParticleWork {
     share_ = share;
     y_ = y;
     blind_ = blind;
-    const Index m = particle.size() + 1;
-    double* gram = gaussian.set_gram(m);
-    double* products = gaussian.set_dots();
-    const Index stride = gaussian.stride();
-    for (Index j = 0; j < m; ++j) {
-      const Index a = column(particle, j);
-      for (Index i = 0; i <= j; ++i) {
-        gram[j * stride + i] = gram[i * stride + j] =
-            product(grid, a, column(particle, i));
-      }
-      products[j] = dot(particle, grid, a);
-      gaussian.set_variance(j, particle.spread);
-    }
-    gaussian.set_response(grid.rows(), square(particle, grid));
-    gaussian.set_precision(1.0 / particle.noise);
-    gaussian.rebuild();
+    exact_ = false;
+    rough_ = !grid.can_be_exact();
+    fill(plain_, particle, grid);
+    plain_.factor();
+    if (plain_.lost()) try_exact(particle, grid);
   }
 
   static Index column(const Particle& particle, Index j) {
@@ -92,58 +91,92 @@ class ParticleWork {
   }
 
   // The row on offer, in the particle's columns, under its coefficients.
-  NextRow next(const Particle& particle, const Grid& grid) {
-    const Index m = particle.size() + 1;
-    NextRow out;
-    for (Index j = 0; j < m; ++j) row[j] = grid.offered(column(particle, j));
-    std::fill_n(along.data(), m, 0.0);
-    for (Index j = 0; j < m; ++j) {
-      const double* covariance = gaussian.covariance(j);
-      for (Index i = 0; i < m; ++i) along[i] += row[j] * covariance[i];
+  RowMoments next(const Particle& particle, const Grid& grid) {
+    for (Index j = 0; j <= particle.size(); ++j) {
+      row[j] = grid.offered(column(particle, j));
     }
-    for (Index j = 0; j < m; ++j) {
-      out.mean += row[j] * gaussian.mean()[j];
-      out.variance += row[j] * along[j];
-    }
-    out.variance = std::max(out.variance, 0.0);
-    return out;
+    return with([&](auto& gaussian) { return gaussian.next(row.data()); });
   }
 
-  // A further centre at point c; what next() left is what next_with() needs.
-  ColumnAddition propose(const Particle& particle, const Grid& grid, Index c,
-                         const ColumnEdit& after = {}) {
-    const Index m = particle.size() + 1;
-    for (Index j = 0; j < m; ++j) {
-      dots[j] = product(grid, column(particle, j), c + 1);
+  // The change of the log marginal likelihood by a further centre at point c,
+  // or, with `swapped`, by that in place of the one of remove().
+  double propose(const Particle& particle, const Grid& grid, Index c,
+                 bool swapped = false) {
+    if (!exact_) {
+      fill_dots(dots_, particle, grid, c);
+      const double change =
+          plain_.add(dots_.data(), own_, response_, swapped);
+      if (rough_ || !plain_.addition_lost()) return change;
+      if (!try_exact(particle, grid)) return kImpossible;
+      precise_->next(row.data());
+      if (swapped) precise_->remove(removed_);
     }
-    own = product(grid, c + 1, c + 1);
-    response = dot(particle, grid, c + 1);
-    return gaussian.add(dots.data(), own, response, particle.spread, after);
+    fill_dots(exact_dots_, particle, grid, c);
+    const double change = precise_->add(exact_dots_.data(), exact_own_,
+                                        exact_response_, swapped);
+    return precise_->addition_lost() ? kImpossible : change;
   }
 
-  // The row on offer were that centre there.
-  NextRow next_with(const Particle& particle, const Grid& grid, Index c,
-                    const ColumnAddition& addition,
-                    const NextRow& without) const {
-    const double phi = gaussian.precision(), v = particle.spread;
-    const double grown = v / (1.0 + phi * v * addition.shrunk);
-    double lean = grid.offered(c + 1);
-    for (Index j = 0; j <= particle.size(); ++j) lean -= phi * dots[j] * along[j];
-    NextRow out;
-    out.mean = without.mean + phi * grown * addition.residual * lean;
-    out.variance = without.variance + grown * lean * lean;
-    return out;
+  // The row of next() were the centre of propose() there.
+  RowMoments next_with(const Grid& grid, Index c, const RowMoments& without) {
+    return with([&](auto& gaussian) {
+      return gaussian.next_with(grid.offered(c + 1), without);
+    });
   }
 
-  void accept(Particle& particle, Index c, const ColumnAddition& addition) {
-    gaussian.commit_add(dots.data(), own, response, particle.spread, addition);
+  // The centre of propose(), with nothing between.
+  void accept(Particle& particle, const Grid& grid, Index c) {
+    if (exact_) {
+      precise_->commit_add(exact_dots_.data(), exact_own_, exact_response_);
+    } else {
+      plain_.commit_add(dots_.data(), own_, response_);
+    }
     particle.centres.push_back(c);
+    renew(particle, grid);
   }
 
-  void drop(Particle& particle, Index position, const ColumnEdit& edit) {
-    gaussian.commit_remove(edit);
+  // The change by taking the centre at this position away.
+  double remove(Index position) {
+    removed_ = position + 1;
+    return with([&](auto& gaussian) { return gaussian.remove(removed_); });
+  }
+
+  void drop(Particle& particle, const Grid& grid, Index position) {
+    with([&](auto& gaussian) { gaussian.commit_remove(position + 1); });
     particle.centres[position] = particle.centres.back();
     particle.centres.pop_back();
+    renew(particle, grid);
+  }
+
+  // The row on offer, not in the products yet, joins them with this response.
+  void add_row(const Particle& particle, const Grid& grid, double response) {
+    for (Index j = 0; j <= particle.size(); ++j) {
+      row[j] = grid.offered(column(particle, j));
+    }
+    share_ = 1.0;
+    y_ = response;
+    with([&](auto& gaussian) {
+      gaussian.add_row(row.data(), response);
+      gaussian.factor();
+    });
+    renew(particle, grid);
+  }
+
+  // Coefficients, to `beta`.
+  template <class Normal>
+  void draw(Normal&& normal) {
+    with([&](auto& gaussian) { gaussian.draw(normal, beta.data()); });
+  }
+  double residual_square() {
+    return with([&](auto& gaussian) {
+      return gaussian.residual_square(beta.data());
+    });
+  }
+  double log_marginal() {
+    return with([](auto& gaussian) { return gaussian.log_marginal(); });
+  }
+  void moments(double* mean, double* root) {
+    with([&](auto& gaussian) { gaussian.moments(mean, root); });
   }
 
   // One of the g - k points that are no centres: the r-th.
@@ -157,48 +190,139 @@ class ParticleWork {
     return r;
   }
 
-  CollapsedScratch scratch;
-  CollapsedGaussian gaussian;
-  VectorXd dots, beta, row, along, latent;
-  double own = 0.0, response = 0.0;
+  VectorXd beta, row, latent;
   std::vector<Index> sorted;
 
  private:
-  // A column's product with itself is larger by a share that is above what sums
-  // of many rows lose. Of columns that are almost the same it bounds the part
-  // of the coefficients that no row sees; else rounding there is taken for
-  // data, and variances of coefficients and the draws that they allow drive
-  // each other up.
-  double product(const Grid& grid, Index a, Index b) const {
-    if (blind_) return 0.0;
-    constexpr double kLost = 1e-12;
-    double out = grid.product(a, b);
-    if (share_ != 0.0) out += share_ * grid.offered(a) * grid.offered(b);
-    return a == b ? (1.0 + kLost) * out : out;
-  }
-  double dot(const Particle& particle, const Grid& grid, Index a) const {
-    if (blind_) return 0.0;
-    if (!particle.latent.empty()) return latent_dot(particle, grid, a);
-    return grid.dot(a) + share_ * y_ * grid.offered(a);
-  }
-  double square(const Particle& particle, const Grid& grid) const {
-    if (blind_) return 0.0;
-    if (!particle.latent.empty()) return latent_square(particle);
-    return grid.square() + share_ * y_ * y_;
-  }
-  static double latent_dot(const Particle& particle, const Grid& grid,
-                           Index column) {
-    const Index n = static_cast<Index>(particle.latent.size());
-    const Eigen::Map<const VectorXd> z(particle.latent.data(), n);
-    if (column == 0) return z.sum();
-    return z.dot(Eigen::Map<const VectorXd>(grid.values(column - 1), n));
-  }
-  static double latent_square(const Particle& particle) {
-    double sum = 0.0;
-    for (const double z : particle.latent) sum += z * z;
-    return sum;
+  static constexpr double kImpossible =
+      -std::numeric_limits<double>::infinity();
+
+  // After a change: whether double precision still does.
+  void renew(const Particle& particle, const Grid& grid) {
+    if (!exact_ && plain_.lost()) try_exact(particle, grid);
   }
 
+  bool try_exact(const Particle& particle, const Grid& grid) {
+    if (!grid.ask_exact()) return false;
+    if (!precise_) {
+      precise_ = std::make_unique<FactoredGaussian<DoubleDouble>>(kmax_ + 1);
+      exact_dots_.resize(static_cast<std::size_t>(kmax_ + 2));
+    }
+    exact_ = true;
+    fill(*precise_, particle, grid);
+    precise_->factor();
+    return true;
+  }
+
+  template <class T>
+  void fill(FactoredGaussian<T>& gaussian, const Particle& particle,
+            const Grid& grid) const {
+    const Index m = particle.size() + 1;
+    gaussian.reset(m, grid.rows(), particle.noise, particle.spread);
+    for (Index j = 0; j < m; ++j) {
+      const Index a = column(particle, j);
+      for (Index i = 0; i <= j; ++i) {
+        gaussian.set_gram(i, j, product<T>(grid, column(particle, i), a));
+      }
+      gaussian.set_dot(j, dot<T>(particle, grid, a));
+    }
+    gaussian.set_square(square<T>(particle, grid));
+  }
+
+  void fill_dots(VectorXd& to, const Particle& particle, const Grid& grid,
+                 Index c) {
+    for (Index j = 0; j <= particle.size(); ++j) {
+      to[j] = product<double>(grid, column(particle, j), c + 1);
+    }
+    own_ = product<double>(grid, c + 1, c + 1);
+    response_ = dot<double>(particle, grid, c + 1);
+  }
+  void fill_dots(std::vector<DoubleDouble>& to, const Particle& particle,
+                 const Grid& grid, Index c) {
+    for (Index j = 0; j <= particle.size(); ++j) {
+      to[j] = product<DoubleDouble>(grid, column(particle, j), c + 1);
+    }
+    exact_own_ = product<DoubleDouble>(grid, c + 1, c + 1);
+    exact_response_ = dot<DoubleDouble>(particle, grid, c + 1);
+  }
+
+  template <class T>
+  T product(const Grid& grid, Index a, Index b) const {
+    if (blind_) return T(0.0);
+    T out;
+    if constexpr (std::is_same<T, double>::value) {
+      // Where rounding of the products cannot be known, a column's product
+      // with itself is larger by a share that is above it. Of columns that are
+      // almost the same this bounds the part of the coefficients that no row
+      // sees; else rounding there is taken for data, and variances of
+      // coefficients and the draws that they allow drive each other up.
+      constexpr double kLost = 1e-12;
+      out = grid.product(a, b);
+      if (rough_ && a == b) out *= 1.0 + kLost;
+    } else {
+      out = grid.exact_product(a, b);
+    }
+    if (share_ != 0.0) {
+      out += T(share_) * T(grid.offered(a)) * T(grid.offered(b));
+    }
+    return out;
+  }
+  template <class T>
+  T dot(const Particle& particle, const Grid& grid, Index a) const {
+    if (blind_) return T(0.0);
+    T out(0.0);
+    if (!particle.latent.empty()) {
+      const Index n = seen(particle, grid);
+      const double* z = particle.latent.data();
+      if (a == 0) {
+        for (Index s = 0; s < n; ++s) out += T(z[s]);
+      } else if constexpr (std::is_same<T, double>::value) {
+        out = Eigen::Map<const VectorXd>(z, n).dot(
+            Eigen::Map<const VectorXd>(grid.values(a - 1), n));
+      } else {
+        const double* value = grid.values(a - 1);
+        for (Index s = 0; s < n; ++s) out += T(z[s]) * T(value[s]);
+      }
+    } else if constexpr (std::is_same<T, double>::value) {
+      out = grid.dot(a);
+    } else {
+      out = grid.exact_dot(a);
+    }
+    if (share_ != 0.0) out += T(share_) * T(y_) * T(grid.offered(a));
+    return out;
+  }
+  template <class T>
+  T square(const Particle& particle, const Grid& grid) const {
+    if (blind_) return T(0.0);
+    T out(0.0);
+    if (!particle.latent.empty()) {
+      const Index n = seen(particle, grid);
+      for (Index s = 0; s < n; ++s) {
+        out += T(particle.latent[s]) * T(particle.latent[s]);
+      }
+    } else if constexpr (std::is_same<T, double>::value) {
+      out = grid.square();
+    } else {
+      out = grid.exact_square();
+    }
+    if (share_ != 0.0) out += T(share_) * T(y_) * T(y_);
+    return out;
+  }
+  // Latent responses of rows in the products; that of the row on offer is its
+  // response `y_`.
+  static Index seen(const Particle& particle, const Grid& grid) {
+    return std::min(static_cast<Index>(particle.latent.size()), grid.rows());
+  }
+
+  Index kmax_;
+  FactoredGaussian<double> plain_;
+  std::unique_ptr<FactoredGaussian<DoubleDouble>> precise_;
+  bool exact_ = false, rough_ = false;
+  VectorXd dots_;
+  std::vector<DoubleDouble> exact_dots_;
+  double own_ = 0.0, response_ = 0.0;
+  DoubleDouble exact_own_, exact_response_;
+  Index removed_ = 0;
   double share_ = 0.0, y_ = 0.0;
   bool blind_ = false;
 };

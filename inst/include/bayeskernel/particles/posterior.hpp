@@ -21,7 +21,9 @@ struct ParticlePosterior {
   std::vector<Index> centre;       // their columns of `points`, one after
                                    // another
   std::vector<double> mean;        // size + 1 of each, the constant in front
-  std::vector<double> covariance;  // (size + 1)^2 of each
+  // (size + 1)^2 of each: R with the variance |R h|^2 of h'b, lower triangles;
+  // or the covariance itself, as earlier versions kept it.
+  std::vector<double> root, covariance;
   std::vector<double> noise, spread;
 };
 
@@ -42,12 +44,10 @@ inline ParticlePosterior posterior_of(const std::vector<Particle>& particles,
       out.centre.push_back(place[c]);
     }
     const Index m = particle.size() + 1;
-    out.mean.insert(out.mean.end(), work.gaussian.mean(),
-                    work.gaussian.mean() + m);
-    for (Index j = 0; j < m; ++j) {
-      out.covariance.insert(out.covariance.end(), work.gaussian.covariance(j),
-                            work.gaussian.covariance(j) + m);
-    }
+    const std::size_t means = out.mean.size(), roots = out.root.size();
+    out.mean.resize(means + static_cast<std::size_t>(m));
+    out.root.resize(roots + static_cast<std::size_t>(m * m));
+    work.moments(out.mean.data() + means, out.root.data() + roots);
     out.noise.push_back(particle.noise);
     out.spread.push_back(particle.spread);
   }
@@ -74,31 +74,37 @@ inline void particle_moments(const ParticlePosterior& posterior,
   const KernelColumns columns(kernel, posterior.points);
   executor.run((n + kBlock - 1) / kBlock, [&](Index block) {
     KernelColumns::Scratch scratch;
-    VectorXd value(posterior.points.cols()), row(most + 1);
+    VectorXd value(posterior.points.cols()), row(most + 1),
+          product(most + 1);
     for (Index i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
       if (value.size() > 0) {
         columns.block(x.data() + i * x.outerStride(), 1, scratch, value.data());
       }
       const Index* centre = posterior.centre.data();
       const double* beta = posterior.mean.data();
-      const double* covariance = posterior.covariance.data();
+      const bool rooted = posterior.covariance.empty();
+      const double* square =
+          rooted ? posterior.root.data() : posterior.covariance.data();
       for (Index p = 0; p < count; ++p) {
         const Index m = posterior.size[p] + 1;
         row[0] = 1.0;
         for (Index j = 1; j < m; ++j) row[j] = value[centre[j - 1]];
-        double f = 0.0, v = 0.0;
-        for (Index j = 0; j < m; ++j) {
-          const double* column = covariance + j * m;
-          double cross = 0.5 * row[j] * column[j];
-          for (Index l = 0; l < j; ++l) cross += row[l] * column[l];
-          f += row[j] * beta[j];
-          v += 2.0 * row[j] * cross;
+        const Eigen::Map<const MatrixXd> at(square, m, m);
+        const auto h = row.head(m);
+        const double f = h.dot(Eigen::Map<const VectorXd>(beta, m));
+        double v = 0.0;
+        if (rooted) {
+          product.head(m).noalias() = at.triangularView<Eigen::Lower>() * h;
+          v = product.head(m).squaredNorm();
+        } else {
+          product.head(m).noalias() = at * h;
+          v = h.dot(product.head(m));
         }
         mean(p, i) = f;
         variance(p, i) = std::max(v, 0.0);
         centre += m - 1;
         beta += m;
-        covariance += m * m;
+        square += m * m;
       }
     }
   });

@@ -1,0 +1,95 @@
+// Sums and products to some 31 digits: a number is the sum of two doubles, the
+// second below half a unit of the first's last place (Dekker 1971). For what
+// double precision cannot tell apart: columns that are almost the same.
+#ifndef BAYESKERNEL_MATH_DOUBLE_DOUBLE_HPP
+#define BAYESKERNEL_MATH_DOUBLE_DOUBLE_HPP
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace bayeskernel {
+
+// The upper 26 bits of the significand; what is left has 27. By bits, which no
+// fused multiplication of the compiler's can undo.
+inline double upper_half(double x) {
+  std::uint64_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  bits &= 0xfffffffff8000000ull;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+// What rounding took from the product of a and b.
+inline double product_error(double a, double b, double product) {
+  const double a1 = upper_half(a), a2 = a - a1;
+  const double b1 = upper_half(b), b2 = b - b1;
+  return ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2;
+}
+
+// The same for a sum.
+inline double sum_error(double a, double b, double sum) {
+  const double part = sum - a;
+  return (a - (sum - part)) + (b - part);
+}
+
+struct DoubleDouble {
+  double high = 0.0, low = 0.0;
+
+  DoubleDouble() = default;
+  DoubleDouble(double x) : high(x) {}
+  DoubleDouble(double a, double b) : high(a + b), low(sum_error(a, b, high)) {}
+
+  explicit operator double() const { return high; }
+
+  DoubleDouble operator-() const { return ordered(-high, -low); }
+
+  friend DoubleDouble operator+(const DoubleDouble& a, const DoubleDouble& b) {
+    const double s = a.high + b.high, t = a.low + b.low;
+    const DoubleDouble first =
+        ordered(s, sum_error(a.high, b.high, s) + t);
+    return ordered(first.high, first.low + sum_error(a.low, b.low, t));
+  }
+  friend DoubleDouble operator-(const DoubleDouble& a, const DoubleDouble& b) {
+    return a + (-b);
+  }
+  friend DoubleDouble operator*(const DoubleDouble& a, const DoubleDouble& b) {
+    const double p = a.high * b.high;
+    return ordered(p, product_error(a.high, b.high, p) +
+                          (a.high * b.low + a.low * b.high));
+  }
+  friend DoubleDouble operator/(const DoubleDouble& a, const DoubleDouble& b) {
+    const double first = a.high / b.high;
+    const DoubleDouble left = a - b * DoubleDouble(first);
+    const double second = left.high / b.high;
+    const double third =
+        (left - b * DoubleDouble(second)).high / b.high;
+    return DoubleDouble(first, second) + DoubleDouble(third);
+  }
+  DoubleDouble& operator+=(const DoubleDouble& b) { return *this = *this + b; }
+  DoubleDouble& operator-=(const DoubleDouble& b) { return *this = *this - b; }
+
+  friend bool operator<(const DoubleDouble& a, const DoubleDouble& b) {
+    return a.high < b.high || (a.high == b.high && a.low < b.low);
+  }
+
+ private:
+  // |a| is not below |b|.
+  static DoubleDouble ordered(double a, double b) {
+    DoubleDouble out;
+    out.high = a + b;
+    out.low = b - (out.high - a);
+    return out;
+  }
+};
+
+inline DoubleDouble sqrt(const DoubleDouble& x) {
+  if (!(x.high > 0.0)) return DoubleDouble(0.0);
+  const double root = std::sqrt(x.high);
+  const DoubleDouble left = x - DoubleDouble(root) * DoubleDouble(root);
+  return DoubleDouble(root, left.high / (2.0 * root));
+}
+
+}  // namespace bayeskernel
+
+#endif
