@@ -59,3 +59,21 @@ extend.bayeskernel_fit <- function(object, ...) {
     column = "object"
   )
 }
+
+# What looks at the rows of a fit: those of an extended one are gone, and its
+# call knows the first of them alone.
+need_rows <- function(object, what) {
+  if (!identical(object$data$absent, "extended")) {
+    return(invisible())
+  }
+  data <- if (is.null(object$formula)) "x = , y = " else "data = "
+  bk_abort(
+    "argument",
+    sprintf("%s needs the rows, and an extended fit keeps none.", what),
+    c(
+      sprintf("Found: a fit to %.0f rows by extend().", object$n),
+      sprintf("Fit all rows at once, by update(fit, %s), for this.", data)
+    ),
+    column = "object"
+  )
+}

@@ -336,11 +336,15 @@ extended_fit <- function(object, core, q, a, y, weights) {
   out$posterior <- take_effects(object$posterior, mean, cov)
   if (is_regression(object)) out$posterior$noise <- core$noise
   out$sandwich <- extended_sandwich(object, core, q, a, cov)
-  if (!is.null(object$share)) {
-    size <- c(object$n, sum(weights))
-    out$share <- sum(size * c(object$share, stats::weighted.mean(
-      y > 0, weights
-    ))) / sum(size)
+  if (!is_regression(object)) {
+    # Weights of the rows so far, and of the positive class among them.
+    mass <- c(object$mass %||% sum(object$weights %||% object$n), sum(weights))
+    share <- c(
+      resolve_threshold("prevalence", object),
+      if (mass[2] > 0) stats::weighted.mean(y > 0, weights) else 0
+    )
+    out$share <- sum(mass * share) / sum(mass)
+    out$mass <- sum(mass)
   }
   out$n <- object$n + length(y)
   if (length(object$log_evidence)) {

@@ -532,7 +532,8 @@ test_that("a query that changes the database is not sent", {
     )
   }
   for (query in c(
-    "with q as (select 1) delete from d", "WITH q AS (select 1)\nDELETE\nFROM d",
+    "with q as (select 1) delete from d",
+    "WITH q AS (select 1)\nDELETE\nFROM d",
     "with q as (delete from d returning *) select * from q",
     "with q as (select 1) update d set a = 0",
     "with q as (select 1) insert into d select 1, 2",
@@ -547,7 +548,8 @@ test_that("a query that changes the database is not sent", {
   }
   # What no reading of the text shows, the table expression stops.
   expect_source_refusal(
-    row_source(con, "with q as (select 1) delete\n[from] d"), "argument", "syntax"
+    row_source(con, "with q as (select 1) delete\n[from] d"), "argument",
+    "syntax"
   )
   # The look comes again when a source is read.
   source <- row_source(con, "select * from d", y = "y")
@@ -565,7 +567,9 @@ test_that("queries that read are sent, whatever their text and names hold", {
   expect_identical(columns("values (1, 2), (3, 4)"), c("column1", "column2"))
   expect_identical(columns("with q as (select a from d) select * from q"), "a")
   expect_identical(
-    columns("select a, 'it''s; delete from d' as \"delete from\" from d -- it's"),
+    columns(paste(
+      "select a, 'it''s; delete from d' as \"delete from\"", "from d -- it's"
+    )),
     c("a", "delete from")
   )
   expect_identical(
@@ -573,7 +577,9 @@ test_that("queries that read are sent, whatever their text and names hold", {
     "a 'b"
   )
   expect_identical(columns("select a from d where 'x\\' <> ';y'"), "a")
-  expect_source_refusal(row_source(con, "select a, a from d"), "argument", "`a`")
+  expect_source_refusal(
+    row_source(con, "select a, a from d"), "argument", "`a`"
+  )
 })
 
 test_that("integers that a connection cannot read are no missing values", {
