@@ -32,7 +32,8 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
       column = "y"
     )
   }
-  grown <- grow_groups(object, newdata)
+  followed <- follow_rows(object, newdata, threads)
+  grown <- grow_groups(followed$object, newdata)
   rows <- new_rows(grown, newdata)
   if (length(rows$complete) < n || !is.null(rows$holes) &&
     anyNA(rows$holes$x)) {
@@ -56,7 +57,22 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
     progress
   )
   if (isTRUE(core$status$interrupted)) abort_interrupted()
-  extended_fit(grown, core, q, a, y, weights)
+  out <- extended_fit(grown, core, q, a, y, weights)
+  out$stream <- watch_linear(object, newdata, rows, followed$outside)
+  out
+}
+
+# Columns that are no smooths', and variables of processes.
+watch_linear <- function(object, newdata, rows, outside) {
+  smooths <- object$design$smooths
+  plain <- setdiff(
+    seq_along(object$transform$center), c(1L, unlist(lapply(smooths, `[[`, "at")))
+  )
+  x <- rows$x[, plain, drop = FALSE]
+  watch_stream(
+    object$stream, x, object$transform$center[plain],
+    object$transform$scale[plain], outside, nrow(x)
+  )
 }
 
 #' @rdname extend
