@@ -15,7 +15,8 @@ most_intervals <- 60L
 # Inducing points of a process that follows; if there were more, these.
 most_points <- 200L
 
-# The share of its variance at a row above which a process gets a point there.
+# A process gets a point at rows where it leaves more than this share of its
+# variance open, and more than this share of the variance of a row's noise.
 open_enough <- 0.1
 
 #' A fit whose terms reach the new rows
@@ -37,7 +38,9 @@ follow_rows <- function(object, newdata, threads, call = user_call()) {
     smooth <- object$design$smooths[[k]]
     grown <- if (is.null(info$holes)) {
       if (is_process(smooth)) {
-        more_points_of(smooth, frame, threads, call)
+        more_points_of(
+          smooth, frame, enough_for(object, smooth), threads, call
+        )
       } else if (is_numeric_curve(smooth)) {
         more_intervals(smooth, frame)
       }
@@ -167,6 +170,21 @@ process_rows_of <- function(smooth, frame, call) {
   x[there, , drop = FALSE]
 }
 
+# What may be open at a row is noise to the fit.
+enough_for <- function(object, smooth) {
+  labels <- vapply(object$posterior$variance, `[[`, "", "label")
+  variance <- component_mean(
+    object$posterior$variance[[match(smooth$label, labels)]]
+  )
+  noise <- object$posterior$noise
+  level <- if (is.null(noise)) {
+    1
+  } else {
+    inverse_gamma_mean(noise$shape, noise$rate)
+  }
+  open_enough * max(min(1, level / variance), 1e-4)
+}
+
 process_open <- function(process, x, threads) {
   core_call(process_features_cpp(
     kernel_to_core(process$kernel, ncol(process$z)), process$z, x + 0, threads
@@ -174,7 +192,7 @@ process_open <- function(process, x, threads) {
 }
 
 # One point after the other, where most is left open.
-more_points_of <- function(smooth, frame, threads, call) {
+more_points_of <- function(smooth, frame, enough, threads, call) {
   process <- smooth$process
   x <- unique(process_rows_of(smooth, frame, call))
   if (nrow(x) == 0L || anyNA(smooth$at)) {
@@ -182,7 +200,7 @@ more_points_of <- function(smooth, frame, threads, call) {
   }
   x <- x[spread_over(nrow(x), 2000L), , drop = FALSE]
   before <- nrow(process$z)
-  enough <- max(open_enough, 4 * (process$left %||% 0))
+  enough <- max(enough, 4 * (process$left %||% 0))
   while (nrow(process$z) < max(most_points, before) && nrow(x) > 0L) {
     open <- process_open(process, x, threads)
     worst <- which.max(open)
@@ -306,7 +324,7 @@ beyond_range <- function(x, range) {
 # What a stream has seen since its first rows: `moments` of the columns whose
 # location and scale those decided, `outside`, rows beyond their ranges, by
 # term, and `said`, what a warning has been about.
-watch_stream <- function(stream, x, center, scale, outside, n,
+watch_stream <- function(stream, x, center, scale, outside, n, cure,
                          call = user_call()) {
   stream$outside <- add_outside(stream$outside, outside, n)
   known <- is.finite(center) & is.finite(scale) & scale > 0 &
@@ -322,13 +340,13 @@ watch_stream <- function(stream, x, center, scale, outside, n,
       moved_columns(stream$moments, center[known], scale[known], names),
       stream$said
     )
-    if (length(moved)) warn_moved(moved, stream$moments, names, call)
+    if (length(moved)) warn_moved(moved, stream$moments, names, cure, call)
     stream$said <- c(stream$said, moved)
   }
   far <- stream$outside$rows >= 3 &
     stream$outside$rows > 0.05 * stream$outside$n
   far <- setdiff(names(stream$outside$rows)[far], stream$said)
-  if (length(far)) warn_outside(far, stream$outside, call)
+  if (length(far)) warn_outside(far, stream$outside, cure, call)
   stream$said <- c(stream$said, far)
   stream
 }
@@ -353,11 +371,11 @@ moved_columns <- function(moments, center, scale, names) {
     5 * sd < scale]
 }
 
-warn_moved <- function(moved, moments, names, call) {
+warn_moved <- function(moved, moments, names, cure, call) {
   at <- match(moved[1L], names)
   bk_warn(
     "outside",
-    fit_header("Later rows have `%s` on another scale than the first.", moved[1]),
+    fit_header("Later rows have `%s` on another scale.", moved[1]),
     c(
       sprintf(
         "Found: mean %s, standard deviation %s in %.0f later rows.",
@@ -369,24 +387,20 @@ warn_moved <- function(moved, moments, names, call) {
         paste("Others:", list_some(sprintf("`%s`", moved[-1L])))
       },
       "The first rows decide scales, length-scales and variances for good.",
-      paste(
-        "Fit anew by rows of both kinds: update(fit, data = ), or",
-        "extend(retune = TRUE) of seqkr()."
-      )
+      utils::tail(cure, 1L)
     ),
     column = moved, call = call
   )
 }
 
-warn_outside <- function(far, outside, call) {
+warn_outside <- function(far, outside, cure, call) {
   share <- outside$rows[far[1L]] / outside$n
   bk_warn(
     "outside",
-    fit_header("Later rows lie outside of what `%s` knows.", far[1L]),
+    fit_header("Later rows lie outside of the rows that `%s` knows.", far[1L]),
     c(
       sprintf(
-        "Found: %.0f %% of %.0f later rows are outside of the first rows.",
-        100 * share, outside$n
+        "Found: %.0f %% of %.0f later rows.", 100 * share, outside$n
       ),
       if (length(far) > 1L) {
         paste("Others:", list_some(sprintf("`%s`", far[-1L])))
@@ -395,10 +409,7 @@ warn_outside <- function(far, outside, call) {
         "There the fit goes on by its last slope, or falls back to its mean,",
         "whatever the rows say; its intervals do not know of that."
       ),
-      paste(
-        "Fit anew by rows of both kinds: update(fit, data = ), or",
-        "extend(retune = TRUE) of seqkr()."
-      )
+      cure
     ),
     column = far, found = share, call = call
   )

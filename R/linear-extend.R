@@ -65,13 +65,15 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
 # Columns that are no smooths', and variables of processes.
 watch_linear <- function(object, newdata, rows, outside) {
   smooths <- object$design$smooths
-  plain <- setdiff(
-    seq_along(object$transform$center), c(1L, unlist(lapply(smooths, `[[`, "at")))
-  )
+  of_terms <- unlist(lapply(smooths, `[[`, "at"))
+  plain <- setdiff(seq_along(object$transform$center), c(1L, of_terms))
   x <- rows$x[, plain, drop = FALSE]
   watch_stream(
     object$stream, x, object$transform$center[plain],
-    object$transform$scale[plain], outside, nrow(x)
+    object$transform$scale[plain], outside, nrow(x), c(
+      "Terms that follow: s(x) of a basis \"tp\" or \"cr\", and gp().",
+      "update(fit, data = ) fits rows of both kinds."
+    )
   )
 }
 
