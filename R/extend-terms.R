@@ -397,7 +397,7 @@ warn_outside <- function(far, outside, cure, call) {
   share <- outside$rows[far[1L]] / outside$n
   bk_warn(
     "outside",
-    fit_header("Later rows lie outside of the rows that `%s` knows.", far[1L]),
+    fit_header("Later rows lie outside of the range of `%s`.", far[1L]),
     c(
       sprintf(
         "Found: %.0f %% of %.0f later rows.", 100 * share, outside$n

@@ -49,9 +49,10 @@
 #'   after these have come, see below; of no rows, at once.
 #' @param threads,progress As in the function that made the fit.
 #' @param ... Passed to methods; an argument that no method knows is an error.
-#' @return A fit of the same class to all rows; `stream` in it is what later
-#'   rows have been like. [seqkr()] keeps up to 500 rows as `reservoir`. Of [seqkr()] it keeps fitted
-#'   values while it keeps the rows, until there are `grid_max` candidates.
+#' @return A fit of the same class to all rows; `stream` in it is what later rows
+#'   have been like. Of [seqkr()] it keeps up to 500 rows as `reservoir`, and
+#'   fitted values while it keeps all rows, until there are `grid_max`
+#'   candidates.
 #' @section Errors: `bayeskernel_error_missing`, `_response`, `_dimension` or
 #'   `_argument`; `_argument` for fits that cannot be extended.
 #' @examples
