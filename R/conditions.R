@@ -9,7 +9,7 @@ error_kinds <- c(
 warning_kinds <- c(
   "convergence", "dropped_column", "max_iter", "separation", "jitter",
   "interrupt", "response", "effects", "prior", "given_up", "learning_rate",
-  "link", "kernel", "identification"
+  "link", "kernel", "identification", "outlier", "outside"
 )
 
 #' Raise a classed error

@@ -128,7 +128,10 @@ new_frame_rows <- function(info, newdata, call) {
     list(z = z, group = group_new(term, frame, call))
   })
   x <- cbind(x, smooth_columns)
-  if (length(info$keep) < ncol(x)) x <- x[, info$keep, drop = FALSE]
+  # Columns of terms that followed a stream are the last of the model.
+  if (length(info$keep) < ncol(x) || is.unsorted(info$keep)) {
+    x <- x[, info$keep, drop = FALSE]
+  }
   # Columns that were dropped, being constant, can still be missing.
   constant <- vapply(frame[info$constant], is.na, logical(n))
   dim(constant) <- c(n, length(info$constant))

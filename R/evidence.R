@@ -129,6 +129,7 @@ anova.bayeskernel_fit <- function(object, ...) {
       abort_argument(fits[[k]], names[k], "a fit by bkm(method = \"ep\")")
     }
     need_evidence(fits[[k]], names[k])
+    need_rows(fits[[k]], "anova()")
     if (is.null(fits[[k]]$loo)) {
       abort_argument(fits[[k]], names[k], "a fit by bkm(method = \"ep\")")
     }

@@ -251,6 +251,7 @@ noise_variance <- function(object) {
 deviance.bayeskernel_fit <- function(object, ...) {
   check_no_dots(...)
   refuse_pseudo(object, "deviance")
+  need_rows(object, "deviance()")
   if (is_linear(object) && !is.null(object$fitted)) {
     return(-2 * likelihood_moments(object)$average)
   }
@@ -263,6 +264,7 @@ deviance.bayeskernel_fit <- function(object, ...) {
 simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
   check_no_dots(...)
   refuse_simulation(object)
+  need_rows(object, "simulate()")
   nsim <- check_count(nsim, name = "nsim")
   seed <- check_seed(seed)
   if (!is.null(object$units)) {
@@ -324,6 +326,7 @@ update.bayeskernel_fit <- function(object, formula., ..., evaluate = TRUE) {
     stats::update(stats::formula(object), formula.)
   }
   changes <- match.call(expand.dots = FALSE)$...
+  if (!any(c("data", "x") %in% names(changes))) need_rows(object, "update()")
   call <- changed_call(object, formula, changes)
   if (evaluate) eval_fit(object, call, parent.frame()) else call
 }

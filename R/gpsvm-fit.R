@@ -206,9 +206,13 @@ place_inducing <- function(rows, data, sample, settings, kernel) {
     1
   }
   points <- unit * core_call(gpsvm_inducing_cpp(
-    sample$x / unit, settings$count, settings$seeding,
+    tame_rows(sample$x / unit), settings$count, settings$seeding,
     as.double(settings$seed), settings$threads
   ))$z
+  warn_few_points(
+    ncol(points), min(settings$count, ncol(unique(sample$x, MARGIN = 2))),
+    "gpsvm()"
+  )
   # A mean of codes is none: of each cluster the row nearest to its centre.
   if (has_kind(settings$kernel, "categorical")) {
     near <- sample$x[, nearest_columns(sample$x, points), drop = FALSE]

@@ -362,6 +362,7 @@ number_coder <- function(name, from_text) {
     code = function(y, first) {
       if (inherits(y, "integer64")) y <- as.double(y)
       if (from_text) {
+        y[!nzchar(y)] <- NA
         number <- suppressWarnings(as.double(y))
         if (all(is.na(number) == is.na(y))) y <- number
       }

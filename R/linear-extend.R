@@ -32,7 +32,8 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
       column = "y"
     )
   }
-  grown <- grow_groups(object, newdata)
+  followed <- follow_rows(object, newdata, threads)
+  grown <- grow_groups(followed$object, newdata)
   rows <- new_rows(grown, newdata)
   if (length(rows$complete) < n || !is.null(rows$holes) &&
     anyNA(rows$holes$x)) {
@@ -56,7 +57,24 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
     progress
   )
   if (isTRUE(core$status$interrupted)) abort_interrupted()
-  extended_fit(grown, core, q, a, y, weights)
+  out <- extended_fit(grown, core, q, a, y, weights)
+  out$stream <- watch_linear(object, newdata, rows, followed$outside)
+  out
+}
+
+# Columns that are no smooths', and variables of processes.
+watch_linear <- function(object, newdata, rows, outside) {
+  smooths <- object$design$smooths
+  of_terms <- unlist(lapply(smooths, `[[`, "at"))
+  plain <- setdiff(seq_along(object$transform$center), c(1L, of_terms))
+  x <- rows$x[, plain, drop = FALSE]
+  watch_stream(
+    object$stream, x, object$transform$center[plain],
+    object$transform$scale[plain], outside, nrow(x), c(
+      "Terms that follow: s(x) of a basis \"tp\" or \"cr\", and gp().",
+      "update(fit, data = ) fits rows of both kinds."
+    )
+  )
 }
 
 #' @rdname extend
@@ -336,11 +354,15 @@ extended_fit <- function(object, core, q, a, y, weights) {
   out$posterior <- take_effects(object$posterior, mean, cov)
   if (is_regression(object)) out$posterior$noise <- core$noise
   out$sandwich <- extended_sandwich(object, core, q, a, cov)
-  if (!is.null(object$share)) {
-    size <- c(object$n, sum(weights))
-    out$share <- sum(size * c(object$share, stats::weighted.mean(
-      y > 0, weights
-    ))) / sum(size)
+  if (!is_regression(object)) {
+    # Weights of the rows so far, and of the positive class among them.
+    mass <- c(object$mass %||% sum(object$weights %||% object$n), sum(weights))
+    share <- c(
+      resolve_threshold("prevalence", object),
+      if (mass[2] > 0) stats::weighted.mean(y > 0, weights) else 0
+    )
+    out$share <- sum(mass * share) / sum(mass)
+    out$mass <- sum(mass)
   }
   out$n <- object$n + length(y)
   if (length(object$log_evidence)) {

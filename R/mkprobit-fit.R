@@ -158,7 +158,7 @@ chosen_objects <- function(spaces, points, m, settings) {
     joint <- do.call(rbind, lapply(points[numbers], function(x) {
       x[, at, drop = FALSE] / sqrt(nrow(x))
     }))
-    joint <- unname(joint)
+    joint <- tame_rows(unname(joint))
     centres <- core_call(gpsvm_inducing_cpp(
       joint, as.integer(m), "kmeans", as.double(settings$seed),
       settings$threads

@@ -286,6 +286,7 @@ log_density <- function(y, f, sigma, link, regression) {
 #' @exportS3Method loo::loo
 loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
   refuse_pseudo(x, "leave-one-out log score")
+  need_rows(x, "loo()")
   if (!is.null(x$loo)) {
     check_no_dots(...)
     return(cavity_loo(x))
@@ -311,6 +312,7 @@ sampled_loo <- function(x, ..., seed) {
 #' @exportS3Method bayesplot::pp_check
 pp_check.bayeskernel_fit <- function(object, ..., draws = 50, seed = NULL) {
   refuse_simulation(object)
+  need_rows(object, "pp_check()")
   if (!is.null(object$units)) {
     trials <- unit_trials(object)
     simulated <- count_draws(object, draws, seed = seed)

@@ -183,10 +183,17 @@ build_process <- function(term, frame, rows, call, standardize, centred) {
       sprintf("Found: `%s`.", names[flat[1]]), "Leave it out.", call
     )
   }
-  center <- if (standardize) moments$mean else numeric(d)
-  scale <- if (standardize) moments$sd else rep(1, d)
-  center[coded] <- 0
-  scale[coded] <- 1
+  center <- numeric(d)
+  scale <- rep(1, d)
+  if (standardize) {
+    plain <- setdiff(seq_len(d), coded)
+    places <- robust_places(
+      x[, plain, drop = FALSE], moments$mean[plain], moments$sd[plain],
+      call = call
+    )
+    center[plain] <- places$center
+    scale[plain] <- places$scale
+  }
   by <- process_by(frame, term, rows, call)
   parts <- if (is.null(by$levels)) list(NULL) else by$levels
   lapply(parts, function(level) {
@@ -400,7 +407,11 @@ process_inducing <- function(given, distinct, n, d, center, scale, term, call) {
     return(distinct)
   }
   # The points do not depend on R's generator: the seed is the same always.
-  t(core_call(gpsvm_inducing_cpp(t(distinct), count, "kmeans", 1, 1L))$z)
+  z <- t(core_call(gpsvm_inducing_cpp(
+    tame_rows(t(distinct)), count, "kmeans", 1, 1L
+  ))$z)
+  warn_few_points(nrow(z), count, term$text, call)
+  z
 }
 
 # Every row where these are few, then as gpsvm() has them, and more where many

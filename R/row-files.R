@@ -143,7 +143,8 @@ read_head <- function(connection, file, call) {
     ), call)
   }
   Encoding(names) <- "UTF-8"
-  if (!all(validUTF8(names)) || names[1] == names[2] || !all(nzchar(names))) {
+  if (!all(validUTF8(names)) || names[1] == names[2] ||
+    !all(nzchar(names[-(1:2)]))) {
     abort_broken_file(
       file, "A file of rows has names that cannot be.",
       "Accepted: two classes, a response and predictors, named in UTF-8.", call
@@ -307,7 +308,7 @@ text_parts <- function(source, file, call) {
         without_zero_bytes(scan(
           connection, what,
           nmax = n, sep = source$sep, quote = "\"", quiet = TRUE,
-          strip.white = TRUE, multi.line = FALSE, na.strings = c("NA", "")
+          strip.white = TRUE, multi.line = FALSE
         ), file, call),
         bayeskernel_error = stop,
         error = function(e) {

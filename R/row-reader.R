@@ -158,7 +158,13 @@ abort_source <- function(source, row, error, call) {
 # Databases ------------------------------------------------------------------
 
 query_reader <- function(source, call) {
-  result <- send_query(source, call)
+  source$query <- read_query(source$query, call)
+  refuse_overflow(source, call)
+  transaction <- begin_reading(source$connection)
+  result <- tryCatch(send_query(source, call), error = function(e) {
+    end_reading(source$connection, transaction)
+    stop(e)
+  })
   list(
     read = function(n) {
       part <- if (methods::is(result, "DBIResultArrow")) {
@@ -168,7 +174,10 @@ query_reader <- function(source, call) {
       }
       if (rows_of_list(part) > 0L) part
     },
-    close = function() clear_result(result)
+    close = function() {
+      clear_result(result)
+      end_reading(source$connection, transaction)
+    }
   )
 }
 
@@ -214,7 +223,7 @@ streams_arrow <- function(connection) {
     )
 }
 
-send_query <- function(source, call) {
+send_query <- function(source, call, query = source$query) {
   if (!DBI::dbIsValid(source$connection)) {
     bk_abort(
       "argument", "The connection of the row source is closed.",
@@ -231,29 +240,8 @@ send_query <- function(source, call) {
     DBI::dbSendQuery
   }
   tryCatch(
-    send(source$connection, source$query),
+    send(source$connection, query),
     error = function(e) abort_source(source, 0, e, call)
-  )
-}
-
-# Drivers run the first statement and drop others, or run them all and read the
-# last. Text, names in quotes and comments may hold semicolons; whether a
-# backslash takes part in quoting depends on the database.
-refuse_second_statement <- function(query, call) {
-  bare <- gsub("'[^']*'|\"[^\"]*\"|`[^`]*`", "x", query)
-  bare <- gsub("(?s)--[^\n]*|/\\*.*?\\*/", " ", bare, perl = TRUE)
-  bare <- gsub("(?s)\\$(\\w*)\\$.*?\\$\\1\\$", "x", bare, perl = TRUE)
-  if (grepl("\\", query, fixed = TRUE) ||
-    !grepl(";[\\s;]*[^\\s;]", bare, perl = TRUE)) {
-    return(invisible())
-  }
-  bk_abort(
-    "argument", "The query has more than one statement.",
-    c(
-      paste("Found:", query),
-      "Accepted: one SELECT statement. Run others by DBI::dbExecute() before."
-    ),
-    column = "query", found = query, call = call
   )
 }
 

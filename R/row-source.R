@@ -10,7 +10,8 @@
 #'   which are read one after another; or a numeric matrix or data frame.
 #'   Files are text with comma-separated values, whose first line names the
 #'   columns (compressed ones too), or were made by [write_rows()].
-#' @param query For a connection: one `SELECT` statement, as text.
+#' @param query For a connection: one statement that reads, as text: `SELECT`,
+#'   `WITH`, `VALUES` or `TABLE`. Others are not sent.
 #' @param y The response: the name of a column; for a matrix or data frame also
 #'   a vector of labels. Every other column is a predictor. `NULL`, the
 #'   default: the response of files by [write_rows()]; otherwise the source has
@@ -25,13 +26,20 @@
 #'   factors as numbers in the query. A column that names groups, of a random
 #'   term in a formula of [bkm()], may be text. The response may be logical, 0/1, -1/+1,
 #'   a factor, or text with two values in alphabetical order (by code point, the
-#'   same in every locale); the second is the positive class.
+#'   same in every locale); the second is the positive class. In a text file an
+#'   empty cell is a missing number, but a text of its own for classes and
+#'   groups.
 #' @section How the rows are read: A fit reads the source once, checks every
 #'   value and keeps the rows in a temporary file of 8 bytes a value (of
 #'   [tempdir()], hence of the environment variable `TMPDIR`), from which all
 #'   further passes read. So a query need not return its rows in the same order
 #'   twice. With a random term the file is sorted by group. It is removed when
 #'   the fit ends.
+#'
+#'   The columns of a query are those of `select * from (query)`. Postgres,
+#'   MariaDB and MySQL read it in a transaction that only reads, unless you are
+#'   in a transaction of your own. Of a connection with `bigint = "integer"` the
+#'   database first counts numbers beyond 2147483647, which are an error.
 #'
 #'   Of a query only a block is in memory at a time, as far as the driver goes
 #'   along: RSQLite does, by [DBI::dbFetch()]. Where a driver has Arrow chunks
@@ -70,15 +78,10 @@ row_source.DBIConnection <- function(x, query, y = NULL, ...) {
       call = call
     )
   }
-  refuse_second_statement(query, call)
-  source <- list(type = "query", connection = x, query = query)
-  result <- send_query(source, call)
-  on.exit(clear_result(result))
-  columns <- tryCatch(
-    DBI::dbColumnInfo(result)$name,
-    error = function(e) abort_source(source, 0, e, call)
+  source <- list(
+    type = "query", connection = x, query = read_query(query, call)
   )
-  new_row_source(source, columns, y, call)
+  new_row_source(source, query_columns(source, call), y, call)
 }
 
 #' @rdname row_source

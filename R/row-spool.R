@@ -87,8 +87,7 @@ group_coder <- function(source, call) {
   known <- NULL
   parts <- list()
   levels <- NULL
-  code <- function(values, first) {
-    missing <- which(is.na(values))
+  refuse_missing <- function(missing, first = 0) {
     if (length(missing)) {
       abort_missing(
         stats::setNames(length(missing), name), first + missing[1],
@@ -96,13 +95,23 @@ group_coder <- function(source, call) {
         cure = "Leave such rows out of the query or file."
       )
     }
+  }
+  code <- function(values, first) {
+    refuse_missing(which(is.na(values)), first)
     if (is.factor(values)) levels <<- union(levels, levels(values))
     values <- group_values(values, name, call)
     known <<- c(known, setdiff(values, known))
     parts[[length(parts) + 1L]] <<- match(values, known)
   }
   finish <- function() {
-    if (source$type == "text") known <- text_groups(known)
+    if (source$type == "text") {
+      # Among numbers, an empty cell is a number that is missing.
+      blank <- match("", known)
+      if (!is.na(blank) && is.numeric(text_groups(known[-blank]))) {
+        refuse_missing(which(unlist(parts) == blank))
+      }
+      known <- text_groups(known)
+    }
     if (length(levels)) known <- factor(known, levels)
     coded <- group_index(stats::setNames(list(known), name), name, call)
     list(group = coded$group[unlist(parts)], levels = coded$levels)

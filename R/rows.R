@@ -223,12 +223,19 @@ place_predictors <- function(x, moments, settings, type = "matrix") {
   keep <- which(!constant)
   if (length(keep) == 0L) abort_no_columns(user_call())
   moved <- settings$standardize %||% TRUE
-  center <- if (moved) moments$mean[keep] else numeric(length(keep))
-  scale <- if (moved) moments$sd[keep] else rep(1, length(keep))
+  places <- list(
+    center = if (moved) moments$mean[keep] else numeric(length(keep)),
+    scale = if (moved) moments$sd[keep] else rep(1, length(keep))
+  )
+  if (moved && is.matrix(x)) {
+    places <- robust_places(
+      x[, keep, drop = FALSE], places$center, places$scale
+    )
+  }
   list(
     data = list(type = type, x = x, source = keep), columns = names[keep],
-    center = stats::setNames(center, names[keep]),
-    scale = stats::setNames(scale, names[keep]), dropped = names[constant]
+    center = stats::setNames(places$center, names[keep]),
+    scale = stats::setNames(places$scale, names[keep]), dropped = names[constant]
   )
 }
 

@@ -211,6 +211,13 @@ seqkr_collect <- function(fit, core, job, rows) {
   fit["tuned"] <- list(core$tuned)
   fit$grid <- job$grid
   fit$order <- job$order
+  fit$asked <- settings$kernel
+  fit["column_terms"] <- list(rows$column_terms)
+  fit$standardized <- settings$standardize
+  x <- rows$data$x[job$order, rows$data$source, drop = FALSE]
+  fit$reservoir <- add_to_reservoir(
+    NULL, x, as.double(rows$y)[job$order], 0, settings$seed
+  )
   if (length(rows$levels) == 2L) fit$share <- mean(rows$y - 1)
   fit <- take_particles(fit, core)
   fit$fitted <- seqkr_moments(fit, job$x, settings$threads)
@@ -297,7 +304,7 @@ validate_seqkr <- function(fit) {
 
 #' @rdname extend
 #' @export
-extend.seqkr <- function(object, newdata, y = NULL,
+extend.seqkr <- function(object, newdata, y = NULL, retune = FALSE,
                          threads = getOption("bayeskernel.threads", 2L),
                          progress = getOption(
                            "bayeskernel.progress", interactive()
@@ -310,6 +317,8 @@ extend.seqkr <- function(object, newdata, y = NULL,
   )]
   settings$threads <- check_threads(threads)
   settings$progress <- check_flag(progress, "progress")
+  retune <- check_flag(retune, "retune")
+  if (retune) refuse_retuning(object)
   y <- given(y, "y")
   n <- NROW(newdata)
   response <- new_response(object, newdata, y, n)
@@ -321,7 +330,7 @@ extend.seqkr <- function(object, newdata, y = NULL,
     abort_argument(response, "y", "finite numbers", kind = "response")
   }
   if (n == 0L) {
-    return(object)
+    return(if (retune) retuned(object, settings) else object)
   }
   classes <- length(object$levels) == 2L
   x <- t(seqkr_scaled_rows(object, rows$x))
@@ -347,6 +356,17 @@ extend.seqkr <- function(object, newdata, y = NULL,
   out["fitted"] <- list(if (known) {
     seqkr_moments(out, kept[, order(out$order), drop = FALSE], threads)
   })
+  if (!is.null(object$reservoir)) {
+    out$reservoir <- add_to_reservoir(
+      object$reservoir, rows$x[, object$used, drop = FALSE],
+      as.double(response), before, object$seed
+    )
+  }
+  if (retune) {
+    out[c("y", "fitted")] <- list(NULL)
+    return(retuned(out, settings))
+  }
+  out$stream <- watch_particles(out, x, as.double(response), before)
   out
 }
 

@@ -152,6 +152,12 @@ facts.seqkr <- function(object) {
     Rows = rows_fact(object),
     Kernel = format(object$kernel),
     Tuned = if (!is.null(object$tuned$rows)) tuning_text(object$tuned),
+    Retuned = if (!is.null(object$retuned)) {
+      sprintf(
+        "after row %.0f, by %.0f of the rows", object$retuned$at,
+        object$retuned$rows
+      )
+    },
     Kernels = sprintf(
       "%.1f (mean), 95 %%: %.0f to %.0f, of %d candidates", mean(size),
       limits[1], limits[2], candidates

@@ -53,6 +53,16 @@ curve_new <- function(smooth, frame, call, ...) {
 # A basis without a null space does not take one row alone (mgcv drops the
 # dimension): it is asked for twice.
 curve_at <- function(smooth, data, n) {
+  own <- basis_at(smooth, data, n)
+  if (is.null(smooth$more)) {
+    return(own)
+  }
+  cbind(
+    own, interval_columns(smooth, data[[1L]]) * curve_multiple(smooth, data)
+  )
+}
+
+basis_at <- function(smooth, data, n) {
   names(data) <- smooth$keys
   if (n == 1L) {
     twice <- lapply(data, function(v) {

@@ -221,3 +221,32 @@ test_that("what cannot be extended, and rows that do not fit", {
   expect_error(more(one, new, weights = -1), class = "bayeskernel_error")
   expect_error(more(one, new, wieghts = 1), class = "bayeskernel_error")
 })
+
+test_that("an extended fit says that it keeps no rows, and its classes", {
+  set.seed(3)
+  d <- data.frame(x = rnorm(90))
+  d$y <- d$x + rlogis(90) > 0.5
+  w <- rep(1:3, 30)
+  one <- bkm(y ~ x, d[1:60, ], weights = w[1:60], threads = 1)
+  fit <- extend(one, d[61:80, ], weights = w[61:80], threads = 1)
+  fit <- extend(fit, d[81:90, ], weights = w[81:90], threads = 1)
+  share <- weighted.mean(d$y, w)
+  expect_equal(fit$share, share)
+  expect_false(any(grepl("NaN", capture.output(print(fit), summary(fit)))))
+  p <- predict(fit, d, type = "prob")[, "TRUE"]
+  expect_identical(
+    unname(predict(fit, d, threshold = "prevalence") == "TRUE"),
+    unname(p >= share)
+  )
+  no_rows <- function(code) {
+    expect_error(code, "needs the rows", class = "bayeskernel_error_argument")
+  }
+  no_rows(deviance(fit))
+  no_rows(update(fit, . ~ . - x))
+  no_rows(compare_terms(fit))
+  no_rows(simulate(fit))
+  skip_if_not_installed("loo")
+  no_rows(loo::loo(fit))
+  all <- update(fit, data = d, weights = w)
+  expect_identical(nobs(all), 90L)
+})

@@ -517,6 +517,160 @@ test_that("a second statement in a query is an error, a semicolon is not", {
   }
 })
 
+# Statements that change data, however they are dressed.
+test_that("a query that changes the database is not sent", {
+  con <- sqlite_of(data.frame(a = 1:4, y = c(0, 1, 0, 1)))
+  on.exit(DBI::dbDisconnect(con))
+  for (query in c(
+    "delete from d", "drop table d", "update d set a = 0", "",
+    "insert into d values (1, 2)", "-- select\ndelete from d",
+    "/* select */ drop table d", "pragma user_version = 7",
+    "explain select * from d", "replace into d values (1, 2)"
+  )) {
+    expect_source_refusal(
+      row_source(con, query), "argument", "not a SELECT statement"
+    )
+  }
+  for (query in c(
+    "with q as (select 1) delete from d",
+    "WITH q AS (select 1)\nDELETE\nFROM d",
+    "with q as (delete from d returning *) select * from q",
+    "with q as (select 1) update d set a = 0",
+    "with q as (select 1) insert into d select 1, 2",
+    "select * into e from d", "with q as (select 1)/* ' */delete/* ' */from d"
+  )) {
+    expect_source_refusal(
+      row_source(con, query), "argument", "changes the database"
+    )
+  }
+  for (query in c("select a from d /* delete", "select 'a from d")) {
+    expect_source_refusal(row_source(con, query), "argument", "does not end")
+  }
+  # What no reading of the text shows, the table expression stops.
+  expect_source_refusal(
+    row_source(con, "with q as (select 1) delete\n[from] d"), "argument",
+    "syntax"
+  )
+  # The look comes again when a source is read.
+  source <- row_source(con, "select * from d", y = "y")
+  source$query <- "delete from d"
+  expect_source_refusal(
+    bsvm(source, threads = 1), "argument", "not a SELECT statement"
+  )
+  expect_identical(DBI::dbGetQuery(con, "select sum(a) from d")[[1]], 10L)
+})
+
+test_that("queries that read are sent, whatever their text and names hold", {
+  con <- sqlite_of(data.frame(a = 1:4, y = c(0, 1, 0, 1)))
+  on.exit(DBI::dbDisconnect(con))
+  columns <- function(query) row_source(con, query)$all_columns
+  expect_identical(columns("values (1, 2), (3, 4)"), c("column1", "column2"))
+  expect_identical(columns("with q as (select a from d) select * from q"), "a")
+  expect_identical(
+    columns(paste(
+      "select a, 'it''s; delete from d' as \"delete from\"", "from d -- it's"
+    )),
+    c("a", "delete from")
+  )
+  expect_identical(
+    columns("-- first;\n select replace('a', 'b', 'c') as [a 'b] from d ;; "),
+    "a 'b"
+  )
+  expect_identical(columns("select a from d where 'x\\' <> ';y'"), "a")
+  expect_source_refusal(
+    row_source(con, "select a, a from d"), "argument", "`a`"
+  )
+})
+
+test_that("integers that a connection cannot read are no missing values", {
+  con <- DBI::dbConnect(RSQLite::SQLite(), ":memory:", bigint = "integer")
+  on.exit(DBI::dbDisconnect(con))
+  DBI::dbExecute(con, "create table d (a integer, y integer)")
+  DBI::dbExecute(con, "insert into d values (1, 0), (3, 1), (3000000000, 1)")
+  expect_source_refusal(
+    bsvm(row_source(con, "select * from d", y = "y"), threads = 1),
+    "argument", "beyond"
+  )
+  DBI::dbExecute(con, "update d set a = null where a > 9")
+  expect_source_refusal(
+    bsvm(row_source(con, "select * from d", y = "y"), threads = 1),
+    "missing", "`a`"
+  )
+})
+
+# A driver that writes down what it is asked. Outside of transactions Postgres
+# has no savepoints; inside of them MariaDB does not change their kind.
+logging_driver <- function(class, inside) {
+  where <- globalenv()
+  define <- function(generic, signature, f) {
+    methods::setMethod(generic, signature, f, where = where)
+  }
+  methods::setClass(class,
+    contains = "DBIConnection", slots = c(log = "environment"), where = where
+  )
+  note <- function(conn, text) conn@log$did <- c(conn@log$did, text)
+  define(DBI::dbBegin, class, function(conn, ...) note(conn, "begin"))
+  define(DBI::dbRollback, class, function(conn, ...) note(conn, "rollback"))
+  define(
+    DBI::dbExecute, c(class, "character"), function(conn, statement, ...) {
+      if (grepl("^savepoint", statement) && !inside) stop("no transaction")
+      if (class == "MariaDBConnection" && inside) stop("in a transaction")
+      note(conn, statement)
+    }
+  )
+  methods::new(class, log = new.env())
+}
+
+test_that("rows of Postgres and MariaDB are read in transactions that read", {
+  expected <- list(
+    PqConnection = c("begin", "set transaction read only"),
+    MariaDBConnection = c("set transaction read only", "begin")
+  )
+  for (class in names(expected)) {
+    con <- logging_driver(class, inside = FALSE)
+    end_reading(con, begin_reading(con))
+    expect_identical(con@log$did, c(expected[[class]], "rollback"))
+    # The user's own transaction stays theirs.
+    con <- logging_driver(class, inside = TRUE)
+    end_reading(con, begin_reading(con))
+    expect_false(any(c("begin", "rollback") %in% con@log$did))
+    expect_false("set transaction read only" %in% con@log$did)
+    methods::removeClass(class, where = globalenv())
+  }
+  con <- sqlite_of(data.frame(a = 1:3))
+  on.exit(DBI::dbDisconnect(con))
+  expect_false(begin_reading(con))
+})
+
+test_that("an empty text is a class and a group, an empty cell no number", {
+  set.seed(1)
+  d <- data.frame(
+    a = rnorm(60), g = rep(c("", "u", "v"), 20), y = rep(c("", "x"), 30)
+  )
+  d$a <- d$a + 2 * (d$y == "x")
+  file <- csv_of(d[c("a", "y")])
+  fit <- fit_source(row_source(file, y = "y"))
+  expect_identical(fit$levels, c("", "x"))
+  binary <- rows_file()
+  write_rows(cbind(a = d$a), factor(d$y), binary)
+  expect_equal(coef(fit_source(row_source(binary))), coef(fit))
+  fit <- bkm(y ~ a + (1 | g), row_source(csv_of(d), y = "y"), threads = 1)
+  expect_identical(fit$posterior$random[[1]]$levels, c("", "u", "v"))
+  d$g <- rep(c(NA, 1, 2), 20)
+  write.csv(d, file, row.names = FALSE, na = "")
+  expect_error(
+    bkm(y ~ a + (1 | g), row_source(file, y = "y"), threads = 1), "`g`",
+    class = "bayeskernel_error_missing"
+  )
+  d$number <- c(NA, rnorm(59))
+  write.csv(d[c("a", "number")], file, row.names = FALSE, na = "")
+  expect_error(
+    bkm(number ~ a, row_source(file, y = "number"), family = "gaussian"),
+    "number",
+    class = "bayeskernel_error_missing"
+  )
+})
+
 # Arrow chunks -----------------------------------------------------------------
 
 skip_without_arrow <- function() {

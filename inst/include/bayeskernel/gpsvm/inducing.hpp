@@ -169,14 +169,27 @@ inline MatrixXd chain_seeds(const Eigen::Ref<const MatrixXd>& x,
   return seeds.leftCols(ready.size());
 }
 
+// Twice the median squared distance of the columns from their middle, or the
+// mean if that is 0: a few columns far away do not move it.
+inline double spread_of_columns(const Eigen::Ref<const MatrixXd>& x) {
+  const Index n = x.cols(), half = n / 2;
+  VectorXd middle(x.rows()), row(n);
+  for (Index k = 0; k < x.rows(); ++k) {
+    row = x.row(k);
+    std::nth_element(row.data(), row.data() + half, row.data() + n);
+    middle[k] = row[half];
+  }
+  VectorXd squared = squared_distances(x, middle);
+  const double mean = squared.mean();
+  std::nth_element(squared.data(), squared.data() + half, squared.data() + n);
+  return 2.0 * (squared[half] > 0.0 ? squared[half] : mean);
+}
+
 // Of centres that are almost one only the first: what is near beside the
 // spread of the data makes K_mm singular. O(m^2 d).
 inline MatrixXd drop_near_duplicates(MatrixXd centres,
                                      const Eigen::Ref<const MatrixXd>& x) {
-  // The mean over pairs of rows of the squared distance is twice the variance.
-  const VectorXd mean = x.rowwise().mean();
-  const double scale = 2.0 * squared_distances(x, mean).mean();
-  const double near = 1e-10 * scale;
+  const double near = 1e-10 * spread_of_columns(x);
   Index kept = 0;
   for (Index j = 0; j < centres.cols(); ++j) {
     const VectorXd centre = centres.col(j);
