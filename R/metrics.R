@@ -80,7 +80,8 @@ balanced_error <- function(truth, predicted) {
 #'   a matrix n x classes, as `predict(type = "prob")` gives it. Its column
 #'   names, if it has any, are the classes as text; else its columns are the
 #'   levels of `y` in order. Of two columns the second is the positive class.
-#'   Rows sum to 1, up to 0.001.
+#'   Rows sum to 1, up to 0.001. A class that no row has, and whose probability is
+#'   0 in every row, does not count: what remains may be two classes.
 #' @return One number.
 #' @section Errors: `bayeskernel_error_dimension` if the lengths differ or
 #'   there are no rows, `bayeskernel_error_missing` for missing values,
@@ -146,6 +147,7 @@ auc <- function(y, score) {
   }
   if (is.data.frame(score)) score <- as.matrix(score)
   check_score(score, length(y), "score")
+  if (NCOL(score) > 2L) score <- score_of_two(labels, score)
   if (NCOL(score) > 2L) {
     abort_classes(labels$levels, sprintf("%d columns", ncol(score)),
       user_call(), "score"
@@ -169,6 +171,12 @@ auc <- function(y, score) {
     )
   }
   (sum(rank(score)[positive]) - n1 * (n1 + 1) / 2) / (n1 * n0)
+}
+
+# The columns of the two classes, where names tell which these are.
+score_of_two <- function(labels, score) {
+  at <- match(labels$levels, colnames(score))
+  if (anyNA(at)) score else score[, at, drop = FALSE]
 }
 
 #' Calibration table: predicted against observed frequency
@@ -264,7 +272,20 @@ scored_rows <- function(y, prob, call = user_call()) {
       call = call
     )
   }
-  list(true = match_columns(labels, prob, call), prob = prob)
+  without_empty(match_columns(labels, prob, call), prob)
+}
+
+# Without columns of classes that neither rows nor probabilities have; two
+# columns remain.
+without_empty <- function(true, prob) {
+  there <- colSums(prob > 0) > 0 | tabulate(true, ncol(prob)) > 0
+  if (all(there) || ncol(prob) == 2L) {
+    return(list(true = true, prob = prob))
+  }
+  if (sum(there) < 2L) there[which(!there)[seq_len(2L - sum(there))]] <- TRUE
+  list(
+    true = match(true, which(there)), prob = prob[, there, drop = FALSE]
+  )
 }
 
 # Which column of `prob` is the class of each row: by name, if there are names.
