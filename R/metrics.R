@@ -129,7 +129,8 @@ log_loss <- function(y, prob) {
 #' @param y True classes of two kinds, as in [brier_score()]; both must occur.
 #' @param score Numeric, length n; higher means more likely positive. Only the
 #'   order counts: latent values and probabilities give the same area. Or a
-#'   matrix with a column for each class, by name as in [brier_score()].
+#'   matrix with a column for each class, by name as in [brier_score()], where
+#'   levels of `y` without rows do not count.
 #' @return One number in \[0, 1\].
 #' @section Errors: `bayeskernel_error_response` if one class only occurs or
 #'   `y` is of another kind, `bayeskernel_error_missing` for missing values,
@@ -141,13 +142,14 @@ log_loss <- function(y, prob) {
 #' auc(c(0, 0, 1, 1), c(0.1, 0.4, 0.35, 0.8))
 #' @export
 auc <- function(y, score) {
-  labels <- two_classes(label_codes(y))
+  all <- label_codes(y)
+  labels <- two_classes(all)
   if (is.null(labels)) {
     abort_label_kind(y, "a factor with two levels, logical, 0/1 or -1/+1")
   }
   if (is.data.frame(score)) score <- as.matrix(score)
   check_score(score, length(y), "score")
-  if (NCOL(score) > 2L) score <- score_of_two(labels, score)
+  if (NCOL(score) > 2L) score <- score_of_two(labels, score, all$levels)
   if (NCOL(score) > 2L) {
     abort_classes(labels$levels, sprintf("%d columns", ncol(score)),
       user_call(), "score"
@@ -173,10 +175,14 @@ auc <- function(y, score) {
   (sum(rank(score)[positive]) - n1 * (n1 + 1) / 2) / (n1 * n0)
 }
 
-# The columns of the two classes, where names tell which these are.
-score_of_two <- function(labels, score) {
+# The columns of the two classes, where names tell which these are and others are
+# of levels that `declared` has without rows, or are 0.
+score_of_two <- function(labels, score, declared) {
   at <- match(labels$levels, colnames(score))
-  if (anyNA(at)) score else score[, at, drop = FALSE]
+  more <- setdiff(seq_len(ncol(score)), at)
+  empty <- colnames(score)[more] %in% declared |
+    colSums(score[, more, drop = FALSE] != 0) == 0
+  if (anyNA(at) || !all(empty)) score else score[, at, drop = FALSE]
 }
 
 #' Calibration table: predicted against observed frequency

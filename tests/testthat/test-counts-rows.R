@@ -26,6 +26,7 @@ test_that("three classes of gpsvm() have the shares of counts", {
   share <- prop.table(xtabs(n ~ x + y, cells), 1)
   expect_lt(max(abs(p - share)), 0.01)
   expect_identical(fits[[1]]$link$rows, 330)
+  same_probabilities(both_ways(gpsvm, y ~ factor(x), cells), at, 0.005)
   # One of each cell is left out, not all of them.
   expect_equal(
     weighted.mean(fits[[1]]$loo, fits[[1]]$weights), mean(fits[[2]]$loo),
@@ -223,4 +224,18 @@ test_that("weights of classes that are no counts are refused", {
     mkprobit(cbind(d$x), d$y, weights = 1:3, threads = 1),
     class = "bayeskernel_error_dimension"
   )
+})
+
+test_that("leave-one-out of counts is that of repeated rows", {
+  d <- expand.grid(x = c(-1, 0, 1.5), y = 0:1)
+  d$n <- c(30, 22, 6, 8, 20, 33)
+  skip_if_not_installed("loo")
+  for (family in c("logit", "probit")) {
+    fits <- both_ways(bkm, y ~ x, d, family = family)
+    elpd <- lapply(fits, function(fit) loo::loo(fit)$estimates)
+    expect_equal(elpd[[1]]["elpd_loo", ], elpd[[2]]["elpd_loo", ],
+      tolerance = 0.005
+    )
+    expect_equal(elpd[[1]]["p_loo", 1], elpd[[2]]["p_loo", 1], tolerance = 0.1)
+  }
 })
