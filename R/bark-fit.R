@@ -3,19 +3,29 @@
 
 bark_job <- function(rows, settings) {
   refuse_codes(rows, settings)
-  refuse_class_weights(rows, settings)
-  data <- bark_data(rows)
+  classes <- settings$family != "gaussian"
+  counts <- if (classes) class_counts(rows, "bark")
+  # The chain has a latent response for each of them; a fit needs none.
+  at <- counted_rows(rows, counts)
+  if (settings$family == "ordinal") inform_empty_levels(rows)
+  data <- bark_data(rows, if (!classes) rows$weights)
   reference <- reference_rows(data)
-  settings$prior$reach <- kernel_reach(settings, rows$n)
+  settings$prior$reach <- kernel_reach(settings, length(at))
   prior <- settings$prior
   most <- prior$max_kernels
   structure <- settings$structure
-  if (is.null(most)) most <- min(rows$n - 1L, 200L)
+  if (is.null(most)) most <- min(length(at) - 1L, 200L)
   p <- ncol(data$x) * prior$vectors
   blocks <- bark_blocks(rows, settings)
+  own <- list(x = data$x, blocks = blocks, rows = if (!is.null(counts)) at)
+  if (!is.null(counts)) {
+    data$x <- data$x[at, , drop = FALSE]
+    data$y <- data$y[at]
+    blocks$level <- blocks$level[at, , drop = FALSE]
+  }
   list(
     settings = settings, reference = reference, y_scale = data$y_scale,
-    weight = data$weight,
+    weight = data$weight, own = own,
     # Kernels a draw are not known before; twice their prior mean are many.
     stored = 10 + p + length(reference) +
       3 * min(most, 2 * expected_kernels(prior)) +
@@ -27,14 +37,14 @@ bark_job <- function(rows, settings) {
       thin = as.double(settings$thin), seed = as.double(settings$seed),
       chain_id = 0:(settings$chains - 1L), threads = settings$threads,
       progress = settings$progress,
-      reference = data$x[reference, , drop = FALSE], states = list(),
+      reference = own$x[reference, , drop = FALSE], states = list(),
       start = start_indicators(data, structure)
     ), if (length(rows$random)) {
-      list(reference_level = blocks$level[reference, , drop = FALSE])
+      list(reference_level = own$blocks$level[reference, , drop = FALSE])
     }),
     shared = list(
       data = c(data[c(
-        "x", "y", "classes", if (!is.null(rows$weights)) "weights"
+        "x", "y", "classes", if (length(data$weights)) "weights"
       )], if (!is.null(blocks)) list(blocks = blocks)),
       prior = c(
         prior[c(
@@ -124,15 +134,15 @@ block_variance_names <- function(rows, settings) {
 # Predictors and response on the scale of the model. Weights have mean 1 there:
 # `weight` times the precision that belongs to a weight of 1 is the model's phi,
 # so that the range of its prior holds for weights of any size.
-bark_data <- function(rows) {
+bark_data <- function(rows, weights) {
   classes <- length(rows$levels)
-  weight <- if (is.null(rows$weights)) 1 else mean(rows$weights)
+  weight <- if (is.null(weights)) 1 else mean(weights)
   y_scale <- if (classes == 0L) response_scale(rows$y) else c(0, 1)
   x <- rows$data$x[, rows$data$source, drop = FALSE]
   list(
     x = scaled_rows(x, rows$center, rows$scale),
     y = (rows$y - y_scale[1]) / y_scale[2], classes = classes,
-    y_scale = y_scale, weight = weight, weights = rows$weights / weight
+    y_scale = y_scale, weight = weight, weights = weights / weight
   )
 }
 
@@ -189,42 +199,24 @@ refuse_codes <- function(rows, settings) {
   }
 }
 
-# The latent responses of classes have a variance of 1, and a power of a
-# probability is none.
-refuse_class_weights <- function(rows, settings) {
-  if (is.null(rows$weights) || settings$family == "gaussian") {
-    return(invisible())
-  }
-  bk_abort(
-    "argument", "Classes have no `weights` in bark().",
-    c(
-      sprintf(
-        "Found: family = \"%s\" and weights other than 1.", settings$family
-      ),
-      "Accepted: weights of a regression, which divide the noise's variance.",
-      "Repeat rows that count more than once; bkm() and gpsvm() take powers."
-    ),
-    column = "weights", found = settings$family
-  )
-}
-
 bark_collect <- function(fit, core, job, rows) {
   settings <- job$settings
   fit[c("family", "scales", "select", "linear")] <-
     settings[c("family", "scales", "select", "linear")]
   fit["structure"] <- list(settings$structure)
   fit$transform$response <- job$y_scale
-  if (length(rows$levels) == 2L) fit$share <- mean(rows$y - 1)
+  if (length(rows$levels) == 2L) fit$share <- share_of_second(rows)
   fit$max_kernels <- job$shared$prior$max_kernels
   fit$reference <- original_rows(job$reference, rows$rows)
+  core$kernels <- lapply(core$kernels, own_centres, job$own)
   core <- join_earlier(core)
   fit$acceptance <- core$acceptance
   # Prediction needs every row: the coefficients given a draw depend on all.
   fit$posterior <- list(
     kernels = lapply(core$kernels, first_kernels, dim(fit$draws)[1]),
-    x = job$shared$data$x, reference = job$reference
+    x = job$own$x, reference = job$reference
   )
-  fit$posterior$blocks <- job$shared$data$blocks
+  fit$posterior$blocks <- job$own$blocks
   if (settings$chain_weights == "stacking") {
     fit$chain_weights <- chain_weights(fit, settings$threads)
   }
@@ -233,6 +225,24 @@ bark_collect <- function(fit, core, job, rows) {
   )
   if (settings$linear) fit$posterior$slopes <- bark_slopes(fit)
   bark_random(fit, rows)
+}
+
+# Weighted share of the second of two classes, whose numbers are 1 and 2.
+share_of_second <- function(rows) {
+  stats::weighted.mean(rows$y - 1, rows$weights %||% rep(1, length(rows$y)))
+}
+
+# Kernels whose centres are rows of the data in the place of rows that are
+# repeated as often as they count. Location 0 is the constant.
+own_centres <- function(kernels, own) {
+  if (!is.null(own$rows)) {
+    n <- length(own$rows)
+    at <- which(kernels$location > 0)
+    place <- kernels$location[at]
+    kernels$location[at] <- as.integer(own$rows[(place - 1) %% n + 1] +
+      nrow(own$x) * (kernel_vector(place, n) - 1))
+  }
+  kernels
 }
 
 # Random effects as every model keeps them: means and covariances of the draws,
@@ -269,7 +279,7 @@ bark_draws <- function(core, job, rows) {
   names <- scalar_names(rows, settings, length(job$reference))
   scalars <- core$scalars
   dimnames(scalars) <- list(NULL, NULL, names)
-  if (!is.null(rows$weights)) {
+  if (length(job$shared$data$weights)) {
     scalars[, , "phi"] <- scalars[, , "phi"] / job$weight
     # The core's response is that of the data times the roots of the weights.
     scalars[, , "log_lik"] <- scalars[, , "log_lik"] +

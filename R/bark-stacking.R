@@ -22,12 +22,12 @@ chain_scores <- function(object, threads) {
   log_p <- if (is_regression(object)) {
     function(take) left_out_densities(object, take, threads)
   } else {
-    all <- log_densities(object, seed = 1)
+    all <- repeated_columns(object, log_densities(object, seed = 1))
     function(take) all[take, , drop = FALSE]
   }
-  vapply(seq_len(size[2]), function(chain) {
+  do.call(cbind, lapply(seq_len(size[2]), function(chain) {
     held_out_score(log_p(seq_len(size[1]) + (chain - 1L) * size[1]))
-  }, numeric(object$n))
+  }))
 }
 
 # log p(y_i | the other rows, the kernels of a draw), draws x rows: coefficients

@@ -12,7 +12,9 @@
 #'   intercepts, as in `y ~ a + b + (1 | g)`.
 #' @param y Response, length n. For `"gaussian"` numeric; for `"binomial"` two
 #'   classes as a factor (its second level is the positive class), text,
-#'   logical, 0/1 or -1/+1; for `"ordinal"` an ordered factor.
+#'   logical, 0/1 or -1/+1; for `"ordinal"` an ordered factor. Levels without
+#'   rows stay: of two classes they have probability 0, of ordered ones that of
+#'   the prior of their cut points, which a message says.
 #' @param family `"gaussian"`, regression with normal noise, the default; `"binomial"`,
 #'   two classes by a probit link; `"ordinal"`, ordered classes by cut points
 #'   of the same latent function. Also [gaussian()] and [binomial()], as objects
@@ -39,7 +41,7 @@
 #' @param weights Of a regression, positive, length n, default 1: the noise of
 #'   row i has the variance \eqn{\sigma^2 / w_i}{sigma^2 / w}, as in
 #'   [stats::lm()], and rows of weight 0 are left out. A mean of w observations
-#'   has weight w. Classes have none.
+#'   has weight w. Of classes counts, whole numbers: how often each row occurs.
 #' @param chains,warmup,draws,thin Number of chains, discarded sweeps, kept
 #'   draws per chain, sweeps per kept draw. A sweep is one jump and a few other
 #'   moves, so there have to be many: 4 chains, 50,000 sweeps of warmup, and
@@ -126,7 +128,8 @@
 #'   \eqn{\phi v n > 10^{14}}{phi v n > 1e14}, which only a response without noise
 #'   asks for, are left out: doubles cannot hold them.
 #'
-#' @section Weights: Given the kernels and sigma the coefficients, and with them
+#' @section Weights: Those of classes are repeated rows in all: the chain has a
+#'   latent response for each of them. Of a regression, given the kernels and sigma the coefficients, and with them
 #'   f, are those of rows that are repeated as often as whole weights say. Sigma
 #'   is not: n rows tell about it, whatever they weigh. In [bkm()] and [gpsvm()]
 #'   weights are powers of the likelihood, for sigma, too. New rows have none:

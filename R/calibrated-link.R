@@ -63,11 +63,8 @@ calibrate_link <- function(rows, classes, seed = NULL) {
   )
   y <- factor(rows$y[use], seq_len(classes) - 1L)
   # Copies are rows; powers are not.
-  counts <- if (isTRUE(rows$counted)) {
-    tapply(weights[use], y, sum, default = 0)
-  } else {
-    table(y)
-  }
+  copies <- rep_len(row_copies(weights, rows$counted), length(weights))[use]
+  counts <- tapply(copies, y, sum, default = 0)
   least <- if (classes > 2L) 30 else 3
   if (any(counts < least)) {
     return(list(why = sprintf(
@@ -83,7 +80,7 @@ calibrate_link <- function(rows, classes, seed = NULL) {
   found <- core_call(calibrated_link_cpp(mean, var, y - 1L, weights))
   found <- c(
     found[c("intercept", "slope", "spread", "value", "smooth")],
-    list(rows = length(use))
+    list(rows = sum(copies[at$rows]))
   )
   judge_link(found, mean, var, y, weights)
 }
@@ -287,6 +284,18 @@ put_back_copies <- function(out, mean, var, copies) {
     out$var[several] <- 1 / precision
   }
   out
+}
+
+# Of one machine, and the log probability of its label, +1 or -1, by the probit
+# link, of which `log_p` is that of rows that stand for themselves.
+left_out_copy <- function(out, mean, var, sign, log_p, copies) {
+  several <- which(copies > 1)
+  out <- put_back_copies(out, mean, var, copies)
+  log_p[several] <- stats::pnorm(
+    (sign * out$mean / sqrt(1 + out$var))[several],
+    log.p = TRUE
+  )
+  c(out, list(log_p = log_p))
 }
 
 linear_left_out <- function(fit, core, job, rows) {

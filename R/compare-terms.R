@@ -83,7 +83,7 @@ compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
     own <- row_elpd(fit, seed)
     data.frame(
       elpd_loo = sum(own), elpd_diff = sum(whole - own),
-      se_diff = sum_error(whole - own)
+      se_diff = sum_error(whole - own, loo_copies(object))
     )
   })
   out <- do.call(rbind, rows)

@@ -161,8 +161,21 @@ row_elpd <- function(fit, seed = NULL) {
   sampled_loo(fit, seed = seed)$pointwise[, "elpd_loo"]
 }
 
-# The standard error of a sum over independent rows.
-sum_error <- function(x) sqrt(length(x) * stats::var(x))
+# The standard error of a sum over independent rows, each the sum of `copies`
+# equal ones.
+sum_error <- function(x, copies = 1) {
+  if (length(copies) != length(x)) {
+    return(sqrt(length(x) * stats::var(x)))
+  }
+  total <- sum(copies)
+  squares <- sum(copies * (x / copies - sum(x) / total)^2)
+  sqrt(total * squares / (total - 1))
+}
+
+# How often the rows of a fit count, which is not asked of units of trials.
+loo_copies <- function(object) {
+  if (is.null(object$units)) row_copies(object$weights, object$counted) else 1
+}
 
 need_same_rows <- function(first, other, name) {
   same <- c(
@@ -301,7 +314,8 @@ cavity_loo <- function(object) {
     elpd_loo = elpd, p_loo = lpd - elpd, looic = -2 * elpd
   )
   estimates <- cbind(
-    Estimate = colSums(pointwise), SE = apply(pointwise, 2, sum_error)
+    Estimate = colSums(pointwise),
+    SE = apply(pointwise, 2, sum_error, loo_copies(object))
   )
   structure(
     list(estimates = estimates, pointwise = pointwise, diagnostics = NULL),

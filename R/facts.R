@@ -1,6 +1,13 @@
 # The lines at the head of a printed fit, by model, and what only some models
 # add to summary() and glance().
 
+# Of how many observations rows with counts stand.
+counts_fact <- function(object) {
+  if (!is.null(object$weights)) {
+    sprintf("rows stand for %.0f observations", sum(object$weights))
+  }
+}
+
 # Rows, and what their responses are.
 rows_fact <- function(object, classes = ", ") {
   levels <- object$levels
@@ -368,8 +375,9 @@ facts.bark <- function(object) {
       ordinal = "kernels for ordered classes"
     )),
     Rows = rows_fact(object, " < "),
+    Counts = if (!is_regression(object)) counts_fact(object),
     Link = if (!is_regression(object)) "probit",
-    Weights = if (!is.null(object$weights)) {
+    Weights = if (is_regression(object) && !is.null(object$weights)) {
       paste(
         format(min(object$weights), digits = 3), "to",
         format(max(object$weights), digits = 3),
@@ -432,7 +440,10 @@ own_fit <- function(object) {
   prob <- probability_matrix(object$fitted$prob, object$levels)
   sprintf(
     "error %.1f %% on its own rows",
-    100 * mean(max.col(prob, "last") != own_classes(object))
+    100 * stats::weighted.mean(
+      max.col(prob, "last") != own_classes(object),
+      object$weights %||% rep(1, nrow(prob))
+    )
   )
 }
 

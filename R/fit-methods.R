@@ -277,7 +277,7 @@ simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
       return(y[k, ])
     }
     factor(
-      object$levels[y[k, ]], object$levels,
+      object$levels[y[k, ]], class_levels(object),
       ordered = identical(object$family, "ordinal")
     )
   })

@@ -27,6 +27,7 @@ new_fit <- function(model, call, rows, settings, ...) {
     list(version = utils::packageVersion("bayeskernel"))
   )
   common$units <- rows$units
+  common$declared <- rows$declared
   given <- list(...)
   common[names(given)] <- given
   structure(common, class = c(model$name, "bayeskernel_fit"))

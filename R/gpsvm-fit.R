@@ -44,6 +44,7 @@ gpsvm_job <- function(rows, settings) {
 process_data <- function(rows) {
   out <- rows$data
   out$weights <- as.double(rows$weights)
+  out$copies <- as.double(row_copies(rows$weights, rows$counted))
   # A file has its labels.
   out$labels <- as.double(rows$y)
   out$center <- as.double(rows$center)
@@ -75,7 +76,9 @@ gpsvm_collect <- function(fit, core, job, rows) {
     return(fit)
   }
   fit <- collect_machines(fit, core, job)
-  if (fit$method == "ep") fit <- collect_messages(fit, core, job)
+  if (fit$method == "ep") {
+    fit <- collect_messages(fit, leave_copies_out(core, fit, job), job)
+  }
   if (fit$method %in% c("vb", "svi")) {
     fit$gain <- doubling_gain(
       process, fit$posterior$machines, job$sample, job, rows$n
@@ -170,10 +173,16 @@ open_process <- function(rows, data, sample, settings) {
   # What is open is NA.
   asked <- has_open_scale(settings$kernel) || settings$optimise_inducing ||
     !isFALSE(settings$tune %||% FALSE)
-  median <- if (asked && !is_precomputed(settings$kernel)) {
-    median_distance_cpp(sample$x)
+  # Of rows as often as they count.
+  points <- sample$x
+  if (any(data$copies > 1)) {
+    copies <- data$copies[sample$row]
+    points <- points[, repeated_rows(copies, 1e4), drop = FALSE]
   }
-  median_of <- median_of_columns(sample$x, median)
+  median <- if (asked && !is_precomputed(settings$kernel)) {
+    median_distance_cpp(points)
+  }
+  median_of <- median_of_columns(points, median)
   kernel <- resolve_lengthscale(
     place_kernel(settings$kernel, rows), median_of, nrow(sample$x),
     rows$columns
@@ -377,6 +386,28 @@ settled_or_bound <- function(core, run, control) {
   control[c("tol", "max_iter")] <- list(1e-6, 2000L)
   core <- run(control)
   if (!inherits(core, "bayeskernel_core_error")) core$fallback <- "vb"
+  core
+}
+
+# The core's answer with `loo`, of rows that count several times, as without
+# one of these.
+leave_copies_out <- function(core, fit, job) {
+  copies <- job$data$copies
+  at <- fit$fitted
+  if (!is.null(core$fallback) || is.null(at) ||
+    length(copies) != length(job$data$labels) || !any(copies > 1)) {
+    return(core)
+  }
+  column <- function(x, k) if (is.matrix(x)) x[, k] else x
+  core$fits <- lapply(seq_along(core$fits), function(k) {
+    own <- core$fits[[k]]
+    own$loo <- left_out_copy(
+      list(mean = own$left_out_mean, var = own$left_out_var),
+      column(at$mean, k), column(at$var, k),
+      ifelse(job$data$labels == job$labels[k], 1, -1), own$loo, copies
+    )$log_p
+    own
+  })
   core
 }
 

@@ -130,12 +130,17 @@ tune_process <- function(process, rows, data, sample, settings) {
   } else {
     rep(1, ncol(sample$x))
   }
+  few$copies <- if (length(data$copies) > 1L) {
+    data$copies[sample$row]
+  } else {
+    rep(1, ncol(sample$x))
+  }
   classes <- machine_labels(rows$levels, data_positive(data))
   settings$progress <- FALSE
   found <- if (identical(settings$tune, "cv")) {
     choose_by_folds(process$kernel, few$labels, function(kernel, out) {
       fold_loss(kernel, process, few, out, classes, settings)
-    })
+    }, copies = few$copies, total = sum(few$users))
   } else {
     maximise_process(
       process, few, classes, settings, identical(settings$tune, "loo")
@@ -306,9 +311,21 @@ score_left_out <- function(tuner, kernel, at, data, classes) {
   if (core$interrupted) {
     return(NULL)
   }
+  # Of a row that counts several times one is left out.
+  for (k in seq_along(classes)) {
+    own <- left_out_copy(
+      list(mean = core$mean[, k], var = core$var[, k]), core$all_mean[, k],
+      core$all_var[, k], ifelse(data$labels == classes[k], 1, -1),
+      core$log_p[, k], data$copies
+    )
+    core$mean[, k] <- own$mean
+    core$var[, k] <- own$var
+    core$log_p[, k] <- own$log_p
+  }
   link <- calibrate_link(list(
     mean = core$mean, var = core$var, weights = data$users,
-    y = if (length(classes) > 1L) data$labels else +(data$labels == classes)
+    y = if (length(classes) > 1L) data$labels else +(data$labels == classes),
+    counted = any(data$copies > 1)
   ), max(2L, length(classes)))
   if (is.null(link$slope)) {
     return(sum(
@@ -324,22 +341,25 @@ row_powers <- function(data) {
 }
 
 # Sum of minus log probabilities of the labels left out; NULL after an
-# interrupt.
+# interrupt. `out`: which part of each row is.
 fold_loss <- function(kernel, process, data, out, classes, settings) {
-  part <- function(rows) {
+  part <- function(share) {
+    rows <- which(share > 0)
+    share <- share[rows]
+    powers <- row_powers(data)[rows]
     data$x <- data$x[rows, , drop = FALSE]
     data$labels <- data$labels[rows]
-    if (length(data$weights)) data$weights <- data$weights[rows]
+    if (length(data$weights) || any(share < 1)) data$weights <- powers * share
     data
   }
-  z <- if (settings$exact) t(data$x[!out, , drop = FALSE]) else process$z
+  z <- if (settings$exact) t(data$x[out < 1, , drop = FALSE]) else process$z
   settings$method <- "vb"
   settings$keep <- TRUE
   settings$tol <- 1e-4
   settings$nugget <- process$nugget
   kernel <- kernel_to_core(kernel, nrow(process$z))
   core <- core_call(gpsvm_fit_cpp(
-    part(!out), kernel, z, gpsvm_control(settings, classes)
+    part(1 - out), kernel, z, gpsvm_control(settings, classes)
   ))
   if (core$interrupted) {
     return(NULL)
@@ -351,11 +371,12 @@ fold_loss <- function(kernel, process, data, out, classes, settings) {
   prob <- matrix(
     link_probability(moments$mean, moments$var, "probit"), nrow(moments$mean)
   )
-  labels <- data$labels[out]
+  rows <- which(out > 0)
+  labels <- data$labels[rows]
   p <- if (length(classes) == 1L) {
     ifelse(labels == classes, prob[, 1], 1 - prob[, 1])
   } else {
     (prob / rowSums(prob))[cbind(seq_along(labels), labels + 1)]
   }
-  -sum(log(pmax(p, 1e-15)))
+  -sum(data$users[rows] * out[rows] * log(pmax(p, 1e-15)))
 }

@@ -18,7 +18,8 @@
 #'   positive class), text (in alphabetical order), logical, 0/1 or -1/+1, or
 #'   `cbind(successes, failures)`, counts that weight a row of either class; or
 #'   a factor or text with more than two classes, each of which then gets a
-#'   machine against the rest, with shared kernel and inducing points.
+#'   machine against the rest, with shared kernel and inducing points. Levels
+#'   without rows stay, with probability 0.
 #' @param kernel A kernel object: [rbf()], [matern()], [periodic()],
 #'   [polynomial()], [linear()], [categorical()], sums and products of them, on
 #'   all columns or on some, or [precomputed()]. A length-scale that is left open

@@ -31,6 +31,37 @@ row_copies <- function(weights, counted = FALSE) {
   if (isTRUE(counted) || whole) weights else 1
 }
 
+# How often each row of classes occurs, for models whose likelihood has no
+# powers; NULL where all occur once.
+class_counts <- function(rows, name) {
+  weights <- rows$weights
+  if (is.null(weights)) {
+    return(NULL)
+  }
+  broken <- which(weights != trunc(weights))
+  if (length(broken)) {
+    bk_abort(
+      "argument", sprintf("Weights of classes are no counts in %s().", name),
+      c(
+        sprintf(
+          "Found: %s in row %d.", format(weights[broken[1]]),
+          original_rows(broken[1], rows$rows)
+        ),
+        "Accepted: whole numbers, how often each row occurs.",
+        "bkm() and gpsvm() take any powers of the likelihood."
+      ),
+      column = "weights", row = original_rows(broken[1], rows$rows),
+      found = weights[broken[1]]
+    )
+  }
+  weights
+}
+
+# Numbers of the rows, each as often as it counts.
+counted_rows <- function(rows, counts) {
+  if (is.null(counts)) seq_len(rows$n) else rep(seq_len(rows$n), counts)
+}
+
 # Of draws x rows of f at the likelihood powers of the chain: as the core's.
 drawn_influence <- function(f, y, power) {
   core_call(stein_influence_cpp(f, as.double(y), as.double(power)))

@@ -268,12 +268,16 @@ switched_off <- function(kernel) {
 #'
 #' @param kernel The kernel whose length-scales and variances are multiplied.
 #' @param labels The folds have equal shares of each.
-#' @param loss Function of a kernel and of which rows are left out; gives the
-#'   sum of their losses, or `NULL` after an interrupt, which ends the search.
+#' @param loss Function of a kernel and of which part of each row is left out,
+#'   0 or 1 where it counts once; gives the sum of their losses, or `NULL` after
+#'   an interrupt, which ends the search.
+#' @param copies How often each row counts.
+#' @param total Sum of what the losses are weighted by.
 #' @return A list: `kernel` and `tuned`.
 #' @noRd
-choose_by_folds <- function(kernel, labels, loss, folds = 5L) {
-  fold <- fold_numbers(labels, folds)
+choose_by_folds <- function(kernel, labels, loss, folds = 5L, copies = 1,
+                            total = length(labels)) {
+  out <- fold_shares(labels, folds, copies)
   parameters <- kernel_parameters(kernel)
   roles <- parameter_roles(kernel)
   grid <- scale_grid(roles)
@@ -285,13 +289,13 @@ choose_by_folds <- function(kernel, labels, loss, folds = 5L) {
   for (g in seq_len(nrow(grid))) {
     parts <- numeric()
     for (k in seq_len(folds)) {
-      part <- loss(at(g), fold == k)
+      part <- loss(at(g), out[, k])
       interrupted <- is.null(part)
       if (interrupted) break
       parts[k] <- part
     }
     if (interrupted) break
-    grid$log_loss[g] <- sum(parts) / length(labels)
+    grid$log_loss[g] <- sum(parts) / total
   }
   best <- which.min(grid$log_loss)
   list(
@@ -300,6 +304,21 @@ choose_by_folds <- function(kernel, labels, loss, folds = 5L) {
       by = "cv", grid = grid, folds = folds, interrupted = interrupted
     )
   )
+}
+
+# Which part of each row is in each fold: of a row that counts several times
+# some of these.
+fold_shares <- function(labels, folds, copies = 1) {
+  if (!any(copies > 1)) {
+    return(outer(fold_numbers(labels, folds), seq_len(folds), `==`) + 0)
+  }
+  # A power that is no count is of one row.
+  copies <- pmax(ceiling(copies), 1)
+  row <- rep(seq_along(labels), copies)
+  fold <- fold_numbers(labels[row], folds)
+  vapply(seq_len(folds), function(k) {
+    tabulate(row[fold == k], length(labels)) / copies
+  }, numeric(length(labels)))
 }
 
 # Every class spread over the folds.

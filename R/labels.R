@@ -54,7 +54,7 @@ response_kinds <- local({
       most = 2, counts = FALSE, numbers = numbers,
       many = "For more than two classes use gpsvm()."
     ),
-    ordinal = list(most = Inf, counts = FALSE)
+    ordinal = list(most = Inf, counts = FALSE, declared = TRUE)
   )
 })
 
@@ -64,11 +64,12 @@ response_kinds <- local({
 #'   numbers.
 #' @param name What the user called it.
 #' @param rows Maps its rows to those of the data, `NULL` for all.
-#' @return A list of `y` and `levels`, the classes that occur: `y` is -1 and +1
-#'   for "two", "pair" and "binary", numbers of classes from 0 for "many" and
-#'   from 1 for the families "binomial" and "ordinal" and for "declared", whose
-#'   classes are all that a factor declares, and the response for "gaussian",
-#'   without levels.
+#' @return A list of `y`, `levels`, the classes of the model, and, where a factor
+#'   has levels beside these, `declared`, all of its levels. The classes are those
+#'   that occur, of "ordinal" and "declared" all levels. `y` is -1 and +1 for
+#'   "two", "pair" and "binary", numbers of classes from 0 for "many" and from 1
+#'   for the families "binomial" and "ordinal" and for "declared", and the
+#'   response for "gaussian", without levels.
 #' @noRd
 read_response <- function(y, name, kind = "two", rows = NULL) {
   if (kind == "any") kind <- if (is_measured(y)) "number" else "binary"
@@ -145,8 +146,65 @@ read_classes <- function(y, name, kind, rows = NULL) {
   }
   # A class without rows has its prior.
   if (isTRUE(kind$declared)) used <- seq_along(levels)
-  if (length(used) < length(levels)) codes <- match(codes, used)
-  list(y = codes, levels = levels[used])
+  if (length(used) == length(levels)) {
+    return(list(y = codes, levels = levels))
+  }
+  list(y = match(codes, used), levels = levels[used], declared = levels)
+}
+
+# Levels that no row has ------------------------------------------------------
+
+# They stay: a model of the classes that occur says 0 of them.
+
+# All classes that the response of a fit declared.
+class_levels <- function(object) object$declared %||% object$levels
+
+# The classes of the model, then levels that no row has: what labels of new rows
+# are numbers of.
+known_levels <- function(object) union(object$levels, class_levels(object))
+
+# An answer with a column for every declared class, `empty` where the model has
+# none: a matrix of the classes, an array whose last dimension they are, or a
+# list of these.
+with_declared <- function(object, x, empty = 0) {
+  if (is.null(object$declared)) {
+    return(x)
+  }
+  if (is.list(x)) {
+    return(lapply(x, function(part) with_declared(object, part, empty)))
+  }
+  size <- dim(x)
+  last <- length(size)
+  if (last < 2L || !identical(dimnames(x)[[last]], object$levels)) {
+    return(x)
+  }
+  # Whole slices of the last dimension follow one another.
+  at <- match(object$declared, object$levels)
+  flat <- matrix(x, ncol = size[last])
+  out <- flat[, at, drop = FALSE]
+  out[, is.na(at)] <- ifelse(is.na(flat[, 1]), NA, empty)
+  array(
+    out, c(size[-last], length(at)),
+    c(dimnames(x)[-last], list(object$declared))
+  )
+}
+
+# A message of the levels of an ordinal response that no row has.
+inform_empty_levels <- function(rows) {
+  empty <- tabulate(rows$y, length(rows$levels)) == 0L
+  if (any(empty)) {
+    bk_inform(
+      "levels", fit_header("Response `%s` has levels without rows.",
+        rows$response
+      ),
+      c(
+        sprintf("Found: no row of %s.", list_some(quoted(rows$levels[empty]))),
+        "They stay in the model: their cut points have their prior.",
+        "Leave them out by droplevels()."
+      ),
+      column = rows$response, found = rows$levels[empty]
+    )
+  }
 }
 
 # The classes that labels can have by their kind, in order; NULL for numbers
@@ -221,8 +279,9 @@ known_codes <- function(y, levels, name = "y", header = paste(
 }
 
 # The number of the class of each of `n` new rows. `y` may be a vector, the name
-# of a column, or NULL: what the formula has on its left.
-new_labels <- function(object, newdata, y, n) {
+# of a column, or NULL: what the formula has on its left. `declared`: with the
+# levels that no row of the fit has, see known_levels().
+new_labels <- function(object, newdata, y, n, declared = FALSE) {
   columns <- if (is.list(newdata)) names(newdata)
   if (is_string(y) && n != 1L && !is.null(columns)) {
     if (!(y %in% columns)) {
@@ -251,7 +310,7 @@ new_labels <- function(object, newdata, y, n) {
     )
   }
   if (NROW(y) != n) abort_length("y", NROW(y), n, user_call())
-  known_codes(y, object$levels)
+  known_codes(y, if (declared) known_levels(object) else object$levels)
 }
 
 # Counts -----------------------------------------------------------------------
@@ -350,7 +409,10 @@ label_coder <- function(name, from_text, kind = "file") {
     } else {
       declared_levels(seen)
     }
-    list(levels = levels, positive = match(levels[2], seen) - 1L)
+    list(
+      levels = levels, positive = match(levels[2], seen) - 1L,
+      declared = if (length(setdiff(declared, seen))) union(declared, seen)
+    )
   }
   list(code = code, finish = finish)
 }

@@ -65,7 +65,7 @@ collect_ep <- function(fit, core, job) {
   if (!is.null(core$fallback)) {
     return(fit)
   }
-  fit$loo <- core$loo
+  fit$loo <- loo_of_copies(fit, core, job)
   fit$expected <- core$expected
   fit$log_evidence <- core$log_evidence
   fit$trace <- list()
@@ -77,6 +77,24 @@ collect_ep <- function(fit, core, job) {
     }
   }
   fit
+}
+
+# The log density of each row given the others, in whose place the core has that
+# of a row without all of its copies. Units of trials stand as a whole, and of
+# a regression the row tells of the noise, too.
+loo_of_copies <- function(fit, core, job) {
+  copies <- row_copies(fit$weights, fit$counted)
+  several <- which(copies > 1)
+  if (length(several) == 0L || !is.null(fit$units) || !is.null(job$atoms) ||
+    is_regression(fit) || length(core$loo) != length(copies)) {
+    return(core$loo)
+  }
+  at <- put_back_copies(core$left_out, core$mean, core$variance_f, copies)
+  at <- lapply(at[c("mean", "var")], `[`, several)
+  link <- if (is_pseudo(fit)) "probit" else links_of(fit)[1]
+  replace(core$loo, several, log(link_probability(
+    fit$y[several] * at$mean, at$var, link
+  )))
 }
 
 # At one point of a grid: what differs from the posterior as a whole.

@@ -120,6 +120,7 @@ chosen_class <- function(object, prob, threshold = NULL, mean = NULL) {
   if (identical(object$family, "ordinal")) {
     out <- factor(out, object$levels, ordered = TRUE)
   }
+  if (!is.null(object$declared)) out <- factor(out, object$declared)
   names(out) <- if (is.matrix(prob)) rownames(prob) else names(prob)
   out
 }

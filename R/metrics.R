@@ -80,7 +80,8 @@ balanced_error <- function(truth, predicted) {
 #'   a matrix n x classes, as `predict(type = "prob")` gives it. Its column
 #'   names, if it has any, are the classes as text; else its columns are the
 #'   levels of `y` in order. Of two columns the second is the positive class.
-#'   Rows sum to 1, up to 0.001.
+#'   Rows sum to 1, up to 0.001. A class that no row has, and whose probability is
+#'   0 in every row, does not count: what remains may be two classes.
 #' @return One number.
 #' @section Errors: `bayeskernel_error_dimension` if the lengths differ or
 #'   there are no rows, `bayeskernel_error_missing` for missing values,
@@ -128,7 +129,8 @@ log_loss <- function(y, prob) {
 #' @param y True classes of two kinds, as in [brier_score()]; both must occur.
 #' @param score Numeric, length n; higher means more likely positive. Only the
 #'   order counts: latent values and probabilities give the same area. Or a
-#'   matrix with a column for each class, by name as in [brier_score()].
+#'   matrix with a column for each class, by name as in [brier_score()], where
+#'   levels of `y` without rows do not count.
 #' @return One number in \[0, 1\].
 #' @section Errors: `bayeskernel_error_response` if one class only occurs or
 #'   `y` is of another kind, `bayeskernel_error_missing` for missing values,
@@ -140,12 +142,14 @@ log_loss <- function(y, prob) {
 #' auc(c(0, 0, 1, 1), c(0.1, 0.4, 0.35, 0.8))
 #' @export
 auc <- function(y, score) {
-  labels <- two_classes(label_codes(y))
+  all <- label_codes(y)
+  labels <- two_classes(all)
   if (is.null(labels)) {
     abort_label_kind(y, "a factor with two levels, logical, 0/1 or -1/+1")
   }
   if (is.data.frame(score)) score <- as.matrix(score)
   check_score(score, length(y), "score")
+  if (NCOL(score) > 2L) score <- score_of_two(labels, score, all$levels)
   if (NCOL(score) > 2L) {
     abort_classes(labels$levels, sprintf("%d columns", ncol(score)),
       user_call(), "score"
@@ -169,6 +173,16 @@ auc <- function(y, score) {
     )
   }
   (sum(rank(score)[positive]) - n1 * (n1 + 1) / 2) / (n1 * n0)
+}
+
+# The columns of the two classes, where names tell which these are and others are
+# of levels that `declared` has without rows, or are 0.
+score_of_two <- function(labels, score, declared) {
+  at <- match(labels$levels, colnames(score))
+  more <- setdiff(seq_len(ncol(score)), at)
+  empty <- colnames(score)[more] %in% declared |
+    colSums(score[, more, drop = FALSE] != 0) == 0
+  if (anyNA(at) || !all(empty)) score else score[, at, drop = FALSE]
 }
 
 #' Calibration table: predicted against observed frequency
@@ -264,7 +278,20 @@ scored_rows <- function(y, prob, call = user_call()) {
       call = call
     )
   }
-  list(true = match_columns(labels, prob, call), prob = prob)
+  without_empty(match_columns(labels, prob, call), prob)
+}
+
+# Without columns of classes that neither rows nor probabilities have; two
+# columns remain.
+without_empty <- function(true, prob) {
+  there <- colSums(prob > 0) > 0 | tabulate(true, ncol(prob)) > 0
+  if (all(there) || ncol(prob) == 2L) {
+    return(list(true = true, prob = prob))
+  }
+  if (sum(there) < 2L) there[which(!there)[seq_len(2L - sum(there))]] <- TRUE
+  list(
+    true = match(true, which(there)), prob = prob[, there, drop = FALSE]
+  )
 }
 
 # Which column of `prob` is the class of each row: by name, if there are names.

@@ -2,22 +2,30 @@
 # core, and what the fit keeps of its answer.
 
 mkprobit_job <- function(rows, settings) {
+  counts <- class_counts(rows, "mkprobit")
   warn_rare_classes(rows)
   found <- open_spaces(rows, settings)
   spaces <- found$spaces
   settings <- settle_composite(spaces, settings)
   classes <- length(rows$levels)
-  sources <- unname(Map(space_source, spaces, found$points))
+  # An object for each time that a row counts; it is one regressor.
+  at <- counted_rows(rows, counts)
+  points <- if (is.null(counts)) {
+    found$points
+  } else {
+    lapply(found$points, function(x) x[, at, drop = FALSE])
+  }
+  sources <- unname(Map(space_source, spaces, points))
   # Where every row is a regressor the core need not have it twice.
   sources <- lapply(sources, function(source) {
-    if (found$own) source["z"] <- list(NULL)
+    if (found$own && is.null(counts)) source["z"] <- list(NULL)
     source
   })
   regressors <- regressors_of(spaces, sources) + settings$bias
   check_regressors(regressors)
   reference <- spread_rows(rows, found$points, classes)
   data <- list(
-    y = as.integer(rows$y), classes = classes, sources = sources,
+    y = as.integer(rows$y)[at], classes = classes, sources = sources,
     combine = settings$combine, bias = settings$bias
   )
   scales <- settings$gamma
@@ -36,7 +44,7 @@ mkprobit_job <- function(rows, settings) {
       warmup = as.double(settings$warmup), draws = as.double(settings$draws),
       thin = as.double(settings$thin),
       chain_id = seq_len(settings$chains) - 1L, states = list(),
-      reference = reference
+      reference = match(reference, at)
     )
   } else {
     by <- settings$weights_method
@@ -54,7 +62,7 @@ mkprobit_job <- function(rows, settings) {
   })
   list(
     settings = settings, control = control, shared = list(data = data),
-    spaces = spaces, points = found$points, own = found$own,
+    spaces = spaces, points = found$points, own = found$own, at = at,
     reference = reference, regressors = regressors,
     stored = classes * regressors + 2 * length(spaces) +
       classes * length(reference)
@@ -62,7 +70,10 @@ mkprobit_job <- function(rows, settings) {
 }
 
 warn_rare_classes <- function(rows) {
-  counts <- tabulate(rows$y, length(rows$levels))
+  counts <- as.vector(tapply(
+    rows$weights %||% rep(1, rows$n),
+    factor(as.integer(rows$y), seq_along(rows$levels)), sum, default = 0
+  ))
   rare <- counts < 2L
   if (any(rare)) {
     bk_warn("response", "There are classes with one row or none.", c(
@@ -359,7 +370,7 @@ mkprobit_draws_of <- function(core, job, rows) {
   pairs <- strsplit(sub("^f\\[(.*)\\]$", "\\1", names[at]), ",")
   names[at] <- vapply(pairs, function(pair) {
     sprintf(
-      "f[%s,%s]", original_rows(as.integer(pair[1]), rows$rows),
+      "f[%s,%s]", original_rows(job$at[as.integer(pair[1])], rows$rows),
       rows$levels[as.integer(pair[2])]
     )
   }, "")
@@ -383,7 +394,7 @@ mkprobit_collect <- function(fit, core, job, rows) {
     settings[c("combine", "latent_scales", "sparse", "bias")]
   fit["inducing_count"] <- list(settings$inducing)
   fit$y <- rows$y
-  if (length(rows$levels) == 2L) fit$share <- mean(rows$y - 1)
+  if (length(rows$levels) == 2L) fit$share <- share_of_second(rows)
   if (length(rows$levels) > 2L) fit$family <- "multinomial"
   spaces <- job$spaces
   sampled <- fit$method == "gibbs"

@@ -155,6 +155,7 @@ facts.mkprobit <- function(object) {
         list_some(object$levels)
       )
     },
+    Counts = counts_fact(object),
     Spaces = if (count > 1L) sprintf("%d, their %s", count, switch(
       object$combine,
       sum = "weighted sum", product = "product", binary = "subset"
@@ -285,22 +286,24 @@ pictures.mkprobit <- function(object) {
 #' feature space as a rule: what [mkprobit()] does with kernels in place of
 #' that.
 #'
-#' @param fits A named list of fits with the same classes, of [mkprobit()] or of
-#'   any model of this package.
+#' @param fits A named list of fits with the same classes, in any order, of
+#'   [mkprobit()] or of any model of this package.
 #' @param rule `"product"` of the probabilities, `"mean"`, the largest
 #'   (`"max"`), or `"majority"`: the share of the fits that choose the class,
 #'   ties broken by the mean.
 #' @param object What `combine_classifiers()` gives.
 #' @param newdata A list of new rows for each fit, with the names of the fits;
-#'   or rows that suit all of them. Default: the rows of the fits.
+#'   or rows that suit all of them. Default: the rows of the fits, which then must
+#'   have the same classes, row by row. Rows with names are matched by these.
 #' @param type `"class"`, `"prob"` or `"logprob"`.
 #' @param x See `object`.
 #' @param ... Passed to `predict()` of the fits.
 #' @return `combine_classifiers()`: an object of class `combined_classifiers`
 #'   with `fits`, `rule` and `levels`. `predict()`: a factor, or a matrix rows x
 #'   classes whose rows sum to 1, or its logarithm.
-#' @section Errors: `bayeskernel_error_argument` if the fits do not share their
-#'   classes, or `newdata` has no part for one of them.
+#' @section Errors: `bayeskernel_error_argument` if one of the fits is a
+#'   regression, if they do not share their classes, or `newdata` has no part for
+#'   one of them; `bayeskernel_error_dimension` if the rows are not the same.
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683, section 4.3.
 #' @examples
@@ -317,7 +320,7 @@ combine_classifiers <- function(fits, rule = c(
                                 )) {
   rule <- check_choice(rule, c("product", "mean", "max", "majority"), "rule")
   good <- is.list(fits) && length(fits) > 0L && all(vapply(fits, function(fit) {
-    inherits(fit, "bayeskernel_fit") && length(fit$levels) > 1L
+    inherits(fit, "bayeskernel_fit")
   }, NA))
   if (!good || (!is.null(names(fits)) && anyDuplicated(names(fits)))) {
     abort_argument(
@@ -325,10 +328,11 @@ combine_classifiers <- function(fits, rule = c(
     )
   }
   for (fit in fits) validate_fit(fit)
-  levels <- fits[[1]]$levels
-  same <- vapply(fits, function(fit) identical(fit$levels, levels), NA)
+  refuse_regressions(fits)
+  levels <- class_levels(fits[[1]])
+  same <- vapply(fits, function(fit) setequal(class_levels(fit), levels), NA)
   if (!all(same)) {
-    other <- fits[[which(!same)[1]]]$levels
+    other <- class_levels(fits[[which(!same)[1]]])
     bk_abort(
       "argument", "The fits do not have the same classes.",
       c(
@@ -344,6 +348,23 @@ combine_classifiers <- function(fits, rule = c(
   )
 }
 
+refuse_regressions <- function(fits) {
+  wrong <- which(vapply(fits, is_regression, NA))
+  if (length(wrong)) {
+    bk_abort(
+      "argument", "There is a regression among the fits.",
+      c(
+        sprintf(
+          "Found: fit %d, by %s(), of a number.", wrong[1],
+          model_of(fits[[wrong[1]]])$name
+        ),
+        "Accepted: fits to the same classes."
+      ),
+      column = "fits", found = unname(wrong), expected = "classes"
+    )
+  }
+}
+
 #' @rdname combine_classifiers
 #' @export
 predict.combined_classifiers <- function(object, newdata = NULL,
@@ -353,13 +374,15 @@ predict.combined_classifiers <- function(object, newdata = NULL,
   fits <- object$fits
   count <- length(fits)
   rows <- rows_by_fit(fits, newdata)
-  logs <- Map(function(fit, rows) {
-    if (is_joint(fit)) {
-      return(stats::predict(fit, rows, type = "logprob", ...))
+  logs <- unname(Map(function(fit, rows) {
+    out <- if (is_joint(fit)) {
+      stats::predict(fit, rows, type = "logprob", ...)
+    } else {
+      prob <- stats::predict(fit, rows, type = "prob", ...)
+      log(pmax(prob, .Machine$double.xmin))
     }
-    prob <- stats::predict(fit, rows, type = "prob", ...)
-    log(pmax(prob, .Machine$double.xmin))
-  }, fits, rows)
+    out[, object$levels, drop = FALSE]
+  }, fits, rows))
   sizes <- vapply(logs, nrow, 1L)
   if (length(unique(sizes)) > 1L) {
     bk_abort(
@@ -368,13 +391,59 @@ predict.combined_classifiers <- function(object, newdata = NULL,
       found = sizes
     )
   }
-  out <- unname_first(combined_logs(unname(logs), object$rule))
+  orders <- row_orders(logs)
+  if (is.null(newdata)) check_same_rows(fits, orders)
+  logs <- Map(take_objects, logs, orders)
+  out <- unname_first(combined_logs(logs, object$rule))
   colnames(out) <- object$levels
   rownames(out) <- rownames(logs[[1]])
   switch(type,
     class = chosen_class(list(levels = object$levels), exp(out)),
     prob = exp(out), logprob = out
   )
+}
+
+# For each fit the order in which its rows are those of the first that has names,
+# NULL as they are.
+row_orders <- function(logs) {
+  names <- lapply(logs, rownames)
+  first <- Position(Negate(is.null), names)
+  lapply(seq_along(names), function(k) {
+    if (!is.na(first)) {
+      match_objects(
+        names[[k]], names[[first]], sprintf("the rows of fit %d", k),
+        sprintf("those of fit %d", first)
+      )
+    }
+  })
+}
+
+# Of the rows of the fits their classes tell whether they are the same.
+check_same_rows <- function(fits, orders) {
+  classes <- Map(function(fit, order) {
+    if (length(fit$y)) {
+      own <- stats::napredict(fit$na.action, own_classes(fit))
+      take_objects(fit$levels[own], order)
+    }
+  }, unname(fits), orders)
+  known <- which(lengths(classes) > 0L)
+  for (k in known[-1L]) {
+    other <- which(classes[[k]] != classes[[known[1]]])
+    if (length(other)) {
+      bk_abort(
+        "dimension", "The fits do not have the same rows in the same order.",
+        c(
+          sprintf(
+            "Found: row %d is of class %s in fit %d, of %s in fit %d.",
+            other[1], quoted(classes[[known[1]]][other[1]]), known[1],
+            quoted(classes[[k]][other[1]]), k
+          ),
+          "Accepted: the same rows in one order, or rows with names."
+        ),
+        column = "newdata", row = other[1], found = classes[[k]][other[1]]
+      )
+    }
+  }
 }
 
 unname_first <- function(x) {

@@ -16,9 +16,10 @@ space_rows <- function(model, given, kind, settings) {
   x <- Map(function(space, kernel, name) {
     if (is_precomputed(kernel)) square_by_name(space, name) else space
   }, x, kernels, names(x))
-  matched <- match_spaces(x, kernels, given$y)
+  check_row_numbers(given$weights, "weights")
+  matched <- match_spaces(x, kernels, given$y, given$weights)
   x <- matched$x
-  given$y <- matched$y
+  given[c("y", "weights")] <- matched[c("y", "weights")]
   usable <- usable_spaces(x, given)
   if (!is.null(usable$keep)) {
     x <- Map(function(space, kernel) {
@@ -32,6 +33,7 @@ space_rows <- function(model, given, kind, settings) {
       }
     }, x, kernels)
     given$y <- given$y[usable$keep]
+    given$weights <- given$weights[usable$keep]
   }
   response <- read_response(given$y, "y", kind, usable$keep)
   parts <- Map(function(space, kernel, name) {
@@ -56,6 +58,7 @@ space_rows <- function(model, given, kind, settings) {
       random = list(), columns = columns, variables = columns
     ),
     na.action = usable$na.action, rows = usable$keep,
+    weights = kept_weights(given$weights),
     frame = list(x = x, y = given$y)
   ))
 }
@@ -113,12 +116,12 @@ check_spaces <- function(x, y) {
 }
 
 # Spaces and response in the order of the first that has names.
-match_spaces <- function(x, kernels, y = NULL) {
+match_spaces <- function(x, kernels, y = NULL, weights = NULL) {
   kernel <- vapply(kernels, is_precomputed, NA)
   known <- Map(object_names, x, kernel)
   first <- Position(Negate(is.null), known)
   if (is.na(first)) {
-    return(list(x = x, y = y))
+    return(list(x = x, y = y, weights = weights))
   }
   against <- sprintf("`%s`", names(x)[first])
   for (k in seq_along(x)[-first]) {
@@ -126,10 +129,12 @@ match_spaces <- function(x, kernels, y = NULL) {
       known[[k]], known[[first]], sprintf("`%s`", names(x)[k]), against
     ), kernel[k])
   }
-  y <- take_objects(y, match_objects(
-    object_names(y), known[[first]], "`y`", against
-  ))
-  list(x = x, y = y)
+  in_order <- function(values, name) {
+    take_objects(values, match_objects(
+      object_names(values), known[[first]], name, against
+    ))
+  }
+  list(x = x, y = in_order(y, "`y`"), weights = in_order(weights, "`weights`"))
 }
 
 # One for all, or one for each.
@@ -174,7 +179,14 @@ usable_spaces <- function(x, given) {
     if (any(bad)) ifelse(bad, NA_real_, 1)
   })
   if (length(dim(given$y)) > 1L) read_response(given$y, "y", "declared")
-  frame <- list2DF(c(list(y = given$y), Filter(Negate(is.null), gaps)))
+  weights <- given$weights
+  if (!is.null(weights) && length(weights) != length(given$y)) {
+    abort_length("weights", length(weights), length(given$y), user_call())
+  }
+  frame <- list2DF(c(
+    list(y = given$y), Filter(Negate(is.null), gaps),
+    if (!is.null(weights)) list("(weights)" = weights)
+  ))
   usable_rows(frame, NULL, given$na.action, user_call())
 }
 

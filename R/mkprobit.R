@@ -15,6 +15,8 @@
 #'   it has any; others are in the same order.
 #' @param y Classes, length n: a factor, text, logical, 0/1 or -1/+1. All levels
 #'   of a factor are classes; one without rows warns and has its prior.
+#' @param weights Counts, whole numbers, length n: how often each row occurs,
+#'   default once. A row is one regressor, however often it occurs.
 #' @param kernel A kernel object for every space, or a list of them in the order
 #'   of the spaces (or by name): [rbf()], [matern()], [periodic()],
 #'   [polynomial()], [linear()], [categorical()], their sums and products,
@@ -165,7 +167,7 @@ mkprobit.formula <- function(formula, data, kernel = NULL,
                              sparse = FALSE, tune = FALSE, bias = FALSE,
                              inducing = NULL, normalise = FALSE,
                              prior = mkprobit_prior(), standardize = TRUE,
-                             subset, na.action = stats::na.fail, chains = 4,
+                             weights, subset, na.action = stats::na.fail, chains = 4,
                              warmup = 1000, draws = 1000, thin = 1,
                              nodes = NULL, zeta_moment = c("exact", "point"),
                              tol = NULL, tolw = Inf, max_iter = NULL,
@@ -192,7 +194,7 @@ mkprobit.default <- function(x, y, kernel = NULL,
                              sparse = FALSE, tune = FALSE, bias = FALSE,
                              inducing = NULL, normalise = FALSE,
                              prior = mkprobit_prior(), standardize = TRUE,
-                             na.action = stats::na.fail, chains = 4,
+                             weights = NULL, na.action = stats::na.fail, chains = 4,
                              warmup = 1000, draws = 1000, thin = 1,
                              nodes = NULL, zeta_moment = c("exact", "point"),
                              tol = NULL, tolw = Inf, max_iter = NULL,
@@ -371,7 +373,7 @@ mkprobit_model <- list(
   prior = "mkprobit_prior", arguments = mkprobit_arguments,
   settle = settle_mkprobit,
   rows = list(
-    linear = FALSE, weights = FALSE,
+    linear = FALSE, weights = TRUE,
     response = function(settings) "declared",
     read = function(...) space_rows(...)
   ),

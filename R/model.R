@@ -137,7 +137,7 @@ check_no_weights <- function(model, call) {
     bk_abort("argument", sprintf("%s() has no `weights`.", model$name),
       paste(
         "Its likelihood has none; bkm(), bsvm() and gpsvm() take powers of",
-        "theirs, bark() weights of noise.",
+        "theirs, mkprobit() counts, bark() counts or weights of noise.",
         "Repeat rows that count more than once."
       ),
       column = "weights"

@@ -137,7 +137,7 @@ boundary_points <- function(x, columns, newdata, y) {
     )
   }
   n <- nrow(newdata)
-  class <- tryCatch(new_labels(x, newdata, y, n), error = function(e) {
+  class <- tryCatch(new_labels(x, newdata, y, n, declared = TRUE), error = function(e) {
     if (is.null(y)) rep(NA_integer_, n) else stop(e)
   })
   list(at = data.matrix(as.data.frame(newdata)[columns]), class = class)
@@ -171,7 +171,7 @@ boundary_field <- function(x, columns, at, link = NULL, cells = 80L) {
   grid <- as.data.frame(as.list(held_values(x)), optional = TRUE)
   grid <- grid[rep(1L, cells^2), , drop = FALSE]
   grid[columns] <- expand.grid(axes)
-  prob <- unname(prediction(x, grid, "prob", link))
+  prob <- unname(prediction(x, grid, "prob", link)[, x$levels, drop = FALSE])
   sd <- prediction(x, grid, "link", se.fit = TRUE)$se.fit
   if (NCOL(sd) > 1L) {
     sd <- sd[cbind(seq_len(nrow(sd)), most_probable(prob)$class)]

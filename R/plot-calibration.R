@@ -8,12 +8,12 @@ prediction <- function(x, newdata, type, link = NULL, ...) {
 }
 
 draw_calibration <- function(x, newdata, y, link, bins, main) {
-  prob <- prediction(x, newdata, "prob", link)
+  prob <- prediction(x, newdata, "prob", link)[, x$levels, drop = FALSE]
   true <- if (is.null(newdata)) {
     # As predict() does, where rows were left out by na.exclude().
     stats::napredict(x$na.action, own_classes(x))
   } else {
-    new_response(x, newdata, y, nrow(prob))
+    new_response(x, newdata, y, nrow(prob), declared = TRUE)
   }
   if (is.null(newdata) && !is.null(x$units)) {
     # Each trial is a case.

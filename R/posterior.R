@@ -93,7 +93,9 @@ posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE,
   if (!check_flag(transform, "transform") || is_regression(object)) {
     return(latent$f)
   }
-  draw_probability(object, latent, prediction_link(object, link))
+  with_declared(
+    object, draw_probability(object, latent, prediction_link(object, link))
+  )
 }
 
 #' @rdname posterior_predict.bayeskernel_fit
@@ -125,7 +127,9 @@ posterior_predict.bayeskernel_fit <- function(object, newdata = NULL,
   if (length(object$levels) == 2L) {
     out <- out - 1L
   } else if (!is_regression(object)) {
-    attr(out, "levels") <- object$levels
+    levels <- class_levels(object)
+    out[] <- match(object$levels, levels)[out]
+    attr(out, "levels") <- levels
   }
   out
 }
@@ -236,8 +240,18 @@ log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL,
   codes <- if (is.null(newdata)) {
     if (is_regression(object)) object$y else own_classes(object)
   } else {
-    new_response(object, newdata, y, n)
+    new_response(object, newdata, y, n, declared = TRUE)
   }
+  # A level that no row of the fit has does not occur.
+  strange <- !is_regression(object) & codes > length(object$levels)
+  if (any(strange, na.rm = TRUE)) codes[which(strange)] <- NA
+  out <- label_densities(object, latent, codes, is.null(newdata))
+  out[, which(strange)] <- -Inf
+  out
+}
+
+label_densities <- function(object, latent, codes, own) {
+  n <- ncol(latent$f)
   if (length(object$levels) < 3L) {
     out <- log_density(
       rep(codes, each = nrow(latent$f)), latent$f, latent$sigma,
@@ -245,11 +259,15 @@ log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL,
     )
     dim(out) <- dim(latent$f)
     # A row of weight w counts w times.
-    weights <- if (is.null(newdata)) likelihood_powers(object)
+    weights <- if (own) likelihood_powers(object)
     return(if (is.null(weights)) out else out * rep(weights, each = nrow(out)))
   }
   p <- draw_probability(object, latent, "probit")
-  vapply(seq_len(n), function(i) log(p[, i, codes[i]]), numeric(nrow(p)))
+  out <- vapply(
+    seq_len(n), function(i) log(p[, i, codes[i]]), numeric(nrow(p))
+  )
+  weights <- if (own) likelihood_powers(object)
+  if (is.null(weights)) out else out * rep(weights, each = nrow(out))
 }
 
 # Of pairs of counts, draws x units.
@@ -268,7 +286,20 @@ count_densities <- function(object, latent) {
 
 # Weights that say how often rows count; those of noise are in its variance.
 likelihood_powers <- function(object) {
-  if (!isTRUE(model_of(object)$rows$noise_weights)) object$weights
+  noise <- isTRUE(model_of(object)$rows$noise_weights) && is_regression(object)
+  if (!noise) object$weights
+}
+
+# log_densities() of the fit's own rows with a column for each time that a row
+# counts, so that leaving one out leaves the others.
+repeated_columns <- function(object, log_density) {
+  weights <- likelihood_powers(object)
+  copies <- row_copies(weights)
+  if (!is.null(object$units) || !any(copies > 1)) {
+    return(log_density)
+  }
+  at <- rep(seq_along(weights), copies)
+  log_density[, at, drop = FALSE] / rep(weights[at], each = nrow(log_density))
 }
 
 # Of numbers, or of the numbers of two classes, given f.
@@ -295,7 +326,7 @@ loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
 }
 
 sampled_loo <- function(x, ..., seed) {
-  log_lik <- log_densities(x, seed = seed)
+  log_lik <- repeated_columns(x, log_densities(x, seed = seed))
   size <- dim(x$draws)
   # Draws that are not of chains are independent; of weighted chains they are no
   # chains any more.

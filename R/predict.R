@@ -48,7 +48,8 @@
 #'   a regression; one f a row), or `"prediction"`, for a new response of a
 #'   regression: a matrix with columns `fit`, `lwr`, `upr`. Limits are normal,
 #'   by the posterior mean and variance of f; of a [bark()] they are quantiles
-#'   of one draw for each stored one. With `"response"` of two classes they are
+#'   of one draw for each stored one, of ordered classes of their probabilities,
+#'   an array as below. With `"response"` of two classes they are
 #'   limits of the probability of the positive class, those of f put through
 #'   the link; with `"prob"` of both, an array, rows x (`fit`, `lwr`, `upr`) x
 #'   classes. Of a [mkprobit()] with two classes or more, and from draws.
@@ -56,7 +57,8 @@
 #' @param draws Return draws in place of averages (one f a row): of f or the
 #'   mean, with `interval = "prediction"` of a new response, with `"prob"` or
 #'   `"response"` of the probability of the positive class (two classes; of a
-#'   [mkprobit()] with more an array, draws x rows x classes).
+#'   [mkprobit()] with more, and of ordered classes, an array, draws x rows x
+#'   classes).
 #' @param n_draws Number of draws. Default: every stored draw of a sampler (a
 #'   smaller number takes evenly spaced ones); 1000 draws from q of a fit
 #'   without draws.
@@ -92,6 +94,9 @@
 #' * `"class"`: factor; `"prob"`: matrix n x classes with the classes as column
 #'   names; `"link"`, `"response"`: numeric vector, scale of the data, unless
 #'   said above.
+#'   Levels of the response that no row of the fit has stay: they are levels of
+#'   the factor and columns of probabilities, 0 but where the model has a prior
+#'   of them, as [mkprobit()] and ordered classes have.
 #' * With `se.fit = TRUE` a list of `fit` and `se.fit`.
 #' * `"terms"`: matrix n x terms, on the scale of f, with the constant as
 #'   attribute `"constant"`: rows add up to f with it and the offset. As in
@@ -236,7 +241,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
     threads = check_threads(threads), kept = kept_terms(object, terms, exclude)
   )
   ask$latent <- type == "link" || is_regression(object)
-  ask$joint <- is_joint(object) && !ask$latent &&
+  ask$joint <- draws_classes(object) && !ask$latent &&
     (ask$interval != "none" || (ask$se.fit && length(object$levels) > 2L))
   # Engines of one model share one meaning: limits are normal unless all sample.
   always <- setequal(model_of(object)$methods, model_of(object)$samplers)
@@ -246,13 +251,17 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
   if (type == "terms") {
     return(predict_terms(object, newdata, ask))
   }
-  if (inherits(newdata, "row_source")) {
-    return(predict_source(object, newdata, ask))
+  out <- if (inherits(newdata, "row_source")) {
+    predict_source(object, newdata, ask)
+  } else if (is.null(newdata)) {
+    predict_own(object, ask)
+  } else {
+    predict_slices(object, newdata, ask)
   }
-  if (is.null(newdata)) {
-    return(predict_own(object, ask))
+  if (ask$latent) {
+    return(out)
   }
-  predict_slices(object, newdata, ask)
+  with_declared(object, out, if (type == "logprob") -Inf else 0)
 }
 
 known_types <- function(object) {
@@ -265,6 +274,12 @@ known_types <- function(object) {
 
 # One model of all classes at once, whose probabilities have a distribution.
 is_joint <- function(object) isTRUE(model_of(object)$joint)
+
+# And those of ordered classes, which have one function.
+draws_classes <- function(object) {
+  is_joint(object) || identical(object$family, "ordinal") &&
+    length(object$levels) > 2L
+}
 
 prediction_type <- function(object, type, draws = FALSE) {
   if (identical(type, "terms")) {
@@ -366,7 +381,7 @@ check_prediction <- function(object, ask) {
     "Accepted: interval = \"credible\", of the latent function."
   )
   several <- has_machines(object)
-  joint <- is_joint(object)
+  joint <- draws_classes(object)
   asked <- c("threshold", "draws", "interval", "se.fit")[c(
     !is.null(ask$threshold),
     ask$draws && (several || !ask$latent) && !joint,
@@ -422,7 +437,7 @@ answer <- function(object, rows, ask, n) {
   object$link <- link_of_rows(object$link, rows)
   if (ask$interval != "none" && !ask$latent && !ask$joint) {
     probability_limits(object, rows, ask, n)
-  } else if (ask$sampled) {
+  } else if (ask$sampled && (ask$draws || !isTRUE(ask$joint))) {
     answer_draws(object, rows, ask, n)
   } else {
     answer_moments(object, rows, ask)

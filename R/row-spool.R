@@ -71,7 +71,7 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     scale = c(1, if (standardize) all$sd[keep] else rep(1, length(keep))),
     positive = classes$positive, names = c("(Intercept)", names[keep]),
     dropped = names[constant | aliased], levels = classes$levels,
-    y_sd = classes$sd, moments = all, group = coded$group,
+    declared = classes$declared, y_sd = classes$sd, moments = all, group = coded$group,
     group_levels = coded$levels,
     share = switch(as.character(classes$positive),
       "1" = positive / all$n, "0" = 1 - positive / all$n

@@ -162,7 +162,11 @@ predictors_of_design <- function(model, design, settings) {
   if (length(used) == 0L) abort_no_columns(user_call())
   x <- design$x[, used, drop = FALSE]
   storage.mode(x) <- "double"
-  out <- place_predictors(x, block_moments(x), settings)
+  counted <- isTRUE(design$counted)
+  out <- place_predictors(x, counted_moments(
+    x, block_moments(x), rows_counted(model, design$weights, counted, settings)
+  ), settings)
+  out$counted <- counted
   out$column_terms <- design$term_labels[
     design$assign[used][out$data$source]
   ]
@@ -171,7 +175,8 @@ predictors_of_design <- function(model, design, settings) {
   out$weights <- kept_weights(design$weights)
   if (intercepts && length(design$random)) out$random <- design$random
   c(out, design[c(
-    "y", "levels", "n", "info", "response", "formula", "terms", "xlevels",
+    "y", "levels", "declared", "n", "info", "response", "formula", "terms",
+    "xlevels",
     "contrasts", "na.action", "rows", "frame", "units"
   )])
 }
@@ -246,10 +251,11 @@ predictor_rows <- function(model, given, kind, settings) {
   if (!is.null(counted)) {
     given$x <- given$x[counted$at, , drop = FALSE]
     given[c("y", "weights")] <- counted[c("y", "weights")]
+    given$counted <- TRUE
   }
   x <- given$x
   if (isTRUE(model$rows$sparse) && is_sparse(x)) {
-    return(sparse_rows(given, kind, settings))
+    return(sparse_rows(model, given, kind, settings))
   }
   check_predictors(x, user_call())
   columns <- predictor_names(x, user_call())
@@ -285,7 +291,10 @@ predictor_rows <- function(model, given, kind, settings) {
   check_columns(moments, x, columns, usable$keep, user_call())
   response <- read_response(y, "y", kind, usable$keep)
   if (!identical(colnames(x), columns)) colnames(x) <- columns
-  out <- place_predictors(x, moments, settings)
+  out <- place_predictors(x, counted_moments(
+    x, moments, rows_counted(model, weights, !is.null(counted), settings)
+  ), settings)
+  out$counted <- !is.null(counted)
   c(out, response, list(
     n = nrow(x), used = seq_along(out$data$source) + 1L, response = "y",
     info = matrix_info(columns, named, out$data$source),
@@ -323,6 +332,37 @@ check_given_rows <- function(given, n, kind) {
   }
 }
 
+# How often each row counts where weights are repeated rows, else NULL: weights
+# of noise are not.
+rows_counted <- function(model, weights, counted, settings) {
+  if (isTRUE(model$rows$noise_weights) &&
+    identical(settings$family, "gaussian")) {
+    return(NULL)
+  }
+  copies <- row_copies(weights, counted)
+  if (any(copies > 1)) copies
+}
+
+# The moments with the mean and standard deviation of repeated rows.
+counted_moments <- function(x, moments, copies) {
+  if (is.null(copies)) {
+    return(moments)
+  }
+  total <- sum(copies)
+  moments$mean <- colSums(x * copies) / total
+  centred <- (x - rep(moments$mean, each = nrow(x)))^2
+  moments$sd <- sqrt(colSums(centred * copies) / (total - 1))
+  moments
+}
+
+# Numbers of rows as often as they count, at most `most` of them, spread evenly.
+repeated_rows <- function(copies, most) {
+  total <- sum(copies)
+  findInterval(
+    seq(0.5, total - 0.5, length.out = min(total, most)), cumsum(c(0, copies))
+  )
+}
+
 # Weights that are all 1 cost nothing.
 kept_weights <- function(weights) {
   if (!is.null(weights) && any(weights != 1)) as.double(weights)
@@ -332,7 +372,7 @@ is_sparse <- function(x) isS4(x) && methods::is(x, "sparseMatrix")
 
 # Rows of a sparse matrix are put together when they are read; centring costs
 # no memory.
-sparse_rows <- function(given, kind, settings) {
+sparse_rows <- function(model, given, kind, settings) {
   x <- given$x
   n <- nrow(x)
   if (n < 2L) abort_too_few_rows(n, user_call())
@@ -343,7 +383,7 @@ sparse_rows <- function(given, kind, settings) {
     given$x <- x[used, , drop = FALSE]
     given$y <- given$y[used]
     given$weights <- given$weights[used]
-    return(sparse_rows(given, kind, settings))
+    return(sparse_rows(model, given, kind, settings))
   }
   named <- !is.null(colnames(x))
   columns <- if (named) colnames(x) else paste0("x", seq_len(ncol(x)))
@@ -351,7 +391,9 @@ sparse_rows <- function(given, kind, settings) {
   wide <- methods::as(wide, "CsparseMatrix")
   refuse_sparse_gaps(wide, columns)
   response <- read_response(given$y, "y", kind)
-  moments <- sparse_moments(wide, n)
+  moments <- sparse_moments(
+    wide, rows_counted(model, given$weights, given$counted, settings) %||% rep(1, n)
+  )
   holder <- matrix(0, 0L, length(columns), dimnames = list(NULL, columns))
   out <- place_predictors(holder, moments, settings)
   out$data <- list(
@@ -361,15 +403,16 @@ sparse_rows <- function(given, kind, settings) {
   c(out, response, list(
     n = n, used = seq_along(out$data$source) + 1L, response = "y",
     info = matrix_info(columns, named, out$data$source),
-    weights = kept_weights(given$weights)
+    weights = kept_weights(given$weights), counted = given$counted
   ))
 }
 
-sparse_moments <- function(wide, n) {
-  mean <- Matrix::rowSums(wide) / n
+sparse_moments <- function(wide, copies) {
+  total <- sum(copies)
+  mean <- as.vector(wide %*% copies) / total
   squares <- wide
   squares@x <- wide@x^2
-  variance <- (Matrix::rowSums(squares) - n * mean^2) / (n - 1)
+  variance <- (as.vector(squares %*% copies) - total * mean^2) / (total - 1)
   # Rounding leaves something of the variance of a constant.
   variance[variance <= 1e-20 * mean^2] <- 0
   list(mean = mean, sd = sqrt(variance), min = -(variance > 0), max = variance)
@@ -462,7 +505,8 @@ source_rows <- function(model, source, settings, formula = NULL) {
   columns <- file$names[at]
   keep <- file$source[-1]
   common <- list(
-    n = file$rows, levels = file$levels, share = file$share,
+    n = file$rows, levels = file$levels, declared = file$declared,
+    share = file$share,
     y_sd = file$y_sd, spread = source_spread(file), dropped = file$dropped,
     response = source$response,
     release = function() unlink(path)

@@ -443,7 +443,7 @@ quality_note <- function(x) {
 
 prediction_measures <- function(object, newdata, y) {
   n <- if (inherits(newdata, "row_source")) length(y) else NROW(newdata)
-  true <- new_response(object, newdata, y, n)
+  true <- new_response(object, newdata, y, n, declared = TRUE)
   if (is_regression(object)) {
     y <- true
     fit <- stats::predict(object, newdata)
@@ -456,10 +456,13 @@ prediction_measures <- function(object, newdata, y) {
   }
   prob <- stats::predict(object, newdata, type = "prob")
   use <- !is.na(prob[, 1]) & !is.na(true)
-  prob <- prob[use, , drop = FALSE]
   class <- true[use]
-  y <- factor(object$levels[class], object$levels)
-  two <- ncol(prob) == 2L
+  levels <- known_levels(object)
+  # Levels that neither fit nor rows have are in no one's way.
+  two <- length(object$levels) == 2L && all(class <= 2)
+  if (two) levels <- object$levels
+  prob <- prob[use, levels, drop = FALSE]
+  y <- factor(levels[class], levels)
   scores <- if (two) prob[, 2] else prob
   out <- list(
     rows = length(y), error = mean(max.col(prob, "last") != class),
@@ -484,9 +487,9 @@ given <- function(value, name) {
 
 # The response of `n` new rows: numbers of a regression, otherwise the numbers
 # of the classes; from `newdata` if `y` is NULL. NA where it is missing.
-new_response <- function(object, newdata, y, n) {
+new_response <- function(object, newdata, y, n, declared = FALSE) {
   if (!is_regression(object)) {
-    return(new_labels(object, newdata, y, n))
+    return(new_labels(object, newdata, y, n, declared))
   }
   if (is.null(y) && is.list(newdata)) {
     y <- tryCatch(

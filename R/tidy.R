@@ -163,10 +163,10 @@ augment.bayeskernel_fit <- function(x, data = NULL, newdata = NULL, ...) {
   prob <- predicted("prob", ...)
   latent <- predicted("link")
   if (!is.matrix(latent)) out$.fitted <- unname(latent)
-  if (ncol(prob) == 2L) {
-    out$.prob <- unname(prob[, 2])
+  if (length(x$levels) == 2L) {
+    out$.prob <- unname(prob[, x$levels[2]])
   } else {
-    out[paste0(".prob_", x$levels)] <- as.data.frame(unname(prob))
+    out[paste0(".prob_", colnames(prob))] <- as.data.frame(unname(prob))
   }
   out$.class <- unname(predicted("class", ...))
   as_table(out)

@@ -143,7 +143,8 @@ Rcpp::List gpsvm_point_cpp(SEXP tuner, const Rcpp::List& kernel,
   });
 }
 
-// log p(y_i | other rows) by expectation propagation, rows x machines.
+// log p(y_i | other rows) by expectation propagation, and the moments of f
+// given these and given all: rows x machines.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpsvm_left_out_cpp(SEXP tuner, const Rcpp::List& kernel,
                               const Rcpp::NumericVector& log_parameters,
@@ -159,6 +160,9 @@ Rcpp::List gpsvm_left_out_cpp(SEXP tuner, const Rcpp::List& kernel,
       return Rcpp::List::create(Rcpp::Named("log_p") = to_r(found.log_p),
                                 Rcpp::Named("mean") = to_r(found.mean),
                                 Rcpp::Named("var") = to_r(found.variance),
+                                Rcpp::Named("all_mean") = to_r(found.all_mean),
+                                Rcpp::Named("all_var") =
+                                    to_r(found.all_variance),
                                 Rcpp::Named("passes") = found.passes,
                                 Rcpp::Named("converged") = found.converged);
     });

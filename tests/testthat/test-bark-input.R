@@ -143,13 +143,14 @@ test_that("a constant response is kept as it is, with a warning", {
   expect_lt(max(abs(fitted(fit) - 7)), 0.5)
 })
 
-test_that("weights are of regressions, positive, one a row", {
+test_that("weights are of regressions or counts, positive, one a row", {
   expect_bark_refusal(quick_bark(x, d$y, kernel = 1), "argument", "kernel")
   d$w <- rep(1:2, 30)
   for (family in c("binomial", "ordinal")) {
     y <- d[[c(binomial = "two", ordinal = "three")[[family]]]]
     expect_bark_refusal(
-      quick_bark(x, y, family = family, weights = d$w), "argument", "weights"
+      quick_bark(x, y, family = family, weights = d$w / 2), "argument",
+      "weights"
     )
     # Weights of 1 are none.
     expect_identical(

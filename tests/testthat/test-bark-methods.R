@@ -264,15 +264,13 @@ test_that("rows with holes keep their place in intervals", {
   expect_length(predict(number, d[0, ]), 0L)
 })
 
-test_that("draws may be fewer, and only of two classes as probabilities", {
+test_that("draws may be fewer, of ordered classes an array", {
   some <- predict(number, d, draws = TRUE, n_draws = 7, seed = 1)
   expect_equal(dim(some), c(7L, 60L))
   all <- predict(two, d, "prob", draws = TRUE, seed = 1)
   expect_equal(dim(all), c(80L, 60L))
   expect_equal(all, pnorm(predict(two, d, draws = TRUE, seed = 1)))
-  expect_bk_error(
-    predict(three, d, "prob", draws = TRUE), "argument", "two classes"
-  )
+  expect_equal(dim(predict(three, d, "prob", draws = TRUE)), c(80L, 60L, 3L))
   expect_equal(dim(predict(three, d, draws = TRUE)), c(80L, 60L))
 })
 

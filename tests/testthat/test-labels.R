@@ -31,11 +31,13 @@ test_that("every form of two classes gives -1 and +1, the second being +1", {
   )
 })
 
-test_that("levels that do not occur are dropped and the order is kept", {
+test_that("levels that do not occur are no classes of the model, but known", {
   y <- factor(c("c", "b", "c"), levels = c("a", "c", "b"))
   expect_identical(
     labels_of(y),
-    list(y = c(-1, 1, -1), levels = c("c", "b"))
+    list(
+      y = c(-1, 1, -1), levels = c("c", "b"), declared = c("a", "c", "b")
+    )
   )
 })
 

@@ -162,7 +162,14 @@ test_that("a matrix is taken by the names of its columns in every measure", {
       measure(y, cbind(yes = p, other = 1 - p)), "response", "other"
     )
   }
-  expect_bk_error(auc(y, cbind(by_name, maybe = 0)), "response", "3 columns")
+  # A class that no row has counts where it has a probability.
+  expect_equal(auc(y, cbind(by_name, maybe = 0)), 5 / 6)
+  expect_equal(brier_score(y, cbind(by_name, maybe = 0)), brier_score(y, p))
+  expect_bk_error(
+    auc(y, cbind(by_name, maybe = 0.1)), "response", "3 columns"
+  )
+  declared <- factor(y, c("no", "maybe", "yes"))
+  expect_equal(auc(declared, cbind(by_name, maybe = 0.1)), 5 / 6)
 })
 
 test_that("rows that do not sum to 1 are no probabilities", {

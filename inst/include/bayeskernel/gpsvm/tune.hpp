@@ -37,10 +37,10 @@ struct TuneValue {
   int passes = 0;
 };
 
-// log p(y_i | other rows), y = +1 or -1 of each machine, and the moments of f
-// given these: rows x machines.
+// log p(y_i | other rows), y = +1 or -1 of each machine, the moments of f given
+// these, and those given all rows: rows x machines.
 struct LeftOut {
-  MatrixXd log_p, mean, variance;
+  MatrixXd log_p, mean, variance, all_mean, all_variance;
   int passes = 0;
   bool converged = true;
 };
@@ -151,7 +151,7 @@ class TuneProblem {
     const Prior prior = unit_prior(features.columns());
     LeftOut out;
     out.log_p.resize(rows.rows(), positive_.size());
-    out.mean = out.variance = out.log_p;
+    out.mean = out.variance = out.all_mean = out.all_variance = out.log_p;
     for (std::size_t k = 0; k < positive_.size(); ++k) {
       base_.set_positive(positive_[k]);
       keep_labels(base_, rows);
@@ -168,6 +168,10 @@ class TuneProblem {
         const LeftOutMoments left_out = fit.left_out_moments();
         out.mean.col(k) = left_out.mean;
         out.variance.col(k) = left_out.variance;
+        out.all_mean.col(k) = fit.sites.mean;
+        // What the residual adds is in both.
+        out.all_variance.col(k) =
+            fit.sites.variance + left_out.variance - fit.sites.cavity_variance;
       };
       if (exact_) {
         ExactEp fit(features.gram(), rows, Family::hinge);
