@@ -12,12 +12,13 @@
 # missing row by row have their own law (linear-atoms.R, missing/ of the core),
 # for which the completed predictors of groups are known ones.
 
-# Fits before those that count. Of those that count at least 20; up to 100 of
-# data that are not large with one variance of effects, whose fits take little,
-# until the completions add less than this share of a standard deviation to the
-# error of the means. Values that are tried for each group in a step.
+# Fits before those that count. Of those that count at least 20; of data that are
+# not large, with one variance of effects, whose fits take little, up to 100 of a
+# normal response and 40 of others, until the completions add less than this
+# share of a standard deviation to the error of the means. Values that are tried
+# for each group in a step.
 shared_burn <- 6L
-shared_fits <- c(least = 20L, most = 100L)
+shared_fits <- c(least = 20L, classes = 40L, numbers = 100L)
 shared_cells <- 3e6
 shared_error <- 0.05
 shared_tried <- 32L
@@ -799,7 +800,7 @@ fit_shared <- function(model, rows, settings, call, shared) {
     levels <- lapply(rows$random, function(term) seq_along(term$levels))
     kept <- list()
     k <- 0L
-    most <- most_shared_fits(rows)
+    most <- most_shared_fits(rows, settings)
     said <- list()
     repeat {
       completed <- fill_shared(rows, state$x, state$codes, parts)
@@ -837,7 +838,7 @@ fit_shared <- function(model, rows, settings, call, shared) {
   })
 }
 
-most_shared_fits <- function(rows) {
+most_shared_fits <- function(rows, settings) {
   variances <- sum(vapply(rows$random, function(term) {
     choose(length(term$columns) + 1, 2)
   }, 1))
@@ -845,7 +846,8 @@ most_shared_fits <- function(rows) {
     return(shared_fits[["least"]])
   }
   cells <- length(rows$offset) * max(1, ncol(rows$x))
-  min(shared_fits[["most"]], max(
+  kind <- if (length(rows$levels)) "classes" else "numbers"
+  min(shared_fits[[kind]], max(
     shared_fits[["least"]], 10 * (shared_cells %/% (10 * cells))
   ))
 }
