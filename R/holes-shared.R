@@ -58,11 +58,11 @@ shared_holes <- function(rows, settings) {
     NA_integer_
   }
   columns <- function(x) {
-    if (is.null(x)) integer() else apply(x, 2L, where)
+    vapply(seq_len(NCOL(x) * !is.null(x)), function(j) where(x[, j]), 1L)
   }
   gone <- function(x) if (is.null(x)) logical() else colSums(is.na(x)) > 0
-  numbers <- ifelse(gone(holes$x), columns(holes$x), NA)
-  levels <- ifelse(gone(holes$codes), columns(holes$codes), NA)
+  numbers <- ifelse(gone(holes$x), columns(holes$x), NA_integer_)
+  levels <- ifelse(gone(holes$codes), columns(holes$codes), NA_integer_)
   used <- intersect(factors, c(numbers, levels))
   if (length(used) == 0L) {
     return(NULL)
@@ -527,7 +527,8 @@ first_shared <- function(one, state) {
   x <- one$x
   for (j in seq_len(ncol(x))) {
     gone <- is.na(x[, j])
-    x[gone, j] <- sample(x[!gone, j], sum(gone), TRUE)
+    seen <- which(!gone)
+    x[gone, j] <- x[seen[sample.int(length(seen), sum(gone), TRUE)], j]
   }
   if (length(whole) && nrow(one$cells) > 1L) {
     for (g in one$open) {
@@ -564,10 +565,14 @@ put_shared <- function(one, state, x, cell, groups) {
 #' @return The state, with `moments`: weighted means and squares of the values.
 #' @noRd
 step_shared <- function(one, state, setting, parts) {
-  if (length(one$open) == 0L) {
+  open <- one$open
+  if (length(open) == 0L) {
+    none <- matrix(0, 0L, length(one$numbers))
+    state$moments <- list(
+      mean = none, square = none, prob = matrix(0, 0L, nrow(one$cells))
+    )
     return(state)
   }
-  open <- one$open
   now <- list(
     x = state$x[one$first, one$numbers, drop = FALSE],
     cell = current_cells(one, state)
@@ -798,8 +803,9 @@ fit_shared <- function(model, rows, settings, call, shared) {
     shared <- begun$shared
     parts <- rows$info$holes$parts
     levels <- lapply(rows$random, function(term) seq_along(term$levels))
+    any_open <- any(lengths(lapply(shared, `[[`, "open")) > 0L)
     kept <- list()
-    k <- 0L
+    k <- if (any_open) 0L else shared_burn
     most <- most_shared_fits(rows, settings)
     said <- list()
     repeat {
@@ -826,7 +832,8 @@ fit_shared <- function(model, rows, settings, call, shared) {
       if (k > shared_burn) {
         kept[[k - shared_burn]] <- one[c("fit", "left_out", "state", "moments")]
       }
-      if (enough_shared(kept, most)) break
+      # Where the rows of each group tell its values nothing is drawn.
+      if (enough_shared(kept, most) || length(kept) && !any_open) break
     }
     for (w in said) warning(w)
     fit <- pool_shared(kept, rows, shared)

@@ -207,6 +207,35 @@ test_that("which predictors are shared, and by which factor", {
   )
 })
 
+test_that("rows whose groups tell all are the fit of the complete rows", {
+  d <- shared_data(9, groups = 10, size = 4)
+  d$x <- rnorm(10)[as.integer(d$g)]
+  d$b <- factor(c("u", "v"))[1 + as.integer(d$g) %% 2]
+  with_holes <- d
+  with_holes$x[c(1, 6)] <- NA
+  with_holes$b[c(2, 40)] <- NA
+  fits <- lapply(list(d, with_holes), function(data) {
+    bkm(
+      y ~ x + b + (1 | g), data,
+      family = "gaussian", method = "vb", missing = "model",
+      standardize = FALSE, threads = 1
+    )
+  })
+  expect_equal(fixef(fits[[2]]), fixef(fits[[1]]), tolerance = 1e-5)
+  expect_equal(vcov(fits[[2]]), vcov(fits[[1]]), tolerance = 1e-4)
+  told <- imputed(fits[[2]])
+  expect_equal(told$mean[told$column == "x"], d$x[c(1, 6)])
+  expect_equal(told$mean[told$column == "b" & told$level == "u"], as.double(
+    d$b[c(2, 40)] == "u"
+  ))
+  # Only a factor, nothing else that tells.
+  lone <- with_few_fits(bkm(
+    y ~ b + (1 | g), transform(d, b = replace(b, g == "g04", NA)),
+    family = "gaussian", method = "vb", missing = "model", threads = 1
+  ))
+  expect_length(unique(imputed(lone)$mean), 2)
+})
+
 test_that("new rows of a group that misses a value have its completions", {
   d <- shared_data(5)
   open <- which(is.na(d$x))[1:2]
