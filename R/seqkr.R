@@ -22,13 +22,18 @@
 #'   exact conditional probability, and reversible jumps follow; `"corrected"`:
 #'   the paper's birth, death and zero moves with a weight that is valid.
 #' @param sweeps Reversible jumps a particle and row, with `"rj"`; default 3.
+#'   A centre is added, taken away or moved, half of the moves to one of the ten
+#'   closest candidates. More sweeps make the particles better draws: with 10 in
+#'   place of 3, over six data sets of 200 rows and two predictors, the error
+#'   fell from .130 to .119 and 90 % limits of the curve covered 84 % of the
+#'   rows, not 80 %; time a row grew by two thirds.
 #' @param ess Resample where the effective number of particles falls below this
 #'   share of them, default 0.5; 1 resamples after every row, as the paper does.
 #' @param resampling `"systematic"` (default), `"stratified"`, `"residual"` or
 #'   `"multinomial"`.
 #' @param temper Whether a row that would leave less than a tenth of the
-#'   particles effective is brought in by parts (default; regressions with
-#'   `"rj"`). Where that is depends on the particles, which costs the evidence
+#'   particles effective is brought in by parts (default; with `"rj"`): first
+#'   its input as a candidate, then, in regressions, its response. Where that is depends on the particles, which costs the evidence
 #'   its freedom from bias: an error of the order of 1 / `particles`.
 #' @param order `"random"` (default): the rows are taken in a random order,
 #'   which changes the Monte Carlo error alone; `"given"`: as they come, as a
@@ -74,6 +79,12 @@
 #'   size are equally probable; coefficients are normal with a common variance,
 #'   and variances inverse gamma variables, see [seqkr_prior()]. Coefficients
 #'   are integrated out.
+#' @section Precision: With wide kernels the columns of centres are almost equal
+#'   and their coefficients large. Where a factor shows that double precision has
+#'   lost their differences, sums of products and factors are kept to twice as
+#'   many digits, at some three times the time. Not so for more than 100
+#'   candidates of a matrix `grid` or once `grid_max` is reached: there the
+#'   coefficients are held back a little.
 #' @section The printed algorithm: It is not a valid sampler: its weights have
 #'   no normalised backward kernel, so that births are rewarded by the number of
 #'   ways to undo them, whatever the number of particles; and sets of the newest
@@ -81,8 +92,9 @@
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`,
 #'   `_missing`, `_dimension`, `_prior`, `_kernel`, `_argument`, `_numeric`. A
 #'   constant column is dropped with a warning; a constant response is not
-#'   scaled, with a warning. Three rows or more that leave less than 5 % of the
-#'   particles effective give a warning.
+#'   scaled, with a warning. One row that leaves fewer than two particles
+#'   effective, or three that leave less than 5 %, give a warning: the log
+#'   evidence is not to be relied on.
 #' @references Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential
 #'   Bayesian kernel regression. *Advances in Neural Information Processing
 #'   Systems* 16.

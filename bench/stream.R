@@ -4,9 +4,24 @@
 #   Rscript bench/stream.R [rows, default 2e6]    from the root of the
 #   repository; needs package RSQLite, Linux for the memory, 200 bytes of disk
 #   and 1.5 kB of memory (for "vb") a row
+#
+# Streams of particles and extended fits, by part:
+#
+#   Rscript bench/stream.R evidence     seqkr(): the evidence of 20 designs
+#   against sums over all sets, default fits of curves and surfaces
 
 source("bench/helpers.R")
 options(bayeskernel.progress = FALSE)
+
+parts <- list()
+source("bench/stream-evidence.R")
+asked <- intersect(commandArgs(TRUE), names(parts))
+if (length(asked)) {
+  library(bayeskernel)
+  for (part in asked) parts[[part]]()
+  quit()
+}
+
 p <- 20
 
 make_database <- function(con, n) {

@@ -1,6 +1,7 @@
 // Against the model in the dense form: y ~ N(0, I / phi + K D K').
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
+#include <Eigen/QR>
 #include <bayeskernel/error.hpp>
 #include <bayeskernel/math/collapsed_gaussian.hpp>
 
@@ -8,6 +9,7 @@
 #include "hinge_problem.hpp"
 
 using bayeskernel::CollapsedGaussian;
+using bayeskernel::CollapsedScratch;
 using bayeskernel::ColumnAddition;
 using bayeskernel::ColumnEdit;
 
@@ -367,4 +369,64 @@ TEST("copies go their own ways, and share no state") {
   particles[1].rebuild();
   check_same(particles[2], without);
   check_same(start, dense);
+}
+
+// A further column among wide bells, almost a sum of the others, against the
+// reflections of [sqrt(phi v) K; I].
+TEST("a further column that is almost there keeps its digits") {
+  const Eigen::Index n = 60, m = 6;
+  MatrixXd k = MatrixXd::Ones(n, m + 1);
+  VectorXd y(n);
+  for (Eigen::Index s = 0; s < n; ++s) {
+    const double x = -1.7 + 3.4 * static_cast<double>(s) / 59.0;
+    for (Eigen::Index j = 1; j <= m; ++j) {
+      const double d = x + 1.6 - 0.6 * static_cast<double>(j - 1);
+      k(s, j) = std::exp(-d * d / (2.0 * 49.0));
+    }
+    y[s] = std::sin(2.0 * x) + 0.1 * std::cos(37.0 * x);
+  }
+  const double phi = 100.0;
+  for (const double v : {1.0, 1e2, 1e4, 1e6}) {
+    const auto exact = [&](const MatrixXd& columns) {
+      const Eigen::Index c = columns.cols();
+      MatrixXd all(n + c, c);
+      all << std::sqrt(phi * v) * columns, MatrixXd::Identity(c, c);
+      const Eigen::HouseholderQR<MatrixXd> qr(all);
+      VectorXd turned = VectorXd::Zero(n + c);
+      turned.head(n) = y;
+      turned.applyOnTheLeft(qr.householderQ().adjoint());
+      double out = -0.5 * phi * turned.tail(n).squaredNorm();
+      for (Eigen::Index j = 0; j < c; ++j) {
+        out -= std::log(std::abs(qr.matrixQR()(j, j)));
+      }
+      return out;
+    };
+    CollapsedScratch scratch(m + 1);
+    CollapsedGaussian gaussian(m + 1, scratch);
+    double* gram = gaussian.set_gram(m);
+    double* dots = gaussian.set_dots();
+    VectorXd cross(m);
+    for (Eigen::Index j = 0; j < m; ++j) {
+      for (Eigen::Index i = 0; i < m; ++i) {
+        gram[j * gaussian.stride() + i] = k.col(i).dot(k.col(j));
+      }
+      dots[j] = k.col(j).dot(y);
+      cross[j] = k.col(j).dot(k.col(m));
+      gaussian.set_variance(j, v);
+    }
+    gaussian.set_response(n, y.squaredNorm());
+    gaussian.set_precision(phi);
+    gaussian.rebuild();
+    const double own = k.col(m).squaredNorm(), response = k.col(m).dot(y);
+    const double before = exact(k.leftCols(m));
+    CHECK_NEAR(gaussian.add(cross.data(), own, response, v).change,
+               exact(k) - before, 1e-3);
+    // In place of column 2.
+    MatrixXd swapped = k.leftCols(m);
+    swapped.col(2) = k.col(m);
+    const ColumnEdit gone = gaussian.remove(2);
+    CHECK_NEAR(gone.change +
+                   gaussian.add(cross.data(), own, response, v, gone).change,
+               exact(swapped) - before, 1e-3);
+  }
 }

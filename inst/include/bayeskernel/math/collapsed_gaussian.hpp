@@ -211,7 +211,11 @@ class CollapsedGaussian {
     ColumnAddition out;
     out.shrunk = std::max(own - phi_ * explained, 0.0);
     out.residual = residual;
-    const double t = 1.0 + phi_ * v * out.shrunk;
+    double t = 1.0 + phi_ * v * out.shrunk;
+    if (loses_addition(phi_ * v * own, t)) {
+      add_by_factor(dots, own, response, v, after, out);
+      t = 1.0 + phi_ * v * out.shrunk;
+    }
     out.change = -0.5 * std::log(t) +
                  0.5 * phi_ * phi_ * v * out.residual * out.residual / t;
     return out;
@@ -334,7 +338,7 @@ class CollapsedGaussian {
   double* work() const { return scratch_->square.data(); }
 
   static constexpr int kMostEdits = 100;
-  static constexpr double kSafeEntry = 1e8;
+  static constexpr double kSafeEntry = 1e6;
 
   double largest_entry() const {
     double largest = 0.0;
@@ -342,6 +346,50 @@ class CollapsedGaussian {
       largest = std::max(largest, variance_[i] * gram_[i * stride_ + i]);
     }
     return phi_ * largest;
+  }
+
+  // What a further column adds is a small difference where it is almost a sum
+  // of those that are there: it drowns in the rounding of Sigma, whose large
+  // part is v and whose part that counts is 1 / (phi G).
+  bool loses_addition(double entry, double t) const {
+    constexpr double kUnit = 1e-16, kTolerance = 1e-6;
+    return !(entry * std::max(entry, largest_entry()) * kUnit <
+             kTolerance * t);
+  }
+
+  // The addition from a factor of all columns with the further one in the end:
+  // m^3 / 6. What add() left in `row` stays.
+  void add_by_factor(const double* dots, double own, double response, double v,
+                     const ColumnEdit& after, ColumnAddition& out) {
+    const double root_phi = std::sqrt(phi_);
+    for (Index i = 0; i < m_; ++i) work_root()[i] = std::sqrt(variance_[i]);
+    if (after.column >= 0) {
+      // The variance at which the edit leaves its column; 0 if it goes.
+      const double kept =
+          1.0 - after.factor * posterior_variance(after.column);
+      const double precision =
+          1.0 / variance_[after.column] + after.factor / kept;
+      work_root()[after.column] =
+          kept > 1e-12 ? std::sqrt(1.0 / std::max(precision, 1e-300)) : 0.0;
+    }
+    work_root()[m_] = std::sqrt(v);
+    for (Index j = 0; j <= m_; ++j) {
+      const double factor = phi_ * work_root()[j];
+      const double* from = gram_.data() + j * stride_;
+      double* to = work() + j * stride_;
+      for (Index i = j; i < m_; ++i) to[i] = factor * work_root()[i] * from[i];
+      to[m_] = factor * work_root()[m_] * (j < m_ ? dots[j] : own);
+      to[j] += 1.0;
+      to[m_ + 1] =
+          root_phi * work_root()[j] * (j < m_ ? dots_[j] : response);
+    }
+    work()[(m_ + 1) * stride_ + m_ + 1] = square_;
+    const double log_det =
+        eliminate_forward(work(), stride_, m_ + 1, 1.0);
+    if (!std::isfinite(log_det)) return;
+    const double* last = work() + m_ * stride_;
+    out.shrunk = (last[m_] - 1.0) / (phi_ * v);
+    out.residual = last[m_ + 1] / (root_phi * work_root()[m_]);
   }
 
   double variance_after(Index j, const ColumnEdit& edit) const {
