@@ -249,9 +249,21 @@ test_that("particles that are tuned anew go where their stream is", {
   )
   classes <- extend(classes, d[101:130, ], retune = TRUE, threads = 1)
   expect_identical(classes$retuned$rows, 130L)
+  # Columns of a kernel that are given by number, one column constant.
+  x <- cbind(one = 1, a = d$x, b = rnorm(240))
+  suppressWarnings(fit <- seqkr(x[1:100, ], d$y[1:100],
+    kernel = rbf(columns = 2), particles = 20, threads = 1, seed = 1,
+    tune = FALSE
+  ))
+  by_number <- extend(fit, x[101:120, ], d$y[101:120],
+    retune = TRUE, threads = 1
+  )
+  expect_identical(by_number$kernel$columns, fit$kernel$columns)
+  expect_gt(stats::cor(predict(by_number, x[1:120, ]), d$y[1:120]), 0.8)
   old <- fit
   old$reservoir <- NULL
-  expect_error(extend(old, d[121:140, ], retune = TRUE), "earlier version",
+  expect_error(
+    extend(old, x[121:140, ], d$y[121:140], retune = TRUE), "earlier version",
     class = "bayeskernel_error_argument"
   )
 })
