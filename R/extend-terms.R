@@ -359,16 +359,22 @@ add_outside <- function(known, share, n) {
   list(rows = rows, n = (known$n %||% 0) + n)
 }
 
-# Fewer later rows than this say nothing about location and scale.
+# Fewer later rows than this say nothing about location and scale, and fewer
+# than those nothing about a scale that is smaller: rows may come in order.
 rows_that_tell <- 10
+rows_of_small_scale <- 50
 
 moved_columns <- function(moments, center, scale, names) {
   if (moments$n < rows_that_tell) {
     return(character())
   }
   sd <- sqrt(moments$squares / (moments$n - 1))
-  names[abs(moments$mean - center) > 5 * scale | sd > 5 * scale |
-    5 * sd < scale]
+  smaller <- moments$n >= rows_of_small_scale & 5 * sd < scale
+  # Rows of one level are no other scale.
+  indicator <- abs(scale^2 - center * (1 - center)) < 0.05 * scale^2 &
+    moments$min >= 0 & moments$max <= 1
+  names[!indicator & (abs(moments$mean - center) > 5 * scale |
+    sd > 5 * scale | smaller)]
 }
 
 warn_moved <- function(moved, moments, names, cure, call) {

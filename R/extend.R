@@ -28,8 +28,9 @@
 #'   ones are more than a tenth of the range outside, a warning of class
 #'   `bayeskernel_warning_outside` says the share. It also says, once ten rows
 #'   have come, which columns have a location that is more than 5 standard
-#'   deviations of the first rows away, or another scale by a factor of 5: the
-#'   first rows decide scales, length-scales and variances for good.
+#'   deviations of the first rows away, or another scale by a factor of 5 (a
+#'   smaller one after 50 rows): the first rows decide scales, length-scales and
+#'   variances for good.
 #'
 #'   `retune = TRUE` of [seqkr()] begins anew from a reservoir of 500 rows, in
 #'   which each row so far is with the same probability: scales, length-scales

@@ -212,7 +212,7 @@ seqkr_collect <- function(fit, core, job, rows) {
   fit$grid <- job$grid
   fit$order <- job$order
   fit$asked <- settings$kernel
-  fit["column_terms"] <- list(rows$column_terms)
+  fit$places <- list(source = rows$data$source, terms = rows$column_terms)
   fit$standardized <- settings$standardize
   x <- rows$data$x[job$order, rows$data$source, drop = FALSE]
   fit$reservoir <- add_to_reservoir(

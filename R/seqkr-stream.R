@@ -55,11 +55,12 @@ retuned <- function(object, settings) {
   standardize <- isTRUE(object$standardized)
   p <- ncol(x)
   # In the places that they had among the columns of the first rows.
-  wide <- matrix(0, nrow(x), max(object$used))
-  wide[, object$used] <- x
+  source <- object$places$source
+  wide <- matrix(0, nrow(x), max(source))
+  wide[, source] <- x
   rows <- list(
-    data = list(x = wide, source = object$used), y = reservoir$y,
-    columns = object$columns, column_terms = object$column_terms,
+    data = list(x = wide, source = source), y = reservoir$y,
+    columns = object$columns, column_terms = object$places$terms,
     levels = object$levels, dropped = character(),
     center = if (standardize) moments$mean else numeric(p),
     scale = if (standardize) moments$sd else rep(1, p)

@@ -166,8 +166,8 @@ test_that("later rows on another scale are said, once", {
   set.seed(4)
   d <- data.frame(x = rnorm(100))
   d$y <- d$x + rnorm(100)
-  later <- function(shift, scale) {
-    out <- data.frame(x = shift + scale * rnorm(12))
+  later <- function(shift, scale, n = 12) {
+    out <- data.frame(x = shift + scale * rnorm(n))
     out$y <- out$x
     out
   }
@@ -179,13 +179,13 @@ test_that("later rows on another scale are said, once", {
     )
   )
   for (fit in fits) {
-    for (batch in list(later(0, 1), later(3, 1), later(0, 3))) {
+    for (batch in list(later(0, 1), later(3, 1), later(0, 0.05))) {
       expect_silent(suppressWarnings(
         extend(fit, batch, threads = 1),
         classes = "bayeskernel_warning_convergence"
       ))
     }
-    for (batch in list(later(8, 1), later(0, 9), later(0, 0.05))) {
+    for (batch in list(later(8, 1), later(0, 9), later(0, 0.05, 60))) {
       expect_warning(
         moved <- suppressWarnings(
           extend(fit, batch, threads = 1),
@@ -196,7 +196,7 @@ test_that("later rows on another scale are said, once", {
       )
     }
     expect_silent(suppressWarnings(
-      extend(moved, later(0, 0.05), threads = 1),
+      extend(moved, later(0, 0.05, 60), threads = 1),
       classes = "bayeskernel_warning_convergence"
     ))
   }
@@ -249,9 +249,28 @@ test_that("particles that are tuned anew go where their stream is", {
   )
   classes <- extend(classes, d[101:130, ], retune = TRUE, threads = 1)
   expect_identical(classes$retuned$rows, 130L)
+  # Columns of a kernel that are given by number, one column constant.
+  x <- cbind(one = 1, a = d$x, b = rnorm(240))
+  suppressWarnings(fit <- seqkr(x[1:100, ], d$y[1:100],
+    kernel = rbf(columns = 2), particles = 20, threads = 1, seed = 1,
+    tune = FALSE
+  ))
+  by_number <- extend(fit, x[101:120, ], d$y[101:120],
+    retune = TRUE, threads = 1
+  )
+  expect_identical(by_number$kernel$columns, fit$kernel$columns)
+  expect_gt(stats::cor(predict(by_number, x[1:120, ]), d$y[1:120]), 0.8)
   old <- fit
   old$reservoir <- NULL
-  expect_error(extend(old, d[121:140, ], retune = TRUE), "earlier version",
+  expect_error(
+    extend(old, x[121:140, ], d$y[121:140], retune = TRUE), "earlier version",
     class = "bayeskernel_error_argument"
   )
+})
+
+test_that("rows of one level are on no other scale", {
+  set.seed(5)
+  d <- data.frame(f = factor(rep(c("a", "b"), c(98, 2))), y = rnorm(100))
+  fit <- bkm(y ~ f, d, family = "gaussian", threads = 1)
+  expect_silent(extend(fit, d[rep(99, 60), ], threads = 1))
 })
