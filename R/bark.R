@@ -129,13 +129,13 @@
 #'   asks for, are left out: doubles cannot hold them.
 #'
 #' @section Weights: Those of classes are repeated rows in all: the chain has a
-#'   latent response for each of them. Of a regression, given the kernels and sigma the coefficients, and with them
-#'   f, are those of rows that are repeated as often as whole weights say. Sigma
-#'   is not: n rows tell about it, whatever they weigh. In [bkm()] and [gpsvm()]
-#'   weights are powers of the likelihood, for sigma, too. New rows have none:
-#'   `predict()` has a new response of weight 1, of variance sigma^2.
-#'   `simulate()`, `log_lik()`, `loo()` and Pearson residuals of the rows of the
-#'   fit have theirs.
+#'   latent response for each of them. Of a regression, given the kernels and
+#'   sigma, the coefficients, and with them f, are those of rows that are repeated
+#'   as often as whole weights say. Sigma is not: n rows tell about it, whatever
+#'   they weigh. In [bkm()] and [gpsvm()] weights are powers of the likelihood,
+#'   for sigma, too. New rows have none: `predict()` has a new response of weight
+#'   1, of variance sigma^2. `simulate()`, `log_lik()`, `loo()` and Pearson
+#'   residuals of the rows of the fit have theirs.
 #'
 #' @section Stacking: Chains that stay at different modes are no sample of one
 #'   posterior, and equal weights are those of chance. With `chain_weights =

@@ -66,7 +66,11 @@ NULL
 fitted.bayeskernel_fit <- function(object, ...) {
   check_no_dots(...)
   moments <- moments_for(object)
-  if (is_regression(object)) moments$mean else moments$prob
+  if (is_regression(object)) {
+    moments$mean
+  } else {
+    with_declared(object, moments$prob)
+  }
 }
 
 #' @rdname fit-methods
@@ -90,7 +94,7 @@ residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"),
     unit_shares(object)
   })
   if (is.matrix(p)) {
-    p <- p[cbind(seq_along(y), y)]
+    p <- p[cbind(seq_along(y), match(object$levels, class_levels(object))[y])]
     y <- 1
   }
   out <- y - p

@@ -64,9 +64,9 @@ response_kinds <- local({
 #'   numbers.
 #' @param name What the user called it.
 #' @param rows Maps its rows to those of the data, `NULL` for all.
-#' @return A list of `y`, `levels`, the classes of the model, and, where a factor
-#'   has levels beside these, `declared`, all of its levels. The classes are those
-#'   that occur, of "ordinal" and "declared" all levels. `y` is -1 and +1 for
+#' @return A list of `y`, `levels`, the classes of the model, and, where a
+#'   factor has levels beside these, `declared`, all of its levels. The classes
+#'   are those that occur, of "ordinal" and "declared" all levels. `y` is -1 and +1 for
 #'   "two", "pair" and "binary", numbers of classes from 0 for "many" and from 1
 #'   for the families "binomial" and "ordinal" and for "declared", and the
 #'   response for "gaussian", without levels.

@@ -80,8 +80,8 @@ balanced_error <- function(truth, predicted) {
 #'   a matrix n x classes, as `predict(type = "prob")` gives it. Its column
 #'   names, if it has any, are the classes as text; else its columns are the
 #'   levels of `y` in order. Of two columns the second is the positive class.
-#'   Rows sum to 1, up to 0.001. A class that no row has, and whose probability is
-#'   0 in every row, does not count: what remains may be two classes.
+#'   Rows sum to 1, up to 0.001. A class that no row has, and whose probability
+#'   is 0 in every row, does not count: what remains may be two classes.
 #' @return One number.
 #' @section Errors: `bayeskernel_error_dimension` if the lengths differ or
 #'   there are no rows, `bayeskernel_error_missing` for missing values,
@@ -175,8 +175,8 @@ auc <- function(y, score) {
   (sum(rank(score)[positive]) - n1 * (n1 + 1) / 2) / (n1 * n0)
 }
 
-# The columns of the two classes, where names tell which these are and others are
-# of levels that `declared` has without rows, or are 0.
+# The columns of the two classes, where names tell which these are and others
+# are of levels that `declared` has without rows, or are 0.
 score_of_two <- function(labels, score, declared) {
   at <- match(labels$levels, colnames(score))
   more <- setdiff(seq_len(ncol(score)), at)

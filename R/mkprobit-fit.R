@@ -101,11 +101,14 @@ open_spaces <- function(rows, settings) {
       }, d, space$columns
     )
     space$size <- 1
+    at <- counted_rows(rows, rows$weights)
     if (settings$normalise && is_precomputed(space$kernel)) {
-      space$size <- mean(diag(points))
+      space$size <- mean(diag(points)[at])
     } else if (settings$normalise && space$kind == "kernel") {
       space$kernel <- scale_kernel(
-        space$kernel, 1 / mean_diagonal(space$kernel, points), user_call()
+        space$kernel, 1 / mean_diagonal(
+          space$kernel, points[, at, drop = FALSE]
+        ), user_call()
       )
     }
     space

@@ -293,8 +293,8 @@ pictures.mkprobit <- function(object) {
 #'   ties broken by the mean.
 #' @param object What `combine_classifiers()` gives.
 #' @param newdata A list of new rows for each fit, with the names of the fits;
-#'   or rows that suit all of them. Default: the rows of the fits, which then must
-#'   have the same classes, row by row. Rows with names are matched by these.
+#'   or rows that suit all of them. Default: the rows of the fits, which then
+#'   must have the same classes, row by row. Rows with names are matched by these.
 #' @param type `"class"`, `"prob"` or `"logprob"`.
 #' @param x See `object`.
 #' @param ... Passed to `predict()` of the fits.
@@ -302,8 +302,8 @@ pictures.mkprobit <- function(object) {
 #'   with `fits`, `rule` and `levels`. `predict()`: a factor, or a matrix rows x
 #'   classes whose rows sum to 1, or its logarithm.
 #' @section Errors: `bayeskernel_error_argument` if one of the fits is a
-#'   regression, if they do not share their classes, or `newdata` has no part for
-#'   one of them; `bayeskernel_error_dimension` if the rows are not the same.
+#'   regression, if they do not share their classes, or `newdata` has no part
+#'   for one of them; `bayeskernel_error_dimension` if the rows are not the same.
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683, section 4.3.
 #' @examples
@@ -403,8 +403,8 @@ predict.combined_classifiers <- function(object, newdata = NULL,
   )
 }
 
-# For each fit the order in which its rows are those of the first that has names,
-# NULL as they are.
+# For each fit the order in which its rows are those of the first that has
+# names, NULL as they are.
 row_orders <- function(logs) {
   names <- lapply(logs, rownames)
   first <- Position(Negate(is.null), names)

@@ -137,9 +137,10 @@ boundary_points <- function(x, columns, newdata, y) {
     )
   }
   n <- nrow(newdata)
-  class <- tryCatch(new_labels(x, newdata, y, n, declared = TRUE), error = function(e) {
-    if (is.null(y)) rep(NA_integer_, n) else stop(e)
-  })
+  class <- tryCatch(
+    new_labels(x, newdata, y, n, declared = TRUE),
+    error = function(e) if (is.null(y)) rep(NA_integer_, n) else stop(e)
+  )
   list(at = data.matrix(as.data.frame(newdata)[columns]), class = class)
 }
 

@@ -391,9 +391,8 @@ sparse_rows <- function(model, given, kind, settings) {
   wide <- methods::as(wide, "CsparseMatrix")
   refuse_sparse_gaps(wide, columns)
   response <- read_response(given$y, "y", kind)
-  moments <- sparse_moments(
-    wide, rows_counted(model, given$weights, given$counted, settings) %||% rep(1, n)
-  )
+  copies <- rows_counted(model, given$weights, given$counted, settings)
+  moments <- sparse_moments(wide, copies %||% rep(1, n))
   holder <- matrix(0, 0L, length(columns), dimnames = list(NULL, columns))
   out <- place_predictors(holder, moments, settings)
   out$data <- list(

@@ -10,10 +10,11 @@
 #'   not have and [bark()] adds itself.
 #' @param data Data frame in which the variables of `formula` are found.
 #' @param weights Likelihood powers, length n, not negative, default 1: a row of
-#'   weight 2 counts as two. Where all are whole numbers they are counts, and rows
-#'   as good as repeated: what leaves a row out leaves out one of its copies, and
-#'   numbers of rows are sums of weights. Those of [stats::lm()], which divide the variance of
-#'   the noise, are `weights / mean(weights)` in [bkm()] and `weights` in [bark()].
+#'   weight 2 counts as two. Where all are whole numbers they are counts, and
+#'   rows as good as repeated: what leaves a row out leaves out one of its
+#'   copies, and numbers of rows are sums of weights. Those of [stats::lm()],
+#'   which divide the variance of the noise, are `weights / mean(weights)` in
+#'   [bkm()] and `weights` in [bark()].
 #' @param subset,na.action As in [stats::lm()]; the default `na.fail` stops at
 #'   missing values and names them.
 #' @param chains,warmup,draws,thin For `"gibbs"`: number of chains, discarded

@@ -119,6 +119,7 @@ test_that("linear machines calibrate on counts as on rows", {
 })
 
 test_that("mkprobit() takes counts, exactly as repeated rows", {
+  skip_if_not_installed("MASS")
   housing <- MASS::housing
   x <- model.matrix(~ Infl + Type + Cont, housing)[, -1]
   k <- unclass(kernel_matrix(rbf(1), x))
@@ -160,6 +161,7 @@ test_that("mkprobit() takes counts, exactly as repeated rows", {
 })
 
 test_that("bark() of classes takes counts, exactly as repeated rows", {
+  skip_if_not_installed("MASS")
   housing <- MASS::housing
   housing <- housing[housing$Cont == "Low", ]
   housing$happy <- housing$Sat == "High"

@@ -68,16 +68,24 @@ test_that("probabilities are the machines' share, classes the largest", {
   )
 })
 
-test_that("levels without rows are left out, two that remain are two", {
+test_that("levels without rows have no machine, two that remain are two", {
   y <- factor(as.character(three$y), c("low", "none", "mid", "high"))
   fit <- gpsvm(three_x, y, inducing = points, seed = 1, threads = 1,
     method = "vb", tune = FALSE)
   expect_identical(fit$levels, c("low", "mid", "high"))
+  expect_identical(colnames(fitted(fit)), levels(y))
+  expect_equal(fitted(fit), predict(fit, type = "prob"))
+  expect_equal(
+    residuals(fit), 1 - fitted(fit)[cbind(1:150, as.integer(y))]
+  )
   two <- three$y != "mid"
   fit <- gpsvm(three_x[two, ], y[two], inducing = 10, seed = 1, threads = 1,
     method = "vb", tune = FALSE)
   expect_identical(fit$levels, c("low", "high"))
-  expect_identical(dim(predict(fit, three_x, type = "prob")), c(150L, 2L))
+  expect_type(predict(fit, three_x, type = "link"), "double")
+  p <- predict(fit, three_x, type = "prob")
+  expect_identical(colnames(p), levels(y))
+  expect_true(all(p[, c("none", "mid")] == 0))
 })
 
 test_that("what needs two classes says so", {
