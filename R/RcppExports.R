@@ -113,6 +113,14 @@ gpsvm_left_out_cpp <- function(tuner, kernel, log_parameters, nugget, inducing, 
     .Call(`_bayeskernel_gpsvm_left_out_cpp`, tuner, kernel, log_parameters, nugget, inducing, tolerance, max_passes)
 }
 
+gpsvm_messages_cpp <- function(tuner) {
+    .Call(`_bayeskernel_gpsvm_messages_cpp`, tuner)
+}
+
+gpsvm_start_cpp <- function(tuner, messages) {
+    .Call(`_bayeskernel_gpsvm_start_cpp`, tuner, messages)
+}
+
 gpsvm_shards_cpp <- function(n, m) {
     .Call(`_bayeskernel_gpsvm_shards_cpp`, n, m)
 }

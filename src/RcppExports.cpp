@@ -386,6 +386,27 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpsvm_messages_cpp
+Rcpp::List gpsvm_messages_cpp(SEXP tuner);
+RcppExport SEXP _bayeskernel_gpsvm_messages_cpp(SEXP tunerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type tuner(tunerSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_messages_cpp(tuner));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_start_cpp
+Rcpp::List gpsvm_start_cpp(SEXP tuner, const Rcpp::List& messages);
+RcppExport SEXP _bayeskernel_gpsvm_start_cpp(SEXP tunerSEXP, SEXP messagesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type tuner(tunerSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type messages(messagesSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_start_cpp(tuner, messages));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpsvm_shards_cpp
 Rcpp::List gpsvm_shards_cpp(double n, int m);
 RcppExport SEXP _bayeskernel_gpsvm_shards_cpp(SEXP nSEXP, SEXP mSEXP) {
@@ -853,6 +874,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_gpsvm_bound_cpp", (DL_FUNC) &_bayeskernel_gpsvm_bound_cpp, 7},
     {"_bayeskernel_gpsvm_point_cpp", (DL_FUNC) &_bayeskernel_gpsvm_point_cpp, 6},
     {"_bayeskernel_gpsvm_left_out_cpp", (DL_FUNC) &_bayeskernel_gpsvm_left_out_cpp, 7},
+    {"_bayeskernel_gpsvm_messages_cpp", (DL_FUNC) &_bayeskernel_gpsvm_messages_cpp, 1},
+    {"_bayeskernel_gpsvm_start_cpp", (DL_FUNC) &_bayeskernel_gpsvm_start_cpp, 2},
     {"_bayeskernel_gpsvm_shards_cpp", (DL_FUNC) &_bayeskernel_gpsvm_shards_cpp, 2},
     {"_bayeskernel_gpsvm_worker_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_cpp, 7},
     {"_bayeskernel_gpsvm_worker_pass_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_pass_cpp, 4},

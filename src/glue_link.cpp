@@ -27,7 +27,8 @@ Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean,
                               Rcpp::Named("slope") = link.slope,
                               Rcpp::Named("spread") = link.spread ? 1.0 : 0.0,
                               Rcpp::Named("value") = fit.value(),
-                              Rcpp::Named("smooth") = fit.with_spread());
+                              Rcpp::Named("smooth") = fit.with_spread(),
+                              Rcpp::Named("narrow") = fit.without_spread());
   });
 }
 

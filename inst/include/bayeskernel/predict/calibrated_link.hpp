@@ -151,6 +151,7 @@ class CalibratedLinkFit {
     CalibratedLinkFit narrow(m_.rowwise() - centre.transpose(),
                              MatrixXd::Zero(m_.rows(), k), y_, w_);
     found = narrow.climb();
+    without_spread_ = narrow.best_;
     if (narrow.best_ < best_ - kWorth) {
       best_ = narrow.best_;
       out.spread = false;
@@ -160,8 +161,9 @@ class CalibratedLinkFit {
     return out;
   }
 
-  // Of the best end, and of that of the first form.
+  // Of the best end, and of those of the two forms.
   double value() const { return best_; }
+  double without_spread() const { return without_spread_; }
   double with_spread() const { return with_spread_; }
 
  private:
@@ -241,6 +243,7 @@ class CalibratedLinkFit {
   Eigen::VectorXi y_;
   VectorXd w_;
   double scale_ = 1.0, best_ = 0.0, with_spread_ = 0.0;
+  double without_spread_ = 0.0;
 };
 
 }  // namespace bayeskernel
