@@ -145,8 +145,8 @@ linear_worker_pass_cpp <- function(worker, task, own, begin) {
     .Call(`_bayeskernel_linear_worker_pass_cpp`, worker, task, own, begin)
 }
 
-calibrated_link_cpp <- function(mean, variance, y, weights) {
-    .Call(`_bayeskernel_calibrated_link_cpp`, mean, variance, y, weights)
+calibrated_link_cpp <- function(mean, variance, y, weights, quick) {
+    .Call(`_bayeskernel_calibrated_link_cpp`, mean, variance, y, weights, quick)
 }
 
 digest_cpp <- function(x) {

@@ -166,6 +166,7 @@ tune_process <- function(process, rows, data, sample, settings) {
 # evaluations and the best score, `done` ends it. A line that changes where
 # someone watches, else a line a round.
 tuning_progress <- function(shown, watched = interactive()) {
+  force(shown)
   now <- NULL
   last <- 0
   say <- function(end) {
@@ -175,7 +176,8 @@ tuning_progress <- function(shown, watched = interactive()) {
     text <- sprintf(
       "tuning, %s: evaluation %d%s", now$round, now$evaluations, score %||% ""
     )
-    cat(if (watched) "\r", sprintf("%-70s", text), end, sep = "", file = stderr())
+    if (watched) text <- sprintf("\r%-70s", text)
+    cat(text, end, sep = "", file = stderr())
   }
   list(
     tell = function(round, evaluations, score = NULL) {
@@ -235,7 +237,7 @@ take_more_points <- function(process, rows, data, sample, few, classes,
     score <- score_left_out(tuning$tuner, tuning$kernel, list(
       kernel = core_parameters(process$kernel), nugget = process$nugget,
       z = tuning$z
-    ), data, classes, calibrated)
+    ), data, classes, calibrated, 1e-3)
     if (is.null(score)) {
       return(NULL)
     }
@@ -253,14 +255,15 @@ take_more_points <- function(process, rows, data, sample, few, classes,
     tuned$interrupted <<- TRUE
     keep(process)
   }
-  if (length(few$labels) > 1.5 * points_rows) {
+  # Of hardly more rows it costs hardly more.
+  if (length(few$labels) > 2 * points_rows) {
     part <- stratified_rows(few, points_rows, settings$seed)
     now <- score_of(process, part, FALSE)
     then <- if (!is.null(now)) score_of(more, part, settings$exact)
     if (is.null(then)) {
       return(interrupted(process))
     }
-    if (then$score < now$score + worth_of_points) {
+    if (then$score < now$score) {
       return(keep(process))
     }
   }
@@ -417,13 +420,16 @@ score_levels <- function(process, tuner, core, data, classes, settings) {
       at$z <- opened$z
       score_left_out(
         opened$tuner, opened$kernel, at, part, classes, calibrated,
-        if (k == 1L) 1e-2 else 1e-3
+        if (k == 1L) 3e-3 else 3e-4
       )
     })
   })
-  c(few, list(list(rows = n, score = function(at) {
-    score_left_out(tuner, core, at, data, classes, calibrated, 1e-4)
-  })))
+  all <- function(tolerance) {
+    list(list(rows = n, score = function(at) {
+      score_left_out(tuner, core, at, data, classes, calibrated, tolerance)
+    }))
+  }
+  c(if (length(few)) few else all(1e-3), all(1e-4))
 }
 
 # As calibrate_link() has it.
@@ -461,9 +467,13 @@ stratified_rows <- function(data, size, seed) {
 score_left_out <- function(tuner, kernel, at, data, classes,
                            calibrated = is_calibratable(data$labels, classes),
                            tolerance = 1e-4) {
-  core <- gpsvm_left_out_cpp(
-    tuner, kernel, at$kernel, at$nugget, at$z, tolerance, 100L
-  )
+  # Each run goes on from the messages of the one before.
+  for (run in 1:4) {
+    core <- gpsvm_left_out_cpp(
+      tuner, kernel, at$kernel, at$nugget, at$z, tolerance, 100L
+    )
+    if (!isFALSE(core$converged) || core$interrupted) break
+  }
   if (inherits(core, "bayeskernel_core_error") && core$kind == "numeric") {
     return(if (calibrated) c(-Inf, -Inf) else -Inf)
   }
@@ -482,7 +492,7 @@ score_left_out <- function(tuner, kernel, at, data, classes,
   y <- if (length(classes) > 1L) data$labels else data$labels == classes
   # A search needs scores without jumps from one form of the link to the other.
   forms <- core_call(calibrated_link_cpp(
-    core$mean, core$var, as.integer(y), as.double(data$users)
+    core$mean, core$var, as.integer(y), as.double(data$users), TRUE
   ))
   -c(forms$smooth, forms$narrow + worth_of_form)
 }

@@ -157,35 +157,68 @@ best_form <- function(score) {
   score[[form]] + c(0, worth_of_form)[[form]]
 }
 
-# From the best points of the grid, of either form of the link where both are
-# near the best, through the levels. Gives whether all settled.
+# By how much less a top of the grid may be than the best to be climbed from, too.
+near_best <- 3
+
+# From the tops of the grid, of either form of the link, through the levels; after
+# the second from the best of each form alone. Gives whether all settled.
 climb_levels <- function(value, from, levels, box) {
-  top <- apply(from$score, 2, max)
+  least <- max(from$score) - near_best
+  if (!is.finite(least)) {
+    return(FALSE)
+  }
   converged <- TRUE
-  for (form in which(top > max(top) - worth_of_form)) {
+  for (form in seq_len(ncol(from$score))) {
     own <- from
     own$score <- from$score[, form]
+    climbs <- lapply(grid_tops(own, least), function(top) {
+      own$top <- top
+      own
+    })
     for (level in seq_len(levels)) {
-      own <- climb_score(
-        function(par) value(par, level)[[form]], own, box, level == 1L
-      )
-      converged <- converged && own$converged
+      climbs <- lapply(climbs, function(own) {
+        climb_score(
+          function(par) value(par, level)[[form]], own, box, level == 1L,
+          level == levels
+        )
+      })
+      if (level > 1L && length(climbs) > 1L) {
+        best <- vapply(climbs, function(own) max(own$score), 0)
+        climbs <- climbs[which.max(best)]
+      }
     }
+    converged <- converged && all(vapply(climbs, `[[`, NA, "converged"))
   }
   converged
 }
 
-# One level: `known` are points of it if `same`, else of a level that is as
-# high elsewhere, and tells the shape.
-climb_score <- function(value, from, box, same) {
+# The two highest of the points without a higher neighbor, if they reach `least`.
+grid_tops <- function(grid, least) {
+  units <- grid$par / rep(grid$unit, each = nrow(grid$par))
+  apart <- as.matrix(stats::dist(units, "maximum"))
+  top <- vapply(seq_along(grid$score), function(g) {
+    near <- apart[g, ] < 1.5 & seq_along(grid$score) != g
+    grid$score[g] >= least && all(grid$score[near] <= grid$score[g])
+  }, NA)
+  top <- which(top)
+  utils::head(top[order(grid$score[top], decreasing = TRUE)], 2L)
+}
+
+# One level. What is known is of it if `same`, else of the level before, and
+# tells the shape. On the last the slopes are by differences to both sides.
+climb_score <- function(value, from, box, same, last_level) {
   p <- length(from$unit)
-  at <- from$par[which.max(from$score), ]
+  at <- from$par[from$top, ]
   if (p >= 3L) {
     return(climb_by_differences(value, from, at, box))
   }
   if (same) {
-    par <- from$par
-    score <- from$score
+    # Another top of the grid has its own climb.
+    near <- rowSums(abs(
+      from$par - rep(at, each = nrow(from$par))
+    ) > 1.5 * rep(from$unit, each = nrow(from$par))) == 0
+    par <- from$par[near, , drop = FALSE]
+    score <- from$score[near]
     model <- list(curvature = diag(-0.1, p))
   } else {
     model <- from$model
@@ -203,15 +236,15 @@ climb_score <- function(value, from, box, same) {
   if (!same) {
     look(at)
     for (k in seq_len(p)) {
-      step <- numeric(p)
-      inside <- at[k] + 0.5 * from$unit[k] < box$upper[k]
-      step[k] <- if (inside) 0.5 else -0.5
-      look(at + step * from$unit)
+      half <- 0.5 * from$unit[k] * (seq_len(p) == k)
+      up <- all(at + half <= box$upper)
+      if (up) look(at + half)
+      if (!up || last_level && all(at - half >= box$lower)) look(at - half)
     }
   }
   converged <- FALSE
   wrong <- Inf
-  for (turn in seq_len(12L)) {
+  for (turn in seq_len(20L)) {
     finite <- is.finite(score)
     if (!any(finite)) break
     best <- which.max(score)
@@ -222,26 +255,26 @@ climb_score <- function(value, from, box, same) {
     step <- quadratic_top(model, par[best, ], from$unit, radius, box)
     model$top <- step$par
     # A quadratic that was not right about its last top may be wrong of this.
-    if (step$gain < 0.02 && (wrong < 0.1 || max(abs(step$units)) < 0.05)) {
+    if (step$gain < 0.005 && (wrong < 0.05 || max(abs(step$units)) < 0.05)) {
       converged <- TRUE
       break
     }
     gain <- look(step$par) - score[best]
     wrong <- abs(gain - step$gain)
-    if (wrong < 0.02 && step$gain < 0.1) {
+    if (wrong < 0.01 && step$gain < 0.05) {
       converged <- TRUE
       break
     }
     share <- gain / step$gain
     if (!is.finite(share) || share < 0.25) {
       radius <- 0.5 * radius
-    } else if (share > 0.75) {
-      radius <- min(1.5 * radius, 2)
+    } else if (share > 0.5 && max(abs(step$units)) > 0.9 * radius) {
+      radius <- min(2 * radius, 2)
     }
   }
   list(
-    par = par, score = score, unit = from$unit, model = model,
-    converged = converged
+    par = par, score = score, top = which.max(score), unit = from$unit,
+    model = model, converged = converged
   )
 }
 
@@ -305,7 +338,7 @@ climb_by_differences <- function(value, from, at, box) {
     control = list(maxit = 30, factr = 1e11, ndeps = rep(1e-2, length(at)))
   )
   list(
-    par = t(best$par), score = best$score, unit = from$unit,
+    par = t(best$par), score = best$score, top = 1L, unit = from$unit,
     converged = found$convergence == 0L
   )
 }
