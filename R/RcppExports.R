@@ -117,6 +117,14 @@ gpsvm_left_out_cpp <- function(tuner, kernel, log_parameters, nugget, inducing, 
     .Call(`_bayeskernel_gpsvm_left_out_cpp`, tuner, kernel, log_parameters, nugget, inducing, tolerance, max_passes)
 }
 
+gpsvm_messages_cpp <- function(tuner) {
+    .Call(`_bayeskernel_gpsvm_messages_cpp`, tuner)
+}
+
+gpsvm_start_cpp <- function(tuner, messages) {
+    .Call(`_bayeskernel_gpsvm_start_cpp`, tuner, messages)
+}
+
 gpsvm_shards_cpp <- function(n, m) {
     .Call(`_bayeskernel_gpsvm_shards_cpp`, n, m)
 }
@@ -141,8 +149,8 @@ linear_worker_pass_cpp <- function(worker, task, own, begin) {
     .Call(`_bayeskernel_linear_worker_pass_cpp`, worker, task, own, begin)
 }
 
-calibrated_link_cpp <- function(mean, variance, y, weights) {
-    .Call(`_bayeskernel_calibrated_link_cpp`, mean, variance, y, weights)
+calibrated_link_cpp <- function(mean, variance, y, weights, quick) {
+    .Call(`_bayeskernel_calibrated_link_cpp`, mean, variance, y, weights, quick)
 }
 
 digest_cpp <- function(x) {

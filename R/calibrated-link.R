@@ -77,7 +77,7 @@ calibrate_link <- function(rows, classes, seed = NULL) {
   var <- unname(var[use, , drop = FALSE])
   y <- as.integer(y[at$rows])
   weights <- weights[use] * at$times
-  found <- core_call(calibrated_link_cpp(mean, var, y - 1L, weights))
+  found <- core_call(calibrated_link_cpp(mean, var, y - 1L, weights, FALSE))
   found <- c(
     found[c("intercept", "slope", "spread", "value", "smooth")],
     list(rows = sum(copies[at$rows]))

@@ -16,6 +16,8 @@ gpsvm_job <- function(rows, settings) {
       settings$count <- ncol(process$z)
       settings$exact <- settings$count == rows$n
     }
+    # It was warned of.
+    settings$kept <- isTRUE(process$tuned$interrupted)
   }
   process$tuned <- process$tuned %||% settings$untuned
   process$kernel_core <- kernel_to_core(process$kernel, nrow(process$z))
@@ -29,6 +31,7 @@ gpsvm_job <- function(rows, settings) {
   labels <- machine_labels(rows$levels, data_positive(data))
   control <- gpsvm_control(settings, labels)
   control$machine_weights <- data$machine_weights
+  if (length(process$messages)) control$messages <- process$messages
   list(
     settings = settings, process = process, sample = sample, data = data,
     labels = labels, stored = ncol(process$z) * length(labels),

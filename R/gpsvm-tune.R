@@ -136,9 +136,15 @@ tune_process <- function(process, rows, data, sample, settings) {
     rep(1, ncol(sample$x))
   }
   classes <- machine_labels(rows$levels, data_positive(data))
+  shown <- tuning_progress(settings$progress)
   settings$progress <- FALSE
+  settings$tell <- shown$tell
+  on.exit(shown$done())
   found <- if (identical(settings$tune, "cv")) {
+    fits <- 0L
     choose_by_folds(process$kernel, few$labels, function(kernel, out) {
+      fits <<- fits + 1L
+      shown$tell("five folds", fits)
       fold_loss(kernel, process, few, out, classes, settings)
     }, copies = few$copies, total = sum(few$users))
   } else {
@@ -149,6 +155,9 @@ tune_process <- function(process, rows, data, sample, settings) {
   if (isTRUE(found$tuned$interrupted)) stop_or_keep_tuning(settings)
   found$tuned$rows <- nrow(few$x)
   found$tuned$by_default <- settings$by_default
+  # Of other rows they tell nothing.
+  same <- nrow(few$x) == rows$n && all(sample$row == seq_len(rows$n))
+  if (!same) found$messages <- list()
   process[names(found)] <- found
   if (many) {
     process$z <- place_inducing(
@@ -158,12 +167,54 @@ tune_process <- function(process, rows, data, sample, settings) {
   take_more_points(process, rows, data, whole, few, classes, settings)
 }
 
+# What is said of tuning: `tell` takes what is looked at, the number of
+# evaluations and the best score, `done` ends it. A line that changes where
+# someone watches, else a line a round.
+tuning_progress <- function(shown, watched = interactive()) {
+  force(shown)
+  now <- NULL
+  last <- 0
+  say <- function(end) {
+    score <- if (length(now$score)) {
+      sprintf(", best score %s", format(now$score, digits = 5))
+    }
+    text <- sprintf(
+      "tuning, %s: evaluation %d%s", now$round, now$evaluations, score %||% ""
+    )
+    if (watched) text <- sprintf("\r%-70s", text)
+    cat(text, end, sep = "", file = stderr())
+  }
+  list(
+    tell = function(round, evaluations, score = NULL) {
+      if (!shown) {
+        return(invisible())
+      }
+      if (!watched && !is.null(now) && now$round != round) say("\n")
+      now <<- list(round = round, evaluations = evaluations, score = score)
+      time <- proc.time()[["elapsed"]]
+      if (watched && time - last > 0.1) {
+        last <<- time
+        say("")
+      }
+    },
+    done = function() {
+      if (is.null(now)) {
+        return(invisible())
+      }
+      if (watched) cat(sprintf("\r%70s\r", ""), file = stderr()) else say("\n")
+    }
+  )
+}
+
 # What more inducing points must add to the score.
 worth_of_points <- 0.5
 
+# Rows that say whether more points are worth to be looked at on all.
+points_rows <- 300
+
 # How many they are, if nobody said: more, every row where these are few, where
-# the score with the kernel that was found is higher. `tuned$fewer` is then how
-# many they were.
+# the score with the kernel that was found is higher, of some of many rows and
+# then of all. `tuned$fewer` is then how many they were.
 take_more_points <- function(process, rows, data, sample, few, classes,
                              settings) {
   count <- more_points(rows$n, length(classes))
@@ -177,21 +228,63 @@ take_more_points <- function(process, rows, data, sample, few, classes,
   settings$exact <- count == rows$n
   more <- process
   more$z <- place_inducing(rows, data, sample, settings, process$kernel)
-  tuning <- open_tuner(more, few, classes, settings)
-  score <- score_left_out(tuning$tuner, tuning$kernel, list(
-    kernel = core_parameters(process$kernel), nugget = process$nugget,
-    z = tuning$z
-  ), few, classes)
   tuned <- process$tuned
-  tuned$evaluations <- tuned$evaluations + 1L
-  if (!is.null(score) && score > tuned$bound + worth_of_points) {
+  calibrated <- is_calibratable(few, classes)
+  score_of <- function(process, data, exact, messages = list()) {
+    settings$exact <- exact
+    tuning <- open_tuner(process, data, classes, settings)
+    tuned$evaluations <<- tuned$evaluations + 1L
+    settings$tell(
+      sprintf("%d inducing points", ncol(tuning$z)), tuned$evaluations,
+      tuned$bound
+    )
+    core_call(gpsvm_start_cpp(tuning$tuner, messages))
+    score <- score_left_out(tuning$tuner, tuning$kernel, list(
+      kernel = core_parameters(process$kernel), nugget = process$nugget,
+      z = tuning$z
+    ), data, classes, calibrated, 1e-3)
+    if (is.null(score)) {
+      return(NULL)
+    }
+    list(
+      score = best_form(score),
+      messages = core_call(gpsvm_messages_cpp(tuning$tuner))
+    )
+  }
+  keep <- function(process) {
+    process$tuned <- tuned
+    process
+  }
+  interrupted <- function(process) {
+    stop_or_keep_tuning(settings)
+    tuned$interrupted <<- TRUE
+    keep(process)
+  }
+  # Of hardly more rows it costs hardly more.
+  if (length(few$labels) > 2 * points_rows) {
+    part <- stratified_rows(few, points_rows, settings$seed)
+    now <- score_of(process, part, FALSE)
+    then <- if (!is.null(now)) score_of(more, part, settings$exact)
+    if (is.null(then)) {
+      return(interrupted(process))
+    }
+    if (then$score < now$score) {
+      return(keep(process))
+    }
+  }
+  found <- score_of(more, few, settings$exact, process$messages)
+  if (is.null(found)) {
+    return(interrupted(process))
+  }
+  process$messages <- found$messages
+  score <- found$score
+  if (score > tuned$bound + worth_of_points) {
     tuned$fewer <- ncol(process$z)
     tuned$bound <- score
     tuned$log_loss <- -score / sum(few$users)
     process$z <- more$z
   }
-  process$tuned <- tuned
-  process
+  keep(process)
 }
 
 # Every row where an exact pass takes less than a second, else as many points
@@ -234,14 +327,22 @@ maximise_process <- function(process, data, classes, settings, left_out) {
     tol = 1e-7, max_iter = 300L, accelerate = settings$accelerate
   )
   stopped <- FALSE
+  looked <- list(times = 0L, best = -Inf)
   climb <- function(process, locations = FALSE) {
     maximise_bound(process, function(at, locations) {
       if (stopped) {
         return(list(interrupted = TRUE))
       }
-      core_call(gpsvm_bound_cpp(
+      out <- core_call(gpsvm_bound_cpp(
         tuner, core, at$kernel, at$nugget, at$z, locations, passes
       ))
+      looked <<- list(
+        times = looked$times + 1L, best = max(looked$best, out$bound)
+      )
+      settings$tell(
+        sprintf("%.0f rows", nrow(data$x)), looked$times, looked$best
+      )
+      out
     }, settings$prior, locations)
   }
   pointed <- 0L
@@ -260,10 +361,12 @@ maximise_process <- function(process, data, classes, settings, left_out) {
     }
   }
   if (left_out) {
-    found <- maximise_score(process, function(at) {
-      score_left_out(tuner, core, at, data, classes)
-    }, settings$prior)
+    found <- maximise_score(
+      process, score_levels(process, tuner, core, data, classes, settings),
+      settings$prior, settings$tell
+    )
     found$tuned$evaluations <- found$tuned$evaluations + pointed
+    found$messages <- core_call(gpsvm_messages_cpp(tuner))
     found$tuned$log_loss <- -found$tuned$bound / sum(data$users)
     found$z <- points
     return(found)
@@ -297,15 +400,90 @@ point_projections <- function(process, tuner, core, passes) {
   )
 }
 
-# Sum of log probabilities of the labels, each given the other rows, by the link
-# that these calibrate, with its prior; NULL after an interrupt. Far from the
-# optimum messages need not settle.
-score_left_out <- function(tuner, kernel, at, data, classes) {
-  core <- gpsvm_left_out_cpp(
-    tuner, kernel, at$kernel, at$nugget, at$z, 1e-5, 100L
-  )
+# Rows that the grid, and then the climb, looks at before all are.
+score_rows <- c(200, 400)
+# Inducing points of the grid, at most.
+grid_points <- 50
+
+# Scores on ever more rows, for maximise_score(); the last has `tuner`.
+score_levels <- function(process, tuner, core, data, classes, settings) {
+  n <- nrow(data$x)
+  calibrated <- is_calibratable(data, classes)
+  # Nearly as many rows are no cheaper.
+  sizes <- score_rows[score_rows * 1.5 <= c(score_rows[-1L], n) &
+    score_rows * 1.5 <= n]
+  few <- lapply(seq_along(sizes), function(k) {
+    part <- stratified_rows(data, sizes[k], settings$seed)
+    own <- process
+    if (k == 1L && !settings$exact && ncol(process$z) > grid_points) {
+      own$z <- core_call(gpsvm_inducing_cpp(
+        t(part$x), grid_points, settings$seeding, as.double(settings$seed), 1L
+      ))$z
+    }
+    opened <- open_tuner(own, part, classes, settings)
+    list(rows = nrow(part$x), score = function(at) {
+      at$z <- opened$z
+      score_left_out(
+        opened$tuner, opened$kernel, at, part, classes, calibrated,
+        if (k == 1L) 3e-3 else 3e-4
+      )
+    })
+  })
+  all <- function(tolerance) {
+    list(list(rows = n, score = function(at) {
+      score_left_out(tuner, core, at, data, classes, calibrated, tolerance)
+    }))
+  }
+  c(if (length(few)) few else all(1e-3), all(1e-4))
+}
+
+# As calibrate_link() has it.
+is_calibratable <- function(data, classes) {
+  labels <- data$labels
+  own <- if (length(classes) > 1L) labels else labels == classes
+  counts <- tapply(data$copies, own, sum)
+  length(counts) >= max(2L, length(classes)) &&
+    all(counts >= if (length(classes) > 2L) 30 else 3)
+}
+
+# Of every class the same share, at least three, one from each of runs of equal
+# length; each counts for those that are not there.
+stratified_rows <- function(data, size, seed) {
+  n <- length(data$labels)
+  own <- split(seq_len(n), data$labels)
+  at <- with_seed(seed, lapply(own, function(rows) {
+    count <- min(length(rows), max(3, round(size / n * length(rows))))
+    ends <- floor(seq(0, length(rows), length.out = count + 1L))
+    first <- ends[-(count + 1L)]
+    rows[first + 1 + floor(stats::runif(count) * (ends[-1L] - first))]
+  }))
+  share <- rep(lengths(own) / lengths(at), lengths(at))
+  at <- unlist(at, use.names = FALSE)
+  up <- order(at)
+  at <- at[up]
+  data$x <- data$x[at, , drop = FALSE]
+  data$labels <- data$labels[at]
+  if (length(data$weights)) data$weights <- data$weights[at]
+  data$copies <- data$copies[at]
+  data$users <- data$users[at] * unname(share)[up]
+  data
+}
+
+# Sum of log probabilities of the labels, each given the other rows, by either
+# form of the link that these calibrate, with its prior; NULL after an interrupt.
+# Far from the optimum messages need not settle.
+score_left_out <- function(tuner, kernel, at, data, classes,
+                           calibrated = is_calibratable(data, classes),
+                           tolerance = 1e-4) {
+  # Each run goes on from the messages of the one before.
+  for (run in 1:4) {
+    core <- gpsvm_left_out_cpp(
+      tuner, kernel, at$kernel, at$nugget, at$z, tolerance, 100L
+    )
+    if (!isFALSE(core$converged) || core$interrupted) break
+  }
   if (inherits(core, "bayeskernel_core_error") && core$kind == "numeric") {
-    return(-Inf)
+    return(if (calibrated) c(-Inf, -Inf) else -Inf)
   }
   core <- core_call(core)
   if (core$interrupted) {
@@ -322,18 +500,20 @@ score_left_out <- function(tuner, kernel, at, data, classes) {
     core$var[, k] <- own$var
     core$log_p[, k] <- own$log_p
   }
-  link <- calibrate_link(list(
-    mean = core$mean, var = core$var, weights = data$users,
-    y = if (length(classes) > 1L) data$labels else +(data$labels == classes),
-    counted = any(data$copies > 1)
-  ), max(2L, length(classes)))
-  if (is.null(link$slope)) {
+  if (!calibrated) {
     return(sum(
       data$users * class_log_score(core$log_p, data$labels, classes)
     ))
   }
-  # A search needs a score without jumps from one form of the link to the other.
-  -link$smooth
+  if (!all(is.finite(core$mean), is.finite(core$var))) {
+    return(c(-Inf, -Inf))
+  }
+  y <- if (length(classes) > 1L) data$labels else data$labels == classes
+  # A search needs scores without jumps from one form of the link to the other.
+  forms <- core_call(calibrated_link_cpp(
+    core$mean, core$var, as.integer(y), as.double(data$users), TRUE
+  ))
+  -c(forms$smooth, forms$narrow + worth_of_form)
 }
 
 row_powers <- function(data) {

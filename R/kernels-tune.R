@@ -55,65 +55,60 @@ maximise_bound <- function(process, bound_at, prior, locations = FALSE) {
 
 #' The maximum of a score over the parameters of a kernel
 #'
-#' From the best of a grid by L-BFGS-B in the logarithms, with differences for
-#' derivatives. The score is taken less sum t^2 / (2 2^2), t the logarithms of
-#' parameters over their starts: along some directions, as of a variance and a
-#' length-scale that grow together, there is hardly anything to choose by.
+#' From the best of a grid, in the logarithms: by quadratics through what is
+#' known of the score, of three parameters and more by L-BFGS-B with differences
+#' for derivatives. The score is taken less sum t^2 / (2 2^2), t the logarithms
+#' of parameters over their starts: along some directions, as of a variance and
+#' a length-scale that grow together, there is hardly anything to choose by.
 #'
-#' @param score_at Function of a list `kernel` (log parameters), `nugget`, `z`;
-#'   gives a number, -Inf where there is none, or `NULL` after an interrupt.
+#' @param levels Lists of `rows`, how many are looked at, and `score`, a function
+#'   of a list `kernel` (log parameters), `nugget`, `z`; the cheap ones first, of
+#'   which each says better than the one before what the last one says: all
+#'   estimate the same number. They give the score, -Inf where there is none, or
+#'   one for each of two forms of a link, the second less `worth_of_form`; `NULL`
+#'   after an interrupt. The grid is for the first.
+#' @param tell Function of what is looked at, the number of evaluations and the
+#'   best score.
 #' @inheritParams maximise_bound
 #' @return A list: `kernel`, `nugget` and `tuned`.
 #' @noRd
-maximise_score <- function(process, score_at, prior) {
+maximise_score <- function(process, levels, prior, tell = function(...) NULL) {
   coordinates <- score_coordinates(process, prior)
-  box <- coordinates$box
-  roles <- coordinates$roles
-  count <- seq_along(roles)
-  evaluations <- 0L
-  interrupted <- FALSE
-  worst <- 0
+  count <- seq_along(coordinates$roles)
+  start <- coordinates$start
+  if (process$nugget > 0) start <- c(start, nugget = log(process$nugget))
   at <- function(par) {
     nugget <- if (length(par) > length(count)) exp(par[[length(par)]]) else 0
     list(
       kernel = coordinates$expand(par[count]), nugget = nugget, z = process$z
     )
   }
-  # L-BFGS-B takes finite values only.
-  value <- function(par) {
-    out <- if (!interrupted) score_at(at(par))
-    interrupted <<- is.null(out)
-    if (interrupted) stop_climb()
+  evaluations <- 0L
+  interrupted <- FALSE
+  best <- list(level = 0L, bound = -Inf, par = start)
+  value <- function(par, level) {
+    score <- levels[[level]]$score(at(par))
+    if (is.null(score)) stop_climb()
     evaluations <<- evaluations + 1L
-    score <- out
-    out <- out - score_prior(par, start)
-    if (is.finite(out)) worst <<- min(worst, out) else out <- 10 * worst - 1
-    if (out > best$bound) best <<- list(par = par, bound = out, score = score)
+    out <- score - score_prior(par, start)
+    top <- max(out)
+    if (level > best$level || top > best$bound) {
+      best <<- list(
+        level = level, bound = top, par = par, score = best_form(score)
+      )
+    }
+    tell(
+      sprintf("%.0f rows", levels[[level]]$rows), evaluations, best$score
+    )
     out
   }
-  into_box <- function(par) pmin(pmax(par, box$lower), box$upper)
-  start <- coordinates$start
-  if (process$nugget > 0) start <- c(start, nugget = log(process$nugget))
-  best <- list(par = into_box(start), bound = -Inf)
   converged <- FALSE
   tryCatch(
     {
-      grid <- scale_grid(roles)
-      for (g in seq_len(nrow(grid))) {
-        par <- start
-        par[count] <- start[count] + grid_step(grid[g, ], roles)
-        value(into_box(par))
-      }
-      found <- stats::optim(
-        best$par, function(par) -value(par),
-        method = "L-BFGS-B", lower = box$lower, upper = box$upper,
-        control = list(
-          maxit = 30, factr = 1e10, ndeps = rep(1e-2, length(start))
-        )
-      )
-      converged <- found$convergence == 0L
+      from <- look_at_grid(value, start, coordinates)
+      converged <- climb_levels(value, from, length(levels), coordinates$box)
     },
-    bayeskernel_climb = function(e) NULL,
+    bayeskernel_climb = function(e) interrupted <<- TRUE,
     interrupt = function(e) interrupted <<- TRUE
   )
   kernel <- update_kernel(process$kernel, at(best$par)$kernel)
@@ -124,6 +119,227 @@ maximise_score <- function(process, score_at, prior) {
       converged = converged, off = switched_off(kernel),
       interrupted = interrupted
     )
+  )
+}
+
+# The points of a grid that were looked at, in rows, and their scores, a column a
+# form of the link; `unit`, by how far neighbors are apart.
+look_at_grid <- function(value, start, coordinates) {
+  roles <- coordinates$roles
+  box <- coordinates$box
+  grid <- scale_grid(roles)
+  # Neighbors follow each other: their messages are near.
+  back <- match(grid$variance, unique(grid$variance)) %% 2 == 0
+  grid <- grid[order(
+    grid$variance, ifelse(back, -1, 1) * grid$lengthscale
+  ), ]
+  par <- t(vapply(seq_len(nrow(grid)), function(g) {
+    out <- start
+    out[seq_along(roles)] <- start[seq_along(roles)] +
+      grid_step(grid[g, ], roles)
+    pmin(pmax(out, box$lower), box$upper)
+  }, start))
+  if (length(start) == 1L) par <- t(par)
+  score <- lapply(seq_len(nrow(par)), function(g) value(par[g, ], 1L))
+  unit <- c(lengthscale = log(2), variance = log(4), period = log(2) / 4)[roles]
+  list(
+    par = par, score = do.call(rbind, score),
+    unit = c(unname(unit), if (length(start) > length(roles)) log(4))
+  )
+}
+
+# How much the second form of the link has to be better by, as in the core.
+worth_of_form <- 3
+
+# The score of the form that counts.
+best_form <- function(score) {
+  form <- which.max(score)
+  score[[form]] + c(0, worth_of_form)[[form]]
+}
+
+# By how much less a top of the grid may be than the best to be climbed from, too.
+near_best <- 3
+
+# From the tops of the grid, of either form of the link, through the levels; after
+# the second from the best of each form alone. Gives whether all settled.
+climb_levels <- function(value, from, levels, box) {
+  least <- max(from$score) - near_best
+  if (!is.finite(least)) {
+    return(FALSE)
+  }
+  converged <- TRUE
+  for (form in seq_len(ncol(from$score))) {
+    own <- from
+    own$score <- from$score[, form]
+    climbs <- lapply(grid_tops(own, least), function(top) {
+      own$top <- top
+      own
+    })
+    for (level in seq_len(levels)) {
+      climbs <- lapply(climbs, function(own) {
+        climb_score(
+          function(par) value(par, level)[[form]], own, box, level == 1L,
+          level == levels
+        )
+      })
+      if (level > 1L && length(climbs) > 1L) {
+        best <- vapply(climbs, function(own) max(own$score), 0)
+        climbs <- climbs[which.max(best)]
+      }
+    }
+    converged <- converged && all(vapply(climbs, `[[`, NA, "converged"))
+  }
+  converged
+}
+
+# The two highest of the points without a higher neighbor, if they reach `least`.
+grid_tops <- function(grid, least) {
+  units <- grid$par / rep(grid$unit, each = nrow(grid$par))
+  apart <- as.matrix(stats::dist(units, "maximum"))
+  top <- vapply(seq_along(grid$score), function(g) {
+    near <- apart[g, ] < 1.5 & seq_along(grid$score) != g
+    grid$score[g] >= least && all(grid$score[near] <= grid$score[g])
+  }, NA)
+  top <- which(top)
+  utils::head(top[order(grid$score[top], decreasing = TRUE)], 2L)
+}
+
+# One level. What is known is of it if `same`, else of the level before, and
+# tells the shape. On the last the slopes are by differences to both sides.
+climb_score <- function(value, from, box, same, last_level) {
+  p <- length(from$unit)
+  at <- from$par[from$top, ]
+  if (p >= 3L) {
+    return(climb_by_differences(value, from, at, box))
+  }
+  if (same) {
+    # Another top of the grid has its own climb.
+    near <- rowSums(abs(
+      from$par - rep(at, each = nrow(from$par))
+    ) > 1.5 * rep(from$unit, each = nrow(from$par))) == 0
+    par <- from$par[near, , drop = FALSE]
+    score <- from$score[near]
+    model <- list(curvature = diag(-0.1, p))
+  } else {
+    model <- from$model
+    at <- model$top
+    par <- matrix(numeric(), 0L, p)
+    score <- numeric()
+  }
+  look <- function(at) {
+    at <- pmin(pmax(at, box$lower), box$upper)
+    par <<- rbind(par, at, deparse.level = 0L)
+    score <<- c(score, value(at))
+    last(score)
+  }
+  radius <- 1
+  if (!same) {
+    look(at)
+    for (k in seq_len(p)) {
+      half <- 0.5 * from$unit[k] * (seq_len(p) == k)
+      up <- all(at + half <= box$upper)
+      if (up) look(at + half)
+      if (!up || last_level && all(at - half >= box$lower)) look(at - half)
+    }
+  }
+  converged <- FALSE
+  wrong <- Inf
+  for (turn in seq_len(20L)) {
+    finite <- is.finite(score)
+    if (!any(finite)) break
+    best <- which.max(score)
+    model <- fit_quadratic(
+      par[finite, , drop = FALSE], score[finite], par[best, ], from$unit,
+      radius, model$curvature
+    )
+    step <- quadratic_top(model, par[best, ], from$unit, radius, box)
+    model$top <- step$par
+    # A quadratic that was not right about its last top may be wrong of this.
+    if (step$gain < 0.005 && (wrong < 0.05 || max(abs(step$units)) < 0.05)) {
+      converged <- TRUE
+      break
+    }
+    gain <- look(step$par) - score[best]
+    wrong <- abs(gain - step$gain)
+    if (wrong < 0.01 && step$gain < 0.05) {
+      converged <- TRUE
+      break
+    }
+    share <- gain / step$gain
+    if (!is.finite(share) || share < 0.25) {
+      radius <- 0.5 * radius
+    } else if (share > 0.5 && max(abs(step$units)) > 0.9 * radius) {
+      radius <- min(2 * radius, 2)
+    }
+  }
+  list(
+    par = par, score = score, top = which.max(score), unit = from$unit,
+    model = model, converged = converged
+  )
+}
+
+# The quadratic about `center` that is nearest to scores near by, in units, where
+# its curvature is not far from that of `curvature`.
+fit_quadratic <- function(par, score, center, unit, radius, curvature) {
+  p <- length(unit)
+  d <- (par - rep(center, each = nrow(par))) / rep(unit, each = nrow(par))
+  pairs <- which(lower.tri(curvature, TRUE), arr.ind = TRUE)
+  products <- d[, pairs[, 1L], drop = FALSE] * d[, pairs[, 2L], drop = FALSE]
+  same <- pairs[, 1L] == pairs[, 2L]
+  products[, same] <- products[, same] / 2
+  columns <- cbind(1, d, products)
+  weight <- exp(-0.5 * rowSums(d^2) / max(radius, 0.25)^2)
+  ridge <- c(
+    1e-8, rep(1e-4 * radius^2, p), rep(1e-2 * radius^4, nrow(pairs))
+  )
+  prior <- c(0, numeric(p), curvature[pairs])
+  found <- drop(solve(
+    crossprod(columns, weight * columns) + diag(ridge),
+    crossprod(columns, weight * (score - max(score))) + ridge * prior
+  ))
+  curvature[pairs] <- found[-seq_len(p + 1L)]
+  curvature[upper.tri(curvature)] <- t(curvature)[upper.tri(curvature)]
+  list(slope = found[1L + seq_len(p)], curvature = curvature)
+}
+
+# Its top within `radius` units of the center and inside the box, and how much
+# higher it is there.
+quadratic_top <- function(model, center, unit, radius, box) {
+  lower <- pmax((box$lower - center) / unit, -radius)
+  upper <- pmin((box$upper - center) / unit, radius)
+  height <- function(d) {
+    sum(model$slope * d) + 0.5 * sum(d * (model$curvature %*% d))
+  }
+  concave <- all(eigen(model$curvature, TRUE, TRUE)$values < -1e-8)
+  d <- if (concave) drop(solve(model$curvature, -model$slope))
+  if (is.null(d) || any(d < lower | d > upper)) {
+    d <- stats::optim(
+      pmin(pmax(0.1 * sign(model$slope), lower), upper),
+      function(d) -height(d),
+      function(d) -(model$slope + drop(model$curvature %*% d)),
+      method = "L-BFGS-B", lower = lower, upper = upper
+    )$par
+  }
+  list(par = center + d * unit, units = d, gain = height(d))
+}
+
+climb_by_differences <- function(value, from, at, box) {
+  worst <- min(0, from$score[is.finite(from$score)])
+  best <- list(par = at, score = -Inf)
+  found <- stats::optim(
+    at, function(par) {
+      # L-BFGS-B takes finite values only.
+      out <- value(par)
+      if (is.finite(out)) worst <<- min(worst, out) else out <- 10 * worst - 1
+      if (out > best$score) best <<- list(par = par, score = out)
+      -out
+    },
+    method = "L-BFGS-B", lower = box$lower, upper = box$upper,
+    control = list(maxit = 30, factr = 1e11, ndeps = rep(1e-2, length(at)))
+  )
+  list(
+    par = t(best$par), score = best$score, top = 1L, unit = from$unit,
+    converged = found$convergence == 0L
   )
 }
 

@@ -150,6 +150,10 @@ stop_or_keep <- function(core, settings) {
   if (!identical(settings$on_interrupt, "keep") || isFALSE(core$usable)) {
     abort_interrupted()
   }
+  # A second interrupt, after one of the tuning.
+  if (isTRUE(settings$kept)) {
+    return(invisible())
+  }
   bk_warn(
     "interrupt", "Interrupted: the fit is where the iteration was then.",
     "It is a valid but not the best approximation; fit again for that."

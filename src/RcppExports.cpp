@@ -405,6 +405,27 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpsvm_messages_cpp
+Rcpp::List gpsvm_messages_cpp(SEXP tuner);
+RcppExport SEXP _bayeskernel_gpsvm_messages_cpp(SEXP tunerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type tuner(tunerSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_messages_cpp(tuner));
+    return rcpp_result_gen;
+END_RCPP
+}
+// gpsvm_start_cpp
+Rcpp::List gpsvm_start_cpp(SEXP tuner, const Rcpp::List& messages);
+RcppExport SEXP _bayeskernel_gpsvm_start_cpp(SEXP tunerSEXP, SEXP messagesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type tuner(tunerSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type messages(messagesSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpsvm_start_cpp(tuner, messages));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpsvm_shards_cpp
 Rcpp::List gpsvm_shards_cpp(double n, int m);
 RcppExport SEXP _bayeskernel_gpsvm_shards_cpp(SEXP nSEXP, SEXP mSEXP) {
@@ -483,15 +504,16 @@ BEGIN_RCPP
 END_RCPP
 }
 // calibrated_link_cpp
-Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean, const Rcpp::NumericMatrix& variance, const Rcpp::IntegerVector& y, const Rcpp::NumericVector& weights);
-RcppExport SEXP _bayeskernel_calibrated_link_cpp(SEXP meanSEXP, SEXP varianceSEXP, SEXP ySEXP, SEXP weightsSEXP) {
+Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean, const Rcpp::NumericMatrix& variance, const Rcpp::IntegerVector& y, const Rcpp::NumericVector& weights, bool quick);
+RcppExport SEXP _bayeskernel_calibrated_link_cpp(SEXP meanSEXP, SEXP varianceSEXP, SEXP ySEXP, SEXP weightsSEXP, SEXP quickSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type mean(meanSEXP);
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type variance(varianceSEXP);
     Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type y(ySEXP);
     Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type weights(weightsSEXP);
-    rcpp_result_gen = Rcpp::wrap(calibrated_link_cpp(mean, variance, y, weights));
+    Rcpp::traits::input_parameter< bool >::type quick(quickSEXP);
+    rcpp_result_gen = Rcpp::wrap(calibrated_link_cpp(mean, variance, y, weights, quick));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -873,13 +895,15 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_gpsvm_bound_cpp", (DL_FUNC) &_bayeskernel_gpsvm_bound_cpp, 7},
     {"_bayeskernel_gpsvm_point_cpp", (DL_FUNC) &_bayeskernel_gpsvm_point_cpp, 6},
     {"_bayeskernel_gpsvm_left_out_cpp", (DL_FUNC) &_bayeskernel_gpsvm_left_out_cpp, 7},
+    {"_bayeskernel_gpsvm_messages_cpp", (DL_FUNC) &_bayeskernel_gpsvm_messages_cpp, 1},
+    {"_bayeskernel_gpsvm_start_cpp", (DL_FUNC) &_bayeskernel_gpsvm_start_cpp, 2},
     {"_bayeskernel_gpsvm_shards_cpp", (DL_FUNC) &_bayeskernel_gpsvm_shards_cpp, 2},
     {"_bayeskernel_gpsvm_worker_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_cpp, 7},
     {"_bayeskernel_gpsvm_worker_pass_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_pass_cpp, 4},
     {"_bayeskernel_linear_shards_cpp", (DL_FUNC) &_bayeskernel_linear_shards_cpp, 2},
     {"_bayeskernel_linear_worker_cpp", (DL_FUNC) &_bayeskernel_linear_worker_cpp, 4},
     {"_bayeskernel_linear_worker_pass_cpp", (DL_FUNC) &_bayeskernel_linear_worker_pass_cpp, 4},
-    {"_bayeskernel_calibrated_link_cpp", (DL_FUNC) &_bayeskernel_calibrated_link_cpp, 4},
+    {"_bayeskernel_calibrated_link_cpp", (DL_FUNC) &_bayeskernel_calibrated_link_cpp, 5},
     {"_bayeskernel_digest_cpp", (DL_FUNC) &_bayeskernel_digest_cpp, 1},
     {"_bayeskernel_klr_fit_cpp", (DL_FUNC) &_bayeskernel_klr_fit_cpp, 3},
     {"_bayeskernel_klr_predict_cpp", (DL_FUNC) &_bayeskernel_klr_predict_cpp, 4},

@@ -155,12 +155,31 @@ Rcpp::List run_messages(Fit& fit, const Rcpp::List& settings,
   return out;
 }
 
+// settings$messages of tuning, if there are any.
+template <class Fit>
+void start_messages(const Rcpp::List& settings, std::size_t machine, Fit& fit) {
+  if (!settings.containsElementNamed("messages")) return;
+  const Rcpp::List messages = settings["messages"];
+  const auto kappa = map_matrix(messages["kappa"]);
+  const auto b = map_matrix(messages["b"]);
+  const Index k = static_cast<Index>(machine);
+  if (kappa.rows() != fit.sites.kappa.size() || b.rows() != kappa.rows() ||
+      kappa.cols() <= k || b.cols() <= k) {
+    throw bayeskernel::ArgumentError("messages of other rows");
+  }
+  fit.start_from(kappa.col(k), b.col(k));
+}
+
 Rcpp::List fit_ep(const RowSource& rows, Executor& executor,
-                  const Rcpp::List& settings, const RemoteRows* remote,
-                  UserCallback& user) {
+                  const Rcpp::List& settings, std::size_t machine,
+                  const RemoteRows* remote, UserCallback& user) {
   const Prior prior = bayeskernel::unit_prior(rows.x_columns());
   bayeskernel::EpFit fit(rows, prior, executor, bayeskernel::Family::hinge);
-  if (remote != nullptr) fit.delegate(remote->sites(fit));
+  if (remote != nullptr) {
+    fit.delegate(remote->sites(fit));
+  } else {
+    start_messages(settings, machine, fit);
+  }
   return run_messages(fit, settings, user, [&] {
     Rcpp::List out =
         moments_list(fit.posterior().mean.x, fit.posterior().whitener());
@@ -174,12 +193,14 @@ Rcpp::List fit_ep(const RowSource& rows, Executor& executor,
 }
 
 Rcpp::List fit_exact_ep(const Features& features, const PackedRows& labels,
-                        const Rcpp::List& settings, UserCallback& user) {
+                        const Rcpp::List& settings, std::size_t machine,
+                        UserCallback& user) {
   PackedRows rows;
   bayeskernel::exact_rows(features.columns(), features.nugget(), rows);
   rows.y = labels.y;
   rows.weight = labels.weight;
   bayeskernel::ExactEp fit(features.gram(), rows, bayeskernel::Family::hinge);
+  start_messages(settings, machine, fit);
   return run_messages(fit, settings, user, [&] {
     const bayeskernel::WhitenedPosterior q =
         bayeskernel::whitened(features, fit);
@@ -276,10 +297,10 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                              Rcpp::Named("label") = classes[k]));
       const Rcpp::List fit =
           direct ? method == "ep"
-                       ? fit_exact_ep(features, kept, settings, user)
+                       ? fit_exact_ep(features, kept, settings, k, user)
                        : fit_exact(features, kept, settings, user)
           : method == "ep"
-              ? fit_ep(source, executor, settings, remote.get(), user)
+              ? fit_ep(source, executor, settings, k, remote.get(), user)
           : method == "ecm" ? fit_mode(kept, executor, settings, user)
                             : fit_machine(source, batches, executor, settings,
                                           remote.get(), keep, user);

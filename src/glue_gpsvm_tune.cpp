@@ -168,3 +168,28 @@ Rcpp::List gpsvm_left_out_cpp(SEXP tuner, const Rcpp::List& kernel,
     });
   });
 }
+
+// The messages that the next gpsvm_left_out_cpp() starts from.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_messages_cpp(SEXP tuner) {
+  return guarded([&] {
+    Rcpp::XPtr<Tuner> at(tuner);
+    const auto& messages = at->problem.messages();
+    if (messages.kappa.size() == 0) return Rcpp::List();
+    return Rcpp::List::create(Rcpp::Named("kappa") = to_r(messages.kappa),
+                              Rcpp::Named("b") = to_r(messages.b));
+  });
+}
+
+// Does nothing without messages.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List gpsvm_start_cpp(SEXP tuner, const Rcpp::List& messages) {
+  return guarded([&] {
+    if (messages.size() > 0) {
+      Rcpp::XPtr<Tuner> at(tuner);
+      at->problem.start_from(
+          {map_matrix(messages["kappa"]), map_matrix(messages["b"])});
+    }
+    return Rcpp::List();
+  });
+}

@@ -12,7 +12,8 @@
 Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean,
                                const Rcpp::NumericMatrix& variance,
                                const Rcpp::IntegerVector& y,
-                               const Rcpp::NumericVector& weights) {
+                               const Rcpp::NumericVector& weights,
+                               bool quick) {
   return guarded([&] {
     const Eigen::Index n = mean.nrow();
     if (variance.nrow() != n || y.size() != n || weights.size() != n ||
@@ -22,12 +23,13 @@ Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean,
     bayeskernel::CalibratedLinkFit fit(
         map_matrix(mean), map_matrix(variance),
         Eigen::Map<const Eigen::VectorXi>(y.begin(), n), map_vector(weights));
-    const bayeskernel::CalibratedLink link = fit.run();
+    const bayeskernel::CalibratedLink link = fit.run(quick);
     return Rcpp::List::create(Rcpp::Named("intercept") = to_r(link.intercept),
                               Rcpp::Named("slope") = link.slope,
                               Rcpp::Named("spread") = link.spread ? 1.0 : 0.0,
                               Rcpp::Named("value") = fit.value(),
-                              Rcpp::Named("smooth") = fit.with_spread());
+                              Rcpp::Named("smooth") = fit.with_spread(),
+                              Rcpp::Named("narrow") = fit.without_spread());
   });
 }
 

@@ -56,8 +56,7 @@ class TuneProblem {
         exact_(exact),
         executor_(executor),
         warm_(positive_.size()),
-        exact_warm_(positive_.size()),
-        messages_(positive_.size()) {}
+        exact_warm_(positive_.size()) {}
 
   TuneValue evaluate(const TunePoint& at, bool locations,
                      const MeanFieldSettings& settings,
@@ -138,6 +137,23 @@ class TuneProblem {
     return {along_slopes(at.kernel, outer, scale), bound};
   }
 
+  // What leave_one_out() starts from: the messages of its last call, rows x
+  // machines, empty before it; or others.
+  struct Messages {
+    MatrixXd kappa, b;
+  };
+  const Messages& messages() const { return messages_; }
+  void start_from(Messages messages) {
+    const Index n = base_.rows();
+    const Index machines = static_cast<Index>(positive_.size());
+    for (const MatrixXd* m : {&messages.kappa, &messages.b}) {
+      if (m->rows() != n || m->cols() != machines) {
+        throw ArgumentError("messages of other rows");
+      }
+    }
+    messages_ = std::move(messages);
+  }
+
   LeftOut leave_one_out(const TunePoint& at, const EpSettings& settings,
                         const KeepGoing& keep_going) {
     const Features features(at.kernel, at.z, at.nugget);
@@ -152,18 +168,19 @@ class TuneProblem {
     LeftOut out;
     out.log_p.resize(rows.rows(), positive_.size());
     out.mean = out.variance = out.all_mean = out.all_variance = out.log_p;
+    const bool warm = messages_.kappa.size() > 0;
+    Messages next{out.log_p, out.log_p};
     for (std::size_t k = 0; k < positive_.size(); ++k) {
       base_.set_positive(positive_[k]);
       keep_labels(base_, rows);
       const auto run = [&](auto& fit) {
         fit.watch(keep_going);
-        if (messages_[k]) {
-          fit.start_from(messages_[k]->kappa, messages_[k]->b);
-        }
+        if (warm) fit.start_from(messages_.kappa.col(k), messages_.b.col(k));
         const EpResult result = fit.run(settings);
         out.passes += result.passes;
         out.converged = out.converged && result.converged;
-        messages_[k] = Messages{fit.sites.kappa, fit.sites.b};
+        next.kappa.col(k) = fit.sites.kappa;
+        next.b.col(k) = fit.sites.b;
         out.log_p.col(k) = fit.leave_one_out();
         const LeftOutMoments left_out = fit.left_out_moments();
         out.mean.col(k) = left_out.mean;
@@ -181,14 +198,11 @@ class TuneProblem {
         run(fit);
       }
     }
+    messages_ = std::move(next);
     return out;
   }
 
  private:
-  struct Messages {
-    VectorXd kappa, b;
-  };
-
   BoundGradient machine(std::size_t k, const Features& features,
                         const PackedRows& rows, bool locations,
                         const MeanFieldSettings& settings,
@@ -235,7 +249,7 @@ class TuneProblem {
   Executor& executor_;
   std::vector<std::optional<MeanFieldStart>> warm_;
   std::vector<std::optional<ExactStart>> exact_warm_;
-  std::vector<std::optional<Messages>> messages_;
+  Messages messages_;
 };
 
 }  // namespace bayeskernel

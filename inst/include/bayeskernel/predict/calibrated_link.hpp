@@ -138,11 +138,11 @@ class CalibratedLinkFit {
     return value;
   }
 
-  // The better one of the two forms.
-  CalibratedLink run() {
+  // The better one of the two forms. `quick`: from one start, for a search.
+  CalibratedLink run(bool quick = false) {
     CalibratedLink out;
     const Index k = m_.cols();
-    VectorXd found = climb();
+    VectorXd found = climb(quick);
     out.intercept = found.head(k);
     out.slope = std::exp(found[k]) / scale_;
     with_spread_ = best_;
@@ -150,7 +150,8 @@ class CalibratedLinkFit {
         m_.transpose() * w_ / std::max(w_.sum(), 1e-300);
     CalibratedLinkFit narrow(m_.rowwise() - centre.transpose(),
                              MatrixXd::Zero(m_.rows(), k), y_, w_);
-    found = narrow.climb();
+    found = narrow.climb(quick);
+    without_spread_ = narrow.best_;
     if (narrow.best_ < best_ - kWorth) {
       best_ = narrow.best_;
       out.spread = false;
@@ -160,15 +161,16 @@ class CalibratedLinkFit {
     return out;
   }
 
-  // Of the best end, and of that of the first form.
+  // Of the best end, and of those of the two forms.
   double value() const { return best_; }
+  double without_spread() const { return without_spread_; }
   double with_spread() const { return with_spread_; }
 
  private:
   static constexpr double kWorth = 3.0;
 
-  // The best end from three starts.
-  VectorXd climb() {
+  // The best end from three starts, or that from the shares of the classes.
+  VectorXd climb(bool quick) {
     const Index k = m_.cols();
     VectorXd share = VectorXd::Constant(k, 0.5);
     if (k > 1) share.setConstant(1.0);
@@ -186,7 +188,7 @@ class CalibratedLinkFit {
     }
     best_ = std::numeric_limits<double>::infinity();
     VectorXd theta(k + 1), found = VectorXd::Zero(k + 1);
-    for (int start = 0; start < 3; ++start) {
+    for (int start = quick ? 1 : 0; start < (quick ? 2 : 3); ++start) {
       theta.setZero();
       if (start > 0) theta.head(k) = base;
       if (start == 2) theta[k] = std::log(0.1);
@@ -241,6 +243,7 @@ class CalibratedLinkFit {
   Eigen::VectorXi y_;
   VectorXd w_;
   double scale_ = 1.0, best_ = 0.0, with_spread_ = 0.0;
+  double without_spread_ = 0.0;
 };
 
 }  // namespace bayeskernel
