@@ -36,14 +36,17 @@ atom_model <- function(rows) {
   terms <- grouping_terms(rows$random)
   codes <- group_codes(rows$random, terms)
   own <- lapply(codes, used_codes)
+  # Of rows in groups the other responses of a group tell about its effects.
+  joint <- response && length(codes) > 0L && length(holes$levels) == 0L
   model <- core_call(predictor_model_cpp(
     x, class, hole_codes(holes), lengths(holes$levels),
-    lapply(own, `[[`, "code"), where, response, numeric()
+    lapply(own, `[[`, "code"), where, response && !joint, numeric()
   ))
   if (length(codes) == 0L) {
     return(model)
   }
   model <- expand_groups(model, lapply(own, `[[`, "used"), terms)
+  if (joint) model <- leave_response(model, x, codes)
   add_tilt(model, codes, holes, class)
 }
 
@@ -90,9 +93,9 @@ seen_by_class <- function(holes, class) {
 #' @noRd
 atom_rows <- function(rows, parts, model) {
   holes <- rows$holes
+  known <- groups_of_atoms(model, rows)
   atoms <- core_call(atoms_cpp(
-    explained(holes), hole_codes(holes), model,
-    model_codes(model, rows$random)
+    explained(holes), hole_codes(holes), known$model, known$codes
   ))
   at <- atoms$row
   sources <- atom_sources(rows, atoms)
