@@ -21,16 +21,18 @@ uses_atoms <- function(rows, settings) {
 # effects on the predictors that miss values (predictor-groups.R).
 atom_model <- function(rows) {
   holes <- rows$holes
+  x <- explained(holes)
+  where <- which(colSums(is.na(x)) > 0)
+  # Of classes in groups -1 and 1 do: their discriminant is linear.
+  response <- length(where) > 0L && (is.null(rows$levels) ||
+    length(rows$random) > 0L && length(holes$levels) == 0L)
   class <- integer()
-  if (length(rows$levels) == 2L) {
+  if (length(rows$levels) == 2L && !response) {
     class <- as.integer(rows$y > 0) + 1L
     if (!misses_by_class(holes, class)) class <- integer()
   }
-  x <- explained(holes)
-  where <- which(colSums(is.na(x)) > 0)
-  response <- is.null(rows$levels) && length(where) > 0L
   if (response) {
-    x <- cbind(x, rows$y - rows$offset)
+    x <- cbind(x, if (is.null(rows$levels)) rows$y - rows$offset else rows$y)
     where <- c(where, ncol(x))
   }
   terms <- grouping_terms(rows$random)
