@@ -42,7 +42,7 @@ cases <- list(
     "A1", "the same by vb", "about .49", ".8", function() slopes("vb")
   ),
   report(
-    "A1", "missing where the mean response of the group is large, gibbs, 3 sets",
+    "A1", "missing where the response of the group is large, gibbs, 3 sets",
     "too small", ".8", function() slopes("gibbs", TRUE, 3)
   ),
   report(
