@@ -20,7 +20,7 @@ made_groups <- function(seed, by_y = FALSE) {
 }
 
 # Mean of the estimates of the slope and its standard deviation.
-slopes <- function(method, by_y = FALSE, sets = 6) {
+slopes <- function(method, by_y = FALSE, sets = 3) {
   all <- vapply(seq_len(sets), function(seed) {
     fit <- bkm(
       y ~ x + z + (1 | g), made_groups(seed, by_y),
@@ -34,7 +34,7 @@ slopes <- function(method, by_y = FALSE, sets = 6) {
 
 cases <- list(
   report(
-    "A1", "slope of a predictor of groups, 30 % of groups missing, ep, 6 sets",
+    "A1", "slope of a predictor of groups, 30 % of groups missing, ep, 3 sets",
     "about .49, between .2 and .6", ".8 (sd .11)",
     function() slopes("ep")
   ),
@@ -42,7 +42,7 @@ cases <- list(
     "A1", "the same by vb", "about .49", ".8", function() slopes("vb")
   ),
   report(
-    "A1", "missing where the mean response of the group is large, gibbs, 3 sets",
+    "A1", "missing where the response of the group is large, gibbs, 3 sets",
     "too small", ".8", function() slopes("gibbs", TRUE, 3)
   ),
   report(
