@@ -12,12 +12,13 @@
 # missing row by row have their own law (linear-atoms.R, missing/ of the core),
 # for which the completed predictors of groups are known ones.
 
-# Fits before those that count. Of those that count at least 20; up to 100 of
-# data that are not large with one variance of effects, whose fits take little,
-# until the completions add less than this share of a standard deviation to the
-# error of the means. Values that are tried for each group in a step.
+# Fits before those that count. Of those that count at least 20; of data that are
+# not large, with one variance of effects, whose fits take little, up to 100 of a
+# normal response and 40 of others, until the completions add less than this
+# share of a standard deviation to the error of the means. Values that are tried
+# for each group in a step.
 shared_burn <- 6L
-shared_fits <- c(least = 20L, most = 100L)
+shared_fits <- c(least = 20L, classes = 40L, numbers = 100L)
 shared_cells <- 3e6
 shared_error <- 0.05
 shared_tried <- 32L
@@ -57,11 +58,11 @@ shared_holes <- function(rows, settings) {
     NA_integer_
   }
   columns <- function(x) {
-    if (is.null(x)) integer() else apply(x, 2L, where)
+    vapply(seq_len(NCOL(x) * !is.null(x)), function(j) where(x[, j]), 1L)
   }
   gone <- function(x) if (is.null(x)) logical() else colSums(is.na(x)) > 0
-  numbers <- ifelse(gone(holes$x), columns(holes$x), NA)
-  levels <- ifelse(gone(holes$codes), columns(holes$codes), NA)
+  numbers <- ifelse(gone(holes$x), columns(holes$x), NA_integer_)
+  levels <- ifelse(gone(holes$codes), columns(holes$codes), NA_integer_)
   used <- intersect(factors, c(numbers, levels))
   if (length(used) == 0L) {
     return(NULL)
@@ -526,7 +527,8 @@ first_shared <- function(one, state) {
   x <- one$x
   for (j in seq_len(ncol(x))) {
     gone <- is.na(x[, j])
-    x[gone, j] <- sample(x[!gone, j], sum(gone), TRUE)
+    seen <- which(!gone)
+    x[gone, j] <- x[seen[sample.int(length(seen), sum(gone), TRUE)], j]
   }
   if (length(whole) && nrow(one$cells) > 1L) {
     for (g in one$open) {
@@ -563,10 +565,14 @@ put_shared <- function(one, state, x, cell, groups) {
 #' @return The state, with `moments`: weighted means and squares of the values.
 #' @noRd
 step_shared <- function(one, state, setting, parts) {
-  if (length(one$open) == 0L) {
+  open <- one$open
+  if (length(open) == 0L) {
+    none <- matrix(0, 0L, length(one$numbers))
+    state$moments <- list(
+      mean = none, square = none, prob = matrix(0, 0L, nrow(one$cells))
+    )
     return(state)
   }
-  open <- one$open
   now <- list(
     x = state$x[one$first, one$numbers, drop = FALSE],
     cell = current_cells(one, state)
@@ -797,9 +803,10 @@ fit_shared <- function(model, rows, settings, call, shared) {
     shared <- begun$shared
     parts <- rows$info$holes$parts
     levels <- lapply(rows$random, function(term) seq_along(term$levels))
+    any_open <- any(lengths(lapply(shared, `[[`, "open")) > 0L)
     kept <- list()
-    k <- 0L
-    most <- most_shared_fits(rows)
+    k <- if (any_open) 0L else shared_burn
+    most <- most_shared_fits(rows, settings)
     said <- list()
     repeat {
       completed <- fill_shared(rows, state$x, state$codes, parts)
@@ -825,7 +832,8 @@ fit_shared <- function(model, rows, settings, call, shared) {
       if (k > shared_burn) {
         kept[[k - shared_burn]] <- one[c("fit", "left_out", "state", "moments")]
       }
-      if (enough_shared(kept, most)) break
+      # Where the rows of each group tell its values nothing is drawn.
+      if (enough_shared(kept, most) || length(kept) && !any_open) break
     }
     for (w in said) warning(w)
     fit <- pool_shared(kept, rows, shared)
@@ -837,7 +845,7 @@ fit_shared <- function(model, rows, settings, call, shared) {
   })
 }
 
-most_shared_fits <- function(rows) {
+most_shared_fits <- function(rows, settings) {
   variances <- sum(vapply(rows$random, function(term) {
     choose(length(term$columns) + 1, 2)
   }, 1))
@@ -845,7 +853,8 @@ most_shared_fits <- function(rows) {
     return(shared_fits[["least"]])
   }
   cells <- length(rows$offset) * max(1, ncol(rows$x))
-  min(shared_fits[["most"]], max(
+  kind <- if (length(rows$levels)) "classes" else "numbers"
+  min(shared_fits[[kind]], max(
     shared_fits[["least"]], 10 * (shared_cells %/% (10 * cells))
   ))
 }

@@ -82,6 +82,8 @@ refuse_extension <- function(object) {
     "crossed terms of many levels"
   } else if (!is.null(posterior$wide)) {
     "more columns than rows"
+  } else if (!is.null(object$shared)) {
+    "missing values of whole groups"
   } else if (isTRUE(object$counted)) {
     "counts as the response"
   } else if (effect_count(posterior) > most_extended) {

