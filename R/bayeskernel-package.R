@@ -32,7 +32,8 @@
 #' Warnings have class `bayeskernel_warning` and before it
 #' `bayeskernel_warning_convergence`, `_dropped_column`, `_max_iter`,
 #' `_separation`, `_jitter`, `_interrupt`, `_response`, `_effects`, `_prior`,
-#' `_given_up`, `_learning_rate`, `_link`, `_kernel` or `_identification`.
+#' `_given_up`, `_learning_rate`, `_link`, `_kernel`, `_identification`,
+#' `_outlier` or `_outside`.
 #'
 #' @references
 #' Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference

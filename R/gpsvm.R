@@ -80,7 +80,9 @@
 #'   as rows.
 #' @param prior Bounds for `tune`, made by [gpsvm_prior()].
 #' @param standardize Centre and scale the predictors (default `TRUE`): by all
-#'   rows, also those of a row source.
+#'   rows, also those of a row source. Of rows in memory, values far from all
+#'   others (without a hundredth of the rows the standard deviation would be less
+#'   than a tenth) are left out of that, with a warning.
 #' @param tol,max_iter Variational engines: stop when a pass gains less than
 #'   `tol * (1 + abs(elbo) / 1000)`; cap on full passes, which warns. For
 #'   `"svi"`, `max_iter = 0` takes the stochastic steps alone. For `"ep"`: once

@@ -19,7 +19,8 @@
 #' @param kernel A kernel, see [kernels]: its variance is set to 1, for the term
 #'   has its own. A variable that only a kernel `categorical(columns = )` looks
 #'   at may be a factor. Length-scales that are given are held; those left open
-#'   are learned. They are in standard deviations of the variables, unless
+#'   are learned. They are in standard deviations of the variables (without
+#'   values far from all others, which a warning names), unless
 #'   `standardize = FALSE`.
 #' @param inducing Inducing points: how many, or a matrix or data frame with a
 #'   column for each variable, on their scale, found by k-means. By default every

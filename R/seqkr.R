@@ -63,7 +63,8 @@
 #'
 #' @return An object of class `c("seqkr", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()], with `posterior` (the particles: centres,
-#'   coefficients given them, variances), `state` (where the stream rests: of n
+#'   coefficients given them, variances), `reservoir` (up to 500 rows, by which
+#'   [extend()] can tune anew), `state` (where the stream rests: of n
 #'   rows, while their inputs may become centres, about 8 n^2 bytes),
 #'   `trace$steps` (a row of the table for each row of the data in the order in
 #'   which they came: `log_evidence`, the log of its predictive density; `ess`;

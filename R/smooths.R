@@ -282,6 +282,18 @@ smooth_variable <- function(column, name, term, rows, call) {
   check_columns(
     column_moments_cpp(cbind(c(values))), cbind(c(values)), name, rows, call
   )
+  # Knots of "cr" and "cs" stand at quantiles.
+  if (!is.matrix(values) && !inherits(term$spec, c(
+    "cr.smooth.spec", "cs.smooth.spec"
+  ))) {
+    wild <- without_wild(values)
+    if (!is.null(wild)) {
+      warn_wild(name, values[wild$far], wild$range, c(
+        sprintf("To `%s` the others are nearly one place.", term$text),
+        "A basis with knots at quantiles is s(x, bs = \"cr\")."
+      ), call)
+    }
+  }
   values
 }
 

@@ -50,20 +50,24 @@ robust_places <- function(x, center, scale, call = user_call()) {
     if (is.null(wild)) next
     center[j] <- wild$center
     scale[j] <- wild$scale
-    warn_wild(colnames(x)[j], x[there[wild$far], j], wild$range, call)
+    warn_wild(
+      colnames(x)[j], x[there[wild$far], j], wild$range,
+      "The column is scaled by the others.", call
+    )
   }
   list(center = center, scale = scale)
 }
 
-warn_wild <- function(name, values, range, call) {
+warn_wild <- function(name, values, range, effect, call) {
   bk_warn(
     "outlier", fit_header("Column `%s` has values far from all others.", name),
     c(
       sprintf("Found: %s.", list_some(format_each(values))),
       sprintf(
-        "All others lie from %s to %s; the column is scaled by them.",
+        "All others lie from %s to %s.",
         format(range[1], digits = 4), format(range[2], digits = 4)
       ),
+      effect,
       "Correct such values, or leave out their rows, if they are errors."
     ),
     column = name, found = values, call = call

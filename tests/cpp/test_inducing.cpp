@@ -373,3 +373,13 @@ TEST("a median of 0 gives way to the mean of the distances above 0") {
   CHECK(median_distance(MatrixXd::Constant(2, 6, 4.0)) == 1.0);
   CHECK(median_distance(MatrixXd::Ones(2, 1)) == 1.0);
 }
+
+TEST("a column far away leaves the points of the others apart") {
+  MatrixXd x = clouds_of(2, 300, 5, 3);
+  x.col(7).setConstant(1e9);
+  for (auto method : {InducingMethod::kmeans, InducingMethod::random}) {
+    InducingSettings settings = settings_of(40);
+    settings.method = method;
+    CHECK(inducing_points(x, settings, serial).cols() >= 39);
+  }
+}

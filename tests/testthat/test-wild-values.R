@@ -57,6 +57,17 @@ test_that("one wild value leaves a process and its points to the others", {
   expect_lt(error(fit), error(plain) + 0.03)
 })
 
+test_that("a smooth says that a wild value takes its basis", {
+  d <- wild_rows(value = 1e4)
+  expect_warning(
+    bkm(y ~ s(x), d, family = "gaussian", threads = 1), "knots at quantiles",
+    class = "bayeskernel_warning_outlier"
+  )
+  expect_no_warning(
+    bkm(y ~ s(x, bs = "cr"), d, family = "gaussian", threads = 1)
+  )
+})
+
 test_that("points fewer than asked for are said", {
   expect_warning(
     warn_few_points(3, 60, "gp(x)", NULL), "Few inducing points",
