@@ -106,7 +106,9 @@ maximise_score <- function(process, levels, prior, tell = function(...) NULL) {
   tryCatch(
     {
       from <- look_at_grid(value, start, coordinates)
-      converged <- climb_levels(value, from, length(levels), coordinates$box)
+      converged <- climb_levels(
+        value, from, vapply(levels, `[[`, 0, "rows"), coordinates$box
+      )
     },
     bayeskernel_climb = function(e) interrupted <<- TRUE,
     interrupt = function(e) interrupted <<- TRUE
@@ -160,9 +162,11 @@ best_form <- function(score) {
 # By how much less a top of the grid may be than the best to be climbed from, too.
 near_best <- 3
 
-# From the tops of the grid, of either form of the link, through the levels; after
-# the second from the best of each form alone. Gives whether all settled.
-climb_levels <- function(value, from, levels, box) {
+# From the tops of the grid, of either form of the link, through the levels, of
+# `rows`; from the best of each form alone once it has been looked at on more rows
+# than the grid's, or on all. Gives whether all settled.
+climb_levels <- function(value, from, rows, box) {
+  levels <- length(rows)
   least <- max(from$score) - near_best
   if (!is.finite(least)) {
     return(FALSE)
@@ -182,7 +186,7 @@ climb_levels <- function(value, from, levels, box) {
           level == levels
         )
       })
-      if (level > 1L && length(climbs) > 1L) {
+      if (length(climbs) > 1L && (level > 1L || rows[1L] == rows[levels])) {
         best <- vapply(climbs, function(own) max(own$score), 0)
         climbs <- climbs[which.max(best)]
       }
@@ -232,15 +236,19 @@ climb_score <- function(value, from, box, same, last_level) {
     score <<- c(score, value(at))
     last(score)
   }
-  radius <- 1
+  look_around <- function(at, units) {
+    for (k in seq_len(p)) {
+      step <- units * from$unit[k] * (seq_len(p) == k)
+      up <- all(at + step <= box$upper)
+      if (up) look(at + step)
+      if (!up || last_level && all(at - step >= box$lower)) look(at - step)
+    }
+  }
+  # The last begins where the level before ended.
+  radius <- if (last_level) 0.5 else 1
   if (!same) {
     look(at)
-    for (k in seq_len(p)) {
-      half <- 0.5 * from$unit[k] * (seq_len(p) == k)
-      up <- all(at + half <= box$upper)
-      if (up) look(at + half)
-      if (!up || last_level && all(at - half >= box$lower)) look(at - half)
-    }
+    look_around(at, if (last_level) 0.3 else 0.5)
   }
   converged <- FALSE
   wrong <- Inf
@@ -255,13 +263,13 @@ climb_score <- function(value, from, box, same, last_level) {
     step <- quadratic_top(model, par[best, ], from$unit, radius, box)
     model$top <- step$par
     # A quadratic that was not right about its last top may be wrong of this.
-    if (step$gain < 0.005 && (wrong < 0.05 || max(abs(step$units)) < 0.05)) {
+    if (step$gain < 0.002 && (wrong < 0.05 || max(abs(step$units)) < 0.05)) {
       converged <- TRUE
       break
     }
     gain <- look(step$par) - score[best]
     wrong <- abs(gain - step$gain)
-    if (wrong < 0.01 && step$gain < 0.05) {
+    if (!last_level && wrong < 0.01 && step$gain < 0.05) {
       converged <- TRUE
       break
     }
