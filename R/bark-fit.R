@@ -5,6 +5,7 @@ bark_job <- function(rows, settings) {
   refuse_codes(rows, settings)
   refuse_class_weights(rows, settings)
   data <- bark_data(rows)
+  if (settings$brief) settings <- brief_run(settings, rows$n)
   reference <- reference_rows(data)
   settings$prior$reach <- kernel_reach(settings, rows$n)
   prior <- settings$prior
@@ -31,6 +32,8 @@ bark_job <- function(rows, settings) {
       start = start_indicators(data, structure)
     ), if (length(rows$random)) {
       list(reference_level = blocks$level[reference, , drop = FALSE])
+    }, if (data$classes == 0L && rows$n > most_whole) {
+      list(part = part_of_rows(data))
     }),
     shared = list(
       data = c(data[c(
@@ -55,6 +58,13 @@ bark_job <- function(rows, settings) {
 }
 
 bark_chains <- function(control, data, prior) {
+  if (length(control$part) && !length(control$states) && control$warmup > 0) {
+    begun <- begin_on_part(control, data, prior)
+    if (begun$status$interrupted) {
+      return(begun)
+    }
+    control$states <- begun$states
+  }
   bark_fit_cpp(data, prior, control)
 }
 
@@ -228,6 +238,7 @@ bark_collect <- function(fit, core, job, rows) {
   if (settings$chain_weights == "stacking") {
     fit$chain_weights <- chain_weights(fit, settings$threads)
   }
+  fit$diagnostics$apart <- chains_apart(fit, settings$threads)
   fit$fitted <- bark_moments(
     fit, fit$posterior$x, settings$threads, fit$posterior$blocks$level
   )
@@ -258,9 +269,12 @@ bark_random <- function(fit, rows) {
 # the order of the response and then of the predictors, so that they do not
 # depend on the order in which the rows came.
 reference_rows <- function(data) {
-  sorted <- do.call(order, c(list(data$y), unname(as.data.frame(data$x))))
-  n <- length(sorted)
-  sorted[unique(round(seq(1, n, length.out = min(n, 10L))))]
+  sorted <- ordered_rows(data)
+  sorted[spread_over(length(sorted), 10L)]
+}
+
+ordered_rows <- function(data) {
+  do.call(order, c(list(data$y), unname(as.data.frame(data$x))))
 }
 
 # One array draws x chains x variables on the scale of the data.

@@ -7,11 +7,51 @@
 # be chance.
 chain_weights <- function(object, threads) {
   count <- dim(object$draws)[2]
-  rhat <- object$diagnostics$table$rhat
-  if (count == 1L || !any(rhat > most_rhat, na.rm = TRUE)) {
+  if (count == 1L || !chains_disagree(object)) {
     return(rep(1 / count, count))
   }
   stacked_weights(chain_scores(object, threads))
+}
+
+# Whether an R-hat of the fit says that its chains disagree.
+chains_disagree <- function(object) {
+  any(object$diagnostics$table$rhat > most_rhat, na.rm = TRUE)
+}
+
+# How far the predictions of chains that disagree are from one another: at each
+# row of the fit the standard deviation of the chains' means of f, in units of
+# the posterior standard deviation within them; the median over the rows and
+# the value that a tenth of them exceeds. `most` draws of a chain are enough.
+chains_apart <- function(object, threads, most = 200L) {
+  size <- dim(object$draws)
+  if (size[2] == 1L || size[1] < 2L || !chains_disagree(object)) {
+    return(NULL)
+  }
+  take <- unique(round(seq(1, size[1], length.out = min(most, size[1]))))
+  blocks <- object$posterior$blocks$level
+  rows <- spread_over(object$n, 1000L)
+  x <- object$posterior$x
+  moments <- lapply(seq_len(size[2]), function(chain) {
+    core_call(bark_predict_cpp(
+      bark_core_draws(object, take + (chain - 1L) * size[1]), x,
+      x[rows, , drop = FALSE], threads, blocks[rows, , drop = FALSE]
+    ))
+  })
+  means <- vapply(moments, function(own) own$mean, numeric(length(rows)))
+  within <- rowMeans(
+    vapply(moments, function(own) own$var, numeric(length(rows)))
+  )
+  between <- rowSums((means - rowMeans(means))^2) / (size[2] - 1)
+  ratio <- sqrt(between / pmax(within, .Machine$double.xmin))
+  w <- object$chain_weights
+  list(
+    size = unname(stats::quantile(ratio, c(0.5, 0.9))),
+    weights = if (is.null(w) || max(w) - min(w) < 1e-8) {
+      "with equal weights"
+    } else {
+      paste0("stacked, weights ", paste(sprintf("%.2f", w), collapse = ", "))
+    }
+  )
 }
 
 # Log predictive density of each row given the others, n x chains. Given the

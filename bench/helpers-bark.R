@@ -41,9 +41,7 @@ rank_sets <- function() {
     split(unname(x), change(data[[response]]))
   }
   home <- new.env()
-  utils::data(
-    list = c("PimaIndiansDiabetes2", "Ozone"), package = "mlbench", envir = home
-  )
+  utils::data(list = "Ozone", package = "mlbench", envir = home)
   list(
     "Friedman 1" = friedman(1), "Friedman 2" = friedman(2),
     "Friedman 3" = friedman(3), "Boston" = real("Boston"),
@@ -57,8 +55,9 @@ rank_sets <- function() {
       c("MPG.city", "EngineSize", "Horsepower", "RPM", "Length", "Width",
         "Weight", "Fuel.tank.capacity")
     ], "MPG.city"),
+    # As package MASS has them: mlbench no longer does.
     "Diabetes" = frame(
-      home$PimaIndiansDiabetes2, "diabetes", function(y) +(y == "pos")
+      rbind(MASS::Pima.tr, MASS::Pima.te), "type", function(y) +(y == "Yes")
     ),
     "Circle 5" = simulated(function(n) simulate_circle(5, n))
   )
