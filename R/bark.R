@@ -42,12 +42,16 @@
 #'   has weight w. Classes have none.
 #' @param chains,warmup,draws,thin Number of chains, discarded sweeps, kept
 #'   draws per chain, sweeps per kept draw. A sweep is one jump and a few other
-#'   moves, so there have to be many: 4 chains, 50,000 sweeps of warmup, and
-#'   1000 draws 50 sweeps apart, in the first round. `NULL`: these numbers.
+#'   moves, so there have to be many. `NULL`: 4 chains, and by the default of
+#'   `until` 12,500 sweeps of warmup and 500 draws 25 sweeps apart in the first
+#'   round, fewer with many rows (see Length of a run); else 50,000, 1000 and 50.
 #' @param until [rhat()] or [ess()]: rounds of sweeps until the chains agree,
 #'   the second half of all sweeps is kept, and a warning comes only at the cap.
 #'   `NULL`: one round. `"auto"`, the default: one round where `warmup`,
-#'   `draws`, `thin` or `start` say how long to run, else `rhat(1.01)`.
+#'   `draws`, `thin` or `start` say how long to run, else as long as it helps
+#'   predictions, two rounds at most (see Length of a run). `rhat(1.01)` asks for
+#'   chains that agree, whatever it costs: rounds of 100,000 sweeps or more, at
+#'   most 1,600,000 a chain.
 #' @param chain_weights `"stacking"`: chains that disagree (an R-hat above 1.05)
 #'   are weighted so that the mixture of their predictive densities of each row
 #'   given the others is largest, see there; the default of several chains with
@@ -298,7 +302,7 @@ settle_bark <- function(settings) {
     if (is.null(settings$structure)) "different" else "equal"
   settings <- settle_until(settings, brief_goal(), c(
     warmup = 5e4, draws = 1000, thin = 50
-  ), c(warmup = 1e4, draws = 500, thin = 20))
+  ), c(warmup = 12500, draws = 500, thin = 25))
   # Of a run whose length was said the chains are taken as they are.
   said <- is.null(settings$until) || settings$chains == 1L
   settings$chain_weights <- settings$chain_weights %||%
@@ -328,13 +332,22 @@ settle_bark <- function(settings) {
 # The run of a call that says nothing of its length: as long as it helps
 # predictions, see bench/bark.R. Who asks for rhat(1.01) has longer rounds.
 brief_goal <- function() {
-  goal <- rhat(most_rhat, sweeps = 4e4)
+  goal <- rhat(most_rhat, sweeps = 5e4)
   goal$longer <- list(text = "rhat(1.01)", sweeps = 1.6e6)
   goal
 }
 
-# Of many rows it has fewer sweeps, as each takes longer.
+# Of many rows it is one round of fewer sweeps, as each takes as long as there
+# are rows, and of fewer draws, as each is a product of all rows to predict by.
 brief_run <- function(settings, n) {
+  if (n <= most_whole) {
+    return(settings)
+  }
+  sweeps <- max(3000, round(4e7 / n))
+  settings$draws <- 250L
+  settings$thin <- as.integer(sweeps %/% 500)
+  settings$warmup <- settings$thin * 250L
+  settings$until$sweeps <- 2 * settings$warmup
   settings
 }
 
