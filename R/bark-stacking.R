@@ -22,12 +22,12 @@ chains_disagree <- function(object) {
 # row of the fit the standard deviation of the chains' means of f, in units of
 # the posterior standard deviation within them; the median over the rows and
 # the value that a tenth of them exceeds. `most` draws of a chain are enough.
-chains_apart <- function(object, threads, most = 200L) {
+chains_apart <- function(object, threads, most = 100L) {
   size <- dim(object$draws)
   if (size[2] == 1L || size[1] < 2L || !chains_disagree(object)) {
     return(NULL)
   }
-  take <- unique(round(seq(1, size[1], length.out = min(most, size[1]))))
+  take <- spread_over(size[1], most)
   blocks <- object$posterior$blocks$level
   rows <- spread_over(object$n, 1000L)
   x <- object$posterior$x
@@ -57,29 +57,34 @@ chains_apart <- function(object, threads, most = 200L) {
 # Log predictive density of each row given the others, n x chains. Given the
 # kernels of a draw it is known, or its place is taken by the density given f;
 # draws weigh by its inverse, as they depend on the row.
+# Of many rows some draws and rows are enough for a weight for each chain.
 chain_scores <- function(object, threads) {
   size <- dim(object$draws)
+  rows <- spread_over(object$n, if (object$n > most_whole) 2000L else object$n)
   log_p <- if (is_regression(object)) {
-    function(take) left_out_densities(object, take, threads)
+    own <- if (object$n > most_whole) spread_over(size[1], 100L) else TRUE
+    function(take) left_out_densities(object, take[own], threads, rows)
   } else {
     all <- log_densities(object, seed = 1)
-    function(take) all[take, , drop = FALSE]
+    function(take) all[take, rows, drop = FALSE]
   }
   vapply(seq_len(size[2]), function(chain) {
     held_out_score(log_p(seq_len(size[1]) + (chain - 1L) * size[1]))
-  }, numeric(object$n))
+  }, numeric(length(rows)))
 }
 
 # log p(y_i | the other rows, the kernels of a draw), draws x rows: coefficients
 # are integrated out, and the leverage takes a row's own pull away.
-left_out_densities <- function(object, take, threads) {
+left_out_densities <- function(object, take, threads,
+                               rows = seq_len(object$n)) {
   core <- bark_core_draws(object, take)
   x <- object$posterior$x
   to_data <- object$transform$response
   y <- (object$y - to_data[1]) / to_data[2]
   weights <- object$weights %||% rep(1, object$n)
-  out <- matrix(0, length(take), nrow(x))
-  for (part in row_slices(nrow(x), length(take))) {
+  out <- matrix(0, length(take), length(rows))
+  for (slice in row_slices(length(rows), length(take))) {
+    part <- rows[slice]
     f <- core_call(bark_latent_cpp(
       core, x, x[part, , drop = FALSE], threads,
       object$posterior$blocks$level[part, , drop = FALSE]
@@ -88,7 +93,7 @@ left_out_densities <- function(object, take, threads) {
     # A row that its own kernel follows has a leverage of nearly 1.
     open <- pmax(1 - f$var / noise, 1e-10)
     left <- rep(y[part], each = length(take)) - f$mean
-    out[, part] <- stats::dnorm(left / open, 0, sqrt(noise / open), log = TRUE)
+    out[, slice] <- stats::dnorm(left / open, 0, sqrt(noise / open), log = TRUE)
   }
   out - log(to_data[2])
 }

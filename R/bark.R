@@ -139,8 +139,8 @@
 #'   intervals of 90 % covered .90, .90 and .89 of new responses. Chains need not
 #'   agree by then: they are stacked, and where an R-hat is above 1.05 one
 #'   warning, [print()] and [summary()] say how far their predictions differ. Of
-#'   more than 1500 rows, n, it is one round of 40,000,000 / n sweeps, 3000 at
-#'   least, with 250 draws a chain.
+#'   more than 1500 rows, n, it is one round of 60,000,000 / n sweeps, 5000 at
+#'   least, with 250 draws a chain, and weights of chains are those of 2000 rows.
 #'
 #'   Whose questions are about parameters asks for more: `until = rhat(1.01)` has
 #'   a first round of 100,000 sweeps a chain, and at most 1,600,000. By it R-hat
@@ -362,7 +362,7 @@ brief_run <- function(settings, n) {
   if (n <= most_whole) {
     return(settings)
   }
-  sweeps <- max(3000, round(4e7 / n))
+  sweeps <- max(5000, round(6e7 / n))
   settings$draws <- 250L
   settings$thin <- as.integer(sweeps %/% 500)
   settings$warmup <- settings$thin * 250L

@@ -357,7 +357,7 @@ check_state <- function(start, model, job, rows) {
 fingerprint_of <- function(job) {
   free <- c(
     "seed", "draws", "threads", "progress", "states", "tol", "max_iter",
-    "accelerate"
+    "accelerate", "part"
   )
   list(
     control = sketch(job$control[setdiff(names(job$control), free)]),
