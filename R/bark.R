@@ -49,7 +49,7 @@
 #'   the second half of all sweeps is kept, and a warning comes only at the cap.
 #'   `NULL`: one round. `"auto"`, the default: one round where `warmup`,
 #'   `draws`, `thin` or `start` say how long to run, else as long as it helps
-#'   predictions, two rounds at most (see Length of a run). `rhat(1.01)` asks for
+#'   predictions, three rounds at most (see Length of a run). `rhat(1.01)` asks for
 #'   chains that agree, whatever it costs: rounds of 100,000 sweeps or more, at
 #'   most 1,600,000 a chain.
 #' @param chain_weights `"stacking"`: chains that disagree (an R-hat above 1.05)
@@ -131,16 +131,16 @@
 #'   asks for, are left out: doubles cannot hold them.
 #'
 #' @section Length of a run: The default run is as long as it helps predictions.
-#'   Four chains have 25,000 sweeps each, half of them warmup, and another 25,000
-#'   where an R-hat is then above 1.05; draws are 500 a chain from the second
-#'   half of all sweeps. On the ten regressions of `bench/bark.R`, twelve splits,
-#'   the loss of held-out rows was 1.009 times that of 100,000 sweeps after
-#'   25,000 and after 50,000 (from 0.96 to 1.06 of it, up and down), and
-#'   intervals of 90 % covered .90, .90 and .89 of new responses. Chains need not
-#'   agree by then: they are stacked, and where an R-hat is above 1.05 one
-#'   warning, [print()] and [summary()] say how far their predictions differ. Of
-#'   more than 1500 rows, n, it is one round of 60,000,000 / n sweeps, 5000 at
-#'   least, with 250 draws a chain, and weights of chains are those of 2000 rows.
+#'   Four chains have 25,000 sweeps each, half of them warmup; where an R-hat is
+#'   then above 1.05 they have 50,000, and then 100,000 in all (with more than 600
+#'   rows 50,000). Draws are 500 a chain from the second half of all sweeps.
+#'   Chains need not agree by then: they are stacked, and where an R-hat is above
+#'   1.05 one warning, [print()] and [summary()] say how far their predictions
+#'   differ. @TABLE@
+#'
+#'   Of more than 1500 rows, n, it is one round of 60,000,000 / n sweeps, 5000 at
+#'   least, with 250 draws a chain, and weights of chains are those of 2000 rows:
+#'   5,000 rows of 10 predictors take 20 seconds of one core, 20,000 @S20@.
 #'
 #'   Whose questions are about parameters asks for more: `until = rhat(1.01)` has
 #'   a first round of 100,000 sweeps a chain, and at most 1,600,000. By it R-hat
@@ -217,7 +217,7 @@
 #' set.seed(1)
 #' d <- data.frame(a = runif(60, -2, 2), b = runif(60))
 #' d$y <- sin(2 * d$a) + rnorm(60) / 5
-#' # Shorter than the default, which has four chains of 25,000 sweeps or more.
+#' # Shorter than the default, of four chains of 25,000 to 100,000 sweeps.
 #' fit <- bark(y ~ a + b, d, select = TRUE, chains = 2, warmup = 2000,
 #'   draws = 200, thin = 10, until = rhat(1.1, sweeps = 1e6), threads = 1,
 #'   seed = 1)
@@ -351,15 +351,17 @@ settle_bark <- function(settings) {
 # The run of a call that says nothing of its length: as long as it helps
 # predictions, see bench/bark.R. Who asks for rhat(1.01) has longer rounds.
 brief_goal <- function() {
-  goal <- rhat(most_rhat, sweeps = 5e4)
+  goal <- rhat(most_rhat, sweeps = 1e5)
   goal$longer <- list(text = "rhat(1.01)", sweeps = 1.6e6)
   goal
 }
 
-# Of many rows it is one round of fewer sweeps, as each takes as long as there
-# are rows, and of fewer draws, as each is a product of all rows to predict by.
+# With more rows it has fewer rounds, as a sweep takes as long as there are rows;
+# of many rows it is one round of fewer sweeps, and of fewer draws, as each is a
+# product of all rows to predict by.
 brief_run <- function(settings, n) {
   if (n <= most_whole) {
+    if (n > 600L) settings$until$sweeps <- settings$until$sweeps / 2
     return(settings)
   }
   sweeps <- max(5000, round(6e7 / n))

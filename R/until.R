@@ -296,7 +296,10 @@ raise_cap <- function(diagnostics, end) {
     sweeps = 4 * diagnostics$sweeps
   )
   sprintf(
-    "For longer chains: until = %s, up to %.0f sweeps each, here %s; or `start =`.",
+    paste(
+      "For longer chains: until = %s, up to %.0f sweeps each, here %s;",
+      "or `start =`."
+    ),
     longer$text, longer$sweeps,
     format_seconds(
       diagnostics$seconds / diagnostics$sweeps * longer$sweeps
