@@ -136,7 +136,10 @@
 #'   rows 50,000). Draws are 500 a chain from the second half of all sweeps.
 #'   Chains need not agree by then: they are stacked, and where an R-hat is above
 #'   1.05 one warning, [print()] and [summary()] say how far their predictions
-#'   differ. @TABLE@
+#'   differ. On ten regressions of `bench/bark.R` the loss of held-out rows after
+#'   25,000 and 50,000 sweeps was 1.05 times that after 100,000 on Boston's houses
+#'   (five splits) and 1.00 times on the others (twelve splits, from 0.96 to
+#'   1.04); intervals of 90 % covered .90 of new responses after each.
 #'
 #'   Of more than 1500 rows, n, it is one round of 60,000,000 / n sweeps, 5000 at
 #'   least, with 250 draws a chain, and weights of chains are those of 2000 rows:
