@@ -140,10 +140,11 @@
 #'   25,000 and 50,000 sweeps was 1.05 times that after 100,000 on Boston's houses
 #'   (five splits) and 1.00 times on the others (twelve splits, from 0.96 to
 #'   1.04); intervals of 90 % covered .90 of new responses after each.
+#'   Four times as many sweeps did not improve Boston's further.
 #'
 #'   Of more than 1500 rows, n, it is one round of 60,000,000 / n sweeps, 5000 at
 #'   least, with 250 draws a chain, and weights of chains are those of 2000 rows:
-#'   5,000 rows of 10 predictors take 20 seconds of one core, 20,000 @S20@.
+#'   5,000 rows of 10 predictors take 20 seconds of one core, 20,000 70.
 #'
 #'   Whose questions are about parameters asks for more: `until = rhat(1.01)` has
 #'   a first round of 100,000 sweeps a chain, and at most 1,600,000. By it R-hat

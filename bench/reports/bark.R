@@ -32,7 +32,7 @@ cases <- list(
     }
   ),
   report(
-    "36.3", "bark() on 3,000 x 10 (5,000 take 1.7 times as long)",
+    "36.3", "bark() on 3,000 x 10 (5,000 take as long, in fewer sweeps)",
     "100,000 sweeps, minutes", "seconds; sd of the noise 1", function() {
       set.seed(1)
       x <- matrix(stats::runif(3e4), 3000)
