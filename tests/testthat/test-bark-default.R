@@ -76,7 +76,7 @@ test_that("each round is a line, true of what was done and what is left", {
   expect_silent(warnings_of(short_rounds(progress = FALSE)))
 })
 
-test_that("an interrupt of a round is one warning, and the round before stays", {
+test_that("an interrupt of a round is one warning, and the one before stays", {
   real <- bark_fit_cpp
   # Of the second round `kept` draws are there when the interrupt comes.
   interrupted <- function(kept) {
