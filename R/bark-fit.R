@@ -9,6 +9,7 @@ bark_job <- function(rows, settings) {
   at <- counted_rows(rows, counts)
   if (settings$family == "ordinal") inform_empty_levels(rows)
   data <- bark_data(rows, if (!classes) rows$weights)
+  if (settings$brief) settings <- brief_run(settings, length(at))
   reference <- reference_rows(data)
   settings$prior$reach <- kernel_reach(settings, length(at))
   prior <- settings$prior
@@ -41,6 +42,8 @@ bark_job <- function(rows, settings) {
       start = start_indicators(data, structure)
     ), if (length(rows$random)) {
       list(reference_level = own$blocks$level[reference, , drop = FALSE])
+    }, if (data$classes == 0L && rows$n > most_whole) {
+      list(part = part_of_rows(data))
     }),
     shared = list(
       data = c(data[c(
@@ -65,6 +68,13 @@ bark_job <- function(rows, settings) {
 }
 
 bark_chains <- function(control, data, prior) {
+  if (length(control$part) && !length(control$states) && control$warmup > 0) {
+    begun <- begin_on_part(control, data, prior)
+    if (begun$status$interrupted) {
+      return(begun)
+    }
+    control$states <- begun$states
+  }
   bark_fit_cpp(data, prior, control)
 }
 
@@ -220,6 +230,7 @@ bark_collect <- function(fit, core, job, rows) {
   if (settings$chain_weights == "stacking") {
     fit$chain_weights <- chain_weights(fit, settings$threads)
   }
+  fit$diagnostics$apart <- chains_apart(fit, settings$threads)
   fit$fitted <- bark_moments(
     fit, fit$posterior$x, settings$threads, fit$posterior$blocks$level
   )
@@ -268,9 +279,12 @@ bark_random <- function(fit, rows) {
 # the order of the response and then of the predictors, so that they do not
 # depend on the order in which the rows came.
 reference_rows <- function(data) {
-  sorted <- do.call(order, c(list(data$y), unname(as.data.frame(data$x))))
-  n <- length(sorted)
-  sorted[unique(round(seq(1, n, length.out = min(n, 10L))))]
+  sorted <- ordered_rows(data)
+  sorted[spread_over(length(sorted), 10L)]
+}
+
+ordered_rows <- function(data) {
+  do.call(order, c(list(data$y), unname(as.data.frame(data$x))))
 }
 
 # One array draws x chains x variables on the scale of the data.

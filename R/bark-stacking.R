@@ -7,22 +7,67 @@
 # be chance.
 chain_weights <- function(object, threads) {
   count <- dim(object$draws)[2]
-  rhat <- object$diagnostics$table$rhat
-  if (count == 1L || !any(rhat > most_rhat, na.rm = TRUE)) {
+  if (count == 1L || !chains_disagree(object)) {
     return(rep(1 / count, count))
   }
   stacked_weights(chain_scores(object, threads))
 }
 
+# Whether an R-hat of the fit says that its chains disagree.
+chains_disagree <- function(object) {
+  any(object$diagnostics$table$rhat > most_rhat, na.rm = TRUE)
+}
+
+# How far the predictions of chains that disagree are from one another: at each
+# row of the fit the standard deviation of the chains' means of f, in units of
+# the posterior standard deviation within them; the median over the rows and
+# the value that a tenth of them exceeds. `most` draws of a chain are enough.
+chains_apart <- function(object, threads, most = 100L) {
+  size <- dim(object$draws)
+  if (size[2] == 1L || size[1] < 2L || !chains_disagree(object)) {
+    return(NULL)
+  }
+  take <- spread_over(size[1], most)
+  blocks <- object$posterior$blocks$level
+  rows <- spread_over(object$n, 1000L)
+  x <- object$posterior$x
+  moments <- lapply(seq_len(size[2]), function(chain) {
+    core_call(bark_predict_cpp(
+      bark_core_draws(object, take + (chain - 1L) * size[1]), x,
+      x[rows, , drop = FALSE], threads, blocks[rows, , drop = FALSE]
+    ))
+  })
+  means <- vapply(moments, function(own) own$mean, numeric(length(rows)))
+  within <- rowMeans(
+    vapply(moments, function(own) own$var, numeric(length(rows)))
+  )
+  between <- rowSums((means - rowMeans(means))^2) / (size[2] - 1)
+  ratio <- sqrt(between / pmax(within, .Machine$double.xmin))
+  w <- object$chain_weights
+  list(
+    size = unname(stats::quantile(ratio, c(0.5, 0.9))),
+    weights = if (is.null(w) || max(w) - min(w) < 1e-8) {
+      "with equal weights"
+    } else {
+      paste0("stacked, weights ", paste(sprintf("%.2f", w), collapse = ", "))
+    }
+  )
+}
+
 # Log predictive density of each row given the others, n x chains. Given the
 # kernels of a draw it is known, or its place is taken by the density given f;
 # draws weigh by its inverse, as they depend on the row.
+# Of many rows some draws and rows are enough for a weight for each chain.
 chain_scores <- function(object, threads) {
   size <- dim(object$draws)
+  some <- function(n) spread_over(n, if (n > most_whole) 2000L else n)
   log_p <- if (is_regression(object)) {
-    function(take) left_out_densities(object, take, threads)
+    rows <- some(object$n)
+    own <- if (object$n > most_whole) spread_over(size[1], 100L) else TRUE
+    function(take) left_out_densities(object, take[own], threads, rows)
   } else {
     all <- repeated_columns(object, log_densities(object, seed = 1))
+    all <- all[, some(ncol(all)), drop = FALSE]
     function(take) all[take, , drop = FALSE]
   }
   do.call(cbind, lapply(seq_len(size[2]), function(chain) {
@@ -32,14 +77,16 @@ chain_scores <- function(object, threads) {
 
 # log p(y_i | the other rows, the kernels of a draw), draws x rows: coefficients
 # are integrated out, and the leverage takes a row's own pull away.
-left_out_densities <- function(object, take, threads) {
+left_out_densities <- function(object, take, threads,
+                               rows = seq_len(object$n)) {
   core <- bark_core_draws(object, take)
   x <- object$posterior$x
   to_data <- object$transform$response
   y <- (object$y - to_data[1]) / to_data[2]
   weights <- object$weights %||% rep(1, object$n)
-  out <- matrix(0, length(take), nrow(x))
-  for (part in row_slices(nrow(x), length(take))) {
+  out <- matrix(0, length(take), length(rows))
+  for (slice in row_slices(length(rows), length(take))) {
+    part <- rows[slice]
     f <- core_call(bark_latent_cpp(
       core, x, x[part, , drop = FALSE], threads,
       object$posterior$blocks$level[part, , drop = FALSE]
@@ -48,7 +95,7 @@ left_out_densities <- function(object, take, threads) {
     # A row that its own kernel follows has a leverage of nearly 1.
     open <- pmax(1 - f$var / noise, 1e-10)
     left <- rep(y[part], each = length(take)) - f$mean
-    out[, part] <- stats::dnorm(left / open, 0, sqrt(noise / open), log = TRUE)
+    out[, slice] <- stats::dnorm(left / open, 0, sqrt(noise / open), log = TRUE)
   }
   out - log(to_data[2])
 }

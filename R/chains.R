@@ -27,15 +27,21 @@ sample_chains <- function(model, job, rows) {
     job$control$seed <- as.double(earlier$seed)
     job$control$states <- earlier$state
   }
+  rounds <- !is.null(settings$until)
+  # Of rounds a script has a line each, and no bar that moves.
+  if (rounds && !interactive()) job$control$progress <- FALSE
   core <- run_round(model, job, rows, settings, earlier)
-  if (!is.null(settings$until)) core <- run_rounds(model, job, rows, core)
+  if (rounds) core <- run_rounds(model, job, rows, core)
   c(core, list(seed = settings$seed, fingerprint = fingerprint))
 }
 
-# One run of given length, `earlier` draws first.
-run_round <- function(model, job, rows, settings, earlier = NULL) {
+# One run of given length, `earlier` draws first. An interrupt that leaves draws
+# is a warning, if `warn`.
+run_round <- function(model, job, rows, settings, earlier = NULL,
+                      warn = TRUE) {
   core <- run_chains(model$chains, job$control, job$shared, settings$cluster)
-  check_reached(core$status, settings, is.null(core$states))
+  check_reached(core$status, settings)
+  if (warn) warn_interrupted(core, settings)
   core$draws <- merge_draws(
     model$draws(core, job, rows), core$status$kept, earlier
   )
@@ -51,6 +57,7 @@ run_rounds <- function(model, job, rows, core) {
   until <- settings$until
   first <- settings$warmup + settings$draws * settings$thin
   seconds <- core$status$seconds
+  round <- 1L
   repeat {
     table <- convergence_table(watched_draws(model, core$draws))
     reached <- until_reached(until, table)
@@ -58,14 +65,23 @@ run_rounds <- function(model, job, rows, core) {
     control <- if (!reached && !ended && !is.null(core$states)) {
       next_round(until, job$control, first, seconds)
     }
+    if (settings$progress && !core$status$interrupted) {
+      done <- job$control$warmup + job$control$draws * job$control$thin
+      message(round_line(
+        model$name, round, done, if (is.null(control)) done else most_sweeps(
+          until, done, first, seconds
+        ), table, seconds, reached
+      ))
+    }
     if (is.null(control)) break
     control$states <- core$states
     job$control <- control
     last <- core
     core <- tryCatch(
-      run_round(model, job, rows, settings),
+      run_round(model, job, rows, settings, warn = FALSE),
       bayeskernel_error_argument = function(e) NULL
     )
+    round <- round + 1L
     if (is.null(core) || 2 * dim(core$draws)[1] < settings$draws) {
       core <- last
       core$status$interrupted <- TRUE
@@ -74,13 +90,14 @@ run_rounds <- function(model, job, rows, core) {
         "Continue with the same call and `start =` this fit."
       )
     } else {
+      warn_interrupted(core, settings)
       seconds <- core$status$seconds <- seconds + core$status$seconds
     }
   }
-  core$status$until <- list(
+  core$status$until <- c(list(
     kind = until$kind, value = until$value, goal = format(until),
     reached = reached
-  )
+  ), until[intersect("longer", names(until))])
   core
 }
 
@@ -187,8 +204,8 @@ pool_moments <- function(parts, count, pairs) {
   out
 }
 
-# Errors and warnings where less was reached than asked for.
-check_reached <- function(status, settings, ended) {
+# Errors, and the warning of a failure, where less was reached than asked for.
+check_reached <- function(status, settings) {
   kept <- status$kept
   if (nzchar(status$failure)) {
     details <- c(
@@ -210,10 +227,15 @@ check_reached <- function(status, settings, ended) {
       "The warmup was not over."
     )
   }
+}
+
+warn_interrupted <- function(core, settings) {
+  status <- core$status
   if (status$interrupted) {
     bk_warn("interrupt", sprintf(
-      "Interrupted: %.0f of %d draws a chain are kept.", kept, settings$draws
-    ), if (ended) {
+      "Interrupted: %.0f of %d draws a chain are kept.", status$kept,
+      settings$draws
+    ), if (is.null(core$states)) {
       "The chains of its machines are at different places: fit again for more."
     } else {
       "Continue with the same call and `start =` this fit."
@@ -335,7 +357,7 @@ check_state <- function(start, model, job, rows) {
 fingerprint_of <- function(job) {
   free <- c(
     "seed", "draws", "threads", "progress", "states", "tol", "max_iter",
-    "accelerate"
+    "accelerate", "part"
   )
   list(
     control = sketch(job$control[setdiff(names(job$control), free)]),

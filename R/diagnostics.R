@@ -30,11 +30,12 @@ most_rhat <- 1.05
 #' posterior sd, and the diagnostics themselves unreliable.
 #'
 #' @param table What [convergence_table()] returns.
+#' @param more What else there is to say, or `NULL`.
 #' @param call The user's call.
 #' @return `TRUE` if it warned, invisibly.
 #' @noRd
 warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100,
-                             call = user_call()) {
+                             more = NULL, call = user_call()) {
   ess <- pmin(table$ess_bulk, table$ess_tail)
   apart <- which(table$rhat > max_rhat)
   few <- which(ess < min_ess)
@@ -60,6 +61,7 @@ warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100,
         min_ess, length(few), nrow(table), ess[worst], table$variable[worst]
       )
     },
+    more,
     if (length(apart) > 0L) {
       "Raise `warmup` and `draws`, and look at plot(fit, \"trace\")."
     } else {

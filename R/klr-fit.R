@@ -73,7 +73,7 @@ choose_rank <- function(job) {
       )
       if (core$status$interrupted) abort_interrupted()
       if (core$status$kept < settings$draws) {
-        check_reached(core$status, settings, FALSE)
+        check_reached(core$status, settings)
       }
       draws <- c(
         join_kernels(core$kernels),

@@ -81,7 +81,9 @@ fit_model <- function(model, call, front, ...) {
   warn_jitter(fit, model)
   if (sampled && !interrupted) {
     if (is.null(fit$diagnostics$until)) {
-      warn_convergence(fit$diagnostics$table)
+      warn_convergence(
+        fit$diagnostics$table, more = apart_lines(fit$diagnostics)
+      )
     } else {
       warn_until(fit$diagnostics)
     }

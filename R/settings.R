@@ -32,7 +32,8 @@
 #' @param cluster A cluster of package parallel, with bayeskernel installed on
 #'   its workers, which share the chains, or, where the model's page says so, the
 #'   rows; the fit is the same as without.
-#' @param progress Show progress and time left.
+#' @param progress Show progress and time left. Of chains that run in rounds
+#'   (`until`) each round has a line, and in a script these are all.
 #' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt;
 #'   `"keep"` returns the draws so far, or the state of the variational
 #'   iteration, with a warning.

@@ -316,6 +316,7 @@ fit_quality <- function(object) {
     warmup = object$sampler$warmup, thin = object$sampler$thin,
     max_rhat = worst(d$table$rhat, max), min_ess = worst(ess, min),
     interrupted = d$interrupted, until = d$until, sweeps = d$sweeps,
+    apart = d$apart,
     # Of a selection whose draws began at a variational optimum.
     elbo = last(object$trace$elbo), passes = d$passes
   )

@@ -6,7 +6,8 @@
 #' rounds until every variable that means the same in all draws is known well
 #' enough, or a cap is reached, which is a warning.
 #'
-#' The first round is what `warmup`, `draws` and `thin` say. A later one goes on
+#' The first round is what `warmup`, `draws` and `thin` say, by default what the
+#' function says that samples. A later one goes on
 #' where the last one stopped, and doubles the sweeps in all: what came before
 #' is warmup, and as many `draws` are kept, from twice as many sweeps apart. So
 #' memory does not grow, the kept draws are the second half of all sweeps, and
@@ -118,12 +119,14 @@ check_auto_until <- function(x, name) {
 }
 
 # Of models with a goal by default: what says how long to run is taken at its
-# word.
-settle_until <- function(settings, goal, run) {
+# word. `run`: numbers that are not said; `brief`: those of the default goal.
+settle_until <- function(settings, goal, run, brief = run) {
   said <- lengths(settings[c(names(run), "start")]) > 0L
+  settings$brief <- identical(settings$until, "auto") && !any(said)
   if (identical(settings$until, "auto")) {
     settings["until"] <- list(if (!any(said)) goal)
   }
+  if (settings$brief) run <- brief
   for (name in names(run)) {
     settings[[name]] <- settings[[name]] %||% check_count(run[[name]], 0)
   }
@@ -173,20 +176,84 @@ next_round <- function(until, control, first, seconds) {
   control
 }
 
+# How many sweeps there are after the last round that the cap leaves.
+most_sweeps <- function(until, done, first, seconds) {
+  most <- until$sweeps %||% (16 * first)
+  speed <- seconds / done
+  sweeps <- done
+  while (2 * sweeps <= most && 2 * sweeps * speed <= until$seconds) {
+    sweeps <- 2 * sweeps
+  }
+  sweeps
+}
+
+# What a round came to, and what is left to the cap.
+round_line <- function(name, round, done, most, table, seconds, reached) {
+  ess <- smaller_ess(table)
+  sprintf(
+    "%s(): round %d, %.0f of at most %.0f sweeps a chain%s%s, %s%s", name,
+    round, done, most,
+    if (any(!is.na(table$rhat))) {
+      sprintf(", R-hat %.3f", max(table$rhat, na.rm = TRUE))
+    } else {
+      ""
+    },
+    if (any(!is.na(ess))) sprintf(", ESS %.0f", min(ess, na.rm = TRUE)) else "",
+    format_seconds(seconds),
+    if (reached) {
+      ": reached"
+    } else if (most > done) {
+      sprintf(
+        "; at most %s more", format_seconds(seconds / done * (most - done))
+      )
+    } else {
+      ": this is the cap"
+    }
+  )
+}
+
+format_seconds <- function(seconds) {
+  if (seconds < 120) {
+    sprintf("%.*f s", if (seconds < 9.95) 1L else 0L, seconds)
+  } else {
+    sprintf("%.0f min", seconds / 60)
+  }
+}
+
 # The fit's own words of how its rounds ended.
 until_line <- function(diagnostics) {
   end <- diagnostics$until
-  if (is.null(end)) {
+  c(
+    if (!is.null(end)) {
+      sprintf(
+        if (end$reached) {
+          "The chains agree: %s after %.0f sweeps each."
+        } else {
+          "The chains do NOT yet agree: %s was not reached in %.0f sweeps each."
+        }, end$goal, diagnostics$sweeps
+      )
+    },
+    apart_lines(diagnostics)
+  )
+}
+
+# What chains that disagree mean for predictions; NULL where nothing was
+# measured.
+apart_lines <- function(diagnostics) {
+  apart <- diagnostics$apart
+  if (is.null(apart)) {
     return(NULL)
   }
   sprintf(
-    if (end$reached) {
-      "The chains agree: %s after %.0f sweeps each."
-    } else {
-      "The chains do NOT yet agree: %s was not reached in %.0f sweeps each."
-    }, end$goal, diagnostics$sweeps
+    paste(
+      "Predictions average the chains (%s). Those of single chains differ by",
+      "%s of a posterior sd (%s in the worst tenth of the rows)."
+    ),
+    apart$weights, format_share(apart$size[[1]]), format_share(apart$size[[2]])
   )
 }
+
+format_share <- function(x) formatC(x, digits = 2, format = "f")
 
 # What was asked for and not reached within the cap.
 warn_until <- function(diagnostics, call = user_call()) {
@@ -212,14 +279,30 @@ warn_until <- function(diagnostics, call = user_call()) {
           table$variable[which.min(ess)]
         )
       },
-      sprintf(
-        paste(
-          "Raise the cap: until = %s(%s, sweeps = %.0f);",
-          "or go on with `start =`."
-        ),
-        end$kind, format(end$value), 4 * diagnostics$sweeps
-      )
+      apart_lines(diagnostics),
+      raise_cap(diagnostics, end)
     ),
     variables = table$variable, call = call
+  )
+}
+
+# `longer`: the goal for who asks for more than the default, and its cap.
+raise_cap <- function(diagnostics, end) {
+  longer <- end$longer %||% list(
+    text = sprintf(
+      "%s(%s, sweeps = %.0f)", end$kind, format(end$value),
+      4 * diagnostics$sweeps
+    ),
+    sweeps = 4 * diagnostics$sweeps
+  )
+  sprintf(
+    paste(
+      "For longer chains: until = %s, up to %.0f sweeps each, here %s;",
+      "or `start =`."
+    ),
+    longer$text, longer$sweeps,
+    format_seconds(
+      diagnostics$seconds / diagnostics$sweeps * longer$sweeps
+    )
   )
 }

@@ -5,7 +5,7 @@
 #
 #   Rscript bench/bark.R
 #
-# BAYESKERNEL_PARTS chooses of cran, defaults (both packages by theirs), long,
+# BAYESKERNEL_PARTS chooses of length (how long a run helps), cran, defaults (both packages by theirs), long,
 # dbarts, agree (how long four chains take to an R-hat of f of 1.01 on Friedman
 # 1 to 3), and rank, the table of twelve sets with ranger, a support vector
 # machine and a Gaussian process, too. BAYESKERNEL_CRAN sets the iterations of
@@ -155,8 +155,7 @@ compare_cran <- function() {
   print_ratios(rows, "Seconds of one core, for one iteration or sample")
 }
 
-# Both by their defaults on Friedman 1: ours one round, and all until R-hat is
-# 1.01; CRAN's four chains with its scales, equal with selection, and different.
+# Friedman 1: ours by its default, and until R-hat is 1.01; CRAN's four chains with its scales, equal with selection, and different.
 compare_defaults <- function() {
   data <- draw_data("friedman")
   show <- function(who, seconds, ess) {
@@ -169,7 +168,7 @@ compare_defaults <- function() {
       ess[["rhat"]]
     ))
   }
-  for (goal in list(NULL, rhat(1.01))) {
+  for (goal in list("auto", rhat(1.01))) {
     run <- timed(function() quietly(bark(
       data$x, data$y, threads = 1, seed = 1, progress = FALSE, until = goal
     )))
@@ -280,7 +279,7 @@ one_race <- function(data, held_out) {
 }
 
 # CPU seconds until four chains agree on f at the same ten rows, R-hat 1.01:
-# bark() by its default, all of its rounds, with what else it watches; of the
+# bark() with rhat(1.01), all of its rounds, with what else it watches; of the
 # peers the first of runs each twice as long as the one before, and only that
 # run's seconds.
 compare_agreement <- function(repeats = setting("REPEATS", 3),
@@ -300,7 +299,8 @@ compare_agreement <- function(repeats = setting("REPEATS", 3),
     for (r in seq_len(repeats)) {
       data <- draw_data("friedman", seed = r, number = number)
       ours <- timed(function() quietly(bark(
-        data$x, data$y, seed = r, threads = 1, progress = FALSE
+        data$x, data$y, seed = r, threads = 1, progress = FALSE,
+        until = rhat(1.01)
       )))
       rows <- ours$value$reference
       found <- list("bark()" = c(ours$seconds, rhat_of_f(ours$value)))
@@ -348,7 +348,35 @@ compare_ranks <- function(splits = setting("REPEATS", 3),
   ), digits = 3)
 }
 
+# Held-out loss, cover, R-hat of f and CPU seconds against the sweeps of a
+# chain, chains stacked: runs of one round, by their length, after the default.
+compare_lengths <- function(splits = setting("REPEATS", 2),
+                            most = setting("SWEEPS", 1e5)) {
+  sets <- rank_sets()
+  lengths <- 25000 * 2^(0:floor(log2(most / 25000)))
+  rows <- do.call(rbind, lapply(names(sets), function(set) {
+    do.call(rbind, lapply(seq_len(splits), function(r) {
+      race <- function(...) rank_race(set, r, only = "bark()", sets = sets, ...)
+      runs <- lapply(lengths, function(sweeps) {
+        race(
+          until = rhat(1 + 1e-9, sweeps = sweeps), warmup = sweeps / 2,
+          draws = 500, thin = sweeps / 1000
+        )
+      })
+      cbind(
+        length = c("default", format(lengths, scientific = FALSE)),
+        do.call(rbind, c(list(race()), runs))
+      )
+    }))
+  }))
+  print(stats::aggregate(
+    cbind(loss, cover_f, cover_y, rhat, seconds) ~ length + set, rows, mean,
+    na.action = stats::na.pass
+  ), digits = 3)
+}
+
 parts <- list(
+  length = compare_lengths,
   cran = compare_cran, defaults = compare_defaults, long = long_runs,
   dbarts = compare_dbarts, agree = compare_agreement, rank = compare_ranks
 )

@@ -41,9 +41,7 @@ rank_sets <- function() {
     split(unname(x), change(data[[response]]))
   }
   home <- new.env()
-  utils::data(
-    list = c("PimaIndiansDiabetes2", "Ozone"), package = "mlbench", envir = home
-  )
+  utils::data(list = "Ozone", package = "mlbench", envir = home)
   list(
     "Friedman 1" = friedman(1), "Friedman 2" = friedman(2),
     "Friedman 3" = friedman(3), "Boston" = real("Boston"),
@@ -57,8 +55,9 @@ rank_sets <- function() {
       c("MPG.city", "EngineSize", "Horsepower", "RPM", "Length", "Width",
         "Weight", "Fuel.tank.capacity")
     ], "MPG.city"),
+    # As package MASS has them: mlbench no longer does.
     "Diabetes" = frame(
-      home$PimaIndiansDiabetes2, "diabetes", function(y) +(y == "pos")
+      rbind(MASS::Pima.tr, MASS::Pima.te), "type", function(y) +(y == "Yes")
     ),
     "Circle 5" = simulated(function(n) simulate_circle(5, n))
   )
@@ -141,10 +140,11 @@ fit_process <- function(x, y, new) {
 }
 
 # What a fit by bark() with `until` says, and how well its intervals cover.
-rank_own <- function(data, classes, until) {
+# `...`: of the length of the run.
+rank_own <- function(data, classes, until = "auto", ...) {
   fit <- quietly(bark(
     data$x, data$y, family = if (classes) "binomial" else "gaussian",
-    until = until, seed = 1, threads = 1, progress = FALSE
+    until = until, ..., seed = 1, threads = 1, progress = FALSE
   ))
   covered <- function(y, kind) {
     if (classes || is.null(y)) return(NA)
@@ -167,7 +167,8 @@ rank_own <- function(data, classes, until) {
 
 # One row a method of each split: RMSE, of noiseless values where they are known,
 # or log-loss of classes.
-rank_race <- function(set, r, until, only = NULL, sets = rank_sets()) {
+rank_race <- function(set, r, until = "auto", only = NULL,
+                      sets = rank_sets(), ...) {
   data <- sets[[set]](r)
   names <- sprintf("x%d", seq_len(ncol(data$x)))
   colnames(data$x) <- colnames(data$newx) <- names
@@ -189,7 +190,7 @@ rank_race <- function(set, r, until, only = NULL, sets = rank_sets()) {
   do.call(rbind, lapply(intersect(only %||% methods, methods), function(name) {
     set.seed(r)
     if (name == "bark()") {
-      done <- timed(function() rank_own(data, classes, until))
+      done <- timed(function() rank_own(data, classes, until, ...))
       return(row(name, done, done$value))
     }
     row(name, timed(function() list(mean = quietly(

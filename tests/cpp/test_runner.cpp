@@ -159,3 +159,18 @@ TEST("progress counts sweeps and tells warmup from sampling") {
   });
   CHECK(rises && phase && last == 128.0);
 }
+
+TEST("what is shown of chains that go on is the share of this run") {
+  const ChainPlan plan{0, 400, 1};
+  std::vector<Walk> walks(2);
+  for (Walk& walk : walks) walk.done = 100;
+  Recording out(2, plan);
+  std::vector<Progress> seen;
+  run_walks(walks, plan, out, [&](const Progress& now) {
+    seen.push_back(now);
+    return true;
+  });
+  CHECK(seen.size() > 1 && seen.front().done < 100.0);
+  for (const Progress& now : seen) CHECK(now.total == 300.0);
+  CHECK(seen.back().done == 300.0);
+}

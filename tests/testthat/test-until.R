@@ -22,9 +22,9 @@ test_that("bark() by default agrees on a smooth function, and says so", {
   expect_no_warning(
     fit <- bark(x, f + rnorm(100, 0, 0.3), seed = 1, progress = FALSE)
   )
-  expect_lte(max(rhat(fit)), 1.01)
+  expect_lte(max(rhat(fit)), 1.05)
   expect_match(
-    capture.output(print(fit)), "The chains agree: R-hat at most 1.01",
+    capture.output(print(fit)), "The chains agree: R-hat at most 1.05",
     all = FALSE
   )
   expect_lt(sqrt(mean((predict(fit) - f)^2)), 0.15)

@@ -229,6 +229,55 @@ class Basis {
       data_.scale_rows(value);
     }
   }
+  // The same for scales that are all new, all of them positive.
+  void propose_all(const Eigen::VectorXd& lambda) {
+    const Index p = data_.variables(), stride = data_.stride();
+    squares_.resize(stride);
+    slopes_.resize(4 * p);
+    detail::FreshColumns block;
+    block.predictors = data_.predictor(0);
+    block.variables = p;
+    block.squares = squares_.data();
+    for (Index k = 0; k < data_.vectors(); ++k) {
+      const double* scale = lambda.data() + k * p;
+      squares_.setZero();
+      for (Index l = 0; l < p; ++l) {
+        squares_ += scale[l] *
+                    Eigen::Map<const Eigen::ArrayXd>(data_.predictor(l), stride)
+                        .square();
+      }
+      int columns = 0;
+      const auto finish = [&] {
+        detail::fresh_columns(block, columns, data_.rows(), stride);
+        for (int c = 0; c < columns; ++c) data_.scale_rows(block.values[c]);
+        columns = 0;
+      };
+      for (Index i = first_; i < m_; ++i) {
+        const Index location = location_[i];
+        double* sum = new_sums_.data() + at(i);
+        double* value = new_values_.data() + at(i);
+        if (location == 0) {
+          if (k == 0) fill_intercept(sum, value);
+          continue;
+        }
+        if (data_.vector(location) != k) continue;
+        const double* centre = data_.centre_values(location);
+        double* slope = slopes_.data() + columns * p;
+        double constant = 0.0;
+        for (Index l = 0; l < p; ++l) {
+          const double weighted = scale[l] * centre[l];
+          slope[l] = -2.0 * weighted;
+          constant += weighted * centre[l];
+        }
+        block.slopes[columns] = slope;
+        block.constants[columns] = constant;
+        block.sums[columns] = sum;
+        block.values[columns] = value;
+        if (++columns == 4) finish();
+      }
+      if (columns > 0) finish();
+    }
+  }
   void accept() {
     sums_.swap(new_sums_);
     values_.swap(new_values_);
@@ -292,6 +341,7 @@ class Basis {
   AlignedBuffer sums_, values_, new_sums_, new_values_;
   std::vector<Index> location_;
   std::vector<ScaleTerm> terms_;
+  Eigen::ArrayXd squares_, slopes_;  // of propose_all()
 };
 
 }  // namespace bayeskernel

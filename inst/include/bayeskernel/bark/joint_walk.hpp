@@ -57,13 +57,11 @@ class JointWalk {
     const double a = prior.lambda_shape / static_cast<double>(scales_);
     Index next = 0;
     change_.terms.clear();
-    change_.factor = 0.0;
     new_lambda_ = s_.lambda;
     double ratio = 0.0;
     if (s_.setting.different) {
       for (Index l = 0; l < scales_; ++l) {
         new_lambda_[l] *= std::exp(step[next]);
-        change_.terms.emplace_back(l, new_lambda_[l]);
         ratio += a * step[next++];
       }
     } else {
@@ -81,7 +79,9 @@ class JointWalk {
     new_phi_ = phi_ ? s_.phi() * std::exp(step[next]) : s_.phi();
     if (!allowed(square)) return kNeverAccepted;
     return ratio + prior.phi.log_step(s_.phi(), new_phi_) +
-           s_.propose_scales(change_, new_phi_, factor_) -
+           (s_.setting.different
+                ? s_.propose_scales(new_lambda_, new_phi_, factor_)
+                : s_.propose_scales(change_, new_phi_, factor_)) -
            s_.gaussian.log_marginal();
   }
 

@@ -235,16 +235,29 @@ class BarkState {
   // The log marginal likelihood after a change of the scales, which
   // accept_scales() makes.
   double propose_scales(const ScaleChange& change) {
-    propose_products(change);
+    basis.propose(change);
+    propose_products();
     return gaussian.log_marginal_at(new_gram_, new_dots_);
   }
   // And of phi and all prior variances of kernels.
   double propose_scales(const ScaleChange& change, double phi, double factor) {
-    propose_products(change);
+    basis.propose(change);
+    return propose_jointly(phi, factor);
+  }
+  // Where all scales are new.
+  double propose_scales(const VectorXd& all, double phi, double factor) {
+    basis.propose_all(all);
+    return propose_jointly(phi, factor);
+  }
+
+ private:
+  double propose_jointly(double phi, double factor) {
+    propose_products();
     return gaussian.log_marginal_at(new_gram_, new_dots_, phi, factor,
                                     basis.first());
   }
 
+ public:
   void accept_scales() {
     basis.accept();
     gaussian.swap_gram(new_gram_);
@@ -261,8 +274,8 @@ class BarkState {
   static constexpr int kMostScaleChanges = 1000;
   static constexpr double kLargestEntry = 1e14;
 
-  void propose_products(const ScaleChange& change) {
-    basis.propose(change);
+  // Of the proposed columns.
+  void propose_products() {
     const Index m = basis.size();
     column_gram(basis.proposed_values(), data.stride(), m, new_gram_.data(),
                 gaussian.stride());

@@ -42,6 +42,8 @@ ChainStatus run_chains(std::vector<Chain*>& chains, const ChainPlan& plan,
   ChainStatus status;
   const Eigen::Index n_chains = static_cast<Eigen::Index>(chains.size());
   status.sweeps = n_chains > 0 ? chains[0]->sweeps() : 0;
+  // What is shown is this run's share, from which the time left follows.
+  const Eigen::Index begun = status.sweeps;
   std::vector<std::string> failure(chains.size());
   std::vector<Eigen::Index> reached(chains.size(), status.sweeps);
   Eigen::Index round = 1;
@@ -74,8 +76,8 @@ ChainStatus run_chains(std::vector<Chain*>& chains, const ChainPlan& plan,
       round = std::max<Eigen::Index>(1, round / 2);
     }
     const char* phase = status.sweeps < plan.warmup ? "warmup" : "sampling";
-    if (!keep_going({static_cast<double>(status.sweeps),
-                     static_cast<double>(plan.sweeps()), phase})) {
+    if (!keep_going({static_cast<double>(status.sweeps - begun),
+                     static_cast<double>(plan.sweeps() - begun), phase})) {
       status.interrupted = status.sweeps < plan.sweeps();
       break;
     }
