@@ -221,7 +221,7 @@ place_inducing <- function(rows, data, sample, settings, kernel) {
     tame_rows(sample$x / unit), settings$count, settings$seeding,
     as.double(settings$seed), settings$threads
   ))$z
-  warn_few_points(
+  warn_few_inducing(
     ncol(points), min(settings$count, ncol(unique(sample$x, MARGIN = 2))),
     "gpsvm()"
   )

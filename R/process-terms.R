@@ -411,7 +411,7 @@ process_inducing <- function(given, distinct, n, d, center, scale, term, call) {
   z <- t(core_call(gpsvm_inducing_cpp(
     tame_rows(t(distinct)), count, "kmeans", 1, 1L
   ))$z)
-  warn_few_points(nrow(z), count, term$text, call)
+  warn_few_inducing(nrow(z), count, term$text, call)
   z
 }
 

@@ -88,7 +88,7 @@ tame_rows <- function(x) {
 
 # Clusters of rows are fewer than asked for where the rows are few places beside
 # their spread: what differs within one is noise to the process.
-warn_few_points <- function(found, asked, term, call = user_call()) {
+warn_few_inducing <- function(found, asked, term, call = user_call()) {
   if (found >= asked / 2) {
     return(invisible())
   }
