@@ -335,13 +335,12 @@ TEST("a candidate that explains all comes in by steps, without bias") {
   Problem p;
   p.x.resize(1, 7);
   p.y.resize(7);
-  const double x[] = {-3.0, 3.2, 0.3, -2.6, -0.2, 2.7, 0.05};
+  const double x[] = {-17.0, 18.1, 1.7, -14.7, -1.1, 15.3, 0.3};
   for (Index i = 0; i < 7; ++i) {
     p.x(0, i) = x[i];
-    p.y[i] = 2.0 * std::exp(-(x[i] - 0.05) * (x[i] - 0.05) / 0.08);
+    p.y[i] = 2.0 * std::exp(-(x[i] - 0.3) * (x[i] - 0.3) / 2.56);
   }
-  p.kernel = Kernel::rbf(VectorXd::Constant(1, 0.2), 1.0);
-  p.noise = 0.02;
+  p.noise = 0.05;
   p.spread = 4.0;
   FilterSettings settings = p.settings();
   settings.particles = 1000;
