@@ -150,3 +150,19 @@ test_that("tuning says how far it is", {
   expect_match(lines[2], "^tuning, 320 rows: evaluation [0-9]+")
   expect_length(said(progress = FALSE), 0)
 })
+
+test_that("an interrupt of tuning keeps the best kernel, and is warned of once", {
+  out <- interrupted_work(function(ready) {
+    set.seed(1)
+    x <- matrix(rnorm(4000 * 8), 4000)
+    y <- rbinom(4000, 1, plogis(3 * sin(2 * x[, 1]) + x[, 2]))
+    ready()
+    gpsvm(
+      x, y, rbf(ard = TRUE),
+      inducing = 100, tune = TRUE, threads = 1, seed = 1, on_interrupt = "keep"
+    )
+  }, after = 2)
+  expect_s3_class(out$fit, "gpsvm")
+  expect_true(out$fit$tuned$interrupted)
+  expect_length(grep("interrupt", out$warned), 1)
+})

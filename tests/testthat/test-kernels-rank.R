@@ -203,15 +203,18 @@ test_that("classes find it, too, in terms and in gpsvm()", {
   expect_identical(
     names(kernel_parameters(own)), c("variance", paste0("projection.x", 1:6))
   )
-  # As it is, without tuning.
-  again <- gpsvm(
-    class ~ x1 + x2 + x3 + x4 + x5 + x6, d,
-    kernel = own$kernel, threads = 1, seed = 1, method = own$method
-  )
-  expect_equal(kernel_parameters(again), kernel_parameters(own))
-  expect_equal(
-    predict(again, new, "link"), predict(own, new, "link"), tolerance = 1e-6
-  )
+  # As it is, without tuning: the same messages, from wherever they start.
+  again <- lapply(c(1e-3, 1e-9), function(tol) {
+    gpsvm(
+      class ~ x1 + x2 + x3 + x4 + x5 + x6, d,
+      kernel = own$kernel, threads = 1, seed = 1, method = own$method, tol = tol
+    )
+  })
+  expect_equal(kernel_parameters(again[[1]]), kernel_parameters(own))
+  settled <- predict(again[[2]], new, "link")
+  # Those of the fit that was tuned are settled at least as well as a fit's own.
+  gap <- function(fit) max(abs(predict(fit, new, "link") - settled))
+  expect_lt(gap(own), max(gap(again[[1]]), 1e-3))
 })
 
 test_that("two directions are a plane", {
