@@ -233,23 +233,24 @@ until_line <- function(diagnostics) {
         }, end$goal, diagnostics$sweeps
       )
     },
-    apart_lines(diagnostics)
+    apart_lines(diagnostics, weights = FALSE)
   )
 }
 
-# What chains that disagree mean for predictions; NULL where nothing was
-# measured.
-apart_lines <- function(diagnostics) {
+# What chains that disagree mean for predictions, with their weights where these
+# are not said beside it; NULL where nothing was measured.
+apart_lines <- function(diagnostics, weights = TRUE) {
   apart <- diagnostics$apart
   if (is.null(apart)) {
     return(NULL)
   }
   sprintf(
     paste(
-      "Predictions average the chains (%s). Those of single chains differ by",
-      "%s of a posterior sd (%s in the worst tenth of the rows)."
+      "Predictions average the chains%s; those of single chains differ by %s of",
+      "a posterior sd (%s in a tenth of the rows)."
     ),
-    apart$weights, format_share(apart$size[[1]]), format_share(apart$size[[2]])
+    if (weights) sprintf(" (%s)", apart$weights) else "",
+    format_share(apart$size[[1]]), format_share(apart$size[[2]])
   )
 }
 

@@ -48,10 +48,10 @@ test_that("one warning says what disagreement means for predictions", {
   expect_s3_class(run$warnings[[1]], "bayeskernel_warning_convergence")
   text <- conditionMessage(run$warnings[[1]])
   if (max(rhat(run$value), na.rm = TRUE) > 1.05) {
-    expect_match(text, "of a posterior sd")
+    expect_match(text, "of +a +posterior sd")
     expect_match(
       paste(capture.output(print(run$value)), collapse = " "),
-      "of a posterior sd"
+      "of +a +posterior sd"
     )
   }
   expect_match(text, "until = rhat\\(1, sweeps = 6400\\)")
