@@ -244,13 +244,12 @@ apart_lines <- function(diagnostics, weights = TRUE) {
   if (is.null(apart)) {
     return(NULL)
   }
-  sprintf(
-    paste(
-      "Predictions average the chains%s; those of single chains differ by %s of",
-      "a posterior sd (%s in a tenth of the rows)."
-    ),
-    if (weights) sprintf(" (%s)", apart$weights) else "",
-    format_share(apart$size[[1]]), format_share(apart$size[[2]])
+  paste0(
+    if (weights) sprintf("Predictions average the chains (%s). ", apart$weights),
+    sprintf(
+      "Their predictions differ by %s of a posterior sd (%s in a tenth of rows).",
+      format_share(apart$size[[1]]), format_share(apart$size[[2]])
+    )
   )
 }
 
