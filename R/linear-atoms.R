@@ -21,29 +21,34 @@ uses_atoms <- function(rows, settings) {
 # effects on the predictors that miss values (predictor-groups.R).
 atom_model <- function(rows) {
   holes <- rows$holes
+  x <- explained(holes)
+  where <- which(colSums(is.na(x)) > 0)
+  # Of classes in groups -1 and 1 do: their discriminant is linear.
+  response <- length(where) > 0L && (is.null(rows$levels) ||
+    length(rows$random) > 0L && length(holes$levels) == 0L)
   class <- integer()
-  if (length(rows$levels) == 2L) {
+  if (length(rows$levels) == 2L && !response) {
     class <- as.integer(rows$y > 0) + 1L
     if (!misses_by_class(holes, class)) class <- integer()
   }
-  x <- explained(holes)
-  where <- which(colSums(is.na(x)) > 0)
-  response <- is.null(rows$levels) && length(where) > 0L
   if (response) {
-    x <- cbind(x, rows$y - rows$offset)
+    x <- cbind(x, if (is.null(rows$levels)) rows$y - rows$offset else rows$y)
     where <- c(where, ncol(x))
   }
   terms <- grouping_terms(rows$random)
   codes <- group_codes(rows$random, terms)
   own <- lapply(codes, used_codes)
+  # Of rows in groups the other responses of a group tell about its effects.
+  joint <- response && length(codes) > 0L && length(holes$levels) == 0L
   model <- core_call(predictor_model_cpp(
     x, class, hole_codes(holes), lengths(holes$levels),
-    lapply(own, `[[`, "code"), where, response, numeric()
+    lapply(own, `[[`, "code"), where, response && !joint, numeric()
   ))
   if (length(codes) == 0L) {
     return(model)
   }
   model <- expand_groups(model, lapply(own, `[[`, "used"), terms)
+  if (joint) model <- leave_response(model, x, codes)
   add_tilt(model, codes, holes, class)
 }
 
@@ -90,9 +95,9 @@ seen_by_class <- function(holes, class) {
 #' @noRd
 atom_rows <- function(rows, parts, model) {
   holes <- rows$holes
+  known <- groups_of_atoms(model, rows)
   atoms <- core_call(atoms_cpp(
-    explained(holes), hole_codes(holes), model,
-    model_codes(model, rows$random)
+    explained(holes), hole_codes(holes), known$model, known$codes
   ))
   at <- atoms$row
   sources <- atom_sources(rows, atoms)

@@ -87,3 +87,99 @@ level_tilt <- function(value, size, code, groups) {
   p <- (counts + a * share) / rep(total + a, each = size)
   log(p) - log(share)
 }
+
+# From the joint model of predictors and response, the last of them, to that of
+# the predictors. `by_row` has, of the rows of the fit, the effects of their
+# groups given all that is seen but the row's own response, which the fit itself
+# takes into account: `row`, mean (D x rows), var (D^2 x rows).
+leave_response <- function(model, x, codes) {
+  last <- ncol(x)
+  by_row <- effects_by_row(model, x, codes)
+  width <- length(model$where)
+  keep <- seq_len(width - 1L)
+  square <- as.vector(matrix(seq_len(width^2), width)[keep, keep])
+  model$mean <- model$mean[-last, , drop = FALSE]
+  model$cov <- lapply(model$cov, function(s) s[-last, -last, drop = FALSE])
+  model$where <- model$where[keep]
+  model$groups <- lapply(model$groups, function(part) {
+    part$mean <- part$mean[keep, , drop = FALSE]
+    part$var <- part$var[square, , drop = FALSE]
+    part$cov <- part$cov[keep, keep, drop = FALSE]
+    part
+  })
+  model$by_row <- list(
+    row = by_row$row, mean = by_row$mean[keep, , drop = FALSE],
+    var = by_row$var[square, , drop = FALSE]
+  )
+  model
+}
+
+# The information of a row about the effects of its groups is that of what is
+# seen of it, less the other factors' effects; here with the response taken out
+# of it.
+effects_by_row <- function(model, x, codes) {
+  where <- model$where
+  width <- length(where)
+  gone <- is.na(x)
+  rows <- which(rowSums(gone) > 0)
+  shift <- Map(function(part, code) {
+    t(part$mean[, code[rows], drop = FALSE])
+  }, model$groups, codes)
+  total <- Reduce(`+`, shift)
+  mean <- matrix(0, width, length(rows))
+  var <- matrix(0, width^2, length(rows))
+  pattern <- apply(gone[rows, , drop = FALSE], 1L, function(g) {
+    paste(which(g), collapse = " ")
+  })
+  for (own in split(seq_along(rows), pattern)) {
+    seen <- which(!gone[rows[own[1L]], ])
+    for (f in seq_along(codes)) {
+      part <- model$groups[[f]]
+      gap <- x[rows[own], , drop = FALSE] - rep(model$mean[, 1L], each = length(own))
+      gap[, where] <- gap[, where] - total[own, ] + shift[[f]][own, ]
+      all <- row_information(model$cov[[1L]], gap, seen, where)
+      less <- row_information(model$cov[[1L]], gap, setdiff(seen, ncol(x)), where)
+      group <- codes[[f]][rows[own]]
+      for (g in unique(group)) {
+        at <- which(group == g)
+        precision <- solve(matrix(part$var[, g], width))
+        left <- solve(precision - all$matrix + less$matrix)
+        pull <- drop(precision %*% part$mean[, g]) +
+          t(less$pull - all$pull)[, at, drop = FALSE]
+        mean[, own[at]] <- mean[, own[at]] + left %*% pull
+        var[, own[at]] <- var[, own[at]] + as.vector(left)
+      }
+    }
+  }
+  list(row = rows, mean = mean, var = var)
+}
+
+row_information <- function(cov, gap, seen, where) {
+  width <- length(where)
+  out <- list(matrix = matrix(0, width, width), pull = matrix(0, nrow(gap), width))
+  at <- match(where, seen)
+  there <- which(!is.na(at))
+  if (length(there) == 0L) {
+    return(out)
+  }
+  precision <- solve(cov[seen, seen, drop = FALSE])
+  out$matrix[there, there] <- precision[at[there], at[there]]
+  out$pull[, there] <- (gap[, seen, drop = FALSE] %*% precision)[, at[there]]
+  out
+}
+
+# What atoms_cpp() reads of groups: of rows of the fit those of the rows
+# themselves, where the model has them.
+groups_of_atoms <- function(model, rows) {
+  by_row <- model$by_row
+  if (is.null(by_row) || is.null(rows$y)) {
+    return(list(model = model, codes = model_codes(model, rows$random)))
+  }
+  width <- length(model$where)
+  code <- integer(nrow(rows$holes$x))
+  code[by_row$row] <- seq_along(by_row$row)
+  model$groups <- list(list(
+    mean = by_row$mean, var = by_row$var, cov = model$groups[[1L]]$cov
+  ))
+  list(model = model, codes = list(code))
+}
