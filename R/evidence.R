@@ -89,7 +89,7 @@ need_evidence <- function(object, name = NULL) {
           "Found: missing values of whole groups, in %s.",
           list_some(paste0("`", object$holes$shared, "`"))
         ),
-        "The fit averages over completed data, each with an evidence of its own.",
+        "The fit averages over completed data, each with its own evidence.",
         "Compare fits to groups without missing values."
       ),
       column = object$holes$shared

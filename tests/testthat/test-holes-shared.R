@@ -20,8 +20,9 @@ shared_data <- function(seed, groups = 30, size = 10, by_y = FALSE) {
   data.frame(y = y, x = x[g], z = z, g = factor(sprintf("g%02d", g)))
 }
 
-# y = b0 + b1 x_g + b2 z + u_g + e, x_g ~ N(mu + c (mean of z), tau^2), variances
-# of u and e with IG(shape, rate) priors; every unknown drawn given the others.
+# y = b0 + b1 x_g + b2 z + u_g + e, x_g ~ N(mu + c (mean of z), tau^2),
+# variances of u and e with IG(shape, rate) priors; every unknown drawn given the
+# others.
 plain_gibbs <- function(d, shape, rate, sweeps = 6000, seed = 1) {
   set.seed(seed)
   g <- as.integer(d$g)
@@ -40,7 +41,8 @@ plain_gibbs <- function(d, shape, rate, sweeps = 6000, seed = 1) {
     # b1 x + u.
     m <- cbind(1, x[g], d$z)
     v <- chol2inv(chol(crossprod(m)))
-    b <- drop(v %*% crossprod(m, d$y - u[g]) + t(chol(v)) %*% rnorm(3) * sqrt(s2))
+    hat <- v %*% crossprod(m, d$y - u[g])
+    b <- drop(hat + t(chol(v)) %*% rnorm(3) * sqrt(s2))
     left <- d$y - b[1] - b[3] * d$z
     mean <- as.numeric(tapply(left, g, mean))
     w <- chol2inv(chol(crossprod(zg)))
