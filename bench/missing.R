@@ -355,8 +355,8 @@ if (chosen$show != "yes") {
       ]
       peers <- match(set, chosen$sets) <= chosen$peers
       results <- rbind(results, run_set(cell, set, peers, done))
+      saveRDS(results, chosen$results, version = 2)
     }
-    saveRDS(results, chosen$results, version = 2, compress = "xz")
   }
 }
 print_tables(judged(results))
