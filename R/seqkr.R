@@ -83,7 +83,7 @@
 #' @section Precision: With wide kernels the columns of centres are almost equal
 #'   and their coefficients large. Where a factor shows that double precision has
 #'   lost their differences, sums of products and factors are kept to twice as
-#'   many digits, at some three times the time. Not so for more than 100
+#'   many digits, which costs time. Not so for more than 100
 #'   candidates of a matrix `grid` or once `grid_max` is reached: there the
 #'   coefficients are held back a little.
 #' @section The printed algorithm: It is not a valid sampler: its weights have

@@ -124,8 +124,7 @@ score_classes <- function(seed, ...) {
   c(lengthscale = fit$kernel$lengthscale[1], rmse = sqrt(mean((prob - truth)^2)))
 }
 
-# Version 0.6.0 gave: means from .00 to 1e308 where the kernel is wide; default
-# fits' log evidence up to 29,286,572.
+# Default fits of version 0.6.0 had a log evidence of up to 29,286,572.
 parts$evidence <- function() {
   cat("\nKnown variances: exp(log evidence) over the sum over all sets\n")
   designs <- known_variance_designs()
