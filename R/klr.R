@@ -62,6 +62,20 @@
 #'   rather than in another. `summary()` has R-hat of all of them, `print()` the
 #'   largest difference between chains of the probability of a reference row.
 #'
+#' @section Many predictors: A priori all directions are alike, and of many
+#'   predictors nearly all directions are of no use. It is a model for up to
+#'   about a tenth as many predictors as rows, more where they are correlated.
+#'   Of two classes told apart by the sum of two of p independent predictors,
+#'   where the best rule errs in 7 % of new rows, the default rank erred in 9,
+#'   10, 16, 21 and 31 % after 80 rows with p = 5, 10, 20, 30 and 50, and in 7,
+#'   8, 8, 13 and 17 % after 200 rows, though it met its own rows; after 40 rows
+#'   with 50 predictors it learned nothing. A warning,
+#'   `bayeskernel_warning_identification`, says where the draws do not agree on
+#'   any direction. Then choose predictors first, by
+#'   `inclusion(bsvm(x, y, select = TRUE))` where effects are about linear: with
+#'   those above 0.5, at least the first two, `rank = 1` erred in 6 to 10 % of
+#'   new rows after 40 and 80 rows with 50 predictors.
+#'
 #' @section Draws: Variables of `fit$draws`, of which each means the same in
 #'   every draw: `intercept` (b_0); `J`, the number of kernels; `mu` and `sd`,
 #'   mean and standard deviation of the log scales; `log_lik`; `f[k]`, the
