@@ -34,9 +34,7 @@ chosen_first <- function(d) {
     d$x[d$own, ], d$y[d$own],
     select = TRUE, threads = 1, seed = 1
   ))
-  share <- inclusion(first)
-  columns <- union(order(-share)[1:2], which(share > 0.5))
-  told(d, columns, rank = 1)
+  told(d, which(inclusion(first) > 0.5), rank = 1)
 }
 
 cases <- list(
