@@ -153,6 +153,7 @@ klr_collect <- function(fit, core, job, rows) {
   )
   fit$posterior <- list(kernels = kernels, x = job$shared$data$x)
   fit$fitted <- klr_moments(fit, fit$posterior$x, settings$threads)
+  if (settings$prior$max_kernels > 0) warn_unknown_directions(fit)
   fit
 }
 

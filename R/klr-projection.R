@@ -75,6 +75,51 @@ principal_angles <- function(v, frames) {
   matrix(out, ncol = r, byrow = TRUE)
 }
 
+# How far the draws agree on one direction of the rows: the leading eigenvalue
+# of the mean, over draws, of the projection to the span of X U. 1 where that
+# direction is known. X U and not U is looked at: of correlated predictors many
+# U give the same coordinates of the rows. `frames`: p x r x draws.
+direction_agreement <- function(x, frames) {
+  rows <- svd(x, nu = 0L)
+  rows <- rows$d * t(rows$v)
+  r <- dim(frames)[2]
+  spans <- apply(frames, 3L, function(u) {
+    svd(rows %*% matrix(u, ncol = r), nv = 0L)$u
+  })
+  spans <- matrix(spans, nrow(rows))
+  svd(spans, 0L, 0L)$d[1]^2 / dim(frames)[3]
+}
+
+# Where directions are uniform a priori, those of many predictors say little
+# about new rows although own rows are met: then the draws do not agree.
+warn_unknown_directions <- function(fit) {
+  p <- length(fit$columns)
+  r <- fit$rank
+  if (r >= p) {
+    return(invisible())
+  }
+  frames <- unlist(lapply(fit$posterior$kernels, `[[`, "frame"))
+  frames <- array(frames, c(p, r, length(frames) / (p * r)))
+  take <- unique(round(seq(1, dim(frames)[3], length.out = 400L)))
+  agreement <- direction_agreement(
+    fit$posterior$x, frames[, , take, drop = FALSE]
+  )
+  if (agreement >= 0.75) {
+    return(invisible())
+  }
+  bk_warn("identification", "The draws do not agree on any direction.", c(
+    sprintf(
+      "Found: agreement %.2f, of %d rows and %d predictors; 1: known.",
+      agreement, fit$n, p
+    ),
+    paste(
+      "New rows may be predicted no better than by the shares of the classes,",
+      "even where the rows of the fit are met."
+    ),
+    "Select predictors first, see section Many predictors of ?klr."
+  ), agreement = agreement)
+}
+
 spread_fact <- function(object) {
   if (object$rank == length(object$columns)) {
     return(NULL)

@@ -180,9 +180,12 @@ test_that("small and degenerate problems give finite answers", {
       list(matrix(rep(c(1, 2), each = 5), 10), rep(0:1, 5)),
       list(matrix(c(rnorm(10), 1e6 + rnorm(10)), 20), rep(0:1, each = 10))
     )) {
-      object <- quick_klr(
-        problem[[1]], problem[[2]],
-        rank = 1, prior = prior, warmup = 2000
+      object <- suppressWarnings(
+        quick_klr(
+          problem[[1]], problem[[2]],
+          rank = 1, prior = prior, warmup = 2000
+        ),
+        classes = "bayeskernel_warning_identification"
       )
       expect_true(all(is.finite(predict(object, problem[[1]], type = "prob"))))
       expect_true(all(is.finite(object$draws)))
@@ -237,4 +240,42 @@ test_that("at the defaults chains of separable classes agree on directions", {
     expect_lt(stats::quantile(projection(object)$angles[, set], 0.9), 10)
     expect_lt(apart_by_chain(object), 0.3)
   }
+})
+
+test_that("it is said where the draws do not agree on any direction", {
+  sets <- function(n, p) {
+    set.seed(1)
+    x <- matrix(rnorm((n + 500) * p), n + 500)
+    y <- x[, 1] + x[, 2] + 0.3 * rnorm(n + 500) > 0
+    list(x = x, y = y, own = seq_len(n))
+  }
+  fit_own <- function(d, x = d$x) {
+    quick_klr(x[d$own, ], d$y[d$own], rank = 1, warmup = 4000, draws = 200)
+  }
+  missed <- function(object, d, x = d$x) {
+    p <- predict(object, x[-d$own, ], type = "prob")
+    mean((p[, ncol(p)] > 0.5) != d$y[-d$own])
+  }
+  wide <- sets(40, 50)
+  found <- expect_warning(
+    object <- fit_own(wide),
+    class = "bayeskernel_warning_identification"
+  )
+  expect_gt(missed(object, wide), 0.3)
+  # The leading eigenvalue from projection matrices of the rows, one by one.
+  x <- object$posterior$x
+  frames <- matrix(unlist(lapply(object$posterior$kernels, `[[`, "frame")), 50)
+  mean_projection <- Reduce(`+`, lapply(seq_len(ncol(frames)), function(k) {
+    z <- x %*% frames[, k]
+    tcrossprod(z) / sum(z^2)
+  })) / ncol(frames)
+  expect_equal(found$agreement, eigen(mean_projection, TRUE, TRUE)$values[1])
+  # Of fifty columns that are two and a little noise all is known but U.
+  low <- wide
+  low$x <- wide$x[, c(1, 2)[rep(1:2, 25)]] + 0.05 * wide$x
+  expect_no_warning(object <- fit_own(low))
+  expect_lt(missed(object, low), 0.15)
+  long <- sets(200, 4)
+  expect_no_warning(object <- fit_own(long))
+  expect_lt(missed(object, long), 0.12)
 })
