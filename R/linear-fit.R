@@ -44,7 +44,9 @@ linear_job <- function(rows, settings, law = NULL) {
     core_selection(selected, settings$prior, settings, rows)
   )
   data["holes"] <- list(
-    if (is.null(wide)) core_holes(rows, blocks, settings$prior)
+    if (is.null(wide)) {
+      core_holes(rows, blocks, settings$prior, length(selected) == 0L)
+    }
   )
   data$atoms <- wide$atoms[c("row", "log_prior")]
   data$units <- if (!is.null(rows$units)) as.double(rows$units)

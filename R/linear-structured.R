@@ -40,7 +40,7 @@ by_term <- function(prior) identical(prior$inclusion, "term")
 
 # Holes in the columns of x, then those in the columns of random terms, which
 # are columns of theta (kept terms) or of z (the eliminated one).
-core_holes <- function(design, blocks, prior) {
+core_holes <- function(design, blocks, prior, groups = TRUE) {
   holes <- design$holes
   if (is.null(holes)) {
     return(NULL)
@@ -80,11 +80,12 @@ core_holes <- function(design, blocks, prior) {
   c(out, list(
     mean_var = prior$x_mean_var, df = covariance$df, scale = covariance$scale,
     center = as.double(holes$center), scale_x = as.double(holes$scale_x)
-  ), core_groupings(design))
+  ), if (groups) core_groupings(design))
 }
 
 # Grouping factors of the model of the predictors, for samplers. Covariances
-# between groups have a prior that is weak beside any that matters.
+# between groups have a prior that is weak beside any that matters. Beside
+# selection the model is that of Luts and Ormerod (2014), without groups.
 core_groupings <- function(design) {
   where <- which(colSums(is.na(design$holes$x)) > 0)
   codes <- group_codes(design$random, grouping_terms(design$random))

@@ -13,9 +13,14 @@ group_codes <- function(random, terms) {
   lapply(terms, function(t) as.integer(random[[t]]$group))
 }
 
-# Of rows, those that a model of predictors knows.
-model_codes <- function(model, random) {
-  group_codes(random, lapply(model$groups, `[[`, "term"))
+# Of n rows, those that a model of predictors knows; rows read without their
+# groups have none of them.
+model_codes <- function(model, random, n) {
+  terms <- lapply(model$groups, `[[`, "term")
+  if (length(random) == 0L) {
+    return(lapply(terms, function(t) integer(n)))
+  }
+  group_codes(random, terms)
 }
 
 # Groups without rows are given none.
@@ -173,7 +178,7 @@ row_information <- function(cov, gap, seen, where) {
 groups_of_atoms <- function(model, rows) {
   by_row <- model$by_row
   if (is.null(by_row) || is.null(rows$y)) {
-    return(list(model = model, codes = model_codes(model, rows$random)))
+    return(list(model = model, codes = model_codes(model, rows$random, nrow(rows$holes$x))))
   }
   width <- length(model$where)
   code <- integer(nrow(rows$holes$x))

@@ -50,7 +50,7 @@ refit_atom_model <- function(job, share) {
   atoms <- job$atoms
   old <- job$atom_model
   x <- explained(holes)
-  codes <- model_codes(old, job$design$random)
+  codes <- model_codes(old, job$design$random, nrow(job$design$holes$x))
   own <- lapply(codes, used_codes)
   fit <- function(weight) {
     core_call(predictor_model_cpp(

@@ -120,7 +120,7 @@ static void check_against_rows(double spread, double tolerance) {
   more.h.row(60) = h.row(7) + 1e-3 * h.row(30);
   more.y[60] = 0.3;
   const VectorXd next = more.h.row(60);
-  const RowMoments f = gaussian.next(next.data());
+  const NextRow f = gaussian.next(next.data());
   const double total = rows.noise + f.variance, left = 0.3 - f.mean;
   CHECK_NEAR(
       -0.5 * (std::log(2.0 * M_PI * total) + left * left / total),

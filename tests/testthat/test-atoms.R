@@ -3,10 +3,12 @@
 no_codes <- function(x) matrix(0L, nrow(x), 0L)
 
 model_of <- function(x, class = integer()) {
-  predictor_model_cpp(x, class, no_codes(x), integer())
+  predictor_model_cpp(
+    x, class, no_codes(x), integer(), list(), integer(), FALSE, numeric()
+  )
 }
 
-atoms_of <- function(x, model) atoms_cpp(x, no_codes(x), model)
+atoms_of <- function(x, model) atoms_cpp(x, no_codes(x), model, list())
 
 holes_data <- function(n = 400) {
   i <- seq_len(n)

@@ -150,7 +150,7 @@ test_that("weights are of regressions or counts, positive, one a row", {
     y <- d[[c(binomial = "two", ordinal = "three")[[family]]]]
     expect_bark_refusal(
       quick_bark(x, y, family = family, weights = d$w / 2), "argument",
-      "weights"
+      "Weights of classes"
     )
     # Weights of 1 are none.
     expect_identical(
@@ -159,8 +159,8 @@ test_that("weights are of regressions or counts, positive, one a row", {
     )
   }
   expect_bark_refusal(
-    quick_bark(two ~ a, d, family = "binomial", weights = w), "argument",
-    "weights"
+    quick_bark(two ~ a, d, family = "binomial", weights = w / 2), "argument",
+    "Weights of classes"
   )
   for (wrong in list(-1, Inf)) {
     expect_bark_refusal(

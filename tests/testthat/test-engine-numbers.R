@@ -95,7 +95,7 @@ test_that("chains of the linear model draw what they drew", {
   expect_numbers(
     summary_of(core_draws(y ~ a + b + c + (1 | group), d, missing = "model")),
     c(
-      0.239340863539, -0.122175265100, 1.518107136058, -0.120192658150
+      0.229626613037, -0.152802326985, 1.584311641548, -0.190165852686
     )
   )
 })

@@ -135,10 +135,11 @@ for (case in cases) {
       if (anyNA(new)) {
         x <- as.matrix(golden$data[names])
         model <- predictor_model_cpp(
-          unname(x), integer(), matrix(0L, nrow(x), 0L), integer()
+          unname(x), integer(), matrix(0L, nrow(x), 0L), integer(), list(),
+          integer(), FALSE, numeric()
         )
         atoms <- atoms_cpp(
-          unname(as.matrix(new)), matrix(0L, nrow(new), 0L), model
+          unname(as.matrix(new)), matrix(0L, nrow(new), 0L), model, list()
         )
         share <- exp(atoms$log_prior)
         new <- stats::setNames(as.data.frame(atoms$predictors), names)
@@ -195,7 +196,8 @@ for (case in cases) {
       }
       x <- unname(as.matrix(golden$data[names]))
       model <- predictor_model_cpp(
-        x, integer(), matrix(0L, nrow(x), 0L), integer()
+        x, integer(), matrix(0L, nrow(x), 0L), integer(), list(), integer(),
+        FALSE, numeric()
       )
       want <- unlist(golden$x_model$mean)
       expect_golden(c(model$mean), want, within(want, 1e-4), "means")

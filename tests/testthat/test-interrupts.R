@@ -31,7 +31,8 @@ test_that("a model of predictors can be interrupted", {
     x[sample(length(x), length(x) / 3)] <- NA
     ready()
     bayeskernel:::core_call(bayeskernel:::predictor_model_cpp(
-      x, integer(), matrix(0L, 600, 0), integer()
+      x, integer(), matrix(0L, 600, 0), integer(), list(), integer(), FALSE,
+      numeric()
     ))
   })
 })

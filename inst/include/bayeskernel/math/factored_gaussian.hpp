@@ -26,7 +26,7 @@
 namespace bayeskernel {
 
 // The predictive distribution of a row's f: N(mean, variance).
-struct RowMoments {
+struct NextRow {
   double mean = 0.0, variance = 0.0;
 };
 
@@ -115,10 +115,10 @@ class FactoredGaussian {
   }
 
   // A row's f. The row is what addition's `next()` is about.
-  RowMoments next(const double* h) {
+  NextRow next(const double* h) {
     for (Index i = 0; i < m_; ++i) along_[i] = T(h[i]);
     forward(along_, 0);
-    RowMoments out;
+    NextRow out;
     out.mean = static_cast<double>(root_scale_ * with_border(along_));
     out.variance =
         std::max(spread_ * static_cast<double>(inner(along_, along_)), 0.0);
@@ -156,9 +156,9 @@ class FactoredGaussian {
 
   // The row of next() were the column of the last add() there, where its value
   // is h.
-  RowMoments next_with(double h, const RowMoments& without) const {
+  NextRow next_with(double h, const NextRow& without) const {
     const T lean = T(h) - scale_ * inner(column_, along_);
-    RowMoments out;
+    NextRow out;
     out.mean = without.mean +
                static_cast<double>(scale_ * lean * residual_ / pivot_);
     out.variance =

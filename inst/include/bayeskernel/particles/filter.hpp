@@ -166,7 +166,7 @@ class ParticleFilter {
 
   // The row on offer with and without its own input as a centre.
   struct Options {
-    RowMoments without, with;
+    NextRow without, with;
     double log_without = 0.0;  // prior and past rows, over those of U'
     double log_with = kNone;
   };
@@ -198,7 +198,7 @@ class ParticleFilter {
 
   // log of the mean over N(f; mean, variance) of the row's likelihood to the
   // power `share`.
-  double log_predictive(const RowMoments& f, double noise, double y,
+  double log_predictive(const NextRow& f, double noise, double y,
                         double share) const {
     if (settings_.blind) return 0.0;
     if (settings_.classes) {
@@ -275,7 +275,7 @@ class ParticleFilter {
 
   // The offered row joins the particle's regression, and the variances are
   // drawn again.
-  void take_row(Particle& particle, const RowMoments& f, double y, Stream& stream,
+  void take_row(Particle& particle, const NextRow& f, double y, Stream& stream,
                 ParticleWork& work) {
     double response = y;
     if (settings_.classes) {
@@ -361,7 +361,7 @@ class ParticleFilter {
         log += std::log(prior_.stay(old, before) / prior_.stay(old, g));
       }
       log += prior_.log(particle.size(), g);
-      const RowMoments f = work.next(particle, grid_);
+      const NextRow f = work.next(particle, grid_);
       gain_[i] = number(log + log_predictive(f, particle.noise, y, 1.0));
       take_row(particle, f, y, stream, work);
     });

@@ -91,7 +91,7 @@ class ParticleWork {
   }
 
   // The row on offer, in the particle's columns, under its coefficients.
-  RowMoments next(const Particle& particle, const Grid& grid) {
+  NextRow next(const Particle& particle, const Grid& grid) {
     for (Index j = 0; j <= particle.size(); ++j) {
       row[j] = grid.offered(column(particle, j));
     }
@@ -118,7 +118,7 @@ class ParticleWork {
   }
 
   // The row of next() were the centre of propose() there.
-  RowMoments next_with(const Grid& grid, Index c, const RowMoments& without) {
+  NextRow next_with(const Grid& grid, Index c, const NextRow& without) {
     return with([&](auto& gaussian) {
       return gaussian.next_with(grid.offered(c + 1), without);
     });
