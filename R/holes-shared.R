@@ -411,7 +411,7 @@ run_shared_chain <- function(id, model, rows, settings, call, shared) {
     job$control$states <- core$states %||% list()
     core <- run_chains(model$chains, job$control, job$shared, NULL)
     if (core$status$interrupted) abort_interrupted()
-    check_reached(core$status, settings, TRUE)
+    check_reached(core$status, settings)
     from <- if (k == 1L) 1L else ends[k - 1L] + 1L
     # Earlier ones are not those of this run.
     now <- core

@@ -95,7 +95,7 @@ test_that("a fit that keeps nothing of its rows does not take other rows", {
   for (ask in list(loo::loo, deviance, simulate, rstantools::log_lik, fitted)) {
     expect_match(
       conditionMessage(expect_bk_error(ask(more), "argument")),
-      "an extended fit keeps none|keeps nothing about its rows"
+      "an extended fit keeps none|It was extended|keeps nothing about its rows"
     )
   }
 })
