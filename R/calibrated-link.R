@@ -330,7 +330,7 @@ linear_left_out <- function(fit, core, job, rows) {
       mean_field = !is_sampled(fit)
     )
   }
-  if (fit$method == "gibbs" && cavities_fail(fit$fitted, out, y, weights)) {
+  if (is_sampled(fit) && cavities_fail(fit$fitted, out, y, weights)) {
     out <- left_out_of_chains(fit, job)
     if (is.character(out)) {
       return(out)

@@ -143,3 +143,16 @@ test_that("a link that is worse than the sign of the margin is refused", {
   )
   expect_identical(link, list(why = rare$why))
 })
+
+test_that("a polished selection of separated classes predicts by its columns", {
+  set.seed(3)
+  x <- matrix(rnorm(1040 * 50), 1040, dimnames = list(NULL, paste0("v", 1:50)))
+  y <- x[, 1] + x[, 2] + 0.3 * rnorm(1040) > 0
+  fit <- suppressWarnings(bsvm(
+    x[1:40, ], y[1:40], select = TRUE, threads = 1, seed = 1
+  ))
+  p <- predict(fit, x[-(1:40), ], type = "prob")[, "TRUE"]
+  # The line that made the classes errs in .07; all had the same probability.
+  expect_lt(mean((p > 0.5) != y[-(1:40)]), 0.15)
+  expect_gt(diff(quantile(p, c(0.1, 0.9))), 0.5)
+})
