@@ -41,6 +41,13 @@ widen_atoms <- function(core, job) {
     core$variance_f[rows] <- core$variance_f[rows] +
       quadratic(columns(rows), add)
   }
+  core$points <- lapply(core$points, function(point) {
+    if (!identical(dim(point$theta_cov), dim(add))) {
+      return(point)
+    }
+    point$theta_cov <- point$theta_cov + add
+    widen_groups(point, add)
+  })
   widen_groups(core, add)
 }
 

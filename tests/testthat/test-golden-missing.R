@@ -45,11 +45,8 @@ for (case in cases) {
             found$mean[[name]], mean[[name]], slack[[name]],
             paste(case, method, "mean of", name)
           )
-          # "vb" understates these and has no tolerance. So far "ep" has no grid
-          # over the variances where rows are completed: it is 40 to 55 % short
-          # of those of sigma and of the groups.
-          known <- method == "ep" && name %in% c("sigma", "sd_group")
-          if (method != "vb" && !known) {
+          # "vb" understates these and has no tolerance.
+          if (method != "vb") {
             expect_golden(
               found$sd[[name]], sd[[name]], 0.12 * sd[[name]],
               paste(case, method, "sd of", name)

@@ -96,6 +96,10 @@ test_that("a Gaussian response tells about what is missing: EM of all", {
       threads = 1
     )
     se <- sqrt(diag(vcov(fit)))[1:3]
-    expect_lt(max(abs(fixef(fit)[c("(Intercept)", "x", "z")] - truth) / se), 0.1)
+    # A mean over the noise's posterior is not the maximum.
+    limit <- c(ep = 0.15, vb = 0.1)[[method]]
+    expect_lt(
+      max(abs(fixef(fit)[c("(Intercept)", "x", "z")] - truth) / se), limit
+    )
   }
 })

@@ -191,7 +191,7 @@ class EpGrid {
                   static_cast<double>(settings_.max_passes));
     result_ = fit_.run(settings);
     passes_ += result_.passes;
-    return fit_.log_z() + hyper_.log_prior(x);
+    return fit_.log_z() + fit_.atom_part() + hyper_.log_prior(x);
   }
   HyperValue with_gradient(const VectorXd& x, double tolerance) {
     HyperValue out;
@@ -428,7 +428,7 @@ class EpGrid {
     }
     EpPoint point;
     point.x = x;
-    point.log_z = fit_.log_z() + found.missed.sum();
+    point.log_z = fit_.log_z() + fit_.atom_part() + found.missed.sum();
     point.log_density = found.value;
     point.missed = found.unused;
     point.log_cell = log_cell;

@@ -176,15 +176,14 @@ inline EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
   EpOutcome out;
   fit.set(fit.prior().start(), 1.0 / noise.precision);
   fit.whole_groups = by_group;
-  grid = grid && fit.atoms() == nullptr;
   if (grid && hyper.size() > 0 && hyper.size() <= EpGrid::kMost) {
     LeftOutMeans left_out(copies);
-    EpGrid points(fit, hyper, by_group,
-                  copies.size() > 0 ? &left_out : nullptr, rows);
+    const bool jackknife = copies.size() > 0 && fit.atoms() == nullptr;
+    EpGrid points(fit, hyper, by_group, jackknife ? &left_out : nullptr, rows);
     points.run(settings);
     points.return_to_mode();
     detail::collect_grid(points, hyper, fit.prior(), out);
-    if (copies.size() > 0) {
+    if (jackknife) {
       out.jackknife = left_out.jackknife(out.moments.theta_mean);
     }
     return out;
