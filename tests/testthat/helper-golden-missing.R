@@ -28,15 +28,17 @@ either <- function(value, default) if (is.null(value)) default else value
 
 # Priors of the golden folder: coefficients N(0, 100^2), inverse gamma variance
 # of the noise, and, for half a Cauchy variable of scale 1, half a t variable of
-# that scale.
+# that scale. That of the covariance of the predictors is the widest there is.
 golden_missing_fit <- function(golden, method, ...) {
+  predictors <- golden$data[setdiff(names(golden$data), c("y", golden$groups))]
   bkm(
     golden$formula, golden$data,
     family = golden$family, method = method, missing = "model",
-    standardize = FALSE, seed = 1, threads = 1, progress = FALSE,
+    penalty = "none", standardize = FALSE, seed = 1, threads = 1,
+    progress = FALSE,
     prior = bkm_prior(
       beta_var = 1e4, intercept_var = 1e4, sd_scale = 1, noise_shape = 0.01,
-      noise_rate = 0.01
+      noise_rate = 0.01, x_df = sum(vapply(predictors, is.numeric, NA)) - 0.98
     ), ...
   )
 }

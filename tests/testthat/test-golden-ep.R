@@ -275,20 +275,27 @@ for (case in golden_kind("ep", "selection")) {
   })
 }
 
-test_that("rows that are atoms have no grid, and learn variances beside", {
+test_that("a row that is one atom is that row, on the grid and beside it", {
   golden <- first_golden("ep", "intercept")
   input <- ep_input(golden)
   n <- nrow(golden$data)
-  input$data$atoms <- list(row = seq_len(n), log_prior = numeric(n))
-  alone <- ep_run(golden, input, noise = list(shape = 1, rate = 1))
-  expect_identical(alone$engine, "ep-vb")
-  expect_length(alone$points, 0)
-  expect_equal(alone$share, rep(1, n))
-  whole <- ep_fit(
-    golden, noise = list(shape = 1, rate = 1), variances = "vb"
-  )
-  expect_equal(alone$theta_mean, whole$theta_mean, tolerance = 1e-8)
-  expect_equal(alone$loo, whole$loo, tolerance = 1e-8)
+  for (variances in c("grid", "vb")) {
+    whole <- ep_fit(
+      golden, noise = list(shape = 1, rate = 1), variances = variances
+    )
+    own <- input
+    own$data$atoms <- list(row = seq_len(n), log_prior = numeric(n))
+    alone <- ep_run(
+      golden, own, noise = list(shape = 1, rate = 1), variances = variances
+    )
+    expect_identical(alone$engine, paste0("ep-", variances))
+    expect_equal(alone$share, rep(1, n))
+    expect_equal(alone$theta_mean, whole$theta_mean, tolerance = 1e-8)
+    expect_equal(alone$theta_cov, whole$theta_cov, tolerance = 1e-8)
+    if (variances == "vb") {
+      expect_equal(alone$loo, whole$loo, tolerance = 1e-8)
+    }
+  }
 })
 
 test_that("the importance check is an answer where the model is small", {

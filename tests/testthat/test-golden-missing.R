@@ -12,10 +12,16 @@ test_that("there are golden numbers", {
   expect_gt(length(cases), 0L)
 })
 
+# The posterior mean is .07 to .09 standard errors from the maximum of which it
+# has to be within .1: errors of simulation have to be small.
 run <- function(golden, method) {
   if (method == "gibbs") {
+    draws <- if (is.null(golden$maximum_likelihood)) 1500 else 12000
     suppressWarnings(
-      golden_missing_fit(golden, method, chains = 4, warmup = 500, draws = 1500),
+      golden_missing_fit(
+        golden, method,
+        chains = 4, warmup = 500, draws = draws
+      ),
       classes = "bayeskernel_warning_convergence"
     )
   } else {
@@ -94,16 +100,12 @@ for (case in cases) {
       expect_golden(best$sigma, want[["sigma"]], 1e-4, "noise")
     })
 
-    # Asked for is .1 of a standard error; so far "ep" and "vb" reach .11, "gibbs"
-    # .2, whose inverse Wishart prior of the predictors shrinks.
-    reached <- c(ep = 0.12, vb = 0.12, gibbs = 0.2)
     for (method in c("ep", "gibbs", "vb")) {
       test_that(paste(case, "by", method, "is near maximum likelihood"), {
         found <- golden_missing_estimates(run(golden, method))$mean[names]
         for (name in names) {
           expect_golden(
-            found[[name]], want[[name]],
-            reached[[method]] * best$sd[match(name, names)],
+            found[[name]], want[[name]], 0.1 * best$sd[match(name, names)],
             paste(case, method, name)
           )
         }
