@@ -199,9 +199,9 @@ shared_points <- function(q, completion, count) {
   at <- (seq_len(most) - 1 + start) / most
   chosen <- order[pmin(findInterval(at, upto) + 1L, length(order))]
   lapply(chosen, function(k) {
-    point <- utils::modifyList(whole, q$points[[k]][setdiff(
-      names(q$points[[k]]), c("weight", "place")
-    )])
+    point <- whole
+    own <- setdiff(names(q$points[[k]]), c("weight", "place"))
+    point[own] <- q$points[[k]][own]
     c(list(weight = 1 / (count * most), completion = completion), point)
   })
 }
