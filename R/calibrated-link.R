@@ -395,7 +395,7 @@ left_out_of_chains <- function(fit, job) {
   job <- link_job(fit, job)
   weights <- job$data$weights
   fold <- integer(n)
-  order <- with_seed(fit$seed, order(y, stats::runif(n)))
+  order <- with_seed(fit$seed %||% 1, order(y, stats::runif(n)))
   fold[order] <- rep_len(seq_len(link_folds), n)
   out <- list(mean = rep(NA_real_, n), var = rep(NA_real_, n), own = own)
   for (k in unique(fold)) {
@@ -421,7 +421,7 @@ link_job <- function(fit, job) {
   job$names <- draw_names(job$design, job$blocks, job$data, settings)
   control <- list(
     keep_ranef = TRUE, keep_imputed = FALSE, thin = 1L, progress = FALSE,
-    seed = as.double(fit$seed), chain_id = 1L, states = list()
+    seed = as.double(fit$seed %||% 1), chain_id = 1L, states = list()
   )
   job$control[names(control)] <- control
   job$control[names(link_chain)] <- as.list(link_chain)

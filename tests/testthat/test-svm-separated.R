@@ -149,7 +149,7 @@ test_that("a polished selection of separated classes predicts by its columns", {
   x <- matrix(rnorm(1040 * 50), 1040, dimnames = list(NULL, paste0("v", 1:50)))
   y <- x[, 1] + x[, 2] + 0.3 * rnorm(1040) > 0
   fit <- suppressWarnings(bsvm(
-    x[1:40, ], y[1:40], select = TRUE, threads = 1, seed = 1
+    x[1:40, ], y[1:40], select = TRUE, threads = 1
   ))
   p <- predict(fit, x[-(1:40), ], type = "prob")[, "TRUE"]
   # The line that made the classes errs in .07; all had the same probability.
