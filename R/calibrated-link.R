@@ -65,7 +65,7 @@ calibrate_link <- function(rows, classes, seed = NULL) {
   # Copies are rows; powers are not.
   copies <- rep_len(row_copies(weights, rows$counted), length(weights))[use]
   counts <- tapply(copies, y, sum, default = 0)
-  least <- if (classes > 2L) 30 else 3
+  least <- least_rows(classes)
   if (any(counts < least)) {
     return(list(why = sprintf(
       "It needs %d rows of every class, and one has %.0f.", least, min(counts)
@@ -362,6 +362,9 @@ cavities_fail <- function(at, out, y, weights) {
     abs(out$mean[use] - mean) > 2 * sqrt(at$var[use])
   all(y[use] * mean > 0) || mean(away) > 0.05
 }
+
+# Of every class, for a link.
+least_rows <- function(classes) if (classes > 2L) 30 else 3
 
 link_folds <- 10L
 link_chain <- c(warmup = 300L, draws = 500L)

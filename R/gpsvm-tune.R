@@ -443,7 +443,7 @@ is_calibratable <- function(data, classes) {
   own <- if (length(classes) > 1L) labels else labels == classes
   counts <- tapply(data$copies, own, sum)
   length(counts) >= max(2L, length(classes)) &&
-    all(counts >= if (length(classes) > 2L) 30 else 3)
+    all(counts >= least_rows(length(classes)))
 }
 
 # Of every class the same share, at least three, one from each of runs of equal
