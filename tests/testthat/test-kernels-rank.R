@@ -215,6 +215,13 @@ test_that("classes find it, too, in terms and in gpsvm()", {
   # Those of the fit that was tuned are settled at least as well as a fit's own.
   gap <- function(fit) max(abs(predict(fit, new, "link") - settled))
   expect_lt(gap(own), max(gap(again[[1]]), 1e-3))
+  # And both settled, they are one fit.
+  tuned <- machine(rbf(rank = 1), tol = 1e-9)
+  given <- machine(tuned$kernel, method = tuned$method, tol = 1e-9, tune = FALSE)
+  expect_equal(kernel_parameters(given), kernel_parameters(tuned))
+  expect_equal(
+    predict(given, new, "link"), predict(tuned, new, "link"), tolerance = 1e-6
+  )
 })
 
 test_that("two directions are a plane", {
