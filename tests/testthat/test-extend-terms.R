@@ -132,9 +132,10 @@ test_that("curves and processes follow a stream to where it goes", {
     expect_equal(fit$smooths[[1]]$ranges[[1]][2], max(d$x[
       if (deparse(formula) == "y ~ gp(x)") 1:150 else 1:300
     ]))
-    file <- withr::local_tempfile()
+    file <- tempfile()
     saveRDS(fit, file)
     expect_identical(predict(readRDS(file), grid), predict(fit, grid))
+    unlink(file)
     parts <- predict(fit, grid, type = "terms")
     expect_equal(
       unname(rowSums(parts) + attr(parts, "constant")),

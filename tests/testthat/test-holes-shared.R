@@ -297,7 +297,7 @@ test_that("slow: intervals of predictors of groups hold their level", {
   truth <- c(1, 0.8, 0.5)
   for (by_y in c(FALSE, TRUE)) {
     for (method in c("ep", "gibbs")) {
-      all <- vapply(1:8, function(seed) {
+      all <- vapply(1:20, function(seed) {
         fit <- suppressWarnings(bkm(
           y ~ x + z + (1 | g), shared_data(seed, by_y = by_y),
           family = "gaussian", method = method, missing = "model", seed = 1,
@@ -308,9 +308,9 @@ test_that("slow: intervals of predictors of groups hold their level", {
       }, matrix(0, 3, 2))
       est <- all[, 1, ]
       off <- (rowMeans(est) - truth) / apply(est, 1, sd)
-      # Three standard errors of 8 data sets.
-      expect_lt(max(abs(off)), 1.06)
-      expect_true(all(rowMeans(all[, 2, ]) > 0.58))
+      # Three standard errors of 20 data sets.
+      expect_lt(max(abs(off)), 0.67)
+      expect_true(all(rowMeans(all[, 2, ]) > 0.69))
     }
   }
 })
