@@ -47,12 +47,12 @@
 #'   moves, so there have to be many. `NULL`: 4 chains, and by the default of
 #'   `until` 12,500 sweeps of warmup and 500 draws 25 sweeps apart in the first
 #'   round, fewer with many rows (see Length of a run); else 50,000, 1000 and 50.
-#' @param until [rhat()] or [ess()]: rounds of sweeps until the chains agree,
+#' @param until [stop_at()]: rounds of sweeps until the chains agree,
 #'   the second half of all sweeps is kept, and a warning comes only at the cap.
 #'   `NULL`: one round. `"auto"`, the default: one round where `warmup`,
 #'   `draws`, `thin` or `start` say how long to run, else as long as it helps
-#'   predictions, three rounds at most (see Length of a run). `rhat(1.01)` asks for
-#'   chains that agree, whatever it costs: rounds of 100,000 sweeps or more, at
+#'   predictions, three rounds at most (see Length of a run).
+#'   `stop_at(rhat = 1.01)` asks for chains that agree, whatever it costs: rounds of 100,000 sweeps or more, at
 #'   most 1,600,000 a chain.
 #' @param chain_weights `"stacking"`: chains that disagree (an R-hat above 1.05)
 #'   are weighted so that the mixture of their predictive densities of each row
@@ -128,7 +128,7 @@
 #'   and no more: every move of the chains of all rows is exact.
 #'
 #'   Chains that agree may still be in one of several modes. Raise `sweeps` of
-#'   [rhat()] where that matters. Prior variances v of coefficients with
+#'   [stop_at()] where that matters. Prior variances v of coefficients with
 #'   \eqn{\phi v n > 10^{14}}{phi v n > 1e14}, which only a response without noise
 #'   asks for, are left out: doubles cannot hold them.
 #'
@@ -148,8 +148,8 @@
 #'   least, with 250 draws a chain, and weights of chains are those of 2000 rows:
 #'   5,000 rows of 10 predictors take 20 seconds of one core, 20,000 70.
 #'
-#'   Whose questions are about parameters asks for more: `until = rhat(1.01)` has
-#'   a first round of 100,000 sweeps a chain, and at most 1,600,000. By it R-hat
+#'   Whose questions are about parameters asks for more:
+#'   `until = stop_at(rhat = 1.01)` has a first round of 100,000 sweeps a chain, and at most 1,600,000. By it R-hat
 #'   came to 1.01 on 10, 10 and 7 of ten data sets of Friedman's functions 1 to
 #'   3, at 540,000, 110,000 and 1,170,000 sweeps on average, but stayed at 1.1 to
 #'   1.7 on Boston's houses and body fat (`vignette("bark")`), where the cap is
@@ -226,8 +226,8 @@
 #' d$y <- sin(2 * d$a) + rnorm(60) / 5
 #' # Shorter than the default, of four chains of 25,000 to 100,000 sweeps.
 #' fit <- bark(y ~ a + b, d, select = TRUE, chains = 2, warmup = 2000,
-#'   draws = 200, thin = 10, until = rhat(1.1, sweeps = 1e6), threads = 1,
-#'   seed = 1)
+#'   draws = 200, thin = 10, until = stop_at(rhat = 1.1, sweeps = 1e6),
+#'   threads = 1, seed = 1)
 #' fit
 #' inclusion(fit)
 #' predict(fit, data.frame(a = c(0, 1), b = 0.5), interval = "prediction")
@@ -235,7 +235,7 @@
 #' d$g <- gl(6, 10)
 #' d$y <- d$y + c(-2, -1, 0, 0, 1, 2)[d$g]
 #' grouped <- bark(y ~ a + (1 | g), d, chains = 2, warmup = 2000, draws = 200,
-#'   thin = 10, until = rhat(1.1, sweeps = 1e6), threads = 1, seed = 1)
+#'   thin = 10, until = stop_at(rhat = 1.1, sweeps = 1e6), threads = 1, seed = 1)
 #' ranef(grouped, condVar = FALSE)
 #' predict(grouped, data.frame(a = 0, g = c("1", "new")), se.fit = TRUE)
 #' @export
@@ -356,10 +356,11 @@ settle_bark <- function(settings) {
 }
 
 # The run of a call that says nothing of its length: as long as it helps
-# predictions, see bench/bark.R. Who asks for rhat(1.01) has longer rounds.
+# predictions, see bench/bark.R. Who asks for stop_at(rhat = 1.01) has longer
+# rounds.
 brief_goal <- function() {
-  goal <- rhat(most_rhat, sweeps = 1e5)
-  goal$longer <- list(text = "rhat(1.01)", sweeps = 1.6e6)
+  goal <- stop_at(rhat = most_rhat, sweeps = 1e5)
+  goal$longer <- list(text = "stop_at(rhat = 1.01)", sweeps = 1.6e6)
   goal
 }
 

@@ -95,8 +95,8 @@ run_rounds <- function(model, job, rows, core) {
     }
   }
   core$status$until <- c(list(
-    kind = until$kind, value = until$value, goal = format(until),
-    reached = reached
+    aims = Filter(length, unclass(until)[c("rhat", "ess")]),
+    goal = format(until), reached = reached
   ), until[intersect("longer", names(until))])
   core
 }

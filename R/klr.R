@@ -23,11 +23,11 @@
 #'   draws per chain, sweeps per kept draw. A sweep is one short step of each
 #'   kind, so there have to be many: 4 chains, 20,000 sweeps of warmup, and 1000
 #'   draws 20 sweeps apart in the first round. `NULL`: these numbers.
-#' @param until [rhat()] or [ess()]: rounds of sweeps until the chains agree,
+#' @param until [stop_at()]: rounds of sweeps until the chains agree,
 #'   the second half of all sweeps is kept, and a warning comes only at the cap,
 #'   16 times the first round. `NULL`: one round. `"auto"`, the default: one
 #'   round where `warmup`, `draws`, `thin` or `start` say how long to run, else
-#'   `rhat(1.05)`.
+#'   `stop_at(rhat = 1.05)`.
 #' @param ... Passed to methods; an argument that no method knows is an error,
 #'   and so is `weights`.
 #'
@@ -176,7 +176,7 @@ klr_model <- list(
     )
   },
   settle = function(settings) {
-    settle_until(settings, rhat(1.05), c(
+    settle_until(settings, stop_at(rhat = 1.05), c(
       warmup = 20000, draws = 1000, thin = 20
     ))
   },

@@ -50,7 +50,7 @@
 #' y <- rowSums(x^2) + rnorm(60) / 2
 #' # The default has four chains and longer rounds.
 #' fit <- bark(x, y, chains = 2, warmup = 2000, draws = 200, thin = 10,
-#'   until = rhat(1.05, sweeps = 1e6), threads = 1, seed = 1)
+#'   until = stop_at(rhat = 1.05, sweeps = 1e6), threads = 1, seed = 1)
 #' if (requireNamespace("rstantools", quietly = TRUE)) {
 #'   dim(rstantools::posterior_predict(fit, draws = 50, seed = 1))
 #'   rstantools::posterior_interval(fit, pars = "sigma")

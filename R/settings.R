@@ -23,7 +23,7 @@
 #'   [elbo()] and are extrapolated (default). `FALSE` gives plain coordinate
 #'   ascent, which arrives at the same place more slowly.
 #' @param until For samplers: `NULL`, as many sweeps as `warmup`, `draws` and
-#'   `thin` say; or [rhat()] or [ess()], rounds of sweeps until the chains
+#'   `thin` say; or [stop_at()], rounds of sweeps until the chains
 #'   agree.
 #' @param seed Whole number, or `NULL` to take one from R's generator. Results
 #'   do not depend on `threads` nor on `cluster`, nor on how often a run was

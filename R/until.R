@@ -13,43 +13,34 @@
 #' memory does not grow, the kept draws are the second half of all sweeps, and
 #' they are one fixed-length run's, the same for any `threads`.
 #'
-#' @param x For `rhat()` the largest R-hat (rank-normalised, split; of bulk and
-#'   tails) that is good enough, above 1; or a fit, whose R-hats are returned.
-#'   For `ess()` the smallest effective sample size of bulk and tails, over all
-#'   chains, from 1 to the number of draws that are kept; or a fit.
+#' R-hat and effective sample sizes of a fit are in [summary()], and by
+#' [posterior::rhat()] and [posterior::ess_bulk()].
+#'
+#' @param rhat The largest R-hat (rank-normalised, split; of bulk and tails)
+#'   that is good enough, above 1. `NULL`: any.
+#' @param ess The smallest effective sample size of bulk and tails, over all
+#'   chains, from 1 to the number of draws that are kept. `NULL`: any. Of both,
+#'   both have to be reached; one of them has to be there.
 #' @param sweeps Most sweeps of a chain in all. `NULL`, the default, is 16 times
 #'   the first round.
 #' @param seconds Most seconds: no round begins that would end later, by the
 #'   speed so far. Results then depend on the machine. Default `Inf`.
-#' @return An object of class `bayeskernel_until`; of a fit a named vector.
+#' @return An object of class `bayeskernel_until`.
 #' @section Errors: `bayeskernel_error_argument`.
 #' @references Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Buerkner,
 #'   P.-C. (2021). Rank-normalization, folding, and localization: an improved
 #'   R-hat for assessing convergence of MCMC. *Bayesian Analysis* 16, 667-718.
 #' @examples
-#' rhat(1.01)
-#' ess(400, seconds = 60)
+#' stop_at(rhat = 1.01)
+#' stop_at(ess = 400, seconds = 60)
 #' @export
-rhat <- function(x = 1.01, sweeps = NULL, seconds = Inf) {
-  if (inherits(x, "bayeskernel_fit")) {
-    return(watched_numbers(x, function(table) table$rhat))
+stop_at <- function(rhat = NULL, ess = NULL, sweeps = NULL, seconds = Inf) {
+  if (is.null(rhat) && is.null(ess)) {
+    bk_abort("argument", "Nothing says when to stop.", c(
+      "Found: neither `rhat` nor `ess`.",
+      "Accepted: stop_at(rhat = 1.01), stop_at(ess = 400), or both."
+    ), column = "rhat")
   }
-  new_until(
-    "rhat", check_number(x, 1, name = "x", closed = c(FALSE, TRUE)), sweeps,
-    seconds
-  )
-}
-
-#' @rdname rhat
-#' @export
-ess <- function(x = 400, sweeps = NULL, seconds = Inf) {
-  if (inherits(x, "bayeskernel_fit")) {
-    return(watched_numbers(x, smaller_ess))
-  }
-  new_until("ess", check_number(x, 1, name = "x"), sweeps, seconds)
-}
-
-new_until <- function(kind, value, sweeps, seconds) {
   if (!identical(seconds, Inf)) {
     seconds <- check_number(
       seconds, 0,
@@ -58,7 +49,10 @@ new_until <- function(kind, value, sweeps, seconds) {
   }
   structure(
     list(
-      kind = kind, value = value,
+      rhat = if (!is.null(rhat)) {
+        check_number(rhat, 1, name = "rhat", closed = c(FALSE, TRUE))
+      },
+      ess = if (!is.null(ess)) check_number(ess, 1, name = "ess"),
       sweeps = if (!is.null(sweeps)) check_count(sweeps, 1, name = "sweeps"),
       seconds = seconds
     ),
@@ -67,6 +61,55 @@ new_until <- function(kind, value, sweeps, seconds) {
 }
 
 smaller_ess <- function(table) pmin(table$ess_bulk, table$ess_tail)
+
+#' Convergence of the chains of a fit
+#'
+#' Methods of the generics of packages posterior and bayesplot: numbers of each
+#' variable that means the same in all draws, as [summary()] shows them.
+#'
+#' @param x,object A fit by a sampler.
+#' @param ... Not used.
+#' @return A vector named by variables: R-hat (rank-normalised, split), the
+#'   effective sample size of the bulk or of the tails, or, `neff_ratio()`, the
+#'   smaller of these over the number of draws. `NA` where draws are constant.
+#' @section Errors: `bayeskernel_error_argument`, of a fit without chains.
+#' @examples
+#' fit <- bsvm(am ~ wt, mtcars, method = "gibbs", threads = 1, seed = 1)
+#' if (requireNamespace("posterior", quietly = TRUE)) {
+#'   posterior::rhat(fit)
+#'   posterior::ess_tail(fit)
+#' }
+#' @name rhat.bayeskernel_fit
+NULL
+
+#' @rdname rhat.bayeskernel_fit
+#' @exportS3Method posterior::rhat
+#' @exportS3Method bayesplot::rhat
+rhat.bayeskernel_fit <- function(x, ...) {
+  check_no_dots(...)
+  watched_numbers(x, function(table) table$rhat)
+}
+
+#' @rdname rhat.bayeskernel_fit
+#' @exportS3Method posterior::ess_bulk
+ess_bulk.bayeskernel_fit <- function(x, ...) {
+  check_no_dots(...)
+  watched_numbers(x, function(table) table$ess_bulk)
+}
+
+#' @rdname rhat.bayeskernel_fit
+#' @exportS3Method posterior::ess_tail
+ess_tail.bayeskernel_fit <- function(x, ...) {
+  check_no_dots(...)
+  watched_numbers(x, function(table) table$ess_tail)
+}
+
+#' @rdname rhat.bayeskernel_fit
+#' @exportS3Method bayesplot::neff_ratio
+neff_ratio.bayeskernel_fit <- function(object, ...) {
+  check_no_dots(...)
+  watched_numbers(object, smaller_ess) / prod(dim(object$draws)[1:2])
+}
 
 watched_numbers <- function(fit, take) {
   table <- fit$diagnostics$table
@@ -81,10 +124,13 @@ watched_numbers <- function(fit, take) {
 
 #' @export
 format.bayeskernel_until <- function(x, ...) {
-  paste(
-    if (x$kind == "rhat") "R-hat at most" else "effective sample size at least",
-    format(x$value, digits = 4)
-  )
+  number <- function(value) format(value, digits = 4)
+  paste(c(
+    if (!is.null(x$rhat)) paste("R-hat at most", number(x$rhat)),
+    if (!is.null(x$ess)) {
+      paste("effective sample size at least", number(x$ess))
+    }
+  ), collapse = " and ")
 }
 
 #' @export
@@ -105,10 +151,7 @@ check_until <- function(x, name) {
     return(x)
   }
   abort_argument(
-    x, name, paste(
-      "NULL, rhat(1.01) or ess(400) of this package; where another one hides",
-      "them, bayeskernel::rhat(1.01)"
-    ),
+    x, name, "NULL, stop_at(rhat = 1.01) or stop_at(ess = 400)",
     call = user_call()
   )
 }
@@ -137,29 +180,29 @@ settle_until <- function(settings, goal, run, brief = run) {
 check_enough_draws <- function(settings) {
   until <- settings$until
   kept <- as.double(settings$chains) * settings$draws
-  if (identical(until$kind, "ess") && until$value > kept) {
+  if (isTRUE(until$ess > kept)) {
     bk_abort(
       "argument", "`until` asks for more effective draws than are kept.",
       c(
-        sprintf("Found: ess(%s).", format(until$value)),
+        sprintf("Found: ess = %s.", format(until$ess)),
         sprintf(
           "Accepted: at most %.0f, that is `draws` times `chains`.", kept
         )
       ),
-      column = "until", found = until$value, expected = kept
+      column = "until", found = until$ess, expected = kept
     )
   }
 }
 
 # Of those that vary. None if nothing can be said: too few draws.
 until_reached <- function(until, table) {
-  found <- if (until$kind == "rhat") table$rhat else smaller_ess(table)
-  found <- found[!is.na(found)]
-  length(found) > 0L && if (until$kind == "rhat") {
-    max(found) <= until$value
-  } else {
-    min(found) >= until$value
+  good <- function(found, enough) {
+    found <- found[!is.na(found)]
+    length(found) > 0L && all(enough(found))
   }
+  (is.null(until$rhat) || good(table$rhat, function(x) x <= until$rhat)) &&
+    (is.null(until$ess) ||
+      good(smaller_ess(table), function(x) x >= until$ess))
 }
 
 # The next round, or NULL where it would be beyond the cap.
@@ -289,10 +332,10 @@ warn_until <- function(diagnostics, call = user_call()) {
 # `longer`: the goal for who asks for more than the default, and its cap.
 raise_cap <- function(diagnostics, end) {
   longer <- end$longer %||% list(
-    text = sprintf(
-      "%s(%s, sweeps = %.0f)", end$kind, format(end$value),
-      4 * diagnostics$sweeps
-    ),
+    text = sprintf("stop_at(%s, sweeps = %.0f)", paste(
+      names(end$aims), vapply(end$aims, format, ""),
+      sep = " = ", collapse = ", "
+    ), 4 * diagnostics$sweeps),
     sweeps = 4 * diagnostics$sweeps
   )
   sprintf(

@@ -101,14 +101,14 @@ local({
     "as.mcmc.list", "as_draws", "augment", "bark", "bkm", "bsvm", "coef",
     "compare_terms", "exposure", "mkprobit", "kernel_weights",
     "confint",
-    "deviance", "elbo", "extend", "family", "fitted", "fixef", "format",
+    "deviance", "elbo", "ess_bulk", "ess_tail", "extend", "family", "fitted", "fixef", "format",
     "formula",
     "glance", "gpsvm", "imputed", "klr", "projection", "inclusion", "log_lik",
     "log_evidence", "loo",
     "logLik",
-    "model.frame", "model.matrix", "ngrps", "nobs", "plot", "posterior_epred",
+    "model.frame", "model.matrix", "neff_ratio", "ngrps", "nobs", "plot", "posterior_epred",
     "posterior_interval", "posterior_linpred", "posterior_predict", "pp_check",
-    "predict", "print", "prior_summary", "ranef", "residuals", "row_source",
+    "predict", "print", "prior_summary", "ranef", "residuals", "rhat", "row_source",
     "seqkr", "sigma", "simulate", "summary", "terms", "tidy", "update", "vcov",
     "weights"
   )
@@ -116,8 +116,8 @@ local({
     "auc", "balanced_error", "brier_score", "log_loss", "calibration",
     "kernel_matrix", "kernel_parameters", "levy", "markov", "inclusion_path",
     "write_rows", paste0(models, "_prior"), "rbf", "matern", "periodic",
-    "linear", "polynomial", "categorical", "basis", "rhat",
-    "ess", "combine_classifiers", "unit_low_rank", "unit_precision"
+    "linear", "polynomial", "categorical", "basis",
+    "stop_at", "combine_classifiers", "unit_low_rank", "unit_precision"
   )
   methods <- outer(generics, classes, paste, sep = ".")
   for (name in intersect(c(methods, plain), ls(home))) {

@@ -168,7 +168,7 @@ compare_defaults <- function() {
       ess[["rhat"]]
     ))
   }
-  for (goal in list("auto", rhat(1.01))) {
+  for (goal in list("auto", stop_at(rhat = 1.01))) {
     run <- timed(function() quietly(bark(
       data$x, data$y, threads = 1, seed = 1, progress = FALSE, until = goal
     )))
@@ -279,7 +279,7 @@ one_race <- function(data, held_out) {
 }
 
 # CPU seconds until four chains agree on f at the same ten rows, R-hat 1.01:
-# bark() with rhat(1.01), all of its rounds, with what else it watches; of the
+# bark() with stop_at(rhat = 1.01), all of its rounds, with what else it watches; of the
 # peers the first of runs each twice as long as the one before, and only that
 # run's seconds.
 compare_agreement <- function(repeats = setting("REPEATS", 3),
@@ -300,7 +300,7 @@ compare_agreement <- function(repeats = setting("REPEATS", 3),
       data <- draw_data("friedman", seed = r, number = number)
       ours <- timed(function() quietly(bark(
         data$x, data$y, seed = r, threads = 1, progress = FALSE,
-        until = rhat(1.01)
+        until = stop_at(rhat = 1.01)
       )))
       rows <- ours$value$reference
       found <- list("bark()" = c(ours$seconds, rhat_of_f(ours$value)))
@@ -335,7 +335,7 @@ compare_ranks <- function(splits = setting("REPEATS", 3),
   sets <- rank_sets()
   rows <- do.call(rbind, lapply(names(sets), function(set) {
     do.call(rbind, lapply(seq_len(splits), function(r) {
-      rank_race(set, r, rhat(1.05, sweeps = most), sets = sets)
+      rank_race(set, r, stop_at(rhat = 1.05, sweeps = most), sets = sets)
     }))
   }))
   table <- rank_table(rows)
@@ -359,7 +359,7 @@ compare_lengths <- function(splits = setting("REPEATS", 2),
       race <- function(...) rank_race(set, r, only = "bark()", sets = sets, ...)
       runs <- lapply(lengths, function(sweeps) {
         race(
-          until = rhat(1 + 1e-9, sweeps = sweeps), warmup = sweeps / 2,
+          until = stop_at(rhat = 1 + 1e-9, sweeps = sweeps), warmup = sweeps / 2,
           draws = 500, thin = sweeps / 1000
         )
       })

@@ -112,7 +112,7 @@ directions <- function() {
     c(unclass(found), list(
       y = own$data$y, prob = signif(fit$fitted$prob, 3),
       prob_sd = signif(fit$fitted$prob_sd, 3),
-      rhat = max(rhat(fit), na.rm = TRUE)
+      rhat = max(fit$diagnostics$table$rhat, na.rm = TRUE)
     ))
   })
 }
@@ -166,7 +166,7 @@ speed <- function() {
       kernels = mean(run$value$draws[, , "J"]),
       ess_a_second = stats::median(table[f, "ESS"]) / run$seconds,
       rhat_f = max(table[f, "R-hat"]),
-      rhat = max(rhat(run$value), na.rm = TRUE)
+      rhat = max(run$value$diagnostics$table$rhat, na.rm = TRUE)
     )
   })
   print(cbind(rows, do.call(rbind, found)), digits = 3)

@@ -195,7 +195,7 @@ run_ranks <- function(splits = setting("SPLITS", 10)) {
   sets <- rank_sets()
   do.call(rbind, lapply(names(sets), function(set) {
     do.call(rbind, lapply(seq_len(splits), function(r) {
-      rank_race(set, r, rhat(1.05, sweeps = 1e5), sets = sets)
+      rank_race(set, r, stop_at(rhat = 1.05, sweeps = 1e5), sets = sets)
     }))
   }))
 }

@@ -16,7 +16,7 @@ cases <- list(
       run <- seconds_of(Ozone ~ ., air)
       sprintf(
         "%.1f s, %.0f sweeps a chain, R-hat %.2f", run$cpu,
-        run$fit$diagnostics$sweeps, max(rhat(run$fit), na.rm = TRUE)
+        run$fit$diagnostics$sweeps, max(run$fit$diagnostics$table$rhat, na.rm = TRUE)
       )
     }
   ),
@@ -54,7 +54,7 @@ cases <- list(
       withCallingHandlers(
         suppressWarnings(bark(
           Ozone ~ Wind + Temp, air, warmup = 500, draws = 100, thin = 5,
-          until = rhat(1.0001, sweeps = 2000), seed = 1, progress = TRUE
+          until = stop_at(rhat = 1.0001, sweeps = 2000), seed = 1, progress = TRUE
         )),
         message = function(m) {
           lines <<- c(lines, trimws(conditionMessage(m)))

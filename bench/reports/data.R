@@ -99,7 +99,7 @@ cases <- list(
       d$y <- .84 * d$x + sin(2 * d$z) + rnorm(150) * .4
       fit <- bark(
         y ~ x + z, d, linear = TRUE, chains = 2, warmup = 2000, draws = 500,
-        thin = 10, until = rhat(5), threads = 1, seed = 1
+        thin = 10, until = stop_at(rhat = 5), threads = 1, seed = 1
       )
       table <- tidy(fit)
       number(unlist(table[table$term == "slope[x]", c("estimate", "std.error")]))

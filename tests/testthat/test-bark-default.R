@@ -10,7 +10,7 @@ warnings_of <- function(code) {
   })
   list(value = value, warnings = found)
 }
-short_rounds <- function(..., until = rhat(1 + 1e-9, sweeps = 1600)) {
+short_rounds <- function(..., until = stop_at(rhat = 1 + 1e-9, sweeps = 1600)) {
   bark(
     y ~ a + b, d, ...,
     warmup = 200, draws = 100, thin = 2, chains = 2, seed = 4, threads = 1,
@@ -22,7 +22,7 @@ test_that("chains that disagree are measured in units of the posterior", {
   fit <- quick_bark(
     y ~ a + g, d, warmup = 0, thin = 1, draws = 20, chains = 3
   )
-  expect_gt(max(rhat(fit), na.rm = TRUE), 1.05)
+  expect_gt(max(fit$diagnostics$table$rhat, na.rm = TRUE), 1.05)
   # Every draw's f in plain R: its mean and its variance at the rows.
   x <- fit$posterior$x
   plain <- plain_bark_moments(fit, x, x)
@@ -47,14 +47,14 @@ test_that("one warning says what disagreement means for predictions", {
   expect_length(run$warnings, 1L)
   expect_s3_class(run$warnings[[1]], "bayeskernel_warning_convergence")
   text <- conditionMessage(run$warnings[[1]])
-  if (max(rhat(run$value), na.rm = TRUE) > 1.05) {
+  if (max(run$value$diagnostics$table$rhat, na.rm = TRUE) > 1.05) {
     expect_match(text, "of +a +posterior sd")
     expect_match(
       paste(capture.output(print(run$value)), collapse = " "),
       "of +a +posterior sd"
     )
   }
-  expect_match(text, "until = rhat\\(1, sweeps = 6400\\)")
+  expect_match(text, "until = stop_at\\(rhat = 1, sweeps = 6400\\)")
 })
 
 test_that("each round is a line, true of what was done and what is left", {
@@ -71,7 +71,7 @@ test_that("each round is a line, true of what was done and what is left", {
   expect_match(lines[2], "round 2, 800 of at most 1600")
   expect_match(lines[1], "at most [0-9.]+ s more")
   expect_match(lines[3], "round 3, 1600 of at most 1600.*the cap")
-  last <- sprintf("R-hat %.3f", max(rhat(run$value), na.rm = TRUE))
+  last <- sprintf("R-hat %.3f", max(run$value$diagnostics$table$rhat, na.rm = TRUE))
   expect_match(lines[3], last, fixed = TRUE)
   expect_silent(warnings_of(short_rounds(progress = FALSE)))
 })
@@ -96,7 +96,7 @@ test_that("an interrupt of a round is one warning, and the one before stays", {
     })
     warnings_of(short_rounds(progress = FALSE, on_interrupt = "keep"))
   }
-  first <- warnings_of(short_rounds(progress = FALSE, until = rhat(1e6)))$value
+  first <- warnings_of(short_rounds(progress = FALSE, until = stop_at(rhat = 1e6)))$value
   for (kept in c(0, 10)) {
     run <- interrupted(kept)
     expect_length(run$warnings, 1L)

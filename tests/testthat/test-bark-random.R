@@ -345,7 +345,7 @@ test_that("a run that goes on is the run without a break", {
   ), "argument")
   rounds <- bark(
     y ~ a + (1 | h), d, chains = 2, warmup = 200, draws = 20, thin = 5,
-    until = rhat(1.3, sweeps = 8e4), threads = 1, seed = 2, progress = FALSE
+    until = stop_at(rhat = 1.3, sweeps = 8e4), threads = 1, seed = 2, progress = FALSE
   ) |> suppressWarnings()
   expect_true(rounds$diagnostics$until$reached)
 })

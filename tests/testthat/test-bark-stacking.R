@@ -113,7 +113,7 @@ test_that("chains that disagree are weighted, and it is said", {
   equal <- apart(y ~ a + g, d)
   expect_null(equal$chain_weights)
   expect_identical(stacked$draws, equal$draws)
-  expect_gt(max(rhat(stacked), na.rm = TRUE), 1.05)
+  expect_gt(max(stacked$diagnostics$table$rhat, na.rm = TRUE), 1.05)
   w <- stacked$chain_weights
   expect_length(w, 4L)
   expect_equal(sum(w), 1)
@@ -162,10 +162,10 @@ test_that("chains that disagree are weighted, and it is said", {
 
 test_that("stacking is the default of runs that end by a cap", {
   capped <- function(...) {
-    suppressWarnings(apart(y ~ a + g, d, until = rhat(1.001, sweeps = 40), ...))
+    suppressWarnings(apart(y ~ a + g, d, until = stop_at(rhat = 1.001, sweeps = 40), ...))
   }
   fit <- capped()
-  expect_gt(max(rhat(fit), na.rm = TRUE), 1.05)
+  expect_gt(max(fit$diagnostics$table$rhat, na.rm = TRUE), 1.05)
   expect_identical(
     fit$chain_weights, capped(chain_weights = "stacking")$chain_weights
   )
@@ -175,7 +175,7 @@ test_that("stacking is the default of runs that end by a cap", {
     all = FALSE
   )
   expect_null(capped(chain_weights = "equal")$chain_weights)
-  one <- quick_bark(y ~ a, d, chains = 1, until = rhat(5))
+  one <- quick_bark(y ~ a, d, chains = 1, until = stop_at(rhat = 5))
   expect_null(one$chain_weights)
 })
 

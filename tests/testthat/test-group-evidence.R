@@ -80,7 +80,7 @@ test_that("VarCorr(), print() and summary() have one estimate", {
   d$y <- rnorm(12)[d$g] + d$x * (1 + rnorm(12)[d$g] / 2) + rnorm(96) / 2
   fit <- bkm(y ~ x + (1 + x | g), d, "gaussian",
     method = "gibbs", prior = bkm_prior(beta_var = 100), threads = 1, seed = 1,
-    until = rhat(1.2)
+    until = stop_at(rhat = 1.2)
   )
   table <- as.data.frame(VarCorr(fit))
   shown <- subset(tidy(fit), effect == "ran_pars")

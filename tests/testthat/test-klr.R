@@ -46,7 +46,7 @@ test_that("kept draws have f and the likelihood of their kernels", {
 
 test_that("what chains have to agree on, and what is shown of the rest", {
   expect_setequal(
-    names(rhat(fit)),
+    fit$diagnostics$table$variable,
     c("intercept", "J", "log_lik", sprintf("P[%s]", c("a", "b", "c")))
   )
   shown <- summary(fit)$parameters
@@ -236,7 +236,7 @@ test_that("at the defaults chains of separable classes agree on directions", {
       (x[, 1] + x[, 2]) * (x[, 1] - x[, 3]) >= 0
     }
     expect_no_warning(object <- klr(x, y, rank = set, seed = 1, threads = 2))
-    expect_lt(max(rhat(object), na.rm = TRUE), 1.05 + 1e-12)
+    expect_lt(max(object$diagnostics$table$rhat, na.rm = TRUE), 1.05 + 1e-12)
     expect_lt(stats::quantile(projection(object)$angles[, set], 0.9), 10)
     expect_lt(apart_by_chain(object), 0.3)
   }

@@ -87,7 +87,7 @@ test_that("typed defaults change no sum of kernels", {
 
 test_that("a goal is a default of runs whose length is not said", {
   run <- list(warmup = 7, draws = 5, thin = 3)
-  goal <- rhat(1.02)
+  goal <- stop_at(rhat = 1.02)
   open <- list(until = "auto")
   out <- settle_until(open, goal, unlist(run))
   expect_identical(out$until, goal)
