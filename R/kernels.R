@@ -92,7 +92,8 @@
 #'   `NULL`, the default: no products.
 #' @param offset Number of at least 0, default 1: how much the terms below
 #'   `degree` count.
-#' @param e1,e2 Kernels; for `*`, one may be a positive number.
+#' @param e1,e2 Kernels, one of which may be a name; for `*`, one may be a
+#'   positive number.
 #' @param x A kernel.
 #' @param ... Unused.
 #' @return An object of class `bayeskernel_kernel`, a plain list.
@@ -244,13 +245,19 @@ is_lengthscale <- function(x) {
 
 is_kernel <- function(x) inherits(x, "bayeskernel_kernel")
 
-# A kernel by its name, or by the function that makes it, as an object.
-as_kernel <- function(x) {
-  makers <- list(
+# Every kind of kernel: the function that makes it, by the name that stands for
+# it wherever a kernel is taken.
+kernel_makers <- function() {
+  list(
     rbf = rbf, matern = matern, periodic = periodic, linear = linear,
     polynomial = polynomial, categorical = categorical,
     precomputed = precomputed, basis = basis
   )
+}
+
+# A kernel by its name, or by the function that makes it, as an object.
+as_kernel <- function(x) {
+  makers <- kernel_makers()
   if (is_string(x) && x %in% names(makers)) {
     return(makers[[x]]())
   }
@@ -281,6 +288,8 @@ Ops.bayeskernel_kernel <- function(e1, e2) {
     short_call(call(.Generic, substitute(e1), substitute(e2)))
   }
   if (!missing(e2) && .Generic %in% c("+", "*")) {
+    e1 <- as_kernel(e1)
+    e2 <- as_kernel(e2)
     for (e in list(e1, e2)) if (is_kernel(e)) check_kernel(e, call = call)
     if (is_kernel(e1) && is_kernel(e2)) {
       return(combine_kernels(.Generic, list(e1, e2), call))
@@ -601,8 +610,10 @@ parameter_roles <- function(kernel) {
 check_kernel <- function(kernel, name = "kernel", call = user_call()) {
   if (!is_kernel(kernel) || !is_whole_kernel(kernel)) {
     abort_argument(
-      kernel, name, "a kernel such as rbf(), or its name, \"rbf\"",
-      kind = "kernel", call = call
+      kernel, name, paste(
+        "a kernel such as rbf(), or its name:",
+        paste(quoted(names(kernel_makers())), collapse = ", ")
+      ), kind = "kernel", call = call
     )
   }
   kernel

@@ -20,7 +20,7 @@
 #' @param kernel A kernel object for every space, or a list of them in the order
 #'   of the spaces (or by name): [rbf()], [matern()], [periodic()],
 #'   [polynomial()], [linear()], [categorical()], their sums and products,
-#'   [precomputed()], [basis()]. Default `NULL`: `rbf()`, and `categorical()`
+#'   [precomputed()], [basis()], or their names. Default `NULL`: `rbf()`, and `categorical()`
 #'   for factors. A length-scale that is left open is sqrt(d / 2) for d columns,
 #'   the paper's exp(-|x - z|^2 / d).
 #' @param combine `"sum"`, of weight times kernel; `"product"`, of kernels to

@@ -302,6 +302,15 @@ test_that("kernels go by their names in every model", {
     coef(bkm(Sepal.Length ~ gp(Petal.Length), d, threads = 1))
   )
   expect_bk_error(gpsvm(x, y, "radius"), "kernel", "or its name")
+  for (name in names(kernel_makers())) {
+    made <- match.fun(name)()
+    expect_identical(as_kernel(name), made)
+    expect_match(name, made$kind, fixed = TRUE)
+    expect_bk_error(gpsvm(x, y, "radius"), "kernel", dQuote(name, FALSE))
+  }
+  expect_identical(rbf() + "linear", rbf() + linear())
+  expect_identical("matern" * rbf(), matern() * rbf())
+  expect_bk_error(rbf() + "radius", "kernel", "no operation")
 })
 
 test_that("columns of categorical matrices must agree", {
