@@ -15,9 +15,11 @@
 #'   logical, 0/1 or -1/+1; for `"ordinal"` an ordered factor. Levels without
 #'   rows stay: of two classes they have probability 0, of ordered ones that of
 #'   the prior of their cut points, which a message says.
-#' @param family `"gaussian"`, regression with normal noise, the default; `"binomial"`,
-#'   two classes by a probit link; `"ordinal"`, ordered classes by cut points
-#'   of the same latent function. Also [gaussian()] and [binomial()], as objects
+#' @param family `NULL`, the default: what the response says, `"gaussian"`,
+#'   regression with normal noise, of numbers; `"binomial"`, two classes by a
+#'   probit link, of a factor, text or logical values; `"ordinal"`, ordered
+#'   classes by cut points of the same latent function, of an ordered factor with
+#'   more than two levels. Also [gaussian()] and [binomial()], as objects
 #'   or functions. The link of classes is probit: `binomial("probit")`; an object
 #'   that says logit, as `binomial()` does, is fitted by probit with a message.
 #'   A numeric response of two codes, 0 and 1 or -1 and 1, has to be told apart:
@@ -315,7 +317,7 @@ check_family <- function(family, name,
   given$name
 }
 
-# A family that is not said is a regression, but not of codes of classes.
+# Numbers without a family are a regression, but not codes of classes.
 settle_regression <- function(settings) {
   settings$family_said <- !is.null(settings$family)
   settings$family <- settings$family %||% "gaussian"
@@ -449,7 +451,8 @@ check_structure <- function(structure, select, scales) {
 bark_model <- list(
   name = "bark", title = "Bayesian additive kernels",
   methods = "rjmcmc", samplers = "rjmcmc", links = "probit",
-  families = c("gaussian", "binomial", "ordinal"), linear = FALSE,
+  families = c("gaussian", "binomial", "ordinal"), asks_response = TRUE,
+  linear = FALSE,
   prior = "bark_prior", late_prior = TRUE, arguments = bark_arguments, settle = settle_bark,
   rows = list(
     linear = FALSE, intercepts = TRUE, weights = TRUE, noise_weights = TRUE,

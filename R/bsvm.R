@@ -24,9 +24,10 @@
 #'   Bayes, the papers' method; `"gibbs"`, the sampler; `"svi"`, stochastic
 #'   variational steps over minibatches and then full passes, which ends where
 #'   `"vb"` does and reads its rows from a matrix or from a [row_source()].
-#'   `NULL`, the default: `"ep"`; `"vb"` with `select`, with crossed terms of many levels, and above 1e8
-#'   cells (rows x columns) in memory, where it takes half the time. `print()`
-#'   says which. A row source is read by `"ep"`, which keeps 16 bytes of each row,
+#'   `NULL`, the default: `"ep"`; with `select` `"gibbs"`, as in [bkm()], or
+#'   `"vb"` where `polish` is not `TRUE`; `"vb"` with crossed terms of many
+#'   levels, and above 1e8 cells (rows x columns) in memory, where it takes half
+#'   the time. `print()` says which. A row source is read by `"ep"`, which keeps 16 bytes of each row,
 #'   or by `"svi"`, which keeps none, is twice as fast, and has the small standard
 #'   deviations of `"vb"` alone.
 #' @param penalty Prior precision of the predictors. `"learn"` gives them one
@@ -75,8 +76,7 @@
 #'   coefficients, predictions and all else are theirs, too. `"ep"`: expectation
 #'   propagation with messages to the columns, on a grid of the scale of their
 #'   Laplace prior (and of `rho`, where that is learned); it takes no random
-#'   numbers, needs complete predictors and at most 1000 columns, and chooses
-#'   `method = "vb"` where none is given. `FALSE`: the optimum's own, as in the
+#'   numbers, needs complete predictors and at most 1000 columns. `FALSE`: the optimum's own, as in the
 #'   paper.
 #' @param batch_size,epochs For `"svi"`: rows of a minibatch, default
 #'   max(256, 4 p) for p columns; stochastic passes over the rows before the

@@ -17,7 +17,7 @@ response_kinds <- local({
     numbers = "For a regression of numbers use family = \"gaussian\".",
     many = paste(
       "bkm() has two classes: for more use gpsvm(), which has a machine for",
-      "each, or mkprobit(), one model of all."
+      "each, or mkprobit(), one model of all; bark() for ordered ones."
     ),
     shares = paste(
       "Shares of successes go in as counts: cbind(successes, failures)."
@@ -91,6 +91,15 @@ read_response <- function(y, name, kind = "two", rows = NULL) {
     as.double(out$y)
   )
   out
+}
+
+# The family that a response says; NULL: numbers, which may be codes.
+response_family <- function(y, families) {
+  if (is.ordered(y) && nlevels(y) > 2L && "ordinal" %in% families) {
+    "ordinal"
+  } else if (is.factor(y) || is.character(y) || is.logical(y)) {
+    "binomial"
+  }
 }
 
 # Numbers that cannot be codes of two classes.
@@ -559,7 +568,7 @@ abort_many_classes <- function(name, found, kind, row, ordered = FALSE) {
         "Found: %s; the third in row %.0f.",
         list_some(quoted(utils::head(found, 5L)), 5L, length(found)), row
       ),
-      labels_accepted(kind), if (ordered) kind$ordered else kind$many,
+      labels_accepted(kind), if (ordered) kind$ordered %||% kind$many else kind$many,
       sprintf(
         "Or make two of them, for example `I(%s == %s)`.", name,
         quoted(found[1])

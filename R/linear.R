@@ -14,8 +14,8 @@ linear_arguments <- function() {
 }
 
 # What looks at several arguments.
-settle_linear <- function(settings, selects) {
-  settings <- settle_method(settings, selects)
+settle_linear <- function(settings) {
+  settings <- settle_method(settings)
   if (!isFALSE(settings$select) && !is.null(settings$penalty) &&
     !identical(settings$penalty, "none")) {
     bk_abort(
@@ -32,8 +32,7 @@ settle_linear <- function(settings, selects) {
 
 # Selection is beyond expectation propagation here, and by sampling means what
 # it says. Passes end by another measure for "ep" than for the bound.
-# `selects`: the method of selection where none is asked for.
-settle_method <- function(settings, selects) {
+settle_method <- function(settings) {
   none <- isFALSE(settings$select %||% FALSE)
   # What is NULL has not been said, however it was typed.
   late <- c("method", "tol", "max_iter")
@@ -44,10 +43,11 @@ settle_method <- function(settings, selects) {
   settings$method <- settings$method %||%
     if (none) {
       "ep"
-    } else if (identical(settings$polish, "ep")) {
-      "vb"
+    } else if (isTRUE(settings$polish)) {
+      "gibbs"
     } else {
-      selects
+      # What else `polish` says is of variational selection.
+      "vb"
     }
   refuse_polish(settings)
   refuse_terms(settings)
@@ -199,8 +199,7 @@ bsvm_model <- c(linear_model, list(
   families = "binomial", prior = "bsvm_prior", arguments = linear_arguments,
   settle = function(settings) {
     settings$family <- "hinge"
-    # Variational Bayes, as published.
-    settle_linear(settings, "vb")
+    settle_linear(settings)
   },
   rows = list(
     linear = TRUE, weights = TRUE, source = c("ep", "svi"),
@@ -215,7 +214,7 @@ bkm_model <- c(linear_model, list(
   arguments = function() {
     c(linear_arguments(), list(family = check_linear_family, cov = check_cov))
   },
-  settle = function(settings) settle_linear(settings, "gibbs"),
+  settle = function(settings) settle_linear(settings),
   rows = list(
     linear = TRUE, weights = TRUE, source = c("ep", "vb", "svi"),
     response = function(settings) {

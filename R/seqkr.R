@@ -8,12 +8,13 @@
 #' @inheritParams fit-arguments
 #' @param x A numeric matrix, n rows by p predictors, or a data frame of
 #'   predictors; or, for the formula method, `formula`.
-#' @param y Response, length n: numbers, or for `family = "binomial"` two
-#'   classes as a factor (its second level is the positive class), text, logical,
+#' @param y Response, length n: numbers, or two classes as a factor (its second
+#'   level is the positive class), text, logical, or, with `family = "binomial"`,
 #'   0/1 or -1/+1.
-#' @param family `"gaussian"`, regression with normal noise, the default, or
-#'   `"binomial"`, two classes by a probit link; also as objects or functions, see [bark()]. A
-#'   response of 0 and 1 alone has to be told apart.
+#' @param family `NULL`, the default: what the response says, `"gaussian"`,
+#'   regression with normal noise, of numbers; `"binomial"`, two classes by a
+#'   probit link, of a factor, text or logical values. Also as objects or
+#'   functions, see [bark()]. A response of 0 and 1 alone has to be told apart.
 #' @param kernel A kernel object or its name, see [kernels]. Without a
 #'   length-scale that is the median distance between rows. The paper's \eqn{\exp(-|x - c|^2 / w^2)}{exp(-|x -
 #'   c|^2 / w^2)} is `rbf(lengthscale = w / sqrt(2))`.
@@ -270,7 +271,8 @@ format.seqkr_prior <- function(x, digits = 4, ...) {
 
 seqkr_model <- list(
   name = "seqkr", title = "Sequential kernel regression", methods = "smc",
-  links = "probit", families = c("gaussian", "binomial"), linear = FALSE,
+  links = "probit", families = c("gaussian", "binomial"),
+  asks_response = TRUE, linear = FALSE,
   prior = "seqkr_prior", arguments = seqkr_arguments,
   settle = settle_regression,
   rows = list(

@@ -121,6 +121,9 @@ read_settings <- function(model, front) {
   out$given <- Filter(function(name) {
     !eval(call("missing", as.name(name)), front)
   }, has)
+  if (is.null(out$family) && isTRUE(model$asks_response)) {
+    out["family"] <- list(response_family(typed_response(front), model$families))
+  }
   if (!is.null(model$settle)) out <- model$settle(out)
   seed <- get0("seed", front, inherits = FALSE)
   # R's generator stays as it is where nothing is random.
@@ -128,6 +131,25 @@ read_settings <- function(model, front) {
     check_seed(seed)
   })
   out
+}
+
+# The response before the rows are read; NULL where it cannot be had, which is
+# said later.
+typed_response <- function(front) {
+  if (!("formula" %in% ls(front))) {
+    return(if (!eval(quote(missing(y)), front)) front$y)
+  }
+  formula <- front$formula
+  if (!inherits(formula, "formula") || length(formula) != 3L) {
+    return(NULL)
+  }
+  tryCatch({
+    data <- if (!eval(quote(missing(data)), front)) front$data
+    eval(
+      formula[[2L]], if (is.list(data)) data,
+      environment(formula) %||% globalenv()
+    )
+  }, error = function(e) NULL)
 }
 
 # NULL: the model chooses by the size of the data.

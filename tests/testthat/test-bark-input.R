@@ -5,11 +5,15 @@ d <- bark_data()
 x <- bark_matrix(d)
 
 test_that("responses that do not suit the family name the one that does", {
-  expect_bark_refusal(quick_bark(two ~ a, d), "response", "binomial")
-  expect_bark_refusal(quick_bark(x, d$two), "response", "binomial")
-  expect_bark_refusal(quick_bark(x, d$two == "hi"), "response", "binomial")
-  expect_bark_refusal(quick_bark(x, as.character(d$two)), "response", "numeric")
-  expect_bark_refusal(quick_bark(three ~ a, d), "response", "ordinal")
+  for (y in list(d$two, d$two == "hi", as.character(d$two))) {
+    expect_bark_refusal(
+      quick_bark(x, y, family = "gaussian"), "response", "binomial"
+    )
+  }
+  expect_bark_refusal(
+    quick_bark(three ~ a, d, family = "gaussian"), "response", "ordinal"
+  )
+  expect_bark_refusal(quick_bark(g ~ a, d), "response", "without an order")
   expect_bark_refusal(
     quick_bark(three ~ a, d, family = "binomial"), "response", "ordinal"
   )

@@ -115,7 +115,7 @@ test_that("terms are of draws, those of the polish too", {
   prior <- bsvm_prior(rho = 0.3, inclusion = "term")
   fit <- function(...) {
     suppressWarnings(bsvm(
-      y ~ a + f, d, select = TRUE, learning_rate = 0.4,
+      y ~ a + f, d, select = TRUE, method = "vb", learning_rate = 0.4,
       chains = 2, warmup = 50, draws = 100, seed = 1, threads = 1, ...
     ), classes = "bayeskernel_warning_convergence")
   }
