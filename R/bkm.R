@@ -18,8 +18,8 @@
 #' @param formula Two-sided formula with the terms of [bsvm()] and [gp()] terms;
 #'   for a row source see the section on these.
 #' @param family `"logit"`, the default of two classes: logistic regression;
-#'   `"probit"`; `"gaussian"`, the default of a numeric response; `"hinge"`, the
-#'   pseudo-likelihood of [bsvm()], on request alone. Also the objects
+#'   `"probit"`; `"gaussian"`, the default of a numeric response; `"hinge"` or
+#'   [hinge()], the pseudo-likelihood of [bsvm()], on request alone. Also the objects
 #'   `binomial()`, `binomial("probit")` and `gaussian()` of [stats::family()].
 #' @param method `"ep"`, expectation propagation; `"vb"`, variational Bayes;
 #'   `"gibbs"`, the sampler; `"svi"`, stochastic variational steps and then full
@@ -33,7 +33,6 @@
 #'   at a; `"none"` leaves them with the prior of [bkm_prior()]. Default:
 #'   `"none"`; for `"gaussian"` and `"hinge"` without random terms, smooths and
 #'   selection `"learn"`.
-#' @param learning_rate,class_weights Of family `"hinge"` alone, as of [bsvm()].
 #' @param cov Correlated units: a list of covariance matrices named by variables
 #'   of the data, `list(unit = G)`, of at most 2000 units, or of their inverses,
 #'   `list(unit = unit_precision(Q))`, or of their roots with any number of
@@ -48,10 +47,6 @@
 #' @param standardize Centre and scale the columns of the design, and a numeric
 #'   response, before fitting (default `TRUE`). Undone in everything that is
 #'   reported.
-#' @param tol,max_iter When to stop. For `"ep"`: once no site moves by more than
-#'   `tol` posterior standard deviations, default 1e-3, and at most `max_iter`
-#'   passes, default 100, at each set of variances that is tried. For `"vb"`: as
-#'   for [bsvm()]. Default `NULL`: these.
 #'
 #' @return An object of class `c("bkm", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()], with the methods of every fit, see
@@ -260,69 +255,42 @@
 #' head(predict(fit, d, type = "prob"))
 #' # A group that the fit has not seen is averaged over.
 #' predict(fit, data.frame(x1 = 1, x2 = 0, g = "new"), type = "response")
-#' @export
-bkm <- function(x, ...) UseMethod("bkm")
-
 #' @rdname bkm
 #' @export
-bkm.formula <- function(formula, data, family = NULL,
-                        method = NULL, penalty = NULL,
+bkm.default <- function(x, y, family = NULL, method = NULL, penalty = NULL,
                         select = FALSE, missing = c("fail", "omit", "model"),
-                        learning_rate = NULL,
-                        class_weights = c("none", "balanced"), cov = NULL,
-                        prior = bkm_prior(), standardize = TRUE, weights,
-                        offset, subset, na.action = stats::na.fail, chains = 4,
-                        warmup = 1000, draws = 1000, thin = 1, tol = NULL,
-                        max_iter = NULL, accelerate = TRUE, starts = NULL,
-                        polish = TRUE,
-                        batch_size = NULL, epochs = 1, seed = NULL,
+                        prior = bkm_prior(), standardize = TRUE, weights = NULL,
+                        offset = NULL, na.action = stats::na.fail, chains = 4,
+                        draws = 1000, until = NULL, seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
-                        cluster = NULL,
-                        progress = getOption(
-                          "bayeskernel.progress", interactive()
-                        ),
-                        on_interrupt = c("stop", "keep"), start = NULL,
-                        until = NULL,
-                        keep_ranef = TRUE, keep_imputed = FALSE, model = NULL,
-                        ...) {
+                        control = bkm_control(), model = NULL, ...) {
   fit_model(bkm_model, match.call(), environment(), ...)
 }
 
 #' @rdname bkm
 #' @export
-bkm.default <- function(x, y, family = NULL,
-                        method = NULL, penalty = NULL,
-                        select = FALSE, missing = c("fail", "omit", "model"),
-                        learning_rate = NULL,
-                        class_weights = c("none", "balanced"),
-                        prior = bkm_prior(), standardize = TRUE,
-                        weights = NULL, offset = NULL,
-                        na.action = stats::na.fail, chains = 4, warmup = 1000,
-                        draws = 1000, thin = 1, tol = NULL, max_iter = NULL,
-                        accelerate = TRUE, starts = NULL, polish = TRUE,
-                        batch_size = NULL,
-                        epochs = 1, seed = NULL,
+bkm <- function(x, ...) UseMethod("bkm")
+
+#' @rdname bkm
+#' @export
+bkm.formula <- function(formula, data, family = NULL, method = NULL,
+                        penalty = NULL, select = FALSE,
+                        missing = c("fail", "omit", "model"), cov = NULL,
+                        prior = bkm_prior(), standardize = TRUE, weights,
+                        offset, subset, na.action = stats::na.fail, chains = 4,
+                        draws = 1000, until = NULL, seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
-                        cluster = NULL,
-                        progress = getOption(
-                          "bayeskernel.progress", interactive()
-                        ),
-                        on_interrupt = c("stop", "keep"), start = NULL,
-                        until = NULL,
-                        keep_imputed = FALSE, model = NULL, ...) {
+                        control = bkm_control(), model = NULL, ...) {
   fit_model(bkm_model, match.call(), environment(), ...)
 }
 
 #' @rdname bkm
 #' @export
 bkm.row_source <- function(x, formula = NULL, family = NULL, method = "ep",
-                           penalty = NULL, prior = bkm_prior(), standardize = TRUE,
-                           batch_size = NULL, epochs = 1, tol = NULL,
-                           max_iter = NULL, seed = NULL,
+                           penalty = NULL, prior = bkm_prior(),
+                           standardize = TRUE, seed = NULL,
                            threads = getOption("bayeskernel.threads", 2L),
-                           progress = getOption(
-                             "bayeskernel.progress", interactive()
-                           ), on_interrupt = c("stop", "keep"), ...) {
+                           control = bkm_control(), ...) {
   # In version 0.5.0 the family came second.
   if (missing(family) && !is.null(formula) && !inherits(formula, "formula")) {
     family <- formula

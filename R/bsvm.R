@@ -60,31 +60,6 @@
 #'   (default `TRUE`). Undone in everything that is reported.
 #' @param offset Known part of the latent value, length n; default 0. Also as
 #'   `offset()` in the formula.
-#' @param tol,max_iter For `"vb"`: stop when a step gains less than
-#'   `tol * (1 + abs(elbo) / 1000)`; cap on passes over the data, which warns.
-#'   `"ep"` stops once no site moves by more than `tol` posterior standard
-#'   deviations. `NULL`, the default: 1e-6 and 2000; 1e-3 and 100 for `"ep"`.
-#'   A selection by `"vb"` takes at most 40,000 passes in all.
-#' @param starts For `"vb"` with selection: where the inclusion probabilities
-#'   start, numbers in (0, 1\], or `"marginal"`, where each column alone puts
-#'   them. The iteration can end in several places; of several starts the fit
-#'   with the highest [elbo()] is kept. `NULL`, the default, is
-#'   `c(1, 0.5, 0.1, "marginal")`; the paper's is 1.
-#' @param polish For `"vb"` with selection: where the inclusion probabilities
-#'   that are reported ([inclusion()]) come from. `TRUE`, the default: 4 x (50 +
-#'   250) sweeps of the sampler from the optimum, whose 1000 draws the fit keeps;
-#'   coefficients, predictions and all else are theirs, too. `"ep"`: expectation
-#'   propagation with messages to the columns, on a grid of the scale of their
-#'   Laplace prior (and of `rho`, where that is learned); it takes no random
-#'   numbers, needs complete predictors and at most 1000 columns. `FALSE`: the optimum's own, as in the
-#'   paper.
-#' @param batch_size,epochs For `"svi"`: rows of a minibatch, default
-#'   max(256, 4 p) for p columns; stochastic passes over the rows before the
-#'   full ones, default 1, and 0 for full ones alone.
-#' @param keep_ranef Store draws of the random effects (default). `FALSE` saves
-#'   memory with many groups; predictions then treat every group as new.
-#' @param keep_imputed Store draws of the missing values too. Default `FALSE`:
-#'   their means and standard deviations, which [imputed()] gives.
 #'
 #' @return An object of class `c("bsvm", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()], with the methods of every fit, see
@@ -161,56 +136,36 @@
 #' fit <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1)
 #' fit
 #' head(predict(fit, d, type = "prob"))
-#' @export
-bsvm <- function(x, ...) UseMethod("bsvm")
-
 #' @rdname bsvm
 #' @export
-bsvm.formula <- function(formula, data, method = NULL,
-                         penalty = NULL, select = FALSE,
-                         missing = c("fail", "omit", "model"),
-                         learning_rate = NULL,
-                         class_weights = c("none", "balanced"),
-                         prior = bsvm_prior(), standardize = TRUE, weights,
-                         offset, subset,
-                         na.action = stats::na.fail, chains = 4, warmup = 1000,
-                         draws = 1000, thin = 1, tol = NULL, max_iter = NULL,
-                         accelerate = TRUE, starts = NULL, polish = TRUE,
-                         batch_size = NULL, epochs = 1, seed = NULL,
-                         threads = getOption("bayeskernel.threads", 2L),
-                         cluster = NULL,
-                         progress = getOption(
-                           "bayeskernel.progress", interactive()
-                         ),
-                         on_interrupt = c("stop", "keep"), start = NULL,
-                         until = NULL,
-                         keep_ranef = TRUE, keep_imputed = FALSE, model = NULL,
-                         ...) {
-  fit_model(bsvm_model, match.call(), environment(), ...)
-}
-
-#' @rdname bsvm
-#' @export
-bsvm.default <- function(x, y, method = NULL,
-                         penalty = NULL, select = FALSE,
+bsvm.default <- function(x, y, method = NULL, penalty = NULL, select = FALSE,
                          missing = c("fail", "omit", "model"),
                          learning_rate = NULL,
                          class_weights = c("none", "balanced"),
                          prior = bsvm_prior(), standardize = TRUE,
                          weights = NULL, offset = NULL,
-                         na.action = stats::na.fail, chains = 4,
-                         warmup = 1000, draws = 1000, thin = 1, tol = NULL,
-                         max_iter = NULL, accelerate = TRUE, starts = NULL,
-                         polish = TRUE,
-                         batch_size = NULL, epochs = 1, seed = NULL,
+                         na.action = stats::na.fail, chains = 4, draws = 1000,
+                         until = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
-                         cluster = NULL,
-                         progress = getOption(
-                           "bayeskernel.progress", interactive()
-                         ),
-                         on_interrupt = c("stop", "keep"), start = NULL,
-                         until = NULL,
-                         keep_imputed = FALSE, model = NULL, ...) {
+                         control = bsvm_control(), model = NULL, ...) {
+  fit_model(bsvm_model, match.call(), environment(), ...)
+}
+
+#' @rdname bsvm
+#' @export
+bsvm <- function(x, ...) UseMethod("bsvm")
+
+#' @rdname bsvm
+#' @export
+bsvm.formula <- function(formula, data, method = NULL, penalty = NULL,
+                         select = FALSE, missing = c("fail", "omit", "model"),
+                         learning_rate = NULL,
+                         class_weights = c("none", "balanced"),
+                         prior = bsvm_prior(), standardize = TRUE, weights,
+                         offset, subset, na.action = stats::na.fail, chains = 4,
+                         draws = 1000, until = NULL, seed = NULL,
+                         threads = getOption("bayeskernel.threads", 2L),
+                         control = bsvm_control(), model = NULL, ...) {
   fit_model(bsvm_model, match.call(), environment(), ...)
 }
 
@@ -218,11 +173,8 @@ bsvm.default <- function(x, y, method = NULL,
 #' @export
 bsvm.row_source <- function(x, method = "ep", penalty = NULL,
                             prior = bsvm_prior(), standardize = TRUE,
-                            batch_size = NULL, epochs = 1, tol = NULL,
-                            max_iter = NULL, seed = NULL,
+                            seed = NULL,
                             threads = getOption("bayeskernel.threads", 2L),
-                            progress = getOption(
-                              "bayeskernel.progress", interactive()
-                            ), on_interrupt = c("stop", "keep"), ...) {
+                            control = bsvm_control(), ...) {
   fit_model(bsvm_model, match.call(), environment(), ...)
 }

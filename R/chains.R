@@ -18,7 +18,7 @@ sample_chains <- function(model, job, rows) {
   check_enough_draws(settings)
   check_memory(job, rows$n)
   fingerprint <- fingerprint_of(job)
-  earlier <- resumed(settings$start, fingerprint, settings)
+  earlier <- resumed(settings$resume, fingerprint, settings)
   if (!is.null(earlier)) {
     # Of a run in rounds the last one goes on.
     job$control[c("warmup", "thin")] <- earlier$sampler[c("warmup", "thin")]
@@ -87,7 +87,7 @@ run_rounds <- function(model, job, rows, core) {
       core$status$interrupted <- TRUE
       bk_warn(
         "interrupt", "Interrupted: the draws of the round before are kept.",
-        "Continue with the same call and `start =` this fit."
+        "Continue with the same call and control = list(resume = <this fit>)."
       )
     } else {
       warn_interrupted(core, settings)
@@ -238,7 +238,7 @@ warn_interrupted <- function(core, settings) {
     ), if (is.null(core$states)) {
       "The chains of its machines are at different places: fit again for more."
     } else {
-      "Continue with the same call and `start =` this fit."
+      "Continue with the same call and control = list(resume = <this fit>)."
     })
   }
 }
@@ -269,23 +269,23 @@ add_draws <- function(fit, model, core, settings) {
 
 # Going on --------------------------------------------------------------------
 
-check_start <- function(start, model, settings) {
+check_resume <- function(start, model, settings) {
   if (is.null(start)) {
     return(invisible())
   }
   wanted <- sprintf("NULL, or a fit of %s() by a sampler", model$name)
   if (!inherits(start, model$name) || is.null(start$draws) ||
     !any(start$method %in% model$samplers)) {
-    abort_argument(start, "start", wanted, call = user_call())
+    abort_argument(start, "resume", wanted, call = user_call())
   }
   if (!all(settings$method %in% model$samplers)) {
     bk_abort(
-      "argument", "`start` continues the chains of a sampler.",
+      "argument", "`resume` continues the chains of a sampler.",
       sprintf(
         "Found: method \"%s\". Accepted: method = %s.", settings$method,
         paste(quoted(model$samplers), collapse = ", ")
       ),
-      column = "start"
+      column = "resume"
     )
   }
   validate_fit(start)
@@ -299,22 +299,22 @@ resumed <- function(start, fingerprint, settings) {
   }
   if (!isTRUE(all.equal(start$sampler$fingerprint, fingerprint, 1e-10))) {
     bk_abort(
-      "argument", "`start` is a fit of another model or other data.",
+      "argument", "`resume` is a fit of another model or other data.",
       c(
         "Data, formula, prior, chains, warmup and thin must be the same.",
         "Only `draws` and the way the work is shared may differ."
       ),
-      column = "start"
+      column = "resume"
     )
   }
   if (dim(start$draws)[1] > settings$draws) {
     bk_abort(
-      "argument", "`start` already holds more draws than `draws`.",
+      "argument", "`resume` already holds more draws than `draws`.",
       sprintf(
         "It holds %d a chain, `draws` is the number of all: %d.",
         dim(start$draws)[1], settings$draws
       ),
-      column = "start"
+      column = "resume"
     )
   }
   start
@@ -335,9 +335,9 @@ check_state <- function(start, model, job, rows) {
   }
   if (is.null(start$state)) {
     bk_abort(
-      "argument", "The chains of `start` cannot be continued.",
+      "argument", "The chains of `resume` cannot be continued.",
       "An interrupt left them at different places.",
-      column = "start"
+      column = "resume"
     )
   }
   kept <- dim(start$draws)[1]
@@ -399,7 +399,7 @@ check_memory <- function(job, n) {
           "Accepted: at most %s, or options(bayeskernel.max_bytes = ).",
           format_bytes(most)
         ),
-        "Ask for fewer `draws` or `chains`, or raise `thin`."
+        "Ask for fewer `draws` or `chains`, or raise `thin` of `control`."
       ),
       column = if (settings$chains > 1000) "chains" else "draws",
       found = bytes, expected = most

@@ -78,7 +78,8 @@ check_cluster <- function(cluster, name = "cluster", call = user_call()) {
 # misspelt argument must not be ignored. `has` are the arguments of the function
 # that was called.
 check_no_dots <- function(..., call = user_call(),
-                          has = names(formals(sys.function(user_frame())))) {
+                          has = names(formals(sys.function(user_frame()))),
+                          moved = character()) {
   if (...length() == 0L) {
     return(invisible())
   }
@@ -86,7 +87,7 @@ check_no_dots <- function(..., call = user_call(),
   given <- names(substitute(list(...)))[-1L]
   unused <- given[nzchar(given)]
   has <- setdiff(has, "...")
-  meant <- vapply(unused, nearest_argument, "", has)
+  meant <- vapply(unused, nearest_argument, "", has, moved)
   bk_abort(
     "argument", "There are arguments that this function does not have.",
     c(
@@ -134,7 +135,7 @@ known_as <- list(
 # What users of other packages write and need not here: what to do instead.
 not_needed <- list(
   "leaving it out: new groups are averaged over" = "allow.new.levels",
-  "leaving it out: nothing has to be set" = c("nAGQ", "control", "REML"),
+  "leaving it out: nothing has to be set" = c("nAGQ", "REML"),
   "leaving it out, and predict(type = \"prob\")" = "probability",
   "C() in the formula, C(f, contr.sum)" = "contrasts",
   "bkm() or bark(), which have families of responses" = "family",
@@ -157,12 +158,17 @@ kernel_terms <- c(
   variance = "`kernel = rbf(variance = )`"
 )
 
-# The argument that is meant by `name`, as text for a message, or "".
-nearest_argument <- function(name, has) {
+# The argument that is meant by `name`, as text for a message, or "". `moved`:
+# what is written in place of arguments that there are not, by their names.
+nearest_argument <- function(name, has, moved = character()) {
+  if (name %in% names(moved)) {
+    return(moved[[name]])
+  }
   plain <- function(x) gsub("[^a-z0-9]", "", tolower(readable(x)))
   if ("kernel" %in% has && plain(name) %in% names(kernel_terms)) {
     return(kernel_terms[[plain(name)]])
   }
+  has <- c(has, setdiff(names(moved), has))
   alias <- names(known_as)[vapply(known_as, function(names) {
     plain(name) %in% plain(names)
   }, NA)]
@@ -173,7 +179,8 @@ nearest_argument <- function(name, has) {
     endsWith(plain(has), plain(name)))]
   found <- c(near, intersect(alias, has), inside)
   if (length(found)) {
-    return(paste0("`", found[1L], "`"))
+    own <- found[1L]
+    return(if (own %in% names(moved)) moved[[own]] else paste0("`", own, "`"))
   }
   advice <- names(not_needed)[vapply(not_needed, function(names) {
     plain(name) %in% plain(names)

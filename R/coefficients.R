@@ -273,7 +273,7 @@ ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
   if (length(random) && is.null(random[[1]]$mean)) {
     bk_abort(
       "argument", "The fit has not stored its random effects.",
-      "Fit it with `keep_ranef = TRUE`."
+      "Fit it with control = list(keep_ranef = TRUE)."
     )
   }
   labels <- vapply(random, `[[`, "", "label")

@@ -77,7 +77,11 @@ compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
   changes <- if (is_linear(object)) list(penalty = object$penalty)
   rows <- lapply(names(formulas), function(name) {
     call <- changed_call(object, formulas[[name]], changes)
-    call$start <- NULL
+    if (!is.null(call$control)) {
+      call$control <- as.call(list(
+        changed_control, call$control, resume = NULL
+      ))
+    }
     fit <- eval_fit(object, call_with_data(object, call), home)
     need_same_rows(object, fit, paste("without", name))
     own <- row_elpd(fit, seed)

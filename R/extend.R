@@ -81,7 +81,7 @@ extend.bayeskernel_fit <- function(object, ...) {
     ),
     c(
       "Accepted: a fit by seqkr(), or by bkm() or bsvm() with method = \"ep\".",
-      "update(fit, data = ) fits anew; `start` continues chains."
+      "update(fit, data = ) fits anew; `resume` continues chains."
     ),
     column = "object"
   )

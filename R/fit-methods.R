@@ -342,8 +342,30 @@ changed_call <- function(object, formula = NULL, changes = list()) {
     # It may have been given without its name.
     call[[if (is.null(call$formula)) 2L else "formula"]] <- formula
   }
+  changes$control <- merged_control(call$control, changes$control)
   call[names(changes)] <- changes
   call
+}
+
+# Entries of a control take the place of those of an earlier one, where both
+# are written out; otherwise the later one stands.
+merged_control <- function(earlier, later) {
+  written <- function(x) {
+    if (is.call(x)) {
+      x <- as.list(x)
+      made <- is.name(x[[1L]]) && grepl("^list$|_control$", x[[1L]])
+      x <- if (made) x[-1L]
+    }
+    named <- is.list(x) && !is.object(x) && !is.null(names(x))
+    if (named && all(nzchar(names(x)))) x
+  }
+  before <- written(earlier)
+  own <- written(later)
+  if (is.null(before) || is.null(own)) {
+    return(later)
+  }
+  before[names(own)] <- own
+  as.call(c(quote(list), before))
 }
 
 eval_fit <- function(object, call, home) {

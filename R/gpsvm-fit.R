@@ -29,7 +29,7 @@ gpsvm_job <- function(rows, settings) {
   }
   settings$learning_rate <- rate
   labels <- machine_labels(rows$levels, data_positive(data))
-  control <- gpsvm_control(settings, labels)
+  control <- gpsvm_core_control(settings, labels)
   control$machine_weights <- data$machine_weights
   if (length(process$messages)) control$messages <- process$messages
   list(
@@ -174,7 +174,7 @@ choose_method <- function(rows, settings) {
 # Kernel and inducing points, on the scale of the model.
 open_process <- function(rows, data, sample, settings) {
   # What is open is NA.
-  asked <- has_open_scale(settings$kernel) || settings$optimise_inducing ||
+  asked <- has_open_scale(settings$kernel) || settings$optimize_inducing ||
     !isFALSE(settings$tune %||% FALSE)
   # Of rows as often as they count.
   points <- sample$x
@@ -327,7 +327,7 @@ machine_labels <- function(levels, positive = 1L) {
   if (length(levels) > 2L) seq_along(levels) - 1L else as.integer(positive)
 }
 
-gpsvm_control <- function(settings, classes) {
+gpsvm_core_control <- function(settings, classes) {
   svi <- settings$method == "svi"
   list(
     method = settings$method, classes = classes, tol = settings$tol,

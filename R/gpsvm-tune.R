@@ -42,22 +42,22 @@ settle_tuning <- function(rows, settings) {
     if (open && !quick) settings$untuned <- list(by = "none")
   }
   if (isTRUE(tune)) tune <- "loo"
-  if (settings$optimise_inducing && has_kind(settings$kernel, "categorical")) {
+  if (settings$optimize_inducing && has_kind(settings$kernel, "categorical")) {
     bk_abort(
       "kernel", "Inducing points of a categorical kernel cannot be moved.",
       c(
-        "Found: optimise_inducing = TRUE.",
-        "Accepted: optimise_inducing = FALSE; a code has no neighbours."
+        "Found: optimize_inducing = TRUE.",
+        "Accepted: optimize_inducing = FALSE; a code has no neighbours."
       ),
-      column = "optimise_inducing", found = TRUE, expected = FALSE
+      column = "optimize_inducing", found = TRUE, expected = FALSE
     )
   }
-  if (settings$optimise_inducing && !identical(tune, "bound")) {
+  if (settings$optimize_inducing && !identical(tune, "bound")) {
     if (!settings$by_default && !isTRUE(settings$tune)) {
       bk_abort(
         "argument", "Inducing points are moved by the bound alone.",
-        "Accepted with optimise_inducing = TRUE: tune = \"bound\".",
-        column = "optimise_inducing", found = tune
+        "Accepted with optimize_inducing = TRUE: tune = \"bound\".",
+        column = "optimize_inducing", found = tune
       )
     }
     tune <- "bound"
@@ -84,7 +84,7 @@ settle_rank_tuning <- function(settings) {
   if (is.null(tune) && open) {
     settings$tune_rows <- min(settings$tune_rows, quick_tuning$rows)
   }
-  settings$tune <- if (settings$optimise_inducing) {
+  settings$tune <- if (settings$optimize_inducing) {
     "bound"
   } else if (is.null(tune)) {
     if (open) "loo" else FALSE
@@ -110,7 +110,7 @@ tune_process <- function(process, rows, data, sample, settings) {
   }
   whole <- sample
   fewer <- max(100, floor(sqrt(tuning_work / min(rows$n, settings$tune_rows))))
-  many <- !settings$exact && !settings$optimise_inducing &&
+  many <- !settings$exact && !settings$optimize_inducing &&
     !is.matrix(settings$inducing) && ncol(process$z) > fewer
   if (many) {
     process$z <- place_inducing(
@@ -371,7 +371,7 @@ maximise_process <- function(process, data, classes, settings, left_out) {
     found$z <- points
     return(found)
   }
-  found <- climb(process, settings$optimise_inducing && !settings$exact)
+  found <- climb(process, settings$optimize_inducing && !settings$exact)
   if (is.null(found$z)) found$z <- points
   found
 }
@@ -539,7 +539,7 @@ fold_loss <- function(kernel, process, data, out, classes, settings) {
   settings$nugget <- process$nugget
   kernel <- kernel_to_core(kernel, nrow(process$z))
   core <- core_call(gpsvm_fit_cpp(
-    part(1 - out), kernel, z, gpsvm_control(settings, classes)
+    part(1 - out), kernel, z, gpsvm_core_control(settings, classes)
   ))
   if (core$interrupted) {
     return(NULL)

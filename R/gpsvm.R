@@ -58,16 +58,8 @@
 #'   these are 150 or more; `print()` says which. Of a kernel with `rank`, by default always
 #'   tuned, `"loo"` maximises the bound first, and then judges the scale of its
 #'   projection and the variance; `"cv"` does not go with it.
-#' @param tune_rows Most rows that `tune` looks at, default 10000; not asked for
-#'   by name, 1000. Where rows x m^2 is above 1e8 it has fewer inducing points
-#'   than the fit, but a hundred, unless they are given or moved.
 #' @param nugget Variance of white noise on the decision function, at least 0;
 #'   default 0.
-#' @param optimise_inducing With `tune = "bound"`, which it then is: move the
-#'   inducing points too, after the kernel. Default `FALSE`.
-#' @param seeding How inducing points are found: `"kmeans"`, AFK-MC2 seeding and
-#'   ten Lloyd steps on a sample of rows, each column in units of its
-#'   length-scale where these differ, or `"random"` rows.
 #' @param learning_rate Power to which the pseudo-likelihood is taken, beside
 #'   the weights of rows: 1, the paper's and the default; a number above 0 and
 #'   at most 10; or `"calibrated"`, the rate at which the spread of the
@@ -83,25 +75,6 @@
 #'   rows, also those of a row source. Of rows in memory, values far from all
 #'   others (without a hundredth of the rows the standard deviation would be less
 #'   than a tenth) are left out of that, with a warning.
-#' @param tol,max_iter Variational engines: stop when a pass gains less than
-#'   `tol * (1 + abs(elbo) / 1000)`; cap on full passes, which warns. For
-#'   `"svi"`, `max_iter = 0` takes the stochastic steps alone. For `"ep"`: once
-#'   no site moves by more than `tol` standard deviations, default 1e-3. For
-#'   `"ecm"`: relative change of the objective.
-#' @param batch_size,epochs,rate,epoch_tol For `"svi"`: rows of a minibatch,
-#'   default max(256, 4 m, min(n / 400, 2048)) for m inducing points; most
-#'   stochastic passes over
-#'   the rows, default 1; the step size, `"rm"` for (t + 1)^-0.7 with averaging
-#'   of the last half, or `"adaptive"` for the rule of Ranganath et al. (2013),
-#'   never below the other; and, if above 0, the relative change of the averaged
-#'   bound at which the epochs end early.
-#' @param cluster A cluster of package parallel, with bayeskernel installed on
-#'   its workers. They share the rows (`"ep"`, `"vb"`, `"svi"`), which are sent
-#'   once; after that only sums travel, whose size does not grow with n, and at
-#'   the end of `"ep"` seven numbers of every row; or the chains (`"gibbs"`).
-#' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt;
-#'   `"keep"` returns the draws so far, or the state of the variational
-#'   iteration, with a warning, and ends tuning where it is.
 #'
 #' @return An object of class `c("gpsvm", "bayeskernel_fit")`: a plain list that
 #'   survives [saveRDS()], with `kernel`, `inducing` (m x d, scale of the data),
@@ -170,82 +143,48 @@
 #' new <- rbind(c(0, 0), c(2, 2))
 #' predict(fit, new, type = "prob")
 #' predict(fit, new, type = "link", se.fit = TRUE)
+#' @rdname gpsvm
+#' @export
+gpsvm.default <- function(x, y, kernel = rbf(), inducing = NULL, method = NULL,
+                          tune = NULL, nugget = 0, learning_rate = 1,
+                          class_weights = c("none", "balanced"),
+                          prior = gpsvm_prior(), standardize = TRUE,
+                          weights = NULL, na.action = stats::na.fail,
+                          chains = 4, draws = 1000, until = NULL, seed = NULL,
+                          threads = getOption("bayeskernel.threads", 2L),
+                          control = gpsvm_control(), model = NULL, ...) {
+  fit_model(gpsvm_model, match.call(), environment(), ...)
+}
+
+#' @rdname gpsvm
 #' @export
 gpsvm <- function(x, ...) UseMethod("gpsvm")
 
 #' @rdname gpsvm
 #' @export
 gpsvm.formula <- function(formula, data, kernel = rbf(), inducing = NULL,
-                          method = NULL, tune = NULL, tune_rows = 10000,
-                          nugget = 0, optimise_inducing = FALSE,
-                          seeding = c("kmeans", "random"),
+                          method = NULL, tune = NULL, nugget = 0,
                           learning_rate = 1,
                           class_weights = c("none", "balanced"),
                           prior = gpsvm_prior(), standardize = TRUE, weights,
                           subset, na.action = stats::na.fail, chains = 4,
-                          warmup = 1000, draws = 1000, thin = 1, tol = NULL,
-                          max_iter = 500, accelerate = TRUE,
-                          batch_size = NULL, epochs = 1,
-                          rate = c("rm", "adaptive"), epoch_tol = 0,
-                          seed = NULL,
+                          draws = 1000, until = NULL, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
-                          cluster = NULL,
-                          progress = getOption(
-                            "bayeskernel.progress", interactive()
-                          ),
-                          on_interrupt = c("stop", "keep"), start = NULL,
-                          until = NULL,
-                          model = NULL, ...) {
+                          control = gpsvm_control(), model = NULL, ...) {
   if (has_processes(formula)) {
-    return(eval(mixed_gpsvm(match.call()), parent.frame()))
+    return(eval(mixed_gpsvm(match.call(), control), parent.frame()))
   }
   fit_model(gpsvm_model, match.call(), environment(), ...)
 }
 
 #' @rdname gpsvm
 #' @export
-gpsvm.default <- function(x, y, kernel = rbf(), inducing = NULL, method = NULL,
-                          tune = NULL, tune_rows = 10000, nugget = 0,
-                          optimise_inducing = FALSE,
-                          seeding = c("kmeans", "random"),
-                          learning_rate = 1,
-                          class_weights = c("none", "balanced"),
-                          prior = gpsvm_prior(), standardize = TRUE,
-                          weights = NULL, na.action = stats::na.fail,
-                          chains = 4, warmup = 1000, draws = 1000, thin = 1,
-                          tol = NULL, max_iter = 500, accelerate = TRUE,
-                          batch_size = NULL, epochs = 1,
-                          rate = c("rm", "adaptive"), epoch_tol = 0,
-                          seed = NULL,
-                          threads = getOption("bayeskernel.threads", 2L),
-                          cluster = NULL,
-                          progress = getOption(
-                            "bayeskernel.progress", interactive()
-                          ),
-                          on_interrupt = c("stop", "keep"), start = NULL,
-                          until = NULL,
-                         model = NULL,
-                          ...) {
-  fit_model(gpsvm_model, match.call(), environment(), ...)
-}
-
-#' @rdname gpsvm
-#' @export
 gpsvm.row_source <- function(x, kernel = rbf(), inducing = NULL, method = NULL,
-                             tune = NULL, tune_rows = 10000, nugget = 0,
-                             optimise_inducing = FALSE,
-                             seeding = c("kmeans", "random"),
-                             learning_rate = 1,
+                             tune = NULL, nugget = 0, learning_rate = 1,
                              prior = gpsvm_prior(), standardize = TRUE,
-                             tol = NULL, max_iter = 500, accelerate = TRUE,
-                             batch_size = NULL, epochs = 1,
-                             rate = c("rm", "adaptive"), epoch_tol = 0,
                              seed = NULL,
                              threads = getOption("bayeskernel.threads", 2L),
-                             cluster = NULL,
-                             progress = getOption(
-                               "bayeskernel.progress", interactive()
-                             ), on_interrupt = c("stop", "keep"), ...) {
+                             control = gpsvm_control(), ...) {
   fit_model(gpsvm_model, match.call(), environment(), ...)
 }
 
@@ -254,7 +193,7 @@ gpsvm_arguments <- function() {
     kernel = check_process_kernel, inducing = check_inducing,
     tune = check_tune,
     tune_rows = count_from(50), nugget = number_from(0),
-    optimise_inducing = check_flag, seeding = one_of("kmeans", "random"),
+    optimize_inducing = check_flag, seeding = one_of("kmeans", "random"),
     tol = or_null(number_from(0)), max_iter = count_from(0),
     epochs = count_from(1), rate = one_of("rm", "adaptive"),
     epoch_tol = number_from(0), learning_rate = check_learning_rate,

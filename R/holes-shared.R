@@ -99,7 +99,7 @@ refuse_shared <- function(rows, settings) {
   found <- c(
     if (!isFALSE(settings$select %||% FALSE)) "`select`",
     if (!is.null(settings$until)) "`until`",
-    if (!is.null(settings$start)) "`start`"
+    if (!is.null(settings$resume)) "`resume`"
   )
   if (length(found)) {
     bk_abort(

@@ -234,7 +234,9 @@ inclusion_path <- function(object, rho = 10^seq(-0.3, -5, length.out = 20)) {
     # The package need not be attached.
     call[[1]] <- if (inherits(object, "bkm")) bkm else bsvm
     call$prior <- prior
-    call$polish <- FALSE
+    call$control <- as.call(list(
+      changed_control, call$control %||% list(), polish = FALSE
+    ))
     eval(call_with_data(object, call), home)
   })
   columns <- object$posterior$selection$columns

@@ -43,10 +43,10 @@ klr_chains <- function(control, data, prior) {
 # evenly over the parts.
 choose_rank <- function(job) {
   settings <- job$settings
-  if (!is.null(settings$start)) {
-    job$settings$rank <- settings$start$rank
-    job$control$rank <- as.double(settings$start$rank)
-    job$ranks <- settings$start$ranks
+  if (!is.null(settings$resume)) {
+    job$settings$rank <- settings$resume$rank
+    job$control$rank <- as.double(settings$resume$rank)
+    job$ranks <- settings$resume$ranks
     return(job)
   }
   data <- job$shared$data
@@ -106,7 +106,7 @@ klr_draws <- function(core, job, rows) {
   size <- dim(core$scalars)[1:2]
   # Squared lengths of the rows of U, of the draws made now: those before are
   # put in their places later, those not reached are cut.
-  before <- if (length(job$control$states)) dim(job$settings$start$draws)[1]
+  before <- if (length(job$control$states)) dim(job$settings$resume$draws)[1]
   shares <- vapply(core$kernels, function(chain) {
     out <- matrix(0, size[1], p)
     count <- length(chain$size)

@@ -19,14 +19,15 @@
 #' @param prior Made by [klr_prior()].
 #' @param standardize Centre and scale the predictors (default `TRUE`).
 #'   Directions refer to the standardised predictors.
-#' @param chains,warmup,draws,thin Number of chains, discarded sweeps, kept
-#'   draws per chain, sweeps per kept draw. A sweep is one short step of each
+#' @param chains,draws Number of chains, kept draws per chain. With discarded
+#'   sweeps and sweeps per kept draw, `warmup` and `thin` of [klr_control()], they
+#'   are the length of a run. A sweep is one short step of each
 #'   kind, so there have to be many: 4 chains, 20,000 sweeps of warmup, and 1000
 #'   draws 20 sweeps apart in the first round. `NULL`: these numbers.
 #' @param until [stop_at()]: rounds of sweeps until the chains agree,
 #'   the second half of all sweeps is kept, and a warning comes only at the cap,
 #'   16 times the first round. `NULL`: one round. `"auto"`, the default: one
-#'   round where `warmup`, `draws`, `thin` or `start` say how long to run, else
+#'   round where `warmup`, `draws`, `thin` or `resume` say how long to run, else
 #'   `stop_at(rhat = 1.05)`.
 #' @param ... Passed to methods; an argument that no method knows is an error,
 #'   and so is `weights`.
@@ -107,11 +108,23 @@
 #' x <- matrix(runif(400, -1, 1), 100, dimnames = list(NULL, letters[1:4]))
 #' y <- (x[, 1] + x[, 2])^2 < 0.3
 #' # Longer chains are needed in earnest: see the defaults.
-#' fit <- suppressWarnings(klr(x, y, rank = 1, chains = 2, warmup = 2000,
-#'   draws = 200, thin = 5, threads = 1, seed = 1))
+#' fit <- suppressWarnings(klr(x, y, rank = 1, chains = 2,
+#'   control = klr_control(warmup = 2000, thin = 5),
+#'   draws = 200, threads = 1, seed = 1))
 #' fit
 #' projection(fit)
 #' plot(fit)
+#' @rdname klr
+#' @export
+klr.default <- function(x, y, rank = NULL, folds = 5, prior = klr_prior(),
+                        standardize = TRUE, na.action = stats::na.fail,
+                        chains = 4, draws = NULL, until = "auto", seed = NULL,
+                        threads = getOption("bayeskernel.threads", 2L),
+                        control = klr_control(), model = NULL, ...) {
+  fit_model(klr_model, match.call(), environment(), ...)
+}
+
+#' @rdname klr
 #' @export
 klr <- function(x, ...) UseMethod("klr")
 
@@ -119,32 +132,10 @@ klr <- function(x, ...) UseMethod("klr")
 #' @export
 klr.formula <- function(formula, data, rank = NULL, folds = 5,
                         prior = klr_prior(), standardize = TRUE, subset,
-                        na.action = stats::na.fail, chains = 4,
-                        warmup = NULL, draws = NULL, thin = NULL,
+                        na.action = stats::na.fail, chains = 4, draws = NULL,
                         until = "auto", seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
-                        cluster = NULL,
-                        progress = getOption(
-                          "bayeskernel.progress", interactive()
-                        ),
-                        on_interrupt = c("stop", "keep"), start = NULL,
-                        model = NULL, ...) {
-  fit_model(klr_model, match.call(), environment(), ...)
-}
-
-#' @rdname klr
-#' @export
-klr.default <- function(x, y, rank = NULL, folds = 5, prior = klr_prior(),
-                        standardize = TRUE, na.action = stats::na.fail,
-                        chains = 4, warmup = NULL, draws = NULL, thin = NULL,
-                        until = "auto", seed = NULL,
-                        threads = getOption("bayeskernel.threads", 2L),
-                        cluster = NULL,
-                        progress = getOption(
-                          "bayeskernel.progress", interactive()
-                        ),
-                        on_interrupt = c("stop", "keep"), start = NULL,
-                        model = NULL, ...) {
+                        control = klr_control(), model = NULL, ...) {
   fit_model(klr_model, match.call(), environment(), ...)
 }
 

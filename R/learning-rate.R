@@ -36,26 +36,6 @@ check_class_weights <- function(x, name) {
   x
 }
 
-# Other families are likelihoods: their rate is 1, and classes weigh as rows do.
-refuse_svm_arguments <- function(settings) {
-  rate <- settings$learning_rate
-  found <- c(
-    if (!is.null(rate) && !identical(rate, 1)) "learning_rate",
-    if (!identical(settings$class_weights %||% "none", "none")) "class_weights"
-  )
-  if (length(found)) {
-    bk_abort(
-      "argument",
-      sprintf("`%s` belongs to support vector machines.", found[1]),
-      c(
-        sprintf("Found: family \"%s\", a likelihood.", settings$family),
-        "Accepted with it: family = \"hinge\", or bsvm()."
-      ),
-      column = found[1], found = settings[[found[1]]]
-    )
-  }
-}
-
 # --- classes ------------------------------------------------------------------
 
 # Weights by class: of the levels, `codes` the rows' numbers of classes, 1, 2,
@@ -149,7 +129,6 @@ warn_given_up <- function(levels, codes, f, weights = NULL) {
 # The rows with the powers that class weights make of their weights.
 weigh_classes <- function(rows, settings) {
   if (settings$family != "hinge") {
-    refuse_svm_arguments(settings)
     return(rows)
   }
   codes <- if (length(rows$y)) 1L + (rows$y > 0)

@@ -46,7 +46,7 @@ warn_unsettled <- function(why, instead, spent) {
         "The fit is that of method = \"%s\", mean-field variational Bayes.",
         instead
       ),
-      if (spent) "Raise `max_iter`.",
+      if (spent) "Raise `max_iter` of `control`.",
       if (instead == "vb") "method = \"gibbs\" has no sites that must settle."
     )
   )

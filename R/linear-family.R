@@ -19,9 +19,58 @@ abort_family_link <- function(given, name, accepted, call = user_call()) {
   )
 }
 
+#' The pseudo-likelihood of support vector machines as a family
+#'
+#' For `family` of [bkm()], with the two arguments that the other families do
+#' not have: `bkm(y ~ x, d, family = hinge(class_weights = "balanced"))`.
+#' `family = "hinge"` is `hinge()`; [bsvm()] has them as arguments of its own.
+#'
+#' @inheritParams bsvm
+#' @return An object of class `bayeskernel_hinge`.
+#' @section Errors: `bayeskernel_error_argument`.
+#' @examples
+#' bkm(am ~ wt, mtcars, family = hinge(learning_rate = 0.5), threads = 1)
+#' @export
+hinge <- function(learning_rate = NULL, class_weights = c("none", "balanced")) {
+  structure(
+    list(
+      learning_rate = check_learning_rate(learning_rate, "learning_rate"),
+      class_weights = check_class_weights(class_weights, "class_weights")
+    ),
+    class = "bayeskernel_hinge"
+  )
+}
+
+#' @export
+print.bayeskernel_hinge <- function(x, ...) {
+  cat(
+    "Family hinge: learning rate", x$learning_rate %||% "by the model",
+    "and weights of classes", if (is.numeric(x$class_weights)) {
+      paste(names(x$class_weights), x$class_weights, collapse = ", ")
+    } else {
+      x$class_weights
+    }, "\n"
+  )
+  invisible(x)
+}
+
+# What a family that is an object says beside its name.
+settle_hinge <- function(settings) {
+  if (inherits(settings$family, "bayeskernel_hinge")) {
+    own <- unclass(settings$family)
+    settings[names(own)] <- own
+    settings$family <- "hinge"
+  }
+  settings
+}
+
 # The name that the core knows. NULL: as the response says.
 check_linear_family <- function(family, name) {
   known <- c("logit", "probit", "gaussian", "hinge")
+  if (identical(family, hinge)) family <- hinge()
+  if (inherits(family, "bayeskernel_hinge")) {
+    return(do.call(hinge, unclass(family)))
+  }
   given <- glm_family(family)
   if (!is.null(given)) {
     meant <- c(

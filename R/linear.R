@@ -214,7 +214,7 @@ bkm_model <- c(linear_model, list(
   arguments = function() {
     c(linear_arguments(), list(family = check_linear_family, cov = check_cov))
   },
-  settle = function(settings) settle_linear(settings),
+  settle = function(settings) settle_linear(settle_hinge(settings)),
   rows = list(
     linear = TRUE, weights = TRUE, source = c("ep", "vb", "svi"),
     response = function(settings) {

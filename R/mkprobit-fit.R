@@ -102,9 +102,9 @@ open_spaces <- function(rows, settings) {
     )
     space$size <- 1
     at <- counted_rows(rows, rows$weights)
-    if (settings$normalise && is_precomputed(space$kernel)) {
+    if (settings$normalize && is_precomputed(space$kernel)) {
       space$size <- mean(diag(points)[at])
-    } else if (settings$normalise && space$kind == "kernel") {
+    } else if (settings$normalize && space$kind == "kernel") {
       space$kernel <- scale_kernel(
         space$kernel, 1 / mean_diagonal(
           space$kernel, points[, at, drop = FALSE]
@@ -604,7 +604,7 @@ warn_scale <- function(fit) {
   bk_warn(
     "convergence", "The kernel matrix is too badly conditioned to go on.", c(
       "The bound fell by rounding; the fit is that of the pass before.",
-      "Standardise the predictors, or use normalise = TRUE."
+      "Standardise the predictors, or use normalize = TRUE."
     )
   )
   fit

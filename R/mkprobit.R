@@ -27,52 +27,18 @@
 #'   the power of their weights; `"binary"`, a sum whose weights are 0 or 1.
 #' @param kernel_weights `"fixed"`: 1 / S each for a sum of S kernels, else 1;
 #'   `"learn"`; or S numbers, at least 0, which are held.
-#' @param weights_method How variational Bayes learns the weights: `"loo"`, each
-#'   object is predicted from the others (default; with `tune`, `"profile"`), of
-#'   a sum with weights of any size, of subsets for their probabilities (greedy
-#'   above ten kernels); `"profile"`, the bound is maximised over the weights,
-#'   which of a sum add up to 1; `"map"`, their mode given the rest, pass by
-#'   pass; `"is"`, their posterior in the bound by importance sampling, and
-#'   `"slice"` (sum alone), by steps of a sampler, which give standard
-#'   deviations and limits; `"enumerate"`, subsets (binary) by the bound. The
-#'   sampler draws them.
 #' @param method `"vb"` or `"gibbs"`.
-#' @param latent_scales Precision of the coefficients: `"class"`, one for every
-#'   class and regressor; `"shared"` by the classes, which costs one
-#'   factorisation a pass in place of one a class; `"fixed"` at `alpha0` of the
-#'   prior, which costs one in all.
-#' @param sparse `TRUE`: a prior that shrinks regressors (multi-class relevance
-#'   vectors). Variational Bayes leaves out those whose precision has grown
-#'   beyond all bounds, of each class, or with `latent_scales = "shared"` of all
-#'   classes at once: passes become cheaper, and `print()` and the element
-#'   `relevant` of the fit say how many are left. The bound is then known up to
-#'   a constant, and its trace begins anew where regressors leave.
 #' @param tune `TRUE` learns the length-scales of every `rbf()`, `matern()` and
 #'   `periodic()`, one each, or one a column with `ard = TRUE`; with `combine =
 #'   "product"` those of `rbf()` on all columns alone, and with learned weights,
-#'   which cannot be told from length-scales, only if `force = TRUE`.
-#' @param bias Add a constant regressor, which the paper does not have.
+#'   which cannot be told from length-scales, only if `control` has
+#'   `force = TRUE`.
 #' @param inducing `NULL`: every object is a regressor. A number m: m objects,
 #'   those nearest to centres of clusters, and the kernels to these, which keeps
 #'   the cost of a pass linear in n.
-#' @param normalise Divide every kernel by its mean over the diagonal: for
-#'   polynomial kernels of raw columns, whose matrices are badly conditioned.
 #' @param prior Made by [mkprobit_prior()].
 #' @param standardize Centre and scale the columns of every space of numbers
 #'   (default `TRUE`). Length-scales refer to the scaled columns.
-#' @param nodes Nodes of the quadrature over the truncated normal; `NULL`
-#'   chooses by the number of classes, for an error below 1e-10. At most 10,000.
-#' @param zeta_moment `"exact"`, or `"point"`, the paper's printed update, which
-#'   drops a variance: for comparison only.
-#' @param tol,tolw,max_iter Variational Bayes stops once the bound changes by
-#'   less than `tol` times itself and no coefficient by more than `tolw`; cap on
-#'   the passes, which warns. `NULL`, the default of `tol` and `max_iter`: 0.001,
-#'   as in the paper, and 100; 1e-6 and 2000 with `sparse`, whose bound has large
-#'   constants.
-#' @param collapsed For `"gibbs"`: draw weights and length-scales with the
-#'   coefficients integrated out, which mixes far better. Default `TRUE`.
-#' @param allow_empty For `"enumerate"`: count the empty subset, too.
-#' @param force See `tune`.
 #'
 #' @return An object of class `c("mkprobit", "bayeskernel_fit")`: a plain list
 #'   that survives [saveRDS()], with `combine`, `spaces` (name, kernel, columns
@@ -154,6 +120,22 @@
 #' new <- list(sepal = iris[-at, 1:2], petal = iris[-at, 3:4])
 #' mean(predict(fit, new) == iris$Species[-at])
 #' predict(fit, lapply(new, head, 3), type = "prob", se.fit = TRUE)
+#' @rdname mkprobit
+#' @export
+mkprobit.default <- function(x, y, kernel = NULL,
+                             combine = c("sum", "product", "binary"),
+                             kernel_weights = "fixed",
+                             method = c("vb", "gibbs"), tune = FALSE,
+                             inducing = NULL, prior = mkprobit_prior(),
+                             standardize = TRUE, weights = NULL,
+                             na.action = stats::na.fail, chains = 4,
+                             draws = 1000, until = NULL, seed = NULL,
+                             threads = getOption("bayeskernel.threads", 2L),
+                             control = mkprobit_control(), model = NULL, ...) {
+  fit_model(mkprobit_model, match.call(), environment(), ...)
+}
+
+#' @rdname mkprobit
 #' @export
 mkprobit <- function(x, ...) UseMethod("mkprobit")
 
@@ -161,55 +143,14 @@ mkprobit <- function(x, ...) UseMethod("mkprobit")
 #' @export
 mkprobit.formula <- function(formula, data, kernel = NULL,
                              combine = c("sum", "product", "binary"),
-                             kernel_weights = "fixed", weights_method = NULL,
-                             method = c("vb", "gibbs"),
-                             latent_scales = c("class", "shared", "fixed"),
-                             sparse = FALSE, tune = FALSE, bias = FALSE,
-                             inducing = NULL, normalise = FALSE,
-                             prior = mkprobit_prior(), standardize = TRUE,
-                             weights, subset, na.action = stats::na.fail,
-                             chains = 4,
-                             warmup = 1000, draws = 1000, thin = 1,
-                             nodes = NULL, zeta_moment = c("exact", "point"),
-                             tol = NULL, tolw = Inf, max_iter = NULL,
-                             accelerate = TRUE, collapsed = TRUE,
-                             allow_empty = FALSE, force = FALSE, until = NULL,
-                             seed = NULL,
+                             kernel_weights = "fixed",
+                             method = c("vb", "gibbs"), tune = FALSE,
+                             inducing = NULL, prior = mkprobit_prior(),
+                             standardize = TRUE, weights, subset,
+                             na.action = stats::na.fail, chains = 4,
+                             draws = 1000, until = NULL, seed = NULL,
                              threads = getOption("bayeskernel.threads", 2L),
-                             cluster = NULL,
-                             progress = getOption(
-                               "bayeskernel.progress", interactive()
-                             ),
-                             on_interrupt = c("stop", "keep"), start = NULL,
-                             model = NULL, ...) {
-  fit_model(mkprobit_model, match.call(), environment(), ...)
-}
-
-#' @rdname mkprobit
-#' @export
-mkprobit.default <- function(x, y, kernel = NULL,
-                             combine = c("sum", "product", "binary"),
-                             kernel_weights = "fixed", weights_method = NULL,
-                             method = c("vb", "gibbs"),
-                             latent_scales = c("class", "shared", "fixed"),
-                             sparse = FALSE, tune = FALSE, bias = FALSE,
-                             inducing = NULL, normalise = FALSE,
-                             prior = mkprobit_prior(), standardize = TRUE,
-                             weights = NULL, na.action = stats::na.fail,
-                             chains = 4,
-                             warmup = 1000, draws = 1000, thin = 1,
-                             nodes = NULL, zeta_moment = c("exact", "point"),
-                             tol = NULL, tolw = Inf, max_iter = NULL,
-                             accelerate = TRUE, collapsed = TRUE,
-                             allow_empty = FALSE, force = FALSE, until = NULL,
-                             seed = NULL,
-                             threads = getOption("bayeskernel.threads", 2L),
-                             cluster = NULL,
-                             progress = getOption(
-                               "bayeskernel.progress", interactive()
-                             ),
-                             on_interrupt = c("stop", "keep"), start = NULL,
-                             model = NULL, ...) {
+                             control = mkprobit_control(), model = NULL, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
 }
 
@@ -223,7 +164,7 @@ mkprobit_arguments <- function() {
     ),
     latent_scales = one_of("class", "shared", "fixed"), sparse = check_flag,
     tune = check_flag, bias = check_flag, inducing = or_null(count_from(2)),
-    normalise = check_flag, nodes = or_null(count_from(5, most_nodes)),
+    normalize = check_flag, nodes = or_null(count_from(5, most_nodes)),
     zeta_moment = one_of("exact", "point"), tol = or_null(number_from(0)),
     tolw = function(x, name) {
       if (identical(x, Inf)) x else check_number(x, 0, name = name)

@@ -58,9 +58,11 @@ model_of.bark <- function(object) bark_model
 fit_model <- function(model, call, front, ...) {
   started <- proc.time()[["elapsed"]]
   check_no_weights(model, call)
-  check_no_dots(..., has = ls(front, sorted = FALSE))
+  check_no_dots(
+    ..., has = ls(front, sorted = FALSE), moved = moved_arguments(model)
+  )
   settings <- read_settings(model, front)
-  check_start(settings$start, model, settings)
+  check_resume(settings$resume, model, settings)
   rows <- read_rows(model, front, settings)
   if (!is.null(rows$release)) on.exit(rows$release())
   call <- typed_call(call, front, model$name)
@@ -173,12 +175,12 @@ warn_iteration <- function(fit, max_iter) {
     }, c(
       "The fit is a valid but not the best approximation.",
       if (fit$method == "svi") {
-        "Raise `max_iter` or `epochs`, or `tol` if less accuracy is enough."
+        "Raise `max_iter`, `epochs` or `tol` of `control`."
       } else if (isTRUE(d$passes < (max_iter %||% 0))) {
         # The passes of the search that was kept.
-        "Raise `tol` if less accuracy is enough."
+        "Raise `tol` of `control` if less accuracy is enough."
       } else {
-        "Raise `max_iter`, or `tol` if less accuracy is enough."
+        "Raise `max_iter` of `control`, or `tol` if less accuracy is enough."
       }
     ))
   }

@@ -789,9 +789,10 @@ has_processes <- function(formula) {
   )) > 0L
 }
 
-mixed_gpsvm <- function(call) {
-  alien <- intersect(names(call), c(
-    "kernel", "inducing", "tune", "tune_rows", "nugget", "optimise_inducing",
+mixed_gpsvm <- function(call, control) {
+  own <- typed_entries(control, "gpsvm")
+  alien <- intersect(c(names(call), names(own)), c(
+    "kernel", "inducing", "tune", "tune_rows", "nugget", "optimize_inducing",
     "seeding", "rate", "epoch_tol"
   ))
   if (length(alien)) {
@@ -803,7 +804,14 @@ mixed_gpsvm <- function(call) {
     )
   }
   call[[1L]] <- quote(bayeskernel::bkm)
-  call$family <- "hinge"
+  of_hinge <- intersect(names(call), c("learning_rate", "class_weights"))
+  call$family <- if (length(of_hinge)) {
+    as.call(c(quote(bayeskernel::hinge), as.list(call)[of_hinge]))
+  } else {
+    "hinge"
+  }
+  call[of_hinge] <- NULL
+  call$control <- if (length(own)) as.call(c(quote(list), own))
   call
 }
 

@@ -95,7 +95,7 @@ core_sets_prior <- function(prior, classes) {
   )
 }
 
-seqkr_control <- function(settings, grid, classes) {
+seqkr_core_control <- function(settings, grid, classes) {
   list(
     particles = as.double(settings$particles),
     corrected = settings$moves == "corrected", classes = classes,
@@ -115,7 +115,7 @@ run_particles <- function(x, y, kernel, settings, grid, prior, classes,
   )
   core <- core_call(seqkr_fit_cpp(
     x, y, kernel_to_core(kernel, nrow(x)), core_sets_prior(prior, classes),
-    seqkr_control(settings, grid, classes), state
+    seqkr_core_control(settings, grid, classes), state
   ))
   core$status <- list(interrupted = core$interrupted)
   core$usable <- FALSE

@@ -28,27 +28,11 @@
 #'   place of 3, over six data sets of 200 rows and two predictors, the error
 #'   fell from .130 to .119 and 90 % limits of the curve covered 84 % of the
 #'   rows, not 80 %; time a row grew by two thirds.
-#' @param ess Resample where the effective number of particles falls below this
-#'   share of them, default 0.5; 1 resamples after every row, as the paper does.
-#' @param resampling `"systematic"` (default), `"stratified"`, `"residual"` or
-#'   `"multinomial"`.
-#' @param temper Whether a row that would leave less than a tenth of the
-#'   particles effective is brought in by parts (default; with `"rj"`): first
-#'   its input as a candidate, then, in regressions, its response. Where that is depends on the particles, which costs the evidence
-#'   its freedom from bias: an error of the order of 1 / `particles`.
 #' @param order `"random"` (default): the rows are taken in a random order,
 #'   which changes the Monte Carlo error alone; `"given"`: as they come, as a
 #'   stream.
 #' @param grid `"seen"` (default): centres are inputs of rows seen so far; or a
 #'   matrix of candidates, one a row, with the columns of the predictors.
-#' @param grid_max Most candidates, default 5000. The inputs of later rows are
-#'   no candidates, and time and memory a row stay the same from there on: an
-#'   approximation for endless streams.
-#' @param unique_grid Whether equal inputs count as one candidate; default
-#'   `FALSE`, the prior as it is written.
-#' @param final_moves Rounds of moves and draws of variances after the last row,
-#'   on a copy: particles that resampling has made equal part, and what is left
-#'   are draws from the posterior; default 5. Streams go on from before them.
 #' @param tune Choose a common factor of the length-scales, out of nine from 1/4
 #'   to 4, by the evidence. Default: if the kernel leaves a length-scale open, by
 #'   the first 500 rows, 200 of two classes. A
@@ -115,46 +99,33 @@
 #' log_evidence(fit)
 #' more <- extend(fit, cbind(x = c(-3, 4)), c(0.05, -0.2), threads = 1)
 #' nobs(more)
-#' @export
-seqkr <- function(x, ...) UseMethod("seqkr")
-
 #' @rdname seqkr
 #' @export
-seqkr.formula <- function(formula, data, family = NULL,
-                          kernel = rbf(), particles = 250,
-                          moves = c("rj", "corrected"), sweeps = 3, ess = 0.5,
-                          resampling = c(
-                            "systematic", "stratified", "residual",
-                            "multinomial"
-                          ), temper = TRUE, order = c("random", "given"),
-                          grid = "seen", grid_max = 5000, unique_grid = FALSE,
-                          final_moves = 5, tune = NULL, prior = seqkr_prior(),
-                          standardize = TRUE, subset,
-                          na.action = stats::na.fail, seed = NULL,
+seqkr.default <- function(x, y, family = NULL, kernel = rbf(), particles = 250,
+                          moves = c("rj", "corrected"), sweeps = 3,
+                          order = c("random", "given"), grid = "seen",
+                          tune = NULL, prior = seqkr_prior(),
+                          standardize = TRUE, na.action = stats::na.fail,
+                          seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
-                          progress = getOption(
-                            "bayeskernel.progress", interactive()
-                          ), model = NULL, ...) {
+                          control = seqkr_control(), model = NULL, ...) {
   fit_model(seqkr_model, match.call(), environment(), ...)
 }
 
 #' @rdname seqkr
 #' @export
-seqkr.default <- function(x, y, family = NULL,
-                          kernel = rbf(), particles = 250,
-                          moves = c("rj", "corrected"), sweeps = 3, ess = 0.5,
-                          resampling = c(
-                            "systematic", "stratified", "residual",
-                            "multinomial"
-                          ), temper = TRUE, order = c("random", "given"),
-                          grid = "seen", grid_max = 5000, unique_grid = FALSE,
-                          final_moves = 5, tune = NULL, prior = seqkr_prior(),
-                          standardize = TRUE, na.action = stats::na.fail,
-                          seed = NULL,
+seqkr <- function(x, ...) UseMethod("seqkr")
+
+#' @rdname seqkr
+#' @export
+seqkr.formula <- function(formula, data, family = NULL, kernel = rbf(),
+                          particles = 250, moves = c("rj", "corrected"),
+                          sweeps = 3, order = c("random", "given"),
+                          grid = "seen", tune = NULL, prior = seqkr_prior(),
+                          standardize = TRUE, subset,
+                          na.action = stats::na.fail, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
-                          progress = getOption(
-                            "bayeskernel.progress", interactive()
-                          ), model = NULL, ...) {
+                          control = seqkr_control(), model = NULL, ...) {
   fit_model(seqkr_model, match.call(), environment(), ...)
 }
 

@@ -17,11 +17,7 @@
 #'   [bkm()] and `weights` in [bark()].
 #' @param subset,na.action As in [stats::lm()]; the default `na.fail` stops at
 #'   missing values and names them.
-#' @param chains,warmup,draws,thin For `"gibbs"`: number of chains, discarded
-#'   sweeps, kept draws per chain, sweeps per kept draw.
-#' @param accelerate For variational methods: steps that use the curvature of
-#'   [elbo()] and are extrapolated (default). `FALSE` gives plain coordinate
-#'   ascent, which arrives at the same place more slowly.
+#' @param chains,draws For `"gibbs"`: number of chains, kept draws per chain.
 #' @param until For samplers: `NULL`, as many sweeps as `warmup`, `draws` and
 #'   `thin` say; or [stop_at()], rounds of sweeps until the chains
 #'   agree.
@@ -29,17 +25,10 @@
 #'   do not depend on `threads` nor on `cluster`, nor on how often a run was
 #'   interrupted and continued.
 #' @param threads Worker threads.
-#' @param cluster A cluster of package parallel, with bayeskernel installed on
-#'   its workers, which share the chains, or, where the model's page says so, the
-#'   rows; the fit is the same as without.
-#' @param progress Show progress and time left. Of chains that run in rounds
-#'   (`until`) each round has a line, and in a script these are all.
-#' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt;
-#'   `"keep"` returns the draws so far, or the state of the variational
-#'   iteration, with a warning.
-#' @param start A fit by a sampler to the same model and data: its chains are
-#'   continued until they hold `draws` draws each, in all; with as many already
-#'   nothing is left to do.
+#' @param control What only tunes an engine or says how it is run, made by
+#'   [bkm_control()], [bsvm_control()], [gpsvm_control()], [mkprobit_control()],
+#'   [bark_control()], [klr_control()] or [seqkr_control()], by the function that
+#'   fits; or a plain list of some of these entries.
 #' @param model Keep the data in the fit, as [stats::lm()] does: the variables
 #'   of the formula as they are in `data`, or `x` and `y`. Default `NULL`: up to
 #'   a million cells, or `getOption("bayeskernel.model_cells")`. What reads the
@@ -74,7 +63,7 @@ house_arguments <- function() {
     accelerate = check_flag, batch_size = or_null(count_from(1)),
     epochs = count_from(0), threads = check_threads, cluster = check_cluster,
     progress = check_flag, on_interrupt = one_of("stop", "keep"),
-    start = function(x, name) x, until = check_until,
+    resume = function(x, name) x, until = check_until,
     model = or_null(check_flag)
   )
 }
@@ -95,22 +84,32 @@ or_null <- function(check) {
   function(x, name) if (!is.null(x)) check(x, name)
 }
 
+# Its own checks, or in place of those of all models.
+argument_checks <- function(model) {
+  utils::modifyList(house_arguments(), model$arguments())
+}
+
 #' Checked settings of a fit
 #'
 #' @param model The facts of the model.
 #' @param front The frame of the method that was called. Arguments that it does
-#'   not have get the default that the formula method documents.
+#'   not have get the default that the formula method documents. Entries of
+#'   `control` stand beside them.
 #' @return A list by name, and `given`, the names of what the user has typed.
 #' @noRd
 read_settings <- function(model, front) {
-  checks <- utils::modifyList(house_arguments(), model$arguments())
+  checks <- argument_checks(model)
+  control <- read_control(model, front)
   has <- ls(front)
   method <- get0(paste0(model$name, ".formula"), topenv())
   defaults <- if (!is.null(method)) formals(method)
-  checks <- checks[names(checks) %in% c(has, names(defaults))]
+  known <- c(names(control), has, names(defaults))
+  checks <- checks[names(checks) %in% known]
   out <- list(method = read_method(model, front))
   for (name in names(checks)) {
-    value <- if (name %in% has) {
+    value <- if (name %in% names(control)) {
+      control[[name]]
+    } else if (name %in% has) {
       get(name, front)
     } else {
       eval(defaults[[name]], topenv())

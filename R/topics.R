@@ -80,7 +80,8 @@ NULL
 #'
 #' * `plot(fit, "trace")` shows the chains; [coda::as.mcmc.list()] and
 #'   [posterior::as_draws()] hand the draws to other diagnostics.
-#' * Raise `warmup` and `draws`; `start = fit` goes on where a run ended.
+#' * Raise `warmup` and `draws`; `control = list(resume = fit)` goes on where a
+#'   run ended.
 #' * With selection a column that is never in has constant draws and no R-hat;
 #'   look at the `inclusion[...]` variables of [bsvm()], which always move.
 #' * Kernels of [bark()] and [klr()] come and go: R-hat is of what means the
@@ -110,7 +111,7 @@ NULL
 #' features computed, a chunk of some 65,000 at a time. Features are kept if
 #' they fit into 1 GB.
 #'
-#' `gpsvm(..., cluster = )` shares the rows among the workers of a cluster of
+#' `gpsvm(..., control = list(cluster = ))` shares the rows among the workers of a cluster of
 #' package parallel, once; at each pass every worker sends the sums of its
 #' shards, at most 16 in all, of a size that depends on the number of inducing
 #' points alone. With `method = "ep"` the sites of a row stay with its worker;

@@ -164,7 +164,7 @@ check_auto_until <- function(x, name) {
 # Of models with a goal by default: what says how long to run is taken at its
 # word. `run`: numbers that are not said; `brief`: those of the default goal.
 settle_until <- function(settings, goal, run, brief = run) {
-  said <- lengths(settings[c(names(run), "start")]) > 0L
+  said <- lengths(settings[c(names(run), "resume")]) > 0L
   settings$brief <- identical(settings$until, "auto") && !any(said)
   if (identical(settings$until, "auto")) {
     settings["until"] <- list(if (!any(said)) goal)
@@ -341,7 +341,7 @@ raise_cap <- function(diagnostics, end) {
   sprintf(
     paste(
       "For longer chains: until = %s, up to %.0f sweeps each, here %s;",
-      "or `start =`."
+      "or control = list(resume = <this fit>)."
     ),
     longer$text, longer$sweeps,
     format_seconds(

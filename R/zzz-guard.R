@@ -88,7 +88,8 @@ local({
   home <- topenv()
   models <- c("bsvm", "bkm", "gpsvm", "bark", "mkprobit", "seqkr", "klr")
   classes <- c(
-    "bayeskernel_fit", models, paste0(models, "_prior"), "formula", "default",
+    "bayeskernel_fit", models, paste0(models, "_prior"),
+    paste0(models, "_control"), "hinge", "formula", "default",
     "row_source", "character", "DBIConnection", "bayeskernel_kernel",
     "inclusion_path", "levy", "markov", "ranef_bayeskernel",
     "bayeskernel_varcorr", "klr_projection", "bayeskernel_exposure",
@@ -115,7 +116,8 @@ local({
   plain <- c(
     "auc", "balanced_error", "brier_score", "log_loss", "calibration",
     "kernel_matrix", "kernel_parameters", "levy", "markov", "inclusion_path",
-    "write_rows", paste0(models, "_prior"), "rbf", "matern", "periodic",
+    "write_rows", paste0(models, "_prior"),
+    paste0(models, "_control"), "hinge", "rbf", "matern", "periodic",
     "linear", "polynomial", "categorical", "basis",
     "stop_at", "combine_classifiers", "unit_low_rank", "unit_precision"
   )

@@ -170,7 +170,8 @@ compare_defaults <- function() {
   }
   for (goal in list("auto", stop_at(rhat = 1.01))) {
     run <- timed(function() quietly(bark(
-      data$x, data$y, threads = 1, seed = 1, progress = FALSE, until = goal
+      data$x, data$y, threads = 1, seed = 1,
+      control = bark_control(progress = FALSE), until = goal
     )))
     show(
       sprintf("bark(), %.0f sweeps", run$value$diagnostics$sweeps),
@@ -196,8 +197,8 @@ long_runs <- function() {
   for (name in names(sets)) {
     data <- sets[[name]]
     run <- timed(function() quietly(bark(
-      data$x, data$y, chains = 1, threads = 1, warmup = 2e6, draws = 4000,
-      thin = 500, seed = 1, progress = FALSE
+      data$x, data$y, chains = 1, threads = 1,
+      control = bark_control(warmup = 2e6, thin = 500, progress = FALSE), draws = 4000, seed = 1
     )))
     print_limit(name, run$seconds, data$limit)
   }
@@ -249,9 +250,9 @@ one_race <- function(data, held_out) {
   )))
   fit_sweeps <- function(sweeps) {
     bark(
-      data$x, data$y, chains = 4, threads = 1, warmup = sweeps / 2,
-      draws = 250, thin = max(1, round(sweeps / 1000)), seed = 1,
-      progress = FALSE
+      data$x, data$y, chains = 4, threads = 1,
+      control = bark_control(warmup = sweeps / 2, thin = max(1, round(sweeps / 1000)), progress = FALSE),
+      draws = 250, seed = 1
     )
   }
   # What a fit costs whatever its length, and what a sweep costs.
@@ -299,7 +300,8 @@ compare_agreement <- function(repeats = setting("REPEATS", 3),
     for (r in seq_len(repeats)) {
       data <- draw_data("friedman", seed = r, number = number)
       ours <- timed(function() quietly(bark(
-        data$x, data$y, seed = r, threads = 1, progress = FALSE,
+        data$x, data$y, seed = r, threads = 1,
+        control = bark_control(progress = FALSE),
         until = stop_at(rhat = 1.01)
       )))
       rows <- ours$value$reference

@@ -19,7 +19,7 @@ complete_rows <- function(data) data[!is.na(data$choleste), ]
 # The paper's method, learning rate and prior in every fit.
 bsvm <- function(..., method = "vb") {
   suppressWarnings(
-    bayeskernel::bsvm(...,
+    flat(bayeskernel::bsvm)(...,
       method = method, learning_rate = 1,
       prior = bsvm_prior(var_shape = 0.01, var_rate = 0.01)
     ),
@@ -29,7 +29,8 @@ bsvm <- function(..., method = "vb") {
 
 fit_gibbs <- function(train, warmup, draws) {
   quietly(bsvm(acath_formula, train,
-    missing = "model", method = "gibbs", chains = 1, warmup = warmup,
+    missing = "model", method = "gibbs", chains = 1,
+    control = bsvm_control(warmup = warmup),
     draws = draws, seed = 1
   ))
 }

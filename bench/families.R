@@ -217,7 +217,7 @@ grouped <- function() {
     formula <- sets[[name]][[1]]
     data <- sets[[name]][[2]]
     gibbs <- quietly(bkm(formula, data,
-      method = "gibbs", chains = 4, warmup = 2000,
+      method = "gibbs", chains = 4, control = bkm_control(warmup = 2000),
       draws = setting("DRAWS", 20000), seed = 1
     ))
     ep <- quietly(bkm(formula, data))

@@ -142,9 +142,10 @@ fit_process <- function(x, y, new) {
 # What a fit by bark() with `until` says, and how well its intervals cover.
 # `...`: of the length of the run.
 rank_own <- function(data, classes, until = "auto", ...) {
-  fit <- quietly(bark(
+  fit <- quietly(flat(bark)(
     data$x, data$y, family = if (classes) "binomial" else "gaussian",
-    until = until, ..., seed = 1, threads = 1, progress = FALSE
+    until = until, ..., seed = 1, threads = 1,
+    control = bark_control(progress = FALSE)
   ))
   covered <- function(y, kind) {
     if (classes || is.null(y)) return(NA)

@@ -57,8 +57,9 @@ class_log_loss <- function(y, prob) {
 # Machines are functions of x, y and new rows that give class probabilities.
 probit_machine <- function(kernel = bayeskernel::rbf(), ...) {
   function(x, y, new) {
-    fit <- quietly(bayeskernel::mkprobit(
-      x, y, kernel = kernel, threads = 1, seed = 1, progress = FALSE, ...
+    fit <- quietly(flat(bayeskernel::mkprobit)(
+      x, y, kernel = kernel, threads = 1, seed = 1,
+      control = mkprobit_control(progress = FALSE), ...
     ))
     stats::predict(fit, new, type = "prob", threads = 1)
   }
@@ -153,9 +154,10 @@ spaces_at <- function(spaces, rows) {
 # on one split.
 space_errors <- function(spaces, y, train, test, kernel, composites, ...) {
   fit_to <- function(spaces, ...) {
-    quietly(bayeskernel::mkprobit(
+    quietly(flat(bayeskernel::mkprobit)(
       spaces_at(spaces, train), y[train],
-      kernel = kernel, threads = 1, seed = 1, progress = FALSE, ...
+      kernel = kernel, threads = 1, seed = 1,
+      control = mkprobit_control(progress = FALSE), ...
     ))
   }
   new <- spaces_at(spaces, test)

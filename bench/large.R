@@ -41,7 +41,7 @@ show <- function(what, own, ...) {
 process <- function(data, m) {
   gpsvm(
     data$x, data$y, rbf(ard = TRUE), inducing = m, method = "svi",
-    tune = "bound", tune_rows = 20000, max_iter = 0, seed = 1
+    tune = "bound", control = gpsvm_control(tune_rows = 20000, max_iter = 0), seed = 1
   )
 }
 

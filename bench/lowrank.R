@@ -44,8 +44,8 @@ run_klr <- function(x, y, rank, coefficients, chains = 2, draws = 1000) {
   quietly(klr(
     x, factor(y, 0:1),
     rank = rank, prior = klr_prior(coefficients = coefficients),
-    chains = chains, warmup = sweeps / 2, draws = draws,
-    thin = max(1, sweeps / 2 / draws), seed = 1
+    chains = chains,
+    control = klr_control(warmup = sweeps / 2, thin = max(1, sweeps / 2 / draws)), draws = draws, seed = 1
   ))
 }
 

@@ -86,26 +86,26 @@ time_run <- function(what, limit, run, share = 1) {
 
 # A hundred passes, whatever the bound does.
 passes_of <- function(data, ..., passes = 100) {
-  quietly(mkprobit(
-    data$x, data$y, tol = 0, max_iter = passes, seed = 1, threads = 2, ...
+  quietly(flat(mkprobit)(
+    data$x, data$y, control = mkprobit_control(tol = 0, max_iter = passes), seed = 1, threads = 2, ...
   ))
 }
 
 folds <- simulate_spaces(311, 27, 6)
 time_run(
   "311 x 27 classes x 6 spaces, 100 passes, class scales", 5,
-  function() passes_of(folds, kernel = polynomial(), normalise = TRUE)
+  function() passes_of(folds, kernel = polynomial(), normalize = TRUE)
 )
 time_run("the same, shared scales", 0.6, function() {
   passes_of(
-    folds, kernel = polynomial(), normalise = TRUE, latent_scales = "shared"
+    folds, kernel = polynomial(), normalize = TRUE, latent_scales = "shared"
   )
 })
 
 balance <- damoulas_data("balance")
 time_run("Balance, ten folds, class scales", 15, function() {
   class_scores(balance, function(x, y, new) {
-    fit <- quietly(mkprobit(x, y, max_iter = 50, seed = 1, threads = 2))
+    fit <- quietly(mkprobit(x, y, control = mkprobit_control(max_iter = 50), seed = 1, threads = 2))
     predict(fit, new, type = "prob", threads = 2)
   }, random_folds(625, 1))
 })
@@ -115,8 +115,9 @@ share <- setting("SWEEPS", 1e5) / 1e5
 time_run("100,000 Gibbs sweeps, 400 rows, 6 features", 15, function() {
   quietly(mkprobit(
     neal$x[, 1:2], neal$y,
-    kernel = basis(2), method = "gibbs", chains = 2, warmup = 5000 * share,
-    draws = 4500 * share, thin = 10, seed = 1, threads = 2
+    kernel = basis(2), method = "gibbs", chains = 2,
+    control = mkprobit_control(warmup = 5000 * share, thin = 10),
+    draws = 4500 * share, seed = 1, threads = 2
   ))
 }, share)
 
@@ -133,7 +134,8 @@ if (!quick) {
   before <- memory()
   time_run("100,000 rows, 3 spaces, 10 classes, 300 objects", 60, function() {
     quietly(mkprobit(
-      many$x, many$y, inducing = 300, latent_scales = "shared", seed = 1,
+      many$x, many$y, inducing = 300,
+      control = mkprobit_control(latent_scales = "shared"), seed = 1,
       threads = 2
     ))
   })

@@ -15,7 +15,7 @@ quietly <- function(expr) suppressMessages(suppressWarnings(expr))
 
 fit_gibbs <- function(x, y, warmup, draws) {
   quietly(bsvm(x, y,
-    method = "gibbs", chains = 1, warmup = warmup, draws = draws, seed = 1
+    method = "gibbs", chains = 1, control = bsvm_control(warmup = warmup), draws = draws, seed = 1
   ))
 }
 

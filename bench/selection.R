@@ -62,7 +62,8 @@ if (asked("3")) {
   time <- cpu(rate <- bsvm(d$x, d$y, select = TRUE, method = "vb")$learning_rate)
   vb <- cpu(fit <- bsvm(
     d$x, d$y,
-    select = TRUE, method = "vb", learning_rate = rate, polish = FALSE
+    select = TRUE, method = "vb", learning_rate = rate,
+    control = bsvm_control(polish = FALSE)
   ))
   cat(sprintf(
     "3. p = 2000, n = 100: selection %.2f s CPU; with rate (%.2f) and polish %.2f s\n",
@@ -70,7 +71,8 @@ if (asked("3")) {
   ))
   long <- cpu(gibbs <- quietly(bsvm(
     d$x, d$y,
-    select = TRUE, method = "gibbs", chains = 2, warmup = 500, draws = 1000,
+    select = TRUE, method = "gibbs", chains = 2,
+    control = bsvm_control(warmup = 500), draws = 1000,
     learning_rate = rate, seed = 1
   )))
   polished <- bsvm(d$x, d$y, select = TRUE, method = "vb", learning_rate = rate)
@@ -89,7 +91,8 @@ if (asked("4")) {
     utils::data("Sonar", package = "mlbench", envir = environment())
     time <- cpu(fit <- bsvm(Class ~ ., Sonar, select = TRUE, method = "vb"))
     long <- quietly(bsvm(Class ~ ., Sonar,
-      select = TRUE, method = "gibbs", chains = 4, warmup = 1000, draws = 4000,
+      select = TRUE, method = "gibbs", chains = 4,
+      control = bsvm_control(warmup = 1000), draws = 4000,
       learning_rate = fit$learning_rate, seed = 2
     ))
     cat(sprintf(

@@ -20,7 +20,7 @@ sinc_data <- function(set) {
 sinc_test <- cbind(x = seq(-10, 10, length.out = 1000))
 
 sinc_fit <- function(data, set, ...) {
-  quietly(seqkr(
+  quietly(flat(seqkr)(
     data$x, data$y,
     kernel = rbf(1.6 / sqrt(2)), standardize = FALSE, seed = set, ...
   ))
@@ -190,7 +190,8 @@ stream_table <- function(rows = 1e5, block = 1e4) {
       quietly(if (is.null(fit)) {
         seqkr(
           x[at, , drop = FALSE], y[at],
-          kernel = rbf(0.7), order = "given", grid_max = 500, seed = 1
+          kernel = rbf(0.7), order = "given",
+          control = seqkr_control(grid_max = 500), seed = 1
         )
       } else {
         extend(fit, x[at, , drop = FALSE], y[at])

@@ -54,7 +54,7 @@ score_known <- function(design, seeds = 30) {
   found <- vapply(seq_len(seeds), function(seed) {
     quietly(seqkr(
       cbind(x), y,
-      kernel = kernel, grid = cbind(x = at), order = "given",
+      kernel = kernel, control = seqkr_control(grid = cbind(x = at)), order = "given",
       prior = seqkr_prior(noise = 0.02, coef = design$spread),
       standardize = FALSE, seed = seed, particles = 200, sweeps = 30,
       threads = 1
@@ -94,7 +94,7 @@ score_default <- function(name, noise, seed, ...) {
   f <- design$truth(d$a, d$b)
   d$y <- f + rnorm(200, sd = noise)
   seconds <- system.time(
-    fit <- quietly(seqkr(y ~ a + b, d, seed = seed, threads = 1, ...))
+    fit <- quietly(flat(seqkr)(y ~ a + b, d, seed = seed, threads = 1, ...))
   )[[1]]
   limits <- as.matrix(
     predict(fit, d, type = "response", interval = "credible", level = 0.9)
@@ -117,7 +117,7 @@ score_classes <- function(seed, ...) {
   d <- data.frame(a = runif(200, -2, 2), b = runif(200, -2, 2))
   truth <- pnorm(2 * (sin(2 * d$a) + d$b^2 / 2 - 0.6))
   d$y <- factor(ifelse(runif(200) < truth, "up", "down"))
-  fit <- quietly(seqkr(
+  fit <- quietly(flat(seqkr)(
     y ~ a + b, d, family = "binomial", seed = seed, threads = 1, ...
   ))
   prob <- predict(fit, d, type = "prob")[, "up"]

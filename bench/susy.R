@@ -119,7 +119,8 @@ for (engine in c("svi", "vb")) {
     median(replicate(3, {
       fit[[threads]] <<- gpsvm(
         train$x[some, ], train$y[some], rbf(5 / sqrt(2)), inducing = 64,
-        method = engine, max_iter = if (engine == "svi") 0 else 500, seed = 1,
+        method = engine,
+        control = gpsvm_control(max_iter = if (engine == "svi") 0 else 500), seed = 1,
         threads = threads, tune = FALSE
       )
       fit[[threads]]$elapsed[["core"]]

@@ -29,7 +29,7 @@ cases <- list(
 )
 
 fit_case <- function(data, weights = "none", ...) {
-  bsvm(
+  flat(bsvm)(
     y ~ x1 + x2 + x3 + x4, data,
     class_weights = weights, threads = 1, ...
   )

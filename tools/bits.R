@@ -57,7 +57,9 @@ for (family in families) {
         method <- method
         add(paste("bkm", family, form, method), function(threads) {
           extra <- c(
-            if (method == "gibbs") list(draws = 60, warmup = 40, chains = 2),
+            if (method == "gibbs") list(
+              draws = 60, control = list(warmup = 40), chains = 2
+            ),
             if (form == "missing") list(missing = "model")
           )
           do.call(bkm, c(list(
@@ -113,7 +115,8 @@ for (response in c("num", "two", "grade")) {
     family <- c(num = "gaussian", two = "binomial", grade = "ordinal")[[response]]
     add(paste("bark", family), function(threads) {
       bark(
-        formula, rows, family = family, draws = 50, warmup = 500, chains = 2,
+        formula, rows, family = family, draws = 50,
+        control = bark_control(warmup = 500), chains = 2,
         until = NULL, threads = threads, seed = 1
       )
     })
@@ -128,7 +131,8 @@ for (response in c("num", "two", "grade")) {
 }
 add("klr", function(threads) {
   klr(
-    two ~ x1 + x2 + x3, rows, rank = 1, draws = 50, warmup = 500, chains = 2,
+    two ~ x1 + x2 + x3, rows, rank = 1, draws = 50,
+    control = klr_control(warmup = 500), chains = 2,
     until = NULL, threads = threads, seed = 1
   )
 })

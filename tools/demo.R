@@ -62,7 +62,9 @@ fit_bsvm <- function(...) {
 unsettled <- 0
 fit_gibbs <- function(train, test) {
   withCallingHandlers(
-    fit_bsvm(method = "gibbs", warmup = 500, draws = 500)(train, test),
+    fit_bsvm(
+      method = "gibbs", control = bsvm_control(warmup = 500), draws = 500
+    )(train, test),
     bayeskernel_warning_convergence = function(warning) {
       unsettled <<- unsettled + 1
       invokeRestart("muffleWarning")

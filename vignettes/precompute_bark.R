@@ -167,8 +167,8 @@ run_boston <- function() {
     )
   }))
   fit <- quietly(bark(
-    medv ~ ., MASS::Boston, chains = 4, warmup = long, draws = 50,
-    thin = long / 50, seed = 1
+    medv ~ ., MASS::Boston, chains = 4,
+    control = bark_control(warmup = long, thin = long / 50), draws = 50, seed = 1
   ))
   list(folds = folds, fit = fit, sweeps = long)
 }

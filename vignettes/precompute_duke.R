@@ -61,7 +61,7 @@ bsvm_values <- function(fit, new) {
 # The paper's method, learning rate and prior in every fit.
 bsvm <- function(..., method = "vb") {
   suppressWarnings(
-    bayeskernel::bsvm(...,
+    flat(bayeskernel::bsvm)(...,
       method = method, learning_rate = 1,
       prior = bsvm_prior(var_shape = 0.01, var_rate = 0.01)
     ),
@@ -71,8 +71,8 @@ bsvm <- function(..., method = "vb") {
 
 # The paper's 5000 + 5000 sweeps of one chain.
 fit_gibbs <- function(...) {
-  quietly(bsvm(...,
-    method = "gibbs", chains = 1, warmup = 5000, draws = 5000
+  quietly(flat(bsvm)(...,
+    method = "gibbs", chains = 1, control = bsvm_control(warmup = 5000), draws = 5000
   ))
 }
 
@@ -244,9 +244,9 @@ run_full <- function(acath) {
     missing = "model", method = "vb"
   )
   sample <- function(data, ...) {
-    quietly(bsvm(acath_formula, data,
+    quietly(flat(bsvm)(acath_formula, data,
       ...,
-      method = "gibbs", warmup = 2000, draws = 5000, seed = 1
+      method = "gibbs", control = bsvm_control(warmup = 2000), draws = 5000, seed = 1
     ))
   }
   list(

@@ -158,7 +158,7 @@ run_neal <- function() {
   prior <- mkprobit_prior(tau = 3, nu = 3)
   fit_by <- function(...) {
     timed(function() {
-      quietly(mkprobit(
+      quietly(flat(mkprobit)(
         x, data$y, kernel = basis(2), prior = prior, seed = 1, threads = 1, ...
       ))
     })
@@ -193,7 +193,7 @@ run_line <- function() {
   colnames(x) <- c("x1", "x2", "one")
   plane <- diag(3)
   fit_by <- function(...) {
-    quietly(mkprobit(
+    quietly(flat(mkprobit)(
       x, y, kernel = basis(), prior = mkprobit_prior(tau = 3, nu = 3),
       seed = 1, threads = 1, ...
     ))

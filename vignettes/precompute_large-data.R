@@ -42,7 +42,8 @@ run_rivals <- function() {
     message(what)
     done <- timed(function() {
       gpsvm(
-        train$x, train$y, kernel, inducing = m, method = "svi", max_iter = 0,
+        train$x, train$y, kernel, inducing = m, method = "svi",
+        control = gpsvm_control(max_iter = 0),
         tune = tune, seed = 1, threads = 1L
       )
     })

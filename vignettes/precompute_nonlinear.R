@@ -117,7 +117,7 @@ run_width <- function() {
     all <- standardised_pair(data$x, data$x)$x
     m <- floor(min(100, 0.2 * nrow(all)))
     fit <- function(..., method = "vb", tune = FALSE) {
-      quietly(gpsvm(
+      quietly(flat(gpsvm)(
         all, data$y, inducing = m, standardize = FALSE, seed = 1, ..., method = method, tune = tune
       ))
     }
@@ -211,7 +211,7 @@ run_gibbs <- function() {
   test <- contiguous_folds(nrow(data$x))[[1]]
   fit <- function(..., method = "vb", tune = FALSE) {
     timed(function() {
-      quietly(gpsvm(
+      quietly(flat(gpsvm)(
         data$x[-test, ], data$y[-test], rbf(5 / sqrt(2)), inducing = "all",
         seed = 1, ..., method = method, tune = tune
       ))

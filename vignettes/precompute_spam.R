@@ -22,9 +22,10 @@ spam <- spam_data()
 prior <- bsvm_prior(rho = 0.01, var_shape = 0.01, var_rate = 0.01)
 
 fit_paper <- function(data, method = "vb", starts = 1, ...) {
-  bsvm(type ~ ., data,
-    select = TRUE, prior = prior, learning_rate = 1, polish = FALSE,
-    method = method, starts = starts, ...
+  flat(bsvm)(type ~ ., data,
+    select = TRUE, prior = prior, learning_rate = 1,
+    control = bsvm_control(polish = FALSE, starts = starts),
+    method = method, ...
   )
 }
 

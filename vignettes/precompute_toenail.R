@@ -33,7 +33,8 @@ timed <- function(run) {
 # said at each of a thousand fits.
 fit_gibbs <- function(...) {
   withCallingHandlers(
-    bsvm(..., method = "gibbs", chains = 1, warmup = 5000, draws = 5000),
+    flat(bsvm)(..., method = "gibbs", chains = 1,
+      control = bsvm_control(warmup = 5000), draws = 5000),
     bayeskernel_warning_convergence = function(w) {
       tryInvokeRestart("muffleWarning")
     }

@@ -3,7 +3,7 @@
 
 seconds_of <- function(...) {
   time <- system.time(fit <- suppressWarnings(bark(
-    ..., seed = 1, threads = 1, progress = FALSE
+    ..., seed = 1, threads = 1, control = bark_control(progress = FALSE)
   )))
   list(fit = fit, cpu = sum(time[1:2]))
 }
@@ -53,8 +53,9 @@ cases <- list(
       air <- stats::na.omit(airquality)
       withCallingHandlers(
         suppressWarnings(bark(
-          Ozone ~ Wind + Temp, air, warmup = 500, draws = 100, thin = 5,
-          until = stop_at(rhat = 1.0001, sweeps = 2000), seed = 1, progress = TRUE
+          Ozone ~ Wind + Temp, air,
+          control = bark_control(warmup = 500, thin = 5, progress = TRUE), draws = 100,
+          until = stop_at(rhat = 1.0001, sweeps = 2000), seed = 1
         )),
         message = function(m) {
           lines <<- c(lines, trimws(conditionMessage(m)))

@@ -65,7 +65,7 @@ cases <- list(
       h <- MASS::housing
       run <- function(...) {
         bark(Sat ~ Infl + Type, ..., family = "ordinal", chains = 1,
-          warmup = 60, draws = 20, thin = 1, threads = 1, seed = 1
+          control = bark_control(warmup = 60, thin = 1), draws = 20, threads = 1, seed = 1
         )
       }
       long <- h[rep(seq_len(nrow(h)), h$Freq), ]
@@ -93,8 +93,9 @@ cases <- list(
       )
       said <- "no message"
       fit <- withCallingHandlers(
-        bark(y ~ x, d, family = "ordinal", chains = 1, warmup = 200,
-          draws = 100, thin = 1, threads = 1, seed = 1
+        bark(y ~ x, d, family = "ordinal", chains = 1,
+          control = bark_control(warmup = 200, thin = 1),
+          draws = 100, threads = 1, seed = 1
         ),
         bayeskernel_message_levels = function(m) {
           said <<- "message"
@@ -109,8 +110,9 @@ cases <- list(
     "errors", "arrays 3 x 3 x 3 and 100 x 3 x 3", function() {
       d <- with_empty()
       d$y <- cut(d$x + rnorm(80) / 2, c(-Inf, -.5, .5, Inf), ordered_result = TRUE)
-      fit <- bark(y ~ x, d, family = "ordinal", chains = 1, warmup = 200,
-        draws = 100, thin = 1, threads = 1, seed = 1
+      fit <- bark(y ~ x, d, family = "ordinal", chains = 1,
+        control = bark_control(warmup = 200, thin = 1),
+        draws = 100, threads = 1, seed = 1
       )
       c(
         answer(number(dim(

@@ -58,7 +58,7 @@ cases <- list(
       tryCatch(
         gpsvm(
           depth > 300 ~ long + lat, quakes[1:400, ],
-          threads = 1, seed = 1, progress = TRUE
+          threads = 1, seed = 1, control = gpsvm_control(progress = TRUE)
         ),
         finally = {
           sink(type = "message")

@@ -87,8 +87,9 @@ cases <- list(
         list(a = ones, b = ones), factor(rep(1:3, 10)),
         kernel = precomputed(), combine = "product", kernel_weights = "learn",
         prior = mkprobit_prior(weights = c(3, 2), weight_hyper = "fixed"),
-        method = "gibbs", chains = 2, warmup = 100, draws = 1000, seed = 1,
-        threads = 1, progress = FALSE
+        method = "gibbs", chains = 2,
+        control = mkprobit_control(warmup = 100, progress = FALSE), draws = 1000, seed = 1,
+        threads = 1
       )
       format(stats::quantile(
         as.matrix(fit)[, "weight[a]"], 1:3 / 4, names = FALSE
@@ -151,7 +152,7 @@ cases <- list(
       x <- matrix(rnorm(80), 40)
       tryCatch(
         {
-          mkprobit(x, rep(0:1, 20), sparse = TRUE, threads = 1)
+          mkprobit(x, rep(0:1, 20), control = mkprobit_control(sparse = TRUE), threads = 1)
           "nothing said"
         },
         warning = function(w) sub("\n.*", "", conditionMessage(w))

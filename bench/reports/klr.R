@@ -15,8 +15,8 @@ told <- function(d, columns = seq_len(ncol(d$x)), ...) {
   fit <- withCallingHandlers(
     klr(
       x[d$own, , drop = FALSE], d$y[d$own],
-      ..., warmup = 10000, draws = 400, thin = 10, chains = 2, threads = 1,
-      seed = 1, progress = FALSE
+      ..., control = klr_control(warmup = 10000, thin = 10, progress = FALSE), draws = 400, chains = 2, threads = 1,
+      seed = 1
     ),
     bayeskernel_warning = function(w) {
       if (inherits(w, "bayeskernel_warning_identification")) {

@@ -54,7 +54,8 @@ cases <- list(
     function() {
       d <- data.frame(x = sin(1:30), y = rep(0:1, 15))
       fit <- function(...) {
-        bark(y ~ x, d, family = "binomial", warmup = 200, thin = 1,
+        bark(y ~ x, d, family = "binomial",
+          control = bark_control(warmup = 200, thin = 1),
           chains = 2, seed = 1, threads = 1, ...)
       }
       if (identical(
@@ -70,8 +71,9 @@ cases <- list(
       x <- matrix(rnorm(1200), 40) %*%
         diag(c(rep(1, 4), 10^runif(26, -3, 3)))
       fit <- bsvm(x, seq_len(40) == 7,
-        select = TRUE, accelerate = FALSE, standardize = FALSE,
-        weights = 10^runif(40, -3, 3), max_iter = 1e7, polish = FALSE,
+        select = TRUE,
+        control = bsvm_control(accelerate = FALSE, max_iter = 1e7, polish = FALSE), standardize = FALSE,
+        weights = 10^runif(40, -3, 3),
         learning_rate = 1, seed = 1, threads = 1
       )
       sprintf("%d passes, converged %s", fit$diagnostics$passes,

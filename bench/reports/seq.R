@@ -15,7 +15,8 @@ bowl_rows <- function(seed = 1) {
   d
 }
 chosen <- function(d) {
-  fit <- seqkr(y ~ a + b, d, seed = 1, threads = 1, progress = FALSE)
+  fit <- seqkr(y ~ a + b, d, seed = 1, threads = 1,
+    control = seqkr_control(progress = FALSE))
   limits <- as.matrix(predict(
     fit, d,
     type = "response", interval = "credible", level = 0.9
@@ -52,7 +53,8 @@ cases <- list(
     "9,058,304", "a few: log density at a noise of .05 is 2.1",
     function() {
       fit <- seqkr(y ~ a + b, curve_rows(0.05),
-        kernel = rbf(7), seed = 1, threads = 1, progress = FALSE
+        kernel = rbf(7), seed = 1, threads = 1,
+        control = seqkr_control(progress = FALSE)
       )
       sprintf("%.2f", max(fit$trace$steps$log_evidence))
     }
@@ -67,8 +69,9 @@ cases <- list(
       said <- "no"
       withCallingHandlers(
         seqkr(y ~ x, d,
-          kernel = rbf(1), temper = FALSE, order = "given", seed = 1,
-          threads = 1, progress = FALSE
+          kernel = rbf(1),
+          control = seqkr_control(temper = FALSE, progress = FALSE), order = "given", seed = 1,
+          threads = 1
         ),
         bayeskernel_warning_convergence = function(w) {
           said <<- strsplit(conditionMessage(w), "\n")[[1]][2]

@@ -124,7 +124,7 @@ cases <- list(
     "a warning", function() {
       shown(function(d) {
         seqkr(y ~ x, d,
-          grid_max = 100, particles = 100, threads = 1, seed = 1
+          control = seqkr_control(grid_max = 100), particles = 100, threads = 1, seed = 1
         )
       }, seeds = 1)
     }
@@ -134,7 +134,7 @@ cases <- list(
     "there was no such argument", "near .03", function() {
       shown(function(d) {
         seqkr(y ~ x, d,
-          grid_max = 100, particles = 100, threads = 1, seed = 1
+          control = seqkr_control(grid_max = 100), particles = 100, threads = 1, seed = 1
         )
       }, function(fit, d) {
         fit <- extend(fit, d[151:350, ], threads = 1)

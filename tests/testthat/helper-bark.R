@@ -2,7 +2,7 @@
 quick_bark <- function(..., draws = 40, chains = 2, warmup = 300, thin = 5,
                        threads = 1, seed = 11) {
   suppressWarnings(
-    bark(
+    flat(bark)(
       ...,
       draws = draws, chains = chains, warmup = warmup, thin = thin,
       threads = threads, seed = seed, progress = FALSE

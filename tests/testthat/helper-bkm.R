@@ -14,7 +14,7 @@ family_data <- function(n = 60, groups = 10, seed = 1) {
 # Short chains, as quick_gibbs().
 quick_bkm <- function(..., draws = 40, warmup = 40) {
   suppressWarnings(
-    bkm(
+    flat(bkm)(
       ...,
       method = "gibbs", chains = 2, warmup = warmup, draws = draws, seed = 11,
       threads = 1, progress = FALSE

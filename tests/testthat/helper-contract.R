@@ -42,7 +42,7 @@ points_of <- function(data, count = 20) {
 
 process_fit <- function(data, ..., method = "vb", tune = FALSE,
                         inducing = points_of(data)) {
-  gpsvm(
+  flat(gpsvm)(
     y ~ x1 + x2, data,
     inducing = inducing, threads = 1, seed = 1, tol = 1e-12, max_iter = 5000,
     ..., method = method, tune = tune
@@ -77,32 +77,32 @@ places <- cbind(x2 = seq(-1.5, 1.5, length.out = 5))
 
 contract_list <- function() list(
   case("vb, fixed", function(data, ..., method = "vb") {
-    bsvm(
+    flat(bsvm)(
       y ~ x1 + x2, data, penalty = "none", threads = 1, tol = 1e-12, ...,
       method = method
     )
   }),
   case("vb, random", function(data, ..., method = "vb") {
-    bsvm(
+    flat(bsvm)(
       y ~ x1 + x2 + (1 | g), data, threads = 1, tol = 1e-12, ...,
       method = method
     )
   }, groups = "g"),
   case("vb, slopes", function(data, ..., method = "vb") {
-    bsvm(
+    flat(bsvm)(
       y ~ x1 + x2 + (x2 | g), data, threads = 1, tol = 1e-12, ...,
       method = method
     )
   }, groups = "g"),
   case("vb, matrix", function(data, ..., method = "vb") {
-    bsvm(
+    flat(bsvm)(
       as_predictors(data), data$y,
       penalty = "none", threads = 1, tol = 1e-12, ..., method = method
     )
   }, new = as_predictors),
   case("gpsvm, vb", process_fit, linear = FALSE),
   case("gpsvm, matrix", function(data, ..., method = "vb", tune = FALSE) {
-    gpsvm(
+    flat(gpsvm)(
       as_predictors(data), data$y,
       inducing = points_of(data), threads = 1, tol = 1e-12, max_iter = 5000,
       ..., method = method, tune = tune
@@ -188,27 +188,27 @@ contract_list <- function() list(
     )
   }, new = as_predictors, exact = FALSE, linear = FALSE, links = FALSE),
   case("vb, selection", function(data, ..., method = "vb") {
-    bsvm(
+    flat(bsvm)(
       y ~ x1 + x2, data,
       select = TRUE, prior = bsvm_prior(rho = 0.3), threads = 1, tol = 1e-12,
       polish = FALSE, learning_rate = 0.5, ..., method = method
     )
   }),
   case("vb, modelled predictors", function(data, ..., method = "vb") {
-    bsvm(
+    flat(bsvm)(
       y ~ x1 + x2 + (1 | g), data,
       missing = "model", learning_rate = 0.5, threads = 1, tol = 1e-12, ...,
       method = method
     )
   }, imputes = TRUE, groups = "g"),
   case("vb, smooth", function(data, ..., method = "vb") {
-    bsvm(
+    flat(bsvm)(
       y ~ x1 + s(x2, k = 5), data, threads = 1, tol = 1e-12, ...,
       method = method
     )
   }, columns = c("(Intercept)", "x1", "s(x2).fx1")),
   case("vb, process", function(data, ..., method = "vb") {
-    bkm(
+    flat(bkm)(
       y ~ x1 + gp(x2, kernel = rbf(0.7), inducing = places) + (1 | g), data,
       threads = 1, tol = 1e-15, ..., method = method
     )
@@ -233,43 +233,43 @@ contract_list <- function() list(
     quick_gibbs(as_predictors(data), data$y, penalty = "none", ...)
   }, new = as_predictors, exact = FALSE),
   case("bkm, vb, logit", function(data, ...) {
-    bkm(
+    flat(bkm)(
       y ~ x1 + x2 + (1 | g), data,
       method = "vb", threads = 1, tol = 1e-12, ...
     )
   }, groups = "g"),
   case("bkm, vb, probit, slopes, modelled predictors", function(data, ...) {
-    bkm(
+    flat(bkm)(
       y ~ x1 + x2 + (x2 | g), data, "probit",
       method = "vb", missing = "model", threads = 1, tol = 1e-12, ...
     )
   }, groups = "g", imputes = TRUE),
   case("bkm, vb, hinge, matrix", function(data, ...) {
-    bkm(
+    flat(bkm)(
       as_predictors(data), data$y, "hinge",
       method = "vb", penalty = "none", threads = 1, tol = 1e-12, ...
     )
   }, new = as_predictors),
   case("bkm, vb, gaussian", function(data, ...) {
-    bkm(
+    flat(bkm)(
       y ~ x1 + x2 + (1 | g), data,
       method = "vb", threads = 1, tol = 1e-12, ...
     )
   }, groups = "g", links = FALSE, data = a_number),
   case("bkm, ep, logit, matrix", function(data, ...) {
-    bkm(as_predictors(data), data$y, threads = 1, tol = 1e-11, ...)
+    flat(bkm)(as_predictors(data), data$y, threads = 1, tol = 1e-11, ...)
   }, new = as_predictors),
   case("bkm, ep, logit", function(data, ...) {
-    bkm(y ~ x1 + x2 + (1 | g), data, threads = 1, tol = 1e-9, ...)
+    flat(bkm)(y ~ x1 + x2 + (1 | g), data, threads = 1, tol = 1e-9, ...)
   }, groups = "g"),
   case("bkm, ep, probit, slopes", function(data, ...) {
-    bkm(y ~ x1 + x2 + (x2 | g), data, "probit", threads = 1, tol = 1e-9, ...)
+    flat(bkm)(y ~ x1 + x2 + (x2 | g), data, "probit", threads = 1, tol = 1e-9, ...)
   }, groups = "g"),
   case("bkm, ep, gaussian", function(data, ...) {
-    bkm(y ~ x1 + x2 + (1 | g), data, threads = 1, tol = 1e-9, ...)
+    flat(bkm)(y ~ x1 + x2 + (1 | g), data, threads = 1, tol = 1e-9, ...)
   }, groups = "g", links = FALSE, data = a_number),
   case("ep, smooth", function(data, ...) {
-    bsvm(
+    flat(bsvm)(
       y ~ x1 + s(x2, k = 5), data,
       method = "ep", threads = 1, tol = 1e-9, ...
     )
@@ -284,11 +284,11 @@ contract_list <- function() list(
     quick_bkm(y ~ x1 + x2 + (1 | g), data, ...)
   }, exact = FALSE, groups = "g", links = FALSE, data = a_number),
   case("seqkr, a number", function(data, ...) {
-    seqkr(y ~ x1 + x2, data, threads = 1, seed = 1, particles = 60, ...)
+    flat(seqkr)(y ~ x1 + x2, data, threads = 1, seed = 1, particles = 60, ...)
   },
   exact = FALSE, linear = FALSE, links = FALSE, dense = TRUE, data = a_number),
   case("seqkr, two classes, matrix", function(data, ...) {
-    seqkr(
+    flat(seqkr)(
       as_predictors(data), data$y,
       family = "binomial", threads = 1, seed = 1, particles = 60, ...
     )

@@ -68,13 +68,15 @@ generated_calls <- function(folder) {
   utils::write.csv(d[c("a", "b", "y")], files[2], row.names = FALSE)
   call <- function(name, ...) list(name, list(...))
   quick <- function(...) call(..., seed = 1, threads = 1)
-  short <- function(...) quick(..., chains = 1, warmup = 20, draws = 30)
+  short <- function(...) quick(
+    ..., chains = 1, draws = 30, control = list(warmup = 20)
+  )
   fits <- list(
     quick("bsvm", y ~ a + s(b, k = 5) + (a | g), data = d, model = TRUE),
     quick("bsvm", y ~ a + b + k, data = d, select = TRUE),
     quick("bsvm", y ~ a + b, data = holed, missing = "model"),
     short("bsvm", y ~ a + (1 | g), data = d, method = "gibbs"),
-    quick("bsvm", x, d$y, method = "svi", batch_size = 10),
+    quick("bsvm", x, d$y, method = "svi", control = list(batch_size = 10)),
     quick("bsvm", row_source(x, d$y)),
     quick(
       "gpsvm", y ~ a + b + k, data = d, kernel = rbf(ard = TRUE), inducing = 6
@@ -157,7 +159,9 @@ generated_calls <- function(folder) {
       call("plot", fit, "calibration", newdata = d, y = d$y, bins = 4),
       call("print", fit, digits = 3), call("tidy", fit, conf.level = 0.9),
       call(generic, fit), call(generic, fit), call(generic, fit),
-      list(fits[[at]][[1]], c(fits[[at]][[2]], start = list(fit)))
+      list(fits[[at]][[1]], utils::modifyList(
+        fits[[at]][[2]], list(control = list(warmup = 20, resume = fit))
+      ))
     ))
   }
   function() if (stats::runif(1) < 0.5) any_of(c(plain, fits)) else of_fit()

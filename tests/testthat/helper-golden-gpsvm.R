@@ -53,7 +53,7 @@ read_golden_gpsvm <- function(case) {
 
 golden_gpsvm_fit <- function(golden, inducing, nugget = 0, ..., method = "vb",
                              tune = FALSE) {
-  gpsvm(
+  flat(gpsvm)(
     golden$x, golden$y, golden$kernel,
     inducing = inducing, nugget = nugget, standardize = FALSE, threads = 1,
     ..., method = method, tune = tune

@@ -31,7 +31,7 @@ either <- function(value, default) if (is.null(value)) default else value
 # that scale. That of the covariance of the predictors is the widest there is.
 golden_missing_fit <- function(golden, method, ...) {
   predictors <- golden$data[setdiff(names(golden$data), c("y", golden$groups))]
-  bkm(
+  flat(bkm)(
     golden$formula, golden$data,
     family = golden$family, method = method, missing = "model",
     penalty = "none", standardize = FALSE, seed = 1, threads = 1,

@@ -387,7 +387,7 @@ golden_fit <- function(golden, call, ..., method = "vb") {
     if (!is.null(g)) data[[g]] <- factor(data[[g]])
   }
   suppressWarnings(
-    bsvm(
+    flat(bsvm)(
       call$formula, data,
       penalty = call$penalty, select = call$select, missing = call$missing,
       prior = call$prior, standardize = FALSE, starts = call$starts,

@@ -56,15 +56,15 @@ test_that("a fit goes on where it ended", {
     whole <- fit(family = family, draws = 40)
     part <- fit(family = family, draws = 15)
     expect_identical(part$draws, whole$draws[1:15, , , drop = FALSE])
-    joined <- fit(family = family, draws = 40, start = part, seed = 999)
+    joined <- fit(family = family, draws = 40, resume = part, seed = 999)
     expect_identical(joined$draws[1:15, , ], part$draws[, , ])
     expect_continued(joined, whole)
     expect_identical(joined$seed, whole$seed)
     # Twice, by way of a file.
     path <- tempfile()
-    saveRDS(fit(family = family, draws = 25, start = part), path)
+    saveRDS(fit(family = family, draws = 25, resume = part), path)
     expect_continued(
-      fit(family = family, draws = 40, start = readRDS(path)), whole
+      fit(family = family, draws = 40, resume = readRDS(path)), whole
     )
     unlink(path)
   }
@@ -73,18 +73,18 @@ test_that("a fit goes on where it ended", {
 test_that("only the same model goes on", {
   part <- fit(draws = 5)
   refuse <- function(code, what) expect_bark_refusal(code, "argument", what)
-  refuse(fit(start = part, thin = 2), "another model")
-  refuse(fit(start = part, prior = bark_prior(gamma = 1)), "another model")
-  refuse(fit(start = part, chains = 3), "another model")
-  refuse(quick_bark(y ~ a, d, start = part), "another model")
-  refuse(fit(start = part, draws = 4), "already holds")
-  refuse(fit(start = list()), "bark")
-  refuse(fit(start = "fit"), "bark")
+  refuse(fit(resume = part, thin = 2), "another model")
+  refuse(fit(resume = part, prior = bark_prior(gamma = 1)), "another model")
+  refuse(fit(resume = part, chains = 3), "another model")
+  refuse(quick_bark(y ~ a, d, resume = part), "another model")
+  refuse(fit(resume = part, draws = 4), "already holds")
+  refuse(fit(resume = list()), "bark")
+  refuse(fit(resume = "fit"), "bark")
 })
 
 test_that("a fit with as many draws as are asked for is handed back", {
   part <- fit(draws = 5)
-  expect_identical(same(fit(start = part, draws = 5)), same(part))
+  expect_identical(same(fit(resume = part, draws = 5)), same(part))
 })
 
 test_that("workers of a cluster share the chains", {
@@ -94,7 +94,7 @@ test_that("workers of a cluster share the chains", {
   shared <- fit(chains = 3, cluster = workers)
   expect_identical(same(shared), same(one))
   part <- fit(chains = 3, draws = 15, cluster = workers)
-  expect_continued(fit(chains = 3, start = part, cluster = workers), one)
+  expect_continued(fit(chains = 3, resume = part, cluster = workers), one)
 })
 
 test_that("an interrupted sampler stops, or keeps what it has", {
@@ -107,11 +107,12 @@ test_that("an interrupted sampler stops, or keeps what it has", {
     ready <- tempfile()
     job <- callr::r_bg(function(path, choice, d, ready) {
       library(bayeskernel, lib.loc = path)
-      sample <- function(draws, start = NULL) {
+      sample <- function(draws, resume = NULL) {
         suppressWarnings(bark(
           y ~ a + b, d,
-          warmup = 200, draws = draws, thin = 10, seed = 1, chains = 2,
-          threads = 1, progress = FALSE, on_interrupt = choice, start = start
+          control = list(warmup = 200, thin = 10, progress = FALSE, on_interrupt = choice, resume = resume),
+          draws = draws, seed = 1, chains = 2,
+          threads = 1
         ))
       }
       # Loading and compiling of R code is over before the interrupt comes.
@@ -153,7 +154,7 @@ test_that("a damaged state is refused before the core reads it", {
     part <- fit(family = family, draws = 5)
     refuse <- function(change) {
       part$state[[2]] <- change(part$state[[2]])
-      expect_bk_error(fit(family = family, start = part), "argument")
+      expect_bk_error(fit(family = family, resume = part), "argument")
     }
     for (name in names(part$state[[2]])) {
       refuse(function(state) state[setdiff(names(state), name)])
@@ -168,7 +169,7 @@ test_that("a damaged state is refused before the core reads it", {
     refuse(function(state) replace(state, "count", list(state$count + 0.5)))
     refuse(function(state) NULL)
     part$state <- part$state[1]
-    expect_bk_error(fit(family = family, start = part), "argument")
+    expect_bk_error(fit(family = family, resume = part), "argument")
   }
 })
 
@@ -213,7 +214,8 @@ test_that("a great many chains can be interrupted before the first runs", {
     options(bayeskernel.max_bytes = Inf)
     file.create(ready)
     tryCatch(
-      bark(y ~ a + b, d, chains = 1e6, draws = 1, warmup = 0, progress = FALSE),
+      bark(y ~ a + b, d, chains = 1e6, draws = 1,
+        control = list(warmup = 0, progress = FALSE)),
       interrupt = function(e) "interrupted"
     )
   }, list(home, d, ready))

@@ -11,7 +11,7 @@ warnings_of <- function(code) {
   list(value = value, warnings = found)
 }
 short_rounds <- function(..., until = stop_at(rhat = 1 + 1e-9, sweeps = 1600)) {
-  bark(
+  flat(bark)(
     y ~ a + b, d, ...,
     warmup = 200, draws = 100, thin = 2, chains = 2, seed = 4, threads = 1,
     until = until
@@ -138,6 +138,6 @@ test_that("chains of many rows begin where chains of a part of them ended", {
   expect_identical(fit(threads = 2)$draws, one$draws)
   # After so few sweeps of all rows only a good start has the noise right.
   expect_lt(max(abs(one$draws[, , "sigma"] - 0.2)), 0.03)
-  more <- fit(start = one, draws = 15)
+  more <- fit(resume = one, draws = 15)
   expect_identical(more$draws[1:10, , ], one$draws[, , ])
 })

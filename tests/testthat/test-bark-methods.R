@@ -394,12 +394,13 @@ test_that("update() changes what it is told", {
   fit <- quick_bark(y ~ a, d)
   call <- quote(bark(
     y ~ a, d,
-    draws = 40, chains = 2, warmup = 300, thin = 5, threads = 1, seed = 11,
-    progress = FALSE
+    draws = 40, chains = 2,
+    control = list(warmup = 300, thin = 5, progress = FALSE), threads = 1, seed = 11
   ))
   direct <- suppressWarnings(eval(call))
   expect_identical(direct$draws, fit$draws)
-  longer <- suppressWarnings(update(direct, draws = 50, start = direct))
+  longer <- suppressWarnings(update(direct, draws = 50,
+    control = list(resume = direct)))
   expect_equal(dim(longer$draws)[1], 50L)
   wider <- suppressWarnings(update(direct, . ~ . + b))
   expect_equal(wider$columns, c("a", "b"))

@@ -117,7 +117,8 @@ test_that("effects are found, and named as those of bsvm()", {
   expect_equal(attr(VarCorr(fit)$h, "stddev")[[1]], sd)
   expect_equal(lme4::ngrps(fit), c(h = 6L))
   plain <- bsvm(
-    a > 0 ~ b + (1 | h), d, method = "gibbs", chains = 1, warmup = 5,
+    a > 0 ~ b + (1 | h), d, method = "gibbs", chains = 1,
+    control = list(warmup = 5),
     draws = 5, threads = 1, seed = 1
   ) |> suppressWarnings()
   names <- dimnames(plain$draws)[[3]]
@@ -332,7 +333,7 @@ test_that("a run that goes on is the run without a break", {
   on.exit(unlink(path))
   saveRDS(half, path)
   rest <- quick_bark(
-    y ~ a + (1 | h), d, draws = 40, linear = TRUE, start = readRDS(path)
+    y ~ a + (1 | h), d, draws = 40, linear = TRUE, resume = readRDS(path)
   )
   whole <- quick_bark(y ~ a + (1 | h), d, draws = 40, linear = TRUE)
   expect_equal(rest$draws, whole$draws, tolerance = 0)
@@ -341,11 +342,12 @@ test_that("a run that goes on is the run without a break", {
   damaged <- half
   damaged$state[[1]]$block_variance <- -1
   expect_bk_error(quick_bark(
-    y ~ a + (1 | h), d, draws = 40, linear = TRUE, start = damaged
+    y ~ a + (1 | h), d, draws = 40, linear = TRUE, resume = damaged
   ), "argument")
   rounds <- bark(
-    y ~ a + (1 | h), d, chains = 2, warmup = 200, draws = 20, thin = 5,
-    until = stop_at(rhat = 1.3, sweeps = 8e4), threads = 1, seed = 2, progress = FALSE
+    y ~ a + (1 | h), d, chains = 2,
+    control = list(warmup = 200, thin = 5, progress = FALSE), draws = 20,
+    until = stop_at(rhat = 1.3, sweeps = 8e4), threads = 1, seed = 2
   ) |> suppressWarnings()
   expect_true(rounds$diagnostics$until$reached)
 })

@@ -211,7 +211,7 @@ test_that("classes are weighted, too, and chains go on", {
   }
   longer <- quick_bark(
     y ~ a + g, d,
-    warmup = 0, thin = 1, draws = 40, chains = 4, start = stacked,
+    warmup = 0, thin = 1, draws = 40, chains = 4, resume = stacked,
     chain_weights = "stacking"
   )
   expect_length(longer$chain_weights, 4L)

@@ -113,13 +113,13 @@ test_that("the rows of the fit have their weights, new rows have none", {
 
 test_that("chains with weights go on, and only with the same ones", {
   part <- quick_bark(y ~ a + g, d, weights = w, draws = 15)
-  joined <- quick_bark(y ~ a + g, d, weights = w, start = part)
+  joined <- quick_bark(y ~ a + g, d, weights = w, resume = part)
   expect_identical(joined$draws, weighted$draws)
   expect_bk_error(
-    quick_bark(y ~ a + g, d, start = part), "argument", "other data"
+    quick_bark(y ~ a + g, d, resume = part), "argument", "other data"
   )
   expect_bk_error(
-    quick_bark(y ~ a + g, d, weights = rev(w), start = part), "argument",
+    quick_bark(y ~ a + g, d, weights = rev(w), resume = part), "argument",
     "other data"
   )
   damaged <- weighted
@@ -180,7 +180,7 @@ test_that("joint draws have the moments of rows with weights, too", {
   d$w <- rep(c(0.2, 5), 20)
   d$y <- sin(3 * d$x) + rnorm(40) / sqrt(d$w)
   fit <- suppressWarnings(bark(
-    y ~ x, d, weights = w, chains = 1, warmup = 500, draws = 2000, thin = 5,
+    y ~ x, d, weights = w, chains = 1, control = list(warmup = 500, thin = 5), draws = 2000,
     until = NULL, seed = 1, threads = 1
   ))
   new <- new_rows(fit, data.frame(x = c(-0.8, 0, 0.7)))

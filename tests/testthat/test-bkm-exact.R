@@ -9,7 +9,7 @@ scaled <- data.frame(x = x, y = label)
 
 # On the scale of the priors: standardised predictors.
 fit_of <- function(family, method, ...) {
-  bkm(y ~ x, scaled, family, method = method, threads = 1, tol = 1e-8, ...)
+  flat(bkm)(y ~ x, scaled, family, method = method, threads = 1, tol = 1e-8, ...)
 }
 
 test_that("mean and sd are those of quadrature, under the default priors", {
@@ -52,15 +52,17 @@ test_that("weights are powers of the likelihood, offsets known parts of f", {
   for (method in methods) {
     fit <- bkm(
       y ~ x, more,
-      method = method, weights = w, offset = o, threads = 1, tol = 1e-8
+      method = method, weights = w, offset = o, threads = 1,
+      control = list(tol = 1e-8)
     )
     expect_lt(max(abs(coef(fit) - exact$mean) / exact$sd), 0.06)
     expect_true(all(abs(sqrt(diag(vcov(fit))) / exact$sd - 0.98) < 0.03))
   }
   chain <- bkm(
     y ~ x, more,
-    method = "gibbs", weights = w, offset = o, chains = 2, warmup = 200,
-    draws = 2000, seed = 11, threads = 1, progress = FALSE
+    method = "gibbs", weights = w, offset = o, chains = 2,
+    control = list(warmup = 200, progress = FALSE),
+    draws = 2000, seed = 11, threads = 1
   )
   found <- batch_summary(chain$draws)
   expect_lt(max(abs(found$mean - exact$mean) / found$mcse_mean), 4)
@@ -72,14 +74,15 @@ test_that("a whole weight is a repeated row, and counts are weights", {
   counts <- data.frame(x = x, s = weights * label, f = weights * (1 - label))
   for (family in c("logit", "probit")) {
     one <- bkm(y ~ x, scaled, family,
-      method = "vb", weights = weights, threads = 1, tol = 1e-10,
+      method = "vb", weights = weights, threads = 1,
+      control = list(tol = 1e-10),
       standardize = FALSE
     )
     two <- bkm(y ~ x, scaled[twice, ], family,
-      method = "vb", threads = 1, tol = 1e-10, standardize = FALSE
+      method = "vb", threads = 1, control = list(tol = 1e-10), standardize = FALSE
     )
     three <- bkm(cbind(s, f) ~ x, counts, family,
-      method = "vb", threads = 1, tol = 1e-10, standardize = FALSE
+      method = "vb", threads = 1, control = list(tol = 1e-10), standardize = FALSE
     )
     expect_equal(coef(one), coef(two), tolerance = 1e-6)
     expect_equal(vcov(one), vcov(two), tolerance = 1e-6)
@@ -113,7 +116,8 @@ test_that("a numeric response with a flat prior is least squares", {
   se <- sqrt(diag(vcov(by_ols)))
   for (method in methods) {
     fit <- bkm(number ~ x + z, d,
-      method = method, penalty = "none", threads = 1, tol = 1e-10
+      method = method, penalty = "none", threads = 1,
+      control = list(tol = 1e-10)
     )
     expect_equal(coef(fit), coef(by_ols), tolerance = 1e-5)
     # The deviation of the noise has a posterior of its own.
@@ -122,9 +126,11 @@ test_that("a numeric response with a flat prior is least squares", {
   }
   # In any units.
   other <- transform(d, number = 1e4 - 1000 * number, x = x / 100)
-  fit <- bkm(number ~ x + z, d, penalty = "none", threads = 1, tol = 1e-10)
+  fit <- bkm(number ~ x + z, d, penalty = "none", threads = 1,
+    control = list(tol = 1e-10))
   moved <- bkm(
-    number ~ x + z, other, penalty = "none", threads = 1, tol = 1e-10
+    number ~ x + z, other, penalty = "none", threads = 1,
+    control = list(tol = 1e-10)
   )
   expect_equal(
     predict(moved, other), 1e4 - 1000 * predict(fit, d),
@@ -224,7 +230,7 @@ test_that("with many rows the default tolerance is one of the coefficients", {
   y <- +(drop(x %*% seq(-1, 1, length.out = 10)) + rlogis(2e4) > 0)
   prior <- bkm_prior(beta_var = 1e8)
   fit <- bkm(x, y, family = "logit", prior = prior)
-  exact <- update(fit, tol = 1e-8)
+  exact <- update(fit, control = list(tol = 1e-8))
   off <- abs(coef(fit) - coef(exact)) / sqrt(diag(vcov(exact)))
   expect_lt(max(off), 2e-3)
 })

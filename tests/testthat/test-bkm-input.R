@@ -3,7 +3,7 @@
 d <- family_data()
 d$three <- factor(rep(c("a", "b", "c"), 20))
 quick <- function(..., method = "vb") {
-  bkm(..., method = method, threads = 1, progress = FALSE)
+  flat(bkm)(..., method = method, threads = 1, progress = FALSE)
 }
 
 test_that("the family is that of the response, or what is said in any form", {
@@ -101,8 +101,7 @@ test_that("methods and arguments that do not go together are refused", {
 test_that("selection samples unless another method is asked for", {
   fit <- suppressWarnings(bkm(
     y ~ x + z, d,
-    select = TRUE, chains = 2, warmup = 20, draws = 20, seed = 1, threads = 1,
-    progress = FALSE
+    select = TRUE, chains = 2, control = list(warmup = 20, progress = FALSE), draws = 20, seed = 1, threads = 1
   ))
   expect_identical(fit$method, "gibbs")
   expect_length(inclusion(fit), 2L)
@@ -136,7 +135,7 @@ test_that("of separated classes and a curve the variance is what to limit", {
   # A bound that still rises is beside the point.
   expect_bk_warning(
     suppressWarnings(
-      bkm(y ~ s(x), apart, method = "vb", max_iter = 200, threads = 1),
+      bkm(y ~ s(x), apart, method = "vb", control = list(max_iter = 200), threads = 1),
       classes = "bayeskernel_warning_max_iter"
     ),
     "separation", "var_shape = 2"

@@ -300,7 +300,8 @@ test_that("a source of rows gives the fit of the matrix", {
     y <- if (family == "gaussian") d$number else d$y
     source <- bkm(
       row_source(x, y), family,
-      method = "svi", seed = 1, threads = 1, tol = 1e-9, progress = FALSE
+      method = "svi", seed = 1, threads = 1,
+      control = list(tol = 1e-9, progress = FALSE)
     )
     matrix <- fit(x, y, family, method = "vb", tol = 1e-9)
     expect_equal(coef(source), coef(matrix), tolerance = 1e-4)
@@ -317,7 +318,7 @@ test_that("limits over a grid of variances are those of its mixture", {
   few <- data.frame(g = gl(6, 5), x = rep(rnorm(6), each = 5))
   few$y <- 0.5 + few$x + rep(rnorm(6), each = 5) + rnorm(30) > 0
   object <- bkm(y ~ x + (1 | g), few,
-    family = "probit", threads = 1, progress = FALSE
+    family = "probit", threads = 1, control = list(progress = FALSE)
   )
   expect_gt(length(object$posterior$points), 3L)
   limits <- confint(object, level = 0.9)

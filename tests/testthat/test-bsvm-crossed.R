@@ -29,7 +29,7 @@ force_crossed <- function(env = parent.frame()) {
 
 crossed_fit <- function(..., method = "vb") {
   force_crossed()
-  bsvm(..., threads = 1, progress = FALSE, method = method)
+  flat(bsvm)(..., threads = 1, progress = FALSE, method = method)
 }
 
 sds <- function(fit) {
@@ -85,7 +85,7 @@ test_that("nested terms are exact: the inner one is eliminated", {
   d <- crossed_rows(500, a = 10, b = 6)
   d$c <- interaction(d$a, sample(3, nrow(d), TRUE), drop = TRUE)
   formula <- y ~ x + (1 | a) + (1 | c)
-  dense <- bsvm(formula, d, threads = 1, tol = 1e-9, method = "vb")
+  dense <- bsvm(formula, d, threads = 1, control = list(tol = 1e-9), method = "vb")
   fit <- crossed_fit(formula, d, tol = 1e-9)
   expect_equal(
     vapply(fit$posterior$random, `[[`, 1L, "crossed"), c(2L, 1L)
@@ -131,7 +131,7 @@ test_that("a crossed Gibbs fit agrees with the dense one", {
   }
   fit <- run(crossed_fit, 1)
   dense <- run(function(..., method = "vb") {
-    bsvm(..., threads = 1, progress = FALSE, method = method)
+    flat(bsvm)(..., threads = 1, progress = FALSE, method = method)
   }, 2)
   expect_identical(dimnames(fit$draws), dimnames(dense$draws))
   one <- as.matrix(fit)
@@ -156,14 +156,14 @@ test_that("crossed fits do not depend on threads, and chains can go on", {
     method = "vb")$posterior)
   expect_identical(vb[[1]], vb[[2]])
   run <- function(draws, threads, ...) {
-    suppressWarnings(bsvm(formula, d,
+    suppressWarnings(flat(bsvm)(formula, d,
       method = "gibbs", chains = 1, warmup = 5, draws = draws, seed = 3,
       threads = threads, ...
     ))
   }
   whole <- run(10, 1)
   expect_identical(run(10, 2)$draws, whole$draws)
-  expect_identical(run(10, 1, start = run(4, 1))$draws, whole$draws)
+  expect_identical(run(10, 1, resume = run(4, 1))$draws, whole$draws)
 })
 
 test_that("1,000 levels of two crossed factors are fitted unasked", {
@@ -209,7 +209,7 @@ test_that("probabilities for new rows are as calibrated as with columns", {
   }
   crossed <- gaps(crossed_fit)
   dense <- gaps(function(..., method = "vb") {
-    bsvm(..., threads = 1, method = method)
+    flat(bsvm)(..., threads = 1, method = method)
   })
   expect_equal(crossed, dense, tolerance = 0.1)
   expect_lt(max(abs(crossed)), 0.15)
@@ -220,7 +220,7 @@ test_that("too many levels with selection, holes or svi are a classed error", {
   force_crossed()
   refuse <- function(..., method = "vb") {
     expect_error(
-      bsvm(y ~ x + (1 | a) + (1 | b), ..., threads = 1, method = method),
+      flat(bsvm)(y ~ x + (1 | a) + (1 | b), ..., threads = 1, method = method),
       class = "bayeskernel_error_argument"
     )
   }

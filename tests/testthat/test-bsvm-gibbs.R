@@ -4,7 +4,7 @@ slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 
 gibbs <- function(...) {
   withCallingHandlers(
-    bsvm(..., method = "gibbs", threads = 1, progress = FALSE),
+    flat(bsvm)(..., method = "gibbs", threads = 1, progress = FALSE),
     bayeskernel_warning_convergence = function(w) invokeRestart("muffleWarning")
   )
 }
@@ -191,7 +191,8 @@ test_that("a sampler says what it had to add to a singular precision", {
   x <- matrix(sin(1:300), 10)
   fit <- function(beta_var) {
     bsvm(x, rep(c(FALSE, TRUE), 5),
-      method = "gibbs", penalty = "none", chains = 1, warmup = 5, draws = 5,
+      method = "gibbs", penalty = "none", chains = 1,
+      control = list(warmup = 5), draws = 5,
       seed = 1, threads = 1, prior = bsvm_prior(beta_var = beta_var)
     )
   }

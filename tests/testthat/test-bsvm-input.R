@@ -11,7 +11,7 @@ good <- function(n = 20) {
 }
 
 fit <- function(formula = y ~ x1 + x2, data = good(), ..., method = "vb") {
-  bsvm(formula, data, ..., threads = 1, progress = FALSE, method = method)
+  flat(bsvm)(formula, data, ..., threads = 1, progress = FALSE, method = method)
 }
 
 changed <- function(column, rows, value) {
@@ -208,11 +208,11 @@ test_that("settings", {
     arguments <- list(y ~ x1, good(), threads = 1, method = "gibbs")
     arguments[[names(bad)[k]]] <- bad[[k]]
     arguments <- c(arguments, if (is.null(bad[[k]])) bad[k])
-    expect_bk_error(do.call(bsvm, arguments), "argument", names(bad)[k])
+    expect_bk_error(do.call(flat(bsvm), arguments), "argument", names(bad)[k])
   }
   expect_bk_error(fit(cluster = 1), "cluster", "cluster")
   expect_bk_error(fit(sweeps = 10), "argument", "sweeps")
-  expect_bk_error(fit(start = 1, method = "gibbs"), "argument", "start")
+  expect_bk_error(fit(resume = 1, method = "gibbs"), "argument", "resume")
 })
 
 test_that("new data that lack a column, or hold a new level", {

@@ -13,7 +13,7 @@ holed_data <- function(n = 200, seed = 1) {
 
 quick_gibbs <- function(...) {
   suppressWarnings(
-    bsvm(..., method = "gibbs", seed = 1, threads = 1),
+    flat(bsvm)(..., method = "gibbs", seed = 1, threads = 1),
     classes = "bayeskernel_warning_convergence"
   )
 }
@@ -169,10 +169,10 @@ test_that("runs of the sampler do not depend on threads or interruptions", {
   whole <- run()
   part <- suppressWarnings(bsvm(
     y ~ a + b + (1 | g), d,
-    missing = "model", select = ~b, draws = 25, warmup = 40,
+    missing = "model", select = ~b, draws = 25, control = list(warmup = 40),
     method = "gibbs", seed = 1, threads = 2
   ))
-  joined <- run(start = part)
+  joined <- run(resume = part)
   expect_identical(as.array(joined), as.array(whole))
   expect_equal(imputed(joined), imputed(whole))
   expect_equal(inclusion(joined), inclusion(whole))

@@ -39,7 +39,7 @@ n_draws <- if (slow) 50000 else 4000
 
 gibbs <- function(...) {
   withCallingHandlers(
-    bsvm(...,
+    flat(bsvm)(...,
       method = "gibbs", standardize = FALSE, warmup = 500, draws = n_draws,
       seed = 3, threads = 1, progress = FALSE
     ),

@@ -9,7 +9,7 @@ sparse_data <- function(n = 300, p = 8, seed = 12) {
 
 quick_gibbs <- function(...) {
   suppressWarnings(
-    bsvm(..., method = "gibbs", seed = 1, threads = 1),
+    flat(bsvm)(..., method = "gibbs", seed = 1, threads = 1),
     classes = "bayeskernel_warning_convergence"
   )
 }
@@ -86,7 +86,7 @@ test_that("draws from q have the moments of the effects", {
   d <- sparse_data(n = 60)
   fit <- bsvm(
     d$x, d$y,
-    select = TRUE, threads = 1, polish = FALSE,
+    select = TRUE, threads = 1, control = list(polish = FALSE),
     prior = bsvm_prior(rho_beta = c(1, 1), var_shape = 1, var_rate = 1),
     method = "vb"
   )
@@ -102,11 +102,11 @@ test_that("draws from q have the moments of the effects", {
 test_that("the better of several starts is kept", {
   d <- sparse_data(n = 100, p = 12, seed = 5)
   bounds <- vapply(c(1, 0.5, 0.1), function(start) {
-    fit <- bsvm(d$x, d$y, select = TRUE, starts = start, threads = 1,
+    fit <- bsvm(d$x, d$y, select = TRUE, control = list(starts = start), threads = 1,
       method = "vb")
     utils::tail(elbo(fit), 1)
   }, 1)
-  both <- bsvm(d$x, d$y, select = TRUE, starts = c(1, 0.5, 0.1), threads = 1,
+  both <- bsvm(d$x, d$y, select = TRUE, control = list(starts = c(1, 0.5, 0.1)), threads = 1,
     method = "vb")
   expect_equal(utils::tail(elbo(both), 1), max(bounds))
 })
@@ -126,7 +126,8 @@ test_that("the bound never falls and does not depend on threads", {
 
 test_that("a path over rho keeps fewer columns as rho falls", {
   d <- sparse_data()
-  fit <- bsvm(d$x, d$y, select = TRUE, threads = 1, polish = FALSE,
+  fit <- bsvm(d$x, d$y, select = TRUE, threads = 1,
+    control = list(polish = FALSE),
     method = "vb")
   path <- inclusion_path(fit, rho = c(1e-6, 0.5, 0.01))
   expect_equal(path$rho, c(0.5, 0.01, 1e-6))
@@ -170,7 +171,7 @@ test_that("bad selection is refused with the reason", {
     bsvm(y ~ ., data, select = TRUE, penalty = "learn", method = "vb"),
     class = argument
   )
-  expect_error(bsvm(y ~ ., data, select = TRUE, starts = 0,
+  expect_error(bsvm(y ~ ., data, select = TRUE, control = list(starts = 0),
     method = "vb"), class = argument)
   expect_error(bsvm_prior(rho = 1), class = "bayeskernel_error_prior")
   expect_error(bsvm_prior(rho = 0), class = "bayeskernel_error_prior")

@@ -20,7 +20,7 @@ expect_same_posterior <- function(svi, vb) {
 }
 
 svi_fit <- function(..., threads = 1) {
-  bsvm(..., method = "svi", seed = 1, threads = threads, progress = FALSE)
+  flat(bsvm)(..., method = "svi", seed = 1, threads = threads, progress = FALSE)
 }
 
 test_that("svi ends where vb does: penalised, fixed, weighted, with offset", {
@@ -54,7 +54,7 @@ test_that("svi ends where vb does with groups, kept and eliminated", {
     y ~ a + b + (1 | g), y ~ a + (c | g), y ~ a + (1 | g) + (1 | h)
   )) {
     svi <- svi_fit(formula, frame)
-    vb <- bsvm(formula, frame, tol = 1e-8, threads = 1, method = "vb")
+    vb <- bsvm(formula, frame, control = list(tol = 1e-8), threads = 1, method = "vb")
     expect_same_posterior(svi, vb)
     expect_equal(
       as.data.frame(ranef(svi))$condval, as.data.frame(ranef(vb))$condval,
@@ -87,7 +87,7 @@ test_that("more columns than rows", {
   x <- matrix(rnorm(40 * 90), 40)
   y <- x[, 1] + rlogis(40) / 4 > 0
   expect_same_posterior(
-    svi_fit(x, y, tol = 1e-10), bsvm(x, y, tol = 1e-10, threads = 1,
+    svi_fit(x, y, tol = 1e-10), bsvm(x, y, control = list(tol = 1e-10), threads = 1,
       method = "vb")
   )
 })
@@ -98,7 +98,7 @@ test_that("the same seed gives the same fit, for any number of threads", {
   two <- svi_fit(d$x, d$y, batch_size = 5000, threads = 2)
   expect_identical(one$posterior, two$posterior)
   other <- bsvm(d$x, d$y,
-    method = "svi", seed = 2, batch_size = 5000, threads = 1
+    method = "svi", seed = 2, control = list(batch_size = 5000), threads = 1
   )
   expect_false(identical(one$posterior, other$posterior))
   source <- row_source(d$x, d$y)
@@ -273,8 +273,8 @@ test_that("arguments that svi does not take", {
   source <- row_source(d$x, d$y)
   expect_bk_error(bsvm(source, method = "vb"), "argument", "method")
   expect_bk_error(bsvm(source, method = "gibbs"), "argument", "svi")
-  expect_bk_error(bsvm(source, batch_size = 0), "argument", "batch_size")
-  expect_bk_error(bsvm(source, epochs = -1), "argument", "epochs")
+  expect_bk_error(bsvm(source, control = list(batch_size = 0)), "argument", "batch_size")
+  expect_bk_error(bsvm(source, control = list(epochs = -1)), "argument", "epochs")
   expect_bk_error(bsvm(source, chains = 2), "argument", "chains")
   expect_bk_error(bsvm(source, penalty = -1), "argument", "penalty")
   expect_bk_error(bsvm(source, prior = 1), "prior", "bsvm_prior")
@@ -285,7 +285,7 @@ test_that("a cap on the passes warns, separated classes warn", {
   d <- svi_data(500)
   expect_bk_warning(
     bsvm(row_source(d$x, d$y),
-      method = "svi", max_iter = 1, seed = 1, threads = 1
+      method = "svi", control = list(max_iter = 1), seed = 1, threads = 1
     ), "max_iter"
   )
   x <- matrix(c(-2:-11, 2:11) * 1.0, dimnames = list(NULL, "a"))
@@ -307,7 +307,8 @@ test_that("an interrupt ends a fit to a source and leaves no file", {
     cat("ready\n")
     flush(stdout())
     out <- tryCatch(
-      bsvm(source, method = "svi", epochs = 10000, threads = 1, progress = FALSE),
+      bsvm(source, method = "svi",
+        control = list(epochs = 10000, progress = FALSE), threads = 1),
       interrupt = function(e) "interrupted"
     )
     list(out, list.files(tempdir(), "bayeskernel-rows"))

@@ -36,7 +36,7 @@ test_that("variational fits are the same for 1, 2 and 4 threads", {
   d <- many_rows()
   for (formula in formulas) {
     fits <- lapply(c(1, 2, 4), function(threads) {
-      bsvm(formula, d, threads = threads, progress = FALSE, method = "vb")
+      bsvm(formula, d, threads = threads, control = list(progress = FALSE), method = "vb")
     })
     for (fit in fits[-1]) {
       expect_identical(fit$posterior, fits[[1]]$posterior)
@@ -53,8 +53,9 @@ test_that("draws are the same for 1, 2 and 4 threads", {
       draws <- lapply(c(1, 2, 4), function(threads) {
         quiet(bsvm(
           formula, d,
-          method = "gibbs", chains = chains, warmup = 3, draws = 5,
-          seed = 4, threads = threads, progress = FALSE
+          method = "gibbs", chains = chains,
+          control = list(warmup = 3, progress = FALSE), draws = 5,
+          seed = 4, threads = threads
         ))$draws
       })
       expect_identical(draws[[2]], draws[[1]])
@@ -64,7 +65,7 @@ test_that("draws are the same for 1, 2 and 4 threads", {
 })
 
 gibbs <- function(...) {
-  quiet(bsvm(
+  quiet(flat(bsvm)(
     y ~ x + (x | g), few_rows(),
     method = "gibbs", warmup = 50, progress = FALSE, ...
   ))
@@ -89,38 +90,38 @@ test_that("more draws by `start =` are those of one long run", {
     whole <- gibbs(draws = 60, thin = thin, seed = 5, threads = 1)
     part <- gibbs(draws = 25, thin = thin, seed = 5, threads = 2)
     expect_identical(part$draws, whole$draws[1:25, , ])
-    rest <- gibbs(draws = 60, thin = thin, start = part, threads = 1)
+    rest <- gibbs(draws = 60, thin = thin, resume = part, threads = 1)
     expect_identical(rest$draws, whole$draws)
     expect_identical(rest$seed, whole$seed)
     expect_equal(rest$posterior, whole$posterior)
   }
 })
 
-test_that("`start =` refuses another model, data, prior or fewer draws", {
+test_that("`resume` refuses another model, data, prior or fewer draws", {
   fit <- gibbs(draws = 20, seed = 6, threads = 1)
   d <- few_rows()
   again <- function(formula = y ~ x + (x | g), data = d, ...) {
     arguments <- utils::modifyList(list(
       formula, data,
-      method = "gibbs", warmup = 50, draws = 30, start = fit, threads = 1,
+      method = "gibbs", warmup = 50, draws = 30, resume = fit, threads = 1,
       progress = FALSE
     ), list(...))
-    quiet(do.call(bsvm, arguments))
+    quiet(do.call(flat(bsvm), arguments))
   }
-  expect_bk_error(again(y ~ x + (1 | g)), "argument", "start")
-  expect_bk_error(again(data = d[-1, ]), "argument", "start")
-  expect_bk_error(again(data = transform(d, x = x + 1)), "argument", "start")
-  expect_bk_error(again(data = transform(d, y = rev(y))), "argument", "start")
-  expect_bk_error(again(weights = rep(2, 60)), "argument", "start")
-  expect_bk_error(again(prior = bsvm_prior(beta_var = 1)), "argument", "start")
-  expect_bk_error(again(prior = bsvm_prior(cov_scale = 1)), "argument", "start")
-  expect_bk_error(again(chains = 2), "argument", "start")
-  expect_bk_error(again(warmup = 51), "argument", "start")
-  expect_bk_error(again(draws = 10), "argument", "start")
-  expect_bk_error(again(keep_ranef = FALSE), "argument", "start")
+  expect_bk_error(again(y ~ x + (1 | g)), "argument", "resume")
+  expect_bk_error(again(data = d[-1, ]), "argument", "resume")
+  expect_bk_error(again(data = transform(d, x = x + 1)), "argument", "resume")
+  expect_bk_error(again(data = transform(d, y = rev(y))), "argument", "resume")
+  expect_bk_error(again(weights = rep(2, 60)), "argument", "resume")
+  expect_bk_error(again(prior = bsvm_prior(beta_var = 1)), "argument", "resume")
+  expect_bk_error(again(prior = bsvm_prior(cov_scale = 1)), "argument", "resume")
+  expect_bk_error(again(chains = 2), "argument", "resume")
+  expect_bk_error(again(warmup = 51), "argument", "resume")
+  expect_bk_error(again(draws = 10), "argument", "resume")
+  expect_bk_error(again(keep_ranef = FALSE), "argument", "resume")
   expect_bk_error(
-    again(start = bsvm(y ~ x, d, threads = 1,
-      method = "vb")), "argument", "start"
+    again(resume = bsvm(y ~ x, d, threads = 1,
+      method = "vb")), "argument", "resume"
   )
 })
 
@@ -134,8 +135,7 @@ interrupted_child <- function(path, on_interrupt, draws) {
       for (repetition in 1:3) {
         bayeskernel::bsvm(
           y ~ x + (x | g), data,
-          method = "gibbs", warmup = 200, draws = 200, threads = 2,
-          progress = FALSE
+          method = "gibbs", control = list(warmup = 200, progress = FALSE), draws = 200, threads = 2
         )
       }
       message <- NULL
@@ -146,8 +146,9 @@ interrupted_child <- function(path, on_interrupt, draws) {
             file.create(paste0(path, ".started"))
             bayeskernel::bsvm(
               y ~ x + (x | g), data,
-              method = "gibbs", warmup = 50, draws = draws, seed = 7,
-              threads = 2, progress = FALSE, on_interrupt = on_interrupt
+              method = "gibbs",
+              control = list(warmup = 50, progress = FALSE, on_interrupt = on_interrupt), draws = draws, seed = 7,
+              threads = 2
             )
           },
           interrupt = function(i) caught <<- "interrupt"
@@ -201,7 +202,7 @@ test_that("an interrupt keeps the draws, and the run can be continued", {
   expect_true(fit$diagnostics$interrupted)
   whole <- gibbs(draws = kept + 40, seed = 7, threads = 1)
   expect_identical(fit$draws, whole$draws[seq_len(kept), , ])
-  rest <- gibbs(draws = kept + 40, start = fit, threads = 1)
+  rest <- gibbs(draws = kept + 40, resume = fit, threads = 1)
   expect_identical(rest$draws, whole$draws)
 })
 
@@ -225,7 +226,7 @@ test_that("two workers give the draws of one process", {
     )
   }
   part <- gibbs(draws = 10, seed = 8, cluster = cluster)
-  rest <- gibbs(draws = 30, start = part, cluster = cluster)
+  rest <- gibbs(draws = 30, resume = part, cluster = cluster)
   expect_identical(rest$draws, expected$draws)
 })
 

@@ -2,7 +2,7 @@ source(test_path("reference", "svm-elbo.R"), local = TRUE)
 
 # Of small random problems, in some of which a class is given up.
 vb <- function(..., method = "vb") {
-  may_give_up(bsvm(..., threads = 1, progress = FALSE, method = method))
+  may_give_up(flat(bsvm)(..., threads = 1, progress = FALSE, method = method))
 }
 
 bound_of <- function(fit) fit$trace$elbo[length(fit$trace$elbo)]
@@ -427,7 +427,7 @@ test_that("separated classes are told for every seed, and the advice helps", {
     set.seed(seed)
     d <- data.frame(x = rnorm(300), z = rnorm(300))
     d$y <- d$x > 0
-    fit <- function(..., method = "vb") bsvm(
+    fit <- function(..., method = "vb") flat(bsvm)(
       y ~ x + z, d, threads = 1, ..., method = method
     )
     for (penalty in c("none", "learn")) {
@@ -463,8 +463,9 @@ test_that("separated classes are told for every seed, and the advice helps", {
   expect_bk_warning(
     suppressWarnings(bsvm(
       y ~ x, d,
-      method = "gibbs", penalty = "none", chains = 2, warmup = 1500,
-      draws = 100, threads = 1, seed = 1, progress = FALSE
+      method = "gibbs", penalty = "none", chains = 2,
+      control = list(warmup = 1500, progress = FALSE),
+      draws = 100, threads = 1, seed = 1
     ), classes = "bayeskernel_warning_convergence"), "separation"
   )
 })

@@ -81,8 +81,9 @@ test_that("samplers go by importance sampling", {
   skip_if_not_installed("loo")
   fit <- suppressWarnings(bkm(
     y ~ x + none, d,
-    method = "gibbs", chains = 2, warmup = 100, draws = 300, seed = 1,
-    threads = 1, progress = FALSE
+    method = "gibbs", chains = 2,
+    control = list(warmup = 100, progress = FALSE), draws = 300, seed = 1,
+    threads = 1
   ))
   out <- suppressWarnings(compare_terms(fit))
   exact <- compare_terms(bkm(y ~ x + none, d, threads = 1))

@@ -233,7 +233,7 @@ test_that("simulated responses look like the response", {
     bkm(y ~ x1 + x2, numbers, method = "vb", threads = 1),
     suppressWarnings(bark(
       y ~ x1 + x2, numbers,
-      chains = 1, warmup = 300, draws = 40, thin = 5, seed = 1, threads = 1
+      chains = 1, control = list(warmup = 300, thin = 5), draws = 40, seed = 1, threads = 1
     ))
   )
   observed <- list(data$y, numbers$y, numbers$y)
@@ -258,8 +258,9 @@ test_that("the rows of a formula come back from where it was typed", {
       method = "vb", tune = FALSE),
     suppressWarnings(bark(
       y ~ x1 + x2, data,
-      family = "binomial", chains = 1, warmup = 300, draws = 40, thin = 5,
-      seed = 1, threads = 1, progress = FALSE
+      family = "binomial", chains = 1,
+      control = list(warmup = 300, thin = 5, progress = FALSE), draws = 40,
+      seed = 1, threads = 1
     ))
   )
   for (object in fits) {
@@ -414,7 +415,7 @@ test_that("predictive checks draw", {
   data <- a_number
   object <- suppressWarnings(bark(
     y ~ x1 + x2, data,
-    chains = 1, warmup = 300, draws = 40, thin = 5, seed = 1, threads = 1
+    chains = 1, control = list(warmup = 300, thin = 5), draws = 40, seed = 1, threads = 1
   ))
   expect_s3_class(bayesplot::pp_check(object), "ggplot")
 })
@@ -422,10 +423,10 @@ test_that("predictive checks draw", {
 test_that("a sampler goes on where it stopped", {
   for_each_case(function(one, object, new) {
     if (is.null(object$draws)) {
-      expect_refusal(one$fit(one$data, start = object), info = one$name)
+      expect_refusal(one$fit(one$data, resume = object), info = one$name)
       return(invisible())
     }
-    more <- one$fit(one$data, start = object, draws = 60)
+    more <- one$fit(one$data, resume = object, draws = 60)
     expect_equal(dim(more$draws)[1], 60L, info = one$name)
     expect_equal(
       unname(more$draws[1:40, , ]), unname(object$draws),
@@ -434,10 +435,10 @@ test_that("a sampler goes on where it stopped", {
     broken <- object
     broken$state <- broken$posterior <- NULL
     expect_error(
-      one$fit(one$data, start = broken),
+      one$fit(one$data, resume = broken),
       class = "bayeskernel_error", info = one$name
     )
-    expect_refusal(one$fit(one$data, start = 3), info = one$name)
+    expect_refusal(one$fit(one$data, resume = 3), info = one$name)
   })
 })
 
@@ -468,22 +469,24 @@ test_that("a fit to a row source answers as one to the matrix", {
   rows <- as.data.frame(x)
   own <- list(
     list(
-      bsvm(source, threads = 1, tol = 1e-12, method = "svi"),
-      bsvm(x, contract_data$y, threads = 1, tol = 1e-12, method = "vb")
+      bsvm(source, threads = 1, control = list(tol = 1e-12), method = "svi"),
+      bsvm(x, contract_data$y, threads = 1, control = list(tol = 1e-12), method = "vb")
     ),
     list(
-      bsvm(source, threads = 1, tol = 1e-8, penalty = "none"),
-      bsvm(x, contract_data$y, threads = 1, tol = 1e-8, penalty = "none")
+      bsvm(source, threads = 1, control = list(tol = 1e-8), penalty = "none"),
+      bsvm(x, contract_data$y, threads = 1, control = list(tol = 1e-8), penalty = "none")
     ),
     list(
       gpsvm(
         source,
-        inducing = points_of(contract_data), seed = 1, threads = 1, tol = 1e-12,
+        inducing = points_of(contract_data), seed = 1, threads = 1,
+        control = list(tol = 1e-12),
         method = "vb", tune = FALSE
       ),
       gpsvm(
         x, contract_data$y,
-        inducing = points_of(contract_data), seed = 1, threads = 1, tol = 1e-12,
+        inducing = points_of(contract_data), seed = 1, threads = 1,
+        control = list(tol = 1e-12),
         method = "vb", tune = FALSE
       )
     )

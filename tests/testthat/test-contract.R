@@ -337,8 +337,9 @@ test_that("the order of columns does not matter", {
     )
   })
   x <- as_predictors(contract_data)
-  forward <- bsvm(x, contract_data$y, threads = 1, tol = 1e-12, method = "vb")
-  back <- bsvm(x[, 2:1], contract_data$y, threads = 1, tol = 1e-12,
+  forward <- bsvm(x, contract_data$y, threads = 1, control = list(tol = 1e-12), method = "vb")
+  back <- bsvm(x[, 2:1], contract_data$y, threads = 1,
+    control = list(tol = 1e-12),
     method = "vb")
   expect_equal(coef(back)[names(coef(forward))], coef(forward),
     tolerance = 1e-5
@@ -404,7 +405,7 @@ test_that("a weight of two is the row twice", {
   weighted <- transform(contract_data, w = rep(c(2, 1), c(20, 60)))
   for (formula in list(y ~ x1 + x2, y ~ x1 + x2 + (1 | g))) {
     fit <- function(data, ..., method = "vb") {
-      bsvm(
+      flat(bsvm)(
         formula, data, ...,
         standardize = FALSE, penalty = "none", threads = 1, tol = 1e-12,
         method = method
@@ -420,8 +421,8 @@ test_that("a weight of two is the row twice", {
       gpsvm(
         scale(as_predictors(data))[rows, ], data$y[rows],
         weights = weights, inducing = scale(as_predictors(data))[1:20, ],
-        kernel = rbf(1, 2), standardize = FALSE, nugget = 0.1, tol = 1e-12,
-        max_iter = 5000, threads = 1, method = "vb", tune = FALSE
+        kernel = rbf(1, 2), standardize = FALSE, nugget = 0.1,
+        control = list(tol = 1e-12, max_iter = 5000), threads = 1, method = "vb", tune = FALSE
       )
     }
     one <- fit(1:80, weighted$w)

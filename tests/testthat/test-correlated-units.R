@@ -229,7 +229,8 @@ test_that("a low-rank root is its dense covariance, at its own cost", {
       fit_to <- function(g) {
         bkm(
           formula, d, family,
-          cov = list(unit = g), method = method, threads = 1, tol = 1e-10
+          cov = list(unit = g), method = method, threads = 1,
+          control = list(tol = 1e-10)
         )
       }
       fit <- fit_to(unit_low_rank(root))
@@ -300,7 +301,7 @@ test_that("thousands of units cost the columns of their root", {
 test_that("roots that cannot be are refused", {
   root <- matrix(1:16 / 10, 8, dimnames = list(letters[1:8], NULL))
   with_root <- function(l, ...) {
-    bkm(number ~ w, d, cov = list(unit = unit_low_rank(l)), threads = 1, ...)
+    flat(bkm)(number ~ w, d, cov = list(unit = unit_low_rank(l)), threads = 1, ...)
   }
   refused(with_root(unname(root)), "name")
   refused(with_root(replace(root, 3, NA)), "not finite")

@@ -109,7 +109,7 @@ test_that("linear machines calibrate on counts as on rows", {
     y = factor(rep(c("n", "p"), 6)), n = sample(1:40, 12)
   )
   new <- expand.grid(x = 1:4, z = 0:1)
-  hinge <- function(...) bkm(..., family = "hinge")
+  hinge <- function(...) flat(bkm)(..., family = "hinge")
   for (model in list(bsvm, hinge)) {
     fits <- both_ways(model, y ~ x + z, d, method = "vb")
     same_probabilities(fits, new, 1e-3)
@@ -126,7 +126,7 @@ test_that("mkprobit() takes counts, exactly as repeated rows", {
   rows <- rep(seq_len(nrow(k)), housing$Freq)
   sat <- factor(housing$Sat, ordered = FALSE)
   fit <- function(...) {
-    mkprobit(..., kernel = basis(), threads = 1, seed = 1)
+    flat(mkprobit)(..., kernel = basis(), threads = 1, seed = 1)
   }
   counts <- fit(k, sat, weights = housing$Freq)
   long <- fit(k[rows, ], sat[rows])
@@ -167,7 +167,7 @@ test_that("bark() of classes takes counts, exactly as repeated rows", {
   housing$happy <- housing$Sat == "High"
   rows <- rep(seq_len(nrow(housing)), housing$Freq)
   run <- function(formula, data, ..., draws = 10) {
-    suppressWarnings(bark(
+    suppressWarnings(flat(bark)(
       formula, data, ..., chains = 2, warmup = 60, draws = draws, thin = 1,
       threads = 1, seed = 1
     ))
@@ -202,7 +202,7 @@ test_that("bark() of classes takes counts, exactly as repeated rows", {
       )
     }
     expect_equal(
-      predict(more(start = counts), housing, type = "prob"),
+      predict(more(resume = counts), housing, type = "prob"),
       predict(more(), housing, type = "prob")
     )
   }

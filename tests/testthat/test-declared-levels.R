@@ -10,13 +10,13 @@ two <- transform(d, y = droplevels(y))
 
 short <- list(
   bark = function(...) {
-    bark(..., family = "binomial", chains = 1, warmup = 50, draws = 20,
+    flat(bark)(..., family = "binomial", chains = 1, warmup = 50, draws = 20,
       thin = 1
     )
   },
-  klr = function(...) klr(..., chains = 1, warmup = 50, draws = 20),
-  seqkr = function(...) seqkr(..., family = "binomial"),
-  gpsvm = function(...) gpsvm(..., tune = FALSE), bsvm = bsvm, bkm = bkm
+  klr = function(...) flat(klr)(..., chains = 1, warmup = 50, draws = 20),
+  seqkr = function(...) flat(seqkr)(..., family = "binomial"),
+  gpsvm = function(...) flat(gpsvm)(..., tune = FALSE), bsvm = bsvm, bkm = bkm
 )
 
 for (name in names(short)) {
@@ -111,7 +111,8 @@ test_that("ordered classes keep the level, with a message", {
       y ~ x, transform(d, y = factor(
         as.character(cut(latent, c(-Inf, -0.5, 0.5, Inf), c("a", "b", "d"))),
         levels, ordered = TRUE
-      )), family = "ordinal", chains = 2, warmup = 2000, draws = 500, thin = 4,
+      )), family = "ordinal", chains = 2,
+      control = list(warmup = 2000, thin = 4), draws = 500,
       threads = 1, seed = 1
     ))
   }

@@ -7,7 +7,7 @@ paper_prior <- bsvm_prior(
 )
 
 core_draws <- function(...) {
-  fit <- suppressWarnings(bsvm(
+  fit <- suppressWarnings(flat(bsvm)(
     ..., prior = paper_prior, learning_rate = 1, method = "gibbs", chains = 2,
     warmup = 20, draws = 20, seed = 1,
     threads = 1, progress = FALSE
@@ -51,7 +51,7 @@ test_that("toenail takes 16 passes", {
   )
   expect_passes(fit, 16, -1220.388793, 1e-9)
   plain <- bsvm(formula, home$toenail,
-    prior = paper_prior, accelerate = FALSE, threads = 1, method = "vb"
+    prior = paper_prior, control = list(accelerate = FALSE), threads = 1, method = "vb"
   )
   expect_passes(plain, 140, -1220.388811, 1e-9)
 })
@@ -61,7 +61,8 @@ test_that("spam takes 111 passes and keeps 30 names", {
   home <- new.env()
   utils::data("spam", package = "kernlab", envir = home)
   fit <- suppressWarnings(bsvm(type ~ ., home$spam,
-    select = TRUE, prior = paper_prior, starts = 1, polish = FALSE,
+    select = TRUE, prior = paper_prior,
+    control = list(starts = 1, polish = FALSE),
     learning_rate = 1, method = "vb", threads = 1
   ))
   expect_passes(fit, 111, -2094.10735, 1e-8)
@@ -103,7 +104,7 @@ test_that("chains of the linear model draw what they drew", {
 test_that("engines of the process end where they ended", {
   d <- numbers_data()
   gp <- function(..., method = "vb", tune = FALSE) {
-    suppressWarnings(gpsvm(
+    suppressWarnings(flat(gpsvm)(
       y ~ a + b + c, d, seed = 1, threads = 1, ..., method = method, tune = tune
     ))
   }

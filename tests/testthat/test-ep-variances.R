@@ -30,7 +30,7 @@ ig_prior <- function() {
 }
 
 ep_of <- function(d, count, family = "gaussian", prior = ig_prior(), ...) {
-  bkm(
+  flat(bkm)(
     crossed_formula(count), d, family = family, method = "ep", prior = prior,
     standardize = FALSE, threads = 1, ...
   )

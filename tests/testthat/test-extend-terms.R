@@ -225,7 +225,7 @@ test_that("a reservoir holds each row with one probability, in any batches", {
 test_that("particles that are tuned anew go where their stream is", {
   d <- leaving_rows(240)
   fit <- seqkr(y ~ x, d[1:120, ],
-    particles = 50, grid_max = 40, threads = 1, seed = 1, tune = FALSE
+    particles = 50, control = list(grid_max = 40), threads = 1, seed = 1, tune = FALSE
   )
   expect_warning(
     expect_warning(

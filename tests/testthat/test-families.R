@@ -10,22 +10,22 @@ d$order <- factor(d$three, ordered = TRUE)
 d$pair <- factor(d$two, ordered = TRUE)
 
 fitters <- list(
-  bsvm = function(...) bsvm(..., threads = 1),
-  bkm = function(...) bkm(..., threads = 1),
-  gpsvm = function(...) gpsvm(..., tune = FALSE, threads = 1, seed = 1),
-  mkprobit = function(...) mkprobit(..., threads = 1),
+  bsvm = function(...) flat(bsvm)(..., threads = 1),
+  bkm = function(...) flat(bkm)(..., threads = 1),
+  gpsvm = function(...) flat(gpsvm)(..., tune = FALSE, threads = 1, seed = 1),
+  mkprobit = function(...) flat(mkprobit)(..., threads = 1),
   bark = function(...) {
-    bark(
+    flat(bark)(
       ..., chains = 1, warmup = 50, draws = 20, thin = 1, threads = 1, seed = 1
     )
   },
   klr = function(...) {
-    klr(
+    flat(klr)(
       ..., chains = 1, warmup = 50, draws = 20, thin = 1, threads = 1, seed = 1,
       rank = 1
     )
   },
-  seqkr = function(...) seqkr(..., particles = 20, threads = 1, seed = 1)
+  seqkr = function(...) flat(seqkr)(..., particles = 20, threads = 1, seed = 1)
 )
 quiet <- function(code) suppressMessages(suppressWarnings(code))
 
@@ -100,7 +100,7 @@ test_that("numbers are a regression where the model has it", {
 
 test_that("selection is by one method in both faces of the linear model", {
   run <- function(fitter, ...) {
-    quiet(fitter(
+    quiet(flat(fitter)(
       two ~ a + b, d, select = TRUE, ..., chains = 2, warmup = 30, draws = 30,
       threads = 1, seed = 1
     ))

@@ -137,7 +137,7 @@ test_that("fits without data say why", {
     "extended")
   from <- bsvm(
     row_source(as.matrix(transform(d, y = y > 0)), y = "y"),
-    method = "svi", batch_size = 30, threads = 1, seed = 1
+    method = "svi", control = list(batch_size = 30), threads = 1, seed = 1
   )
   expect_match(why(from), "source")
   old <- whole

@@ -19,7 +19,7 @@ test_that("a fit with a matrix that is shorter than it says is refused", {
     list(bsvm(am ~ wt, mtcars, threads = 1), c("posterior", "theta_cov")),
     list(suppressWarnings(bark(
       mpg ~ wt, mtcars,
-      threads = 1, draws = 10, warmup = 10, chains = 1, seed = 1
+      threads = 1, draws = 10, control = list(warmup = 10), chains = 1, seed = 1
     )), c("posterior", "x"))
   )
   for (case in fits) {
@@ -49,5 +49,5 @@ test_that("nodes that a quadrature does not have are refused", {
     error <- expect_bk_error(predict(fit, d[1:2, ]), "argument")
     expect_identical(error$column, "nodes")
   }
-  expect_bk_error(mkprobit(Species ~ ., d, nodes = 1e9), "argument")
+  expect_bk_error(mkprobit(Species ~ ., d, control = list(nodes = 1e9)), "argument")
 })

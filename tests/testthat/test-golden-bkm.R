@@ -237,7 +237,7 @@ for (case in cases) {
       own <- bkm(
         formula, data,
         family = "hinge", method = "vb", cov = cov, weights = weight,
-        standardize = FALSE, tol = 1e-13, max_iter = 20000, threads = 1,
+        standardize = FALSE, control = list(tol = 1e-13, max_iter = 20000), threads = 1,
         prior = bkm_prior(
           beta_var = 1 / unlist(spec$fixed_precision),
           var_shape = spec$gp[[1]]$A,

@@ -127,8 +127,8 @@ for (case in golden_gpsvm_cases()) {
     first <- isTRUE(linear$intercept_first)
     fit <- bsvm(
       stats::reformulate(colnames(golden$x), "y", intercept = first), data,
-      standardize = FALSE, penalty = "none", threads = 1, tol = 1e-13,
-      max_iter = 20000,
+      standardize = FALSE, penalty = "none", threads = 1,
+      control = list(tol = 1e-13, max_iter = 20000),
       prior = bsvm_prior(beta_var = as.double(unlist(linear$prior_cov_diag))),
       method = "vb"
     )

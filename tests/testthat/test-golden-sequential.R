@@ -33,7 +33,7 @@ read_golden_sequential <- function(case) {
 golden_sequential_fit <- function(golden, ..., lambda = golden$expected$lambda,
                                   kmax = golden$expected$kmax) {
   expected <- golden$expected
-  seqkr(
+  flat(seqkr)(
     golden$x, golden$y,
     kernel = rbf(expected$width / sqrt(2)), order = "given",
     standardize = FALSE, seed = 1, threads = 2, progress = FALSE,

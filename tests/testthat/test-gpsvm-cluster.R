@@ -15,7 +15,7 @@ many <- local({
 
 process <- function(x = many$x, y = many$y, ..., method = "vb", tune = FALSE,
                     threads = 1) {
-  gpsvm(
+  flat(gpsvm)(
     x, y,
     inducing = 10, seed = 2, threads = threads, tol = 1e-3, ...,
     method = method, tune = tune
@@ -24,7 +24,7 @@ process <- function(x = many$x, y = many$y, ..., method = "vb", tune = FALSE,
 
 process_source <- function(source, ..., method = "vb", tune = FALSE,
                            threads = 1) {
-  gpsvm(
+  flat(gpsvm)(
     source, inducing = 10, seed = 2, threads = threads, tol = 1e-3, ...,
     method = method, tune = tune
   )
@@ -49,7 +49,7 @@ test_that("threads do not change a bit", {
 test_that("threads change no draw, no mode and no kernel", {
   some <- 1:60000
   fit <- function(threads, ..., method = "vb", tune = FALSE) {
-    suppressWarnings(gpsvm(
+    suppressWarnings(flat(gpsvm)(
       many$x[some, ], many$y[some],
       inducing = 15, seed = 2, threads = threads, progress = FALSE, ...,
       method = method, tune = tune
@@ -87,7 +87,7 @@ test_that("matrix, source, file and data base do not change a bit", {
   }
   frame <- gpsvm(
     y ~ a + b + c, data.frame(many$x, y = many$y),
-    inducing = 10, seed = 2, threads = 1, tol = 1e-3,
+    inducing = 10, seed = 2, threads = 1, control = list(tol = 1e-3),
     method = "vb", tune = FALSE
   )
   expect_equal(frame$posterior$z, one$posterior$z)
@@ -164,14 +164,14 @@ expect_few_rows <- function(cluster) {
   }
   expect_identical(draw(cluster = cluster), draw())
   small <- function(..., method = "vb", tune = FALSE) {
-    gpsvm(
+    flat(gpsvm)(
       y ~ x1 + x2, d, inducing = 12, threads = 1, seed = 1, ...,
       method = method, tune = tune
     )
   }
   expect_identical(same(small(cluster = cluster)), same(small()))
   exact <- function(..., method = "vb", tune = FALSE) {
-    gpsvm(
+    flat(gpsvm)(
       y ~ x1 + x2, d, inducing = "all", threads = 1, seed = 1, ...,
       method = method, tune = tune
     )
@@ -267,7 +267,7 @@ test_that("messages that do not settle on workers give way to mean field", {
   cluster <- local_workers(1)
   few <- function(...) {
     d <- curved_data(90)
-    gpsvm(
+    flat(gpsvm)(
       y ~ x1 + x2, d, inducing = 12, threads = 1, seed = 1, tune = FALSE,
       method = "ep", max_iter = 1, ...
     )
@@ -279,7 +279,7 @@ test_that("messages that do not settle on workers give way to mean field", {
   # The engine without `method` is that of one process.
   default <- gpsvm(
     y ~ x1 + x2, curved_data(90), inducing = 12, threads = 1, tune = FALSE,
-    cluster = cluster
+    control = list(cluster = cluster)
   )
   expect_identical(default$method, "ep")
 })
@@ -293,8 +293,8 @@ test_that("a worker that answers an earlier call is found out", {
     expect_process_refusal(
       gpsvm(
         many$x[1:50, ], many$y[1:50],
-        inducing = 5, method = method, cluster = cluster, draws = 5,
-        warmup = 5, threads = 1, tune = FALSE
+        inducing = 5, method = method,
+        control = list(cluster = cluster, warmup = 5), draws = 5, threads = 1, tune = FALSE
       ), "cluster", "earlier call"
     )
   }

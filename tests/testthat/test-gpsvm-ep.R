@@ -6,7 +6,7 @@ ep_x <- curved_matrix(ep_data)
 
 ep_process <- function(..., tune = FALSE, x = ep_x, y = ep_data$y,
                        inducing = 20, method = "ep") {
-  gpsvm(x, y,
+  flat(gpsvm)(x, y,
     inducing = inducing, method = method, seed = 1, threads = 1, ...,
     tune = tune
   )

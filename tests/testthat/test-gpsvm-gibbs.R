@@ -3,7 +3,7 @@
 slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 
 sample_process <- function(x, y, kernel, ..., tune = FALSE) {
-  gpsvm(
+  flat(gpsvm)(
     x, y, kernel,
     method = "gibbs", standardize = FALSE, chains = 4, warmup = 200,
     draws = if (slow) 40000 else 6000, seed = 4, threads = 1, progress = FALSE,
@@ -64,7 +64,7 @@ test_that("weights are powers of the likelihood", {
 test_that("the sampler and variational Bayes agree in the mean", {
   d <- curved_data(80)
   fit <- function(..., method = "vb", tune = FALSE) {
-    gpsvm(
+    flat(gpsvm)(
       y ~ x1 + x2, d,
       inducing = 12, nugget = 0.1, seed = 1, threads = 1, progress = FALSE, ...,
       method = method, tune = tune
@@ -83,7 +83,7 @@ test_that("the sampler and variational Bayes agree in the mean", {
 test_that("draws do not depend on threads, and chains have their own", {
   d <- curved_data(100)
   draw <- function(..., tune = FALSE, seed = 1) {
-    suppressWarnings(gpsvm(
+    suppressWarnings(flat(gpsvm)(
       y ~ x1 + x2, d,
       inducing = 15, method = "gibbs", draws = 20, warmup = 5, seed = seed,
       progress = FALSE, ..., tune = tune
@@ -104,9 +104,9 @@ test_that("an interrupted sampler stops, or keeps what it has", {
       sample <- function(draws) {
         gpsvm(
           y ~ x1 + x2, d,
-          method = "gibbs", inducing = 10, warmup = 20, draws = draws,
-          seed = 1, chains = 2, threads = 1, progress = FALSE,
-          on_interrupt = choice, tune = FALSE
+          method = "gibbs", inducing = 10,
+          control = list(warmup = 20, progress = FALSE, on_interrupt = choice), draws = draws,
+          seed = 1, chains = 2, threads = 1, tune = FALSE
         )
       }
       # Loading and compiling of R code is over before the interrupt comes.

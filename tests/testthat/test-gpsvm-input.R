@@ -7,7 +7,7 @@ good <- curved_data(60)
 good_x <- curved_matrix(good)
 
 fit_x <- function(x = good_x, y = good$y, ..., method = "vb", tune = FALSE) {
-  gpsvm(x, y, ..., threads = 1, seed = 1, method = method, tune = tune)
+  flat(gpsvm)(x, y, ..., threads = 1, seed = 1, method = method, tune = tune)
 }
 
 test_that("inducing points", {
@@ -235,7 +235,7 @@ test_that("settings", {
   bad <- list(
     method = "mcmc", method = 1, tune = "grid", tune = NA, nugget = -1,
     nugget = NA, nugget = "a", standardize = NA, tune_rows = 10,
-    optimise_inducing = NA, seeding = "grid", chains = 0, chains = 1.5,
+    optimize_inducing = NA, seeding = "grid", chains = 0, chains = 1.5,
     warmup = -1, draws = 0, draws = NA, thin = 0, tol = -1, tol = NaN,
     max_iter = -1, accelerate = NULL, batch_size = 0, batch_size = 1.5,
     epochs = 0, rate = "fast", epoch_tol = -1, seed = "a", seed = 1:2,
@@ -372,7 +372,7 @@ test_that("a worker that is dead before the fit, or dies in it", {
   d <- curved_data(70000)
   x <- curved_matrix(d)
   fit <- function(..., tune = FALSE) {
-    gpsvm(
+    flat(gpsvm)(
       x, d$y,
       inducing = 8, threads = 1, seed = 1, method = "vb", ..., tune = tune
     )

@@ -15,7 +15,7 @@ season <- local({
 
 machine <- function(kernel, ..., formula = y ~ ., data = season,
                     method = "vb", tune = FALSE, inducing = 20) {
-  gpsvm(
+  flat(gpsvm)(
     formula, data,
     kernel = kernel, method = method, tune = tune, inducing = inducing,
     seed = 1, threads = 1, ...
@@ -150,7 +150,7 @@ test_that("categories agree across inducing points, formulas and codes", {
   prob <- prob_of(only)[, "yes"]
   expect_length(unique(round(prob, 6)), 3)
   expect_bk_error(
-    machine(kernel, optimise_inducing = TRUE, tune = "bound"), "kernel",
+    machine(kernel, optimize_inducing = TRUE, tune = "bound"), "kernel",
     "cannot be moved"
   )
 })
@@ -210,7 +210,7 @@ test_that("seqkr() and mkprobit() take the new kernels", {
   fit <- mkprobit(
     y ~ ., season,
     kernel = kernel * categorical(columns = "site") + kernel, tune = TRUE,
-    normalise = TRUE, threads = 1, seed = 1
+    control = list(normalize = TRUE), threads = 1, seed = 1
   )
   expect_gt(mean(predict(fit, season) == season$y), 0.85)
   expect_equal(
@@ -223,7 +223,7 @@ test_that("seqkr() and mkprobit() take the new kernels", {
 test_that("inducing points are moved with a kernel that is whole", {
   fit <- gpsvm(
     y ~ lon + month, season, matern(5 / 2, 1.5),
-    optimise_inducing = TRUE, method = "vb", inducing = 6, seed = 1, threads = 1
+    control = list(optimize_inducing = TRUE), method = "vb", inducing = 6, seed = 1, threads = 1
   )
   held <- machine(fit$kernel, formula = y ~ lon + month, inducing = 6)
   expect_gt(last_bound(fit), last_bound(held))
@@ -237,7 +237,7 @@ test_that("rows of a source know their columns and their scales", {
   kernel <- periodic(12, 0.8, columns = "month") +
     categorical(columns = "site") * rbf(1, columns = "lon")
   fit <- function(x, ...) {
-    gpsvm(
+    flat(gpsvm)(
       x, ..., kernel = kernel, method = "vb", tune = FALSE, inducing = "all",
       seed = 1, threads = 1
     )

@@ -28,7 +28,7 @@ test_that("print() names rows, kernel, points, and how it ended", {
     method = "vb", tune = FALSE)
   expect_output(print(exact), "every row \\(exact process\\)")
   expect_output(print(exact), "Nugget: +0.5")
-  capped <- suppressWarnings(gpsvm(x, d$y, max_iter = 1, threads = 1,
+  capped <- suppressWarnings(gpsvm(x, d$y, control = list(max_iter = 1), threads = 1,
     method = "vb", tune = FALSE))
   expect_output(print(capped), "NOT converged")
   for (fit in fits) {

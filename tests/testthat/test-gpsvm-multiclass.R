@@ -7,7 +7,7 @@ points <- three_x[1:15, ]
 expect_binary <- function(fit, ..., method = "vb", tune = FALSE) {
   for (k in 1:3) {
     level <- levels(three$y)[k]
-    one <- gpsvm(
+    one <- flat(gpsvm)(
       three_x, three$y == level,
       inducing = points, seed = 1, threads = 1, ..., method = method,
       tune = tune
@@ -28,8 +28,8 @@ test_that("the machines are those of two classes", {
   for (method in c("vb", "svi", "ecm")) {
     fit <- gpsvm(
       three_x, three$y,
-      inducing = points, seed = 1, threads = 1, method = method, tol = 1e-12,
-      max_iter = 5000, tune = FALSE
+      inducing = points, seed = 1, threads = 1, method = method,
+      control = list(tol = 1e-12, max_iter = 5000), tune = FALSE
     )
     expect_named(fit$posterior$machines, c("low", "mid", "high"))
     expect_binary(fit, method = method, tol = 1e-12, max_iter = 5000)

@@ -137,7 +137,7 @@ test_that("tuning says how far it is", {
     on.exit(unlink(file))
     con <- file(file, "w")
     sink(con, type = "message")
-    tryCatch(gpsvm(x, d$y, threads = 1, seed = 1, ...), finally = {
+    tryCatch(flat(gpsvm)(x, d$y, threads = 1, seed = 1, ...), finally = {
       sink(type = "message")
       close(con)
     })
@@ -159,7 +159,8 @@ test_that("an interrupt of tuning keeps the best kernel, and is warned of once",
     ready()
     gpsvm(
       x, y, rbf(ard = TRUE),
-      inducing = 100, tune = TRUE, threads = 1, seed = 1, on_interrupt = "keep"
+      inducing = 100, tune = TRUE, threads = 1, seed = 1,
+      control = list(on_interrupt = "keep")
     )
   }, after = 2)
   expect_s3_class(out$fit, "gpsvm")

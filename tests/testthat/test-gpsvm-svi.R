@@ -6,7 +6,7 @@ svi_x <- curved_matrix(svi_data)
 svi_y <- 2 * (svi_data$y == "out") - 1
 
 process <- function(..., method = "vb", tune = FALSE, inducing = 20) {
-  gpsvm(
+  flat(gpsvm)(
     svi_x, svi_y, inducing = inducing, seed = 3, threads = 1, ...,
     method = method, tune = tune
   )
@@ -82,7 +82,7 @@ test_that("a seed names the steps, threads do not change them", {
   fit <- function(seed, threads = 1) {
     gpsvm(
       svi_x, svi_y,
-      inducing = svi_x[1:40, ], method = "svi", max_iter = 0, seed = seed,
+      inducing = svi_x[1:40, ], method = "svi", control = list(max_iter = 0), seed = seed,
       threads = threads, tune = FALSE
     )$posterior
   }
@@ -100,7 +100,7 @@ test_that("the method is chosen by size and named", {
   x <- matrix(rnorm(6e5), dimnames = list(NULL, "a"))
   large <- gpsvm(
     x, x[, 1] + rnorm(6e5) > 0,
-    inducing = 90, threads = 2, seed = 1, tol = 1e-2
+    inducing = 90, threads = 2, seed = 1, control = list(tol = 1e-2)
   )
   expect_identical(large$method, "svi")
   expect_output(print(large), "minibatches")

@@ -4,7 +4,7 @@ d <- curved_data(250, seed = 3)
 x <- curved_matrix(d)
 
 process <- function(..., method = "vb", tune = FALSE, inducing = 15) {
-  gpsvm(
+  flat(gpsvm)(
     x, d$y, inducing = inducing, seed = 1, threads = 1, ..., method = method,
     tune = tune
   )
@@ -72,7 +72,7 @@ test_that("the nugget is tuned if it starts above 0", {
 
 test_that("moving the inducing points raises the bound further", {
   kernel_only <- process(tune = "bound", inducing = 6)
-  both <- process(tune = "bound", optimise_inducing = TRUE, inducing = 6)
+  both <- process(tune = "bound", optimize_inducing = TRUE, inducing = 6)
   expect_gt(last_bound(both), last_bound(kernel_only) + 0.1)
   expect_false(isTRUE(all.equal(both$inducing, kernel_only$inducing)))
   exact <- process(inducing = "all", kernel = both$kernel)
@@ -82,7 +82,7 @@ test_that("moving the inducing points raises the bound further", {
 test_that("the exact process is tuned by its own bound", {
   few <- 1:90
   fit <- function(..., method = "vb", tune = FALSE) {
-    gpsvm(
+    flat(gpsvm)(
       x[few, ], d$y[few],
       inducing = "all", threads = 1, seed = 1, ..., method = method, tune = tune
     )
@@ -91,7 +91,7 @@ test_that("the exact process is tuned by its own bound", {
   expect_gt(last_bound(tuned), last_bound(fit()))
   expect_lt(abs(last_bound(tuned) - tuned$tuned$bound), 0.01)
   # By a sample of its rows, which do not become its points.
-  part <- fit(tune = "bound", tune_rows = 60, optimise_inducing = TRUE)
+  part <- fit(tune = "bound", tune_rows = 60, optimize_inducing = TRUE)
   expect_equal(part$tuned$rows, 60)
   expect_identical(part$posterior$z, fit()$posterior$z)
   share <- kernel_parameters(part$kernel) / kernel_parameters(tuned$kernel)
@@ -106,7 +106,7 @@ test_that("a sample of the rows is enough, and is the same for any threads", {
   )
   again <- gpsvm(
     x, d$y,
-    inducing = 15, tune = "bound", tune_rows = 100, seed = 1, threads = 2,
+    inducing = 15, tune = "bound", control = list(tune_rows = 100), seed = 1, threads = 2,
     method = "vb"
   )
   expect_identical(again$posterior, fit$posterior)
@@ -160,7 +160,7 @@ test_that("many points are tuned with fewer and lie in the kernel's distance", {
   y <- sin(2 * x[, 1]) + rnorm(4000) / 2 > 0
   tuned <- gpsvm(
     x, y, rbf(ard = TRUE), inducing = 160, method = "vb", tune = "bound",
-    tune_rows = 4000, threads = 2L, seed = 1
+    control = list(tune_rows = 4000), threads = 2L, seed = 1
   )
   expect_identical(nrow(tuned$inducing), 160L)
   # 4000 x 160^2 is above 1e8. The same kernel, given, on one thread: the points

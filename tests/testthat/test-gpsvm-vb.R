@@ -9,7 +9,7 @@ vb_y <- 2 * (vb_data$y == "out") - 1
 # On the rows as they are, to full accuracy.
 tight <- function(kernel, inducing, x = vb_x, y = vb_y, ..., method = "vb",
                   tune = FALSE) {
-  gpsvm(
+  flat(gpsvm)(
     x, y, kernel,
     inducing = inducing, standardize = FALSE, threads = 1, seed = 1,
     tol = 1e-13, max_iter = 20000, ..., method = method, tune = tune
@@ -98,7 +98,8 @@ test_that("the bound never falls, and acceleration arrives where it does", {
 test_that("a linear kernel is the linear machine", {
   linear_fit <- bsvm(
     y ~ 0 + x1 + x2, data.frame(vb_x, y = vb_y),
-    penalty = "none", standardize = FALSE, threads = 1, tol = 1e-13,
+    penalty = "none", standardize = FALSE, threads = 1,
+    control = list(tol = 1e-13),
     prior = bsvm_prior(beta_var = 1.5), method = "vb"
   )
   # Without the constant that linear() has in gpsvm().

@@ -20,7 +20,7 @@ of_source <- function(d, response, columns = c("id", "x", "t")) {
 }
 
 grouped_fit <- function(formula, data, family = "logit", method = "ep", ...) {
-  bkm(formula, data, family,
+  flat(bkm)(formula, data, family,
     method = method, tol = 1e-9, max_iter = 1000, threads = 1,
     progress = FALSE, ...
   )
@@ -233,7 +233,8 @@ test_that("stochastic steps by whole groups end where full passes do", {
   d <- grouped_frame(6000, 400, 7)
   formula <- y ~ x + gp(t, kernel = rbf(1), inducing = 6) + (1 | id)
   steps <- bkm(formula, of_source(d, "y"),
-    method = "svi", threads = 1, seed = 1, tol = 1e-8, epochs = 3
+    method = "svi", threads = 1, seed = 1,
+    control = list(tol = 1e-8, epochs = 3)
   )
   expect_gt(steps$diagnostics$steps, 5)
   expect_same_groups(
@@ -248,7 +249,8 @@ test_that("many chunks, and a group of many blocks, on any threads", {
   formula <- y ~ x + t + (1 | id)
   fit <- function(data, method, threads = 1, family = "probit") {
     bkm(formula, data, family,
-      method = method, threads = threads, tol = 1e-7, progress = FALSE,
+      method = method, threads = threads,
+      control = list(tol = 1e-7, progress = FALSE),
       standardize = FALSE
     )
   }
@@ -279,7 +281,7 @@ test_that("what a source does not take is refused, and says so", {
   refused <- function(formula, text, class = "bayeskernel_error_argument",
                       data = d, ...) {
     error <- expect_error(
-      bkm(formula, row_source(data, "y"), threads = 1, ...),
+      flat(bkm)(formula, row_source(data, "y"), threads = 1, ...),
       class = class
     )
     expect_match(conditionMessage(error), text, fixed = TRUE)

@@ -19,7 +19,7 @@ with_holes <- function(d = vet()) {
   d
 }
 
-quiet_bkm <- function(...) bkm(..., threads = 1, missing = "model")
+quiet_bkm <- function(...) flat(bkm)(..., threads = 1, missing = "model")
 
 test_that("every completed row is the row of complete data", {
   full <- vet()

@@ -246,7 +246,7 @@ test_that("new rows of a group that misses a value have its completions", {
     fit <- with_few_fits(bkm(
       y ~ x + z + (1 | g), d,
       family = "gaussian", method = method, missing = "model", seed = 1,
-      threads = 1, draws = 400, warmup = 200, chains = 2
+      threads = 1, draws = 400, control = list(warmup = 200), chains = 2
     ))
     own <- predict(fit, se.fit = TRUE)
     told <- predict(fit, new, se.fit = TRUE)

@@ -9,10 +9,10 @@ y <- iris$Species
 k <- exp(-as.matrix(dist(x))^2 / 2)
 fits <- list(
   gpsvm = function(k, y, ...) {
-    gpsvm(k, y, kernel = precomputed(), threads = 1, seed = 1, ...)
+    flat(gpsvm)(k, y, kernel = precomputed(), threads = 1, seed = 1, ...)
   },
   mkprobit = function(k, y, ...) {
-    mkprobit(k, y, kernel = precomputed(), threads = 1, seed = 1, ...)
+    flat(mkprobit)(k, y, kernel = precomputed(), threads = 1, seed = 1, ...)
   }
 )
 same <- function(...) expect_equal(..., tolerance = 1e-10)

@@ -182,7 +182,7 @@ test_that("classes find it, too, in terms and in gpsvm()", {
   expect_gt(cosine(fit$design$smooths[[1]]$process$kernel), 0.95)
   expect_lt(loss(fit), loss(ard) + 1e-3)
   machine <- function(kernel, ...) {
-    gpsvm(
+    flat(gpsvm)(
       class ~ x1 + x2 + x3 + x4 + x5 + x6, d,
       kernel = kernel, threads = 1, seed = 1, ...
     )
@@ -207,7 +207,8 @@ test_that("classes find it, too, in terms and in gpsvm()", {
   again <- lapply(c(1e-3, 1e-9), function(tol) {
     gpsvm(
       class ~ x1 + x2 + x3 + x4 + x5 + x6, d,
-      kernel = own$kernel, threads = 1, seed = 1, method = own$method, tol = tol
+      kernel = own$kernel, threads = 1, seed = 1, method = own$method,
+      control = list(tol = tol)
     )
   })
   expect_equal(kernel_parameters(again[[1]]), kernel_parameters(own))

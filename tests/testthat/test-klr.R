@@ -72,7 +72,7 @@ test_that("threads and parts of the run change nothing", {
   for (again in list(function(...) quick_klr(x, d$y, ...), fit_smooth)) {
     once <- again()
     half <- again(draws = 15)
-    whole <- again(draws = 40, start = half)
+    whole <- again(draws = 40, resume = half)
     expect_identical(whole$draws, once$draws)
     expect_identical(whole$posterior, once$posterior)
     expect_identical(whole$acceptance, once$acceptance)
@@ -84,7 +84,7 @@ test_that("a state that was changed is not gone on from", {
   broken <- fit
   broken$state[[1]]$frame[1] <- 7
   expect_error(
-    quick_klr(x, d$y, draws = 50, start = broken), "frame",
+    quick_klr(x, d$y, draws = 50, resume = broken), "frame",
     class = "bayeskernel_error_argument"
   )
   broken <- fit
@@ -135,7 +135,7 @@ test_that("cross-validation chooses among ranks", {
 test_that("bad input is refused with a class", {
   refused <- function(kind, ...) {
     expect_error(
-      klr(..., chains = 1, draws = 5, warmup = 5, thin = 1, threads = 1),
+      flat(klr)(..., chains = 1, draws = 5, warmup = 5, thin = 1, threads = 1),
       class = paste0("bayeskernel_error_", kind)
     )
   }

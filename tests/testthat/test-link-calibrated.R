@@ -72,8 +72,9 @@ test_that("predictions are the formula, at every engine of bsvm()", {
   d <- two_classes()
   for (method in c("vb", "ep", "svi", "gibbs")) {
     fit <- suppressWarnings(bsvm(y ~ x + z, d,
-      method = method, threads = 1, seed = 1, chains = 2, warmup = 200,
-      draws = 200, progress = FALSE
+      method = method, threads = 1, seed = 1, chains = 2,
+      control = list(warmup = 200, progress = FALSE),
+      draws = 200
     ))
     f <- predict(fit, d, type = "link", se.fit = TRUE)
     k <- fit$link$slope
@@ -356,7 +357,7 @@ test_that("samplers and selection have the link of new groups, too", {
   d <- grouped(80)
   new <- grouped(50, seed = 9)
   sample <- function(...) {
-    bsvm(
+    flat(bsvm)(
       y ~ x + w + (1 | g), d, method = "gibbs", seed = 1, threads = 1,
       warmup = 300, draws = 1000, chains = 2, ...
     )

@@ -158,7 +158,7 @@ test_that("standard deviations with holes in numbers are the sampler's", {
     d <- data.frame(x, z, g, y = factor(rbinom(n, 1, plogis(eta))))
     d$z[sample(n, 150)] <- NA
     fit_by <- function(...) {
-      bkm(
+      flat(bkm)(
         y ~ x + z + (1 | g), d, "logit",
         missing = "model", threads = 1, seed = 1, progress = FALSE, ...
       )

@@ -6,7 +6,7 @@ y <- data$y
 
 refuses <- function(kind, text, ...) {
   error <- expect_error(
-    mkprobit(..., threads = 1, seed = 1),
+    flat(mkprobit)(..., threads = 1, seed = 1),
     class = paste0("bayeskernel_error_", kind)
   )
   expect_match(conditionMessage(error), text)

@@ -4,7 +4,7 @@ data <- two_spaces()
 new <- two_spaces(30, 2)
 
 learn <- function(...) {
-  suppressWarnings(mkprobit(
+  suppressWarnings(flat(mkprobit)(
     data$spaces, data$y,
     kernel_weights = "learn", threads = 1, seed = 1, ...
   ))
@@ -14,7 +14,7 @@ bound_of <- function(fit) utils::tail(elbo(fit), 1)
 test_that("weights of a sum are learned by every estimator", {
   equal <- mkprobit(
     data$spaces, data$y,
-    threads = 1, seed = 1, tol = 1e-8, max_iter = 2000
+    threads = 1, seed = 1, control = list(tol = 1e-8, max_iter = 2000)
   )
   for (by in c("profile", "map")) {
     fit <- learn(weights_method = by, tol = 1e-6, max_iter = 500)
@@ -104,7 +104,7 @@ test_that("subsets have probabilities, the empty one only when asked", {
       one <- suppressWarnings(mkprobit(
         data$spaces, data$y,
         combine = "binary", kernel_weights = state, threads = 1, seed = 1,
-        tol = 1e-8, max_iter = 1000
+        control = list(tol = 1e-8, max_iter = 1000)
       ))
       predict(one, new$spaces, "prob")
     }, simplify = FALSE)
@@ -117,7 +117,7 @@ test_that("subsets have probabilities, the empty one only when asked", {
 
 test_that("length-scales are learned, one or one a column", {
   fit_to <- function(...) {
-    suppressWarnings(mkprobit(
+    suppressWarnings(flat(mkprobit)(
       data$spaces$strong, data$y,
       threads = 1, seed = 1, tol = 1e-7, max_iter = 500, ...
     ))
@@ -221,7 +221,7 @@ test_that("a sparse prior drops regressors that nobody misses", {
   fresh <- matrix(rnorm(60), 30, dimnames = list(NULL, c("a", "b")))
   for (scales in c("class", "shared")) {
     fit_to <- function(...) {
-      suppressWarnings(mkprobit(
+      suppressWarnings(flat(mkprobit)(
         x, y,
         latent_scales = scales, tol = 1e-7, max_iter = 3000, seed = 1,
         threads = 1, ...
@@ -249,7 +249,7 @@ test_that("a sparse prior drops regressors that nobody misses", {
 })
 
 sampled <- function(...) {
-  suppressWarnings(mkprobit(
+  suppressWarnings(flat(mkprobit)(
     ...,
     method = "gibbs", chains = 2, warmup = 200, draws = 400, seed = 1,
     threads = 1, progress = FALSE
@@ -292,9 +292,10 @@ test_that("draws of weights and length-scales have names on the log scale", {
   expect_gt(mean(own[cbind(seq_along(data$y), as.integer(data$y))]), 0.5)
   more <- suppressWarnings(mkprobit(
     data$spaces, data$y,
-    kernel_weights = "learn", tune = TRUE, latent_scales = "shared",
-    method = "gibbs", chains = 2, warmup = 200, draws = 450, seed = 1,
-    threads = 2, progress = FALSE, start = gibbs
+    kernel_weights = "learn", tune = TRUE,
+    control = list(latent_scales = "shared", warmup = 200, progress = FALSE, resume = gibbs),
+    method = "gibbs", chains = 2, draws = 450, seed = 1,
+    threads = 2
   ))
   expect_identical(more$draws[1:400, , ], gibbs$draws[, , ])
   expect_equal(ncol(more$posterior$core$chains[[1]]$mean), 450L)
@@ -306,7 +307,7 @@ test_that("the trace of learned weights has a point for every pass", {
   y <- factor(1 + (spaces$a[, 1] > 0) + (spaces$a[, 2] > 0.5))
   fit <- mkprobit(
     spaces, y,
-    kernel_weights = "learn", weights_method = "profile", threads = 1, seed = 1
+    kernel_weights = "learn", control = list(weights_method = "profile"), threads = 1, seed = 1
   )
   d <- fit$diagnostics
   expect_length(elbo(fit), d$passes - d$rejected)

@@ -5,7 +5,7 @@
 # their prior, in a product and in a sum.
 ones <- matrix(1, 30, 30)
 flat_data <- function(combine, prior, ...) {
-  suppressWarnings(mkprobit(
+  suppressWarnings(flat(mkprobit)(
     list(a = ones, b = ones), factor(rep(1:3, 10)),
     kernel = precomputed(), kernel_weights = "learn", combine = combine,
     prior = prior, threads = 1, seed = 1, progress = FALSE, ...
@@ -112,7 +112,7 @@ test_that("a sparse fit with nothing left says so", {
   set.seed(1)
   x <- matrix(rnorm(80), 40)
   expect_warning(
-    fit <- mkprobit(x, rep(0:1, 20), sparse = TRUE, threads = 1, seed = 1),
+    fit <- mkprobit(x, rep(0:1, 20), control = list(sparse = TRUE), threads = 1, seed = 1),
     "left no regressor", class = "bayeskernel_warning_convergence"
   )
   expect_true(all(fit$relevant == 0))

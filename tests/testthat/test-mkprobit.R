@@ -15,8 +15,8 @@ test_that("the bound rises for every composite and scale", {
       for (accelerate in c(TRUE, FALSE)) {
         fit <- suppressWarnings(mkprobit(
           data$spaces, data$y,
-          combine = combine, latent_scales = scales, threads = 1, seed = 1,
-          tol = 1e-12, max_iter = 40, accelerate = accelerate
+          combine = combine,
+          control = list(latent_scales = scales, tol = 1e-12, max_iter = 40, accelerate = accelerate), threads = 1, seed = 1
         ))
         bound_rises(fit)
       }
@@ -96,7 +96,7 @@ test_that("normalising a kernel takes out its size", {
   fit_to <- function(size) {
     quick_mkprobit(
       data$spaces, data$y,
-      kernel = polynomial(2, 1, size), normalise = TRUE, latent_scales = "fixed"
+      kernel = polynomial(2, 1, size), normalize = TRUE, latent_scales = "fixed"
     )
   }
   expect_equal(
@@ -126,7 +126,7 @@ test_that("categories are a kernel of their own, unknown levels included", {
 test_that("objects as regressors come near the fit to all of them", {
   big <- two_spaces(240, 3)
   fit_to <- function(...) {
-    mkprobit(
+    flat(mkprobit)(
       big$spaces, big$y,
       latent_scales = "shared", threads = 1, seed = 1, ...
     )

@@ -5,8 +5,8 @@ test_that("bark() has them for ordered classes", {
   d <- data.frame(x = runif(60, -2, 2))
   d$y <- cut(d$x + rnorm(60) / 2, c(-Inf, -1, 0.5, Inf), ordered_result = TRUE)
   fit <- suppressWarnings(bark(
-    y ~ x, d, family = "ordinal", chains = 2, warmup = 200, draws = 150,
-    thin = 2, threads = 1, seed = 1
+    y ~ x, d, family = "ordinal", chains = 2,
+    control = list(warmup = 200, thin = 2), draws = 150, threads = 1, seed = 1
   ))
   new <- data.frame(x = c(-1, 0, NA, 1))
   p <- predict(fit, new, type = "prob")

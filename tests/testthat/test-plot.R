@@ -104,8 +104,9 @@ test_that("partial dependence of a linear model averages predictions", {
   fits <- list(
     bsvm(model, d, threads = 1, method = "vb"), suppressWarnings(bsvm(
       model, d,
-      method = "gibbs", chains = 1, warmup = 40, draws = 100, seed = 1,
-      threads = 1, progress = FALSE
+      method = "gibbs", chains = 1,
+      control = list(warmup = 40, progress = FALSE), draws = 100, seed = 1,
+      threads = 1
     )), bsvm(y ~ log(x1) * arm + offset(x2), d, threads = 1, method = "vb")
   )
   grDevices::pdf(NULL)

@@ -221,8 +221,9 @@ test_that("a probability's spread for a new group has the group's variance", {
   new <- transform(d[1:6, ], g = letters[1:6])
   long <- suppressWarnings(bsvm(
     y ~ x1 + x2 + (1 | g), d,
-    method = "gibbs", chains = 2, draws = 1500, warmup = 200, seed = 1,
-    threads = 1, progress = FALSE
+    method = "gibbs", chains = 2, draws = 1500,
+    control = list(warmup = 200, progress = FALSE), seed = 1,
+    threads = 1
   ), classes = "bayeskernel_warning_convergence")
   for (fit in list(vb, long)) {
     for (link in c("probit", "hinge")) {
@@ -259,8 +260,8 @@ test_that("predictors of wild scale need no inverse of the scaling", {
   x <- matrix(rnorm(90), 3) %*% diag(10^seq(-120, 120, length.out = 30))
   fit <- suppressWarnings(bsvm(
     x, c(0, 1, 1),
-    method = "gibbs", chains = 1, warmup = 5, draws = 5, seed = 1,
-    threads = 1, progress = FALSE
+    method = "gibbs", chains = 1, control = list(warmup = 5, progress = FALSE), draws = 5, seed = 1,
+    threads = 1
   ))
   expect_true(all(is.finite(predict(fit, x, type = "link"))))
   wild <- transform(d, x2 = 1e140 * x2)

@@ -57,8 +57,8 @@ test_that("the fit of the data frame, by ep and vb, for every family", {
     rows <- row_source(d[c(columns[1:4], response)], response)
     for (method in c("ep", "vb")) {
       own <- function(data) {
-        bkm(formula, data, family, method = method, tol = 1e-9,
-          max_iter = 1000, threads = 1)
+        bkm(formula, data, family, method = method,
+          control = list(tol = 1e-9, max_iter = 1000), threads = 1)
       }
       source <- own(rows)
       memory <- with_factors(own(d))
@@ -83,15 +83,17 @@ test_that("kernels are learned as in memory, and the fit is a fit", {
   d <- source_frame(600, 2)
   formula <- y ~ gp(x1, x2, kernel = rbf(ard = TRUE)) + z
   rows <- row_source(d[columns], "y")
-  source <- bkm(rows, formula[-2], method = "vb", threads = 1, tol = 1e-9)
-  memory <- bkm(formula, d, method = "vb", threads = 1, tol = 1e-9)
+  source <- bkm(rows, formula[-2], method = "vb", threads = 1,
+    control = list(tol = 1e-9))
+  memory <- bkm(formula, d, method = "vb", threads = 1,
+    control = list(tol = 1e-9))
   expect_equal(
     source$design$smooths[[1]]$process, memory$design$smooths[[1]]$process,
     tolerance = 1e-7
   )
   expect_equal(coef(source), coef(memory), tolerance = 1e-6)
   expect_identical(
-    bkm(formula, rows, method = "vb", threads = 1, tol = 1e-9)$posterior,
+    bkm(formula, rows, method = "vb", threads = 1, control = list(tol = 1e-9))$posterior,
     source$posterior
   )
   expect_output(print(source), "gp(x1,x2)", fixed = TRUE)
@@ -114,7 +116,7 @@ test_that("stochastic steps of processes end where full passes do", {
   d$g <- gl(600, 10)
   d$y <- d$f + rnorm(600)[d$g] + rlogis(6000) > 0
   steps <- function(data, formula, ...) {
-    bkm(formula, data, threads = 1, seed = 1, tol = 1e-8, ...)
+    flat(bkm)(formula, data, threads = 1, seed = 1, tol = 1e-8, ...)
   }
   grouped <- update(four, . ~ . + (1 | g))
   expect_same_fit(
@@ -165,11 +167,11 @@ test_that("columns without a use are dropped, without an intercept, too", {
   expect_length(predict(fit, d), 500)
   none <- bkm(
     rows, ~ z + gp(x1, kernel = rbf(1), inducing = 5) - 1,
-    method = "vb", threads = 1, tol = 1e-9
+    method = "vb", threads = 1, control = list(tol = 1e-9)
   )
   memory <- bkm(
     y ~ z + gp(x1, kernel = rbf(1), inducing = 5) - 1, d,
-    method = "vb", threads = 1, tol = 1e-9
+    method = "vb", threads = 1, control = list(tol = 1e-9)
   )
   expect_same_fit(none, memory, 1e-6)
 })
@@ -185,7 +187,7 @@ test_that("many rows in memory: features that are computed anew", {
   fit <- function(family, method, threads = 1) {
     suppressMessages(bkm(
       formula, d, family, method,
-      weights = w, tol = 1e-8, threads = threads, max_iter = 1000
+      weights = w, control = list(tol = 1e-8, max_iter = 1000), threads = threads
     ))
   }
   kept <- lapply(c(logit = "logit", hinge = "hinge"), fit, method = "vb")
@@ -216,7 +218,7 @@ test_that("what a source does not take is refused, and says so", {
   rows <- row_source(d, "y")
   argument <- "bayeskernel_error_argument"
   refused <- function(formula, text, ..., class = argument) {
-    error <- expect_error(bkm(rows, formula, threads = 1, ...), class = class)
+    error <- expect_error(flat(bkm)(rows, formula, threads = 1, ...), class = class)
     expect_match(conditionMessage(error), text, fixed = TRUE)
   }
   refused(~ gp(x1) + absent, "absent")
@@ -251,8 +253,9 @@ test_that("more rows than a chunk, on any number of threads", {
   formula <- four
   rows <- row_source(d[columns], "y")
   fit <- function(data, threads) {
-    bkm(formula, data, method = "ep", threads = threads, tol = 1e-9,
-      standardize = FALSE, progress = FALSE)
+    bkm(formula, data, method = "ep", threads = threads,
+      control = list(tol = 1e-9, progress = FALSE),
+      standardize = FALSE)
   }
   one <- fit(rows, 1)
   expect_identical(fit(rows, 2)$posterior, one$posterior)

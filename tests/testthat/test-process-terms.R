@@ -17,7 +17,7 @@ test_that("a term is the dense process, given its variance", {
   z <- matrix(sort(curve$x))
   fit <- bkm(
     number ~ gp(x, kernel = rbf(0.6), inducing = z) + w, curve,
-    method = "vb", standardize = FALSE, tol = 1e-12, threads = 1
+    method = "vb", standardize = FALSE, control = list(tol = 1e-12), threads = 1
   )
   s2 <- fit$posterior$variance[[1]]$value
   noise <- fit$posterior$noise
@@ -41,15 +41,15 @@ test_that("one term of a hinge is gpsvm() at the same variance", {
   z <- matrix(seq(-2, 2, length.out = 9))
   fit <- bkm(
     class ~ 0 + gp(x, kernel = rbf(0.6), inducing = z), curve,
-    family = "hinge", method = "vb", standardize = FALSE, tol = 1e-13,
-    max_iter = 1e4, threads = 1
+    family = "hinge", method = "vb", standardize = FALSE,
+    control = list(tol = 1e-13, max_iter = 1e4), threads = 1
   )
   s2 <- fit$posterior$variance[[1]]$value
   colnames(z) <- "x"
   machine <- gpsvm(
     class ~ x, curve,
     kernel = rbf(0.6, variance = s2), inducing = z, method = "vb",
-    standardize = FALSE, tune = FALSE, tol = 1e-13, threads = 1
+    standardize = FALSE, tune = FALSE, control = list(tol = 1e-13), threads = 1
   )
   expect_equal(fit$fitted$mean, machine$fitted$mean, tolerance = 1e-6)
   expect_equal(fit$fitted$var, machine$fitted$var, tolerance = 1e-5)
@@ -64,7 +64,8 @@ test_that("one term of a hinge is gpsvm() at the same variance", {
 })
 
 test_that("open length-scales are where the bound is largest", {
-  free <- bkm(class ~ gp(x) + w, curve, method = "vb", threads = 1, tol = 1e-9)
+  free <- bkm(class ~ gp(x) + w, curve, method = "vb", threads = 1,
+    control = list(tol = 1e-9))
   own <- free$design$smooths[[1]]$process
   ell <- kernel_parameters(own$kernel)[["lengthscale"]]
   expect_true(ell > 0.05 && ell < 5)
@@ -72,7 +73,7 @@ test_that("open length-scales are where the bound is largest", {
   criterion <- function(ell) {
     fit <- bkm(
       class ~ gp(x, kernel = rbf(ell)) + w, curve,
-      method = "vb", threads = 1, tol = 1e-9
+      method = "vb", threads = 1, control = list(tol = 1e-9)
     )
     last(fit$trace$elbo) - log(ell / median)^2 / 8
   }
@@ -139,7 +140,7 @@ for (method in c("ep", "vb", "gibbs")) {
     fit <- suppressWarnings(bkm(
       class ~ h + gp(x, by = h, inducing = 8) + gp(x, by = w, inducing = 6) +
         (1 | g), d,
-      method = method, threads = 1, chains = 2, warmup = 100, draws = 100,
+      method = method, threads = 1, chains = 2, control = list(warmup = 100), draws = 100,
       seed = 1
     ))
     expect_identical(
@@ -188,7 +189,8 @@ test_that("ep and the sampler agree about a curve", {
   ep <- bkm(formula, curve, standardize = FALSE, threads = 1)
   gibbs <- suppressWarnings(bkm(
     formula, curve,
-    method = "gibbs", standardize = FALSE, threads = 1, seed = 2, warmup = 2000,
+    method = "gibbs", standardize = FALSE, threads = 1, seed = 2,
+    control = list(warmup = 2000),
     draws = 5000
   ))
   new <- data.frame(x = seq(-2, 2, length.out = 9), w = 0)
@@ -203,7 +205,8 @@ test_that("the grid of ep counts what inducing points leave open", {
   z <- matrix(c(-1.5, 0, 1.5))
   fit <- bkm(
     class ~ gp(x, kernel = rbf(0.5), inducing = z), curve,
-    family = "probit", standardize = FALSE, threads = 1, tol = 1e-6,
+    family = "probit", standardize = FALSE, threads = 1,
+    control = list(tol = 1e-6),
     prior = bkm_prior(var_shape = 2, var_rate = 2)
   )
   expect_gt(fit$design$smooths[[1]]$process$left, 0.1)

@@ -29,7 +29,7 @@ sqlite_of <- function(frame) {
 }
 
 fit_source <- function(source, ...) {
-  bsvm(source, seed = 1, threads = 1, progress = FALSE, ...)
+  flat(bsvm)(source, seed = 1, threads = 1, progress = FALSE, ...)
 }
 
 # The message says what is wrong with which column, and every error carries
@@ -147,7 +147,7 @@ test_that("which class comes first in the rows does not matter", {
     row_source(d$x[order, ], d$y[order]),
     tol = 1e-10, method = "svi"
   )
-  b <- bsvm(d$x, factor(d$y), tol = 1e-10, threads = 1, method = "vb")
+  b <- bsvm(d$x, factor(d$y), control = list(tol = 1e-10), threads = 1, method = "vb")
   expect_identical(a$levels, b$levels)
   expect_equal(coef(a), coef(b), tolerance = 1e-5)
 })

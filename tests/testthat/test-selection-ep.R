@@ -17,13 +17,13 @@ some_columns <- function(n = 100, p = 6, seed = 4) {
 }
 
 long_chain <- function(...) {
-  suppressWarnings(bkm(
+  suppressWarnings(flat(bkm)(
     ..., select = TRUE, method = "gibbs", chains = 2, warmup = 200,
     draws = 2500, seed = 1, threads = 1
   ), classes = "bayeskernel_warning_convergence")
 }
 
-by_ep <- function(...) bkm(..., select = TRUE, polish = "ep", threads = 1)
+by_ep <- function(...) flat(bkm)(..., select = TRUE, polish = "ep", threads = 1)
 
 test_that("inclusion by EP is that of long chains, in every proper family", {
   d <- some_columns()
@@ -54,7 +54,7 @@ test_that("beside random effects, too", {
 test_that("it takes no random numbers, and leaves all but inclusion alone", {
   d <- some_columns()
   fit <- function(...) {
-    bsvm(
+    flat(bsvm)(
       d$x, d$class, select = TRUE, learning_rate = 0.4, threads = 1, ...,
       prior = bsvm_prior(rho = 0.2)
     )
@@ -106,7 +106,7 @@ test_that("separated classes and more columns than rows have answers", {
 
 test_that("what it does not fit is refused in words", {
   d <- some_columns()
-  fit <- function(...) bkm(class ~ v1 + v2 + v3, d$data, ..., threads = 1)
+  fit <- function(...) flat(bkm)(class ~ v1 + v2 + v3, d$data, ..., threads = 1)
   expect_bk_error(fit(polish = "ep"), "argument", "no selection")
   expect_bk_error(
     fit(select = TRUE, polish = "ep", method = "gibbs"), "argument", "gibbs"

@@ -15,7 +15,7 @@ levels_data <- function(n = 150, seed = 1) {
 by_terms <- function(formula, data, ..., draws = 1500, prior = bkm_prior(
                        rho = 0.3, inclusion = "term"
                      )) {
-  suppressWarnings(bkm(
+  suppressWarnings(flat(bkm)(
     formula, data, select = TRUE, prior = prior, chains = 2, warmup = 200,
     draws = draws, seed = 1, threads = 1, ...
   ), classes = "bayeskernel_warning_convergence")
@@ -104,7 +104,7 @@ test_that("rho learned counts terms, and chains go on", {
   expect_true(all(rho > 0 & rho < 1))
   # Both terms are in: Beta(2 + 2, 3).
   expect_lt(abs(mean(rho) - 4 / 7), 0.05)
-  longer <- by_terms(y ~ a + f, d, prior = prior, start = fit, draws = 1600)
+  longer <- by_terms(y ~ a + f, d, prior = prior, resume = fit, draws = 1600)
   expect_identical(
     as.array(longer)[1:1500, , ], as.array(fit)[1:1500, , ]
   )
@@ -114,7 +114,7 @@ test_that("terms are of draws, those of the polish too", {
   d <- levels_data()
   prior <- bsvm_prior(rho = 0.3, inclusion = "term")
   fit <- function(...) {
-    suppressWarnings(bsvm(
+    suppressWarnings(flat(bsvm)(
       y ~ a + f, d, select = TRUE, method = "vb", learning_rate = 0.4,
       chains = 2, warmup = 50, draws = 100, seed = 1, threads = 1, ...
     ), classes = "bayeskernel_warning_convergence")
@@ -132,7 +132,7 @@ test_that("terms are of draws, those of the polish too", {
   expect_bk_error(inclusion(alone, by = "term"), "argument", "polish = TRUE")
   expect_bk_error(fit(prior = prior, polish = FALSE), "argument", "term")
   expect_bk_error(bkm(
-    y ~ a + f, d, select = TRUE, polish = "ep",
+    y ~ a + f, d, select = TRUE, control = list(polish = "ep"),
     prior = bkm_prior(inclusion = "term")
   ), "argument", "term")
   expect_bk_error(bsvm_prior(inclusion = "level"), "argument", "inclusion")
@@ -141,7 +141,7 @@ test_that("terms are of draws, those of the polish too", {
   one <- function(inclusion) {
     suppressWarnings(bkm(
       x, d$y, select = TRUE, prior = bkm_prior(inclusion = inclusion),
-      chains = 1, warmup = 20, draws = 50, seed = 3, threads = 1
+      chains = 1, control = list(warmup = 20), draws = 50, seed = 3, threads = 1
     ), classes = "bayeskernel_warning_convergence")$draws
   }
   expect_identical(one("term"), one("column"))
@@ -165,7 +165,7 @@ test_that("a factor of two levels is one column, by each method", {
   d$y <- d$a + 3 * d$bit + stats::rlogis(300) > 0
   for (fitter in list(bsvm, bkm)) {
     run <- function(formula) {
-      suppressWarnings(fitter(
+      suppressWarnings(flat(fitter)(
         formula, d, select = TRUE, chains = 2, warmup = 100, draws = 200,
         seed = 1, threads = 1
       ))

@@ -15,7 +15,7 @@ test_that("more columns than rows: both engines stay finite and agree", {
   vb <- bsvm(d$x, d$y, select = TRUE, method = "vb", threads = 1)
   gibbs <- suppressWarnings(bsvm(
     d$x, d$y,
-    select = TRUE, method = "gibbs", chains = 2, warmup = 100, draws = 300,
+    select = TRUE, method = "gibbs", chains = 2, control = list(warmup = 100), draws = 300,
     seed = 1, threads = 1
   ))
   for (fit in list(vb, gibbs)) {
@@ -35,7 +35,8 @@ test_that("if no columns leave, a wide fit has the moments of its rows", {
   d$y <- rep(c(FALSE, TRUE), 10)
   fit <- bsvm(
     d$x, d$y,
-    select = TRUE, method = "vb", threads = 1, starts = 0.5, polish = FALSE,
+    select = TRUE, method = "vb", threads = 1,
+    control = list(starts = 0.5, polish = FALSE),
     weights = rep(0.1, 20), prior = bsvm_prior(rho = 0.3)
   )
   expect_gt(min(inclusion(fit)), 1e-6)
@@ -49,7 +50,8 @@ test_that("of the starts the best bound counts, and it can be any", {
   fit <- function(starts) {
     bsvm(
       d$x, d$y,
-      select = TRUE, method = "vb", starts = starts, polish = FALSE, threads = 1
+      select = TRUE, method = "vb",
+      control = list(starts = starts, polish = FALSE), threads = 1
     )
   }
   bound <- function(starts) utils::tail(elbo(fit(starts)), 1)
@@ -66,7 +68,7 @@ test_that("the polish reports what a long chain reports, and its range", {
   d <- wide_data(n = 80, p = 8, seed = 4)
   d$y <- d$x[, 1] + 0.7 * d$x[, 2] + stats::rlogis(80) > 0
   prior <- bsvm_prior(rho = 0.2)
-  fit <- function(...) bsvm(
+  fit <- function(...) flat(bsvm)(
     d$x, d$y, select = TRUE, prior = prior, threads = 1, ...
   )
   set.seed(7)
@@ -105,7 +107,7 @@ test_that("streams that disagree are said to", {
 test_that("selection and modelled holes calibrate the rate, unless given", {
   d <- wide_data(n = 80, p = 6, seed = 6)
   data <- data.frame(d$x, y = d$y)
-  fit <- function(...) bsvm(y ~ ., data, method = "vb", threads = 1, ...)
+  fit <- function(...) flat(bsvm)(y ~ ., data, method = "vb", threads = 1, ...)
   selected <- fit(select = TRUE)
   expect_true(selected$calibrated)
   expect_lt(selected$learning_rate, 0.9)
@@ -134,9 +136,9 @@ test_that("a selection takes no more passes than are said", {
     diag(c(rep(1, 4), 10^stats::runif(26, -3, 3)))
   y <- seq_len(40) == 7
   fit <- suppressWarnings(bsvm(
-    x, y, select = TRUE, method = "vb", accelerate = FALSE, polish = FALSE,
-    standardize = FALSE, weights = 10^stats::runif(40, -3, 3),
-    max_iter = 1e7, learning_rate = 1, threads = 1
+    x, y, select = TRUE, method = "vb",
+    control = list(accelerate = FALSE, polish = FALSE, max_iter = 1e7),
+    standardize = FALSE, weights = 10^stats::runif(40, -3, 3), learning_rate = 1, threads = 1
   ))
   expect_lte(fit$diagnostics$passes, 10000)
   expect_false(fit$diagnostics$converged)

@@ -35,9 +35,9 @@ fits <- function(formula, data, method, family) {
     settings <- c(settings, chains = 2, warmup = 100, draws = 100)
   }
   if (family == "bsvm") {
-    do.call(bsvm, settings)
+    do.call(flat(bsvm), settings)
   } else {
-    do.call(bkm, c(settings, family = family))
+    do.call(flat(bkm), c(settings, family = family))
   }
 }
 
@@ -146,7 +146,7 @@ test_that("a numeric response moves by less than 1 % of an sd, in any unit", {
   flat <- bkm_prior(beta_var = 1e8, intercept_var = 1e8)
   fit <- function(data, prior = bkm_prior()) bkm(
     mpg ~ wt + hp + qsec, data, penalty = "none", method = "vb", prior = prior,
-    tol = 1e-12, threads = 1
+    control = list(tol = 1e-12), threads = 1
   )
   own <- fit(mtcars)
   sd <- sqrt(diag(vcov(own)))

@@ -72,7 +72,7 @@ test_that("one row that one particle explains warns, once", {
   d$y[40] <- 1e6
   expect_warning(
     fit <- seqkr(y ~ x, d,
-      kernel = rbf(1), temper = FALSE, particles = 60, seed = 1,
+      kernel = rbf(1), control = list(temper = FALSE), particles = 60, seed = 1,
       threads = 1, order = "given"
     ),
     "effective after row 40",

@@ -30,10 +30,10 @@ test_that("`model` is TRUE or FALSE in every model", {
 
 test_that("`start` is refused by engines without chains", {
   fit <- quick_gibbs(y ~ x1, d)
-  expect_bk_error(bsvm(y ~ x1, d, start = fit,
+  expect_bk_error(bsvm(y ~ x1, d, control = list(resume = fit),
     method = "vb"), "argument", "sampler")
-  expect_bk_error(gpsvm(y ~ x1, d, start = fit,
-    method = "vb", tune = FALSE), "argument", "start")
+  expect_bk_error(gpsvm(y ~ x1, d, control = list(resume = fit),
+    method = "vb", tune = FALSE), "argument", "resume")
 })
 
 test_that("families are given as in glm()", {

@@ -12,7 +12,7 @@ test_that("a rate is a power of every row", {
   d <- rate_data()
   for (method in c("vb", "ep")) {
     fit <- function(...) {
-      bsvm(y ~ x + z, d, method = method, penalty = 1, threads = 1, ...)
+      flat(bsvm)(y ~ x + z, d, method = method, penalty = 1, threads = 1, ...)
     }
     expect_equal(
       coef(fit(learning_rate = 0.4)), coef(fit(weights = rep(0.4, 150)))
@@ -20,7 +20,7 @@ test_that("a rate is a power of every row", {
     expect_equal(fit(learning_rate = 0.4)$weights, rep(1, 150))
   }
   kernel <- function(...) {
-    gpsvm(y ~ x + z, d,
+    flat(gpsvm)(y ~ x + z, d,
       method = "vb", tune = FALSE, seed = 1, threads = 1, ...
     )
   }
@@ -174,7 +174,9 @@ test_that("rates and weights that mean nothing are refused", {
   expect_bk_error(
     bkm(y ~ x, d, class_weights = "balanced", threads = 1), "argument", "hinge"
   )
-  expect_no_error(bkm(y ~ x, d, learning_rate = 1, threads = 1))
+  expect_no_error(
+    bkm(y ~ x, d, family = hinge(learning_rate = 1), threads = 1)
+  )
 })
 
 test_that("mean field that gave a class up has no standard errors of slopes", {

@@ -12,7 +12,7 @@ test_that("the jackknife foretells refits without each row", {
   d <- machine_data(60)
   fit <- bsvm(y ~ x + z, d,
     method = "ep", penalty = "none", prior = bsvm_prior(beta_var = 10),
-    standardize = FALSE, tol = 1e-6, threads = 1
+    standardize = FALSE, control = list(tol = 1e-6), threads = 1
   )
   moved <- t(vapply(seq_len(60), function(i) {
     coef(fit) - coef(update(fit, data = d[-i, ]))
@@ -43,7 +43,7 @@ test_that("engines agree on the sandwich, which is wider than the posterior", {
 test_that("the sandwich does not depend on the scale of weights or columns", {
   d <- machine_data()
   fit <- function(...) {
-    bsvm(y ~ x + z, ..., method = "ep", penalty = "none", threads = 1,
+    flat(bsvm)(y ~ x + z, ..., method = "ep", penalty = "none", threads = 1,
       tol = 1e-6
     )
   }

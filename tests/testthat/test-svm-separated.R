@@ -55,7 +55,7 @@ test_that("so it is with more columns than rows, selection, bars, smooths", {
   new <- separated(1000, 80, seed = 9)
   fit <- suppressWarnings(bsvm(
     d$x, d$y, method = "gibbs", seed = 1, threads = 1, draws = 500,
-    warmup = 300
+    control = list(warmup = 300)
   ))
   expect_lt(log_loss_of(fit, new$x, new$y), log(2) - 0.05)
   frame <- function(d) {
@@ -67,7 +67,7 @@ test_that("so it is with more columns than rows, selection, bars, smooths", {
   d <- frame(separated(100))
   new <- frame(separated(1000, seed = 9))
   machine <- function(formula, ...) {
-    suppressWarnings(bsvm(
+    suppressWarnings(flat(bsvm)(
       formula, d, method = "gibbs", seed = 1, threads = 1, draws = 500,
       warmup = 300, ...
     ))

@@ -106,7 +106,7 @@ test_that("a goal is a default of runs whose length is not said", {
 test_that("bsvm() takes its own numbers of passes, by method", {
   d <- typed_data()
   passes <- function(...) {
-    bsvm(y ~ a + b, d, threads = 1, seed = 1, ...)$diagnostics$passes
+    flat(bsvm)(y ~ a + b, d, threads = 1, seed = 1, ...)$diagnostics$passes
   }
   expect_identical(passes(), passes(tol = 1e-3, max_iter = 100))
   expect_identical(
