@@ -44,7 +44,7 @@
 #'   row i has the variance \eqn{\sigma^2 / w_i}{sigma^2 / w}, as in
 #'   [stats::lm()], and rows of weight 0 are left out. A mean of w observations
 #'   has weight w. Of classes counts, whole numbers: how often each row occurs.
-#' @param chains,draws Number of chains, kept draws per chain. With discarded
+#' @param chains,ndraws Number of chains, kept draws per chain. With discarded
 #'   sweeps and sweeps per kept draw, `warmup` and `thin` of [bark_control()], they
 #'   are the length of a run. A sweep is one jump and a few other moves, so there
 #'   have to be many. `NULL`: 4 chains, and by the default of `until` 12,500 sweeps of warmup and 500 draws 25 sweeps apart in the first
@@ -52,7 +52,7 @@
 #' @param until [stop_at()]: rounds of sweeps until the chains agree,
 #'   the second half of all sweeps is kept, and a warning comes only at the cap.
 #'   `NULL`: one round. `"auto"`, the default: one round where `warmup`,
-#'   `draws`, `thin` or `resume` say how long to run, else as long as it helps
+#'   `ndraws`, `thin` or `resume` say how long to run, else as long as it helps
 #'   predictions, three rounds at most (see Length of a run).
 #'   `stop_at(rhat = 1.01)` asks for chains that agree, whatever it costs: rounds of 100,000 sweeps or more, at
 #'   most 1,600,000 a chain.
@@ -229,7 +229,7 @@
 #' # Shorter than the default, of four chains of 25,000 to 100,000 sweeps.
 #' fit <- bark(y ~ a + b, d, select = TRUE, chains = 2,
 #'   control = bark_control(warmup = 2000, thin = 10),
-#'   draws = 200, until = stop_at(rhat = 1.1, sweeps = 1e6),
+#'   ndraws = 200, until = stop_at(rhat = 1.1, sweeps = 1e6),
 #'   threads = 1, seed = 1)
 #' fit
 #' inclusion(fit)
@@ -238,7 +238,7 @@
 #' d$g <- gl(6, 10)
 #' d$y <- d$y + c(-2, -1, 0, 0, 1, 2)[d$g]
 #' grouped <- bark(y ~ a + (1 | g), d, chains = 2,
-#'   control = bark_control(warmup = 2000, thin = 10), draws = 200, until = stop_at(rhat = 1.1, sweeps = 1e6), threads = 1, seed = 1)
+#'   control = bark_control(warmup = 2000, thin = 10), ndraws = 200, until = stop_at(rhat = 1.1, sweeps = 1e6), threads = 1, seed = 1)
 #' ranef(grouped, condVar = FALSE)
 #' predict(grouped, data.frame(a = 0, g = c("1", "new")), se.fit = TRUE)
 #' @rdname bark
@@ -246,7 +246,7 @@
 bark.default <- function(x, y, family = NULL, scales = NULL, select = FALSE,
                          structure = NULL, linear = FALSE, prior = NULL,
                          standardize = TRUE, weights = NULL,
-                         na.action = stats::na.fail, chains = 4, draws = NULL,
+                         na.action = stats::na.fail, chains = 4, ndraws = NULL,
                          until = "auto", chain_weights = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          control = bark_control(), model = NULL, ...) {
@@ -262,7 +262,7 @@ bark <- function(x, ...) UseMethod("bark")
 bark.formula <- function(formula, data, family = NULL, scales = NULL,
                          select = FALSE, structure = NULL, linear = FALSE,
                          prior = NULL, standardize = TRUE, weights, subset,
-                         na.action = stats::na.fail, chains = 4, draws = NULL,
+                         na.action = stats::na.fail, chains = 4, ndraws = NULL,
                          until = "auto", chain_weights = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          control = bark_control(), model = NULL, ...) {
@@ -275,7 +275,7 @@ bark_arguments <- function() {
     scales = or_null(one_of("different", "equal")),
     select = check_flag, structure = function(x, name) x, linear = check_flag,
     chain_weights = or_null(one_of("stacking", "equal")),
-    warmup = or_null(count_from(0)), draws = or_null(count_from(1)),
+    warmup = or_null(count_from(0)), ndraws = or_null(count_from(1)),
     thin = or_null(count_from(1)), until = check_auto_until
   )
 }

@@ -261,7 +261,7 @@ bkm.default <- function(x, y, family = NULL, method = NULL, penalty = NULL,
                         select = FALSE, missing = c("fail", "omit", "model"),
                         prior = bkm_prior(), standardize = TRUE, weights = NULL,
                         offset = NULL, na.action = stats::na.fail, chains = 4,
-                        draws = 1000, until = NULL, seed = NULL,
+                        ndraws = 1000, until = NULL, seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
                         control = bkm_control(), model = NULL, ...) {
   fit_model(bkm_model, match.call(), environment(), ...)
@@ -278,7 +278,7 @@ bkm.formula <- function(formula, data, family = NULL, method = NULL,
                         missing = c("fail", "omit", "model"), cov = NULL,
                         prior = bkm_prior(), standardize = TRUE, weights,
                         offset, subset, na.action = stats::na.fail, chains = 4,
-                        draws = 1000, until = NULL, seed = NULL,
+                        ndraws = 1000, until = NULL, seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
                         control = bkm_control(), model = NULL, ...) {
   fit_model(bkm_model, match.call(), environment(), ...)

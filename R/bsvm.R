@@ -144,7 +144,7 @@ bsvm.default <- function(x, y, method = NULL, penalty = NULL, select = FALSE,
                          class_weights = c("none", "balanced"),
                          prior = bsvm_prior(), standardize = TRUE,
                          weights = NULL, offset = NULL,
-                         na.action = stats::na.fail, chains = 4, draws = 1000,
+                         na.action = stats::na.fail, chains = 4, ndraws = 1000,
                          until = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          control = bsvm_control(), model = NULL, ...) {
@@ -163,7 +163,7 @@ bsvm.formula <- function(formula, data, method = NULL, penalty = NULL,
                          class_weights = c("none", "balanced"),
                          prior = bsvm_prior(), standardize = TRUE, weights,
                          offset, subset, na.action = stats::na.fail, chains = 4,
-                         draws = 1000, until = NULL, seed = NULL,
+                         ndraws = 1000, until = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
                          control = bsvm_control(), model = NULL, ...) {
   fit_model(bsvm_model, match.call(), environment(), ...)

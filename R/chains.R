@@ -302,16 +302,16 @@ resumed <- function(start, fingerprint, settings) {
       "argument", "`resume` is a fit of another model or other data.",
       c(
         "Data, formula, prior, chains, warmup and thin must be the same.",
-        "Only `draws` and the way the work is shared may differ."
+        "Only `ndraws` and the way the work is shared may differ."
       ),
       column = "resume"
     )
   }
   if (dim(start$draws)[1] > settings$draws) {
     bk_abort(
-      "argument", "`resume` already holds more draws than `draws`.",
+      "argument", "`resume` already holds more draws than `ndraws`.",
       sprintf(
-        "It holds %d a chain, `draws` is the number of all: %d.",
+        "It holds %d a chain, `ndraws` is the number of all: %d.",
         dim(start$draws)[1], settings$draws
       ),
       column = "resume"
@@ -399,7 +399,7 @@ check_memory <- function(job, n) {
           "Accepted: at most %s, or options(bayeskernel.max_bytes = ).",
           format_bytes(most)
         ),
-        "Ask for fewer `draws` or `chains`, or raise `thin` of `control`."
+        "Ask for fewer `ndraws` or `chains`, or raise `thin` of `control`."
       ),
       column = if (settings$chains > 1000) "chains" else "draws",
       found = bytes, expected = most

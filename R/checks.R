@@ -120,7 +120,9 @@ known_as <- list(
   penalty = c("cost", "c", "lambda", "alpha"),
   threads = c("cores", "ncores", "nthread", "nthreads", "n_jobs"),
   max_iter = c("iter", "maxit", "iterations", "niter"),
-  draws = c("iter", "ndraws", "nsamples", "nsave", "ndpost", "iterations"),
+  ndraws = c(
+    "iter", "draws", "n_draws", "nsamples", "nsave", "ndpost", "iterations"
+  ),
   warmup = c("burnin", "burn", "nburn", "nskip"), chains = "nchains",
   thin = c("keepevery", "nthin"), progress = c("verbose", "trace", "refresh"),
   standardize = c("scale", "scaled", "center"),

@@ -63,9 +63,9 @@ warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100,
     },
     more,
     if (length(apart) > 0L) {
-      "Raise `warmup` of `control` and `draws`, and look at plot(fit, \"trace\")."
+      "Raise `warmup` of `control` and `ndraws`, and look at plot(fit, \"trace\")."
     } else {
-      "Raise `draws`, or `thin` of `control`."
+      "Raise `ndraws`, or `thin` of `control`."
     }
   )
   bk_warn(

@@ -5,7 +5,7 @@
 #' approximate posterior q.
 #'
 #' @param x A fit of this package.
-#' @param n Number of draws from q, default 1000; samplers ignore it.
+#' @param ndraws Number of draws from q, default 1000; samplers ignore it.
 #' @param seed Whole number for the draws from q; `NULL` takes one from R's
 #'   generator, so that `set.seed()` reproduces them. Samplers ignore it.
 #' @param row.names,optional Unused, as the generic has them.
@@ -25,14 +25,14 @@
 #' set.seed(1)
 #' x <- cbind(a = rnorm(40), b = rnorm(40))
 #' fit <- bsvm(x, x[, "a"] + rnorm(40) > 0, threads = 1)
-#' colMeans(as.matrix(fit, n = 200))
+#' colMeans(as.matrix(fit, ndraws = 200))
 #' @name draws
 NULL
 
 #' @rdname draws
 #' @export
-as.array.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
-  draws <- parameter_draws(x, n, seed)
+as.array.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
+  draws <- parameter_draws(x, ndraws, seed)
   if (is.null(draws)) {
     bk_abort(
       "argument", "This fit has no draws of its parameters.",
@@ -48,17 +48,17 @@ as.array.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
 
 #' @rdname draws
 #' @export
-as.matrix.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
-  stack_chains(as.array.bayeskernel_fit(x, n, seed))
+as.matrix.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
+  stack_chains(as.array.bayeskernel_fit(x, ndraws, seed))
 }
 
 #' @rdname draws
 #' @export
 as.data.frame.bayeskernel_fit <- function(x, row.names = NULL,
-                                          optional = FALSE, n = 1000,
+                                          optional = FALSE, ndraws = 1000,
                                           seed = NULL, ...) {
   as.data.frame(
-    as.matrix.bayeskernel_fit(x, n, seed),
+    as.matrix.bayeskernel_fit(x, ndraws, seed),
     row.names = row.names
   )
 }
@@ -66,8 +66,8 @@ as.data.frame.bayeskernel_fit <- function(x, row.names = NULL,
 #' @rdname draws
 #' @method as.mcmc.list bayeskernel_fit
 #' @rawNamespace S3method(coda::as.mcmc.list, bayeskernel_fit)
-as.mcmc.list.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
-  draws <- as.array.bayeskernel_fit(x, n, seed)
+as.mcmc.list.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
+  draws <- as.array.bayeskernel_fit(x, ndraws, seed)
   sweeps <- kept_sweeps(x)
   coda::mcmc.list(lapply(seq_len(dim(draws)[2]), function(chain) {
     coda::mcmc(
@@ -80,8 +80,8 @@ as.mcmc.list.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
 #' @rdname draws
 #' @method as.mcmc bayeskernel_fit
 #' @export
-as.mcmc.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
-  chains <- as.mcmc.list.bayeskernel_fit(x, n, seed)
+as.mcmc.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
+  chains <- as.mcmc.list.bayeskernel_fit(x, ndraws, seed)
   if (length(chains) == 1L) {
     return(chains[[1]])
   }
@@ -90,8 +90,8 @@ as.mcmc.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
 
 #' @rdname draws
 #' @exportS3Method posterior::as_draws
-as_draws.bayeskernel_fit <- function(x, n = 1000, seed = NULL, ...) {
-  posterior::as_draws_array(as.array.bayeskernel_fit(x, n, seed))
+as_draws.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
+  posterior::as_draws_array(as.array.bayeskernel_fit(x, ndraws, seed))
 }
 
 # Stored draws, or made from q; NULL where neither is to be had.
@@ -99,7 +99,7 @@ parameter_draws <- function(x, n = 1000, seed = NULL) {
   if (!is.null(x$draws)) {
     return(x$draws)
   }
-  n <- check_count(n, name = "n")
+  n <- check_count(n, name = "ndraws")
   seed <- check_seed(seed)
   flat <- draws_from_posterior(x, n, seed)
   if (!is.null(flat)) {

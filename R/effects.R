@@ -287,7 +287,7 @@ open_groups <- function(object, rows, ask, unseen, most) {
   if (ask$latent) {
     return(f)
   }
-  draws <- as.matrix(object, n = nrow(f), seed = 1)
+  draws <- as.matrix(object, ndraws = nrow(f), seed = 1)
   if (nrow(draws) > nrow(f)) draws <- draws[taken_draws(object, nrow(f)), ]
   var <- 0
   for (t in seq_along(unseen)) {

@@ -44,7 +44,7 @@
 #' @param scale `"link"`, the default: of the latent value f, of a logistic model
 #'   log odds; `"response"`: of the probability of the positive class. Of a
 #'   regression both are its mean.
-#' @param draws Number of draws; of a sampler at most as many as it has kept.
+#' @param ndraws Number of draws; of a sampler at most as many as it has kept.
 #' @param seed Whole number. By default the same draws at every call; `NULL` for
 #'   R's generator.
 #' @param threads Worker threads.
@@ -104,7 +104,7 @@ exposure.bayeskernel_fit <- function(object, pars = NULL, newdata = NULL,
                                      change = c(0.25, 0.75), at = NULL,
                                      level = 0.9,
                                      scale = c("link", "response"),
-                                     draws = 1000, seed = 1,
+                                     ndraws = 1000, seed = 1,
                                      threads = getOption(
                                        "bayeskernel.threads", 2L
                                      ), ...) {
@@ -113,7 +113,7 @@ exposure.bayeskernel_fit <- function(object, pars = NULL, newdata = NULL,
   type <- check_choice(type, exposure_types, "type")
   scale <- check_choice(scale, c("link", "response"), "scale")
   level <- check_number(level, 0, 1, "level", closed = FALSE)
-  draws <- check_count(draws, 2L, name = "draws")
+  draws <- check_count(ndraws, 2L, name = "ndraws")
   threads <- check_threads(threads)
   need_one_function(object, scale)
   data <- exposure_data(object, newdata)

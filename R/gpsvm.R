@@ -150,7 +150,7 @@ gpsvm.default <- function(x, y, kernel = rbf(), inducing = NULL, method = NULL,
                           class_weights = c("none", "balanced"),
                           prior = gpsvm_prior(), standardize = TRUE,
                           weights = NULL, na.action = stats::na.fail,
-                          chains = 4, draws = 1000, until = NULL, seed = NULL,
+                          chains = 4, ndraws = 1000, until = NULL, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
                           control = gpsvm_control(), model = NULL, ...) {
   fit_model(gpsvm_model, match.call(), environment(), ...)
@@ -168,7 +168,7 @@ gpsvm.formula <- function(formula, data, kernel = rbf(), inducing = NULL,
                           class_weights = c("none", "balanced"),
                           prior = gpsvm_prior(), standardize = TRUE, weights,
                           subset, na.action = stats::na.fail, chains = 4,
-                          draws = 1000, until = NULL, seed = NULL,
+                          ndraws = 1000, until = NULL, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
                           control = gpsvm_control(), model = NULL, ...) {
   if (has_processes(formula)) {

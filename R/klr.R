@@ -19,7 +19,7 @@
 #' @param prior Made by [klr_prior()].
 #' @param standardize Centre and scale the predictors (default `TRUE`).
 #'   Directions refer to the standardised predictors.
-#' @param chains,draws Number of chains, kept draws per chain. With discarded
+#' @param chains,ndraws Number of chains, kept draws per chain. With discarded
 #'   sweeps and sweeps per kept draw, `warmup` and `thin` of [klr_control()], they
 #'   are the length of a run. A sweep is one short step of each
 #'   kind, so there have to be many: 4 chains, 20,000 sweeps of warmup, and 1000
@@ -27,7 +27,7 @@
 #' @param until [stop_at()]: rounds of sweeps until the chains agree,
 #'   the second half of all sweeps is kept, and a warning comes only at the cap,
 #'   16 times the first round. `NULL`: one round. `"auto"`, the default: one
-#'   round where `warmup`, `draws`, `thin` or `resume` say how long to run, else
+#'   round where `warmup`, `ndraws`, `thin` or `resume` say how long to run, else
 #'   `stop_at(rhat = 1.05)`.
 #' @param ... Passed to methods; an argument that no method knows is an error,
 #'   and so is `weights`.
@@ -110,7 +110,7 @@
 #' # Longer chains are needed in earnest: see the defaults.
 #' fit <- suppressWarnings(klr(x, y, rank = 1, chains = 2,
 #'   control = klr_control(warmup = 2000, thin = 5),
-#'   draws = 200, threads = 1, seed = 1))
+#'   ndraws = 200, threads = 1, seed = 1))
 #' fit
 #' projection(fit)
 #' plot(fit)
@@ -118,7 +118,7 @@
 #' @export
 klr.default <- function(x, y, rank = NULL, folds = 5, prior = klr_prior(),
                         standardize = TRUE, na.action = stats::na.fail,
-                        chains = 4, draws = NULL, until = "auto", seed = NULL,
+                        chains = 4, ndraws = NULL, until = "auto", seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
                         control = klr_control(), model = NULL, ...) {
   fit_model(klr_model, match.call(), environment(), ...)
@@ -132,7 +132,7 @@ klr <- function(x, ...) UseMethod("klr")
 #' @export
 klr.formula <- function(formula, data, rank = NULL, folds = 5,
                         prior = klr_prior(), standardize = TRUE, subset,
-                        na.action = stats::na.fail, chains = 4, draws = NULL,
+                        na.action = stats::na.fail, chains = 4, ndraws = NULL,
                         until = "auto", seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
                         control = klr_control(), model = NULL, ...) {
@@ -162,7 +162,7 @@ klr_model <- list(
   arguments = function() {
     list(
       rank = or_null(check_ranks), folds = count_from(2),
-      warmup = or_null(count_from(0)), draws = or_null(count_from(1)),
+      warmup = or_null(count_from(0)), ndraws = or_null(count_from(1)),
       thin = or_null(count_from(1)), until = check_auto_until
     )
   },

@@ -129,7 +129,7 @@ mkprobit.default <- function(x, y, kernel = NULL,
                              inducing = NULL, prior = mkprobit_prior(),
                              standardize = TRUE, weights = NULL,
                              na.action = stats::na.fail, chains = 4,
-                             draws = 1000, until = NULL, seed = NULL,
+                             ndraws = 1000, until = NULL, seed = NULL,
                              threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = NULL, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
@@ -148,7 +148,7 @@ mkprobit.formula <- function(formula, data, kernel = NULL,
                              inducing = NULL, prior = mkprobit_prior(),
                              standardize = TRUE, weights, subset,
                              na.action = stats::na.fail, chains = 4,
-                             draws = 1000, until = NULL, seed = NULL,
+                             ndraws = 1000, until = NULL, seed = NULL,
                              threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = NULL, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)

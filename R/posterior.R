@@ -6,7 +6,7 @@
 #' @param object,x A fit by [bkm()], [bsvm()], [gpsvm()] or [bark()].
 #' @param newdata Rows as [predict()][predict.bayeskernel_fit] takes them.
 #'   Default: the rows of the fit.
-#' @param draws Number of draws. Default: all of a sampler, 1000 from q.
+#' @param ndraws Number of draws. Default: all of a sampler, 1000 from q.
 #' @param re.form,seed As for [predict()][predict.bayeskernel_fit].
 #' @param link As for [predict()][predict.bayeskernel_fit]: how f becomes a
 #'   probability.
@@ -28,7 +28,7 @@
 #'
 #'   `posterior_interval()`: central intervals of parameters, a row each.
 #'   `prior_summary()`: the prior of the fit. `pp_check()`: a ggplot, the
-#'   distribution of the responses beside that of `draws` (default 50) simulated
+#'   distribution of the responses beside that of `ndraws` (default 50) simulated
 #'   ones.
 #' @section Weights: A row of weight w counts w times in `log_lik()` and
 #'   `loo()`, as a row of w trials does. Of a [bark()] the weight divides the
@@ -49,10 +49,10 @@
 #' x <- matrix(runif(120, -2, 2), 60, 2)
 #' y <- rowSums(x^2) + rnorm(60) / 2
 #' # The default has four chains and longer rounds.
-#' fit <- bark(x, y, chains = 2, control = bark_control(warmup = 2000, thin = 10), draws = 200,
+#' fit <- bark(x, y, chains = 2, control = bark_control(warmup = 2000, thin = 10), ndraws = 200,
 #'   until = stop_at(rhat = 1.05, sweeps = 1e6), threads = 1, seed = 1)
 #' if (requireNamespace("rstantools", quietly = TRUE)) {
-#'   dim(rstantools::posterior_predict(fit, draws = 50, seed = 1))
+#'   dim(rstantools::posterior_predict(fit, ndraws = 50, seed = 1))
 #'   rstantools::posterior_interval(fit, pars = "sigma")
 #' }
 #' @name posterior_predict.bayeskernel_fit
@@ -63,7 +63,7 @@ posterior_latent <- function(object, newdata, draws, re.form = NULL,
                              seed = NULL, response = FALSE,
                              threads = getOption("bayeskernel.threads", 2L)) {
   validate_fit(object)
-  if (!is.null(draws)) draws <- check_count(draws, name = "draws")
+  if (!is.null(draws)) draws <- check_count(draws, name = "ndraws")
   if (object$method == "ecm") draws_from_posterior(object)
   groups <- check_re_form(re.form)
   rows <- NULL
@@ -85,11 +85,11 @@ posterior_latent <- function(object, newdata, draws, re.form = NULL,
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_linpred
 posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE,
-                                              newdata = NULL, draws = NULL,
+                                              newdata = NULL, ndraws = NULL,
                                               re.form = NULL, link = NULL,
                                               seed = NULL, ...) {
   check_no_dots(...)
-  latent <- posterior_latent(object, newdata, draws, re.form, seed)
+  latent <- posterior_latent(object, newdata, ndraws, re.form, seed)
   if (!check_flag(transform, "transform") || is_regression(object)) {
     return(latent$f)
   }
@@ -101,10 +101,10 @@ posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE,
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_epred
 posterior_epred.bayeskernel_fit <- function(object, newdata = NULL,
-                                            draws = NULL, re.form = NULL,
+                                            ndraws = NULL, re.form = NULL,
                                             link = NULL, seed = NULL, ...) {
   check_no_dots(...)
-  latent <- posterior_latent(object, newdata, draws, re.form, seed)
+  latent <- posterior_latent(object, newdata, ndraws, re.form, seed)
   if (is_regression(object)) {
     return(latent$f)
   }
@@ -114,15 +114,15 @@ posterior_epred.bayeskernel_fit <- function(object, newdata = NULL,
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_predict
 posterior_predict.bayeskernel_fit <- function(object, newdata = NULL,
-                                              draws = NULL, re.form = NULL,
+                                              ndraws = NULL, re.form = NULL,
                                               link = NULL, seed = NULL, ...) {
   check_no_dots(...)
   refuse_simulation(object)
   if (is.null(newdata) && !is.null(object$units)) {
-    return(count_draws(object, draws, re.form, link, seed))
+    return(count_draws(object, ndraws, re.form, link, seed))
   }
   out <- predictive_draws(
-    object, newdata, draws, re.form, link, seed
+    object, newdata, ndraws, re.form, link, seed
   )
   if (length(object$levels) == 2L) {
     out <- out - 1L
@@ -223,10 +223,10 @@ prior_summary.bayeskernel_fit <- function(object, ...) {
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::log_lik
 log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
-                                    draws = NULL, seed = NULL, ...) {
+                                    ndraws = NULL, seed = NULL, ...) {
   check_no_dots(...)
   refuse_pseudo(object, "log-likelihood")
-  log_densities(object, newdata, y, draws, seed)
+  log_densities(object, newdata, y, ndraws, seed)
 }
 
 # Of each response, draws x rows.
@@ -341,17 +341,17 @@ sampled_loo <- function(x, ..., seed) {
 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method bayesplot::pp_check
-pp_check.bayeskernel_fit <- function(object, ..., draws = 50, seed = NULL) {
+pp_check.bayeskernel_fit <- function(object, ..., ndraws = 50, seed = NULL) {
   refuse_simulation(object)
   need_rows(object, "pp_check()")
   if (!is.null(object$units)) {
     trials <- unit_trials(object)
-    simulated <- count_draws(object, draws, seed = seed)
+    simulated <- count_draws(object, ndraws, seed = seed)
     return(bayesplot::ppc_dens_overlay(
       unit_shares(object), t(t(simulated) / round(trials$all)), ...
     ))
   }
-  simulated <- predictive_draws(object, NULL, draws, seed = seed)
+  simulated <- predictive_draws(object, NULL, ndraws, seed = seed)
   if (is_regression(object)) {
     return(bayesplot::ppc_dens_overlay(object$y, simulated, ...))
   }

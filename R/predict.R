@@ -59,7 +59,7 @@
 #'   `"response"` of the probability of the positive class (two classes; of a
 #'   [mkprobit()] with more, and of ordered classes, an array, draws x rows x
 #'   classes).
-#' @param n_draws Number of draws. Default: every stored draw of a sampler (a
+#' @param ndraws Number of draws. Default: every stored draw of a sampler (a
 #'   smaller number takes evenly spaced ones); 1000 draws from q of a fit
 #'   without draws.
 #' @param re.form `NULL`, the default: with random effects, of known and unknown
@@ -219,7 +219,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
                                     link = NULL, threshold = NULL,
                                     se.fit = FALSE, interval = "none",
                                     level = 0.95, draws = FALSE,
-                                    re.form = NULL, ..., n_draws = NULL,
+                                    re.form = NULL, ..., ndraws = NULL,
                                     terms = NULL, exclude = NULL,
                                     newcov = NULL, seed = NULL,
                                     threads = getOption(
@@ -236,7 +236,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
     se.fit = check_flag(se.fit, "se.fit"),
     interval = check_choice(interval, intervals, "interval"),
     level = check_number(level, 0, 1, "level", closed = FALSE), draws = draws,
-    n_draws = if (!is.null(n_draws)) check_count(n_draws, name = "n_draws"),
+    ndraws = if (!is.null(ndraws)) check_count(ndraws, name = "ndraws"),
     groups = check_re_form(re.form), seed = seed,
     threads = check_threads(threads), kept = kept_terms(object, terms, exclude)
   )
@@ -558,7 +558,7 @@ class_spread <- function(object, rows, ask, most = 400L) {
   moments <- latent(object, rows, ask$link, ask$threads)
   prob <- moments$prob[[ask$link]]
   n <- NROW(prob)
-  take <- ask$n_draws %||% if (is.null(object$draws)) most
+  take <- ask$ndraws %||% if (is.null(object$draws)) most
   ends <- c(1 - ask$level, 1 + ask$level) / 2
   sd <- moments$prob_sd[[ask$link]]
   if (ask$interval == "none" && !is.null(sd)) {
@@ -588,12 +588,12 @@ class_spread <- function(object, rows, ask, most = 400L) {
 answer_draws <- function(object, rows, ask, n) {
   take <- function(rows) {
     latent_draws(
-      object, rows, ask$n_draws,
+      object, rows, ask$ndraws,
       response = ask$interval == "prediction", threads = ask$threads
     )
   }
   if (ask$draws) {
-    check_answer_size(n, draw_count(object, ask$n_draws))
+    check_answer_size(n, draw_count(object, ask$ndraws))
     latent <- with_seed(ask$seed, take(rows))
     return(
       if (ask$latent) latent$f else draw_probability(object, latent, ask$link)
@@ -609,16 +609,16 @@ answer_draws <- function(object, rows, ask, n) {
   if (is.null(rows)) {
     return(with_seed(ask$seed, limits(NULL)))
   }
-  slices <- row_slices(n, draw_count(object, ask$n_draws))
+  slices <- row_slices(n, draw_count(object, ask$ndraws))
   with_seed(ask$seed, do.call(rbind, lapply(slices, function(at) {
     limits(take_rows(rows, at))
   })))
 }
 
-draw_count <- function(object, n_draws) {
+draw_count <- function(object, ndraws) {
   total <- if (is.null(object$draws)) Inf else prod(dim(object$draws)[1:2])
   min(
-    total, if (!is.null(n_draws)) n_draws else if (total < Inf) total else 1000
+    total, if (!is.null(ndraws)) ndraws else if (total < Inf) total else 1000
   )
 }
 
@@ -636,7 +636,7 @@ check_answer_size <- function(rows, columns) {
         sprintf(
           "Accepted: %.1f GB (option \"bayeskernel.max_bytes\").", most / 1e9
         ),
-        "Ask for fewer rows at a time, or for fewer draws by `n_draws`."
+        "Ask for fewer rows at a time, or for fewer draws by `ndraws`."
       ),
       column = "newdata", found = bytes, expected = most
     )

@@ -297,7 +297,7 @@ predict_slices <- function(object, newdata, ask) {
   if (length(slices) < 2L) {
     return(predict_rows(object, newdata, ask))
   }
-  if (ask$draws) check_answer_size(n, draw_count(object, ask$n_draws))
+  if (ask$draws) check_answer_size(n, draw_count(object, ask$ndraws))
   with_seed(if (ask$sampled) ask$seed, {
     ask["seed"] <- list(NULL)
     join_predictions(lapply(slices, function(at) {
@@ -321,7 +321,7 @@ predict_source <- function(object, source, ask, call = user_call()) {
   }
   # A block of draws of all rows is as large as a block of predictors.
   if (ask$sampled) {
-    size <- max(1, size %/% max(1, draw_count(object, ask$n_draws)))
+    size <- max(1, size %/% max(1, draw_count(object, ask$ndraws)))
     ask$seed <- check_seed(ask$seed)
   }
   next_block <- block_reader(source, reader, size, call)
@@ -330,7 +330,7 @@ predict_source <- function(object, source, ask, call = user_call()) {
   while (!is.null(block <- next_block())) {
     refuse_infinite(block, call)
     rows <- rows + nrow(block$x)
-    if (ask$draws) check_answer_size(rows, draw_count(object, ask$n_draws))
+    if (ask$draws) check_answer_size(rows, draw_count(object, ask$ndraws))
     # A formula looks for its variables in a data frame.
     x <- block$x
     if (object$design$type != "matrix") {

@@ -17,8 +17,8 @@
 #'   [bkm()] and `weights` in [bark()].
 #' @param subset,na.action As in [stats::lm()]; the default `na.fail` stops at
 #'   missing values and names them.
-#' @param chains,draws For `"gibbs"`: number of chains, kept draws per chain.
-#' @param until For samplers: `NULL`, as many sweeps as `warmup`, `draws` and
+#' @param chains,ndraws For `"gibbs"`: number of chains, kept draws per chain.
+#' @param until For samplers: `NULL`, as many sweeps as `warmup`, `ndraws` and
 #'   `thin` say; or [stop_at()], rounds of sweeps until the chains
 #'   agree.
 #' @param seed Whole number, or `NULL` to take one from R's generator. Results
@@ -58,7 +58,7 @@ NULL
 house_arguments <- function() {
   list(
     standardize = check_flag,
-    chains = count_from(1), warmup = count_from(0), draws = count_from(1),
+    chains = count_from(1), warmup = count_from(0), ndraws = count_from(1),
     thin = count_from(1), tol = number_from(0), max_iter = count_from(1),
     accelerate = check_flag, batch_size = or_null(count_from(1)),
     epochs = count_from(0), threads = check_threads, cluster = check_cluster,
@@ -116,6 +116,9 @@ read_settings <- function(model, front) {
     }
     out[name] <- list(checks[[name]](value, name))
   }
+  # What the core and fits call it.
+  if ("ndraws" %in% names(checks)) out["draws"] <- out["ndraws"]
+  out$ndraws <- NULL
   out["prior"] <- list(read_prior(model, front))
   out$given <- Filter(function(name) {
     !eval(call("missing", as.name(name)), front)

@@ -80,7 +80,7 @@ NULL
 #'
 #' * `plot(fit, "trace")` shows the chains; [coda::as.mcmc.list()] and
 #'   [posterior::as_draws()] hand the draws to other diagnostics.
-#' * Raise `warmup` and `draws`; `control = list(resume = fit)` goes on where a
+#' * Raise `warmup` and `ndraws`; `control = list(resume = fit)` goes on where a
 #'   run ended.
 #' * With selection a column that is never in has constant draws and no R-hat;
 #'   look at the `inclusion[...]` variables of [bsvm()], which always move.

@@ -6,10 +6,10 @@
 #' rounds until every variable that means the same in all draws is known well
 #' enough, or a cap is reached, which is a warning.
 #'
-#' The first round is what `warmup`, `draws` and `thin` say, by default what the
+#' The first round is what `warmup`, `ndraws` and `thin` say, by default what the
 #' function says that samples. A later one goes on
 #' where the last one stopped, and doubles the sweeps in all: what came before
-#' is warmup, and as many `draws` are kept, from twice as many sweeps apart. So
+#' is warmup, and as many draws are kept, from twice as many sweeps apart. So
 #' memory does not grow, the kept draws are the second half of all sweeps, and
 #' they are one fixed-length run's, the same for any `threads`.
 #'
@@ -186,7 +186,7 @@ check_enough_draws <- function(settings) {
       c(
         sprintf("Found: ess = %s.", format(until$ess)),
         sprintf(
-          "Accepted: at most %.0f, that is `draws` times `chains`.", kept
+          "Accepted: at most %.0f, that is `ndraws` times `chains`.", kept
         )
       ),
       column = "until", found = until$ess, expected = kept

@@ -59,15 +59,15 @@ effective_of_fit <- function(fit) {
   effective(fit$draws[, , startsWith(dimnames(fit$draws)[[3]], "f[")])
 }
 
-run_ours <- function(data, type, draws = 4000, thin = 100, warmup = 1e5) {
+run_ours <- function(data, type, ndraws = 4000, thin = 100, warmup = 1e5) {
   arguments <- list(
     x = data$x, y = data$y, family = data$family,
     scales = if (endsWith(type, "d")) "different" else "equal",
     select = startsWith(type, "s"), chains = 4, threads = 1,
-    warmup = warmup, draws = draws, thin = thin, seed = 1, progress = FALSE
+    warmup = warmup, ndraws = ndraws, thin = thin, seed = 1, progress = FALSE
   )
   run <- timed(function() quietly(do.call(bark, arguments)))
-  sweeps <- 4 * (warmup + draws * thin)
+  sweeps <- 4 * (warmup + ndraws * thin)
   list(
     iteration = run$seconds / sweeps, seconds = run$seconds,
     ess = effective_of_fit(run$value), rows = run$value$reference
@@ -198,7 +198,7 @@ long_runs <- function() {
     data <- sets[[name]]
     run <- timed(function() quietly(bark(
       data$x, data$y, chains = 1, threads = 1,
-      control = bark_control(warmup = 2e6, thin = 500, progress = FALSE), draws = 4000, seed = 1
+      control = bark_control(warmup = 2e6, thin = 500, progress = FALSE), ndraws = 4000, seed = 1
     )))
     print_limit(name, run$seconds, data$limit)
   }
@@ -252,7 +252,7 @@ one_race <- function(data, held_out) {
     bark(
       data$x, data$y, chains = 4, threads = 1,
       control = bark_control(warmup = sweeps / 2, thin = max(1, round(sweeps / 1000)), progress = FALSE),
-      draws = 250, seed = 1
+      ndraws = 250, seed = 1
     )
   }
   # What a fit costs whatever its length, and what a sweep costs.
@@ -362,7 +362,7 @@ compare_lengths <- function(splits = setting("REPEATS", 2),
       runs <- lapply(lengths, function(sweeps) {
         race(
           until = stop_at(rhat = 1 + 1e-9, sweeps = sweeps), warmup = sweeps / 2,
-          draws = 500, thin = sweeps / 1000
+          ndraws = 500, thin = sweeps / 1000
         )
       })
       cbind(

@@ -56,7 +56,7 @@ engines <- list(
     fit <- timed(function() {
       quietly(bsvm(formula, d,
         weights = w, method = "gibbs", chains = 1,
-        control = bsvm_control(warmup = 100), draws = 100,
+        control = bsvm_control(warmup = 100), ndraws = 100,
         seed = 1
       ))
     })
@@ -139,7 +139,7 @@ mixing <- function() {
   rows <- lapply(c(2000, 8000, 32000), function(n) {
     d <- simulate_crossed(n, c(n / 10, n / 10), c(1, 0.7))
     fit <- quietly(bsvm(formula, d,
-      method = "gibbs", chains = 1, control = bsvm_control(warmup = 300), draws = 1000, seed = 1
+      method = "gibbs", chains = 1, control = bsvm_control(warmup = 300), ndraws = 1000, seed = 1
     ))
     table <- fit$diagnostics$table
     names <- c("(Intercept)", "x", "Sigma[a:(Intercept),(Intercept)]",

@@ -27,11 +27,11 @@ bsvm <- function(..., method = "vb") {
   )
 }
 
-fit_gibbs <- function(train, warmup, draws) {
+fit_gibbs <- function(train, warmup, ndraws) {
   quietly(bsvm(acath_formula, train,
     missing = "model", method = "gibbs", chains = 1,
     control = bsvm_control(warmup = warmup),
-    draws = draws, seed = 1
+    ndraws = ndraws, seed = 1
   ))
 }
 

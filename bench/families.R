@@ -124,7 +124,7 @@ accuracy <- function() {
     for (name in names(all)) {
       gibbs <- fit_problem(
         all[[name]], family, "gibbs", chains = 4, warmup = 2000,
-        draws = setting("DRAWS", 20000)
+        ndraws = setting("DRAWS", 20000)
       )
       names <- intersect(names(coef(gibbs)), dimnames(gibbs$draws)[[3]])
       draws <- coefficient_draws(gibbs, names)
@@ -218,7 +218,7 @@ grouped <- function() {
     data <- sets[[name]][[2]]
     gibbs <- quietly(bkm(formula, data,
       method = "gibbs", chains = 4, control = bkm_control(warmup = 2000),
-      draws = setting("DRAWS", 20000), seed = 1
+      ndraws = setting("DRAWS", 20000), seed = 1
     ))
     ep <- quietly(bkm(formula, data))
     names <- names(coef(gibbs))

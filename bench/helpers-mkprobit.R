@@ -211,7 +211,7 @@ bound_composites <- list(
 # The weights of the sum by the sampler, one short chain.
 sampled_composites <- list("kernels, sum by the sampler" = list(
   combine = "sum", kernel_weights = "learn", method = "gibbs",
-  latent_scales = "shared", chains = 1, warmup = 200, draws = 200
+  latent_scales = "shared", chains = 1, warmup = 200, ndraws = 200
 ))
 
 # Neal's three classes in four dimensions, of which two matter: an ellipse, a

@@ -660,7 +660,7 @@ selectors <- function() {
       kept_by_bsvm(x, y, starts = c(1, 0.5, 0.1, 0.01))
     },
     "bsvm gibbs" = function(x, y) {
-      kept_by_bsvm(x, y, method = "gibbs", chains = 2, draws = 2000, seed = 1)
+      kept_by_bsvm(x, y, method = "gibbs", chains = 2, ndraws = 2000, seed = 1)
     }
   )
   if (has("glmnet")) {

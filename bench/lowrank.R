@@ -40,12 +40,12 @@ simulate_low_rank <- function(set, n, seed) {
   list(x = x, y = as.numeric(y))
 }
 
-run_klr <- function(x, y, rank, coefficients, chains = 2, draws = 1000) {
+run_klr <- function(x, y, rank, coefficients, chains = 2, ndraws = 1000) {
   quietly(klr(
     x, factor(y, 0:1),
     rank = rank, prior = klr_prior(coefficients = coefficients),
     chains = chains,
-    control = klr_control(warmup = sweeps / 2, thin = max(1, sweeps / 2 / draws)), draws = draws, seed = 1
+    control = klr_control(warmup = sweeps / 2, thin = max(1, sweeps / 2 / ndraws)), ndraws = ndraws, seed = 1
   ))
 }
 

@@ -130,7 +130,7 @@ formula <- y ~ x + z + (1 | g)
 # Estimates and 90 % limits, coefficients x 3.
 ours <- function(data, cell, method, missing) {
   chains <- if (method == "gibbs") {
-    list(chains = 2, warmup = 300, draws = 700, seed = 1)
+    list(chains = 2, warmup = 300, ndraws = 700, seed = 1)
   }
   fit <- do.call(bkm, c(
     list(

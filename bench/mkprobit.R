@@ -117,7 +117,7 @@ time_run("100,000 Gibbs sweeps, 400 rows, 6 features", 15, function() {
     neal$x[, 1:2], neal$y,
     kernel = basis(2), method = "gibbs", chains = 2,
     control = mkprobit_control(warmup = 5000 * share, thin = 10),
-    draws = 4500 * share, seed = 1, threads = 2
+    ndraws = 4500 * share, seed = 1, threads = 2
   ))
 }, share)
 

@@ -13,9 +13,9 @@ print_machine()
 
 quietly <- function(expr) suppressMessages(suppressWarnings(expr))
 
-fit_gibbs <- function(x, y, warmup, draws) {
+fit_gibbs <- function(x, y, warmup, ndraws) {
   quietly(bsvm(x, y,
-    method = "gibbs", chains = 1, control = bsvm_control(warmup = warmup), draws = draws, seed = 1
+    method = "gibbs", chains = 1, control = bsvm_control(warmup = warmup), ndraws = ndraws, seed = 1
   ))
 }
 

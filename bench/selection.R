@@ -72,7 +72,7 @@ if (asked("3")) {
   long <- cpu(gibbs <- quietly(bsvm(
     d$x, d$y,
     select = TRUE, method = "gibbs", chains = 2,
-    control = bsvm_control(warmup = 500), draws = 1000,
+    control = bsvm_control(warmup = 500), ndraws = 1000,
     learning_rate = rate, seed = 1
   )))
   polished <- bsvm(d$x, d$y, select = TRUE, method = "vb", learning_rate = rate)
@@ -92,7 +92,7 @@ if (asked("4")) {
     time <- cpu(fit <- bsvm(Class ~ ., Sonar, select = TRUE, method = "vb"))
     long <- quietly(bsvm(Class ~ ., Sonar,
       select = TRUE, method = "gibbs", chains = 4,
-      control = bsvm_control(warmup = 1000), draws = 4000,
+      control = bsvm_control(warmup = 1000), ndraws = 4000,
       learning_rate = fit$learning_rate, seed = 2
     ))
     cat(sprintf(

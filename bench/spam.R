@@ -133,7 +133,7 @@ cat(sprintf(
 
 each <- if (paper_sweeps) 25000 else 1000
 time <- system.time(fit_selection(spam,
-  method = "gibbs", chains = 2, warmup = each, draws = each, threads = 2L,
+  method = "gibbs", chains = 2, warmup = each, ndraws = each, threads = 2L,
   seed = 1
 ))
 share <- 1e5 / (4 * each)

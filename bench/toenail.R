@@ -35,9 +35,9 @@ run_glmer <- function(train, test, agq) {
   predict(fit, test, type = "response", allow.new.levels = TRUE)
 }
 
-run_gibbs <- function(train, test, warmup, draws) {
+run_gibbs <- function(train, test, warmup, ndraws) {
   fit <- quietly(bsvm(toenail_formula, train,
-    method = "gibbs", chains = 1, control = bsvm_control(warmup = warmup), draws = draws, seed = 1
+    method = "gibbs", chains = 1, control = bsvm_control(warmup = warmup), ndraws = ndraws, seed = 1
   ))
   predict(fit, test, type = "prob", link = "probit")[, 2]
 }
@@ -172,7 +172,7 @@ core <- median(replicate(99, {
 }))
 gibbs <- replicate(3, {
   quietly(bsvm(toenail_formula, data,
-    method = "gibbs", chains = 1, control = bsvm_control(warmup = 5000), draws = 5000, seed = 1
+    method = "gibbs", chains = 1, control = bsvm_control(warmup = 5000), ndraws = 5000, seed = 1
   ))$elapsed[["core"]]
 })
 cat("\nAll 1908 rows, 294 patients; the paper: 171.85 s, 3597.12 s\n")

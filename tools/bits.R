@@ -58,7 +58,7 @@ for (family in families) {
         add(paste("bkm", family, form, method), function(threads) {
           extra <- c(
             if (method == "gibbs") list(
-              draws = 60, control = list(warmup = 40), chains = 2
+              ndraws = 60, control = list(warmup = 40), chains = 2
             ),
             if (form == "missing") list(missing = "model")
           )
@@ -115,7 +115,7 @@ for (response in c("num", "two", "grade")) {
     family <- c(num = "gaussian", two = "binomial", grade = "ordinal")[[response]]
     add(paste("bark", family), function(threads) {
       bark(
-        formula, rows, family = family, draws = 50,
+        formula, rows, family = family, ndraws = 50,
         control = bark_control(warmup = 500), chains = 2,
         until = NULL, threads = threads, seed = 1
       )
@@ -131,7 +131,7 @@ for (response in c("num", "two", "grade")) {
 }
 add("klr", function(threads) {
   klr(
-    two ~ x1 + x2 + x3, rows, rank = 1, draws = 50,
+    two ~ x1 + x2 + x3, rows, rank = 1, ndraws = 50,
     control = klr_control(warmup = 500), chains = 2,
     until = NULL, threads = threads, seed = 1
   )

@@ -22,7 +22,7 @@ print(summary(fit))
 
 heading("The same posterior by Gibbs sampling, 4 chains of 1000 + 2500 sweeps")
 gibbs_seconds <- seconds(
-  gibbs <- bsvm(model, toenail, method = "gibbs", draws = 2500, seed = 1)
+  gibbs <- bsvm(model, toenail, method = "gibbs", ndraws = 2500, seed = 1)
 )
 print(summary(gibbs))
 cat(sprintf(
@@ -63,7 +63,7 @@ unsettled <- 0
 fit_gibbs <- function(train, test) {
   withCallingHandlers(
     fit_bsvm(
-      method = "gibbs", control = bsvm_control(warmup = 500), draws = 500
+      method = "gibbs", control = bsvm_control(warmup = 500), ndraws = 500
     )(train, test),
     bayeskernel_warning_convergence = function(warning) {
       unsettled <<- unsettled + 1

@@ -29,10 +29,10 @@ kinds <- list(
 peers <- ouyang_peers()
 
 # Chains of `sweeps` for warmup and as many after it, 500 draws kept of each.
-run_bark <- function(x, y, kind, classes, sweeps, chains = 2, draws = 500) {
+run_bark <- function(x, y, kind, classes, sweeps, chains = 2, ndraws = 500) {
   quietly(do.call(bark, c(kind, list(
     x = x, y = y, family = if (classes) "binomial" else "gaussian",
-    chains = chains, warmup = sweeps, draws = draws, thin = sweeps / draws,
+    chains = chains, warmup = sweeps, ndraws = ndraws, thin = sweeps / ndraws,
     seed = 1
   ))))
 }
@@ -168,7 +168,7 @@ run_boston <- function() {
   }))
   fit <- quietly(bark(
     medv ~ ., MASS::Boston, chains = 4,
-    control = bark_control(warmup = long, thin = long / 50), draws = 50, seed = 1
+    control = bark_control(warmup = long, thin = long / 50), ndraws = 50, seed = 1
   ))
   list(folds = folds, fit = fit, sweeps = long)
 }

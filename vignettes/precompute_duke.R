@@ -72,7 +72,7 @@ bsvm <- function(..., method = "vb") {
 # The paper's 5000 + 5000 sweeps of one chain.
 fit_gibbs <- function(...) {
   quietly(flat(bsvm)(...,
-    method = "gibbs", chains = 1, control = bsvm_control(warmup = 5000), draws = 5000
+    method = "gibbs", chains = 1, control = bsvm_control(warmup = 5000), ndraws = 5000
   ))
 }
 
@@ -246,7 +246,7 @@ run_full <- function(acath) {
   sample <- function(data, ...) {
     quietly(flat(bsvm)(acath_formula, data,
       ...,
-      method = "gibbs", control = bsvm_control(warmup = 2000), draws = 5000, seed = 1
+      method = "gibbs", control = bsvm_control(warmup = 2000), ndraws = 5000, seed = 1
     ))
   }
   list(

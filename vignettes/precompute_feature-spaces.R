@@ -166,7 +166,7 @@ run_neal <- function() {
   vb <- fit_by(tol = 1e-8, max_iter = 2000)
   # 50,000 sweeps, a half of the paper's.
   gibbs <- fit_by(
-    method = "gibbs", chains = 2, warmup = 5000, draws = 400, thin = 50
+    method = "gibbs", chains = 2, warmup = 5000, ndraws = 400, thin = 50
   )
   sd_of <- function(fit) predict(fit, new$x[, 1:2], "link", se.fit = TRUE)
   prob <- function(fit) predict(fit, new$x[, 1:2], "prob")
@@ -205,9 +205,9 @@ run_line <- function() {
     d <- f[, , 1] - f[, , 2]
     cbind(slope = -d[, 1] / d[, 2], intercept = -d[, 3] / d[, 2])
   }
-  vb <- lines(fit_by(tol = 1e-8, max_iter = 5000), n_draws = 4000)
+  vb <- lines(fit_by(tol = 1e-8, max_iter = 5000), ndraws = 4000)
   gibbs <- lines(fit_by(
-    method = "gibbs", chains = 2, warmup = 2000, draws = 4000
+    method = "gibbs", chains = 2, warmup = 2000, ndraws = 4000
   ))
   list(
     vb = list(mean = colMeans(vb), cov = cov(vb)),

@@ -219,7 +219,7 @@ run_gibbs <- function() {
   }
   fits <- list(
     vb = fit(method = "vb"),
-    gibbs = fit(method = "gibbs", chains = 2, warmup = 500, draws = 2000)
+    gibbs = fit(method = "gibbs", chains = 2, warmup = 500, ndraws = 2000)
   )
   moments <- lapply(fits, function(done) {
     link <- predict(done$value, data$x[test, ], type = "link", se.fit = TRUE)

@@ -61,7 +61,7 @@ run_vb <- function() {
 run_gibbs <- function() {
   done <- timed(function() {
     quietly(fit_selection(spam,
-      method = "gibbs", chains = 2, warmup = sweeps, draws = sweeps,
+      method = "gibbs", chains = 2, warmup = sweeps, ndraws = sweeps,
       threads = 2L, seed = 1
     ))
   })
@@ -117,7 +117,7 @@ methods <- list(
   },
   "gibbs, selection" = function(train, test, split) {
     fit <- quietly(fit_selection(train,
-      method = "gibbs", chains = 1, warmup = 2500, draws = 2500, seed = split
+      method = "gibbs", chains = 1, warmup = 2500, ndraws = 2500, seed = split
     ))
     list(label = predict(fit, test), kept = sum(inclusion(fit) > 0.5))
   },

@@ -23,7 +23,7 @@ select_run <- function(data, structure = markov(q = 0.2, s = 0.15),
     quietly(bark(
       data$x, data$y, family = "binomial", scales = "equal", select = TRUE,
       structure = structure, standardize = standardize, chains = 4,
-      control = bark_control(warmup = warmup, thin = sweeps / draws), draws = draws, seed = 1
+      control = bark_control(warmup = warmup, thin = sweeps / draws), ndraws = draws, seed = 1
     ))
   })
   fit <- done$value

@@ -34,7 +34,7 @@ timed <- function(run) {
 fit_gibbs <- function(...) {
   withCallingHandlers(
     flat(bsvm)(..., method = "gibbs", chains = 1,
-      control = bsvm_control(warmup = 5000), draws = 5000),
+      control = bsvm_control(warmup = 5000), ndraws = 5000),
     bayeskernel_warning_convergence = function(w) {
       tryInvokeRestart("muffleWarning")
     }

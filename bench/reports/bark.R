@@ -54,7 +54,7 @@ cases <- list(
       withCallingHandlers(
         suppressWarnings(bark(
           Ozone ~ Wind + Temp, air,
-          control = bark_control(warmup = 500, thin = 5, progress = TRUE), draws = 100,
+          control = bark_control(warmup = 500, thin = 5, progress = TRUE), ndraws = 100,
           until = stop_at(rhat = 1.0001, sweeps = 2000), seed = 1
         )),
         message = function(m) {

@@ -65,7 +65,7 @@ cases <- list(
       h <- MASS::housing
       run <- function(...) {
         bark(Sat ~ Infl + Type, ..., family = "ordinal", chains = 1,
-          control = bark_control(warmup = 60, thin = 1), draws = 20, threads = 1, seed = 1
+          control = bark_control(warmup = 60, thin = 1), ndraws = 20, threads = 1, seed = 1
         )
       }
       long <- h[rep(seq_len(nrow(h)), h$Freq), ]
@@ -95,7 +95,7 @@ cases <- list(
       fit <- withCallingHandlers(
         bark(y ~ x, d, family = "ordinal", chains = 1,
           control = bark_control(warmup = 200, thin = 1),
-          draws = 100, threads = 1, seed = 1
+          ndraws = 100, threads = 1, seed = 1
         ),
         bayeskernel_message_levels = function(m) {
           said <<- "message"
@@ -112,7 +112,7 @@ cases <- list(
       d$y <- cut(d$x + rnorm(80) / 2, c(-Inf, -.5, .5, Inf), ordered_result = TRUE)
       fit <- bark(y ~ x, d, family = "ordinal", chains = 1,
         control = bark_control(warmup = 200, thin = 1),
-        draws = 100, threads = 1, seed = 1
+        ndraws = 100, threads = 1, seed = 1
       )
       c(
         answer(number(dim(

@@ -99,7 +99,7 @@ cases <- list(
       d$y <- .84 * d$x + sin(2 * d$z) + rnorm(150) * .4
       fit <- bark(
         y ~ x + z, d, linear = TRUE, chains = 2,
-        control = bark_control(warmup = 2000, thin = 10), draws = 500, until = stop_at(rhat = 5), threads = 1, seed = 1
+        control = bark_control(warmup = 2000, thin = 10), ndraws = 500, until = stop_at(rhat = 5), threads = 1, seed = 1
       )
       table <- tidy(fit)
       number(unlist(table[table$term == "slope[x]", c("estimate", "std.error")]))
@@ -162,7 +162,7 @@ cases <- list(
       source <- row_source(as.matrix(d[c("x", "z")]))
       c(
         answer(compare_terms(fit, terms = list("x"))),
-        answer(plot(exposure(fit, draws = 10)[0, ])),
+        answer(plot(exposure(fit, ndraws = 10)[0, ])),
         answer(print(loo::loo(fit), digits = "a")),
         answer(exposure(fit, newdata = source)),
         answer(augment(fit, newdata = source))

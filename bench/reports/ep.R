@@ -19,10 +19,10 @@ crossed <- function(seed, n, levels, sd, family = "gaussian", intercept = 0) {
 
 # Means over coefficients, and over standard deviations of groups, of the
 # posterior sd by "ep" over that of the sampler.
-sd_ratios <- function(d, formula, family, draws) {
+sd_ratios <- function(d, formula, family, ndraws) {
   prior <- bkm_prior(beta_var = 25, intercept_var = 100, sd_scale = 2.5)
   table <- lapply(c("ep", "gibbs"), function(method) {
-    more <- if (method == "gibbs") list(draws = draws, seed = 1)
+    more <- if (method == "gibbs") list(draws = ndraws, seed = 1)
     fit <- do.call(bkm, c(list(
       formula, d, family = family, method = method, prior = prior, threads = 1
     ), more))

@@ -88,7 +88,7 @@ cases <- list(
         kernel = precomputed(), combine = "product", kernel_weights = "learn",
         prior = mkprobit_prior(weights = c(3, 2), weight_hyper = "fixed"),
         method = "gibbs", chains = 2,
-        control = mkprobit_control(warmup = 100, progress = FALSE), draws = 1000, seed = 1,
+        control = mkprobit_control(warmup = 100, progress = FALSE), ndraws = 1000, seed = 1,
         threads = 1
       )
       format(stats::quantile(

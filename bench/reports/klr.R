@@ -15,7 +15,7 @@ told <- function(d, columns = seq_len(ncol(d$x)), ...) {
   fit <- withCallingHandlers(
     klr(
       x[d$own, , drop = FALSE], d$y[d$own],
-      ..., control = klr_control(warmup = 10000, thin = 10, progress = FALSE), draws = 400, chains = 2, threads = 1,
+      ..., control = klr_control(warmup = 10000, thin = 10, progress = FALSE), ndraws = 400, chains = 2, threads = 1,
       seed = 1
     ),
     bayeskernel_warning = function(w) {

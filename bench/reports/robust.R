@@ -127,7 +127,7 @@ cases <- list(
       d$y <- d$x + cos(1:60) > 0
       fit <- klr(
         y ~ x, d,
-        chains = 1, control = klr_control(warmup = 50, thin = 1), draws = 20, until = NULL,
+        chains = 1, control = klr_control(warmup = 50, thin = 1), ndraws = 20, until = NULL,
         threads = 1, seed = 1
       )
       as.character(fit$rank)

@@ -59,7 +59,7 @@ cases <- list(
           chains = 2, seed = 1, threads = 1, ...)
       }
       if (identical(
-        fit()$draws, fit(prior = NULL, draws = NULL, until = "auto")$draws
+        fit()$draws, fit(prior = NULL, ndraws = NULL, until = "auto")$draws
       )) "same" else "another"
     }
   ),

@@ -1,10 +1,10 @@
 # Short chains: what is tested does not depend on their having mixed.
-quick_bark <- function(..., draws = 40, chains = 2, warmup = 300, thin = 5,
+quick_bark <- function(..., ndraws = 40, chains = 2, warmup = 300, thin = 5,
                        threads = 1, seed = 11) {
   suppressWarnings(
     flat(bark)(
       ...,
-      draws = draws, chains = chains, warmup = warmup, thin = thin,
+      ndraws = ndraws, chains = chains, warmup = warmup, thin = thin,
       threads = threads, seed = seed, progress = FALSE
     ),
     classes = "bayeskernel_warning_convergence"

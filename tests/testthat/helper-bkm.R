@@ -12,11 +12,11 @@ family_data <- function(n = 60, groups = 10, seed = 1) {
 }
 
 # Short chains, as quick_gibbs().
-quick_bkm <- function(..., draws = 40, warmup = 40) {
+quick_bkm <- function(..., ndraws = 40, warmup = 40) {
   suppressWarnings(
     flat(bkm)(
       ...,
-      method = "gibbs", chains = 2, warmup = warmup, draws = draws, seed = 11,
+      method = "gibbs", chains = 2, warmup = warmup, ndraws = ndraws, seed = 11,
       threads = 1, progress = FALSE
     ),
     classes = "bayeskernel_warning_convergence"

@@ -11,11 +11,11 @@ grouped_data <- function(n = 80, groups = 8, seed = 1) {
 }
 
 # Short chains: what is tested does not depend on their having mixed.
-quick_gibbs <- function(..., draws = 40) {
+quick_gibbs <- function(..., ndraws = 40) {
   suppressWarnings(
     flat(bsvm)(
       ...,
-      method = "gibbs", chains = 2, warmup = 40, draws = draws, seed = 11,
+      method = "gibbs", chains = 2, warmup = 40, ndraws = ndraws, seed = 11,
       threads = 1, progress = FALSE
     ),
     classes = "bayeskernel_warning_convergence"

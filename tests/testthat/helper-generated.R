@@ -69,7 +69,7 @@ generated_calls <- function(folder) {
   call <- function(name, ...) list(name, list(...))
   quick <- function(...) call(..., seed = 1, threads = 1)
   short <- function(...) quick(
-    ..., chains = 1, draws = 30, control = list(warmup = 20)
+    ..., chains = 1, ndraws = 30, control = list(warmup = 20)
   )
   fits <- list(
     quick("bsvm", y ~ a + s(b, k = 5) + (a | g), data = d, model = TRUE),
@@ -122,7 +122,7 @@ generated_calls <- function(folder) {
     quick("bsvm", y ~ a, d, weights = p, subset = p > 0.1, offset = p),
     call("bkm_prior", beta_var = 1, var_shape = 1),
     call("anova", made[[14]], made[[15]]),
-    quick("exposure", made[[14]], draws = 20),
+    quick("exposure", made[[14]], ndraws = 20),
     quick("bkm", cbind(s, f) ~ a, transform(d, s = 2, f = 1), weights = p),
     quick("bsvm", cbind(s, f) ~ a, transform(d, s = +(a > 0), f = 1)),
     quick(
@@ -152,7 +152,7 @@ generated_calls <- function(folder) {
     any_of(list(
       call("predict", fit, new, type = "prob", draws = FALSE),
       call("predict", fit, new, type = "link", se.fit = TRUE),
-      call("predict", fit, new, draws = TRUE, n_draws = 5, seed = 1),
+      call("predict", fit, new, draws = TRUE, ndraws = 5, seed = 1),
       call("predict", fit, new, interval = "credible", level = 0.9),
       call("predict", fit, row_source(x)), call("summary", fit, new, d$y[1:4]),
       call("plot", fit, any_of(pictures), main = "m"), call("augment", fit, d),

@@ -55,11 +55,11 @@ plain_kernels <- function(kernel, x, z, nugget = 0, jitter = 1e-6) {
 }
 
 # Short chains: what is tested does not depend on their having mixed.
-quick_process <- function(..., tune = FALSE, draws = 40) {
+quick_process <- function(..., tune = FALSE, ndraws = 40) {
   suppressWarnings(
     flat(gpsvm)(
       ...,
-      method = "gibbs", chains = 2, warmup = 40, draws = draws, seed = 11,
+      method = "gibbs", chains = 2, warmup = 40, ndraws = ndraws, seed = 11,
       threads = 1, progress = FALSE, tune = tune
     ),
     classes = "bayeskernel_warning_convergence"

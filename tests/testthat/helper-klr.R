@@ -1,10 +1,10 @@
 # Short chains: what is tested does not depend on their having mixed.
-quick_klr <- function(..., rank = 2, draws = 40, chains = 2, warmup = 300,
+quick_klr <- function(..., rank = 2, ndraws = 40, chains = 2, warmup = 300,
                       thin = 5, threads = 1, seed = 11) {
   suppressWarnings(
     flat(klr)(
       ...,
-      rank = rank, draws = draws, chains = chains, warmup = warmup,
+      rank = rank, ndraws = ndraws, chains = chains, warmup = warmup,
       thin = thin, threads = threads, seed = seed, progress = FALSE
     ),
     classes = "bayeskernel_warning_convergence"

@@ -53,38 +53,38 @@ expect_continued <- function(joined, whole) {
 
 test_that("a fit goes on where it ended", {
   for (family in c("gaussian", "binomial", "ordinal")) {
-    whole <- fit(family = family, draws = 40)
-    part <- fit(family = family, draws = 15)
+    whole <- fit(family = family, ndraws = 40)
+    part <- fit(family = family, ndraws = 15)
     expect_identical(part$draws, whole$draws[1:15, , , drop = FALSE])
-    joined <- fit(family = family, draws = 40, resume = part, seed = 999)
+    joined <- fit(family = family, ndraws = 40, resume = part, seed = 999)
     expect_identical(joined$draws[1:15, , ], part$draws[, , ])
     expect_continued(joined, whole)
     expect_identical(joined$seed, whole$seed)
     # Twice, by way of a file.
     path <- tempfile()
-    saveRDS(fit(family = family, draws = 25, resume = part), path)
+    saveRDS(fit(family = family, ndraws = 25, resume = part), path)
     expect_continued(
-      fit(family = family, draws = 40, resume = readRDS(path)), whole
+      fit(family = family, ndraws = 40, resume = readRDS(path)), whole
     )
     unlink(path)
   }
 })
 
 test_that("only the same model goes on", {
-  part <- fit(draws = 5)
+  part <- fit(ndraws = 5)
   refuse <- function(code, what) expect_bark_refusal(code, "argument", what)
   refuse(fit(resume = part, thin = 2), "another model")
   refuse(fit(resume = part, prior = bark_prior(gamma = 1)), "another model")
   refuse(fit(resume = part, chains = 3), "another model")
   refuse(quick_bark(y ~ a, d, resume = part), "another model")
-  refuse(fit(resume = part, draws = 4), "already holds")
+  refuse(fit(resume = part, ndraws = 4), "already holds")
   refuse(fit(resume = list()), "bark")
   refuse(fit(resume = "fit"), "bark")
 })
 
 test_that("a fit with as many draws as are asked for is handed back", {
-  part <- fit(draws = 5)
-  expect_identical(same(fit(resume = part, draws = 5)), same(part))
+  part <- fit(ndraws = 5)
+  expect_identical(same(fit(resume = part, ndraws = 5)), same(part))
 })
 
 test_that("workers of a cluster share the chains", {
@@ -93,7 +93,7 @@ test_that("workers of a cluster share the chains", {
   one <- fit(chains = 3)
   shared <- fit(chains = 3, cluster = workers)
   expect_identical(same(shared), same(one))
-  part <- fit(chains = 3, draws = 15, cluster = workers)
+  part <- fit(chains = 3, ndraws = 15, cluster = workers)
   expect_continued(fit(chains = 3, resume = part, cluster = workers), one)
 })
 
@@ -107,11 +107,11 @@ test_that("an interrupted sampler stops, or keeps what it has", {
     ready <- tempfile()
     job <- callr::r_bg(function(path, choice, d, ready) {
       library(bayeskernel, lib.loc = path)
-      sample <- function(draws, resume = NULL) {
+      sample <- function(ndraws, resume = NULL) {
         suppressWarnings(bark(
           y ~ a + b, d,
           control = list(warmup = 200, thin = 10, progress = FALSE, on_interrupt = choice, resume = resume),
-          draws = draws, seed = 1, chains = 2,
+          ndraws = ndraws, seed = 1, chains = 2,
           threads = 1
         ))
       }
@@ -151,7 +151,7 @@ test_that("an interrupted sampler stops, or keeps what it has", {
 
 test_that("a damaged state is refused before the core reads it", {
   for (family in c("gaussian", "ordinal")) {
-    part <- fit(family = family, draws = 5)
+    part <- fit(family = family, ndraws = 5)
     refuse <- function(change) {
       part$state[[2]] <- change(part$state[[2]])
       expect_bk_error(fit(family = family, resume = part), "argument")
@@ -174,7 +174,7 @@ test_that("a damaged state is refused before the core reads it", {
 })
 
 test_that("damaged draws are refused by predictions", {
-  part <- fit(draws = 5)
+  part <- fit(ndraws = 5)
   refuse <- function(name, change) {
     part$posterior$kernels[[1]][[name]] <-
       change(part$posterior$kernels[[1]][[name]])
@@ -214,7 +214,7 @@ test_that("a great many chains can be interrupted before the first runs", {
     options(bayeskernel.max_bytes = Inf)
     file.create(ready)
     tryCatch(
-      bark(y ~ a + b, d, chains = 1e6, draws = 1,
+      bark(y ~ a + b, d, chains = 1e6, ndraws = 1,
         control = list(warmup = 0, progress = FALSE)),
       interrupt = function(e) "interrupted"
     )

@@ -13,14 +13,14 @@ warnings_of <- function(code) {
 short_rounds <- function(..., until = stop_at(rhat = 1 + 1e-9, sweeps = 1600)) {
   flat(bark)(
     y ~ a + b, d, ...,
-    warmup = 200, draws = 100, thin = 2, chains = 2, seed = 4, threads = 1,
+    warmup = 200, ndraws = 100, thin = 2, chains = 2, seed = 4, threads = 1,
     until = until
   )
 }
 
 test_that("chains that disagree are measured in units of the posterior", {
   fit <- quick_bark(
-    y ~ a + g, d, warmup = 0, thin = 1, draws = 20, chains = 3
+    y ~ a + g, d, warmup = 0, thin = 1, ndraws = 20, chains = 3
   )
   expect_gt(max(fit$diagnostics$table$rhat, na.rm = TRUE), 1.05)
   # Every draw's f in plain R: its mean and its variance at the rows.
@@ -131,13 +131,13 @@ test_that("chains of many rows begin where chains of a part of them ended", {
   back <- n:1
   expect_length(rows, 500L)
   expect_setequal(back[part_of_rows(list(x = x[back, ], y = y[back]))], rows)
-  fit <- function(..., draws = 10) {
-    quick_bark(x, y, draws = draws, warmup = 50, thin = 1, ...)
+  fit <- function(..., ndraws = 10) {
+    quick_bark(x, y, ndraws = ndraws, warmup = 50, thin = 1, ...)
   }
   one <- fit()
   expect_identical(fit(threads = 2)$draws, one$draws)
   # After so few sweeps of all rows only a good start has the noise right.
   expect_lt(max(abs(one$draws[, , "sigma"] - 0.2)), 0.03)
-  more <- fit(resume = one, draws = 15)
+  more <- fit(resume = one, ndraws = 15)
   expect_identical(more$draws[1:10, , ], one$draws[, , ])
 })

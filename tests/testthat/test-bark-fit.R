@@ -1,7 +1,7 @@
 # bark() finds what is there: small problems with known answers.
 
 long_bark <- function(...) {
-  quick_bark(..., chains = 2, warmup = 4000, draws = 400, thin = 10)
+  quick_bark(..., chains = 2, warmup = 4000, ndraws = 400, thin = 10)
 }
 
 test_that("a regression is recovered with its noise and its predictors", {
@@ -111,7 +111,7 @@ test_that("blocks of neighbours are found along an axis", {
   fit <- quick_bark(
     x, signal > 0,
     family = "binomial", select = TRUE, structure = markov(0.15, 0.2),
-    chains = 4, warmup = 8000, draws = 300, thin = 10
+    chains = 4, warmup = 8000, ndraws = 300, thin = 10
   )
   found <- inclusion(fit)
   expect_true(all(found[11:14] > max(found[c(1:9, 16:30)])))

@@ -232,7 +232,7 @@ test_that("a structure needs selection and one scale", {
 })
 
 test_that("too few draws for R-hat give a fit without it", {
-  fit <- quick_bark(y ~ a, d, draws = 1, chains = 1)
+  fit <- quick_bark(y ~ a, d, ndraws = 1, chains = 1)
   expect_true(all(is.na(fit$diagnostics$table$rhat)))
   expect_output(print(summary(fit)), "sigma")
   expect_output(print(fit), "1 chain of 1 draws.*too few for R-hat")

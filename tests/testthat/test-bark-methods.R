@@ -83,7 +83,7 @@ test_that("scales of several vectors are means over the kernels", {
 
 test_that("how many vectors of scales there are", {
   vectors <- function(...) {
-    fit <- quick_bark(y ~ a + b, d, draws = 2, warmup = 5, ...)
+    fit <- quick_bark(y ~ a + b, d, ndraws = 2, warmup = 5, ...)
     sum(startsWith(dimnames(fit$draws)[[3]], "lambda[")) / 2
   }
   expect_equal(vectors(), 2)
@@ -115,12 +115,12 @@ test_that("how many vectors of scales there are", {
 
 test_that("how many rows kernels are to reach", {
   reach <- function(...) {
-    quick_bark(y ~ a + b, d, draws = 2, warmup = 5, ...)$prior$reach
+    quick_bark(y ~ a + b, d, ndraws = 2, warmup = 5, ...)$prior$reach
   }
   expect_equal(reach(), nrow(d) / 2)
   expect_equal(reach(scales = "equal"), nrow(d) / 2)
   many <- d[rep_len(seq_len(nrow(d)), 130), ]
-  expect_equal(quick_bark(y ~ a, many, draws = 2, warmup = 5)$prior$reach, 60)
+  expect_equal(quick_bark(y ~ a, many, ndraws = 2, warmup = 5)$prior$reach, 60)
   expect_equal(reach(select = TRUE), 0)
   expect_equal(reach(prior = bark_prior(gamma = 5, epsilon = 0.5)), 0)
   expect_equal(reach(prior = bark_prior(reach = 7.5)), 7.5)
@@ -144,7 +144,7 @@ test_that("kernels that reach few rows are rare under the prior", {
   y <- rep(c(-1, 1), 6)
   scales <- function(reach) {
     fit <- quick_bark(
-      x, y, family = "gaussian", draws = 2000, warmup = 500, thin = 5, seed = 3,
+      x, y, family = "gaussian", ndraws = 2000, warmup = 500, thin = 5, seed = 3,
       prior = bark_prior(
         gamma = 0.01, epsilon = 0.01, reach = reach, lambda_rate = 0.05
       )
@@ -265,7 +265,7 @@ test_that("rows with holes keep their place in intervals", {
 })
 
 test_that("draws may be fewer, of ordered classes an array", {
-  some <- predict(number, d, draws = TRUE, n_draws = 7, seed = 1)
+  some <- predict(number, d, draws = TRUE, ndraws = 7, seed = 1)
   expect_equal(dim(some), c(7L, 60L))
   all <- predict(two, d, "prob", draws = TRUE, seed = 1)
   expect_equal(dim(all), c(80L, 60L))
@@ -394,12 +394,12 @@ test_that("update() changes what it is told", {
   fit <- quick_bark(y ~ a, d)
   call <- quote(bark(
     y ~ a, d,
-    draws = 40, chains = 2,
+    ndraws = 40, chains = 2,
     control = list(warmup = 300, thin = 5, progress = FALSE), threads = 1, seed = 11
   ))
   direct <- suppressWarnings(eval(call))
   expect_identical(direct$draws, fit$draws)
-  longer <- suppressWarnings(update(direct, draws = 50,
+  longer <- suppressWarnings(update(direct, ndraws = 50,
     control = list(resume = direct)))
   expect_equal(dim(longer$draws)[1], 50L)
   wider <- suppressWarnings(update(direct, . ~ . + b))

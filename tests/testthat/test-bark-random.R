@@ -11,7 +11,7 @@ d$two <- factor(
   c("lo", "hi")
 )
 d$w <- rep_len(c(0.5, 1, 2), 60)
-fit <- quick_bark(y ~ a + g + (1 | h), d, draws = 150, warmup = 2000)
+fit <- quick_bark(y ~ a + g + (1 | h), d, ndraws = 150, warmup = 2000)
 both <- quick_bark(y ~ a + b + (1 | h), d, linear = TRUE, weights = w)
 classes <- quick_bark(two ~ a + (1 | h), d, family = "binomial")
 b_names <- sprintf("b[(Intercept) h:h%d]", 1:6)
@@ -119,7 +119,7 @@ test_that("effects are found, and named as those of bsvm()", {
   plain <- bsvm(
     a > 0 ~ b + (1 | h), d, method = "gibbs", chains = 1,
     control = list(warmup = 5),
-    draws = 5, threads = 1, seed = 1
+    ndraws = 5, threads = 1, seed = 1
   ) |> suppressWarnings()
   names <- dimnames(plain$draws)[[3]]
   own <- dimnames(fit$draws)[[3]]
@@ -225,14 +225,14 @@ test_that("joint draws share the effects of a level", {
     tolerance = 0.1, ignore_attr = TRUE
   )
   expect_equal(stats::sd(f[, 1]), apart$se.fit[[1]], tolerance = 0.1)
-  shown <- exposure(fit, newdata = d, draws = 20, threads = 1)
+  shown <- exposure(fit, newdata = d, ndraws = 20, threads = 1)
   expect_true(all(is.finite(as.data.frame(shown)$estimate)))
 })
 
 test_that("a linear part has its slopes on the scale of the data", {
   line <- d
   line$y <- 3 + 20 * d$a - 0.5 * d$b + stats::rnorm(60)
-  own <- quick_bark(y ~ a + b, line, linear = TRUE, warmup = 3000, draws = 100)
+  own <- quick_bark(y ~ a + b, line, linear = TRUE, warmup = 3000, ndraws = 100)
   # The kernels explain what they can: slopes and kernels add up.
   ahead <- data.frame(a = c(0, 1, 0), b = c(50, 50, 54))
   expect_equal(diff(predict(own, ahead)[1:2]), 20,
@@ -265,7 +265,7 @@ test_that("a linear part has its slopes on the scale of the data", {
 test_that("without an effect its standard deviation is near 0", {
   none <- d
   none$y <- sin(2 * d$a) + rnorm(60) / 5
-  free <- quick_bark(y ~ a + (1 | h), none, draws = 100, warmup = 3000)
+  free <- quick_bark(y ~ a + (1 | h), none, ndraws = 100, warmup = 3000)
   sd <- sqrt(free$draws[, , variance_name])
   expect_lt(stats::median(sd), 0.15)
   expect_lt(min(sd), 0.02)
@@ -328,25 +328,25 @@ test_that("what bark() makes nothing of is refused", {
 })
 
 test_that("a run that goes on is the run without a break", {
-  half <- quick_bark(y ~ a + (1 | h), d, draws = 20, linear = TRUE)
+  half <- quick_bark(y ~ a + (1 | h), d, ndraws = 20, linear = TRUE)
   path <- tempfile(fileext = ".rds")
   on.exit(unlink(path))
   saveRDS(half, path)
   rest <- quick_bark(
-    y ~ a + (1 | h), d, draws = 40, linear = TRUE, resume = readRDS(path)
+    y ~ a + (1 | h), d, ndraws = 40, linear = TRUE, resume = readRDS(path)
   )
-  whole <- quick_bark(y ~ a + (1 | h), d, draws = 40, linear = TRUE)
+  whole <- quick_bark(y ~ a + (1 | h), d, ndraws = 40, linear = TRUE)
   expect_equal(rest$draws, whole$draws, tolerance = 0)
   expect_equal(rest$posterior$kernels, whole$posterior$kernels, tolerance = 0)
   expect_equal(predict(readRDS(path), d), predict(half, d))
   damaged <- half
   damaged$state[[1]]$block_variance <- -1
   expect_bk_error(quick_bark(
-    y ~ a + (1 | h), d, draws = 40, linear = TRUE, resume = damaged
+    y ~ a + (1 | h), d, ndraws = 40, linear = TRUE, resume = damaged
   ), "argument")
   rounds <- bark(
     y ~ a + (1 | h), d, chains = 2,
-    control = list(warmup = 200, thin = 5, progress = FALSE), draws = 20,
+    control = list(warmup = 200, thin = 5, progress = FALSE), ndraws = 20,
     until = stop_at(rhat = 1.3, sweeps = 8e4), threads = 1, seed = 2
   ) |> suppressWarnings()
   expect_true(rounds$diagnostics$until$reached)

@@ -3,7 +3,7 @@
 d <- bark_data()
 d$w <- rep_len(c(0.5, 1, 2), 60)
 apart <- function(...) {
-  quick_bark(..., warmup = 0, thin = 1, draws = 20, chains = 4)
+  quick_bark(..., warmup = 0, thin = 1, ndraws = 20, chains = 4)
 }
 stacked <- apart(y ~ a + g, d, chain_weights = "stacking")
 
@@ -46,7 +46,7 @@ test_that("the score is near that of fits without the row", {
   long <- function(rows) {
     quick_bark(
       y ~ a, few[rows, ],
-      chains = 1, draws = 1000, warmup = 5000, thin = 20
+      chains = 1, ndraws = 1000, warmup = 5000, thin = 20
     )
   }
   fit <- long(rows)
@@ -211,7 +211,7 @@ test_that("classes are weighted, too, and chains go on", {
   }
   longer <- quick_bark(
     y ~ a + g, d,
-    warmup = 0, thin = 1, draws = 40, chains = 4, resume = stacked,
+    warmup = 0, thin = 1, ndraws = 40, chains = 4, resume = stacked,
     chain_weights = "stacking"
   )
   expect_length(longer$chain_weights, 4L)

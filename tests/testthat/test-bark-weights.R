@@ -112,7 +112,7 @@ test_that("the rows of the fit have their weights, new rows have none", {
 })
 
 test_that("chains with weights go on, and only with the same ones", {
-  part <- quick_bark(y ~ a + g, d, weights = w, draws = 15)
+  part <- quick_bark(y ~ a + g, d, weights = w, ndraws = 15)
   joined <- quick_bark(y ~ a + g, d, weights = w, resume = part)
   expect_identical(joined$draws, weighted$draws)
   expect_bk_error(
@@ -180,7 +180,7 @@ test_that("joint draws have the moments of rows with weights, too", {
   d$w <- rep(c(0.2, 5), 20)
   d$y <- sin(3 * d$x) + rnorm(40) / sqrt(d$w)
   fit <- suppressWarnings(bark(
-    y ~ x, d, weights = w, chains = 1, control = list(warmup = 500, thin = 5), draws = 2000,
+    y ~ x, d, weights = w, chains = 1, control = list(warmup = 500, thin = 5), ndraws = 2000,
     until = NULL, seed = 1, threads = 1
   ))
   new <- new_rows(fit, data.frame(x = c(-0.8, 0, 0.7)))

@@ -38,7 +38,7 @@ test_that("chains have the exact moments", {
   for (family in c("logit", "probit")) {
     unit <- if (family == "logit") 1 else 1 / 1.7
     exact <- grid_posterior(x, label, family = family, sd = c(10, 2.5) * unit)
-    fit <- quick_bkm(y ~ x, scaled, family, draws = 2000, warmup = 200)
+    fit <- quick_bkm(y ~ x, scaled, family, ndraws = 2000, warmup = 200)
     found <- batch_summary(fit$draws)
     expect_lt(max(abs(found$mean - exact$mean) / found$mcse_mean), 4)
     expect_lt(max(abs(found$sd - exact$sd) / found$mcse_sd), 4)
@@ -62,7 +62,7 @@ test_that("weights are powers of the likelihood, offsets known parts of f", {
     y ~ x, more,
     method = "gibbs", weights = w, offset = o, chains = 2,
     control = list(warmup = 200, progress = FALSE),
-    draws = 2000, seed = 11, threads = 1
+    ndraws = 2000, seed = 11, threads = 1
   )
   found <- batch_summary(chain$draws)
   expect_lt(max(abs(found$mean - exact$mean) / found$mcse_mean), 4)
@@ -185,7 +185,7 @@ test_that("an unseen group is averaged over, a known one has its effect", {
     expect_lt(abs(p$fit[2, 2] - 0.5), abs(fixed[2] - 0.5))
     draws <- predict(
       fit, at, "prob",
-      draws = TRUE, n_draws = 4000, seed = 1
+      draws = TRUE, ndraws = 4000, seed = 1
     )
     expect_lt(max(abs(colMeans(draws) - p$fit[, 2])), 0.015)
     expect_lt(max(abs(apply(draws, 2, sd) - p$se.fit)), 0.015)
@@ -330,7 +330,7 @@ test_that("chains of correlated effects have the posterior of half t ones", {
 
   fit <- quick_bkm(
     y ~ x + (x | g), data, "gaussian",
-    draws = 8000, warmup = 500, standardize = FALSE, prior = prior
+    ndraws = 8000, warmup = 500, standardize = FALSE, prior = prior
   )
   names <- c(
     "Sigma[g:(Intercept),(Intercept)]", "Sigma[g:x,x]",
@@ -348,7 +348,7 @@ test_that("the grid of correlated effects is not lost where a variance is 0", {
   set.seed(2)
   data <- data.frame(g = gl(20, 10), x = rnorm(200))
   data$y <- rbinom(200, 1, plogis(0.3 + 0.5 * data$x + rnorm(20)[data$g]))
-  chain <- quick_bkm(y ~ x + (x | g), data, draws = 2000, warmup = 500)
+  chain <- quick_bkm(y ~ x + (x | g), data, ndraws = 2000, warmup = 500)
   grid <- bkm(y ~ x + (x | g), data, threads = 1)
   expect_lt(max(abs(log(diag(vcov(grid)) / diag(vcov(chain))) / 2)), 0.1)
   slope <- function(fit) sqrt(lme4::VarCorr(fit)$g[2, 2])

@@ -101,7 +101,7 @@ test_that("methods and arguments that do not go together are refused", {
 test_that("selection samples unless another method is asked for", {
   fit <- suppressWarnings(bkm(
     y ~ x + z, d,
-    select = TRUE, chains = 2, control = list(warmup = 20, progress = FALSE), draws = 20, seed = 1, threads = 1
+    select = TRUE, chains = 2, control = list(warmup = 20, progress = FALSE), ndraws = 20, seed = 1, threads = 1
   ))
   expect_identical(fit$method, "gibbs")
   expect_length(inclusion(fit), 2L)

@@ -15,7 +15,7 @@ hinge <- fit(y ~ x + z + (1 | g), d, "hinge")
 by_vb <- fit(y ~ x + z + (1 | g), d, method = "vb")
 chain <- suppressWarnings(fit(
   y ~ x + z + (1 | g), d,
-  method = "gibbs", chains = 2, warmup = 200, draws = 300, seed = 1
+  method = "gibbs", chains = 2, warmup = 200, ndraws = 300, seed = 1
 ))
 all <- list(logit, probit, number, hinge, by_vb, chain)
 
@@ -146,14 +146,14 @@ test_that("the likelihood of a fit, and AIC by it", {
 
 test_that("log_lik() is the density of each response by draw", {
   skip_if_not_installed("rstantools")
-  f <- rstantools::posterior_linpred(logit, draws = 20, seed = 1)
+  f <- rstantools::posterior_linpred(logit, ndraws = 20, seed = 1)
   sign <- rep(ifelse(d$y == "yes", 1, -1), each = 20)
   expect_equal(
-    rstantools::log_lik(logit, draws = 20, seed = 1),
+    rstantools::log_lik(logit, ndraws = 20, seed = 1),
     plogis(sign * f, log.p = TRUE),
     ignore_attr = TRUE
   )
-  ll <- rstantools::log_lik(number, newdata = d[1:5, ], draws = 500, seed = 1)
+  ll <- rstantools::log_lik(number, newdata = d[1:5, ], ndraws = 500, seed = 1)
   expect_identical(dim(ll), c(500L, 5L))
   at <- predict(number, d[1:5, ], se.fit = TRUE)
   expected <- dnorm(
@@ -172,7 +172,7 @@ test_that("intervals of a new response hold it", {
   expect_true(all(credible[, 2] > limits[, 2] & credible[, 3] < limits[, 3]))
   draws <- predict(
     number, d[1:3, ],
-    draws = TRUE, interval = "prediction", n_draws = 4000, seed = 1
+    draws = TRUE, interval = "prediction", ndraws = 4000, seed = 1
   )
   expect_lt(max(abs(
     apply(draws, 2, quantile, 0.95) - limits[1:3, 3]
@@ -282,7 +282,7 @@ test_that("missing predictors are averaged over as atoms", {
     expect_false(anyNA(p$fit))
     draws <- predict(
       object, holed[1:3, ], "prob",
-      draws = TRUE, n_draws = 4000, seed = 1
+      draws = TRUE, ndraws = 4000, seed = 1
     )
     expect_lt(max(abs(colMeans(draws) - p$fit[, 2])), 0.03)
     expect_lt(max(abs(apply(draws, 2, sd) - p$se.fit)), 0.03)

@@ -16,7 +16,7 @@ test_that("90 % intervals of imputed values cover nine times in ten", {
       x, state$y,
       method = "gibbs", missing = "model", prior = joint_prior(),
       learning_rate = 1,
-      standardize = FALSE, control = list(keep_imputed = TRUE, warmup = 500), threads = 1, seed = 1, draws = 1000
+      standardize = FALSE, control = list(keep_imputed = TRUE, warmup = 500), threads = 1, seed = 1, ndraws = 1000
     ))
     names <- sprintf("x[%d,b]", sort(holes))
     inside(state$x[sort(holes), 2], as.matrix(fit)[, names])
@@ -37,7 +37,7 @@ test_that("90 % intervals of a smooth at the data cover nine times in ten", {
     fit <- suppressWarnings(bsvm(
       model, d,
       method = "gibbs", prior = joint_prior(), standardize = FALSE, seed = 1,
-      threads = 1, control = list(warmup = 500), draws = 1000
+      threads = 1, control = list(warmup = 500), ndraws = 1000
     ))
     smooth <- fit$smooths[[1]]
     at <- c(smooth$fixed, smooth$blocks[[1]])
@@ -60,7 +60,7 @@ test_that("inclusion is its prior on average, and the share of what is in", {
       state$x, state$y,
       method = "gibbs", select = TRUE, prior = prior, standardize = FALSE,
       learning_rate = 1,
-      seed = 1, threads = 1, control = list(warmup = 300), draws = 500, chains = 2
+      seed = 1, threads = 1, control = list(warmup = 300), ndraws = 500, chains = 2
     ))
     data.frame(inclusion = inclusion(fit), truth = state$effect != 0)
   })

@@ -72,7 +72,7 @@ test_that("draws from a crossed fit have its means and standard errors", {
   d <- crossed_rows(400)
   fit <- crossed_fit(y ~ x + (x | a) + (1 | b), d)
   new <- d[1:20, ]
-  draws <- predict(fit, new, draws = TRUE, n_draws = 8000, seed = 1)
+  draws <- predict(fit, new, draws = TRUE, ndraws = 8000, seed = 1)
   exact <- predict(fit, new, type = "link", se.fit = TRUE)
   z <- (colMeans(draws) - exact$fit) / exact$se.fit * sqrt(8000)
   expect_lt(max(abs(z)), 5)
@@ -126,7 +126,7 @@ test_that("a crossed Gibbs fit agrees with the dense one", {
   formula <- y ~ x + (1 | a) + (1 | b)
   run <- function(fit, seed) {
     suppressWarnings(fit(formula, d,
-      method = "gibbs", chains = 2, warmup = 300, draws = 1500, seed = seed
+      method = "gibbs", chains = 2, warmup = 300, ndraws = 1500, seed = seed
     ))
   }
   fit <- run(crossed_fit, 1)
@@ -155,9 +155,9 @@ test_that("crossed fits do not depend on threads, and chains can go on", {
   vb <- lapply(1:2, function(k) bsvm(formula, d, threads = k,
     method = "vb")$posterior)
   expect_identical(vb[[1]], vb[[2]])
-  run <- function(draws, threads, ...) {
+  run <- function(ndraws, threads, ...) {
     suppressWarnings(flat(bsvm)(formula, d,
-      method = "gibbs", chains = 1, warmup = 5, draws = draws, seed = 3,
+      method = "gibbs", chains = 1, warmup = 5, ndraws = ndraws, seed = 3,
       threads = threads, ...
     ))
   }
@@ -181,7 +181,7 @@ test_that("variances learned by mean field are near those of the sampler", {
   formula <- y ~ x + (1 | a) + (1 | b)
   vb <- crossed_fit(formula, d)
   gibbs <- suppressWarnings(crossed_fit(formula, d,
-    method = "gibbs", chains = 1, warmup = 500, draws = 1500, seed = 1
+    method = "gibbs", chains = 1, warmup = 500, ndraws = 1500, seed = 1
   ))
   draws <- as.matrix(gibbs)
   sigma <- sqrt(draws[, startsWith(colnames(draws), "Sigma[")])

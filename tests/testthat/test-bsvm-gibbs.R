@@ -59,7 +59,7 @@ test_that("a mixture of crossed terms has the law of the textbook sampler", {
     prior = bsvm_prior(
       beta_var = 4, var_shape = 3, var_rate = 2, cov_df = 7, cov_scale = 3
     ),
-    warmup = 300, draws = n_draws, chains = 2, seed = 1
+    warmup = 300, ndraws = n_draws, chains = 2, seed = 1
   )
   indicators <- function(f, z) {
     do.call(cbind, lapply(levels(f), function(k) z * (f == k)))
@@ -89,7 +89,7 @@ test_that("more predictors than rows have the law of the textbook sampler", {
   fit <- gibbs(x, y,
     standardize = FALSE,
     prior = bsvm_prior(beta_var = 4, var_shape = 3, var_rate = 2),
-    warmup = 300, draws = n_draws, chains = 2, seed = 4
+    warmup = 300, ndraws = n_draws, chains = 2, seed = 4
   )
   problem <- svm_problem(
     cbind(1, x), y,
@@ -102,7 +102,7 @@ test_that("more predictors than rows have the law of the textbook sampler", {
 test_that("variables are named by coefficient, level and component", {
   d <- make_data()
   fit <- gibbs(y ~ x1 + x2 + (x2 | g) + (1 | h), d, penalty = "learn",
-    warmup = 10, draws = 5, chains = 2, seed = 5
+    warmup = 10, ndraws = 5, chains = 2, seed = 5
   )
   expect_identical(dim(fit$draws)[1:2], c(5L, 2L))
   expect_identical(dimnames(fit$draws)[[3]], c(
@@ -119,7 +119,7 @@ test_that("shifted and scaled predictors give the mapped draws", {
   moved <- transform(d, x1 = 10 * x1 + 70, x2 = x2 / 8)
   run <- function(data) {
     gibbs(y ~ x1 + x2 + (x1 | g), data,
-      warmup = 20, draws = 30, chains = 2, seed = 6
+      warmup = 20, ndraws = 30, chains = 2, seed = 6
     )$draws
   }
   a <- run(d)
@@ -145,9 +145,9 @@ test_that("shifted and scaled predictors give the mapped draws", {
 
 test_that("thinning keeps every so many sweeps of the same chain", {
   d <- make_data()
-  run <- function(draws, thin) {
+  run <- function(ndraws, thin) {
     gibbs(y ~ x1 + (1 | g), d,
-      warmup = 15, draws = draws, thin = thin, chains = 2, seed = 7
+      warmup = 15, ndraws = ndraws, thin = thin, chains = 2, seed = 7
     )$draws
   }
   expect_identical(run(10, 4), run(40, 1)[seq(4, 40, 4), , ])
@@ -157,7 +157,7 @@ test_that("without stored effects the other draws are the same", {
   d <- make_data()
   run <- function(keep) {
     gibbs(y ~ x1 + (x1 | g), d,
-      warmup = 15, draws = 20, chains = 2, seed = 8, keep_ranef = keep
+      warmup = 15, ndraws = 20, chains = 2, seed = 8, keep_ranef = keep
     )
   }
   with <- run(TRUE)$draws
@@ -169,7 +169,7 @@ test_that("without stored effects the other draws are the same", {
 
 test_that("coefficients and their covariance are those of the draws", {
   d <- make_data()
-  fit <- gibbs(y ~ x1 + x2, d, warmup = 50, draws = 200, seed = 9)
+  fit <- gibbs(y ~ x1 + x2, d, warmup = 50, ndraws = 200, seed = 9)
   beta <- matrix(fit$draws[, , 1:3], ncol = 3)
   expect_equal(unname(coef(fit)), colMeans(beta), tolerance = 1e-10)
   expect_equal(
@@ -192,7 +192,7 @@ test_that("a sampler says what it had to add to a singular precision", {
   fit <- function(beta_var) {
     bsvm(x, rep(c(FALSE, TRUE), 5),
       method = "gibbs", penalty = "none", chains = 1,
-      control = list(warmup = 5), draws = 5,
+      control = list(warmup = 5), ndraws = 5,
       seed = 1, threads = 1, prior = bsvm_prior(beta_var = beta_var)
     )
   }

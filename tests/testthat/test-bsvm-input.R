@@ -200,7 +200,7 @@ test_that("settings", {
   bad <- list(
     method = "mcmc", method = 1, penalty = "ridge", penalty = -1, penalty = NA,
     standardize = NA, standardize = "yes", chains = 0, chains = 1.5,
-    warmup = -1, draws = 0, draws = NA, draws = Inf, thin = 0, tol = -1,
+    warmup = -1, ndraws = 0, ndraws = NA, ndraws = Inf, thin = 0, tol = -1,
     tol = NaN, max_iter = 0, accelerate = NULL, seed = "a", seed = 1:2,
     threads = 0, progress = NA, on_interrupt = "ask", keep_ranef = NA
   )
@@ -244,7 +244,7 @@ test_that("huge and tiny predictors give finite numbers or a classed error", {
             suppressWarnings(fit(
               formula, d,
               standardize = standardize, method = method, warmup = 20,
-              draws = 20, chains = 2, seed = 1
+              ndraws = 20, chains = 2, seed = 1
             )),
             bayeskernel_error = function(e) e
           )

@@ -31,7 +31,7 @@ test_that("coefficients of a sampler are means of its draws", {
 })
 
 test_that("draws from q have the moments of the fit, covariances too", {
-  draws <- as.matrix(fit, n = 20000, seed = 1)
+  draws <- as.matrix(fit, ndraws = 20000, seed = 1)
   b <- names(coef(fit))
   expect_equal(colnames(draws), dimnames(sampled$draws)[[3]])
   expect_equal(cov(draws[, b]), vcov(fit, type = "posterior"), tolerance = 0.05)
@@ -65,10 +65,10 @@ test_that("a seed reproduces draws and leaves R's generator alone", {
   set.seed(5)
   expected <- runif(1)
   set.seed(5)
-  first <- as.matrix(fit, n = 10, seed = 3)
+  first <- as.matrix(fit, ndraws = 10, seed = 3)
   expect_equal(runif(1), expected)
-  expect_identical(as.matrix(fit, n = 10, seed = 3), first)
-  expect_false(identical(as.matrix(fit, n = 10, seed = 4), first))
+  expect_identical(as.matrix(fit, ndraws = 10, seed = 3), first)
+  expect_false(identical(as.matrix(fit, ndraws = 10, seed = 4), first))
 })
 
 test_that("random effects come by grouping factor, levels as rows", {
@@ -122,7 +122,7 @@ test_that("intervals of variances are quantiles of their factor", {
 })
 
 test_that("the summary of a matrix of effects agrees with draws from q", {
-  draws <- as.matrix(fit, n = 20000, seed = 2)
+  draws <- as.matrix(fit, ndraws = 20000, seed = 2)
   psi <- draws[, startsWith(colnames(draws), "Sigma[")]
   table <- summary(fit)$variances
   expect_equal(

@@ -41,7 +41,7 @@ test_that("every hole is imputed, in rows and units of the data", {
   for (method in c("vb", "gibbs")) {
     fit <- suppressWarnings(bsvm(
       y ~ a + b + c, d,
-      method = method, missing = "model", seed = 1, threads = 1, draws = 300
+      method = method, missing = "model", seed = 1, threads = 1, ndraws = 300
     ))
     values <- imputed(fit)
     holes <- which(t(is.na(d[c("a", "b", "c")])), arr.ind = TRUE)
@@ -59,7 +59,7 @@ test_that("new rows with holes are predicted, and others as without a model", {
   for (method in c("vb", "gibbs")) {
     fit <- suppressWarnings(bsvm(
       y ~ a + b + c + (1 | g), d,
-      method = method, missing = "model", seed = 1, threads = 1, draws = 300
+      method = method, missing = "model", seed = 1, threads = 1, ndraws = 300
     ))
     new <- data.frame(
       a = c(1, NA, 1, NA), b = c(NA, 0.5, 0.2, NA), c = c(0, 1, 0, 0),
@@ -94,10 +94,10 @@ test_that("averages over holes are those of simulated values", {
       fit <- suppressWarnings(bsvm(
         formula, d,
         method = method, missing = "model", seed = 1, threads = 1,
-        draws = 1000
+        ndraws = 1000
       ))
       link <- predict(fit, new, type = "link", se.fit = TRUE)
-      draws <- predict(fit, new, draws = TRUE, n_draws = 4000, seed = 2)
+      draws <- predict(fit, new, draws = TRUE, ndraws = 4000, seed = 2)
       error <- link$se.fit / sqrt(4000)
       expect_true(all(abs(colMeans(draws) - link$fit) < 5 * error))
       expect_equal(apply(draws, 2, stats::sd), unname(link$se.fit),
@@ -126,7 +126,7 @@ test_that("everything together fits, and survives a new process", {
       y ~ a + b + c + s(t, k = 6) + (1 + b | g), d,
       method = method, missing = "model", select = ~ a + b + c, weights = w,
       prior = bsvm_prior(rho_beta = c(1, 1)), seed = 1, threads = 1,
-      draws = 200
+      ndraws = 200
     ))
     here <- predict(fit, new, type = "prob")
     expect_true(all(is.finite(here)))
@@ -163,13 +163,13 @@ test_that("runs of the sampler do not depend on threads or interruptions", {
   run <- function(...) {
     quick_gibbs(
       y ~ a + b + (1 | g), d,
-      missing = "model", select = ~b, draws = 60, warmup = 40, ...
+      missing = "model", select = ~b, ndraws = 60, warmup = 40, ...
     )
   }
   whole <- run()
   part <- suppressWarnings(bsvm(
     y ~ a + b + (1 | g), d,
-    missing = "model", select = ~b, draws = 25, control = list(warmup = 40),
+    missing = "model", select = ~b, ndraws = 25, control = list(warmup = 40),
     method = "gibbs", seed = 1, threads = 2
   ))
   joined <- run(resume = part)

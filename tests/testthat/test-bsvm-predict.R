@@ -122,7 +122,7 @@ test_that("draws from q have the moments of the prediction", {
   new <- rbind(d[c(1, 2), ], transform(d[3:5, ], g = c("a", "a", "b")))
   for (object in list(fit, slope)) {
     out <- predict(object, new, type = "link", se.fit = TRUE)
-    f <- predict(object, new, draws = TRUE, n_draws = 20000, seed = 1)
+    f <- predict(object, new, draws = TRUE, ndraws = 20000, seed = 1)
     expect_equal(dim(f), c(20000L, 5L))
     # Three standard errors of the mean are 0.02 sd.
     expect_lt(max(abs(colMeans(f) - out$fit) / out$se.fit), 0.03)
@@ -134,7 +134,7 @@ test_that("rows of one unseen group share its simulated effect", {
   new <- d[c(1, 1, 1), ]
   new$g <- c("a", "a", "b")
   for (object in list(fit, sampled)) {
-    f <- predict(object, new, draws = TRUE, n_draws = 80, seed = 1)
+    f <- predict(object, new, draws = TRUE, ndraws = 80, seed = 1)
     expect_equal(f[, 1], f[, 2])
     expect_gt(sd(f[, 1] - f[, 3]), 0.1)
   }
@@ -153,7 +153,7 @@ test_that("draws of the sampler are its own, in order", {
       type = "prob", link = "probit", draws = TRUE
     ), pnorm(f)
   )
-  few <- predict(sampled, d[1:2, ], draws = TRUE, n_draws = 10)
+  few <- predict(sampled, d[1:2, ], draws = TRUE, ndraws = 10)
   expect_equal(few, f[round(seq(1, 80, length.out = 10)), ])
 })
 

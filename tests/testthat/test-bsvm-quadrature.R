@@ -40,7 +40,7 @@ n_draws <- if (slow) 50000 else 4000
 gibbs <- function(...) {
   withCallingHandlers(
     flat(bsvm)(...,
-      method = "gibbs", standardize = FALSE, warmup = 500, draws = n_draws,
+      method = "gibbs", standardize = FALSE, warmup = 500, ndraws = n_draws,
       seed = 3, threads = 1, progress = FALSE
     ),
     bayeskernel_warning_convergence = function(w) invokeRestart("muffleWarning")

@@ -18,7 +18,7 @@ test_that("both engines find the columns that matter and no other", {
   d <- sparse_data(n = 600)
   prior <- bsvm_prior(rho = 0.01)
   vb <- bsvm(d$x, d$y, select = TRUE, prior = prior, threads = 1, method = "vb")
-  gibbs <- quick_gibbs(d$x, d$y, select = TRUE, prior = prior, draws = 500)
+  gibbs <- quick_gibbs(d$x, d$y, select = TRUE, prior = prior, ndraws = 500)
   for (fit in list(vb, gibbs)) {
     found <- inclusion(fit)
     expect_named(found, colnames(d$x))
@@ -32,7 +32,7 @@ test_that("the indicator's draws agree with the conditional probabilities", {
   fit <- quick_gibbs(
     d$x, d$y,
     select = TRUE, prior = bsvm_prior(rho = 0.3, var_shape = 1, var_rate = 1),
-    draws = 4000
+    ndraws = 4000
   )
   draws <- as.matrix(fit)
   ins <- colMeans(draws[, colnames(d$x)] != 0)
@@ -73,7 +73,7 @@ test_that("predictions of the fit's rows and of the same rows as new agree", {
     fit <- suppressWarnings(bsvm(
       d$x, d$y,
       select = TRUE, prior = prior, method = method, threads = 1, seed = 1,
-      draws = 300
+      ndraws = 300
     ))
     old <- predict(fit, type = "link", se.fit = TRUE)
     new <- predict(fit, d$x, type = "link", se.fit = TRUE)
@@ -90,7 +90,7 @@ test_that("draws from q have the moments of the effects", {
     prior = bsvm_prior(rho_beta = c(1, 1), var_shape = 1, var_rate = 1),
     method = "vb"
   )
-  draws <- as.matrix(fit, n = 20000, seed = 1)
+  draws <- as.matrix(fit, ndraws = 20000, seed = 1)
   names <- names(coef(fit))
   sd <- sqrt(diag(vcov(fit)))
   expect_true(all(abs(colMeans(draws[, names]) - coef(fit)) < 5 * sd / 141))

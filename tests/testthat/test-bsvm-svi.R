@@ -215,8 +215,8 @@ test_that("predict() takes a source, also from a fit to a matrix or formula", {
   }
   small <- row_source(d$x[1:30, ])
   expect_identical(
-    predict(fits[[1]], small, draws = TRUE, n_draws = 5, seed = 3),
-    predict(fits[[1]], d$x[1:30, ], draws = TRUE, n_draws = 5, seed = 3)
+    predict(fits[[1]], small, draws = TRUE, ndraws = 5, seed = 3),
+    predict(fits[[1]], d$x[1:30, ], draws = TRUE, ndraws = 5, seed = 3)
   )
   expect_identical(dim(predict(fits[[1]], small, draws = TRUE)), c(1000L, 30L))
 })

@@ -54,7 +54,7 @@ test_that("draws are the same for 1, 2 and 4 threads", {
         quiet(bsvm(
           formula, d,
           method = "gibbs", chains = chains,
-          control = list(warmup = 3, progress = FALSE), draws = 5,
+          control = list(warmup = 3, progress = FALSE), ndraws = 5,
           seed = 4, threads = threads
         ))$draws
       })
@@ -73,24 +73,24 @@ gibbs <- function(...) {
 
 test_that("the seed gives the draws, set.seed() the seed", {
   expect_identical(
-    gibbs(draws = 20, seed = 1, threads = 1)$draws,
-    gibbs(draws = 20, seed = 1, threads = 2)$draws
+    gibbs(ndraws = 20, seed = 1, threads = 1)$draws,
+    gibbs(ndraws = 20, seed = 1, threads = 2)$draws
   )
   set.seed(3)
-  a <- gibbs(draws = 20, threads = 1)
+  a <- gibbs(ndraws = 20, threads = 1)
   set.seed(3)
-  b <- gibbs(draws = 20, threads = 1)
+  b <- gibbs(ndraws = 20, threads = 1)
   expect_identical(a$draws, b$draws)
-  expect_false(identical(a$draws, gibbs(draws = 20, threads = 1)$draws))
+  expect_false(identical(a$draws, gibbs(ndraws = 20, threads = 1)$draws))
   expect_false(identical(a$draws[, 1, ], a$draws[, 2, ]))
 })
 
 test_that("more draws by `start =` are those of one long run", {
   for (thin in c(1, 3)) {
-    whole <- gibbs(draws = 60, thin = thin, seed = 5, threads = 1)
-    part <- gibbs(draws = 25, thin = thin, seed = 5, threads = 2)
+    whole <- gibbs(ndraws = 60, thin = thin, seed = 5, threads = 1)
+    part <- gibbs(ndraws = 25, thin = thin, seed = 5, threads = 2)
     expect_identical(part$draws, whole$draws[1:25, , ])
-    rest <- gibbs(draws = 60, thin = thin, resume = part, threads = 1)
+    rest <- gibbs(ndraws = 60, thin = thin, resume = part, threads = 1)
     expect_identical(rest$draws, whole$draws)
     expect_identical(rest$seed, whole$seed)
     expect_equal(rest$posterior, whole$posterior)
@@ -98,12 +98,12 @@ test_that("more draws by `start =` are those of one long run", {
 })
 
 test_that("`resume` refuses another model, data, prior or fewer draws", {
-  fit <- gibbs(draws = 20, seed = 6, threads = 1)
+  fit <- gibbs(ndraws = 20, seed = 6, threads = 1)
   d <- few_rows()
   again <- function(formula = y ~ x + (x | g), data = d, ...) {
     arguments <- utils::modifyList(list(
       formula, data,
-      method = "gibbs", warmup = 50, draws = 30, resume = fit, threads = 1,
+      method = "gibbs", warmup = 50, ndraws = 30, resume = fit, threads = 1,
       progress = FALSE
     ), list(...))
     quiet(do.call(flat(bsvm), arguments))
@@ -117,7 +117,7 @@ test_that("`resume` refuses another model, data, prior or fewer draws", {
   expect_bk_error(again(prior = bsvm_prior(cov_scale = 1)), "argument", "resume")
   expect_bk_error(again(chains = 2), "argument", "resume")
   expect_bk_error(again(warmup = 51), "argument", "resume")
-  expect_bk_error(again(draws = 10), "argument", "resume")
+  expect_bk_error(again(ndraws = 10), "argument", "resume")
   expect_bk_error(again(keep_ranef = FALSE), "argument", "resume")
   expect_bk_error(
     again(resume = bsvm(y ~ x, d, threads = 1,
@@ -127,15 +127,15 @@ test_that("`resume` refuses another model, data, prior or fewer draws", {
 
 # Runs `code`, an expression of a child process that leaves `result`, and sends
 # it an interrupt once its sampler runs.
-interrupted_child <- function(path, on_interrupt, draws) {
+interrupted_child <- function(path, on_interrupt, ndraws) {
   libraries <- .libPaths()
   child <- callr::r_bg(
-    function(data, path, on_interrupt, draws) {
+    function(data, path, on_interrupt, ndraws) {
       # Loading and compiling of R code is over before the interrupt comes.
       for (repetition in 1:3) {
         bayeskernel::bsvm(
           y ~ x + (x | g), data,
-          method = "gibbs", control = list(warmup = 200, progress = FALSE), draws = 200, threads = 2
+          method = "gibbs", control = list(warmup = 200, progress = FALSE), ndraws = 200, threads = 2
         )
       }
       message <- NULL
@@ -147,7 +147,7 @@ interrupted_child <- function(path, on_interrupt, draws) {
             bayeskernel::bsvm(
               y ~ x + (x | g), data,
               method = "gibbs",
-              control = list(warmup = 50, progress = FALSE, on_interrupt = on_interrupt), draws = draws, seed = 7,
+              control = list(warmup = 50, progress = FALSE, on_interrupt = on_interrupt), ndraws = ndraws, seed = 7,
               threads = 2
             )
           },
@@ -161,7 +161,7 @@ interrupted_child <- function(path, on_interrupt, draws) {
       )
       list(fit = fit, message = message, caught = caught)
     },
-    list(few_rows(), path, on_interrupt, draws),
+    list(few_rows(), path, on_interrupt, ndraws),
     libpath = libraries
   )
   deadline <- Sys.time() + 30
@@ -200,9 +200,9 @@ test_that("an interrupt keeps the draws, and the run can be continued", {
   expect_gt(kept, 0)
   expect_lt(kept, 1e5)
   expect_true(fit$diagnostics$interrupted)
-  whole <- gibbs(draws = kept + 40, seed = 7, threads = 1)
+  whole <- gibbs(ndraws = kept + 40, seed = 7, threads = 1)
   expect_identical(fit$draws, whole$draws[seq_len(kept), , ])
-  rest <- gibbs(draws = kept + 40, resume = fit, threads = 1)
+  rest <- gibbs(ndraws = kept + 40, resume = fit, threads = 1)
   expect_identical(rest$draws, whole$draws)
 })
 
@@ -218,15 +218,15 @@ test_that("two workers give the draws of one process", {
   cluster <- parallel::makePSOCKcluster(2)
   on.exit(parallel::stopCluster(cluster))
   parallel::clusterCall(cluster, .libPaths, .libPaths())
-  expected <- gibbs(draws = 30, seed = 8, threads = 1)
+  expected <- gibbs(ndraws = 30, seed = 8, threads = 1)
   for (chains in c(1, 3, 4)) {
-    found <- gibbs(draws = 30, seed = 8, chains = chains, cluster = cluster)
+    found <- gibbs(ndraws = 30, seed = 8, chains = chains, cluster = cluster)
     expect_identical(
       found$draws, expected$draws[, seq_len(chains), , drop = FALSE]
     )
   }
-  part <- gibbs(draws = 10, seed = 8, cluster = cluster)
-  rest <- gibbs(draws = 30, resume = part, cluster = cluster)
+  part <- gibbs(ndraws = 10, seed = 8, cluster = cluster)
+  rest <- gibbs(ndraws = 30, resume = part, cluster = cluster)
   expect_identical(rest$draws, expected$draws)
 })
 
@@ -237,8 +237,8 @@ test_that("a worker that dies is a classed error, the master goes on", {
   parallel::clusterCall(cluster, .libPaths, .libPaths())
   pid <- parallel::clusterCall(cluster[1], Sys.getpid)[[1]]
   tools::pskill(pid, tools::SIGKILL)
-  expect_bk_error(gibbs(draws = 30, seed = 8, cluster = cluster), "cluster")
+  expect_bk_error(gibbs(ndraws = 30, seed = 8, cluster = cluster), "cluster")
   expect_identical(
-    dim(gibbs(draws = 5, seed = 8, threads = 1)$draws)[1:2], c(5L, 4L)
+    dim(gibbs(ndraws = 5, seed = 8, threads = 1)$draws)[1:2], c(5L, 4L)
   )
 })

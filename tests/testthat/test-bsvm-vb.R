@@ -465,7 +465,7 @@ test_that("separated classes are told for every seed, and the advice helps", {
       y ~ x, d,
       method = "gibbs", penalty = "none", chains = 2,
       control = list(warmup = 1500, progress = FALSE),
-      draws = 100, threads = 1, seed = 1
+      ndraws = 100, threads = 1, seed = 1
     ), classes = "bayeskernel_warning_convergence"), "separation"
   )
 })

@@ -14,19 +14,19 @@ expect_quietly_bk_error <- function(code, kind, regexp) {
 
 test_that("every sampler goes on where it ended, and holds `draws` in all", {
   for (sample in samplers) {
-    whole <- sample(draws = 12)
-    part <- sample(draws = 5)
+    whole <- sample(ndraws = 12)
+    part <- sample(ndraws = 5)
     expect_equal(part$draws, whole$draws[1:5, , , drop = FALSE])
-    joined <- sample(draws = 12, resume = part)
+    joined <- sample(ndraws = 12, resume = part)
     expect_equal(joined$draws, whole$draws, tolerance = 1e-8)
     expect_equal(joined$fitted, whole$fitted, tolerance = 1e-8)
     expect_identical(joined$seed, whole$seed)
     # As many as it has: nothing is left to do.
-    same <- sample(draws = 5, resume = part)
+    same <- sample(ndraws = 5, resume = part)
     expect_identical(same$draws, part$draws)
     expect_equal(same$fitted, part$fitted)
     expect_quietly_bk_error(
-      sample(draws = 4, resume = part), "argument", "already holds more"
+      sample(ndraws = 4, resume = part), "argument", "already holds more"
     )
   }
 })
@@ -35,8 +35,8 @@ test_that("machines of several classes go on together", {
   three <- d
   three$y <- cut(d$x2, 3, labels = c("a", "b", "c"))
   sample <- function(...) quick_process(y ~ x1 + x2, three, ...)
-  whole <- sample(draws = 8)
-  joined <- sample(draws = 8, resume = sample(draws = 3))
+  whole <- sample(ndraws = 8)
+  joined <- sample(ndraws = 8, resume = sample(ndraws = 3))
   expect_equal(joined$draws, whole$draws, tolerance = 1e-10)
 })
 
@@ -69,12 +69,12 @@ paths_of <- function(x, at = NULL) {
 
 test_that("a state that has been tampered with is refused", {
   for (sample in samplers) {
-    part <- sample(draws = 5)
+    part <- sample(ndraws = 5)
     spoil <- function(at, value) {
       bad <- part
       bad$state[[1]][[at]] <- value
       expect_quietly_bk_error(
-        sample(draws = 6, resume = bad), "argument", "not whole"
+        sample(ndraws = 6, resume = bad), "argument", "not whole"
       )
     }
     for (at in paths_of(part$state[[1]])) {
@@ -88,10 +88,10 @@ test_that("a state that has been tampered with is refused", {
     bad <- part
     bad$state <- bad$state[-1]
     expect_quietly_bk_error(
-      sample(draws = 6, resume = bad), "argument", "not whole"
+      sample(ndraws = 6, resume = bad), "argument", "not whole"
     )
     bad <- part
     bad$draws <- bad$draws[, , -1, drop = FALSE]
-    expect_quietly_bk_error(sample(draws = 6, resume = bad), "argument", "whole")
+    expect_quietly_bk_error(sample(ndraws = 6, resume = bad), "argument", "whole")
   }
 })

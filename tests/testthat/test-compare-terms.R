@@ -82,7 +82,7 @@ test_that("samplers go by importance sampling", {
   fit <- suppressWarnings(bkm(
     y ~ x + none, d,
     method = "gibbs", chains = 2,
-    control = list(warmup = 100, progress = FALSE), draws = 300, seed = 1,
+    control = list(warmup = 100, progress = FALSE), ndraws = 300, seed = 1,
     threads = 1
   ))
   out <- suppressWarnings(compare_terms(fit))

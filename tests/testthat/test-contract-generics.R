@@ -137,7 +137,7 @@ test_that("a new group widens the probability of fits of either kind", {
     unknown[one$groups] <- "new"
     ask <- function(...) predict(object, unknown, type = "prob", ...)
     sd <- ask(se.fit = TRUE)$se.fit
-    draws <- ask(draws = TRUE, n_draws = 1000, seed = 1)
+    draws <- ask(draws = TRUE, ndraws = 1000, seed = 1)
     # Few draws of a short chain, each with one new group: a third, as before,
     # would be another meaning.
     ratio <- mean(apply(draws, 2, stats::sd) / sd)
@@ -233,7 +233,7 @@ test_that("simulated responses look like the response", {
     bkm(y ~ x1 + x2, numbers, method = "vb", threads = 1),
     suppressWarnings(bark(
       y ~ x1 + x2, numbers,
-      chains = 1, control = list(warmup = 300, thin = 5), draws = 40, seed = 1, threads = 1
+      chains = 1, control = list(warmup = 300, thin = 5), ndraws = 40, seed = 1, threads = 1
     ))
   )
   observed <- list(data$y, numbers$y, numbers$y)
@@ -259,7 +259,7 @@ test_that("the rows of a formula come back from where it was typed", {
     suppressWarnings(bark(
       y ~ x1 + x2, data,
       family = "binomial", chains = 1,
-      control = list(warmup = 300, thin = 5, progress = FALSE), draws = 40,
+      control = list(warmup = 300, thin = 5, progress = FALSE), ndraws = 40,
       seed = 1, threads = 1
     ))
   )
@@ -359,7 +359,7 @@ test_that("draws in the form of rstantools", {
     }
     linpred <- rstantools::posterior_linpred(
       object,
-      newdata = new, draws = 8, seed = 1
+      newdata = new, ndraws = 8, seed = 1
     )
     classes <- if (one$classes && !one$two) nlevels(one$data$y)
     ordered <- identical(object$family, "ordinal")
@@ -367,7 +367,7 @@ test_that("draws in the form of rstantools", {
       dim(linpred), c(8L, 80L, if (!ordered) classes),
       info = one$name
     )
-    epred <- rstantools::posterior_epred(object, new, draws = 8, seed = 1)
+    epred <- rstantools::posterior_epred(object, new, ndraws = 8, seed = 1)
     expect_equal(dim(epred), c(8L, 80L, classes), info = one$name)
     if (one$classes) expect_true(all(epred >= 0 & epred <= 1))
     if (is_pseudo(object)) {
@@ -375,7 +375,7 @@ test_that("draws in the form of rstantools", {
     } else {
       response <- rstantools::posterior_predict(
         object, new,
-        draws = 8, seed = 1
+        ndraws = 8, seed = 1
       )
       expect_equal(dim(response), c(8L, 80L), info = one$name)
       if (one$two) expect_setequal(c(response), c(0, 1))
@@ -415,7 +415,7 @@ test_that("predictive checks draw", {
   data <- a_number
   object <- suppressWarnings(bark(
     y ~ x1 + x2, data,
-    chains = 1, control = list(warmup = 300, thin = 5), draws = 40, seed = 1, threads = 1
+    chains = 1, control = list(warmup = 300, thin = 5), ndraws = 40, seed = 1, threads = 1
   ))
   expect_s3_class(bayesplot::pp_check(object), "ggplot")
 })
@@ -426,7 +426,7 @@ test_that("a sampler goes on where it stopped", {
       expect_refusal(one$fit(one$data, resume = object), info = one$name)
       return(invisible())
     }
-    more <- one$fit(one$data, resume = object, draws = 60)
+    more <- one$fit(one$data, resume = object, ndraws = 60)
     expect_equal(dim(more$draws)[1], 60L, info = one$name)
     expect_equal(
       unname(more$draws[1:40, , ]), unname(object$draws),

@@ -93,7 +93,7 @@ test_that("a missing predictor gives NA and keeps the row", {
     if (!one$two) {
       return(invisible())
     }
-    draws <- predict(object, holed, draws = TRUE, n_draws = 7, seed = 1)
+    draws <- predict(object, holed, draws = TRUE, ndraws = 7, seed = 1)
     expect_equal(dim(draws), c(7L, 6L), info = one$name)
     expect_equal(which(is.na(draws[1, ])), unknown, info = one$name)
   })
@@ -130,13 +130,13 @@ test_that("predictions of a subset are a subset of the predictions", {
 
 test_that("draws have a row a draw, and a seed reproduces them", {
   for_each_case(function(one, object, new) {
-    f <- predict(object, new, draws = TRUE, n_draws = 9, seed = 2)
+    f <- predict(object, new, draws = TRUE, ndraws = 9, seed = 2)
     expect_equal(dim(f), c(9L, 80L), info = one$name)
     expect_identical(
-      f, predict(object, new, draws = TRUE, n_draws = 9, seed = 2)
+      f, predict(object, new, draws = TRUE, ndraws = 9, seed = 2)
     )
     prob <- function(...) {
-      predict(object, new, "prob", draws = TRUE, n_draws = 9, seed = 2, ...)
+      predict(object, new, "prob", draws = TRUE, ndraws = 9, seed = 2, ...)
     }
     links <- links_of(object)
     curve <- if (links[1] == "logit") plogis else pnorm
@@ -158,7 +158,7 @@ test_that("coefficients, covariances and draws share their names", {
     expect_equal(dimnames(v), list(names(b), names(b)), info = one$name)
     expect_equal(v, t(v), tolerance = 1e-10, info = one$name)
     expect_true(all(eigen(v, TRUE, TRUE)$values > 0), info = one$name)
-    draws <- as.matrix(object, n = 5, seed = 1)
+    draws <- as.matrix(object, ndraws = 5, seed = 1)
     expect_equal(colnames(draws)[seq_along(b)], names(b), info = one$name)
     expect_s3_class(as.mcmc.list(object), "mcmc.list")
   }, linear = TRUE)
@@ -275,7 +275,7 @@ test_that("a saved fit predicts the same in a fresh process", {
         if (one$classes) predict(one$object, one$new, type = "prob"),
         predict(one$object, one$new, type = "link", se.fit = TRUE),
         if (one$two) {
-          predict(one$object, one$new, draws = TRUE, n_draws = 3, seed = 1)
+          predict(one$object, one$new, draws = TRUE, ndraws = 3, seed = 1)
         }
       )
     })
@@ -485,7 +485,7 @@ test_that("prediction leaves R's generator alone when a seed is given", {
   for_each_case(function(one, object, new) {
     set.seed(8)
     before <- .Random.seed
-    if (one$two) predict(object, new, draws = TRUE, n_draws = 2, seed = 1)
+    if (one$two) predict(object, new, draws = TRUE, ndraws = 2, seed = 1)
     answer_of(one, new)
     summary(object)
     expect_identical(.Random.seed, before, info = one$name)

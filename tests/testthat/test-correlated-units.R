@@ -132,7 +132,7 @@ test_that("their mean is G(new, old) G^-1 a, their variance what is left", {
   expect_equal(var(new, apart), var(c("x", "y")))
   expect_equal(mean(new, apart), rep(coef(fit)[[1]], 2))
   unknown <- data.frame(w = 0, unit = "x")
-  draws <- predict(fit, unknown, draws = TRUE, n_draws = 4000, seed = 1)
+  draws <- predict(fit, unknown, draws = TRUE, ndraws = 4000, seed = 1)
   expect_lt(abs(sd(draws) / sqrt(var("x")) - 1), 0.06)
   # A copy of a unit is the unit.
   copy <- whole["c", , drop = FALSE]

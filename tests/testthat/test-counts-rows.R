@@ -137,7 +137,7 @@ test_that("mkprobit() takes counts, exactly as repeated rows", {
   expect_equal(elbo(counts), elbo(long), tolerance = 1e-10)
   sampled <- function(...) {
     suppressWarnings(
-      fit(..., method = "gibbs", chains = 1, warmup = 10, draws = 10)
+      fit(..., method = "gibbs", chains = 1, warmup = 10, ndraws = 10)
     )
   }
   counts <- sampled(k, sat, weights = housing$Freq)
@@ -166,9 +166,9 @@ test_that("bark() of classes takes counts, exactly as repeated rows", {
   housing <- housing[housing$Cont == "Low", ]
   housing$happy <- housing$Sat == "High"
   rows <- rep(seq_len(nrow(housing)), housing$Freq)
-  run <- function(formula, data, ..., draws = 10) {
+  run <- function(formula, data, ..., ndraws = 10) {
     suppressWarnings(flat(bark)(
-      formula, data, ..., chains = 2, warmup = 60, draws = draws, thin = 1,
+      formula, data, ..., chains = 2, warmup = 60, ndraws = ndraws, thin = 1,
       threads = 1, seed = 1
     ))
   }
@@ -198,7 +198,7 @@ test_that("bark() of classes takes counts, exactly as repeated rows", {
     more <- function(...) {
       run(
         families[[family]], housing, family = family, weights = Freq, ...,
-        draws = 20
+        ndraws = 20
       )
     }
     expect_equal(

@@ -38,9 +38,9 @@ test_that("log_lik() of counts is the binomial probability of each draw", {
   fit <- bkm(cbind(s, f) ~ x, counted, "logit",
     prior = counted_prior, threads = 1
   )
-  p <- rstantools::posterior_epred(fit, draws = 50, seed = 1)
+  p <- rstantools::posterior_epred(fit, ndraws = 50, seed = 1)
   expect_equal(
-    unname(rstantools::log_lik(fit, draws = 50, seed = 1)),
+    unname(rstantools::log_lik(fit, ndraws = 50, seed = 1)),
     t(apply(p, 1, function(p) dbinom(counted$s, counted$n, p, log = TRUE)))
   )
 })
@@ -50,8 +50,8 @@ test_that("simulated counts vary as binomial ones do", {
   fit <- bkm(cbind(s, f) ~ x, counted, "logit",
     prior = counted_prior, threads = 1
   )
-  y <- rstantools::posterior_predict(fit, draws = 4000, seed = 1)
-  p <- rstantools::posterior_epred(fit, draws = 4000, seed = 2)
+  y <- rstantools::posterior_predict(fit, ndraws = 4000, seed = 1)
+  p <- rstantools::posterior_epred(fit, ndraws = 4000, seed = 2)
   n <- counted$n
   exact <- n * colMeans(p * (1 - p)) + n^2 * apply(p, 2, var)
   expect_lt(max(abs(colMeans(y) - n * colMeans(p)) / sqrt(exact / 500)), 1)
@@ -113,8 +113,8 @@ test_that("rows of weight zero stay away in the matrix method", {
     method = "vb", prior = counted_prior, threads = 1
   )
   expect_equal(
-    unname(rstantools::log_lik(all, draws = 20, seed = 1)),
-    unname(rstantools::log_lik(kept, draws = 20, seed = 1))
+    unname(rstantools::log_lik(all, ndraws = 20, seed = 1)),
+    unname(rstantools::log_lik(kept, ndraws = 20, seed = 1))
   )
   expect_equal(
     unname(as.matrix(simulate(all, 2, seed = 1))),

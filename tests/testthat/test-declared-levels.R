@@ -10,11 +10,11 @@ two <- transform(d, y = droplevels(y))
 
 short <- list(
   bark = function(...) {
-    flat(bark)(..., family = "binomial", chains = 1, warmup = 50, draws = 20,
+    flat(bark)(..., family = "binomial", chains = 1, warmup = 50, ndraws = 20,
       thin = 1
     )
   },
-  klr = function(...) flat(klr)(..., chains = 1, warmup = 50, draws = 20),
+  klr = function(...) flat(klr)(..., chains = 1, warmup = 50, ndraws = 20),
   seqkr = function(...) flat(seqkr)(..., family = "binomial"),
   gpsvm = function(...) flat(gpsvm)(..., tune = FALSE), bsvm = bsvm, bkm = bkm
 )
@@ -112,7 +112,7 @@ test_that("ordered classes keep the level, with a message", {
         as.character(cut(latent, c(-Inf, -0.5, 0.5, Inf), c("a", "b", "d"))),
         levels, ordered = TRUE
       )), family = "ordinal", chains = 2,
-      control = list(warmup = 2000, thin = 4), draws = 500,
+      control = list(warmup = 2000, thin = 4), ndraws = 500,
       threads = 1, seed = 1
     ))
   }

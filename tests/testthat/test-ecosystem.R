@@ -18,7 +18,7 @@ mixed <- by_probit(
 )
 sampled <- by_probit(suppressWarnings(bsvm(
   y ~ x1 + arm + (1 | g), d,
-  method = "gibbs", chains = 2, control = list(warmup = 50, progress = FALSE), draws = 100, seed = 1,
+  method = "gibbs", chains = 2, control = list(warmup = 50, progress = FALSE), ndraws = 100, seed = 1,
   threads = 1
 )))
 number <- quick_bark(x2 ~ x1 + arm, d)

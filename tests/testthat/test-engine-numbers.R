@@ -9,7 +9,7 @@ paper_prior <- bsvm_prior(
 core_draws <- function(...) {
   fit <- suppressWarnings(flat(bsvm)(
     ..., prior = paper_prior, learning_rate = 1, method = "gibbs", chains = 2,
-    warmup = 20, draws = 20, seed = 1,
+    warmup = 20, ndraws = 20, seed = 1,
     threads = 1, progress = FALSE
   ))
   fit$draws
@@ -115,7 +115,7 @@ test_that("engines of the process end where they ended", {
   expect_equal(
     utils::tail(mode$trace$objective, 1), 231.734267945, tolerance = 1e-7
   )
-  chain <- gp(method = "gibbs", chains = 2, warmup = 20, draws = 20)
+  chain <- gp(method = "gibbs", chains = 2, warmup = 20, ndraws = 20)
   # The kernel matrix is nearly singular: the last bits of sums count for more.
   expect_numbers(summary_of(chain$draws), c(
     1.229484987056, -0.122574449290, 0.339196402901, -0.143700808298

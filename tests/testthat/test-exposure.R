@@ -35,7 +35,7 @@ typical <- function(...) {
 q_of <- function(name, p) unname(quantile(d[[name]], p))
 by_hand <- function(fit, rows, ...) {
   rstantools::posterior_linpred(
-    fit, newdata = rows, draws = 1000, re.form = NA, seed = 1, ...
+    fit, newdata = rows, ndraws = 1000, re.form = NA, seed = 1, ...
   )
 }
 expect_of_draws <- function(table, f, level = 0.9) {
@@ -116,7 +116,7 @@ test_that("curves and surfaces are f, or the probability", {
 
 test_that("of a linear model it is a combination of coefficients", {
   fit <- bkm(y ~ a + b + arm, d, threads = 1)
-  out <- exposed(fit, quantiles = 0.75, draws = 20000)
+  out <- exposed(fit, quantiles = 0.75, ndraws = 20000)
   w <- c(q_of("a", 0.75), q_of("b", 0.75)) - c(q_of("a", 0.5), q_of("b", 0.5))
   names <- c("a", "b")
   mean <- sum(w * coef(fit)[names])
@@ -225,7 +225,7 @@ test_that("samplers and other models have it, too", {
     bsvm(two ~ a * b + arm + (1 | g), d, threads = 1),
     quick_mkprobit(x, d$two), quick_klr(x, d$two),
     gpsvm(two ~ a + b, d, method = "gibbs", inducing = 10, chains = 1,
-      control = list(warmup = 50, progress = FALSE), draws = 50, tune = FALSE, threads = 1, seed = 1
+      control = list(warmup = 50, progress = FALSE), ndraws = 50, tune = FALSE, threads = 1, seed = 1
     ) |> suppressWarnings(),
     quick_bark(two ~ a + b + arm, d, family = "binomial")
   )
@@ -276,7 +276,7 @@ test_that("typical values, rows and seeds are what is said", {
 
   expect_identical(exposed(number), exposed(number))
   expect_false(identical(exposed(number), exposed(number, seed = 2)))
-  expect_equal(attr(exposed(number, draws = 50), "exposure")$draws, 50)
+  expect_equal(attr(exposed(number, ndraws = 50), "exposure")$draws, 50)
 })
 
 test_that("rows with missing predictors tell about the others", {

@@ -204,7 +204,7 @@ test_that("what cannot be extended, and rows that do not fit", {
     ep_of(y ~ x, d, method = "vb"),
     ep_of(cbind(y + 1, 2 - y) ~ x, transform(d, y = as.integer(y))),
     suppressWarnings(
-      ep_of(y ~ x, d, method = "gibbs", draws = 20, warmup = 10, chains = 1)
+      ep_of(y ~ x, d, method = "gibbs", ndraws = 20, warmup = 10, chains = 1)
     )
   )) {
     expect_error(more(fit, new), class = "bayeskernel_error_argument")

@@ -16,12 +16,12 @@ fitters <- list(
   mkprobit = function(...) flat(mkprobit)(..., threads = 1),
   bark = function(...) {
     flat(bark)(
-      ..., chains = 1, warmup = 50, draws = 20, thin = 1, threads = 1, seed = 1
+      ..., chains = 1, warmup = 50, ndraws = 20, thin = 1, threads = 1, seed = 1
     )
   },
   klr = function(...) {
     flat(klr)(
-      ..., chains = 1, warmup = 50, draws = 20, thin = 1, threads = 1, seed = 1,
+      ..., chains = 1, warmup = 50, ndraws = 20, thin = 1, threads = 1, seed = 1,
       rank = 1
     )
   },
@@ -101,7 +101,7 @@ test_that("numbers are a regression where the model has it", {
 test_that("selection is by one method in both faces of the linear model", {
   run <- function(fitter, ...) {
     quiet(flat(fitter)(
-      two ~ a + b, d, select = TRUE, ..., chains = 2, warmup = 30, draws = 30,
+      two ~ a + b, d, select = TRUE, ..., chains = 2, warmup = 30, ndraws = 30,
       threads = 1, seed = 1
     ))
   }

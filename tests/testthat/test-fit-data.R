@@ -51,7 +51,7 @@ test_that("effects are those of the data of the fit", {
   lean <- bkm(y ~ x + z, d, threads = 1, model = FALSE)
   quartiles <- diff(quantile(d$x, c(0.25, 0.75)))[[1]]
   effect <- function(fit) {
-    out <- exposure(fit, type = "single", draws = 2000, threads = 1)
+    out <- exposure(fit, type = "single", ndraws = 2000, threads = 1)
     out$estimate[out$predictor == "x"][1]
   }
   by_lm <- quartiles * coef(lm(y ~ x + z, d))[["x"]]

@@ -7,12 +7,12 @@ process <- gpsvm(y ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1,
   method = "vb", tune = FALSE)
 kernels <- suppressWarnings(bark(
   y ~ x1 + x2, d,
-  family = "binomial", chains = 2, control = list(warmup = 300, thin = 5), draws = 40,
+  family = "binomial", chains = 2, control = list(warmup = 300, thin = 5), ndraws = 40,
   threads = 1, seed = 1
 ))
 numbers <- suppressWarnings(bark(
   z ~ x1 + x2, d,
-  chains = 2, control = list(warmup = 300, thin = 5), draws = 40, threads = 1, seed = 1
+  chains = 2, control = list(warmup = 300, thin = 5), ndraws = 40, threads = 1, seed = 1
 ))
 fits <- list(vb, process, kernels, numbers)
 

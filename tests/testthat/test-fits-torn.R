@@ -19,7 +19,7 @@ test_that("a fit with a matrix that is shorter than it says is refused", {
     list(bsvm(am ~ wt, mtcars, threads = 1), c("posterior", "theta_cov")),
     list(suppressWarnings(bark(
       mpg ~ wt, mtcars,
-      threads = 1, draws = 10, control = list(warmup = 10), chains = 1, seed = 1
+      threads = 1, ndraws = 10, control = list(warmup = 10), chains = 1, seed = 1
     )), c("posterior", "x"))
   )
   for (case in fits) {

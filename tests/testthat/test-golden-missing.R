@@ -20,7 +20,7 @@ run <- function(golden, method) {
     suppressWarnings(
       golden_missing_fit(
         golden, method,
-        chains = 4, warmup = 500, draws = draws
+        chains = 4, warmup = 500, ndraws = draws
       ),
       classes = "bayeskernel_warning_convergence"
     )

@@ -111,7 +111,7 @@ for (case in mkprobit_cases("gibbs")) {
         }, theta = c(priors$omega, priors$phi),
         weight_hyper = if (held) "fixed" else "learned"
       ),
-      method = "gibbs", chains = 2, warmup = 1000, draws = 2000, thin = 4
+      method = "gibbs", chains = 2, warmup = 1000, ndraws = 2000, thin = 4
     ))
     new <- mkprobit_spaces(case, "Xnew")
     # Monte Carlo errors by batches of the draws of each chain.

@@ -385,7 +385,7 @@ for (case in svm_cases) {
       expect_golden_gibbs(suppressWarnings(
         golden_fit_gibbs(
           golden, call,
-          warmup = 500, draws = min(draws, 10000), seed = 12,
+          warmup = 500, ndraws = min(draws, 10000), seed = 12,
           keep_imputed = TRUE
         ),
         classes = "bayeskernel_warning_convergence"

@@ -56,7 +56,7 @@ test_that("threads change no draw, no mode and no kernel", {
     ))
   }
   for (settings in list(
-    list(method = "gibbs", chains = 1, warmup = 2, draws = 4),
+    list(method = "gibbs", chains = 1, warmup = 2, ndraws = 4),
     list(method = "ecm", max_iter = 5), list(tune = "bound", max_iter = 5)
   )) {
     expect_identical(
@@ -294,7 +294,7 @@ test_that("a worker that answers an earlier call is found out", {
       gpsvm(
         many$x[1:50, ], many$y[1:50],
         inducing = 5, method = method,
-        control = list(cluster = cluster, warmup = 5), draws = 5, threads = 1, tune = FALSE
+        control = list(cluster = cluster, warmup = 5), ndraws = 5, threads = 1, tune = FALSE
       ), "cluster", "earlier call"
     )
   }

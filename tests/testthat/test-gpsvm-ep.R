@@ -21,7 +21,7 @@ test_that("standard deviations are those of the sampler, means near its", {
     fit <- ep_process(inducing = inducing, nugget = 0.1)
     draws <- ep_process(
       inducing = inducing, nugget = 0.1, method = "gibbs", chains = 2,
-      warmup = 200, draws = 1500
+      warmup = 200, ndraws = 1500
     )
     found <- link_moments_of(fit)
     exact <- link_moments_of(draws)

@@ -6,7 +6,7 @@ sample_process <- function(x, y, kernel, ..., tune = FALSE) {
   flat(gpsvm)(
     x, y, kernel,
     method = "gibbs", standardize = FALSE, chains = 4, warmup = 200,
-    draws = if (slow) 40000 else 6000, seed = 4, threads = 1, progress = FALSE,
+    ndraws = if (slow) 40000 else 6000, seed = 4, threads = 1, progress = FALSE,
     ..., tune = tune
   )
 }
@@ -71,7 +71,7 @@ test_that("the sampler and variational Bayes agree in the mean", {
     )
   }
   vb <- fit()
-  mcmc <- fit(method = "gibbs", draws = 1000, warmup = 200)
+  mcmc <- fit(method = "gibbs", ndraws = 1000, warmup = 200)
   a <- predict(vb, d, type = "link", se.fit = TRUE)
   b <- predict(mcmc, d, type = "link", se.fit = TRUE)
   expect_gt(cor(a$fit, b$fit), 0.995)
@@ -85,7 +85,7 @@ test_that("draws do not depend on threads, and chains have their own", {
   draw <- function(..., tune = FALSE, seed = 1) {
     suppressWarnings(flat(gpsvm)(
       y ~ x1 + x2, d,
-      inducing = 15, method = "gibbs", draws = 20, warmup = 5, seed = seed,
+      inducing = 15, method = "gibbs", ndraws = 20, warmup = 5, seed = seed,
       progress = FALSE, ..., tune = tune
     ), classes = "bayeskernel_warning_convergence")$draws
   }
@@ -101,11 +101,11 @@ test_that("draws do not depend on threads, and chains have their own", {
 test_that("an interrupted sampler stops, or keeps what it has", {
   for (choice in c("keep", if (slow) "stop")) {
     out <- interrupted_work(function(ready, choice, d) {
-      sample <- function(draws) {
+      sample <- function(ndraws) {
         gpsvm(
           y ~ x1 + x2, d,
           method = "gibbs", inducing = 10,
-          control = list(warmup = 20, progress = FALSE, on_interrupt = choice), draws = draws,
+          control = list(warmup = 20, progress = FALSE, on_interrupt = choice), ndraws = ndraws,
           seed = 1, chains = 2, threads = 1, tune = FALSE
         )
       }

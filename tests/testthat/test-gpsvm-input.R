@@ -236,7 +236,7 @@ test_that("settings", {
     method = "mcmc", method = 1, tune = "grid", tune = NA, nugget = -1,
     nugget = NA, nugget = "a", standardize = NA, tune_rows = 10,
     optimize_inducing = NA, seeding = "grid", chains = 0, chains = 1.5,
-    warmup = -1, draws = 0, draws = NA, thin = 0, tol = -1, tol = NaN,
+    warmup = -1, ndraws = 0, ndraws = NA, thin = 0, tol = -1, tol = NaN,
     max_iter = -1, accelerate = NULL, batch_size = 0, batch_size = 1.5,
     epochs = 0, rate = "fast", epoch_tol = -1, seed = "a", seed = 1:2,
     threads = 0, progress = NA, on_interrupt = "ask", model = NA, colour = 1
@@ -387,7 +387,7 @@ test_that("a worker that is dead before the fit, or dies in it", {
   tools::pskill(pid[2], tools::SIGKILL)
   expect_cluster_error(fit(cluster = cluster))
   expect_cluster_error(
-    fit_x(method = "gibbs", draws = 10, warmup = 5, cluster = cluster)
+    fit_x(method = "gibbs", ndraws = 10, warmup = 5, cluster = cluster)
   )
   expect_true(fit()$diagnostics$converged)
 

@@ -147,12 +147,12 @@ test_that("draws in the forms of coda and posterior", {
   found <- posterior::as_draws(mcmc)
   expect_equal(posterior::nchains(found), 2)
   expect_identical(posterior::variables(found), sprintf("u[%d]", 1:12))
-  exact <- quick_process(x[1:20, ], d$y[1:20], inducing = "all", draws = 10)
+  exact <- quick_process(x[1:20, ], d$y[1:20], inducing = "all", ndraws = 10)
   expect_identical(
     posterior::variables(posterior::as_draws(exact))[20], "f[20]"
   )
   # Those of q have its moments.
-  q <- as.matrix(vb, n = 20000, seed = 2)
+  q <- as.matrix(vb, ndraws = 20000, seed = 2)
   factor <- vb$posterior$factor
   machine <- vb$posterior$machines[[1]]
   sd <- sqrt(rowSums((factor %*% t(machine$whitener))^2))
@@ -160,7 +160,7 @@ test_that("draws in the forms of coda and posterior", {
   expect_lt(max(abs(apply(q, 2, stats::sd) / sd - 1)), 0.03)
   expect_bk_error(as.matrix(mode), "argument", "no draws")
   expect_identical(
-    colnames(as.matrix(many, n = 3, seed = 1))[13], "u[mid,1]"
+    colnames(as.matrix(many, ndraws = 3, seed = 1))[13], "u[mid,1]"
   )
 })
 

@@ -6,7 +6,7 @@ new <- curved_matrix(curved_data(40, seed = 9))
 
 vb <- gpsvm(x, d$y, inducing = 15, nugget = 0.2, seed = 1, threads = 1,
   method = "vb", tune = FALSE)
-mcmc <- quick_process(x, d$y, inducing = 15, nugget = 0.2, draws = 500)
+mcmc <- quick_process(x, d$y, inducing = 15, nugget = 0.2, ndraws = 500)
 mode <- gpsvm(x, d$y, inducing = 15, method = "ecm", seed = 1, threads = 1,
   tune = FALSE)
 
@@ -61,7 +61,7 @@ test_that("probabilities of a sampler are averages over its draws", {
 test_that("draws, intervals and standard deviations of q agree", {
   for (fit in list(vb, mode)) {
     m <- predict(fit, new, type = "link", se.fit = TRUE)
-    f <- predict(fit, new, draws = TRUE, n_draws = 4000, seed = 3)
+    f <- predict(fit, new, draws = TRUE, ndraws = 4000, seed = 3)
     expect_lt(max(abs(m$fit - colMeans(f)) / m$se.fit), 0.09)
     expect_lt(max(abs(m$se.fit / apply(f, 2, sd) - 1)), 0.07)
     band <- predict(fit, new, type = "link", interval = "credible", level = 0.8)
@@ -71,7 +71,7 @@ test_that("draws, intervals and standard deviations of q agree", {
     inside <- f > rep(band[, "lwr"], each = 4000) &
       f < rep(band[, "upr"], each = 4000)
     expect_lt(abs(mean(inside) - 0.8), 0.01)
-    p <- predict(fit, new, "prob", draws = TRUE, n_draws = 4000, seed = 3)
+    p <- predict(fit, new, "prob", draws = TRUE, ndraws = 4000, seed = 3)
     sd <- predict(fit, new, type = "prob", se.fit = TRUE)$se.fit
     expect_lt(max(abs(sd - apply(p, 2, stats::sd))), 0.01)
   }
@@ -172,8 +172,8 @@ test_that("a source of new rows, with holes", {
       tolerance = 1e-12
     )
     expect_identical(
-      predict(fit, row_source(new), draws = TRUE, n_draws = 5, seed = 1),
-      predict(fit, new, draws = TRUE, n_draws = 5, seed = 1)
+      predict(fit, row_source(new), draws = TRUE, ndraws = 5, seed = 1),
+      predict(fit, new, draws = TRUE, ndraws = 5, seed = 1)
     )
     expect_identical(predict(fit, row_source(new)), predict(fit, new))
   }
@@ -187,7 +187,7 @@ test_that("arguments that do not go together", {
   refuse(type = "class", se.fit = TRUE)
   refuse(type = "prob", threshold = 0.3)
   refuse(level = 1)
-  refuse(draws = TRUE, n_draws = 0)
+  refuse(draws = TRUE, ndraws = 0)
   refuse(type = "class", draws = TRUE)
   refuse(colour = 1)
 })

@@ -236,7 +236,7 @@ test_that("predictions mix the levels, not the moments", {
     tolerance = 1e-6
   )
   draws <- predict(
-    fit, new, type = "prob", draws = TRUE, n_draws = 4000, seed = 1
+    fit, new, type = "prob", draws = TRUE, ndraws = 4000, seed = 1
   )
   expect_lt(max(abs(colMeans(draws) - rowSums(prior * each))), 0.03)
   # Rows alone, among others, in another order and of the fit.

@@ -76,7 +76,7 @@ test_that("one completion a group gives the posterior of a plain sampler", {
       y ~ x + z + (1 | g), d,
       family = "gaussian", method = method, prior = prior,
       missing = "model", standardize = FALSE, seed = 1, threads = 1,
-      draws = 500, chains = 2
+      ndraws = 500, chains = 2
     ))
     sd <- sqrt(diag(vcov(fit)))
     off <- (fixef(fit) - right$mean[1:3]) / right$sd[1:3]
@@ -246,7 +246,7 @@ test_that("new rows of a group that misses a value have its completions", {
     fit <- with_few_fits(bkm(
       y ~ x + z + (1 | g), d,
       family = "gaussian", method = method, missing = "model", seed = 1,
-      threads = 1, draws = 400, control = list(warmup = 200), chains = 2
+      threads = 1, ndraws = 400, control = list(warmup = 200), chains = 2
     ))
     own <- predict(fit, se.fit = TRUE)
     told <- predict(fit, new, se.fit = TRUE)
@@ -278,7 +278,7 @@ test_that("a factor of groups, classes and the sampler", {
     with_few_fits(bkm(
       y ~ b + z + (1 | g), d,
       family = "logit", method = method, missing = "model", seed = 1,
-      threads = 1, draws = 500, chains = 2
+      threads = 1, ndraws = 500, chains = 2
     ))
   })
   expect_lt(

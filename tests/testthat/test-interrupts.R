@@ -54,7 +54,7 @@ test_that("predictions can be interrupted", {
     x <- as.matrix(iris[1:100, 1:4])
     fit <- suppressWarnings(bark(
       x, iris$Sepal.Length[1:100],
-      draws = 500, control = list(warmup = 100), chains = 1, threads = 1, seed = 1
+      ndraws = 500, control = list(warmup = 100), chains = 1, threads = 1, seed = 1
     ))
     new <- x[rep(1:100, 3000), ]
     ready()
@@ -64,7 +64,7 @@ test_that("predictions can be interrupted", {
     x <- as.matrix(iris[1:100, 1:4])
     fit <- suppressWarnings(klr(
       x, iris$Sepal.Width[1:100] > 3,
-      draws = 500, control = list(warmup = 100, thin = 1), chains = 1, threads = 1, seed = 1,
+      ndraws = 500, control = list(warmup = 100, thin = 1), chains = 1, threads = 1, seed = 1,
       until = NULL
     ))
     new <- x[rep(1:100, 3000), ]
@@ -74,7 +74,7 @@ test_that("predictions can be interrupted", {
   expect_soon(function(ready) {
     fit <- mkprobit(
       Species ~ ., iris,
-      method = "gibbs", draws = 500, control = list(warmup = 10), chains = 1, threads = 1,
+      method = "gibbs", ndraws = 500, control = list(warmup = 10), chains = 1, threads = 1,
       seed = 1
     )
     new <- iris[rep(1:150, 1000), ]
@@ -96,7 +96,7 @@ test_that("predictions can be interrupted", {
     d <- data.frame(x = rnorm(300), y = rnorm(300))
     fit <- bkm(
       y ~ poly(x, 20), d,
-      method = "gibbs", draws = 2000, chains = 4, control = list(warmup = 10), threads = 1,
+      method = "gibbs", ndraws = 2000, chains = 4, control = list(warmup = 10), threads = 1,
       seed = 1
     )
     new <- d[rep(1:300, 2000), ]

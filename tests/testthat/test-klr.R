@@ -71,8 +71,8 @@ test_that("threads and parts of the run change nothing", {
   )
   for (again in list(function(...) quick_klr(x, d$y, ...), fit_smooth)) {
     once <- again()
-    half <- again(draws = 15)
-    whole <- again(draws = 40, resume = half)
+    half <- again(ndraws = 15)
+    whole <- again(ndraws = 40, resume = half)
     expect_identical(whole$draws, once$draws)
     expect_identical(whole$posterior, once$posterior)
     expect_identical(whole$acceptance, once$acceptance)
@@ -84,7 +84,7 @@ test_that("a state that was changed is not gone on from", {
   broken <- fit
   broken$state[[1]]$frame[1] <- 7
   expect_error(
-    quick_klr(x, d$y, draws = 50, resume = broken), "frame",
+    quick_klr(x, d$y, ndraws = 50, resume = broken), "frame",
     class = "bayeskernel_error_argument"
   )
   broken <- fit
@@ -112,7 +112,7 @@ test_that("the mean space is that of the draws; angles are measured to it", {
 })
 
 test_that("the direction that matters is found, and rank 1 is enough", {
-  long <- quick_klr(x, d$y, rank = 1, warmup = 6000, draws = 200, thin = 10)
+  long <- quick_klr(x, d$y, rank = 1, warmup = 6000, ndraws = 200, thin = 10)
   u <- projection(long)$directions
   expect_gt(sum(u * c(1, 1, 0)) / sqrt(2), 0.97)
   new <- klr_data(400, 9)
@@ -135,7 +135,7 @@ test_that("cross-validation chooses among ranks", {
 test_that("bad input is refused with a class", {
   refused <- function(kind, ...) {
     expect_error(
-      flat(klr)(..., chains = 1, draws = 5, warmup = 5, thin = 1, threads = 1),
+      flat(klr)(..., chains = 1, ndraws = 5, warmup = 5, thin = 1, threads = 1),
       class = paste0("bayeskernel_error_", kind)
     )
   }
@@ -250,7 +250,7 @@ test_that("it is said where the draws do not agree on any direction", {
     list(x = x, y = y, own = seq_len(n))
   }
   fit_own <- function(d, x = d$x) {
-    quick_klr(x[d$own, ], d$y[d$own], rank = 1, warmup = 4000, draws = 200)
+    quick_klr(x[d$own, ], d$y[d$own], rank = 1, warmup = 4000, ndraws = 200)
   }
   missed <- function(object, d, x = d$x) {
     p <- predict(object, x[-d$own, ], type = "prob")

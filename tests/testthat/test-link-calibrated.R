@@ -74,7 +74,7 @@ test_that("predictions are the formula, at every engine of bsvm()", {
     fit <- suppressWarnings(bsvm(y ~ x + z, d,
       method = method, threads = 1, seed = 1, chains = 2,
       control = list(warmup = 200, progress = FALSE),
-      draws = 200
+      ndraws = 200
     ))
     f <- predict(fit, d, type = "link", se.fit = TRUE)
     k <- fit$link$slope
@@ -359,7 +359,7 @@ test_that("samplers and selection have the link of new groups, too", {
   sample <- function(...) {
     flat(bsvm)(
       y ~ x + w + (1 | g), d, method = "gibbs", seed = 1, threads = 1,
-      warmup = 300, draws = 1000, chains = 2, ...
+      warmup = 300, ndraws = 1000, chains = 2, ...
     )
   }
   other <- bsvm(y ~ x + w + (1 | g), d, threads = 1)
@@ -464,7 +464,7 @@ test_that("a tilted hinge of any scale has its moments by quadrature", {
   d$y <- factor(rep(0:1, 50)[as.integer(d$h)])
   wide <- bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01)
   fit <- suppressWarnings(bsvm(
-    y ~ x + (1 | h), d, method = "gibbs", prior = wide, draws = 200,
+    y ~ x + (1 | h), d, method = "gibbs", prior = wide, ndraws = 200,
     threads = 1, seed = 1
   ))
   expect_true(all(is.finite(predict(fit, type = "prob"))))

@@ -164,7 +164,7 @@ test_that("standard deviations with holes in numbers are the sampler's", {
       )
     }
     ep <- fit_by(method = "ep")
-    gibbs <- fit_by(method = "gibbs", chains = 2, draws = 2500, warmup = 500)
+    gibbs <- fit_by(method = "gibbs", chains = 2, ndraws = 2500, warmup = 500)
     sd <- sqrt(diag(vcov(gibbs)))
     expect_lt(max(abs(coef(ep) - coef(gibbs)) / sd), 0.25)
     expect_lt(max(abs(sqrt(diag(vcov(ep))) / sd - 1)), 0.1)

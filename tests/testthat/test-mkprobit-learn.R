@@ -191,7 +191,7 @@ test_that("the spread of weights is shown, and is in predictions", {
   expect_equal(drawn$lower, table$lower)
   # Draws of W and of the weights have the moments that predict() gives.
   rows <- lapply(new$spaces, head, 5)
-  draws <- predict(fit, rows, "link", draws = TRUE, n_draws = 4000, seed = 1)
+  draws <- predict(fit, rows, "link", draws = TRUE, ndraws = 4000, seed = 1)
   moments <- predict(fit, rows, "link", se.fit = TRUE)
   expect_true(all(
     abs(apply(draws, 2:3, mean) - moments$fit) <=
@@ -251,7 +251,7 @@ test_that("a sparse prior drops regressors that nobody misses", {
 sampled <- function(...) {
   suppressWarnings(flat(mkprobit)(
     ...,
-    method = "gibbs", chains = 2, warmup = 200, draws = 400, seed = 1,
+    method = "gibbs", chains = 2, warmup = 200, ndraws = 400, seed = 1,
     threads = 1, progress = FALSE
   ))
 }
@@ -294,7 +294,7 @@ test_that("draws of weights and length-scales have names on the log scale", {
     data$spaces, data$y,
     kernel_weights = "learn", tune = TRUE,
     control = list(latent_scales = "shared", warmup = 200, progress = FALSE, resume = gibbs),
-    method = "gibbs", chains = 2, draws = 450, seed = 1,
+    method = "gibbs", chains = 2, ndraws = 450, seed = 1,
     threads = 2
   ))
   expect_identical(more$draws[1:400, , ], gibbs$draws[, , ])

@@ -16,7 +16,7 @@ limits <- c(0.025, 0.5, 0.975)
 
 test_that("fixed parameters are those of the weights' own prior", {
   draw <- function(...) {
-    flat_data(..., method = "gibbs", chains = 2, warmup = 100, draws = 700)
+    flat_data(..., method = "gibbs", chains = 2, warmup = 100, ndraws = 700)
   }
   product <- draw("product", held)
   sum <- draw("sum", held)
@@ -67,7 +67,7 @@ test_that("variational Bayes has the fixed parameters, too", {
 test_that("weights without a mean have a median", {
   fit <- flat_data(
     "product", mkprobit_prior(), method = "gibbs", chains = 2, warmup = 100,
-    draws = 700
+    ndraws = 700
   )
   table <- kernel_weights(fit)
   expect_true(all(is.na(table$mean)) && all(is.na(table$sd)))

@@ -147,10 +147,10 @@ test_that("objects as regressors come near the fit to all of them", {
 test_that("draws of probabilities have the mean and the spread of predict()", {
   fit <- quick_mkprobit(data$spaces, data$y, latent_scales = "shared")
   rows <- lapply(new$spaces, head, 4)
-  draws <- predict(fit, rows, "prob", draws = TRUE, n_draws = 4000, seed = 1)
+  draws <- predict(fit, rows, "prob", draws = TRUE, ndraws = 4000, seed = 1)
   expect_equal(dim(draws), c(4000L, 4L, 3L))
   expect_lt(max(abs(apply(draws, 1:2, sum) - 1)), 1e-10)
-  spread <- predict(fit, rows, "prob", se.fit = TRUE, n_draws = 4000)
+  spread <- predict(fit, rows, "prob", se.fit = TRUE, ndraws = 4000)
   # Five standard errors of the mean of 4000 draws.
   expect_true(all(
     abs(apply(draws, 2:3, mean) - spread$fit) <= 5 * spread$se.fit / sqrt(4000)

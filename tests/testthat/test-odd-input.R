@@ -106,7 +106,7 @@ test_that("one predictor has one direction by default", {
   d$y <- d$x + rnorm(60) > 0
   fit <- suppressWarnings(klr(
     y ~ x, d,
-    chains = 1, control = list(warmup = 50, thin = 1), draws = 20, until = NULL, threads = 1,
+    chains = 1, control = list(warmup = 50, thin = 1), ndraws = 20, until = NULL, threads = 1,
     seed = 1
   ))
   expect_identical(fit$rank, 1L)

@@ -6,7 +6,7 @@ test_that("bark() has them for ordered classes", {
   d$y <- cut(d$x + rnorm(60) / 2, c(-Inf, -1, 0.5, Inf), ordered_result = TRUE)
   fit <- suppressWarnings(bark(
     y ~ x, d, family = "ordinal", chains = 2,
-    control = list(warmup = 200, thin = 2), draws = 150, threads = 1, seed = 1
+    control = list(warmup = 200, thin = 2), ndraws = 150, threads = 1, seed = 1
   ))
   new <- data.frame(x = c(-1, 0, NA, 1))
   p <- predict(fit, new, type = "prob")
@@ -42,7 +42,7 @@ test_that("bark() has them for ordered classes", {
   own <- predict(fit, type = "prob", interval = "credible", seed = 1)
   expect_identical(dim(own), c(60L, 3L, 3L))
   expect_identical(
-    dim(predict(fit, new, type = "prob", draws = TRUE, n_draws = 7)),
+    dim(predict(fit, new, type = "prob", draws = TRUE, ndraws = 7)),
     c(7L, 4L, 3L)
   )
 })

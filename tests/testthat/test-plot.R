@@ -105,7 +105,7 @@ test_that("partial dependence of a linear model averages predictions", {
     bsvm(model, d, threads = 1, method = "vb"), suppressWarnings(bsvm(
       model, d,
       method = "gibbs", chains = 1,
-      control = list(warmup = 40, progress = FALSE), draws = 100, seed = 1,
+      control = list(warmup = 40, progress = FALSE), ndraws = 100, seed = 1,
       threads = 1
     )), bsvm(y ~ log(x1) * arm + offset(x2), d, threads = 1, method = "vb")
   )
@@ -117,7 +117,7 @@ test_that("partial dependence of a linear model averages predictions", {
     list(
       mean = mean(predict(fit, rows, "response")), draws = rowMeans(predict(
         fit, rows, "response",
-        draws = TRUE, n_draws = 400, seed = 1
+        draws = TRUE, ndraws = 400, seed = 1
       ))
     )
   }

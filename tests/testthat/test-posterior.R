@@ -16,36 +16,36 @@ numbers <- quick_bark(z ~ x1 + x2, d)
 
 test_that("draws of f, of means and of responses", {
   for (fit in list(vb, two)) {
-    f <- rstantools::posterior_linpred(fit, draws = 30, seed = 1)
+    f <- rstantools::posterior_linpred(fit, ndraws = 30, seed = 1)
     expect_identical(dim(f), c(30L, 80L))
     p <- rstantools::posterior_epred(
       fit,
-      draws = 30, link = "probit", seed = 1
+      ndraws = 30, link = "probit", seed = 1
     )
     expect_equal(p, pnorm(f), ignore_attr = TRUE)
     expect_equal(
       rstantools::posterior_linpred(
         fit, TRUE,
-        draws = 30, link = "probit", seed = 1
+        ndraws = 30, link = "probit", seed = 1
       ), p
     )
     expect_equal(
-      f, predict(fit, d, "link", draws = TRUE, n_draws = 30, seed = 1),
+      f, predict(fit, d, "link", draws = TRUE, ndraws = 30, seed = 1),
       ignore_attr = TRUE
     )
   }
-  y <- rstantools::posterior_predict(two, d[1:5, ], draws = 40, seed = 1)
+  y <- rstantools::posterior_predict(two, d[1:5, ], ndraws = 40, seed = 1)
   expect_identical(dim(y), c(40L, 5L))
   expect_true(all(y %in% 0:1))
   for (fit in list(machines, three)) {
-    p <- rstantools::posterior_epred(fit, d[1:9, ], draws = 60, seed = 1)
+    p <- rstantools::posterior_epred(fit, d[1:9, ], ndraws = 60, seed = 1)
     expect_identical(dim(p), c(60L, 9L, 3L))
     expect_equal(c(apply(p, 1:2, sum)), rep(1, 540))
     expect_lt(
       max(abs(apply(p, 2:3, mean) - predict(fit, d[1:9, ], "prob"))), 0.15
     )
   }
-  y <- rstantools::posterior_predict(three, draws = 60, seed = 1)
+  y <- rstantools::posterior_predict(three, ndraws = 60, seed = 1)
   expect_true(all(y %in% 1:3))
   expect_identical(attr(y, "levels"), c("a", "b", "c"))
   y <- rstantools::posterior_predict(numbers, seed = 1)
@@ -98,8 +98,8 @@ test_that("leave-one-out is for proper likelihoods, and others say why", {
 
 test_that("a picture compares responses with simulated ones", {
   skip_if_not_installed("bayesplot")
-  expect_s3_class(bayesplot::pp_check(two, draws = 10, seed = 1), "ggplot")
+  expect_s3_class(bayesplot::pp_check(two, ndraws = 10, seed = 1), "ggplot")
   expect_bk_error(bayesplot::pp_check(vb), "argument", "pseudo-likelihood")
-  expect_s3_class(bayesplot::pp_check(numbers, draws = 10, seed = 1), "ggplot")
-  expect_s3_class(bayesplot::pp_check(three, draws = 10, seed = 1), "ggplot")
+  expect_s3_class(bayesplot::pp_check(numbers, ndraws = 10, seed = 1), "ggplot")
+  expect_s3_class(bayesplot::pp_check(three, ndraws = 10, seed = 1), "ggplot")
 })

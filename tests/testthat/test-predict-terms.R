@@ -121,7 +121,7 @@ test_that("terms add up, and those left out are gone", {
     # Draws have the same mean.
     drawn <- predict(
       fit, rows, type = "link", exclude = gone, draws = TRUE,
-      n_draws = if (is.null(fit$draws)) 4000, seed = 1
+      ndraws = if (is.null(fit$draws)) 4000, seed = 1
     )
     spread <- apply(drawn, 2, sd)
     expect_true(all(abs(colMeans(drawn) - (f - less)) < 0.15 * spread))

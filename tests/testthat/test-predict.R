@@ -25,7 +25,7 @@ test_that("every type keeps the row names of new data", {
     expect_named(se$se.fit, letters[1:6])
     band <- predict(fit, new, "link", interval = "credible", seed = 1)
     expect_identical(dimnames(band), list(letters[1:6], c("fit", "lwr", "upr")))
-    draws <- predict(fit, new, draws = TRUE, n_draws = 3, seed = 1)
+    draws <- predict(fit, new, draws = TRUE, ndraws = 3, seed = 1)
     expect_identical(colnames(draws), letters[1:6])
   }
   expect_named(predict(numbers, new), letters[1:6])
@@ -191,7 +191,7 @@ test_that("limits of a probability are those of f through its link", {
     expect_true(all(band[, "lwr"] < band[, 1] & band[, 1] < band[, "upr"]))
     if (is.null(fit$draws)) {
       draws <- predict(
-        fit, d, "response", link = link, draws = TRUE, n_draws = 2000, seed = 1
+        fit, d, "response", link = link, draws = TRUE, ndraws = 2000, seed = 1
       )
       within <- t(draws) > band[, "lwr"] & t(draws) < band[, "upr"]
       expect_equal(mean(within), 0.9, tolerance = 0.02)
@@ -221,7 +221,7 @@ test_that("a probability's spread for a new group has the group's variance", {
   new <- transform(d[1:6, ], g = letters[1:6])
   long <- suppressWarnings(bsvm(
     y ~ x1 + x2 + (1 | g), d,
-    method = "gibbs", chains = 2, draws = 1500,
+    method = "gibbs", chains = 2, ndraws = 1500,
     control = list(warmup = 200, progress = FALSE), seed = 1,
     threads = 1
   ), classes = "bayeskernel_warning_convergence")
@@ -230,7 +230,7 @@ test_that("a probability's spread for a new group has the group's variance", {
       found <- predict(fit, new, "prob", link = link, se.fit = TRUE)
       p <- predict(
         fit, new, "prob",
-        link = link, draws = TRUE, n_draws = 3000, seed = 2
+        link = link, draws = TRUE, ndraws = 3000, seed = 2
       )
       expect_lt(max(abs(found$fit[, 2] - colMeans(p))), 0.05)
       expect_lt(max(abs(found$se.fit / apply(p, 2, sd) - 1)), 0.15)
@@ -260,11 +260,11 @@ test_that("predictors of wild scale need no inverse of the scaling", {
   x <- matrix(rnorm(90), 3) %*% diag(10^seq(-120, 120, length.out = 30))
   fit <- suppressWarnings(bsvm(
     x, c(0, 1, 1),
-    method = "gibbs", chains = 1, control = list(warmup = 5, progress = FALSE), draws = 5, seed = 1,
+    method = "gibbs", chains = 1, control = list(warmup = 5, progress = FALSE), ndraws = 5, seed = 1,
     threads = 1
   ))
   expect_true(all(is.finite(predict(fit, x, type = "link"))))
   wild <- transform(d, x2 = 1e140 * x2)
-  rough <- quick_gibbs(y ~ x1 + (x2 | g), wild, draws = 5)
+  rough <- quick_gibbs(y ~ x1 + (x2 | g), wild, ndraws = 5)
   expect_true(all(is.finite(ranef(rough)$g[, 2])))
 })

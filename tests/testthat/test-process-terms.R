@@ -140,7 +140,7 @@ for (method in c("ep", "vb", "gibbs")) {
     fit <- suppressWarnings(bkm(
       class ~ h + gp(x, by = h, inducing = 8) + gp(x, by = w, inducing = 6) +
         (1 | g), d,
-      method = method, threads = 1, chains = 2, control = list(warmup = 100), draws = 100,
+      method = method, threads = 1, chains = 2, control = list(warmup = 100), ndraws = 100,
       seed = 1
     ))
     expect_identical(
@@ -191,7 +191,7 @@ test_that("ep and the sampler agree about a curve", {
     formula, curve,
     method = "gibbs", standardize = FALSE, threads = 1, seed = 2,
     control = list(warmup = 2000),
-    draws = 5000
+    ndraws = 5000
   ))
   new <- data.frame(x = seq(-2, 2, length.out = 9), w = 0)
   a <- predict(ep, new, "link", se.fit = TRUE)

@@ -19,7 +19,7 @@ some_columns <- function(n = 100, p = 6, seed = 4) {
 long_chain <- function(...) {
   suppressWarnings(flat(bkm)(
     ..., select = TRUE, method = "gibbs", chains = 2, warmup = 200,
-    draws = 2500, seed = 1, threads = 1
+    ndraws = 2500, seed = 1, threads = 1
   ), classes = "bayeskernel_warning_convergence")
 }
 

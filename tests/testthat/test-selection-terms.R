@@ -12,12 +12,12 @@ levels_data <- function(n = 150, seed = 1) {
   d
 }
 
-by_terms <- function(formula, data, ..., draws = 1500, prior = bkm_prior(
+by_terms <- function(formula, data, ..., ndraws = 1500, prior = bkm_prior(
                        rho = 0.3, inclusion = "term"
                      )) {
   suppressWarnings(flat(bkm)(
     formula, data, select = TRUE, prior = prior, chains = 2, warmup = 200,
-    draws = draws, seed = 1, threads = 1, ...
+    ndraws = ndraws, seed = 1, threads = 1, ...
   ), classes = "bayeskernel_warning_convergence")
 }
 
@@ -104,7 +104,7 @@ test_that("rho learned counts terms, and chains go on", {
   expect_true(all(rho > 0 & rho < 1))
   # Both terms are in: Beta(2 + 2, 3).
   expect_lt(abs(mean(rho) - 4 / 7), 0.05)
-  longer <- by_terms(y ~ a + f, d, prior = prior, resume = fit, draws = 1600)
+  longer <- by_terms(y ~ a + f, d, prior = prior, resume = fit, ndraws = 1600)
   expect_identical(
     as.array(longer)[1:1500, , ], as.array(fit)[1:1500, , ]
   )
@@ -116,7 +116,7 @@ test_that("terms are of draws, those of the polish too", {
   fit <- function(...) {
     suppressWarnings(flat(bsvm)(
       y ~ a + f, d, select = TRUE, method = "vb", learning_rate = 0.4,
-      chains = 2, warmup = 50, draws = 100, seed = 1, threads = 1, ...
+      chains = 2, warmup = 50, ndraws = 100, seed = 1, threads = 1, ...
     ), classes = "bayeskernel_warning_convergence")
   }
   vb <- fit(prior = prior)
@@ -141,7 +141,7 @@ test_that("terms are of draws, those of the polish too", {
   one <- function(inclusion) {
     suppressWarnings(bkm(
       x, d$y, select = TRUE, prior = bkm_prior(inclusion = inclusion),
-      chains = 1, control = list(warmup = 20), draws = 50, seed = 3, threads = 1
+      chains = 1, control = list(warmup = 20), ndraws = 50, seed = 3, threads = 1
     ), classes = "bayeskernel_warning_convergence")$draws
   }
   expect_identical(one("term"), one("column"))
@@ -166,7 +166,7 @@ test_that("a factor of two levels is one column, by each method", {
   for (fitter in list(bsvm, bkm)) {
     run <- function(formula) {
       suppressWarnings(flat(fitter)(
-        formula, d, select = TRUE, chains = 2, warmup = 100, draws = 200,
+        formula, d, select = TRUE, chains = 2, warmup = 100, ndraws = 200,
         seed = 1, threads = 1
       ))
     }

@@ -15,7 +15,7 @@ test_that("more columns than rows: both engines stay finite and agree", {
   vb <- bsvm(d$x, d$y, select = TRUE, method = "vb", threads = 1)
   gibbs <- suppressWarnings(bsvm(
     d$x, d$y,
-    select = TRUE, method = "gibbs", chains = 2, control = list(warmup = 100), draws = 300,
+    select = TRUE, method = "gibbs", chains = 2, control = list(warmup = 100), ndraws = 300,
     seed = 1, threads = 1
   ))
   for (fit in list(vb, gibbs)) {
@@ -81,7 +81,7 @@ test_that("the polish reports what a long chain reports, and its range", {
   expect_true(all(range >= 0 & range <= 1) && any(range > 0))
   expect_identical(inclusion(fit(method = "vb")), found)
   long <- suppressWarnings(fit(
-    method = "gibbs", chains = 2, warmup = 200, draws = 2000, seed = 1
+    method = "gibbs", chains = 2, warmup = 200, ndraws = 2000, seed = 1
   ))
   expect_lt(max(abs(found - inclusion(long))), 0.1)
   # The optimum itself is elsewhere, and predictions are its own.

@@ -32,7 +32,7 @@ fits <- function(formula, data, method, family) {
     formula, data, method = method, threads = 1, seed = 1, progress = FALSE
   )
   if (method == "gibbs") {
-    settings <- c(settings, chains = 2, warmup = 100, draws = 100)
+    settings <- c(settings, chains = 2, warmup = 100, ndraws = 100)
   }
   if (family == "bsvm") {
     do.call(flat(bsvm), settings)

@@ -204,7 +204,7 @@ test_that("intervals are quantiles of the mixture", {
     }
     expect_equal(unname(limits[, "fit"]), unname(predict(fit, new)))
   }
-  draws <- predict(fit, new, draws = TRUE, n_draws = 6000, seed = 1)
+  draws <- predict(fit, new, draws = TRUE, ndraws = 6000, seed = 1)
   moments <- predict(fit, new, se.fit = TRUE)
   expect_lt(max(abs(colMeans(draws) - moments$fit) / moments$se.fit), 0.08)
   expect_lt(max(abs(apply(draws, 2, sd) / moments$se.fit - 1)), 0.08)

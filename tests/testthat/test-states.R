@@ -35,7 +35,7 @@ expect_states_checked <- function(part, go_on) {
 test_that("damaged states of bsvm's chains are refused", {
   d <- grouped_data(48, 6)
   expect_states_checked(
-    quick_gibbs(y ~ x1 + x2 + (1 | g), d, draws = 5),
+    quick_gibbs(y ~ x1 + x2 + (1 | g), d, ndraws = 5),
     function(start) quick_gibbs(y ~ x1 + x2 + (1 | g), d, resume = start)
   )
   d$x1[1:4] <- NA
@@ -44,11 +44,11 @@ test_that("damaged states of bsvm's chains are refused", {
       quick_gibbs(y ~ x1 + x2, d, select = TRUE, missing = "model", ...)
     )
   }
-  expect_states_checked(fit(draws = 5), function(start) fit(resume = start))
+  expect_states_checked(fit(ndraws = 5), function(start) fit(resume = start))
 })
 
 test_that("damaged states of gpsvm's chains are refused", {
   d <- curved_data(40)
   fit <- function(...) quick_process(y ~ x1 + x2, d, inducing = 8, ...)
-  expect_states_checked(fit(draws = 5), function(start) fit(resume = start))
+  expect_states_checked(fit(ndraws = 5), function(start) fit(resume = start))
 })

@@ -63,7 +63,7 @@ test_that("a process shows its latent function where it has points", {
   for (fit in list(process, drawn)) {
     table <- summary(fit)$parameters
     points <- table[sprintf("u[%d]", 1:12), ]
-    draws <- as.matrix(fit, n = 20000, seed = 1)
+    draws <- as.matrix(fit, ndraws = 20000, seed = 1)
     expect_lt(max(abs(points[, 1] - colMeans(draws)) / points[, 2]), 0.05)
     expect_equal(
       unname(points[, 2]), unname(apply(draws, 2, sd)),

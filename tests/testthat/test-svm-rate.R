@@ -50,7 +50,7 @@ test_that("the calibrated rate is the one that its fit implies", {
   for (method in c("vb", "gibbs", "svi")) {
     other <- bsvm(y ~ x + z, d,
       method = method, learning_rate = "calibrated", threads = 1,
-      penalty = "none", draws = 400, seed = 1
+      penalty = "none", ndraws = 400, seed = 1
     )
     expect_equal(other$learning_rate, rate, tolerance = 1e-6)
   }

@@ -29,7 +29,7 @@ test_that("engines agree on the sandwich, which is wider than the posterior", {
   d <- machine_data()
   sds <- lapply(c("ep", "vb", "svi", "gibbs"), function(method) {
     fit <- bsvm(y ~ x + z, d,
-      method = method, threads = 1, seed = 1, penalty = 1, draws = 500
+      method = method, threads = 1, seed = 1, penalty = 1, ndraws = 500
     )
     expect_true(all(
       diag(vcov(fit)) > diag(vcov(fit, type = "posterior"))
@@ -82,7 +82,7 @@ test_that("all that shows standard errors shows the same", {
   d <- machine_data()
   for (method in c("ep", "gibbs")) {
     fit <- bsvm(
-      y ~ x + z, d, method = method, draws = 200, threads = 1, seed = 2
+      y ~ x + z, d, method = method, ndraws = 200, threads = 1, seed = 2
     )
     for (type in c("sandwich", "posterior")) {
       sd <- sqrt(diag(vcov(fit, type = type)))

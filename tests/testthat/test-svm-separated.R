@@ -54,7 +54,7 @@ test_that("so it is with more columns than rows, selection, bars, smooths", {
   d <- separated(60, 80)
   new <- separated(1000, 80, seed = 9)
   fit <- suppressWarnings(bsvm(
-    d$x, d$y, method = "gibbs", seed = 1, threads = 1, draws = 500,
+    d$x, d$y, method = "gibbs", seed = 1, threads = 1, ndraws = 500,
     control = list(warmup = 300)
   ))
   expect_lt(log_loss_of(fit, new$x, new$y), log(2) - 0.05)
@@ -68,7 +68,7 @@ test_that("so it is with more columns than rows, selection, bars, smooths", {
   new <- frame(separated(1000, seed = 9))
   machine <- function(formula, ...) {
     suppressWarnings(flat(bsvm)(
-      formula, d, method = "gibbs", seed = 1, threads = 1, draws = 500,
+      formula, d, method = "gibbs", seed = 1, threads = 1, ndraws = 500,
       warmup = 300, ...
     ))
   }

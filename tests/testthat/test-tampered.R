@@ -24,7 +24,7 @@ test_that("a fit that was changed raises no error of base R", {
   odd <- list("text", 7, list(), NA, function(x) x, NULL)
   quick <- list(
     terms = function(fit) compare_terms(fit, "z"),
-    exposure = function(fit) exposure(fit, draws = 10, threads = 1),
+    exposure = function(fit) exposure(fit, ndraws = 10, threads = 1),
     combine = function(fit) {
       predict(combine_classifiers(list(fit, fit)), d[1:3, ], threads = 1)
     },
@@ -79,7 +79,7 @@ test_that("rows in a source are refused where all are wanted at once", {
 test_that("odd arguments of tables are refused", {
   expect_bk_error(compare_terms(logit, list("z")), "argument", "terms")
   expect_bk_error(compare_terms(logit, 2), "argument", "terms")
-  table <- exposure(logit, draws = 10, threads = 1)
+  table <- exposure(logit, ndraws = 10, threads = 1)
   expect_bk_error(plot(table[0, ]), "dimension", "no rows")
   skip_if_not_installed("loo")
   expect_bk_error(print(loo::loo(logit), digits = "a"), "argument", "digits")

@@ -29,7 +29,7 @@ test_that("the toy has the methods of every fit", {
   expect_output(print(summary(fit)), "x1")
   expect_equal(tidy(fit)$term, c("constant", "x1", "x2", "sigma"))
   expect_equal(nrow(augment(fit, newdata = d)), 80L)
-  f <- predict(fit, d, draws = TRUE, n_draws = 9, seed = 2)
+  f <- predict(fit, d, draws = TRUE, ndraws = 9, seed = 2)
   expect_equal(dim(f), c(9, 80))
   found <- predict(fit, d, interval = "credible")
   expect_true(all(found[, 2] < found[, 1] & found[, 1] < found[, 3]))

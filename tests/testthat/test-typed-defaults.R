@@ -61,7 +61,7 @@ test_that("typed defaults change no linear model", {
   expect_typed("bkm", y ~ a + b)
   expect_typed("bkm", z ~ a + b)
   expect_typed("bkm", y ~ a + b, method = "vb")
-  expect_typed("bkm", y ~ a + b, select = TRUE, draws = 40, warmup = 10)
+  expect_typed("bkm", y ~ a + b, select = TRUE, ndraws = 40, warmup = 10)
 })
 
 test_that("typed defaults change no kernel model", {
@@ -74,7 +74,7 @@ test_that("typed defaults change no kernel model", {
 })
 
 test_that("typed defaults change no sum of kernels", {
-  short <- list(warmup = 200, draws = 30, thin = 1, chains = 2)
+  short <- list(warmup = 200, ndraws = 30, thin = 1, chains = 2)
   for (own in list(
     list(z ~ a + b), list(y ~ a + b, family = "binomial"),
     list(z ~ a + b, select = TRUE, structure = markov(0.4, 0.3))
@@ -82,7 +82,7 @@ test_that("typed defaults change no sum of kernels", {
     do.call(expect_typed, c("bark", own, short))
   }
   expect_typed("klr", y ~ a + b, rank = 1, chains = 2, warmup = 200,
-    draws = 30, thin = 1)
+    ndraws = 30, thin = 1)
 })
 
 test_that("a goal is a default of runs whose length is not said", {

@@ -1,11 +1,11 @@
 # Runs that go on until their chains agree.
 
 air <- stats::na.omit(airquality)
-rounds <- function(..., warmup = 200, draws = 100, thin = 2, chains = 2,
+rounds <- function(..., warmup = 200, ndraws = 100, thin = 2, chains = 2,
                    seed = 4, threads = 1) {
   flat(bark)(
     Ozone ~ Wind + Temp, air, ...,
-    warmup = warmup, draws = draws, thin = thin, chains = chains, seed = seed,
+    warmup = warmup, ndraws = ndraws, thin = thin, chains = chains, seed = seed,
     threads = threads, progress = FALSE
   )
 }
@@ -60,7 +60,7 @@ test_that("rounds are one run of fixed length, whatever the threads", {
     more$draws
   )
   on <- suppressWarnings(
-    rounds(until = NULL, resume = more, draws = 120)
+    rounds(until = NULL, resume = more, ndraws = 120)
   )
   expect_identical(on$draws[1:100, , ], more$draws[, , ])
   expect_equal(on$diagnostics$sweeps, 1600 + 20 * 8)
@@ -85,7 +85,7 @@ test_that("the cap warns once and says how to go on", {
 test_that("other samplers take it, and variational fits do not mind", {
   d <- data.frame(x = sin(1:80), y = rep(0:1, 40))
   fit <- bsvm(
-    y ~ x, d, method = "gibbs", control = list(warmup = 50, progress = FALSE), draws = 50, chains = 2, seed = 1,
+    y ~ x, d, method = "gibbs", control = list(warmup = 50, progress = FALSE), ndraws = 50, chains = 2, seed = 1,
     until = stop_at(ess = 70, sweeps = 1e5)
   )
   expect_gte(min(smaller_ess(fit$diagnostics$table), na.rm = TRUE), 70)
@@ -132,7 +132,7 @@ test_that("generics of posterior and bayesplot have the numbers of a fit", {
   skip_if_not_installed("bayesplot")
   d <- data.frame(x = sin(1:60), y = rep(0:1, 30))
   fit <- suppressWarnings(bsvm(
-    y ~ x, d, method = "gibbs", control = list(warmup = 50, progress = FALSE), draws = 50, chains = 2, seed = 1
+    y ~ x, d, method = "gibbs", control = list(warmup = 50, progress = FALSE), ndraws = 50, chains = 2, seed = 1
   ))
   own <- posterior::summarise_draws(
     posterior::as_draws(fit), "rhat", "ess_bulk", "ess_tail"
