@@ -292,7 +292,7 @@ bkm.row_source <- function(x, formula = NULL, family = NULL, method = "ep",
                            threads = getOption("bayeskernel.threads", 2L),
                            control = bkm_control(), ...) {
   # In version 0.5.0 the family came second.
-  if (missing(family) && !is.null(formula) && !inherits(formula, "formula")) {
+  if (is.null(family) && !is.null(formula) && !inherits(formula, "formula")) {
     family <- formula
     formula <- NULL
   }

@@ -212,7 +212,7 @@ calibrated_rate <- function(rows, settings) {
   if (!is.null(rows$holes)) rows <- whole_rows(rows)
   settings$class_weights <- "none"
   settings$learning_rate <- 1
-  settings$given <- c(settings$given, "method")
+  settings$open <- setdiff(settings$open, "method")
   settings$method <- "ep"
   settings[c("tol", "max_iter", "select", "missing")] <-
     list(0.01, 100, FALSE, "fail")

@@ -57,7 +57,7 @@ crossed_terms <- function(design, settings, selected) {
 most_ep_cells <- 1e8
 
 settle_crossed <- function(design, settings, selected) {
-  if (settings$method != "ep" || "method" %in% settings$given) {
+  if (settings$method != "ep" || !("method" %in% settings$open)) {
     return(settings)
   }
   other <- settings
@@ -66,9 +66,8 @@ settle_crossed <- function(design, settings, selected) {
   if (!large && length(crossed_terms(design, other, selected)) == 0L) {
     return(settings)
   }
-  given <- settings$given
-  if (!("tol" %in% given)) other$tol <- 1e-6
-  if (!("max_iter" %in% given)) other$max_iter <- 2000
+  if ("tol" %in% settings$open) other$tol <- 1e-6
+  if ("max_iter" %in% settings$open) other$max_iter <- 2000
   other$chosen <- if (large) {
     sprintf("for %.0f rows", length(design$y))
   } else {

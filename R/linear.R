@@ -34,12 +34,9 @@ settle_linear <- function(settings) {
 # it says. Passes end by another measure for "ep" than for the bound.
 settle_method <- function(settings) {
   none <- isFALSE(settings$select %||% FALSE)
-  # What is NULL has not been said, however it was typed.
+  # What is left to the model, which the rows may have a say in.
   late <- c("method", "tol", "max_iter")
-  said <- Filter(function(name) !is.null(settings[[name]]), late)
-  settings$given <- union(
-    setdiff(settings$given, late), intersect(settings$given, said)
-  )
+  settings$open <- Filter(function(name) is.null(settings[[name]]), late)
   settings$method <- settings$method %||%
     if (none) {
       "ep"

@@ -87,7 +87,7 @@ given_source <- function(model, front, settings) {
       column = "data"
     )
   }
-  alien <- setdiff(settings$given, c(known, "data"))
+  alien <- setdiff(changed_arguments(model, front), c(known, "data"))
   if (length(alien)) {
     bk_abort(
       "argument", sprintf("`%s` is not for rows in a source.", alien[1]),
@@ -96,6 +96,17 @@ given_source <- function(model, front, settings) {
     )
   }
   front$data
+}
+
+# Arguments of a formula method that are not as its defaults are.
+changed_arguments <- function(model, front) {
+  defaults <- formals(get(paste0(model$name, ".formula"), topenv()))
+  Filter(function(name) {
+    default <- defaults[[name]]
+    open <- is.name(default) && !nzchar(default)
+    !eval(call("missing", as.name(name)), front) &&
+      (open || !identical(get(name, front), eval(default, topenv())))
+  }, ls(front))
 }
 
 # Arguments of a formula method: `weights`, `subset` and `offset` as they were

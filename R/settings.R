@@ -95,7 +95,7 @@ argument_checks <- function(model) {
 #' @param front The frame of the method that was called. Arguments that it does
 #'   not have get the default that the formula method documents. Entries of
 #'   `control` stand beside them.
-#' @return A list by name, and `given`, the names of what the user has typed.
+#' @return A list by name.
 #' @noRd
 read_settings <- function(model, front) {
   checks <- argument_checks(model)
@@ -120,9 +120,6 @@ read_settings <- function(model, front) {
   if ("ndraws" %in% names(checks)) out["draws"] <- out["ndraws"]
   out$ndraws <- NULL
   out["prior"] <- list(read_prior(model, front))
-  out$given <- Filter(function(name) {
-    !eval(call("missing", as.name(name)), front)
-  }, has)
   if (is.null(out$family) && isTRUE(model$asks_response)) {
     out["family"] <- list(response_family(typed_response(front), model$families))
   }

@@ -1,8 +1,8 @@
 # A fit with nothing but draws, as every converter reads them.
-fake_fit <- function(ndraws, warmup = 50, thin = 2) {
+fake_fit <- function(draws, warmup = 50, thin = 2) {
   structure(
     list(
-      ndraws = ndraws, method = "gibbs",
+      draws = draws, method = "gibbs",
       sampler = list(warmup = warmup, thin = thin)
     ),
     class = "bayeskernel_fit"

@@ -52,7 +52,7 @@ test_that("a list, an object and nothing are one control", {
   expect_identical(said(control = NULL %||% list(tol = NULL)), plain)
   expect_identical(said(control = list(tol = 1e-6, max_iter = 2000)), plain)
   short <- suppressWarnings(said(control = list(max_iter = 2)))
-  expect_length(short[[3]], 2)
+  expect_lt(length(short[[3]]), length(plain[[3]]))
   expect_identical(
     suppressWarnings(said(control = bsvm_control(max_iter = 2))), short
   )
@@ -79,7 +79,12 @@ test_that("what is no entry is an error that lists them", {
 })
 
 test_that("the error for a name that moved says where to", {
-  says <- function(code, text) expect_bk_error(code, "argument", text)
+  says <- function(code, text) {
+    error <- expect_bk_error(code, "argument")
+    # Lines are wrapped.
+    said <- gsub("\\s+", " ", conditionMessage(error))
+    expect_match(said, text, fixed = TRUE)
+  }
   says(bkm(y ~ a, d, tol = 1e-8), "control = bkm_control(tol = )")
   says(bsvm(y ~ a, d, keep_ranef = FALSE), "bsvm_control(keep_ranef = )")
   says(gpsvm(y ~ a, d, optimise_inducing = TRUE), "optimize_inducing = )")

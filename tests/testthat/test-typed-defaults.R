@@ -61,28 +61,31 @@ test_that("typed defaults change no linear model", {
   expect_typed("bkm", y ~ a + b)
   expect_typed("bkm", z ~ a + b)
   expect_typed("bkm", y ~ a + b, method = "vb")
-  expect_typed("bkm", y ~ a + b, select = TRUE, ndraws = 40, warmup = 10)
+  expect_typed("bkm", y ~ a + b, select = TRUE, ndraws = 40,
+    control = list(warmup = 10))
 })
 
 test_that("typed defaults change no kernel model", {
   expect_typed("gpsvm", y ~ a + b, tune = FALSE)
   expect_typed("gpsvm", y ~ a + b, method = "vb", tune = FALSE)
   expect_typed("mkprobit", k ~ a + b)
-  expect_typed("mkprobit", k ~ a + b, sparse = TRUE)
+  expect_typed("mkprobit", k ~ a + b, control = list(sparse = TRUE))
   expect_typed("seqkr", z ~ a + b, particles = 30)
   expect_typed("seqkr", y ~ a + b, particles = 30, family = "binomial")
 })
 
 test_that("typed defaults change no sum of kernels", {
-  short <- list(warmup = 200, ndraws = 30, thin = 1, chains = 2)
+  short <- list(
+    ndraws = 30, chains = 2, control = list(warmup = 200, thin = 1)
+  )
   for (own in list(
     list(z ~ a + b), list(y ~ a + b, family = "binomial"),
     list(z ~ a + b, select = TRUE, structure = markov(0.4, 0.3))
   )) {
     do.call(expect_typed, c("bark", own, short))
   }
-  expect_typed("klr", y ~ a + b, rank = 1, chains = 2, warmup = 200,
-    ndraws = 30, thin = 1)
+  expect_typed("klr", y ~ a + b, rank = 1, chains = 2, ndraws = 30,
+    control = list(warmup = 200, thin = 1))
 })
 
 test_that("a goal is a default of runs whose length is not said", {
