@@ -249,7 +249,7 @@ bark.default <- function(x, y, family = NULL, scales = NULL, select = FALSE,
                          na.action = stats::na.fail, chains = 4, ndraws = NULL,
                          until = "auto", chain_weights = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
-                         control = bark_control(), model = NULL, ...) {
+                         control = bark_control(), model = TRUE, ...) {
   fit_model(bark_model, match.call(), environment(), ...)
 }
 
@@ -265,7 +265,7 @@ bark.formula <- function(formula, data, family = NULL, scales = NULL,
                          na.action = stats::na.fail, chains = 4, ndraws = NULL,
                          until = "auto", chain_weights = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
-                         control = bark_control(), model = NULL, ...) {
+                         control = bark_control(), model = TRUE, ...) {
   fit_model(bark_model, match.call(), environment(), ...)
 }
 

@@ -263,7 +263,7 @@ bkm.default <- function(x, y, family = NULL, method = NULL, penalty = NULL,
                         offset = NULL, na.action = stats::na.fail, chains = 4,
                         ndraws = 1000, until = NULL, seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
-                        control = bkm_control(), model = NULL, ...) {
+                        control = bkm_control(), model = TRUE, ...) {
   fit_model(bkm_model, match.call(), environment(), ...)
 }
 
@@ -280,7 +280,7 @@ bkm.formula <- function(formula, data, family = NULL, method = NULL,
                         offset, subset, na.action = stats::na.fail, chains = 4,
                         ndraws = 1000, until = NULL, seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
-                        control = bkm_control(), model = NULL, ...) {
+                        control = bkm_control(), model = TRUE, ...) {
   fit_model(bkm_model, match.call(), environment(), ...)
 }
 

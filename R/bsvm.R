@@ -147,7 +147,7 @@ bsvm.default <- function(x, y, method = NULL, penalty = NULL, select = FALSE,
                          na.action = stats::na.fail, chains = 4, ndraws = 1000,
                          until = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
-                         control = bsvm_control(), model = NULL, ...) {
+                         control = bsvm_control(), model = TRUE, ...) {
   fit_model(bsvm_model, match.call(), environment(), ...)
 }
 
@@ -165,7 +165,7 @@ bsvm.formula <- function(formula, data, method = NULL, penalty = NULL,
                          offset, subset, na.action = stats::na.fail, chains = 4,
                          ndraws = 1000, until = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L),
-                         control = bsvm_control(), model = NULL, ...) {
+                         control = bsvm_control(), model = TRUE, ...) {
   fit_model(bsvm_model, match.call(), environment(), ...)
 }
 

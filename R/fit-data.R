@@ -3,7 +3,7 @@
 # compared with a digest. A name may mean other rows by now; no reader looks
 # anywhere but here.
 
-# Cells of the data that a fit keeps unless it is told to.
+# Most cells of the data that a fit keeps.
 most_kept_cells <- function() getOption("bayeskernel.model_cells", 1e6)
 
 #' Puts the data into a fit, or a digest of them
@@ -28,7 +28,7 @@ keep_data <- function(fit, rows, front, settings) {
   at <- kept_rows(rows, given)
   found <- data_of_call(fit, given, at)
   cells <- sum(vapply(data_parts(found), count_cells, 0))
-  kept <- settings$model %||% (cells <= most_kept_cells())
+  kept <- settings$model && cells <= most_kept_cells()
   fit$data <- if (kept) {
     c(found, n = count_rows(found$rows))
   } else {
@@ -333,7 +333,13 @@ abort_no_data <- function(found, cure = "give the rows as `newdata`") {
       if (isTRUE(found$never)) {
         paste0(toupper(substr(cure, 1, 1)), substring(cure, 2), ".")
       } else {
-        sprintf("Fit with `model = TRUE` to keep them, or %s.", cure)
+        sprintf(
+          paste(
+            "Fit with `model = TRUE` to keep up to %s cells",
+            "(options(bayeskernel.model_cells = )), or %s."
+          ),
+          format(most_kept_cells(), big.mark = ",", scientific = FALSE), cure
+        )
       }
     ),
     column = "newdata"

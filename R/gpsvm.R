@@ -152,7 +152,7 @@ gpsvm.default <- function(x, y, kernel = rbf(), inducing = NULL, method = NULL,
                           weights = NULL, na.action = stats::na.fail,
                           chains = 4, ndraws = 1000, until = NULL, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
-                          control = gpsvm_control(), model = NULL, ...) {
+                          control = gpsvm_control(), model = TRUE, ...) {
   fit_model(gpsvm_model, match.call(), environment(), ...)
 }
 
@@ -170,7 +170,7 @@ gpsvm.formula <- function(formula, data, kernel = rbf(), inducing = NULL,
                           subset, na.action = stats::na.fail, chains = 4,
                           ndraws = 1000, until = NULL, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
-                          control = gpsvm_control(), model = NULL, ...) {
+                          control = gpsvm_control(), model = TRUE, ...) {
   if (has_processes(formula)) {
     return(eval(mixed_gpsvm(match.call(), control), parent.frame()))
   }

@@ -120,7 +120,7 @@ klr.default <- function(x, y, rank = NULL, folds = 5, prior = klr_prior(),
                         standardize = TRUE, na.action = stats::na.fail,
                         chains = 4, ndraws = NULL, until = "auto", seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
-                        control = klr_control(), model = NULL, ...) {
+                        control = klr_control(), model = TRUE, ...) {
   fit_model(klr_model, match.call(), environment(), ...)
 }
 
@@ -135,7 +135,7 @@ klr.formula <- function(formula, data, rank = NULL, folds = 5,
                         na.action = stats::na.fail, chains = 4, ndraws = NULL,
                         until = "auto", seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L),
-                        control = klr_control(), model = NULL, ...) {
+                        control = klr_control(), model = TRUE, ...) {
   fit_model(klr_model, match.call(), environment(), ...)
 }
 

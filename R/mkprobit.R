@@ -131,7 +131,7 @@ mkprobit.default <- function(x, y, kernel = NULL,
                              na.action = stats::na.fail, chains = 4,
                              ndraws = 1000, until = NULL, seed = NULL,
                              threads = getOption("bayeskernel.threads", 2L),
-                             control = mkprobit_control(), model = NULL, ...) {
+                             control = mkprobit_control(), model = TRUE, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
 }
 
@@ -150,7 +150,7 @@ mkprobit.formula <- function(formula, data, kernel = NULL,
                              na.action = stats::na.fail, chains = 4,
                              ndraws = 1000, until = NULL, seed = NULL,
                              threads = getOption("bayeskernel.threads", 2L),
-                             control = mkprobit_control(), model = NULL, ...) {
+                             control = mkprobit_control(), model = TRUE, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
 }
 

@@ -108,7 +108,7 @@ seqkr.default <- function(x, y, family = NULL, kernel = rbf(), particles = 250,
                           standardize = TRUE, na.action = stats::na.fail,
                           seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
-                          control = seqkr_control(), model = NULL, ...) {
+                          control = seqkr_control(), model = TRUE, ...) {
   fit_model(seqkr_model, match.call(), environment(), ...)
 }
 
@@ -125,7 +125,7 @@ seqkr.formula <- function(formula, data, family = NULL, kernel = rbf(),
                           standardize = TRUE, subset,
                           na.action = stats::na.fail, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
-                          control = seqkr_control(), model = NULL, ...) {
+                          control = seqkr_control(), model = TRUE, ...) {
   fit_model(seqkr_model, match.call(), environment(), ...)
 }
 

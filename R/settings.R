@@ -30,9 +30,10 @@
 #'   [bark_control()], [klr_control()] or [seqkr_control()], by the function that
 #'   fits; or a plain list of some of these entries.
 #' @param model Keep the data in the fit, as [stats::lm()] does: the variables
-#'   of the formula as they are in `data`, or `x` and `y`. Default `NULL`: up to
-#'   a million cells, or `getOption("bayeskernel.model_cells")`. What reads the
-#'   rows of the fit, such as [exposure()], [augment()] or
+#'   of the formula as they are in `data`, or `x` and `y`. `TRUE`, the default,
+#'   keeps them up to a million cells, or `getOption("bayeskernel.model_cells")`,
+#'   and beyond keeps a digest of them, as `FALSE` does. What reads the rows of
+#'   the fit, such as [exposure()], [augment()] or
 #'   [partial plots][plot.bayeskernel_fit], takes these. Without them it looks
 #'   for the data under their name in the call, and compares response and
 #'   predictors with a digest: data that have changed since are refused. A fit
@@ -64,7 +65,7 @@ house_arguments <- function() {
     epochs = count_from(0), threads = check_threads, cluster = check_cluster,
     progress = check_flag, on_interrupt = one_of("stop", "keep"),
     resume = function(x, name) x, until = check_until,
-    model = or_null(check_flag)
+    model = check_flag
   )
 }
 

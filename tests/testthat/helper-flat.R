@@ -8,6 +8,7 @@ flat <- function(fitter) {
     return(fitter)
   }
   entries <- names(formals(get(paste0(name, "_control"), home)))
+  added <- c(entries, "control")
   out <- function(...) {
     own <- list()
     for (entry in entries) {
@@ -17,17 +18,24 @@ flat <- function(fitter) {
     call <- quote(fitter(...))
     if (length(own)) call$control <- own
     fit <- eval(call)
-    # As it was typed here, not ..1, ..2.
-    typed <- as.list(substitute(list(...)))[-1L]
+    # As it was typed here, not ..1, ..2; what was handed on stays that.
+    typed <- as.list(sys.call())[-1L]
+    own <- names(typed) %in% added
+    if (any(own)) typed <- typed[!own]
+    handed <- Position(function(x) identical(x, quote(...)), typed)
+    more <- ...length() - length(typed)
     for (k in seq_along(fit$call)) {
       name <- fit$call[[k]]
-      if (is.name(name) && grepl("^[.][.][0-9]+$", name)) {
-        fit$call[[k]] <- typed[[as.integer(sub("..", "", name, fixed = TRUE))]]
+      if (!is.name(name) || !grepl("^[.][.][0-9]+$", name)) next
+      at <- as.integer(sub("..", "", name, fixed = TRUE))
+      if (is.na(handed) || at < handed) {
+        fit$call[[k]] <- typed[[at]]
+      } else if (at > handed + more) {
+        fit$call[[k]] <- typed[[at - more]]
       }
     }
     fit
   }
-  added <- c(entries, "control")
   formals(out) <- c(
     alist(... = ),
     stats::setNames(rep(list(quote(expr = )), length(added)), added)

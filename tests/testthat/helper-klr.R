@@ -5,7 +5,7 @@ quick_klr <- function(..., rank = 2, ndraws = 40, chains = 2, warmup = 300,
     flat(klr)(
       ...,
       rank = rank, ndraws = ndraws, chains = chains, warmup = warmup,
-      thin = thin, threads = threads, seed = seed, progress = FALSE
+      thin = thin, threads = threads, seed = seed
     ),
     classes = "bayeskernel_warning_convergence"
   )

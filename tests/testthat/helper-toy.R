@@ -1,7 +1,7 @@
 # A model of the smallest kind, let in by its facts and the generics that the
 # house asks: a linear regression, flat prior, noise at the residual variance.
 toy <- function(x, ...) UseMethod("toy")
-toy.formula <- function(formula, data, model = NULL, ...) {
+toy.formula <- function(formula, data, model = TRUE, ...) {
   bayeskernel:::fit_model(toy_model, match.call(), environment(), ...)
 }
 toy_columns <- function(x, fit) {

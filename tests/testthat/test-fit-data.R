@@ -64,8 +64,8 @@ test_that("effects are those of the data of the fit", {
   expect_equal(compare_terms(fit), terms)
   expect_bk_error(compare_terms(lean), "argument", "`x`")
   expect_equal(
-    posterior_linpred.bayeskernel_fit(fit, draws = 5, seed = 1),
-    posterior_linpred.bayeskernel_fit(fit, draws = 5, seed = 1,
+    posterior_linpred.bayeskernel_fit(fit, ndraws = 5, seed = 1),
+    posterior_linpred.bayeskernel_fit(fit, ndraws = 5, seed = 1,
       newdata = transform(d, x = x / 100))
   )
   # A partial curve stands over the range of the fit.
@@ -116,9 +116,13 @@ test_that("large data are not kept, and the limit is an option", {
   old <- options(bayeskernel.model_cells = 59)
   on.exit(options(old))
   expect_null(bkm(y ~ x, d, threads = 1)$data$rows)
-  expect_identical(bkm(y ~ x, d, threads = 1, model = TRUE)$data$rows, d[2:1])
+  # As it is by default, so it is when that is typed.
+  expect_null(bkm(y ~ x, d, threads = 1, model = TRUE)$data$rows)
+  lean <- bkm(y ~ x, d, threads = 1)
+  expect_equal(fit_data(lean), d[2:1])
   options(bayeskernel.model_cells = 60)
   expect_identical(bkm(y ~ x, d, threads = 1)$data$rows, d[2:1])
+  expect_null(bkm(y ~ x, d, threads = 1, model = FALSE)$data$rows)
   expect_bk_error(bkm(y ~ x, d, threads = 1, model = 3), "argument", "model")
 })
 
