@@ -25,7 +25,7 @@ few <- local({
 })
 
 fit_rows <- function(..., model = bkm) {
-  suppressWarnings(model(
+  suppressWarnings(flat(model)(
     ...,
     threads = 1, progress = FALSE
   ), classes = paste0("bayeskernel_warning_", c("max_iter", "given_up")))

@@ -5,7 +5,10 @@ d <- family_data()
 fit <- function(...) {
   call <- match.call()
   call[[1L]] <- quote(bkm)
-  call[c("threads", "progress")] <- list(1, FALSE)
+  call$threads <- 1
+  own <- intersect(names(call), names(formals(bkm_control)))
+  call$control <- as.call(c(quote(list), progress = FALSE, as.list(call)[own]))
+  call[own] <- NULL
   eval(call, parent.frame())
 }
 logit <- fit(y ~ x + z + (1 | g), d)

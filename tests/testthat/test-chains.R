@@ -49,10 +49,10 @@ test_that("more draws than memory holds are refused, and a run says how much", {
       arguments$method <- "gibbs"
     }
     expect_bk_error(
-      do.call(fit, c(arguments, chains = 1e9)), "argument", "[GT]B"
+      do.call(flat(fit), c(arguments, chains = 1e9)), "argument", "[GT]B"
     )
     old <- options(bayeskernel.max_bytes = 1000)
-    expect_bk_error(do.call(fit, arguments), "argument", "max_bytes")
+    expect_bk_error(do.call(flat(fit), arguments), "argument", "max_bytes")
     options(old)
   }
 })

@@ -10,13 +10,13 @@ source_data <- function(n = 3000, seed = 1) {
 }
 
 ep_source <- function(x, y, ..., front = bsvm, method = "ep") {
-  front(row_source(x, y),
+  flat(front)(row_source(x, y),
     ..., method = method, seed = 1, threads = 1, progress = FALSE
   )
 }
 
 ep_matrix <- function(x, y, ..., front = bsvm) {
-  front(x, y,
+  flat(front)(x, y,
     ..., method = "ep", seed = 1, threads = 1, progress = FALSE
   )
 }

@@ -15,7 +15,7 @@ extend_data <- function(n = 600, seed = 1) {
 }
 
 ep_of <- function(formula, data, ..., front = bkm) {
-  front(formula, data, ..., threads = 1, progress = FALSE)
+  flat(front)(formula, data, ..., threads = 1, progress = FALSE)
 }
 more <- function(fit, data, ...) {
   extend(fit, data, ..., threads = 1, progress = FALSE)

@@ -245,7 +245,7 @@ test_that("settings", {
     arguments <- list(good_x, good$y)
     arguments[names(bad)[k]] <- bad[k]
     expect_process_refusal(
-      do.call("gpsvm", arguments), "argument", names(bad)[k]
+      do.call(flat(gpsvm), arguments), "argument", names(bad)[k]
     )
   }
   for (wrong in list(1, "local", list())) {
