@@ -47,14 +47,16 @@
 #' @param chains,ndraws Number of chains, kept draws per chain. With discarded
 #'   sweeps and sweeps per kept draw, `warmup` and `thin` of [bark_control()], they
 #'   are the length of a run. A sweep is one jump and a few other moves, so there
-#'   have to be many. `NULL`: 4 chains, and by the default of `until` 12,500 sweeps of warmup and 500 draws 25 sweeps apart in the first
+#'   have to be many. `NULL`: 4 chains, and by the default of `until` 12,500
+#'   sweeps of warmup and 500 draws 25 sweeps apart in the first
 #'   round, fewer with many rows (see Length of a run); else 50,000, 1000 and 50.
 #' @param until [stop_at()]: rounds of sweeps until the chains agree,
 #'   the second half of all sweeps is kept, and a warning comes only at the cap.
 #'   `NULL`: one round. `"auto"`, the default: one round where `warmup`,
 #'   `ndraws`, `thin` or `resume` say how long to run, else as long as it helps
 #'   predictions, three rounds at most (see Length of a run).
-#'   `stop_at(rhat = 1.01)` asks for chains that agree, whatever it costs: rounds of 100,000 sweeps or more, at
+#'   `stop_at(rhat = 1.01)` asks for chains that agree, whatever it costs: rounds
+#'   of 100,000 sweeps or more, at
 #'   most 1,600,000 a chain.
 #' @param chain_weights `"stacking"`: chains that disagree (an R-hat above 1.05)
 #'   are weighted so that the mixture of their predictive densities of each row
@@ -151,7 +153,8 @@
 #'   5,000 rows of 10 predictors take 20 seconds of one core, 20,000 70.
 #'
 #'   Whose questions are about parameters asks for more:
-#'   `until = stop_at(rhat = 1.01)` has a first round of 100,000 sweeps a chain, and at most 1,600,000. By it R-hat
+#'   `until = stop_at(rhat = 1.01)` has a first round of 100,000 sweeps a chain,
+#'   and at most 1,600,000. By it R-hat
 #'   came to 1.01 on 10, 10 and 7 of ten data sets of Friedman's functions 1 to
 #'   3, at 540,000, 110,000 and 1,170,000 sweeps on average, but stayed at 1.1 to
 #'   1.7 on Boston's houses and body fat (`vignette("bark")`), where the cap is
@@ -238,7 +241,8 @@
 #' d$g <- gl(6, 10)
 #' d$y <- d$y + c(-2, -1, 0, 0, 1, 2)[d$g]
 #' grouped <- bark(y ~ a + (1 | g), d, chains = 2,
-#'   control = bark_control(warmup = 2000, thin = 10), ndraws = 200, until = stop_at(rhat = 1.1, sweeps = 1e6), threads = 1, seed = 1)
+#'   control = bark_control(warmup = 2000, thin = 10), ndraws = 200,
+#'   until = stop_at(rhat = 1.1, sweeps = 1e6), threads = 1, seed = 1)
 #' ranef(grouped, condVar = FALSE)
 #' predict(grouped, data.frame(a = 0, g = c("1", "new")), se.fit = TRUE)
 #' @rdname bark

@@ -27,7 +27,8 @@
 #'   `NULL`, the default: `"ep"`; with `select` `"gibbs"`, as in [bkm()], or
 #'   `"vb"` where `polish` is not `TRUE`; `"vb"` with crossed terms of many
 #'   levels, and above 1e8 cells (rows x columns) in memory, where it takes half
-#'   the time. `print()` says which. A row source is read by `"ep"`, which keeps 16 bytes of each row,
+#'   the time. `print()` says which. A row source is read by `"ep"`, which keeps
+#'   16 bytes of each row,
 #'   or by `"svi"`, which keeps none, is twice as fast, and has the small standard
 #'   deviations of `"vb"` alone.
 #' @param penalty Prior precision of the predictors. `"learn"` gives them one

@@ -63,7 +63,10 @@ warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100,
     },
     more,
     if (length(apart) > 0L) {
-      "Raise `warmup` of `control` and `ndraws`, and look at plot(fit, \"trace\")."
+      paste(
+        "Raise `warmup` of `control` and `ndraws`, and look at",
+        "plot(fit, \"trace\")."
+      )
     } else {
       "Raise `ndraws`, or `thin` of `control`."
     }

@@ -568,7 +568,8 @@ abort_many_classes <- function(name, found, kind, row, ordered = FALSE) {
         "Found: %s; the third in row %.0f.",
         list_some(quoted(utils::head(found, 5L)), 5L, length(found)), row
       ),
-      labels_accepted(kind), if (ordered) kind$ordered %||% kind$many else kind$many,
+      labels_accepted(kind),
+      if (ordered) kind$ordered %||% kind$many else kind$many,
       sprintf(
         "Or make two of them, for example `I(%s == %s)`.", name,
         quoted(found[1])

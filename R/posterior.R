@@ -49,7 +49,8 @@
 #' x <- matrix(runif(120, -2, 2), 60, 2)
 #' y <- rowSums(x^2) + rnorm(60) / 2
 #' # The default has four chains and longer rounds.
-#' fit <- bark(x, y, chains = 2, control = bark_control(warmup = 2000, thin = 10), ndraws = 200,
+#' fit <- bark(x, y, chains = 2, ndraws = 200,
+#'   control = bark_control(warmup = 2000, thin = 10),
 #'   until = stop_at(rhat = 1.05, sweeps = 1e6), threads = 1, seed = 1)
 #' if (requireNamespace("rstantools", quietly = TRUE)) {
 #'   dim(rstantools::posterior_predict(fit, ndraws = 50, seed = 1))

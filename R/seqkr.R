@@ -16,7 +16,8 @@
 #'   probit link, of a factor, text or logical values. Also as objects or
 #'   functions, see [bark()]. A response of 0 and 1 alone has to be told apart.
 #' @param kernel A kernel object or its name, see [kernels]. Without a
-#'   length-scale that is the median distance between rows. The paper's \eqn{\exp(-|x - c|^2 / w^2)}{exp(-|x -
+#'   length-scale that is the median distance between rows. The paper's
+#'   \eqn{\exp(-|x - c|^2 / w^2)}{exp(-|x -
 #'   c|^2 / w^2)} is `rbf(lengthscale = w / sqrt(2))`.
 #' @param particles Number of particles, default 250.
 #' @param moves `"rj"` (default): every new input joins the centres with its

@@ -122,7 +122,9 @@ read_settings <- function(model, front) {
   out$ndraws <- NULL
   out["prior"] <- list(read_prior(model, front))
   if (is.null(out$family) && isTRUE(model$asks_response)) {
-    out["family"] <- list(response_family(typed_response(front), model$families))
+    out["family"] <- list(
+      response_family(typed_response(front), model$families)
+    )
   }
   if (!is.null(model$settle)) out <- model$settle(out)
   seed <- get0("seed", front, inherits = FALSE)
