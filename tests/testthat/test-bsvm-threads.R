@@ -85,7 +85,7 @@ test_that("the seed gives the draws, set.seed() the seed", {
   expect_false(identical(a$draws[, 1, ], a$draws[, 2, ]))
 })
 
-test_that("more draws by `start =` are those of one long run", {
+test_that("more draws by `resume` are those of one long run", {
   for (thin in c(1, 3)) {
     whole <- gibbs(ndraws = 60, thin = thin, seed = 5, threads = 1)
     part <- gibbs(ndraws = 25, thin = thin, seed = 5, threads = 2)

@@ -12,7 +12,7 @@ expect_quietly_bk_error <- function(code, kind, regexp) {
   ), kind, regexp)
 }
 
-test_that("every sampler goes on where it ended, and holds `draws` in all", {
+test_that("every sampler goes on where it ended, and holds `ndraws` in all", {
   for (sample in samplers) {
     whole <- sample(ndraws = 12)
     part <- sample(ndraws = 5)

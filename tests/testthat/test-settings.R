@@ -28,7 +28,7 @@ test_that("`model` is TRUE or FALSE in every model", {
     method = "vb", tune = FALSE), "argument", "model")
 })
 
-test_that("`start` is refused by engines without chains", {
+test_that("`resume` is refused by engines without chains", {
   fit <- quick_gibbs(y ~ x1, d)
   expect_bk_error(bsvm(y ~ x1, d, control = list(resume = fit),
     method = "vb"), "argument", "sampler")
