@@ -303,7 +303,8 @@ read_control <- function(model, front) {
   if (is.null(make)) {
     return(list())
   }
-  control <- get0("control", front, inherits = FALSE)
+  # A front without the argument has the defaults.
+  control <- if ("control" %in% ls(front)) front$control else list()
   maker <- paste0(model$name, "_control")
   plain <- is.list(control) && !is.object(control)
   if (!plain && !inherits(control, maker)) {
