@@ -48,7 +48,7 @@ atom_model <- function(rows) {
     return(model)
   }
   model <- expand_groups(model, lapply(own, `[[`, "used"), terms)
-  if (joint) model <- leave_response(model, x, codes)
+  if (joint) model <- leave_response(model, x, codes, own)
   add_tilt(model, codes, holes, class)
 }
 
@@ -236,7 +236,7 @@ collect_atoms <- function(core, job) {
   if (is.null(atoms)) {
     return(core)
   }
-  core <- widen_atoms(core, job)
+  core <- move_shared(widen_atoms(core, job), job)
   own <- pool_atoms(
     list(mean = core$mean, var = core$variance_f), core$share, atoms$row
   )
