@@ -18,7 +18,8 @@ shared_effects <- function(job) {
   model <- job$atom_model
   holes <- job$design$holes
   data <- job$data
-  if (job$settings$family != "gaussian" || is.null(model$seen) ||
+  if (!(job$settings$family %in% c("gaussian", "logit", "probit")) ||
+    is.null(model$seen) ||
     length(model$share) > 1L || length(holes$levels) > 0L ||
     length(job$design$processes) > 0L || ncol(data$z) == 0L ||
     length(data$crossed) > 0L || length(job$design$units) > 0L ||
@@ -79,6 +80,7 @@ missing_of_rows <- function(x, holes, model, design, place) {
   })
   for (k in seq_along(patterns)) {
     one <- patterns[[k]]
+    one$bare <- one$left
     gap <- x[one$at, one$seen, drop = FALSE] - level[one$at, one$seen]
     mean[one$at, one$out] <- level[one$at, one$out, drop = FALSE] +
       gap %*% t(one$slope)
@@ -89,7 +91,7 @@ missing_of_rows <- function(x, holes, model, design, place) {
       ), width)
       one$left <- one$left + one$move %*% typical %*% t(one$move)
     }
-    patterns[[k]] <- one[c("at", "move", "left")]
+    patterns[[k]] <- one[c("at", "move", "left", "bare")]
   }
   use <- data.frame(
     row = holes$use_row + 1L, column = holes$use_column + 1L,
@@ -98,8 +100,15 @@ missing_of_rows <- function(x, holes, model, design, place) {
       mean[cbind(holes$use_row + 1L, holes$use_predictor + 1L)]
   )
   open <- model$seen[[place]]$var
+  # What atoms have: effects by row, with the others' responses in view.
+  by_row <- model$by_row
+  toward <- matrix(0, nrow(x), width)
+  toward[by_row$row, ] <- t(by_row$mean) - shift[by_row$row, ]
+  apart <- matrix(0, nrow(x), width^2)
+  apart[by_row$row, ] <- t(by_row$var)
   list(
-    patterns = patterns, use = use, width = width,
+    patterns = patterns, use = use, width = width, toward = toward,
+    apart = apart,
     open = aperm(array(open, c(width, width, ncol(open))), c(3L, 1L, 2L))
   )
 }
@@ -146,10 +155,8 @@ shared_score <- function(at, theta, precision, noise) {
   use <- at$use
   x <- at$x
   x[cbind(use$row, use$column)] <- use$value
-  slope <- matrix(0, n, width)
   cell <- use$row + n * (use$place - 1L)
-  sums <- rowsum(use$slope * theta[use$column], cell)
-  slope[as.integer(rownames(sums))] <- sums
+  slope <- missing_slopes(at, theta)
   moved <- spread <- slope
   for (one in at$patterns) {
     own <- slope[one$at, , drop = FALSE]
@@ -195,10 +202,7 @@ shared_score <- function(at, theta, precision, noise) {
     both[one$at, ] <- both[one$at, , drop = FALSE] +
       open[one$at, , drop = FALSE] %*% t(one$move)
   }
-  score <- drop(crossprod(x, share * gap / s))
-  sums <- rowsum(use$slope * (both / s)[cell], use$column)
-  column <- as.integer(rownames(sums))
-  score[column] <- score[column] + sums
+  score <- score_of_columns(at, x, share * gap / s, both / s)
   second <- crossprod(mean[, effects, drop = FALSE]) +
     matrix(colSums(matrix(
       a$inverse[, effects, effects, drop = FALSE], at$groups
@@ -208,6 +212,138 @@ shared_score <- function(at, theta, precision, noise) {
     scale = (sum(precision * second) - at$groups * r) / 2,
     noise = sum(share^2 * square / s - share) / 2,
     effects = mean[, effects, drop = FALSE]
+  )
+}
+
+# By row what f moves by with each missing value.
+missing_slopes <- function(at, theta) {
+  n <- length(at$y)
+  out <- matrix(0, n, at$width)
+  cell <- at$use$row + n * (at$use$place - 1L)
+  sums <- rowsum(at$use$slope * theta[at$use$column], cell)
+  out[as.integer(rownames(sums))] <- sums
+  out
+}
+
+# From E noise by row, and its product with what is missing, less its mean.
+score_of_columns <- function(at, x, noise, both) {
+  score <- drop(crossprod(x, noise))
+  cell <- at$use$row + nrow(x) * (at$use$place - 1L)
+  sums <- rowsum(at$use$slope * both[cell], at$use$column)
+  column <- as.integer(rownames(sums))
+  score[column] <- score[column] + sums
+  score
+}
+
+# The derivatives that atoms have: what is missing of a row knows the other
+# responses, and is independent of the effects and of what other rows miss.
+apart_score <- function(at, theta, precision, noise) {
+  n <- length(at$y)
+  r <- ncol(at$z)
+  slope <- missing_slopes(at, theta)
+  spread <- moved <- slope
+  extra <- matrix(0, n, at$width)
+  for (one in at$patterns) {
+    rows <- one$at
+    own <- slope[rows, , drop = FALSE]
+    by <- own %*% one$move
+    pull <- vapply(seq_len(at$width), function(j) {
+      rowSums(by * at$apart[rows, (j - 1L) * at$width + seq_len(at$width),
+        drop = FALSE])
+    }, numeric(length(rows)))
+    spread[rows, ] <- own %*% one$bare +
+      matrix(pull, length(rows)) %*% t(one$move)
+    extra[rows, ] <- at$toward[rows, , drop = FALSE] %*% t(one$move)
+  }
+  x <- at$x
+  x[cbind(at$use$row, at$use$column)] <- at$use$value +
+    at$use$slope * extra[cbind(at$use$row, at$use$place)]
+  s <- noise / at$weight
+  total <- s + rowSums(slope * spread)
+  share <- s / total
+  gap <- at$y - drop(x %*% theta)
+  own <- sort(unique(at$group))
+  solve_groups <- function(weight) {
+    a <- array(rep(precision, each = at$groups), c(at$groups, r, r))
+    for (j in seq_len(r)) {
+      a[own, , j] <- a[own, , j] + rowsum(weight * at$z * at$z[, j], at$group)
+    }
+    invert_groups(a)$inverse
+  }
+  inverse <- solve_groups(1 / total)
+  pull <- matrix(0, at$groups, r)
+  pull[own, ] <- rowsum(at$z / total * gap, at$group)
+  mean <- matrix(vapply(seq_len(r), function(j) {
+    rowSums(matrix(inverse[, j, ], at$groups) * pull)
+  }, numeric(at$groups)), at$groups)
+  gap <- gap - rowSums(at$z * mean[at$group, , drop = FALSE])
+  second <- crossprod(mean) +
+    matrix(colSums(matrix(solve_groups(1 / s), at$groups)), r)
+  list(
+    theta = score_of_columns(
+      at, x, share * gap / s, spread * (share * (gap^2 / total - 1)) / s
+    ),
+    scale = (sum(precision * second) - at$groups * r) / 2, effects = mean
+  )
+}
+
+# Of classes each row counts as a normal response with the slope and the expected
+# curvature that its likelihood has at the fit, averaged over its atoms.
+normal_responses <- function(at, core, job) {
+  f <- core$mean - job$data$offset
+  prob <- if (job$settings$family == "logit") stats::plogis else stats::pnorm
+  density <- if (job$settings$family == "logit") stats::dlogis else stats::dnorm
+  at_f <- core$mean
+  curvature <- job$data$weights * pmax(
+    density(at_f)^2 / (prob(at_f) * prob(-at_f)), 1e-8
+  )
+  row <- job$atoms$row
+  at$weight <- over_atoms(curvature, core$share, row)
+  at$y <- over_atoms(curvature * f + atom_scores(core, job), core$share, row) /
+    at$weight
+  at
+}
+
+# One step by what is shared, from where it was left out.
+shared_step <- function(at, job, theta, precision, held) {
+  blocks <- job$blocks
+  p <- length(theta)
+  prior <- prior_precision(blocks, precision)
+  at$prior <- invert_groups(at$open)
+  psi <- as.matrix(precision[[at$block]])
+  block <- blocks$blocks[[at$block]]
+  free <- c(rep(TRUE, p), !held & block$kind == "iid")
+  score <- function(phi) {
+    found <- shared_score(at, phi[seq_len(p)], psi * exp(-phi[p + 1L]), 1)
+    c(
+      found$theta - drop(prior %*% phi[seq_len(p)]),
+      found$scale + log_variance_slope(block, phi[p + 1L] - log(psi[1L]))
+    )[free]
+  }
+  phi <- c(theta, 0)
+  here <- score(phi)
+  step <- c(1e-4 * pmax(abs(theta), 0.1), 1e-4)
+  curvature <- vapply(which(free), function(k) {
+    (score(replace(phi, k, phi[k] + step[k])) - here) / step[k]
+  }, here)
+  cov <- tryCatch(chol2inv(chol(-(curvature + t(curvature)) / 2)),
+    error = function(e) NULL)
+  if (is.null(cov)) {
+    return(NULL)
+  }
+  all <- shared_score(at, theta, psi, 1)
+  alone <- apart_score(at, theta, psi, 1)
+  move <- drop(cov %*% c(all$theta - alone$theta, all$scale - alone$scale)[free])
+  size <- max(abs(move) / sqrt(diag(cov)))
+  if (!is.finite(size)) {
+    return(NULL)
+  }
+  phi[free] <- phi[free] + move * min(1, 1 / size)
+  theta <- phi[seq_len(p)]
+  scale <- phi[p + 1L]
+  list(
+    theta = theta, scale = scale, noise = 0,
+    moved = shared_score(at, theta, psi * exp(-scale), 1)$effects - alone$effects
   )
 }
 
@@ -316,16 +452,19 @@ move_shared <- function(core, job) {
   }
   lattice <- length(core$points) > 0L && length(core$points[[1L]]$place) > 0L
   best <- if (lattice) core$points[[1L]] else core
-  noise <- if (lattice) best$noise else core$noise$rate / core$noise$shape
-  if (length(noise) == 0L) noise <- 1 / core$noise$precision
-  found <- shared_maximum(
-    at, job, best$theta_mean, best$precision, noise, held = !lattice
-  )
+  found <- if (job$settings$family == "gaussian") {
+    noise <- if (lattice) best$noise else core$noise$rate / core$noise$shape
+    if (length(noise) == 0L) noise <- 1 / core$noise$precision
+    shared_maximum(at, job, best$theta_mean, best$precision, noise, !lattice)
+  } else {
+    at <- normal_responses(at, core, job)
+    shared_step(at, job, best$theta_mean, best$precision, !lattice)
+  }
   if (is.null(found)) {
     return(core)
   }
   theta <- found$theta - best$theta_mean
-  effects <- t(found$effects) - best$group_mean
+  effects <- t(found$moved %||% (found$effects - t(best$group_mean)))
   core$mean <- core$mean + moved_rows(job, theta, effects)
   core <- shift_answer(core, theta, effects)
   core$points <- lapply(core$points, shift_answer, theta, effects)
@@ -349,7 +488,7 @@ shift_variances <- function(core, block, found) {
   }
   core$points <- lapply(core$points, function(point) {
     point$x[place[known]] <- point$x[place[known]] + move[known]
-    point$noise <- point$noise * exp(found$noise)
+    if (!is.null(point$noise)) point$noise <- point$noise * exp(found$noise)
     scaled(point)
   })
   core <- scaled(core)
