@@ -5,9 +5,10 @@
 # also given the response.
 
 # The hinge keeps the factor of Luts and Ormerod in mean field, and samplers
-# draw the values.
+# draw the values; where factors miss values they draw the atom of each row.
 uses_atoms <- function(rows, settings) {
   !is.null(rows$holes) && (settings$method == "ep" ||
+    settings$method == "gibbs" && length(rows$holes$levels) > 0L ||
     settings$method == "vb" &&
       (settings$family != "hinge" || length(rows$processes) > 0L ||
         length(rows$holes$levels) > 0L ||

@@ -59,6 +59,9 @@ linear_job <- function(rows, settings, law = NULL) {
     settings = settings, blocks = blocks, data = data, design = rows,
     response = response, atoms = wide$atoms,
     atom_model = if (!is.null(wide)) model, names = names,
+    wide = if (settings$method == "gibbs") {
+      wide[intersect(c("x", "random", "offset", "open"), names(wide))]
+    },
     stored = length(names),
     control = c(
       core_settings(settings, rows), core_family(settings, prior)
