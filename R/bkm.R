@@ -192,8 +192,9 @@
 #'   the law is fitted to completed rows at their probabilities given the
 #'   response. Classes have laws of their own where they miss more, see below.
 #'
-#'   Factors may miss values as well, by `"ep"` and `"vb"`: the row counts with
-#'   each level, with weights that add up to 1. The combinations of levels of the
+#'   Factors may miss values as well: by `"ep"` and `"vb"` the row counts with
+#'   each level, with weights that add up to 1; `"gibbs"` draws one completion of
+#'   the row by these weights. The combinations of levels of the
 #'   factors that miss values, at most 100, have probabilities, and given them
 #'   numeric predictors are Gaussian with means that are sums over these factors
 #'   and one covariance (the general location model of Little and Schluchter,
