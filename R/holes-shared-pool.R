@@ -184,10 +184,11 @@ bare_posterior <- function(q) {
 }
 
 # The points of a fit that a mixture over completions keeps: of a grid some, at
-# equal steps of its weights, or one, at steps that differ between completions.
+# equal steps of its weights, which begin elsewhere in each completion: together
+# they reach the tails.
 shared_points <- function(q, completion, count) {
   most <- max(1L, 60L %/% count)
-  start <- if (most > 1L) 0.5 else (completion * (sqrt(5) - 1) / 2) %% 1
+  start <- (completion * (sqrt(5) - 1) / 2) %% 1
   whole <- bare_posterior(q)
   weight <- vapply(q$points, `[[`, 1, "weight")
   order <- order(vapply(q$points, function(point) {
