@@ -16,6 +16,7 @@
 #   label=               what results are stored under; default: the version.
 #                        Another number of groups or rows needs another label
 #   results=missing_results.rds   stored results; those of the label are kept
+#   table=               file for the table of bias and cover, if any
 #   show=yes             prints what is stored and fits nothing
 #
 # "omit" is "ep" of the rows without holes.
@@ -58,7 +59,7 @@ chosen <- local({
     rows = words("rows", 10),
     label = words("label", format(utils::packageVersion("bayeskernel"))),
     results = words("results", "missing_results.rds"),
-    show = words("show", "no")
+    table = values[["table"]], show = words("show", "no")
   )
 })
 
@@ -373,6 +374,11 @@ if (chosen$show != "yes") {
     saveRDS(results, chosen$results, version = 2)
   }
 }
-print_tables(judged(results))
-print_outside(judged(results))
+table <- judged(results)
+if (!is.null(chosen$table)) {
+  rownames(table) <- NULL
+  saveRDS(table, chosen$table, version = 2)
+}
+print_tables(table)
+print_outside(table)
 print_errors(results)
