@@ -35,6 +35,11 @@ atom_model <- function(rows) {
   if (response) {
     x <- cbind(x, if (is.null(rows$levels)) rows$y - rows$offset else rows$y)
     where <- c(where, ncol(x))
+  } else if (is.null(rows$levels) && length(holes$levels) > 0L) {
+    # Levels that are missing more often where the response is large: it tells
+    # about them, and is left out again. Its groups are not effects here.
+    x <- cbind(x, rows$y - rows$offset)
+    response <- TRUE
   }
   terms <- grouping_terms(rows$random)
   codes <- group_codes(rows$random, terms)
