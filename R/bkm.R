@@ -181,6 +181,13 @@
 #'   group and its effect on x are taken as independent. A group that is new at
 #'   prediction has the law of any group; by `"gibbs"` every new row has it.
 #'
+#'   Rows of a group that miss a number share the group's effect on it. By `"ep"`
+#'   and `"vb"` rows are completed each by itself, and coefficients, of `"ep"` also
+#'   the variances of the noise and of one random intercept, are then moved to the
+#'   maximum of the likelihood of whole groups, for classes by one step towards it.
+#'   That is so of the random term with most effects and up to 60 coefficients, of
+#'   numbers in linear terms without missing factors, and not of the hinge.
+#'
 #'   Whether a value is missing may depend on the response, too. A Gaussian
 #'   response is one predictor more while the law is estimated, by EM of the joint
 #'   normal distribution, which is exact where the model is linear. Where it is
@@ -188,8 +195,9 @@
 #'   the law is fitted to completed rows at their probabilities given the
 #'   response. Classes have laws of their own where they miss more, see below.
 #'
-#'   Factors may miss values as well, by `"ep"` and `"vb"`: the row counts with
-#'   each level, with weights that add up to 1. The combinations of levels of the
+#'   Factors may miss values as well: by `"ep"` and `"vb"` the row counts with
+#'   each level, with weights that add up to 1; `"gibbs"` draws one completion of
+#'   the row by these weights. The combinations of levels of the
 #'   factors that miss values, at most 100, have probabilities, and given them
 #'   numeric predictors are Gaussian with means that are sums over these factors
 #'   and one covariance (the general location model of Little and Schluchter,

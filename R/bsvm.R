@@ -89,8 +89,8 @@
 #'   say, in a random slope, and in a product with predictors that are known.
 #'   Not Gaussian given the rest, and refused: missing values in smooths or
 #'   polynomials, in products of two numbers that both miss some, in a grouping
-#'   factor, in the response, in weights. Factors may miss values by
-#'   `method = "vb"`, see [bkm()].
+#'   factor, in the response, in weights. Factors may miss values, without
+#'   `select`, see [bkm()].
 #'
 #'   The pseudo-likelihood is not normalised over y: it favours large latent
 #'   values of either sign, so it pulls the coefficient of a predictor with many

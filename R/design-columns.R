@@ -121,7 +121,7 @@ warn_dropped <- function(constant, aliased, call) {
 
 # Numbers that the engines cannot square. `rows` maps to the rows of the data.
 check_columns <- function(moments, x, columns, rows, call,
-                          missing_allowed = FALSE) {
+                          missing_allowed = FALSE, in_source = FALSE) {
   largest <- pmax(abs(moments$min), abs(moments$max))
   filled <- moments$min <= moments$max
   infinite <- filled & !is.finite(largest)
@@ -135,7 +135,7 @@ check_columns <- function(moments, x, columns, rows, call,
       rows, if (sum(bad) > 1L) "Predictors" else "Predictor",
       value_problem(
         any(moments$missing[bad] > 0) && !missing_allowed, any(infinite)
-      ), call
+      ), call, if (in_source) missing_in_source else missing_in_data
     )
   }
   huge <- filled & largest > largest_magnitude

@@ -218,14 +218,12 @@ refuse_factor_holes <- function(rows, settings) {
     return(invisible())
   }
   found <- c(
-    if (settings$method %in% c("gibbs", "svi")) {
-      sprintf("method = \"%s\"", settings$method)
-    },
+    if (settings$method == "svi") "method = \"svi\"",
     if (!isFALSE(settings$select %||% FALSE)) "`select`"
   )
   if (length(found)) {
     bk_abort(
-      "argument", "Factors with missing values need expectation propagation.",
+      "argument", "Missing values of factors do not go with all settings.",
       c(
         sprintf(
           "Found: %s, and missing values of %s.",
@@ -233,8 +231,8 @@ refuse_factor_holes <- function(rows, settings) {
           list_some(paste0("`", names(rows$holes$levels), "`"))
         ),
         paste(
-          "Accepted: method = \"ep\" or \"vb\", without `select`; or leave the",
-          "rows out, `missing = \"omit\"`."
+          "Accepted: method = \"ep\", \"vb\" or \"gibbs\", without `select`; or",
+          "leave the rows out, `missing = \"omit\"`."
         )
       ),
       column = names(rows$holes$levels), found = found

@@ -70,13 +70,15 @@ pool_posteriors <- function(all, fit) {
   if (!is.null(out$noise)) out$noise <- pool_gamma(lapply(all, `[[`, "noise"))
   out["points"] <- list(NULL)
   bare <- bare_posterior(all[[1L]])
-  if (length(unlist(bare)) * count > most_shared_numbers) {
+  size <- length(unlist(bare)) * count
+  if (size > most_shared_numbers) {
     return(out)
   }
+  most <- max(1, min(240 %/% count, most_shared_numbers %/% size))
   # Without points new rows of groups that miss values ask for each q.
   if (all(vapply(all, function(q) length(q$points) > 0L, NA))) {
     out$points <- unlist(
-      Map(shared_points, all, seq_along(all), count), recursive = FALSE
+      Map(shared_points, all, seq_along(all), count, most), recursive = FALSE
     )
   } else {
     out$each <- lapply(all, bare_posterior)
@@ -184,10 +186,10 @@ bare_posterior <- function(q) {
 }
 
 # The points of a fit that a mixture over completions keeps: of a grid some, at
-# equal steps of its weights, or one, at steps that differ between completions.
-shared_points <- function(q, completion, count) {
-  most <- max(1L, 60L %/% count)
-  start <- if (most > 1L) 0.5 else (completion * (sqrt(5) - 1) / 2) %% 1
+# equal steps of its weights, which begin elsewhere in each completion: together
+# they reach the tails.
+shared_points <- function(q, completion, count, most) {
+  start <- (completion * (sqrt(5) - 1) / 2) %% 1
   whole <- bare_posterior(q)
   weight <- vapply(q$points, `[[`, 1, "weight")
   order <- order(vapply(q$points, function(point) {

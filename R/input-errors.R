@@ -1,5 +1,11 @@
 # Errors that several readers of the user's input share.
 
+missing_in_data <- "Omit such rows with `na.action = na.omit`, or impute them."
+missing_in_source <- paste(
+  "Rows of a source are not completed:",
+  "leave such rows out of the query or file, or impute them."
+)
+
 # `count` is named by column; `first` is the first row of each.
 abort_missing <- function(count, first, rows = NULL,
                           what = if (length(count) > 1L) {
@@ -7,10 +13,7 @@ abort_missing <- function(count, first, rows = NULL,
                           } else {
                             "Variable"
                           }, values = "missing", call = user_call(),
-                          cure = paste(
-                            "Omit such rows with `na.action = na.omit`,",
-                            "or impute them."
-                          )) {
+                          cure = missing_in_data) {
   first <- original_rows(as.integer(first), rows)
   shown <- seq_len(min(length(count), 5L))
   columns <- names(count)

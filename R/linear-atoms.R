@@ -5,9 +5,10 @@
 # also given the response.
 
 # The hinge keeps the factor of Luts and Ormerod in mean field, and samplers
-# draw the values.
+# draw the values; where factors miss values they draw the atom of each row.
 uses_atoms <- function(rows, settings) {
   !is.null(rows$holes) && (settings$method == "ep" ||
+    settings$method == "gibbs" && length(rows$holes$levels) > 0L ||
     settings$method == "vb" &&
       (settings$family != "hinge" || length(rows$processes) > 0L ||
         length(rows$holes$levels) > 0L ||
@@ -34,6 +35,11 @@ atom_model <- function(rows) {
   if (response) {
     x <- cbind(x, if (is.null(rows$levels)) rows$y - rows$offset else rows$y)
     where <- c(where, ncol(x))
+  } else if (is.null(rows$levels) && length(holes$levels) > 0L) {
+    # Levels that are missing more often where the response is large: it tells
+    # about them, and is left out again. Its groups are not effects here.
+    x <- cbind(x, rows$y - rows$offset)
+    response <- TRUE
   }
   terms <- grouping_terms(rows$random)
   codes <- group_codes(rows$random, terms)
@@ -48,7 +54,7 @@ atom_model <- function(rows) {
     return(model)
   }
   model <- expand_groups(model, lapply(own, `[[`, "used"), terms)
-  if (joint) model <- leave_response(model, x, codes)
+  if (joint) model <- leave_response(model, x, codes, own)
   add_tilt(model, codes, holes, class)
 }
 
@@ -236,7 +242,7 @@ collect_atoms <- function(core, job) {
   if (is.null(atoms)) {
     return(core)
   }
-  core <- widen_atoms(core, job)
+  core <- move_shared(widen_atoms(core, job), job)
   own <- pool_atoms(
     list(mean = core$mean, var = core$variance_f), core$share, atoms$row
   )

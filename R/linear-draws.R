@@ -53,7 +53,8 @@ gibbs_parts <- function(object, levels, n = NULL) {
     lower <- flat_draws(object, names, take)
     out$sigma[[t]] <- fill_symmetric(lower, r)
   }
-  if (!is.null(object$holes$predictors)) {
+  law <- predictor_names_of_draws(object$holes$predictors)
+  if (length(law) && all(law %in% dimnames(object$draws)[[3L]])) {
     out[c("x_mean", "x_cov")] <- gibbs_predictors(object, take)
   }
   if (is_regression(object)) {

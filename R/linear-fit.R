@@ -59,6 +59,9 @@ linear_job <- function(rows, settings, law = NULL) {
     settings = settings, blocks = blocks, data = data, design = rows,
     response = response, atoms = wide$atoms,
     atom_model = if (!is.null(wide)) model, names = names,
+    wide = if (settings$method == "gibbs") {
+      wide[intersect(c("x", "random", "offset", "open"), names(wide))]
+    },
     stored = length(names),
     control = c(
       core_settings(settings, rows), core_family(settings, prior)
@@ -170,7 +173,7 @@ linear_collect <- function(fit, core, job, rows) {
   fit$holes$levels <- rows$holes$levels
   fit$holes$model <- job$atom_model
   # Of rows of the fit alone.
-  fit$holes$model$by_row <- NULL
+  fit$holes$model[c("by_row", "seen")] <- NULL
   if (fit$method == "gibbs") {
     fit <- collect_gibbs(fit, core, job)
     core$influence <- gibbs_influence(fit, job)

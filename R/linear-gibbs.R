@@ -25,16 +25,29 @@ collect_gibbs <- function(fit, core, job) {
   draws <- fit$draws
   fit$posterior <- gibbs_posterior(draws, design, job$blocks, keep_ranef)
   fit$posterior$selection <- gibbs_selection(draws, design, job$data, fit$prior)
-  fit$imputed <- imputed_gibbs(core$holes, design)
-  fit$fitted <- averaged_fitted(fit, design)
-  fit$fitted <- replace_hole_rows(
-    fit$fitted, core$fitted_holes, job$response
-  )
+  if (is.null(job$atoms)) {
+    fit$imputed <- imputed_gibbs(core$holes, design)
+    fit$fitted <- averaged_fitted(fit, design)
+    fit$fitted <- replace_hole_rows(
+      fit$fitted, core$fitted_holes, job$response
+    )
+  } else {
+    fit$imputed <- imputed_atoms(core, job)
+    fit$fitted <- fitted_atoms(fit, core, job)
+  }
   fit$expected <- gibbs_expected(fit, job)
   warn_separation(
     fit$posterior$theta_mean, design$y * fit$fitted$mean, fit, job
   )
   fit
+}
+
+# Moments of rows from those of their atoms, by how often each was drawn.
+fitted_atoms <- function(fit, core, job) {
+  rows <- job$wide
+  rows$random <- forget_groups(fit, rows$random)
+  all <- latent.bsvm(fit, rows, linear_links(fit))
+  own_moments(pool_atoms(all, core$share, job$atoms$row))
 }
 
 # What the rows do to a support vector machine by its draws, at most 1000 of
@@ -43,7 +56,7 @@ collect_gibbs <- function(fit, core, job) {
 gibbs_influence <- function(fit, job) {
   design <- job$design
   if (fit$family != "hinge" || !is.null(job$data$selection) ||
-    !is.null(job$data$holes) ||
+    models_holes(job) ||
     (length(design$random) > 0L && !job$settings$keep_ranef)) {
     return(NULL)
   }
@@ -83,7 +96,7 @@ by_drawn_rows <- function(fit, design, size, visit) {
 # of the rows is not to be had from these, or there is no likelihood.
 gibbs_expected <- function(fit, job) {
   design <- job$design
-  if (fit$family == "hinge" || !is.null(job$data$holes) ||
+  if (fit$family == "hinge" || models_holes(job) ||
     (length(design$random) > 0L && !job$settings$keep_ranef)) {
     return(NULL)
   }

@@ -117,7 +117,8 @@ inclusion_names <- function(columns) {
 # What the sampler stores beyond coefficients, effects and variances.
 structured_names <- function(design, data, settings) {
   selection <- data$selection
-  holes <- design$holes
+  # Atoms have a law that is not drawn.
+  holes <- if (is.null(data$atoms)) design$holes
   c(
     if (!is.null(selection)) {
       c(

@@ -96,8 +96,9 @@ level_tilt <- function(value, size, code, groups) {
 # From the joint model of predictors and response, the last of them, to that of
 # the predictors. `by_row` has, of the rows of the fit, the effects of their
 # groups given all that is seen but the row's own response, which the fit itself
-# takes into account: `row`, mean (D x rows), var (D^2 x rows).
-leave_response <- function(model, x, codes) {
+# takes into account: `row`, mean (D x rows), var (D^2 x rows); `seen`, by factor,
+# those given what is seen of the predictors alone.
+leave_response <- function(model, x, codes, used) {
   last <- ncol(x)
   by_row <- effects_by_row(model, x, codes)
   width <- length(model$where)
@@ -116,7 +117,24 @@ leave_response <- function(model, x, codes) {
     row = by_row$row, mean = by_row$mean[keep, , drop = FALSE],
     var = by_row$var[square, , drop = FALSE]
   )
+  model$seen <- seen_effects(model, x[, -last, drop = FALSE], used)
   model
+}
+
+# The effects of groups given what is seen of the predictors alone.
+seen_effects <- function(model, x, used) {
+  bare <- model
+  bare$groups <- Map(function(part, own) {
+    part$mean <- part$mean[, own$used, drop = FALSE]
+    part$var <- part$var[, own$used, drop = FALSE]
+    part
+  }, model$groups, used)
+  bare <- core_call(predictor_effects_cpp(
+    x, integer(), matrix(0L, nrow(x), 0L), bare, lapply(used, `[[`, "code")
+  ))
+  lapply(expand_groups(
+    bare, lapply(used, `[[`, "used"), lapply(model$groups, `[[`, "term")
+  )$groups, `[`, c("mean", "var"))
 }
 
 # The information of a row about the effects of its groups is that of what is

@@ -47,7 +47,7 @@ write_rows <- function(x, y, file, append = FALSE, response = "y") {
   if (length(y) != nrow(x)) abort_length("y", length(y), nrow(x), call)
   x <- if (is.data.frame(x)) unclass(x) else as.list(as.data.frame(x))
   x <- block_matrix(stats::setNames(x, columns), columns, 0, call)
-  check_columns(column_moments_cpp(x), x, columns, NULL, call)
+  check_columns(column_moments_cpp(x), x, columns, NULL, call, in_source = TRUE)
   head <- NULL
   if (append) {
     head <- file_head(file, ",", call)

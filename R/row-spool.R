@@ -33,7 +33,9 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
   while (!is.null(block <- next_block())) {
     moments <- column_moments_cpp(block$x)
     n <- as.double(nrow(block$x)) # products of counts exceed integers
-    check_columns(moments, block$x, names, block$first + seq_len(n), call)
+    check_columns(
+      moments, block$x, names, block$first + seq_len(n), call, in_source = TRUE
+    )
     codes <- labels$code(block$y, block$first)
     if (!is.null(groups)) groups$code(block$raw[[1L]], block$first)
     positive <- positive + sum(codes)
@@ -93,7 +95,7 @@ group_coder <- function(source, call) {
       abort_missing(
         stats::setNames(length(missing), name), first + missing[1],
         what = "Grouping factor", call = call,
-        cure = "Leave such rows out of the query or file."
+        cure = missing_in_source
       )
     }
   }

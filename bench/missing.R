@@ -4,17 +4,22 @@
 #
 #   Rscript bench/missing.R [name=value ...]
 #
-#   family=gaussian,logit,probit,hinge    method=ep,vb,gibbs
+#   family=gaussian,logit,probit,hinge    method=ep,vb,gibbs,omit
 #   mechanism=mcar,z,y   chance; by the complete predictor; by the response
 #   share=0,0.5,0.8      share of the predictor's variance between groups
 #   kind=number,factor,group   a number; three levels; one value a group
-#   sets=200 or 11:20    data sets, by their seeds
+#   sets=200 or 11:20    data sets, by their seeds: each in all cells, then the
+#                        next, so that a run that is ended has as many in each
+#   minutes=Inf          no other data set is begun after these
 #   peers=50             of those, how many lme4 and mice get; 0: none
 #   groups=30 rows=10    groups and rows of each
 #   label=               what results are stored under; default: the version.
 #                        Another number of groups or rows needs another label
 #   results=missing_results.rds   stored results; those of the label are kept
+#   table=               file for the table of bias and cover, if any
 #   show=yes             prints what is stored and fits nothing
+#
+# "omit" is "ep" of the rows without holes.
 #
 # Columns: `bias` is mean(estimate - truth) / sd(estimate) over data sets;
 # `excess` the same against the estimate from the data before values were
@@ -49,11 +54,12 @@ chosen <- local({
     } else {
       seq_len(as.integer(sets))
     },
+    minutes = words("minutes", Inf),
     peers = words("peers", 50), groups = words("groups", 30),
     rows = words("rows", 10),
     label = words("label", format(utils::packageVersion("bayeskernel"))),
     results = words("results", "missing_results.rds"),
-    show = words("show", "no")
+    table = values[["table"]], show = words("show", "no")
   )
 })
 
@@ -190,7 +196,11 @@ by_mice <- function(data, cell, m = 10) {
 makers_of <- function(cell, full, data, peers) {
   own <- lapply(stats::setNames(nm = chosen$method), function(method) {
     force(method)
-    function() ours(data, cell, method, "model")
+    if (method == "omit") {
+      function() ours(data, cell, "ep", "omit")
+    } else {
+      function() ours(data, cell, method, "model")
+    }
   })
   all <- c(
     list("no value missing" = function() ours(full, cell, "ep", "fail")), own
@@ -283,7 +293,7 @@ print_tables <- function(table) {
     keys <- c("mechanism", "share", "method", "sets", "seconds")
     part$seconds <- signif(part$seconds, 2)
     part$method <- factor(part$method, c(
-      "no value missing", "ep", "vb", "gibbs", "complete rows", "mice"
+      "no value missing", "ep", "vb", "gibbs", "omit", "complete rows", "mice"
     ))
     wide <- stats::reshape(
       part[c(keys, "coefficient", "text")], direction = "wide", idvar = keys,
@@ -343,22 +353,32 @@ cells <- unique(cells)[c("family", "kind", "mechanism", "share")]
 
 print_machine()
 results <- if (file.exists(chosen$results)) readRDS(chosen$results)
+begun <- Sys.time()
+late <- function() {
+  difftime(Sys.time(), begun, units = "mins") > chosen$minutes
+}
 if (chosen$show != "yes") {
-  for (at in seq_len(nrow(cells))) {
-    cell <- cells[at, ]
-    message(paste(unlist(cell), collapse = " "))
-    for (set in chosen$sets) {
+  for (set in chosen$sets) {
+    if (late()) break
+    message("set ", set)
+    peers <- match(set, chosen$sets) <= chosen$peers
+    for (at in seq_len(nrow(cells))) {
+      cell <- cells[at, ]
       done <- results$method[
         results$label == chosen$label & results$set == set &
           results$family == cell$family & results$kind == cell$kind &
           results$mechanism == cell$mechanism & results$share == cell$share
       ]
-      peers <- match(set, chosen$sets) <= chosen$peers
       results <- rbind(results, run_set(cell, set, peers, done))
-      saveRDS(results, chosen$results, version = 2)
     }
+    saveRDS(results, chosen$results, version = 2)
   }
 }
-print_tables(judged(results))
-print_outside(judged(results))
+table <- judged(results)
+if (!is.null(chosen$table)) {
+  rownames(table) <- NULL
+  saveRDS(table, chosen$table, version = 2)
+}
+print_tables(table)
+print_outside(table)
 print_errors(results)

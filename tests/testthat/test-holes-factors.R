@@ -309,7 +309,7 @@ test_that("what cannot be is refused with the reason", {
   )
   one <- transform(d, f = factor(ifelse(is.na(f), NA, "a"), c("a", "b")))
   refused(quiet_bkm(y ~ f + w, one), "argument", "constant")
-  refused(quiet_bkm(y ~ f, d, method = "gibbs"), "argument", "propagation")
+  refused(quiet_bkm(y ~ f, d, method = "svi"), "argument", "factors")
   refused(quiet_bkm(y ~ f + w, d, select = TRUE), "argument", "select")
   refused(quiet_bkm(y ~ w + (1 | f), d), "missing", "grouping")
   refused(quiet_bkm(y ~ f + gp(w, by = f), d), "missing", "by")
@@ -380,4 +380,91 @@ test_that("with a fifth of a factor missing estimates are near the whole's", {
   expect_lt(mean[["model"]], 0.55)
   expect_lt(mean[["model"]], 0.95 * mean[["complete"]])
   expect_gte(sum(runs["model", ] < runs["complete", ]), 8)
+})
+
+# y ~ x + (1 | g) of a factor with missing levels, by Gibbs sampling in plain R:
+# flat coefficients, half Cauchy standard deviation of groups, IG(.01, .01).
+plain_level_gibbs <- function(y, x, g, sweeps = 4000, warmup = 500) {
+  n <- length(y)
+  k <- nlevels(x)
+  gone <- which(is.na(x))
+  x <- as.integer(x)
+  x[gone] <- sample.int(k, length(gone), TRUE)
+  g <- as.integer(g)
+  size <- tabulate(g)
+  u <- numeric(length(size))
+  noise <- tau <- 1
+  kept <- matrix(0, sweeps, k)
+  prob <- matrix(0, length(gone), k)
+  for (s in seq_len(sweeps + warmup)) {
+    share <- stats::rgamma(k, 0.5 + tabulate(x, k))
+    count <- pmax(tabulate(x, k), 1)
+    sums <- vapply(seq_len(k), function(l) sum((y - u[g])[x == l]), 0)
+    mu <- stats::rnorm(k, sums / count, sqrt(noise / count))
+    left <- y - mu[x]
+    var <- 1 / (size / noise + 1 / tau)
+    u <- stats::rnorm(length(size), var * rowsum(left, g) / noise, sqrt(var))
+    noise <- 1 / stats::rgamma(1, 0.01 + n / 2, 0.01 + sum((left - u[g])^2) / 2)
+    scale <- 1 / stats::rgamma(1, 1, 1 + 1 / tau)
+    tau <- 1 / stats::rgamma(1, (length(u) + 1) / 2, sum(u^2) / 2 + 1 / scale)
+    log_p <- outer((y - u[g])[gone], mu, function(a, b) -(a - b)^2 / 2 / noise)
+    p <- exp(log_p) * rep(share, each = length(gone))
+    p <- p / rowSums(p)
+    x[gone] <- 1L + rowSums(stats::runif(length(gone)) > t(apply(p, 1, cumsum)))
+    if (s > warmup) {
+      kept[s - warmup, ] <- c(mu[1], mu[-1] - mu[1])
+      prob <- prob + p
+    }
+  }
+  list(draws = kept, prob = prob / sweeps)
+}
+
+test_that("method \"gibbs\" draws missing levels, beside groups too", {
+  set.seed(3)
+  g <- gl(20, 8)
+  x <- factor(sample(c("a", "b", "c"), 160, TRUE))
+  y <- c(0, 1.5, -1.5)[x] + 0.8 * rnorm(20)[g] + rnorm(160)
+  x[runif(160) < 0.3] <- NA
+  d <- data.frame(y, x, g)
+  fit <- suppressWarnings(bkm(
+    y ~ x + (1 | g), d, family = "gaussian", missing = "model",
+    method = "gibbs", penalty = "none", standardize = FALSE, chains = 2,
+    draws = 2000, warmup = 300, seed = 1, threads = 1,
+    prior = bkm_prior(
+      beta_var = 1e4, intercept_var = 1e4, sd_scale = 1, noise_shape = 0.01,
+      noise_rate = 0.01
+    )
+  ), classes = "bayeskernel_warning_convergence")
+  want <- plain_level_gibbs(y, x, g)
+  sd <- apply(want$draws, 2, sd)
+  # The shares of levels are estimates in the fit; errors of simulation are .05.
+  expect_lt(max(abs(coef(fit) - colMeans(want$draws)) / sd), 0.25)
+  expect_lt(max(abs(sqrt(diag(vcov(fit)))[1:3] / sd - 1)), 0.12)
+  own <- imputed(fit)
+  expect_identical(as.character(own$level[1:3]), c("a", "b", "c"))
+  # Groups have shares of levels of their own in the fit, near those of all.
+  prob <- matrix(own$mean, ncol = 3, byrow = TRUE)
+  expect_lt(mean(abs(prob - want$prob)), 0.04)
+  expect_gt(stats::cor(c(prob), c(want$prob)), 0.98)
+  expect_length(fitted(fit), 160)
+  new <- data.frame(x = factor(NA, levels(x)), g = g[1])
+  expect_true(is.finite(predict(fit, new, type = "response")))
+})
+
+test_that("levels that miss by a Gaussian response are not biased", {
+  gap <- vapply(1:4, function(seed) {
+    set.seed(seed)
+    n <- 400
+    x <- factor(sample(c("a", "b", "c"), n, TRUE))
+    z <- rnorm(n)
+    y <- c(0, 1.5, -1.5)[x] - 0.5 * z + rnorm(n)
+    d <- data.frame(y, x, z)
+    full <- coef(bkm(y ~ x + z, d, penalty = "none", threads = 1))
+    d$x[runif(n) < plogis(2 * y - 1)] <- NA
+    coef(bkm(
+      y ~ x + z, d, missing = "model", penalty = "none", threads = 1
+    )) - full
+  }, numeric(4))
+  # .50, -.71, -.15 without the response in the law of the levels.
+  expect_lt(max(abs(rowMeans(gap))), 0.12)
 })

@@ -28,6 +28,7 @@ struct GroupedMixture {
 class GroupedMixtureFit {
  public:
   using Rows = Eigen::Ref<const MatrixXd>;
+  static constexpr int kMost = 300;
 
   // As MixtureFit reads them.
   struct Data {
@@ -41,6 +42,9 @@ class GroupedMixtureFit {
 
   explicit GroupedMixtureFit(std::function<bool()> go_on = nullptr)
       : fit_(go_on) {}
+
+  // Iterations of EM with groups at most.
+  int most = kMost;
 
   // `groups`: `where` and the codes of its factors, whose groups all have rows.
   // The last predictor is left out of the answer where it is the response.
@@ -88,7 +92,7 @@ class GroupedMixtureFit {
   };
 
   static constexpr double kStill = 1e-5, kRidge = 1e-6;
-  static constexpr int kInner = 3, kMost = 300, kSweeps = 10;
+  static constexpr int kInner = 3, kSweeps = 10;
   static constexpr Index kMany = 100000;  // rows
   static constexpr int kMostOfMany = 25;
 
@@ -164,9 +168,10 @@ class GroupedMixtureFit {
   void climb(const Data& data, MixtureFit::Options options,
              GroupedMixture& out) {
     options.most = kInner;
-    const int most = data.x.rows() > kMany ? kMostOfMany : kMost;
+    const int count =
+        data.x.rows() > kMany ? std::min(most, kMostOfMany) : most;
     set_levels(data, out.groups);
-    for (int k = 0; k < most; ++k) {
+    for (int k = 0; k < count; ++k) {
       expect(data, out);
       for (std::size_t f = 0; f < out.groups.factors.size(); ++f) {
         maximise(f, out.groups.factors[f]);

@@ -1,0 +1,511 @@
+# Effects of groups on a missing predictor are shared by the rows of a group that
+# miss it, and go against the effect of the group on the response: what one has
+# the other has not. Atoms complete each row by itself and know nothing of that;
+# slopes, and variances of groups, come out small by it. Where the response is
+# Gaussian and linear in what is missing, the likelihood of a group with its
+# missing values and all effects integrated out is a normal density. Its maximum
+# is where the posterior goes, from where it has the maximum without what is
+# shared.
+#
+# Of row i: y = x0'theta + z'u + b'(M c + e) + noise,  b the slopes of what is
+# missing, x0 the row at the mean of that given what is seen of the predictors,
+# c ~ N(0, V_g) the effects that are left open there, e ~ N(0, C).
+
+# More coefficients than these would cost more than the fit.
+most_shared_columns <- 60L
+
+shared_effects <- function(job) {
+  model <- job$atom_model
+  holes <- job$design$holes
+  data <- job$data
+  if (!(job$settings$family %in% c("gaussian", "logit", "probit")) ||
+    is.null(model$seen) ||
+    length(model$share) > 1L || length(holes$levels) > 0L ||
+    length(job$design$processes) > 0L || ncol(data$z) == 0L ||
+    length(data$crossed) > 0L || length(job$design$units) > 0L ||
+    length(job$blocks$precision) > most_shared_columns ||
+    any(lengths(lapply(holes$random_uses, `[[`, "row")) > 0L)) {
+    return(NULL)
+  }
+  own <- which(vapply(job$blocks$blocks, `[[`, NA, "eliminated"))
+  place <- match(
+    list(job$design$random[[job$blocks$blocks[[own]]$random]]$group),
+    lapply(model$groups, function(part) {
+      job$design$random[[part$term]]$group
+    })
+  )
+  if (is.na(place)) {
+    return(NULL)
+  }
+  first <- match(seq_along(job$design$offset), job$atoms$row)
+  out <- list(
+    y = data$y[first] - data$offset[first], weight = data$weights[first],
+    z = data$z[first, , drop = FALSE], group = data$group[first],
+    x = theta_columns(job, first), groups = data$n_groups, block = own
+  )
+  c(out, missing_of_rows(explained(holes), holes, model, job$design, place))
+}
+
+# What is missing given what is seen, by pattern: M and C, where C has the other
+# grouping factors' effects, too; means; and how columns depend on it.
+missing_of_rows <- function(x, holes, model, design, place) {
+  where <- model$where
+  width <- length(where)
+  gone <- is.na(x[, where, drop = FALSE])
+  rows <- which(rowSums(gone) > 0)
+  codes <- model_codes(model, design$random, nrow(x))
+  shift <- Reduce(`+`, Map(function(part, code) {
+    t(part$mean[, code, drop = FALSE])
+  }, model$seen, codes))
+  level <- matrix(model$mean[, 1L], nrow(x), ncol(x), byrow = TRUE)
+  level[, where] <- level[, where] + shift
+  mean <- x
+  key <- apply(gone[rows, , drop = FALSE], 1L, paste, collapse = " ")
+  cov <- model$cov[[1L]]
+  patterns <- lapply(unname(split(rows, key)), function(at) {
+    out <- where[gone[at[1L], ]]
+    seen <- setdiff(seq_len(ncol(x)), out)
+    slope <- matrix(0, length(out), length(seen))
+    if (length(seen)) {
+      slope[] <- t(solve(cov[seen, seen], cov[seen, out, drop = FALSE]))
+    }
+    move <- matrix(0, width, width)
+    move[match(out, where), match(out, where)] <- diag(length(out))
+    also <- intersect(seen, where)
+    move[match(out, where), match(also, where)] <- -slope[, match(also, seen)]
+    left <- matrix(0, width, width)
+    left[match(out, where), match(out, where)] <-
+      cov[out, out] - slope %*% cov[seen, out, drop = FALSE]
+    list(at = at, out = out, seen = seen, slope = slope, move = move, left = left)
+  })
+  for (k in seq_along(patterns)) {
+    one <- patterns[[k]]
+    one$bare <- one$left
+    gap <- x[one$at, one$seen, drop = FALSE] - level[one$at, one$seen]
+    mean[one$at, one$out] <- level[one$at, one$out, drop = FALSE] +
+      gap %*% t(one$slope)
+    # Of other factors those of the group that is typical.
+    for (f in setdiff(seq_along(model$seen), place)) {
+      typical <- matrix(rowMeans(
+        model$seen[[f]]$var[, codes[[f]][one$at], drop = FALSE]
+      ), width)
+      one$left <- one$left + one$move %*% typical %*% t(one$move)
+    }
+    patterns[[k]] <- one[c("at", "move", "left", "bare")]
+  }
+  use <- data.frame(
+    row = holes$use_row + 1L, column = holes$use_column + 1L,
+    place = match(holes$use_predictor + 1L, where), slope = holes$use_slope,
+    value = holes$use_base + holes$use_slope *
+      mean[cbind(holes$use_row + 1L, holes$use_predictor + 1L)]
+  )
+  open <- model$seen[[place]]$var
+  # What atoms have: effects by row, with the others' responses in view.
+  by_row <- model$by_row
+  toward <- matrix(0, nrow(x), width)
+  toward[by_row$row, ] <- t(by_row$mean) - shift[by_row$row, ]
+  apart <- matrix(0, nrow(x), width^2)
+  apart[by_row$row, ] <- t(by_row$var)
+  list(
+    patterns = patterns, use = use, width = width, toward = toward,
+    apart = apart,
+    open = aperm(array(open, c(width, width, ncol(open))), c(3L, 1L, 2L))
+  )
+}
+
+# Columns of theta of some atoms, on the scale of the model.
+theta_columns <- function(job, rows) {
+  bare <- job
+  bare$data$z <- matrix(0, length(job$data$y), 0L)
+  centred_columns(bare, list(theta_mean = job$blocks$precision))(rows)
+}
+
+# Inverses of positive definite matrices, groups x q x q, and log determinants.
+invert_groups <- function(a) {
+  q <- dim(a)[2L]
+  log_det <- 0
+  for (k in seq_len(q)) {
+    pivot <- a[, k, k]
+    log_det <- log_det + log(pivot)
+    row <- a[, k, , drop = FALSE] / pivot
+    for (i in setdiff(seq_len(q), k)) {
+      by <- a[, i, k]
+      a[, i, ] <- a[, i, ] - by * row[, 1L, ]
+      a[, i, k] <- -by / pivot
+    }
+    a[, k, ] <- row
+    a[, k, k] <- 1 / pivot
+  }
+  list(inverse = a, log_det = log_det)
+}
+
+#' The likelihood of all groups and its derivatives
+#'
+#' @param at From shared_effects().
+#' @param theta,precision,noise Coefficients; of effects the r x r precision;
+#'   variance of the noise.
+#' @return `value`, the log likelihood; `theta`, `scale`, `noise`: derivatives
+#'   in theta, in the log of the scale of the effects' covariance, and in the log
+#'   of the noise; `effects`: E u given all.
+#' @noRd
+shared_score <- function(at, theta, precision, noise) {
+  n <- length(at$y)
+  width <- at$width
+  r <- ncol(at$z)
+  use <- at$use
+  x <- at$x
+  x[cbind(use$row, use$column)] <- use$value
+  cell <- use$row + n * (use$place - 1L)
+  slope <- missing_slopes(at, theta)
+  moved <- spread <- slope
+  for (one in at$patterns) {
+    own <- slope[one$at, , drop = FALSE]
+    moved[one$at, ] <- own %*% one$move
+    spread[one$at, ] <- own %*% one$left
+  }
+  s <- noise / at$weight
+  total <- s + rowSums(slope * spread)
+  share <- s / total
+  k <- cbind(at$z, moved)
+  q <- r + width
+  effects <- seq_len(r)
+  a <- array(0, c(at$groups, q, q))
+  own <- sort(unique(at$group))
+  prior <- at$prior %||% invert_groups(at$open)
+  a[, -effects, -effects] <- prior$inverse
+  for (i in effects) for (j in effects) a[, i, j] <- precision[i, j]
+  weighted <- k / total
+  for (j in seq_len(q)) {
+    a[own, , j] <- a[own, , j] + rowsum(weighted * k[, j], at$group)
+  }
+  a <- invert_groups(a)
+  gap <- at$y - drop(x %*% theta)
+  pull <- matrix(0, at$groups, q)
+  pull[own, ] <- rowsum(weighted * gap, at$group)
+  mean <- vapply(seq_len(q), function(j) {
+    rowSums(matrix(a$inverse[, j, ], at$groups) * pull)
+  }, numeric(at$groups))
+  mean <- matrix(mean, at$groups)
+  value <- -sum(log(2 * pi * total) + gap^2 / total) / 2 +
+    sum(mean * pull) / 2 - sum(a$log_det) / 2 - sum(prior$log_det) / 2 +
+    at$groups * determinant(precision)$modulus[1L] / 2
+  gap <- gap - rowSums(k * mean[at$group, , drop = FALSE])
+  turned <- vapply(seq_len(q), function(j) {
+    rowSums(k * matrix(a$inverse[at$group, , j], n))
+  }, numeric(n))
+  square <- gap^2 + rowSums(k * turned)
+  # E of what is missing, less its mean, times the noise of the row.
+  open <- share * (gap * mean[at$group, -effects, drop = FALSE] -
+    turned[, -effects, drop = FALSE])
+  both <- spread * (share * (square / total - 1))
+  for (one in at$patterns) {
+    both[one$at, ] <- both[one$at, , drop = FALSE] +
+      open[one$at, , drop = FALSE] %*% t(one$move)
+  }
+  score <- score_of_columns(at, x, share * gap / s, both / s)
+  second <- crossprod(mean[, effects, drop = FALSE]) +
+    matrix(colSums(matrix(
+      a$inverse[, effects, effects, drop = FALSE], at$groups
+    )), r)
+  list(
+    value = value, theta = score,
+    scale = (sum(precision * second) - at$groups * r) / 2,
+    noise = sum(share^2 * square / s - share) / 2,
+    effects = mean[, effects, drop = FALSE]
+  )
+}
+
+# By row what f moves by with each missing value.
+missing_slopes <- function(at, theta) {
+  n <- length(at$y)
+  out <- matrix(0, n, at$width)
+  cell <- at$use$row + n * (at$use$place - 1L)
+  sums <- rowsum(at$use$slope * theta[at$use$column], cell)
+  out[as.integer(rownames(sums))] <- sums
+  out
+}
+
+# From E noise by row, and its product with what is missing, less its mean.
+score_of_columns <- function(at, x, noise, both) {
+  score <- drop(crossprod(x, noise))
+  cell <- at$use$row + nrow(x) * (at$use$place - 1L)
+  sums <- rowsum(at$use$slope * both[cell], at$use$column)
+  column <- as.integer(rownames(sums))
+  score[column] <- score[column] + sums
+  score
+}
+
+# The derivatives that atoms have: what is missing of a row knows the other
+# responses, and is independent of the effects and of what other rows miss.
+apart_score <- function(at, theta, precision, noise) {
+  n <- length(at$y)
+  r <- ncol(at$z)
+  slope <- missing_slopes(at, theta)
+  spread <- moved <- slope
+  extra <- matrix(0, n, at$width)
+  for (one in at$patterns) {
+    rows <- one$at
+    own <- slope[rows, , drop = FALSE]
+    by <- own %*% one$move
+    pull <- vapply(seq_len(at$width), function(j) {
+      rowSums(by * at$apart[rows, (j - 1L) * at$width + seq_len(at$width),
+        drop = FALSE])
+    }, numeric(length(rows)))
+    spread[rows, ] <- own %*% one$bare +
+      matrix(pull, length(rows)) %*% t(one$move)
+    extra[rows, ] <- at$toward[rows, , drop = FALSE] %*% t(one$move)
+  }
+  x <- at$x
+  x[cbind(at$use$row, at$use$column)] <- at$use$value +
+    at$use$slope * extra[cbind(at$use$row, at$use$place)]
+  s <- noise / at$weight
+  total <- s + rowSums(slope * spread)
+  share <- s / total
+  gap <- at$y - drop(x %*% theta)
+  own <- sort(unique(at$group))
+  solve_groups <- function(weight) {
+    a <- array(rep(precision, each = at$groups), c(at$groups, r, r))
+    for (j in seq_len(r)) {
+      a[own, , j] <- a[own, , j] + rowsum(weight * at$z * at$z[, j], at$group)
+    }
+    invert_groups(a)$inverse
+  }
+  inverse <- solve_groups(1 / total)
+  pull <- matrix(0, at$groups, r)
+  pull[own, ] <- rowsum(at$z / total * gap, at$group)
+  mean <- matrix(vapply(seq_len(r), function(j) {
+    rowSums(matrix(inverse[, j, ], at$groups) * pull)
+  }, numeric(at$groups)), at$groups)
+  gap <- gap - rowSums(at$z * mean[at$group, , drop = FALSE])
+  second <- crossprod(mean) +
+    matrix(colSums(matrix(solve_groups(1 / s), at$groups)), r)
+  list(
+    theta = score_of_columns(
+      at, x, share * gap / s, spread * (share * (gap^2 / total - 1)) / s
+    ),
+    scale = (sum(precision * second) - at$groups * r) / 2, effects = mean
+  )
+}
+
+# Of classes each row counts as a normal response with the slope and the expected
+# curvature that its likelihood has at the fit, averaged over its atoms.
+normal_responses <- function(at, core, job) {
+  f <- core$mean - job$data$offset
+  prob <- if (job$settings$family == "logit") stats::plogis else stats::pnorm
+  density <- if (job$settings$family == "logit") stats::dlogis else stats::dnorm
+  at_f <- core$mean
+  curvature <- job$data$weights * pmax(
+    density(at_f)^2 / (prob(at_f) * prob(-at_f)), 1e-8
+  )
+  row <- job$atoms$row
+  at$weight <- over_atoms(curvature, core$share, row)
+  at$y <- over_atoms(curvature * f + atom_scores(core, job), core$share, row) /
+    at$weight
+  at
+}
+
+# One step by what is shared, from where it was left out.
+shared_step <- function(at, job, theta, precision, held) {
+  blocks <- job$blocks
+  p <- length(theta)
+  prior <- prior_precision(blocks, precision)
+  at$prior <- invert_groups(at$open)
+  psi <- as.matrix(precision[[at$block]])
+  block <- blocks$blocks[[at$block]]
+  free <- c(rep(TRUE, p), !held & block$kind == "iid")
+  score <- function(phi) {
+    found <- shared_score(at, phi[seq_len(p)], psi * exp(-phi[p + 1L]), 1)
+    c(
+      found$theta - drop(prior %*% phi[seq_len(p)]),
+      found$scale + log_variance_slope(block, phi[p + 1L] - log(psi[1L]))
+    )[free]
+  }
+  phi <- c(theta, 0)
+  here <- score(phi)
+  step <- c(1e-4 * pmax(abs(theta), 0.1), 1e-4)
+  curvature <- vapply(which(free), function(k) {
+    (score(replace(phi, k, phi[k] + step[k])) - here) / step[k]
+  }, here)
+  cov <- tryCatch(chol2inv(chol(-(curvature + t(curvature)) / 2)),
+    error = function(e) NULL)
+  if (is.null(cov)) {
+    return(NULL)
+  }
+  all <- shared_score(at, theta, psi, 1)
+  alone <- apart_score(at, theta, psi, 1)
+  move <- drop(cov %*% c(all$theta - alone$theta, all$scale - alone$scale)[free])
+  size <- max(abs(move) / sqrt(diag(cov)))
+  if (!is.finite(size)) {
+    return(NULL)
+  }
+  phi[free] <- phi[free] + move * min(1, 1 / size)
+  theta <- phi[seq_len(p)]
+  scale <- phi[p + 1L]
+  list(
+    theta = theta, scale = scale, noise = 0,
+    moved = shared_score(at, theta, psi * exp(-scale), 1)$effects - alone$effects
+  )
+}
+
+# The maximum --------------------------------------------------------------
+
+# Derivative of the log prior of a block's log variance, or of the noise's.
+log_variance_slope <- function(prior, x) {
+  t <- prior$half_t
+  if (length(t) == 2L) {
+    return(1 / 2 - (t[1L] + 1) / 2 * exp(x) / (t[1L] * t[2L]^2 + exp(x)))
+  }
+  -prior$shape + prior$rate * exp(-x)
+}
+
+#' Where the posterior of coefficients and variances is largest
+#'
+#' Variances are those of the maximum with the coefficients integrated out; where
+#' `held`, they stay.
+#'
+#' @param at By shared_effects(). @param job The job.
+#' @param theta,precision,noise Where to begin: precisions of all blocks.
+#' @return The same, with `effects`; `NULL` where it is not found.
+#' @noRd
+shared_maximum <- function(at, job, theta, precision, noise, held) {
+  blocks <- job$blocks
+  p <- length(theta)
+  prior <- prior_precision(blocks, precision)
+  at$prior <- invert_groups(at$open)
+  psi <- as.matrix(precision[[at$block]])
+  learns <- blocks$blocks[[at$block]]$kind == "iid"
+  free <- c(rep(TRUE, p), !held & learns, !held & !is.null(job$control$noise$rate))
+  # Coefficients, minus the log precision of the effects, log of the noise.
+  score <- function(phi) {
+    found <- shared_score(at, phi[seq_len(p)], psi * exp(-phi[p + 1L]),
+      noise * exp(phi[p + 2L]))
+    c(
+      found$theta - drop(prior %*% (phi[seq_len(p)] - blocks$mean)),
+      found$scale + log_variance_slope(
+        blocks$blocks[[at$block]], phi[p + 1L] - log(psi[1L])
+      ),
+      found$noise + log_variance_slope(
+        job$control$noise, phi[p + 2L] + log(noise)
+      )
+    )[free]
+  }
+  phi <- c(theta, 0, 0)
+  step <- c(1e-4 * pmax(abs(theta), 0.1), 1e-4, 1e-4)
+  here <- score(phi)
+  curvature <- vapply(which(free), function(k) {
+    (score(replace(phi, k, phi[k] + step[k])) - here) / step[k]
+  }, here)
+  cov <- tryCatch(chol2inv(chol(-(curvature + t(curvature)) / 2)),
+    error = function(e) NULL)
+  if (is.null(cov)) {
+    return(NULL)
+  }
+  spread <- t(chol(cov[seq_len(p), seq_len(p)])) * sqrt(p)
+  last <- sum(free) - p
+  for (k in 1:8) {
+    # Variances are those of coefficients that are not known.
+    if (last > 0L) {
+      around <- vapply(seq_len(p), function(j) {
+        theta <- c(seq_len(p), 0L, 0L) > 0L
+        up <- down <- phi
+        up[theta] <- phi[theta] + spread[, j]
+        down[theta] <- phi[theta] - spread[, j]
+        (score(up) + score(down))[p + seq_len(last)] / 2
+      }, numeric(last))
+      here[p + seq_len(last)] <- rowMeans(matrix(around, last))
+    }
+    move <- drop(cov %*% here)
+    size <- max(abs(move) / sqrt(diag(cov)))
+    phi[free] <- phi[free] + move * min(1, 1 / size)
+    if (!is.finite(size) || size < 0.005) break
+    here <- score(phi)
+  }
+  if (!is.finite(size) || size > 0.05) {
+    return(NULL)
+  }
+  psi <- psi * exp(-phi[p + 1L])
+  noise <- noise * exp(phi[p + 2L])
+  list(
+    theta = phi[seq_len(p)], scale = phi[p + 1L], noise = phi[p + 2L],
+    effects = shared_score(at, phi[seq_len(p)], psi, noise)$effects
+  )
+}
+
+prior_precision <- function(blocks, precision) {
+  out <- diag(blocks$precision, length(blocks$precision))
+  for (l in seq_along(blocks$blocks)) {
+    block <- blocks$blocks[[l]]
+    if (block$eliminated) next
+    at <- block$first + seq_len(block$members * block$width)
+    out[at, at] <- out[at, at] +
+      kronecker(diag(block$members), as.matrix(precision[[l]]))
+  }
+  out
+}
+
+# Moves the core's answer by what is shared. Variances move where there is a
+# lattice over them, of which the first point is the best.
+move_shared <- function(core, job) {
+  at <- if (isTRUE(core$usable) && length(core$basis) == 0L) shared_effects(job)
+  if (is.null(at)) {
+    return(core)
+  }
+  lattice <- length(core$points) > 0L && length(core$points[[1L]]$place) > 0L
+  best <- if (lattice) core$points[[1L]] else core
+  found <- if (job$settings$family == "gaussian") {
+    noise <- if (lattice) best$noise else core$noise$rate / core$noise$shape
+    if (length(noise) == 0L) noise <- 1 / core$noise$precision
+    shared_maximum(at, job, best$theta_mean, best$precision, noise, !lattice)
+  } else {
+    at <- normal_responses(at, core, job)
+    shared_step(at, job, best$theta_mean, best$precision, !lattice)
+  }
+  if (is.null(found)) {
+    return(core)
+  }
+  theta <- found$theta - best$theta_mean
+  effects <- t(found$moved %||% (found$effects - t(best$group_mean)))
+  core$mean <- core$mean + moved_rows(job, theta, effects)
+  core <- shift_answer(core, theta, effects)
+  core$points <- lapply(core$points, shift_answer, theta, effects)
+  if (lattice) shift_variances(core, at$block, found) else core
+}
+
+shift_answer <- function(one, theta, effects) {
+  one$theta_mean <- one$theta_mean + theta
+  one$group_mean <- one$group_mean + effects
+  one
+}
+
+shift_variances <- function(core, block, found) {
+  index <- core$log_variance$index
+  move <- c(found$scale, found$noise)
+  place <- match(c(block, 0L), index)
+  known <- !is.na(place)
+  scaled <- function(one) {
+    one$precision[[block]] <- one$precision[[block]] * exp(-found$scale)
+    one
+  }
+  core$points <- lapply(core$points, function(point) {
+    point$x[place[known]] <- point$x[place[known]] + move[known]
+    if (!is.null(point$noise)) point$noise <- point$noise * exp(found$noise)
+    scaled(point)
+  })
+  core <- scaled(core)
+  core$log_variance$mean[place[known]] <-
+    core$log_variance$mean[place[known]] + move[known]
+  gamma <- function(own, move) {
+    if (!is.null(own$rate)) own$rate <- own$rate * exp(move)
+    own
+  }
+  core$variance[[block]] <- gamma(core$variance[[block]], found$scale)
+  core$noise <- gamma(core$noise, found$noise)
+  core
+}
+
+# f of the atoms.
+moved_rows <- function(job, theta, effects) {
+  out <- drop(theta_columns(job, seq_along(job$data$y)) %*% theta)
+  own <- t(effects)[job$data$group, , drop = FALSE]
+  out + rowSums(job$data$z * own)
+}
