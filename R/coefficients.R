@@ -208,7 +208,7 @@ fixed_sd <- function(object, scale = "data") {
   if (sandwich) wide$hidden_var <- if (!is.null(wide)) 0
   cov <- fixed_cov(object)
   var <- if (is.null(wide)) {
-    diag(cov)
+    unname(cov_diagonal(cov))
   } else {
     rows <- wide_rows(wide)
     unseen <- rep(0:1, c(wide$first, nrow(wide$basis))) *
