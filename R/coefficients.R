@@ -156,7 +156,7 @@ coefficient_mean.bkm <- coefficient_mean.bsvm
 #' @exportS3Method
 coefficient_cov.bsvm <- function(object, scale) {
   wide <- object$posterior$wide
-  out <- fixed_cov(object)
+  out <- as.matrix(fixed_cov(object))
   if (!is.null(wide)) {
     rows <- wide_rows(wide)
     out <- rows %*% out %*% t(rows)

@@ -42,7 +42,8 @@ run_screened <- function(job) {
   if (length(chosen) == 0L) chosen <- strongest(job, odds, -Inf, 10L)
   best <- run_best_start(only_columns(job, chosen), default_starts)
   found <- enter_columns(job, best, chosen)
-  found <- look_at_substitutes(job, found)
+  found <- exchange_columns(job, look_at_substitutes(job, found))
+  found <- whole_terms(job, found)
   if (!found$core$usable || found$core$status$interrupted) {
     return(found$core)
   }
@@ -54,6 +55,19 @@ run_screened <- function(job) {
     job = only_columns(job, found$chosen), chosen = found$chosen, odds = out
   )
   found$core
+}
+
+# With the other columns of their terms, whose indicators a chain has in one.
+whole_terms <- function(job, found) {
+  unit <- job$data$selection$unit
+  new <- setdiff(which(unit %in% unit[found$chosen]), found$chosen)
+  if (length(new) == 0L || !found$core$usable) {
+    return(found)
+  }
+  list(
+    core = widen_search(job, found$core, found$chosen, new, rep(-9, length(new))),
+    chosen = c(found$chosen, new)
+  )
 }
 
 # Columns that would raise the bound enter until none would.
@@ -98,7 +112,7 @@ look_at_substitutes <- function(job, found) {
   if (!core$usable || core$status$interrupted) {
     return(found)
   }
-  odds <- substitute_odds(job, core, found$chosen)
+  odds <- substitute_odds(job, core, found$chosen)$odds
   odds[found$chosen] <- pmax(
     odds[found$chosen], core$selection$log_odds
   )
@@ -126,8 +140,10 @@ look_at_substitutes <- function(job, found) {
   }
 }
 
-# Log odds of the columns as they would be without one of those that are in,
-# the highest over these.
+# Log odds of the columns as they would be without one of those that are in: the
+# highest over these (`odds`), and for each of them, `own`, what may take its
+# place (`substitute`) and by how much that is better (`better`). First, without
+# any of them gone: `alone`.
 substitute_odds <- function(job, core, chosen) {
   inclusion <- core$selection$inclusion
   own <- which(inclusion > 0.01)
@@ -140,15 +156,74 @@ substitute_odds <- function(job, core, chosen) {
   pull <- sums$products[1L, ]
   small <- only_columns(job, chosen)$data$selection$columns + 1L
   effect <- inclusion[own] * core$theta_mean[small[own]]
-  prior <- log_prior_odds(job, core)
-  out <- rep(-Inf, length(pull))
+  gain <- function(pull) {
+    column_gain(pull, sums$squares, slab_precision(core), log_prior_odds(job, core))
+  }
+  alone <- gain(pull)
+  alone[chosen[own]] <- -Inf
+  out <- list(
+    odds = alone, alone = alone, own = own, substitute = integer(length(own)),
+    better = numeric(length(own))
+  )
   for (j in seq_along(own)) {
-    without <- pull + effect[j] * sums$products[j + 1L, ]
-    out <- pmax(out, column_gain(
-      without, sums$squares, slab_precision(core), prior
-    ))
+    without <- gain(pull + effect[j] * sums$products[j + 1L, ])
+    out$odds <- pmax(out$odds, without)
+    there <- without[chosen[own[j]]]
+    without[chosen[own]] <- -Inf
+    out$substitute[j] <- which.max(without)
+    out$better[j] <- without[out$substitute[j]] - there
   }
   out
+}
+
+# Columns change places, one at a time, or come in though they alone would gain
+# nothing, as long as the bound rises.
+exchange_columns <- function(job, found) {
+  for (round in seq_len(5L)) {
+    core <- found$core
+    if (!core$usable || core$status$interrupted) break
+    looked <- substitute_odds(job, core, found$chosen)
+    first <- strongest(job, looked$alone, -4, 4L)
+    moves <- data.frame(
+      off = c(looked$own, rep(NA, length(first))),
+      on = c(looked$substitute, first),
+      gain = c(looked$better, looked$alone[first])
+    )
+    moves <- moves[order(-moves$gain), ]
+    moves <- moves[moves$gain > -4, ][seq_len(min(8L, sum(moves$gain > -4))), ]
+    moved <- FALSE
+    for (k in seq_len(nrow(moves))) {
+      trial <- exchanged(job, found, moves$off[k], moves$on[k])
+      if (trial$core$status$interrupted) {
+        return(trial)
+      }
+      moved <- isTRUE(trial$core$usable) &&
+        last(trial$core$status$bound) > last(core$status$bound) + 1e-3
+      if (moved) break
+    }
+    if (!moved) break
+    found <- trial
+  }
+  found
+}
+
+# `off` counts among the columns at hand, `on` among all.
+exchanged <- function(job, found, off, on) {
+  core <- found$core
+  q <- core$selection
+  inclusion <- pmin(pmax(q$inclusion, 1e-4), 1 - 1e-9)
+  if (!is.na(off)) inclusion[off] <- 0.01
+  chosen <- found$chosen
+  at <- match(on, chosen)
+  if (is.na(at)) {
+    chosen <- c(chosen, on)
+    at <- length(chosen)
+    q$expected_b <- c(q$expected_b, 1)
+  }
+  inclusion[at] <- 0.99
+  q$inclusion <- inclusion
+  core$selection <- q
+  list(core = go_on_selecting(only_columns(job, chosen), core), chosen = chosen)
 }
 
 # What a column gains for the bound by being in, all others as they are; with
@@ -230,6 +305,7 @@ only_columns <- function(job, chosen) {
   )
   job$shared <- list(data = job$data, prior = core_prior(job$blocks))
   job$control$pulls <- TRUE
+  job$design$screened <- TRUE
   job
 }
 

@@ -74,7 +74,8 @@ test_that("a search from none ends as high as one over all columns", {
     d <- block_data(family = family)
     found <- fit_screened(d, family)
     all <- fit_screened(d, family, starts = c(1, 0.5, 0.1, "marginal"))
-    expect_gte(elbo(found), elbo(all) - 0.01)
+    bound <- vapply(list(found, all), function(fit) max(elbo(fit)), 0)
+    expect_gte(bound[1], bound[2] - 0.01)
     expect_setequal(blocks_found(found), (d$true - 1) %/% 5)
     expect_length(inclusion(found), 600)
     # As the rows would say of columns that are out.
@@ -83,7 +84,7 @@ test_that("a search from none ends as high as one over all columns", {
     ))]
     expect_lt(max(out), -4)
     # Two searches that end in one place agree in all.
-    if (abs(elbo(found) - elbo(all)) < 0.001) {
+    if (abs(diff(bound)) < 0.001) {
       expect_equal(inclusion(found), inclusion(all), tolerance = 1e-3)
       expect_equal(coef(found), coef(all), tolerance = 1e-3)
       expect_equal(diag(vcov(found)), diag(vcov(all)), tolerance = 1e-2)
@@ -113,7 +114,7 @@ test_that("draws of the columns that the sampler visits are those of all", {
   # Beta(1, 99): the columns that are out count in what is learned of rho.
   rho <- function(fit) mean(fit$draws[, , "rho"])
   learned <- fit_screened(
-    d, polish = TRUE, prior = bkm_prior(rho = c(1, 99))
+    d, polish = TRUE, prior = bkm_prior(rho_beta = c(1, 99))
   )
   ins <- mean(rowSums(matrix(
     learned$draws[, , grepl("^in\\[", dimnames(learned$draws)[[3]])], 1000
@@ -124,7 +125,9 @@ test_that("draws of the columns that the sampler visits are those of all", {
 test_that("of many columns a fit keeps the covariance of those that are in", {
   d <- block_data()
   dense <- fit_screened(d)
-  testthat::local_mocked_bindings(most_covariances = 100L)
+  old <- most_covariances
+  utils::assignInNamespace("most_covariances", 100L, "bayeskernel")
+  on.exit(utils::assignInNamespace("most_covariances", old, "bayeskernel"))
   sparse <- fit_screened(d)
   cov <- sparse$posterior$theta_cov
   expect_s3_class(cov, "sparse_covariance")
