@@ -490,9 +490,7 @@ run_vb <- function(job) {
   }
   if (screens_columns(job)) {
     best <- run_screened(job)
-    if (!is.null(best)) {
-      return(polish_run(best$screen$job %||% job, best))
-    }
+    return(polish_run(best$screen$job %||% job, best))
   }
   starts <- job$settings$starts %||% default_starts
   job$control$max_iter <- min(job$control$max_iter, most_passes %/% 4L)

@@ -4,6 +4,7 @@
 
 most_searched <- 500L # columns that are all looked at together
 most_polished <- 60L # columns that the sampler may visit
+most_undecided <- 3000L # columns of which all are looked at for want of effects
 most_covariances <- 2000L # columns of which a fit has the whole covariance
 
 default_starts <- c(1, 0.5, 0.1, NA)
@@ -25,8 +26,7 @@ screens_columns <- function(job) {
 #' from the usual starts.
 #' @param job By linear_job().
 #' @return What run_vb() returns, of the columns `screen$chosen`, and `screen`:
-#'   the `job` on these, and the log odds of all. `NULL` where columns that are
-#'   out would together count: nothing is to be told apart then.
+#'   the `job` on these, and the log odds of all.
 #' @noRd
 run_screened <- function(job) {
   null <- run_start(only_columns(job, integer()), NULL)
@@ -48,13 +48,31 @@ run_screened <- function(job) {
     return(found$core)
   }
   out <- screened_odds(job, found$core)
-  if (sum(stats::plogis(out[-found$chosen])) > 0.05) {
-    return(NULL)
+  if (may_be_undecided(job, found, out)) {
+    all <- run_starts(job, 0.1)
+    if (!no_worse(found$core, all)) {
+      return(all)
+    }
   }
   found$core$screen <- list(
     job = only_columns(job, found$chosen), chosen = found$chosen, odds = out
   )
   found$core
+}
+
+# Whether a fit in which no column is told apart may be better: all are in with
+# about their prior probability and have next to no effect. A column that could
+# be in at no cost gains at most -log(1 - rho). Looked at where that takes
+# seconds.
+may_be_undecided <- function(job, found, odds) {
+  count <- length(odds)
+  if (count > most_undecided) {
+    return(FALSE)
+  }
+  out <- run_start(only_columns(job, found$chosen[1L]), 1e-13)
+  gain <- last(found$core$status$bound) - last(out$status$bound)
+  sum(stats::plogis(odds[-found$chosen])) > 0.05 ||
+    gain < -count * log1p(-prior_inclusion(job$settings$prior))
 }
 
 # With the other columns of their terms, whose indicators a chain has in one.
@@ -190,7 +208,7 @@ exchange_columns <- function(job, found) {
       gain = c(looked$better, looked$alone[first])
     )
     moves <- moves[order(-moves$gain), ]
-    moves <- moves[moves$gain > -4, ][seq_len(min(8L, sum(moves$gain > -4))), ]
+    moves <- moves[seq_len(min(16L, sum(moves$gain > -6))), ]
     moved <- FALSE
     for (k in seq_len(nrow(moves))) {
       trial <- exchanged(job, found, moves$off[k], moves$on[k])
