@@ -68,11 +68,18 @@
 #'   start, numbers in (0, 1\], or `"marginal"`, where each column alone puts
 #'   them. The iteration can end in several places; of several starts the fit
 #'   with the highest [elbo()] is kept. `NULL`, the default, is
-#'   `c(1, 0.5, 0.1, "marginal")`; the paper's is 1.
+#'   `c(1, 0.5, 0.1, "marginal")`; the paper's is 1. Among more than 500 columns,
+#'   without random or smooth terms and modelled missing values, it starts from
+#'   none: columns enter where they raise the bound of the whole model, those
+#'   that can stand in for them are tried from the four starts, and columns
+#'   change places while the bound rises. Where no column may be told apart, all
+#'   are looked at, up to 3000 of them.
 #' @param polish For `"vb"` with selection: where the inclusion probabilities
 #'   that are reported ([inclusion()]) come from. `TRUE`, the default: 4 x (50 +
 #'   250) sweeps of the sampler from the optimum, whose 1000 draws the fit keeps;
-#'   coefficients, predictions and all else are theirs, too. `"ep"`: expectation
+#'   coefficients, predictions and all else are theirs, too. Of a search from
+#'   none it visits the columns that are in and those that can stand in for them,
+#'   some 60; of more than 2000 columns the fit keeps draws of these alone. `"ep"`: expectation
 #'   propagation with messages to the columns, on a grid of the scale of their
 #'   Laplace prior (and of `rho`, where that is learned); it takes no random
 #'   numbers, needs complete predictors and at most 1000 columns, and chooses

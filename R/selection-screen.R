@@ -49,7 +49,7 @@ run_screened <- function(job) {
   }
   out <- screened_odds(job, found$core)
   if (may_be_undecided(job, found, out)) {
-    all <- run_starts(job, 0.1)
+    all <- run_undecided(job)
     if (!no_worse(found$core, all)) {
       return(all)
     }
@@ -73,6 +73,15 @@ may_be_undecided <- function(job, found, odds) {
   gain <- last(found$core$status$bound) - last(out$status$bound)
   sum(stats::plogis(odds[-found$chosen])) > 0.05 ||
     gain < -count * log1p(-prior_inclusion(job$settings$prior))
+}
+
+# From where the columns have next to no effect.
+run_undecided <- function(job) {
+  count <- length(job$data$selection$columns)
+  job$data$selection[c("start_b", "start_precision")] <- list(
+    rep(1, count), 10 * sum(job$data$weights)
+  )
+  run_starts(job, prior_inclusion(job$settings$prior))
 }
 
 # With the other columns of their terms, whose indicators a chain has in one.

@@ -15,9 +15,10 @@ block_data <- function(n = 150, p = 600, family = "gaussian", seed = 1) {
   }
   list(x = x, y = y, true = c(3, 203, 403))
 }
-fit_screened <- function(d, family = "gaussian", polish = FALSE, ...) {
+fit_screened <- function(d, family = "gaussian", polish = FALSE,
+                         select = TRUE, ...) {
   bkm(
-    d$x, d$y, family = family, select = TRUE, method = "vb", polish = polish,
+    d$x, d$y, family = family, select = select, method = "vb", polish = polish,
     threads = 1, ...
   )
 }
@@ -153,4 +154,22 @@ test_that("of many columns a fit keeps the covariance of those that are in", {
   file <- tempfile()
   saveRDS(polished, file)
   expect_equal(predict(readRDS(file), new), predict(polished, new))
+})
+
+test_that("where nothing is told apart the search ends as high, too", {
+  set.seed(3)
+  x <- matrix(stats::rnorm(100 * 520), 100)
+  y <- stats::rnorm(100)
+  found <- fit_screened(list(x = x, y = y))
+  all <- fit_screened(list(x = x, y = y), starts = c(1, 0.5, 0.1))
+  expect_gte(max(elbo(found)), max(elbo(all)) - 0.01)
+  expect_lt(max(inclusion(found)), 0.1)
+})
+
+test_that("a formula takes columns out of many", {
+  d <- block_data(100, 600)
+  x <- d$x
+  fit <- fit_screened(list(x = x, y = d$y), select = ~ . - v1 - v2)
+  expect_length(inclusion(fit), 598)
+  expect_false(any(c("v1", "v2") %in% names(inclusion(fit))))
 })
