@@ -29,6 +29,7 @@ screens_columns <- function(job) {
 #'   the `job` on these, and the log odds of all.
 #' @noRd
 run_screened <- function(job) {
+  job$control$max_iter <- min(job$control$max_iter, most_passes %/% 40L)
   null <- run_start(only_columns(job, integer()), NULL)
   if (!isTRUE(length(null$pull) > 0L) || null$status$interrupted) {
     null$usable <- FALSE
@@ -44,11 +45,11 @@ run_screened <- function(job) {
   found <- enter_columns(job, best, chosen)
   found <- exchange_columns(job, look_at_substitutes(job, found))
   found <- whole_terms(job, found)
-  if (!found$core$usable || found$core$status$interrupted) {
+  if (!found$core$usable) {
     return(found$core)
   }
   out <- screened_odds(job, found$core)
-  if (may_be_undecided(job, found, out)) {
+  if (!found$core$status$interrupted && may_be_undecided(job, found, out)) {
     all <- run_undecided(job)
     if (!no_worse(found$core, all)) {
       return(all)

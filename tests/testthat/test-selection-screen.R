@@ -173,3 +173,26 @@ test_that("a formula takes columns out of many", {
   expect_length(inclusion(fit), 598)
   expect_false(any(c("v1", "v2") %in% names(inclusion(fit))))
 })
+
+test_that("an interrupted search is a fit of all columns", {
+  d <- block_data()
+  old <- bsvm_vb_cpp
+  for (at in c(3, 8)) {
+    calls <- 0
+    utils::assignInNamespace("bsvm_vb_cpp", function(...) {
+      calls <<- calls + 1
+      out <- old(...)
+      if (calls == at) out$status$interrupted <- TRUE
+      out
+    }, "bayeskernel")
+    expect_warning(
+      fit <- tryCatch(
+        fit_screened(d, on_interrupt = "keep"),
+        finally = utils::assignInNamespace("bsvm_vb_cpp", old, "bayeskernel")
+      ), class = "bayeskernel_warning_interrupt"
+    )
+    expect_equal(calls, at)
+    expect_length(coef(fit), 601)
+    expect_length(inclusion(fit), 600)
+  }
+})
