@@ -45,6 +45,10 @@ bsvm_vb_cpp <- function(data, prior, settings) {
     .Call(`_bayeskernel_bsvm_vb_cpp`, data, prior, settings)
 }
 
+column_sums_cpp <- function(x, columns, center, scale, weight, pulls) {
+    .Call(`_bayeskernel_column_sums_cpp`, x, columns, center, scale, weight, pulls)
+}
+
 bsvm_crossed_vb_cpp <- function(data, prior, settings) {
     .Call(`_bayeskernel_bsvm_crossed_vb_cpp`, data, prior, settings)
 }

@@ -156,7 +156,7 @@ coefficient_mean.bkm <- coefficient_mean.bsvm
 #' @exportS3Method
 coefficient_cov.bsvm <- function(object, scale) {
   wide <- object$posterior$wide
-  out <- fixed_cov(object)
+  out <- as.matrix(fixed_cov(object))
   if (!is.null(wide)) {
     rows <- wide_rows(wide)
     out <- rows %*% out %*% t(rows)
@@ -208,7 +208,7 @@ fixed_sd <- function(object, scale = "data") {
   if (sandwich) wide$hidden_var <- if (!is.null(wide)) 0
   cov <- fixed_cov(object)
   var <- if (is.null(wide)) {
-    diag(cov)
+    unname(cov_diagonal(cov))
   } else {
     rows <- wide_rows(wide)
     unseen <- rep(0:1, c(wide$first, nrow(wide$basis))) *

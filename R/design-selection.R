@@ -53,13 +53,22 @@ choose_terms <- function(chosen, labels, are_names, call) {
     )
   }
   known <- lapply(labels, if (are_names) as.name else str2lang)
-  all <- Reduce(function(a, b) call("+", a, b), known)
+  all <- sum_of_terms(known)
   everything <- call("(", if (is.null(all)) 1 else all)
   meant <- do.call(substitute, list(chosen[[2]], list(. = everything)))
   keys <- vapply(known, function(term) term_keys(term, call), "")
   named <- term_keys(without_minus(meant), call)
   check_known_terms(named, names(named), keys, labels, call)
   sort(match(term_keys(meant, call), keys))
+}
+
+# Of equal halves: of many terms a sum from the left would be too deep for R.
+sum_of_terms <- function(terms) {
+  if (length(terms) < 2L) {
+    return(if (length(terms)) terms[[1L]])
+  }
+  first <- seq_len(length(terms) %/% 2L)
+  call("+", sum_of_terms(terms[first]), sum_of_terms(terms[-first]))
 }
 
 # A term by its variables in a fixed order, named by how it was written.

@@ -162,7 +162,7 @@ count_cells <- function(x) {
 
 data_digest <- function(found) vapply(data_parts(found), digest_of, "")
 
-# Of values: a whole number is the same as integer and as double, a label as
+# Of values, whatever their names: a whole number is the same as integer and as double, a label as
 # factor and as text.
 digest_of <- function(x) {
   if (is_sparse(x)) {
@@ -175,7 +175,7 @@ digest_of <- function(x) {
     return(paste(vapply(x, digest_of, ""), collapse = " "))
   }
   if (is.factor(x)) x <- as.character(x)
-  paste(c(dim(x), core_call(digest_cpp(unname(x)))), collapse = " ")
+  paste(c(dim(x), core_call(digest_cpp(x))), collapse = " ")
 }
 
 # --- finding them ------------------------------------------------------------

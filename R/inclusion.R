@@ -187,7 +187,7 @@ effect_signs <- function(object, columns) {
     return(ifelse(ins > 0, colSums(draws > 0) / pmax(ins, 1), 0.5))
   }
   posterior <- object$posterior
-  sd <- sqrt(diag(posterior$theta_cov)[columns])
+  sd <- sqrt(cov_diagonal(posterior$theta_cov)[columns])
   unname(stats::pnorm(posterior$theta_mean[columns] / sd))
 }
 

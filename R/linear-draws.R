@@ -28,8 +28,17 @@ draw_parts <- function(object, levels, n = NULL) {
 
 # Chosen variables of a "gibbs" fit, chains one after another: S x variables.
 flat_draws <- function(object, names, take = NULL) {
-  out <- object$draws[, , names, drop = FALSE]
-  dim(out) <- c(prod(dim(out)[1:2]), length(names))
+  size <- dim(object$draws)
+  # Columns that the sampler did not visit are out.
+  there <- match(names, dimnames(object$draws)[[3]])
+  out <- if (anyNA(there) && isTRUE(object$posterior$selection$screened > 0)) {
+    all <- matrix(0, prod(size[1:2]), length(names))
+    all[, !is.na(there)] <- object$draws[, , there[!is.na(there)]]
+    all
+  } else {
+    object$draws[, , names, drop = FALSE]
+  }
+  dim(out) <- c(prod(size[1:2]), length(names))
   if (is.null(take)) out else out[take, , drop = FALSE]
 }
 
@@ -79,7 +88,12 @@ fill_symmetric <- function(lower, r) {
 vb_parts <- function(object, levels, n) {
   posterior <- object$posterior
   size <- length(posterior$theta_mean)
-  deviation <- normal_matrix(n, size) %*% covariance_root(posterior$theta_cov)
+  cov <- posterior$theta_cov
+  deviation <- if (is_sparse_covariance(cov)) {
+    sparse_normal(n, cov)
+  } else {
+    normal_matrix(n, size) %*% covariance_root(cov)
+  }
   theta <- deviation + rep(posterior$theta_mean, each = n)
   selected <- draw_selection(posterior, n)
   effects <- if (is.null(selected)) theta else theta * selected$indicator

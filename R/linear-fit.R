@@ -144,6 +144,8 @@ svi_control <- function(job) {
 }
 
 linear_collect <- function(fit, core, job, rows) {
+  whole <- job
+  job <- core$screen$job %||% job
   job$design$info <- with_centres(job$design$info, core$processes)
   design <- job$design
   fit[c("method", "family")] <- job$settings[c("method", "family")]
@@ -185,6 +187,8 @@ linear_collect <- function(fit, core, job, rows) {
     if (!is.null(core$polished$chains)) fit <- collect_polish(fit, core, job)
   }
   warn_single_rows(fit, job)
+  fit <- widen_selection(fit, core, whole)
+  job <- whole
   if (fit$family == "hinge") {
     fit$given_up <- warn_given_up(
       fit$levels, 1L + (fit$y > 0), fit$fitted$mean, fit$weights
@@ -487,13 +491,22 @@ run_vb <- function(job) {
   if (is.null(job$data$selection)) {
     return(run_starts(job, 1))
   }
-  starts <- job$settings$starts
+  if (screens_columns(job)) {
+    best <- run_screened(job)
+    return(polish_run(best$screen$job %||% job, best))
+  }
+  starts <- job$settings$starts %||% default_starts
   job$control$max_iter <- min(job$control$max_iter, most_passes %/% 4L)
   best <- if (length(starts) > 1L) {
     run_best_start(job, starts)
   } else {
     run_starts(job, starts)
   }
+  polish_run(job, best)
+}
+
+# A search with the inclusion probabilities that were asked for.
+polish_run <- function(job, best) {
   polish <- job$settings$polish
   if (isFALSE(polish) || !best$usable || best$status$interrupted) {
     return(best)
@@ -618,6 +631,15 @@ random_posterior <- function(block, term, core) {
   out
 }
 
+has_covariance <- function(cov, size) {
+  if (is_sparse_covariance(cov)) {
+    own <- unclass(cov)
+    return(has_shape(own$diagonal, size) &&
+      has_shape(own$inner, rep(length(own$at), 2L)))
+  }
+  has_shape(cov, c(size, size))
+}
+
 validate_linear <- function(fit) {
   posterior <- fit$posterior
   p <- length(fit$transform$scale)
@@ -627,7 +649,7 @@ validate_linear <- function(fit) {
     center = has_shape(fit$transform$center, p),
     scale = has_shape(fit$transform$scale, p),
     theta_mean = has_shape(posterior$theta_mean, theta),
-    theta_cov = has_shape(posterior$theta_cov, c(theta, theta)),
+    theta_cov = has_covariance(posterior$theta_cov, theta),
     wide = if (is.null(posterior$wide)) {
       theta >= p
     } else {

@@ -461,7 +461,12 @@ lower_triangle <- function(r) {
 }
 
 # z' V z by row.
-quadratic <- function(z, v) rowSums((z %*% v) * z)
+quadratic <- function(z, v) {
+  if (is_sparse_covariance(v)) {
+    return(sparse_quadratic(z, v))
+  }
+  rowSums((z %*% v) * z)
+}
 
 # Columns that were turned into fewer by an orthogonal basis; what the basis
 # does not reach kept its prior variance.

@@ -328,6 +328,9 @@ effect_cov <- function(posterior) {
   if (is.null(gamma)) {
     return(posterior$theta_cov)
   }
+  if (is_sparse_covariance(posterior$theta_cov)) {
+    return(scale_sparse(posterior$theta_cov, gamma, indicator_var(posterior)))
+  }
   out <- posterior$theta_cov * outer(gamma, gamma)
   diag(out) <- diag(out) + indicator_var(posterior)
   out
@@ -340,7 +343,8 @@ in_model <- function(posterior) {
 # Var of gamma_k theta_k that the indicator adds: gamma (1 - gamma) E theta^2.
 indicator_var <- function(posterior) {
   gamma <- posterior$gamma
-  gamma * (1 - gamma) * (diag(posterior$theta_cov) + posterior$theta_mean^2)
+  gamma * (1 - gamma) * 
+    (cov_diagonal(posterior$theta_cov) + posterior$theta_mean^2)
 }
 
 # --- imputed values ----------------------------------------------------------

@@ -161,7 +161,7 @@ check_select <- function(select, name) {
 # Numbers; NA stands for "marginal".
 check_starts <- function(starts, name) {
   if (is.null(starts)) {
-    return(c(1, 0.5, 0.1, NA))
+    return(NULL)
   }
   marginal <- starts %in% "marginal"
   good <- (is.numeric(starts) || is.character(starts)) && length(starts) > 0L

@@ -146,7 +146,7 @@ fixed_quantiles <- function(object, probs, scale) {
   at <- posterior$selection$columns
   size <- if (scale == "data") object$transform$scale[at] else 1
   theta <- posterior$theta_mean[at] / size
-  sd <- sqrt(diag(posterior$theta_cov)[at]) / size
+  sd <- sqrt(cov_diagonal(posterior$theta_cov)[at]) / size
   for (k in seq_along(probs)) {
     out[at, k] <- spike_quantile(probs[k], theta, sd, posterior$gamma[at])
   }

@@ -14,7 +14,8 @@ warn_separation <- function(theta, sure, fit, job, large = 30) {
   if (!wild && chosen_prior(fit)) {
     return(invisible())
   }
-  found <- find_separation(job$design)
+  # Of columns that were looked at because they say most.
+  found <- if (!isTRUE(job$design$screened)) find_separation(job$design)
   if (is.null(found) && length(sure) > 0L && all(sure > 0)) {
     # Of rows in a file there is but the smallest margin.
     few <- length(theta) < (job$design$n %||% 0)

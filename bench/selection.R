@@ -4,7 +4,10 @@
 #   3. p = 2000, n = 100: variational selection                at most 1 s,
 #      the sampler without NaN, both naming the strong columns
 #   4. Sonar: inclusions of the default and of a long chain    correlation >= .95
-# Rscript bench/selection.R [part ...], parts of 1 to 4; SETS data sets in 1, 2.
+#   5. thousands of columns in blocks of 5 that correlate .9, ten of which have
+#      an effect: CPU seconds, memory beyond x, blocks found, false ones, beside
+#      cv.glmnet and, where installed, varbvs; SIZES, by default 500x1000
+# Rscript bench/selection.R [part ...], parts of 1 to 5; SETS data sets in 1, 2.
 
 source("bench/helpers.R")
 library(bayeskernel)
@@ -101,5 +104,71 @@ if (asked("4")) {
       mean(abs(inclusion(fit) - inclusion(long))), fit$learning_rate, time
     ))
     cat("   largest range over the streams:", max(attr(inclusion(fit), "range")), "\n")
+  }
+}
+
+# Columns in blocks of 5, ten of which have one with an effect.
+block_columns <- function(n, p, family) {
+  set.seed(1)
+  x <- matrix(0, n, p, dimnames = list(NULL, paste0("x", seq_len(p))))
+  for (b in seq_len(p / 5)) {
+    own <- sqrt(0.1) * stats::rnorm(5 * n) + sqrt(0.9) * stats::rnorm(n)
+    x[, 5 * b - 4:0] <- own
+  }
+  true <- 5 * floor(seq(0, p / 5 - 1, length.out = 10)) + 3
+  f <- drop(x[, true] %*% rep(c(1, -1), 5))
+  y <- if (family == "gaussian") {
+    f + stats::rnorm(n)
+  } else {
+    factor(1.5 * f + stats::rlogis(n) > 0)
+  }
+  list(x = x, y = y, true = true)
+}
+
+if (asked("5")) {
+  lasso <- function(d, family) {
+    peer <- if (family == "gaussian") "gaussian" else "binomial"
+    fit <- glmnet::cv.glmnet(d$x, d$y, family = peer)
+    which(drop(as.matrix(stats::coef(fit, s = "lambda.1se")))[-1] != 0)
+  }
+  spike <- function(d, family) {
+    peer <- if (family == "gaussian") "gaussian" else "binomial"
+    y <- if (is.factor(d$y)) as.numeric(d$y) - 1 else d$y
+    fit <- varbvs::varbvs(d$x, NULL, y, family = peer, verbose = FALSE)
+    which(fit$pip > 0.5)
+  }
+  ours <- function(polish) {
+    function(d, family) {
+      fit <- bkm(
+        d$x, d$y, family = family, select = TRUE, method = "vb", polish = polish
+      )
+      which(inclusion(fit) > 0.5)
+    }
+  }
+  methods <- list(
+    "bkm vb" = ours(TRUE), "bkm vb, polish = FALSE" = ours(FALSE),
+    "cv.glmnet, one se" = if (has("glmnet")) lasso,
+    "varbvs" = if (has("varbvs")) spike
+  )
+  sizes <- strsplit(Sys.getenv("SIZES", "500x1000"), ",")[[1]]
+  for (size in strsplit(sizes, "x")) {
+    for (family in c("gaussian", "logit")) {
+      d <- block_columns(as.integer(size[1]), as.integer(size[2]), family)
+      block <- function(at) unique((at - 1) %/% 5)
+      cat(sprintf("5. %s x %s, %s\n", size[1], size[2], family))
+      for (name in names(Filter(Negate(is.null), methods))) {
+        gc(FALSE)
+        before <- memory()[["now"]]
+        reset_peak()
+        seconds <- cpu(at <- quietly(methods[[name]](d, family)))
+        beyond <- memory()[["peak"]] - before
+        cat(sprintf(
+          "   %-24s %7.1f s %6.0f MB, %2d of 10 blocks, %d false, %d columns\n",
+          name, seconds, beyond,
+          length(intersect(block(at), block(d$true))),
+          length(setdiff(block(at), block(d$true))), length(at)
+        ))
+      }
+    }
   }
 }

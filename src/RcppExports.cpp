@@ -158,6 +158,21 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// column_sums_cpp
+Rcpp::List column_sums_cpp(const Rcpp::NumericMatrix& x, const Rcpp::IntegerVector& columns, const Rcpp::NumericVector& center, const Rcpp::NumericVector& scale, const Rcpp::NumericVector& weight, const Rcpp::NumericMatrix& pulls);
+RcppExport SEXP _bayeskernel_column_sums_cpp(SEXP xSEXP, SEXP columnsSEXP, SEXP centerSEXP, SEXP scaleSEXP, SEXP weightSEXP, SEXP pullsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type center(centerSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type scale(scaleSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type weight(weightSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type pulls(pullsSEXP);
+    rcpp_result_gen = Rcpp::wrap(column_sums_cpp(x, columns, center, scale, weight, pulls));
+    return rcpp_result_gen;
+END_RCPP
+}
 // bsvm_crossed_vb_cpp
 Rcpp::List bsvm_crossed_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_bsvm_crossed_vb_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
@@ -877,6 +892,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_bsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_gibbs_cpp, 3},
     {"_bayeskernel_stein_influence_cpp", (DL_FUNC) &_bayeskernel_stein_influence_cpp, 3},
     {"_bayeskernel_bsvm_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_vb_cpp, 3},
+    {"_bayeskernel_column_sums_cpp", (DL_FUNC) &_bayeskernel_column_sums_cpp, 6},
     {"_bayeskernel_bsvm_crossed_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_crossed_vb_cpp, 3},
     {"_bayeskernel_bsvm_crossed_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_crossed_gibbs_cpp, 3},
     {"_bayeskernel_linear_ep_cpp", (DL_FUNC) &_bayeskernel_linear_ep_cpp, 3},

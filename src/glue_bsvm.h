@@ -294,6 +294,11 @@ inline bayeskernel::Selection read_selection(SEXP from) {
       throw bayeskernel::ArgumentError("a start of other columns");
     }
   }
+  const SEXP hidden = element(list, "hidden");
+  if (!Rf_isNull(hidden)) {
+    out.hidden = Rcpp::as<int>(hidden);
+    out.hidden_units = Rcpp::as<int>(list["hidden_units"]);
+  }
   // The indicator of each column, counted from 0.
   const SEXP unit = element(list, "unit");
   if (!Rf_isNull(unit)) {

@@ -1,3 +1,4 @@
+#include <bayeskernel/selection/screen.hpp>
 #include <bayeskernel/selection/search.hpp>
 #include <memory>
 
@@ -77,7 +78,10 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     std::unique_ptr<MissingValues> values;
     std::unique_ptr<MeanFieldFit> plain;
     bayeskernel::MeanFieldResult result;
+    const bool pulls = !Rf_isNull(element(settings, "pulls"));
+    bayeskernel::PackedRows seen;
     if (selection.size() > 0) {
+      if (pulls) seen = kept.packed;
       search = std::make_unique<ColumnSearch>(std::move(kept.packed), blocks,
                                               selection, missing, executor,
                                               model);
@@ -126,10 +130,36 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
             to_r(restore_order(search->row_variance(), input.order));
       }
     }
+    if (pulls && !result.bound.empty()) {
+      // Of complete rows in memory alone.
+      const bayeskernel::RowPull at(
+          search ? seen : kept.packed, model, fit.accepted().noise.noise(),
+          search ? search->row_mean() : fit.mean(),
+          search ? search->row_variance() : fit.variance());
+      out["kappa"] = to_r(restore_order(at.kappa, input.order));
+      out["pull"] = to_r(restore_order(at.pull, input.order));
+    }
     out["usable"] = !result.bound.empty();
     out["processes"] = processes.answer();
     out["status"] =
         status_list(result, fit.system().jitter(), seconds_since(start));
     return out;
+  });
+}
+
+// Sums over rows with columns of x, counted from 0, that a fit does not use.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List column_sums_cpp(const Rcpp::NumericMatrix& x,
+                           const Rcpp::IntegerVector& columns,
+                           const Rcpp::NumericVector& center,
+                           const Rcpp::NumericVector& scale,
+                           const Rcpp::NumericVector& weight,
+                           const Rcpp::NumericMatrix& pulls) {
+  return guarded([&] {
+    const bayeskernel::ColumnSums sums(
+        map_matrix(x), {columns.begin(), columns.end()}, map_vector(center),
+        map_vector(scale), map_vector(weight), map_matrix(pulls));
+    return Rcpp::List::create(Rcpp::Named("products") = to_r(sums.products),
+                              Rcpp::Named("squares") = to_r(sums.squares));
   });
 }

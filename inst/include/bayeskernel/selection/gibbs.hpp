@@ -124,7 +124,9 @@ class SelectionGibbs {
         selection_.variance().draw(stream, count, moment, state.precision);
     if (selection_.learn_rho) {
       for (const auto& unit : units_) units_in += state.in[unit[0]];
-      const double out = static_cast<double>(units_.size()) - units_in;
+      const double out =
+          static_cast<double>(units_.size()) - units_in +
+          static_cast<double>(selection_.hidden_units);
       const double log_in =
           log_gamma_variate(stream, selection_.rho_in + units_in);
       state.logit_rho =

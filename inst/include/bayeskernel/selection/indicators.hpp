@@ -34,6 +34,8 @@ struct Selection {
   // Where E sigma_v^-2 starts, and E b by column (empty: at 1).
   double start_precision = 1.0;
   VectorXd start_b;
+  // Further columns of the model that are out, and indicators of theirs.
+  Index hidden = 0, hidden_units = 0;
 
   Index size() const { return static_cast<Index>(columns.size()); }
   VariancePrior variance() const { return {shape, rate, half_t}; }
@@ -60,7 +62,7 @@ class Indicators {
       : prior_(prior),
         columns_(std::move(columns)),
         p_(p),
-        hidden_(static_cast<double>(hidden)) {}
+        hidden_(static_cast<double>(hidden + prior.hidden)) {}
 
   Index size() const { return static_cast<Index>(columns_.size()); }
   const std::vector<Index>& columns() const { return columns_; }
