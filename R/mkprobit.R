@@ -161,10 +161,11 @@ mkprobit <- function(x, ...) UseMethod("mkprobit")
 #' @export
 mkprobit.formula <- function(formula, data, kernel = NULL,
                              combine = c("sum", "product", "binary"),
+                             coefficients = c("process", "weights"),
                              kernel_weights = "fixed", weights_method = NULL,
                              method = c("vb", "gibbs"),
                              latent_scales = c("class", "shared", "fixed"),
-                             sparse = FALSE, tune = FALSE, bias = FALSE,
+                             sparse = FALSE, tune = NULL, bias = NULL,
                              inducing = NULL, normalise = FALSE,
                              prior = mkprobit_prior(), standardize = TRUE,
                              weights, subset, na.action = stats::na.fail,
@@ -189,10 +190,11 @@ mkprobit.formula <- function(formula, data, kernel = NULL,
 #' @export
 mkprobit.default <- function(x, y, kernel = NULL,
                              combine = c("sum", "product", "binary"),
+                             coefficients = c("process", "weights"),
                              kernel_weights = "fixed", weights_method = NULL,
                              method = c("vb", "gibbs"),
                              latent_scales = c("class", "shared", "fixed"),
-                             sparse = FALSE, tune = FALSE, bias = FALSE,
+                             sparse = FALSE, tune = NULL, bias = NULL,
                              inducing = NULL, normalise = FALSE,
                              prior = mkprobit_prior(), standardize = TRUE,
                              weights = NULL, na.action = stats::na.fail,
@@ -217,12 +219,13 @@ mkprobit_arguments <- function() {
   list(
     kernel = check_space_kernels,
     combine = one_of("sum", "product", "binary"),
+    coefficients = one_of("process", "weights"),
     kernel_weights = check_kernel_weights,
     weights_method = or_null(
       one_of("loo", "profile", "map", "is", "slice", "enumerate")
     ),
     latent_scales = one_of("class", "shared", "fixed"), sparse = check_flag,
-    tune = check_flag, bias = check_flag, inducing = or_null(count_from(2)),
+    tune = or_null(check_flag), bias = or_null(check_flag), inducing = or_null(count_from(2)),
     normalise = check_flag, nodes = or_null(count_from(5, most_nodes)),
     zeta_moment = one_of("exact", "point"), tol = or_null(number_from(0)),
     tolw = function(x, name) {
@@ -282,6 +285,13 @@ check_kernel_weights <- function(x, name) {
 
 # What looks at several arguments.
 settle_mkprobit <- function(settings) {
+  process <- settings$coefficients == "process"
+  settings$bias <- settings$bias %||% process
+  if (process) {
+    return(settle_process(settings))
+  }
+  refuse_process_prior(settings$prior)
+  settings$tune <- settings$tune %||% FALSE
   prior <- settings$prior
   combine <- settings$combine
   settings$learn <- identical(settings$kernel_weights, "learn")
@@ -322,6 +332,59 @@ settle_mkprobit <- function(settings) {
   vague <- if (settings$sparse) 1e-6 else 1
   settings$gamma <- c(prior$tau %||% vague, prior$nu %||% vague)
   settings
+}
+
+# Of the process prior: what belongs to the paper's weights is refused.
+settle_process <- function(settings) {
+  settings$learn <- identical(settings$kernel_weights, "learn")
+  prior <- settings$prior
+  other <- c(
+    latent_scales = settings$latent_scales != "class",
+    sparse = settings$sparse, zeta_moment = settings$zeta_moment == "point",
+    weights_method = !(settings$weights_method %||% "loo") == "loo",
+    "prior$tau" = !is.null(prior$tau), "prior$nu" = !is.null(prior$nu),
+    "prior$weights" = !is.null(prior$weights)
+  )
+  if (any(other)) {
+    name <- names(other)[other][1L]
+    bk_abort(
+      "argument", "This setting belongs to the paper's coefficients.",
+      c(
+        sprintf("Found: `%s`, with coefficients = \"process\".", name),
+        "Accepted: coefficients = \"weights\", or without that setting."
+      ),
+      column = name, found = name, expected = "weights"
+    )
+  }
+  if (settings$learn && settings$combine == "binary") {
+    bk_abort(
+      "argument", "A process does not learn subsets of the kernels.",
+      c(
+        "Accepted: combine = \"sum\", whose weights may become small,",
+        "numbers 0 or 1 as `kernel_weights`, or coefficients = \"weights\"."
+      ),
+      column = "combine", found = "binary", expected = c("sum", "product")
+    )
+  }
+  settings$weights_method <- "loo"
+  settings$tol <- settings$tol %||% 1e-5
+  settings$max_iter <- settings$max_iter %||% 500L
+  settings
+}
+
+refuse_process_prior <- function(prior) {
+  given <- c("variance", "intercept")
+  given <- given[lengths(prior[given]) > 0L]
+  if (length(given)) {
+    bk_abort(
+      "prior", "This part of the prior belongs to the process.",
+      c(
+        sprintf("Found: `%s`, with coefficients = \"weights\".", given[1L]),
+        "Accepted: `tau`, `nu` and `alpha0` of mkprobit_prior()."
+      ),
+      column = given[1L], found = prior[[given[1L]]]
+    )
+  }
 }
 
 # `prior_weights`: of a binary composite a probability; of others two numbers,

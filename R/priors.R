@@ -429,7 +429,8 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #' @export
 mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL,
                            theta = c(1, 1),
-                           weight_hyper = c("learned", "fixed")) {
+                           weight_hyper = c("learned", "fixed"),
+                           variance = NULL, intercept = NULL) {
   weight_hyper <- check_choice(
     weight_hyper, c("learned", "fixed"), "weight_hyper"
   )
@@ -448,7 +449,9 @@ mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL,
         )
       },
       theta = positive_numbers(theta, "theta", c("shape", "rate")),
-      weight_hyper = weight_hyper
+      weight_hyper = weight_hyper,
+      variance = if (!is.null(variance)) prior_number(variance, "variance"),
+      intercept = if (!is.null(intercept)) prior_number(intercept, "intercept")
     ),
     class = c("mkprobit_prior", "bayeskernel_prior")
   )

@@ -1,0 +1,302 @@
+# Hyperparameters of mkprobit()'s process: those by which each of some rows is
+# predicted best from the others, from the best of a grid by steps along one
+# direction after another.
+
+# Rows that are looked at.
+tuning_rows <- 500L
+# Classes x rows^3 of all evaluations together, of which there are at least 40.
+process_work <- 3e11
+
+# Directions in which the search steps: each a list of `kind`, and where they
+# are of a space, its number and the numbers of its kernel's parameters.
+tuning_directions <- function(spaces, settings) {
+  held <- settings$prior
+  scales <- lapply(spaces, open_parameters, settings$tune)
+  # A power of an rbf() is one of another length-scale.
+  if (settings$learn && settings$combine == "product" && !settings$force) {
+    scales <- lapply(scales, function(each) integer())
+  }
+  wide <- which(lengths(scales) > 0L)
+  one <- function(kind, space = 0L, at = integer()) {
+    list(kind = kind, space = space, at = at)
+  }
+  each <- function(s) {
+    at <- scales[[s]]
+    roles <- parameter_roles(spaces[[s]]$kernel)[at]
+    c(
+      if (length(at) > 1L && length(spaces) > 1L) list(one("scale", s, at)),
+      lapply(at, function(k) one("scale", s, k))
+    )
+  }
+  c(
+    if (is.null(held$variance)) list(one("variance")),
+    if (length(wide)) {
+      c(
+        if (length(unlist(scales)) > 1L) list(one("all")),
+        unlist(lapply(wide, each), recursive = FALSE)
+      )
+    },
+    if (settings$learn) {
+      lapply(seq_along(spaces), function(s) one("weight", s))
+    },
+    if (is.null(held$intercept) && settings$bias) list(one("intercept"))
+  )
+}
+
+# Length-scales that were left open, or all; with variances of the terms of a
+# sum, whose ratios are not the process's variance.
+open_parameters <- function(space, all) {
+  if (space$kind != "kernel") {
+    return(integer())
+  }
+  roles <- parameter_roles(space$kernel)
+  leaves <- parameter_leaves(space$kernel)$at
+  open <- space$open %||% rep(TRUE, max(leaves, 0L))
+  sum <- has_kind(space$kernel, "sum")
+  which(roles == "lengthscale" & (isTRUE(all) | open[leaves]) |
+    roles == "variance" & sum & any(open))
+}
+
+# log ratios to the start, of everything that may move.
+start_moves <- function(spaces) {
+  list(
+    variance = 0, intercept = 0, weight = numeric(length(spaces)),
+    scale = lapply(spaces, function(space) {
+      numeric(if (space$kind == "kernel") {
+        length(kernel_parameters(space$kernel))
+      } else {
+        0L
+      })
+    })
+  )
+}
+
+move_along <- function(moves, direction, step, open) {
+  kind <- direction$kind
+  if (kind == "all") {
+    moves$scale <- Map(function(move, at) {
+      replace(move, at, move[at] + step)
+    }, moves$scale, open)
+  } else if (kind == "scale") {
+    at <- direction$at
+    s <- direction$space
+    moves$scale[[s]][at] <- moves$scale[[s]][at] + step
+  } else if (kind == "weight") {
+    s <- direction$space
+    moves$weight[s] <- moves$weight[s] + step
+  } else {
+    moves[[kind]] <- moves[[kind]] + step
+  }
+  moves
+}
+
+moved_process <- function(process, spaces, moves) {
+  process$variance <- process$variance * exp(moves$variance)
+  process$intercept <- process$intercept * exp(moves$intercept)
+  if (any(moves$weight != 0)) {
+    weights <- process$weights * exp(moves$weight)
+    # The size of a sum is the process's.
+    if (process$combine != "product") weights <- weights / sum(weights)
+    process$weights <- weights
+  }
+  list(process = process, spaces = Map(function(space, move) {
+    if (any(move != 0)) {
+      space$kernel <- update_kernel(
+        space$kernel, log(kernel_parameters(space$kernel)) + move
+      )
+    }
+    space
+  }, spaces, moves$scale))
+}
+
+# Weak: a factor of e costs as much as an eighth of a unit of log probability.
+moves_penalty <- function(moves) {
+  sum(unlist(moves, use.names = FALSE)^2) / 8
+}
+
+# Rows that are looked at: of every class its share, and three if it has them.
+tuning_sample <- function(y, size, seed) {
+  n <- length(y)
+  if (n <= size) {
+    return(seq_len(n))
+  }
+  by <- split(seq_len(n), y)
+  sort(unlist(with_seed(seed, lapply(by, function(rows) {
+    count <- min(length(rows), max(3, round(size / n * length(rows))))
+    rows[sample.int(length(rows), count)]
+  })), use.names = FALSE))
+}
+
+# The process and the spaces' kernels where left-out rows are predicted best,
+# with how that went as `tuned`.
+tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
+  directions <- tuning_directions(spaces, settings)
+  if (length(directions) == 0L) {
+    return(list(process = process, spaces = spaces))
+  }
+  at <- tuning_sample(y, tuning_rows, settings$seed)
+  score <- left_out_scorer(process, spaces, points, at, y[at], classes, settings)
+  if (is.null(score)) {
+    return(list(process = process, spaces = spaces))
+  }
+  each <- classes * length(at)^3
+  count <- max(40, min(20 * length(directions) + 20, process_work / each))
+  search <- climb_moves(
+    start_moves(spaces), directions, lapply(spaces, function(space) {
+      open_parameters(space, settings$tune)
+    }), score, count, tuning_progress(settings$progress)
+  )
+  if (search$interrupted) stop_or_keep_tuning(settings)
+  found <- moved_process(process, spaces, search$moves)
+  found$tuned <- list(
+    by = "loo", rows = length(at), evaluations = search$evaluations,
+    log_loss = search$log_loss, start_log_loss = search$start,
+    settled = search$settled, interrupted = search$interrupted
+  )
+  found
+}
+
+# Of moves the log probability of the rows, each given the others, less the
+# penalty, and their mean loss; NULL after an interrupt. A class of one row
+# cannot be told from the others, and is not counted.
+left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
+  counted <- tabulate(y, classes)[y] > 1L
+  if (!any(counted)) {
+    return(NULL)
+  }
+  points <- Map(function(space, points) {
+    own <- points[, at, drop = FALSE]
+    if (!is_precomputed(space$kernel)) {
+      return(own)
+    }
+    # Repeated objects are one regressor.
+    points[settings$objects[at], at, drop = FALSE]
+  }, spaces, points)
+  spaces <- lapply(spaces, function(space) {
+    space["take"] <- list(NULL)
+    space
+  })
+  threads <- settings$threads
+  control <- list(
+    nodes = settings$nodes %||% 0L, tol = 1e-5, max_iter = 60L,
+    threads = threads
+  )
+  known <- vector("list", length(spaces))
+  latent <- NULL
+  block <- function(s, space, size) {
+    if (!identical(known[[s]]$kernel, space$kernel)) {
+      value <- space_block(space, points[[s]], points[[s]], threads)
+      known[[s]] <<- list(kernel = space$kernel, value = value / size)
+    }
+    known[[s]]$value
+  }
+  function(moves) {
+    moved <- moved_process(process, spaces, moves)
+    size <- space_sizes(moved$spaces, points)
+    k <- combine_blocks(
+      unname(Map(block, seq_along(spaces), moved$spaces, size)), moved$process
+    )
+    phi <- pivoted_root(k, tuning_rank)$features
+    design <- process_design(moved$process, phi, numeric(length(y)))$phi
+    core <- core_call(mkprobit_left_out_cpp(
+      design, as.integer(y), classes, latent, control
+    ))
+    if (core$interrupted) {
+      return(NULL)
+    }
+    latent <<- core$y
+    sum <- sum(core$log_prob[counted])
+    if (!is.finite(sum)) sum <- -.Machine$double.xmax
+    list(score = sum - moves_penalty(moves), loss = -sum / sum(counted))
+  }
+}
+
+# Steps of the first look around: of the width, then of the variance.
+grid_widths <- log(c(1, 0.5, 2))
+grid_variances <- log(c(1, 5, 25))
+first_step <- log(2)
+least_step <- 0.1
+
+climb_moves <- function(moves, directions, open, score, most, shown) {
+  evaluations <- 0L
+  interrupted <- FALSE
+  round <- "grid"
+  best <- NULL
+  # Whether it is the best so far; the score either way.
+  look <- function(at) {
+    evaluations <<- evaluations + 1L
+    shown$tell(round, evaluations, best$score)
+    found <- score(at)
+    if (is.null(found)) {
+      interrupted <<- TRUE
+      return(-Inf)
+    }
+    if (is.null(best) || found$score > best$score) {
+      best <<- c(list(moves = at), found)
+    }
+    found$score
+  }
+  on.exit(shown$done())
+  look(moves)
+  if (is.null(best)) {
+    return(list(
+      moves = moves, evaluations = evaluations, interrupted = TRUE,
+      settled = FALSE
+    ))
+  }
+  start <- best$loss
+  kinds <- vapply(directions, `[[`, "", "kind")
+  wide <- directions[kinds %in% c("all", "scale")][1L]
+  tall <- directions[kinds == "variance"][1L]
+  for (width in if (is.null(wide[[1L]])) 0 else grid_widths) {
+    for (height in if (is.null(tall[[1L]])) 0 else grid_variances) {
+      if ((width == 0 && height == 0) || interrupted) next
+      at <- moves
+      if (width != 0) at <- move_along(at, wide[[1L]], width, open)
+      if (height != 0) at <- move_along(at, tall[[1L]], height, open)
+      look(at)
+    }
+  }
+  round <- "steps"
+  steps <- rep(first_step, length(directions))
+  going <- function() !interrupted && evaluations < most
+  while (going() && any(steps > least_step)) {
+    for (k in which(steps > least_step)) {
+      if (!going()) break
+      from <- best
+      there <- function(step) look(move_along(from$moves, directions[[k]], step, open))
+      up <- there(steps[k])
+      if (up > from$score) {
+        # The same way again.
+        while (going() && best$score > from$score) {
+          from <- best
+          there(steps[k])
+        }
+        next
+      }
+      if (!going()) break
+      down <- there(-steps[k])
+      if (down > from$score) {
+        while (going() && best$score > from$score) {
+          from <- best
+          there(-steps[k])
+        }
+        next
+      }
+      # The top of the parabola through the three.
+      bend <- up + down - 2 * from$score
+      top <- if (is.finite(bend) && bend < 0) {
+        steps[k] * (down - up) / (2 * bend)
+      } else {
+        0
+      }
+      steps[k] <- steps[k] / 3
+      if (going() && abs(top) > least_step / 2) there(top)
+    }
+  }
+  list(
+    moves = best$moves, log_loss = best$loss, start = start,
+    evaluations = evaluations, interrupted = interrupted,
+    settled = !any(steps > least_step)
+  )
+}
