@@ -436,6 +436,7 @@ mkprobit_collect <- function(fit, core, job, rows) {
   spaces <- job$spaces
   sampled <- fit$method == "gibbs"
   process <- job$process
+  core <- sharpened(core, process)
   if (!sampled && is.null(process)) {
     spaces <- tuned_spaces(spaces, core$kernel)
   }

@@ -83,7 +83,23 @@ process_facts <- function(process) {
   if (is.null(process)) {
     return(NULL)
   }
-  c(variance = process$variance, intercept = process$intercept)
+  c(
+    variance = process$variance, intercept = process$intercept,
+    sharpness = process$sharpness
+  )
+}
+
+# Means of q as left-out rows have them.
+sharpened <- function(core, process) {
+  if (is.null(process) || process$sharpness == 1) {
+    return(core)
+  }
+  core$mean <- core$mean * process$sharpness
+  core$posterior$components <- lapply(core$posterior$components, function(q) {
+    q$mean <- q$mean * process$sharpness
+    q
+  })
+  core
 }
 
 # Hyperparameters and spaces before any tuning.
@@ -93,7 +109,7 @@ new_process <- function(settings) {
   list(
     combine = settings$combine, weights = settings$start_weights,
     variance = prior$variance %||% process_start$variance,
-    intercept = if (settings$bias) constant else 0
+    intercept = if (settings$bias) constant else 0, sharpness = 1
   )
 }
 

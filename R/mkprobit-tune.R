@@ -148,6 +148,7 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   )
   if (search$interrupted) stop_or_keep_tuning(settings)
   found <- moved_process(process, spaces, search$moves)
+  found$process$sharpness <- search$sharpness %||% 1
   found$tuned <- list(
     by = "loo", rows = length(at), evaluations = search$evaluations,
     log_loss = search$log_loss, start_log_loss = search$start,
@@ -179,7 +180,11 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   threads <- settings$threads
   control <- list(
     nodes = settings$nodes %||% 0L, tol = 1e-5, max_iter = 60L,
-    threads = threads
+    threads = threads, sharpness = if (settings$method == "vb") {
+      sharpness_grid
+    } else {
+      1
+    }
   )
   known <- vector("list", length(spaces))
   latent <- NULL
@@ -205,10 +210,38 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
       return(NULL)
     }
     latent <<- core$y
-    sum <- sum(core$log_prob[counted])
-    if (!is.finite(sum)) sum <- -.Machine$double.xmax
-    list(score = sum - moves_penalty(moves), loss = -sum / sum(counted))
+    sums <- colSums(core$log_prob[counted, , drop = FALSE])
+    sums[!is.finite(sums)] <- -1e300
+    best <- best_sharpness(sums, control$sharpness)
+    list(
+      score = best$score - moves_penalty(moves), sharpness = best$sharpness,
+      loss = -best$sum / sum(counted)
+    )
   }
+}
+
+# Variational Bayes has means nearer to zero than those of the posterior, the
+# more so the more the functions may vary. By how much, left-out rows say.
+sharpness_grid <- 2^seq(-1, 3, by = 0.5)
+
+# The top of the parabola through the best of the grid and its neighbours.
+best_sharpness <- function(sums, grid) {
+  score <- sums - log(grid)^2 / 8
+  k <- which.max(score)
+  out <- list(score = score[k], sum = sums[k], sharpness = grid[k])
+  if (k > 1L && k < length(grid)) {
+    own <- log(grid[k + (-1:1)])
+    slope <- diff(score[k + (-1:1)]) / diff(own)
+    bend <- diff(slope) / (own[3] - own[1])
+    if (is.finite(bend) && bend < 0) {
+      top <- (own[1] + own[2]) / 2 - slope[1] / (2 * bend)
+      rise <- -bend * (top - own[2])^2
+      out <- list(
+        score = out$score + rise, sum = out$sum + rise, sharpness = exp(top)
+      )
+    }
+  }
+  out
 }
 
 # Steps of the first look around: of the width, then of the variance.
@@ -296,6 +329,7 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
   }
   list(
     moves = best$moves, log_loss = best$loss, start = start,
+    sharpness = best$sharpness,
     evaluations = evaluations, interrupted = interrupted,
     settled = !any(steps > least_step)
   )

@@ -4,7 +4,8 @@
 
 // How well the others predict each row under the process prior. `features`:
 // regressors x rows, with coefficients of unit precision; `start`: E Y of a fit
-// of other features to the same rows, or NULL.
+// of other features to the same rows, or NULL. A column of `log_prob` for each
+// of settings$sharpness.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features,
                                  const Rcpp::IntegerVector& y, int classes,
@@ -31,10 +32,17 @@ Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features,
     if (result.interrupted || user.interrupted()) {
       return Rcpp::List::create(Rcpp::Named("interrupted") = true);
     }
+    const auto sharpness = map_vector(settings["sharpness"]);
+    const bayeskernel::LeftOutMoments at =
+        bayeskernel::left_out_moments(fit, design, false, executor);
+    MatrixXd log_prob(composite.rows(), sharpness.size());
+    for (Index k = 0; k < sharpness.size(); ++k) {
+      log_prob.col(k) = bayeskernel::left_out_probability(fit, at, sharpness[k],
+                                                          executor);
+    }
     return Rcpp::List::create(
         Rcpp::Named("interrupted") = false,
-        Rcpp::Named("log_prob") =
-            to_r(bayeskernel::left_out(fit, design, false, executor)),
+        Rcpp::Named("log_prob") = to_r(log_prob),
         Rcpp::Named("y") = to_r(fit.y()),
         Rcpp::Named("passes") = result.passes);
   });
