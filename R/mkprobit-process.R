@@ -12,7 +12,7 @@ most_exact_rows <- 2000L
 many_rows_inducing <- 500L
 
 # Where the search for hyperparameters begins.
-process_start <- list(variance = 4, intercept = 3)
+process_start <- list(variance = 16, intercept = 3)
 
 # Of rows whose kernel values are those of others all but these are left out.
 exact_rank <- 1e-10

@@ -5,7 +5,7 @@
 # Rows that are looked at.
 tuning_rows <- 500L
 # Classes x rows^3 of all evaluations together, of which there are at least 40.
-process_work <- 3e11
+process_work <- 5e10
 
 # Directions in which the search steps: each a list of `kind`, and where they
 # are of a space, its number and the numbers of its kernel's parameters.
@@ -109,9 +109,11 @@ moved_process <- function(process, spaces, moves) {
   }, spaces, moves$scale))
 }
 
-# Weak: a factor of e costs as much as an eighth of a unit of log probability.
-moves_penalty <- function(moves) {
-  sum(unlist(moves, use.names = FALSE)^2) / 8
+# Weak: a factor of e costs as much as an eighth of a unit of log probability,
+# for the variance as much for every class, each of which has one.
+moves_penalty <- function(moves, classes) {
+  all <- sum(unlist(moves, use.names = FALSE)^2)
+  (all + (classes - 1) * moves$variance^2) / 8
 }
 
 # Rows that are looked at: of every class its share, and three if it has them.
@@ -179,7 +181,7 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   })
   threads <- settings$threads
   control <- list(
-    nodes = settings$nodes %||% 0L, tol = 1e-5, max_iter = 60L,
+    nodes = settings$nodes %||% 0L, tol = 1e-6, max_iter = 100L,
     threads = threads, sharpness = if (settings$method == "vb") {
       sharpness_grid
     } else {
@@ -187,7 +189,6 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     }
   )
   known <- vector("list", length(spaces))
-  latent <- NULL
   block <- function(s, space, size) {
     if (!identical(known[[s]]$kernel, space$kernel)) {
       value <- space_block(space, points[[s]], points[[s]], threads)
@@ -204,17 +205,16 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     phi <- pivoted_root(k, tuning_rank)$features
     design <- process_design(moved$process, phi, numeric(length(y)))$phi
     core <- core_call(mkprobit_left_out_cpp(
-      design, as.integer(y), classes, latent, control
+      design, as.integer(y), classes, NULL, control
     ))
     if (core$interrupted) {
       return(NULL)
     }
-    latent <<- core$y
     sums <- colSums(core$log_prob[counted, , drop = FALSE])
     sums[!is.finite(sums)] <- -1e300
     best <- best_sharpness(sums, control$sharpness)
     list(
-      score = best$score - moves_penalty(moves), sharpness = best$sharpness,
+      score = best$score - moves_penalty(moves, classes), sharpness = best$sharpness,
       loss = -best$sum / sum(counted)
     )
   }
@@ -222,7 +222,7 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
 
 # Variational Bayes has means nearer to zero than those of the posterior, the
 # more so the more the functions may vary. By how much, left-out rows say.
-sharpness_grid <- 2^seq(-1, 3, by = 0.5)
+sharpness_grid <- 2^seq(-1, 2, by = 0.5)
 
 # The top of the parabola through the best of the grid and its neighbours.
 best_sharpness <- function(sums, grid) {
@@ -246,7 +246,7 @@ best_sharpness <- function(sums, grid) {
 
 # Steps of the first look around: of the width, then of the variance.
 grid_widths <- log(c(1, 0.5, 2))
-grid_variances <- log(c(1, 5, 25))
+grid_variances <- log(c(1, 4, 1 / 4))
 first_step <- log(2)
 least_step <- 0.1
 

@@ -367,8 +367,8 @@ settle_process <- function(settings) {
     )
   }
   settings$weights_method <- "loo"
-  settings$tol <- settings$tol %||% 1e-5
-  settings$max_iter <- settings$max_iter %||% 500L
+  settings$tol <- settings$tol %||% 1e-7
+  settings$max_iter <- settings$max_iter %||% 1000L
   settings
 }
 
