@@ -49,12 +49,7 @@ process_regressors <- function(spaces, points, y, at, classes, settings) {
     sources = list(list(kind = "matrix", k = design$phi)),
     noise = if (any(design$noise != 1)) design$noise,
     regressors = nrow(design$phi),
-    engine = list(
-      combine = "sum", bias = FALSE, latent_scales = "fixed", alpha0 = 1,
-      sparse = FALSE, tau = 1, nu = 1, weights = 1, tune = FALSE, learn = FALSE,
-      prior_weights = c(1, 1), held_hyper = FALSE, prior_theta = c(1, 1),
-      weights_method = "fixed", states = FALSE, own = FALSE
-    )
+    engine = feature_engine
   )
 }
 

@@ -129,6 +129,14 @@ tuning_sample <- function(y, size, seed) {
   })), use.names = FALSE))
 }
 
+# What engines are told of features with coefficients of unit precision.
+feature_engine <- list(
+  combine = "sum", bias = FALSE, latent_scales = "fixed", alpha0 = 1,
+  sparse = FALSE, tau = 1, nu = 1, weights = 1, tune = FALSE, learn = FALSE,
+  prior_weights = c(1, 1), held_hyper = FALSE, prior_theta = c(1, 1),
+  weights_method = "fixed", states = FALSE, own = FALSE
+)
+
 # The process and the spaces' kernels where left-out rows are predicted best,
 # with how that went as `tuned`.
 tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
@@ -143,18 +151,41 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   }
   each <- classes * length(at)^3
   count <- max(40, min(20 * length(directions) + 20, process_work / each))
+  open <- lapply(spaces, open_parameters, settings$tune)
+  shown <- tuning_progress(settings$progress)
+  on.exit(shown$done())
+  free <- vapply(directions, `[[`, "", "kind") == "variance"
+  # With the variance where it is, and from there with all; of large variances
+  # one step of Newton's thinks too well, and folds decide.
   search <- climb_moves(
-    start_moves(spaces), directions, lapply(spaces, function(space) {
-      open_parameters(space, settings$tune)
-    }), score, count, tuning_progress(settings$progress)
+    start_moves(spaces), directions[!free], open, score$left_out, count / 2,
+    shown
   )
-  if (search$interrupted) stop_or_keep_tuning(settings)
+  first <- search
+  if (any(free) && !search$interrupted) {
+    search <- climb_moves(
+      first$moves, directions, open, score$left_out, count / 2, shown
+    )
+    search$evaluations <- search$evaluations + first$evaluations
+  }
+  interrupted <- search$interrupted
+  folds <- if (!interrupted) score$folds(search$moves)
+  if (!is.null(folds) && search$moves$variance != 0) {
+    before <- score$folds(first$moves)
+    if (!is.null(before) && before$score > folds$score) {
+      search[c("moves", "log_loss")] <- first[c("moves", "log_loss")]
+      folds <- before
+    }
+  }
+  interrupted <- interrupted || is.null(folds)
+  if (interrupted) stop_or_keep_tuning(settings)
   found <- moved_process(process, spaces, search$moves)
-  found$process$sharpness <- search$sharpness %||% 1
+  found$process$sharpness <- folds$sharpness %||% 1
   found$tuned <- list(
     by = "loo", rows = length(at), evaluations = search$evaluations,
-    log_loss = search$log_loss, start_log_loss = search$start,
-    settled = search$settled, interrupted = search$interrupted
+    log_loss = search$log_loss, start_log_loss = first$start,
+    fold_log_loss = folds$loss, settled = search$settled,
+    interrupted = interrupted
   )
   found
 }
@@ -196,28 +227,84 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     }
     known[[s]]$value
   }
-  function(moves) {
+  design_at <- function(moves) {
     moved <- moved_process(process, spaces, moves)
     size <- space_sizes(moved$spaces, points)
     k <- combine_blocks(
       unname(Map(block, seq_along(spaces), moved$spaces, size)), moved$process
     )
     phi <- pivoted_root(k, tuning_rank)$features
-    design <- process_design(moved$process, phi, numeric(length(y)))$phi
-    core <- core_call(mkprobit_left_out_cpp(
-      design, as.integer(y), classes, NULL, control
-    ))
-    if (core$interrupted) {
-      return(NULL)
-    }
-    sums <- colSums(core$log_prob[counted, , drop = FALSE])
+    list(
+      phi = process_design(moved$process, phi, numeric(length(y)))$phi,
+      place = rowSums(k)
+    )
+  }
+  judged <- function(log_prob, moves) {
+    sums <- colSums(log_prob[counted, , drop = FALSE])
     sums[!is.finite(sums)] <- -1e300
     best <- best_sharpness(sums, control$sharpness)
     list(
-      score = best$score - moves_penalty(moves, classes), sharpness = best$sharpness,
-      loss = -best$sum / sum(counted)
+      score = best$score - moves_penalty(moves, classes),
+      sharpness = best$sharpness, loss = -best$sum / sum(counted)
     )
   }
+  list(
+    left_out = function(moves) {
+      core <- core_call(mkprobit_left_out_cpp(
+        design_at(moves)$phi, as.integer(y), classes, NULL, control
+      ))
+      if (!core$interrupted) judged(core$log_prob, moves)
+    },
+    folds = function(moves) {
+      design <- design_at(moves)
+      log_prob <- fold_log_prob(
+        design$phi, y, classes, fold_of(y, design$place), control
+      )
+      if (!is.null(log_prob)) judged(log_prob, moves)
+    }
+  )
+}
+
+# Five folds of every class, whatever the order of the rows.
+fold_of <- function(y, place) {
+  fold <- integer(length(y))
+  fold[order(y, place)] <- rep_len(seq_len(5L), length(y))
+  fold
+}
+
+# log P of each row's class by a fit to the other folds, a column for each
+# sharpness.
+fold_log_prob <- function(phi, y, classes, fold, control) {
+  out <- matrix(0, length(y), length(control$sharpness))
+  settings <- c(feature_engine, list(
+    nodes = control$nodes, seed = 1, threads = control$threads,
+    progress = FALSE, zeta_moment = "exact", tol = control$tol, tolw = Inf,
+    max_iter = control$max_iter, accelerate = TRUE, allow_empty = FALSE
+  ))
+  for (k in unique(fold)) {
+    on <- fold == k
+    source <- function(rows) {
+      list(list(kind = "matrix", k = phi[, rows, drop = FALSE]))
+    }
+    core <- core_call(mkprobit_vb_cpp(list(
+      y = as.integer(y)[!on], classes = classes, sources = source(!on),
+      combine = "sum", bias = FALSE
+    ), settings))
+    if (isTRUE(core$status$interrupted)) {
+      return(NULL)
+    }
+    own <- core$posterior
+    for (j in seq_along(control$sharpness)) {
+      own$components[[1L]]$mean <- core$mean * control$sharpness[j]
+      found <- core_call(mkprobit_predict_cpp(
+        own, source(on), "sum", list(
+          nodes = control$nodes, threads = control$threads, progress = FALSE
+        )
+      ))
+      out[on, j] <- found$log_prob[cbind(seq_len(sum(on)), y[on])]
+    }
+  }
+  out
 }
 
 # Variational Bayes has means nearer to zero than those of the posterior, the
@@ -244,9 +331,8 @@ best_sharpness <- function(sums, grid) {
   out
 }
 
-# Steps of the first look around: of the width, then of the variance.
-grid_widths <- log(c(1, 0.5, 2))
-grid_variances <- log(c(1, 4, 1 / 4))
+# Steps of the first look around.
+grid_widths <- log(c(0.5, 2))
 first_step <- log(2)
 least_step <- 0.1
 
@@ -269,7 +355,6 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
     }
     found$score
   }
-  on.exit(shown$done())
   look(moves)
   if (is.null(best)) {
     return(list(
@@ -280,15 +365,11 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
   start <- best$loss
   kinds <- vapply(directions, `[[`, "", "kind")
   wide <- directions[kinds %in% c("all", "scale")][1L]
-  tall <- directions[kinds == "variance"][1L]
-  for (width in if (is.null(wide[[1L]])) 0 else grid_widths) {
-    for (height in if (is.null(tall[[1L]])) 0 else grid_variances) {
-      if ((width == 0 && height == 0) || interrupted) next
-      at <- moves
-      if (width != 0) at <- move_along(at, wide[[1L]], width, open)
-      if (height != 0) at <- move_along(at, tall[[1L]], height, open)
-      look(at)
-    }
+  # Not where a climb has been.
+  for (width in if (!is.null(wide[[1L]]) && !any(kinds == "variance")) {
+    grid_widths
+  }) {
+    if (!interrupted) look(move_along(moves, wide[[1L]], width, open))
   }
   round <- "steps"
   steps <- rep(first_step, length(directions))
@@ -329,7 +410,6 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
   }
   list(
     moves = best$moves, log_loss = best$loss, start = start,
-    sharpness = best$sharpness,
     evaluations = evaluations, interrupted = interrupted,
     settled = !any(steps > least_step)
   )
