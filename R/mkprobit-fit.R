@@ -718,6 +718,13 @@ validate_mkprobit <- function(fit) {
       fit$posterior$nodes %in% c(0, 5:most_nodes),
     posterior = is.list(core) && length(core) > 0L
   )
+  process <- fit$posterior$process
+  if (!is.null(process)) {
+    whole["process"] <- all(is.finite(fit$process)) &&
+      length(process$weights) == length(fit$spaces) &&
+      (isTRUE(process$direct) ||
+        has_shape(process$root, rep(length(process$picks), 2L)))
+  }
   if (fit$method == "gibbs") {
     size <- dim(fit$draws)
     whole["chains"] <- length(core$chains) == size[2] &&

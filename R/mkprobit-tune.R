@@ -144,7 +144,9 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   if (length(directions) == 0L) {
     return(list(process = process, spaces = spaces))
   }
-  at <- tuning_sample(y, tuning_rows, settings$seed)
+  # A repeated object would be told by its copy.
+  once <- which(!duplicated(settings$objects))
+  at <- once[tuning_sample(y[once], tuning_rows, settings$seed)]
   score <- left_out_scorer(process, spaces, points, at, y[at], classes, settings)
   if (is.null(score)) {
     return(list(process = process, spaces = spaces))
@@ -184,7 +186,7 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   found$tuned <- list(
     by = "loo", rows = length(at), evaluations = search$evaluations,
     log_loss = search$log_loss, start_log_loss = first$start,
-    fold_log_loss = folds$loss, settled = search$settled,
+    fold_log_loss = folds$loss %||% NA_real_, settled = search$settled,
     interrupted = interrupted
   )
   found
@@ -313,7 +315,7 @@ sharpness_grid <- 2^seq(-1, 2, by = 0.5)
 
 # The top of the parabola through the best of the grid and its neighbours.
 best_sharpness <- function(sums, grid) {
-  score <- sums - log(grid)^2 / 8
+  score <- sums - log(grid)^2 / 2
   k <- which.max(score)
   out <- list(score = score[k], sum = sums[k], sharpness = grid[k])
   if (k > 1L && k < length(grid)) {
