@@ -170,16 +170,22 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
     )
     search$evaluations <- search$evaluations + first$evaluations
   }
+  # The start is there, too: no search is taken that predicts worse.
+  ends <- unique(list(
+    search[c("moves", "log_loss")], first[c("moves", "log_loss")],
+    list(moves = start_moves(spaces), log_loss = first$start)
+  ))
+  folds <- NULL
   interrupted <- search$interrupted
-  folds <- if (!interrupted) score$folds(search$moves)
-  if (!is.null(folds) && search$moves$variance != 0) {
-    before <- score$folds(first$moves)
-    if (!is.null(before) && before$score > folds$score) {
-      search[c("moves", "log_loss")] <- first[c("moves", "log_loss")]
-      folds <- before
+  for (end in ends) {
+    found <- if (!interrupted) score$folds(end$moves)
+    interrupted <- is.null(found)
+    if (interrupted) break
+    if (is.null(folds) || found$score > folds$score) {
+      folds <- found
+      search[c("moves", "log_loss")] <- end
     }
   }
-  interrupted <- interrupted || is.null(folds)
   if (interrupted) stop_or_keep_tuning(settings)
   found <- moved_process(process, spaces, search$moves)
   found$process$sharpness <- folds$sharpness %||% 1
