@@ -410,7 +410,7 @@ mkprobit_draws_of <- function(core, job, rows) {
 
 # The roots of the noise variance that features were divided by.
 reference_noise <- function(job, count, size) {
-  noise <- if (is.null(job$noise)) 1 else job$noise[match(job$reference, job$at)]
+  noise <- job$noise[match(job$reference, job$at)] %||% 1
   rep(rep(noise, each = count / length(noise)), each = prod(size))
 }
 

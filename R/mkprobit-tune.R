@@ -147,7 +147,9 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   # A repeated object would be told by its copy.
   once <- which(!duplicated(settings$objects))
   at <- once[tuning_sample(y[once], tuning_rows, settings$seed)]
-  score <- left_out_scorer(process, spaces, points, at, y[at], classes, settings)
+  score <- left_out_scorer(
+    process, spaces, points, at, y[at], classes, settings
+  )
   if (is.null(score)) {
     return(list(process = process, spaces = spaces))
   }
@@ -386,7 +388,9 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
     for (k in which(steps > least_step)) {
       if (!going()) break
       from <- best
-      there <- function(step) look(move_along(from$moves, directions[[k]], step, open))
+      there <- function(step) {
+        look(move_along(from$moves, directions[[k]], step, open))
+      }
       up <- there(steps[k])
       if (up > from$score) {
         # The same way again.

@@ -2,7 +2,9 @@
 #'
 #' Classifies objects that are described in one or many feature spaces (Damoulas
 #' and Girolami, 2009): one kernel for each space, a sum, a product or a subset
-#' of them, and one multinomial probit model of all classes. Variational Bayes
+#' of them, and one multinomial probit model of all classes. The latent function
+#' of each class is a Gaussian process with the combined kernel; the paper's
+#' prior, of weights of kernels, is `coefficients = "weights"`. Variational Bayes
 #' and a Gibbs sampler; the weight of each kernel can be learned.
 #'
 #' @inheritParams fit-arguments
@@ -15,6 +17,11 @@
 #'   it has any; others are in the same order.
 #' @param y Classes, length n: a factor, text, logical, 0/1 or -1/+1. All levels
 #'   of a factor are classes; one without rows warns and has its prior.
+#' @param coefficients `"process"`, the default: the latent function of each
+#'   class is a Gaussian process with the combined kernel, plus a constant.
+#'   `"weights"`: it is the paper's weighted sum of kernels to all objects, with
+#'   a gamma prior for the precision of each weight. See the section on the
+#'   process prior.
 #' @param weights Counts, whole numbers, length n: how often each row occurs,
 #'   default once. A row is one regressor, however often it occurs.
 #' @param kernel A kernel object for every space, or a list of them in the order
@@ -27,7 +34,8 @@
 #'   the power of their weights; `"binary"`, a sum whose weights are 0 or 1.
 #' @param kernel_weights `"fixed"`: 1 / S each for a sum of S kernels, else 1;
 #'   `"learn"`; or S numbers, at least 0, which are held.
-#' @param weights_method How variational Bayes learns the weights: `"loo"`, each
+#' @param weights_method How variational Bayes learns the weights of the paper's
+#'   model, whose section is below; with a process `"loo"` alone: `"loo"`, each
 #'   object is predicted from the others (default; with `tune`, `"profile"`), of
 #'   a sum with weights of any size, of subsets for their probabilities (greedy
 #'   above ten kernels); `"profile"`, the bound is maximised over the weights,
@@ -37,26 +45,36 @@
 #'   deviations and limits; `"enumerate"`, subsets (binary) by the bound. The
 #'   sampler draws them.
 #' @param method `"vb"` or `"gibbs"`.
-#' @param latent_scales Precision of the coefficients: `"class"`, one for every
+#' @param latent_scales Of `coefficients = "weights"`: precision of the
+#'   coefficients: `"class"`, one for every
 #'   class and regressor; `"shared"` by the classes, which costs one
 #'   factorisation a pass in place of one a class; `"fixed"` at `alpha0` of the
 #'   prior, which costs one in all.
-#' @param sparse `TRUE`: a prior that shrinks regressors (multi-class relevance
+#' @param sparse Of `coefficients = "weights"`. `TRUE`: a prior that shrinks regressors (multi-class relevance
 #'   vectors). Variational Bayes leaves out those whose precision has grown
 #'   beyond all bounds, of each class, or with `latent_scales = "shared"` of all
 #'   classes at once: passes become cheaper, and `print()` and the element
 #'   `relevant` of the fit say how many are left. The bound is then known up to
 #'   a constant, and its trace begins anew where regressors leave.
-#' @param tune `TRUE` learns the length-scales of every `rbf()`, `matern()` and
+#' @param tune With a process: `NULL`, the default, finds its variance, the sd of
+#'   the constants and the length-scales that are left open by left-out rows;
+#'   `TRUE` also length-scales that are given, `FALSE` nothing. With
+#'   `coefficients = "weights"` (default `FALSE`) `TRUE` learns the length-scales
+#'   of every `rbf()`, `matern()` and
 #'   `periodic()`, one each, or one a column with `ard = TRUE`; with `combine =
 #'   "product"` those of `rbf()` on all columns alone, and with learned weights,
 #'   which cannot be told from length-scales, only if `force = TRUE`.
-#' @param bias Add a constant regressor, which the paper does not have.
-#' @param inducing `NULL`: every object is a regressor. A number m: m objects,
+#' @param bias Add a constant to the function of each class: `NULL`, the
+#'   default, is `TRUE` with a process and `FALSE` with `"weights"`, as in the
+#'   paper.
+#' @param inducing `NULL`: every object is a regressor; of a process of more than
+#'   2000 objects 500 are. A number m: m objects,
 #'   those nearest to centres of clusters, and the kernels to these, which keeps
-#'   the cost of a pass linear in n.
+#'   the cost of a pass linear in n. What they leave open of a process is noise
+#'   of each row, as in [gpsvm()].
 #' @param normalise Divide every kernel by its mean over the diagonal: for
-#'   polynomial kernels of raw columns, whose matrices are badly conditioned.
+#'   polynomial kernels of raw columns, whose matrices are badly conditioned. A
+#'   process always has kernels of mean 1.
 #' @param prior Made by [mkprobit_prior()].
 #' @param standardize Centre and scale the columns of every space of numbers
 #'   (default `TRUE`). Length-scales refer to the scaled columns.
@@ -64,7 +82,8 @@
 #'   chooses by the number of classes, for an error below 1e-10. At most 10,000.
 #' @param zeta_moment `"exact"`, or `"point"`, the paper's printed update, which
 #'   drops a variance: for comparison only.
-#' @param tol,tolw,max_iter Variational Bayes stops once the bound changes by
+#' @param tol,tolw,max_iter (With a process the defaults are 1e-7 and 1000.)
+#'   Variational Bayes stops once the bound changes by
 #'   less than `tol` times itself and no coefficient by more than `tolw`; cap on
 #'   the passes, which warns. `NULL`, the default of `tol` and `max_iter`: 0.001,
 #'   as in the paper, and 100; 1e-6 and 2000 with `sparse`, whose bound has large
@@ -85,7 +104,34 @@
 #'   rows of the fit, and has `type = "logprob"`; draws, standard errors and
 #'   intervals are of any number of classes.
 #'
-#' @section Model: Latent \eqn{y_{cn} \sim N(w_c k_n, 1)}{y_cn ~ N(w_c k_n, 1)}
+#' @section The process prior: \eqn{f_c = b_c + g_c}{f_c = b_c + g_c} with
+#'   \eqn{g_c \sim GP(0, v K)}{g_c ~ GP(0, v K)} and
+#'   \eqn{b_c \sim N(0, s^2)}{b_c ~ N(0, s^2)}; K is the weighted sum, the product
+#'   of powers, or the subset of the spaces' kernels, each divided by its mean
+#'   over the diagonal. One v and s serve all classes.
+#'   [mkprobit_prior()] holds them. Spaces of [basis()] have any number of
+#'   features. With every object a regressor the process is exact; rows whose
+#'   kernel values follow from others', to ten digits, are left out of the
+#'   algebra. Of new rows of a kernel matrix it is not known how far their
+#'   kernel with themselves is from the mean, which is used.
+#'
+#'   Hyperparameters maximise the sum of log P(class of n | the other rows) on
+#'   at most 500 rows, of every class its share, by one step of Newton's a row,
+#'   less t^2 / 8 for each log ratio t to its start (for v, as much for every
+#'   class). First v is 16; a second search moves it, too. That step thinks too
+#'   well of large v where classes are many and small, so five folds decide
+#'   between the start and the ends of both searches. With `kernel_weights =
+#'   "learn"` the weights are among them; of a learned product length-scales
+#'   are not, unless `force = TRUE`. Subsets are not learned.
+#'
+#'   The means of variational Bayes are those of the posterior's mode, too near
+#'   to zero, while the variances of new rows are the prior's far from the data:
+#'   probabilities are too timid. The folds therefore also choose a factor of
+#'   the means between 1/2 and 4, which `print()` shows; with `tune = FALSE` and
+#'   `"gibbs"` it is 1. The sampler has the hyperparameters that were tuned so;
+#'   with large v its chains mix slowly.
+#'
+#' @section Model with weights: Latent \eqn{y_{cn} \sim N(w_c k_n, 1)}{y_cn ~ N(w_c k_n, 1)}
 #'   for class c and object n, whose class is that of the largest;
 #'   \eqn{w_{cm} \sim N(0, 1 / \alpha_{cm})}{w_cm ~ N(0, 1 / alpha_cm)}. Only
 #'   differences of the latent functions are known from the data: `"link"` has a
@@ -93,7 +139,7 @@
 #'   whose probit is the probability of the second. There is no intercept unless
 #'   `bias = TRUE`.
 #'
-#' @section Learned weights: The bound of variational Bayes is loose, the more
+#' @section Learned weights: Of `coefficients = "weights"`. The bound of variational Bayes is loose, the more
 #'   so the larger the kernel: weights that it chooses favour small and smooth
 #'   kernels. `"loo"` judges predictions instead: the sum of log P(class of n |
 #'   the other objects), to which the log prior density of the log weights is
