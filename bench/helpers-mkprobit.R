@@ -58,7 +58,8 @@ class_log_loss <- function(y, prob) {
 probit_machine <- function(kernel = bayeskernel::rbf(), ...) {
   function(x, y, new) {
     fit <- quietly(bayeskernel::mkprobit(
-      x, y, kernel = kernel, threads = 1, seed = 1, progress = FALSE, ...
+      x, y, kernel = kernel, coefficients = "weights", threads = 1, seed = 1,
+      progress = FALSE, ...
     ))
     stats::predict(fit, new, type = "prob", threads = 1)
   }
@@ -155,7 +156,8 @@ space_errors <- function(spaces, y, train, test, kernel, composites, ...) {
   fit_to <- function(spaces, ...) {
     quietly(bayeskernel::mkprobit(
       spaces_at(spaces, train), y[train],
-      kernel = kernel, threads = 1, seed = 1, progress = FALSE, ...
+      kernel = kernel, coefficients = "weights", threads = 1, seed = 1,
+      progress = FALSE, ...
     ))
   }
   new <- spaces_at(spaces, test)

@@ -87,6 +87,7 @@ time_run <- function(what, limit, run, share = 1) {
 # A hundred passes, whatever the bound does.
 passes_of <- function(data, ..., passes = 100) {
   quietly(mkprobit(
+    coefficients = "weights",
     data$x, data$y, tol = 0, max_iter = passes, seed = 1, threads = 2, ...
   ))
 }
@@ -105,7 +106,7 @@ time_run("the same, shared scales", 0.6, function() {
 balance <- damoulas_data("balance")
 time_run("Balance, ten folds, class scales", 15, function() {
   class_scores(balance, function(x, y, new) {
-    fit <- quietly(mkprobit(x, y, max_iter = 50, seed = 1, threads = 2))
+    fit <- quietly(mkprobit(x, y, coefficients = "weights", max_iter = 50, seed = 1, threads = 2))
     predict(fit, new, type = "prob", threads = 2)
   }, random_folds(625, 1))
 })
@@ -114,6 +115,7 @@ neal <- simulate_neal(400)
 share <- setting("SWEEPS", 1e5) / 1e5
 time_run("100,000 Gibbs sweeps, 400 rows, 6 features", 15, function() {
   quietly(mkprobit(
+    coefficients = "weights",
     neal$x[, 1:2], neal$y,
     kernel = basis(2), method = "gibbs", chains = 2, warmup = 5000 * share,
     draws = 4500 * share, thin = 10, seed = 1, threads = 2
@@ -133,8 +135,8 @@ if (!quick) {
   before <- memory()
   time_run("100,000 rows, 3 spaces, 10 classes, 300 objects", 60, function() {
     quietly(mkprobit(
-      many$x, many$y, inducing = 300, latent_scales = "shared", seed = 1,
-      threads = 2
+      many$x, many$y, coefficients = "weights", inducing = 300,
+      latent_scales = "shared", seed = 1, threads = 2
     ))
   })
   cat(sprintf(

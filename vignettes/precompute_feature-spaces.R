@@ -159,7 +159,8 @@ run_neal <- function() {
   fit_by <- function(...) {
     timed(function() {
       quietly(mkprobit(
-        x, data$y, kernel = basis(2), prior = prior, seed = 1, threads = 1, ...
+        x, data$y, kernel = basis(2), coefficients = "weights", prior = prior,
+        seed = 1, threads = 1, ...
       ))
     })
   }
@@ -194,7 +195,8 @@ run_line <- function() {
   plane <- diag(3)
   fit_by <- function(...) {
     quietly(mkprobit(
-      x, y, kernel = basis(), prior = mkprobit_prior(tau = 3, nu = 3),
+      x, y, kernel = basis(), coefficients = "weights",
+      prior = mkprobit_prior(tau = 3, nu = 3),
       seed = 1, threads = 1, ...
     ))
   }

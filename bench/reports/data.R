@@ -140,7 +140,8 @@ cases <- list(
       x <- list(a = matrix(rnorm(200), 100), b = matrix(rnorm(200), 100))
       y <- factor(1 + (x$a[, 1] > 0) + (x$a[, 2] > .5))
       fit <- mkprobit(
-        x, y, kernel_weights = "learn", weights_method = "profile", threads = 1
+        x, y, coefficients = "weights", kernel_weights = "learn",
+        weights_method = "profile", threads = 1
       )
       d <- fit$diagnostics
       number(c(length(elbo(fit)), d$passes - d$rejected))
