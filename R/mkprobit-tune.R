@@ -144,9 +144,7 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   if (length(directions) == 0L) {
     return(list(process = process, spaces = spaces))
   }
-  # A repeated object would be told by its copy.
-  once <- which(!duplicated(settings$objects))
-  at <- once[tuning_sample(y[once], tuning_rows, settings$seed)]
+  at <- tuning_sample(y, tuning_rows, settings$seed)
   score <- left_out_scorer(
     process, spaces, points, at, y[at], classes, settings
   )
