@@ -150,6 +150,19 @@ spaces_at <- function(spaces, rows) {
   lapply(spaces, function(x) x[rows, , drop = FALSE])
 }
 
+# Classes around centres in each of some spaces, of noise of sd 2.
+simulate_spaces <- function(n, classes, spaces, columns = 21) {
+  set.seed(1)
+  y <- factor(sample(rep_len(seq_len(classes), n)))
+  at <- as.integer(y)
+  x <- lapply(seq_len(spaces), function(s) {
+    centre <- matrix(rnorm(classes * columns), classes)
+    centre[at, ] + 2 * matrix(rnorm(n * columns), n)
+  })
+  names(x) <- paste0("s", seq_len(spaces))
+  list(x = x, y = y)
+}
+
 # Errors of every single space, of combined classifiers and of combined kernels
 # on one split.
 space_errors <- function(spaces, y, train, test, kernel, composites, ...) {

@@ -68,6 +68,59 @@ compare_sets <- function(sets, splits, machines) {
 }
 
 
+# The given division of protein folds: single spaces, six of equal weight,
+# learned sums and products.
+compare_proteins <- function(which) {
+  data <- protein_spaces()
+  train <- which(data$train)
+  test <- which(!data$train)
+  jobs <- list(
+    composition = list(data$spaces["composition"]),
+    structure = list(data$spaces["structure"]), six = list(data$spaces),
+    learned = list(data$spaces, kernel_weights = "learn"),
+    product = list(data$spaces, combine = "product"),
+    "learned product" = list(
+      data$spaces, combine = "product", kernel_weights = "learn"
+    )
+  )
+  for (name in intersect(which, names(jobs))) {
+    job <- jobs[[name]]
+    time <- proc.time()
+    fit <- suppressWarnings(do.call(mkprobit, c(
+      list(spaces_at(job[[1L]], train), data$y[train], threads = 2, seed = 1),
+      job[-1L]
+    )))
+    time <- proc.time() - time
+    prob <- predict(fit, spaces_at(job[[1L]], test), type = "prob")
+    cat(sprintf(
+      "%-16s error %.3f  log-loss %.3f  %.1f s (%.1f of processors)\n", name,
+      mean(colnames(prob)[max.col(prob, "first")] != data$y[test]),
+      class_log_loss(data$y[test], prob), time[["elapsed"]],
+      sum(time[c("user.self", "sys.self")])
+    ))
+  }
+}
+
+# 100,000 rows in three spaces and ten classes.
+compare_sizes <- function(rows) {
+  data <- simulate_spaces(rows, 10, 3)
+  invisible(gc())
+  reset_peak()
+  before <- memory()
+  time <- proc.time()
+  fit <- suppressWarnings(mkprobit(
+    data$x, data$y, inducing = 300, seed = 1, threads = 2
+  ))
+  time <- proc.time() - time
+  cat(sprintf(
+    "%.0f rows, 10 classes, 300 objects: %.1f s (%.1f of processors), ",
+    rows, time[["elapsed"]], sum(time[c("user.self", "sys.self")])
+  ), sprintf(
+    "%.0f MB above the data, %d passes\n",
+    memory()[["peak"]] - before[["now"]], fit$diagnostics$passes
+  ), sep = "")
+}
+
 arguments <- commandArgs(TRUE)
 what <- if (length(arguments)) arguments[1L] else "all"
 if (what %in% c("all", "sets")) {
@@ -84,4 +137,17 @@ if (what %in% c("all", "sets")) {
       names(process_machines)
     }
   )
+}
+if (what %in% c("all", "proteins")) {
+  compare_proteins(if (length(arguments) > 1L) {
+    arguments[-1L]
+  } else {
+    c(
+      "composition", "structure", "six", "learned", "product",
+      "learned product"
+    )
+  })
+}
+if (what %in% c("all", "sizes")) {
+  compare_sizes(if (length(arguments) > 1L) as.numeric(arguments[2L]) else 1e5)
 }

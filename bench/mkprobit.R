@@ -64,18 +64,6 @@ print_ratios(ratios, "Ten folds, CPU seconds of fits and predictions")
 
 # --- times of the paper ---------------------------------------------------------
 
-simulate_spaces <- function(n, classes, spaces, columns = 21) {
-  set.seed(1)
-  y <- factor(sample(rep_len(seq_len(classes), n)))
-  at <- as.integer(y)
-  x <- lapply(seq_len(spaces), function(s) {
-    centre <- matrix(rnorm(classes * columns), classes)
-    centre[at, ] + 2 * matrix(rnorm(n * columns), n)
-  })
-  names(x) <- paste0("s", seq_len(spaces))
-  list(x = x, y = y)
-}
-
 # One run, wall-clock against its limit; `share` of the work that is asked for.
 time_run <- function(what, limit, run, share = 1) {
   time <- system.time(run()) / share
