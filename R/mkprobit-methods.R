@@ -174,7 +174,7 @@ facts.mkprobit <- function(object) {
       )
     },
     Weights = if (count > 1L) weights_fact(object),
-    Process = process_fact(object),
+    Process = mkprobit_process_fact(object),
     Tuned = if (!is.null(object$process) && !is.null(object$tuned)) {
       process_tuning_fact(object$tuned)
     },
@@ -191,7 +191,7 @@ facts.mkprobit <- function(object) {
   )
 }
 
-process_fact <- function(object) {
+mkprobit_process_fact <- function(object) {
   found <- object$process
   if (is.null(found)) {
     return(NULL)
