@@ -127,7 +127,7 @@
 #'   The means of variational Bayes are those of the posterior's mode, too near
 #'   to zero, while the variances of new rows are the prior's far from the data:
 #'   probabilities are too timid. The folds therefore also choose a factor of
-#'   the means between 1/2 and 4, which `print()` shows; with `tune = FALSE` and
+#'   the means between 1/2 and 4, a priori near 2, which `print()` shows; with `tune = FALSE` and
 #'   `"gibbs"` it is 1. The sampler has the hyperparameters that were tuned so;
 #'   with large v its chains mix slowly.
 #'
