@@ -145,7 +145,8 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #' of [mkprobit()]. A plain list with some of these names does as well.
 #'
 #' @inheritParams bkm_control
-#' @param weights_method How variational Bayes learns the weights: `"loo"`, each
+#' @param weights_method How variational Bayes learns the weights of
+#'   `coefficients = "weights"`; of a process by `"loo"` alone: `"loo"`, each
 #'   object is predicted from the others (default; with `tune`, `"profile"`), of
 #'   a sum with weights of any size, of subsets for their probabilities (greedy
 #'   above ten kernels); `"profile"`, the bound is maximised over the weights,
@@ -154,17 +155,19 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   `"slice"` (sum alone), by steps of a sampler, which give standard
 #'   deviations and limits; `"enumerate"`, subsets (binary) by the bound. The
 #'   sampler draws them.
-#' @param latent_scales Precision of the coefficients: `"class"`, one for every
+#' @param latent_scales Of `coefficients = "weights"`, the precision of the
+#'   coefficients: `"class"`, one for every
 #'   class and regressor; `"shared"` by the classes, which costs one
 #'   factorisation a pass in place of one a class; `"fixed"` at `alpha0` of the
 #'   prior, which costs one in all.
-#' @param sparse `TRUE`: a prior that shrinks regressors (multi-class relevance
+#' @param sparse Of `coefficients = "weights"`. `TRUE`: a prior that shrinks regressors (multi-class relevance
 #'   vectors). Variational Bayes leaves out those whose precision has grown
 #'   beyond all bounds, of each class, or with `latent_scales = "shared"` of all
 #'   classes at once: passes become cheaper, and `print()` and the element
 #'   `relevant` of the fit say how many are left. The bound is then known up to
 #'   a constant, and its trace begins anew where regressors leave.
-#' @param bias Add a constant regressor, which the paper does not have.
+#' @param bias Add a constant to the function of each class. `NULL`, the default,
+#'   is `TRUE` with a process and `FALSE` with `"weights"`, as in the paper.
 #' @param normalize Divide every kernel by its mean over the diagonal: for
 #'   polynomial kernels of raw columns, whose matrices are badly conditioned.
 #' @param nodes Nodes of the quadrature over the truncated normal; `NULL`
@@ -189,7 +192,7 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL,
                              weights_method = NULL,
                              latent_scales = c("class", "shared", "fixed"),
-                             sparse = FALSE, bias = FALSE, normalize = FALSE,
+                             sparse = FALSE, bias = NULL, normalize = FALSE,
                              nodes = NULL, zeta_moment = c("exact", "point"),
                              tol = NULL, tolw = Inf, max_iter = NULL,
                              accelerate = TRUE, collapsed = TRUE,

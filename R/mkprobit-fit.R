@@ -4,9 +4,9 @@
 mkprobit_job <- function(rows, settings) {
   counts <- class_counts(rows, "mkprobit")
   warn_rare_classes(rows)
+  settings <- settle_inducing(rows, settings)
   found <- open_spaces(rows, settings)
-  spaces <- found$spaces
-  settings <- settle_composite(spaces, settings)
+  settings <- settle_composite(found$spaces, settings)
   classes <- length(rows$levels)
   # An object for each time that a row counts; it is one regressor.
   at <- counted_rows(rows, counts)
@@ -15,57 +15,76 @@ mkprobit_job <- function(rows, settings) {
   } else {
     lapply(found$points, function(x) x[, at, drop = FALSE])
   }
-  sources <- unname(Map(space_source, spaces, points))
-  # Where every row is a regressor the core need not have it twice.
-  sources <- lapply(sources, function(source) {
-    if (found$own && is.null(counts)) source["z"] <- list(NULL)
-    source
-  })
-  regressors <- regressors_of(spaces, sources) + settings$bias
-  check_regressors(regressors)
+  y <- as.integer(rows$y)[at]
+  read <- if (settings$coefficients == "process") {
+    process_regressors(found$spaces, points, y, at, classes, settings)
+  } else {
+    kernel_regressors(found, points, is.null(counts), settings)
+  }
   reference <- spread_rows(rows, found$points, classes)
-  data <- list(
-    y = as.integer(rows$y)[at], classes = classes, sources = sources,
-    combine = settings$combine, bias = settings$bias
-  )
-  scales <- settings$gamma
+  data <- list(y = y, classes = classes, sources = read$sources)
+  data[c("combine", "bias")] <- read$engine[c("combine", "bias")]
   sampled <- settings$method == "gibbs"
-  control <- list(
-    latent_scales = settings$latent_scales, alpha0 = settings$prior$alpha0,
-    tau = scales[1], nu = scales[2], nodes = settings$nodes %||% 0L,
-    weights = settings$start_weights, tune = settings$tune,
-    prior_weights = settings$prior_weights, held_hyper = settings$held_hyper,
-    prior_theta = settings$prior$theta, seed = as.double(settings$seed),
+  control <- c(read$engine[c(
+    "latent_scales", "alpha0", "tau", "nu", "weights", "tune", "prior_weights",
+    "held_hyper", "prior_theta"
+  )], list(
+    nodes = settings$nodes %||% 0L, seed = as.double(settings$seed),
     threads = settings$threads, progress = settings$progress
-  )
+  ))
   control <- c(control, if (sampled) {
     list(
-      infer_weights = settings$learn, collapsed = settings$collapsed,
+      infer_weights = read$engine$learn, collapsed = settings$collapsed,
       warmup = as.double(settings$warmup), draws = as.double(settings$draws),
       thin = as.double(settings$thin),
       chain_id = seq_len(settings$chains) - 1L, states = list(),
       reference = match(reference, at)
     )
   } else {
-    by <- settings$weights_method
-    list(
-      sparse = settings$sparse, zeta_moment = settings$zeta_moment,
-      tol = settings$tol, tolw = settings$tolw, max_iter = settings$max_iter,
-      accelerate = settings$accelerate,
-      weights_method = if (settings$learn) by else "fixed",
-      states = settings$learn && settings$combine == "binary",
-      own = is.null(settings$inducing) && !any(vapply(spaces, function(space) {
-        space$kernel$kind == "basis"
-      }, NA)),
-      allow_empty = settings$allow_empty
-    )
+    c(read$engine[c("sparse", "weights_method", "states", "own")], list(
+      zeta_moment = settings$zeta_moment, tol = settings$tol,
+      tolw = settings$tolw, max_iter = settings$max_iter,
+      accelerate = settings$accelerate, allow_empty = settings$allow_empty
+    ))
   })
   list(
     settings = settings, control = control, shared = list(data = data),
-    spaces = spaces, points = found$points, own = found$own, at = at,
-    reference = reference, regressors = regressors,
-    stored = classes * regressors + 2 * length(spaces) +
+    spaces = read$spaces, points = found$points, own = found$own, at = at,
+    process = read$process, noise = read$noise, tuned = read$tuned,
+    reference = reference, regressors = read$regressors,
+    stored = classes * read$regressors + 2 * length(read$spaces) +
       classes * length(reference)
+  )
+}
+
+# The paper's: the kernels of all objects, whose weights, scales and
+# length-scales the core learns. `plain`: every row is one object.
+kernel_regressors <- function(found, points, plain, settings) {
+  spaces <- found$spaces
+  sources <- unname(Map(space_source, spaces, points))
+  # Where every row is a regressor the core need not have it twice.
+  sources <- lapply(sources, function(source) {
+    if (found$own && plain) source["z"] <- list(NULL)
+    source
+  })
+  regressors <- regressors_of(spaces, sources) + settings$bias
+  check_regressors(regressors)
+  kinds <- vapply(spaces, function(space) space$kernel$kind, "")
+  by <- settings$weights_method
+  list(
+    spaces = spaces, sources = sources, regressors = regressors,
+    engine = list(
+      combine = settings$combine, bias = settings$bias,
+      latent_scales = settings$latent_scales, sparse = settings$sparse,
+      alpha0 = settings$prior$alpha0, tau = settings$gamma[1],
+      nu = settings$gamma[2], weights = settings$start_weights,
+      tune = settings$tune, learn = settings$learn,
+      prior_weights = settings$prior_weights,
+      held_hyper = settings$held_hyper, prior_theta = settings$prior$theta,
+      weights_method = if (settings$learn) by else "fixed",
+      states = settings$learn && settings$combine == "binary",
+      own = is.null(settings$inducing) && !any(kinds == "basis")
+    )
   )
 }
 
@@ -95,6 +114,9 @@ open_spaces <- function(rows, settings) {
   if (is.null(rows$spaces)) spaces[[1]]$at <- rows$used
   spaces <- Map(function(space, points) {
     d <- nrow(points)
+    space$open <- vapply(kernel_leaves(space$kernel), function(leaf) {
+      leaf$kind %in% scaled_kinds && is.null(leaf$lengthscale)
+    }, NA)
     space$kernel <- resolve_lengthscale(
       space$kernel, function(columns) {
         sqrt((if (is.null(columns)) d else length(columns)) / 2)
@@ -124,8 +146,10 @@ open_spaces <- function(rows, settings) {
     )
   }
   take <- if (!is.null(m)) chosen_objects(spaces, points, m, settings)
+  kept <- settings$coefficients == "process" &&
+    !process_is_basis(spaces, settings)
   spaces <- Map(function(space, points) {
-    if (space$kind != "matrix") {
+    if (space$kind != "matrix" || (kept && space$kernel$kind == "basis")) {
       space$z <- if (is.null(take)) points else points[, take, drop = FALSE]
     } else if (is_precomputed(space$kernel)) {
       space["take"] <- list(take)
@@ -260,7 +284,7 @@ settle_composite <- function(spaces, settings) {
   }
   if (combine == "product") {
     check_product(spaces)
-    learns <- settings$learn && settings$tune && !settings$force
+    learns <- settings$learn && isTRUE(settings$tune) && !settings$force
     if (learns && any(vapply(spaces, has_scale, NA))) {
       bk_abort(
         "argument", "Weights and length-scales of a product say the same.",
@@ -272,7 +296,8 @@ settle_composite <- function(spaces, settings) {
       )
     }
   }
-  if (settings$tune && !any(vapply(spaces, has_scale, NA))) {
+  if (isTRUE(settings$tune) && settings$coefficients == "weights" &&
+    !any(vapply(spaces, has_scale, NA))) {
     bk_abort(
       "argument", "There is no length-scale to tune.",
       paste(
@@ -370,6 +395,8 @@ mkprobit_draws_of <- function(core, job, rows) {
   at <- grep("^log_theta\\[", names)
   names[at] <- sprintf("log_theta[%s]", lengthscale_names(job$spaces))
   at <- grep("^f\\[", names)
+  core$scalars[, , at] <- core$scalars[, , at, drop = FALSE] *
+    reference_noise(job, length(at), dim(core$scalars)[1:2])
   pairs <- strsplit(sub("^f\\[(.*)\\]$", "\\1", names[at]), ",")
   names[at] <- vapply(pairs, function(pair) {
     sprintf(
@@ -379,6 +406,12 @@ mkprobit_draws_of <- function(core, job, rows) {
   }, "")
   dimnames(core$scalars) <- list(NULL, NULL, names)
   core$scalars
+}
+
+# The roots of the noise variance that features were divided by.
+reference_noise <- function(job, count, size) {
+  noise <- job$noise[match(job$reference, job$at)] %||% 1
+  rep(rep(noise, each = count / length(noise)), each = prod(size))
 }
 
 # Of every length-scale, space after space.
@@ -393,33 +426,42 @@ lengthscale_names <- function(spaces) {
 
 mkprobit_collect <- function(fit, core, job, rows) {
   settings <- job$settings
-  fit[c("combine", "latent_scales", "sparse", "bias")] <-
-    settings[c("combine", "latent_scales", "sparse", "bias")]
+  fit[c("combine", "coefficients", "sparse", "bias")] <-
+    settings[c("combine", "coefficients", "sparse", "bias")]
+  fit$latent_scales <- job$control$latent_scales
   fit["inducing_count"] <- list(settings$inducing)
   fit$y <- rows$y
   if (length(rows$levels) == 2L) fit$share <- share_of_second(rows)
   if (length(rows$levels) > 2L) fit$family <- "multinomial"
   spaces <- job$spaces
   sampled <- fit$method == "gibbs"
-  if (!sampled) spaces <- tuned_spaces(spaces, core$kernel)
+  process <- job$process
+  core <- sharpened(core, process)
+  if (!sampled && is.null(process)) {
+    spaces <- tuned_spaces(spaces, core$kernel)
+  }
   fit$posterior <- list(own = job$own, nodes = settings$nodes %||% 0L)
   fit$posterior$core <- if (sampled) {
     sampled_posterior(core, job, dim(fit$draws)[1])
   } else {
     core$posterior
   }
+  fit$posterior$process <- process
+  fit$process <- process_facts(process)
   fit$spaces <- spaces
   fit$kernel <- lapply(spaces, `[[`, "kernel")
   if (length(spaces) == 1L) fit$kernel <- fit$kernel[[1]]
   fit$learned <- settings$learn
-  fit$tuned <- settings$tune
+  fit$tuned <- if (is.null(process)) settings$tune else job$tuned
   fit$search <- core$check
   if (sampled) {
     fit$acceptance <- core$acceptance
     if (!is.null(core$earlier)) {
       fit$acceptance <- fit$acceptance + core$earlier$acceptance
     }
-    fit$weights_table <- sampled_weights(fit, settings$start_weights)
+    fit$weights_table <- sampled_weights(
+      fit, process$weights %||% settings$start_weights
+    )
     warn_stuck(fit)
   } else {
     fit$coefficients <- core[c("mean", "var", "alpha")]
@@ -428,7 +470,11 @@ mkprobit_collect <- function(fit, core, job, rows) {
       warn_nothing_left(fit)
     }
     warn_search(fit)
-    fit$weights_table <- variational_weights(fit, core$weights)
+    fit$weights_table <- if (is.null(process)) {
+      variational_weights(fit, core$weights)
+    } else {
+      weights_frame(fit, process$weights)
+    }
     fit$states <- weight_states(core$weights, names(spaces))
     fit$trace <- list(elbo = core$status$bound)
     fit$diagnostics <- c(
@@ -472,14 +518,14 @@ sampled_posterior <- function(core, job, kept) {
   }
   list(
     chains = lapply(chains, cut), classes = job$shared$data$classes,
-    bias = job$settings$bias, regressors = job$regressors
+    bias = job$shared$data$bias, regressors = job$regressors
   )
 }
 
 # One row a space: mean and sd of its weight, limits of 95 %.
 sampled_weights <- function(fit, start) {
   names <- sprintf("weight[%s]", names(fit$spaces))
-  if (!fit$learned) {
+  if (!fit$learned || !is.null(fit$process)) {
     return(weights_frame(fit, start))
   }
   draws <- fit$draws[, , names, drop = FALSE]
@@ -558,7 +604,7 @@ warn_search <- function(fit) {
     return(invisible())
   }
   what <- paste(c(
-    if (fit$tuned) "length-scales", if (fit$learned) "weights"
+    if (isTRUE(fit$tuned)) "length-scales", if (fit$learned) "weights"
   ), collapse = " and ")
   bk_warn(
     "convergence", if (check$taken) {
@@ -672,6 +718,13 @@ validate_mkprobit <- function(fit) {
       fit$posterior$nodes %in% c(0, 5:most_nodes),
     posterior = is.list(core) && length(core) > 0L
   )
+  process <- fit$posterior$process
+  if (!is.null(process)) {
+    whole["process"] <- all(is.finite(fit$process)) &&
+      length(process$weights) == length(fit$spaces) &&
+      (isTRUE(process$direct) ||
+        has_shape(process$root, rep(length(process$picks), 2L)))
+  }
   if (fit$method == "gibbs") {
     size <- dim(fit$draws)
     whole["chains"] <- length(core$chains) == size[2] &&

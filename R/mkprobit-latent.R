@@ -27,15 +27,30 @@ points_of_rows <- function(object, rows) {
   lapply(object$spaces, space_points, rows$x)
 }
 
-# Sources at points, in parts of some million kernel values.
-mkprobit_parts <- function(object, points, width, f) {
+# Sources at points, in parts of some million kernel values, and the roots of
+# noise variances by which a process's are divided (NULL: 1). `f` is given the
+# sources and how they are combined.
+mkprobit_parts <- function(object, points, width, threads, f) {
   n <- ncol(points[[1]])
-  lapply(row_slices(n, width), function(at) {
+  process <- object$posterior$process
+  parts <- lapply(row_slices(n, width), function(at) {
     own <- if (length(at) == n) points else lapply(points, function(x) {
       x[, at, drop = FALSE]
     })
-    f(unname(Map(space_source, object$spaces, own)))
+    if (is.null(process)) {
+      sources <- unname(Map(space_source, object$spaces, own))
+      return(list(value = f(sources, object$combine)))
+    }
+    features <- mkprobit_features(process, object$spaces, own, threads)
+    list(
+      value = f(list(list(kind = "matrix", k = features$phi)), "sum"),
+      noise = features$noise
+    )
   })
+  noise <- unlist(lapply(parts, `[[`, "noise"))
+  list(
+    values = lapply(parts, `[[`, "value"), noise = if (any(noise != 1)) noise
+  )
 }
 
 mkprobit_moments <- function(object, points, threads, call = user_call()) {
@@ -48,10 +63,11 @@ mkprobit_moments <- function(object, points, threads, call = user_call()) {
   }
   # Weights and length-scales of draws differ: kernels once a draw.
   m <- ncol(object$spaces[[1]]$z) %||% n
-  parts <- mkprobit_parts(
-    object, points, m * length(object$spaces), function(sources) {
+  made <- mkprobit_parts(
+    object, points, m * length(object$spaces), threads,
+    function(sources, combine) {
       core_call(mkprobit_predict_cpp(
-        object$posterior$core, sources, object$combine,
+        object$posterior$core, sources, combine,
         list(
           nodes = object$posterior$nodes, threads = threads, progress = FALSE
         )
@@ -59,13 +75,17 @@ mkprobit_moments <- function(object, points, threads, call = user_call()) {
     }
   )
   bind <- function(name) {
-    out <- do.call(rbind, lapply(parts, `[[`, name))
+    out <- do.call(rbind, lapply(made$values, `[[`, name))
     if (!is.null(out)) colnames(out) <- object$levels
     out
   }
   out <- lapply(
     stats::setNames(nm = c("mean", "var", "prob", "log_prob", "prob_sd")), bind
   )
+  if (!is.null(made$noise)) {
+    out$mean <- out$mean * made$noise
+    out$var <- out$var * made$noise^2 + made$noise^2 - 1
+  }
   if (classes > 2L) {
     return(Filter(Negate(is.null), out))
   }
@@ -76,14 +96,16 @@ mkprobit_moments <- function(object, points, threads, call = user_call()) {
 # not under the posterior that draws come from.
 difference_moments <- function(object, out, points, threads) {
   f <- if (object$method == "gibbs") {
-    mkprobit_values(object, points, NULL, 0, "link", threads)
+    mkprobit_values(object, points, NULL, 0, "mean", threads)
   }
+  rest <- if (is.null(f)) 0 else attr(f, "rest")
   Filter(Negate(is.null), list(
     mean = unname(out$mean[, 2] - out$mean[, 1]) / sqrt(2),
     var = if (is.null(f)) {
       unname(out$var[, 1] + out$var[, 2]) / 2
     } else {
-      apply(f[, , 2, drop = FALSE] - f[, , 1, drop = FALSE], 2, stats::var) / 2
+      apply(f[, , 2, drop = FALSE] - f[, , 1, drop = FALSE], 2, stats::var) /
+        2 + rest
     },
     prob = unname(out$prob[, 2]), log_prob = out$log_prob,
     prob_sd = if (!is.null(out$prob_sd)) unname(out$prob_sd[, 2])
@@ -91,7 +113,8 @@ difference_moments <- function(object, out, points, threads) {
 }
 
 # Draws x rows x classes of the functions or of the probabilities; the same seed
-# gives the same functions.
+# gives the same functions. Of type "mean" without what a process's regressors
+# leave open, whose variance is the attribute `rest`.
 mkprobit_values <- function(object, points, take, seed, type, threads) {
   classes <- length(object$levels)
   n <- ncol(points[[1]])
@@ -104,14 +127,27 @@ mkprobit_values <- function(object, points, take, seed, type, threads) {
   }
   m <- ncol(object$spaces[[1]]$z) %||% n
   width <- max(m * length(object$spaces), count * classes)
-  parts <- mkprobit_parts(object, points, width, function(sources) {
-    core_call(mkprobit_draws_cpp(core, sources, object$combine, list(
-      draws = as.double(count), seed = as.double(seed), type = type,
-      nodes = object$posterior$nodes, threads = threads
-    )))$values
-  })
+  kind <- if (type == "mean") "link" else type
+  made <- mkprobit_parts(
+    object, points, width, threads, function(sources, combine) {
+      core_call(mkprobit_draws_cpp(core, sources, combine, list(
+        draws = as.double(count), seed = as.double(seed), type = kind,
+        nodes = object$posterior$nodes, threads = threads
+      )))$values
+    }
+  )
+  parts <- made$values
   out <- if (length(parts) == 1L) parts[[1]] else join_arrays(parts, 2L)
+  noise <- made$noise %||% rep(1, n)
+  if (kind == "link" && any(noise != 1)) {
+    out <- out * rep(noise, each = count)
+    if (type == "link") {
+      out <- out + rep(sqrt(noise^2 - 1), each = count) *
+        with_seed(seed, stats::rnorm(length(out)))
+    }
+  }
   dimnames(out) <- list(NULL, NULL, object$levels)
+  if (type == "mean") attr(out, "rest") <- noise^2 - 1
   out
 }
 

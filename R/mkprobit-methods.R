@@ -104,7 +104,11 @@ sampled_parameters <- function(object, level) {
 }
 
 kernel_rows <- function(object) {
-  values <- kernel_parameters(object)
+  values <- c(
+    kernel_parameters(object), if (!is.null(object$process)) {
+      stats::setNames(object$process, paste0("process.", names(object$process)))
+    }
+  )
   if (length(values) == 0L) {
     return(NULL)
   }
@@ -170,14 +174,44 @@ facts.mkprobit <- function(object) {
       )
     },
     Weights = if (count > 1L) weights_fact(object),
-    Scales = paste(switch(object$latent_scales,
-      class = "one for every class and regressor",
-      shared = "shared by the classes", fixed = "fixed"
-    ), if (object$sparse) ", sparse" else "", sep = ""),
+    Process = mkprobit_process_fact(object),
+    Tuned = if (!is.null(object$process) && !is.null(object$tuned)) {
+      process_tuning_fact(object$tuned)
+    },
+    Scales = if (is.null(object$process)) {
+      paste(switch(object$latent_scales,
+        class = "one for every class and regressor",
+        shared = "shared by the classes", fixed = "fixed"
+      ), if (object$sparse) ", sparse" else "", sep = "")
+    },
     Regressors = if (!is.null(object$inducing_count)) {
       sprintf("the kernels to %d objects", object$inducing_count)
     },
     Relevant = if (!is.null(object$relevant)) relevant_fact(object)
+  )
+}
+
+mkprobit_process_fact <- function(object) {
+  found <- object$process
+  if (is.null(found)) {
+    return(NULL)
+  }
+  paste0(
+    "variance ", signif(found[["variance"]], 3),
+    if (found[["intercept"]] > 0) {
+      sprintf(", constants of sd %.3g", found[["intercept"]])
+    },
+    if (found[["sharpness"]] != 1) {
+      sprintf(", means times %.3g", found[["sharpness"]])
+    }
+  )
+}
+
+process_tuning_fact <- function(tuned) {
+  sprintf(
+    "by leave-one-out on %.0f rows, log loss of five folds %s%s", tuned$rows,
+    format(tuned$fold_log_loss, digits = 3),
+    if (!tuned$settled && !tuned$interrupted) ", not settled" else ""
   )
 }
 

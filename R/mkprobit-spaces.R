@@ -457,8 +457,10 @@ features_of <- function(points, degree) {
   do.call(rbind, parts)
 }
 
-# Mean of a kernel over the diagonal.
-mean_diagonal <- function(kernel, points) {
+mean_diagonal <- function(kernel, points) mean(kernel_diagonal(kernel, points))
+
+# A kernel of each point with itself.
+kernel_diagonal <- function(kernel, points) {
   value <- function(kernel) {
     at <- kernel$columns %||% seq_len(nrow(points))
     square <- colSums(points[at, , drop = FALSE]^2)
@@ -471,7 +473,7 @@ mean_diagonal <- function(kernel, points) {
       product = Reduce(`*`, lapply(kernel$children, value))
     )
   }
-  mean(value(kernel))
+  value(kernel)
 }
 
 # Kernels with negative values have no powers.

@@ -2,7 +2,9 @@
 #'
 #' Classifies objects that are described in one or many feature spaces (Damoulas
 #' and Girolami, 2009): one kernel for each space, a sum, a product or a subset
-#' of them, and one multinomial probit model of all classes. Variational Bayes
+#' of them, and one multinomial probit model of all classes. The latent function
+#' of each class is a Gaussian process with the combined kernel; the paper's
+#' prior, of weights of kernels, is `coefficients = "weights"`. Variational Bayes
 #' and a Gibbs sampler; the weight of each kernel can be learned.
 #'
 #' @inheritParams fit-arguments
@@ -15,6 +17,11 @@
 #'   it has any; others are in the same order.
 #' @param y Classes, length n: a factor, text, logical, 0/1 or -1/+1. All levels
 #'   of a factor are classes; one without rows warns and has its prior.
+#' @param coefficients `"process"`, the default: the latent function of each
+#'   class is a Gaussian process with the combined kernel, plus a constant.
+#'   `"weights"`: it is the paper's weighted sum of kernels to all objects, with
+#'   a gamma prior for the precision of each weight. See the section on the
+#'   process prior.
 #' @param weights Counts, whole numbers, length n: how often each row occurs,
 #'   default once. A row is one regressor, however often it occurs.
 #' @param kernel A kernel object for every space, or a list of them in the order
@@ -28,14 +35,18 @@
 #' @param kernel_weights `"fixed"`: 1 / S each for a sum of S kernels, else 1;
 #'   `"learn"`; or S numbers, at least 0, which are held.
 #' @param method `"vb"` or `"gibbs"`.
-#' @param tune `TRUE` learns the length-scales of every `rbf()`, `matern()` and
-#'   `periodic()`, one each, or one a column with `ard = TRUE`; with `combine =
-#'   "product"` those of `rbf()` on all columns alone, and with learned weights,
-#'   which cannot be told from length-scales, only if `control` has
-#'   `force = TRUE`.
-#' @param inducing `NULL`: every object is a regressor. A number m: m objects,
-#'   those nearest to centres of clusters, and the kernels to these, which keeps
-#'   the cost of a pass linear in n.
+#' @param tune With a process: `NULL`, the default, finds its variance, the sd of
+#'   the constants and the length-scales that are left open by left-out rows;
+#'   `TRUE` also length-scales that are given, `FALSE` nothing. With
+#'   `coefficients = "weights"` (default `FALSE`) `TRUE` learns the length-scales
+#'   of every `rbf()`, `matern()` and `periodic()`, one each, or one a column with
+#'   `ard = TRUE`; with `combine = "product"` those of `rbf()` on all columns
+#'   alone, and with learned weights, which cannot be told from length-scales,
+#'   only if `control` has `force = TRUE`.
+#' @param inducing `NULL`: every object is a regressor; of a process of more than
+#'   2000 objects 500 are. A number m: m objects, those nearest to centres of
+#'   clusters, and the kernels to these, which keeps the cost of a pass linear in
+#'   n. What they leave open of a process is noise of each row, as in [gpsvm()].
 #' @param prior Made by [mkprobit_prior()].
 #' @param standardize Centre and scale the columns of every space of numbers
 #'   (default `TRUE`). Length-scales refer to the scaled columns.
@@ -51,7 +62,34 @@
 #'   rows of the fit, and has `type = "logprob"`; draws, standard errors and
 #'   intervals are of any number of classes.
 #'
-#' @section Model: Latent \eqn{y_{cn} \sim N(w_c k_n, 1)}{y_cn ~ N(w_c k_n, 1)}
+#' @section The process prior: \eqn{f_c = b_c + g_c}{f_c = b_c + g_c} with
+#'   \eqn{g_c \sim GP(0, v K)}{g_c ~ GP(0, v K)} and
+#'   \eqn{b_c \sim N(0, s^2)}{b_c ~ N(0, s^2)}; K is the weighted sum, the product
+#'   of powers, or the subset of the spaces' kernels, each divided by its mean
+#'   over the diagonal. One v and s serve all classes.
+#'   [mkprobit_prior()] holds them. Spaces of [basis()] have any number of
+#'   features. With every object a regressor the process is exact; rows whose
+#'   kernel values follow from others', to ten digits, are left out of the
+#'   algebra. Of new rows of a kernel matrix it is not known how far their
+#'   kernel with themselves is from the mean, which is used.
+#'
+#'   Hyperparameters maximise the sum of log P(class of n | the other rows) on
+#'   at most 500 rows, of every class its share, by one step of Newton's a row,
+#'   less t^2 / 8 for each log ratio t to its start (for v, as much for every
+#'   class). First v is 16; a second search moves it, too. That step thinks too
+#'   well of large v where classes are many and small, so five folds decide
+#'   between the start and the ends of both searches. With `kernel_weights =
+#'   "learn"` the weights are among them; of a learned product length-scales
+#'   are not, unless `force = TRUE`. Subsets are not learned.
+#'
+#'   The means of variational Bayes are those of the posterior's mode, too near
+#'   to zero, while the variances of new rows are the prior's far from the data:
+#'   probabilities are too timid. The folds therefore also choose a factor of
+#'   the means between 1/2 and 4, a priori near 2, which `print()` shows; with `tune = FALSE` and
+#'   `"gibbs"` it is 1. The sampler has the hyperparameters that were tuned so;
+#'   with large v its chains mix slowly.
+#'
+#' @section Model with weights: Latent \eqn{y_{cn} \sim N(w_c k_n, 1)}{y_cn ~ N(w_c k_n, 1)}
 #'   for class c and object n, whose class is that of the largest;
 #'   \eqn{w_{cm} \sim N(0, 1 / \alpha_{cm})}{w_cm ~ N(0, 1 / alpha_cm)}. Only
 #'   differences of the latent functions are known from the data: `"link"` has a
@@ -59,7 +97,7 @@
 #'   whose probit is the probability of the second. There is no intercept unless
 #'   `bias = TRUE`.
 #'
-#' @section Learned weights: The bound of variational Bayes is loose, the more
+#' @section Learned weights: Of `coefficients = "weights"`. The bound of variational Bayes is loose, the more
 #'   so the larger the kernel: weights that it chooses favour small and smooth
 #'   kernels. `"loo"` judges predictions instead: the sum of log P(class of n |
 #'   the other objects), to which the log prior density of the log weights is
@@ -124,8 +162,9 @@
 #' @export
 mkprobit.default <- function(x, y, kernel = NULL,
                              combine = c("sum", "product", "binary"),
+                             coefficients = c("process", "weights"),
                              kernel_weights = "fixed",
-                             method = c("vb", "gibbs"), tune = FALSE,
+                             method = c("vb", "gibbs"), tune = NULL,
                              inducing = NULL, prior = mkprobit_prior(),
                              standardize = TRUE, weights = NULL,
                              na.action = stats::na.fail, chains = 4,
@@ -143,8 +182,9 @@ mkprobit <- function(x, ...) UseMethod("mkprobit")
 #' @export
 mkprobit.formula <- function(formula, data, kernel = NULL,
                              combine = c("sum", "product", "binary"),
+                             coefficients = c("process", "weights"),
                              kernel_weights = "fixed",
-                             method = c("vb", "gibbs"), tune = FALSE,
+                             method = c("vb", "gibbs"), tune = NULL,
                              inducing = NULL, prior = mkprobit_prior(),
                              standardize = TRUE, weights, subset,
                              na.action = stats::na.fail, chains = 4,
@@ -158,13 +198,15 @@ mkprobit_arguments <- function() {
   list(
     kernel = check_space_kernels,
     combine = one_of("sum", "product", "binary"),
+    coefficients = one_of("process", "weights"),
     kernel_weights = check_kernel_weights,
     weights_method = or_null(
       one_of("loo", "profile", "map", "is", "slice", "enumerate")
     ),
     latent_scales = one_of("class", "shared", "fixed"), sparse = check_flag,
-    tune = check_flag, bias = check_flag, inducing = or_null(count_from(2)),
-    normalize = check_flag, nodes = or_null(count_from(5, most_nodes)),
+    tune = or_null(check_flag), bias = or_null(check_flag),
+    inducing = or_null(count_from(2)), normalize = check_flag,
+    nodes = or_null(count_from(5, most_nodes)),
     zeta_moment = one_of("exact", "point"), tol = or_null(number_from(0)),
     tolw = function(x, name) {
       if (identical(x, Inf)) x else check_number(x, 0, name = name)
@@ -223,6 +265,13 @@ check_kernel_weights <- function(x, name) {
 
 # What looks at several arguments.
 settle_mkprobit <- function(settings) {
+  process <- settings$coefficients == "process"
+  settings$bias <- settings$bias %||% process
+  if (process) {
+    return(settle_process(settings))
+  }
+  refuse_process_prior(settings$prior)
+  settings$tune <- settings$tune %||% FALSE
   prior <- settings$prior
   combine <- settings$combine
   settings$learn <- identical(settings$kernel_weights, "learn")
@@ -263,6 +312,59 @@ settle_mkprobit <- function(settings) {
   vague <- if (settings$sparse) 1e-6 else 1
   settings$gamma <- c(prior$tau %||% vague, prior$nu %||% vague)
   settings
+}
+
+# Of the process prior: what belongs to the paper's weights is refused.
+settle_process <- function(settings) {
+  settings$learn <- identical(settings$kernel_weights, "learn")
+  prior <- settings$prior
+  other <- c(
+    latent_scales = settings$latent_scales != "class",
+    sparse = settings$sparse, zeta_moment = settings$zeta_moment == "point",
+    weights_method = !(settings$weights_method %||% "loo") == "loo",
+    "prior$tau" = !is.null(prior$tau), "prior$nu" = !is.null(prior$nu),
+    "prior$weights" = !is.null(prior$weights)
+  )
+  if (any(other)) {
+    name <- names(other)[other][1L]
+    bk_abort(
+      "argument", "This setting belongs to the paper's coefficients.",
+      c(
+        sprintf("Found: `%s`, with coefficients = \"process\".", name),
+        "Accepted: coefficients = \"weights\", or without that setting."
+      ),
+      column = name, found = name, expected = "weights"
+    )
+  }
+  if (settings$learn && settings$combine == "binary") {
+    bk_abort(
+      "argument", "A process does not learn subsets of the kernels.",
+      c(
+        "Accepted: combine = \"sum\", whose weights may become small,",
+        "numbers 0 or 1 as `kernel_weights`, or coefficients = \"weights\"."
+      ),
+      column = "combine", found = "binary", expected = c("sum", "product")
+    )
+  }
+  settings$weights_method <- "loo"
+  settings$tol <- settings$tol %||% 1e-7
+  settings$max_iter <- settings$max_iter %||% 1000L
+  settings
+}
+
+refuse_process_prior <- function(prior) {
+  given <- c("variance", "intercept")
+  given <- given[lengths(prior[given]) > 0L]
+  if (length(given)) {
+    bk_abort(
+      "prior", "This part of the prior belongs to the process.",
+      c(
+        sprintf("Found: `%s`, with coefficients = \"weights\".", given[1L]),
+        "Accepted: `tau`, `nu` and `alpha0` of mkprobit_prior()."
+      ),
+      column = given[1L], found = prior[[given[1L]]]
+    )
+  }
 }
 
 # `prior_weights`: of a binary composite a probability; of others two numbers,

@@ -415,6 +415,9 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #'   exist: their prior has none.
 #' @param theta Shape and rate of the gamma prior of theta = 1 / (2 l^2) for
 #'   each length-scale l that is learned. Default 1 each.
+#' @param variance,intercept Of `coefficients = "process"`, to which the others
+#'   do not apply: variance of the process and standard deviation of the constant
+#'   of each class, positive numbers. `NULL`, the default: tuned, from 16 and 3.
 #' @return An object of class `c("mkprobit_prior", "bayeskernel_prior")`, a list
 #'   with the arguments as elements; `weights` and what was not given are `NULL`
 #'   until [mkprobit()] knows the composite.
@@ -429,7 +432,8 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #' @export
 mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL,
                            theta = c(1, 1),
-                           weight_hyper = c("learned", "fixed")) {
+                           weight_hyper = c("learned", "fixed"),
+                           variance = NULL, intercept = NULL) {
   weight_hyper <- check_choice(
     weight_hyper, c("learned", "fixed"), "weight_hyper"
   )
@@ -448,7 +452,9 @@ mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL,
         )
       },
       theta = positive_numbers(theta, "theta", c("shape", "rate")),
-      weight_hyper = weight_hyper
+      weight_hyper = weight_hyper,
+      variance = if (!is.null(variance)) prior_number(variance, "variance"),
+      intercept = if (!is.null(intercept)) prior_number(intercept, "intercept")
     ),
     class = c("mkprobit_prior", "bayeskernel_prior")
   )
@@ -756,7 +762,9 @@ format.mkprobit_prior <- function(x, digits = 4, ...) {
       shown(x$weights, "by composite, see ?mkprobit_prior"),
       if (identical(x$weight_hyper, "fixed")) ", parameters fixed"
     ),
-    "1 / (2 lengthscale^2)" = paste0("gamma", prior_text(x$theta, digits))
+    "1 / (2 lengthscale^2)" = paste0("gamma", prior_text(x$theta, digits)),
+    "variance of a process" = shown(x$variance, "tuned"),
+    "sd of its constants" = shown(x$intercept, "tuned")
   )
 }
 

@@ -58,8 +58,8 @@ class_log_loss <- function(y, prob) {
 probit_machine <- function(kernel = bayeskernel::rbf(), ...) {
   function(x, y, new) {
     fit <- quietly(flat(bayeskernel::mkprobit)(
-      x, y, kernel = kernel, threads = 1, seed = 1,
-      control = mkprobit_control(progress = FALSE), ...
+      x, y, kernel = kernel, coefficients = "weights", threads = 1, seed = 1,
+      progress = FALSE, ...
     ))
     stats::predict(fit, new, type = "prob", threads = 1)
   }
@@ -150,14 +150,27 @@ spaces_at <- function(spaces, rows) {
   lapply(spaces, function(x) x[rows, , drop = FALSE])
 }
 
+# Classes around centres in each of some spaces, of noise of sd 2.
+simulate_spaces <- function(n, classes, spaces, columns = 21) {
+  set.seed(1)
+  y <- factor(sample(rep_len(seq_len(classes), n)))
+  at <- as.integer(y)
+  x <- lapply(seq_len(spaces), function(s) {
+    centre <- matrix(rnorm(classes * columns), classes)
+    centre[at, ] + 2 * matrix(rnorm(n * columns), n)
+  })
+  names(x) <- paste0("s", seq_len(spaces))
+  list(x = x, y = y)
+}
+
 # Errors of every single space, of combined classifiers and of combined kernels
 # on one split.
 space_errors <- function(spaces, y, train, test, kernel, composites, ...) {
   fit_to <- function(spaces, ...) {
     quietly(flat(bayeskernel::mkprobit)(
       spaces_at(spaces, train), y[train],
-      kernel = kernel, threads = 1, seed = 1,
-      control = mkprobit_control(progress = FALSE), ...
+      kernel = kernel, coefficients = "weights", threads = 1, seed = 1,
+      progress = FALSE, ...
     ))
   }
   new <- spaces_at(spaces, test)

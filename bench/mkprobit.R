@@ -64,18 +64,6 @@ print_ratios(ratios, "Ten folds, CPU seconds of fits and predictions")
 
 # --- times of the paper ---------------------------------------------------------
 
-simulate_spaces <- function(n, classes, spaces, columns = 21) {
-  set.seed(1)
-  y <- factor(sample(rep_len(seq_len(classes), n)))
-  at <- as.integer(y)
-  x <- lapply(seq_len(spaces), function(s) {
-    centre <- matrix(rnorm(classes * columns), classes)
-    centre[at, ] + 2 * matrix(rnorm(n * columns), n)
-  })
-  names(x) <- paste0("s", seq_len(spaces))
-  list(x = x, y = y)
-}
-
 # One run, wall-clock against its limit; `share` of the work that is asked for.
 time_run <- function(what, limit, run, share = 1) {
   time <- system.time(run()) / share
@@ -86,8 +74,9 @@ time_run <- function(what, limit, run, share = 1) {
 
 # A hundred passes, whatever the bound does.
 passes_of <- function(data, ..., passes = 100) {
-  quietly(flat(mkprobit)(
-    data$x, data$y, control = mkprobit_control(tol = 0, max_iter = passes), seed = 1, threads = 2, ...
+  quietly(mkprobit(
+    coefficients = "weights",
+    data$x, data$y, tol = 0, max_iter = passes, seed = 1, threads = 2, ...
   ))
 }
 
@@ -105,7 +94,8 @@ time_run("the same, shared scales", 0.6, function() {
 balance <- damoulas_data("balance")
 time_run("Balance, ten folds, class scales", 15, function() {
   class_scores(balance, function(x, y, new) {
-    fit <- quietly(mkprobit(x, y, control = mkprobit_control(max_iter = 50), seed = 1, threads = 2))
+    fit <- quietly(mkprobit(x, y, coefficients = "weights",
+      control = mkprobit_control(max_iter = 50), seed = 1, threads = 2))
     predict(fit, new, type = "prob", threads = 2)
   }, random_folds(625, 1))
 })
@@ -114,6 +104,7 @@ neal <- simulate_neal(400)
 share <- setting("SWEEPS", 1e5) / 1e5
 time_run("100,000 Gibbs sweeps, 400 rows, 6 features", 15, function() {
   quietly(mkprobit(
+    coefficients = "weights",
     neal$x[, 1:2], neal$y,
     kernel = basis(2), method = "gibbs", chains = 2,
     control = mkprobit_control(warmup = 5000 * share, thin = 10),
@@ -134,9 +125,8 @@ if (!quick) {
   before <- memory()
   time_run("100,000 rows, 3 spaces, 10 classes, 300 objects", 60, function() {
     quietly(mkprobit(
-      many$x, many$y, inducing = 300,
-      control = mkprobit_control(latent_scales = "shared"), seed = 1,
-      threads = 2
+      many$x, many$y, coefficients = "weights", inducing = 300,
+      control = mkprobit_control(latent_scales = "shared"), seed = 1, threads = 2
     ))
   })
   cat(sprintf(

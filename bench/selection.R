@@ -140,7 +140,8 @@ if (asked("5")) {
   ours <- function(polish) {
     function(d, family) {
       fit <- bkm(
-        d$x, d$y, family = family, select = TRUE, method = "vb", polish = polish
+        d$x, d$y, family = family, select = TRUE, method = "vb",
+        control = bkm_control(polish = polish)
       )
       which(inclusion(fit) > 0.5)
     }

@@ -158,8 +158,9 @@ run_neal <- function() {
   prior <- mkprobit_prior(tau = 3, nu = 3)
   fit_by <- function(...) {
     timed(function() {
-      quietly(flat(mkprobit)(
-        x, data$y, kernel = basis(2), prior = prior, seed = 1, threads = 1, ...
+      quietly(mkprobit(
+        x, data$y, kernel = basis(2), coefficients = "weights", prior = prior,
+        seed = 1, threads = 1, ...
       ))
     })
   }
@@ -193,8 +194,9 @@ run_line <- function() {
   colnames(x) <- c("x1", "x2", "one")
   plane <- diag(3)
   fit_by <- function(...) {
-    quietly(flat(mkprobit)(
-      x, y, kernel = basis(), prior = mkprobit_prior(tau = 3, nu = 3),
+    quietly(mkprobit(
+      x, y, kernel = basis(), coefficients = "weights",
+      prior = mkprobit_prior(tau = 3, nu = 3),
       seed = 1, threads = 1, ...
     ))
   }

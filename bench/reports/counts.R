@@ -132,7 +132,9 @@ cases <- list(
       d$y <- droplevels(d$y)
       rownames(d) <- paste0("r", 1:80)
       turned <- transform(d, y = factor(y, c("hi", "lo")))
-      fit <- function(...) mkprobit(..., threads = 1, seed = 1)
+      fit <- function(...) {
+        mkprobit(..., coefficients = "weights", threads = 1, seed = 1)
+      }
       a <- fit(y ~ x, d)
       b <- fit(y ~ z, d)
       right <- predict(combine_classifiers(list(a = a, b = b)), d, "prob")

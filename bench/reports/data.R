@@ -99,7 +99,7 @@ cases <- list(
       d$y <- .84 * d$x + sin(2 * d$z) + rnorm(150) * .4
       fit <- bark(
         y ~ x + z, d, linear = TRUE, chains = 2,
-        control = bark_control(warmup = 2000, thin = 10), ndraws = 500, until = stop_at(rhat = 5), threads = 1, seed = 1
+        control = bark_control(warmup = 2000, thin = 10), ndraws = 500, until = rhat(5), threads = 1, seed = 1
       )
       table <- tidy(fit)
       number(unlist(table[table$term == "slope[x]", c("estimate", "std.error")]))
@@ -140,7 +140,7 @@ cases <- list(
       x <- list(a = matrix(rnorm(200), 100), b = matrix(rnorm(200), 100))
       y <- factor(1 + (x$a[, 1] > 0) + (x$a[, 2] > .5))
       fit <- mkprobit(
-        x, y, kernel_weights = "learn",
+        x, y, coefficients = "weights", kernel_weights = "learn",
         control = mkprobit_control(weights_method = "profile"), threads = 1
       )
       d <- fit$diagnostics

@@ -70,7 +70,8 @@ cases <- list(
       d <- folds()
       wrong <- function(tune) {
         fit <- mkprobit(
-          d$x[d$train, ], d$y[d$train], tune = tune, threads = 1, seed = 1
+          d$x[d$train, ], d$y[d$train], coefficients = "weights", tune = tune,
+          threads = 1, seed = 1
         )
         percent(mean(predict(fit, d$x[!d$train, ]) != d$y[!d$train]))
       }
@@ -85,8 +86,8 @@ cases <- list(
       ones <- matrix(1, 30, 30)
       fit <- mkprobit(
         list(a = ones, b = ones), factor(rep(1:3, 10)),
-        kernel = precomputed(), combine = "product", kernel_weights = "learn",
-        prior = mkprobit_prior(weights = c(3, 2), weight_hyper = "fixed"),
+        kernel = precomputed(), combine = "product", coefficients = "weights",
+        kernel_weights = "learn", prior = mkprobit_prior(weights = c(3, 2), weight_hyper = "fixed"),
         method = "gibbs", chains = 2,
         control = mkprobit_control(warmup = 100, progress = FALSE), ndraws = 1000, seed = 1,
         threads = 1
@@ -152,7 +153,11 @@ cases <- list(
       x <- matrix(rnorm(80), 40)
       tryCatch(
         {
-          mkprobit(x, rep(0:1, 20), control = mkprobit_control(sparse = TRUE), threads = 1)
+          mkprobit(
+            x, rep(0:1, 20), coefficients = "weights",
+            control = mkprobit_control(sparse = TRUE),
+            threads = 1
+          )
           "nothing said"
         },
         warning = function(w) sub("\n.*", "", conditionMessage(w))

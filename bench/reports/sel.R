@@ -51,7 +51,7 @@ cases <- list(
       d <- block_set(100, 800, "gaussian")
       fit <- bkm(
         d$x, d$y, family = "gaussian", select = ~ . - x1, method = "vb",
-        polish = FALSE, threads = 1
+        control = bkm_control(polish = FALSE), threads = 1
       )
       sprintf("%d columns", length(inclusion(fit)))
     }

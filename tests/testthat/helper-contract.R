@@ -167,6 +167,22 @@ contract_list <- function() list(
       y ~ x1 + x2, data, latent_scales = "shared", inducing = 15, ...
     )
   }, exact = FALSE, linear = FALSE, links = FALSE),
+  case("mkprobit, process, two classes", function(data, ...) {
+    quick_mkprobit(
+      y ~ x1 + x2, data, coefficients = "process", tune = FALSE, ...
+    )
+  }, exact = FALSE, linear = FALSE, links = FALSE, dense = TRUE),
+  case("mkprobit, process, classes", function(data, ...) {
+    quick_mkprobit(
+      as_predictors(data), data$y, coefficients = "process", inducing = 15, ...
+    )
+  }, exact = FALSE, new = as_predictors, linear = FALSE, links = FALSE,
+  data = three_classes),
+  case("mkprobit, process, gibbs", function(data, ...) {
+    quick_mkprobit(
+      y ~ x1 + x2, data, method = "gibbs", coefficients = "process", ...
+    )
+  }, exact = FALSE, linear = FALSE, links = FALSE, dense = TRUE),
   case("mkprobit, gibbs", function(data, ...) {
     quick_mkprobit(
       y ~ x1 + x2, data,

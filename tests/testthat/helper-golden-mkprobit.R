@@ -47,6 +47,7 @@ mkprobit_kernels <- function(case) {
 mkprobit_case_fit <- function(case, prior, ...) {
   beta <- as.double(unlist(case$beta))
   flat(mkprobit)(
+    coefficients = "weights",
     mkprobit_spaces(case),
     factor(mkprobit_numbers(case, "t"), seq_len(case$C)),
     kernel = mkprobit_kernels(case), combine = case$composite,

@@ -1,12 +1,13 @@
-# Fits of few passes, or of few draws.
-quick_mkprobit <- function(..., method = "vb", ndraws = 40, seed = 1) {
+# Fits of few passes, or of few draws, by default the paper's.
+quick_mkprobit <- function(..., method = "vb", ndraws = 40, seed = 1,
+                           coefficients = "weights") {
   if (method == "vb") {
     return(flat(mkprobit)(
-      ..., tol = 1e-12, tolw = 1e-9, max_iter = 20000, seed = seed, threads = 1
+      ..., coefficients = coefficients, tol = 1e-12, tolw = 1e-9, max_iter = 20000, seed = seed, threads = 1
     ))
   }
   suppressWarnings(flat(mkprobit)(
-    ..., method = method, chains = 2, warmup = 50, ndraws = ndraws, thin = 1,
+    ..., coefficients = coefficients, method = method, chains = 2, warmup = 50, ndraws = ndraws, thin = 1,
     seed = seed, threads = 1, progress = FALSE
   ), classes = "bayeskernel_warning_convergence")
 }

@@ -149,7 +149,7 @@ test_that("mkprobit() takes counts, exactly as repeated rows", {
   # The shares of the table, by a formula.
   fit <- mkprobit(
     Sat ~ Infl + Type + Cont, transform(housing, Sat = sat), weights = Freq,
-    threads = 1, seed = 1
+    coefficients = "weights", threads = 1, seed = 1
   )
   share <- prop.table(xtabs(
     Freq ~ interaction(Infl, Type, Cont) + Sat, housing

@@ -429,7 +429,7 @@ test_that("method \"gibbs\" draws missing levels, beside groups too", {
   fit <- suppressWarnings(bkm(
     y ~ x + (1 | g), d, family = "gaussian", missing = "model",
     method = "gibbs", penalty = "none", standardize = FALSE, chains = 2,
-    draws = 2000, warmup = 300, seed = 1, threads = 1,
+    ndraws = 2000, control = list(warmup = 300), seed = 1, threads = 1,
     prior = bkm_prior(
       beta_var = 1e4, intercept_var = 1e4, sd_scale = 1, noise_shape = 0.01,
       noise_rate = 0.01

@@ -6,7 +6,7 @@ y <- data$y
 
 refuses <- function(kind, text, ...) {
   error <- expect_error(
-    flat(mkprobit)(..., threads = 1, seed = 1),
+    flat(mkprobit)(coefficients = "weights", ..., threads = 1, seed = 1),
     class = paste0("bayeskernel_error_", kind)
   )
   expect_match(conditionMessage(error), text)
@@ -35,6 +35,7 @@ test_that("kernel matrices are symmetric and positive semi-definite", {
   )
   # A rank of two is enough.
   fit <- mkprobit(
+    coefficients = "weights",
     list(k = tcrossprod(spaces$weak)), y,
     kernel = precomputed(), threads = 1, seed = 1
   )
@@ -106,6 +107,7 @@ test_that("responses and gaps are told", {
   infinite$weak[2, 1] <- Inf
   refuses("missing", "u", infinite, y)
   fit <- mkprobit(
+    coefficients = "weights",
     holed, y,
     na.action = na.exclude, threads = 1, seed = 1
   )
@@ -115,7 +117,7 @@ test_that("responses and gaps are told", {
 })
 
 test_that("new rows must have the spaces of the fit", {
-  fit <- mkprobit(spaces, y, threads = 1, seed = 1)
+  fit <- mkprobit(coefficients = "weights", spaces, y, threads = 1, seed = 1)
   expect_bk_error(predict(fit, spaces["weak"]), "argument", "strong")
   expect_bk_error(predict(fit, spaces$weak), "argument", "strong")
   uneven <- spaces
@@ -138,7 +140,7 @@ test_that("kernels of mkprobit() alone are told to others", {
   expect_bk_error(rbf() + basis(), "kernel", "basis")
   for (kernel in list(2 * categorical(), categorical(columns = 1))) {
     expect_bk_error(
-      mkprobit(list(g = gl(2, 9)), gl(2, 9), kernel = kernel), "kernel",
+      mkprobit(coefficients = "weights", list(g = gl(2, 9)), gl(2, 9), kernel = kernel), "kernel",
       "categorical"
     )
   }

@@ -5,6 +5,7 @@ new <- two_spaces(30, 2)
 
 learn <- function(...) {
   suppressWarnings(flat(mkprobit)(
+    coefficients = "weights",
     data$spaces, data$y,
     kernel_weights = "learn", threads = 1, seed = 1, ...
   ))
@@ -13,6 +14,7 @@ bound_of <- function(fit) utils::tail(elbo(fit), 1)
 
 test_that("weights of a sum are learned by every estimator", {
   equal <- mkprobit(
+    coefficients = "weights",
     data$spaces, data$y,
     threads = 1, seed = 1, control = list(tol = 1e-8, max_iter = 2000)
   )
@@ -40,6 +42,7 @@ test_that("weights by predictions of left-out objects are the default", {
     expect_gt(weights$mean[2], weights$mean[1], label = combine)
     # The fit is that of these weights.
     held <- mkprobit(
+      coefficients = "weights",
       data$spaces, data$y,
       combine = combine, kernel_weights = weights$mean, threads = 1, seed = 1
     )
@@ -51,6 +54,7 @@ test_that("weights by predictions of left-out objects are the default", {
       -mean(log(p[cbind(seq_along(many$y), as.integer(many$y))]))
     }
     equal <- mkprobit(
+      coefficients = "weights",
       data$spaces, data$y, combine = combine, threads = 1, seed = 1
     )
     expect_lt(loss(fit), 0.95 * loss(equal), label = combine)
@@ -64,6 +68,7 @@ test_that("an object that is left out is no regressor, matrix or not", {
     exp(-as.matrix(dist(z))^2 / ncol(z))
   }, data$spaces, names(data$spaces))
   by_matrix <- suppressWarnings(mkprobit(
+    coefficients = "weights",
     kernels, data$y,
     kernel = precomputed(), kernel_weights = "learn", threads = 1, seed = 1
   ))
@@ -102,6 +107,7 @@ test_that("subsets have probabilities, the empty one only when asked", {
     # The predictions are averages over the subsets.
     each <- apply(at, 1, function(state) {
       one <- suppressWarnings(mkprobit(
+        coefficients = "weights",
         data$spaces, data$y,
         combine = "binary", kernel_weights = state, threads = 1, seed = 1,
         control = list(tol = 1e-8, max_iter = 1000)
@@ -118,6 +124,7 @@ test_that("subsets have probabilities, the empty one only when asked", {
 test_that("length-scales are learned, one or one a column", {
   fit_to <- function(...) {
     suppressWarnings(flat(mkprobit)(
+      coefficients = "weights",
       data$spaces$strong, data$y,
       threads = 1, seed = 1, tol = 1e-7, max_iter = 500, ...
     ))
@@ -222,6 +229,7 @@ test_that("a sparse prior drops regressors that nobody misses", {
   for (scales in c("class", "shared")) {
     fit_to <- function(...) {
       suppressWarnings(flat(mkprobit)(
+        coefficients = "weights",
         x, y,
         latent_scales = scales, tol = 1e-7, max_iter = 3000, seed = 1,
         threads = 1, ...
@@ -250,6 +258,7 @@ test_that("a sparse prior drops regressors that nobody misses", {
 
 sampled <- function(...) {
   suppressWarnings(flat(mkprobit)(
+    coefficients = "weights",
     ...,
     method = "gibbs", chains = 2, warmup = 200, ndraws = 400, seed = 1,
     threads = 1, progress = FALSE
@@ -259,7 +268,7 @@ sampled <- function(...) {
 test_that("the sampler and variational Bayes predict alike", {
   prior <- mkprobit_prior(tau = 3, nu = 3)
   gibbs <- sampled(data$spaces, data$y, prior = prior)
-  vb <- mkprobit(data$spaces, data$y, prior = prior, threads = 1, seed = 1)
+  vb <- mkprobit(coefficients = "weights", data$spaces, data$y, prior = prior, threads = 1, seed = 1)
   ours <- predict(vb, new$spaces, "prob")
   theirs <- predict(gibbs, new$spaces, "prob", se.fit = TRUE)
   expect_lt(mean(abs(ours - theirs$fit)), 0.05)
@@ -291,6 +300,7 @@ test_that("draws of weights and length-scales have names on the log scale", {
   own <- predict(gibbs, data$spaces, "prob")
   expect_gt(mean(own[cbind(seq_along(data$y), as.integer(data$y))]), 0.5)
   more <- suppressWarnings(mkprobit(
+    coefficients = "weights",
     data$spaces, data$y,
     kernel_weights = "learn", tune = TRUE,
     control = list(latent_scales = "shared", warmup = 200, progress = FALSE, resume = gibbs),
@@ -306,6 +316,7 @@ test_that("the trace of learned weights has a point for every pass", {
   spaces <- list(a = matrix(rnorm(160), 80), b = matrix(rnorm(160), 80))
   y <- factor(1 + (spaces$a[, 1] > 0) + (spaces$a[, 2] > 0.5))
   fit <- mkprobit(
+    coefficients = "weights",
     spaces, y,
     kernel_weights = "learn", control = list(weights_method = "profile"), threads = 1, seed = 1
   )

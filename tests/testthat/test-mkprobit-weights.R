@@ -6,6 +6,7 @@
 ones <- matrix(1, 30, 30)
 flat_data <- function(combine, prior, ...) {
   suppressWarnings(flat(mkprobit)(
+    coefficients = "weights",
     list(a = ones, b = ones), factor(rep(1:3, 10)),
     kernel = precomputed(), kernel_weights = "learn", combine = combine,
     prior = prior, threads = 1, seed = 1, progress = FALSE, ...
@@ -97,9 +98,9 @@ many <- local({
 })
 
 test_that("length-scales that predict worse are not taken, and this is said", {
-  start <- mkprobit(many$x, many$y, threads = 1, seed = 1)
+  start <- mkprobit(coefficients = "weights", many$x, many$y, threads = 1, seed = 1)
   expect_warning(
-    fit <- mkprobit(many$x, many$y, tune = TRUE, threads = 1, seed = 1),
+    fit <- mkprobit(coefficients = "weights", many$x, many$y, tune = TRUE, threads = 1, seed = 1),
     "were not taken", class = "bayeskernel_warning_convergence"
   )
   expect_identical(fit$kernel, start$kernel)
@@ -112,7 +113,8 @@ test_that("a sparse fit with nothing left says so", {
   set.seed(1)
   x <- matrix(rnorm(80), 40)
   expect_warning(
-    fit <- mkprobit(x, rep(0:1, 20), control = list(sparse = TRUE), threads = 1, seed = 1),
+    fit <- mkprobit(coefficients = "weights", x, rep(0:1, 20),
+      control = list(sparse = TRUE), threads = 1, seed = 1),
     "left no regressor", class = "bayeskernel_warning_convergence"
   )
   expect_true(all(fit$relevant == 0))
@@ -121,7 +123,7 @@ test_that("a sparse fit with nothing left says so", {
 test_that("one complete row among others has no class for a name", {
   set.seed(1)
   x <- matrix(rnorm(80), 40)
-  fit <- mkprobit(x, rep(c("a", "b"), 20), threads = 1, seed = 1)
+  fit <- mkprobit(coefficients = "weights", x, rep(c("a", "b"), 20), threads = 1, seed = 1)
   new <- rbind(x[1, ], NA)
   for (type in c("prob", "response", "link")) {
     found <- predict(fit, new, type)
@@ -136,6 +138,7 @@ test_that("bounds and memory that are not to be had end the fit", {
   x <- list(a = matrix(rnorm(80), 40), b = matrix(rnorm(80), 40))
   expect_bk_error(
     mkprobit(
+      coefficients = "weights",
       x, rep(0:1, 20), kernel_weights = c(1e160, 1e160), tune = TRUE,
       threads = 1
     ),
@@ -144,6 +147,6 @@ test_that("bounds and memory that are not to be had end the fit", {
   old <- options(bayeskernel.max_bytes = 1e4)
   on.exit(options(old))
   expect_bk_error(
-    mkprobit(x, rep(0:1, 20), threads = 1), "argument", "Use `inducing`"
+    mkprobit(coefficients = "weights", x, rep(0:1, 20), threads = 1), "argument", "Use `inducing`"
   )
 })

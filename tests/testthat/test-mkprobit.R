@@ -14,6 +14,7 @@ test_that("the bound rises for every composite and scale", {
     for (scales in c("class", "shared", "fixed")) {
       for (accelerate in c(TRUE, FALSE)) {
         fit <- suppressWarnings(mkprobit(
+          coefficients = "weights",
           data$spaces, data$y,
           combine = combine,
           control = list(latent_scales = scales, tol = 1e-12, max_iter = 40, accelerate = accelerate), threads = 1, seed = 1
@@ -127,6 +128,7 @@ test_that("objects as regressors come near the fit to all of them", {
   big <- two_spaces(240, 3)
   fit_to <- function(...) {
     flat(mkprobit)(
+      coefficients = "weights",
       big$spaces, big$y,
       latent_scales = "shared", threads = 1, seed = 1, ...
     )
@@ -170,7 +172,7 @@ test_that("draws of probabilities have the mean and the spread of predict()", {
 test_that("a class without rows, or with one, warns and stays", {
   y <- factor(data$y, c("a", "b", "c", "d"))
   expect_warning(
-    fit <- mkprobit(data$spaces, y, threads = 1, seed = 1),
+    fit <- mkprobit(coefficients = "weights", data$spaces, y, threads = 1, seed = 1),
     class = "bayeskernel_warning_response"
   )
   prob <- predict(fit, new$spaces, "prob")
@@ -178,7 +180,7 @@ test_that("a class without rows, or with one, warns and stays", {
   expect_lt(mean(prob[, "d"]), 0.2)
   y[1] <- "d"
   expect_warning(
-    mkprobit(data$spaces, y, threads = 1, seed = 1),
+    mkprobit(coefficients = "weights", data$spaces, y, threads = 1, seed = 1),
     class = "bayeskernel_warning_response"
   )
 })
@@ -214,7 +216,7 @@ test_that("classifiers are combined by rule", {
 
 test_that("results do not depend on threads", {
   fit_by <- function(threads) {
-    mkprobit(data$spaces, data$y, threads = threads, seed = 1)
+    mkprobit(coefficients = "weights", data$spaces, data$y, threads = threads, seed = 1)
   }
   one <- fit_by(1)
   two <- fit_by(3)

@@ -17,7 +17,7 @@ block_data <- function(n = 150, p = 600, family = "gaussian", seed = 1) {
 }
 fit_screened <- function(d, family = "gaussian", polish = FALSE,
                          select = TRUE, ...) {
-  bkm(
+  flat(bkm)(
     d$x, d$y, family = family, select = select, method = "vb", polish = polish,
     threads = 1, ...
   )
@@ -96,7 +96,7 @@ test_that("a search from none ends as high as one over all columns", {
 test_that("a machine with a hinge is searched the same way", {
   d <- block_data(family = "logit")
   found <- bsvm(
-    d$x, d$y, select = TRUE, method = "vb", polish = FALSE, threads = 1
+    d$x, d$y, select = TRUE, method = "vb", control = list(polish = FALSE), threads = 1
   )
   expect_setequal(blocks_found(found), (d$true - 1) %/% 5)
   expect_equal(dim(predict(found, d$x[1:4, ], type = "prob")), c(4L, 2L))

@@ -65,10 +65,15 @@ class LeftOutClass {
 
 }  // namespace detail
 
-// log P(t_n | the other objects). `own`: object n is regressor n. Some 2 M^2 N
-// multiply-adds a class.
-inline VectorXd left_out(const MultinomialFit& fit, const Design& design,
-                         bool own, Executor& executor) {
+// What the others say of each object's latent responses, classes x objects.
+struct LeftOutMoments {
+  MatrixXd mean, sd;
+};
+
+// `own`: object n is regressor n. Some 2 M^2 N multiply-adds a class.
+inline LeftOutMoments left_out_moments(const MultinomialFit& fit,
+                                       const Design& design, bool own,
+                                       Executor& executor) {
   constexpr double kLeast = 1e-12;
   const Index n = design.rows(), m = design.regressors();
   const MatrixXd &w = fit.mean(), &y = fit.y();
@@ -79,7 +84,6 @@ inline VectorXd left_out(const MultinomialFit& fit, const Design& design,
   };
   ScratchPool<Scratch> pool;
   MatrixXd f(classes, n), bend(classes, n), mean(classes, n), sd(classes, n);
-  VectorXd out(n);
   const auto tiles = [&](auto&& each) {
     executor.run(design.tiles(), [&](Index t) {
       auto loan = pool.borrow();
@@ -136,11 +140,33 @@ inline VectorXd left_out(const MultinomialFit& fit, const Design& design,
       }
     }
   });
-  tiles([&](Index at, ConicRule& rule) {
-    out[at] = rule.log_probability(mean.col(at).data(), sd.col(at).data(),
-                                   fit.labels()[at]);
+  return {std::move(mean), std::move(sd)};
+}
+
+// log P(t_n | the other objects), where the means are `sharpness` as large.
+inline VectorXd left_out_probability(const MultinomialFit& fit,
+                                     const LeftOutMoments& at, double sharpness,
+                                     Executor& executor) {
+  constexpr Index kBlock = 64;
+  const Index n = at.mean.cols(), classes = at.mean.rows();
+  VectorXd out(n);
+  executor.run((n + kBlock - 1) / kBlock, [&](Index block) {
+    ConicRule rule(classes, fit.settings().nodes);
+    VectorXd mean(classes);
+    for (Index i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
+      mean = sharpness * at.mean.col(i);
+      out[i] = rule.log_probability(mean.data(), at.sd.col(i).data(),
+                                    fit.labels()[i]);
+    }
   });
   return out;
+}
+
+// log P(t_n | the other objects).
+inline VectorXd left_out(const MultinomialFit& fit, const Design& design,
+                         bool own, Executor& executor) {
+  return left_out_probability(
+      fit, left_out_moments(fit, design, own, executor), 1.0, executor);
 }
 
 }  // namespace bayeskernel

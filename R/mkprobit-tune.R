@@ -1,0 +1,428 @@
+# Hyperparameters of mkprobit()'s process: those by which each of some rows is
+# predicted best from the others, from the best of a grid by steps along one
+# direction after another.
+
+# Rows that are looked at.
+tuning_rows <- 500L
+# Classes x rows^3 of all evaluations together, of which there are at least 40.
+process_work <- 5e10
+
+# Directions in which the search steps: each a list of `kind`, and where they
+# are of a space, its number and the numbers of its kernel's parameters.
+tuning_directions <- function(spaces, settings) {
+  held <- settings$prior
+  scales <- lapply(spaces, open_parameters, settings$tune)
+  # A power of an rbf() is one of another length-scale.
+  if (settings$learn && settings$combine == "product" && !settings$force) {
+    scales <- lapply(scales, function(each) integer())
+  }
+  wide <- which(lengths(scales) > 0L)
+  one <- function(kind, space = 0L, at = integer()) {
+    list(kind = kind, space = space, at = at)
+  }
+  each <- function(s) {
+    at <- scales[[s]]
+    roles <- parameter_roles(spaces[[s]]$kernel)[at]
+    c(
+      if (length(at) > 1L && length(spaces) > 1L) list(one("scale", s, at)),
+      lapply(at, function(k) one("scale", s, k))
+    )
+  }
+  c(
+    if (is.null(held$variance)) list(one("variance")),
+    if (length(wide)) {
+      c(
+        if (length(unlist(scales)) > 1L) list(one("all")),
+        unlist(lapply(wide, each), recursive = FALSE)
+      )
+    },
+    if (settings$learn) {
+      lapply(seq_along(spaces), function(s) one("weight", s))
+    },
+    if (is.null(held$intercept) && settings$bias) list(one("intercept"))
+  )
+}
+
+# Length-scales that were left open, or all; with variances of the terms of a
+# sum, whose ratios are not the process's variance.
+open_parameters <- function(space, all) {
+  if (space$kind != "kernel") {
+    return(integer())
+  }
+  roles <- parameter_roles(space$kernel)
+  leaves <- parameter_leaves(space$kernel)$at
+  open <- space$open %||% rep(TRUE, max(leaves, 0L))
+  sum <- has_kind(space$kernel, "sum")
+  which(roles == "lengthscale" & (isTRUE(all) | open[leaves]) |
+    roles == "variance" & sum & any(open))
+}
+
+# log ratios to the start, of everything that may move.
+start_moves <- function(spaces) {
+  list(
+    variance = 0, intercept = 0, weight = numeric(length(spaces)),
+    scale = lapply(spaces, function(space) {
+      numeric(if (space$kind == "kernel") {
+        length(kernel_parameters(space$kernel))
+      } else {
+        0L
+      })
+    })
+  )
+}
+
+move_along <- function(moves, direction, step, open) {
+  kind <- direction$kind
+  if (kind == "all") {
+    moves$scale <- Map(function(move, at) {
+      replace(move, at, move[at] + step)
+    }, moves$scale, open)
+  } else if (kind == "scale") {
+    at <- direction$at
+    s <- direction$space
+    moves$scale[[s]][at] <- moves$scale[[s]][at] + step
+  } else if (kind == "weight") {
+    s <- direction$space
+    moves$weight[s] <- moves$weight[s] + step
+  } else {
+    moves[[kind]] <- moves[[kind]] + step
+  }
+  moves
+}
+
+moved_process <- function(process, spaces, moves) {
+  process$variance <- process$variance * exp(moves$variance)
+  process$intercept <- process$intercept * exp(moves$intercept)
+  if (any(moves$weight != 0)) {
+    weights <- process$weights * exp(moves$weight)
+    # The size of a sum is the process's.
+    if (process$combine != "product") weights <- weights / sum(weights)
+    process$weights <- weights
+  }
+  list(process = process, spaces = Map(function(space, move) {
+    if (any(move != 0)) {
+      space$kernel <- update_kernel(
+        space$kernel, log(kernel_parameters(space$kernel)) + move
+      )
+    }
+    space
+  }, spaces, moves$scale))
+}
+
+# Weak: a factor of e costs as much as an eighth of a unit of log probability,
+# for the variance as much for every class, each of which has one.
+moves_penalty <- function(moves, classes) {
+  all <- sum(unlist(moves, use.names = FALSE)^2)
+  (all + (classes - 1) * moves$variance^2) / 8
+}
+
+# Rows that are looked at: of every class its share, and three if it has them.
+tuning_sample <- function(y, size, seed) {
+  n <- length(y)
+  if (n <= size) {
+    return(seq_len(n))
+  }
+  by <- split(seq_len(n), y)
+  sort(unlist(with_seed(seed, lapply(by, function(rows) {
+    count <- min(length(rows), max(3, round(size / n * length(rows))))
+    rows[sample.int(length(rows), count)]
+  })), use.names = FALSE))
+}
+
+# What engines are told of features with coefficients of unit precision.
+feature_engine <- list(
+  combine = "sum", bias = FALSE, latent_scales = "fixed", alpha0 = 1,
+  sparse = FALSE, tau = 1, nu = 1, weights = 1, tune = FALSE, learn = FALSE,
+  prior_weights = c(1, 1), held_hyper = FALSE, prior_theta = c(1, 1),
+  weights_method = "fixed", states = FALSE, own = FALSE
+)
+
+# The process and the spaces' kernels where left-out rows are predicted best,
+# with how that went as `tuned`.
+tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
+  directions <- tuning_directions(spaces, settings)
+  if (length(directions) == 0L) {
+    return(list(process = process, spaces = spaces))
+  }
+  at <- tuning_sample(y, tuning_rows, settings$seed)
+  score <- left_out_scorer(
+    process, spaces, points, at, y[at], classes, settings
+  )
+  if (is.null(score)) {
+    return(list(process = process, spaces = spaces))
+  }
+  each <- classes * length(at)^3
+  count <- max(40, min(20 * length(directions) + 20, process_work / each))
+  open <- lapply(spaces, open_parameters, settings$tune)
+  shown <- tuning_progress(settings$progress)
+  on.exit(shown$done())
+  free <- vapply(directions, `[[`, "", "kind") == "variance"
+  # With the variance where it is, and from there with all; of large variances
+  # one step of Newton's thinks too well, and folds decide.
+  search <- climb_moves(
+    start_moves(spaces), directions[!free], open, score$left_out, count / 2,
+    shown
+  )
+  first <- search
+  if (any(free) && !search$interrupted) {
+    search <- climb_moves(
+      first$moves, directions, open, score$left_out, count / 2, shown
+    )
+    search$evaluations <- search$evaluations + first$evaluations
+  }
+  # The start is there, too: no search is taken that predicts worse.
+  ends <- unique(list(
+    search[c("moves", "log_loss")], first[c("moves", "log_loss")],
+    list(moves = start_moves(spaces), log_loss = first$start)
+  ))
+  folds <- NULL
+  interrupted <- search$interrupted
+  for (end in ends) {
+    found <- if (!interrupted) score$folds(end$moves)
+    interrupted <- is.null(found)
+    if (interrupted) break
+    if (is.null(folds) || found$score > folds$score) {
+      folds <- found
+      search[c("moves", "log_loss")] <- end
+    }
+  }
+  if (interrupted) stop_or_keep_tuning(settings)
+  found <- moved_process(process, spaces, search$moves)
+  found$process$sharpness <- folds$sharpness %||% 1
+  found$tuned <- list(
+    by = "loo", rows = length(at), evaluations = search$evaluations,
+    log_loss = search$log_loss, start_log_loss = first$start,
+    fold_log_loss = folds$loss %||% NA_real_, settled = search$settled,
+    interrupted = interrupted
+  )
+  found
+}
+
+# Of moves the log probability of the rows, each given the others, less the
+# penalty, and their mean loss; NULL after an interrupt. A class of one row
+# cannot be told from the others, and is not counted.
+left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
+  counted <- tabulate(y, classes)[y] > 1L
+  if (!any(counted)) {
+    return(NULL)
+  }
+  points <- Map(function(space, points) {
+    own <- points[, at, drop = FALSE]
+    if (!is_precomputed(space$kernel)) {
+      return(own)
+    }
+    # Repeated objects are one regressor.
+    points[settings$objects[at], at, drop = FALSE]
+  }, spaces, points)
+  spaces <- lapply(spaces, function(space) {
+    space["take"] <- list(NULL)
+    space
+  })
+  threads <- settings$threads
+  control <- list(
+    nodes = settings$nodes %||% 0L, tol = 1e-6, max_iter = 100L,
+    threads = threads, sharpness = if (settings$method == "vb") {
+      sharpness_grid
+    } else {
+      1
+    }
+  )
+  known <- vector("list", length(spaces))
+  block <- function(s, space, size) {
+    if (!identical(known[[s]]$kernel, space$kernel)) {
+      value <- space_block(space, points[[s]], points[[s]], threads)
+      known[[s]] <<- list(kernel = space$kernel, value = value / size)
+    }
+    known[[s]]$value
+  }
+  design_at <- function(moves) {
+    moved <- moved_process(process, spaces, moves)
+    size <- space_sizes(moved$spaces, points)
+    k <- combine_blocks(
+      unname(Map(block, seq_along(spaces), moved$spaces, size)), moved$process
+    )
+    phi <- pivoted_root(k, tuning_rank)$features
+    list(
+      phi = process_design(moved$process, phi, numeric(length(y)))$phi,
+      place = rowSums(k)
+    )
+  }
+  judged <- function(log_prob, moves) {
+    sums <- colSums(log_prob[counted, , drop = FALSE])
+    sums[!is.finite(sums)] <- -1e300
+    best <- best_sharpness(sums, control$sharpness)
+    list(
+      score = best$score - moves_penalty(moves, classes),
+      sharpness = best$sharpness, loss = -best$sum / sum(counted)
+    )
+  }
+  list(
+    left_out = function(moves) {
+      core <- core_call(mkprobit_left_out_cpp(
+        design_at(moves)$phi, as.integer(y), classes, NULL, control
+      ))
+      if (!core$interrupted) judged(core$log_prob, moves)
+    },
+    folds = function(moves) {
+      design <- design_at(moves)
+      log_prob <- fold_log_prob(
+        design$phi, y, classes, fold_of(y, design$place), control
+      )
+      if (!is.null(log_prob)) judged(log_prob, moves)
+    }
+  )
+}
+
+# Five folds of every class, whatever the order of the rows.
+fold_of <- function(y, place) {
+  fold <- integer(length(y))
+  fold[order(y, place)] <- rep_len(seq_len(5L), length(y))
+  fold
+}
+
+# log P of each row's class by a fit to the other folds, a column for each
+# sharpness.
+fold_log_prob <- function(phi, y, classes, fold, control) {
+  out <- matrix(0, length(y), length(control$sharpness))
+  settings <- c(feature_engine, list(
+    nodes = control$nodes, seed = 1, threads = control$threads,
+    progress = FALSE, zeta_moment = "exact", tol = control$tol, tolw = Inf,
+    max_iter = control$max_iter, accelerate = TRUE, allow_empty = FALSE
+  ))
+  for (k in unique(fold)) {
+    on <- fold == k
+    source <- function(rows) {
+      list(list(kind = "matrix", k = phi[, rows, drop = FALSE]))
+    }
+    core <- core_call(mkprobit_vb_cpp(list(
+      y = as.integer(y)[!on], classes = classes, sources = source(!on),
+      combine = "sum", bias = FALSE
+    ), settings))
+    if (isTRUE(core$status$interrupted)) {
+      return(NULL)
+    }
+    own <- core$posterior
+    for (j in seq_along(control$sharpness)) {
+      own$components[[1L]]$mean <- core$mean * control$sharpness[j]
+      found <- core_call(mkprobit_predict_cpp(
+        own, source(on), "sum", list(
+          nodes = control$nodes, threads = control$threads, progress = FALSE
+        )
+      ))
+      out[on, j] <- found$log_prob[cbind(seq_len(sum(on)), y[on])]
+    }
+  }
+  out
+}
+
+# Variational Bayes has means nearer to zero than those of the posterior, the
+# more so the more the functions may vary. By how much, left-out rows say; few
+# say little, and on most sets it is a factor of about 2.
+usual_sharpness <- 2
+sharpness_grid <- 2^seq(-1, 2, by = 0.5)
+
+# The top of the parabola through the best of the grid and its neighbours.
+best_sharpness <- function(sums, grid) {
+  score <- sums - 2 * log(grid / usual_sharpness)^2
+  k <- which.max(score)
+  out <- list(score = score[k], sum = sums[k], sharpness = grid[k])
+  if (k > 1L && k < length(grid)) {
+    own <- log(grid[k + (-1:1)])
+    slope <- diff(score[k + (-1:1)]) / diff(own)
+    bend <- diff(slope) / (own[3] - own[1])
+    if (is.finite(bend) && bend < 0) {
+      top <- (own[1] + own[2]) / 2 - slope[1] / (2 * bend)
+      rise <- -bend * (top - own[2])^2
+      out <- list(
+        score = out$score + rise, sum = out$sum + rise, sharpness = exp(top)
+      )
+    }
+  }
+  out
+}
+
+# Steps of the first look around.
+grid_widths <- log(c(0.5, 2))
+first_step <- log(2)
+least_step <- 0.1
+
+climb_moves <- function(moves, directions, open, score, most, shown) {
+  evaluations <- 0L
+  interrupted <- FALSE
+  round <- "grid"
+  best <- NULL
+  # Whether it is the best so far; the score either way.
+  look <- function(at) {
+    evaluations <<- evaluations + 1L
+    shown$tell(round, evaluations, best$score)
+    found <- score(at)
+    if (is.null(found)) {
+      interrupted <<- TRUE
+      return(-Inf)
+    }
+    if (is.null(best) || found$score > best$score) {
+      best <<- c(list(moves = at), found)
+    }
+    found$score
+  }
+  look(moves)
+  if (is.null(best)) {
+    return(list(
+      moves = moves, evaluations = evaluations, interrupted = TRUE,
+      settled = FALSE
+    ))
+  }
+  start <- best$loss
+  kinds <- vapply(directions, `[[`, "", "kind")
+  wide <- directions[kinds %in% c("all", "scale")][1L]
+  # Not where a climb has been.
+  for (width in if (!is.null(wide[[1L]]) && !any(kinds == "variance")) {
+    grid_widths
+  }) {
+    if (!interrupted) look(move_along(moves, wide[[1L]], width, open))
+  }
+  round <- "steps"
+  steps <- rep(first_step, length(directions))
+  going <- function() !interrupted && evaluations < most
+  while (going() && any(steps > least_step)) {
+    for (k in which(steps > least_step)) {
+      if (!going()) break
+      from <- best
+      there <- function(step) {
+        look(move_along(from$moves, directions[[k]], step, open))
+      }
+      up <- there(steps[k])
+      if (up > from$score) {
+        # The same way again.
+        while (going() && best$score > from$score) {
+          from <- best
+          there(steps[k])
+        }
+        next
+      }
+      if (!going()) break
+      down <- there(-steps[k])
+      if (down > from$score) {
+        while (going() && best$score > from$score) {
+          from <- best
+          there(-steps[k])
+        }
+        next
+      }
+      # The top of the parabola through the three.
+      bend <- up + down - 2 * from$score
+      top <- if (is.finite(bend) && bend < 0) {
+        steps[k] * (down - up) / (2 * bend)
+      } else {
+        0
+      }
+      steps[k] <- steps[k] / 3
+      if (going() && abs(top) > least_step / 2) there(top)
+    }
+  }
+  list(
+    moves = best$moves, log_loss = best$loss, start = start,
+    evaluations = evaluations, interrupted = interrupted,
+    settled = !any(steps > least_step)
+  )
+}

@@ -1,0 +1,49 @@
+#include "glue_mkprobit.h"
+
+#include <bayeskernel/multinomial/left_out.hpp>
+
+// How well the others predict each row under the process prior. `features`:
+// regressors x rows, with coefficients of unit precision; `start`: E Y of a fit
+// of other features to the same rows, or NULL. A column of `log_prob` for each
+// of settings$sharpness.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features,
+                                 const Rcpp::IntegerVector& y, int classes,
+                                 const Rcpp::RObject& start,
+                                 const Rcpp::List& settings) {
+  return guarded([&] {
+    RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
+    executor.ask();
+    UserCallback user(false);
+    bayeskernel::MultinomialSettings control;
+    control.scales = bayeskernel::LatentScales::fixed;
+    control.nodes = Rcpp::as<int>(settings["nodes"]);
+    control.tolerance = Rcpp::as<double>(settings["tol"]);
+    control.max_passes = Rcpp::as<int>(settings["max_iter"]);
+    const Composite composite({Source::given(map_matrix(features))},
+                              Combination::sum, false);
+    const bayeskernel::Design design(composite, VectorXd::Ones(1), executor);
+    bayeskernel::MultinomialFit fit(read_classes(y, composite.rows(), classes),
+                                    classes, control, executor);
+    bayeskernel::MultinomialStart from;
+    if (!Rf_isNull(start)) from.y = map_matrix(start);
+    const bayeskernel::MultinomialResult result =
+        fit.run(design, user.keep_going(), Rf_isNull(start) ? nullptr : &from);
+    if (result.interrupted || user.interrupted()) {
+      return Rcpp::List::create(Rcpp::Named("interrupted") = true);
+    }
+    const auto sharpness = map_vector(settings["sharpness"]);
+    const bayeskernel::LeftOutMoments at =
+        bayeskernel::left_out_moments(fit, design, false, executor);
+    MatrixXd log_prob(composite.rows(), sharpness.size());
+    for (Index k = 0; k < sharpness.size(); ++k) {
+      log_prob.col(k) = bayeskernel::left_out_probability(fit, at, sharpness[k],
+                                                          executor);
+    }
+    return Rcpp::List::create(
+        Rcpp::Named("interrupted") = false,
+        Rcpp::Named("log_prob") = to_r(log_prob),
+        Rcpp::Named("y") = to_r(fit.y()),
+        Rcpp::Named("passes") = result.passes);
+  });
+}
