@@ -3,7 +3,10 @@
 expect_same_answers <- function(answers, ..., info) {
   for (one in answers) {
     told <- paste(info, paste(deparse(one$question), collapse = ""))
-    now <- do.call(predict, c(list(...), one$question))
+    # What was asked then, by today's names.
+    question <- one$question
+    names(question)[names(question) == "n_draws"] <- "ndraws"
+    now <- do.call(predict, c(list(...), question))
     # The spread of a probability from draws has the variance of missing
     # predictors and of new groups in it now, as that of "vb" had.
     if (startsWith(info, "gibbs_missing") && is.list(now) &&
