@@ -1,7 +1,7 @@
 # Gaussian processes as terms of a formula: gp(x1, x2, by = f). To the linear
 # model a term is a block of columns with one variance, as a smooth is: whitened
 # features of the kernel on inducing points, b_i (L^-1 k(x_i) - centre), whose
-# residual the rows have beside it (gpsvm/terms.hpp).
+# residual the rows have beside it (gp/terms.hpp).
 
 #' Gaussian process terms
 #'

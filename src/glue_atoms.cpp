@@ -1,8 +1,8 @@
 // Rows with missing values as atoms: a model of the predictors, and completed
 // rows.
-#include <bayeskernel/family/bounds.hpp>
-#include <bayeskernel/missing/atom_maker.hpp>
-#include <bayeskernel/missing/grouped_mixture.hpp>
+#include "likelihood/bounds.hpp"
+#include "missing/completions/atom_maker.hpp"
+#include "missing/grouped_mixture.hpp"
 
 #include "glue_bsvm.h"
 

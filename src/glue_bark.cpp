@@ -1,8 +1,8 @@
 #include "glue_bark.h"
 
-#include <bayeskernel/bark/kept.hpp>
-#include <bayeskernel/bark/unseen.hpp>
-#include <bayeskernel/math/normal.hpp>
+#include "bark/kept.hpp"
+#include "bark/unseen.hpp"
+#include "math/normal.hpp"
 #include <numeric>
 
 #include "glue_chains.h"

@@ -2,7 +2,7 @@
 #ifndef BAYESKERNEL_GLUE_BARK_H
 #define BAYESKERNEL_GLUE_BARK_H
 
-#include <bayeskernel/bark/chain.hpp>
+#include "bark/chain.hpp"
 #include <memory>
 #include <vector>
 

@@ -3,13 +3,13 @@
 #define BAYESKERNEL_GLUE_BSVM_H
 
 #include <algorithm>
-#include <bayeskernel/data/pack.hpp>
-#include <bayeskernel/data/wide.hpp>
-#include <bayeskernel/family/family.hpp>
-#include <bayeskernel/hinge/blocks.hpp>
-#include <bayeskernel/hinge/row_rules.hpp>
-#include <bayeskernel/missing/pattern.hpp>
-#include <bayeskernel/selection/indicators.hpp>
+#include "rows/pack.hpp"
+#include "prior/wide_block.hpp"
+#include "likelihood/family.hpp"
+#include "prior/blocks.hpp"
+#include "linear/row_rules.hpp"
+#include "linear/missing_pattern.hpp"
+#include "prior/indicators.hpp"
 #include <memory>
 #include <optional>
 #include <utility>

@@ -2,8 +2,8 @@
 #ifndef BAYESKERNEL_GLUE_BSVM_CHAIN_H
 #define BAYESKERNEL_GLUE_BSVM_CHAIN_H
 
-#include <bayeskernel/draws/recorder.hpp>
-#include <bayeskernel/hinge/gibbs.hpp>
+#include "gibbs/recorder.hpp"
+#include "linear/gibbs.hpp"
 
 #include "glue_bsvm.h"
 #include "glue_chains.h"

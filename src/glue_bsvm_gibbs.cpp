@@ -1,6 +1,6 @@
-#include <bayeskernel/data/wide.hpp>
-#include <bayeskernel/draws/missing_averages.hpp>
-#include <bayeskernel/draws/model_recorder.hpp>
+#include "prior/wide_block.hpp"
+#include "gibbs/missing_averages.hpp"
+#include "gibbs/model_recorder.hpp"
 #include <memory>
 #include <numeric>
 

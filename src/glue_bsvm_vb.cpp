@@ -1,5 +1,5 @@
-#include <bayeskernel/selection/screen.hpp>
-#include <bayeskernel/selection/search.hpp>
+#include "selection/screen.hpp"
+#include "selection/search.hpp"
 #include <memory>
 
 #include "glue_bsvm_posterior.h"

@@ -2,8 +2,8 @@
 #ifndef BAYESKERNEL_GLUE_CHAINS_H
 #define BAYESKERNEL_GLUE_CHAINS_H
 
-#include <bayeskernel/chain/metropolis.hpp>
-#include <bayeskernel/chain/runner.hpp>
+#include "mcmc/metropolis.hpp"
+#include "mcmc/runner.hpp"
 #include <memory>
 #include <utility>
 

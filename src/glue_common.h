@@ -9,9 +9,9 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <bayeskernel/chain/progress.hpp>
-#include <bayeskernel/error.hpp>
-#include <bayeskernel/parallel/executor.hpp>
+#include "optim/progress.hpp"
+#include "error.hpp"
+#include "parallel/executor.hpp"
 #include <chrono>
 #include <cmath>
 #include <cstdio>

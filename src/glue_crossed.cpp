@@ -1,5 +1,5 @@
 // bsvm() with crossed random effects.
-#include <bayeskernel/hinge/crossed/gibbs.hpp>
+#include "linear/crossed/gibbs.hpp"
 
 #include "glue_bsvm_chain.h"
 #include "glue_bsvm_posterior.h"

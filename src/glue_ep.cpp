@@ -1,6 +1,6 @@
-#include <bayeskernel/ep/check.hpp>
-#include <bayeskernel/ep/linear.hpp>
-#include <bayeskernel/ep/selection.hpp>
+#include "ep/check.hpp"
+#include "ep/linear.hpp"
+#include "ep/selection.hpp"
 #include <memory>
 
 #include "glue_bsvm_posterior.h"

@@ -2,10 +2,10 @@
 #include "glue_state.h"
 #include "glue_workers.h"
 
-#include <bayeskernel/gpsvm/more_points.hpp>
-#include <bayeskernel/hinge/mode.hpp>
-#include <bayeskernel/hinge/stochastic.hpp>
-#include <bayeskernel/predict/process_moments.hpp>
+#include "gp/more_points.hpp"
+#include "linear/mode.hpp"
+#include "linear/stochastic.hpp"
+#include "predict/process_moments.hpp"
 #include <optional>
 
 #include "glue_predict.h"

@@ -2,10 +2,10 @@
 #ifndef BAYESKERNEL_GLUE_GPSVM_H
 #define BAYESKERNEL_GLUE_GPSVM_H
 
-#include <bayeskernel/data/memory_readers.hpp>
-#include <bayeskernel/gpsvm/features.hpp>
-#include <bayeskernel/gpsvm/tune.hpp>
-#include <bayeskernel/hinge/mean_field.hpp>
+#include "rows/memory_readers.hpp"
+#include "gp/features.hpp"
+#include "gp/tune.hpp"
+#include "linear/mean_field.hpp"
 #include <memory>
 
 #include "glue_kernel.h"

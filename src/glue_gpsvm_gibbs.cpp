@@ -1,4 +1,4 @@
-#include <bayeskernel/hinge/gibbs.hpp>
+#include "linear/gibbs.hpp"
 
 #include "glue_chains.h"
 #include "glue_gpsvm.h"

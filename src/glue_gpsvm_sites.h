@@ -2,7 +2,7 @@
 #ifndef BAYESKERNEL_GLUE_GPSVM_SITES_H
 #define BAYESKERNEL_GLUE_GPSVM_SITES_H
 
-#include <bayeskernel/ep/fit.hpp>
+#include "ep/fit.hpp"
 
 #include "glue_influence.h"
 

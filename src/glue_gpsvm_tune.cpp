@@ -1,5 +1,5 @@
-#include <bayeskernel/data/sample_rows.hpp>
-#include <bayeskernel/gpsvm/inducing.hpp>
+#include "rows/sample_rows.hpp"
+#include "gp/inducing.hpp"
 
 #include "glue_gpsvm.h"
 

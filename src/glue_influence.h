@@ -2,8 +2,8 @@
 #ifndef BAYESKERNEL_GLUE_INFLUENCE_H
 #define BAYESKERNEL_GLUE_INFLUENCE_H
 
-#include <bayeskernel/ep/influence.hpp>
-#include <bayeskernel/ep/settle.hpp>
+#include "ep/influence.hpp"
+#include "ep/settle.hpp"
 
 #include "glue_common.h"
 

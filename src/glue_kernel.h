@@ -6,7 +6,7 @@
 #ifndef BAYESKERNEL_GLUE_KERNEL_H
 #define BAYESKERNEL_GLUE_KERNEL_H
 
-#include <bayeskernel/kernel/kernel.hpp>
+#include "kernel/kernel.hpp"
 #include <utility>
 
 #include "glue_common.h"

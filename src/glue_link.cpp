@@ -1,5 +1,5 @@
-#include <bayeskernel/data/digest.hpp>
-#include <bayeskernel/predict/calibrated_link.hpp>
+#include "rows/digest.hpp"
+#include "predict/calibrated_link.hpp"
 
 #include <cinttypes>
 #include <cstdio>

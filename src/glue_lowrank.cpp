@@ -1,5 +1,5 @@
-#include <bayeskernel/lowrank/kept.hpp>
-#include <bayeskernel/math/special.hpp>
+#include "klr/kept.hpp"
+#include "math/special.hpp"
 
 #include "glue_chains.h"
 

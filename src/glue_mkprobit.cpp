@@ -1,7 +1,7 @@
 #include "glue_mkprobit.h"
 
-#include <bayeskernel/draws/running_moments.hpp>
-#include <bayeskernel/multinomial/learning.hpp>
+#include "gibbs/running_moments.hpp"
+#include "multinomial/learning.hpp"
 #include <cstdint>
 #include <optional>
 

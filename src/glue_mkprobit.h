@@ -2,8 +2,8 @@
 #ifndef BAYESKERNEL_GLUE_MKPROBIT_H
 #define BAYESKERNEL_GLUE_MKPROBIT_H
 
-#include <bayeskernel/multinomial/mean_field.hpp>
-#include <bayeskernel/multinomial/predict.hpp>
+#include "multinomial/mean_field.hpp"
+#include "multinomial/predict.hpp"
 
 #include "glue_kernel.h"
 #include "glue_settings.h"

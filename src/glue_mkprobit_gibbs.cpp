@@ -1,5 +1,5 @@
 // The sampler of mkprobit(), and what predictions from its draws need.
-#include <bayeskernel/multinomial/gibbs.hpp>
+#include "multinomial/gibbs.hpp"
 
 #include "glue_chains.h"
 #include "glue_mkprobit.h"

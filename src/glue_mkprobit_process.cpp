@@ -1,6 +1,6 @@
 #include "glue_mkprobit.h"
 
-#include <bayeskernel/multinomial/left_out.hpp>
+#include "multinomial/left_out.hpp"
 
 // How well the others predict each row under the process prior. `features`:
 // regressors x rows, with coefficients of unit precision; `start`: E Y of a fit
@@ -33,7 +33,7 @@ Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features,
       return Rcpp::List::create(Rcpp::Named("interrupted") = true);
     }
     const auto sharpness = map_vector(settings["sharpness"]);
-    const bayeskernel::LeftOutMoments at =
+    const bayeskernel::ClassMoments at =
         bayeskernel::left_out_moments(fit, design, false, executor);
     MatrixXd log_prob(composite.rows(), sharpness.size());
     for (Index k = 0; k < sharpness.size(); ++k) {

@@ -1,6 +1,6 @@
 // R's lists of new rows and posteriors to the core's predictors.
-#include <bayeskernel/predict/gaussian_moments.hpp>
-#include <bayeskernel/predict/link_moments.hpp>
+#include "predict/gaussian_moments.hpp"
+#include "predict/link_moments.hpp"
 
 #include "glue_predict.h"
 

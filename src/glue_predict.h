@@ -2,7 +2,7 @@
 #ifndef BAYESKERNEL_GLUE_PREDICT_H
 #define BAYESKERNEL_GLUE_PREDICT_H
 
-#include <bayeskernel/predict/draw_moments.hpp>
+#include "predict/draw_moments.hpp"
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include <bayeskernel/gpsvm/terms.hpp>
+#include "gp/terms.hpp"
 
 #include "glue_bsvm.h"
 #include "glue_kernel.h"

@@ -2,7 +2,7 @@
 #ifndef BAYESKERNEL_GLUE_PROCESS_ROWS_H
 #define BAYESKERNEL_GLUE_PROCESS_ROWS_H
 
-#include <bayeskernel/gpsvm/process_rows.hpp>
+#include "gp/process_rows.hpp"
 #include <numeric>
 
 #include "glue_bsvm.h"

@@ -1,5 +1,5 @@
-#include <bayeskernel/particles/filter.hpp>
-#include <bayeskernel/particles/posterior.hpp>
+#include "sequential/filter.hpp"
+#include "sequential/posterior.hpp"
 #include <chrono>
 
 #include "glue_common.h"

@@ -2,8 +2,8 @@
 #ifndef BAYESKERNEL_GLUE_SETTINGS_H
 #define BAYESKERNEL_GLUE_SETTINGS_H
 
-#include <bayeskernel/chain/runner.hpp>
-#include <bayeskernel/variational/ascent.hpp>
+#include "mcmc/runner.hpp"
+#include "optim/ascent.hpp"
 #include <chrono>
 
 #include "glue_common.h"

@@ -8,9 +8,9 @@
 #include <RcppParallel.h>
 #include <unistd.h>
 
-#include <bayeskernel/data/moments.hpp>
-#include <bayeskernel/diagnostics/convergence.hpp>
-#include <bayeskernel/kernel/matrix.hpp>
+#include "rows/moments.hpp"
+#include "mcmc/convergence.hpp"
+#include "kernel/matrix.hpp"
 #include <atomic>
 #include <exception>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include <bayeskernel/hinge/stochastic.hpp>
+#include "linear/stochastic.hpp"
 #include <optional>
 
 #include "glue_bsvm_posterior.h"

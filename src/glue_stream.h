@@ -2,8 +2,8 @@
 #ifndef BAYESKERNEL_GLUE_STREAM_H
 #define BAYESKERNEL_GLUE_STREAM_H
 
-#include <bayeskernel/data/sort_rows.hpp>
-#include <bayeskernel/data/streamed_rows.hpp>
+#include "rows/sort_rows.hpp"
+#include "rows/streamed_rows.hpp"
 
 #include "glue_process_rows.h"
 

@@ -4,7 +4,7 @@
 #ifndef BAYESKERNEL_GLUE_WORKERS_H
 #define BAYESKERNEL_GLUE_WORKERS_H
 
-#include <bayeskernel/hinge/mean_field.hpp>
+#include "linear/mean_field.hpp"
 #include <memory>
 #include <optional>
 #include <string>

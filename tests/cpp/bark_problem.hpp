@@ -5,7 +5,7 @@
 #ifndef BAYESKERNEL_TESTS_BARK_PROBLEM_HPP
 #define BAYESKERNEL_TESTS_BARK_PROBLEM_HPP
 
-#include <bayeskernel/bark/chain.hpp>
+#include "bark/chain.hpp"
 #include <cmath>
 #include <cstdio>
 #include <random>

@@ -3,7 +3,7 @@
 #ifndef BAYESKERNEL_TESTS_CROSSED_PROBLEM_HPP
 #define BAYESKERNEL_TESTS_CROSSED_PROBLEM_HPP
 
-#include <bayeskernel/hinge/crossed/rows.hpp>
+#include "linear/crossed/rows.hpp"
 
 #include "hinge_problem.hpp"
 

@@ -4,7 +4,7 @@
 #define BAYESKERNEL_TESTS_DENSE_BOUND_HPP
 
 #include <Eigen/LU>
-#include <bayeskernel/hinge/blocks.hpp>
+#include "prior/blocks.hpp"
 #include <boost/math/special_functions/digamma.hpp>
 #include <cmath>
 #include <vector>

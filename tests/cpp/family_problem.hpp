@@ -2,8 +2,8 @@
 #ifndef BAYESKERNEL_TESTS_FAMILY_PROBLEM_HPP
 #define BAYESKERNEL_TESTS_FAMILY_PROBLEM_HPP
 
-#include <bayeskernel/chain/progress.hpp>
-#include <bayeskernel/hinge/row_rules.hpp>
+#include "optim/progress.hpp"
+#include "linear/row_rules.hpp"
 
 #include "hinge_problem.hpp"
 

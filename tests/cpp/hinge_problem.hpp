@@ -3,9 +3,9 @@
 #ifndef BAYESKERNEL_TESTS_HINGE_PROBLEM_HPP
 #define BAYESKERNEL_TESTS_HINGE_PROBLEM_HPP
 
-#include <bayeskernel/data/rows.hpp>
-#include <bayeskernel/hinge/blocks.hpp>
-#include <bayeskernel/parallel/executor.hpp>
+#include "rows/rows.hpp"
+#include "prior/blocks.hpp"
+#include "parallel/executor.hpp"
 #include <functional>
 #include <random>
 #include <thread>

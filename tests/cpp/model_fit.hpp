@@ -3,7 +3,7 @@
 #ifndef BAYESKERNEL_TESTS_MODEL_FIT_HPP
 #define BAYESKERNEL_TESTS_MODEL_FIT_HPP
 
-#include <bayeskernel/selection/search.hpp>
+#include "selection/search.hpp"
 #include <memory>
 
 #include "model_problem.hpp"

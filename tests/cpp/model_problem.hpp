@@ -4,8 +4,8 @@
 #ifndef BAYESKERNEL_TESTS_MODEL_PROBLEM_HPP
 #define BAYESKERNEL_TESTS_MODEL_PROBLEM_HPP
 
-#include <bayeskernel/missing/pattern.hpp>
-#include <bayeskernel/selection/indicators.hpp>
+#include "linear/missing_pattern.hpp"
+#include "prior/indicators.hpp"
 #include <map>
 #include <vector>
 

@@ -3,7 +3,7 @@
 #ifndef BAYESKERNEL_TESTS_MULTINOMIAL_PROBLEM_HPP
 #define BAYESKERNEL_TESTS_MULTINOMIAL_PROBLEM_HPP
 
-#include <bayeskernel/multinomial/mean_field.hpp>
+#include "multinomial/mean_field.hpp"
 
 using bayeskernel::Combination;
 using bayeskernel::Composite;

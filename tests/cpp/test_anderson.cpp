@@ -1,4 +1,4 @@
-#include <bayeskernel/math/anderson.hpp>
+#include "optim/anderson.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

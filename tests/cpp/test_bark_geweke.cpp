@@ -2,7 +2,7 @@
 // response is redrawn given its state between the sweeps keeps to the joint
 // prior of state and response.
 #include <array>
-#include <bayeskernel/bark/chain.hpp>
+#include "bark/chain.hpp"
 
 #include "bark_problem.hpp"
 

@@ -1,9 +1,9 @@
 // Single moves of bark()'s sampler against densities written down afresh, and
 // what the chain keeps about its state against the state itself.
 #include <Eigen/Cholesky>
-#include <bayeskernel/bark/chain.hpp>
-#include <bayeskernel/bark/kept.hpp>
-#include <bayeskernel/math/normal.hpp>
+#include "bark/chain.hpp"
+#include "bark/kept.hpp"
+#include "math/normal.hpp"
 #include <functional>
 
 #include "bark_problem.hpp"

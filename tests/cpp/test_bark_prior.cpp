@@ -1,5 +1,5 @@
 // With the likelihood off the sampler of bark() reproduces its prior.
-#include <bayeskernel/bark/chain.hpp>
+#include "bark/chain.hpp"
 
 #include "bark_problem.hpp"
 

@@ -1,6 +1,6 @@
 #include <Eigen/Cholesky>
-#include <bayeskernel/math/aligned_buffer.hpp>
-#include <bayeskernel/math/bordered.hpp>
+#include "simd/aligned_buffer.hpp"
+#include "math/bordered.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

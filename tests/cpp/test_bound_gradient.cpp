@@ -1,8 +1,8 @@
 // Derivatives of the optimised bound against central differences, and the
 // bound's own properties: exact features equal inducing points at every row.
-#include <bayeskernel/data/memory_readers.hpp>
-#include <bayeskernel/gpsvm/tune.hpp>
-#include <bayeskernel/rng/stream.hpp>
+#include "rows/memory_readers.hpp"
+#include "gp/tune.hpp"
+#include "rng/stream.hpp"
 #include <cmath>
 #include <string>
 

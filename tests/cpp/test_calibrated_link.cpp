@@ -1,4 +1,4 @@
-#include <bayeskernel/predict/calibrated_link.hpp>
+#include "predict/calibrated_link.hpp"
 
 #include "check.hpp"
 

@@ -2,8 +2,8 @@
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
 #include <Eigen/QR>
-#include <bayeskernel/error.hpp>
-#include <bayeskernel/math/collapsed_gaussian.hpp>
+#include "error.hpp"
+#include "expansion/collapsed_gaussian.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

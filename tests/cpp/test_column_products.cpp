@@ -1,7 +1,7 @@
 // Every function at every level that the machine has.
-#include <bayeskernel/bark/basis.hpp>
-#include <bayeskernel/math/aligned_buffer.hpp>
-#include <bayeskernel/math/column_products.hpp>
+#include "bark/basis.hpp"
+#include "simd/aligned_buffer.hpp"
+#include "simd/column_products.hpp"
 #include <cstdint>
 
 #include "check.hpp"

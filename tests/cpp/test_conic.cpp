@@ -1,4 +1,4 @@
-#include <bayeskernel/multinomial/conic.hpp>
+#include "multinomial/conic.hpp"
 
 #include <fstream>
 #include <sstream>

@@ -1,8 +1,8 @@
 // The prior of the covariance of correlated effects whose standard deviations
 // are half t: its density, its margins and its steps.
 #include <Eigen/LU>
-#include <bayeskernel/hinge/variance_prior.hpp>
-#include <bayeskernel/rng/matrix_variate.hpp>
+#include "prior/variance_prior.hpp"
+#include "rng/matrix_variate.hpp"
 #include <boost/math/distributions/students_t.hpp>
 
 #include "check.hpp"

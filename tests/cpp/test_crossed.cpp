@@ -1,6 +1,6 @@
-#include <bayeskernel/hinge/crossed/gibbs.hpp>
-#include <bayeskernel/hinge/crossed/mean_field.hpp>
-#include <bayeskernel/hinge/mean_field.hpp>
+#include "linear/crossed/gibbs.hpp"
+#include "linear/crossed/mean_field.hpp"
+#include "linear/mean_field.hpp"
 #include <utility>
 
 #include "check.hpp"

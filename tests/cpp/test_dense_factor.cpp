@@ -1,4 +1,4 @@
-#include <bayeskernel/math/dense_factor.hpp>
+#include "simd/dense_factor.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

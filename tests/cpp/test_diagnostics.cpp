@@ -1,4 +1,4 @@
-#include <bayeskernel/diagnostics/convergence.hpp>
+#include "mcmc/convergence.hpp"
 #include <cstdint>
 #include <limits>
 

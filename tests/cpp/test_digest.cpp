@@ -1,4 +1,4 @@
-#include <bayeskernel/data/digest.hpp>
+#include "rows/digest.hpp"
 #include <limits>
 #include <set>
 #include <string>

@@ -1,6 +1,6 @@
-#include <bayeskernel/math/normal.hpp>
-#include <bayeskernel/math/special.hpp>
-#include <bayeskernel/rng/distributions.hpp>
+#include "math/normal.hpp"
+#include "math/special.hpp"
+#include "rng/distributions.hpp"
 #include <boost/math/special_functions/gamma.hpp>
 #include <limits>
 

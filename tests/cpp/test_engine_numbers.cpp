@@ -1,6 +1,6 @@
 // What the engines compute, in numbers: steps of the mean-field fit and sweeps
 // of the chain on small problems, so that work on the engines shows.
-#include <bayeskernel/hinge/model_chain.hpp>
+#include "gibbs/model_chain.hpp"
 
 #include "check.hpp"
 #include "model_fit.hpp"

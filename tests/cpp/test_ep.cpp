@@ -1,8 +1,8 @@
-#include <bayeskernel/data/wide.hpp>
-#include <bayeskernel/ep/check.hpp>
-#include <bayeskernel/ep/linear.hpp>
-#include <bayeskernel/family/likelihood.hpp>
-#include <bayeskernel/math/pareto.hpp>
+#include "prior/wide_block.hpp"
+#include "ep/check.hpp"
+#include "ep/linear.hpp"
+#include "likelihood/likelihood.hpp"
+#include "mcmc/pareto.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

@@ -1,7 +1,7 @@
 // The regression by factors against an orthogonal decomposition of its rows,
 // where products in double precision have no digit left.
 #include <Eigen/QR>
-#include <bayeskernel/math/factored_gaussian.hpp>
+#include "expansion/factored_gaussian.hpp"
 #include <cmath>
 #include <vector>
 

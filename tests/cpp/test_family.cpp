@@ -1,9 +1,9 @@
 // Rows of the likelihood families: each number against a slower definition of
 // it, or an identity.
-#include <bayeskernel/family/bounds.hpp>
-#include <bayeskernel/family/tilted.hpp>
-#include <bayeskernel/predict/link.hpp>
-#include <bayeskernel/rng/polya_gamma.hpp>
+#include "likelihood/bounds.hpp"
+#include "likelihood/tilted.hpp"
+#include "predict/link.hpp"
+#include "rng/polya_gamma.hpp"
 
 #include "check.hpp"
 

@@ -1,9 +1,9 @@
 // The families in the engines beside the mean-field fit itself: crossed random
 // effects, minibatches, selection, and processes whose residuals follow their
 // variance.
-#include <bayeskernel/hinge/crossed/mean_field.hpp>
-#include <bayeskernel/hinge/stochastic.hpp>
-#include <bayeskernel/selection/search.hpp>
+#include "linear/crossed/mean_field.hpp"
+#include "linear/stochastic.hpp"
+#include "selection/search.hpp"
 
 #include "check.hpp"
 #include "crossed_problem.hpp"

@@ -1,8 +1,8 @@
 // The sampler of the linear model by family: against integrals, against draws
 // of the joint law of parameters and data, and in its identities.
 #include <Eigen/LU>
-#include <bayeskernel/hinge/model_chain.hpp>
-#include <bayeskernel/math/special.hpp>
+#include "gibbs/model_chain.hpp"
+#include "math/special.hpp"
 #include <functional>
 
 #include "check.hpp"

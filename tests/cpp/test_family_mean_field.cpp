@@ -1,6 +1,6 @@
 // Mean-field fits of the families: what holds exactly between two ways to say
 // the same thing.
-#include <bayeskernel/hinge/mean_field.hpp>
+#include "linear/mean_field.hpp"
 
 #include "check.hpp"
 #include "dense_bound.hpp"

@@ -1,4 +1,4 @@
-#include <bayeskernel/math/gram.hpp>
+#include "simd/gram.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

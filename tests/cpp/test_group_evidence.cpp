@@ -1,5 +1,5 @@
-#include <bayeskernel/ep/group_evidence.hpp>
-#include <bayeskernel/family/likelihood.hpp>
+#include "ep/group_evidence.hpp"
+#include "likelihood/likelihood.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

@@ -1,6 +1,6 @@
 // The model of predictors whose rows are grouped, and atoms of their rows.
-#include <bayeskernel/missing/atom_maker.hpp>
-#include <bayeskernel/missing/grouped_mixture.hpp>
+#include "missing/completions/atom_maker.hpp"
+#include "missing/grouped_mixture.hpp"
 #include <limits>
 
 #include "check.hpp"

@@ -1,6 +1,6 @@
-#include <bayeskernel/data/wide.hpp>
-#include <bayeskernel/draws/recorder.hpp>
-#include <bayeskernel/hinge/gibbs.hpp>
+#include "prior/wide_block.hpp"
+#include "gibbs/recorder.hpp"
+#include "linear/gibbs.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

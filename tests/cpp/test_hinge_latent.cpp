@@ -1,7 +1,7 @@
 // The draw of the latent scale against the numbers of rig_cdf.csv, which stand
 // in svm/ under the folder that BAYESKERNEL_GOLDEN names, else beside the R
 // tests.
-#include <bayeskernel/rng/distributions.hpp>
+#include "rng/distributions.hpp"
 #include <fstream>
 #include <map>
 #include <sstream>

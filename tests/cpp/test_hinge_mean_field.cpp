@@ -1,5 +1,5 @@
-#include <bayeskernel/data/wide.hpp>
-#include <bayeskernel/hinge/mean_field.hpp>
+#include "prior/wide_block.hpp"
+#include "linear/mean_field.hpp"
 
 #include "check.hpp"
 #include "dense_bound.hpp"

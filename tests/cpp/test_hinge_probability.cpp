@@ -1,4 +1,4 @@
-#include <bayeskernel/hinge/probability.hpp>
+#include "likelihood/probability.hpp"
 
 #include "check.hpp"
 

@@ -1,6 +1,6 @@
 #include <Eigen/LU>
-#include <bayeskernel/hinge/gaussian.hpp>
-#include <bayeskernel/hinge/system.hpp>
+#include "linear/gaussian.hpp"
+#include "linear/system.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

@@ -1,4 +1,4 @@
-#include <bayeskernel/gpsvm/inducing.hpp>
+#include "gp/inducing.hpp"
 #include <map>
 
 #include "check.hpp"

@@ -1,7 +1,7 @@
-#include <bayeskernel/ep/influence.hpp>
-#include <bayeskernel/ep/linear.hpp>
-#include <bayeskernel/gpsvm/exact.hpp>
-#include <bayeskernel/hinge/mean_field.hpp>
+#include "ep/influence.hpp"
+#include "ep/linear.hpp"
+#include "gp/exact.hpp"
+#include "linear/mean_field.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

@@ -1,4 +1,4 @@
-#include <bayeskernel/kernel/kernel.hpp>
+#include "kernel/kernel.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

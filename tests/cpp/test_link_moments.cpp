@@ -1,4 +1,4 @@
-#include <bayeskernel/predict/link_moments.hpp>
+#include "predict/link_moments.hpp"
 
 #include "check.hpp"
 

@@ -1,7 +1,7 @@
 // The sampler of klr(): its parts against plain sums, and its chains against
 // the prior (likelihood off, and joint tests after Geweke 2004, where labels
 // are redrawn given f between sweeps) and against weighted draws from it.
-#include <bayeskernel/lowrank/chain.hpp>
+#include "klr/chain.hpp"
 #include <cmath>
 #include <random>
 #include <string>

@@ -1,6 +1,6 @@
 #include <Eigen/Dense>
-#include <bayeskernel/math/special.hpp>
-#include <bayeskernel/rng/matrix_variate.hpp>
+#include "math/special.hpp"
+#include "rng/matrix_variate.hpp"
 #include <boost/math/special_functions/gamma.hpp>
 
 #include "check.hpp"

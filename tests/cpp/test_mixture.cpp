@@ -1,5 +1,5 @@
 // The model of predictors with missing values, and atoms.
-#include <bayeskernel/missing/atom_maker.hpp>
+#include "missing/completions/atom_maker.hpp"
 #include <limits>
 
 #include "check.hpp"

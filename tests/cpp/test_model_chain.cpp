@@ -1,8 +1,8 @@
 #include <Eigen/LU>
-#include <bayeskernel/draws/missing_averages.hpp>
-#include <bayeskernel/draws/model_recorder.hpp>
-#include <bayeskernel/hinge/probability.hpp>
-#include <bayeskernel/math/normal.hpp>
+#include "gibbs/missing_averages.hpp"
+#include "gibbs/model_recorder.hpp"
+#include "likelihood/probability.hpp"
+#include "math/normal.hpp"
 #include <cmath>
 #include <functional>
 

@@ -1,4 +1,4 @@
-#include <bayeskernel/multinomial/gibbs.hpp>
+#include "multinomial/gibbs.hpp"
 #include <string>
 
 #include "check.hpp"

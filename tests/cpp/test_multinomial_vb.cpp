@@ -1,5 +1,5 @@
-#include <bayeskernel/multinomial/learning.hpp>
-#include <bayeskernel/multinomial/predict.hpp>
+#include "multinomial/learning.hpp"
+#include "multinomial/predict.hpp"
 
 #include "check.hpp"
 #include "multinomial_problem.hpp"

@@ -1,4 +1,4 @@
-#include <bayeskernel/rng/polya_gamma.hpp>
+#include "rng/polya_gamma.hpp"
 #include <boost/math/special_functions/gamma.hpp>
 
 #include "check.hpp"

@@ -1,10 +1,10 @@
 // Expectation propagation of processes: the exact one in function space, that
 // of inducing points by its features, and derivatives of the evidence.
-#include <bayeskernel/data/memory_readers.hpp>
-#include <bayeskernel/ep/fit.hpp>
-#include <bayeskernel/gpsvm/bound_gradient.hpp>
-#include <bayeskernel/gpsvm/exact_ep.hpp>
-#include <bayeskernel/rng/stream.hpp>
+#include "rows/memory_readers.hpp"
+#include "ep/fit.hpp"
+#include "gp/bound_gradient.hpp"
+#include "gp/exact_ep.hpp"
+#include "rng/stream.hpp"
 
 #include "check.hpp"
 

@@ -1,10 +1,10 @@
 // Columns of processes that are computed tile by tile: those that are kept, for
 // any grouping, number of threads and source.
-#include <bayeskernel/data/pack.hpp>
-#include <bayeskernel/ep/linear.hpp>
-#include <bayeskernel/gpsvm/process_rows.hpp>
-#include <bayeskernel/gpsvm/terms.hpp>
-#include <bayeskernel/rng/stream.hpp>
+#include "rows/pack.hpp"
+#include "ep/linear.hpp"
+#include "gp/process_rows.hpp"
+#include "gp/terms.hpp"
+#include "rng/stream.hpp"
 #include <thread>
 
 #include "check.hpp"

@@ -1,6 +1,6 @@
 #include <threefry.h>
 
-#include <bayeskernel/rng/stream.hpp>
+#include "rng/stream.hpp"
 #include <set>
 
 #include "check.hpp"

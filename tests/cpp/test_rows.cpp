@@ -1,6 +1,6 @@
-#include <bayeskernel/data/pack.hpp>
-#include <bayeskernel/data/rows.hpp>
-#include <bayeskernel/data/sweep.hpp>
+#include "rows/pack.hpp"
+#include "rows/rows.hpp"
+#include "rows/sweep.hpp"
 #include <random>
 
 #include "check.hpp"

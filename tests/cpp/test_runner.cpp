@@ -1,5 +1,5 @@
-#include <bayeskernel/chain/runner.hpp>
-#include <bayeskernel/hinge/gibbs.hpp>
+#include "mcmc/runner.hpp"
+#include "linear/gibbs.hpp"
 #include <chrono>
 #include <thread>
 

@@ -1,5 +1,5 @@
-#include <bayeskernel/ep/selection.hpp>
-#include <bayeskernel/family/likelihood.hpp>
+#include "ep/selection.hpp"
+#include "likelihood/likelihood.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

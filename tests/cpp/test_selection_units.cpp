@@ -1,6 +1,6 @@
 // Selection in which columns share an indicator, in chains.
 #include <Eigen/LU>
-#include <bayeskernel/hinge/model_chain.hpp>
+#include "gibbs/model_chain.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

@@ -2,8 +2,8 @@
 // algebra and exact laws.
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
-#include <bayeskernel/particles/filter.hpp>
-#include <bayeskernel/particles/posterior.hpp>
+#include "sequential/filter.hpp"
+#include "sequential/posterior.hpp"
 #include <map>
 #include <string>
 #include <thread>

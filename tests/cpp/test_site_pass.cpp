@@ -1,9 +1,9 @@
 // Passes of expectation propagation that others run, who keep the rows and
 // their messages.
-#include <bayeskernel/data/pack.hpp>
-#include <bayeskernel/ep/fit.hpp>
-#include <bayeskernel/gpsvm/features.hpp>
-#include <bayeskernel/rng/stream.hpp>
+#include "rows/pack.hpp"
+#include "ep/fit.hpp"
+#include "gp/features.hpp"
+#include "rng/stream.hpp"
 #include <memory>
 
 #include "check.hpp"

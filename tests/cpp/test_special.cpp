@@ -1,5 +1,5 @@
-#include <bayeskernel/math/normal.hpp>
-#include <bayeskernel/math/special.hpp>
+#include "math/normal.hpp"
+#include "math/special.hpp"
 #include <limits>
 
 #include "check.hpp"

@@ -1,4 +1,4 @@
-#include <bayeskernel/hinge/stochastic.hpp>
+#include "linear/stochastic.hpp"
 
 #include "check.hpp"
 #include "hinge_problem.hpp"

@@ -1,10 +1,10 @@
-#include <bayeskernel/data/sort_rows.hpp>
-#include <bayeskernel/data/streamed_rows.hpp>
-#include <bayeskernel/ep/fit.hpp>
-#include <bayeskernel/ep/influence.hpp>
-#include <bayeskernel/gpsvm/features.hpp>
-#include <bayeskernel/hinge/gibbs.hpp>
-#include <bayeskernel/hinge/mean_field.hpp>
+#include "rows/sort_rows.hpp"
+#include "rows/streamed_rows.hpp"
+#include "ep/fit.hpp"
+#include "ep/influence.hpp"
+#include "gp/features.hpp"
+#include "linear/gibbs.hpp"
+#include "linear/mean_field.hpp"
 #include <cstdio>
 #include <string>
 #include <tuple>

@@ -1,5 +1,5 @@
 #include <Eigen/LU>
-#include <bayeskernel/math/tableau.hpp>
+#include "math/tableau.hpp"
 #include <vector>
 
 #include "check.hpp"

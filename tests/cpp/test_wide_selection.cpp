@@ -1,8 +1,8 @@
 // Selection with more columns than rows, and the half t scales that keep it in
 // bounds.
-#include <bayeskernel/hinge/model_chain.hpp>
-#include <bayeskernel/hinge/variance_prior.hpp>
-#include <bayeskernel/selection/wide_posterior.hpp>
+#include "gibbs/model_chain.hpp"
+#include "prior/variance_prior.hpp"
+#include "selection/dual/posterior.hpp"
 
 #include "check.hpp"
 #include "model_fit.hpp"

@@ -1,0 +1,198 @@
+// Expectation propagation of the exact process, in function space as exact.hpp:
+// f_i = o_i + u_i + e_i, u ~ N(0, K), the messages exp(b f - kappa f^2 / 2).
+//   log Z = rows - log|B| / 2, B = I + D^1/2 K D^1/2, D = diag(kappa).
+// Cost of a pass: n^3 / 2 multiply-adds, and n^2 / 2 for each row whose message
+// says next to nothing.
+#ifndef BAYESKERNEL_GP_EXACT_EP_HPP
+#define BAYESKERNEL_GP_EXACT_EP_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "optim/progress.hpp"
+#include "ep/leave_one_out.hpp"
+#include "ep/settle.hpp"
+#include "ep/start.hpp"
+#include "simd/dense_factor.hpp"
+#include "gp/exact.hpp"
+#include "gp/features.hpp"
+
+namespace bayeskernel {
+
+// Rows of the exact process without their features: y and weight are the
+// caller's.
+inline void exact_rows(Index n, double nugget, PackedRows& out) {
+  out.x.resize(0, n);
+  out.z.resize(0, n);
+  out.residual = VectorXd::Constant(n, nugget);
+  out.offset = VectorXd::Zero(n);
+  out.finish({});
+}
+
+class ExactEp {
+ public:
+  // K with its jitter; rows as exact_rows() makes them.
+  ExactEp(const MatrixXd& k, const RowSource& rows, Family family,
+          double noise_variance = 1.0)
+      : sites(rows.rows()),
+        k_(k),
+        rows_(rows),
+        family_(family),
+        n_(rows.rows()),
+        rule_(rows, family, sites),
+        mean_(VectorXd::Zero(n_)),
+        alpha_(VectorXd::Zero(n_)),
+        linear_(n_),
+        kappa_(n_),
+        newton_(n_),
+        variance_(n_) {
+    sites.residual_slope = VectorXd::Zero(n_);
+    rule_.noise_variance = noise_variance;
+  }
+  ExactEp(const ExactEp&) = delete;
+  ExactEp& operator=(const ExactEp&) = delete;
+
+  SiteRows sites;
+
+  // Interrupts are asked for between passes and leave by PassInterrupted.
+  void watch(KeepGoing keep_going) { keep_going_ = std::move(keep_going); }
+
+  // Messages to start from, in place of the usual start.
+  void start_from(const VectorXd& kappa, const VectorXd& b) {
+    sites.kappa = kappa;
+    sites.b = b;
+    mean_.setZero();
+    alpha_.setZero();
+    linear_ = b - kappa.cwiseProduct(offset());
+    started_ = true;
+  }
+
+  EpResult run(const EpSettings& settings) {
+    EpResult result;
+    progress_ = {0.0, static_cast<double>(settings.max_passes), "ep"};
+    if (!started_) start(result);
+    settle(rule_, family_, settings, [&] { solve(); },
+           [&](EpResult& pass) { step(pass); }, result);
+    solve();  // kappa() and alpha() belong together
+    return result;
+  }
+
+  // The approximate log p(y | kernel, noise) at the last pass; not a bound.
+  double log_z() const { return log_z_; }
+  double noise_slope() const {
+    return 0.5 * (rule_.squares() / rule_.noise_variance - rule_.weight());
+  }
+  VectorXd leave_one_out() const {
+    return bayeskernel::leave_one_out(rows_, rule_, sites);
+  }
+  LeftOutMoments left_out_moments() const {
+    return bayeskernel::left_out_moments(rows_, sites);
+  }
+  // q(u): E u = K alpha.
+  const VectorXd& alpha() const { return alpha_; }
+  const VectorXd& kappa() const { return sites.kappa; }
+  // E f, and Var f with the nugget.
+  VectorXd mean() const { return offset() + mean_; }
+  const VectorXd& variance() const { return variance_; }
+
+ private:
+  VectorXd offset() const {
+    VectorXd out(n_);
+    each_tile([&](const TileSpan& span, const Tile& tile) {
+      out.segment(span.row_begin, span.rows()) = tile.offset;
+    });
+    return out;
+  }
+
+  template <class Visit>
+  void each_tile(Visit&& visit) const {
+    MatrixXd unused;
+    for (const TileSpan& span : rows_.tiles()) {
+      visit(span, rows_.tile(span, unused));
+    }
+  }
+
+  // The rule of a pass at the moments of f; gradients at them into linear_.
+  double pass(const Rule& rule) {
+    if (keep_going_ && !keep_going_(progress_)) throw PassInterrupted();
+    ++progress_.done;
+    const VectorXd f = mean();
+    double sum = 0.0;
+    each_tile([&](const TileSpan& span, const Tile& tile) {
+      const Index first = span.row_begin;
+      sum += rule.tile(span, tile, &f[first], &variance_[first],
+                       {&kappa_[first], &linear_[first], &newton_[first]});
+    });
+    return sum;
+  }
+
+  void start(EpResult& result) {
+    StartSites rule(family_);
+    rule.noise_variance = rule_.noise_variance;
+    variance_.setOnes();
+    for (int k = 0; k < StartSites::passes(family_); ++k) {
+      rule.cold = k == 0;
+      if (k > 0) solve();
+      pass(rule);
+      ++result.passes;
+      sites.kappa = kappa_;
+    }
+    sites.b = linear_ + sites.kappa.cwiseProduct(mean());
+    started_ = true;
+  }
+
+  void step(EpResult& result) {
+    log_z_ = pass(rule_) - 0.5 * scaled_.log_det();
+    ++result.passes;
+    result.change = rule_.change();
+    if (!std::isfinite(log_z_)) {
+      throw NumericError("the evidence of a pass is not finite");
+    }
+  }
+
+  // The mean moves by S r, r = b - kappa f - alpha, alpha by
+  // r - D^1/2 B^-1 D^1/2 K r.
+  void solve() {
+    const VectorXd& kappa = sites.kappa;
+    if (!scaled_.factor(k_, kappa)) {
+      throw NumericError("a precision matrix is not positive definite");
+    }
+    const MatrixXd inverse = invert_lower(scaled_.b);
+    const auto lower = inverse.triangularView<Eigen::Lower>();
+
+    const VectorXd pull = linear_ - alpha_;
+    const VectorXd left = lower * scaled_.root.cwiseProduct(k_ * pull).eval();
+    alpha_ += pull - scaled_.root.cwiseProduct(lower.transpose() * left);
+    mean_.noalias() = k_ * alpha_;
+
+    constexpr double kFaint = 1e-4;
+    for (Index i = 0; i < n_; ++i) {
+      variance_[i] =
+          kappa[i] * k_(i, i) > kFaint
+              ? (1.0 - inverse.col(i).tail(n_ - i).squaredNorm()) / kappa[i]
+              : scaled_.unseen(k_, inverse, i);
+    }
+    each_tile([&](const TileSpan& span, const Tile& tile) {
+      auto variance = variance_.segment(span.row_begin, span.rows());
+      variance = variance.cwiseMax(0.0) + tile.residual;
+    });
+  }
+
+  const MatrixXd& k_;
+  const RowSource& rows_;
+  Family family_;
+  Index n_;
+  SiteRule rule_;
+  VectorXd mean_, alpha_, linear_, kappa_, newton_, variance_;
+  WeightedKernel scaled_;
+  double log_z_ = 0.0;
+  bool started_ = false;
+  KeepGoing keep_going_;
+  Progress progress_{0.0, 0.0, "ep"};
+};
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,8 @@
+// Covariance functions and blocks of their matrices.
+#ifndef BAYESKERNEL_KERNEL_KERNEL_HPP
+#define BAYESKERNEL_KERNEL_KERNEL_HPP
+
+#include "kernel/columns.hpp"
+#include "kernel/tree.hpp"
+
+#endif

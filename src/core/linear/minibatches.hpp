@@ -1,0 +1,159 @@
+// Minibatches of a row source in the order of an epoch. Counter-based numbers:
+// the order depends on the seed and the data alone.
+#ifndef BAYESKERNEL_LINEAR_MINIBATCHES_HPP
+#define BAYESKERNEL_LINEAR_MINIBATCHES_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "rows/rows.hpp"
+#include "rng/distributions.hpp"
+
+namespace bayeskernel {
+
+struct StochasticSettings {
+  enum class Rate {
+    robbins_monro,  // (t + 1)^-0.7
+    adaptive        // Ranganath et al. (2013), no slower than the other
+  };
+  Index batch_rows = 1024;
+  int epochs = 1;  // at most
+  std::uint64_t seed = 0;
+  Rate rate = Rate::robbins_monro;
+  // Relative change of the bound, averaged over max(50, an epoch) minibatches,
+  // at which the steps end; 0: after `epochs`.
+  double tolerance = 0.0;
+};
+
+// Chunks come in random order, inside a chunk rows in random order, or whole
+// groups. The rows of a minibatch are copied together.
+class Minibatches {
+ public:
+  Minibatches(const RowSource& rows, const StochasticSettings& settings)
+      : rows_(rows), settings_(settings), grouped_(rows.groups() > 0) {}
+
+  const PackedRows& rows() const { return batch_; }
+  // The groups of the minibatch, as the source numbers them.
+  const std::vector<Index>& groups() const { return groups_; }
+
+  Index steps_of_chunk(Index chunk) const {
+    const TileSpan span = rows_.chunk_span(chunk);
+    const double n = static_cast<double>(span.row_end - span.row_begin);
+    return std::max<Index>(
+        1, std::llround(n / static_cast<double>(settings_.batch_rows)));
+  }
+  Index steps_of_epoch() const {
+    Index sum = 0;
+    for (Index c = 0; c < rows_.chunks(); ++c) sum += steps_of_chunk(c);
+    return sum;
+  }
+
+  // visit() for every minibatch of an epoch, until it says no.
+  template <class Visit>
+  bool epoch(int number, Visit&& visit) {
+    std::vector<Index> chunks(rows_.chunks());
+    std::iota(chunks.begin(), chunks.end(), Index{0});
+    shuffle(number, 0, chunks);
+    for (std::size_t c = 0; c < chunks.size(); ++c) {
+      const bool last = c + 1 == chunks.size();
+      const Index after_last = chunks.size() > 1 ? 0 : -1;  // full passes
+      rows_.load(chunks[c], last ? after_last : chunks[c + 1]);
+      if (!chunk(number, chunks[c], visit)) return false;
+    }
+    return true;
+  }
+
+ private:
+  template <class Visit>
+  bool chunk(int number, Index chunk, Visit&& visit) {
+    const TileSpan span = rows_.chunk_span(chunk);
+    const Tile all = rows_.tile(span, buffer_);
+    const Index first = grouped_ ? span.group_begin : span.row_begin;
+    const Index last = grouped_ ? span.group_end : span.row_end;
+    units_.resize(last - first);
+    std::iota(units_.begin(), units_.end(), first);
+    shuffle(number, chunk + 1, units_);
+    const Index steps = steps_of_chunk(chunk);
+    const Index n = span.row_end - span.row_begin;
+    Index done = 0;
+    std::size_t at = 0;
+    for (Index step = 0; step < steps && at < units_.size(); ++step) {
+      members_.clear();
+      groups_.clear();
+      begin_.assign(1, 0);
+      // All of one size but the last, so that buffers stay.
+      const Index target = step + 1 == steps ? n : (n / steps) * (step + 1);
+      for (; at < units_.size() && done < target; ++at) {
+        done += add(units_[at], span.row_begin);
+      }
+      if (members_.empty()) continue;
+      gather(all);
+      if (!visit()) return false;
+    }
+    return true;
+  }
+
+  // Notes the rows of a unit, counted from the first of the chunk.
+  Index add(Index unit, Index chunk_first) {
+    if (!grouped_) {
+      members_.push_back(unit - chunk_first);
+      return 1;
+    }
+    const Index begin = rows_.group_begin(unit);
+    const Index end = rows_.group_begin(unit + 1);
+    for (Index i = begin; i < end; ++i) members_.push_back(i - chunk_first);
+    groups_.push_back(unit);
+    begin_.push_back(static_cast<Index>(members_.size()));
+    return end - begin;
+  }
+
+  void gather(const Tile& all) {
+    const Index n = static_cast<Index>(members_.size());
+    batch_.x.resize(all.x.rows(), n);
+    batch_.z.resize(all.z.rows(), n);
+    batch_.y.resize(n);
+    batch_.weight.resize(n);
+    batch_.offset.resize(n);
+    batch_.residual.resize(all.residual.size() > 0 ? n : 0);
+    for (Index i = 0; i < n; ++i) {
+      const Index from = members_[i];
+      std::copy_n(all.x.data() + from * all.x.rows(), all.x.rows(),
+                  batch_.x.data() + i * all.x.rows());
+      if (all.z.rows() > 0) batch_.z.col(i) = all.z.col(from);
+      batch_.y[i] = all.y[from];
+      batch_.weight[i] = all.weight[from];
+      batch_.offset[i] = all.offset[from];
+      if (batch_.residual.size() > 0) batch_.residual[i] = all.residual[from];
+    }
+    // At most 8 blocks, each of which has sums of its own.
+    constexpr Index tile = RowSource::kTileRows;
+    const Index tiles = std::max<Index>(1, (n + 8 * tile - 1) / (8 * tile));
+    batch_.finish(grouped_ ? begin_ : std::vector<Index>(), tiles * tile);
+  }
+
+  void shuffle(int number, Index stream_of, std::vector<Index>& items) const {
+    Stream stream(settings_.seed, 0, Purpose::minibatch,
+                  static_cast<std::uint64_t>(number),
+                  static_cast<std::uint64_t>(stream_of));
+    for (std::size_t k = items.size(); k > 1; --k) {
+      const Index pick = uniform_index(stream, static_cast<Index>(k));
+      std::swap(items[k - 1], items[pick]);
+    }
+  }
+
+  const RowSource& rows_;
+  StochasticSettings settings_;
+  bool grouped_;
+  PackedRows batch_;
+  MatrixXd buffer_;
+  std::vector<Index> units_, members_, groups_, begin_;
+};
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,74 @@
+// The rules of a variational fit: which family its rows are of, by which bound,
+// whether rows are atoms, and what their residuals are.
+#ifndef BAYESKERNEL_LINEAR_ROW_RULES_HPP
+#define BAYESKERNEL_LINEAR_ROW_RULES_HPP
+
+#include <memory>
+
+#include "likelihood/bounds.hpp"
+#include "likelihood/family.hpp"
+#include "linear/completions.hpp"
+#include "linear/conditional_variance.hpp"
+#include "likelihood/rules.hpp"
+
+namespace bayeskernel {
+
+struct RowModel {
+  Family family = Family::hinge;
+  bool direct = false;  // E log p(y | f) itself, not a bound quadratic in f
+  NoisePrior noise;     // of Gaussian rows
+  const AtomUnits* atoms = nullptr;  // null: rows are complete
+  OpenResiduals* open = nullptr;     // null: residuals are known
+
+  bool learns_noise() const {
+    return family == Family::gaussian && !noise.held;
+  }
+  // Whether a step by the weights may lower the bound: they belong to the
+  // moments at which they were taken. Of Gaussian rows they are constant.
+  bool may_overshoot() const { return direct && family != Family::gaussian; }
+};
+
+class RowRules {
+ public:
+  explicit RowRules(const RowModel& model) {
+    if (model.atoms == nullptr && model.family == Family::hinge &&
+        !model.direct) {
+      return;
+    }
+    bound_ = std::make_unique<BoundRule>(model.family, model.direct);
+    if (model.atoms == nullptr) return;
+    atoms_ = std::make_unique<AtomRule>(*bound_, *model.atoms);
+  }
+
+  // At the moments that a pass without q knows of.
+  const Rule& start() {
+    if (!bound_) return start_;
+    if (!atoms_) return *bound_;
+    atoms_->at_prior = true;
+    return *atoms_;
+  }
+  const Rule& later() {
+    if (!bound_) return hinge_;
+    if (!atoms_) return *bound_;
+    atoms_->at_prior = false;
+    return *atoms_;
+  }
+
+  void set_noise(const Noise& noise) {
+    if (bound_) bound_->noise = noise;
+  }
+  // Where the shares of atoms go.
+  void set_share(VectorXd& share) {
+    if (atoms_) atoms_->share = share.data();
+  }
+
+ private:
+  const MeanFieldRule hinge_{};
+  const StartRule start_{};
+  std::unique_ptr<BoundRule> bound_;
+  std::unique_ptr<AtomRule> atoms_;
+};
+
+}  // namespace bayeskernel
+
+#endif

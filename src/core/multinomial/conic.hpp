@@ -1,0 +1,404 @@
+// Normal vectors cut to a cone: y_c ~ N(m_c, 1), independent, given that y_t
+// is the largest (Damoulas and Girolami 2009, eq. 4 and 6). With u = y_t - m_t
+// everything is an integral over u against exp h(u),
+//   h(u) = -u^2 / 2 + sum_{j != t} log Phi(z_j),  z_j = a_j u + b_j,
+// a_j = 1 and b_j = m_t - m_j. Classes of unequal sds s_c, in u s_t + m_t, have
+// a_j = s_t / s_j and b_j = (m_t - m_j) / s_j. Since h'' <= -1, all mass lies
+// within 8 of the mode, and the trapezoid rule there converges geometrically.
+// O(C T) a vector for T nodes; nodes of no weight are left out.
+#ifndef BAYESKERNEL_MULTINOMIAL_CONIC_HPP
+#define BAYESKERNEL_MULTINOMIAL_CONIC_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "math/bordered.hpp"
+#include "simd/lanes_exp.hpp"
+#include "math/normal.hpp"
+#include "rng/distributions.hpp"
+
+namespace bayeskernel {
+
+namespace detail {
+
+using Eigen::Index;
+
+constexpr double kInverseSqrtTwoPi = 0.39894228040143267794;
+
+// {1 - Phi(a)} / phi(a), a >= 0: the rational function of mills_ratio().
+template <class Lanes>
+BAYESKERNEL_INLINE inline void replace_by_mills(typename Lanes::Vector& a) {
+  using Vector = typename Lanes::Vector;
+  const Vector s = a * a;
+  const Vector even =
+      (((25.371087238666625 * s + 2546.427379933723) * s + 56608.26340756131) *
+           s + 322861.2148283268) * s + 254022.73227429323;
+  const Vector odd =
+      (((s + 318.39278712784903) * s + 14168.110427998352) * s +
+       162279.7762405582) * s + 407945.55051985447;
+  const Vector even_below =
+      ((((s + 319.3927871281736) * s + 14484.503219866448) * s +
+        175821.10919513102) * s + 545002.3890733864) * s + 202680.8161746184;
+  const Vector odd_below =
+      (((25.371087238665968 * s + 2571.798467116985) * s + 59103.9483716297) *
+           s + 374630.1426265807) * s + 487209.3504046536;
+  a = (even + a * odd) / (even_below + a * odd_below);
+}
+
+}  // namespace detail
+
+// Number of nodes that leaves less than 1e-10 in log Z and in every mean.
+inline Eigen::Index conic_nodes(Eigen::Index classes) {
+  return classes <= 3 ? 33 : classes <= 12 ? 57 : 73;
+}
+
+// One object of the rule, with its buffers, for each thread.
+class ConicRule {
+ public:
+  using Index = Eigen::Index;
+
+  explicit ConicRule(Index classes, Index nodes = 0)
+      : classes_(classes),
+        nodes_(nodes > 0 ? nodes : conic_nodes(classes)),
+        a_(classes),
+        b_(classes),
+        pull_(classes),
+        by_class_(classes),
+        which_(classes) {}
+
+  // log Z = log P(t | m); `y` (C, or null) becomes the means E y_c.
+  double moments(const double* m, Index t, double* y) {
+    count_ = 0;
+    for (Index j = 0; j < classes_; ++j) {
+      if (j == t) continue;
+      a_[count_] = 1.0;
+      b_[count_] = m[t] - m[j];
+      which_[count_++] = j;
+    }
+    const double log_z = integrate(y != nullptr);
+    if (y == nullptr) return log_z;
+    double total = 0.0;
+    for (Index k = 0; k < count_; ++k) {
+      y[which_[k]] = m[which_[k]] - pull_[k];
+      total += pull_[k];
+    }
+    y[t] = m[t] + total;
+    return log_z;
+  }
+
+  // 1 - Var y_c (C): the diagonal of minus the second derivatives of log Z.
+  void curvature(const double* m, Index t, double* out) {
+    moments(m, t, by_class_.data());
+    std::fill(out, out + classes_, 0.0);
+    const Index used = far_ + near_;
+    const double centre = 0.5 * static_cast<double>(grid_.nodes - 1);
+    double all = 0.0, mean = 0.0, weights = 0.0;
+    for (Index o = 0; o < used; ++o) mean += pull_[order_[o]];
+    for (Index k = grid_.first; k < grid_.last; ++k) {
+      const double d = grid_.step * (static_cast<double>(k) - centre);
+      const double weight = weight_[k];
+      double total = 0.0;
+      for (Index o = 0; o < used; ++o) {
+        const double lambda = lambda_[o * grid_.padded + k];
+        const double far = excess_below(d + at_[o], lambda) * lambda;
+        const double apart = lambda - pull_[order_[o]];
+        out[which_[order_[o]]] += weight * (far - apart * apart);
+        all += weight * far;
+        total += lambda;
+      }
+      all -= weight * (total - mean) * (total - mean);
+      weights += weight;
+    }
+    out[t] = all;
+    for (Index c = 0; c < classes_; ++c) {
+      out[c] = std::clamp(out[c] / weights, 0.0, 1.0);
+    }
+  }
+
+  // log P(t) where y_c ~ N(m_c, s_c^2).
+  double log_probability(const double* m, const double* s, Index t) {
+    count_ = 0;
+    for (Index j = 0; j < classes_; ++j) {
+      if (j == t) continue;
+      a_[count_] = s[t] / s[j];
+      b_[count_++] = (m[t] - m[j]) / s[j];
+    }
+    return integrate(false);
+  }
+
+  // All of them, which add up to 1 but for the error of the rule.
+  void log_probabilities(const double* m, const double* s, double* out) {
+    double sum = 0.0;
+    for (Index t = 0; t < classes_; ++t) {
+      out[t] = log_probability(m, s, t);
+      sum += std::exp(out[t]);
+    }
+    const double shift = std::log(sum);
+    for (Index t = 0; t < classes_; ++t) out[t] -= shift;
+  }
+
+  Index classes() const { return classes_; }
+
+  // y, an exact draw (section A of the paper by a scan; here at once): u by
+  // rejection from the normal density that touches exp h at u0, which lies
+  // above since h'' <= -1, wherever u0 is: a few steps towards the mode do; the
+  // others are truncated normals given y_t. What h falls short of that density
+  // lies between two parabolas in d = u - u0, as the curvature of log Phi(z)
+  // rises from 0 to 1 for falling z: most draws are decided by these.
+  void draw(const double* m, Index t, Stream& stream, double* y) {
+    constexpr int kSteps = 3, kMost = 1000000;
+    constexpr double kNear = 0.5;
+    for (Index j = 0; j < classes_; ++j) b_[j] = m[t] - m[j];
+    double start = 0.0, slope = 0.0, pull = 0.0, bend = 0.0;
+    for (int step = 0; step <= kSteps; ++step) {
+      pull = bend = 0.0;
+      for (Index j = 0; j < classes_; ++j) {
+        if (j == t) continue;
+        const double z = start + b_[j];
+        const double lambda = slope_below(z);
+        pull += lambda;
+        bend += lambda * excess_below(z, lambda);
+      }
+      slope = pull - start;
+      if (step == kSteps || std::abs(slope) < kNear) break;
+      start += slope / (1.0 + bend);
+    }
+    const double steepest = static_cast<double>(classes_ - 1);
+    double u = 0.0;
+    for (int attempt = 0;; ++attempt) {
+      if (attempt == kMost) throw NumericError("a latent vector is not finite");
+      const double d = slope + stream.normal(), half = 0.5 * d * d;
+      const double level = stream.exponential();
+      u = start + d;
+      if (level >= (d > 0.0 ? bend : steepest) * half) break;
+      if (d < 0.0 && level < bend * half) continue;
+      double log_ratio = -d * pull;
+      for (Index j = 0; j < classes_; ++j) {
+        if (j != t) log_ratio += log_cdf_change(start + b_[j], d);
+      }
+      if (-level <= log_ratio) break;
+    }
+    y[t] = m[t] + u;
+    for (Index j = 0; j < classes_; ++j) {
+      if (j == t) continue;
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      // Rounding may make them equal far out: then anew.
+      do {
+        y[j] = m[j] + truncated_normal(stream, -kInfinity, u + b_[j]);
+      } while (y[j] > y[t]);
+    }
+  }
+
+ private:
+  static constexpr double kHalfWidth = 8.0;
+  static constexpr Index kGroup = 8;  // nodes side by side, at most
+
+  static double slope_below(double z) {
+    if (z < 0.0) return 1.0 / mills_ratio(-z);
+    const double density = normal_density(z);
+    return density / (1.0 - density * mills_ratio(z));
+  }
+
+  // lambda + z, which cancels far below 0.
+  static double excess_below(double z, double lambda) {
+    if (z > -1e3) return std::max(lambda + z, 0.0);
+    return -(1.0 - 2.0 / (z * z)) / z;
+  }
+
+  // log Phi(z + d) - log Phi(z).
+  static double log_cdf_change(double z, double d) {
+    if (z < -10.0 && z + d < -10.0) {
+      return std::log(mills_ratio(-z - d) / mills_ratio(-z)) -
+             d * (z + 0.5 * d);
+    }
+    return std::log(normal_cdf(z + d) / normal_cdf(z));
+  }
+
+  // Newton's steps from 0 climb to the mode: h' decreases and is convex. What
+  // the rule needs of it is not exact.
+  double mode() const {
+    double u = 0.0;
+    for (int step = 0; step < 100; ++step) {
+      double slope = -u, curvature = 1.0;
+      for (Index k = 0; k < count_; ++k) {
+        const double z = a_[k] * u + b_[k];
+        if (z > 38.0) continue;
+        const double lambda = slope_below(z);
+        slope += a_[k] * lambda;
+        curvature += a_[k] * a_[k] * lambda * excess_below(z, lambda);
+      }
+      const double by = slope / curvature;
+      u += by;
+      if (!(std::abs(by) > 1e-2 / std::sqrt(curvature) +
+                               1e-13 * std::abs(u))) {
+        break;
+      }
+    }
+    return u;
+  }
+
+  // log of the integral; the means of lambda(z_k) in pull_ if asked for.
+  double integrate(bool with_pull) {
+    const double top = mode();
+    if (!std::isfinite(top)) {
+      throw NumericError("a latent function is not finite");
+    }
+    double steepest = 1.0;
+    for (Index k = 0; k < count_; ++k) steepest = std::max(steepest, a_[k]);
+    const Index nodes = static_cast<Index>(
+        std::min(1e5, std::ceil((nodes_ - 1) * steepest))) + 1;
+    const double step = 2.0 * kHalfWidth / static_cast<double>(nodes - 1);
+    sort_classes(top, with_pull);
+    const Index padded = (nodes + kGroup - 1) / kGroup * kGroup + kGroup;
+    if (weight_.size() < padded) weight_.resize(padded);
+    if (lambda_.size() < padded * classes_) lambda_.resize(padded * classes_);
+    const double sum = detail::run_any(
+        simd::level(), [=](auto lanes) BAYESKERNEL_INLINE {
+          return this->nodes_sum(lanes, nodes, step, padded, with_pull);
+        });
+    return constant_ + std::log(sum * step * detail::kInverseSqrtTwoPi);
+  }
+
+  // Classes far below (all nodes at z < 0, whose squares go into one quadratic
+  // in d = u - top, so that nothing cancels), near, and so far above that they
+  // have no say, which are left out. The order: far first.
+  void sort_classes(double top, bool with_pull) {
+    far_ = near_ = 0;
+    order_.resize(count_);
+    at_.resize(count_);
+    linear_ = -top;
+    quadratic_ = 1.0;
+    constant_ = -0.5 * top * top;
+    shift_ = 0.0;
+    for (Index k = 0; k < count_; ++k) {
+      const double z = a_[k] * top + b_[k], reach = kHalfWidth * a_[k];
+      if (with_pull) pull_[k] = 0.0;
+      if (z < -reach - 1.0) {
+        order_[far_ + near_] = order_[far_];
+        order_[far_++] = k;
+        linear_ -= a_[k] * z;
+        quadratic_ += a_[k] * a_[k];
+        constant_ -= 0.5 * z * z;
+        shift_ += std::log(mills_ratio(-z) * detail::kInverseSqrtTwoPi);
+      } else if (z - reach < 9.0) {
+        order_[far_ + near_++] = k;
+        shift_ += log_normal_cdf(z);
+      }
+    }
+    for (Index o = 0; o < far_ + near_; ++o) {
+      at_[o] = a_[order_[o]] * top + b_[order_[o]];
+    }
+    constant_ += shift_;
+  }
+
+  // exp{h(d) - h(0)} at nodes d from the middle outwards, until nothing is
+  // left; their sum.
+  template <class Lanes>
+  BAYESKERNEL_INLINE double nodes_sum(Lanes, Index nodes, double step,
+                                      Index padded, bool with_pull) {
+    constexpr Index kWidth = Lanes::width;
+    constexpr double kNothing = 4e-18;
+    const Index middle = (nodes - 1) / 2 / kWidth * kWidth;
+    Index first = middle, last = middle;
+    double sum = 0.0;
+    for (int side = 0; side < 2; ++side) {
+      for (Index t = side == 0 ? middle : middle - kWidth;
+           t >= 0 && t < nodes; t += side == 0 ? kWidth : -kWidth) {
+        const double part = node_group<Lanes>(t, nodes, step, padded);
+        sum += part;
+        first = std::min(first, t);
+        last = std::max(last, t + kWidth);
+        if (part < kNothing) break;
+      }
+    }
+    if (with_pull) {
+      grid_ = {nodes, first, last, padded, step};
+      const double* weight = weight_.data();
+      for (Index o = 0; o < far_ + near_; ++o) {
+        const double* lambda = lambda_.data() + o * padded;
+        typename Lanes::Vector total{};
+        for (Index t = first; t < last; t += kWidth) {
+          total += simd::view<Lanes>(weight + t) * simd::view<Lanes>(lambda + t);
+        }
+        double all = 0.0;
+        for (Index i = 0; i < kWidth; ++i) all += total[i];
+        pull_[order_[o]] = all / sum;
+      }
+    }
+    return sum;
+  }
+
+  template <class Lanes>
+  BAYESKERNEL_INLINE double node_group(Index t, Index nodes, double step,
+                                       Index padded) {
+    using Vector = typename Lanes::Vector;
+    constexpr Index kWidth = Lanes::width;
+    const double centre = 0.5 * static_cast<double>(nodes - 1);
+    Vector d{};
+    for (Index i = 0; i < kWidth; ++i) {
+      d[i] = step * (static_cast<double>(t + i) - centre);
+    }
+    Vector exponent = d * (linear_ - 0.5 * quadratic_ * d) - shift_;
+    Vector product = d * 0.0 + 1.0;
+    for (Index o = 0; o < far_ + near_; ++o) {
+      const Vector z = a_[order_[o]] * d + at_[o];
+      Vector& lambda = simd::view<Lanes>(lambda_.data() + o * padded + t);
+      const Vector size = z < 0.0 ? -z : z;
+      Vector mills = size;
+      detail::replace_by_mills<Lanes>(mills);
+      if (o < far_) {
+        lambda = 1.0 / mills;
+        product *= mills * detail::kInverseSqrtTwoPi;
+      } else {
+        const Vector half_square = -0.5 * size * size;
+        Vector density = half_square;
+        simd::replace_by_exp<Lanes>(density);
+        density *= detail::kInverseSqrtTwoPi;
+        const Vector inverse = d * 0.0 + detail::kInverseSqrtTwoPi;
+        const Vector factor =
+            z < 0.0 ? mills * inverse : 1.0 - density * mills;
+        lambda = (z < 0.0 ? inverse : density) / factor;
+        product *= factor;
+        exponent += z < 0.0 ? half_square : half_square * 0.0;
+      }
+      // Products stay numbers.
+      if (o % 12 == 11) {
+        for (Index i = 0; i < kWidth; ++i) exponent[i] += std::log(product[i]);
+        product = d * 0.0 + 1.0;
+      }
+    }
+    simd::replace_by_exp<Lanes>(exponent);
+    Vector& weight = simd::view<Lanes>(weight_.data() + t);
+    weight = exponent * product;
+    double sum = 0.0;
+    for (Index i = 0; i < kWidth; ++i) {
+      if (t + i >= nodes) weight[i] = 0.0;
+      sum += weight[i];
+    }
+    return sum;
+  }
+
+  Index classes_, nodes_, count_ = 0;
+  std::vector<double> a_, b_, pull_, by_class_;
+  std::vector<Index> which_;
+  // Of integrate(): classes in order, their z at the mode, and what of h is
+  // common to all nodes.
+  std::vector<Index> order_;
+  std::vector<double> at_;
+  Index far_ = 0, near_ = 0;
+  double linear_ = 0.0, quadratic_ = 1.0, constant_ = 0.0, shift_ = 0.0;
+  Eigen::VectorXd weight_, lambda_;
+  // Nodes that have weight, with pull_ alone.
+  struct Grid {
+    Index nodes = 0, first = 0, last = 0, padded = 0;
+    double step = 0.0;
+  };
+  Grid grid_;
+};
+
+}  // namespace bayeskernel
+
+#endif

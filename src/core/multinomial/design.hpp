@@ -1,0 +1,104 @@
+// A design, M regressors x N objects, in tiles of columns: kept in memory, or
+// made anew whenever it is looked at, where it would be too large. Tiles depend
+// on N alone.
+#ifndef BAYESKERNEL_MULTINOMIAL_DESIGN_HPP
+#define BAYESKERNEL_MULTINOMIAL_DESIGN_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <vector>
+
+#include "parallel/executor.hpp"
+#include "parallel/scratch_pool.hpp"
+#include "multinomial/sources.hpp"
+
+namespace bayeskernel {
+
+class Design {
+ public:
+  struct Scratch {
+    Composite::Scratch composite;
+    VectorXd values;
+  };
+
+  // Numbers that may be kept.
+  static constexpr double kMost = 5e7;
+
+  // `constant`: the value of the bias, 0 for differences of designs.
+  Design(const Composite& composite, const VectorXd& weights,
+         Executor& executor, double most = kMost, double constant = 1.0)
+      : composite_(composite), weights_(weights), constant_(constant) {
+    const double numbers = static_cast<double>(composite.rows()) *
+                           static_cast<double>(composite.regressors());
+    width_ = std::max<Index>(64, (rows() / 256 + 63) / 64 * 64);
+    if (numbers > most) return;
+    kept_.resize(regressors(), rows());
+    ScratchPool<Composite::Scratch> pool;
+    executor.run(tiles(), [&](Index t) {
+      auto loan = pool.borrow();
+      composite_.block(weights_, begin(t), columns(t), *loan,
+                       kept_.data() + begin(t) * regressors(), constant_);
+    });
+  }
+
+  Index rows() const { return composite_.rows(); }
+  Index regressors() const { return composite_.regressors(); }
+  Index tiles() const { return (rows() + width_ - 1) / width_; }
+  Index begin(Index t) const { return t * width_; }
+  Index columns(Index t) const { return std::min(width_, rows() - begin(t)); }
+  bool kept() const { return kept_.size() > 0; }
+  const MatrixXd& matrix() const { return kept_; }
+
+  Eigen::Map<const MatrixXd> tile(Index t, Scratch& scratch) const {
+    const double* values = kept_.data() + begin(t) * regressors();
+    if (!kept()) {
+      scratch.values.resize(regressors() * columns(t));
+      composite_.block(weights_, begin(t), columns(t), scratch.composite,
+                       scratch.values.data(), constant_);
+      values = scratch.values.data();
+    }
+    return Eigen::Map<const MatrixXd>(values, regressors(), columns(t));
+  }
+
+  // G = K K', both triangles. M^2 N / 2 multiply-adds.
+  MatrixXd gram(Executor& executor) const {
+    const Index m = regressors();
+    MatrixXd out = MatrixXd::Zero(m, m);
+    if (kept()) {
+      add_gram(kept_, executor, out);
+    } else {
+      Scratch scratch;
+      for (Index t = 0; t < tiles(); ++t) {
+        add_gram(tile(t, scratch), executor, out);
+      }
+    }
+    out.triangularView<Eigen::StrictlyUpper>() = out.transpose();
+    return out;
+  }
+
+ private:
+  template <class K>
+  static void add_gram(const K& k, Executor& executor, MatrixXd& out) {
+    constexpr Index kBlock = 128;
+    const Index m = k.rows(), blocks = (m + kBlock - 1) / kBlock;
+    executor.run(blocks * (blocks + 1) / 2, [&](Index at) {
+      Index i = 0;
+      while (at > i) at -= ++i;
+      const Index first = i * kBlock, second = at * kBlock;
+      const Index rows = std::min(kBlock, m - first);
+      const Index columns = std::min(kBlock, m - second);
+      out.block(first, second, rows, columns).noalias() +=
+          k.middleRows(first, rows) * k.middleRows(second, columns).transpose();
+    });
+  }
+
+  const Composite& composite_;
+  VectorXd weights_;
+  double constant_;
+  Index width_;
+  MatrixXd kept_;
+};
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,418 @@
+// q(beta) of weights that are not points (Damoulas and Girolami 2009, section
+// 3.2 and appendix B.4). With f(beta) = <K, B> - <K, R K> / 2 of the fit
+// (learning.hpp) and its prior,
+//   log q(beta) = E log p(beta | h) + f(beta) + const,
+//   sum      beta ~ Dir(rho),             rho_s ~ Gamma(first, second)
+//   product  beta_s ~ Gamma(pi_s, chi_s), pi_s ~ Exp(first), chi_s ~
+//            Exp(second)
+// or, held, rho_s = first, and pi_s = first, chi_s = second,
+// by points with weights (importance), or by steps of a sampler (slice). The
+// points are drawn once and weighed anew in every iteration, with f as it is:
+// an exact factor for a prior that lives on these points, so that the bound
+// rises. (The paper keeps weights of states that are gone.) Where few points
+// have all the weight others take their place, from a t law with 5 degrees of
+// freedom at the mode, in logarithms; then the bound begins anew.
+#ifndef BAYESKERNEL_MULTINOMIAL_WEIGHT_POSTERIOR_HPP
+#define BAYESKERNEL_MULTINOMIAL_WEIGHT_POSTERIOR_HPP
+
+#include <Eigen/Core>
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "mcmc/slice.hpp"
+#include "mcmc/convergence.hpp"
+#include "error.hpp"
+#include "optim/maximise.hpp"
+#include "math/special.hpp"
+#include "rng/distributions.hpp"
+
+namespace bayeskernel {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+struct WeightSettings {
+  bool product = false;
+  bool slice = false;
+  double first = 1.0, second = 1.0;  // of the prior of rho, or of pi and chi
+  bool held = false;                 // or these themselves
+  Index points = 3000;               // that are weighed
+  Index steps = 5000;                // of the sampler
+  std::uint64_t seed = 1;
+};
+
+class WeightPosterior {
+ public:
+  // Below so many effective points others take their place, so often at most.
+  static constexpr double kFewest = 50.0;
+  static constexpr int kMostPlaces = 25;
+
+  WeightPosterior(Index size, const WeightSettings& settings)
+      : size_(size), set_(settings) {
+    if (size < 2 && !settings.product) {
+      throw ArgumentError("one space has no weight to learn");
+    }
+    const double s = static_cast<double>(size);
+    if (set_.product) {
+      const auto mean = [&](double of) { return set_.held ? of : 1.0 / of; };
+      shape_ = VectorXd::Constant(size, mean(set_.first));
+      rate_ = VectorXd::Constant(size, mean(set_.second));
+      guess_ = VectorXd::Ones(size);
+      return;
+    }
+    guess_ = VectorXd::Constant(size, 1.0 / s);
+    rate_ = VectorXd::Zero(size);
+    if (set_.held) {
+      shape_ = VectorXd::Constant(size, set_.first);
+    } else {
+      draw_rho();
+    }
+    if (!set_.slice) draw_flat();
+  }
+
+  // q(beta) and then q(h) for another f(beta, gradient), which adds nothing to
+  // a gradient that is null; whether the bound may be compared with the last.
+  template <class F>
+  bool update(F&& f) {
+    const bool same = set_.slice ? sample(f) : weigh(f);
+    mean_ = points_ * share_;
+    const MatrixXd centred = points_.colwise() - mean_;
+    covariance_ = centred * share_.asDiagonal() * centred.transpose();
+    log_mean_ = points_.array().log().matrix() * share_;
+    const double hyper = set_.held      ? held_density()
+                         : set_.product ? gamma_hyper()
+                                        : dirichlet_hyper();
+    bound_ = entropy_ + hyper;
+    return same;
+  }
+
+  const VectorXd& mean() const { return mean_; }
+  const VectorXd& log_mean() const { return log_mean_; }
+  const MatrixXd& covariance() const { return covariance_; }
+  // E log p(beta, h) - E log q(beta, h).
+  double bound() const { return bound_; }
+  double effective() const { return effective_; }
+  bool known() const { return mean_.size() > 0; }
+  // Whether it is the exact factor of a bound, which then rises.
+  bool exact() const { return !set_.product && !set_.slice; }
+
+  // Columns v_k with sum v_k v_k' the covariance.
+  MatrixXd spread() const {
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> own(covariance_);
+    const VectorXd& value = own.eigenvalues();
+    const double least = 1e-12 * std::max(value[size_ - 1], 1e-30);
+    Index first = 0;
+    while (first < size_ && value[first] <= least) ++first;
+    return own.eigenvectors().rightCols(size_ - first) *
+           value.tail(size_ - first).cwiseSqrt().asDiagonal();
+  }
+
+  // Equally probable ones, size x count: systematic resampling.
+  MatrixXd draws(Index count) const {
+    MatrixXd out(size_, count);
+    double below = share_[0];
+    Index at = 0;
+    for (Index k = 0; k < count; ++k) {
+      const double u = (static_cast<double>(k) + 0.5) /
+                       static_cast<double>(count);
+      while (below < u && at + 1 < share_.size()) below += share_[++at];
+      out.col(k) = points_.col(at);
+    }
+    return out;
+  }
+
+  // Of weight s.
+  double quantile(Index s, double probability) const {
+    std::vector<Index> order(static_cast<std::size_t>(share_.size()));
+    std::iota(order.begin(), order.end(), Index{0});
+    std::sort(order.begin(), order.end(), [&](Index i, Index j) {
+      return points_(s, i) < points_(s, j);
+    });
+    double below = 0.0;
+    for (const Index k : order) {
+      below += share_[k];
+      if (below >= probability) return points_(s, k);
+    }
+    return points_(s, order.back());
+  }
+
+ private:
+  static constexpr Index kRhoPoints = 1000, kNormaliser = 1000;
+  static constexpr double kDegrees = 5.0;
+  static constexpr double kMostLog = 20.0;
+
+  Stream stream(std::uint64_t block) const {
+    return Stream(set_.seed, 0, Purpose::kernels,
+                  static_cast<std::uint64_t>(places_), block);
+  }
+
+  // Weights from free coordinates: log ratios to the last, or logarithms.
+  Index dimension() const { return set_.product ? size_ : size_ - 1; }
+  VectorXd weights_at(const VectorXd& z) const {
+    if (set_.product) return z.array().min(kMostLog).exp();
+    VectorXd out(size_);
+    out << z, 0.0;
+    out.array() -= out.maxCoeff();
+    out = out.array().exp().max(1e-300);
+    return out / out.sum();
+  }
+  VectorXd coordinates() const {
+    const VectorXd log = guess_.array().max(1e-12).log();
+    if (set_.product) return log;
+    return log.head(size_ - 1).array() - log[size_ - 1];
+  }
+
+  // E log p(beta | h) but for what does not depend on beta.
+  double log_prior(const VectorXd& beta) const {
+    return (shape_.array() - 1.0).matrix().dot(
+               VectorXd(beta.array().log())) -
+           rate_.dot(beta);
+  }
+
+  // log density of the coordinates, not normalised, and its gradient.
+  template <class F>
+  double log_density(F& f, const VectorXd& z, VectorXd* gradient) const {
+    const VectorXd beta = weights_at(z);
+    if (gradient == nullptr) {
+      return f(beta, gradient) + log_prior(beta) + beta.array().log().sum();
+    }
+    VectorXd own = VectorXd::Zero(size_);
+    const double value =
+        f(beta, &own) + log_prior(beta) + beta.array().log().sum();
+    // (shape - 1) / beta of the prior and 1 / beta of the Jacobian, times beta.
+    const VectorXd slope =
+        beta.array() * (own - rate_).array() + shape_.array();
+    if (set_.product) {
+      *gradient = slope;
+    } else {
+      const double all = slope.sum();
+      *gradient = slope.head(size_ - 1) - all * beta.head(size_ - 1);
+    }
+    return value;
+  }
+
+  // The mode of the coordinates, and a root of minus the inverse Hessian.
+  template <class F>
+  void locate(F& f) {
+    const auto value = [&](const VectorXd& z, VectorXd& gradient) {
+      return log_density(f, z, &gradient);
+    };
+    mode_ = maximise(value, coordinates(), 1e-6, 100, [] { return true; }).at;
+    const Index d = dimension();
+    constexpr double kStep = 1e-3;
+    MatrixXd bend(d, d);
+    VectorXd low(d), high(d);
+    for (Index k = 0; k < d; ++k) {
+      VectorXd at = mode_;
+      at[k] -= kStep;
+      log_density(f, at, &low);
+      at[k] += 2.0 * kStep;
+      log_density(f, at, &high);
+      bend.col(k) = (low - high) / (2.0 * kStep);
+    }
+    bend = 0.5 * (bend + bend.transpose()).eval();
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> own(bend);
+    // A direction without a bend has a spread of one at most.
+    root_ = own.eigenvectors() *
+            own.eigenvalues().cwiseMax(1.0).cwiseSqrt().cwiseInverse()
+                .asDiagonal();
+    log_root_ = -0.5 * own.eigenvalues().cwiseMax(1.0).array().log().sum();
+  }
+
+  // From the t law at the mode, and its log density.
+  VectorXd draw_near(Stream& own, double& log_density) const {
+    const Index d = dimension();
+    VectorXd z(d);
+    for (Index k = 0; k < d; ++k) z[k] = own.normal();
+    z *= std::sqrt(kDegrees / (2.0 * gamma(own, 0.5 * kDegrees, 1.0)));
+    const double n = static_cast<double>(d);
+    log_density = log_gamma(0.5 * (kDegrees + n)) - log_gamma(0.5 * kDegrees) -
+                  0.5 * n * std::log(kDegrees * 3.14159265358979323846) -
+                  log_root_ - 0.5 * (kDegrees + n) *
+                                  std::log1p(z.squaredNorm() / kDegrees);
+    return mode_ + root_ * z;
+  }
+
+  // Points of the flat law on the simplex.
+  void draw_flat() {
+    Stream own = stream(0);
+    points_.resize(size_, set_.points);
+    for (Index k = 0; k < set_.points; ++k) {
+      for (Index s = 0; s < size_; ++s) points_(s, k) = own.exponential();
+      points_.col(k) /= points_.col(k).sum();
+    }
+    log_base_ = VectorXd::Constant(set_.points,
+                                   log_gamma(static_cast<double>(size_)));
+  }
+
+  template <class F>
+  void place(F& f) {
+    ++places_;
+    locate(f);
+    Stream own = stream(0);
+    points_.resize(size_, set_.points);
+    log_base_.resize(set_.points);
+    for (Index k = 0; k < set_.points; ++k) {
+      double log_base = 0.0;
+      points_.col(k) = weights_at(draw_near(own, log_base));
+      // Of the weights, not of their coordinates.
+      log_base_[k] = log_base - points_.col(k).array().log().sum();
+    }
+  }
+
+  // Self-normalised weights of the points.
+  template <class F>
+  bool weigh(F& f) {
+    bool same = points_.size() > 0;
+    if (!same) place(f);
+    while (true) {
+      VectorXd log_share(points_.cols());
+      for (Index k = 0; k < points_.cols(); ++k) {
+        const VectorXd beta = points_.col(k);
+        log_share[k] = f(beta, nullptr) + log_prior(beta) - log_base_[k];
+      }
+      normalise(log_share);
+      guess_ = points_ * share_;
+      effective_ = 1.0 / share_.squaredNorm();
+      // Those that were placed just now are the best there are.
+      if (effective_ >= kFewest || !same || places_ >= kMostPlaces) break;
+      same = false;
+      place(f);
+    }
+    // - E log q(beta), where q has its density against the points' law.
+    entropy_ = 0.0;
+    const double count = static_cast<double>(points_.cols());
+    for (Index k = 0; k < points_.cols(); ++k) {
+      if (share_[k] <= 0.0) continue;
+      entropy_ -= share_[k] * (std::log(share_[k] * count) + log_base_[k]);
+    }
+    return same;
+  }
+
+  void normalise(const VectorXd& log_share) {
+    const double top = log_share.maxCoeff();
+    if (!std::isfinite(top)) {
+      throw NumericError("the density of the weights is not finite");
+    }
+    share_ = (log_share.array() - top).exp();
+    share_ /= share_.sum();
+  }
+
+  // Steps along the axes of the Hessian from the mode; the same numbers in
+  // every iteration. The entropy has its normaliser by importance sampling.
+  template <class F>
+  bool sample(F& f) {
+    locate(f);
+    const Index d = dimension();
+    const Index sweeps = std::max<Index>(set_.steps / d, 100);
+    const Index warmup = 20;
+    Stream own = stream(1);
+    points_.resize(size_, sweeps);
+    share_ = VectorXd::Constant(sweeps, 1.0 / static_cast<double>(sweeps));
+    VectorXd z = mode_;
+    double mean_density = 0.0;
+    for (Index k = -warmup; k < sweeps; ++k) {
+      for (Index j = 0; j < d; ++j) {
+        const auto along = [&](double t) {
+          return log_density(f, z + t * root_.col(j), nullptr);
+        };
+        z += slice_log_scale(along, own, 2.0) * root_.col(j);
+      }
+      if (k < 0) continue;
+      points_.col(k) = weights_at(z);
+      mean_density += (log_density(f, z, nullptr) -
+                       points_.col(k).array().log().sum()) /
+                      static_cast<double>(sweeps);
+    }
+    guess_ = points_.rowwise().mean();
+    Stream other = stream(2);
+    VectorXd log_ratio(kNormaliser);
+    for (Index k = 0; k < kNormaliser; ++k) {
+      double log_base = 0.0;
+      const VectorXd near = draw_near(other, log_base);
+      log_ratio[k] = log_density(f, near, nullptr) - log_base;
+    }
+    const double top = log_ratio.maxCoeff();
+    const double log_normaliser =
+        top + std::log((log_ratio.array() - top).exp().mean());
+    entropy_ = log_normaliser - mean_density;
+    effective_ = static_cast<double>(sweeps);
+    for (Index s = 0; s < size_; ++s) {
+      const VectorXd one = points_.row(s).array().log();
+      const double ess = convergence(one).ess_mean;
+      if (ess < effective_) effective_ = ess;
+    }
+    return true;
+  }
+
+  void draw_rho() {
+    Stream own = stream(3);
+    rho_.resize(size_, kRhoPoints);
+    rho_constant_.resize(kRhoPoints);
+    for (Index k = 0; k < kRhoPoints; ++k) {
+      double constant = 0.0;
+      for (Index s = 0; s < size_; ++s) {
+        rho_(s, k) = std::max(
+            std::exp(log_gamma_variate(own, set_.first)) / set_.second, 1e-100);
+        constant -= log_gamma(rho_(s, k));
+      }
+      rho_constant_[k] = constant + log_gamma(rho_.col(k).sum());
+    }
+    shape_ = rho_.rowwise().mean();
+  }
+
+  // E log p(beta) with shapes and rates that are known.
+  double held_density() const {
+    double out = (shape_.array() - 1.0).matrix().dot(log_mean_);
+    for (Index s = 0; s < size_; ++s) out -= log_gamma(shape_[s]);
+    if (!set_.product) return out + log_gamma(shape_.sum());
+    return out + shape_.dot(VectorXd(rate_.array().log())) - rate_.dot(mean_);
+  }
+
+  // q(rho) by points of its prior; what both add to the bound.
+  double dirichlet_hyper() {
+    const VectorXd log_share =
+        rho_constant_ + rho_.transpose() * log_mean_ -
+        VectorXd::Constant(kRhoPoints, log_mean_.sum());
+    const double top = log_share.maxCoeff();
+    const VectorXd share = (log_share.array() - top).exp();
+    shape_ = rho_ * share / share.sum();
+    return top + std::log(share.mean());
+  }
+
+  // pi_s ~ Gamma(2, r_s), r = first - E log beta + log(second + E beta), and
+  // chi_s given it ~ Gamma(1 + pi_s, second + E beta_s).
+  double gamma_hyper() {
+    double out = 0.0;
+    for (Index s = 0; s < size_; ++s) {
+      const double above = set_.second + mean_[s];
+      const double r = set_.first - log_mean_[s] + std::log(above);
+      shape_[s] = 2.0 / r;
+      rate_[s] = (1.0 + shape_[s]) / above;
+      out += std::log(set_.first) + std::log(set_.second) - log_mean_[s] -
+             2.0 * std::log(r) - std::log(above);
+    }
+    return out;
+  }
+
+  Index size_;
+  WeightSettings set_;
+  VectorXd shape_, rate_;  // E rho and 0, or E pi and E chi
+  VectorXd guess_;         // where the search for the mode begins
+  MatrixXd points_, rho_;  // by columns
+  VectorXd share_, log_base_, rho_constant_;
+  VectorXd mean_, log_mean_, mode_;
+  MatrixXd covariance_, root_;
+  double log_root_ = 0.0, entropy_ = 0.0, bound_ = 0.0, effective_ = 0.0;
+  int places_ = 0;
+};
+
+}  // namespace bayeskernel
+
+#endif

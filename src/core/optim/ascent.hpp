@@ -1,0 +1,216 @@
+// The driver of variational fits: coordinate ascent whose steps in the mean
+// are taken with the curvature of the bound, damped where that fails, and which
+// Anderson's method extrapolates. Every state is a proper q, so its bound is
+// exact: a step that lowers it is taken back, and a plain coordinate step
+// cannot lower it.
+#ifndef BAYESKERNEL_OPTIM_ASCENT_HPP
+#define BAYESKERNEL_OPTIM_ASCENT_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "optim/progress.hpp"
+#include "error.hpp"
+#include "optim/anderson.hpp"
+
+namespace bayeskernel {
+
+struct MeanFieldSettings {
+  // Stop at a gain below tolerance (1 + |bound| / 1000), when besides the next
+  // step in the mean promises less than that and than 10 tolerance. A promise
+  // of 1e-5 is a step of 0.0045 posterior sds, however many the rows.
+  double tolerance = 1e-6;
+  int max_passes = 2000;
+  bool accelerate = true;
+};
+
+struct MeanFieldResult {
+  std::vector<double> bound;  // after each accepted step
+  int passes = 0;
+  int rejected = 0;  // steps taken back
+  bool converged = false;
+  bool interrupted = false;
+  double largest_fall = 0.0;  // of the bound, in accepted steps
+};
+
+// How steps are damped (Levenberg and Marquardt) and when an ascent is over.
+// Damping 0 is the step with the curvature, 1 the coordinate step; in a model
+// whose steps are shortened, the share of the old that stays.
+struct AscentSchedule {
+  bool shorten = false;
+  double first = 0.01;  // damping after the first step taken back
+  double growth = 10.0;
+  double least = 5e-4;  // below it damping goes back to 0
+  // Accepted steps before damping is relaxed, `impatience` times as many after
+  // every step taken back.
+  int patience = 1;
+  int impatience = 1;
+  // Steps are plain until the model has decided nothing for so many of them.
+  int settle = 0;
+  // Discrete factors wait while the step in the mean promises more than this.
+  double hold = std::numeric_limits<double>::infinity();
+  // Whether a step that is not extrapolated has the last word.
+  bool plain_end = false;
+
+  // Damping after a step taken back.
+  double more(double damping) const {
+    if (shorten) return 0.5 * (1.0 + damping);
+    return damping == 0.0 ? first : std::min(1.0, growth * damping);
+  }
+
+  // For rules without a coordinate step: a step may be too long.
+  static AscentSchedule shortened() {
+    AscentSchedule out;
+    out.shorten = true;
+    out.impatience = 2;
+    return out;
+  }
+
+  // For bounds with discrete or nonlinear factors beside the mean.
+  static AscentSchedule wary() {
+    AscentSchedule out;
+    out.first = 0.1;
+    out.growth = 4.0;
+    out.least = 0.05;
+    out.patience = 2;
+    out.impatience = 2;
+    out.hold = 1.0;
+    out.plain_end = true;
+    return out;
+  }
+};
+
+// What the driver knows of a model: an accepted state, a proposal, and what the
+// last evaluation of a proposal said.
+class AscentModel {
+ public:
+  struct Step {
+    bool accelerated = false;  // else factors are updated in their plain order
+    bool hold = false;
+  };
+
+  virtual ~AscentModel() = default;
+  // The bound and all that follows at the proposal; false if that is no q.
+  virtual bool evaluate(const Step& step) = 0;
+  virtual double bound() const = 0;
+  // Whether the evaluation turns a discrete factor over.
+  virtual bool decides() const { return false; }
+  // The evaluated proposal is the accepted state. True when the model has
+  // other coordinates from now on.
+  virtual bool accept() = 0;
+  // The next proposal, from the accepted state; the gain that it promises.
+  virtual double propose(double damping) = 0;
+  // Whether no factor but the mean could gain more than that.
+  virtual bool promises_all() const { return false; }
+  // Another start, or false.
+  virtual bool restart(MeanFieldResult&) { return false; }
+  // Accepted state and proposal as vectors: first the coordinates that steer
+  // an extrapolation, whose number is returned, then what follows them.
+  virtual Eigen::Index pack(Eigen::VectorXd& accepted,
+                            Eigen::VectorXd& proposal) = 0;
+  virtual void unpack(const Eigen::VectorXd& proposal) = 0;
+};
+
+// From the proposal at hand. Interrupts of evaluations pass through.
+inline void ascend(AscentModel& model, const AscentSchedule& schedule,
+                   const MeanFieldSettings& settings,
+                   const KeepGoing& keep_going, MeanFieldResult& result) {
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  std::optional<Anderson> anderson;
+  Eigen::VectorXd from, to;
+  bool settling = settings.accelerate && schedule.settle > 0;
+  double best = kNone, promise = 0.0;
+  double damping =
+      schedule.shorten || (settings.accelerate && !settling) ? 0.0 : 1.0;
+  bool extrapolated = false;
+  int quiet = 0, since = 0, patience = schedule.patience;
+  result.converged = false;
+  while (true) {
+    const bool usable = model.evaluate(
+        {settings.accelerate && !settling, promise > schedule.hold});
+    ++result.passes;
+    if (!usable && best == kNone) {
+      if (model.restart(result)) continue;
+      throw NumericError("the bound of the first step is not finite");
+    }
+    const double value = model.bound();
+    const double rounding = 1e-9 * (1.0 + std::abs(best));
+    if (!usable || !(value >= best - rounding)) {
+      const bool plain = !extrapolated && damping == 1.0;
+      if (plain && !usable) {
+        throw NumericError("the bound of a plain step is not finite");
+      }
+      if (!plain) {
+        ++result.rejected;
+        if (result.passes >= settings.max_passes) return;
+        anderson.reset();
+        if (!extrapolated) {
+          damping = schedule.more(damping);
+          patience *= schedule.impatience;
+          since = 0;
+        }
+        extrapolated = false;
+        model.propose(damping);
+        continue;
+      }
+    }
+    const double gain = value - best;
+    if (gain < 0.0) {
+      result.largest_fall = std::max(result.largest_fall, -gain);
+    }
+    best = value;
+    result.bound.push_back(value);
+    if (settling) quiet = model.decides() ? 0 : quiet + 1;
+    if (model.accept()) anderson.reset();
+    const double threshold =
+        settings.tolerance * (1.0 + std::abs(value) / 1000.0);
+    promise = model.propose(damping);
+    const bool plain = !settings.accelerate && !schedule.shorten;
+    const bool little =
+        promise < std::min(threshold, 10.0 * settings.tolerance);
+    // A step of Newton's that promises far less than the last one gained is
+    // among the last.
+    const bool over = model.promises_all() && promise < 0.01 * gain;
+    const bool still =
+        (gain < threshold || over) && ((plain && !over) || little);
+    if (still && !settling && !(schedule.plain_end && extrapolated)) {
+      result.converged = true;
+      return;
+    }
+    if (result.passes >= settings.max_passes) return;
+    if (!keep_going({static_cast<double>(result.passes),
+                     static_cast<double>(settings.max_passes), "vb"})) {
+      result.interrupted = true;
+      return;
+    }
+    if (plain) continue;
+    if (settling) {
+      settling = quiet < schedule.settle && !still;
+      if (!settling) damping = 0.0;
+      continue;
+    }
+    if (damping > 0.0 && ++since >= patience) {
+      damping = damping < schedule.least ? 0.0 : 0.25 * damping;
+      since = 0;
+    }
+    // Newton's steps need no help.
+    if (!settings.accelerate || model.promises_all()) continue;
+    if (still) {  // what one plain step says decides
+      extrapolated = false;
+      anderson.reset();
+      continue;
+    }
+    const Eigen::Index steering = model.pack(from, to);
+    if (!anderson) anderson.emplace(from.size(), steering, 2);
+    extrapolated = anderson->combine(from, to);
+    if (extrapolated) model.unpack(to);
+  }
+}
+
+}  // namespace bayeskernel
+
+#endif

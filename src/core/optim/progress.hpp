@@ -1,0 +1,19 @@
+// What an engine tells its driver between rounds; the answer false stops it.
+#ifndef BAYESKERNEL_OPTIM_PROGRESS_HPP
+#define BAYESKERNEL_OPTIM_PROGRESS_HPP
+
+#include <functional>
+
+namespace bayeskernel {
+
+struct Progress {
+  double done;        // units of work finished
+  double total;       // units in all (a cap for iterations)
+  const char* phase;  // "warmup", "sampling", "vb"
+};
+
+using KeepGoing = std::function<bool(const Progress&)>;
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,290 @@
+// Mean and variance of f for many rows under a Gaussian q of the coefficients.
+// P^2 / 2 multiply-adds a row, P the length of theta, and as many for each
+// missing predictor.
+#ifndef BAYESKERNEL_PREDICT_GAUSSIAN_MOMENTS_HPP
+#define BAYESKERNEL_PREDICT_GAUSSIAN_MOMENTS_HPP
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "simd/lower_product.hpp"
+#include "parallel/executor.hpp"
+#include "predict/linear_rows.hpp"
+
+namespace bayeskernel {
+
+// The scale of the model throughout. Effects are gamma * theta, gamma one
+// Bernoulli variable a column, and u of the random terms.
+struct LinearPosterior {
+  struct Term {
+    enum class Kind { eliminated, dense, apart };
+    Kind kind;
+    MatrixMap mean;        // groups x r, eliminated and apart
+    MatrixMap loading;     // eliminated: r x (P groups), u given theta
+    MatrixMap covariance;  // r x (r groups): of u given theta; apart: of u
+    std::vector<int> index;   // dense: places in theta, from 1
+    Eigen::MatrixXd unseen;   // r x r, of a group that the fit has not seen
+  };
+
+  VectorMap center, scale;  // of the columns of x
+  VectorMap mean;           // of theta
+  MatrixMap covariance;
+  VectorMap gamma, indicator_var;  // empty without selection
+  // Columns from `first` on were turned into those of `basis`; what it does not
+  // reach kept its prior variance.
+  MatrixMap basis;
+  Eigen::Index first;
+  double hidden_var;
+  std::vector<Term> terms;
+  // q of missing predictors, on the scale of the model.
+  Eigen::MatrixXd precision;  // E[Sigma_x^-1]
+  VectorMap x_mean;
+  MatrixMap x_mean_cov;
+};
+
+struct GaussianMoments {
+  Eigen::VectorXd mean, var;
+};
+
+class LinearPredictor {
+ public:
+  using Index = Eigen::Index;
+  using MatrixXd = Eigen::MatrixXd;
+  using VectorXd = Eigen::VectorXd;
+
+  LinearPredictor(const LinearRows& rows, const LinearPosterior& q)
+      : rows_(rows), q_(q), given_(rows.patterns.size()) {
+    const Index size = q.mean.size();
+    if (size > 0) {
+      // U lower triangular with covariance U'U: the factor of the matrix with
+      // rows and columns in reverse order.
+      const Eigen::LLT<MatrixXd> llt(q.covariance.reverse());
+      if (llt.info() == Eigen::Success) {
+        const MatrixXd lower = llt.matrixL();
+        root_ = std::make_unique<LowerProduct>(lower.reverse().transpose());
+      }
+    }
+    place_.assign(rows.x.rows(), {-1, 0});
+    for (std::size_t k = 0; k < rows.patterns.size(); ++k) condition(k);
+  }
+
+  GaussianMoments run(Executor& executor) {
+    const Index n = rows_.x.rows();
+    GaussianMoments out{rows_.offset, VectorXd::Zero(n)};
+    constexpr Index kRows = 256, kStrips = 16;  // strips in one block
+    executor.run((n + kRows * kStrips - 1) / (kRows * kStrips), [&](Index b) {
+      Scratch scratch;
+      const Index end = std::min(n, (b + 1) * kRows * kStrips);
+      for (Index first = b * kRows * kStrips; first < end; first += kRows) {
+        strip(first, std::min(kRows, end - first), scratch, out);
+      }
+      for (Index i = b * kRows * kStrips; i < end; ++i) {
+        if (place_[i].first >= 0) add_missing(i, out.var[i]);
+      }
+    });
+    return out;
+  }
+
+ private:
+  using Kind = LinearPosterior::Term::Kind;
+  struct Scratch {
+    MatrixXd x, tile, white;
+  };
+  // x_m | x_o = mean - slope (x_o - center); variance with that of mu_x.
+  struct Conditional {
+    VectorXd mean, center;
+    MatrixXd slope, var;
+    MatrixXd filled;  // missing predictors x rows of the pattern
+  };
+
+  void condition(std::size_t k) {
+    const LinearRows::Pattern& pattern = rows_.patterns[k];
+    const std::vector<int>& missing = pattern.predictors;
+    const std::vector<int> observed = rows_.observed(pattern);
+    const Index m = missing.size(), o = observed.size();
+    Conditional& at = given_[k];
+    const Eigen::LLT<MatrixXd> llt(pick(q_.precision, missing, missing));
+    at.mean = pick(q_.x_mean, missing, {0});
+    at.center = pick(q_.x_mean, observed, {0});
+    at.slope = llt.solve(pick(q_.precision, missing, observed));
+    MatrixXd map = MatrixXd::Zero(m, m + o);
+    for (Index j = 0; j < m; ++j) map(j, missing[j]) = 1.0;
+    for (Index j = 0; j < o; ++j) map.col(observed[j]) = at.slope.col(j);
+    at.var = llt.solve(MatrixXd::Identity(m, m)) +
+             map * q_.x_mean_cov * map.transpose();
+    at.filled.resize(m, static_cast<Index>(pattern.rows.size()));
+    VectorXd off(o);
+    for (std::size_t r = 0; r < pattern.rows.size(); ++r) {
+      const int i = pattern.rows[r];
+      for (Index j = 0; j < o; ++j) {
+        off[j] = rows_.predictors(i, observed[j]) - at.center[j];
+      }
+      at.filled.col(r) = at.mean - at.slope * off;
+      place_[i] = {static_cast<int>(k), static_cast<int>(r)};
+    }
+  }
+
+  int position(Index row, int predictor) const {
+    const auto& missing = rows_.patterns[place_[row].first].predictors;
+    return static_cast<int>(
+        std::lower_bound(missing.begin(), missing.end(), predictor) -
+        missing.begin());
+  }
+  double filled(Index row, int predictor) const {
+    return given_[place_[row].first].filled(position(row, predictor),
+                                            place_[row].second);
+  }
+
+  // z of a row, its missing entries filled.
+  VectorXd z_row(std::size_t t, Index i) const {
+    VectorXd z = rows_.terms[t].z.row(i);
+    rows_.terms[t].missing.each(i, [&](const MissingUses::Use& use) {
+      z[use.column] = use.base + use.slope * filled(i, use.predictor);
+    });
+    return z;
+  }
+
+  // Adds the random effects of a group at z to a vector over theta; returns
+  // what does not go through theta: the mean.
+  template <class Column>
+  double add_effects(std::size_t t, int g, const VectorXd& z,
+                     Column&& a) const {
+    const LinearPosterior::Term& term = q_.terms[t];
+    const Index r = z.size(), size = q_.mean.size();
+    if (g == 0) return 0.0;
+    if (term.kind == Kind::dense) {
+      for (Index k = 0; k < r; ++k) a[term.index[(g - 1) * r + k] - 1] += z[k];
+      return 0.0;
+    }
+    if (term.kind == Kind::eliminated && size > 0) {
+      // loading is r x P x groups, its first index the fastest.
+      a.noalias() -= term.loading.middleCols((g - 1) * size, size).transpose() *
+                     z;
+    }
+    return term.mean.row(g - 1).dot(z);
+  }
+  // Their covariance beyond theta.
+  double covariance(std::size_t t, int g, const VectorXd& z,
+                    const VectorXd& w) const {
+    const LinearPosterior::Term& term = q_.terms[t];
+    if (g == 0) return z.dot(term.unseen * w);
+    if (term.kind == Kind::dense) return 0.0;
+    return z.dot(term.covariance.middleCols((g - 1) * z.size(), z.size()) * w);
+  }
+
+  void strip(Index first, Index rows, Scratch& s, GaussianMoments& out) const {
+    const Index p = rows_.x.cols(), size = q_.mean.size();
+    s.x.resize(p, rows);
+    for (Index k = 0; k < p; ++k) {
+      s.x.row(k) = (rows_.x.col(k).segment(first, rows).array() -
+                    q_.center[k]).transpose() / q_.scale[k];
+    }
+    for (Index i = 0; i < rows; ++i) {
+      rows_.missing.each(first + i, [&](const MissingUses::Use& use) {
+        s.x(use.column, i) =
+            use.base + use.slope * filled(first + i, use.predictor);
+      });
+    }
+    s.tile.setZero(size, rows);
+    if (q_.basis.cols() == 0) {
+      s.tile.topRows(p) = s.x;
+    } else {
+      s.tile.topRows(q_.first) = s.x.topRows(q_.first);
+      const auto block = s.x.bottomRows(p - q_.first);
+      auto seen = s.tile.middleRows(q_.first, q_.basis.cols());
+      seen.noalias() = q_.basis.transpose() * block;
+      for (Index i = 0; i < rows; ++i) {
+        out.var[first + i] +=
+            q_.hidden_var * std::max(block.col(i).squaredNorm() -
+                                         seen.col(i).squaredNorm(), 0.0);
+      }
+    }
+    for (std::size_t t = 0; t < q_.terms.size(); ++t) {
+      if (q_.terms[t].kind != Kind::dense) continue;
+      for (Index i = 0; i < rows; ++i) {
+        add_effects(t, rows_.terms[t].group[first + i], z_row(t, first + i),
+                    s.tile.col(i));
+      }
+    }
+    if (q_.gamma.size() > 0) {
+      out.var.segment(first, rows).noalias() +=
+          s.tile.cwiseAbs2().transpose() * q_.indicator_var;
+      s.tile.array().colwise() *= q_.gamma.array();
+    }
+    out.mean.segment(first, rows).noalias() += s.tile.transpose() * q_.mean;
+    for (std::size_t t = 0; t < q_.terms.size(); ++t) {
+      for (Index i = 0; i < rows; ++i) {
+        const int g = rows_.terms[t].group[first + i];
+        const VectorXd z = z_row(t, first + i);
+        if (q_.terms[t].kind != Kind::dense) {
+          out.mean[first + i] += add_effects(t, g, z, s.tile.col(i));
+        }
+        out.var[first + i] += covariance(t, g, z, z);
+      }
+    }
+    if (size == 0) return;
+    if (root_ != nullptr) {
+      root_->add_norms(s.tile.data(), rows, s.white, out.var.data() + first);
+    } else {
+      s.white.noalias() = q_.covariance * s.tile;
+      out.var.segment(first, rows) +=
+          s.white.cwiseProduct(s.tile).colwise().sum().transpose();
+    }
+  }
+
+  // With x_m ~ N(., V) the variance of f grows by sum_jl V_jl E(T_j'w T_l'w), w
+  // all coefficients and T_j the columns' slopes in predictor j.
+  void add_missing(Index i, double& var) const {
+    const MatrixXd& v = given_[place_[i].first].var;
+    const Index m = v.rows(), size = q_.mean.size();
+    MatrixXd slope = MatrixXd::Zero(size, m);
+    std::vector<MatrixXd> z;
+    rows_.missing.each(i, [&](const MissingUses::Use& use) {
+      slope(use.column, position(i, use.predictor)) += use.slope;
+    });
+    for (std::size_t t = 0; t < q_.terms.size(); ++t) {
+      z.push_back(MatrixXd::Zero(rows_.terms[t].z.cols(), m));
+      rows_.terms[t].missing.each(i, [&](const MissingUses::Use& use) {
+        z[t](use.column, position(i, use.predictor)) += use.slope;
+      });
+      if (q_.terms[t].kind != Kind::dense) continue;
+      for (Index j = 0; j < m; ++j) {
+        add_effects(t, rows_.terms[t].group[i], z[t].col(j), slope.col(j));
+      }
+    }
+    if (q_.gamma.size() > 0) {
+      var += v.cwiseProduct(slope.transpose() *
+                            q_.indicator_var.asDiagonal() * slope).sum();
+      slope.array().colwise() *= q_.gamma.array();
+    }
+    VectorXd mean = slope.transpose() * q_.mean;
+    for (std::size_t t = 0; t < q_.terms.size(); ++t) {
+      const int g = rows_.terms[t].group[i];
+      for (Index j = 0; j < m; ++j) {
+        if (q_.terms[t].kind != Kind::dense) {
+          mean[j] += add_effects(t, g, z[t].col(j), slope.col(j));
+        }
+        for (Index l = 0; l < m; ++l) {
+          var += v(j, l) * covariance(t, g, z[t].col(j), z[t].col(l));
+        }
+      }
+    }
+    var += v.cwiseProduct(mean * mean.transpose()).sum();
+    if (size > 0) {
+      var += v.cwiseProduct(slope.transpose() * (q_.covariance * slope)).sum();
+    }
+  }
+
+  const LinearRows& rows_;
+  const LinearPosterior& q_;
+  std::unique_ptr<LowerProduct> root_;
+  std::vector<Conditional> given_;
+  std::vector<std::pair<int, int>> place_;  // of a row: pattern, row in it
+};
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,115 @@
+// Univariate draws. Parameters are valid by promise: shapes, rates, means and
+// scales positive. Each is tested against its exact CDF.
+#ifndef BAYESKERNEL_RNG_DISTRIBUTIONS_HPP
+#define BAYESKERNEL_RNG_DISTRIBUTIONS_HPP
+
+#include <algorithm>
+#include <boost/random/gamma_distribution.hpp>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "error.hpp"
+#include "rng/stream.hpp"
+
+namespace bayeskernel {
+
+// floor(u n) for u in (0, 1), below n even where the product rounds up.
+inline std::ptrdiff_t index_below(double u, std::ptrdiff_t n) {
+  const double product = u * static_cast<double>(n);
+  return std::min(static_cast<std::ptrdiff_t>(product), n - 1);
+}
+
+// An integer of 0..n-1.
+inline std::ptrdiff_t uniform_index(Stream& stream, std::ptrdiff_t n) {
+  return index_below(stream.uniform(), n);
+}
+
+// Density rate^shape / Gamma(shape) x^(shape - 1) exp(-rate x). Below shape
+// 0.1 or so a draw may underflow to 0: then use log_gamma_variate.
+inline double gamma(Stream& stream, double shape, double rate) {
+  return boost::random::gamma_distribution<double>(shape)(stream) / rate;
+}
+
+// The logarithm of a Gamma(shape, 1) draw, finite for every shape:
+// G(a) = G(a + 1) U^(1/a) in law.
+inline double log_gamma_variate(Stream& stream, double shape) {
+  if (shape >= 1.0) return std::log(gamma(stream, shape, 1.0));
+  const double power = stream.exponential() / shape;
+  return std::log(gamma(stream, shape + 1.0, 1.0)) - power;
+}
+
+constexpr double kLatentFloor = 1e-12;
+
+// The latent scale a ~ GIG(1/2, 1, r^2) of a hinge row from y2, the square of
+// a standard normal, and u, uniform. No division by r, so
+// r = 0 gives y2, a chi-square with one degree of freedom.
+inline double hinge_latent(double r, double y2, double u) {
+  const double larger = r + 0.5 * (y2 + std::sqrt(y2 * (4.0 * r + y2)));
+  const double draw = u * (larger + r) <= larger ? larger : r * (r / larger);
+  return std::max(draw, kLatentFloor);
+}
+
+inline double hinge_latent(Stream& stream, double r) {
+  const double z = stream.normal();
+  return hinge_latent(r, z * z, stream.uniform());
+}
+
+namespace detail {
+
+// Beyond one standard deviation: an exponential of rate `lower`, cut at
+// `upper`, accepted with probability exp(-(x - lower)^2 / 2); at least 0.65 of
+// the proposals are (Robert 1995).
+inline double truncated_normal_tail(Stream& stream, double lower,
+                                    double upper) {
+  const double cut = std::expm1(-lower * (upper - lower));
+  for (;;) {
+    const double step = -std::log1p(stream.uniform() * cut) / lower;
+    if (2.0 * stream.exponential() >= step * step) {
+      return std::min(lower + step, upper);
+    }
+  }
+}
+
+}  // namespace detail
+
+// Standard normal given lower <= x <= upper; either end may be infinite and
+// the interval may lie arbitrarily far out. The three rejection schemes accept
+// 0.3 or more of their proposals. Bounds without a number between them, NaN
+// among them, would never be met.
+inline double truncated_normal(Stream& stream, double lower, double upper) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (!(lower <= upper && lower < kInfinity && upper > -kInfinity)) {
+    throw NumericError("a latent variable has no finite interval");
+  }
+  if (upper < 0.0) return -truncated_normal(stream, -upper, -lower);
+  if (lower >= 1.0) {
+    return detail::truncated_normal_tail(stream, lower, upper);
+  }
+  if (upper - lower > 1.5) {
+    for (;;) {
+      const double z = stream.normal();
+      const double x = lower >= 0.0 ? std::abs(z) : z;
+      if (x >= lower && x <= upper) return x;
+    }
+  }
+  const double nearest = std::max(lower, 0.0);
+  for (;;) {
+    const double x = lower + (upper - lower) * stream.uniform();
+    if (2.0 * stream.exponential() >= x * x - nearest * nearest) {
+      return std::min(x, upper);
+    }
+  }
+}
+
+// N(mean, sd^2) given lower <= x <= upper.
+inline double truncated_normal(Stream& stream, double mean, double sd,
+                               double lower, double upper) {
+  const double z =
+      truncated_normal(stream, (lower - mean) / sd, (upper - mean) / sd);
+  return std::min(std::max(mean + sd * z, lower), upper);
+}
+
+}  // namespace bayeskernel
+
+#endif

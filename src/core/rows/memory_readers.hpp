@@ -1,0 +1,72 @@
+// Rows in memory as readers of chunks: dense by columns, and sparse by rows.
+// Nothing is copied; a chunk is put together when it is read.
+#ifndef BAYESKERNEL_ROWS_MEMORY_READERS_HPP
+#define BAYESKERNEL_ROWS_MEMORY_READERS_HPP
+
+#include <Eigen/Core>
+
+#include "rows/streamed_rows.hpp"
+
+namespace bayeskernel {
+
+class MatrixReader final : public ChunkReader {
+ public:
+  // x is n x p; `labels` are codes 0, 1, ..., or empty for rows without.
+  MatrixReader(Eigen::Map<const MatrixXd> x, Eigen::Map<const VectorXd> labels)
+      : x_(x), labels_(labels) {}
+
+  Index rows() const override { return x_.rows(); }
+  Index columns() const override { return x_.cols(); }
+
+  void read(Index first, Eigen::Ref<MatrixXd> rows) override {
+    const Index n = rows.cols(), p = x_.cols();
+    rows.topRows(p) = x_.middleRows(first, n).transpose();
+    if (labels_.size() > 0) {
+      rows.row(p) = labels_.segment(first, n).transpose();
+    } else {
+      rows.row(p).setZero();
+    }
+  }
+
+ private:
+  Eigen::Map<const MatrixXd> x_;
+  Eigen::Map<const VectorXd> labels_;
+};
+
+// Compressed by rows: the values of row i are value[begin[i]] ..
+// value[begin[i + 1] - 1], in the columns `column`.
+class SparseReader final : public ChunkReader {
+ public:
+  SparseReader(Eigen::Map<const Eigen::VectorXi> begin,
+               Eigen::Map<const Eigen::VectorXi> column,
+               Eigen::Map<const VectorXd> value, Index columns,
+               Eigen::Map<const VectorXd> labels)
+      : begin_(begin),
+        column_(column),
+        value_(value),
+        columns_(columns),
+        labels_(labels) {}
+
+  Index rows() const override { return begin_.size() - 1; }
+  Index columns() const override { return columns_; }
+
+  void read(Index first, Eigen::Ref<MatrixXd> rows) override {
+    rows.setZero();
+    for (Index i = 0; i < rows.cols(); ++i) {
+      for (Index k = begin_[first + i]; k < begin_[first + i + 1]; ++k) {
+        rows(column_[k], i) = value_[k];
+      }
+      if (labels_.size() > 0) rows(columns_, i) = labels_[first + i];
+    }
+  }
+
+ private:
+  Eigen::Map<const Eigen::VectorXi> begin_, column_;
+  Eigen::Map<const VectorXd> value_;
+  Index columns_;
+  Eigen::Map<const VectorXd> labels_;
+};
+
+}  // namespace bayeskernel
+
+#endif

@@ -1,0 +1,131 @@
+// Sums over rows that one pass leaves behind. Their size depends on p, r and
+// the number of groups, never on n.
+#ifndef BAYESKERNEL_ROWS_SUMS_HPP
+#define BAYESKERNEL_ROWS_SUMS_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <limits>
+
+namespace bayeskernel {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+// Quadratic part: sum of kappa (x, z)(x, z)'.
+struct Curvature {
+  MatrixXd gram;        // p x p, lower triangle: sum kappa x x'
+  MatrixXd cross;       // p x (r G): B_g = sum kappa x z'
+  MatrixXd group_gram;  // r x (r G): D_g = sum kappa z z', no prior
+
+  Curvature() = default;
+  Curvature(Index p, Index r, Index groups)
+      : gram(MatrixXd::Zero(p, p)),
+        cross(MatrixXd::Zero(p, r * groups)),
+        group_gram(MatrixXd::Zero(r, r * groups)) {}
+};
+
+// Linear part: a sum of (x, z), or a point (theta, u) of the same shape.
+struct ArrowVector {
+  VectorXd x;      // p
+  MatrixXd group;  // r x G
+
+  ArrowVector() = default;
+  ArrowVector(Index p, Index r, Index groups)
+      : x(VectorXd::Zero(p)), group(MatrixXd::Zero(r, groups)) {}
+
+  double dot(const ArrowVector& other) const {
+    return x.dot(other.x) + group.cwiseProduct(other.group).sum();
+  }
+  // The group effects as one vector, group by group.
+  Eigen::Map<const VectorXd> effects() const {
+    return {group.data(), group.size()};
+  }
+  Eigen::Map<VectorXd> effects() { return {group.data(), group.size()}; }
+};
+
+// out += sign * curvature * point.
+inline void add_product(const Curvature& curvature, const ArrowVector& point,
+                        double sign, ArrowVector& out) {
+  const Index r = point.group.rows();
+  if (point.x.size() > 0) {
+    out.x.noalias() +=
+        sign * (curvature.gram.selfadjointView<Eigen::Lower>() * point.x);
+    if (point.group.size() > 0) {
+      out.x.noalias() += sign * (curvature.cross * point.effects());
+      out.effects().noalias() += sign * (curvature.cross.transpose() * point.x);
+    }
+  }
+  for (Index g = 0; g < point.group.cols(); ++g) {
+    out.group.col(g).noalias() +=
+        sign * (curvature.group_gram.middleCols(g * r, r) * point.group.col(g));
+  }
+}
+
+// What a pass sums up beside the bound: nothing, the linear part, or all. What
+// it does not sum up stays as it was.
+enum class Gather { nothing, linear, all };
+
+// What a pass leaves behind.
+struct Sums {
+  Curvature curvature;  // kappa: the conditional precision
+  Curvature newton;     // minus the second derivative of the bound in the mean
+  ArrowVector linear;   // what the rule calls linear
+  double bound = 0.0;   // data part of the bound
+  double margin = std::numeric_limits<double>::infinity();  // smallest y E f
+  // Gaussian rows, which have no margin: sums of kappa and of
+  // kappa E(y - f)^2.
+  double power = 0.0, squares = 0.0;
+
+  Sums() = default;
+  Sums(Index p, Index r, Index groups)
+      : curvature(p, r, groups), newton(p, r, groups), linear(p, r, groups) {}
+
+  // Sums of groups are set by the pass, not added to.
+  void clear(Index p, bool with_newton, Gather what = Gather::all) {
+    if (what == Gather::all) curvature.gram.setZero(p, p);
+    if (with_newton) newton.gram.setZero(p, p);
+    if (what != Gather::nothing) linear.x.setZero(p);
+    bound = power = squares = 0.0;
+    margin = std::numeric_limits<double>::infinity();
+  }
+
+  // What adds up over rows, groups apart.
+  void add(const Sums& part, bool with_newton, Gather what = Gather::all) {
+    if (what == Gather::all) curvature.gram += part.curvature.gram;
+    if (with_newton) newton.gram += part.newton.gram;
+    if (what != Gather::nothing) linear.x += part.linear.x;
+    bound += part.bound;
+    margin = std::min(margin, part.margin);
+    power += part.power;
+    squares += part.squares;
+  }
+
+  // All that is proportional to kappa, where the gradient is.
+  void scale(double factor) {
+    curvature.gram *= factor;
+    curvature.cross *= factor;
+    curvature.group_gram *= factor;
+    linear.x *= factor;
+    linear.group *= factor;
+  }
+};
+
+// Numbers by row that a pass keeps; null: not kept.
+struct RowStore {
+  double* mean = nullptr;
+  double* variance = nullptr;
+  double* kappa = nullptr;
+  double* linear = nullptr;
+};
+
+// kappa and the linear number of every row, as a pass has kept them.
+struct RowMessages {
+  const double* kappa = nullptr;
+  const double* linear = nullptr;
+};
+
+}  // namespace bayeskernel
+
+#endif

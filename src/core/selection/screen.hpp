@@ -1,0 +1,67 @@
+// What rows say of columns that a fit does not use: with f at the moments of
+// the fit a row counts as exp(-kappa (f - m)^2 / 2 + pull (f - m)), so that a
+// further column x with coefficient v adds to the bound
+//   v sum pull x - v^2 / 2 sum kappa x^2.
+#ifndef BAYESKERNEL_SELECTION_SCREEN_HPP
+#define BAYESKERNEL_SELECTION_SCREEN_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <vector>
+
+#include "rows/rows.hpp"
+#include "linear/row_rules.hpp"
+
+namespace bayeskernel {
+
+// kappa and pull of the rows, of which f has mean m and variance s.
+struct RowPull {
+  VectorXd kappa, pull;
+
+  RowPull(const PackedRows& rows, const RowModel& model, const Noise& noise,
+          const VectorXd& m, const VectorXd& s)
+      : kappa(rows.rows()), pull(rows.rows()) {
+    RowRules rules(model);
+    rules.set_noise(noise);
+    VectorXd newton(rows.rows());
+    MatrixXd buffer;
+    for (const TileSpan& span : rows.tiles()) {
+      const Index at = span.row_begin;
+      rules.later().tile(
+          span, rows.tile(span, buffer), m.data() + at, s.data() + at,
+          {kappa.data() + at, pull.data() + at, newton.data() + at});
+    }
+  }
+};
+
+// Sums over rows of pulls (n x m) and weights with columns (x - center) / scale
+// of an n x p matrix that stays as it is: O(n p m), some columns at a time.
+struct ColumnSums {
+  MatrixXd products;  // m x K, of the columns asked for
+  VectorXd squares;   // sum weight x^2
+
+  ColumnSums(const Eigen::Ref<const MatrixXd>& x,
+             const std::vector<Index>& columns, const VectorXd& center,
+             const VectorXd& scale, const Eigen::Ref<const VectorXd>& weight,
+             const Eigen::Ref<const MatrixXd>& pulls)
+      : products(pulls.cols(), static_cast<Index>(columns.size())),
+        squares(static_cast<Index>(columns.size())) {
+    constexpr Index kColumns = 32;
+    const Index size = squares.size();
+    MatrixXd some(x.rows(), kColumns);
+    for (Index first = 0; first < size; first += kColumns) {
+      const Index count = std::min(kColumns, size - first);
+      for (Index j = 0; j < count; ++j) {
+        const Index c = columns[first + j];
+        some.col(j) = (x.col(c).array() - center[c]) / scale[c];
+        squares[first + j] = some.col(j).cwiseAbs2().dot(weight);
+      }
+      products.middleCols(first, count).noalias() =
+          pulls.transpose() * some.leftCols(count);
+    }
+  }
+};
+
+}  // namespace bayeskernel
+
+#endif

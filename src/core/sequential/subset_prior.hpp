@@ -1,0 +1,85 @@
+// The prior of a set of centres on a grid of g points: their number k is
+// Poisson(lambda), cut at min(kmax, g), and sets of one size are equally
+// probable; and the birth, death and stay moves that go with it.
+#ifndef BAYESKERNEL_SEQUENTIAL_SUBSET_PRIOR_HPP
+#define BAYESKERNEL_SEQUENTIAL_SUBSET_PRIOR_HPP
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace bayeskernel {
+
+class SubsetPrior {
+ public:
+  using Index = Eigen::Index;
+
+  // `rate`: the share c of birth and death moves, in (0, 1/2].
+  SubsetPrior(double lambda, Index kmax, double rate = 0.25)
+      : lambda_(lambda), kmax_(kmax), rate_(rate) {
+    reach(kmax);
+    double sum = 0.0, peak = 0.0;
+    for (Index j = 0; j <= kmax; ++j) {
+      const double term = log_power(j);
+      if (term > peak) {
+        sum *= std::exp(peak - term);
+        peak = term;
+      }
+      sum += std::exp(term - peak);
+      log_total_.push_back(peak + std::log(sum));
+    }
+  }
+
+  // To be called before grids of more points are asked about.
+  void reach(Index g) {
+    while (static_cast<Index>(log_factorial_.size()) <= g) {
+      const double n = static_cast<double>(log_factorial_.size());
+      log_factorial_.push_back(
+          n < 1.0 ? 0.0 : log_factorial_.back() + std::log(n));
+    }
+  }
+
+  double lambda() const { return lambda_; }
+  Index kmax() const { return kmax_; }
+  Index most(Index g) const { return std::min(kmax_, g); }
+
+  // log p(U) of a set of k of g points.
+  double log(Index k, Index g) const {
+    if (k > most(g)) return -std::numeric_limits<double>::infinity();
+    return log_power(k) - log_total_[most(g)] - log_choose(k, g);
+  }
+  // log p(k).
+  double log_size(Index k, Index g) const {
+    return log(k, g) + log_choose(k, g);
+  }
+
+  double birth(Index k, Index g) const {
+    if (k >= most(g)) return 0.0;
+    return rate_ * std::min(1.0, lambda_ / static_cast<double>(k + 1));
+  }
+  double death(Index k) const {
+    if (k == 0) return 0.0;
+    return rate_ * std::min(1.0, static_cast<double>(k) / lambda_);
+  }
+  double stay(Index k, Index g) const { return 1.0 - birth(k, g) - death(k); }
+
+ private:
+  double log_choose(Index k, Index g) const {
+    return log_factorial_[g] - log_factorial_[k] - log_factorial_[g - k];
+  }
+  double log_power(Index k) const {
+    return static_cast<double>(k) * std::log(lambda_) - log_factorial_[k];
+  }
+
+  double lambda_;
+  Index kmax_;
+  double rate_;
+  std::vector<double> log_factorial_;
+  std::vector<double> log_total_;  // log sum_j lambda^j / j!, j = 0..most
+};
+
+}  // namespace bayeskernel
+
+#endif
