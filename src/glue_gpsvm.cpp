@@ -1,3 +1,5 @@
+#include "gp/exact_ep.hpp"
+#include "gp/exact.hpp"
 #include "glue_gpsvm.h"
 #include "glue_state.h"
 #include "glue_workers.h"

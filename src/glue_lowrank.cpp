@@ -1,3 +1,4 @@
+#include "klr/save.hpp"
 #include "klr/kept.hpp"
 #include "math/special.hpp"
 

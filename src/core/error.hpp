@@ -3,7 +3,6 @@
 #define BAYESKERNEL_ERROR_HPP
 
 #include <stdexcept>
-#include <string>
 
 namespace bayeskernel {
 

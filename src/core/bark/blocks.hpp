@@ -5,11 +5,9 @@
 #ifndef BAYESKERNEL_BARK_BLOCKS_HPP
 #define BAYESKERNEL_BARK_BLOCKS_HPP
 
-#include <Eigen/Core>
-#include <numeric>
 #include <vector>
 
-#include "error.hpp"
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
@@ -23,15 +21,7 @@ struct ColumnBlocks {
   // columns'.
   Eigen::MatrixXi unseen;
 
-  void check(Index rows) const {
-    const Index all = std::accumulate(sizes.begin(), sizes.end(), Index{0});
-    const bool good = all == columns.cols() &&
-                      (all == 0 || columns.rows() == rows) &&
-                      (unseen.size() == 0 ||
-                       (unseen.rows() == rows &&
-                        unseen.cols() == static_cast<Index>(sizes.size())));
-    if (!good) throw ArgumentError("columns are not those of the blocks");
-  }
+  void check(Index rows) const;
 };
 
 // Levels of the factors of random intercepts by row, from 1; 0 is a level that
@@ -47,37 +37,9 @@ struct GroupCodes {
 
 // The blocks of rows with these predictors: the linear part, if there is one,
 // then the factors.
-inline ColumnBlocks column_blocks(
+ColumnBlocks column_blocks(
     const Eigen::Ref<const Eigen::MatrixXd>& predictors, bool linear,
-    const GroupCodes& groups) {
-  using Eigen::Index;
-  const Index n = predictors.rows(), p = linear ? predictors.cols() : 0;
-  ColumnBlocks out;
-  if (linear) out.sizes.push_back(p);
-  for (const Index size : groups.levels) out.sizes.push_back(size);
-  const Index all =
-      std::accumulate(out.sizes.begin(), out.sizes.end(), Index{0});
-  if (groups.factors() > 0 &&
-      (groups.level.rows() != n || groups.level.cols() != groups.factors())) {
-    throw ArgumentError("not a level for each row and factor");
-  }
-  out.columns = Eigen::MatrixXd::Zero(n, all);
-  out.columns.leftCols(p) = predictors.leftCols(p);
-  out.unseen = Eigen::MatrixXi::Zero(n, static_cast<Index>(out.sizes.size()));
-  Index begin = p;
-  for (Index f = 0; f < groups.factors(); ++f) {
-    for (Index i = 0; i < n; ++i) {
-      const Index level = groups.level(i, f);
-      if (level > groups.levels[f]) {
-        throw ArgumentError("a level of a factor is out of range");
-      }
-      if (level > 0) out.columns(i, begin + level - 1) = 1.0;
-      out.unseen(i, f + (linear ? 1 : 0)) = level == 0;
-    }
-    begin += groups.levels[f];
-  }
-  return out;
-}
+    const GroupCodes& groups);
 
 }  // namespace bayeskernel
 

@@ -4,11 +4,13 @@
 #ifndef BAYESKERNEL_BARK_KERNEL_MOVES_HPP
 #define BAYESKERNEL_BARK_KERNEL_MOVES_HPP
 
-#include <Eigen/Core>
-#include <cmath>
-
-#include "mcmc/metropolis.hpp"
+#include "bark/basis.hpp"
 #include "bark/state.hpp"
+#include "eigen.hpp"
+#include "expansion/collapsed_gaussian.hpp"
+#include "mcmc/metropolis.hpp"
+#include "rng/stream.hpp"
+#include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
 
@@ -30,130 +32,22 @@ class KernelMoves {
   // ---
 
   // Gives up early where the ratio must be below `limit`.
-  double birth(Index location, double varphi, double limit = kNever) {
-    const Population& population = s_.population;
-    const Index J = population.kernels();
-    const Index column = population.column_at(location);
-    location_ = location;
-    varphi_ = varphi;
-    double weight, total = population.total_weight();
-    double ratio =
-        s_.log_kernels + std::log(s_.prior.move_probability(J + 1)[1] /
-                                  s_.prior.move_probability(J)[0]);
-    if (column >= 0 && population.collapsed()) {
-      const Index n = population.count(column);
-      const double v = population.varphi(column);
-      weight = population.kill_weight(n + 1, v);
-      total += weight - population.kill_weight(n, v);
-      ratio -= std::log(static_cast<double>(n + 1));
-    } else {
-      weight = population.kill_weight(1, varphi);
-      total += weight;
-    }
-    ratio += std::log(weight / total);
-    if (column >= 0) {
-      variance_ = population.variance_with(column, varphi);
-      if (!s_.holds(variance_)) return kNever;
-      edit_ = s_.gaussian.rescale(s_.place(column), variance_);
-      change_ = edit_.change;
-    } else {
-      variance_ = 1.0 / varphi;
-      if (!s_.holds(variance_)) return kNever;
-      change_ = open_column(location, {}, limit - ratio);
-    }
-    return ratio + change_;
-  }
+  double birth(Index location, double varphi, double limit = kNever);
 
-  void accept_birth() {
-    const bool opens = s_.population.column_at(location_) < 0;
-    s_.population.insert(location_, varphi_);
-    commit_arrival(opens);
-  }
+  void accept_birth();
 
   // ---- Death of one kernel of a unit ---------------------------------------
 
-  double death(Index unit) {
-    const Population& population = s_.population;
-    const Index J = population.kernels();
-    const double weight = population.unit_weight(unit);
-    double ratio = -s_.log_kernels -
-                   std::log(weight / population.total_weight()) +
-                   std::log(s_.prior.move_probability(J - 1)[0] /
-                            s_.prior.move_probability(J)[1]);
-    if (population.collapsed()) {
-      ratio += std::log(static_cast<double>(population.count(unit)));
-    }
-    unit_ = unit;
-    leave(unit);
-    change_ = departure_.change;
-    return ratio + change_;
-  }
+  double death(Index unit);
 
   void accept_death() { commit_departure(); }
 
   // ---- Relocation of one kernel of a unit to another location
 
   double relocate(Index unit, Index location, double varphi,
-                  double limit = kNever) {
-    const Population& population = s_.population;
-    const Index from = population.unit_column(unit);
-    const Index to = population.column_at(location);
-    unit_ = unit;
-    location_ = location;
-    varphi_ = varphi;
-    null_ = to == from;
-    change_ = 0.0;
-    if (null_) return 0.0;
-    const double weight = population.unit_weight(unit);
-    double ratio = -std::log(weight / population.total_weight());
-    // Weights span many orders: the rest is summed, not subtracted.
-    double rest = 0.0, arriving;
-    for (Index j = 0; j < population.units(); ++j) {
-      const bool changes = j == unit || (population.collapsed() && j == to);
-      if (!changes) rest += population.unit_weight(j);
-    }
-    if (population.collapsed()) {
-      const Index n = population.count(from);
-      rest += population.kill_weight(n - 1, population.varphi(unit));
-      ratio += std::log(static_cast<double>(n));
-      const Index n_to = to < 0 ? 0 : population.count(to);
-      arriving = population.kill_weight(
-          n_to + 1, to < 0 ? varphi : population.varphi(to));
-      ratio -= std::log(static_cast<double>(n_to + 1));
-    } else {
-      arriving = population.kill_weight(1, varphi);
-    }
-    const double total = rest + arriving;
-    ratio += std::log(arriving / total);
-    leave(unit);
-    if (to >= 0) {
-      variance_ = population.variance_with(to, varphi);
-      if (!s_.holds(variance_)) return kNever;
-      edit_ = s_.gaussian.rescale(s_.place(to), variance_, departure_);
-      change_ = departure_.change + edit_.change;
-    } else {
-      variance_ = 1.0 / varphi;
-      if (!s_.holds(variance_)) return kNever;
-      change_ =
-          departure_.change +
-          open_column(location, departure_, limit - ratio - departure_.change);
-    }
-    return ratio + change_;
-  }
+                  double limit = kNever);
 
-  void accept_relocate() {
-    if (null_) return;
-    commit_departure();
-    // The departure moved columns: the arrival is measured again.
-    const Index to = s_.population.column_at(location_);
-    if (to >= 0) {
-      edit_ = s_.gaussian.rescale(s_.place(to), variance_);
-    } else {
-      open_column(location_, {}, kNever);
-    }
-    s_.population.insert(location_, varphi_);
-    commit_arrival(to < 0);
-  }
+  void accept_relocate();
 
   // ---- A column, with all its kernels, to an empty location nearby
 
@@ -161,164 +55,50 @@ class KernelMoves {
   // stay, so the likelihood and the sums of the weights decide.
 
   // Draws a neighbour; -1 if the column cannot move.
-  Index draw_neighbour(Index column, int power, Stream& stream) {
-    const Index from = s_.population.location(column);
-    if (from == 0 || !s_.data.own_centres()) return -1;
-    power_ = power;
-    weight_ = weigh_neighbours(s_.basis.column(s_.place(column)), from);
-    double left = stream.uniform() * weight_;
-    for (Index i = 0; i < s_.data.rows(); ++i) {
-      left -= neighbours_[i];
-      if (left < 0.0) {
-        const Index to = s_.data.location(i, s_.data.vector(from));
-        return s_.population.column_at(to) < 0 ? to : -1;
-      }
-    }
-    return -1;
-  }
+  Index draw_neighbour(Index column, int power, Stream& stream);
 
   // After draw_neighbour().
-  double shift(Index column, Index location) {
-    hand_over(column, location);
-    const double back =
-        weigh_neighbours(s_.basis.column(s_.basis.size()), location);
-    return change_ + std::log(weight_ / back);
-  }
+  double shift(Index column, Index location);
 
   // The same centre with one of the other vectors of scales, all alike.
 
   // -1 if there is none, or the column cannot move.
-  Index draw_vector(Index column, Stream& stream) {
-    const Index from = s_.population.location(column);
-    const Index vectors = s_.data.vectors();
-    if (from == 0 || vectors == 1) return -1;
-    const Index step = 1 + uniform_index(stream, vectors - 1);
-    const Index to = s_.data.location(s_.data.centre(from),
-                                      (s_.data.vector(from) + step) % vectors);
-    return s_.population.column_at(to) < 0 ? to : -1;
-  }
+  Index draw_vector(Index column, Stream& stream);
 
-  double change_vector(Index column, Index location) {
-    hand_over(column, location);
-    return change_;
-  }
+  double change_vector(Index column, Index location);
 
   // Of either.
-  void accept_shift() {
-    s_.gaussian.commit_remove(departure_);
-    s_.basis.remove(departure_.column);
-    s_.population.move_to_end(unit_, location_);
-    open_column(location_, {}, kNever);
-    commit_arrival(true);
-  }
+  void accept_shift();
 
   // ---- A kernel in a column of its own, for the start
 
   // The change of the log likelihood by it.
-  double open(Index location, double varphi) {
-    location_ = location;
-    varphi_ = varphi;
-    variance_ = 1.0 / varphi;
-    return open_column(location, {}, kNever);
-  }
+  double open(Index location, double varphi);
 
-  void place(Index location, double varphi) {
-    open(location, varphi);
-    s_.population.insert(location_, varphi_);
-    commit_arrival(true);
-  }
+  void place(Index location, double varphi);
 
   // ---- A step of log varphi
 
-  double varphi(Index unit, double value) {
-    const double old = s_.population.varphi(unit);
-    unit_ = unit;
-    varphi_ = value;
-    variance_ = s_.population.variance_changed(unit, value);
-    if (!s_.holds(variance_)) return kNever;
-    edit_ = s_.gaussian.rescale(s_.place(s_.population.unit_column(unit)),
-                                variance_);
-    change_ = edit_.change;
-    return change_ + s_.prior.varphi_shape() * std::log(value / old) -
-           s_.prior.varphi_rate() * (value - old);
-  }
+  double varphi(Index unit, double value);
 
-  void accept_varphi() {
-    s_.population.set_varphi(unit_, varphi_);
-    s_.gaussian.commit_rescale(edit_, variance_);
-    s_.coefficients_changed();
-    refresh();
-  }
+  void accept_varphi();
 
  private:
   // A column with all its kernels to an empty location.
-  void hand_over(Index column, Index location) {
-    unit_ = column;
-    location_ = location;
-    variance_ = s_.gaussian.variance(s_.place(column));
-    departure_ = s_.gaussian.remove(s_.place(column));
-    change_ = departure_.change + open_column(location, departure_, kNever);
-  }
+  void hand_over(Index column, Index location);
 
   // The sum of the weights of the other rows.
-  double weigh_neighbours(const double* column, Index own) {
-    const Index stride = s_.data.stride();
-    std::copy_n(column, stride, neighbours_.data());
-    s_.data.unscale_rows(neighbours_.data());
-    Eigen::Map<Eigen::ArrayXd> weights(neighbours_.data(), stride);
-    for (int k = 0; k < power_; ++k) weights = weights.square();
-    neighbours_[s_.data.centre(own)] = 0.0;
-    return weights.sum();
-  }
+  double weigh_neighbours(const double* column, Index own);
 
   // The change by a new column after a departure. Without one it is at most
   // phi^2 v (k'r)^2 / 2: never, where that is below `limit`.
-  double open_column(Index location, const ColumnEdit& after, double limit) {
-    const Index m = s_.basis.size(), stride = s_.data.stride();
-    const double phi = s_.phi();
-    const double* k = s_.basis.try_location(location, s_.lambda);
-    if (after.column < 0 && limit > kNever) {
-      double along;
-      column_dots(k, stride, 1, s_.residual(), &along);
-      if (0.5 * phi * phi * variance_ * along * along < limit) return kNever;
-    }
-    column_dots(s_.basis.values(), stride, m + 1, k, dots_.data());
-    column_dots(k, stride, 1, s_.response(), &response_);
-    addition_ =
-        s_.gaussian.add(dots_.data(), dots_[m], response_, variance_, after);
-    return addition_.change;
-  }
+  double open_column(Index location, const ColumnEdit& after, double limit);
 
-  void leave(Index unit) {
-    const Index column = s_.place(s_.population.unit_column(unit));
-    departing_variance_ = s_.population.variance_without(unit);
-    departure_ = departing_variance_ > 0.0
-                     ? s_.gaussian.rescale(column, departing_variance_)
-                     : s_.gaussian.remove(column);
-  }
+  void leave(Index unit);
 
-  void commit_departure() {
-    if (s_.population.erase(unit_)) {
-      s_.gaussian.commit_remove(departure_);
-      s_.basis.remove(departure_.column);
-    } else {
-      s_.gaussian.commit_rescale(departure_, departing_variance_);
-    }
-    s_.coefficients_changed();
-    refresh();
-  }
+  void commit_departure();
 
-  void commit_arrival(bool opens) {
-    if (opens) {
-      s_.gaussian.commit_add(dots_.data(), dots_[s_.gaussian.size()], response_,
-                             variance_, addition_);
-      s_.basis.append();
-    } else {
-      s_.gaussian.commit_rescale(edit_, variance_);
-    }
-    s_.coefficients_changed();
-    refresh();
-  }
+  void commit_arrival(bool opens);
 
   void refresh() {
     if (s_.gaussian.stale()) s_.rebuild();

@@ -3,13 +3,11 @@
 #define BAYESKERNEL_BARK_PRIOR_HPP
 
 #include <Eigen/Core>
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 
-#include "prior/variance_prior.hpp"
 #include "expansion/levy.hpp"
+#include "prior/variance_prior.hpp"
 
 namespace bayeskernel {
 
@@ -28,17 +26,10 @@ struct PrecisionPrior {
   static constexpr double kLower = 1e-6;
   static constexpr double kUpper = 1e8;
 
-  bool allows(double phi) const {
-    return phi <= most &&
-           (kind != Kind::log_uniform || (phi >= kLower && phi <= kUpper));
-  }
+  bool allows(double phi) const;
   double start() const { return kind == Kind::gamma ? shape / rate : value; }
   // log of the prior ratio with the Jacobian of a step in log phi.
-  double log_step(double from, double to) const {
-    return kind == Kind::gamma
-               ? shape * std::log(to / from) - rate * (to - from)
-               : 0.0;
-  }
+  double log_step(double from, double to) const;
 };
 
 struct BarkPrior {
@@ -68,10 +59,7 @@ struct BarkPrior {
   bool learns_scale() const { return scale_shape > 0.0; }
 
   // As many kernels are expected of the new epsilon.
-  void set_epsilon(double value) {
-    gamma *= std::pow(value / epsilon, alpha);
-    epsilon = value;
-  }
+  void set_epsilon(double value);
 
   // Standard deviation tau of the coefficients of a block of columns.
   HalfT block{4.0, 1.0};
@@ -81,12 +69,7 @@ struct BarkPrior {
   double varphi_rate() const { return 0.5 * alpha * epsilon * epsilon; }
 
   // Birth, death and update of J kernels.
-  std::array<double, 3> move_probability(Eigen::Index kernels) const {
-    if (max_kernels == 0) return {0.0, 0.0, 1.0};
-    if (kernels == 0) return {1.0, 0.0, 0.0};
-    if (kernels >= max_kernels) return {0.0, 0.4, 0.6};
-    return {0.4, 0.4, 0.2};
-  }
+  std::array<double, 3> move_probability(Eigen::Index kernels) const;
 };
 
 }  // namespace bayeskernel

@@ -5,12 +5,13 @@
 #ifndef BAYESKERNEL_BARK_START_SEARCH_HPP
 #define BAYESKERNEL_BARK_START_SEARCH_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <utility>
 #include <vector>
+
+#include "eigen.hpp"
 
 namespace bayeskernel {
 

@@ -4,18 +4,16 @@
 #ifndef BAYESKERNEL_BARK_STATE_HPP
 #define BAYESKERNEL_BARK_STATE_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <vector>
 
-#include "expansion/collapsed_gaussian.hpp"
-#include "rng/distributions.hpp"
 #include "bark/basis.hpp"
 #include "bark/inclusion_prior.hpp"
 #include "bark/population.hpp"
 #include "bark/prior.hpp"
+#include "eigen.hpp"
+#include "expansion/collapsed_gaussian.hpp"
+#include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
 
@@ -31,30 +29,7 @@ class BarkState {
   using VectorXd = Eigen::VectorXd;
 
   BarkState(const BarkData& data, const BarkPrior& prior,
-            const ScaleSetting& setting, const InclusionPrior& inclusion)
-      : data(data),
-        prior(prior),
-        setting(setting),
-        inclusion(inclusion),
-        population(data.locations(), capacity(data, prior), prior.collapsed(),
-                   prior.kill_power),
-        basis(data, capacity(data, prior)),
-        scratch(capacity(data, prior)),
-        gaussian(capacity(data, prior), scratch),
-        lambda(VectorXd::Zero(data.scales())),
-        delta(static_cast<std::size_t>(data.scales()), 1),
-        block_variance(static_cast<std::size_t>(data.blocks()), kFirstVariance),
-        log_kernels(std::log(prior.expected_kernels())),
-        response_(data.stride()),
-        residual_(data.stride()),
-        new_gram_(gaussian.stride() * gaussian.stride()),
-        new_dots_(gaussian.stride()) {
-    // Each vector has a sum of scales of its own, `prior` that of all.
-    this->prior.lambda_shape *= static_cast<double>(data.vectors());
-    if (data.vectors() > 1 && (setting.select || !setting.different)) {
-      throw ArgumentError("several vectors of scales are different, and whole");
-    }
-  }
+            const ScaleSetting& setting, const InclusionPrior& inclusion);
 
   BarkState(const BarkState&) = delete;
   BarkState& operator=(const BarkState&) = delete;
@@ -85,21 +60,12 @@ class BarkState {
   Index active() const {
     return std::count(delta.begin(), delta.end(), char{1});
   }
-  double total_scale() const { return lambda.sum(); }
+  double total_scale() const;
   // The log of the prior's factor exp(-(reach / (n kappa))^2) of each vector of
   // scales: kappa = prod (1 + 4 lambda_l)^(-1/2) is the mean of K(x, c) over
   // independent standard normal x and c, so n kappa the rows that a kernel
   // reaches.
-  double log_reach(const VectorXd& at) const {
-    if (prior.reach == 0.0) return 0.0;
-    const Index p = data.variables();
-    double sum = 0.0;
-    for (Index k = 0; k < data.vectors(); ++k) {
-      sum += (1.0 + 4.0 * at.segment(k * p, p).array()).prod();
-    }
-    const double share = prior.reach / static_cast<double>(data.centres());
-    return -share * share * sum;
-  }
+  double log_reach(const VectorXd& at) const;
   double phi() const { return gaussian.precision(); }
   // The column of the likelihood that is column i of the population's.
   Index place(Index i) const { return basis.first() + i; }
@@ -114,32 +80,13 @@ class BarkState {
     return phi * v * data.total_weight() <= kLargestEntry;
   }
   bool holds(double v) const { return holds(v, phi()); }
-  double largest_variance(Index from = 0) const {
-    double largest = 0.0;
-    for (Index i = from; i < basis.size(); ++i) {
-      largest = std::max(largest, gaussian.variance(i));
-    }
-    return largest;
-  }
+  double largest_variance(Index from = 0) const;
 
   // epsilon^2 times `factor`, with the precisions of all coefficients divided
   // by it: whether doubles hold them, and the change, after which come
   // set_variances() and rebuild().
-  bool can_scale(double factor, double square) const {
-    double smallest = factor;
-    for (Index j = 0; j < population.units(); ++j) {
-      smallest = std::min(smallest, population.varphi(j));
-    }
-    return square * factor > 1e-100 && square * factor < 1e100 &&
-           smallest > Population::kSmallest * factor;
-  }
-  void scale_coefficients(double factor) {
-    if (factor == 1.0) return;
-    prior.set_epsilon(prior.epsilon * std::sqrt(factor));
-    for (Index j = 0; j < population.units(); ++j) {
-      population.set_varphi(j, population.varphi(j) / factor);
-    }
-  }
+  bool can_scale(double factor, double square) const;
+  void scale_coefficients(double factor);
 
   // ---- The response
 
@@ -150,146 +97,60 @@ class BarkState {
   double response_square() const { return square_; }
 
   // After response() changed: K'y, mu.
-  void response_changed() {
-    measure_response(new_dots_.data());
-    gaussian.replace_response(new_dots_.data(), square_);
-    residual_fresh_ = false;
-  }
+  void response_changed();
 
   // y - K mu.
-  const double* residual() {
-    if (!residual_fresh_) {
-      std::copy_n(response_.data(), data.stride(), residual_.data());
-      subtract_columns(basis.values(), data.stride(), basis.size(),
-                       gaussian.mean(), residual_.data());
-      residual_fresh_ = true;
-    }
-    return residual_.data();
-  }
+  const double* residual();
   void coefficients_changed() { residual_fresh_ = false; }
 
   // ---- From scratch
 
   // All that follows from population, lambda, phi and the response.
-  void rebuild_all() {
-    basis.clear();
-    for (Index i = 0; i < population.columns(); ++i) {
-      basis.try_location(population.location(i), lambda);
-      basis.append();
-    }
-    rebuild_products();
-  }
+  void rebuild_all();
 
   // After the scales or the response changed. Nothing of what was before stays
   // in the rounding errors.
-  void refill() {
-    scale_changes_ = 0;
-    basis.refill(lambda);
-    rebuild_products();
-  }
+  void refill();
 
-  void rebuild_products() {
-    column_gram(basis.values(), data.stride(), basis.size(),
-                gaussian.set_gram(basis.size()), gaussian.stride());
-    measure_response(gaussian.set_dots());
-    gaussian.set_response(data.rows(), square_);
-    set_variances();
-    rebuild();
-  }
+  void rebuild_products();
 
   // After the prior variances changed; rebuild() must follow.
-  void set_variances() {
-    Index column = 0;
-    for (Index b = 0; b < data.blocks(); ++b) {
-      for (Index j = 0; j < data.block_size(b); ++j) {
-        gaussian.set_variance(column++, block_variance[b]);
-      }
-    }
-    for (Index i = 0; i < population.columns(); ++i) {
-      gaussian.set_variance(place(i), population.variance(i));
-    }
-  }
+  void set_variances();
 
-  void rebuild() {
-    due_ = false;
-    gaussian.rebuild();
-    residual_fresh_ = false;
-  }
+  void rebuild();
 
   // Moves that need neither Sigma nor mu may follow one another from
   // postpone_rebuilds() on: then log_marginal() is what they evaluated last,
   // and catch_up() makes the rest.
   void postpone_rebuilds() { postponing_ = true; }
-  void rebuild_evaluated() {
-    if (!postponing_) return rebuild();
-    gaussian.take_evaluated();
-    due_ = true;
-  }
-  void catch_up() {
-    postponing_ = false;
-    if (due_) rebuild();
-  }
+  void rebuild_evaluated();
+  void catch_up();
 
   // ---- Scales
 
   // The log marginal likelihood after a change of the scales, which
   // accept_scales() makes.
-  double propose_scales(const ScaleChange& change) {
-    basis.propose(change);
-    propose_products();
-    return gaussian.log_marginal_at(new_gram_, new_dots_);
-  }
+  double propose_scales(const ScaleChange& change);
   // And of phi and all prior variances of kernels.
-  double propose_scales(const ScaleChange& change, double phi, double factor) {
-    basis.propose(change);
-    return propose_jointly(phi, factor);
-  }
+  double propose_scales(const ScaleChange& change, double phi, double factor);
   // Where all scales are new.
-  double propose_scales(const VectorXd& all, double phi, double factor) {
-    basis.propose_all(all);
-    return propose_jointly(phi, factor);
-  }
+  double propose_scales(const VectorXd& all, double phi, double factor);
 
  private:
-  double propose_jointly(double phi, double factor) {
-    propose_products();
-    return gaussian.log_marginal_at(new_gram_, new_dots_, phi, factor,
-                                    basis.first());
-  }
+  double propose_jointly(double phi, double factor);
 
  public:
-  void accept_scales() {
-    basis.accept();
-    gaussian.swap_gram(new_gram_);
-    gaussian.swap_dots(new_dots_);
-    if (++scale_changes_ >= kMostScaleChanges) {
-      // Sums that were changed in place have gathered rounding errors.
-      refill();
-    } else {
-      rebuild_evaluated();
-    }
-  }
+  void accept_scales();
 
  private:
   static constexpr int kMostScaleChanges = 1000;
   static constexpr double kLargestEntry = 1e14;
 
   // Of the proposed columns.
-  void propose_products() {
-    const Index m = basis.size();
-    column_gram(basis.proposed_values(), data.stride(), m, new_gram_.data(),
-                gaussian.stride());
-    column_dots(basis.proposed_values(), data.stride(), m, response_.data(),
-                new_dots_.data());
-  }
+  void propose_products();
 
   // K'y and y'y.
-  void measure_response(double* dots) {
-    column_dots(basis.values(), data.stride(), basis.size(), response_.data(),
-                dots);
-    square_ = Eigen::Map<const VectorXd>(response_.data(), data.stride())
-                  .squaredNorm();
-  }
+  void measure_response(double* dots);
 
   AlignedBuffer response_, residual_;
   double square_ = 0.0;

@@ -3,6 +3,8 @@
 #ifndef BAYESKERNEL_BARK_STEPS_HPP
 #define BAYESKERNEL_BARK_STEPS_HPP
 
+#include <Eigen/Core>
+#include <cstddef>
 #include <vector>
 
 #include "mcmc/metropolis.hpp"

@@ -5,18 +5,23 @@
 #ifndef BAYESKERNEL_EP_CHECK_HPP
 #define BAYESKERNEL_EP_CHECK_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
-#include "rows/sweep.hpp"
-#include "likelihood/likelihood.hpp"
-#include "mcmc/pareto.hpp"
-#include "rng/stream.hpp"
+#include "eigen.hpp"
 #include "ep/fit.hpp"
+#include "likelihood/family.hpp"
+#include "likelihood/likelihood.hpp"
+#include "linear/gaussian.hpp"
+#include "mcmc/pareto.hpp"
+#include "parallel/executor.hpp"
+#include "prior/blocks.hpp"
+#include "rng/stream.hpp"
+#include "rows/rows.hpp"
+#include "rows/sums.hpp"
+#include "rows/sweep.hpp"
 
 namespace bayeskernel {
 

@@ -14,16 +14,15 @@
 #define BAYESKERNEL_EP_GROUP_EVIDENCE_HPP
 
 #include <Eigen/Cholesky>
-#include <Eigen/Core>
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
-#include "rows/sweep.hpp"
-#include "likelihood/likelihood.hpp"
-#include "likelihood/tilted.hpp"
-#include "math/quadrature.hpp"
+#include "eigen.hpp"
 #include "ep/fit.hpp"
+#include "ep/sites.hpp"
+#include "likelihood/family.hpp"
+#include "likelihood/tilted.hpp"
+#include "linear/system.hpp"
+#include "rows/rows.hpp"
 
 namespace bayeskernel {
 
@@ -42,14 +41,7 @@ class GroupEvidence {
   static bool applies(const EpFit& fit) {
     return at_mean_applies(fit) && fit.rows().x_columns() <= kMostColumns;
   }
-  static bool at_mean_applies(const EpFit& fit) {
-    const RowSource& rows = fit.rows();
-    const bool labels =
-        fit.family() == Family::logit || fit.family() == Family::probit;
-    return labels && rows.groups() > 0 && rows.z_columns() >= 1 &&
-           rows.z_columns() <= 2 && fit.atoms() == nullptr &&
-           fit.sites.mean.size() > 0;
-  }
+  static bool at_mean_applies(const EpFit& fit);
 
   // log(Z / Z_EP) at the q of the last pass, in two parts: at the mean of theta,
   // and what its axes add, which changes slowly from one variance to another.
@@ -57,39 +49,7 @@ class GroupEvidence {
     double at_mean = 0.0, axes = 0.0;
     double sum() const { return at_mean + axes; }
   };
-  Missed operator()(bool axes = true) {
-    const RowSource& rows = fit_.rows();
-    const Index p = axes ? rows.x_columns() : 0;
-    axes_ = std::sqrt(3.0) * fit_.posterior().whitener().topRows(p).transpose();
-    group_axes_ = MatrixXd::Zero(rows.z_columns() * rows.groups(), p);
-    if (p > 0) {
-      group_axes_.noalias() = -fit_.system().loading().transpose() * axes_;
-    }
-    block_ = MatrixXd::Zero(2 * p + 1, rows.blocks());
-    const Sweep sweep{rows, fit_.executor(), nullptr};
-    sweep.run([&](Index block, Index) {
-      Scratch scratch;
-      for (const TileSpan& span : rows.block_tiles(block)) {
-        // A group of thousands of rows knows its effect.
-        if (rows.is_part(span)) continue;
-        const Tile tile = rows.tile(span, scratch.buffer);
-        scratch.shift = axes_.transpose() * tile.x;
-        rows.for_groups(span, [&](Index g, Index begin, Index end) {
-          // One row and its site are exact together.
-          if (end - begin > 1) {
-            add_group(span, tile, g, begin, end, scratch, block_.col(block));
-          }
-        });
-      }
-    });
-    const VectorXd at = block_.rowwise().sum();
-    Missed out{at[0], 0.0};
-    for (Index k = 0; k < p; ++k) {
-      out.axes += std::log((4.0 + std::exp(at[1 + k] - at[0]) +
-                            std::exp(at[1 + p + k] - at[0])) / 6.0);
-    }
-    return out;
-  }
+  Missed operator()(bool axes = true);
 
  private:
   using Nodes = Eigen::ArrayXd;
@@ -105,22 +65,7 @@ class GroupEvidence {
     MatrixXd node;  // r x nodes
     Nodes log_weight;
 
-    Rule(Index n, const EpFit& fit) {
-      const Index r = fit.rows().z_columns();
-      if (r == 2) n = std::min<Index>(n, 16);
-      const GaussHermite line(n);
-      const Index nodes = r == 2 ? n * n : n;
-      node.resize(r, nodes);
-      log_weight.resize(nodes);
-      for (Index k = 0; k < nodes; ++k) {
-        node(0, k) = line.node[k % n];
-        log_weight[k] = std::log(line.weight[k % n]);
-        if (r == 2) {
-          node(1, k) = line.node[k / n];
-          log_weight[k] += std::log(line.weight[k / n]);
-        }
-      }
-    }
+    Rule(Index n, const EpFit& fit);
   };
 
   struct Scratch {
@@ -167,130 +112,27 @@ class GroupEvidence {
   }
 
   // Their exponents at all nodes and points, and log E_q of p over them.
-  double add_messages(Index first, const Rule& rule, Scratch& scratch) const {
-    const Index n = scratch.level.cols();
-    scratch.kappa.resize(n);
-    scratch.b.resize(n);
-    double scale = 0.0;
-    for (Index i = 0; i < n; ++i) {
-      const auto [kappa, b] = message(first + i);
-      scratch.kappa[i] = kappa;
-      scratch.b[i] = b;
-      scale += log_scale(first + i);
-    }
-    // (kappa f / 2 - b) f, f = across + level.
-    const auto kappa = scratch.kappa.asDiagonal();
-    scratch.level_power.noalias() = scratch.level * kappa;
-    scratch.level_power.rowwise() -= scratch.b.transpose();
-    scratch.sum.noalias() =
-        rule.node.transpose() *
-        (scratch.along * scratch.level_power.transpose()).eval();
-    scratch.level_power.rowwise() -= scratch.b.transpose();
-    scratch.sum.rowwise() +=
-        0.5 * scratch.level.cwiseProduct(scratch.level_power)
-                  .rowwise().sum().transpose();
-    scratch.sum.colwise() +=
-        rule.log_weight.matrix() +
-        0.5 * scratch.across.cwiseAbs2() * scratch.kappa;
-    return scale;
-  }
+  double add_messages(Index first, const Rule& rule, Scratch& scratch) const;
 
   // log p(y | f)^w of rows. That of a logit row of weight one is
   // -log(1 + e^-yf): of such rows the product is taken, with e^-yf as a product
   // of two numbers.
-  void add_rows(const Tile& tile, Index begin, Scratch& scratch) const {
-    const Index n = scratch.level.cols();
-    scratch.product.setOnes(scratch.sum.rows(), scratch.sum.cols());
-    const bool logit = fit_.family() == Family::logit;
-    if (logit) {
-      const auto minus = (-tile.y.segment(begin, n)).asDiagonal();
-      scratch.across_power.noalias() = scratch.across * minus;
-      scratch.level_power.noalias() = scratch.level * minus;
-      for (MatrixXd* power : {&scratch.across_power, &scratch.level_power}) {
-        power->array() = power->array().exp();
-      }
-    }
-    double reach = 0.0;  // of the logarithm of the product
-    Index first = 0;
-    for (Index i = 0; i < n; ++i) {
-      const double most = 1.0 + scratch.across.col(i).cwiseAbs().maxCoeff() +
-                          scratch.level.col(i).cwiseAbs().maxCoeff();
-      const double w = tile.weight[begin + i];
-      const double residual = tile.residual_of(begin + i);
-      const bool factor =
-          logit && w == 1.0 && residual == 0.0 && !(most > kFarthest);
-      if (reach > 0.0 && (!factor || reach + most > kFarthest)) {
-        multiply(first, i, scratch);
-        first = i;
-        scratch.sum.array() -= scratch.product.array().log();
-        scratch.product.setOnes();
-        reach = 0.0;
-      }
-      if (factor) {
-        reach += most;
-      } else {
-        add_row(tile.y[begin + i], w, residual, i, scratch);
-        first = i + 1;
-      }
-    }
-    multiply(first, n, scratch);
-  }
+  void add_rows(const Tile& tile, Index begin, Scratch& scratch) const;
 
   // The product by the factors of the rows first .. last - 1.
-  static void multiply(Index first, Index last, Scratch& scratch) {
-    for (Index k = 0; k < scratch.product.cols(); ++k) {
-      for (Index q = 0; q < scratch.product.rows(); q += kBatch) {
-        Batch product = scratch.product.col(k).segment<kBatch>(q);
-        for (Index i = first; i < last; ++i) {
-          product *= 1.0 + scratch.level_power(k, i) *
-                               scratch.across_power.col(i)
-                                   .segment<kBatch>(q).array();
-        }
-        scratch.product.col(k).segment<kBatch>(q) = product;
-      }
-    }
-  }
+  static void multiply(Index first, Index last, Scratch& scratch);
 
   void add_row(double y, double w, double residual, Index i,
-               Scratch& scratch) const {
-    for (Index k = 0; k < scratch.sum.cols(); ++k) {
-      scratch.f = scratch.across.col(i).array() + scratch.level(k, i);
-      const Nodes& f = scratch.f;
-      auto sum = scratch.sum.col(k).array();
-      if (residual > 0.0) {
-        for (Index q = 0; q < f.size(); ++q) {
-          sum[q] += tilted_(y, w, f[q], residual, 1.0).log_z;
-        }
-      } else {
-        MarginArray<kBatch> at;
-        for (Index q = 0; q < f.size(); q += kBatch) {
-          margin_terms<kBatch>(fit_.family(), y * f.segment<kBatch>(q), at);
-          sum.segment<kBatch>(q) += w * at.value;
-        }
-      }
-    }
-  }
+               Scratch& scratch) const;
 
   struct Message {
     double kappa, b;
   };
   // That which q was made of.
-  Message message(Index i) const {
-    const SiteRows& sites = fit_.sites;
-    const double s = sites.variance[i], v = sites.cavity_variance[i];
-    return {(v - s) / (s * v),
-            sites.mean[i] / s - sites.cavity_mean[i] / v};
-  }
+  Message message(Index i) const;
 
   // log E_q of p over the message.
-  double log_scale(Index i) const {
-    const SiteRows& sites = fit_.sites;
-    const double m = sites.mean[i], s = sites.variance[i];
-    const auto [kappa, b] = message(i);
-    const double share = share_of_others(kappa, s);
-    return sites.log_z[i] - 0.5 * std::log(share) +
-           0.5 * ((kappa * m - 2.0 * b) * m + b * b * s) / share;
-  }
+  double log_scale(Index i) const;
 
   const EpFit& fit_;
   TiltedMoments tilted_;

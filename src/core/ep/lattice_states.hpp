@@ -3,12 +3,11 @@
 #ifndef BAYESKERNEL_EP_LATTICE_STATES_HPP
 #define BAYESKERNEL_EP_LATTICE_STATES_HPP
 
-#include <Eigen/Core>
 #include <array>
 #include <cstddef>
 #include <map>
-#include <utility>
 
+#include "eigen.hpp"
 #include "ep/fit.hpp"
 
 namespace bayeskernel {
@@ -18,69 +17,21 @@ class LatticeStates {
   static constexpr Index kMost = 3;  // axes
   using Place = std::array<int, kMost>;
 
-  void keep(const Place& at, const EpFit& fit) {
-    EpState& state = states_[at];
-    std::swap(state, spare_);
-    fit.save(state);
-  }
-  void forget(const Place& at) {
-    const auto found = states_.find(at);
-    if (found == states_.end()) return;
-    spare_ = std::move(found->second);
-    states_.erase(found);
-  }
+  void keep(const Place& at, const EpFit& fit);
+  void forget(const Place& at);
   std::size_t size() const { return states_.size(); }
 
   // Null: not kept.
-  const EpState* find(const Place& at) const {
-    const auto found = states_.find(at);
-    return found == states_.end() ? nullptr : &found->second;
-  }
+  const EpState* find(const Place& at) const;
 
   // The messages at `place`, extrapolated from those kept behind it; false where
   // the neighbour has none. `side`: 1 or -1, the way along the axis.
-  bool extrapolate(Place place, Index axis, int side, EpState& out) const {
-    std::array<const EpState*, 3> behind{};
-    for (const EpState*& s : behind) {
-      place[axis] -= side;
-      s = find(place);
-      if (s == nullptr) break;
-    }
-    if (behind[0] == nullptr) return false;
-    if (behind[2] != nullptr && combine(behind, {3.0, -3.0, 1.0}, out)) {
-      return true;
-    }
-    if (behind[1] == nullptr || !combine(behind, {2.0, -1.0, 0.0}, out)) {
-      out = *behind[0];
-    }
-    return true;
-  }
+  bool extrapolate(Place place, Index axis, int side, EpState& out) const;
 
  private:
   // False where a message would lose its sign.
   static bool combine(const std::array<const EpState*, 3>& from,
-                      const std::array<double, 3>& weight, EpState& out) {
-    const bool two = weight[2] == 0.0;
-    const EpState &s = *from[0], &t = *from[1], &u = two ? t : *from[2];
-    const auto add = [&](const auto& a, const auto& b, const auto& c,
-                         auto& to) {
-      if (two) {
-        to = weight[0] * a + weight[1] * b;
-      } else {
-        to = weight[0] * a + weight[1] * b + weight[2] * c;
-      }
-    };
-    add(s.kappa, t.kappa, u.kappa, out.kappa);
-    if ((out.kappa.array() < 0.2 * s.kappa.array()).any()) return false;
-    const Curvature &k = s.curvature, &l = t.curvature, &m = u.curvature;
-    add(s.b, t.b, u.b, out.b);
-    add(k.gram, l.gram, m.gram, out.curvature.gram);
-    add(k.cross, l.cross, m.cross, out.curvature.cross);
-    add(k.group_gram, l.group_gram, m.group_gram, out.curvature.group_gram);
-    add(s.shift.x, t.shift.x, u.shift.x, out.shift.x);
-    add(s.shift.group, t.shift.group, u.shift.group, out.shift.group);
-    return true;
-  }
+                      const std::array<double, 3>& weight, EpState& out);
 
   std::map<Place, EpState> states_;
   EpState spare_;  // memory

@@ -5,12 +5,10 @@
 #ifndef BAYESKERNEL_EP_LEFT_OUT_MEANS_HPP
 #define BAYESKERNEL_EP_LEFT_OUT_MEANS_HPP
 
-#include <Eigen/Core>
-#include <cmath>
 #include <utility>
 
+#include "eigen.hpp"
 #include "ep/fit.hpp"
-#include "ep/influence.hpp"
 
 namespace bayeskernel {
 
@@ -21,58 +19,16 @@ class LeftOutMeans {
   explicit LeftOutMeans(VectorXd copies) : copies_(std::move(copies)) {}
 
   // A point of the grid; O(n p^2).
-  void add(const EpFit& fit, double weight) {
-    const RowInfluence rows = site_influence(fit.sites);
-    const VectorXd& mean = fit.posterior().mean.x;
-    const MatrixXd cov = fit.posterior().theta_covariance();
-    const Index n = rows.mean.size();
-    const bool first = held_out_.size() == 0;
-    if (first) {
-      held_out_ = origin_ = VectorXd::Zero(n);
-      moved_ = MatrixXd::Zero(mean.size(), n);
-    }
-    MatrixXd step;
-    for_tiles(fit.rows(), [&](const TileSpan& span, const Tile& tile) {
-      step.noalias() = cov * tile.x;
-      for (Index i = 0; i < span.rows(); ++i) {
-        const Index at = span.row_begin + i;
-        const double copies = copies_[at];
-        if (!(copies > 0.0)) continue;
-        const double kappa = rows.kappa[at], s = rows.variance[at];
-        const double gradient = rows.gradient[at];
-        const double share = share_of_others(kappa / copies, s);
-        // log Z of one of them: of the site's c-th root.
-        const double log_z =
-            (fit.sites.log_z[at] + log_without(gradient, kappa, s)) / copies -
-            log_without(gradient / copies, kappa / copies, s);
-        if (first) origin_[at] = log_z;
-        const double scale = weight * std::exp(origin_[at] - log_z);
-        held_out_[at] += scale;
-        moved_.col(at) +=
-            scale * (mean - step.col(i) * (gradient / (copies * share)));
-      }
-    });
-  }
+  void add(const EpFit& fit, double weight);
 
   // sum delta delta' of the observations, delta what leaving one out moves
   // `mean` by.
-  MatrixXd jackknife(const VectorXd& mean) const {
-    MatrixXd delta = MatrixXd::Zero(mean.size(), held_out_.size());
-    for (Index i = 0; i < held_out_.size(); ++i) {
-      if (!(held_out_[i] > 0.0)) continue;
-      delta.col(i) =
-          std::sqrt(copies_[i]) * (mean - moved_.col(i) / held_out_[i]);
-    }
-    return delta * delta.transpose();
-  }
+  MatrixXd jackknife(const VectorXd& mean) const;
 
  private:
   // log E_q exp(-g u + kappa u^2 / 2), u = f - m ~ N(0, s): what q gains where
   // the site is taken out.
-  static double log_without(double gradient, double kappa, double s) {
-    const double share = share_of_others(kappa, s);
-    return 0.5 * (gradient * gradient * s / share - std::log(share));
-  }
+  static double log_without(double gradient, double kappa, double s);
 
   VectorXd copies_, held_out_, origin_;
   MatrixXd moved_;  // p x n, sums

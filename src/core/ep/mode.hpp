@@ -5,11 +5,10 @@
 #define BAYESKERNEL_EP_MODE_HPP
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
-
-#include "error.hpp"
 
 namespace bayeskernel {
 

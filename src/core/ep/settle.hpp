@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ep/sites.hpp"
+#include "likelihood/family.hpp"
 
 namespace bayeskernel {
 

@@ -7,9 +7,17 @@
 #include <functional>
 #include <utility>
 
-#include "linear/pass.hpp"
+#include "eigen.hpp"
 #include "ep/sites.hpp"
 #include "ep/start.hpp"
+#include "likelihood/family.hpp"
+#include "likelihood/rules.hpp"
+#include "linear/gaussian.hpp"
+#include "linear/moments.hpp"
+#include "linear/pass.hpp"
+#include "parallel/executor.hpp"
+#include "rows/rows.hpp"
+#include "rows/sums.hpp"
 
 namespace bayeskernel {
 
@@ -39,34 +47,13 @@ class SitePass {
   void watch(std::function<bool(double)> go_on) {
     pass_.watch(std::move(go_on));
   }
-  void delegate(RemoteSites remote) {
-    remote_ = true;
-    pass_.delegate([this, remote = std::move(remote)](
-                       const GaussianPosterior*, bool, Sums& out,
-                       const RowStore&) {
-      remote(step_, *q_, rule, out);
-    });
-  }
+  void delegate(RemoteSites remote);
 
-  void run(SiteStep step, const Moments& at, Sums& out) {
-    step_ = step;
-    q_ = at.q;
-    run(step, at, 0, remote_ ? 0 : rows_.rows(),
-        [&](const Moments& own, const Rule& by, const RowStore& store) {
-          pass_.run(own, by, Second::none, out, store);
-        });
-  }
+  void run(SiteStep step, const Moments& at, Sums& out);
 
   // The sums of the chunks begin .. end - 1, which hold no groups.
   void run_shard(SiteStep step, Index begin, Index end, const Moments& at,
-                 Sums& out, Sums& groups) {
-    run(step, at, rows_.chunk_span(begin).row_begin,
-        rows_.chunk_span(end - 1).row_end,
-        [&](const Moments& own, const Rule& by, const RowStore& store) {
-          pass_.run_shard(begin, end, own, by, Second::none, out, groups,
-                          store);
-        });
-  }
+                 Sums& out, Sums& groups);
 
   // The sums of the messages as they stand, at zero.
   void send(Sums& out) {

@@ -10,18 +10,17 @@
 #ifndef BAYESKERNEL_EXPANSION_FACTORED_GAUSSIAN_HPP
 #define BAYESKERNEL_EXPANSION_FACTORED_GAUSSIAN_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <type_traits>
 #include <vector>
 
+#include "eigen.hpp"
 #include "error.hpp"
-#include "simd/aligned_buffer.hpp"
 #include "math/bordered.hpp"
 #include "math/double_double.hpp"
 #include "math/normal.hpp"
+#include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
 

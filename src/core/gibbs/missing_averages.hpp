@@ -3,11 +3,11 @@
 #ifndef BAYESKERNEL_GIBBS_MISSING_AVERAGES_HPP
 #define BAYESKERNEL_GIBBS_MISSING_AVERAGES_HPP
 
-#include <Eigen/Core>
-
+#include "eigen.hpp"
 #include "gibbs/model_chain.hpp"
-#include "math/normal.hpp"
 #include "gibbs/running_moments.hpp"
+#include "likelihood/family.hpp"
+#include "linear/missing_pattern.hpp"
 
 namespace bayeskernel {
 
@@ -25,27 +25,9 @@ struct MissingAverages {
         hinge(f.mean.size()),
         logit(family == Family::logit ? f.mean.size() : 0) {}
 
-  void add(const ModelChain& chain) {
-    value.add(chain.missing().value.array());
-    chain.missing_latents(draw_);
-    f.add(draw_);
-    normal_cdf(draw_, work_, probability_);
-    probit.add(probability_);
-    probability_ = 1.0 / (1.0 + (2.0 * ((1.0 - draw_).max(0.0) -
-                                        (1.0 + draw_).max(0.0))).exp());
-    hinge.add(probability_);
-    if (logit.mean.size() == 0) return;
-    probability_ = 1.0 / (1.0 + (-draw_).exp());
-    logit.add(probability_);
-  }
+  void add(const ModelChain& chain);
 
-  void merge(const MissingAverages& other) {
-    value.merge(other.value);
-    f.merge(other.f);
-    probit.merge(other.probit);
-    hinge.merge(other.hinge);
-    logit.merge(other.logit);
-  }
+  void merge(const MissingAverages& other);
 
  private:
   Eigen::ArrayXd draw_, work_, probability_;

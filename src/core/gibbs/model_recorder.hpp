@@ -2,13 +2,14 @@
 #ifndef BAYESKERNEL_GIBBS_MODEL_RECORDER_HPP
 #define BAYESKERNEL_GIBBS_MODEL_RECORDER_HPP
 
-#include <Eigen/Core>
-#include <cmath>
 #include <utility>
 #include <vector>
 
+#include "eigen.hpp"
 #include "gibbs/model_chain.hpp"
 #include "gibbs/recorder.hpp"
+#include "linear/missing_pattern.hpp"
+#include "prior/indicators.hpp"
 
 namespace bayeskernel {
 
@@ -30,46 +31,10 @@ class ModelRecorder {
         scale_(std::move(scale)),
         predictor_(missing.predictor_of_values()) {}
 
-  Index variables() const {
-    const Index predictors = missing_.predictors();
-    return base_.variables() +
-           (selection_.size() > 0
-                ? 1 + (selection_.learn_rho ? 1 : 0) + selection_.size()
-                : 0) +
-           predictors + predictors * (predictors + 1) / 2 +
-           static_cast<Index>(scale_.order.size());
-  }
+  Index variables() const;
 
   // Writes variable v of the draw to out[v * stride].
-  void write(const ModelChain& chain, double* out, Index stride) const {
-    base_.write(chain.base(), chain.chain(), out, stride);
-    out += base_.variables() * stride;
-    const auto put = [&](double value) {
-      *out = value;
-      out += stride;
-    };
-    if (selection_.size() > 0) {
-      const SelectionState& state = chain.selection();
-      put(1.0 / state.precision);
-      if (selection_.learn_rho) put(1.0 / (1.0 + std::exp(-state.logit_rho)));
-      for (Index k = 0; k < selection_.size(); ++k) put(state.probability[k]);
-    }
-    const Index predictors = missing_.predictors();
-    if (predictors == 0) return;
-    const MissingState& state = chain.missing();
-    for (Index j = 0; j < predictors; ++j) {
-      put(scale_.center[j] + scale_.scale[j] * state.mean[j]);
-    }
-    const MatrixXd covariance = state.of_new_rows(missing_.where);
-    for (Index j = 0; j < predictors; ++j) {
-      for (Index i = j; i < predictors; ++i) {
-        put(scale_.scale[i] * scale_.scale[j] * covariance(i, j));
-      }
-    }
-    for (const Index value : scale_.order) {
-      put(center_of(value) + scale_of(value) * state.value[value]);
-    }
-  }
+  void write(const ModelChain& chain, double* out, Index stride) const;
 
   double center_of(Index value) const {
     return scale_.center[predictor_[value]];

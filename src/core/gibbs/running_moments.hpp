@@ -11,28 +11,13 @@ struct RunningMoments {
   double count = 0.0;
   Eigen::ArrayXd mean, squares;
 
-  explicit RunningMoments(Eigen::Index size = 0)
-      : mean(Eigen::ArrayXd::Zero(size)), squares(Eigen::ArrayXd::Zero(size)) {}
+  explicit RunningMoments(Eigen::Index size = 0);
 
-  void add(const Eigen::ArrayXd& draw) {
-    count += 1.0;
-    squares += (1.0 - 1.0 / count) * (draw - mean).square();
-    mean += (draw - mean) / count;
-  }
+  void add(const Eigen::ArrayXd& draw);
 
-  void merge(const RunningMoments& other) {
-    if (other.count == 0.0) return;
-    const double total = count + other.count;
-    squares += other.squares +
-               (count * other.count / total) * (other.mean - mean).square();
-    mean += (other.count / total) * (other.mean - mean);
-    count = total;
-  }
+  void merge(const RunningMoments& other);
 
-  Eigen::ArrayXd variance() const {
-    if (count < 2.0) return Eigen::ArrayXd::Zero(mean.size());
-    return squares / (count - 1.0);
-  }
+  Eigen::ArrayXd variance() const;
 };
 
 }  // namespace bayeskernel

@@ -6,51 +6,31 @@
 #ifndef BAYESKERNEL_GP_EXACT_EP_HPP
 #define BAYESKERNEL_GP_EXACT_EP_HPP
 
-#include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "optim/progress.hpp"
+#include "eigen.hpp"
 #include "ep/leave_one_out.hpp"
 #include "ep/settle.hpp"
-#include "ep/start.hpp"
-#include "simd/dense_factor.hpp"
+#include "ep/sites.hpp"
+#include "error.hpp"
 #include "gp/exact.hpp"
-#include "gp/features.hpp"
+#include "likelihood/family.hpp"
+#include "likelihood/rules.hpp"
+#include "optim/progress.hpp"
+#include "rows/rows.hpp"
+#include "simd/dense_factor.hpp"
 
 namespace bayeskernel {
 
 // Rows of the exact process without their features: y and weight are the
 // caller's.
-inline void exact_rows(Index n, double nugget, PackedRows& out) {
-  out.x.resize(0, n);
-  out.z.resize(0, n);
-  out.residual = VectorXd::Constant(n, nugget);
-  out.offset = VectorXd::Zero(n);
-  out.finish({});
-}
+void exact_rows(Index n, double nugget, PackedRows& out);
 
 class ExactEp {
  public:
   // K with its jitter; rows as exact_rows() makes them.
   ExactEp(const MatrixXd& k, const RowSource& rows, Family family,
-          double noise_variance = 1.0)
-      : sites(rows.rows()),
-        k_(k),
-        rows_(rows),
-        family_(family),
-        n_(rows.rows()),
-        rule_(rows, family, sites),
-        mean_(VectorXd::Zero(n_)),
-        alpha_(VectorXd::Zero(n_)),
-        linear_(n_),
-        kappa_(n_),
-        newton_(n_),
-        variance_(n_) {
-    sites.residual_slope = VectorXd::Zero(n_);
-    rule_.noise_variance = noise_variance;
-  }
+          double noise_variance = 1.0);
   ExactEp(const ExactEp&) = delete;
   ExactEp& operator=(const ExactEp&) = delete;
 
@@ -60,24 +40,9 @@ class ExactEp {
   void watch(KeepGoing keep_going) { keep_going_ = std::move(keep_going); }
 
   // Messages to start from, in place of the usual start.
-  void start_from(const VectorXd& kappa, const VectorXd& b) {
-    sites.kappa = kappa;
-    sites.b = b;
-    mean_.setZero();
-    alpha_.setZero();
-    linear_ = b - kappa.cwiseProduct(offset());
-    started_ = true;
-  }
+  void start_from(const VectorXd& kappa, const VectorXd& b);
 
-  EpResult run(const EpSettings& settings) {
-    EpResult result;
-    progress_ = {0.0, static_cast<double>(settings.max_passes), "ep"};
-    if (!started_) start(result);
-    settle(rule_, family_, settings, [&] { solve(); },
-           [&](EpResult& pass) { step(pass); }, result);
-    solve();  // kappa() and alpha() belong together
-    return result;
-  }
+  EpResult run(const EpSettings& settings);
 
   // The approximate log p(y | kernel, noise) at the last pass; not a bound.
   double log_z() const { return log_z_; }
@@ -98,13 +63,7 @@ class ExactEp {
   const VectorXd& variance() const { return variance_; }
 
  private:
-  VectorXd offset() const {
-    VectorXd out(n_);
-    each_tile([&](const TileSpan& span, const Tile& tile) {
-      out.segment(span.row_begin, span.rows()) = tile.offset;
-    });
-    return out;
-  }
+  VectorXd offset() const;
 
   template <class Visit>
   void each_tile(Visit&& visit) const {
@@ -115,42 +74,11 @@ class ExactEp {
   }
 
   // The rule of a pass at the moments of f; gradients at them into linear_.
-  double pass(const Rule& rule) {
-    if (keep_going_ && !keep_going_(progress_)) throw PassInterrupted();
-    ++progress_.done;
-    const VectorXd f = mean();
-    double sum = 0.0;
-    each_tile([&](const TileSpan& span, const Tile& tile) {
-      const Index first = span.row_begin;
-      sum += rule.tile(span, tile, &f[first], &variance_[first],
-                       {&kappa_[first], &linear_[first], &newton_[first]});
-    });
-    return sum;
-  }
+  double pass(const Rule& rule);
 
-  void start(EpResult& result) {
-    StartSites rule(family_);
-    rule.noise_variance = rule_.noise_variance;
-    variance_.setOnes();
-    for (int k = 0; k < StartSites::passes(family_); ++k) {
-      rule.cold = k == 0;
-      if (k > 0) solve();
-      pass(rule);
-      ++result.passes;
-      sites.kappa = kappa_;
-    }
-    sites.b = linear_ + sites.kappa.cwiseProduct(mean());
-    started_ = true;
-  }
+  void start(EpResult& result);
 
-  void step(EpResult& result) {
-    log_z_ = pass(rule_) - 0.5 * scaled_.log_det();
-    ++result.passes;
-    result.change = rule_.change();
-    if (!std::isfinite(log_z_)) {
-      throw NumericError("the evidence of a pass is not finite");
-    }
-  }
+  void step(EpResult& result);
 
   // The mean moves by S r, r = b - kappa f - alpha, alpha by
   // r - D^1/2 B^-1 D^1/2 K r.

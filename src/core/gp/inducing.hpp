@@ -4,25 +4,14 @@
 #ifndef BAYESKERNEL_GP_INDUCING_HPP
 #define BAYESKERNEL_GP_INDUCING_HPP
 
-#include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <set>
-#include <utility>
-#include <vector>
 
-#include "error.hpp"
-#include "math/kmeans.hpp"
+#include "eigen.hpp"
 #include "parallel/executor.hpp"
-#include "rng/distributions.hpp"
+#include "rng/stream.hpp"
 
 namespace bayeskernel {
-
-using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
 
 enum class InducingMethod {
   kmeans,  // seeds far from each other, then Lloyd's steps
@@ -44,27 +33,8 @@ constexpr Index kExactSeeding = 5000;
 
 // Up to `count` of the columns, no two alike: all of them in their order if
 // they are as few, else in random order.
-inline MatrixXd distinct_columns(const Eigen::Ref<const MatrixXd>& x,
-                                 Index count, Stream& stream) {
-  const auto before = [&](Index a, Index b) {
-    const auto u = x.col(a), v = x.col(b);
-    return std::lexicographical_compare(u.data(), u.data() + u.size(), v.data(),
-                                        v.data() + v.size());
-  };
-  const Index n = x.cols();
-  std::set<Index, decltype(before)> seen(before);
-  std::vector<Index> order(n), kept;
-  std::iota(order.begin(), order.end(), Index{0});
-  for (Index i = 0; i < n && static_cast<Index>(kept.size()) < count; ++i) {
-    if (n > count) {
-      std::swap(order[i], order[i + uniform_index(stream, n - i)]);
-    }
-    if (seen.insert(order[i]).second) kept.push_back(order[i]);
-  }
-  MatrixXd out(x.rows(), static_cast<Index>(kept.size()));
-  for (Index j = 0; j < out.cols(); ++j) out.col(j) = x.col(kept[j]);
-  return out;
-}
+MatrixXd distinct_columns(const Eigen::Ref<const MatrixXd>& x,
+                                 Index count, Stream& stream);
 
 // Draws i with probability mass_i / sum(mass); O(n) once, O(log n) a draw.
 class Lottery {
@@ -72,190 +42,57 @@ class Lottery {
   explicit Lottery(const VectorXd& mass) : sum_(mass.size()) {
     std::partial_sum(mass.data(), mass.data() + mass.size(), sum_.data());
   }
-  Index operator()(Stream& stream) const {
-    const double* end = sum_.data() + sum_.size();
-    const double ticket = stream.uniform() * end[-1];
-    // Never a mass of 0, not even where rounding makes the ticket the total.
-    const double* at = std::upper_bound(sum_.data(), end, ticket);
-    if (at == end) at = std::lower_bound(sum_.data(), end, end[-1]);
-    return at - sum_.data();
-  }
+  Index operator()(Stream& stream) const;
   double total() const { return sum_[sum_.size() - 1]; }
 
  private:
   VectorXd sum_;
 };
 
-inline VectorXd squared_distances(const Eigen::Ref<const MatrixXd>& x,
-                                  const VectorXd& from) {
-  VectorXd out(x.cols());
-  for (Index i = 0; i < x.cols(); ++i) out[i] = (x.col(i) - from).squaredNorm();
-  return out;
-}
+VectorXd squared_distances(const Eigen::Ref<const MatrixXd>& x,
+                                  const VectorXd& from);
 
-inline Stream seeding_stream(const InducingSettings& settings, Index seed) {
-  return Stream(settings.seed, 0, Purpose::inducing,
-                static_cast<std::uint64_t>(seed), 0);
-}
+Stream seeding_stream(const InducingSettings& settings, Index seed);
 
-inline Index first_seed(const Eigen::Ref<const MatrixXd>& x,
-                        const InducingSettings& settings) {
-  Stream stream = seeding_stream(settings, 0);
-  return uniform_index(stream, x.cols());
-}
+Index first_seed(const Eigen::Ref<const MatrixXd>& x,
+                        const InducingSettings& settings);
 
 // D^2 sampling (Arthur and Vassilvitskii 2007): a row is the next seed with
 // probability proportional to its squared distance from the seeds so far.
 // Ends early when every row is a seed. O(n m d).
-inline MatrixXd exact_seeds(const Eigen::Ref<const MatrixXd>& x,
-                            const InducingSettings& settings) {
-  MatrixXd seeds(x.rows(), settings.count);
-  seeds.col(0) = x.col(first_seed(x, settings));
-  VectorXd distance = squared_distances(x, seeds.col(0));
-  Index m = 1;
-  for (; m < settings.count; ++m) {
-    const Lottery lottery(distance);
-    if (!(lottery.total() > 0.0)) break;
-    Stream stream = seeding_stream(settings, m);
-    seeds.col(m) = x.col(lottery(stream));
-    distance = distance.cwiseMin(squared_distances(x, seeds.col(m)));
-  }
-  return seeds.leftCols(m);
-}
+MatrixXd exact_seeds(const Eigen::Ref<const MatrixXd>& x,
+                            const InducingSettings& settings);
 
 // The same law in the limit of long chains: AFK-MC2 (Bachem, Lucic, Hassani
 // and Krause 2016), with proposals q(x) = d(x, c_1)^2 / (2 sum d^2) + 1 / (2n)
 // and acceptance min(1, d(y)^2 q(x) / (d(x)^2 q(y))). A chain that ends on a
 // seed adds none. O(n d + chain m^2 d).
-inline MatrixXd chain_seeds(const Eigen::Ref<const MatrixXd>& x,
-                            const InducingSettings& settings) {
-  const Index n = x.cols(), chain = settings.chain;
-  MatrixXd seeds(x.rows(), settings.count);
-  Centres ready(x.rowwise().mean(), settings.count);
-  seeds.col(0) = x.col(first_seed(x, settings));
-  ready.push_back(seeds.col(0));
-  VectorXd proposal = squared_distances(x, seeds.col(0));
-  const double total = proposal.sum();
-  if (!(total > 0.0)) return seeds.leftCols(1);
-  proposal = (proposal / (2.0 * total)).array() + 0.5 / static_cast<double>(n);
-  const Lottery lottery(proposal);
-
-  MatrixXd candidates(x.rows(), chain);
-  std::vector<Index> row(chain);
-  std::vector<int> label(chain);
-  for (Index m = 1; m < settings.count; ++m) {
-    Stream stream = seeding_stream(settings, m);
-    for (Index k = 0; k < chain; ++k) {
-      row[k] = lottery(stream);
-      candidates.col(k) = x.col(row[k]);
-    }
-    ready.nearest(candidates, label.data());
-    Index now = 0;
-    double distance_now = 0.0;
-    for (Index k = 0; k < chain; ++k) {
-      const double distance =
-          (candidates.col(k) - seeds.col(label[k])).squaredNorm();
-      const double forward = distance * proposal[row[now]];
-      const double backward = distance_now * proposal[row[k]];
-      if (k == 0 || forward > stream.uniform() * backward) {
-        now = k;
-        distance_now = distance;
-      }
-    }
-    if (!(distance_now > 0.0)) continue;
-    seeds.col(ready.size()) = candidates.col(now);
-    ready.push_back(candidates.col(now));
-  }
-  return seeds.leftCols(ready.size());
-}
+MatrixXd chain_seeds(const Eigen::Ref<const MatrixXd>& x,
+                            const InducingSettings& settings);
 
 // Twice the median squared distance of the columns from their middle, or the
 // mean if that is 0: a few columns far away do not move it.
-inline double spread_of_columns(const Eigen::Ref<const MatrixXd>& x) {
-  const Index n = x.cols(), half = n / 2;
-  VectorXd middle(x.rows()), row(n);
-  for (Index k = 0; k < x.rows(); ++k) {
-    row = x.row(k);
-    std::nth_element(row.data(), row.data() + half, row.data() + n);
-    middle[k] = row[half];
-  }
-  VectorXd squared = squared_distances(x, middle);
-  const double mean = squared.mean();
-  std::nth_element(squared.data(), squared.data() + half, squared.data() + n);
-  return 2.0 * (squared[half] > 0.0 ? squared[half] : mean);
-}
+double spread_of_columns(const Eigen::Ref<const MatrixXd>& x);
 
 // Of centres that are almost one only the first: what is near beside the
 // spread of the data makes K_mm singular. O(m^2 d).
-inline MatrixXd drop_near_duplicates(MatrixXd centres,
-                                     const Eigen::Ref<const MatrixXd>& x) {
-  const double near = 1e-10 * spread_of_columns(x);
-  Index kept = 0;
-  for (Index j = 0; j < centres.cols(); ++j) {
-    const VectorXd centre = centres.col(j);
-    bool fresh = true;
-    for (Index k = 0; k < kept && fresh; ++k) {
-      fresh = (centres.col(k) - centre).squaredNorm() > near;
-    }
-    if (fresh) centres.col(kept++) = centre;
-  }
-  return centres.leftCols(kept);
-}
+MatrixXd drop_near_duplicates(MatrixXd centres,
+                                     const Eigen::Ref<const MatrixXd>& x);
 
 }  // namespace detail
 
 // d x m' with m' <= count, fewer where rows are alike. All rows that differ,
 // as they are, if there are no more than `count`. The answer depends on the
 // seed, not on the executor.
-inline MatrixXd inducing_points(const Eigen::Ref<const MatrixXd>& x,
+MatrixXd inducing_points(const Eigen::Ref<const MatrixXd>& x,
                                 const InducingSettings& settings,
-                                Executor& executor) {
-  if (settings.count < 1 || settings.chain < 1) {
-    throw ArgumentError("inducing points need a count and a chain above 0");
-  }
-  if (x.cols() < 1) throw ArgumentError("inducing points need rows");
-  if (x.cols() <= settings.count || settings.method == InducingMethod::random) {
-    Stream stream = detail::seeding_stream(settings, 0);
-    return detail::drop_near_duplicates(
-        detail::distinct_columns(x, settings.count, stream), x);
-  }
-  const bool exact = x.cols() < detail::kExactSeeding;
-  MatrixXd centres = exact ? detail::exact_seeds(x, settings)
-                           : detail::chain_seeds(x, settings);
-  // Exact seeding ends early when the seeds are all the rows there are.
-  if (!exact || centres.cols() == settings.count) {
-    lloyd(x, settings.lloyd, centres, executor);
-  }
-  return detail::drop_near_duplicates(std::move(centres), x);
-}
+                                Executor& executor);
 
 // Median Euclidean distance between rows: all pairs of at most `most` rows,
 // evenly spaced. The mean of those above 0 if that is 0, 1 if all rows are
 // alike. O(most^2 d).
-inline double median_distance(const Eigen::Ref<const MatrixXd>& x,
-                              Index most = 1000) {
-  const Index n = std::min(x.cols(), most);
-  const Index pairs = n * (n - 1) / 2;
-  if (pairs < 1) return 1.0;
-  MatrixXd rows(x.rows(), n);
-  for (Index i = 0; i < n; ++i) rows.col(i) = x.col(i * x.cols() / n);
-  VectorXd squared(pairs);
-  for (Index i = 1, at = 0; i < n; at += i++) {
-    squared.segment(at, i) =
-        detail::squared_distances(rows.leftCols(i), rows.col(i));
-  }
-  double* middle = squared.data() + pairs / 2;
-  std::nth_element(squared.data(), middle, squared.data() + pairs);
-  double median = std::sqrt(*middle);
-  if (pairs % 2 == 0) {
-    const double below = *std::max_element(squared.data(), middle);
-    median = 0.5 * (median + std::sqrt(below));
-  }
-  if (median > 0.0) return median;
-  const Index apart = (squared.array() > 0.0).count();
-  if (apart == 0) return 1.0;
-  return squared.array().sqrt().sum() / static_cast<double>(apart);
-}
+double median_distance(const Eigen::Ref<const MatrixXd>& x,
+                              Index most = 1000);
 
 }  // namespace bayeskernel
 

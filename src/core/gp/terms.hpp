@@ -10,18 +10,26 @@
 #ifndef BAYESKERNEL_GP_TERMS_HPP
 #define BAYESKERNEL_GP_TERMS_HPP
 
-#include <Eigen/Core>
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "linear/mean_field.hpp"
-#include "optim/maximise.hpp"
-#include "gp/bound_gradient.hpp"
+#include "eigen.hpp"
+#include "error.hpp"
 #include "gp/features.hpp"
+#include "kernel/tree.hpp"
+#include "linear/conditional_variance.hpp"
+#include "linear/gaussian.hpp"
+#include "linear/mean_field.hpp"
+#include "linear/row_rules.hpp"
+#include "linear/system.hpp"
+#include "optim/ascent.hpp"
+#include "optim/progress.hpp"
+#include "parallel/executor.hpp"
+#include "prior/blocks.hpp"
+#include "rows/rows.hpp"
 
 namespace bayeskernel {
 
@@ -40,57 +48,19 @@ struct ProcessTerm {
 
 // Features of rows: m x n, not yet centred or multiplied, and what they leave
 // open of k(x, x).
-inline void process_features(const Features& features, const MatrixXd& x,
+void process_features(const Features& features, const MatrixXd& x,
                              Executor& executor, MatrixXd& phi,
-                             VectorXd& open) {
-  const Index n = x.cols(), tile = RowSource::kTileRows;
-  phi.resize(features.columns(), n);
-  open.resize(n);
-  ScratchPool<Features::Scratch> pool;
-  executor.run((n + tile - 1) / tile, [&](Index t) {
-    auto loan = pool.borrow();
-    const Index begin = t * tile, count = std::min(tile, n - begin);
-    features.block(x.data() + begin * x.rows(), count, *loan,
-                   phi.data() + begin * phi.rows(), open.data() + begin);
-  });
-}
+                             VectorXd& open);
 
 // Columns of a term for rows x (n x d), n x m in `out`: multiples `by` (empty: 1)
 // of the features less their means with `weight` (empty: 0), which are returned;
 // `open` as above.
-inline VectorXd process_columns(const Features& features,
+VectorXd process_columns(const Features& features,
                                 const Eigen::Ref<const MatrixXd>& x,
                                 const Eigen::Ref<const VectorXd>& by,
                                 const Eigen::Ref<const VectorXd>& weight,
                                 Executor& executor, Eigen::Ref<MatrixXd> out,
-                                VectorXd& open) {
-  const Index n = x.rows(), m = features.columns(),
-              tile = RowSource::kTileRows;
-  open.resize(n);
-  struct Scratch {
-    Features::Scratch features;
-    MatrixXd x, phi;
-  };
-  ScratchPool<Scratch> pool;
-  executor.run((n + tile - 1) / tile, [&](Index t) {
-    auto loan = pool.borrow();
-    Scratch& own = *loan;
-    const Index begin = t * tile, count = std::min(tile, n - begin);
-    own.x = x.middleRows(begin, count).transpose();
-    own.phi.resize(m, count);
-    features.block(own.x.data(), count, own.features, own.phi.data(),
-                   open.data() + begin);
-    out.middleRows(begin, count) = own.phi.transpose();
-  });
-  VectorXd centre = VectorXd::Zero(m);
-  executor.run(m, [&](Index k) {
-    auto column = out.col(k);
-    if (weight.size() > 0) centre[k] = column.dot(weight);
-    column.array() -= centre[k];
-    if (by.size() > 0) column.array() *= by.array();
-  });
-  return centre;
-}
+                                VectorXd& open);
 
 // The terms of a model, written into its rows.
 class ProcessTerms {
@@ -105,42 +75,11 @@ class ProcessTerms {
 
   Index size() const { return static_cast<Index>(terms_.size()); }
   const ProcessTerm& term(Index c) const { return terms_[c]; }
-  bool projected(Index c) const {
-    for (const Index k : terms_[c].kernel.multiplied_columns()) {
-      if (k >= 0) return true;
-    }
-    return false;
-  }
+  bool projected(Index c) const;
   // Of the columns of a term's rows, standard deviations.
-  VectorXd scale(Index c) const {
-    const MatrixXd& x = terms_[c].x;
-    const VectorXd mean = x.rowwise().mean();
-    return ((x.colwise() - mean).rowwise().squaredNorm() /
-            static_cast<double>(x.cols()))
-        .array()
-        .sqrt()
-        .max(1e-12);
-  }
+  VectorXd scale(Index c) const;
   // Sums of the products of the slopes of term c, with coefficients `a`.
-  MatrixXd slope_products(Index c, const VectorXd& a) const {
-    const ProcessTerm& term = terms_[c];
-    const Features& features = *features_[c];
-    const auto upper = features.factor().transpose();
-    const VectorXd direction =
-        upper.triangularView<Eigen::Upper>().solve(a);
-    const Index d = term.x.rows(), n = term.x.cols();
-    MatrixXd out = MatrixXd::Zero(d, d), x(d, RowSource::kTileRows);
-    Index count = 0;
-    for (Index i = 0; i < n; ++i) {
-      if (term.multiple(i) != 0.0) x.col(count++) = term.x.col(i);
-      if (count == x.cols() || (i + 1 == n && count > 0)) {
-        add_slope_products(term.kernel, term.z, direction, x.leftCols(count),
-                           out);
-        count = 0;
-      }
-    }
-    return out;
-  }
+  MatrixXd slope_products(Index c, const VectorXd& a) const;
   // What is subtracted from each feature.
   const VectorXd& centre(Index c) const { return centre_[c]; }
   double jitter(Index c) const { return features_[c]->jitter(); }
@@ -155,23 +94,7 @@ class ProcessTerms {
 
   // Columns of every term, and the shares of their variances that the rows'
   // residuals have: n x terms.
-  void write(PackedRows& rows, MatrixXd& share) {
-    share.resize(rows.rows(), size());
-    for (Index c = 0; c < size(); ++c) {
-      const ProcessTerm& term = terms_[c];
-      const Index m = term.columns();
-      features_[c].emplace(term.kernel, term.z, 0.0);
-      process_features(*features_[c], term.x, executor_, phi_[c], open_[c]);
-      centre_[c] = term.centre_weight.size() > 0
-                       ? VectorXd(phi_[c] * term.centre_weight)
-                       : VectorXd::Zero(m);
-      for (Index i = 0; i < rows.rows(); ++i) {
-        const double b = term.multiple(i);
-        rows.x.col(i).segment(term.first, m) = b * (phi_[c].col(i) - centre_[c]);
-        share(i, c) = b * b * open_[c][i];
-      }
-    }
-  }
+  void write(PackedRows& rows, MatrixXd& share);
 
   // By row: the pull on f (the derivative in its mean), the weight kappa, the
   // derivative in the residual variance.
@@ -182,67 +105,7 @@ class ProcessTerms {
   // Derivatives in the log parameters of term c's kernel.
   VectorXd gradient(Index c, const PackedRows& rows, const GaussianPosterior& q,
                     const ArrowSystem& system, const RowSlopes& at,
-                    double variance) const {
-    const ProcessTerm& term = terms_[c];
-    const Features& features = *features_[c];
-    const Index n = rows.rows(), m = term.columns();
-    const MatrixXd covariance = q.theta_covariance();
-    const auto own = covariance.middleRows(term.first, m);
-    const auto coefficients = q.mean.x.segment(term.first, m);
-    // By phi: through the column, of which the centre is a part.
-    MatrixXd g(m, n), centred;
-    for (const TileSpan& span : rows.tiles()) {
-      const Index begin = span.row_begin, count = span.rows();
-      centred = rows.x.middleCols(begin, count);
-      rows.for_groups(span, [&](Index group, Index from, Index to) {
-        const Index r = rows.z_columns();
-        centred.middleCols(from, to - from).noalias() -=
-            system.loading().middleCols(group * r, r) *
-            rows.z.middleCols(begin + from, to - from);
-      });
-      auto part = g.middleCols(begin, count);
-      part.noalias() = own * centred;
-      for (Index i = 0; i < count; ++i) {
-        const Index row = begin + i;
-        part.col(i) = term.multiple(row) * (at.pull[row] * coefficients -
-                                            at.kappa[row] * part.col(i));
-      }
-    }
-    if (term.centre_weight.size() > 0) {
-      const VectorXd total = g.rowwise().sum();
-      g.noalias() -= total * term.centre_weight.transpose();
-    }
-    // Through the residual.
-    VectorXd weight(n);
-    for (Index i = 0; i < n; ++i) {
-      const double b = term.multiple(i);
-      weight[i] = variance * b * b * at.residual[i];
-      g.col(i) -= 2.0 * weight[i] * phi_[c].col(i);
-    }
-    BoundGradient out;
-    out.kernel = VectorXd::Zero(features.kernel().parameters());
-    // phi = L^-1 k; of L the lower triangle with half the diagonal.
-    MatrixXd inner = -g * phi_[c].transpose();
-    inner.triangularView<Eigen::StrictlyUpper>().setZero();
-    inner.diagonal() *= 0.5;
-    inner = (0.5 * (inner + inner.transpose())).eval();
-    const KernelColumns& columns = features.kernel_columns();
-    KernelColumns::Scratch scratch;
-    MatrixXd k(m, RowSource::kTileRows);
-    const auto upper = features.factor().transpose();
-    upper.triangularView<Eigen::Upper>().solveInPlace(g);
-    for (Index begin = 0; begin < n; begin += RowSource::kTileRows) {
-      const Index count = std::min<Index>(RowSource::kTileRows, n - begin);
-      const double* x = term.x.data() + begin * term.x.rows();
-      columns.block(x, count, scratch, k.data());
-      columns.add_gradient(x, count, g.data() + begin * m, k.data(), scratch,
-                           out.kernel);
-      columns.add_diagonal_gradient(x, count, weight.data() + begin, scratch,
-                                    out.kernel);
-    }
-    add_kernel_matrix_gradient(features, inner, out);
-    return out.kernel;
-  }
+                    double variance) const;
 
  private:
   std::vector<ProcessTerm> terms_;
@@ -268,26 +131,7 @@ class ProcessLearning {
   };
 
   ProcessLearning(PackedRows& rows, const Prior& prior, const RowModel& model,
-                  ProcessTerms& terms, Executor& executor)
-      : rows_(rows),
-        prior_(prior),
-        model_(model),
-        terms_(terms),
-        executor_(executor) {
-    for (Index c = 0; c < terms.size(); ++c) {
-      const std::vector<Index> columns =
-          terms.term(c).kernel.multiplied_columns();
-      const VectorXd scale = terms.scale(c);
-      for (const Index k : terms.term(c).free) {
-        const Index column = columns[k];
-        places_.push_back({c, k, column < 0 ? 1.0 : scale[column], column >= 0});
-      }
-    }
-    start_ = centre_ = coordinates();
-    for (Index k = 0; k < size(); ++k) {
-      if (places_[k].entry) centre_[k] = 0.0;
-    }
-  }
+                  ProcessTerms& terms, Executor& executor);
 
   Index size() const { return static_cast<Index>(places_.size()); }
 
@@ -296,42 +140,7 @@ class ProcessLearning {
   // slopes of a fit with one length-scale in their place, unless there is but one
   // factor.
   Result run(const MeanFieldSettings& settings, int most,
-             const std::vector<double>& factor, const KeepGoing& keep_going) {
-    Result result;
-    if (size() == 0) return result;
-    keep_going_ = keep_going;
-    settings_ = settings;
-    result_ = &result;
-    VectorXd gradient(size()), best = start_;
-    try {
-      point_projections(factor);
-      best = start_;
-      double value = -std::numeric_limits<double>::infinity();
-      for (const double f : factor) {
-        const VectorXd at = stretched(f);
-        warm_.reset();
-        const double found = evaluate(at, gradient);
-        if (found > value) {
-          value = found;
-          best = at;
-          kept_ = warm_;
-        }
-      }
-      warm_ = kept_;
-      const Maximum maximum = maximise(
-          [&](const VectorXd& at, VectorXd& slope) {
-            return evaluate(at, slope);
-          },
-          best, 1e-2, most, [] { return true; });
-      best = maximum.at;
-      result.bound = maximum.value;
-      result.converged = maximum.converged;
-    } catch (const PassInterrupted&) {
-      result.interrupted = true;
-    }
-    set(best);
-    return result;
-  }
+             const std::vector<double>& factor, const KeepGoing& keep_going);
 
  private:
   // A coordinate is `unit` times the parameter, which is an entry of a
@@ -342,86 +151,14 @@ class ProcessLearning {
     bool entry;
   };
 
-  VectorXd coordinates() const {
-    VectorXd out(size());
-    for (Index k = 0; k < size(); ++k) {
-      const Place& place = places_[k];
-      out[k] = place.unit * terms_.term(place.term)
-                                .kernel.log_parameters()[place.parameter];
-    }
-    return out;
-  }
+  VectorXd coordinates() const;
 
   // The start with `factor` times the length-scales.
-  VectorXd stretched(double factor) const {
-    VectorXd out = start_;
-    for (Index k = 0; k < size(); ++k) {
-      if (places_[k].entry) {
-        out[k] /= factor;
-      } else {
-        out[k] += std::log(factor);
-      }
-    }
-    return out;
-  }
+  VectorXd stretched(double factor) const;
 
-  void point_projections(const std::vector<double>& factor) {
-    const Index terms = terms_.size();
-    std::vector<Kernel> found, at;
-    bool any = false;
-    for (Index c = 0; c < terms; ++c) {
-      found.push_back(terms_.term(c).kernel);
-      any = any || terms_.projected(c);
-    }
-    if (!any || factor.size() < 2) return;
-    double best = -std::numeric_limits<double>::infinity();
-    const auto put_found = [&] {
-      for (Index c = 0; c < terms; ++c) terms_.set_kernel(c, found[c]);
-    };
-    for (const double f : factor) {
-      put_found();
-      set(stretched(f));
-      at.clear();
-      for (Index c = 0; c < terms; ++c) {
-        at.push_back(terms_.term(c).kernel);
-        terms_.set_kernel(c, at[c].without_projections());
-      }
-      warm_.reset();
-      double value = 0.0;
-      try {
-        value = settle([&](const MeanFieldFit& fit, const OpenResiduals&) {
-          for (Index c = 0; c < terms; ++c) {
-            const ProcessTerm& term = terms_.term(c);
-            const VectorXd mean =
-                fit.posterior().mean.x.segment(term.first, term.columns());
-            at[c] = along_slopes(at[c], terms_.slope_products(c, mean),
-                                 terms_.scale(c));
-          }
-        });
-      } catch (const PassInterrupted&) {
-        put_found();
-        throw;
-      }
-      if (value > best) {
-        best = value;
-        found = at;
-      }
-    }
-    put_found();
-    start_ = coordinates();
-  }
+  void point_projections(const std::vector<double>& factor);
 
-  void set(const VectorXd& at) {
-    for (Index c = 0; c < terms_.size(); ++c) {
-      VectorXd all = terms_.term(c).kernel.log_parameters();
-      for (Index k = 0; k < size(); ++k) {
-        if (places_[k].term == c) {
-          all[places_[k].parameter] = at[k] / places_[k].unit;
-        }
-      }
-      terms_.set_log_parameters(c, all);
-    }
-  }
+  void set(const VectorXd& at);
 
   double evaluate(const VectorXd& at, VectorXd& slope) {
     const VectorXd shift = (at - centre_) / kPriorSd;

@@ -2,7 +2,6 @@
 #ifndef BAYESKERNEL_KERNEL_KERNEL_HPP
 #define BAYESKERNEL_KERNEL_KERNEL_HPP
 
-#include "kernel/columns.hpp"
-#include "kernel/tree.hpp"
+
 
 #endif

@@ -2,12 +2,14 @@
 #ifndef BAYESKERNEL_KERNEL_MATRIX_HPP
 #define BAYESKERNEL_KERNEL_MATRIX_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 
+#include "eigen.hpp"
+#include "error.hpp"
+#include "kernel/columns.hpp"
+#include "kernel/tree.hpp"
 #include "parallel/executor.hpp"
 #include "parallel/scratch_pool.hpp"
-#include "kernel/columns.hpp"
 
 namespace bayeskernel {
 

@@ -2,21 +2,18 @@
 #ifndef BAYESKERNEL_KERNEL_PACKED_COLUMNS_HPP
 #define BAYESKERNEL_KERNEL_PACKED_COLUMNS_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <string>
 
+#include "eigen.hpp"
 #include "kernel/tile.hpp"
 #include "kernel/tree.hpp"
+#include "simd/simd.hpp"
 
 namespace bayeskernel {
 namespace detail {
 
 // The first `size` numbers of a buffer that grows when it must.
-inline double* reserve(VectorXd& buffer, Index size) {
-  if (buffer.size() < size) buffer.resize(size);
-  return buffer.data();
-}
+double* reserve(VectorXd& buffer, Index size);
 
 // A leaf of distances takes columns centred at the mean of z, so that distances
 // far from the origin keep their digits, and divided by the length-scales.
@@ -24,29 +21,7 @@ inline double* reserve(VectorXd& buffer, Index size) {
 // projected one are an rbf.
 class PackedColumns {
  public:
-  PackedColumns(const Kernel& leaf, const MatrixXd& z, bool wide)
-      : d_(z.rows()),
-        m_(z.cols()),
-        wide_(wide),
-        rbf_(leaf.gaussian()),
-        distances_(rbf_ || leaf.kind() == Kernel::Kind::matern),
-        variance_(leaf.variance()),
-        shift_(VectorXd::Zero(d_)),
-        inverse_(VectorXd::Ones(d_)) {
-    if (distances_) {
-      const VectorXd& lengthscale = leaf.lengthscale();
-      if (lengthscale.size() != 1 && lengthscale.size() != d_) {
-        throw ArgumentError("there are " + std::to_string(lengthscale.size()) +
-                            " length-scales and " + std::to_string(d_) +
-                            " columns");
-      }
-      for (Index k = 0; k < d_; ++k) {
-        inverse_[k] = 1.0 / lengthscale[lengthscale.size() == 1 ? 0 : k];
-      }
-      if (m_ > 0) shift_ = z.rowwise().mean();
-    }
-    pack(z);
-  }
+  PackedColumns(const Kernel& leaf, const MatrixXd& z, bool wide);
 
   // m x n, in `out`: values of an rbf, -r^2 / 2 for another leaf of distances,
   // inner products for any other.
@@ -66,22 +41,10 @@ class PackedColumns {
   }
 
   // (x - shift) / lengthscale, d x n.
-  void scale(const double* x, Index n, double* out) const {
-    Eigen::Map<Eigen::ArrayXXd> scaled(out, d_, n);
-    scaled =
-        Eigen::Map<const Eigen::ArrayXXd>(x, d_, n).colwise() - shift_.array();
-    scaled.colwise() *= inverse_.array();
-  }
+  void scale(const double* x, Index n, double* out) const;
 
   // r^2 of two columns, without the rounding of their norms.
-  double squared_distance(const double* x, const double* z) const {
-    double sum = 0.0;
-    for (Index k = 0; k < d_; ++k) {
-      const double u = (x[k] - z[k]) * inverse_[k];
-      sum += u * u;
-    }
-    return sum;
-  }
+  double squared_distance(const double* x, const double* z) const;
 
   const VectorXd& inverse_lengthscale() const { return inverse_; }
 

@@ -9,16 +9,14 @@
 #ifndef BAYESKERNEL_KERNEL_TILE_HPP
 #define BAYESKERNEL_KERNEL_TILE_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 
-#include "simd/simd.hpp"
+#include "eigen.hpp"
 #include "simd/exp.hpp"
+#include "simd/simd.hpp"
 
 namespace bayeskernel {
 namespace detail {
-
-using Eigen::Index;
 
 constexpr Index kGroup = 4;
 
@@ -46,55 +44,20 @@ struct NarrowTile {
 
   // The scaled columns of a group and half their squared norms.
   static void pack(const FourColumns& x, const Scaling& scaling, double* out,
-                   double* half_norm) {
-    const double* const* column = x.column;
-    Four sum = Four::Zero();
-    for (Index k = 0; k < scaling.d; ++k) {
-      const Four raw(column[0][k], column[1][k], column[2][k], column[3][k]);
-      const Four v = (raw - scaling.shift[k]) * scaling.inverse[k];
-      Store{out + kGroup* k} = v;
-      sum += v * v;
-    }
-    Store{half_norm} = 0.5 * sum;
-  }
+                   double* half_norm);
 
   // out (8 x 4, columns `stride` apart): z_j'x_i - (half_z_j + half_x_i) for
   // two groups of z that follow one another and one group of x.
   static void run(Index d, const double* z, const double* half_z,
                   const double* x, const double* half_x, double* out,
-                  Index stride) {
-    half(d, z, half_z, x, half_x, out, stride);
-    half(d, z + kGroup * d, half_z + kGroup, x, half_x, out + kGroup, stride);
-  }
+                  Index stride);
 
   static void half(Index d, const double* z, const double* half_z,
                    const double* x, const double* half_x, double* out,
-                   Index stride) {
-    Four a = Four::Zero(), b = a, c = a, e = a;
-    for (Index k = 0; k < kGroup * d; k += kGroup) {
-      const Four v = Load(z + k);
-      a += v * x[k];
-      b += v * x[k + 1];
-      c += v * x[k + 2];
-      e += v * x[k + 3];
-    }
-    const Load offset(half_z);
-    Store{out} = a - (offset + half_x[0]);
-    Store{out + stride} = b - (offset + half_x[1]);
-    Store{out + 2 * stride} = c - (offset + half_x[2]);
-    Store{out + 3 * stride} = e - (offset + half_x[3]);
-  }
+                   Index stride);
 
   // values <- variance exp(values), values <= 0 but for rounding.
-  static void exp(double* values, Index n, double variance) {
-    Index i = 0;
-    for (; i + 4 <= n; i += 4) narrow_exp(Store(values + i), variance);
-    if (i == n) return;
-    double rest[4] = {};
-    std::copy(values + i, values + n, rest);
-    narrow_exp(Store(rest), variance);
-    std::copy(rest, rest + (n - i), values + i);
-  }
+  static void exp(double* values, Index n, double variance);
 };
 
 #if BAYESKERNEL_HAS_AVX2

@@ -6,14 +6,13 @@
 #ifndef BAYESKERNEL_KLR_BASIS_HPP
 #define BAYESKERNEL_KLR_BASIS_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "simd/gaussian_column.hpp"
+#include "eigen.hpp"
 #include "simd/aligned_buffer.hpp"
-#include "simd/column_products.hpp"
+#include "simd/gaussian_column.hpp"
 
 namespace bayeskernel {
 
@@ -22,27 +21,14 @@ class LowRankData {
  public:
   using Index = Eigen::Index;
 
-  explicit LowRankData(const Eigen::Ref<const Eigen::MatrixXd>& rows)
-      : n_(rows.rows()),
-        p_(rows.cols()),
-        stride_(padded_size(rows.rows())),
-        predictors_(stride_ * rows.cols()) {
-    for (Index l = 0; l < p_; ++l) {
-      for (Index i = 0; i < n_; ++i) predictors_[l * stride_ + i] = rows(i, l);
-    }
-  }
+  explicit LowRankData(const Eigen::Ref<const Eigen::MatrixXd>& rows);
 
   Index rows() const { return n_; }
   Index stride() const { return stride_; }
   Index variables() const { return p_; }
 
   // out = X u, padded with zeros. n p multiply-adds.
-  void project(const double* u, double* out) const {
-    std::fill_n(out, stride_, 0.0);
-    for (Index l = 0; l < p_; ++l) {
-      padded_add(u[l], predictors_.data() + l * stride_, out, stride_);
-    }
-  }
+  void project(const double* u, double* out) const;
 
  private:
   Index n_, p_, stride_;
@@ -55,24 +41,7 @@ class ProjectedBasis {
   using MatrixXd = Eigen::MatrixXd;
 
   // At most `capacity` kernels, and one that is tried.
-  ProjectedBasis(const LowRankData& data, Index rank, Index capacity)
-      : data_(data),
-        rank_(rank),
-        frame_(MatrixXd::Identity(data.variables(), rank)),
-        new_frame_(frame_),
-        projected_(data.stride() * rank),
-        new_projected_(projected_),
-        values_(data.stride() * (capacity + 2)),
-        new_values_(values_),
-        sum_(data.stride()),
-        centre_(static_cast<std::size_t>(capacity + 2)),
-        log_lambda_(MatrixXd::Zero(rank, capacity + 2)),
-        new_log_lambda_(log_lambda_),
-        terms_(static_cast<std::size_t>(rank)) {
-    std::fill_n(values_.data(), data.rows(), 1.0);
-    std::fill_n(new_values_.data(), data.rows(), 1.0);
-    set_frame(frame_);
-  }
+  ProjectedBasis(const LowRankData& data, Index rank, Index capacity);
 
   const LowRankData& data() const { return data_; }
   Index rank() const { return rank_; }
@@ -92,14 +61,8 @@ class ProjectedBasis {
   Index& tried_centre() { return centre_[m_]; }
   auto tried_log_lambda() { return log_lambda_.col(m_); }
   // Starts it as column j is.
-  void try_from(Index j) {
-    centre_[m_] = centre_[j];
-    log_lambda_.col(m_) = log_lambda_.col(j);
-  }
-  const double* try_column() {
-    fill(projected_, log_lambda_, m_, values_);
-    return column(m_);
-  }
+  void try_from(Index j);
+  const double* try_column();
   void append() { ++m_; }
   void replace(Index j) { copy(m_, j); }
 
@@ -115,43 +78,13 @@ class ProjectedBasis {
   void start_frame() { new_frame_ = frame_; }
   // Fills proposed_values(). Coordinates of unchanged columns of the frame are
   // taken over.
-  void propose_frame() {
-    for (Index l = 0; l < rank_; ++l) {
-      double* to = new_projected_.data() + l * stride();
-      if (new_frame_.col(l) == frame_.col(l)) {
-        std::copy_n(projected_.data() + l * stride(), stride(), to);
-      } else {
-        data_.project(new_frame_.col(l).data(), to);
-      }
-    }
-    for (Index j = 1; j < m_; ++j) {
-      fill(new_projected_, log_lambda_, j, new_values_);
-    }
-  }
-  void accept_frame() {
-    frame_.swap(new_frame_);
-    projected_.swap(new_projected_);
-    values_.swap(new_values_);
-  }
-  void propose_shift(double shift) {
-    new_log_lambda_.leftCols(m_) = log_lambda_.leftCols(m_).array() + shift;
-    for (Index j = 1; j < m_; ++j) {
-      fill(projected_, new_log_lambda_, j, new_values_);
-    }
-  }
-  void accept_shift() {
-    log_lambda_.swap(new_log_lambda_);
-    values_.swap(new_values_);
-  }
+  void propose_frame();
+  void accept_frame();
+  void propose_shift(double shift);
+  void accept_shift();
 
   // At once, with all columns.
-  void set_frame(const MatrixXd& frame) {
-    frame_ = frame;
-    for (Index l = 0; l < rank_; ++l) {
-      data_.project(frame_.col(l).data(), projected_.data() + l * stride());
-    }
-    for (Index j = 1; j < m_; ++j) fill(projected_, log_lambda_, j, values_);
-  }
+  void set_frame(const MatrixXd& frame);
 
   // Of a squared difference. Scales beyond 1e-12 and 1e12 are as these: the
   // prior is not cut.
@@ -163,20 +96,8 @@ class ProjectedBasis {
  private:
 
   void fill(const AlignedBuffer& projected, const MatrixXd& log_lambda, Index j,
-            AlignedBuffer& values) {
-    for (Index l = 0; l < rank_; ++l) {
-      const double* coordinate = projected.data() + l * stride();
-      terms_[l] = {coordinate, weight(log_lambda(l, j)),
-                   coordinate[centre_[j]]};
-    }
-    detail::kernel_column(terms_.data(), rank_, 0.0, sum_.data(), sum_.data(),
-                          values.data() + j * stride(), data_.rows(), stride());
-  }
-  void copy(Index from, Index to) {
-    centre_[to] = centre_[from];
-    log_lambda_.col(to) = log_lambda_.col(from);
-    std::copy_n(column(from), stride(), values_.data() + to * stride());
-  }
+            AlignedBuffer& values);
+  void copy(Index from, Index to);
 
   const LowRankData& data_;
   Index rank_;

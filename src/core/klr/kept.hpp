@@ -3,11 +3,14 @@
 #ifndef BAYESKERNEL_KLR_KEPT_HPP
 #define BAYESKERNEL_KLR_KEPT_HPP
 
-#include <Eigen/Core>
+#include <cstddef>
 #include <vector>
 
+#include "eigen.hpp"
 #include "klr/basis.hpp"
 #include "klr/chain.hpp"
+#include "simd/aligned_buffer.hpp"
+#include "simd/gaussian_column.hpp"
 
 namespace bayeskernel {
 
@@ -19,19 +22,7 @@ struct KeptLowRank {
   std::vector<double> log_lambda;       // rank by kernel
   std::vector<double> frame;            // p x rank by draw
 
-  void keep(const LowRankChain& chain) {
-    const ProjectedBasis& basis = chain.basis;
-    size.push_back(static_cast<int>(basis.kernels()));
-    for (Eigen::Index j = 1; j <= basis.kernels(); ++j) {
-      centre.push_back(static_cast<int>(basis.centre(j)));
-      coefficient.push_back(chain.coefficient(j));
-      for (Eigen::Index l = 0; l < basis.rank(); ++l) {
-        log_lambda.push_back(basis.log_lambda(j, l));
-      }
-    }
-    const Eigen::MatrixXd& u = basis.frame();
-    frame.insert(frame.end(), u.data(), u.data() + u.size());
-  }
+  void keep(const LowRankChain& chain);
 };
 
 // One draw of them.
@@ -62,25 +53,7 @@ class LowRankPredictor {
 
   // f at the rows, which stays until the next call. n' r (p + J)
   // multiply-adds, n' J exponentials.
-  const double* predict(const LowRankDraw& draw) {
-    const Index p = train_.cols(), stride = rows_.stride();
-    const Eigen::Map<const Eigen::MatrixXd> u(draw.frame, p, rank_);
-    for (Index l = 0; l < rank_; ++l) {
-      rows_.project(u.col(l).data(), projected_.data() + l * stride);
-    }
-    std::fill_n(f_.data(), stride, draw.intercept);
-    for (Index j = 0; j < draw.size; ++j) {
-      for (Index l = 0; l < rank_; ++l) {
-        terms_[l] = {projected_.data() + l * stride,
-                     ProjectedBasis::weight(draw.log_lambda[j * rank_ + l]),
-                     train_.row(draw.centre[j]).dot(u.col(l))};
-      }
-      detail::kernel_column(terms_.data(), rank_, 0.0, sum_.data(), sum_.data(),
-                            column_.data(), rows_.rows(), stride);
-      padded_add(draw.coefficient[j], column_.data(), f_.data(), stride);
-    }
-    return f_.data();
-  }
+  const double* predict(const LowRankDraw& draw);
 
  private:
   const Eigen::Ref<const Eigen::MatrixXd> train_;

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "simd/exp.hpp"
-#include "simd/column_products.hpp"
+#include "simd/simd.hpp"
 
 namespace bayeskernel {
 
@@ -19,27 +19,9 @@ namespace detail {
 constexpr Eigen::Index kLogRows = 512;
 
 // sum_i log expit(s_i f_i), f = K b: what is below, for rows from..to.
-inline double narrow_logistic(const double* k, Eigen::Index stride,
+double narrow_logistic(const double* k, Eigen::Index stride,
                               Eigen::Index m, const double* b, const double* s,
-                              Eigen::Index from, Eigen::Index to, double* f) {
-  using Array = Eigen::Array<double, 4, 1>;
-  Array linear = Array::Zero(), product = Array::Ones();
-  for (Eigen::Index i = from; i < to; i += kLanes) {
-    Array value = Array::Zero();
-    for (Eigen::Index j = 0; j < m; ++j) {
-      value += b[j] * Eigen::Map<const Array>(k + j * stride + i);
-    }
-    if (f != nullptr) Eigen::Map<Array>(f + i) = value;
-    value *= Eigen::Map<const Array>(s + i);
-    alignas(32) double e[4];
-    Eigen::Map<Array> far(e);
-    far = -value.abs();
-    linear += 0.5 * (value + far);
-    narrow_exp(far, 1.0);
-    product *= 1.0 + far;
-  }
-  return linear.sum() - std::log(product.prod());
-}
+                              Eigen::Index from, Eigen::Index to, double* f);
 
 #if BAYESKERNEL_HAS_AVX2
 

@@ -3,12 +3,10 @@
 #define BAYESKERNEL_KLR_PRIOR_HPP
 
 #include <Eigen/Core>
-#include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "expansion/levy.hpp"
-#include "rng/distributions.hpp"
+#include "rng/stream.hpp"
 
 namespace bayeskernel {
 
@@ -27,38 +25,20 @@ struct LowRankPrior {
   bool continuous = false;
 
   // Kernels for an intensity of one.
-  double density() const {
-    return continuous ? continuous_levy(alpha, 1.0, epsilon).kernels
-                      : truncated_levy(alpha, 1.0, epsilon).kernels;
-  }
+  double density() const;
   double expected_kernels() const {
     return gamma_shape * density() / gamma_rate;
   }
   // log P(J + 1) / P(J), of a negative binomial law.
-  double log_next(Eigen::Index kernels) const {
-    const double c = density();
-    const double j = static_cast<double>(kernels);
-    return std::log((gamma_shape + j) / (j + 1.0) * c / (gamma_rate + c));
-  }
+  double log_next(Eigen::Index kernels) const;
 
   // Birth, death and update of J kernels.
-  std::array<double, 3> move_probability(Eigen::Index kernels) const {
-    if (max_kernels == 0) return {0.0, 0.0, 1.0};
-    if (kernels == 0) return {1.0, 0.0, 0.0};
-    if (kernels >= max_kernels) return {0.0, 0.35, 0.65};
-    return {0.35, 0.35, 0.30};
-  }
+  std::array<double, 3> move_probability(Eigen::Index kernels) const;
 
   // Of the form with known coefficients: v = sign(b) (eps / |b|)^alpha is
   // uniform on (-1, 1).
-  double coefficient(double v) const {
-    const double size = epsilon * std::pow(std::abs(v), -1.0 / alpha);
-    return v < 0.0 ? -size : size;
-  }
-  double uniform_scale(double b) const {
-    const double v = std::pow(epsilon / std::abs(b), alpha);
-    return b < 0.0 ? -v : v;
-  }
+  double coefficient(double v) const;
+  double uniform_scale(double b) const;
   double draw_coefficient(Stream& stream) const {
     return coefficient(2.0 * stream.uniform() - 1.0);
   }
@@ -73,10 +53,7 @@ struct LowRankPrior {
 // Terms of the ratio of a birth that do not depend on the prior's constants:
 // how probable its way and the way back are, of J kernels before it.
 // Ordinary deaths, one kernel in J + 1.
-inline double log_birth_ways(const LowRankPrior& prior, Eigen::Index kernels) {
-  return std::log(prior.move_probability(kernels + 1)[1] /
-                  prior.move_probability(kernels)[0]);
-}
+double log_birth_ways(const LowRankPrior& prior, Eigen::Index kernels);
 
 // The chance that a step b + step t_3 lands in [-epsilon, epsilon].
 inline double chance_inside(double b, double step, double epsilon) {
@@ -92,12 +69,8 @@ inline double chance_inside(double b, double step, double epsilon) {
 
 // With deaths also by steps of the coefficient that land inside: the thesis
 // leaves out the choice of the kernel, and part of the ratio in deaths.
-inline double log_kill_ways(const LowRankPrior& prior, Eigen::Index kernels,
-                            double inside) {
-  const auto after = prior.move_probability(kernels + 1);
-  return std::log((after[1] + after[2] * inside) /
-                  prior.move_probability(kernels)[0]);
-}
+double log_kill_ways(const LowRankPrior& prior, Eigen::Index kernels,
+                            double inside);
 
 }  // namespace bayeskernel
 

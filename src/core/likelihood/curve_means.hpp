@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "math/normal.hpp"
-#include "math/quadrature.hpp"
-#include "likelihood/trapezoid_table.hpp"
 #include "likelihood/likelihood.hpp"
+#include "likelihood/trapezoid_table.hpp"
+#include "math/quadrature.hpp"
 
 namespace bayeskernel {
 
@@ -38,10 +37,7 @@ constexpr double kReach = 6.5;  // standard deviations
 // They are small for large a and the means accurate relative to that. Signs and
 // labels are the caller's: u(-t) = 1 - u(t).
 struct LogitPowers {
-  static Three curves(double t) {
-    const double u = 1.0 / (1.0 + std::exp(t));
-    return {u, u * u, u * u * u};
-  }
+  static Three curves(double t);
   template <int N>
   static Three sums(const Eigen::Array<double, N, 1>& t,
                     const Eigen::Array<double, N, 1>& weight) {
@@ -56,25 +52,16 @@ struct LogitPowers {
   }
   // u^k times the density has its mode above a - k v, and above -sqrt v if a
   // is; u times the density below a - v / 2 or 0.
-  static Range range(double a, double v, double sd) {
-    return {std::max(a - 2.0 * v, std::min(a, -sd)) - kReach * sd,
-            std::max(0.0, a - 0.5 * v) + kReach * sd};
-  }
+  static Range range(double a, double v, double sd);
   // What the curves have but for a difference that vanishes like exp(-|t|), for
   // sd = 2; its mean for t ~ N(a, v), sd^2 = v + 4.
   static constexpr bool kSplit = true;
-  static Three split(double t, double sd) {
-    const double cdf = normal_cdf(-t / sd);
-    return {cdf, cdf, cdf};
-  }
+  static Three split(double t, double sd);
 };
 
 // The same for log(1 + e^-t), u and u (1 - u).
 struct LogitBound {
-  static Three curves(double t) {
-    const MarginTerms at = logit_margin(t);
-    return {-at.value, at.slope, at.curvature};
-  }
+  static Three curves(double t);
   template <int N>
   static Three sums(const Eigen::Array<double, N, 1>& t,
                     const Eigen::Array<double, N, 1>& weight) {
@@ -87,18 +74,12 @@ struct LogitBound {
     return LogitPowers::range(a, v, sd);
   }
   static constexpr bool kSplit = true;
-  static Three split(double t, double sd) {
-    const double z = t / sd, cdf = normal_cdf(-z);
-    return {sd * normal_density(z) - t * cdf, cdf, 0.0};
-  }
+  static Three split(double t, double sd);
 };
 
 // A probit: the margin's terms, any a.
 struct ProbitBound {
-  static Three curves(double t) {
-    const MarginTerms at = probit_margin(t);
-    return {at.value, at.slope, at.curvature};
-  }
+  static Three curves(double t);
   template <int N>
   static Three sums(const Eigen::Array<double, N, 1>& t,
                     const Eigen::Array<double, N, 1>& weight) {

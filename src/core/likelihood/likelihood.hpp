@@ -3,12 +3,10 @@
 #define BAYESKERNEL_LIKELIHOOD_LIKELIHOOD_HPP
 
 #include <Eigen/Core>
-#include <algorithm>
 #include <cmath>
 
-#include "math/normal.hpp"
-#include "math/special.hpp"
 #include "likelihood/family.hpp"
+#include "math/normal.hpp"
 
 namespace bayeskernel {
 
@@ -19,16 +17,9 @@ struct MarginTerms {
   double curvature;  // -l''
 };
 
-inline MarginTerms logit_margin(double t) {
-  const double e = std::exp(-std::abs(t));
-  const double far = 1.0 / (1.0 + e), near = e * far;
-  return {std::min(t, 0.0) - std::log1p(e), t > 0.0 ? near : far, near * far};
-}
+MarginTerms logit_margin(double t);
 
-inline MarginTerms probit_margin(double t) {
-  const BelowNormal below = below_normal(t);
-  return {below.log_cdf, below.slope, below.curvature};
-}
+MarginTerms probit_margin(double t);
 
 // The same for some margins at once.
 template <int N>
@@ -80,15 +71,8 @@ inline double gaussian_log_density(double x, double variance) {
   return -0.5 * (x * x / variance + std::log(variance)) - detail::kLogSqrtTwoPi;
 }
 
-inline double log_likelihood(Family family, double y, double f,
-                             double noise_variance) {
-  switch (family) {
-    case Family::hinge: return -2.0 * std::max(1.0 - y * f, 0.0);
-    case Family::probit: return below_normal(y * f).log_cdf;
-    case Family::logit: return log_expit(y * f);
-    default: return gaussian_log_density(y - f, noise_variance);
-  }
-}
+double log_likelihood(Family family, double y, double f,
+                             double noise_variance);
 
 }  // namespace bayeskernel
 

@@ -6,8 +6,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
-
-#include "math/quadrature.hpp"
+#include <cstddef>
 
 namespace bayeskernel {
 
@@ -15,11 +14,7 @@ class MarginPanels {
  public:
   using Nodes = Eigen::Array<double, 16, 1>;
 
-  MarginPanels() {
-    const GaussLegendre rule(16);
-    node_ = rule.node.array();
-    log_weight_ = rule.weight.array().log();
-  }
+  MarginPanels();
 
   // visit(middle, half, node, log_weight) for every panel of (low, high): its
   // nodes are middle + half * node, their weights half * exp(log_weight).

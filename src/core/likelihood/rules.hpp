@@ -5,9 +5,7 @@
 #ifndef BAYESKERNEL_LIKELIHOOD_RULES_HPP
 #define BAYESKERNEL_LIKELIHOOD_RULES_HPP
 
-#include <algorithm>
-#include <cmath>
-
+#include "eigen.hpp"
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
@@ -49,15 +47,7 @@ struct RowTerms {
 // Mean field: chi = (1 - y m)^2 + s, c = sqrt(chi). The linear number is the
 // gradient: the alternative, y (w + kappa), cancels against kappa m when kappa
 // is large.
-inline RowTerms mean_field(double y, double w, double m, double s) {
-  const double shortfall = 1.0 - y * m;
-  const double chi = shortfall * shortfall + s;
-  const double root = std::sqrt(chi);
-  const double c = std::max(root, kScaleFloor);
-  const double kappa = w / c;
-  return {kappa, y * (w + kappa * shortfall), kappa * s / (c * c),
-          -w * (shortfall + 0.5 * (c + chi / c))};
-}
+RowTerms mean_field(double y, double w, double m, double s);
 
 // The numbers of a tile whose rows are row(y, w, m, s); their terms of the
 // bound.
@@ -79,28 +69,14 @@ class MeanFieldRule final : public Rule {
  public:
   Second second() const override { return Second::step; }
   double tile(const TileSpan&, const Tile& tile, const double* m,
-              const double* s, RowNumbers out) const override {
-    return set_rows(
-        tile, m, s,
-        [](double y, double w, double mean, double variance) {
-          return mean_field(y, w, mean, variance);
-        },
-        out);
-  }
+              const double* s, RowNumbers out) const override;
 };
 
 // The same at c = 1, where the iteration starts.
 class StartRule final : public Rule {
  public:
   double tile(const TileSpan& span, const Tile& tile, const double* m,
-              const double*, RowNumbers out) const override {
-    for (Index i = 0; i < span.rows(); ++i) {
-      out.kappa[i] = tile.weight[i];
-      out.linear[i] = tile.y[i] * tile.weight[i] * (2.0 - tile.y[i] * m[i]);
-      out.newton[i] = 0.0;
-    }
-    return 0.0;
-  }
+              const double*, RowNumbers out) const override;
 };
 
 }  // namespace bayeskernel

@@ -3,60 +3,36 @@
 #ifndef BAYESKERNEL_LINEAR_GAUSSIAN_HPP
 #define BAYESKERNEL_LINEAR_GAUSSIAN_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 
-#include "rows/rows.hpp"
-#include "simd/dense_factor.hpp"
-#include "simd/lower_product.hpp"
-#include "rows/sums.hpp"
+#include "eigen.hpp"
+#include "linear/groups.hpp"
 #include "linear/system.hpp"
+#include "prior/blocks.hpp"
+#include "rows/rows.hpp"
+#include "rows/sums.hpp"
+#include "simd/lower_product.hpp"
+#include "simd/simd.hpp"
 
 namespace bayeskernel {
 
 class GaussianPosterior {
  public:
-  GaussianPosterior(Index p, Index r, Index groups)
-      : mean(p, r, groups),
-        p_(p),
-        r_(r),
-        groups_(groups),
-        whitener_(MatrixXd::Zero(p, p)) {}
+  GaussianPosterior(Index p, Index r, Index groups);
 
   ArrowVector mean;
 
-  void set_covariance(const ArrowSystem& system) {
-    system_ = &system;
-    eliminated_ = &system.groups();
-    if (p_ == 0) return;
-    invert_lower_into(system.llt().matrixLLT(), whitener_);
-    product_.set(whitener_);
-    if (groups_ > 0 && (p_ <= 4 || !simd::enabled())) {
-      spread_ = spread(0, groups_);
-    }
-  }
+  void set_covariance(const ArrowSystem& system);
 
   // The covariance U'U of theta, U lower triangular; without groups.
-  void set_whitener(const Eigen::Ref<const MatrixXd>& whitener) {
-    whitener_ = whitener;
-    product_.set(whitener_);
-  }
+  void set_whitener(const Eigen::Ref<const MatrixXd>& whitener);
   const MatrixXd& whitener() const { return whitener_; }
 
   // What moments of rows are read from where the system is another's: U, the
   // groups, and V where they are read from that, empty if it is not known.
   void set_covariance(const Eigen::Ref<const MatrixXd>& whitener,
                       const Eigen::Ref<const MatrixXd>& spread,
-                      const EliminatedGroups& groups) {
-    set_whitener(whitener);
-    eliminated_ = &groups;
-    if (spread.size() > 0) {
-      spread_ = spread;
-    } else if (groups_ > 0 && reads_spread()) {
-      spread_.noalias() =
-          whitener_.triangularView<Eigen::Lower>() * groups.loading();
-    }
-  }
+                      const EliminatedGroups& groups);
   // V, p x (r G), and whether moments are read from it, else from the loadings.
   const MatrixXd& spread() const { return spread_; }
   bool reads_spread() const { return p_ <= 4 || !simd::enabled(); }
@@ -64,100 +40,25 @@ class GaussianPosterior {
 
   double log_det() const { return -system_->log_det(); }
 
-  MatrixXd theta_covariance() const {
-    return whitener_.transpose() * whitener_;
-  }
-  VectorXd theta_variance() const {
-    return whitener_.colwise().squaredNorm().transpose();
-  }
+  MatrixXd theta_covariance() const;
+  VectorXd theta_variance() const;
 
   // sum over the members of a block of E(v v').
-  MatrixXd second_moment(const Block& block) const {
-    const Index r = block.width;
-    MatrixXd sum = MatrixXd::Zero(r, r);
-    if (block.eliminated) {
-      sum.noalias() += mean.group * mean.group.transpose();
-      MatrixXd parts = MatrixXd::Zero(r, r * eliminated_->strips());
-      for_group_covariances([&](Index strip, Index, const MatrixXd& own) {
-        parts.middleCols(strip * r, r) += own;
-      });
-      for (Index strip = 0; strip < eliminated_->strips(); ++strip) {
-        sum += parts.middleCols(strip * r, r);
-      }
-    } else if (r == 1) {
-      sum(0, 0) =
-          mean.x.segment(block.first, block.members).squaredNorm() +
-          whitener_.middleCols(block.first, block.members).squaredNorm();
-    } else {
-      for (Index m = 0; m < block.members; ++m) {
-        const Index at = block.first + m * r;
-        const auto v = mean.x.segment(at, r);
-        const auto u = whitener_.middleCols(at, r);
-        sum.noalias() += v * v.transpose();
-        sum.noalias() += u.transpose() * u;
-      }
-    }
-    return sum;
-  }
+  MatrixXd second_moment(const Block& block) const;
 
   // D_g^-1 + H_g Sigma H_g'.
-  MatrixXd group_covariance(Index g) const {
-    MatrixXd out = eliminated_->inverse().middleCols(g * r_, r_);
-    if (p_ > 0) {
-      const MatrixXd v = spread(g, 1);
-      out.noalias() += v.transpose() * v;
-    }
-    return out;
-  }
+  MatrixXd group_covariance(Index g) const;
 
   // That of every group, r x (r G).
-  MatrixXd group_covariances() const {
-    MatrixXd out(r_, r_ * groups_);
-    for_group_covariances([&](Index, Index g, const MatrixXd& own) {
-      out.middleCols(g * r_, r_) = own;
-    });
-    return out;
-  }
+  MatrixXd group_covariances() const;
 
   // Var f for the rows of a tile; `work` holds 2 p x rows numbers.
   void tile_variances(const RowSource& rows, const TileSpan& span,
-                      const Tile& tile, MatrixXd& work, double* s) const {
-    const Index n = span.row_end - span.row_begin;
-    for (Index i = 0; i < n; ++i) {
-      s[i] = tile.residual_of(i);
-    }
-    if (groups_ > 0) eliminated_->add_variance(rows, span, tile, s);
-    if (p_ == 0) return;
-    switch (p_) {
-      case 1: return small<1>(rows, span, tile, s);
-      case 2: return small<2>(rows, span, tile, s);
-      case 3: return small<3>(rows, span, tile, s);
-      case 4: return small<4>(rows, span, tile, s);
-      default: break;
-    }
-    if (work.rows() != p_ || work.cols() < n) work.resize(p_, n);
-    auto white = work.leftCols(n);
-    if (simd::enabled() || groups_ == 0) {
-      const double* x = tile.x.data();
-      if (groups_ > 0) {
-        white = tile.x;
-        subtract_groups(rows, span, tile, eliminated_->loading(), work);
-        x = work.data();
-      }
-      product_.add_norms(x, n, work, s);
-      return;
-    }
-    white.noalias() = whitener_.triangularView<Eigen::Lower>() * tile.x;
-    subtract_groups(rows, span, tile, spread_, work);
-    Eigen::Map<VectorXd>(s, n) += white.colwise().squaredNorm().transpose();
-  }
+                      const Tile& tile, MatrixXd& work, double* s) const;
 
  private:
   // V = U B D^-1 of `count` groups.
-  MatrixXd spread(Index first, Index count) const {
-    return whitener_.triangularView<Eigen::Lower>() *
-           system_->loading().middleCols(first * r_, count * r_);
-  }
+  MatrixXd spread(Index first, Index count) const;
 
   // visit(strip, g, covariance) for every group of every strip, some at a time.
   template <class Visit>
@@ -187,15 +88,7 @@ class GaussianPosterior {
   // Column i of `to` loses the columns of `from` of its group, times z_i.
   void subtract_groups(const RowSource& rows, const TileSpan& span,
                        const Tile& tile, const MatrixXd& from,
-                       MatrixXd& to) const {
-    rows.for_groups(span, [&](Index g, Index begin, Index end) {
-      for (Index i = begin; i < end; ++i) {
-        for (Index k = 0; k < r_; ++k) {
-          to.col(i) -= from.col(g * r_ + k) * tile.z(k, i);
-        }
-      }
-    });
-  }
+                       MatrixXd& to) const;
 
   // Few columns: U x - V_g z stays in registers.
   template <int P>

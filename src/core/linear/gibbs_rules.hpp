@@ -10,20 +10,22 @@
 #ifndef BAYESKERNEL_LINEAR_GIBBS_RULES_HPP
 #define BAYESKERNEL_LINEAR_GIBBS_RULES_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
 
-#include "error.hpp"
-#include "parallel/scratch_pool.hpp"
-#include "rng/distributions.hpp"
-#include "rng/polya_gamma.hpp"
-#include "rng/stream.hpp"
+#include "eigen.hpp"
+#include "likelihood/family.hpp"
+#include "likelihood/rules.hpp"
 #include "linear/pass.hpp"
 #include "linear/row_rules.hpp"
+#include "parallel/executor.hpp"
+#include "parallel/scratch_pool.hpp"
+#include "rng/distributions.hpp"
+#include "rng/stream.hpp"
+#include "rows/rows.hpp"
+#include "rows/sums.hpp"
 
 namespace bayeskernel {
 
@@ -40,21 +42,14 @@ class GibbsRule : public Rule {
       : seed_(seed), chain_(chain) {}
 
   // `latent`: GibbsState's, written to; `noise`: 1 / v.
-  void set(std::uint64_t sweep, VectorXd& latent, double noise) {
-    sweep_ = sweep;
-    latent_ = latent.data();
-    noise_ = noise;
-  }
+  void set(std::uint64_t sweep, VectorXd& latent, double noise);
 
   virtual Repeats repeats(bool /*residuals*/) const { return Repeats::nothing; }
   // Where latents of rows with residuals start.
   virtual double start() const { return 1.0; }
 
  protected:
-  Stream stream(const TileSpan& span) const {
-    return Stream(seed_, chain_, Purpose::latent, sweep_,
-                  static_cast<std::uint64_t>(span.number));
-  }
+  Stream stream(const TileSpan& span) const;
   double& latent(const TileSpan& span, Index i) const {
     return latent_[span.row_begin + i];
   }
@@ -62,17 +57,10 @@ class GibbsRule : public Rule {
 
   // f given eta and an observation (k, b) of it.
   static double draw_f(Stream& stream, double eta, double r, double k,
-                       double b) {
-    const double shrink = 1.0 / (1.0 + k * r);
-    return shrink * (eta + r * b) + std::sqrt(r * shrink) * stream.normal();
-  }
+                       double b);
   // The numbers of row i from (k, b).
   static void put(const Tile& tile, Index i, double k, double b,
-                  RowNumbers out) {
-    const double shrink = 1.0 / (1.0 + k * tile.residual_of(i));
-    out.kappa[i] = shrink * k;
-    out.linear[i] = shrink * (b - k * tile.offset[i]);
-  }
+                  RowNumbers out);
 
  private:
   std::uint64_t seed_, chain_, sweep_ = 0;
@@ -102,36 +90,7 @@ class HingeGibbs final : public GibbsRule {
   using GibbsRule::GibbsRule;
 
   double tile(const TileSpan& span, const Tile& tile, const double* m,
-              const double*, RowNumbers out) const override {
-    const Index n = span.rows();
-    auto loan = pool_.borrow();
-    Scratch& scratch = *loan;
-    if (scratch.f.size() < n) {
-      for (Eigen::ArrayXd* v : {&scratch.f, &scratch.square, &scratch.uniform,
-                                &scratch.larger}) {
-        v->resize(n);
-      }
-    }
-    std::copy_n(m, n, scratch.f.data());
-    Stream numbers = stream(span);
-    add_residuals(span, tile, numbers, scratch.f.data());
-    for (Index i = 0; i < n; ++i) {
-      const double z = numbers.normal();
-      scratch.square[i] = z * z;
-      scratch.uniform[i] = numbers.uniform();
-    }
-    const auto y = tile.y.array(), w = tile.weight.array();
-    auto r = scratch.f.head(n);
-    Eigen::Map<Eigen::ArrayXd> kappa(out.kappa, n);
-    r = (w * (1.0 - y * r)).abs();
-    hinge_latents(r, scratch.square.head(n), scratch.uniform.head(n),
-                  scratch.larger.head(n), kappa);
-    kappa = w.square() / kappa;
-    Eigen::Map<Eigen::ArrayXd>(out.linear, n) =
-        y * (w + kappa) - kappa * tile.offset.array();
-    widen(span, tile, out);
-    return 0.0;
-  }
+              const double*, RowNumbers out) const override;
 
  private:
   struct Scratch {
@@ -141,33 +100,10 @@ class HingeGibbs final : public GibbsRule {
   // f_i given theta and the latent scale: y (1 + a / w) is an observation of
   // it with variance a / w^2.
   void add_residuals(const TileSpan& span, const Tile& tile, Stream& stream,
-                     double* f) const {
-    for (Index i = 0; i < tile.residual.size(); ++i) {
-      const double r = tile.residual[i], w = tile.weight[i];
-      const double z = stream.normal();
-      if (!(r > 0.0)) continue;
-      if (w == 0.0) {
-        f[i] += std::sqrt(r) * z;
-        continue;
-      }
-      const double t = latent(span, i);
-      const double observed = tile.y[i] * (1.0 + t * w);
-      f[i] += r / (r + t) * (observed - f[i]) + std::sqrt(r * t / (r + t)) * z;
-    }
-  }
+                     double* f) const;
 
   // kappa = w^2 / a becomes 1 / (a / w^2 + r), and the linear number with it.
-  void widen(const TileSpan& span, const Tile& tile, RowNumbers out) const {
-    for (Index i = 0; i < tile.residual.size(); ++i) {
-      const double w = tile.weight[i];
-      if (w == 0.0) continue;
-      const double t = 1.0 / out.kappa[i];
-      latent(span, i) = t;
-      out.kappa[i] = 1.0 / (t + tile.residual[i]);
-      out.linear[i] =
-          out.kappa[i] * (tile.y[i] * (1.0 + t * w) - tile.offset[i]);
-    }
-  }
+  void widen(const TileSpan& span, const Tile& tile, RowNumbers out) const;
 
   mutable ScratchPool<Scratch> pool_;
 };
@@ -182,29 +118,7 @@ class ProbitGibbs final : public GibbsRule {
   double start() const override { return 0.0; }
 
   double tile(const TileSpan& span, const Tile& tile, const double* m,
-              const double*, RowNumbers out) const override {
-    Stream numbers = stream(span);
-    for (Index i = 0; i < span.rows(); ++i) {
-      const double w = tile.weight[i], r = tile.residual_of(i);
-      double sum = 0.0;
-      if (w == 1.0) {
-        const double variance = 1.0 + r;
-        sum = on_side(numbers, tile.y[i], m[i], std::sqrt(variance));
-        out.kappa[i] = 1.0 / variance;
-        out.linear[i] = (sum - tile.offset[i]) / variance;
-        continue;
-      }
-      const bool shared = r > 0.0 && w > 0.0;
-      const double f =
-          shared ? draw_f(numbers, m[i], r, w, latent(span, i)) : m[i];
-      for (double j = 0.0; j < w; j += 1.0) {
-        sum += on_side(numbers, tile.y[i], f, 1.0);
-      }
-      if (shared) latent(span, i) = sum;
-      put(tile, i, w, sum, out);
-    }
-    return 0.0;
-  }
+              const double*, RowNumbers out) const override;
 
  private:
   // N(f, sd^2) given that y z > 0.
@@ -223,23 +137,7 @@ class LogitGibbs final : public GibbsRule {
   double start() const override { return 0.25; }
 
   double tile(const TileSpan& span, const Tile& tile, const double* m,
-              const double*, RowNumbers out) const override {
-    Stream numbers = stream(span);
-    for (Index i = 0; i < span.rows(); ++i) {
-      const double w = tile.weight[i], r = tile.residual_of(i);
-      if (w == 0.0) {
-        put(tile, i, 0.0, 0.0, out);
-        continue;
-      }
-      const double b = 0.5 * w * tile.y[i];
-      double f = m[i];
-      if (r > 0.0) f = draw_f(numbers, f, r, latent(span, i), b);
-      const double omega = polya_gamma(numbers, w, f);
-      if (r > 0.0) latent(span, i) = omega;
-      put(tile, i, omega, b, out);
-    }
-    return 0.0;
-  }
+              const double*, RowNumbers out) const override;
 };
 
 class GaussianGibbs final : public GibbsRule {
@@ -251,25 +149,12 @@ class GaussianGibbs final : public GibbsRule {
   }
 
   double tile(const TileSpan& span, const Tile& tile, const double*,
-              const double*, RowNumbers out) const override {
-    for (Index i = 0; i < span.rows(); ++i) {
-      const double k = tile.weight[i] * noise();
-      put(tile, i, k, k * tile.y[i], out);
-    }
-    return 0.0;
-  }
+              const double*, RowNumbers out) const override;
 };
 
-inline std::unique_ptr<GibbsRule> make_gibbs_rule(Family family,
+std::unique_ptr<GibbsRule> make_gibbs_rule(Family family,
                                                   std::uint64_t seed,
-                                                  std::uint64_t chain) {
-  switch (family) {
-    case Family::probit: return std::make_unique<ProbitGibbs>(seed, chain);
-    case Family::logit: return std::make_unique<LogitGibbs>(seed, chain);
-    case Family::gaussian: return std::make_unique<GaussianGibbs>(seed, chain);
-    default: return std::make_unique<HingeGibbs>(seed, chain);
-  }
-}
+                                                  std::uint64_t chain);
 
 // Sum of w (y - f)^2, f with e drawn given y and v.
 class NoiseRule final : public GibbsRule {
@@ -277,18 +162,7 @@ class NoiseRule final : public GibbsRule {
   using GibbsRule::GibbsRule;
 
   double tile(const TileSpan& span, const Tile& tile, const double* m,
-              const double*, RowNumbers) const override {
-    Stream numbers = stream(span);
-    double sum = 0.0;
-    for (Index i = 0; i < span.rows(); ++i) {
-      const double w = tile.weight[i], r = tile.residual_of(i);
-      const double k = w * noise();
-      const double f =
-          r > 0.0 ? draw_f(numbers, m[i], r, k, k * tile.y[i]) : m[i];
-      sum += w * (tile.y[i] - f) * (tile.y[i] - f);
-    }
-    return sum;
-  }
+              const double*, RowNumbers) const override;
 };
 
 // 1 / v given the rows: v ~ IG(A + sum w / 2, B + sum w (y - f)^2 / 2).
@@ -306,17 +180,7 @@ class NoiseDraw {
   // A pass over the rows; `block` is that of the stream, behind those of the
   // prior's blocks, `weight` the sum of the powers.
   void run(const ArrowVector& point, std::uint64_t sweep, std::uint64_t block,
-           double weight, double& precision) {
-    if (!learned_) return;
-    Moments at;
-    at.point = &point;
-    rule_.set(sweep, none_, precision);
-    pass_.run(at, rule_, Second::none, sums_, RowStore(), Gather::nothing);
-    Stream stream(seed_, chain_, Purpose::variance, sweep, block);
-    const double draw = gamma(stream, prior_.shape + 0.5 * weight,
-                              prior_.rate + 0.5 * sums_.bound);
-    precision = std::min(std::max(draw, 1e-100), 1e100);
-  }
+           double weight, double& precision);
 
  private:
   NoisePrior prior_;
@@ -336,29 +200,7 @@ struct RowFacts {
 
 // Every row of a Gaussian or a probit likelihood, whose powers are numbers of
 // latents; of the others the first tile, which tells whether there are residuals.
-inline RowFacts check_rows(const RowSource& rows, Family family) {
-  RowFacts out;
-  const bool all = family == Family::probit || family == Family::gaussian;
-  MatrixXd buffer;
-  for (Index c = 0; c < rows.chunks(); ++c) {
-    rows.load(c, -1);
-    for (Index b = rows.chunk_begin(c); b < rows.chunk_begin(c + 1); ++b) {
-      for (const TileSpan& span : rows.block_tiles(b)) {
-        const Tile tile = rows.tile(span, buffer);
-        out.residuals = tile.residual.size() > 0;
-        if (!all) return out;
-        out.weight += tile.weight.sum();
-        const auto w = tile.weight.array();
-        if (family == Family::probit && (w != w.floor()).any()) {
-          throw ArgumentError(
-              "the sampler takes whole numbers as weights of a probit "
-              "likelihood: family \"logit\" or method \"ep\" takes any");
-        }
-      }
-    }
-  }
-  return out;
-}
+RowFacts check_rows(const RowSource& rows, Family family);
 
 }  // namespace bayeskernel
 

@@ -3,11 +3,11 @@
 #ifndef BAYESKERNEL_LINEAR_LATENT_VALUES_HPP
 #define BAYESKERNEL_LINEAR_LATENT_VALUES_HPP
 
-#include <Eigen/Core>
-
-#include "rows/rows.hpp"
-#include "simd/simd.hpp"
+#include "eigen.hpp"
 #include "linear/accumulate.hpp"
+#include "rows/rows.hpp"
+#include "rows/sums.hpp"
+#include "simd/simd.hpp"
 
 namespace bayeskernel {
 

@@ -3,16 +3,14 @@
 #ifndef BAYESKERNEL_LINEAR_MINIBATCHES_HPP
 #define BAYESKERNEL_LINEAR_MINIBATCHES_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <utility>
 #include <vector>
 
+#include "eigen.hpp"
 #include "rows/rows.hpp"
-#include "rng/distributions.hpp"
 
 namespace bayeskernel {
 
@@ -41,17 +39,8 @@ class Minibatches {
   // The groups of the minibatch, as the source numbers them.
   const std::vector<Index>& groups() const { return groups_; }
 
-  Index steps_of_chunk(Index chunk) const {
-    const TileSpan span = rows_.chunk_span(chunk);
-    const double n = static_cast<double>(span.row_end - span.row_begin);
-    return std::max<Index>(
-        1, std::llround(n / static_cast<double>(settings_.batch_rows)));
-  }
-  Index steps_of_epoch() const {
-    Index sum = 0;
-    for (Index c = 0; c < rows_.chunks(); ++c) sum += steps_of_chunk(c);
-    return sum;
-  }
+  Index steps_of_chunk(Index chunk) const;
+  Index steps_of_epoch() const;
 
   // visit() for every minibatch of an epoch, until it says no.
   template <class Visit>
@@ -99,18 +88,7 @@ class Minibatches {
   }
 
   // Notes the rows of a unit, counted from the first of the chunk.
-  Index add(Index unit, Index chunk_first) {
-    if (!grouped_) {
-      members_.push_back(unit - chunk_first);
-      return 1;
-    }
-    const Index begin = rows_.group_begin(unit);
-    const Index end = rows_.group_begin(unit + 1);
-    for (Index i = begin; i < end; ++i) members_.push_back(i - chunk_first);
-    groups_.push_back(unit);
-    begin_.push_back(static_cast<Index>(members_.size()));
-    return end - begin;
-  }
+  Index add(Index unit, Index chunk_first);
 
   void gather(const Tile& all) {
     const Index n = static_cast<Index>(members_.size());
@@ -136,15 +114,7 @@ class Minibatches {
     batch_.finish(grouped_ ? begin_ : std::vector<Index>(), tiles * tile);
   }
 
-  void shuffle(int number, Index stream_of, std::vector<Index>& items) const {
-    Stream stream(settings_.seed, 0, Purpose::minibatch,
-                  static_cast<std::uint64_t>(number),
-                  static_cast<std::uint64_t>(stream_of));
-    for (std::size_t k = items.size(); k > 1; --k) {
-      const Index pick = uniform_index(stream, static_cast<Index>(k));
-      std::swap(items[k - 1], items[pick]);
-    }
-  }
+  void shuffle(int number, Index stream_of, std::vector<Index>& items) const;
 
   const RowSource& rows_;
   StochasticSettings settings_;

@@ -6,13 +6,12 @@
 #ifndef BAYESKERNEL_LINEAR_NEWTON_CURVATURE_HPP
 #define BAYESKERNEL_LINEAR_NEWTON_CURVATURE_HPP
 
-#include <Eigen/Core>
-
-#include "rows/rows.hpp"
-#include "simd/gram.hpp"
-#include "linear/accumulate.hpp"
+#include "eigen.hpp"
 #include "likelihood/rules.hpp"
+#include "linear/accumulate.hpp"
+#include "rows/rows.hpp"
 #include "rows/sums.hpp"
+#include "simd/gram.hpp"
 
 namespace bayeskernel {
 

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "likelihood/family.hpp"
-#include "math/special.hpp"
 
 namespace bayeskernel {
 
@@ -19,24 +18,13 @@ struct NoisePosterior {
 };
 
 // Where an iteration starts.
-inline NoisePosterior start_noise(const NoisePrior& prior) {
-  NoisePosterior out;
-  if (prior.held) out.precision = prior.precision;
-  return out;
-}
+NoisePosterior start_noise(const NoisePrior& prior);
 
 // q(v) after a pass that saw E[1/v] = `seen` and v's logarithm to match, and
 // left these sums of kappa and of kappa E(y - f)^2. What is returned takes the
 // rows' part of the bound to that of the new q(v), its own terms included.
-inline double update_noise(const NoisePrior& prior, double seen, double power,
-                           double squares, NoisePosterior& q) {
-  q.shape = prior.shape + 0.5 * power / seen;
-  q.rate = prior.rate + 0.5 * squares / seen;
-  q.precision = q.shape / q.rate;
-  return 0.5 * (squares - power / seen * std::log(seen)) +
-         prior.shape * std::log(prior.rate) - log_gamma(prior.shape) +
-         log_gamma(q.shape) - q.shape * std::log(q.rate);
-}
+double update_noise(const NoisePrior& prior, double seen, double power,
+                           double squares, NoisePosterior& q);
 
 }  // namespace bayeskernel
 

@@ -5,11 +5,12 @@
 
 #include <memory>
 
+#include "eigen.hpp"
 #include "likelihood/bounds.hpp"
 #include "likelihood/family.hpp"
+#include "likelihood/rules.hpp"
 #include "linear/completions.hpp"
 #include "linear/conditional_variance.hpp"
-#include "likelihood/rules.hpp"
 
 namespace bayeskernel {
 
@@ -30,29 +31,11 @@ struct RowModel {
 
 class RowRules {
  public:
-  explicit RowRules(const RowModel& model) {
-    if (model.atoms == nullptr && model.family == Family::hinge &&
-        !model.direct) {
-      return;
-    }
-    bound_ = std::make_unique<BoundRule>(model.family, model.direct);
-    if (model.atoms == nullptr) return;
-    atoms_ = std::make_unique<AtomRule>(*bound_, *model.atoms);
-  }
+  explicit RowRules(const RowModel& model);
 
   // At the moments that a pass without q knows of.
-  const Rule& start() {
-    if (!bound_) return start_;
-    if (!atoms_) return *bound_;
-    atoms_->at_prior = true;
-    return *atoms_;
-  }
-  const Rule& later() {
-    if (!bound_) return hinge_;
-    if (!atoms_) return *bound_;
-    atoms_->at_prior = false;
-    return *atoms_;
-  }
+  const Rule& start();
+  const Rule& later();
 
   void set_noise(const Noise& noise) {
     if (bound_) bound_->noise = noise;

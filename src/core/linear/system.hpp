@@ -8,11 +8,12 @@
 #define BAYESKERNEL_LINEAR_SYSTEM_HPP
 
 #include <Eigen/Cholesky>
-#include <Eigen/Core>
+#include <vector>
 
-#include "math/cholesky.hpp"
-#include "prior/blocks.hpp"
+#include "eigen.hpp"
 #include "linear/groups.hpp"
+#include "parallel/executor.hpp"
+#include "prior/blocks.hpp"
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
@@ -25,28 +26,10 @@ class ArrowSystem {
 
   // Factors sum kappa (x,z)(x,z)' + prior precision.
   void factor(const Curvature& curvature, const Prior& prior,
-              const std::vector<MatrixXd>& block_precision) {
-    log_det_ = 0.0;
-    MatrixXd schur = curvature.gram;
-    prior.add_precision(block_precision, schur);
-    if (groups_.count() > 0) {
-      groups_.factor(curvature, prior.eliminated_precision(block_precision));
-      groups_.subtract_from(curvature, schur);
-      log_det_ += groups_.log_det();
-    }
-    if (p_ > 0) {
-      jitter_ = jittered_cholesky(schur, llt_);
-      log_det_ += bayeskernel::log_det(llt_);
-    }
-  }
+              const std::vector<MatrixXd>& block_precision);
 
   // out = precision^-1 rhs; out may not alias rhs.
-  void solve(const ArrowVector& rhs, ArrowVector& out) {
-    out.x = rhs.x;
-    groups_.subtract_from(rhs, out.x);
-    if (p_ > 0) llt_.solveInPlace(out.x);
-    groups_.back_substitute(rhs, out);
-  }
+  void solve(const ArrowVector& rhs, ArrowVector& out);
 
   // One draw from N(precision^-1 rhs, precision^-1); `normal` gives standard
   // normals: p of them for theta, then r for each group in turn.
@@ -67,7 +50,7 @@ class ArrowSystem {
   double log_det() const { return log_det_; }
   // What the last factorisation had to add to the diagonal.
   double jitter() const { return jitter_; }
-  const Eigen::LLT<MatrixXd>& llt() const { return llt_; }
+  const Eigen::LLT<MatrixXd>& llt() const;
   const EliminatedGroups& groups() const { return groups_; }
   // B_g D_g^-1, p x (r G).
   const MatrixXd& loading() const { return groups_.loading(); }

@@ -7,28 +7,19 @@
 #ifndef BAYESKERNEL_MATH_BORDERED_HPP
 #define BAYESKERNEL_MATH_BORDERED_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 
+#include "eigen.hpp"
 #include "simd/column_products.hpp"
+#include "simd/simd.hpp"
 
 namespace bayeskernel {
 
 // log of a product of positive numbers with few logarithms.
 class LogProduct {
  public:
-  void multiply(double factor) {
-    if (factor > 1e100) {
-      log_ += std::log(factor);
-      return;
-    }
-    product_ *= factor;
-    if (product_ > 1e200 || product_ < 1e-200) {
-      log_ += std::log(product_);
-      product_ = 1.0;
-    }
-  }
+  void multiply(double factor);
   double value() const { return log_ + std::log(product_); }
 
  private:
@@ -71,36 +62,13 @@ BAYESKERNEL_INLINE inline void eliminate(Lanes lanes, double* a,
 
 // Columns k and k + 1 of a symmetric matrix of which the lower triangle is
 // stored.
-inline void symmetric_columns(const double* a, Eigen::Index stride,
+void symmetric_columns(const double* a, Eigen::Index stride,
                               Eigen::Index size, Eigen::Index k, double* first,
-                              double* second) {
-  for (Eigen::Index j = 0; j < k; ++j) {
-    first[j] = a[j * stride + k];
-    second[j] = a[j * stride + k + 1];
-  }
-  a += k * stride;
-  first[k] = a[k];
-  second[k] = a[k + 1];
-  for (Eigen::Index i = k + 1; i < size; ++i) {
-    first[i] = a[i];
-    second[i] = a[stride + i];
-  }
-}
+                              double* second);
 
-inline void set_symmetric_columns(double* a, Eigen::Index stride,
+void set_symmetric_columns(double* a, Eigen::Index stride,
                                   Eigen::Index size, Eigen::Index k,
-                                  const double* first, const double* second) {
-  for (Eigen::Index j = 0; j < k; ++j) {
-    a[j * stride + k] = first[j];
-    a[j * stride + k + 1] = second[j];
-  }
-  a += k * stride;
-  a[k] = first[k];
-  for (Eigen::Index i = k + 1; i < size; ++i) {
-    a[i] = first[i];
-    a[stride + i] = second[i];
-  }
-}
+                                  const double* first, const double* second);
 
 // to -= factor times x from row `from` (and up to seven before) on.
 template <class Lanes>

@@ -4,7 +4,6 @@
 #define BAYESKERNEL_MATH_CONJUGATE_GRADIENTS_HPP
 
 #include <Eigen/Core>
-#include <algorithm>
 
 #include "error.hpp"
 

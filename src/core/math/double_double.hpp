@@ -4,34 +4,19 @@
 #ifndef BAYESKERNEL_MATH_DOUBLE_DOUBLE_HPP
 #define BAYESKERNEL_MATH_DOUBLE_DOUBLE_HPP
 
-#include <cmath>
-#include <cstdint>
-#include <cstring>
+
 
 namespace bayeskernel {
 
 // The upper 26 bits of the significand; what is left has 27. By bits, which no
 // fused multiplication of the compiler's can undo.
-inline double upper_half(double x) {
-  std::uint64_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  bits &= 0xfffffffff8000000ull;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
+double upper_half(double x);
 
 // What rounding took from the product of a and b.
-inline double product_error(double a, double b, double product) {
-  const double a1 = upper_half(a), a2 = a - a1;
-  const double b1 = upper_half(b), b2 = b - b1;
-  return ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2;
-}
+double product_error(double a, double b, double product);
 
 // The same for a sum.
-inline double sum_error(double a, double b, double sum) {
-  const double part = sum - a;
-  return (a - (sum - part)) + (b - part);
-}
+double sum_error(double a, double b, double sum);
 
 struct DoubleDouble {
   double high = 0.0, low = 0.0;
@@ -75,20 +60,10 @@ struct DoubleDouble {
 
  private:
   // |a| is not below |b|.
-  static DoubleDouble ordered(double a, double b) {
-    DoubleDouble out;
-    out.high = a + b;
-    out.low = b - (out.high - a);
-    return out;
-  }
+  static DoubleDouble ordered(double a, double b);
 };
 
-inline DoubleDouble sqrt(const DoubleDouble& x) {
-  if (!(x.high > 0.0)) return DoubleDouble(0.0);
-  const double root = std::sqrt(x.high);
-  const DoubleDouble left = x - DoubleDouble(root) * DoubleDouble(root);
-  return DoubleDouble(root, left.high / (2.0 * root));
-}
+DoubleDouble sqrt(const DoubleDouble& x);
 
 }  // namespace bayeskernel
 

@@ -2,13 +2,11 @@
 #ifndef BAYESKERNEL_MATH_KMEANS_HPP
 #define BAYESKERNEL_MATH_KMEANS_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <cstring>
 #include <limits>
-#include <utility>
 #include <vector>
 
+#include "eigen.hpp"
 #include "parallel/executor.hpp"
 #include "simd/simd.hpp"
 
@@ -115,21 +113,13 @@ class Centres {
   using MatrixXd = Eigen::MatrixXd;
   using VectorXd = Eigen::VectorXd;
 
-  Centres(VectorXd origin, Index capacity)
-      : d_(origin.size()),
-        origin_(std::move(origin)),
-        panels_(MatrixXd::Zero(kWidth * d_, (capacity + kWidth - 1) / kWidth)),
-        half_(VectorXd::Constant(kWidth * panels_.cols(),
-                                 std::numeric_limits<double>::infinity())) {}
+  Centres(VectorXd origin, Index capacity);
 
   Index size() const { return size_; }
 
   void push_back(const Eigen::Ref<const VectorXd>& z) { set(size_++, z); }
 
-  void assign(const MatrixXd& z) {
-    size_ = z.cols();
-    for (Index j = 0; j < size_; ++j) set(j, z.col(j));
-  }
+  void assign(const MatrixXd& z);
 
   // label_i of the columns of x; of two centres at one distance the first.
   // 2 n m d flops.
@@ -156,11 +146,7 @@ class Centres {
   static constexpr Index kWidth = 8;   // centres in a panel
   static constexpr Index kTile = 128;  // rows in a tile
 
-  void set(Index j, const Eigen::Ref<const VectorXd>& z) {
-    Eigen::Map<MatrixXd> panel(panels_.col(j / kWidth).data(), kWidth, d_);
-    panel.row(j % kWidth) = (z - origin_).transpose();
-    half_[j] = 0.5 * (z - origin_).squaredNorm() + origin_.dot(z - origin_);
-  }
+  void set(Index j, const Eigen::Ref<const VectorXd>& z);
 
   template <class X>
   void nearest_in_tile(const X& x, int* label) const {

@@ -4,25 +4,13 @@
 #define BAYESKERNEL_MATH_QUADRATURE_HPP
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
-#include <cmath>
 
 namespace bayeskernel {
 
 struct GaussLegendre {
   Eigen::VectorXd node, weight;
 
-  explicit GaussLegendre(Eigen::Index n) {
-    Eigen::VectorXd diagonal = Eigen::VectorXd::Zero(n), side(n - 1);
-    for (Eigen::Index k = 1; k < n; ++k) {
-      const double j = static_cast<double>(k);
-      side[k - 1] = j / std::sqrt(4.0 * j * j - 1.0);
-    }
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen;
-    eigen.computeFromTridiagonal(diagonal, side);
-    node = eigen.eigenvalues();
-    weight = 2.0 * eigen.eigenvectors().row(0).array().square();
-  }
+  explicit GaussLegendre(Eigen::Index n);
 
   // Integral of f over (a, b).
   template <class F>
@@ -40,16 +28,7 @@ struct GaussLegendre {
 struct GaussHermite {
   Eigen::VectorXd node, weight;
 
-  explicit GaussHermite(Eigen::Index n) {
-    Eigen::VectorXd diagonal = Eigen::VectorXd::Zero(n), side(n - 1);
-    for (Eigen::Index k = 1; k < n; ++k) {
-      side[k - 1] = std::sqrt(static_cast<double>(k));
-    }
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen;
-    eigen.computeFromTridiagonal(diagonal, side);
-    node = eigen.eigenvalues();
-    weight = eigen.eigenvectors().row(0).array().square();
-  }
+  explicit GaussHermite(Eigen::Index n);
 };
 
 }  // namespace bayeskernel

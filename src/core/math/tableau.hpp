@@ -11,21 +11,13 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
 #include <vector>
-
-#include "math/cholesky.hpp"
 
 namespace bayeskernel {
 
 class Tableau {
  public:
-  explicit Tableau(Eigen::Index size)
-      : size_(size),
-        in_(size, 0),
-        entries_(Eigen::MatrixXd::Zero(size + 1, size + 1)),
-        column_(size + 1),
-        floor_(size) {}
+  explicit Tableau(Eigen::Index size);
 
   Eigen::Index size() const { return size_; }
   bool in(Eigen::Index k) const { return in_[k] != 0; }
@@ -33,74 +25,15 @@ class Tableau {
   // `a` (lower triangle) and h with the columns `in` swept in, all at once:
   // q d^2 / 2 + q^2 d multiply-adds.
   void build(const Eigen::MatrixXd& a, const Eigen::VectorXd& h,
-             const std::vector<Eigen::Index>& in) {
-    const Eigen::Index q = static_cast<Eigen::Index>(in.size());
-    entries_.topLeftCorner(size_, size_).triangularView<Eigen::Lower>() = a;
-    entries_.row(size_).head(size_) = h.transpose();
-    entries_(size_, size_) = 0.0;
-    floor_ = kRounding * a.diagonal();
-    std::fill(in_.begin(), in_.end(), 0);
-    if (q == 0) return;
-    if (rows_.rows() < q) {
-      rows_.resize(q + q / 2, size_ + 1);
-      block_.resize(q + q / 2, q + q / 2);
-    }
-    auto rows = rows_.topRows(q);  // A_a., h_a
-    auto block = block_.topLeftCorner(q, q);
-    for (Eigen::Index i = 0; i < q; ++i) {
-      const Eigen::Index k = in[i];
-      in_[k] = 1;
-      rows.row(i).head(k) = entries_.row(k).head(k);
-      rows.row(i).tail(size_ + 1 - k) =
-          entries_.col(k).tail(size_ + 1 - k).transpose();
-    }
-    for (Eigen::Index i = 0; i < q; ++i) block.col(i) = rows.col(in[i]);
-    jittered_cholesky(block, llt_);
-    llt_.matrixL().solveInPlace(rows);
-    entries_.selfadjointView<Eigen::Lower>().rankUpdate(rows.transpose(), -1.0);
-    llt_.matrixU().solveInPlace(rows);
-    block.setIdentity();
-    llt_.solveInPlace(block);
-    for (Eigen::Index i = 0; i < q; ++i) {
-      const Eigen::Index k = in[i];
-      entries_.row(k).head(k) = rows.row(i).head(k);
-      entries_.col(k).tail(size_ - k) = rows.row(i).tail(size_ - k).transpose();
-    }
-    for (Eigen::Index i = 0; i < q; ++i) {
-      for (Eigen::Index j = 0; j < q; ++j) {
-        if (in[i] >= in[j]) entries_(in[i], in[j]) = -block(i, j);
-      }
-    }
-  }
+             const std::vector<Eigen::Index>& in);
 
   // log of the integral with column k over the integral without it, apart from
   // log sqrt(2 pi). Without k: pivot s, shift r, -log(s) / 2 + r^2 / 2s; with
   // it: variance v and mean m of its coefficient, log(v) / 2 + m^2 / 2v.
-  double log_ratio(Eigen::Index k) const {
-    const double shift = entries_(size_, k);
-    const double pivot = this->pivot(k);
-    return 0.5 * (shift * shift / std::abs(pivot) -
-                  (in(k) ? -1.0 : 1.0) * std::log(std::abs(pivot)));
-  }
+  double log_ratio(Eigen::Index k) const;
 
   // In when it is out, out when it is in.
-  void sweep(Eigen::Index k) {
-    const double pivot = this->pivot(k);
-    column_.head(k) = entries_.row(k).head(k).transpose();
-    column_.tail(size_ - k) = entries_.col(k).tail(size_ - k);
-    column_[k] = 0.0;
-    for (Eigen::Index j = 0; j <= size_; ++j) {
-      const Eigen::Index below = size_ + 1 - j;
-      entries_.col(j).tail(below) -=
-          (column_[j] / pivot) * column_.tail(below);
-    }
-    const double sign = in(k) ? -1.0 : 1.0;
-    column_ *= sign / pivot;
-    entries_.row(k).head(k) = column_.head(k).transpose();
-    entries_.col(k).tail(size_ - k) = column_.tail(size_ - k);
-    entries_(k, k) = -1.0 / pivot;
-    in_[k] = !in_[k];
-  }
+  void sweep(Eigen::Index k);
 
   // Row and column size() are those of h.
   double operator()(Eigen::Index i, Eigen::Index j) const {
@@ -112,11 +45,7 @@ class Tableau {
 
   // A pivot that rounding has taken away (a column in the span of those in)
   // counts as the rounding error.
-  double pivot(Eigen::Index k) const {
-    const double value = entries_(k, k);
-    if (in(k)) return std::min(value, -1e-300);
-    return std::max(value, floor_[k]);
-  }
+  double pivot(Eigen::Index k) const;
 
   Eigen::Index size_;
   std::vector<char> in_;

@@ -4,7 +4,6 @@
 #define BAYESKERNEL_MCMC_METROPOLIS_HPP
 
 #include <Eigen/Core>
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -24,13 +23,7 @@ class RandomWalkStep {
   double log_sd() const { return log_sd_; }
   void set_log_sd(double log_sd) { log_sd_ = log_sd; }
 
-  void adapt(double log_ratio) {
-    ++uses_;
-    const double gain = std::min(1.0, 4.0 / std::pow(uses_, 0.6));
-    const double accepted = std::exp(std::min(log_ratio, 0.0));
-    log_sd_ += gain * ((std::isnan(accepted) ? 0.0 : accepted) - target_);
-    log_sd_ = std::min(std::max(log_sd_, -10.0), 5.0);
-  }
+  void adapt(double log_ratio);
 
  private:
   double log_sd_, target_;

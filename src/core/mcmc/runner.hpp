@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "error.hpp"
-#include "parallel/executor.hpp"
 #include "optim/progress.hpp"
+#include "parallel/executor.hpp"
 
 namespace bayeskernel {
 

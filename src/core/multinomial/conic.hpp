@@ -9,22 +9,22 @@
 #ifndef BAYESKERNEL_MULTINOMIAL_CONIC_HPP
 #define BAYESKERNEL_MULTINOMIAL_CONIC_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "eigen.hpp"
+#include "error.hpp"
 #include "math/bordered.hpp"
-#include "simd/lanes_exp.hpp"
-#include "math/normal.hpp"
 #include "rng/distributions.hpp"
+#include "rng/stream.hpp"
+#include "simd/lanes_exp.hpp"
+#include "simd/simd.hpp"
 
 namespace bayeskernel {
 
 namespace detail {
-
-using Eigen::Index;
 
 constexpr double kInverseSqrtTwoPi = 0.39894228040143267794;
 
@@ -70,75 +70,16 @@ class ConicRule {
         which_(classes) {}
 
   // log Z = log P(t | m); `y` (C, or null) becomes the means E y_c.
-  double moments(const double* m, Index t, double* y) {
-    count_ = 0;
-    for (Index j = 0; j < classes_; ++j) {
-      if (j == t) continue;
-      a_[count_] = 1.0;
-      b_[count_] = m[t] - m[j];
-      which_[count_++] = j;
-    }
-    const double log_z = integrate(y != nullptr);
-    if (y == nullptr) return log_z;
-    double total = 0.0;
-    for (Index k = 0; k < count_; ++k) {
-      y[which_[k]] = m[which_[k]] - pull_[k];
-      total += pull_[k];
-    }
-    y[t] = m[t] + total;
-    return log_z;
-  }
+  double moments(const double* m, Index t, double* y);
 
   // 1 - Var y_c (C): the diagonal of minus the second derivatives of log Z.
-  void curvature(const double* m, Index t, double* out) {
-    moments(m, t, by_class_.data());
-    std::fill(out, out + classes_, 0.0);
-    const Index used = far_ + near_;
-    const double centre = 0.5 * static_cast<double>(grid_.nodes - 1);
-    double all = 0.0, mean = 0.0, weights = 0.0;
-    for (Index o = 0; o < used; ++o) mean += pull_[order_[o]];
-    for (Index k = grid_.first; k < grid_.last; ++k) {
-      const double d = grid_.step * (static_cast<double>(k) - centre);
-      const double weight = weight_[k];
-      double total = 0.0;
-      for (Index o = 0; o < used; ++o) {
-        const double lambda = lambda_[o * grid_.padded + k];
-        const double far = excess_below(d + at_[o], lambda) * lambda;
-        const double apart = lambda - pull_[order_[o]];
-        out[which_[order_[o]]] += weight * (far - apart * apart);
-        all += weight * far;
-        total += lambda;
-      }
-      all -= weight * (total - mean) * (total - mean);
-      weights += weight;
-    }
-    out[t] = all;
-    for (Index c = 0; c < classes_; ++c) {
-      out[c] = std::clamp(out[c] / weights, 0.0, 1.0);
-    }
-  }
+  void curvature(const double* m, Index t, double* out);
 
   // log P(t) where y_c ~ N(m_c, s_c^2).
-  double log_probability(const double* m, const double* s, Index t) {
-    count_ = 0;
-    for (Index j = 0; j < classes_; ++j) {
-      if (j == t) continue;
-      a_[count_] = s[t] / s[j];
-      b_[count_++] = (m[t] - m[j]) / s[j];
-    }
-    return integrate(false);
-  }
+  double log_probability(const double* m, const double* s, Index t);
 
   // All of them, which add up to 1 but for the error of the rule.
-  void log_probabilities(const double* m, const double* s, double* out) {
-    double sum = 0.0;
-    for (Index t = 0; t < classes_; ++t) {
-      out[t] = log_probability(m, s, t);
-      sum += std::exp(out[t]);
-    }
-    const double shift = std::log(sum);
-    for (Index t = 0; t < classes_; ++t) out[t] -= shift;
-  }
+  void log_probabilities(const double* m, const double* s, double* out);
 
   Index classes() const { return classes_; }
 
@@ -196,49 +137,17 @@ class ConicRule {
   static constexpr double kHalfWidth = 8.0;
   static constexpr Index kGroup = 8;  // nodes side by side, at most
 
-  static double slope_below(double z) {
-    if (z < 0.0) return 1.0 / mills_ratio(-z);
-    const double density = normal_density(z);
-    return density / (1.0 - density * mills_ratio(z));
-  }
+  static double slope_below(double z);
 
   // lambda + z, which cancels far below 0.
-  static double excess_below(double z, double lambda) {
-    if (z > -1e3) return std::max(lambda + z, 0.0);
-    return -(1.0 - 2.0 / (z * z)) / z;
-  }
+  static double excess_below(double z, double lambda);
 
   // log Phi(z + d) - log Phi(z).
-  static double log_cdf_change(double z, double d) {
-    if (z < -10.0 && z + d < -10.0) {
-      return std::log(mills_ratio(-z - d) / mills_ratio(-z)) -
-             d * (z + 0.5 * d);
-    }
-    return std::log(normal_cdf(z + d) / normal_cdf(z));
-  }
+  static double log_cdf_change(double z, double d);
 
   // Newton's steps from 0 climb to the mode: h' decreases and is convex. What
   // the rule needs of it is not exact.
-  double mode() const {
-    double u = 0.0;
-    for (int step = 0; step < 100; ++step) {
-      double slope = -u, curvature = 1.0;
-      for (Index k = 0; k < count_; ++k) {
-        const double z = a_[k] * u + b_[k];
-        if (z > 38.0) continue;
-        const double lambda = slope_below(z);
-        slope += a_[k] * lambda;
-        curvature += a_[k] * a_[k] * lambda * excess_below(z, lambda);
-      }
-      const double by = slope / curvature;
-      u += by;
-      if (!(std::abs(by) > 1e-2 / std::sqrt(curvature) +
-                               1e-13 * std::abs(u))) {
-        break;
-      }
-    }
-    return u;
-  }
+  double mode() const;
 
   // log of the integral; the means of lambda(z_k) in pull_ if asked for.
   double integrate(bool with_pull) {
@@ -265,34 +174,7 @@ class ConicRule {
   // Classes far below (all nodes at z < 0, whose squares go into one quadratic
   // in d = u - top, so that nothing cancels), near, and so far above that they
   // have no say, which are left out. The order: far first.
-  void sort_classes(double top, bool with_pull) {
-    far_ = near_ = 0;
-    order_.resize(count_);
-    at_.resize(count_);
-    linear_ = -top;
-    quadratic_ = 1.0;
-    constant_ = -0.5 * top * top;
-    shift_ = 0.0;
-    for (Index k = 0; k < count_; ++k) {
-      const double z = a_[k] * top + b_[k], reach = kHalfWidth * a_[k];
-      if (with_pull) pull_[k] = 0.0;
-      if (z < -reach - 1.0) {
-        order_[far_ + near_] = order_[far_];
-        order_[far_++] = k;
-        linear_ -= a_[k] * z;
-        quadratic_ += a_[k] * a_[k];
-        constant_ -= 0.5 * z * z;
-        shift_ += std::log(mills_ratio(-z) * detail::kInverseSqrtTwoPi);
-      } else if (z - reach < 9.0) {
-        order_[far_ + near_++] = k;
-        shift_ += log_normal_cdf(z);
-      }
-    }
-    for (Index o = 0; o < far_ + near_; ++o) {
-      at_[o] = a_[order_[o]] * top + b_[order_[o]];
-    }
-    constant_ += shift_;
-  }
+  void sort_classes(double top, bool with_pull);
 
   // exp{h(d) - h(0)} at nodes d from the middle outwards, until nothing is
   // left; their sum.

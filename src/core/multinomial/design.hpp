@@ -4,13 +4,11 @@
 #ifndef BAYESKERNEL_MULTINOMIAL_DESIGN_HPP
 #define BAYESKERNEL_MULTINOMIAL_DESIGN_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <vector>
 
-#include "parallel/executor.hpp"
-#include "parallel/scratch_pool.hpp"
+#include "eigen.hpp"
 #include "multinomial/sources.hpp"
+#include "parallel/executor.hpp"
 
 namespace bayeskernel {
 
@@ -26,20 +24,7 @@ class Design {
 
   // `constant`: the value of the bias, 0 for differences of designs.
   Design(const Composite& composite, const VectorXd& weights,
-         Executor& executor, double most = kMost, double constant = 1.0)
-      : composite_(composite), weights_(weights), constant_(constant) {
-    const double numbers = static_cast<double>(composite.rows()) *
-                           static_cast<double>(composite.regressors());
-    width_ = std::max<Index>(64, (rows() / 256 + 63) / 64 * 64);
-    if (numbers > most) return;
-    kept_.resize(regressors(), rows());
-    ScratchPool<Composite::Scratch> pool;
-    executor.run(tiles(), [&](Index t) {
-      auto loan = pool.borrow();
-      composite_.block(weights_, begin(t), columns(t), *loan,
-                       kept_.data() + begin(t) * regressors(), constant_);
-    });
-  }
+         Executor& executor, double most = kMost, double constant = 1.0);
 
   Index rows() const { return composite_.rows(); }
   Index regressors() const { return composite_.regressors(); }
@@ -49,32 +34,10 @@ class Design {
   bool kept() const { return kept_.size() > 0; }
   const MatrixXd& matrix() const { return kept_; }
 
-  Eigen::Map<const MatrixXd> tile(Index t, Scratch& scratch) const {
-    const double* values = kept_.data() + begin(t) * regressors();
-    if (!kept()) {
-      scratch.values.resize(regressors() * columns(t));
-      composite_.block(weights_, begin(t), columns(t), scratch.composite,
-                       scratch.values.data(), constant_);
-      values = scratch.values.data();
-    }
-    return Eigen::Map<const MatrixXd>(values, regressors(), columns(t));
-  }
+  Eigen::Map<const MatrixXd> tile(Index t, Scratch& scratch) const;
 
   // G = K K', both triangles. M^2 N / 2 multiply-adds.
-  MatrixXd gram(Executor& executor) const {
-    const Index m = regressors();
-    MatrixXd out = MatrixXd::Zero(m, m);
-    if (kept()) {
-      add_gram(kept_, executor, out);
-    } else {
-      Scratch scratch;
-      for (Index t = 0; t < tiles(); ++t) {
-        add_gram(tile(t, scratch), executor, out);
-      }
-    }
-    out.triangularView<Eigen::StrictlyUpper>() = out.transpose();
-    return out;
-  }
+  MatrixXd gram(Executor& executor) const;
 
  private:
   template <class K>

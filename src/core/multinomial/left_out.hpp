@@ -8,16 +8,21 @@
 #ifndef BAYESKERNEL_MULTINOMIAL_LEFT_OUT_HPP
 #define BAYESKERNEL_MULTINOMIAL_LEFT_OUT_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "eigen.hpp"
+#include "multinomial/conic.hpp"
+#include "multinomial/design.hpp"
+#include "multinomial/mean_field.hpp"
+#include "multinomial/regression.hpp"
+#include "parallel/executor.hpp"
+#include "parallel/scratch_pool.hpp"
 #include "simd/gram.hpp"
 #include "simd/lower_product.hpp"
-#include "multinomial/mean_field.hpp"
 
 namespace bayeskernel {
 
@@ -26,36 +31,11 @@ namespace detail {
 // k_n' V k_n and, without regressor n, also what that takes from the mean.
 class LeftOutClass {
  public:
-  LeftOutClass(RegressionFactor factor, bool own)
-      : factor_(std::move(factor)), product_(factor_.u()) {
-    place_.assign(static_cast<std::size_t>(factor_.variance().size()), -1);
-    const std::vector<Index>& active = factor_.active();
-    for (std::size_t j = 0; own && j < active.size(); ++j) {
-      place_[static_cast<std::size_t>(active[j])] = static_cast<Index>(j);
-    }
-  }
+  LeftOutClass(RegressionFactor factor, bool own);
 
   // For columns k of objects first, ...: `variance` and, times w_n, `pull`.
   void find(const Eigen::Ref<const MatrixXd>& k, Index first,
-            VectorXd& variance, VectorXd& pull) const {
-    const std::vector<Index>& active = factor_.active();
-    const Index m = static_cast<Index>(active.size()), n = k.cols();
-    MatrixXd own(m, n), image(m, n);
-    for (Index j = 0; j < m; ++j) own.row(j) = k.row(active[j]);
-    variance = pull = VectorXd::Zero(n);
-    if (m == 0) return;
-    product_.apply(own.data(), n, image.data(), variance.data());
-    for (Index i = 0; i < n; ++i) {
-      const Index at = first + i < static_cast<Index>(place_.size())
-                           ? place_[static_cast<std::size_t>(first + i)]
-                           : -1;
-      if (at < 0) continue;
-      const double both = image.col(i).tail(m - at).dot(
-          factor_.u().col(at).tail(m - at));
-      pull[i] = both / factor_.variance()[first + i];
-      variance[i] -= both * pull[i];
-    }
-  }
+            VectorXd& variance, VectorXd& pull) const;
 
  private:
   RegressionFactor factor_;
@@ -163,11 +143,8 @@ inline VectorXd left_out_probability(const MultinomialFit& fit,
 }
 
 // log P(t_n | the other objects).
-inline VectorXd left_out(const MultinomialFit& fit, const Design& design,
-                         bool own, Executor& executor) {
-  return left_out_probability(
-      fit, left_out_moments(fit, design, own, executor), 1.0, executor);
-}
+VectorXd left_out(const MultinomialFit& fit, const Design& design,
+                         bool own, Executor& executor);
 
 }  // namespace bayeskernel
 

@@ -6,21 +6,14 @@
 #ifndef BAYESKERNEL_MULTINOMIAL_REGRESSION_HPP
 #define BAYESKERNEL_MULTINOMIAL_REGRESSION_HPP
 
-#include <Eigen/Core>
-#include <Eigen/QR>
-#include <algorithm>
 #include <cmath>
-#include <utility>
 #include <vector>
 
+#include "eigen.hpp"
 #include "error.hpp"
 #include "simd/dense_factor.hpp"
 
 namespace bayeskernel {
-
-using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
 
 // V = U'U for the regressors that are active; the others have w = 0.
 class RegressionFactor {
@@ -59,18 +52,7 @@ class RegressionFactor {
 
   // One that was kept: U of the active of `regressors`.
   void restore(const Eigen::Ref<const MatrixXd>& u, std::vector<Index> active,
-               Index regressors) {
-    if (u.rows() != u.cols() ||
-        u.rows() != static_cast<Index>(active.size()) || !u.allFinite()) {
-      throw ArgumentError("the posterior of the fit is damaged");
-    }
-    active_ = std::move(active);
-    u_ = u;
-    variance_ = VectorXd::Zero(regressors);
-    for (Index k = 0; k < u.cols(); ++k) {
-      variance_[active_[k]] = u.col(k).squaredNorm();
-    }
-  }
+               Index regressors);
 
   bool by_qr() const { return by_qr_; }
   const std::vector<Index>& active() const { return active_; }
@@ -79,60 +61,18 @@ class RegressionFactor {
   double log_det() const { return log_det_; }  // of V
 
   // V, with zeros for regressors that are not active. M^3 / 3 multiply-adds.
-  MatrixXd covariance() const {
-    const Index m = static_cast<Index>(active_.size());
-    MatrixXd own = MatrixXd::Zero(m, m);
-    own.selfadjointView<Eigen::Lower>().rankUpdate(u_.transpose());
-    MatrixXd out = MatrixXd::Zero(variance_.size(), variance_.size());
-    for (Index k = 0; k < m; ++k) {
-      for (Index j = 0; j < m; ++j) {
-        out(active_[j], active_[k]) = own(std::max(j, k), std::min(j, k));
-      }
-    }
-    return out;
-  }
+  MatrixXd covariance() const;
 
   // The mean for s = y K', or from y itself after the decomposition.
   VectorXd mean(const Eigen::Ref<const VectorXd>& s,
-                const Eigen::Ref<const VectorXd>& y) const {
-    const Index m = static_cast<Index>(active_.size());
-    VectorXd own(m);
-    if (by_qr_) {
-      own.noalias() = q_.transpose() * y;
-    } else {
-      for (Index k = 0; k < m; ++k) own[k] = s[active_[k]];
-      own = u_.triangularView<Eigen::Lower>() * own;
-    }
-    return scatter(own);
-  }
+                const Eigen::Ref<const VectorXd>& y) const;
 
   // U'z for the active regressors, 0 for the others.
-  VectorXd scatter(const VectorXd& z) const {
-    const VectorXd own = u_.triangularView<Eigen::Lower>().transpose() * z;
-    VectorXd out = VectorXd::Zero(variance_.size());
-    for (Index k = 0; k < own.size(); ++k) out[active_[k]] = own[k];
-    return out;
-  }
+  VectorXd scatter(const VectorXd& z) const;
 
  private:
   // R' takes the place of the Cholesky factor, up to signs.
-  void decompose(const MatrixXd& design) {
-    const Index m = static_cast<Index>(active_.size()), n = design.cols();
-    if (n == 0) {
-      throw NumericError(
-          "the design is too badly scaled for its cross-products");
-    }
-    MatrixXd tall(n + m, m);
-    for (Index k = 0; k < m; ++k) {
-      tall.col(k).head(n) = design.row(active_[k]).transpose() * d_[k];
-    }
-    tall.bottomRows(m).setIdentity();
-    Eigen::HouseholderQR<Eigen::Ref<MatrixXd>> qr(tall);
-    work_ = tall.topRows(m).triangularView<Eigen::Upper>().transpose();
-    MatrixXd thin = MatrixXd::Identity(n + m, m);
-    thin.applyOnTheLeft(qr.householderQ());
-    q_ = thin.topRows(n);
-  }
+  void decompose(const MatrixXd& design);
 
   std::vector<Index> active_;
   VectorXd d_, variance_;

@@ -13,9 +13,9 @@
 #include <optional>
 #include <vector>
 
-#include "optim/progress.hpp"
 #include "error.hpp"
 #include "optim/anderson.hpp"
+#include "optim/progress.hpp"
 
 namespace bayeskernel {
 
@@ -57,31 +57,13 @@ struct AscentSchedule {
   bool plain_end = false;
 
   // Damping after a step taken back.
-  double more(double damping) const {
-    if (shorten) return 0.5 * (1.0 + damping);
-    return damping == 0.0 ? first : std::min(1.0, growth * damping);
-  }
+  double more(double damping) const;
 
   // For rules without a coordinate step: a step may be too long.
-  static AscentSchedule shortened() {
-    AscentSchedule out;
-    out.shorten = true;
-    out.impatience = 2;
-    return out;
-  }
+  static AscentSchedule shortened();
 
   // For bounds with discrete or nonlinear factors beside the mean.
-  static AscentSchedule wary() {
-    AscentSchedule out;
-    out.first = 0.1;
-    out.growth = 4.0;
-    out.least = 0.05;
-    out.patience = 2;
-    out.impatience = 2;
-    out.hold = 1.0;
-    out.plain_end = true;
-    return out;
-  }
+  static AscentSchedule wary();
 };
 
 // What the driver knows of a model: an accepted state, a proposal, and what the

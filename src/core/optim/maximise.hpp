@@ -4,9 +4,9 @@
 #ifndef BAYESKERNEL_OPTIM_MAXIMISE_HPP
 #define BAYESKERNEL_OPTIM_MAXIMISE_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
+
+#include "eigen.hpp"
 
 namespace bayeskernel {
 

@@ -59,18 +59,7 @@ struct LinearRows {
   std::vector<Pattern> patterns;
 
   // The predictors of a row that are there.
-  std::vector<int> observed(const Pattern& pattern) const {
-    std::vector<int> out;
-    std::size_t next = 0;
-    for (int j = 0; j < static_cast<int>(predictors.cols()); ++j) {
-      if (next < pattern.predictors.size() && pattern.predictors[next] == j) {
-        ++next;
-      } else {
-        out.push_back(j);
-      }
-    }
-    return out;
-  }
+  std::vector<int> observed(const Pattern& pattern) const;
 };
 
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "parallel/executor.hpp"
@@ -21,33 +20,10 @@ class LinkMoments {
     Eigen::ArrayXd f, work, p;
   };
 
-  explicit LinkMoments(Link link) : curve_(link) {
-    // The hinge's curve has corners: fine steps.
-    const bool smooth = link != Link::hinge;
-    for (Eigen::Index steps = smooth ? 32 : 160; steps <= 2048; steps *= 2) {
-      Rule rule;
-      rule.step = 16.0 / static_cast<double>(steps);
-      rule.node = Eigen::ArrayXd::LinSpaced(steps + 1, -8.0, 8.0);
-      rule.weight = (-0.5 * rule.node.square()).exp();
-      rule.weight /= rule.weight.sum();
-      rules_.push_back(std::move(rule));
-    }
-  }
+  explicit LinkMoments(Link link);
 
   void operator()(double m, double v, Scratch& s, double& mean,
-                  double& deviation) const {
-    const double sd = std::sqrt(std::max(v, 0.0));
-    std::size_t k = 0;
-    while (k + 1 < rules_.size() && rules_[k].step * sd > kWidest) ++k;
-    const Rule& rule = rules_[k];
-    s.f = m + sd * rule.node;
-    curve_.values(s.f, s.work, s.p);
-    const double first = (rule.weight * s.p).sum();
-    deviation = std::sqrt((rule.weight * (s.p - first).square()).sum());
-    mean = curve_.link() == Link::logit && rule.step * sd <= kWidest
-               ? first
-               : curve_.mean(m, v);
-  }
+                  double& deviation) const;
 
   // Rows of m, v; missing ones give NaN.
   void run(const Eigen::Ref<const Eigen::ArrayXd>& m,

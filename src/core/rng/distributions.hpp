@@ -4,7 +4,6 @@
 #define BAYESKERNEL_RNG_DISTRIBUTIONS_HPP
 
 #include <algorithm>
-#include <boost/random/gamma_distribution.hpp>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -15,10 +14,7 @@
 namespace bayeskernel {
 
 // floor(u n) for u in (0, 1), below n even where the product rounds up.
-inline std::ptrdiff_t index_below(double u, std::ptrdiff_t n) {
-  const double product = u * static_cast<double>(n);
-  return std::min(static_cast<std::ptrdiff_t>(product), n - 1);
-}
+std::ptrdiff_t index_below(double u, std::ptrdiff_t n);
 
 // An integer of 0..n-1.
 inline std::ptrdiff_t uniform_index(Stream& stream, std::ptrdiff_t n) {
@@ -27,49 +23,28 @@ inline std::ptrdiff_t uniform_index(Stream& stream, std::ptrdiff_t n) {
 
 // Density rate^shape / Gamma(shape) x^(shape - 1) exp(-rate x). Below shape
 // 0.1 or so a draw may underflow to 0: then use log_gamma_variate.
-inline double gamma(Stream& stream, double shape, double rate) {
-  return boost::random::gamma_distribution<double>(shape)(stream) / rate;
-}
+double gamma(Stream& stream, double shape, double rate);
 
 // The logarithm of a Gamma(shape, 1) draw, finite for every shape:
 // G(a) = G(a + 1) U^(1/a) in law.
-inline double log_gamma_variate(Stream& stream, double shape) {
-  if (shape >= 1.0) return std::log(gamma(stream, shape, 1.0));
-  const double power = stream.exponential() / shape;
-  return std::log(gamma(stream, shape + 1.0, 1.0)) - power;
-}
+double log_gamma_variate(Stream& stream, double shape);
 
 constexpr double kLatentFloor = 1e-12;
 
 // The latent scale a ~ GIG(1/2, 1, r^2) of a hinge row from y2, the square of
 // a standard normal, and u, uniform. No division by r, so
 // r = 0 gives y2, a chi-square with one degree of freedom.
-inline double hinge_latent(double r, double y2, double u) {
-  const double larger = r + 0.5 * (y2 + std::sqrt(y2 * (4.0 * r + y2)));
-  const double draw = u * (larger + r) <= larger ? larger : r * (r / larger);
-  return std::max(draw, kLatentFloor);
-}
+double hinge_latent(double r, double y2, double u);
 
-inline double hinge_latent(Stream& stream, double r) {
-  const double z = stream.normal();
-  return hinge_latent(r, z * z, stream.uniform());
-}
+double hinge_latent(Stream& stream, double r);
 
 namespace detail {
 
 // Beyond one standard deviation: an exponential of rate `lower`, cut at
 // `upper`, accepted with probability exp(-(x - lower)^2 / 2); at least 0.65 of
 // the proposals are (Robert 1995).
-inline double truncated_normal_tail(Stream& stream, double lower,
-                                    double upper) {
-  const double cut = std::expm1(-lower * (upper - lower));
-  for (;;) {
-    const double step = -std::log1p(stream.uniform() * cut) / lower;
-    if (2.0 * stream.exponential() >= step * step) {
-      return std::min(lower + step, upper);
-    }
-  }
-}
+double truncated_normal_tail(Stream& stream, double lower,
+                                    double upper);
 
 }  // namespace detail
 
@@ -103,12 +78,8 @@ inline double truncated_normal(Stream& stream, double lower, double upper) {
 }
 
 // N(mean, sd^2) given lower <= x <= upper.
-inline double truncated_normal(Stream& stream, double mean, double sd,
-                               double lower, double upper) {
-  const double z =
-      truncated_normal(stream, (lower - mean) / sd, (upper - mean) / sd);
-  return std::min(std::max(mean + sd * z, lower), upper);
-}
+double truncated_normal(Stream& stream, double mean, double sd,
+                               double lower, double upper);
 
 }  // namespace bayeskernel
 

@@ -5,10 +5,8 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
-#include <cmath>
 
-#include "error.hpp"
-#include "rng/distributions.hpp"
+#include "rng/stream.hpp"
 
 namespace bayeskernel {
 
@@ -22,61 +20,31 @@ namespace detail {
 
 // factor <- Cholesky factor of `scale`; bartlett <- the lower triangle of the
 // factor of a Wishart(df, I) (Bartlett 1933), row by row.
-inline void fill_wishart_scratch(Stream& stream, double df,
+void fill_wishart_scratch(Stream& stream, double df,
                                  Eigen::Ref<const Eigen::MatrixXd> scale,
-                                 WishartScratch& scratch) {
-  const Eigen::Index r = scale.rows();
-  scratch.factor = scale;
-  Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> llt(scratch.factor);
-  if (llt.info() != Eigen::Success) {
-    throw NumericError("the scale of a Wishart draw is not positive definite");
-  }
-  scratch.bartlett.setZero();
-  for (Eigen::Index i = 0; i < r; ++i) {
-    for (Eigen::Index j = 0; j < i; ++j) {
-      scratch.bartlett(i, j) = stream.normal();
-    }
-    scratch.bartlett(i, i) = std::sqrt(2.0 * gamma(stream, 0.5 * (df - i), 1));
-  }
-}
+                                 WishartScratch& scratch);
 
 }  // namespace detail
 
 // W ~ Wishart(df, scale), E W = df * scale; df > r - 1.
-inline void wishart(Stream& stream, double df,
+void wishart(Stream& stream, double df,
                     Eigen::Ref<const Eigen::MatrixXd> scale,
-                    WishartScratch& scratch, Eigen::Ref<Eigen::MatrixXd> out) {
-  detail::fill_wishart_scratch(stream, df, scale, scratch);
-  out.noalias() =
-      scratch.factor.triangularView<Eigen::Lower>() * scratch.bartlett;
-  scratch.bartlett.noalias() = out.lazyProduct(out.transpose());
-  out = scratch.bartlett;
-}
+                    WishartScratch& scratch, Eigen::Ref<Eigen::MatrixXd> out);
 
 // Psi with density |S|^(df/2) / (2^(df r/2) Gamma_r(df/2)) |Psi|^(-(df+r+1)/2)
 // exp(-tr(S Psi^-1) / 2), S = scale: E Psi = S / (df - r - 1). With S = L L'
 // and A the Bartlett factor, Psi = (A^-1 L')' (A^-1 L').
-inline void inverse_wishart(Stream& stream, double df,
+void inverse_wishart(Stream& stream, double df,
                             Eigen::Ref<const Eigen::MatrixXd> scale,
                             WishartScratch& scratch,
-                            Eigen::Ref<Eigen::MatrixXd> out) {
-  detail::fill_wishart_scratch(stream, df, scale, scratch);
-  scratch.factor.triangularView<Eigen::StrictlyUpper>().setZero();
-  scratch.factor.transposeInPlace();
-  scratch.bartlett.triangularView<Eigen::Lower>().solveInPlace(scratch.factor);
-  out.noalias() = scratch.factor.transpose().lazyProduct(scratch.factor);
-}
+                            Eigen::Ref<Eigen::MatrixXd> out);
 
 // out ~ N(mean, (L L')^-1) from the factor of the precision; out may not alias
 // mean. O(d^2).
-inline void normal_from_precision(Stream& stream,
+void normal_from_precision(Stream& stream,
                                   const Eigen::LLT<Eigen::MatrixXd>& precision,
                                   Eigen::Ref<const Eigen::VectorXd> mean,
-                                  Eigen::Ref<Eigen::VectorXd> out) {
-  for (Eigen::Index i = 0; i < out.size(); ++i) out(i) = stream.normal();
-  precision.matrixU().solveInPlace(out);
-  out += mean;
-}
+                                  Eigen::Ref<Eigen::VectorXd> out);
 
 }  // namespace bayeskernel
 

@@ -3,8 +3,7 @@
 #ifndef BAYESKERNEL_ROWS_MEMORY_READERS_HPP
 #define BAYESKERNEL_ROWS_MEMORY_READERS_HPP
 
-#include <Eigen/Core>
-
+#include "eigen.hpp"
 #include "rows/streamed_rows.hpp"
 
 namespace bayeskernel {
@@ -12,21 +11,12 @@ namespace bayeskernel {
 class MatrixReader final : public ChunkReader {
  public:
   // x is n x p; `labels` are codes 0, 1, ..., or empty for rows without.
-  MatrixReader(Eigen::Map<const MatrixXd> x, Eigen::Map<const VectorXd> labels)
-      : x_(x), labels_(labels) {}
+  MatrixReader(Eigen::Map<const MatrixXd> x, Eigen::Map<const VectorXd> labels);
 
   Index rows() const override { return x_.rows(); }
   Index columns() const override { return x_.cols(); }
 
-  void read(Index first, Eigen::Ref<MatrixXd> rows) override {
-    const Index n = rows.cols(), p = x_.cols();
-    rows.topRows(p) = x_.middleRows(first, n).transpose();
-    if (labels_.size() > 0) {
-      rows.row(p) = labels_.segment(first, n).transpose();
-    } else {
-      rows.row(p).setZero();
-    }
-  }
+  void read(Index first, Eigen::Ref<MatrixXd> rows) override;
 
  private:
   Eigen::Map<const MatrixXd> x_;
@@ -40,25 +30,12 @@ class SparseReader final : public ChunkReader {
   SparseReader(Eigen::Map<const Eigen::VectorXi> begin,
                Eigen::Map<const Eigen::VectorXi> column,
                Eigen::Map<const VectorXd> value, Index columns,
-               Eigen::Map<const VectorXd> labels)
-      : begin_(begin),
-        column_(column),
-        value_(value),
-        columns_(columns),
-        labels_(labels) {}
+               Eigen::Map<const VectorXd> labels);
 
   Index rows() const override { return begin_.size() - 1; }
   Index columns() const override { return columns_; }
 
-  void read(Index first, Eigen::Ref<MatrixXd> rows) override {
-    rows.setZero();
-    for (Index i = 0; i < rows.cols(); ++i) {
-      for (Index k = begin_[first + i]; k < begin_[first + i + 1]; ++k) {
-        rows(column_[k], i) = value_[k];
-      }
-      if (labels_.size() > 0) rows(columns_, i) = labels_[first + i];
-    }
-  }
+  void read(Index first, Eigen::Ref<MatrixXd> rows) override;
 
  private:
   Eigen::Map<const Eigen::VectorXi> begin_, column_;

@@ -2,23 +2,17 @@
 #ifndef BAYESKERNEL_ROWS_MOMENTS_HPP
 #define BAYESKERNEL_ROWS_MOMENTS_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
 // `sd` has divisor n - 1 and is 0 for one row. `minimum` and `maximum` pass
 // over NaN, which `missing` counts; an empty column has the range (Inf, -Inf).
 struct ColumnMoments {
-  explicit ColumnMoments(Eigen::Index p)
-      : mean(Eigen::VectorXd::Zero(p)),
-        sd(Eigen::VectorXd::Zero(p)),
-        minimum(Eigen::VectorXd::Constant(
-            p, std::numeric_limits<double>::infinity())),
-        maximum(-minimum),
-        missing(Eigen::VectorXd::Zero(p)) {}
+  explicit ColumnMoments(Eigen::Index p);
 
   Eigen::VectorXd mean, sd, minimum, maximum, missing;
 };

@@ -2,10 +2,10 @@
 #ifndef BAYESKERNEL_ROWS_PACK_HPP
 #define BAYESKERNEL_ROWS_PACK_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <vector>
 
+#include "eigen.hpp"
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
@@ -32,63 +32,17 @@ struct ColumnData {
   // Columns after those of x that stay as they are, n x q.
   Eigen::Map<const MatrixXd> variables{nullptr, 0, 0};
 
-  Index columns() const {
-    Index out = x.cols() + variables.cols();
-    for (const KeptTerm& term : kept) out += term.members * term.z.cols();
-    return out;
-  }
+  Index columns() const;
 };
 
 namespace detail {
 
 // Rows begin .. end - 1 of the order: columns() numbers each, one row after the
 // other.
-inline void pack_columns(const ColumnData& data, const VectorXd& inverse_scale,
-                         Index begin, Index end, double* out) {
-  const Index n = data.x.rows(), p = data.x.cols(), width = data.columns();
-  for (Index k = 0; k < p; ++k) {
-    const double c = data.center[k], s = inverse_scale[k];
-    const double* column = data.x.data() + k * n;
-    double* to = out + k;
-    for (Index i = begin; i < end; ++i, to += width) {
-      *to = (column[data.order[i]] - c) * s;
-    }
-  }
-  for (Index k = 0; k < data.variables.cols(); ++k) {
-    double* to = out + p + k;
-    for (Index i = begin; i < end; ++i, to += width) {
-      *to = data.variables(data.order[i], k);
-    }
-  }
-  Index first = p + data.variables.cols();
-  for (const KeptTerm& term : data.kept) {
-    const Index r = term.z.cols();
-    double* to = out + first;
-    for (Index i = begin; i < end; ++i, to += width) {
-      const Index row = data.order[i];
-      std::fill_n(to, term.members * r, 0.0);
-      for (Index k = 0; k < r; ++k) to[term.group[row] * r + k] = term.z(row, k);
-    }
-    first += term.members * r;
-  }
-}
+void pack_columns(const ColumnData& data, const VectorXd& inverse_scale,
+                         Index begin, Index end, double* out);
 
-inline void pack_beside(const ColumnData& data, PackedRows& rows) {
-  const Index n = data.x.rows(), r = data.z.cols();
-  rows.z.resize(r, n);
-  rows.y.resize(n);
-  rows.weight.resize(n);
-  rows.offset.resize(n);
-  rows.residual.resize(data.residual.size());
-  for (Index i = 0; i < n; ++i) {
-    const Index row = data.order[i];
-    rows.y[i] = data.y[row];
-    rows.weight[i] = data.weight[row];
-    rows.offset[i] = data.offset[row];
-    if (data.residual.size() > 0) rows.residual[i] = data.residual[row];
-    for (Index k = 0; k < r; ++k) rows.z(k, i) = data.z(row, k);
-  }
-}
+void pack_beside(const ColumnData& data, PackedRows& rows);
 
 }  // namespace detail
 
@@ -115,35 +69,14 @@ class ViewedRows final : public RowSource {
   // `width`, if given, takes the place of the number of columns in the size of
   // a chunk.
   ViewedRows(const ColumnData& data, const std::vector<Index>& unit,
-             Index width = 0)
-      : data_(data),
-        columns_(data.columns()),
-        inverse_scale_(data.scale.cwiseInverse()) {
-    detail::pack_beside(data, beside_);
-    beside_.x.resize(0, data.x.rows());
-    partition(rows(), data.group_begin, width, kBlockRows, unit);
-  }
+             Index width = 0);
   VectorXd& residual() { return beside_.residual; }
 
   Index rows() const override { return data_.x.rows(); }
   Index x_columns() const override { return columns_; }
   Index z_columns() const override { return data_.z.cols(); }
 
-  Tile tile(const TileSpan& span, MatrixXd& buffer) const override {
-    const Tile beside = beside_.tile(span, buffer);
-    if (buffer.size() < columns_ * span.rows()) {
-      buffer.resize(columns_, std::max(span.rows(), kTileRows));
-    }
-    detail::pack_columns(data_, inverse_scale_, span.row_begin, span.row_end,
-                         buffer.data());
-    return Tile{
-        Eigen::Map<const MatrixXd>(buffer.data(), columns_, span.rows()),
-        beside.z,
-        beside.y,
-        beside.weight,
-        beside.offset,
-        beside.residual};
-  }
+  Tile tile(const TileSpan& span, MatrixXd& buffer) const override;
 
  private:
   const ColumnData& data_;

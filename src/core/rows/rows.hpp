@@ -7,15 +7,13 @@
 #ifndef BAYESKERNEL_ROWS_ROWS_HPP
 #define BAYESKERNEL_ROWS_ROWS_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
+#include <utility>
 #include <vector>
 
-namespace bayeskernel {
+#include "eigen.hpp"
 
-using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+namespace bayeskernel {
 
 struct TileSpan {
   Index row_begin, row_end;
@@ -56,10 +54,7 @@ class RowSource {
   // Whether every row is within reach at all times.
   virtual bool in_memory() const { return true; }
 
-  Index groups() const {
-    return group_begin_.empty() ? 0
-                                : static_cast<Index>(group_begin_.size()) - 1;
-  }
+  Index groups() const;
   // Group g holds the rows group_begin(g) .. group_begin(g + 1) - 1.
   Index group_begin(Index g) const { return group_begin_[g]; }
   // visit(g, begin, end) for the groups of a span, with the rows of each that
@@ -72,11 +67,7 @@ class RowSource {
     }
   }
   // Whether a tile holds but a part of its group.
-  bool is_part(const TileSpan& span) const {
-    return span.group_begin < span.group_end &&
-           (group_begin(span.group_begin) < span.row_begin ||
-            group_begin(span.group_end) > span.row_end);
-  }
+  bool is_part(const TileSpan& span) const;
   const std::vector<TileSpan>& tiles() const { return tiles_; }
   Index blocks() const { return static_cast<Index>(block_begin_.size()) - 1; }
   // Block b holds the tiles block_begin(b) .. block_begin(b + 1) - 1.
@@ -86,10 +77,7 @@ class RowSource {
     const TileSpan* begin() const { return first; }
     const TileSpan* end() const { return last; }
   };
-  Tiles block_tiles(Index b) const {
-    return {tiles_.data() + block_begin_[b],
-            tiles_.data() + block_begin_[b + 1]};
-  }
+  Tiles block_tiles(Index b) const;
   Index chunks() const { return static_cast<Index>(chunk_begin_.size()) - 1; }
   // Chunk c holds the blocks chunk_begin(c) .. chunk_begin(c + 1) - 1.
   Index chunk_begin(Index c) const { return chunk_begin_[c]; }
@@ -102,11 +90,7 @@ class RowSource {
     return s * chunks / shards(chunks);
   }
   Index shard_begin(Index s) const { return shard_begin(s, chunks()); }
-  TileSpan chunk_span(Index c) const {
-    const TileSpan& first = tiles_[block_begin_[chunk_begin_[c]]];
-    const TileSpan& last = tiles_[block_begin_[chunk_begin_[c + 1]] - 1];
-    return {first.row_begin, last.row_end, first.group_begin, last.group_end};
-  }
+  TileSpan chunk_span(Index c) const;
 
   static constexpr Index kTileRows = 256;
 
@@ -127,82 +111,15 @@ class RowSource {
   // inside a group and lie in one tile.
   void partition(Index n, std::vector<Index> group_begin, Index width = 0,
                  Index block_rows = kBlockRows,
-                 const std::vector<Index>& unit = {}) {
-    group_begin_ = std::move(group_begin);
-    tiles_.clear();
-    Index row = 0;
-    Index group = 0;
-    while (row < n) {
-      TileSpan span{row, std::min(n, row + kTileRows), 0, 0,
-                    static_cast<Index>(tiles_.size())};
-      if (groups() > 0) {
-        span.group_begin = group;
-        if (group_begin_[group + 1] - group_begin_[group] > block_rows) {
-          span.group_end = group + 1;
-          span.row_end = std::min(span.row_end, group_begin_[group + 1]);
-          keep_unit(unit, span);
-          if (span.row_end == group_begin_[group + 1]) ++group;
-        } else {
-          do {
-            ++group;
-          } while (group < groups() &&
-                   group_begin_[group + 1] <= row + kTileRows);
-          span.group_end = group;
-          span.row_end = group_begin_[group];
-        }
-      } else {
-        keep_unit(unit, span);
-      }
-      tiles_.push_back(span);
-      row = span.row_end;
-    }
-    const Index in_chunk =
-        chunk_rows(width > 0 ? width : x_columns() + z_columns());
-    block_begin_.assign(1, 0);
-    chunk_begin_.assign(1, 0);
-    Index block_start = 0, chunk_start = 0;
-    for (std::size_t t = 0; t < tiles_.size(); ++t) {
-      const Index end = tiles_[t].row_end;
-      const bool last = t + 1 == tiles_.size();
-      // A group stays in one chunk; a large one has blocks of its own.
-      const bool whole = last || !same_group(tiles_[t], tiles_[t + 1]);
-      const bool alone =
-          whole && (is_part(tiles_[t]) || last || is_part(tiles_[t + 1]));
-      const bool chunk_full = last || (whole && end - chunk_start >= in_chunk);
-      if (chunk_full || alone || end - block_start >= block_rows) {
-        block_begin_.push_back(static_cast<Index>(t) + 1);
-        block_start = end;
-      }
-      if (chunk_full) {
-        chunk_begin_.push_back(blocks());
-        chunk_start = end;
-      }
-    }
-  }
+                 const std::vector<Index>& unit = {});
 
   // The tiles, blocks and chunks of other rows.
-  void partition_as(const RowSource& other) {
-    group_begin_ = other.group_begin_;
-    tiles_ = other.tiles_;
-    block_begin_ = other.block_begin_;
-    chunk_begin_ = other.chunk_begin_;
-  }
+  void partition_as(const RowSource& other);
 
  private:
   // Takes the end of a tile back to that of a unit; a unit that is longer than
   // the tile is one.
-  static void keep_unit(const std::vector<Index>& unit, TileSpan& span) {
-    const Index n = static_cast<Index>(unit.size());
-    const auto splits = [&](Index end) {
-      return end < n && unit[end - 1] == unit[end];
-    };
-    const Index usual = span.row_end;
-    while (span.row_end > span.row_begin && splits(span.row_end)) {
-      --span.row_end;
-    }
-    if (span.row_end > span.row_begin) return;
-    for (span.row_end = usual; splits(span.row_end);) ++span.row_end;
-  }
+  static void keep_unit(const std::vector<Index>& unit, TileSpan& span);
 
   static bool same_group(const TileSpan& a, const TileSpan& b) {
     return b.group_begin < a.group_end;
@@ -260,23 +177,7 @@ class PackedRows final : public RowSource {
   Index x_columns() const override { return x.rows(); }
   Index z_columns() const override { return z.rows(); }
 
-  Tile tile(const TileSpan& span, MatrixXd&) const override {
-    const Index first = span.row_begin;
-    const Index n = span.row_end - span.row_begin;
-    const auto part = [&](const VectorXd& v) {
-      return Eigen::Map<const VectorXd>(v.data() + first, n);
-    };
-    const Index n_residual = residual.size() > 0 ? n : 0;
-    return Tile{
-        Eigen::Map<const MatrixXd>(x.data() + (lead + first) * x.rows(),
-                                   x.rows(), n),
-        Eigen::Map<const MatrixXd>(z.data() + first * z.rows(), z.rows(), n),
-        part(y),
-        part(weight),
-        part(offset),
-        Eigen::Map<const VectorXd>(
-            residual.data() + (n_residual > 0 ? first : 0), n_residual)};
-  }
+  Tile tile(const TileSpan& span, MatrixXd&) const override;
 };
 
 }  // namespace bayeskernel

@@ -4,16 +4,12 @@
 #ifndef BAYESKERNEL_ROWS_STREAMED_ROWS_HPP
 #define BAYESKERNEL_ROWS_STREAMED_ROWS_HPP
 
-#include <Eigen/Core>
-#include <algorithm>
 #include <fstream>
 #include <future>
-#include <new>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "error.hpp"
+#include "eigen.hpp"
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
@@ -33,47 +29,17 @@ class ChunkReader {
 // a row, then its label.
 class RowFile final : public ChunkReader {
  public:
-  RowFile(const std::string& path, Index rows, Index columns)
-      : path_(path),
-        file_(path, std::ios::binary),
-        rows_(rows),
-        columns_(columns) {
-    if (!file_) throw Error("the file of rows " + path_ + " cannot be opened");
-  }
+  RowFile(const std::string& path, Index rows, Index columns);
 
   Index rows() const override { return rows_; }
   Index columns() const override { return columns_; }
 
-  void read(Index first, Eigen::Ref<MatrixXd> rows) override {
-    file_.seekg(static_cast<std::streamoff>(first * width(columns_)));
-    file_.read(reinterpret_cast<char*>(rows.data()),
-               static_cast<std::streamsize>(rows.cols() * width(columns_)));
-    if (!file_) {
-      throw Error("the file of rows " + path_ +
-                  " ended before its last row, or cannot be read any more");
-    }
-  }
+  void read(Index first, Eigen::Ref<MatrixXd> rows) override;
 
   // Appends the rows of x (n x p) with their labels.
   static void append(const std::string& path,
                      const Eigen::Ref<const MatrixXd>& x,
-                     const Eigen::Ref<const VectorXd>& labels) {
-    std::ofstream file(path, std::ios::binary | std::ios::app);
-    MatrixXd rows;
-    for (Index begin = 0; begin < x.rows(); begin += kStrip) {
-      const Index n = std::min(kStrip, x.rows() - begin);
-      rows.resize(x.cols() + 1, n);
-      rows.topRows(x.cols()) = x.middleRows(begin, n).transpose();
-      rows.bottomRows(1) = labels.segment(begin, n).transpose();
-      file.write(reinterpret_cast<const char*>(rows.data()),
-                 static_cast<std::streamsize>(n * width(x.cols())));
-    }
-    file.close();
-    if (!file) {
-      throw Error("the rows cannot be kept in the temporary file " + path +
-                  ": is the disk full?");
-    }
-  }
+                     const Eigen::Ref<const VectorXd>& labels);
 
  private:
   static constexpr Index kStrip = 2048;
@@ -112,27 +78,7 @@ class StreamedRows final : public RowSource {
   // read and packed on a thread of its own. `width`, if given, takes the place
   // of the number of columns in the size of a chunk.
   StreamedRows(ChunkReader& reader, StreamColumns columns, int positive,
-               bool ahead, Index width = 0, StreamGroups groups = {})
-      : reader_(reader),
-        columns_(std::move(columns)),
-        z_columns_(std::move(groups.z)),
-        positive_(positive),
-        ahead_(ahead),
-        weights_(nullptr, 0) {
-    for (StreamColumns* own : {&columns_, &z_columns_}) {
-      own->inverse_scale = own->scale.cwiseInverse();
-    }
-    if (!groups.begin.empty() && groups.begin.back() != reader.rows()) {
-      throw ArgumentError("groups of other rows");
-    }
-    partition(reader.rows(), std::move(groups.begin), width);
-    Index most = 0;
-    for (Index c = 0; c < chunks(); ++c) {
-      most = std::max(most, chunk_span(c).rows());
-    }
-    ones_ = VectorXd::Ones(most);
-    offset_ = VectorXd::Zero(most);
-  }
+               bool ahead, Index width = 0, StreamGroups groups = {});
   ~StreamedRows() override {
     if (pending_.valid()) pending_.wait();
   }
@@ -140,50 +86,18 @@ class StreamedRows final : public RowSource {
   StreamedRows& operator=(const StreamedRows&) = delete;
 
   // Likelihood powers of all rows, which stay with the caller; 1 without.
-  void set_weights(Eigen::Map<const VectorXd> weights) {
-    new (&weights_) Eigen::Map<const VectorXd>(weights);
-  }
+  void set_weights(Eigen::Map<const VectorXd> weights);
   // Another label means y = +1.
-  void set_positive(int positive) {
-    if (positive == positive_) return;
-    if (pending_.valid()) pending_.get();
-    positive_ = positive;
-    current_.number = other_.number = -1;
-  }
+  void set_positive(int positive);
 
   Index rows() const override { return reader_.rows(); }
   Index x_columns() const override { return columns_.size(); }
   Index z_columns() const override { return z_columns_.size(); }
   bool in_memory() const override { return false; }
 
-  void load(Index chunk, Index next) const override {
-    if (pending_.valid()) pending_.get();
-    if (current_.number != chunk) {
-      if (other_.number != chunk) fill(chunk, other_);
-      std::swap(current_, other_);
-    }
-    if (ahead_ && next >= 0 && next != chunk && other_.number != next) {
-      pending_ =
-          std::async(std::launch::async, [this, next] { fill(next, other_); });
-    }
-  }
+  void load(Index chunk, Index next) const override;
 
-  Tile tile(const TileSpan& span, MatrixXd&) const override {
-    const Index n = span.row_end - span.row_begin;
-    const Index first = span.row_begin - current_.first;
-    if (current_.number < 0 || first < 0 || first + n > current_.y.size()) {
-      throw ArgumentError("rows of a chunk that was not loaded");
-    }
-    const Index p = x_columns(), r = z_columns();
-    const double* weight =
-        weights_.size() > 0 ? weights_.data() + span.row_begin : ones_.data();
-    return Tile{Eigen::Map<const MatrixXd>(current_.x.data() + first * p, p, n),
-                Eigen::Map<const MatrixXd>(current_.z.data() + first * r, r, n),
-                Eigen::Map<const VectorXd>(current_.y.data() + first, n),
-                Eigen::Map<const VectorXd>(weight, n),
-                Eigen::Map<const VectorXd>(offset_.data(), n),
-                Eigen::Map<const VectorXd>(nullptr, 0)};
-  }
+  Tile tile(const TileSpan& span, MatrixXd&) const override;
 
  private:
   static constexpr Index kStrip = 2048;  // rows, as they are in the source
@@ -195,32 +109,7 @@ class StreamedRows final : public RowSource {
     VectorXd y;
   };
 
-  void fill(Index number, Chunk& chunk) const {
-    const TileSpan span = chunk_span(number);
-    const Index n = span.row_end - span.row_begin;
-    chunk.number = -1;  // until the rows are there
-    chunk.x.resize(x_columns(), n);
-    chunk.z.resize(z_columns(), n);
-    chunk.y.resize(n);
-    for (Index begin = 0; begin < n; begin += kStrip) {
-      raw_.resize(reader_.columns() + 1, std::min(kStrip, n - begin));
-      reader_.read(span.row_begin + begin, raw_);
-      for (Index i = 0; i < raw_.cols(); ++i) {
-        const double* from = raw_.data() + i * raw_.rows();
-        set_columns(columns_, from, chunk.x.col(begin + i));
-        set_columns(z_columns_, from, chunk.z.col(begin + i));
-        const double label = from[raw_.rows() - 1];
-        if (positive_ == kNumbers) {
-          chunk.y[begin + i] = label;
-        } else {
-          chunk.y[begin + i] =
-              label == static_cast<double>(positive_) ? 1.0 : -1.0;
-        }
-      }
-    }
-    chunk.first = span.row_begin;
-    chunk.number = number;
-  }
+  void fill(Index number, Chunk& chunk) const;
 
   template <class Column>
   static void set_columns(const StreamColumns& columns, const double* from,

@@ -3,15 +3,11 @@
 #ifndef BAYESKERNEL_ROWS_SUMS_HPP
 #define BAYESKERNEL_ROWS_SUMS_HPP
 
-#include <Eigen/Core>
-#include <algorithm>
 #include <limits>
 
-namespace bayeskernel {
+#include "eigen.hpp"
 
-using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+namespace bayeskernel {
 
 // Quadratic part: sum of kappa (x, z)(x, z)'.
 struct Curvature {
@@ -20,10 +16,7 @@ struct Curvature {
   MatrixXd group_gram;  // r x (r G): D_g = sum kappa z z', no prior
 
   Curvature() = default;
-  Curvature(Index p, Index r, Index groups)
-      : gram(MatrixXd::Zero(p, p)),
-        cross(MatrixXd::Zero(p, r * groups)),
-        group_gram(MatrixXd::Zero(r, r * groups)) {}
+  Curvature(Index p, Index r, Index groups);
 };
 
 // Linear part: a sum of (x, z), or a point (theta, u) of the same shape.
@@ -32,12 +25,9 @@ struct ArrowVector {
   MatrixXd group;  // r x G
 
   ArrowVector() = default;
-  ArrowVector(Index p, Index r, Index groups)
-      : x(VectorXd::Zero(p)), group(MatrixXd::Zero(r, groups)) {}
+  ArrowVector(Index p, Index r, Index groups);
 
-  double dot(const ArrowVector& other) const {
-    return x.dot(other.x) + group.cwiseProduct(other.group).sum();
-  }
+  double dot(const ArrowVector& other) const;
   // The group effects as one vector, group by group.
   Eigen::Map<const VectorXd> effects() const {
     return {group.data(), group.size()};
@@ -46,22 +36,8 @@ struct ArrowVector {
 };
 
 // out += sign * curvature * point.
-inline void add_product(const Curvature& curvature, const ArrowVector& point,
-                        double sign, ArrowVector& out) {
-  const Index r = point.group.rows();
-  if (point.x.size() > 0) {
-    out.x.noalias() +=
-        sign * (curvature.gram.selfadjointView<Eigen::Lower>() * point.x);
-    if (point.group.size() > 0) {
-      out.x.noalias() += sign * (curvature.cross * point.effects());
-      out.effects().noalias() += sign * (curvature.cross.transpose() * point.x);
-    }
-  }
-  for (Index g = 0; g < point.group.cols(); ++g) {
-    out.group.col(g).noalias() +=
-        sign * (curvature.group_gram.middleCols(g * r, r) * point.group.col(g));
-  }
-}
+void add_product(const Curvature& curvature, const ArrowVector& point,
+                        double sign, ArrowVector& out);
 
 // What a pass sums up beside the bound: nothing, the linear part, or all. What
 // it does not sum up stays as it was.
@@ -83,33 +59,13 @@ struct Sums {
       : curvature(p, r, groups), newton(p, r, groups), linear(p, r, groups) {}
 
   // Sums of groups are set by the pass, not added to.
-  void clear(Index p, bool with_newton, Gather what = Gather::all) {
-    if (what == Gather::all) curvature.gram.setZero(p, p);
-    if (with_newton) newton.gram.setZero(p, p);
-    if (what != Gather::nothing) linear.x.setZero(p);
-    bound = power = squares = 0.0;
-    margin = std::numeric_limits<double>::infinity();
-  }
+  void clear(Index p, bool with_newton, Gather what = Gather::all);
 
   // What adds up over rows, groups apart.
-  void add(const Sums& part, bool with_newton, Gather what = Gather::all) {
-    if (what == Gather::all) curvature.gram += part.curvature.gram;
-    if (with_newton) newton.gram += part.newton.gram;
-    if (what != Gather::nothing) linear.x += part.linear.x;
-    bound += part.bound;
-    margin = std::min(margin, part.margin);
-    power += part.power;
-    squares += part.squares;
-  }
+  void add(const Sums& part, bool with_newton, Gather what = Gather::all);
 
   // All that is proportional to kappa, where the gradient is.
-  void scale(double factor) {
-    curvature.gram *= factor;
-    curvature.cross *= factor;
-    curvature.group_gram *= factor;
-    linear.x *= factor;
-    linear.group *= factor;
-  }
+  void scale(double factor);
 };
 
 // Numbers by row that a pass keeps; null: not kept.

@@ -5,12 +5,13 @@
 #ifndef BAYESKERNEL_SELECTION_SCREEN_HPP
 #define BAYESKERNEL_SELECTION_SCREEN_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <vector>
 
-#include "rows/rows.hpp"
+#include "eigen.hpp"
+#include "likelihood/family.hpp"
 #include "linear/row_rules.hpp"
+#include "rows/rows.hpp"
 
 namespace bayeskernel {
 
@@ -19,19 +20,7 @@ struct RowPull {
   VectorXd kappa, pull;
 
   RowPull(const PackedRows& rows, const RowModel& model, const Noise& noise,
-          const VectorXd& m, const VectorXd& s)
-      : kappa(rows.rows()), pull(rows.rows()) {
-    RowRules rules(model);
-    rules.set_noise(noise);
-    VectorXd newton(rows.rows());
-    MatrixXd buffer;
-    for (const TileSpan& span : rows.tiles()) {
-      const Index at = span.row_begin;
-      rules.later().tile(
-          span, rows.tile(span, buffer), m.data() + at, s.data() + at,
-          {kappa.data() + at, pull.data() + at, newton.data() + at});
-    }
-  }
+          const VectorXd& m, const VectorXd& s);
 };
 
 // Sums over rows of pulls (n x m) and weights with columns (x - center) / scale

@@ -6,7 +6,6 @@
 #ifndef BAYESKERNEL_SEQUENTIAL_PARTICLE_HPP
 #define BAYESKERNEL_SEQUENTIAL_PARTICLE_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,11 +13,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "eigen.hpp"
 #include "expansion/factored_gaussian.hpp"
-#include "math/normal.hpp"
+#include "math/double_double.hpp"
 #include "rng/distributions.hpp"
+#include "rng/stream.hpp"
 #include "sequential/grid.hpp"
-#include "sequential/subset_prior.hpp"
 
 namespace bayeskernel {
 
@@ -62,116 +62,46 @@ class ParticleWork {
   }
 
  public:
-  explicit ParticleWork(Index kmax)
-      : beta(kmax + 2),
-        row(kmax + 2),
-        kmax_(kmax),
-        plain_(kmax + 1),
-        dots_(kmax + 2) {
-    row.setZero();
-  }
+  explicit ParticleWork(Index kmax);
 
   // The regression of a particle from the products, to which the row on offer
   // and its response `y` are added with the weight `share`. With latent
   // responses from those. Blind: as if no row had been seen.
   void load(const Particle& particle, const Grid& grid, double share, double y,
-            bool blind = false) {
-    share_ = share;
-    y_ = y;
-    blind_ = blind;
-    exact_ = false;
-    rough_ = !grid.can_be_exact();
-    fill(plain_, particle, grid);
-    plain_.factor();
-    if (plain_.lost()) try_exact(particle, grid);
-  }
+            bool blind = false);
 
   static Index column(const Particle& particle, Index j) {
     return j == 0 ? 0 : particle.centres[j - 1] + 1;
   }
 
   // The row on offer, in the particle's columns, under its coefficients.
-  NextRow next(const Particle& particle, const Grid& grid) {
-    for (Index j = 0; j <= particle.size(); ++j) {
-      row[j] = grid.offered(column(particle, j));
-    }
-    return with([&](auto& gaussian) { return gaussian.next(row.data()); });
-  }
+  NextRow next(const Particle& particle, const Grid& grid);
 
   // The change of the log marginal likelihood by a further centre at point c,
   // or, with `swapped`, by that in place of the one of remove().
   double propose(const Particle& particle, const Grid& grid, Index c,
-                 bool swapped = false) {
-    if (!exact_) {
-      fill_dots(dots_, particle, grid, c);
-      const double change =
-          plain_.add(dots_.data(), own_, response_, swapped);
-      if (rough_ || !plain_.addition_lost()) return change;
-      if (!try_exact(particle, grid)) return kImpossible;
-      precise_->next(row.data());
-      if (swapped) precise_->remove(removed_);
-    }
-    fill_dots(exact_dots_, particle, grid, c);
-    const double change = precise_->add(exact_dots_.data(), exact_own_,
-                                        exact_response_, swapped);
-    return precise_->addition_lost() ? kImpossible : change;
-  }
+                 bool swapped = false);
 
   // The row of next() were the centre of propose() there.
-  NextRow next_with(const Grid& grid, Index c, const NextRow& without) {
-    return with([&](auto& gaussian) {
-      return gaussian.next_with(grid.offered(c + 1), without);
-    });
-  }
+  NextRow next_with(const Grid& grid, Index c, const NextRow& without);
 
   // The centre of propose(), with nothing between.
-  void accept(Particle& particle, const Grid& grid, Index c) {
-    if (exact_) {
-      precise_->commit_add(exact_dots_.data(), exact_own_, exact_response_);
-    } else {
-      plain_.commit_add(dots_.data(), own_, response_);
-    }
-    particle.centres.push_back(c);
-    renew(particle, grid);
-  }
+  void accept(Particle& particle, const Grid& grid, Index c);
 
   // The change by taking the centre at this position away.
-  double remove(Index position) {
-    removed_ = position + 1;
-    return with([&](auto& gaussian) { return gaussian.remove(removed_); });
-  }
+  double remove(Index position);
 
-  void drop(Particle& particle, const Grid& grid, Index position) {
-    with([&](auto& gaussian) { gaussian.commit_remove(position + 1); });
-    particle.centres[position] = particle.centres.back();
-    particle.centres.pop_back();
-    renew(particle, grid);
-  }
+  void drop(Particle& particle, const Grid& grid, Index position);
 
   // The row on offer, not in the products yet, joins them with this response.
-  void add_row(const Particle& particle, const Grid& grid, double response) {
-    for (Index j = 0; j <= particle.size(); ++j) {
-      row[j] = grid.offered(column(particle, j));
-    }
-    share_ = 1.0;
-    y_ = response;
-    with([&](auto& gaussian) {
-      gaussian.add_row(row.data(), response);
-      gaussian.factor();
-    });
-    renew(particle, grid);
-  }
+  void add_row(const Particle& particle, const Grid& grid, double response);
 
   // Coefficients, to `beta`.
   template <class Normal>
   void draw(Normal&& normal) {
     with([&](auto& gaussian) { gaussian.draw(normal, beta.data()); });
   }
-  double residual_square() {
-    return with([&](auto& gaussian) {
-      return gaussian.residual_square(beta.data());
-    });
-  }
+  double residual_square();
   double log_marginal() {
     return with([](auto& gaussian) { return gaussian.log_marginal(); });
   }
@@ -180,15 +110,7 @@ class ParticleWork {
   }
 
   // One of the g - k points that are no centres: the r-th.
-  Index vacant(const Particle& particle, Index r) {
-    sorted = particle.centres;
-    std::sort(sorted.begin(), sorted.end());
-    for (const Index c : sorted) {
-      if (c > r) break;
-      ++r;
-    }
-    return r;
-  }
+  Index vacant(const Particle& particle, Index r);
 
   VectorXd beta, row, latent;
   std::vector<Index> sorted;
@@ -202,17 +124,7 @@ class ParticleWork {
     if (!exact_ && plain_.lost()) try_exact(particle, grid);
   }
 
-  bool try_exact(const Particle& particle, const Grid& grid) {
-    if (!grid.ask_exact()) return false;
-    if (!precise_) {
-      precise_ = std::make_unique<FactoredGaussian<DoubleDouble>>(kmax_ + 1);
-      exact_dots_.resize(static_cast<std::size_t>(kmax_ + 2));
-    }
-    exact_ = true;
-    fill(*precise_, particle, grid);
-    precise_->factor();
-    return true;
-  }
+  bool try_exact(const Particle& particle, const Grid& grid);
 
   template <class T>
   void fill(FactoredGaussian<T>& gaussian, const Particle& particle,
@@ -230,21 +142,9 @@ class ParticleWork {
   }
 
   void fill_dots(VectorXd& to, const Particle& particle, const Grid& grid,
-                 Index c) {
-    for (Index j = 0; j <= particle.size(); ++j) {
-      to[j] = product<double>(grid, column(particle, j), c + 1);
-    }
-    own_ = product<double>(grid, c + 1, c + 1);
-    response_ = dot<double>(particle, grid, c + 1);
-  }
+                 Index c);
   void fill_dots(std::vector<DoubleDouble>& to, const Particle& particle,
-                 const Grid& grid, Index c) {
-    for (Index j = 0; j <= particle.size(); ++j) {
-      to[j] = product<DoubleDouble>(grid, column(particle, j), c + 1);
-    }
-    exact_own_ = product<DoubleDouble>(grid, c + 1, c + 1);
-    exact_response_ = dot<DoubleDouble>(particle, grid, c + 1);
-  }
+                 const Grid& grid, Index c);
 
   template <class T>
   T product(const Grid& grid, Index a, Index b) const {

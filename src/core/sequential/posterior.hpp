@@ -4,12 +4,14 @@
 #ifndef BAYESKERNEL_SEQUENTIAL_POSTERIOR_HPP
 #define BAYESKERNEL_SEQUENTIAL_POSTERIOR_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <vector>
 
-#include "math/normal.hpp"
+#include "eigen.hpp"
+#include "kernel/columns.hpp"
+#include "kernel/tree.hpp"
 #include "parallel/executor.hpp"
+#include "sequential/grid.hpp"
 #include "sequential/particle.hpp"
 
 namespace bayeskernel {
@@ -27,38 +29,9 @@ struct ParticlePosterior {
   std::vector<double> noise, spread;
 };
 
-inline ParticlePosterior posterior_of(const std::vector<Particle>& particles,
+ParticlePosterior posterior_of(const std::vector<Particle>& particles,
                                       const Grid& grid, Index kmax,
-                                      bool blind = false) {
-  ParticlePosterior out;
-  std::vector<Index> place(static_cast<std::size_t>(grid.points()), -1);
-  ParticleWork work(kmax);
-  for (const Particle& particle : particles) {
-    work.load(particle, grid, 0.0, 0.0, blind);
-    out.size.push_back(particle.size());
-    for (const Index c : particle.centres) {
-      if (place[c] < 0) {
-        place[c] = static_cast<Index>(out.grid_point.size());
-        out.grid_point.push_back(c);
-      }
-      out.centre.push_back(place[c]);
-    }
-    const Index m = particle.size() + 1;
-    const std::size_t means = out.mean.size(), roots = out.root.size();
-    out.mean.resize(means + static_cast<std::size_t>(m));
-    out.root.resize(roots + static_cast<std::size_t>(m * m));
-    work.moments(out.mean.data() + means, out.root.data() + roots);
-    out.noise.push_back(particle.noise);
-    out.spread.push_back(particle.spread);
-  }
-  out.points.resize(grid.dimension(),
-                    static_cast<Index>(out.grid_point.size()));
-  for (Index j = 0; j < out.points.cols(); ++j) {
-    out.points.col(j) = Eigen::Map<const VectorXd>(
-        grid.point(out.grid_point[j]), grid.dimension());
-  }
-  return out;
-}
+                                      bool blind = false);
 
 // f at rows x (d x n) given each particle: means and variances, particles x n.
 inline void particle_moments(const ParticlePosterior& posterior,

@@ -4,38 +4,20 @@
 #define BAYESKERNEL_SEQUENTIAL_RESAMPLE_HPP
 
 #include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <vector>
 
-#include "error.hpp"
-#include "rng/distributions.hpp"
+#include "rng/stream.hpp"
 
 namespace bayeskernel {
 
 enum class Resampling { systematic, stratified, residual, multinomial };
 
 // (sum w)^2 / sum w^2 from log weights; 0 where no weight is left.
-inline double effective_size(const std::vector<double>& log_weight) {
-  const double most = *std::max_element(log_weight.begin(), log_weight.end());
-  if (!std::isfinite(most)) return 0.0;
-  double sum = 0.0, squares = 0.0;
-  for (const double each : log_weight) {
-    const double w = std::exp(each - most);
-    sum += w;
-    squares += w * w;
-  }
-  return sum * sum / squares;
-}
+double effective_size(const std::vector<double>& log_weight);
 
 // log of the mean weight.
-inline double log_mean_weight(const std::vector<double>& log_weight) {
-  const double most = *std::max_element(log_weight.begin(), log_weight.end());
-  if (!std::isfinite(most)) return most;
-  double sum = 0.0;
-  for (const double each : log_weight) sum += std::exp(each - most);
-  return most + std::log(sum / static_cast<double>(log_weight.size()));
-}
+double log_mean_weight(const std::vector<double>& log_weight);
 
 namespace detail {
 
@@ -55,61 +37,13 @@ void invert_weights(const std::vector<double>& weight, double total,
 }
 
 // Increasing uniforms: partial sums of exponentials over their whole sum.
-inline std::vector<double> sorted_uniforms(Stream& stream, Eigen::Index count) {
-  std::vector<double> out(static_cast<std::size_t>(count));
-  double sum = 0.0;
-  for (double& each : out) each = sum += stream.exponential();
-  sum += stream.exponential();
-  for (double& each : out) each /= sum;
-  return out;
-}
+std::vector<double> sorted_uniforms(Stream& stream, Eigen::Index count);
 
 }  // namespace detail
 
 // The parents of as many particles as there are weights.
-inline std::vector<Eigen::Index> resample(const std::vector<double>& log_weight,
-                                          Resampling scheme, Stream& stream) {
-  const Eigen::Index n = static_cast<Eigen::Index>(log_weight.size());
-  const double size = static_cast<double>(n);
-  const double most = *std::max_element(log_weight.begin(), log_weight.end());
-  if (!std::isfinite(most)) {
-    throw NumericError("no particle explains the data");
-  }
-  std::vector<double> weight(log_weight.size());
-  double total = 0.0;
-  for (std::size_t i = 0; i < weight.size(); ++i) {
-    total += weight[i] = std::exp(log_weight[i] - most);
-  }
-  std::vector<Eigen::Index> out;
-  out.reserve(weight.size());
-  if (scheme == Resampling::systematic) {
-    const double v = stream.uniform();
-    detail::invert_weights(weight, total, n, [&](Eigen::Index i) {
-      return (static_cast<double>(i) + v) / size;
-    }, out);
-  } else if (scheme == Resampling::stratified) {
-    detail::invert_weights(weight, total, n, [&](Eigen::Index i) {
-      return (static_cast<double>(i) + stream.uniform()) / size;
-    }, out);
-  } else {
-    if (scheme == Resampling::residual) {
-      const double scale = size / total;
-      total = 0.0;
-      for (std::size_t i = 0; i < weight.size(); ++i) {
-        const double copies = std::floor(weight[i] * scale);
-        out.insert(out.end(), static_cast<std::size_t>(copies),
-                   static_cast<Eigen::Index>(i));
-        total += weight[i] = weight[i] * scale - copies;
-      }
-    }
-    const Eigen::Index rest = n - static_cast<Eigen::Index>(out.size());
-    const std::vector<double> u = detail::sorted_uniforms(stream, rest);
-    detail::invert_weights(
-        weight, total, rest,
-        [&](Eigen::Index i) { return u[static_cast<std::size_t>(i)]; }, out);
-  }
-  return out;
-}
+std::vector<Eigen::Index> resample(const std::vector<double>& log_weight,
+                                          Resampling scheme, Stream& stream);
 
 }  // namespace bayeskernel
 

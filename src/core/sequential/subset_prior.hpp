@@ -4,11 +4,11 @@
 #ifndef BAYESKERNEL_SEQUENTIAL_SUBSET_PRIOR_HPP
 #define BAYESKERNEL_SEQUENTIAL_SUBSET_PRIOR_HPP
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
+
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
@@ -17,52 +17,24 @@ class SubsetPrior {
   using Index = Eigen::Index;
 
   // `rate`: the share c of birth and death moves, in (0, 1/2].
-  SubsetPrior(double lambda, Index kmax, double rate = 0.25)
-      : lambda_(lambda), kmax_(kmax), rate_(rate) {
-    reach(kmax);
-    double sum = 0.0, peak = 0.0;
-    for (Index j = 0; j <= kmax; ++j) {
-      const double term = log_power(j);
-      if (term > peak) {
-        sum *= std::exp(peak - term);
-        peak = term;
-      }
-      sum += std::exp(term - peak);
-      log_total_.push_back(peak + std::log(sum));
-    }
-  }
+  SubsetPrior(double lambda, Index kmax, double rate = 0.25);
 
   // To be called before grids of more points are asked about.
-  void reach(Index g) {
-    while (static_cast<Index>(log_factorial_.size()) <= g) {
-      const double n = static_cast<double>(log_factorial_.size());
-      log_factorial_.push_back(
-          n < 1.0 ? 0.0 : log_factorial_.back() + std::log(n));
-    }
-  }
+  void reach(Index g);
 
   double lambda() const { return lambda_; }
   Index kmax() const { return kmax_; }
   Index most(Index g) const { return std::min(kmax_, g); }
 
   // log p(U) of a set of k of g points.
-  double log(Index k, Index g) const {
-    if (k > most(g)) return -std::numeric_limits<double>::infinity();
-    return log_power(k) - log_total_[most(g)] - log_choose(k, g);
-  }
+  double log(Index k, Index g) const;
   // log p(k).
   double log_size(Index k, Index g) const {
     return log(k, g) + log_choose(k, g);
   }
 
-  double birth(Index k, Index g) const {
-    if (k >= most(g)) return 0.0;
-    return rate_ * std::min(1.0, lambda_ / static_cast<double>(k + 1));
-  }
-  double death(Index k) const {
-    if (k == 0) return 0.0;
-    return rate_ * std::min(1.0, static_cast<double>(k) / lambda_);
-  }
+  double birth(Index k, Index g) const;
+  double death(Index k) const;
   double stay(Index k, Index g) const { return 1.0 - birth(k, g) - death(k); }
 
  private:

@@ -5,6 +5,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <new>
 #include <utility>

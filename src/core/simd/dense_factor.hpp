@@ -7,10 +7,9 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
 
-#include "simd/gram.hpp"
 #include "simd/lower_product.hpp"
+#include "simd/simd.hpp"
 
 namespace bayeskernel {
 

@@ -8,6 +8,7 @@
 
 #include "simd/column_products.hpp"
 #include "simd/exp.hpp"
+#include "simd/simd.hpp"
 
 namespace bayeskernel {
 

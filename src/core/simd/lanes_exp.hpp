@@ -4,7 +4,6 @@
 #define BAYESKERNEL_SIMD_LANES_EXP_HPP
 
 #include <cmath>
-#include <cstdint>
 
 #include "simd/simd.hpp"
 

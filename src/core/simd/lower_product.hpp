@@ -8,6 +8,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "simd/simd.hpp"

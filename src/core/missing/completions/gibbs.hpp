@@ -5,17 +5,17 @@
 #ifndef BAYESKERNEL_MISSING_COMPLETIONS_GIBBS_HPP
 #define BAYESKERNEL_MISSING_COMPLETIONS_GIBBS_HPP
 
-#include <Eigen/Core>
-#include <cmath>
 #include <cstdint>
 
-#include "rows/sweep.hpp"
-#include "error.hpp"
-#include "likelihood/likelihood.hpp"
+#include "eigen.hpp"
+#include "likelihood/family.hpp"
 #include "likelihood/tilted.hpp"
-#include "linear/latent_values.hpp"
-#include "rng/stream.hpp"
 #include "linear/completions.hpp"
+#include "parallel/executor.hpp"
+#include "rng/stream.hpp"
+#include "rows/rows.hpp"
+#include "rows/sums.hpp"
+#include "rows/sweep.hpp"
 
 namespace bayeskernel {
 
@@ -24,33 +24,10 @@ class AtomGibbs {
   // `rows` are the chain's own: their powers follow the choice of atoms, which
   // starts from the prior.
   AtomGibbs(const AtomUnits& units, PackedRows& rows, Family family,
-            Executor& executor, std::uint64_t seed, std::uint64_t chain)
-      : units_(units),
-        rows_(rows),
-        sweep_{rows, executor, nullptr},
-        family_(family),
-        tilted_(family),
-        weight_(rows.weight),
-        share_(rows.rows()),
-        seed_(seed),
-        chain_(chain) {
-    check_residuals();
-    choose(Purpose::atoms, 0, [&](Index) { return 0.0; });
-  }
+            Executor& executor, std::uint64_t seed, std::uint64_t chain);
 
   // 1 / v of a Gaussian likelihood is `noise`.
-  void draw(const ArrowVector& point, std::uint64_t sweep, double noise) {
-    f_.resize(rows_.rows());
-    sweep_.run([&](Index block, Index) {
-      MatrixXd buffer;
-      for (const TileSpan& span : rows_.block_tiles(block)) {
-        latent_values(rows_, span, rows_.tile(span, buffer), point,
-                      f_.data() + span.row_begin);
-      }
-    });
-    choose(Purpose::missing, sweep,
-           [&](Index i) { return log_likelihood_of(i, 1.0 / noise); });
-  }
+  void draw(const ArrowVector& point, std::uint64_t sweep, double noise);
 
   // The probabilities of the atoms when last drawn.
   const VectorXd& share() const { return share_; }
@@ -58,20 +35,9 @@ class AtomGibbs {
  private:
   // Latents of rows with residuals are drawn given the last one: for an atom
   // that is new there is none.
-  void check_residuals() const {
-    if (rows_.residual.size() == 0 || family_ == Family::gaussian) return;
-    if (family_ == Family::probit && (weight_.array() <= 1.0).all()) return;
-    throw ArgumentError(
-        "rows with atoms and residuals have no sampler in this family");
-  }
+  void check_residuals() const;
 
-  double log_likelihood_of(Index i, double noise_variance) const {
-    const double w = weight_[i], y = rows_.y[i];
-    if (w == 0.0) return 0.0;
-    const double r = rows_.residual.size() > 0 ? rows_.residual[i] : 0.0;
-    if (r > 0.0) return tilted_(y, w, f_[i], r, noise_variance).log_z;
-    return w * log_likelihood(family_, y, f_[i], noise_variance);
-  }
+  double log_likelihood_of(Index i, double noise_variance) const;
 
   // One atom of every unit, at prior plus log_value(row).
   template <class Value>

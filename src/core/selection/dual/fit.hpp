@@ -5,14 +5,18 @@
 #ifndef BAYESKERNEL_SELECTION_DUAL_FIT_HPP
 #define BAYESKERNEL_SELECTION_DUAL_FIT_HPP
 
-#include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
 #include <memory>
-#include <utility>
 #include <vector>
 
-#include "linear/mean_field.hpp"
+#include "eigen.hpp"
+#include "likelihood/rules.hpp"
+#include "linear/noise.hpp"
+#include "linear/row_rules.hpp"
+#include "linear/state.hpp"
+#include "optim/ascent.hpp"
+#include "prior/blocks.hpp"
+#include "prior/indicators.hpp"
+#include "rows/rows.hpp"
 #include "selection/active_columns.hpp"
 #include "selection/dual/posterior.hpp"
 
@@ -22,200 +26,43 @@ class WideFit final : public AscentModel {
  public:
   // Whether the form applies: complete rows, no block of random or penalised
   // effects, and a rule that is quadratic in f.
-  static bool applies(const WholeModel& model) {
-    return model.rows->x_columns() > model.rows->rows() &&
-           model.rows->groups() == 0 && model.prior.blocks.empty() &&
-           model.missing.predictors() == 0 &&
-           model.row_model.atoms == nullptr &&
-           model.row_model.open == nullptr &&
-           !model.row_model.may_overshoot();
-  }
+  static bool applies(const WholeModel& model);
 
   // `drop`: whether columns that are out leave.
-  WideFit(const WholeModel& model, const VectorXd& inclusion, bool drop)
-      : model_(model), rows_(*model.rows), rules_(model.row_model), drop_(drop) {
-    const Index p = rows_.x_columns();
-    std::vector<char> selected(p, 0);
-    for (const Index c : model.selection.columns) selected[c] = 1;
-    for (Index c = 0; c < p; ++c) {
-      if (!selected[c]) fixed_.push_back(c);
-    }
-    const Index fixed = static_cast<Index>(fixed_.size());
-    f_.resize(rows_.rows(), fixed);
-    own_.precision.resize(fixed);
-    own_.mean.resize(fixed);
-    for (Index k = 0; k < fixed; ++k) {
-      f_.col(k) = rows_.x.row(fixed_[k]).transpose();
-      own_.precision[k] = model.prior.precision[fixed_[k]];
-      own_.mean[k] = model.prior.mean[fixed_[k]];
-    }
-    for (Index k = 0; k < model.selection.size(); ++k) chosen.push_back(k);
-    build();
-    start(inclusion);
-  }
+  WideFit(const WholeModel& model, const VectorXd& inclusion, bool drop);
 
   std::vector<Index> chosen;  // selection columns in use
   MeanFieldState state;       // but for mean and curvature
   VectorXd kappa, linear;     // rows count as exp(-kappa f^2 / 2 + linear f)
 
-  bool narrow() const {
-    return chosen.size() + fixed_.size() <=
-           static_cast<std::size_t>(rows_.rows());
-  }
+  bool narrow() const;
 
   // q at the accepted state, of which the rest tells.
-  void finish() {
-    unpack(accepted_state_);
-    if (!evaluate({})) throw NumericError("the bound is not finite");
-    std::swap(accepted_, trial_);
-  }
+  void finish();
   VectorXd row_mean, row_variance;  // of f
   const IndicatorPosterior& indicators() const { return accepted_.q; }
   const NoisePosterior& noise() const { return accepted_.noise; }
-  VectorXd mean() const {
-    VectorXd out = VectorXd::Zero(rows_.x_columns());
-    VectorXd own(order().size());
-    own << posterior_->fixed_mean, posterior_->mean;
-    const std::vector<Index> at = order();
-    for (std::size_t k = 0; k < at.size(); ++k) {
-      out[at[k]] = own[static_cast<Index>(k)];
-    }
-    return out;
-  }
+  VectorXd mean() const;
   // Columns that left keep their prior.
-  MatrixXd covariance() const {
-    const Index p = rows_.x_columns();
-    MatrixXd out = MatrixXd::Zero(p, p);
-    for (const Index c : model_.selection.columns) {
-      out(c, c) = 1.0 / accepted_.q.precision;
-    }
-    const MatrixXd own = posterior_->covariance();
-    const std::vector<Index> at = order();
-    for (std::size_t k = 0; k < at.size(); ++k) {
-      for (std::size_t j = 0; j < at.size(); ++j) {
-        out(at[j], at[k]) = own(static_cast<Index>(j), static_cast<Index>(k));
-      }
-    }
-    return out;
-  }
+  MatrixXd covariance() const;
   // Those that left as the weights of the rows have them.
-  VectorXd log_odds() const {
-    const double prior = indicators_->log_odds(accepted_.q);
-    VectorXd out(model_.selection.size());
-    for (Index k = 0; k < out.size(); ++k) {
-      const auto x = rows_.x.row(model_.selection.columns[k]);
-      out[k] = prior - 0.5 * x.cwiseAbs2().dot(accepted_.kappa.transpose()) /
-                           accepted_.q.precision;
-    }
-    for (std::size_t k = 0; k < chosen.size(); ++k) {
-      out[chosen[k]] = accepted_.q.log_odds[static_cast<Index>(k)];
-    }
-    return out;
-  }
+  VectorXd log_odds() const;
 
   // The state as one of the dense model on its columns, `active`.
-  void hand_over(const ActiveModel& active, MeanFieldState& to) {
-    set_posterior();
-    const Index p = static_cast<Index>(active.columns.size());
-    const MatrixXd& x = active.rows->x;
-    to = state;
-    to.precision = active.prior.start();
-    to.mean = ArrowVector(p, 0, 0);
-    for (std::size_t k = 0; k < fixed_.size(); ++k) {
-      to.mean.x[active.position[fixed_[k]]] =
-          posterior_->fixed_mean[static_cast<Index>(k)];
-    }
-    for (std::size_t k = 0; k < chosen.size(); ++k) {
-      to.mean.x[active.selected[k]] = posterior_->mean[static_cast<Index>(k)];
-    }
-    to.curvature = Curvature(p, 0, 0);
-    to.curvature.gram.selfadjointView<Eigen::Lower>().rankUpdate(
-        x * kappa.cwiseSqrt().asDiagonal());
-  }
+  void hand_over(const ActiveModel& active, MeanFieldState& to);
 
-  bool evaluate(const Step&) override {
-    Evaluation& out = trial_;
-    out.bound = -std::numeric_limits<double>::infinity();
-    try {
-      set_posterior();
-      out.q.log_odds = state.log_odds;
-      out.q.rho_in = accepted_.q.rho_in;
-      out.q.rho_out = accepted_.q.rho_out;
-      posterior_->update_odds(indicators_->log_odds(out.q), out.q.log_odds);
-      const double columns =
-          static_cast<double>(fixed_.size() + chosen.size());
-      const WidePosterior& at = *posterior_;
-      VectorXd doubt;
-      double bound =
-          0.5 * (columns - at.log_det) +
-          own_.fixed_bound(at.fixed_mean, at.fixed_covariance.diagonal()) +
-          indicators_->update(at.mean, at.variance, std::exp(state.log_slab),
-                              doubt, out.q);
-      out.settled =
-          indicators_->settled_precision(at.mean, at.variance, state.log_b,
-                                         std::exp(state.log_slab), out.q);
-      at.rows(row_mean, row_variance);
-      row_mean += rows_.offset;
-      bound += pass(rules_.later(), row_mean, row_variance, state.noise, out);
-      out.bound = bound;
-    } catch (const NumericError&) {
-      return false;
-    }
-    return std::isfinite(out.bound) && out.kappa.allFinite();
-  }
+  bool evaluate(const Step&) override;
 
   double bound() const override { return trial_.bound; }
 
-  bool decides() const override {
-    return ((accepted_.q.log_odds.array() > 0.0) !=
-            (trial_.q.log_odds.array() > 0.0))
-        .any();
-  }
+  bool decides() const override;
 
-  bool accept() override {
-    std::swap(accepted_, trial_);
-    if (step_ != 0.0) reach_ = std::min(2.0 * reach_, kReach);
-    step_ = 0.0;
-    const bool left = drop_ && drop_columns();
-    accepted_state_ = coordinates();
-    return left;
-  }
+  bool accept() override;
 
-  double propose(double damping) override {
-    state.log_odds = accepted_.q.log_odds;
-    state.log_b = accepted_.q.expected_b.array().log();
-    // Where sigma_v^2 goes in the end, as far as steps of that length were good.
-    if (step_ != 0.0) reach_ = 0.25 * std::abs(step_);
-    const double next = std::log(accepted_.q.precision);
-    const double ahead = std::log(accepted_.settled) - next;
-    const bool far = damping < 1.0 && std::abs(ahead) > kNear;
-    step_ = far ? std::clamp(ahead, -reach_, reach_) : 0.0;
-    state.log_slab = next + step_;
-    state.noise = accepted_.noise.precision;
-    kappa = accepted_.kappa;
-    linear = accepted_.linear;
-    return std::abs(step_);  // the last word is a step without
-  }
+  double propose(double damping) override;
 
-  Index pack(VectorXd& accepted, VectorXd& proposal) override {
-    accepted = accepted_state_;
-    proposal = coordinates();
-    return proposal.size();
-  }
-  void unpack(const VectorXd& from) override {
-    step_ = 0.0;
-    const Index n = kappa.size(), size = state.log_b.size();
-    kappa = from.head(n).array().exp();
-    linear = from.segment(n, n);
-    state.log_b = from.segment(2 * n, size);
-    state.log_slab = from[2 * n + size];
-    state.noise = std::exp(from[2 * n + size + 1]);
-    for (Index k = 0; k < size; ++k) {
-      double& odds = state.log_odds[k];
-      if (std::abs(odds) >= kClip) continue;
-      odds = std::clamp(from[2 * n + size + 2 + k] / kOddsWeight, -kClip, kClip);
-    }
-  }
+  Index pack(VectorXd& accepted, VectorXd& proposal) override;
+  void unpack(const VectorXd& from) override;
 
  private:
   static constexpr double kOddsWeight = 0.1, kClip = 30.0, kReach = 2.0,
@@ -230,107 +77,22 @@ class WideFit final : public AscentModel {
   };
 
   // Columns of x as the posterior has them.
-  std::vector<Index> order() const {
-    std::vector<Index> out = fixed_;
-    for (const Index k : chosen) out.push_back(model_.selection.columns[k]);
-    return out;
-  }
+  std::vector<Index> order() const;
 
-  void build() {
-    const Index size = static_cast<Index>(chosen.size());
-    MatrixXd x(rows_.rows(), size);
-    std::vector<Index> places;
-    for (Index k = 0; k < size; ++k) {
-      x.col(k) = rows_.x.row(model_.selection.columns[chosen[k]]).transpose();
-      places.push_back(k);
-    }
-    posterior_ = std::make_unique<WidePosterior>(f_, std::move(x),
-                                                 own_.precision, own_.mean);
-    indicators_ = std::make_unique<Indicators>(
-        model_.selection, std::move(places), size,
-        model_.selection.size() - size);
-  }
+  void build();
 
-  void start(const VectorXd& inclusion) {
-    indicators_->start(inclusion, accepted_.q);
-    accepted_.noise = start_noise(model_.row_model.noise);
-    const Index n = rows_.rows();
-    pass(rules_.start(), rows_.offset, VectorXd::Ones(n),
-         accepted_.noise.precision, accepted_);
-    propose(1.0);
-    accepted_state_ = coordinates();
-  }
+  void start(const VectorXd& inclusion);
 
-  void set_posterior() {
-    posterior_->set(kappa, linear, expit(state.log_odds),
-                    (state.log_b.array() + state.log_slab).exp());
-  }
+  void set_posterior();
 
   // The rule at these moments; the rows' part of the bound.
   double pass(const Rule& rule, const VectorXd& m, const VectorXd& s,
-              double noise, Evaluation& out) {
-    const Index n = rows_.rows();
-    out.kappa.resize(n);
-    out.linear.resize(n);
-    NoisePosterior seen;
-    seen.precision = noise;
-    rules_.set_noise(seen.noise());
-    VectorXd newton(n);
-    MatrixXd buffer;
-    double bound = 0.0;
-    for (const TileSpan& span : rows_.tiles()) {
-      const Index at = span.row_begin;
-      bound += rule.tile(span, rows_.tile(span, buffer), m.data() + at,
-                         s.data() + at,
-                         {out.kappa.data() + at, out.linear.data() + at,
-                          newton.data() + at});
-    }
-    out.noise = seen;
-    if (model_.row_model.learns_noise()) {
-      const double squares =
-          out.kappa.dot(((rows_.y - m).cwiseAbs2() + s).eval());
-      bound += update_noise(model_.row_model.noise, noise, out.kappa.sum(),
-                            squares, out.noise);
-      const double ratio = out.noise.precision / noise;
-      out.kappa *= ratio;
-      out.linear *= ratio;
-    }
-    out.linear += out.kappa.cwiseProduct(m - rows_.offset);
-    return bound;
-  }
+              double noise, Evaluation& out);
 
   // Once they are enough to be worth a new start of the extrapolation.
-  bool drop_columns() {
-    const VectorXd& odds = accepted_.q.log_odds;
-    std::vector<Index> stay, names;
-    for (Index k = 0; k < odds.size(); ++k) {
-      if (odds[k] < kOutLogOdds) continue;
-      stay.push_back(k);
-      names.push_back(chosen[k]);
-    }
-    if (16 * (chosen.size() - stay.size()) < chosen.size()) return false;
-    const auto keep = [&](VectorXd& v) {
-      for (std::size_t k = 0; k < stay.size(); ++k) v[k] = v[stay[k]];
-      v.conservativeResize(static_cast<Index>(stay.size()));
-    };
-    keep(accepted_.q.log_odds);
-    keep(accepted_.q.expected_b);
-    keep(accepted_.q.prior_share);
-    keep(state.log_odds);
-    keep(state.log_b);
-    chosen = std::move(names);
-    build();
-    return true;
-  }
+  bool drop_columns();
 
-  VectorXd coordinates() const {
-    const Index n = kappa.size(), size = state.log_b.size();
-    VectorXd out(2 * n + 2 * size + 2);
-    out << kappa.array().log().matrix(), linear, state.log_b, state.log_slab,
-        std::log(state.noise),
-        kOddsWeight * state.log_odds.cwiseMax(-kClip).cwiseMin(kClip);
-    return out;
-  }
+  VectorXd coordinates() const;
 
   const WholeModel& model_;
   const PackedRows& rows_;

@@ -1,0 +1,53 @@
+#include "ep/start.hpp"
+
+#include "eigen.hpp"
+#include "ep/sites.hpp"
+#include "likelihood/bounds.hpp"
+#include "likelihood/family.hpp"
+#include "likelihood/rules.hpp"
+#include "rows/rows.hpp"
+
+namespace bayeskernel {
+
+int StartSites::passes(Family family) {
+  switch (family) {
+    case Family::hinge:
+      return 10;
+    case Family::gaussian:
+      return 1;
+    default:
+      return 2;
+  }
+}
+
+double StartSites::tile(const TileSpan& span, const Tile& tile, const double* m,
+                        const double* s, RowNumbers out) const {
+  const bool atoms = sites_ != nullptr && sites_->share.size() > 0;
+  if (atoms && !cold) {
+    shares_->tile(span, tile, m, s, noise_variance, 1.0, sites_->share,
+                  out.newton);
+  }
+  for (Index i = 0; i < span.rows(); ++i) {
+    const double r = tile.residual_of(i);
+    const double share =
+        atoms ? AtomShares::power(sites_->share[span.row_begin + i]) : 1.0;
+    const RowTerms row = terms(tile.y[i], tile.weight[i] * share, m[i],
+                               cold ? 1.0 + r : s[i], r);
+    out.kappa[i] = row.kappa;
+    out.linear[i] = row.gradient;
+    out.newton[i] = row.newton;
+  }
+  return 0.0;
+}
+
+RowTerms StartSites::terms(double y, double w, double m, double s,
+                           double r) const {
+  if (family_ == Family::hinge) return mean_field(y, w, m, s);
+  if (family_ == Family::gaussian) {
+    const double kappa = w / (noise_variance + w * r);
+    return {kappa, kappa * (y - m), kappa, 0.0};
+  }
+  return direct_(family_, y, w, m, s, Noise());
+}
+
+}  // namespace bayeskernel

@@ -1,0 +1,30 @@
+#include "gibbs/running_moments.hpp"
+
+#include <Eigen/Core>
+
+namespace bayeskernel {
+
+RunningMoments::RunningMoments(Eigen::Index size)
+    : mean(Eigen::ArrayXd::Zero(size)), squares(Eigen::ArrayXd::Zero(size)) {}
+
+void RunningMoments::add(const Eigen::ArrayXd& draw) {
+  count += 1.0;
+  squares += (1.0 - 1.0 / count) * (draw - mean).square();
+  mean += (draw - mean) / count;
+}
+
+void RunningMoments::merge(const RunningMoments& other) {
+  if (other.count == 0.0) return;
+  const double total = count + other.count;
+  squares += other.squares +
+             (count * other.count / total) * (other.mean - mean).square();
+  mean += (other.count / total) * (other.mean - mean);
+  count = total;
+}
+
+Eigen::ArrayXd RunningMoments::variance() const {
+  if (count < 2.0) return Eigen::ArrayXd::Zero(mean.size());
+  return squares / (count - 1.0);
+}
+
+}  // namespace bayeskernel

@@ -1,0 +1,113 @@
+#include "gp/exact_ep.hpp"
+
+#include <cmath>
+
+#include "eigen.hpp"
+#include "ep/leave_one_out.hpp"
+#include "ep/settle.hpp"
+#include "ep/sites.hpp"
+#include "ep/start.hpp"
+#include "error.hpp"
+#include "gp/exact.hpp"
+#include "gp/features.hpp"
+#include "likelihood/family.hpp"
+#include "likelihood/rules.hpp"
+#include "optim/progress.hpp"
+#include "parallel/executor.hpp"
+#include "rows/rows.hpp"
+#include "simd/dense_factor.hpp"
+
+namespace bayeskernel {
+
+void exact_rows(Index n, double nugget, PackedRows& out) {
+  out.x.resize(0, n);
+  out.z.resize(0, n);
+  out.residual = VectorXd::Constant(n, nugget);
+  out.offset = VectorXd::Zero(n);
+  out.finish({});
+}
+
+ExactEp::ExactEp(const MatrixXd& k, const RowSource& rows, Family family,
+                 double noise_variance)
+    : sites(rows.rows()),
+      k_(k),
+      rows_(rows),
+      family_(family),
+      n_(rows.rows()),
+      rule_(rows, family, sites),
+      mean_(VectorXd::Zero(n_)),
+      alpha_(VectorXd::Zero(n_)),
+      linear_(n_),
+      kappa_(n_),
+      newton_(n_),
+      variance_(n_) {
+  sites.residual_slope = VectorXd::Zero(n_);
+  rule_.noise_variance = noise_variance;
+}
+
+void ExactEp::start_from(const VectorXd& kappa, const VectorXd& b) {
+  sites.kappa = kappa;
+  sites.b = b;
+  mean_.setZero();
+  alpha_.setZero();
+  linear_ = b - kappa.cwiseProduct(offset());
+  started_ = true;
+}
+
+EpResult ExactEp::run(const EpSettings& settings) {
+  EpResult result;
+  progress_ = {0.0, static_cast<double>(settings.max_passes), "ep"};
+  if (!started_) start(result);
+  settle(
+      rule_, family_, settings, [&] { solve(); },
+      [&](EpResult& pass) { step(pass); }, result);
+  solve();  // kappa() and alpha() belong together
+  return result;
+}
+
+VectorXd ExactEp::offset() const {
+  VectorXd out(n_);
+  each_tile([&](const TileSpan& span, const Tile& tile) {
+    out.segment(span.row_begin, span.rows()) = tile.offset;
+  });
+  return out;
+}
+
+double ExactEp::pass(const Rule& rule) {
+  if (keep_going_ && !keep_going_(progress_)) throw PassInterrupted();
+  ++progress_.done;
+  const VectorXd f = mean();
+  double sum = 0.0;
+  each_tile([&](const TileSpan& span, const Tile& tile) {
+    const Index first = span.row_begin;
+    sum += rule.tile(span, tile, &f[first], &variance_[first],
+                     {&kappa_[first], &linear_[first], &newton_[first]});
+  });
+  return sum;
+}
+
+void ExactEp::start(EpResult& result) {
+  StartSites rule(family_);
+  rule.noise_variance = rule_.noise_variance;
+  variance_.setOnes();
+  for (int k = 0; k < StartSites::passes(family_); ++k) {
+    rule.cold = k == 0;
+    if (k > 0) solve();
+    pass(rule);
+    ++result.passes;
+    sites.kappa = kappa_;
+  }
+  sites.b = linear_ + sites.kappa.cwiseProduct(mean());
+  started_ = true;
+}
+
+void ExactEp::step(EpResult& result) {
+  log_z_ = pass(rule_) - 0.5 * scaled_.log_det();
+  ++result.passes;
+  result.change = rule_.change();
+  if (!std::isfinite(log_z_)) {
+    throw NumericError("the evidence of a pass is not finite");
+  }
+}
+
+}  // namespace bayeskernel

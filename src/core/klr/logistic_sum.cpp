@@ -1,0 +1,37 @@
+#include "klr/logistic_sum.hpp"
+
+#include <Eigen/Core>
+#include <cmath>
+
+#include "simd/column_products.hpp"
+#include "simd/exp.hpp"
+
+namespace bayeskernel {
+
+namespace detail {
+
+double narrow_logistic(const double* k, Eigen::Index stride, Eigen::Index m,
+                       const double* b, const double* s, Eigen::Index from,
+                       Eigen::Index to, double* f) {
+  using Array = Eigen::Array<double, 4, 1>;
+  Array linear = Array::Zero(), product = Array::Ones();
+  for (Eigen::Index i = from; i < to; i += kLanes) {
+    Array value = Array::Zero();
+    for (Eigen::Index j = 0; j < m; ++j) {
+      value += b[j] * Eigen::Map<const Array>(k + j * stride + i);
+    }
+    if (f != nullptr) Eigen::Map<Array>(f + i) = value;
+    value *= Eigen::Map<const Array>(s + i);
+    alignas(32) double e[4];
+    Eigen::Map<Array> far(e);
+    far = -value.abs();
+    linear += 0.5 * (value + far);
+    narrow_exp(far, 1.0);
+    product *= 1.0 + far;
+  }
+  return linear.sum() - std::log(product.prod());
+}
+
+}  // namespace detail
+
+}  // namespace bayeskernel

@@ -1,0 +1,53 @@
+#include "linear/minibatches.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "eigen.hpp"
+#include "rng/distributions.hpp"
+#include "rng/stream.hpp"
+#include "rows/rows.hpp"
+
+namespace bayeskernel {
+
+Index Minibatches::steps_of_chunk(Index chunk) const {
+  const TileSpan span = rows_.chunk_span(chunk);
+  const double n = static_cast<double>(span.row_end - span.row_begin);
+  return std::max<Index>(
+      1, std::llround(n / static_cast<double>(settings_.batch_rows)));
+}
+
+Index Minibatches::steps_of_epoch() const {
+  Index sum = 0;
+  for (Index c = 0; c < rows_.chunks(); ++c) sum += steps_of_chunk(c);
+  return sum;
+}
+
+Index Minibatches::add(Index unit, Index chunk_first) {
+  if (!grouped_) {
+    members_.push_back(unit - chunk_first);
+    return 1;
+  }
+  const Index begin = rows_.group_begin(unit);
+  const Index end = rows_.group_begin(unit + 1);
+  for (Index i = begin; i < end; ++i) members_.push_back(i - chunk_first);
+  groups_.push_back(unit);
+  begin_.push_back(static_cast<Index>(members_.size()));
+  return end - begin;
+}
+
+void Minibatches::shuffle(int number, Index stream_of,
+                          std::vector<Index>& items) const {
+  Stream stream(settings_.seed, 0, Purpose::minibatch,
+                static_cast<std::uint64_t>(number),
+                static_cast<std::uint64_t>(stream_of));
+  for (std::size_t k = items.size(); k > 1; --k) {
+    const Index pick = uniform_index(stream, static_cast<Index>(k));
+    std::swap(items[k - 1], items[pick]);
+  }
+}
+
+}  // namespace bayeskernel

@@ -1,0 +1,194 @@
+#include "predict/calibrated_link.hpp"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "eigen.hpp"
+
+namespace bayeskernel {
+
+void CalibratedLink::row(const double* m, const double* v, Eigen::Index stride,
+                         Eigen::VectorXd& p) const {
+  const Eigen::Index k = intercept.size();
+  p.resize(k);
+  for (Eigen::Index c = 0; c < k; ++c) {
+    const double wide =
+        spread ? kSpread * slope * slope * std::max(v[c * stride], 0.0) : 0.0;
+    p[c] = intercept[c] + slope * m[c * stride] / std::sqrt(1.0 + wide);
+  }
+  if (k == 1) {
+    p[0] = 1.0 / (1.0 + std::exp(-p[0]));
+  } else {
+    p = (p.array() - p.maxCoeff()).exp();
+    p /= p.sum();
+  }
+}
+
+CalibratedLinkFit::CalibratedLinkFit(const Eigen::Ref<const MatrixXd>& mean,
+                                     const Eigen::Ref<const MatrixXd>& variance,
+                                     const Eigen::Ref<const Eigen::VectorXi>& y,
+                                     const Eigen::Ref<const VectorXd>& weight)
+    : m_(mean), v_(variance.cwiseMax(0.0)), y_(y), w_(weight) {
+  const double total = std::max(w_.sum(), 1e-300);
+  const double k = static_cast<double>(m_.cols());
+  const double centre = (w_.transpose() * m_).sum() / (total * k);
+  const double square =
+      (w_.transpose() * (m_.array() - centre).square().matrix()).sum() /
+      (total * k);
+  // Where every mean is the same there is nothing to scale by.
+  scale_ = square > 0.0 && std::isfinite(square) ? std::sqrt(square) : 1.0;
+}
+
+double CalibratedLinkFit::objective(const VectorXd& theta, VectorXd* gradient,
+                                    MatrixXd* hessian) const {
+  const Index n = m_.rows(), k = m_.cols();
+  const double t = theta[k];
+  const double kappa = std::exp(t) / scale_;
+  const double spread = CalibratedLink::kSpread * kappa * kappa;
+  double value =
+      0.5 * theta.head(k).squaredNorm() / (kInterceptPrior * kInterceptPrior) +
+      0.5 * t * t / (kSlopePrior * kSlopePrior);
+  if (gradient != nullptr) {
+    gradient->resize(k + 1);
+    gradient->head(k) = theta.head(k) / (kInterceptPrior * kInterceptPrior);
+    (*gradient)[k] = t / (kSlopePrior * kSlopePrior);
+  }
+  if (hessian != nullptr) {
+    hessian->setZero(k + 1, k + 1);
+    hessian->diagonal().head(k).setConstant(
+        1.0 / (kInterceptPrior * kInterceptPrior));
+    (*hessian)(k, k) = 1.0 / (kSlopePrior * kSlopePrior);
+  }
+  VectorXd eta(k), first(k), second(k), p(k), slope(k);
+  for (Index i = 0; i < n; ++i) {
+    if (w_[i] == 0.0) continue;
+    for (Index c = 0; c < k; ++c) {
+      const double q = 1.0 + spread * v_(i, c);
+      const double along = kappa * m_(i, c) / std::sqrt(q);
+      eta[c] = theta[c] + along;
+      // d eta / dt, d^2 eta / dt^2.
+      first[c] = along / q;
+      second[c] = first[c] * (3.0 / q - 2.0);
+    }
+    // Of two classes the other one has eta = 0.
+    const double top = k == 1 ? std::max(eta[0], 0.0) : eta.maxCoeff();
+    p = (eta.array() - top).exp();
+    const double sum = p.sum() + (k == 1 ? std::exp(-top) : 0.0);
+    p /= sum;
+    const bool own = k > 1 || y_[i] == 1;
+    const Index at = k > 1 ? y_[i] : 0;
+    value += w_[i] * (top + std::log(sum) - (own ? eta[at] : 0.0));
+    if (gradient == nullptr) continue;
+    slope = p;
+    if (own) slope[at] -= 1.0;
+    gradient->head(k) += w_[i] * slope;
+    (*gradient)[k] += w_[i] * slope.dot(first);
+    if (hessian == nullptr) continue;
+    const double along = p.dot(first);
+    for (Index c = 0; c < k; ++c) {
+      (*hessian)(c, c) += w_[i] * p[c];
+      (*hessian).col(c).head(k) -= w_[i] * p[c] * p;
+      (*hessian)(k, c) += w_[i] * p[c] * (first[c] - along);
+    }
+    (*hessian)(k, k) +=
+        w_[i] * (p.dot(first.cwiseAbs2()) - along * along + slope.dot(second));
+  }
+  if (hessian != nullptr) {
+    hessian->col(k).head(k) = hessian->row(k).head(k).transpose();
+  }
+  return value;
+}
+
+CalibratedLink CalibratedLinkFit::run(bool quick) {
+  CalibratedLink out;
+  const Index k = m_.cols();
+  VectorXd found = climb(quick);
+  out.intercept = found.head(k);
+  out.slope = std::exp(found[k]) / scale_;
+  with_spread_ = best_;
+  const VectorXd centre = m_.transpose() * w_ / std::max(w_.sum(), 1e-300);
+  CalibratedLinkFit narrow(m_.rowwise() - centre.transpose(),
+                           MatrixXd::Zero(m_.rows(), k), y_, w_);
+  found = narrow.climb(quick);
+  without_spread_ = narrow.best_;
+  if (narrow.best_ < best_ - kWorth) {
+    best_ = narrow.best_;
+    out.spread = false;
+    out.slope = std::exp(found[k]) / narrow.scale_;
+    out.intercept = found.head(k) - out.slope * centre;
+  }
+  return out;
+}
+
+auto CalibratedLinkFit::climb(bool quick) -> VectorXd {
+  const Index k = m_.cols();
+  VectorXd share = VectorXd::Constant(k, 0.5);
+  if (k > 1) share.setConstant(1.0);
+  double total = k > 1 ? static_cast<double>(k) : 1.0;
+  for (Index i = 0; i < m_.rows(); ++i) {
+    total += w_[i];
+    if (k > 1)
+      share[y_[i]] += w_[i];
+    else if (y_[i] == 1)
+      share[0] += w_[i];
+  }
+  VectorXd base = (share / total).array().log();
+  if (k == 1) {
+    base[0] -= std::log1p(-share[0] / total);
+  } else {
+    base.array() -= base.mean();
+  }
+  best_ = std::numeric_limits<double>::infinity();
+  VectorXd theta(k + 1), found = VectorXd::Zero(k + 1);
+  for (int start = quick ? 1 : 0; start < (quick ? 2 : 3); ++start) {
+    theta.setZero();
+    if (start > 0) theta.head(k) = base;
+    if (start == 2) theta[k] = std::log(0.1);
+    const double end = descend(theta);
+    if (end < best_) {
+      best_ = end;
+      found = theta;
+    }
+  }
+  return found;
+}
+
+double CalibratedLinkFit::descend(VectorXd& theta) const {
+  VectorXd gradient, step, trial;
+  MatrixXd hessian;
+  double value = objective(theta, &gradient, &hessian);
+  for (int pass = 0; pass < 100; ++pass) {
+    if (!std::isfinite(value)) break;
+    Eigen::LLT<MatrixXd> llt(hessian);
+    for (double raise = 1e-3 * hessian.diagonal().cwiseAbs().maxCoeff();
+         llt.info() != Eigen::Success; raise *= 10.0) {
+      MatrixXd raised = hessian;
+      raised.diagonal().array() += raise;
+      llt.compute(raised);
+      if (!std::isfinite(raise)) return value;
+    }
+    step = -llt.solve(gradient);
+    // A step beyond two units leaves where the quadratic holds.
+    const double longest = step.cwiseAbs().maxCoeff();
+    if (longest > 2.0) step *= 2.0 / longest;
+    const double slope = gradient.dot(step);
+    double size = 1.0, next = value;
+    for (; size > 1e-8; size *= 0.5) {
+      trial = theta + size * step;
+      next = objective(trial, nullptr, nullptr);
+      if (next <= value + 1e-4 * size * slope) break;
+    }
+    if (size <= 1e-8) break;
+    theta = trial;
+    if (-slope < 1e-12 * (1.0 + std::abs(value))) {
+      value = next;
+      break;
+    }
+    value = objective(theta, &gradient, &hessian);
+  }
+  return value;
+}
+
+}  // namespace bayeskernel

@@ -1,0 +1,35 @@
+#include "rows/sample_rows.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "eigen.hpp"
+#include "rng/distributions.hpp"
+#include "rng/stream.hpp"
+#include "rows/streamed_rows.hpp"
+
+namespace bayeskernel {
+
+RowSample sample_rows(ChunkReader& reader, const StreamColumns& columns,
+                      Index size, std::uint64_t seed) {
+  const Index n = reader.rows();
+  size = std::min(size, n);
+  const Index p = static_cast<Index>(columns.source.size());
+  RowSample out{MatrixXd(p, size), VectorXd(size), VectorXd(size)};
+  Stream stream(seed, 0, Purpose::resample, 0, 0);
+  MatrixXd row(reader.columns() + 1, 1);
+  for (Index k = 0; k < size; ++k) {
+    const Index begin = k * n / size, end = (k + 1) * n / size;
+    const Index i = begin + uniform_index(stream, end - begin);
+    reader.read(i, row);
+    for (Index j = 0; j < p; ++j) {
+      out.x(j, k) =
+          (row(columns.source[j], 0) - columns.center[j]) / columns.scale[j];
+    }
+    out.labels[k] = row(row.rows() - 1, 0);
+    out.number[k] = static_cast<double>(i);
+  }
+  return out;
+}
+
+}  // namespace bayeskernel

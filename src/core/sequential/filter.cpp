@@ -1,0 +1,494 @@
+#include "sequential/filter.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "eigen.hpp"
+#include "error.hpp"
+#include "expansion/factored_gaussian.hpp"
+#include "math/normal.hpp"
+#include "optim/progress.hpp"
+#include "parallel/executor.hpp"
+#include "parallel/scratch_pool.hpp"
+#include "rng/distributions.hpp"
+#include "rng/stream.hpp"
+#include "sequential/grid.hpp"
+#include "sequential/particle.hpp"
+#include "sequential/resample.hpp"
+#include "sequential/subset_prior.hpp"
+
+namespace bayeskernel {
+
+ParticleFilter::ParticleFilter(Grid& grid, const SubsetPrior& prior,
+                               const FilterSettings& settings,
+                               Executor& executor)
+    : grid_(grid),
+      prior_(prior),
+      settings_(settings),
+      executor_(executor),
+      particles_(static_cast<std::size_t>(settings.particles)),
+      next_(particles_.size()),
+      log_weight_(particles_.size(), 0.0),
+      gain_(particles_.size(), 0.0),
+      options_(particles_.size()) {
+  prior_.reach(grid_.points());
+  for_each(Purpose::init, 0, [&](Index i, Stream& stream, ParticleWork& work) {
+    Particle& particle = particles_[i];
+    draw_set(particle, stream, work);
+    particle.noise = settings_.first_noise.draw(stream, 0.0, 0.0);
+    particle.spread = settings_.first_spread.draw(stream, 0.0, 0.0);
+  });
+}
+
+void ParticleFilter::restore(std::vector<Particle> particles,
+                             std::vector<double> log_weight) {
+  particles_ = std::move(particles);
+  log_weight_ = std::move(log_weight);
+}
+
+FilterStep ParticleFilter::step(const double* x, double y) {
+  const Index before = grid_.points();
+  const bool fresh = grid_.offer(x);
+  const double size = static_cast<double>(settings_.particles);
+  prior_.reach(grid_.points());
+  offered_response_ = y;
+  FilterStep out;
+  if (settings_.corrected) {
+    propose_moves(before, y);
+  } else {
+    include(fresh, y);
+  }
+  const std::vector<double> joint = joined();
+  out.ess = effective_size(joint);
+  const bool tempered = settings_.temper && !settings_.corrected &&
+                        out.ess < settings_.temper_below * size;
+  bool divided = false;
+  if (!tempered) {
+    take(joint, out);
+  } else {
+    out.stages = 0.0;
+    out.ess = size;
+    if (fresh) admit(out);
+    divided = !settings_.classes;
+    if (divided) {
+      temper(y, out);
+    } else {
+      include(false, y);
+      const std::vector<double> rest = joined();
+      out.ess = std::min(out.ess, effective_size(rest));
+      ++out.stages;
+      take(rest, out);
+    }
+  }
+  grid_.absorb(y);
+  if (divided || settings_.ess >= 1.0 || out.ess < settings_.ess * size) {
+    if (!divided) divide(kAfter);
+    out.resampled = 1.0;
+  }
+  if (!settings_.corrected) {
+    for_each(Purpose::kernels, kAfter,
+             [&](Index i, Stream& stream, ParticleWork& work) {
+               move(particles_[i], stream, work, 0.0, 0.0);
+             });
+  }
+  describe(out);
+  return out;
+}
+
+void ParticleFilter::finish(Index rounds) {
+  divide(kFinish);
+  for (Index r = 0; r < rounds; ++r) {
+    for_each(Purpose::kernels, kFinish + static_cast<std::uint64_t>(r),
+             [&](Index i, Stream& stream, ParticleWork& work) {
+               if (grid_.rows() == 0) return;
+               move(particles_[i], stream, work, 0.0, 0.0);
+               refresh(particles_[i], stream, work,
+                       static_cast<double>(grid_.rows()));
+             });
+  }
+}
+
+double ParticleFilter::log_predictive(const NextRow& f, double noise, double y,
+                                      double share) const {
+  if (settings_.blind) return 0.0;
+  if (settings_.classes) {
+    return log_normal_cdf(y * f.mean / std::sqrt(1.0 + f.variance));
+  }
+  const double total = noise + share * f.variance, left = y - f.mean;
+  return -share * (detail::kLogSqrtTwoPi + 0.5 * std::log(noise)) -
+         0.5 * std::log(total / noise) - 0.5 * share * left * left / total;
+}
+
+void ParticleFilter::draw_set(Particle& particle, Stream& stream,
+                              ParticleWork& work) const {
+  const Index g = grid_.points();
+  double u = stream.uniform();
+  Index k = 0;
+  while (k < prior_.most(g) && (u -= std::exp(prior_.log_size(k, g))) > 0.0) {
+    ++k;
+  }
+  while (particle.size() < k) {
+    particle.centres.push_back(
+        work.vacant(particle, uniform_index(stream, g - particle.size())));
+  }
+}
+
+auto ParticleFilter::weigh(const Particle& particle, bool fresh,
+                           ParticleWork& work) -> Options {
+  const Index k = particle.size(), g = grid_.points();
+  Options out;
+  out.without = work.next(particle, grid_);
+  if (!fresh) return out;
+  const double past = prior_.log(k, g - 1);
+  out.log_without = prior_.log(k, g) - past;
+  if (k < prior_.most(g)) {
+    const double change = work.propose(particle, grid_, g - 1);
+    out.with = work.next_with(grid_, g - 1, out.without);
+    out.log_with = prior_.log(k + 1, g) - past + change;
+    if (std::isnan(out.log_with)) out.log_with = kNone;
+  }
+  return out;
+}
+
+double ParticleFilter::log_sum(double a, double b) {
+  const double most = std::max(a, b);
+  if (!std::isfinite(most)) return most;
+  return most + std::log1p(std::exp(std::min(a, b) - most));
+}
+
+std::pair<double, double> ParticleFilter::log_options(const Options& o,
+                                                      double noise, double y,
+                                                      double share) const {
+  const double a = o.log_without + log_predictive(o.without, noise, y, share);
+  if (!(o.log_with > kNone)) return {a, kNone};
+  const double b = o.log_with + log_predictive(o.with, noise, y, share);
+  return {log_sum(a, b), b};
+}
+
+void ParticleFilter::include(bool fresh, double y) {
+  for_each(
+      Purpose::selection, 0, [&](Index i, Stream& stream, ParticleWork& work) {
+        Particle& particle = next_[i] = particles_[i];
+        load(particle, work);
+        const Options options = weigh(particle, fresh, work);
+        const auto log = log_options(options, particle.noise, y, 1.0);
+        gain_[i] = number(log.first);
+        const bool in = std::log(stream.uniform()) < log.second - log.first;
+        if (in) work.accept(particle, grid_, grid_.points() - 1);
+        take_row(particle, in ? options.with : options.without, y, stream,
+                 work);
+      });
+}
+
+void ParticleFilter::take_row(Particle& particle, const NextRow& f, double y,
+                              Stream& stream, ParticleWork& work) {
+  double response = y;
+  if (settings_.classes) {
+    response = on_side(y, f.mean, std::sqrt(1.0 + f.variance), stream);
+    particle.latent.push_back(response);
+  }
+  if (!settings_.blind) work.add_row(particle, grid_, response);
+  refresh(particle, stream, work, static_cast<double>(grid_.rows() + 1));
+}
+
+void ParticleFilter::refresh(Particle& particle, Stream& stream,
+                             ParticleWork& work, double rows) {
+  const VectorXd& beta = work.beta;
+  work.draw([&] { return stream.normal(); });
+  double squares = 0.0;
+  for (Index j = 0; j <= particle.size(); ++j) squares += beta[j] * beta[j];
+  const double k = static_cast<double>(particle.size() + 1);
+  if (settings_.classes) {
+    redraw_latent(particle, stream, work);
+  } else {
+    const double left = std::max(work.residual_square(), 0.0);
+    particle.noise =
+        settings_.noise.draw(stream, settings_.blind ? 0.0 : rows, left);
+  }
+  particle.spread = settings_.spread.draw(stream, k, squares);
+}
+
+void ParticleFilter::redraw_latent(Particle& particle, Stream& stream,
+                                   ParticleWork& work) {
+  const Index n = static_cast<Index>(particle.latent.size());
+  const Index kept = std::min(n, grid_.rows());
+  work.latent.setConstant(n, work.beta[0]);
+  for (Index j = 1; j <= particle.size(); ++j) {
+    const Index c = particle.centres[j - 1];
+    work.latent.head(kept) +=
+        work.beta[j] * Eigen::Map<const VectorXd>(grid_.values(c), kept);
+    if (n > kept) work.latent[kept] += work.beta[j] * grid_.offered(c + 1);
+  }
+  for (Index s = 0; s < n; ++s) {
+    const double y = s < kept ? grid_.response()[s] : offered_response_;
+    particle.latent[s] = on_side(y, work.latent[s], 1.0, stream);
+  }
+}
+
+void ParticleFilter::propose_moves(Index before, double y) {
+  const Index g = grid_.points();
+  for_each(
+      Purpose::selection, 0, [&](Index i, Stream& stream, ParticleWork& work) {
+        Particle& particle = next_[i] = particles_[i];
+        const Index old = particle.size();
+        const double birth = prior_.birth(old, g), death = prior_.death(old);
+        load(particle, work);
+        const double u = stream.uniform();
+        double log = -prior_.log(old, before);
+        if (u < birth) {
+          const Index c = work.vacant(particle, uniform_index(stream, g - old));
+          const double change = work.propose(particle, grid_, c);
+          work.accept(particle, grid_, c);
+          const double k = static_cast<double>(old + 1);
+          log += change + std::log(static_cast<double>(g - old) / birth);
+          if (c < before) log += std::log(prior_.death(old + 1) / k);
+        } else if (u < birth + death) {
+          const Index at = uniform_index(stream, old);
+          const double change = work.remove(at);
+          work.drop(particle, grid_, at);
+          const Index k = old - 1;
+          log += change + std::log(static_cast<double>(old) / death) +
+                 std::log(prior_.birth(k, before) /
+                          static_cast<double>(before - k));
+        } else {
+          log += std::log(prior_.stay(old, before) / prior_.stay(old, g));
+        }
+        log += prior_.log(particle.size(), g);
+        const NextRow f = work.next(particle, grid_);
+        gain_[i] = number(log + log_predictive(f, particle.noise, y, 1.0));
+        take_row(particle, f, y, stream, work);
+      });
+}
+
+void ParticleFilter::admit(FilterStep& out) {
+  const double least =
+      settings_.temper_to * static_cast<double>(settings_.particles);
+  const Index point = grid_.points() - 1;
+  for_each(Purpose::selection, kAdmitted,
+           [&](Index i, Stream&, ParticleWork& work) {
+             load(particles_[i], work);
+             options_[i] = weigh(particles_[i], true, work);
+           });
+  double factor = kNone;  // its log
+  for (std::uint64_t stage = kAdmitted; factor < 0.0; ++stage) {
+    const bool first = stage == kAdmitted;
+    const auto weights = [&](double next) {
+      std::vector<double> at(log_weight_);
+      for (std::size_t i = 0; i < at.size(); ++i) {
+        const Options& o = options_[i];
+        at[i] += first ? log_sum(o.log_without, o.log_with + next)
+                       : (particles_[i].has(point) ? next - factor : 0.0);
+        at[i] = number(at[i]);
+      }
+      return at;
+    };
+    const double next =
+        largest(first ? faintest() : factor, 0.0, least, weights);
+    const std::vector<double> joint = weights(next);
+    out.ess = std::min(out.ess, effective_size(joint));
+    if (first) {
+      for_each(Purpose::selection, stage + kTempered,
+               [&](Index i, Stream& stream, ParticleWork&) {
+                 const Options& o = options_[i];
+                 const double with = o.log_with + next;
+                 if (std::log(stream.uniform()) <
+                     with - log_sum(o.log_without, with)) {
+                   particles_[i].centres.push_back(point);
+                 }
+               });
+    }
+    collect(joint, stage, out);
+    factor = next;
+    for_each(Purpose::kernels, stage,
+             [&](Index i, Stream& stream, ParticleWork& work) {
+               move(particles_[i], stream, work, 0.0, 0.0, factor);
+               refresh(particles_[i], stream, work,
+                       static_cast<double>(grid_.rows()));
+             });
+  }
+}
+
+void ParticleFilter::temper(double y, FilterStep& out) {
+  const double least =
+      settings_.temper_to * static_cast<double>(settings_.particles);
+  double share = 0.0;
+  for (std::uint64_t stage = 1; share < 1.0; ++stage) {
+    for_each(Purpose::selection, stage,
+             [&](Index i, Stream&, ParticleWork& work) {
+               load(particles_[i], work, share, y);
+               options_[i] = weigh(particles_[i], false, work);
+             });
+    const auto weights = [&](double part) {
+      std::vector<double> at(log_weight_);
+      for (std::size_t i = 0; i < at.size(); ++i) {
+        at[i] = number(at[i] + log_predictive(options_[i].without,
+                                              particles_[i].noise, y, part));
+      }
+      return at;
+    };
+    const double left = 1.0 - share;
+    const double part =
+        std::max(largest(0.0, left, least, weights), 1e-3 * left);
+    const double reached = part >= left ? 1.0 : share + part;
+    const std::vector<double> joint = weights(reached - share);
+    out.ess = std::min(out.ess, effective_size(joint));
+    share = reached;
+    collect(joint, stage, out);
+    for_each(Purpose::kernels, stage,
+             [&](Index i, Stream& stream, ParticleWork& work) {
+               move(particles_[i], stream, work, share, y);
+               refresh(particles_[i], stream, work,
+                       static_cast<double>(grid_.rows()) + share);
+             });
+  }
+}
+
+void ParticleFilter::collect(const std::vector<double>& joint,
+                             std::uint64_t stage, FilterStep& out) {
+  FilterStep told;
+  advance(joint, told);
+  out.log_evidence += told.log_evidence;
+  divide(stage);
+  ++out.stages;
+}
+
+std::vector<double> ParticleFilter::joined() const {
+  std::vector<double> out(log_weight_);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] += gain_[i];
+  return out;
+}
+
+void ParticleFilter::advance(const std::vector<double>& joint,
+                             FilterStep& out) {
+  out.log_evidence = log_mean_weight(joint);
+  if (!std::isfinite(out.log_evidence)) {
+    throw NumericError("no particle explains row " +
+                       std::to_string(grid_.rows() + 1));
+  }
+  for (std::size_t i = 0; i < joint.size(); ++i) {
+    log_weight_[i] = joint[i] - out.log_evidence;
+  }
+}
+
+void ParticleFilter::take(const std::vector<double>& joint, FilterStep& out) {
+  FilterStep told;
+  advance(joint, told);
+  out.log_evidence += told.log_evidence;
+  particles_.swap(next_);
+}
+
+void ParticleFilter::divide(std::uint64_t stage) {
+  Stream stream(settings_.seed, 0, Purpose::resample,
+                static_cast<std::uint64_t>(grid_.rows()), stage);
+  const std::vector<Index> parent =
+      resample(log_weight_, settings_.resampling, stream);
+  for (std::size_t i = 0; i < parent.size(); ++i) {
+    next_[i] = particles_[static_cast<std::size_t>(parent[i])];
+  }
+  particles_.swap(next_);
+  std::fill(log_weight_.begin(), log_weight_.end(), 0.0);
+}
+
+void ParticleFilter::describe(FilterStep& out) const {
+  double total = 0.0;
+  for (std::size_t i = 0; i < particles_.size(); ++i) {
+    const double w = std::exp(log_weight_[i]);
+    total += w;
+    out.kernels += w * static_cast<double>(particles_[i].size());
+    out.noise += w * particles_[i].noise;
+  }
+  out.kernels /= total;
+  out.noise /= total;
+}
+
+void ParticleFilter::move(Particle& particle, Stream& stream,
+                          ParticleWork& work, double share, double y,
+                          double admission) {
+  load(particle, work, share, y);
+  for (Index s = 0; s < settings_.sweeps; ++s) {
+    const double kind = 3.0 * stream.uniform();
+    if (kind < 1.0) {
+      try_birth(particle, stream, work, admission);
+    } else if (kind < 2.0) {
+      try_death(particle, stream, work, admission);
+    } else {
+      try_swap(particle, stream, work, admission);
+    }
+  }
+}
+
+void ParticleFilter::try_birth(Particle& particle, Stream& stream,
+                               ParticleWork& work, double admission) {
+  const Index k = particle.size(), g = grid_.points();
+  if (k >= prior_.most(g)) return;
+  const Index c = work.vacant(particle, uniform_index(stream, g - k));
+  const double ratio = work.propose(particle, grid_, c) +
+                       admitted(c, admission) +
+                       std::log(prior_.lambda() / static_cast<double>(k + 1));
+  if (std::log(stream.uniform()) < ratio) work.accept(particle, grid_, c);
+}
+
+void ParticleFilter::try_death(Particle& particle, Stream& stream,
+                               ParticleWork& work, double admission) {
+  const Index k = particle.size();
+  if (k == 0) return;
+  const Index at = uniform_index(stream, k);
+  const double ratio = work.remove(at) -
+                       admitted(particle.centres[at], admission) +
+                       std::log(static_cast<double>(k) / prior_.lambda());
+  if (std::log(stream.uniform()) < ratio) work.drop(particle, grid_, at);
+}
+
+void ParticleFilter::try_swap(Particle& particle, Stream& stream,
+                              ParticleWork& work, double admission) {
+  const Index k = particle.size(), g = grid_.points();
+  if (k == 0 || k >= g) return;
+  const Index at = uniform_index(stream, k);
+  const bool near = stream.uniform() < 0.5;
+  double ratio = 0.0;
+  const Index c = near ? near_point(particle, at, stream, ratio)
+                       : work.vacant(particle, uniform_index(stream, g - k));
+  if (c < 0) return;
+  ratio += admitted(c, admission) - admitted(particle.centres[at], admission);
+  ratio += work.remove(at);
+  ratio += work.propose(particle, grid_, c, true);
+  if (!(std::log(stream.uniform()) < ratio)) return;
+  work.drop(particle, grid_, at);
+  work.propose(particle, grid_, c);
+  work.accept(particle, grid_, c);
+}
+
+Index ParticleFilter::near_point(const Particle& particle, Index at,
+                                 Stream& stream, double& ratio) const {
+  const auto is_centre = [&](Index c) { return particle.has(c); };
+  const Index old = particle.centres[at];
+  const auto& there = grid_.neighbors(old);
+  Index open = 0;
+  for (const Index c : there) open += is_centre(c) ? 0 : 1;
+  if (open == 0) return -1;
+  Index r = uniform_index(stream, open), next = -1;
+  for (const Index c : there) {
+    if (!is_centre(c) && r-- == 0) {
+      next = c;
+      break;
+    }
+  }
+  // After the swap `old` is open and `next` is not; it is no neighbor of
+  // itself.
+  Index back = 0;
+  bool mutual = false;
+  for (const Index c : grid_.neighbors(next)) {
+    mutual = mutual || c == old;
+    back += c == old || !is_centre(c) ? 1 : 0;
+  }
+  if (!mutual) return -1;
+  ratio = std::log(static_cast<double>(open) / static_cast<double>(back));
+  return next;
+}
+
+}  // namespace bayeskernel

@@ -1,0 +1,49 @@
+#include "sequential/subset_prior.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "eigen.hpp"
+
+namespace bayeskernel {
+
+SubsetPrior::SubsetPrior(double lambda, Index kmax, double rate)
+    : lambda_(lambda), kmax_(kmax), rate_(rate) {
+  reach(kmax);
+  double sum = 0.0, peak = 0.0;
+  for (Index j = 0; j <= kmax; ++j) {
+    const double term = log_power(j);
+    if (term > peak) {
+      sum *= std::exp(peak - term);
+      peak = term;
+    }
+    sum += std::exp(term - peak);
+    log_total_.push_back(peak + std::log(sum));
+  }
+}
+
+void SubsetPrior::reach(Index g) {
+  while (static_cast<Index>(log_factorial_.size()) <= g) {
+    const double n = static_cast<double>(log_factorial_.size());
+    log_factorial_.push_back(n < 1.0 ? 0.0
+                                     : log_factorial_.back() + std::log(n));
+  }
+}
+
+double SubsetPrior::log(Index k, Index g) const {
+  if (k > most(g)) return -std::numeric_limits<double>::infinity();
+  return log_power(k) - log_total_[most(g)] - log_choose(k, g);
+}
+
+double SubsetPrior::birth(Index k, Index g) const {
+  if (k >= most(g)) return 0.0;
+  return rate_ * std::min(1.0, lambda_ / static_cast<double>(k + 1));
+}
+
+double SubsetPrior::death(Index k) const {
+  if (k == 0) return 0.0;
+  return rate_ * std::min(1.0, static_cast<double>(k) / lambda_);
+}
+
+}  // namespace bayeskernel
