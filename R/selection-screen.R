@@ -93,7 +93,9 @@ whole_terms <- function(job, found) {
     return(found)
   }
   list(
-    core = widen_search(job, found$core, found$chosen, new, rep(-9, length(new))),
+    core = widen_search(
+      job, found$core, found$chosen, new, rep(-9, length(new))
+    ),
     chosen = c(found$chosen, new)
   )
 }
@@ -185,7 +187,9 @@ substitute_odds <- function(job, core, chosen) {
   small <- only_columns(job, chosen)$data$selection$columns + 1L
   effect <- inclusion[own] * core$theta_mean[small[own]]
   gain <- function(pull) {
-    column_gain(pull, sums$squares, slab_precision(core), log_prior_odds(job, core))
+    column_gain(
+      pull, sums$squares, slab_precision(core), log_prior_odds(job, core)
+    )
   }
   alone <- gain(pull)
   alone[chosen[own]] <- -Inf
