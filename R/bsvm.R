@@ -24,8 +24,7 @@
 #'   Bayes, the papers' method; `"gibbs"`, the sampler; `"svi"`, stochastic
 #'   variational steps over minibatches and then full passes, which ends where
 #'   `"vb"` does and reads its rows from a matrix or from a [row_source()].
-#'   `NULL`, the default: `"ep"`; with `select` `"gibbs"`, as in [bkm()], or
-#'   `"vb"` where `polish` is not `TRUE`; `"vb"` with crossed terms of many
+#'   `NULL`, the default: `"ep"`; `"vb"` with `select`, with crossed terms of many
 #'   levels, and above 1e8 cells (rows x columns) in memory, where it takes half
 #'   the time. `print()` says which. A row source is read by `"ep"`, which keeps
 #'   16 bytes of each row,

@@ -38,14 +38,7 @@ settle_method <- function(settings) {
   late <- c("method", "tol", "max_iter")
   settings$open <- Filter(function(name) is.null(settings[[name]]), late)
   settings$method <- settings$method %||%
-    if (none) {
-      "ep"
-    } else if (isTRUE(settings$polish)) {
-      "gibbs"
-    } else {
-      # What else `polish` says is of variational selection.
-      "vb"
-    }
+    if (none) "ep" else "vb"
   refuse_polish(settings)
   refuse_terms(settings)
   if (!none && settings$method == "ep") {
