@@ -317,7 +317,7 @@ calibrated_process_rate <- function(process, rows, data, settings) {
   settings[c("method", "keep", "progress", "tol", "max_iter", "cluster")] <-
     list("ep", TRUE, FALSE, 1e-3, 100L, NULL)
   settings$nugget <- process$nugget
-  control <- gpsvm_control(settings, labels)
+  control <- gpsvm_core_control(settings, labels)
   kernel <- kernel_to_core(process$kernel, nrow(process$z))
   copies <- if (length(rows$weights) && nrow(data$x) == rows$n) {
     row_copies(rows$weights, rows$counted)

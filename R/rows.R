@@ -102,10 +102,11 @@ given_source <- function(model, front, settings) {
 changed_arguments <- function(model, front) {
   defaults <- formals(get(paste0(model$name, ".formula"), topenv()))
   Filter(function(name) {
-    default <- defaults[[name]]
-    open <- is.name(default) && !nzchar(default)
+    default <- defaults[name]
+    # Without a default; such a thing cannot be given a name of its own.
+    open <- identical(unname(default), list(quote(expr = )))
     !eval(call("missing", as.name(name)), front) &&
-      (open || !identical(get(name, front), eval(default, topenv())))
+      (open || !identical(get(name, front), eval(default[[1]], topenv())))
   }, ls(front))
 }
 

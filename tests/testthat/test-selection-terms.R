@@ -12,11 +12,10 @@ levels_data <- function(n = 150, seed = 1) {
   d
 }
 
-by_terms <- function(formula, data, ..., ndraws = 1500, prior = bkm_prior(
-                       rho = 0.3, inclusion = "term"
-                     )) {
+by_terms <- function(formula, data, ..., method = "gibbs", ndraws = 1500,
+                     prior = bkm_prior(rho = 0.3, inclusion = "term")) {
   suppressWarnings(flat(bkm)(
-    formula, data, select = TRUE, prior = prior, chains = 2, warmup = 200,
+    formula, data, method = method, select = TRUE, prior = prior, chains = 2, warmup = 200,
     ndraws = ndraws, seed = 1, threads = 1, ...
   ), classes = "bayeskernel_warning_convergence")
 }

@@ -69,7 +69,8 @@ test_that("typed defaults change no kernel model", {
   expect_typed("gpsvm", y ~ a + b, tune = FALSE)
   expect_typed("gpsvm", y ~ a + b, method = "vb", tune = FALSE)
   expect_typed("mkprobit", k ~ a + b)
-  expect_typed("mkprobit", k ~ a + b, control = list(sparse = TRUE))
+  expect_typed("mkprobit", k ~ a + b, coefficients = "weights",
+    control = list(sparse = TRUE))
   expect_typed("seqkr", z ~ a + b, particles = 30)
   expect_typed("seqkr", y ~ a + b, particles = 30, family = "binomial")
 })

@@ -1,10 +1,11 @@
 // Single moves and densities of bark()'s sampler at given states, compiled by
 // the tests that need them.
-// [[Rcpp::depends(bayeskernel, RcppEigen, BH)]]
+// [[Rcpp::depends(RcppEigen, BH)]]
 // [[Rcpp::plugins(cpp17)]]
 #include <Rcpp.h>
 
-#include <bayeskernel/bark/chain.hpp>
+#include "bark/chain.hpp"
+#include "bark/structured_moves.hpp"
 #include <limits>
 
 namespace {

@@ -1,12 +1,12 @@
 // Numbers of single rows of the likelihood families.
-// [[Rcpp::depends(bayeskernel, RcppEigen, BH)]]
+// [[Rcpp::depends(RcppEigen, BH)]]
 // [[Rcpp::plugins(cpp17)]]
 #include <Rcpp.h>
 
-#include <bayeskernel/family/bounds.hpp>
-#include <bayeskernel/family/tilted.hpp>
-#include <bayeskernel/predict/link.hpp>
-#include <bayeskernel/rng/polya_gamma.hpp>
+#include "likelihood/bounds.hpp"
+#include "likelihood/tilted.hpp"
+#include "predict/link.hpp"
+#include "rng/polya_gamma.hpp"
 #include <string>
 
 using namespace bayeskernel;

@@ -1,14 +1,14 @@
 // One stochastic step of the nonlinear machine, compiled by the test that needs
 // it.
-// [[Rcpp::depends(bayeskernel, RcppEigen, BH)]]
+// [[Rcpp::depends(RcppEigen, BH)]]
 // [[Rcpp::plugins(cpp17)]]
 #include <Rcpp.h>
 
-#include <bayeskernel/data/memory_readers.hpp>
-#include <bayeskernel/gpsvm/features.hpp>
-#include <bayeskernel/hinge/pass.hpp>
-#include <bayeskernel/hinge/row_rules.hpp>
-#include <bayeskernel/hinge/system.hpp>
+#include "rows/memory_readers.hpp"
+#include "gp/features.hpp"
+#include "linear/pass.hpp"
+#include "linear/row_rules.hpp"
+#include "linear/system.hpp"
 
 // Of size rho from the prior on the rows named (1-based): the whitened q. The
 // kernel is a sum of Gaussian ones, a row of `lengthscale` for each; x is n x d,

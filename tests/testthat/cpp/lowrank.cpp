@@ -1,10 +1,11 @@
 // Single moves and densities of klr()'s sampler at given states, compiled by
 // the tests that need them. Rows and kernels are counted from 0.
-// [[Rcpp::depends(bayeskernel, RcppEigen, BH)]]
+// [[Rcpp::depends(RcppEigen, BH)]]
 // [[Rcpp::plugins(cpp17)]]
 #include <Rcpp.h>
 
-#include <bayeskernel/lowrank/chain.hpp>
+#include "klr/chain.hpp"
+#include "klr/save.hpp"
 
 using namespace bayeskernel;
 using Eigen::Index;

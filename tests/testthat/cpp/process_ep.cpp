@@ -1,11 +1,11 @@
 // Expectation propagation of an intercept and a process on inducing points, at
 // given parameters, for the test of golden numbers.
-// [[Rcpp::depends(bayeskernel, RcppEigen, BH)]]
+// [[Rcpp::depends(RcppEigen, BH)]]
 // [[Rcpp::plugins(cpp17)]]
 #include <Rcpp.h>
 
-#include <bayeskernel/ep/fit.hpp>
-#include <bayeskernel/gpsvm/bound_gradient.hpp>
+#include "ep/fit.hpp"
+#include "gp/bound_gradient.hpp"
 #include <string>
 
 using namespace bayeskernel;
