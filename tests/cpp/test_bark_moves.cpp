@@ -1,12 +1,13 @@
 // Single moves of bark()'s sampler against densities written down afresh, and
 // what the chain keeps about its state against the state itself.
 #include <Eigen/Cholesky>
-#include "bark/chain.hpp"
-#include "bark/kept.hpp"
-#include "math/normal.hpp"
 #include <functional>
 
+#include "bark/chain.hpp"
+#include "bark/kept.hpp"
+#include "bark/structured_moves.hpp"
 #include "bark_problem.hpp"
+#include "math/normal.hpp"
 
 using bayeskernel::BarkTally;
 using bayeskernel::BlockMove;

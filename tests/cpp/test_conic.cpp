@@ -1,10 +1,10 @@
-#include "multinomial/conic.hpp"
-
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include "check.hpp"
+#include "math/normal.hpp"
+#include "multinomial/conic.hpp"
 
 using bayeskernel::ConicRule;
 using bayeskernel::Stream;
@@ -34,7 +34,8 @@ static Reference slow_moments(const VectorXd& m, Index t, const VectorXd& s) {
     const double u = 0.5 * (low + high);
     double slope = -u;
     for (Index j = 0; j < c; ++j) {
-      if (j != t) slope += s[t] / s[j] * bayeskernel::below_normal(z(j, u)).slope;
+      if (j != t)
+        slope += s[t] / s[j] * bayeskernel::below_normal(z(j, u)).slope;
     }
     (slope > 0.0 ? low : high) = u;
   }
@@ -136,8 +137,7 @@ TEST("far out the moments are those of the nearest corner") {
     const double z = -far / std::sqrt(2.0);
     const double log_z = rule.moments(m.data(), 0, y.data());
     CHECK(std::abs(log_z / bayeskernel::log_normal_cdf(z) - 1.0) < 1e-13);
-    const double pull =
-        bayeskernel::below_normal(z).slope / std::sqrt(2.0);
+    const double pull = bayeskernel::below_normal(z).slope / std::sqrt(2.0);
     CHECK_NEAR(y[0], pull, 1e-12);
     CHECK_NEAR(y[1], far - pull, 1e-12);
     CHECK(y[0] > y[1]);
@@ -160,9 +160,9 @@ TEST("far out the moments are those of the nearest corner") {
 
 TEST("given moments, where the file is") {
   const char* folder = std::getenv("BAYESKERNEL_GOLDEN");
-  std::ifstream file(std::string(folder == nullptr
-                                     ? "../testthat/golden/mkprobit"
-                                     : folder) + "/conic.csv");
+  std::ifstream file(
+      std::string(folder == nullptr ? "../testthat/golden/mkprobit" : folder) +
+      "/conic.csv");
   std::string line;
   std::getline(file, line);
   while (std::getline(file, line)) {

@@ -1,11 +1,12 @@
 // The prior of the covariance of correlated effects whose standard deviations
 // are half t: its density, its margins and its steps.
 #include <Eigen/LU>
-#include "prior/variance_prior.hpp"
-#include "rng/matrix_variate.hpp"
 #include <boost/math/distributions/students_t.hpp>
 
 #include "check.hpp"
+#include "prior/variance_prior.hpp"
+#include "rng/distributions.hpp"
+#include "rng/matrix_variate.hpp"
 
 using bayeskernel::CovariancePrior;
 using bayeskernel::HalfT;
@@ -74,11 +75,11 @@ TEST("one effect has the half t prior of a variance") {
   for (const double x : {-6.0, -1.0, 0.3, 4.0}) {  // log sigma^2
     const MatrixXd p = MatrixXd::Constant(1, 1, std::exp(-x));
     CHECK_NEAR(log_density(prior, p) + x, single.log_density(x), 1e-12);
-    CHECK_NEAR(prior.log_scale_density(p, 0.7) -
-                   prior.log_scale_density(p, 0.0),
-               single.log_scale_density(p(0, 0), 0.7) -
-                   single.log_scale_density(p(0, 0), 0.0),
-               1e-12);
+    CHECK_NEAR(
+        prior.log_scale_density(p, 0.7) - prior.log_scale_density(p, 0.0),
+        single.log_scale_density(p(0, 0), 0.7) -
+            single.log_scale_density(p(0, 0), 0.0),
+        1e-12);
   }
 }
 
@@ -115,8 +116,7 @@ TEST("standard deviations are half t, correlations as the degrees say") {
                  density(prior, std::exp(u), std::exp(v), rho);
         }
       }
-      const double expected =
-          half_t.df == 2.0 ? 0.5 : 0.75 * (1.0 - rho * rho);
+      const double expected = half_t.df == 2.0 ? 0.5 : 0.75 * (1.0 - rho * rho);
       CHECK_NEAR(sum, expected, 1e-6);
     }
   }
@@ -132,9 +132,9 @@ TEST("the density along a scale is that of Psi") {
         // Psi e^2t has the measure e^(r (r + 1) t).
         const double expected = log_density(prior, std::exp(-2.0 * t) * p) -
                                 log_density(prior, p) + r * (r + 1.0) * t;
-        CHECK_NEAR(prior.log_scale_density(p, t) -
-                       prior.log_scale_density(p, 0.0),
-                   expected, 1e-11);
+        CHECK_NEAR(
+            prior.log_scale_density(p, t) - prior.log_scale_density(p, 0.0),
+            expected, 1e-11);
       }
     }
   }
@@ -145,8 +145,8 @@ TEST("the scale at P is that of the derivatives of the density") {
   const int r = 3;
   const MatrixXd p = precision_of(stream, r), none = MatrixXd::Zero(r, r);
   const CovariancePrior prior(0.0, none, HalfT{4.0, 0.8});
-  const MatrixXd expected = 0.5 * (prior.df() + r + 1.0) * p.inverse() -
-                            0.5 * prior.scale(p);
+  const MatrixXd expected =
+      0.5 * (prior.df() + r + 1.0) * p.inverse() - 0.5 * prior.scale(p);
   for (int j = 0; j < r; ++j) {
     for (int k = 0; k <= j; ++k) {
       MatrixXd up = p, down = p;
@@ -169,12 +169,13 @@ TEST("q of the covariance and of its scales agree, however few the members") {
     for (const double count : {1.0, 2.0, 5.0, 1000.0}) {
       for (const double size : {1e-4, 1.0, 1e4}) {
         const MatrixXd moment = count * size * precision_of(stream, r);
-        const MatrixXd out = prior.posterior_scale(
-            count, moment, MatrixXd::Identity(r, r));
+        const MatrixXd out =
+            prior.posterior_scale(count, moment, MatrixXd::Identity(r, r));
         const MatrixXd p = (prior.df() + count) * out.inverse();
         const MatrixXd again = prior.scale(p) + moment;
         CHECK(((again - out).diagonal().array() / out.diagonal().array())
-                  .abs().maxCoeff() < 1e-8);
+                  .abs()
+                  .maxCoeff() < 1e-8);
       }
     }
   }

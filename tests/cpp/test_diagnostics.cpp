@@ -1,8 +1,9 @@
-#include "mcmc/convergence.hpp"
 #include <cstdint>
 #include <limits>
 
 #include "check.hpp"
+#include "mcmc/autocovariance.hpp"
+#include "mcmc/convergence.hpp"
 
 namespace bk = bayeskernel;
 using Eigen::MatrixXd;

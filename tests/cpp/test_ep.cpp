@@ -1,11 +1,12 @@
-#include "prior/wide_block.hpp"
+#include "check.hpp"
 #include "ep/check.hpp"
 #include "ep/linear.hpp"
-#include "likelihood/likelihood.hpp"
-#include "mcmc/pareto.hpp"
-
-#include "check.hpp"
+#include "ep/scatter.hpp"
 #include "hinge_problem.hpp"
+#include "likelihood/likelihood.hpp"
+#include "math/cholesky.hpp"
+#include "mcmc/pareto.hpp"
+#include "prior/wide_block.hpp"
 
 using bayeskernel::ArrowVector;
 using bayeskernel::Curvature;
@@ -65,9 +66,8 @@ static double largest(const MatrixXd& a) {
 // Mean and covariance over theta and, group by group, the group effects.
 static VectorXd joint_mean(const LinearMoments& from) {
   VectorXd out(from.theta_mean.size() + from.group_mean.size());
-  out << from.theta_mean,
-      Eigen::Map<const VectorXd>(from.group_mean.data(),
-                                 from.group_mean.size());
+  out << from.theta_mean, Eigen::Map<const VectorXd>(from.group_mean.data(),
+                                                     from.group_mean.size());
   return out;
 }
 static MatrixXd joint_covariance(const LinearMoments& from) {
@@ -163,8 +163,8 @@ TEST("an offset is a column of coefficient one") {
     column.rows.finish(problem.group_begin);
     const Fitted a(problem, family), b(column, family);
     CHECK_NEAR(a.fit.log_z(), b.fit.log_z(), 1e-7);
-    CHECK(largest(a.moments().theta_mean -
-                  b.moments().theta_mean.head(p)) < 1e-7);
+    CHECK(largest(a.moments().theta_mean - b.moments().theta_mean.head(p)) <
+          1e-7);
     CHECK(largest(a.fit.sites.cavity_mean - b.fit.sites.cavity_mean) < 1e-7);
   }
 }
@@ -180,8 +180,7 @@ TEST("labels swapped mirror the fit") {
       mirror.rows.finish(problem.group_begin);
       const Fitted a(problem, family), b(mirror, family);
       CHECK_NEAR(a.fit.log_z(), b.fit.log_z(), 1e-12);
-      CHECK(largest(joint_mean(a.moments()) + joint_mean(b.moments())) <
-            1e-10);
+      CHECK(largest(joint_mean(a.moments()) + joint_mean(b.moments())) < 1e-10);
       CHECK(largest(a.fit.sites.b + b.fit.sites.b) < 1e-9);
     }
   }
@@ -211,8 +210,8 @@ TEST("gaussian rows: the exact evidence and leave-one-out, in one pass") {
     Problem problem = problem_of(Family::gaussian, shape, 11);
     Draw draw(5);
     if (residuals) {
-      problem.rows.residual = VectorXd::NullaryExpr(
-          shape.n, [&] { return 0.1 + draw.uniform(); });
+      problem.rows.residual =
+          VectorXd::NullaryExpr(shape.n, [&] { return 0.1 + draw.uniform(); });
     }
     const Problem dense = dense_twin(problem);
     MatrixXd c = prior_covariance(dense);
@@ -274,8 +273,8 @@ TEST("moments of rows are those of the posterior that is returned") {
   const LinearMoments q = fitted.moments();
   const VectorXd m =
       twin.rows.x.transpose() * joint_mean(q) + problem.rows.offset;
-  const MatrixXd s = twin.rows.x.transpose() * joint_covariance(q) *
-                     twin.rows.x;
+  const MatrixXd s =
+      twin.rows.x.transpose() * joint_covariance(q) * twin.rows.x;
   CHECK(largest(m - fitted.fit.sites.mean) < 1e-12);
   CHECK(largest(s.diagonal() - fitted.fit.sites.variance) < 1e-12);
 }
@@ -301,8 +300,10 @@ TEST("one row alone is exact") {
       const double h = 20.0 * sd / steps;
       for (int k = 0; k <= steps; ++k) {
         const double t = kink + side * h * k;
-        const double weight =
-            (k == 0 || k == steps ? 1.0 : k % 2 == 1 ? 4.0 : 2.0) * h / 3.0;
+        const double weight = (k == 0 || k == steps ? 1.0
+                               : k % 2 == 1         ? 4.0
+                                                    : 2.0) *
+                              h / 3.0;
         const double density =
             std::exp(2.5 * bayeskernel::log_likelihood(family, -1.0,
                                                        0.4 + 1.3 * t, 0.7) -
@@ -324,8 +325,8 @@ TEST("a residual is an effect of the row's own") {
     shape.offset = true;
     Problem problem = problem_of(family, shape, 21);
     Draw draw(8);
-    problem.rows.residual = VectorXd::NullaryExpr(
-        shape.n, [&] { return 2.0 * draw.uniform(); });
+    problem.rows.residual =
+        VectorXd::NullaryExpr(shape.n, [&] { return 2.0 * draw.uniform(); });
     Problem effects = problem;
     effects.rows.residual.resize(0);
     effects.rows.z = problem.rows.residual.cwiseSqrt().transpose();
@@ -388,8 +389,8 @@ TEST("the gradient in the variances is that of differences") {
           VectorXd up = x, down = x;
           up[k] += 1e-4;
           down[k] -= 1e-4;
-          const double slope = (objective(fit, hyper, up) -
-                                objective(fit, hyper, down)) / 2e-4;
+          const double slope =
+              (objective(fit, hyper, up) - objective(fit, hyper, down)) / 2e-4;
           CHECK_NEAR(gradient[k], slope, 1e-6);
         }
       }
@@ -447,8 +448,7 @@ TEST("the grid of one variance agrees with a fine sum of exact evidences") {
     second += weight * x * x;
     const VectorXd& m = fit.posterior().mean.x;
     mean += weight * m;
-    square += weight *
-              (fit.posterior().theta_covariance() + m * m.transpose());
+    square += weight * (fit.posterior().theta_covariance() + m * m.transpose());
   }
   mean /= total;
   CHECK_NEAR(out.log_evidence, std::log(total), 1e-3);
@@ -572,9 +572,9 @@ TEST("the thin lattice, where there is no room, moves little") {
     const VectorXd sd = want.theta_cov.diagonal().cwiseSqrt();
     CHECK(largest(((got.theta_mean - want.theta_mean).array() / sd.array())
                       .matrix()) < 0.01);
-    CHECK(largest((got.theta_cov.diagonal().cwiseSqrt().array() / sd.array() -
-                   1.0)
-                      .matrix()) < 0.01);
+    CHECK(largest(
+              (got.theta_cov.diagonal().cwiseSqrt().array() / sd.array() - 1.0)
+                  .matrix()) < 0.01);
   }
 }
 
@@ -640,8 +640,8 @@ TEST("EP in VB ends where variances and messages agree") {
       const Block& block = problem.prior.blocks[l];
       const auto q = Prior::posterior(
           block, fit.posterior().second_moment(block), fit.precisions()[l]);
-      CHECK(largest(Prior::expected_precision(block, q) -
-                    fit.precisions()[l]) < 1e-8);
+      CHECK(largest(Prior::expected_precision(block, q) - fit.precisions()[l]) <
+            1e-8);
       CHECK_NEAR(q.rate, out.variances.blocks[l].rate, 1e-9);
     }
     if (family == Family::gaussian) {
@@ -750,8 +750,8 @@ TEST("importance weights say where a Gaussian will do") {
     ThreadExecutor threads(2);
     CHECK(k == bayeskernel::importance_k(fitted.fit, threads, 1));
   }
-  // Separated rows and a flat prior: a cone. k of one set of draws varies by 0.1;
-  // above one half the weights have no variance.
+  // Separated rows and a flat prior: a cone. k of one set of draws varies by
+  // 0.1; above one half the weights have no variance.
   Shape separated;
   separated.n = 40;
   separated.fixed = 12;
@@ -846,11 +846,10 @@ TEST("atoms: shares are those of the direct bound, and add up to one") {
       std::vector<double> value;
       for (Index k = i; k < units.end(i); ++k) {
         sum += s.share[k];
-        value.push_back(
-            units.log_prior[k] +
-            direct(family, problem.rows.y[k], 1.0, s.mean[k], s.variance[k],
-                   {1.0 / 0.7, std::log(0.7)})
-                .bound);
+        value.push_back(units.log_prior[k] +
+                        direct(family, problem.rows.y[k], 1.0, s.mean[k],
+                               s.variance[k], {1.0 / 0.7, std::log(0.7)})
+                            .bound);
       }
       CHECK_NEAR(sum, 1.0, 1e-12);
       bayeskernel::softmax(units.end(i) - i, value.data());
@@ -864,8 +863,7 @@ TEST("atoms: shares are those of the direct bound, and add up to one") {
     powers.rows.finish(problem.group_begin);
     const Fitted same(powers, family);
     CHECK_NEAR(same.fit.log_z(), fit.log_z(), 1e-8);
-    CHECK(largest(same.moments().theta_mean -
-                  fit.posterior().mean.x) < 1e-8);
+    CHECK(largest(same.moments().theta_mean - fit.posterior().mean.x) < 1e-8);
   }
 }
 
@@ -900,8 +898,7 @@ TEST("atoms that are ruled out are not there") {
   fit.set(problem.prior.start(), 0.7);
   fit.run(exact());
   CHECK_NEAR(fit.log_z() + fit.atom_part(), expected.fit.log_z(), 1e-8);
-  CHECK(largest(fit.posterior().mean.x - expected.moments().theta_mean) <
-        1e-8);
+  CHECK(largest(fit.posterior().mean.x - expected.moments().theta_mean) < 1e-8);
   const VectorXd loo =
       bayeskernel::unit_leave_one_out(units, fit.leave_one_out());
   CHECK(largest(loo - expected.fit.leave_one_out()) < 1e-7);

@@ -1,11 +1,11 @@
 // Rows of the likelihood families: each number against a slower definition of
 // it, or an identity.
+#include "check.hpp"
 #include "likelihood/bounds.hpp"
 #include "likelihood/tilted.hpp"
+#include "math/special.hpp"
 #include "predict/link.hpp"
 #include "rng/polya_gamma.hpp"
-
-#include "check.hpp"
 
 using bayeskernel::augmented_terms;
 using bayeskernel::DirectTerms;
@@ -47,8 +47,8 @@ static Slow slow_tilted(Family family, double y, double w, double m, double v,
                         double noise) {
   const auto log_density = [&](double f) {
     return w * log_likelihood(family, y, f, noise) -
-           0.5 * (f - m) * (f - m) / v -
-           0.5 * std::log(v) - bayeskernel::detail::kLogSqrtTwoPi;
+           0.5 * (f - m) * (f - m) / v - 0.5 * std::log(v) -
+           bayeskernel::detail::kLogSqrtTwoPi;
   };
   const double far = 20.0 * std::sqrt(v) + 2.0 * w * v + 20.0 * std::abs(y - m);
   double low = m - far, high = m + far;
@@ -132,7 +132,8 @@ TEST("tilted moments are derivatives of log Z") {
           const double k = 1e-4 * v;
           CHECK_NEAR(0.5 * (at.alpha1 * at.alpha1 - at.alpha2),
                      (moments(1.0, w, m, v + k, 0.6).log_z -
-                      moments(1.0, w, m, v - k, 0.6).log_z) / (2.0 * k),
+                      moments(1.0, w, m, v - k, 0.6).log_z) /
+                         (2.0 * k),
                      2e-6);
         }
       }
@@ -195,8 +196,7 @@ TEST("the direct bound is E log p, above the augmented and below log Z") {
           const RowTerms row = direct(family, 1.0, w, m, s, noise);
           const double exact = slow_bound(family, 1.0, w, m, s, 0.6);
           CHECK_NEAR(row.bound, exact, 1e-7);
-          const RowTerms below =
-              augmented_terms(family, 1.0, w, m, s, noise);
+          const RowTerms below = augmented_terms(family, 1.0, w, m, s, noise);
           CHECK(row.bound >= below.bound - 1e-9 * (1.0 - below.bound));
           const double above = moments(1.0, w, m, s, 0.6).log_z;
           CHECK(above >= row.bound - 1e-9 * (1.0 - row.bound));
@@ -219,9 +219,10 @@ TEST("without variance a row is its likelihood") {
       CHECK_NEAR(direct(family, y, w, m, s, noise).bound, value, 1e-8);
       CHECK_NEAR(moments(y, w, m, s, 0.6).log_z, value, 1e-8);
       const double h = 1e-4;
-      const double bend = -w * (log_likelihood(family, y, m + h, 0.6) -
-                                2.0 * log_likelihood(family, y, m, 0.6) +
-                                log_likelihood(family, y, m - h, 0.6)) /
+      const double bend = -w *
+                          (log_likelihood(family, y, m + h, 0.6) -
+                           2.0 * log_likelihood(family, y, m, 0.6) +
+                           log_likelihood(family, y, m - h, 0.6)) /
                           (h * h);
       CHECK_NEAR(direct(family, y, w, m, s, noise).kappa, bend, 1e-6);
       const Site factor = site(moments(y, w, m, s, 0.6), m, s, 0.0);
@@ -320,7 +321,8 @@ TEST("normal tails seen from their ends agree with the slow functions") {
     const double h = 1e-4;
     CHECK_NEAR(at.variance,
                (bayeskernel::below_normal(x + h).excess -
-                bayeskernel::below_normal(x - h).excess) / (2.0 * h),
+                bayeskernel::below_normal(x - h).excess) /
+                   (2.0 * h),
                1e-7);
     CHECK_NEAR(at.curvature + at.variance, 1.0, 1e-15);
   }

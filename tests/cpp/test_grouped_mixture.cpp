@@ -1,10 +1,11 @@
 // The model of predictors whose rows are grouped, and atoms of their rows.
-#include "missing/completions/atom_maker.hpp"
-#include "missing/grouped_mixture.hpp"
+#include <Eigen/Cholesky>
 #include <limits>
 
 #include "check.hpp"
 #include "hinge_problem.hpp"
+#include "missing/completions/atom_maker.hpp"
+#include "missing/grouped_mixture.hpp"
 
 using bayeskernel::AtomMaker;
 using bayeskernel::Atoms;
@@ -63,15 +64,15 @@ static Dense dense(const Grouped& data, const GroupedMixture& model) {
   const MatrixXd& between = model.groups.factors[0].covariance;
   const VectorXd mu = model.rows.mean.col(0);
   const VectorXd slope = s.block(0, 2, 2, 1) / s(2, 2);
-  const MatrixXd within =
-      s.topLeftCorner(2, 2) - slope * s.block(2, 0, 1, 2);
+  const MatrixXd within = s.topLeftCorner(2, 2) - slope * s.block(2, 0, 1, 2);
   const Index n = data.x.rows();
   MatrixXd all = MatrixXd::Zero(2 * n, 2 * n);
   VectorXd mean(2 * n);
   for (Index i = 0; i < n; ++i) {
     mean.segment(2 * i, 2) = mu.head(2) + slope * (data.x(i, 2) - mu[2]);
     for (Index j = 0; j < n; ++j) {
-      if (data.code[i] == data.code[j]) all.block(2 * i, 2 * j, 2, 2) += between;
+      if (data.code[i] == data.code[j])
+        all.block(2 * i, 2 * j, 2, 2) += between;
     }
     all.block(2 * i, 2 * i, 2, 2) += within;
   }
@@ -88,13 +89,12 @@ static Dense dense(const Grouped& data, const GroupedMixture& model) {
       bayeskernel::part(value, seen) - bayeskernel::part(mean, seen);
   Dense out;
   const MatrixXd root = llt.matrixL();
-  out.log_density = -root.diagonal().array().log().sum() -
-                    0.5 * gap.dot(llt.solve(gap));
+  out.log_density =
+      -root.diagonal().array().log().sum() - 0.5 * gap.dot(llt.solve(gap));
   const MatrixXd cross = bayeskernel::part(all, gone, seen);
-  const VectorXd given =
-      bayeskernel::part(mean, gone) + cross * llt.solve(gap);
-  const MatrixXd left = bayeskernel::part(all, gone, gone) -
-                        cross * llt.solve(cross.transpose());
+  const VectorXd given = bayeskernel::part(mean, gone) + cross * llt.solve(gap);
+  const MatrixXd left =
+      bayeskernel::part(all, gone, gone) - cross * llt.solve(cross.transpose());
   out.mean = out.variance = MatrixXd::Constant(n, 2, kMissing);
   for (std::size_t k = 0; k < gone.size(); ++k) {
     out.mean(gone[k] / 2, gone[k] % 2) = given[k];
@@ -121,8 +121,8 @@ TEST("atoms of grouped rows have the moments that all rows give") {
         square += w * atoms.values[3 * k + j] * atoms.values[3 * k + j];
       }
       worst = std::max(worst, std::abs(mean - exact.mean(i, j)));
-      worst = std::max(worst, std::abs(square - mean * mean -
-                                       exact.variance(i, j)));
+      worst = std::max(worst,
+                       std::abs(square - mean * mean - exact.variance(i, j)));
     }
   }
   CHECK(worst < 1e-8);
@@ -230,8 +230,8 @@ TEST("with the response the model is that of the joint normal, y left out") {
   const std::vector<int> one(n, 0);
   GroupEffects groups;
   groups.where = {0, 2};
-  const GroupedMixture model = GroupedMixtureFit().fit(
-      {x, one, 1, none, cells, nullptr}, groups, true);
+  const GroupedMixture model =
+      GroupedMixtureFit().fit({x, one, 1, none, cells, nullptr}, groups, true);
   // Missingness is monotone: (y, z) by their own moments, x by least squares on
   // them where it is seen (Anderson, 1957).
   MatrixXd known(n, 3);

@@ -1,9 +1,11 @@
 #include <Eigen/LU>
-#include "linear/gaussian.hpp"
-#include "linear/system.hpp"
 
 #include "check.hpp"
+#include "error.hpp"
 #include "hinge_problem.hpp"
+#include "linear/gaussian.hpp"
+#include "linear/system.hpp"
+#include "math/cholesky.hpp"
 
 using bayeskernel::ArrowSystem;
 using bayeskernel::ArrowVector;
@@ -185,8 +187,8 @@ TEST("many groups are solved for with the same bits on any thread") {
     Arrow arrow = make_arrow(p, r, 4, 11 + static_cast<unsigned>(r));
     Draw draw(7);
     Curvature curvature(p, r, groups);
-    curvature.gram = draw.positive_definite(p) +
-                     2.0 * groups * MatrixXd::Identity(p, p);
+    curvature.gram =
+        draw.positive_definite(p) + 2.0 * groups * MatrixXd::Identity(p, p);
     curvature.cross = draw.matrix(p, r * groups);
     for (Index g = 0; g < groups; ++g) {
       curvature.group_gram.middleCols(g * r, r) =

@@ -1,8 +1,11 @@
-#include "gp/inducing.hpp"
 #include <map>
 
+#include "bark/basis.hpp"
 #include "check.hpp"
+#include "error.hpp"
+#include "gp/inducing.hpp"
 #include "hinge_problem.hpp"
+#include "math/kmeans.hpp"
 
 using bayeskernel::Centres;
 using bayeskernel::inducing_points;

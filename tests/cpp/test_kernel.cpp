@@ -1,7 +1,13 @@
-#include "kernel/kernel.hpp"
-
 #include "check.hpp"
+#include "ep/mixture.hpp"
+#include "error.hpp"
+#include "gp/features.hpp"
 #include "hinge_problem.hpp"
+#include "kernel/columns.hpp"
+#include "kernel/kernel.hpp"
+#include "kernel/tile.hpp"
+#include "kernel/tree.hpp"
+#include "multinomial/design.hpp"
 
 using bayeskernel::Kernel;
 using bayeskernel::KernelColumns;
@@ -113,33 +119,34 @@ std::vector<Kernel> kernels(Index d) {
   std::vector<Index> ends = {d - 1};
   if (d > 1) ends.push_back(0);
   const Index some = static_cast<Index>(ends.size());
-  return {rough,
-          matern,
-          smooth,
-          wave,
-          last,
-          Kernel::matern(5, scales(some), 1.2).on(ends),
-          Kernel::periodic(2.3, scales(some), 0.9, 1.1).on(ends),
-          Kernel::projected(directions(1, d), 0.8),
-          Kernel::sum({Kernel::projected(directions(2, some), 1.2).on(ends),
-                       Kernel::product({Kernel::projected(directions(3, d), 1.0),
-                                        cubic.on({0})})}),
-          linear.on(ends),
-          cubic.on({0}),
-          Kernel::sum({Kernel::product({last, wave.on({0})}), rough.on(ends),
-                       Kernel::product({matern, linear.on({0})})}),
-          Kernel::sum({Kernel::product({ard, Kernel::categorical(0.4).on({0})}),
-                       Kernel::categorical(0.5)}),
-          shared_rbf(),
-          ard,
-          linear,
-          cubic,
-          Kernel::polynomial(1, 0.0, 1.1),
-          Kernel::sum({shared_rbf(), linear}),
-          Kernel::product({ard, cubic}),
-          Kernel::product({linear, linear, shared_rbf()}),
-          Kernel::sum({Kernel::product({shared_rbf(), linear}), ard,
-                       Kernel::product({Kernel::sum({cubic, ard}), linear})})};
+  return {
+      rough,
+      matern,
+      smooth,
+      wave,
+      last,
+      Kernel::matern(5, scales(some), 1.2).on(ends),
+      Kernel::periodic(2.3, scales(some), 0.9, 1.1).on(ends),
+      Kernel::projected(directions(1, d), 0.8),
+      Kernel::sum({Kernel::projected(directions(2, some), 1.2).on(ends),
+                   Kernel::product({Kernel::projected(directions(3, d), 1.0),
+                                    cubic.on({0})})}),
+      linear.on(ends),
+      cubic.on({0}),
+      Kernel::sum({Kernel::product({last, wave.on({0})}), rough.on(ends),
+                   Kernel::product({matern, linear.on({0})})}),
+      Kernel::sum({Kernel::product({ard, Kernel::categorical(0.4).on({0})}),
+                   Kernel::categorical(0.5)}),
+      shared_rbf(),
+      ard,
+      linear,
+      cubic,
+      Kernel::polynomial(1, 0.0, 1.1),
+      Kernel::sum({shared_rbf(), linear}),
+      Kernel::product({ard, cubic}),
+      Kernel::product({linear, linear, shared_rbf()}),
+      Kernel::sum({Kernel::product({shared_rbf(), linear}), ard,
+                   Kernel::product({Kernel::sum({cubic, ard}), linear})})};
 }
 
 MatrixXd block(const KernelColumns& columns, const MatrixXd& x) {
@@ -360,8 +367,8 @@ TEST("entries of a projection are parameters row after row") {
   const Kernel round = kernel.without_projections();
   CHECK(round.children()[0].kind() == Kernel::Kind::rbf);
   CHECK(round.children()[0].columns() == kernel.children()[0].columns());
-  CHECK_NEAR(round.children()[0].lengthscale()[0],
-             std::sqrt(2.0) / a.norm(), 1e-14);
+  CHECK_NEAR(round.children()[0].lengthscale()[0], std::sqrt(2.0) / a.norm(),
+             1e-14);
 }
 
 TEST("gradients in the parameters equal central differences") {

@@ -1,13 +1,15 @@
 // The sampler of klr(): its parts against plain sums, and its chains against
 // the prior (likelihood off, and joint tests after Geweke 2004, where labels
 // are redrawn given f between sweeps) and against weighted draws from it.
-#include "klr/chain.hpp"
 #include <cmath>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "check.hpp"
+#include "klr/chain.hpp"
+#include "klr/save.hpp"
+#include "math/special.hpp"
 
 using namespace bayeskernel;
 using Eigen::Index;
@@ -45,7 +47,8 @@ struct Series {
 // |z| of t with 39 degrees of freedom beyond 5.3 has a chance of 5e-6.
 static void check_mean(const Series& series, double expected, double error,
                        const std::string& what) {
-  const double z = (series.mean() - expected) / std::hypot(series.error(), error);
+  const double z =
+      (series.mean() - expected) / std::hypot(series.error(), error);
   CHECK(std::abs(z) < 5.3);
   if (!(std::abs(z) < 5.3)) {
     std::printf("  %s: %g, expected %g, z %.1f\n", what.c_str(), series.mean(),
@@ -164,26 +167,27 @@ static void check_prior_kept(const LowRankModel& model, bool redraw,
   check_mean(direction, 0.0, 0.0, name + " E u");
   check_mean(square, 1.0 / d, 0.0, name + " E u^2");
   check_mean(fourth, 3.0 / (d * (d + 2.0)), 0.0, name + " E u^4");
-  // Moments of uniform frames: E u_11 u_21 u_12 u_22 = -1 / ((d - 1) d (d + 2));
-  // |row of U|^2 is Beta(r / 2, (p - r) / 2).
-  check_mean(cross,
-             r == 1 ? 1.0 / (d * (d + 2.0))
-                    : -1.0 / ((d - 1.0) * d * (d + 2.0)),
-             0.0, name + " E uuuu");
+  // Moments of uniform frames: E u_11 u_21 u_12 u_22 = -1 / ((d - 1) d (d +
+  // 2)); |row of U|^2 is Beta(r / 2, (p - r) / 2).
+  check_mean(
+      cross,
+      r == 1 ? 1.0 / (d * (d + 2.0)) : -1.0 / ((d - 1.0) * d * (d + 2.0)), 0.0,
+      name + " E uuuu");
   if (r < p) {
     check_mean(span, k * (k + 2.0) / (d * (d + 2.0)), 0.0, name + " E P_11^2");
   }
   check_mean(mu, prior.mean_location, 0.0, name + " E mu");
-  check_mean(mu2, std::pow(prior.mean_location, 2) + std::pow(prior.mean_scale, 2),
+  check_mean(mu2,
+             std::pow(prior.mean_location, 2) + std::pow(prior.mean_scale, 2),
              0.0, name + " E mu^2");
   check_mean(tau, prior.precision_shape / prior.precision_rate, 0.0,
              name + " E tau");
   check_mean(intercept, 1.0 / prior.intercept_rate, 0.0, name + " E |b_0|");
   check_mean(sign, 0.5 * expected, 0.0, name + " sign");
   check_mean(scale, expected * prior.mean_location, 0.0, name + " log lambda");
-  const double spread =
-      prior.precision_rate / (prior.precision_shape - 1.0) +
-      std::pow(prior.mean_scale, 2) + std::pow(prior.mean_location, 2);
+  const double spread = prior.precision_rate / (prior.precision_shape - 1.0) +
+                        std::pow(prior.mean_scale, 2) +
+                        std::pow(prior.mean_location, 2);
   check_mean(scale2, expected * spread, 0.0, name + " log lambda^2");
   check_mean(place, expected / static_cast<double>(model.n), 0.0,
              name + " centre");
@@ -204,10 +208,9 @@ static void check_prior_kept(const LowRankModel& model, bool redraw,
 static std::vector<LowRankModel> small_models() {
   std::vector<LowRankModel> out;
   using Update = LowRankSchedule::Update;
-  for (const auto& [name, update] :
-       {std::make_pair("wrapped", Update::wrapped),
-        std::make_pair("refuse", Update::refuse),
-        std::make_pair("kill", Update::kill)}) {
+  for (const auto& [name, update] : {std::make_pair("wrapped", Update::wrapped),
+                                     std::make_pair("refuse", Update::refuse),
+                                     std::make_pair("kill", Update::kill)}) {
     out.push_back(small_model(name, false));
     out.back().schedule.update = update;
   }
@@ -257,14 +260,13 @@ TEST("the posterior of few rows is that of weighted draws from the prior") {
       const double angle = 2.0 * 3.14159265358979323846 * uniform(engine);
       const VectorXd z =
           std::cos(angle) * x.col(0) + std::sin(angle) * x.col(1);
-      const double mu =
-          prior.mean_location + prior.mean_scale * normal(engine);
-      const double tau =
-          std::gamma_distribution<double>(prior.precision_shape,
-                                          1.0 / prior.precision_rate)(engine);
+      const double mu = prior.mean_location + prior.mean_scale * normal(engine);
+      const double tau = std::gamma_distribution<double>(
+          prior.precision_shape, 1.0 / prior.precision_rate)(engine);
       VectorXd f = VectorXd::Constant(
-          n, std::exponential_distribution<double>(prior.intercept_rate)(engine) *
-                 (uniform(engine) < 0.5 ? -1.0 : 1.0));
+          n,
+          std::exponential_distribution<double>(prior.intercept_rate)(engine) *
+              (uniform(engine) < 0.5 ? -1.0 : 1.0));
       const int kernels = number(engine);
       for (int j = 0; j < kernels; ++j) {
         const double b =
@@ -274,8 +276,7 @@ TEST("the posterior of few rows is that of weighted draws from the prior") {
                 : prior.coefficient(2.0 * uniform(engine) - 1.0);
         const double lambda = std::exp(mu + normal(engine) / std::sqrt(tau));
         const Index c = static_cast<Index>(uniform(engine) * n);
-        f.array() +=
-            b * (-0.5 * lambda * (z.array() - z[c]).square()).exp();
+        f.array() += b * (-0.5 * lambda * (z.array() - z[c]).square()).exp();
       }
       double log_weight = 0.0;
       for (Index i = 0; i < n; ++i) log_weight += log_expit(signs[i] * f[i]);
@@ -327,9 +328,11 @@ TEST("the logistic sum is the sum of logarithms at every width") {
     for (const simd::Level level :
          {simd::Level::narrow, simd::Level::avx2, simd::Level::avx512}) {
       if (level > simd::level()) continue;
-      CHECK_NEAR(logistic_sum(k.data(), stride, 3, b, s.data(), n, f.data(),
-                              level), sum, 1e-12);
-      CHECK_NEAR(f[n - 1], values.row(n - 1).dot(Eigen::Map<const VectorXd>(b, 3)),
+      CHECK_NEAR(
+          logistic_sum(k.data(), stride, 3, b, s.data(), n, f.data(), level),
+          sum, 1e-12);
+      CHECK_NEAR(f[n - 1],
+                 values.row(n - 1).dot(Eigen::Map<const VectorXd>(b, 3)),
                  1e-13);
     }
     // Coefficients of any size leave a number.

@@ -1,9 +1,10 @@
 #include <Eigen/Dense>
-#include "math/special.hpp"
-#include "rng/matrix_variate.hpp"
 #include <boost/math/special_functions/gamma.hpp>
 
 #include "check.hpp"
+#include "error.hpp"
+#include "math/special.hpp"
+#include "rng/matrix_variate.hpp"
 
 namespace bk = bayeskernel;
 using bk::Stream;

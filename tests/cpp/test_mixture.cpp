@@ -1,9 +1,10 @@
 // The model of predictors with missing values, and atoms.
-#include "missing/completions/atom_maker.hpp"
+#include <Eigen/Cholesky>
 #include <limits>
 
 #include "check.hpp"
 #include "hinge_problem.hpp"
+#include "missing/completions/atom_maker.hpp"
 
 using bayeskernel::AtomMaker;
 using bayeskernel::Atoms;
@@ -115,9 +116,9 @@ TEST("with holes the model is what its own completions say") {
   for (Index j = 0; j < 4; ++j) {
     CHECK_NEAR((model.mean(j, 0) - mean[j]) / sd[j], 0.0, 1e-7);
     for (Index k = 0; k < 4; ++k) {
-      CHECK_NEAR((model.covariance[0](j, k) - covariance(j, k)) /
-                     (sd[j] * sd[k]),
-                 0.0, 1e-7);
+      CHECK_NEAR(
+          (model.covariance[0](j, k) - covariance(j, k)) / (sd[j] * sd[k]), 0.0,
+          1e-7);
     }
   }
 }
@@ -136,7 +137,8 @@ TEST("atoms have the moments of what is missing given what is seen") {
   std::size_t at = 0;
   for (Index i = 0; i < 90; ++i) {
     const Index holes =
-        x.row(i).unaryExpr([](double v) { return std::isnan(v) ? 1.0 : 0.0; })
+        x.row(i)
+            .unaryExpr([](double v) { return std::isnan(v) ? 1.0 : 0.0; })
             .sum();
     const Given expected =
         given(x.row(i).transpose(), model.mean.col(0), model.covariance[0]);
@@ -291,9 +293,8 @@ TEST("rows that tell their cells: shares by count, means by least squares") {
     effects.row(i) = cells.main_effects().row(k);
     count[k] += 1.0;
   }
-  const MatrixXd slope = (effects.transpose() * effects)
-                             .llt()
-                             .solve(effects.transpose() * d.x);
+  const MatrixXd slope =
+      (effects.transpose() * effects).llt().solve(effects.transpose() * d.x);
   const MatrixXd rest = d.x - effects * slope;
   MatrixXd covariance = rest.transpose() * rest / 200.0;
   covariance.diagonal() += 1e-3 * observed_variance(d.x);
@@ -316,8 +317,7 @@ TEST("rows with holes in factors: the model is what its completions say") {
   MatrixXd normal = MatrixXd::Zero(4, 4), right = MatrixXd::Zero(4, 2);
   for (Index i = 0; i < 300; ++i) {
     const VectorXd row = d.x.row(i).transpose();
-    const VectorXd weight =
-        cell_weights(model, row, d.code.row(i).transpose());
+    const VectorXd weight = cell_weights(model, row, d.code.row(i).transpose());
     count += weight;
     for (Index k = 0; k < 6; ++k) {
       const VectorXd effect = cells.main_effects().row(k).transpose();
@@ -330,8 +330,7 @@ TEST("rows with holes in factors: the model is what its completions say") {
   MatrixXd covariance = MatrixXd::Zero(2, 2);
   for (Index i = 0; i < 300; ++i) {
     const VectorXd row = d.x.row(i).transpose();
-    const VectorXd weight =
-        cell_weights(model, row, d.code.row(i).transpose());
+    const VectorXd weight = cell_weights(model, row, d.code.row(i).transpose());
     for (Index k = 0; k < 6; ++k) {
       const Given at = given(row, model.mean.col(k), model.covariance[0]);
       const VectorXd gap =
@@ -347,9 +346,9 @@ TEST("rows with holes in factors: the model is what its completions say") {
     for (Index j = 0; j < 2; ++j) {
       CHECK_NEAR((model.mean(j, k) - mean[j]) / sd[j], 0.0, 1e-4);
       for (Index l = 0; l < 2; ++l) {
-        CHECK_NEAR((model.covariance[0](j, l) - covariance(j, l)) /
-                       (sd[j] * sd[l]),
-                   0.0, 1e-4);
+        CHECK_NEAR(
+            (model.covariance[0](j, l) - covariance(j, l)) / (sd[j] * sd[l]),
+            0.0, 1e-4);
       }
     }
   }
@@ -357,8 +356,7 @@ TEST("rows with holes in factors: the model is what its completions say") {
 
 TEST("atoms of a factor are its levels with their probabilities") {
   const Mixed d = mixed_rows(300, 8, true);
-  const Mixture model =
-      MixtureFit().fit(d.x, d.one, 1, d.code, Cells({3, 2}));
+  const Mixture model = MixtureFit().fit(d.x, d.one, 1, d.code, Cells({3, 2}));
   AtomMaker maker(model);
   for (Index i = 0; i < 60; ++i) {
     Atoms atoms;
@@ -393,8 +391,7 @@ TEST("factors alone, and levels by class") {
   std::vector<int> half(200);
   for (Index i = 0; i < 200; ++i) half[i] = i % 2;
   const MatrixXd none(200, 0);
-  const Mixture model =
-      MixtureFit().fit(none, half, 2, d.code, Cells({3, 2}));
+  const Mixture model = MixtureFit().fit(none, half, 2, d.code, Cells({3, 2}));
   CHECK_NEAR(model.share.sum(), 1.0, 1e-12);
   Atoms atoms;
   AtomMaker(model).add(0, VectorXd(0), Eigen::Vector2i(-1, 1), atoms);
@@ -418,9 +415,8 @@ TEST("a row has at most 256 atoms, the most probable ones") {
     code(i, 0) = static_cast<int>(draw.below(8));
     code(i, 1) = static_cast<int>(draw.below(8));
   }
-  const Mixture model =
-      MixtureFit().fit(draw.matrix(n, 2), std::vector<int>(n, 0), 1, code,
-                       Cells({8, 8}));
+  const Mixture model = MixtureFit().fit(
+      draw.matrix(n, 2), std::vector<int>(n, 0), 1, code, Cells({8, 8}));
   Atoms atoms;
   AtomMaker(model).add(0, VectorXd::Constant(2, kMissing),
                        Eigen::Vector2i(-1, -1), atoms);

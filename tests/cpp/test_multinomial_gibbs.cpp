@@ -1,7 +1,8 @@
-#include "multinomial/gibbs.hpp"
 #include <string>
 
 #include "check.hpp"
+#include "math/special.hpp"
+#include "multinomial/gibbs.hpp"
 #include "multinomial_problem.hpp"
 
 using bayeskernel::digamma;
@@ -150,8 +151,7 @@ TEST("a sum's sweeps leave the prior as it is, collapsed or not") {
                11) < 4.5);
   CHECK(geweke(WeightPrior::dirichlet, true, false, LatentScales::by_class,
                12) < 4.5);
-  CHECK(geweke(WeightPrior::fixed, true, true, LatentScales::shared, 13) <
-        4.5);
+  CHECK(geweke(WeightPrior::fixed, true, true, LatentScales::shared, 13) < 4.5);
 }
 
 TEST("a product's sweeps leave the prior as it is") {
@@ -212,8 +212,10 @@ TEST("probabilities of the sampler and of mean fields agree on fixed scales") {
   fit.run(design, go_on);
   const MatrixXd mode = fit.mean() * design.matrix();
   const double correlation =
-      (f.array() - f.mean()).matrix().cwiseProduct(
-          (mode.array() - mode.mean()).matrix()).sum() /
+      (f.array() - f.mean())
+          .matrix()
+          .cwiseProduct((mode.array() - mode.mean()).matrix())
+          .sum() /
       ((f.array() - f.mean()).matrix().norm() *
        (mode.array() - mode.mean()).matrix().norm());
   CHECK(correlation > 0.98);

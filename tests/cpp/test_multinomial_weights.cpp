@@ -1,7 +1,7 @@
+#include "check.hpp"
+#include "math/special.hpp"
 #include "multinomial/learning.hpp"
 #include "multinomial/predict.hpp"
-
-#include "check.hpp"
 #include "multinomial_problem.hpp"
 
 using bayeskernel::KernelLearner;
@@ -100,8 +100,8 @@ TEST("moments of a sum's weights are those of quadrature") {
 
 TEST("both ways agree on four weights, shapes and rates included") {
   MatrixXd root = normal_matrix(4, 4, 5);
-  const MatrixXd bend = 40.0 * (root * root.transpose() +
-                                MatrixXd::Identity(4, 4));
+  const MatrixXd bend =
+      40.0 * (root * root.transpose() + MatrixXd::Identity(4, 4));
   const VectorXd top = (VectorXd(4) << 0.1, 0.2, 0.3, 0.4).finished();
   const Quadratic f{bend * top, bend};
   for (const bool product : {false, true}) {
@@ -177,8 +177,8 @@ TEST("the bound rises with weights of fixed points") {
   const MultinomialProblem problem(30, 3, 5);
   SerialExecutor serial;
   for (const bool bias : {true, false}) {
-    for (const auto scales : {LatentScales::by_class, LatentScales::shared,
-                              LatentScales::fixed}) {
+    for (const auto scales :
+         {LatentScales::by_class, LatentScales::shared, LatentScales::fixed}) {
       const MultinomialSettings settings = passes_of(scales, 80);
       Composite composite = problem.composite(Combination::sum, bias);
       MultinomialFit fit(problem.t, 3, settings, serial);
@@ -237,8 +237,7 @@ TEST("the bound with weights that are not known is that of its terms") {
     bound -= 0.5 * ((v * gram).trace() + w.dot(gram * w));
     const Eigen::SelfAdjointEigenSolver<MatrixXd> own(v);
     bound += 0.5 * (21.0 + own.eigenvalues().array().log().sum());
-    bound += 0.5 * 21.0 * std::log(5.0) -
-             2.5 * (w.squaredNorm() + v.trace());
+    bound += 0.5 * 21.0 * std::log(5.0) - 2.5 * (w.squaredNorm() + v.trace());
   }
   CHECK_NEAR(result.bound.back(), bound, 1e-9);
 }
@@ -267,8 +266,9 @@ TEST("weights of a product by points are those of the sampler") {
     const double sd = std::sqrt(found[1].covariance()(s, s));
     CHECK(sd > 0.0);
     CHECK(std::abs(found[0].mean()[s] - found[1].mean()[s]) <
-          5.0 * sd * (1.0 / std::sqrt(found[0].effective()) +
-                      1.0 / std::sqrt(found[1].effective())));
+          5.0 * sd *
+              (1.0 / std::sqrt(found[0].effective()) +
+               1.0 / std::sqrt(found[1].effective())));
   }
 }
 
@@ -296,8 +296,8 @@ TEST("predictions know the spread of the weights") {
   for (Index k = 0; k < spread.cols(); ++k) {
     beyond.emplace_back(composite, spread.col(k), serial, 0.0, 0.0);
   }
-  const auto found = bayeskernel::predict_classes(
-      posterior, learner.design(), 0, serial, beyond);
+  const auto found = bayeskernel::predict_classes(posterior, learner.design(),
+                                                  0, serial, beyond);
   const MatrixXd points = q.draws(400);
   MatrixXd first = MatrixXd::Zero(3, 20), second = first;
   for (Index k = 0; k < 400; ++k) {

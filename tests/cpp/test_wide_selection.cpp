@@ -1,11 +1,11 @@
 // Selection with more columns than rows, and the half t scales that keep it in
 // bounds.
+#include "check.hpp"
 #include "gibbs/model_chain.hpp"
+#include "math/cholesky.hpp"
+#include "model_fit.hpp"
 #include "prior/variance_prior.hpp"
 #include "selection/dual/posterior.hpp"
-
-#include "check.hpp"
-#include "model_fit.hpp"
 
 using bayeskernel::HalfT;
 using bayeskernel::VariancePrior;
@@ -101,7 +101,6 @@ TEST("with half t scales the bound of plain steps never falls") {
   }
 }
 
-
 TEST("the n x n form is the dense one") {
   for (const unsigned seed : {1U, 2U, 3U}) {
     Draw draw(seed);
@@ -140,7 +139,8 @@ TEST("the n x n form is the dense one") {
         llt.solve(g.cwiseProduct(h) + precision.cwiseProduct(mean0));
     CHECK_NEAR(wide.log_det, bayeskernel::log_det(llt), 1e-11);
     CHECK((wide.mean - mu.tail(size)).norm() < 1e-10 * (1.0 + mu.norm()));
-    CHECK((wide.fixed_mean - mu.head(fixed)).norm() < 1e-10 * (1.0 + mu.norm()));
+    CHECK((wide.fixed_mean - mu.head(fixed)).norm() <
+          1e-10 * (1.0 + mu.norm()));
     CHECK((wide.variance - covariance.diagonal().tail(size))
               .cwiseAbs()
               .maxCoeff() < 1e-10);
@@ -158,8 +158,8 @@ TEST("the n x n form is the dense one") {
     curvature.gram = a.triangularView<Eigen::Lower>();
     VectorXd expected = odds, found = odds;
     bayeskernel::IndicatorPosterior q;
-    indicators.update_odds(curvature, h, VectorXd::Zero(p), mu, covariance, g, q,
-                           expected);
+    indicators.update_odds(curvature, h, VectorXd::Zero(p), mu, covariance, g,
+                           q, expected);
     wide.update_odds(std::log(selection.rho / (1.0 - selection.rho)), found);
     double worst = 0.0;
     for (Index k = 0; k < size; ++k) {
@@ -188,9 +188,8 @@ TEST("the n x n form has an answer where every column is out") {
   const Index n = 12, size = 20;
   const MatrixXd x = draw.matrix(n, size);
   const VectorXd w = VectorXd::Constant(n, 0.7), l = draw.matrix(n, 1);
-  bayeskernel::WidePosterior wide(VectorXd::Ones(n), x,
-                                  VectorXd::Constant(1, 1e-8),
-                                  VectorXd::Zero(1));
+  bayeskernel::WidePosterior wide(
+      VectorXd::Ones(n), x, VectorXd::Constant(1, 1e-8), VectorXd::Zero(1));
   VectorXd odds = VectorXd::Constant(size, -60.0);
   wide.set(w, l, bayeskernel::expit(odds), VectorXd::Constant(size, 2.0));
   CHECK_NEAR(wide.fixed_mean[0], l.sum() / w.sum(), 1e-6);
@@ -206,8 +205,8 @@ TEST("the n x n form has an answer where every column is out") {
   CHECK((variance.array() - 1.0 / (w.sum() + 1e-8)).abs().maxCoeff() < 1e-10);
 }
 
-// sigma_v^2 moves by a share of about shape / K a pass where the data say little
-// of the columns, unless it is taken to where it goes in the end.
+// sigma_v^2 moves by a share of about shape / K a pass where the data say
+// little of the columns, unless it is taken to where it goes in the end.
 TEST("many columns that say nothing do not delay a wide fit") {
   for (const unsigned seed : {1U, 2U, 3U}) {
     Draw draw(seed);
