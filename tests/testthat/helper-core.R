@@ -14,7 +14,7 @@ core_library <- function() {
   dir.create(folder, showWarnings = FALSE, recursive = TRUE)
   folder <- normalizePath(folder)
   headers <- system2(
-    "sh", c(shQuote(maker), shQuote(folder), shQuote("-O2 -fPIC")), stdout = TRUE
+    "sh", c(shQuote(maker), shQuote(folder), shQuote("-O1 -fPIC")), stdout = TRUE
   )
   if (!is.null(attr(headers, "status"))) stop("the core does not compile")
   c(
