@@ -23,7 +23,8 @@
 #'   `binomial()`, `binomial("probit")` and `gaussian()` of [stats::family()].
 #' @param method `"ep"`, expectation propagation; `"vb"`, variational Bayes;
 #'   `"gibbs"`, the sampler; `"svi"`, stochastic variational steps and then full
-#'   passes. `NULL`, the default: `"ep"`; `"vb"` with `select`. A row source is read by `"ep"`, which keeps 16 bytes of each row, and 24 and 8 for each
+#'   passes. `NULL`, the default: `"ep"`; `"vb"` with `select`. A row source is
+#'   read by `"ep"`, which keeps 16 bytes of each row, and 24 and 8 for each
 #'   [gp()] term more with such terms, more with random ones; by `"vb"` or by
 #'   `"svi"`.
 #' @param penalty Prior precision of the predictors. `"learn"` gives them one

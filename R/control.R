@@ -156,12 +156,11 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   deviations and limits; `"enumerate"`, subsets (binary) by the bound. The
 #'   sampler draws them.
 #' @param latent_scales Of `coefficients = "weights"`, the precision of the
-#'   coefficients: `"class"`, one for every
-#'   class and regressor; `"shared"` by the classes, which costs one
-#'   factorisation a pass in place of one a class; `"fixed"` at `alpha0` of the
-#'   prior, which costs one in all.
-#' @param sparse Of `coefficients = "weights"`. `TRUE`: a prior that shrinks regressors (multi-class relevance
-#'   vectors). Variational Bayes leaves out those whose precision has grown
+#'   coefficients: `"class"`, one for every class and regressor; `"shared"` by the
+#'   classes, which costs one factorisation a pass in place of one a class;
+#'   `"fixed"` at `alpha0` of the prior, which costs one in all.
+#' @param sparse Of `coefficients = "weights"`. `TRUE`: a prior that shrinks
+#'   regressors (multi-class relevance vectors). Variational Bayes leaves out those whose precision has grown
 #'   beyond all bounds, of each class, or with `latent_scales = "shared"` of all
 #'   classes at once: passes become cheaper, and `print()` and the element
 #'   `relevant` of the fit say how many are left. The bound is then known up to

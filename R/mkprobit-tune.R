@@ -391,24 +391,23 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
       there <- function(step) {
         look(move_along(from$moves, directions[[k]], step, open))
       }
-      up <- there(steps[k])
-      if (up > from$score) {
-        # The same way again.
-        while (going() && best$score > from$score) {
-          from <- best
-          there(steps[k])
+      origin <- from$score
+      # And the same way again, as long as that is better.
+      follow <- function(step) {
+        first <- there(step)
+        if (first > origin) {
+          while (going() && best$score > from$score) {
+            from <<- best
+            there(step)
+          }
         }
-        next
+        first
       }
+      up <- follow(steps[k])
+      if (up > origin) next
       if (!going()) break
-      down <- there(-steps[k])
-      if (down > from$score) {
-        while (going() && best$score > from$score) {
-          from <- best
-          there(-steps[k])
-        }
-        next
-      }
+      down <- follow(-steps[k])
+      if (down > origin) next
       # The top of the parabola through the three.
       bend <- up + down - 2 * from$score
       top <- if (is.finite(bend) && bend < 0) {

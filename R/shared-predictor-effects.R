@@ -155,7 +155,6 @@ shared_score <- function(at, theta, precision, noise) {
   use <- at$use
   x <- at$x
   x[cbind(use$row, use$column)] <- use$value
-  cell <- use$row + n * (use$place - 1L)
   slope <- missing_slopes(at, theta)
   moved <- spread <- slope
   for (one in at$patterns) {
@@ -321,13 +320,7 @@ shared_step <- function(at, job, theta, precision, held) {
     )[free]
   }
   phi <- c(theta, 0)
-  here <- score(phi)
-  step <- c(1e-4 * pmax(abs(theta), 0.1), 1e-4)
-  curvature <- vapply(which(free), function(k) {
-    (score(replace(phi, k, phi[k] + step[k])) - here) / step[k]
-  }, here)
-  cov <- tryCatch(chol2inv(chol(-(curvature + t(curvature)) / 2)),
-    error = function(e) NULL)
+  cov <- inverse_curvature(score, phi, score(phi), free, p)
   if (is.null(cov)) {
     return(NULL)
   }
@@ -345,6 +338,19 @@ shared_step <- function(at, job, theta, precision, held) {
     theta = theta, scale = scale, noise = 0,
     moved = shared_score(at, theta, psi * exp(-scale), 1)$effects - alone$effects
   )
+}
+
+# The inverse of minus the derivative of a score in what is `free`, by steps of
+# it; `here`: the score at `phi`, which begins with p coefficients. `NULL` where
+# it is not positive definite.
+inverse_curvature <- function(score, phi, here, free, p) {
+  step <- rep(1e-4, length(phi))
+  step[seq_len(p)] <- 1e-4 * pmax(abs(phi[seq_len(p)]), 0.1)
+  curvature <- vapply(which(free), function(k) {
+    (score(replace(phi, k, phi[k] + step[k])) - here) / step[k]
+  }, here)
+  tryCatch(chol2inv(chol(-(curvature + t(curvature)) / 2)),
+    error = function(e) NULL)
 }
 
 # The maximum --------------------------------------------------------------
@@ -390,13 +396,8 @@ shared_maximum <- function(at, job, theta, precision, noise, held) {
     )[free]
   }
   phi <- c(theta, 0, 0)
-  step <- c(1e-4 * pmax(abs(theta), 0.1), 1e-4, 1e-4)
   here <- score(phi)
-  curvature <- vapply(which(free), function(k) {
-    (score(replace(phi, k, phi[k] + step[k])) - here) / step[k]
-  }, here)
-  cov <- tryCatch(chol2inv(chol(-(curvature + t(curvature)) / 2)),
-    error = function(e) NULL)
+  cov <- inverse_curvature(score, phi, here, free, p)
   if (is.null(cov)) {
     return(NULL)
   }
