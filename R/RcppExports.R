@@ -193,8 +193,8 @@ mkprobit_gibbs_cpp <- function(data, settings) {
     .Call(`_bayeskernel_mkprobit_gibbs_cpp`, data, settings)
 }
 
-mkprobit_left_out_cpp <- function(features, y, classes, start, settings) {
-    .Call(`_bayeskernel_mkprobit_left_out_cpp`, features, y, classes, start, settings)
+mkprobit_left_out_cpp <- function(features, y, classes, settings) {
+    .Call(`_bayeskernel_mkprobit_left_out_cpp`, features, y, classes, settings)
 }
 
 linear_moments_cpp <- function(rows, posterior, threads) {

@@ -259,7 +259,7 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   list(
     left_out = function(moves) {
       core <- core_call(mkprobit_left_out_cpp(
-        design_at(moves)$phi, as.integer(y), classes, NULL, control
+        design_at(moves)$phi, as.integer(y), classes, control
       ))
       if (!core$interrupted) judged(core$log_prob, moves)
     },

@@ -639,16 +639,15 @@ BEGIN_RCPP
 END_RCPP
 }
 // mkprobit_left_out_cpp
-Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features, const Rcpp::IntegerVector& y, int classes, const Rcpp::RObject& start, const Rcpp::List& settings);
-RcppExport SEXP _bayeskernel_mkprobit_left_out_cpp(SEXP featuresSEXP, SEXP ySEXP, SEXP classesSEXP, SEXP startSEXP, SEXP settingsSEXP) {
+Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features, const Rcpp::IntegerVector& y, int classes, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_mkprobit_left_out_cpp(SEXP featuresSEXP, SEXP ySEXP, SEXP classesSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type features(featuresSEXP);
     Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type y(ySEXP);
     Rcpp::traits::input_parameter< int >::type classes(classesSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::RObject& >::type start(startSEXP);
     Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
-    rcpp_result_gen = Rcpp::wrap(mkprobit_left_out_cpp(features, y, classes, start, settings));
+    rcpp_result_gen = Rcpp::wrap(mkprobit_left_out_cpp(features, y, classes, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -943,7 +942,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_mkprobit_predict_cpp", (DL_FUNC) &_bayeskernel_mkprobit_predict_cpp, 4},
     {"_bayeskernel_mkprobit_draws_cpp", (DL_FUNC) &_bayeskernel_mkprobit_draws_cpp, 4},
     {"_bayeskernel_mkprobit_gibbs_cpp", (DL_FUNC) &_bayeskernel_mkprobit_gibbs_cpp, 2},
-    {"_bayeskernel_mkprobit_left_out_cpp", (DL_FUNC) &_bayeskernel_mkprobit_left_out_cpp, 5},
+    {"_bayeskernel_mkprobit_left_out_cpp", (DL_FUNC) &_bayeskernel_mkprobit_left_out_cpp, 4},
     {"_bayeskernel_linear_moments_cpp", (DL_FUNC) &_bayeskernel_linear_moments_cpp, 3},
     {"_bayeskernel_draw_moments_cpp", (DL_FUNC) &_bayeskernel_draw_moments_cpp, 5},
     {"_bayeskernel_draw_values_cpp", (DL_FUNC) &_bayeskernel_draw_values_cpp, 4},

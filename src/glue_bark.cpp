@@ -1,10 +1,10 @@
-#include "glue_bark.h"
+#include <numeric>
 
 #include "bark/kept.hpp"
 #include "bark/unseen.hpp"
 #include "math/normal.hpp"
-#include <numeric>
 
+#include "glue_bark.h"
 #include "glue_chains.h"
 
 namespace {

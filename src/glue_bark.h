@@ -2,9 +2,10 @@
 #ifndef BAYESKERNEL_GLUE_BARK_H
 #define BAYESKERNEL_GLUE_BARK_H
 
-#include "bark/chain.hpp"
 #include <memory>
 #include <vector>
+
+#include "bark/chain.hpp"
 
 #include "glue_common.h"
 

@@ -3,16 +3,17 @@
 #define BAYESKERNEL_GLUE_BSVM_H
 
 #include <algorithm>
-#include "rows/pack.hpp"
-#include "prior/wide_block.hpp"
-#include "likelihood/family.hpp"
-#include "prior/blocks.hpp"
-#include "linear/row_rules.hpp"
-#include "linear/missing_pattern.hpp"
-#include "prior/indicators.hpp"
 #include <memory>
 #include <optional>
 #include <utility>
+
+#include "likelihood/family.hpp"
+#include "linear/missing_pattern.hpp"
+#include "linear/row_rules.hpp"
+#include "prior/blocks.hpp"
+#include "prior/indicators.hpp"
+#include "prior/wide_block.hpp"
+#include "rows/pack.hpp"
 
 #include "glue_settings.h"
 

@@ -1,8 +1,9 @@
-#include "prior/wide_block.hpp"
-#include "gibbs/missing_averages.hpp"
-#include "gibbs/model_recorder.hpp"
 #include <memory>
 #include <numeric>
+
+#include "gibbs/missing_averages.hpp"
+#include "gibbs/model_recorder.hpp"
+#include "prior/wide_block.hpp"
 
 #include "glue_bsvm_chain.h"
 #include "glue_influence.h"

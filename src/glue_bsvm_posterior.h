@@ -2,8 +2,8 @@
 #ifndef BAYESKERNEL_GLUE_BSVM_POSTERIOR_H
 #define BAYESKERNEL_GLUE_BSVM_POSTERIOR_H
 
-#include "prior/wide_block.hpp"
 #include "linear/mean_field.hpp"
+#include "prior/wide_block.hpp"
 
 #include "glue_bsvm.h"
 #include "glue_workers.h"

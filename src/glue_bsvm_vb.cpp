@@ -1,6 +1,7 @@
+#include <memory>
+
 #include "selection/screen.hpp"
 #include "selection/search.hpp"
-#include <memory>
 
 #include "glue_bsvm_posterior.h"
 #include "glue_process_rows.h"

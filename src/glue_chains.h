@@ -2,10 +2,11 @@
 #ifndef BAYESKERNEL_GLUE_CHAINS_H
 #define BAYESKERNEL_GLUE_CHAINS_H
 
-#include "mcmc/metropolis.hpp"
-#include "mcmc/runner.hpp"
 #include <memory>
 #include <utility>
+
+#include "mcmc/metropolis.hpp"
+#include "mcmc/runner.hpp"
 
 #include "glue_settings.h"
 #include "glue_state.h"

@@ -9,15 +9,16 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include "optim/progress.hpp"
-#include "error.hpp"
-#include "parallel/executor.hpp"
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <new>
 #include <string>
 #include <vector>
+
+#include "error.hpp"
+#include "optim/progress.hpp"
+#include "parallel/executor.hpp"
 
 // Copies for R. RcppEigen.h would do it too, and doubles the time and memory
 // of a compilation.

@@ -1,7 +1,8 @@
+#include <memory>
+
 #include "ep/check.hpp"
 #include "ep/linear.hpp"
 #include "ep/selection.hpp"
-#include <memory>
 
 #include "glue_bsvm_posterior.h"
 #include "glue_stream.h"

@@ -1,16 +1,16 @@
-#include "gp/exact_ep.hpp"
-#include "gp/exact.hpp"
-#include "glue_gpsvm.h"
-#include "glue_state.h"
-#include "glue_workers.h"
+#include <optional>
 
+#include "gp/exact.hpp"
+#include "gp/exact_ep.hpp"
 #include "gp/more_points.hpp"
 #include "linear/mode.hpp"
 #include "linear/stochastic.hpp"
 #include "predict/process_moments.hpp"
-#include <optional>
 
+#include "glue_gpsvm.h"
 #include "glue_predict.h"
+#include "glue_state.h"
+#include "glue_workers.h"
 
 namespace {
 

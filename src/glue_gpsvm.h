@@ -2,11 +2,12 @@
 #ifndef BAYESKERNEL_GLUE_GPSVM_H
 #define BAYESKERNEL_GLUE_GPSVM_H
 
-#include "rows/memory_readers.hpp"
+#include <memory>
+
 #include "gp/features.hpp"
 #include "gp/tune.hpp"
 #include "linear/mean_field.hpp"
-#include <memory>
+#include "rows/memory_readers.hpp"
 
 #include "glue_kernel.h"
 #include "glue_settings.h"

@@ -1,5 +1,5 @@
-#include "rows/sample_rows.hpp"
 #include "gp/inducing.hpp"
+#include "rows/sample_rows.hpp"
 
 #include "glue_gpsvm.h"
 

@@ -6,8 +6,9 @@
 #ifndef BAYESKERNEL_GLUE_KERNEL_H
 #define BAYESKERNEL_GLUE_KERNEL_H
 
-#include "kernel/kernel.hpp"
 #include <utility>
+
+#include "kernel/kernel.hpp"
 
 #include "glue_common.h"
 

@@ -1,8 +1,8 @@
-#include "rows/digest.hpp"
-#include "predict/calibrated_link.hpp"
-
 #include <cinttypes>
 #include <cstdio>
+
+#include "predict/calibrated_link.hpp"
+#include "rows/digest.hpp"
 
 #include "glue_common.h"
 

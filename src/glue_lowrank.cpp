@@ -1,5 +1,5 @@
-#include "klr/save.hpp"
 #include "klr/kept.hpp"
+#include "klr/save.hpp"
 #include "math/special.hpp"
 
 #include "glue_chains.h"

@@ -1,9 +1,10 @@
-#include "glue_mkprobit.h"
+#include <cstdint>
+#include <optional>
 
 #include "gibbs/running_moments.hpp"
 #include "multinomial/learning.hpp"
-#include <cstdint>
-#include <optional>
+
+#include "glue_mkprobit.h"
 
 namespace {
 

@@ -1,15 +1,13 @@
-#include "glue_mkprobit.h"
-
 #include "multinomial/left_out.hpp"
 
+#include "glue_mkprobit.h"
+
 // How well the others predict each row under the process prior. `features`:
-// regressors x rows, with coefficients of unit precision; `start`: E Y of a fit
-// of other features to the same rows, or NULL. A column of `log_prob` for each
-// of settings$sharpness.
+// regressors x rows, with coefficients of unit precision. A column of `log_prob`
+// for each of settings$sharpness.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features,
                                  const Rcpp::IntegerVector& y, int classes,
-                                 const Rcpp::RObject& start,
                                  const Rcpp::List& settings) {
   return guarded([&] {
     RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
@@ -25,10 +23,8 @@ Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features,
     const bayeskernel::Design design(composite, VectorXd::Ones(1), executor);
     bayeskernel::MultinomialFit fit(read_classes(y, composite.rows(), classes),
                                     classes, control, executor);
-    bayeskernel::MultinomialStart from;
-    if (!Rf_isNull(start)) from.y = map_matrix(start);
     const bayeskernel::MultinomialResult result =
-        fit.run(design, user.keep_going(), Rf_isNull(start) ? nullptr : &from);
+        fit.run(design, user.keep_going());
     if (result.interrupted || user.interrupted()) {
       return Rcpp::List::create(Rcpp::Named("interrupted") = true);
     }
@@ -42,8 +38,6 @@ Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features,
     }
     return Rcpp::List::create(
         Rcpp::Named("interrupted") = false,
-        Rcpp::Named("log_prob") = to_r(log_prob),
-        Rcpp::Named("y") = to_r(fit.y()),
-        Rcpp::Named("passes") = result.passes);
+        Rcpp::Named("log_prob") = to_r(log_prob));
   });
 }

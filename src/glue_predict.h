@@ -2,9 +2,10 @@
 #ifndef BAYESKERNEL_GLUE_PREDICT_H
 #define BAYESKERNEL_GLUE_PREDICT_H
 
-#include "predict/draw_moments.hpp"
 #include <string>
 #include <vector>
+
+#include "predict/draw_moments.hpp"
 
 #include "glue_common.h"
 

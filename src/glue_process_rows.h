@@ -2,8 +2,9 @@
 #ifndef BAYESKERNEL_GLUE_PROCESS_ROWS_H
 #define BAYESKERNEL_GLUE_PROCESS_ROWS_H
 
-#include "gp/process_rows.hpp"
 #include <numeric>
+
+#include "gp/process_rows.hpp"
 
 #include "glue_bsvm.h"
 #include "glue_kernel.h"

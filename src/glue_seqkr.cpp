@@ -1,6 +1,7 @@
+#include <chrono>
+
 #include "sequential/filter.hpp"
 #include "sequential/posterior.hpp"
-#include <chrono>
 
 #include "glue_common.h"
 #include "glue_kernel.h"

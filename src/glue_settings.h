@@ -2,9 +2,10 @@
 #ifndef BAYESKERNEL_GLUE_SETTINGS_H
 #define BAYESKERNEL_GLUE_SETTINGS_H
 
+#include <chrono>
+
 #include "mcmc/runner.hpp"
 #include "optim/ascent.hpp"
-#include <chrono>
 
 #include "glue_common.h"
 

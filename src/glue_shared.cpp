@@ -6,15 +6,16 @@
 #define __RCPP_PARALLEL_RVECTOR__
 #define __RCPP_PARALLEL_RMATRIX__
 #include <RcppParallel.h>
-#include <unistd.h>
 
-#include "rows/moments.hpp"
-#include "mcmc/convergence.hpp"
-#include "kernel/matrix.hpp"
 #include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <unistd.h>
+
+#include "kernel/matrix.hpp"
+#include "mcmc/convergence.hpp"
+#include "rows/moments.hpp"
 
 #include "glue_kernel.h"
 

@@ -1,5 +1,6 @@
-#include "linear/stochastic.hpp"
 #include <optional>
+
+#include "linear/stochastic.hpp"
 
 #include "glue_bsvm_posterior.h"
 #include "glue_stream.h"

@@ -4,12 +4,13 @@
 #ifndef BAYESKERNEL_GLUE_WORKERS_H
 #define BAYESKERNEL_GLUE_WORKERS_H
 
-#include "linear/mean_field.hpp"
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "linear/mean_field.hpp"
 
 #include "glue_gpsvm_sites.h"
 
