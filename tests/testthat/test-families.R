@@ -99,14 +99,8 @@ test_that("numbers are a regression where the model has it", {
 })
 
 test_that("selection is by one method in both faces of the linear model", {
-  run <- function(fitter, ...) {
-    quiet(flat(fitter)(
-      two ~ a + b, d, select = TRUE, ..., chains = 2, warmup = 30, ndraws = 30,
-      threads = 1, seed = 1
-    ))
+  for (fitter in list(bsvm, bkm)) {
+    fit <- quiet(fitter(two ~ a + b, d, select = TRUE, threads = 1, seed = 1))
+    expect_identical(fit$method, "vb")
   }
-  expect_identical(run(bsvm)$method, "gibbs")
-  expect_identical(run(bkm)$method, "gibbs")
-  expect_identical(run(bsvm, polish = FALSE)$method, "vb")
-  expect_identical(run(bkm, polish = FALSE)$method, "vb")
 })
