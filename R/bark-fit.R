@@ -1,5 +1,5 @@
-# From rows and settings to a fit of bark(): what the core reads, draws on the
-# scale of the data, what prediction needs.
+# From rows and settings to a fit of bark(): what the core reads, draws on the scale of the data,
+# what prediction needs.
 
 bark_job <- function(rows, settings) {
   refuse_codes(rows, settings)
@@ -32,12 +32,10 @@ bark_job <- function(rows, settings) {
       3 * min(most, 2 * expected_kernels(prior)) +
       2 * length(block_names(rows, settings)),
     control = c(list(
-      scales = settings$scales, select = settings$select,
-      vectors = as.double(prior$vectors),
+      scales = settings$scales, select = settings$select, vectors = as.double(prior$vectors),
       warmup = as.double(settings$warmup), draws = as.double(settings$draws),
       thin = as.double(settings$thin), seed = as.double(settings$seed),
-      chain_id = 0:(settings$chains - 1L), threads = settings$threads,
-      progress = settings$progress,
+      chain_id = 0:(settings$chains - 1L), threads = settings$threads, progress = settings$progress,
       reference = own$x[reference, , drop = FALSE], states = list(),
       start = start_indicators(data, structure)
     ), if (length(rows$random)) {
@@ -50,15 +48,10 @@ bark_job <- function(rows, settings) {
         "x", "y", "classes", if (length(data$weights)) "weights"
       )], if (!is.null(blocks)) list(blocks = blocks)),
       prior = c(
-        prior[c(
-          "alpha", "gamma", "epsilon", "lambda_shape", "lambda_rate",
-          "inclusion"
-        )],
+        prior[c("alpha", "gamma", "epsilon", "lambda_shape", "lambda_rate", "inclusion")],
         list(
-          scale = as.numeric(prior$scale), reach = prior$reach,
-          sampled_inclusion = FALSE,
-          phi = core_precision(prior$phi, data$weight),
-          max_kernels = most, kill_power = 1,
+          scale = as.numeric(prior$scale), reach = prior$reach, sampled_inclusion = FALSE,
+          phi = core_precision(prior$phi, data$weight), max_kernels = most, kill_power = 1,
           markov = as.numeric(c(structure$q0, structure$q1)),
           markov_beta = as.numeric(structure$hyper)
         )
@@ -78,9 +71,9 @@ bark_chains <- function(control, data, prior) {
   bark_fit_cpp(data, prior, control)
 }
 
-# Blocks of columns beside the kernels, as the core reads them: whether there is
-# a linear part, and of random intercepts how many levels each factor has and
-# which of them the rows have. NULL without any.
+# Blocks of columns beside the kernels, as the core reads them: whether there is a linear part, and
+# of random intercepts how many levels each factor has and which of them the rows have. NULL without
+# any.
 bark_blocks <- function(rows, settings) {
   random <- rows$random
   if (!length(random) && !settings$linear) {
@@ -88,10 +81,7 @@ bark_blocks <- function(rows, settings) {
   }
   levels <- vapply(random, function(term) length(term$levels), 1L)
   if (sum(levels) > most_levels) abort_many_levels(random, levels)
-  list(
-    linear = settings$linear, levels = as.integer(levels),
-    level = level_codes(random)
-  )
+  list(linear = settings$linear, levels = as.integer(levels), level = level_codes(random))
 }
 
 # A draw of the coefficients takes the cube of their number.
@@ -111,8 +101,8 @@ abort_many_levels <- function(random, levels) {
   )
 }
 
-# Rows x factors: the level of each row, 0 for one that the fit has not seen,
-# negative where its effect is none of the row's. NULL without factors.
+# Rows x factors: the level of each row, 0 for one that the fit has not seen, negative where its
+# effect is none of the row's. NULL without factors.
 level_codes <- function(random) {
   if (length(random) == 0L) {
     return(NULL)
@@ -141,18 +131,17 @@ block_variance_names <- function(rows, settings) {
   )
 }
 
-# Predictors and response on the scale of the model. Weights have mean 1 there:
-# `weight` times the precision that belongs to a weight of 1 is the model's phi,
-# so that the range of its prior holds for weights of any size.
+# Predictors and response on the scale of the model. Weights have mean 1 there: `weight` times the
+# precision that belongs to a weight of 1 is the model's phi, so that the range of its prior holds
+# for weights of any size.
 bark_data <- function(rows, weights) {
   classes <- length(rows$levels)
   weight <- if (is.null(weights)) 1 else mean(weights)
   y_scale <- if (classes == 0L) response_scale(rows$y) else c(0, 1)
   x <- rows$data$x[, rows$data$source, drop = FALSE]
   list(
-    x = scaled_rows(x, rows$center, rows$scale),
-    y = (rows$y - y_scale[1]) / y_scale[2], classes = classes,
-    y_scale = y_scale, weight = weight, weights = weights / weight
+    x = scaled_rows(x, rows$center, rows$scale), y = (rows$y - y_scale[1]) / y_scale[2],
+    classes = classes, y_scale = y_scale, weight = weight, weights = weights / weight
   )
 }
 
@@ -175,8 +164,8 @@ scaled_rows <- function(x, center, scale) {
 response_scale <- function(y) {
   moments <- column_moments_cpp(cbind(y))
   check_columns(moments, cbind(y), "y", NULL, user_call())
-  # Unlike a predictor, which may be computed, it is what was measured: digits
-  # that a large mean leaves count.
+  # Unlike a predictor, which may be computed, it is what was measured: digits that a large mean
+  # leaves count.
   if (moments$max > moments$min) {
     return(c(moments$mean, moments$sd))
   }
@@ -231,9 +220,7 @@ bark_collect <- function(fit, core, job, rows) {
     fit$chain_weights <- chain_weights(fit, settings$threads)
   }
   fit$diagnostics$apart <- chains_apart(fit, settings$threads)
-  fit$fitted <- bark_moments(
-    fit, fit$posterior$x, settings$threads, fit$posterior$blocks$level
-  )
+  fit$fitted <- bark_moments(fit, fit$posterior$x, settings$threads, fit$posterior$blocks$level)
   if (settings$linear) fit$posterior$slopes <- bark_slopes(fit)
   bark_random(fit, rows)
 }
@@ -243,8 +230,8 @@ share_of_second <- function(rows) {
   stats::weighted.mean(rows$y - 1, rows$weights %||% rep(1, length(rows$y)))
 }
 
-# Kernels whose centres are rows of the data in the place of rows that are
-# repeated as often as they count. Location 0 is the constant.
+# Kernels whose centres are rows of the data in the place of rows that are repeated as often as they
+# count. Location 0 is the constant.
 own_centres <- function(kernels, own) {
   if (!is.null(own$rows)) {
     n <- length(own$rows)
@@ -256,8 +243,8 @@ own_centres <- function(kernels, own) {
   kernels
 }
 
-# Random effects as every model keeps them: means and covariances of the draws,
-# on the scale of the model.
+# Random effects as every model keeps them: means and covariances of the draws, on the scale of the
+# model.
 bark_random <- function(fit, rows) {
   size <- fit$transform$response[2]
   fit$posterior$random <- lapply(rows$random, function(term) {
@@ -266,18 +253,17 @@ bark_random <- function(fit, rows) {
     mean <- colMeans(b)
     var <- colSums((b - rep(mean, each = nrow(b)))^2) / max(1, nrow(b) - 1)
     list(
-      label = term$label, columns = term$columns, levels = term$levels,
-      mean = matrix(mean), cov = array(var, c(1L, 1L, length(var))),
-      eliminated = FALSE
+      label = term$label, columns = term$columns, levels = term$levels, mean = matrix(mean),
+      cov = array(var, c(1L, 1L, length(var))), eliminated = FALSE
     )
   })
   fit$transform$random <- lapply(rows$random, function(term) matrix(size))
   fit
 }
 
-# Rows at which every draw has f: at most ten, spread evenly over the rows in
-# the order of the response and then of the predictors, so that they do not
-# depend on the order in which the rows came.
+# Rows at which every draw has f: at most ten, spread evenly over the rows in the order of the
+# response and then of the predictors, so that they do not depend on the order in which the rows
+# came.
 reference_rows <- function(data) {
   sorted <- ordered_rows(data)
   sorted[spread_over(length(sorted), 10L)]
@@ -296,13 +282,11 @@ bark_draws <- function(core, job, rows) {
   if (length(job$shared$data$weights)) {
     scalars[, , "phi"] <- scalars[, , "phi"] / job$weight
     # The core's response is that of the data times the roots of the weights.
-    scalars[, , "log_lik"] <- scalars[, , "log_lik"] +
-      sum(log(job$shared$data$weights)) / 2
+    scalars[, , "log_lik"] <- scalars[, , "log_lik"] + sum(log(job$shared$data$weights)) / 2
   }
   at <- startsWith(names, "f[")
   scalars[, , at] <- job$y_scale[1] + job$y_scale[2] * scalars[, , at]
-  # Of a linear part for a predictor's own unit, with the variance of those for
-  # standardised ones.
+  # Of a linear part for a predictor's own unit, with the variance of those for standardised ones.
   unit <- c(
     if (settings$linear) job$y_scale[2] / rows$scale,
     rep(job$y_scale[2], sum(lengths(lapply(rows$random, `[[`, "levels"))))
@@ -313,18 +297,10 @@ bark_draws <- function(core, job, rows) {
   scalars[, , at] <- job$y_scale[2]^2 * scalars[, , at]
   sigma <- job$y_scale[2] / sqrt(scalars[, , "phi", drop = FALSE])
   gaussian <- job$shared$data$classes == 0L
-  shown <- setdiff(
-    names, c(if (!gaussian) "phi", if (!settings$select) "d")
-  )
-  parts <- list(
-    if (gaussian) sigma, scalars[, , shown, drop = FALSE], core$lambda
-  )
-  names <- c(
-    if (gaussian) "sigma", shown, scale_names(rows$columns, settings)
-  )
-  array(
-    unlist(parts), c(dim(scalars)[1:2], length(names)), list(NULL, NULL, names)
-  )
+  shown <- setdiff(names, c(if (!gaussian) "phi", if (!settings$select) "d"))
+  parts <- list(if (gaussian) sigma, scalars[, , shown, drop = FALSE], core$lambda)
+  names <- c(if (gaussian) "sigma", shown, scale_names(rows$columns, settings))
+  array(unlist(parts), c(dim(scalars)[1:2], length(names)), list(NULL, NULL, names))
 }
 
 # Of one vector, or of several after one another.
@@ -333,10 +309,7 @@ scale_names <- function(columns, settings) {
   if (vectors == 1L) {
     return(sprintf("lambda[%s]", columns))
   }
-  sprintf(
-    "lambda[%d,%s]", rep(seq_len(vectors), each = length(columns)),
-    rep(columns, vectors)
-  )
+  sprintf("lambda[%d,%s]", rep(seq_len(vectors), each = length(columns)), rep(columns, vectors))
 }
 
 # In the order in which the core has them.
@@ -344,16 +317,15 @@ scalar_names <- function(rows, settings, points) {
   hyper <- !is.null(settings$structure$hyper)
   cuts <- max(0L, length(rows$levels) - 2L)
   c(
-    "phi", "J", "m", "d", "T", "log_lik",
-    if (!is.null(settings$prior$scale)) "epsilon", if (hyper) c("q0", "q1"),
-    if (cuts > 0L) sprintf("cut[%d]", seq_len(cuts) + 1L),
+    "phi", "J", "m", "d", "T", "log_lik", if (!is.null(settings$prior$scale)) "epsilon",
+    if (hyper) c("q0", "q1"), if (cuts > 0L) sprintf("cut[%d]", seq_len(cuts) + 1L),
     sprintf("f[%d]", seq_len(points)), block_variance_names(rows, settings),
     block_names(rows, settings)
   )
 }
 
-# Variables that mean the same in every draw, but for single coefficients: what
-# these say kernels can say, too.
+# Variables that mean the same in every draw, but for single coefficients: what these say kernels
+# can say, too.
 watched_names <- function(draws) {
   names <- dimnames(draws)[[3]]
   known <- c("sigma", "J", "m", "d", "epsilon", "q0", "q1")

@@ -1,8 +1,6 @@
-# f of a sum of kernels: given a draw of the kernels the coefficients are normal
-# and integrated out.
+# f of a sum of kernels: given a draw of the kernels the coefficients are normal and integrated out.
 
-# What the core reads of the draws `take`, chain after chain; NULL for all, each
-# once.
+# What the core reads of the draws `take`, chain after chain; NULL for all, each once.
 bark_core_draws <- function(object, take = NULL) {
   flat <- stack_chains(object$draws)
   names <- colnames(flat)
@@ -28,9 +26,8 @@ bark_core_draws <- function(object, take = NULL) {
   }
   c(list(
     kernels = kernels, lambda = part("lambda["),
-    phi = if (is_regression(object)) flat[, "phi"] else rep(1, nrow(flat)),
-    cuts = part("cut["), classes = length(object$levels),
-    weights = as.double(object$weights)
+    phi = if (is_regression(object)) flat[, "phi"] else rep(1, nrow(flat)), cuts = part("cut["),
+    classes = length(object$levels), weights = as.double(object$weights)
   ), if (!is.null(blocks)) list(blocks = blocks))
 }
 
@@ -41,9 +38,7 @@ latent.bark <- function(object, rows = NULL, links = "probit",
   if (is.null(rows)) {
     return(kept_latent(object, links))
   }
-  out <- bark_moments(
-    object, bark_scaled_rows(object, rows$x), threads, level_codes(rows$random)
-  )
+  out <- bark_moments(object, bark_scaled_rows(object, rows$x), threads, level_codes(rows$random))
   if (is_regression(object)) {
     return(out)
   }
@@ -52,11 +47,10 @@ latent.bark <- function(object, rows = NULL, links = "probit",
   ))
 }
 
-# Moments of f on the scale of the data, and of class probabilities, for rows on
-# the scale of the model with level_codes() of theirs, NULL for none of the
-# random effects. Vectors for two classes, matrices for more.
-bark_moments <- function(object, x, threads, level = NULL,
-                         call = user_call()) {
+# Moments of f on the scale of the data, and of class probabilities, for rows on the scale of the
+# model with level_codes() of theirs, NULL for none of the random effects. Vectors for two classes,
+# matrices for more.
+bark_moments <- function(object, x, threads, level = NULL, call = user_call()) {
   classes <- length(object$levels)
   out <- if (nrow(x) == 0L) {
     list(
@@ -65,14 +59,11 @@ bark_moments <- function(object, x, threads, level = NULL,
     )
   } else {
     core_call(bark_predict_cpp(
-      bark_core_draws(object, taken_draws(object, NULL)),
-      object$posterior$x, x, threads, level
+      bark_core_draws(object, taken_draws(object, NULL)), object$posterior$x, x, threads, level
     ), call)
   }
   to_data <- object$transform$response
-  moments <- list(
-    mean = to_data[1] + to_data[2] * out$mean, var = to_data[2]^2 * out$var
-  )
+  moments <- list(mean = to_data[1] + to_data[2] * out$mean, var = to_data[2]^2 * out$var)
   if (classes == 0L) {
     return(moments)
   }
@@ -86,14 +77,12 @@ bark_moments <- function(object, x, threads, level = NULL,
   c(moments, chances)
 }
 
-# One f ~ N(mean, var) for every draw and row, of a regression with the noise of
-# a new response if asked: of the row's weight for the rows of the fit, of 1 for
-# others. Rows are taken in parts of some million numbers. A level that the fit
-# has not seen has another effect in each row.
+# One f ~ N(mean, var) for every draw and row, of a regression with the noise of a new response if
+# asked: of the row's weight for the rows of the fit, of 1 for others. Rows are taken in parts of
+# some million numbers. A level that the fit has not seen has another effect in each row.
 #' @exportS3Method
 #' @noRd
-latent_draws.bark <- function(object, rows = NULL, take = NULL,
-                              response = FALSE,
+latent_draws.bark <- function(object, rows = NULL, take = NULL, response = FALSE,
                               threads = getOption("bayeskernel.threads", 2L)) {
   x <- rows_or_own(object, rows)
   level <- if (is.null(rows)) {
@@ -112,12 +101,10 @@ latent_draws.bark <- function(object, rows = NULL, take = NULL,
   mean <- numeric(nrow(x))
   for (part in if (nrow(x)) row_slices(nrow(x), size)) {
     found <- core_call(bark_latent_cpp(
-      core, object$posterior$x, x[part, , drop = FALSE], threads,
-      level[part, , drop = FALSE]
+      core, object$posterior$x, x[part, , drop = FALSE], threads, level[part, , drop = FALSE]
     ))
     if (response) found$var <- found$var + noise(part)
-    f[, part] <- found$mean +
-      sqrt(found$var) * stats::rnorm(length(found$mean))
+    f[, part] <- found$mean + sqrt(found$var) * stats::rnorm(length(found$mean))
     mean[part] <- colMeans(found$mean)
   }
   list(
@@ -128,15 +115,14 @@ latent_draws.bark <- function(object, rows = NULL, take = NULL,
   )
 }
 
-# Given a draw of the kernels their coefficients, and those of blocks, are
-# normal, with the covariance that the rows of the fit leave: these are drawn,
-# and every row takes them. A level that the fit has not seen has one effect.
+# Given a draw of the kernels their coefficients, and those of blocks, are normal, with the
+# covariance that the rows of the fit leave: these are drawn, and every row takes them. A level that
+# the fit has not seen has one effect.
 #' @exportS3Method
 #' @noRd
 joint_draws.bark <- function(object, rows, take, threads) {
   bark_joint_draws(
-    object, bark_scaled_rows(object, rows$x), level_codes(rows$random),
-    rows$random, take
+    object, bark_scaled_rows(object, rows$x), level_codes(rows$random), rows$random, take
   )
 }
 
@@ -172,9 +158,9 @@ bark_joint_draws <- function(object, x, level, random, take) {
   )
 }
 
-# Slopes of the plane that is closest to f, without random effects, over the
-# rows of the fit, draws x predictors: kernels can say what the linear part says,
-# so that neither's coefficients are slopes of f by themselves.
+# Slopes of the plane that is closest to f, without random effects, over the rows of the fit, draws
+# x predictors: kernels can say what the linear part says, so that neither's coefficients are slopes
+# of f by themselves.
 bark_slopes <- function(object, most = 400L) {
   own <- object$posterior$x
   x <- own[spread_over(nrow(own), most), , drop = FALSE]
@@ -188,8 +174,8 @@ bark_slopes <- function(object, most = 400L) {
   out
 }
 
-# Columns of the blocks of rows: the predictors of a linear part, then an
-# indicator of each level of each factor. NULL without blocks.
+# Columns of the blocks of rows: the predictors of a linear part, then an indicator of each level of
+# each factor. NULL without blocks.
 block_columns <- function(blocks, x, level) {
   if (is.null(blocks)) {
     return(NULL)
@@ -203,8 +189,8 @@ block_columns <- function(blocks, x, level) {
   ))
 }
 
-# One effect for each level that the fit has not seen, in all its rows.
-# `variance`: of the blocks, those of factors last.
+# One effect for each level that the fit has not seen, in all its rows. `variance`: of the blocks,
+# those of factors last.
 unseen_effects <- function(random, variance) {
   first <- length(variance) - length(random)
   out <- lapply(seq_along(random), function(t) {
@@ -217,8 +203,8 @@ unseen_effects <- function(random, variance) {
   Reduce(`+`, out, 0)
 }
 
-# Kernels at rows of `own`, places of the first vector of scales before those of
-# the next, the constant for location 0: rows of x x kernels.
+# Kernels at rows of `own`, places of the first vector of scales before those of the next, the
+# constant for location 0: rows of x x kernels.
 bark_basis <- function(x, own, centres, lambda) {
   out <- matrix(1, nrow(x), length(centres))
   lambda <- matrix(lambda, ncol(own))
@@ -242,10 +228,7 @@ rows_or_own <- function(object, rows) {
 
 # Predictors on the scale of the model.
 bark_scaled_rows <- function(object, x) {
-  scaled_rows(
-    x[, object$used, drop = FALSE], object$transform$center,
-    object$transform$scale
-  )
+  scaled_rows(x[, object$used, drop = FALSE], object$transform$center, object$transform$scale)
 }
 
 # The rows that a fit keeps to predict from.

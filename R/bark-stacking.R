@@ -1,10 +1,8 @@
-# Chains that do not find one another, weighted by how well each predicts the
-# rows that are left out: stacking of their predictive densities (Yao, Vehtari
-# and Gelman, 2022).
+# Chains that do not find one another, weighted by how well each predicts the rows that are left
+# out: stacking of their predictive densities (Yao, Vehtari and Gelman, 2022).
 
-# Weights of the chains of a fit, which add up to 1. Those that agree, by R-hat,
-# sample one distribution and weigh the same: differences of their scores would
-# be chance.
+# Weights of the chains of a fit, which add up to 1. Those that agree, by R-hat, sample one
+# distribution and weigh the same: differences of their scores would be chance.
 chain_weights <- function(object, threads) {
   count <- dim(object$draws)[2]
   if (count == 1L || !chains_disagree(object)) {
@@ -18,10 +16,10 @@ chains_disagree <- function(object) {
   any(object$diagnostics$table$rhat > most_rhat, na.rm = TRUE)
 }
 
-# How far the predictions of chains that disagree are from one another: at each
-# row of the fit the standard deviation of the chains' means of f, in units of
-# the posterior standard deviation within them; the median over the rows and
-# the value that a tenth of them exceeds. `most` draws of a chain are enough.
+# How far the predictions of chains that disagree are from one another: at each row of the fit the
+# standard deviation of the chains' means of f, in units of the posterior standard deviation within
+# them; the median over the rows and the value that a tenth of them exceeds. `most` draws of a chain
+# are enough.
 chains_apart <- function(object, threads, most = 100L) {
   size <- dim(object$draws)
   if (size[2] == 1L || size[1] < 2L || !chains_disagree(object)) {
@@ -38,9 +36,7 @@ chains_apart <- function(object, threads, most = 100L) {
     ))
   })
   means <- vapply(moments, function(own) own$mean, numeric(length(rows)))
-  within <- rowMeans(
-    vapply(moments, function(own) own$var, numeric(length(rows)))
-  )
+  within <- rowMeans(vapply(moments, function(own) own$var, numeric(length(rows))))
   between <- rowSums((means - rowMeans(means))^2) / (size[2] - 1)
   ratio <- sqrt(between / pmax(within, .Machine$double.xmin))
   w <- object$chain_weights
@@ -54,10 +50,9 @@ chains_apart <- function(object, threads, most = 100L) {
   )
 }
 
-# Log predictive density of each row given the others, n x chains. Given the
-# kernels of a draw it is known, or its place is taken by the density given f;
-# draws weigh by its inverse, as they depend on the row.
-# Of many rows some draws and rows are enough for a weight for each chain.
+# Log predictive density of each row given the others, n x chains. Given the kernels of a draw it is
+# known, or its place is taken by the density given f; draws weigh by its inverse, as they depend on
+# the row. Of many rows some draws and rows are enough for a weight for each chain.
 chain_scores <- function(object, threads) {
   size <- dim(object$draws)
   some <- function(n) spread_over(n, if (n > most_whole) 2000L else n)
@@ -75,10 +70,9 @@ chain_scores <- function(object, threads) {
   }))
 }
 
-# log p(y_i | the other rows, the kernels of a draw), draws x rows: coefficients
-# are integrated out, and the leverage takes a row's own pull away.
-left_out_densities <- function(object, take, threads,
-                               rows = seq_len(object$n)) {
+# log p(y_i | the other rows, the kernels of a draw), draws x rows: coefficients are integrated out,
+# and the leverage takes a row's own pull away.
+left_out_densities <- function(object, take, threads, rows = seq_len(object$n)) {
   core <- bark_core_draws(object, take)
   x <- object$posterior$x
   to_data <- object$transform$response
@@ -88,8 +82,7 @@ left_out_densities <- function(object, take, threads,
   for (slice in row_slices(length(rows), length(take))) {
     part <- rows[slice]
     f <- core_call(bark_latent_cpp(
-      core, x, x[part, , drop = FALSE], threads,
-      object$posterior$blocks$level[part, , drop = FALSE]
+      core, x, x[part, , drop = FALSE], threads, object$posterior$blocks$level[part, , drop = FALSE]
     ))
     noise <- 1 / (core$phi %o% weights[part])
     # A row that its own kernel follows has a leverage of nearly 1.
@@ -100,10 +93,9 @@ left_out_densities <- function(object, take, threads,
   out - log(to_data[2])
 }
 
-# The log of the mean of p under the posterior without the row, from draws with
-# it: importance weights 1 / p, truncated at sqrt(draws) times their mean
-# (Ionides, 2008). In logs: a row may be an outlier to some draws, whose density
-# underflows.
+# The log of the mean of p under the posterior without the row, from draws with it: importance
+# weights 1 / p, truncated at sqrt(draws) times their mean (Ionides, 2008). In logs: a row may be an
+# outlier to some draws, whose density underflows.
 held_out_score <- function(log_p) {
   log_sum <- function(x) max(x) + log(sum(exp(x - max(x))))
   apply(log_p, 2, function(own) {
@@ -112,9 +104,9 @@ held_out_score <- function(log_p) {
   })
 }
 
-# Weights of the columns whose mixture has the largest mean log density of the
-# rows, by EM: the function is concave, and the largest gain less 1 bounds what
-# the mean still misses; `tol` is that of the sum.
+# Weights of the columns whose mixture has the largest mean log density of the rows, by EM: the
+# function is concave, and the largest gain less 1 bounds what the mean still misses; `tol` is that
+# of the sum.
 stacked_weights <- function(log_density, tol = 1e-3, most = 20000L) {
   p <- exp(log_density - apply(log_density, 1, max))
   w <- rep(1 / ncol(p), ncol(p))

@@ -1,8 +1,7 @@
-# Which predictors the chains start with, 0 or 1: a column for all chains, or
-# for one after another, over and over. All of them; along an ordered axis
-# starts lie far apart, so that R-hat can tell whether the chains found one
-# another: none, all, every other one, and those that differ most with the
-# response, in turn.
+# Which predictors the chains start with, 0 or 1: a column for all chains, or for one after another,
+# over and over. All of them; along an ordered axis starts lie far apart, so that R-hat can tell
+# whether the chains found one another: none, all, every other one, and those that differ most with
+# the response, in turn.
 
 start_indicators <- function(data, structure) {
   p <- ncol(data$x)
@@ -15,10 +14,9 @@ start_indicators <- function(data, structure) {
 
 # Many rows -------------------------------------------------------------------
 
-# Chains of a regression of more rows begin with a run on a part of them: most
-# of what is to be found, which predictors matter and how far, is found there
-# at a small share of the time. It is a start and no more: what follows, its
-# warmup first, is of all rows.
+# Chains of a regression of more rows begin with a run on a part of them: most of what is to be
+# found, which predictors matter and how far, is found there at a small share of the time. It is a
+# start and no more: what follows, its warmup first, is of all rows.
 most_whole <- 1500L
 part_size <- 500L
 part_sweeps <- 10000
@@ -52,15 +50,12 @@ begin_on_part <- function(control, data, prior) {
   core
 }
 
-# A state of chains of `rows` as one of chains of all n rows that has just
-# begun. Location 0 is the constant; those of the second vector of scales follow
-# those of the first.
+# A state of chains of `rows` as one of chains of all n rows that has just begun. Location 0 is the
+# constant; those of the second vector of scales follow those of the first.
 state_of_all <- function(state, rows, n) {
   at <- state$location
   size <- length(rows)
-  state$location <- ifelse(
-    at == 0, 0, rows[(at - 1) %% size + 1] + (at - 1) %/% size * n
-  )
+  state$location <- ifelse(at == 0, 0, rows[(at - 1) %% size + 1] + (at - 1) %/% size * n)
   state$sweep <- 0
   state
 }

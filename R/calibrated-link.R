@@ -1,14 +1,12 @@
-# The calibrated link of support vector machines, whose likelihood says nothing
-# of probabilities: P = plogis(a + kappa m / sqrt(1 + pi kappa^2 v / 8)) for f
-# of mean m and variance v, two classes; the softmax of the same, with one kappa
-# and an intercept for each class, of more. Both come from moments of each row
-# given the others. Where a class was given up v is out of proportion to what m
-# varies by, and `spread`, by which v is multiplied, may be 0. Rows are not kept:
-# the fit has `link`, a list of `intercept`, `slope`, `spread`, `rows`, `value`,
-# minus what they maximise, `smooth`, the same with spread 1, `loss`, the mean
-# log-loss of these rows, `robust`, whether m and v are those of a normal law
-# with the quantiles of the draws, and `new`, another such list for rows of groups
-# that the fit has not seen; or of `why` there is none.
+# The calibrated link of support vector machines, whose likelihood says nothing of probabilities: P
+# = plogis(a + kappa m / sqrt(1 + pi kappa^2 v / 8)) for f of mean m and variance v, two classes;
+# the softmax of the same, with one kappa and an intercept for each class, of more. Both come from
+# moments of each row given the others. Where a class was given up v is out of proportion to what m
+# varies by, and `spread`, by which v is multiplied, may be 0. Rows are not kept: the fit has
+# `link`, a list of `intercept`, `slope`, `spread`, `rows`, `value`, minus what they maximise,
+# `smooth`, the same with spread 1, `loss`, the mean log-loss of these rows, `robust`, whether m and
+# v are those of a normal law with the quantiles of the draws, and `new`, another such list for rows
+# of groups that the fit has not seen; or of `why` there is none.
 
 most_link_rows <- 20000L
 
@@ -25,10 +23,9 @@ whole_link <- function(fit) {
     has_shape(fit$link$intercept, if (classes > 2L) classes else 1)
 }
 
-# Adds `link` to a fit from `left_out`: a list of `mean` and `var`, a column a
-# machine, of rows given the others, `y`, numbers of classes from 0, `weights`,
-# and `own`, the fit's own robust moments of the rows if the others are such; or
-# the reason why there are none.
+# Adds `link` to a fit from `left_out`: a list of `mean` and `var`, a column a machine, of rows
+# given the others, `y`, numbers of classes from 0, `weights`, and `own`, the fit's own robust
+# moments of the rows if the others are such; or the reason why there are none.
 add_link <- function(fit, left_out) {
   if (is.character(left_out)) {
     fit$link <- list(why = left_out)
@@ -58,9 +55,7 @@ calibrate_link <- function(rows, classes, seed = NULL) {
   mean <- as.matrix(rows$mean)
   var <- as.matrix(rows$var)
   weights <- as.double(rows$weights %||% rep(1, nrow(mean)))
-  use <- which(
-    weights > 0 & is.finite(rowSums(mean)) & is.finite(rowSums(var))
-  )
+  use <- which(weights > 0 & is.finite(rowSums(mean)) & is.finite(rowSums(var)))
   y <- factor(rows$y[use], seq_len(classes) - 1L)
   # Copies are rows; powers are not.
   copies <- rep_len(row_copies(weights, rows$counted), length(weights))[use]
@@ -79,21 +74,18 @@ calibrate_link <- function(rows, classes, seed = NULL) {
   weights <- weights[use] * at$times
   found <- core_call(calibrated_link_cpp(mean, var, y - 1L, weights, FALSE))
   found <- c(
-    found[c("intercept", "slope", "spread", "value", "smooth")],
-    list(rows = sum(copies[at$rows]))
+    found[c("intercept", "slope", "spread", "value", "smooth")], list(rows = sum(copies[at$rows]))
   )
   judge_link(found, mean, var, y, weights)
 }
 
-# By how much a link has to be worse than something simpler, in the sum of
-# log-losses and in their mean: its prior, which keeps it from saying 0 and 1
-# where all of few rows are right, costs less.
+# By how much a link has to be worse than something simpler, in the sum of log-losses and in their
+# mean: its prior, which keeps it from saying 0 and 1 where all of few rows are right, costs less.
 refused_from <- c(sum = 3, mean = 0.05)
 
-# The link with its mean log-loss on the rows that it is from, or why it is
-# refused: it says less of them than the shares of the classes, or than the class
-# that the margin gives and how often that is right, and "probit" does not say
-# still less.
+# The link with its mean log-loss on the rows that it is from, or why it is refused: it says less of
+# them than the shares of the classes, or than the class that the margin gives and how often that is
+# right, and "probit" does not say still less.
 judge_link <- function(link, mean, var, y, weights) {
   total <- sum(weights)
   machines <- ncol(mean)
@@ -121,15 +113,11 @@ judge_link <- function(link, mean, var, y, weights) {
   )
   best <- which.min(other)
   more <- loss - other[[best]]
-  probit <- mean_loss(own(normalise_machines(link_probability(
-    mean, var, "probit"
-  ), machines)))
-  if (total * more > refused_from[["sum"]] && more > refused_from[["mean"]] &&
-    loss > probit) {
+  probit <- mean_loss(own(normalise_machines(link_probability(mean, var, "probit"), machines)))
+  if (total * more > refused_from[["sum"]] && more > refused_from[["mean"]] && loss > probit) {
     return(list(refused = TRUE, why = sprintf(
-      "Its log-loss of rows left out, %s, is above that of %s, %s.",
-      format(loss, digits = 2), names(other)[best],
-      format(other[[best]], digits = 2)
+      "Its log-loss of rows left out, %s, is above that of %s, %s.", format(loss, digits = 2),
+      names(other)[best], format(other[[best]], digits = 2)
     )))
   }
   c(link, list(loss = loss))
@@ -150,8 +138,8 @@ normalise_machines <- function(prob, machines) {
   if (machines == 1L) prob else normalise_rows(matrix(prob, ncol = machines))
 }
 
-# Beyond most_link_rows an equal number of each class, as far as there are, and
-# how many rows each stands for.
+# Beyond most_link_rows an equal number of each class, as far as there are, and how many rows each
+# stands for.
 sample_classes <- function(y, seed) {
   n <- length(y)
   if (n <= most_link_rows) {
@@ -168,14 +156,12 @@ sample_classes <- function(y, seed) {
 
 # --- moments of rows given the others ----------------------------------------
 
-# From those of all rows by one step: the row's own part of the posterior has
-# curvature `kappa` and gradient g at its moments, and is taken out. `power`, of
-# the likelihood; of a row that stands for `copies` one is left out.
-# `mean_field` has its own curvature; else the moments are the posterior's own,
-# or with a residual the curvature is that of the hinge under a normal law.
-# `residual`: what the variance has of the row alone, which others do not tell.
-step_left_out <- function(mean, var, sign, power, copies = 1,
-                          mean_field = TRUE, residual = 0) {
+# From those of all rows by one step: the row's own part of the posterior has curvature `kappa` and
+# gradient g at its moments, and is taken out. `power`, of the likelihood; of a row that stands for
+# `copies` one is left out. `mean_field` has its own curvature; else the moments are the posterior's
+# own, or with a residual the curvature is that of the hinge under a normal law. `residual`: what
+# the variance has of the row alone, which others do not tell.
+step_left_out <- function(mean, var, sign, power, copies = 1, mean_field = TRUE, residual = 0) {
   copies <- pmax(copies, 1)
   if (!mean_field && all(residual == 0)) {
     return(hinge_cavity(mean, var, sign, power, copies))
@@ -194,15 +180,12 @@ step_left_out <- function(mean, var, sign, power, copies = 1,
   var <- var - residual
   open <- var > 0
   left <- pmax(1 - ifelse(open, kappa * var, 0) / copies, 0.05)
-  list(
-    mean = mean - ifelse(open, var * gradient, 0) / copies / left,
-    var = var / left + residual
-  )
+  list(mean = mean - ifelse(open, var * gradient, 0) / copies / left, var = var / left + residual)
 }
 
-# The normal law of f of which the row's term of the pseudo-likelihood makes one
-# with this mean and variance: the cavity of expectation propagation, by its
-# own updates. A step from the posterior would go too far where f is free.
+# The normal law of f of which the row's term of the pseudo-likelihood makes one with this mean and
+# variance: the cavity of expectation propagation, by its own updates. A step from the posterior
+# would go too far where f is free.
 hinge_cavity <- function(mean, var, sign, power, copies = 1, steps = 200L) {
   m <- sign * mean
   power <- rep_len(power, length(m))
@@ -227,16 +210,13 @@ hinge_cavity <- function(mean, var, sign, power, copies = 1, steps = 200L) {
   list(mean = sign * m, var = var)
 }
 
-# Mean and variance of the law proportional to N(f; m, v) exp(-a (1 - f)_+): two
-# halves of normals that meet at 1, where their densities are equal.
+# Mean and variance of the law proportional to N(f; m, v) exp(-a (1 - f)_+): two halves of normals
+# that meet at 1, where their densities are equal.
 tilt_hinge <- function(m, v, a) {
   sd <- sqrt(v)
   half <- function(z, side) {
     tail <- normal_tail(z)
-    list(
-      log_ratio = tail$log_ratio, mean = 1 + side * sd * tail$excess,
-      var = v * tail$var
-    )
+    list(log_ratio = tail$log_ratio, mean = 1 + side * sd * tail$excess, var = v * tail$var)
   }
   free <- half((m - 1) / sd, 1)
   bent <- half((1 - m - a * v) / sd, -1)
@@ -248,9 +228,9 @@ tilt_hinge <- function(m, v, a) {
   )
 }
 
-# Of a standard normal beyond -z: r = phi(z) / Phi(z) as a logarithm, the mean
-# r + z above that limit, and the variance 1 - r (r + z). Far in the tail by
-# their series in 1 / z, where the differences lose their digits.
+# Of a standard normal beyond -z: r = phi(z) / Phi(z) as a logarithm, the mean r + z above that
+# limit, and the variance 1 - r (r + z). Far in the tail by their series in 1 / z, where the
+# differences lose their digits.
 normal_tail <- function(z) {
   log_ratio <- stats::dnorm(z, log = TRUE) - stats::pnorm(z, log.p = TRUE)
   excess <- exp(log_ratio) + z
@@ -263,15 +243,15 @@ normal_tail <- function(z) {
   list(log_ratio = log_ratio, excess = excess, var = var)
 }
 
-# By mean field's linear response, whose variance is nearer to the posterior's
-# than q's `var`, which predictions have.
+# By mean field's linear response, whose variance is nearer to the posterior's than q's `var`, which
+# predictions have.
 response_left_out <- function(influence, var, copies = 1) {
   own <- row_influence(influence, pmax(copies, 1))
   list(mean = own$left_mean, var = var / pmax(own$share, 0.05))
 }
 
-# Of rows that stand for several copies the cavities leave all of them out:
-# puts all but one of them back.
+# Of rows that stand for several copies the cavities leave all of them out: puts all but one of them
+# back.
 put_back_copies <- function(out, mean, var, copies) {
   several <- which(copies > 1)
   if (length(several)) {
@@ -286,15 +266,12 @@ put_back_copies <- function(out, mean, var, copies) {
   out
 }
 
-# Of one machine, and the log probability of its label, +1 or -1, by the probit
-# link, of which `log_p` is that of rows that stand for themselves.
+# Of one machine, and the log probability of its label, +1 or -1, by the probit link, of which
+# `log_p` is that of rows that stand for themselves.
 left_out_copy <- function(out, mean, var, sign, log_p, copies) {
   several <- which(copies > 1)
   out <- put_back_copies(out, mean, var, copies)
-  log_p[several] <- stats::pnorm(
-    (sign * out$mean / sqrt(1 + out$var))[several],
-    log.p = TRUE
-  )
+  log_p[several] <- stats::pnorm((sign * out$mean / sqrt(1 + out$var))[several], log.p = TRUE)
   c(out, list(log_p = log_p))
 }
 
@@ -311,9 +288,7 @@ linear_left_out <- function(fit, core, job, rows) {
   out <- if (!is.null(core$left_out)) {
     out <- core$left_out
     if (!is.null(job$atoms)) {
-      out <- pool_atoms(out, exp(job$data$atoms$log_prior), job$atoms$row)[
-        c("mean", "var")
-      ]
+      out <- pool_atoms(out, exp(job$data$atoms$log_prior), job$atoms$row)[c("mean", "var")]
     }
     put_back_copies(out, core$mean, core$variance_f, copies)
   } else if (length(core$influence$mean) == length(y)) {
@@ -325,10 +300,7 @@ linear_left_out <- function(fit, core, job, rows) {
     } else {
       weights
     }
-    step_left_out(
-      at$mean, at$var, y, power, copies,
-      mean_field = !is_sampled(fit)
-    )
+    step_left_out(at$mean, at$var, y, power, copies, mean_field = !is_sampled(fit))
   }
   if (is_sampled(fit) && cavities_fail(fit$fitted, out, y, weights)) {
     out <- left_out_of_chains(fit, job)
@@ -347,19 +319,17 @@ linear_left_out <- function(fit, core, job, rows) {
   ))
 }
 
-# Whether the normal laws given the other rows, by which the posterior moments of
-# f are explained, are not to be believed. Where the classes are separated the
-# prior alone limits f: its draws have the tails of the variances' prior, and its
-# moments are those of the few largest, which no normal law given the others
-# makes.
+# Whether the normal laws given the other rows, by which the posterior moments of f are explained,
+# are not to be believed. Where the classes are separated the prior alone limits f: its draws have
+# the tails of the variances' prior, and its moments are those of the few largest, which no normal
+# law given the others makes.
 cavities_fail <- function(at, out, y, weights) {
   use <- weights > 0 & is.finite(out$mean) & is.finite(out$var)
   if (!all(use[weights > 0])) {
     return(TRUE)
   }
   mean <- at$mean[use]
-  away <- out$mean[use] * mean < 0 |
-    abs(out$mean[use] - mean) > 2 * sqrt(at$var[use])
+  away <- out$mean[use] * mean < 0 | abs(out$mean[use] - mean) > 2 * sqrt(at$var[use])
   all(y[use] * mean > 0) || mean(away) > 0.05
 }
 
@@ -369,9 +339,8 @@ least_rows <- function(classes) if (classes > 2L) 30 else 3
 link_folds <- 10L
 link_chain <- c(warmup = 300L, draws = 500L)
 
-# Robust moments of rows by short chains without them, a tenth of each class at a
-# time, `mean` and `var`, and of all rows by the draws of the fit, `own`; or the
-# reason why there are none.
+# Robust moments of rows by short chains without them, a tenth of each class at a time, `mean` and
+# `var`, and of all rows by the draws of the fit, `own`; or the reason why there are none.
 left_out_of_chains <- function(fit, job) {
   design <- job$design
   y <- design$y
@@ -435,10 +404,10 @@ link_job <- function(fit, job) {
 least_groups <- 30L
 least_groups_a_column <- 10L
 
-# Moments of the rows as if their groups were new, given the other groups: what
-# leaving a group out does to the coefficients is the jackknife's step. Of few
-# groups the link of known ones is better. Coefficients that are few beside the
-# groups stay as they are where that step is not known: draws, selection.
+# Moments of the rows as if their groups were new, given the other groups: what leaving a group out
+# does to the coefficients is the jackknife's step. Of few groups the link of known ones is better.
+# Coefficients that are few beside the groups stay as they are where that step is not known: draws,
+# selection.
 groups_left_out <- function(fit, core, job) {
   design <- job$design
   groups <- outer_groups(design$random)
@@ -483,9 +452,7 @@ stream_left_out <- function(fit, job) {
   ), most_link_rows, as.double(fit$seed %||% 1)))
   x <- matrix(1, ncol(sample$x), length(own))
   x[, own] <- t(sample$x * data$scale[own] + data$center[own])
-  at <- gaussian_moments(fit, list(
-    x = x, offset = numeric(nrow(x)), random = list()
-  ), 1L)
+  at <- gaussian_moments(fit, list(x = x, offset = numeric(nrow(x)), random = list()), 1L)
   positive <- sample$labels == data_positive(data)
   out <- step_left_out(
     at$mean, at$var, 2 * positive - 1, 1,
@@ -497,13 +464,11 @@ stream_left_out <- function(fit, job) {
 # Of a formula for a file, whose sample is there.
 sample_left_out <- function(fit, sample) {
   rows <- fill_processes(fit, c(
-    sample[c("x", "processes")],
-    list(offset = numeric(length(sample$y)), random = sample$random)
+    sample[c("x", "processes")], list(offset = numeric(length(sample$y)), random = sample$random)
   ), 1L)
   at <- gaussian_moments(fit, rows, 1L)
   out <- step_left_out(
-    at$mean, at$var, sample$y, 1,
-    mean_field = fit$method != "ep" || !is.null(fit$check$fallback),
+    at$mean, at$var, sample$y, 1, mean_field = fit$method != "ep" || !is.null(fit$check$fallback),
     residual = open_variance(fit, rows)
   )
   c(out, list(y = as.double(sample$y > 0)))
@@ -519,9 +484,7 @@ process_left_out <- function(fit, core, job, rows) {
   power <- data$weights
   cavity <- is.null(core$fallback) && !is.null(core$fits[[1]]$left_out_mean)
   if (!known || is.null(at) && !cavity) {
-    at <- moments_of_process(
-      fit, sample_data(job$sample$x, job$sample$labels), character(), 1L
-    )
+    at <- moments_of_process(fit, sample_data(job$sample$x, job$sample$labels), character(), 1L)
     labels <- job$sample$labels
     if (length(weights)) weights <- weights[job$sample$row]
     if (length(power)) power <- power[job$sample$row]
@@ -554,15 +517,14 @@ process_left_out <- function(fit, core, job, rows) {
   y <- if (length(job$labels) > 1L) labels else as.double(labels == job$labels)
   list(
     mean = do.call(cbind, lapply(each, `[[`, "mean")),
-    var = do.call(cbind, lapply(each, `[[`, "var")), y = y, weights = weights,
-    counted = counted
+    var = do.call(cbind, lapply(each, `[[`, "var")), y = y, weights = weights, counted = counted
   )
 }
 
 # --- probabilities -----------------------------------------------------------
 
-# What the intercept and slope make of moments of f, of one machine or a column
-# each: of the second class, or of every class.
+# What the intercept and slope make of moments of f, of one machine or a column each: of the second
+# class, or of every class.
 calibrated_probability <- function(link, mean, var) {
   eta <- link$slope * mean / link_shrink(link, var * link_spread(link))
   if (NCOL(eta) == 1L) {
@@ -582,8 +544,8 @@ moments_of_link <- function(link, at) {
   }
 }
 
-# The link with its numbers for each row, where rows are of groups all of which
-# the fit has not seen.
+# The link with its numbers for each row, where rows are of groups all of which the fit has not
+# seen.
 link_of_rows <- function(link, rows) {
   if (is.null(link$new$slope) || length(rows$random) == 0L) {
     return(link)
@@ -615,22 +577,19 @@ softmax_rows <- function(eta) {
   eta / rowSums(eta)
 }
 
-# As a function of f whose mean over N(mean, var) is that probability to about
-# .01: f as slope and intercept of the logistic curve make it.
+# As a function of f whose mean over N(mean, var) is that probability to about .01: f as slope and
+# intercept of the logistic curve make it.
 calibrated_f <- function(link, f, mean, var, machine = 1L) {
   shrink <- link_shrink(link, var)
   intercept <- link$intercept
   if (length(link$slope) == 1L) intercept <- intercept[machine]
-  fixed <- intercept +
-    link$slope * mean / link_shrink(link, var * link_spread(link))
+  fixed <- intercept + link$slope * mean / link_shrink(link, var * link_spread(link))
   fixed * shrink + link$slope * (f - mean)
 }
 
 # Standard deviation of the probability over f ~ N(mean, var).
 calibrated_sd <- function(link, mean, var, threads = 1L) {
-  probability_sd(
-    calibrated_f(link, mean, mean, var), link$slope^2 * var, "logit", threads
-  )
+  probability_sd(calibrated_f(link, mean, mean, var), link$slope^2 * var, "logit", threads)
 }
 
 # Draws of it from draws of f, draws x n or draws x n x classes.
@@ -680,9 +639,7 @@ latent_by_link <- function(object, rows = NULL, links = character(),
   out <- latent(object, rows, setdiff(links, "calibrated"), threads)
   if ("calibrated" %in% links) {
     at <- moments_of_link(object$link, out)
-    out$prob$calibrated <- calibrated_probability(
-      link_of_rows(object$link, rows), at$mean, at$var
-    )
+    out$prob$calibrated <- calibrated_probability(link_of_rows(object$link, rows), at$mean, at$var)
   }
   out
 }

@@ -1,17 +1,15 @@
-# Chains of every sampler: run here or on the workers of a cluster, joined,
-# continued, and cut to what was reached.
+# Chains of every sampler: run here or on the workers of a cluster, joined, continued, and cut to
+# what was reached.
 
 #' Runs the chains of a model
 #'
-#' @param model Its facts, of which this reads `chains`, the function that runs
-#'   a share of the chains, here or on a worker, and `draws(core, job, rows)`,
-#'   which makes of its answer one array, draws x chains x variables, with
-#'   names and on the scale of the data.
+#' @param model Its facts, of which this reads `chains`, the function that runs a share of the
+#'   chains, here or on a worker, and `draws(core, job, rows)`, which makes of its answer one array,
+#'   draws x chains x variables, with names and on the scale of the data.
 #' @param job `control`: a list with `chain_id`, `states`, `seed`, `progress`,
 #'   and what else the chains read first; `shared`: their other arguments;
 #'   `settings`; `stored`: how many numbers a draw has, for checking memory.
-#' @return The core's answer, with `draws` of earlier runs and these, `seed` and
-#'   `fingerprint`.
+#' @return The core's answer, with `draws` of earlier runs and these, `seed` and `fingerprint`.
 #' @noRd
 sample_chains <- function(model, job, rows) {
   settings <- job$settings
@@ -35,23 +33,20 @@ sample_chains <- function(model, job, rows) {
   c(core, list(seed = settings$seed, fingerprint = fingerprint))
 }
 
-# One run of given length, `earlier` draws first. An interrupt that leaves draws
-# is a warning, if `warn`.
-run_round <- function(model, job, rows, settings, earlier = NULL,
-                      warn = TRUE) {
+# One run of given length, `earlier` draws first. An interrupt that leaves draws is a warning, if
+# `warn`.
+run_round <- function(model, job, rows, settings, earlier = NULL, warn = TRUE) {
   core <- run_chains(model$chains, job$control, job$shared, settings$cluster)
   check_reached(core$status, settings)
   if (warn) warn_interrupted(core, settings)
-  core$draws <- merge_draws(
-    model$draws(core, job, rows), core$status$kept, earlier
-  )
+  core$draws <- merge_draws(model$draws(core, job, rows), core$status$kept, earlier)
   core["earlier"] <- list(earlier)
   core$length <- job$control[c("warmup", "thin")]
   core
 }
 
-# More of them until the chains agree or the cap is reached. A round that an
-# interrupt cut short leaves the one before.
+# More of them until the chains agree or the cap is reached. A round that an interrupt cut short
+# leaves the one before.
 run_rounds <- function(model, job, rows, core) {
   settings <- job$settings
   until <- settings$until
@@ -95,8 +90,7 @@ run_rounds <- function(model, job, rows, core) {
     }
   }
   core$status$until <- c(list(
-    aims = Filter(length, unclass(until)[c("rhat", "ess")]),
-    goal = format(until), reached = reached
+    aims = Filter(length, unclass(until)[c("rhat", "ess")]), goal = format(until), reached = reached
   ), until[intersect("longer", names(until))])
   core
 }
@@ -114,8 +108,7 @@ run_chains <- function(chains, control, shared, cluster) {
   greet_workers(cluster)
   control$progress <- FALSE
   jobs <- lapply(
-    worker_shares(length(control$chain_id), cluster), share_of_chains,
-    control = control
+    worker_shares(length(control$chain_id), cluster), share_of_chains, control = control
   )
   parts <- on_cluster(do.call(parallel::clusterApply, c(
     list(cluster, jobs, chains), unname(shared)
@@ -129,14 +122,12 @@ share_of_chains <- function(control, at) {
   control
 }
 
-# Which dimension of what the cores answer counts chains; and names of means
-# over draws, with those of their variances or standard deviations.
+# Which dimension of what the cores answer counts chains; and names of means over draws, with those
+# of their variances or standard deviations.
 chain_dimension <- c(draws = 2L, scalars = 2L, lambda = 2L, acceptance = 3L)
 pooled_moments <- list(
   holes = c(mean = "var"),
-  fitted_holes = c(
-    mean = "var", probit = "probit_sd", hinge = "hinge_sd", logit = "logit_sd"
-  )
+  fitted_holes = c(mean = "var", probit = "probit_sd", hinge = "hinge_sd", logit = "logit_sd")
 )
 
 join_chains <- function(parts) {
@@ -214,18 +205,14 @@ check_reached <- function(status, settings) {
     )
     if (kept < 1) bk_abort("numeric", "The sampler failed.", details)
     bk_warn("convergence", sprintf(
-      "The sampler failed; %.0f of %d draws a chain are kept.", kept,
-      settings$draws
+      "The sampler failed; %.0f of %d draws a chain are kept.", kept, settings$draws
     ), details)
   }
   if (status$interrupted && settings$on_interrupt == "stop") {
     abort_interrupted()
   }
   if (kept < 1) {
-    bk_abort(
-      "argument", "Interrupted before the first draw was kept.",
-      "The warmup was not over."
-    )
+    bk_abort("argument", "Interrupted before the first draw was kept.", "The warmup was not over.")
   }
 }
 
@@ -233,8 +220,7 @@ warn_interrupted <- function(core, settings) {
   status <- core$status
   if (status$interrupted) {
     bk_warn("interrupt", sprintf(
-      "Interrupted: %.0f of %d draws a chain are kept.", status$kept,
-      settings$draws
+      "Interrupted: %.0f of %d draws a chain are kept.", status$kept, settings$draws
     ), if (is.null(core$states)) {
       "The chains of its machines are at different places: fit again for more."
     } else {
@@ -256,9 +242,7 @@ merge_draws <- function(draws, kept, earlier) {
 add_draws <- function(fit, model, core, settings) {
   fit$draws <- core$draws
   fit$state <- core$states
-  fit$sampler <- c(
-    settings["chains"], core$length, list(fingerprint = core$fingerprint)
-  )
+  fit$sampler <- c(settings["chains"], core$length, list(fingerprint = core$fingerprint))
   fit$diagnostics <- c(
     core$status[c("sweeps", "interrupted", "seconds")],
     core$status[intersect(c("jitter", "until"), names(core$status))],
@@ -291,8 +275,8 @@ check_resume <- function(start, model, settings) {
   validate_fit(start)
 }
 
-# The fit whose chains go on until there are `draws` of them: with as many as
-# that nothing is left to do.
+# The fit whose chains go on until there are `draws` of them: with as many as that nothing is left
+# to do.
 resumed <- function(start, fingerprint, settings) {
   if (is.null(start)) {
     return(NULL)
@@ -320,8 +304,8 @@ resumed <- function(start, fingerprint, settings) {
   start
 }
 
-# The states of chains are what those of a chain are that has just begun: same
-# names, same sizes, finite numbers.
+# The states of chains are what those of a chain are that has just begun: same names, same sizes,
+# finite numbers.
 check_state <- function(start, model, job, rows) {
   control <- share_of_chains(job$control, 1L)
   control$progress <- FALSE
@@ -336,8 +320,7 @@ check_state <- function(start, model, job, rows) {
   if (is.null(start$state)) {
     bk_abort(
       "argument", "The chains of `resume` cannot be continued.",
-      "An interrupt left them at different places.",
-      column = "resume"
+      "An interrupt left them at different places.", column = "resume"
     )
   }
   kept <- dim(start$draws)[1]
@@ -352,16 +335,14 @@ check_state <- function(start, model, job, rows) {
   }
 }
 
-# What must be the same for chains to be continued: everything that they read
-# but the way in which the work is shared, long vectors by a few sums.
+# What must be the same for chains to be continued: everything that they read but the way in which
+# the work is shared, long vectors by a few sums.
 fingerprint_of <- function(job) {
   free <- c(
-    "seed", "draws", "threads", "progress", "states", "tol", "max_iter",
-    "accelerate", "part"
+    "seed", "draws", "threads", "progress", "states", "tol", "max_iter", "accelerate", "part"
   )
   list(
-    control = sketch(job$control[setdiff(names(job$control), free)]),
-    shared = sketch(job$shared)
+    control = sketch(job$control[setdiff(names(job$control), free)]), shared = sketch(job$shared)
   )
 }
 
@@ -384,8 +365,7 @@ sketch <- function(x) {
 # Refuses chains whose draws and states this machine cannot hold.
 check_memory <- function(job, n) {
   settings <- job$settings
-  bytes <- 8 * settings$chains *
-    (as.double(settings$draws) * job$stored + 2 * n + job$stored)
+  bytes <- 8 * settings$chains * (as.double(settings$draws) * job$stored + 2 * n + job$stored)
   most <- getOption("bayeskernel.max_bytes", available_bytes())
   if (bytes > most) {
     bk_abort(
@@ -395,10 +375,7 @@ check_memory <- function(job, n) {
           "Found: %d chains of %d draws of %.0f numbers, %s.", settings$chains,
           settings$draws, job$stored, format_bytes(bytes)
         ),
-        sprintf(
-          "Accepted: at most %s, or options(bayeskernel.max_bytes = ).",
-          format_bytes(most)
-        ),
+        sprintf("Accepted: at most %s, or options(bayeskernel.max_bytes = ).", format_bytes(most)),
         "Ask for fewer `ndraws` or `chains`, or raise `thin` of `control`."
       ),
       column = if (settings$chains > 1000) "chains" else "draws",
@@ -410,8 +387,7 @@ check_memory <- function(job, n) {
 # What is free, where the system says so.
 available_bytes <- function() {
   lines <- tryCatch(
-    suppressWarnings(readLines("/proc/meminfo", 10L)),
-    error = function(e) character()
+    suppressWarnings(readLines("/proc/meminfo", 10L)), error = function(e) character()
   )
   line <- grep("^MemAvailable:", lines, value = TRUE)
   if (length(line)) 1024 * as.double(gsub("[^0-9]", "", line)) else 16e9

@@ -1,5 +1,5 @@
-# Checks of arguments. Each returns the value in its canonical type, or raises
-# an error that names the argument, what was found and what would be accepted.
+# Checks of arguments. Each returns the value in its canonical type, or raises an error that names
+# the argument, what was found and what would be accepted.
 
 check_flag <- function(x, name = deparse1(substitute(x)), call = user_call()) {
   if (!is_flag(x)) abort_argument(x, name, "TRUE or FALSE", call = call)
@@ -8,10 +8,8 @@ check_flag <- function(x, name = deparse1(substitute(x)), call = user_call()) {
 
 is_flag <- function(x) is.logical(x) && length(x) == 1L && !is.na(x)
 
-check_number <- function(x, lower = -Inf, upper = Inf,
-                         name = deparse1(substitute(x)),
-                         closed = c(TRUE, TRUE), kind = "argument",
-                         call = user_call()) {
+check_number <- function(x, lower = -Inf, upper = Inf, name = deparse1(substitute(x)),
+                         closed = c(TRUE, TRUE), kind = "argument", call = user_call()) {
   closed <- rep_len(closed, 2L)
   if (!is_finite_scalar(x) || !in_interval(x, lower, upper, closed)) {
     expected <- paste("one finite number", range_text(lower, upper, closed))
@@ -20,9 +18,8 @@ check_number <- function(x, lower = -Inf, upper = Inf,
   as.double(x)
 }
 
-check_count <- function(x, lower = 1L, upper = .Machine$integer.max,
-                        name = deparse1(substitute(x)), kind = "argument",
-                        call = user_call()) {
+check_count <- function(x, lower = 1L, upper = .Machine$integer.max, name = deparse1(substitute(x)),
+                        kind = "argument", call = user_call()) {
   if (!is_finite_scalar(x) || x != trunc(x) || x < lower || x > upper) {
     expected <- if (upper < .Machine$integer.max) {
       sprintf("one whole number from %.0f to %.0f", lower, upper)
@@ -34,8 +31,7 @@ check_count <- function(x, lower = 1L, upper = .Machine$integer.max,
   as.integer(x)
 }
 
-check_choice <- function(x, choices, name = deparse1(substitute(x)),
-                         call = user_call()) {
+check_choice <- function(x, choices, name = deparse1(substitute(x)), call = user_call()) {
   # A default of the form `method = c("vb", "gibbs")` means its first element.
   if (identical(x, choices)) {
     return(choices[1])
@@ -49,9 +45,9 @@ check_choice <- function(x, choices, name = deparse1(substitute(x)),
   as.vector(x)
 }
 
-# `NULL` takes one integer from R's generator, so that set.seed() reproduces a
-# fit. Draws from a variational posterior use R's generator as well, with a seed
-# of their own; with_seed() puts its state back.
+# `NULL` takes one integer from R's generator, so that set.seed() reproduces a fit. Draws from a
+# variational posterior use R's generator as well, with a seed of their own; with_seed() puts its
+# state back.
 check_seed <- function(seed, name = "seed", call = user_call()) {
   if (is.null(seed)) {
     return(sample.int(.Machine$integer.max, 1L))
@@ -66,19 +62,16 @@ check_threads <- function(threads, name = "threads", call = user_call()) {
 check_cluster <- function(cluster, name = "cluster", call = user_call()) {
   if (!is.null(cluster) && !inherits(cluster, "cluster")) {
     abort_argument(
-      cluster, name,
-      "NULL or a cluster of package parallel, such as makePSOCKcluster(2)",
+      cluster, name, "NULL or a cluster of package parallel, such as makePSOCKcluster(2)",
       kind = "cluster", call = call
     )
   }
   cluster
 }
 
-# For functions whose `...` exists only because their generic has it: a
-# misspelt argument must not be ignored. `has` are the arguments of the function
-# that was called.
-check_no_dots <- function(..., call = user_call(),
-                          has = names(formals(sys.function(user_frame()))),
+# For functions whose `...` exists only because their generic has it: a misspelt argument must not
+# be ignored. `has` are the arguments of the function that was called.
+check_no_dots <- function(..., call = user_call(), has = names(formals(sys.function(user_frame()))),
                           moved = character()) {
   if (...length() == 0L) {
     return(invisible())
@@ -103,14 +96,12 @@ check_no_dots <- function(..., call = user_call(),
   )
 }
 
-# An object as its constructor makes it from the arguments that it holds, so
-# that what was changed since is checked, too.
+# An object as its constructor makes it from the arguments that it holds, so that what was changed
+# since is checked, too.
 remade <- function(x, name, maker) {
   arguments <- names(formals(maker))
   if (!is.list(x) || !all(arguments %in% names(x))) {
-    abort_argument(
-      x, name, sprintf("what %s() makes, as it was made", maker), kind = "prior"
-    )
+    abort_argument(x, name, sprintf("what %s() makes, as it was made", maker), kind = "prior")
   }
   do.call(maker, unclass(x)[arguments])
 }
@@ -120,17 +111,13 @@ known_as <- list(
   penalty = c("cost", "c", "lambda", "alpha"),
   threads = c("cores", "ncores", "nthread", "nthreads", "n_jobs"),
   max_iter = c("iter", "maxit", "iterations", "niter"),
-  ndraws = c(
-    "iter", "draws", "n_draws", "nsamples", "nsave", "ndpost", "iterations"
-  ),
+  ndraws = c("iter", "draws", "n_draws", "nsamples", "nsave", "ndpost", "iterations"),
   warmup = c("burnin", "burn", "nburn", "nskip"), chains = "nchains",
   thin = c("keepevery", "nthin"), progress = c("verbose", "trace", "refresh"),
-  standardize = c("scale", "scaled", "center"),
-  kernel = c("gamma", "sigma", "cost", "c"),
-  inducing = c("m", "landmarks", "ninducing", "sparse"),
-  select = "selection", na.action = "na.rm", type = "what", newdata = "newx",
-  level = c("conf.level", "prob", "probs"), conf.level = c("level", "prob"),
-  conf.int = "interval", interval = c("intervals", "conf.int"),
+  standardize = c("scale", "scaled", "center"), kernel = c("gamma", "sigma", "cost", "c"),
+  inducing = c("m", "landmarks", "ninducing", "sparse"), select = "selection", na.action = "na.rm",
+  type = "what", newdata = "newx", level = c("conf.level", "prob", "probs"),
+  conf.level = c("level", "prob"), conf.int = "interval", interval = c("intervals", "conf.int"),
   re.form = "reform", se.fit = "se"
 )
 
@@ -141,9 +128,7 @@ not_needed <- list(
   "leaving it out, and predict(type = \"prob\")" = "probability",
   "C() in the formula, C(f, contr.sum)" = "contrasts",
   "bkm() or bark(), which have families of responses" = "family",
-  "gpsvm(), which has kernels" = c(
-    "kernel", "gamma", "sigma", "degree", "coef0"
-  )
+  "gpsvm(), which has kernels" = c("kernel", "gamma", "sigma", "degree", "coef0")
 )
 
 # Parameters of kernels in other packages, as arguments of ours.
@@ -151,17 +136,15 @@ kernel_terms <- c(
   cost = "`kernel = rbf(variance = C / 2)`, of a machine of cost C",
   c = "`kernel = rbf(variance = C / 2)`, of a machine of cost C",
   gamma = "`kernel = rbf(1 / sqrt(2 * gamma))`",
-  sigma = paste(
-    "`kernel = rbf(1 / sqrt(2 * sigma))`, where kernlab's sigma is gamma"
-  ),
+  sigma = paste("`kernel = rbf(1 / sqrt(2 * sigma))`, where kernlab's sigma is gamma"),
   lengthscale = "`kernel = rbf(lengthscale)`",
   degree = "`kernel = polynomial(degree)`",
   coef0 = "`kernel = polynomial(degree, offset = coef0)`",
   variance = "`kernel = rbf(variance = )`"
 )
 
-# The argument that is meant by `name`, as text for a message, or "". `moved`:
-# what is written in place of arguments that there are not, by their names.
+# The argument that is meant by `name`, as text for a message, or "". `moved`: what is written in
+# place of arguments that there are not, by their names.
 nearest_argument <- function(name, has, moved = character()) {
   if (name %in% names(moved)) {
     return(moved[[name]])
@@ -175,8 +158,7 @@ nearest_argument <- function(name, has, moved = character()) {
     plain(name) %in% plain(names)
   }, NA)]
   distance <- utils::adist(plain(name), plain(has))[1L, ]
-  near <- has[distance <= min(2, nchar(plain(name)) / 2) &
-    distance == min(distance, Inf)]
+  near <- has[distance <= min(2, nchar(plain(name)) / 2) & distance == min(distance, Inf)]
   inside <- has[nchar(plain(name)) > 2L & (startsWith(plain(has), plain(name)) |
     endsWith(plain(has), plain(name)))]
   found <- c(near, intersect(alias, has), inside)
@@ -190,15 +172,11 @@ nearest_argument <- function(name, has, moved = character()) {
   c(advice, "")[1L]
 }
 
-abort_argument <- function(x, name, expected, kind = "argument",
-                           call = user_call(),
+abort_argument <- function(x, name, expected, kind = "argument", call = user_call(),
                            accepted = expected) {
   bk_abort(
     kind, sprintf("Argument `%s` is not valid.", name),
-    c(
-      paste("Found:", describe_value(x)),
-      paste("Accepted:", expected)
-    ),
+    c(paste("Found:", describe_value(x)), paste("Accepted:", expected)),
     column = name, found = x, expected = accepted, call = call
   )
 }

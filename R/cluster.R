@@ -1,9 +1,8 @@
-# Work on a base cluster: asking whether its workers answer, what to say if one
-# does not, and rows that are shared among them.
+# Work on a base cluster: asking whether its workers answer, what to say if one does not, and rows
+# that are shared among them.
 
-# Replies come in the order of the calls. After a call that was broken off
-# one is still under way, and every later answer would be that to the call
-# before.
+# Replies come in the order of the calls. After a call that was broken off one is still under way,
+# and every later answer would be that to the call before.
 greet_workers <- function(cluster) {
   word <- sprintf("%s-%d", Sys.getpid(), sample_id())
   replies <- on_cluster(parallel::clusterCall(cluster, identity, word))
@@ -11,8 +10,7 @@ greet_workers <- function(cluster) {
     bk_abort(
       "cluster", "A worker of `cluster` answers an earlier call.",
       c(
-        "Something that it was asked before was broken off.",
-        "Stop the cluster and make a new one."
+        "Something that it was asked before was broken off.", "Stop the cluster and make a new one."
       )
     )
   }
@@ -23,16 +21,15 @@ sample_id <- function() {
   as.integer((as.numeric(Sys.time()) * 1e3) %% .Machine$integer.max)
 }
 
-# A failure of a worker, or of the way to it. Called back from the core, a
-# function has no callers: it is told the user's call.
+# A failure of a worker, or of the way to it. Called back from the core, a function has no callers:
+# it is told the user's call.
 on_cluster <- function(code, call = user_call()) {
   tryCatch(code, error = function(e) {
     if (inherits(e, "bayeskernel_error")) stop(e)
     bk_abort(
       "cluster", "A worker of `cluster` failed.",
       c(
-        conditionMessage(e),
-        "bayeskernel must be installed on the workers, in this version.",
+        conditionMessage(e), "bayeskernel must be installed on the workers, in this version.",
         "Stop the cluster and make a new one: others may still be at work."
       ),
       call = call
@@ -47,20 +44,19 @@ worker_shares <- function(n, cluster) {
 
 # --- rows --------------------------------------------------------------------
 
-# Row blocks over the workers of a cluster: every worker keeps its rows, with
-# their messages if there are any, and sends the sums of its shards at each pass.
-# The master adds the shards in their order, as it does without workers.
+# Row blocks over the workers of a cluster: every worker keeps its rows, with their messages if
+# there are any, and sends the sums of its shards at each pass. The master adds the shards in their
+# order, as it does without workers.
 
 #' Rows of a fit over the workers of a cluster
 #'
 #' @param cluster The cluster.
 #' @param plan What the core cuts the rows into: `chunk`, `row` and `group` that
 #'   each shard begins with, counted from 0, then their numbers.
-#' @param keeper What workers do, functions of the package: `receive(share,
-#'   piece)` returns what a worker has with a further piece of its rows (`share`
-#'   is NULL at first), `open(share, open)` the same with what passes need, and
-#'   `pass(share, task, own)` is the answer to a task of the core. An error of
-#'   the core may take the place of each. `close(share)`, or NULL, cleans up.
+#' @param keeper What workers do, functions of the package: `receive(share, piece)` returns what a
+#'   worker has with a further piece of its rows (`share` is NULL at first), `open(share, open)` the
+#'   same with what passes need, and `pass(share, task, own)` is the answer to a task of the core.
+#'   An error of the core may take the place of each. `close(share)`, or NULL, cleans up.
 #' @param pieces `function(part, give)` calls `give(piece)` with the rows of
 #'   `part`, a share of the plan.
 #' @param open What workers open their rows with; to it come `first`, the rows
@@ -75,27 +71,20 @@ share_rows <- function(cluster, plan, keeper, pieces, open) {
   greet_workers(workers)
   release <- function() {
     for (k in seq_along(workers)) {
-      try(parallel::clusterCall(
-        workers[k], worker_close, id, keeper$close
-      ), silent = TRUE)
+      try(parallel::clusterCall(workers[k], worker_close, id, keeper$close), silent = TRUE)
     }
   }
   shared <- FALSE
   on.exit(if (!shared) release())
   for (k in seq_along(split)) {
-    part <- lapply(
-      plan[c("chunk", "row", "group")], `[`,
-      c(split[[k]], max(split[[k]]) + 1L)
-    )
+    part <- lapply(plan[c("chunk", "row", "group")], `[`, c(split[[k]], max(split[[k]]) + 1L))
     tell <- function(...) {
       core_call(on_cluster(parallel::clusterCall(workers[k], ...))[[1L]])
     }
     pieces(part, function(piece) {
       tell(worker_receive, id, keeper$receive, piece)
     })
-    own <- list(
-      first = part$row[1L], begin = as.integer(part$chunk - part$chunk[1L])
-    )
+    own <- list(first = part$row[1L], begin = as.integer(part$chunk - part$chunk[1L]))
     tell(worker_open, id, keeper$open, keeper$pass, c(open, own))
   }
   shared <- TRUE

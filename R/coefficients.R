@@ -1,23 +1,18 @@
 #' Coefficients and their covariances
 #'
-#' @param object A fit whose latent function is linear in its columns, as that
-#'   of [bsvm()].
-#' @param scale `"data"`: for the predictors as they were given. `"model"`: for
-#'   the centred and scaled predictors on which the model was fitted, the scale
-#'   of the priors.
-#' @param type Which covariance: `"sandwich"`, over samples, the default of
-#'   support vector machines that have it; `"posterior"`, of every fit. See
-#'   `help("svm-posterior")`.
+#' @param object A fit whose latent function is linear in its columns, as that of [bsvm()].
+#' @param scale `"data"`: for the predictors as they were given. `"model"`: for the centred and
+#'   scaled predictors on which the model was fitted, the scale of the priors.
+#' @param type Which covariance: `"sandwich"`, over samples, the default of support vector machines
+#'   that have it; `"posterior"`, of every fit. See `help("svm-posterior")`.
 #' @param parm Names or numbers of coefficients; default all.
 #' @param level Posterior probability of the intervals, default 0.95.
 #' @param ... No further arguments.
-#' @return `coef()` and `fixef()`: posterior means of the p fixed coefficients,
-#'   penalised ones included, named by the columns of the design. `vcov()`:
-#'   their p x p posterior covariance. `confint()`: p x 2 matrix of the
-#'   posterior quantiles that `summary()` shows: those of the draws of a
-#'   sampler, those of q of a variational fit; scale of the data. The random
-#'   effects are those of
-#'   [ranef()][ranef.bayeskernel_fit].
+#' @return `coef()` and `fixef()`: posterior means of the p fixed coefficients, penalised ones
+#'   included, named by the columns of the design. `vcov()`: their p x p posterior covariance.
+#'   `confint()`: p x 2 matrix of the posterior quantiles that `summary()` shows: those of the draws
+#'   of a sampler, those of q of a variational fit; scale of the data. The random effects are those
+#'   of [ranef()][ranef.bayeskernel_fit].
 #' @section Variational fits: A `"vb"` fit understates variances.
 #' @section Errors: `bayeskernel_error_argument` for a fit whose function is not
 #'   linear, such as those of [gpsvm()] and [bark()], and for unknown names.
@@ -46,8 +41,7 @@ fixef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
 
 #' @rdname coef.bayeskernel_fit
 #' @export
-vcov.bayeskernel_fit <- function(object, scale = c("data", "model"),
-                                 type = NULL, ...) {
+vcov.bayeskernel_fit <- function(object, scale = c("data", "model"), type = NULL, ...) {
   check_no_dots(...)
   scale <- check_choice(scale, c("data", "model"), "scale")
   out <- coefficient_cov(with_vcov(object, type), scale)
@@ -55,16 +49,15 @@ vcov.bayeskernel_fit <- function(object, scale = c("data", "model"),
   out[kept, kept, drop = FALSE]
 }
 
-# Correlated units (`cov`) of a fit: their columns have no names that mean
-# something, and stand with the random effects.
+# Correlated units (`cov`) of a fit: their columns have no names that mean something, and stand with
+# the random effects.
 fitted_units <- function(object) {
   labels <- vapply(object$smooths, function(smooth) smooth$label, "")
   terms <- correlated_of(object$design$smooths)
   lapply(terms, function(term) {
     list(
       unit = term$names, label = term$label, levels = term$correlated$levels,
-      root = term$correlated$root,
-      at = unlist(object$smooths[[match(term$label, labels)]]$blocks)
+      root = term$correlated$root, at = unlist(object$smooths[[match(term$label, labels)]]$blocks)
     )
   })
 }
@@ -80,17 +73,14 @@ unit_effects <- function(object, term, condVar) {
   rownames(out) <- term$levels
   if (condVar) {
     cov <- coefficient_cov(object, "data")[term$at, term$at, drop = FALSE]
-    attr(out, "postVar") <- array(
-      quadratic(term$root, cov), c(1L, 1L, nrow(out))
-    )
+    attr(out, "postVar") <- array(quadratic(term$root, cov), c(1L, 1L, nrow(out)))
   }
   out
 }
 
 #' @rdname coef.bayeskernel_fit
 #' @export
-confint.bayeskernel_fit <- function(object, parm, level = 0.95, type = NULL,
-                                    ...) {
+confint.bayeskernel_fit <- function(object, parm, level = 0.95, type = NULL, ...) {
   check_no_dots(...)
   level <- check_number(level, 0, 1, "level", closed = FALSE)
   table <- parameters(with_vcov(object, type), level)
@@ -103,9 +93,7 @@ confint.bayeskernel_fit <- function(object, parm, level = 0.95, type = NULL,
   }
   known <- if (is.numeric(parm)) seq_len(nrow(out)) else rownames(out)
   if (!is.atomic(parm) || !all(parm %in% known)) {
-    abort_argument(
-      parm, "parm", paste("some of", list_some(quoted(rownames(out))))
-    )
+    abort_argument(parm, "parm", paste("some of", list_some(quoted(rownames(out)))))
   }
   out[parm, , drop = FALSE]
 }
@@ -211,8 +199,7 @@ fixed_sd <- function(object, scale = "data") {
     unname(cov_diagonal(cov))
   } else {
     rows <- wide_rows(wide)
-    unseen <- rep(0:1, c(wide$first, nrow(wide$basis))) *
-      (1 - rowSums(rows^2))
+    unseen <- rep(0:1, c(wide$first, nrow(wide$basis))) * (1 - rowSums(rows^2))
     quadratic(rows, cov) + wide$hidden_var * pmax(unseen, 0)
   }
   if (scale == "model") {
@@ -235,20 +222,17 @@ fixed_sd <- function(object, scale = "data") {
 #' @param condVar Add posterior covariances, default `TRUE`.
 #' @param sigma Unused; the generic has it.
 #' @param ... No further arguments.
-#' @return `ranef()`: a list of class `ranef_bayeskernel`, named by grouping
-#'   term. Each element is a data frame of posterior means: groups as rows,
-#'   effects as columns, on the scale of the data. With `condVar` it has an
-#'   attribute `postVar`, the posterior covariances as an array r x r x groups,
-#'   as lme4 gives them; terms of one grouping factor that were declared
-#'   uncorrelated share a data frame, and their `postVar` is a list of arrays.
-#'   `as.data.frame()` gives a row an effect: `grpvar`, `term`, `grp`,
-#'   `condval`, `condsd`.
+#' @return `ranef()`: a list of class `ranef_bayeskernel`, named by grouping term. Each element is a
+#'   data frame of posterior means: groups as rows, effects as columns, on the scale of the data.
+#'   With `condVar` it has an attribute `postVar`, the posterior covariances as an array r x r x
+#'   groups, as lme4 gives them; terms of one grouping factor that were declared uncorrelated share
+#'   a data frame, and their `postVar` is a list of arrays. `as.data.frame()` gives a row an effect:
+#'   `grpvar`, `term`, `grp`, `condval`, `condsd`.
 #'
-#'   `VarCorr()`: a list of class `bayeskernel_varcorr`, named by grouping term:
-#'   the covariance matrix of its effects on the scale of the data, with
-#'   attributes `stddev` and `correlation`: the posterior means that `summary()`
-#'   shows, which has their intervals. Of a regression its attribute `sc` is
-#'   [sigma()]. It prints as lme4's does, and `as.data.frame()` gives `grp`,
+#'   `VarCorr()`: a list of class `bayeskernel_varcorr`, named by grouping term: the covariance
+#'   matrix of its effects on the scale of the data, with attributes `stddev` and `correlation`: the
+#'   posterior means that `summary()` shows, which has their intervals. Of a regression its
+#'   attribute `sc` is [sigma()]. It prints as lme4's does, and `as.data.frame()` gives `grp`,
 #'   `var1`, `var2`, `vcov`, `sdcor`.
 #' @section Errors: `bayeskernel_error_argument` without random terms; `ranef()`
 #'   also if the fit was made with `keep_ranef = FALSE`.
@@ -283,9 +267,7 @@ ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
       random[[t]]$mean %*% t(object$transform$random[[t]])
     })
     frame <- as.data.frame(do.call(cbind, mean))
-    dimnames(frame) <- list(
-      random[[at[1]]]$levels, unlist(lapply(random[at], `[[`, "columns"))
-    )
+    dimnames(frame) <- list(random[[at[1]]]$levels, unlist(lapply(random[at], `[[`, "columns")))
     if (condVar) {
       arrays <- lapply(at, function(t) {
         map_covariances(random[[t]]$cov, object$transform$random[[t]])
@@ -320,22 +302,18 @@ print.ranef_bayeskernel <- function(x, digits = default_digits(), n = 10, ...) {
 }
 
 #' @export
-as.data.frame.ranef_bayeskernel <- function(x, row.names = NULL,
-                                            optional = FALSE, ...) {
+as.data.frame.ranef_bayeskernel <- function(x, row.names = NULL, optional = FALSE, ...) {
   terms <- unique(unlist(lapply(x, names)))
   parts <- lapply(names(x), function(label) {
     frame <- x[[label]]
     var <- attr(frame, "postVar")
     out <- data.frame(
-      grpvar = label,
-      term = factor(rep(names(frame), each = nrow(frame)), terms),
+      grpvar = label, term = factor(rep(names(frame), each = nrow(frame)), terms),
       grp = factor(rep(rownames(frame), length(frame)), rownames(frame)),
       condval = unlist(frame, use.names = FALSE)
     )
     if (!is.null(var)) {
-      out$condsd <- unlist(
-        lapply(if (is.list(var)) var else list(var), slice_sd)
-      )
+      out$condsd <- unlist(lapply(if (is.list(var)) var else list(var), slice_sd))
     }
     out
   })
@@ -366,9 +344,7 @@ VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
     table <- component_parameters(x, 0.9)
     for (term in units) {
       sd <- table$estimate[match(term$label, table$group)]
-      covariances[[term$unit]] <- matrix(
-        sd^2, 1L, 1L, dimnames = rep(list("(Intercept)"), 2L)
-      )
+      covariances[[term$unit]] <- matrix(sd^2, 1L, 1L, dimnames = rep(list("(Intercept)"), 2L))
     }
   }
   names(covariances) <- make.unique(names(covariances))
@@ -377,8 +353,7 @@ VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
   out
 }
 
-# The covariance matrix of standard deviations and correlations, the lower
-# triangle by columns.
+# The covariance matrix of standard deviations and correlations, the lower triangle by columns.
 sd_cor_covariance <- function(values) {
   r <- (sqrt(8 * length(values) + 1) - 1) / 2
   pairs <- lower_triangle(r)
@@ -390,8 +365,7 @@ sd_cor_covariance <- function(values) {
 }
 
 need_random <- function(object) {
-  if (length(object$posterior$random) == 0 &&
-    length(fitted_units(object)) == 0L) {
+  if (length(object$posterior$random) == 0 && length(fitted_units(object)) == 0L) {
     bk_abort(
       "argument", "The model has no random effects.",
       "Random terms stand in bars in the formula, as in y ~ x + (1 | g)."

@@ -1,14 +1,13 @@
-# The default prior of fixed coefficients, on the scale of the model: each is
-# that of the standardized column, whether or not the fit has standardized it.
+# The default prior of fixed coefficients, on the scale of the model: each is that of the
+# standardized column, whether or not the fit has standardized it.
 
-# A dummy of a smaller share of the rows has the prior of one of this share. Its
-# own standard deviation goes to 0 with its share, and the prior of its
-# coefficient would grow with the number of rows.
+# A dummy of a smaller share of the rows has the prior of one of this share. Its own standard
+# deviation goes to 0 with its share, and the prior of its coefficient would grow with the number of
+# rows.
 rare_share <- 0.01
 
-# Variances of the coefficients of the columns `fixed`: `variance` is those of
-# standardized columns, of the intercept at their means, and in units of the
-# response.
+# Variances of the coefficients of the columns `fixed`: `variance` is those of standardized columns,
+# of the intercept at their means, and in units of the response.
 column_variances <- function(design, fixed, variance, standardize, family) {
   intercept <- has_intercept(design) & fixed == 1L
   slopes <- fixed[!intercept]
@@ -19,20 +18,19 @@ column_variances <- function(design, fixed, variance, standardize, family) {
   variance[!intercept] <- variance[!intercept] * (scale / spread$sd)^2
   # An intercept that is not at the means is further away from 0.
   away <- (spread$mean - design$center[slopes]) / scale
-  variance[intercept] <- variance[intercept] + y$mean^2 +
-    sum(variance[!intercept] * away^2)
+  variance[intercept] <- variance[intercept] + y$mean^2 + sum(variance[!intercept] * away^2)
   variance
 }
 
-# The unit of a numeric response as it is fitted, and the mean that is left to
-# the intercept. Without one nothing takes up the mean: slopes have to.
+# The unit of a numeric response as it is fitted, and the mean that is left to the intercept.
+# Without one nothing takes up the mean: slopes have to.
 response_spread <- function(design, standardize, family) {
   if (family != "gaussian") {
     return(list(size = 1, mean = 0))
   }
   if (!is.null(design$y_sd)) {
-    # Of a file, whose prior has its unit by scale_prior(), and whose mean is not
-    # known: the intercept's prior is wide enough for that.
+    # Of a file, whose prior has its unit by scale_prior(), and whose mean is not known: the
+    # intercept's prior is wide enough for that.
     return(list(size = if (standardize) 1 else design$y_sd, mean = 0))
   }
   y <- design$y - design$offset
@@ -94,8 +92,8 @@ weighted_moments <- function(x, weights) {
   c(mean, sqrt(squares / left))
 }
 
-# Where all but few values are equal, what values as far from these as the others
-# are would give if they had the least share; else 0.
+# Where all but few values are equal, what values as far from these as the others are would give if
+# they had the least share; else 0.
 rare_spread <- function(x, weights) {
   ascending <- order(x)
   half <- match(TRUE, cumsum(weights[ascending]) >= sum(weights) / 2)
@@ -103,14 +101,12 @@ rare_spread <- function(x, weights) {
   if (sum(weights[other]) >= rare_share * sum(weights)) {
     return(0)
   }
-  squares <- stats::weighted.mean(
-    (x[other] - x[ascending[half]])^2, weights[other]
-  )
+  squares <- stats::weighted.mean((x[other] - x[ascending[half]])^2, weights[other])
   if (is.nan(squares)) 0 else sqrt(squares * rare_share * (1 - rare_share))
 }
 
-# The same of rows in a file, of which there are moments. A column from 0 to 1
-# whose variance is m (1 - m), m its mean, is a dummy.
+# The same of rows in a file, of which there are moments. A column from 0 to 1 whose variance is m
+# (1 - m), m its mean, is a dummy.
 source_spread <- function(file) {
   keep <- file$source[-1L]
   moments <- lapply(file$moments[c("mean", "sd", "min", "max")], `[`, keep)

@@ -3,10 +3,9 @@
 #' The model is fitted again without each term of its formula in turn, and the
 #' table says what that costs in the prediction of rows that were left out.
 #'
-#' A term is a fixed one, such as `x` or `a:b`, a smooth, such as `s(x)`, or a
-#' random one in bars. As in [stats::drop1()] a fixed term is left out only if no
-#' other one contains it: of `a * b` that is `a:b`. A random term stays when the
-#' fixed effect of its variable goes.
+#' A term is a fixed one, such as `x` or `a:b`, a smooth, such as `s(x)`, or a random one in bars.
+#' As in [stats::drop1()] a fixed term is left out only if no other one contains it: of `a * b` that
+#' is `a:b`. A random term stays when the fixed effect of its variable goes.
 #'
 #' @param object A fit by formula with a likelihood, as by [bkm()]: whatever
 #'   `loo()` takes. By `method = "ep"` leave-one-out is by cavities and needs no
@@ -17,26 +16,21 @@
 #' @param digits Decimals.
 #' @param x What `compare_terms()` returned.
 #' @param ... No further arguments.
-#' @return A data frame of class `bayeskernel_terms`, the most valuable term
-#'   first, with the terms as row names: `elpd_loo`, the sum of leave-one-out log
-#'   predictive densities of the model without it, `elpd_diff`, by how much that
-#'   of the whole model is higher, and `se_diff`, the standard error of this
-#'   difference. Its attribute `elpd_loo` is that of the whole model.
-#' @section Reading it: A difference below twice its standard error is no
-#'   evidence for the term, and one below about four is small whatever its
-#'   standard error (Sivula and others). Two terms that tell the same are worth
-#'   little each, as without one the other stands in.
-#' @section Errors: `bayeskernel_error_argument` for fits without a formula, of a
-#'   pseudo-likelihood, or without terms, for unknown `terms`, for data that are
-#'   not to be had any more, and where rows with missing predictors drop out of
-#'   one model and not of the other.
-#' @references Vehtari, A., Gelman, A. and Gabry, J. (2017). Practical Bayesian
-#'   model evaluation using leave-one-out cross-validation and WAIC. *Statistics
-#'   and Computing* 27, 1413-1432.
+#' @return A data frame of class `bayeskernel_terms`, the most valuable term first, with the terms
+#'   as row names: `elpd_loo`, the sum of leave-one-out log predictive densities of the model
+#'   without it, `elpd_diff`, by how much that of the whole model is higher, and `se_diff`, the
+#'   standard error of this difference. Its attribute `elpd_loo` is that of the whole model.
+#' @section Reading it: A difference below twice its standard error is no evidence for the term, and
+#'   one below about four is small whatever its standard error (Sivula and others). Two terms that
+#'   tell the same are worth little each, as without one the other stands in.
+#' @section Errors: `bayeskernel_error_argument` for fits without a formula, of a pseudo-likelihood,
+#'   or without terms, for unknown `terms`, for data that are not to be had any more, and where rows
+#'   with missing predictors drop out of one model and not of the other.
+#' @references Vehtari, A., Gelman, A. and Gabry, J. (2017). Practical Bayesian model evaluation
+#'   using leave-one-out cross-validation and WAIC. *Statistics and Computing* 27, 1413-1432.
 #'
-#'   Sivula, T., Magnusson, M., Matamoros, A. A. and Vehtari, A. (2020).
-#'   Uncertainty in Bayesian leave-one-out cross-validation based model
-#'   comparison. arXiv:2008.10296.
+#'   Sivula, T., Magnusson, M., Matamoros, A. A. and Vehtari, A. (2020). Uncertainty in Bayesian
+#'   leave-one-out cross-validation based model comparison. arXiv:2008.10296.
 #' @seealso [anova()][anova.bayeskernel_fit] for models of your own choice.
 #' @examples
 #' set.seed(1)
@@ -78,9 +72,7 @@ compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
   rows <- lapply(names(formulas), function(name) {
     call <- changed_call(object, formulas[[name]], changes)
     if (!is.null(call$control)) {
-      call$control <- as.call(list(
-        changed_control, call$control, resume = NULL
-      ))
+      call$control <- as.call(list(changed_control, call$control, resume = NULL))
     }
     fit <- eval_fit(object, call_with_data(object, call), home)
     need_same_rows(object, fit, paste("without", name))
@@ -98,8 +90,8 @@ compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
   )
 }
 
-# The formula without each of its terms, named by these. All that stands between
-# plus signs is text here, whatever it means to the model.
+# The formula without each of its terms, named by these. All that stands between plus signs is text
+# here, whatever it means to the model.
 formulas_without <- function(object) {
   parts <- effect_parts(object)
   environment(parts$fixed) <- environment(object$formula)
@@ -111,9 +103,7 @@ formulas_without <- function(object) {
   fixed <- stats::drop.scope(parts$fixed)
   out <- lapply(stats::setNames(nm = fixed), function(label) {
     less <- call("-", quote(.), str2lang(label))
-    with_bars(stats::update(
-      parts$fixed, stats::as.formula(call("~", quote(.), less))
-    ), bars)
+    with_bars(stats::update(parts$fixed, stats::as.formula(call("~", quote(.), less))), bars)
   })
   names <- vapply(bars, deparse1, "")
   c(out, lapply(stats::setNames(seq_along(bars), names), function(k) {
@@ -127,10 +117,7 @@ print.bayeskernel_terms <- function(x, digits = 1, ...) {
   digits <- check_count(digits, 0L, name = "digits")
   cat("What is lost without each term, leave-one-out log predictive density\n")
   if (!is.null(attr(x, "elpd_loo"))) {
-    print_facts(c("Whole model" = formatC(
-      attr(x, "elpd_loo"),
-      format = "f", digits = digits
-    )))
+    print_facts(c("Whole model" = formatC(attr(x, "elpd_loo"), format = "f", digits = digits)))
   }
   cat("\n")
   shown <- as.data.frame(lapply(x, formatC, format = "f", digits = digits))

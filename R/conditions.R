@@ -1,9 +1,8 @@
-# Every error and warning that a user can cause is raised here, so that code
-# can react to its class and fields and readers meet one style of message.
+# Every error and warning that a user can cause is raised here, so that code can react to its class
+# and fields and readers meet one style of message.
 
 error_kinds <- c(
-  "response", "missing", "dimension", "prior", "kernel", "numeric",
-  "argument", "cluster"
+  "response", "missing", "dimension", "prior", "kernel", "numeric", "argument", "cluster"
 )
 
 warning_kinds <- c(
@@ -26,8 +25,7 @@ bk_abort <- function(kind, header, details = NULL, column = NULL, row = NULL,
                      found = NULL, expected = NULL, call = user_call()) {
   stopifnot(kind %in% error_kinds)
   stop(new_condition(
-    c(paste0("bayeskernel_error_", kind), "bayeskernel_error", "error"),
-    header, details, call,
+    c(paste0("bayeskernel_error_", kind), "bayeskernel_error", "error"), header, details, call,
     list(column = column, row = row, found = found, expected = expected)
   ))
 }
@@ -61,20 +59,16 @@ bk_inform <- function(kind, header, details = NULL, ..., call = user_call()) {
 new_condition <- function(class, header, details, call, fields) {
   header <- readable(header)
   bullets <- unlist(lapply(
-    readable(unlist(details)), strwrap,
-    width = 79, initial = "* ", exdent = 2
+    readable(unlist(details)), strwrap, width = 79, initial = "* ", exdent = 2
   ))
   structure(
-    c(
-      list(message = paste(c(header, bullets), collapse = "\n"), call = call),
-      fields
-    ),
+    c(list(message = paste(c(header, bullets), collapse = "\n"), call = call), fields),
     class = c(class, "condition")
   )
 }
 
-# Text whose bytes are no characters of its encoding stops functions that count
-# or cut: such bytes are shown as <e9>.
+# Text whose bytes are no characters of its encoding stops functions that count or cut: such bytes
+# are shown as <e9>.
 readable <- function(x) {
   x <- as.character(x)
   bad <- !validEnc(x)
@@ -82,18 +76,17 @@ readable <- function(x) {
   x
 }
 
-# The call that the user typed: the outermost function of this package on the
-# chain of callers. Callers are followed by sys.parents(), not by the stack, so
-# that in `bsvm(y ~ x, prior = bsvm_prior(beta_var = -1))` the call is that of
-# `bsvm_prior()`, whose promise happens to be forced inside `bsvm()`.
+# The call that the user typed: the outermost function of this package on the chain of callers.
+# Callers are followed by sys.parents(), not by the stack, so that in
+# `bsvm(y ~ x, prior = bsvm_prior(beta_var = -1))` the call is that of `bsvm_prior()`, whose promise
+# happens to be forced inside `bsvm()`.
 user_call <- function() {
   outermost <- user_frame()
   if (outermost > 0L) typed_at(outermost)
 }
 
-# Its number, among the callers of the function that asks, or 0. A function
-# whose caller is no frame, as of print() where R prints a value at the prompt,
-# is named its own parent.
+# Its number, among the callers of the function that asks, or 0. A function whose caller is no
+# frame, as of print() where R prints a value at the prompt, is named its own parent.
 user_frame <- function() {
   home <- topenv()
   parents <- sys.parents()
@@ -111,8 +104,8 @@ user_frame <- function() {
 
 typed_at <- function(frame) short_call(sys.call(generic_frame(frame)))
 
-# UseMethod() runs the method in the frame after its generic, with the name of
-# the method in the call; users typed the generic.
+# UseMethod() runs the method in the frame after its generic, with the name of the method in the
+# call; users typed the generic.
 generic_frame <- function(frame) {
   while (frame > 1L) {
     method <- called_name(sys.call(frame))
@@ -129,8 +122,8 @@ called_name <- function(call) {
   if (is.symbol(name)) as.character(name) else ""
 }
 
-# do.call() puts whole data sets, and sometimes the function itself, into the
-# call, which nobody wants to read.
+# do.call() puts whole data sets, and sometimes the function itself, into the call, which nobody
+# wants to read.
 short_call <- function(call) {
   if (is.function(call[[1]])) {
     NULL
@@ -141,8 +134,8 @@ short_call <- function(call) {
   }
 }
 
-# Evaluates a call of the core. The glue hands its failures back as a list, not
-# as an R error from C++: only this function raises them.
+# Evaluates a call of the core. The glue hands its failures back as a list, not as an R error from
+# C++: only this function raises them.
 core_call <- function(result, call = user_call()) {
   if (inherits(result, "bayeskernel_core_error")) {
     if (result$kind == "interrupt") abort_interrupted()

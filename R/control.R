@@ -1,65 +1,54 @@
-# What only tunes an engine, or says how a run is made, is no argument of its
-# own: it stands in `control`. For each model one function makes it, whose
-# arguments are its entries and whose defaults are theirs; read_settings()
-# spreads it among the settings. A new entry is an argument of that function,
-# a line of its page, and a check among the model's arguments (or in
+# What only tunes an engine, or says how a run is made, is no argument of its own: it stands in
+# `control`. For each model one function makes it, whose arguments are its entries and whose
+# defaults are theirs; read_settings() spreads it among the settings. A new entry is an argument of
+# that function, a line of its page, and a check among the model's arguments (or in
 # house_arguments()).
 
 #' Control of bkm() and bsvm()
 #'
-#' What only tunes an engine or says how it is run, for the argument `control`
-#' of [bkm()] and [bsvm()]. A plain list with some of these names does as well,
-#' `control = list(tol = 1e-8)`.
+#' What only tunes an engine or says how it is run, for the argument `control` of [bkm()] and
+#' [bsvm()]. A plain list with some of these names does as well, `control = list(tol = 1e-8)`.
 #'
 #' @param warmup,thin For `"gibbs"`: discarded sweeps, default 1000; sweeps per
 #'   kept draw, default 1.
-#' @param resume A fit by a sampler to the same model and data: its chains are
-#'   continued until they hold `ndraws` draws each, in all; with as many already
-#'   nothing is left to do.
-#' @param tol,max_iter When to stop. For `"ep"`: once no site moves by more than
-#'   `tol` posterior standard deviations, 1e-3, and at most `max_iter` passes,
-#'   100, at each set of variances that is tried. For `"vb"`: once a step gains
-#'   less than `tol * (1 + abs(elbo) / 1000)`, 1e-6, and at most `max_iter`
-#'   passes over the data, 2000, which warns; a selection takes at most 40,000
+#' @param resume A fit by a sampler to the same model and data: its chains are continued until they
+#'   hold `ndraws` draws each, in all; with as many already nothing is left to do.
+#' @param tol,max_iter When to stop. For `"ep"`: once no site moves by more than `tol` posterior
+#'   standard deviations, 1e-3, and at most `max_iter` passes, 100, at each set of variances that is
+#'   tried. For `"vb"`: once a step gains less than `tol * (1 + abs(elbo) / 1000)`, 1e-6, and at
+#'   most `max_iter` passes over the data, 2000, which warns; a selection takes at most 40,000
 #'   passes in all. `NULL`, the default: these.
 #' @param accelerate For variational methods: steps that use the curvature of
 #'   [elbo()] and are extrapolated (default). `FALSE` gives plain coordinate
 #'   ascent, which arrives at the same place more slowly.
-#' @param starts For `"vb"` with selection: where the inclusion probabilities
-#'   start, numbers in (0, 1\], or `"marginal"`, where each column alone puts
-#'   them; the fit with the highest [elbo()] is kept. `NULL`, the default, is
-#'   `c(1, 0.5, 0.1, "marginal")`; the paper's is 1. Among more than 500 columns,
-#'   without random or smooth terms and modelled missing values, it starts from
-#'   none: columns enter where they raise the bound of the whole model, those
-#'   that can stand in for them are tried from the four starts, and columns
-#'   change places while the bound rises. Where no column may be told apart, all
-#'   are looked at, up to 3000 of them.
-#' @param polish For `"vb"` with selection: where the inclusion probabilities
-#'   that are reported ([inclusion()]) come from. `TRUE`, the default: 4 x (50 +
-#'   250) sweeps of the sampler from the optimum, whose 1000 draws the fit keeps;
-#'   coefficients, predictions and all else are theirs, too. After a search from
-#'   none it visits the columns that are in and those that can stand in for them,
-#'   some 60; of more than 2000 columns the fit keeps draws of these alone.
-#'   `"ep"`: expectation propagation with messages to the columns, on a grid of
-#'   the scale of their Laplace prior (and of `rho`, where that is learned); it
-#'   takes no random numbers, needs complete predictors and at most 1000 columns,
-#'   and chooses `method = "vb"` where none is given. `FALSE`: the optimum's own,
-#'   as in the paper.
-#' @param batch_size,epochs For `"svi"`: rows of a minibatch, default
-#'   max(256, 4 p) for p columns; stochastic passes over the rows before the
-#'   full ones, default 1, and 0 for full ones alone.
+#' @param starts For `"vb"` with selection: where the inclusion probabilities start, numbers in (0,
+#'   1\], or `"marginal"`, where each column alone puts them; the fit with the highest [elbo()] is
+#'   kept. `NULL`, the default, is `c(1, 0.5, 0.1, "marginal")`; the paper's is 1. Among more than
+#'   500 columns, without random or smooth terms and modelled missing values, it starts from none:
+#'   columns enter where they raise the bound of the whole model, those that can stand in for them
+#'   are tried from the four starts, and columns change places while the bound rises. Where no
+#'   column may be told apart, all are looked at, up to 3000 of them.
+#' @param polish For `"vb"` with selection: where the inclusion probabilities that are reported
+#'   ([inclusion()]) come from. `TRUE`, the default: 4 x (50 + 250) sweeps of the sampler from the
+#'   optimum, whose 1000 draws the fit keeps; coefficients, predictions and all else are theirs,
+#'   too. After a search from none it visits the columns that are in and those that can stand in for
+#'   them, some 60; of more than 2000 columns the fit keeps draws of these alone. `"ep"`:
+#'   expectation propagation with messages to the columns, on a grid of the scale of their Laplace
+#'   prior (and of `rho`, where that is learned); it takes no random numbers, needs complete
+#'   predictors and at most 1000 columns, and chooses `method = "vb"` where none is given. `FALSE`:
+#'   the optimum's own, as in the paper.
+#' @param batch_size,epochs For `"svi"`: rows of a minibatch, default max(256, 4 p) for p columns;
+#'   stochastic passes over the rows before the full ones, default 1, and 0 for full ones alone.
 #' @param keep_ranef Store draws of the random effects (default). `FALSE` saves
 #'   memory with many groups; predictions then treat every group as new.
 #' @param keep_imputed Store draws of the missing values too. Default `FALSE`:
 #'   their means and standard deviations, which [imputed()] gives.
-#' @param cluster A cluster of package parallel, with bayeskernel installed on
-#'   its workers, which share the chains, or, where the model's page says so, the
-#'   rows; the fit is the same as without.
+#' @param cluster A cluster of package parallel, with bayeskernel installed on its workers, which
+#'   share the chains, or, where the model's page says so, the rows; the fit is the same as without.
 #' @param progress Show progress and time left. Of chains that run in rounds
 #'   (`until`) each round has a line, and in a script these are all.
-#' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt;
-#'   `"keep"` returns the draws so far, or the state of the variational
-#'   iteration, with a warning.
+#' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt; `"keep"` returns the
+#'   draws so far, or the state of the variational iteration, with a warning.
 #' @return A list of class `bayeskernel_control` with the arguments as elements.
 #' @section Errors: `bayeskernel_error_argument`, which lists the entries.
 #' @examples
@@ -97,16 +86,14 @@ bsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'
 #' @inheritParams bkm_control
 #' @param tol,max_iter Variational engines: stop when a pass gains less than
-#'   `tol * (1 + abs(elbo) / 1000)`; cap on full passes, default 500, which
-#'   warns. For `"svi"`, `max_iter = 0` takes the stochastic steps alone. For
-#'   `"ep"`: once no site moves by more than `tol` standard deviations, default
-#'   1e-3. For `"ecm"`: relative change of the objective.
-#' @param batch_size,epochs,rate,epoch_tol For `"svi"`: rows of a minibatch,
-#'   default max(256, 4 m, min(n / 400, 2048)) for m inducing points; most
-#'   stochastic passes over the rows, default 1; the step size, `"rm"` for
-#'   (t + 1)^-0.7 with averaging of the last half, or `"adaptive"` for the rule
-#'   of Ranganath et al. (2013), never below the other; and, if above 0, the
-#'   relative change of the averaged bound at which the epochs end early.
+#'   `tol * (1 + abs(elbo) / 1000)`; cap on full passes, default 500, which warns. For `"svi"`,
+#'   `max_iter = 0` takes the stochastic steps alone. For `"ep"`: once no site moves by more than
+#'   `tol` standard deviations, default 1e-3. For `"ecm"`: relative change of the objective.
+#' @param batch_size,epochs,rate,epoch_tol For `"svi"`: rows of a minibatch, default max(256, 4 m,
+#'   min(n / 400, 2048)) for m inducing points; most stochastic passes over the rows, default 1; the
+#'   step size, `"rm"` for (t + 1)^-0.7 with averaging of the last half, or `"adaptive"` for the
+#'   rule of Ranganath et al. (2013), never below the other; and, if above 0, the relative change of
+#'   the averaged bound at which the epochs end early.
 #' @param tune_rows Most rows that `tune` looks at, default 10000; not asked for
 #'   by name, 1000. Where rows x m^2 is above 1e8 it has fewer inducing points
 #'   than the fit, but a hundred, unless they are given or moved.
@@ -145,26 +132,22 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #' of [mkprobit()]. A plain list with some of these names does as well.
 #'
 #' @inheritParams bkm_control
-#' @param weights_method How variational Bayes learns the weights of
-#'   `coefficients = "weights"`; of a process by `"loo"` alone: `"loo"`, each
-#'   object is predicted from the others (default; with `tune`, `"profile"`), of
-#'   a sum with weights of any size, of subsets for their probabilities (greedy
-#'   above ten kernels); `"profile"`, the bound is maximised over the weights,
-#'   which of a sum add up to 1; `"map"`, their mode given the rest, pass by
-#'   pass; `"is"`, their posterior in the bound by importance sampling, and
-#'   `"slice"` (sum alone), by steps of a sampler, which give standard
-#'   deviations and limits; `"enumerate"`, subsets (binary) by the bound. The
-#'   sampler draws them.
-#' @param latent_scales Of `coefficients = "weights"`, the precision of the
-#'   coefficients: `"class"`, one for every class and regressor; `"shared"` by the
-#'   classes, which costs one factorisation a pass in place of one a class;
-#'   `"fixed"` at `alpha0` of the prior, which costs one in all.
-#' @param sparse Of `coefficients = "weights"`. `TRUE`: a prior that shrinks
-#'   regressors (multi-class relevance vectors). Variational Bayes leaves out those whose precision has grown
-#'   beyond all bounds, of each class, or with `latent_scales = "shared"` of all
-#'   classes at once: passes become cheaper, and `print()` and the element
-#'   `relevant` of the fit say how many are left. The bound is then known up to
-#'   a constant, and its trace begins anew where regressors leave.
+#' @param weights_method How variational Bayes learns the weights of `coefficients = "weights"`; of
+#'   a process by `"loo"` alone: `"loo"`, each object is predicted from the others (default; with
+#'   `tune`, `"profile"`), of a sum with weights of any size, of subsets for their probabilities
+#'   (greedy above ten kernels); `"profile"`, the bound is maximised over the weights, which of a
+#'   sum add up to 1; `"map"`, their mode given the rest, pass by pass; `"is"`, their posterior in
+#'   the bound by importance sampling, and `"slice"` (sum alone), by steps of a sampler, which give
+#'   standard deviations and limits; `"enumerate"`, subsets (binary) by the bound. The sampler draws
+#'   them.
+#' @param latent_scales Of `coefficients = "weights"`, the precision of the coefficients: `"class"`,
+#'   one for every class and regressor; `"shared"` by the classes, which costs one factorisation a
+#'   pass in place of one a class; `"fixed"` at `alpha0` of the prior, which costs one in all.
+#' @param sparse Of `coefficients = "weights"`. `TRUE`: a prior that shrinks regressors (multi-class
+#'   relevance vectors). Variational Bayes leaves out those whose precision has grown beyond all
+#'   bounds, of each class, or with `latent_scales = "shared"` of all classes at once: passes become
+#'   cheaper, and `print()` and the element `relevant` of the fit say how many are left. The bound
+#'   is then known up to a constant, and its trace begins anew where regressors leave.
 #' @param bias Add a constant to the function of each class. `NULL`, the default,
 #'   is `TRUE` with a process and `FALSE` with `"weights"`, as in the paper.
 #' @param normalize Divide every kernel by its mean over the diagonal: for
@@ -173,11 +156,10 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   chooses by the number of classes, for an error below 1e-10. At most 10,000.
 #' @param zeta_moment `"exact"`, or `"point"`, the paper's printed update, which
 #'   drops a variance: for comparison only.
-#' @param tol,tolw,max_iter Variational Bayes stops once the bound changes by
-#'   less than `tol` times itself and no coefficient by more than `tolw`; cap on
-#'   the passes, which warns. `NULL`, the default of `tol` and `max_iter`: 0.001,
-#'   as in the paper, and 100; 1e-6 and 2000 with `sparse`, whose bound has large
-#'   constants.
+#' @param tol,tolw,max_iter Variational Bayes stops once the bound changes by less than `tol` times
+#'   itself and no coefficient by more than `tolw`; cap on the passes, which warns. `NULL`, the
+#'   default of `tol` and `max_iter`: 0.001, as in the paper, and 100; 1e-6 and 2000 with `sparse`,
+#'   whose bound has large constants.
 #' @param collapsed For `"gibbs"`: draw weights and length-scales with the
 #'   coefficients integrated out, which mixes far better. Default `TRUE`.
 #' @param allow_empty For `"enumerate"`: count the empty subset, too.
@@ -252,16 +234,13 @@ klr_control <- function(warmup = NULL, thin = NULL, resume = NULL,
 #'
 #' @param ess Resample where the effective number of particles falls below this
 #'   share of them, default 0.5; 1 resamples after every row, as the paper does.
-#' @param resampling `"systematic"` (default), `"stratified"`, `"residual"` or
-#'   `"multinomial"`.
-#' @param temper Whether a row that would leave less than a tenth of the
-#'   particles effective is brought in by parts (default; with `"rj"`): first
-#'   its input as a candidate, then, in regressions, its response. Where that is
-#'   depends on the particles, which costs the evidence its freedom from bias:
-#'   an error of the order of 1 / `particles`.
-#' @param grid_max Most candidates, default 5000. The inputs of later rows are
-#'   no candidates, and time and memory a row stay the same from there on: an
-#'   approximation for endless streams.
+#' @param resampling `"systematic"` (default), `"stratified"`, `"residual"` or `"multinomial"`.
+#' @param temper Whether a row that would leave less than a tenth of the particles effective is
+#'   brought in by parts (default; with `"rj"`): first its input as a candidate, then, in
+#'   regressions, its response. Where that is depends on the particles, which costs the evidence its
+#'   freedom from bias: an error of the order of 1 / `particles`.
+#' @param grid_max Most candidates, default 5000. The inputs of later rows are no candidates, and
+#'   time and memory a row stay the same from there on: an approximation for endless streams.
 #' @param unique_grid Whether equal inputs count as one candidate; default
 #'   `FALSE`, the prior as it is written.
 #' @param final_moves Rounds of moves and draws of variances after the last row,
@@ -275,13 +254,10 @@ klr_control <- function(warmup = NULL, thin = NULL, resume = NULL,
 #' @export
 seqkr_control <- function(ess = 0.5,
                           resampling = c(
-                            "systematic", "stratified", "residual",
-                            "multinomial"
+                            "systematic", "stratified", "residual", "multinomial"
                           ), temper = TRUE, grid_max = 5000,
                           unique_grid = FALSE, final_moves = 5,
-                          progress = getOption(
-                            "bayeskernel.progress", interactive()
-                          )) {
+                          progress = getOption("bayeskernel.progress", interactive())) {
   new_control("seqkr", environment())
 }
 
@@ -292,8 +268,8 @@ control_maker <- function(name) {
 # Names of the entries; none of a model without a control.
 control_names <- function(model) names(formals(control_maker(model$name)))
 
-# The values as they were typed, once they have passed the checks that
-# read_settings() makes of them.
+# The values as they were typed, once they have passed the checks that read_settings() makes of
+# them.
 new_control <- function(name, front) {
   maker <- paste0(name, "_control")
   model <- get(paste0(name, "_model"), topenv())
@@ -317,9 +293,7 @@ read_control <- function(model, front) {
   maker <- paste0(model$name, "_control")
   plain <- is.list(control) && !is.object(control)
   if (!plain && !inherits(control, maker)) {
-    abort_argument(
-      control, "control", sprintf("what %s() makes, or a named list", maker)
-    )
+    abort_argument(control, "control", sprintf("what %s() makes, or a named list", maker))
   }
   control <- unclass(control)
   known <- control_names(model)
@@ -334,8 +308,7 @@ read_control <- function(model, front) {
           "Found: a name twice."
         },
         sprintf(
-          "Instead of `%s` try %s.", alien,
-          vapply(alien, nearest_argument, "", known)
+          "Instead of `%s` try %s.", alien, vapply(alien, nearest_argument, "", known)
         )[nzchar(vapply(alien, nearest_argument, "", known))],
         paste0("Accepted: ", paste(known, collapse = ", "), ".")
       ),
@@ -363,18 +336,14 @@ changed_control <- function(control, ...) {
   control
 }
 
-# What an argument is called now, as text for a message: `control`'s entries,
-# and those that have another name.
+# What an argument is called now, as text for a message: `control`'s entries, and those that have
+# another name.
 moved_arguments <- function(model) {
   known <- control_names(model)
-  text <- stats::setNames(
-    sprintf("`control = %s_control(%s = )`", model$name, known), known
-  )
+  text <- stats::setNames(sprintf("`control = %s_control(%s = )`", model$name, known), known)
   renamed <- c(
-    draws = "`ndraws`",
-    start = unname(text["resume"]),
-    optimise_inducing = unname(text["optimize_inducing"]),
-    normalise = unname(text["normalize"])
+    draws = "`ndraws`", start = unname(text["resume"]),
+    optimise_inducing = unname(text["optimize_inducing"]), normalise = unname(text["normalize"])
   )
   hinge <- if (identical(model$name, "bkm")) {
     c(

@@ -1,14 +1,13 @@
-# Effects of units whose correlations are known, a ~ N(0, t^2 G), as a block of
-# columns: a = L b with G = L L' and b iid, so that row i has row unit(i) of L.
+# Effects of units whose correlations are known, a ~ N(0, t^2 G), as a block of columns: a = L b
+# with G = L L' and b iid, so that row i has row unit(i) of L.
 
 #' The precision of correlated units
 #'
 #' Marks a matrix given to `cov` of [bkm()] as the inverse of the covariance: of
 #' pedigrees, trees, time series and Markov random fields it is the sparse one.
 #'
-#' @param q Precision matrix, symmetric and positive definite, its rows and
-#'   columns named by the units, at most 2000; dense, or a sparse one of package
-#'   Matrix.
+#' @param q Precision matrix, symmetric and positive definite, its rows and columns named by the
+#'   units, at most 2000; dense, or a sparse one of package Matrix.
 #' @return An object for `cov = list(unit = unit_precision(q))`. The fit is that
 #'   of `solve(q)`, which is computed.
 #' @seealso [unit_low_rank()]
@@ -34,10 +33,9 @@ unit_precision <- function(q) {
 
 #' A low-rank covariance of units
 #'
-#' Marks a matrix given to `cov` of [bkm()] as a root of the covariance:
-#' `G = l %*% t(l)`, a row of `l` for each unit. The fit then has `ncol(l)`
-#' columns instead of one for each unit, and `G` is never formed: so many
-#' thousands of units go, such as lines with some hundred genotyped markers.
+#' Marks a matrix given to `cov` of [bkm()] as a root of the covariance: `G = l %*% t(l)`, a row of
+#' `l` for each unit. The fit then has `ncol(l)` columns instead of one for each unit, and `G` is
+#' never formed: so many thousands of units go, such as lines with some hundred genotyped markers.
 #'
 #' @param l Numeric matrix, units x at most 2000 columns, its rows named by the
 #'   units; dense, or a sparse one of package Matrix.
@@ -70,8 +68,7 @@ unit_low_rank <- function(l) {
 abort_no_unit_matrix <- function(name) {
   bk_abort(
     "argument", sprintf("Argument `%s` is missing.", name),
-    "Accepted: a matrix whose rows are named by the units.",
-    column = name, call = user_call()
+    "Accepted: a matrix whose rows are named by the units.", column = name, call = user_call()
   )
 }
 
@@ -88,10 +85,7 @@ check_cov <- function(cov, name = "cov", call = user_call()) {
     !is.null(names(cov)) && all(nzchar(names(cov))) &&
     !anyDuplicated(names(cov))
   if (!named) {
-    abort_argument(
-      cov, name, "a list of matrices named by variables, list(unit = G)",
-      call = call
-    )
+    abort_argument(cov, name, "a list of matrices named by variables, list(unit = G)", call = call)
   }
   Map(function(g, unit) {
     if (is_low_rank(g)) {
@@ -110,10 +104,7 @@ check_unit_root <- function(g, unit, call) {
       "The root of the covariance of `%s` has too many columns.", unit, "cov",
       c(
         sprintf("Found: %d.", ncol(root)),
-        sprintf(
-          "Accepted: %d, such as leading left singular vectors times values.",
-          most_units
-        )
+        sprintf("Accepted: %d, such as leading left singular vectors times values.", most_units)
       ), call
     )
   }
@@ -128,16 +119,12 @@ check_unit_root <- function(g, unit, call) {
   }
   levels <- rownames(root)
   scale <- mean(rowSums(root^2))
-  list(
-    levels = levels, root = unname(root) / sqrt(scale), scale = scale,
-    low_rank = TRUE
-  )
+  list(levels = levels, root = unname(root) / sqrt(scale), scale = scale, low_rank = TRUE)
 }
 
 abort_root <- function(header, unit, argument, details, call) {
   bk_abort(
-    "argument", fit_header(header, unit), details,
-    column = argument, found = unit, call = call
+    "argument", fit_header(header, unit), details, column = argument, found = unit, call = call
   )
 }
 
@@ -245,14 +232,12 @@ check_unit_covariance <- function(g, unit, call) {
   }
   if (smallest < 0) {
     message(sprintf(
-      "Negative eigenvalues of the covariance of `%s`, down to %.2g, became 0.",
-      unit, smallest
+      "Negative eigenvalues of the covariance of `%s`, down to %.2g, became 0.", unit, smallest
     ))
   }
   scale <- mean(diag(g))
   # Roots of semidefinite matrices, too, lower triangular up to signs.
-  root <- eigen$vectors %*% (sqrt(pmax(eigen$values, 0) / scale) *
-    t(eigen$vectors))
+  root <- eigen$vectors %*% (sqrt(pmax(eigen$values, 0) / scale) * t(eigen$vectors))
   list(levels = levels, root = root, scale = scale)
 }
 
@@ -286,9 +271,8 @@ build_correlated <- function(term, frame, rows, call, ...) {
     )
   }
   smooth <- list(
-    label = term$text, keys = term$keys, names = term$keys, by = NULL,
-    level = NULL, dim = 1L, correlated = own,
-    block = rep(1, ncol(own$root)),
+    label = term$text, keys = term$keys, names = term$keys, by = NULL, level = NULL, dim = 1L,
+    correlated = own, block = rep(1, ncol(own$root)),
     ranges = stats::setNames(list(NULL), term$keys),
     levels = stats::setNames(list(own$levels), term$keys)
   )
@@ -309,8 +293,8 @@ correlated_columns <- function(smooth, unit) {
 
 correlated_of <- function(smooths) unname(Filter(is_correlated, smooths))
 
-# What the units of the fit leave open of the variance of a unit, in multiples
-# of t^2: n x correlated terms; NULL without such.
+# What the units of the fit leave open of the variance of a unit, in multiples of t^2: n x
+# correlated terms; NULL without such.
 unit_open <- function(smooths, frame) {
   terms <- correlated_of(smooths)
   if (length(terms) == 0L) {
@@ -326,14 +310,13 @@ unit_open <- function(smooths, frame) {
   matrix(out, n)
 }
 
-# The fit with rows for units that it has not seen, of which `newcov` has
-# covariances: E a_new = G(new, old) G^-1 E a, and the rest of the variance.
+# The fit with rows for units that it has not seen, of which `newcov` has covariances: E a_new =
+# G(new, old) G^-1 E a, and the rest of the variance.
 with_new_units <- function(object, newcov, newdata) {
   if (is.null(newdata)) {
     bk_abort(
       "argument", "`newcov` is of units in `newdata`, which is not there.",
-      "Give rows of these units as `newdata`.",
-      column = "newcov"
+      "Give rows of these units as `newdata`.", column = "newcov"
     )
   }
   terms <- correlated_of(object$design$smooths)
@@ -341,8 +324,7 @@ with_new_units <- function(object, newcov, newdata) {
   if (length(units) == 0L) {
     bk_abort(
       "argument", "The fit has no correlated units.",
-      "Leave `newcov` out: it extends matrices given to bkm(cov = ).",
-      column = "newcov"
+      "Leave `newcov` out: it extends matrices given to bkm(cov = ).", column = "newcov"
     )
   }
   strange <- setdiff(names(newcov), units)
@@ -350,16 +332,13 @@ with_new_units <- function(object, newcov, newdata) {
     length(strange) || anyDuplicated(names(newcov))) {
     abort_argument(
       newcov, "newcov", sprintf(
-        "a list of matrices named by units, some of %s",
-        list_some(quoted(units))
+        "a list of matrices named by units, some of %s", list_some(quoted(units))
       )
     )
   }
   object$design$smooths <- lapply(object$design$smooths, function(smooth) {
     if (is_correlated(smooth) && smooth$names %in% names(newcov)) {
-      smooth$correlated <- extended_units(
-        smooth$correlated, newcov[[smooth$names]], smooth$names
-      )
+      smooth$correlated <- extended_units(smooth$correlated, newcov[[smooth$names]], smooth$names)
     }
     smooth
   })
@@ -367,10 +346,7 @@ with_new_units <- function(object, newcov, newdata) {
 }
 
 abort_newcov <- function(unit, header, ...) {
-  bk_abort(
-    "argument", fit_header(header, unit), c(...),
-    column = "newcov", found = unit
-  )
+  bk_abort("argument", fit_header(header, unit), c(...), column = "newcov", found = unit)
 }
 
 check_newcov <- function(own, given, unit) {
@@ -399,9 +375,7 @@ check_newcov <- function(own, given, unit) {
     )
   }
   if (!all(is.finite(given))) {
-    abort_newcov(
-      unit, "`newcov` of `%s` is not finite.", "Accepted: finite numbers."
-    )
+    abort_newcov(unit, "`newcov` of `%s` is not finite.", "Accepted: finite numbers.")
   }
 }
 
@@ -433,8 +407,8 @@ extended_root <- function(own, given, unit) {
   own
 }
 
-# The units of a fit and new ones, whose rows of the root are G(new, old) L^-T;
-# `left` is the variance that they leave.
+# The units of a fit and new ones, whose rows of the root are G(new, old) L^-T; `left` is the
+# variance that they leave.
 extended_units <- function(own, given, unit) {
   if (is_low_rank(given)) {
     return(extended_root(own, given, unit))
@@ -469,9 +443,8 @@ extended_units <- function(own, given, unit) {
     abort_newcov(
       unit, "`newcov` of `%s` is no covariance with the units of the fit.",
       sprintf(
-        "Found: unit %s of variance %.3g, of which the others explain %.3g.",
-        quoted(new[bad[1L]]), own$scale * variance[bad[1L]],
-        own$scale * (variance - left)[bad[1L]]
+        "Found: unit %s of variance %.3g, of which the others explain %.3g.", quoted(new[bad[1L]]),
+        own$scale * variance[bad[1L]], own$scale * (variance - left)[bad[1L]]
       ),
       if (!all(known)) {
         paste(

@@ -1,13 +1,11 @@
-# The columns of a design: which are of use, their centre and scale, and which
-# numbers the engines can take.
+# The columns of a design: which are of use, their centre and scale, and which numbers the engines
+# can take.
 
-# Drops what carries no information, and finds centre and scale of the rest.
-# Columns `penalised` stay as they are; columns `apart` have a prior that can
-# tell them from others. Missing values are filled with the column's centre.
-fixed_columns <- function(x, standardize, drop_aliased, rows, call,
-                          moments = observed_moments(x),
-                          penalised = logical(ncol(x)),
-                          apart = logical(ncol(x)), holes = FALSE) {
+# Drops what carries no information, and finds centre and scale of the rest. Columns `penalised`
+# stay as they are; columns `apart` have a prior that can tell them from others. Missing values are
+# filled with the column's centre.
+fixed_columns <- function(x, standardize, drop_aliased, rows, call, moments = observed_moments(x),
+                          penalised = logical(ncol(x)), apart = logical(ncol(x)), holes = FALSE) {
   p <- ncol(x)
   columns <- colnames(x)
   intercept <- p > 0L && columns[1] == "(Intercept)"
@@ -24,8 +22,7 @@ fixed_columns <- function(x, standardize, drop_aliased, rows, call,
   keep <- which(!useless)
   candidates <- which(!useless & !penalised & !apart)
   aliased <- integer()
-  if (drop_aliased && length(candidates) > 1L &&
-    length(candidates) <= nrow(x)) {
+  if (drop_aliased && length(candidates) > 1L && length(candidates) <= nrow(x)) {
     aliased <- candidates[aliased_columns(x, candidates, center, scale)]
   }
   keep <- setdiff(keep, aliased)
@@ -36,9 +33,8 @@ fixed_columns <- function(x, standardize, drop_aliased, rows, call,
     scale[] <- 1
   }
   list(
-    x = if (length(keep) < p) x[, keep, drop = FALSE] else x,
-    center = center[keep], scale = scale[keep], keep = keep,
-    dropped = columns[sort(c(which(useless), aliased))]
+    x = if (length(keep) < p) x[, keep, drop = FALSE] else x, center = center[keep],
+    scale = scale[keep], keep = keep, dropped = columns[sort(c(which(useless), aliased))]
   )
 }
 
@@ -65,13 +61,12 @@ constant_columns <- function(moments) {
   moments$max == moments$min | moments$sd <= 1e-12 * abs(moments$mean)
 }
 
-# Positions in `keep` of columns that the earlier ones determine. Full rank in
-# some rows is full rank in all, so the rows are tried in part first.
+# Positions in `keep` of columns that the earlier ones determine. Full rank in some rows is full
+# rank in all, so the rows are tried in part first.
 aliased_columns <- function(x, keep, center, scale) {
   rank_of <- function(at) {
     part <- x[at, keep, drop = FALSE]
-    part <- (part - rep(center[keep], each = nrow(part))) /
-      rep(scale[keep], each = nrow(part))
+    part <- (part - rep(center[keep], each = nrow(part))) / rep(scale[keep], each = nrow(part))
     qr(part, tol = 1e-7)
   }
   n <- nrow(x)
@@ -167,10 +162,7 @@ check_columns <- function(moments, x, columns, rows, call,
 abort_no_columns <- function(call) {
   bk_abort(
     "dimension", "The model has no columns.",
-    paste(
-      "Accepted: at least one predictor that varies, an intercept, or a",
-      "random term."
-    ),
+    paste("Accepted: at least one predictor that varies, an intercept, or a", "random term."),
     column = "x", found = 0L, call = call
   )
 }
@@ -212,8 +204,7 @@ check_predictors <- function(x, call) {
     bk_abort(
       "dimension", "`x` has no columns.",
       paste(
-        "Accepted: at least one column. A model with an intercept alone is",
-        "bsvm(y ~ 1, data)."
+        "Accepted: at least one column. A model with an intercept alone is", "bsvm(y ~ 1, data)."
       ),
       column = "x", found = 0L, call = call
     )
@@ -282,9 +273,8 @@ design_variables <- function(parsed) {
   setdiff(variables, parsed$response)
 }
 
-# Text, factors and logicals become factors of the levels that occur, with
-# their contrasts fixed. A factor of one level is a constant column: it becomes
-# the number 1, for it has no contrasts.
+# Text, factors and logicals become factors of the levels that occur, with their contrasts fixed. A
+# factor of one level is a constant column: it becomes the number 1, for it has no contrasts.
 code_factors <- function(frame, variables) {
   xlevels <- contrasts <- list()
   constant <- character()
@@ -293,9 +283,7 @@ code_factors <- function(frame, variables) {
     if (is.character(column)) {
       column <- factor(column)
     } else if (is.logical(column) && is.null(dim(column))) {
-      column <- structure(column + 1L,
-        levels = c("FALSE", "TRUE"), class = "factor"
-      )
+      column <- structure(column + 1L, levels = c("FALSE", "TRUE"), class = "factor")
     } else if (is.factor(column)) {
       used <- tabulate(column, nlevels(column)) > 0L
       if (!all(used)) column <- column[drop = TRUE]
@@ -308,8 +296,7 @@ code_factors <- function(frame, variables) {
       column <- rep(1, length(column))
     } else {
       if (is.null(attr(column, "contrasts"))) {
-        attr(column, "contrasts") <-
-          getOption("contrasts")[[1L + is.ordered(column)]]
+        attr(column, "contrasts") <- getOption("contrasts")[[1L + is.ordered(column)]]
       }
       contrasts[[name]] <- attr(column, "contrasts")
     }
@@ -317,10 +304,7 @@ code_factors <- function(frame, variables) {
   }
   if (length(xlevels) == 0L) xlevels <- NULL
   if (length(contrasts) == 0L) contrasts <- NULL
-  list(
-    frame = frame, xlevels = xlevels, contrasts = contrasts,
-    constant = constant
-  )
+  list(frame = frame, xlevels = xlevels, contrasts = contrasts, constant = constant)
 }
 
 # model.matrix() without row names: making them text costs more than the matrix.
@@ -340,9 +324,9 @@ plain_model_matrix <- function(terms, frame) {
   stats::model.matrix.default(terms, frame)
 }
 
-# The same of terms that are numbers, each of which is a column; NULL where there
-# are others. What binds the matrix here makes no functions, which would keep
-# it: the caller may change it without a copy.
+# The same of terms that are numbers, each of which is a column; NULL where there are others. What
+# binds the matrix here makes no functions, which would keep it: the caller may change it without a
+# copy.
 number_columns <- function(terms, frame) {
   labels <- attr(terms, "term.labels")
   if (any(attr(terms, "order") > 1L) || !all_numbers(frame, labels)) {

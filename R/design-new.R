@@ -3,14 +3,12 @@
 #' Design of new rows
 #'
 #' @param info Of the training design, its `info`.
-#' @param newdata Data frame, or for a matrix fit a matrix with the same
-#'   columns.
+#' @param newdata Data frame, or for a matrix fit a matrix with the same columns.
 #' @param first Number of rows before these, for errors.
-#' @return A list: `x` (rows x p, data scale); `random`, a list of `z` and
-#'   `group`, 0 for a level without training rows; `offset`; `complete`, FALSE
-#'   for rows where anything is missing, whose other entries mean nothing. With
-#'   modelled holes these are not counted as missing: `holes`, by new_holes(),
-#'   tells them, and x and z have the centre of the column in their place.
+#' @return A list: `x` (rows x p, data scale); `random`, a list of `z` and `group`, 0 for a level
+#'   without training rows; `offset`; `complete`, FALSE for rows where anything is missing, whose
+#'   other entries mean nothing. With modelled holes these are not counted as missing: `holes`, by
+#'   new_holes(), tells them, and x and z have the centre of the column in their place.
 #' @noRd
 design_new <- function(info, newdata, call = user_call(), first = 0) {
   out <- if (info$type == "matrix") {
@@ -27,8 +25,7 @@ design_new <- function(info, newdata, call = user_call(), first = 0) {
     before <- 1L + length(out$random)
     for (k in seq_along(out$processes)) {
       out$processes[[k]]$x <- fill_cells(
-        out$processes[[k]]$x, cells[[before + k]],
-        info$holes$parts[[before + k]]
+        out$processes[[k]]$x, cells[[before + k]], info$holes$parts[[before + k]]
       )
     }
     for (t in seq_along(out$random)) {
@@ -39,9 +36,7 @@ design_new <- function(info, newdata, call = user_call(), first = 0) {
   }
   moments <- column_moments_cpp(out$x)
   check_columns(
-    moments, out$x, colnames(out$x),
-    if (first > 0) first + seq_len(nrow(out$x)),
-    call,
+    moments, out$x, colnames(out$x), if (first > 0) first + seq_len(nrow(out$x)), call,
     missing_allowed = TRUE
   )
   if (any(moments$missing > 0)) {
@@ -49,17 +44,13 @@ design_new <- function(info, newdata, call = user_call(), first = 0) {
   }
   for (k in seq_along(out$processes)) {
     own <- out$processes[[k]]$x
-    check_columns(
-      column_moments_cpp(own), own, colnames(own), NULL, call,
-      missing_allowed = TRUE
-    )
+    check_columns(column_moments_cpp(own), own, colnames(own), NULL, call, missing_allowed = TRUE)
   }
   for (t in seq_along(out$random)) {
     z <- out$random[[t]]$z
     group <- out$random[[t]]$group
     check_columns(
-      column_moments_cpp(z), z, info$random[[t]]$columns, NULL, call,
-      missing_allowed = TRUE
+      column_moments_cpp(z), z, info$random[[t]]$columns, NULL, call, missing_allowed = TRUE
     )
     out$complete <- out$complete & !is.na(group) & !is.na(rowSums(z))
     out$random[[t]]$group[is.na(group)] <- 0L
@@ -79,27 +70,19 @@ new_frame_rows <- function(info, newdata, call) {
     return(no_new_rows(info))
   }
   frame <- tryCatch(
-    stats::model.frame.default(
-      info$frame_terms, newdata,
-      na.action = stats::na.pass
-    ),
+    stats::model.frame.default(info$frame_terms, newdata, na.action = stats::na.pass),
     error = function(e) {
       explain_frame_error(
-        e, list(frame_terms = info$frame_terms, env = info$env, response = ""),
-        newdata, n, call
+        e, list(frame_terms = info$frame_terms, env = info$env, response = ""), newdata, n, call
       )
     }
   )
   offset <- new_offset(info, newdata, stats::model.offset(frame), n, call)
   smooths <- lapply(
-    info$smooths, smooth_new,
-    frame = frame, call = call,
+    info$smooths, smooth_new, frame = frame, call = call,
     holes = c(info$holes$predictors, names(info$holes$levels))
   )
-  processes <- lapply(
-    unname(processes_of(info$smooths)), process_new,
-    frame = frame, call = call
-  )
+  processes <- lapply(unname(processes_of(info$smooths)), process_new, frame = frame, call = call)
   frame <- code_new_variables(info, frame, call)
   values <- predictor_matrix(frame, info$holes$predictors)
   filled <- fill_frame(frame, info$holes$predictors)
@@ -109,8 +92,7 @@ new_frame_rows <- function(info, newdata, call) {
     codes <- factor_codes(frame, levels)
     factors <- list(
       codes = codes, frame = frame, wide = completed_rows(
-        codes, levels, filled, info, smooth_columns, processes,
-        unname(processes_of(info$smooths))
+        codes, levels, filled, info, smooth_columns, processes, unname(processes_of(info$smooths))
       )
     )
     filled <- put_codes(filled, first_levels(codes), levels)
@@ -137,8 +119,7 @@ new_frame_rows <- function(info, newdata, call) {
   dim(constant) <- c(n, length(info$constant))
   list(
     x = x, random = random, offset = offset, processes = processes,
-    unit_open = unit_open(info$smooths, frame),
-    complete = rowSums(constant) == 0, values = values,
+    unit_open = unit_open(info$smooths, frame), complete = rowSums(constant) == 0, values = values,
     factors = if (length(levels)) factors
   )
 }
@@ -192,17 +173,14 @@ new_matrix_rows <- function(info, newdata, call) {
     for (name in used) {
       if (!is_plain_number(newdata[[name]])) {
         abort_argument(
-          newdata[[name]], name, "a numeric column, as in the training data",
-          call = call
+          newdata[[name]], name, "a numeric column, as in the training data", call = call
         )
       }
     }
     newdata <- do.call(cbind, unclass(newdata)[used])
   }
   if (!is.matrix(newdata) || !(is.numeric(newdata) || is.logical(newdata))) {
-    abort_argument(newdata, "newdata", "a numeric matrix or data frame",
-      call = call
-    )
+    abort_argument(newdata, "newdata", "a numeric matrix or data frame", call = call)
   }
   if (info$named && !is.null(colnames(newdata))) {
     lacking <- setdiff(info$columns, colnames(newdata))
@@ -214,8 +192,7 @@ new_matrix_rows <- function(info, newdata, call) {
       c(
         sprintf("Found: %d columns.", ncol(newdata)),
         sprintf(
-          "Accepted: %d, the columns of the training matrix in their order.",
-          length(info$columns)
+          "Accepted: %d, the columns of the training matrix in their order.", length(info$columns)
         )
       ),
       column = "newdata", found = ncol(newdata),
@@ -230,10 +207,7 @@ new_matrix_rows <- function(info, newdata, call) {
   if (length(info$keep) < ncol(x)) x <- x[, info$keep, drop = FALSE]
   values <- x[, info$holes$predictors, drop = FALSE]
   x[, info$holes$predictors][is.na(values)] <- 1
-  list(
-    x = x, random = list(), offset = offset, complete = rep(TRUE, n),
-    values = values
-  )
+  list(x = x, random = list(), offset = offset, complete = rep(TRUE, n), values = values)
 }
 
 new_offset <- function(info, newdata, from_formula, n, call) {
@@ -294,12 +268,8 @@ code_new_variables <- function(info, frame, call) {
     column <- frame[[name]]
     if (is.logical(column) && all(is.na(column))) {
       frame[[name]] <- as.double(column)
-    } else if (is.factor(column) || is.character(column) ||
-      is.logical(column)) {
-      abort_argument(
-        column, name, "numbers, as in the training data",
-        call = call
-      )
+    } else if (is.factor(column) || is.character(column) || is.logical(column)) {
+      abort_argument(column, name, "numbers, as in the training data", call = call)
     }
   }
   frame
@@ -323,9 +293,7 @@ code_new_factor <- function(column, levels, name, call) {
       "argument",
       fit_header("Factor `%s` has a new level.", name),
       c(
-        sprintf(
-          "Found: %s, first in row %d.", list_some(quoted(new)), strange[1]
-        ),
+        sprintf("Found: %s, first in row %d.", list_some(quoted(new)), strange[1]),
         paste("Accepted:", list_some(quoted(levels)))
       ),
       column = name, row = strange[1], found = new, expected = levels,

@@ -1,5 +1,5 @@
-# Terms of the fixed part by name: those among which the model selects, and
-# those whose factors are coded with a column for each level.
+# Terms of the fixed part by name: those among which the model selects, and those whose factors are
+# coded with a column for each level.
 
 #' Columns of the terms among which a model selects
 #'
@@ -12,9 +12,7 @@ selection_columns <- function(design, select, call = user_call()) {
   if (is.null(select) || isFALSE(select)) {
     return(integer())
   }
-  chosen <- choose_terms(
-    select, design$term_labels, is.null(design$terms), call
-  )
+  chosen <- choose_terms(select, design$term_labels, is.null(design$terms), call)
   columns <- which(design$assign %in% chosen)
   if (length(columns) == 0L) {
     bk_abort(
@@ -32,8 +30,8 @@ selection_columns <- function(design, select, call = user_call()) {
   columns
 }
 
-# Positions among `labels` of the terms that `chosen` means. The labels are
-# terms in the language of formulas, or column names of a matrix.
+# Positions among `labels` of the terms that `chosen` means. The labels are terms in the language of
+# formulas, or column names of a matrix.
 choose_terms <- function(chosen, labels, are_names, call) {
   if (isTRUE(chosen)) {
     return(seq_along(labels))
@@ -47,8 +45,7 @@ choose_terms <- function(chosen, labels, are_names, call) {
   }
   if (!inherits(chosen, "formula") || length(chosen) != 2L) {
     abort_argument(
-      chosen, "select",
-      "TRUE, FALSE or a one-sided formula of terms, such as ~ . - age",
+      chosen, "select", "TRUE, FALSE or a one-sided formula of terms, such as ~ . - age",
       call = call
     )
   }
@@ -73,9 +70,7 @@ sum_of_terms <- function(terms) {
 
 # A term by its variables in a fixed order, named by how it was written.
 term_keys <- function(expr, call) {
-  terms <- read_terms(
-    stats::as.formula(call("~", expr), globalenv()), NULL, call
-  )
+  terms <- read_terms(stats::as.formula(call("~", expr), globalenv()), NULL, call)
   factors <- term_factors(terms) > 0
   names <- variable_names(terms)
   stats::setNames(
@@ -121,10 +116,9 @@ list_terms <- function(labels) {
   if (length(labels)) paste0(list_some(labels), ".") else "none."
 }
 
-# Codes the factors of some terms by one indicator for each level: 2 in the
-# matrix of factors is what model.matrix() reads so. A variable of `two` levels
-# stays one column against its reference: two columns that say the same would
-# share what it is worth.
+# Codes the factors of some terms by one indicator for each level: 2 in the matrix of factors is
+# what model.matrix() reads so. A variable of `two` levels stays one column against its reference:
+# two columns that say the same would share what it is worth.
 full_indicators <- function(terms, chosen, two = character()) {
   factors <- attr(terms, "factors")
   if (length(chosen) && length(factors)) {
@@ -138,8 +132,5 @@ full_indicators <- function(terms, chosen, two = character()) {
 
 # Variables of two levels, or logical.
 two_valued <- function(levels, frame) {
-  c(
-    names(levels)[lengths(levels) == 2L],
-    names(frame)[vapply(frame, is.logical, NA)]
-  )
+  c(names(levels)[lengths(levels) == 2L], names(frame)[vapply(frame, is.logical, NA)])
 }

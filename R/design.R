@@ -1,6 +1,6 @@
-# Plain matrices for the engines, from a formula or from a matrix, and the same
-# columns again for new data. Every number that prediction needs is stored by
-# the training design; nothing is computed anew from new rows.
+# Plain matrices for the engines, from a formula or from a matrix, and the same columns again for
+# new data. Every number that prediction needs is stored by the training design; nothing is computed
+# anew from new rows.
 
 # Squares and products of larger numbers overflow, of smaller ones underflow.
 largest_magnitude <- 1e150
@@ -11,10 +11,9 @@ largest_magnitude <- 1e150
 #' @param weights,subset,offset Expressions in the columns of `data`, vectors,
 #'   column names, or `NULL`.
 #' @param standardize Compute centres and scales (otherwise 0 and 1).
-#' @param drop_aliased Drop columns that are linear combinations of earlier
-#'   ones. `NULL`: only with random terms, for then the fixed columns are not
-#'   penalised by default; a penalty can tell such columns apart. Never when
-#'   there are more columns than rows.
+#' @param drop_aliased Drop columns that are linear combinations of earlier ones. `NULL`: only with
+#'   random terms, for then the fixed columns are not penalised by default; a penalty can tell such
+#'   columns apart. Never when there are more columns than rows.
 #' @param call The user's call, for messages.
 #' @param missing What to do about missing predictors: `"fail"`, what
 #'   `na.action` says; `"omit"`, drop such rows with a message; `"model"`,
@@ -25,19 +24,17 @@ largest_magnitude <- 1e150
 #' @param cov By check_cov(): covariances of units.
 #' @param kind What read_response() is to make of the response. Counts become
 #'   weighted rows, of which `rows` then names the row of the data.
-#' @return A list: `y`, `levels`, `response`; `x` (n x p, data scale),
-#'   `center`, `scale`, `assign` (term of each column, 0 for the intercept, NA
-#'   in a smooth), `term_labels`; `smooths`, by smooth_summary(); `holes`, by
-#'   hole_model(); `weights`, `offset`; `random`, a list of terms; `terms`,
-#'   `xlevels`, `contrasts`, `formula`, `dropped`, `na.action`, `n_omitted`,
-#'   `n_zero_weight`, `rows` (of the data, `NULL` for all), `n`, `frame`, and
-#'   `info`, the part that `design_new()` reads and a fit keeps.
+#' @return A list: `y`, `levels`, `response`; `x` (n x p, data scale), `center`, `scale`, `assign`
+#'   (term of each column, 0 for the intercept, NA in a smooth), `term_labels`; `smooths`, by
+#'   smooth_summary(); `holes`, by hole_model(); `weights`, `offset`; `random`, a list of terms;
+#'   `terms`, `xlevels`, `contrasts`, `formula`, `dropped`, `na.action`, `n_omitted`,
+#'   `n_zero_weight`, `rows` (of the data, `NULL` for all), `n`, `frame`, and `info`, the part that
+#'   `design_new()` reads and a fit keeps.
 #' @noRd
-bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
-                        offset = NULL, na.action = stats::na.fail,
-                        standardize = TRUE, call = user_call(),
-                        drop_aliased = NULL, missing = "fail",
-                        indicators = FALSE, kind = "two", cov = NULL) {
+bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, offset = NULL,
+                        na.action = stats::na.fail, standardize = TRUE, call = user_call(),
+                        drop_aliased = NULL, missing = "fail", indicators = FALSE, kind = "two",
+                        cov = NULL) {
   standardize <- check_flag(standardize, "standardize", call = call)
   missing <- check_missing(missing, call)
   data <- check_data(data, call)
@@ -64,15 +61,12 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
   }
   n <- .row_names_info(frame, 2L)
   weights <- row_vector(frame[["(weights)"]], n, 1)
-  response <- weighted_response(
-    frame[[1L]], parsed$response, weights, rows, kind
-  )
+  response <- weighted_response(frame[[1L]], parsed$response, weights, rows, kind)
   if (is.null(drop_aliased)) {
     drop_aliased <- length(parsed$bars) + length(parsed$smooths) > 0L
   }
   columns <- design_columns(
-    parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows,
-    call
+    parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows, call
   )
   info <- columns$info
   c(
@@ -82,8 +76,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
       "holes", "random", "xlevels", "contrasts", "dropped"
     )],
     list(
-      response = parsed$response, term_labels = attr(info$terms, "term.labels"),
-      weights = weights,
+      response = parsed$response, term_labels = attr(info$terms, "term.labels"), weights = weights,
       offset = checked_offset(stats::model.offset(frame), n, rows, call),
       formula = with_environment(parsed$formula, info$env),
       terms = with_environment(parsed$terms, info$env)
@@ -100,9 +93,8 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL,
 # Weights that are more than a choice of rows.
 has_powers <- function(weights) any(!(weights %in% c(0, 1)))
 
-# The matrices of fixed, smooth and random terms, from a frame without missing
-# values but those that are to be modelled, of the variables that
-# modelled_variables() gives.
+# The matrices of fixed, smooth and random terms, from a frame without missing values but those that
+# are to be modelled, of the variables that modelled_variables() gives.
 design_columns <- function(parsed, frame, info, modelled, indicators,
                            standardize, drop_aliased, rows, call) {
   numeric <- modelled$numeric
@@ -115,22 +107,15 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   coded <- code_factors(filled, design_variables(parsed))
   random <- lapply(parsed$bars, function(bar) {
     bar$terms <- with_environment(bar$terms, info$env)
-    random_term(
-      bar, coded$frame, standardize, rows, call, mask, is.na(codes)
-    )
+    random_term(bar, coded$frame, standardize, rows, call, mask, is.na(codes))
   })
   smooths <- build_smooths(
-    parsed$smooths, frame, rows, call, standardize,
-    attr(info$terms, "intercept") == 1L
+    parsed$smooths, frame, rows, call, standardize, attr(info$terms, "intercept") == 1L
   )
   built <- unname(processes_of(smooths))
   inform_levels(parsed, built, call)
-  chosen <- choose_terms(
-    indicators, attr(info$terms, "term.labels"), FALSE, call
-  )
-  info$terms <- full_indicators(
-    info$terms, chosen, two_valued(coded$xlevels, coded$frame)
-  )
+  chosen <- choose_terms(indicators, attr(info$terms, "term.labels"), FALSE, call)
+  info$terms <- full_indicators(info$terms, chosen, two_valued(coded$xlevels, coded$frame))
   x <- plain_model_matrix(info$terms, coded$frame)
   assign <- attr(x, "assign")
   # One after the other: both at once would copy the matrix.
@@ -151,8 +136,7 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   fixed <- fixed_columns(
     x, standardize, drop_aliased, rows, call,
     penalised = c(logical(before), smooth_penalised(Filter(shown, smooths))),
-    apart = assign[seq_len(ncol(x))] %in% chosen,
-    holes = any(mask) || anyNA(codes)
+    apart = assign[seq_len(ncol(x))] %in% chosen, holes = any(mask) || anyNA(codes)
   )
   if (lean) fixed <- lean_columns(fixed, smooths, before)
   smooths <- place_smooths(smooths, fixed$keep, before)
@@ -168,15 +152,12 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
     join_columns(x[, 0L, drop = FALSE], smooth_parts(smooths))
   }
   wide <- completed_rows(
-    codes, levels, coded$frame, info, smooth_columns,
-    lapply(built, `[[`, "rows"), built
+    codes, levels, coded$frame, info, smooth_columns, lapply(built, `[[`, "rows"), built
   )
   holes <- hole_model(
     values, fixed, c(random, lapply(built, process_part, numeric, mask)),
     standardize,
-    shared_variables(
-      info$frame_terms, c(numeric, names(levels)), info$variables
-    ),
+    shared_variables(info$frame_terms, c(numeric, names(levels)), info$variables),
     list(
       levels = levels, codes = codes, wide = wide,
       guides = guide_levels(coded$xlevels, names(levels)), frame = coded$frame
@@ -203,11 +184,9 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
 #' An intercept is put before the columns of `x`. Returns what `bsvm_design()`
 #' returns, without `formula` and `terms`.
 #' @noRd
-design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
-                               standardize = TRUE, call = user_call(),
-                               na.action = stats::na.fail,
-                               drop_aliased = FALSE, missing = "fail",
-                               indicators = FALSE, kind = "two") {
+design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize = TRUE,
+                               call = user_call(), na.action = stats::na.fail, drop_aliased = FALSE,
+                               missing = "fail", indicators = FALSE, kind = "two") {
   standardize <- check_flag(standardize, "standardize", call = call)
   missing <- check_missing(missing, call)
   check_predictors(x, call)
@@ -231,8 +210,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
     names(x) <- columns
     if (!all(vapply(x, is_plain_number, NA))) {
       return(design_from_frame(
-        x, y, weights, offset, standardize, call, na.action, drop_aliased,
-        missing, indicators, kind
+        x, y, weights, offset, standardize, call, na.action, drop_aliased, missing, indicators, kind
       ))
     }
     x <- do.call(cbind, unclass(x))
@@ -258,16 +236,11 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
   modelled <- missing == "model"
   incomplete <- if (modelled) integer() else which(moments$missing > 0)
   frame <- list2DF(c(
-    list(y = y),
-    stats::setNames(
-      lapply(incomplete, function(j) x[, j]), colnames(x)[incomplete]
-    ),
+    list(y = y), stats::setNames(lapply(incomplete, function(j) x[, j]), colnames(x)[incomplete]),
     if (!is.null(weights)) list("(weights)" = weights),
     if (!is.null(offset)) list("(offset)" = offset)
   ))
-  usable <- usable_rows(
-    frame, NULL, na.action, call, missing, if (modelled) columns
-  )
+  usable <- usable_rows(frame, NULL, na.action, call, missing, if (modelled) columns)
   rows <- usable$keep
   if (!is.null(rows)) {
     x <- x[rows, , drop = FALSE]
@@ -284,25 +257,22 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL,
   }
   fixed <- fixed_columns(
     x, standardize, drop_aliased, rows, call, moments,
-    apart = c(FALSE, rep(isTRUE(indicators), length(columns))),
-    holes = modelled
+    apart = c(FALSE, rep(isTRUE(indicators), length(columns))), holes = modelled
   )
   holes <- matrix_holes(values, fixed, standardize)
   c(
     response, fixed[c("x", "center", "scale", "dropped")],
     list(
-      assign = fixed$keep - 1L, term_labels = columns, smooths = list(),
-      holes = holes$holes, response = "y", weights = weights,
-      offset = checked_offset(frame[["(offset)"]], n, rows, call),
-      random = list(), formula = NULL, terms = NULL, xlevels = NULL,
-      contrasts = NULL
+      assign = fixed$keep - 1L, term_labels = columns, smooths = list(), holes = holes$holes,
+      response = "y", weights = weights,
+      offset = checked_offset(frame[["(offset)"]], n, rows, call), random = list(), formula = NULL,
+      terms = NULL, xlevels = NULL, contrasts = NULL
     ),
     usable[c("na.action", "n_omitted", "n_zero_weight")],
     list(
       rows = rows, n = n,
       frame = structure(
-        list(y = frame$y, x = fixed$x),
-        row.names = .set_row_names(n), class = "data.frame"
+        list(y = frame$y, x = fixed$x), row.names = .set_row_names(n), class = "data.frame"
       ),
       info = list(
         type = "matrix", columns = columns, named = named, keep = fixed$keep,
@@ -319,29 +289,22 @@ matrix_holes <- function(values, fixed, standardize) {
     return(NULL)
   }
   own <- seq_len(ncol(values)) + 1L
-  columns <- keep_columns(
-    list(made = as.list(own), itself = own), fixed$keep
-  )
+  columns <- keep_columns(list(made = as.list(own), itself = own), fixed$keep)
   at <- which(is.na(values), arr.ind = TRUE)
-  cells <- list(
-    row = at[, 1], column = at[, 2] + 1L, predictor = at[, 2],
-    slope = rep(1, nrow(at))
-  )
+  cells <- list(row = at[, 1], column = at[, 2] + 1L, predictor = at[, 2], slope = rep(1, nrow(at)))
   fixed$made <- columns
   fixed$cells <- keep_cells(lapply(cells, unname), fixed$keep)
   hole_model(values, fixed, list(), standardize, list())
 }
 
 # Predictors that are not all numbers go the way of a formula.
-design_from_frame <- function(x, y, weights, offset, standardize, call,
-                              na.action, drop_aliased, missing, indicators,
-                              kind) {
+design_from_frame <- function(x, y, weights, offset, standardize, call, na.action, drop_aliased,
+                              missing, indicators, kind) {
   joined <- frame_with_response(x, y, call)
   bsvm_design(
-    joined$formula, joined$data,
-    weights = weights, offset = offset, na.action = na.action,
-    standardize = standardize, call = call, drop_aliased = drop_aliased,
-    missing = missing, indicators = indicators, kind = kind
+    joined$formula, joined$data, weights = weights, offset = offset, na.action = na.action,
+    standardize = standardize, call = call, drop_aliased = drop_aliased, missing = missing,
+    indicators = indicators, kind = kind
   )
 }
 
@@ -351,9 +314,7 @@ frame_with_response <- function(x, y, call) {
   if (NROW(y) != n) abort_length("y", NROW(y), n, call)
   name <- utils::tail(make.unique(c(names(x), "y")), 1L)
   list(
-    formula = stats::as.formula(
-      call("~", as.name(name), quote(.)), globalenv()
-    ),
+    formula = stats::as.formula(call("~", as.name(name), quote(.)), globalenv()),
     data = list2DF(c(stats::setNames(list(y), name), unclass(x)[names(x)]))
   )
 }
@@ -366,15 +327,12 @@ check_missing <- function(missing, call) {
   check_choice(missing, c("fail", "omit", "model"), "missing", call = call)
 }
 
-# Rows of zero weight stay where they tell about predictors, but their classes
-# do not count.
+# Rows of zero weight stay where they tell about predictors, but their classes do not count.
 weighted_response <- function(y, name, weights, rows, kind = "two") {
   response <- read_response(y, name, kind, rows)
   if (any(weights == 0)) {
     used <- weights > 0
-    read_response(
-      if (is.factor(y)) y[used, drop = TRUE] else y[used], name, kind, rows
-    )
+    read_response(if (is.factor(y)) y[used, drop = TRUE] else y[used], name, kind, rows)
   }
   response
 }
@@ -406,13 +364,9 @@ abort_counted_holes <- function(name) {
   )
 }
 
-# What design_new() reads of a fit to a matrix: an intercept comes before the
-# columns `keep`.
+# What design_new() reads of a fit to a matrix: an intercept comes before the columns `keep`.
 matrix_info <- function(columns, named, keep) {
-  list(
-    type = "matrix", columns = columns, named = named, keep = c(1L, keep + 1L),
-    random = list()
-  )
+  list(type = "matrix", columns = columns, named = named, keep = c(1L, keep + 1L), random = list())
 }
 
 design_info_formula <- function(parsed, built, data, offset) {
@@ -427,7 +381,6 @@ design_info_formula <- function(parsed, built, data, offset) {
   list(
     type = "formula", env = env, variables = needed,
     terms = with_environment(stats::delete.response(parsed$terms), env),
-    frame_terms = with_environment(predictors, env),
-    offset = offset
+    frame_terms = with_environment(predictors, env), offset = offset
   )
 }

@@ -3,9 +3,8 @@
 #' Convergence diagnostics of an array of draws
 #'
 #' @param draws Array, iterations x chains x variables.
-#' @return Data frame with a row for each variable: `variable`, `rhat` (rank
-#'   normalised, split), `ess_bulk`, `ess_tail`, `mcse_mean`. `NA` where draws
-#'   are constant, not finite, or too few.
+#' @return Data frame with a row for each variable: `variable`, `rhat` (rank normalised, split),
+#'   `ess_bulk`, `ess_tail`, `mcse_mean`. `NA` where draws are constant, not finite, or too few.
 #' @references Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021),
 #'   *Bayesian Analysis* 16, 667-718.
 #' @noRd
@@ -46,34 +45,28 @@ warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100,
     if (length(apart) > 0L) {
       worst <- apart[which.max(table$rhat[apart])]
       sprintf(
-        "R-hat is above %.2f for %d of %d variables, largest %.2f (%s).",
-        max_rhat, length(apart), nrow(table), table$rhat[worst],
-        table$variable[worst]
+        "R-hat is above %.2f for %d of %d variables, largest %.2f (%s).", max_rhat, length(apart),
+        nrow(table), table$rhat[worst], table$variable[worst]
       )
     },
     if (length(few) > 0L) {
       worst <- few[which.min(ess[few])]
       sprintf(
         paste(
-          "The effective sample size is below %.0f for %d of %d variables,",
-          "smallest %.0f (%s)."
+          "The effective sample size is below %.0f for %d of %d variables,", "smallest %.0f (%s)."
         ),
         min_ess, length(few), nrow(table), ess[worst], table$variable[worst]
       )
     },
     more,
     if (length(apart) > 0L) {
-      paste(
-        "Raise `warmup` of `control` and `ndraws`, and look at",
-        "plot(fit, \"trace\")."
-      )
+      paste("Raise `warmup` of `control` and `ndraws`, and look at", "plot(fit, \"trace\").")
     } else {
       "Raise `ndraws`, or `thin` of `control`."
     }
   )
   bk_warn(
-    "convergence", "The chains are not yet a good sample of the posterior.",
-    details,
+    "convergence", "The chains are not yet a good sample of the posterior.", details,
     variables = table$variable[union(apart, few)], call = call
   )
   invisible(TRUE)

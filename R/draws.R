@@ -1,8 +1,7 @@
 #' Posterior draws of a fit
 #'
-#' Converters to what other packages work on. A sampler hands over its kept
-#' draws. A variational fit has none: independent draws are made from its
-#' approximate posterior q.
+#' Converters to what other packages work on. A sampler hands over its kept draws. A variational fit
+#' has none: independent draws are made from its approximate posterior q.
 #'
 #' @param x A fit of this package.
 #' @param ndraws Number of draws from q, default 1000; samplers ignore it.
@@ -54,13 +53,9 @@ as.matrix.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
 
 #' @rdname draws
 #' @export
-as.data.frame.bayeskernel_fit <- function(x, row.names = NULL,
-                                          optional = FALSE, ndraws = 1000,
+as.data.frame.bayeskernel_fit <- function(x, row.names = NULL, optional = FALSE, ndraws = 1000,
                                           seed = NULL, ...) {
-  as.data.frame(
-    as.matrix.bayeskernel_fit(x, ndraws, seed),
-    row.names = row.names
-  )
+  as.data.frame(as.matrix.bayeskernel_fit(x, ndraws, seed), row.names = row.names)
 }
 
 #' @rdname draws
@@ -71,8 +66,7 @@ as.mcmc.list.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
   sweeps <- kept_sweeps(x)
   coda::mcmc.list(lapply(seq_len(dim(draws)[2]), function(chain) {
     coda::mcmc(
-      stack_chains(draws[, chain, , drop = FALSE]),
-      start = sweeps$start, thin = sweeps$thin
+      stack_chains(draws[, chain, , drop = FALSE]), start = sweeps$start, thin = sweeps$thin
     )
   }))
 }
@@ -112,9 +106,8 @@ parameter_draws <- function(x, n = 1000, seed = NULL) {
 #' @param object A fit without draws.
 #' @param n Number of draws, a positive integer.
 #' @param seed Non-negative integer.
-#' @return Matrix, n x variables, with column names; scale of the data. `NULL`
-#'   of a model without a method: parameters() tells moments, from which draws
-#'   that depend on each other cannot be made.
+#' @return Matrix, n x variables, with column names; scale of the data. `NULL` of a model without a
+#'   method: parameters() tells moments, from which draws that depend on each other cannot be made.
 #' @noRd
 draws_from_posterior <- function(object, n = 1000, seed = NULL) {
   UseMethod("draws_from_posterior")
@@ -133,16 +126,15 @@ kept_sweeps <- function(fit) {
   list(start = fit$sampler$warmup + thin, thin = thin)
 }
 
-# Draws of all chains one after another, of a fit whose chains weigh differently
-# each as often as the weight of its chain says.
+# Draws of all chains one after another, of a fit whose chains weigh differently each as often as
+# the weight of its chain says.
 pooled_draws <- function(object, names = dimnames(object$draws)[[3]]) {
   flat <- stack_chains(object$draws[, , names, drop = FALSE])
   rows <- weighted_rows(object)
   if (is.null(rows)) flat else flat[rows, , drop = FALSE]
 }
 
-# Their rows among all: evenly spaced quantiles, as many as there are draws.
-# NULL: each once.
+# Their rows among all: evenly spaced quantiles, as many as there are draws. NULL: each once.
 weighted_rows <- function(object) {
   weights <- object$chain_weights
   if (is.null(weights) || max(weights) - min(weights) < 1e-8) {
@@ -155,8 +147,5 @@ weighted_rows <- function(object) {
 }
 
 stack_chains <- function(draws) {
-  matrix(
-    draws,
-    ncol = dim(draws)[3], dimnames = list(NULL, dimnames(draws)[[3]])
-  )
+  matrix(draws, ncol = dim(draws)[3], dimnames = list(NULL, dimnames(draws)[[3]]))
 }

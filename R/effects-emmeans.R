@@ -14,34 +14,27 @@ recover_data.bayeskernel_fit <- function(object, data = NULL, ...) {
       training_data(object)$absent
     ))
   }
-  emmeans::recover_data(
-    object$call, grid_terms(object), object$na.action,
-    data = data, ...
-  )
+  emmeans::recover_data(object$call, grid_terms(object), object$na.action, data = data, ...)
 }
 
 # Terms with the variables of the fixed part, of its smooths and of its offset.
 grid_terms <- function(object) {
   info <- object$design
   if (is.null(object$formula)) {
-    return(stats::terms(stats::delete.response(
-      stats::terms(effect_formula(object))
-    )))
+    return(stats::terms(stats::delete.response(stats::terms(effect_formula(object)))))
   }
   smooths <- lapply(info$smooths, function(smooth) {
     lapply(unique(smooth$names), as.name)
   })
   offset <- if (is.language(info$offset)) list(call("offset", info$offset))
   sum <- Reduce(
-    function(a, b) call("+", a, b), c(unlist(smooths), offset),
-    stats::formula(info$terms)[[2]]
+    function(a, b) call("+", a, b), c(unlist(smooths), offset), stats::formula(info$terms)[[2]]
   )
   stats::terms(stats::as.formula(call("~", sum), info$env))
 }
 
 #' @exportS3Method emmeans::emm_basis
-emm_basis.bayeskernel_fit <- function(object, trms, xlev, grid, link = NULL,
-                                      vcov. = NULL, ...) {
+emm_basis.bayeskernel_fit <- function(object, trms, xlev, grid, link = NULL, vcov. = NULL, ...) {
   if (is_string(vcov.)) {
     object <- with_vcov(object, vcov., "vcov.")
     vcov. <- NULL
@@ -54,10 +47,7 @@ emm_basis.bayeskernel_fit <- function(object, trms, xlev, grid, link = NULL,
   colnames(x) <- names(mean)
   if (is.function(vcov.)) vcov. <- vcov.(object)
   draws <- if (!is.null(object$draws) && vcov_type(object) == "posterior") {
-    structure(
-      as.matrix(object)[, names(mean), drop = FALSE],
-      n.chains = dim(object$draws)[2]
-    )
+    structure(as.matrix(object)[, names(mean), drop = FALSE], n.chains = dim(object$draws)[2])
   }
   list(
     X = x, bhat = unname(mean), nbasis = matrix(NA),
@@ -79,8 +69,8 @@ link_for_grid <- function(object, link) {
   )
 }
 
-# The probability that the pseudo-likelihood of a support vector machine
-# implies, plogis(2 (|1 + f|+ - |1 - f|+)), as a link of glm().
+# The probability that the pseudo-likelihood of a support vector machine implies, plogis(2 (|1 + f|+
+# - |1 - f|+)), as a link of glm().
 hinge_link <- function() {
   list(
     linkfun = function(mu) {

@@ -7,10 +7,7 @@ find_formula.bayeskernel_fit <- function(x, verbose = TRUE, ...) {
     stats::as.formula(call("~", bar), environment(parts$fixed))
   })
   if (length(random) == 1L) random <- random[[1]]
-  out <- c(
-    list(conditional = parts$fixed),
-    if (length(random)) list(random = random)
-  )
+  out <- c(list(conditional = parts$fixed), if (length(random)) list(random = random))
   structure(out, class = c("insight_formula", "list"))
 }
 
@@ -20,10 +17,7 @@ get_data.bayeskernel_fit <- function(x, effects = "all", verbose = TRUE,
   data <- if (is.null(additional_variables)) fit_data(x) else whole_data(x)
   if (is.null(data)) {
     if (verbose) {
-      bk_warn(
-        "effects", "The data of the fit are not to be had any more.",
-        training_data(x)$absent
-      )
+      bk_warn("effects", "The data of the fit are not to be had any more.", training_data(x)$absent)
     }
     return(NULL)
   }
@@ -50,13 +44,11 @@ model_info.bayeskernel_fit <- function(x, verbose = TRUE, ...) {
   classes <- length(x$levels)
   ordered <- identical(x$family, "ordinal")
   facts <- list(
-    is_bayesian = TRUE, is_mixed = length(x$posterior$random) > 0L,
-    is_linear = classes == 0L, is_binomial = classes == 2L,
-    is_bernoulli = classes == 2L, is_logit = link == "logit" && classes > 0L,
-    is_probit = link == "probit" && classes > 0L,
-    is_multinomial = classes > 2L && !ordered,
-    is_ordinal = classes > 2L && ordered, link_function = link,
-    n_obs = x$n
+    is_bayesian = TRUE, is_mixed = length(x$posterior$random) > 0L, is_linear = classes == 0L,
+    is_binomial = classes == 2L, is_bernoulli = classes == 2L,
+    is_logit = link == "logit" && classes > 0L, is_probit = link == "probit" && classes > 0L,
+    is_multinomial = classes > 2L && !ordered, is_ordinal = classes > 2L && ordered,
+    link_function = link, n_obs = x$n
   )
   info[names(facts)] <- facts
   info
@@ -71,9 +63,7 @@ get_parameters.bayeskernel_fit <- function(x, effects = "fixed", ...) {
     return(unclass(ranef.bayeskernel_fit(x, FALSE)))
   }
   mean <- get_coef.bayeskernel_fit(x)
-  data.frame(
-    Parameter = names(mean), Estimate = unname(mean), stringsAsFactors = FALSE
-  )
+  data.frame(Parameter = names(mean), Estimate = unname(mean), stringsAsFactors = FALSE)
 }
 
 #' @exportS3Method insight::find_statistic
@@ -84,19 +74,14 @@ get_statistic.bayeskernel_fit <- function(x, ...) {
   mean <- stats::coef(x)
   statistic <- mean / sqrt(diag(stats::vcov(x)))
   structure(
-    data.frame(
-      Parameter = names(mean), Statistic = unname(statistic),
-      stringsAsFactors = FALSE
-    ),
+    data.frame(Parameter = names(mean), Statistic = unname(statistic), stringsAsFactors = FALSE),
     statistic = "z-statistic"
   )
 }
 
 # One number a row: means, probabilities of the positive class, or f.
 #' @exportS3Method insight::get_predicted bayeskernel_fit
-get_predicted.bayeskernel_fit <- function(x, data = NULL,
-                                          predict = "expectation", ci = NULL,
-                                          ...) {
+get_predicted.bayeskernel_fit <- function(x, data = NULL, predict = "expectation", ci = NULL, ...) {
   known <- c("expectation", "response", "link", "classification")
   predict <- check_choice(predict %||% "expectation", known, "predict")
   if (length(x$levels) > 2L && predict != "classification") {
@@ -118,9 +103,9 @@ get_predicted.bayeskernel_fit <- function(x, data = NULL,
   ))
 }
 
-# Of its own rows, with the effects of their groups: of a regression as that of
-# lm(), of two classes as Tjur (2009), the difference of the mean probabilities
-# of the two. `shares` are of the positive class, as rows of counts have them.
+# Of its own rows, with the effects of their groups: of a regression as that of lm(), of two classes
+# as Tjur (2009), the difference of the mean probabilities of the two. `shares` are of the positive
+# class, as rows of counts have them.
 #' @exportS3Method performance::r2 bayeskernel_fit
 r2.bayeskernel_fit <- function(model, ...) {
   if (length(model$levels) > 2L) {
@@ -140,15 +125,13 @@ r2.bayeskernel_fit <- function(model, ...) {
     y <- fit + rest
     total <- sum(weights * (y - stats::weighted.mean(y, weights))^2)
     return(structure(
-      list(R2 = c(R2 = 1 - sum(weights * rest^2) / total)),
-      class = c("r2_generic", "list")
+      list(R2 = c(R2 = 1 - sum(weights * rest^2) / total)), class = c("r2_generic", "list")
     ))
   }
   shares <- fit + rest
   tjur <- stats::weighted.mean(fit, weights * shares) -
     stats::weighted.mean(fit, weights * (1 - shares))
   structure(
-    list(R2_Tjur = c("Tjur's R2" = tjur)),
-    model_type = "Logistic", class = c("r2_pseudo", "list")
+    list(R2_Tjur = c("Tjur's R2" = tjur)), model_type = "Logistic", class = c("r2_pseudo", "list")
   )
 }

@@ -1,46 +1,38 @@
-# What packages that compute effects ask of every fit: the data it was made
-# from, and predictions as functions of its coefficients.
+# What packages that compute effects ask of every fit: the data it was made from, and predictions as
+# functions of its coefficients.
 
 #' Effects by marginaleffects and emmeans, and tables by easystats
 #'
-#' Fits work with the packages marginaleffects (average predictions, comparisons
-#' and slopes), emmeans (estimated marginal means and contrasts) and insight, on
-#' which those of easystats build. The methods are there as soon as these
-#' packages are loaded; nothing has to be set up.
+#' Fits work with the packages marginaleffects (average predictions, comparisons and slopes),
+#' emmeans (estimated marginal means and contrasts) and insight, on which those of easystats build.
+#' The methods are there as soon as these packages are loaded; nothing has to be set up.
 #'
-#' @section marginaleffects: `predictions()`, `comparisons()`, `slopes()` and
-#'   their averages take `type = "response"` (the default: the probability of
-#'   the positive class, those of all classes if there are more, or the mean of
-#'   a regression), `"prob"` (of every class) or `"link"`.
+#' @section marginaleffects: `predictions()`, `comparisons()`, `slopes()` and their averages take
+#'   `type = "response"` (the default: the probability of the positive class, those of all classes
+#'   if there are more, or the mean of a regression), `"prob"` (of every class) or `"link"`.
 #'
-#'   *Random effects.* Rows of `newdata` count as
-#'   [predict()][predict.bayeskernel_fit] says. A known group has its own
-#'   effect: predictions are conditional. A level that the fit has not seen is
-#'   integrated over: give `newdata` one, as in `transform(data, patient =
-#'   "new")`, for effects in the population. The argument `re.form = "new"` does
-#'   the same, and `re.form = NA` puts the effects at 0, for a typical group;
-#'   marginaleffects then warns that it does not know the argument, and passes
-#'   it on.
+#'   *Random effects.* Rows of `newdata` count as [predict()][predict.bayeskernel_fit] says. A known
+#'   group has its own effect: predictions are conditional. A level that the fit has not seen is
+#'   integrated over: give `newdata` one, as in `transform(data, patient = "new")`, for effects in
+#'   the population. The argument `re.form = "new"` does the same, and `re.form = NA` puts the
+#'   effects at 0, for a typical group; marginaleffects then warns that it does not know the
+#'   argument, and passes it on.
 #'
-#'   *Standard errors* are by the delta method from
-#'   [vcov()][vcov.bayeskernel_fit]: the covariance of the fixed coefficients
-#'   (of a support vector machine the sandwich; `vcov = "posterior"` asks for
-#'   the other), with the spread of everything else as it is. That is right
-#'   where random effects are 0 or integrated over, but for the uncertainty of
-#'   their variances. For known groups it leaves out that of their own effects,
-#'   and a warning says so, which `options(marginaleffects_safe = FALSE)`
-#'   silences.
+#'   *Standard errors* are by the delta method from [vcov()][vcov.bayeskernel_fit]: the covariance
+#'   of the fixed coefficients (of a support vector machine the sandwich; `vcov = "posterior"` asks
+#'   for the other), with the spread of everything else as it is. That is right where random effects
+#'   are 0 or integrated over, but for the uncertainty of their variances. For known groups it
+#'   leaves out that of their own effects, and a warning says so, which
+#'   `options(marginaleffects_safe = FALSE)` silences.
 #'
-#'   *Intervals from draws.* Of a sampler (but of a support vector machine with
-#'   a sandwich, whose draws are narrower), and of any fit after
-#'   `options(bayeskernel.effects = "draws")`, effects are computed in every
-#'   posterior draw (at most 1000, the same ones each time): `estimate` is their
-#'   median, intervals are quantiles, known groups and variances are as
-#'   uncertain as they are, and `get_draws()` hands them over. Within a draw
-#'   unseen groups are integrated over. This needs package collapse (2.0.18 or
-#'   newer), without which samplers use the delta method as well.
-#'   `"delta"` in place of `"draws"` asks for that. Fits without coefficients,
-#'   by [gpsvm()] and [bark()], have no other standard errors.
+#'   *Intervals from draws.* Of a sampler (but of a support vector machine with a sandwich, whose
+#'   draws are narrower), and of any fit after `options(bayeskernel.effects = "draws")`, effects are
+#'   computed in every posterior draw (at most 1000, the same ones each time): `estimate` is their
+#'   median, intervals are quantiles, known groups and variances are as uncertain as they are, and
+#'   `get_draws()` hands them over. Within a draw unseen groups are integrated over. This needs
+#'   package collapse (2.0.18 or newer), without which samplers use the delta method as well.
+#'   `"delta"` in place of `"draws"` asks for that. Fits without coefficients, by [gpsvm()] and
+#'   [bark()], have no other standard errors.
 #'
 #' @section emmeans: Estimated marginal means are of the linear predictor with
 #'   random effects at 0: the fixed part of the model, smooths among it, and
@@ -54,20 +46,16 @@
 #'   other one. Of a sampler the draws of the coefficients are handed over, of a
 #'   support vector machine with `vcov. = "posterior"` alone.
 #'
-#' @section insight: `find_formula()`, `get_data()`, `model_info()`,
-#'   `get_parameters()`, `n_obs()` and what follows from them, such as
-#'   `find_predictors()`, `find_random()` or `get_response()`. `model_info()`
-#'   says `is_bayesian`, `is_mixed`, `is_binomial` and the link. `r2()` of
-#'   package performance is 1 less the share of the residual sum of squares, or
-#'   of two classes Tjur's, of the rows of the fit with the effects of their
-#'   groups.
+#' @section insight: `find_formula()`, `get_data()`, `model_info()`, `get_parameters()`, `n_obs()`
+#'   and what follows from them, such as `find_predictors()`, `find_random()` or `get_response()`.
+#'   `model_info()` says `is_bayesian`, `is_mixed`, `is_binomial` and the link. `r2()` of package
+#'   performance is 1 less the share of the residual sum of squares, or of two classes Tjur's, of
+#'   the rows of the fit with the effects of their groups.
 #'
-#' @section The data of the fit: A fit keeps the variables of its formula, up to
-#'   a million cells (`model`, see [fit-arguments]). Larger data are looked for
-#'   under the name that they had in its call, where the effects are asked for,
-#'   and have to be those of the fit in every value. Otherwise
-#'   `marginaleffects::set_modeldata()`, `newdata =`, or `data =` of emmeans
-#'   tell them.
+#' @section The data of the fit: A fit keeps the variables of its formula, up to a million cells
+#'   (`model`, see [fit-arguments]). Larger data are looked for under the name that they had in its
+#'   call, where the effects are asked for, and have to be those of the fit in every value.
+#'   Otherwise `marginaleffects::set_modeldata()`, `newdata =`, or `data =` of emmeans tell them.
 #'
 #' @examples
 #' set.seed(1)
@@ -130,8 +118,8 @@ get_coef.bayeskernel_fit <- function(model, ...) {
   if (is.null(model$moved)) known else known + model$moved[names(known)]
 }
 
-# Coefficients move away from those of the posterior; what prediction adds for
-# that is linear in them (moved_rows()).
+# Coefficients move away from those of the posterior; what prediction adds for that is linear in
+# them (moved_rows()).
 #' @exportS3Method marginaleffects::set_coef
 set_coef.bayeskernel_fit <- function(model, coefs, ...) {
   # Units of `cov` stay where they are.
@@ -166,9 +154,8 @@ get_vcov.bayeskernel_fit <- function(model, vcov = NULL, re.form = NULL, ...) {
   vcov
 }
 
-# The rows whose effects are asked for are in the frame of the caller, of
-# hypotheses about coefficients none; where they cannot be seen, some may be of
-# known groups.
+# The rows whose effects are asked for are in the frame of the caller, of hypotheses about
+# coefficients none; where they cannot be seen, some may be of known groups.
 warn_known_groups <- function(model, frame) {
   safe <- isTRUE(getOption("marginaleffects_safe", TRUE))
   if (!safe || length(model$posterior$random) == 0L) {
@@ -199,12 +186,9 @@ warn_known_groups <- function(model, frame) {
 }
 
 #' @exportS3Method marginaleffects::get_predict
-get_predict.bayeskernel_fit <- function(model, newdata = NULL,
-                                        type = "response", re.form = NULL,
+get_predict.bayeskernel_fit <- function(model, newdata = NULL, type = "response", re.form = NULL,
                                         link = NULL, ...) {
-  type <- check_choice(
-    type %||% "response", setdiff(known_types(model), "class"), "type"
-  )
+  type <- check_choice(type %||% "response", setdiff(known_types(model), "class"), "type")
   data <- if (is.null(newdata)) fit_data(model) else as.data.frame(newdata)
   ask <- list(
     type = type, link = prediction_link(model, link),
@@ -248,18 +232,16 @@ moved_values <- function(model, rows, ask) {
 effects_drawn <- function(object) {
   wish <- getOption("bayeskernel.effects")
   if (!is.null(wish)) {
-    return(check_choice(wish, c("delta", "draws"), "bayeskernel.effects") ==
-      "draws")
+    return(check_choice(wish, c("delta", "draws"), "bayeskernel.effects") == "draws")
   }
   # Draws are of the posterior.
-  (!is.null(object$draws) && vcov_type(object) == "posterior" ||
-    is.null(coef_or_null(object))) &&
+  (!is.null(object$draws) && vcov_type(object) == "posterior" || is.null(coef_or_null(object))) &&
     requireNamespace("collapse", quietly = TRUE) &&
     utils::packageVersion("collapse") >= "2.0.18"
 }
 
-# Draws x rows (x classes). The same draws at every call, so that differences of
-# predictions are differences within a draw.
+# Draws x rows (x classes). The same draws at every call, so that differences of predictions are
+# differences within a draw.
 effect_draws <- function(object, rows, ask, most = 1000L) {
   unseen <- lapply(rows$random, function(term) term$group == 0L)
   open <- Reduce(`|`, unseen, logical(length(rows$offset)))
@@ -271,15 +253,13 @@ effect_draws <- function(object, rows, ask, most = 1000L) {
     if (!ask$latent) out <- draw_probability(object, drawn, ask$link)
   }
   if (ask$type == "prob" && length(dim(out)) == 2L) {
-    out <- array(
-      c(1 - out, out), c(dim(out), 2L), list(NULL, NULL, object$levels)
-    )
+    out <- array(c(1 - out, out), c(dim(out), 2L), list(NULL, NULL, object$levels))
   }
   fill_draws(out, rows)
 }
 
-# Groups that the fit has not seen are integrated over within each draw: their
-# effects are 0 in f, and their variances are those of the draw.
+# Groups that the fit has not seen are integrated over within each draw: their effects are 0 in f,
+# and their variances are those of the draw.
 open_groups <- function(object, rows, ask, unseen, most) {
   closed <- rows
   for (t in seq_along(unseen)) closed$random[[t]]$z[unseen[[t]], ] <- 0
@@ -303,9 +283,7 @@ open_groups <- function(object, rows, ask, unseen, most) {
     )
   }
   out <- if (ask$link == "calibrated") {
-    calibrated_probability(
-      repeat_link(link_of_rows(object$link, rows), nrow(f)), c(f), c(var)
-    )
+    calibrated_probability(repeat_link(link_of_rows(object$link, rows), nrow(f)), c(f), c(var))
   } else {
     link_probability(c(f), c(var), ask$link)
   }

@@ -1,42 +1,34 @@
-# What a proper likelihood makes possible: evidence, comparison of models,
-# leave-one-out by cavities, the likelihood of a fit.
+# What a proper likelihood makes possible: evidence, comparison of models, leave-one-out by
+# cavities, the likelihood of a fit.
 
 #' Evidence of a model, and comparison of models
 #'
-#' The logarithm of the marginal likelihood, the probability of the responses
-#' under the model with all parameters averaged over by the prior, as
-#' expectation propagation approximates it; and tables of several models of the
-#' same responses.
+#' The logarithm of the marginal likelihood, the probability of the responses under the model with
+#' all parameters averaged over by the prior, as expectation propagation approximates it; and tables
+#' of several models of the same responses.
 #'
-#' @param object A fit by [bkm()] with `method = "ep"` and a proper likelihood:
-#'   family `"logit"`, `"probit"` or `"gaussian"`; for `log_evidence()` also one
-#'   by
-#'   [seqkr()].
+#' @param object A fit by [bkm()] with `method = "ep"` and a proper likelihood: family `"logit"`,
+#'   `"probit"` or `"gaussian"`; for `log_evidence()` also one by [seqkr()].
 #' @param ... `anova()`: further such fits, of the same rows, with names if
 #'   wanted. `log_evidence()`: no further arguments.
-#' @param by_row Of [seqkr()]: the log predictive density of each row given
-#'   those before it, in the order in which they were taken; default `FALSE`,
-#'   their sum.
-#' @return `log_evidence()`: one number. With [seqkr()] its exponential is an
-#'   estimate of the evidence without bias, but for what `temper` does to it.
-#'   With learned variances it is averaged over their grid and prior, of classes
-#'   in groups with what sites miss of it (see [bkm()], Methods); with more than
-#'   three of them it is the evidence at their posterior, without that, and too
-#'   large by what their prior would cost.
+#' @param by_row Of [seqkr()]: the log predictive density of each row given those before it, in the
+#'   order in which they were taken; default `FALSE`, their sum.
+#' @return `log_evidence()`: one number. With [seqkr()] its exponential is an estimate of the
+#'   evidence without bias, but for what `temper` does to it. With learned variances it is averaged
+#'   over their grid and prior, of classes in groups with what sites miss of it (see [bkm()],
+#'   Methods); with more than three of them it is the evidence at their posterior, without that, and
+#'   too large by what their prior would cost.
 #'
-#'   `anova()`: a data frame of class `bayeskernel_anova` with a row a model:
-#'   `family`, `columns`, the number of fixed columns, `log_evidence`,
-#'   `difference` from the best, `elpd_loo`, the sum of the leave-one-out log
-#'   predictive densities, `elpd_diff` from the best of these, and `se_diff`,
+#'   `anova()`: a data frame of class `bayeskernel_anova` with a row a model: `family`, `columns`,
+#'   the number of fixed columns, `log_evidence`, `difference` from the best, `elpd_loo`, the sum of
+#'   the leave-one-out log predictive densities, `elpd_diff` from the best of these, and `se_diff`,
 #'   the standard error of that difference.
-#' @section What can be compared: Models of the same responses in the same
-#'   units, by a normalised likelihood and without likelihood powers. Logit and
-#'   probit models can stand in one table while their priors mean the same, as
-#'   the defaults do. The hinge is not normalised: its evidence means nothing
-#'   beside another. The evidence depends on the width of the priors, however
-#'   wide: under flat ones it falls without end. `elpd_loo` hardly does.
-#' @section Errors: `bayeskernel_error_argument` for fits that cannot be
-#'   compared, with the reason.
+#' @section What can be compared: Models of the same responses in the same units, by a normalised
+#'   likelihood and without likelihood powers. Logit and probit models can stand in one table while
+#'   their priors mean the same, as the defaults do. The hinge is not normalised: its evidence means
+#'   nothing beside another. The evidence depends on the width of the priors, however wide: under
+#'   flat ones it falls without end. `elpd_loo` hardly does.
+#' @section Errors: `bayeskernel_error_argument` for fits that cannot be compared, with the reason.
 #' @references Rasmussen, C. E. and Williams, C. K. I. (2006). *Gaussian
 #'   Processes for Machine Learning*. MIT Press, sections 3.6 and 5.4.
 #' @examples
@@ -99,10 +91,7 @@ need_evidence <- function(object, name = NULL) {
     bk_abort(
       "argument", sprintf("There is no evidence%s.", told),
       c(
-        sprintf(
-          "Found: a fit by %s(method = \"%s\").", model_of(object)$name,
-          object$method
-        ),
+        sprintf("Found: a fit by %s(method = \"%s\").", model_of(object)$name, object$method),
         "Accepted: a fit by bkm(method = \"ep\").",
         if (!is.null(object$trace$elbo)) "elbo() is a bound of it."
       ),
@@ -152,8 +141,8 @@ anova.bayeskernel_fit <- function(object, ...) {
   out
 }
 
-# Leave-one-out log predictive densities of the rows: by cavities where the fit
-# has them, else by importance sampling.
+# Leave-one-out log predictive densities of the rows: by cavities where the fit has them, else by
+# importance sampling.
 row_elpd <- function(fit, seed = NULL) {
   if (!is.null(fit$loo)) {
     return(cavity_elpd(fit))
@@ -161,8 +150,7 @@ row_elpd <- function(fit, seed = NULL) {
   sampled_loo(fit, seed = seed)$pointwise[, "elpd_loo"]
 }
 
-# The standard error of a sum over independent rows, each the sum of `copies`
-# equal ones.
+# The standard error of a sum over independent rows, each the sum of `copies` equal ones.
 sum_error <- function(x, copies = 1) {
   if (length(copies) != length(x)) {
     return(sqrt(length(x) * stats::var(x)))
@@ -220,14 +208,12 @@ print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
 #'
 #' @param object A fit by [bkm()] with a proper likelihood.
 #' @param ... No further arguments.
-#' @return An object of class `logLik`: the log-likelihood at the posterior mean
-#'   of the latent value of each row, known groups with their effects. Its `df`
-#'   is the effective number of parameters, twice what the log-likelihood falls
-#'   on average over the posterior, so that [stats::AIC()] is the deviance
-#'   information criterion.
-#' @section Errors: `bayeskernel_error_argument` for other fits: a
-#'   pseudo-likelihood has none, and in kernel models nothing was maximised; see
-#'   [log_lik()][posterior_predict.bayeskernel_fit].
+#' @return An object of class `logLik`: the log-likelihood at the posterior mean of the latent value
+#'   of each row, known groups with their effects. Its `df` is the effective number of parameters,
+#'   twice what the log-likelihood falls on average over the posterior, so that [stats::AIC()] is
+#'   the deviance information criterion.
+#' @section Errors: `bayeskernel_error_argument` for other fits: a pseudo-likelihood has none, and
+#'   in kernel models nothing was maximised; see [log_lik()][posterior_predict.bayeskernel_fit].
 #' @references Spiegelhalter, D. J., Best, N. G., Carlin, B. P. and van der
 #'   Linde, A. (2002). Bayesian measures of model complexity and fit. *Journal
 #'   of the Royal Statistical Society B* 64, 583-639.
@@ -261,8 +247,8 @@ logLik.bayeskernel_fit <- function(object, ...) {
   )
 }
 
-# The log-likelihood of the fit's own rows at the posterior mean of f, and its
-# mean over the posterior.
+# The log-likelihood of the fit's own rows at the posterior mean of f, and its mean over the
+# posterior.
 likelihood_moments <- function(object) {
   weights <- object$weights %||% 1
   f <- object$fitted
@@ -275,10 +261,7 @@ likelihood_moments <- function(object) {
   }
   average <- average_likelihood(object)
   if (!is.null(average)) {
-    return(list(
-      best = sum(weights * density(f$mean)) + constant,
-      average = average + constant
-    ))
+    return(list(best = sum(weights * density(f$mean)) + constant, average = average + constant))
   }
   # By the trapezoidal rule, as in probability_sd().
   nodes <- seq(-8, 8, by = 0.1)
@@ -288,14 +271,13 @@ likelihood_moments <- function(object) {
     average <- average + mass[k] * density(f$mean + sqrt(f$var) * nodes[k])
   }
   list(
-    best = sum(weights * density(f$mean)) + constant,
-    average = sum(weights * average) + constant
+    best = sum(weights * density(f$mean)) + constant, average = sum(weights * average) + constant
   )
 }
 
-# The mean of the log-likelihood over the posterior where it is known: over
-# draws, or from expectation propagation. That over normal f of the same moments
-# falls too far where effects of groups are skewed.
+# The mean of the log-likelihood over the posterior where it is known: over draws, or from
+# expectation propagation. That over normal f of the same moments falls too far where effects of
+# groups are skewed.
 average_likelihood <- function(object) {
   weights <- object$weights %||% 1
   if (!is.null(object$expected)) {
@@ -310,12 +292,9 @@ average_likelihood <- function(object) {
 cavity_loo <- function(object) {
   elpd <- cavity_elpd(object)
   lpd <- unit_log_density(object)
-  pointwise <- cbind(
-    elpd_loo = elpd, p_loo = lpd - elpd, looic = -2 * elpd
-  )
+  pointwise <- cbind(elpd_loo = elpd, p_loo = lpd - elpd, looic = -2 * elpd)
   estimates <- cbind(
-    Estimate = colSums(pointwise),
-    SE = apply(pointwise, 2, sum_error, loo_copies(object))
+    Estimate = colSums(pointwise), SE = apply(pointwise, 2, sum_error, loo_copies(object))
   )
   structure(
     list(estimates = estimates, pointwise = pointwise, diagnostics = NULL),
@@ -323,8 +302,8 @@ cavity_loo <- function(object) {
   )
 }
 
-# Of each row, as often as it counts. That of a unit of trials is known as a
-# whole, and stands with each of its rows.
+# Of each row, as often as it counts. That of a unit of trials is known as a whole, and stands with
+# each of its rows.
 cavity_elpd <- function(object) {
   # Kernel machines know their rows by class.
   if (is.null(object$units) || !is_linear(object)) {
@@ -352,10 +331,7 @@ unit_log_density <- function(object) {
 own_log_density <- function(object) {
   if (is_regression(object)) {
     f <- object$fitted
-    return(stats::dnorm(
-      object$y, f$mean, sqrt(f$var + noise_variance(object)),
-      log = TRUE
-    ))
+    return(stats::dnorm(object$y, f$mean, sqrt(f$var + noise_variance(object)), log = TRUE))
   }
   link <- links_of(object)[1]
   p <- latent_by_link(object, links = link)$prob[[link]]

@@ -1,21 +1,18 @@
 #' Joint effect of several predictors
 #'
-#' What the latent function, or the probability, does as one predictor, two, or
-#' all of them together change, with intervals from joint posterior draws: each
-#' difference is taken within a draw. These are the tables and pictures by which
-#' mixtures of exposures are read.
+#' What the latent function, or the probability, does as one predictor, two, or all of them together
+#' change, with intervals from joint posterior draws: each difference is taken within a draw. These
+#' are the tables and pictures by which mixtures of exposures are read.
 #'
 #' All other variables of the formula are held at typical values: numbers at
 #' their median, factors, text and logical values at the most frequent one, both
 #' over the rows of the fit, random effects at zero. The types are:
 #' * `"overall"`: f with all predictors of `pars` at their q-quantile, less f
 #'   with all of them at their median, for each q of `quantiles`;
-#' * `"single"`: by what f changes when one predictor goes from its first
-#'   quantile of `change` to its second, the others of `pars` all held at their
-#'   q-quantile;
-#' * `"interaction"`: that change with the others at the second of two
-#'   `quantiles`, less that with the others at the first. Zero where effects add
-#'   up on this scale;
+#' * `"single"`: by what f changes when one predictor goes from its first quantile of `change` to
+#'   its second, the others of `pars` all held at their q-quantile;
+#' * `"interaction"`: that change with the others at the second of two `quantiles`, less that with
+#'   the others at the first. Zero where effects add up on this scale;
 #' * `"univariate"`: f itself along each predictor;
 #' * `"bivariate"`: f over two predictors, a surface;
 #' * `"slices"`: f along the first of two predictors, with the second at its
@@ -25,60 +22,50 @@
 #' occur. Where both quantiles of `change` are the same value, as of rare 0/1
 #' exposures, the change is zero: give others.
 #'
-#' @param object A fit by [bkm()], [bsvm()], [gpsvm()], [bark()], [klr()] or, of
-#'   one feature space, [mkprobit()], with one latent function: a regression, two
-#'   classes, or ordered ones.
-#' @param pars Names of predictors, variables of the formula. Default: all, for
-#'   `"overall"`, `"single"` and `"interaction"` those that are numbers.
-#'   `"bivariate"` and `"slices"` take two.
+#' @param object A fit by [bkm()], [bsvm()], [gpsvm()], [bark()], [klr()] or, of one feature space,
+#'   [mkprobit()], with one latent function: a regression, two classes, or ordered ones.
+#' @param pars Names of predictors, variables of the formula. Default: all, for `"overall"`,
+#'   `"single"` and `"interaction"` those that are numbers. `"bivariate"` and `"slices"` take two.
 #' @param newdata Rows that quantiles and typical values are taken from.
 #'   Default: those of the fit, from the data of its call.
 #' @param type Which, see above.
-#' @param quantiles Quantiles, from 0 to 1. Default: 0.25, 0.3, ... 0.75 for
-#'   `"overall"`; 0.25, 0.5, 0.75 for `"single"`; 0.25 and 0.75 for
-#'   `"interaction"`; 0.1, 0.5, 0.9 for `"slices"`.
+#' @param quantiles Quantiles, from 0 to 1. Default: 0.25, 0.3, ... 0.75 for `"overall"`; 0.25, 0.5,
+#'   0.75 for `"single"`; 0.25 and 0.75 for `"interaction"`; 0.1, 0.5, 0.9 for `"slices"`.
 #' @param change Two quantiles, of `"single"` and `"interaction"`.
 #' @param at Values at which others are held, a named list such as
 #'   `list(sex = "f")`, in place of typical ones.
 #' @param level Probability of the intervals, default 0.9.
-#' @param scale `"link"`, the default: of the latent value f, of a logistic model
-#'   log odds; `"response"`: of the probability of the positive class. Of a
-#'   regression both are its mean.
+#' @param scale `"link"`, the default: of the latent value f, of a logistic model log odds;
+#'   `"response"`: of the probability of the positive class. Of a regression both are its mean.
 #' @param ndraws Number of draws; of a sampler at most as many as it has kept.
-#' @param seed Whole number. By default the same draws at every call; `NULL` for
-#'   R's generator.
+#' @param seed Whole number. By default the same draws at every call; `NULL` for R's generator.
 #' @param threads Worker threads.
 #' @param x What `exposure()` returned.
 #' @param main Title: one text, or an expression.
 #' @param digits Significant digits, from 1 to 22.
 #' @param ... No further arguments.
-#' @return A data frame of class `bayeskernel_exposure`, with a row for each
-#'   quantity: `estimate`, the mean over the draws, `lower` and `upper`, their
-#'   quantiles, and before these
+#' @return A data frame of class `bayeskernel_exposure`, with a row for each quantity: `estimate`,
+#'   the mean over the draws, `lower` and `upper`, their quantiles, and before these
 #'   * `"overall"`: `quantile`;
 #'   * `"single"`: `predictor`, `others`, the quantile at which these are held;
 #'   * `"interaction"`: `predictor`;
-#'   * `"univariate"`: `predictor`, `value`, as text if factors stand beside
-#'     numbers;
+#'   * `"univariate"`: `predictor`, `value`, as text if factors stand beside numbers;
 #'   * `"bivariate"`: `value1`, `value2`;
 #'   * `"slices"`: `value1`, `quantile2` (`NA` for levels), `value2`.
 #'
 #'   `plot()` draws it and returns it, invisibly: surfaces with the rows as
 #'   points, since far from these a surface is a guess.
-#' @section Intervals: Draws are of the function, without the white noise that
-#'   [gpsvm()] may add to it by row. Of a support vector machine they are of its
-#'   pseudo-posterior. A fit by [seqkr()] has no joint draws, a posterior mode
-#'   none at all.
-#' @section Errors: `bayeskernel_error_argument` for fits with several latent
-#'   functions, those without joint draws, those of a kernel matrix or of several
-#'   feature spaces, data that are not to be had any more, and unknown or
-#'   unsuitable `pars`, `quantiles`, `at`. `bayeskernel_error_dimension` for
-#'   `newdata` without complete rows.
+#' @section Intervals: Draws are of the function, without the white noise that [gpsvm()] may add to
+#'   it by row. Of a support vector machine they are of its pseudo-posterior. A fit by [seqkr()] has
+#'   no joint draws, a posterior mode none at all.
+#' @section Errors: `bayeskernel_error_argument` for fits with several latent functions, those
+#'   without joint draws, those of a kernel matrix or of several feature spaces, data that are not
+#'   to be had any more, and unknown or unsuitable `pars`, `quantiles`, `at`.
+#'   `bayeskernel_error_dimension` for `newdata` without complete rows.
 #' @references Bobb, J. F., Valeri, L., Claus Henn, B. et al. (2015). Bayesian
 #'   kernel machine regression for estimating the health effects of
 #'   multi-pollutant mixtures. *Biostatistics* 16, 493-508.
-#' @seealso `plot(fit, "partial")`, which averages over the rows where this holds
-#'   others fixed.
+#' @seealso `plot(fit, "partial")`, which averages over the rows where this holds others fixed.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(a = rnorm(150), b = rnorm(150), z = gl(2, 75))
@@ -90,9 +77,7 @@
 #' @export
 exposure <- function(object, ...) UseMethod("exposure")
 
-exposure_types <- c(
-  "overall", "single", "univariate", "bivariate", "interaction", "slices"
-)
+exposure_types <- c("overall", "single", "univariate", "bivariate", "interaction", "slices")
 
 #' @rdname exposure
 #' @export
@@ -105,9 +90,7 @@ exposure.bayeskernel_fit <- function(object, pars = NULL, newdata = NULL,
                                      level = 0.9,
                                      scale = c("link", "response"),
                                      ndraws = 1000, seed = 1,
-                                     threads = getOption(
-                                       "bayeskernel.threads", 2L
-                                     ), ...) {
+                                     threads = getOption("bayeskernel.threads", 2L), ...) {
   check_no_dots(...)
   validate_fit(object)
   type <- check_choice(type, exposure_types, "type")
@@ -134,19 +117,15 @@ exposure.bayeskernel_fit <- function(object, pars = NULL, newdata = NULL,
   f[abs(f) < 1e-12 * max(abs(values))] <- 0
   ends <- column_quantiles(f, c(1 - level, 1 + level) / 2)
   out <- data.frame(
-    plan$table,
-    estimate = colMeans(f), lower = ends[1, ], upper = ends[2, ],
-    row.names = NULL
+    plan$table, estimate = colMeans(f), lower = ends[1, ], upper = ends[2, ], row.names = NULL
   )
   points <- data[pars[vapply(data[pars], is.numeric, NA)]]
   structure(
     out,
     class = c("bayeskernel_exposure", "data.frame"), exposure = list(
-      type = type, pars = pars, level = level, scale = scale,
-      quantiles = quantiles, change = change,
-      what = exposure_words(object, scale),
-      classes = !is_regression(object), draws = nrow(f),
-      points = points[spread_over(nrow(points), 300L), , drop = FALSE]
+      type = type, pars = pars, level = level, scale = scale, quantiles = quantiles,
+      change = change, what = exposure_words(object, scale), classes = !is_regression(object),
+      draws = nrow(f), points = points[spread_over(nrow(points), 300L), , drop = FALSE]
     )
   )
 }
@@ -165,8 +144,7 @@ need_one_function <- function(object, scale) {
       column = "object", found = type
     )
   }
-  if (length(object$levels) < 3L ||
-    (!has_machines(object) && scale == "link")) {
+  if (length(object$levels) < 3L || (!has_machines(object) && scale == "link")) {
     return(invisible())
   }
   bk_abort(
@@ -188,8 +166,8 @@ exposure_data <- function(object, newdata) {
   complete_rows(object, partial_data(object, newdata))
 }
 
-# Predictors that may change: those not `held`, and not of random effects alone,
-# which are zero. Along a curve what is held may change.
+# Predictors that may change: those not `held`, and not of random effects alone, which are zero.
+# Along a curve what is held may change.
 exposed_names <- function(object, data, pars, type, held) {
   known <- partial_names(object, data, slopes = FALSE)
   if (type != "univariate") known <- setdiff(known, held)
@@ -205,10 +183,7 @@ exposed_names <- function(object, data, pars, type, held) {
   if (length(strange)) {
     bk_abort(
       "argument", "Some of `pars` are no numbers.",
-      c(
-        paste("Found:", list_some(quoted(strange))),
-        paste("Numbers are:", list_some(numeric))
-      ),
+      c(paste("Found:", list_some(quoted(strange))), paste("Numbers are:", list_some(numeric))),
       column = "pars", found = strange, expected = numeric
     )
   }
@@ -251,10 +226,7 @@ check_quantiles <- function(quantiles, type) {
   if (is.null(default_quantiles[[type]])) {
     bk_abort(
       "argument", sprintf("type = \"%s\" has no quantiles.", type),
-      paste(
-        "Types with them:",
-        paste(quoted(names(default_quantiles)), collapse = ", ")
-      ),
+      paste("Types with them:", paste(quoted(names(default_quantiles)), collapse = ", ")),
       column = "quantiles", found = quantiles
     )
   }
@@ -291,9 +263,7 @@ typical_row <- function(object, data, at) {
   strange <- setdiff(names(at), names(out))
   single <- is.list(at) && !is.null(names(at)) && all(lengths(at) == 1L)
   if (!single || length(strange)) {
-    abort_argument(at, "at", paste(
-      "a list of one value for some of", list_some(names(out))
-    ))
+    abort_argument(at, "at", paste("a list of one value for some of", list_some(names(out))))
   }
   for (name in names(at)) out[[name]] <- at[[name]]
   out
@@ -318,8 +288,8 @@ quantile_of <- function(v, p) {
 
 # --- rows, and what is computed from them ------------------------------------
 
-# `values`: the predictors of each row, where they are not typical; `table`, one
-# row for each quantity, which is the sum of `signs` times f at `rows`.
+# `values`: the predictors of each row, where they are not typical; `table`, one row for each
+# quantity, which is the sum of `signs` times f at `rows`.
 exposure_plan <- function(type, data, quantiles, change, typical) {
   switch(type,
     overall = overall_plan(data, quantiles),
@@ -332,10 +302,7 @@ exposure_plan <- function(type, data, quantiles, change, typical) {
 }
 
 all_at <- function(data, p) {
-  as.data.frame(
-    lapply(data, quantile_of, p = p),
-    optional = TRUE
-  )
+  as.data.frame(lapply(data, quantile_of, p = p), optional = TRUE)
 }
 
 overall_plan <- function(data, quantiles) {
@@ -349,9 +316,7 @@ overall_plan <- function(data, quantiles) {
 
 # For each predictor and quantile of the others two rows, below and above.
 single_plan <- function(data, quantiles, change) {
-  table <- expand.grid(
-    others = quantiles, predictor = names(data), stringsAsFactors = FALSE
-  )[2:1]
+  table <- expand.grid(others = quantiles, predictor = names(data), stringsAsFactors = FALSE)[2:1]
   others <- all_at(data, table$others)
   ends <- lapply(change, function(p) {
     for (name in names(data)) {
@@ -374,8 +339,7 @@ interaction_plan <- function(data, quantiles, change) {
   list(
     values = each$values, table = each$table[high, "predictor", drop = FALSE],
     signs = c(1, -1, -1, 1), rows = list(
-      each$rows[[1]][high], each$rows[[2]][high],
-      each$rows[[1]][low], each$rows[[2]][low]
+      each$rows[[1]][high], each$rows[[2]][high], each$rows[[1]][low], each$rows[[2]][low]
     )
   )
 }
@@ -396,9 +360,7 @@ univariate_plan <- function(data, typical) {
       grid
     }
   })
-  single_values(values, data.frame(
-    predictor = predictor, value = do.call(c, shown)
-  ))
+  single_values(values, data.frame(predictor = predictor, value = do.call(c, shown)))
 }
 
 # Over all pairs of values of two predictors.
@@ -423,16 +385,13 @@ slices_plan <- function(data, quantiles) {
   value1 <- rep(first, length(second))
   at <- rep(seq_along(second), each = length(first))
   values <- stats::setNames(list(value1, second[at]), names(data))
-  single_values(values, data.frame(
-    value1 = value1, quantile2 = quantiles[at], value2 = second[at]
-  ))
+  single_values(values, data.frame(value1 = value1, quantile2 = quantiles[at], value2 = second[at]))
 }
 
 # A quantity that is f of its row.
 single_values <- function(values, table) {
   list(
-    values = list2DF(as.list(values)), table = table, signs = 1,
-    rows = list(seq_len(nrow(table)))
+    values = list2DF(as.list(values)), table = table, signs = 1, rows = list(seq_len(nrow(table)))
   )
 }
 
@@ -458,8 +417,8 @@ exposure_values <- function(object, rows, scale, draws, seed, threads) {
 #' @noRd
 joint_draws <- function(object, rows, take, threads) UseMethod("joint_draws")
 
-# Coefficients are drawn, and rows follow from them. What inducing points leave
-# of a gp() term is noise of a row, and of no function.
+# Coefficients are drawn, and rows follow from them. What inducing points leave of a gp() term is
+# noise of a row, and of no function.
 #' @exportS3Method
 #' @noRd
 joint_draws.default <- function(object, rows, take, threads) {
@@ -507,14 +466,11 @@ exposure_title <- function(info) {
     ),
     interaction = sprintf(
       "%s, less that with the others at quantile %s", paste(
-        "Change of", info$what, "with the others at quantile",
-        format(info$quantiles[2])
+        "Change of", info$what, "with the others at quantile", format(info$quantiles[2])
       ), format(info$quantiles[1])
     ),
     univariate = sprintf("%s along each predictor", sentence(info$what)),
-    sprintf(
-      "%s over %s and %s", sentence(info$what), info$pars[1], info$pars[2]
-    )
+    sprintf("%s over %s and %s", sentence(info$what), info$pars[1], info$pars[2])
   )
 }
 
@@ -529,9 +485,7 @@ print.bayeskernel_exposure <- function(x, digits = default_digits(), ...) {
   print_line(exposure_title(info))
   print_facts(c(
     Predictors = list_some(info$pars),
-    Intervals = sprintf(
-      "%s %%, %d draws", format(100 * info$level), info$draws
-    ),
+    Intervals = sprintf("%s %%, %d draws", format(100 * info$level), info$draws),
     if (info$type == "overall") c(Less = "all at their median")
   ))
   cat("\n")

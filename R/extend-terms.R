@@ -1,13 +1,11 @@
-# Terms that follow the rows of a stream. A curve s() is known where its knots
-# are, a process gp() near its inducing points. Where later rows lie elsewhere,
-# the term gets columns whose coefficients have the law of its others and are
-# independent of them, so that all that is known stays as it is.
+# Terms that follow the rows of a stream. A curve s() is known where its knots are, a process gp()
+# near its inducing points. Where later rows lie elsewhere, the term gets columns whose coefficients
+# have the law of its others and are independent of them, so that all that is known stays as it is.
 #
-# A curve: its prior is that of a line plus a twice integrated white noise
-# (Wahba 1978), which has no memory beyond value and slope: outside of its range
-# it goes on as a line plus the double integrals of the noise on new intervals.
-# A process: features L^-1 k(x) of more points come after those of the first
-# ones, which do not change.
+# A curve: its prior is that of a line plus a twice integrated white noise (Wahba 1978), which has
+# no memory beyond value and slope: outside of its range it goes on as a line plus the double
+# integrals of the noise on new intervals. A process: features L^-1 k(x) of more points come after
+# those of the first ones, which do not change.
 
 # Intervals that a curve may have beyond its first range, on either side.
 most_intervals <- 60L
@@ -15,8 +13,8 @@ most_intervals <- 60L
 # Inducing points of a process that follows; if there were more, these.
 most_points <- 200L
 
-# A process gets a point at rows where it leaves more than this share of its
-# variance open, and more than this share of the variance of a row's noise.
+# A process gets a point at rows where it leaves more than this share of its variance open, and more
+# than this share of the variance of a row's noise.
 open_enough <- 0.1
 
 #' A fit whose terms reach the new rows
@@ -29,18 +27,13 @@ follow_rows <- function(object, newdata, threads, call = user_call()) {
   if (length(info$smooths) == 0L || NROW(newdata) == 0L) {
     return(list(object = object, outside = numeric()))
   }
-  frame <- stats::model.frame.default(
-    info$frame_terms, newdata,
-    na.action = stats::na.pass
-  )
+  frame <- stats::model.frame.default(info$frame_terms, newdata, na.action = stats::na.pass)
   outside <- numeric()
   for (k in seq_along(info$smooths)) {
     smooth <- object$design$smooths[[k]]
     grown <- if (is.null(info$holes)) {
       if (is_process(smooth)) {
-        more_points_of(
-          smooth, frame, enough_for(object, smooth), threads, call
-        )
+        more_points_of(smooth, frame, enough_for(object, smooth), threads, call)
       } else if (is_numeric_curve(smooth)) {
         more_intervals(smooth, frame)
       }
@@ -61,8 +54,7 @@ is_numeric_curve <- function(smooth) {
     length(smooth$blocks) == 1L && !anyNA(smooth$at)
 }
 
-# Values of the variables at which the columns of a curve are those of its
-# level, or of 1 times it.
+# Values of the variables at which the columns of a curve are those of its level, or of 1 times it.
 along_curve <- function(smooth, x) {
   c(list(x), lapply(seq_along(smooth$keys)[-1L], function(v) {
     levels <- smooth$levels[[v]]
@@ -74,8 +66,8 @@ along_curve <- function(smooth, x) {
   }))
 }
 
-# The integral of f''^2 of a curve with coefficients b, in multiples of b'b;
-# NULL where the penalty is another, or the curve no line outside of its range.
+# The integral of f''^2 of a curve with coefficients b, in multiples of b'b; NULL where the penalty
+# is another, or the curve no line outside of its range.
 curve_roughness <- function(smooth) {
   smooth$more <- NULL
   range <- smooth$ranges[[1L]]
@@ -127,15 +119,14 @@ more_intervals <- function(smooth, frame) {
   from <- c(utils::head(below, -1L), utils::head(above, -1L))
   to <- c(below[-1L], above[-1L])
   smooth$more <- list(
-    unit = unit, first = first, from = c(smooth$more$from, from),
-    to = c(smooth$more$to, to)
+    unit = unit, first = first, from = c(smooth$more$from, from), to = c(smooth$more$to, to)
   )
   smooth$ranges[[1L]] <- reach
   list(smooth = smooth, count = length(from))
 }
 
-# Of the intervals the double integral of 1 within, times the root of its
-# variance: white noise of intensity u has variance u / width there.
+# Of the intervals the double integral of 1 within, times the root of its variance: white noise of
+# intensity u has variance u / width there.
 interval_columns <- function(smooth, x) {
   more <- smooth$more
   out <- matrix(0, length(x), length(more$from))
@@ -143,8 +134,7 @@ interval_columns <- function(smooth, x) {
     side <- sign(more$to[j] - more$from[j])
     past <- function(at) pmax(side * (x - at), 0)^2 / 2
     width <- abs(more$to[j] - more$from[j])
-    out[, j] <- (past(more$from[j]) - past(more$to[j])) *
-      sqrt(more$unit / width)
+    out[, j] <- (past(more$from[j]) - past(more$to[j])) * sqrt(more$unit / width)
   }
   out
 }
@@ -173,9 +163,7 @@ process_rows_of <- function(smooth, frame, call) {
 # What may be open at a row is noise to the fit.
 enough_for <- function(object, smooth) {
   labels <- vapply(object$posterior$variance, `[[`, "", "label")
-  variance <- component_mean(
-    object$posterior$variance[[match(smooth$label, labels)]]
-  )
+  variance <- component_mean(object$posterior$variance[[match(smooth$label, labels)]])
   noise <- object$posterior$noise
   level <- if (is.null(noise)) {
     1
@@ -226,14 +214,10 @@ insert_columns <- function(object, k, grown) {
   more <- grown$count
   p <- length(object$transform$center)
   at <- p + seq_len(more)
-  names <- sprintf(
-    "%s.%d", smooth$label, sum(smooth$block > 0) + seq_len(more)
-  )
+  names <- sprintf("%s.%d", smooth$label, sum(smooth$block > 0) + seq_len(more))
   # Where the columns are when rows are read: after those of the same term.
   raw <- max(info$keep[smooth$at])
-  info$keep <- c(
-    ifelse(info$keep > raw, info$keep + more, info$keep), raw + seq_len(more)
-  )
+  info$keep <- c(ifelse(info$keep > raw, info$keep + more, info$keep), raw + seq_len(more))
   info$columns <- c(info$columns, names)
   smooth$columns <- c(smooth$columns, names)
   smooth$block <- c(smooth$block, rep(1, more))
@@ -246,9 +230,7 @@ insert_columns <- function(object, k, grown) {
   object$transform$scale[names] <- 1
   labels <- vapply(object$posterior$variance, `[[`, "", "label")
   b <- match(object$smooths[[k]]$block_labels, labels)
-  object$posterior$variance[[b]]$columns <- c(
-    object$posterior$variance[[b]]$columns, names
-  )
+  object$posterior$variance[[b]]$columns <- c(object$posterior$variance[[b]]$columns, names)
   object$posterior <- insert_effects(
     object$posterior, p, names, component_mean(object$posterior$variance[[b]])
   )
@@ -296,8 +278,8 @@ insert_effects <- function(posterior, p, names, variance) {
 
 # --- what does not follow ----------------------------------------------------
 
-# The share of rows beyond a tenth of the range of a variable, or where a
-# process has more than half of its variance open.
+# The share of rows beyond a tenth of the range of a variable, or where a process has more than half
+# of its variance open.
 share_outside <- function(smooth, frame, threads, call) {
   if (is_process(smooth)) {
     x <- process_rows_of(smooth, frame, call)
@@ -321,30 +303,22 @@ beyond_range <- function(x, range) {
   x < range[1L] - margin | x > range[2L] + margin
 }
 
-# What a stream has seen since its first rows: `moments` of the columns whose
-# location and scale those decided, `outside`, rows beyond their ranges, by
-# term, and `said`, what a warning has been about.
-watch_stream <- function(stream, x, center, scale, outside, n, cure,
-                         call = user_call()) {
+# What a stream has seen since its first rows: `moments` of the columns whose location and scale
+# those decided, `outside`, rows beyond their ranges, by term, and `said`, what a warning has been
+# about.
+watch_stream <- function(stream, x, center, scale, outside, n, cure, call = user_call()) {
   stream$outside <- add_outside(stream$outside, outside, n)
-  known <- is.finite(center) & is.finite(scale) & scale > 0 &
-    !(center == 0 & scale == 1)
+  known <- is.finite(center) & is.finite(scale) & scale > 0 & !(center == 0 & scale == 1)
   if (any(known) && nrow(x) > 0L) {
     names <- colnames(x)[known]
     moments <- column_moments_cpp(x[, known, drop = FALSE] + 0)
     moments$sd[is.na(moments$sd)] <- 0
-    stream$moments <- merge_moments(
-      stream$moments, moments, as.double(nrow(x))
-    )
-    moved <- setdiff(
-      moved_columns(stream$moments, center[known], scale[known], names),
-      stream$said
-    )
+    stream$moments <- merge_moments(stream$moments, moments, as.double(nrow(x)))
+    moved <- setdiff(moved_columns(stream$moments, center[known], scale[known], names), stream$said)
     if (length(moved)) warn_moved(moved, stream$moments, names, cure, call)
     stream$said <- c(stream$said, moved)
   }
-  far <- stream$outside$rows >= 3 &
-    stream$outside$rows > 0.05 * stream$outside$n
+  far <- stream$outside$rows >= 3 & stream$outside$rows > 0.05 * stream$outside$n
   far <- setdiff(names(stream$outside$rows)[far], stream$said)
   if (length(far)) warn_outside(far, stream$outside, cure, call)
   stream$said <- c(stream$said, far)
@@ -359,8 +333,8 @@ add_outside <- function(known, share, n) {
   list(rows = rows, n = (known$n %||% 0) + n)
 }
 
-# Fewer later rows than this say nothing about location and scale, and fewer
-# than those nothing about a scale that is smaller: rows may come in order.
+# Fewer later rows than this say nothing about location and scale, and fewer than those nothing
+# about a scale that is smaller: rows may come in order.
 rows_that_tell <- 10
 rows_of_small_scale <- 50
 
@@ -373,8 +347,7 @@ moved_columns <- function(moments, center, scale, names) {
   # Rows of one level are no other scale.
   indicator <- abs(scale^2 - center * (1 - center)) < 0.05 * scale^2 &
     moments$min >= 0 & moments$max <= 1
-  names[!indicator & (abs(moments$mean - center) > 5 * scale |
-    sd > 5 * scale | smaller)]
+  names[!indicator & (abs(moments$mean - center) > 5 * scale | sd > 5 * scale | smaller)]
 }
 
 warn_moved <- function(moved, moments, names, cure, call) {
@@ -386,8 +359,7 @@ warn_moved <- function(moved, moments, names, cure, call) {
       sprintf(
         "Found: mean %s, standard deviation %s in %.0f later rows.",
         format(moments$mean[at], digits = 3),
-        format(sqrt(moments$squares[at] / (moments$n - 1)), digits = 3),
-        moments$n
+        format(sqrt(moments$squares[at] / (moments$n - 1)), digits = 3), moments$n
       ),
       if (length(moved) > 1L) {
         paste("Others:", list_some(sprintf("`%s`", moved[-1L])))
@@ -405,9 +377,7 @@ warn_outside <- function(far, outside, cure, call) {
     "outside",
     fit_header("Later rows lie outside of the range of `%s`.", far[1L]),
     c(
-      sprintf(
-        "Found: %.0f %% of %.0f later rows.", 100 * share, outside$n
-      ),
+      sprintf("Found: %.0f %% of %.0f later rows.", 100 * share, outside$n),
       if (length(far) > 1L) {
         paste("Others:", list_some(sprintf("`%s`", far[-1L])))
       },

@@ -2,58 +2,48 @@
 #'
 #' The same model with more rows; the old ones are no longer needed.
 #'
-#' A fit by [seqkr()] goes on from its particles: to extend a fit to rows 1 to
-#' s, taken in the given order, by rows s + 1 to t is identical to one fit to
-#' rows 1 to t. Predictors and response are standardised as by the first rows. A
-#' batch that is refused leaves the fit as it was.
+#' A fit by [seqkr()] goes on from its particles: to extend a fit to rows 1 to s, taken in the given
+#' order, by rows s + 1 to t is identical to one fit to rows 1 to t. Predictors and response are
+#' standardised as by the first rows. A batch that is refused leaves the fit as it was.
 #'
-#' A fit by [bkm()] or [bsvm()] with `method = "ep"` takes its posterior as the
-#' prior of the new rows: coefficients, smooths, processes and the effects of
-#' groups are updated, groups that are new come in by the law of the others. The
-#' variances of groups and smooths, length-scales and the calibrated link of a
-#' support vector machine stay as they were estimated; the noise of a regression
-#' is updated. What was integrated over a grid of variances goes on as one
-#' Gaussian at their means. The fit then keeps nothing about its rows: no
-#' [fitted()], no leave-one-out, no [deviance()]; [update()] needs the rows,
-#' too.
+#' A fit by [bkm()] or [bsvm()] with `method = "ep"` takes its posterior as the prior of the new
+#' rows: coefficients, smooths, processes and the effects of groups are updated, groups that are new
+#' come in by the law of the others. The variances of groups and smooths, length-scales and the
+#' calibrated link of a support vector machine stay as they were estimated; the noise of a
+#' regression is updated. What was integrated over a grid of variances goes on as one Gaussian at
+#' their means. The fit then keeps nothing about its rows: no [fitted()], no leave-one-out, no
+#' [deviance()]; [update()] needs the rows, too.
 #'
-#' @section Rows outside: Terms follow their stream. A curve `s(x)` of a basis
-#'   `"tp"` or `"cr"` is known where its knots are; beyond, it has the prior of a
-#'   smoothing spline, a twice integrated white noise that continues value and
-#'   slope, on up to 60 intervals. A process `gp()` gets further inducing points
-#'   at rows where more than a tenth of its variance, or of the noise's, is open,
-#'   up to 200 in all. Both leave what is known as it is. Other bases and
-#'   surfaces go on by their last slope, and of [seqkr()] with `grid_max` or
-#'   `grid` inputs are no candidates any more: where at least three rows and 5 % of the later
-#'   ones are more than a tenth of the range outside, a warning of class
-#'   `bayeskernel_warning_outside` says the share. It also says, once ten rows
-#'   have come, which columns have a location that is more than 5 standard
-#'   deviations of the first rows away, or another scale by a factor of 5 (a
-#'   smaller one after 50 rows): the first rows decide scales, length-scales and
-#'   variances for good.
+#' @section Rows outside: Terms follow their stream. A curve `s(x)` of a basis `"tp"` or `"cr"` is
+#'   known where its knots are; beyond, it has the prior of a smoothing spline, a twice integrated
+#'   white noise that continues value and slope, on up to 60 intervals. A process `gp()` gets
+#'   further inducing points at rows where more than a tenth of its variance, or of the noise's, is
+#'   open, up to 200 in all. Both leave what is known as it is. Other bases and surfaces go on by
+#'   their last slope, and of [seqkr()] with `grid_max` or `grid` inputs are no candidates any more:
+#'   where at least three rows and 5 % of the later ones are more than a tenth of the range outside,
+#'   a warning of class `bayeskernel_warning_outside` says the share. It also says, once ten rows
+#'   have come, which columns have a location that is more than 5 standard deviations of the first
+#'   rows away, or another scale by a factor of 5 (a smaller one after 50 rows): the first rows
+#'   decide scales, length-scales and variances for good.
 #'
-#'   `retune = TRUE` of [seqkr()] begins anew from a reservoir of 500 rows, in
-#'   which each row so far is with the same probability: scales, length-scales
-#'   (as by `tune`), candidates and particles are then those of a fit to it, and
-#'   the posterior that of so many rows, wider than that of all. The
-#'   [log_evidence()] stays the sum over rows of how well each was predicted
-#'   when it came.
+#'   `retune = TRUE` of [seqkr()] begins anew from a reservoir of 500 rows, in which each row so far
+#'   is with the same probability: scales, length-scales (as by `tune`), candidates and particles
+#'   are then those of a fit to it, and the posterior that of so many rows, wider than that of all.
+#'   The [log_evidence()] stays the sum over rows of how well each was predicted when it came.
 #'
 #' @param object A fit.
 #' @param newdata A data frame or matrix with the predictors of the fit, or of a
 #'   formula also its response.
-#' @param y The response of these rows, if it is not a column of `newdata`: one
-#'   value for each.
+#' @param y The response of these rows, if it is not a column of `newdata`: one value for each.
 #' @param weights Likelihood powers of the new rows, one for each; default 1. Of
 #'   [bkm()] and [bsvm()].
 #' @param retune Of [seqkr()]: whether to fit anew by rows of the whole stream,
 #'   after these have come, see below; of no rows, at once.
 #' @param threads,progress As in the function that made the fit.
 #' @param ... Passed to methods; an argument that no method knows is an error.
-#' @return A fit of the same class to all rows; `stream` in it is what later rows
-#'   have been like. Of [seqkr()] it keeps up to 500 rows as `reservoir`, and
-#'   fitted values while it keeps all rows, until there are `grid_max`
-#'   candidates.
+#' @return A fit of the same class to all rows; `stream` in it is what later rows have been like. Of
+#'   [seqkr()] it keeps up to 500 rows as `reservoir`, and fitted values while it keeps all rows,
+#'   until there are `grid_max` candidates.
 #' @section Errors: `bayeskernel_error_missing`, `_response`, `_dimension` or
 #'   `_argument`; `_argument` for fits that cannot be extended.
 #' @examples
@@ -76,9 +66,7 @@ extend <- function(object, ...) UseMethod("extend")
 #' @export
 extend.bayeskernel_fit <- function(object, ...) {
   bk_abort(
-    "argument", sprintf(
-      "A fit by %s() cannot be extended.", model_of(object)$name
-    ),
+    "argument", sprintf("A fit by %s() cannot be extended.", model_of(object)$name),
     c(
       "Accepted: a fit by seqkr(), or by bkm() or bsvm() with method = \"ep\".",
       "update(fit, data = ) fits anew; `resume` continues chains."
@@ -87,8 +75,8 @@ extend.bayeskernel_fit <- function(object, ...) {
   )
 }
 
-# What looks at the rows of a fit: those of an extended one are gone, and its
-# call knows the first of them alone.
+# What looks at the rows of a fit: those of an extended one are gone, and its call knows the first
+# of them alone.
 need_rows <- function(object, what) {
   if (!identical(object$data$absent, "extended")) {
     return(invisible())

@@ -1,5 +1,5 @@
-# The lines at the head of a printed fit, by model, and what only some models
-# add to summary() and glance().
+# The lines at the head of a printed fit, by model, and what only some models add to summary() and
+# glance().
 
 # Of how many observations rows with counts stand.
 counts_fact <- function(object) {
@@ -20,8 +20,7 @@ rows_fact <- function(object, classes = ", ") {
       sprintf(" of %.0f trials", sum(object$weights))
     }
     return(sprintf(
-      "%.0f%s, %s %% of class \"%s\" (the positive one)",
-      stats::nobs(object), trials %||% "",
+      "%.0f%s, %s %% of class \"%s\" (the positive one)", stats::nobs(object), trials %||% "",
       format(100 * share, digits = 3), levels[2]
     ))
   }
@@ -55,32 +54,25 @@ linear_title <- function(object) {
   ))
 }
 
-# How expectation propagation went, and how far importance sampling bears it
-# out.
+# How expectation propagation went, and how far importance sampling bears it out.
 posterior_fact <- function(object) {
   check <- object$check
   if (is.null(check)) {
     return(NULL)
   }
   if (!is.null(check$fallback)) {
-    return(
-      "mean-field variational Bayes; expectation propagation did not settle"
-    )
+    return("mean-field variational Bayes; expectation propagation did not settle")
   }
   passes <- ngettext(check$passes, "%.0f pass", "%.0f passes")
-  line <- sprintf(
-    "expectation propagation, %s", sprintf(passes, check$passes)
-  )
+  line <- sprintf("expectation propagation, %s", sprintf(passes, check$passes))
   if (is.null(check$k) || is.na(check$k)) {
     return(line)
   }
-  sprintf(
-    "%s; importance check k = %.2f: %s", line, check$k, check_word(check$k)
-  )
+  sprintf("%s; importance check k = %.2f: %s", line, check$k, check_word(check$k))
 }
 
-# Vehtari, Simpson, Gelman, Yao and Gabry (2024): Pareto smoothed importance
-# sampling; the limits were set beside long chains.
+# Vehtari, Simpson, Gelman, Yao and Gabry (2024): Pareto smoothed importance sampling; the limits
+# were set beside long chains.
 check_word <- function(k) {
   if (k < 0.5) {
     "ok"
@@ -119,8 +111,7 @@ many_variances_note <- function(object) {
     ), count)
   } else if (count > 3 && isTRUE(check$effective < 25)) {
     sprintf(paste(
-      "The average over %.0f variances rests on %.0f effective points: use",
-      "method = \"gibbs\"."
+      "The average over %.0f variances rests on %.0f effective points: use", "method = \"gibbs\"."
     ), count, check$effective)
   }
 }
@@ -135,8 +126,8 @@ missing_note <- function(object) {
   }
 }
 
-# Where most groups have rows of one class only, an effect's posterior is skewed
-# and its variance comes out too small.
+# Where most groups have rows of one class only, an effect's posterior is skewed and its variance
+# comes out too small.
 one_class_note <- function(object) {
   share <- object$check$one_class
   if (isTRUE(share > 0.5)) {
@@ -152,10 +143,7 @@ single_rows_note <- function(object) {
   groups <- group_counts(object$posterior$random)
   single <- names(groups)[groups == object$n]
   if (length(single)) {
-    sprintf(
-      "Each group of %s has one row: the data hardly tell its variance.",
-      list_some(single)
-    )
+    sprintf("Each group of %s has one row: the data hardly tell its variance.", list_some(single))
   }
 }
 
@@ -191,9 +179,7 @@ facts.bsvm <- function(object) {
       prior <- object$posterior$selection$prior
       prior <- sprintf(", prior inclusion %s", format(prior[1], digits = 3))
       by <- if (by_term(object$prior)) "term" else "column"
-      fact <- selection_fact(
-        inclusion(object, by = by), prior, paste0(by, "s")
-      )
+      fact <- selection_fact(inclusion(object, by = by), prior, paste0(by, "s"))
       by_ep <- identical(object$posterior$selection$polish, "ep")
       if (by_ep) paste0(fact, " (by expectation propagation)") else fact
     },
@@ -217,9 +203,8 @@ facts.bkm <- facts.bsvm
 #' @exportS3Method
 extras.bsvm <- function(object) {
   list(notes = c(
-    given_up_note(object), inflated_note(object), few_groups_note(object),
-    single_rows_note(object), one_class_note(object),
-    many_variances_note(object), check_note(object), missing_note(object),
+    given_up_note(object), inflated_note(object), few_groups_note(object), single_rows_note(object),
+    one_class_note(object), many_variances_note(object), check_note(object), missing_note(object),
     process_note(object)
   ))
 }
@@ -307,8 +292,7 @@ facts.gpsvm <- function(object) {
     Link = link_fact(object),
     Method = if (isTRUE(object$chosen)) {
       sprintf(
-        "\"%s\", chosen for %.0f rows and %d inducing points", object$method,
-        object$n, points
+        "\"%s\", chosen for %.0f rows and %d inducing points", object$method, object$n, points
       )
     }
   )
@@ -316,9 +300,7 @@ facts.gpsvm <- function(object) {
 
 tuning_text <- function(tuned) {
   if (tuned$by == "none") {
-    return(paste(
-      "no, it would take more than a few seconds; tune = TRUE does it"
-    ))
+    return(paste("no, it would take more than a few seconds; tune = TRUE does it"))
   }
   text <- if (tuned$by == "cv") {
     sprintf(
@@ -327,14 +309,10 @@ tuning_text <- function(tuned) {
     )
   } else if (tuned$by == "loo") {
     sprintf(
-      "by leave-one-out on %.0f rows, log loss %s", tuned$rows,
-      format(tuned$log_loss, digits = 3)
+      "by leave-one-out on %.0f rows, log loss %s", tuned$rows, format(tuned$log_loss, digits = 3)
     )
   } else if (tuned$by == "evidence") {
-    sprintf(
-      "length-scale by the evidence of %.0f rows, one of %d", tuned$rows,
-      nrow(tuned$grid)
-    )
+    sprintf("length-scale by the evidence of %.0f rows, one of %d", tuned$rows, nrow(tuned$grid))
   } else {
     sprintf("by the bound, from three starts, on %.0f rows", tuned$rows)
   }
@@ -379,8 +357,7 @@ facts.bark <- function(object) {
     Link = if (!is_regression(object)) "probit",
     Weights = if (is_regression(object) && !is.null(object$weights)) {
       paste(
-        format(min(object$weights), digits = 3), "to",
-        format(max(object$weights), digits = 3),
+        format(min(object$weights), digits = 3), "to", format(max(object$weights), digits = 3),
         "(the variance of the noise is divided by them)"
       )
     },
@@ -393,8 +370,7 @@ facts.bark <- function(object) {
       "one for all predictors in the model"
     } else if ((object$prior$vectors %||% 1) > 1) {
       sprintf(
-        "one for each predictor, in %d vectors that kernels choose from",
-        object$prior$vectors
+        "one for each predictor, in %d vectors that kernels choose from", object$prior$vectors
       )
     } else {
       "one for each predictor"
@@ -404,9 +380,7 @@ facts.bark <- function(object) {
         inclusion_by(object), if (is.null(prior_share(object))) {
           ""
         } else {
-          sprintf(
-            ", prior inclusion %s", format(prior_share(object), digits = 3)
-          )
+          sprintf(", prior inclusion %s", format(prior_share(object), digits = 3))
         },
         if (is.null(object$structure)) "predictors" else "predictors in blocks"
       )
@@ -415,8 +389,7 @@ facts.bark <- function(object) {
       expected <- expected_blocks(object$structure, length(object$columns))
       sprintf(
         "%s predictors in %s blocks expected by the prior",
-        format(expected[["variables"]], digits = 3),
-        format(expected[["blocks"]], digits = 3)
+        format(expected[["variables"]], digits = 3), format(expected[["blocks"]], digits = 3)
       )
     },
     "Linear part" = if (isTRUE(object$linear)) "of all predictors",
@@ -441,8 +414,7 @@ own_fit <- function(object) {
   sprintf(
     "error %.1f %% on its own rows",
     100 * stats::weighted.mean(
-      max.col(prob, "last") != own_classes(object),
-      object$weights %||% rep(1, nrow(prob))
+      max.col(prob, "last") != own_classes(object), object$weights %||% rep(1, nrow(prob))
     )
   )
 }
@@ -452,8 +424,7 @@ extras.bark <- function(object) {
   rates <- acceptance_rates(object)
   list(
     summary = list(
-      kernels = kernel_counts(object), acceptance = rates,
-      reference = object$reference
+      kernels = kernel_counts(object), acceptance = rates, reference = object$reference
     ),
     glance = list(
       family = object$family, kernels = mean(pooled_draws(object, "J")),
@@ -467,8 +438,8 @@ extras.bark <- function(object) {
   )
 }
 
-# The Poisson prior of the number of kernels, cut at the largest allowed, beside
-# how often the draws have each.
+# The Poisson prior of the number of kernels, cut at the largest allowed, beside how often the draws
+# have each.
 kernel_counts <- function(object) {
   drawn <- as.vector(pooled_draws(object, "J"))
   mean <- expected_kernels(object$prior)
@@ -492,9 +463,7 @@ acceptance_rates <- function(object) {
 # A tilde stands for a space at which no line is broken.
 acceptance_text <- function(rates) {
   words <- c(varphi = "coefficient precision", phi = "noise precision")
-  names <- ifelse(
-    names(rates) %in% names(words), words[names(rates)], names(rates)
-  )
+  names <- ifelse(names(rates) %in% names(words), words[names(rates)], names(rates))
   names <- gsub(" ", "~", names)
   tried <- !is.na(rates)
   text <- c(

@@ -1,7 +1,6 @@
-# The data of a fit, for everything that reads them again: kept with the fit
-# while they are few, otherwise looked for under the names of its call and
-# compared with a digest. A name may mean other rows by now; no reader looks
-# anywhere but here.
+# The data of a fit, for everything that reads them again: kept with the fit while they are few,
+# otherwise looked for under the names of its call and compared with a digest. A name may mean other
+# rows by now; no reader looks anywhere but here.
 
 # Most cells of the data that a fit keeps.
 most_kept_cells <- function() getOption("bayeskernel.model_cells", 1e6)
@@ -9,10 +8,9 @@ most_kept_cells <- function() getOption("bayeskernel.model_cells", 1e6)
 #' Puts the data into a fit, or a digest of them
 #'
 #' @param fit,rows,front,settings See fit_model().
-#' @return The fit with `data`: `rows` as predict() takes them, `y` if there is
-#'   no formula, `weights` and `offset` as they were given; or `digest`, of each
-#'   variable, and `at`, which rows of the data they are (`NULL` for all); or
-#'   `absent`, why there are none.
+#' @return The fit with `data`: `rows` as predict() takes them, `y` if there is no formula,
+#'   `weights` and `offset` as they were given; or `digest`, of each variable, and `at`, which rows
+#'   of the data they are (`NULL` for all); or `absent`, why there are none.
 #' @noRd
 keep_data <- function(fit, rows, front, settings) {
   # Only a source has something to put away.
@@ -68,9 +66,8 @@ kept_rows <- function(rows, given) {
 data_of_call <- function(object, given, at) {
   if (is.null(object$formula)) {
     return(list(
-      rows = rows_at_places(given$x, at, object$design$type),
-      y = rows_at_places(given$y, at), weights = rows_at_places(given$weights, at),
-      offset = rows_at_places(given$offset, at)
+      rows = rows_at_places(given$x, at, object$design$type), y = rows_at_places(given$y, at),
+      weights = rows_at_places(given$weights, at), offset = rows_at_places(given$offset, at)
     ))
   }
   env <- environment(given$formula) %||% globalenv()
@@ -81,8 +78,7 @@ data_of_call <- function(object, given, at) {
   })
   list(
     rows = raw_variables(object, given, scope, env, at),
-    weights = rows_at_places(extras$weights, at),
-    offset = rows_at_places(extras$offset, at)
+    weights = rows_at_places(extras$weights, at), offset = rows_at_places(extras$offset, at)
   )
 }
 
@@ -117,8 +113,7 @@ raw_variables <- function(object, given, scope, env, at) {
   )
 }
 
-# Of what predict() takes; of a square kernel its rows and columns, of spaces
-# those of each.
+# Of what predict() takes; of a square kernel its rows and columns, of spaces those of each.
 rows_at_places <- function(x, at, type = "matrix") {
   if (is.null(at)) {
     x
@@ -143,8 +138,7 @@ data_parts <- function(found) {
   rows <- found$rows
   spaces <- is.list(rows) && !isS4(rows)
   c(
-    if (spaces) as.list(rows) else list(x = rows),
-    if (!is.null(found$y)) list(.response = found$y),
+    if (spaces) as.list(rows) else list(x = rows), if (!is.null(found$y)) list(.response = found$y),
     if (!is.null(found$weights)) list("(weights)" = found$weights),
     if (!is.null(found$offset)) list("(offset)" = found$offset)
   )
@@ -167,9 +161,7 @@ data_digest <- function(found) vapply(data_parts(found), digest_of, "")
 digest_of <- function(x) {
   if (is_sparse(x)) {
     x <- methods::as(methods::as(x, "generalMatrix"), "CsparseMatrix")
-    return(paste(
-      digest_cpp(dim(x)), digest_cpp(x@i), digest_cpp(x@p), digest_cpp(x@x)
-    ))
+    return(paste(digest_cpp(dim(x)), digest_cpp(x@i), digest_cpp(x@p), digest_cpp(x@x)))
   }
   if (is.list(x)) {
     return(paste(vapply(x, digest_of, ""), collapse = " "))
@@ -182,8 +174,7 @@ digest_of <- function(x) {
 
 #' The data of a fit
 #'
-#' @return What keep_data() keeps of them, or a list with `absent`, the reason
-#'   in words.
+#' @return What keep_data() keeps of them, or a list with `absent`, the reason in words.
 #' @noRd
 training_data <- function(object) {
   known <- object$data
@@ -191,8 +182,7 @@ training_data <- function(object) {
     if (!identical(count_rows(known$rows), known$n)) abort_not_whole("data")
     return(known)
   }
-  # Of a version that kept the model frame, or nothing that they could be
-  # compared with.
+  # Of a version that kept the model frame, or nothing that they could be compared with.
   if (is.null(known)) {
     frame <- object$frame
     whole <- is.data.frame(frame) && !is.null(object$formula) &&
@@ -223,8 +213,7 @@ training_data <- function(object) {
     "It was made without them, and they are not found by their name any more."
   } else {
     sprintf(
-      "It was made without them, and what has their name differs in %s.",
-      list_some(changed, 4L)
+      "It was made without them, and what has their name differs in %s.", list_some(changed, 4L)
     )
   })
 }
@@ -255,9 +244,9 @@ data_at <- function(object, home) {
   ), at)
 }
 
-# Frames that run a user's code, the innermost first, and the workspace. Tests
-# of this package run in environments that its namespace, or a copy of it,
-# encloses; of our own functions it is the parent.
+# Frames that run a user's code, the innermost first, and the workspace. Tests of this package run
+# in environments that its namespace, or a copy of it, encloses; of our own functions it is the
+# parent.
 user_homes <- function() {
   home <- topenv()
   frames <- as.list(sys.frames())
@@ -271,8 +260,8 @@ user_homes <- function() {
 
 # --- as readers want them ----------------------------------------------------
 
-# Rows of the fit with the columns of its data, the response among them; NULL if
-# they are not to be had, or there are no predictors.
+# Rows of the fit with the columns of its data, the response among them; NULL if they are not to be
+# had, or there are no predictors.
 fit_data <- function(object) {
   found <- training_data(object)
   if (is.null(found$rows) || object$design$type %in% c("kernel", "spaces")) {
@@ -297,8 +286,7 @@ with_response <- function(object, found, name) {
   out
 }
 
-# With columns that are in no formula, where the data of the call are still
-# those of the fit.
+# With columns that are in no formula, where the data of the call are still those of the fit.
 whole_data <- function(object) {
   own <- fit_data(object)
   call <- object$call
@@ -351,10 +339,7 @@ refuse_source_rows <- function(x) {
   if (inherits(x, "row_source")) {
     bk_abort(
       "argument", "Rows in a source are not for this function.",
-      c(
-        "Found: a row source.",
-        "Accepted: a data frame or a matrix. predict() takes a source."
-      ),
+      c("Found: a row source.", "Accepted: a data frame or a matrix. predict() takes a source."),
       column = "newdata", found = "row_source"
     )
   }
@@ -374,8 +359,7 @@ fit_frame <- function(object) {
 
 frame_of_data <- function(object, found) {
   design <- suppressWarnings(suppressMessages(bsvm_design(
-    object$formula, found$rows,
-    weights = found$weights, offset = found$offset,
+    object$formula, found$rows, weights = found$weights, offset = found$offset,
     na.action = if (is.null(object$design$holes)) stats::na.fail,
     missing = if (is.null(object$design$holes)) "fail" else "model",
     kind = model_of(object)$rows$response(object)
@@ -384,10 +368,7 @@ frame_of_data <- function(object, found) {
   # What a term computes from all rows, such as a mean, stays what it was.
   if (nrow(frame) == nrow(found$rows)) {
     trained <- tryCatch(
-      stats::model.frame.default(
-        object$design$frame_terms, found$rows,
-        na.action = stats::na.pass
-      ),
+      stats::model.frame.default(object$design$frame_terms, found$rows, na.action = stats::na.pass),
       error = function(e) NULL
     )
     for (name in intersect(names(trained), names(frame))) {

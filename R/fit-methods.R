@@ -10,22 +10,18 @@
 #'   (1
 #'   - p)}}{sqrt(w) (t - p) / sqrt(p (1 - p))}; with more than two classes p is
 #'   that of the row's own class, t = 1.
-#' @param data For `model.matrix()`: rows as [predict()] takes them; default the
-#'   rows of the fit.
+#' @param data For `model.matrix()`: rows as [predict()] takes them; default the rows of the fit.
 #' @param formula. A formula such as `. ~ . - x`, see [stats::update()].
 #' @param evaluate Fit, the default, or return the call.
 #' @param nsim Number of simulated responses.
 #' @param seed Whole number, or `NULL` for R's generator.
 #' @param ... `update()`: arguments to change or to add. Otherwise none.
-#' @return Vectors in the order of the rows of the fit; rows that
-#'   `na.action = na.exclude` left out are `NA`, rows of weight zero are not in
-#'   the fit.
-#' * Of `cbind(successes, failures)` a row is one unit of so many trials:
-#'   `weights()` counts them, `residuals()` have the share of successes for t,
-#'   `simulate()` gives pairs of counts.
-#' * `fitted()`: means of the response of a regression; probabilities of the
-#'   positive class by the default link; with more classes a matrix, n x
-#'   classes.
+#' @return Vectors in the order of the rows of the fit; rows that `na.action = na.exclude` left out
+#'   are `NA`, rows of weight zero are not in the fit.
+#' * Of `cbind(successes, failures)` a row is one unit of so many trials: `weights()` counts them,
+#'   `residuals()` have the share of successes for t, `simulate()` gives pairs of counts.
+#' * `fitted()`: means of the response of a regression; probabilities of the positive class by the
+#'   default link; with more classes a matrix, n x classes.
 #' * `residuals()`: see `type`.
 #' * `nobs()`: number of rows used. `weights()`: likelihood powers; of a
 #'   [bark()] what the variance of the noise is divided by.
@@ -33,21 +29,18 @@
 #'   the data that the fit keeps, or from those of its call, if they are still
 #'   the same (`model`, see [fit-arguments]). `model.matrix()`: columns of the
 #'   predictors, scale of the data; random effects apart.
-#' * `family()`: an object of class `family`: the distribution of the response
-#'   and the default link. That of a support vector machine is the hinge
-#'   pseudo-likelihood.
+#' * `family()`: an object of class `family`: the distribution of the response and the default link.
+#'   That of a support vector machine is the hinge pseudo-likelihood.
 #' * `sigma()`: posterior mean of the standard deviation of the response of a
 #'   regression. `deviance()`: posterior mean of minus twice the log-likelihood.
-#' * `simulate()`: data frame with `nsim` responses drawn from the posterior
-#'   predictive distribution at the rows of the fit, of a [bark()] with their
-#'   weights.
+#' * `simulate()`: data frame with `nsim` responses drawn from the posterior predictive distribution
+#'   at the rows of the fit, of a [bark()] with their weights.
 #' * `ngrps()` (lme4): number of groups of each grouping factor.
 #' * `update()`: the call with changes, fitted anew.
-#' @section Errors: `bayeskernel_error_argument` for what a model does not have,
-#'   with the reason: the formula of a fit to a matrix, the deviance of a
-#'   pseudo-likelihood, `simulate()` from one, the standard deviation of
-#'   classes, the groups of a model without bars; or if the data of the call are
-#'   gone.
+#' @section Errors: `bayeskernel_error_argument` for what a model does not have, with the reason:
+#'   the formula of a fit to a matrix, the deviance of a pseudo-likelihood, `simulate()` from one,
+#'   the standard deviation of classes, the groups of a model without bars; or if the data of the
+#'   call are gone.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))
@@ -75,8 +68,7 @@ fitted.bayeskernel_fit <- function(object, ...) {
 
 #' @rdname fit-methods
 #' @export
-residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"),
-                                      ...) {
+residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"), ...) {
   check_no_dots(...)
   type <- check_choice(type, c("response", "pearson"), "type")
   p <- stats::fitted(object)
@@ -138,10 +130,7 @@ need_formula <- function(object) {
   if (is.null(object$formula)) {
     bk_abort(
       "argument", "The fit was made from a matrix and has no formula.",
-      sprintf(
-        "Use %s(formula, data), or keep x and y yourself.",
-        model_of(object)$name
-      )
+      sprintf("Use %s(formula, data), or keep x and y yourself.", model_of(object)$name)
     )
   }
 }
@@ -195,8 +184,7 @@ is_pseudo <- function(object) "hinge" %in% links_of(object)
 
 refuse_pseudo <- function(object, what, cure = paste(
                             "Compare fits by predictions for rows that were",
-                            "left out: log_loss(), brier_score(),",
-                            "summary(fit, newdata)."
+                            "left out: log_loss(), brier_score(),", "summary(fit, newdata)."
                           )) {
   if (is_pseudo(object)) {
     bk_abort(
@@ -281,14 +269,10 @@ simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
       return(y[k, ])
     }
     factor(
-      object$levels[y[k, ]], class_levels(object),
-      ordered = identical(object$family, "ordinal")
+      object$levels[y[k, ]], class_levels(object), ordered = identical(object$family, "ordinal")
     )
   })
-  structure(
-    list2DF(stats::setNames(out, paste0("sim_", seq_len(nsim)))),
-    seed = seed
-  )
+  structure(list2DF(stats::setNames(out, paste0("sim_", seq_len(nsim)))), seed = seed)
 }
 
 # Pairs of counts, as the response is.
@@ -301,10 +285,7 @@ simulated_counts <- function(object, nsim, seed) {
     colnames(counts) <- rev(object$levels)
     counts
   })
-  structure(
-    list2DF(stats::setNames(out, paste0("sim_", seq_len(nsim))), length(size)),
-    seed = seed
-  )
+  structure(list2DF(stats::setNames(out, paste0("sim_", seq_len(nsim))), length(size)), seed = seed)
 }
 
 #' @rdname fit-methods
@@ -347,8 +328,8 @@ changed_call <- function(object, formula = NULL, changes = list()) {
   call
 }
 
-# Entries of a control take the place of those of an earlier one, where both
-# are written out; otherwise the later one stands.
+# Entries of a control take the place of those of an earlier one, where both are written out;
+# otherwise the later one stands.
 merged_control <- function(earlier, later) {
   written <- function(x) {
     if (is.call(x)) {

@@ -1,5 +1,5 @@
-# The fit object: a plain list that saveRDS() keeps whole. What every fit has
-# comes from the rows, the settings and the call; a model adds its own.
+# The fit object: a plain list that saveRDS() keeps whole. What every fit has comes from the rows,
+# the settings and the call; a model adds its own.
 
 #' A fit from its parts
 #'
@@ -14,14 +14,9 @@
 new_fit <- function(model, call, rows, settings, ...) {
   common <- c(
     list(call = call),
-    pick(rows, c(
-      "formula", "terms", "xlevels", "contrasts", "levels", "response"
-    )),
+    pick(rows, c("formula", "terms", "xlevels", "contrasts", "levels", "response")),
     pick(settings, c("method", "prior")),
-    list(
-      transform = rows[intersect(c("center", "scale"), names(rows))],
-      seed = settings$seed
-    ),
+    list(transform = rows[intersect(c("center", "scale"), names(rows))], seed = settings$seed),
     pick(rows, c("n", "dropped")), list(design = rows$info),
     pick(rows, c("used", "columns", "na.action", "y", "weights", "share")),
     list(version = utils::packageVersion("bayeskernel"))
@@ -90,9 +85,9 @@ has_shape <- function(x, size) {
     all(is.finite(x))
 }
 
-# The name of the first element, at any depth, that has another length than its
-# dimensions or names say, which a file can hold and which R and the core would
-# follow out of its memory; NULL where there is none.
+# The name of the first element, at any depth, that has another length than its dimensions or names
+# say, which a file can hold and which R and the core would follow out of its memory; NULL where
+# there is none.
 torn_element <- function(x, name = "fit") {
   if (isS4(x) || !(is.atomic(x) || is.list(x))) {
     return(NULL)
@@ -121,8 +116,7 @@ torn_element <- function(x, name = "fit") {
   }
 }
 
-# The same names and sizes, and finite numbers; only the latter for elements
-# called as in `free`.
+# The same names and sizes, and finite numbers; only the latter for elements called as in `free`.
 same_shape <- function(x, pattern, free = character()) {
   if (!is.list(pattern)) {
     size <- if (is.null(dim(pattern))) length(pattern) else dim(pattern)

@@ -1,19 +1,13 @@
-# Reading a formula: its fixed part, its smooth and random terms, and the little
-# of its surroundings that a fit keeps. reformulas is the parser of bars.
+# Reading a formula: its fixed part, its smooth and random terms, and the little of its surroundings
+# that a fit keeps. reformulas is the parser of bars.
 
-formula_operators <- c(
-  "+", "-", "*", "/", ":", "^", "%in%", "(", "|", "||"
-)
+formula_operators <- c("+", "-", "*", "/", ":", "^", "%in%", "(", "|", "||")
 
-# The parts of a formula: `terms` of the fixed part, `smooths`, `bars` (random
-# terms after expansion of nesting and `||`), and `frame_terms`, whose model
-# frame holds every variable of all.
+# The parts of a formula: `terms` of the fixed part, `smooths`, `bars` (random terms after expansion
+# of nesting and `||`), and `frame_terms`, whose model frame holds every variable of all.
 parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
   if (!inherits(formula, "formula")) {
-    abort_argument(
-      formula, "formula", "a formula, such as y ~ x + (1 | g)",
-      call = call
-    )
+    abort_argument(formula, "formula", "a formula, such as y ~ x + (1 | g)", call = call)
   }
   if (length(formula) != 3L) {
     bk_abort(
@@ -31,19 +25,14 @@ parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
   rhs <- formula[[3]]
   used <- all.names(rhs, unique = TRUE)
   taken <- take_smooths(rhs, call)
-  smooths <- c(
-    lapply(taken$smooths, read_smooth, env = env, call = call),
-    read_correlated(cov)
-  )
+  smooths <- c(lapply(taken$smooths, read_smooth, env = env, call = call), read_correlated(cov))
   check_distinct_smooths(smooths, call)
   fixed <- if (is.null(taken$rest)) 1 else taken$rest
   split <- split_bars(fixed, call)
   refuse_structures(split$fixed, call)
   bars <- split$bars
   fixed <- split$fixed
-  expressions <- c(
-    taken$smooths, lapply(bars, function(bar) call("(", bar))
-  )
+  expressions <- c(taken$smooths, lapply(bars, function(bar) call("(", bar)))
   bars <- lapply(bars, read_bar, env = env, call = call)
   check_distinct_bars(bars, call)
   lhs <- formula[[2]]
@@ -57,8 +46,7 @@ parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
   if ("." %in% used) {
     # Without the data nobody could tell what `.` stood for.
     formula[[3]] <- Reduce(
-      function(sum, term) call("+", sum, term),
-      expressions, stats::formula(terms)[[3]]
+      function(sum, term) call("+", sum, term), expressions, stats::formula(terms)[[3]]
     )
   }
   frame_terms <- terms
@@ -93,8 +81,7 @@ check_term_variables <- function(variables, call) {
         sprintf("Found: `%s`.", deparse1(odd)),
         paste(
           "Accepted: variables without quotes, or expressions of them, such as",
-          "gp(x, by = f) or (1 | g); `.` stands for columns outside of such",
-          "terms alone."
+          "gp(x, by = f) or (1 | g); `.` stands for columns outside of such", "terms alone."
         )
       ),
       column = "formula", found = odd, call = call
@@ -108,32 +95,28 @@ refuse_response_right <- function(response, terms, others, call) {
   used <- if (length(factors)) variable_names(terms)[rowSums(factors) > 0]
   if (response %in% c(used, vapply(others, deparse1, ""))) {
     bk_abort(
-      "argument",
-      fit_header("Response `%s` is among the predictors, too.", response),
-      "It would predict itself: leave it out there.",
-      column = response, call = call
+      "argument", fit_header("Response `%s` is among the predictors, too.", response),
+      "It would predict itself: leave it out there.", column = response, call = call
     )
   }
 }
 
-# `.` stands for the columns of `data` that are neither in the response nor in a
-# smooth nor name the groups of a random term.
+# `.` stands for the columns of `data` that are neither in the response nor in a smooth nor name the
+# groups of a random term.
 fixed_terms <- function(lhs, fixed, data, env, elsewhere, call) {
   if (!("." %in% all.names(fixed, functions = FALSE))) {
     return(read_terms(stats::as.formula(call("~", lhs, fixed), env), NULL, call))
   }
   if (!is.data.frame(data)) {
     abort_argument(
-      data, "data", "a data frame, since `.` in the formula means its columns",
-      call = call
+      data, "data", "a data frame, since `.` in the formula means its columns", call = call
     )
   }
   others <- setdiff(names(data), c(elsewhere, all.vars(lhs)))
   if (length(others) == 0L) {
     bk_abort(
       "argument", "`.` in the formula stands for no column of `data`.",
-      paste("Columns:", list_some(names(data))),
-      found = names(data), call = call
+      paste("Columns:", list_some(names(data))), found = names(data), call = call
     )
   }
   # `. - id + (1 | id)` takes away what is not in `.`.
@@ -143,10 +126,7 @@ fixed_terms <- function(lhs, fixed, data, env, elsewhere, call) {
   }, NA)
   parts$terms[gone] <- list(NULL)
   fixed <- join_terms(parts$terms, parts$signs)
-  read_terms(
-    stats::as.formula(call("~", lhs, fixed), env),
-    list2DF(unclass(data)[others]), call
-  )
+  read_terms(stats::as.formula(call("~", lhs, fixed), env), list2DF(unclass(data)[others]), call)
 }
 
 read_terms <- function(formula, data, call) {
@@ -162,9 +142,9 @@ read_terms <- function(formula, data, call) {
   })
 }
 
-# The terms of a sum, from left to right, and their signs. A sum of some hundreds
-# is so deep a call that recursion exhausts R's stack. A term that is subtracted
-# stays with all to its left if it is `special`.
+# The terms of a sum, from left to right, and their signs. A sum of some hundreds is so deep a call
+# that recursion exhausts R's stack. A term that is subtracted stays with all to its left if it is
+# `special`.
 sum_terms <- function(expr, special = function(term) FALSE) {
   terms <- list()
   signs <- character()
@@ -255,8 +235,8 @@ refuse_structures <- function(fixed, call) {
   }
 }
 
-# A bar inside a function call, `I(a | b)`, is "or", not a random term: such
-# calls stand aside as symbols while the formula is parsed.
+# A bar inside a function call, `I(a | b)`, is "or", not a random term: such calls stand aside as
+# symbols while the formula is parsed.
 hide_calls <- function(expr) {
   calls <- list()
   walk <- function(e) {
@@ -284,8 +264,8 @@ restore_calls <- function(expr, calls) {
   do.call(substitute, list(expr, calls))
 }
 
-# Text of deparse1() as an expression. Names need not be those of R's syntax: a
-# name among `names` is that, and `my group` could be nothing else.
+# Text of deparse1() as an expression. Names need not be those of R's syntax: a name among `names`
+# is that, and `my group` could be nothing else.
 read_text <- function(text, names) {
   if (text %in% names) as.name(text) else str2lang(text)
 }
@@ -297,9 +277,8 @@ sum_of_names <- function(names, response = NULL) {
 
 # What a fit keeps of the formula's surroundings ----------------------------
 
-# Variables that new rows must bring: those of the formula that are columns of
-# the data, or elsewhere but as long as the data. Anything else is a constant,
-# such as `k` in `I(x / k)`.
+# Variables that new rows must bring: those of the formula that are columns of the data, or
+# elsewhere but as long as the data. Anything else is a constant, such as `k` in `I(x / k)`.
 needed_variables <- function(terms, offset, data, env, n) {
   names <- c(all.vars(attr(terms, "variables")), all.vars(offset))
   elsewhere <- if (is.list(data)) names[!(names %in% names(data))] else names
@@ -310,9 +289,9 @@ needed_variables <- function(terms, offset, data, env, n) {
   setdiff(unique(names), elsewhere[constant])
 }
 
-# A formula made inside a function would carry that function's frame, data and
-# all, into a saved fit. Its environment is replaced by one that holds only the
-# functions and constants that `exprs` use.
+# A formula made inside a function would carry that function's frame, data and all, into a saved
+# fit. Its environment is replaced by one that holds only the functions and constants that `exprs`
+# use.
 lean_environment <- function(exprs, env, exclude) {
   if (is_lasting(env)) {
     return(env)
@@ -330,14 +309,9 @@ lean_environment <- function(exprs, env, exclude) {
     holder <- Find(function(e) exists(name, e, inherits = FALSE), chain)
     if (is.null(holder) || exists(name, lean, inherits = FALSE)) next
     object <- get(name, envir = holder)
-    local <- is.function(object) && any(vapply(
-      chain, identical, NA, environment(object)
-    ))
+    local <- is.function(object) && any(vapply(chain, identical, NA, environment(object)))
     if (local) {
-      inner <- setdiff(
-        all_names(c(body(object), as.list(formals(object)))),
-        names(formals(object))
-      )
+      inner <- setdiff(all_names(c(body(object), as.list(formals(object)))), names(formals(object)))
       todo <- c(todo, inner)
       environment(object) <- lean
       attr(object, "srcref") <- NULL

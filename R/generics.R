@@ -1,13 +1,10 @@
 #' Trace of the variational bound
 #'
-#' @param object A fit by a variational engine, such as
-#'   `bsvm(method = "vb")`.
+#' @param object A fit by a variational engine, such as `bsvm(method = "vb")`.
 #' @param ... Unused.
-#' @return Numeric vector: the lower bound of the log evidence after each pass
-#'   over the data, with every constant; the last element is the bound of the
-#'   fit.
-#' @section Errors: `bayeskernel_error_argument` if the fit has no bound, which
-#'   is so for samplers.
+#' @return Numeric vector: the lower bound of the log evidence after each pass over the data, with
+#'   every constant; the last element is the bound of the fit.
+#' @section Errors: `bayeskernel_error_argument` if the fit has no bound, which is so for samplers.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100))
@@ -67,7 +64,7 @@ coda::as.mcmc
 #' @export
 coda::as.mcmc.list
 
-# The name of this generic reads as a method of as.mcmc(): R asks that such a
-# function is registered as that, too, for which it has to be here.
+# The name of this generic reads as a method of as.mcmc(): R asks that such a function is registered
+# as that, too, for which it has to be here.
 #' @rawNamespace S3method(as.mcmc, list)
 as.mcmc.list <- coda::as.mcmc.list

@@ -1,5 +1,5 @@
-# Rows of gpsvm() over the workers of a cluster (share_rows()): every worker
-# keeps its rows in a temporary file of its own.
+# Rows of gpsvm() over the workers of a cluster (share_rows()): every worker keeps its rows in a
+# temporary file of its own.
 
 share_process_rows <- function(data, process, settings) {
   n <- if (data$type == "file") data$rows else length(data$labels)
@@ -23,8 +23,7 @@ raw_columns <- function(data) {
   if (data$type == "matrix") ncol(data$x) else data$columns
 }
 
-# Rows first + 1 .. first + count as they are in the data, with their labels
-# and powers.
+# Rows first + 1 .. first + count as they are in the data, with their labels and powers.
 raw_rows <- function(data, first, count) {
   at <- first + seq_len(count)
   weights <- if (length(data$weights)) data$weights[at] else numeric()
@@ -64,8 +63,7 @@ process_keeper <- list(
   receive = function(share, piece) {
     if (is.null(share)) {
       share <- list(
-        path = tempfile("bayeskernel-rows-"), rows = 0, weights = list(),
-        powers = list()
+        path = tempfile("bayeskernel-rows-"), rows = 0, weights = list(), powers = list()
       )
     }
     out <- append_rows_cpp(share$path, piece$x, piece$labels)
@@ -80,9 +78,8 @@ process_keeper <- list(
   },
   open = function(share, open) {
     data <- c(open$data, list(
-      type = "file", path = share$path, rows = share$rows,
-      columns = share$columns, labels = numeric(),
-      weights = as.double(unlist(share$weights))
+      type = "file", path = share$path, rows = share$rows, columns = share$columns,
+      labels = numeric(), weights = as.double(unlist(share$weights))
     ))
     core <- gpsvm_worker_cpp(
       data, open$kernel, open$z, open$nugget, open$threads, open$first,

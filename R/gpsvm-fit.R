@@ -33,13 +33,9 @@ gpsvm_job <- function(rows, settings) {
   control$machine_weights <- data$machine_weights
   if (length(process$messages)) control$messages <- process$messages
   list(
-    settings = settings, process = process, sample = sample, data = data,
-    labels = labels, stored = ncol(process$z) * length(labels),
-    control = control,
-    shared = list(
-      data = data, kernel = process$kernel_core, z = process$z,
-      labels = labels
-    )
+    settings = settings, process = process, sample = sample, data = data, labels = labels,
+    stored = ncol(process$z) * length(labels), control = control,
+    shared = list(data = data, kernel = process$kernel_core, z = process$z, labels = labels)
   )
 }
 
@@ -67,8 +63,7 @@ gpsvm_collect <- function(fit, core, job, rows) {
   fit["y"] <- list(if (rows$n <= 1e6) fit_labels(rows))
   fit["share"] <- list(class_share(rows))
   fit$posterior <- list(
-    z = process$z, kernel = process$kernel_core, nugget = process$nugget,
-    factor = core$factor
+    z = process$z, kernel = process$kernel_core, nugget = process$nugget, factor = core$factor
   )
   if (fit$method == "gibbs") {
     fit$fitted <- own_moments(moments_of_process(
@@ -83,9 +78,7 @@ gpsvm_collect <- function(fit, core, job, rows) {
     fit <- collect_messages(fit, leave_copies_out(core, fit, job), job)
   }
   if (fit$method %in% c("vb", "svi")) {
-    fit$gain <- doubling_gain(
-      process, fit$posterior$machines, job$sample, job, rows$n
-    )
+    fit$gain <- doubling_gain(process, fit$posterior$machines, job$sample, job, rows$n)
   }
   if (!is.null(fit$fitted)) {
     warn_given_up(fit$levels, rows$y + 1, fit$fitted$mean, fit$weights)
@@ -129,9 +122,7 @@ choose_method <- function(rows, settings) {
       "argument", "The exact process would take too long.",
       c(
         sprintf("Found: %.0f rows, whose cube is the cost of a pass.", n),
-        sprintf("Accepted: at most %d rows with every row an inducing point.",
-          largest_exact
-        )
+        sprintf("Accepted: at most %d rows with every row an inducing point.", largest_exact)
       ),
       column = "inducing", found = n, expected = largest_exact
     )
@@ -150,8 +141,7 @@ choose_method <- function(rows, settings) {
   }
   bytes <- 8 * n * (settings$count + 1)
   # A single epoch has no use for features that are kept.
-  once <- settings$method == "svi" && settings$max_iter == 0 &&
-    settings$epochs == 1
+  once <- settings$method == "svi" && settings$max_iter == 0 && settings$epochs == 1
   settings$keep <- settings$exact || settings$method %in% c("gibbs", "ecm") ||
     (bytes <= 1e9 && is.null(settings$cluster) && !once)
   if (settings$keep && bytes > 8e9) {
@@ -187,8 +177,7 @@ open_process <- function(rows, data, sample, settings) {
   }
   median_of <- median_of_columns(points, median)
   kernel <- resolve_lengthscale(
-    place_kernel(settings$kernel, rows), median_of, nrow(sample$x),
-    rows$columns
+    place_kernel(settings$kernel, rows), median_of, nrow(sample$x), rows$columns
   )
   list(
     kernel = kernel, median_distance = median,
@@ -222,8 +211,7 @@ place_inducing <- function(rows, data, sample, settings, kernel) {
     as.double(settings$seed), settings$threads
   ))$z
   warn_few_inducing(
-    ncol(points), min(settings$count, ncol(unique(sample$x, MARGIN = 2))),
-    "gpsvm()"
+    ncol(points), min(settings$count, ncol(unique(sample$x, MARGIN = 2))), "gpsvm()"
   )
   # A mean of codes is none: of each cluster the row nearest to its centre.
   if (has_kind(settings$kernel, "categorical")) {
@@ -273,9 +261,7 @@ given_inducing <- function(given, rows) {
   }
   if (named) given <- given[, columns, drop = FALSE]
   if (from_matrix) {
-    given <- design_new(rows$info, given)$x[, rows$used,
-      drop = FALSE
-    ]
+    given <- design_new(rows$info, given)$x[, rows$used, drop = FALSE]
   }
   twice <- which(duplicated(given))
   if (length(twice)) {
@@ -297,8 +283,8 @@ inducing_on_data_scale <- function(z, rows) {
   out
 }
 
-# Labels as the methods of fits read them: -1 and +1, or numbers of classes. A
-# row source keeps its own.
+# Labels as the methods of fits read them: -1 and +1, or numbers of classes. A row source keeps its
+# own.
 fit_labels <- function(rows) {
   codes <- rows$y
   if (length(codes) == 0L) {
@@ -332,13 +318,11 @@ gpsvm_core_control <- function(settings, classes) {
   list(
     method = settings$method, classes = classes, tol = settings$tol,
     max_iter = if (svi) settings$max_iter else max(1L, settings$max_iter),
-    accelerate = settings$accelerate, exact = settings$exact,
-    keep = settings$keep, nugget = settings$nugget,
-    epochs = if (svi) settings$epochs else 0L, rate = settings$rate,
-    batch_size = as.double(settings$batch_size),
-    epoch_tol = settings$epoch_tol, seed = as.double(settings$seed),
-    threads = settings$threads, progress = settings$progress, remote = NULL,
-    warmup = settings$warmup, draws = settings$draws, thin = settings$thin,
+    accelerate = settings$accelerate, exact = settings$exact, keep = settings$keep,
+    nugget = settings$nugget, epochs = if (svi) settings$epochs else 0L, rate = settings$rate,
+    batch_size = as.double(settings$batch_size), epoch_tol = settings$epoch_tol,
+    seed = as.double(settings$seed), threads = settings$threads, progress = settings$progress,
+    remote = NULL, warmup = settings$warmup, draws = settings$draws, thin = settings$thin,
     chain_id = seq_len(settings$chains), states = list()
   )
 }
@@ -346,8 +330,7 @@ gpsvm_core_control <- function(settings, classes) {
 gpsvm_run <- function(job) {
   settings <- job$settings
   control <- job$control
-  if (!is.null(settings$cluster) && !settings$exact &&
-    settings$method != "ecm") {
+  if (!is.null(settings$cluster) && !settings$exact && settings$method != "ecm") {
     share <- share_process_rows(job$data, job$process, settings)
     on.exit(share$release())
     control$remote <- share$remote
@@ -360,8 +343,7 @@ gpsvm_run <- function(job) {
   core <- core_call(core)
   core$status <- list(interrupted = core$interrupted)
   core$usable <- all(vapply(core$fits, function(machine) {
-    length(machine$mean) > 0L && all(is.finite(machine$mean)) &&
-      length(machine$whitener) > 0L
+    length(machine$mean) > 0L && all(is.finite(machine$mean)) && length(machine$whitener) > 0L
   }, NA))
   core
 }
@@ -380,10 +362,7 @@ settled_or_bound <- function(core, run, control) {
     status[[which.max(vapply(status, `[[`, 1, "change"))]]
   }
   warn_unsettled(if (failed) core$message else {
-    sprintf(
-      "After %.0f passes its sites still moved by %.2g.", worst$passes,
-      worst$change
-    )
+    sprintf("After %.0f passes its sites still moved by %.2g.", worst$passes, worst$change)
   }, "vb", !failed && worst$passes >= control$max_iter)
   control$method <- "vb"
   control[c("tol", "max_iter")] <- list(1e-6, 2000L)
@@ -392,8 +371,7 @@ settled_or_bound <- function(core, run, control) {
   core
 }
 
-# The core's answer with `loo`, of rows that count several times, as without
-# one of these.
+# The core's answer with `loo`, of rows that count several times, as without one of these.
 leave_copies_out <- function(core, fit, job) {
   copies <- job$data$copies
   at <- fit$fitted
@@ -405,8 +383,7 @@ leave_copies_out <- function(core, fit, job) {
   core$fits <- lapply(seq_along(core$fits), function(k) {
     own <- core$fits[[k]]
     own$loo <- left_out_copy(
-      list(mean = own$left_out_mean, var = own$left_out_var),
-      column(at$mean, k), column(at$var, k),
+      list(mean = own$left_out_mean, var = own$left_out_var), column(at$mean, k), column(at$var, k),
       ifelse(job$data$labels == job$labels[k], 1, -1), own$loo, copies
     )$log_p
     own
@@ -432,9 +409,8 @@ collect_messages <- function(fit, core, job) {
   fit
 }
 
-# Log probabilities of the labels from those of each machine, whose labels are
-# the one of `classes` or not; NULL where several machines' labels are not known
-# here.
+# Log probabilities of the labels from those of each machine, whose labels are the one of `classes`
+# or not; NULL where several machines' labels are not known here.
 class_log_score <- function(left_out, labels, classes) {
   if (length(classes) == 1L) {
     return(as.vector(left_out))
@@ -467,8 +443,7 @@ collect_machines <- function(fit, core, job) {
   fit
 }
 
-# The label that is positive: classes of a row source are numbered as they
-# came.
+# The label that is positive: classes of a row source are numbered as they came.
 data_positive <- function(data) {
   if (is.null(data$positive)) 1L else data$positive
 }
@@ -477,17 +452,14 @@ machine_names <- function(levels) {
   if (length(levels) > 2L) levels else levels[2]
 }
 
-# Moments of f at the rows of the fit, but for those of a source and where
-# they are very many.
+# Moments of f at the rows of the fit, but for those of a source and where they are very many.
 gpsvm_fitted <- function(fit, fits, data, settings) {
   if (data$type == "file") {
     return(NULL)
   }
   known <- fitted_of(fits)
   if (is.null(known) && fit$n * (length(fits[[1]]$mean) + 1) <= 5e7) {
-    known <- moments_of_process(
-      fit, data, "probit", settings$threads
-    )[c("mean", "var")]
+    known <- moments_of_process(fit, data, "probit", settings$threads)[c("mean", "var")]
   }
   known
 }
@@ -520,9 +492,8 @@ gpsvm_diagnostics <- function(status, core) {
   pick <- function(name) unlist(lapply(status, `[[`, name))
   list(
     passes = sum(pick("passes")), rejected = sum(pick("rejected")),
-    converged = all(pick("converged")),
-    largest_fall = max(0, pick("largest_fall")), steps = sum(pick("steps")),
-    batch_size = status[[1]]$batch_size, jitter = core$jitter,
+    converged = all(pick("converged")), largest_fall = max(0, pick("largest_fall")),
+    steps = sum(pick("steps")), batch_size = status[[1]]$batch_size, jitter = core$jitter,
     seconds = core$seconds, interrupted = core$interrupted
   )
 }
@@ -530,9 +501,9 @@ gpsvm_diagnostics <- function(status, core) {
 # New inducing points that doubling_gain() tries, at most.
 most_new_points <- 256
 
-# What twice as many inducing points would add to the bound: some new ones are
-# given what the fit leaves to them of a sample of rows, and their gain is
-# scaled to as many as there are and to all rows.
+# What twice as many inducing points would add to the bound: some new ones are given what the fit
+# leaves to them of a sample of rows, and their gain is scaled to as many as there are and to all
+# rows.
 doubling_gain <- function(model, machines, sample, job, rows) {
   settings <- job$settings
   n <- ncol(sample$x)
@@ -566,8 +537,7 @@ doubling_gain <- function(model, machines, sample, job, rows) {
 sample_data <- function(x, labels) {
   d <- nrow(x)
   list(
-    type = "matrix", x = t(x), labels = as.double(labels),
-    weights = numeric(), source = seq_len(d), center = numeric(d),
-    scale = rep(1, d)
+    type = "matrix", x = t(x), labels = as.double(labels), weights = numeric(), source = seq_len(d),
+    center = numeric(d), scale = rep(1, d)
   )
 }

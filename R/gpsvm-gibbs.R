@@ -1,8 +1,8 @@
-# The Gibbs sampler's side of gpsvm(): one set of chains for each machine, and
-# moments of f from the draws.
+# The Gibbs sampler's side of gpsvm(): one set of chains for each machine, and moments of f from the
+# draws.
 
-# Chains of every machine in turn: their draws side by side, states by chain.
-# After an interrupt the machines that follow go as far as it did.
+# Chains of every machine in turn: their draws side by side, states by chain. After an interrupt the
+# machines that follow go as far as it did.
 gpsvm_chains <- function(control, data, kernel, z, labels) {
   states <- control$states
   runs <- list()

@@ -1,5 +1,5 @@
-# f of the nonlinear machine, one a class of more than two: f = phi'v + e by the
-# inducing points' v, e ~ N(0, r) of its own for every row.
+# f of the nonlinear machine, one a class of more than two: f = phi'v + e by the inducing points' v,
+# e ~ N(0, r) of its own for every row.
 
 #' @exportS3Method
 #' @noRd
@@ -23,16 +23,14 @@ moments_of_process <- function(object, data, links, threads) {
   posterior <- object$posterior
   if (object$method != "gibbs") {
     out <- core_call(gpsvm_predict_cpp(
-      data, posterior$kernel, posterior$z, posterior$nugget,
-      unname(posterior$machines), threads
+      data, posterior$kernel, posterior$z, posterior$nugget, unname(posterior$machines), threads
     ))
     out <- lapply(out, name_machines, object$levels)
     return(c(out, link_moments(out$mean, out$var, links)))
   }
   parts <- lapply(whitened_draws(object), function(points) {
     core_call(gpsvm_draw_moments_cpp(
-      data, posterior$kernel, posterior$z, posterior$nugget, t(points), links,
-      threads
+      data, posterior$kernel, posterior$z, posterior$nugget, t(points), links, threads
     ))
   })
   bind <- function(name, column = 1L) {
@@ -63,8 +61,7 @@ name_machines <- function(x, levels) {
 
 #' @exportS3Method
 #' @noRd
-latent_draws.gpsvm <- function(object, rows = NULL, take = NULL,
-                               response = FALSE,
+latent_draws.gpsvm <- function(object, rows = NULL, take = NULL, response = FALSE,
                                threads = getOption("bayeskernel.threads", 2L)) {
   posterior <- object$posterior
   points <- whitened_draws(object, take)
@@ -77,25 +74,21 @@ latent_draws.gpsvm <- function(object, rows = NULL, take = NULL,
       process_rows_data(object, rows$x), posterior$kernel, posterior$z,
       posterior$nugget, t(points), threads
     ))
-    noise <- rep(sqrt(found$residual), ncol(found$f)) *
-      stats::rnorm(length(found$f))
+    noise <- rep(sqrt(found$residual), ncol(found$f)) * stats::rnorm(length(found$f))
     list(f = t(found$f + noise), mean = rowMeans(found$f))
   })
   if (length(each) == 1L) {
     # The mean of draws from q is only near that of q.
-    return(list(
-      f = each[[1]]$f, mean = if (object$method == "gibbs") each[[1]]$mean
-    ))
+    return(list(f = each[[1]]$f, mean = if (object$method == "gibbs") each[[1]]$mean))
   }
   list(f = array(
-    unlist(lapply(each, `[[`, "f"), use.names = FALSE),
-    c(dim(each[[1]]$f), length(each)),
+    unlist(lapply(each, `[[`, "f"), use.names = FALSE), c(dim(each[[1]]$f), length(each)),
     list(NULL, NULL, object$levels)
   ))
 }
 
-# What the inducing points leave open is a process, too: its covariance between
-# rows is k(x, x') - phi'phi. White noise is no part of the function.
+# What the inducing points leave open is a process, too: its covariance between rows is k(x, x') -
+# phi'phi. White noise is no part of the function.
 #' @exportS3Method
 #' @noRd
 joint_draws.gpsvm <- function(object, rows, take, threads) {
@@ -107,16 +100,14 @@ joint_draws.gpsvm <- function(object, rows, take, threads) {
     posterior$nugget, diag(ncol(points)), threads
   ))$f
   x <- t(bark_scaled_rows(object, rows$x))
-  kernel <- core_call(
-    kernel_matrix_cpp(posterior$kernel, x, x, threads)
-  )$values
+  kernel <- core_call(kernel_matrix_cpp(posterior$kernel, x, x, threads))$values
   root <- root_of(kernel - tcrossprod(features), 1e-10 * max(diag(kernel)))
   noise <- normal_matrix(nrow(points), nrow(root)) %*% root
   list(f = tcrossprod(points, features) + noise)
 }
 
-# R with R'R = `covariance`, which may be singular: of as many rows as stand out
-# of the rounding errors.
+# R with R'R = `covariance`, which may be singular: of as many rows as stand out of the rounding
+# errors.
 root_of <- function(covariance, tol) {
   if (max(diag(covariance)) <= tol) {
     return(matrix(0, 0L, ncol(covariance)))
@@ -162,8 +153,7 @@ process_rows_data <- function(object, x) {
 draws_from_posterior.gpsvm <- function(object, n = 1000, seed = NULL) {
   if (object$method == "ecm") {
     bk_abort(
-      "argument", "The posterior mode has no draws.",
-      "Use method = \"vb\" or method = \"gibbs\"."
+      "argument", "The posterior mode has no draws.", "Use method = \"vb\" or method = \"gibbs\"."
     )
   }
   with_seed(seed, {

@@ -1,15 +1,15 @@
-# What gpsvm() tunes its kernel by: the bound on a sample of the rows, or the
-# log-loss of rows that are left out, one by one or in folds.
+# What gpsvm() tunes its kernel by: the bound on a sample of the rows, or the log-loss of rows that
+# are left out, one by one or in folds.
 
-# Work of a tuning that takes a few seconds: machines x rows x m^2, a
-# multiplication each, for every two parameters.
+# Work of a tuning that takes a few seconds: machines x rows x m^2, a multiplication each, for every
+# two parameters.
 quick_tuning <- list(rows = 1000, work = 7e7)
 
 # An exact process is not tuned on fewer rows, unless someone says so.
 fewest_tuning_rows <- 150
 
-# TRUE is "loo". NULL: if a length-scale is left open, and it is quick on as
-# many rows as may be looked at.
+# TRUE is "loo". NULL: if a length-scale is left open, and it is quick on as many rows as may be
+# looked at.
 settle_tuning <- function(rows, settings) {
   tune <- settings$tune
   settings$by_default <- is.null(tune)
@@ -21,9 +21,7 @@ settle_tuning <- function(rows, settings) {
     few <- min(rows$n, quick_tuning$rows, settings$tune_rows)
     m <- if (settings$exact) few else settings$count
     columns <- if (is_precomputed(kernel)) 0 else length(kernel_parameters(
-      resolve_lengthscale(
-        place_kernel(kernel, rows), 1, length(rows$columns), rows$columns
-      )
+      resolve_lengthscale(place_kernel(kernel, rows), 1, length(rows$columns), rows$columns)
     ))
     work <- length(machine_labels(rows$levels)) * few * m^2 * columns / 2
     # The exact process of fewer rows is quick enough.
@@ -66,8 +64,8 @@ settle_tuning <- function(rows, settings) {
   settings
 }
 
-# A projection is learned by the gradient of the bound; its scale, and the
-# variance, then as those of other kernels.
+# A projection is learned by the gradient of the bound; its scale, and the variance, then as those
+# of other kernels.
 settle_rank_tuning <- function(settings) {
   tune <- settings$tune
   open <- has_open_scale(settings$kernel)
@@ -96,16 +94,15 @@ settle_rank_tuning <- function(settings) {
   settings
 }
 
-# Rows x m^2 of an evaluation, above which tuning has fewer inducing points than
-# the fit, yet a hundred.
+# Rows x m^2 of an evaluation, above which tuning has fewer inducing points than the fit, yet a
+# hundred.
 tuning_work <- 1e8
 
 tune_process <- function(process, rows, data, sample, settings) {
   if (is_precomputed(process$kernel)) {
     bk_abort(
       "kernel", "A precomputed kernel has no parameters to tune.",
-      "Use tune = FALSE, or a kernel such as rbf().",
-      column = "tune"
+      "Use tune = FALSE, or a kernel such as rbf().", column = "tune"
     )
   }
   whole <- sample
@@ -118,9 +115,7 @@ tune_process <- function(process, rows, data, sample, settings) {
     )
   }
   if (rows$n > settings$tune_rows || ncol(sample$x) < rows$n) {
-    sample <- core_call(gpsvm_sample_cpp(
-      data, settings$tune_rows, as.double(settings$seed)
-    ))
+    sample <- core_call(gpsvm_sample_cpp(data, settings$tune_rows, as.double(settings$seed)))
   }
   few <- sample_data(sample$x, sample$labels)
   if (length(data$weights)) few$weights <- data$weights[sample$row]
@@ -148,9 +143,7 @@ tune_process <- function(process, rows, data, sample, settings) {
       fold_loss(kernel, process, few, out, classes, settings)
     }, copies = few$copies, total = sum(few$users))
   } else {
-    maximise_process(
-      process, few, classes, settings, identical(settings$tune, "loo")
-    )
+    maximise_process(process, few, classes, settings, identical(settings$tune, "loo"))
   }
   if (isTRUE(found$tuned$interrupted)) stop_or_keep_tuning(settings)
   found$tuned$rows <- nrow(few$x)
@@ -160,16 +153,13 @@ tune_process <- function(process, rows, data, sample, settings) {
   if (!same) found$messages <- list()
   process[names(found)] <- found
   if (many) {
-    process$z <- place_inducing(
-      rows, data, whole, settings, process$kernel
-    )
+    process$z <- place_inducing(rows, data, whole, settings, process$kernel)
   }
   take_more_points(process, rows, data, whole, few, classes, settings)
 }
 
-# What is said of tuning: `tell` takes what is looked at, the number of
-# evaluations and the best score, `done` ends it. A line that changes where
-# someone watches, else a line a round.
+# What is said of tuning: `tell` takes what is looked at, the number of evaluations and the best
+# score, `done` ends it. A line that changes where someone watches, else a line a round.
 tuning_progress <- function(shown, watched = interactive()) {
   force(shown)
   now <- NULL
@@ -178,9 +168,7 @@ tuning_progress <- function(shown, watched = interactive()) {
     score <- if (length(now$score)) {
       sprintf(", best score %s", format(now$score, digits = 5))
     }
-    text <- sprintf(
-      "tuning, %s: evaluation %d%s", now$round, now$evaluations, score %||% ""
-    )
+    text <- sprintf("tuning, %s: evaluation %d%s", now$round, now$evaluations, score %||% "")
     if (watched) text <- sprintf("\r%-70s", text)
     cat(text, end, sep = "", file = stderr())
   }
@@ -212,11 +200,10 @@ worth_of_points <- 0.5
 # Rows that say whether more points are worth to be looked at on all.
 points_rows <- 300
 
-# How many they are, if nobody said: more, every row where these are few, where
-# the score with the kernel that was found is higher, of some of many rows and
-# then of all. `tuned$fewer` is then how many they were.
-take_more_points <- function(process, rows, data, sample, few, classes,
-                             settings) {
+# How many they are, if nobody said: more, every row where these are few, where the score with the
+# kernel that was found is higher, of some of many rows and then of all. `tuned$fewer` is then how
+# many they were.
+take_more_points <- function(process, rows, data, sample, few, classes, settings) {
   count <- more_points(rows$n, length(classes))
   open <- is.null(settings$inducing) && process$tuned$by == "loo" &&
     !process$tuned$interrupted && is.null(settings$cluster) &&
@@ -234,22 +221,15 @@ take_more_points <- function(process, rows, data, sample, few, classes,
     settings$exact <- exact
     tuning <- open_tuner(process, data, classes, settings)
     tuned$evaluations <<- tuned$evaluations + 1L
-    settings$tell(
-      sprintf("%d inducing points", ncol(tuning$z)), tuned$evaluations,
-      tuned$bound
-    )
+    settings$tell(sprintf("%d inducing points", ncol(tuning$z)), tuned$evaluations, tuned$bound)
     core_call(gpsvm_start_cpp(tuning$tuner, messages))
     score <- score_left_out(tuning$tuner, tuning$kernel, list(
-      kernel = core_parameters(process$kernel), nugget = process$nugget,
-      z = tuning$z
+      kernel = core_parameters(process$kernel), nugget = process$nugget, z = tuning$z
     ), data, classes, calibrated, 1e-3)
     if (is.null(score)) {
       return(NULL)
     }
-    list(
-      score = best_form(score),
-      messages = core_call(gpsvm_messages_cpp(tuning$tuner))
-    )
+    list(score = best_form(score), messages = core_call(gpsvm_messages_cpp(tuning$tuner)))
   }
   keep <- function(process) {
     process$tuned <- tuned
@@ -287,8 +267,8 @@ take_more_points <- function(process, rows, data, sample, few, classes,
   keep(process)
 }
 
-# Every row where an exact pass takes less than a second, else as many points
-# as a pass of that order can have.
+# Every row where an exact pass takes less than a second, else as many points as a pass of that
+# order can have.
 more_points <- function(n, machines) {
   if (machines * n^3 <= 1e9) {
     n
@@ -305,15 +285,12 @@ stop_or_keep_tuning <- function(settings) {
   )
 }
 
-# What the core looks at a sample of rows with. The exact process of these has
-# its points there.
+# What the core looks at a sample of rows with. The exact process of these has its points there.
 open_tuner <- function(process, data, classes, settings) {
   z <- if (settings$exact) t(data$x) else process$z
   list(
     z = z, kernel = kernel_to_core(process$kernel, nrow(z)),
-    tuner = core_call(gpsvm_tuner_cpp(
-      data, ncol(z), settings$exact, classes, settings$threads
-    ))
+    tuner = core_call(gpsvm_tuner_cpp(data, ncol(z), settings$exact, classes, settings$threads))
   )
 }
 
@@ -323,9 +300,7 @@ maximise_process <- function(process, data, classes, settings, left_out) {
   process$z <- tuning$z
   tuner <- tuning$tuner
   core <- tuning$kernel
-  passes <- list(
-    tol = 1e-7, max_iter = 300L, accelerate = settings$accelerate
-  )
+  passes <- list(tol = 1e-7, max_iter = 300L, accelerate = settings$accelerate)
   stopped <- FALSE
   looked <- list(times = 0L, best = -Inf)
   climb <- function(process, locations = FALSE) {
@@ -333,15 +308,9 @@ maximise_process <- function(process, data, classes, settings, left_out) {
       if (stopped) {
         return(list(interrupted = TRUE))
       }
-      out <- core_call(gpsvm_bound_cpp(
-        tuner, core, at$kernel, at$nugget, at$z, locations, passes
-      ))
-      looked <<- list(
-        times = looked$times + 1L, best = max(looked$best, out$bound)
-      )
-      settings$tell(
-        sprintf("%.0f rows", nrow(data$x)), looked$times, looked$best
-      )
+      out <- core_call(gpsvm_bound_cpp(tuner, core, at$kernel, at$nugget, at$z, locations, passes))
+      looked <<- list(times = looked$times + 1L, best = max(looked$best, out$bound))
+      settings$tell(sprintf("%.0f rows", nrow(data$x)), looked$times, looked$best)
       out
     }, settings$prior, locations)
   }
@@ -376,16 +345,15 @@ maximise_process <- function(process, data, classes, settings, left_out) {
   found
 }
 
-# Projections along the slopes of the best of three fits with one length-scale
-# in the place of each: the kernel, and whether an interrupt came before it.
+# Projections along the slopes of the best of three fits with one length-scale in the place of each:
+# the kernel, and whether an interrupt came before it.
 point_projections <- function(process, tuner, core, passes) {
   from <- core_parameters(process$kernel)
   roles <- parameter_roles(process$kernel)
   best <- NULL
   for (factor in c(1, 0.5, 2)) {
     found <- core_call(gpsvm_point_cpp(
-      tuner, core, stretch_parameters(from, roles, factor), process$nugget,
-      process$z, passes
+      tuner, core, stretch_parameters(from, roles, factor), process$nugget, process$z, passes
     ))
     if (found$interrupted) break
     if (is.null(best) || found$bound > best$bound) best <- found
@@ -410,8 +378,7 @@ score_levels <- function(process, tuner, core, data, classes, settings) {
   n <- nrow(data$x)
   calibrated <- is_calibratable(data, classes)
   # Nearly as many rows are no cheaper.
-  sizes <- score_rows[score_rows * 1.5 <= c(score_rows[-1L], n) &
-    score_rows * 1.5 <= n]
+  sizes <- score_rows[score_rows * 1.5 <= c(score_rows[-1L], n) & score_rows * 1.5 <= n]
   few <- lapply(seq_along(sizes), function(k) {
     part <- stratified_rows(data, sizes[k], settings$seed)
     own <- process
@@ -424,8 +391,7 @@ score_levels <- function(process, tuner, core, data, classes, settings) {
     list(rows = nrow(part$x), score = function(at) {
       at$z <- opened$z
       score_left_out(
-        opened$tuner, opened$kernel, at, part, classes, calibrated,
-        if (k == 1L) 3e-3 else 3e-4
+        opened$tuner, opened$kernel, at, part, classes, calibrated, if (k == 1L) 3e-3 else 3e-4
       )
     })
   })
@@ -442,12 +408,11 @@ is_calibratable <- function(data, classes) {
   labels <- data$labels
   own <- if (length(classes) > 1L) labels else labels == classes
   counts <- tapply(data$copies, own, sum)
-  length(counts) >= max(2L, length(classes)) &&
-    all(counts >= least_rows(length(classes)))
+  length(counts) >= max(2L, length(classes)) && all(counts >= least_rows(length(classes)))
 }
 
-# Of every class the same share, at least three, one from each of runs of equal
-# length; each counts for those that are not there.
+# Of every class the same share, at least three, one from each of runs of equal length; each counts
+# for those that are not there.
 stratified_rows <- function(data, size, seed) {
   n <- length(data$labels)
   own <- split(seq_len(n), data$labels)
@@ -469,17 +434,14 @@ stratified_rows <- function(data, size, seed) {
   data
 }
 
-# Sum of log probabilities of the labels, each given the other rows, by either
-# form of the link that these calibrate, with its prior; NULL after an interrupt.
-# Far from the optimum messages need not settle.
+# Sum of log probabilities of the labels, each given the other rows, by either form of the link that
+# these calibrate, with its prior; NULL after an interrupt. Far from the optimum messages need not
+# settle.
 score_left_out <- function(tuner, kernel, at, data, classes,
-                           calibrated = is_calibratable(data, classes),
-                           tolerance = 1e-4) {
+                           calibrated = is_calibratable(data, classes), tolerance = 1e-4) {
   # Each run goes on from the messages of the one before.
   for (run in 1:4) {
-    core <- gpsvm_left_out_cpp(
-      tuner, kernel, at$kernel, at$nugget, at$z, tolerance, 100L
-    )
+    core <- gpsvm_left_out_cpp(tuner, kernel, at$kernel, at$nugget, at$z, tolerance, 100L)
     if (!isFALSE(core$converged) || core$interrupted) break
   }
   if (inherits(core, "bayeskernel_core_error") && core$kind == "numeric") {
@@ -492,18 +454,15 @@ score_left_out <- function(tuner, kernel, at, data, classes,
   # Of a row that counts several times one is left out.
   for (k in seq_along(classes)) {
     own <- left_out_copy(
-      list(mean = core$mean[, k], var = core$var[, k]), core$all_mean[, k],
-      core$all_var[, k], ifelse(data$labels == classes[k], 1, -1),
-      core$log_p[, k], data$copies
+      list(mean = core$mean[, k], var = core$var[, k]), core$all_mean[, k], core$all_var[, k],
+      ifelse(data$labels == classes[k], 1, -1), core$log_p[, k], data$copies
     )
     core$mean[, k] <- own$mean
     core$var[, k] <- own$var
     core$log_p[, k] <- own$log_p
   }
   if (!calibrated) {
-    return(sum(
-      data$users * class_log_score(core$log_p, data$labels, classes)
-    ))
+    return(sum(data$users * class_log_score(core$log_p, data$labels, classes)))
   }
   if (!all(is.finite(core$mean), is.finite(core$var))) {
     return(c(-Inf, -Inf))
@@ -520,8 +479,8 @@ row_powers <- function(data) {
   if (length(data$weights)) data$weights else rep(1, length(data$labels))
 }
 
-# Sum of minus log probabilities of the labels left out; NULL after an
-# interrupt. `out`: which part of each row is.
+# Sum of minus log probabilities of the labels left out; NULL after an interrupt. `out`: which part
+# of each row is.
 fold_loss <- function(kernel, process, data, out, classes, settings) {
   part <- function(share) {
     rows <- which(share > 0)
@@ -538,9 +497,7 @@ fold_loss <- function(kernel, process, data, out, classes, settings) {
   settings$tol <- 1e-4
   settings$nugget <- process$nugget
   kernel <- kernel_to_core(kernel, nrow(process$z))
-  core <- core_call(gpsvm_fit_cpp(
-    part(1 - out), kernel, z, gpsvm_core_control(settings, classes)
-  ))
+  core <- core_call(gpsvm_fit_cpp(part(1 - out), kernel, z, gpsvm_core_control(settings, classes)))
   if (core$interrupted) {
     return(NULL)
   }
@@ -548,9 +505,7 @@ fold_loss <- function(kernel, process, data, out, classes, settings) {
     part(out), kernel, z, process$nugget,
     lapply(core$fits, `[`, c("mean", "whitener")), settings$threads
   ))
-  prob <- matrix(
-    link_probability(moments$mean, moments$var, "probit"), nrow(moments$mean)
-  )
+  prob <- matrix(link_probability(moments$mean, moments$var, "probit"), nrow(moments$mean))
   rows <- which(out > 0)
   labels <- data$labels[rows]
   p <- if (length(classes) == 1L) {

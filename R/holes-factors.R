@@ -1,11 +1,10 @@
-# Missing values of factors: the row is completed with each level, so that what
-# the formula makes of the factor is computed from known values. The completed
-# rows are `wide`: `at`, the row that each stands for (those of a row follow
-# each other), and `codes` of the factors; a row that misses no factor is there
-# once.
+# Missing values of factors: the row is completed with each level, so that what the formula makes of
+# the factor is computed from known values. The completed rows are `wide`: `at`, the row that each
+# stands for (those of a row follow each other), and `codes` of the factors; a row that misses no
+# factor is there once.
 
-# Most combinations of levels of the factors that miss values, and most levels
-# of a factor that tells about others.
+# Most combinations of levels of the factors that miss values, and most levels of a factor that
+# tells about others.
 most_cells <- 100L
 most_guide_levels <- 20L
 
@@ -41,10 +40,7 @@ holed_levels <- function(frame, allowed, call) {
         fit_header("Predictor `%s` is constant where it is observed.", name),
         c(
           sprintf("Found: level %s alone.", quoted(levels[[name]])),
-          paste(
-            "Accepted with `missing = \"model\"`: predictors that vary.",
-            "Drop it."
-          )
+          paste("Accepted with `missing = \"model\"`: predictors that vary.", "Drop it.")
         ),
         column = name, found = levels[[name]], call = call
       )
@@ -56,12 +52,9 @@ holed_levels <- function(frame, allowed, call) {
       "argument", "Factors with missing values have too many levels.",
       c(
         sprintf(
-          "Found: %.0f combinations of levels of %s.", cells,
-          list_some(paste0("`", names, "`"))
+          "Found: %.0f combinations of levels of %s.", cells, list_some(paste0("`", names, "`"))
         ),
-        sprintf(
-          "Accepted: %d. Merge levels, or leave such rows out.", most_cells
-        )
+        sprintf("Accepted: %d. Merge levels, or leave such rows out.", most_cells)
       ),
       column = names, found = cells, expected = most_cells, call = call
     )
@@ -96,10 +89,7 @@ complete_codes <- function(codes, levels) {
   })
   at <- unlist(lapply(parts, `[[`, "at"))
   order <- order(at)
-  list(
-    at = at[order],
-    codes = do.call(rbind, lapply(parts, `[[`, "codes"))[order, , drop = FALSE]
-  )
+  list(at = at[order], codes = do.call(rbind, lapply(parts, `[[`, "codes"))[order, , drop = FALSE])
 }
 
 # A frame whose factors have these codes.
@@ -127,8 +117,8 @@ punch_factors <- function(x, assign, terms, gone) {
   x
 }
 
-# Columns of factors without holes that tell about what is missing: indicators
-# of all levels but the first.
+# Columns of factors without holes that tell about what is missing: indicators of all levels but the
+# first.
 guide_columns <- function(frame, guides) {
   codes <- factor_codes(frame, guides)
   n <- nrow(codes)
@@ -158,8 +148,7 @@ guide_levels <- function(xlevels, holed) {
 #' @return `at`, `codes`; `x`, `random` (a list of lists of `z`), `processes`;
 #'   `NULL` where no factor is missing.
 #' @noRd
-completed_rows <- function(codes, levels, frame, info, smooths, processes,
-                           terms) {
+completed_rows <- function(codes, levels, frame, info, smooths, processes, terms) {
   if (!anyNA(codes)) {
     return(NULL)
   }
@@ -226,8 +215,7 @@ refuse_factor_holes <- function(rows, settings) {
       "argument", "Missing values of factors do not go with all settings.",
       c(
         sprintf(
-          "Found: %s, and missing values of %s.",
-          paste(found, collapse = " and "),
+          "Found: %s, and missing values of %s.", paste(found, collapse = " and "),
           list_some(paste0("`", names(rows$holes$levels), "`"))
         ),
         paste(
@@ -240,8 +228,8 @@ refuse_factor_holes <- function(rows, settings) {
   }
 }
 
-# Probabilities of the levels of missing factors, in the form of
-# imputed_frame(): the mean is the probability.
+# Probabilities of the levels of missing factors, in the form of imputed_frame(): the mean is the
+# probability.
 imputed_levels <- function(core, job) {
   holes <- job$design$holes
   atoms <- job$atoms

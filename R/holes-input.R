@@ -1,25 +1,21 @@
 # Which variables may have holes that are modelled, and why others may not.
 
-# Names in the model frame of the numeric variables of fixed and random terms,
-# and of the factors that have holes. `allowed` are those that may have holes:
-# not in a smooth, a group or an offset as well, a factor not in `by`.
+# Names in the model frame of the numeric variables of fixed and random terms, and of the factors
+# that have holes. `allowed` are those that may have holes: not in a smooth, a group or an offset as
+# well, a factor not in `by`.
 modelled_variables <- function(parsed, frame) {
   used <- unique(unlist(lapply(model_terms(parsed), function(terms) {
     variable_names(terms)[rowSums(term_factors(terms) > 0) > 0]
   })))
   used <- union(used, process_variables(parsed))
   numeric <- Filter(function(name) is_one_number(frame[[name]]), used)
-  elsewhere <- c(
-    smooth_names(parsed), leaf_names(parsed), offset_names(parsed),
-    parsed$response
-  )
+  elsewhere <- c(smooth_names(parsed), leaf_names(parsed), offset_names(parsed), parsed$response)
   factors <- Filter(function(name) {
     is_factor_like(frame[[name]]) && anyNA(frame[[name]])
   }, used)
   factors <- setdiff(factors, unlist(c(elsewhere, process_factors(parsed))))
   list(
-    numeric = numeric, factors = factors,
-    allowed = c(setdiff(numeric, unlist(elsewhere)), factors)
+    numeric = numeric, factors = factors, allowed = c(setdiff(numeric, unlist(elsewhere)), factors)
   )
 }
 
@@ -75,15 +71,13 @@ term_factors <- function(terms) {
   }
 }
 
-# A hole that the model cannot describe is refused with the reason; whether
-# other missing values are an error is for `na.action` to say.
+# A hole that the model cannot describe is refused with the reason; whether other missing values are
+# an error is for `na.action` to say.
 check_holes <- function(parsed, frame, allowed, variables, rows, call) {
   with_na <- names(frame)[vapply(frame, anyNA, NA)]
   smooth <- smooth_names(parsed)
   # A missing response, weight or offset is refused like anywhere else.
-  elsewhere <- c(
-    names(frame)[1L], "(weights)", "(offset)", offset_names(parsed)
-  )
+  elsewhere <- c(names(frame)[1L], "(weights)", "(offset)", offset_names(parsed))
   for (name in setdiff(with_na, elsewhere)) {
     in_smooth <- vapply(smooth, function(names) name %in% names, NA)
     reason <- if (any(in_smooth)) {
@@ -102,14 +96,10 @@ check_holes <- function(parsed, frame, allowed, variables, rows, call) {
       } else if (NCOL(frame[[name]]) > 1L) {
         inside_of(name)
       }
-      abort_hole(
-        name, reason, missing_rows(frame[[name]]), rows, call, curve
-      )
+      abort_hole(name, reason, missing_rows(frame[[name]]), rows, call, curve)
     }
   }
-  holed <- Filter(
-    function(name) !is_factor_like(frame[[name]]), intersect(with_na, allowed)
-  )
+  holed <- Filter(function(name) !is_factor_like(frame[[name]]), intersect(with_na, allowed))
   check_products(parsed, holed, frame, rows, call)
   pairs <- shared_variables(parsed$frame_terms, with_na, variables)
   for (pair in pairs) {
@@ -119,8 +109,7 @@ check_holes <- function(parsed, frame, allowed, variables, rows, call) {
       abort_hole(
         pair[1],
         sprintf(
-          "It is missing together with `%s`, made of the same variable.",
-          pair[2]
+          "It is missing together with `%s`, made of the same variable.", pair[2]
         ), both, rows, call, intersect(inside_of(pair[1]), inside_of(pair[2]))
       )
     }
@@ -156,8 +145,7 @@ check_products <- function(parsed, holed, frame, rows, call) {
   }
 }
 
-# Pairs of terms' variables, among `names`, made of a common variable of the
-# data.
+# Pairs of terms' variables, among `names`, made of a common variable of the data.
 shared_variables <- function(terms, names, variables) {
   expressions <- as.list(attr(terms, "variables"))[-1L]
   names(expressions) <- variable_names(terms)
@@ -200,8 +188,7 @@ abort_hole <- function(name, reason, at, rows, call, curve = NULL) {
       paste(
         "Accepted: missing values of factors, and of numbers that are terms of",
         "their own, random slopes, or multiplied by known columns or factors.",
-        "Otherwise impute them,",
-        "or leave such rows out with `missing = \"omit\"`."
+        "Otherwise impute them,", "or leave such rows out with `missing = \"omit\"`."
       )
     ),
     column = name, row = row, found = length(at), call = call
@@ -227,9 +214,7 @@ check_observed <- function(x, moments, rows, call) {
       fit_header("Predictor `%s` is constant where it is observed.", name),
       c(
         sprintf("Found: %s.", format(moments$min[constant[1]], digits = 7)),
-        paste(
-          "Accepted with `missing = \"model\"`: predictors that vary. Drop it."
-        )
+        paste("Accepted with `missing = \"model\"`: predictors that vary. Drop it.")
       ),
       column = name, found = moments$min[constant[1]], call = call
     )

@@ -1,12 +1,12 @@
-# Missing values of groups, drawn: their law, the likelihood of their rows, and
-# the step that has both; see holes-shared.R.
+# Missing values of groups, drawn: their law, the likelihood of their rows, and the step that has
+# both; see holes-shared.R.
 
 # The law of groups ----------------------------------------------------------
 
-# What tells about the missing values of groups: means over their rows of the
-# predictors without holes, of the factors without holes, and values of other
-# predictors of the groups. One row a group; at most a quarter as many columns
-# as groups with values, the first that are not combinations of others.
+# What tells about the missing values of groups: means over their rows of the predictors without
+# holes, of the factors without holes, and values of other predictors of the groups. One row a
+# group; at most a quarter as many columns as groups with values, the first that are not
+# combinations of others.
 shared_guides <- function(rows, one) {
   holes <- rows$holes
   x <- cbind(holes$x, holes$guides)
@@ -32,8 +32,8 @@ shared_guides <- function(rows, one) {
   matrix(mean[, keep], groups)
 }
 
-# A draw of the law of what groups have, given completed ones: cells of the
-# factors by a Dirichlet, numbers and guides normal within a cell.
+# A draw of the law of what groups have, given completed ones: cells of the factors by a Dirichlet,
+# numbers and guides normal within a cell.
 draw_shared_law <- function(numbers, guides, cell, cells) {
   w <- cbind(numbers, guides)
   d <- ncol(w)
@@ -49,8 +49,7 @@ draw_shared_law <- function(numbers, guides, cell, cells) {
   centre[used, ] <- mean
   left <- w - centre[cell, , drop = FALSE]
   # As sure as one group of its prior variance, what the groups have.
-  scatter <- crossprod(left) +
-    diag(pmax(colMeans(left^2), 1e-8), d) * 0.1
+  scatter <- crossprod(left) + diag(pmax(colMeans(left^2), 1e-8), d) * 0.1
   df <- max(nrow(w) - length(used) - ncol(guides), d + 2)
   root <- chol(chol2inv(chol(scatter)))
   cov <- chol2inv(chol(stats::rWishart(1L, df, crossprod(root))[, , 1L]))
@@ -92,15 +91,14 @@ draw_shared_values <- function(law, w, fits, times) {
     if (!any(gone)) next
     for (k in seq_len(times)) {
       mean <- given$mean(cell[at, k])
-      numbers[[k]][at, gone] <- mean +
-        normal_matrix(length(at), sum(gone)) %*% given$root
+      numbers[[k]][at, gone] <- mean + normal_matrix(length(at), sum(gone)) %*% given$root
     }
   }
   list(cell = cell, numbers = numbers)
 }
 
-# The law of the columns `gone` given the others, for groups with these values:
-# log probabilities of cells, means given a cell, the root of the covariance.
+# The law of the columns `gone` given the others, for groups with these values: log probabilities of
+# cells, means given a cell, the root of the covariance.
 shared_given <- function(law, w, gone) {
   cells <- length(law$log_share)
   log_p <- matrix(rep(law$log_share, each = nrow(w)), nrow(w))
@@ -114,8 +112,7 @@ shared_given <- function(law, w, gone) {
     root <- chol(law$cov[seen, seen, drop = FALSE])
     for (c in seq_len(cells)) {
       gap <- t(w[, seen, drop = FALSE]) - law$mean[c, seen]
-      log_p[, c] <- log_p[, c] -
-        colSums(backsolve(root, gap, transpose = TRUE)^2) / 2
+      log_p[, c] <- log_p[, c] - colSums(backsolve(root, gap, transpose = TRUE)^2) / 2
     }
     slope <- law$cov[gone, seen, drop = FALSE] %*% chol2inv(root)
     cov <- cov - slope %*% law$cov[seen, gone, drop = FALSE]
@@ -154,8 +151,7 @@ shared_log_likelihood <- function(family, y, w, f, z, unit, psi, sigma) {
   for (pass in seq_len(if (family == "gaussian") 1L else 30L)) {
     at <- f + rowSums(z * u[unit, , drop = FALSE])
     terms <- shared_slopes(family, y, w, at, sigma, spread)
-    d <- sums(terms$kappa * products) +
-      rep(as.vector(precision), each = units)
+    d <- sums(terms$kappa * products) + rep(as.vector(precision), each = units)
     h <- sums(z * (terms$slope + terms$kappa * (at - f)))
     solved <- solve_units(d, h, r)
     move <- max(abs(solved$u - u) * sqrt(abs(d[, pairs$a == pairs$b])))
@@ -172,8 +168,7 @@ shared_log_likelihood <- function(family, y, w, f, z, unit, psi, sigma) {
     at <- f + rowSums(z * u[unit, , drop = FALSE])
     if (family != "gaussian") {
       terms <- shared_slopes(family, y, w, at, sigma, spread, exact = TRUE)
-      d <- sums(terms$kappa * products) +
-        rep(as.vector(precision), each = units)
+      d <- sums(terms$kappa * products) + rep(as.vector(precision), each = units)
       solved <- solve_units(d, h, r)
     }
     return(drop(sums(w * shared_log_density(family, y, at, sigma))) +
@@ -216,8 +211,7 @@ shared_log_density <- function(family, y, f, sigma) {
   )
 }
 
-# Slope and curvature of a quadratic bound of the log density; `exact`: its own
-# curvature.
+# Slope and curvature of a quadratic bound of the log density; `exact`: its own curvature.
 shared_slopes <- function(family, y, w, f, sigma, spread, exact = FALSE) {
   switch(family,
     gaussian = list(slope = w * (y - f) / sigma^2, kappa = w / sigma^2),
@@ -228,13 +222,8 @@ shared_slopes <- function(family, y, w, f, sigma, spread, exact = FALSE) {
       })
     },
     probit = {
-      ratio <- exp(
-        stats::dnorm(f, log = TRUE) - stats::pnorm(y * f, log.p = TRUE)
-      )
-      list(
-        slope = w * y * ratio,
-        kappa = w * if (exact) ratio * (ratio + y * f) else 1
-      )
+      ratio <- exp(stats::dnorm(f, log = TRUE) - stats::pnorm(y * f, log.p = TRUE))
+      list(slope = w * y * ratio, kappa = w * if (exact) ratio * (ratio + y * f) else 1)
     },
     hinge = {
       c <- sqrt((1 - y * f)^2 + spread + 1e-6)
@@ -255,15 +244,13 @@ shared_rule <- local({
 
 # A step ---------------------------------------------------------------------
 
-# What the steps read and what they change: `x` and `codes` of all rows, holes
-# of groups filled by the law, those of rows open.
+# What the steps read and what they change: `x` and `codes` of all rows, holes of groups filled by
+# the law, those of rows open.
 start_shared <- function(rows, shared) {
   state <- list(x = rows$holes$x, codes = rows$holes$codes)
   for (k in seq_along(shared)) {
     one <- shared[[k]]
-    state$x[, one$numbers] <- spread_shared(
-      state$x[, one$numbers, drop = FALSE], one$group
-    )
+    state$x[, one$numbers] <- spread_shared(state$x[, one$numbers, drop = FALSE], one$group)
     if (length(one$factors)) {
       state$codes[, one$factors] <- spread_shared(
         state$codes[, one$factors, drop = FALSE], one$group
@@ -299,9 +286,7 @@ start_shared <- function(rows, shared) {
 possible_cells <- function(one) {
   fits <- matrix(TRUE, length(one$first), nrow(one$cells))
   for (f in seq_along(one$factors)) {
-    fits <- fits & (is.na(one$codes[, f]) | outer(
-      one$codes[, f], one$cells[, f], `==`
-    ))
+    fits <- fits & (is.na(one$codes[, f]) | outer(one$codes[, f], one$cells[, f], `==`))
   }
   fits
 }
@@ -354,15 +339,10 @@ step_shared <- function(one, state, setting, parts) {
   open <- one$open
   if (length(open) == 0L) {
     none <- matrix(0, 0L, length(one$numbers))
-    state$moments <- list(
-      mean = none, square = none, prob = matrix(0, 0L, nrow(one$cells))
-    )
+    state$moments <- list(mean = none, square = none, prob = matrix(0, 0L, nrow(one$cells)))
     return(state)
   }
-  now <- list(
-    x = state$x[one$first, one$numbers, drop = FALSE],
-    cell = current_cells(one, state)
-  )
+  now <- list(x = state$x[one$first, one$numbers, drop = FALSE], cell = current_cells(one, state))
   law <- draw_shared_law(now$x, one$guides, now$cell, nrow(one$cells))
   w <- cbind(one$x, one$guides)[open, , drop = FALSE]
   fits <- one$fits[open, , drop = FALSE]
@@ -371,9 +351,7 @@ step_shared <- function(one, state, setting, parts) {
   own <- list(list(x = now$x[open, , drop = FALSE], cell = now$cell[open]))
   drawn <- draw_shared_values(law, w, fits, shared_tried)
   tried <- lapply(seq_len(shared_tried), function(k) {
-    list(
-      x = drawn$numbers[[k]][, numbers, drop = FALSE], cell = drawn$cell[, k]
-    )
+    list(x = drawn$numbers[[k]][, numbers, drop = FALSE], cell = drawn$cell[, k])
   })
   value <- judge(tried)
   if (nrow(one$cells) == 1L && length(numbers) == 1L) {
@@ -384,9 +362,7 @@ step_shared <- function(one, state, setting, parts) {
     value <- cbind(value, judge(c(local, own)))
     tried <- c(tried, local, own)
     # All are draws of the mixture of both.
-    value <- value + vapply(
-      tried, function(one) near$log_ratio(one$x), numeric(length(open))
-    )
+    value <- value + vapply(tried, function(one) near$log_ratio(one$x), numeric(length(open)))
   } else {
     value <- cbind(value, judge(own))
     tried <- c(tried, own)
@@ -403,8 +379,8 @@ step_shared <- function(one, state, setting, parts) {
   state
 }
 
-# Of each open group, over the values that were tried: means and squares of
-# numbers, probabilities of cells.
+# Of each open group, over the values that were tried: means and squares of numbers, probabilities
+# of cells.
 shared_moments_of <- function(one, tried, p) {
   mean <- square <- 0
   prob <- matrix(0, nrow(p), nrow(one$cells))
@@ -418,8 +394,8 @@ shared_moments_of <- function(one, tried, p) {
   list(mean = mean, square = square, prob = prob)
 }
 
-# Values of a single number near those that weigh most, and the log of the law
-# over the mixture of it and of their density.
+# Values of a single number near those that weigh most, and the log of the law over the mixture of
+# it and of their density.
 near_values <- function(law, w, tried, value) {
   gone <- is.na(w[1L, ])
   given <- shared_given(law, w, gone)
@@ -456,9 +432,7 @@ shared_judge <- function(one, state, setting, parts) {
   some <- take_rows(rows, at)
   y <- rows$y[at]
   w <- setting$weights[at]
-  base <- list(
-    x = state$x[at, , drop = FALSE], codes = state$codes[at, , drop = FALSE]
-  )
+  base <- list(x = state$x[at, , drop = FALSE], codes = state$codes[at, , drop = FALSE])
   known <- if (length(one$factors)) one$codes[one$open, , drop = FALSE]
   columns <- function(x, cell) {
     now <- base
@@ -470,16 +444,13 @@ shared_judge <- function(one, state, setting, parts) {
       codes[seen] <- known[seen]
       now$codes[, one$factors] <- codes[group, ]
     }
-    shared_columns(
-      fill_shared(some, now$x, now$codes, setting$parts), one, setting, parts
-    )
+    shared_columns(fill_shared(some, now$x, now$codes, setting$parts), one, setting, parts)
   }
   groups <- length(one$open)
   d <- length(one$numbers)
   psi <- shared_psi(one, parts)
   likelihood <- function(columns, times) {
-    unit <- rep((seq_len(times) - 1L) * groups, each = length(at)) +
-      rep(group, times)
+    unit <- rep((seq_len(times) - 1L) * groups, each = length(at)) + rep(group, times)
     value <- shared_log_likelihood(
       setting$family, rep(y, times), rep(w, times), columns[, 1L],
       columns[, -1L, drop = FALSE], unit, psi, parts$sigma_noise
@@ -521,18 +492,13 @@ shared_judge <- function(one, state, setting, parts) {
 fill_rows_by <- function(state, setting) {
   gone <- which(is.na(state$x), arr.ind = TRUE)
   if (nrow(gone)) {
-    at <- match(
-      paste(gone[, 1L], gone[, 2L]),
-      paste(setting$number$row, setting$number$predictor)
-    )
-    state$x[gone] <- setting$number$mean[at] +
-      setting$number$sd[at] * stats::rnorm(length(at))
+    at <- match(paste(gone[, 1L], gone[, 2L]), paste(setting$number$row, setting$number$predictor))
+    state$x[gone] <- setting$number$mean[at] + setting$number$sd[at] * stats::rnorm(length(at))
   }
   if (anyNA(state$codes)) {
     gone <- which(is.na(state$codes), arr.ind = TRUE)
     for (k in seq_len(nrow(gone))) {
-      state$codes[gone[k, , drop = FALSE]] <-
-        setting$level(gone[k, 1L], gone[k, 2L])
+      state$codes[gone[k, , drop = FALSE]] <- setting$level(gone[k, 1L], gone[k, 2L])
     }
   }
   state

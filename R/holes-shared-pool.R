@@ -1,5 +1,5 @@
-# Fits over completions of groups as one fit (holes-shared.R): moments, points
-# of the mixture, imputed values, and what it says of new rows.
+# Fits over completions of groups as one fit (holes-shared.R): moments, points of the mixture,
+# imputed values, and what it says of new rows.
 
 # One fit of many: moments over them, and each a point.
 pool_shared <- function(kept, rows, shared) {
@@ -23,9 +23,7 @@ pool_shared <- function(kept, rows, shared) {
   diagnostics <- each("diagnostics")
   fit$diagnostics$passes <- sum(unlist(lapply(diagnostics, `[[`, "passes")))
   fit$diagnostics$seconds <- sum(unlist(lapply(diagnostics, `[[`, "seconds")))
-  fit$diagnostics$converged <- all(vapply(
-    diagnostics, function(own) !isFALSE(own$converged), NA
-  ))
+  fit$diagnostics$converged <- all(vapply(diagnostics, function(own) !isFALSE(own$converged), NA))
   if (!is.null(fit$sandwich)) {
     fit$sandwich <- list(why = "modelled missing predictors")
   }
@@ -60,8 +58,7 @@ pool_posteriors <- function(all, fit) {
   sigma_within <- lapply(all, `[[`, "theta_cov")
   for (t in seq_along(out$random)) {
     out$random[[t]] <- pool_random(
-      lapply(all, function(q) q$random[[t]]), away, sigma_within,
-      out$theta_cov
+      lapply(all, function(q) q$random[[t]]), away, sigma_within, out$theta_cov
     )
   }
   for (l in seq_along(out$variance)) {
@@ -77,17 +74,15 @@ pool_posteriors <- function(all, fit) {
   most <- max(1, min(240 %/% count, most_shared_numbers %/% size))
   # Without points new rows of groups that miss values ask for each q.
   if (all(vapply(all, function(q) length(q$points) > 0L, NA))) {
-    out$points <- unlist(
-      Map(shared_points, all, seq_along(all), count, most), recursive = FALSE
-    )
+    out$points <- unlist(Map(shared_points, all, seq_along(all), count, most), recursive = FALSE)
   } else {
     out$each <- lapply(all, bare_posterior)
   }
   out
 }
 
-# Effects of a term: q of each is u_g = mean_g - loading_g (theta - mean) and
-# noise of covariance schur_g.
+# Effects of a term: q of each is u_g = mean_g - loading_g (theta - mean) and noise of covariance
+# schur_g.
 pool_random <- function(terms, away, sigma, pooled) {
   out <- terms[[1L]]
   count <- length(terms)
@@ -115,8 +110,7 @@ pool_random <- function(terms, away, sigma, pooled) {
     for (m in seq_len(count)) {
       cross <- cross - matrix(terms[[m]]$loading[, , g], r) %*% sigma[[m]]
     }
-    cross <- cross / count +
-      crossprod(matrix(apart[, g, ], count), away) / max(1, count - 1)
+    cross <- cross / count + crossprod(matrix(apart[, g, ], count), away) / max(1, count - 1)
     out$loading[, , g] <- -cross %*% inverse
     left <- matrix(cov[, , g], r) - cross %*% inverse %*% t(cross)
     out$schur[, , g] <- nearest_positive(left)
@@ -164,38 +158,30 @@ pool_gamma <- function(all) {
   shape <- vapply(all, `[[`, 1, "shape")
   log_rate <- log(vapply(all, `[[`, 1, "rate"))
   mean <- log_rate - digamma(shape)
-  var <- mean(trigamma(shape)) +
-    (if (length(all) > 1L) stats::var(mean) else 0)
+  var <- mean(trigamma(shape)) + (if (length(all) > 1L) stats::var(mean) else 0)
   own <- stats::uniroot(
-    function(log_a) log(trigamma(exp(log_a))) - log(var), c(-7, 25),
-    tol = 1e-9
+    function(log_a) log(trigamma(exp(log_a))) - log(var), c(-7, 25), tol = 1e-9
   )$root
   own <- exp(own)
   list(shape = own, rate = exp(mean(mean) + digamma(own)))
 }
 
 bare_posterior <- function(q) {
-  out <- q[intersect(
-    c("variance", "noise", "theta_mean", "theta_cov", "wide", "random"),
-    names(q)
-  )]
+  out <- q[intersect(c("variance", "noise", "theta_mean", "theta_cov", "wide", "random"), names(q))]
   out$random <- lapply(out$random, function(term) {
     term[intersect(names(term), c("mean", "cov", "loading", "schur"))]
   })
   out
 }
 
-# The points of a fit that a mixture over completions keeps: of a grid some, at
-# equal steps of its weights, which begin elsewhere in each completion: together
-# they reach the tails.
+# The points of a fit that a mixture over completions keeps: of a grid some, at equal steps of its
+# weights, which begin elsewhere in each completion: together they reach the tails.
 shared_points <- function(q, completion, count, most) {
   start <- (completion * (sqrt(5) - 1) / 2) %% 1
   whole <- bare_posterior(q)
   weight <- vapply(q$points, `[[`, 1, "weight")
   order <- order(vapply(q$points, function(point) {
-    sum(unlist(lapply(point$variance, function(v) log(diag(as.matrix(
-      v$value %||% 1
-    ))))))
+    sum(unlist(lapply(point$variance, function(v) log(diag(as.matrix(v$value %||% 1))))))
   }, 1))
   upto <- cumsum(weight[order]) / sum(weight)
   at <- (seq_len(most) - 1 + start) / most
@@ -247,13 +233,12 @@ pool_left_out <- function(all) {
   out
 }
 
-# Values of groups from the weighted means of all steps, those of rows from the
-# fits; one a group, said of each of its rows.
+# Values of groups from the weighted means of all steps, those of rows from the fits; one a group,
+# said of each of its rows.
 pool_imputed <- function(kept, rows, shared) {
   holes <- rows$holes
   average <- function(s, name) {
-    Reduce(`+`, lapply(kept, function(one) one$moments[[s]][[name]])) /
-      length(kept)
+    Reduce(`+`, lapply(kept, function(one) one$moments[[s]][[name]])) / length(kept)
   }
   parts <- list()
   add <- function(at, column, mean, sd, level = NA_character_) {
@@ -287,10 +272,7 @@ pool_imputed <- function(kept, rows, shared) {
       for (level in seq_along(holes$levels[[k]])) {
         p <- rowSums(prob[, one$cells[, f] == level, drop = FALSE])[group[at]]
         p <- ifelse(is.na(known), p, as.double(known == level))
-        add(
-          at, names(holes$levels)[k], p, sqrt(p * (1 - p)),
-          holes$levels[[k]][level]
-        )
+        add(at, names(holes$levels)[k], p, sqrt(p * (1 - p)), holes$levels[[k]][level])
       }
     }
   }
@@ -300,11 +282,9 @@ pool_imputed <- function(kept, rows, shared) {
     mean <- do.call(cbind, lapply(all, `[[`, "mean"))
     sd <- do.call(cbind, lapply(all, `[[`, "sd"))
     parts[[length(parts) + 1L]] <- data.frame(
-      own = match(last$row, data_rows(rows, seq_along(rows$offset))),
-      row = last$row, column = last$column,
-      level = last$level %||% rep(NA_character_, nrow(last)),
-      mean = rowMeans(mean), sd = sqrt(rowMeans(sd^2) +
-        rowMeans((mean - rowMeans(mean))^2))
+      own = match(last$row, data_rows(rows, seq_along(rows$offset))), row = last$row,
+      column = last$column, level = last$level %||% rep(NA_character_, nrow(last)),
+      mean = rowMeans(mean), sd = sqrt(rowMeans(sd^2) + rowMeans((mean - rowMeans(mean))^2))
     )
   }
   out <- do.call(rbind, parts)
@@ -316,8 +296,8 @@ pool_imputed <- function(kept, rows, shared) {
 
 # New rows of known groups ---------------------------------------------------
 
-# What the fit keeps of completions: of each factor its first term, the codes of
-# its groups, and their values, groups x predictors x completions.
+# What the fit keeps of completions: of each factor its first term, the codes of its groups, and
+# their values, groups x predictors x completions.
 shared_values <- function(kept, rows, shared) {
   states <- lapply(kept, `[[`, "state")
   stack <- function(name, one, columns) {
@@ -328,8 +308,7 @@ shared_values <- function(kept, rows, shared) {
   lapply(shared, function(one) {
     list(
       term = one$own[1L], groups = rows$random[[one$own[1L]]]$group[one$first],
-      numbers = one$numbers, factors = one$factors,
-      x = stack("x", one, one$numbers),
+      numbers = one$numbers, factors = one$factors, x = stack("x", one, one$numbers),
       codes = if (length(one$factors)) stack("codes", one, one$factors)
     )
   })
@@ -342,8 +321,7 @@ misses_shared <- function(object, rows) {
     known <- rows$random[[one$term]]$group %in% one$groups
     gone <- rowSums(is.na(rows$holes$x[, one$numbers, drop = FALSE])) > 0
     if (length(one$factors)) {
-      gone <- gone |
-        rowSums(is.na(rows$holes$codes[, one$factors, drop = FALSE])) > 0
+      gone <- gone | rowSums(is.na(rows$holes$codes[, one$factors, drop = FALSE])) > 0
     }
     out <- out | known & gone
   }
@@ -399,17 +377,14 @@ completions_of <- function(object) {
 }
 
 has_shared <- function(object, rows) {
-  !is.null(object$shared) && !is.null(rows$holes) &&
-    any(misses_shared(object, rows))
+  !is.null(object$shared) && !is.null(rows$holes) && any(misses_shared(object, rows))
 }
 
 latent_shared <- function(object, rows, links, threads) {
   at <- which(misses_shared(object, rows))
   some <- take_rows(rows, at)
   each <- lapply(completions_of(object), function(m) {
-    out <- latent(
-      given_completion(object, m), complete_by(object, some, m), links, threads
-    )
+    out <- latent(given_completion(object, m), complete_by(object, some, m), links, threads)
     if (length(links) && length(out$prob) && is.null(out$prob_sd)) {
       out$prob_sd <- lapply(stats::setNames(nm = names(out$prob)), function(l) {
         probability_sd(out$mean, out$var, l)
@@ -456,10 +431,7 @@ latent_draws_shared <- function(object, rows, take, response, threads) {
     count <- as.list(diff(round(seq(0, take, length.out = length(all) + 1L))))
   }
   each <- Map(function(m, n) {
-    latent_draws(
-      given_completion(object, m), complete_by(object, rows, m), n, response,
-      threads
-    )
+    latent_draws(given_completion(object, m), complete_by(object, rows, m), n, response, threads)
   }, all, count)
   out <- each[[1L]]
   out$f <- do.call(rbind, lapply(each, `[[`, "f"))

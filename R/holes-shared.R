@@ -12,11 +12,10 @@
 # missing row by row have their own law (linear-atoms.R, missing/ of the core),
 # for which the completed predictors of groups are known ones.
 
-# Fits before those that count. Of those that count at least 20; of data that
-# are not large, with one variance of effects, whose fits take little, up to 100
-# of a normal response and 40 of others, until the completions add less than
-# this share of a standard deviation to the error of the means. Values that are
-# tried for each group in a step.
+# Fits before those that count. Of those that count at least 20; of data that are not large, with
+# one variance of effects, whose fits take little, up to 100 of a normal response and 40 of others,
+# until the completions add less than this share of a standard deviation to the error of the means.
+# Values that are tried for each group in a step.
 shared_burn <- 6L
 shared_fits <- c(least = 20L, classes = 40L, numbers = 100L)
 shared_cells <- 3e6
@@ -33,10 +32,9 @@ shared_tried <- 32L
 #' groups counts: what is constant in a school is so in its classes, too.
 #'
 #' @param rows A design.
-#' @return `NULL` where there are none, else by factor: `group`, the group of
-#'   each row, from 1; `first`, the first row of each group; `numbers`,
-#'   `factors`: columns of `holes$x` and of `holes$codes`; `own`: the random terms of that
-#'   factor.
+#' @return `NULL` where there are none, else by factor: `group`, the group of each row, from 1;
+#'   `first`, the first row of each group; `numbers`, `factors`: columns of `holes$x` and of
+#'   `holes$codes`; `own`: the random terms of that factor.
 #' @noRd
 shared_holes <- function(rows, settings) {
   holes <- rows$holes
@@ -70,9 +68,8 @@ shared_holes <- function(rows, settings) {
   refuse_shared(rows, settings)
   lapply(used, function(k) {
     list(
-      group = groups[[k]], first = which(!duplicated(groups[[k]])),
-      numbers = which(numbers == k), factors = which(levels == k),
-      own = which(same == k)
+      group = groups[[k]], first = which(!duplicated(groups[[k]])), numbers = which(numbers == k),
+      factors = which(levels == k), own = which(same == k)
     )
   })
 }
@@ -97,8 +94,7 @@ is_shared <- function(values, group) {
 
 refuse_shared <- function(rows, settings) {
   found <- c(
-    if (!isFALSE(settings$select %||% FALSE)) "`select`",
-    if (!is.null(settings$until)) "`until`",
+    if (!isFALSE(settings$select %||% FALSE)) "`select`", if (!is.null(settings$until)) "`until`",
     if (!is.null(settings$resume)) "`resume`"
   )
   if (length(found)) {
@@ -106,10 +102,7 @@ refuse_shared <- function(rows, settings) {
       "argument", "Missing values of whole groups do not go with all settings.",
       c(
         sprintf("Found: %s.", paste(found, collapse = " and ")),
-        paste(
-          "Accepted: a fit without; or leave the rows out,",
-          "`missing = \"omit\"`."
-        )
+        paste("Accepted: a fit without; or leave the rows out,", "`missing = \"omit\"`.")
       ),
       column = found[1L]
     )
@@ -157,8 +150,7 @@ fill_shared <- function(rows, x, codes, parts) {
     take_wide_places(wide, pick)
   }
   done <- Map(fill, c(
-    list(source$x), lapply(source$random, `[[`, "z"),
-    lapply(source$processes, `[[`, "x")
+    list(source$x), lapply(source$random, `[[`, "z"), lapply(source$processes, `[[`, "x")
   ), source$uses, parts, list(source$at))
   filled <- lapply(done, `[[`, "values")
   uses <- lapply(done, `[[`, "uses")
@@ -178,9 +170,7 @@ fill_shared <- function(rows, x, codes, parts) {
     source$processes <- put(source$processes, "x", processes)
     source$uses <- uses
     rows$holes$codes <- codes
-    rows$holes$wide <- source[c(
-      "at", "codes", "x", "random", "processes", "uses"
-    )]
+    rows$holes$wide <- source[c("at", "codes", "x", "random", "processes", "uses")]
     return(rows)
   }
   rows$x <- filled[[1L]]
@@ -188,9 +178,7 @@ fill_shared <- function(rows, x, codes, parts) {
   if (length(processes)) {
     rows$processes <- put(rows$processes, "x", processes)
     if (!is.null(wide)) {
-      rows$processes <- put(
-        rows$processes, "inside", lapply(source$processes, `[[`, "inside")
-      )
+      rows$processes <- put(rows$processes, "inside", lapply(source$processes, `[[`, "inside"))
     }
   }
   if (!anyNA(x)) {
@@ -218,8 +206,8 @@ take_wide_places <- function(wide, keep) {
 
 # Fits over completions ------------------------------------------------------
 
-# By an engine without draws. Of fits on a grid over variances the points of all
-# are those of the mixture; else it has one normal law with its moments.
+# By an engine without draws. Of fits on a grid over variances the points of all are those of the
+# mixture; else it has one normal law with its moments.
 fit_shared <- function(model, rows, settings, call, shared) {
   settings <- shared_rate(settings, rows)
   with_seed(settings$seed %||% 1L, {
@@ -263,10 +251,7 @@ fit_shared <- function(model, rows, settings, call, shared) {
     for (w in said) warning(w)
     fit <- pool_shared(kept, rows, shared)
     fit$calibrated <- settings$calibrated %||% fit$calibrated
-    list(
-      fit = fit, job = one$job,
-      left_out = pool_left_out(lapply(kept, `[[`, "left_out"))
-    )
+    list(fit = fit, job = one$job, left_out = pool_left_out(lapply(kept, `[[`, "left_out")))
   })
 }
 
@@ -279,13 +264,11 @@ most_shared_fits <- function(rows, settings) {
   }
   cells <- length(rows$offset) * max(1, ncol(rows$x))
   kind <- if (length(rows$levels)) "classes" else "numbers"
-  min(shared_fits[[kind]], max(
-    shared_fits[["least"]], 10 * (shared_cells %/% (10 * cells))
-  ))
+  min(shared_fits[[kind]], max(shared_fits[["least"]], 10 * (shared_cells %/% (10 * cells))))
 }
 
-# Whether the means over the completions so far are settled: their error is that
-# of a series whose steps follow each other.
+# Whether the means over the completions so far are settled: their error is that of a series whose
+# steps follow each other.
 enough_shared <- function(kept, most) {
   count <- length(kept)
   if (count < shared_fits[["least"]] || count %% 10L > 0L) {
@@ -298,17 +281,15 @@ enough_shared <- function(kept, most) {
   theta <- do.call(rbind, lapply(q, `[[`, "theta_mean"))
   away <- theta - rep(colMeans(theta), each = count)
   var <- colMeans(away^2)
-  follows <- colMeans(
-    away[-1L, , drop = FALSE] * away[-count, , drop = FALSE]
-  ) / pmax(var, 1e-300)
+  follows <- colMeans(away[-1L, , drop = FALSE] * away[-count, , drop = FALSE]) / pmax(var, 1e-300)
   follows <- pmin(pmax(follows, 0), 0.9)
   own <- Reduce(`+`, lapply(q, function(q) diag(q$theta_cov))) / count
   error <- var / count * (1 + follows) / (1 - follows)
   all(error < shared_error^2 * (own + var))
 }
 
-# With holes the hinge has a calibrated rate where nothing is said
-# (learning-rate.R), whoever completes them.
+# With holes the hinge has a calibrated rate where nothing is said (learning-rate.R), whoever
+# completes them.
 shared_rate <- function(settings, rows) {
   if (!identical(settings$family, "hinge")) {
     return(settings)
@@ -326,8 +307,8 @@ shared_rate <- function(settings, rows) {
   settings
 }
 
-# What a step asks of a fit. Values that rows miss by themselves are drawn from
-# what the fit says of each.
+# What a step asks of a fit. Values that rows miss by themselves are drawn from what the fit says of
+# each.
 shared_setting <- function(rows, fit, job, parts) {
   imputed <- fit$imputed
   design <- rows$holes
@@ -357,9 +338,9 @@ shared_setting <- function(rows, fit, job, parts) {
   )
 }
 
-# By a sampler, whose chains have completions of their own: they run in
-# segments, and between two of these the values of groups are drawn given the
-# chain's state. Segments of the warmup, and of the draws that are kept.
+# By a sampler, whose chains have completions of their own: they run in segments, and between two of
+# these the values of groups are drawn given the chain's state. Segments of the warmup, and of the
+# draws that are kept.
 shared_warm <- 10L
 shared_segments <- 50L
 
@@ -465,9 +446,7 @@ collect_shared <- function(chains, model, rows, settings, call) {
   core$length$warmup <- settings$warmup
   core$seed <- settings$seed
   core$fingerprint <- fingerprint_of(last$job)
-  core$status$seconds <- sum(vapply(
-    chains, function(own) own$core$status$seconds, 1
-  ))
+  core$status$seconds <- sum(vapply(chains, function(own) own$core$status$seconds, 1))
   fit <- new_fit(model, call, rows, settings)
   fit <- add_draws(fit, model, core, settings)
   fit <- model$collect(fit, core, last$job, last$completed)

@@ -1,13 +1,12 @@
-# Missing values of numeric predictors that the model describes,
-# x_i ~ N(mu, Sigma) (Luts and Ormerod). A hole enters a column of the design
-# as the predictor itself or in a product with known columns, so the column is
-# linear in it: value = base + slope * x_ij. The slope is the column with 1 in
-# the hole.
+# Missing values of numeric predictors that the model describes, x_i ~ N(mu, Sigma) (Luts and
+# Ormerod). A hole enters a column of the design as the predictor itself or in a product with known
+# columns, so the column is linear in it: value = base + slope * x_ij. The slope is the column with
+# 1 in the hole.
 
 # Cells of a design matrix ----------------------------------------------------
 
-# For each predictor the columns of a model matrix that are made with it, and
-# the one that is the predictor itself, NA if there is none.
+# For each predictor the columns of a model matrix that are made with it, and the one that is the
+# predictor itself, NA if there is none.
 predictor_columns <- function(assign, terms, predictors) {
   factors <- term_factors(terms) > 0
   names <- variable_names(terms)
@@ -39,8 +38,8 @@ keep_cells <- function(cells, keep) {
   take_cells(cells, which(!is.na(cells$column)))
 }
 
-# Cells (row, column) that depend on a hole, and the slope: the entry of x,
-# which was computed with 1 in every hole. Where that is 0 the entry is known.
+# Cells (row, column) that depend on a hole, and the slope: the entry of x, which was computed with
+# 1 in every hole. Where that is 0 the entry is known.
 hole_cells <- function(x, columns, mask) {
   parts <- list()
   for (j in which(colSums(mask) > 0)) {
@@ -61,8 +60,7 @@ bind_cells <- function(parts) {
   take <- function(name) unlist(lapply(parts, `[[`, name), use.names = FALSE)
   list(
     row = as.integer(take("row")), column = as.integer(take("column")),
-    predictor = as.integer(take("predictor")),
-    slope = as.double(take("slope"))
+    predictor = as.integer(take("predictor")), slope = as.double(take("slope"))
   )
 }
 
@@ -104,19 +102,15 @@ fill_frame <- function(frame, names) {
 #' @param fixed,random The columns of x, and of z of each random term: `center`,
 #'   `scale`, `made` by predictor_columns(), `cells` by hole_cells().
 #' @param pairs Of variables that cannot both be missing.
-#' @param factors Those with holes: `levels`, `codes`; `wide`, by
-#'   completed_rows(); `guides`, levels of factors that tell about them, and the
-#'   coded `frame`.
-#' @return A list of `info`, for new rows, and `holes`: `predictors`; `center`,
-#'   `scale_x`; `x` (n x P, model scale, NA in holes); `mean`, `var` of its
-#'   observed values; `use_row`, `use_column`, `use_predictor` (0-based),
-#'   `use_base`, `use_slope`: the standardised column is base + slope * x;
-#'   `random_uses`, for each random term a list of the same. With factors
-#'   `levels`, `codes`, `guides` (n x K) and `wide`, of which `uses` has the
-#'   uses of x and of each term.
+#' @param factors Those with holes: `levels`, `codes`; `wide`, by completed_rows(); `guides`, levels
+#'   of factors that tell about them, and the coded `frame`.
+#' @return A list of `info`, for new rows, and `holes`: `predictors`; `center`, `scale_x`; `x` (n x
+#'   P, model scale, NA in holes); `mean`, `var` of its observed values; `use_row`, `use_column`,
+#'   `use_predictor` (0-based), `use_base`, `use_slope`: the standardised column is base + slope *
+#'   x; `random_uses`, for each random term a list of the same. With factors `levels`, `codes`,
+#'   `guides` (n x K) and `wide`, of which `uses` has the uses of x and of each term.
 #' @noRd
-hole_model <- function(values, fixed, random, standardize, pairs,
-                       factors = NULL) {
+hole_model <- function(values, fixed, random, standardize, pairs, factors = NULL) {
   parts <- c(list(fixed), random)
   itself <- vapply(parts, function(part) {
     !is.na(part$made$itself)
@@ -128,10 +122,7 @@ hole_model <- function(values, fixed, random, standardize, pairs,
       which(lengths(part$made$made) > 0L & colSums(is.na(values)) > 0)
     })))
   }
-  kept <- which(
-    rowSums(matrix(itself, ncol(values))) > 0 |
-      tabulate(used, ncol(values)) > 0L
-  )
+  kept <- which(rowSums(matrix(itself, ncol(values))) > 0 | tabulate(used, ncol(values)) > 0L)
   if (length(kept) == 0L && length(factors$levels) == 0L) {
     return(NULL)
   }
@@ -192,8 +183,8 @@ model_scale <- function(values, info) {
   (values - rep(info$center, each = n)) / rep(info$scale, each = n)
 }
 
-# Uses in the format of the core: 0-based, ordered by row and predictor, with
-# the standardised column as a function of the predictor on the model scale.
+# Uses in the format of the core: 0-based, ordered by row and predictor, with the standardised
+# column as a function of the predictor on the model scale.
 all_uses <- function(info, cells) {
   uses <- each_use(info, cells)
   c(
@@ -205,15 +196,12 @@ all_uses <- function(info, cells) {
 # Of each part.
 each_use <- function(info, cells) {
   Map(function(cells, part) {
-    cells <- take_cells(
-      cells, order(cells$row, cells$predictor, cells$column)
-    )
+    cells <- take_cells(cells, order(cells$row, cells$predictor, cells$column))
     j <- cells$predictor
     k <- cells$column
     base <- (cells$slope * info$center[j] - part$center[k]) / part$scale[k]
     list(
-      row = cells$row - 1L, column = k - 1L, predictor = j - 1L,
-      base = unname(base),
+      row = cells$row - 1L, column = k - 1L, predictor = j - 1L, base = unname(base),
       slope = unname(cells$slope * info$scale[j] / part$scale[k])
     )
   }, cells, info$parts)
@@ -221,8 +209,8 @@ each_use <- function(info, cells) {
 
 # New rows -------------------------------------------------------------------
 
-# Cells of new rows in the holes that `mask` marks: of x and of each z, which
-# were computed with 1 there, or hold NA when they are the predictors.
+# Cells of new rows in the holes that `mask` marks: of x and of each z, which were computed with 1
+# there, or hold NA when they are the predictors.
 new_cells <- function(info, out, mask) {
   matrices <- c(list(out$x), lapply(out$random, `[[`, "z"))
   # Of processes 1 is put into the holes here.
@@ -230,10 +218,7 @@ new_cells <- function(info, out, mask) {
     for (j in seq_along(part$made)) own$x[mask[, j], part$made[[j]]] <- 1
     own$x
   }, out$processes, utils::tail(info$parts, length(out$processes)))
-  Map(
-    function(x, part) hole_cells(x, part, mask), c(matrices, processes),
-    info$parts
-  )
+  Map(function(x, part) hole_cells(x, part, mask), c(matrices, processes), info$parts)
 }
 
 fill_cells <- function(x, cells, part) {
@@ -241,10 +226,9 @@ fill_cells <- function(x, cells, part) {
   x
 }
 
-# Holes of new rows from the predictors `values` (data scale) and the cells of
-# x and of each z; `factors` as hole_model() takes them. A row where two
-# unknowns are multiplied, or are made of one variable, has no normal latent
-# value and counts as incomplete.
+# Holes of new rows from the predictors `values` (data scale) and the cells of x and of each z;
+# `factors` as hole_model() takes them. A row where two unknowns are multiplied, or are made of one
+# variable, has no normal latent value and counts as incomplete.
 new_holes <- function(info, values, cells, complete, factors = NULL) {
   mask <- is.na(if (is.null(factors)) values else cbind(values, factors$codes))
   own <- factor_holes(info, factors, values)
@@ -264,7 +248,6 @@ new_holes <- function(info, values, cells, complete, factors = NULL) {
     take_cells(part, which(complete[part$row]))
   })
   list(
-    complete = complete,
-    holes = c(list(x = model_scale(values, info)), all_uses(info, cells), own)
+    complete = complete, holes = c(list(x = model_scale(values, info)), all_uses(info, cells), own)
   )
 }

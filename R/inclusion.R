@@ -8,29 +8,25 @@
 #' @param by `"column"` of the design, the default; `"term"` of the formula: the
 #'   probability that any of the columns of the term is in the model.
 #' @param ... Unused.
-#' @return Named numeric vector, one element in \[0, 1\] for each column of the
-#'   design under selection: for `"gibbs"` the mean over all kept draws of the
-#'   conditional probability given the rest (Rao-Blackwell), for `"vb"` the same
-#'   of 4 x 250 sweeps from the variational optimum, with an attribute `range`,
-#'   by how much the four streams differ (with `polish = "ep"` that of
-#'   expectation propagation and with `polish = FALSE` the variational
-#'   probability, both without), for [bark()] the share of the draws in
-#'   which the column is in the model. With `by = "term"` an element for each
-#'   term: where its columns share one indicator, as they do by default, that of
-#'   each; else the share of the draws in which any of them is in. Fits without
-#'   draws do not know that of several columns, and say so.
-#' @section Variational fits: the variational probability is more extreme than
-#'   the posterior: nearly 0 or nearly 1 where `"gibbs"` still hesitates. What
-#'   is reported, coefficients and predictions included, is therefore the
-#'   sampler's. Where a column's probability differs by
-#'   more than 0.3 between the streams, [print()] and [summary()] say that the
-#'   selection has not settled: run `method = "gibbs"` for longer.
-#' @section Expectation propagation: `polish = "ep"` gives the same numbers
-#'   every time, and with few columns they are close to those of long chains,
-#'   within about 0.05. A column that is rarely different from 0 and tells the
-#'   class where it is has a posterior that no Gaussian fits: its probability
-#'   can then be far too low, of which nothing warns. Of several places where
-#'   the messages settle the one with the highest evidence counts.
+#' @return Named numeric vector, one element in \[0, 1\] for each column of the design under
+#'   selection: for `"gibbs"` the mean over all kept draws of the conditional probability given the
+#'   rest (Rao-Blackwell), for `"vb"` the same of 4 x 250 sweeps from the variational optimum, with
+#'   an attribute `range`, by how much the four streams differ (with `polish = "ep"` that of
+#'   expectation propagation and with `polish = FALSE` the variational probability, both without),
+#'   for [bark()] the share of the draws in which the column is in the model. With `by = "term"` an
+#'   element for each term: where its columns share one indicator, as they do by default, that of
+#'   each; else the share of the draws in which any of them is in. Fits without draws do not know
+#'   that of several columns, and say so.
+#' @section Variational fits: the variational probability is more extreme than the posterior: nearly
+#'   0 or nearly 1 where `"gibbs"` still hesitates. What is reported, coefficients and predictions
+#'   included, is therefore the sampler's. Where a column's probability differs by more than 0.3
+#'   between the streams, [print()] and [summary()] say that the selection has not settled: run
+#'   `method = "gibbs"` for longer.
+#' @section Expectation propagation: `polish = "ep"` gives the same numbers every time, and with few
+#'   columns they are close to those of long chains, within about 0.05. A column that is rarely
+#'   different from 0 and tells the class where it is has a posterior that no Gaussian fits: its
+#'   probability can then be far too low, of which nothing warns. Of several places where the
+#'   messages settle the one with the highest evidence counts.
 #' @section Errors: `bayeskernel_error_argument` if the fit has no selection.
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
@@ -77,10 +73,9 @@ need_selection <- function(object) {
   }
 }
 
-# The selection of a fit: names of its `columns`, NULL without; the rest as
-# functions: `inclusion()` of each, maybe with the attribute `range`;
-# `draws(columns)`, 0 where they are out; `positive()`, P(effect > 0 | in the
-# model), NULL where effects have no sign.
+# The selection of a fit: names of its `columns`, NULL without; the rest as functions: `inclusion()`
+# of each, maybe with the attribute `range`; `draws(columns)`, 0 where they are out; `positive()`,
+# P(effect > 0 | in the model), NULL where effects have no sign.
 selection_of <- function(object) UseMethod("selection_of")
 
 #' @exportS3Method
@@ -89,8 +84,7 @@ selection_of.bark <- function(object) {
   list(
     columns = if (object$select) object$columns,
     inclusion = function() colMeans(bark_scales(object) > 0),
-    draws = function(columns) bark_scales(object)[, columns],
-    positive = function() NULL
+    draws = function(columns) bark_scales(object)[, columns], positive = function() NULL
   )
 }
 
@@ -131,9 +125,7 @@ inclusion_of_any <- function(object, columns) {
     bk_abort(
       "argument", "The fit has no joint draws of its indicators.",
       c(
-        sprintf("Found: a term of %d columns, each in or out by itself.",
-          length(columns)
-        ),
+        sprintf("Found: a term of %d columns, each in or out by itself.", length(columns)),
         "Accepted: by = \"column\"; or a fit with `polish = TRUE`."
       ),
       column = "by", found = "term"
@@ -142,10 +134,9 @@ inclusion_of_any <- function(object, columns) {
   mean(rowSums(selection_of(object)$draws(columns) != 0) > 0)
 }
 
-# The term of the formula that each column of the design belongs to, by name; of
-# a matrix every column is a term. Widths of terms are those of their variables:
-# a factor has a column for each level where `factors` says 2, for each contrast
-# where it says 1.
+# The term of the formula that each column of the design belongs to, by name; of a matrix every
+# column is a term. Widths of terms are those of their variables: a factor has a column for each
+# level where `factors` says 2, for each contrast where it says 1.
 term_of_columns <- function(object) {
   info <- object$design
   if (is.null(info$terms)) {
@@ -172,9 +163,7 @@ term_of_columns <- function(object) {
       width(variables[v], coding[v, t])
     }, 1L))
   }, 1)
-  all <- c(
-    if (attr(info$terms, "intercept") == 1L) "(Intercept)", rep(labels, widths)
-  )
+  all <- c(if (attr(info$terms, "intercept") == 1L) "(Intercept)", rep(labels, widths))
   own <- all[info$keep]
   stats::setNames(ifelse(is.na(own), info$columns, own), info$columns)
 }
@@ -202,10 +191,9 @@ effect_signs <- function(object, columns) {
 #' @param names How many columns are named in the plot, default 12.
 #' @param main Title.
 #' @param ... No further arguments.
-#' @return `inclusion_path()`: a list of class `inclusion_path` with `rho` in
-#'   decreasing order, matrices `inclusion` and `effect` (posterior mean of the
-#'   effect of a standardised column), a row for each `rho`, and `elbo`, the
-#'   bounds. The plot shows the effects.
+#' @return `inclusion_path()`: a list of class `inclusion_path` with `rho` in decreasing order,
+#'   matrices `inclusion` and `effect` (posterior mean of the effect of a standardised column), a
+#'   row for each `rho`, and `elbo`, the bounds. The plot shows the effects.
 #' @examples
 #' set.seed(1)
 #' x <- matrix(rnorm(2000), 200, 10, dimnames = list(NULL, letters[1:10]))
@@ -216,13 +204,11 @@ effect_signs <- function(object, columns) {
 #' plot(path)
 #' @export
 inclusion_path <- function(object, rho = 10^seq(-0.3, -5, length.out = 20)) {
-  if (!inherits(object, c("bsvm", "bkm")) ||
-    identical(object$method, "gibbs")) {
+  if (!inherits(object, c("bsvm", "bkm")) || identical(object$method, "gibbs")) {
     abort_argument(object, "object", "a fit by bsvm(method = \"vb\")")
   }
   need_selection(object)
-  good <- is.numeric(rho) && length(rho) > 0L && !anyNA(rho) &&
-    all(rho > 0 & rho < 1)
+  good <- is.numeric(rho) && length(rho) > 0L && !anyNA(rho) && all(rho > 0 & rho < 1)
   if (!good) abort_argument(rho, "rho", "numbers strictly between 0 and 1")
   rho <- sort(rho, decreasing = TRUE)
   home <- parent.frame()
@@ -234,9 +220,7 @@ inclusion_path <- function(object, rho = 10^seq(-0.3, -5, length.out = 20)) {
     # The package need not be attached.
     call[[1]] <- if (inherits(object, "bkm")) bkm else bsvm
     call$prior <- prior
-    call$control <- as.call(list(
-      changed_control, call$control %||% list(), polish = FALSE
-    ))
+    call$control <- as.call(list(changed_control, call$control %||% list(), polish = FALSE))
     eval(call_with_data(object, call), home)
   })
   columns <- object$posterior$selection$columns
@@ -259,8 +243,7 @@ inclusion_path <- function(object, rho = 10^seq(-0.3, -5, length.out = 20)) {
 print.inclusion_path <- function(x, ...) {
   cat("Columns kept (inclusion above 0.5) along the prior probability\n")
   print(data.frame(
-    rho = signif(x$rho, 3), kept = rowSums(x$inclusion > 0.5),
-    bound = round(x$elbo, 3)
+    rho = signif(x$rho, 3), kept = rowSums(x$inclusion > 0.5), bound = round(x$elbo, 3)
   ), row.names = FALSE)
   invisible(x)
 }
@@ -288,16 +271,14 @@ plot.inclusion_path <- function(x, names = 12, main = NULL, ...) {
   colours[largest] <- bk_palette(length(largest))
   for (k in order(colours != "grey70")) {
     graphics::lines(
-      at, x$effect[, k],
-      col = colours[k], lwd = 1.5, type = if (room > 0) "p" else "l"
+      at, x$effect[, k], col = colours[k], lwd = 1.5, type = if (room > 0) "p" else "l"
     )
   }
   if (length(largest) > 0L) {
     gap <- 0.035 * diff(graphics::par("usr")[3:4])
     graphics::mtext(
-      labels,
-      side = 4, at = spread_labels(x$effect[1, largest], gap), line = 0.2,
-      las = 1, cex = 0.75, col = colours[largest]
+      labels, side = 4, at = spread_labels(x$effect[1, largest], gap), line = 0.2, las = 1,
+      cex = 0.75, col = colours[largest]
     )
   }
   rest <- ncol(x$effect) - length(largest)

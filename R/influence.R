@@ -1,27 +1,23 @@
-# What the rows do to a support vector machine, and what follows: covariances of
-# its coefficients over samples, and the learning rate at which its posterior
-# would have them. The hinge is no likelihood, and its posterior is about half
-# as wide as the estimates are uncertain.
+# What the rows do to a support vector machine, and what follows: covariances of its coefficients
+# over samples, and the learning rate at which its posterior would have them. The hinge is no
+# likelihood, and its posterior is about half as wide as the estimates are uncertain.
 
 #' Influence of rows
 #'
-#' @param from What the core says of the rows at the fit's own likelihood
-#'   powers: `mean`, `var` (m, s: of f without residual), `kappa`, `gradient`
-#'   (of the row's site: its precision, and the derivative of its logarithm at
-#'   m).
+#' @param from What the core says of the rows at the fit's own likelihood powers: `mean`, `var` (m,
+#'   s: of f without residual), `kappa`, `gradient` (of the row's site: its precision, and the
+#'   derivative of its logarithm at m).
 #' @param copies Of how many equal observations each row stands.
-#' @return A list by row, of one of its copies: `mean`, `var`, `gradient`,
-#'   `share`, d = 1 - kappa s; `left_mean`, `left_var`, moments of f without it:
-#'   m - s gradient / d, s / d; and `copies`.
+#' @return A list by row, of one of its copies: `mean`, `var`, `gradient`, `share`, d = 1 - kappa s;
+#'   `left_mean`, `left_var`, moments of f without it: m - s gradient / d, s / d; and `copies`.
 #' @noRd
 row_influence <- function(from, copies = 1) {
   gradient <- from$gradient / copies
   share <- pmax(1 - from$kappa * from$var / copies, 1e-10)
   list(
-    mean = from$mean, var = from$var, kappa = from$kappa / copies,
-    gradient = gradient, share = share,
-    left_mean = from$mean - gradient * from$var / share,
-    left_var = from$var / share, copies = rep_len(copies, length(gradient))
+    mean = from$mean, var = from$var, kappa = from$kappa / copies, gradient = gradient,
+    share = share, left_mean = from$mean - gradient * from$var / share, left_var = from$var / share,
+    copies = rep_len(copies, length(gradient))
   )
 }
 
@@ -31,8 +27,8 @@ row_copies <- function(weights, counted = FALSE) {
   if (isTRUE(counted) || whole) weights else 1
 }
 
-# How often each row of classes occurs, for models whose likelihood has no
-# powers; NULL where all occur once.
+# How often each row of classes occurs, for models whose likelihood has no powers; NULL where all
+# occur once.
 class_counts <- function(rows, name) {
   weights <- rows$weights
   if (is.null(weights)) {
@@ -44,8 +40,7 @@ class_counts <- function(rows, name) {
       "argument", sprintf("Weights of classes are no counts in %s().", name),
       c(
         sprintf(
-          "Found: %s in row %d.", format(weights[broken[1]]),
-          original_rows(broken[1], rows$rows)
+          "Found: %s in row %d.", format(weights[broken[1]]), original_rows(broken[1], rows$rows)
         ),
         "Accepted: whole numbers, how often each row occurs.",
         "bkm() and gpsvm() take any powers of the likelihood."
@@ -69,30 +64,27 @@ drawn_influence <- function(f, y, power) {
 
 # --- covariance of the coefficients over samples -----------------------------
 
-# sum delta delta' of the jackknife: delta = S x g / d, how leaving an
-# observation out moves the coefficients; by group the sum of S x g over the
-# group, whose own effects have left with it. Columns of theta as in `cov`, S.
+# sum delta delta' of the jackknife: delta = S x g / d, how leaving an observation out moves the
+# coefficients; by group the sum of S x g over the group, whose own effects have left with it.
+# Columns of theta as in `cov`, S.
 jackknife_cov <- function(influence, x, cov, group = NULL) {
   if (!is.null(group)) {
     return(crossprod(group_moves(influence, x, cov, group)))
   }
   at <- seq_len(ncol(x))
   cov <- cov[at, at, drop = FALSE]
-  meat <- crossprod(
-    x * (sqrt(influence$copies) * influence$gradient / influence$share)
-  )
+  meat <- crossprod(x * (sqrt(influence$copies) * influence$gradient / influence$share))
   cov %*% meat %*% cov
 }
 
 # The delta of the groups, a row each, named by their numbers.
 group_moves <- function(influence, x, cov, group) {
   at <- seq_len(ncol(x))
-  rowsum(x * (influence$copies * influence$gradient), group) %*%
-    cov[at, at, drop = FALSE]
+  rowsum(x * (influence$copies * influence$gradient), group) %*% cov[at, at, drop = FALSE]
 }
 
-# The job of a fit over a grid of variances, whose core leaves the rows out
-# point by point: of how many observations each of them stands.
+# The job of a fit over a grid of variances, whose core leaves the rows out point by point: of how
+# many observations each of them stands.
 leave_rows_out <- function(job) {
   design <- job$design
   if (job$settings$family == "hinge" && is.null(job$atoms) &&
@@ -104,8 +96,7 @@ leave_rows_out <- function(job) {
   job
 }
 
-# The grouping that all random terms nest in, NULL without random terms, FALSE
-# where there is none.
+# The grouping that all random terms nest in, NULL without random terms, FALSE where there is none.
 outer_groups <- function(random) {
   if (length(random) == 0L) {
     return(NULL)
@@ -118,8 +109,8 @@ outer_groups <- function(random) {
   if (all(nested)) outer[c("group", "label", "levels")] else FALSE
 }
 
-# The fit with `sandwich`: `cov`, of the coefficients as theta has them, and
-# `by`; or `why` there is none. `left_out`: the rows' influence, for who asks.
+# The fit with `sandwich`: `cov`, of the coefficients as theta has them, and `by`; or `why` there is
+# none. `left_out`: the rows' influence, for who asks.
 add_sandwich <- function(fit, core, job) {
   if (linear_family(fit) != "hinge") {
     return(fit)
@@ -142,10 +133,7 @@ add_sandwich <- function(fit, core, job) {
     return(fit)
   }
   x <- scaled_columns(job$design, fit$posterior$wide)
-  influence <- row_influence(
-    core$influence,
-    row_copies(fit$weights, fit$counted)
-  )
+  influence <- row_influence(core$influence, row_copies(fit$weights, fit$counted))
   fit$sandwich <- list(
     cov = unname(core$influence$jackknife %||% jackknife_cov(
       influence, x, core$influence$cov, groups$group
@@ -156,11 +144,10 @@ add_sandwich <- function(fit, core, job) {
   settle_sandwich(fit, influence)
 }
 
-# Without a sandwich that is none. Where the posterior has every row on its side
-# the rows' gradients are next to nothing, and what limits the coefficients is
-# their prior: leaving rows out shows neither. Draws whose spread is that of the
-# few largest do not tell what leaving a row out does: 1 - kappa s is then below
-# 0, or what it was set to instead, or f moves by many of its own standard
+# Without a sandwich that is none. Where the posterior has every row on its side the rows' gradients
+# are next to nothing, and what limits the coefficients is their prior: leaving rows out shows
+# neither. Draws whose spread is that of the few largest do not tell what leaving a row out does: 1
+# - kappa s is then below 0, or what it was set to instead, or f moves by many of its own standard
 # deviations. Mean field has its own variance, of normal tails.
 settle_sandwich <- function(fit, influence = NULL) {
   sampled <- fit$method == "gibbs"
@@ -168,8 +155,7 @@ settle_sandwich <- function(fit, influence = NULL) {
   variance <- diag(fit$sandwich$cov)
   # A source keeps neither.
   known <- length(own) > 0L && length(own) == length(fit$y)
-  why <- if ((sampled || fit$method == "ep") && known &&
-    all(fit$y * own > 0)) {
+  why <- if ((sampled || fit$method == "ep") && known && all(fit$y * own > 0)) {
     "classes that the fit separates"
   } else if (sampled && any(
     influence$gradient != 0 & (influence$share < 0.05 |
@@ -187,9 +173,8 @@ sandwich_by <- function(groups, label) {
   if (groups == 0L) "rows" else sprintf("%d groups of %s", groups, label)
 }
 
-# Where mean field gave a class up its variance of the slopes goes to 0 with
-# them, and what rows do to both is not what they do at that variance: there are
-# no standard errors to be believed.
+# Where mean field gave a class up its variance of the slopes goes to 0 with them, and what rows do
+# to both is not what they do at that variance: there are no standard errors to be believed.
 without_shrunk <- function(fit) {
   if (!is.null(fit$sandwich$cov) && length(fit$given_up) &&
     identical(fit$penalty, "learn") && fit$method %in% c("vb", "svi")) {
@@ -232,8 +217,7 @@ scaled_columns <- function(design, wide) {
 
 # "sandwich" of a support vector machine that has it, unless asked otherwise.
 vcov_type <- function(object) {
-  object$vcov_type %||%
-    if (is.null(object$sandwich$cov)) "posterior" else "sandwich"
+  object$vcov_type %||% if (is.null(object$sandwich$cov)) "posterior" else "sandwich"
 }
 
 # The fit, for which all functions show that covariance; NULL: its own.
@@ -273,8 +257,8 @@ fixed_cov <- function(object) {
 
 # --- the learning rate --------------------------------------------------------
 
-# By what factor the likelihood is too sure, sum kappa s / sum g^2 s / d,
-# against the rate at which the rows were fitted (1: relative to it).
+# By what factor the likelihood is too sure, sum kappa s / sum g^2 s / d, against the rate at which
+# the rows were fitted (1: relative to it).
 implied_rate <- function(influence) {
   n <- influence$copies
   sum(n * influence$kappa * influence$var) /
@@ -284,8 +268,7 @@ implied_rate <- function(influence) {
 rate_limits <- c(0.05, 1)
 
 # The rate at which fits imply it: `fit_at(rate, messages)` answers as the core,
-# `influence_of(core)` gives the rows'. From .3, each fit from the messages of
-# the one before.
+# `influence_of(core)` gives the rows'. From .3, each fit from the messages of the one before.
 settle_rate <- function(fit_at, influence_of, start = 0.3, most = 10L) {
   rate <- start
   messages <- NULL

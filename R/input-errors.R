@@ -2,8 +2,7 @@
 
 missing_in_data <- "Omit such rows with `na.action = na.omit`, or impute them."
 missing_in_source <- paste(
-  "Rows of a source are not completed:",
-  "leave such rows out of the query or file, or impute them."
+  "Rows of a source are not completed:", "leave such rows out of the query or file, or impute them."
 )
 
 # `count` is named by column; `first` is the first row of each.
@@ -25,9 +24,7 @@ abort_missing <- function(count, first, rows = NULL,
   bk_abort(
     "missing", header,
     c(
-      sprintf(
-        "`%s`: %d of them, first in row %d.", columns, count, first
-      )[shown],
+      sprintf("`%s`: %d of them, first in row %d.", columns, count, first)[shown],
       if (length(count) > 5L) sprintf("... and %d more.", length(count) - 5L),
       if (values == "missing") {
         paste("Accepted: finite values.", cure)
@@ -56,10 +53,9 @@ abort_length <- function(name, found, expected, call) {
 
 abort_too_few_rows <- function(n, call) {
   bk_abort(
-    "dimension",
-    if (n == 0L) "The data have no rows." else "The data have one row only.",
-    "Accepted: at least two rows, one of each class.",
-    column = "data", row = n, found = n, expected = 2L, call = call
+    "dimension", if (n == 0L) "The data have no rows." else "The data have one row only.",
+    "Accepted: at least two rows, one of each class.", column = "data", row = n, found = n,
+    expected = 2L, call = call
   )
 }
 

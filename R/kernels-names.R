@@ -1,10 +1,9 @@
-# Objects by their names: rows of kernel matrices and of feature spaces against
-# each other, columns of kernel values of new rows against the rows of the fit.
-# Where one of two has no names they go by position.
+# Objects by their names: rows of kernel matrices and of feature spaces against each other, columns
+# of kernel values of new rows against the rows of the fit. Where one of two has no names they go by
+# position.
 
-# The names of the objects in the rows of `x`, or NULL. Of a kernel matrix
-# numbers are names, too, for its columns have the same; elsewhere they tell
-# where rows were.
+# The names of the objects in the rows of `x`, or NULL. Of a kernel matrix numbers are names, too,
+# for its columns have the same; elsewhere they tell where rows were.
 object_names <- function(x, kernel = FALSE) {
   names <- if (is.null(dim(x))) {
     names(x)
@@ -24,8 +23,7 @@ object_names <- function(x, kernel = FALSE) {
 }
 
 usable_names <- function(names) {
-  if (is.null(names) || anyNA(names) || any(names == "") ||
-    anyDuplicated(names)) {
+  if (is.null(names) || anyNA(names) || any(names == "") || anyDuplicated(names)) {
     return(NULL)
   }
   as.character(names)
@@ -66,9 +64,7 @@ match_objects <- function(names, others, what, against, call = user_call()) {
   bk_abort(
     "dimension", "The names of rows are not those of the same objects.",
     c(
-      sprintf("Found: %s and %s differ, as in %s.", what, against,
-        list_some(quoted(lost))
-      ),
+      sprintf("Found: %s and %s differ, as in %s.", what, against, list_some(quoted(lost))),
       "Accepted: the same names, in any order, or none."
     ),
     column = what, found = names, expected = others, call = call
@@ -107,8 +103,7 @@ square_by_name <- function(k, what = "x", call = user_call()) {
 #' @return Positions of the columns, or `NULL`: as they are. An error where the
 #'   matrix is turned, or has other objects.
 #' @noRd
-match_training <- function(x, objects, n, name = "newdata",
-                          call = user_call()) {
+match_training <- function(x, objects, n, name = "newdata", call = user_call()) {
   columns <- colnames(x)
   rows <- usable_names(rownames(x))
   if (!is.null(columns) && !is.null(objects)) {
@@ -132,17 +127,13 @@ match_training <- function(x, objects, n, name = "newdata",
   }
   if (turned || (nrow(x) == n && !(ncol(x) %in% c(n, n + 1L)))) {
     bk_abort(
-      "dimension", sprintf("`%s` is not rows by training rows: transposed?",
-        name
-      ),
+      "dimension", sprintf("`%s` is not rows by training rows: transposed?", name),
       c(
         sprintf(
           "Found: %d rows%s, %d columns.", nrow(x),
           if (turned) ", named as the training rows" else "", ncol(x)
         ),
-        sprintf(
-          "Accepted: a row for each new row, a column for each of %d.", n
-        )
+        sprintf("Accepted: a row for each new row, a column for each of %d.", n)
       ),
       column = name, found = dim(x), expected = n, call = call
     )
@@ -151,13 +142,9 @@ match_training <- function(x, objects, n, name = "newdata",
     !are_automatic(objects) && length(own) >= n
   if (strange) {
     bk_abort(
-      "dimension", sprintf("The columns of `%s` are not the training rows.",
-        name
-      ),
+      "dimension", sprintf("The columns of `%s` are not the training rows.", name),
       c(
-        sprintf("Found: no column for %s.",
-          list_some(quoted(setdiff(objects, own)))
-        ),
+        sprintf("Found: no column for %s.", list_some(quoted(setdiff(objects, own)))),
         "Accepted: a column for each training row, by name, or without names."
       ),
       column = name, found = own, expected = objects, call = call

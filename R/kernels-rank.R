@@ -1,6 +1,6 @@
-# Kernels rbf(rank = r) on a projection of the columns that the model learns: a
-# leaf with `rank` and, once it is known, `projection`, rank x columns, of which
-# k(x, z) = variance exp(-|projection (x - z)|^2 / 2).
+# Kernels rbf(rank = r) on a projection of the columns that the model learns: a leaf with `rank`
+# and, once it is known, `projection`, rank x columns, of which k(x, z) = variance exp(-|projection
+# (x - z)|^2 / 2).
 
 is_ranked <- function(leaf) !is.null(leaf$rank)
 
@@ -16,10 +16,7 @@ check_rank <- function(rank, lengthscale, ard, call = user_call()) {
     bk_abort(
       "kernel", "A kernel with `rank` has no length-scales.",
       c(
-        sprintf(
-          "Found: `rank` with `%s`.",
-          if (is.null(lengthscale)) "ard" else "lengthscale"
-        ),
+        sprintf("Found: `rank` with `%s`.", if (is.null(lengthscale)) "ard" else "lengthscale"),
         "Accepted: rbf(rank = 2), whose projection is learned."
       ),
       column = "rank", found = rank, call = call
@@ -36,17 +33,14 @@ is_whole_projection <- function(leaf) {
       ncol(a) > 0L && all(is.finite(a)))
 }
 
-# Of a leaf that looks at `count` columns: known, or where learning starts, all
-# of whose directions have the length-scale `median`.
+# Of a leaf that looks at `count` columns: known, or where learning starts, all of whose directions
+# have the length-scale `median`.
 leaf_projection <- function(leaf, median, count, names, call) {
   if (leaf$rank > count) {
     bk_abort(
       "kernel", "The kernel's rank is above the number of its columns.",
       c(
-        sprintf(
-          "Found: rank %d of %d column%s.", leaf$rank, count,
-          if (count == 1L) "" else "s"
-        ),
+        sprintf("Found: rank %d of %d column%s.", leaf$rank, count, if (count == 1L) "" else "s"),
         sprintf("Accepted: a rank of at most %d.", count)
       ),
       column = "rank", found = leaf$rank, expected = count, call = call
@@ -77,14 +71,11 @@ projection_values <- function(leaf) {
   }
   column <- colnames(a) %||% seq_len(ncol(a))
   row <- if (nrow(a) > 1L) seq_len(nrow(a)) else ""
-  stats::setNames(
-    as.vector(t(a)),
-    paste0("projection", rep(row, each = ncol(a)), ".", column)
-  )
+  stats::setNames(as.vector(t(a)), paste0("projection", rep(row, each = ncol(a)), ".", column))
 }
 
-# Rotations of its rows leave a kernel what it is: here they are orthogonal, the
-# longest first, the largest entry of each positive.
+# Rotations of its rows leave a kernel what it is: here they are orthogonal, the longest first, the
+# largest entry of each positive.
 settle_projections <- function(kernel) {
   map_leaves(kernel, function(leaf) {
     if (!is_ranked(leaf) || is.null(leaf$projection)) {
@@ -120,10 +111,7 @@ refuse_rank <- function(kernel, who, call = user_call()) {
   if (has_rank(kernel)) {
     bk_abort(
       "kernel", sprintf("%s does not learn projections.", who),
-      c(
-        "Found: a kernel with `rank`.",
-        "Accepted with `rank`: gp() terms of bkm(), and gpsvm()."
-      ),
+      c("Found: a kernel with `rank`.", "Accepted with `rank`: gp() terms of bkm(), and gpsvm()."),
       column = "kernel", found = "rank", call = call
     )
   }

@@ -1,15 +1,13 @@
-# Parameters of a kernel from the data: the maximum of a bound or of a score
-# inside a box, or the best of a grid by cross-validation. For every model with
-# a kernel object.
+# Parameters of a kernel from the data: the maximum of a bound or of a score inside a box, or the
+# best of a grid by cross-validation. For every model with a kernel object.
 
 # Whether a kernel leaves a length-scale or variance to the model.
 has_open_scale <- function(kernel) anyNA(kernel_parameters(kernel))
 
 #' The maximum of a bound over the parameters of a kernel
 #'
-#' From three starts by L-BFGS-B in the logarithms, entries of projections as
-#' they are, then with the locations of
-#' the inducing points if asked.
+#' From three starts by L-BFGS-B in the logarithms, entries of projections as they are, then with
+#' the locations of the inducing points if asked.
 #'
 #' @param process `kernel`, `nugget` (tuned if above 0), `z` (d x m) and
 #'   `medians`, of the distances in the columns of each leaf of the kernel.
@@ -46,29 +44,25 @@ maximise_bound <- function(process, bound_at, prior, locations = FALSE) {
     kernel = kernel, z = best$z,
     nugget = if (process$nugget > 0) exp(best$log[[length(at) + 1L]]) else 0,
     tuned = list(
-      by = "bound", bound = best$bound, evaluations = best$evaluations,
-      converged = best$converged, off = switched_off(kernel),
-      interrupted = best$interrupted
+      by = "bound", bound = best$bound, evaluations = best$evaluations, converged = best$converged,
+      off = switched_off(kernel), interrupted = best$interrupted
     )
   )
 }
 
 #' The maximum of a score over the parameters of a kernel
 #'
-#' From the best of a grid, in the logarithms: by quadratics through what is
-#' known of the score, of three parameters and more by L-BFGS-B with differences
-#' for derivatives. The score is taken less sum t^2 / (2 2^2), t the logarithms
-#' of parameters over their starts: along some directions, as of a variance and
-#' a length-scale that grow together, there is hardly anything to choose by.
+#' From the best of a grid, in the logarithms: by quadratics through what is known of the score, of
+#' three parameters and more by L-BFGS-B with differences for derivatives. The score is taken less
+#' sum t^2 / (2 2^2), t the logarithms of parameters over their starts: along some directions, as of
+#' a variance and a length-scale that grow together, there is hardly anything to choose by.
 #'
-#' @param levels Lists of `rows`, how many are looked at, and `score`, a function
-#'   of a list `kernel` (log parameters), `nugget`, `z`; the cheap ones first, of
-#'   which each says better than the one before what the last one says: all
-#'   estimate the same number. They give the score, -Inf where there is none, or
-#'   one for each of two forms of a link, the second less `worth_of_form`; `NULL`
+#' @param levels Lists of `rows`, how many are looked at, and `score`, a function of a list `kernel`
+#'   (log parameters), `nugget`, `z`; the cheap ones first, of which each says better than the one
+#'   before what the last one says: all estimate the same number. They give the score, -Inf where
+#'   there is none, or one for each of two forms of a link, the second less `worth_of_form`; `NULL`
 #'   after an interrupt. The grid is for the first.
-#' @param tell Function of what is looked at, the number of evaluations and the
-#'   best score.
+#' @param tell Function of what is looked at, the number of evaluations and the best score.
 #' @inheritParams maximise_bound
 #' @return A list: `kernel`, `nugget` and `tuned`.
 #' @noRd
@@ -79,9 +73,7 @@ maximise_score <- function(process, levels, prior, tell = function(...) NULL) {
   if (process$nugget > 0) start <- c(start, nugget = log(process$nugget))
   at <- function(par) {
     nugget <- if (length(par) > length(count)) exp(par[[length(par)]]) else 0
-    list(
-      kernel = coordinates$expand(par[count]), nugget = nugget, z = process$z
-    )
+    list(kernel = coordinates$expand(par[count]), nugget = nugget, z = process$z)
   }
   evaluations <- 0L
   interrupted <- FALSE
@@ -93,22 +85,16 @@ maximise_score <- function(process, levels, prior, tell = function(...) NULL) {
     out <- score - score_prior(par, start)
     top <- max(out)
     if (level > best$level || top > best$bound) {
-      best <<- list(
-        level = level, bound = top, par = par, score = best_form(score)
-      )
+      best <<- list(level = level, bound = top, par = par, score = best_form(score))
     }
-    tell(
-      sprintf("%.0f rows", levels[[level]]$rows), evaluations, best$score
-    )
+    tell(sprintf("%.0f rows", levels[[level]]$rows), evaluations, best$score)
     out
   }
   converged <- FALSE
   tryCatch(
     {
       from <- look_at_grid(value, start, coordinates)
-      converged <- climb_levels(
-        value, from, vapply(levels, `[[`, 0, "rows"), coordinates$box
-      )
+      converged <- climb_levels(value, from, vapply(levels, `[[`, 0, "rows"), coordinates$box)
     },
     bayeskernel_climb = function(e) interrupted <<- TRUE,
     interrupt = function(e) interrupted <<- TRUE
@@ -117,28 +103,24 @@ maximise_score <- function(process, levels, prior, tell = function(...) NULL) {
   list(
     kernel = kernel, nugget = at(best$par)$nugget,
     tuned = list(
-      by = "loo", bound = best$score %||% -Inf, evaluations = evaluations,
-      converged = converged, off = switched_off(kernel),
-      interrupted = interrupted
+      by = "loo", bound = best$score %||% -Inf, evaluations = evaluations, converged = converged,
+      off = switched_off(kernel), interrupted = interrupted
     )
   )
 }
 
-# The points of a grid that were looked at, in rows, and their scores, a column a
-# form of the link; `unit`, by how far neighbors are apart.
+# The points of a grid that were looked at, in rows, and their scores, a column a form of the link;
+# `unit`, by how far neighbors are apart.
 look_at_grid <- function(value, start, coordinates) {
   roles <- coordinates$roles
   box <- coordinates$box
   grid <- scale_grid(roles)
   # Neighbors follow each other: their messages are near.
   back <- match(grid$variance, unique(grid$variance)) %% 2 == 0
-  grid <- grid[order(
-    grid$variance, ifelse(back, -1, 1) * grid$lengthscale
-  ), ]
+  grid <- grid[order(grid$variance, ifelse(back, -1, 1) * grid$lengthscale), ]
   par <- t(vapply(seq_len(nrow(grid)), function(g) {
     out <- start
-    out[seq_along(roles)] <- start[seq_along(roles)] +
-      grid_step(grid[g, ], roles)
+    out[seq_along(roles)] <- start[seq_along(roles)] + grid_step(grid[g, ], roles)
     pmin(pmax(out, box$lower), box$upper)
   }, start))
   if (length(start) == 1L) par <- t(par)
@@ -162,9 +144,9 @@ best_form <- function(score) {
 # By how much less a top of the grid may be than the best to be climbed from, too.
 near_best <- 3
 
-# From the tops of the grid, of either form of the link, through the levels, of
-# `rows`; from the best of each form alone once it has been looked at on more rows
-# than the grid's, or on all. Gives whether all settled.
+# From the tops of the grid, of either form of the link, through the levels, of `rows`; from the
+# best of each form alone once it has been looked at on more rows than the grid's, or on all. Gives
+# whether all settled.
 climb_levels <- function(value, from, rows, box) {
   levels <- length(rows)
   least <- max(from$score) - near_best
@@ -181,10 +163,7 @@ climb_levels <- function(value, from, rows, box) {
     })
     for (level in seq_len(levels)) {
       climbs <- lapply(climbs, function(own) {
-        climb_score(
-          function(par) value(par, level)[[form]], own, box, level == 1L,
-          level == levels
-        )
+        climb_score(function(par) value(par, level)[[form]], own, box, level == 1L, level == levels)
       })
       if (length(climbs) > 1L && (level > 1L || rows[1L] == rows[levels])) {
         best <- vapply(climbs, function(own) max(own$score), 0)
@@ -208,8 +187,8 @@ grid_tops <- function(grid, least) {
   utils::head(top[order(grid$score[top], decreasing = TRUE)], 2L)
 }
 
-# One level. What is known is of it if `same`, else of the level before, and
-# tells the shape. On the last the slopes are by differences to both sides.
+# One level. What is known is of it if `same`, else of the level before, and tells the shape. On the
+# last the slopes are by differences to both sides.
 climb_score <- function(value, from, box, same, last_level) {
   p <- length(from$unit)
   at <- from$par[from$top, ]
@@ -257,8 +236,7 @@ climb_score <- function(value, from, box, same, last_level) {
     if (!any(finite)) break
     best <- which.max(score)
     model <- fit_quadratic(
-      par[finite, , drop = FALSE], score[finite], par[best, ], from$unit,
-      radius, model$curvature
+      par[finite, , drop = FALSE], score[finite], par[best, ], from$unit, radius, model$curvature
     )
     step <- quadratic_top(model, par[best, ], from$unit, radius, box)
     model$top <- step$par
@@ -286,8 +264,8 @@ climb_score <- function(value, from, box, same, last_level) {
   )
 }
 
-# The quadratic about `center` that is nearest to scores near by, in units, where
-# its curvature is not far from that of `curvature`.
+# The quadratic about `center` that is nearest to scores near by, in units, where its curvature is
+# not far from that of `curvature`.
 fit_quadratic <- function(par, score, center, unit, radius, curvature) {
   p <- length(unit)
   d <- (par - rep(center, each = nrow(par))) / rep(unit, each = nrow(par))
@@ -297,9 +275,7 @@ fit_quadratic <- function(par, score, center, unit, radius, curvature) {
   products[, same] <- products[, same] / 2
   columns <- cbind(1, d, products)
   weight <- exp(-0.5 * rowSums(d^2) / max(radius, 0.25)^2)
-  ridge <- c(
-    1e-8, rep(1e-4 * radius^2, p), rep(1e-2 * radius^4, nrow(pairs))
-  )
+  ridge <- c(1e-8, rep(1e-4 * radius^2, p), rep(1e-2 * radius^4, nrow(pairs)))
   prior <- c(0, numeric(p), curvature[pairs])
   found <- drop(solve(
     crossprod(columns, weight * columns) + diag(ridge),
@@ -310,8 +286,7 @@ fit_quadratic <- function(par, score, center, unit, radius, curvature) {
   list(slope = found[1L + seq_len(p)], curvature = curvature)
 }
 
-# Its top within `radius` units of the center and inside the box, and how much
-# higher it is there.
+# Its top within `radius` units of the center and inside the box, and how much higher it is there.
 quadratic_top <- function(model, center, unit, radius, box) {
   lower <- pmax((box$lower - center) / unit, -radius)
   upper <- pmin((box$upper - center) / unit, radius)
@@ -322,10 +297,9 @@ quadratic_top <- function(model, center, unit, radius, box) {
   d <- if (concave) drop(solve(model$curvature, -model$slope))
   if (is.null(d) || any(d < lower | d > upper)) {
     d <- stats::optim(
-      pmin(pmax(0.1 * sign(model$slope), lower), upper),
-      function(d) -height(d),
-      function(d) -(model$slope + drop(model$curvature %*% d)),
-      method = "L-BFGS-B", lower = lower, upper = upper
+      pmin(pmax(0.1 * sign(model$slope), lower), upper), function(d) -height(d),
+      function(d) -(model$slope + drop(model$curvature %*% d)), method = "L-BFGS-B", lower = lower,
+      upper = upper
     )$par
   }
   list(par = center + d * unit, units = d, gain = height(d))
@@ -351,8 +325,8 @@ climb_by_differences <- function(value, from, at, box) {
   )
 }
 
-# What a score is climbed in: the parameters' logarithms; of a projection the
-# logarithm of a length-scale along it, 0 at its start.
+# What a score is climbed in: the parameters' logarithms; of a projection the logarithm of a
+# length-scale along it, 0 at its start.
 score_coordinates <- function(process, prior) {
   values <- core_parameters(process$kernel)
   box <- tuning_box(exp(values), process, prior)
@@ -367,15 +341,12 @@ score_coordinates <- function(process, prior) {
   list(
     start = ifelse(scales, 0, values[first]),
     roles = ifelse(scales, "lengthscale", roles[first]),
-    box = list(
-      lower = into(box$lower, log(1 / 8)), upper = into(box$upper, log(8))
-    ),
+    box = list(lower = into(box$lower, log(1 / 8)), upper = into(box$upper, log(8))),
     expand = function(par) {
       out <- values
       out[first[!scales]] <- par[!scales]
       factor <- exp(-par[scales])
-      out[projected] <- values[projected] *
-        factor[match(leaf[projected], leaf[first[scales]])]
+      out[projected] <- values[projected] * factor[match(leaf[projected], leaf[first[scales]])]
       unname(out)
     }
   )
@@ -393,15 +364,12 @@ scale_grid <- function(roles) {
 
 # In the logarithms. A period is where it was.
 grid_step <- function(factors, roles) {
-  steps <- c(
-    lengthscale = log(factors$lengthscale), variance = log(factors$variance),
-    period = 0
-  )
+  steps <- c(lengthscale = log(factors$lengthscale), variance = log(factors$variance), period = 0)
   unname(steps[roles])
 }
 
-# One ascent. Value and gradient come together: each point is visited once. An
-# interrupt ends it at the best point so far.
+# One ascent. Value and gradient come together: each point is visited once. An interrupt ends it at
+# the best point so far.
 climb_bound <- function(bound_at, start, process, box, locations = FALSE) {
   count <- length(start) - if (locations) length(process$z) else 0L
   tuned_nugget <- process$nugget > 0
@@ -419,14 +387,12 @@ climb_bound <- function(bound_at, start, process, box, locations = FALSE) {
     }
     nugget <- if (tuned_nugget) exp(par[[n_kernel + 1L]]) else 0
     value <- bound_at(
-      list(kernel = unname(par[seq_len(n_kernel)]), nugget = nugget, z = z),
-      locations
+      list(kernel = unname(par[seq_len(n_kernel)]), nugget = nugget, z = z), locations
     )
     if (value$interrupted) stop_climb()
     evaluations <<- evaluations + 1L
     gradient <- c(
-      value$kernel, if (tuned_nugget) nugget * value$nugget,
-      if (locations) value$locations
+      value$kernel, if (tuned_nugget) nugget * value$nugget, if (locations) value$locations
     )
     last <<- list(par = par, bound = value$bound, gradient = gradient)
     if (is.null(best) || last$bound > best$bound) best <<- last
@@ -434,9 +400,8 @@ climb_bound <- function(bound_at, start, process, box, locations = FALSE) {
   }
   found <- tryCatch(
     stats::optim(
-      start, function(par) -at(par)$bound, function(par) -at(par)$gradient,
-      method = "L-BFGS-B", lower = box$lower, upper = box$upper,
-      control = list(maxit = 60, factr = 1e8)
+      start, function(par) -at(par)$bound, function(par) -at(par)$gradient, method = "L-BFGS-B",
+      lower = box$lower, upper = box$upper, control = list(maxit = 60, factr = 1e8)
     ),
     bayeskernel_climb = function(e) NULL, interrupt = function(e) NULL
   )
@@ -448,16 +413,14 @@ climb_bound <- function(bound_at, start, process, box, locations = FALSE) {
   par <- end$par
   list(
     log = par[seq_len(count)], bound = end$bound,
-    z = if (locations) matrix(par[-seq_len(count)], nrow(process$z)),
-    evaluations = evaluations, interrupted = is.null(found),
-    converged = !is.null(found) && found$convergence == 0L
+    z = if (locations) matrix(par[-seq_len(count)], nrow(process$z)), evaluations = evaluations,
+    interrupted = is.null(found), converged = !is.null(found) && found$convergence == 0L
   )
 }
 
 stop_climb <- function() {
   stop(structure(
-    list(message = "interrupted", call = NULL),
-    class = c("bayeskernel_climb", "error", "condition")
+    list(message = "interrupted", call = NULL), class = c("bayeskernel_climb", "error", "condition")
   ))
 }
 
@@ -499,8 +462,7 @@ switched_off <- function(kernel) {
 #' @param total Sum of what the losses are weighted by.
 #' @return A list: `kernel` and `tuned`.
 #' @noRd
-choose_by_folds <- function(kernel, labels, loss, folds = 5L, copies = 1,
-                            total = length(labels)) {
+choose_by_folds <- function(kernel, labels, loss, folds = 5L, copies = 1, total = length(labels)) {
   out <- fold_shares(labels, folds, copies)
   parameters <- kernel_parameters(kernel)
   roles <- parameter_roles(kernel)
@@ -524,14 +486,11 @@ choose_by_folds <- function(kernel, labels, loss, folds = 5L, copies = 1,
   best <- which.min(grid$log_loss)
   list(
     kernel = if (length(best)) at(best) else kernel,
-    tuned = list(
-      by = "cv", grid = grid, folds = folds, interrupted = interrupted
-    )
+    tuned = list(by = "cv", grid = grid, folds = folds, interrupted = interrupted)
   )
 }
 
-# Which part of each row is in each fold: of a row that counts several times
-# some of these.
+# Which part of each row is in each fold: of a row that counts several times some of these.
 fold_shares <- function(labels, folds, copies = 1) {
   if (!any(copies > 1)) {
     return(outer(fold_numbers(labels, folds), seq_len(folds), `==`) + 0)

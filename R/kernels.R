@@ -1,6 +1,5 @@
-# Kernel objects: what users write, what it is called, and the way to the core.
-# A kernel is a list with `kind` and, for a leaf, its parameters, for a sum or
-# a product its `children`.
+# Kernel objects: what users write, what it is called, and the way to the core. A kernel is a list
+# with `kind` and, for a leaf, its parameters, for a sum or a product its `children`.
 
 #' Kernels
 #'
@@ -36,71 +35,60 @@
 #' | kernlab, e1071 | `exp(-gamma * d^2)` | `rbf(1 / sqrt(2 * gamma))` |
 #' | by column | `exp(-sum(t * (x - z)^2))` | `rbf(1 / sqrt(2 * t))` |
 #'
-#' Models standardise their predictors unless told otherwise; length-scales
-#' then mean the standardised predictors. The period of `periodic()` is in units
-#' of the predictor as it was given, and the models that tune it look within a
-#' factor of two. Its length-scale has no unit: at 1 the kernel falls to
-#' `exp(-2)` half a period away.
+#' Models standardise their predictors unless told otherwise; length-scales then mean the
+#' standardised predictors. The period of `periodic()` is in units of the predictor as it was given,
+#' and the models that tune it look within a factor of two. Its length-scale has no unit: at 1 the
+#' kernel falls to `exp(-2)` half a period away.
 #'
-#' With `rank` the columns are projected on a few directions that [gpsvm()] and
-#' terms [gp()] learn: A has `rank` rows and a column for each of theirs.
-#' Where the response depends on few combinations of many predictors that is
-#' more than a length-scale for each can say. A is known up to rotation; it is
-#' given with orthogonal rows, the longest, along which the function varies
-#' most, first.
+#' With `rank` the columns are projected on a few directions that [gpsvm()] and terms [gp()] learn:
+#' A has `rank` rows and a column for each of theirs. Where the response depends on few combinations
+#' of many predictors that is more than a length-scale for each can say. A is known up to rotation;
+#' it is given with orthogonal rows, the longest, along which the function varies most, first.
 #'
 #' With `columns` a kernel looks at some of the columns: `rbf(columns = c("lon",
 #' "lat")) * periodic(12, columns = "month")`. Names are those of predictors,
 #' also of a factor, which stands for all of its indicators; numbers count the
 #' columns that were given or that the formula makes.
 #'
-#' `categorical()` compares codes, or the levels of a factor: `rbf(columns =
-#' "time") * categorical(columns = "group")` has a function of time for each
-#' group, `rbf() + categorical(columns = "group")` a random intercept. In
-#' [gpsvm()] its inducing points are rows, of which every level should have
-#' some. In [mkprobit()] it also stands alone: a factor is a space with a weight
-#' of its own.
+#' `categorical()` compares codes, or the levels of a factor:
+#' `rbf(columns = "time") * categorical(columns = "group")` has a function of time for each group,
+#' `rbf() + categorical(columns = "group")` a random intercept. In [gpsvm()] its inducing points are
+#' rows, of which every level should have some. In [mkprobit()] it also stands alone: a factor is a
+#' space with a weight of its own.
 #'
 #' `basis()` is for [mkprobit()], and stands alone, as `precomputed()` does. It
 #' takes the columns as they are, not standardised, `basis(2)` the quadratic
 #' expansion 1, x_d, x_d x_e of standardised columns.
 #'
-#' @param lengthscale Positive number: the distance, in units of the
-#'   predictors, over which `rbf()` falls from 1 to `exp(-1/2)`; or a vector
-#'   with one for each column, in their order. `NULL` (default) is the model's
-#'   own choice, in [gpsvm()] and [kernel_matrix()] the median distance between
-#'   rows in the columns of the kernel, of which at most 1000 are looked at. Of
-#'   `periodic()` one number, 1 if `NULL`.
-#' @param variance Positive number, the scale of the kernel: for `rbf()`,
-#'   `matern()`, `periodic()` and `categorical()` the variance of the function
-#'   at every point. Default 1.
-#' @param ard `TRUE` gives each column a length-scale of its own, all starting
-#'   from `lengthscale` (automatic relevance determination: models that learn
-#'   their kernel learn which columns matter). Default `FALSE`; a vector of
-#'   length-scales implies `TRUE`.
+#' @param lengthscale Positive number: the distance, in units of the predictors, over which `rbf()`
+#'   falls from 1 to `exp(-1/2)`; or a vector with one for each column, in their order. `NULL`
+#'   (default) is the model's own choice, in [gpsvm()] and [kernel_matrix()] the median distance
+#'   between rows in the columns of the kernel, of which at most 1000 are looked at. Of `periodic()`
+#'   one number, 1 if `NULL`.
+#' @param variance Positive number, the scale of the kernel: for `rbf()`, `matern()`, `periodic()`
+#'   and `categorical()` the variance of the function at every point. Default 1.
+#' @param ard `TRUE` gives each column a length-scale of its own, all starting from `lengthscale`
+#'   (automatic relevance determination: models that learn their kernel learn which columns matter).
+#'   Default `FALSE`; a vector of length-scales implies `TRUE`.
 #' @param columns Names or numbers of the columns that the kernel looks at;
 #'   `NULL`, the default, for all.
-#' @param rank Number of directions that the columns are projected on, at most
-#'   as many as there are columns, in place of length-scales; `NULL`, the
-#'   default, for none. The models that learn it are [gpsvm()] and [bkm()] with
-#'   [gp()] terms.
+#' @param rank Number of directions that the columns are projected on, at most as many as there are
+#'   columns, in place of length-scales; `NULL`, the default, for none. The models that learn it are
+#'   [gpsvm()] and [bkm()] with [gp()] terms.
 #' @param nu Smoothness of the functions: 1/2 (continuous), 3/2 (the default:
 #'   once differentiable) or 5/2 (twice).
 #' @param period Positive number, default 1: the distance, in units of the
 #'   predictor, after which the function repeats.
 #' @param degree Whole number of at least 1, default 2; of `basis()` also
 #'   `NULL`, the default: no products.
-#' @param offset Number of at least 0, default 1: how much the terms below
-#'   `degree` count.
-#' @param e1,e2 Kernels, one of which may be a name; for `*`, one may be a
-#'   positive number.
+#' @param offset Number of at least 0, default 1: how much the terms below `degree` count.
+#' @param e1,e2 Kernels, one of which may be a name; for `*`, one may be a positive number.
 #' @param x A kernel.
 #' @param ... Unused.
 #' @return An object of class `bayeskernel_kernel`, a plain list.
-#' @section Errors: `bayeskernel_error_kernel` for a parameter that is out of
-#'   range, for combinations that are no kernel, and, from the model, for
-#'   `columns` that it does not have. A negative `offset` is refused because its
-#'   matrices would not be positive semidefinite.
+#' @section Errors: `bayeskernel_error_kernel` for a parameter that is out of range, for
+#'   combinations that are no kernel, and, from the model, for `columns` that it does not have. A
+#'   negative `offset` is refused because its matrices would not be positive semidefinite.
 #' @references Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017).
 #'   Bayesian nonlinear support vector machines for big data. *ECML PKDD*.
 #' @seealso [kernel_matrix()], [kernel_parameters()]
@@ -113,14 +101,12 @@ NULL
 
 #' @rdname kernels
 #' @export
-rbf <- function(lengthscale = NULL, variance = 1, ard = FALSE,
-                columns = NULL, rank = NULL) {
+rbf <- function(lengthscale = NULL, variance = 1, ard = FALSE, columns = NULL, rank = NULL) {
   lengthscale <- check_lengthscale(lengthscale)
   ard <- check_flag(ard) || length(lengthscale) > 1L
   rank <- check_rank(rank, lengthscale, ard)
   out <- new_leaf(
-    "rbf", columns,
-    lengthscale = lengthscale, variance = check_positive(variance), ard = ard
+    "rbf", columns, lengthscale = lengthscale, variance = check_positive(variance), ard = ard
   )
   if (!is.null(rank)) out$rank <- rank
   out
@@ -128,17 +114,14 @@ rbf <- function(lengthscale = NULL, variance = 1, ard = FALSE,
 
 #' @rdname kernels
 #' @export
-matern <- function(nu = 3 / 2, lengthscale = NULL, variance = 1, ard = FALSE,
-                   columns = NULL) {
+matern <- function(nu = 3 / 2, lengthscale = NULL, variance = 1, ard = FALSE, columns = NULL) {
   if (!is_smoothness(nu)) {
     abort_argument(nu, "nu", "1/2, 3/2 or 5/2", kind = "kernel")
   }
   lengthscale <- check_lengthscale(lengthscale)
   new_leaf(
-    "matern", columns,
-    nu = as.double(nu), lengthscale = lengthscale,
-    variance = check_positive(variance),
-    ard = check_flag(ard) || length(lengthscale) > 1L
+    "matern", columns, nu = as.double(nu), lengthscale = lengthscale,
+    variance = check_positive(variance), ard = check_flag(ard) || length(lengthscale) > 1L
   )
 }
 
@@ -146,8 +129,7 @@ is_smoothness <- function(nu) is_finite_scalar(nu) && nu %in% c(0.5, 1.5, 2.5)
 
 #' @rdname kernels
 #' @export
-periodic <- function(period = 1, lengthscale = NULL, variance = 1,
-                     columns = NULL) {
+periodic <- function(period = 1, lengthscale = NULL, variance = 1, columns = NULL) {
   new_leaf(
     "periodic", columns,
     period = check_positive(period, "period"),
@@ -168,10 +150,8 @@ linear <- function(variance = 1, columns = NULL) {
 #' @export
 polynomial <- function(degree = 2, offset = 1, variance = 1, columns = NULL) {
   new_leaf(
-    "polynomial", columns,
-    degree = check_count(degree, kind = "kernel"),
-    offset = check_number(offset, 0, kind = "kernel"),
-    variance = check_positive(variance)
+    "polynomial", columns, degree = check_count(degree, kind = "kernel"),
+    offset = check_number(offset, 0, kind = "kernel"), variance = check_positive(variance)
   )
 }
 
@@ -202,8 +182,7 @@ new_kernel <- function(kind, ...) {
 new_leaf <- function(kind, columns, ...) {
   if (!is_columns(columns)) {
     abort_argument(
-      columns, "columns",
-      "NULL, or different names or numbers of columns", kind = "kernel"
+      columns, "columns", "NULL, or different names or numbers of columns", kind = "kernel"
     )
   }
   if (is.numeric(columns)) columns <- as.integer(columns)
@@ -215,22 +194,17 @@ new_leaf <- function(kind, columns, ...) {
 is_columns <- function(x) {
   plain <- (is.character(x) || is.numeric(x)) && is.null(dim(x))
   is.null(x) || (plain && length(x) > 0L && !anyNA(x) && !anyDuplicated(x) &&
-    (is.character(x) ||
-      all(x >= 1 & x <= .Machine$integer.max & x == trunc(x))))
+    (is.character(x) || all(x >= 1 & x <= .Machine$integer.max & x == trunc(x))))
 }
 
 check_positive <- function(x, name = "variance", call = user_call()) {
-  check_number(
-    x, 0,
-    name = name, closed = c(FALSE, TRUE), kind = "kernel", call = call
-  )
+  check_number(x, 0, name = name, closed = c(FALSE, TRUE), kind = "kernel", call = call)
 }
 
 check_lengthscale <- function(x, call = user_call()) {
   if (!is_lengthscale(x)) {
     abort_argument(
-      x, "lengthscale",
-      "NULL, a positive number, or a positive number for each column",
+      x, "lengthscale", "NULL, a positive number, or a positive number for each column",
       kind = "kernel", call = call
     )
   }
@@ -239,19 +213,17 @@ check_lengthscale <- function(x, call = user_call()) {
 }
 
 is_lengthscale <- function(x) {
-  is.null(x) || (is.numeric(x) && is.null(dim(x)) && length(x) > 0L &&
-    all(is.finite(x) & x > 0))
+  is.null(x) || (is.numeric(x) && is.null(dim(x)) && length(x) > 0L && all(is.finite(x) & x > 0))
 }
 
 is_kernel <- function(x) inherits(x, "bayeskernel_kernel")
 
-# Every kind of kernel: the function that makes it, by the name that stands for
-# it wherever a kernel is taken.
+# Every kind of kernel: the function that makes it, by the name that stands for it wherever a kernel
+# is taken.
 kernel_makers <- function() {
   list(
-    rbf = rbf, matern = matern, periodic = periodic, linear = linear,
-    polynomial = polynomial, categorical = categorical,
-    precomputed = precomputed, basis = basis
+    rbf = rbf, matern = matern, periodic = periodic, linear = linear, polynomial = polynomial,
+    categorical = categorical, precomputed = precomputed, basis = basis
   )
 }
 
@@ -335,9 +307,7 @@ scale_kernel <- function(kernel, factor, call) {
   } else if (kernel$kind == "product") {
     kernel$children[[1]] <- scale_kernel(kernel$children[[1]], factor, call)
   } else {
-    kernel$variance <- check_positive(
-      leaf_variance(kernel) * factor, call = call
-    )
+    kernel$variance <- check_positive(leaf_variance(kernel) * factor, call = call)
   }
   kernel
 }
@@ -393,10 +363,7 @@ format.bayeskernel_kernel <- function(x, ...) {
   }
   arguments <- switch(x$kind,
     rbf = c(format_scales(x), format_ard(x)),
-    matern = c(
-      nu = sprintf("%d/2", as.integer(2 * x$nu)), format_scales(x),
-      format_ard(x)
-    ),
+    matern = c(nu = sprintf("%d/2", as.integer(2 * x$nu)), format_scales(x), format_ard(x)),
     periodic = c(period = format_each(x$period), format_scales(x)),
     linear = c(variance = format_each(x$variance)),
     polynomial = c(
@@ -421,14 +388,9 @@ format.bayeskernel_kernel <- function(x, ...) {
 
 format_scales <- function(leaf) {
   if (is_ranked(leaf)) {
-    return(c(
-      rank = format_each(leaf$rank), variance = format_each(leaf$variance)
-    ))
+    return(c(rank = format_each(leaf$rank), variance = format_each(leaf$variance)))
   }
-  c(
-    lengthscale = format_lengthscale(leaf$lengthscale),
-    variance = format_each(leaf$variance)
-  )
+  c(lengthscale = format_lengthscale(leaf$lengthscale), variance = format_each(leaf$variance))
 }
 
 format_ard <- function(leaf) {
@@ -446,8 +408,7 @@ format_columns <- function(columns) {
   if (length(text) == 1L) text else sprintf("c(%s)", toString(text))
 }
 
-# Of many length-scales of named columns those that matter most, the shortest,
-# come first.
+# Of many length-scales of named columns those that matter most, the shortest, come first.
 format_lengthscale <- function(lengthscale, most = 6L) {
   if (is.null(lengthscale)) {
     return("NULL")
@@ -494,10 +455,7 @@ kernel_formula <- function(leaf) {
         "(1 + u + u^2 / 3) * exp(-u)"
       ), 2 * leaf$nu
     ),
-    periodic = paste(
-      "variance * exp(-2 * sum(sin(pi * (x - z) / period)^2) /",
-      "lengthscale^2)"
-    ),
+    periodic = paste("variance * exp(-2 * sum(sin(pi * (x - z) / period)^2) /", "lengthscale^2)"),
     linear = "variance * x'z",
     polynomial = "variance * (x'z + offset)^degree",
     precomputed = "the data are the kernel matrix",
@@ -512,15 +470,13 @@ kernel_formula <- function(leaf) {
 #'
 #' @param kernel A kernel, see [kernels], or a fit that has one, of [gpsvm()], or
 #'   one for each space, of [mkprobit()], whose names then come first.
-#' @return Named numeric vector of the variances, length-scales and periods, on
-#'   their own scale, from left to right: `variance`, `lengthscale`, or
-#'   `lengthscale.1`, ... (by the names of the length-scales if they have any)
-#'   where each column has its own, `period`; of `rbf(rank = )` the entries of
-#'   the projection, row after row: `projection.x1`, ..., of more than one row
-#'   `projection1.x1`, .... With several terms each name starts
-#'   with its term, such as `rbf.variance`, or `rbf1.` and `rbf2.` where there are
-#'   two of a kind. `NA` for a length-scale or a projection that the model is to choose. Empty
-#'   for `precomputed()`.
+#' @return Named numeric vector of the variances, length-scales and periods, on their own scale,
+#'   from left to right: `variance`, `lengthscale`, or `lengthscale.1`, ... (by the names of the
+#'   length-scales if they have any) where each column has its own, `period`; of `rbf(rank = )` the
+#'   entries of the projection, row after row: `projection.x1`, ..., of more than one row
+#'   `projection1.x1`, .... With several terms each name starts with its term, such as
+#'   `rbf.variance`, or `rbf1.` and `rbf2.` where there are two of a kind. `NA` for a length-scale
+#'   or a projection that the model is to choose. Empty for `precomputed()`.
 #' @section Errors: `bayeskernel_error_kernel` if `kernel` is not a kernel.
 #' @examples
 #' kernel_parameters(rbf(2) + linear(0.5))
@@ -548,15 +504,13 @@ fitted_kernel <- function(fit) {
   terms <- processes_of(fit$design$smooths)
   if (is.null(fit$kernel) && length(terms)) {
     return(lapply(
-      stats::setNames(terms, vapply(terms, `[[`, "", "label")),
-      function(term) term$process$kernel
+      stats::setNames(terms, vapply(terms, `[[`, "", "label")), function(term) term$process$kernel
     ))
   }
   if (is.null(fit$kernel)) {
     bk_abort(
       "kernel", sprintf("A fit of %s() has no kernel.", class(fit)[1]),
-      "Accepted: a kernel, or a fit of gpsvm().",
-      column = "kernel", found = class(fit)
+      "Accepted: a kernel, or a fit of gpsvm().", column = "kernel", found = class(fit)
     )
   }
   fit$kernel
@@ -624,8 +578,7 @@ is_whole_kernel <- function(kernel) {
   positive <- function(x) is_finite_scalar(x) && x > 0
   number <- function(x) is_finite_scalar(x) && x >= 0
   scaled <- function(kernel) {
-    positive(kernel$variance) && is_flag(kernel$ard) &&
-      is_lengthscale(kernel$lengthscale)
+    positive(kernel$variance) && is_flag(kernel$ard) && is_lengthscale(kernel$lengthscale)
   }
   columns <- is.list(kernel) && is_columns(kernel$columns)
   columns && is_string(kernel$kind) && switch(kernel$kind,
@@ -651,16 +604,14 @@ is_whole_kernel <- function(kernel) {
 #'
 #' @param d Number of columns that the kernel meets.
 #' @param columns Their names, or `NULL`.
-#' @param terms The terms that they come from: a factor stands for all of its
-#'   columns.
+#' @param terms The terms that they come from: a factor stands for all of its columns.
 #' @param source Their numbers among those that the user gave.
 #' @param scale What they were divided by, which a period was not.
 #' @return The kernel, its `columns` numbers from 1 to `d`, with their names if
 #'   these are known; a kernel that has been here goes by the names.
 #' @noRd
-place_columns <- function(kernel, d, columns = NULL, terms = NULL,
-                          source = seq_len(d), scale = rep(1, d),
-                          call = user_call()) {
+place_columns <- function(kernel, d, columns = NULL, terms = NULL, source = seq_len(d),
+                          scale = rep(1, d), call = user_call()) {
   map_leaves(kernel, function(leaf) {
     at <- seq_len(d)
     if (!is.null(leaf$columns)) {
@@ -691,10 +642,7 @@ find_columns <- function(wanted, columns, terms, source, call) {
     }
     bk_abort(
       "kernel", "The kernel looks at columns that the data do not have.",
-      c(
-        sprintf("Found: %s.", list_some(wanted[lost])),
-        sprintf("Accepted: %s.", known)
-      ),
+      c(sprintf("Found: %s.", list_some(wanted[lost])), sprintf("Accepted: %s.", known)),
       column = "columns", found = wanted[lost], expected = columns, call = call
     )
   }
@@ -704,8 +652,7 @@ find_columns <- function(wanted, columns, terms, source, call) {
 # For rows as read_rows() gives them.
 place_kernel <- function(kernel, rows) {
   place_columns(
-    kernel, length(rows$columns), rows$columns, rows$column_terms,
-    rows$data$source, rows$scale
+    kernel, length(rows$columns), rows$columns, rows$column_terms, rows$data$source, rows$scale
   )
 }
 
@@ -718,8 +665,7 @@ place_kernel <- function(kernel, rows) {
 #' @param columns Their names, or `NULL`.
 #' @return The kernel, all of its parameters numbers.
 #' @noRd
-resolve_lengthscale <- function(kernel, median, d = NULL, columns = NULL,
-                                call = user_call()) {
+resolve_lengthscale <- function(kernel, median, d = NULL, columns = NULL, call = user_call()) {
   map_leaves(kernel, function(leaf) {
     if (!(leaf$kind %in% scaled_kinds)) {
       return(leaf)
@@ -767,8 +713,7 @@ column_lengthscales <- function(leaf, d, call) {
       "kernel", "The kernel's length-scales do not match the columns.",
       c(
         sprintf(
-          "Found: %d length-scales for %d column%s.", length(ell), d,
-          if (d == 1L) "" else "s"
+          "Found: %d length-scales for %d column%s.", length(ell), d, if (d == 1L) "" else "s"
         ),
         sprintf("Accepted: one length-scale for all columns, or %d.", d)
       ),
@@ -778,8 +723,7 @@ column_lengthscales <- function(leaf, d, call) {
   ell
 }
 
-# The kernel with other parameters, as core_parameters() has them; all must be
-# numbers already.
+# The kernel with other parameters, as core_parameters() has them; all must be numbers already.
 update_kernel <- function(kernel, log_parameters) {
   at <- 0L
   take_plain <- function(count) {
@@ -794,9 +738,7 @@ update_kernel <- function(kernel, log_parameters) {
     leaf$variance <- take(1L)
     if (is_ranked(leaf)) {
       a <- leaf$projection
-      leaf$projection[] <- matrix(
-        take_plain(length(a)), nrow(a), byrow = TRUE
-      )
+      leaf$projection[] <- matrix(take_plain(length(a)), nrow(a), byrow = TRUE)
     } else if (leaf$kind %in% scaled_kinds) {
       leaf$lengthscale[] <- take(length(leaf$lengthscale))
     }
@@ -807,8 +749,8 @@ update_kernel <- function(kernel, log_parameters) {
   kernel
 }
 
-# What glue_kernel.h reads, for points of `d` columns. Length-scales must be
-# known, and columns numbers.
+# What glue_kernel.h reads, for points of `d` columns. Length-scales must be known, and columns
+# numbers.
 kernel_to_core <- function(kernel, d, call = user_call()) {
   kernel <- map_leaves(kernel, function(leaf) {
     if (is_ranked(leaf)) {
@@ -842,30 +784,25 @@ unclass_tree <- function(kernel) {
 
 #' Kernel matrix
 #'
-#' @param kernel A kernel, see [kernels]. A length-scale that it leaves open is
-#'   the median distance between rows of `x`, at most 1000 of them, evenly
-#'   spaced.
-#' @param x,z Numeric matrices, or data frames of numbers (with `categorical()`
-#'   alone factors, too), with the same columns; finite, taken as they are (not
-#'   standardised). `z` is `x` if not given. With `precomputed()`, `x` is the
-#'   kernel matrix, square and symmetric, and there is no `z`.
+#' @param kernel A kernel, see [kernels]. A length-scale that it leaves open is the median distance
+#'   between rows of `x`, at most 1000 of them, evenly spaced.
+#' @param x,z Numeric matrices, or data frames of numbers (with `categorical()` alone factors, too),
+#'   with the same columns; finite, taken as they are (not standardised). `z` is `x` if not given.
+#'   With `precomputed()`, `x` is the kernel matrix, square and symmetric, and there is no `z`.
 #' @param threads Worker threads. The result does not depend on them.
-#' @return Numeric matrix, `nrow(x)` by `nrow(z)`, of k(x_i, z_j), with the row
-#'   names of `x` and `z` as dimnames if they have any. Exactly symmetric when
-#'   `z` is not given.
-#' @section Errors: `bayeskernel_error_kernel` for what is not a kernel, as many
-#'   length-scales as there are not columns, columns that there are not, and a
-#'   precomputed matrix that is not symmetric; `bayeskernel_error_dimension` if `x` and `z` differ in their
-#'   columns; `bayeskernel_error_missing` for values that are not finite;
-#'   `bayeskernel_error_numeric` if k(x, z) is not; `bayeskernel_error_argument`
-#'   for other input.
+#' @return Numeric matrix, `nrow(x)` by `nrow(z)`, of k(x_i, z_j), with the row names of `x` and `z`
+#'   as dimnames if they have any. Exactly symmetric when `z` is not given.
+#' @section Errors: `bayeskernel_error_kernel` for what is not a kernel, as many length-scales as
+#'   there are not columns, columns that there are not, and a precomputed matrix that is not
+#'   symmetric; `bayeskernel_error_dimension` if `x` and `z` differ in their columns;
+#'   `bayeskernel_error_missing` for values that are not finite; `bayeskernel_error_numeric` if k(x,
+#'   z) is not; `bayeskernel_error_argument` for other input.
 #' @examples
 #' x <- matrix(rnorm(20), 10)
 #' k <- kernel_matrix(rbf(lengthscale = 1), x, threads = 1)
 #' all.equal(k, exp(-as.matrix(dist(x))^2 / 2), check.attributes = FALSE)
 #' @export
-kernel_matrix <- function(kernel, x, z = x,
-                          threads = getOption("bayeskernel.threads", 2L)) {
+kernel_matrix <- function(kernel, x, z = x, threads = getOption("bayeskernel.threads", 2L)) {
   kernel <- as_kernel(kernel)
   check_kernel(kernel)
   threads <- check_threads(threads)
@@ -889,17 +826,14 @@ kernel_matrix <- function(kernel, x, z = x,
   if (has_rank(kernel) && anyNA(kernel_parameters(kernel))) {
     bk_abort(
       "kernel", "The projection of the kernel is not known.",
-      "Accepted with `rank`: the kernel of a fit, which has learned it.",
-      column = "rank"
+      "Accepted with `rank`: the kernel of a fit, which has learned it.", column = "rank"
     )
   }
   kernel <- resolve_lengthscale(
     place_columns(kernel, d, colnames(x)), median_of_columns(points),
     if (has_rank(kernel)) d, colnames(x)
   )
-  core <- core_call(kernel_matrix_cpp(
-    kernel_to_core(kernel, d), points, t(z), threads
-  ))
+  core <- core_call(kernel_matrix_cpp(kernel_to_core(kernel, d), points, t(z), threads))
   values <- core$values
   if (!all(is.finite(range(values, 0)))) {
     bk_abort(
@@ -925,8 +859,8 @@ abort_unequal_columns <- function(expected, found, call = user_call()) {
   )
 }
 
-# Median distances of points, columns x rows, for resolve_lengthscale(); that of
-# all columns is known where the caller has it.
+# Median distances of points, columns x rows, for resolve_lengthscale(); that of all columns is
+# known where the caller has it.
 median_of_columns <- function(points, all = NULL) {
   function(columns) {
     if (!is.null(columns)) {
@@ -962,14 +896,12 @@ check_points <- function(x, name, call = user_call()) {
   }
   if (!is.matrix(x) || !(is.numeric(x) || is.logical(x))) {
     abort_argument(
-      x, name, "a numeric matrix, or a data frame whose columns are numbers",
-      call = call
+      x, name, "a numeric matrix, or a data frame whose columns are numbers", call = call
     )
   }
   if (ncol(x) == 0L) {
     bk_abort(
-      "dimension", sprintf("`%s` has no columns.", name),
-      "Accepted: at least one column.",
+      "dimension", sprintf("`%s` has no columns.", name), "Accepted: at least one column.",
       column = name, found = 0L, call = call
     )
   }

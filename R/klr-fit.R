@@ -2,17 +2,14 @@
 
 klr_job <- function(rows, settings) {
   data <- list(
-    x = scaled_rows(
-      rows$data$x[, rows$data$source, drop = FALSE], rows$center, rows$scale
-    ),
+    x = scaled_rows(rows$data$x[, rows$data$source, drop = FALSE], rows$center, rows$scale),
     signs = as.double(rows$y)
   )
   p <- ncol(data$x)
   settings$rank <- settings$rank %||% min(2L, p)
   if (max(settings$rank) > p) {
     abort_argument(
-      settings$rank, "rank",
-      sprintf("at most %d, the number of predictors that vary", p)
+      settings$rank, "rank", sprintf("at most %d, the number of predictors that vary", p)
     )
   }
   reference <- reference_rows(list(y = data$signs, x = data$x))
@@ -38,9 +35,8 @@ klr_chains <- function(control, data, prior) {
   klr_fit_cpp(data, prior, control)
 }
 
-# The rank with the smallest log loss of rows that were left out, by chains half
-# in number. Which rows those are follows from the seed; classes are spread
-# evenly over the parts.
+# The rank with the smallest log loss of rows that were left out, by chains half in number. Which
+# rows those are follows from the seed; classes are spread evenly over the parts.
 choose_rank <- function(job) {
   settings <- job$settings
   if (!is.null(settings$resume)) {
@@ -53,23 +49,19 @@ choose_rank <- function(job) {
   n <- nrow(data$x)
   folds <- min(settings$folds, n)
   fold <- integer(n)
-  fold[with_seed(settings$seed, order(data$signs, stats::runif(n)))] <-
-    rep_len(seq_len(folds), n)
+  fold[with_seed(settings$seed, order(data$signs, stats::runif(n)))] <- rep_len(seq_len(folds), n)
   prob <- matrix(0, n, length(settings$rank))
   control <- job$control
   control$reference <- numeric()
   control$progress <- FALSE
-  control$chain_id <- control$chain_id[
-    seq_len(max(1L, settings$chains %/% 2L))
-  ]
+  control$chain_id <- control$chain_id[seq_len(max(1L, settings$chains %/% 2L))]
   for (k in seq_along(settings$rank)) {
     control$rank <- as.double(settings$rank[k])
     for (own in seq_len(folds)) {
       at <- fold == own
       part <- list(x = data$x[!at, , drop = FALSE], signs = data$signs[!at])
       core <- run_chains(
-        klr_chains, control, list(data = part, prior = job$shared$prior),
-        settings$cluster
+        klr_chains, control, list(data = part, prior = job$shared$prior), settings$cluster
       )
       if (core$status$interrupted) abort_interrupted()
       if (core$status$kept < settings$draws) {
@@ -86,8 +78,7 @@ choose_rank <- function(job) {
   }
   hit <- 0.5 + data$signs * (prob - 0.5)
   job$ranks <- data.frame(
-    rank = settings$rank,
-    log_loss = -colMeans(log(pmax(hit, .Machine$double.xmin))),
+    rank = settings$rank, log_loss = -colMeans(log(pmax(hit, .Machine$double.xmin))),
     error = colMeans((prob > 0.5) != (data$signs > 0))
   )
   best <- settings$rank[which.min(job$ranks$log_loss)]
@@ -98,14 +89,11 @@ choose_rank <- function(job) {
 
 # One array draws x chains x variables.
 klr_draws <- function(core, job, rows) {
-  names <- c(
-    "intercept", "J", "mu", "sd", "log_lik",
-    sprintf("f[%d]", seq_along(job$reference))
-  )
+  names <- c("intercept", "J", "mu", "sd", "log_lik", sprintf("f[%d]", seq_along(job$reference)))
   p <- length(rows$columns)
   size <- dim(core$scalars)[1:2]
-  # Squared lengths of the rows of U, of the draws made now: those before are
-  # put in their places later, those not reached are cut.
+  # Squared lengths of the rows of U, of the draws made now: those before are put in their places
+  # later, those not reached are cut.
   before <- if (length(job$control$states)) dim(job$settings$resume$draws)[1]
   shares <- vapply(core$kernels, function(chain) {
     out <- matrix(0, size[1], p)
@@ -116,14 +104,12 @@ klr_draws <- function(core, job, rows) {
   }, matrix(0, size[1], p))
   array(
     c(core$scalars, aperm(array(shares, c(size[1], p, size[2])), c(1, 3, 2))),
-    c(size, length(names) + p),
-    list(NULL, NULL, c(names, sprintf("P[%s]", rows$columns)))
+    c(size, length(names) + p), list(NULL, NULL, c(names, sprintf("P[%s]", rows$columns)))
   )
 }
 
-# Variables on which chains have to agree: where classes can be told apart
-# without error the data hardly bound f, whose law has no mean there, nor the
-# scales of kernels that it is made of.
+# Variables on which chains have to agree: where classes can be told apart without error the data
+# hardly bound f, whose law has no mean there, nor the scales of kernels that it is made of.
 klr_watched <- function(draws) {
   names <- dimnames(draws)[[3]]
   names[names %in% c("intercept", "J", "log_lik") | startsWith(names, "P[")]
@@ -148,8 +134,7 @@ klr_collect <- function(fit, core, job, rows) {
   core <- join_earlier(core)
   fit$acceptance <- core$acceptance
   kernels <- lapply(
-    core$kernels, first_klr_kernels, dim(fit$draws)[1], settings$rank,
-    length(rows$columns)
+    core$kernels, first_klr_kernels, dim(fit$draws)[1], settings$rank, length(rows$columns)
   )
   fit$posterior <- list(kernels = kernels, x = job$shared$data$x)
   fit$fitted <- klr_moments(fit, fit$posterior$x, settings$threads)

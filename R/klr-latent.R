@@ -26,13 +26,9 @@ numbers_of <- function(x) lapply(x, as.double)
 # Moments of f and of the probability for rows on the scale of the model.
 klr_moments <- function(object, x, threads, call = user_call()) {
   if (nrow(x) == 0L) {
-    return(list(
-      mean = numeric(), var = numeric(), prob = numeric(), prob_sd = numeric()
-    ))
+    return(list(mean = numeric(), var = numeric(), prob = numeric(), prob_sd = numeric()))
   }
-  core_call(klr_predict_cpp(
-    klr_core_draws(object), object$posterior$x, x, threads
-  ), call)
+  core_call(klr_predict_cpp(klr_core_draws(object), object$posterior$x, x, threads), call)
 }
 
 #' @exportS3Method
@@ -43,26 +39,19 @@ latent.klr <- function(object, rows = NULL, links = "logit",
     return(kept_latent(object, links))
   }
   out <- klr_moments(object, bark_scaled_rows(object, rows$x), threads)
-  c(out[c("mean", "var")], list(
-    prob = list(logit = out$prob), prob_sd = list(logit = out$prob_sd)
-  ))
+  c(out[c("mean", "var")], list(prob = list(logit = out$prob), prob_sd = list(logit = out$prob_sd)))
 }
 
 #' @exportS3Method
 #' @noRd
-latent_draws.klr <- function(object, rows = NULL, take = NULL,
-                             response = FALSE,
+latent_draws.klr <- function(object, rows = NULL, take = NULL, response = FALSE,
                              threads = getOption("bayeskernel.threads", 2L)) {
   x <- rows_or_own(object, rows)
   take <- taken_draws(object, take)
   f <- if (nrow(x) == 0L) {
-    matrix(
-      0, if (is.null(take)) prod(dim(object$draws)[1:2]) else length(take), 0L
-    )
+    matrix(0, if (is.null(take)) prod(dim(object$draws)[1:2]) else length(take), 0L)
   } else {
-    core_call(klr_latent_cpp(
-      klr_core_draws(object, take), object$posterior$x, x, threads
-    ))
+    core_call(klr_latent_cpp(klr_core_draws(object, take), object$posterior$x, x, threads))
   }
   list(f = f, mean = colMeans(f))
 }
@@ -71,8 +60,7 @@ latent_draws.klr <- function(object, rows = NULL, take = NULL,
 parameters.klr <- function(object, level = 0.95) {
   names <- dimnames(object$draws)[[3]]
   table <- with_convergence(
-    draws_table(stack_chains(object$draws), level), object,
-    convergence_table(object$draws)
+    draws_table(stack_chains(object$draws), level), object, convergence_table(object$draws)
   )
   share <- startsWith(names, "P[")
   at <- startsWith(names, "f[")
@@ -83,15 +71,11 @@ parameters.klr <- function(object, level = 0.95) {
   )
   rbind(
     parameter_rows(
-      "share", table[share, , drop = FALSE],
-      label = sprintf("share of %s", object$columns)
+      "share", table[share, , drop = FALSE], label = sprintf("share of %s", object$columns)
     ),
+    parameter_rows("parameter", table[rest, , drop = FALSE], label = words[names[rest]]),
     parameter_rows(
-      "parameter", table[rest, , drop = FALSE], label = words[names[rest]]
-    ),
-    parameter_rows(
-      "function", table[at, , drop = FALSE],
-      group = "rows of the data, from low to high",
+      "function", table[at, , drop = FALSE], group = "rows of the data, from low to high",
       label = sprintf("f at row %d", object$reference)
     )
   )
@@ -117,8 +101,7 @@ facts.klr <- function(object) {
     Agreement = agreement_fact(object),
     Kernels = sprintf(
       "%.1f (mean), %s expected by the prior, which is %s", kernels,
-      format(klr_kernels_cpp(object$prior), digits = 3),
-      object$prior$coefficients
+      format(klr_kernels_cpp(object$prior), digits = 3), object$prior$coefficients
     )
   )
 }

@@ -2,21 +2,19 @@
 
 #' Learned directions of a fit
 #'
-#' What [klr()] has learned of its projection. Columns of U may change sign and
-#' place without any change of the model, so that their means say nothing; the
-#' space that they span is known. Its posterior mean is that of the projection
-#' matrix UU', and the space nearest to all draws is spanned by the leading
-#' eigenvectors of that.
+#' What [klr()] has learned of its projection. Columns of U may change sign and place without any
+#' change of the model, so that their means say nothing; the space that they span is known. Its
+#' posterior mean is that of the projection matrix UU', and the space nearest to all draws is
+#' spanned by the leading eigenvectors of that.
 #'
 #' @param object A fit by [klr()].
 #' @param ... No further arguments.
-#' @return A list of class `klr_projection`: `directions`, p x r, orthonormal:
-#'   the leading eigenvectors of the mean projection, the largest entry of each
-#'   positive, for standardised predictors; `mean`, p x p, the posterior mean of
-#'   UU', symmetric with trace r; `values`, its eigenvalues: r ones where the
-#'   space is known; `angles`, draws x r, in degrees, the principal angles
-#'   between the space of each draw and that of `directions`, smallest first;
-#'   `coordinates`, n x r, the rows of the fit in these directions.
+#' @return A list of class `klr_projection`: `directions`, p x r, orthonormal: the leading
+#'   eigenvectors of the mean projection, the largest entry of each positive, for standardised
+#'   predictors; `mean`, p x p, the posterior mean of UU', symmetric with trace r; `values`, its
+#'   eigenvalues: r ones where the space is known; `angles`, draws x r, in degrees, the principal
+#'   angles between the space of each draw and that of `directions`, smallest first; `coordinates`,
+#'   n x r, the rows of the fit in these directions.
 #' @section Errors: `bayeskernel_error_argument` for fits without a projection.
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, section 2.4 and figures 2.2 to 2.4.
@@ -35,10 +33,7 @@ projection.bayeskernel_fit <- function(object, ...) {
   if (is.null(object$rank)) {
     bk_abort(
       "argument", "This fit has no projection.",
-      sprintf(
-        "Found: a fit by %s(). Accepted: a fit by klr().",
-        model_of(object)$name
-      )
+      sprintf("Found: a fit by %s(). Accepted: a fit by klr().", model_of(object)$name)
     )
   }
   p <- length(object$columns)
@@ -61,8 +56,8 @@ projection.bayeskernel_fit <- function(object, ...) {
   ), class = "klr_projection")
 }
 
-# In degrees, draws x r. The cosines are singular values of V'U; of small
-# angles the sines, those of what U has outside the span of V, are exact.
+# In degrees, draws x r. The cosines are singular values of V'U; of small angles the sines, those of
+# what U has outside the span of V, are exact.
 principal_angles <- function(v, frames) {
   r <- ncol(v)
   out <- apply(frames, 3L, function(u) {
@@ -75,10 +70,10 @@ principal_angles <- function(v, frames) {
   matrix(out, ncol = r, byrow = TRUE)
 }
 
-# How far the draws agree on one direction of the rows: the leading eigenvalue
-# of the mean, over draws, of the projection to the span of X U. 1 where that
-# direction is known. X U and not U is looked at: of correlated predictors many
-# U give the same coordinates of the rows. `frames`: p x r x draws.
+# How far the draws agree on one direction of the rows: the leading eigenvalue of the mean, over
+# draws, of the projection to the span of X U. 1 where that direction is known. X U and not U is
+# looked at: of correlated predictors many U give the same coordinates of the rows. `frames`: p x r
+# x draws.
 direction_agreement <- function(x, frames) {
   rows <- svd(x, nu = 0L)
   rows <- rows$d * t(rows$v)
@@ -90,8 +85,8 @@ direction_agreement <- function(x, frames) {
   svd(spans, 0L, 0L)$d[1]^2 / dim(frames)[3]
 }
 
-# Where directions are uniform a priori, those of many predictors say little
-# about new rows although own rows are met: then the draws do not agree.
+# Where directions are uniform a priori, those of many predictors say little about new rows although
+# own rows are met: then the draws do not agree.
 warn_unknown_directions <- function(fit) {
   p <- length(fit$columns)
   r <- fit$rank
@@ -101,17 +96,12 @@ warn_unknown_directions <- function(fit) {
   frames <- unlist(lapply(fit$posterior$kernels, `[[`, "frame"))
   frames <- array(frames, c(p, r, length(frames) / (p * r)))
   take <- unique(round(seq(1, dim(frames)[3], length.out = 400L)))
-  agreement <- direction_agreement(
-    fit$posterior$x, frames[, , take, drop = FALSE]
-  )
+  agreement <- direction_agreement(fit$posterior$x, frames[, , take, drop = FALSE])
   if (agreement >= 0.75) {
     return(invisible())
   }
   bk_warn("identification", "The draws do not agree on any direction.", c(
-    sprintf(
-      "Found: agreement %.2f, of %d rows and %d predictors; 1: known.",
-      agreement, fit$n, p
-    ),
+    sprintf("Found: agreement %.2f, of %d rows and %d predictors; 1: known.", agreement, fit$n, p),
     paste(
       "New rows may be predicted no better than by the shares of the classes,",
       "even where the rows of the fit are met."
@@ -127,10 +117,7 @@ spread_fact <- function(object) {
   angles <- projection(object)$angles
   largest <- angles[, ncol(angles)]
   sprintf(
-    paste(
-      "largest angle of a draw to the mean space %.0f degrees (median),",
-      "90 %% below %.0f"
-    ),
+    paste("largest angle of a draw to the mean space %.0f degrees (median),", "90 %% below %.0f"),
     stats::median(largest), stats::quantile(largest, 0.9, names = FALSE)
   )
 }
@@ -151,8 +138,8 @@ print.klr_projection <- function(x, digits = 3, ...) {
   invisible(x)
 }
 
-# Figures 2.2 to 2.4: the rows in the learned directions. With one, the draws of
-# the probability along it; with more, pairs of coordinates.
+# Figures 2.2 to 2.4: the rows in the learned directions. With one, the draws of the probability
+# along it; with more, pairs of coordinates.
 draw_projection <- function(x, main, threads) {
   found <- projection(x)
   z <- found$coordinates
@@ -166,13 +153,11 @@ draw_projection <- function(x, main, threads) {
     on.exit(graphics::par(old))
     prob <- x$fitted$prob
     bk_panel(
-      range(z), c(-0.06, 1.06), axis_name(found, 1L),
-      sprintf("P(\"%s\")", x$levels[2]), title
+      range(z), c(-0.06, 1.06), axis_name(found, 1L), sprintf("P(\"%s\")", x$levels[2]), title
     )
     half <- stats::qnorm(0.95) * x$fitted$prob_sd
     graphics::segments(
-      z, pmax(prob - half, 0), z, pmin(prob + half, 1),
-      col = blend(muted[["line"]], 0.5), lwd = 0.8
+      z, pmax(prob - half, 0), z, pmin(prob + half, 1), col = blend(muted[["line"]], 0.5), lwd = 0.8
     )
     graphics::points(z, prob, pch = c(1, 19)[class], cex = 0.7, col = colours)
     graphics::rug(z[class == 1L], 0.02, side = 1, col = class_pair[1])
@@ -200,17 +185,14 @@ axis_name <- function(found, l) {
   u <- found$directions[, l]
   top <- utils::head(order(-abs(u)), 2L)
   text <- paste(sprintf("%+.2f %s", u[top], names(u)[top]), collapse = " ")
-  cut_to(paste0(
-    "u", l, " = ", text, if (length(u) > 2L) " ..."
-  ), graphics::par("pin")[1])
+  cut_to(paste0("u", l, " = ", text, if (length(u) > 2L) " ..."), graphics::par("pin")[1])
 }
 
 # On the line of the title, which begins at the left.
 projection_key <- function(x) {
   graphics::legend(
-    "topright", x$levels,
-    pch = c(1, 19), col = class_pair, bty = "n",
-    cex = 0.8, horiz = TRUE, inset = c(0, -0.085), xpd = NA
+    "topright", x$levels, pch = c(1, 19), col = class_pair, bty = "n", cex = 0.8, horiz = TRUE,
+    inset = c(0, -0.085), xpd = NA
   )
 }
 

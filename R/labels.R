@@ -1,16 +1,15 @@
-# Labels of classes, and responses in numbers: one reader for the responses of
-# fits, for rows that are read block by block, and for labels of new rows.
+# Labels of classes, and responses in numbers: one reader for the responses of fits, for rows that
+# are read block by block, and for labels of new rows.
 
-# What a model can be fitted to: the most classes, whether rows may be counts,
-# and which model suits what it does not take. "any" is the response of bkm()
-# without a family, "binary" and "number" with one.
+# What a model can be fitted to: the most classes, whether rows may be counts, and which model suits
+# what it does not take. "any" is the response of bkm() without a family, "binary" and "number" with
+# one.
 response_kinds <- local({
   numbers <- "For a regression of numbers use bkm() or bark()."
   ordered <- "For more classes in order use family = \"ordinal\"."
   free <- paste(
     "More classes without an order are beyond bark(): gpsvm() takes them. If",
-    "they have an order, make them factor(ordered = TRUE) and use",
-    "family = \"ordinal\"."
+    "they have an order, make them factor(ordered = TRUE) and use", "family = \"ordinal\"."
   )
   binary <- list(
     most = 2, counts = TRUE,
@@ -19,40 +18,30 @@ response_kinds <- local({
       "bkm() has two classes: for more use gpsvm(), which has a machine for",
       "each, or mkprobit(), one model of all; bark() for ordered ones."
     ),
-    shares = paste(
-      "Shares of successes go in as counts: cbind(successes, failures)."
-    )
+    shares = paste("Shares of successes go in as counts: cbind(successes, failures).")
   )
   list(
     any = binary, binary = binary,
     two = list(
-      most = 2, counts = TRUE, numbers = numbers,
-      many = "For more than two classes use gpsvm()."
+      most = 2, counts = TRUE, numbers = numbers, many = "For more than two classes use gpsvm()."
     ),
     many = list(most = Inf, counts = TRUE, numbers = numbers),
-    declared = list(
-      most = Inf, counts = FALSE, numbers = numbers, declared = TRUE
-    ),
+    declared = list(most = Inf, counts = FALSE, numbers = numbers, declared = TRUE),
     file = list(
       most = 2, counts = FALSE, numbers = numbers,
       many = "For more than two classes use gpsvm() on a matrix."
     ),
-    file_any = list(
-      most = 2, counts = FALSE, numbers = binary$numbers, many = binary$numbers
-    ),
+    file_any = list(most = 2, counts = FALSE, numbers = binary$numbers, many = binary$numbers),
     binomial = list(
-      most = 2, counts = FALSE,
-      numbers = "For numbers use family = \"gaussian\".",
-      many = free, ordered = ordered
+      most = 2, counts = FALSE, numbers = "For numbers use family = \"gaussian\".", many = free,
+      ordered = ordered
     ),
     sequence = list(
-      most = 2, counts = FALSE,
-      numbers = "For numbers use family = \"gaussian\".",
+      most = 2, counts = FALSE, numbers = "For numbers use family = \"gaussian\".",
       many = "For more than two classes use gpsvm()."
     ),
     pair = list(
-      most = 2, counts = FALSE, numbers = numbers,
-      many = "For more than two classes use gpsvm()."
+      most = 2, counts = FALSE, numbers = numbers, many = "For more than two classes use gpsvm()."
     ),
     ordinal = list(most = Inf, counts = FALSE, declared = TRUE)
   )
@@ -60,15 +49,13 @@ response_kinds <- local({
 
 #' The response of a fit
 #'
-#' @param kind One of names(response_kinds), or `"gaussian"` and `"number"` for
-#'   numbers.
+#' @param kind One of names(response_kinds), or `"gaussian"` and `"number"` for numbers.
 #' @param name What the user called it.
 #' @param rows Maps its rows to those of the data, `NULL` for all.
-#' @return A list of `y`, `levels`, the classes of the model, and, where a
-#'   factor has levels beside these, `declared`, all of its levels. The classes
-#'   are those that occur, of "ordinal" and "declared" all levels. `y` is -1 and +1 for
-#'   "two", "pair" and "binary", numbers of classes from 0 for "many" and from 1
-#'   for the families "binomial" and "ordinal" and for "declared", and the
+#' @return A list of `y`, `levels`, the classes of the model, and, where a factor has levels beside
+#'   these, `declared`, all of its levels. The classes are those that occur, of "ordinal" and
+#'   "declared" all levels. `y` is -1 and +1 for "two", "pair" and "binary", numbers of classes from
+#'   0 for "many" and from 1 for the families "binomial" and "ordinal" and for "declared", and the
 #'   response for "gaussian", without levels.
 #' @noRd
 read_response <- function(y, name, kind = "two", rows = NULL) {
@@ -124,10 +111,7 @@ read_numbers <- function(y, name, rows, kind = "gaussian") {
       } else if (is_counts(y) && own) {
         "For cbind(successes, failures) use family = \"logit\"."
       } else if (is.factor(y) || is.logical(y) || is.character(y)) {
-        sprintf(
-          "For two classes use family = \"%s\".",
-          if (own) "logit" else "binomial"
-        )
+        sprintf("For two classes use family = \"%s\".", if (own) "logit" else "binomial")
       }
     )
   }
@@ -149,9 +133,7 @@ read_classes <- function(y, name, kind, rows = NULL) {
   if (length(used) < 2L) abort_one_class(name, levels[used], length(y))
   if (length(used) > kind$most) {
     row <- match(TRUE, codes %in% used[-(1:2)])
-    abort_many_classes(
-      name, levels[used], kind, original_rows(row, rows), is.ordered(y)
-    )
+    abort_many_classes(name, levels[used], kind, original_rows(row, rows), is.ordered(y))
   }
   # A class without rows has its prior.
   if (isTRUE(kind$declared)) used <- seq_along(levels)
@@ -168,13 +150,11 @@ read_classes <- function(y, name, kind, rows = NULL) {
 # All classes that the response of a fit declared.
 class_levels <- function(object) object$declared %||% object$levels
 
-# The classes of the model, then levels that no row has: what labels of new rows
-# are numbers of.
+# The classes of the model, then levels that no row has: what labels of new rows are numbers of.
 known_levels <- function(object) union(object$levels, class_levels(object))
 
-# An answer with a column for every declared class, `empty` where the model has
-# none: a matrix of the classes, an array whose last dimension they are, or a
-# list of these.
+# An answer with a column for every declared class, `empty` where the model has none: a matrix of
+# the classes, an array whose last dimension they are, or a list of these.
 with_declared <- function(object, x, empty = 0) {
   if (is.null(object$declared)) {
     return(x)
@@ -192,10 +172,7 @@ with_declared <- function(object, x, empty = 0) {
   flat <- matrix(x, ncol = size[last])
   out <- flat[, at, drop = FALSE]
   out[, is.na(at)] <- ifelse(is.na(flat[, 1]), NA, empty)
-  array(
-    out, c(size[-last], length(at)),
-    c(dimnames(x)[-last], list(object$declared))
-  )
+  array(out, c(size[-last], length(at)), c(dimnames(x)[-last], list(object$declared)))
 }
 
 # A message of the levels of an ordinal response that no row has.
@@ -203,9 +180,7 @@ inform_empty_levels <- function(rows) {
   empty <- tabulate(rows$y, length(rows$levels)) == 0L
   if (any(empty)) {
     bk_inform(
-      "levels", fit_header("Response `%s` has levels without rows.",
-        rows$response
-      ),
+      "levels", fit_header("Response `%s` has levels without rows.", rows$response),
       c(
         sprintf("Found: no row of %s.", list_some(quoted(rows$levels[empty]))),
         "They stay in the model: their cut points have their prior.",
@@ -216,8 +191,8 @@ inform_empty_levels <- function(rows) {
   }
 }
 
-# The classes that labels can have by their kind, in order; NULL for numbers
-# that are no codes. Text sorts by code point, the same in every locale.
+# The classes that labels can have by their kind, in order; NULL for numbers that are no codes. Text
+# sorts by code point, the same in every locale.
 declared_levels <- function(y) {
   if (is.factor(y)) {
     levels(y)
@@ -235,9 +210,7 @@ declared_levels <- function(y) {
 sorted_text <- function(x, name) {
   x <- unique(x)
   if (!all(validEnc(x))) {
-    abort_argument(
-      x[!validEnc(x)], name, "text whose bytes are characters, as in UTF-8"
-    )
+    abort_argument(x[!validEnc(x)], name, "text whose bytes are characters, as in UTF-8")
   }
   sort(x, method = "radix")
 }
@@ -253,8 +226,8 @@ match_levels <- function(y, levels) {
   }
 }
 
-# Labels of rows whose classes are known already: numbers of `levels`, NA for a
-# missing label. Logical values, 0/1 and -1/+1 mean each other.
+# Labels of rows whose classes are known already: numbers of `levels`, NA for a missing label.
+# Logical values, 0/1 and -1/+1 mean each other.
 known_codes <- function(y, levels, name = "y", header = paste(
                           "`%s` has labels that the fit does not know."
                         )) {
@@ -266,9 +239,7 @@ known_codes <- function(y, levels, name = "y", header = paste(
     fits <- Find(function(coding) all(distinct %in% c(coding, NA)), codings)
     if (anyNA(codes) && !is.null(fits)) codes <- match(distinct, fits)
   }
-  codes <- codes[
-    if (is.factor(y)) as.integer(y) else match(as.character(y), distinct)
-  ]
+  codes <- codes[if (is.factor(y)) as.integer(y) else match(as.character(y), distinct)]
   strange <- which(is.na(codes) & !is.na(y))
   if (length(strange)) {
     bk_abort(
@@ -287,16 +258,14 @@ known_codes <- function(y, levels, name = "y", header = paste(
   codes
 }
 
-# The number of the class of each of `n` new rows. `y` may be a vector, the name
-# of a column, or NULL: what the formula has on its left. `declared`: with the
-# levels that no row of the fit has, see known_levels().
+# The number of the class of each of `n` new rows. `y` may be a vector, the name of a column, or
+# NULL: what the formula has on its left. `declared`: with the levels that no row of the fit has,
+# see known_levels().
 new_labels <- function(object, newdata, y, n, declared = FALSE) {
   columns <- if (is.list(newdata)) names(newdata)
   if (is_string(y) && n != 1L && !is.null(columns)) {
     if (!(y %in% columns)) {
-      abort_argument(
-        y, "y", paste("labels, or one of the columns", list_some(columns))
-      )
+      abort_argument(y, "y", paste("labels, or one of the columns", list_some(columns)))
     }
     y <- newdata[[y]]
   } else if (is.null(y) && !is.null(columns) && !is.null(object$response)) {
@@ -326,9 +295,9 @@ new_labels <- function(object, newdata, y, n, declared = FALSE) {
 
 is_counts <- function(y) is.matrix(y) && is.numeric(y) && ncol(y) == 2L
 
-# cbind(successes, failures): each row becomes a row of either class whose
-# weights are its counts, none for a count of zero. `at` are the rows that they
-# come from. NULL if the response is no such matrix.
+# cbind(successes, failures): each row becomes a row of either class whose weights are its counts,
+# none for a count of zero. `at` are the rows that they come from. NULL if the response is no such
+# matrix.
 spread_counts <- function(y, name, n, kind, weights = NULL) {
   if (!is_counts(y) || !isTRUE(response_kinds[[kind]]$counts)) {
     return(NULL)
@@ -341,10 +310,7 @@ spread_counts <- function(y, name, n, kind, weights = NULL) {
       "response", fit_header("Response `%s` is not a pair of counts.", name),
       c(
         if (length(wrong)) {
-          sprintf(
-            "Found: %s and %s in row %d.", format(found[[1]]),
-            format(found[[2]]), wrong[1]
-          )
+          sprintf("Found: %s and %s in row %d.", format(found[[1]]), format(found[[2]]), wrong[1])
         } else {
           sprintf("Found: a matrix with 2 columns and %d rows.", nrow(y))
         },
@@ -354,9 +320,7 @@ spread_counts <- function(y, name, n, kind, weights = NULL) {
             "column is the trials less the successes."
           )
         },
-        sprintf(
-          "Accepted: cbind(successes, failures), whole numbers, %d rows.", n
-        ),
+        sprintf("Accepted: cbind(successes, failures), whole numbers, %d rows.", n),
         "Otherwise give one column of labels, one row for each observation."
       ),
       column = name, row = if (length(wrong)) wrong[1],
@@ -379,9 +343,9 @@ spread_counts <- function(y, name, n, kind, weights = NULL) {
 
 # Block by block ---------------------------------------------------------------
 
-# Labels of two classes that are seen block by block. code() gives the number of
-# a label, 0 or 1 in the order of appearance; finish() the two classes in their
-# order and the number of the positive one.
+# Labels of two classes that are seen block by block. code() gives the number of a label, 0 or 1 in
+# the order of appearance; finish() the two classes in their order and the number of the positive
+# one.
 label_coder <- function(name, from_text, kind = "file") {
   kind <- response_kinds[[kind]]
   seen <- declared <- character()
@@ -494,11 +458,10 @@ refuse_label_type <- function(y, name, kind) {
   )
 }
 
-# Missing labels, and numbers that are not finite. `rows` is looked at only for
-# the message.
+# Missing labels, and numbers that are not finite. `rows` is looked at only for the message.
 check_labels_there <- function(y, name, rows = NULL, what = "Response") {
-  # The sum is finite or not without a vector of n logicals; an overflow of
-  # finite numbers only costs the closer look.
+  # The sum is finite or not without a vector of n logicals; an overflow of finite numbers only
+  # costs the closer look.
   there <- if (is.numeric(y) && !is.factor(y)) is.finite(sum(y)) else !anyNA(y)
   if (there) {
     return(invisible())
@@ -506,9 +469,8 @@ check_labels_there <- function(y, name, rows = NULL, what = "Response") {
   bad <- which(if (is.factor(y)) is.na(y) else is.na(y) | is.infinite(y))
   if (length(bad)) {
     abort_missing(
-      count = stats::setNames(length(bad), name),
-      first = (bad[1] - 1L) %% NROW(y) + 1L, rows = rows, what = what,
-      values = value_problem(anyNA(y), !all(is.na(y[bad])))
+      count = stats::setNames(length(bad), name), first = (bad[1] - 1L) %% NROW(y) + 1L,
+      rows = rows, what = what, values = value_problem(anyNA(y), !all(is.na(y[bad])))
     )
   }
 }
@@ -525,17 +487,11 @@ abort_numbers <- function(distinct, name, kind, n = NULL, row = NULL) {
       if (few) {
         "Response `%s` has numbers that are not class codes."
       } else {
-        paste(
-          "Response `%s` is numeric: its", length(distinct),
-          "values name no classes."
-        )
+        paste("Response `%s` is numeric: its", length(distinct), "values name no classes.")
       }, name
     ),
     c(
-      paste0(
-        "Found: ",
-        list_some(format_each(utils::head(shown, 5L)), 5L, length(shown)), "."
-      ),
+      paste0("Found: ", list_some(format_each(utils::head(shown, 5L)), 5L, length(shown)), "."),
       labels_accepted(kind), if (!few) kind$numbers,
       if (all(distinct >= 0 & distinct <= 1)) kind$shares,
       sprintf("If its values are names of classes: `factor(%s)`.", name)
@@ -548,10 +504,8 @@ abort_one_class <- function(name, found, n, instead = NULL) {
   bk_abort(
     "response", fit_header("Response `%s` has one class only.", name),
     c(
-      sprintf("Found: all %.0f rows are %s.", n, quoted(found)),
-      "Accepted: rows of two classes.",
-      "Look at `subset`, at zero `weights` and at rows that were omitted.",
-      instead
+      sprintf("Found: all %.0f rows are %s.", n, quoted(found)), "Accepted: rows of two classes.",
+      "Look at `subset`, at zero `weights` and at rows that were omitted.", instead
     ),
     column = name, found = found, expected = 2L
   )
@@ -560,9 +514,7 @@ abort_one_class <- function(name, found, n, instead = NULL) {
 abort_many_classes <- function(name, found, kind, row, ordered = FALSE) {
   bk_abort(
     "response",
-    fit_header(
-      paste("Response `%s` has", length(found), "classes, not two."), name
-    ),
+    fit_header(paste("Response `%s` has", length(found), "classes, not two."), name),
     c(
       sprintf(
         "Found: %s; the third in row %.0f.",
@@ -570,10 +522,7 @@ abort_many_classes <- function(name, found, kind, row, ordered = FALSE) {
       ),
       labels_accepted(kind),
       if (ordered) kind$ordered %||% kind$many else kind$many,
-      sprintf(
-        "Or make two of them, for example `I(%s == %s)`.", name,
-        quoted(found[1])
-      )
+      sprintf("Or make two of them, for example `I(%s == %s)`.", name, quoted(found[1]))
     ),
     column = name, row = row, found = found, expected = 2L
   )
@@ -582,9 +531,7 @@ abort_many_classes <- function(name, found, kind, row, ordered = FALSE) {
 abort_family <- function(y, name, family, expected, cure) {
   bk_abort(
     "response",
-    fit_header(
-      sprintf("Response `%%s` does not suit family \"%s\".", family), name
-    ),
+    fit_header(sprintf("Response `%%s` does not suit family \"%s\".", family), name),
     c(
       paste0("Found: ", if (is.factor(y)) {
         sprintf(

@@ -1,6 +1,5 @@
-# The powers at which a support vector machine takes its rows: a learning rate
-# for all, weights of the classes, and what is said of a class that was given
-# up.
+# The powers at which a support vector machine takes its rows: a learning rate for all, weights of
+# the classes, and what is said of a class that was given up.
 
 check_learning_rate <- function(x, name) {
   if (is.null(x) || identical(x, "calibrated")) {
@@ -8,16 +7,14 @@ check_learning_rate <- function(x, name) {
   }
   if (!is_finite_scalar(x) || x <= 0 || x > 10) {
     abort_argument(
-      x, name, "a number above 0 and at most 10, or \"calibrated\"",
-      call = user_call()
+      x, name, "a number above 0 and at most 10, or \"calibrated\"", call = user_call()
     )
   }
   as.double(x)
 }
 
 check_class_weights <- function(x, name) {
-  if (is.null(x) || identical(x, "none") ||
-    identical(x, c("none", "balanced"))) {
+  if (is.null(x) || identical(x, "none") || identical(x, c("none", "balanced"))) {
     return("none")
   }
   if (identical(x, "balanced")) {
@@ -28,9 +25,7 @@ check_class_weights <- function(x, name) {
     all(x > 0)
   if (!good) {
     abort_argument(
-      x, name,
-      "\"none\", \"balanced\", or positive numbers named by classes",
-      call = user_call()
+      x, name, "\"none\", \"balanced\", or positive numbers named by classes", call = user_call()
     )
   }
   x
@@ -38,8 +33,7 @@ check_class_weights <- function(x, name) {
 
 # --- classes ------------------------------------------------------------------
 
-# Weights by class: of the levels, `codes` the rows' numbers of classes, 1, 2,
-# ...
+# Weights by class: of the levels, `codes` the rows' numbers of classes, 1, 2, ...
 class_weights_of <- function(wish, levels, codes, weights) {
   if (identical(wish, "none")) {
     return(NULL)
@@ -69,8 +63,8 @@ class_weights_of <- function(wish, levels, codes, weights) {
 # Less than a fifth of the rows of the smaller class on its own side.
 given_up_share <- 0.2
 
-# `f`: means of the latent values of the rows, a column for each class beyond
-# two; `codes`: numbers of their classes.
+# `f`: means of the latent values of the rows, a column for each class beyond two; `codes`: numbers
+# of their classes.
 warn_given_up <- function(levels, codes, f, weights = NULL) {
   if (is.null(f)) {
     return(invisible())
@@ -103,16 +97,11 @@ warn_given_up <- function(levels, codes, f, weights = NULL) {
         size[classes[lost]], levels[classes[lost]]
       )
     } else {
-      sprintf(
-        "Of %d classes fewer than a fifth of the rows lie on their side.",
-        length(lost)
-      )
+      sprintf("Of %d classes fewer than a fifth of the rows lie on their side.", length(lost))
     },
     c(
       if (length(lost) > 1L) {
-        paste0(
-          "Classes: ", list_some(quoted(levels[classes[lost]])), "."
-        )
+        paste0("Classes: ", list_some(quoted(levels[classes[lost]])), ".")
       },
       paste(
         "The machine has (nearly) given this class up and slopes shrink to 0.",
@@ -168,17 +157,17 @@ settle_learning_rate <- function(job, rows) {
   job
 }
 
-# What is meant where the user says nothing: at the paper's rate selection lets
-# noise in and predictors with holes get effects that they do not have. Both go
-# with n (eta sum g^2 - sum h), which is 0 at the calibrated rate.
+# What is meant where the user says nothing: at the paper's rate selection lets noise in and
+# predictors with holes get effects that they do not have. Both go with n (eta sum g^2 - sum h),
+# which is 0 at the calibrated rate.
 default_rate <- function(job) {
   if (is.null(job$data$selection) && !models_holes(job)) 1 else "calibrated"
 }
 
 models_holes <- function(job) !is.null(job$data$holes) || !is.null(job$atoms)
 
-# Where it cannot be found, as with too few complete rows, and nobody asked for
-# it by name: about what it is of balanced classes.
+# Where it cannot be found, as with too few complete rows, and nobody asked for it by name: about
+# what it is of balanced classes.
 typical_rate <- 0.3
 
 warn_rate_of_holes <- function() {
@@ -188,20 +177,16 @@ warn_rate_of_holes <- function() {
     c(
       "At learning_rate = 1 a predictor without effect, half of it missing,",
       "was excluded from 0 in every one of 30 simulated data sets.",
-      paste(
-        "Use learning_rate = \"calibrated\", the default with",
-        "missing = \"model\"."
-      )
+      paste("Use learning_rate = \"calibrated\", the default with", "missing = \"model\".")
     )
   )
 }
 
 #' The calibrated learning rate of a linear machine
 #'
-#' Expectation propagation at rates from .3 on, until the rate is the one that
-#' the fit implies. Where columns are selected, with all of them, under a common
-#' precision of a quarter of their number; where missing values are modelled,
-#' from the complete rows.
+#' Expectation propagation at rates from .3 on, until the rate is the one that the fit implies.
+#' Where columns are selected, with all of them, under a common precision of a quarter of their
+#' number; where missing values are modelled, from the complete rows.
 #'
 #' @param rows A design, its weights with those of the classes.
 #' @param settings Settled settings of the fit.
@@ -214,8 +199,7 @@ calibrated_rate <- function(rows, settings) {
   settings$learning_rate <- 1
   settings$open <- setdiff(settings$open, "method")
   settings$method <- "ep"
-  settings[c("tol", "max_iter", "select", "missing")] <-
-    list(0.01, 100, FALSE, "fail")
+  settings[c("tol", "max_iter", "select", "missing")] <- list(0.01, 100, FALSE, "fail")
   if (length(selected)) settings$penalty <- length(selected) / 4
   job <- linear_job(rows, settings)
   power <- job$data$weights
@@ -262,8 +246,8 @@ whole_rows <- function(rows) {
 
 # --- the nonlinear machine ----------------------------------------------------
 
-# Rows as the core reads them, with the weights of the classes: of one machine,
-# or of each class's against the rest, which "balanced" makes equal in weight.
+# Rows as the core reads them, with the weights of the classes: of one machine, or of each class's
+# against the rest, which "balanced" makes equal in weight.
 weigh_machines <- function(data, rows, settings) {
   wish <- settings$class_weights %||% "none"
   if (identical(wish, "none") || length(rows$y) == 0L) {
@@ -300,14 +284,11 @@ scale_powers <- function(data, rate) {
 
 most_calibrated <- 20000L
 
-# The rate that fits at a process imply, all machines together; of many rows
-# those of a sample.
+# The rate that fits at a process imply, all machines together; of many rows those of a sample.
 calibrated_process_rate <- function(process, rows, data, settings) {
   labels <- machine_labels(rows$levels, data_positive(data))
   if (data$type == "file" || rows$n > most_calibrated) {
-    sample <- core_call(gpsvm_sample_cpp(
-      data, most_calibrated, as.double(settings$seed)
-    ))
+    sample <- core_call(gpsvm_sample_cpp(data, most_calibrated, as.double(settings$seed)))
     few <- sample_data(sample$x, sample$labels)
     if (length(data$weights)) few$weights <- data$weights[sample$row]
     few$machine_weights <- lapply(data$machine_weights, `[`, sample$row)
@@ -341,8 +322,7 @@ calibrated_process_rate <- function(process, rows, data, settings) {
       row_influence(fit$influence, copies)
     })
     lapply(
-      stats::setNames(nm = names(parts[[1L]])),
-      function(name) unlist(lapply(parts, `[[`, name))
+      stats::setNames(nm = names(parts[[1L]])), function(name) unlist(lapply(parts, `[[`, name))
     )
   })
 }
@@ -354,18 +334,13 @@ rate_fact <- function(object) {
   if (is.null(rate)) {
     return(NULL)
   }
-  paste0(
-    format(rate, digits = 3), if (isTRUE(object$calibrated)) ", calibrated"
-  )
+  paste0(format(rate, digits = 3), if (isTRUE(object$calibrated)) ", calibrated")
 }
 
 class_weights_fact <- function(object) {
   weights <- object$class_weights
   if (length(weights)) {
-    paste(
-      names(weights), format(weights, digits = 3, trim = TRUE),
-      collapse = ", "
-    )
+    paste(names(weights), format(weights, digits = 3, trim = TRUE), collapse = ", ")
   }
 }
 

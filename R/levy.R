@@ -7,11 +7,10 @@
 #' @param x What `levy()` returns.
 #' @param digits Significant digits.
 #' @param ... No further arguments.
-#' @return An object of class `levy`, a list of `alpha`, `gamma`, `epsilon`;
-#'   `kernels`, the expected number of kernels; and `error`, the squared L2
-#'   error of the approximation, in units of the squared norm of a kernel. Both
-#'   are named by the approximation: `"continuous"`, which [bark()] uses, damps
-#'   jumps below epsilon; `"truncated"` cuts them off.
+#' @return An object of class `levy`, a list of `alpha`, `gamma`, `epsilon`; `kernels`, the expected
+#'   number of kernels; and `error`, the squared L2 error of the approximation, in units of the
+#'   squared norm of a kernel. Both are named by the approximation: `"continuous"`, which [bark()]
+#'   uses, damps jumps below epsilon; `"truncated"` cuts them off.
 #' @section Errors: `bayeskernel_error_prior`, as in [bark_prior()].
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, section 3.1 and appendix B, which has a bound of
@@ -36,9 +35,7 @@ levy <- function(alpha = 1, gamma = 5, epsilon = 0.5) {
     )
   }
   part <- function(name) {
-    c(
-      continuous = known$continuous[[name]], truncated = known$truncated[[name]]
-    )
+    c(continuous = known$continuous[[name]], truncated = known$truncated[[name]])
   }
   structure(
     list(
@@ -50,10 +47,7 @@ levy <- function(alpha = 1, gamma = 5, epsilon = 0.5) {
 }
 
 check_alpha <- function(alpha) {
-  check_number(
-    alpha, 0, 2, "alpha",
-    closed = c(FALSE, FALSE), kind = "prior"
-  )
+  check_number(alpha, 0, 2, "alpha", closed = c(FALSE, FALSE), kind = "prior")
 }
 
 # Mean of the Poisson prior of the number of kernels.
@@ -65,17 +59,13 @@ expected_kernels <- function(prior) {
 #' @export
 print.levy <- function(x, digits = 4, ...) {
   cat(sprintf(
-    "Stable Levy measure: alpha %s, gamma %s, epsilon %s\n",
-    format(x$alpha, digits = digits), format(x$gamma, digits = digits),
-    format(x$epsilon, digits = digits)
+    "Stable Levy measure: alpha %s, gamma %s, epsilon %s\n", format(x$alpha, digits = digits),
+    format(x$gamma, digits = digits), format(x$epsilon, digits = digits)
   ))
-  table <- cbind(
-    "Expected kernels" = x$kernels, "Squared L2 error" = x$error
-  )
+  table <- cbind("Expected kernels" = x$kernels, "Squared L2 error" = x$error)
   rownames(table) <- c("continuous (bark)", "truncated")
   print_text(array(
-    format(signif(table, digits), trim = TRUE, drop0trailing = TRUE),
-    dim(table), dimnames(table)
+    format(signif(table, digits), trim = TRUE, drop0trailing = TRUE), dim(table), dimnames(table)
   ))
   invisible(x)
 }
@@ -87,22 +77,18 @@ print.levy <- function(x, digits = 4, ...) {
 #' of a spectrum, whose neighbours are likely to matter together.
 #'
 #' @param q Probability that a predictor is in, strictly between 0 and 1.
-#' @param s Probability that a block of predictors in the model ends at any of
-#'   its members: its length is 1 / s on average. Strictly between 0 and 1, and
-#'   below (1 - q) / q.
-#' @param hyper `NULL`, the default: q and s are known. Otherwise four positive
-#'   numbers `c(a, b, c, d)`: the probability that the neighbour of a predictor
-#'   outside the model is outside has the prior Beta(a, b), and the probability
-#'   that the neighbour of one inside is inside Beta(c, d); q and s are then
-#'   where the chains start.
+#' @param s Probability that a block of predictors in the model ends at any of its members: its
+#'   length is 1 / s on average. Strictly between 0 and 1, and below (1 - q) / q.
+#' @param hyper `NULL`, the default: q and s are known. Otherwise four positive numbers
+#'   `c(a, b, c, d)`: the probability that the neighbour of a predictor outside the model is outside
+#'   has the prior Beta(a, b), and the probability that the neighbour of one inside is inside
+#'   Beta(c, d); q and s are then where the chains start.
 #' @param x What `markov()` returns.
-#' @param p Number of predictors, for the expected numbers of predictors and of
-#'   blocks in the model.
+#' @param p Number of predictors, for the expected numbers of predictors and of blocks in the model.
 #' @param digits Significant digits.
 #' @param ... No further arguments.
-#' @return An object of class `markov`, a list of `q`, `s`, `hyper`, and the
-#'   probabilities of staying out, `q0` = 1 - q s / (1 - q), and in, `q1` = 1 -
-#'   s.
+#' @return An object of class `markov`, a list of `q`, `s`, `hyper`, and the probabilities of
+#'   staying out, `q0` = 1 - q s / (1 - q), and in, `q1` = 1 - s.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
@@ -131,8 +117,7 @@ check_ending <- function(s, q) {
   s <- prior_number(s, "s", upper = 1)
   if (s >= (1 - q) / q) {
     abort_argument(
-      s, "s",
-      sprintf("a number below (1 - q) / q, which is %s", format((1 - q) / q)),
+      s, "s", sprintf("a number below (1 - q) / q, which is %s", format((1 - q) / q)),
       kind = "prior"
     )
   }
@@ -174,9 +159,6 @@ format.markov <- function(x, p = NULL, digits = 4, ...) {
 #' @export
 print.markov <- function(x, p = NULL, digits = 4, ...) {
   if (!is.null(p)) p <- check_count(p, 1, name = "p")
-  print_lines(
-    "Markov prior of the predictors in the model",
-    format(x, p = p, digits = digits)
-  )
+  print_lines("Markov prior of the predictors in the model", format(x, p = p, digits = digits))
   invisible(x)
 }

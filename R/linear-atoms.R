@@ -1,11 +1,10 @@
-# Rows with missing predictors as weighted completed rows, atoms: for
-# likelihoods whose rows are not quadratic in f, and for factors. Numbers are
-# described by a Gaussian, given the levels of the factors that miss values; a
-# missing value is averaged over its law given those that are there, in a fit
-# also given the response.
+# Rows with missing predictors as weighted completed rows, atoms: for likelihoods whose rows are not
+# quadratic in f, and for factors. Numbers are described by a Gaussian, given the levels of the
+# factors that miss values; a missing value is averaged over its law given those that are there, in
+# a fit also given the response.
 
-# The hinge keeps the factor of Luts and Ormerod in mean field, and samplers
-# draw the values; where factors miss values they draw the atom of each row.
+# The hinge keeps the factor of Luts and Ormerod in mean field, and samplers draw the values; where
+# factors miss values they draw the atom of each row.
 uses_atoms <- function(rows, settings) {
   !is.null(rows$holes) && (settings$method == "ep" ||
     settings$method == "gibbs" && length(rows$holes$levels) > 0L ||
@@ -15,11 +14,10 @@ uses_atoms <- function(rows, settings) {
         length(rows$random) > 0L && isFALSE(settings$select %||% FALSE)))
 }
 
-# The model of the predictors: one for all rows, or one for each class where
-# values are missing more often in one class, which would otherwise bias it. A
-# Gaussian response counts as one predictor more, and is averaged over again:
-# what is seen then may depend on it. Grouping factors of the formula have
-# effects on the predictors that miss values (predictor-groups.R).
+# The model of the predictors: one for all rows, or one for each class where values are missing more
+# often in one class, which would otherwise bias it. A Gaussian response counts as one predictor
+# more, and is averaged over again: what is seen then may depend on it. Grouping factors of the
+# formula have effects on the predictors that miss values (predictor-groups.R).
 atom_model <- function(rows) {
   holes <- rows$holes
   x <- explained(holes)
@@ -36,8 +34,8 @@ atom_model <- function(rows) {
     x <- cbind(x, if (is.null(rows$levels)) rows$y - rows$offset else rows$y)
     where <- c(where, ncol(x))
   } else if (is.null(rows$levels) && length(holes$levels) > 0L) {
-    # Levels that are missing more often where the response is large: it tells
-    # about them, and is left out again. Its groups are not effects here.
+    # Levels that are missing more often where the response is large: it tells about them, and is
+    # left out again. Its groups are not effects here.
     x <- cbind(x, rows$y - rows$offset)
     response <- TRUE
   }
@@ -58,8 +56,7 @@ atom_model <- function(rows) {
   add_tilt(model, codes, holes, class)
 }
 
-# Numbers that the model describes: predictors, then indicators of factors
-# without holes.
+# Numbers that the model describes: predictors, then indicators of factors without holes.
 explained <- function(holes) {
   unname(if (is.null(holes$guides)) holes$x else cbind(holes$x, holes$guides))
 }
@@ -69,9 +66,7 @@ hole_codes <- function(holes) {
 }
 
 misses_by_class <- function(holes, class) {
-  counts <- table(
-    factor(!rows_without_holes(holes), c(FALSE, TRUE)), factor(class, 1:2)
-  )
+  counts <- table(factor(!rows_without_holes(holes), c(FALSE, TRUE)), factor(class, 1:2))
   all(rowSums(counts) > 0) && seen_by_class(holes, class) &&
     stats::fisher.test(counts)$p.value < 0.01
 }
@@ -93,8 +88,7 @@ seen_by_class <- function(holes, class) {
 #'
 #' @param rows `x`, `random`, `offset`, `holes` as in a design or by new_rows(),
 #'   scale of the data; `y`, `weights` if there.
-#' @param parts Centres and scales of the columns of x and of each z, as
-#'   hole_model() has them.
+#' @param parts Centres and scales of the columns of x and of each z, as hole_model() has them.
 #' @param model By atom_model().
 #' @return The rows, one an atom, without `holes`; `atoms`, a list of `row`,
 #'   `log_prior`, `predictors` (model scale) and `codes` of factors.
@@ -102,9 +96,7 @@ seen_by_class <- function(holes, class) {
 atom_rows <- function(rows, parts, model) {
   holes <- rows$holes
   known <- groups_of_atoms(model, rows)
-  atoms <- core_call(atoms_cpp(
-    explained(holes), hole_codes(holes), known$model, known$codes
-  ))
+  atoms <- core_call(atoms_cpp(explained(holes), hole_codes(holes), known$model, known$codes))
   at <- atoms$row
   sources <- atom_sources(rows, atoms)
   fill <- function(values, uses, part) {
@@ -148,8 +140,8 @@ atom_rows <- function(rows, parts, model) {
   rows
 }
 
-# Which rows the atoms complete, the wide ones where factors are missing: their
-# matrices, the uses of numbers in these, and the `place` of each atom.
+# Which rows the atoms complete, the wide ones where factors are missing: their matrices, the uses
+# of numbers in these, and the `place` of each atom.
 atom_sources <- function(rows, atoms) {
   wide <- rows$holes$wide
   z <- function(random) lapply(random, `[[`, "z")
@@ -159,14 +151,11 @@ atom_sources <- function(rows, atoms) {
     own <- stats::setNames(rows$holes[paste0("use_", names)], names)
     return(list(
       x = rows$x, z = z(rows$random), processes = x(rows$processes),
-      uses = c(list(own), rows$holes$random_uses), place = atoms$row,
-      places = nrow(rows$x)
+      uses = c(list(own), rows$holes$random_uses), place = atoms$row, places = nrow(rows$x)
     ))
   }
   key <- function(row, codes) {
-    combine_codes(
-      c(list(row), asplit(codes, 2L)), c(0, lengths(rows$holes$levels))
-    )
+    combine_codes(c(list(row), asplit(codes, 2L)), c(0, lengths(rows$holes$levels)))
   }
   list(
     x = wide$x, z = z(wide$random), processes = x(wide$processes),
@@ -184,10 +173,7 @@ over_atoms <- function(value, share, row) {
 # Moments of rows from those of their atoms.
 pool_atoms <- function(moments, share, row) {
   mean <- over_atoms(moments$mean, share, row)
-  out <- list(
-    mean = mean,
-    var = over_atoms(moments$var + (moments$mean - mean[row])^2, share, row)
-  )
+  out <- list(mean = mean, var = over_atoms(moments$var + (moments$mean - mean[row])^2, share, row))
   if (length(moments$prob)) {
     out$prob <- lapply(moments$prob, over_atoms, share, row)
     out$prob_sd <- Map(function(p, sd, mean) {
@@ -226,9 +212,7 @@ latent_draws_atoms <- function(object, rows, take, response, threads) {
     }
     own[1L] + findInterval(stats::runif(n), upto[own[-length(own)]])
   }, integer(n))
-  out$f <- matrix(
-    out$f[cbind(rep(seq_len(n), length(first)), as.vector(chosen))], n
-  )
+  out$f <- matrix(out$f[cbind(rep(seq_len(n), length(first)), as.vector(chosen))], n)
   out
 }
 
@@ -243,9 +227,7 @@ collect_atoms <- function(core, job) {
     return(core)
   }
   core <- move_shared(widen_atoms(core, job), job)
-  own <- pool_atoms(
-    list(mean = core$mean, var = core$variance_f), core$share, atoms$row
-  )
+  own <- pool_atoms(list(mean = core$mean, var = core$variance_f), core$share, atoms$row)
   core$mean <- own$mean
   core$variance_f <- own$var
   core
@@ -273,9 +255,7 @@ imputed_numbers <- function(core, job) {
   mean <- square <- matrix(0, nrow(design$holes$x), ncol(x))
   for (j in seq_along(design$holes$predictors)) {
     mean[, j] <- over_atoms(x[, j], core$share, row)
-    square[, j] <- over_atoms(
-      (x[, j] - mean[row, j])^2, core$share, row
-    )
+    square[, j] <- over_atoms((x[, j] - mean[row, j])^2, core$share, row)
   }
   cell <- cbind(at$row, at$predictor)
   scale <- design$holes$scale_x[at$predictor]

@@ -1,5 +1,5 @@
-# Rows of the linear model over the workers of a cluster (share_rows()), cut where
-# groups of the eliminated term begin: a group never leaves its worker.
+# Rows of the linear model over the workers of a cluster (share_rows()), cut where groups of the
+# eliminated term begin: a group never leaves its worker.
 
 # NULL where there is nothing that workers could do.
 share_linear_rows <- function(job) {
@@ -18,9 +18,7 @@ share_linear_rows <- function(job) {
     cluster, plan, linear_keeper,
     function(part, give) give(linear_share(data, part, plan$order)),
     list(prior = prior, settings = c(
-      job$control[intersect(
-        c("family", "rule", "noise", "threads"), names(job$control)
-      )],
+      job$control[intersect(c("family", "rule", "noise", "threads"), names(job$control))],
       # Minibatches are of rows that were copied.
       list(many = plan$many && job$settings$method != "svi")
     ))
@@ -40,10 +38,7 @@ linear_share <- function(data, part, order) {
 
 # Some rows of what the core reads.
 rows_at <- function(data, at) {
-  of_rows <- c(
-    "x", "y", "weights", "offset", "z", "group", "residual", "open",
-    "variables"
-  )
+  of_rows <- c("x", "y", "weights", "offset", "z", "group", "residual", "open", "variables")
   for (name in intersect(of_rows, names(data))) {
     data[[name]] <- values_at(data[[name]], at)
   }

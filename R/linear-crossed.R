@@ -1,14 +1,12 @@
-# Several random terms with many levels each. One term is always eliminated
-# exactly. The others are columns of theta, exact too, while these are few;
-# beyond that the core fits "crossed" terms, at a cost linear in rows and
-# levels: q(theta) is exact given the weights of the rows, the levels of a term
-# are independent given theta and one shared direction, the eliminated term is
-# exact given all others.
+# Several random terms with many levels each. One term is always eliminated exactly. The others are
+# columns of theta, exact too, while these are few; beyond that the core fits "crossed" terms, at a
+# cost linear in rows and levels: q(theta) is exact given the weights of the rows, the levels of a
+# term are independent given theta and one shared direction, the eliminated term is exact given all
+# others.
 
-# Columns of theta that the other terms may take, and rows times the square of
-# their number; `beside`: the same for small terms beside crossed ones;
-# `refused`: columns, and rows times columns, above which a model that the
-# crossed method does not fit is refused.
+# Columns of theta that the other terms may take, and rows times the square of their number;
+# `beside`: the same for small terms beside crossed ones; `refused`: columns, and rows times
+# columns, above which a model that the crossed method does not fit is refused.
 random_limits <- function() {
   list(
     columns = 500, work = 5e9, beside_columns = 100, beside_work = 1e9,
@@ -16,8 +14,8 @@ random_limits <- function() {
   )
 }
 
-# Numbers of the random terms that are crossed, the eliminated one first; none
-# if the exact form does.
+# Numbers of the random terms that are crossed, the eliminated one first; none if the exact form
+# does.
 crossed_terms <- function(design, settings, selected) {
   size <- term_sizes(design)
   if (length(size) < 2L) {
@@ -52,8 +50,8 @@ crossed_terms <- function(design, settings, selected) {
   c(inner, setdiff(crossed, inner))
 }
 
-# Expectation propagation has no crossed form, and takes more passes: where the
-# user has not asked for it, such models are fitted by variational Bayes.
+# Expectation propagation has no crossed form, and takes more passes: where the user has not asked
+# for it, such models are fitted by variational Bayes.
 most_ep_cells <- 1e8
 
 settle_crossed <- function(design, settings, selected) {
@@ -93,8 +91,7 @@ abort_too_crossed <- function(lacking, columns, limit) {
       ),
       sprintf(
         "Accepted with it: %s columns, and %s numbers in these.",
-        format(limit$refused_columns, big.mark = ","),
-        format(limit$refused_cells, big.mark = ",")
+        format(limit$refused_columns, big.mark = ","), format(limit$refused_cells, big.mark = ",")
       ),
       "Crossed terms of any size: method \"vb\" or \"gibbs\" without these."
     ),
@@ -102,8 +99,8 @@ abort_too_crossed <- function(lacking, columns, limit) {
   )
 }
 
-# The term to eliminate: of those whose levels nest in another term's, or of
-# all if none does, the one with most effects. Nesting is then exact.
+# The term to eliminate: of those whose levels nest in another term's, or of all if none does, the
+# one with most effects. Nesting is then exact.
 inner_term <- function(random, crossed, size) {
   nested <- vapply(crossed, function(s) {
     any(vapply(setdiff(crossed, s), function(t) {
@@ -143,8 +140,8 @@ scaled_term <- function(term) {
   sweep(sweep(term$z, 2, term$center), 2, term$scale, "/")
 }
 
-# The answer of the core as collect_vb() reads it: directions that levels of a
-# crossed term share follow theta, with mean 0.
+# The answer of the core as collect_vb() reads it: directions that levels of a crossed term share
+# follow theta, with mean 0.
 add_shared <- function(core) {
   shared <- ncol(core$shared_cov)
   if (is.null(shared)) {
@@ -165,9 +162,8 @@ shared_names <- function(blocks) {
   }))
 }
 
-# Posterior of the pairs of levels that share rows, by outer term: numbers of
-# the terms, codes of the levels, covariance r_inner x r_outer x pairs given
-# theta, scale of the model.
+# Posterior of the pairs of levels that share rows, by outer term: numbers of the terms, codes of
+# the levels, covariance r_inner x r_outer x pairs given theta, scale of the model.
 crossed_pairs <- function(core, blocks) {
   if (is.null(core$pairs)) {
     return(NULL)
@@ -178,15 +174,14 @@ crossed_pairs <- function(core, blocks) {
     inner <- crossed[[1]]
     outer <- crossed[[k + 1L]]
     list(
-      inner = inner$random, outer = outer$random, group = pair$inner,
-      level = pair$outer,
+      inner = inner$random, outer = outer$random, group = pair$inner, level = pair$outer,
       cov = array(pair$cov, c(inner$width, outer$width, length(pair$inner)))
     )
   })
 }
 
-# 2 Cov(z'u, z'v | theta) by row, u and v of the terms of a pair. `random` holds
-# z on the scale of the model and group, by term.
+# 2 Cov(z'u, z'v | theta) by row, u and v of the terms of a pair. `random` holds z on the scale of
+# the model and group, by term.
 pair_variance <- function(posterior, random) {
   out <- 0
   for (pair in posterior$pairs) {
@@ -197,8 +192,7 @@ pair_variance <- function(posterior, random) {
     own <- numeric(length(at))
     for (k in seq_len(ncol(u$z))) {
       for (l in seq_len(ncol(v$z))) {
-        own[known] <- own[known] +
-          2 * u$z[known, k] * v$z[known, l] * pair$cov[k, l, at[known]]
+        own[known] <- own[known] + 2 * u$z[known, k] * v$z[known, l] * pair$cov[k, l, at[known]]
       }
     }
     out <- out + own
@@ -211,9 +205,8 @@ match_pairs <- function(pair, group, level) {
   match(group * width + level, pair$group * width + pair$level)
 }
 
-# n draws of u - E(u | theta, shared directions) for the `levels` asked for, by
-# eliminated term: n x r x levels, scale of the model. Crossed terms come
-# before the one that is exact given them.
+# n draws of u - E(u | theta, shared directions) for the `levels` asked for, by eliminated term: n x
+# r x levels, scale of the model. Crossed terms come before the one that is exact given them.
 eliminated_noise <- function(posterior, levels, n) {
   pairs <- posterior$pairs
   inner <- if (length(pairs)) pairs[[1]]$inner else 0L
@@ -254,8 +247,8 @@ slice_noise <- function(v, n) {
   out
 }
 
-# What the noise of the outer terms, n x r x all levels each, does to the inner
-# one: E(u_g | theta, v) moves by Cov(u_g, v_h) Var(v_h)^-1 times that of v_h.
+# What the noise of the outer terms, n x r x all levels each, does to the inner one: E(u_g | theta,
+# v) moves by Cov(u_g, v_h) Var(v_h)^-1 times that of v_h.
 inner_noise <- function(posterior, levels, noise) {
   first <- posterior$pairs[[1]]
   n <- dim(noise[[first$outer]])[1]
@@ -265,10 +258,7 @@ inner_noise <- function(posterior, levels, noise) {
     use <- which(pair$group %in% levels)
     for (at in split(use, ceiling(seq_along(use) * n / 4e6))) {
       place <- match(pair$group[at], levels)
-      slope <- pair_slopes(
-        pair$cov[, , at, drop = FALSE],
-        schur[, , pair$level[at], drop = FALSE]
-      )
+      slope <- pair_slopes(pair$cov[, , at, drop = FALSE], schur[, , pair$level[at], drop = FALSE])
       for (k in seq_len(dim(slope)[1])) {
         add <- 0
         for (l in seq_len(dim(slope)[2])) {
@@ -297,8 +287,7 @@ pair_slopes <- function(cov, schur) {
 
 # Var(u_g | theta, v): what is left of the noise of the eliminated term.
 inner_rest <- function(posterior, levels) {
-  out <- posterior$random[[posterior$pairs[[1]]$inner]]$schur[, , levels,
-    drop = FALSE]
+  out <- posterior$random[[posterior$pairs[[1]]$inner]]$schur[, , levels, drop = FALSE]
   for (pair in posterior$pairs) {
     use <- which(pair$group %in% levels)
     place <- match(pair$group[use], levels)
@@ -334,8 +323,5 @@ crossed_fact <- function(object) {
   if (is_sampled(object)) {
     return(sprintf("%s and %s, drawn jointly", labels[place == 1L], outer))
   }
-  sprintf(
-    "%s exact given %s, whose levels are independent", labels[place == 1L],
-    outer
-  )
+  sprintf("%s exact given %s, whose levels are independent", labels[place == 1L], outer)
 }

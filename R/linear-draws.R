@@ -8,8 +8,8 @@
 #   sigma_noise   S, the standard deviation of a numeric response
 #   x_mean, x_cov   of predictors with modelled holes: S x P, P x P x S
 
-# Whether a fit answers from draws: of the sampler, and of a selection whose
-# inclusion probabilities are the sampler's.
+# Whether a fit answers from draws: of the sampler, and of a selection whose inclusion probabilities
+# are the sampler's.
 is_sampled <- function(object) !is.null(object$draws)
 
 used_levels <- function(new) {
@@ -55,9 +55,7 @@ gibbs_parts <- function(object, levels, n = NULL) {
     term <- object$posterior$random[[t]]
     r <- length(term$columns)
     names <- ranef_names(term$label, term$columns, term$levels[levels[[t]]])
-    out$effects[[t]] <- array(
-      flat_draws(object, names, take), c(size, r, length(levels[[t]]))
-    )
+    out$effects[[t]] <- array(flat_draws(object, names, take), c(size, r, length(levels[[t]])))
     names <- covariance_names(term$label, term$columns)
     lower <- flat_draws(object, names, take)
     out$sigma[[t]] <- fill_symmetric(lower, r)
@@ -83,8 +81,8 @@ fill_symmetric <- function(lower, r) {
   out
 }
 
-# n joint draws from q(theta, u) q(variances): theta first, then u_g given it,
-# u_g | theta ~ N(mean_g - H_g (theta - mean), D_g^-1).
+# n joint draws from q(theta, u) q(variances): theta first, then u_g given it, u_g | theta ~
+# N(mean_g - H_g (theta - mean), D_g^-1).
 vb_parts <- function(object, levels, n) {
   posterior <- object$posterior
   size <- length(posterior$theta_mean)
@@ -98,8 +96,7 @@ vb_parts <- function(object, levels, n) {
   selected <- draw_selection(posterior, n)
   effects <- if (is.null(selected)) theta else theta * selected$indicator
   out <- list(
-    theta = fixed_draws(object, effects), effects = list(), levels = levels,
-    sigma = list()
+    theta = fixed_draws(object, effects), effects = list(), levels = levels, sigma = list()
   )
   noise <- if (length(levels)) eliminated_noise(posterior, levels, n)
   for (t in seq_along(levels)) {
@@ -109,8 +106,7 @@ vb_parts <- function(object, levels, n) {
     u <- array(0, c(n, r, length(g)))
     for (k in seq_len(r)) {
       u[, k, ] <- if (term$eliminated) {
-        rep(term$mean[g, k], each = n) -
-          deviation %*% matrix(term$loading[k, , g], size, length(g))
+        rep(term$mean[g, k], each = n) - deviation %*% matrix(term$loading[k, , g], size, length(g))
       } else {
         theta[, term$index[(g - 1L) * r + k]]
       }
@@ -123,9 +119,7 @@ vb_parts <- function(object, levels, n) {
   out$sigma_noise <- noise_draws(posterior$noise, n)
   out$others <- cbind(
     component_draws(posterior, n), if (!is.null(out$sigma_noise)) {
-      matrix(out$sigma_noise, n, 1L, dimnames = list(NULL, noise_name(
-        fixed_names(object)
-      )))
+      matrix(out$sigma_noise, n, 1L, dimnames = list(NULL, noise_name(fixed_names(object))))
     }, selected$others
   )
   if (!is.null(posterior$holes)) {
@@ -149,8 +143,7 @@ noise_draws <- function(noise, n) {
 component_draws <- function(posterior, n) {
   count <- length(posterior$variance) - length(posterior$random)
   components <- Filter(
-    function(q) q$type %in% c("iid", "point"),
-    posterior$variance[seq_len(count)]
+    function(q) q$type %in% c("iid", "point"), posterior$variance[seq_len(count)]
   )
   out <- vapply(components, function(q) {
     if (q$type == "point") {
@@ -171,12 +164,9 @@ draw_selection <- function(posterior, n) {
   }
   chance <- rep(posterior$gamma, each = n)
   indicator <- matrix(as.numeric(stats::runif(length(chance)) < chance), n)
-  others <- cbind("sigma2[selection]" =
-    selection$rate / stats::rgamma(n, selection$shape))
+  others <- cbind("sigma2[selection]" = selection$rate / stats::rgamma(n, selection$shape))
   if (length(selection$rho) == 2L) {
-    others <- cbind(
-      others, rho = stats::rbeta(n, selection$rho[1], selection$rho[2])
-    )
+    others <- cbind(others, rho = stats::rbeta(n, selection$rho[1], selection$rho[2]))
   }
   list(indicator = indicator, others = others)
 }
@@ -206,8 +196,7 @@ fixed_draws <- function(object, theta) {
   theta_to_data(object, theta[, seq_len(p), drop = FALSE])
 }
 
-# Rows are coefficient vectors: beta = theta / s, and the intercept takes up
-# the centring.
+# Rows are coefficient vectors: beta = theta / s, and the intercept takes up the centring.
 theta_to_data <- function(object, theta) {
   transform <- object$transform
   out <- theta / rep(transform$scale, each = nrow(theta))
@@ -228,8 +217,8 @@ theta_to_model <- function(object, beta) {
   beta * rep(transform$scale, each = nrow(beta))
 }
 
-# The inverse of a random term's map to the scale of the data: slopes are
-# divided by their scales, and the intercept takes up the centring.
+# The inverse of a random term's map to the scale of the data: slopes are divided by their scales,
+# and the intercept takes up the centring.
 invert_map <- function(map, columns) {
   scale <- 1 / diag(map)
   out <- diag(scale, length(scale))

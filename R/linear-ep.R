@@ -1,7 +1,7 @@
-# Expectation propagation of the linear model: with up to eight variances its
-# posterior is a mixture over points, each with a Gaussian of its own: those of a
-# lattice with up to three, scattered ones beyond. Coefficients, effects and variances have their moments over the mixture;
-# probabilities and densities are averaged over the points.
+# Expectation propagation of the linear model: with up to eight variances its posterior is a mixture
+# over points, each with a Gaussian of its own: those of a lattice with up to three, scattered ones
+# beyond. Coefficients, effects and variances have their moments over the mixture; probabilities and
+# densities are averaged over the points.
 
 run_ep <- function(job) {
   job$control[c("seed", "by_group")] <- list(0, TRUE)
@@ -24,8 +24,7 @@ run_ep <- function(job) {
     "Some variances that the rows leave possible have no approximation."
   } else {
     sprintf(
-      "After %.0f passes its sites still moved by %.2g.",
-      core$status$passes, core$status$change
+      "After %.0f passes its sites still moved by %.2g.", core$status$passes, core$status$change
     )
   }, instead, isTRUE(core$status$passes >= job$control$max_iter))
   limits <- list(tol = 1e-6, max_iter = 2000)
@@ -41,24 +40,19 @@ warn_unsettled <- function(why, instead, spent) {
   bk_warn(
     "convergence", "Expectation propagation did not settle.",
     c(
-      why,
-      sprintf(
-        "The fit is that of method = \"%s\", mean-field variational Bayes.",
-        instead
-      ),
+      why, sprintf("The fit is that of method = \"%s\", mean-field variational Bayes.", instead),
       if (spent) "Raise `max_iter` of `control`.",
       if (instead == "vb") "method = \"gibbs\" has no sites that must settle."
     )
   )
 }
 
-# What expectation propagation adds to the posterior that every fit without
-# draws has: leave-one-out densities, evidence, points of a grid.
+# What expectation propagation adds to the posterior that every fit without draws has: leave-one-out
+# densities, evidence, points of a grid.
 collect_ep <- function(fit, core, job) {
   fit$check <- list(
-    k = core$pareto_k %||% NA_real_, passes = core$status$passes,
-    change = core$status$change, engine = core$engine %||% "vb",
-    fallback = core$fallback, by_group = core$by_group,
+    k = core$pareto_k %||% NA_real_, passes = core$status$passes, change = core$status$change,
+    engine = core$engine %||% "vb", fallback = core$fallback, by_group = core$by_group,
     one_class = if (understates_groups(core)) one_class_share(job$design),
     effective = core$effective
   )
@@ -79,9 +73,9 @@ collect_ep <- function(fit, core, job) {
   fit
 }
 
-# The log density of each row given the others, in whose place the core has that
-# of a row without all of its copies. Units of trials stand as a whole, and of
-# a regression the row tells of the noise, too.
+# The log density of each row given the others, in whose place the core has that of a row without
+# all of its copies. Units of trials stand as a whole, and of a regression the row tells of the
+# noise, too.
 loo_of_copies <- function(fit, core, job) {
   copies <- row_copies(fit$weights, fit$counted)
   several <- which(copies > 1)
@@ -92,9 +86,7 @@ loo_of_copies <- function(fit, core, job) {
   at <- put_back_copies(core$left_out, core$mean, core$variance_f, copies)
   at <- lapply(at[c("mean", "var")], `[`, several)
   link <- if (is_pseudo(fit)) "probit" else links_of(fit)[1]
-  replace(core$loo, several, log(link_probability(
-    fit$y[several] * at$mean, at$var, link
-  )))
+  replace(core$loo, several, log(link_probability(fit$y[several] * at$mean, at$var, link)))
 }
 
 # At one point of a grid: what differs from the posterior as a whole.
@@ -109,8 +101,7 @@ point_posterior <- function(point, core, job) {
   q$variance <- Map(function(component, precision) {
     if (component$type != "held") {
       component <- c(
-        component[c("label", "columns")],
-        list(type = "point", value = solve(precision))
+        component[c("label", "columns")], list(type = "point", value = solve(precision))
       )
     }
     component
@@ -118,31 +109,25 @@ point_posterior <- function(point, core, job) {
   q$random <- lapply(q$random, function(term) {
     term[intersect(names(term), c("mean", "cov", "loading", "schur"))]
   })
-  q[c("theta_mean", "theta_cov")] <- lapply(
-    q[c("theta_mean", "theta_cov")], unname
-  )
+  q[c("theta_mean", "theta_cov")] <- lapply(q[c("theta_mean", "theta_cov")], unname)
   out <- q[intersect(c("variance", "noise"), names(q))]
   if (whole) {
-    out <- c(out, q[intersect(
-      c("theta_mean", "theta_cov", "wide", "random"), names(q)
-    )])
+    out <- c(out, q[intersect(c("theta_mean", "theta_cov", "wide", "random"), names(q))])
   }
   c(point[intersect(c("weight", "place"), names(point))], out)
 }
 
-# Whether the evidence of groups is not that of the points, and, where this is
-# known, would move their variance by a third of its standard deviation or more.
+# Whether the evidence of groups is not that of the points, and, where this is known, would move
+# their variance by a third of its standard deviation or more.
 understates_groups <- function(core) {
   shift <- core$missed_shift %||% NaN
   !isTRUE(core$by_group) && !isTRUE(shift < 1 / 3)
 }
 
-# The share of groups whose rows are all of one class, of the random term where
-# it is largest.
-# Of one row a site is all there is, and exact.
+# The share of groups whose rows are all of one class, of the random term where it is largest. Of
+# one row a site is all there is, and exact.
 one_class_share <- function(design) {
-  if (is.null(design$levels) || length(design$random) == 0L ||
-    length(design$y) == 0L) {
+  if (is.null(design$levels) || length(design$random) == 0L || length(design$y) == 0L) {
     return(NA_real_)
   }
   max(vapply(design$random, function(term) {
@@ -167,15 +152,14 @@ at_points <- function(object) {
       object$posterior[[name]] <- point[[name]]
     }
     for (t in seq_along(point$random)) {
-      object$posterior$random[[t]][names(point$random[[t]])] <-
-        point$random[[t]]
+      object$posterior$random[[t]][names(point$random[[t]])] <- point$random[[t]]
     }
     object
   })
 }
 
-# Moments of the rows over the points: `moments(fit)` gives mean and var at one.
-# The links of a pseudo-likelihood are of the moments over all points.
+# Moments of the rows over the points: `moments(fit)` gives mean and var at one. The links of a
+# pseudo-likelihood are of the moments over all points.
 over_points <- function(object, moments, links, threads) {
   if (is_pseudo(object) || !has_points(object)) {
     out <- pool_points(object, moments)
@@ -186,8 +170,7 @@ over_points <- function(object, moments, links, threads) {
     for (link in links) {
       p <- core_call(link_moments_cpp(own$mean, own$var, link, threads))
       prob[[link]] <<- (prob[[link]] %||% 0) + weight * p$prob
-      square[[link]] <<- (square[[link]] %||% 0) +
-        weight * (p$prob_sd^2 + p$prob^2)
+      square[[link]] <<- (square[[link]] %||% 0) + weight * (p$prob_sd^2 + p$prob^2)
     }
   })
   sd <- Map(function(square, p) sqrt(pmax(square - p^2, 0)), square, prob)
@@ -200,8 +183,8 @@ pool_points <- function(object, moments, visit = function(own, weight) NULL) {
     return(moments(object))
   }
   weights <- point_weights(object)
-  # Second moments are about the means at the first point: about 0 they would
-  # lose the variance of a response that is far from 0.
+  # Second moments are about the means at the first point: about 0 they would lose the variance of a
+  # response that is far from 0.
   at <- NULL
   shift <- square <- 0
   fits <- at_points(object)
@@ -215,8 +198,8 @@ pool_points <- function(object, moments, visit = function(own, weight) NULL) {
   list(mean = at + shift, var = square - shift^2)
 }
 
-# Limits of f, or of a response: quantiles of the mixture, by bisection; NULL
-# without points, where f is normal.
+# Limits of f, or of a response: quantiles of the mixture, by bisection; NULL without points, where
+# f is normal.
 point_limits <- function(object, rows, ask) {
   if (!has_points(object)) {
     return(NULL)
@@ -257,14 +240,12 @@ point_parts <- function(object, levels, n) {
   }
   out <- list(
     theta = join("theta"), effects = terms("effects", 1L), levels = levels,
-    sigma = terms("sigma", 3L), sigma_noise = join("sigma_noise"),
-    others = join("others")
+    sigma = terms("sigma", 3L), sigma_noise = join("sigma_noise"), others = join("others")
   )
   finer_variances(object, fits, chosen, out)
 }
 
-# Draws have the variances of points, which are few: with their own
-# distribution in their place.
+# Draws have the variances of points, which are few: with their own distribution in their place.
 finer_variances <- function(object, fits, chosen, parts) {
   values <- do.call(rbind, lapply(fits, variance_coordinates))
   weights <- point_weights(object)
@@ -276,9 +257,7 @@ finer_variances <- function(object, fits, chosen, parts) {
   } else {
     refined <- refine_lattice(place, weights, values)
     own <- place - rep(apply(place, 2, min) - 2L, each = nrow(place))
-    refined$values[
-      finer_places(refined, own[chosen, , drop = FALSE]), , drop = FALSE
-    ]
+    refined$values[finer_places(refined, own[chosen, , drop = FALSE]), , drop = FALSE]
   }
   taken <- 0L
   take <- function(count) {
@@ -309,8 +288,8 @@ finer_variances <- function(object, fits, chosen, parts) {
   parts
 }
 
-# What is free of the variances at a point: of each covariance its Cholesky
-# factor, the diagonal in logarithms, and the log of the noise variance.
+# What is free of the variances at a point: of each covariance its Cholesky factor, the diagonal in
+# logarithms, and the log of the noise variance.
 variance_coordinates <- function(own) {
   each <- lapply(own$posterior$variance, function(component) {
     if (component$type != "point") {
@@ -350,8 +329,7 @@ point_places <- function(object) {
   if (is.null(place[[1L]])) NULL else do.call(rbind, place)
 }
 
-# Arrays, matrices or vectors one after another along a dimension, then in
-# another order.
+# Arrays, matrices or vectors one after another along a dimension, then in another order.
 join_draws <- function(each, along, order) {
   if (is.null(dim(each[[1L]]))) {
     return(unlist(each)[order])
@@ -371,9 +349,9 @@ join_draws <- function(each, along, order) {
 
 # --- variances ---------------------------------------------------------------
 
-# A function of the parameters that differ between points: moments over these.
-# After `turn`, a logarithm or the like, it is a smooth function of the place on
-# a lattice, or normal about scattered points: so its limits.
+# A function of the parameters that differ between points: moments over these. After `turn`, a
+# logarithm or the like, it is a smooth function of the place on a lattice, or normal about
+# scattered points: so its limits.
 point_row <- function(object, value, level, turn = log, back = exp) {
   values <- vapply(at_points(object), value, 1)
   weights <- point_weights(object)

@@ -1,8 +1,7 @@
-# More rows for a linear fit by expectation propagation, with q as the prior.
-# Effects are e = m + R v of whatever kind, v ~ N(0, 1): the new rows see
-# columns A R, with the offset A m, and v comes out of a fit with a prior of unit
-# precisions. Rows of one group depend on theta and on its own effects, so that
-# the joint covariance keeps the form that the fit has.
+# More rows for a linear fit by expectation propagation, with q as the prior. Effects are e = m + R
+# v of whatever kind, v ~ N(0, 1): the new rows see columns A R, with the offset A m, and v comes
+# out of a fit with a prior of unit precisions. Rows of one group depend on theta and on its own
+# effects, so that the joint covariance keeps the form that the fit has.
 
 # Dense in the effects of all groups.
 most_extended <- 3000L
@@ -10,9 +9,7 @@ most_extended_cells <- 2e8
 
 extend_linear <- function(object, newdata, y = NULL, weights = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
-                          progress = getOption(
-                            "bayeskernel.progress", interactive()
-                          ), ...) {
+                          progress = getOption("bayeskernel.progress", interactive()), ...) {
   check_no_dots(...)
   validate_fit(object)
   threads <- check_threads(threads)
@@ -25,23 +22,18 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   if (anyNA(response) || any(!is.finite(response))) {
     bk_abort(
       "missing", "The response of the new rows has gaps.",
-      sprintf(
-        "Found: %d of %d values are missing or not finite.",
-        sum(!is.finite(response)), n
-      ),
+      sprintf("Found: %d of %d values are missing or not finite.", sum(!is.finite(response)), n),
       column = "y"
     )
   }
   followed <- follow_rows(object, newdata, threads)
   grown <- grow_groups(followed$object, newdata)
   rows <- new_rows(grown, newdata)
-  if (length(rows$complete) < n || !is.null(rows$holes) &&
-    anyNA(rows$holes$x)) {
+  if (length(rows$complete) < n || !is.null(rows$holes) && anyNA(rows$holes$x)) {
     bk_abort(
       "missing", "Predictors of the new rows have gaps.",
       c(
-        sprintf("Found: %d rows.", n - length(rows$complete)),
-        "A fit is extended by complete rows."
+        sprintf("Found: %d rows.", n - length(rows$complete)), "A fit is extended by complete rows."
       ),
       column = "newdata"
     )
@@ -53,8 +45,7 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   q <- joint_effects(grown)
   a <- effect_columns(grown, rows, ncol(q$cov))
   core <- extension_core(
-    grown, a, y, weights, rows$offset, open_variance(grown, rows), q, threads,
-    progress
+    grown, a, y, weights, rows$offset, open_variance(grown, rows), q, threads, progress
   )
   if (isTRUE(core$status$interrupted)) abort_interrupted()
   out <- extended_fit(grown, core, q, a, y, weights)
@@ -81,9 +72,7 @@ watch_linear <- function(object, newdata, rows, outside) {
 #' @export
 extend.bkm <- function(object, newdata, y = NULL, weights = NULL,
                        threads = getOption("bayeskernel.threads", 2L),
-                       progress = getOption(
-                         "bayeskernel.progress", interactive()
-                       ), ...) {
+                       progress = getOption("bayeskernel.progress", interactive()), ...) {
   extend_linear(object, newdata, y, weights, threads, progress, ...)
 }
 
@@ -110,11 +99,7 @@ refuse_extension <- function(object) {
   if (!is.null(why)) {
     bk_abort(
       "argument", "This fit cannot be extended.",
-      c(
-        sprintf("Found: %s.", why),
-        "update(fit, data = ) fits anew."
-      ),
-      column = "object"
+      c(sprintf("Found: %s.", why), "update(fit, data = ) fits anew."), column = "object"
     )
   }
 }
@@ -131,10 +116,7 @@ extension_weights <- function(weights, n) {
   }
   if (!is.numeric(weights) || length(weights) != n ||
     any(!is.finite(weights)) || any(weights < 0)) {
-    abort_argument(
-      weights, "weights", sprintf("%d numbers, 0 or more", n),
-      call = user_call()
-    )
+    abort_argument(weights, "weights", sprintf("%d numbers, 0 or more", n), call = user_call())
   }
   as.double(weights)
 }
@@ -168,8 +150,7 @@ grow_groups <- function(object, newdata) {
     if (anyNA(unlist(leaves))) {
       bk_abort(
         "missing", sprintf("`%s` has missing values.", info$label),
-        "A fit is extended by rows of known groups.",
-        column = info$label
+        "A fit is extended by rows of known groups.", column = info$label
       )
     }
     before <- length(object$posterior$random[[t]]$levels)
@@ -241,8 +222,7 @@ apart_term <- function(posterior) {
   if (length(at)) at
 }
 
-# Mean and covariance of theta and of the effects of the eliminated term, group
-# by group.
+# Mean and covariance of theta and of the effects of the eliminated term, group by group.
 joint_effects <- function(object) {
   posterior <- object$posterior
   mean <- unname(posterior$theta_mean)
@@ -262,10 +242,7 @@ joint_effects <- function(object) {
     at <- (g - 1L) * r + seq_len(r)
     own[at, at] <- own[at, at] + term$schur[, , g]
   }
-  list(
-    mean = c(mean, t(term$mean)),
-    cov = rbind(cbind(cov, cross), cbind(t(cross), own))
-  )
+  list(mean = c(mean, t(term$mean)), cov = rbind(cbind(cov, cross), cbind(t(cross), own)))
 }
 
 # (r G) x p, group by group.
@@ -284,8 +261,7 @@ effect_columns <- function(object, rows, effects) {
       c(
         sprintf("Found: %.0f rows, %.0f effects.", n, effects),
         sprintf(
-          "Accepted: %.0f rows. Extend the fit by parts.",
-          floor(most_extended_cells / effects)
+          "Accepted: %.0f rows. Extend the fit by parts.", floor(most_extended_cells / effects)
         )
       ),
       column = "newdata"
@@ -314,17 +290,15 @@ effect_columns <- function(object, rows, effects) {
 
 # --- the fit -----------------------------------------------------------------
 
-extension_core <- function(object, a, y, weights, offset, residual, q, threads,
-                           progress) {
+extension_core <- function(object, a, y, weights, offset, residual, q, threads, progress) {
   root <- t(covariance_root(q$cov))
   effects <- ncol(a)
   n <- nrow(a)
   noise <- if (is_regression(object)) object$posterior$noise
   core <- core_call(linear_ep_cpp(
     list(
-      x = a %*% root, center = numeric(effects), scale = rep(1, effects),
-      y = y, weights = weights * (object$learning_rate %||% 1),
-      offset = drop(a %*% q$mean) + offset,
+      x = a %*% root, center = numeric(effects), scale = rep(1, effects), y = y,
+      weights = weights * (object$learning_rate %||% 1), offset = drop(a %*% q$mean) + offset,
       z = matrix(0, n, 0), group = integer(), n_groups = 0L, kept = list(),
       residual = if (any(residual > 0)) rep_len(residual, n)
     ),
@@ -377,8 +351,7 @@ extended_fit <- function(object, core, q, a, y, weights) {
   out
 }
 
-# Back into the places that the fit has for them; one Gaussian, at the mean
-# variances.
+# Back into the places that the fit has for them; one Gaussian, at the mean variances.
 take_effects <- function(posterior, mean, cov) {
   names <- names(posterior$theta_mean)
   theta <- seq_along(posterior$theta_mean)
@@ -386,8 +359,7 @@ take_effects <- function(posterior, mean, cov) {
   posterior["points"] <- list(NULL)
   posterior$theta_mean <- stats::setNames(mean[theta], names)
   posterior$theta_cov <- matrix(
-    cov[theta, theta], length(theta),
-    dimnames = if (length(names)) list(names, names)
+    cov[theta, theta], length(theta), dimnames = if (length(names)) list(names, names)
   )
   for (t in seq_along(posterior$random)) {
     term <- posterior$random[[t]]
@@ -397,17 +369,14 @@ take_effects <- function(posterior, mean, cov) {
     term$mean <- matrix(mean[at], m, r, byrow = TRUE)
     if (is.null(term$index)) {
       loading <- -t(solve(cov[theta, theta], cov[theta, at]))
-      term$loading <- aperm(
-        array(loading, c(r, m, length(theta))), c(1, 3, 2)
-      )
+      term$loading <- aperm(array(loading, c(r, m, length(theta))), c(1, 3, 2))
     }
     for (g in seq_len(m)) {
       own <- at[(g - 1L) * r + seq_len(r)]
       term$cov[, , g] <- cov[own, own]
       if (is.null(term$index)) {
         part <- loading[(g - 1L) * r + seq_len(r), , drop = FALSE]
-        term$schur[, , g] <- cov[own, own] -
-          part %*% cov[theta, theta] %*% t(part)
+        term$schur[, , g] <- cov[own, own] - part %*% cov[theta, theta] %*% t(part)
       }
     }
     posterior$random[[t]] <- term
@@ -421,8 +390,7 @@ extended_sandwich <- function(object, core, q, a, cov) {
   if (is.null(before)) {
     return(NULL)
   }
-  if (is.null(before$cov) || before$by != "rows" ||
-    nrow(before$cov) != nrow(cov)) {
+  if (is.null(before$cov) || before$by != "rows" || nrow(before$cov) != nrow(cov)) {
     return(list(why = before$why %||% "groups and more rows"))
   }
   influence <- row_influence(core$influence)

@@ -1,9 +1,8 @@
-# Families of responses of the linear model: their names, links and priors, and
-# the scale on which a numeric response is fitted. The core has their rules.
+# Families of responses of the linear model: their names, links and priors, and the scale on which a
+# numeric response is fitted. The core has their rules.
 
-# A family as glm() has it, the object or the function that makes it: its name
-# and link, and whether the link was named, which a function does not. NULL for
-# what is none of these.
+# A family as glm() has it, the object or the function that makes it: its name and link, and whether
+# the link was named, which a function does not. NULL for what is none of these.
 glm_family <- function(family) {
   named <- !is.function(family)
   if (!named) family <- tryCatch(family(), error = function(e) NULL)
@@ -13,10 +12,7 @@ glm_family <- function(family) {
 }
 
 abort_family_link <- function(given, name, accepted, call = user_call()) {
-  abort_argument(
-    sprintf("%s(\"%s\")", given$name, given$link), name, accepted,
-    call = call
-  )
+  abort_argument(sprintf("%s(\"%s\")", given$name, given$link), name, accepted, call = call)
 }
 
 #' The pseudo-likelihood of support vector machines as a family
@@ -74,8 +70,7 @@ check_linear_family <- function(family, name) {
   given <- glm_family(family)
   if (!is.null(given)) {
     meant <- c(
-      "binomial logit" = "logit", "binomial probit" = "probit",
-      "gaussian identity" = "gaussian"
+      "binomial logit" = "logit", "binomial probit" = "probit", "gaussian identity" = "gaussian"
     )[paste(given$name, given$link)]
     if (is.na(meant)) {
       abort_family_link(given, name, paste(
@@ -105,16 +100,15 @@ linear_links <- function(object) {
 # --- settings that depend on the family --------------------------------------
 
 settle_family <- function(rows, settings) {
-  family <- settings$family %||%
-    (if (length(rows$levels)) "logit" else "gaussian")
+  family <- settings$family %||% (if (length(rows$levels)) "logit" else "gaussian")
   settings$family <- family
   settings$prior <- family_prior(settings$prior, family)
   refuse_powers(rows, settings)
   settings
 }
 
-# A power of a normal distribution function is no mixture over one latent
-# normal variable; a whole one is over several.
+# A power of a normal distribution function is no mixture over one latent normal variable; a whole
+# one is over several.
 refuse_powers <- function(rows, settings) {
   if (settings$family != "probit" || settings$method != "gibbs") {
     return(invisible())
@@ -124,10 +118,7 @@ refuse_powers <- function(rows, settings) {
     bk_abort(
       "argument", "Sampling of a probit model needs whole weights.",
       c(
-        sprintf(
-          "Found: %s in row %.0f.", format(rows$weights[at[1]]),
-          data_rows(rows, at[1])
-        ),
+        sprintf("Found: %s in row %.0f.", format(rows$weights[at[1]]), data_rows(rows, at[1])),
         "Accepted: whole numbers, for rows that occur more than once.",
         "Any weights: family = \"logit\", or method = \"ep\"."
       ),
@@ -137,11 +128,11 @@ refuse_powers <- function(rows, settings) {
   }
 }
 
-# Standard deviations of the default prior: of the coefficient of a standardized
-# column, of the intercept at the means; and the scale of those of random
-# effects. Of probabilities f is a log odds, of probit models 1.7 times smaller,
-# and of the hinge as large as of a logit model. A number cannot be separated: its
-# slopes, in units of its standard deviation, need no more than to be proper.
+# Standard deviations of the default prior: of the coefficient of a standardized column, of the
+# intercept at the means; and the scale of those of random effects. Of probabilities f is a log
+# odds, of probit models 1.7 times smaller, and of the hinge as large as of a logit model. A number
+# cannot be separated: its slopes, in units of its standard deviation, need no more than to be
+# proper.
 default_sds <- function(family) {
   switch(family,
     probit = c(slope = 2.5, intercept = 10, random = 2.5) / 1.7,
@@ -150,17 +141,16 @@ default_sds <- function(family) {
   )
 }
 
-# The prior where the user has not said. `by_column`: `beta_var` is that of
-# standardized columns, see column_variances(). A `beta_var` that was given was
-# the intercept's, too, of bsvm(), and stood beside a flat one of some families.
+# The prior where the user has not said. `by_column`: `beta_var` is that of standardized columns,
+# see column_variances(). A `beta_var` that was given was the intercept's, too, of bsvm(), and stood
+# beside a flat one of some families.
 family_prior <- function(prior, family) {
   sds <- default_sds(family)
   if (is.null(prior$beta_var)) {
     prior$beta_var <- sds[["slope"]]^2
     prior$by_column <- TRUE
     # Beside a penalty the intercept stays as flat as it was.
-    prior$flat_intercept <- is.null(prior$intercept_var) &&
-      family %in% c("hinge", "gaussian")
+    prior$flat_intercept <- is.null(prior$intercept_var) && family %in% c("hinge", "gaussian")
     prior$intercept_var <- prior$intercept_var %||% sds[["intercept"]]^2
   } else if (inherits(prior, "bkm_prior")) {
     prior$intercept_var <- prior$intercept_var %||%
@@ -170,8 +160,8 @@ family_prior <- function(prior, family) {
   prior
 }
 
-# For the core, which takes the hinge where nothing is said: chains of earlier
-# versions can be continued.
+# For the core, which takes the hinge where nothing is said: chains of earlier versions can be
+# continued.
 core_family <- function(settings, prior = settings$prior) {
   family <- settings$family
   if (family == "hinge") {
@@ -182,36 +172,28 @@ core_family <- function(settings, prior = settings$prior) {
   c(
     list(family = family, rule = if (augmented) "augmented" else "direct"),
     if (family == "gaussian") {
-      list(noise = list(
-        shape = prior$noise_shape, rate = prior$noise_rate
-      ))
+      list(noise = list(shape = prior$noise_shape, rate = prior$noise_rate))
     }
   )
 }
 
 # --- the scale of a numeric response -----------------------------------------
 
-# A number is fitted in units of its standard deviation, without its mean where
-# there is an intercept to take that up.
+# A number is fitted in units of its standard deviation, without its mean where there is an
+# intercept to take that up.
 linear_response_scale <- function(rows, settings) {
   if (settings$family != "gaussian" || !is.null(rows$y_sd)) {
     return(NULL)
   }
   moments <- response_scale((rows$y - rows$offset)[rows$weights > 0])
   if (!settings$standardize) moments <- 0:1
-  c(
-    center = if (has_intercept(rows)) moments[[1]] else 0,
-    scale = moments[[2]]
-  )
+  c(center = if (has_intercept(rows)) moments[[1]] else 0, scale = moments[[2]])
 }
 
-# The response of a row source is fitted as it is, under the prior that this
-# amounts to; `size` is its standard deviation.
+# The response of a row source is fitted as it is, under the prior that this amounts to; `size` is
+# its standard deviation.
 scale_prior <- function(prior, size) {
-  for (name in c(
-    "beta_var", "intercept_var", "var_rate", "slab_rate", "noise_rate",
-    "cov_scale"
-  )) {
+  for (name in c("beta_var", "intercept_var", "var_rate", "slab_rate", "noise_rate", "cov_scale")) {
     if (!is.null(prior[[name]])) prior[[name]] <- size^2 * prior[[name]]
   }
   prior$beta_mean <- size * prior$beta_mean
@@ -227,8 +209,7 @@ scale_response <- function(rows, scale) {
   rows
 }
 
-# What the core answers without draws, in units of the response: the intercept
-# takes up its centre.
+# What the core answers without draws, in units of the response: the intercept takes up its centre.
 rescale_answer <- function(core, scale, weights) {
   if (is.null(scale)) {
     return(core)
@@ -266,9 +247,7 @@ rescale_posterior <- function(q, size, shift) {
     q$precision <- lapply(q$precision, function(own) own / size^2)
   }
   for (k in seq_along(q$variance)) {
-    for (name in intersect(
-      c("rate", "scale", "value"), names(q$variance[[k]])
-    )) {
+    for (name in intersect(c("rate", "scale", "value"), names(q$variance[[k]]))) {
       q$variance[[k]][[name]] <- size^2 * q$variance[[k]][[name]]
     }
   }
@@ -290,14 +269,12 @@ rescale_posterior <- function(q, size, shift) {
   q
 }
 
-# What draws call the standard deviation of the noise, beside the columns of the
-# design.
+# What draws call the standard deviation of the noise, beside the columns of the design.
 noise_name <- function(columns) {
   if ("sigma" %in% columns) "sigma[noise]" else "sigma"
 }
 
-# Draws, which have columns of coefficients, effects and variances, the last of
-# them the noise's.
+# Draws, which have columns of coefficients, effects and variances, the last of them the noise's.
 rescale_draws <- function(draws, scale, fixed) {
   if (is.null(scale)) {
     return(draws)

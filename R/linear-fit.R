@@ -1,5 +1,5 @@
-# From rows and settings to what the core reads, and from its answer to a fit:
-# plain matrices there, names and scales put back here.
+# From rows and settings to what the core reads, and from its answer to a fit: plain matrices there,
+# names and scales put back here.
 
 # `law`: of the predictors with missing values, if it is known.
 linear_job <- function(rows, settings, law = NULL) {
@@ -20,14 +20,12 @@ linear_job <- function(rows, settings, law = NULL) {
   settings$penalty <- resolve_penalty(settings, rows, selected)
   prior <- settings$prior
   penalty <- settings$penalty
-  if (settings$family == "gaussian" && !is.null(rows$y_sd) &&
-    settings$standardize) {
+  if (settings$family == "gaussian" && !is.null(rows$y_sd) && settings$standardize) {
     prior <- scale_prior(prior, rows$y_sd)
     if (is.numeric(penalty)) penalty <- penalty / rows$y_sd^2
   }
   blocks <- linear_blocks(
-    rows, penalty, prior, selected,
-    crossed_terms(rows, settings, selected),
+    rows, penalty, prior, selected, crossed_terms(rows, settings, selected),
     sampled = settings$method == "gibbs", standardize = settings$standardize,
     family = settings$family
   )
@@ -40,9 +38,7 @@ linear_job <- function(rows, settings, law = NULL) {
   } else {
     rows$data[setdiff(names(rows$data), "type")]
   }
-  data["selection"] <- list(
-    core_selection(selected, settings$prior, settings, rows)
-  )
+  data["selection"] <- list(core_selection(selected, settings$prior, settings, rows))
   data["holes"] <- list(
     if (is.null(wide)) {
       core_holes(rows, blocks, settings$prior, length(selected) == 0L)
@@ -63,9 +59,7 @@ linear_job <- function(rows, settings, law = NULL) {
       wide[intersect(c("x", "random", "offset", "open"), names(wide))]
     },
     stored = length(names),
-    control = c(
-      core_settings(settings, rows), core_family(settings, prior)
-    ),
+    control = c(core_settings(settings, rows), core_family(settings, prior)),
     shared = list(data = data, prior = core_prior(blocks))
   )
   job <- settle_learning_rate(add_processes(job, wide), rows)
@@ -90,8 +84,8 @@ add_processes <- function(job, wide) {
   if (is.null(wide)) job$design <- rows
   job$data$x <- rows$x
   if (job$settings$method != "gibbs") job$data$open <- rows$open
-  # However large, a residual costs the hinge log 2 a row, which is less than a
-  # good fit does: over a grid the variance of a process would grow without end.
+  # However large, a residual costs the hinge log 2 a row, which is less than a good fit does: over
+  # a grid the variance of a process would grow without end.
   if (job$settings$family == "hinge") job$control$variances <- "vb"
   job$shared$data <- job$data
   job
@@ -118,8 +112,7 @@ linear_run <- function(job) {
   } else {
     run_svi(job)
   }
-  core$usable <- length(core$theta_mean) > 0L &&
-    all(is.finite(core$theta_mean))
+  core$usable <- length(core$theta_mean) > 0L && all(is.finite(core$theta_mean))
   core
 }
 
@@ -137,9 +130,7 @@ svi_control <- function(job) {
     list(
       accelerate = TRUE, seed = as.double(settings$seed %||% 0),
       batch_size = as.double(settings$batch_size)
-    ), job$control[intersect(
-      c("family", "rule", "noise", "remote"), names(job$control)
-    )]
+    ), job$control[intersect(c("family", "rule", "noise", "remote"), names(job$control))]
   )
 }
 
@@ -190,9 +181,7 @@ linear_collect <- function(fit, core, job, rows) {
   fit <- widen_selection(fit, core, whole)
   job <- whole
   if (fit$family == "hinge") {
-    fit$given_up <- warn_given_up(
-      fit$levels, 1L + (fit$y > 0), fit$fitted$mean, fit$weights
-    )
+    fit$given_up <- warn_given_up(fit$levels, 1L + (fit$y > 0), fit$fitted$mean, fit$weights)
   }
   add_sandwich(fit, core, job)
 }
@@ -218,8 +207,8 @@ check_svi_model <- function(data) {
   }
 }
 
-# The priors of probabilities are no flat ones: there is nothing to learn from
-# unless the user wants that.
+# The priors of probabilities are no flat ones: there is nothing to learn from unless the user wants
+# that.
 resolve_penalty <- function(settings, design, selected) {
   parts <- length(design$random) + length(design$smooths) + length(selected)
   settings$penalty %||%
@@ -230,20 +219,16 @@ resolve_penalty <- function(settings, design, selected) {
     }
 }
 
-# Prior blocks in the order of the core: the penalty, the smooths, then the
-# random terms. The term with most effects is eliminated; the others are
-# columns of theta, those that are crossed last. Selected columns are in no
-# block.
-linear_blocks <- function(design, penalty, prior, selected,
-                          crossed = integer(), sampled = FALSE,
+# Prior blocks in the order of the core: the penalty, the smooths, then the random terms. The term
+# with most effects is eliminated; the others are columns of theta, those that are crossed last.
+# Selected columns are in no block.
+linear_blocks <- function(design, penalty, prior, selected, crossed = integer(), sampled = FALSE,
                           standardize = TRUE, family = "hinge") {
   p <- ncol(design$x)
   wiggly <- unlist(lapply(design$smooths, `[[`, "blocks"))
   unpenalised <- unlist(lapply(design$smooths, `[[`, "fixed"))
   penalised <- if (identical(penalty, "none")) integer() else seq_len(p)
-  penalised <- setdiff(
-    penalised, c(if (has_intercept(design)) 1L, wiggly, unpenalised)
-  )
+  penalised <- setdiff(penalised, c(if (has_intercept(design)) 1L, wiggly, unpenalised))
   fixed <- setdiff(seq_len(p), c(penalised, wiggly, selected))
   resolved <- resolve_prior(prior, length(fixed), colnames(design$x)[fixed])
   precision <- mean <- numeric(p)
@@ -252,11 +237,8 @@ linear_blocks <- function(design, penalty, prior, selected,
     variance[fixed == 1L] <- prior$intercept_var %||% prior$beta_var
   }
   if (isTRUE(prior$by_column)) {
-    variance <- column_variances(
-      design, fixed, variance, standardize, family
-    )
-    if (isTRUE(prior$flat_intercept) && !identical(penalty, "none") &&
-      has_intercept(design)) {
+    variance <- column_variances(design, fixed, variance, standardize, family)
+    if (isTRUE(prior$flat_intercept) && !identical(penalty, "none") && has_intercept(design)) {
       variance[fixed == 1L] <- 1e8 * (prior$size %||% 1)^2
     }
   }
@@ -283,8 +265,8 @@ linear_blocks <- function(design, penalty, prior, selected,
   list(precision = precision, mean = mean, blocks = blocks)
 }
 
-# How the effects of each random term are treated: "eliminated", as "dense"
-# columns of theta, or as "crossed" with others (crossed_terms()).
+# How the effects of each random term are treated: "eliminated", as "dense" columns of theta, or as
+# "crossed" with others (crossed_terms()).
 term_places <- function(design, crossed) {
   size <- term_sizes(design)
   out <- rep("dense", length(size))
@@ -295,14 +277,11 @@ term_places <- function(design, crossed) {
 
 # Columns of x with one variance, learned, of the prior `variance`, or held.
 column_block <- function(label, at, design, prior, penalty = "learn",
-                         variance = variance_prior(
-                           prior, scale = label == "penalty"
-                         )) {
+                         variance = variance_prior(prior, scale = label == "penalty")) {
   c(
     list(
-      label = label, columns = colnames(design$x)[at], eliminated = FALSE,
-      crossed = 0L, first = min(at) - 1L, members = length(at), width = 1L,
-      random = 0L,
+      label = label, columns = colnames(design$x)[at], eliminated = FALSE, crossed = 0L,
+      first = min(at) - 1L, members = length(at), width = 1L, random = 0L,
       transform = matrix(0, 0, 0)
     ),
     if (is.character(penalty)) {
@@ -323,8 +302,7 @@ smooth_blocks <- function(design, prior, sampled) {
         random_prior(prior, 1 / (smooth$sizes[k] %||% 1))
       }
       block <- column_block(
-        smooth$block_labels[k], smooth$blocks[[k]], design, prior,
-        variance = variance
+        smooth$block_labels[k], smooth$blocks[[k]], design, prior, variance = variance
       )
       if (smooth$process && !sampled) block$kind <- "point"
       block
@@ -337,17 +315,14 @@ random_block <- function(term, t, place, prior) {
   r <- length(term$columns)
   c(
     list(
-      label = term$label, columns = term$columns,
-      eliminated = place == "eliminated", crossed = 0L, first = 0L,
-      members = length(term$levels), width = r, random = t,
+      label = term$label, columns = term$columns, eliminated = place == "eliminated", crossed = 0L,
+      first = 0L, members = length(term$levels), width = r, random = t,
       transform = random_transform(term), kind = term$type
     ),
     if (term$type == "iid") {
       random_prior(prior)
     } else {
-      covariance_prior(
-        prior, r, sprintf("the %d effects of `%s`", r, term$label)
-      )
+      covariance_prior(prior, r, sprintf("the %d effects of `%s`", r, term$label))
     }
   )
 }
@@ -368,17 +343,14 @@ random_transform <- function(term) {
 
 linear_data <- function(design, blocks) {
   out <- list(
-    x = design$lean$x %||% design$x,
-    center = as.double(design$center), scale = as.double(design$scale), y = as.double(design$y),
-    weights = as.double(design$weights), offset = as.double(design$offset),
-    z = matrix(0, length(design$y), 0), group = integer(), n_groups = 0L,
-    kept = list()
+    x = design$lean$x %||% design$x, center = as.double(design$center),
+    scale = as.double(design$scale), y = as.double(design$y), weights = as.double(design$weights),
+    offset = as.double(design$offset), z = matrix(0, length(design$y), 0), group = integer(),
+    n_groups = 0L, kept = list()
   )
   out$x <- as_doubles(out$x)
   if (!is.null(design$lean)) {
-    out[c("center", "scale")] <- lapply(
-      out[c("center", "scale")], `[`, design$lean$at
-    )
+    out[c("center", "scale")] <- lapply(out[c("center", "scale")], `[`, design$lean$at)
   }
   for (block in blocks$blocks) {
     if (block$random == 0L || block$crossed > 0L) next
@@ -389,8 +361,7 @@ linear_data <- function(design, blocks) {
       out$n_groups <- block$members
     } else {
       out$kept[[length(out$kept) + 1L]] <- list(
-        group = as.integer(term$group), members = block$members,
-        z = scaled_term(term)
+        group = as.integer(term$group), members = block$members, z = scaled_term(term)
       )
     }
   }
@@ -448,8 +419,7 @@ vb_posterior <- function(core, job) {
   blocks <- job$blocks
   core <- add_shared(core)
   posterior <- list(
-    theta_mean = core$theta_mean, theta_cov = core$theta_cov,
-    random = list(), variance = list()
+    theta_mean = core$theta_mean, theta_cov = core$theta_cov, random = list(), variance = list()
   )
   if (length(core$basis) == 0) {
     names <- theta_names(design, blocks)
@@ -457,8 +427,7 @@ vb_posterior <- function(core, job) {
     dimnames(posterior$theta_cov) <- list(names, names)
   } else {
     posterior$wide <- list(
-      first = core$basis_first, basis = core$basis,
-      hidden_var = 1 / core$precision[[1]][1, 1]
+      first = core$basis_first, basis = core$basis, hidden_var = 1 / core$precision[[1]][1, 1]
     )
   }
   for (l in seq_along(blocks$blocks)) {
@@ -482,10 +451,10 @@ vb_posterior <- function(core, job) {
   posterior
 }
 
-# With selection the bound has several maxima: of the fits from several starts
-# the one with the highest bound counts. They are compared before they have
-# converged to the last digit; the best goes on to that, from its inclusions, or
-# once more from where it started where these lead below it.
+# With selection the bound has several maxima: of the fits from several starts the one with the
+# highest bound counts. They are compared before they have converged to the last digit; the best
+# goes on to that, from its inclusions, or once more from where it started where these lead below
+# it.
 run_vb <- function(job) {
   job$control$seed <- 0
   if (is.null(job$data$selection)) {
@@ -517,16 +486,14 @@ polish_run <- function(job, best) {
   best
 }
 
-# Passes of a selection in all, over its starts and what follows: half of them
-# for the starts, a quarter for each of two climbs to the last digit. Plain
-# ascent in columns of wild scales would take any number.
+# Passes of a selection in all, over its starts and what follows: half of them for the starts, a
+# quarter for each of two climbs to the last digit. Plain ascent in columns of wild scales would
+# take any number.
 most_passes <- 40000L
 
 run_best_start <- function(job, starts) {
   rough <- job
-  rough$control$max_iter <- min(
-    job$control$max_iter, most_passes %/% (2L * length(starts))
-  )
+  rough$control$max_iter <- min(job$control$max_iter, most_passes %/% (2L * length(starts)))
   rough$control$tol <- max(1e-2, job$control$tol)
   found <- run_starts(rough, starts)
   if (found$status$interrupted) {
@@ -549,9 +516,7 @@ no_worse <- function(core, than) {
 # From where another has ended, its weights of rows and coefficients apart.
 go_on_selecting <- function(job, from) {
   q <- from$selection
-  job$data$selection[c("start_b", "start_precision")] <- list(
-    q$expected_b, q$shape / q$rate
-  )
+  job$data$selection[c("start_b", "start_precision")] <- list(q$expected_b, q$shape / q$rate)
   out <- run_start(job, q$inclusion)
   out$status$start <- from$status$start
   out
@@ -584,9 +549,7 @@ last <- function(x) x[length(x)]
 theta_names <- function(design, blocks) {
   kept <- lapply(blocks$blocks, function(block) {
     if (block$random > 0L && !block$eliminated && block$crossed == 0L) {
-      ranef_names(
-        block$label, block$columns, design$random[[block$random]]$levels
-      )
+      ranef_names(block$label, block$columns, design$random[[block$random]]$levels)
     }
   })
   c(colnames(design$x), unlist(kept), shared_names(blocks$blocks))
@@ -597,17 +560,13 @@ random_posterior <- function(block, term, core) {
   r <- block$width
   out <- list(
     label = block$label, columns = block$columns, levels = term$levels,
-    eliminated = block$eliminated || block$crossed > 0L,
-    crossed = block$crossed
+    eliminated = block$eliminated || block$crossed > 0L, crossed = block$crossed
   )
   if (out$eliminated) {
     own <- if (block$crossed > 0L) {
       core$crossed[[block$crossed]]
     } else {
-      list(
-        mean = core$group_mean, cov = core$group_cov, loading = core$loading,
-        schur = core$schur
-      )
+      list(mean = core$group_mean, cov = core$group_cov, loading = core$loading, schur = core$schur)
     }
     out$mean <- t(own$mean)
     out$cov <- array(own$cov, c(r, r, m))
@@ -634,8 +593,7 @@ random_posterior <- function(block, term, core) {
 has_covariance <- function(cov, size) {
   if (is_sparse_covariance(cov)) {
     own <- unclass(cov)
-    return(has_shape(own$diagonal, size) &&
-      has_shape(own$inner, rep(length(own$at), 2L)))
+    return(has_shape(own$diagonal, size) && has_shape(own$inner, rep(length(own$at), 2L)))
   }
   has_shape(cov, c(size, size))
 }
@@ -653,14 +611,10 @@ validate_linear <- function(fit) {
     wide = if (is.null(posterior$wide)) {
       theta >= p
     } else {
-      has_shape(posterior$wide$basis, c(
-        p - posterior$wide$first, theta - posterior$wide$first
-      ))
+      has_shape(posterior$wide$basis, c(p - posterior$wide$first, theta - posterior$wide$first))
     },
     random = all(vapply(posterior$random, whole_term, NA, theta)),
-    processes = all(vapply(
-      processes_of(fit$design$smooths), whole_process, NA, p
-    ))
+    processes = all(vapply(processes_of(fit$design$smooths), whole_process, NA, p))
   )
   names(whole)[!whole]
 }

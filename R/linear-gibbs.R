@@ -28,17 +28,13 @@ collect_gibbs <- function(fit, core, job) {
   if (is.null(job$atoms)) {
     fit$imputed <- imputed_gibbs(core$holes, design)
     fit$fitted <- averaged_fitted(fit, design)
-    fit$fitted <- replace_hole_rows(
-      fit$fitted, core$fitted_holes, job$response
-    )
+    fit$fitted <- replace_hole_rows(fit$fitted, core$fitted_holes, job$response)
   } else {
     fit$imputed <- imputed_atoms(core, job)
     fit$fitted <- fitted_atoms(fit, core, job)
   }
   fit$expected <- gibbs_expected(fit, job)
-  warn_separation(
-    fit$posterior$theta_mean, design$y * fit$fitted$mean, fit, job
-  )
+  warn_separation(fit$posterior$theta_mean, design$y * fit$fitted$mean, fit, job)
   fit
 }
 
@@ -50,9 +46,8 @@ fitted_atoms <- function(fit, core, job) {
   own_moments(pool_atoms(all, core$share, job$atoms$row))
 }
 
-# What the rows do to a support vector machine by its draws, at most 1000 of
-# them, some rows at a time; S is their covariance. NULL where random effects
-# are not kept.
+# What the rows do to a support vector machine by its draws, at most 1000 of them, some rows at a
+# time; S is their covariance. NULL where random effects are not kept.
 gibbs_influence <- function(fit, job) {
   design <- job$design
   if (fit$family != "hinge" || !is.null(job$data$selection) ||
@@ -78,8 +73,7 @@ gibbs_influence <- function(fit, job) {
 by_drawn_rows <- function(fit, design, size, visit) {
   n <- nrow(design$x)
   random <- forget_groups(fit, design$random)
-  lapply(split(seq_len(n), (seq_len(n) - 1L) %/%
-    max(1, floor(2e6 / size))), function(at) {
+  lapply(split(seq_len(n), (seq_len(n) - 1L) %/% max(1, floor(2e6 / size))), function(at) {
     rows <- list(
       x = design$x[at, , drop = FALSE], offset = fit$offset[at],
       open = design$open[at], random = lapply(random, function(term) {
@@ -92,8 +86,8 @@ by_drawn_rows <- function(fit, design, size, visit) {
   })
 }
 
-# E log p(y | f) of each row over the draws, at most 4000 of them; NULL where f
-# of the rows is not to be had from these, or there is no likelihood.
+# E log p(y | f) of each row over the draws, at most 4000 of them; NULL where f of the rows is not
+# to be had from these, or there is no likelihood.
 gibbs_expected <- function(fit, job) {
   design <- job$design
   if (fit$family == "hinge" || models_holes(job) ||
@@ -105,8 +99,7 @@ gibbs_expected <- function(fit, job) {
   parts <- by_drawn_rows(fit, design, size, function(latent, at) {
     draws <- nrow(latent$f)
     values <- log_density(
-      rep(y[at], each = draws), latent$f, latent$sigma, links_of(fit)[1],
-      is_regression(fit)
+      rep(y[at], each = draws), latent$f, latent$sigma, links_of(fit)[1], is_regression(fit)
     )
     colMeans(matrix(values, draws))
   })
@@ -134,10 +127,7 @@ gibbs_names <- function(design, blocks, keep_ranef) {
 }
 
 ranef_names <- function(label, columns, levels) {
-  sprintf(
-    "b[%s %s:%s]", rep(columns, length(levels)), label,
-    rep(levels, each = length(columns))
-  )
+  sprintf("b[%s %s:%s]", rep(columns, length(levels)), label, rep(levels, each = length(columns)))
 }
 
 # Lower triangle, column by column.
@@ -163,8 +153,7 @@ gibbs_posterior <- function(draws, design, blocks, keep_ranef) {
   for (l in seq_along(blocks$blocks)) {
     block <- blocks$blocks[[l]]
     posterior$variance[[l]] <- list(
-      label = block$label, columns = block$columns, type = block$kind,
-      precision = block$precision
+      label = block$label, columns = block$columns, type = block$kind, precision = block$precision
     )
     if (block$random == 0L) next
     term <- design$random[[block$random]]
@@ -212,8 +201,7 @@ gibbs_selection <- function(draws, design, data, prior) {
   )
 }
 
-# Rows with holes were averaged by the sampler itself, over their imputed
-# values.
+# Rows with holes were averaged by the sampler itself, over their imputed values.
 replace_hole_rows <- function(fitted, holes, response) {
   if (!is.null(holes) && !is.null(response)) {
     holes$mean <- response[["center"]] + response[["scale"]] * holes$mean
@@ -225,8 +213,8 @@ replace_hole_rows <- function(fitted, holes, response) {
   fitted
 }
 
-# Moments of f and class probabilities of the rows of the fit, over the draws or
-# the points of a grid.
+# Moments of f and class probabilities of the rows of the fit, over the draws or the points of a
+# grid.
 averaged_fitted <- function(fit, design) {
   rows <- list(
     x = design$x, random = forget_groups(fit, design$random),

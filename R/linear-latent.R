@@ -1,17 +1,15 @@
-# f = o + x'beta + z'u of the linear machine at its own rows or new ones:
-# moments from the joint Gaussian of a fit without draws or from draws, and
-# draws.
+# f = o + x'beta + z'u of the linear machine at its own rows or new ones: moments from the joint
+# Gaussian of a fit without draws or from draws, and draws.
 
 #' Moments of the latent function
 #'
 #' @param object A fit.
 #' @param rows By new_rows(); `NULL`: the rows of the fit.
 #' @param links Names of links.
-#' @return A list: `mean`, `var` (n, or n x k), scale of the data; `prob`,
-#'   `prob_sd`, lists by link: of the positive class (n) or of each class (n x
-#'   k); none for a regression. Without `prob_sd` f is normal. Of a fit whose
-#'   calibrated link is robust also `middle`, `spread`: mean and variance of a
-#'   normal law with the quantiles of the draws.
+#' @return A list: `mean`, `var` (n, or n x k), scale of the data; `prob`, `prob_sd`, lists by link:
+#'   of the positive class (n) or of each class (n x k); none for a regression. Without `prob_sd` f
+#'   is normal. Of a fit whose calibrated link is robust also `middle`, `spread`: mean and variance
+#'   of a normal law with the quantiles of the draws.
 #' @noRd
 latent <- function(object, rows = NULL, links = character(),
                    threads = getOption("bayeskernel.threads", 2L)) {
@@ -22,10 +20,9 @@ latent <- function(object, rows = NULL, links = character(),
 #'
 #' @param take Number of draws; `NULL` for all, or 1000 from q.
 #' @param response With the noise of a new response.
-#' @return A list: `f`, draws x n (x k), scale of the data; where the model has
-#'   them `mean` (n), the mean of f without the noise of drawing; `sigma`, the
-#'   standard deviation of a response, and `cuts`, both by draw; `link`, if the
-#'   calibrated one differs between rows.
+#' @return A list: `f`, draws x n (x k), scale of the data; where the model has them `mean` (n), the
+#'   mean of f without the noise of drawing; `sigma`, the standard deviation of a response, and
+#'   `cuts`, both by draw; `link`, if the calibrated one differs between rows.
 #' @noRd
 latent_draws <- function(object, rows = NULL, take = NULL, response = FALSE,
                          threads = getOption("bayeskernel.threads", 2L)) {
@@ -57,9 +54,7 @@ kept_latent <- function(object, links) {
   if ("prob" %in% names(kept)) {
     c(out, list(prob = averages("prob"), prob_sd = averages("prob_sd")))
   } else if (all(links %in% names(kept))) {
-    c(out, list(
-      prob = averages(links), prob_sd = averages(paste0(links, "_sd"))
-    ))
+    c(out, list(prob = averages(links), prob_sd = averages(paste0(links, "_sd"))))
   } else {
     c(out, link_moments(out$mean, out$var, links))
   }
@@ -100,8 +95,7 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
   parts <- draw_parts(object, used_levels(rows))
   robust <- isTRUE(object$link$robust)
   out <- core_call(draw_moments_cpp(
-    data_rows_of(object, rows, parts$levels), core_draws(parts), links,
-    threads, robust
+    data_rows_of(object, rows, parts$levels), core_draws(parts), links, threads, robust
   ))
   if (is_regression(object)) {
     return(out[c("mean", "var")])
@@ -120,8 +114,7 @@ latent.bkm <- latent.bsvm
 
 #' @exportS3Method
 #' @noRd
-latent_draws.bsvm <- function(object, rows = NULL, take = NULL,
-                              response = FALSE,
+latent_draws.bsvm <- function(object, rows = NULL, take = NULL, response = FALSE,
                               threads = getOption("bayeskernel.threads", 2L)) {
   if (has_shared(object, rows)) {
     return(latent_draws_shared(object, rows, take, response, threads))
@@ -140,9 +133,8 @@ latent_draws.bsvm <- function(object, rows = NULL, take = NULL,
   })
   simulated <- simulate_groups(parts, rows)
   f <- core_call(draw_values_cpp(
-    data_rows_of(object, simulated$rows, simulated$parts$levels),
-    core_draws(simulated$parts), as.double(unlist(noise)),
-    check_threads(threads)
+    data_rows_of(object, simulated$rows, simulated$parts$levels), core_draws(simulated$parts),
+    as.double(unlist(noise)), check_threads(threads)
   ))$f
   open <- open_variance(object, rows)
   if (any(open > 0)) {
@@ -158,8 +150,8 @@ latent_draws.bsvm <- function(object, rows = NULL, take = NULL,
 #' @exportS3Method
 latent_draws.bkm <- latent_draws.bsvm
 
-# Effects for groups that the fit has not seen, the same one for all rows of a
-# group: they become known groups, named by negative codes.
+# Effects for groups that the fit has not seen, the same one for all rows of a group: they become
+# known groups, named by negative codes.
 simulate_groups <- function(parts, rows) {
   for (t in seq_along(parts$sigma)) {
     term <- rows$random[[t]]
@@ -174,9 +166,7 @@ simulate_groups <- function(parts, rows) {
         Reduce(`+`, lapply(seq_len(k), function(l) root[k, l, ] * noise[, l]))
       }, numeric(size[1]))
     })
-    parts$effects[[t]] <- array(
-      c(parts$effects[[t]], unlist(u)), size + c(0L, 0L, length(names))
-    )
+    parts$effects[[t]] <- array(c(parts$effects[[t]], unlist(u)), size + c(0L, 0L, length(names)))
     parts$levels[[t]] <- c(parts$levels[[t]], -seq_along(names))
     rows$random[[t]]$group[unknown] <- -match(term$name[unknown], names)
   }
@@ -232,8 +222,8 @@ hole_patterns <- function(holes) {
   })
 }
 
-# Where a missing predictor enters a column: value = base + slope * x, on the
-# scale of the model as design_new() says it.
+# Where a missing predictor enters a column: value = base + slope * x, on the scale of the model as
+# design_new() says it.
 model_uses <- function(holes) {
   if (is.null(holes)) {
     return(NULL)
@@ -288,14 +278,9 @@ core_draws <- function(parts) {
     } else {
       unname(parts$x_mean)
     },
-    x_cov = matrix(
-      if (is.null(parts$x_cov)) 0 else parts$x_cov, max(1L, dim(parts$x_cov)[1])
-    ),
+    x_cov = matrix(if (is.null(parts$x_cov)) 0 else parts$x_cov, max(1L, dim(parts$x_cov)[1])),
     terms = Map(function(effects, sigma) {
-      list(
-        effects = matrix(effects, size),
-        covariance = matrix(aperm(sigma, c(3, 1, 2)), size)
-      )
+      list(effects = matrix(effects, size), covariance = matrix(aperm(sigma, c(3, 1, 2)), size))
     }, parts$effects, parts$sigma)
   )
 }
@@ -309,16 +294,15 @@ gaussian_moments <- function(object, rows, threads) {
   out
 }
 
-# Whether the points of a grid agree in all that linear_moments() reads: they
-# keep variances alone, which are read for groups that the fit has not seen.
+# Whether the points of a grid agree in all that linear_moments() reads: they keep variances alone,
+# which are read for groups that the fit has not seen.
 points_share_moments <- function(object, rows) {
   own <- unlist(lapply(object$posterior$points, names))
   length(own) > 0L && !any(c("theta_mean", "wide", "random") %in% own) &&
     all(vapply(rows$random, function(term) all(term$group > 0L), TRUE))
 }
 
-# Then f is normal but for the residuals of processes, whose variance the points
-# differ in.
+# Then f is normal but for the residuals of processes, whose variance the points differ in.
 shared_moments <- function(object, rows, threads) {
   shared <- linear_moments(object, rows, threads)
   pool_points(object, function(own) {
@@ -368,9 +352,7 @@ linear_moments <- function(object, rows, threads) {
     term <- rows$random[[t]]
     list(z = term$z %*% transform$random[[t]], group = term$group)
   })
-  at <- core_rows(
-    rows$x, rows$offset, random, rows$holes, model_uses(rows$holes)
-  )
+  at <- core_rows(rows$x, rows$offset, random, rows$holes, model_uses(rows$holes))
   out <- core_call(linear_moments_cpp(at, q, threads))
   if (!is.null(posterior$pairs) && length(at$terms)) {
     out$var <- out$var + pair_variance(posterior, at$terms)
@@ -378,8 +360,8 @@ linear_moments <- function(object, rows, threads) {
   out
 }
 
-# Random term t as the core reads it, scale of the model. One that is neither
-# eliminated nor has places in theta is independent of it.
+# Random term t as the core reads it, scale of the model. One that is neither eliminated nor has
+# places in theta is independent of it.
 q_term <- function(object, t) {
   term <- object$posterior$random[[t]]
   r <- length(term$columns)
@@ -416,8 +398,8 @@ variance_of_term <- function(object, t) {
   all[[length(all) - length(object$posterior$random) + t]]
 }
 
-# Posterior mean of the covariance of random term t, on the scale of the data.
-# Without a finite mean, the reciprocal of the mean precision.
+# Posterior mean of the covariance of random term t, on the scale of the data. Without a finite
+# mean, the reciprocal of the mean precision.
 variance_mean <- function(object, t) {
   if (has_points(object)) {
     return(Reduce(`+`, Map(function(own, weight) {
@@ -468,8 +450,8 @@ quadratic <- function(z, v) {
   rowSums((z %*% v) * z)
 }
 
-# Columns that were turned into fewer by an orthogonal basis; what the basis
-# does not reach kept its prior variance.
+# Columns that were turned into fewer by an orthogonal basis; what the basis does not reach kept its
+# prior variance.
 reduce_columns <- function(wide, x) {
   if (is.null(wide)) {
     return(list(x = x, hidden = numeric(nrow(x))))

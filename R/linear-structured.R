@@ -1,5 +1,5 @@
-# What selection and modelled holes add to a fit: lists for the core, and its
-# answers with names and scales put back.
+# What selection and modelled holes add to a fit: lists for the core, and its answers with names and
+# scales put back.
 
 selected_columns <- function(design, settings) {
   if (is.null(settings$select) || isFALSE(settings$select)) {
@@ -9,8 +9,7 @@ selected_columns <- function(design, settings) {
   if (length(selected) == 0L) {
     bk_abort(
       "argument", "There is no column to select among.",
-      paste("Columns of the design:", list_some(colnames(design$x))),
-      column = "select"
+      paste("Columns of the design:", list_some(colnames(design$x))), column = "select"
     )
   }
   selected
@@ -24,10 +23,7 @@ core_selection <- function(selected, prior, settings, design) {
   c(
     list(columns = as.integer(selected) - 1L),
     variance_prior(prior, of, scale = TRUE),
-    list(
-      rho = prior$rho, rho_beta = as.double(prior$rho_beta),
-      start = 1
-    ),
+    list(rho = prior$rho, rho_beta = as.double(prior$rho_beta), start = 1),
     if (by_term(prior)) {
       term <- design$assign[selected]
       list(unit = match(term, unique(term)) - 1L)
@@ -38,8 +34,8 @@ core_selection <- function(selected, prior, settings, design) {
 # Whether the columns of a term share an indicator.
 by_term <- function(prior) identical(prior$inclusion, "term")
 
-# Holes in the columns of x, then those in the columns of random terms, which
-# are columns of theta (kept terms) or of z (the eliminated one).
+# Holes in the columns of x, then those in the columns of random terms, which are columns of theta
+# (kept terms) or of z (the eliminated one).
 core_holes <- function(design, blocks, prior, groups = TRUE) {
   holes <- design$holes
   if (is.null(holes)) {
@@ -47,8 +43,7 @@ core_holes <- function(design, blocks, prior, groups = TRUE) {
   }
   predictors <- length(holes$predictors)
   out <- holes[c(
-    "x", "mean", "var", "use_row", "use_column", "use_predictor", "use_base",
-    "use_slope"
+    "x", "mean", "var", "use_row", "use_column", "use_predictor", "use_base", "use_slope"
   )]
   width <- length(blocks$precision)
   for (block in blocks$blocks) {
@@ -74,18 +69,16 @@ core_holes <- function(design, blocks, prior, groups = TRUE) {
     out[[name]] <- as.double(out[[name]])
   }
   storage.mode(out$x) <- "double"
-  covariance <- wishart_prior(
-    prior, predictors, sprintf("%d predictors", predictors), TRUE
-  )
+  covariance <- wishart_prior(prior, predictors, sprintf("%d predictors", predictors), TRUE)
   c(out, list(
     mean_var = prior$x_mean_var, df = covariance$df, scale = covariance$scale,
     center = as.double(holes$center), scale_x = as.double(holes$scale_x)
   ), if (groups) core_groupings(design))
 }
 
-# Grouping factors of the model of the predictors, for samplers. Covariances
-# between groups have a prior that is weak beside any that matters. Beside
-# selection the model is that of Luts and Ormerod (2014), without groups.
+# Grouping factors of the model of the predictors, for samplers. Covariances between groups have a
+# prior that is weak beside any that matters. Beside selection the model is that of Luts and Ormerod
+# (2014), without groups.
 core_groupings <- function(design) {
   where <- which(colSums(is.na(design$holes$x)) > 0)
   codes <- group_codes(design$random, grouping_terms(design$random))
@@ -104,9 +97,7 @@ predictor_names_of_draws <- function(predictors) {
   pairs <- lower_triangle(length(predictors))
   c(
     sprintf("mu_x[%s]", predictors),
-    sprintf(
-      "Sigma_x[%s,%s]", predictors[pairs[, 1]], predictors[pairs[, 2]]
-    )
+    sprintf("Sigma_x[%s,%s]", predictors[pairs[, 1]], predictors[pairs[, 2]])
   )
 }
 
@@ -127,10 +118,7 @@ structured_names <- function(design, data, settings) {
       )
     },
     if (!is.null(holes)) {
-      c(
-        predictor_names_of_draws(holes$predictors),
-        if (settings$keep_imputed) hole_names(design)
-      )
+      c(predictor_names_of_draws(holes$predictors), if (settings$keep_imputed) hole_names(design))
     }
   )
 }
@@ -138,10 +126,7 @@ structured_names <- function(design, data, settings) {
 # By row, then predictor; rows as they are counted in the data.
 hole_names <- function(design) {
   places <- hole_places(design$holes$x)
-  sprintf(
-    "x[%d,%s]", data_rows(design, places$row),
-    design$holes$predictors[places$predictor]
-  )
+  sprintf("x[%d,%s]", data_rows(design, places$row), design$holes$predictors[places$predictor])
 }
 
 hole_places <- function(x) {
@@ -153,8 +138,8 @@ data_rows <- function(design, rows) {
   if (is.null(design$rows)) rows else design$rows[rows]
 }
 
-# `gamma`, one number per column of theta, turns coefficients into effects:
-# the inclusion probability, or 1 for columns that are always in.
+# `gamma`, one number per column of theta, turns coefficients into effects: the inclusion
+# probability, or 1 for columns that are always in.
 add_selection <- function(posterior, core, data, prior) {
   if (is.null(data$selection)) {
     return(posterior)
@@ -170,8 +155,8 @@ add_selection <- function(posterior, core, data, prior) {
   posterior
 }
 
-# E gamma by column from each column alone: its score statistic against the
-# other rows, with the penalty of BIC.
+# E gamma by column from each column alone: its score statistic against the other rows, with the
+# penalty of BIC.
 marginal_start <- function(job) {
   data <- job$data
   at <- data$selection$columns + 1L
@@ -181,16 +166,14 @@ marginal_start <- function(job) {
   y <- data$y - data$offset * is_gaussian(job$settings)
   y <- y - sum(w * y) / sum(w)
   square <- colSums(w * y * z)^2 / pmax(colSums(w * y^2 * z^2), 1e-300)
-  odds <- stats::qlogis(prior_inclusion(job$settings$prior)) + square / 2 -
-    log(nrow(z)) / 2
+  odds <- stats::qlogis(prior_inclusion(job$settings$prior)) + square / 2 - log(nrow(z)) / 2
   pmin(pmax(stats::plogis(odds), 0.01), 0.99)
 }
 
 is_gaussian <- function(settings) settings$family == "gaussian"
 
-# The sampler's short word on a variational selection, whose optimum it starts
-# from: four streams of 50 sweeps that are forgotten and 250 that count. NULL
-# when interrupted.
+# The sampler's short word on a variational selection, whose optimum it starts from: four streams of
+# 50 sweeps that are forgotten and 250 that count. NULL when interrupted.
 polish_selection <- function(job, core) {
   settings <- job$settings
   settings["keep_imputed"] <- FALSE
@@ -204,8 +187,7 @@ polish_selection <- function(job, core) {
   start <- list(
     precision = lapply(core$precision, as.matrix),
     theta = as.double(gamma * core$theta_mean), selection = list(
-      `in` = as.double(within),
-      precision = selection$shape / selection$rate
+      `in` = as.double(within), precision = selection$shape / selection$rate
     )
   )
   if (is_gaussian(settings)) start$noise <- core$noise$shape / core$noise$rate
@@ -224,8 +206,7 @@ polish_selection <- function(job, core) {
   streams <- colMeans(out$draws[, , at, drop = FALSE])
   dim(streams) <- c(4L, length(at))
   list(
-    polished = colMeans(streams),
-    range = apply(streams, 2L, max) - apply(streams, 2L, min),
+    polished = colMeans(streams), range = apply(streams, 2L, max) - apply(streams, 2L, min),
     chains = out, names = names
   )
 }
@@ -237,16 +218,14 @@ collect_polish <- function(fit, core, job) {
   job$settings$keep_imputed <- FALSE
   fit$draws <- linear_draws_of(polish$chains, job)
   fit$sampler <- list(chains = 4L, warmup = 50L, draws = 250L, thin = 1L)
-  fit$diagnostics$table <- convergence_table(
-    watched_draws(model_of(fit), fit$draws)
-  )
+  fit$diagnostics$table <- convergence_table(watched_draws(model_of(fit), fit$draws))
   fit <- collect_gibbs(fit, polish$chains, job)
   fit$posterior$selection$range <- polish$range
   fit
 }
 
-# Inclusion by expectation propagation, whose messages go to the columns, too:
-# no random numbers. NULL when interrupted.
+# Inclusion by expectation propagation, whose messages go to the columns, too: no random numbers.
+# NULL when interrupted.
 polish_by_ep <- function(job, core, run = selection_ep_cpp) {
   selection <- core$selection
   control <- utils::modifyList(job$control, list(tol = 1e-4, max_iter = 200L))
@@ -264,8 +243,7 @@ polish_by_ep <- function(job, core, run = selection_ep_cpp) {
   }
   if (!out$status$converged) {
     warn_unsettled_columns(sprintf(
-      "After %.0f passes its messages still moved by %.2g.",
-      out$status$passes, out$status$change
+      "After %.0f passes its messages still moved by %.2g.", out$status$passes, out$status$change
     ), "those of the last pass")
   }
   list(polished = out$inclusion, polish = "ep", log_z = out$start)
@@ -296,10 +274,7 @@ refuse_ep_polish <- function(settings, data, blocks, most = 1000L) {
   if (!is.null(found)) {
     bk_abort(
       "argument", "`polish = \"ep\"` does not fit this model.",
-      c(
-        sprintf("Found: %s.", found),
-        "Use `polish = TRUE`, or method = \"gibbs\"."
-      ),
+      c(sprintf("Found: %s.", found), "Use `polish = TRUE`, or method = \"gibbs\"."),
       column = "polish", found = "ep"
     )
   }
@@ -343,16 +318,14 @@ in_model <- function(posterior) {
 # Var of gamma_k theta_k that the indicator adds: gamma (1 - gamma) E theta^2.
 indicator_var <- function(posterior) {
   gamma <- posterior$gamma
-  gamma * (1 - gamma) * 
-    (cov_diagonal(posterior$theta_cov) + posterior$theta_mean^2)
+  gamma * (1 - gamma) * (cov_diagonal(posterior$theta_cov) + posterior$theta_mean^2)
 }
 
 # --- imputed values ----------------------------------------------------------
 
 imputed_frame <- function(row, predictor, mean, sd, design) {
   out <- data.frame(
-    row = data_rows(design, row),
-    column = design$holes$predictors[predictor], mean = mean, sd = sd
+    row = data_rows(design, row), column = design$holes$predictors[predictor], mean = mean, sd = sd
   )
   out <- out[order(row, predictor), ]
   rownames(out) <- NULL
@@ -366,8 +339,7 @@ imputed_vb <- function(holes, design) {
   at <- holes$predictor
   scale <- design$holes$scale_x[at]
   imputed_frame(
-    holes$row, at, design$holes$center[at] + scale * holes$mean,
-    scale * sqrt(holes$var), design
+    holes$row, at, design$holes$center[at] + scale * holes$mean, scale * sqrt(holes$var), design
   )
 }
 
@@ -376,25 +348,21 @@ imputed_gibbs <- function(holes, design) {
   if (is.null(holes)) {
     return(NULL)
   }
-  imputed_frame(
-    holes$row, holes$predictor, holes$mean, sqrt(holes$var), design
-  )
+  imputed_frame(holes$row, holes$predictor, holes$mean, sqrt(holes$var), design)
 }
 
 #' Imputed values of missing predictors
 #'
 #' @param object A fit by [bsvm()] with `missing = "model"`.
 #' @param ... Unused.
-#' @return Data frame with a row for each hole of the data: `row`, as the rows
-#'   of the data are counted; `column`, the predictor as the model has it (for
-#'   a term such as `log(x)` that is the logarithm); `mean` and `sd` of its
-#'   posterior given the row's label and other predictors, on the scale of
-#'   `column`. Where factors miss values there is a column `level`, too, and each
-#'   such hole has a row for each level: `mean` is the level's probability, `sd`
-#'   the standard deviation of its indicator.
+#' @return Data frame with a row for each hole of the data: `row`, as the rows of the data are
+#'   counted; `column`, the predictor as the model has it (for a term such as `log(x)` that is the
+#'   logarithm); `mean` and `sd` of its posterior given the row's label and other predictors, on the
+#'   scale of `column`. Where factors miss values there is a column `level`, too, and each such hole
+#'   has a row for each level: `mean` is the level's probability, `sd` the standard deviation of its
+#'   indicator.
 #' @section Variational fits: `"vb"` understates `sd`.
-#' @section Errors: `bayeskernel_error_argument` if the fit did not model
-#'   missing predictors.
+#' @section Errors: `bayeskernel_error_argument` if the fit did not model missing predictors.
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
 #'   *Computational Statistics & Data Analysis* 73, 163-176, section 3.3.
@@ -415,8 +383,7 @@ imputed.bayeskernel_fit <- function(object, ...) {
   check_no_dots(...)
   if (is.null(object$imputed)) {
     bk_abort(
-      "argument", "The fit did not model missing predictors.",
-      "Fit it with `missing = \"model\"`."
+      "argument", "The fit did not model missing predictors.", "Fit it with `missing = \"model\"`."
     )
   }
   object$imputed

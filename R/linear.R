@@ -1,14 +1,11 @@
-# The linear model, f = o + x'beta + z'u, of which bsvm() and bkm() are faces:
-# the same rows, cores, posterior and methods. A face has its arguments, the
-# families that it fits and its defaults.
+# The linear model, f = o + x'beta + z'u, of which bsvm() and bkm() are faces: the same rows, cores,
+# posterior and methods. A face has its arguments, the families that it fits and its defaults.
 
 linear_arguments <- function() {
   list(
-    penalty = check_penalty, select = check_select,
-    missing = one_of("fail", "omit", "model"), starts = check_starts,
-    polish = check_polish,
-    keep_ranef = check_flag, keep_imputed = check_flag,
-    tol = or_null(number_from(0)), max_iter = or_null(count_from(1)),
+    penalty = check_penalty, select = check_select, missing = one_of("fail", "omit", "model"),
+    starts = check_starts, polish = check_polish, keep_ranef = check_flag,
+    keep_imputed = check_flag, tol = or_null(number_from(0)), max_iter = or_null(count_from(1)),
     learning_rate = check_learning_rate, class_weights = check_class_weights
   )
 }
@@ -30,15 +27,14 @@ settle_linear <- function(settings) {
   settings
 }
 
-# Selection is beyond expectation propagation here, and by sampling means what
-# it says. Passes end by another measure for "ep" than for the bound.
+# Selection is beyond expectation propagation here, and by sampling means what it says. Passes end
+# by another measure for "ep" than for the bound.
 settle_method <- function(settings) {
   none <- isFALSE(settings$select %||% FALSE)
   # What is left to the model, which the rows may have a say in.
   late <- c("method", "tol", "max_iter")
   settings$open <- Filter(function(name) is.null(settings[[name]]), late)
-  settings$method <- settings$method %||%
-    if (none) "ep" else "vb"
+  settings$method <- settings$method %||% if (none) "ep" else "vb"
   refuse_polish(settings)
   refuse_terms(settings)
   if (!none && settings$method == "ep") {
@@ -87,8 +83,7 @@ refuse_terms <- function(settings) {
       "argument", "Selection by terms is the sampler's.",
       c(
         sprintf(
-          "Found: a prior with inclusion = \"term\" and polish = %s.",
-          deparse1(settings$polish)
+          "Found: a prior with inclusion = \"term\" and polish = %s.", deparse1(settings$polish)
         ),
         "Accepted: polish = TRUE, or inclusion = \"column\"."
       ),
@@ -102,15 +97,14 @@ selects_by_draws <- function(settings) {
   settings$method == "gibbs" || isTRUE(settings$polish)
 }
 
-# A prior that does not say so selects by terms where that can be; where each
-# term has one column there is no difference.
+# A prior that does not say so selects by terms where that can be; where each term has one column
+# there is no difference.
 settle_inclusion <- function(settings, assign) {
   wide <- anyDuplicated(assign) > 0L
   settings$prior$inclusion <- if (length(assign) > 0L && !wide) {
     "column"
   } else {
-    settings$prior$inclusion %||%
-      if (selects_by_draws(settings)) "term" else "column"
+    settings$prior$inclusion %||% if (selects_by_draws(settings)) "term" else "column"
   }
   settings
 }
@@ -118,9 +112,7 @@ settle_inclusion <- function(settings, assign) {
 # TRUE: by the sampler; "ep"; FALSE: not at all.
 check_polish <- function(polish, name) {
   if (!is_flag(polish) && !identical(polish, "ep")) {
-    abort_argument(
-      polish, name, "TRUE, FALSE or \"ep\"", call = user_call()
-    )
+    abort_argument(polish, name, "TRUE, FALSE or \"ep\"", call = user_call())
   }
   as.vector(polish)
 }
@@ -143,8 +135,7 @@ check_select <- function(select, name) {
   }
   if (!isTRUE(select) && !isFALSE(select)) {
     abort_argument(
-      select, name,
-      "TRUE, FALSE, or a one-sided formula of terms, such as ~ . - age",
+      select, name, "TRUE, FALSE, or a one-sided formula of terms, such as ~ . - age",
       call = user_call()
     )
   }
@@ -163,8 +154,7 @@ check_starts <- function(starts, name) {
   }
   if (!good || anyNA(values) || any(values <= 0 | values > 1)) {
     abort_argument(
-      starts, name,
-      "numbers above 0 and at most 1, such as c(1, 0.5), or \"marginal\"",
+      starts, name, "numbers above 0 and at most 1, such as c(1, 0.5), or \"marginal\"",
       call = user_call()
     )
   }
@@ -175,11 +165,10 @@ check_starts <- function(starts, name) {
 # --- the two faces -----------------------------------------------------------
 
 linear_model <- list(
-  samplers = "gibbs", links = function(object) linear_links(object),
-  linear = TRUE, shared = shared_holes, job = linear_job, run = linear_run, chains = linear_chains,
-  draws = linear_draws_of, collect = linear_collect,
-  left_out = linear_left_out, limits = point_limits,
-  watched = function(draws) !is_detail(dimnames(draws)[[3]]),
+  samplers = "gibbs", links = function(object) linear_links(object), linear = TRUE,
+  shared = shared_holes, job = linear_job, run = linear_run, chains = linear_chains,
+  draws = linear_draws_of, collect = linear_collect, left_out = linear_left_out,
+  limits = point_limits, watched = function(draws) !is_detail(dimnames(draws)[[3]]),
   validate = validate_linear
 )
 
@@ -192,8 +181,7 @@ bsvm_model <- c(linear_model, list(
     settle_linear(settings)
   },
   rows = list(
-    linear = TRUE, weights = TRUE, source = c("ep", "svi"),
-    response = function(settings) "two"
+    linear = TRUE, weights = TRUE, source = c("ep", "svi"), response = function(settings) "two"
   )
 ))
 
@@ -208,9 +196,7 @@ bkm_model <- c(linear_model, list(
   rows = list(
     linear = TRUE, weights = TRUE, source = c("ep", "vb", "svi"),
     response = function(settings) {
-      switch(settings$family %||% "any",
-        any = "any", gaussian = "number", "binary"
-      )
+      switch(settings$family %||% "any", any = "any", gaussian = "number", "binary")
     }
   )
 ))

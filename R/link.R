@@ -17,8 +17,7 @@ link_curve <- function(f, link) {
   )
 }
 
-# Probabilities of one or more machines by each link; those of several are
-# divided by their sum.
+# Probabilities of one or more machines by each link; those of several are divided by their sum.
 link_moments <- function(mean, var, links) {
   prob <- lapply(links, function(link) {
     prob <- link_probability(mean, var, link)
@@ -34,9 +33,7 @@ link_moments <- function(mean, var, links) {
 
 # Standard deviation of g(f).
 probability_sd <- function(mean, var, link, threads = 1L) {
-  core_call(link_moments_cpp(
-    as.double(mean), as.double(var), link, threads
-  ))$prob_sd
+  core_call(link_moments_cpp(as.double(mean), as.double(var), link, threads))$prob_sd
 }
 
 # Quantiles of every column, as quantile() gives them: probs x columns.
@@ -56,8 +53,8 @@ normalise_rows <- function(prob) {
   prob / rowSums(prob)
 }
 
-# Probabilities from draws of f: of the positive class, draws x n; of each of
-# more classes, draws x n x classes.
+# Probabilities from draws of f: of the positive class, draws x n; of each of more classes, draws x
+# n x classes.
 draw_probability <- function(object, latent, link) {
   classes <- length(object$levels)
   f <- latent$f
@@ -76,17 +73,11 @@ draw_probability <- function(object, latent, link) {
   } else {
     below <- function(k) stats::pnorm(latent$cuts[, k] - f)
     upto <- c(list(0), lapply(seq_len(classes - 1L), below), list(1))
-    array(
-      unlist(Map(`-`, upto[-1L], upto[-(classes + 1L)])),
-      c(dim(f), classes)
-    )
+    array(unlist(Map(`-`, upto[-1L], upto[-(classes + 1L)])), c(dim(f), classes))
   }
   size <- dim(prob)
   dim(prob) <- c(prod(size[1:2]), classes)
-  array(
-    normalise_rows(prob), size,
-    list(NULL, dimnames(f)[[2]], object$levels)
-  )
+  array(normalise_rows(prob), size, list(NULL, dimnames(f)[[2]], object$levels))
 }
 
 # Columns are classes, whether `prob` has one for each or that of the second.
@@ -94,10 +85,7 @@ probability_matrix <- function(prob, levels) {
   if (is.matrix(prob)) {
     return(prob)
   }
-  matrix(
-    c(1 - prob, prob), length(prob), 2,
-    dimnames = list(names(prob), levels)
-  )
+  matrix(c(1 - prob, prob), length(prob), 2, dimnames = list(names(prob), levels))
 }
 
 # Equal probabilities go to the positive class.
@@ -139,18 +127,14 @@ resolve_threshold <- function(threshold, object) {
     return(NA_real_)
   }
   if (is.character(threshold)) {
-    abort_argument(
-      threshold, "threshold",
-      "a number from 0 to 1, \"prevalence\" or \"margin\""
-    )
+    abort_argument(threshold, "threshold", "a number from 0 to 1, \"prevalence\" or \"margin\"")
   }
   check_number(threshold, 0, 1, "threshold")
 }
 
 is_regression <- function(object) length(object$levels) == 0L
 
-# More than two classes without an order have a machine, a latent function,
-# each.
+# More than two classes without an order have a machine, a latent function, each.
 has_machines <- function(object) {
   length(object$levels) > 2L && !identical(object$family, "ordinal")
 }

@@ -1,19 +1,16 @@
 #' Balanced error rate
 #'
-#' The mean over the true classes of the share of their rows that were
-#' predicted to be of another class. Unlike the plain error rate it does not
-#' reward a rule that always names the larger class: with two classes that rule
-#' has a balanced error of 0.5.
+#' The mean over the true classes of the share of their rows that were predicted to be of another
+#' class. Unlike the plain error rate it does not reward a rule that always names the larger class:
+#' with two classes that rule has a balanced error of 0.5.
 #'
-#' @param truth True classes: factor, character, logical or numeric vector,
-#'   length n.
+#' @param truth True classes: factor, character, logical or numeric vector, length n.
 #' @param predicted Predicted classes, length n, with the labels of `truth`.
 #' @return One number in \[0, 1\]. Rows where either is `NA` are left out, and
 #'   classes that no row is of.
-#' @section Errors: `bayeskernel_error_dimension` if the lengths differ or no
-#'   row remains, `bayeskernel_error_response` for what are no labels,
-#'   `bayeskernel_error_argument` if `predicted` names a class that `truth`
-#'   does not know.
+#' @section Errors: `bayeskernel_error_dimension` if the lengths differ or no row remains,
+#'   `bayeskernel_error_response` for what are no labels, `bayeskernel_error_argument` if
+#'   `predicted` names a class that `truth` does not know.
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
 #'   *Computational Statistics & Data Analysis* 73, 163-176, section 4.
@@ -60,41 +57,35 @@ balanced_error <- function(truth, predicted) {
 
 #' Brier score and log-loss
 #'
-#' How far predicted probabilities are from what happened; smaller is better.
-#' Both are proper: no forecast does better in the long run than the true
-#' probabilities.
+#' How far predicted probabilities are from what happened; smaller is better. Both are proper: no
+#' forecast does better in the long run than the true probabilities.
 #'
-#' With two classes the Brier score is that of the positive class, the mean of
-#' (1\[y positive\] - p)^2, from 0 to 1; a constant p = 0.5 has 0.25. With more
-#' classes it is the mean over the rows of the sum over the classes of
-#' (1\[y = k\] - p_k)^2, from 0 to 2: with two classes that would be twice the
-#' number given here.
+#' With two classes the Brier score is that of the positive class, the mean of (1\[y positive\] -
+#' p)^2, from 0 to 1; a constant p = 0.5 has 0.25. With more classes it is the mean over the rows of
+#' the sum over the classes of (1\[y = k\] - p_k)^2, from 0 to 2: with two classes that would be
+#' twice the number given here.
 #'
 #' The log-loss is the mean of -log p of the class that a row has, with p
 #' clipped to \[1e-15, 1 - 1e-15\]; a constant p = 0.5 has log 2.
 #'
-#' @param y True classes, length n: a factor (with two levels the second is
-#'   the positive class), text (its levels are the sorted labels), logical, 0/1
-#'   or -1/+1. All rows may be of one class.
-#' @param prob Probabilities in \[0, 1\]: of the positive class, length n; or
-#'   a matrix n x classes, as `predict(type = "prob")` gives it. Its column
-#'   names, if it has any, are the classes as text; else its columns are the
-#'   levels of `y` in order. Of two columns the second is the positive class.
-#'   Rows sum to 1, up to 0.001. A class that no row has, and whose probability
-#'   is 0 in every row, does not count: what remains may be two classes.
+#' @param y True classes, length n: a factor (with two levels the second is the positive class),
+#'   text (its levels are the sorted labels), logical, 0/1 or -1/+1. All rows may be of one class.
+#' @param prob Probabilities in \[0, 1\]: of the positive class, length n; or a matrix n x classes,
+#'   as `predict(type = "prob")` gives it. Its column names, if it has any, are the classes as text;
+#'   else its columns are the levels of `y` in order. Of two columns the second is the positive
+#'   class. Rows sum to 1, up to 0.001. A class that no row has, and whose probability is 0 in every
+#'   row, does not count: what remains may be two classes.
 #' @return One number.
-#' @section Errors: `bayeskernel_error_dimension` if the lengths differ or
-#'   there are no rows, `bayeskernel_error_missing` for missing values,
-#'   `bayeskernel_error_response` if `y` is of another kind or has classes that
-#'   `prob` does not have, `bayeskernel_error_argument` if `prob` is not
-#'   between 0 and 1, or its rows do not sum to 1.
+#' @section Errors: `bayeskernel_error_dimension` if the lengths differ or there are no rows,
+#'   `bayeskernel_error_missing` for missing values, `bayeskernel_error_response` if `y` is of
+#'   another kind or has classes that `prob` does not have, `bayeskernel_error_argument` if `prob`
+#'   is not between 0 and 1, or its rows do not sum to 1.
 #' @references
 #' Brier, G. W. (1950). Verification of forecasts expressed in terms of
 #' probability. *Monthly Weather Review* 78, 1-3.
 #'
-#' Gneiting, T. and Raftery, A. E. (2007). Strictly proper scoring rules,
-#' prediction, and estimation. *Journal of the American Statistical
-#' Association* 102, 359-378.
+#' Gneiting, T. and Raftery, A. E. (2007). Strictly proper scoring rules, prediction, and
+#' estimation. *Journal of the American Statistical Association* 102, 359-378.
 #' @seealso [auc()], [calibration()], [balanced_error()].
 #' @examples
 #' y <- factor(c("no", "no", "yes", "yes"))
@@ -122,22 +113,19 @@ log_loss <- function(y, prob) {
 
 #' Area under the ROC curve
 #'
-#' The share of the pairs of a positive and a negative row in which the
-#' positive one has the higher score, ties counting one half: 0.5 is guessing.
-#' By mid-ranks, in the order of n log n operations.
+#' The share of the pairs of a positive and a negative row in which the positive one has the higher
+#' score, ties counting one half: 0.5 is guessing. By mid-ranks, in the order of n log n operations.
 #'
 #' @param y True classes of two kinds, as in [brier_score()]; both must occur.
-#' @param score Numeric, length n; higher means more likely positive. Only the
-#'   order counts: latent values and probabilities give the same area. Or a
-#'   matrix with a column for each class, by name as in [brier_score()], where
-#'   levels of `y` without rows do not count.
+#' @param score Numeric, length n; higher means more likely positive. Only the order counts: latent
+#'   values and probabilities give the same area. Or a matrix with a column for each class, by name
+#'   as in [brier_score()], where levels of `y` without rows do not count.
 #' @return One number in \[0, 1\].
 #' @section Errors: `bayeskernel_error_response` if one class only occurs or
 #'   `y` is of another kind, `bayeskernel_error_missing` for missing values,
 #'   `bayeskernel_error_dimension` if the lengths differ.
-#' @references Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of
-#'   the area under a receiver operating characteristic (ROC) curve.
-#'   *Radiology* 143, 29-36.
+#' @references Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of the area under a
+#'   receiver operating characteristic (ROC) curve. *Radiology* 143, 29-36.
 #' @examples
 #' auc(c(0, 0, 1, 1), c(0.1, 0.4, 0.35, 0.8))
 #' @export
@@ -151,9 +139,7 @@ auc <- function(y, score) {
   check_score(score, length(y), "score")
   if (NCOL(score) > 2L) score <- score_of_two(labels, score, all$levels)
   if (NCOL(score) > 2L) {
-    abort_classes(labels$levels, sprintf("%d columns", ncol(score)),
-      user_call(), "score"
-    )
+    abort_classes(labels$levels, sprintf("%d columns", ncol(score)), user_call(), "score")
   }
   positive <- labels$code == 2L
   if (NCOL(score) == 2L) {
@@ -165,23 +151,19 @@ auc <- function(y, score) {
   if (n1 == 0 || n0 == 0) {
     bk_abort(
       "response", "`y` has one class only: the area is not defined.",
-      sprintf(
-        "Found: all %d rows are %s.", length(y),
-        quoted(labels$levels[1 + (n0 == 0)])
-      ),
+      sprintf("Found: all %d rows are %s.", length(y), quoted(labels$levels[1 + (n0 == 0)])),
       column = "y", found = labels$levels[1 + (n0 == 0)], expected = 2L
     )
   }
   (sum(rank(score)[positive]) - n1 * (n1 + 1) / 2) / (n1 * n0)
 }
 
-# The columns of the two classes, where names tell which these are and others
-# are of levels that `declared` has without rows, or are 0.
+# The columns of the two classes, where names tell which these are and others are of levels that
+# `declared` has without rows, or are 0.
 score_of_two <- function(labels, score, declared) {
   at <- match(labels$levels, colnames(score))
   more <- setdiff(seq_len(ncol(score)), at)
-  empty <- colnames(score)[more] %in% declared |
-    colSums(score[, more, drop = FALSE] != 0) == 0
+  empty <- colnames(score)[more] %in% declared | colSums(score[, more, drop = FALSE] != 0) == 0
   if (anyNA(at) || !all(empty)) score else score[, at, drop = FALSE]
 }
 
@@ -192,17 +174,15 @@ score_of_two <- function(labels, score, declared) {
 #' prediction, up to chance. `plot(fit, "calibration")` draws the table.
 #'
 #' @inheritParams brier_score
-#' @param prob As in [brier_score()]. With more than two classes the
-#'   probability of the most probable class is held against how often it was
-#'   the right one.
+#' @param prob As in [brier_score()]. With more than two classes the probability of the most
+#'   probable class is held against how often it was the right one.
 #' @param bins Number of bins of equal width on \[0, 1\], from 2 to 10,000.
 #' @return Data frame, one row for each bin that is not empty: `predicted`, the
 #'   mean probability; `observed`, the frequency; `lower` and `upper`, its 95 %
 #'   interval of Wilson (1927); `rows`, their number.
 #' @inheritSection brier_score Errors
-#' @references Wilson, E. B. (1927). Probable inference, the law of succession,
-#'   and statistical inference. *Journal of the American Statistical
-#'   Association* 22, 209-212.
+#' @references Wilson, E. B. (1927). Probable inference, the law of succession, and statistical
+#'   inference. *Journal of the American Statistical Association* 22, 209-212.
 #' @examples
 #' set.seed(1)
 #' p <- runif(500)
@@ -220,13 +200,11 @@ calibration <- function(y, prob, bins = 10) {
   }
   rows <- scored_rows(y, prob)
   best <- most_probable(rows$prob)
-  calibration_table(
-    best$prob, rows$true == best$class, bins
-  )
+  calibration_table(best$prob, rows$true == best$class, bins)
 }
 
-# What a calibration is about: with two classes the positive one, with more
-# the most probable one of each row.
+# What a calibration is about: with two classes the positive one, with more the most probable one of
+# each row.
 most_probable <- function(prob) {
   class <- if (ncol(prob) == 2L) {
     rep(2L, nrow(prob))
@@ -247,8 +225,7 @@ scored_rows <- function(y, prob, call = user_call()) {
       "argument", "`prob` has values that are not probabilities.",
       c(
         sprintf(
-          "Found: %s, in row %d.", format(prob[outside[1]]),
-          (outside[1] - 1L) %% length(y) + 1L
+          "Found: %s, in row %d.", format(prob[outside[1]]), (outside[1] - 1L) %% length(y) + 1L
         ),
         "Accepted: numbers from 0 to 1."
       ),
@@ -281,35 +258,28 @@ scored_rows <- function(y, prob, call = user_call()) {
   without_empty(match_columns(labels, prob, call), prob)
 }
 
-# Without columns of classes that neither rows nor probabilities have; two
-# columns remain.
+# Without columns of classes that neither rows nor probabilities have; two columns remain.
 without_empty <- function(true, prob) {
   there <- colSums(prob > 0) > 0 | tabulate(true, ncol(prob)) > 0
   if (all(there) || ncol(prob) == 2L) {
     return(list(true = true, prob = prob))
   }
   if (sum(there) < 2L) there[which(!there)[seq_len(2L - sum(there))]] <- TRUE
-  list(
-    true = match(true, which(there)), prob = prob[, there, drop = FALSE]
-  )
+  list(true = match(true, which(there)), prob = prob[, there, drop = FALSE])
 }
 
 # Which column of `prob` is the class of each row: by name, if there are names.
 match_columns <- function(labels, prob, call, name = "prob") {
   if (is.null(colnames(prob))) {
     if (length(labels$levels) != ncol(prob)) {
-      abort_classes(
-        labels$levels, sprintf("%d columns", ncol(prob)), call, name
-      )
+      abort_classes(labels$levels, sprintf("%d columns", ncol(prob)), call, name)
     }
     return(labels$code)
   }
   column <- match(labels$levels, colnames(prob))[labels$code]
   if (anyNA(column)) {
     abort_classes(
-      labels$levels,
-      paste("columns", paste(quoted(colnames(prob)), collapse = ", ")), call,
-      name
+      labels$levels, paste("columns", paste(quoted(colnames(prob)), collapse = ", ")), call, name
     )
   }
   column
@@ -331,8 +301,8 @@ abort_classes <- function(levels, columns, call, name = "prob") {
   )
 }
 
-# Codes 1, 2, ... of the classes. Unlike the response of a fit, the labels of a
-# measure may all be of one class; the kind of `y` says which.
+# Codes 1, 2, ... of the classes. Unlike the response of a fit, the labels of a measure may all be
+# of one class; the kind of `y` says which.
 label_codes <- function(y) {
   refuse_label_type(y, "y", list())
   if (length(y) == 0L) {
@@ -349,14 +319,12 @@ label_codes <- function(y) {
   list(code = match_levels(y, levels), levels = levels)
 }
 
-# Levels that no row has do not count where they would be in the way, as in a
-# fit. NULL if it is not clear which two classes are meant.
+# Levels that no row has do not count where they would be in the way, as in a fit. NULL if it is not
+# clear which two classes are meant.
 two_classes <- function(labels) {
   if (length(labels$levels) > 2L) {
     used <- sort(unique(labels$code))
-    labels <- list(
-      code = match(labels$code, used), levels = labels$levels[used]
-    )
+    labels <- list(code = match(labels$code, used), levels = labels$levels[used])
   }
   if (length(labels$levels) == 2L) labels
 }
@@ -377,9 +345,8 @@ check_no_missing <- function(x, name, call) {
   bad <- which(is.na(x))
   if (length(bad) > 0L) {
     abort_missing(
-      count = stats::setNames(length(bad), name),
-      first = (bad[1] - 1L) %% NROW(x) + 1L, what = "Argument", call = call,
-      cure = "Leave such rows out."
+      count = stats::setNames(length(bad), name), first = (bad[1] - 1L) %% NROW(x) + 1L,
+      what = "Argument", call = call, cure = "Leave such rows out."
     )
   }
 }

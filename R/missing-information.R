@@ -38,8 +38,7 @@ widen_atoms <- function(core, job) {
   add <- basis %*% (lost / (1 - lost) * t(basis))
   core$theta_cov <- core$theta_cov + add
   for (rows in split_units(seq_along(atoms$row), atoms$row, p)) {
-    core$variance_f[rows] <- core$variance_f[rows] +
-      quadratic(columns(rows), add)
+    core$variance_f[rows] <- core$variance_f[rows] + quadratic(columns(rows), add)
   }
   core$points <- lapply(core$points, function(point) {
     if (!identical(dim(point$theta_cov), dim(add))) {
@@ -82,8 +81,8 @@ split_units <- function(rows, unit, width, most = slice_size) {
   split(rows, (count - 1L) %/% max(1, floor(size / longest)))
 }
 
-# A function of rows: their columns of theta on the scale of the model, less
-# what the effects of their groups take.
+# A function of rows: their columns of theta on the scale of the model, less what the effects of
+# their groups take.
 centred_columns <- function(job, core) {
   data <- job$data
   p <- length(core$theta_mean)

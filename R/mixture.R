@@ -9,8 +9,7 @@
 #' @param weights Of the components, summing to 1.
 #' @return A row for each mixture, a column for each of `probs`.
 #' @noRd
-mixture_quantiles <- function(mean, sd, probs,
-                              weights = rep(1 / nrow(mean), nrow(mean))) {
+mixture_quantiles <- function(mean, sd, probs, weights = rep(1 / nrow(mean), nrow(mean))) {
   lowest <- apply(mean - 10 * sd, 2, min)
   highest <- apply(mean + 10 * sd, 2, max)
   each <- nrow(mean)
@@ -19,9 +18,7 @@ mixture_quantiles <- function(mean, sd, probs,
     high <- highest
     for (step in 1:50) {
       middle <- (low + high) / 2
-      below <- c(weights %*% matrix(
-        stats::pnorm(rep(middle, each = each), mean, sd), each
-      )) < p
+      below <- c(weights %*% matrix(stats::pnorm(rep(middle, each = each), mean, sd), each)) < p
       low[below] <- middle[below]
       high[!below] <- middle[!below]
     }
@@ -34,9 +31,8 @@ mixture_quantiles <- function(mean, sd, probs,
 
 #' A lattice of points refined
 #'
-#' The logarithm of the density and functions of a place are splines along each
-#' axis in turn. What the lattice leaves out, where the density has all but
-#' ended, is extrapolated.
+#' The logarithm of the density and functions of a place are splines along each axis in turn. What
+#' the lattice leaves out, where the density has all but ended, is extrapolated.
 #'
 #' @param place A row of whole numbers for each point, a column for each axis.
 #' @param weights Of the points.
@@ -61,15 +57,14 @@ refine_lattice <- function(place, weights, values) {
     as.vector(refine_axes(on_lattice(x, NA_real_, FALSE), pieces))
   })
   list(
-    weights = fine / sum(fine),
-    values = matrix(functions, ncol = ncol(values)),
+    weights = fine / sum(fine), values = matrix(functions, ncol = ncol(values)),
     coarse = on_lattice(weights, 0)
   )
 }
 
-# Places without a number have what the line of two or three neighbours says,
-# the mean over axes. `falls`: a log density, whose curvature goes on where it
-# is negative, and which does not rise outwards.
+# Places without a number have what the line of two or three neighbours says, the mean over axes.
+# `falls`: a log density, whose curvature goes on where it is negative, and which does not rise
+# outwards.
 extend_lattice <- function(x, falls) {
   size <- dim(x)
   axes <- seq_along(size)
@@ -102,8 +97,7 @@ extend_lines <- function(lines, falls, below) {
   if (below) lines <- lines[n:1, , drop = FALSE]
   back <- function(by) {
     rbind(
-      matrix(NA_real_, min(by, n), ncol(lines)),
-      lines[seq_len(max(n - by, 0L)), , drop = FALSE]
+      matrix(NA_real_, min(by, n), ncol(lines)), lines[seq_len(max(n - by, 0L)), , drop = FALSE]
     )
   }
   one <- back(1L)
@@ -132,9 +126,8 @@ refine_axes <- function(x, pieces) {
   array(x, size)
 }
 
-# Quantiles of a function of the place on a refined lattice. The mass of each
-# point is spread evenly over the longest of its steps along the axes: many
-# points may share a value.
+# Quantiles of a function of the place on a refined lattice. The mass of each point is spread evenly
+# over the longest of its steps along the axes: many points may share a value.
 refined_quantiles <- function(refined, probs) {
   width <- max(axis_steps(refined), 1e-12)
   sorted <- order(refined$values)
@@ -166,9 +159,9 @@ axis_steps <- function(refined) {
   }, 1)
 }
 
-# Points of the fine lattice for points of the coarse one that were drawn by
-# their weights: the same part of both distributions lies below them, axis after
-# axis, each given those before it. So either has its own distribution.
+# Points of the fine lattice for points of the coarse one that were drawn by their weights: the same
+# part of both distributions lies below them, axis after axis, each given those before it. So either
+# has its own distribution.
 finer_places <- function(refined, chosen) {
   d <- ncol(chosen)
   coarse <- axis_margins(refined$coarse)
@@ -182,10 +175,7 @@ finer_places <- function(refined, chosen) {
       below <- sum(from[seq_len(chosen[s, k] - 1L)])
       share <- (below + u[s] * from[chosen[s, k]]) / sum(from)
       to <- cumsum(fine[[k]][at[s] + 1L, ])
-      step[s] <- min(
-        findInterval(share * to[length(to)], to, left.open = TRUE),
-        length(to) - 1L
-      )
+      step[s] <- min(findInterval(share * to[length(to)], to, left.open = TRUE), length(to) - 1L)
     }
     inside <- inside + (chosen[, k] - 1L) * nrow(coarse[[k]])
     at <- at + step * nrow(fine[[k]])
@@ -193,8 +183,8 @@ finer_places <- function(refined, chosen) {
   at + 1L
 }
 
-# By axis: a row for each place on the axes before it, a column for each of its
-# own, summed over those after it.
+# By axis: a row for each place on the axes before it, a column for each of its own, summed over
+# those after it.
 axis_margins <- function(x) {
   size <- dim(x)
   before <- cumprod(c(1L, size))
@@ -205,8 +195,8 @@ axis_margins <- function(x) {
 
 # --- scattered points --------------------------------------------------------
 
-# Points of a weighted sample drawn together towards their mean, about which
-# each is a normal density: mean and covariance stay what they are.
+# Points of a weighted sample drawn together towards their mean, about which each is a normal
+# density: mean and covariance stay what they are.
 smooth_points <- function(values, weights) {
   width <- min(0.6 * sum(weights^2)^0.2, 0.9)
   mean <- c(weights %*% values)

@@ -1,5 +1,5 @@
-# From rows and settings to a fit of mkprobit(): sources and settings for the
-# core, and what the fit keeps of its answer.
+# From rows and settings to a fit of mkprobit(): sources and settings for the core, and what the fit
+# keeps of its answer.
 
 mkprobit_job <- function(rows, settings) {
   counts <- class_counts(rows, "mkprobit")
@@ -36,8 +36,7 @@ mkprobit_job <- function(rows, settings) {
     list(
       infer_weights = read$engine$learn, collapsed = settings$collapsed,
       warmup = as.double(settings$warmup), draws = as.double(settings$draws),
-      thin = as.double(settings$thin),
-      chain_id = seq_len(settings$chains) - 1L, states = list(),
+      thin = as.double(settings$thin), chain_id = seq_len(settings$chains) - 1L, states = list(),
       reference = match(reference, at)
     )
   } else {
@@ -57,8 +56,8 @@ mkprobit_job <- function(rows, settings) {
   )
 }
 
-# The paper's: the kernels of all objects, whose weights, scales and
-# length-scales the core learns. `plain`: every row is one object.
+# The paper's: the kernels of all objects, whose weights, scales and length-scales the core learns.
+# `plain`: every row is one object.
 kernel_regressors <- function(found, points, plain, settings) {
   spaces <- found$spaces
   sources <- unname(Map(space_source, spaces, points))
@@ -74,12 +73,10 @@ kernel_regressors <- function(found, points, plain, settings) {
   list(
     spaces = spaces, sources = sources, regressors = regressors,
     engine = list(
-      combine = settings$combine, bias = settings$bias,
-      latent_scales = settings$latent_scales, sparse = settings$sparse,
-      alpha0 = settings$prior$alpha0, tau = settings$gamma[1],
-      nu = settings$gamma[2], weights = settings$start_weights,
-      tune = settings$tune, learn = settings$learn,
-      prior_weights = settings$prior_weights,
+      combine = settings$combine, bias = settings$bias, latent_scales = settings$latent_scales,
+      sparse = settings$sparse, alpha0 = settings$prior$alpha0, tau = settings$gamma[1],
+      nu = settings$gamma[2], weights = settings$start_weights, tune = settings$tune,
+      learn = settings$learn, prior_weights = settings$prior_weights,
       held_hyper = settings$held_hyper, prior_theta = settings$prior$theta,
       weights_method = if (settings$learn) by else "fixed",
       states = settings$learn && settings$combine == "binary",
@@ -97,9 +94,7 @@ warn_rare_classes <- function(rows) {
   if (any(rare)) {
     bk_warn("response", "There are classes with one row or none.", c(
       sprintf(
-        "Found: %s.", paste(
-          quoted(rows$levels[rare]), counts[rare], sep = ": ", collapse = ", "
-        )
+        "Found: %s.", paste(quoted(rows$levels[rare]), counts[rare], sep = ": ", collapse = ", ")
       ),
       "They stay in the model, with little but their prior to go by."
     ))
@@ -128,9 +123,7 @@ open_spaces <- function(rows, settings) {
       space$size <- mean(diag(points)[at])
     } else if (settings$normalize && space$kind == "kernel") {
       space$kernel <- scale_kernel(
-        space$kernel, 1 / mean_diagonal(
-          space$kernel, points[, at, drop = FALSE]
-        ), user_call()
+        space$kernel, 1 / mean_diagonal(space$kernel, points[, at, drop = FALSE]), user_call()
       )
     }
     space
@@ -141,13 +134,11 @@ open_spaces <- function(rows, settings) {
   if (!is.null(m) && m > n) {
     bk_abort(
       "dimension", "There are more inducing objects than rows.",
-      sprintf("Found: %d, and %d rows.", m, n),
-      column = "inducing", found = m, expected = n
+      sprintf("Found: %d, and %d rows.", m, n), column = "inducing", found = m, expected = n
     )
   }
   take <- if (!is.null(m)) chosen_objects(spaces, points, m, settings)
-  kept <- settings$coefficients == "process" &&
-    !process_is_basis(spaces, settings)
+  kept <- settings$coefficients == "process" && !process_is_basis(spaces, settings)
   spaces <- Map(function(space, points) {
     if (space$kind != "matrix" || (kept && space$kernel$kind == "basis")) {
       space$z <- if (is.null(take)) points else points[, take, drop = FALSE]
@@ -156,10 +147,7 @@ open_spaces <- function(rows, settings) {
     }
     space
   }, spaces, points)
-  list(
-    spaces = spaces, points = points,
-    own = is.null(take) && all(kinds != "matrix")
-  )
+  list(spaces = spaces, points = points, own = is.null(take) && all(kinds != "matrix"))
 }
 
 # The one space of a formula or of a matrix.
@@ -175,8 +163,7 @@ formula_space <- function(rows, kernel) {
     )
   }
   space <- c(
-    list(name = "x", kernel = place_kernel(kernel, rows)),
-    columns_of_space(kernel, rows),
+    list(name = "x", kernel = place_kernel(kernel, rows)), columns_of_space(kernel, rows),
     list(at = rows$data$source)
   )
   if (kernel$kind == "categorical") space$kind <- "category"
@@ -184,8 +171,8 @@ formula_space <- function(rows, kernel) {
   space
 }
 
-# Objects nearest to the centres of clusters in all spaces, of at most some
-# thousand evenly spaced rows; kernel matrices alone have no such places.
+# Objects nearest to the centres of clusters in all spaces, of at most some thousand evenly spaced
+# rows; kernel matrices alone have no such places.
 chosen_objects <- function(spaces, points, m, settings) {
   n <- ncol(points[[1]])
   at <- spread_over(n, max(10000L, 2L * m))
@@ -198,8 +185,7 @@ chosen_objects <- function(spaces, points, m, settings) {
     }))
     joint <- tame_rows(unname(joint))
     centres <- core_call(gpsvm_inducing_cpp(
-      joint, as.integer(m), "kmeans", as.double(settings$seed),
-      settings$threads
+      joint, as.integer(m), "kmeans", as.double(settings$seed), settings$threads
     ))$z
     nearest_columns(joint, centres)
   }
@@ -216,12 +202,9 @@ nearest_columns <- function(x, centres) {
   apply(centres, 2, function(z) which.min(size - 2 * colSums(x * z)))
 }
 
-# Rows at which latent functions are reported: the same whatever the order of
-# the rows.
+# Rows at which latent functions are reported: the same whatever the order of the rows.
 spread_rows <- function(rows, points, classes) {
-  by <- lapply(points, function(x) as.data.frame(t(x[
-    seq_len(min(5L, nrow(x))), , drop = FALSE
-  ])))
+  by <- lapply(points, function(x) as.data.frame(t(x[seq_len(min(5L, nrow(x))), , drop = FALSE])))
   by <- unname(do.call(c, by))
   sorted <- do.call(order, c(list(rows$y), by))
   most <- if (classes == 2L) 8L else max(2L, 12L %/% classes)
@@ -242,9 +225,7 @@ regressors_of <- function(spaces, sources) {
     bk_abort(
       "kernel", "The spaces have different numbers of regressors.",
       c(
-        sprintf("Found: %s.", paste(
-          names(count), count, sep = ": ", collapse = ", "
-        )),
+        sprintf("Found: %s.", paste(names(count), count, sep = ": ", collapse = ", ")),
         "Accepted: kernels alone, or features of one length.",
         "Features of several lengths: bind their columns into one space."
       ),
@@ -274,8 +255,7 @@ settle_composite <- function(spaces, settings) {
       abort_argument(
         given, "kernel_weights", sprintf(
           "\"fixed\", \"learn\", or %d %s, for %s", count,
-          if (combine == "binary") "numbers 0 or 1" else "numbers",
-          list_some(names(spaces))
+          if (combine == "binary") "numbers 0 or 1" else "numbers", list_some(names(spaces))
         )
       )
     }
@@ -300,10 +280,7 @@ settle_composite <- function(spaces, settings) {
     !any(vapply(spaces, has_scale, NA))) {
     bk_abort(
       "argument", "There is no length-scale to tune.",
-      paste(
-        "Accepted: tune = TRUE with an rbf(), matern() or periodic() among",
-        "the kernels."
-      ),
+      paste("Accepted: tune = TRUE with an rbf(), matern() or periodic() among", "the kernels."),
       column = "tune", found = TRUE
     )
   }
@@ -324,12 +301,9 @@ check_product <- function(spaces) {
       bk_abort(
         "kernel", "A product needs kernels without negative values.",
         c(
-          sprintf("Found in space `%s`: %s.", space$name,
-            format(space$kernel)
-          ),
+          sprintf("Found in space `%s`: %s.", space$name, format(space$kernel)),
           paste(
-            "Accepted: rbf(), matern(), periodic(), categorical(),",
-            "polynomial() of even degree."
+            "Accepted: rbf(), matern(), periodic(), categorical(),", "polynomial() of even degree."
           )
         ),
         column = space$name, found = kind
@@ -342,13 +316,10 @@ refuse_negative_matrices <- function(job) {
   data <- job$shared$data
   for (s in seq_along(data$sources)) {
     k <- data$sources[[s]]$k
-    if (data$combine == "product" && length(data$sources) > 1L &&
-      !is.null(k) && min(k) < 0) {
+    if (data$combine == "product" && length(data$sources) > 1L && !is.null(k) && min(k) < 0) {
       bk_abort(
         "kernel", "A product needs kernels without negative values.",
-        sprintf(
-          "Found in space `%s`: %.3g.", job$spaces[[s]]$name, min(k)
-        ),
+        sprintf("Found in space `%s`: %.3g.", job$spaces[[s]]$name, min(k)),
         column = job$spaces[[s]]$name, found = min(k), expected = 0
       )
     }
@@ -376,9 +347,7 @@ abort_regressors <- function(count) {
   bk_abort(
     "argument", "The regressors would need too much memory.",
     c(
-      sprintf(
-        "Found: %.0f regressors, %.1f GB a matrix.", count, 8 * count^2 / 1e9
-      ),
+      sprintf("Found: %.0f regressors, %.1f GB a matrix.", count, 8 * count^2 / 1e9),
       "Use `inducing`, such as inducing = 500: the kernels to 500 objects."
     ),
     column = "inducing", found = count
@@ -459,9 +428,7 @@ mkprobit_collect <- function(fit, core, job, rows) {
     if (!is.null(core$earlier)) {
       fit$acceptance <- fit$acceptance + core$earlier$acceptance
     }
-    fit$weights_table <- sampled_weights(
-      fit, process$weights %||% settings$start_weights
-    )
+    fit$weights_table <- sampled_weights(fit, process$weights %||% settings$start_weights)
     warn_stuck(fit)
   } else {
     fit$coefficients <- core[c("mean", "var", "alpha")]
@@ -479,8 +446,7 @@ mkprobit_collect <- function(fit, core, job, rows) {
     fit$trace <- list(elbo = core$status$bound)
     fit$diagnostics <- c(
       core$status[c(
-        "passes", "rejected", "converged", "largest_fall", "seconds",
-        "interrupted", "qr", "active"
+        "passes", "rejected", "converged", "largest_fall", "seconds", "interrupted", "qr", "active"
       )],
       list(steps = core$status$passes)
     )
@@ -535,8 +501,8 @@ sampled_weights <- function(fit, start) {
   weights_frame(fit, table[, 1], table[, 2], table[, 3], table[, 4], median)
 }
 
-# The density of a product's weight b falls off as 1 / b^2 where the parameters
-# of its gamma law have priors, and the likelihood as a constant: no moments.
+# The density of a product's weight b falls off as 1 / b^2 where the parameters of its gamma law
+# have priors, and the likelihood as a constant: no moments.
 has_mean <- function(fit) {
   !(fit$combine == "product" && fit$learned && fit$method == "gibbs" &&
     any(startsWith(dimnames(fit$draws)[[3]], "pi[")))
@@ -547,9 +513,7 @@ variational_weights <- function(fit, found) {
     return(weights_frame(fit, found$mean))
   }
   if (!is.null(found$lower)) {
-    return(weights_frame(
-      fit, found$mean, found$sd, found$lower, found$upper, found$median
-    ))
+    return(weights_frame(fit, found$mean, found$sd, found$lower, found$upper, found$median))
   }
   # Of subsets probabilities, of others point estimates: without limits.
   binary <- fit$combine == "binary"
@@ -615,8 +579,7 @@ warn_search <- function(fit) {
     c(
       sprintf(
         "Log probability of a left-out object: %s, at the start %s.",
-        format(check$found / fit$n, digits = 3),
-        format(check$start / fit$n, digits = 3)
+        format(check$found / fit$n, digits = 3), format(check$start / fit$n, digits = 3)
       ),
       if (check$taken) {
         "Use weights_method = \"loo\", which learns by such predictions."
@@ -632,13 +595,9 @@ weight_states <- function(found, names) {
   if (length(found$state_probability) == 0L) {
     return(NULL)
   }
-  states <- matrix(
-    as.integer(found$states),
-    ncol = length(names), dimnames = list(NULL, names)
-  )
+  states <- matrix(as.integer(found$states), ncol = length(names), dimnames = list(NULL, names))
   out <- data.frame(
-    states, bound = found$state_bound,
-    probability = found$state_probability, check.names = FALSE
+    states, bound = found$state_bound, probability = found$state_probability, check.names = FALSE
   )
   out <- out[order(-out$probability), ]
   rownames(out) <- NULL
@@ -678,23 +637,19 @@ plane_of_fit <- function(fit, rows) {
   space <- fit$spaces[[1]]
   if (is.null(rows$spaces) && !is.null(space$z)) {
     fit$inducing <- inducing_on_data_scale(space$z, list(
-      scale = space$transform$scale, center = space$transform$center,
-      columns = rows$columns
+      scale = space$transform$scale, center = space$transform$center, columns = rows$columns
     ))
   }
   fit
 }
 
-# Latent functions at some rows, and the moments of all where these cannot be
-# had later.
+# Latent functions at some rows, and the moments of all where these cannot be had later.
 keep_reference <- function(fit, job, rows) {
   fit$reference <- original_rows(job$reference, rows$rows)
   points <- lapply(job$points, function(x) x[, job$reference, drop = FALSE])
   fit$posterior$reference <- unname(points)
   threads <- job$settings$threads
-  fit$reference_moments <- mkprobit_moments(fit, points, threads)[
-    c("mean", "var")
-  ]
+  fit$reference_moments <- mkprobit_moments(fit, points, threads)[c("mean", "var")]
   if (!job$own && fit$n * length(fit$levels) <= 2e5) {
     fit$fitted <- mkprobit_moments(fit, job$points, threads)
   }
@@ -710,8 +665,7 @@ validate_mkprobit <- function(fit) {
   whole <- c(
     levels = classes >= 2L, y = has_shape(fit$y, fit$n),
     spaces = length(fit$spaces) > 0L && all(vapply(fit$spaces, function(s) {
-      is_kernel(s$kernel) && is.numeric(s$at) &&
-        (is.null(s$z) || all(is.finite(s$z)))
+      is_kernel(s$kernel) && is.numeric(s$at) && (is.null(s$z) || all(is.finite(s$z)))
     }, NA)),
     combine = fit$combine %in% c("sum", "product", "binary"),
     nodes = is_finite_scalar(fit$posterior$nodes) &&
@@ -722,8 +676,7 @@ validate_mkprobit <- function(fit) {
   if (!is.null(process)) {
     whole["process"] <- all(is.finite(fit$process)) &&
       length(process$weights) == length(fit$spaces) &&
-      (isTRUE(process$direct) ||
-        has_shape(process$root, rep(length(process$picks), 2L)))
+      (isTRUE(process$direct) || has_shape(process$root, rep(length(process$picks), 2L)))
   }
   if (fit$method == "gibbs") {
     size <- dim(fit$draws)

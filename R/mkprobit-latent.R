@@ -1,6 +1,6 @@
-# Latent functions of the multinomial probit model, one a class: y_c ~ N(f_c,
-# 1), and the class is that of the largest. Of two classes only f = (f_2 - f_1)
-# / sqrt(2) counts, whose probit is the probability of the second.
+# Latent functions of the multinomial probit model, one a class: y_c ~ N(f_c, 1), and the class is
+# that of the largest. Of two classes only f = (f_2 - f_1) / sqrt(2) counts, whose probit is the
+# probability of the second.
 
 #' @exportS3Method
 #' @noRd
@@ -27,9 +27,8 @@ points_of_rows <- function(object, rows) {
   lapply(object$spaces, space_points, rows$x)
 }
 
-# Sources at points, in parts of some million kernel values, and the roots of
-# noise variances by which a process's are divided (NULL: 1). `f` is given the
-# sources and how they are combined.
+# Sources at points, in parts of some million kernel values, and the roots of noise variances by
+# which a process's are divided (NULL: 1). `f` is given the sources and how they are combined.
 mkprobit_parts <- function(object, points, width, threads, f) {
   n <- ncol(points[[1]])
   process <- object$posterior$process
@@ -42,15 +41,10 @@ mkprobit_parts <- function(object, points, width, threads, f) {
       return(list(value = f(sources, object$combine)))
     }
     features <- mkprobit_features(process, object$spaces, own, threads)
-    list(
-      value = f(list(list(kind = "matrix", k = features$phi)), "sum"),
-      noise = features$noise
-    )
+    list(value = f(list(list(kind = "matrix", k = features$phi)), "sum"), noise = features$noise)
   })
   noise <- unlist(lapply(parts, `[[`, "noise"))
-  list(
-    values = lapply(parts, `[[`, "value"), noise = if (any(noise != 1)) noise
-  )
+  list(values = lapply(parts, `[[`, "value"), noise = if (any(noise != 1)) noise)
 }
 
 mkprobit_moments <- function(object, points, threads, call = user_call()) {
@@ -68,9 +62,7 @@ mkprobit_moments <- function(object, points, threads, call = user_call()) {
     function(sources, combine) {
       core_call(mkprobit_predict_cpp(
         object$posterior$core, sources, combine,
-        list(
-          nodes = object$posterior$nodes, threads = threads, progress = FALSE
-        )
+        list(nodes = object$posterior$nodes, threads = threads, progress = FALSE)
       ), call)
     }
   )
@@ -79,9 +71,7 @@ mkprobit_moments <- function(object, points, threads, call = user_call()) {
     if (!is.null(out)) colnames(out) <- object$levels
     out
   }
-  out <- lapply(
-    stats::setNames(nm = c("mean", "var", "prob", "log_prob", "prob_sd")), bind
-  )
+  out <- lapply(stats::setNames(nm = c("mean", "var", "prob", "log_prob", "prob_sd")), bind)
   if (!is.null(made$noise)) {
     out$mean <- out$mean * made$noise
     out$var <- out$var * made$noise^2 + made$noise^2 - 1
@@ -92,8 +82,8 @@ mkprobit_moments <- function(object, points, threads, call = user_call()) {
   difference_moments(object, out, points, threads)
 }
 
-# Of the difference of two classes; their functions are independent under q,
-# not under the posterior that draws come from.
+# Of the difference of two classes; their functions are independent under q, not under the posterior
+# that draws come from.
 difference_moments <- function(object, out, points, threads) {
   f <- if (object$method == "gibbs") {
     mkprobit_values(object, points, NULL, 0, "mean", threads)
@@ -104,17 +94,16 @@ difference_moments <- function(object, out, points, threads) {
     var = if (is.null(f)) {
       unname(out$var[, 1] + out$var[, 2]) / 2
     } else {
-      apply(f[, , 2, drop = FALSE] - f[, , 1, drop = FALSE], 2, stats::var) /
-        2 + rest
+      apply(f[, , 2, drop = FALSE] - f[, , 1, drop = FALSE], 2, stats::var) / 2 + rest
     },
     prob = unname(out$prob[, 2]), log_prob = out$log_prob,
     prob_sd = if (!is.null(out$prob_sd)) unname(out$prob_sd[, 2])
   ))
 }
 
-# Draws x rows x classes of the functions or of the probabilities; the same seed
-# gives the same functions. Of type "mean" without what a process's regressors
-# leave open, whose variance is the attribute `rest`.
+# Draws x rows x classes of the functions or of the probabilities; the same seed gives the same
+# functions. Of type "mean" without what a process's regressors leave open, whose variance is the
+# attribute `rest`.
 mkprobit_values <- function(object, points, take, seed, type, threads) {
   classes <- length(object$levels)
   n <- ncol(points[[1]])
@@ -142,8 +131,7 @@ mkprobit_values <- function(object, points, take, seed, type, threads) {
   if (kind == "link" && any(noise != 1)) {
     out <- out * rep(noise, each = count)
     if (type == "link") {
-      out <- out + rep(sqrt(noise^2 - 1), each = count) *
-        with_seed(seed, stats::rnorm(length(out)))
+      out <- out + rep(sqrt(noise^2 - 1), each = count) * with_seed(seed, stats::rnorm(length(out)))
     }
   }
   dimnames(out) <- list(NULL, NULL, object$levels)
@@ -166,11 +154,8 @@ taken_chains <- function(core, take) {
 
 #' @exportS3Method
 #' @noRd
-latent_draws.mkprobit <- function(object, rows = NULL, take = NULL,
-                                  response = FALSE,
-                                  threads = getOption(
-                                    "bayeskernel.threads", 2L
-                                  )) {
+latent_draws.mkprobit <- function(object, rows = NULL, take = NULL, response = FALSE,
+                                  threads = getOption("bayeskernel.threads", 2L)) {
   points <- if (is.null(rows)) {
     lapply(object$spaces, `[[`, "z")
   } else {
@@ -194,9 +179,7 @@ latent_draws.mkprobit <- function(object, rows = NULL, take = NULL,
 draws_from_posterior.mkprobit <- function(object, n = 1000, seed = NULL) {
   points <- stats::setNames(object$posterior$reference, names(object$spaces))
   with_seed(seed, {
-    f <- mkprobit_values(
-      object, points, n, sample.int(2^31 - 1, 1L), "link", 1L
-    )
+    f <- mkprobit_values(object, points, n, sample.int(2^31 - 1, 1L), "link", 1L)
     if (length(object$levels) == 2L) {
       f <- (f[, , 2, drop = FALSE] - f[, , 1, drop = FALSE]) / sqrt(2)
     }
@@ -210,8 +193,5 @@ function_names <- function(object) {
   if (length(object$levels) == 2L) {
     return(sprintf("f[%s]", rows))
   }
-  sprintf(
-    "f[%s,%s]", rep(rows, length(object$levels)),
-    rep(object$levels, each = length(rows))
-  )
+  sprintf("f[%s,%s]", rep(rows, length(object$levels)), rep(object$levels, each = length(rows)))
 }

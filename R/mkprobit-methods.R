@@ -1,5 +1,5 @@
-# What mkprobit() tells of its fits, and what only it has: weights of kernels,
-# several fits as one classifier.
+# What mkprobit() tells of its fits, and what only it has: weights of kernels, several fits as one
+# classifier.
 
 #' @export
 #' @noRd
@@ -9,17 +9,14 @@ model_of.mkprobit <- function(object) mkprobit_model
 #'
 #' @param object A fit of [mkprobit()].
 #' @param ... Unused.
-#' @return Data frame, a row for each feature space: `space`; `mean` and `sd` of
-#'   the posterior of its weight, `sd` `NA` where the weights are held or are
-#'   point estimates (`weights_method = "is"` and `"slice"` of variational Bayes
-#'   and the sampler have a spread); `lower`, `upper`, limits of 95 %; `median`,
-#'   where there is a spread. The weights of a product drawn by `"gibbs"` have no
-#'   mean unless [mkprobit_prior()] has `weight_hyper = "fixed"`: then `mean` and
-#'   `sd` are `NA`, and summaries have the median. Of a
-#'   binary composite the mean is the probability that the kernel is in it, and
-#'   the attribute `states` holds the subsets with their bounds (by `"loo"` the
-#'   sum of log probabilities of left-out objects) and
-#'   probabilities.
+#' @return Data frame, a row for each feature space: `space`; `mean` and `sd` of the posterior of
+#'   its weight, `sd` `NA` where the weights are held or are point estimates
+#'   (`weights_method = "is"` and `"slice"` of variational Bayes and the sampler have a spread);
+#'   `lower`, `upper`, limits of 95 %; `median`, where there is a spread. The weights of a product
+#'   drawn by `"gibbs"` have no mean unless [mkprobit_prior()] has `weight_hyper = "fixed"`: then
+#'   `mean` and `sd` are `NA`, and summaries have the median. Of a binary composite the mean is the
+#'   probability that the kernel is in it, and the attribute `states` holds the subsets with their
+#'   bounds (by `"loo"` the sum of log probabilities of left-out objects) and probabilities.
 #' @section Errors: `bayeskernel_error_argument` for other models.
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683, figures 8 and 9.
@@ -40,9 +37,7 @@ kernel_weights.bayeskernel_fit <- function(object, ...) {
   check_no_dots(...)
   if (is.null(object$weights_table)) {
     bk_abort(
-      "argument", sprintf("A fit of %s() has no weights of kernels.",
-        class(object)[1]
-      ),
+      "argument", sprintf("A fit of %s() has no weights of kernels.", class(object)[1]),
       "Accepted: a fit of mkprobit().", found = class(object)[1]
     )
   }
@@ -60,8 +55,7 @@ parameters.mkprobit <- function(object, level = 0.95) {
     },
     sampled_parameters(object, level), kernel_rows(object),
     parameter_rows(
-      "function", functions, group = "rows of the data",
-      label = function_labels(object)
+      "function", functions, group = "rows of the data", label = function_labels(object)
     )
   )
 }
@@ -80,9 +74,7 @@ weights_matrix <- function(object, level) {
   scale <- stats::qnorm((1 + level) / 2) / stats::qnorm(0.975)
   limit <- function(end) own$mean + scale * (end - own$mean)
   out <- coef_table(
-    stats::setNames(own$mean, names), own$sd, limit(own$lower),
-    limit(own$upper),
-    level = level
+    stats::setNames(own$mean, names), own$sd, limit(own$lower), limit(own$upper), level = level
   )
   # A point estimate has no spread.
   out[is.na(out[, 2]) | out[, 2] == 0, 2:4] <- NA
@@ -97,9 +89,7 @@ sampled_parameters <- function(object, level) {
   names <- dimnames(object$draws)[[3]]
   at <- grepl("^(rho|pi|chi|log_theta)\\[", names)
   if (any(at)) {
-    parameter_rows(
-      "parameter", draws_table(object$draws[, , at, drop = FALSE], level)
-    )
+    parameter_rows("parameter", draws_table(object$draws[, , at, drop = FALSE], level))
   }
 }
 
@@ -124,8 +114,7 @@ reference_table <- function(object, level) {
   }
   moments <- object$reference_moments
   coef_table(
-    stats::setNames(as.vector(moments$mean), function_names(object)),
-    sqrt(as.vector(moments$var)),
+    stats::setNames(as.vector(moments$mean), function_names(object)), sqrt(as.vector(moments$var)),
     level = level
   )
 }
@@ -154,15 +143,11 @@ facts.mkprobit <- function(object) {
     Rows = if (length(object$levels) == 2L) {
       rows_fact(object)
     } else {
-      sprintf(
-        "%.0f in %d classes: %s", object$n, length(object$levels),
-        list_some(object$levels)
-      )
+      sprintf("%.0f in %d classes: %s", object$n, length(object$levels), list_some(object$levels))
     },
     Counts = counts_fact(object),
     Spaces = if (count > 1L) sprintf("%d, their %s", count, switch(
-      object$combine,
-      sum = "weighted sum", product = "product", binary = "subset"
+      object$combine, sum = "weighted sum", product = "product", binary = "subset"
     )),
     Kernels = if (count == 1L) {
       format(object$kernel)
@@ -231,17 +216,13 @@ relevant_fact <- function(object) {
 weights_fact <- function(object) {
   table <- object$weights_table
   spread <- ifelse(
-    is.na(table$sd) | table$sd == 0, "",
-    sprintf(" (sd %s)", format(table$sd, digits = 2))
+    is.na(table$sd) | table$sd == 0, "", sprintf(" (sd %s)", format(table$sd, digits = 2))
   )
   heavy <- !is.null(object$draws) && !has_mean(object)
   middle <- if (heavy) table$median %||% table$mean else table$mean
-  shown <- utils::head(
-    paste0(table$space, " ", format(middle, digits = 3), spread), 8L
-  )
+  shown <- utils::head(paste0(table$space, " ", format(middle, digits = 3), spread), 8L)
   paste0(
-    if (object$learned) "learned: " else "held: ",
-    if (heavy) "medians ",
+    if (object$learned) "learned: " else "held: ", if (heavy) "medians ",
     paste(shown, collapse = ", ")
   )
 }
@@ -251,19 +232,14 @@ extras.mkprobit <- function(object) {
   qr <- isTRUE(object$diagnostics$qr)
   list(
     summary = list(weights = object$weights_table, states = object$states),
-    glance = list(
-      spaces = length(object$spaces), combine = object$combine
-    ),
+    glance = list(spaces = length(object$spaces), combine = object$combine),
     notes = c(
       if (qr) "Badly conditioned kernels: solved by QR.",
       if (isFALSE(object$search$taken)) {
         "Tuned length-scales predicted worse; the fit is that of the start."
       },
       if (!is.null(object$diagnostics$weights_ess)) {
-        sprintf(
-          "The posterior of the weights is worth %.0f draws.",
-          object$diagnostics$weights_ess
-        )
+        sprintf("The posterior of the weights is worth %.0f draws.", object$diagnostics$weights_ess)
       }
     )
   )
@@ -291,16 +267,13 @@ pictures.mkprobit <- function(object) {
     functions = picture(
       draw_functions, if (!single || is.null(object$inducing)) {
         "Its spaces are no predictors of a formula or of one matrix."
-      } else if (length(setdiff(
-        object$design$variables, c(object$columns, object$dropped)
-      ))) {
+      } else if (length(setdiff(object$design$variables, c(object$columns, object$dropped)))) {
         "It has factors, or functions of predictors, among its predictors."
       }, if (length(object$columns) > 1L) "columns",
       "It has several predictors: give one of them as `columns`."
     ),
     calibration = picture(
-      draw_calibration,
-      needs = if (is.null(object$fitted) && !keeps_rows(object)) "newdata",
+      draw_calibration, needs = if (is.null(object$fitted) && !keeps_rows(object)) "newdata",
       ask = "It has not kept probabilities of its rows: give `newdata` and `y`."
     ),
     partial = if (single) {
@@ -316,15 +289,13 @@ pictures.mkprobit <- function(object) {
 
 #' Several classifiers as one
 #'
-#' Combines the class probabilities of fits to the same classes, one for each
-#' feature space as a rule: what [mkprobit()] does with kernels in place of
-#' that.
+#' Combines the class probabilities of fits to the same classes, one for each feature space as a
+#' rule: what [mkprobit()] does with kernels in place of that.
 #'
 #' @param fits A named list of fits with the same classes, in any order, of
 #'   [mkprobit()] or of any model of this package.
-#' @param rule `"product"` of the probabilities, `"mean"`, the largest
-#'   (`"max"`), or `"majority"`: the share of the fits that choose the class,
-#'   ties broken by the mean.
+#' @param rule `"product"` of the probabilities, `"mean"`, the largest (`"max"`), or `"majority"`:
+#'   the share of the fits that choose the class, ties broken by the mean.
 #' @param object What `combine_classifiers()` gives.
 #' @param newdata A list of new rows for each fit, with the names of the fits;
 #'   or rows that suit all of them. Default: the rows of the fits, which then
@@ -349,17 +320,13 @@ pictures.mkprobit <- function(object) {
 #' both <- combine_classifiers(fits, "product")
 #' mean(predict(both, lapply(spaces, `[`, -at, )) == iris$Species[-at])
 #' @export
-combine_classifiers <- function(fits, rule = c(
-                                  "product", "mean", "max", "majority"
-                                )) {
+combine_classifiers <- function(fits, rule = c("product", "mean", "max", "majority")) {
   rule <- check_choice(rule, c("product", "mean", "max", "majority"), "rule")
   good <- is.list(fits) && length(fits) > 0L && all(vapply(fits, function(fit) {
     inherits(fit, "bayeskernel_fit")
   }, NA))
   if (!good || (!is.null(names(fits)) && anyDuplicated(names(fits)))) {
-    abort_argument(
-      fits, "fits", "a list of fits to classes, such as mkprobit()"
-    )
+    abort_argument(fits, "fits", "a list of fits to classes, such as mkprobit()")
   }
   for (fit in fits) validate_fit(fit)
   refuse_regressions(fits)
@@ -376,10 +343,7 @@ combine_classifiers <- function(fits, rule = c(
       column = "fits", found = other, expected = levels
     )
   }
-  structure(
-    list(fits = fits, rule = rule, levels = levels),
-    class = "combined_classifiers"
-  )
+  structure(list(fits = fits, rule = rule, levels = levels), class = "combined_classifiers")
 }
 
 refuse_regressions <- function(fits) {
@@ -388,10 +352,7 @@ refuse_regressions <- function(fits) {
     bk_abort(
       "argument", "There is a regression among the fits.",
       c(
-        sprintf(
-          "Found: fit %d, by %s(), of a number.", wrong[1],
-          model_of(fits[[wrong[1]]])$name
-        ),
+        sprintf("Found: fit %d, by %s(), of a number.", wrong[1], model_of(fits[[wrong[1]]])$name),
         "Accepted: fits to the same classes."
       ),
       column = "fits", found = unname(wrong), expected = "classes"
@@ -402,8 +363,7 @@ refuse_regressions <- function(fits) {
 #' @rdname combine_classifiers
 #' @export
 predict.combined_classifiers <- function(object, newdata = NULL,
-                                         type = c("class", "prob", "logprob"),
-                                         ...) {
+                                         type = c("class", "prob", "logprob"), ...) {
   type <- check_choice(type, c("class", "prob", "logprob"), "type")
   fits <- object$fits
   count <- length(fits)
@@ -421,8 +381,7 @@ predict.combined_classifiers <- function(object, newdata = NULL,
   if (length(unique(sizes)) > 1L) {
     bk_abort(
       "dimension", "The fits were given different numbers of rows.",
-      sprintf("Found: %s.", paste(sizes, collapse = ", ")), column = "newdata",
-      found = sizes
+      sprintf("Found: %s.", paste(sizes, collapse = ", ")), column = "newdata", found = sizes
     )
   }
   orders <- row_orders(logs)
@@ -437,8 +396,7 @@ predict.combined_classifiers <- function(object, newdata = NULL,
   )
 }
 
-# For each fit the order in which its rows are those of the first that has
-# names, NULL as they are.
+# For each fit the order in which its rows are those of the first that has names, NULL as they are.
 row_orders <- function(logs) {
   names <- lapply(logs, rownames)
   first <- Position(Negate(is.null), names)
@@ -468,9 +426,8 @@ check_same_rows <- function(fits, orders) {
         "dimension", "The fits do not have the same rows in the same order.",
         c(
           sprintf(
-            "Found: row %d is of class %s in fit %d, of %s in fit %d.",
-            other[1], quoted(classes[[known[1]]][other[1]]), known[1],
-            quoted(classes[[k]][other[1]]), k
+            "Found: row %d is of class %s in fit %d, of %s in fit %d.", other[1],
+            quoted(classes[[known[1]]][other[1]]), known[1], quoted(classes[[k]][other[1]]), k
           ),
           "Accepted: the same rows in one order, or rows with names."
         ),
@@ -488,8 +445,7 @@ unname_first <- function(x) {
 rows_by_fit <- function(fits, newdata) {
   count <- length(fits)
   split <- is.list(newdata) && !is.data.frame(newdata) &&
-    length(newdata) == count && (is.null(names(fits)) ||
-    all(names(fits) %in% names(newdata)))
+    length(newdata) == count && (is.null(names(fits)) || all(names(fits) %in% names(newdata)))
   if (!split) {
     return(rep(list(newdata), count))
   }
@@ -508,9 +464,7 @@ combined_logs <- function(logs, rule) {
       votes <- Reduce(`+`, lapply(logs, function(log) {
         best <- max.col(replace(log, is.na(log), -Inf), "first")
         out <- 0 * log
-        out[cbind(seq_along(best), best)] <- 1 + out[cbind(
-          seq_along(best), best
-        )]
+        out[cbind(seq_along(best), best)] <- 1 + out[cbind(seq_along(best), best)]
         out
       }))
       # Less than a vote.

@@ -1,11 +1,10 @@
-# The process prior of mkprobit(): f_c = b_c + g_c, g_c ~ GP(0, v K) and b_c ~
-# N(0, s^2), where K is the composite of the spaces' kernels, each of mean
-# diagonal 1. With points z and R'R = K_zz, g(x) = phi(x)'w + a rest of variance
-# v d(x), where phi = R'^-1 k(z, x) and d = k(x, x) - |phi|^2. For the class of
-# one row the rest is noise beside the unit normal of the latent responses:
-# divided by sqrt(1 + v d) these have unit noise again and the same order, so
-# that features sqrt(v) phi and s, so divided, with coefficients of unit
-# precision are all that an engine needs. Where z is every row d is 0 there.
+# The process prior of mkprobit(): f_c = b_c + g_c, g_c ~ GP(0, v K) and b_c ~ N(0, s^2), where K is
+# the composite of the spaces' kernels, each of mean diagonal 1. With points z and R'R = K_zz, g(x)
+# = phi(x)'w + a rest of variance v d(x), where phi = R'^-1 k(z, x) and d = k(x, x) - |phi|^2. For
+# the class of one row the rest is noise beside the unit normal of the latent responses: divided by
+# sqrt(1 + v d) these have unit noise again and the same order, so that features sqrt(v) phi and s,
+# so divided, with coefficients of unit precision are all that an engine needs. Where z is every row
+# d is 0 there.
 
 # More rows have inducing objects unless someone says how many.
 most_exact_rows <- 2000L
@@ -31,8 +30,7 @@ settle_inducing <- function(rows, settings) {
   settings
 }
 
-# Features of all objects, of which the engines see nothing else; the spaces
-# with tuned kernels.
+# Features of all objects, of which the engines see nothing else; the spaces with tuned kernels.
 process_regressors <- function(spaces, points, y, at, classes, settings) {
   process <- new_process(settings)
   settings$objects <- at
@@ -47,8 +45,7 @@ process_regressors <- function(spaces, points, y, at, classes, settings) {
   list(
     spaces = spaces, process = process, tuned = tuned$tuned,
     sources = list(list(kind = "matrix", k = design$phi)),
-    noise = if (any(design$noise != 1)) design$noise,
-    regressors = nrow(design$phi),
+    noise = if (any(design$noise != 1)) design$noise, regressors = nrow(design$phi),
     engine = feature_engine
   )
 }
@@ -78,10 +75,7 @@ process_facts <- function(process) {
   if (is.null(process)) {
     return(NULL)
   }
-  c(
-    variance = process$variance, intercept = process$intercept,
-    sharpness = process$sharpness
-  )
+  c(variance = process$variance, intercept = process$intercept, sharpness = process$sharpness)
 }
 
 # Means of q as left-out rows have them.
@@ -108,8 +102,8 @@ new_process <- function(settings) {
   )
 }
 
-# The process at its hyperparameters: features of all rows, and what those of
-# new rows are made with.
+# The process at its hyperparameters: features of all rows, and what those of new rows are made
+# with.
 anchor_process <- function(process, spaces, points, settings) {
   process$size <- space_sizes(spaces, points)
   if (process_is_basis(spaces, process)) {
@@ -175,9 +169,7 @@ combine_blocks <- function(blocks, process) {
 
 space_block <- function(space, z, x, threads) {
   if (space$kind == "kernel") {
-    core_call(kernel_matrix_cpp(
-      kernel_to_core(space$kernel, nrow(x)), z, x, threads
-    ))$values
+    core_call(kernel_matrix_cpp(kernel_to_core(space$kernel, nrow(x)), z, x, threads))$values
   } else if (space$kind == "category") {
     same <- lapply(seq_len(nrow(x)), function(j) outer(z[j, ], x[j, ], `==`))
     Reduce(`&`, same) + 0
@@ -189,8 +181,7 @@ space_block <- function(space, z, x, threads) {
   }
 }
 
-# k(x, x). Of new rows of a kernel matrix it is not known, and taken to be the
-# mean of the fit's.
+# k(x, x). Of new rows of a kernel matrix it is not known, and taken to be the mean of the fit's.
 space_diagonal <- function(space, points, size) {
   if (space$kind == "kernel") {
     kernel_diagonal(space$kernel, points)
@@ -213,8 +204,8 @@ space_sizes <- function(spaces, points) {
   replace(size, !(size > 0), 1)
 }
 
-# Features of objects, regressors x objects, and the root of their noise
-# variance by which they are divided.
+# Features of objects, regressors x objects, and the root of their noise variance by which they are
+# divided.
 mkprobit_features <- function(process, spaces, points, threads) {
   n <- ncol(points[[1L]])
   if (isTRUE(process$direct)) {
@@ -225,8 +216,7 @@ mkprobit_features <- function(process, spaces, points, threads) {
   } else {
     anchors <- Map(picked_points, spaces, list(process$picks))
     k <- process_block(
-      process, Map(picked_space, spaces, list(process$picks)), points,
-      anchors, threads
+      process, Map(picked_space, spaces, list(process$picks)), points, anchors, threads
     )
     phi <- if (length(process$picks)) {
       backsolve(process$root, k, transpose = TRUE)

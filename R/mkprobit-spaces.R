@@ -1,8 +1,8 @@
-# Feature spaces: what users give, what fits keep of it, new rows of it, and the
-# sources that the core reads.
+# Feature spaces: what users give, what fits keep of it, new rows of it, and the sources that the
+# core reads.
 
-# A matrix or a data frame without a formula: one space, read as any model's
-# predictors; otherwise a list of spaces, each by the kind of its kernel.
+# A matrix or a data frame without a formula: one space, read as any model's predictors; otherwise a
+# list of spaces, each by the kind of its kernel.
 space_rows <- function(model, given, kind, settings) {
   x <- given$x
   kernel <- settings$kernel
@@ -76,8 +76,7 @@ check_spaces <- function(x, y) {
     abort_argument(x, "x", "a matrix, or a named list of at least one space")
   }
   named <- names(x)
-  if (is.null(named) || anyNA(named) || any(named == "") ||
-    anyDuplicated(named)) {
+  if (is.null(named) || anyNA(named) || any(named == "") || anyDuplicated(named)) {
     bk_abort(
       "argument", "The feature spaces have no names of their own.",
       c(
@@ -130,9 +129,7 @@ match_spaces <- function(x, kernels, y = NULL, weights = NULL) {
     ), kernel[k])
   }
   in_order <- function(values, name) {
-    take_objects(values, match_objects(
-      object_names(values), known[[first]], name, against
-    ))
+    take_objects(values, match_objects(object_names(values), known[[first]], name, against))
   }
   list(x = x, y = in_order(y, "`y`"), weights = in_order(weights, "`weights`"))
 }
@@ -142,8 +139,7 @@ kernels_of_spaces <- function(kernel, x) {
   if (is_kernel(kernel)) kernel <- rep(list(kernel), length(x))
   if (is.null(kernel)) {
     kernel <- lapply(x, function(space) {
-      words <- is_words(space) || (is.data.frame(space) &&
-        all(vapply(space, is_words, NA)))
+      words <- is_words(space) || (is.data.frame(space) && all(vapply(space, is_words, NA)))
       if (words) categorical() else rbf()
     })
   }
@@ -153,8 +149,7 @@ kernels_of_spaces <- function(kernel, x) {
     bk_abort(
       "kernel", "`kernel` does not have a kernel for each space.",
       c(
-        sprintf("Found: %d kernels%s.", length(kernel), if (
-          is.null(names(kernel))) "" else {
+        sprintf("Found: %d kernels%s.", length(kernel), if (is.null(names(kernel))) "" else {
           paste(",", list_some(names(kernel)))
         }),
         sprintf("Accepted: one, or %d: %s.", length(x), list_some(names(x)))
@@ -210,15 +205,12 @@ read_space <- function(model, value, kernel, name, y, kind, settings) {
     return(list(
       x = unname(x), space = space,
       info = list(
-        type = "raw", columns = ncol(x), objects = objects,
-        kernel = is_precomputed(kernel)
+        type = "raw", columns = ncol(x), objects = objects, kernel = is_precomputed(kernel)
       )
     ))
   }
   if (is_words(value)) value <- data.frame(level = factor(value))
-  rows <- predictor_rows(
-    model, list(x = value, y = y, na.action = stats::na.fail), kind, settings
-  )
+  rows <- predictor_rows(model, list(x = value, y = y, na.action = stats::na.fail), kind, settings)
   space$kernel <- place_kernel(kernel, rows)
   space <- c(space, columns_of_space(kernel, rows))
   list(
@@ -230,8 +222,7 @@ read_space <- function(model, value, kernel, name, y, kind, settings) {
 
 columns_of_space <- function(kernel, rows) {
   list(
-    kind = if (kernel$kind == "basis") "matrix" else "kernel",
-    columns = rows$columns,
+    kind = if (kernel$kind == "basis") "matrix" else "kernel", columns = rows$columns,
     transform = list(center = unname(rows$center), scale = unname(rows$scale))
   )
 }
@@ -241,13 +232,10 @@ read_categories <- function(value, space) {
   frame <- as.data.frame(value)
   columns <- if (is_words(value)) "level" else names(frame)
   levels <- lapply(frame, function(column) {
-    if (is.factor(column)) levels(column) else sort(unique(
-      as.character(column)
-    ), method = "radix")
+    if (is.factor(column)) levels(column) else sort(unique(as.character(column)), method = "radix")
   })
   space <- c(space, list(
-    kind = "category", columns = columns,
-    transform = list(center = 0, scale = 1)
+    kind = "category", columns = columns, transform = list(center = 0, scale = 1)
   ))
   info <- list(type = "levels", levels = levels, names = columns)
   list(x = category_codes(frame, levels), space = space, info = info)
@@ -291,8 +279,7 @@ new_space_rows <- function(info, newdata, first = 0) {
   alone <- length(names) == 1L &&
     (is.matrix(newdata) || is.data.frame(newdata) || !is.list(newdata))
   if (alone) newdata <- stats::setNames(list(newdata), names)
-  fits <- is.list(newdata) && !is.data.frame(newdata) &&
-    all(names %in% names(newdata))
+  fits <- is.list(newdata) && !is.data.frame(newdata) && all(names %in% names(newdata))
   if (!fits) {
     bk_abort(
       "argument", "`newdata` does not have the spaces of the fit.",
@@ -314,9 +301,7 @@ new_space_rows <- function(info, newdata, first = 0) {
   if (length(unique(sizes)) > 1L) {
     bk_abort(
       "dimension", "The spaces of `newdata` differ in their numbers of rows.",
-      sprintf("Found: %s.", paste(
-        names(sizes), sizes, sep = ": ", collapse = ", "
-      )),
+      sprintf("Found: %s.", paste(names(sizes), sizes, sep = ": ", collapse = ", ")),
       column = "newdata", found = sizes
     )
   }
@@ -380,8 +365,7 @@ new_space <- function(info, value, name, first) {
   }
   if (info$type == "raw") {
     if (is.data.frame(value)) value <- as.matrix(value)
-    if (!is.matrix(value) || !is.numeric(value) ||
-      ncol(value) != info$columns) {
+    if (!is.matrix(value) || !is.numeric(value) || ncol(value) != info$columns) {
       abort_space_width(name, NCOL(value), info$columns)
     }
     if (any(is.infinite(value))) check_finite_points(value, name, user_call())
@@ -417,13 +401,12 @@ space_points <- function(space, x) {
   unname(t(x))
 }
 
-# What the core reads of a space at rows whose `points` these are, with
-# regressors `space$z` (NULL: the rows themselves).
+# What the core reads of a space at rows whose `points` these are, with regressors `space$z` (NULL:
+# the rows themselves).
 space_source <- function(space, points) {
   if (space$kind == "kernel") {
     list(
-      kind = "kernel", kernel = kernel_to_core(space$kernel, nrow(points)),
-      x = points, z = space$z
+      kind = "kernel", kernel = kernel_to_core(space$kernel, nrow(points)), x = points, z = space$z
     )
   } else if (space$kind == "category") {
     list(kind = "category", x = points, z = space$z)
@@ -435,8 +418,8 @@ space_source <- function(space, points) {
   }
 }
 
-# Monomials of the columns up to a degree: features x rows, for two columns 1,
-# x1, x2, x1^2, x1 x2, x2^2.
+# Monomials of the columns up to a degree: features x rows, for two columns 1, x1, x2, x1^2, x1 x2,
+# x2^2.
 features_of <- function(points, degree) {
   if (is.null(degree)) {
     return(points)
@@ -479,7 +462,6 @@ kernel_diagonal <- function(kernel, points) {
 # Kernels with negative values have no powers.
 has_negative <- function(kernel) {
   any(vapply(kernel_leaves(kernel), function(leaf) {
-    leaf$kind == "linear" ||
-      (leaf$kind == "polynomial" && leaf$degree %% 2 == 1)
+    leaf$kind == "linear" || (leaf$kind == "polynomial" && leaf$degree %% 2 == 1)
   }, NA))
 }

@@ -1,14 +1,13 @@
-# Hyperparameters of mkprobit()'s process: those by which each of some rows is
-# predicted best from the others, from the best of a grid by steps along one
-# direction after another.
+# Hyperparameters of mkprobit()'s process: those by which each of some rows is predicted best from
+# the others, from the best of a grid by steps along one direction after another.
 
 # Rows that are looked at.
 tuning_rows <- 500L
 # Classes x rows^3 of all evaluations together, of which there are at least 40.
 process_work <- 5e10
 
-# Directions in which the search steps: each a list of `kind`, and where they
-# are of a space, its number and the numbers of its kernel's parameters.
+# Directions in which the search steps: each a list of `kind`, and where they are of a space, its
+# number and the numbers of its kernel's parameters.
 tuning_directions <- function(spaces, settings) {
   held <- settings$prior
   scales <- lapply(spaces, open_parameters, settings$tune)
@@ -43,8 +42,8 @@ tuning_directions <- function(spaces, settings) {
   )
 }
 
-# Length-scales that were left open, or all; with variances of the terms of a
-# sum, whose ratios are not the process's variance.
+# Length-scales that were left open, or all; with variances of the terms of a sum, whose ratios are
+# not the process's variance.
 open_parameters <- function(space, all) {
   if (space$kind != "kernel") {
     return(integer())
@@ -101,16 +100,14 @@ moved_process <- function(process, spaces, moves) {
   }
   list(process = process, spaces = Map(function(space, move) {
     if (any(move != 0)) {
-      space$kernel <- update_kernel(
-        space$kernel, log(kernel_parameters(space$kernel)) + move
-      )
+      space$kernel <- update_kernel(space$kernel, log(kernel_parameters(space$kernel)) + move)
     }
     space
   }, spaces, moves$scale))
 }
 
-# Weak: a factor of e costs as much as an eighth of a unit of log probability,
-# for the variance as much for every class, each of which has one.
+# Weak: a factor of e costs as much as an eighth of a unit of log probability, for the variance as
+# much for every class, each of which has one.
 moves_penalty <- function(moves, classes) {
   all <- sum(unlist(moves, use.names = FALSE)^2)
   (all + (classes - 1) * moves$variance^2) / 8
@@ -131,23 +128,20 @@ tuning_sample <- function(y, size, seed) {
 
 # What engines are told of features with coefficients of unit precision.
 feature_engine <- list(
-  combine = "sum", bias = FALSE, latent_scales = "fixed", alpha0 = 1,
-  sparse = FALSE, tau = 1, nu = 1, weights = 1, tune = FALSE, learn = FALSE,
-  prior_weights = c(1, 1), held_hyper = FALSE, prior_theta = c(1, 1),
-  weights_method = "fixed", states = FALSE, own = FALSE
+  combine = "sum", bias = FALSE, latent_scales = "fixed", alpha0 = 1, sparse = FALSE, tau = 1,
+  nu = 1, weights = 1, tune = FALSE, learn = FALSE, prior_weights = c(1, 1), held_hyper = FALSE,
+  prior_theta = c(1, 1), weights_method = "fixed", states = FALSE, own = FALSE
 )
 
-# The process and the spaces' kernels where left-out rows are predicted best,
-# with how that went as `tuned`.
+# The process and the spaces' kernels where left-out rows are predicted best, with how that went as
+# `tuned`.
 tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   directions <- tuning_directions(spaces, settings)
   if (length(directions) == 0L) {
     return(list(process = process, spaces = spaces))
   }
   at <- tuning_sample(y, tuning_rows, settings$seed)
-  score <- left_out_scorer(
-    process, spaces, points, at, y[at], classes, settings
-  )
+  score <- left_out_scorer(process, spaces, points, at, y[at], classes, settings)
   if (is.null(score)) {
     return(list(process = process, spaces = spaces))
   }
@@ -157,17 +151,14 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   shown <- tuning_progress(settings$progress)
   on.exit(shown$done())
   free <- vapply(directions, `[[`, "", "kind") == "variance"
-  # With the variance where it is, and from there with all; of large variances
-  # one step of Newton's thinks too well, and folds decide.
+  # With the variance where it is, and from there with all; of large variances one step of Newton's
+  # thinks too well, and folds decide.
   search <- climb_moves(
-    start_moves(spaces), directions[!free], open, score$left_out, count / 2,
-    shown
+    start_moves(spaces), directions[!free], open, score$left_out, count / 2, shown
   )
   first <- search
   if (any(free) && !search$interrupted) {
-    search <- climb_moves(
-      first$moves, directions, open, score$left_out, count / 2, shown
-    )
+    search <- climb_moves(first$moves, directions, open, score$left_out, count / 2, shown)
     search$evaluations <- search$evaluations + first$evaluations
   }
   # The start is there, too: no search is taken that predicts worse.
@@ -190,17 +181,16 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   found <- moved_process(process, spaces, search$moves)
   found$process$sharpness <- folds$sharpness %||% 1
   found$tuned <- list(
-    by = "loo", rows = length(at), evaluations = search$evaluations,
-    log_loss = search$log_loss, start_log_loss = first$start,
-    fold_log_loss = folds$loss %||% NA_real_, settled = search$settled,
-    interrupted = interrupted
+    by = "loo", rows = length(at), evaluations = search$evaluations, log_loss = search$log_loss,
+    start_log_loss = first$start, fold_log_loss = folds$loss %||% NA_real_,
+    settled = search$settled, interrupted = interrupted
   )
   found
 }
 
-# Of moves the log probability of the rows, each given the others, less the
-# penalty, and their mean loss; NULL after an interrupt. A class of one row
-# cannot be told from the others, and is not counted.
+# Of moves the log probability of the rows, each given the others, less the penalty, and their mean
+# loss; NULL after an interrupt. A class of one row cannot be told from the others, and is not
+# counted.
 left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   counted <- tabulate(y, classes)[y] > 1L
   if (!any(counted)) {
@@ -238,14 +228,9 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   design_at <- function(moves) {
     moved <- moved_process(process, spaces, moves)
     size <- space_sizes(moved$spaces, points)
-    k <- combine_blocks(
-      unname(Map(block, seq_along(spaces), moved$spaces, size)), moved$process
-    )
+    k <- combine_blocks(unname(Map(block, seq_along(spaces), moved$spaces, size)), moved$process)
     phi <- pivoted_root(k, tuning_rank)$features
-    list(
-      phi = process_design(moved$process, phi, numeric(length(y)))$phi,
-      place = rowSums(k)
-    )
+    list(phi = process_design(moved$process, phi, numeric(length(y)))$phi, place = rowSums(k))
   }
   judged <- function(log_prob, moves) {
     sums <- colSums(log_prob[counted, , drop = FALSE])
@@ -265,9 +250,7 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     },
     folds = function(moves) {
       design <- design_at(moves)
-      log_prob <- fold_log_prob(
-        design$phi, y, classes, fold_of(y, design$place), control
-      )
+      log_prob <- fold_log_prob(design$phi, y, classes, fold_of(y, design$place), control)
       if (!is.null(log_prob)) judged(log_prob, moves)
     }
   )
@@ -280,8 +263,7 @@ fold_of <- function(y, place) {
   fold
 }
 
-# log P of each row's class by a fit to the other folds, a column for each
-# sharpness.
+# log P of each row's class by a fit to the other folds, a column for each sharpness.
 fold_log_prob <- function(phi, y, classes, fold, control) {
   out <- matrix(0, length(y), length(control$sharpness))
   settings <- c(feature_engine, list(
@@ -315,9 +297,9 @@ fold_log_prob <- function(phi, y, classes, fold, control) {
   out
 }
 
-# Variational Bayes has means nearer to zero than those of the posterior, the
-# more so the more the functions may vary. By how much, left-out rows say; few
-# say little, and on most sets it is a factor of about 2.
+# Variational Bayes has means nearer to zero than those of the posterior, the more so the more the
+# functions may vary. By how much, left-out rows say; few say little, and on most sets it is a
+# factor of about 2.
 usual_sharpness <- 2
 sharpness_grid <- 2^seq(-1, 2, by = 0.5)
 
@@ -333,9 +315,7 @@ best_sharpness <- function(sums, grid) {
     if (is.finite(bend) && bend < 0) {
       top <- (own[1] + own[2]) / 2 - slope[1] / (2 * bend)
       rise <- -bend * (top - own[2])^2
-      out <- list(
-        score = out$score + rise, sum = out$sum + rise, sharpness = exp(top)
-      )
+      out <- list(score = out$score + rise, sum = out$sum + rise, sharpness = exp(top))
     }
   }
   out
@@ -367,10 +347,7 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
   }
   look(moves)
   if (is.null(best)) {
-    return(list(
-      moves = moves, evaluations = evaluations, interrupted = TRUE,
-      settled = FALSE
-    ))
+    return(list(moves = moves, evaluations = evaluations, interrupted = TRUE, settled = FALSE))
   }
   start <- best$loss
   kinds <- vapply(directions, `[[`, "", "kind")
@@ -420,8 +397,7 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
     }
   }
   list(
-    moves = best$moves, log_loss = best$loss, start = start,
-    evaluations = evaluations, interrupted = interrupted,
-    settled = !any(steps > least_step)
+    moves = best$moves, log_loss = best$loss, start = start, evaluations = evaluations,
+    interrupted = interrupted, settled = !any(steps > least_step)
   )
 }

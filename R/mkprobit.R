@@ -1,48 +1,41 @@
 #' Multinomial probit on combined kernels
 #'
-#' Classifies objects that are described in one or many feature spaces (Damoulas
-#' and Girolami, 2009): one kernel for each space, a sum, a product or a subset
-#' of them, and one multinomial probit model of all classes. The latent function
-#' of each class is a Gaussian process with the combined kernel; the paper's
-#' prior, of weights of kernels, is `coefficients = "weights"`. Variational Bayes
-#' and a Gibbs sampler; the weight of each kernel can be learned.
+#' Classifies objects that are described in one or many feature spaces (Damoulas and Girolami,
+#' 2009): one kernel for each space, a sum, a product or a subset of them, and one multinomial
+#' probit model of all classes. The latent function of each class is a Gaussian process with the
+#' combined kernel; the paper's prior, of weights of kernels, is `coefficients = "weights"`.
+#' Variational Bayes and a Gibbs sampler; the weight of each kernel can be learned.
 #'
 #' @inheritParams fit-arguments
-#' @param x A numeric matrix, n objects by d predictors, or a data frame; a
-#'   named list of these, one for each feature space, of square kernel matrices
-#'   (with `kernel = precomputed()`), of features (with [basis()]) and of
-#'   factors (with
-#'   [categorical()]), all with n rows; or, for the formula method, `formula`: one
-#'   space. Rows that have names are matched by these, also with those of `y`, if
-#'   it has any; others are in the same order.
+#' @param x A numeric matrix, n objects by d predictors, or a data frame; a named list of these, one
+#'   for each feature space, of square kernel matrices (with `kernel = precomputed()`), of features
+#'   (with [basis()]) and of factors (with [categorical()]), all with n rows; or, for the formula
+#'   method, `formula`: one space. Rows that have names are matched by these, also with those of
+#'   `y`, if it has any; others are in the same order.
 #' @param y Classes, length n: a factor, text, logical, 0/1 or -1/+1. All levels
 #'   of a factor are classes; one without rows warns and has its prior.
-#' @param coefficients `"process"`, the default: the latent function of each
-#'   class is a Gaussian process with the combined kernel, plus a constant.
-#'   `"weights"`: it is the paper's weighted sum of kernels to all objects, with
-#'   a gamma prior for the precision of each weight. See the section on the
-#'   process prior.
+#' @param coefficients `"process"`, the default: the latent function of each class is a Gaussian
+#'   process with the combined kernel, plus a constant. `"weights"`: it is the paper's weighted sum
+#'   of kernels to all objects, with a gamma prior for the precision of each weight. See the section
+#'   on the process prior.
 #' @param weights Counts, whole numbers, length n: how often each row occurs,
 #'   default once. A row is one regressor, however often it occurs.
-#' @param kernel A kernel object for every space, or a list of them in the order
-#'   of the spaces (or by name): [rbf()], [matern()], [periodic()],
-#'   [polynomial()], [linear()], [categorical()], their sums and products,
-#'   [precomputed()], [basis()], or their names. Default `NULL`: `rbf()`, and `categorical()`
-#'   for factors. A length-scale that is left open is sqrt(d / 2) for d columns,
-#'   the paper's exp(-|x - z|^2 / d).
+#' @param kernel A kernel object for every space, or a list of them in the order of the spaces (or
+#'   by name): [rbf()], [matern()], [periodic()], [polynomial()], [linear()], [categorical()], their
+#'   sums and products, [precomputed()], [basis()], or their names. Default `NULL`: `rbf()`, and
+#'   `categorical()` for factors. A length-scale that is left open is sqrt(d / 2) for d columns, the
+#'   paper's exp(-|x - z|^2 / d).
 #' @param combine `"sum"`, of weight times kernel; `"product"`, of kernels to
 #'   the power of their weights; `"binary"`, a sum whose weights are 0 or 1.
 #' @param kernel_weights `"fixed"`: 1 / S each for a sum of S kernels, else 1;
 #'   `"learn"`; or S numbers, at least 0, which are held.
 #' @param method `"vb"` or `"gibbs"`.
-#' @param tune With a process: `NULL`, the default, finds its variance, the sd of
-#'   the constants and the length-scales that are left open by left-out rows;
-#'   `TRUE` also length-scales that are given, `FALSE` nothing. With
-#'   `coefficients = "weights"` (default `FALSE`) `TRUE` learns the length-scales
-#'   of every `rbf()`, `matern()` and `periodic()`, one each, or one a column with
-#'   `ard = TRUE`; with `combine = "product"` those of `rbf()` on all columns
-#'   alone, and with learned weights, which cannot be told from length-scales,
-#'   only if `control` has `force = TRUE`.
+#' @param tune With a process: `NULL`, the default, finds its variance, the sd of the constants and
+#'   the length-scales that are left open by left-out rows; `TRUE` also length-scales that are
+#'   given, `FALSE` nothing. With `coefficients = "weights"` (default `FALSE`) `TRUE` learns the
+#'   length-scales of every `rbf()`, `matern()` and `periodic()`, one each, or one a column with
+#'   `ard = TRUE`; with `combine = "product"` those of `rbf()` on all columns alone, and with
+#'   learned weights, which cannot be told from length-scales, only if `control` has `force = TRUE`.
 #' @param inducing `NULL`: every object is a regressor; of a process of more than
 #'   2000 objects 500 are. A number m: m objects, those nearest to centres of
 #'   clusters, and the kernels to these, which keeps the cost of a pass linear in
@@ -51,16 +44,14 @@
 #' @param standardize Centre and scale the columns of every space of numbers
 #'   (default `TRUE`). Length-scales refer to the scaled columns.
 #'
-#' @return An object of class `c("mkprobit", "bayeskernel_fit")`: a plain list
-#'   that survives [saveRDS()], with `combine`, `spaces` (name, kernel, columns
-#'   and transform of each), `kernel` (with the length-scales that were chosen
-#'   or learned; a list if there are several spaces), `weights_table` (see
-#'   [kernel_weights()]), `coefficients` (`mean`, `var` and `alpha`, the mean
-#'   precision, classes x regressors), `method`, `levels`, `n`. The methods of
-#'   every fit are listed in [fit-arguments]; [predict()] takes new rows in the
-#'   form of `x`, for a kernel matrix the kernel values of the new rows with all
-#'   rows of the fit, and has `type = "logprob"`; draws, standard errors and
-#'   intervals are of any number of classes.
+#' @return An object of class `c("mkprobit", "bayeskernel_fit")`: a plain list that survives
+#'   [saveRDS()], with `combine`, `spaces` (name, kernel, columns and transform of each), `kernel`
+#'   (with the length-scales that were chosen or learned; a list if there are several spaces),
+#'   `weights_table` (see [kernel_weights()]), `coefficients` (`mean`, `var` and `alpha`, the mean
+#'   precision, classes x regressors), `method`, `levels`, `n`. The methods of every fit are listed
+#'   in [fit-arguments]; [predict()] takes new rows in the form of `x`, for a kernel matrix the
+#'   kernel values of the new rows with all rows of the fit, and has `type = "logprob"`; draws,
+#'   standard errors and intervals are of any number of classes.
 #'
 #' @section The process prior: \eqn{f_c = b_c + g_c}{f_c = b_c + g_c} with
 #'   \eqn{g_c \sim GP(0, v K)}{g_c ~ GP(0, v K)} and
@@ -97,56 +88,47 @@
 #'   whose probit is the probability of the second. There is no intercept unless
 #'   `bias = TRUE`.
 #'
-#' @section Learned weights: Of `coefficients = "weights"`. The bound of variational Bayes is loose, the more
-#'   so the larger the kernel: weights that it chooses favour small and smooth
-#'   kernels. `"loo"` judges predictions instead: the sum of log P(class of n |
-#'   the other objects), to which the log prior density of the log weights is
-#'   added, Gamma(1, 1) for the weights of a sum and that of [mkprobit_prior()]
-#'   for those of a product. Nothing is fitted anew for each object: one step of
-#'   Newton's takes it out, and its regressor with it. Gradients are by
-#'   differences, one fit for each kernel, some tens of fits in all; the fit
-#'   that is returned is that of the weights found, as if they had been given.
-#'   On ten draws of 200 handwritten numerals in four spaces the mean error of
-#'   the learned sum was 3.8 % (equal weights 5.2 %; the best combined
-#'   classifiers 5.2 %; `"profile"`, on six, 11.5 %), of subsets 4.9 %; of the
-#'   learned product 7.0 %, more than that of equal powers, 5.9 %. On 27 protein
-#'   folds, one division, it was 48.0 % for sum and product (equal weights 51 %,
-#'   `"profile"` 79 and 89 %). See `vignette("feature-spaces")`.
-#'   For more than some thousand objects or with `inducing`, `"profile"` costs
-#'   less.
+#' @section Learned weights: Of `coefficients = "weights"`. The bound of variational Bayes is loose,
+#'   the more so the larger the kernel: weights that it chooses favour small and smooth kernels.
+#'   `"loo"` judges predictions instead: the sum of log P(class of n | the other objects), to which
+#'   the log prior density of the log weights is added, Gamma(1, 1) for the weights of a sum and
+#'   that of [mkprobit_prior()] for those of a product. Nothing is fitted anew for each object: one
+#'   step of Newton's takes it out, and its regressor with it. Gradients are by differences, one fit
+#'   for each kernel, some tens of fits in all; the fit that is returned is that of the weights
+#'   found, as if they had been given. On ten draws of 200 handwritten numerals in four spaces the
+#'   mean error of the learned sum was 3.8 % (equal weights 5.2 %; the best combined classifiers 5.2
+#'   %; `"profile"`, on six, 11.5 %), of subsets 4.9 %; of the learned product 7.0 %, more than that
+#'   of equal powers, 5.9 %. On 27 protein folds, one division, it was 48.0 % for sum and product
+#'   (equal weights 51 %, `"profile"` 79 and 89 %). See `vignette("feature-spaces")`. For more than
+#'   some thousand objects or with `inducing`, `"profile"` costs less.
 #'
-#'   Standard deviations by `"is"` and `"slice"` are those of a factor of the
-#'   posterior, given the means of the rest: too small, by far where weights and
-#'   coefficients are tied together. `"is"` draws 3000 sets of weights once and
-#'   weighs them anew in every pass, so that the bound rises; when fewer than 50
-#'   of them count, others are drawn near the mode, and the trace of the bound
-#'   begins anew. Weights below some thousandths, where a kernel is out, are
-#'   beyond the reach of such points. In a product (200 sets, each of which
-#'   costs a product of matrices) the kernels are taken at the mean weights, as
-#'   in the paper, and the bound may fall. `"slice"` has no such limits; its
-#'   bound has the error of simulation. The number of sets that count is
+#'   Standard deviations by `"is"` and `"slice"` are those of a factor of the posterior, given the
+#'   means of the rest: too small, by far where weights and coefficients are tied together. `"is"`
+#'   draws 3000 sets of weights once and weighs them anew in every pass, so that the bound rises;
+#'   when fewer than 50 of them count, others are drawn near the mode, and the trace of the bound
+#'   begins anew. Weights below some thousandths, where a kernel is out, are beyond the reach of
+#'   such points. In a product (200 sets, each of which costs a product of matrices) the kernels are
+#'   taken at the mean weights, as in the paper, and the bound may fall. `"slice"` has no such
+#'   limits; its bound has the error of simulation. The number of sets that count is
 #'   `diagnostics$weights_ess` of the fit.
 #'
-#' @section Departures from the paper: The precision's update has the
-#'   coefficients' second moment where (11) prints their squared mean; moments
-#'   (7) and (8) are by quadrature in place of simulation; predictive variances
-#'   enter (12) as they are derived, not inverted. The bound has every constant,
-#'   rises in every pass, and drives convergence.
+#' @section Departures from the paper: The precision's update has the coefficients' second moment
+#'   where (11) prints their squared mean; moments (7) and (8) are by quadrature in place of
+#'   simulation; predictive variances enter (12) as they are derived, not inverted. The bound has
+#'   every constant, rises in every pass, and drives convergence.
 #'
-#' @section Errors: All inherit from `bayeskernel_error`: `_dimension`, for
-#'   spaces with different numbers of rows; `_kernel`, for a matrix that is not
-#'   symmetric or not positive semi-definite, kernels with different numbers of
-#'   regressors in one composite, a product of kernels with negative values;
-#'   `_argument`, for learned weights of one space, a learned product of
-#'   `rbf()` with `tune`; `_response`, `_missing`, `_prior`, `_numeric`. A
-#'   constant column is dropped with a warning.
+#' @section Errors: All inherit from `bayeskernel_error`: `_dimension`, for spaces with different
+#'   numbers of rows; `_kernel`, for a matrix that is not symmetric or not positive semi-definite,
+#'   kernels with different numbers of regressors in one composite, a product of kernels with
+#'   negative values; `_argument`, for learned weights of one space, a learned product of `rbf()`
+#'   with `tune`; `_response`, `_missing`, `_prior`, `_numeric`. A constant column is dropped with a
+#'   warning.
 #'
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683.
 #'
-#'   Girolami, M. and Rogers, S. (2006). Variational Bayesian multinomial probit
-#'   regression with Gaussian process priors. *Neural Computation* 18,
-#'   1790-1817.
+#'   Girolami, M. and Rogers, S. (2006). Variational Bayesian multinomial probit regression with
+#'   Gaussian process priors. *Neural Computation* 18, 1790-1817.
 #'
 #' @examples
 #' at <- seq(1, 150, by = 2)
@@ -160,16 +142,12 @@
 #' predict(fit, lapply(new, head, 3), type = "prob", se.fit = TRUE)
 #' @rdname mkprobit
 #' @export
-mkprobit.default <- function(x, y, kernel = NULL,
-                             combine = c("sum", "product", "binary"),
-                             coefficients = c("process", "weights"),
-                             kernel_weights = "fixed",
-                             method = c("vb", "gibbs"), tune = NULL,
-                             inducing = NULL, prior = mkprobit_prior(),
-                             standardize = TRUE, weights = NULL,
-                             na.action = stats::na.fail, chains = 4,
-                             ndraws = 1000, until = NULL, seed = NULL,
-                             threads = getOption("bayeskernel.threads", 2L),
+mkprobit.default <- function(x, y, kernel = NULL, combine = c("sum", "product", "binary"),
+                             coefficients = c("process", "weights"), kernel_weights = "fixed",
+                             method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
+                             prior = mkprobit_prior(), standardize = TRUE, weights = NULL,
+                             na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
+                             seed = NULL, threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = TRUE, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
 }
@@ -180,16 +158,12 @@ mkprobit <- function(x, ...) UseMethod("mkprobit")
 
 #' @rdname mkprobit
 #' @export
-mkprobit.formula <- function(formula, data, kernel = NULL,
-                             combine = c("sum", "product", "binary"),
-                             coefficients = c("process", "weights"),
-                             kernel_weights = "fixed",
-                             method = c("vb", "gibbs"), tune = NULL,
-                             inducing = NULL, prior = mkprobit_prior(),
-                             standardize = TRUE, weights, subset,
-                             na.action = stats::na.fail, chains = 4,
-                             ndraws = 1000, until = NULL, seed = NULL,
-                             threads = getOption("bayeskernel.threads", 2L),
+mkprobit.formula <- function(formula, data, kernel = NULL, combine = c("sum", "product", "binary"),
+                             coefficients = c("process", "weights"), kernel_weights = "fixed",
+                             method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
+                             prior = mkprobit_prior(), standardize = TRUE, weights, subset,
+                             na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
+                             seed = NULL, threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = TRUE, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
 }
@@ -200,9 +174,7 @@ mkprobit_arguments <- function() {
     combine = one_of("sum", "product", "binary"),
     coefficients = one_of("process", "weights"),
     kernel_weights = check_kernel_weights,
-    weights_method = or_null(
-      one_of("loo", "profile", "map", "is", "slice", "enumerate")
-    ),
+    weights_method = or_null(one_of("loo", "profile", "map", "is", "slice", "enumerate")),
     latent_scales = one_of("class", "shared", "fixed"), sparse = check_flag,
     tune = or_null(check_flag), bias = or_null(check_flag),
     inducing = or_null(count_from(2)), normalize = check_flag,
@@ -225,8 +197,7 @@ check_space_kernels <- function(kernel, name) {
   if (is.character(kernel)) kernel <- as.list(kernel)
   if (!is.list(kernel) || length(kernel) == 0L) {
     abort_argument(
-      kernel, name, "NULL, a kernel such as rbf(), or a list of kernels",
-      kind = "kernel"
+      kernel, name, "NULL, a kernel such as rbf(), or a list of kernels", kind = "kernel"
     )
   }
   kernel <- lapply(kernel, as_kernel)
@@ -241,8 +212,7 @@ check_space_kernel <- function(kernel, name) {
   whole <- is.null(kernel$columns) && leaf_variance(kernel) == 1
   if (kernel$kind == "categorical" && !whole) {
     abort_argument(
-      kernel, name,
-      "categorical() as it is, for a space of its columns, which has a weight",
+      kernel, name, "categorical() as it is, for a space of its columns, which has a weight",
       kind = "kernel"
     )
   }
@@ -253,12 +223,9 @@ check_kernel_weights <- function(x, name) {
   if (identical(x, "fixed") || identical(x, "learn")) {
     return(x)
   }
-  good <- is.numeric(x) && length(x) > 0L && is.null(dim(x)) &&
-    all(is.finite(x)) && all(x >= 0)
+  good <- is.numeric(x) && length(x) > 0L && is.null(dim(x)) && all(is.finite(x)) && all(x >= 0)
   if (!good) {
-    abort_argument(
-      x, name, "\"fixed\", \"learn\", or a number of at least 0 for each kernel"
-    )
+    abort_argument(x, name, "\"fixed\", \"learn\", or a number of at least 0 for each kernel")
   }
   x
 }
@@ -367,8 +334,8 @@ refuse_process_prior <- function(prior) {
   }
 }
 
-# `prior_weights`: of a binary composite a probability; of others two numbers,
-# of the priors of the parameters of a law, or, `held_hyper`, these parameters.
+# `prior_weights`: of a binary composite a probability; of others two numbers, of the priors of the
+# parameters of a law, or, `held_hyper`, these parameters.
 settle_weight_prior <- function(settings) {
   combine <- settings$combine
   given <- settings$prior$weights
@@ -393,15 +360,13 @@ settle_weight_prior <- function(settings) {
     found <- c(if (length(found) == 2L) found[1] / found[2] else found, 1)
   }
   point <- settings$weights_method %in% c("profile", "map")
-  if (settings$learn && held && found[1] < 1 && settings$method == "vb" &&
-    point) {
+  if (settings$learn && held && found[1] < 1 && settings$method == "vb" && point) {
     bk_abort(
       "prior", "With this prior the weights have no most probable value.",
       c(
         sprintf("Found: a first parameter of %s.", format(found[1])),
         sprintf(
-          "Accepted: 1 or more, or weights_method = \"%s\".",
-          if (settings$tune) "loo" else "is"
+          "Accepted: 1 or more, or weights_method = \"%s\".", if (settings$tune) "loo" else "is"
         )
       ),
       column = "weights", found = found[1], expected = 1
@@ -418,8 +383,7 @@ mkprobit_model <- list(
   prior = "mkprobit_prior", arguments = mkprobit_arguments,
   settle = settle_mkprobit,
   rows = list(
-    linear = FALSE, weights = TRUE,
-    response = function(settings) "declared",
+    linear = FALSE, weights = TRUE, response = function(settings) "declared",
     read = function(...) space_rows(...)
   ),
   job = function(...) mkprobit_job(...), run = function(...) mkprobit_run(...),

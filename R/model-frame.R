@@ -1,15 +1,12 @@
-# From the user's formula and data to one checked model frame: which variables,
-# which rows, nothing missing.
+# From the user's formula and data to one checked model frame: which variables, which rows, nothing
+# missing.
 
 check_data <- function(data, call = user_call()) {
   if (is.environment(data) || is.null(data)) {
     return(data)
   }
   if (!is.list(data) || (is.object(data) && !is.data.frame(data))) {
-    abort_argument(
-      data, "data", "a data frame, or a list of variables",
-      call = call
-    )
+    abort_argument(data, "data", "a data frame, or a list of variables", call = call)
   }
   if (is.null(names(data)) && length(data)) {
     abort_argument(data, "data", "a list with names", call = call)
@@ -28,10 +25,9 @@ check_data <- function(data, call = user_call()) {
   data
 }
 
-# Evaluates a model frame of all rows that `subset` names. `rows` maps its rows
-# to those of `data`, NULL when they are all there.
-build_frame <- function(parsed, data, weights, offset, subset,
-                        call = user_call()) {
+# Evaluates a model frame of all rows that `subset` names. `rows` maps its rows to those of `data`,
+# NULL when they are all there.
+build_frame <- function(parsed, data, weights, offset, subset, call = user_call()) {
   env <- parsed$env
   scope <- if (is.null(data)) env else data
   check_variables(parsed, scope, env, call)
@@ -52,9 +48,8 @@ build_frame <- function(parsed, data, weights, offset, subset,
   rows <- subset_rows(subset, scope, env, n, call)
   frame_call <- as.call(c(
     list(
-      quote(stats::model.frame.default),
-      formula = parsed$frame_terms, data = scope, na.action = stats::na.pass,
-      subset = rows
+      quote(stats::model.frame.default), formula = parsed$frame_terms, data = scope,
+      na.action = stats::na.pass, subset = rows
     ),
     extras
   ))
@@ -71,9 +66,8 @@ build_frame <- function(parsed, data, weights, offset, subset,
   list(frame = frame, rows = rows, n = n)
 }
 
-# A variable has to be in `data` or, as for lm(), where the formula was written;
-# a function of that name, such as time(), does not count, but contrasts in C()
-# are functions.
+# A variable has to be in `data` or, as for lm(), where the formula was written; a function of that
+# name, such as time(), does not count, but contrasts in C() are functions.
 check_variables <- function(parsed, scope, env, call) {
   names <- all.vars(parsed$frame_terms)
   names <- names[!(names %in% c(names(scope), contrasts_of(parsed$frame_terms)))]
@@ -84,10 +78,7 @@ check_variables <- function(parsed, scope, env, call) {
       bk_abort(
         if (in_response) "response" else "argument",
         fit_header(
-          paste(
-            if (in_response) "Response" else "Variable",
-            "`%s` is not in `data`."
-          ), name
+          paste(if (in_response) "Response" else "Variable", "`%s` is not in `data`."), name
         ),
         c(
           if (is.data.frame(scope)) {
@@ -114,8 +105,8 @@ contrasts_of <- function(x) {
   c(own, unlist(lapply(seq_along(x)[-1], function(k) contrasts_of(x[[k]]))))
 }
 
-# `weights`, `offset` and `subset` are expressions in the columns of `data`,
-# vectors, or the name of a column as text.
+# `weights`, `offset` and `subset` are expressions in the columns of `data`, vectors, or the name of
+# a column as text.
 eval_argument <- function(value, name, scope, env, call) {
   if (is.language(value)) {
     value <- tryCatch(eval(value, scope, env), error = function(e) {
@@ -124,8 +115,7 @@ eval_argument <- function(value, name, scope, env, call) {
         c(
           conditionMessage(e),
           paste(
-            "Accepted: an expression in the columns of `data`, or a vector",
-            "with one value a row."
+            "Accepted: an expression in the columns of `data`, or a vector", "with one value a row."
           )
         ),
         column = name, call = call
@@ -139,13 +129,10 @@ eval_argument <- function(value, name, scope, env, call) {
   value
 }
 
-# Numbers of rows, or NULL. Dates and times are no numbers here, and factors are
-# none anywhere.
+# Numbers of rows, or NULL. Dates and times are no numbers here, and factors are none anywhere.
 check_row_numbers <- function(value, name, call = user_call()) {
   if (!is.null(value) && (!is.numeric(value) || length(dim(value)) > 1L)) {
-    abort_argument(value, name, "a numeric vector, one value a row",
-      call = call
-    )
+    abort_argument(value, name, "a numeric vector, one value a row", call = call)
   }
 }
 
@@ -160,10 +147,7 @@ subset_rows <- function(subset, scope, env, n, call) {
   } else if (is_row_numbers(keep, n)) {
     rows <- seq_len(n)[keep]
   } else {
-    abort_argument(
-      keep, "subset", sprintf("logical, or row numbers up to %d", n),
-      call = call
-    )
+    abort_argument(keep, "subset", sprintf("logical, or row numbers up to %d", n), call = call)
   }
   if (length(rows) == 0L) {
     bk_abort("dimension", "`subset` leaves no rows.",
@@ -185,10 +169,7 @@ explain_frame_error <- function(error, parsed, scope, n, call) {
   variables <- as.list(attr(parsed$frame_terms, "variables"))[-1L]
   for (variable in variables) {
     name <- deparse1(variable)
-    value <- tryCatch(
-      suppressWarnings(eval(variable, scope, parsed$env)),
-      error = identity
-    )
+    value <- tryCatch(suppressWarnings(eval(variable, scope, parsed$env)), error = identity)
     is_response <- identical(name, parsed$response)
     kind <- if (is_response) "response" else "argument"
     if (inherits(value, "error") && !is_response) {
@@ -219,10 +200,7 @@ explain_frame_error <- function(error, parsed, scope, n, call) {
     if (is.null(n)) n <- NROW(value)
     if (NROW(value) != n) abort_length(name, NROW(value), n, call)
   }
-  bk_abort("argument", "The model frame cannot be made.",
-    conditionMessage(error),
-    call = call
-  )
+  bk_abort("argument", "The model frame cannot be made.", conditionMessage(error), call = call)
 }
 
 # Bases such as poly() fail where their variable is missing.
@@ -232,13 +210,10 @@ refuse_missing_inside <- function(variable, name, error, scope, env, call) {
     if (is.atomic(value) && anyNA(value)) {
       bk_abort(
         "missing",
-        fit_header(
-          "Variable `%s` cannot be computed with missing values.", name
-        ),
+        fit_header("Variable `%s` cannot be computed with missing values.", name),
         c(
           sprintf(
-            "`%s`: %d missing, first in row %d.", inner, sum(is.na(value)),
-            which(is.na(value))[1]
+            "`%s`: %d missing, first in row %d.", inner, sum(is.na(value)), which(is.na(value))[1]
           ),
           conditionMessage(error),
           sprintf("First leave out the rows in which `%s` is missing.", inner),
@@ -259,10 +234,7 @@ check_offset_type <- function(value, name, call) {
   if (!is.numeric(value) && !is.logical(value) || NCOL(value) > 1L) {
     bk_abort(
       "argument", fit_header("Term `%s` is not of numbers.", name),
-      c(
-        paste("Found:", describe_value(value)),
-        "Accepted: a number for each row."
-      ),
+      c(paste("Found:", describe_value(value)), "Accepted: a number for each row."),
       column = name, found = class(value), call = call
     )
   }
@@ -283,13 +255,12 @@ check_variable_types <- function(frame, response, call) {
   }
 }
 
-# Rows to keep, NULL for all: an error or an omission for missing values, then
-# the removal of rows whose weight is zero, which say nothing. With missing =
-# "model" variables `allowed` may have holes, `check(frame, rows)` refuses
-# others with the reason, and rows of zero weight tell about predictors.
-usable_rows <- function(frame, rows, na.action, call = user_call(),
-                        missing = "refuse", allowed = NULL,
-                        check = function(frame, rows) NULL) {
+# Rows to keep, NULL for all: an error or an omission for missing values, then the removal of rows
+# whose weight is zero, which say nothing. With missing = "model" variables `allowed` may have
+# holes, `check(frame, rows)` refuses others with the reason, and rows of zero weight tell about
+# predictors.
+usable_rows <- function(frame, rows, na.action, call = user_call(), missing = "refuse",
+                        allowed = NULL, check = function(frame, rows) NULL) {
   omit <- read_na_action(na.action, call)
   keep <- omitted <- NULL
   if (missing == "model" && is.null(omit)) check(frame, rows)
@@ -323,18 +294,15 @@ usable_rows <- function(frame, rows, na.action, call = user_call(),
   }
   left <- if (is.null(keep)) nrow(frame) else length(keep)
   if (left < 2L) abort_too_few_rows(left, call)
-  # naresid() and napredict() count among the rows that are left and those
-  # omitted, in their order: not in the rows of `data`.
+  # naresid() and napredict() count among the rows that are left and those omitted, in their order:
+  # not in the rows of `data`.
   if (!is.null(omitted)) {
     kept <- original_rows(keep, rows)
     names <- as.character(omitted)
     omitted[] <- match(omitted, sort(c(kept, omitted)))
     names(omitted) <- names
   }
-  list(
-    keep = keep, na.action = omitted, n_omitted = length(omitted),
-    n_zero_weight = zero
-  )
+  list(keep = keep, na.action = omitted, n_omitted = length(omitted), n_zero_weight = zero)
 }
 
 # `choice`: the model has an argument `missing`.
@@ -358,11 +326,8 @@ refuse_missing <- function(frame, names, rows, choice, call) {
 inform_dropped <- function(bad, n, call) {
   gone <- length(unique(unlist(bad, use.names = FALSE)))
   bk_inform(
-    "dropped_rows", sprintf(
-      "%d of %d rows were dropped: they have missing values.", gone, n
-    ),
-    paste0("`", names(bad), "`: ", lengths(bad), " missing."),
-    n = gone, call = call
+    "dropped_rows", sprintf("%d of %d rows were dropped: they have missing values.", gone, n),
+    paste0("`", names(bad), "`: ", lengths(bad), " missing."), n = gone, call = call
   )
 }
 
@@ -376,10 +341,7 @@ read_na_action <- function(na.action, call) {
     "exclude"
   } else if (!is.null(na.action) && !identical(na.action, stats::na.fail) &&
     !identical(na.action, stats::na.pass)) {
-    abort_argument(
-      na.action, "na.action", "na.fail, na.omit or na.exclude",
-      call = call
-    )
+    abort_argument(na.action, "na.action", "na.fail, na.omit or na.exclude", call = call)
   }
 }
 

@@ -1,24 +1,21 @@
-# A model is a list of its own facts and the methods of five internal generics,
-# latent(), latent_draws(), parameters(), facts() and pictures(). Everything
-# that users call on a fit is written once, for `bayeskernel_fit`, and asks
-# these.
+# A model is a list of its own facts and the methods of five internal generics, latent(),
+# latent_draws(), parameters(), facts() and pictures(). Everything that users call on a fit is
+# written once, for `bayeskernel_fit`, and asks these.
 
 #' The facts of the model that a fit is of
 #'
 #' @param object A fit.
-#' @return A list: `name`, of the function that fits; `title`, what print()
-#'   calls the model; `methods`, engines, the first of them the default;
-#'   `samplers`, those with draws; `links`, ways from f to a probability, the
-#'   first of them the default; `families`, kinds of responses; `linear`,
-#'   whether there are coefficients of predictors; `limits(object, rows, ask)`,
-#'   of f where its posterior is not normal, else `NULL`; `traced(draws)`, names of
-#'   draws for pictures of chains, and `words(names)`, what these say for them;
-#'   and what fit_model() reads.
+#' @return A list: `name`, of the function that fits; `title`, what print() calls the model;
+#'   `methods`, engines, the first of them the default; `samplers`, those with draws; `links`, ways
+#'   from f to a probability, the first of them the default; `families`, kinds of responses;
+#'   `linear`, whether there are coefficients of predictors; `limits(object, rows, ask)`, of f where
+#'   its posterior is not normal, else `NULL`; `traced(draws)`, names of draws for pictures of
+#'   chains, and `words(names)`, what these say for them; and what fit_model() reads.
 #' @noRd
 model_of <- function(object) UseMethod("model_of")
 
-# Ways from f to a probability, the first of them the default; of some models
-# they depend on the fit.
+# Ways from f to a probability, the first of them the default; of some models they depend on the
+# fit.
 links_of <- function(object) {
   links <- model_of(object)$links
   if (is.function(links)) links(object) else links
@@ -46,8 +43,7 @@ model_of.bark <- function(object) bark_model
 #'     the rows, and what follows reads;
 #'   * `run(job)`: the core's answer for engines without draws; `chains(control,
 #'     ...)`, `draws(core, job, rows)`: see sample_chains();
-#'   * `shared(rows, settings)`: predictors that groups miss, by shared_holes(),
-#'     or `NULL`;
+#'   * `shared(rows, settings)`: predictors that groups miss, by shared_holes(), or `NULL`;
 #'   * `collect(fit, core, job, rows)`: the fit, completed;
 #'     `left_out(fit, core, job, rows)`: what add_link() asks for, or `NULL`.
 #' @param call What match.call() says in the method that was called.
@@ -58,9 +54,7 @@ model_of.bark <- function(object) bark_model
 fit_model <- function(model, call, front, ...) {
   started <- proc.time()[["elapsed"]]
   check_no_weights(model, call)
-  check_no_dots(
-    ..., has = ls(front, sorted = FALSE), moved = moved_arguments(model)
-  )
+  check_no_dots(..., has = ls(front, sorted = FALSE), moved = moved_arguments(model))
   settings <- read_settings(model, front)
   check_resume(settings$resume, model, settings)
   rows <- read_rows(model, front, settings)
@@ -83,22 +77,17 @@ fit_model <- function(model, call, front, ...) {
   warn_jitter(fit, model)
   if (sampled && !interrupted) {
     if (is.null(fit$diagnostics$until)) {
-      warn_convergence(
-        fit$diagnostics$table, more = apart_lines(fit$diagnostics)
-      )
+      warn_convergence(fit$diagnostics$table, more = apart_lines(fit$diagnostics))
     } else {
       warn_until(fit$diagnostics)
     }
   }
   fit <- keep_data(fit, rows, front, settings)
-  fit$elapsed <- c(
-    core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started
-  )
+  fit$elapsed <- c(core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started)
   fit
 }
 
-# The fit, before its link is calibrated: by `left_out`. With the core's answer
-# and what it read.
+# The fit, before its link is calibrated: by `left_out`. With the core's answer and what it read.
 fit_rows <- function(model, rows, settings, call) {
   job <- model$job(rows, settings)
   settings <- job$settings
@@ -121,8 +110,8 @@ fit_rows <- function(model, rows, settings, call) {
   )
 }
 
-# With the name that was typed, so that update() finds `bayeskernel::bsvm` where
-# the package is not attached.
+# With the name that was typed, so that update() finds `bayeskernel::bsvm` where the package is not
+# attached.
 typed_call <- function(call, front, name) {
   frames <- sys.frames()
   at <- Position(function(frame) identical(frame, front), frames, right = TRUE)
@@ -198,19 +187,14 @@ warn_jitter <- function(fit, model) {
   jitter <- fit$diagnostics$jitter
   if (isTRUE(jitter > model$jitter %||% 0)) {
     bk_warn(
-      "jitter", "A matrix was nearly singular.",
-      sprintf("%.2g was added to its diagonal.", jitter)
+      "jitter", "A matrix was nearly singular.", sprintf("%.2g was added to its diagonal.", jitter)
     )
   }
 }
 
-# As if Ctrl-C had reached R itself: handlers of `interrupt` run, then back to
-# the prompt.
+# As if Ctrl-C had reached R itself: handlers of `interrupt` run, then back to the prompt.
 abort_interrupted <- function() {
-  condition <- structure(
-    list(message = "", call = NULL),
-    class = c("interrupt", "condition")
-  )
+  condition <- structure(list(message = "", call = NULL), class = c("interrupt", "condition"))
   signalCondition(condition)
   invokeRestart("abort")
 }

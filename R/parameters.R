@@ -1,52 +1,46 @@
 # What a model tells about its fits, for the methods that are written once.
 
-# What was estimated: a data frame of rows by parameter_rows(), with `level` the
-# posterior probability between lower and upper.
+# What was estimated: a data frame of rows by parameter_rows(), with `level` the posterior
+# probability between lower and upper.
 parameters <- function(object, level = 0.95) UseMethod("parameters")
 
-# Lines at the head of print() and summary(), a named list of text: `title`
-# comes first and alone, entries that are NULL are left out.
+# Lines at the head of print() and summary(), a named list of text: `title` comes first and alone,
+# entries that are NULL are left out.
 facts <- function(object) UseMethod("facts")
 
 # A list of what picture() makes, named by type, most telling first.
 pictures <- function(object) UseMethod("pictures")
 
-# What only some models add: `summary`, further elements of summary(); `glance`,
-# further columns of glance(); `notes`, lines at the end of a printed summary.
+# What only some models add: `summary`, further elements of summary(); `glance`, further columns of
+# glance(); `notes`, lines at the end of a printed summary.
 extras <- function(object) UseMethod("extras")
 
 #' @exportS3Method
 extras.default <- function(object) list()
 
-# Rows of one kind for parameters(), from a matrix by coef_table() or
-# draws_table(), whose row names, unique, they keep. `effect` is "fixed" of
-# coefficients, "ran_pars" of standard deviations and correlations, "scale" of a
-# predictor in a kernel, "kernel" of its parameters, "parameter" of others, or
-# "function" of values of the latent function; `group` a grouping term, a
-# smooth, or where the function was evaluated; `term` what tidy() calls the
-# rows, `label` what is printed; `inclusion` and `prior` are probabilities.
-parameter_rows <- function(effect, table, group = NA_character_,
-                           term = rownames(table), label = rownames(table),
-                           inclusion = NA_real_, prior = NA_real_) {
+# Rows of one kind for parameters(), from a matrix by coef_table() or draws_table(), whose row
+# names, unique, they keep. `effect` is "fixed" of coefficients, "ran_pars" of standard deviations
+# and correlations, "scale" of a predictor in a kernel, "kernel" of its parameters, "parameter" of
+# others, or "function" of values of the latent function; `group` a grouping term, a smooth, or
+# where the function was evaluated; `term` what tidy() calls the rows, `label` what is printed;
+# `inclusion` and `prior` are probabilities.
+parameter_rows <- function(effect, table, group = NA_character_, term = rownames(table),
+                           label = rownames(table), inclusion = NA_real_, prior = NA_real_) {
   n <- nrow(table)
   column <- function(name) {
     if (name %in% colnames(table)) table[, name] else rep(NA_real_, n)
   }
   data.frame(
-    effect = rep(effect, n), group = rep_len(group, n),
-    term = as.character(term), estimate = table[, 1], sd = table[, 2],
-    lower = table[, 3], upper = table[, 4], rhat = column("R-hat"),
-    ess = column("ESS"), inclusion = rep_len(inclusion, n),
-    prior = rep_len(prior, n), label = as.character(label),
-    row.names = rownames(table)
+    effect = rep(effect, n), group = rep_len(group, n), term = as.character(term),
+    estimate = table[, 1], sd = table[, 2], lower = table[, 3], upper = table[, 4],
+    rhat = column("R-hat"), ess = column("ESS"), inclusion = rep_len(inclusion, n),
+    prior = rep_len(prior, n), label = as.character(label), row.names = rownames(table)
   )
 }
 
 # The way back: a matrix with the columns that any of the rows have.
 parameter_matrix <- function(rows, level = 0.95) {
-  out <- as.matrix(rows[c(
-    "estimate", "sd", "lower", "upper", "rhat", "ess", "inclusion", "prior"
-  )])
+  out <- as.matrix(rows[c("estimate", "sd", "lower", "upper", "rhat", "ess", "inclusion", "prior")])
   dimnames(out) <- list(rownames(rows), c(
     "Estimate", "SD", tail_names(level), "R-hat", "ESS", "Inclusion", "Prior"
   ))
@@ -57,13 +51,10 @@ parameter_matrix <- function(rows, level = 0.95) {
   out[, has, drop = FALSE]
 }
 
-# The mean of a standard deviation whose posterior has so heavy a tail that the
-# mean is infinite, or beyond the interval, says nothing: the median does, and
-# there is no standard deviation to tell.
+# The mean of a standard deviation whose posterior has so heavy a tail that the mean is infinite, or
+# beyond the interval, says nothing: the median does, and there is no standard deviation to tell.
 robust_rows <- function(table, median) {
-  bad <- which(
-    !is.finite(table[, 1]) | !is.finite(table[, 2]) | table[, 1] > table[, 4]
-  )
+  bad <- which(!is.finite(table[, 1]) | !is.finite(table[, 2]) | table[, 1] > table[, 4])
   table[bad, 1] <- median[bad]
   table[bad, 2] <- NA
   table
@@ -79,10 +70,7 @@ parameters.bsvm <- function(object, level = 0.95) {
   selection <- object$posterior$selection
   inclusion[selection$columns] <- selection$polished %||% selection$inclusion
   if (!is.null(selection)) prior[selection$columns] <- selection$prior
-  fixed <- parameter_rows(
-    "fixed", table, as.character(group),
-    inclusion = inclusion, prior = prior
-  )
+  fixed <- parameter_rows("fixed", table, as.character(group), inclusion = inclusion, prior = prior)
   # Units are random effects: ranef().
   rbind(
     fixed[setdiff(seq_len(nrow(fixed)), unit_positions(object)), ],
@@ -97,14 +85,12 @@ parameters.bkm <- parameters.bsvm
 fixed_table <- function(object, level) {
   tails <- fixed_quantiles(object, c(1 - level, 1 + level) / 2, "data")
   with_convergence(coef_table(
-    coefficient_mean(object, "data"), fixed_sd(object), tails[, 1], tails[, 2],
-    level = level
+    coefficient_mean(object, "data"), fixed_sd(object), tails[, 1], tails[, 2], level = level
   ), object)
 }
 
 # Of a sampler: R-hat and the effective sample size, which the fit has.
-with_convergence <- function(table, object,
-                             known = object$diagnostics$table) {
+with_convergence <- function(table, object, known = object$diagnostics$table) {
   if (is.null(object$draws)) {
     return(table)
   }
@@ -114,12 +100,12 @@ with_convergence <- function(table, object,
   cbind(table, "R-hat" = shown_rhat(known$rhat), ESS = ess)
 }
 
-# It is infinite where every chain stands still, and not all at one value, as
-# few draws of counts may: no number for a table, which summary() says.
+# It is infinite where every chain stands still, and not all at one value, as few draws of counts
+# may: no number for a table, which summary() says.
 shown_rhat <- function(rhat) replace(rhat, is.infinite(rhat), NA)
 
-# Quantiles of the fixed coefficients: p x length(probs). Under q a selected one
-# is 0 with the probability that it is out.
+# Quantiles of the fixed coefficients: p x length(probs). Under q a selected one is 0 with the
+# probability that it is out.
 fixed_quantiles <- function(object, probs, scale) {
   if (is_sampled(object) && vcov_type(object) == "posterior") {
     draws <- flat_draws(object, fixed_names(object))
@@ -131,17 +117,13 @@ fixed_quantiles <- function(object, probs, scale) {
   }
   if (has_points(object) && vcov_type(object) == "posterior") {
     each <- lapply(at_points(object), function(own) {
-      list(
-        mean = coefficient_mean(own, scale), sd = fixed_sd(own, scale)
-      )
+      list(mean = coefficient_mean(own, scale), sd = fixed_sd(own, scale))
     })
     return(mixture_quantiles(
-      by_component(each, "mean"), by_component(each, "sd"), probs,
-      point_weights(object)
+      by_component(each, "mean"), by_component(each, "sd"), probs, point_weights(object)
     ))
   }
-  out <- coefficient_mean(object, scale) +
-    outer(fixed_sd(object, scale), stats::qnorm(probs))
+  out <- coefficient_mean(object, scale) + outer(fixed_sd(object, scale), stats::qnorm(probs))
   posterior <- object$posterior
   at <- posterior$selection$columns
   size <- if (scale == "data") object$transform$scale[at] else 1
@@ -160,9 +142,7 @@ spike_quantile <- function(p, mean, sd, chance) {
   lower <- p < below
   out <- numeric(length(mean))
   out[lower] <- (mean + sd * stats::qnorm(pmin(p / chance, 1)))[lower]
-  out[upper] <- (mean + sd * stats::qnorm(
-    pmin(pmax((p - 1 + chance) / chance, 0), 1)
-  ))[upper]
+  out[upper] <- (mean + sd * stats::qnorm(pmin(pmax((p - 1 + chance) / chance, 0), 1)))[upper]
   out
 }
 
@@ -196,8 +176,7 @@ random_term_rows <- function(object, t, level) {
   }
 }
 
-# Covariances (lower triangle by columns) to standard deviations and
-# correlations.
+# Covariances (lower triangle by columns) to standard deviations and correlations.
 to_sd_cor <- function(lower, r) {
   pairs <- lower_triangle(r)
   single <- pairs[, 1] == pairs[, 2]
@@ -215,13 +194,11 @@ gibbs_variance_rows <- function(object, term, level) {
   size <- dim(object$draws)[1:2]
   values <- to_sd_cor(pooled_draws(object, names), length(term$columns))
   robust_rows(
-    draws_table(array(values, c(size, ncol(values))), level),
-    apply(values, 2, stats::median)
+    draws_table(array(values, c(size, ncol(values))), level), apply(values, 2, stats::median)
   )
 }
 
-# sigma^2 ~ IG(a, b); a diagonal element of IW(df, S) is
-# IG((df - r + 1) / 2, S_kk / 2).
+# sigma^2 ~ IG(a, b); a diagonal element of IW(df, S) is IG((df - r + 1) / 2, S_kk / 2).
 vb_variance_rows <- function(object, t, level) {
   q <- variance_of_term(object, t)
   map <- object$transform$random[[t]]
@@ -234,9 +211,7 @@ vb_variance_rows <- function(object, t, level) {
   draws <- with_seed(1, variance_draws(object, t, 4000))
   lower <- apply(draws, 3, function(v) v[pairs])
   out <- draws_table(to_sd_cor(t(lower), r), level)
-  out[single, ] <- sd_row(
-    (q$df - r + 1) / 2, diag(map %*% q$scale %*% t(map)) / 2, level
-  )
+  out[single, ] <- sd_row((q$df - r + 1) / 2, diag(map %*% q$scale %*% t(map)) / 2, level)
   out
 }
 
@@ -300,21 +275,14 @@ plain_components <- function(object) {
   plain
 }
 
-# Moments and quantiles of sigma for sigma^2 ~ IG(shape, rate). Its mean needs
-# shape > 1/2, its variance shape > 1.
+# Moments and quantiles of sigma for sigma^2 ~ IG(shape, rate). Its mean needs shape > 1/2, its
+# variance shape > 1.
 sd_row <- function(shape, rate, level) {
   root <- sqrt(rate)
   mean <- root * exp(lgamma(max(shape, 0.5) - 0.5) - lgamma(shape))
   sd <- if (shape > 1) sqrt(pmax(rate / (shape - 1) - mean^2, 0)) else Inf
-  at <- root %o% (1 / sqrt(stats::qgamma(
-    c(1 + level, 1 - level, 1) / 2, shape
-  )))
-  robust_rows(
-    coef_table(
-      mean, rep_len(sd, length(rate)), at[, 1], at[, 2], level = level
-    ),
-    at[, 3]
-  )
+  at <- root %o% (1 / sqrt(stats::qgamma(c(1 + level, 1 - level, 1) / 2, shape)))
+  robust_rows(coef_table(mean, rep_len(sd, length(rate)), at[, 1], at[, 2], level = level), at[, 3])
 }
 
 # --- bark() ------------------------------------------------------------------
@@ -336,8 +304,7 @@ parameters.bark <- function(object, level = 0.95) {
       prior = if (is.null(prior)) NA_real_ else prior
     ),
     parameter_rows(
-      "parameter", table[!(at | groups), , drop = FALSE],
-      label = words[!(at | groups)]
+      "parameter", table[!(at | groups), , drop = FALSE], label = words[!(at | groups)]
     ),
     if (!is.null(object$posterior$slopes)) {
       parameter_rows(
@@ -356,31 +323,27 @@ parameters.bark <- function(object, level = 0.95) {
 # Words for the names that draws have.
 bark_words <- function(names) {
   known <- c(
-    sigma = "sd of the noise (sigma)", J = "kernels (J)",
-    m = "places of kernels (m)", d = "predictors in (d)",
-    q0 = "prior inclusion (q0)", q1 = "same, next to one in (q1)",
+    sigma = "sd of the noise (sigma)", J = "kernels (J)", m = "places of kernels (m)",
+    d = "predictors in (d)", q0 = "prior inclusion (q0)", q1 = "same, next to one in (q1)",
     "sigma2[linear]" = "variance of slopes (sigma2[linear])"
   )
   cut <- sub("^cut.(.*).$", "cut point \\1 (cut[\\1])", names)
   ifelse(names %in% names(known), known[names], cut)
 }
 
-# f is drawn as its mean given the rest: its spread is that of the fit, which
-# has the coefficients' too, and its quantiles are those of a normal variable.
+# f is drawn as its mean given the rest: its spread is that of the fit, which has the coefficients'
+# too, and its quantiles are those of a normal variable.
 bark_parameters <- function(object, level = 0.95) {
   names <- watched_names(object$draws)
   out <- draws_table(pooled_draws(object, names), level)
   at <- startsWith(names, "f[")
   own <- object$posterior$reference
-  out[at, ] <- coef_table(
-    object$fitted$mean[own], sqrt(object$fitted$var[own]),
-    level = level
-  )
+  out[at, ] <- coef_table(object$fitted$mean[own], sqrt(object$fitted$var[own]), level = level)
   with_convergence(out, object)
 }
 
-# Kernel scales of all draws, chain after chain: draws x predictors. Of several
-# vectors the mean over the kernels of the draw: vectors trade places.
+# Kernel scales of all draws, chain after chain: draws x predictors. Of several vectors the mean
+# over the kernels of the draw: vectors trade places.
 bark_scales <- function(object) {
   names <- dimnames(object$draws)[[3]]
   columns <- object$columns
@@ -400,8 +363,7 @@ bark_scales <- function(object) {
   out
 }
 
-# Of the kernels of each draw, draws x vectors: the same for all where there is
-# none.
+# Of the kernels of each draw, draws x vectors: the same for all where there is none.
 vector_shares <- function(kernels, n, vectors) {
   draw <- rep(seq_along(kernels$size), kernels$size)
   vector <- kernel_vector(kernels$location, n)
@@ -438,8 +400,7 @@ parameters.gpsvm <- function(object, level = 0.95) {
         group = if (exact) "the rows of the fit" else "the inducing points",
         # u[3], or u[class,3] with a process for each class.
         label = trimws(sub(
-          "^.\\[(.*,)?([0-9]+)\\]$",
-          sprintf("\\1 f at %s \\2", if (exact) "row" else "point"),
+          "^.\\[(.*,)?([0-9]+)\\]$", sprintf("\\1 f at %s \\2", if (exact) "row" else "point"),
           rownames(points)
         ))
       )
@@ -447,8 +408,8 @@ parameters.gpsvm <- function(object, level = 0.95) {
   )
 }
 
-# The latent function at the inducing points, or the rows of an exact process.
-# A posterior mode has no spread.
+# The latent function at the inducing points, or the rows of an exact process. A posterior mode has
+# no spread.
 process_table <- function(object, level) {
   if (!is.null(object$draws)) {
     table <- draws_table(stack_chains(object$draws), level)

@@ -44,15 +44,13 @@ draw_boundary <- function(x, columns, newdata, y, link, main) {
     key_probability()
   }
   contour_field(
-    field, field$sd, pretty(field$sd, 5),
-    lty = 2, lwd = 0.8, col = "grey40", drawlabels = TRUE
+    field, field$sd, pretty(field$sd, 5), lty = 2, lwd = 0.8, col = "grey40", drawlabels = TRUE
   )
   if (numbered) {
     number_points(points, field)
   } else {
     graphics::points(
-      points$at,
-      pch = 21, cex = 0.8, col = "white", lwd = 0.6,
+      points$at, pch = 21, cex = 0.8, col = "white", lwd = 0.6,
       bg = ifelse(is.na(points$class), "grey50", colours[points$class])
     )
   }
@@ -64,8 +62,8 @@ draw_boundary <- function(x, columns, newdata, y, link, main) {
   }
 }
 
-# Rows as the numbers of their classes, and a large number in the middle of
-# where each class is the most probable.
+# Rows as the numbers of their classes, and a large number in the middle of where each class is the
+# most probable.
 number_points <- function(points, field) {
   unknown <- is.na(points$class)
   graphics::points(points$at[unknown, , drop = FALSE], pch = 19, cex = 0.5)
@@ -82,8 +80,7 @@ number_points <- function(points, field) {
     size <- diff(graphics::par("usr"))[c(1, 3)]
     middle <- which.min(colSums(((t(own) - colMeans(own)) / size)^2))
     graphics::text(
-      own[middle, 1], own[middle, 2], k,
-      cex = 1.3, font = 2, col = bk_colours[["orange"]]
+      own[middle, 1], own[middle, 2], k, cex = 1.3, font = 2, col = bk_colours[["orange"]]
     )
   }
 }
@@ -107,22 +104,20 @@ check_boundary_columns <- function(x, columns) {
     !anyDuplicated(columns) && all(columns %in% x$columns)
   if (!valid) {
     abort_argument(
-      columns, "columns",
-      paste("two different names of", list_some(quoted(x$columns)))
+      columns, "columns", paste("two different names of", list_some(quoted(x$columns)))
     )
   }
   columns
 }
 
-# The rows of `newdata` on the two axes, and the numbers of their classes, NA
-# where they are not known.
+# The rows of `newdata` on the two axes, and the numbers of their classes, NA where they are not
+# known.
 boundary_points <- function(x, columns, newdata, y) {
   if (is.null(newdata)) {
     return(list(at = matrix(0, 0, 2), class = integer()))
   }
   if (!is.data.frame(newdata)) newdata <- as.matrix(newdata)
-  if (is.null(colnames(newdata)) &&
-    ncol(newdata) == length(x$design$columns)) {
+  if (is.null(colnames(newdata)) && ncol(newdata) == length(x$design$columns)) {
     colnames(newdata) <- x$design$columns
   }
   absent <- setdiff(columns, colnames(newdata))
@@ -149,25 +144,18 @@ plane_rows <- function(x) {
   if (!is.null(x$inducing)) {
     return(x$inducing)
   }
-  out <- sweep(sweep(x$posterior$x, 2, x$transform$scale, "*"),
-    2, x$transform$center, "+"
-  )
+  out <- sweep(sweep(x$posterior$x, 2, x$transform$scale, "*"), 2, x$transform$center, "+")
   colnames(out) <- x$columns
   out
 }
 
-# Probabilities (grid x classes) and the standard deviation of the latent value
-# of the likely class on a grid, x running faster.
+# Probabilities (grid x classes) and the standard deviation of the latent value of the likely class
+# on a grid, x running faster.
 boundary_field <- function(x, columns, at, link = NULL, cells = 80L) {
   axes <- lapply(columns, function(name) {
-    limits <- range(plane_rows(x)[, name], at[, match(name, columns)],
-      finite = TRUE
-    )
+    limits <- range(plane_rows(x)[, name], at[, match(name, columns)], finite = TRUE)
     room <- 0.08 * diff(limits)
-    seq(
-      limits[1] - max(room, 1e-8), limits[2] + max(room, 1e-8),
-      length.out = cells
-    )
+    seq(limits[1] - max(room, 1e-8), limits[2] + max(room, 1e-8), length.out = cells)
   })
   grid <- as.data.frame(as.list(held_values(x)), optional = TRUE)
   grid <- grid[rep(1L, cells^2), , drop = FALSE]
@@ -180,8 +168,8 @@ boundary_field <- function(x, columns, at, link = NULL, cells = 80L) {
   list(x = axes[[1]], y = axes[[2]], prob = prob, sd = as.vector(sd))
 }
 
-# Every predictor that predict() asks for at its mean; without standardising,
-# the fit has that of the inducing points alone. Dropped ones do not count.
+# Every predictor that predict() asks for at its mean; without standardising, the fit has that of
+# the inducing points alone. Dropped ones do not count.
 held_values <- function(x) {
   mean <- if (all(x$transform$scale == 1)) {
     colMeans(plane_rows(x))

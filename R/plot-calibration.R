@@ -1,5 +1,4 @@
-# Predicted probabilities against what happened, and observed against fitted
-# values.
+# Predicted probabilities against what happened, and observed against fitted values.
 
 # predict() with those arguments that were given.
 prediction <- function(x, newdata, type, link = NULL, ...) {
@@ -38,8 +37,8 @@ draw_calibration <- function(x, newdata, y, link, bins, main) {
   )
 }
 
-# Observed against fitted, with the interval of a new response: normal, by the
-# moments of f and the mean variance of the noise.
+# Observed against fitted, with the interval of a new response: normal, by the moments of f and the
+# mean variance of the noise.
 draw_observed <- function(x, newdata, y, main) {
   moments <- prediction(x, newdata, "response", se.fit = TRUE)
   observed <- if (is.null(newdata)) {
@@ -47,16 +46,14 @@ draw_observed <- function(x, newdata, y, main) {
   } else {
     new_response(x, newdata, y, length(moments$fit))
   }
-  half <- stats::qnorm(0.95) *
-    sqrt(moments$se.fit^2 + noise_variance(x))
+  half <- stats::qnorm(0.95) * sqrt(moments$se.fit^2 + noise_variance(x))
   out <- data.frame(
     observed = observed, fit = unname(moments$fit),
     lwr = unname(moments$fit - half), upr = unname(moments$fit + half)
   )
   plot_observed(out[stats::complete.cases(out), ], main_title(
     main, sprintf(
-      "Fit to %s rows, 90 %% prediction intervals",
-      if (is.null(newdata)) "its own" else "new"
+      "Fit to %s rows, 90 %% prediction intervals", if (is.null(newdata)) "its own" else "new"
     )
   ))
   out
@@ -65,11 +62,7 @@ draw_observed <- function(x, newdata, y, main) {
 plot_observed <- function(rows, main) {
   old <- bk_look(left = 4.4)
   on.exit(graphics::par(old))
-  bk_panel(
-    range(rows$fit), range(rows[c("observed", "lwr", "upr")]),
-    "Fitted", "",
-    main = main
-  )
+  bk_panel(range(rows$fit), range(rows[c("observed", "lwr", "upr")]), "Fitted", "", main = main)
   graphics::title(ylab = "Observed", line = 3.3)
   graphics::abline(0, 1, col = muted[["line"]], lty = 2)
   many <- nrow(rows) > 500L
@@ -77,23 +70,20 @@ plot_observed <- function(rows, main) {
   outside <- rows$observed < rows$lwr | rows$observed > rows$upr
   graphics::segments(
     rows$fit, rows$lwr, rows$fit, rows$upr,
-    col = grDevices::adjustcolor(blue, if (many) 0.08 else 0.25),
-    lwd = if (many) 0.5 else 1
+    col = grDevices::adjustcolor(blue, if (many) 0.08 else 0.25), lwd = if (many) 0.5 else 1
   )
   graphics::points(
-    rows$fit, rows$observed,
-    pch = 19, cex = if (many) 0.35 else 0.6,
+    rows$fit, rows$observed, pch = 19, cex = if (many) 0.35 else 0.6,
     col = ifelse(outside, bk_colours[["orange"]], blue)
   )
   bk_note(sprintf("%.0f %% inside", 100 * mean(!outside)))
 }
 
-# Predicted against observed frequency by bins of equal width on [0, 1]. Returns
-# a data frame of the bins that are not empty: predicted (mean), observed,
-# lower, upper (95 % Wilson interval) and rows, invisibly.
+# Predicted against observed frequency by bins of equal width on [0, 1]. Returns a data frame of the
+# bins that are not empty: predicted (mean), observed, lower, upper (95 % Wilson interval) and rows,
+# invisibly.
 plot_calibration <- function(probability, positive, bins = 10L, main = "",
-                             xlab = "Predicted probability",
-                             ylab = "Observed frequency") {
+                             xlab = "Predicted probability", ylab = "Observed frequency") {
   table <- calibration_table(probability, positive, bins)
   old <- bk_look()
   on.exit(graphics::par(old))
@@ -107,8 +97,7 @@ plot_calibration <- function(probability, positive, bins = 10L, main = "",
   edges <- seq(0, 1, length.out = 41)
   counts <- graphics::hist(probability, edges, plot = FALSE)$counts
   graphics::rect(
-    edges[-41], -0.16, edges[-1], -0.16 + 0.11 * counts / max(counts),
-    col = "grey75", border = NA
+    edges[-41], -0.16, edges[-1], -0.16 + 0.11 * counts / max(counts), col = "grey75", border = NA
   )
 
   colour <- bk_colours[["blue"]]
@@ -117,18 +106,13 @@ plot_calibration <- function(probability, positive, bins = 10L, main = "",
     col = grDevices::adjustcolor(colour, 0.5), lwd = 2
   )
   graphics::lines(table$predicted, table$observed, col = colour, lwd = 1.2)
-  graphics::points(table$predicted, table$observed,
-    pch = 21, bg = colour,
-    col = "white", cex = 1.3
-  )
+  graphics::points(table$predicted, table$observed, pch = 21, bg = colour, col = "white", cex = 1.3)
   invisible(table)
 }
 
 calibration_table <- function(probability, positive, bins = 10L) {
   bins <- check_count(bins, 2, 1e4)
-  bin <- cut(probability, seq(0, 1, length.out = bins + 1L),
-    include.lowest = TRUE
-  )
+  bin <- cut(probability, seq(0, 1, length.out = bins + 1L), include.lowest = TRUE)
   rows <- as.vector(table(bin))
   mean_in <- function(x) as.vector(tapply(as.numeric(x), bin, mean))
   out <- data.frame(

@@ -15,8 +15,7 @@ plot.bayeskernel_exposure <- function(x, main = NULL, ...) {
   if (nrow(x) == 0L) {
     bk_abort(
       "dimension", "The table has no rows to draw.",
-      "Draw what exposure() returned, and not a part of it.",
-      column = "x", found = 0L
+      "Draw what exposure() returned, and not a part of it.", column = "x", found = 0L
     )
   }
   info$table <- as.data.frame(x)
@@ -52,12 +51,9 @@ plot_overall <- function(info, main) {
   old <- bk_look(left = 4.4)
   on.exit(graphics::par(old))
   bk_panel(
-    range(table$quantile) + c(-0.01, 0.01),
-    wide_range(table$lower, table$upper),
+    range(table$quantile) + c(-0.01, 0.01), wide_range(table$lower, table$upper),
     sprintf("Quantile of %s", abbreviate_end(info$pars)), "",
-    main_title(main, paste0(
-      "Overall effect, less that at the medians, ", interval_note(info)
-    ))
+    main_title(main, paste0("Overall effect, less that at the medians, ", interval_note(info)))
   )
   graphics::title(ylab = change_label(info), line = 3.3)
   graphics::abline(h = 0, col = muted[["line"]], lty = 2)
@@ -73,9 +69,7 @@ abbreviate_end <- function(names, most = 48L) {
   if (!fits[1]) {
     return(sprintf("%d predictors together", length(names)))
   }
-  sprintf(
-    "%s and %d more", paste(names[fits], collapse = ", "), sum(!fits)
-  )
+  sprintf("%s and %d more", paste(names[fits], collapse = ", "), sum(!fits))
 }
 
 # A row for each predictor, with an interval for each quantile of the others.
@@ -89,9 +83,7 @@ plot_single <- function(info, main) {
     sprintf(
       "%s from quantile %s to %s", change_label(info),
       format(info$change[1]), format(info$change[2])
-    ), main_title(
-      main, paste0("Effect of each, ", interval_note(info))
-    ),
+    ), main_title(main, paste0("Effect of each, ", interval_note(info))),
     rest_note(length(info$pars), length(names), "change"),
     top = if (length(info$pars) > 1L) 3.4 else 2.2
   )
@@ -102,8 +94,7 @@ plot_single <- function(info, main) {
   step <- min(0.25, 0.7 / length(others))
   for (k in seq_along(others)) {
     own <- table[table$others == others[k], ]
-    at <- place$at[match(own$predictor, names)] -
-      step * (k - (length(others) + 1) / 2)
+    at <- place$at[match(own$predictor, names)] - step * (k - (length(others) + 1) / 2)
     graphics::segments(own$lower, at, own$upper, at, col = colours[k], lwd = 2)
     graphics::points(own$estimate, at, pch = 21, bg = "white", col = colours[k])
   }
@@ -117,10 +108,8 @@ marks_above <- function(labels, colours) {
   usr <- graphics::par("usr")
   line <- graphics::par("csi") * diff(usr[3:4]) / graphics::par("pin")[2]
   graphics::legend(
-    usr[2], usr[4] + 1.35 * line, labels,
-    xjust = 1, col = colours, pch = 21, pt.bg = "white", lty = 1, lwd = 2,
-    bty = "n", horiz = TRUE, cex = 0.8, xpd = NA, x.intersp = 0.6,
-    seg.len = 1.6
+    usr[2], usr[4] + 1.35 * line, labels, xjust = 1, col = colours, pch = 21, pt.bg = "white",
+    lty = 1, lwd = 2, bty = "n", horiz = TRUE, cex = 0.8, xpd = NA, x.intersp = 0.6, seg.len = 1.6
   )
 }
 
@@ -157,18 +146,14 @@ plot_univariate <- function(info, main, most = 12L) {
     is_level <- is.null(info$points[[name]])
     at <- if (is_level) seq_along(value) else as.numeric(value)
     xlab <- abbreviate_middle(name)
-    title <- main_title(
-      main, if (length(curves) > 1L) "" else interval_note(info)
-    )
+    title <- main_title(main, if (length(curves) > 1L) "" else interval_note(info))
     if (is_level) {
       level_panel(as.character(value), limits, xlab, title)
     } else {
       bk_panel(range(at), limits, xlab, "", title)
       rows_along(info$points[[name]])
     }
-    graphics::title(
-      ylab = sentence(info$what), line = graphics::par("mar")[2] - 1.5
-    )
+    graphics::title(ylab = sentence(info$what), line = graphics::par("mar")[2] - 1.5)
     draw_band(at, as_curve(curve), is_level, bk_colours[["blue"]], 1L)
   }
   if (length(own) > length(shown)) {
@@ -197,8 +182,7 @@ plot_bivariate <- function(info, main) {
     mean(range(table$estimate))
   }
   plot_smooth_surface(
-    at, table$estimate, main_title(main, sentence(info$what)), middle,
-    info$points[info$pars]
+    at, table$estimate, main_title(main, sentence(info$what)), middle, info$points[info$pars]
   )
 }
 
@@ -219,17 +203,13 @@ plot_slices <- function(info, main) {
   labels <- key_labels(labels)
   bk_panel(
     range(table$value1), range(table$lower, table$upper), info$pars[1], "",
-    main_title(main, sprintf(
-      "By %s, %s", abbreviate_middle(info$pars[2]), interval_note(info)
-    ))
+    main_title(main, sprintf("By %s, %s", abbreviate_middle(info$pars[2]), interval_note(info)))
   )
   graphics::title(ylab = sentence(info$what), line = 3.3)
   rows_along(info$points[[info$pars[1]]])
   for (k in seq_len(count)) {
     own <- table[value == at[k], ]
-    draw_band(
-      own$value1, as_curve(own), FALSE, bk_palette(count)[k], bk_lines(count)[k]
-    )
+    draw_band(own$value1, as_curve(own), FALSE, bk_palette(count)[k], bk_lines(count)[k])
   }
   key_classes(labels, bk_palette(count), bk_lines(count))
 }

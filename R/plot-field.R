@@ -29,9 +29,8 @@ draw_field <- function(x, y, colours) {
   image <- matrix(colours, length(x))[, rev(seq_along(y))]
   half <- c(x[2] - x[1], y[2] - y[1]) / 2
   graphics::rasterImage(
-    grDevices::as.raster(t(image)),
-    x[1] - half[1], y[1] - half[2],
-    x[length(x)] + half[1], y[length(y)] + half[2]
+    grDevices::as.raster(t(image)), x[1] - half[1], y[1] - half[2], x[length(x)] + half[1],
+    y[length(y)] + half[2]
   )
 }
 
@@ -49,15 +48,13 @@ contour_field <- function(field, z, levels, drawlabels = FALSE, ...) {
 contour_classes <- function(field) {
   for (k in seq_len(ncol(field$prob))) {
     others <- field$prob[, -k, drop = FALSE]
-    lead <- field$prob[, k] - others[cbind(
-      seq_len(nrow(others)), max.col(others, "first")
-    )]
+    lead <- field$prob[, k] - others[cbind(seq_len(nrow(others)), max.col(others, "first"))]
     contour_field(field, lead, 0, lwd = 2)
   }
 }
 
-# Makes room at the right for a key of classes, and returns their names, cut
-# only if there is no room.
+# Makes room at the right for a key of classes, and returns their names, cut only if there is no
+# room.
 key_labels <- function(labels) {
   labels <- margin_labels(labels, 4, 0.85, 0.3)
   mar <- graphics::par("mar")
@@ -67,14 +64,11 @@ key_labels <- function(labels) {
 
 # A scale of probability at the right of the panel.
 key_probability <- function(marks = c(0, 0.1, 0.5, 0.9, 1)) {
-  key_scale(
-    shade_probability(seq(0, 1, length.out = 101)), marks, marks,
-    heavy = marks == 0.5
-  )
+  key_scale(shade_probability(seq(0, 1, length.out = 101)), marks, marks, heavy = marks == 0.5)
 }
 
-# A scale at the right of the panel: colors from the lowest value up, `at`
-# where on it, 0 to 1, the labels stand.
+# A scale at the right of the panel: colors from the lowest value up, `at` where on it, 0 to 1, the
+# labels stand.
 key_scale <- function(colors, at, labels, heavy = FALSE) {
   usr <- graphics::par("usr")
   unit <- graphics::strwidth("0")
@@ -82,22 +76,15 @@ key_scale <- function(colors, at, labels, heavy = FALSE) {
   old <- graphics::par(xpd = NA)
   on.exit(graphics::par(old))
   graphics::rasterImage(
-    grDevices::as.raster(matrix(rev(colors))),
-    left, usr[3], left + 1.8 * unit, usr[4]
+    grDevices::as.raster(matrix(rev(colors))), left, usr[3], left + 1.8 * unit, usr[4]
   )
   y <- usr[3] + at * (usr[4] - usr[3])
-  graphics::segments(
-    left, y, left + 1.8 * unit, y,
-    lwd = ifelse(heavy, 2.5, 1) * (at > 0 & at < 1)
-  )
-  graphics::text(
-    left + 2.4 * unit, y, labels,
-    adj = 0, cex = 0.8, col = muted[["axis"]]
-  )
+  graphics::segments(left, y, left + 1.8 * unit, y, lwd = ifelse(heavy, 2.5, 1) * (at > 0 & at < 1))
+  graphics::text(left + 2.4 * unit, y, labels, adj = 0, cex = 0.8, col = muted[["axis"]])
 }
 
-# Names of the classes at the right of the panel, smaller if there are many:
-# with boxes, lines, or neither.
+# Names of the classes at the right of the panel, smaller if there are many: with boxes, lines, or
+# neither.
 key_classes <- function(labels, colours = NULL, lines = NULL) {
   usr <- graphics::par("usr")
   room <- graphics::par("pin")[2] / (1.25 * graphics::par("csi"))
@@ -107,8 +94,7 @@ key_classes <- function(labels, colours = NULL, lines = NULL) {
     list(fill = blend(colours, 0.75), border = NA)
   }
   do.call(graphics::legend, c(list(
-    usr[2], usr[4], labels,
-    bty = "n", cex = min(0.85, room / length(labels)), xpd = NA, seg.len = 1.2,
-    x.intersp = 0.6
+    usr[2], usr[4], labels, bty = "n", cex = min(0.85, room / length(labels)), xpd = NA,
+    seg.len = 1.2, x.intersp = 0.6
   ), marks))
 }

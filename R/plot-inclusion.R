@@ -13,26 +13,20 @@ draw_inclusion <- function(x, pars, main) {
   }
 }
 
-# Bars as long as the probability, largest first; blue where the effect is
-# positive with probability 1, orange with 0, `positive` is NULL where effects
-# have no sign.
+# Bars as long as the probability, largest first; blue where the effect is positive with probability
+# 1, orange with 0, `positive` is NULL where effects have no sign.
 plot_inclusion <- function(inclusion, positive, prior, main = "") {
   count <- length(inclusion)
   # Rows of what is surely out are of little use.
   many <- min(most_rows, max(10L, sum(inclusion >= 0.001)))
-  order <- utils::head(
-    order(-inclusion), if (count <= most_rows) count else many
-  )
+  order <- utils::head(order(-inclusion), if (count <= most_rows) count else many)
   shown <- inclusion[order]
   rest <- inclusion[-order]
   prior <- if (length(unique(prior)) == 1L) prior[1]
   place <- row_panel(
     names(shown), c(0, 1), "Posterior inclusion probability", main,
     if (length(rest)) {
-      sprintf(
-        "%d more columns, at most %s", length(rest),
-        format(max(rest), digits = 2)
-      )
+      sprintf("%d more columns, at most %s", length(rest), format(max(rest), digits = 2))
     },
     top = 3.4
   )
@@ -42,8 +36,7 @@ plot_inclusion <- function(inclusion, positive, prior, main = "") {
   }
   sign <- if (is.null(positive)) rep(1, count) else positive
   graphics::rect(
-    0, place$at - 0.36, shown, place$at + 0.36,
-    col = shade_of(sign[order]), border = NA
+    0, place$at - 0.36, shown, place$at + 0.36, col = shade_of(sign[order]), border = NA
   )
   legend_above(
     if (is.null(positive)) character() else {
@@ -66,17 +59,14 @@ legend_above <- function(labels, fill, prior) {
   usr <- graphics::par("usr")
   line <- graphics::par("csi") * diff(usr[3:4]) / graphics::par("pin")[2]
   graphics::legend(
-    usr[2], usr[4] + 1.35 * line, text,
-    xjust = 1,
+    usr[2], usr[4] + 1.35 * line, text, xjust = 1,
     fill = c(fill[seq_len(count)], if (!is.null(prior)) NA), border = NA,
-    lty = c(rep(NA, count), if (!is.null(prior)) 2),
-    col = muted[["axis"]], bty = "n", horiz = TRUE, cex = 0.8, xpd = NA,
-    x.intersp = 0.6, seg.len = 1.6
+    lty = c(rep(NA, count), if (!is.null(prior)) 2), col = muted[["axis"]], bty = "n", horiz = TRUE,
+    cex = 0.8, xpd = NA, x.intersp = 0.6, seg.len = 1.6
   )
 }
 
-# Columns as they follow each other: their numbers, or their names if these are
-# numbers.
+# Columns as they follow each other: their numbers, or their names if these are numbers.
 plot_inclusion_along <- function(inclusion, prior, main) {
   at <- suppressWarnings(as.numeric(names(inclusion)))
   named <- !anyNA(at) && !is.unsorted(at, strictly = TRUE)
@@ -87,8 +77,7 @@ plot_inclusion_along <- function(inclusion, prior, main) {
   # Blocks move, and no single predictor may reach a large probability.
   bk_panel(
     range(at), c(0, min(1, max(0.5, 1.1 * inclusion))),
-    if (named) "Predictor" else "Number of the predictor",
-    "Posterior inclusion probability", main
+    if (named) "Predictor" else "Number of the predictor", "Posterior inclusion probability", main
   )
   if (!is.null(prior)) {
     graphics::abline(h = prior, col = muted[["axis"]], lty = 2)

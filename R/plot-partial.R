@@ -1,5 +1,5 @@
-# Partial dependence: what the function, or the probabilities, do on average
-# when one predictor changes; and the number of kernels.
+# Partial dependence: what the function, or the probabilities, do on average when one predictor
+# changes; and the number of kernels.
 
 draw_partial <- function(x, newdata, pars, main, threads) {
   source <- partial_source(x, newdata, threads)
@@ -71,8 +71,7 @@ partial_data <- function(x, newdata) {
   out <- as.data.frame(newdata)
   if (x$design$type == "matrix") {
     known <- setdiff(matrix_names(x), "(Intercept)")
-    by_place <- is.null(colnames(newdata)) ||
-      (!x$design$named && !all(known %in% names(out)))
+    by_place <- is.null(colnames(newdata)) || (!x$design$named && !all(known %in% names(out)))
     if (by_place && length(out) == length(known)) names(out) <- known
   }
   out
@@ -87,14 +86,13 @@ complete_rows <- function(x, data) {
 
 abort_no_rows <- function() {
   bk_abort(
-    "dimension", "`newdata` has no complete rows to average over.",
-    "Accepted: one row or more.",
+    "dimension", "`newdata` has no complete rows to average over.", "Accepted: one row or more.",
     column = "newdata", found = 0L, expected = 1L
   )
 }
 
-# Variables of the fixed part and, if wanted, of random slopes; not those that
-# only name groups or are offsets.
+# Variables of the fixed part and, if wanted, of random slopes; not those that only name groups or
+# are offsets.
 partial_names <- function(x, data, slopes = TRUE) {
   info <- x$design
   names <- if (info$type == "matrix") {
@@ -104,19 +102,15 @@ partial_names <- function(x, data, slopes = TRUE) {
       lapply(info$random, function(term) all.vars(term$terms))
     }
     smooths <- lapply(info$smooths, `[[`, "names")
-    fixed <- as.list(attr(info$terms, "variables"))[
-      -c(1L, 1L + attr(info$terms, "offset"))
-    ]
-    intersect(
-      info$variables, unlist(c(lapply(fixed, all.vars), smooths, random))
-    )
+    fixed <- as.list(attr(info$terms, "variables"))[-c(1L, 1L + attr(info$terms, "offset"))]
+    intersect(info$variables, unlist(c(lapply(fixed, all.vars), smooths, random)))
   }
   plain <- vapply(data[names], function(v) is.null(dim(v)), NA)
   names[plain]
 }
 
-# Numbers over the range of a variable, or its own if they are few; the levels
-# of a factor that occur.
+# Numbers over the range of a variable, or its own if they are few; the levels of a factor that
+# occur.
 value_grid <- function(v, cells = 45L) {
   if (!is.numeric(v)) {
     return(sort(unique(if (is.factor(v)) droplevels(v) else v)))
@@ -133,15 +127,12 @@ likely_names <- function(x, rows, names, threads, most = 40L) {
   }
   mean <- as.matrix(latent(x, new_rows(x, rows), character(), threads)$mean)
   go <- vapply(rows[names], function(v) {
-    max(abs(suppressWarnings(stats::cor(as.numeric(factor(v)), mean))), 0,
-      na.rm = TRUE
-    )
+    max(abs(suppressWarnings(stats::cor(as.numeric(factor(v)), mean))), 0, na.rm = TRUE)
   }, 0)
   names[sort(utils::head(order(-go), most))]
 }
 
-# Means, or probabilities of the positive class or of each class: rows x 1 or
-# x classes.
+# Means, or probabilities of the positive class or of each class: rows x 1 or x classes.
 predicted_values <- function(x, rows, threads) {
   link <- if (!is_regression(x)) prediction_link(x, NULL)
   moments <- latent_by_link(x, rows, as.character(link), threads)
@@ -159,8 +150,8 @@ most_partial_rows <- function(x) {
   if (length(x$levels) > 2L) max(40, 400 %/% length(x$levels)) else 200
 }
 
-# The average of predictions at each value, with a 90 % band over 400 draws, 150
-# of more than two classes; without one for a posterior mode.
+# The average of predictions at each value, with a 90 % band over 400 draws, 150 of more than two
+# classes; without one for a posterior mode.
 data_curve <- function(x, rows, values, threads) {
   count <- length(values)
   fit <- average_rows(predicted_values(x, rows, threads), count)
@@ -210,8 +201,7 @@ partial_source.bark <- function(x, newdata, threads) {
   )
 }
 
-# The predictors that may change: a numeric column, or all columns of a factor
-# and its levels.
+# The predictors that may change: a numeric column, or all columns of a factor and its levels.
 partial_variables <- function(x) {
   numeric <- x$columns
   factors <- list()
@@ -240,9 +230,8 @@ partial_rows <- function(x, newdata, most = 200L) {
   rows[at, , drop = FALSE]
 }
 
-# Mean over the rows, at each value of a grid, with a 90 % band over at most 400
-# draws: of the function, of the probability of the positive class, or of those
-# of more classes.
+# Mean over the rows, at each value of a grid, with a 90 % band over at most 400 draws: of the
+# function, of the probability of the positive class, or of those of more classes.
 partial_curve <- function(variable, x, rows, threads) {
   settings <- partial_grid(variable, x, rows)
   all <- do.call(rbind, lapply(settings$points, function(point) {
@@ -268,8 +257,8 @@ partial_curve <- function(variable, x, rows, threads) {
 partial_draws <- function(x, rows, threads, most = 400L) {
   core <- bark_core_draws(x, taken_draws(x, most))
   f <- core_call(bark_latent_cpp(core, x$posterior$x, rows, threads))
-  # The same quantile for every row of a draw, spread evenly over the draws (the
-  # fractional parts of the golden ratio's multiples).
+  # The same quantile for every row of a draw, spread evenly over the draws (the fractional parts of
+  # the golden ratio's multiples).
   z <- stats::qnorm((seq_along(core$phi) * (sqrt(5) - 1) / 2) %% 1)
   f <- f$mean + z * sqrt(f$var)
   if (is_regression(x)) {
@@ -310,10 +299,7 @@ plot_partial <- function(x, curves, main) {
   old <- bk_looks(length(curves))
   on.exit(graphics::par(old))
   labels <- if (classes) key_labels(x$levels)
-  limits <- range(
-    unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))),
-    na.rm = TRUE
-  )
+  limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))), na.rm = TRUE)
   if (diff(limits) < 1e-8 * max(abs(limits), 1)) limits <- limits + c(-1, 1)
   # Room for numbers of many digits.
   digits <- max(nchar(format(pretty(limits), trim = TRUE)))
@@ -381,22 +367,18 @@ draw_kernels <- function(x, main) {
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(
-    seen + c(-0.6, 0.6), c(0, 1.12 * max(shown$prior, shown$posterior)),
-    "Number of kernels", "Probability",
-    main_title(main, "Number of kernels"),
-    grid = "y"
+    seen + c(-0.6, 0.6), c(0, 1.12 * max(shown$prior, shown$posterior)), "Number of kernels",
+    "Probability", main_title(main, "Number of kernels"), grid = "y"
   )
   graphics::rect(
     shown$kernels - 0.38, 0, shown$kernels + 0.38, shown$posterior,
     col = bk_colours[["blue"]], border = NA
   )
   graphics::lines(
-    shown$kernels, shown$prior,
-    type = "o", pch = 19, cex = 0.5, col = bk_colours[["orange"]]
+    shown$kernels, shown$prior, type = "o", pch = 19, cex = 0.5, col = bk_colours[["orange"]]
   )
   graphics::legend(
-    "topright", c("posterior", "prior"),
-    pch = c(15, 19), lty = c(NA, 1), pt.cex = c(1.5, 0.5),
+    "topright", c("posterior", "prior"), pch = c(15, 19), lty = c(NA, 1), pt.cex = c(1.5, 0.5),
     col = bk_colours[c("blue", "orange")], bty = "n", cex = 0.85
   )
   table

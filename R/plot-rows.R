@@ -1,6 +1,5 @@
-# Pictures with a row for each coefficient, effect, predictor or length-scale.
-# Where there are more rows than can be read, the largest are shown, and a note
-# says how many are not.
+# Pictures with a row for each coefficient, effect, predictor or length-scale. Where there are more
+# rows than can be read, the largest are shown, and a note says how many are not.
 
 # --- of fits -----------------------------------------------------------------
 
@@ -9,9 +8,7 @@ coefficient_quantiles <- function(x, scale) {
   if (!is_linear(x)) {
     wide <- parameters(x, 0.9)
     narrow <- parameters(x, 0.5)
-    out <- cbind(
-      wide$lower, narrow$lower, wide$estimate, narrow$upper, wide$upper
-    )
+    out <- cbind(wide$lower, narrow$lower, wide$estimate, narrow$upper, wide$upper)
     rownames(out) <- wide$term
     return(out[wide$effect == "fixed", , drop = FALSE])
   }
@@ -24,8 +21,8 @@ draw_coefficients <- function(x, pars, scale, main) {
   q <- coefficient_quantiles(x, scale)
   names <- rownames(q)
   if (is.null(pars) && length(names) > 1) {
-    # The intercept is no effect, and its size would hide the others; the
-    # coefficients of a smooth mean nothing one by one.
+    # The intercept is no effect, and its size would hide the others; the coefficients of a smooth
+    # mean nothing one by one.
     labels <- paste0(vapply(x$smooths, `[[`, "", "label"), ".", recycle0 = TRUE)
     curves <- vapply(names, function(name) any(startsWith(name, labels)), NA)
     others <- setdiff(names[!curves], "(Intercept)")
@@ -66,8 +63,7 @@ draw_random_effects <- function(x, pars, main) {
   for (panel in panels) {
     panel <- panel[order(-panel$condval), ]
     plot_intervals(
-      panel$condval, panel$condval - half * panel$condsd,
-      panel$condval + half * panel$condsd,
+      panel$condval, panel$condval - half * panel$condsd, panel$condval + half * panel$condsd,
       labels = as.character(panel$grp),
       xlab = sprintf("Effect on %s, 90 %% intervals", predicted_name(x)),
       main = main_title(main, paste(panel$term[1], "by", panel$grpvar[1]))
@@ -75,8 +71,8 @@ draw_random_effects <- function(x, pars, main) {
   }
 }
 
-# Length-scales of every component, named by component and column; none for a
-# kernel without. That of a periodic one is no distance.
+# Length-scales of every component, named by component and column; none for a kernel without. That
+# of a periodic one is no distance.
 lengthscales <- function(x) {
   all <- c(numeric(), kernel_parameters(x$kernel))
   found <- all[parameter_roles(x$kernel) == "lengthscale" &
@@ -90,9 +86,7 @@ draw_scales <- function(x, pars, main) {
   scales <- scales[, check_pars(pars, colnames(scales)), drop = FALSE]
   at <- largest_rows(colMeans(scales))
   q <- apply(
-    scales[, at, drop = FALSE], 2, stats::quantile,
-    c(0.05, 0.25, 0.5, 0.75, 0.95),
-    names = FALSE
+    scales[, at, drop = FALSE], 2, stats::quantile, c(0.05, 0.25, 0.5, 0.75, 0.95), names = FALSE
   )
   place <- row_panel(
     colnames(q), c(0, if (any(q > 0)) max(q) else 1),
@@ -109,12 +103,9 @@ draw_scales <- function(x, pars, main) {
   blue <- bk_colours[["blue"]]
   graphics::segments(q[1, ], at, q[5, ], at, col = blue, lwd = 1.2)
   graphics::rect(
-    q[2, ], at - 0.32, q[4, ], at + 0.32,
-    col = blend(blue, 0.35), border = blue, lwd = 0.8
+    q[2, ], at - 0.32, q[4, ], at + 0.32, col = blend(blue, 0.35), border = blue, lwd = 0.8
   )
-  graphics::segments(q[3, ], at - 0.32, q[3, ], at + 0.32,
-    col = blue, lwd = 2.5
-  )
+  graphics::segments(q[3, ], at - 0.32, q[3, ], at + 0.32, col = blue, lwd = 2.5)
   invisible(NULL)
 }
 
@@ -134,10 +125,9 @@ rest_note <- function(all, shown, what) {
   }
 }
 
-# An empty panel with a labelled row for each label, first on top. Returns the
-# heights of the rows and the graphical parameters to put back.
-row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x",
-                      top = 2.2, lines = TRUE) {
+# An empty panel with a labelled row for each label, first on top. Returns the heights of the rows
+# and the graphical parameters to put back.
+row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x", top = 2.2, lines = TRUE) {
   rows <- length(labels)
   old <- bk_look(left = 1.5)
   bottom <- if (is.null(note)) 3.6 else 4.8
@@ -147,10 +137,7 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x",
   size <- min(0.85, max(0.45, height / graphics::par("csi")))
   labels <- margin_labels(labels, 2, size)
   at <- rev(seq_len(rows))
-  bk_panel(
-    xlim, c(0.5, rows + 0.5),
-    xlab = xlab, main = main, axes = axes, grid = axes
-  )
+  bk_panel(xlim, c(0.5, rows + 0.5), xlab = xlab, main = main, axes = axes, grid = axes)
   if (lines) bk_grid(h = at)
   graphics::text(
     graphics::par("usr")[1], at, paste0(labels, " "),
@@ -160,18 +147,15 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x",
   list(at = at, old = old)
 }
 
-# Estimates with intervals, and if given thick ones within. More rows than can
-# be read are drawn thin and without labels.
-plot_intervals <- function(estimate, lower, upper, labels = names(estimate),
-                           reference = 0, xlab = "", main = "", note = NULL,
-                           inner = NULL) {
+# Estimates with intervals, and if given thick ones within. More rows than can be read are drawn
+# thin and without labels.
+plot_intervals <- function(estimate, lower, upper, labels = names(estimate), reference = 0,
+                           xlab = "", main = "", note = NULL, inner = NULL) {
   rows <- length(estimate)
   dense <- rows > most_rows
   place <- row_panel(
-    if (dense) rep("", rows) else labels,
-    range(lower, upper, reference, finite = TRUE), xlab, main,
-    if (dense) sprintf("%d, without names", rows) else note,
-    lines = !dense
+    if (dense) rep("", rows) else labels, range(lower, upper, reference, finite = TRUE), xlab, main,
+    if (dense) sprintf("%d, without names", rows) else note, lines = !dense
   )
   on.exit(graphics::par(place$old))
   at <- place$at
@@ -180,16 +164,14 @@ plot_intervals <- function(estimate, lower, upper, labels = names(estimate),
   }
   colour <- bk_colours[["blue"]]
   graphics::segments(
-    lower, at, upper, at,
-    col = if (dense) grDevices::adjustcolor(colour, 0.35) else colour,
+    lower, at, upper, at, col = if (dense) grDevices::adjustcolor(colour, 0.35) else colour,
     lwd = if (dense) 1 else 1.5
   )
   if (!is.null(inner)) {
     graphics::segments(inner[, 1], at, inner[, 2], at, col = colour, lwd = 4.5)
   }
   graphics::points(
-    estimate, at,
-    pch = if (dense) 19 else 21, bg = "white", col = colour,
+    estimate, at, pch = if (dense) 19 else 21, bg = "white", col = colour,
     cex = if (dense) 0.3 else 1
   )
   invisible(NULL)
@@ -224,14 +206,11 @@ draw_lengthscales <- function(x, main) {
   if (!is.null(reference)) {
     graphics::abline(v = log10(reference), col = muted[["line"]], lty = 2)
   }
-  graphics::points(
-    log10(values), place$at, pch = 19, col = bk_colours[["blue"]]
-  )
+  graphics::points(log10(values), place$at, pch = 19, col = bk_colours[["blue"]])
   invisible(NULL)
 }
 
-# Round numbers between 10^limits: 1, 2, 5 times powers of ten, or of few
-# powers of ten these alone.
+# Round numbers between 10^limits: 1, 2, 5 times powers of ten, or of few powers of ten these alone.
 log_ticks <- function(limits) {
   powers <- 10^seq(floor(limits[1]), ceiling(limits[2]))
   ticks <- if (diff(limits) > 3) powers else sort(c(outer(c(1, 2, 5), powers)))

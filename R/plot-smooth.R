@@ -1,7 +1,7 @@
 # Smooth terms of a fit: their curves and pictures.
 
-# Mean, sd and, by probability, quantiles of the contribution of a smooth to the
-# latent value over a grid by smooth_grid().
+# Mean, sd and, by probability, quantiles of the contribution of a smooth to the latent value over a
+# grid by smooth_grid().
 smooth_curve <- function(object, grid, probs) {
   at <- grid$at
   columns <- grid$columns
@@ -14,12 +14,8 @@ smooth_curve <- function(object, grid, probs) {
     ))
   }
   mean <- drop(columns %*% coefficient_mean(object, "data")[at])
-  sd <- sqrt(
-    pmax(quadratic(columns, coefficient_cov(object, "data")[at, at]), 0)
-  )
-  list(
-    mean = mean, sd = sd, quantiles = mean + outer(sd, stats::qnorm(probs))
-  )
+  sd <- sqrt(pmax(quadratic(columns, coefficient_cov(object, "data")[at, at]), 0))
+  list(mean = mean, sd = sd, quantiles = mean + outer(sd, stats::qnorm(probs)))
 }
 
 draw_smooths <- function(x, pars, main) {
@@ -50,8 +46,7 @@ draw_smooths <- function(x, pars, main) {
       },
       "f" = plot_intervals(
         panel$mean, panel$quantiles[, 1], panel$quantiles[, 4],
-        labels = do.call(paste, c(lapply(at, as.character), sep = ", ")),
-        xlab = label, main = title
+        labels = do.call(paste, c(lapply(at, as.character), sep = ", ")), xlab = label, main = title
       ),
       plot_smooth_curves(at, panel, label, title)
     )
@@ -60,18 +55,15 @@ draw_smooths <- function(x, pars, main) {
 
 largest <- function(values) max(abs(as.double(values)), 1e-300)
 
-# What is drawn of a smooth: a curve, "1", curves by level of a factor, "1f", a
-# surface, "2", or values by levels, "f".
+# What is drawn of a smooth: a curve, "1", curves by level of a factor, "1f", a surface, "2", or
+# values by levels, "f".
 smooth_panel <- function(k, x) {
   smooth <- x$smooths[[k]]
   factors <- !vapply(smooth$levels[seq_along(smooth$variables)], is.null, NA)
   if (length(factors) > 2L) {
     bk_abort(
       "argument", sprintf("`%s` has too many variables to draw.", smooth$label),
-      paste(
-        "Accepted: terms of one or two variables. exposure() shows what more",
-        "of them do."
-      ),
+      paste("Accepted: terms of one or two variables. exposure() shows what more", "of them do."),
       column = "pars", found = smooth$label
     )
   }
@@ -103,37 +95,30 @@ plot_smooth_curves <- function(at, curve, label, main) {
   graphics::abline(h = 0, col = muted[["line"]], lty = 2)
   for (k in if (one) 1:2) {
     graphics::polygon(
-      c(at[[1]], rev(at[[1]])),
-      c(curve$quantiles[, k], rev(curve$quantiles[, 5 - k])),
+      c(at[[1]], rev(at[[1]])), c(curve$quantiles[, k], rev(curve$quantiles[, 5 - k])),
       col = grDevices::adjustcolor(bk_palette(1), 0.08 + 0.1 * k), border = NA
     )
   }
   for (l in seq_len(count)) {
     own <- as.integer(level) == l
     graphics::lines(
-      at[[1]][own], curve$mean[own],
-      col = bk_palette(count)[l], lty = bk_lines(count)[l], lwd = 2
+      at[[1]][own], curve$mean[own], col = bk_palette(count)[l], lty = bk_lines(count)[l], lwd = 2
     )
   }
   if (!is.null(labels)) key_classes(labels, bk_palette(count), bk_lines(count))
 }
 
-# White where the surface is `middle`, the darkest color `limit` from there;
-# `points` are two columns on top.
+# White where the surface is `middle`, the darkest color `limit` from there; `points` are two
+# columns on top.
 plot_smooth_surface <- function(at, mean, main, middle = 0, points = NULL,
                                 limit = largest(mean - middle)) {
   # Not too dark for lines and points on top.
   ends <- blend(bk_colours[c("orange", "blue")], 0.75)
-  draw_surface(
-    at, mean, main, middle + c(-1, 1) * limit, c(ends[1], "white", ends[2]),
-    points
-  )
+  draw_surface(at, mean, main, middle + c(-1, 1) * limit, c(ends[1], "white", ends[2]), points)
 }
 
 plot_smooth_sd <- function(at, sd, main, limit = largest(sd)) {
-  draw_surface(
-    at, sd, main, c(0, limit), c("white", blend(bk_colours["purple"], 0.75))
-  )
+  draw_surface(at, sd, main, c(0, limit), c("white", blend(bk_colours["purple"], 0.75)))
 }
 
 # A surface over two variables between `limits`, with the key of its colors.
@@ -149,18 +134,13 @@ draw_surface <- function(at, values, main, limits, colors, points = NULL) {
   room <- key + 4 * graphics::strwidth("0", "inches")
   graphics::par(mai = replace(mai, 4, mai[4] + room))
   bk_panel(
-    range(sides[[1]]), range(sides[[2]]),
-    xlab = names(at)[1], ylab = names(at)[2], main = main
+    range(sides[[1]]), range(sides[[2]]), xlab = names(at)[1], ylab = names(at)[2], main = main
   )
   colors <- grDevices::colorRampPalette(colors)(61)
-  graphics::image(
-    sides[[1]], sides[[2]], z,
-    zlim = limits, col = colors, add = TRUE
-  )
+  graphics::image(sides[[1]], sides[[2]], z, zlim = limits, col = colors, add = TRUE)
   if (!is.null(points)) {
     graphics::points(
-      points,
-      pch = 19, cex = 0.4, col = grDevices::adjustcolor(muted[["line"]], 0.5)
+      points, pch = 19, cex = 0.4, col = grDevices::adjustcolor(muted[["line"]], 0.5)
     )
   }
   contour_field(

@@ -1,6 +1,6 @@
-# Base graphics with one look: thin grid, muted axes, a palette that colour
-# blind readers can tell apart. Every function takes plain vectors, draws one
-# figure, and leaves the graphical parameters as it found them.
+# Base graphics with one look: thin grid, muted axes, a palette that colour blind readers can tell
+# apart. Every function takes plain vectors, draws one figure, and leaves the graphical parameters
+# as it found them.
 
 # After Okabe and Ito (2008), with an olive and a slate for eight in all.
 bk_colours <- c(
@@ -45,15 +45,14 @@ bk_panel <- function(xlim, ylim, xlab = "", ylab = "", main = "",
   # In the topmost line of the margin.
   title <- fit_title(main)
   graphics::title(
-    main = title$main, adj = 0, line = graphics::par("mar")[3] - 1.4,
-    cex.main = title$size
+    main = title$main, adj = 0, line = graphics::par("mar")[3] - 1.4, cex.main = title$size
   )
   graphics::title(ylab = ylab)
   label_below(xlab)
 }
 
-# The label of the x axis: in the middle, else ending where the panel ends, for
-# wide names of rows leave room at the left.
+# The label of the x axis: in the middle, else ending where the panel ends, for wide names of rows
+# leave room at the left.
 label_below <- function(xlab, line = graphics::par("mgp")[1]) {
   size <- graphics::par("cex.lab")
   sides <- graphics::par("mai")[c(2, 4)]
@@ -61,14 +60,11 @@ label_below <- function(xlab, line = graphics::par("mgp")[1]) {
   room <- graphics::par("pin")[1] + 2 * min(sides)
   graphics::title(
     xlab = xlab, line = line, adj = if (wide > room) 1 else 0.5,
-    cex.lab = size * max(
-      0.75, min(1, (graphics::par("fin")[1] - sides[2]) / wide)
-    )
+    cex.lab = size * max(0.75, min(1, (graphics::par("fin")[1] - sides[2]) / wide))
   )
 }
 
-# A title no wider than its panel and the margin right of it: in smaller
-# letters, then cut.
+# A title no wider than its panel and the margin right of it: in smaller letters, then cut.
 fit_title <- function(main) {
   size <- graphics::par("cex.main")
   if (is.character(main) && any(nzchar(main))) {
@@ -80,9 +76,9 @@ fit_title <- function(main) {
   list(main = main, size = size)
 }
 
-# An empty panel with a place on the x axis for each level. Names that are too
-# wide for their places stand upright in a margin as high as they are: axis()
-# would leave out some of them. The margin stays until the next panel.
+# An empty panel with a place on the x axis for each level. Names that are too wide for their places
+# stand upright in a margin as high as they are: axis() would leave out some of them. The margin
+# stays until the next panel.
 level_panel <- function(levels, limits, xlab, main) {
   inches <- function(size) graphics::strwidth(levels, "inches", cex = size)
   at <- seq_along(levels)
@@ -96,10 +92,7 @@ level_panel <- function(levels, limits, xlab, main) {
   }
   bk_panel(range(at) + c(-0.5, 0.5), limits, "", "", main, "y", "y")
   label_below(xlab, graphics::par("mar")[1] - 1.3)
-  bk_axis(
-    1, at, levels,
-    cex.axis = size, las = if (upright) 2 else 1, gap.axis = 0
-  )
+  bk_axis(1, at, levels, cex.axis = size, las = if (upright) 2 else 1, gap.axis = 0)
 }
 
 bk_grid <- function(...) {
@@ -107,20 +100,15 @@ bk_grid <- function(...) {
 }
 
 bk_axis <- function(side, at = NULL, labels = TRUE, ...) {
-  graphics::axis(
-    side, at, labels,
-    lwd = 0, lwd.ticks = 0.8, col.ticks = muted[["axis"]], ...
-  )
+  graphics::axis(side, at, labels, lwd = 0, lwd.ticks = 0.8, col.ticks = muted[["axis"]], ...)
 }
 
-# Makes a margin as wide as the labels, up to `share` of the figure, and returns
-# them, cut only if there is no room.
+# Makes a margin as wide as the labels, up to `share` of the figure, and returns them, cut only if
+# there is no room.
 margin_labels <- function(labels, side, size, share = 0.45) {
   labels <- cut_to(labels, share * graphics::par("fin")[1], size)
   inches <- max(0, graphics::strwidth(labels, "inches", cex = size))
-  graphics::par(mar = replace(
-    graphics::par("mar"), side, 1 + inches / graphics::par("csi")
-  ))
+  graphics::par(mar = replace(graphics::par("mar"), side, 1 + inches / graphics::par("csi")))
   labels
 }
 
@@ -135,9 +123,8 @@ cut_to <- function(labels, inches, size = 1) {
 # A remark in small print at the right above the panel, or below its labels.
 bk_note <- function(text, below = FALSE) {
   graphics::mtext(
-    text,
-    side = if (below) 1 else 3, adj = if (below) 0.5 else 1,
-    line = if (below) 3.5 else 0.2, cex = 0.75, col = muted[["axis"]]
+    text, side = if (below) 1 else 3, adj = if (below) 0.5 else 1, line = if (below) 3.5 else 0.2,
+    cex = 0.75, col = muted[["axis"]]
   )
 }
 
@@ -153,22 +140,18 @@ plot_traces <- function(draws, max_panels = 6L) {
   keep <- spread_over(iterations, 2000)
   for (v in shown) {
     bk_panel(
-      c(1, iterations), range(draws[, , v], finite = TRUE),
-      xlab = "Kept draw",
-      main = names[v], grid = "y"
+      c(1, iterations), range(draws[, , v], finite = TRUE), xlab = "Kept draw", main = names[v],
+      grid = "y"
     )
     for (chain in seq_len(dim(draws)[2])) {
-      graphics::lines(
-        keep, draws[keep, chain, v],
-        col = colours[chain], lwd = 0.7
-      )
+      graphics::lines(keep, draws[keep, chain, v], col = colours[chain], lwd = 0.7)
     }
   }
   invisible(NULL)
 }
 
-# A bound that rises, by pass. The first passes climb so far that the rest looks
-# flat: the axis begins where most of the climb is over, and says so.
+# A bound that rises, by pass. The first passes climb so far that the rest looks flat: the axis
+# begins where most of the climb is over, and says so.
 plot_bound <- function(bound, ylab = "Lower bound", main = "") {
   passes <- seq_along(bound)
   finite <- bound[is.finite(bound)]
@@ -183,9 +166,7 @@ plot_bound <- function(bound, ylab = "Lower bound", main = "") {
   graphics::title(ylab = ylab, line = 3.9)
   graphics::lines(passes, bound, col = bk_colours[["blue"]], lwd = 1.8)
   if (length(passes) <= 60L) {
-    graphics::points(passes, bound,
-      pch = 19, cex = 0.5, col = bk_colours[["blue"]]
-    )
+    graphics::points(passes, bound, pch = 19, cex = 0.5, col = bk_colours[["blue"]])
   }
   hidden <- sum(bound < low, na.rm = TRUE)
   if (hidden > 0L) bk_note(sprintf("first %d below the axis", hidden))

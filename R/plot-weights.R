@@ -1,7 +1,7 @@
 # Weights of kernels and latent functions of mkprobit().
 
-# A dot and its 95 % limits for each kernel; of a sampler the box of its draws
-# (median, quartiles, 5 % and 95 %). Of subsets bars: probabilities.
+# A dot and its 95 % limits for each kernel; of a sampler the box of its draws (median, quartiles, 5
+# % and 95 %). Of subsets bars: probabilities.
 draw_kernel_weights <- function(x, main) {
   table <- kernel_weights(x)
   n <- nrow(table)
@@ -32,32 +32,23 @@ draw_kernel_weights <- function(x, main) {
     graphics::rect(0, at - 0.3, table$mean, at + 0.3, col = colour, border = NA)
   } else if (drawn) {
     graphics::segments(ends[1, ], at, ends[5, ], at, col = colour)
-    graphics::rect(
-      ends[2, ], at - 0.25, ends[4, ], at + 0.25, col = "white", border = colour
-    )
-    graphics::segments(ends[3, ], at - 0.25, ends[3, ], at + 0.25,
-      col = colour, lwd = 2.5
-    )
+    graphics::rect(ends[2, ], at - 0.25, ends[4, ], at + 0.25, col = "white", border = colour)
+    graphics::segments(ends[3, ], at - 0.25, ends[3, ], at + 0.25, col = colour, lwd = 2.5)
   } else {
     known <- !is.na(ends[1, ])
-    graphics::segments(
-      ends[1, known], at[known], ends[2, known], at[known],
-      col = colour, lwd = 2
-    )
+    graphics::segments(ends[1, known], at[known], ends[2, known], at[known], col = colour, lwd = 2)
     graphics::points(table$mean, at, pch = 19, col = colour)
   }
   invisible(table)
 }
 
-# The latent function of every class along one predictor, the others at their
-# mean, with two standard deviations.
+# The latent function of every class along one predictor, the others at their mean, with two
+# standard deviations.
 draw_functions <- function(x, columns, main) {
   points <- 200L
   if (is.null(columns)) columns <- x$columns
   if (!is_string(columns) || !(columns %in% x$columns)) {
-    abort_argument(
-      columns, "columns", paste("one of", list_some(quoted(x$columns)))
-    )
+    abort_argument(columns, "columns", paste("one of", list_some(quoted(x$columns))))
   }
   held <- held_values(x)
   limits <- range(x$inducing[, columns])
@@ -83,15 +74,12 @@ draw_functions <- function(x, columns, main) {
   colours <- bk_palette(ncol(mean))
   for (k in seq_len(ncol(mean))) {
     graphics::polygon(
-      c(axis, rev(axis)),
-      c(mean[, k] - 2 * sd[, k], rev(mean[, k] + 2 * sd[, k])),
+      c(axis, rev(axis)), c(mean[, k] - 2 * sd[, k], rev(mean[, k] + 2 * sd[, k])),
       col = grDevices::adjustcolor(colours[k], 0.15), border = NA
     )
   }
   for (k in seq_len(ncol(mean))) {
-    graphics::lines(
-      axis, mean[, k], col = colours[k], lwd = 2, lty = bk_lines(ncol(mean))[k]
-    )
+    graphics::lines(axis, mean[, k], col = colours[k], lwd = 2, lty = bk_lines(ncol(mean))[k])
   }
   if (several) key_classes(labels, colours, bk_lines(ncol(mean)))
   out <- data.frame(

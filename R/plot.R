@@ -1,5 +1,5 @@
-# plot() of every fit: which pictures a model has, which of them apply, and the
-# arguments that each takes.
+# plot() of every fit: which pictures a model has, which of them apply, and the arguments that each
+# takes.
 
 #' Plot a fit
 #'
@@ -13,10 +13,9 @@
 #'   * `"ranef"`: random effects with 90 % intervals, in order of size;
 #'   * `"smooth"`: smooth curves with 50 % and 90 % pointwise intervals, or the
 #'     posterior mean surface of two variables;
-#'   * `"calibration"`: predicted probability against observed frequency with
-#'     95 % intervals; with more than two classes the probability of the
-#'     predicted class against how often it was right. On the rows of the fit it
-#'     flatters the fit: give `newdata`;
+#'   * `"calibration"`: predicted probability against observed frequency with 95 % intervals; with
+#'     more than two classes the probability of the predicted class against how often it was right.
+#'     On the rows of the fit it flatters the fit: give `newdata`;
 #'   * `"partial"`: the mean of the response, or the probability of the positive
 #'     class, as one predictor changes and everything else, random effects of
 #'     known groups included, stays what it is in up to 200 rows (of more than two
@@ -27,13 +26,11 @@
 #'   * `"trace"`: draws by chain.
 #'
 #'   [gpsvm()]:
-#'   * `"boundary"`, first with two predictors: the probability of the positive
-#'     class in colours with its lines at 0.1, 0.5 (bold) and 0.9, dashed lines
-#'     of the posterior standard deviation of the latent value, which grows
-#'     where there are few data, and the inducing points (+). With more classes
-#'     the most probable one, paler where it is less probable, and the lines
-#'     where it changes; above eight classes their numbers stand in their
-#'     regions;
+#'   * `"boundary"`, first with two predictors: the probability of the positive class in colours
+#'     with its lines at 0.1, 0.5 (bold) and 0.9, dashed lines of the posterior standard deviation
+#'     of the latent value, which grows where there are few data, and the inducing points (+). With
+#'     more classes the most probable one, paler where it is less probable, and the lines where it
+#'     changes; above eight classes their numbers stand in their regions;
 #'   * `"calibration"`, `"partial"` (with more classes of each; a posterior mode
 #'     has no bands), `"bound"`, `"trace"`;
 #'   * `"lengthscales"`: of the kernel, for standardised predictors, shortest
@@ -45,39 +42,33 @@
 #'     whose names are the axis if they are numbers;
 #'   * `"scales"`: kernel scales of the standardised predictors: median,
 #'     quartiles, and whiskers from 5 % to 95 %. One outside the model has 0;
-#'   * `"partial"`, before them with one predictor: as above, by the columns of
-#'     the predictors, in rows that the fit has kept. Within a draw the errors
-#'     of the rows are taken to be common to all, which makes the bands a little
-#'     too wide;
+#'   * `"partial"`, before them with one predictor: as above, by the columns of the predictors, in
+#'     rows that the fit has kept. Within a draw the errors of the rows are taken to be common to
+#'     all, which makes the bands a little too wide;
 #'   * `"fit"`: for regressions observed against fitted values with 90 %
 #'     prediction intervals; for classes the same as `"calibration"`;
-#'   * `"calibration"`, `"kernels"` (the posterior of their number beside its
-#'     prior), `"trace"`.
+#'   * `"calibration"`, `"kernels"` (the posterior of their number beside its prior), `"trace"`.
 #'
 #'   [mkprobit()]:
 #'   * `"boundary"`: as above, with the rows that are regressors (+);
-#'   * `"weights"`: of the kernels: mean and 95 % limits, of a sampler's draws
-#'     median, quartiles, 5 % and 95 %, of subsets the probability of each
-#'     kernel;
+#'   * `"weights"`: of the kernels: mean and 95 % limits, of a sampler's draws median, quartiles, 5
+#'     % and 95 %, of subsets the probability of each kernel;
 #'   * `"functions"`: the latent function of every class along one predictor,
 #'     `columns`, the others at their mean, with two standard deviations;
 #'   * `"calibration"`, `"partial"`, `"bound"`, `"trace"`.
 #'
 #'   [klr()]:
-#'   * `"projection"`: the rows in the learned directions, classes in colours;
-#'     with one direction their probabilities along it, with 90 % limits. Axes
-#'     name the two predictors that weigh most;
+#'   * `"projection"`: the rows in the learned directions, classes in colours; with one direction
+#'     their probabilities along it, with 90 % limits. Axes name the two predictors that weigh most;
 #'   * `"boundary"`, `"fit"`, `"calibration"`, `"partial"`, `"trace"`.
-#' @param pars Which, by name: coefficients (`"coef"`), columns (`"inclusion"`),
-#'   predictors (`"scales"`, `"partial"`), grouping terms (`"ranef"`), smooths
-#'   (`"smooth"`) or variables of `dimnames(as.array(x))` (`"trace"`). Default:
-#'   all but the intercept; of predictors for `"partial"` the six of most
-#'   influence, of draws six that are not single random effects. Of more rows
-#'   than can be read the largest are shown, and a note counts the others.
-#' @param newdata,y For `"calibration"` and `"fit"`: other rows and their
-#'   response, which may be left out when `newdata` contains it. For
-#'   `"boundary"`: rows that are drawn as points, grey without labels, and set
-#'   the range of the axes. For `"partial"`: the rows to average over.
+#' @param pars Which, by name: coefficients (`"coef"`), columns (`"inclusion"`), predictors
+#'   (`"scales"`, `"partial"`), grouping terms (`"ranef"`), smooths (`"smooth"`) or variables of
+#'   `dimnames(as.array(x))` (`"trace"`). Default: all but the intercept; of predictors for
+#'   `"partial"` the six of most influence, of draws six that are not single random effects. Of more
+#'   rows than can be read the largest are shown, and a note counts the others.
+#' @param newdata,y For `"calibration"` and `"fit"`: other rows and their response, which may be
+#'   left out when `newdata` contains it. For `"boundary"`: rows that are drawn as points, grey
+#'   without labels, and set the range of the axes. For `"partial"`: the rows to average over.
 #' @param columns For `"boundary"`: names of two predictors, the axes; all
 #'   others are held at their training mean. Default: the two there are.
 #' @param scale For `"coef"`: `"data"`, or `"model"` for the effects of
@@ -87,11 +78,9 @@
 #' @param main Title: one text, or an expression.
 #' @param threads Worker threads.
 #' @param ... No further arguments.
-#' @return What is drawn, invisibly: for `"calibration"` the table of
-#'   [calibration()]; data frames for `"partial"` (`predictor`, `value`, as text
-#'   if factors stand beside numbers, for more than two classes `class`, `fit`,
-#'   `lwr`, `upr`), `"fit"` and `"kernels"`;
-#'   else `NULL`.
+#' @return What is drawn, invisibly: for `"calibration"` the table of [calibration()]; data frames
+#'   for `"partial"` (`predictor`, `value`, as text if factors stand beside numbers, for more than
+#'   two classes `class`, `fit`, `lwr`, `upr`), `"fit"` and `"kernels"`; else `NULL`.
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply
 #'   to the fit, with the reason and those that do; for unknown `columns` or
 #'   `pars`. `bayeskernel_error_response` for labels that the fit does not know.
@@ -108,12 +97,9 @@
 #' plot(fit, "calibration", bins = 5)
 #' plot(gpsvm(y ~ a + b, d, threads = 1), newdata = d)
 #' @export
-plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL,
-                                 y = NULL, columns = NULL,
-                                 scale = c("data", "model"), link = NULL,
-                                 bins = 10, main = NULL,
-                                 threads = getOption("bayeskernel.threads", 2L),
-                                 ...) {
+plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
+                                 columns = NULL, scale = c("data", "model"), link = NULL, bins = 10,
+                                 main = NULL, threads = getOption("bayeskernel.threads", 2L), ...) {
   check_no_dots(...)
   known <- pictures(x)
   given <- list(
@@ -124,16 +110,13 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL,
   )
   if (is.null(type)) type <- telling_picture(known, given)
   picture <- known[[check_picture(known, type, given)]]
-  invisible(do.call(
-    picture$draw, given[names(formals(picture$draw))],
-    quote = TRUE
-  ))
+  invisible(do.call(picture$draw, given[names(formals(picture$draw))], quote = TRUE))
 }
 
-# A picture of a fit: `draw`, a function of some of the arguments of plot();
-# `reason`, why it does not apply, NULL if it does; `needs`, an argument of
-# plot() without which there is nothing to draw, or a function that tells that
-# argument where finding out costs something, and `ask`, what to tell then.
+# A picture of a fit: `draw`, a function of some of the arguments of plot(); `reason`, why it does
+# not apply, NULL if it does; `needs`, an argument of plot() without which there is nothing to draw,
+# or a function that tells that argument where finding out costs something, and `ask`, what to tell
+# then.
 picture <- function(draw, reason = NULL, needs = NULL, ask = NULL) {
   list(draw = draw, reason = reason, needs = needs, ask = ask)
 }
@@ -149,9 +132,7 @@ refusal <- function(picture, given) {
 }
 
 telling_picture <- function(known, given = list()) {
-  drawn <- Find(
-    function(name) refusal(known[[name]], given) == "", names(known)
-  )
+  drawn <- Find(function(name) refusal(known[[name]], given) == "", names(known))
   drawn %||% names(known)[1]
 }
 
@@ -162,10 +143,7 @@ check_picture <- function(known, type, given) {
     drawn <- names(known)[vapply(known, refusal, "", given) == ""]
     bk_abort(
       "argument", sprintf("There is no \"%s\" plot of this fit.", type),
-      c(
-        refused,
-        paste("Accepted:", paste(quoted(drawn), collapse = ", "))
-      ),
+      c(refused, paste("Accepted:", paste(quoted(drawn), collapse = ", "))),
       column = "type", found = type, expected = drawn
     )
   }
@@ -190,10 +168,7 @@ check_pars <- function(pars, known) {
   if (!is.character(pars) || length(strange) > 0) {
     bk_abort(
       "argument", "`pars` names what is not in the fit.",
-      c(
-        paste("Found:", list_some(quoted(strange))),
-        paste("Accepted:", list_some(known))
-      ),
+      c(paste("Found:", list_some(quoted(strange))), paste("Accepted:", list_some(known))),
       column = "pars", found = strange, expected = known
     )
   }
@@ -232,8 +207,7 @@ trace_picture <- function(x) {
   )
 }
 
-# Six variables: those of few values that all draws share, and of a function
-# some from low to high.
+# Six variables: those of few values that all draws share, and of a function some from low to high.
 trace_names <- function(x, most = 6L) {
   traced <- model_of(x)$traced %||% function(draws) dimnames(draws)[[3]]
   known <- traced(x$draws)
@@ -263,8 +237,7 @@ partial_picture <- function(x) {
       "It was made from a kernel and has no predictors."
     },
     function(given) {
-      at_hand <- inherits(x, "bark") || !is.null(given$newdata) ||
-        !is.null(fit_data(x))
+      at_hand <- inherits(x, "bark") || !is.null(given$newdata) || !is.null(fit_data(x))
       if (!at_hand) "newdata"
     }, "The data of the fit are not to be had any more: give rows as `newdata`."
   )
@@ -273,8 +246,7 @@ partial_picture <- function(x) {
 fit_picture <- function(x) {
   picture(
     if (is_regression(x)) draw_observed else draw_calibration,
-    needs = if (!has_fitted(x)) "newdata",
-    ask = "It has not kept its rows: give `newdata` and `y`."
+    needs = if (!has_fitted(x)) "newdata", ask = "It has not kept its rows: give `newdata` and `y`."
   )
 }
 
@@ -285,8 +257,7 @@ pictures.default <- function(object) {
   list(
     coef = picture(draw_coefficients, if (!fixed) "It has no coefficients."),
     fit = fit_picture(object), calibration = calibration_picture(object),
-    partial = partial_picture(object), bound = bound_picture(object),
-    trace = trace_picture(object)
+    partial = partial_picture(object), bound = bound_picture(object), trace = trace_picture(object)
   )
 }
 
@@ -347,9 +318,7 @@ pictures.gpsvm <- function(object) {
 #' @exportS3Method
 pictures.bark <- function(object) {
   all <- list(
-    inclusion = picture(
-      draw_inclusion, if (!object$select) "It has no selection."
-    ),
+    inclusion = picture(draw_inclusion, if (!object$select) "It has no selection."),
     scales = picture(draw_scales), partial = partial_picture(object),
     fit = fit_picture(object), calibration = calibration_picture(object),
     kernels = picture(draw_kernels), trace = trace_picture(object)

@@ -8,8 +8,7 @@
 #'   Default: the rows of the fit.
 #' @param ndraws Number of draws. Default: all of a sampler, 1000 from q.
 #' @param re.form,seed As for [predict()][predict.bayeskernel_fit].
-#' @param link As for [predict()][predict.bayeskernel_fit]: how f becomes a
-#'   probability.
+#' @param link As for [predict()][predict.bayeskernel_fit]: how f becomes a probability.
 #' @param transform Return probabilities, as `posterior_epred()`, in place of f.
 #' @param prob Probability of the intervals, default 0.9.
 #' @param pars Names of parameters; default all.
@@ -26,24 +25,21 @@
 #' * `log_lik()`: logarithm of the probability, or density, of each response.
 #' * `loo()`: leave-one-out cross-validation by these, see [loo::loo()].
 #'
-#'   `posterior_interval()`: central intervals of parameters, a row each.
-#'   `prior_summary()`: the prior of the fit. `pp_check()`: a ggplot, the
-#'   distribution of the responses beside that of `ndraws` (default 50) simulated
-#'   ones.
+#'   `posterior_interval()`: central intervals of parameters, a row each. `prior_summary()`: the
+#'   prior of the fit. `pp_check()`: a ggplot, the distribution of the responses beside that of
+#'   `ndraws` (default 50) simulated ones.
 #' @section Weights: A row of weight w counts w times in `log_lik()` and
 #'   `loo()`, as a row of w trials does. Of a [bark()] the weight divides the
 #'   variance of the row's noise, and the row counts once.
-#' @section Leave-one-out: A fit by expectation propagation has the predictive
-#'   density of each row given the others, from its cavities: `loo()` sums them,
-#'   without importance sampling. Other fits take `log_lik()` and Pareto
-#'   smoothed importance sampling.
+#' @section Leave-one-out: A fit by expectation propagation has the predictive density of each row
+#'   given the others, from its cavities: `loo()` sums them, without importance sampling. Other fits
+#'   take `log_lik()` and Pareto smoothed importance sampling.
 #' @section Support vector machines: Their likelihood is a pseudo-likelihood:
 #'   the hinge loss is not minus the logarithm of a probability.
 #'   `posterior_predict()`, `pp_check()`, `log_lik()` and `loo()` are errors;
 #'   [bkm()] has the same models with a likelihood.
-#' @section Errors: `bayeskernel_error_argument`, as
-#'   [predict()][predict.bayeskernel_fit]; also if the data of the fit are
-#'   not to be had, and for `log_lik()`, `loo()` of a pseudo-likelihood.
+#' @section Errors: `bayeskernel_error_argument`, as [predict()][predict.bayeskernel_fit]; also if
+#'   the data of the fit are not to be had, and for `log_lik()`, `loo()` of a pseudo-likelihood.
 #' @examples
 #' set.seed(1)
 #' x <- matrix(runif(120, -2, 2), 60, 2)
@@ -60,8 +56,7 @@
 NULL
 
 # Draws of f and what comes with them, at new rows or those of the fit.
-posterior_latent <- function(object, newdata, draws, re.form = NULL,
-                             seed = NULL, response = FALSE,
+posterior_latent <- function(object, newdata, draws, re.form = NULL, seed = NULL, response = FALSE,
                              threads = getOption("bayeskernel.threads", 2L)) {
   validate_fit(object)
   if (!is.null(draws)) draws <- check_count(draws, name = "ndraws")
@@ -72,9 +67,7 @@ posterior_latent <- function(object, newdata, draws, re.form = NULL,
     if (is.null(newdata)) newdata <- own_data(object)
     rows <- new_rows(object, newdata, groups, TRUE)
   }
-  check_answer_size(
-    if (is.null(rows)) object$n else rows$n, draw_count(object, draws)
-  )
+  check_answer_size(if (is.null(rows)) object$n else rows$n, draw_count(object, draws))
   out <- with_seed(seed, latent_draws(object, rows, draws, response, threads))
   if (!is.null(rows) && length(dim(out$f)) == 2L) {
     out$f <- fill_incomplete(out$f, rows, TRUE)
@@ -85,24 +78,20 @@ posterior_latent <- function(object, newdata, draws, re.form = NULL,
 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_linpred
-posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE,
-                                              newdata = NULL, ndraws = NULL,
-                                              re.form = NULL, link = NULL,
+posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE, newdata = NULL,
+                                              ndraws = NULL, re.form = NULL, link = NULL,
                                               seed = NULL, ...) {
   check_no_dots(...)
   latent <- posterior_latent(object, newdata, ndraws, re.form, seed)
   if (!check_flag(transform, "transform") || is_regression(object)) {
     return(latent$f)
   }
-  with_declared(
-    object, draw_probability(object, latent, prediction_link(object, link))
-  )
+  with_declared(object, draw_probability(object, latent, prediction_link(object, link)))
 }
 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_epred
-posterior_epred.bayeskernel_fit <- function(object, newdata = NULL,
-                                            ndraws = NULL, re.form = NULL,
+posterior_epred.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NULL, re.form = NULL,
                                             link = NULL, seed = NULL, ...) {
   check_no_dots(...)
   latent <- posterior_latent(object, newdata, ndraws, re.form, seed)
@@ -114,17 +103,14 @@ posterior_epred.bayeskernel_fit <- function(object, newdata = NULL,
 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_predict
-posterior_predict.bayeskernel_fit <- function(object, newdata = NULL,
-                                              ndraws = NULL, re.form = NULL,
+posterior_predict.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NULL, re.form = NULL,
                                               link = NULL, seed = NULL, ...) {
   check_no_dots(...)
   refuse_simulation(object)
   if (is.null(newdata) && !is.null(object$units)) {
     return(count_draws(object, ndraws, re.form, link, seed))
   }
-  out <- predictive_draws(
-    object, newdata, ndraws, re.form, link, seed
-  )
+  out <- predictive_draws(object, newdata, ndraws, re.form, link, seed)
   if (length(object$levels) == 2L) {
     out <- out - 1L
   } else if (!is_regression(object)) {
@@ -156,13 +142,9 @@ refuse_simulation <- function(object) {
 }
 
 # Responses: numbers, or numbers of classes.
-predictive_draws <- function(object, newdata, draws, re.form = NULL,
-                             link = NULL, seed = NULL) {
+predictive_draws <- function(object, newdata, draws, re.form = NULL, link = NULL, seed = NULL) {
   if (is_regression(object)) {
-    return(posterior_latent(
-      object, newdata, draws, re.form, seed,
-      response = TRUE
-    )$f)
+    return(posterior_latent(object, newdata, draws, re.form, seed, response = TRUE)$f)
   }
   link <- prediction_link(object, link)
   with_seed(seed, {
@@ -184,8 +166,7 @@ predictive_draws <- function(object, newdata, draws, re.form = NULL,
 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_interval
-posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL,
-                                               ...) {
+posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL, ...) {
   check_no_dots(...)
   prob <- check_number(prob, 0, 1, "prob", closed = FALSE)
   draws <- parameter_draws(object)
@@ -231,8 +212,7 @@ log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
 }
 
 # Of each response, draws x rows.
-log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL,
-                          seed = NULL) {
+log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL, seed = NULL) {
   latent <- posterior_latent(object, newdata, draws, seed = seed)
   n <- ncol(latent$f)
   if (is.null(newdata) && !is.null(object$units)) {
@@ -264,9 +244,7 @@ label_densities <- function(object, latent, codes, own) {
     return(if (is.null(weights)) out else out * rep(weights, each = nrow(out)))
   }
   p <- draw_probability(object, latent, "probit")
-  out <- vapply(
-    seq_len(n), function(i) log(p[, i, codes[i]]), numeric(nrow(p))
-  )
+  out <- vapply(seq_len(n), function(i) log(p[, i, codes[i]]), numeric(nrow(p)))
   weights <- if (own) likelihood_powers(object)
   if (is.null(weights)) out else out * rep(weights, each = nrow(out))
 }
@@ -291,8 +269,8 @@ likelihood_powers <- function(object) {
   if (!noise) object$weights
 }
 
-# log_densities() of the fit's own rows with a column for each time that a row
-# counts, so that leaving one out leaves the others.
+# log_densities() of the fit's own rows with a column for each time that a row counts, so that
+# leaving one out leaves the others.
 repeated_columns <- function(object, log_density) {
   weights <- likelihood_powers(object)
   copies <- row_copies(weights)
@@ -329,8 +307,7 @@ loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
 sampled_loo <- function(x, ..., seed) {
   log_lik <- repeated_columns(x, log_densities(x, seed = seed))
   size <- dim(x$draws)
-  # Draws that are not of chains are independent; of weighted chains they are no
-  # chains any more.
+  # Draws that are not of chains are independent; of weighted chains they are no chains any more.
   r_eff <- if (is.null(size) || !is.null(weighted_rows(x))) {
     rep(1, ncol(log_lik))
   } else {

@@ -1,8 +1,8 @@
-# What each term of a linear predictor adds to f, and predictions without some
-# of them: columns of the other terms are 0, on the scale of the data.
+# What each term of a linear predictor adds to f, and predictions without some of them: columns of
+# the other terms are 0, on the scale of the data.
 
-# By name: `columns` of the fixed part, numbers of `random` terms and `smooths`,
-# and the `variables` that the term needs.
+# By name: `columns` of the fixed part, numbers of `random` terms and `smooths`, and the `variables`
+# that the term needs.
 terms_of_fit <- function(object) {
   info <- object$design
   label <- if (info$type == "matrix") {
@@ -35,8 +35,7 @@ terms_of_fit <- function(object) {
   constant <- which(label == "(Intercept)")
   if (length(constant)) {
     out <- c(list("(Intercept)" = list(
-      columns = constant, random = integer(), smooths = integer(),
-      variables = character()
+      columns = constant, random = integer(), smooths = integer(), variables = character()
     )), out)
   }
   c(out, random_terms_of_fit(info))
@@ -61,8 +60,7 @@ random_terms_of_fit <- function(info) {
   out
 }
 
-# Names of the terms that count, NULL for all. Blanks and brackets around bars
-# may be left out.
+# Names of the terms that count, NULL for all. Blanks and brackets around bars may be left out.
 kept_terms <- function(object, terms, exclude) {
   if (is.null(terms) && is.null(exclude)) {
     return(NULL)
@@ -73,9 +71,7 @@ kept_terms <- function(object, terms, exclude) {
   find <- function(x, name) {
     at <- if (is.character(x)) match(plain(x), plain(known))
     if (!is.character(x) || anyNA(at)) {
-      abort_argument(x, name, paste("some of", list_some(quoted(known), 20L)),
-        accepted = known
-      )
+      abort_argument(x, name, paste("some of", list_some(quoted(known), 20L)), accepted = known)
     }
     known[at]
   }
@@ -86,9 +82,7 @@ kept_terms <- function(object, terms, exclude) {
 need_terms <- function(object) {
   if (!is_linear(object)) {
     bk_abort(
-      "argument", sprintf("A fit by %s() is no sum of terms.",
-        model_of(object)$name
-      ),
+      "argument", sprintf("A fit by %s() is no sum of terms.", model_of(object)$name),
       c(
         "Its kernel combines the predictors.",
         "Accepted: a fit by bkm() or bsvm(), whose formula may have gp() terms.",
@@ -99,8 +93,8 @@ need_terms <- function(object) {
   }
 }
 
-# Rows in which variables that only terms left out need have some value, whether
-# they are there or not.
+# Rows in which variables that only terms left out need have some value, whether they are there or
+# not.
 with_unneeded <- function(object, newdata, kept) {
   info <- object$design
   terms <- terms_of_fit(object)
@@ -128,8 +122,7 @@ with_unneeded <- function(object, newdata, kept) {
 some_value <- function(object, name) {
   info <- object$design
   own <- object$data$rows
-  if (is.data.frame(own) && name %in% names(own) &&
-    is.null(dim(own[[name]]))) {
+  if (is.data.frame(own) && name %in% names(own) && is.null(dim(own[[name]]))) {
     seen <- own[[name]][!is.na(own[[name]])]
     if (length(seen)) {
       return(seen[1])
@@ -144,8 +137,8 @@ some_value <- function(object, name) {
   if (length(levels)) levels[[1]] else 1
 }
 
-# The fit and rows of which only the terms `kept` count. Without the constant
-# columns are not centred. Rows in which something is missing have no answer.
+# The fit and rows of which only the terms `kept` count. Without the constant columns are not
+# centred. Rows in which something is missing have no answer.
 keep_terms <- function(object, rows, kept) {
   terms <- terms_of_fit(object)
   part <- function(name) unlist(lapply(terms[kept], `[[`, name))
@@ -220,8 +213,7 @@ one_slice_of_terms <- function(object, newdata, ask, names, first) {
   })
   out <- lapply(c(fit = "fit", se.fit = "se.fit"), function(part) {
     matrix(
-      as.double(unlist(lapply(each, `[[`, part))), length(rows$offset),
-      length(names),
+      as.double(unlist(lapply(each, `[[`, part))), length(rows$offset), length(names),
       dimnames = list(NULL, names)
     )
   })

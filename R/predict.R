@@ -4,113 +4,88 @@
 #' for new ones, averaged over the posterior: over coefficients, random effects,
 #' groups that the fit has not seen, and with draws over these.
 #'
-#' @param object A fit by [bkm()], [bsvm()], [gpsvm()], [bark()],
-#'   [mkprobit()] or [klr()].
-#' @param newdata Data frame with the variables of the formula, its grouping
-#'   factors and offsets; for a fit to several feature spaces a list of these by
-#'   name; for a fit to a matrix a matrix (also a sparse one) or
-#'   data frame with the same columns, by name if named, else by position; for a
-#'   kernel given as a matrix the kernel values of the new rows with the
-#'   training rows, columns by name if both have names, else in the order of the
-#'   fit; for a [gpsvm()], if the diagonal of its matrix varies, with the values of
-#'   the new rows with themselves in a last column, or in columns of their own
-#'   names, else a warning says that the mean of that diagonal is taken; or a
-#'   [row_source()]. Default: the rows of the fit.
-#' @param type Of classes `"class"`, the default: a factor; `"prob"`: matrix of
-#'   class probabilities; `"link"`: posterior mean of the latent value f, whose
-#'   positive side is the second class, with more than two classes of a
-#'   [gpsvm()] a matrix with a column for each class against the rest, of a
-#'   [mkprobit()] one for the function of each class; `"logprob"`, of
-#'   [mkprobit()]: logarithms of the probabilities, accurate where these
-#'   underflow; `"response"`: as for
-#'   [glm()] the probability of the positive class, with more than two classes
-#'   the same as `"prob"`. Of a regression `"response"`, the default, or
-#'   `"link"`: the posterior mean of the function. `"terms"`, of a [bkm()] or
-#'   [bsvm()]: what each term adds to f, see there.
-#' @param link How f becomes a probability: of a [bkm()] with a likelihood its
-#'   own link. [bark()]: `"probit"`, \eqn{\Phi(f)}. Support vector machines:
-#'   `"calibrated"`, the default, whose two numbers come from the rows, see
-#'   there; `"probit"`, a convention; `"hinge"`, the probability that the
-#'   pseudo-likelihood itself implies, which is too sure of itself. With more
-#'   than two classes of a [gpsvm()] the last two are those of each against the
-#'   rest, divided by their sum.
-#' @param threshold For `"class"` of two: the positive class is predicted when
-#'   its probability is at least this. A number in \[0, 1\], or `"prevalence"`,
-#'   the weighted share of the positive class in the rows of the fit. Or
-#'   `"margin"`: the sign of the mean of f, the rule of support vector machines.
-#'   Default `NULL`: the more probable class, which makes fewest errors.
-#' @param se.fit Also return posterior standard deviations: of f or the mean, or
-#'   with `"prob"` and `"response"` of the probability of the positive class,
-#'   for ordered classes of each and of a [mkprobit()] of each, for variational
-#'   fits from 400 draws. Of samplers of kernel models the latter is the
-#'   deviation between draws, each of which averages over what it leaves open.
-#' @param interval `"credible"`, for f or the mean (`"link"`, or `"response"` of
-#'   a regression; one f a row), or `"prediction"`, for a new response of a
-#'   regression: a matrix with columns `fit`, `lwr`, `upr`. Limits are normal,
-#'   by the posterior mean and variance of f; of a [bark()] they are quantiles
-#'   of one draw for each stored one, of ordered classes of their probabilities,
-#'   an array as below. With `"response"` of two classes they are
-#'   limits of the probability of the positive class, those of f put through
-#'   the link; with `"prob"` of both, an array, rows x (`fit`, `lwr`, `upr`) x
-#'   classes. Of a [mkprobit()] with two classes or more, and from draws.
+#' @param object A fit by [bkm()], [bsvm()], [gpsvm()], [bark()], [mkprobit()] or [klr()].
+#' @param newdata Data frame with the variables of the formula, its grouping factors and offsets;
+#'   for a fit to several feature spaces a list of these by name; for a fit to a matrix a matrix
+#'   (also a sparse one) or data frame with the same columns, by name if named, else by position;
+#'   for a kernel given as a matrix the kernel values of the new rows with the training rows,
+#'   columns by name if both have names, else in the order of the fit; for a [gpsvm()], if the
+#'   diagonal of its matrix varies, with the values of the new rows with themselves in a last
+#'   column, or in columns of their own names, else a warning says that the mean of that diagonal is
+#'   taken; or a [row_source()]. Default: the rows of the fit.
+#' @param type Of classes `"class"`, the default: a factor; `"prob"`: matrix of class probabilities;
+#'   `"link"`: posterior mean of the latent value f, whose positive side is the second class, with
+#'   more than two classes of a [gpsvm()] a matrix with a column for each class against the rest, of
+#'   a [mkprobit()] one for the function of each class; `"logprob"`, of [mkprobit()]: logarithms of
+#'   the probabilities, accurate where these underflow; `"response"`: as for [glm()] the probability
+#'   of the positive class, with more than two classes the same as `"prob"`. Of a regression
+#'   `"response"`, the default, or `"link"`: the posterior mean of the function. `"terms"`, of a
+#'   [bkm()] or [bsvm()]: what each term adds to f, see there.
+#' @param link How f becomes a probability: of a [bkm()] with a likelihood its own link. [bark()]:
+#'   `"probit"`, \eqn{\Phi(f)}. Support vector machines: `"calibrated"`, the default, whose two
+#'   numbers come from the rows, see there; `"probit"`, a convention; `"hinge"`, the probability
+#'   that the pseudo-likelihood itself implies, which is too sure of itself. With more than two
+#'   classes of a [gpsvm()] the last two are those of each against the rest, divided by their sum.
+#' @param threshold For `"class"` of two: the positive class is predicted when its probability is at
+#'   least this. A number in \[0, 1\], or `"prevalence"`, the weighted share of the positive class
+#'   in the rows of the fit. Or `"margin"`: the sign of the mean of f, the rule of support vector
+#'   machines. Default `NULL`: the more probable class, which makes fewest errors.
+#' @param se.fit Also return posterior standard deviations: of f or the mean, or with `"prob"` and
+#'   `"response"` of the probability of the positive class, for ordered classes of each and of a
+#'   [mkprobit()] of each, for variational fits from 400 draws. Of samplers of kernel models the
+#'   latter is the deviation between draws, each of which averages over what it leaves open.
+#' @param interval `"credible"`, for f or the mean (`"link"`, or `"response"` of a regression; one f
+#'   a row), or `"prediction"`, for a new response of a regression: a matrix with columns `fit`,
+#'   `lwr`, `upr`. Limits are normal, by the posterior mean and variance of f; of a [bark()] they
+#'   are quantiles of one draw for each stored one, of ordered classes of their probabilities, an
+#'   array as below. With `"response"` of two classes they are limits of the probability of the
+#'   positive class, those of f put through the link; with `"prob"` of both, an array, rows x
+#'   (`fit`, `lwr`, `upr`) x classes. Of a [mkprobit()] with two classes or more, and from draws.
 #' @param level Probability of the interval, default 0.95.
-#' @param draws Return draws in place of averages (one f a row): of f or the
-#'   mean, with `interval = "prediction"` of a new response, with `"prob"` or
-#'   `"response"` of the probability of the positive class (two classes; of a
-#'   [mkprobit()] with more, and of ordered classes, an array, draws x rows x
-#'   classes).
-#' @param ndraws Number of draws. Default: every stored draw of a sampler (a
-#'   smaller number takes evenly spaced ones); 1000 draws from q of a fit
-#'   without draws.
-#' @param re.form `NULL`, the default: with random effects, of known and unknown
-#'   groups. `"new"`: every row is of a group that the fit has not seen,
-#'   whatever `newdata` says: random effects are integrated over, which gives
-#'   probabilities of the population. `NA` or `~ 0`: without them, f at a group
-#'   whose effect is 0. With both the grouping factors need not be in `newdata`.
-#' @param terms,exclude Of a [bkm()] or [bsvm()], as in [mgcv::predict.gam()]:
-#'   names of the terms that count, all others being 0, and of terms that are 0;
-#'   `"(Intercept)"` is one of them. Names are those of the columns of `type =
-#'   "terms"`: a term as in [terms()], `"s(x)"`, `"gp(x)"`, `"(1 | g)"`, a column
-#'   of a matrix. `newdata` need not have the variables of terms that do not
+#' @param draws Return draws in place of averages (one f a row): of f or the mean, with
+#'   `interval = "prediction"` of a new response, with `"prob"` or `"response"` of the probability
+#'   of the positive class (two classes; of a [mkprobit()] with more, and of ordered classes, an
+#'   array, draws x rows x classes).
+#' @param ndraws Number of draws. Default: every stored draw of a sampler (a smaller number takes
+#'   evenly spaced ones); 1000 draws from q of a fit without draws.
+#' @param re.form `NULL`, the default: with random effects, of known and unknown groups. `"new"`:
+#'   every row is of a group that the fit has not seen, whatever `newdata` says: random effects are
+#'   integrated over, which gives probabilities of the population. `NA` or `~ 0`: without them, f at
+#'   a group whose effect is 0. With both the grouping factors need not be in `newdata`.
+#' @param terms,exclude Of a [bkm()] or [bsvm()], as in [mgcv::predict.gam()]: names of the terms
+#'   that count, all others being 0, and of terms that are 0; `"(Intercept)"` is one of them. Names
+#'   are those of the columns of `type = "terms"`: a term as in [terms()], `"s(x)"`, `"gp(x)"`,
+#'   `"(1 | g)"`, a column of a matrix. `newdata` need not have the variables of terms that do not
 #'   count.
-#' @param newcov Of a [bkm()] with correlated units, covariances of units that
-#'   it has not seen with those that it has: a list of matrices named by
-#'   variables as `cov` was, `list(unit = C)`, on the scale of the matrix given
-#'   there. `C` has a named row for each new unit and a column for each unit of
-#'   that matrix; with columns for the new units, too, it has their variances,
-#'   else these are the mean variance of the units of the fit. Of a fit with
-#'   [unit_low_rank()] such an object goes, too, with rows for the new units.
-#'   Units in neither matrix have an effect from the prior.
-#' @param seed For draws and intervals from draws: whole number, or `NULL` for
-#'   R's generator.
+#' @param newcov Of a [bkm()] with correlated units, covariances of units that it has not seen with
+#'   those that it has: a list of matrices named by variables as `cov` was, `list(unit = C)`, on the
+#'   scale of the matrix given there. `C` has a named row for each new unit and a column for each
+#'   unit of that matrix; with columns for the new units, too, it has their variances, else these
+#'   are the mean variance of the units of the fit. Of a fit with [unit_low_rank()] such an object
+#'   goes, too, with rows for the new units. Units in neither matrix have an effect from the prior.
+#' @param seed For draws and intervals from draws: whole number, or `NULL` for R's generator.
 #' @param threads Worker threads.
 #' @param ... No further arguments.
 #'
-#' @return As many rows as `newdata` has, named by its row names where these are
-#'   names and not numbers. A row in which a predictor is missing gives `NA`,
-#'   or, from a fit with `missing = "model"`, a prediction that averages over
-#'   the missing value given the other predictors; a factor has to have missed
-#'   values in the fit, too.
-#' * `"class"`: factor; `"prob"`: matrix n x classes with the classes as column
-#'   names; `"link"`, `"response"`: numeric vector, scale of the data, unless
-#'   said above.
-#'   Levels of the response that no row of the fit has stay: they are levels of
-#'   the factor and columns of probabilities, 0 but where the model has a prior
-#'   of them, as [mkprobit()] and ordered classes have.
+#' @return As many rows as `newdata` has, named by its row names where these are names and not
+#'   numbers. A row in which a predictor is missing gives `NA`, or, from a fit with
+#'   `missing = "model"`, a prediction that averages over the missing value given the other
+#'   predictors; a factor has to have missed values in the fit, too.
+#' * `"class"`: factor; `"prob"`: matrix n x classes with the classes as column names; `"link"`,
+#'   `"response"`: numeric vector, scale of the data, unless said above. Levels of the response that
+#'   no row of the fit has stay: they are levels of the factor and columns of probabilities, 0 but
+#'   where the model has a prior of them, as [mkprobit()] and ordered classes have.
 #' * With `se.fit = TRUE` a list of `fit` and `se.fit`.
-#' * `"terms"`: matrix n x terms, on the scale of f, with the constant as
-#'   attribute `"constant"`: rows add up to f with it and the offset. As in
-#'   [mgcv::predict.gam()] columns of the fixed part are not centred, smooths are
-#'   as they were fitted. `se.fit` is a matrix, too. In a fit with `missing =
-#'   "model"` a row in which a variable of these terms is missing gives `NA`.
-#' * With `draws = TRUE` a matrix, draws x n. Of a [bsvm()] its rows are draws
-#'   of the whole function: a new level of a grouping factor has one simulated
-#'   effect in all its rows. Of kernel models each column is a sample of the
-#'   posterior at its row; what inducing points leave open, or the coefficients
-#'   of kernels, are drawn apart for every row.
+#' * `"terms"`: matrix n x terms, on the scale of f, with the constant as attribute `"constant"`:
+#'   rows add up to f with it and the offset. As in [mgcv::predict.gam()] columns of the fixed part
+#'   are not centred, smooths are as they were fitted. `se.fit` is a matrix, too. In a fit with
+#'   `missing = "model"` a row in which a variable of these terms is missing gives `NA`.
+#' * With `draws = TRUE` a matrix, draws x n. Of a [bsvm()] its rows are draws of the whole
+#'   function: a new level of a grouping factor has one simulated effect in all its rows. Of kernel
+#'   models each column is a sample of the posterior at its row; what inducing points leave open, or
+#'   the coefficients of kernels, are drawn apart for every row.
 #'
-#' @section The calibrated link: With m and v the posterior mean and variance
-#'   of f,
+#' @section The calibrated link: With m and v the posterior mean and variance of f,
 #'   \deqn{P(y = 1) = 1 / (1 + \exp(-a - \kappa m / \sqrt{1 + \pi \kappa^2 v /
 #'   8})),}{P(y = 1) = plogis(a + kappa m / sqrt(1 + pi kappa^2 v / 8)),}
 #'   the normal average of a logistic curve (MacKay, 1992), after Platt's (2000)
@@ -124,48 +99,41 @@
 #'   Fewer than 3 rows in one of two classes, or 30 in one of more, are too few:
 #'   then, and of fits by versions before 0.4.0, `"probit"` is the default.
 #'
-#'   Where the classes are separated, or all but, draws of f have heavy tails.
-#'   Of such fits by `"gibbs"` of [bsvm()] and [bkm()] m and v are the median and
-#'   the squared half distance of the 16 and 84 % quantiles (`fit$link$robust`),
-#'   and rows are left out of ten short chains, a tenth of them each. A link whose
-#'   log-loss on its own left-out rows is clearly worse than that of the shares of
-#'   the classes, or of the sign of the margin with its rate of errors, is refused
-#'   if `"probit"` is better: a warning of class `bayeskernel_warning_link` says
-#'   so, and `"probit"` is the default.
+#'   Where the classes are separated, or all but, draws of f have heavy tails. Of such fits by
+#'   `"gibbs"` of [bsvm()] and [bkm()] m and v are the median and the squared half distance of the
+#'   16 and 84 % quantiles (`fit$link$robust`), and rows are left out of ten short chains, a tenth
+#'   of them each. A link whose log-loss on its own left-out rows is clearly worse than that of the
+#'   shares of the classes, or of the sign of the margin with its rate of errors, is refused if
+#'   `"probit"` is better: a warning of class `bayeskernel_warning_link` says so, and `"probit"` is
+#'   the default.
 #'
-#'   The default class is the more probable one; as a differs from 0 it is not
-#'   always the sign of f, which is `threshold = "margin"`. Standard deviations
-#'   and draws of P are those of the logistic curve of f that has P as its mean,
-#'   with a and \eqn{\kappa}{kappa} as they are.
+#'   The default class is the more probable one; as a differs from 0 it is not always the sign of f,
+#'   which is `threshold = "margin"`. Standard deviations and draws of P are those of the logistic
+#'   curve of f that has P as its mean, with a and \eqn{\kappa}{kappa} as they are.
 #'
-#'   A row given the others is one of a known group. Rows all of whose groups the
-#'   fit has not seen have a and \eqn{\kappa}{kappa} of their own, `fit$link$new`,
-#'   from m and v of the rows of each group given the other groups, its effect
-#'   back at its prior. That needs 30 groups in which all others nest, and a
-#'   sandwich covariance (see [svm-posterior]) or, of a sampler and with selection,
-#'   whose coefficients stay as they are, ten groups a column; otherwise they have
-#'   the numbers of known groups, which may be far off. Over eight splits of the toenail data of
-#'   package HSAUR3, a third of the patients left out, the share of severe visits
-#'   of these was .214; the mean probability was .214, by the numbers of known
-#'   groups .116 and by `link = "probit"` .212. The log-losses were .481, .542
-#'   and .483, the slopes of calibration 1.04, .53 and .81. The sampler's on four of
-#'   them: .213 of a share of .217, by the numbers of known groups .093; log-losses
-#'   .486 and .587. In simulations with
-#'   40 to 200 groups (15 sets of each of four designs) the log-loss fell by .002
-#'   to .022 against the numbers of known groups; with 20 groups it rose by .003.
+#'   A row given the others is one of a known group. Rows all of whose groups the fit has not seen
+#'   have a and \eqn{\kappa}{kappa} of their own, `fit$link$new`, from m and v of the rows of each
+#'   group given the other groups, its effect back at its prior. That needs 30 groups in which all
+#'   others nest, and a sandwich covariance (see [svm-posterior]) or, of a sampler and with
+#'   selection, whose coefficients stay as they are, ten groups a column; otherwise they have the
+#'   numbers of known groups, which may be far off. Over eight splits of the toenail data of package
+#'   HSAUR3, a third of the patients left out, the share of severe visits of these was .214; the
+#'   mean probability was .214, by the numbers of known groups .116 and by `link = "probit"` .212.
+#'   The log-losses were .481, .542 and .483, the slopes of calibration 1.04, .53 and .81. The
+#'   sampler's on four of them: .213 of a share of .217, by the numbers of known groups .093;
+#'   log-losses .486 and .587. In simulations with 40 to 200 groups (15 sets of each of four
+#'   designs) the log-loss fell by .002 to .022 against the numbers of known groups; with 20 groups
+#'   it rose by .003.
 #'
-#' @section New groups: A level of a grouping factor that the fit has not seen
-#'   has an effect from its prior. Means of f put it at 0; standard deviations
-#'   of f and of the probability, and the probability itself, include its
-#'   variance: of the same draw for a sampler; for `"vb"` the mean of its q.
-#'   Draws contain a simulated effect, of a [bark()] another one in each row.
-#'   Units beyond the matrix given as `cov` of [bkm()] likewise, by `newcov` with
-#'   the mean and variance given the units of the fit; there draws are apart for
-#'   every row, and a sampler leaves the variance out.
+#' @section New groups: A level of a grouping factor that the fit has not seen has an effect from
+#'   its prior. Means of f put it at 0; standard deviations of f and of the probability, and the
+#'   probability itself, include its variance: of the same draw for a sampler; for `"vb"` the mean
+#'   of its q. Draws contain a simulated effect, of a [bark()] another one in each row. Units beyond
+#'   the matrix given as `cov` of [bkm()] likewise, by `newcov` with the mean and variance given the
+#'   units of the fit; there draws are apart for every row, and a sampler leaves the variance out.
 #'
-#' @section Memory: Rows are taken in slices, so that a grid needs little more
-#'   memory than itself and its answer. An answer above
-#'   `getOption("bayeskernel.max_bytes", 8e9)` bytes is refused.
+#' @section Memory: Rows are taken in slices, so that a grid needs little more memory than itself
+#'   and its answer. An answer above `getOption("bayeskernel.max_bytes", 8e9)` bytes is refused.
 #'
 #' @section Workflows: Rows may be a tibble, and every answer has one element,
 #'   or row, for each of them, also for none, and for one with a missing
@@ -184,10 +152,9 @@
 #'   level of a factor among the predictors, or arguments that do not go
 #'   together; `bayeskernel_error_dimension` for a matrix of the wrong width.
 #'
-#' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
-#'   Bayesian inference for support vector machine classification.
-#'   *Computational Statistics & Data Analysis* 73, 163-176. Their rule, the
-#'   sign of the mean of f, is `predict(fit, threshold = "margin")`; their
+#' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference for
+#'   support vector machine classification. *Computational Statistics & Data Analysis* 73, 163-176.
+#'   Their rule, the sign of the mean of f, is `predict(fit, threshold = "margin")`; their
 #'   probabilities are by `link = "probit"`.
 #'
 #'   MacKay, D. J. C. (1992). The evidence framework applied to classification
@@ -215,16 +182,11 @@
 #' predict(fit, new, type = "response", re.form = NA)
 #' dim(predict(fit, new, draws = TRUE, seed = 1))
 #' @export
-predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
-                                    link = NULL, threshold = NULL,
-                                    se.fit = FALSE, interval = "none",
-                                    level = 0.95, draws = FALSE,
-                                    re.form = NULL, ..., ndraws = NULL,
-                                    terms = NULL, exclude = NULL,
-                                    newcov = NULL, seed = NULL,
-                                    threads = getOption(
-                                      "bayeskernel.threads", 2L
-                                    )) {
+predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = NULL,
+                                    threshold = NULL, se.fit = FALSE, interval = "none",
+                                    level = 0.95, draws = FALSE, re.form = NULL, ..., ndraws = NULL,
+                                    terms = NULL, exclude = NULL, newcov = NULL, seed = NULL,
+                                    threads = getOption("bayeskernel.threads", 2L)) {
   check_no_dots(...)
   validate_fit(object)
   if (!is.null(newcov)) object <- with_new_units(object, newcov, newdata)
@@ -233,12 +195,11 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL,
   intervals <- c("none", "credible", "prediction")
   ask <- list(
     type = type, link = prediction_link(object, link), threshold = threshold,
-    se.fit = check_flag(se.fit, "se.fit"),
-    interval = check_choice(interval, intervals, "interval"),
+    se.fit = check_flag(se.fit, "se.fit"), interval = check_choice(interval, intervals, "interval"),
     level = check_number(level, 0, 1, "level", closed = FALSE), draws = draws,
     ndraws = if (!is.null(ndraws)) check_count(ndraws, name = "ndraws"),
-    groups = check_re_form(re.form), seed = seed,
-    threads = check_threads(threads), kept = kept_terms(object, terms, exclude)
+    groups = check_re_form(re.form), seed = seed, threads = check_threads(threads),
+    kept = kept_terms(object, terms, exclude)
   )
   ask$latent <- type == "link" || is_regression(object)
   ask$joint <- draws_classes(object) && !ask$latent &&
@@ -277,8 +238,7 @@ is_joint <- function(object) isTRUE(model_of(object)$joint)
 
 # And those of ordered classes, which have one function.
 draws_classes <- function(object) {
-  is_joint(object) || identical(object$family, "ordinal") &&
-    length(object$levels) > 2L
+  is_joint(object) || identical(object$family, "ordinal") && length(object$levels) > 2L
 }
 
 prediction_type <- function(object, type, draws = FALSE) {
@@ -295,8 +255,7 @@ prediction_type <- function(object, type, draws = FALSE) {
 
 prediction_link <- function(object, link) {
   known <- links_of(object)
-  if (identical(link, "calibrated") && is_pseudo(object) &&
-    !is_calibrated(object)) {
+  if (identical(link, "calibrated") && is_pseudo(object) && !is_calibrated(object)) {
     abort_uncalibrated(object)
   }
   if (is.null(link)) known[1] else check_choice(link, known, "link")
@@ -310,13 +269,11 @@ check_re_form <- function(re.form) {
   if (identical(re.form, "new")) {
     return("new")
   }
-  none <- inherits(re.form, "formula") && length(re.form) == 2L &&
-    identical(re.form[[2]], 0)
+  none <- inherits(re.form, "formula") && length(re.form) == 2L && identical(re.form[[2]], 0)
   if (!none && !(length(re.form) == 1L && is.na(re.form))) {
     abort_argument(
       re.form, "re.form", paste(
-        "NULL, with random effects, \"new\", as of new groups, or NA, without",
-        "them"
+        "NULL, with random effects, \"new\", as of new groups, or NA, without", "them"
       )
     )
   }
@@ -353,12 +310,10 @@ check_prediction <- function(object, ask) {
   )
   refuse_if(
     ask$type == "logprob" && (ask$se.fit || ask$draws), "type",
-    "Log probabilities come without standard errors and draws.",
-    "Use type = \"prob\"."
+    "Log probabilities come without standard errors and draws.", "Use type = \"prob\"."
   )
   refuse_if(
-    ask$draws && ask$se.fit, "draws",
-    "`draws = TRUE` and `se.fit = TRUE` exclude each other.",
+    ask$draws && ask$se.fit, "draws", "`draws = TRUE` and `se.fit = TRUE` exclude each other.",
     "Take standard deviations of the columns of the draws."
   )
   refuse_if(
@@ -383,26 +338,23 @@ check_prediction <- function(object, ask) {
   several <- has_machines(object)
   joint <- draws_classes(object)
   asked <- c("threshold", "draws", "interval", "se.fit")[c(
-    !is.null(ask$threshold),
-    ask$draws && (several || !ask$latent) && !joint,
-    interval && several && !joint,
-    ask$se.fit && several && !ask$latent && !joint
+    !is.null(ask$threshold), ask$draws && (several || !ask$latent) && !joint,
+    interval && several && !joint, ask$se.fit && several && !ask$latent && !joint
   )]
   refuse_if(
     length(object$levels) > 2L && length(asked), asked[1],
     "Some arguments need a fit with two classes.",
     c(
       sprintf(
-        "Found: `%s`, and %d classes.", paste(asked, collapse = "`, `"),
-        length(object$levels)
+        "Found: `%s`, and %d classes.", paste(asked, collapse = "`, `"), length(object$levels)
       ),
       "Accepted: type = \"class\", \"prob\" or \"link\"."
     )
   )
 }
 
-# The rows of the fit, of which it keeps moments; for other answers they are
-# predicted from its data. Those that na.exclude took out come back as NA.
+# The rows of the fit, of which it keeps moments; for other answers they are predicted from its
+# data. Those that na.exclude took out come back as NA.
 predict_own <- function(object, ask) {
   limits <- ask$interval != "none" && !is.null(model_of(object)$limits)
   anew <- ask$groups != "as given" || !is.null(ask$kept) ||
@@ -459,8 +411,7 @@ probability_limits <- function(object, rows, ask, n) {
     function(f) link_curve(f, ask$link)
   }
   limits_of_two(
-    object, ask$type, moments$prob[[ask$link]], curve(limits[, "lwr"]),
-    curve(limits[, "upr"])
+    object, ask$type, moments$prob[[ask$link]], curve(limits[, "lwr"]), curve(limits[, "upr"])
   )
 }
 
@@ -480,13 +431,9 @@ answer_moments <- function(object, rows, ask) {
     noise <- if (ask$interval == "prediction") noise_variance(object) else 0
     half <- stats::qnorm((1 + ask$level) / 2) * sqrt(moments$var + noise)
     if (is.matrix(half)) {
-      return(limits_by_class(
-        moments$mean, moments$mean - half, moments$mean + half
-      ))
+      return(limits_by_class(moments$mean, moments$mean - half, moments$mean + half))
     }
-    return(cbind(
-      fit = moments$mean, lwr = moments$mean - half, upr = moments$mean + half
-    ))
+    return(cbind(fit = moments$mean, lwr = moments$mean - half, upr = moments$mean + half))
   }
   prob <- moments$prob[[ask$link]]
   fit <- if (ask$latent) {
@@ -525,8 +472,7 @@ check_rows_given <- function(rows) {
   if (is.null(rows)) {
     bk_abort(
       "argument", "Intervals need `newdata`: the fit keeps no predictors.",
-      "Give the data of the fit, or other rows, as `newdata`.",
-      column = "newdata"
+      "Give the data of the fit, or other rows, as `newdata`.", column = "newdata"
     )
   }
 }
@@ -552,8 +498,8 @@ limits_of_two <- function(object, type, prob, lower, upper) {
   )
 }
 
-# Standard deviations or limits of class probabilities, from draws. The same
-# seed for every call that has none: averages do not change from call to call.
+# Standard deviations or limits of class probabilities, from draws. The same seed for every call
+# that has none: averages do not change from call to call.
 class_spread <- function(object, rows, ask, most = 400L) {
   moments <- latent(object, rows, ask$link, ask$threads)
   prob <- moments$prob[[ask$link]]
@@ -583,21 +529,17 @@ class_spread <- function(object, rows, ask, most = 400L) {
   limits_by_class(prob, matrix(limits[1, ], n), matrix(limits[2, ], n))
 }
 
-# Draws x rows, or limits that are quantiles of them: these in parts of some
-# million numbers.
+# Draws x rows, or limits that are quantiles of them: these in parts of some million numbers.
 answer_draws <- function(object, rows, ask, n) {
   take <- function(rows) {
     latent_draws(
-      object, rows, ask$ndraws,
-      response = ask$interval == "prediction", threads = ask$threads
+      object, rows, ask$ndraws, response = ask$interval == "prediction", threads = ask$threads
     )
   }
   if (ask$draws) {
     check_answer_size(n, draw_count(object, ask$ndraws))
     latent <- with_seed(ask$seed, take(rows))
-    return(
-      if (ask$latent) latent$f else draw_probability(object, latent, ask$link)
-    )
+    return(if (ask$latent) latent$f else draw_probability(object, latent, ask$link))
   }
   limits <- function(rows) {
     latent <- take(rows)
@@ -617,9 +559,7 @@ answer_draws <- function(object, rows, ask, n) {
 
 draw_count <- function(object, ndraws) {
   total <- if (is.null(object$draws)) Inf else prod(dim(object$draws)[1:2])
-  min(
-    total, if (!is.null(ndraws)) ndraws else if (total < Inf) total else 1000
-  )
+  min(total, if (!is.null(ndraws)) ndraws else if (total < Inf) total else 1000)
 }
 
 check_answer_size <- function(rows, columns) {
@@ -629,13 +569,8 @@ check_answer_size <- function(rows, columns) {
     bk_abort(
       "argument", "The predictions would not fit in memory.",
       c(
-        sprintf(
-          "Found: %.0f rows of %.0f numbers, %.1f GB.", rows, columns,
-          bytes / 1e9
-        ),
-        sprintf(
-          "Accepted: %.1f GB (option \"bayeskernel.max_bytes\").", most / 1e9
-        ),
+        sprintf("Found: %.0f rows of %.0f numbers, %.1f GB.", rows, columns, bytes / 1e9),
+        sprintf("Accepted: %.1f GB (option \"bayeskernel.max_bytes\").", most / 1e9),
         "Ask for fewer rows at a time, or for fewer draws by `ndraws`."
       ),
       column = "newdata", found = bytes, expected = most
@@ -654,8 +589,7 @@ taken_draws <- function(object, n) {
   if (is.null(rows)) at else rows[at]
 }
 
-# Mean, variance and the probability by one link of any rows, NA in incomplete
-# ones.
+# Mean, variance and the probability by one link of any rows, NA in incomplete ones.
 moments_for <- function(object, newdata = NULL, link = NULL,
                         threads = getOption("bayeskernel.threads", 2L)) {
   link <- prediction_link(object, link)

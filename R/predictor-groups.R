@@ -1,6 +1,5 @@
-# Groups of rows in the model of predictors with missing values: the grouping
-# factors of the formula, each once, whose effects on the predictors that miss
-# values are normal.
+# Groups of rows in the model of predictors with missing values: the grouping factors of the
+# formula, each once, whose effects on the predictors that miss values are normal.
 
 # By grouping factor its first random term.
 grouping_terms <- function(random) {
@@ -13,8 +12,8 @@ group_codes <- function(random, terms) {
   lapply(terms, function(t) as.integer(random[[t]]$group))
 }
 
-# Of n rows, those that a model of predictors knows; rows read without their
-# groups have none of them.
+# Of n rows, those that a model of predictors knows; rows read without their groups have none of
+# them.
 model_codes <- function(model, random, n) {
   terms <- lapply(model$groups, `[[`, "term")
   if (length(random) == 0L) {
@@ -29,16 +28,15 @@ used_codes <- function(code) {
   list(code = match(code, used, nomatch = 0L), used = used)
 }
 
-# What groups are: a model by predictor_model_cpp(), of which effects are those
-# of all groups of the fit again; a group without rows has the prior's.
+# What groups are: a model by predictor_model_cpp(), of which effects are those of all groups of the
+# fit again; a group without rows has the prior's.
 expand_groups <- function(model, used, terms) {
   width <- length(model$where)
   model$groups <- Map(function(part, own, term) {
     size <- max(own, 0L)
     out <- list(
-      mean = matrix(0, width, size),
-      var = matrix(as.double(part$cov), width^2, size), cov = part$cov,
-      term = term
+      mean = matrix(0, width, size), var = matrix(as.double(part$cov), width^2, size),
+      cov = part$cov, term = term
     )
     out$mean[, own] <- part$mean
     out$var[, own] <- part$var
@@ -47,10 +45,9 @@ expand_groups <- function(model, used, terms) {
   model
 }
 
-# How much more or less frequent levels of factors with missing values, and
-# classes, are in a group: log of p(level | group) / p(level), for every group
-# by a Dirichlet prior about p, whose size makes the levels that are seen most
-# likely.
+# How much more or less frequent levels of factors with missing values, and classes, are in a group:
+# log of p(level | group) / p(level), for every group by a Dirichlet prior about p, whose size makes
+# the levels that are seen most likely.
 add_tilt <- function(model, codes, holes, class) {
   classes <- length(model$cov)
   values <- lapply(seq_along(holes$levels), function(f) holes$codes[, f])
@@ -73,15 +70,12 @@ add_tilt <- function(model, codes, holes, class) {
 
 level_tilt <- function(value, size, code, groups) {
   keep <- !is.na(value) & code > 0L
-  counts <- matrix(
-    tabulate((code[keep] - 1L) * size + value[keep], size * groups), size
-  )
+  counts <- matrix(tabulate((code[keep] - 1L) * size + value[keep], size * groups), size)
   share <- (rowSums(counts) + 0.5) / (sum(counts) + 0.5 * size)
   total <- colSums(counts)
   fit <- function(log_size) {
     a <- exp(log_size)
-    sum(lgamma(a) - lgamma(a + total)) +
-      sum(lgamma(a * share + counts) - lgamma(a * share))
+    sum(lgamma(a) - lgamma(a + total)) + sum(lgamma(a * share + counts) - lgamma(a * share))
   }
   # Larger than this the groups are alike.
   most <- log(1e4)
@@ -93,11 +87,10 @@ level_tilt <- function(value, size, code, groups) {
   log(p) - log(share)
 }
 
-# From the joint model of predictors and response, the last of them, to that of
-# the predictors. `by_row` has, of the rows of the fit, the effects of their
-# groups given all that is seen but the row's own response, which the fit itself
-# takes into account: `row`, mean (D x rows), var (D^2 x rows); `seen`, by factor,
-# those given what is seen of the predictors alone.
+# From the joint model of predictors and response, the last of them, to that of the predictors.
+# `by_row` has, of the rows of the fit, the effects of their groups given all that is seen but the
+# row's own response, which the fit itself takes into account: `row`, mean (D x rows), var (D^2 x
+# rows); `seen`, by factor, those given what is seen of the predictors alone.
 leave_response <- function(model, x, codes, used) {
   last <- ncol(x)
   by_row <- effects_by_row(model, x, codes)
@@ -137,9 +130,8 @@ seen_effects <- function(model, x, used) {
   )$groups, `[`, c("mean", "var"))
 }
 
-# The information of a row about the effects of its groups is that of what is
-# seen of it, less the other factors' effects; here with the response taken out
-# of it.
+# The information of a row about the effects of its groups is that of what is seen of it, less the
+# other factors' effects; here with the response taken out of it.
 effects_by_row <- function(model, x, codes) {
   where <- model$where
   width <- length(where)
@@ -167,8 +159,7 @@ effects_by_row <- function(model, x, codes) {
         at <- which(group == g)
         precision <- solve(matrix(part$var[, g], width))
         left <- solve(precision - all$matrix + less$matrix)
-        pull <- drop(precision %*% part$mean[, g]) +
-          t(less$pull - all$pull)[, at, drop = FALSE]
+        pull <- drop(precision %*% part$mean[, g]) + t(less$pull - all$pull)[, at, drop = FALSE]
         mean[, own[at]] <- mean[, own[at]] + left %*% pull
         var[, own[at]] <- var[, own[at]] + as.vector(left)
       }
@@ -191,8 +182,8 @@ row_information <- function(cov, gap, seen, where) {
   out
 }
 
-# What atoms_cpp() reads of groups: of rows of the fit those of the rows
-# themselves, where the model has them.
+# What atoms_cpp() reads of groups: of rows of the fit those of the rows themselves, where the model
+# has them.
 groups_of_atoms <- function(model, rows) {
   by_row <- model$by_row
   if (is.null(by_row) || is.null(rows$y)) {
@@ -201,8 +192,6 @@ groups_of_atoms <- function(model, rows) {
   width <- length(model$where)
   code <- integer(nrow(rows$holes$x))
   code[by_row$row] <- seq_along(by_row$row)
-  model$groups <- list(list(
-    mean = by_row$mean, var = by_row$var, cov = model$groups[[1L]]$cov
-  ))
+  model$groups <- list(list(mean = by_row$mean, var = by_row$var, cov = model$groups[[1L]]$cov))
   list(model = model, codes = list(code))
 }

@@ -1,11 +1,10 @@
-# The model of predictors with missing values where the response is no line in
-# these: the joint normal law of both, by which a Gaussian response is taken into
-# account (linear-atoms.R), is where one begins. From then on the model is fitted
-# to the completed rows at their probabilities given the response, and fit and
-# model follow each other: steps of EM.
+# The model of predictors with missing values where the response is no line in these: the joint
+# normal law of both, by which a Gaussian response is taken into account (linear-atoms.R), is where
+# one begins. From then on the model is fitted to the completed rows at their probabilities given
+# the response, and fit and model follow each other: steps of EM.
 
-# Rounds at most, and the move of the model, in standard deviations of the
-# predictors, that ends them.
+# Rounds at most, and the move of the model, in standard deviations of the predictors, that ends
+# them.
 most_law_rounds <- 3L
 law_still <- 0.01
 
@@ -31,8 +30,7 @@ settle_predictors <- function(job, rows, settings) {
   job
 }
 
-# Where what is missing enters in another way than linearly: in a process, or
-# in a product.
+# Where what is missing enters in another way than linearly: in a process, or in a product.
 bends_response <- function(job) {
   holes <- job$design$holes
   if (is.null(job$atoms) || job$settings$family != "gaussian") {
@@ -65,9 +63,7 @@ refit_atom_model <- function(job, share) {
     new <- core_call(predictor_effects_cpp(
       x, integer(), hole_codes(holes), new, lapply(own, `[[`, "code")
     ))
-    new <- expand_groups(
-      new, lapply(own, `[[`, "used"), lapply(old$groups, `[[`, "term")
-    )
+    new <- expand_groups(new, lapply(own, `[[`, "used"), lapply(old$groups, `[[`, "term"))
     return(add_tilt(new, codes, holes, integer()))
   }
   if (length(new$share) > 1L) {
@@ -75,8 +71,7 @@ refit_atom_model <- function(job, share) {
   }
   # The same likelihood of the atoms, under the new model, until that stands.
   for (k in 1:20) {
-    value <- log(share) + log_normal(atoms$predictors, new) -
-      log_normal(atoms$predictors, old)
+    value <- log(share) + log_normal(atoms$predictors, new) - log_normal(atoms$predictors, old)
     value <- exp(value - stats::ave(value, atoms$row, FUN = max))
     next_one <- fit(value / stats::ave(value, atoms$row, FUN = sum))
     still <- model_move(new, next_one) < 1e-4
@@ -94,8 +89,5 @@ log_normal <- function(x, model) {
 
 model_move <- function(old, new) {
   scale <- sqrt(diag(as.matrix(old$cov[[1L]])))
-  max(
-    abs(new$mean - old$mean) / scale,
-    abs(sqrt(diag(as.matrix(new$cov[[1L]]))) / scale - 1)
-  )
+  max(abs(new$mean - old$mean) / scale, abs(sqrt(diag(as.matrix(new$cov[[1L]]))) / scale - 1))
 }

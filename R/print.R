@@ -1,5 +1,4 @@
-# Printing that all models share. Lines stay below 80 columns whatever the
-# option `width` allows.
+# Printing that all models share. Lines stay below 80 columns whatever the option `width` allows.
 
 default_digits <- function() max(3L, getOption("digits") - 3L)
 
@@ -40,12 +39,10 @@ print_facts <- function(facts) {
   invisible(NULL)
 }
 
-# Table of posterior summaries: a matrix with columns Estimate, SD, 2.5 %,
-# 97.5 %, from vectors of one length; `estimate` carries the names of the rows.
-coef_table <- function(estimate, sd,
-                       lower = estimate + stats::qnorm((1 - level) / 2) * sd,
-                       upper = estimate - stats::qnorm((1 - level) / 2) * sd,
-                       level = 0.95) {
+# Table of posterior summaries: a matrix with columns Estimate, SD, 2.5 %, 97.5 %, from vectors of
+# one length; `estimate` carries the names of the rows.
+coef_table <- function(estimate, sd, lower = estimate + stats::qnorm((1 - level) / 2) * sd,
+                       upper = estimate - stats::qnorm((1 - level) / 2) * sd, level = 0.95) {
   out <- cbind(estimate, sd, lower, upper)
   colnames(out) <- c("Estimate", "SD", tail_names(level))
   rownames(out) <- names(estimate)
@@ -57,29 +54,22 @@ tail_names <- function(level) {
   paste(format(tails, trim = TRUE, digits = 3), "%")
 }
 
-# The same columns from draws x variables or iterations x chains x variables,
-# these with R-hat and the smaller of the effective sample sizes.
+# The same columns from draws x variables or iterations x chains x variables, these with R-hat and
+# the smaller of the effective sample sizes.
 draws_table <- function(draws, level = 0.95) {
   flat <- if (length(dim(draws)) == 3L) stack_chains(draws) else draws
   if (ncol(flat) == 0L) {
     return(coef_table(numeric(), numeric(), level = level))
   }
-  tails <- apply(
-    flat, 2, stats::quantile, c(1 - level, 1 + level) / 2,
-    names = FALSE
-  )
+  tails <- apply(flat, 2, stats::quantile, c(1 - level, 1 + level) / 2, names = FALSE)
   out <- coef_table(
-    colMeans(flat), apply(flat, 2, stats::sd), tails[1, ], tails[2, ],
-    level = level
+    colMeans(flat), apply(flat, 2, stats::sd), tails[1, ], tails[2, ], level = level
   )
   if (length(dim(draws)) < 3L) {
     return(out)
   }
   known <- convergence_table(draws)
-  cbind(out,
-    "R-hat" = shown_rhat(known$rhat),
-    ESS = pmin(known$ess_bulk, known$ess_tail)
-  )
+  cbind(out, "R-hat" = shown_rhat(known$rhat), ESS = pmin(known$ess_bulk, known$ess_tail))
 }
 
 # Estimates share their decimals; R-hat has two and ESS none.
@@ -97,9 +87,7 @@ print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
   text[is.na(shown)] <- "-"
   # Names have what the numbers leave of a line.
   wide <- pmax(nchar(colnames(text)), apply(nchar(text), 2, max, 0L)) + 1L
-  rownames(text) <- abbreviate_middle(
-    rownames(shown), max(28L, 79L - sum(wide))
-  )
+  rownames(text) <- abbreviate_middle(rownames(shown), max(28L, 79L - sum(wide)))
   print_text(text)
   if (nrow(table) > max_rows) {
     cat(sprintf("... and %d rows more\n", nrow(table) - max_rows))
@@ -115,24 +103,21 @@ format_chances <- function(x) {
   out
 }
 
-# Decimals that give the smallest standard deviation `digits - 2` significant
-# digits and the largest number one more, the same for all rows, unless sizes
-# differ so much that every number needs its own.
+# Decimals that give the smallest standard deviation `digits - 2` significant digits and the largest
+# number one more, the same for all rows, unless sizes differ so much that every number needs its
+# own.
 format_values <- function(x, digits) {
   sd <- x[, "SD"]
   sd <- sd[is.finite(sd) & sd > 0]
   largest <- max(1, abs(x[is.finite(x)]))
   decimals <- max(
-    0, digits - 2 - floor(log10(largest)),
-    if (length(sd) > 0L) digits - 3 - floor(log10(min(sd)))
+    0, digits - 2 - floor(log10(largest)), if (length(sd) > 0L) digits - 3 - floor(log10(min(sd)))
   )
-  # One row that is tiny, an intercept's odds say, is no reason for all to have
-  # its decimals.
+  # One row that is tiny, an intercept's odds say, is no reason for all to have its decimals.
   wide <- decimals > 5 || decimals + floor(log10(largest)) > 8
   # Of what cannot be negative no estimate is shown as 0.
   found <- x[is.finite(x[, "Estimate"]), "Estimate"]
-  wide <- wide || (all(x >= 0, na.rm = TRUE) &&
-    any(found > 0 & found < 0.5 * 10^-decimals))
+  wide <- wide || (all(x >= 0, na.rm = TRUE) && any(found > 0 & found < 0.5 * 10^-decimals))
   text <- if (wide) {
     formatC(x, digits = digits, format = "g")
   } else {
@@ -147,8 +132,8 @@ print_text <- function(text) {
   print(text, quote = FALSE, right = TRUE)
 }
 
-# Long names keep their two ends: `b[(Intercept) patient:12]` differs from its
-# neighbours at the end.
+# Long names keep their two ends: `b[(Intercept) patient:12]` differs from its neighbours at the
+# end.
 abbreviate_middle <- function(names, width = 28L) {
   long <- nchar(names) > width
   names[long] <- paste0(
@@ -158,17 +143,14 @@ abbreviate_middle <- function(names, width = 28L) {
   names
 }
 
-# Covariance matrices with names, by grouping term, with attributes `stddev` and
-# `correlation` as nlme's and lme4's `VarCorr()` give them.
+# Covariance matrices with names, by grouping term, with attributes `stddev` and `correlation` as
+# nlme's and lme4's `VarCorr()` give them.
 new_varcorr <- function(covariances) {
   structure(
     lapply(covariances, function(covariance) {
       sd <- sqrt(diag(covariance))
       names(sd) <- rownames(covariance)
-      structure(
-        covariance,
-        stddev = sd, correlation = covariance / outer(sd, sd)
-      )
+      structure(covariance, stddev = sd, correlation = covariance / outer(sd, sd))
     }),
     class = "bayeskernel_varcorr"
   )
@@ -197,8 +179,7 @@ print_varcorr <- function(x, digits = default_digits()) {
       corr <- attr(block, "correlation")
       out <- matrix("", nrow(corr), max(sizes) - 1L)
       below <- lower.tri(corr)
-      out[, seq_len(nrow(corr) - 1L)][below[, -nrow(corr)]] <-
-        sprintf("%5.2f", corr[below])
+      out[, seq_len(nrow(corr) - 1L)][below[, -nrow(corr)]] <- sprintf("%5.2f", corr[below])
       out
     })
     corr <- do.call(rbind, rows)
@@ -210,9 +191,7 @@ print_varcorr <- function(x, digits = default_digits()) {
     text <- rbind(text, "")
     sd <- c(sd, noise)
     text[nrow(text), 1L] <- "Residual"
-    text[, 3:4] <- c(
-      format(sd^2, digits = digits), format(sd, digits = digits)
-    )
+    text[, 3:4] <- c(format(sd^2, digits = digits), format(sd, digits = digits))
   }
   text[, 1:2] <- format(text[, 1:2], justify = "left")
   heads <- c("Groups", "Name")
@@ -222,8 +201,7 @@ print_varcorr <- function(x, digits = default_digits()) {
 }
 
 #' @export
-as.data.frame.bayeskernel_varcorr <- function(x, row.names = NULL,
-                                              optional = FALSE, ...) {
+as.data.frame.bayeskernel_varcorr <- function(x, row.names = NULL, optional = FALSE, ...) {
   rows <- Map(function(label, block) {
     at <- which(lower.tri(block, diag = TRUE), arr.ind = TRUE)
     at <- at[order(at[, 1] != at[, 2]), , drop = FALSE]
@@ -232,8 +210,7 @@ as.data.frame.bayeskernel_varcorr <- function(x, row.names = NULL,
     sdcor <- attr(block, "correlation")[at]
     sdcor[single] <- attr(block, "stddev")[at[single, 1]]
     data.frame(
-      grp = label, var1 = names[at[, 2]],
-      var2 = ifelse(single, NA, names[at[, 1]]),
+      grp = label, var1 = names[at[, 2]], var2 = ifelse(single, NA, names[at[, 1]]),
       vcov = block[at], sdcor = sdcor
     )
   }, names(x), x)

@@ -1,34 +1,29 @@
 #' Prior of the Bayesian support vector machine
 #'
-#' Every constant of the prior of [bsvm()]. They refer to the scale on which the
-#' model is fitted, which is that of the standardised predictors unless
-#' `standardize = FALSE`.
+#' Every constant of the prior of [bsvm()]. They refer to the scale on which the model is fitted,
+#' which is that of the standardised predictors unless `standardize = FALSE`.
 #'
 #' @section The default prior of the coefficients:
-#' Coefficients without a penalty are weakly informed, as those of package
-#' rstanarm are: a coefficient is \eqn{N(0, (2.5 / s)^2)}, s the standard
-#' deviation of its column, and the intercept, at the means of the predictors,
-#' is \eqn{N(0, 10^2)}. That holds with `standardize = FALSE`, too. A change of
-#' one standard deviation then rarely moves f by more than 5, from one class
-#' well into the other. A flat prior is no prior as soon as a column or a level
-#' separates the classes: its coefficient then is as large as the prior allows,
-#' thousands under a variance of 1e8.
+#' Coefficients without a penalty are weakly informed, as those of package rstanarm are: a
+#' coefficient is \eqn{N(0, (2.5 / s)^2)}, s the standard deviation of its column, and the
+#' intercept, at the means of the predictors, is \eqn{N(0, 10^2)}. That holds with
+#' `standardize = FALSE`, too. A change of one standard deviation then rarely moves f by more than
+#' 5, from one class well into the other. A flat prior is no prior as soon as a column or a level
+#' separates the classes: its coefficient then is as large as the prior allows, thousands under a
+#' variance of 1e8.
 #'
 #' Where more than 99 % of the rows share one value of a column, as with a
 #' rare level, s is not below what a share of 1 % gives: a dummy's coefficient
 #' has a standard deviation of 25 at most, however many rows there are.
 #'
-#' `bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01)` is the prior
-#' of versions up to 0.5.7 in a model with random effects; of correlated ones it has
-#' `cov_df`, too.
+#' `bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01)` is the prior of versions up to
+#' 0.5.7 in a model with random effects; of correlated ones it has `cov_df`, too.
 #'
-#' @param beta_var Variance of the fixed coefficients: one positive number, or
-#'   one per unpenalised fixed column in the order of the design (intercept
-#'   first), on the scale of the fit. `NULL`, the default: see below. 1e8 lets
-#'   the data speak alone.
-#' @param intercept_var Variance of the intercept, read unless `beta_var` has
-#'   one number for each column. `NULL`, the default: 100, beside a penalty
-#'   1e8, or `beta_var` if that is given.
+#' @param beta_var Variance of the fixed coefficients: one positive number, or one per unpenalised
+#'   fixed column in the order of the design (intercept first), on the scale of the fit. `NULL`, the
+#'   default: see below. 1e8 lets the data speak alone.
+#' @param intercept_var Variance of the intercept, read unless `beta_var` has one number for each
+#'   column. `NULL`, the default: 100, beside a penalty 1e8, or `beta_var` if that is given.
 #' @param beta_mean Mean of the fixed coefficients, one number or one per
 #'   unpenalised fixed column. Default 0.
 #' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
@@ -40,38 +35,33 @@
 #'   freedom, with scale `sd_scale`, 1 and 1. Where columns or groups separate
 #'   the classes the data do not bound that scale, and under the paper's
 #'   IG(0.01, 0.01) it runs away. With one of the two given the other is 0.01.
-#' @param cov_df,cov_scale Degrees of freedom and scale S of an inverse Wishart
-#'   prior of the covariance of r correlated random effects. `NULL`, the default:
-#'   each of their standard deviations is half a t variable of 2 degrees of freedom
-#'   and scale `sd_scale`, and each correlation is uniform (Huang and Wand 2013).
-#'   With one of the two given there is that prior: `cov_df` is a number above
-#'   r - 1 (r + 1), `cov_scale` a positive number s for S = s I (0.02), or a
-#'   symmetric positive definite r x r matrix.
-#' @param sd_scale Scale of that half t variable, a positive number. `NULL`, the
-#'   default: 2.5. Not read with `var_shape` or `var_rate`, of correlated effects
-#'   with `cov_df` or `cov_scale`.
+#' @param cov_df,cov_scale Degrees of freedom and scale S of an inverse Wishart prior of the
+#'   covariance of r correlated random effects. `NULL`, the default: each of their standard
+#'   deviations is half a t variable of 2 degrees of freedom and scale `sd_scale`, and each
+#'   correlation is uniform (Huang and Wand 2013). With one of the two given there is that prior:
+#'   `cov_df` is a number above r - 1 (r + 1), `cov_scale` a positive number s for S = s I (0.02),
+#'   or a symmetric positive definite r x r matrix.
+#' @param sd_scale Scale of that half t variable, a positive number. `NULL`, the default: 2.5. Not
+#'   read with `var_shape` or `var_rate`, of correlated effects with `cov_df` or `cov_scale`.
 #' @param rho Prior probability, strictly between 0 and 1, that a column under
 #'   selection is in the model. Default 0.01.
 #' @param rho_beta `NULL` (default: `rho` is known), or `c(a1, a0)`, both
 #'   positive, for a Beta(a1, a0) prior on it.
-#' @param inclusion `"term"`: the columns of a term, such as the levels of a
-#'   factor or `poly(x, 3)`, share an indicator; they are all in or all out,
-#'   `rho` is the probability of a term, and the effects of one that is in have
-#'   independent Laplace priors. `"column"`: each column has an indicator of its
-#'   own, so each level of a factor. `NULL`, the default: `"term"`; `"column"`
-#'   by `method = "vb"` with `polish = "ep"` or `FALSE`, which know no other. A
-#'   factor of two levels is one column against its first level either way.
+#' @param inclusion `"term"`: the columns of a term, such as the levels of a factor or `poly(x, 3)`,
+#'   share an indicator; they are all in or all out, `rho` is the probability of a term, and the
+#'   effects of one that is in have independent Laplace priors. `"column"`: each column has an
+#'   indicator of its own, so each level of a factor. `NULL`, the default: `"term"`; `"column"` by
+#'   `method = "vb"` with `polish = "ep"` or `FALSE`, which know no other. A factor of two levels is
+#'   one column against its first level either way.
 #' @param x_mean_var Variance of the prior of the means of predictors with
 #'   modelled missing values. Default 1e8.
-#' @param x_df,x_scale Degrees of freedom and scale of the inverse Wishart
-#'   prior of the covariance of these P predictors. `NULL`, the default of
-#'   `x_df`, means P + 1; `x_scale` is a positive number times I (default 0.01)
-#'   or a symmetric positive definite P x P matrix.
+#' @param x_df,x_scale Degrees of freedom and scale of the inverse Wishart prior of the covariance
+#'   of these P predictors. `NULL`, the default of `x_df`, means P + 1; `x_scale` is a positive
+#'   number times I (default 0.01) or a symmetric positive definite P x P matrix.
 #' @return An object of class `c("bsvm_prior", "bayeskernel_prior")`, a list
 #'   with the arguments as elements.
-#' @section Errors: `bayeskernel_error_prior` names the argument, what was
-#'   found and what would be accepted. Lengths that depend on the design are
-#'   checked by [bsvm()].
+#' @section Errors: `bayeskernel_error_prior` names the argument, what was found and what would be
+#'   accepted. Lengths that depend on the design are checked by [bsvm()].
 #' @references
 #' Gelman, A., Jakulin, A., Pittau, M. G. and Su, Y.-S. (2008). A weakly
 #' informative default prior distribution for logistic and other regression
@@ -80,17 +70,15 @@
 #' Huang, A. and Wand, M. P. (2013). Simple marginally noninformative prior
 #' distributions for covariance matrices. *Bayesian Analysis* 8, 439-452.
 #'
-#' Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference
-#' for support vector machine classification. *Computational Statistics & Data
-#' Analysis* 73, 163-176.
+#' Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference for support vector
+#' machine classification. *Computational Statistics & Data Analysis* 73, 163-176.
 #' @examples
 #' bsvm_prior()
 #' bsvm_prior(beta_var = 100, var_shape = 2, var_rate = 1)
 #' @export
-bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL,
-                       var_rate = NULL, cov_df = NULL, cov_scale = NULL,
-                       rho = 0.01, rho_beta = NULL, x_mean_var = 1e8,
-                       x_df = NULL, x_scale = 0.01, inclusion = NULL,
+bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rate = NULL,
+                       cov_df = NULL, cov_scale = NULL, rho = 0.01, rho_beta = NULL,
+                       x_mean_var = 1e8, x_df = NULL, x_scale = 0.01, inclusion = NULL,
                        intercept_var = NULL, sd_scale = NULL) {
   out <- list(
     beta_var = if (!is.null(beta_var)) {
@@ -121,10 +109,9 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL,
 
 #' Prior of the Bayesian kernel machine
 #'
-#' Every constant of the prior of [bkm()]: those of [bsvm_prior()] and a few
-#' more. They refer to the scale on which the model is fitted, that of the
-#' standardised predictors and, in a regression, the standardised response,
-#' unless `standardize = FALSE`.
+#' Every constant of the prior of [bkm()]: those of [bsvm_prior()] and a few more. They refer to the
+#' scale on which the model is fitted, that of the standardised predictors and, in a regression, the
+#' standardised response, unless `standardize = FALSE`.
 #'
 #' @section The default prior of the coefficients:
 #' It is weak but not flat, for a flat prior is no prior as soon as a column or a
@@ -138,27 +125,23 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL,
 #' rare level, s is not below what a share of 1 % gives: a dummy's coefficient
 #' has a standard deviation of 25 at most, however many rows there are.
 #'
-#' A numeric response cannot be separated, and its coefficients need less: they
-#' have standard deviation 25 t / s and the intercept has 1e4 t, t the standard
-#' deviation of the response, which moves estimates of ordinary data by less than
-#' 1 % of their standard deviations. Without an intercept t is the root of the
-#' response's mean square.
+#' A numeric response cannot be separated, and its coefficients need less: they have standard
+#' deviation 25 t / s and the intercept has 1e4 t, t the standard deviation of the response, which
+#' moves estimates of ordinary data by less than 1 % of their standard deviations. Without an
+#' intercept t is the root of the response's mean square.
 #'
-#' These priors are proper: [log_evidence()] does not reward the lack of a term for a
-#' width that nobody meant, as variances of 1e8 did by some 6 to 8 for each column.
-#' `bkm_prior(beta_var = 1e8, intercept_var = 1e8)` is the prior of `"gaussian"`
-#' and `"hinge"` in versions up to 0.5.7; of random effects of `"hinge"` add `var_shape = 0.01,
-#' var_rate = 0.01`.
+#' These priors are proper: [log_evidence()] does not reward the lack of a term for a width that
+#' nobody meant, as variances of 1e8 did by some 6 to 8 for each column.
+#' `bkm_prior(beta_var = 1e8, intercept_var = 1e8)` is the prior of `"gaussian"` and `"hinge"` in
+#' versions up to 0.5.7; of random effects of `"hinge"` add `var_shape = 0.01, var_rate = 0.01`.
 #'
 #' @inheritParams bsvm_prior
-#' @param beta_var Variance of the fixed coefficients but the intercept, on the
-#'   scale of the fit: one positive number; or one per unpenalised fixed column
-#'   in the order of the design, the intercept first. `NULL`, the default: as
-#'   the family has it, see below.
-#' @param intercept_var Variance of the intercept, read unless `beta_var` has
-#'   one number for each column. `NULL`, the default: as the family has it;
-#'   with `beta_var` given, or beside a penalty, 1e8 for `"gaussian"` and
-#'   `"hinge"`.
+#' @param beta_var Variance of the fixed coefficients but the intercept, on the scale of the fit:
+#'   one positive number; or one per unpenalised fixed column in the order of the design, the
+#'   intercept first. `NULL`, the default: as the family has it, see below.
+#' @param intercept_var Variance of the intercept, read unless `beta_var` has one number for each
+#'   column. `NULL`, the default: as the family has it; with `beta_var` given, or beside a penalty,
+#'   1e8 for `"gaussian"` and `"hinge"`.
 #' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
 #'   gamma prior \eqn{\sigma^2 \sim IG(A, B)} of every variance component: of
 #'   random intercepts, smooths, the penalty. `NULL`, the default: 0.01 each for
@@ -166,42 +149,36 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL,
 #'   random intercept, or of a random slope alone, and the scale of the penalty
 #'   are half a t variable of 4 degrees of freedom, with scale `sd_scale` and 1.
 #'   With one of the two given the other is 0.01.
-#' @param cov_df,cov_scale Degrees of freedom and scale S of an inverse Wishart
-#'   prior of the covariance of r correlated random effects. `NULL`, the default:
-#'   each of their standard deviations is half a t variable of 2 degrees of freedom
-#'   and scale `sd_scale`, and each correlation is uniform (Huang and Wand 2013).
-#'   With one of the two given there is that prior: `cov_df` is a number above r - 1 (r + 1),
-#'   `cov_scale` a positive number s for S = s I (0.02), or a symmetric positive
-#'   definite r x r matrix.
-#' @param slab_shape,slab_rate The same of the variance of selected
-#'   coefficients. `NULL`, the default: their scale is that half t variable.
-#'   With vague ones it runs away while nothing is selected, and inclusions fall
-#'   below their prior.
-#' @param sd_scale Scale of that half t variable, a positive number. `NULL`, the
-#'   default: 2.5, with `"probit"` 2.5 / 1.7. Where each group has one row, or
-#'   rows of one class, the data do not bound the standard deviation: under
-#'   IG(0.01, 0.01) it then runs away, and the coefficients with it. Not read
-#'   with `var_shape` or `var_rate`, of correlated effects with `cov_df` or
-#'   `cov_scale`.
+#' @param cov_df,cov_scale Degrees of freedom and scale S of an inverse Wishart prior of the
+#'   covariance of r correlated random effects. `NULL`, the default: each of their standard
+#'   deviations is half a t variable of 2 degrees of freedom and scale `sd_scale`, and each
+#'   correlation is uniform (Huang and Wand 2013). With one of the two given there is that prior:
+#'   `cov_df` is a number above r - 1 (r + 1), `cov_scale` a positive number s for S = s I (0.02),
+#'   or a symmetric positive definite r x r matrix.
+#' @param slab_shape,slab_rate The same of the variance of selected coefficients. `NULL`, the
+#'   default: their scale is that half t variable. With vague ones it runs away while nothing is
+#'   selected, and inclusions fall below their prior.
+#' @param sd_scale Scale of that half t variable, a positive number. `NULL`, the default: 2.5, with
+#'   `"probit"` 2.5 / 1.7. Where each group has one row, or rows of one class, the data do not bound
+#'   the standard deviation: under IG(0.01, 0.01) it then runs away, and the coefficients with it.
+#'   Not read with `var_shape` or `var_rate`, of correlated effects with `cov_df` or `cov_scale`.
 #' @param noise_shape,noise_rate The same of the variance of a numeric response
 #'   around its mean. Default 0.01 each.
 #' @return An object of class `c("bkm_prior", "bayeskernel_prior")`, a list with
 #'   the arguments as elements.
-#' @section Errors: `bayeskernel_error_prior` names the argument, what was
-#'   found and what would be accepted. Lengths that depend on the design are
-#'   checked by [bkm()].
+#' @section Errors: `bayeskernel_error_prior` names the argument, what was found and what would be
+#'   accepted. Lengths that depend on the design are checked by [bkm()].
 #' @references Huang, A. and Wand, M. P. (2013). Simple marginally noninformative
 #'   prior distributions for covariance matrices. *Bayesian Analysis* 8, 439-452.
 #' @examples
 #' bkm_prior()
 #' bkm_prior(beta_var = 1, intercept_var = 25)
 #' @export
-bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL,
-                      var_shape = NULL, var_rate = NULL, slab_shape = NULL,
-                      slab_rate = NULL, noise_shape = 0.01, noise_rate = 0.01,
-                      cov_df = NULL, cov_scale = NULL, rho = 0.01,
-                      rho_beta = NULL, x_mean_var = 1e8, x_df = NULL,
-                      x_scale = 0.01, inclusion = NULL, sd_scale = NULL) {
+bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, var_shape = NULL,
+                      var_rate = NULL, slab_shape = NULL, slab_rate = NULL, noise_shape = 0.01,
+                      noise_rate = 0.01, cov_df = NULL, cov_scale = NULL, rho = 0.01,
+                      rho_beta = NULL, x_mean_var = 1e8, x_df = NULL, x_scale = 0.01,
+                      inclusion = NULL, sd_scale = NULL) {
   shared <- bsvm_prior(
     beta_var, beta_mean, var_shape, var_rate, cov_df, cov_scale, rho, rho_beta,
     x_mean_var, x_df, x_scale, inclusion, intercept_var, sd_scale
@@ -214,22 +191,18 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL,
     noise_shape = prior_number(noise_shape, "noise_shape"),
     noise_rate = prior_number(noise_rate, "noise_rate")
   )
-  structure(
-    c(unclass(shared), own), class = c("bkm_prior", "bayeskernel_prior")
-  )
+  structure(c(unclass(shared), own), class = c("bkm_prior", "bayeskernel_prior"))
 }
 
 #' Bounds for the tuning of gpsvm()
 #'
-#' The box inside which `gpsvm(tune = TRUE)` looks for kernel parameters.
-#' Without one the pseudo-likelihood has degenerate optima, such as a constant
-#' function of unbounded length-scale.
+#' The box inside which `gpsvm(tune = TRUE)` looks for kernel parameters. Without one the
+#' pseudo-likelihood has degenerate optima, such as a constant function of unbounded length-scale.
 #'
-#' @param lengthscale `c(lower, upper)`, positive, in units of the standardised
-#'   predictors; `NULL`, the default, is 0.05 and 20 times the median distance
-#'   between rows in the columns of the kernel. That of [periodic()], which has
-#'   no unit, stays between 0.05 and 20, its period between half and twice what
-#'   it starts from.
+#' @param lengthscale `c(lower, upper)`, positive, in units of the standardised predictors; `NULL`,
+#'   the default, is 0.05 and 20 times the median distance between rows in the columns of the
+#'   kernel. That of [periodic()], which has no unit, stays between 0.05 and 20, its period between
+#'   half and twice what it starts from.
 #' @param variance `c(lower, upper)` of every variance, default 0.01 and 1e4.
 #' @param nugget `c(lower, upper)` of the nugget, default 1e-6 and 10. It is
 #'   tuned only if it starts above 0.
@@ -239,8 +212,7 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL,
 #' @examples
 #' gpsvm_prior(variance = c(0.1, 100))
 #' @export
-gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4),
-                        nugget = c(1e-6, 10)) {
+gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(1e-6, 10)) {
   structure(
     list(
       lengthscale = if (!is.null(lengthscale)) {
@@ -268,69 +240,59 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4),
 #' `scale`, with `kernels` held, and is drawn from
 #' \deqn{\epsilon^2 \mid \varphi \sim \mathrm{Ga}(a + \alpha U / 2, b +
 #'   \alpha \sum_u \varphi_u / 2)}{epsilon^2 | varphi ~ Ga(a + alpha U / 2, b +
-#'   alpha sum(varphi) / 2)} given the U precisions of the coefficients.
-#' The default, Ga(2, 1e-4), lets it be large. It was chosen by the error of
-#' predictions on one to three short runs each of Friedman's functions, Boston
-#' and six other sets, as a compromise: a vaguer prior underfits smooth
-#' functions, one that asks for larger coefficients does better there, and worse
-#' on some small data.
+#'   alpha sum(varphi) / 2)} given the U precisions of the coefficients. The default, Ga(2, 1e-4),
+#' lets it be large. It was chosen by the error of predictions on one to three short runs each of
+#' Friedman's functions, Boston and six other sets, as a compromise: a vaguer prior underfits smooth
+#' functions, one that asks for larger coefficients does better there, and worse on some small data.
 #'
-#' A function may change quickly with one predictor in one of its terms and
-#' hardly in another, as a sum of functions of different predictors does. With
-#' `vectors` above 1 there are as many vectors of kernel scales, each with a
-#' scale for every predictor and a sum of its own, and each kernel has one of
-#' them, all alike a priori. Two are the default of regressions with different
-#' scales: beside one they lowered the error of f by 33 % on Friedman 1 and by
-#' 17 % on Friedman 3, and raised it by 2 % on Friedman 2 (two, three and two
-#' data sets of 200 rows, two chains of 120,000 sweeps); three and five did no
-#' better.
+#' A function may change quickly with one predictor in one of its terms and hardly in another, as a
+#' sum of functions of different predictors does. With `vectors` above 1 there are as many vectors
+#' of kernel scales, each with a scale for every predictor and a sum of its own, and each kernel has
+#' one of them, all alike a priori. Two are the default of regressions with different scales: beside
+#' one they lowered the error of f by 33 % on Friedman 1 and by 17 % on Friedman 3, and raised it by
+#' 2 % on Friedman 2 (two, three and two data sets of 200 rows, two chains of 120,000 sweeps); three
+#' and five did no better.
 #'
 #' Kernels that are narrow in several predictors reach hardly a row but their
 #' own, and few rows are soon explained by such kernels, one for each row that
 #' stands out. So the prior of each vector of scales has a factor
 #' \eqn{\exp\{-(r / n \kappa)^2\}}{exp(-(r / (n kappa))^2)}, r = `reach`,
-#' where \eqn{\kappa = \prod_l (1 + 4 \lambda_l)^{-1/2}}{kappa = prod((1 + 4
-#' lambda_l)^(-1/2))} is the mean of a kernel over independent standard normal
-#' predictors, and n \eqn{\kappa}{kappa} the rows that one reaches on average.
-#' On four splits each of the Cars and New York ozone of `vignette("bark")` errors
-#' were 2.9 and 18.8 with a reach of 60, and 4.1 and 19.8 without; intervals of
-#' 90 % held 89 and 91 % of new responses in place of 76 and 81 %. It costs where
-#' some rows do stand out: over ten splits each the error rose from 0.76 to 0.85 on
-#' body fat and from 2.84 to 2.99 on Boston.
+#' where \eqn{\kappa = \prod_l (1 + 4 \lambda_l)^{-1/2}}{kappa = prod((1 + 4 lambda_l)^(-1/2))} is
+#' the mean of a kernel over independent standard normal predictors, and n \eqn{\kappa}{kappa} the
+#' rows that one reaches on average. On four splits each of the Cars and New York ozone of
+#' `vignette("bark")` errors were 2.9 and 18.8 with a reach of 60, and 4.1 and 19.8 without;
+#' intervals of 90 % held 89 and 91 % of new responses in place of 76 and 81 %. It costs where some
+#' rows do stand out: over ten splits each the error rose from 0.76 to 0.85 on body fat and from
+#' 2.84 to 2.99 on Boston.
 #'
-#' With `gamma` and `epsilon` the prior is that of the Levy measure itself,
-#' whose constants are known: `bark_prior(gamma = 5, epsilon = 0.5)`, 10 kernels
-#' expected, is Ouyang's.
+#' With `gamma` and `epsilon` the prior is that of the Levy measure itself, whose constants are
+#' known: `bark_prior(gamma = 5, epsilon = 0.5)`, 10 kernels expected, is Ouyang's.
 #'
 #' @param alpha Index of stability, strictly between 0 and 2, default 1.
 #' @param gamma Intensity of the Levy measure, positive. `NULL`, the default:
 #'   what `kernels` and `epsilon` say. If only `epsilon` is given, 5.
-#' @param epsilon Scale of a coefficient, the size of the small jumps that are
-#'   left out, positive; with `scale` where the chains begin. `NULL`, the
-#'   default: 1 with `scale`, else 0.5.
+#' @param epsilon Scale of a coefficient, the size of the small jumps that are left out, positive;
+#'   with `scale` where the chains begin. `NULL`, the default: 1 with `scale`, else 0.5.
 #' @param kernels Expected number of kernels, positive, default 30. Not read if
 #'   `gamma` or `epsilon` is given; [levy()] tells what they expect.
-#' @param scale `c(a, b)`, both positive: \eqn{\epsilon^2}{epsilon^2} is
-#'   Ga(a, b), of mean a / b. `NULL`, the default if `gamma` or `epsilon` is
-#'   given: they are known.
+#' @param scale `c(a, b)`, both positive: \eqn{\epsilon^2}{epsilon^2} is Ga(a, b), of mean a / b.
+#'   `NULL`, the default if `gamma` or `epsilon` is given: they are known.
 #' @param lambda_shape,lambda_rate Shape and rate of the gamma prior of the sum
 #'   of the kernel scales of all predictors in the model; default 1 each.
 #' @param inclusion `c(a, b)`, both positive: the probability that a predictor
 #'   is in the model is Beta(a, b), and is integrated out. Default `c(1, 1)`.
 #'   Read with `select = TRUE` and without `structure`.
-#' @param phi Prior of the precision of the noise: `"loguniform"`, the default,
-#'   from 1e-6 to 1e8, or `c(shape, rate)` of a gamma distribution. Read in
-#'   regressions. With `weights` the precision is that of weight 1, and the
-#'   range that of their mean.
+#' @param phi Prior of the precision of the noise: `"loguniform"`, the default, from 1e-6 to 1e8, or
+#'   `c(shape, rate)` of a gamma distribution. Read in regressions. With `weights` the precision is
+#'   that of weight 1, and the range that of their mean.
 #' @param max_kernels Most kernels, a whole number of at least 1. `NULL`, the
 #'   default, is n - 1 for n rows, at most 200.
 #' @param vectors Number of vectors of kernel scales. `NULL`, the default: 2 in
 #'   a regression by `scales = "different"` without selection, with `scale`,
 #'   else 1. More than 1 need `scales = "different"` and `select = FALSE`.
-#' @param reach The r of the prior's factor for how far kernels reach, in rows, at
-#'   least 0. `NULL`, the default: 60, or n / 2 if that is less, in a regression
-#'   with `scale` and without selection, else 0, no such factor. More than 0
-#'   needs `select = FALSE`.
+#' @param reach The r of the prior's factor for how far kernels reach, in rows, at least 0. `NULL`,
+#'   the default: 60, or n / 2 if that is less, in a regression with `scale` and without selection,
+#'   else 0, no such factor. More than 0 needs `select = FALSE`.
 #' @return An object of class `c("bark_prior", "bayeskernel_prior")`, a list
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
@@ -356,8 +318,7 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
   if (is.null(gamma) && is.null(epsilon) && !is.null(scale)) {
     epsilon <- 1
     # As many kernels as are expected of gamma = 1, gamma times.
-    gamma <- prior_number(kernels, "kernels") /
-      levy(alpha, 1, epsilon)$kernels[["continuous"]]
+    gamma <- prior_number(kernels, "kernels") / levy(alpha, 1, epsilon)$kernels[["continuous"]]
   }
   gamma <- prior_number(gamma %||% 5, "gamma")
   epsilon <- prior_number(epsilon %||% 0.5, "epsilon")
@@ -372,9 +333,7 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
       phi = if (identical(phi, "loguniform")) {
         phi
       } else {
-        positive_numbers(
-          phi, "phi", c("shape", "rate"), "\"loguniform\", or "
-        )
+        positive_numbers(phi, "phi", c("shape", "rate"), "\"loguniform\", or ")
       },
       max_kernels = if (!is.null(max_kernels)) {
         check_count(max_kernels, 1, name = "max_kernels", kind = "prior")
@@ -383,9 +342,7 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
         check_count(vectors, 1, name = "vectors", kind = "prior")
       },
       reach = if (!is.null(reach)) {
-        check_number(
-          reach, 0, name = "reach", closed = c(TRUE, FALSE), kind = "prior"
-        )
+        check_number(reach, 0, name = "reach", closed = c(TRUE, FALSE), kind = "prior")
       }
     ),
     class = c("bark_prior", "bayeskernel_prior")
@@ -394,25 +351,22 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 
 #' Prior of the multinomial probit model
 #'
-#' @param tau,nu Shape and rate, both positive, of the gamma prior of the
-#'   precision of every coefficient, for `latent_scales` `"class"` and
-#'   `"shared"`. Default 1 each. With `sparse = TRUE` both are 1e-6 unless they
-#'   are given.
+#' @param tau,nu Shape and rate, both positive, of the gamma prior of the precision of every
+#'   coefficient, for `latent_scales` `"class"` and `"shared"`. Default 1 each. With `sparse = TRUE`
+#'   both are 1e-6 unless they are given.
 #' @param alpha0 The precision itself with `latent_scales = "fixed"`, a positive
 #'   number, default 1; otherwise where the iteration starts.
-#' @param weights Prior of the kernels' weights. Of a sum `c(mu, lambda)`, shape
-#'   and rate of the gamma prior of the Dirichlet's parameters; of a product
-#'   `c(h_pi, h_chi)`, rates of the exponential priors of shape and rate of the
-#'   gamma prior of each; both 1 by default. Of a binary composite the
-#'   probability, default 0.5, that a kernel is in it. With `weight_hyper =
-#'   "fixed"` see there.
-#' @param weight_hyper `"learned"`, the default: the parameters of the prior of
-#'   learned weights have the priors that `weights` gives. `"fixed"`: they are
-#'   numbers. Weights of a product are then Gamma(`weights[1]`, `weights[2]`),
-#'   shape and rate; those of a sum Dirichlet, with `weights` as the parameter of
-#'   each, one number, or the ratio of two, the mean of its prior. Default 1 each.
-#'   With learned parameters the posterior mean of a product's weights does not
-#'   exist: their prior has none.
+#' @param weights Prior of the kernels' weights. Of a sum `c(mu, lambda)`, shape and rate of the
+#'   gamma prior of the Dirichlet's parameters; of a product `c(h_pi, h_chi)`, rates of the
+#'   exponential priors of shape and rate of the gamma prior of each; both 1 by default. Of a binary
+#'   composite the probability, default 0.5, that a kernel is in it. With `weight_hyper = "fixed"`
+#'   see there.
+#' @param weight_hyper `"learned"`, the default: the parameters of the prior of learned weights have
+#'   the priors that `weights` gives. `"fixed"`: they are numbers. Weights of a product are then
+#'   Gamma(`weights[1]`, `weights[2]`), shape and rate; those of a sum Dirichlet, with `weights` as
+#'   the parameter of each, one number, or the ratio of two, the mean of its prior. Default 1 each.
+#'   With learned parameters the posterior mean of a product's weights does not exist: their prior
+#'   has none.
 #' @param theta Shape and rate of the gamma prior of theta = 1 / (2 l^2) for
 #'   each length-scale l that is learned. Default 1 each.
 #' @param variance,intercept Of `coefficients = "process"`, to which the others
@@ -430,13 +384,10 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #' mkprobit_prior(tau = 3, nu = 3, weights = c(2, 1))
 #' mkprobit_prior(weights = c(1, 1), weight_hyper = "fixed")
 #' @export
-mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL,
-                           theta = c(1, 1),
-                           weight_hyper = c("learned", "fixed"),
-                           variance = NULL, intercept = NULL) {
-  weight_hyper <- check_choice(
-    weight_hyper, c("learned", "fixed"), "weight_hyper"
-  )
+mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL, theta = c(1, 1),
+                           weight_hyper = c("learned", "fixed"), variance = NULL,
+                           intercept = NULL) {
+  weight_hyper <- check_choice(weight_hyper, c("learned", "fixed"), "weight_hyper")
   # A probability, or the parameter of a Dirichlet law.
   most <- if (weight_hyper == "fixed") Inf else 1
   structure(
@@ -447,9 +398,7 @@ mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL,
       weights = if (length(weights) == 1L) {
         prior_number(weights, "weights", upper = most)
       } else if (!is.null(weights)) {
-        positive_numbers(
-          weights, "weights", c("first", "second"), "a probability, or "
-        )
+        positive_numbers(weights, "weights", c("first", "second"), "a probability, or ")
       },
       theta = positive_numbers(theta, "theta", c("shape", "rate")),
       weight_hyper = weight_hyper,
@@ -462,31 +411,23 @@ mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL,
 
 #' Prior of kernel logistic regression on a learned projection
 #'
-#' Every constant of the prior of [klr()]. They refer to the standardised
-#' predictors.
+#' Every constant of the prior of [klr()]. They refer to the standardised predictors.
 #'
-#' The symmetric stable process has infinitely many small jumps. `"truncated"`
-#' leaves out those below `epsilon`: coefficients have a two-sided Pareto
-#' distribution beyond it, and are moved one at a time. `"continuous"` damps
-#' them: a coefficient is `epsilon` times a t variable with `alpha` degrees of
-#' freedom; given Polya-Gamma variables all coefficients are integrated out of
-#' the moves. The two mean other numbers of kernels, and much the same
-#' predictions.
+#' The symmetric stable process has infinitely many small jumps. `"truncated"` leaves out those
+#' below `epsilon`: coefficients have a two-sided Pareto distribution beyond it, and are moved one
+#' at a time. `"continuous"` damps them: a coefficient is `epsilon` times a t variable with `alpha`
+#' degrees of freedom; given Polya-Gamma variables all coefficients are integrated out of the moves.
+#' The two mean other numbers of kernels, and much the same predictions.
 #'
 #' @param alpha Index of stability, strictly between 0 and 2, default 1.
-#' @param epsilon Size of the small jumps that are left out, positive, default
-#'   0.1.
-#' @param gamma `c(a, b)`, shape and rate of the gamma prior of the intensity of
-#'   kernels, which is integrated out; default 1 each. The number of kernels is
-#'   negative binomial, with mean a / b times 2 Gamma(alpha) sin(pi alpha / 2) /
-#'   (pi epsilon^alpha) for `"truncated"`; see [levy()].
-#' @param coefficients `"truncated"`, the default and the dissertation's, or
-#'   `"continuous"`.
-#' @param log_lambda `c(mean, sd, shape, rate)`: logarithms of kernel scales are
-#'   normal with a mean mu ~ N(mean, sd^2) and a precision of gamma(shape,
-#'   rate); default `c(0, 1, 1, 1)`.
-#' @param intercept_rate Rate of the double exponential prior of the intercept,
-#'   default 1.
+#' @param epsilon Size of the small jumps that are left out, positive, default 0.1.
+#' @param gamma `c(a, b)`, shape and rate of the gamma prior of the intensity of kernels, which is
+#'   integrated out; default 1 each. The number of kernels is negative binomial, with mean a / b
+#'   times 2 Gamma(alpha) sin(pi alpha / 2) / (pi epsilon^alpha) for `"truncated"`; see [levy()].
+#' @param coefficients `"truncated"`, the default and the dissertation's, or `"continuous"`.
+#' @param log_lambda `c(mean, sd, shape, rate)`: logarithms of kernel scales are normal with a mean
+#'   mu ~ N(mean, sd^2) and a precision of gamma(shape, rate); default `c(0, 1, 1, 1)`.
+#' @param intercept_rate Rate of the double exponential prior of the intercept, default 1.
 #' @param max_kernels Most kernels, default 60.
 #' @return An object of class `c("klr_prior", "bayeskernel_prior")`, a list with
 #'   the arguments as elements.
@@ -499,43 +440,30 @@ mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL,
 #' klr_prior(coefficients = "continuous", gamma = c(2, 1))
 #' @export
 klr_prior <- function(alpha = 1, epsilon = 0.1, gamma = c(1, 1),
-                      coefficients = c("truncated", "continuous"),
-                      log_lambda = c(0, 1, 1, 1), intercept_rate = 1,
-                      max_kernels = 60) {
+                      coefficients = c("truncated", "continuous"), log_lambda = c(0, 1, 1, 1),
+                      intercept_rate = 1, max_kernels = 60) {
   out <- list(
     alpha = check_alpha(alpha), epsilon = prior_number(epsilon, "epsilon"),
     gamma = positive_numbers(gamma, "gamma", c("a", "b")),
-    coefficients = check_choice(
-      coefficients, c("truncated", "continuous"), "coefficients"
-    ),
+    coefficients = check_choice(coefficients, c("truncated", "continuous"), "coefficients"),
     log_lambda = check_log_lambda(log_lambda),
-    intercept_rate = check_number(
-      intercept_rate, 1e-4, 1e4, "intercept_rate",
-      kind = "prior"
-    ),
-    max_kernels = check_count(
-      max_kernels, 0, 1000,
-      name = "max_kernels", kind = "prior"
-    )
+    intercept_rate = check_number(intercept_rate, 1e-4, 1e4, "intercept_rate", kind = "prior"),
+    max_kernels = check_count(max_kernels, 0, 1000, name = "max_kernels", kind = "prior")
   )
   kernels <- klr_kernels_cpp(out)
   if (!is.finite(kernels) || kernels <= 0) {
     abort_argument(
-      epsilon, "epsilon", "of a size that expects a finite number of kernels",
-      kind = "prior"
+      epsilon, "epsilon", "of a size that expects a finite number of kernels", kind = "prior"
     )
   }
   structure(out, class = c("klr_prior", "bayeskernel_prior"))
 }
 
 check_log_lambda <- function(x) {
-  good <- is.numeric(x) && length(x) == 4L && is.null(dim(x)) &&
-    all(is.finite(x)) && all(x[-1] > 0)
+  good <- is.numeric(x) && length(x) == 4L && is.null(dim(x)) && all(is.finite(x)) && all(x[-1] > 0)
   if (!good) {
     abort_argument(
-      x, "log_lambda",
-      "a number and three positive ones: c(mean, sd, shape, rate)",
-      kind = "prior"
+      x, "log_lambda", "a number and three positive ones: c(mean, sd, shape, rate)", kind = "prior"
     )
   }
   as.double(x)
@@ -548,8 +476,7 @@ format.bsvm_prior <- function(x, digits = 4, ...) {
   out <- linear_prior_text(x, digits)
   c(
     out[names(out) %in% c("fixed coefficients", "intercept", "random effects")],
-    out["smooths, processes"],
-    "penalty, selection" = out[["penalty"]], out["covariances"],
+    out["smooths, processes"], "penalty, selection" = out[["penalty"]], out["covariances"],
     out["inclusion"], out[startsWith(names(out), "missing")]
   )
 }
@@ -560,25 +487,21 @@ format.bkm_prior <- function(x, digits = 4, ...) {
   c(
     out[names(out) %in% c("fixed coefficients", "intercept", "random effects")],
     out[c("smooths, processes", "penalty", "covariances")],
-    "selected coefficients" = variance_text(
-      variance_prior(x, "slab", scale = TRUE), digits
-    ),
+    "selected coefficients" = variance_text(variance_prior(x, "slab", scale = TRUE), digits),
     out["inclusion"],
     "noise" = variance_text(variance_prior(x, "noise"), digits),
     out[startsWith(names(out), "missing")]
   )
 }
 
-# What the priors of bsvm() and bkm() have in common. A prior that is not yet of
-# a fit does not know its defaults.
+# What the priors of bsvm() and bkm() have in common. A prior that is not yet of a fit does not know
+# its defaults.
 linear_prior_text <- function(x, digits) {
   default <- if (inherits(x, "bkm_prior")) "by family" else "default"
   text <- function(name) prior_text(x[[name]], digits)
   normal <- function(name) {
     variance <- if (is.null(x[[name]])) default else text(name)
-    mean <- prior_text(
-      if (name == "beta_var") x$beta_mean else x$beta_mean[1L], digits
-    )
+    mean <- prior_text(if (name == "beta_var") x$beta_mean else x$beta_mean[1L], digits)
     paste0(
       sprintf("N(mean %s, variance %s)", mean, variance),
       if (isTRUE(x$by_column) && name == "beta_var") {
@@ -605,8 +528,7 @@ linear_prior_text <- function(x, digits) {
     penalty = variance_text(variance_prior(x, scale = TRUE), digits),
     covariances = if (given_covariance(x)) {
       sprintf(
-        "inverse Wishart(df %s, scale %s)",
-        if (is.null(x$cov_df)) "r + 1" else text("cov_df"),
+        "inverse Wishart(df %s, scale %s)", if (is.null(x$cov_df)) "r + 1" else text("cov_df"),
         prior_text(x$cov_scale %||% 0.02, digits)
       )
     } else if (is.null(covariance$half_t)) {
@@ -660,9 +582,7 @@ format.bark_prior <- function(x, digits = 4, ...) {
       paste0(if (x$alpha == 1) {
         sprintf("Cauchy of scale %s", size)
       } else {
-        sprintf(
-          "%s times t with %s degrees of freedom", size, number(x$alpha)
-        )
+        sprintf("%s times t with %s degrees of freedom", size, number(x$alpha))
       }, if (!is.null(x$scale)) {
         sprintf(", epsilon^2 ~ gamma%s", prior_text(x$scale, digits))
       })
@@ -678,9 +598,7 @@ format.bark_prior <- function(x, digits = 4, ...) {
     "reach" = if ((x$reach %||% 0) > 0) {
       sprintf("exp(-(%s / rows that a kernel reaches)^2)", number(x$reach))
     },
-    "inclusion" = sprintf("probability ~ Beta%s",
-      prior_text(x$inclusion, digits)
-    ),
+    "inclusion" = sprintf("probability ~ Beta%s", prior_text(x$inclusion, digits)),
     "precision of noise" = if (is.character(x$phi)) {
       "log-uniform from 1e-6 to 1e8"
     } else {
@@ -695,27 +613,18 @@ format.klr_prior <- function(x, digits = 4, ...) {
   scales <- vapply(x$log_lambda, number, "")
   c(
     "kernels" = sprintf(
-      "negative binomial, %s expected, at most %d", number(klr_kernels_cpp(x)),
-      x$max_kernels
+      "negative binomial, %s expected, at most %d", number(klr_kernels_cpp(x)), x$max_kernels
     ),
     "coefficients" = if (x$coefficients == "truncated") {
-      sprintf(
-        "Pareto of index %s beyond %s in size", number(x$alpha),
-        number(x$epsilon)
-      )
+      sprintf("Pareto of index %s beyond %s in size", number(x$alpha), number(x$epsilon))
     } else {
-      sprintf(
-        "%s times t with %s degrees of freedom", number(x$epsilon),
-        number(x$alpha)
-      )
+      sprintf("%s times t with %s degrees of freedom", number(x$epsilon), number(x$alpha))
     },
     "log scales" = sprintf(
       "N(mu, 1 / tau), mu ~ N(%s, %s^2), tau ~ gamma(%s, %s)", scales[1],
       scales[2], scales[3], scales[4]
     ),
-    "intercept" = sprintf(
-      "double exponential of rate %s", number(x$intercept_rate)
-    )
+    "intercept" = sprintf("double exponential of rate %s", number(x$intercept_rate))
   )
 }
 
@@ -754,9 +663,7 @@ format.mkprobit_prior <- function(x, digits = 4, ...) {
     if (is.null(value)) default else prior_text(value, digits)
   }
   c(
-    "precision of coefficients" = sprintf(
-      "gamma(%s, %s)", shown(x$tau, "1"), shown(x$nu, "1")
-    ),
+    "precision of coefficients" = sprintf("gamma(%s, %s)", shown(x$tau, "1"), shown(x$nu, "1")),
     "fixed precision" = shown(x$alpha0, "1"),
     "kernel weights" = paste0(
       shown(x$weights, "by composite, see ?mkprobit_prior"),
@@ -782,8 +689,7 @@ positive_numbers <- function(x, name, names, or = "") {
     abort_argument(
       x, name,
       sprintf(
-        "%s%d positive finite numbers, c(%s)", or, length(names),
-        paste(names, collapse = ", ")
+        "%s%d positive finite numbers, c(%s)", or, length(names), paste(names, collapse = ", ")
       ),
       kind = "prior"
     )
@@ -795,8 +701,7 @@ prior_range <- function(x, name) {
   x <- positive_numbers(x, name, c("lower", "upper"))
   if (x[1] >= x[2]) {
     abort_argument(
-      x, name, "two positive finite numbers, the lower before the upper",
-      kind = "prior"
+      x, name, "two positive finite numbers, the lower before the upper", kind = "prior"
     )
   }
   x
@@ -807,11 +712,7 @@ prior_vector <- function(x, name, positive) {
     all(is.finite(x)) && (!positive || all(x > 0))
   if (!good) {
     abort_argument(
-      x, name,
-      paste(
-        "one", if (positive) "positive",
-        "finite number, or one per fixed column"
-      ),
+      x, name, paste("one", if (positive) "positive", "finite number, or one per fixed column"),
       kind = "prior"
     )
   }
@@ -827,9 +728,7 @@ prior_scale <- function(x, name) {
     !inherits(try(chol(x), silent = TRUE), "try-error")
   if (!good) {
     abort_argument(
-      x, name,
-      "one positive number, or a symmetric positive definite matrix",
-      kind = "prior"
+      x, name, "one positive number, or a symmetric positive definite matrix", kind = "prior"
     )
   }
   storage.mode(x) <- "double"
@@ -838,23 +737,19 @@ prior_scale <- function(x, name) {
 
 # What depends on the design --------------------------------------------------
 
-# The prior of a variance for the core, list(shape, rate, half_t): `of` is
-# "var", "slab" or "noise". `scale`: of a scale that the data may leave
-# unbounded, which is half t unless the user has said. `size` is the unit of the
-# coefficients.
+# The prior of a variance for the core, list(shape, rate, half_t): `of` is "var", "slab" or "noise".
+# `scale`: of a scale that the data may leave unbounded, which is half t unless the user has said.
+# `size` is the unit of the coefficients.
 variance_prior <- function(prior, of = "var", scale = FALSE) {
   given <- prior[paste0(of, c("_shape", "_rate"))]
   size <- prior$size %||% 1
-  out <- list(
-    shape = given[[1]] %||% 0.01, rate = given[[2]] %||% (0.01 * size^2)
-  )
+  out <- list(shape = given[[1]] %||% 0.01, rate = given[[2]] %||% (0.01 * size^2))
   if (scale && is.null(unlist(given))) out$half_t <- c(4, size)
   out
 }
 
-# That of a random effect without a covariance, and of a smooth, whose unit is
-# `size` times that of the coefficients. Where groups have one row each the data
-# leave its scale unbounded, too.
+# That of a random effect without a covariance, and of a smooth, whose unit is `size` times that of
+# the coefficients. Where groups have one row each the data leave its scale unbounded, too.
 random_prior <- function(prior, size = 1) {
   prior$size <- size * (prior$size %||% 1)
   if (is.null(prior$sd_scale)) {
@@ -864,9 +759,8 @@ random_prior <- function(prior, size = 1) {
   variance_prior(prior, scale = TRUE)
 }
 
-# That of r correlated ones: standard deviations likewise, by the degrees of
-# freedom at which correlations are uniform. With 4, as one alone has, they
-# shrink towards 0.
+# That of r correlated ones: standard deviations likewise, by the degrees of freedom at which
+# correlations are uniform. With 4, as one alone has, they shrink towards 0.
 covariance_prior <- function(prior, r, of) {
   out <- wishart_prior(prior, r, of)
   if (!given_covariance(prior) && !is.null(prior$sd_scale)) {
@@ -881,14 +775,9 @@ given_covariance <- function(prior) {
 
 variance_text <- function(q, digits) {
   if (is.null(q$half_t)) {
-    sprintf(
-      "inverse gamma(%s, %s)", prior_text(q$shape, digits),
-      prior_text(q$rate, digits)
-    )
+    sprintf("inverse gamma(%s, %s)", prior_text(q$shape, digits), prior_text(q$rate, digits))
   } else {
-    sprintf("sd half t(%g, scale %s)", q$half_t[1],
-      prior_text(q$half_t[2], digits)
-    )
+    sprintf("sd half t(%g, scale %s)", q$half_t[1], prior_text(q$half_t[2], digits))
   }
 }
 
@@ -899,9 +788,7 @@ resolve_prior <- function(prior, p, columns = NULL) {
     if (given != 1L && given != p) {
       bk_abort(
         "prior",
-        sprintf(
-          "Argument `%s` of %s() has the wrong length.", name, class(prior)[1]
-        ),
+        sprintf("Argument `%s` of %s() has the wrong length.", name, class(prior)[1]),
         c(
           sprintf("Found: %d values.", given),
           sprintf("Accepted: 1 value, or %d, one per fixed column.", p),
@@ -913,29 +800,24 @@ resolve_prior <- function(prior, p, columns = NULL) {
       )
     }
   }
-  list(
-    beta_var = rep_len(prior$beta_var, p),
-    beta_mean = rep_len(prior$beta_mean, p)
-  )
+  list(beta_var = rep_len(prior$beta_var, p), beta_mean = rep_len(prior$beta_mean, p))
 }
 
-# The inverse Wishart prior of the covariance of the r correlated effects of a
-# random term, or (`x`) of the r predictors with holes.
+# The inverse Wishart prior of the covariance of the r correlated effects of a random term, or (`x`)
+# of the r predictors with holes.
 wishart_prior <- function(prior, r, of, x = FALSE) {
   names <- if (x) c("x_df", "x_scale") else c("cov_df", "cov_scale")
   refuse <- function(name, wrong, found, expected, accepted) {
     bk_abort(
-      "prior",
-      sprintf("Argument `%s` of %s() %s.", name, class(prior)[1], wrong),
-      c(paste0("Found: ", found, "."), paste0("Accepted: ", accepted, ".")),
-      column = name, found = found, expected = expected
+      "prior", sprintf("Argument `%s` of %s() %s.", name, class(prior)[1], wrong),
+      c(paste0("Found: ", found, "."), paste0("Accepted: ", accepted, ".")), column = name,
+      found = found, expected = expected
     )
   }
   df <- prior[[names[1]]] %||% (r + 1)
   if (df <= r - 1) {
     refuse(
-      names[1], "is too small", format(df), r - 1,
-      sprintf("a number above %d, for %s", r - 1L, of)
+      names[1], "is too small", format(df), r - 1, sprintf("a number above %d, for %s", r - 1L, of)
     )
   }
   scale <- prior[[names[2]]] %||% (0.02 * (prior$size %||% 1)^2)
@@ -943,9 +825,8 @@ wishart_prior <- function(prior, r, of, x = FALSE) {
     scale <- diag(scale, r)
   } else if (nrow(scale) != r) {
     refuse(
-      names[2], "has the wrong size",
-      sprintf("a %d x %d matrix", nrow(scale), ncol(scale)), c(r, r),
-      sprintf("one number, or a %d x %d matrix for %s", r, r, of)
+      names[2], "has the wrong size", sprintf("a %d x %d matrix", nrow(scale), ncol(scale)),
+      c(r, r), sprintf("one number, or a %d x %d matrix for %s", r, r, of)
     )
   }
   list(df = df, scale = scale)

@@ -1,34 +1,28 @@
-# Gaussian processes as terms of a formula: gp(x1, x2, by = f). To the linear
-# model a term is a block of columns with one variance, as a smooth is: whitened
-# features of the kernel on inducing points, b_i (L^-1 k(x_i) - centre), whose
-# residual the rows have beside it (gp/terms.hpp).
+# Gaussian processes as terms of a formula: gp(x1, x2, by = f). To the linear model a term is a
+# block of columns with one variance, as a smooth is: whitened features of the kernel on inducing
+# points, b_i (L^-1 k(x_i) - centre), whose residual the rows have beside it (gp/terms.hpp).
 
 #' Gaussian process terms
 #'
-#' In the formula of [bkm()] or [gpsvm()], `gp(x1, x2)` stands for an unknown
-#' function of the variables with a Gaussian process prior: its variance is
-#' estimated with those of the other terms, its length-scales by the bound on
-#' the evidence. Several may be in one formula, beside fixed effects, smooths,
-#' random effects and predictors with missing values.
+#' In the formula of [bkm()] or [gpsvm()], `gp(x1, x2)` stands for an unknown function of the
+#' variables with a Gaussian process prior: its variance is estimated with those of the other terms,
+#' its length-scales by the bound on the evidence. Several may be in one formula, beside fixed
+#' effects, smooths, random effects and predictors with missing values.
 #'
 #' @param ... One or more numeric variables, or expressions of them.
-#' @param by A variable: of a factor, each level has a function of its own (and
-#'   a variance and length-scales of its own), which is no main effect: put the
-#'   factor itself into the formula, too. A number multiplies the function: a
-#'   coefficient that varies with the variables.
-#' @param kernel A kernel, see [kernels]: its variance is set to 1, for the term
-#'   has its own. A variable that only a kernel `categorical(columns = )` looks
-#'   at may be a factor. Length-scales that are given are held; those left open
-#'   are learned. They are in standard deviations of the variables (without
-#'   values far from all others, which a warning names), unless
+#' @param by A variable: of a factor, each level has a function of its own (and a variance and
+#'   length-scales of its own), which is no main effect: put the factor itself into the formula,
+#'   too. A number multiplies the function: a coefficient that varies with the variables.
+#' @param kernel A kernel, see [kernels]: its variance is set to 1, for the term has its own. A
+#'   variable that only a kernel `categorical(columns = )` looks at may be a factor. Length-scales
+#'   that are given are held; those left open are learned. They are in standard deviations of the
+#'   variables (without values far from all others, which a warning names), unless
 #'   `standardize = FALSE`.
-#' @param inducing Inducing points: how many, or a matrix or data frame with a
-#'   column for each variable, on their scale, found by k-means. By default every
-#'   row up to 100 rows (of a level, with `by`), then as in [gpsvm()] 50 up to 250
-#'   rows and n / 5, at most 100; of three variables and more at least
-#'   5 n^(1/3).
-#' @return Used for its meaning in a formula; evaluated, a list of what was
-#'   written.
+#' @param inducing Inducing points: how many, or a matrix or data frame with a column for each
+#'   variable, on their scale, found by k-means. By default every row up to 100 rows (of a level,
+#'   with `by`), then as in [gpsvm()] 50 up to 250 rows and n / 5, at most 100; of three variables
+#'   and more at least 5 n^(1/3).
+#' @return Used for its meaning in a formula; evaluated, a list of what was written.
 #'
 #' @section Model: With \eqn{g \sim GP(0, k)}{g ~ GP(0, k)} the term of row i is
 #'   \eqn{s\, b_i\, g(x_i)}{s b_i g(x_i)}; b is 1, the indicator of a level, or
@@ -39,25 +33,21 @@
 #'   out of the fit. With an intercept the average of the function over the rows
 #'   is 0, unless `by` is a number.
 #'
-#' @section Learning: Open length-scales, and the projection of a kernel
-#'   `rbf(rank = )`, maximise the bound of mean-field
-#'   variational Bayes of the same family, of more than 10,000 rows on some
-#'   whole groups with that many, times a log-normal density about the
-#'   median distance of the rows (for each variable where `ard = TRUE`) whose
-#'   standard deviation is 2 on the log scale; entries of a projection have a
-#'   normal one with mean 0 and standard deviation 2, per standard deviation of a
-#'   variable. They are estimates: their uncertainty is not in the intervals.
+#' @section Learning: Open length-scales, and the projection of a kernel `rbf(rank = )`, maximise
+#'   the bound of mean-field variational Bayes of the same family, of more than 10,000 rows on some
+#'   whole groups with that many, times a log-normal density about the median distance of the rows
+#'   (for each variable where `ard = TRUE`) whose standard deviation is 2 on the log scale; entries
+#'   of a projection have a normal one with mean 0 and standard deviation 2, per standard deviation
+#'   of a variable. They are estimates: their uncertainty is not in the intervals.
 #'
 #' @section Many rows: Of rows in a [row_source()], and of more than 1e8 numbers in
 #'   the columns of a model in memory, the features of the inducing points are
 #'   not kept but computed at every reading of the rows, see [bkm()].
 #'
-#' @section Missing values: With `missing = "model"` the variables may have
-#'   holes, factors that `categorical()` looks at, too; a factor in `by` may
-#'   not.
-#' @references Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017).
-#'   Bayesian nonlinear support vector machines for big data. *ECML PKDD*,
-#'   section 3.
+#' @section Missing values: With `missing = "model"` the variables may have holes, factors that
+#'   `categorical()` looks at, too; a factor in `by` may not.
+#' @references Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian nonlinear
+#'   support vector machines for big data. *ECML PKDD*, section 3.
 #' @seealso [bkm()], [gpsvm()], [kernels]
 #' @examples
 #' set.seed(1)
@@ -71,9 +61,8 @@ gp <- function(..., by = NULL, kernel = rbf(), inducing = NULL) {
   typed <- match.call(expand.dots = FALSE)
   variables <- as.list(typed$...)
   list(
-    variables = vapply(variables, deparse1, ""),
-    by = if (!is.null(typed$by)) deparse1(typed$by), kernel = kernel,
-    inducing = inducing
+    variables = vapply(variables, deparse1, ""), by = if (!is.null(typed$by)) deparse1(typed$by),
+    kernel = kernel, inducing = inducing
   )
 }
 
@@ -96,8 +85,7 @@ read_process <- function(expr, env, call = user_call()) {
   strange <- setdiff(names, c(own, ""))
   if (length(strange)) {
     abort_process(
-      text, "Term `%s` has an unknown argument.",
-      sprintf("Found: `%s`.", strange[1]),
+      text, "Term `%s` has an unknown argument.", sprintf("Found: `%s`.", strange[1]),
       paste("Accepted: variables,", list_some(paste0("`", own, "`"))), call
     )
   }
@@ -120,8 +108,7 @@ read_process <- function(expr, env, call = user_call()) {
   check_kernel(kernel, "kernel", call)
   if (stands_alone(kernel)) {
     abort_process(
-      text, "The kernel of `%s` is not one of a process.",
-      sprintf("Found: %s().", kernel$kind),
+      text, "The kernel of `%s` is not one of a process.", sprintf("Found: %s().", kernel$kind),
       "Accepted: rbf() and its relatives, their sums and products.", call
     )
   }
@@ -131,17 +118,13 @@ read_process <- function(expr, env, call = user_call()) {
   twice <- keys[duplicated(keys)]
   if (length(twice)) {
     abort_process(
-      text, "Term `%s` has a variable twice.",
-      sprintf("Found twice: `%s`.", twice[1]), call = call
+      text, "Term `%s` has a variable twice.", sprintf("Found twice: `%s`.", twice[1]), call = call
     )
   }
   list(
     text = text, spec = list(term = keys[seq_along(variables)]), keys = keys,
     variables = c(variables, typed$by), by = by,
-    process = list(
-      kernel = kernel,
-      inducing = if (!is.null(typed$inducing)) value("inducing")
-    )
+    process = list(kernel = kernel, inducing = if (!is.null(typed$inducing)) value("inducing"))
   )
 }
 
@@ -153,10 +136,9 @@ is_process <- function(term) !is.null(term$process)
 
 # Building -------------------------------------------------------------------
 
-# The terms of a design, one for each level of a factor `by`, in the form of
-# build_smooth(): `x` names the features, which are computed once length-scales
-# are known; `rows` are the variables of the rows on
-# the scale of the data, a number `by` the last of them, and 0 or 1 by level.
+# The terms of a design, one for each level of a factor `by`, in the form of build_smooth(): `x`
+# names the features, which are computed once length-scales are known; `rows` are the variables of
+# the rows on the scale of the data, a number `by` the last of them, and 0 or 1 by level.
 build_process <- function(term, frame, rows, call, standardize, centred) {
   names <- vapply(term$variables, deparse1, "")
   d <- length(term$spec$term)
@@ -189,8 +171,7 @@ build_process <- function(term, frame, rows, call, standardize, centred) {
   if (standardize) {
     plain <- setdiff(seq_len(d), coded)
     places <- robust_places(
-      x[, plain, drop = FALSE], moments$mean[plain], moments$sd[plain],
-      call = call
+      x[, plain, drop = FALSE], moments$mean[plain], moments$sd[plain], call = call
     )
     center[plain] <- places$center
     scale[plain] <- places$scale
@@ -215,9 +196,7 @@ build_process <- function(term, frame, rows, call, standardize, centred) {
       label = process_label(term, level), keys = term$keys, names = names,
       by = term$by, level = level, dim = d, process = process,
       block = rep(1, m), x = matrix(0, 0L, m),
-      rows = list(
-        x = cbind(x, if (!is.null(number)) cbind(by = number)), inside = inside
-      ),
+      rows = list(x = cbind(x, if (!is.null(number)) cbind(by = number)), inside = inside),
       ranges = c(
         lapply(seq_len(d), function(k) {
           if (!(k %in% coded)) range(x[, k], na.rm = TRUE)
@@ -288,10 +267,7 @@ process_by <- function(frame, term, rows, call) {
   by <- as.double(by)
   values <- cbind(by)
   colnames(values) <- term$by
-  check_columns(
-    observed_moments(values), values, term$by, rows, call,
-    missing_allowed = TRUE
-  )
+  check_columns(observed_moments(values), values, term$by, rows, call, missing_allowed = TRUE)
   list(values = by)
 }
 
@@ -318,8 +294,7 @@ inform_levels <- function(parsed, built, call) {
   }
 }
 
-# Kernel and inducing points of a term, from its complete rows on the scale of
-# the model.
+# Kernel and inducing points of a term, from its complete rows on the scale of the model.
 place_process <- function(x, term, d, center, scale, coded, call) {
   few <- x[spread_over(nrow(x), 10000L), , drop = FALSE]
   distinct <- unique(few)
@@ -330,9 +305,7 @@ place_process <- function(x, term, d, center, scale, coded, call) {
     )
   }
   kernel <- resolve_lengthscale(
-    place_columns(
-      term$process$kernel, d, term$spec$term, scale = scale, call = call
-    ),
+    place_columns(term$process$kernel, d, term$spec$term, scale = scale, call = call),
     median_of_columns(t(distinct)), d, term$spec$term, call
   )
   kernel_to_core(kernel, d, call)
@@ -365,15 +338,14 @@ category_columns <- function(kernel, d, names, call) {
   )
 }
 
-# The variance of a single kernel is the term's own; of sums and products those
-# within are relative to it.
+# The variance of a single kernel is the term's own; of sums and products those within are relative
+# to it.
 unit_variance <- function(kernel) {
   if (is.null(kernel$children)) kernel$variance <- 1
   kernel
 }
 
-# Which of kernel_parameters() are length-scales, or of projections, that were
-# left open.
+# Which of kernel_parameters() are length-scales, or of projections, that were left open.
 open_lengthscales <- function(given, resolved) {
   which(unlist(Map(function(given, resolved) {
     names <- names(leaf_parameters(resolved))
@@ -385,12 +357,8 @@ open_lengthscales <- function(given, resolved) {
 # m x d, scale of the model.
 process_inducing <- function(given, distinct, n, d, center, scale, term, call) {
   if (is.matrix(given) || is.data.frame(given)) {
-    z <- tryCatch(
-      matrix(as.double(as.matrix(given)), NROW(given)),
-      warning = function(w) NULL
-    )
-    if (is.null(z) || ncol(z) != d || nrow(z) < 1L || anyNA(z) ||
-      anyDuplicated(z)) {
+    z <- tryCatch(matrix(as.double(as.matrix(given)), NROW(given)), warning = function(w) NULL)
+    if (is.null(z) || ncol(z) != d || nrow(z) < 1L || anyNA(z) || anyDuplicated(z)) {
       abort_process(
         term$text, "Inducing points of `%s` are not usable.",
         sprintf("Found: %s.", article(describe_value(given))),
@@ -408,15 +376,13 @@ process_inducing <- function(given, distinct, n, d, center, scale, term, call) {
     return(distinct)
   }
   # The points do not depend on R's generator: the seed is the same always.
-  z <- t(core_call(gpsvm_inducing_cpp(
-    tame_rows(t(distinct)), count, "kmeans", 1, 1L
-  ))$z)
+  z <- t(core_call(gpsvm_inducing_cpp(tame_rows(t(distinct)), count, "kmeans", 1, 1L))$z)
   warn_few_inducing(nrow(z), count, term$text, call)
   z
 }
 
-# Every row where these are few, then as gpsvm() has them, and more where many
-# variables and rows ask for them.
+# Every row where these are few, then as gpsvm() has them, and more where many variables and rows
+# ask for them.
 default_process_inducing <- function(n, d) {
   if (n <= 100) {
     n
@@ -432,15 +398,14 @@ default_process_inducing <- function(n, d) {
 # The terms of a fit or of a design with processes.
 processes_of <- function(smooths) Filter(is_process, smooths)
 
-# Features of rows on the scale of the data, a number `by` in the last column:
-# without `centre`, n x m, and what they leave open of the variance 1.
+# Features of rows on the scale of the data, a number `by` in the last column: without `centre`, n x
+# m, and what they leave open of the variance 1.
 process_features <- function(process, x, inside, threads = 1L) {
   x <- scale_columns_by(x, process$center, process$scale)
   d <- ncol(process$z)
   by <- if (process$number) x[, d + 1L] else inside
   out <- core_call(process_features_cpp(
-    kernel_to_core(process$kernel, d), process$z,
-    x[, seq_len(d), drop = FALSE] + 0, threads
+    kernel_to_core(process$kernel, d), process$z, x[, seq_len(d), drop = FALSE] + 0, threads
   ))
   out["by"] <- list(by)
   out
@@ -460,9 +425,8 @@ centre_features <- function(process, out) {
   out
 }
 
-# Rows of a design whose processes have their features: `x` filled, where it is,
-# so that every owner of it has them, `open`, n x terms. Centres are means over
-# these rows, `weights` those of atoms.
+# Rows of a design whose processes have their features: `x` filled, where it is, so that every owner
+# of it has them, `open`, n x terms. Centres are means over these rows, `weights` those of atoms.
 fill_design <- function(rows, threads) {
   if (length(rows$processes) == 0L) {
     return(rows)
@@ -479,14 +443,11 @@ fill_design <- function(rows, threads) {
     d <- ncol(process$z)
     # The one matrix of many rows that there is: written where it is.
     found <- core_call(process_fill_cpp(
-      kernel_to_core(process$kernel, d), process$z,
-      x[, seq_len(d), drop = FALSE],
+      kernel_to_core(process$kernel, d), process$z, x[, seq_len(d), drop = FALSE],
       as.double(if (process$number) x[, d + 1L] else own$inside),
-      as.double(centre_weight(process, own, share)), rows$x,
-      min(smooth$at) - 1L, threads
+      as.double(centre_weight(process, own, share)), rows$x, min(smooth$at) - 1L, threads
     ))
-    rows$info$smooths[[at[k]]]$process[c("centre", "left")] <-
-      found[c("centre", "left")]
+    rows$info$smooths[[at[k]]]$process[c("centre", "left")] <- found[c("centre", "left")]
     open[, k] <- found$open
   }
   rows$open <- open
@@ -504,10 +465,9 @@ centre_weight <- function(process, own, share) {
   weight / sum(weight)
 }
 
-# New rows: columns of the processes, and the variance that they leave open. Of
-# rows with holes once more when these are atoms.
-fill_processes <- function(object, rows,
-                           threads = getOption("bayeskernel.threads", 2L)) {
+# New rows: columns of the processes, and the variance that they leave open. Of rows with holes once
+# more when these are atoms.
+fill_processes <- function(object, rows, threads = getOption("bayeskernel.threads", 2L)) {
   if (length(rows$processes) == 0L) {
     return(rows)
   }
@@ -515,8 +475,7 @@ fill_processes <- function(object, rows,
   rows$open <- matrix(0, nrow(rows$x), length(smooths))
   for (k in seq_along(smooths)) {
     own <- process_columns(
-      smooths[[k]]$process, rows$processes[[k]]$x, rows$processes[[k]]$inside,
-      threads
+      smooths[[k]]$process, rows$processes[[k]]$x, rows$processes[[k]]$inside, threads
     )
     rows$x[, smooths[[k]]$at] <- own$x
     rows$open[, k] <- own$open
@@ -525,8 +484,8 @@ fill_processes <- function(object, rows,
   rows
 }
 
-# Var f of rows beyond their columns, from the variances of the terms.
-# A sampler's fit knows of none.
+# Var f of rows beyond their columns, from the variances of the terms. A sampler's fit knows of
+# none.
 open_variance <- function(object, rows) {
   # Of no rows cbind() would make a column of NULL.
   open <- do.call(cbind, Filter(length, list(rows$open, rows$unit_open)))
@@ -559,9 +518,7 @@ process_new <- function(smooth, frame, call) {
   d <- smooth$dim
   n <- .row_names_info(frame, 2L)
   columns <- lapply(seq_along(smooth$names), function(v) {
-    new_smooth_variable(
-      frame[[smooth$names[v]]], smooth$names[v], smooth$levels[[v]], call
-    )
+    new_smooth_variable(frame[[smooth$names[v]]], smooth$names[v], smooth$levels[[v]], call)
   })
   number <- process$number
   # Codes of a category: new_smooth_variable() has made it a factor.
@@ -597,8 +554,7 @@ whole_process <- function(smooth, p) {
 
 # Missing values -------------------------------------------------------------
 
-# Which variables of the model frame are in processes, but not as the factor of
-# `by`.
+# Which variables of the model frame are in processes, but not as the factor of `by`.
 process_variables <- function(parsed) {
   unlist(lapply(Filter(is_process, parsed$smooths), function(term) {
     vapply(term$variables, deparse1, "")
@@ -624,8 +580,8 @@ process_part <- function(smooth, predictors, mask) {
 
 # Learning -------------------------------------------------------------------
 
-# Length-scales and projections that were left open, at the maximum of the
-# mean-field bound of the job's family and priors.
+# Length-scales and projections that were left open, at the maximum of the mean-field bound of the
+# job's family and priors.
 learn_processes <- function(job, rows) {
   smooths <- rows$info$smooths
   at <- which(vapply(smooths, is_process, NA))
@@ -640,17 +596,13 @@ learn_processes <- function(job, rows) {
     x <- scale_columns_by(own$x, process$center, process$scale)
     d <- ncol(process$z)
     list(
-      first = min(smooths[[at[k]]]$at) - 1L,
-      x = x[, seq_len(d), drop = FALSE], z = process$z,
+      first = min(smooths[[at[k]]]$at) - 1L, x = x[, seq_len(d), drop = FALSE], z = process$z,
       by = as.double(if (process$number) x[, d + 1L] else own$inside),
       centre_weight = as.double(centre_weight(process, own, share)),
-      kernel = kernel_to_core(process$kernel, d),
-      free = as.integer(process$free)
+      kernel = kernel_to_core(process$kernel, d), free = as.integer(process$free)
     )
   })
-  data <- wide_data(
-    learning_rows(c(job$data, list(processes = terms))), rows
-  )
+  data <- wide_data(learning_rows(c(job$data, list(processes = terms))), rows)
   # A sampler draws the variances of the terms.
   prior <- job$shared$prior
   labels <- vapply(smooths[at], `[[`, "", "label")
@@ -664,8 +616,7 @@ learn_processes <- function(job, rows) {
     }
   }
   control <- utils::modifyList(job$control, list(
-    tol = 1e-4, max_iter = 500, most = max(40L, 5L * sum(lengths(open))),
-    factors = c(0.5, 1, 2),
+    tol = 1e-4, max_iter = 500, most = max(40L, 5L * sum(lengths(open))), factors = c(0.5, 1, 2),
     progress = FALSE
   ))
   found <- core_call(process_learn_cpp(data, prior, control))
@@ -674,26 +625,20 @@ learn_processes <- function(job, rows) {
   }
   for (k in seq_along(at)) {
     rows$info$smooths[[at[k]]]$process$kernel <- settle_projections(
-      update_kernel(
-        smooths[[at[k]]]$process$kernel, found$log_parameters[[k]]
-      )
+      update_kernel(smooths[[at[k]]]$process$kernel, found$log_parameters[[k]])
     )
   }
   rows
 }
 
-# The design of so many rows that the columns of processes are not kept, but
-# computed by the core at every reading of the rows: `x` has names alone,
-# `lean` the columns that are kept, and their places.
+# The design of so many rows that the columns of processes are not kept, but computed by the core at
+# every reading of the rows: `x` has names alone, `lean` the columns that are kept, and their
+# places.
 lean_columns <- function(fixed, smooths, before) {
-  added <- rep(vapply(smooths, is_process, NA), lengths(
-    lapply(smooths, `[[`, "block")
-  ))
+  added <- rep(vapply(smooths, is_process, NA), lengths(lapply(smooths, `[[`, "block")))
   made <- c(logical(before), added)
   names <- character(length(made))
-  names[before + which(added)] <- unlist(lapply(
-    processes_of(smooths), `[[`, "columns"
-  ))
+  names[before + which(added)] <- unlist(lapply(processes_of(smooths), `[[`, "columns"))
   there <- which(!made)[fixed$keep]
   names[there] <- colnames(fixed$x)
   keep <- sort(c(there, which(made)))
@@ -797,10 +742,9 @@ mixed_gpsvm <- function(call, control) {
   ))
   if (length(alien)) {
     bk_abort(
-      "argument",
-      sprintf("`%s` does not go with gp() terms in the formula.", alien[1]),
-      "Accepted: kernel and inducing points of a term, gp(x, kernel = rbf()).",
-      column = alien[1], call = user_call()
+      "argument", sprintf("`%s` does not go with gp() terms in the formula.", alien[1]),
+      "Accepted: kernel and inducing points of a term, gp(x, kernel = rbf()).", column = alien[1],
+      call = user_call()
     )
   }
   call[[1L]] <- quote(bayeskernel::bkm)
@@ -854,8 +798,7 @@ process_fact <- function(object) {
   }
   vapply(terms, function(term) {
     sprintf(
-      "%s %s, %d inducing points", term$label, format_process(term$process),
-      nrow(term$process$z)
+      "%s %s, %d inducing points", term$label, format_process(term$process), nrow(term$process$z)
     )
   }, "", USE.NAMES = FALSE)
 }

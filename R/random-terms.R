@@ -1,8 +1,7 @@
-# Random terms `(columns | group)`: reading one bar, numbering its groups, and
-# its design columns. Nothing here has n x m entries, sparse or not.
+# Random terms `(columns | group)`: reading one bar, numbering its groups, and its design columns.
+# Nothing here has n x m entries, sparse or not.
 
-# `leaves` are the factors whose combination is the group: one for `g`, two for
-# `class:school`.
+# `leaves` are the factors whose combination is the group: one for `g`, two for `class:school`.
 read_bar <- function(bar, env, call = user_call()) {
   leaves <- split_group(bar[[3]])
   heads <- vapply(leaves, function(leaf) {
@@ -12,9 +11,7 @@ read_bar <- function(bar, env, call = user_call()) {
     abort_bar(call("(", bar), call)
   }
   list(
-    terms = read_terms(
-      stats::as.formula(call("~", bar[[2]]), env), NULL, call
-    ),
+    terms = read_terms(stats::as.formula(call("~", bar[[2]]), env), NULL, call),
     leaves = leaves, label = deparse1(bar[[3]]), text = deparse1(bar)
   )
 }
@@ -62,13 +59,11 @@ check_distinct_bars <- function(bars, call = user_call()) {
   }
 }
 
-# One entry of `random` of the design, from a frame with 1 in the holes of the
-# predictors that `mask` (n x predictors) marks, and a level in those of the
-# factors that `gone` marks. The element `info` is what
-# prediction needs of it; `made` and `cells` are for hole_model().
+# One entry of `random` of the design, from a frame with 1 in the holes of the predictors that
+# `mask` (n x predictors) marks, and a level in those of the factors that `gone` marks. The element
+# `info` is what prediction needs of it; `made` and `cells` are for hole_model().
 random_term <- function(bar, frame, standardize, rows, call = user_call(),
-                        mask = matrix(NA, nrow(frame), 0L),
-                        gone = matrix(NA, nrow(frame), 0L)) {
+                        mask = matrix(NA, nrow(frame), 0L), gone = matrix(NA, nrow(frame), 0L)) {
   names <- vapply(bar$leaves, deparse1, "")
   group <- group_index(unclass(frame)[names], bar$label, call)
   z <- plain_model_matrix(bar$terms, frame)
@@ -87,8 +82,7 @@ random_term <- function(bar, frame, standardize, rows, call = user_call(),
     z <- punch_factors(z, assign, bar$terms, gone)
     moments <- observed_moments(z)
     check_columns(
-      moments, z, colnames(z), rows, call,
-      missing_allowed = length(cells$row) > 0L || any(gone)
+      moments, z, colnames(z), rows, call, missing_allowed = length(cells$row) > 0L || any(gone)
     )
     # A shift moves into the intercept of the same term, if it has one.
     shift <- "(Intercept)" %in% colnames(z) && r > 1L
@@ -102,19 +96,17 @@ random_term <- function(bar, frame, standardize, rows, call = user_call(),
     levels = group$levels, z = z, center = center, scale = scale,
     type = if (r == 1L) "iid" else "unstructured", made = made, cells = cells,
     info = list(
-      label = bar$label, columns = colnames(z), terms = bar$terms,
-      contrasts = contrasts, leaves = names,
-      leaf_levels = group$leaf_levels, codes = group$codes
+      label = bar$label, columns = colnames(z), terms = bar$terms, contrasts = contrasts,
+      leaves = names, leaf_levels = group$leaf_levels, codes = group$codes
     )
   )
 }
 
 abort_no_effect <- function(bar, call) {
   bk_abort(
-    "argument",
-    fit_header("Random term `(%s)` has no effect.", bar$text),
-    "Accepted: an intercept or at least one variable, such as (1 | g).",
-    column = bar$label, call = call
+    "argument", fit_header("Random term `(%s)` has no effect.", bar$text),
+    "Accepted: an intercept or at least one variable, such as (1 | g).", column = bar$label,
+    call = call
   )
 }
 
@@ -131,9 +123,9 @@ is_numeric_column <- function(terms, assign, frame) {
   c(FALSE, numeric_term)[assign + 1L]
 }
 
-# Numbers the combinations of the leaves that occur: group 1..m in the order of
-# the first leaf, then the second. `codes` identifies a combination by its
-# position in the product of the levels, so the product is never formed.
+# Numbers the combinations of the leaves that occur: group 1..m in the order of the first leaf, then
+# the second. `codes` identifies a combination by its position in the product of the levels, so the
+# product is never formed.
 group_index <- function(leaves, label, call = user_call()) {
   coded <- Map(code_values, leaves, names(leaves), list(call))
   sizes <- vapply(coded, function(leaf) length(leaf$levels), 1L)
@@ -157,10 +149,7 @@ group_index <- function(leaves, label, call = user_call()) {
       column = label, found = levels, expected = 2L, call = call
     )
   }
-  list(
-    group = group, levels = levels,
-    leaf_levels = lapply(coded, `[[`, "levels"), codes = codes
-  )
+  list(group = group, levels = levels, leaf_levels = lapply(coded, `[[`, "levels"), codes = codes)
 }
 
 combine_codes <- function(codes, sizes) {
@@ -179,14 +168,11 @@ combined_labels <- function(codes, levels, sizes) {
   labels
 }
 
-# Codes 1..m of the values that occur, sorted, as text only once per value.
-# Text sorts by code point, the same in every locale.
+# Codes 1..m of the values that occur, sorted, as text only once per value. Text sorts by code
+# point, the same in every locale.
 code_values <- function(x, name, call = user_call()) {
   if (!is.atomic(x) || is.null(x) || length(dim(x)) > 1L) {
-    abort_argument(
-      x, name, "a grouping factor: factor, character, numeric or logical",
-      call = call
-    )
+    abort_argument(x, name, "a grouping factor: factor, character, numeric or logical", call = call)
   }
   if (is.factor(x)) {
     used <- which(tabulate(x, nlevels(x)) > 0L)
@@ -212,8 +198,8 @@ group_text <- function(values) {
   out
 }
 
-# Group numbers of new rows: 0 for a combination that was not in the training
-# data, NA where a leaf is missing.
+# Group numbers of new rows: 0 for a combination that was not in the training data, NA where a leaf
+# is missing.
 group_new <- function(info, frame, call = user_call()) {
   codes <- Map(function(name, known) {
     coded <- code_values(frame[[name]], name, call)

@@ -2,8 +2,7 @@
 
 #' Write rows to a binary file for a row source
 #'
-#' Files for [row_source()] that are read much faster than text and keep every
-#' bit.
+#' Files for [row_source()] that are read much faster than text and keep every bit.
 #'
 #' @param x Numeric matrix, or data frame of numeric and logical columns, n
 #'   rows by p predictors, without missing or infinite values.
@@ -16,11 +15,10 @@
 #'
 #' @return `file`, invisibly.
 #'
-#' @section Format: All numbers are little-endian. The eight bytes `BKROWS01`;
-#'   a 4-byte integer p; then p + 3 texts in UTF-8, each closed by a zero byte:
-#'   the two classes, the name of the response, the names of the predictors.
-#'   Then blocks until the end of the file: a 4-byte integer n, the number of
-#'   rows; n labels, 0 or 1 for the first or second class, and n values of each
+#' @section Format: All numbers are little-endian. The eight bytes `BKROWS01`; a 4-byte integer p;
+#'   then p + 3 texts in UTF-8, each closed by a zero byte: the two classes, the name of the
+#'   response, the names of the predictors. Then blocks until the end of the file: a 4-byte integer
+#'   n, the number of rows; n labels, 0 or 1 for the first or second class, and n values of each
 #'   predictor in turn, all as 8-byte doubles.
 #'
 #' @section Errors: `bayeskernel_error_missing`, `_response`, `_dimension`, and
@@ -53,8 +51,7 @@ write_rows <- function(x, y, file, append = FALSE, response = "y") {
     head <- file_head(file, ",", call)
     if (is.null(head$levels)) {
       bk_abort(
-        "argument", "The file was not made by write_rows().",
-        paste("Found:", quoted(file)),
+        "argument", "The file was not made by write_rows().", paste("Found:", quoted(file)),
         column = "file", found = file
       )
     }
@@ -129,8 +126,8 @@ file_head <- function(file, sep, call) {
   list(columns = text_columns(text, file, sep, call))
 }
 
-# A size that the file promises is held against its length before it is
-# believed: every name ends in a zero byte.
+# A size that the file promises is held against its length before it is believed: every name ends in
+# a zero byte.
 read_head <- function(connection, file, call) {
   p <- read_integer(connection)
   room <- file.size(file) - nchar(rows_magic) - 4L
@@ -143,16 +140,14 @@ read_head <- function(connection, file, call) {
     ), call)
   }
   Encoding(names) <- "UTF-8"
-  if (!all(validUTF8(names)) || names[1] == names[2] ||
-    !all(nzchar(names[-(1:2)]))) {
+  if (!all(validUTF8(names)) || names[1] == names[2] || !all(nzchar(names[-(1:2)]))) {
     abort_broken_file(
       file, "A file of rows has names that cannot be.",
       "Accepted: two classes, a response and predictors, named in UTF-8.", call
     )
   }
   list(
-    levels = names[1:2], response = names[3], predictors = names[-(1:3)],
-    columns = names[-(1:2)],
+    levels = names[1:2], response = names[3], predictors = names[-(1:3)], columns = names[-(1:2)],
     size = nchar(rows_magic) + 4 + sum(nchar(names, "bytes") + 1)
   )
 }
@@ -189,8 +184,7 @@ without_zero_bytes <- function(reading, file, call) {
 
 text_columns <- function(connection, file, sep, call) {
   names <- without_zero_bytes(scan(
-    connection, "",
-    nlines = 1L, sep = sep, quote = "\"", quiet = TRUE, strip.white = TRUE
+    connection, "", nlines = 1L, sep = sep, quote = "\"", quiet = TRUE, strip.white = TRUE
   ), file, call)
   if (length(names) == 0L || !all(nzchar(names) & validEnc(names))) {
     bk_abort(
@@ -276,9 +270,7 @@ binary_parts <- function(source, file, call) {
       if (is.na(rows) || rows < 1L || left < 0) {
         stop("The file ends in the middle of a block: ", file)
       }
-      values <- readBin(
-        connection, "double", size, size = 8L, endian = "little"
-      )
+      values <- readBin(connection, "double", size, size = 8L, endian = "little")
       dim(values) <- c(rows, width)
       if (!all(values[, 1] %in% c(0, 1))) {
         stop("The file has labels that are neither 0 nor 1: ", file)
@@ -306,8 +298,7 @@ text_parts <- function(source, file, call) {
     read = function(n) {
       part <- tryCatch(
         without_zero_bytes(scan(
-          connection, what,
-          nmax = n, sep = source$sep, quote = "\"", quiet = TRUE,
+          connection, what, nmax = n, sep = source$sep, quote = "\"", quiet = TRUE,
           strip.white = TRUE, multi.line = FALSE
         ), file, call),
         bayeskernel_error = stop,
@@ -324,17 +315,16 @@ text_parts <- function(source, file, call) {
   )
 }
 
-# Predictors are numbers unless the first lines show logical values; labels
-# and names of groups are read as text.
+# Predictors are numbers unless the first lines show logical values; labels and names of groups are
+# read as text.
 text_types <- function(connection, columns, source, file, call) {
   lines <- without_zero_bytes(readLines(connection, 100L), file, call)
   pushBack(lines, connection)
   types <- lapply(stats::setNames(nm = columns), function(name) numeric())
   shown <- tryCatch(
     utils::read.table(
-      text = lines, sep = source$sep, quote = "\"", comment.char = "",
-      col.names = columns, check.names = FALSE, strip.white = TRUE,
-      stringsAsFactors = FALSE, na.strings = c("NA", "")
+      text = lines, sep = source$sep, quote = "\"", comment.char = "", col.names = columns,
+      check.names = FALSE, strip.white = TRUE, stringsAsFactors = FALSE, na.strings = c("NA", "")
     ),
     error = function(e) NULL
   )
@@ -351,9 +341,8 @@ text_types <- function(connection, columns, source, file, call) {
 refuse_bad_cell <- function(source, file, what, line, n, call) {
   text <- tryCatch(
     scan(
-      file, lapply(what, function(type) character()),
-      skip = line, nmax = n, sep = source$sep, quote = "\"", quiet = TRUE,
-      strip.white = TRUE, multi.line = FALSE, na.strings = c("NA", "")
+      file, lapply(what, function(type) character()), skip = line, nmax = n, sep = source$sep,
+      quote = "\"", quiet = TRUE, strip.white = TRUE, multi.line = FALSE, na.strings = c("NA", "")
     ),
     error = function(e) NULL
   )
@@ -366,10 +355,7 @@ refuse_bad_cell <- function(source, file, what, line, n, call) {
     bk_abort(
       "argument", fit_header("Column `%s` is not numeric.", name),
       c(
-        sprintf(
-          "Found: %s in line %.0f of %s.", quoted(value), line + at,
-          quoted(file)
-        ),
+        sprintf("Found: %s in line %.0f of %s.", quoted(value), line + at, quoted(file)),
         "Accepted: numbers, or TRUE and FALSE throughout."
       ),
       column = name, row = line + at - 1, found = value, call = call

@@ -1,40 +1,28 @@
-# Queries of row sources: one statement that reads. Its text is looked at first,
-# then the database is asked for its columns as those of a table expression,
-# `select * from (query)`, which no statement that changes something can be; and
-# where a driver has transactions that only read, rows come in one.
+# Queries of row sources: one statement that reads. Its text is looked at first, then the database
+# is asked for its columns as those of a table expression, `select * from (query)`, which no
+# statement that changes something can be; and where a driver has transactions that only read, rows
+# come in one.
 
-# What databases differ in, as patterns of text that is no SQL of its own.
-# Where a quote ends depends on backslashes; `#` begins a comment in some, in
-# others `--` only before a blank; names may stand in brackets, text between
-# dollars, and comments may nest.
+# What databases differ in, as patterns of text that is no SQL of its own. Where a quote ends
+# depends on backslashes; `#` begins a comment in some, in others `--` only before a blank; names
+# may stand in brackets, text between dollars, and comments may nest.
 query_quotes <- list(
-  backslash = c("'[^']*+'|\"[^\"]*+\"", paste0(
-    "'(?:[^'\\\\]|\\\\.)*+'|\"(?:[^\"\\\\]|\\\\.)*+\""
-  )),
-  dollar = c(NA, "\\$(?<tag>\\w*)\\$.*?\\$\\k<tag>\\$"),
-  bracket = c(NA, "\\[[^\\]]*+\\]"),
+  backslash = c("'[^']*+'|\"[^\"]*+\"", paste0("'(?:[^'\\\\]|\\\\.)*+'|\"(?:[^\"\\\\]|\\\\.)*+\"")),
+  dollar = c(NA, "\\$(?<tag>\\w*)\\$.*?\\$\\k<tag>\\$"), bracket = c(NA, "\\[[^\\]]*+\\]"),
   name = "`[^`]*+`"
 )
 query_comments <- list(
   line = c("--[^\n]*+", "--(?=\\s|$)[^\n]*+"), hash = c(NA, "#[^\n]*+"),
-  block = c(
-    "/\\*(?!!).*?\\*/", "(?<block>/\\*(?!!)(?:(?&block)|(?!\\*/|/\\*).)*+\\*/)"
-  )
+  block = c("/\\*(?!!).*?\\*/", "(?<block>/\\*(?!!)(?:(?&block)|(?!\\*/|/\\*).)*+\\*/)")
 )
 
-# The query as each database may read it: quotes as dots, comments as blanks,
-# other characters in their places. A reading that leaves a quote open is none.
+# The query as each database may read it: quotes as dots, comments as blanks, other characters in
+# their places. A reading that leaves a quote open is none.
 query_readings <- function(query) {
-  ways <- expand.grid(
-    c(query_quotes, query_comments),
-    stringsAsFactors = FALSE
-  )
+  ways <- expand.grid(c(query_quotes, query_comments), stringsAsFactors = FALSE)
   readings <- apply(ways, 1L, function(way) {
     way <- way[!is.na(way)]
-    found <- gregexpr(
-      paste0("(?s)", paste(way, collapse = "|")), query,
-      perl = TRUE
-    )
+    found <- gregexpr(paste0("(?s)", paste(way, collapse = "|")), query, perl = TRUE)
     comment <- "^(--|#|/[*])"
     regmatches(query, found) <- list(vapply(
       regmatches(query, found)[[1L]], function(text) {
@@ -46,12 +34,11 @@ query_readings <- function(query) {
   unique(readings[!grepl("['\"`]|/[*]", readings)])
 }
 
-# What changes data and may stand within a statement that begins as one that
-# reads: `with a as (delete from t returning *)`, `select a into b`.
+# What changes data and may stand within a statement that begins as one that reads:
+# `with a as (delete from t returning *)`, `select a into b`.
 query_changes <- paste(
   "\\binto\\b", "\\bdelete\\s+from\\b", "\\bupdate\\b[^()]*\\bset\\b",
-  "[()]\\s*(?:insert|update|delete|merge)\\s+\\w",
-  sep = "|"
+  "[()]\\s*(?:insert|update|delete|merge)\\s+\\w", sep = "|"
 )
 
 #' The one statement of a query, without the semicolon after it
@@ -71,8 +58,7 @@ read_query <- function(query, call) {
     any(grepl(pattern, readings, perl = TRUE, ignore.case = TRUE))
   }
   if (!all(grepl(
-    "^[\\s(]*(select|with|values|table)\\b", readings,
-    perl = TRUE, ignore.case = TRUE
+    "^[\\s(]*(select|with|values|table)\\b", readings, perl = TRUE, ignore.case = TRUE
   ))) {
     abort_query(query, "The query is not a SELECT statement.", call)
   }
@@ -102,16 +88,13 @@ table_expression <- function(query, what = "*", where = "1 = 0") {
   sprintf("select %s from (%s\n) bk_rows where %s", what, query, where)
 }
 
-# The names of the columns. SQL Server has no WITH and no ORDER BY in a table
-# expression: there it is the text alone that is looked at.
+# The names of the columns. SQL Server has no WITH and no ORDER BY in a table expression: there it
+# is the text alone that is looked at.
 query_columns <- function(source, call) {
   look <- function(query) {
     result <- send_query(source, call, query)
     on.exit(clear_result(result))
-    tryCatch(
-      DBI::dbColumnInfo(result)$name,
-      error = function(e) abort_source(source, 0, e, call)
-    )
+    tryCatch(DBI::dbColumnInfo(result)$name, error = function(e) abort_source(source, 0, e, call))
   }
   con <- source$connection
   transaction <- begin_reading(con)
@@ -120,14 +103,14 @@ query_columns <- function(source, call) {
     return(look(source$query))
   }
   columns <- look(table_expression(source$query))
-  # SQLite gives equal names numbers in a table expression, and computes no row
-  # of the query before it is asked for one.
+  # SQLite gives equal names numbers in a table expression, and computes no row of the query before
+  # it is asked for one.
   if (methods::is(con, "SQLiteConnection")) look(source$query) else columns
 }
 
-# A transaction that only reads, where the driver has one and the user is in
-# none of their own: TRUE if it has begun. Within a transaction Postgres takes a
-# savepoint and MariaDB refuses to set its kind.
+# A transaction that only reads, where the driver has one and the user is in none of their own: TRUE
+# if it has begun. Within a transaction Postgres takes a savepoint and MariaDB refuses to set its
+# kind.
 begin_reading <- function(connection) {
   runs <- function(code) !inherits(try(code, silent = TRUE), "try-error")
   execute <- function(sql) runs(DBI::dbExecute(connection, sql))
@@ -154,8 +137,8 @@ end_reading <- function(connection, transaction) {
   if (transaction) try(DBI::dbRollback(connection), silent = TRUE)
 }
 
-# A connection that was made with bigint = "integer" reads numbers beyond R's
-# integers as missing values. The database counts them.
+# A connection that was made with bigint = "integer" reads numbers beyond R's integers as missing
+# values. The database counts them.
 refuse_overflow <- function(source, call) {
   con <- source$connection
   if (!methods::.hasSlot(con, "bigint") || !identical(con@bigint, "integer")) {
@@ -166,12 +149,10 @@ refuse_overflow <- function(source, call) {
   clear_result(result)
   for (name in info$name[info$type == "integer"]) {
     beyond <- table_expression(
-      source$query, "count(*)",
-      sprintf("abs(%s) > 2147483647", DBI::dbQuoteIdentifier(con, name))
+      source$query, "count(*)", sprintf("abs(%s) > 2147483647", DBI::dbQuoteIdentifier(con, name))
     )
     count <- tryCatch(
-      DBI::dbGetQuery(con, beyond)[[1L]],
-      error = function(e) abort_source(source, 0, e, call)
+      DBI::dbGetQuery(con, beyond)[[1L]], error = function(e) abort_source(source, 0, e, call)
     )
     if (!identical(as.double(count), 0)) abort_overflow(name, count, call)
   }

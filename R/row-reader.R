@@ -13,9 +13,8 @@ open_source <- function(source, call) {
   )
 }
 
-# Rows of a block with so many predictors: at most 65,536 rows and, for more
-# than 2048 rows, 32 MB. Moments are sums over blocks, so it depends on nothing
-# else.
+# Rows of a block with so many predictors: at most 65,536 rows and, for more than 2048 rows, 32 MB.
+# Moments are sums over blocks, so it depends on nothing else.
 block_rows <- function(columns) {
   2048L * min(32L, max(1L, 2048L %/% (columns + 1L)))
 }
@@ -44,8 +43,7 @@ block_reader <- function(source, reader, size, call) {
       return()
     }
     check_same_columns(
-      names(part), source$all_columns, "what was read, from when it was made",
-      call
+      names(part), source$all_columns, "what was read, from when it was made", call
     )
     labels <- if (!is.null(source$labels)) {
       attr(part, "labels")
@@ -78,17 +76,11 @@ block_reader <- function(source, reader, size, call) {
 rows_of <- function(part) if (is.null(part)) 0 else nrow(part$x)
 
 part_rows <- function(part, rows) {
-  list(
-    x = part$x[rows, , drop = FALSE], y = part$y[rows],
-    raw = lapply(part$raw, `[`, rows)
-  )
+  list(x = part$x[rows, , drop = FALSE], y = part$y[rows], raw = lapply(part$raw, `[`, rows))
 }
 
 join_rows <- function(a, b) {
-  list(
-    x = rbind(a$x, b$x), y = join_values(a$y, b$y),
-    raw = Map(join_values, a$raw, b$raw)
-  )
+  list(x = rbind(a$x, b$x), y = join_values(a$y, b$y), raw = Map(join_values, a$raw, b$raw))
 }
 
 join_values <- function(a, b) {
@@ -99,8 +91,7 @@ join_values <- function(a, b) {
   }
 }
 
-# Columns that are no numbers are refused, in a part whose first row comes
-# after `first` others.
+# Columns that are no numbers are refused, in a part whose first row comes after `first` others.
 block_matrix <- function(part, columns, first, call) {
   values <- lapply(columns, function(name) {
     value <- part[[name]]
@@ -112,9 +103,7 @@ block_matrix <- function(part, columns, first, call) {
       bk_abort(
         "argument", fit_header("Column `%s` is not numeric.", name),
         c(
-          sprintf(
-            "Found from row %.0f on: %s.", first + 1, describe_value(value)
-          ),
+          sprintf("Found from row %.0f on: %s.", first + 1, describe_value(value)),
           paste(
             "Accepted: numbers or logical values. Code the column as numbers,",
             "or leave it out of the source."
@@ -195,8 +184,8 @@ fetch_rows <- function(result, n, call) {
   ))
 }
 
-# The memory of a chunk is not R's: it is given back at once, not when R next
-# collects garbage. Drivers that know no `chunk_size` choose their own.
+# The memory of a chunk is not R's: it is given back at once, not when R next collects garbage.
+# Drivers that know no `chunk_size` choose their own.
 fetch_chunk <- function(result, n) {
   chunk <- dbi_arrow("dbFetchArrowChunk")(result, chunk_size = n)
   part <- as.list(as.data.frame(chunk))
@@ -228,8 +217,7 @@ send_query <- function(source, call, query = source$query) {
     bk_abort(
       "argument", "The connection of the row source is closed.",
       c(
-        paste("Query:", source$query),
-        "Connect again and make the source from the new connection."
+        paste("Query:", source$query), "Connect again and make the source from the new connection."
       ),
       column = "x", found = source$query, call = call
     )
@@ -239,10 +227,7 @@ send_query <- function(source, call, query = source$query) {
   } else {
     DBI::dbSendQuery
   }
-  tryCatch(
-    send(source$connection, query),
-    error = function(e) abort_source(source, 0, e, call)
-  )
+  tryCatch(send(source$connection, query), error = function(e) abort_source(source, 0, e, call))
 }
 
 # A result whose connection is gone has nothing left to clear.
@@ -256,9 +241,7 @@ abort_mixed <- function(message, call) {
     "argument", fit_header("Column `%s` holds values of several types.", name),
     c(
       sub("^Column `[^`]*`: ", "The database says: ", message),
-      sprintf(
-        "Accepted: numbers. CAST(%s AS REAL) in the query makes them.", name
-      )
+      sprintf("Accepted: numbers. CAST(%s AS REAL) in the query makes them.", name)
     ),
     column = name, found = message, call = call
   )

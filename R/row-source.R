@@ -1,56 +1,47 @@
 #' Row sources: data larger than memory, read block by block
 #'
-#' A row source stands for the predictors and labels of a data set that need
-#' not fit in memory: the result of a database query, files on disk, or a
-#' matrix. Fitting functions such as [bsvm()] take one in place of a matrix,
-#' and [predict()][predict.bayeskernel_fit] in place of new data; rows are read
-#' in blocks, never all at once.
+#' A row source stands for the predictors and labels of a data set that need not fit in memory: the
+#' result of a database query, files on disk, or a matrix. Fitting functions such as [bsvm()] take
+#' one in place of a matrix, and [predict()][predict.bayeskernel_fit] in place of new data; rows are
+#' read in blocks, never all at once.
 #'
-#' @param x A connection of package DBI; or the names of one or more files,
-#'   which are read one after another; or a numeric matrix or data frame.
-#'   Files are text with comma-separated values, whose first line names the
-#'   columns (compressed ones too), or were made by [write_rows()].
+#' @param x A connection of package DBI; or the names of one or more files, which are read one after
+#'   another; or a numeric matrix or data frame. Files are text with comma-separated values, whose
+#'   first line names the columns (compressed ones too), or were made by [write_rows()].
 #' @param query For a connection: one statement that reads, as text: `SELECT`,
 #'   `WITH`, `VALUES` or `TABLE`. Others are not sent.
-#' @param y The response: the name of a column; for a matrix or data frame also
-#'   a vector of labels. Every other column is a predictor. `NULL`, the
-#'   default: the response of files by [write_rows()]; otherwise the source has
-#'   no labels and serves for prediction alone.
+#' @param y The response: the name of a column; for a matrix or data frame also a vector of labels.
+#'   Every other column is a predictor. `NULL`, the default: the response of files by
+#'   [write_rows()]; otherwise the source has no labels and serves for prediction alone.
 #' @param sep For text files: the character between values, one of ASCII.
 #' @param ... No further arguments.
 #'
 #' @return An object of class `row_source`: a list that says where the rows are.
 #'   Nothing is read but the names of the columns. `print()` shows them.
 #'
-#' @section Columns: Predictors are numbers or logical values; code text and
-#'   factors as numbers in the query. A column that names groups, of a random
-#'   term in a formula of [bkm()], may be text. The response may be logical, 0/1, -1/+1,
-#'   a factor, or text with two values in alphabetical order (by code point, the
-#'   same in every locale); the second is the positive class. In a text file an
-#'   empty cell is a missing number, but a text of its own for classes and
-#'   groups.
-#' @section How the rows are read: A fit reads the source once, checks every
-#'   value and keeps the rows in a temporary file of 8 bytes a value (of
-#'   [tempdir()], hence of the environment variable `TMPDIR`), from which all
-#'   further passes read. So a query need not return its rows in the same order
-#'   twice. With a random term the file is sorted by group. It is removed when
-#'   the fit ends.
+#' @section Columns: Predictors are numbers or logical values; code text and factors as numbers in
+#'   the query. A column that names groups, of a random term in a formula of [bkm()], may be text.
+#'   The response may be logical, 0/1, -1/+1, a factor, or text with two values in alphabetical
+#'   order (by code point, the same in every locale); the second is the positive class. In a text
+#'   file an empty cell is a missing number, but a text of its own for classes and groups.
+#' @section How the rows are read: A fit reads the source once, checks every value and keeps the
+#'   rows in a temporary file of 8 bytes a value (of [tempdir()], hence of the environment variable
+#'   `TMPDIR`), from which all further passes read. So a query need not return its rows in the same
+#'   order twice. With a random term the file is sorted by group. It is removed when the fit ends.
 #'
 #'   The columns of a query are those of `select * from (query)`. Postgres,
 #'   MariaDB and MySQL read it in a transaction that only reads, unless you are
 #'   in a transaction of your own. Of a connection with `bigint = "integer"` the
 #'   database first counts numbers beyond 2147483647, which are an error.
 #'
-#'   Of a query only a block is in memory at a time, as far as the driver goes
-#'   along: RSQLite does, by [DBI::dbFetch()]. Where a driver has Arrow chunks
-#'   of its own, as adbi and duckdb since 1.5.0, and package nanoarrow is there,
-#'   rows are taken in these; without nanoarrow duckdb puts the whole result in
-#'   memory.
-#' @section Errors: `bayeskernel_error_argument` for a connection or file that
-#'   cannot be read, also when it breaks off midway, and for a column that is
-#'   not numeric; `bayeskernel_error_response`; `bayeskernel_error_missing`
-#'   with the row; `bayeskernel_error_dimension` for a source without rows and
-#'   for columns that differ between files or from what they were.
+#'   Of a query only a block is in memory at a time, as far as the driver goes along: RSQLite does,
+#'   by [DBI::dbFetch()]. Where a driver has Arrow chunks of its own, as adbi and duckdb since
+#'   1.5.0, and package nanoarrow is there, rows are taken in these; without nanoarrow duckdb puts
+#'   the whole result in memory.
+#' @section Errors: `bayeskernel_error_argument` for a connection or file that cannot be read, also
+#'   when it breaks off midway, and for a column that is not numeric; `bayeskernel_error_response`;
+#'   `bayeskernel_error_missing` with the row; `bayeskernel_error_dimension` for a source without
+#'   rows and for columns that differ between files or from what they were.
 #'
 #' @examples
 #' set.seed(1)
@@ -74,13 +65,10 @@ row_source.DBIConnection <- function(x, query, y = NULL, ...) {
   check_no_dots(..., call = call)
   if (missing(query) || !is_string(query)) {
     abort_argument(
-      if (!missing(query)) query, "query", "one SELECT statement, as text",
-      call = call
+      if (!missing(query)) query, "query", "one SELECT statement, as text", call = call
     )
   }
-  source <- list(
-    type = "query", connection = x, query = read_query(query, call)
-  )
+  source <- list(type = "query", connection = x, query = read_query(query, call))
   new_row_source(source, query_columns(source, call), y, call)
 }
 
@@ -94,10 +82,7 @@ row_source.character <- function(x, y = NULL, sep = ",", ...) {
     abort_argument(x, "x", "the names of one or more files", call = call)
   }
   if (!is_separator(sep)) {
-    abort_argument(
-      sep, "sep", "one character of ASCII, no quote and no line end",
-      call = call
-    )
+    abort_argument(sep, "sep", "one character of ASCII, no quote and no line end", call = call)
   }
   # Later changes of the working directory do not matter.
   source <- list(type = "text", files = normalizePath(x, mustWork = FALSE))
@@ -110,8 +95,7 @@ row_source.character <- function(x, y = NULL, sep = ",", ...) {
       "argument", "The files of a row source are of different kinds.",
       c(
         paste("By write_rows():", list_some(quoted(x[binary]))),
-        paste("Text:", list_some(quoted(x[!binary]))),
-        "Accepted: files of one kind."
+        paste("Text:", list_some(quoted(x[!binary]))), "Accepted: files of one kind."
       ),
       column = "x", found = x, call = call
     )
@@ -162,10 +146,7 @@ new_row_source <- function(source, columns, y, call) {
   refuse_repeated(columns, call)
   if (!is.null(y)) {
     if (!is_string(y)) {
-      abort_argument(
-        y, "y", "NULL or the name of the column of labels",
-        call = call
-      )
+      abort_argument(y, "y", "NULL or the name of the column of labels", call = call)
     }
     if (!(y %in% columns)) {
       bk_abort(
@@ -248,10 +229,8 @@ check_same_columns <- function(found, expected, where, call) {
     bk_abort(
       "dimension", "The columns of the row source differ.",
       c(
-        sprintf("In %s.", where),
-        if (length(gone)) paste("Lacking:", list_some(gone)),
-        if (length(new)) paste("New:", list_some(new)),
-        paste("Accepted:", list_some(expected))
+        sprintf("In %s.", where), if (length(gone)) paste("Lacking:", list_some(gone)),
+        if (length(new)) paste("New:", list_some(new)), paste("Accepted:", list_some(expected))
       ),
       column = c(gone, new), found = found, expected = expected, call = call
     )

@@ -1,6 +1,6 @@
-# The first reading of a row source: every value is checked, the rows go to a
-# temporary file for the core, and what a model needs to know about the columns
-# is found on the way. For every model with an intercept and numeric columns.
+# The first reading of a row source: every value is checked, the rows go to a temporary file for the
+# core, and what a model needs to know about the columns is found on the way. For every model with
+# an intercept and numeric columns.
 
 #' Reads a source into the file `path`
 #'
@@ -9,11 +9,10 @@
 #' @param plain Number of columns that are columns of the model; those after
 #'   them are kept in the file alone.
 #' @param labels The reader of the response, label_coder() or number_coder().
-#' @return A list for the core (`path`, `rows`, `columns`, `source`, `center`,
-#'   `scale`, `positive`; see bsvm_stream_cpp()) and for the fit: `names` of the
-#'   model's columns, `dropped`, `levels`, `share` of the positive class; of a
-#'   numeric response `y_sd`, its standard deviation; `moments` of all columns;
-#'   of rows with groups (`source$raw`, one column) `group` by row and
+#' @return A list for the core (`path`, `rows`, `columns`, `source`, `center`, `scale`, `positive`;
+#'   see bsvm_stream_cpp()) and for the fit: `names` of the model's columns, `dropped`, `levels`,
+#'   `share` of the positive class; of a numeric response `y_sd`, its standard deviation; `moments`
+#'   of all columns; of rows with groups (`source$raw`, one column) `group` by row and
 #'   `group_levels`.
 #' @noRd
 spool_rows <- function(source, path, standardize, drop_aliased, progress,
@@ -33,9 +32,7 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
   while (!is.null(block <- next_block())) {
     moments <- column_moments_cpp(block$x)
     n <- as.double(nrow(block$x)) # products of counts exceed integers
-    check_columns(
-      moments, block$x, names, block$first + seq_len(n), call, in_source = TRUE
-    )
+    check_columns(moments, block$x, names, block$first + seq_len(n), call, in_source = TRUE)
     codes <- labels$code(block$y, block$first)
     if (!is.null(groups)) groups$code(block$raw[[1L]], block$first)
     positive <- positive + sum(codes)
@@ -44,8 +41,7 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     if (is.null(first)) first <- moments
     if (drop_aliased && plain > 0L && (block$first == 0 || !is.null(root))) {
       root <- deficient_root(
-        root, block$x[, seq_len(plain), drop = FALSE],
-        lapply(first, `[`, seq_len(plain))
+        root, block$x[, seq_len(plain), drop = FALSE], lapply(first, `[`, seq_len(plain))
       )
     }
     if (progress) show_rows(all$n)
@@ -82,9 +78,8 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
   )
 }
 
-# Numbers the groups of rows that come block by block: code(values, first),
-# and at the end finish(), their number by row and their names as those of rows
-# in memory. Four bytes a row stay.
+# Numbers the groups of rows that come block by block: code(values, first), and at the end finish(),
+# their number by row and their names as those of rows in memory. Four bytes a row stay.
 group_coder <- function(source, call) {
   name <- source$raw
   known <- NULL
@@ -93,9 +88,8 @@ group_coder <- function(source, call) {
   refuse_missing <- function(missing, first = 0) {
     if (length(missing)) {
       abort_missing(
-        stats::setNames(length(missing), name), first + missing[1],
-        what = "Grouping factor", call = call,
-        cure = missing_in_source
+        stats::setNames(length(missing), name), first + missing[1], what = "Grouping factor",
+        call = call, cure = missing_in_source
       )
     }
   }
@@ -129,10 +123,7 @@ group_values <- function(values, name, call) {
   }
   if (is.factor(values)) values <- as.character(values)
   if (!is_plain_number(values) && (!is.character(values) || is.object(values))) {
-    abort_argument(
-      values, name, "a grouping factor: text, numbers or logical values",
-      call = call
-    )
+    abort_argument(values, name, "a grouping factor: text, numbers or logical values", call = call)
   }
   values
 }
@@ -158,13 +149,12 @@ text_groups_like <- function(values, known) {
 abort_no_response <- function(call) {
   bk_abort(
     "response", "The row source has no response.",
-    "Name the column of labels by `y` in row_source().",
-    column = "y", call = call
+    "Name the column of labels by `y` in row_source().", column = "y", call = call
   )
 }
 
-# Moments of a matrix by blocks of the size in which a row source with so many
-# predictors is read, so that both give the same bits.
+# Moments of a matrix by blocks of the size in which a row source with so many predictors is read,
+# so that both give the same bits.
 block_moments <- function(x, predictors = ncol(x)) {
   n <- nrow(x)
   size <- block_rows(predictors)
@@ -188,14 +178,12 @@ finish_moments <- function(all, missing = numeric(length(all$mean))) {
   all
 }
 
-# Moments of all rows so far (the update of Chan, Golub and LeVeque 1983);
-# `squares` is the sum of squared deviations.
+# Moments of all rows so far (the update of Chan, Golub and LeVeque 1983); `squares` is the sum of
+# squared deviations.
 merge_moments <- function(all, part, n) {
   squares <- part$sd^2 * (n - 1)
   if (is.null(all)) {
-    return(c(
-      part[c("mean", "sd", "min", "max")], list(squares = squares, n = n)
-    ))
+    return(c(part[c("mean", "sd", "min", "max")], list(squares = squares, n = n)))
   }
   gap <- part$mean - all$mean
   total <- all$n + n
@@ -206,9 +194,8 @@ merge_moments <- function(all, part, n) {
   )
 }
 
-# R of the QR decomposition of the rows so far, intercept first, while some
-# column depends on others; NULL as soon as none does, which is then so for all
-# rows.
+# R of the QR decomposition of the rows so far, intercept first, while some column depends on
+# others; NULL as soon as none does, which is then so for all rows.
 deficient_root <- function(root, x, first) {
   n <- nrow(x)
   scale <- first$sd

@@ -1,5 +1,5 @@
-# New rows for a fit of any model, in slices or from a row source, and the way
-# of their predictions back to all rows.
+# New rows for a fit of any model, in slices or from a row source, and the way of their predictions
+# back to all rows.
 
 #' New rows
 #'
@@ -10,16 +10,14 @@
 #'   `holes`, as design_new() has them, of the complete rows alone; `complete`,
 #'   their numbers; `n`, the number of all; `names` of all or NULL.
 #' @noRd
-new_rows <- function(object, newdata, groups = "as given", named = FALSE,
-                     first = 0) {
+new_rows <- function(object, newdata, groups = "as given", named = FALSE, first = 0) {
   info <- object$design
   if (info$type == "kernel") {
     x <- new_kernel_values(info, newdata)
     complete <- which(is.finite(rowSums(x)))
     return(list(
-      x = x[complete, , drop = FALSE], offset = numeric(length(complete)),
-      random = list(), complete = complete, n = nrow(x),
-      names = given_names(newdata)
+      x = x[complete, , drop = FALSE], offset = numeric(length(complete)), random = list(),
+      complete = complete, n = nrow(x), names = given_names(newdata)
     ))
   }
   if (info$type == "spaces") {
@@ -31,9 +29,7 @@ new_rows <- function(object, newdata, groups = "as given", named = FALSE,
     if (groups == "none") {
       info["random"] <- list(list())
       count <- length(processes_of(info$smooths))
-      info$holes$parts <- c(
-        info$holes$parts[1], utils::tail(info$holes$parts, count)
-      )
+      info$holes$parts <- c(info$holes$parts[1], utils::tail(info$holes$parts, count))
     }
   }
   new <- design_new(info, newdata, first = first)
@@ -62,8 +58,8 @@ forget_groups <- function(object, random, all = FALSE) {
   random
 }
 
-# Variables of random terms alone need not be there; for `new` groups only their
-# factors: a row that does not tell its group has one of its own.
+# Variables of random terms alone need not be there; for `new` groups only their factors: a row that
+# does not tell its group has one of its own.
 without_groups <- function(info, newdata, new = FALSE) {
   if (!is.list(newdata)) {
     return(newdata)
@@ -82,8 +78,7 @@ without_groups <- function(info, newdata, new = FALSE) {
   newdata
 }
 
-# Variables that name groups, with `slopes` also those of their effects, and are
-# in no other term.
+# Variables that name groups, with `slopes` also those of their effects, and are in no other term.
 group_variables <- function(info, slopes = FALSE) {
   factors <- unlist(lapply(info$random, function(term) {
     lapply(term$leaves, function(leaf) {
@@ -112,16 +107,15 @@ group_names <- function(info, newdata, t) {
   do.call(paste, c(leaves, sep = ":"))
 }
 
-# Kernel values of new rows with the training rows, and of each with itself:
-# those of a matrix with names are found by these, both.
+# Kernel values of new rows with the training rows, and of each with itself: those of a matrix with
+# names are found by these, both.
 new_kernel_values <- function(info, newdata) {
   n <- info$rows
   if (is.matrix(newdata) && is.numeric(newdata)) {
     at <- match_training(newdata, info$objects, n)
     if (!is.null(at)) newdata <- named_kernel_values(newdata, at)
   }
-  if (!is.matrix(newdata) || !is.numeric(newdata) ||
-    !(ncol(newdata) %in% c(n, n + 1L))) {
+  if (!is.matrix(newdata) || !is.numeric(newdata) || !(ncol(newdata) %in% c(n, n + 1L))) {
     abort_argument(
       newdata, "newdata", sprintf(paste(
         "a matrix of kernel values with the %d training rows, and in column",
@@ -142,17 +136,15 @@ new_kernel_values <- function(info, newdata) {
       "kernel", "The variances of new rows are not known: their mean is taken.",
       c(
         "The diagonal of the kernel matrix of the fit varies.",
-        sprintf(
-          "Give k(x, x) of each new row as column %d of `newdata`.", n + 1L
-        )
+        sprintf("Give k(x, x) of each new row as column %d of `newdata`.", n + 1L)
       )
     )
   }
   cbind(newdata, info$diagonal)
 }
 
-# Columns `at` of a matrix with names, and the variance of each row: its value
-# in the column of its own name, or the only column that is left.
+# Columns `at` of a matrix with names, and the variance of each row: its value in the column of its
+# own name, or the only column that is left.
 named_kernel_values <- function(x, at) {
   rest <- setdiff(seq_len(ncol(x)), at)
   rows <- usable_names(rownames(x))
@@ -203,8 +195,7 @@ take_holes <- function(holes, rows) {
     if (!is.null(holes$codes)) {
       list(
         levels = holes$levels, codes = holes$codes[rows, , drop = FALSE],
-        guides = holes$guides[rows, , drop = FALSE],
-        wide = take_wide(holes$wide, rows)
+        guides = holes$guides[rows, , drop = FALSE], wide = take_wide(holes$wide, rows)
       )
     }
   )
@@ -239,8 +230,7 @@ given_names <- function(newdata) {
 
 # Back to all rows ------------------------------------------------------------
 
-# Does `change`, of rows, to every element of an answer; rows of draws are
-# columns.
+# Does `change`, of rows, to every element of an answer; rows of draws are columns.
 each_part <- function(x, draws, change) {
   if (is.list(x)) {
     lapply(x, each_part, draws, change)
@@ -281,8 +271,8 @@ fill_incomplete <- function(out, rows, draws = FALSE) {
 
 # Parts of the rows -----------------------------------------------------------
 
-# Draws of a model with random effects are of all rows at once: a group that the
-# fit has not seen has one effect in all of them.
+# Draws of a model with random effects are of all rows at once: a group that the fit has not seen
+# has one effect in all of them.
 predict_slices <- function(object, newdata, ask) {
   # What is found of the whole holds in every part.
   if (object$design$type == "kernel") {
@@ -315,8 +305,7 @@ predict_source <- function(object, source, ask, call = user_call()) {
   if (ask$draws && length(object$posterior$random)) {
     bk_abort(
       "argument", "Draws for a row source need a model without random effects.",
-      "Read the rows into data frames and predict for these.",
-      column = "newdata", call = call
+      "Read the rows into data frames and predict for these.", column = "newdata", call = call
     )
   }
   # A block of draws of all rows is as large as a block of predictors.
@@ -347,8 +336,8 @@ predict_source <- function(object, source, ask, call = user_call()) {
   join_predictions(parts, ask$draws)
 }
 
-# The source without predictors that a formula does not read; columns that name
-# groups, and are nothing else, come as they are.
+# The source without predictors that a formula does not read; columns that name groups, and are
+# nothing else, come as they are.
 needed_columns <- function(info, source) {
   if (info$type != "formula") {
     return(source)
@@ -363,9 +352,8 @@ needed_columns <- function(info, source) {
 # The row would be counted from the start of its block.
 refuse_infinite <- function(block, call) {
   check_columns(
-    column_moments_cpp(block$x), block$x, colnames(block$x),
-    block$first + seq_len(nrow(block$x)), call,
-    missing_allowed = TRUE
+    column_moments_cpp(block$x), block$x, colnames(block$x), block$first + seq_len(nrow(block$x)),
+    call, missing_allowed = TRUE
   )
 }
 
@@ -373,8 +361,7 @@ join_predictions <- function(parts, draws = FALSE) {
   first <- parts[[1]]
   if (is.factor(first)) {
     out <- factor(
-      levels(first)[unlist(lapply(parts, as.integer))], levels(first),
-      ordered = is.ordered(first)
+      levels(first)[unlist(lapply(parts, as.integer))], levels(first), ordered = is.ordered(first)
     )
     names(out) <- unlist(lapply(parts, names))
     out

@@ -1,6 +1,6 @@
-# Rows for a fit, from whatever the user gave: a formula and data, a matrix, a
-# data frame, a sparse matrix, a kernel matrix, a row source. One list for all
-# models, with what prediction and the row methods need.
+# Rows for a fit, from whatever the user gave: a formula and data, a matrix, a data frame, a sparse
+# matrix, a kernel matrix, a row source. One list for all models, with what prediction and the row
+# methods need.
 
 #' Reads the rows of a fit
 #'
@@ -17,15 +17,13 @@
 #'     given without a formula;
 #'   * `response(settings)`: the kind of response, see read_response().
 #' @param front,settings See read_settings().
-#' @return A list: `y`, `levels`, `response`, `n`, `weights`, `na.action`,
-#'   `dropped`, `info` for design_new(), `formula`, `terms`, `xlevels`,
-#'   `contrasts`, `frame`, `rows` (their numbers in the data, `NULL` for all);
-#'   `release()`, if something has to be put away. Of linear models the rest is
-#'   what bsvm_design() returns. Of others `data`, predictors as the cores read
-#'   them: `type` ("matrix", "sparse", "file"), the numbers, and `source`, which
-#'   columns the model has; `columns`, their names; `column_terms`, of a formula
-#'   the terms that they are of; `center`, `scale`; `used`, their places among
-#'   the columns of design_new().
+#' @return A list: `y`, `levels`, `response`, `n`, `weights`, `na.action`, `dropped`, `info` for
+#'   design_new(), `formula`, `terms`, `xlevels`, `contrasts`, `frame`, `rows` (their numbers in the
+#'   data, `NULL` for all); `release()`, if something has to be put away. Of linear models the rest
+#'   is what bsvm_design() returns. Of others `data`, predictors as the cores read them: `type`
+#'   ("matrix", "sparse", "file"), the numbers, and `source`, which columns the model has;
+#'   `columns`, their names; `column_terms`, of a formula the terms that they are of; `center`,
+#'   `scale`; `used`, their places among the columns of design_new().
 #' @noRd
 read_rows <- function(model, front, settings) {
   facts <- model$rows
@@ -40,16 +38,13 @@ read_rows <- function(model, front, settings) {
   if (eval(quote(missing(y)), front)) {
     bk_abort(
       "response", "The response `y` is missing.",
-      "Give one value for each row of `x`: labels of classes, or numbers.",
-      column = "y"
+      "Give one value for each row of `x`: labels of classes, or numbers.", column = "y"
     )
   }
   if (inherits(front$y, "formula")) {
     bk_abort(
       "argument", "The formula comes first, the data second.",
-      fit_header("Write %s.", sprintf(
-        "%s(%s, data)", model$name, deparse1(front$y)
-      )),
+      fit_header("Write %s.", sprintf("%s(%s, data)", model$name, deparse1(front$y))),
       column = "y", found = front$y
     )
   }
@@ -81,18 +76,14 @@ given_source <- function(model, front, settings) {
   if (!("formula" %in% known)) {
     bk_abort(
       "argument", "A row source takes no formula.",
-      sprintf(
-        "Use %s(source); row_source() names the response.", model$name
-      ),
-      column = "data"
+      sprintf("Use %s(source); row_source() names the response.", model$name), column = "data"
     )
   }
   alien <- setdiff(changed_arguments(model, front), c(known, "data"))
   if (length(alien)) {
     bk_abort(
       "argument", sprintf("`%s` is not for rows in a source.", alien[1]),
-      "Give the rows as a data frame, or leave the argument out.",
-      column = alien[1]
+      "Give the rows as a data frame, or leave the argument out.", column = alien[1]
     )
   }
   front$data
@@ -110,12 +101,11 @@ changed_arguments <- function(model, front) {
   }, ls(front))
 }
 
-# Arguments of a formula method: `weights`, `subset` and `offset` as they were
-# typed, for they mean columns of the data.
+# Arguments of a formula method: `weights`, `subset` and `offset` as they were typed, for they mean
+# columns of the data.
 formula_arguments <- function(front) {
   typed <- function(name) {
-    there <- name %in% ls(front) &&
-      !eval(call("missing", as.name(name)), front)
+    there <- name %in% ls(front) && !eval(call("missing", as.name(name)), front)
     if (there) eval(call("substitute", as.name(name)), front)
   }
   formula <- front$formula
@@ -138,8 +128,7 @@ formula_rows <- function(model, kind, given, settings) {
     weights = given$weights, subset = given$subset, offset = given$offset,
     na.action = given$na.action, kind = kind,
     standardize = linear && settings$standardize,
-    # A vague prior cannot tell columns apart that are combinations of others; a
-    # penalty can.
+    # A vague prior cannot tell columns apart that are combinations of others; a penalty can.
     drop_aliased = if (!linear) {
       FALSE
     } else if (!is.null(penalty)) {
@@ -154,19 +143,17 @@ formula_rows <- function(model, kind, given, settings) {
 
 linear_matrix_rows <- function(given, settings, kind) {
   design_from_matrix(
-    given$x, given$y,
-    weights = given$weights, offset = given$offset,
+    given$x, given$y, weights = given$weights, offset = given$offset,
     standardize = settings$standardize, na.action = given$na.action,
-    drop_aliased = identical(settings$penalty, "none"),
-    missing = settings$missing %||% "fail",
+    drop_aliased = identical(settings$penalty, "none"), missing = settings$missing %||% "fail",
     indicators = settings$select %||% FALSE, kind = kind
   )
 }
 
 # Predictors that a kernel combines -------------------------------------------
 
-# Of a design from a formula: its columns but the intercept. Without an
-# intercept it keeps constants, of which a kernel can make nothing.
+# Of a design from a formula: its columns but the intercept. Without an intercept it keeps
+# constants, of which a kernel can make nothing.
 predictors_of_design <- function(model, design, settings) {
   intercepts <- isTRUE(model$rows$intercepts)
   refuse_linear_terms(design, model$name, intercepts)
@@ -179,22 +166,19 @@ predictors_of_design <- function(model, design, settings) {
     x, block_moments(x), rows_counted(model, design$weights, counted, settings)
   ), settings)
   out$counted <- counted
-  out$column_terms <- design$term_labels[
-    design$assign[used][out$data$source]
-  ]
+  out$column_terms <- design$term_labels[design$assign[used][out$data$source]]
   out$used <- used[out$data$source]
   out$dropped <- c(design$dropped, out$dropped)
   out$weights <- kept_weights(design$weights)
   if (intercepts && length(design$random)) out$random <- design$random
   c(out, design[c(
-    "y", "levels", "declared", "n", "info", "response", "formula", "terms",
-    "xlevels",
-    "contrasts", "na.action", "rows", "frame", "units"
+    "y", "levels", "declared", "n", "info", "response", "formula", "terms", "xlevels", "contrasts",
+    "na.action", "rows", "frame", "units"
   )])
 }
 
-# Models whose kernels combine the predictors know no other terms, but for
-# random `intercepts` in some.
+# Models whose kernels combine the predictors know no other terms, but for random `intercepts` in
+# some.
 refuse_linear_terms <- function(design, model, intercepts = FALSE) {
   slopes <- Filter(function(term) {
     !intercepts || !identical(term$columns, "(Intercept)")
@@ -245,9 +229,7 @@ place_predictors <- function(x, moments, settings, type = "matrix") {
     scale = if (moved) moments$sd[keep] else rep(1, length(keep))
   )
   if (moved && is.matrix(x)) {
-    places <- robust_places(
-      x[, keep, drop = FALSE], places$center, places$scale
-    )
+    places <- robust_places(x[, keep, drop = FALSE], places$center, places$scale)
   }
   list(
     data = list(type = type, x = x, source = keep), columns = names[keep],
@@ -289,8 +271,7 @@ predictor_rows <- function(model, given, kind, settings) {
   check_given_rows(given, nrow(x), kind)
   moments <- block_moments(x)
   usable <- usable_rows(
-    frame_of_gaps(x, columns, moments, given), NULL, given$na.action,
-    user_call()
+    frame_of_gaps(x, columns, moments, given), NULL, given$na.action, user_call()
   )
   y <- given$y
   weights <- given$weights
@@ -323,8 +304,7 @@ predictor_rows <- function(model, given, kind, settings) {
 frame_of_gaps <- function(x, columns, moments, given) {
   gaps <- which(moments$missing > 0)
   list2DF(c(
-    list(y = given$y),
-    stats::setNames(lapply(gaps, function(j) x[, j]), columns[gaps]),
+    list(y = given$y), stats::setNames(lapply(gaps, function(j) x[, j]), columns[gaps]),
     if (!is.null(given$weights)) list("(weights)" = given$weights)
   ))
 }
@@ -344,11 +324,9 @@ check_given_rows <- function(given, n, kind) {
   }
 }
 
-# How often each row counts where weights are repeated rows, else NULL: weights
-# of noise are not.
+# How often each row counts where weights are repeated rows, else NULL: weights of noise are not.
 rows_counted <- function(model, weights, counted, settings) {
-  if (isTRUE(model$rows$noise_weights) &&
-    identical(settings$family, "gaussian")) {
+  if (isTRUE(model$rows$noise_weights) && identical(settings$family, "gaussian")) {
     return(NULL)
   }
   copies <- row_copies(weights, counted)
@@ -370,9 +348,7 @@ counted_moments <- function(x, moments, copies) {
 # Numbers of rows as often as they count, at most `most` of them, spread evenly.
 repeated_rows <- function(copies, most) {
   total <- sum(copies)
-  findInterval(
-    seq(0.5, total - 0.5, length.out = min(total, most)), cumsum(c(0, copies))
-  )
+  findInterval(seq(0.5, total - 0.5, length.out = min(total, most)), cumsum(c(0, copies)))
 }
 
 # Weights that are all 1 cost nothing.
@@ -382,8 +358,7 @@ kept_weights <- function(weights) {
 
 is_sparse <- function(x) isS4(x) && methods::is(x, "sparseMatrix")
 
-# Rows of a sparse matrix are put together when they are read; centring costs
-# no memory.
+# Rows of a sparse matrix are put together when they are read; centring costs no memory.
 sparse_rows <- function(model, given, kind, settings) {
   x <- given$x
   n <- nrow(x)
@@ -458,9 +433,7 @@ kernel_matrix_rows <- function(given, kind) {
   check_weights(given$weights, NULL, user_call())
   columns <- c(paste0("k", seq_len(n)), "diagonal")
   c(read_response(given$y, "y", kind), list(
-    data = list(
-      type = "matrix", x = cbind(k, diag(k)), source = seq_len(n + 1L)
-    ),
+    data = list(type = "matrix", x = cbind(k, diag(k)), source = seq_len(n + 1L)),
     n = n, columns = columns,
     center = stats::setNames(numeric(n + 1L), columns),
     scale = stats::setNames(rep(1, n + 1L), columns),
@@ -481,8 +454,7 @@ source_rows <- function(model, source, settings, formula = NULL) {
   if (!all(settings$method %in% methods)) {
     abort_argument(
       settings$method, "method",
-      paste("for a row source", paste(quoted(methods), collapse = " or ")),
-      call = user_call()
+      paste("for a row source", paste(quoted(methods), collapse = " or ")), call = user_call()
     )
   }
   path <- tempfile("bayeskernel-rows-")
@@ -494,8 +466,7 @@ source_rows <- function(model, source, settings, formula = NULL) {
     source$columns <- layout$columns
     source$raw <- layout$group
   }
-  aliased <- identical(settings$penalty, "none") ||
-    (is.null(settings$penalty) && !is.null(layout))
+  aliased <- identical(settings$penalty, "none") || (is.null(settings$penalty) && !is.null(layout))
   done <- FALSE
   on.exit(if (!done) unlink(path))
   file <- spool_rows(
@@ -505,8 +476,7 @@ source_rows <- function(model, source, settings, formula = NULL) {
       number_coder(source$response, source$type == "text")
     } else {
       label_coder(
-        source$response, source$type == "text",
-        if (model$name == "bkm") "file_any" else "file"
+        source$response, source$type == "text", if (model$name == "bkm") "file_any" else "file"
       )
     }, layout$plain %||% length(source$columns)
   )
@@ -516,11 +486,9 @@ source_rows <- function(model, source, settings, formula = NULL) {
   columns <- file$names[at]
   keep <- file$source[-1]
   common <- list(
-    n = file$rows, levels = file$levels, declared = file$declared,
-    share = file$share,
+    n = file$rows, levels = file$levels, declared = file$declared, share = file$share,
     y_sd = file$y_sd, spread = source_spread(file), dropped = file$dropped,
-    response = source$response,
-    release = function() unlink(path)
+    response = source$response, release = function() unlink(path)
   )
   if (!is.null(layout)) {
     if (attr(layout$parsed$terms, "intercept") == 0L) {
@@ -537,10 +505,7 @@ source_rows <- function(model, source, settings, formula = NULL) {
   c(common, list(
     data = c(
       list(type = "file"), file[c("path", "rows", "columns", "positive")],
-      list(
-        source = file$source[at], center = file$center[at],
-        scale = file$scale[at]
-      )
+      list(source = file$source[at], center = file$center[at], scale = file$scale[at])
     ),
     columns = columns, center = stats::setNames(file$center[at], columns),
     scale = stats::setNames(file$scale[at], columns),

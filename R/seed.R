@@ -1,5 +1,4 @@
-# Evaluates with a generator of its own when a seed is given; R's generator is
-# left as it was.
+# Evaluates with a generator of its own when a seed is given; R's generator is left as it was.
 with_seed <- function(seed, code) {
   if (is.null(seed)) {
     return(code)

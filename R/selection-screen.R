@@ -1,6 +1,6 @@
-# Variational selection among many columns: the bound itself says which columns
-# are worth a look. A column that is out keeps its prior and its place in the
-# bound, so that fits on any of the columns are fits of the whole model.
+# Variational selection among many columns: the bound itself says which columns are worth a look. A
+# column that is out keeps its prior and its place in the bound, so that fits on any of the columns
+# are fits of the whole model.
 
 most_searched <- 500L # columns that are all looked at together
 most_polished <- 60L # columns that the sampler may visit
@@ -21,9 +21,8 @@ screens_columns <- function(job) {
 
 #' A search over columns that starts from none
 #'
-#' Columns enter where they would raise the bound, some at a time, with all
-#' else adapting; then those that stand in for others are looked at together
-#' from the usual starts.
+#' Columns enter where they would raise the bound, some at a time, with all else adapting; then
+#' those that stand in for others are looked at together from the usual starts.
 #' @param job By linear_job().
 #' @return What run_vb() returns, of the columns `screen$chosen`, and `screen`:
 #'   the `job` on these, and the log odds of all.
@@ -61,10 +60,9 @@ run_screened <- function(job) {
   found$core
 }
 
-# Whether a fit in which no column is told apart may be better: all are in with
-# about their prior probability and have next to no effect. A column that could
-# be in at no cost gains at most -log(1 - rho). Looked at where that takes
-# seconds.
+# Whether a fit in which no column is told apart may be better: all are in with about their prior
+# probability and have next to no effect. A column that could be in at no cost gains at most -log(1
+# - rho). Looked at where that takes seconds.
 may_be_undecided <- function(job, found, odds) {
   count <- length(odds)
   if (count > most_undecided) {
@@ -93,9 +91,7 @@ whole_terms <- function(job, found) {
     return(found)
   }
   list(
-    core = widen_search(
-      job, found$core, found$chosen, new, rep(-9, length(new))
-    ),
+    core = widen_search(job, found$core, found$chosen, new, rep(-9, length(new))),
     chosen = c(found$chosen, new)
   )
 }
@@ -107,8 +103,7 @@ enter_columns <- function(job, core, chosen) {
     if (!core$usable || core$status$interrupted) break
     sums <- sums_of_columns(job, core, core$pull)
     gain <- column_gain(
-      drop(sums$products), sums$squares, slab_precision(core),
-      log_prior_odds(job, core)
+      drop(sums$products), sums$squares, slab_precision(core), log_prior_odds(job, core)
     )
     gain[c(chosen, tried)] <- -Inf
     new <- strongest(job, gain, -1, 50L)
@@ -127,28 +122,22 @@ enter_columns <- function(job, core, chosen) {
 # The search on, from where it was, with further columns at their own odds.
 widen_search <- function(job, core, chosen, new, odds) {
   q <- core$selection
-  q$inclusion <- c(
-    pmin(pmax(q$inclusion, 1e-4), 1 - 1e-9), pmin(stats::plogis(odds), 0.9)
-  )
+  q$inclusion <- c(pmin(pmax(q$inclusion, 1e-4), 1 - 1e-9), pmin(stats::plogis(odds), 0.9))
   q$expected_b <- c(q$expected_b, rep(1, length(new)))
   core$selection <- q
   go_on_selecting(only_columns(job, c(chosen, new)), core)
 }
 
-# Columns that would do where one of those at hand is taken out, which is what
-# a fit chose between, and all starts on them together.
+# Columns that would do where one of those at hand is taken out, which is what a fit chose between,
+# and all starts on them together.
 look_at_substitutes <- function(job, found) {
   core <- found$core
   if (!core$usable || core$status$interrupted) {
     return(found)
   }
   odds <- substitute_odds(job, core, found$chosen)$odds
-  odds[found$chosen] <- pmax(
-    odds[found$chosen], core$selection$log_odds
-  )
-  chosen <- strongest(
-    job, odds, -4, max(most_polished, sum(core$selection$inclusion > 0.01))
-  )
+  odds[found$chosen] <- pmax(odds[found$chosen], core$selection$log_odds)
+  chosen <- strongest(job, odds, -4, max(most_polished, sum(core$selection$inclusion > 0.01)))
   if (length(chosen) == 0L) chosen <- found$chosen
   again <- run_best_start(only_columns(job, chosen), default_starts)
   if (again$status$interrupted) {
@@ -170,26 +159,21 @@ look_at_substitutes <- function(job, found) {
   }
 }
 
-# Log odds of the columns as they would be without one of those that are in: the
-# highest over these (`odds`), and for each of them, `own`, what may take its
-# place (`substitute`) and by how much that is better (`better`). First, without
-# any of them gone: `alone`.
+# Log odds of the columns as they would be without one of those that are in: the highest over these
+# (`odds`), and for each of them, `own`, what may take its place (`substitute`) and by how much that
+# is better (`better`). First, without any of them gone: `alone`.
 substitute_odds <- function(job, core, chosen) {
   inclusion <- core$selection$inclusion
   own <- which(inclusion > 0.01)
   own <- own[order(-inclusion[own])][seq_len(min(length(own), 200L))]
   at <- job$data$selection$columns[chosen[own]] + 1L
-  x <- scale(
-    job$data$x[, at, drop = FALSE], job$data$center[at], job$data$scale[at]
-  )
+  x <- scale(job$data$x[, at, drop = FALSE], job$data$center[at], job$data$scale[at])
   sums <- sums_of_columns(job, core, cbind(core$pull, core$kappa * x))
   pull <- sums$products[1L, ]
   small <- only_columns(job, chosen)$data$selection$columns + 1L
   effect <- inclusion[own] * core$theta_mean[small[own]]
   gain <- function(pull) {
-    column_gain(
-      pull, sums$squares, slab_precision(core), log_prior_odds(job, core)
-    )
+    column_gain(pull, sums$squares, slab_precision(core), log_prior_odds(job, core))
   }
   alone <- gain(pull)
   alone[chosen[own]] <- -Inf
@@ -208,8 +192,8 @@ substitute_odds <- function(job, core, chosen) {
   out
 }
 
-# Columns change places, one at a time, or come in though they alone would gain
-# nothing, as long as the bound rises.
+# Columns change places, one at a time, or come in though they alone would gain nothing, as long as
+# the bound rises.
 exchange_columns <- function(job, found) {
   for (round in seq_len(5L)) {
     core <- found$core
@@ -217,8 +201,7 @@ exchange_columns <- function(job, found) {
     looked <- substitute_odds(job, core, found$chosen)
     first <- strongest(job, looked$alone, -4, 4L)
     moves <- data.frame(
-      off = c(looked$own, rep(NA, length(first))),
-      on = c(looked$substitute, first),
+      off = c(looked$own, rep(NA, length(first))), on = c(looked$substitute, first),
       gain = c(looked$better, looked$alone[first])
     )
     moves <- moves[order(-moves$gain), ]
@@ -258,8 +241,8 @@ exchanged <- function(job, found, off, on) {
   list(core = go_on_selecting(only_columns(job, chosen), core), chosen = chosen)
 }
 
-# What a column gains for the bound by being in, all others as they are; with
-# v_k and b_k at their best.
+# What a column gains for the bound by being in, all others as they are; with v_k and b_k at their
+# best.
 column_gain <- function(pull, square, precision, prior) {
   b <- 1
   for (step in seq_len(12L)) {
@@ -267,8 +250,7 @@ column_gain <- function(pull, square, precision, prior) {
     mean <- variance * pull
     b <- 1 / sqrt((variance + mean^2) * precision)
   }
-  prior + 0.5 * mean^2 / variance + 0.5 * log(precision * variance) +
-    0.5 * (1 - 1 / b)
+  prior + 0.5 * mean^2 / variance + 0.5 * log(precision * variance) + 0.5 * (1 - 1 / b)
 }
 
 # Log odds of columns that are out, whose v_k has its prior.
@@ -291,13 +273,12 @@ log_prior_odds <- function(job, core) {
 sums_of_columns <- function(job, core, pulls) {
   data <- job$data
   core_call(column_sums_cpp(
-    data$x, data$selection$columns, data$center, data$scale, core$kappa,
-    as.matrix(pulls)
+    data$x, data$selection$columns, data$center, data$scale, core$kappa, as.matrix(pulls)
   ))
 }
 
-# The columns of the highest odds above a limit, `most` at most, in their order;
-# those of a term together.
+# The columns of the highest odds above a limit, `most` at most, in their order; those of a term
+# together.
 strongest <- function(job, odds, limit, most) {
   at <- order(-odds)[seq_len(min(most, length(odds)))]
   at <- at[odds[at] > limit]
@@ -306,17 +287,14 @@ strongest <- function(job, odds, limit, most) {
   sort(at)
 }
 
-# The job on the columns that are always in and those `chosen` among the
-# others, which are out.
+# The job on the columns that are always in and those `chosen` among the others, which are out.
 only_columns <- function(job, chosen) {
   selection <- job$data$selection
   at <- selection$columns + 1L
   keep <- c(setdiff(seq_len(ncol(job$data$x)), at), at[chosen])
   names <- colnames(job$design$x)[keep]
   job$data$x <- job$data$x[, keep, drop = FALSE]
-  job$data[c("center", "scale")] <- lapply(
-    job$data[c("center", "scale")], `[`, keep
-  )
+  job$data[c("center", "scale")] <- lapply(job$data[c("center", "scale")], `[`, keep)
   unit <- selection$unit
   selection$hidden <- length(at) - length(chosen)
   selection$hidden_units <- selection$hidden
@@ -332,9 +310,7 @@ only_columns <- function(job, chosen) {
   job$design[c("center", "scale", "assign")] <- lapply(
     job$design[c("center", "scale", "assign")], `[`, keep
   )
-  job$blocks[c("precision", "mean")] <- lapply(
-    job$blocks[c("precision", "mean")], `[`, keep
-  )
+  job$blocks[c("precision", "mean")] <- lapply(job$blocks[c("precision", "mean")], `[`, keep)
   job$shared <- list(data = job$data, prior = core_prior(job$blocks))
   job$control$pulls <- TRUE
   job$design$screened <- TRUE
@@ -355,8 +331,7 @@ widen_selection <- function(fit, core, job) {
   columns <- job$data$selection$columns + 1L
   at <- c(setdiff(seq_len(p), columns), columns[chosen])
   fit$transform[c("center", "scale")] <- lapply(
-    design[c("center", "scale")],
-    function(x) stats::setNames(as.double(x), names)
+    design[c("center", "scale")], function(x) stats::setNames(as.double(x), names)
   )
   own <- fit$posterior
   wide <- function(x, rest) {
@@ -447,9 +422,7 @@ dimnames.sparse_covariance <- function(x) rep(list(unclass(x)$names), 2L)
   out <- outer(unname(i), unname(j), `==`) * own$diagonal[i]
   from <- match(i, own$at)
   to <- match(j, own$at)
-  out[!is.na(from), !is.na(to)] <- own$inner[
-    from[!is.na(from)], to[!is.na(to)]
-  ]
+  out[!is.na(from), !is.na(to)] <- own$inner[from[!is.na(from)], to[!is.na(to)]]
   dimnames(out) <- list(own$names[i], own$names[j])
   if (drop && any(dim(out) == 1L)) drop(out) else out
 }
@@ -489,9 +462,7 @@ sparse_quadratic <- function(x, cov) {
 # n draws from N(0, cov).
 sparse_normal <- function(n, cov) {
   own <- unclass(cov)
-  out <- normal_matrix(n, length(own$diagonal)) *
-    rep(sqrt(own$diagonal), each = n)
-  out[, own$at] <- normal_matrix(n, length(own$at)) %*%
-    covariance_root(own$inner)
+  out <- normal_matrix(n, length(own$diagonal)) * rep(sqrt(own$diagonal), each = n)
+  out[, own$at] <- normal_matrix(n, length(own$at)) %*% covariance_root(own$inner)
   out
 }

@@ -1,11 +1,10 @@
-# What separates the classes. The likelihood of a coefficient, or of the
-# variance of random effects, then has its supremum at infinity, and the prior
-# alone says how large it is. What is found here is exact: ranges and tables
-# first, and of columns together whether a direction exists along which no row
-# of one class lies beyond any of the other.
+# What separates the classes. The likelihood of a coefficient, or of the variance of random effects,
+# then has its supremum at infinity, and the prior alone says how large it is. What is found here is
+# exact: ranges and tables first, and of columns together whether a direction exists along which no
+# row of one class lies beyond any of the other.
 
-# Warns once, and names what separates. A prior that the user has typed is what
-# he wants, unless coefficients have run away under it.
+# Warns once, and names what separates. A prior that the user has typed is what he wants, unless
+# coefficients have run away under it.
 warn_separation <- function(theta, sure, fit, job, large = 30) {
   if (is_regression(fit)) {
     return(invisible())
@@ -32,8 +31,7 @@ warn_separation <- function(theta, sure, fit, job, large = 30) {
       found$details,
       if (wild) {
         sprintf(
-          "The prior alone limits the coefficients, up to %.3g on its scale.",
-          max(abs(theta))
+          "The prior alone limits the coefficients, up to %.3g on its scale.", max(abs(theta))
         )
       } else {
         "The prior alone limits the effects of these."
@@ -52,22 +50,14 @@ chosen_prior <- function(fit) {
 
 separation_remedy <- function(fit) {
   maker <- sub("_prior$", "", class(fit$prior)[1])
-  rare <- paste(
-    "large variances unlikely,",
-    "`prior = %s_prior(var_shape = %d, var_rate = %d)`."
-  )
+  rare <- paste("large variances unlikely,", "`prior = %s_prior(var_shape = %d, var_rate = %d)`.")
   if (identical(fit$penalty, "learn")) {
-    sprintf(
-      paste("Hold the penalty, `penalty = 1`, or make", rare), maker, 10L, 10L
-    )
+    sprintf(paste("Hold the penalty, `penalty = 1`, or make", rare), maker, 10L, 10L)
   } else if (is.numeric(fit$penalty)) {
     "Raise `penalty`."
   } else if (length(fit$smooths) + length(fit$posterior$random) > 0L) {
     sprintf(
-      paste(
-        "Choose a prior of your own, `prior = %s_prior(beta_var = %s)`, or make",
-        rare
-      ),
+      paste("Choose a prior of your own, `prior = %s_prior(beta_var = %s)`, or make", rare),
       maker, if (maker == "bkm") "2.5^2" else "25", maker, 2L, 2L
     )
   } else {
@@ -78,8 +68,8 @@ separation_remedy <- function(fit) {
   }
 }
 
-# NULL, or `details`, a line for each finding, and `columns`, `levels` ("a = c")
-# and `groups`, the labels of random terms. NULL without rows in memory.
+# NULL, or `details`, a line for each finding, and `columns`, `levels` ("a = c") and `groups`, the
+# labels of random terms. NULL without rows in memory.
 find_separation <- function(design) {
   used <- design$weights > 0
   if (length(design$y) == 0L || nrow(separation_matrix(design)) == 0L) {
@@ -110,8 +100,7 @@ find_separation <- function(design) {
     details <- c(details[1:5], sprintf("... and %d more.", length(details) - 5L))
   }
   list(
-    details = details, columns = c(columns$names, together),
-    levels = levels$names, groups = groups
+    details = details, columns = c(columns$names, together), levels = levels$names, groups = groups
   )
 }
 
@@ -122,9 +111,7 @@ separating_levels <- function(design, y, used) {
   out <- list(names = character(), details = character(), rows = logical(length(y)))
   for (name in factors_alone(design)) {
     values <- as.character(design$frame[[name]])
-    counts <- table(
-      factor(values[used]), factor(y[used], levels = c(FALSE, TRUE))
-    )
+    counts <- table(factor(values[used]), factor(y[used], levels = c(FALSE, TRUE)))
     for (level in rownames(counts)[counts[, 1] == 0 | counts[, 2] == 0]) {
       out$names <- c(out$names, sprintf("%s = %s", name, level))
       out$rows <- out$rows | values == level
@@ -139,8 +126,7 @@ separating_levels <- function(design, y, used) {
   out
 }
 
-# Factors that are terms of their own beside an intercept, without missing
-# values.
+# Factors that are terms of their own beside an intercept, without missing values.
 factors_alone <- function(design) {
   names <- intersect(names(design$xlevels), design$term_labels)
   if (!has_intercept(design)) names <- names[seq_len(min(1L, length(names)))]
@@ -150,8 +136,7 @@ factors_alone <- function(design) {
   }, names)
 }
 
-# Linear columns but the intercept; not those of smooths and processes, nor any
-# with holes.
+# Linear columns but the intercept; not those of smooths and processes, nor any with holes.
 linear_columns <- function(design) {
   smooth <- unlist(lapply(design$smooths, `[[`, "blocks"))
   holed <- design$holes$use_column + 1L
@@ -166,8 +151,7 @@ linear_columns <- function(design) {
   which(known)
 }
 
-# Columns whose values of one class lie beyond those of the other; they may meet
-# in one.
+# Columns whose values of one class lie beyond those of the other; they may meet in one.
 separating_columns <- function(design, y, used) {
   x <- separation_matrix(design)
   at <- design$lean$at %||% seq_len(ncol(design$x))
@@ -213,14 +197,12 @@ column_detail <- function(name, x, between, classes) {
     ))
   }
   sprintf(
-    "`%s`: up to %s \"%s\", from %s \"%s\".", name,
-    format(between[1], digits = 4), classes[1],
+    "`%s`: up to %s \"%s\", from %s \"%s\".", name, format(between[1], digits = 4), classes[1],
     format(between[2], digits = 4), classes[2]
   )
 }
 
-# Random intercepts of groups that have one class each. Of groups of one row see
-# warn_single_rows().
+# Random intercepts of groups that have one class each. Of groups of one row see warn_single_rows().
 separating_groups <- function(design, y, used) {
   labels <- vapply(design$random, function(term) {
     group <- term$group[used]
@@ -260,9 +242,7 @@ separating_together <- function(design, y, rest) {
       return(character())
     }
   }
-  direction <- separating_direction(
-    signed_rows(x[rows, at, drop = FALSE], y[rows])
-  )
+  direction <- separating_direction(signed_rows(x[rows, at, drop = FALSE], y[rows]))
   if (is.null(direction)) {
     return(character())
   }
@@ -270,8 +250,8 @@ separating_together <- function(design, y, rest) {
   setdiff(names[own], "(Intercept)")
 }
 
-# Rows with the sign of their class, columns without their means where there is
-# an intercept, and of unit size.
+# Rows with the sign of their class, columns without their means where there is an intercept, and of
+# unit size.
 signed_rows <- function(x, y) {
   x <- unname(x)
   constant <- apply(x, 2L, function(own) all(own == own[1L]))
@@ -285,11 +265,10 @@ signed_rows <- function(x, y) {
   x / rep(size, each = nrow(x)) * ifelse(y, 1, -1)
 }
 
-# A direction r with a r >= 0 in all rows and > 0 in some, or NULL. By Stiemke's
-# lemma there is none if and only if the rows have a combination 0 with positive
-# weights. 1 + mu are such weights where the least || a'(1 + mu) || over mu >= 0
-# is 0; otherwise what is left over is such a direction. By the active sets of
-# Lawson and Hanson (1974).
+# A direction r with a r >= 0 in all rows and > 0 in some, or NULL. By Stiemke's lemma there is none
+# if and only if the rows have a combination 0 with positive weights. 1 + mu are such weights where
+# the least || a'(1 + mu) || over mu >= 0 is 0; otherwise what is left over is such a direction. By
+# the active sets of Lawson and Hanson (1974).
 separating_direction <- function(a, tol = 1e-8) {
   n <- nrow(a)
   p <- ncol(a)
@@ -361,9 +340,7 @@ warn_single_rows <- function(fit, job) {
       next
     }
     bk_warn(
-      "identification", fit_header(
-        "Each level of `%s` has one row.", term$label
-      ),
+      "identification", fit_header("Each level of `%s` has one row.", term$label),
       c(
         if (numeric) {
           c(

@@ -22,8 +22,7 @@ seqkr_job <- function(rows, settings) {
     },
     kernel = resolve_lengthscale(
       place_kernel(settings$kernel, rows),
-      median_of_columns(x[, spread_over(n, 1000), drop = FALSE]),
-      nrow(x), rows$columns
+      median_of_columns(x[, spread_over(n, 1000), drop = FALSE]), nrow(x), rows$columns
     ),
     grid = core_candidates(settings$grid, rows)
   )
@@ -40,9 +39,7 @@ core_candidates <- function(grid, rows) {
   }
   if (ncol(grid) == length(rows$columns) + length(rows$dropped)) {
     if (is.null(colnames(grid))) {
-      kept <- setdiff(seq_len(ncol(grid)), match(rows$dropped, colnames(
-        rows$data$x
-      )))
+      kept <- setdiff(seq_len(ncol(grid)), match(rows$dropped, colnames(rows$data$x)))
       grid <- grid[, kept, drop = FALSE]
     } else {
       grid <- grid[, setdiff(colnames(grid), rows$dropped), drop = FALSE]
@@ -56,9 +53,7 @@ core_candidates <- function(grid, rows) {
       "dimension", "`grid` does not have the columns of the model.",
       c(
         sprintf("Found: %d columns.", ncol(grid)),
-        sprintf(
-          "Accepted: %d, %s.", length(rows$columns), list_some(rows$columns)
-        )
+        sprintf("Accepted: %d, %s.", length(rows$columns), list_some(rows$columns))
       ),
       column = "grid", found = ncol(grid), expected = length(rows$columns)
     )
@@ -89,30 +84,24 @@ core_sets_prior <- function(prior, classes) {
     if (vanishing(variance)) default else variance
   }
   list(
-    lambda = prior$lambda, kmax = as.double(prior$kmax), noise = noise,
-    coef = prior$coef, first_noise = first(noise, c(1, 0.01)),
-    first_coef = first(prior$coef, c(1, 1))
+    lambda = prior$lambda, kmax = as.double(prior$kmax), noise = noise, coef = prior$coef,
+    first_noise = first(noise, c(1, 0.01)), first_coef = first(prior$coef, c(1, 1))
   )
 }
 
 seqkr_core_control <- function(settings, grid, classes) {
   list(
-    particles = as.double(settings$particles),
-    corrected = settings$moves == "corrected", classes = classes,
-    sweeps = as.double(settings$sweeps), ess = as.double(settings$ess),
-    temper = settings$temper, resampling = settings$resampling,
-    seed = as.double(settings$seed), grid = grid,
-    grid_max = as.double(settings$grid_max), unique = settings$unique_grid,
-    move_rate = 0.25, finish = as.double(settings$final_moves),
-    threads = settings$threads, progress = settings$progress
+    particles = as.double(settings$particles), corrected = settings$moves == "corrected",
+    classes = classes, sweeps = as.double(settings$sweeps), ess = as.double(settings$ess),
+    temper = settings$temper, resampling = settings$resampling, seed = as.double(settings$seed),
+    grid = grid, grid_max = as.double(settings$grid_max), unique = settings$unique_grid,
+    move_rate = 0.25, finish = as.double(settings$final_moves), threads = settings$threads,
+    progress = settings$progress
   )
 }
 
-run_particles <- function(x, y, kernel, settings, grid, prior, classes,
-                          state = NULL) {
-  check_grid_memory(
-    ncol(x) + (state$rows %||% 0), ncol(grid), settings, classes
-  )
+run_particles <- function(x, y, kernel, settings, grid, prior, classes, state = NULL) {
+  check_grid_memory(ncol(x) + (state$rows %||% 0), ncol(grid), settings, classes)
   core <- core_call(seqkr_fit_cpp(
     x, y, kernel_to_core(kernel, nrow(x)), core_sets_prior(prior, classes),
     seqkr_core_control(settings, grid, classes), state
@@ -122,8 +111,7 @@ run_particles <- function(x, y, kernel, settings, grid, prior, classes,
   core
 }
 
-# Products of candidates, their values at the rows, latent responses; and the
-# state, a copy.
+# Products of candidates, their values at the rows, latent responses; and the state, a copy.
 check_grid_memory <- function(n, given, settings, classes) {
   points <- if (given > 0L) given else min(n, settings$grid_max)
   rows <- if (classes) n else if (given > 0L) 0 else points
@@ -134,13 +122,9 @@ check_grid_memory <- function(n, given, settings, classes) {
     bk_abort(
       "argument", "The stream would need too much memory.",
       c(
+        sprintf("Found: %.0f rows and %.0f candidates, %s.", n, points, format_bytes(bytes)),
         sprintf(
-          "Found: %.0f rows and %.0f candidates, %s.", n, points,
-          format_bytes(bytes)
-        ),
-        sprintf(
-          "Accepted: at most %s, or options(bayeskernel.max_bytes = ).",
-          format_bytes(most)
+          "Accepted: at most %s, or options(bayeskernel.max_bytes = ).", format_bytes(most)
         ), "Lower `grid_max`, or give fewer candidates as `grid`."
       ),
       column = "grid_max", found = bytes, expected = most
@@ -167,9 +151,7 @@ seqkr_run <- function(job) {
     return(run(job$kernel))
   }
   whole <- job$order
-  if (by_default) job$order <- utils::head(
-    whole, default_tuning_rows[[settings$family]]
-  )
+  if (by_default) job$order <- utils::head(whole, default_tuning_rows[[settings$family]])
   factors <- 2^(seq(-4, 4) / 2)
   tried <- rep(NA_real_, length(factors))
   best <- NULL
@@ -193,8 +175,7 @@ seqkr_run <- function(job) {
   best
 }
 
-# Rows by whose evidence a length-scale that nobody gave is chosen, so that it
-# takes a few seconds.
+# Rows by whose evidence a length-scale that nobody gave is chosen, so that it takes a few seconds.
 default_tuning_rows <- list(gaussian = 500L, binomial = 200L)
 
 seqkr_collect <- function(fit, core, job, rows) {
@@ -215,23 +196,16 @@ seqkr_collect <- function(fit, core, job, rows) {
   fit$places <- list(source = rows$data$source, terms = rows$column_terms)
   fit$standardized <- settings$standardize
   x <- rows$data$x[job$order, rows$data$source, drop = FALSE]
-  fit$reservoir <- add_to_reservoir(
-    NULL, x, as.double(rows$y)[job$order], 0, settings$seed
-  )
+  fit$reservoir <- add_to_reservoir(NULL, x, as.double(rows$y)[job$order], 0, settings$seed)
   if (length(rows$levels) == 2L) fit$share <- mean(rows$y - 1)
   fit <- take_particles(fit, core)
   fit$fitted <- seqkr_moments(fit, job$x, settings$threads)
   fit
 }
 
-# What a run of the particles leaves in a fit, after its first rows or later
-# ones.
+# What a run of the particles leaves in a fit, after its first rows or later ones.
 take_particles <- function(fit, core) {
-  fit$posterior <- c(
-    core$posterior, list(kernel = kernel_to_core(
-      fit$kernel, length(fit$columns)
-    ))
-  )
+  fit$posterior <- c(core$posterior, list(kernel = kernel_to_core(fit$kernel, length(fit$columns))))
   fit$state <- core$state
   steps <- as.data.frame(core$steps)
   fit$trace$steps <- rbind(fit$trace$steps, steps)
@@ -242,15 +216,13 @@ take_particles <- function(fit, core) {
   fit$trace$steps$noise[at] <- steps$noise * scale^2
   fit$log_evidence <- sum(fit$trace$steps$log_evidence)
   fit$diagnostics <- list(
-    seconds = (fit$diagnostics$seconds %||% 0) + core$seconds,
-    interrupted = FALSE
+    seconds = (fit$diagnostics$seconds %||% 0) + core$seconds, interrupted = FALSE
   )
   warn_few_particles(steps, fit)
   fit
 }
 
-# Of one row that a single particle explains the evidence may be wrong by any
-# amount.
+# Of one row that a single particle explains the evidence may be wrong by any amount.
 warn_few_particles <- function(steps, fit) {
   alone <- steps$ess < 2 & fit$particles >= 20
   low <- steps$ess < 0.05 * fit$particles
@@ -258,8 +230,7 @@ warn_few_particles <- function(steps, fit) {
     return(invisible())
   }
   cure <- c(
-    "Use more `particles` or `sweeps`",
-    if (fit$moves == "corrected") "`moves = \"rj\"`",
+    "Use more `particles` or `sweeps`", if (fit$moves == "corrected") "`moves = \"rj\"`",
     if (!fit$temper) "`temper = TRUE`"
   )
   found <- if (any(alone)) {
@@ -277,8 +248,7 @@ warn_few_particles <- function(steps, fit) {
     )
   } else {
     sprintf(
-      "Found: %d rows after which less than 5 %% of %d were effective.",
-      sum(low), fit$particles
+      "Found: %d rows after which less than 5 %% of %d were effective.", sum(low), fit$particles
     )
   }
   bk_warn(
@@ -306,9 +276,7 @@ validate_seqkr <- function(fit) {
 #' @export
 extend.seqkr <- function(object, newdata, y = NULL, retune = FALSE,
                          threads = getOption("bayeskernel.threads", 2L),
-                         progress = getOption(
-                           "bayeskernel.progress", interactive()
-                         ), ...) {
+                         progress = getOption("bayeskernel.progress", interactive()), ...) {
   check_no_dots(...)
   validate_fit(object)
   settings <- object[c(

@@ -1,10 +1,7 @@
 # f of a sum of kernels by particles: given each it is normal.
 
 seqkr_scaled_rows <- function(object, x) {
-  scaled_rows(
-    x[, object$used, drop = FALSE], object$transform$center,
-    object$transform$scale
-  )
+  scaled_rows(x[, object$used, drop = FALSE], object$transform$center, object$transform$scale)
 }
 
 #' @exportS3Method
@@ -27,9 +24,7 @@ latent.seqkr <- function(object, rows = NULL, links = "probit",
 seqkr_moments <- function(object, x, threads) {
   classes <- length(object$levels) == 2L
   posterior <- object$posterior
-  out <- core_call(seqkr_predict_cpp(
-    posterior, posterior$kernel, x, classes, threads
-  ))
+  out <- core_call(seqkr_predict_cpp(posterior, posterior$kernel, x, classes, threads))
   to_data <- object$transform$response
   c(
     list(
@@ -38,8 +33,8 @@ seqkr_moments <- function(object, x, threads) {
   )
 }
 
-# Mean and standard deviation of f, or of a new response, by particle, on the
-# scale of the data: particles x rows.
+# Mean and standard deviation of f, or of a new response, by particle, on the scale of the data:
+# particles x rows.
 particle_normals <- function(object, rows, response, threads) {
   posterior <- object$posterior
   found <- core_call(seqkr_latent_cpp(
@@ -47,24 +42,19 @@ particle_normals <- function(object, rows, response, threads) {
   ))
   if (response) found$var <- found$var + posterior$noise
   to_data <- object$transform$response
-  list(
-    mean = to_data[1] + to_data[2] * found$mean,
-    sd = to_data[2] * sqrt(found$var)
-  )
+  list(mean = to_data[1] + to_data[2] * found$mean, sd = to_data[2] * sqrt(found$var))
 }
 
 #' @exportS3Method
 #' @noRd
-latent_draws.seqkr <- function(object, rows = NULL, take = NULL,
-                               response = FALSE,
+latent_draws.seqkr <- function(object, rows = NULL, take = NULL, response = FALSE,
                                threads = getOption("bayeskernel.threads", 2L)) {
   normals <- particle_normals(object, rows, response, threads)
   at <- rep_len(seq_len(object$particles), take %||% 1000L)
   mean <- normals$mean[at, , drop = FALSE]
   list(
     f = mean + normals$sd[at, , drop = FALSE] * stats::rnorm(length(mean)),
-    mean = colMeans(normals$mean),
-    sigma = if (is_regression(object)) seqkr_sigma(object)[at]
+    mean = colMeans(normals$mean), sigma = if (is_regression(object)) seqkr_sigma(object)[at]
   )
 }
 
@@ -80,9 +70,7 @@ particle_limits <- function(object, rows, ask) {
       object, take_rows(rows, at), ask$interval == "prediction", ask$threads
     )
     mean <- colMeans(normals$mean)
-    ends <- mixture_quantiles(
-      normals$mean, normals$sd, c(1 - ask$level, 1 + ask$level) / 2
-    )
+    ends <- mixture_quantiles(normals$mean, normals$sd, c(1 - ask$level, 1 + ask$level) / 2)
     cbind(fit = mean, lwr = ends[, 1], upr = ends[, 2])
   })
   do.call(rbind, parts)
@@ -103,8 +91,7 @@ draws_from_posterior.seqkr <- function(object, n = 1000, seed = NULL) {
   }
   posterior <- object$posterior
   out <- cbind(
-    sigma = if (is_regression(object)) seqkr_sigma(object),
-    kernels = posterior$size,
+    sigma = if (is_regression(object)) seqkr_sigma(object), kernels = posterior$size,
     coef_sd = object$transform$response[2] * sqrt(posterior$spread)
   )
   out[at, , drop = FALSE]
@@ -114,10 +101,7 @@ draws_from_posterior.seqkr <- function(object, n = 1000, seed = NULL) {
 #' @noRd
 parameters.seqkr <- function(object, level = 0.95) {
   table <- draws_table(draws_from_posterior(object, object$particles), level)
-  words <- c(
-    sigma = "sigma (noise)", kernels = "number of kernels",
-    coef_sd = "sd of coefficients"
-  )
+  words <- c(sigma = "sigma (noise)", kernels = "number of kernels", coef_sd = "sd of coefficients")
   parameter_rows("parameter", table, label = unname(words[rownames(table)]))
 }
 
@@ -146,17 +130,13 @@ facts.seqkr <- function(object) {
   candidates <- ncol(object$state$points)
   list(
     title = paste(
-      "Sequential Bayesian kernel",
-      if (is_regression(object)) "regression" else "classification"
+      "Sequential Bayesian kernel", if (is_regression(object)) "regression" else "classification"
     ),
     Rows = rows_fact(object),
     Kernel = format(object$kernel),
     Tuned = if (!is.null(object$tuned$rows)) tuning_text(object$tuned),
     Retuned = if (!is.null(object$retuned)) {
-      sprintf(
-        "after row %.0f, by %.0f of the rows", object$retuned$at,
-        object$retuned$rows
-      )
+      sprintf("after row %.0f, by %.0f of the rows", object$retuned$at, object$retuned$rows)
     },
     Kernels = sprintf(
       "%.1f (mean), 95 %%: %.0f to %.0f, of %d candidates", mean(size),
@@ -204,9 +184,7 @@ extras.seqkr <- function(object) {
 seqkr_centres <- function(object) {
   posterior <- object$posterior
   count <- tabulate(posterior$centre + 1L, ncol(posterior$points))
-  out <- as.data.frame(t(
-    posterior$points * object$transform$scale + object$transform$center
-  ))
+  out <- as.data.frame(t(posterior$points * object$transform$scale + object$transform$center))
   names(out) <- object$columns
   out <- cbind(out, inclusion = count / object$particles)
   out <- out[order(-out$inclusion), , drop = FALSE]
@@ -224,8 +202,8 @@ pictures.seqkr <- function(object) {
   )
 }
 
-# The function of the only predictor, or the probability, with bands, the rows
-# that the stream has kept, and a tick where there are centres.
+# The function of the only predictor, or the probability, with bands, the rows that the stream has
+# kept, and a tick where there are centres.
 draw_curve <- function(x, main, threads) {
   centres <- seqkr_centres(x)
   to_data <- function(z) {
@@ -238,12 +216,9 @@ draw_curve <- function(x, main, threads) {
   rows$x[, x$used] <- at
   regression <- is_regression(x)
   limits <- particle_limits(x, rows, list(
-    interval = if (regression) "prediction" else "credible", level = 0.9,
-    threads = threads
+    interval = if (regression) "prediction" else "credible", level = 0.9, threads = threads
   ))
-  inner <- particle_limits(
-    x, rows, list(interval = "credible", level = 0.9, threads = threads)
-  )
+  inner <- particle_limits(x, rows, list(interval = "credible", level = 0.9, threads = threads))
   kept <- if (ncol(x$state$x) == x$n) x$state
   y <- x$transform$response[1] + x$transform$response[2] * kept$y
   if (!regression) {
@@ -276,18 +251,13 @@ draw_curve <- function(x, main, threads) {
   if (regression) band(limits, 0.13)
   band(inner, 0.25)
   if (!is.null(kept)) {
-    graphics::points(
-      to_data(as.vector(kept$x)), y,
-      pch = 19, cex = 0.5, col = muted[["line"]]
-    )
+    graphics::points(to_data(as.vector(kept$x)), y, pch = 19, cex = 0.5, col = muted[["line"]])
   }
   graphics::lines(at, inner[, "fit"], col = blue, lwd = 1.8)
   shown <- centres[centres$inclusion > 0, , drop = FALSE]
   graphics::rug(
     shown[[1]],
-    col = grDevices::adjustcolor(
-      bk_colours[["orange"]], 0.7
-    ), ticksize = 0.04, quiet = TRUE
+    col = grDevices::adjustcolor(bk_colours[["orange"]], 0.7), ticksize = 0.04, quiet = TRUE
   )
   data.frame(x = at, limits)
 }
@@ -309,14 +279,10 @@ draw_stream <- function(x, main) {
     range(at), c(0, x$particles), "Row", "Effective particles",
     if (is.null(main)) "Before resampling (marked)" else ""
   )
-  graphics::lines(
-    at[keep], steps$ess[keep],
-    col = bk_colours[["blue"]], lwd = 1
-  )
+  graphics::lines(at[keep], steps$ess[keep], col = bk_colours[["blue"]], lwd = 1)
   divided <- intersect(keep, which(steps$resampled > 0))
   graphics::points(
-    at[divided], steps$ess[divided],
-    pch = 19, cex = 0.4, col = bk_colours[["orange"]]
+    at[divided], steps$ess[divided], pch = 19, cex = 0.4, col = bk_colours[["orange"]]
   )
   steps
 }

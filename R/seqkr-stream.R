@@ -1,33 +1,29 @@
-# What a fit by seqkr() keeps of its stream beside the particles: some rows,
-# each of all so far with the same probability, by which it can be tuned anew;
-# and what later rows are, against the first.
+# What a fit by seqkr() keeps of its stream beside the particles: some rows, each of all so far with
+# the same probability, by which it can be tuned anew; and what later rows are, against the first.
 
 # Rows that are kept.
 reservoir_rows <- 500L
 
-# Row t of the stream takes place j = ceiling(u t) of the reservoir if there is
-# one (Vitter 1985, algorithm R). The number u belongs to t, so that the rows
-# kept do not depend on the batches in which they came.
+# Row t of the stream takes place j = ceiling(u t) of the reservoir if there is one (Vitter 1985,
+# algorithm R). The number u belongs to t, so that the rows kept do not depend on the batches in
+# which they came.
 reservoir_number <- function(t, seed) {
   block <- (t - 1) %/% 1000
   out <- numeric(length(t))
   for (b in unique(block)) {
     own <- block == b
     out[own] <- with_seed(
-      (as.double(seed %||% 0) + 7919 * (b + 1)) %% 2147483647,
-      stats::runif(1000L)
+      (as.double(seed %||% 0) + 7919 * (b + 1)) %% 2147483647, stats::runif(1000L)
     )[(t[own] - 1) %% 1000 + 1]
   }
   out
 }
 
-# `reservoir` of the first `before` rows, with rows `x` (on the scale of the
-# data) and responses `y` after them.
+# `reservoir` of the first `before` rows, with rows `x` (on the scale of the data) and responses `y`
+# after them.
 add_to_reservoir <- function(reservoir, x, y, before, seed) {
   t <- before + seq_len(nrow(x))
-  places <- ifelse(
-    t <= reservoir_rows, t, pmax(ceiling(reservoir_number(t, seed) * t), 1)
-  )
+  places <- ifelse(t <= reservoir_rows, t, pmax(ceiling(reservoir_number(t, seed) * t), 1))
   rows <- which(places <= reservoir_rows)
   # Of rows for one place the last stays.
   rows <- rows[!duplicated(places[rows], fromLast = TRUE)]
@@ -59,9 +55,8 @@ retuned <- function(object, settings) {
   wide <- matrix(0, nrow(x), max(source))
   wide[, source] <- x
   rows <- list(
-    data = list(x = wide, source = source), y = reservoir$y,
-    columns = object$columns, column_terms = object$places$terms,
-    levels = object$levels, dropped = character(),
+    data = list(x = wide, source = source), y = reservoir$y, columns = object$columns,
+    column_terms = object$places$terms, levels = object$levels, dropped = character(),
     center = if (standardize) moments$mean else numeric(p),
     scale = if (standardize) moments$sd else rep(1, p)
   )
@@ -103,17 +98,13 @@ refuse_retuning <- function(object) {
   if (is.null(object$reservoir)) {
     bk_abort(
       "argument", "The fit keeps no rows that it could be tuned by.",
-      c(
-        "It was made by an earlier version.",
-        "update(fit, data = ) fits anew."
-      ),
-      column = "retune"
+      c("It was made by an earlier version.", "update(fit, data = ) fits anew."), column = "retune"
     )
   }
 }
 
-# Against the first rows: location and scale of the columns and of a numeric
-# response, and rows outside where inputs are no candidates any more.
+# Against the first rows: location and scale of the columns and of a numeric response, and rows
+# outside where inputs are no candidates any more.
 watch_particles <- function(object, x, response, before) {
   p <- length(object$columns)
   center <- object$transform$center

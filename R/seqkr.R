@@ -1,16 +1,14 @@
 #' Sequential Bayesian kernel regression and classification
 #'
-#' A regression function, or a probability, as a sum of an unknown number of
-#' kernels at inputs seen so far, by particles that go over the rows once: the
-#' model of Vermaak, Godsill and Doucet (2004) with a sampler whose weights are
-#' right. [extend()] goes on with more rows where a fit has ended.
+#' A regression function, or a probability, as a sum of an unknown number of kernels at inputs seen
+#' so far, by particles that go over the rows once: the model of Vermaak, Godsill and Doucet (2004)
+#' with a sampler whose weights are right. [extend()] goes on with more rows where a fit has ended.
 #'
 #' @inheritParams fit-arguments
 #' @param x A numeric matrix, n rows by p predictors, or a data frame of
 #'   predictors; or, for the formula method, `formula`.
-#' @param y Response, length n: numbers, or two classes as a factor (its second
-#'   level is the positive class), text, logical, or, with `family = "binomial"`,
-#'   0/1 or -1/+1.
+#' @param y Response, length n: numbers, or two classes as a factor (its second level is the
+#'   positive class), text, logical, or, with `family = "binomial"`, 0/1 or -1/+1.
 #' @param family `NULL`, the default: what the response says, `"gaussian"`,
 #'   regression with normal noise, of numbers; `"binomial"`, two classes by a
 #'   probit link, of a factor, text or logical values. Also as objects or
@@ -23,40 +21,34 @@
 #' @param moves `"rj"` (default): every new input joins the centres with its
 #'   exact conditional probability, and reversible jumps follow; `"corrected"`:
 #'   the paper's birth, death and zero moves with a weight that is valid.
-#' @param sweeps Reversible jumps a particle and row, with `"rj"`; default 3.
-#'   A centre is added, taken away or moved, half of the moves to one of the ten
-#'   closest candidates. More sweeps make the particles better draws: with 10 in
-#'   place of 3, over six data sets of 200 rows and two predictors, the error
-#'   fell from .130 to .119 and 90 % limits of the curve covered 84 % of the
+#' @param sweeps Reversible jumps a particle and row, with `"rj"`; default 3. A centre is added,
+#'   taken away or moved, half of the moves to one of the ten closest candidates. More sweeps make
+#'   the particles better draws: with 10 in place of 3, over six data sets of 200 rows and two
+#'   predictors, the error fell from .130 to .119 and 90 % limits of the curve covered 84 % of the
 #'   rows, not 80 %; time a row grew by two thirds.
-#' @param order `"random"` (default): the rows are taken in a random order,
-#'   which changes the Monte Carlo error alone; `"given"`: as they come, as a
-#'   stream.
+#' @param order `"random"` (default): the rows are taken in a random order, which changes the Monte
+#'   Carlo error alone; `"given"`: as they come, as a stream.
 #' @param grid `"seen"` (default): centres are inputs of rows seen so far; or a
 #'   matrix of candidates, one a row, with the columns of the predictors.
-#' @param tune Choose a common factor of the length-scales, out of nine from 1/4
-#'   to 4, by the evidence. Default: if the kernel leaves a length-scale open, by
-#'   the first 500 rows, 200 of two classes. A
-#'   median distance is wide for curves in one predictor: held out, over four
-#'   splits, the error on `mcycle` of MASS fell from 31 to 22, on `airquality` it
-#'   rose from 16 to 19, by one split.
+#' @param tune Choose a common factor of the length-scales, out of nine from 1/4 to 4, by the
+#'   evidence. Default: if the kernel leaves a length-scale open, by the first 500 rows, 200 of two
+#'   classes. A median distance is wide for curves in one predictor: held out, over four splits, the
+#'   error on `mcycle` of MASS fell from 31 to 22, on `airquality` it rose from 16 to 19, by one
+#'   split.
 #' @param prior Made by [seqkr_prior()].
 #' @param standardize Centre and scale predictors, and the response of a
 #'   regression, by the rows of this call (default `TRUE`); [extend()] keeps to
 #'   that. Length-scales and the prior refer to the standardised variables.
-#' @param ... Passed to methods; an argument that no method knows is an error,
-#'   and so is `weights`.
+#' @param ... Passed to methods; an argument that no method knows is an error, and so is `weights`.
 #'
-#' @return An object of class `c("seqkr", "bayeskernel_fit")`: a plain list that
-#'   survives [saveRDS()], with `posterior` (the particles: centres,
-#'   coefficients given them, variances), `reservoir` (up to 500 rows, by which
-#'   [extend()] can tune anew), `state` (where the stream rests: of n
-#'   rows, while their inputs may become centres, about 8 n^2 bytes),
-#'   `trace$steps` (a row of the table for each row of the data in the order in
-#'   which they came: `log_evidence`, the log of its predictive density; `ess`;
-#'   `stages`, in how many parts it came; `resampled`; `kernels` and `noise`,
-#'   means over particles; `seconds`), `kernel`, `family`, `levels`, `columns`,
-#'   `n`, `log_evidence`, `order`. The methods of every fit are listed in
+#' @return An object of class `c("seqkr", "bayeskernel_fit")`: a plain list that survives
+#'   [saveRDS()], with `posterior` (the particles: centres, coefficients given them, variances),
+#'   `reservoir` (up to 500 rows, by which [extend()] can tune anew), `state` (where the stream
+#'   rests: of n rows, while their inputs may become centres, about 8 n^2 bytes), `trace$steps` (a
+#'   row of the table for each row of the data in the order in which they came: `log_evidence`, the
+#'   log of its predictive density; `ess`; `stages`, in how many parts it came; `resampled`;
+#'   `kernels` and `noise`, means over particles; `seconds`), `kernel`, `family`, `levels`,
+#'   `columns`, `n`, `log_evidence`, `order`. The methods of every fit are listed in
 #'   [fit-arguments].
 #'
 #' @section Model: \eqn{y = b_0 + \sum_{c \in U} b_c k(x, c) + e}{y = b_0 +
@@ -66,25 +58,22 @@
 #'   size are equally probable; coefficients are normal with a common variance,
 #'   and variances inverse gamma variables, see [seqkr_prior()]. Coefficients
 #'   are integrated out.
-#' @section Precision: With wide kernels the columns of centres are almost equal
-#'   and their coefficients large. Where a factor shows that double precision has
-#'   lost their differences, sums of products and factors are kept to twice as
-#'   many digits, which costs time. Not so for more than 100
-#'   candidates of a matrix `grid` or once `grid_max` is reached: there the
-#'   coefficients are held back a little.
+#' @section Precision: With wide kernels the columns of centres are almost equal and their
+#'   coefficients large. Where a factor shows that double precision has lost their differences, sums
+#'   of products and factors are kept to twice as many digits, which costs time. Not so for more
+#'   than 100 candidates of a matrix `grid` or once `grid_max` is reached: there the coefficients
+#'   are held back a little.
 #' @section The printed algorithm: It is not a valid sampler: its weights have
 #'   no normalised backward kernel, so that births are rewarded by the number of
 #'   ways to undo them, whatever the number of particles; and sets of the newest
 #'   input alone have no predecessor. See `vignette("streaming")`.
-#' @section Errors: All inherit from `bayeskernel_error`: `_response`,
-#'   `_missing`, `_dimension`, `_prior`, `_kernel`, `_argument`, `_numeric`. A
-#'   constant column is dropped with a warning; a constant response is not
-#'   scaled, with a warning. One row that leaves fewer than two particles
-#'   effective, or three that leave less than 5 %, give a warning: the log
-#'   evidence is not to be relied on.
-#' @references Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential
-#'   Bayesian kernel regression. *Advances in Neural Information Processing
-#'   Systems* 16.
+#' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
+#'   `_prior`, `_kernel`, `_argument`, `_numeric`. A constant column is dropped with a warning; a
+#'   constant response is not scaled, with a warning. One row that leaves fewer than two particles
+#'   effective, or three that leave less than 5 %, give a warning: the log evidence is not to be
+#'   relied on.
+#' @references Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential Bayesian kernel
+#'   regression. *Advances in Neural Information Processing Systems* 16.
 #'
 #'   Del Moral, P., Doucet, A. and Jasra, A. (2006). Sequential Monte Carlo
 #'   samplers. *Journal of the Royal Statistical Society* B 68, 411-436.
@@ -103,13 +92,11 @@
 #' @rdname seqkr
 #' @export
 seqkr.default <- function(x, y, family = NULL, kernel = rbf(), particles = 250,
-                          moves = c("rj", "corrected"), sweeps = 3,
-                          order = c("random", "given"), grid = "seen",
-                          tune = NULL, prior = seqkr_prior(),
-                          standardize = TRUE, na.action = stats::na.fail,
-                          seed = NULL,
-                          threads = getOption("bayeskernel.threads", 2L),
-                          control = seqkr_control(), model = TRUE, ...) {
+                          moves = c("rj", "corrected"), sweeps = 3, order = c("random", "given"),
+                          grid = "seen", tune = NULL, prior = seqkr_prior(), standardize = TRUE,
+                          na.action = stats::na.fail, seed = NULL,
+                          threads = getOption("bayeskernel.threads", 2L), control = seqkr_control(),
+                          model = TRUE, ...) {
   fit_model(seqkr_model, match.call(), environment(), ...)
 }
 
@@ -119,14 +106,12 @@ seqkr <- function(x, ...) UseMethod("seqkr")
 
 #' @rdname seqkr
 #' @export
-seqkr.formula <- function(formula, data, family = NULL, kernel = rbf(),
-                          particles = 250, moves = c("rj", "corrected"),
-                          sweeps = 3, order = c("random", "given"),
-                          grid = "seen", tune = NULL, prior = seqkr_prior(),
-                          standardize = TRUE, subset,
-                          na.action = stats::na.fail, seed = NULL,
-                          threads = getOption("bayeskernel.threads", 2L),
-                          control = seqkr_control(), model = TRUE, ...) {
+seqkr.formula <- function(formula, data, family = NULL, kernel = rbf(), particles = 250,
+                          moves = c("rj", "corrected"), sweeps = 3, order = c("random", "given"),
+                          grid = "seen", tune = NULL, prior = seqkr_prior(), standardize = TRUE,
+                          subset, na.action = stats::na.fail, seed = NULL,
+                          threads = getOption("bayeskernel.threads", 2L), control = seqkr_control(),
+                          model = TRUE, ...) {
   fit_model(seqkr_model, match.call(), environment(), ...)
 }
 
@@ -168,12 +153,9 @@ seqkr_arguments <- function() {
 
 check_grid <- function(grid, name) {
   if (is.data.frame(grid)) grid <- as.matrix(grid)
-  matrix <- is.numeric(grid) && is.matrix(grid) && nrow(grid) > 0L &&
-    all(is.finite(grid))
+  matrix <- is.numeric(grid) && is.matrix(grid) && nrow(grid) > 0L && all(is.finite(grid))
   if (!identical(grid, "seen") && !matrix) {
-    abort_argument(
-      grid, name, "\"seen\", or a matrix of finite numbers, a candidate a row"
-    )
+    abort_argument(grid, name, "\"seen\", or a matrix of finite numbers, a candidate a row")
   }
   grid
 }
@@ -184,30 +166,26 @@ check_grid <- function(grid, name) {
 #'
 #' @param lambda Mean of the Poisson distribution of the number of kernels
 #'   before it is cut, positive; default 1.
-#' @param kmax Most kernels, a whole number; default 50. With 0 there is the
-#'   constant alone.
+#' @param kmax Most kernels, a whole number; default 50. With 0 there is the constant alone.
 #' @param noise `c(a, b)`: the variance of the noise has a density proportional
 #'   to x^(-a - 1) exp(-b / x), default `c(1, 0.01)`; or one number, the
 #'   variance itself, if it is known. Not read with `family = "binomial"`.
 #' @param coef The same of the variance of the coefficients; default `c(1, 1)`.
-#' @section Vanishing priors: The paper sets a = b = 0. The posterior is
-#'   improper then, for any number of rows: towards a variance 0 of the
-#'   coefficients the likelihood tends to a constant, and 1 / x has no finite
-#'   integral there. Shapes below 0.01 are accepted by [seqkr()] with a warning;
-#'   the first variances come from the default prior then.
+#' @section Vanishing priors: The paper sets a = b = 0. The posterior is improper then, for any
+#'   number of rows: towards a variance 0 of the coefficients the likelihood tends to a constant,
+#'   and 1 / x has no finite integral there. Shapes below 0.01 are accepted by [seqkr()] with a
+#'   warning; the first variances come from the default prior then.
 #' @return An object of class `c("seqkr_prior", "bayeskernel_prior")`, a list
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
-#' @references Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential
-#'   Bayesian kernel regression. *Advances in Neural Information Processing
-#'   Systems* 16, section 2.
+#' @references Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential Bayesian kernel
+#'   regression. *Advances in Neural Information Processing Systems* 16, section 2.
 #' @examples
 #' seqkr_prior()
 #' seqkr_prior(lambda = 5, noise = 0.01)
 #' @export
-seqkr_prior <- function(lambda = 1, kmax = 50, noise = c(1, 0.01),
-                        coef = c(1, 1)) {
+seqkr_prior <- function(lambda = 1, kmax = 50, noise = c(1, 0.01), coef = c(1, 1)) {
   variance <- function(x, name) {
     if (length(x) == 1L) {
       return(prior_number(x, name))
@@ -233,11 +211,8 @@ format.seqkr_prior <- function(x, digits = 4, ...) {
     paste0("inverse gamma", prior_text(value, digits))
   }
   c(
-    "kernels" = sprintf(
-      "Poisson(%s), at most %d", format(x$lambda, digits = digits), x$kmax
-    ),
-    "variance of noise" = variance(x$noise),
-    "variance of coefficients" = variance(x$coef)
+    "kernels" = sprintf("Poisson(%s), at most %d", format(x$lambda, digits = digits), x$kmax),
+    "variance of noise" = variance(x$noise), "variance of coefficients" = variance(x$coef)
   )
 }
 

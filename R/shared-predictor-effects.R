@@ -46,8 +46,8 @@ shared_effects <- function(job) {
   c(out, missing_of_rows(explained(holes), holes, model, job$design, place))
 }
 
-# What is missing given what is seen, by pattern: M and C, where C has the other
-# grouping factors' effects, too; means; and how columns depend on it.
+# What is missing given what is seen, by pattern: M and C, where C has the other grouping factors'
+# effects, too; means; and how columns depend on it.
 missing_of_rows <- function(x, holes, model, design, place) {
   where <- model$where
   width <- length(where)
@@ -82,13 +82,10 @@ missing_of_rows <- function(x, holes, model, design, place) {
     one <- patterns[[k]]
     one$bare <- one$left
     gap <- x[one$at, one$seen, drop = FALSE] - level[one$at, one$seen]
-    mean[one$at, one$out] <- level[one$at, one$out, drop = FALSE] +
-      gap %*% t(one$slope)
+    mean[one$at, one$out] <- level[one$at, one$out, drop = FALSE] + gap %*% t(one$slope)
     # Of other factors those of the group that is typical.
     for (f in setdiff(seq_along(model$seen), place)) {
-      typical <- matrix(rowMeans(
-        model$seen[[f]]$var[, codes[[f]][one$at], drop = FALSE]
-      ), width)
+      typical <- matrix(rowMeans(model$seen[[f]]$var[, codes[[f]][one$at], drop = FALSE]), width)
       one$left <- one$left + one$move %*% typical %*% t(one$move)
     }
     patterns[[k]] <- one[c("at", "move", "left", "bare")]
@@ -107,8 +104,7 @@ missing_of_rows <- function(x, holes, model, design, place) {
   apart <- matrix(0, nrow(x), width^2)
   apart[by_row$row, ] <- t(by_row$var)
   list(
-    patterns = patterns, use = use, width = width, toward = toward,
-    apart = apart,
+    patterns = patterns, use = use, width = width, toward = toward, apart = apart,
     open = aperm(array(open, c(width, width, ncol(open))), c(3L, 1L, 2L))
   )
 }
@@ -142,11 +138,9 @@ invert_groups <- function(a) {
 #' The likelihood of all groups and its derivatives
 #'
 #' @param at From shared_effects().
-#' @param theta,precision,noise Coefficients; of effects the r x r precision;
-#'   variance of the noise.
-#' @return `value`, the log likelihood; `theta`, `scale`, `noise`: derivatives
-#'   in theta, in the log of the scale of the effects' covariance, and in the log
-#'   of the noise; `effects`: E u given all.
+#' @param theta,precision,noise Coefficients; of effects the r x r precision; variance of the noise.
+#' @return `value`, the log likelihood; `theta`, `scale`, `noise`: derivatives in theta, in the log
+#'   of the scale of the effects' covariance, and in the log of the noise; `effects`: E u given all.
 #' @noRd
 shared_score <- function(at, theta, precision, noise) {
   n <- length(at$y)
@@ -194,23 +188,17 @@ shared_score <- function(at, theta, precision, noise) {
   }, numeric(n))
   square <- gap^2 + rowSums(k * turned)
   # E of what is missing, less its mean, times the noise of the row.
-  open <- share * (gap * mean[at$group, -effects, drop = FALSE] -
-    turned[, -effects, drop = FALSE])
+  open <- share * (gap * mean[at$group, -effects, drop = FALSE] - turned[, -effects, drop = FALSE])
   both <- spread * (share * (square / total - 1))
   for (one in at$patterns) {
-    both[one$at, ] <- both[one$at, , drop = FALSE] +
-      open[one$at, , drop = FALSE] %*% t(one$move)
+    both[one$at, ] <- both[one$at, , drop = FALSE] + open[one$at, , drop = FALSE] %*% t(one$move)
   }
   score <- score_of_columns(at, x, share * gap / s, both / s)
   second <- crossprod(mean[, effects, drop = FALSE]) +
-    matrix(colSums(matrix(
-      a$inverse[, effects, effects, drop = FALSE], at$groups
-    )), r)
+    matrix(colSums(matrix(a$inverse[, effects, effects, drop = FALSE], at$groups)), r)
   list(
-    value = value, theta = score,
-    scale = (sum(precision * second) - at$groups * r) / 2,
-    noise = sum(share^2 * square / s - share) / 2,
-    effects = mean[, effects, drop = FALSE]
+    value = value, theta = score, scale = (sum(precision * second) - at$groups * r) / 2,
+    noise = sum(share^2 * square / s - share) / 2, effects = mean[, effects, drop = FALSE]
   )
 }
 
@@ -234,8 +222,8 @@ score_of_columns <- function(at, x, noise, both) {
   score
 }
 
-# The derivatives that atoms have: what is missing of a row knows the other
-# responses, and is independent of the effects and of what other rows miss.
+# The derivatives that atoms have: what is missing of a row knows the other responses, and is
+# independent of the effects and of what other rows miss.
 apart_score <- function(at, theta, precision, noise) {
   n <- length(at$y)
   r <- ncol(at$z)
@@ -247,11 +235,9 @@ apart_score <- function(at, theta, precision, noise) {
     own <- slope[rows, , drop = FALSE]
     by <- own %*% one$move
     pull <- vapply(seq_len(at$width), function(j) {
-      rowSums(by * at$apart[rows, (j - 1L) * at$width + seq_len(at$width),
-        drop = FALSE])
+      rowSums(by * at$apart[rows, (j - 1L) * at$width + seq_len(at$width), drop = FALSE])
     }, numeric(length(rows)))
-    spread[rows, ] <- own %*% one$bare +
-      matrix(pull, length(rows)) %*% t(one$move)
+    spread[rows, ] <- own %*% one$bare + matrix(pull, length(rows)) %*% t(one$move)
     extra[rows, ] <- at$toward[rows, , drop = FALSE] %*% t(one$move)
   }
   x <- at$x
@@ -276,30 +262,24 @@ apart_score <- function(at, theta, precision, noise) {
     rowSums(matrix(inverse[, j, ], at$groups) * pull)
   }, numeric(at$groups)), at$groups)
   gap <- gap - rowSums(at$z * mean[at$group, , drop = FALSE])
-  second <- crossprod(mean) +
-    matrix(colSums(matrix(solve_groups(1 / s), at$groups)), r)
+  second <- crossprod(mean) + matrix(colSums(matrix(solve_groups(1 / s), at$groups)), r)
   list(
-    theta = score_of_columns(
-      at, x, share * gap / s, spread * (share * (gap^2 / total - 1)) / s
-    ),
+    theta = score_of_columns(at, x, share * gap / s, spread * (share * (gap^2 / total - 1)) / s),
     scale = (sum(precision * second) - at$groups * r) / 2, effects = mean
   )
 }
 
-# Of classes each row counts as a normal response with the slope and the expected
-# curvature that its likelihood has at the fit, averaged over its atoms.
+# Of classes each row counts as a normal response with the slope and the expected curvature that its
+# likelihood has at the fit, averaged over its atoms.
 normal_responses <- function(at, core, job) {
   f <- core$mean - job$data$offset
   prob <- if (job$settings$family == "logit") stats::plogis else stats::pnorm
   density <- if (job$settings$family == "logit") stats::dlogis else stats::dnorm
   at_f <- core$mean
-  curvature <- job$data$weights * pmax(
-    density(at_f)^2 / (prob(at_f) * prob(-at_f)), 1e-8
-  )
+  curvature <- job$data$weights * pmax(density(at_f)^2 / (prob(at_f) * prob(-at_f)), 1e-8)
   row <- job$atoms$row
   at$weight <- over_atoms(curvature, core$share, row)
-  at$y <- over_atoms(curvature * f + atom_scores(core, job), core$share, row) /
-    at$weight
+  at$y <- over_atoms(curvature * f + atom_scores(core, job), core$share, row) / at$weight
   at
 }
 
@@ -340,17 +320,15 @@ shared_step <- function(at, job, theta, precision, held) {
   )
 }
 
-# The inverse of minus the derivative of a score in what is `free`, by steps of
-# it; `here`: the score at `phi`, which begins with p coefficients. `NULL` where
-# it is not positive definite.
+# The inverse of minus the derivative of a score in what is `free`, by steps of it; `here`: the
+# score at `phi`, which begins with p coefficients. `NULL` where it is not positive definite.
 inverse_curvature <- function(score, phi, here, free, p) {
   step <- rep(1e-4, length(phi))
   step[seq_len(p)] <- 1e-4 * pmax(abs(phi[seq_len(p)]), 0.1)
   curvature <- vapply(which(free), function(k) {
     (score(replace(phi, k, phi[k] + step[k])) - here) / step[k]
   }, here)
-  tryCatch(chol2inv(chol(-(curvature + t(curvature)) / 2)),
-    error = function(e) NULL)
+  tryCatch(chol2inv(chol(-(curvature + t(curvature)) / 2)), error = function(e) NULL)
 }
 
 # The maximum --------------------------------------------------------------
@@ -366,8 +344,7 @@ log_variance_slope <- function(prior, x) {
 
 #' Where the posterior of coefficients and variances is largest
 #'
-#' Variances are those of the maximum with the coefficients integrated out; where
-#' `held`, they stay.
+#' Variances are those of the maximum with the coefficients integrated out; where `held`, they stay.
 #'
 #' @param at By shared_effects(). @param job The job.
 #' @param theta,precision,noise Where to begin: precisions of all blocks.
@@ -383,16 +360,11 @@ shared_maximum <- function(at, job, theta, precision, noise, held) {
   free <- c(rep(TRUE, p), !held & learns, !held & !is.null(job$control$noise$rate))
   # Coefficients, minus the log precision of the effects, log of the noise.
   score <- function(phi) {
-    found <- shared_score(at, phi[seq_len(p)], psi * exp(-phi[p + 1L]),
-      noise * exp(phi[p + 2L]))
+    found <- shared_score(at, phi[seq_len(p)], psi * exp(-phi[p + 1L]), noise * exp(phi[p + 2L]))
     c(
       found$theta - drop(prior %*% (phi[seq_len(p)] - blocks$mean)),
-      found$scale + log_variance_slope(
-        blocks$blocks[[at$block]], phi[p + 1L] - log(psi[1L])
-      ),
-      found$noise + log_variance_slope(
-        job$control$noise, phi[p + 2L] + log(noise)
-      )
+      found$scale + log_variance_slope(blocks$blocks[[at$block]], phi[p + 1L] - log(psi[1L])),
+      found$noise + log_variance_slope(job$control$noise, phi[p + 2L] + log(noise))
     )[free]
   }
   phi <- c(theta, 0, 0)
@@ -438,14 +410,13 @@ prior_precision <- function(blocks, precision) {
     block <- blocks$blocks[[l]]
     if (block$eliminated) next
     at <- block$first + seq_len(block$members * block$width)
-    out[at, at] <- out[at, at] +
-      kronecker(diag(block$members), as.matrix(precision[[l]]))
+    out[at, at] <- out[at, at] + kronecker(diag(block$members), as.matrix(precision[[l]]))
   }
   out
 }
 
-# Moves the core's answer by what is shared. Variances move where there is a
-# lattice over them, of which the first point is the best.
+# Moves the core's answer by what is shared. Variances move where there is a lattice over them, of
+# which the first point is the best.
 move_shared <- function(core, job) {
   at <- if (isTRUE(core$usable) && length(core$basis) == 0L) shared_effects(job)
   if (is.null(at)) {
@@ -493,8 +464,7 @@ shift_variances <- function(core, block, found) {
     scaled(point)
   })
   core <- scaled(core)
-  core$log_variance$mean[place[known]] <-
-    core$log_variance$mean[place[known]] + move[known]
+  core$log_variance$mean[place[known]] <- core$log_variance$mean[place[known]] + move[known]
   gamma <- function(own, move) {
     if (!is.null(own$rate)) own$rate <- own$rate * exp(move)
     own

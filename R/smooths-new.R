@@ -34,8 +34,7 @@ process_at <- function(smooth, data, n) {
 
 curve_new <- function(smooth, frame, call, ...) {
   columns <- Map(
-    new_smooth_variable, unclass(frame)[smooth$names], smooth$names,
-    smooth$levels, list(call)
+    new_smooth_variable, unclass(frame)[smooth$names], smooth$names, smooth$levels, list(call)
   )
   n <- .row_names_info(frame, 2L)
   x <- matrix(NA_real_, n, length(smooth$block))
@@ -50,16 +49,14 @@ curve_new <- function(smooth, frame, call, ...) {
   x
 }
 
-# A basis without a null space does not take one row alone (mgcv drops the
-# dimension): it is asked for twice.
+# A basis without a null space does not take one row alone (mgcv drops the dimension): it is asked
+# for twice.
 curve_at <- function(smooth, data, n) {
   own <- basis_at(smooth, data, n)
   if (is.null(smooth$more)) {
     return(own)
   }
-  cbind(
-    own, interval_columns(smooth, data[[1L]]) * curve_multiple(smooth, data)
-  )
+  cbind(own, interval_columns(smooth, data[[1L]]) * curve_multiple(smooth, data))
 }
 
 basis_at <- function(smooth, data, n) {
@@ -79,17 +76,11 @@ new_smooth_variable <- function(column, name, levels, call) {
     return(code_new_factor(column, levels, name, call))
   }
   if (is.factor(column) || is.character(column)) {
-    abort_argument(
-      column, name, "numbers, as in the training data",
-      call = call
-    )
+    abort_argument(column, name, "numbers, as in the training data", call = call)
   }
   column <- if (is.matrix(column)) column + 0 else as.double(column)
   values <- cbind(c(column))
-  check_columns(
-    column_moments_cpp(values), values, name, NULL, call,
-    missing_allowed = TRUE
-  )
+  check_columns(column_moments_cpp(values), values, name, NULL, call, missing_allowed = TRUE)
   column
 }
 
@@ -97,17 +88,15 @@ new_smooth_variable <- function(column, name, levels, call) {
 #'
 #' @param info Of the design.
 #' @param k Which smooth.
-#' @param n Values of each of one or two numeric variables; with more of them
-#'   fewer, so that there are never more than n^2 rows for a combination of
-#'   factor levels.
+#' @param n Values of each of one or two numeric variables; with more of them fewer, so that there
+#'   are never more than n^2 rows for a combination of factor levels.
 #' @return A list: `data`, a data frame with a column for each variable, where
 #'   `by` is its level or 1; `columns` of the smooth, data scale; `at`, their
 #'   positions in the design: its `fixed`, then its `blocks`.
 #' @noRd
 smooth_grid <- function(info, k, n = 100L) {
   smooth <- info$smooths[[k]]
-  numeric <- vapply(smooth$levels, is.null, NA) &
-    seq_along(smooth$keys) <= smooth$dim
+  numeric <- vapply(smooth$levels, is.null, NA) & seq_along(smooth$keys) <= smooth$dim
   each <- if (sum(numeric) > 2L) floor(n^(2 / sum(numeric))) else n
   values <- lapply(seq_along(smooth$keys), function(v) {
     levels <- smooth$levels[[v]]
@@ -124,8 +113,5 @@ smooth_grid <- function(info, k, n = 100L) {
   columns <- smooth_at(smooth, as.list(data), nrow(data))
   kept <- !is.na(smooth$at)
   colnames(columns) <- smooth$columns
-  list(
-    data = data, columns = columns[, kept, drop = FALSE],
-    at = smooth$at[kept]
-  )
+  list(data = data, columns = columns[, kept, drop = FALSE], at = smooth$at[kept])
 }

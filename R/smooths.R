@@ -1,7 +1,6 @@
-# Smooth terms of mgcv as blocks of columns with a variance component each.
-# mgcv makes basis and penalty; in the coordinates of smooth2random() the
-# penalty of a smooth is the identity on some columns, which are a block
-# "iid", and zero on the others, which are fixed columns (Wood 2017,
+# Smooth terms of mgcv as blocks of columns with a variance component each. mgcv makes basis and
+# penalty; in the coordinates of smooth2random() the penalty of a smooth is the identity on some
+# columns, which are a block "iid", and zero on the others, which are fixed columns (Wood 2017,
 # Generalized Additive Models, section 5.8).
 
 smooth_functions <- c("s", "te", "ti", "t2")
@@ -10,8 +9,7 @@ factor_bases <- c("re", "fs", "mrf", "sz")
 
 # Reading --------------------------------------------------------------------
 
-# Splits the right side of a formula into its smooth terms and the rest, NULL
-# if nothing is left.
+# Splits the right side of a formula into its smooth terms and the rest, NULL if nothing is left.
 take_smooths <- function(expr, call) {
   smooths_in <- function(term) find_terms(term, is_smooth_head)
   inside <- smooths_in(expr)
@@ -69,8 +67,7 @@ read_smooth <- function(expr, env, call = user_call()) {
     abort_smooth(
       text, "Smooth term `%s` is not valid.", e,
       paste(
-        "Accepted: as described in `?mgcv::s`, computed variables in I(), such",
-        "as s(I(x / 2))."
+        "Accepted: as described in `?mgcv::s`, computed variables in I(), such", "as s(I(x / 2))."
       ), call
     )
   }
@@ -79,18 +76,14 @@ read_smooth <- function(expr, env, call = user_call()) {
   for (argument in c("sp", "id")) {
     if (!is.null(spec[[argument]])) {
       abort_smooth(
-        text, "Smooth term `%s` has an argument without use.",
-        sprintf("Found: `%s`.", argument),
+        text, "Smooth term `%s` has an argument without use.", sprintf("Found: `%s`.", argument),
         "Every smooth has a variance of its own, which is estimated.", call
       )
     }
   }
   by <- if (spec$by != "NA") spec$by
   keys <- c(spec$term, by)
-  list(
-    text = text, spec = spec, keys = keys,
-    variables = lapply(keys, str2lang), by = by
-  )
+  list(text = text, spec = spec, keys = keys, variables = lapply(keys, str2lang), by = by)
 }
 
 refuse_tensor <- function(name, expr, text, call) {
@@ -100,8 +93,7 @@ refuse_tensor <- function(name, expr, text, call) {
     c(
       sprintf(
         paste(
-          "The penalties of %s() overlap, so that it is no sum of independent",
-          "random effects."
+          "The penalties of %s() overlap, so that it is no sum of independent", "random effects."
         ), name
       ),
       sprintf("Use the tensor product `%s`.", deparse1(expr))
@@ -115,8 +107,7 @@ check_distinct_smooths <- function(smooths, call = user_call()) {
   twice <- texts[duplicated(texts)]
   if (length(twice)) {
     bk_abort(
-      "argument", fit_header("Smooth term `%s` is there twice.", twice[1]),
-      "Drop one of the two.",
+      "argument", fit_header("Smooth term `%s` is there twice.", twice[1]), "Drop one of the two.",
       column = twice[1], found = twice, call = call
     )
   }
@@ -127,37 +118,33 @@ abort_smooth <- function(text, header, found, cure = NULL, call = NULL) {
     found <- trimws(gsub("\\s+", " ", conditionMessage(found)))
   }
   bk_abort(
-    "argument", fit_header(header, text), c(found, cure),
-    column = text, found = found, call = call
+    "argument", fit_header(header, text), c(found, cure), column = text, found = found, call = call
   )
 }
 
 # Building -------------------------------------------------------------------
 
-# What a kind of term does for itself: `build`, its parts in a design; `columns`
-# of new rows, NA where one of its variables is missing; columns `at` values.
-# Terms of stored fits have no class: their kind is read off them.
+# What a kind of term does for itself: `build`, its parts in a design; `columns` of new rows, NA
+# where one of its variables is missing; columns `at` values. Terms of stored fits have no class:
+# their kind is read off them.
 smooth_kind <- function(term) {
   if (is_process(term)) {
     list(build = build_process, columns = process_place, at = process_at)
   } else if (is_correlated(term)) {
-    list(
-      build = build_correlated, columns = correlated_new, at = correlated_at
-    )
+    list(build = build_correlated, columns = correlated_new, at = correlated_at)
   } else {
     list(build = build_smooth, columns = curve_new, at = curve_at)
   }
 }
 
-# The smooths of a design from a frame without holes in their variables. A
-# factor in `by` makes one smooth for each level.
+# The smooths of a design from a frame without holes in their variables. A factor in `by` makes one
+# smooth for each level.
 build_smooths <- function(smooths, frame, rows, call = user_call(),
                           standardize = TRUE, intercept = TRUE) {
   built <- unlist(
     lapply(smooths, function(term) {
       smooth_kind(term)$build(
-        term, frame, rows, call,
-        standardize = standardize, centred = intercept
+        term, frame, rows, call, standardize = standardize, centred = intercept
       )
     }),
     recursive = FALSE
@@ -174,11 +161,10 @@ build_smooth <- function(term, frame, rows, call, ...) {
   }, unclass(frame)[names], names)
   data <- stats::setNames(columns, term$keys)
   bases <- tryCatch(
-    # The constraint of the fit is kept for prediction too (modCon), which is
-    # what leaves the penalties of t2() diagonal.
+    # The constraint of the fit is kept for prediction too (modCon), which is what leaves the
+    # penalties of t2() diagonal.
     mgcv::smoothCon(
-      term$spec, data,
-      n = .row_names_info(frame, 2L), absorb.cons = TRUE, modCon = 3
+      term$spec, data, n = .row_names_info(frame, 2L), absorb.cons = TRUE, modCon = 3
     ),
     error = function(e) abort_construction(e, term, columns, call)
   )
@@ -186,9 +172,8 @@ build_smooth <- function(term, frame, rows, call, ...) {
     effects <- independent_effects(basis, term, call)
     order <- order(effects$block)
     smooth <- list(
-      label = basis$label, keys = term$keys, names = names, by = term$by,
-      level = basis$by.level, dim = length(term$spec$term),
-      basis = lean_basis(basis), rotation = effects$rotation,
+      label = basis$label, keys = term$keys, names = names, by = term$by, level = basis$by.level,
+      dim = length(term$spec$term), basis = lean_basis(basis), rotation = effects$rotation,
       scale = effects$scale, order = order, block = effects$block[order],
       ranges = lapply(columns, function(v) if (is.numeric(v)) range(v)),
       levels = lapply(columns, levels)
@@ -199,10 +184,9 @@ build_smooth <- function(term, frame, rows, call, ...) {
   })
 }
 
-# Coordinates in which each penalty is the identity on columns of its own:
-# `block` says on which, 0 for columns without penalty. Several penalties have
-# to be diagonal already, as those of t2() and "fs" are; smooth2random() stops
-# at those of a single column.
+# Coordinates in which each penalty is the identity on columns of its own: `block` says on which, 0
+# for columns without penalty. Several penalties have to be diagonal already, as those of t2() and
+# "fs" are; smooth2random() stops at those of a single column.
 independent_effects <- function(basis, term, call) {
   k <- ncol(basis$X)
   if (isTRUE(basis$fixed) || length(basis$S) == 0L) {
@@ -212,21 +196,14 @@ independent_effects <- function(basis, term, call) {
     random <- tryCatch(
       mgcv::smooth2random(basis, "", type = 2),
       error = function(e) {
-        abort_smooth(
-          term$text, "Smooth term `%s` cannot be a random effect.", e,
-          call = call
-        )
+        abort_smooth(term$text, "Smooth term `%s` cannot be a random effect.", e, call = call)
       }
     )
-    return(list(
-      block = random$pen.ind, rotation = random$trans.U,
-      scale = random$trans.D
-    ))
+    return(list(block = random$pen.ind, rotation = random$trans.U, scale = random$trans.D))
   }
   diagonals <- vapply(basis$S, diag, numeric(k))
   off <- vapply(basis$S, function(S) max(abs(S - diag(diag(S)))), 0)
-  if (any(off > 1e-10 * apply(diagonals, 2L, max)) ||
-    any(rowSums(diagonals > 0) > 1L)) {
+  if (any(off > 1e-10 * apply(diagonals, 2L, max)) || any(rowSums(diagonals > 0) > 1L)) {
     abort_smooth(
       term$text, "Smooth term `%s` cannot be a random effect.",
       "Its penalties overlap, so that it is no sum of independent effects.",
@@ -237,10 +214,7 @@ independent_effects <- function(basis, term, call) {
     )
   }
   own <- rowSums(diagonals)
-  list(
-    block = max.col(diagonals, "first") * (own > 0),
-    scale = ifelse(own > 0, 1 / sqrt(own), 1)
-  )
+  list(block = max.col(diagonals, "first") * (own > 0), scale = ifelse(own > 0, 1 / sqrt(own), 1))
 }
 
 name_smooth <- function(smooth, label) {
@@ -279,13 +253,9 @@ smooth_variable <- function(column, name, term, rows, call) {
     return(column[drop = TRUE])
   }
   values <- if (is.matrix(column)) column + 0 else as.double(column)
-  check_columns(
-    column_moments_cpp(cbind(c(values))), cbind(c(values)), name, rows, call
-  )
+  check_columns(column_moments_cpp(cbind(c(values))), cbind(c(values)), name, rows, call)
   # Knots of "cr" and "cs" stand at quantiles.
-  if (!is.matrix(values) && !inherits(term$spec, c(
-    "cr.smooth.spec", "cs.smooth.spec"
-  ))) {
+  if (!is.matrix(values) && !inherits(term$spec, c("cr.smooth.spec", "cs.smooth.spec"))) {
     wild <- without_wild(values)
     if (!is.null(wild)) {
       warn_wild(name, values[wild$far], wild$range, c(
@@ -313,8 +283,7 @@ abort_construction <- function(error, term, columns, call) {
     abort_smooth(
       term$text, "Smooth term `%s` has an unknown basis.",
       sprintf("Found: bs = %s.", quoted(basis)),
-      "Accepted: the bases of `?mgcv::smooth.terms`, such as \"tp\", \"cr\".",
-      call
+      "Accepted: the bases of `?mgcv::smooth.terms`, such as \"tp\", \"cr\".", call
     )
   }
   distinct <- vapply(columns, function(v) length(unique(c(v))), 1L)
@@ -324,15 +293,12 @@ abort_construction <- function(error, term, columns, call) {
       trimws(gsub("\\s+", " ", message)),
       sprintf("`%s` has %d distinct values.", names(columns), distinct)
     ),
-    paste(
-      "Give fewer basis functions, such as `k = 4`, or use the variable as it",
-      "stands."
-    ), call
+    paste("Give fewer basis functions, such as `k = 4`, or use the variable as it", "stands."), call
   )
 }
 
-# What prediction reads of a basis: no rows of the data, and no environment
-# that would carry them along.
+# What prediction reads of a basis: no rows of the data, and no environment that would carry them
+# along.
 lean_basis <- function(basis) {
   basis[c("X", "Xb", "Xp", "S", "Sp", "fac", "ind", "D", "C")] <- NULL
   if (is.list(basis$base)) basis$base$S <- NULL
@@ -344,9 +310,9 @@ lean_basis <- function(basis) {
 
 smooth_parts <- function(smooths) unname(lapply(smooths, `[[`, "x"))
 
-# cbind() that needs no more memory than its answer, which may be the largest
-# matrix of a fit. Columns that are to be filled have no rows yet: they are 0, or
-# left out if they are to be computed when they are read (`lean`).
+# cbind() that needs no more memory than its answer, which may be the largest matrix of a fit.
+# Columns that are to be filled have no rows yet: they are 0, or left out if they are to be computed
+# when they are read (`lean`).
 join_columns <- function(x, parts, lean = FALSE) {
   if (lean) parts <- Filter(nrow, parts)
   if (length(parts) == 0L) {
@@ -376,8 +342,8 @@ smooth_penalised <- function(smooths) {
   as.logical(unlist(lapply(smooths, `[[`, "block")) > 0)
 }
 
-# Where the smooths are among the columns that were kept. `first` is the
-# number of columns before those of the smooths.
+# Where the smooths are among the columns that were kept. `first` is the number of columns before
+# those of the smooths.
 place_smooths <- function(smooths, keep, first) {
   for (k in seq_along(smooths)) {
     smooth <- smooths[[k]]
@@ -395,10 +361,10 @@ place_smooths <- function(smooths, keep, first) {
   smooths
 }
 
-# What the sd of a block's coefficients is multiplied by to give the sd of the
-# function, on average over the rows that the block has an effect on: the prior
-# of the function then depends neither on the basis nor on its scale (Sorbye and
-# Rue 2014, Spatial Statistics 8). A process has variance 1 as it is.
+# What the sd of a block's coefficients is multiplied by to give the sd of the function, on average
+# over the rows that the block has an effect on: the prior of the function then depends neither on
+# the basis nor on its scale (Sorbye and Rue 2014, Spatial Statistics 8). A process has variance 1
+# as it is.
 smooth_sizes <- function(smooth) {
   numbers <- sort(unique(smooth$block[smooth$block > 0]))
   vapply(numbers, function(b) {

@@ -1,23 +1,18 @@
-# A formula for rows in a source: columns of the source, gp() terms of them and
-# effects of one grouping factor. Kernels and inducing points come from a sample
-# of the rows, evenly spread; the columns of the processes are computed by the
-# core, tile by tile. The file that the core reads has the rows of a group one
-# after another, and is sorted where they did not come so.
+# A formula for rows in a source: columns of the source, gp() terms of them and effects of one
+# grouping factor. Kernels and inducing points come from a sample of the rows, evenly spread; the
+# columns of the processes are computed by the core, tile by tile. The file that the core reads has
+# the rows of a group one after another, and is sorted where they did not come so.
 
-# What a formula reads of a source: the formula's parts; `columns`, the first
-# `plain` of them fixed terms, the others variables of processes and of random
-# slopes alone; `group`, the column that names groups.
+# What a formula reads of a source: the formula's parts; `columns`, the first `plain` of them fixed
+# terms, the others variables of processes and of random slopes alone; `group`, the column that
+# names groups.
 source_layout <- function(formula, source, call) {
   check_source(source)
   if (is.null(source$response)) abort_no_response(call)
   if (!inherits(formula, "formula")) {
-    abort_argument(
-      formula, "formula", "a formula, such as ~ gp(x1, x2) + z", call = call
-    )
+    abort_argument(formula, "formula", "a formula, such as ~ gp(x1, x2) + z", call = call)
   }
-  if (length(formula) == 3L && !identical(
-    all.vars(formula[[2L]]), source$response
-  )) {
+  if (length(formula) == 3L && !identical(all.vars(formula[[2L]]), source$response)) {
     bk_abort(
       "response", "The formula and the row source name different responses.",
       c(
@@ -28,18 +23,14 @@ source_layout <- function(formula, source, call) {
     )
   }
   env <- environment(formula)
-  formula <- as.call(list(
-    as.name("~"), as.name(source$response), formula[[length(formula)]]
-  ))
+  formula <- as.call(list(as.name("~"), as.name(source$response), formula[[length(formula)]]))
   formula <- stats::as.formula(formula, env %||% globalenv())
   names <- c(source$columns, source$response)
   none <- list2DF(stats::setNames(rep(list(numeric()), length(names)), names))
   parsed <- parse_formula(formula, none, call)
   refuse_source_terms(parsed, call)
   fixed <- variable_names(parsed$terms)[-1L]
-  of_terms <- vapply(
-    unlist(lapply(parsed$smooths, `[[`, "variables")), deparse1, ""
-  )
+  of_terms <- vapply(unlist(lapply(parsed$smooths, `[[`, "variables")), deparse1, "")
   bar <- if (length(parsed$bars)) parsed$bars[[1L]]
   slopes <- variable_names(bar$terms)
   columns <- unique(c(fixed, of_terms, slopes))
@@ -56,9 +47,7 @@ source_layout <- function(formula, source, call) {
       column = absent, found = source$columns, call = call
     )
   }
-  list(
-    parsed = parsed, columns = columns, plain = length(fixed), group = group
-  )
+  list(parsed = parsed, columns = columns, plain = length(fixed), group = group)
 }
 
 refuse_source_terms <- function(parsed, call) {
@@ -101,8 +90,8 @@ refuse_source_terms <- function(parsed, call) {
   }
 }
 
-# The rows of a source for the linear model with this layout, `file` by
-# spool_rows(): `sample` has those from which kernels are learned.
+# The rows of a source for the linear model with this layout, `file` by spool_rows(): `sample` has
+# those from which kernels are learned.
 source_term_rows <- function(source, layout, file, settings, call) {
   parsed <- layout$parsed
   at <- spread_over(file$rows, most_learning_rows)
@@ -176,21 +165,16 @@ source_term_rows <- function(source, layout, file, settings, call) {
   )
 }
 
-# The random term as design_columns() has it, without rows: centre and scale are
-# those of all rows.
+# The random term as design_columns() has it, without rows: centre and scale are those of all rows.
 source_random <- function(bar, layout, file, settings, info) {
   columns <- c(
-    if (attr(bar$terms, "intercept") == 1L) "(Intercept)",
-    attr(bar$terms, "term.labels")
+    if (attr(bar$terms, "intercept") == 1L) "(Intercept)", attr(bar$terms, "term.labels")
   )
   r <- length(columns)
   if (r == 0L) abort_no_effect(bar, user_call())
-  check_group_room(
-    length(file$group_levels), r, length(info$columns), layout$group, user_call()
-  )
+  check_group_room(length(file$group_levels), r, length(info$columns), layout$group, user_call())
   at <- match(columns, layout$columns)
-  usable <- !is.na(at) & !constant_columns(file$moments)[at] &
-    settings$standardize
+  usable <- !is.na(at) & !constant_columns(file$moments)[at] & settings$standardize
   center <- numeric(r)
   scale <- rep(1, r)
   if ("(Intercept)" %in% columns) center[usable] <- file$moments$mean[at[usable]]
@@ -200,11 +184,9 @@ source_random <- function(bar, layout, file, settings, info) {
     levels = file$group_levels, z = matrix(0, 0L, r), center = center,
     scale = scale, type = if (r == 1L) "iid" else "unstructured",
     info = list(
-      label = bar$label, columns = columns,
-      terms = with_environment(bar$terms, info$env), contrasts = NULL,
-      leaves = layout$group,
-      leaf_levels = stats::setNames(list(file$group_levels), layout$group),
-      codes = NULL
+      label = bar$label, columns = columns, terms = with_environment(bar$terms, info$env),
+      contrasts = NULL, leaves = layout$group,
+      leaf_levels = stats::setNames(list(file$group_levels), layout$group), codes = NULL
     )
   )
 }
@@ -241,8 +223,8 @@ sort_groups <- function(file, call) {
   }
 }
 
-# Numbers that tie the effects of groups to the columns, of which there are some
-# 40 copies at most, those that R makes of the answer among them.
+# Numbers that tie the effects of groups to the columns, of which there are some 40 copies at most,
+# those that R makes of the answer among them.
 check_group_room <- function(groups, effects, columns, name, call) {
   most <- getOption("bayeskernel.group_numbers", 4e7)
   if (as.double(groups) * effects * columns <= most) {
@@ -255,12 +237,9 @@ check_group_room <- function(groups, effects, columns, name, call) {
         "Found: %d groups of %d effects beside %d columns: %.3g numbers.",
         groups, effects, columns, as.double(groups) * effects * columns
       ),
-      sprintf(
-        "Accepted: %.3g, by options(bayeskernel.group_numbers = ).", most
-      ),
+      sprintf("Accepted: %.3g, by options(bayeskernel.group_numbers = ).", most),
       paste(
-        "Memory is some 300 bytes a number. Fewer inducing points need less,",
-        "in gp(inducing = )."
+        "Memory is some 300 bytes a number. Fewer inducing points need less,", "in gp(inducing = )."
       )
     ),
     column = name, found = as.double(groups) * effects * columns, expected = most,
@@ -268,8 +247,8 @@ check_group_room <- function(groups, effects, columns, name, call) {
   )
 }
 
-# Without columns that the whole of the source leaves without use: `kept` of the
-# first, those of processes.
+# Without columns that the whole of the source leaves without use: `kept` of the first, those of
+# processes.
 keep_source_columns <- function(design, kept) {
   others <- ncol(design$x) - sum(lengths(lapply(design$info$smooths, `[[`, "at")))
   keep <- c(kept, others + seq_len(ncol(design$x) - others))
@@ -286,8 +265,8 @@ keep_source_columns <- function(design, kept) {
   design
 }
 
-# Which values of the file are columns that the core reads: the fixed ones,
-# then the variables of each process on its own scale, a multiple last.
+# Which values of the file are columns that the core reads: the fixed ones, then the variables of
+# each process on its own scale, a multiple last.
 stream_columns <- function(file, terms, columns) {
   variables <- lapply(terms, function(term) match(term$names, columns))
   count <- length(unlist(variables))
@@ -303,8 +282,8 @@ stream_columns <- function(file, terms, columns) {
   )
 }
 
-# For the core, which computes their columns; variables lie one after another,
-# a multiple after those of its term.
+# For the core, which computes their columns; variables lie one after another, a multiple after
+# those of its term.
 streamed_processes <- function(terms, before) {
   lapply(unname(terms), function(term) {
     process <- term$process
@@ -313,9 +292,8 @@ streamed_processes <- function(terms, before) {
     columns <- before + seq_len(d)
     before <<- before + d + has_by
     list(
-      kernel = kernel_to_core(process$kernel, d), z = process$z,
-      columns = columns, by = if (has_by) before else 0L,
-      first = min(term$at) - 1L, centred = process$centred
+      kernel = kernel_to_core(process$kernel, d), z = process$z, columns = columns,
+      by = if (has_by) before else 0L, first = min(term$at) - 1L, centred = process$centred
     )
   })
 }
@@ -327,9 +305,8 @@ add_streamed_processes <- function(job) {
   learning <- job
   learning$data <- list(
     x = sample$x, y = sample$y, center = as.double(job$design$center),
-    scale = as.double(job$design$scale), weights = rep(1, n),
-    offset = numeric(n), z = matrix(0, n, 0L), group = integer(),
-    n_groups = 0L, kept = list()
+    scale = as.double(job$design$scale), weights = rep(1, n), offset = numeric(n),
+    z = matrix(0, n, 0L), group = integer(), n_groups = 0L, kept = list()
   )
   if (length(sample$random)) {
     term <- job$design$random[[1L]]
@@ -339,13 +316,9 @@ add_streamed_processes <- function(job) {
     learning$data$group <- match(sample$random[[1L]]$group, present)
     learning$data$n_groups <- length(present)
   }
-  rows <- learn_processes(
-    learning, c(sample["processes"], list(info = job$design$info))
-  )
+  rows <- learn_processes(learning, c(sample["processes"], list(info = job$design$info)))
   job$design$info <- rows$info
-  job$data$processes <- streamed_processes(
-    processes_of(rows$info$smooths), job$data$plain
-  )
+  job$data$processes <- streamed_processes(processes_of(rows$info$smooths), job$data$plain)
   if (job$settings$family == "hinge") job$control$variances <- "vb"
   job$shared$data <- job$data
   job

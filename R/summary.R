@@ -1,5 +1,5 @@
-# summary() and print() of every fit: the facts, tables cut from parameters(),
-# and a line about how the fit ended.
+# summary() and print() of every fit: the facts, tables cut from parameters(), and a line about how
+# the fit ended.
 
 #' Summary of a fit
 #'
@@ -9,49 +9,41 @@
 #' @param exp Show odds ratios in place of log odds: of a [bkm()] of family
 #'   `"logit"`. Estimate and limits are exponentials of those of the
 #'   coefficients, the SD is that times the ratio. Default `FALSE`.
-#' @param vcov Covariance that standard deviations and limits of fixed
-#'   coefficients are from: `"sandwich"` or `"posterior"`, see
-#'   [vcov()][vcov.bayeskernel_fit]. `NULL`: the fit's own.
+#' @param vcov Covariance that standard deviations and limits of fixed coefficients are from:
+#'   `"sandwich"` or `"posterior"`, see [vcov()][vcov.bayeskernel_fit]. `NULL`: the fit's own.
 #' @param digits Significant digits, from 1 to 22.
 #' @param ... No further arguments.
-#' @return `summary()`: an object of class `summary.bayeskernel_fit`, a list.
-#'   Its tables are matrices with columns `Estimate` (posterior mean), `SD`,
-#'   `2.5 %`, `97.5 %`; of a sampler also `R-hat` and `ESS`, the smaller of the
-#'   effective sample sizes of bulk and tails; with selection also `Inclusion`
-#'   and `Prior`, the probabilities to be in the model. Those that do not apply
-#'   are `NULL`:
+#' @return `summary()`: an object of class `summary.bayeskernel_fit`, a list. Its tables are
+#'   matrices with columns `Estimate` (posterior mean), `SD`, `2.5 %`, `97.5 %`; of a sampler also
+#'   `R-hat` and `ESS`, the smaller of the effective sample sizes of bulk and tails; with selection
+#'   also `Inclusion` and `Prior`, the probabilities to be in the model. Those that do not apply are
+#'   `NULL`:
 #'   * `coefficients`: the fixed coefficients, on the scale of the data;
 #'   * `selection`: those under selection, most probable first; moments and
 #'     quantiles are those of the effect with its point mass at 0;
 #'   * `variances`: standard deviations `sd(effect | group)` and correlations
-#'     `cor(effect, effect | group)` of random effects, and the standard
-#'     deviation `sd(penalty)` of penalised coefficients, which refers to
-#'     standardised predictors;
-#'   * `scales` ([bark()]; of [klr()] shares in the directions): the kernel
-#'     scales of the predictors, most probable, then largest, first; a predictor
-#'     outside the model counts as 0;
-#'   * `parameters`: of [gpsvm()] those of the kernel, in units of the
-#'     standardised predictors, and the latent function at the inducing points;
-#'     of [bark()] the variables that mean the same in every draw, see its
-#'     section Draws, with the spread of f that of its posterior.
+#'     `cor(effect, effect | group)` of random effects, and the standard deviation `sd(penalty)` of
+#'     penalised coefficients, which refers to standardised predictors;
+#'   * `scales` ([bark()]; of [klr()] shares in the directions): the kernel scales of the
+#'     predictors, most probable, then largest, first; a predictor outside the model counts as 0;
+#'   * `parameters`: of [gpsvm()] those of the kernel, in units of the standardised predictors, and
+#'     the latent function at the inducing points; of [bark()] the variables that mean the same in
+#'     every draw, see its section Draws, with the spread of f that of its posterior.
 #'
-#'   Further elements: `measures`, with `newdata`: of classes `error`, `brier`,
-#'   `log_loss`, `auc` (of the latent mean; two classes) and `calibration`, see
-#'   [brier_score()]; of a regression `rmse` and `r2`; `facts`, the lines at the
-#'   head; `n`, `levels`, `method`, `call`, `diagnostics`, `elapsed`; of
-#'   [gpsvm()] `gain`, what twice the inducing points would add to the bound,
-#'   from some of the rows and at most 256 new points beside the fit's own; of
-#'   [bark()] `kernels` (prior and posterior of their number), `acceptance`
-#'   (share of the proposed moves that were accepted, by kind; `NA` if never
-#'   tried) and `reference` (the rows at which f is shown).
+#'   Further elements: `measures`, with `newdata`: of classes `error`, `brier`, `log_loss`, `auc`
+#'   (of the latent mean; two classes) and `calibration`, see [brier_score()]; of a regression
+#'   `rmse` and `r2`; `facts`, the lines at the head; `n`, `levels`, `method`, `call`,
+#'   `diagnostics`, `elapsed`; of [gpsvm()] `gain`, what twice the inducing points would add to the
+#'   bound, from some of the rows and at most 256 new points beside the fit's own; of [bark()]
+#'   `kernels` (prior and posterior of their number), `acceptance` (share of the proposed moves that
+#'   were accepted, by kind; `NA` if never tried) and `reference` (the rows at which f is shown).
 #'
 #'   `print()` of a fit shows the facts and the shorter tables.
-#' @section Estimates: For variational fits the intervals are those of the
-#'   factors of q; correlations are summarised by 4000 draws with a fixed seed.
-#'   The estimate of a standard deviation is its posterior mean, in `print()` and
-#'   [VarCorr()][VarCorr.bayeskernel_fit], too. Where its posterior has so heavy a tail that mean or variance do not
-#'   exist, or the mean lies beyond the interval, the estimate is the posterior
-#'   median and `SD` is `NA`.
+#' @section Estimates: For variational fits the intervals are those of the factors of q;
+#'   correlations are summarised by 4000 draws with a fixed seed. The estimate of a standard
+#'   deviation is its posterior mean, in `print()` and [VarCorr()][VarCorr.bayeskernel_fit], too.
+#'   Where its posterior has so heavy a tail that mean or variance do not exist, or the mean lies
+#'   beyond the interval, the estimate is the posterior median and `SD` is `NA`.
 #' @section Errors: `bayeskernel_error_argument`, `_response` or `_dimension` if
 #'   `y` is not the response of the rows of `newdata`.
 #' @examples
@@ -90,16 +82,13 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
       rows = tables, facts = facts(object), call = object$call, n = object$n,
       levels = object$levels, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
-      diagnostics = fit_quality(object), elapsed = object$elapsed,
-      exp = exp, notes = extra$notes
+      diagnostics = fit_quality(object), elapsed = object$elapsed, exp = exp, notes = extra$notes
     ), extra$summary),
     class = "summary.bayeskernel_fit"
   )
 }
 
-table_names <- c(
-  "coefficients", "selection", "scales", "variances", "parameters"
-)
+table_names <- c("coefficients", "selection", "scales", "variances", "parameters")
 
 # Fixed coefficients as odds ratios.
 odds_ratios <- function(object, rows, name) {
@@ -107,9 +96,7 @@ odds_ratios <- function(object, rows, name) {
     bk_abort(
       "argument", "Odds ratios belong to logistic models.",
       c(
-        sprintf("Found: a fit by %s(), link \"%s\".", model_of(object)$name,
-          links_of(object)[1]
-        ),
+        sprintf("Found: a fit by %s(), link \"%s\".", model_of(object)$name, links_of(object)[1]),
         "Accepted: a fit by bkm(family = \"logit\")."
       ),
       column = name, found = links_of(object)[1]
@@ -124,12 +111,11 @@ odds_ratios <- function(object, rows, name) {
   rows
 }
 
-# Which table of the summary a row of parameters() is in. The coefficients of a
-# smooth mean nothing one by one.
+# Which table of the summary a row of parameters() is in. The coefficients of a smooth mean nothing
+# one by one.
 table_of_row <- function(rows) {
   out <- c(
-    fixed = "coefficients", ran_pars = "variances", scale = "scales",
-    share = "scales",
+    fixed = "coefficients", ran_pars = "variances", scale = "scales", share = "scales",
     kernel = "parameters", parameter = "parameters", "function" = "parameters"
   )[rows$effect]
   fixed <- rows$effect == "fixed"
@@ -178,8 +164,7 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
 
 check_digits <- function(digits) check_count(digits, 1L, 22L, "digits")
 
-# Each table under its title; of the parameters those with a spread, values of
-# the function apart.
+# Each table under its title; of the parameters those with a spread, values of the function apart.
 print_tables <- function(x, digits, max_rows) {
   rows <- x$rows
   print_rows(
@@ -189,10 +174,7 @@ print_tables <- function(x, digits, max_rows) {
       "Fixed coefficients:"
     }, rows$coefficients, digits, max_rows
   )
-  print_chosen(
-    "Selected among, by inclusion probability:", rows$selection, digits,
-    max_rows
-  )
+  print_chosen("Selected among, by inclusion probability:", rows$selection, digits, max_rows)
   print_chosen(
     if (any(rows$scales$effect == "share")) {
       "Predictors, by their share of the learned directions:"
@@ -372,9 +354,7 @@ variational_line <- function(d) {
   value <- if (!is.null(d$loo)) {
     c(
       if (!is.null(d$log_evidence)) {
-        sprintf(
-          "log evidence %s", format(d$log_evidence, nsmall = 2, digits = 6)
-        )
+        sprintf("log evidence %s", format(d$log_evidence, nsmall = 2, digits = 6))
       },
       sprintf("leave-one-out %s", format(d$loo, nsmall = 2, digits = 6))
     )
@@ -398,8 +378,8 @@ variational_line <- function(d) {
   )
 }
 
-# The method whose standard deviations can be believed, of those that fit the
-# model: expectation propagation where there is it.
+# The method whose standard deviations can be believed, of those that fit the model: expectation
+# propagation where there is it.
 exact_method <- function(x) {
   without <- NROW(x$selection) > 0L || !is.null(x$facts[["Crossed"]])
   if (called_name(x$call) %in% c("bsvm", "bkm", "gpsvm") && !without) {
@@ -486,18 +466,15 @@ given <- function(value, name) {
   })
 }
 
-# The response of `n` new rows: numbers of a regression, otherwise the numbers
-# of the classes; from `newdata` if `y` is NULL. NA where it is missing.
+# The response of `n` new rows: numbers of a regression, otherwise the numbers of the classes; from
+# `newdata` if `y` is NULL. NA where it is missing.
 new_response <- function(object, newdata, y, n, declared = FALSE) {
   if (!is_regression(object)) {
     return(new_labels(object, newdata, y, n, declared))
   }
   if (is.null(y) && is.list(newdata)) {
     y <- tryCatch(
-      eval(
-        read_text(object$response, names(newdata)), newdata,
-        environment(object$formula)
-      ),
+      eval(read_text(object$response, names(newdata)), newdata, environment(object$formula)),
       error = function(e) NULL
     )
   }

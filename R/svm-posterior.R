@@ -7,11 +7,10 @@
 #' give up a rare class. This page says what is done about that, and when to use
 #' another model.
 #'
-#' @section For effects use `bkm()`: A slope of a support vector machine has no
-#'   meaning in terms of odds, and sums of rows are weighed as no probability
-#'   weighs them. Where effects are the question, [bkm()] with `family =
-#'   "logit"` has the same terms, and a likelihood: what follows is not needed
-#'   there.
+#' @section For effects use `bkm()`: A slope of a support vector machine has no meaning in terms of
+#'   odds, and sums of rows are weighed as no probability weighs them. Where effects are the
+#'   question, [bkm()] with `family = "logit"` has the same terms, and a likelihood: what follows is
+#'   not needed there.
 #'
 #' @section Standard errors: The gradients of the loss vary more over samples,
 #'   2.5 to 5 times in variance, than its curvature says. Posterior standard
@@ -34,23 +33,19 @@
 #'   shows the posterior. Standard errors of predictions, of random effects and of
 #'   variances are the posterior's throughout.
 #'
-#'   In simulations by expectation propagation (four correlated predictors, two
-#'   of them without effect; balanced classes, 15 % of labels flipped, or a
-#'   prevalence of .2 with balanced weights; 100, 200 and 1000 rows, 300 sets of
-#'   each) a true 0 lay outside 95 % intervals in 5.2 to 7.7 % of the sets by
-#'   the sandwich, in 30 to 43 % by the posterior; other slopes were covered in
-#'   94 to 96 % against 61 to 76 %. With random intercepts, 200 sets of each of
-#'   four designs, these were 3.5 to 6.0 % and 93 to 95 % by groups, 27 to 30 %
-#'   and 74 to 78 % by the posterior.
+#'   In simulations by expectation propagation (four correlated predictors, two of them without
+#'   effect; balanced classes, 15 % of labels flipped, or a prevalence of .2 with balanced weights;
+#'   100, 200 and 1000 rows, 300 sets of each) a true 0 lay outside 95 % intervals in 5.2 to 7.7 %
+#'   of the sets by the sandwich, in 30 to 43 % by the posterior; other slopes were covered in 94 to
+#'   96 % against 61 to 76 %. With random intercepts, 200 sets of each of four designs, these were
+#'   3.5 to 6.0 % and 93 to 95 % by groups, 27 to 30 % and 74 to 78 % by the posterior.
 #'
-#'   With the prevalence of .2 and no weights, of 300 sets each, 65 % of the fits
-#'   to 100 rows, 80 % of those to 200 and 97 % of those to 1000 gave the rare class
-#'   up (see below). The limit of all slopes is 0 there. A true 0 lay outside in
-#'   1.0, 1.2 and 4.3 % of the sets: what leaving a row out changes is the fit at
-#'   every variance of the slopes, and the weights of these. At the likeliest
-#'   variance alone it would be 13, 17 and 37 %. Such slopes still say little. Mean
-#'   field has one variance, which goes to 0 with them, and no standard errors
-#'   there (`NA`).
+#'   With the prevalence of .2 and no weights, of 300 sets each, 65 % of the fits to 100 rows, 80 %
+#'   of those to 200 and 97 % of those to 1000 gave the rare class up (see below). The limit of all
+#'   slopes is 0 there. A true 0 lay outside in 1.0, 1.2 and 4.3 % of the sets: what leaving a row
+#'   out changes is the fit at every variance of the slopes, and the weights of these. At the
+#'   likeliest variance alone it would be 13, 17 and 37 %. Such slopes still say little. Mean field
+#'   has one variance, which goes to 0 with them, and no standard errors there (`NA`).
 #'
 #'   With few rows and classes that are all but separated one step is short of
 #'   what leaving a row out does: standard errors there are too small, by a fifth
@@ -58,39 +53,34 @@
 #'
 #' @section Learning rate: The pseudo-likelihood to a power
 #'   \eqn{\eta}{eta} is as legitimate. `learning_rate = "calibrated"` takes the
-#'   power at which the spread of the posterior is, on average over the rows,
-#'   that of the estimates:
+#'   power at which the spread of the posterior is, on average over the rows, that of the estimates:
 #'   \deqn{\hat\eta = \eta \sum_i \kappa_i s_i / \sum_i g_i^2 s_i / (1 -
 #'   \kappa_i s_i)}{eta' = eta sum kappa s / sum g^2 s / (1 - kappa s)}
-#'   by refits from 0.3 on, between .05 and 1; usually .2 to .4. That matters
-#'   for what the posterior's spread decides: at rate 1 variances of groups,
-#'   inclusion probabilities of noise and coefficients of predictors with
-#'   modelled missing values are too large. It is no better for fixed effects,
-#'   whose estimates can run out where data are few and nearly separable; there
-#'   rate 1, the published one, with the sandwich is the default. With random
-#'   effects and a rare class combine it with `class_weights = "balanced"`.
+#'   by refits from 0.3 on, between .05 and 1; usually .2 to .4. That matters for what the
+#'   posterior's spread decides: at rate 1 variances of groups, inclusion probabilities of noise and
+#'   coefficients of predictors with modelled missing values are too large. It is no better for
+#'   fixed effects, whose estimates can run out where data are few and nearly separable; there rate
+#'   1, the published one, with the sandwich is the default. With random effects and a rare class
+#'   combine it with `class_weights = "balanced"`.
 #'
-#' @section Rare classes: With few rows of a class the hinge loss is least where
-#'   f is constant, beyond the margin of the other: slopes shrink to 0, and no
-#'   row is classified as rare. A warning says so when less than a fifth of the
-#'   rows of the smaller class lie on its side. `class_weights = "balanced"`
-#'   gives both classes the same weight in the loss; probabilities are those of
-#'   the data as they are.
+#' @section Rare classes: With few rows of a class the hinge loss is least where f is constant,
+#'   beyond the margin of the other: slopes shrink to 0, and no row is classified as rare. A warning
+#'   says so when less than a fifth of the rows of the smaller class lie on its side.
+#'   `class_weights = "balanced"` gives both classes the same weight in the loss; probabilities are
+#'   those of the data as they are.
 #'
 #'   The means of f of a class that was given up still rank rows, by differences
 #'   that are far below their variances. The calibrated link then leaves these
 #'   out (`fit$link$spread` is 0), where that makes the rows given the others more
 #'   probable by a factor of 20 or more: probabilities need no weights, slopes do.
 #'
-#'   With one slope of 1 and 1000 rows, prevalences .3, .2, .09 and .03 (25 sets
-#'   each), the mean slope was .32, .00, .00 and .00 without weights, and 1.02,
-#'   1.02, 1.02 and .98 with them; log-losses of new rows were then within .001
-#'   of those of logistic regression. The warning came in all 92 fits whose
-#'   slope was below half of the weighted one, and in one of 58 others.
+#'   With one slope of 1 and 1000 rows, prevalences .3, .2, .09 and .03 (25 sets each), the mean
+#'   slope was .32, .00, .00 and .00 without weights, and 1.02, 1.02, 1.02 and .98 with them;
+#'   log-losses of new rows were then within .001 of those of logistic regression. The warning came
+#'   in all 92 fits whose slope was below half of the weighted one, and in one of 58 others.
 #'
-#' @references Lyddon, S. P., Holmes, C. C. and Walker, S. G. (2019). General
-#'   Bayesian updating and the loss-likelihood bootstrap. *Biometrika* 106,
-#'   465-478.
+#' @references Lyddon, S. P., Holmes, C. C. and Walker, S. G. (2019). General Bayesian updating and
+#'   the loss-likelihood bootstrap. *Biometrika* 106, 465-478.
 #'
 #'   Efron, B. and Stein, C. (1981). The jackknife estimate of variance. *Annals
 #'   of Statistics* 9, 586-596.

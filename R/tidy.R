@@ -11,18 +11,15 @@ as_table <- function(frame) {
 #' Tidy tables of a fit
 #'
 #' @param x A fit.
-#' @param effects Which rows, as far as the model has them: `"fixed"`
-#'   coefficients; `"ran_pars"`, standard deviations and correlations of random
-#'   effects and the standard deviation of penalised coefficients; `"scale"`,
-#'   kernel scales of the predictors of [bark()]; `"share"`, those of the
-#'   predictors in the directions of [klr()]; `"kernel"`, parameters of the
-#'   kernel of [gpsvm()] with its nugget; `"parameter"`, others; `"function"`,
-#'   values of the latent function at inducing points or reference rows;
-#'   `"ran_vals"`, the random effects. Default all but the last two.
+#' @param effects Which rows, as far as the model has them: `"fixed"` coefficients; `"ran_pars"`,
+#'   standard deviations and correlations of random effects and the standard deviation of penalised
+#'   coefficients; `"scale"`, kernel scales of the predictors of [bark()]; `"share"`, those of the
+#'   predictors in the directions of [klr()]; `"kernel"`, parameters of the kernel of [gpsvm()] with
+#'   its nugget; `"parameter"`, others; `"function"`, values of the latent function at inducing
+#'   points or reference rows; `"ran_vals"`, the random effects. Default all but the last two.
 #' @param conf.int Add posterior intervals, default `FALSE`.
 #' @param conf.level Their probability, default 0.95.
-#' @param exponentiate Odds ratios, as `exp` of [summary.bayeskernel_fit()],
-#'   default `FALSE`.
+#' @param exponentiate Odds ratios, as `exp` of [summary.bayeskernel_fit()], default `FALSE`.
 #' @param vcov As of [summary.bayeskernel_fit()].
 #' @param data The rows to add predictions to; default those of the fit: the
 #'   model frame, see `model.frame()`, or of a matrix `y` and its columns.
@@ -30,27 +27,21 @@ as_table <- function(frame) {
 #' @param newdata See `data`.
 #' @param ... Of `augment()`: arguments of `predict()` for probabilities, such
 #'   as `link`. Otherwise no further arguments.
-#' @return A tibble, or a data frame when package tibble is missing; scale of
-#'   the data.
-#' * `tidy()`: `effect`, `group` (grouping term, or smooth), `level` (with
-#'   `"ran_vals"`), `term`, `estimate` and `std.error` (posterior mean and sd;
-#'   `NA` where there is none, see [summary.bayeskernel_fit()]), with `conf.int`
-#'   `conf.low`, `conf.high`, and with selection `inclusion`, the posterior
-#'   probability to be in the model. Rows of `"ran_pars"` have terms such as
-#'   `sd__(Intercept)` and `cor__(Intercept).time`.
-#' * `glance()`: one row with `nobs`, `method`, columns of the model (`inducing`
-#'   points; `family`, mean number of `kernels`, `sigma`; of [bkm()]
-#'   `log_evidence` and `elpd_loo`), `elbo` (`NA` for a
-#'   sampler; of `bsvm()` and `gpsvm()` it bounds a pseudo-evidence), `passes`,
-#'   `converged` (samplers: what `until` asked for, without it
-#'   R-hat at most 1.05 everywhere), `rhat.max`,
+#' @return A tibble, or a data frame when package tibble is missing; scale of the data.
+#' * `tidy()`: `effect`, `group` (grouping term, or smooth), `level` (with `"ran_vals"`), `term`,
+#'   `estimate` and `std.error` (posterior mean and sd; `NA` where there is none, see
+#'   [summary.bayeskernel_fit()]), with `conf.int` `conf.low`, `conf.high`, and with selection
+#'   `inclusion`, the posterior probability to be in the model. Rows of `"ran_pars"` have terms such
+#'   as `sd__(Intercept)` and `cor__(Intercept).time`.
+#' * `glance()`: one row with `nobs`, `method`, columns of the model (`inducing` points; `family`,
+#'   mean number of `kernels`, `sigma`; of [bkm()] `log_evidence` and `elpd_loo`), `elbo` (`NA` for
+#'   a sampler; of `bsvm()` and `gpsvm()` it bounds a pseudo-evidence), `passes`, `converged`
+#'   (samplers: what `until` asked for, without it R-hat at most 1.05 everywhere), `rhat.max`,
 #'   `ess.min`, `seconds`.
-#' * `augment()`: the data with `.fitted` (of a regression the mean response, of
-#'   classes the latent mean, if it is one number a row); of a regression
-#'   `.se.fit`, the posterior sd of that mean; of classes `.prob`, the
-#'   probability of the positive class, or with more than two classes `.prob_`
-#'   with each class, and `.class`. Rows that `na.action` left out are not
-#'   there.
+#' * `augment()`: the data with `.fitted` (of a regression the mean response, of classes the latent
+#'   mean, if it is one number a row); of a regression `.se.fit`, the posterior sd of that mean; of
+#'   classes `.prob`, the probability of the positive class, or with more than two classes `.prob_`
+#'   with each class, and `.class`. Rows that `na.action` left out are not there.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))
@@ -60,22 +51,14 @@ as_table <- function(frame) {
 #' glance(fit)
 #' head(augment(fit, newdata = d))
 #' @export
-tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE,
-                                 conf.level = 0.95, exponentiate = FALSE,
-                                 vcov = NULL, ...) {
+tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE, conf.level = 0.95,
+                                 exponentiate = FALSE, vcov = NULL, ...) {
   check_no_dots(...)
   x <- with_vcov(x, vcov, "vcov")
-  known <- c(
-    "fixed", "ran_pars", "scale", "share", "kernel", "parameter", "function",
-    "ran_vals"
-  )
+  known <- c("fixed", "ran_pars", "scale", "share", "kernel", "parameter", "function", "ran_vals")
   if (is.null(effects)) effects <- known[1:6]
-  if (!is.character(effects) || !all(effects %in% known) ||
-    length(effects) == 0L) {
-    abort_argument(
-      effects, "effects",
-      paste("some of", paste(quoted(known), collapse = ", "))
-    )
+  if (!is.character(effects) || !all(effects %in% known) || length(effects) == 0L) {
+    abort_argument(effects, "effects", paste("some of", paste(quoted(known), collapse = ", ")))
   }
   conf.int <- check_flag(conf.int, "conf.int")
   level <- check_number(conf.level, 0, 1, "conf.level", closed = FALSE)
@@ -94,10 +77,9 @@ tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE,
 
 tidy_rows <- function(rows, level = NA_character_) {
   data.frame(
-    effect = rows$effect, group = rows$group,
-    level = rep_len(level, nrow(rows)), term = rows$term,
-    estimate = rows$estimate, std.error = rows$sd, conf.low = rows$lower,
-    conf.high = rows$upper, inclusion = rows$inclusion
+    effect = rows$effect, group = rows$group, level = rep_len(level, nrow(rows)), term = rows$term,
+    estimate = rows$estimate, std.error = rows$sd, conf.low = rows$lower, conf.high = rows$upper,
+    inclusion = rows$inclusion
   )
 }
 

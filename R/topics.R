@@ -36,12 +36,11 @@
 #'
 #' `inducing = "all"` is the exact process, for at most 5000 rows.
 #'
-#' [bark()], for regressions and for classes, has one engine: reversible jump
-#' Markov chains (`"rjmcmc"`) over sums of kernels, with selection among
-#' predictors, for some thousand rows. So has [klr()], for two classes and a few
-#' directions among some dozens of predictors, with two schemes of coefficients,
-#' see [klr_prior()]: `"truncated"`, whose sweeps take a fifth of the time, and
-#' `"continuous"`, whose sweeps get farther each.
+#' [bark()], for regressions and for classes, has one engine: reversible jump Markov chains
+#' (`"rjmcmc"`) over sums of kernels, with selection among predictors, for some thousand rows. So
+#' has [klr()], for two classes and a few directions among some dozens of predictors, with two
+#' schemes of coefficients, see [klr_prior()]: `"truncated"`, whose sweeps take a fifth of the time,
+#' and `"continuous"`, whose sweeps get farther each.
 #'
 #' [seqkr()], too, has one engine: particles (`"smc"`) that go over the rows
 #' once and on with more of them by [extend()].
@@ -64,29 +63,25 @@
 #' `"vb"` has as `"ep"` has them, but where the classes are separated: there its
 #' posterior was a hundredth of the sampler's (a slope's .36 against 280).
 #'
-#' Over data sets from the model's joint density, 90 % intervals of imputed
-#' values and of smooth curves covered 90 % by `"gibbs"`, and 79 % and 75 % by
-#' `"vb"`, with ten rows each.
+#' Over data sets from the model's joint density, 90 % intervals of imputed values and of smooth
+#' curves covered 90 % by `"gibbs"`, and 79 % and 75 % by `"vb"`, with ten rows each.
 #'
 #' @name bayeskernel-engines
 NULL
 
 #' Convergence diagnostics: can the draws be trusted?
 #'
-#' `summary()` shows for every coefficient R-hat, the disagreement of chains
-#' (rank normalised and split; above 1.05 they have not mixed), and the
-#' effective sample size, the smaller of bulk and tails (below 100 intervals are
-#' rough). A fit warns once when one of its parameters fails either.
+#' `summary()` shows for every coefficient R-hat, the disagreement of chains (rank normalised and
+#' split; above 1.05 they have not mixed), and the effective sample size, the smaller of bulk and
+#' tails (below 100 intervals are rough). A fit warns once when one of its parameters fails either.
 #'
 #' * `plot(fit, "trace")` shows the chains; [coda::as.mcmc.list()] and
 #'   [posterior::as_draws()] hand the draws to other diagnostics.
-#' * Raise `warmup` and `ndraws`; `control = list(resume = fit)` goes on where a
-#'   run ended.
+#' * Raise `warmup` and `ndraws`; `control = list(resume = fit)` goes on where a run ended.
 #' * With selection a column that is never in has constant draws and no R-hat;
 #'   look at the `inclusion[...]` variables of [bsvm()], which always move.
-#' * Kernels of [bark()] and [klr()] come and go: R-hat is of what means the
-#'   same in every draw, such as the noise, the number of kernels and the
-#'   function itself at ten rows.
+#' * Kernels of [bark()] and [klr()] come and go: R-hat is of what means the same in every draw,
+#'   such as the noise, the number of kernels and the function itself at ten rows.
 #' * A variational fit has a bound, [elbo()], which never falls; it warns when
 #'   `max_iter` passes did not suffice.
 #'
@@ -95,32 +90,27 @@ NULL
 
 #' Large data: rows that do not fit in memory
 #'
-#' [row_source()] names the rows of a database query, of text files or of
-#' files by [write_rows()]; `bsvm(source)` reads them in blocks. The first
-#' reading checks every value and keeps the rows in a temporary file of 8 bytes
-#' a value, in [tempdir()]; further passes read that file. So memory does not
-#' grow with the number of rows, the disk must have room, and a query need not
-#' give its rows in one order. [bkm()] takes a formula for them, with [gp()] terms
-#' and a random term, `bkm(source, y ~ x + (1 | id))`.
+#' [row_source()] names the rows of a database query, of text files or of files by [write_rows()];
+#' `bsvm(source)` reads them in blocks. The first reading checks every value and keeps the rows in a
+#' temporary file of 8 bytes a value, in [tempdir()]; further passes read that file. So memory does
+#' not grow with the number of rows, the disk must have room, and a query need not give its rows in
+#' one order. [bkm()] takes a formula for them, with [gp()] terms and a random term,
+#' `bkm(source, y ~ x + (1 | id))`.
 #'
-#' Predictors are standardised by the moments of all rows. Results do not depend
-#' on the number of threads, and equal those of the same `method` for the same
-#' rows in a matrix bit by bit.
+#' Predictors are standardised by the moments of all rows. Results do not depend on the number of
+#' threads, and equal those of the same `method` for the same rows in a matrix bit by bit.
 #'
-#' `gpsvm(x, y)` copies no large matrix: rows are standardised, and their
-#' features computed, a chunk of some 65,000 at a time. Features are kept if
-#' they fit into 1 GB.
+#' `gpsvm(x, y)` copies no large matrix: rows are standardised, and their features computed, a chunk
+#' of some 65,000 at a time. Features are kept if they fit into 1 GB.
 #'
 #' `gpsvm(..., control = list(cluster = ))` shares the rows among the workers of a cluster of
-#' package parallel, once; at each pass every worker sends the sums of its
-#' shards, at most 16 in all, of a size that depends on the number of inducing
-#' points alone. With `method = "ep"` the sites of a row stay with its worker;
-#' what they say of the row comes back once, in the end. The fit is that of one
-#' process, bit by bit.
+#' package parallel, once; at each pass every worker sends the sums of its shards, at most 16 in
+#' all, of a size that depends on the number of inducing points alone. With `method = "ep"` the
+#' sites of a row stay with its worker; what they say of the row comes back once, in the end. The
+#' fit is that of one process, bit by bit.
 #'
-#' So does `cluster` with [bkm()] and [bsvm()] for rows in memory, by `"ep"`,
-#' `"vb"` and `"svi"`; groups stay whole, and numbers of each group travel with the
-#' sums.
+#' So does `cluster` with [bkm()] and [bsvm()] for rows in memory, by `"ep"`, `"vb"` and `"svi"`;
+#' groups stay whole, and numbers of each group travel with the sums.
 #'
 #' On sockets every pass may wait up to a tenth of a second for the answer, unless
 #' both ends send at once:

@@ -1,6 +1,6 @@
-# Rows of counts, cbind(successes, failures): the core has a weighted row of
-# either class, `fit$units` has the number of the row of the data that each is
-# part of. Users see one unit a row, with so many trials. NULL: rows are units.
+# Rows of counts, cbind(successes, failures): the core has a weighted row of either class,
+# `fit$units` has the number of the row of the data that each is part of. Users see one unit a row,
+# with so many trials. NULL: rows are units.
 
 # The first row of each unit, or all.
 first_of_unit <- function(object) {
@@ -46,8 +46,7 @@ unit_shares <- function(object) {
   trials$positive / trials$all
 }
 
-# What the number of orders of the trials adds to the logarithm of the
-# probability of the counts.
+# What the number of orders of the trials adds to the logarithm of the probability of the counts.
 unit_constant <- function(object) {
   if (is.null(object$units)) {
     return(0)
@@ -64,9 +63,7 @@ unit_frame <- function(design, frame) {
   }
   out <- frame[!duplicated(design$units), , drop = FALSE]
   positive <- as.double(design$y > min(design$y))
-  counts <- rowsum(
-    design$weights * cbind(positive, 1 - positive), design$units
-  )
+  counts <- rowsum(design$weights * cbind(positive, 1 - positive), design$units)
   dimnames(counts) <- list(NULL, rev(design$levels))
   out[[1L]] <- counts
   out[["(weights)"]] <- NULL

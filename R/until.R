@@ -6,12 +6,11 @@
 #' rounds until every variable that means the same in all draws is known well
 #' enough, or a cap is reached, which is a warning.
 #'
-#' The first round is what `warmup`, `ndraws` and `thin` say, by default what the
-#' function says that samples. A later one goes on
-#' where the last one stopped, and doubles the sweeps in all: what came before
-#' is warmup, and as many draws are kept, from twice as many sweeps apart. So
-#' memory does not grow, the kept draws are the second half of all sweeps, and
-#' they are one fixed-length run's, the same for any `threads`.
+#' The first round is what `warmup`, `ndraws` and `thin` say, by default what the function says that
+#' samples. A later one goes on where the last one stopped, and doubles the sweeps in all: what came
+#' before is warmup, and as many draws are kept, from twice as many sweeps apart. So memory does not
+#' grow, the kept draws are the second half of all sweeps, and they are one fixed-length run's, the
+#' same for any `threads`.
 #'
 #' R-hat and effective sample sizes of a fit are in [summary()], and by
 #' [posterior::rhat()] and [posterior::ess_bulk()].
@@ -21,8 +20,7 @@
 #' @param ess The smallest effective sample size of bulk and tails, over all
 #'   chains, from 1 to the number of draws that are kept. `NULL`: any. Of both,
 #'   both have to be reached; one of them has to be there.
-#' @param sweeps Most sweeps of a chain in all. `NULL`, the default, is 16 times
-#'   the first round.
+#' @param sweeps Most sweeps of a chain in all. `NULL`, the default, is 16 times the first round.
 #' @param seconds Most seconds: no round begins that would end later, by the
 #'   speed so far. Results then depend on the machine. Default `Inf`.
 #' @return An object of class `bayeskernel_until`.
@@ -42,10 +40,7 @@ stop_at <- function(rhat = NULL, ess = NULL, sweeps = NULL, seconds = Inf) {
     ), column = "rhat")
   }
   if (!identical(seconds, Inf)) {
-    seconds <- check_number(
-      seconds, 0,
-      name = "seconds", closed = c(FALSE, TRUE)
-    )
+    seconds <- check_number(seconds, 0, name = "seconds", closed = c(FALSE, TRUE))
   }
   structure(
     list(
@@ -115,8 +110,7 @@ watched_numbers <- function(fit, take) {
   table <- fit$diagnostics$table
   if (is.null(table)) {
     bk_abort("argument", "The fit has no chains.", c(
-      sprintf("Found: method \"%s\".", fit$method),
-      "Accepted: a fit by a sampler."
+      sprintf("Found: method \"%s\".", fit$method), "Accepted: a fit by a sampler."
     ), column = "x")
   }
   stats::setNames(take(table), table$variable)
@@ -140,9 +134,7 @@ print.bayeskernel_until <- function(x, ...) {
     if (is.finite(x$seconds)) sprintf("%s s", format(x$seconds))
   )
   if (length(cap) == 0L) cap <- "16 times the first round"
-  cat("Until ", format(x), ", or ", paste(cap, collapse = " or "), "\n",
-    sep = ""
-  )
+  cat("Until ", format(x), ", or ", paste(cap, collapse = " or "), "\n", sep = "")
   invisible(x)
 }
 
@@ -150,10 +142,7 @@ check_until <- function(x, name) {
   if (is.null(x) || inherits(x, "bayeskernel_until")) {
     return(x)
   }
-  abort_argument(
-    x, name, "NULL, stop_at(rhat = 1.01) or stop_at(ess = 400)",
-    call = user_call()
-  )
+  abort_argument(x, name, "NULL, stop_at(rhat = 1.01) or stop_at(ess = 400)", call = user_call())
 }
 
 # Of models with a goal of their own "auto" stands for it.
@@ -161,8 +150,8 @@ check_auto_until <- function(x, name) {
   if (identical(x, "auto")) x else check_until(x, name)
 }
 
-# Of models with a goal by default: what says how long to run is taken at its
-# word. `run`: numbers that are not said; `brief`: those of the default goal.
+# Of models with a goal by default: what says how long to run is taken at its word. `run`: numbers
+# that are not said; `brief`: those of the default goal.
 settle_until <- function(settings, goal, run, brief = run) {
   said <- lengths(settings[c(names(run), "resume")]) > 0L
   settings$brief <- identical(settings$until, "auto") && !any(said)
@@ -185,9 +174,7 @@ check_enough_draws <- function(settings) {
       "argument", "`until` asks for more effective draws than are kept.",
       c(
         sprintf("Found: ess = %s.", format(until$ess)),
-        sprintf(
-          "Accepted: at most %.0f, that is `ndraws` times `chains`.", kept
-        )
+        sprintf("Accepted: at most %.0f, that is `ndraws` times `chains`.", kept)
       ),
       column = "until", found = until$ess, expected = kept
     )
@@ -201,8 +188,7 @@ until_reached <- function(until, table) {
     length(found) > 0L && all(enough(found))
   }
   (is.null(until$rhat) || good(table$rhat, function(x) x <= until$rhat)) &&
-    (is.null(until$ess) ||
-      good(smaller_ess(table), function(x) x >= until$ess))
+    (is.null(until$ess) || good(smaller_ess(table), function(x) x >= until$ess))
 }
 
 # The next round, or NULL where it would be beyond the cap.
@@ -246,9 +232,7 @@ round_line <- function(name, round, done, most, table, seconds, reached) {
     if (reached) {
       ": reached"
     } else if (most > done) {
-      sprintf(
-        "; at most %s more", format_seconds(seconds / done * (most - done))
-      )
+      sprintf("; at most %s more", format_seconds(seconds / done * (most - done)))
     } else {
       ": this is the cap"
     }
@@ -280,8 +264,8 @@ until_line <- function(diagnostics) {
   )
 }
 
-# What chains that disagree mean for predictions, with their weights where these
-# are not said beside it; NULL where nothing was measured.
+# What chains that disagree mean for predictions, with their weights where these are not said beside
+# it; NULL where nothing was measured.
 apart_lines <- function(diagnostics, weights = TRUE) {
   apart <- diagnostics$apart
   if (is.null(apart)) {
@@ -307,19 +291,13 @@ warn_until <- function(diagnostics, call = user_call()) {
   table <- diagnostics$table
   ess <- smaller_ess(table)
   bk_warn(
-    "convergence", sprintf(
-      "The cap was reached before the chains agreed (%s).", end$goal
-    ),
+    "convergence", sprintf("The cap was reached before the chains agreed (%s).", end$goal),
     c(
       if (any(!is.na(table$rhat))) {
         sprintf(
-          paste(
-            "After %.0f sweeps each: largest R-hat %.3f (%s), smallest ESS",
-            "%.0f (%s)."
-          ),
-          diagnostics$sweeps, max(table$rhat, na.rm = TRUE),
-          table$variable[which.max(table$rhat)], min(ess, na.rm = TRUE),
-          table$variable[which.min(ess)]
+          paste("After %.0f sweeps each: largest R-hat %.3f (%s), smallest ESS", "%.0f (%s)."),
+          diagnostics$sweeps, max(table$rhat, na.rm = TRUE), table$variable[which.max(table$rhat)],
+          min(ess, na.rm = TRUE), table$variable[which.min(ess)]
         )
       },
       apart_lines(diagnostics),
@@ -333,8 +311,7 @@ warn_until <- function(diagnostics, call = user_call()) {
 raise_cap <- function(diagnostics, end) {
   longer <- end$longer %||% list(
     text = sprintf("stop_at(%s, sweeps = %.0f)", paste(
-      names(end$aims), vapply(end$aims, format, ""),
-      sep = " = ", collapse = ", "
+      names(end$aims), vapply(end$aims, format, ""), sep = " = ", collapse = ", "
     ), 4 * diagnostics$sweeps),
     sweeps = 4 * diagnostics$sweeps
   )
@@ -344,8 +321,6 @@ raise_cap <- function(diagnostics, end) {
       "or control = list(resume = <this fit>)."
     ),
     longer$text, longer$sweeps,
-    format_seconds(
-      diagnostics$seconds / diagnostics$sweeps * longer$sweeps
-    )
+    format_seconds(diagnostics$seconds / diagnostics$sweeps * longer$sweeps)
   )
 }

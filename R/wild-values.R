@@ -1,9 +1,9 @@
-# A few values far from all others (a slip of the keyboard, a code of missing
-# values) would set the scale of a column: beside them the others are one place,
-# where no kernel tells them apart. Such a column is scaled by its other values.
+# A few values far from all others (a slip of the keyboard, a code of missing values) would set the
+# scale of a column: beside them the others are one place, where no kernel tells them apart. Such a
+# column is scaled by its other values.
 
-# Without the farthest hundredth of its rows the standard deviation is less than
-# this share of what it is.
+# Without the farthest hundredth of its rows the standard deviation is less than this share of what
+# it is.
 wild_share <- 0.1
 
 #' Centre, scale and range of a column without values far from the others
@@ -29,20 +29,16 @@ without_wild <- function(x) {
   far <- order(abs(x - middle), decreasing = TRUE)[seq_len(few)]
   rest <- x[-far]
   scale <- stats::sd(rest)
-  if (scale <= 1e-10 * abs(middle) || scale == 0 ||
-    scale > wild_share * sqrt(square / (n - 1))) {
+  if (scale <= 1e-10 * abs(middle) || scale == 0 || scale > wild_share * sqrt(square / (n - 1))) {
     return(NULL)
   }
   far <- far[abs(x[far] - mean(rest)) > scale / wild_share]
   rest <- x[-far]
-  list(
-    center = mean(rest), scale = stats::sd(rest), range = range(rest),
-    far = sort(far)
-  )
+  list(center = mean(rest), scale = stats::sd(rest), range = range(rest), far = sort(far))
 }
 
-# Centres and scales of the columns of x, given those by the moments of all
-# rows; a warning names the columns that are scaled by others.
+# Centres and scales of the columns of x, given those by the moments of all rows; a warning names
+# the columns that are scaled by others.
 robust_places <- function(x, center, scale, call = user_call()) {
   for (j in seq_len(ncol(x))) {
     there <- which(!is.na(x[, j]))
@@ -51,8 +47,7 @@ robust_places <- function(x, center, scale, call = user_call()) {
     center[j] <- wild$center
     scale[j] <- wild$scale
     warn_wild(
-      colnames(x)[j], x[there[wild$far], j], wild$range,
-      "The column is scaled by the others.", call
+      colnames(x)[j], x[there[wild$far], j], wild$range, "The column is scaled by the others.", call
     )
   }
   list(center = center, scale = scale)
@@ -64,8 +59,7 @@ warn_wild <- function(name, values, range, effect, call) {
     c(
       sprintf("Found: %s.", list_some(format_each(values))),
       sprintf(
-        "All others lie from %s to %s.",
-        format(range[1], digits = 4), format(range[2], digits = 4)
+        "All others lie from %s to %s.", format(range[1], digits = 4), format(range[2], digits = 4)
       ),
       effect,
       "Correct such values, or leave out their rows, if they are errors."
@@ -74,8 +68,8 @@ warn_wild <- function(name, values, range, effect, call) {
   )
 }
 
-# The columns (rows of x, d x n) with far values drawn in, for what looks for
-# clusters: they would take all.
+# The columns (rows of x, d x n) with far values drawn in, for what looks for clusters: they would
+# take all.
 tame_rows <- function(x) {
   for (j in seq_len(nrow(x))) {
     wild <- without_wild(x[j, ])
@@ -86,8 +80,8 @@ tame_rows <- function(x) {
   x
 }
 
-# Clusters of rows are fewer than asked for where the rows are few places beside
-# their spread: what differs within one is noise to the process.
+# Clusters of rows are fewer than asked for where the rows are few places beside their spread: what
+# differs within one is noise to the process.
 warn_few_inducing <- function(found, asked, term, call = user_call()) {
   if (found >= asked / 2) {
     return(invisible())

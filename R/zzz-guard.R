@@ -1,8 +1,7 @@
-# Objects of this package are lists that anything may have changed since they
-# were made, and are read from files that something else has written. What they
-# break inside a function is an error of the package, too: no error of base R
-# leaves it. Functions check what they are given at the door; this is the net
-# below.
+# Objects of this package are lists that anything may have changed since they were made, and are
+# read from files that something else has written. What they break inside a function is an error of
+# the package, too: no error of base R leaves it. Functions check what they are given at the door;
+# this is the net below.
 
 # `code` is the body of a function that users call, or of a method.
 guarded <- function(code, method = FALSE) {
@@ -25,8 +24,7 @@ guarded <- function(code, method = FALSE) {
           return()
         }
         bk_abort(
-          "argument",
-          sprintf("An argument of %s() cannot be computed.", called_name(call)),
+          "argument", sprintf("An argument of %s() cannot be computed.", called_name(call)),
           conditionMessage(e), found = e, call = call
         )
       }
@@ -34,12 +32,8 @@ guarded <- function(code, method = FALSE) {
         "argument",
         sprintf("%s() cannot use what it was given.", called_name(call)),
         c(
-          conditionMessage(e),
-          "A fit, or another object, that was changed has to be made again.",
-          paste(
-            "If nothing was changed, and no argument is odd, this is an error",
-            "of ours."
-          )
+          conditionMessage(e), "A fit, or another object, that was changed has to be made again.",
+          paste("If nothing was changed, and no argument is odd, this is an error", "of ours.")
         ),
         found = e, call = call
       )
@@ -47,8 +41,7 @@ guarded <- function(code, method = FALSE) {
   )
 }
 
-# The fit that the method in this frame is given: its first argument, which
-# dispatch has looked at.
+# The fit that the method in this frame is given: its first argument, which dispatch has looked at.
 check_not_torn <- function(frame) {
   fit <- sys.frame(frame)[[names(formals(sys.function(frame)))[1]]]
   if (!inherits(fit, "bayeskernel_fit")) {
@@ -58,9 +51,8 @@ check_not_torn <- function(frame) {
   if (!is.null(torn)) abort_not_whole(torn)
 }
 
-# Arguments are computed where they are first used. Was error `e`, which the
-# function in frame `handler` looks at, raised by one of those that the user
-# typed in the call of frame `at`?
+# Arguments are computed where they are first used. Was error `e`, which the function in frame
+# `handler` looks at, raised by one of those that the user typed in the call of frame `at`?
 from_argument <- function(e, at, handler) {
   typed <- generic_frame(at)
   last <- handler - 1L
@@ -82,47 +74,33 @@ from_argument <- function(e, at, handler) {
     any(vapply(absent, grepl, NA, x = conditionMessage(e), fixed = TRUE))
 }
 
-# Methods run in the frame that their generic makes for them: dispatch itself is
-# left alone.
+# Methods run in the frame that their generic makes for them: dispatch itself is left alone.
 local({
   home <- topenv()
   models <- c("bsvm", "bkm", "gpsvm", "bark", "mkprobit", "seqkr", "klr")
   classes <- c(
-    "bayeskernel_fit", models, paste0(models, "_prior"),
-    paste0(models, "_control"), "hinge", "formula", "default",
-    "row_source", "character", "DBIConnection", "bayeskernel_kernel",
-    "inclusion_path", "levy", "markov", "ranef_bayeskernel",
-    "bayeskernel_varcorr", "klr_projection", "bayeskernel_exposure",
-    "bayeskernel_terms", "bayeskernel_anova", "cavity_loo",
-    "combined_classifiers",
-    grep("^summary\\.", ls(home), value = TRUE)
+    "bayeskernel_fit", models, paste0(models, "_prior"), paste0(models, "_control"), "hinge",
+    "formula", "default", "row_source", "character", "DBIConnection", "bayeskernel_kernel",
+    "inclusion_path", "levy", "markov", "ranef_bayeskernel", "bayeskernel_varcorr",
+    "klr_projection", "bayeskernel_exposure", "bayeskernel_terms", "bayeskernel_anova",
+    "cavity_loo", "combined_classifiers", grep("^summary\\.", ls(home), value = TRUE)
   )
   generics <- c(
-    "VarCorr", "anova", "as.array", "as.data.frame", "as.matrix", "as.mcmc",
-    "as.mcmc.list", "as_draws", "augment", "bark", "bkm", "bsvm", "coef",
-    "compare_terms", "exposure", "mkprobit", "kernel_weights",
-    "confint",
-    "deviance", "elbo", "ess_bulk", "ess_tail", "extend", "family", "fitted",
-    "fixef", "format",
-    "formula",
-    "glance", "gpsvm", "imputed", "klr", "projection", "inclusion", "log_lik",
-    "log_evidence", "loo",
-    "logLik",
-    "model.frame", "model.matrix", "neff_ratio", "ngrps", "nobs", "plot",
-    "posterior_epred",
-    "posterior_interval", "posterior_linpred", "posterior_predict", "pp_check",
-    "predict", "print", "prior_summary", "ranef", "residuals", "rhat",
-    "row_source",
-    "seqkr", "sigma", "simulate", "summary", "terms", "tidy", "update", "vcov",
-    "weights"
+    "VarCorr", "anova", "as.array", "as.data.frame", "as.matrix", "as.mcmc", "as.mcmc.list",
+    "as_draws", "augment", "bark", "bkm", "bsvm", "coef", "compare_terms", "exposure", "mkprobit",
+    "kernel_weights", "confint", "deviance", "elbo", "ess_bulk", "ess_tail", "extend", "family",
+    "fitted", "fixef", "format", "formula", "glance", "gpsvm", "imputed", "klr", "projection",
+    "inclusion", "log_lik", "log_evidence", "loo", "logLik", "model.frame", "model.matrix",
+    "neff_ratio", "ngrps", "nobs", "plot", "posterior_epred", "posterior_interval",
+    "posterior_linpred", "posterior_predict", "pp_check", "predict", "print", "prior_summary",
+    "ranef", "residuals", "rhat", "row_source", "seqkr", "sigma", "simulate", "summary", "terms",
+    "tidy", "update", "vcov", "weights"
   )
   plain <- c(
-    "auc", "balanced_error", "brier_score", "log_loss", "calibration",
-    "kernel_matrix", "kernel_parameters", "levy", "markov", "inclusion_path",
-    "write_rows", paste0(models, "_prior"),
-    paste0(models, "_control"), "hinge", "rbf", "matern", "periodic",
-    "linear", "polynomial", "categorical", "basis",
-    "stop_at", "combine_classifiers", "unit_low_rank", "unit_precision"
+    "auc", "balanced_error", "brier_score", "log_loss", "calibration", "kernel_matrix",
+    "kernel_parameters", "levy", "markov", "inclusion_path", "write_rows", paste0(models, "_prior"),
+    paste0(models, "_control"), "hinge", "rbf", "matern", "periodic", "linear", "polynomial",
+    "categorical", "basis", "stop_at", "combine_classifiers", "unit_low_rank", "unit_precision"
   )
   methods <- outer(generics, classes, paste, sep = ".")
   for (name in intersect(c(methods, plain), ls(home))) {

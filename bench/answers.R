@@ -40,12 +40,8 @@ answers_of <- function(one) {
       asked(stats::predict(fit, new, type = type))
     }), paste("predict", types)),
     list(
-      "predict se" = asked(
-        stats::predict(fit, new, type = "link", se.fit = TRUE)
-      ),
-      "predict interval" = asked(
-        stats::predict(fit, new, type = "link", interval = "credible")
-      ),
+      "predict se" = asked(stats::predict(fit, new, type = "link", se.fit = TRUE)),
+      "predict interval" = asked(stats::predict(fit, new, type = "link", interval = "credible")),
       fitted = asked(stats::fitted(fit)), coef = asked(stats::coef(fit)),
       vcov = asked(stats::vcov(fit)), confint = asked(stats::confint(fit)),
       tidy = asked(as.data.frame(generics::tidy(fit))),
@@ -63,9 +59,7 @@ answers_of <- function(one) {
 
 args <- commandArgs(TRUE)
 cases <- helpers$contract_cases()
-found <- stats::setNames(
-  lapply(cases, answers_of), vapply(cases, `[[`, "", "name")
-)
+found <- stats::setNames(lapply(cases, answers_of), vapply(cases, `[[`, "", "name"))
 cat(
   length(found), "fits,", sum(lengths(found)), "answers,",
   sum(vapply(unlist(found, recursive = FALSE), function(x) {

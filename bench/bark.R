@@ -90,13 +90,11 @@ mean_of_f <- function(fit, data, rows) {
     sd <- fit$theta.nvec[draw, on] / sqrt(fit$theta.varphi[draw, on])
     scaled_k <- k * rep(sd, each = nrow(k))
     a <- diag(length(on)) + phi * crossprod(scaled_k)
-    drop(scaled_k[rows, , drop = FALSE] %*%
-      solve(a, phi * crossprod(scaled_k, y)))
+    drop(scaled_k[rows, , drop = FALSE] %*% solve(a, phi * crossprod(scaled_k, y)))
   }, numeric(length(rows))))
 }
 
-run_cran <- function(data, type, rows, kept = setting("CRAN", 40000),
-                     burn = 40000, every = 10) {
+run_cran <- function(data, type, rows, kept = setting("CRAN", 40000), burn = 40000, every = 10) {
   run <- timed(function() {
     lapply(1:4, function(chain) {
       set.seed(chain)
@@ -155,7 +153,8 @@ compare_cran <- function() {
   print_ratios(rows, "Seconds of one core, for one iteration or sample")
 }
 
-# Friedman 1: ours by its default, and until R-hat is 1.01; CRAN's four chains with its scales, equal with selection, and different.
+# Friedman 1: ours by its default, and until R-hat is 1.01; CRAN's four chains with its scales,
+# equal with selection, and different.
 compare_defaults <- function() {
   data <- draw_data("friedman")
   show <- function(who, seconds, ess) {
@@ -170,8 +169,7 @@ compare_defaults <- function() {
   }
   for (goal in list("auto", stop_at(rhat = 1.01))) {
     run <- timed(function() quietly(bark(
-      data$x, data$y, threads = 1, seed = 1,
-      control = bark_control(progress = FALSE), until = goal
+      data$x, data$y, threads = 1, seed = 1, control = bark_control(progress = FALSE), until = goal
     )))
     show(
       sprintf("bark(), %.0f sweeps", run$value$diagnostics$sweeps),
@@ -190,8 +188,7 @@ long_runs <- function() {
   sets <- list(
     "Friedman 1, 4e6 iterations" = c(draw_data("friedman"), limit = 30),
     "Boston, 4e6 iterations" = list(
-      x = as.matrix(boston[, -14]), y = boston$medv, family = "gaussian",
-      limit = 90
+      x = as.matrix(boston[, -14]), y = boston$medv, family = "gaussian", limit = 90
     )
   )
   for (name in names(sets)) {
@@ -204,8 +201,8 @@ long_runs <- function() {
   }
 }
 
-# Root mean squared errors of noiseless f (Friedman) or held-out y (Boston),
-# with chains as long as the forest of dbarts takes.
+# Root mean squared errors of noiseless f (Friedman) or held-out y (Boston), with chains as long as
+# the forest of dbarts takes.
 compare_dbarts <- function(repeats = setting("REPEATS", 3)) {
   if (!has("dbarts")) {
     cat("package dbarts is not installed: no comparison\n")
@@ -273,16 +270,12 @@ one_race <- function(data, held_out) {
       interval = "credible", level = 0.9, seed = 1, threads = 1)
     cover <- mean(ci[, "lwr"] <= data$newy & data$newy <= ci[, "upr"])
   }
-  c(
-    rmse(ours$value$f), rmse(peer$value$yhat.test.mean), ours$seconds,
-    peer$seconds, cover
-  )
+  c(rmse(ours$value$f), rmse(peer$value$yhat.test.mean), ours$seconds, peer$seconds, cover)
 }
 
-# CPU seconds until four chains agree on f at the same ten rows, R-hat 1.01:
-# bark() with stop_at(rhat = 1.01), all of its rounds, with what else it watches; of the
-# peers the first of runs each twice as long as the one before, and only that
-# run's seconds.
+# CPU seconds until four chains agree on f at the same ten rows, R-hat 1.01: bark() with
+# stop_at(rhat = 1.01), all of its rounds, with what else it watches; of the peers the first of runs
+# each twice as long as the one before, and only that run's seconds.
 compare_agreement <- function(repeats = setting("REPEATS", 3),
                               goal = 1.01, limit = setting("LIMIT", 200)) {
   # Seconds and largest R-hat of the first that is good enough, or the last one.
@@ -300,8 +293,7 @@ compare_agreement <- function(repeats = setting("REPEATS", 3),
     for (r in seq_len(repeats)) {
       data <- draw_data("friedman", seed = r, number = number)
       ours <- timed(function() quietly(bark(
-        data$x, data$y, seed = r, threads = 1,
-        control = bark_control(progress = FALSE),
+        data$x, data$y, seed = r, threads = 1, control = bark_control(progress = FALSE),
         until = stop_at(rhat = 1.01)
       )))
       rows <- ours$value$reference
@@ -332,8 +324,7 @@ compare_agreement <- function(repeats = setting("REPEATS", 3),
 }
 
 # Twelve sets, all methods on the same splits; see helpers-bark.R.
-compare_ranks <- function(splits = setting("REPEATS", 3),
-                          most = setting("SWEEPS", 1e5)) {
+compare_ranks <- function(splits = setting("REPEATS", 3), most = setting("SWEEPS", 1e5)) {
   sets <- rank_sets()
   rows <- do.call(rbind, lapply(names(sets), function(set) {
     do.call(rbind, lapply(seq_len(splits), function(r) {
@@ -345,15 +336,13 @@ compare_ranks <- function(splits = setting("REPEATS", 3),
   print(c("mean rank" = round(table$mean_rank, 2)))
   own <- rows[rows$method == "bark()", ]
   print(stats::aggregate(
-    cbind(sweeps, rhat, cover_f, cover_y, seconds) ~ set, own, mean,
-    na.action = stats::na.pass
+    cbind(sweeps, rhat, cover_f, cover_y, seconds) ~ set, own, mean, na.action = stats::na.pass
   ), digits = 3)
 }
 
-# Held-out loss, cover, R-hat of f and CPU seconds against the sweeps of a
-# chain, chains stacked: runs of one round, by their length, after the default.
-compare_lengths <- function(splits = setting("REPEATS", 2),
-                            most = setting("SWEEPS", 1e5)) {
+# Held-out loss, cover, R-hat of f and CPU seconds against the sweeps of a chain, chains stacked:
+# runs of one round, by their length, after the default.
+compare_lengths <- function(splits = setting("REPEATS", 2), most = setting("SWEEPS", 1e5)) {
   sets <- rank_sets()
   lengths <- 25000 * 2^(0:floor(log2(most / 25000)))
   rows <- do.call(rbind, lapply(names(sets), function(set) {
@@ -378,8 +367,7 @@ compare_lengths <- function(splits = setting("REPEATS", 2),
 }
 
 parts <- list(
-  length = compare_lengths,
-  cran = compare_cran, defaults = compare_defaults, long = long_runs,
+  length = compare_lengths, cran = compare_cran, defaults = compare_defaults, long = long_runs,
   dbarts = compare_dbarts, agree = compare_agreement, rank = compare_ranks
 )
 print_machine()

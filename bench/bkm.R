@@ -21,9 +21,7 @@ if ("surface" %in% parts) {
   sets <- setting("SETS", 10L)
   machines <- surface_machines()
   if (!setting("GAM", TRUE)) machines["gam, REML"] <- NULL
-  cat(sprintf(
-    "\n5000 rows, 500 groups, %d sets; log-loss of known and new groups\n", sets
-  ))
+  cat(sprintf("\n5000 rows, 500 groups, %d sets; log-loss of known and new groups\n", sets))
   print(surface_scores(lapply(seq_len(sets), surface_case), machines))
 }
 

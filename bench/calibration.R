@@ -16,8 +16,7 @@ splits <- as.integer(setting("SPLITS", 5))
 table_of <- function(frame, response) {
   x <- frame[setdiff(names(frame), response)]
   list(
-    x = stats::model.matrix(~., x)[, -1, drop = FALSE],
-    y = droplevels(factor(frame[[response]]))
+    x = stats::model.matrix(~., x)[, -1, drop = FALSE], y = droplevels(factor(frame[[response]]))
   )
 }
 
@@ -49,8 +48,8 @@ sets <- list(
   iris = function() table_of(iris, "Species"),
   vehicle = function() table_of(mlbench_data("Vehicle"), "Class"),
   glass = function() table_of(mlbench_data("Glass"), "Type"),
-  # Two thousand rows and more, most of them held out: what is seen here of the
-  # probabilities is theirs and not the sample's.
+  # Two thousand rows and more, most of them held out: what is seen here of the probabilities is
+  # theirs and not the sample's.
   acath = function() table_of(stats::na.omit(acath_data()[acath_columns]), "sigdz"),
   "susy, 8 columns" = function() susy_sample()[c("x", "y")],
   splice = function() raetsch_data("splice"),
@@ -94,8 +93,8 @@ loss_of <- function(prob, truth) {
   -mean(log(pmax(p, 1e-15)))
 }
 
-# Slope of calibration: the power of the probabilities, divided by their sum,
-# that has the highest likelihood; beside intercepts for the classes.
+# Slope of calibration: the power of the probabilities, divided by their sum, that has the highest
+# likelihood; beside intercepts for the classes.
 slope_of <- function(prob, truth) {
   eta <- log(pmax(prob, 1e-15))
   own <- cbind(seq_along(truth), as.integer(truth))
@@ -105,10 +104,7 @@ slope_of <- function(prob, truth) {
     top <- apply(f, 1, max)
     sum(top + log(rowSums(exp(f - top))) - f[own])
   }
-  found <- stats::optim(
-    c(1, numeric(k - 1)), minus,
-    method = "BFGS", hessian = TRUE
-  )
+  found <- stats::optim(c(1, numeric(k - 1)), minus, method = "BFGS", hessian = TRUE)
   # Where all rows are certain nothing is known of it.
   information <- qr(found$hessian)
   se <- if (information$rank == k) sqrt(solve(information)[1, 1]) else NA
@@ -141,10 +137,7 @@ svm_tuned <- function(x, y) {
       gamma = width * 4^(-2:1), cost = 4^(-1:4)
     ), tunecontrol = e1071::tune.control(cross = 5)
   )$best.parameters
-  e1071::svm(
-    x, y,
-    scale = FALSE, probability = TRUE, gamma = found$gamma, cost = found$cost
-  )
+  e1071::svm(x, y, scale = FALSE, probability = TRUE, gamma = found$gamma, cost = found$cost)
 }
 
 compare <- function(machines, sets, splits) {
@@ -216,8 +209,7 @@ truth <- function(machines, fits) {
     "300 rows, prevalence .2" = logistic(300, c(0, -1.75)),
     "300 rows, 3 classes" = logistic(300, c(0, 0, 0)),
     "300 rows, 3 classes, one rare" = logistic(300, c(0.5, 0, -1.5)),
-    "waveform, 400 rows, 1 or not" = one_wave(1),
-    "waveform, 400 rows, 2 or not" = one_wave(2)
+    "waveform, 400 rows, 1 or not" = one_wave(1), "waveform, 400 rows, 2 or not" = one_wave(2)
   )
   rows <- list()
   for (case in names(cases)) {

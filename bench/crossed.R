@@ -28,8 +28,8 @@ designs <- list(
     list(1300000, c(42000, 100), c(1, 0.7), 0)
 )
 
-# Rare positives are weighted up: else the margin is met by calling no one.
-# glmer and glmmTMB, likelihoods of probabilities, need no weights.
+# Rare positives are weighted up: else the margin is met by calling no one. glmer and glmmTMB,
+# likelihoods of probabilities, need no weights.
 balanced <- function(d) {
   share <- mean(d$y)
   if (share > 0.1) rep(1, nrow(d)) else ifelse(d$y == 1, 0.5 / share, 0.5 / (1 - share))
@@ -106,16 +106,14 @@ run_alone <- function(engine, design) {
   ), script)
   started <- proc.time()[["elapsed"]]
   status <- suppressWarnings(system2(
-    file.path(R.home("bin"), "Rscript"), script,
-    timeout = 60 * limit, env = "BAYESKERNEL_CROSSED=child",
-    stdout = FALSE, stderr = FALSE
+    file.path(R.home("bin"), "Rscript"), script, timeout = 60 * limit,
+    env = "BAYESKERNEL_CROSSED=child", stdout = FALSE, stderr = FALSE
   ))
   wall <- proc.time()[["elapsed"]] - started
   if (!file.exists(answer)) {
     why <- if (status == 124) sprintf("not in %g minutes", limit) else "failed"
     return(data.frame(
-      design = design, engine = engine, fit = NA, predict = NA, wall = wall,
-      memory = NA, sd = why
+      design = design, engine = engine, fit = NA, predict = NA, wall = wall, memory = NA, sd = why
     ))
   }
   out <- readRDS(answer)
@@ -133,8 +131,8 @@ run_here <- function(engine, design, answer) {
   saveRDS(out, answer)
 }
 
-# How well the sampler mixes as rows and levels grow together: effective draws
-# per sweep of the variances and of an effect.
+# How well the sampler mixes as rows and levels grow together: effective draws per sweep of the
+# variances and of an effect.
 mixing <- function() {
   rows <- lapply(c(2000, 8000, 32000), function(n) {
     d <- simulate_crossed(n, c(n / 10, n / 10), c(1, 0.7))

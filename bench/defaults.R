@@ -33,10 +33,7 @@ tuned_svm <- function(formula, train) {
     formula, data = train, gamma = 2^(-5:0), cost = 4^(-1:2),
     tunecontrol = e1071::tune.control(cross = 5)
   )$best.parameters
-  e1071::svm(
-    formula, data = train, gamma = best$gamma, cost = best$cost,
-    probability = TRUE
-  )
+  e1071::svm(formula, data = train, gamma = best$gamma, cost = best$cost, probability = TRUE)
 }
 svm_p <- function(fit, test) {
   attr(predict(fit, test, probability = TRUE), "probabilities")
@@ -65,9 +62,7 @@ cases <- list(
       lme4::glmer(outcome ~ treatment * time + (1 | patientID), d, binomial)
     },
     their_loss = function(fit, t) {
-      two_loss(
-        predict(fit, t, type = "response", allow.new.levels = TRUE), t$outcome
-      )
+      two_loss(predict(fit, t, type = "response", allow.new.levels = TRUE), t$outcome)
     }
   ),
   "bkm() pupils, logit" = list(
@@ -80,9 +75,7 @@ cases <- list(
       lme4::glmer(high ~ IQ.verb + ses + langPRET + (1 | school), d, binomial)
     },
     their_loss = function(fit, t) {
-      two_loss(
-        predict(fit, t, type = "response", allow.new.levels = TRUE), t$high
-      )
+      two_loss(predict(fit, t, type = "response", allow.new.levels = TRUE), t$high)
     }
   ),
   "bkm() pupils, curves" = list(
@@ -138,9 +131,7 @@ cases <- list(
     ours = function(d) bark(medv ~ ., d, seed = 1),
     our_loss = function(fit, t) rmse(predict(fit, t), t$medv),
     theirs = function(d) {
-      dbarts::bart(
-        d[-14], d$medv, keeptrees = TRUE, verbose = FALSE, nthread = 1
-      )
+      dbarts::bart(d[-14], d$medv, keeptrees = TRUE, verbose = FALSE, nthread = 1)
     },
     their_loss = function(fit, t) rmse(colMeans(predict(fit, t[-14])), t$medv)
   ),
@@ -151,8 +142,7 @@ cases <- list(
     our_loss = function(fit, t) rmse(predict(fit, t), t$Ozone),
     theirs = function(d) {
       mgcv::gam(
-        Ozone ~ s(Solar.R) + s(Wind) + s(Temp) + s(Month, k = 4) + s(Day),
-        data = d, method = "REML"
+        Ozone ~ s(Solar.R) + s(Wind) + s(Temp) + s(Month, k = 4) + s(Day), data = d, method = "REML"
       )
     },
     their_loss = function(fit, t) rmse(predict(fit, t), t$Ozone)
@@ -198,10 +188,7 @@ readme_seconds <- function() {
   from <- grep("^## Five lines each", text)
   text <- text[from:(from + grep("^## ", text[-seq_len(from)])[1] - 1)]
   edges <- grep("^```", text)
-  blocks <- Map(
-    function(a, b) text[(a + 1):(b - 1)],
-    edges[c(TRUE, FALSE)], edges[c(FALSE, TRUE)]
-  )
+  blocks <- Map(function(a, b) text[(a + 1):(b - 1)], edges[c(TRUE, FALSE)], edges[c(FALSE, TRUE)])
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())
   place <- new.env(parent = globalenv())

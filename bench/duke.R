@@ -63,8 +63,8 @@ if (has("mice")) {
   }
 }
 
-# The cost hardly matters here, and from 2^7 on a fit takes ten seconds and
-# more: the coarse grid stops at 2^5.
+# The cost hardly matters here, and from 2^7 on a fit takes ten seconds and more: the coarse grid
+# stops at 2^5.
 run_svm <- function(train, test) {
   train <- complete_rows(train)
   columns <- function(data) model.matrix(acath_formula, data)[, -1]
@@ -102,8 +102,7 @@ measured <- lapply(splits, function(split) {
       label <<- run_svm(split$train, split$test)
     })
     out[["e1071 tuned, complete rows"]] <- c(
-      seconds = seconds, half = balanced_error(truth, label), prevalence = NA,
-      auc = NA
+      seconds = seconds, half = balanced_error(truth, label), prevalence = NA, auc = NA
     )
   }
   out
@@ -118,10 +117,7 @@ table <- data.frame(
   seconds = column("seconds", median), half = column("half", mean),
   prevalence = column("prevalence", mean), auc = column("auc", mean)
 )
-cat(sprintf(
-  "\nCPU seconds, median; BER and AUC, mean; %d splits of 2628 + 876 rows\n",
-  n_splits
-))
+cat(sprintf("\nCPU seconds, median; BER and AUC, mean; %d splits of 2628 + 876 rows\n", n_splits))
 print(data.frame(
   seconds = signif(table$seconds, 3), BER = round(table$half, 4),
   "BER, prevalence" = round(table$prevalence, 4), AUC = round(table$auc, 4),
@@ -151,8 +147,7 @@ rows <- list()
 add <- function(ours, peer, demand, stretch, scale = 1) {
   if (peer %in% rownames(table)) {
     rows[[length(rows) + 1]] <<- ratio_row(
-      ours, peer, table[ours, "seconds"], scale * table[peer, "seconds"],
-      demand, stretch
+      ours, peer, table[ours, "seconds"], scale * table[peer, "seconds"], demand, stretch
     )
   }
 }
@@ -161,29 +156,23 @@ add("bsvm vb", "mice + glm", 1 / 8, 1 / 16)
 add("bsvm vb", svm, 1 / 1200, 1 / 3000, 100 / hold_outs)
 add("bsvm gibbs 5000 + 5000", svm, NA, NA, 100 / hold_outs)
 print_ratios(rows, paste(
-  "Ours / peer; e1071 with 13 costs and the paper's 100 hold-outs a grid,",
-  "scaled from", hold_outs
+  "Ours / peer; e1071 with 13 costs and the paper's 100 hold-outs a grid,", "scaled from", hold_outs
 ))
 
 print_score <- function(what, ours, limit, at_least = FALSE) {
   met <- if (at_least) ours >= limit else ours <= limit
-  cat(sprintf(
-    "%-58s %.4f, limit %.4f: %s\n", what, ours, limit,
-    if (met) "met" else "SHORT"
-  ))
+  cat(sprintf("%-58s %.4f, limit %.4f: %s\n", what, ours, limit, if (met) "met" else "SHORT"))
 }
 cat("\nScores\n")
 for (ours in c("bsvm vb", "bsvm gibbs 5000 + 5000")) {
   if (has("e1071")) {
     print_score(
-      paste("BER,", ours, "against the tuned SVM"), table[ours, "half"],
-      table[svm, "half"]
+      paste("BER,", ours, "against the tuned SVM"), table[ours, "half"], table[svm, "half"]
     )
   }
   if (has("mice")) {
     print_score(
-      paste("AUC,", ours, "against mice + glm"), table[ours, "auc"],
-      table["mice + glm", "auc"],
+      paste("AUC,", ours, "against mice + glm"), table[ours, "auc"], table["mice + glm", "auc"],
       at_least = TRUE
     )
   }

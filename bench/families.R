@@ -18,15 +18,13 @@ families <- c("logit", "probit")
 
 # Labels of a linear predictor.
 labels_of <- function(f, family) {
-  noise <- if (family == "probit") stats::rnorm(length(f)) else
-    stats::rlogis(length(f))
+  noise <- if (family == "probit") stats::rnorm(length(f)) else stats::rlogis(length(f))
   factor(ifelse(f + noise > 0, "yes", "no"), c("no", "yes"))
 }
 
-# Grouped data: two predictors, one of them of the group; `slope` is the
-# standard deviation of the slopes of x1.
-grouped_data <- function(groups, size, family, sd = 1, slope = 0,
-                         beta = c(-0.5, 1, -0.5)) {
+# Grouped data: two predictors, one of them of the group; `slope` is the standard deviation of the
+# slopes of x1.
+grouped_data <- function(groups, size, family, sd = 1, slope = 0, beta = c(-0.5, 1, -0.5)) {
   n <- groups * size
   data <- data.frame(
     id = factor(rep(seq_len(groups), each = size)), x1 = stats::rnorm(n),
@@ -54,15 +52,11 @@ problems <- function(family) {
   wave$y <- labels_of(2 * sin(2 * wave$x1) + wave$x2, family)
   crossed <- grouped_data(15, 16, family)
   crossed$item <- factor(rep(seq_len(12), length.out = nrow(crossed)))
-  crossed$y <- labels_of(
-    crossed$f + stats::rnorm(12)[crossed$item], family
-  )
+  crossed$y <- labels_of(crossed$f + stats::rnorm(12)[crossed$item], family)
   holes <- fixed_data(300, 3, family)
   holes$x2 <- 0.6 * holes$x1 + 0.8 * holes$x2
   holes$x1[sample(300, 75)] <- NA
-  everything <- function(data) stats::reformulate(
-    setdiff(names(data), "y"), "y"
-  )
+  everything <- function(data) stats::reformulate(setdiff(names(data), "y"), "y")
   small <- fixed_data(60, 4, family)
   middle <- fixed_data(300, 10, family, 0.6)
   wide <- fixed_data(150, 12, family, 0.5)
@@ -70,28 +64,20 @@ problems <- function(family) {
     "fixed, 60 x 4" = list(everything(small), small),
     "fixed, 300 x 10" = list(everything(middle), middle),
     "penalty, 150 x 12" = list(everything(wide), wide, penalty = "learn"),
-    "intercepts, 40 x 5" = list(
-      y ~ x1 + x2 + (1 | id), grouped_data(40, 5, family)
-    ),
-    "intercepts, 20 x 20" = list(
-      y ~ x1 + x2 + (1 | id), grouped_data(20, 20, family)
-    ),
+    "intercepts, 40 x 5" = list(y ~ x1 + x2 + (1 | id), grouped_data(40, 5, family)),
+    "intercepts, 20 x 20" = list(y ~ x1 + x2 + (1 | id), grouped_data(20, 20, family)),
     "slopes, 30 x 12" = list(
-      y ~ x1 + x2 + (1 + x1 | id),
-      grouped_data(30, 12, family, slope = 0.7)
+      y ~ x1 + x2 + (1 + x1 | id), grouped_data(30, 12, family, slope = 0.7)
     ),
     "crossed, 15 x 12" = list(y ~ x1 + x2 + (1 | id) + (1 | item), crossed),
     "smooth, 300" = list(y ~ s(x1) + x2, wave),
-    "missing, 75 of 300" = list(
-      everything(holes), holes, missing = "model"
-    )
+    "missing, 75 of 300" = list(everything(holes), holes, missing = "model")
   )
 }
 
 fit_problem <- function(problem, family, method, ...) {
   quietly(do.call(bkm, c(
-    unname(problem[1:2]), problem[-(1:2)],
-    list(family = family, method = method, seed = 1, ...)
+    unname(problem[1:2]), problem[-(1:2)], list(family = family, method = method, seed = 1, ...)
   )))
 }
 
@@ -111,10 +97,7 @@ agreement <- function(fit, draws) {
     mean(abs(draws[, k] - mean[[k]]) < z * sd[[k]])
   }, 0)
   shift <- (mean - colMeans(draws)) / exact_sd
-  c(
-    ratio = exp(mean(log(sd / exact_sd))), cover = mean(inside),
-    shift = sqrt(mean(shift^2))
-  )
+  c(ratio = exp(mean(log(sd / exact_sd))), cover = mean(inside), shift = sqrt(mean(shift^2)))
 }
 
 accuracy <- function() {
@@ -123,8 +106,7 @@ accuracy <- function() {
     all <- problems(family)
     for (name in names(all)) {
       gibbs <- fit_problem(
-        all[[name]], family, "gibbs", chains = 4, warmup = 2000,
-        ndraws = setting("DRAWS", 20000)
+        all[[name]], family, "gibbs", chains = 4, warmup = 2000, ndraws = setting("DRAWS", 20000)
       )
       names <- intersect(names(coef(gibbs)), dimnames(gibbs$draws)[[3]])
       draws <- coefficient_draws(gibbs, names)
@@ -149,8 +131,7 @@ accuracy <- function() {
 level <- function() {
   sets <- setting("SETS", 1000)
   cases <- expand.grid(
-    family = families, prevalence = c(0.5, 0.2, 0.05), groups = c(0, 40),
-    stringsAsFactors = FALSE
+    family = families, prevalence = c(0.5, 0.2, 0.05), groups = c(0, 40), stringsAsFactors = FALSE
   )
   rows <- lapply(seq_len(nrow(cases)), function(k) {
     case <- cases[k, ]
@@ -164,8 +145,7 @@ level <- function() {
       f <- 0.7 * data$x2 + u
       # The intercept that gives the prevalence, by simulation of the margin.
       grid <- stats::uniroot(function(a) {
-        p <- if (case$family == "logit") stats::plogis(a + f) else
-          stats::pnorm(a + f)
+        p <- if (case$family == "logit") stats::plogis(a + f) else stats::pnorm(a + f)
         mean(p) - case$prevalence
       }, c(-20, 20))$root
       data$y <- labels_of(grid + f, case$family)
@@ -204,9 +184,7 @@ textbook_sets <- function() {
   list(
     cbpp = list(cbind(incidence, size) ~ period + (1 | herd), cbpp),
     bacteria = list(y ~ trt + I(week > 2) + (1 | ID), bacteria),
-    respiratory = list(
-      status ~ treatment + gender + age + centre + (1 | subject), respiratory
-    ),
+    respiratory = list(status ~ treatment + gender + age + centre + (1 | subject), respiratory),
     toenail = list(toenail_formula, toenail_data())
   )
 }
@@ -305,17 +283,13 @@ logloss <- function() {
   simulated <- list(
     "40 x 5" = list(y ~ x1 + x2 + (1 | id), grouped_data(40, 5, "logit")),
     "20 x 25" = list(y ~ x1 + x2 + (1 | id), grouped_data(20, 25, "logit")),
-    "100 x 4, sd 2" = list(
-      y ~ x1 + x2 + (1 | id), grouped_data(100, 4, "logit", sd = 2)
-    ),
+    "100 x 4, sd 2" = list(y ~ x1 + x2 + (1 | id), grouped_data(100, 4, "logit", sd = 2)),
     "300 x 3" = list(y ~ x1 + x2 + (1 | id), grouped_data(300, 3, "logit")),
     "slopes, 40 x 12" = list(
-      y ~ x1 + x2 + (1 + x1 || id),
-      grouped_data(40, 12, "logit", slope = 1)
+      y ~ x1 + x2 + (1 + x1 || id), grouped_data(40, 12, "logit", slope = 1)
     ),
     "rare, 60 x 8" = list(
-      y ~ x1 + x2 + (1 | id),
-      grouped_data(60, 8, "logit", beta = c(-3, 1, -0.5))
+      y ~ x1 + x2 + (1 | id), grouped_data(60, 8, "logit", beta = c(-3, 1, -0.5))
     )
   )
   cbpp <- lme4::cbpp
@@ -326,12 +300,9 @@ logloss <- function() {
   real$cbpp <- list(y ~ period + (1 | herd), long)
   peers <- log_loss_peers()
   rows <- lapply(c(simulated, real), function(set) {
-    scores <- split_scores(
-      set[[1]], set[[2]], NULL, setting("SPLITS", 10), peers
-    )
+    scores <- split_scores(set[[1]], set[[2]], NULL, setting("SPLITS", 10), peers)
     print(rbind(
-      mean = round(colMeans(scores), 4),
-      "ep - peer" = round(colMeans(scores[, "ep"] - scores), 4),
+      mean = round(colMeans(scores), 4), "ep - peer" = round(colMeans(scores[, "ep"] - scores), 4),
       "its se" = round(paired_error(scores[, "ep"] - scores), 4)
     ))
     colMeans(scores)
@@ -359,9 +330,7 @@ speed <- function() {
       peer <- cpu_seconds(function() {
         quietly(lme4::glmer(toenail_formula, data, stats::binomial(family)))
       }, times = 1)
-      rows[[length(rows) + 1]] <- ratio_row(
-        paste("toenail,", family), "glmer", ours, peer
-      )
+      rows[[length(rows) + 1]] <- ratio_row(paste("toenail,", family), "glmer", ours, peer)
     }
   }
   set.seed(1)
@@ -377,27 +346,20 @@ speed <- function() {
       stats::glm.fit(cbind(1, x), y, family = stats::binomial())
     })
     rows[[length(rows) + 1]] <- ratio_row(
-      sprintf("%g x 18, logit", n), "glm.fit", ours$seconds, peer$seconds,
-      1 / 3
+      sprintf("%g x 18, logit", n), "glm.fit", ours$seconds, peer$seconds, 1 / 3
     )
     times <- c(times, ours$seconds)
     cat(sprintf(
       "%g x 18: largest difference of estimates %.1e, %d passes\n", n,
-      max(abs(coef(ours$value) - stats::coef(peer$value))),
-      ours$value$diagnostics$passes
+      max(abs(coef(ours$value) - stats::coef(peer$value))), ours$value$diagnostics$passes
     ))
   }
-  cat(sprintf("growth n^%.2f\n", growth_exponent(
-    c(1e4, 1e5, setting("ROWS", 1e6)), times
-  )))
+  cat(sprintf("growth n^%.2f\n", growth_exponent(c(1e4, 1e5, setting("ROWS", 1e6)), times)))
   print_ratios(rows, "bkm() by ep: CPU seconds")
   rows
 }
 
 run_parts(
-  list(
-    speed = speed, accuracy = accuracy, grouped = grouped, logloss = logloss,
-    level = level
-  ),
+  list(speed = speed, accuracy = accuracy, grouped = grouped, logloss = logloss, level = level),
   setting("RESULTS", "families_results.rds")
 )

@@ -42,8 +42,7 @@ for (name in intersect(names(home), ls(space, all.names = TRUE))) {
   f <- get(name, space)
   # What runs by on.exit() or reads the frames would be another function.
   if (!is.function(f) || is.primitive(f) ||
-        any(c("on.exit", "sys.function", "match.call", "missing") %in%
-              all.names(body(f)))) {
+        any(c("on.exit", "sys.function", "match.call", "missing") %in% all.names(body(f)))) {
     next
   }
   f <- watched(f, name)

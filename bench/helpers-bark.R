@@ -1,8 +1,8 @@
-# The rank table of bark(): sets, peers and one race of all of them. Read after
-# helpers.R by bark.R and by vignettes/precompute_bark.R.
+# The rank table of bark(): sets, peers and one race of all of them. Read after helpers.R by bark.R
+# and by vignettes/precompute_bark.R.
 
-# Functions of r, the number of a split, which give rows to learn from and rows
-# to be judged at; `f` are noiseless values there, where these are known.
+# Functions of r, the number of a split, which give rows to learn from and rows to be judged at; `f`
+# are noiseless values there, where these are known.
 rank_sets <- function() {
   simulated <- function(simulate) {
     function(r) {
@@ -46,9 +46,7 @@ rank_sets <- function() {
     "Friedman 1" = friedman(1), "Friedman 2" = friedman(2),
     "Friedman 3" = friedman(3), "Boston" = real("Boston"),
     "Body fat" = real("Body fat"), "Basketball" = real("Basketball"),
-    "Computers" = frame(
-      MASS::cpus[c(2:7, 8)], "perf", log
-    ),
+    "Computers" = frame(MASS::cpus[c(2:7, 8)], "perf", log),
     "Ozone, New York" = frame(datasets::airquality, "Ozone"),
     "Ozone, Los Angeles" = frame(home$Ozone[c(1:2, 4:8, 10:13)], "V4"),
     "Cars" = frame(MASS::Cars93[
@@ -56,25 +54,21 @@ rank_sets <- function() {
         "Weight", "Fuel.tank.capacity")
     ], "MPG.city"),
     # As package MASS has them: mlbench no longer does.
-    "Diabetes" = frame(
-      rbind(MASS::Pima.tr, MASS::Pima.te), "type", function(y) +(y == "Yes")
-    ),
+    "Diabetes" = frame(rbind(MASS::Pima.tr, MASS::Pima.te), "type", function(y) +(y == "Yes")),
     "Circle 5" = simulated(function(n) simulate_circle(5, n))
   )
 }
 
-# Functions of x, y, new rows and whether y is of classes, that give the mean
-# response or the probability of 1; for a regression some have `lwr` and `upr`
-# of 90 % beside it.
+# Functions of x, y, new rows and whether y is of classes, that give the mean response or the
+# probability of 1; for a regression some have `lwr` and `upr` of 90 % beside it.
 rank_peers <- function() {
   all <- ouyang_peers()[c("ranger", "BART")]
   names(all) <- c("ranger", "dbarts")
   all[["SVM, tuned"]] <- function(x, y, new, classes) {
     if (!classes) return(ouyang_peers()[["SVM, tuned"]](x, y, new, FALSE))
     fit <- e1071::tune.svm(
-      x, factor(y, 0:1), gamma = c(0.1, 0.3, 1, 3) / ncol(x),
-      cost = c(1, 10, 100), tunecontrol = e1071::tune.control(cross = 5),
-      probability = TRUE
+      x, factor(y, 0:1), gamma = c(0.1, 0.3, 1, 3) / ncol(x), cost = c(1, 10, 100),
+      tunecontrol = e1071::tune.control(cross = 5), probability = TRUE
     )$best.model
     attr(stats::predict(fit, new, probability = TRUE), "probabilities")[, "1"]
   }
@@ -86,8 +80,8 @@ rank_peers <- function() {
   all[lengths(all) > 0]
 }
 
-# A Gaussian process with a length-scale for each predictor, all constants by
-# maximum likelihood from two starts: its mean at new rows.
+# A Gaussian process with a length-scale for each predictor, all constants by maximum likelihood
+# from two starts: its mean at new rows.
 fit_process <- function(x, y, new) {
   center <- colMeans(x)
   size <- pmax(apply(x, 2, stats::sd), 1e-8)
@@ -104,9 +98,7 @@ fit_process <- function(x, y, new) {
   parts <- function(theta) {
     k <- kernel(theta)
     root <- chol(k + diag(exp(theta[p + 2]) + 1e-6, nrow(k)))
-    list(k = k, root = root, alpha = backsolve(
-      root, forwardsolve(t(root), y)
-    ))
+    list(k = k, root = root, alpha = backsolve(root, forwardsolve(t(root), y)))
   }
   value <- function(theta) {
     now <- parts(theta)
@@ -125,9 +117,8 @@ fit_process <- function(x, y, new) {
   }
   tries <- lapply(c(0.5, 1.5), function(start) {
     stats::optim(
-      c(rep(start, p), 0, -2), value, slope, method = "L-BFGS-B",
-      lower = c(rep(-4, p), -6, -12), upper = c(rep(8, p), 8, 3),
-      control = list(maxit = 100)
+      c(rep(start, p), 0, -2), value, slope, method = "L-BFGS-B", lower = c(rep(-4, p), -6, -12),
+      upper = c(rep(8, p), 8, 3), control = list(maxit = 100)
     )
   })
   theta <- tries[[which.min(vapply(tries, `[[`, 0, "value"))]]$par
@@ -139,19 +130,16 @@ fit_process <- function(x, y, new) {
   y_mean + y_sd * drop(cross %*% parts(theta)$alpha)
 }
 
-# What a fit by bark() with `until` says, and how well its intervals cover.
-# `...`: of the length of the run.
+# What a fit by bark() with `until` says, and how well its intervals cover. `...`: of the length of
+# the run.
 rank_own <- function(data, classes, until = "auto", ...) {
   fit <- quietly(flat(bark)(
-    data$x, data$y, family = if (classes) "binomial" else "gaussian",
-    until = until, ..., seed = 1, threads = 1,
-    control = bark_control(progress = FALSE)
+    data$x, data$y, family = if (classes) "binomial" else "gaussian", until = until, ..., seed = 1,
+    threads = 1, control = bark_control(progress = FALSE)
   ))
   covered <- function(y, kind) {
     if (classes || is.null(y)) return(NA)
-    limits <- predict(
-      fit, data$newx, interval = kind, level = 0.9, seed = 1, threads = 1
-    )
+    limits <- predict(fit, data$newx, interval = kind, level = 0.9, seed = 1, threads = 1)
     mean(limits[, "lwr"] <= y & y <= limits[, "upr"])
   }
   list(
@@ -166,10 +154,9 @@ rank_own <- function(data, classes, until = "auto", ...) {
   )
 }
 
-# One row a method of each split: RMSE, of noiseless values where they are known,
-# or log-loss of classes.
-rank_race <- function(set, r, until = "auto", only = NULL,
-                      sets = rank_sets(), ...) {
+# One row a method of each split: RMSE, of noiseless values where they are known, or log-loss of
+# classes.
+rank_race <- function(set, r, until = "auto", only = NULL, sets = rank_sets(), ...) {
   data <- sets[[set]](r)
   names <- sprintf("x%d", seq_len(ncol(data$x)))
   colnames(data$x) <- colnames(data$newx) <- names
@@ -181,9 +168,8 @@ rank_race <- function(set, r, until = "auto", only = NULL,
   }
   row <- function(method, done, own = list()) {
     data.frame(
-      set = set, split = r, method = method, loss = loss(done$value$mean),
-      seconds = done$seconds, sweeps = own$sweeps %||% NA,
-      rhat = own$rhat %||% NA, cover_f = own$cover_f %||% NA,
+      set = set, split = r, method = method, loss = loss(done$value$mean), seconds = done$seconds,
+      sweeps = own$sweeps %||% NA, rhat = own$rhat %||% NA, cover_f = own$cover_f %||% NA,
       cover_y = own$cover_y %||% NA
     )
   }

@@ -1,6 +1,5 @@
-# Data, machines and scores of the comparisons with Damoulas and Girolami
-# (2009): shared by bench/mkprobit.R and vignettes/precompute_feature-spaces.R,
-# after helpers.R.
+# Data, machines and scores of the comparisons with Damoulas and Girolami (2009): shared by
+# bench/mkprobit.R and vignettes/precompute_feature-spaces.R, after helpers.R.
 
 # Table 2 of the paper, percent error of ten folds, by kernel.
 damoulas_sets <- data.frame(
@@ -34,10 +33,7 @@ damoulas_data <- function(set) {
   }
   switch(set,
     iris = list(x = as.matrix(iris[1:4]), y = iris$Species),
-    crabs = list(
-      x = as.matrix(MASS::crabs[4:8]),
-      y = interaction(MASS::crabs$sp, MASS::crabs$sex)
-    ),
+    crabs = list(x = as.matrix(MASS::crabs[4:8]), y = interaction(MASS::crabs$sp, MASS::crabs$sex)),
     glass = named(packaged("Glass", "mlbench"), 1:9, "Type"),
     vehicle = named(packaged("Vehicle", "mlbench"), 1:18, "Class"),
     soybean = labelled("soybean_small.csv"), wine = labelled("wine.csv"),
@@ -45,9 +41,7 @@ damoulas_data <- function(set) {
   )
 }
 
-damoulas_kernels <- list(
-  rbf = quote(rbf()), linear = quote(linear()), poly = quote(polynomial())
-)
+damoulas_kernels <- list(rbf = quote(rbf()), linear = quote(linear()), poly = quote(polynomial()))
 
 class_log_loss <- function(y, prob) {
   own <- prob[cbind(seq_along(y), match(as.character(y), colnames(prob)))]
@@ -58,8 +52,7 @@ class_log_loss <- function(y, prob) {
 probit_machine <- function(kernel = bayeskernel::rbf(), ...) {
   function(x, y, new) {
     fit <- quietly(flat(bayeskernel::mkprobit)(
-      x, y, kernel = kernel, coefficients = "weights", threads = 1, seed = 1,
-      progress = FALSE, ...
+      x, y, kernel = kernel, coefficients = "weights", threads = 1, seed = 1, progress = FALSE, ...
     ))
     stats::predict(fit, new, type = "prob", threads = 1)
   }
@@ -101,17 +94,14 @@ class_scores <- function(data, machine, folds) {
   rows <- lapply(folds, function(test) {
     done <- timed(function() {
       machine(
-        data$x[-test, , drop = FALSE], droplevels(data$y[-test]),
-        data$x[test, , drop = FALSE]
+        data$x[-test, , drop = FALSE], droplevels(data$y[-test]), data$x[test, , drop = FALSE]
       )
     })
     prob <- done$value
     best <- colnames(prob)[max.col(prob, "first")]
     # A class that no row of the training part has.
     unseen <- setdiff(levels(data$y), colnames(prob))
-    prob <- cbind(prob, matrix(
-      0, nrow(prob), length(unseen), dimnames = list(NULL, unseen)
-    ))
+    prob <- cbind(prob, matrix(0, nrow(prob), length(unseen), dimnames = list(NULL, unseen)))
     data.frame(
       error = mean(best != data$y[test]),
       log_loss = class_log_loss(data$y[test], prob), seconds = done$seconds
@@ -130,15 +120,12 @@ mfeat_spaces <- function() {
   list(y = parts[[1]]$y, spaces = lapply(parts, `[[`, "x"))
 }
 
-# Proteins in 27 folds, 311 to train, 383 to test: the first six of the views of
-# the authors' data, 27 coordinates each, every row divided by its norm.
+# Proteins in 27 folds, 311 to train, 383 to test: the first six of the views of the authors' data,
+# 27 coordinates each, every row divided by its norm.
 protein_spaces <- function() {
   labels <- utils::read.csv(data_file("protein_fold_features.csv"))
   table <- utils::read.csv(data_file("protein_fold_kpca12.csv.gz"))
-  names <- c(
-    "composition", "structure", "hydrophobicity", "volume", "polarity",
-    "polarizability"
-  )
+  names <- c("composition", "structure", "hydrophobicity", "volume", "polarity", "polarizability")
   spaces <- lapply(stats::setNames(seq_along(names), names), function(view) {
     x <- as.matrix(table[startsWith(names(table), sprintf("v%02d_", view))])
     x / sqrt(rowSums(x^2))
@@ -163,14 +150,12 @@ simulate_spaces <- function(n, classes, spaces, columns = 21) {
   list(x = x, y = y)
 }
 
-# Errors of every single space, of combined classifiers and of combined kernels
-# on one split.
+# Errors of every single space, of combined classifiers and of combined kernels on one split.
 space_errors <- function(spaces, y, train, test, kernel, composites, ...) {
   fit_to <- function(spaces, ...) {
     quietly(flat(bayeskernel::mkprobit)(
-      spaces_at(spaces, train), y[train],
-      kernel = kernel, coefficients = "weights", threads = 1, seed = 1,
-      progress = FALSE, ...
+      spaces_at(spaces, train), y[train], kernel = kernel, coefficients = "weights", threads = 1,
+      seed = 1, progress = FALSE, ...
     ))
   }
   new <- spaces_at(spaces, test)
@@ -194,14 +179,11 @@ space_errors <- function(spaces, y, train, test, kernel, composites, ...) {
 }
 
 fixed_composites <- list(
-  "kernels, fixed sum" = list(combine = "sum"),
-  "kernels, fixed product" = list(combine = "product")
+  "kernels, fixed sum" = list(combine = "sum"), "kernels, fixed product" = list(combine = "product")
 )
 learned_composites <- list(
   "kernels, learned sum" = list(combine = "sum", kernel_weights = "learn"),
-  "kernels, learned product" = list(
-    combine = "product", kernel_weights = "learn"
-  ),
+  "kernels, learned product" = list(combine = "product", kernel_weights = "learn"),
   "kernels, subset" = list(combine = "binary", kernel_weights = "learn")
 )
 
@@ -227,8 +209,8 @@ sampled_composites <- list("kernels, sum by the sampler" = list(
   latent_scales = "shared", chains = 1, warmup = 200, ndraws = 200
 ))
 
-# Neal's three classes in four dimensions, of which two matter: an ellipse, a
-# half-plane, and the rest.
+# Neal's three classes in four dimensions, of which two matter: an ellipse, a half-plane, and the
+# rest.
 simulate_neal <- function(n, seed = 1) {
   set.seed(seed)
   x <- matrix(stats::runif(4 * n), n, dimnames = list(NULL, paste0("x", 1:4)))

@@ -1,5 +1,5 @@
-# Shared by the scripts of this folder and by vignettes/precompute_*.R:
-# timing, scores, data, and the protocol of the tuned support vector machine.
+# Shared by the scripts of this folder and by vignettes/precompute_*.R: timing, scores, data, and
+# the protocol of the tuned support vector machine.
 
 # This file, for processes of their own.
 helpers_file <- normalizePath(
@@ -9,12 +9,10 @@ helpers_file <- normalizePath(
 )
 
 # Of functions that hand on what they are given: flat(bsvm)(..., tol = 1e-8).
-source(file.path(
-  dirname(helpers_file), "../tests/testthat/helper-flat.R"
-))
+source(file.path(dirname(helpers_file), "../tests/testthat/helper-flat.R"))
 
-# Median CPU seconds of one call of `run`. Quick calls are repeated until a
-# measurement lasts `least` seconds, since the clock ticks in milliseconds.
+# Median CPU seconds of one call of `run`. Quick calls are repeated until a measurement lasts
+# `least` seconds, since the clock ticks in milliseconds.
 cpu_seconds <- function(run, times = 5, least = 0.2) {
   once <- function(count) {
     before <- proc.time()
@@ -52,9 +50,8 @@ setting <- function(name, default) {
   if (is.na(value)) default else methods::as(value, class(default))
 }
 
-# The functions `parts`, or those that BAYESKERNEL_PARTS names, one after
-# another. What they return goes to `file` under their names; parts that are
-# left out stay as it has them.
+# The functions `parts`, or those that BAYESKERNEL_PARTS names, one after another. What they return
+# goes to `file` under their names; parts that are left out stay as it has them.
 run_parts <- function(parts, file) {
   wanted <- setting("PARTS", paste(names(parts), collapse = ","))
   results <- if (file.exists(file)) readRDS(file) else list()
@@ -72,9 +69,8 @@ print_machine <- function() {
     error = function(e) "unknown", warning = function(w) "unknown"
   )
   cat(sprintf(
-    "%s, bayeskernel %s, %d cores, load average at the start %s\n",
-    R.version.string, utils::packageVersion("bayeskernel"),
-    parallel::detectCores(), load
+    "%s, bayeskernel %s, %d cores, load average at the start %s\n", R.version.string,
+    utils::packageVersion("bayeskernel"), parallel::detectCores(), load
   ))
 }
 
@@ -97,19 +93,16 @@ print_ratios <- function(rows, title) {
     )
   }
   verdict <- with(table, ifelse(is.na(demand), "",
-    ifelse(ratio <= stretch, "stretch",
-      ifelse(ratio <= demand, "demand", "SHORT")
-    )
+    ifelse(ratio <= stretch, "stretch", ifelse(ratio <= demand, "demand", "SHORT"))
   ))
   cat("\n", title, "\n", sep = "")
   width <- options(width = 120)
   on.exit(options(width))
   print(
     data.frame(
-      work = table$work, peer = table$peer,
-      ours_s = signif(table$ours_s, 3), peer_s = signif(table$peer_s, 3),
-      ratio = fraction(table$ratio), demand = fraction(table$demand),
-      stretch = fraction(table$stretch), reached = verdict
+      work = table$work, peer = table$peer, ours_s = signif(table$ours_s, 3),
+      peer_s = signif(table$peer_s, 3), ratio = fraction(table$ratio),
+      demand = fraction(table$demand), stretch = fraction(table$stretch), reached = verdict
     ),
     row.names = FALSE, right = FALSE
   )
@@ -162,22 +155,18 @@ spam_data <- function() {
 data_file <- function(name) {
   folder <- Sys.getenv("BAYESKERNEL_DATA")
   if (!nzchar(folder)) {
-    stop("the environment variable BAYESKERNEL_DATA must name the folder of ",
-      name)
+    stop("the environment variable BAYESKERNEL_DATA must name the folder of ", name)
   }
   file <- file.path(folder, name)
   if (!file.exists(file)) stop("BAYESKERNEL_DATA has no ", name)
   file
 }
 
-# Raetsch's benchmark sets, distinct patterns, as in the repository of the
-# authors of Wenzel et al. (2017), theogf/BayesianSVM: name, rows, and Table 1
-# of the paper for its S-BSVM and for its SVM with Platt's scaling.
+# Raetsch's benchmark sets, distinct patterns, as in the repository of the authors of Wenzel et al.
+# (2017), theogf/BayesianSVM: name, rows, and Table 1 of the paper for its S-BSVM and for its SVM
+# with Platt's scaling.
 raetsch_sets <- data.frame(
-  set = c(
-    "breast_cancer", "diabetis", "flare_solar", "german", "heart", "splice",
-    "waveform"
-  ),
+  set = c("breast_cancer", "diabetis", "flare_solar", "german", "heart", "splice", "waveform"),
   n = c(263, 768, 144, 1000, 270, 2991, 5000),
   d = c(9, 8, 9, 20, 13, 60, 21),
   error = c(.26, .22, .36, .24, .16, .13, .09),
@@ -189,8 +178,8 @@ raetsch_sets <- data.frame(
   platt_seconds = c(0.04, 0.11, 0.01, 0.15, 0.04, 1.3, 2.3)
 )
 
-# Predictors and labels of a table whose last column is the label; the greater
-# label, "1", is the positive class.
+# Predictors and labels of a table whose last column is the label; the greater label, "1", is the
+# positive class.
 labelled_table <- function(file) {
   table <- utils::read.csv(file)
   last <- ncol(table)
@@ -211,15 +200,12 @@ usps_data <- function() {
 # The 8 low-level features of 11,000 collisions of SUSY, 10,000 for training.
 susy_sample <- function() {
   table <- utils::read.csv(data_file("susy_lowlevel_11k.csv"))
-  list(
-    x = as.matrix(table[, 1:8]), y = factor(table$y),
-    train = table$set == "train"
-  )
+  list(x = as.matrix(table[, 1:8]), y = factor(table$y), train = table$set == "train")
 }
 
-# Patients of Duke University with chest pain, as Vanderbilt's department of
-# biostatistics gives them out: from the folder BAYESKERNEL_DATA, else from the
-# user's cache, into which they are fetched once.
+# Patients of Duke University with chest pain, as Vanderbilt's department of biostatistics gives
+# them out: from the folder BAYESKERNEL_DATA, else from the user's cache, into which they are
+# fetched once.
 acath_data <- function() {
   folder <- Sys.getenv("BAYESKERNEL_DATA")
   cache <- tools::R_user_dir("bayeskernel", "cache")
@@ -230,9 +216,7 @@ acath_data <- function() {
   if (nzchar(folder)) stop("BAYESKERNEL_DATA has no acath.csv")
   fetched <- tempfile(fileext = ".sav")
   on.exit(unlink(fetched))
-  utils::download.file(
-    "https://hbiostat.org/data/repo/acath.sav", fetched, mode = "wb"
-  )
+  utils::download.file("https://hbiostat.org/data/repo/acath.sav", fetched, mode = "wb")
   home <- new.env()
   load(fetched, home)
   data <- checked_acath(home$acath)
@@ -241,9 +225,8 @@ acath_data <- function() {
   data
 }
 
-# The table with its rows in one order, so that splits do not depend on where
-# it came from. The checksum is of the content: copies differ in the order of
-# rows and columns, not in a cell.
+# The table with its rows in one order, so that splits do not depend on where it came from. The
+# checksum is of the content: copies differ in the order of rows and columns, not in a cell.
 checked_acath <- function(data) {
   columns <- c("sex", "age", "cad.dur", "choleste", "tvdlm", "sigdz")
   data <- data.frame(lapply(data[columns], as.integer))
@@ -251,9 +234,7 @@ checked_acath <- function(data) {
   rownames(data) <- NULL
   text <- tempfile()
   on.exit(unlink(text))
-  writeBin(charToRaw(paste0(
-    do.call(paste, c(data, sep = ",")), "\n", collapse = ""
-  )), text)
+  writeBin(charToRaw(paste0(do.call(paste, c(data, sep = ",")), "\n", collapse = "")), text)
   if (tools::md5sum(text) != "1c43af642bc762538082fb542334fd0b") {
     stop("acath.csv is not the table of 3504 patients that is expected")
   }
@@ -262,16 +243,15 @@ checked_acath <- function(data) {
 
 acath_formula <- sigdz ~ sex + age + log(cad.dur + 1) + log(choleste)
 
-# Section 4.5: test rows have their cholesterol measured. A quarter of all
-# rows, drawn among those, is the test set; the other rows, complete or not,
-# are for training.
+# Section 4.5: test rows have their cholesterol measured. A quarter of all rows, drawn among those,
+# is the test set; the other rows, complete or not, are for training.
 acath_test_rows <- function(data) {
   complete <- which(!is.na(data$choleste))
   sort(sample(complete, round(0.25 * nrow(data))))
 }
 
-# Multiple imputation with the defaults of mice: data frames of the transformed
-# columns, in the order of acath_formula.
+# Multiple imputation with the defaults of mice: data frames of the transformed columns, in the
+# order of acath_formula.
 mice_completed <- function(data, seed, m = 5) {
   columns <- stats::model.frame(acath_formula, data, na.action = stats::na.pass)
   names(columns) <- c("sigdz", "sex", "age", "log_duration", "log_cholesterol")
@@ -281,8 +261,8 @@ mice_completed <- function(data, seed, m = 5) {
 
 three_quarters <- function(n) sort(sample(n, round(0.75 * n)))
 
-# The test rows of the folds of Wenzel et al.: contiguous, not shuffled; the
-# last n %% 10 rows are in no test set.
+# The test rows of the folds of Wenzel et al.: contiguous, not shuffled; the last n %% 10 rows are
+# in no test set.
 contiguous_folds <- function(n, k = 10) {
   size <- n %/% k
   lapply(seq_len(k), function(fold) (fold - 1) * size + seq_len(size))
@@ -296,16 +276,16 @@ standardised_design <- function(data, train) {
   scale(x, center, spread)
 }
 
-# Section 4.2; the paper's own generator is lost. Labels y = sign(f + e),
-# f = x1 - x2 + x3 - x4, e logistic, x standard normal.
+# Section 4.2; the paper's own generator is lost. Labels y = sign(f + e), f = x1 - x2 + x3 - x4, e
+# logistic, x standard normal.
 simulate_linear <- function(n, p) {
   x <- matrix(stats::rnorm(n * p), n, p)
   f <- drop(x[, 1:4] %*% c(1, -1, 1, -1))
   list(x = x, y = factor(f + stats::rlogis(n) > 0, c(FALSE, TRUE)))
 }
 
-# Columns standard normal with correlation r^|j - k|; `effects` belong to
-# columns spread evenly over all p, `true`, and y = sign(f + e), e logistic.
+# Columns standard normal with correlation r^|j - k|; `effects` belong to columns spread evenly over
+# all p, `true`, and y = sign(f + e), e logistic.
 simulate_sparse <- function(n, p, effects, correlation = 0) {
   x <- matrix(stats::rnorm(n * p), n, p)
   for (k in seq_len(p)[-1]) {
@@ -314,19 +294,15 @@ simulate_sparse <- function(n, p, effects, correlation = 0) {
   colnames(x) <- paste0("x", seq_len(p))
   true <- round(seq(1, p, length.out = length(effects)))
   f <- drop(x[, true] %*% effects)
-  list(
-    x = x, true = true,
-    y = factor(f + stats::rlogis(n) > 0, c(FALSE, TRUE))
-  )
+  list(x = x, true = true, y = factor(f + stats::rlogis(n) > 0, c(FALSE, TRUE)))
 }
 
 # Nonlinear machines -------------------------------------------------------
 
-# Functions of x, y (a factor of two levels), new rows and the width theta of
-# the kernel exp(-|x - z|^2 / theta^2), NULL for the method's default. They
-# give the predicted class and the probability of the second level. Given a
-# width the machines get the cost 2 as well, which a kernel of variance 1
-# amounts to. All take their columns as they are.
+# Functions of x, y (a factor of two levels), new rows and the width theta of the kernel exp(-|x -
+# z|^2 / theta^2), NULL for the method's default. They give the predicted class and the probability
+# of the second level. Given a width the machines get the cost 2 as well, which a kernel of variance
+# 1 amounts to. All take their columns as they are.
 nonlinear_machines <- function() {
   all <- list(
     gpsvm = function(x, y, new, theta = NULL, ..., method = "vb", tune = FALSE) {
@@ -341,13 +317,9 @@ nonlinear_machines <- function() {
   if (has("e1071")) {
     all$e1071 <- function(x, y, new, theta = NULL) {
       width <- if (!is.null(theta)) list(gamma = 1 / theta^2, cost = 2)
-      fit <- do.call(e1071::svm, c(
-        list(x, y, scale = FALSE, probability = TRUE), width
-      ))
+      fit <- do.call(e1071::svm, c(list(x, y, scale = FALSE, probability = TRUE), width))
       class <- stats::predict(fit, new, probability = TRUE)
-      list(
-        class = class, prob = attr(class, "probabilities")[, levels(y)[2]]
-      )
+      list(class = class, prob = attr(class, "probabilities")[, levels(y)[2]])
     }
   }
   if (has("kernlab")) {
@@ -355,9 +327,7 @@ nonlinear_machines <- function() {
       width <- if (!is.null(theta)) {
         list(kpar = list(sigma = 1 / theta^2), C = 2)
       }
-      fit <- do.call(kernlab::ksvm, c(
-        list(x, y, scaled = FALSE, prob.model = TRUE), width
-      ))
+      fit <- do.call(kernlab::ksvm, c(list(x, y, scaled = FALSE, prob.model = TRUE), width))
       list(
         class = kernlab::predict(fit, new),
         prob = kernlab::predict(fit, new, type = "probabilities")[, 2]
@@ -365,9 +335,7 @@ nonlinear_machines <- function() {
     }
     all$gausspr <- function(x, y, new, theta = NULL) {
       width <- if (!is.null(theta)) list(kpar = list(sigma = 1 / theta^2))
-      utils::capture.output(fit <- do.call(kernlab::gausspr, c(
-        list(x, y, scaled = FALSE), width
-      )))
+      utils::capture.output(fit <- do.call(kernlab::gausspr, c(list(x, y, scaled = FALSE), width)))
       prob <- kernlab::predict(fit, new, type = "probabilities")[, 2]
       list(class = class_of(prob, 0.5, levels(y)), prob = prob)
     }
@@ -375,8 +343,7 @@ nonlinear_machines <- function() {
   all
 }
 
-# New rows standardised like the rows of training, and columns that are
-# constant there left out.
+# New rows standardised like the rows of training, and columns that are constant there left out.
 standardised_pair <- function(x, new) {
   center <- colMeans(x)
   spread <- apply(x, 2, stats::sd)
@@ -387,11 +354,10 @@ standardised_pair <- function(x, new) {
   list(x = put(x), new = put(new))
 }
 
-# One row a fold: error, Brier score, log loss, AUC and CPU seconds of fit and
-# prediction; quick ones are timed over several runs. `machine` is called with
-# x, y and the new rows, standardised by the training rows of the fold.
-score_folds <- function(data, machine, folds = contiguous_folds(nrow(data$x)),
-                        seed = 1) {
+# One row a fold: error, Brier score, log loss, AUC and CPU seconds of fit and prediction; quick
+# ones are timed over several runs. `machine` is called with x, y and the new rows, standardised by
+# the training rows of the fold.
+score_folds <- function(data, machine, folds = contiguous_folds(nrow(data$x)), seed = 1) {
   rows <- lapply(seq_along(folds), function(fold) {
     test <- folds[[fold]]
     pair <- standardised_pair(data$x[-test, ], data$x[test, ])
@@ -402,18 +368,16 @@ score_folds <- function(data, machine, folds = contiguous_folds(nrow(data$x)),
     truth <- data$y[test] == levels(data$y)[2]
     prob <- done$value$prob
     data.frame(
-      fold = fold, error = mean(done$value$class != data$y[test]),
-      brier = brier(truth, prob), log_loss = log_loss(truth, prob),
-      auc = if (length(unique(truth)) == 2) auc(truth, prob) else NA,
-      seconds = done$seconds
+      fold = fold, error = mean(done$value$class != data$y[test]), brier = brier(truth, prob),
+      log_loss = log_loss(truth, prob),
+      auc = if (length(unique(truth)) == 2) auc(truth, prob) else NA, seconds = done$seconds
     )
   })
   do.call(rbind, rows)
 }
 
-# The settings of Table 1 for one set: inducing points a fifth of the training
-# rows, at most 100. gausspr is left out above `gausspr_rows`: its time grows
-# with the cube of the rows.
+# The settings of Table 1 for one set: inducing points a fifth of the training rows, at most 100.
+# gausspr is left out above `gausspr_rows`: its time grows with the cube of the rows.
 table1_machines <- function(n, gausspr_rows = 1000) {
   machines <- nonlinear_machines()
   if (n > gausspr_rows) machines$gausspr <- NULL
@@ -445,9 +409,7 @@ table1_rows <- function(set) {
   machines <- table1_machines(nrow(data$x))
   rows <- lapply(names(machines), function(name) {
     message(set, ": ", name)
-    data.frame(
-      set = set, machine = name, score_folds(data, machines[[name]])
-    )
+    data.frame(set = set, machine = name, score_folds(data, machines[[name]]))
   })
   do.call(rbind, rows)
 }
@@ -457,38 +419,33 @@ table1_means <- function(folds) {
   by <- split(folds, folds[c("machine", "set")], drop = TRUE)
   rows <- lapply(by, function(f) {
     data.frame(
-      set = f$set[1], machine = f$machine[1], error = mean(f$error),
-      error_sd = stats::sd(f$error), brier = mean(f$brier),
-      brier_sd = stats::sd(f$brier), log_loss = mean(f$log_loss),
+      set = f$set[1], machine = f$machine[1], error = mean(f$error), error_sd = stats::sd(f$error),
+      brier = mean(f$brier), brier_sd = stats::sd(f$brier), log_loss = mean(f$log_loss),
       seconds = stats::median(f$seconds)
     )
   })
   means <- do.call(rbind, rows)
   means <- means[order(
-    match(means$set, raetsch_sets$set),
-    match(means$machine, unique(folds$machine))
+    match(means$set, raetsch_sets$set), match(means$machine, unique(folds$machine))
   ), ]
   rownames(means) <- NULL
   means
 }
 
-# The limits for gpsvm at theta = 5: the paper's error + 0.02 and Brier score
-# + 0.015, on the very small flare set + 0.03.
+# The limits for gpsvm at theta = 5: the paper's error + 0.02 and Brier score + 0.015, on the very
+# small flare set + 0.03.
 table1_limits <- function(means) {
   ours <- means[means$machine == "gpsvm, theta 5", ]
   paper <- raetsch_sets[match(ours$set, raetsch_sets$set), ]
   small <- ours$set == "flare_solar"
   data.frame(
-    set = ours$set, error = ours$error,
-    error_limit = paper$error + ifelse(small, 0.03, 0.02),
-    brier = ours$brier,
-    brier_limit = paper$brier + ifelse(small, 0.03, 0.015)
+    set = ours$set, error = ours$error, error_limit = paper$error + ifelse(small, 0.03, 0.02),
+    brier = ours$brier, brier_limit = paper$brier + ifelse(small, 0.03, 0.015)
   )
 }
 
-# Breiman's waveforms, 21 columns: a random mixture of two of three triangles
-# plus standard normal noise; class TRUE mixes the first and the second, as in
-# Raetsch's set.
+# Breiman's waveforms, 21 columns: a random mixture of two of three triangles plus standard normal
+# noise; class TRUE mixes the first and the second, as in Raetsch's set.
 simulate_waveform <- function(n) {
   triangle <- function(peak) pmax(6 - abs(1:21 - peak), 0)
   triangles <- rbind(triangle(11), triangle(15), triangle(7))
@@ -501,12 +458,11 @@ simulate_waveform <- function(n) {
   list(x = x, y = factor(class == 1))
 }
 
-# A stand-in for the collisions of SUSY: 18 columns, 8 of them independent
-# standard normal, z, as low-level features, and 10 noisy functions of two of
-# these each, as high-level ones: a sum for odd j, a length for even j. Labels
-# y = sign(f + e), e logistic, f a smooth function of z with squares, products
-# and a sine; 46 % are TRUE, and the AUC of f itself is 0.88. Made in blocks,
-# so that memory stays near that of the result.
+# A stand-in for the collisions of SUSY: 18 columns, 8 of them independent standard normal, z, as
+# low-level features, and 10 noisy functions of two of these each, as high-level ones: a sum for odd
+# j, a length for even j. Labels y = sign(f + e), e logistic, f a smooth function of z with squares,
+# products and a sine; 46 % are TRUE, and the AUC of f itself is 0.88. Made in blocks, so that
+# memory stays near that of the result.
 simulate_susy <- function(n, seed = 1, block = 1e5) {
   set.seed(seed)
   x <- matrix(0, n, 18)
@@ -527,8 +483,7 @@ simulate_susy <- function(n, seed = 1, block = 1e5) {
       } else {
         (sqrt(a^2 + b^2) - sqrt(pi / 2)) / sqrt(2 - pi / 2)
       }
-      x[rows, 8 + j] <- 0.9 * made +
-        sqrt(0.19) * stats::rnorm(length(rows))
+      x[rows, 8 + j] <- 0.9 * made + sqrt(0.19) * stats::rnorm(length(rows))
     }
     y[rows] <- f + stats::rlogis(length(rows)) > 0
     score[rows] <- f
@@ -553,14 +508,13 @@ reset_peak <- function() {
 # The settings of the paper for SUSY.
 fit_susy <- function(x, y, ..., tune = FALSE) {
   flat(bayeskernel::gpsvm)(
-    x, y, bayeskernel::rbf(5 / sqrt(2)), inducing = 64, method = "svi",
-    seed = 1, ..., tune = tune
+    x, y, bayeskernel::rbf(5 / sqrt(2)), inducing = 64, method = "svi", seed = 1, ..., tune = tune
   )
 }
 
-# One fit to the stand-in: wall-clock and CPU seconds, memory above what the
-# process held before, data included, and scores on 100,000 other rows. To be
-# run in a fresh process, whose memory nothing else has touched.
+# One fit to the stand-in: wall-clock and CPU seconds, memory above what the process held before,
+# data included, and scores on 100,000 other rows. To be run in a fresh process, whose memory
+# nothing else has touched.
 susy_run <- function(n, threads, ...) {
   new <- simulate_susy(1e5, seed = 2)
   data <- simulate_susy(n)
@@ -574,16 +528,12 @@ susy_run <- function(n, threads, ...) {
   prob <- stats::predict(fit, new$x, type = "prob", threads = threads)[, 2]
   d <- fit$diagnostics
   data.frame(
-    n = n, threads = threads, seconds = time[["elapsed"]],
-    core = fit$elapsed[["core"]],
-    cpu = time[["user.self"]] + time[["sys.self"]], steps = d$steps,
-    batch = d$batch_size, passes = d$passes,
-    elbo = if (d$passes > 0) max(bayeskernel::elbo(fit)) else NA,
-    data_mb = 8 * length(data$x) / 2^20,
-    above_mb = after[["peak"]] - before[["now"]],
-    auc = auc(new$y, stats::predict(fit, new$x, type = "link")),
-    best_auc = auc(new$y, new$f), brier = brier(new$y, prob),
-    error = mean((prob > 0.5) != new$y)
+    n = n, threads = threads, seconds = time[["elapsed"]], core = fit$elapsed[["core"]],
+    cpu = time[["user.self"]] + time[["sys.self"]], steps = d$steps, batch = d$batch_size,
+    passes = d$passes, elbo = if (d$passes > 0) max(bayeskernel::elbo(fit)) else NA,
+    data_mb = 8 * length(data$x) / 2^20, above_mb = after[["peak"]] - before[["now"]],
+    auc = auc(new$y, stats::predict(fit, new$x, type = "link")), best_auc = auc(new$y, new$f),
+    brier = brier(new$y, prob), error = mean((prob > 0.5) != new$y)
   )
 }
 
@@ -646,9 +596,7 @@ kept_by_lasso <- function(x, y, rule) {
 
 # Spike-and-slab variational Bayes for the logistic model.
 kept_by_varbvs <- function(x, y) {
-  fit <- quietly(varbvs::varbvs(
-    x, NULL, as.numeric(y) - 1, family = "binomial", verbose = FALSE
-  ))
+  fit <- quietly(varbvs::varbvs(x, NULL, as.numeric(y) - 1, family = "binomial", verbose = FALSE))
   unname(which(fit$pip > 0.5))
 }
 
@@ -688,16 +636,13 @@ score_selection <- function(selector, set) {
 
 fit_svm <- function(x, y, cost, weights = NULL) {
   suppressWarnings(e1071::svm(
-    x, y, kernel = "linear", cost = cost, scale = FALSE,
-    class.weights = weights
+    x, y, kernel = "linear", cost = cost, scale = FALSE, class.weights = weights
   ))
 }
 
-# The two-stage grid of section 4.1: the hold-out error of each cost on a
-# coarse grid, then on a finer one around the best. The paper uses 100
-# hold-outs a grid; its costs are not given.
-tune_svm <- function(x, y, hold_outs = 5, coarse = 2^seq(-5, 5, 2),
-                     fine = 2^seq(-1.5, 1.5, 0.5)) {
+# The two-stage grid of section 4.1: the hold-out error of each cost on a coarse grid, then on a
+# finer one around the best. The paper uses 100 hold-outs a grid; its costs are not given.
+tune_svm <- function(x, y, hold_outs = 5, coarse = 2^seq(-5, 5, 2), fine = 2^seq(-1.5, 1.5, 0.5)) {
   error <- function(costs) {
     rowMeans(vapply(seq_len(hold_outs), function(h) {
       inner <- three_quarters(length(y))
@@ -727,8 +672,7 @@ balancing_weights <- function(y) {
 # Friedman's functions 1 to 3 with the dissertation's noise, or without any.
 simulate_friedman <- function(number, n, noisy = TRUE) {
   simulate <- list(
-    mlbench::mlbench.friedman1, mlbench::mlbench.friedman2,
-    mlbench::mlbench.friedman3
+    mlbench::mlbench.friedman1, mlbench::mlbench.friedman2, mlbench::mlbench.friedman3
   )[[number]]
   z <- simulate(n, sd = if (noisy) c(1, 125, 0.1)[[number]] else 0)
   list(x = z$x, y = z$y)
@@ -740,9 +684,8 @@ simulate_circle <- function(p, n) {
   list(x = x, y = as.integer(rowSums(x[, 1:2]^2) <= 2 / pi))
 }
 
-# Two classes of spectra, half each: Gaussian peaks of sd 3 at 20 (class 0
-# only), 40 (both), 60 (both, twice as high in class 1) and 80 (class 1 only),
-# on a baseline.
+# Two classes of spectra, half each: Gaussian peaks of sd 3 at 20 (class 0 only), 40 (both), 60
+# (both, twice as high in class 1) and 80 (class 1 only), on a baseline.
 simulate_spectra <- function(n = 10, p = 100, baseline = 0) {
   centers <- c(20, 40, 60, 80)
   heights <- rbind(c(1, 1, 1, 0), c(0, 1, 2, 1))
@@ -792,8 +735,8 @@ ouyang_data <- function(set) {
   )
 }
 
-# Functions of x, y (numbers, or 0 and 1 if `classes`) and new rows that give
-# the mean response, or the probability of 1 (SVM: the class).
+# Functions of x, y (numbers, or 0 and 1 if `classes`) and new rows that give the mean response, or
+# the probability of 1 (SVM: the class).
 ouyang_peers <- function() {
   response <- function(y, classes) if (classes) factor(y, 0:1) else y
   number <- function(y, classes) if (classes) +(y == "1") else unname(y)
@@ -814,16 +757,12 @@ ouyang_peers <- function() {
   if (has("dbarts")) {
     all[["BART"]] <- function(x, y, new, classes) {
       fit <- dbarts::bart(x, y, new, verbose = FALSE)
-      if (classes) colMeans(stats::pnorm(fit$yhat.test)) else
-        fit$yhat.test.mean
+      if (classes) colMeans(stats::pnorm(fit$yhat.test)) else fit$yhat.test.mean
     }
   }
   if (has("ranger")) {
     all[["ranger"]] <- function(x, y, new, classes) {
-      fit <- ranger::ranger(
-        x = x, y = response(y, classes), probability = classes,
-        num.threads = 1
-      )
+      fit <- ranger::ranger(x = x, y = response(y, classes), probability = classes, num.threads = 1)
       out <- stats::predict(fit, new, num.threads = 1)$predictions
       if (classes) out[, "1"] else out
     }
@@ -831,8 +770,7 @@ ouyang_peers <- function() {
   if (has("randomForest")) {
     all[["random forest"]] <- function(x, y, new, classes) {
       fit <- randomForest::randomForest(x, response(y, classes))
-      if (classes) stats::predict(fit, new, type = "prob")[, "1"] else
-        stats::predict(fit, new)
+      if (classes) stats::predict(fit, new, type = "prob")[, "1"] else stats::predict(fit, new)
     }
   }
   all

@@ -38,8 +38,7 @@ punch <- function(d, observed) {
   d
 }
 
-# Regressions of x1 and x2 on all that is observed of the row, from complete
-# rows.
+# Regressions of x1 and x2 on all that is observed of the row, from complete rows.
 filled <- function(d, from = d) {
   whole <- from[stats::complete.cases(from), ]
   for (name in c("x1", "x2")) {
@@ -69,8 +68,7 @@ process <- function() {
     open <- punch(test, cases$observed[k])
     gaps <- !stats::complete.cases(open)
     fits <- quietly(list(
-      "no holes" = bkm(formula, train),
-      "averaged over" = bkm(formula, holed, missing = "model"),
+      "no holes" = bkm(formula, train), "averaged over" = bkm(formula, holed, missing = "model"),
       "complete rows" = bkm(formula, holed, missing = "omit"),
       "filled in once" = bkm(formula, filled(holed))
     ))
@@ -86,8 +84,7 @@ process <- function() {
       }
       data.frame(
         machine = name, observed = cases$observed[k], set = cases$set[k],
-        error = mean((p > 0.5) != test$y),
-        log_loss = probability_loss(test$y, p),
+        error = mean((p > 0.5) != test$y), log_loss = probability_loss(test$y, p),
         error_gaps = mean((q > 0.5)[gaps] != test$y[gaps]),
         loss_gaps = probability_loss(test$y[gaps], q[gaps])
       )
@@ -95,8 +92,7 @@ process <- function() {
   })
   out <- do.call(rbind, rows)
   shown <- stats::aggregate(
-    out[c("error", "log_loss", "error_gaps", "loss_gaps")],
-    out["machine"], mean
+    out[c("error", "log_loss", "error_gaps", "loss_gaps")], out["machine"], mean
   )
   print(shown, digits = 3)
   # Paired, over data sets and kinds of holes.
@@ -120,10 +116,7 @@ factor_rows <- function(n = 400, groups = 40) {
     kind = factor(kind), x = stats::rnorm(n, c(a = -0.5, b = 0, c = 0.7)[kind]),
     id = factor(rep_len(seq_len(groups), n))
   )
-  d$y <- as.numeric(
-    effect + 0.7 * d$x + stats::rnorm(groups, 0, 0.8)[d$id] +
-      stats::rlogis(n) > 0
-  )
+  d$y <- as.numeric(effect + 0.7 * d$x + stats::rnorm(groups, 0, 0.8)[d$id] + stats::rlogis(n) > 0)
   d
 }
 
@@ -140,10 +133,7 @@ by_mice <- function(d) {
   filled <- mice::mice(given, m = 5, printFlag = FALSE, seed = 1)
   fits <- lapply(1:5, function(k) {
     own <- mice::complete(filled, k)
-    lme4::glmer(
-      y ~ kind + x + (1 | id), transform(own, id = factor(id)),
-      stats::binomial()
-    )
+    lme4::glmer(y ~ kind + x + (1 | id), transform(own, id = factor(id)), stats::binomial())
   })
   estimate <- vapply(fits, lme4::fixef, numeric(4))
   within <- vapply(fits, function(f) {
@@ -161,12 +151,10 @@ by_mice <- function(d) {
 factors <- function() {
   sets <- setting("SETS", 200)
   methods <- c(
-    "no holes", "averaged over", "complete rows",
-    if (has("mice") && has("lme4")) "mice and glmer"
+    "no holes", "averaged over", "complete rows", if (has("mice") && has("lme4")) "mice and glmer"
   )
   answers <- array(
-    NA, c(4, 3, length(methods), sets),
-    list(names(factor_truth), NULL, methods, NULL)
+    NA, c(4, 3, length(methods), sets), list(names(factor_truth), NULL, methods, NULL)
   )
   for (set in seq_len(sets)) {
     set.seed(set)
@@ -189,13 +177,9 @@ factors <- function() {
     data.frame(
       coefficient = name, method = methods,
       bias = rowMeans(own[1, , ] - factor_truth[[name]], na.rm = TRUE),
-      rmse = sqrt(rowMeans(
-        (own[1, , ] - factor_truth[[name]])^2,
-        na.rm = TRUE
-      )),
+      rmse = sqrt(rowMeans((own[1, , ] - factor_truth[[name]])^2, na.rm = TRUE)),
       cover = rowMeans(
-        own[2, , ] < factor_truth[[name]] & own[3, , ] > factor_truth[[name]],
-        na.rm = TRUE
+        own[2, , ] < factor_truth[[name]] & own[3, , ] > factor_truth[[name]], na.rm = TRUE
       )
     )
   })
@@ -204,7 +188,4 @@ factors <- function() {
   shown
 }
 
-run_parts(
-  list(process = process, factor = factors),
-  setting("RESULTS", "holes_results.rds")
-)
+run_parts(list(process = process, factor = factors), setting("RESULTS", "holes_results.rds"))

@@ -17,8 +17,8 @@ plain_matrix <- function(x, z, lengthscale) {
   exp(-squares / (2 * lengthscale^2))
 }
 
-# CPU seconds of every way to make the same n x m matrix of d columns. They
-# count the time that the system takes to hand out memory for the result.
+# CPU seconds of every way to make the same n x m matrix of d columns. They count the time that the
+# system takes to hand out memory for the result.
 compare <- function(n, m, d, lengthscale = 3) {
   x <- matrix(rnorm(n * d), n)
   z <- matrix(rnorm(m * d), m)
@@ -39,22 +39,18 @@ compare <- function(n, m, d, lengthscale = 3) {
   seconds <- vapply(ways, cpu_seconds, numeric(1))
   cat(sprintf("\n%d x %d, %d columns, one thread\n", n, m, d))
   print(data.frame(
-    ms = signif(1000 * seconds, 3),
-    "million entries/s" = round(n * m / seconds / 1e6),
+    ms = signif(1000 * seconds, 3), "million entries/s" = round(n * m / seconds / 1e6),
     "largest difference" = signif(gap, 2), check.names = FALSE
   ))
   lapply(intersect(names(ways), c("kernlab", "plain R")), function(peer) {
     ratio_row(
-      sprintf("kernel_matrix() %d x %d", n, m), peer,
-      seconds[["kernel_matrix()"]], seconds[[peer]]
+      sprintf("kernel_matrix() %d x %d", n, m), peer, seconds[["kernel_matrix()"]], seconds[[peer]]
     )
   })
 }
 
 set.seed(1)
-print_ratios(
-  c(compare(5000, 100, 21), compare(2000, 2000, 21)), "Ours / peer"
-)
+print_ratios(c(compare(5000, 100, 21), compare(2000, 2000, 21)), "Ours / peer")
 
 # The width of the arithmetic is fixed when the package is first used.
 if (!nzchar(Sys.getenv("BAYESKERNEL_SIMD"))) {

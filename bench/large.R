@@ -23,8 +23,7 @@ measured <- function(run) {
   before <- memory()
   time <- system.time(value <- quietly(run()))
   list(
-    value = value, seconds = time[["elapsed"]],
-    cpu = time[["user.self"]] + time[["sys.self"]],
+    value = value, seconds = time[["elapsed"]], cpu = time[["user.self"]] + time[["sys.self"]],
     above_mb = memory()[["peak"]] - before[["now"]]
   )
 }
@@ -32,9 +31,8 @@ measured <- function(run) {
 show <- function(what, own, ...) {
   scores <- c(...)
   cat(sprintf(
-    "%s: %.1f s, %.1f s of CPU, %.0f MB above the data%s\n", what, own$seconds,
-    own$cpu, own$above_mb,
-    paste0(", ", names(scores), sprintf(" %.4f", scores), collapse = "")
+    "%s: %.1f s, %.1f s of CPU, %.0f MB above the data%s\n", what, own$seconds, own$cpu,
+    own$above_mb, paste0(", ", names(scores), sprintf(" %.4f", scores), collapse = "")
   ))
 }
 
@@ -98,8 +96,7 @@ beside_gpboost <- function(what, n, groups, fit) {
   known <- surface_data(2 * groups, groups, effects)
   new <- surface_data(30000, 10000, level = groups + seq_len(10000))
   losses <- function(p) {
-    c("log-loss known" = probability_loss(known$y, p(known)),
-      new = probability_loss(new$y, p(new)))
+    c("log-loss known" = probability_loss(known$y, p(known)), new = probability_loss(new$y, p(new)))
   }
   ours <- measured(function() fit(train))
   cat(sprintf("\n%s\n", what))
@@ -107,9 +104,7 @@ beside_gpboost <- function(what, n, groups, fit) {
   if (has("gpboost")) {
     peer <- measured(function() {
       gpboost::gpboost(
-        data = gpboost::gpb.Dataset(
-          as.matrix(train[c("x1", "x2")]), label = train$y
-        ),
+        data = gpboost::gpb.Dataset(as.matrix(train[c("x1", "x2")]), label = train$y),
         gp_model = gpboost::GPModel(
           group_data = as.character(train$id), likelihood = "bernoulli_logit",
           num_parallel_threads = 2L
@@ -120,9 +115,8 @@ beside_gpboost <- function(what, n, groups, fit) {
     })
     show("gpboost, 100 trees", peer, losses(function(rows) {
       predict(
-        peer$value, data = as.matrix(rows[c("x1", "x2")]),
-        group_data_pred = as.character(rows$id), predict_var = FALSE,
-        pred_latent = FALSE
+        peer$value, data = as.matrix(rows[c("x1", "x2")]), group_data_pred = as.character(rows$id),
+        predict_var = FALSE, pred_latent = FALSE
       )$response_mean
     }))
     cat(sprintf("ours / gpboost: %.2f of the CPU\n", ours$cpu / peer$cpu))
@@ -168,10 +162,7 @@ if ("wide" %in% parts) {
       "\n%.0f rows x 125, %.0f subjects: %.0f s, %.0f s of CPU, %d passes\n",
       n, subjects, own$seconds, own$cpu, own$value$diagnostics$passes
     ))
-    cat(sprintf(
-      "peak %.2f GB, data included; limits 600 s and 4 GB\n",
-      memory()[["peak"]] / 1024
-    ))
+    cat(sprintf("peak %.2f GB, data included; limits 600 s and 4 GB\n", memory()[["peak"]] / 1024))
     rm(own, data)
   }
 }

@@ -26,8 +26,8 @@ sweeps <- setting("SWEEPS", 40000)
 ranks <- 1:3
 all_peers <- ouyang_peers()
 
-# X uniform on [-1, 1]^4. D4in1: two strips along one direction; D4in2: the signs
-# of two combinations agree.
+# X uniform on [-1, 1]^4. D4in1: two strips along one direction; D4in2: the signs of two
+# combinations agree.
 simulate_low_rank <- function(set, n, seed) {
   set.seed(seed)
   x <- matrix(stats::runif(4 * n, -1, 1), n, dimnames = list(NULL, paste0("x", 1:4)))
@@ -42,10 +42,9 @@ simulate_low_rank <- function(set, n, seed) {
 
 run_klr <- function(x, y, rank, coefficients, chains = 2, ndraws = 1000) {
   quietly(klr(
-    x, factor(y, 0:1),
-    rank = rank, prior = klr_prior(coefficients = coefficients),
-    chains = chains,
-    control = klr_control(warmup = sweeps / 2, thin = max(1, sweeps / 2 / ndraws)), ndraws = ndraws, seed = 1
+    x, factor(y, 0:1), rank = rank, prior = klr_prior(coefficients = coefficients), chains = chains,
+    control = klr_control(warmup = sweeps / 2, thin = max(1, sweeps / 2 / ndraws)), ndraws = ndraws,
+    seed = 1
   ))
 }
 
@@ -110,8 +109,7 @@ directions <- function() {
     found$mean <- NULL
     print(found$directions, digits = 2)
     c(unclass(found), list(
-      y = own$data$y, prob = signif(fit$fitted$prob, 3),
-      prob_sd = signif(fit$fitted$prob_sd, 3),
+      y = own$data$y, prob = signif(fit$fitted$prob, 3), prob_sd = signif(fit$fitted$prob_sd, 3),
       rhat = max(fit$diagnostics$table$rhat, na.rm = TRUE)
     ))
   })
@@ -119,10 +117,7 @@ directions <- function() {
 
 # Both ways with coefficients, on a quarter of the data sets.
 schemes <- function() {
-  simulated(
-    ceiling(repeats / 4), c("truncated", "continuous"),
-    peers = list()
-  )
+  simulated(ceiling(repeats / 4), c("truncated", "continuous"), peers = list())
 }
 
 # Five parts of the rows, each predicted from the others.
@@ -147,8 +142,8 @@ real <- function(repeats) {
   })
 }
 
-# Sweeps a CPU second of a chain, and effective draws a second of f over four
-# chains, medians over ten rows.
+# Sweeps a CPU second of a chain, and effective draws a second of f over four chains, medians over
+# ten rows.
 speed <- function() {
   rows <- expand.grid(
     set = c("D4in1", "D4in2"), coefficients = c("truncated", "continuous"),
@@ -173,10 +168,9 @@ speed <- function() {
 }
 
 lowrank_parts <- list(
-  simulated = function() simulated(repeats),
-  chosen = function() chosen(ceiling(repeats / 4)),
-  real = function() real(ceiling(repeats / 4)), directions = directions,
-  schemes = schemes, speed = speed
+  simulated = function() simulated(repeats), chosen = function() chosen(ceiling(repeats / 4)),
+  real = function() real(ceiling(repeats / 4)), directions = directions, schemes = schemes,
+  speed = speed
 )
 
 if (sys.nframe() == 0L) {

@@ -29,9 +29,7 @@
 
 library(bayeskernel)
 source("bench/helpers.R")
-options(
-  bayeskernel.threads = 1L, bayeskernel.progress = FALSE, width = 150
-)
+options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE, width = 150)
 
 chosen <- local({
   given <- strsplit(commandArgs(trailingOnly = TRUE), "=", fixed = TRUE)
@@ -75,8 +73,7 @@ truth_of <- function(kind) {
 
 # A normal variable a fraction of whose variance lies between groups.
 between <- function(g, share) {
-  sqrt(share) * stats::rnorm(nlevels(g))[g] +
-    sqrt(1 - share) * stats::rnorm(length(g))
+  sqrt(share) * stats::rnorm(nlevels(g))[g] + sqrt(1 - share) * stats::rnorm(length(g))
 }
 
 predictor <- function(kind, z, g, share) {
@@ -139,9 +136,7 @@ ours <- function(data, cell, method, missing) {
     list(chains = 2, warmup = 300, ndraws = 700, seed = 1)
   }
   fit <- do.call(bkm, c(
-    list(
-      formula, data, family = cell$family, method = method, missing = missing
-    ), chains
+    list(formula, data, family = cell$family, method = method, missing = missing), chains
   ))
   cbind(coef(fit), stats::confint(fit, level = 0.9)[names(coef(fit)), ])
 }
@@ -162,8 +157,8 @@ complete_rows <- function(data, cell) {
   cbind(estimate, estimate - half, estimate + half)
 }
 
-# Rubin's rules over `m` completed data sets. The imputations know the groups
-# where mice has such a method: 2l.pan with the groups' means, 2lonly.norm.
+# Rubin's rules over `m` completed data sets. The imputations know the groups where mice has such a
+# method: 2l.pan with the groups' means, 2lonly.norm.
 by_mice <- function(data, cell, m = 10) {
   data$y <- as.numeric(data$y)
   data$g <- as.integer(data$g)
@@ -186,8 +181,7 @@ by_mice <- function(data, cell, m = 10) {
     diag(as.matrix(stats::vcov(fit)))
   }, estimate[, 1]))
   between <- (1 + 1 / m) * apply(estimate, 1, stats::var)
-  half <- stats::qt(0.95, (m - 1) * (1 + within / between)^2) *
-    sqrt(within + between)
+  half <- stats::qt(0.95, (m - 1) * (1 + within / between)^2) * sqrt(within + between)
   mean <- rowMeans(estimate)
   cbind(mean, mean - half, mean + half)
 }
@@ -202,9 +196,7 @@ makers_of <- function(cell, full, data, peers) {
       function() ours(data, cell, method, "model")
     }
   })
-  all <- c(
-    list("no value missing" = function() ours(full, cell, "ep", "fail")), own
-  )
+  all <- c(list("no value missing" = function() ours(full, cell, "ep", "fail")), own)
   if (peers && has("lme4")) {
     all[["complete rows"]] <- function() complete_rows(data, cell)
   }
@@ -228,11 +220,9 @@ answer <- function(name, make, cell, set) {
   truth <- truth_of(cell$kind)
   if (is.null(table)) table <- matrix(NA_real_, length(truth), 3)
   data.frame(
-    label = chosen$label,
-    version = format(utils::packageVersion("bayeskernel")), cell, set = set,
-    method = name, coefficient = names(truth), truth = unname(truth),
-    estimate = table[, 1], lower = table[, 2], upper = table[, 3],
-    seconds = seconds, error = error, row.names = NULL
+    label = chosen$label, version = format(utils::packageVersion("bayeskernel")), cell, set = set,
+    method = name, coefficient = names(truth), truth = unname(truth), estimate = table[, 1],
+    lower = table[, 2], upper = table[, 3], seconds = seconds, error = error, row.names = NULL
   )
 }
 
@@ -257,11 +247,9 @@ judge <- function(own, full) {
   spread <- stats::sd(own$estimate)
   gap <- own$estimate - full$estimate[at]
   c(
-    sets = nrow(own), bias = (mean(own$estimate) - target) / spread,
-    excess = mean(gap) / spread,
+    sets = nrow(own), bias = (mean(own$estimate) - target) / spread, excess = mean(gap) / spread,
     excess_se = stats::sd(gap) / spread / sqrt(nrow(own)),
-    cover = mean(own$lower < target & own$upper > target),
-    seconds = stats::median(own$seconds)
+    cover = mean(own$lower < target & own$upper > target), seconds = stats::median(own$seconds)
   )
 }
 
@@ -287,9 +275,7 @@ print_tables <- function(table) {
       "\n%s, %s, version %s: bias / excess / cover of 90 %% intervals\n",
       part$family[1], part$kind[1], part$label[1]
     ))
-    part$text <- sprintf(
-      "%5.2f /%5.2f / %4.2f", part$bias, part$excess, part$cover
-    )
+    part$text <- sprintf("%5.2f /%5.2f / %4.2f", part$bias, part$excess, part$cover)
     keys <- c("mechanism", "share", "method", "sets", "seconds")
     part$seconds <- signif(part$seconds, 2)
     part$method <- factor(part$method, c(
@@ -300,10 +286,7 @@ print_tables <- function(table) {
       timevar = "coefficient"
     )
     names(wide) <- sub("^text[.]", "", names(wide))
-    print(
-      wide[order(wide$mechanism, wide$share, wide$method), ],
-      row.names = FALSE
-    )
+    print(wide[order(wide$mechanism, wide$share, wide$method), ], row.names = FALSE)
   }
 }
 

@@ -18,9 +18,7 @@ process_machines <- list(
     predict(fit, new, type = "prob", threads = 1)
   },
   "mkprobit, weights" = function(x, y, new) {
-    fit <- suppressWarnings(mkprobit(
-      x, y, coefficients = "weights", threads = 1, seed = 1
-    ))
+    fit <- suppressWarnings(mkprobit(x, y, coefficients = "weights", threads = 1, seed = 1))
     predict(fit, new, type = "prob", threads = 1)
   },
   "gpsvm" = function(x, y, new) {
@@ -50,53 +48,45 @@ compare_sets <- function(sets, splits, machines) {
       scores <- vapply(seq_len(splits), function(split) {
         out <- third(y, split)
         time <- proc.time()[["elapsed"]]
-        prob <- process_machines[[name]](
-          data$x[-out, ], y[-out], data$x[out, ]
-        )
+        prob <- process_machines[[name]](data$x[-out, ], y[-out], data$x[out, ])
         c(
           mean(colnames(prob)[max.col(prob, "first")] != y[out]),
           class_log_loss(y[out], prob), proc.time()[["elapsed"]] - time
         )
       }, numeric(3))
       cat(sprintf(
-        "%-9s %-18s error %.3f (%.3f)  log-loss %.3f (%.3f)  %5.1f s\n", set,
-        name, mean(scores[1, ]), sd(scores[1, ]), mean(scores[2, ]),
-        sd(scores[2, ]), mean(scores[3, ])
+        "%-9s %-18s error %.3f (%.3f)  log-loss %.3f (%.3f)  %5.1f s\n", set, name,
+        mean(scores[1, ]), sd(scores[1, ]), mean(scores[2, ]), sd(scores[2, ]), mean(scores[3, ])
       ))
     }
   }
 }
 
 
-# The given division of protein folds: single spaces, six of equal weight,
-# learned sums and products.
+# The given division of protein folds: single spaces, six of equal weight, learned sums and
+# products.
 compare_proteins <- function(which) {
   data <- protein_spaces()
   train <- which(data$train)
   test <- which(!data$train)
   jobs <- list(
-    composition = list(data$spaces["composition"]),
-    structure = list(data$spaces["structure"]), six = list(data$spaces),
-    learned = list(data$spaces, kernel_weights = "learn"),
+    composition = list(data$spaces["composition"]), structure = list(data$spaces["structure"]),
+    six = list(data$spaces), learned = list(data$spaces, kernel_weights = "learn"),
     product = list(data$spaces, combine = "product"),
-    "learned product" = list(
-      data$spaces, combine = "product", kernel_weights = "learn"
-    )
+    "learned product" = list(data$spaces, combine = "product", kernel_weights = "learn")
   )
   for (name in intersect(which, names(jobs))) {
     job <- jobs[[name]]
     time <- proc.time()
     fit <- suppressWarnings(do.call(mkprobit, c(
-      list(spaces_at(job[[1L]], train), data$y[train], threads = 2, seed = 1),
-      job[-1L]
+      list(spaces_at(job[[1L]], train), data$y[train], threads = 2, seed = 1), job[-1L]
     )))
     time <- proc.time() - time
     prob <- predict(fit, spaces_at(job[[1L]], test), type = "prob")
     cat(sprintf(
       "%-16s error %.3f  log-loss %.3f  %.1f s (%.1f of processors)\n", name,
       mean(colnames(prob)[max.col(prob, "first")] != data$y[test]),
-      class_log_loss(data$y[test], prob), time[["elapsed"]],
-      sum(time[c("user.self", "sys.self")])
+      class_log_loss(data$y[test], prob), time[["elapsed"]], sum(time[c("user.self", "sys.self")])
     ))
   }
 }
@@ -108,9 +98,7 @@ compare_sizes <- function(rows) {
   reset_peak()
   before <- memory()
   time <- proc.time()
-  fit <- suppressWarnings(mkprobit(
-    data$x, data$y, inducing = 300, seed = 1, threads = 2
-  ))
+  fit <- suppressWarnings(mkprobit(data$x, data$y, inducing = 300, seed = 1, threads = 2))
   time <- proc.time() - time
   cat(sprintf(
     "%.0f rows, 10 classes, 300 objects: %.1f s (%.1f of processors), ",
@@ -142,10 +130,7 @@ if (what %in% c("all", "proteins")) {
   compare_proteins(if (length(arguments) > 1L) {
     arguments[-1L]
   } else {
-    c(
-      "composition", "structure", "six", "learned", "product",
-      "learned product"
-    )
+    c("composition", "structure", "six", "learned", "product", "learned product")
   })
 }
 if (what %in% c("all", "sizes")) {

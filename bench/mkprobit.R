@@ -30,14 +30,11 @@ for (set in sets) {
   # One factorisation a class and pass: minutes on the larger sets.
   if (quick && nrow(data$x) > 300) machines[["mkprobit, class scales"]] <- NULL
   for (name in names(machines)) {
-    found <- tryCatch(
-      class_scores(data, machines[[name]], folds), error = function(e) NULL
-    )
+    found <- tryCatch(class_scores(data, machines[[name]], folds), error = function(e) NULL)
     if (is.null(found)) next
     scores[[length(scores) + 1L]] <- data.frame(
       set = set, machine = name, error = round(mean(found$error), 4),
-      log_loss = round(mean(found$log_loss), 4),
-      seconds = signif(sum(found$seconds), 3)
+      log_loss = round(mean(found$log_loss), 4), seconds = signif(sum(found$seconds), 3)
     )
   }
 }
@@ -54,8 +51,7 @@ peers <- list(gausspr = c(1 / 15, 1 / 32), "ksvm, prob.model" = c(1.4, 0.67),
 for (peer in names(peers)) {
   if (length(at("vehicle", peer, "seconds"))) {
     ratios[[peer]] <- ratio_row(
-      "vehicle, ten folds, fixed scales", peer,
-      at("vehicle", "mkprobit, fixed scales", "seconds"),
+      "vehicle, ten folds, fixed scales", peer, at("vehicle", "mkprobit, fixed scales", "seconds"),
       at("vehicle", peer, "seconds"), peers[[peer]][1], peers[[peer]][2]
     )
   }
@@ -75,8 +71,7 @@ time_run <- function(what, limit, run, share = 1) {
 # A hundred passes, whatever the bound does.
 passes_of <- function(data, ..., passes = 100) {
   quietly(mkprobit(
-    coefficients = "weights",
-    data$x, data$y, tol = 0, max_iter = passes, seed = 1, threads = 2, ...
+    coefficients = "weights", data$x, data$y, tol = 0, max_iter = passes, seed = 1, threads = 2, ...
   ))
 }
 
@@ -86,9 +81,7 @@ time_run(
   function() passes_of(folds, kernel = polynomial(), normalize = TRUE)
 )
 time_run("the same, shared scales", 0.6, function() {
-  passes_of(
-    folds, kernel = polynomial(), normalize = TRUE, latent_scales = "shared"
-  )
+  passes_of(folds, kernel = polynomial(), normalize = TRUE, latent_scales = "shared")
 })
 
 balance <- damoulas_data("balance")
@@ -104,11 +97,9 @@ neal <- simulate_neal(400)
 share <- setting("SWEEPS", 1e5) / 1e5
 time_run("100,000 Gibbs sweeps, 400 rows, 6 features", 15, function() {
   quietly(mkprobit(
-    coefficients = "weights",
-    neal$x[, 1:2], neal$y,
-    kernel = basis(2), method = "gibbs", chains = 2,
-    control = mkprobit_control(warmup = 5000 * share, thin = 10),
-    ndraws = 4500 * share, seed = 1, threads = 2
+    coefficients = "weights", neal$x[, 1:2], neal$y, kernel = basis(2), method = "gibbs",
+    chains = 2, control = mkprobit_control(warmup = 5000 * share, thin = 10), ndraws = 4500 * share,
+    seed = 1, threads = 2
   ))
 }, share)
 
@@ -130,7 +121,6 @@ if (!quick) {
     ))
   })
   cat(sprintf(
-    "memory above the data: %.0f MB, limit 1000 MB\n",
-    memory()[["peak"]] - before[["now"]]
+    "memory above the data: %.0f MB, limit 1000 MB\n", memory()[["peak"]] - before[["now"]]
   ))
 }

@@ -43,8 +43,7 @@ compare <- function(sets, methods, times = 1) {
 
 show <- function(table) {
   print(data.frame(
-    seconds = signif(table$seconds, 3), BER = round(table$BER, 4),
-    row.names = rownames(table)
+    seconds = signif(table$seconds, 3), BER = round(table$BER, 4), row.names = rownames(table)
   ))
 }
 
@@ -82,8 +81,7 @@ rows <- list()
 for (ours in rownames(grid)[1:2]) {
   if (has("e1071")) {
     rows[[length(rows) + 1]] <- ratio_row(
-      ours, "e1071 tuned", grid[ours, "seconds"],
-      grid["e1071 tuned", "seconds"] * 100 / hold_outs
+      ours, "e1071 tuned", grid[ours, "seconds"], grid["e1071 tuned", "seconds"] * 100 / hold_outs
     )
   }
   if (has("glmnet")) {
@@ -93,8 +91,7 @@ for (ours in rownames(grid)[1:2]) {
   }
 }
 print_ratios(rows, paste(
-  "Ours / peer; e1071 with 13 costs and the paper's 100 hold-outs a grid,",
-  "scaled from", hold_outs
+  "Ours / peer; e1071 with 13 costs and the paper's 100 hold-outs a grid,", "scaled from", hold_outs
 ))
 cat("The paper, one (n, p): tuned SVM 571.75 s, VB 1.68 s, MCMC 82.31 s,\n",
   "ratios to the SVM 1/340 and 1/6.9\n", sep = "")
@@ -111,8 +108,7 @@ sets <- lapply(1:3, function(seed) {
   at <- three_quarters(nrow(x))
   list(x = x[at, ], y = y[at], new = x[-at, ], truth = y[-at])
 })
-methods <- list("bsvm vb" = function(d) predict(bsvm(d$x, d$y,
-  method = "vb"), d$new))
+methods <- list("bsvm vb" = function(d) predict(bsvm(d$x, d$y, method = "vb"), d$new))
 if (has("glmnet")) {
   methods[["cv.glmnet"]] <- function(d) glmnet_classes(d$x, d$y, d$new)
 }
@@ -128,8 +124,8 @@ spam <- compare(sets, methods)
 cat("\nSpam, 3451 x 57, 3 splits\n")
 show(spam)
 
-# 2000 sweeps, of which half count: seconds per 1000 sweeps, and effective
-# draws a second over the coefficients.
+# 2000 sweeps, of which half count: seconds per 1000 sweeps, and effective draws a second over the
+# coefficients.
 sweeps <- 2000
 ess <- function(draws) {
   apply(draws, 2, function(column) posterior::ess_bulk(matrix(column)))
@@ -140,8 +136,8 @@ samplers <- list(
   }
 )
 if (has("MCMCpack")) {
-  # From 0: its default start, the probit estimate, is infinite here, and the
-  # chain stays where it starts.
+  # From 0: its default start, the probit estimate, is infinite here, and the chain stays where it
+  # starts.
   samplers[["MCMCprobit"]] <- function(d) {
     d <- data.frame(scale(d$x), y = as.numeric(d$y) - 1)
     quietly(MCMCpack::MCMCprobit(y ~ ., d,
@@ -155,8 +151,7 @@ sampled <- vapply(samplers, function(run) {
   seconds <- cpu_seconds(function() draws <<- run(sets[[1]]), times = 3)
   size <- ess(as.matrix(draws))
   c(
-    seconds = seconds / sweeps * 1000,
-    median_ess_per_s = median(size) / seconds,
+    seconds = seconds / sweeps * 1000, median_ess_per_s = median(size) / seconds,
     min_ess_per_s = min(size) / seconds
   )
 }, numeric(3))
@@ -166,9 +161,7 @@ print(signif(t(sampled), 3))
 
 rows <- list()
 add <- function(work, peer, ours, theirs, demand, stretch) {
-  rows[[length(rows) + 1]] <<- ratio_row(
-    work, peer, ours, theirs, demand, stretch
-  )
+  rows[[length(rows) + 1]] <<- ratio_row(work, peer, ours, theirs, demand, stretch)
 }
 vb <- spam["bsvm vb", "seconds"]
 if (has("glmnet")) {
@@ -195,8 +188,7 @@ if (has("MCMCpack")) {
   gain <- sampled[-1, "bsvm gibbs"] / sampled[-1, "MCMCprobit"]
   cat(sprintf(
     paste(
-      "Effective draws a second, ours / MCMCprobit's: median %.2f,",
-      "smallest %.2f; demand 1.5\n"
+      "Effective draws a second, ours / MCMCprobit's: median %.2f,", "smallest %.2f; demand 1.5\n"
     ), gain[[1]], gain[[2]]
   ))
 }

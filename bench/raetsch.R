@@ -37,9 +37,8 @@ for (i in seq_along(wanted)) {
   print(
     data.frame(
       machine = rows$machine, error = pm(rows$error, rows$error_sd),
-      Brier = pm(rows$brier, rows$brier_sd),
-      "log loss" = round(rows$log_loss, 3), seconds = signif(rows$seconds, 3),
-      check.names = FALSE
+      Brier = pm(rows$brier, rows$brier_sd), "log loss" = round(rows$log_loss, 3),
+      seconds = signif(rows$seconds, 3), check.names = FALSE
     ),
     row.names = FALSE, right = FALSE
   )
@@ -49,9 +48,7 @@ for (i in seq_along(wanted)) {
 
 cat("\nThe paper's figures and what is allowed above them, theta = 5\n")
 limits <- table1_limits(means)
-limits$reached <- with(limits, ifelse(
-  error <= error_limit & brier <= brier_limit, "met", "SHORT"
-))
+limits$reached <- with(limits, ifelse(error <= error_limit & brier <= brier_limit, "met", "SHORT"))
 print(limits, digits = 3, row.names = FALSE)
 
 ours_of <- function(set, machine, what) {
@@ -59,9 +56,7 @@ ours_of <- function(set, machine, what) {
 }
 peers <- unique(means$machine[!startsWith(means$machine, "gpsvm")])
 for (ours in setdiff(unique(means$machine), peers)) {
-  cat("\n", ours, ": sets with equal or better Brier score, and faster\n",
-    sep = ""
-  )
+  cat("\n", ours, ": sets with equal or better Brier score, and faster\n", sep = "")
   for (peer in peers) {
     sets <- means$set[means$machine == peer]
     gap <- vapply(sets, function(set) {
@@ -87,9 +82,7 @@ for (ours in setdiff(unique(means$machine), peers)) {
 
 cat("\nThe engine alone, theta 5, all but the first fold\n")
 for (set in wanted) {
-  limit <- switch(set, german = 0.08, diabetis = 0.08, splice = 0.25,
-    waveform = 0.25, 0.01
-  )
+  limit <- switch(set, german = 0.08, diabetis = 0.08, splice = 0.25, waveform = 0.25, 0.01)
   data <- raetsch_data(set)
   x <- data$x[-contiguous_folds(nrow(data$x))[[1]], ]
   y <- data$y[-contiguous_folds(nrow(data$x))[[1]]]
@@ -103,8 +96,7 @@ rows <- lapply(intersect(c("splice", "waveform"), wanted), function(set) {
   lapply(setdiff(peers, c("gausspr, default", "gausspr, theta 5")),
     function(peer) {
       ratio_row(
-        paste0("gpsvm theta 5, ", set), peer,
-        ours_of(set, "gpsvm, theta 5", "seconds"),
+        paste0("gpsvm theta 5, ", set), peer, ours_of(set, "gpsvm, theta 5", "seconds"),
         ours_of(set, peer, "seconds"), 1, 0.25
       )
     }

@@ -6,8 +6,8 @@
 
 library(bayeskernel)
 
-# `item`, `what` was tried, `before`, the answer of 0.5.7, `right`, the answer
-# that is right and where it is from, `now`, a function that computes today's.
+# `item`, `what` was tried, `before`, the answer of 0.5.7, `right`, the answer that is right and
+# where it is from, `now`, a function that computes today's.
 report <- function(item, what, before, right, now) {
   list(item = item, what = what, before = before, right = right, now = now)
 }
@@ -23,13 +23,11 @@ for (file in files) {
   cat("\n##", sub("[.]R$", "", basename(file)), "\n")
   for (case in scope$cases) {
     seconds <- system.time(now <- tryCatch(
-      suppressWarnings(case$now()),
-      error = function(e) paste("error:", conditionMessage(e))
+      suppressWarnings(case$now()), error = function(e) paste("error:", conditionMessage(e))
     ))[["elapsed"]]
     cat(sprintf(
-      "%-5s %s\n      0.5.7: %s\n      now:   %s\n      right: %s  [%.1f s]\n",
-      case$item, case$what, case$before, paste(now, collapse = " "),
-      case$right, seconds
+      "%-5s %s\n      0.5.7: %s\n      now:   %s\n      right: %s  [%.1f s]\n", case$item,
+      case$what, case$before, paste(now, collapse = " "), case$right, seconds
     ))
   }
 }

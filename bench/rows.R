@@ -54,14 +54,10 @@ cat(sprintf(
 ))
 rows <- list(ratio_row("vb", "glm.fit", vb, seconds[["glm.fit"]], 0.45, 0.2))
 if (has("glmnet")) {
-  rows[[2]] <- ratio_row(
-    "vb", "glmnet path", vb, seconds[["glmnet path"]], 0.27, 0.1
-  )
+  rows[[2]] <- ratio_row("vb", "glmnet path", vb, seconds[["glmnet path"]], 0.27, 0.1)
 }
 print_ratios(rows, "Ours / peer")
-cat(sprintf(
-  "AUC of vb %.5f, glm's %.5f\n", aucs[["bsvm vb"]], aucs[["glm.fit"]]
-))
+cat(sprintf("AUC of vb %.5f, glm's %.5f\n", aucs[["bsvm vb"]], aucs[["glm.fit"]]))
 
 # Growth ----------------------------------------------------------------------
 
@@ -70,20 +66,16 @@ growth <- t(vapply(sizes, function(n) {
   x <- train$x[seq_len(n), ]
   y <- train$y[seq_len(n)]
   fit <- NULL
-  whole <- cpu_seconds(
-    function() fit <<- bsvm(x, y, threads = 1, method = "vb"), times = 3
-  )
-  core <- median(replicate(3, bsvm(x, y, threads = 1,
-    method = "vb")$elapsed[["core"]]))
+  whole <- cpu_seconds(function() fit <<- bsvm(x, y, threads = 1, method = "vb"), times = 3)
+  core <- median(replicate(3, bsvm(x, y, threads = 1, method = "vb")$elapsed[["core"]]))
   c(n = n, seconds = whole, core = core, passes = fit$diagnostics$passes)
 }, numeric(4)))
 slope <- function(time) coef(lm(log(time) ~ log(growth[, "n"])))[[2]]
 cat("\nTime against rows, 18 predictors, one thread\n")
 print(signif(growth, 3))
 cat(sprintf(
-  "Exponent of n: %.3f whole, %.3f core, %.3f core per pass\n",
-  slope(growth[, "seconds"]), slope(growth[, "core"]),
-  slope(growth[, "core"] / growth[, "passes"])
+  "Exponent of n: %.3f whole, %.3f core, %.3f core per pass\n", slope(growth[, "seconds"]),
+  slope(growth[, "core"]), slope(growth[, "core"] / growth[, "passes"])
 ))
 
 # Threads ---------------------------------------------------------------------
@@ -119,9 +111,7 @@ effect <- rnorm(1e4)
 frame$y <- drop(grouped$x %*% rep_len(c(1, -0.5, 0.25, 0), 20)) +
   effect[frame$group] + rlogis(1e5) > 0
 model <- reformulate(c(colnames(grouped$x), "(1 | group)"), "y")
-whole <- cpu_seconds(
-  function() fit <<- bsvm(model, frame, threads = 1, method = "vb"), times = 3
-)
+whole <- cpu_seconds(function() fit <<- bsvm(model, frame, threads = 1, method = "vb"), times = 3)
 cat("\n1e5 rows x 20 predictors + 10,000 groups, one thread\n")
 print_limit("vb fit, core (wall clock)", fit$elapsed[["core"]], 3)
 print_limit("vb fit, R and core (CPU)", whole, 3)

@@ -37,10 +37,7 @@ table <- do.call(rbind, measured)
 wide <- function(column, format) {
   cells <- tapply(table[[column]], table[c("p", "method")], identity)
   cells <- cells[, names(methods), drop = FALSE]
-  out <- array(
-    ifelse(is.na(cells), "", sprintf(format, cells)), dim(cells),
-    dimnames(cells)
-  )
+  out <- array(ifelse(is.na(cells), "", sprintf(format, cells)), dim(cells), dimnames(cells))
   print(noquote(out), right = TRUE)
 }
 cat("\n10,000 rows, 10 effects from 0.05 to 0.5; CPU seconds of one fit\n")
@@ -75,8 +72,7 @@ for (correlation in c(0, 0.7)) {
     }, numeric(3))
   })
   cat(sprintf(
-    "\n500 rows x 100, 10 effects from 0.2 to 2, neighbours' correlation %g\n",
-    correlation
+    "\n500 rows x 100, 10 effects from 0.2 to 2, neighbours' correlation %g\n", correlation
   ))
   cat(sprintf("Means over %d data sets\n", repeats))
   print(signif(t(vapply(counts, rowMeans, numeric(3))), 3))

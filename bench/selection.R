@@ -51,10 +51,7 @@ if (asked("2")) {
     d$z[sample(300, 150)] <- NA
     fit <- bsvm(y ~ x + z, d, missing = "model", method = "vb", penalty = "none")
     limits <- confint(fit)["z", ]
-    c(
-      excluded = prod(limits) > 0, estimate = abs(coef(fit)[["z"]]),
-      rate = fit$learning_rate
-    )
+    c(excluded = prod(limits) > 0, estimate = abs(coef(fit)[["z"]]), rate = fit$learning_rate)
   }, numeric(3))
   cat("2. null predictor, half missing: excluded from 0, mean |estimate|, rate\n")
   print(round(rowMeans(excluded), 3))
@@ -64,8 +61,7 @@ if (asked("3")) {
   d <- sparse(100, 2000, c(4, -4, 4, -4, 4), 1)
   time <- cpu(rate <- bsvm(d$x, d$y, select = TRUE, method = "vb")$learning_rate)
   vb <- cpu(fit <- bsvm(
-    d$x, d$y,
-    select = TRUE, method = "vb", learning_rate = rate,
+    d$x, d$y, select = TRUE, method = "vb", learning_rate = rate,
     control = bsvm_control(polish = FALSE)
   ))
   cat(sprintf(
@@ -73,15 +69,11 @@ if (asked("3")) {
     vb, rate, time
   ))
   long <- cpu(gibbs <- quietly(bsvm(
-    d$x, d$y,
-    select = TRUE, method = "gibbs", chains = 2,
-    control = bsvm_control(warmup = 500), ndraws = 1000,
-    learning_rate = rate, seed = 1
+    d$x, d$y, select = TRUE, method = "gibbs", chains = 2, control = bsvm_control(warmup = 500),
+    ndraws = 1000, learning_rate = rate, seed = 1
   )))
   polished <- bsvm(d$x, d$y, select = TRUE, method = "vb", learning_rate = rate)
-  both <- cbind(
-    vb = inclusion(fit), polished = inclusion(polished), gibbs = inclusion(gibbs)
-  )
+  both <- cbind(vb = inclusion(fit), polished = inclusion(polished), gibbs = inclusion(gibbs))
   cat(sprintf("   the sampler %.1f s, NaN: %d\n", long, sum(is.nan(both))))
   print(round(both[order(-both[, "gibbs"])[1:8], ], 2))
 }
@@ -148,8 +140,7 @@ if (asked("5")) {
   }
   methods <- list(
     "bkm vb" = ours(TRUE), "bkm vb, polish = FALSE" = ours(FALSE),
-    "cv.glmnet, one se" = if (has("glmnet")) lasso,
-    "varbvs" = if (has("varbvs")) spike
+    "cv.glmnet, one se" = if (has("glmnet")) lasso, "varbvs" = if (has("varbvs")) spike
   )
   sizes <- strsplit(Sys.getenv("SIZES", "500x1000"), ",")[[1]]
   for (size in strsplit(sizes, "x")) {
@@ -164,9 +155,8 @@ if (asked("5")) {
         seconds <- cpu(at <- quietly(methods[[name]](d, family)))
         beyond <- memory()[["peak"]] - before
         cat(sprintf(
-          "   %-24s %7.1f s %6.0f MB, %2d of 10 blocks, %d false, %d columns\n",
-          name, seconds, beyond,
-          length(intersect(block(at), block(d$true))),
+          "   %-24s %7.1f s %6.0f MB, %2d of 10 blocks, %d false, %d columns\n", name, seconds,
+          beyond, length(intersect(block(at), block(d$true))),
           length(setdiff(block(at), block(d$true))), length(at)
         ))
       }

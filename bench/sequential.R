@@ -21,8 +21,7 @@ sinc_test <- cbind(x = seq(-10, 10, length.out = 1000))
 
 sinc_fit <- function(data, set, ...) {
   quietly(flat(seqkr)(
-    data$x, data$y,
-    kernel = rbf(1.6 / sqrt(2)), standardize = FALSE, seed = set, ...
+    data$x, data$y, kernel = rbf(1.6 / sqrt(2)), standardize = FALSE, seed = set, ...
   ))
 }
 
@@ -38,16 +37,12 @@ kernlab_machines <- function(width) {
       list(fit = kernlab::predict(fit, new), size = length(fit@RVindex))
     },
     ksvm = function(x, y, new) {
-      fit <- kernlab::ksvm(
-        x, y,
-        kernel = kernel, type = "eps-svr", scaled = FALSE
-      )
+      fit <- kernlab::ksvm(x, y, kernel = kernel, type = "eps-svr", scaled = FALSE)
       list(fit = kernlab::predict(fit, new), size = kernlab::nSV(fit))
     },
     gausspr = function(x, y, new) {
       fit <- kernlab::gausspr(
-        x, y,
-        kernel = kernel, variance.model = FALSE, var = 0.1, scaled = FALSE
+        x, y, kernel = kernel, variance.model = FALSE, var = 0.1, scaled = FALSE
       )
       list(fit = kernlab::predict(fit, new), size = NA)
     }
@@ -55,9 +50,7 @@ kernlab_machines <- function(width) {
 }
 
 peer_row <- function(machine, x, y, new) {
-  out <- quietly(utils::capture.output(
-    found <- timed(function() machine(x, y, new))
-  ))
+  out <- quietly(utils::capture.output(found <- timed(function() machine(x, y, new))))
   c(found$value, list(seconds = found$seconds))
 }
 
@@ -65,8 +58,7 @@ peer_row <- function(machine, x, y, new) {
 sinc_table <- function() {
   sets <- setting("SETS", 25)
   ours <- list(
-    "rj, 1 jump a row" = list(sweeps = 1, ess = 1),
-    "rj, 3 jumps a row" = list(sweeps = 3),
+    "rj, 1 jump a row" = list(sweeps = 1, ess = 1), "rj, 3 jumps a row" = list(sweeps = 3),
     "corrected" = list(moves = "corrected", ess = 1)
   )
   truth <- sinc(sinc_test)
@@ -76,9 +68,8 @@ sinc_table <- function() {
       run <- timed(function() do.call(sinc_fit, c(list(data, set), own)))
       fit <- run$value
       c(
-        rmse = sqrt(mean((predict(fit, sinc_test) - truth)^2)),
-        kernels = mean(fit$posterior$size), sigma = sigma(fit),
-        cpu = run$seconds, core = fit$diagnostics$seconds
+        rmse = sqrt(mean((predict(fit, sinc_test) - truth)^2)), kernels = mean(fit$posterior$size),
+        sigma = sigma(fit), cpu = run$seconds, core = fit$diagnostics$seconds
       )
     }, numeric(5))
   })
@@ -104,10 +95,7 @@ particle_table <- function() {
   sizes <- c(25, 50, 100, 250, 500, 1000)
   out <- vapply(sizes, function(count) {
     rmse <- vapply(seq_len(sets), function(set) {
-      fit <- sinc_fit(
-        sinc_data(set), set,
-        particles = count, sweeps = 1, ess = 1
-      )
+      fit <- sinc_fit(sinc_data(set), set, particles = count, sweeps = 1, ess = 1)
       sqrt(mean((predict(fit, sinc_test) - truth)^2))
     }, 1)
     c(rmse = mean(rmse), error = sd(rmse) / sqrt(sets))
@@ -115,8 +103,7 @@ particle_table <- function() {
   cbind(particles = sizes, t(out))
 }
 
-# Ridge on the kernels of all rows with the same prior, its two variances by
-# maximum likelihood.
+# Ridge on the kernels of all rows with the same prior, its two variances by maximum likelihood.
 all_kernels <- function(x, y, new, width) {
   distances <- function(a, b) {
     pmax(outer(rowSums(a^2), rowSums(b^2), "+") - 2 * tcrossprod(a, b), 0)
@@ -149,16 +136,14 @@ boston_table <- function(width = 5) {
     u <- (y[train] - mean(y[train])) / sd(y[train])
     run <- timed(function() {
       quietly(seqkr(
-        x[train, ], y[train],
-        kernel = rbf(width / sqrt(2)), prior = seqkr_prior(lambda = 5),
+        x[train, ], y[train], kernel = rbf(width / sqrt(2)), prior = seqkr_prior(lambda = 5),
         seed = split
       ))
     })
     fit <- run$value
     ours <- c(
-      mse = mean((predict(fit, x[-train, ]) - y[-train])^2),
-      kernels = mean(fit$posterior$size), cpu = run$seconds,
-      core = fit$diagnostics$seconds
+      mse = mean((predict(fit, x[-train, ]) - y[-train])^2), kernels = mean(fit$posterior$size),
+      cpu = run$seconds, core = fit$diagnostics$seconds
     )
     back <- function(f) mean((f * sd(y[train]) + mean(y[train]) - y[-train])^2)
     peers <- lapply(kernlab_machines(width), function(machine) {
@@ -167,8 +152,7 @@ boston_table <- function(width = 5) {
     })
     ridge <- timed(function() all_kernels(z[train, ], u, z[-train, ], width))
     do.call(rbind, c(list(
-      seqkr = ours,
-      "all kernels" = c(back(ridge$value), 300, ridge$seconds, NA)
+      seqkr = ours, "all kernels" = c(back(ridge$value), 300, ridge$seconds, NA)
     ), peers))
   })
   Reduce(`+`, each) / splits
@@ -189,8 +173,7 @@ stream_table <- function(rows = 1e5, block = 1e4) {
     run <- timed(function() {
       quietly(if (is.null(fit)) {
         seqkr(
-          x[at, , drop = FALSE], y[at],
-          kernel = rbf(0.7), order = "given",
+          x[at, , drop = FALSE], y[at], kernel = rbf(0.7), order = "given",
           control = seqkr_control(grid_max = 500), seed = 1
         )
       } else {
@@ -207,8 +190,7 @@ stream_table <- function(rows = 1e5, block = 1e4) {
 }
 
 sequential_parts <- list(
-  sinc = sinc_table, particles = particle_table, boston = boston_table,
-  stream = stream_table
+  sinc = sinc_table, particles = particle_table, boston = boston_table, stream = stream_table
 )
 
 if (sys.nframe() == 0L) {

@@ -36,10 +36,7 @@ vb_result <- function(fit, test) {
 lasso_result <- function(train, test, rule) {
   fit <- glmnet::cv.glmnet(predictors(train), train$type, family = "binomial")
   label <- predict(fit, predictors(test), s = rule, type = "class")
-  list(
-    label = factor(label, levels(test$type)),
-    kept = sum(coef(fit, s = rule)[-1] != 0)
-  )
+  list(label = factor(label, levels(test$type)), kept = sum(coef(fit, s = rule)[-1] != 0))
 }
 
 methods <- list(
@@ -73,15 +70,9 @@ if (has("varbvs")) {
       scale(predictors(train)), NULL, as.numeric(train$type) - 1,
       family = "binomial", verbose = FALSE
     ))
-    new <- scale(
-      predictors(test), colMeans(predictors(train)),
-      apply(predictors(train), 2, sd)
-    )
+    new <- scale(predictors(test), colMeans(predictors(train)), apply(predictors(train), 2, sd))
     label <- predict(fit, new, type = "class")
-    list(
-      label = factor(levels(test$type)[1 + label], levels(test$type)),
-      kept = sum(fit$pip > 0.5)
-    )
+    list(label = factor(levels(test$type)[1 + label], levels(test$type)), kept = sum(fit$pip > 0.5))
   }
 }
 
@@ -93,10 +84,7 @@ measured <- lapply(seq_len(n_splits), function(split) {
     seconds <- cpu_seconds(times = 1, function() {
       result <<- run(spam[at, ], spam[-at, ])
     })
-    c(
-      seconds = seconds, kept = result$kept,
-      ber = balanced_error(spam$type[-at], result$label)
-    )
+    c(seconds = seconds, kept = result$kept, ber = balanced_error(spam$type[-at], result$label))
   })
 })
 column <- function(what, of) {
@@ -105,8 +93,7 @@ column <- function(what, of) {
   }, numeric(1))
 }
 table <- data.frame(
-  seconds = column("seconds", median), BER = column("ber", mean),
-  kept = column("kept", mean)
+  seconds = column("seconds", median), BER = column("ber", mean), kept = column("kept", mean)
 )
 cat(sprintf(
   "\nCPU seconds, median; BER and variables kept, mean; %d splits of %s\n",
@@ -126,9 +113,8 @@ cat("\nAll 4601 rows; the paper: VB 76 min, MCMC over 10 h\n")
 print_limit("vb, one start, core (wall clock)", fit$elapsed[["core"]], 2.5)
 print_limit("vb, one start, R and core (CPU)", whole, 2.5)
 cat(sprintf(
-  "bound %.3f (demand -2099.3), %d passes; %d variables, %s\n",
-  max(elbo(fit)), fit$diagnostics$passes, length(chosen),
-  if ("cs" %in% chosen) "cs IN" else "cs out"
+  "bound %.3f (demand -2099.3), %d passes; %d variables, %s\n", max(elbo(fit)),
+  fit$diagnostics$passes, length(chosen), if ("cs" %in% chosen) "cs IN" else "cs out"
 ))
 
 each <- if (paper_sweeps) 25000 else 1000
@@ -139,8 +125,7 @@ time <- system.time(fit_selection(spam,
 share <- 1e5 / (4 * each)
 from <- if (paper_sweeps) "" else sprintf(" (from %d)", 4 * each)
 print_limit(
-  paste0("gibbs, 100,000 sweeps, two threads, wall clock", from),
-  share * time[["elapsed"]], 150
+  paste0("gibbs, 100,000 sweeps, two threads, wall clock", from), share * time[["elapsed"]], 150
 )
 print_limit(
   paste0("gibbs, the same, CPU of one of the threads", from),
@@ -153,8 +138,7 @@ rows <- list()
 add <- function(ours, peer, demand, stretch) {
   if (peer %in% rownames(table)) {
     rows[[length(rows) + 1]] <<- ratio_row(
-      ours, peer, table[ours, "seconds"], table[peer, "seconds"], demand,
-      stretch
+      ours, peer, table[ours, "seconds"], table[peer, "seconds"], demand, stretch
     )
   }
 }
@@ -169,9 +153,8 @@ if (has("glmnet")) {
   ours <- table["bsvm vb, selection", ]
   peer <- table["cv.glmnet, minimum", ]
   cat(sprintf(
-    "BER of vb with selection %.4f, limit cv.glmnet's + 0.005 = %.4f: %s\n",
-    ours$BER, peer$BER + 0.005,
-    if (ours$BER <= peer$BER + 0.005) "met" else "SHORT"
+    "BER of vb with selection %.4f, limit cv.glmnet's + 0.005 = %.4f: %s\n", ours$BER,
+    peer$BER + 0.005, if (ours$BER <= peer$BER + 0.005) "met" else "SHORT"
   ))
   cat(sprintf(
     "Variables kept %.1f, cv.glmnet %.1f: %s\n", ours$kept, peer$kept,

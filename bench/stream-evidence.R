@@ -53,11 +53,9 @@ score_known <- function(design, seeds = 30) {
   exact <- sets_evidence(kernel_values(kernel, x, at), y, 0.02, design$spread)
   found <- vapply(seq_len(seeds), function(seed) {
     quietly(seqkr(
-      cbind(x), y,
-      kernel = kernel, control = seqkr_control(grid = cbind(x = at)), order = "given",
-      prior = seqkr_prior(noise = 0.02, coef = design$spread),
-      standardize = FALSE, seed = seed, particles = 200, sweeps = 30,
-      threads = 1
+      cbind(x), y, kernel = kernel, control = seqkr_control(grid = cbind(x = at)), order = "given",
+      prior = seqkr_prior(noise = 0.02, coef = design$spread), standardize = FALSE, seed = seed,
+      particles = 200, sweeps = 30, threads = 1
     ))$log_evidence
   }, 0)
   ratio <- exp(found - exact)
@@ -65,8 +63,8 @@ score_known <- function(design, seeds = 30) {
     mean = mean(ratio), error = sd(ratio) / sqrt(seeds))
 }
 
-# The best dense Gaussian process of the same kernel: all rows are centres,
-# variances at their best. Sums over few centres stay about below.
+# The best dense Gaussian process of the same kernel: all rows are centres, variances at their best.
+# Sums over few centres stay about below.
 dense_limit <- function(fit, x, y) {
   z <- scale(x)
   v <- exp(-as.matrix(dist(z))^2 / (2 * fit$kernel$lengthscale[1]^2))
@@ -78,12 +76,10 @@ dense_limit <- function(fit, x, y) {
 
 surfaces <- list(
   wave = function(noise) list(
-    truth = function(a, b) sin(4 * a) + b, draw = function(n) runif(n),
-    noise = noise
+    truth = function(a, b) sin(4 * a) + b, draw = function(n) runif(n), noise = noise
   ),
   bowl = function(noise) list(
-    truth = function(a, b) sin(2 * a) + b^2 / 2,
-    draw = function(n) runif(n, -2, 2), noise = noise
+    truth = function(a, b) sin(2 * a) + b^2 / 2, draw = function(n) runif(n, -2, 2), noise = noise
   )
 )
 
@@ -96,19 +92,14 @@ score_default <- function(name, noise, seed, ...) {
   seconds <- system.time(
     fit <- quietly(flat(seqkr)(y ~ a + b, d, seed = seed, threads = 1, ...))
   )[[1]]
-  limits <- as.matrix(
-    predict(fit, d, type = "response", interval = "credible", level = 0.9)
-  )
+  limits <- as.matrix(predict(fit, d, type = "response", interval = "credible", level = 0.9))
   limits <- limits[, ncol(limits) - 1:0]
   data.frame(
-    surface = name, noise = noise, seed = seed,
-    lengthscale = round(fit$kernel$lengthscale[1], 2),
-    evidence = round(fit$log_evidence, 1),
-    dense = round(dense_limit(fit, d[1:2], d$y), 1),
+    surface = name, noise = noise, seed = seed, lengthscale = round(fit$kernel$lengthscale[1], 2),
+    evidence = round(fit$log_evidence, 1), dense = round(dense_limit(fit, d[1:2], d$y), 1),
     largest = round(max(fit$trace$steps$log_evidence), 2),
     rmse = round(sqrt(mean((fitted(fit) - f)^2)), 3),
-    cover = round(mean(limits[, 1] <= f & f <= limits[, 2]), 2),
-    seconds = round(seconds, 1)
+    cover = round(mean(limits[, 1] <= f & f <= limits[, 2]), 2), seconds = round(seconds, 1)
   )
 }
 
@@ -117,9 +108,7 @@ score_classes <- function(seed, ...) {
   d <- data.frame(a = runif(200, -2, 2), b = runif(200, -2, 2))
   truth <- pnorm(2 * (sin(2 * d$a) + d$b^2 / 2 - 0.6))
   d$y <- factor(ifelse(runif(200) < truth, "up", "down"))
-  fit <- quietly(flat(seqkr)(
-    y ~ a + b, d, family = "binomial", seed = seed, threads = 1, ...
-  ))
+  fit <- quietly(flat(seqkr)(y ~ a + b, d, family = "binomial", seed = seed, threads = 1, ...))
   prob <- predict(fit, d, type = "prob")[, "up"]
   c(lengthscale = fit$kernel$lengthscale[1], rmse = sqrt(mean((prob - truth)^2)))
 }
@@ -133,9 +122,7 @@ parts$evidence <- function() {
   }))
   table$z <- (table$mean - 1) / table$error
   print(format(table, digits = 3), row.names = FALSE)
-  cat(sprintf(
-    "within 4 standard errors: %d of %d\n", sum(abs(table$z) < 4), nrow(table)
-  ))
+  cat(sprintf("within 4 standard errors: %d of %d\n", sum(abs(table$z) < 4), nrow(table)))
   cat("\nDefault fits of 200 rows\n")
   print(do.call(rbind, lapply(1:3, function(seed) rbind(
     score_default("wave", 0.2, seed), score_default("wave", 0.05, seed),

@@ -50,15 +50,11 @@ fit_stream <- function(path) {
   rows <- row_source(con, "select * from rows", y = "label")
   seconds <- system.time(fit <- bsvm(rows, seed = 1))[["elapsed"]]
   fitted <- memory()
-  predicting <- system.time(
-    link <- predict(fit, rows, type = "link")
-  )[["elapsed"]]
+  predicting <- system.time(link <- predict(fit, rows, type = "link"))[["elapsed"]]
   list(
     fit = fit, seconds = seconds, predicting = predicting,
     memory = fitted[["peak"]] - before[["now"]], own = before[["now"]],
-    correct = mean((link > 0) == (DBI::dbGetQuery(
-      con, "select label from rows"
-    )$label == "yes"))
+    correct = mean((link > 0) == (DBI::dbGetQuery(con, "select label from rows")$label == "yes"))
   )
 }
 
@@ -79,8 +75,7 @@ cat(sprintf(
 ))
 answer <- tempfile(fileext = ".rds")
 status <- system2(
-  file.path(R.home("bin"), "Rscript"),
-  c("bench/stream.R", "fit", shQuote(path), shQuote(answer))
+  file.path(R.home("bin"), "Rscript"), c("bench/stream.R", "fit", shQuote(path), shQuote(answer))
 )
 stopifnot(status == 0)
 stream <- readRDS(answer)
@@ -96,10 +91,7 @@ cat(sprintf(
   "memory above R's own %.0f MB: %.0f MB, limit 300 MB: %s\n", stream$own,
   stream$memory, if (stream$memory <= 300) "met" else "SHORT"
 ))
-cat(sprintf(
-  "predict() on the source: %.1f s, %.4f correct\n", stream$predicting,
-  stream$correct
-))
+cat(sprintf("predict() on the source: %.1f s, %.4f correct\n", stream$predicting, stream$correct))
 
 all <- DBI::dbReadTable(con, "rows")
 label <- factor(all$label)

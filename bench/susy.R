@@ -34,20 +34,15 @@ whole <- susy_run_apart(n, 2L)
 cat("\nTwo threads, one epoch alone and to convergence; 1e5 rows to judge\n")
 show(rbind(epoch, whole))
 print_limit(
-  sprintf("one epoch, core, limit of 15 s for 5e6 rows, n = %.0f", n),
-  epoch$core, 15 * n / 5e6
+  sprintf("one epoch, core, limit of 15 s for 5e6 rows, n = %.0f", n), epoch$core, 15 * n / 5e6
 )
-print_limit("to convergence, core, limit of 60 s for 5e6 rows", whole$core,
-  60 * n / 5e6
-)
+print_limit("to convergence, core, limit of 60 s for 5e6 rows", whole$core, 60 * n / 5e6)
 cat(sprintf(
-  "AUC after one epoch %.4f, converged %.4f: gap %.4f, limit 0.002: %s\n",
-  epoch$auc, whole$auc, whole$auc - epoch$auc,
-  if (whole$auc - epoch$auc <= 0.002) "met" else "SHORT"
+  "AUC after one epoch %.4f, converged %.4f: gap %.4f, limit 0.002: %s\n", epoch$auc, whole$auc,
+  whole$auc - epoch$auc, if (whole$auc - epoch$auc <= 0.002) "met" else "SHORT"
 ))
 cat(sprintf(
-  "memory above the data: %.0f and %.0f MB, limit 200 MB: %s\n",
-  epoch$above_mb, whole$above_mb,
+  "memory above the data: %.0f and %.0f MB, limit 200 MB: %s\n", epoch$above_mb, whole$above_mb,
   if (max(epoch$above_mb, whole$above_mb) <= 200) "met" else "SHORT"
 ))
 
@@ -63,8 +58,7 @@ show(growth)
 if (length(sizes) > 1) {
   cat(sprintf(
     "Exponent of n: %.3f whole, %.3f core (demand 1.05)\n",
-    growth_exponent(growth$n, growth$seconds),
-    growth_exponent(growth$n, growth$core)
+    growth_exponent(growth$n, growth$seconds), growth_exponent(growth$n, growth$core)
   ))
 }
 
@@ -76,9 +70,7 @@ test <- simulate_susy(1e5, seed = 2)
 ours <- lapply(1:2, function(epochs) {
   score <- NULL
   seconds <- cpu_seconds(times = 1, function() {
-    fit <- fit_susy(
-      train$x, train$y, threads = 1L, max_iter = 0, epochs = epochs
-    )
+    fit <- fit_susy(train$x, train$y, threads = 1L, max_iter = 0, epochs = epochs)
     score <<- predict(fit, test$x, type = "link", threads = 1L)
   })
   c(seconds = seconds, auc = auc(test$y, score))
@@ -99,8 +91,7 @@ cat(sprintf(
 ))
 print_ratios(
   list(ratio_row(
-    "gpsvm svi, one epoch", "glm.fit", ours[[1]][["seconds"]], glm_seconds,
-    0.25, 0.12
+    "gpsvm svi, one epoch", "glm.fit", ours[[1]][["seconds"]], glm_seconds, 0.25, 0.12
   )),
   "Ours / peer"
 )
@@ -118,8 +109,7 @@ for (engine in c("svi", "vb")) {
   wall <- vapply(1:2, function(threads) {
     median(replicate(3, {
       fit[[threads]] <<- gpsvm(
-        train$x[some, ], train$y[some], rbf(5 / sqrt(2)), inducing = 64,
-        method = engine,
+        train$x[some, ], train$y[some], rbf(5 / sqrt(2)), inducing = 64, method = engine,
         control = gpsvm_control(max_iter = if (engine == "svi") 0 else 500), seed = 1,
         threads = threads, tune = FALSE
       )
@@ -127,14 +117,10 @@ for (engine in c("svi", "vb")) {
     }))
   }, numeric(1))
   cat(sprintf(
-    "\n%s, %.0f rows, core: one thread %.2f s, two %.2f s, %.2f times %s\n",
-    engine, length(some), wall[1], wall[2], wall[1] / wall[2],
-    "as fast (demand 1.8)"
+    "\n%s, %.0f rows, core: one thread %.2f s, two %.2f s, %.2f times %s\n", engine, length(some),
+    wall[1], wall[2], wall[1] / wall[2], "as fast (demand 1.8)"
   ))
-  cat(sprintf(
-    "results identical: %s\n",
-    identical(fit[[1]]$posterior, fit[[2]]$posterior)
-  ))
+  cat(sprintf("results identical: %s\n", identical(fit[[1]]$posterior, fit[[2]]$posterior)))
 }
 
 # Real collisions -------------------------------------------------------------

@@ -29,9 +29,7 @@ logit_draws <- function(fixed, patient, test, scale = 1) {
 }
 
 run_glmer <- function(train, test, agq) {
-  fit <- quietly(lme4::glmer(
-    toenail_formula, train, family = binomial, nAGQ = agq
-  ))
+  fit <- quietly(lme4::glmer(toenail_formula, train, family = binomial, nAGQ = agq))
   predict(fit, test, type = "response", allow.new.levels = TRUE)
 }
 
@@ -64,9 +62,7 @@ if (has("lme4")) {
 }
 if (has("glmmTMB")) {
   methods[["glmmTMB"]] <- function(train, test) {
-    fit <- quietly(glmmTMB::glmmTMB(
-      toenail_formula, train, family = binomial
-    ))
+    fit <- quietly(glmmTMB::glmmTMB(toenail_formula, train, family = binomial))
     predict(fit, test, type = "response", allow.new.levels = TRUE)
   }
 }
@@ -75,9 +71,8 @@ if (has("MCMCpack")) {
     train$patient <- as.integer(train$patientID)
     train$y <- as.numeric(train$outcome == positive)
     utils::capture.output(fit <- quietly(MCMCpack::MCMChlogit(
-      fixed = y ~ time * treatment, random = ~1, group = "patient",
-      data = train, burnin = sweeps / 2, mcmc = sweeps / 2, verbose = 0,
-      seed = 1, r = 1, R = diag(1), FixOD = 1
+      fixed = y ~ time * treatment, random = ~1, group = "patient", data = train,
+      burnin = sweeps / 2, mcmc = sweeps / 2, verbose = 0, seed = 1, r = 1, R = diag(1), FixOD = 1
     )))
     draws <- as.matrix(fit$mcmc)
     effects <- draws[, grep("^b\\.", colnames(draws))]
@@ -87,8 +82,8 @@ if (has("MCMCpack")) {
   }
 }
 if (has("MCMCglmm")) {
-  # The residual variance is not identified: held at 1 and integrated out of
-  # the probability by the usual constant.
+  # The residual variance is not identified: held at 1 and integrated out of the probability by the
+  # usual constant.
   methods[["MCMCglmm 500 + 500"]] <- function(train, test) {
     train$y <- as.numeric(train$outcome == positive)
     fit <- quietly(MCMCglmm::MCMCglmm(
@@ -107,9 +102,8 @@ if (has("MCMCglmm")) {
   }
 }
 
-# The costs of the paper's grid are not given. These stop at 2^7: up to there
-# one fit takes 0.02 s; from 2^9 on it takes 15 s and ends at libsvm's
-# iteration limit.
+# The costs of the paper's grid are not given. These stop at 2^7: up to there one fit takes 0.02 s;
+# from 2^9 on it takes 15 s and ends at libsvm's iteration limit.
 hold_outs <- if (paper_grid) 100 else 5
 coarse <- 2^seq(-5, 7, 1)
 fine <- 2^seq(-1.5, 1.5, 0.25)
@@ -123,9 +117,7 @@ results <- lapply(seq_len(n_splits), function(split) {
   out <- lapply(methods, function(run) {
     seconds <- cpu_seconds(function() prob <<- run(train, test), times = 1)
     ber <- vapply(c(0.5, prevalence), function(threshold) {
-      balanced_error(
-        test$outcome, class_of(prob, threshold, levels(test$outcome))
-      )
+      balanced_error(test$outcome, class_of(prob, threshold, levels(test$outcome)))
     }, numeric(1))
     c(seconds = seconds, half = ber[1], prevalence = ber[2])
   })
@@ -137,8 +129,7 @@ results <- lapply(seq_len(n_splits), function(split) {
       label <<- predict(tuned$fit, x[-at, ])
     })
     out[["e1071 tuned"]] <- c(
-      seconds = seconds, half = balanced_error(test$outcome, label),
-      prevalence = NA
+      seconds = seconds, half = balanced_error(test$outcome, label), prevalence = NA
     )
   }
   out
@@ -154,9 +145,7 @@ seconds <- vapply(column("seconds"), median, numeric(1))
 half <- vapply(column("half"), mean, numeric(1))
 prevalence <- vapply(column("prevalence"), mean, numeric(1))
 
-cat(sprintf(
-  "\nCPU seconds, median; BER, mean; %d splits of 1431 + 477 rows\n", n_splits
-))
+cat(sprintf("\nCPU seconds, median; BER, mean; %d splits of 1431 + 477 rows\n", n_splits))
 print(data.frame(
   seconds = signif(seconds, 3), BER = round(half, 4),
   "BER, prevalence" = round(prevalence, 4), check.names = FALSE
@@ -165,8 +154,7 @@ print(data.frame(
 # The engine and R's part of it, all 1908 rows -------------------------------
 
 fit <- NULL
-total <- cpu_seconds(function() fit <<- bsvm(toenail_formula, data,
-  method = "vb"), times = 9)
+total <- cpu_seconds(function() fit <<- bsvm(toenail_formula, data, method = "vb"), times = 9)
 core <- median(replicate(99, {
   bsvm(toenail_formula, data, method = "vb")$elapsed[["core"]]
 }))
@@ -180,8 +168,7 @@ print_limit("vb fit, core (wall clock)", core, 0.010)
 print_limit("vb fit, R and core (CPU)", total, 0.025)
 print_limit("gibbs, 10,000 sweeps, core (wall clock)", median(gibbs), 1)
 cat(sprintf(
-  "%d passes; per 1000 sweeps of gibbs %.4f s\n",
-  fit$diagnostics$passes, median(gibbs) / 10
+  "%d passes; per 1000 sweeps of gibbs %.4f s\n", fit$diagnostics$passes, median(gibbs) / 10
 ))
 
 # Ratios --------------------------------------------------------------------
@@ -215,25 +202,15 @@ cat(sprintf(
 cat("\nScores\n")
 print_score <- function(what, ours, limit) {
   cat(sprintf(
-    "%-58s %.4f, limit %.4f: %s\n", what, ours, limit,
-    if (ours <= limit) "met" else "SHORT"
+    "%-58s %.4f, limit %.4f: %s\n", what, ours, limit, if (ours <= limit) "met" else "SHORT"
   ))
 }
 if (has("lme4")) {
-  print_score(
-    "BER of vb, glmer's + 0.01", half[["bsvm vb"]],
-    half[["glmer Laplace"]] + 0.01
-  )
+  print_score("BER of vb, glmer's + 0.01", half[["bsvm vb"]], half[["glmer Laplace"]] + 0.01)
 }
 if (has("MCMCpack")) {
-  print_score(
-    "BER of gibbs, MCMChlogit's", half[[short]],
-    half[["MCMChlogit 500 + 500"]]
-  )
+  print_score("BER of gibbs, MCMChlogit's", half[[short]], half[["MCMChlogit 500 + 500"]])
 }
 if (has("e1071")) {
-  print_score(
-    "BER of vb, tuned SVM's - 0.25", half[["bsvm vb"]],
-    half[["e1071 tuned"]] - 0.25
-  )
+  print_score("BER of vb, tuned SVM's - 0.25", half[["bsvm vb"]], half[["e1071 tuned"]] - 0.25)
 }

@@ -22,17 +22,13 @@ make_rows <- function(n, intercept = 0, flipped = 0, sd_group = 0, size = 1) {
 }
 
 cases <- list(
-  balanced = list(),
-  rare = list(intercept = -1.75),
+  balanced = list(), rare = list(intercept = -1.75),
   "rare, balanced weights" = list(intercept = -1.75, weights = "balanced"),
   flipped = list(flipped = 0.15)
 )
 
 fit_case <- function(data, weights = "none", ...) {
-  flat(bsvm)(
-    y ~ x1 + x2 + x3 + x4, data,
-    class_weights = weights, threads = 1, ...
-  )
+  flat(bsvm)(y ~ x1 + x2 + x3 + x4, data, class_weights = weights, threads = 1, ...)
 }
 
 # What fits to more and more rows tend to.
@@ -60,17 +56,14 @@ level <- function(sets, sizes = c(100, 200, 1000), method = "ep") {
       for (s in seq_len(sets)) {
         set.seed(1000 + s)
         data <- do.call(make_rows, c(list(n), case[names(case) != "weights"]))
-        fit <- suppressWarnings(
-          fit_case(data, case$weights %||% "none", method = method)
-        )
+        fit <- suppressWarnings(fit_case(data, case$weights %||% "none", method = method))
         for (type in types) hits[s, , type] <- covered(fit, type, truth)
         lost[s] <- length(fit$given_up) > 0
       }
       share <- apply(hits, 2:3, mean)
       cat(sprintf(
-        "  n %4d  sandwich: nulls rejected %.3f, others covered %.3f; posterior: %.3f, %.3f\n",
-        n, 1 - mean(share[3:4, 1]), mean(share[1:2, 1]),
-        1 - mean(share[3:4, 2]), mean(share[1:2, 2])
+        "  n %4d  sandwich: nulls rejected %.3f, others covered %.3f; posterior: %.3f, %.3f\n", n,
+        1 - mean(share[3:4, 1]), mean(share[1:2, 1]), 1 - mean(share[3:4, 2]), mean(share[1:2, 2])
       ))
       if (any(lost)) {
         cat(sprintf(
@@ -95,8 +88,7 @@ bars <- function(sets, method = "ep") {
         set.seed(2000 + s)
         data <- make_rows(n, sd_group = sd, size = shape[2])
         fit <- suppressWarnings(bsvm(
-          y ~ x1 + x2 + x3 + x4 + (1 | group), data,
-          threads = 1, method = method
+          y ~ x1 + x2 + x3 + x4 + (1 | group), data, threads = 1, method = method
         ))
         ends <- rbind(ends, coef(fit)[-1])
         sigma[s] <- attr(VarCorr(fit)[[1]], "stddev") / coef(fit)[["x1"]]
@@ -140,9 +132,7 @@ imbalance <- function(sets, n = 1000, method = "ep") {
           invokeRestart("muffleWarning")
         }
       )
-      balanced <- bsvm(
-        y ~ ., data, class_weights = "balanced", threads = 1, method = method
-      )
+      balanced <- bsvm(y ~ ., data, class_weights = "balanced", threads = 1, method = method)
       score <- function(p) {
         p <- pmin(pmax(p, 1e-12), 1 - 1e-12)
         -mean(log(ifelse(test$y, p, 1 - p)))
@@ -152,21 +142,18 @@ imbalance <- function(sets, n = 1000, method = "ep") {
       f <- lapply(list(plain, balanced), predict, test, type = "link")
       q <- predict(logistic, test, type = "response")
       out <- rbind(out, c(
-        slope_plain = coef(plain)[["x1"]],
-        slope_balanced = coef(balanced)[["x1"]],
+        slope_plain = coef(plain)[["x1"]], slope_balanced = coef(balanced)[["x1"]],
         slope_glm = coef(logistic)[["x1"]], loss_plain = score(p[[1]]),
-        loss_balanced = score(p[[2]]), loss_glm = score(q),
-        ber_plain = ber(f[[1]] > 0), ber_balanced = ber(f[[2]] > 0),
-        ber_glm = ber(q > mean(data$y)), warned = warned
+        loss_balanced = score(p[[2]]), loss_glm = score(q), ber_plain = ber(f[[1]] > 0),
+        ber_balanced = ber(f[[2]] > 0), ber_glm = ber(q > mean(data$y)), warned = warned
       ))
     }
     cat(sprintf("prevalence %g\n", share))
     print(round(colMeans(out), 3))
     lost <- out[, "slope_plain"] < out[, "slope_balanced"] / 2
     cat(sprintf(
-      "warned in %d of %d fits that collapsed, in %d of %d others\n",
-      sum(out[lost, "warned"]), sum(lost), sum(out[!lost, "warned"]),
-      sum(!lost)
+      "warned in %d of %d fits that collapsed, in %d of %d others\n", sum(out[lost, "warned"]),
+      sum(lost), sum(out[!lost, "warned"]), sum(!lost)
     ))
   }
 }

@@ -50,15 +50,11 @@ compare <- function(rows, work, ours, peer, demand = NA, stretch = NA) {
   if (!peer %in% rows$machine) {
     return(NULL)
   }
-  ratio_row(
-    work, peer, at(rows, ours, "seconds"), at(rows, peer, "seconds"), demand,
-    stretch
-  )
+  ratio_row(work, peer, at(rows, ours, "seconds"), at(rows, peer, "seconds"), demand, stretch)
 }
 verdict <- function(what, value, limit) {
   cat(sprintf(
-    "%s %.4f, limit %.4f: %s\n", what, value, limit,
-    if (value <= limit) "met" else "SHORT"
+    "%s %.4f, limit %.4f: %s\n", what, value, limit, if (value <= limit) "met" else "SHORT"
   ))
 }
 
@@ -69,11 +65,8 @@ rows <- measure(
   waveform,
   c(
     list(
-      vb = ours(inducing = 100L, method = "vb"),
-      svi = ours(inducing = 100L, method = "svi"),
-      "svi, one epoch alone" = ours(
-        inducing = 100L, method = "svi", max_iter = 0
-      )
+      vb = ours(inducing = 100L, method = "vb"), svi = ours(inducing = 100L, method = "svi"),
+      "svi, one epoch alone" = ours(inducing = 100L, method = "svi", max_iter = 0)
     ),
     peer_runs(c("e1071", "ksvm"))
   ),
@@ -117,9 +110,7 @@ exact <- measure(
   c(
     list(
       "exact" = ours(inducing = "all", method = "vb"),
-      "exact, default width" = ours(
-        inducing = "all", method = "vb", theta = NULL
-      ),
+      "exact, default width" = ours(inducing = "all", method = "vb", theta = NULL),
       "m = 100" = ours(inducing = 100L, method = "vb")
     ),
     peer_runs("gausspr")
@@ -135,8 +126,7 @@ if (has("kernlab")) {
     "Ours / peer, 800 rows, exact"
   )
   verdict(
-    "Brier of the exact process, limit gausspr's,",
-    at(exact, "exact", "brier"),
+    "Brier of the exact process, limit gausspr's,", at(exact, "exact", "brier"),
     min(exact$brier[startsWith(exact$machine, "gausspr")])
   )
 }
@@ -152,16 +142,11 @@ if (has("kernlab") && !quick) {
     keep <- c(seq_len(n), 5001:7000)
     part <- list(x = simulated$x[keep, ], y = simulated$y[keep])
     found <- measure(
-      part,
-      c(
-        list("m = 100" = ours(inducing = 100L)),
-        peer_runs("gausspr")["gausspr, theta 5"]
-      ),
+      part, c(list("m = 100" = ours(inducing = 100L)), peer_runs("gausspr")["gausspr, theta 5"]),
       list(n + seq_len(2000))
     )
     ratios[[length(ratios) + 1]] <- compare(
-      found, paste0("m = 100, n = ", n), "m = 100", "gausspr, theta 5",
-      1 / 20, 1 / 100
+      found, paste0("m = 100, n = ", n), "m = 100", "gausspr, theta 5", 1 / 20, 1 / 100
     )
     verdict(
       "error, limit gausspr's,", at(found, "m = 100", "error"),
@@ -201,15 +186,11 @@ for (machine in names(runs)) {
 last <- growth[[length(growth)]]
 if (has("e1071")) {
   print_ratios(
-    list(compare(
-      last, "gpsvm svi, n = 10,000", "gpsvm svi", "e1071, default", 1 / 8,
-      1 / 16
-    )),
+    list(compare(last, "gpsvm svi, n = 10,000", "gpsvm svi", "e1071, default", 1 / 8, 1 / 16)),
     "Ours / peer at 10,000 rows"
   )
   verdict(
-    "AUC of e1071, limit ours,", at(last, "e1071, default", "auc"),
-    at(last, "gpsvm svi", "auc")
+    "AUC of e1071, limit ours,", at(last, "e1071, default", "auc"), at(last, "gpsvm svi", "auc")
   )
 }
 

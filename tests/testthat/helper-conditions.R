@@ -1,10 +1,6 @@
-# Runs `code` and returns the error of the package that it raises, whose class
-# must say `kind`.
+# Runs `code` and returns the error of the package that it raises, whose class must say `kind`.
 expect_bk_error <- function(code, kind, regexp = NULL) {
-  expect_error(
-    code, regexp,
-    class = paste0("bayeskernel_error_", kind)
-  )
+  expect_error(code, regexp, class = paste0("bayeskernel_error_", kind))
 }
 
 # Code in which a machine may give a class up, where that is not what is tested.
@@ -13,8 +9,5 @@ may_give_up <- function(code) {
 }
 
 expect_bk_warning <- function(code, kind, regexp = NULL) {
-  expect_warning(
-    code, regexp,
-    class = paste0("bayeskernel_warning_", kind)
-  )
+  expect_warning(code, regexp, class = paste0("bayeskernel_warning_", kind))
 }

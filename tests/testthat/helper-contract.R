@@ -19,18 +19,15 @@
 contract_data <- grouped_data()
 as_predictors <- function(data) as.matrix(data[c("x1", "x2")])
 
-case <- function(name, fit, new = identity, exact = TRUE,
-                 columns = c("(Intercept)", "x1", "x2"), imputes = FALSE,
-                 linear = TRUE, dense = FALSE, links = TRUE, groups = NULL,
+case <- function(name, fit, new = identity, exact = TRUE, columns = c("(Intercept)", "x1", "x2"),
+                 imputes = FALSE, linear = TRUE, dense = FALSE, links = TRUE, groups = NULL,
                  data = contract_data) {
   object <- fit(data)
   list(
-    name = name, fit = fit, new = new, data = data, response = "y",
-    scaled = "x1", exact = exact, columns = columns, imputes = imputes,
-    linear = linear, dense = dense, groups = groups,
+    name = name, fit = fit, new = new, data = data, response = "y", scaled = "x1", exact = exact,
+    columns = columns, imputes = imputes, linear = linear, dense = dense, groups = groups,
     two = nlevels(data$y) == 2L, classes = is.factor(data$y),
-    links = if (links) lapply(links_of(object), list) else list(list()),
-    object = object
+    links = if (links) lapply(links_of(object), list) else list(list()), object = object
   )
 }
 
@@ -40,33 +37,24 @@ points_of <- function(data, count = 20) {
   x[order(x[, "x2"]), ][round(seq(1, nrow(x), length.out = count)), ]
 }
 
-process_fit <- function(data, ..., method = "vb", tune = FALSE,
-                        inducing = points_of(data)) {
+process_fit <- function(data, ..., method = "vb", tune = FALSE, inducing = points_of(data)) {
   flat(gpsvm)(
-    y ~ x1 + x2, data,
-    inducing = inducing, threads = 1, seed = 1, tol = 1e-12, max_iter = 5000,
+    y ~ x1 + x2, data, inducing = inducing, threads = 1, seed = 1, tol = 1e-12, max_iter = 5000,
     ..., method = method, tune = tune
   )
 }
 
 three_classes <- local({
   data <- contract_data
-  data$y <- cut(
-    (data$x1 - 50) / 8 - data$x2, c(-Inf, -0.8, 0.8, Inf),
-    c("low", "mid", "high")
-  )
+  data$y <- cut((data$x1 - 50) / 8 - data$x2, c(-Inf, -0.8, 0.8, Inf), c("low", "mid", "high"))
   data
 })
 
-# Of bark(): small coefficients, as those of its classes. Large ones of opposite
-# sign multiply rounding errors, of other units say, until a jump is decided
-# otherwise.
+# Of bark(): small coefficients, as those of its classes. Large ones of opposite sign multiply
+# rounding errors, of other units say, until a jump is decided otherwise.
 small <- bark_prior(gamma = 5, epsilon = 0.5)
 
-a_number <- transform(
-  contract_data,
-  y = 3 + sin(x1 / 8) - x2 / 2 + cos(40 * x2) / 5
-)
+a_number <- transform(contract_data, y = 3 + sin(x1 / 8) - x2 / 2 + cos(40 * x2) / 5)
 
 # Mean, or probabilities of the classes.
 answer_of <- function(one, ...) {
@@ -77,35 +65,24 @@ places <- cbind(x2 = seq(-1.5, 1.5, length.out = 5))
 
 contract_list <- function() list(
   case("vb, fixed", function(data, ..., method = "vb") {
-    flat(bsvm)(
-      y ~ x1 + x2, data, penalty = "none", threads = 1, tol = 1e-12, ...,
-      method = method
-    )
+    flat(bsvm)(y ~ x1 + x2, data, penalty = "none", threads = 1, tol = 1e-12, ..., method = method)
   }),
   case("vb, random", function(data, ..., method = "vb") {
-    flat(bsvm)(
-      y ~ x1 + x2 + (1 | g), data, threads = 1, tol = 1e-12, ...,
-      method = method
-    )
+    flat(bsvm)(y ~ x1 + x2 + (1 | g), data, threads = 1, tol = 1e-12, ..., method = method)
   }, groups = "g"),
   case("vb, slopes", function(data, ..., method = "vb") {
-    flat(bsvm)(
-      y ~ x1 + x2 + (x2 | g), data, threads = 1, tol = 1e-12, ...,
-      method = method
-    )
+    flat(bsvm)(y ~ x1 + x2 + (x2 | g), data, threads = 1, tol = 1e-12, ..., method = method)
   }, groups = "g"),
   case("vb, matrix", function(data, ..., method = "vb") {
     flat(bsvm)(
-      as_predictors(data), data$y,
-      penalty = "none", threads = 1, tol = 1e-12, ..., method = method
+      as_predictors(data), data$y, penalty = "none", threads = 1, tol = 1e-12, ..., method = method
     )
   }, new = as_predictors),
   case("gpsvm, vb", process_fit, linear = FALSE),
   case("gpsvm, matrix", function(data, ..., method = "vb", tune = FALSE) {
     flat(gpsvm)(
-      as_predictors(data), data$y,
-      inducing = points_of(data), threads = 1, tol = 1e-12, max_iter = 5000,
-      ..., method = method, tune = tune
+      as_predictors(data), data$y, inducing = points_of(data), threads = 1, tol = 1e-12,
+      max_iter = 5000, ..., method = method, tune = tune
     )
   }, new = as_predictors, linear = FALSE),
   case("gpsvm, svi", function(data, ...) {
@@ -134,10 +111,7 @@ contract_list <- function() list(
     quick_bark(y ~ x1 + x2, data, family = "binomial", ...)
   }, exact = FALSE, linear = FALSE, links = FALSE),
   case("bark, selection, matrix", function(data, ...) {
-    quick_bark(
-      as_predictors(data), data$y,
-      family = "binomial", select = TRUE, ...
-    )
+    quick_bark(as_predictors(data), data$y, family = "binomial", select = TRUE, ...)
   }, new = as_predictors, exact = FALSE, linear = FALSE, links = FALSE),
   case("bark, ordered classes", function(data, ...) {
     data$y <- as.ordered(data$y)
@@ -150,9 +124,7 @@ contract_list <- function() list(
     quick_bark(y ~ x1 + x2 + (1 | g), data, family = "binomial", ...)
   }, exact = FALSE, linear = FALSE, links = FALSE, groups = "g"),
   case("bark, a number, groups and a line", function(data, ...) {
-    quick_bark(
-      y ~ x1 + x2 + (1 | g), data, prior = small, linear = TRUE, ...
-    )
+    quick_bark(y ~ x1 + x2 + (1 | g), data, prior = small, linear = TRUE, ...)
   }, exact = FALSE, linear = FALSE, links = FALSE, groups = "g",
   data = a_number),
   case("mkprobit, two classes", function(data, ...) {
@@ -163,65 +135,47 @@ contract_list <- function() list(
   }, new = as_predictors, linear = FALSE, links = FALSE, dense = TRUE,
   data = three_classes),
   case("mkprobit, inducing", function(data, ...) {
-    quick_mkprobit(
-      y ~ x1 + x2, data, latent_scales = "shared", inducing = 15, ...
-    )
+    quick_mkprobit(y ~ x1 + x2, data, latent_scales = "shared", inducing = 15, ...)
   }, exact = FALSE, linear = FALSE, links = FALSE),
   case("mkprobit, process, two classes", function(data, ...) {
-    quick_mkprobit(
-      y ~ x1 + x2, data, coefficients = "process", tune = FALSE, ...
-    )
+    quick_mkprobit(y ~ x1 + x2, data, coefficients = "process", tune = FALSE, ...)
   }, exact = FALSE, linear = FALSE, links = FALSE, dense = TRUE),
   case("mkprobit, process, classes", function(data, ...) {
-    quick_mkprobit(
-      as_predictors(data), data$y, coefficients = "process", inducing = 15, ...
-    )
+    quick_mkprobit(as_predictors(data), data$y, coefficients = "process", inducing = 15, ...)
   }, exact = FALSE, new = as_predictors, linear = FALSE, links = FALSE,
   data = three_classes),
   case("mkprobit, process, gibbs", function(data, ...) {
-    quick_mkprobit(
-      y ~ x1 + x2, data, method = "gibbs", coefficients = "process", ...
-    )
+    quick_mkprobit(y ~ x1 + x2, data, method = "gibbs", coefficients = "process", ...)
   }, exact = FALSE, linear = FALSE, links = FALSE, dense = TRUE),
   case("mkprobit, gibbs", function(data, ...) {
-    quick_mkprobit(
-      y ~ x1 + x2, data,
-      method = "gibbs", latent_scales = "shared", ...
-    )
+    quick_mkprobit(y ~ x1 + x2, data, method = "gibbs", latent_scales = "shared", ...)
   }, exact = FALSE, linear = FALSE, links = FALSE, dense = TRUE),
   # Without warmup: widths that adapt make rounding errors of the input grow.
   case("klr, two classes", function(data, ...) {
     quick_klr(
-      y ~ x1 + x2, data,
-      rank = 1, prior = klr_prior(max_kernels = 8), warmup = 0, thin = 1, ...
+      y ~ x1 + x2, data, rank = 1, prior = klr_prior(max_kernels = 8), warmup = 0, thin = 1, ...
     )
   }, exact = FALSE, linear = FALSE, links = FALSE),
   case("klr, continuous, matrix", function(data, ...) {
     quick_klr(
-      as_predictors(data), data$y,
-      prior = klr_prior(coefficients = "continuous", max_kernels = 8),
+      as_predictors(data), data$y, prior = klr_prior(coefficients = "continuous", max_kernels = 8),
       warmup = 0, thin = 1, ...
     )
   }, new = as_predictors, exact = FALSE, linear = FALSE, links = FALSE),
   case("vb, selection", function(data, ..., method = "vb") {
     flat(bsvm)(
-      y ~ x1 + x2, data,
-      select = TRUE, prior = bsvm_prior(rho = 0.3), threads = 1, tol = 1e-12,
+      y ~ x1 + x2, data, select = TRUE, prior = bsvm_prior(rho = 0.3), threads = 1, tol = 1e-12,
       polish = FALSE, learning_rate = 0.5, ..., method = method
     )
   }),
   case("vb, modelled predictors", function(data, ..., method = "vb") {
     flat(bsvm)(
-      y ~ x1 + x2 + (1 | g), data,
-      missing = "model", learning_rate = 0.5, threads = 1, tol = 1e-12, ...,
-      method = method
+      y ~ x1 + x2 + (1 | g), data, missing = "model", learning_rate = 0.5, threads = 1, tol = 1e-12,
+      ..., method = method
     )
   }, imputes = TRUE, groups = "g"),
   case("vb, smooth", function(data, ..., method = "vb") {
-    flat(bsvm)(
-      y ~ x1 + s(x2, k = 5), data, threads = 1, tol = 1e-12, ...,
-      method = method
-    )
+    flat(bsvm)(y ~ x1 + s(x2, k = 5), data, threads = 1, tol = 1e-12, ..., method = method)
   }, columns = c("(Intercept)", "x1", "s(x2).fx1")),
   case("vb, process", function(data, ..., method = "vb") {
     flat(bkm)(
@@ -233,8 +187,7 @@ contract_list <- function() list(
     # The line of the smooth is the column x2.
     suppressWarnings(
       quick_gibbs(
-        y ~ x1 + x2 + s(x2, k = 5) + (1 | g), data,
-        select = ~x1, prior = bsvm_prior(rho = 0.3), ...
+        y ~ x1 + x2 + s(x2, k = 5) + (1 | g), data, select = ~x1, prior = bsvm_prior(rho = 0.3), ...
       ),
       classes = "bayeskernel_warning_dropped_column"
     )
@@ -249,10 +202,7 @@ contract_list <- function() list(
     quick_gibbs(as_predictors(data), data$y, penalty = "none", ...)
   }, new = as_predictors, exact = FALSE),
   case("bkm, vb, logit", function(data, ...) {
-    flat(bkm)(
-      y ~ x1 + x2 + (1 | g), data,
-      method = "vb", threads = 1, tol = 1e-12, ...
-    )
+    flat(bkm)(y ~ x1 + x2 + (1 | g), data, method = "vb", threads = 1, tol = 1e-12, ...)
   }, groups = "g"),
   case("bkm, vb, probit, slopes, modelled predictors", function(data, ...) {
     flat(bkm)(
@@ -267,10 +217,7 @@ contract_list <- function() list(
     )
   }, new = as_predictors),
   case("bkm, vb, gaussian", function(data, ...) {
-    flat(bkm)(
-      y ~ x1 + x2 + (1 | g), data,
-      method = "vb", threads = 1, tol = 1e-12, ...
-    )
+    flat(bkm)(y ~ x1 + x2 + (1 | g), data, method = "vb", threads = 1, tol = 1e-12, ...)
   }, groups = "g", links = FALSE, data = a_number),
   case("bkm, ep, logit, matrix", function(data, ...) {
     flat(bkm)(as_predictors(data), data$y, threads = 1, tol = 1e-11, ...)
@@ -285,16 +232,10 @@ contract_list <- function() list(
     flat(bkm)(y ~ x1 + x2 + (1 | g), data, threads = 1, tol = 1e-9, ...)
   }, groups = "g", links = FALSE, data = a_number),
   case("ep, smooth", function(data, ...) {
-    flat(bsvm)(
-      y ~ x1 + s(x2, k = 5), data,
-      method = "ep", threads = 1, tol = 1e-9, ...
-    )
+    flat(bsvm)(y ~ x1 + s(x2, k = 5), data, method = "ep", threads = 1, tol = 1e-9, ...)
   }, columns = c("(Intercept)", "x1", "s(x2).fx1")),
   case("bkm, gibbs, logit, selection", function(data, ...) {
-    quick_bkm(
-      y ~ x1 + x2 + (1 | g), data,
-      select = ~x1, prior = bkm_prior(rho = 0.3), ...
-    )
+    quick_bkm(y ~ x1 + x2 + (1 | g), data, select = ~x1, prior = bkm_prior(rho = 0.3), ...)
   }, exact = FALSE, groups = "g"),
   case("bkm, gibbs, gaussian", function(data, ...) {
     quick_bkm(y ~ x1 + x2 + (1 | g), data, ...)
@@ -305,8 +246,7 @@ contract_list <- function() list(
   exact = FALSE, linear = FALSE, links = FALSE, dense = TRUE, data = a_number),
   case("seqkr, two classes, matrix", function(data, ...) {
     flat(seqkr)(
-      as_predictors(data), data$y,
-      family = "binomial", threads = 1, seed = 1, particles = 60, ...
+      as_predictors(data), data$y, family = "binomial", threads = 1, seed = 1, particles = 60, ...
     )
   }, new = as_predictors, exact = FALSE, linear = FALSE, links = FALSE,
   dense = TRUE),
@@ -325,8 +265,7 @@ contract_cases <- local({
 })
 
 # Runs the assertions for every case, with its name in the message.
-for_each_case <- function(check, only_exact = FALSE, linear = FALSE,
-                          two = FALSE, classes = FALSE) {
+for_each_case <- function(check, only_exact = FALSE, linear = FALSE, two = FALSE, classes = FALSE) {
   # Some forty fits of seven models: for machines of the project.
   testthat::skip_on_cran()
   for (one in contract_cases()) {

@@ -1,5 +1,5 @@
-# A function that fits, with the entries of its control as arguments of its own:
-# for functions of tests that hand on what they are given.
+# A function that fits, with the entries of its control as arguments of its own: for functions of
+# tests that hand on what they are given.
 flat <- function(fitter) {
   home <- asNamespace("bayeskernel")
   known <- c("bkm", "bsvm", "gpsvm", "mkprobit", "bark", "klr", "seqkr")
@@ -36,9 +36,6 @@ flat <- function(fitter) {
     }
     fit
   }
-  formals(out) <- c(
-    alist(... = ),
-    stats::setNames(rep(list(quote(expr = )), length(added)), added)
-  )
+  formals(out) <- c(alist(... = ), stats::setNames(rep(list(quote(expr = )), length(added)), added))
   out
 }

@@ -1,16 +1,13 @@
-# Generated bad input: random calls of the functions that users have, with
-# arguments mutated in random places. Whatever comes in, a call answers, or
-# raises an error of this package, in time and without a NaN that nobody put in.
+# Generated bad input: random calls of the functions that users have, with arguments mutated in
+# random places. Whatever comes in, a call answers, or raises an error of this package, in time and
+# without a NaN that nobody put in.
 
 odd_values <- function() {
   list(
-    NULL, NA, NaN, Inf, -Inf, -1, 0, 0.5, 1e9, 1e308, -1e308, 5e-324, 2^31, "",
-    "a", "\xff", "y", NA_character_, character(), numeric(), list(),
-    list(1, "a"),
-    TRUE, c(TRUE, NA), letters, 1:3, c(a = 1, a = 2), raw(3), 1i, mean,
-    quote(x),
-    y ~ nothing, ~., y ~ ., y ~ a + (1 | g) + s(b), factor(character()),
-    gl(3, 10), factor(rep("b", 30)), matrix(0, 0, 3), matrix(NA_real_, 30, 2),
+    NULL, NA, NaN, Inf, -Inf, -1, 0, 0.5, 1e9, 1e308, -1e308, 5e-324, 2^31, "", "a", "\xff", "y",
+    NA_character_, character(), numeric(), list(), list(1, "a"), TRUE, c(TRUE, NA), letters, 1:3,
+    c(a = 1, a = 2), raw(3), 1i, mean, quote(x), y ~ nothing, ~., y ~ ., y ~ a + (1 | g) + s(b),
+    factor(character()), gl(3, 10), factor(rep("b", 30)), matrix(0, 0, 3), matrix(NA_real_, 30, 2),
     matrix("a", 2, 2), data.frame(), mtcars, new.env(), as.Date("2020-01-01"),
     structure(list(), class = "bsvm"), structure(1, class = "row_source"),
     structure(list(kind = "rbf"), class = "bayeskernel_kernel"), expression(a),
@@ -54,8 +51,7 @@ mutate_vector <- function(x) {
 generated_calls <- function(folder) {
   set.seed(1)
   d <- data.frame(
-    a = stats::rnorm(30), b = stats::runif(30), g = gl(5, 6),
-    k = gl(2, 1, 30, c("u", "v"))
+    a = stats::rnorm(30), b = stats::runif(30), g = gl(5, 6), k = gl(2, 1, 30, c("u", "v"))
   )
   d$y <- factor(d$a + stats::rlogis(30) > 0, labels = c("no", "yes"))
   d$z <- d$a + stats::rnorm(30) / 3
@@ -68,9 +64,7 @@ generated_calls <- function(folder) {
   utils::write.csv(d[c("a", "b", "y")], files[2], row.names = FALSE)
   call <- function(name, ...) list(name, list(...))
   quick <- function(...) call(..., seed = 1, threads = 1)
-  short <- function(...) quick(
-    ..., chains = 1, ndraws = 30, control = list(warmup = 20)
-  )
+  short <- function(...) quick(..., chains = 1, ndraws = 30, control = list(warmup = 20))
   fits <- list(
     quick("bsvm", y ~ a + s(b, k = 5) + (a | g), data = d, model = TRUE),
     quick("bsvm", y ~ a + b + k, data = d, select = TRUE),
@@ -78,9 +72,7 @@ generated_calls <- function(folder) {
     short("bsvm", y ~ a + (1 | g), data = d, method = "gibbs"),
     quick("bsvm", x, d$y, method = "svi", control = list(batch_size = 10)),
     quick("bsvm", row_source(x, d$y)),
-    quick(
-      "gpsvm", y ~ a + b + k, data = d, kernel = rbf(ard = TRUE), inducing = 6
-    ),
+    quick("gpsvm", y ~ a + b + k, data = d, kernel = rbf(ard = TRUE), inducing = 6),
     quick("gpsvm", x, d$o, inducing = 6, model = TRUE),
     short("gpsvm", x, d$y, method = "gibbs", inducing = 5),
     quick("gpsvm", kernel_matrix(rbf(1), x), d$y, kernel = precomputed()),
@@ -93,14 +85,10 @@ generated_calls <- function(folder) {
     quick("bkm", y ~ a + (1 | g), data = d, family = "logit", method = "vb"),
     short("bkm", y ~ a + (a | g), data = d, family = "logit", method = "gibbs"),
     quick("bkm", y ~ a + b, data = d, family = "hinge"),
-    quick(
-      "bkm", y ~ gp(a, inducing = 5) + b + (1 | g), data = d, family = "probit"
-    ),
+    quick("bkm", y ~ gp(a, inducing = 5) + b + (1 | g), data = d, family = "probit"),
     quick("bkm", z ~ gp(a, by = b, inducing = 6), data = d)
   )
-  made <- suppressWarnings(
-    lapply(fits, function(fit) do.call(fit[[1]], fit[[2]]))
-  )
+  made <- suppressWarnings(lapply(fits, function(fit) do.call(fit[[1]], fit[[2]])))
   plain <- list(
     call("auc", d$y, p), call("balanced_error", d$y, d$y),
     call("brier_score", d$y, p), call("log_loss", d$y, p),
@@ -110,9 +98,7 @@ generated_calls <- function(folder) {
     call("matern", 1.5, 1, 1, FALSE, 1), call("periodic", 2, 1, 1, 1),
     call("categorical", 1, 1), call("levy", 1, 5, 0.5),
     call("kernel_parameters", rbf(1)), call("markov", 0.2, 0.15, NULL),
-    call(
-      "bark_prior", alpha = 1, gamma = 5, epsilon = 0.5, inclusion = c(1, 1)
-    ),
+    call("bark_prior", alpha = 1, gamma = 5, epsilon = 0.5, inclusion = c(1, 1)),
     call("bsvm_prior", beta_var = 1, var_shape = 1, rho = 0.5, cov_df = 4),
     call("gpsvm_prior", lengthscale = c(0.1, 10), variance = c(0.1, 10)),
     call("write_rows", x, d$y, files[3], FALSE, "label"),
@@ -125,10 +111,7 @@ generated_calls <- function(folder) {
     quick("exposure", made[[14]], ndraws = 20),
     quick("bkm", cbind(s, f) ~ a, transform(d, s = 2, f = 1), weights = p),
     quick("bsvm", cbind(s, f) ~ a, transform(d, s = +(a > 0), f = 1)),
-    quick(
-      "gpsvm", x, d$y, weights = p, kernel = linear(), tune = "bound",
-      inducing = 4
-    ),
+    quick("gpsvm", x, d$y, weights = p, kernel = linear(), tune = "bound", inducing = 4),
     short("bark", x, d$z, prior = bark_prior(), scales = "equal", select = TRUE,
       structure = markov(0.2, 0.2)
     )
@@ -137,17 +120,12 @@ generated_calls <- function(folder) {
     at <- sample.int(length(made), 1L)
     fit <- made[[at]]
     new <- if (at == 10L) fits[[at]][[2]][[1]][1:4, ] else d[1:4, ]
-    pictures <- c(
-      "bound", "trace", "coef", "calibration", "partial", "boundary"
-    )
+    pictures <- c("bound", "trace", "coef", "calibration", "partial", "boundary")
     generic <- any_of(c(
-      "summary", "print", "plot", "fitted", "residuals", "tidy", "glance",
-      "coef",
-      "vcov", "fixef", "ranef", "VarCorr", "confint", "elbo", "inclusion",
-      "imputed", "nobs", "weights", "formula", "terms", "model.frame",
-      "as.mcmc",
-      "as.matrix", "as.array", "kernel_parameters", "logLik", "log_evidence",
-      "family", "sigma", "model.matrix", "simulate"
+      "summary", "print", "plot", "fitted", "residuals", "tidy", "glance", "coef", "vcov", "fixef",
+      "ranef", "VarCorr", "confint", "elbo", "inclusion", "imputed", "nobs", "weights", "formula",
+      "terms", "model.frame", "as.mcmc", "as.matrix", "as.array", "kernel_parameters", "logLik",
+      "log_evidence", "family", "sigma", "model.matrix", "simulate"
     ))
     any_of(list(
       call("predict", fit, new, type = "prob", draws = FALSE),
@@ -171,17 +149,12 @@ generated_calls <- function(folder) {
 generated_call <- function(calls, seed, i) {
   set.seed(seed * 1e6 + i)
   call <- calls()
-  for (at in sample.int(
-    length(call[[2]]), min(length(call[[2]]), sample.int(2L, 1L))
-  )) {
+  for (at in sample.int(length(call[[2]]), min(length(call[[2]]), sample.int(2L, 1L)))) {
     changed <- tryCatch(
-      suppressWarnings(mutate(call[[2]][[at]])),
-      error = function(e) any_of(odd_values())
+      suppressWarnings(mutate(call[[2]][[at]])), error = function(e) any_of(odd_values())
     )
-    # What is no fit is not for methods of fits; a long run asked for is no
-    # defect.
-    stays <- inherits(call[[2]][[at]], "bayeskernel_fit") &&
-      !inherits(changed, "bayeskernel_fit")
+    # What is no fit is not for methods of fits; a long run asked for is no defect.
+    stays <- inherits(call[[2]][[at]], "bayeskernel_fit") && !inherits(changed, "bayeskernel_fit")
     long <- isTRUE(names(call[[2]])[at] %in% c("warmup", "draws", "chains")) &&
       is.numeric(changed) && isTRUE(any(changed > 1e4))
     if (!stays && !long) call[[2]][at] <- list(changed)
@@ -229,16 +202,12 @@ run_generated <- function(seed, numbers, limit = 20, log = NULL) {
     if (!is.null(log)) cat(i, call[[1]], "\n", file = log)
     # Of the processor: a test machine may be busy with something else.
     seconds <- sum(system.time(
-      defect <- tryCatch(
-        generated_defect(call, limit), error = conditionMessage
-      )
+      defect <- tryCatch(generated_defect(call, limit), error = conditionMessage)
     )[1:2])
     setTimeLimit()
     if (seconds > limit) defect <- paste("took", seconds, "s")
     if (!is.null(defect)) {
-      data.frame(
-        number = i, call = call[[1]], defect = substr(defect, 1L, 300L)
-      )
+      data.frame(number = i, call = call[[1]], defect = substr(defect, 1L, 300L))
     }
   }))
 }

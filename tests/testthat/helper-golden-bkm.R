@@ -1,6 +1,5 @@
-# Golden cases of golden/bkm: fixed effects, processes, random effects,
-# correlated units and rows with holes together. Everything follows from a
-# case's `spec`.
+# Golden cases of golden/bkm: fixed effects, processes, random effects, correlated units and rows
+# with holes together. Everything follows from a case's `spec`.
 
 read_golden_bkm <- function(case) {
   path <- function(name) file.path(golden_folder("bkm"), name)
@@ -8,9 +7,7 @@ read_golden_bkm <- function(case) {
     file <- path(paste0(case, suffix))
     if (file.exists(file)) utils::read.csv(file, check.names = FALSE)
   }
-  out <- jsonlite::fromJSON(
-    path(paste0(case, ".json")), simplifyDataFrame = FALSE
-  )
+  out <- jsonlite::fromJSON(path(paste0(case, ".json")), simplifyDataFrame = FALSE)
   out$data <- read("_data.csv")
   out$atoms <- read("_atoms.csv")
   out$unit <- if (!is.null(out$spec$correlated)) read("_unit.csv")$unit
@@ -18,9 +15,7 @@ read_golden_bkm <- function(case) {
     if (is.character(gp$inducing)) {
       gp$inducing <- utils::read.csv(path(gp$inducing))[gp$columns]
     } else {
-      gp$inducing <- stats::setNames(
-        data.frame(unlist(gp$inducing)), gp$columns
-      )
+      gp$inducing <- stats::setNames(data.frame(unlist(gp$inducing)), gp$columns)
     }
     gp$columns <- unlist(gp$columns)
     gp$lengthscale <- unlist(gp$lengthscale)
@@ -39,9 +34,8 @@ golden_unit_covariance <- function(text) {
   exp(-distance / number("/([0-9.]+)[)]"))
 }
 
-# Columns of rows: list(x, open, centre, terms), where `terms` are what
-# process_learn_cpp() reads; `centre`: NULL to take it from these rows, which
-# weigh `weight` in it.
+# Columns of rows: list(x, open, centre, terms), where `terms` are what process_learn_cpp() reads;
+# `centre`: NULL to take it from these rows, which weigh `weight` in it.
 golden_bkm_columns <- function(golden, table, unit, weight, centre = NULL) {
   spec <- golden$spec
   n <- nrow(table)
@@ -53,9 +47,7 @@ golden_bkm_columns <- function(golden, table, unit, weight, centre = NULL) {
   terms <- open <- centres <- list()
   for (k in seq_along(spec$gp)) {
     gp <- spec$gp[[k]]
-    kernel <- kernel_to_core(
-      rbf(gp$lengthscale, ard = TRUE), length(gp$columns)
-    )
+    kernel <- kernel_to_core(rbf(gp$lengthscale, ard = TRUE), length(gp$columns))
     at <- as.matrix(table[gp$columns]) + 0
     found <- process_features_cpp(kernel, as.matrix(gp$inducing) + 0, at, 1L)
     by <- if (!is.null(gp$by)) as.double(table[[gp$by]])
@@ -69,10 +61,8 @@ golden_bkm_columns <- function(golden, table, unit, weight, centre = NULL) {
       numeric(ncol(found$x))
     }
     terms[[k]] <- list(
-      first = ncol(x), x = at, z = as.matrix(gp$inducing) + 0,
-      by = as.double(by),
-      centre_weight = as.double(own), kernel = kernel,
-      free = 1L + seq_along(gp$lengthscale)
+      first = ncol(x), x = at, z = as.matrix(gp$inducing) + 0, by = as.double(by),
+      centre_weight = as.double(own), kernel = kernel, free = 1L + seq_along(gp$lengthscale)
     )
     multiple <- by %||% rep(1, n)
     columns <- (found$x - rep(centres[[k]], each = n)) * multiple
@@ -85,9 +75,7 @@ golden_bkm_columns <- function(golden, table, unit, weight, centre = NULL) {
     own[is.na(own)] <- 0
     x <- cbind(x, own)
   }
-  list(
-    x = unname(x), open = do.call(cbind, open), centre = centres, terms = terms
-  )
+  list(x = unname(x), open = do.call(cbind, open), centre = centres, terms = terms)
 }
 
 golden_bkm_random <- function(golden, table) {
@@ -97,8 +85,8 @@ golden_bkm_random <- function(golden, table) {
   }, numeric(n)), n)
 }
 
-# list(data, prior, columns) as bsvm_vb_cpp() reads the first two. Rows with
-# holes are their atoms; without `feedback` atoms are rows of their weights.
+# list(data, prior, columns) as bsvm_vb_cpp() reads the first two. Rows with holes are their atoms;
+# without `feedback` atoms are rows of their weights.
 golden_bkm_input <- function(golden, feedback = TRUE) {
   spec <- golden$spec
   table <- golden$data
@@ -126,8 +114,7 @@ golden_bkm_input <- function(golden, feedback = TRUE) {
   blocks <- lapply(seq_along(spec$gp), function(k) {
     gp <- spec$gp[[k]]
     list(
-      kind = "point", eliminated = FALSE,
-      first = as.integer(columns$terms[[k]]$first),
+      kind = "point", eliminated = FALSE, first = as.integer(columns$terms[[k]]$first),
       members = nrow(gp$inducing), width = 1L, shape = gp$A, rate = gp$B
     )
   })
@@ -148,11 +135,10 @@ golden_bkm_input <- function(golden, feedback = TRUE) {
   list(
     columns = columns,
     data = list(
-      x = x, center = numeric(ncol(x)), scale = rep(1, ncol(x)),
-      y = as.double(table$y), weights = weight, offset = numeric(nrow(x)),
-      kept = list(), z = golden_bkm_random(golden, table),
-      group = as.integer(table[[spec$random$group]]), n_groups = groups,
-      open = columns$open, atoms = atoms
+      x = x, center = numeric(ncol(x)), scale = rep(1, ncol(x)), y = as.double(table$y),
+      weights = weight, offset = numeric(nrow(x)), kept = list(),
+      z = golden_bkm_random(golden, table), group = as.integer(table[[spec$random$group]]),
+      n_groups = groups, open = columns$open, atoms = atoms
     ),
     prior = list(
       precision = c(unlist(spec$fixed_precision), numeric(ncol(x) - p0)),

@@ -1,5 +1,5 @@
-# The linear model of golden/ep as the core reads it. What is run follows from
-# the `spec` of a case and its columns, never from its name.
+# The linear model of golden/ep as the core reads it. What is run follows from the `spec` of a case
+# and its columns, never from its name.
 
 # The core's input: predictors as they stand, the first column 1.
 ep_input <- function(golden) {
@@ -31,9 +31,7 @@ ep_input <- function(golden) {
   }
   if (unstructured) {
     df <- regmatches(text, regexec("nu = ([0-9.]+)", text))[[1]][2]
-    block[c("kind", "width", "df", "scale")] <- list(
-      "unstructured", 2L, as.double(df), diag(2)
-    )
+    block[c("kind", "width", "df", "scale")] <- list("unstructured", 2L, as.double(df), diag(2))
   }
   blocks <- if (grouped || grepl("on its variance", text)) list(block)
   if (length(blocks) > 0 && !grouped) precision[-1] <- 0
@@ -51,8 +49,7 @@ ep_input <- function(golden) {
       n_groups = if (grouped) max(data$group) else 0L
     ),
     prior = list(
-      precision = precision,
-      mean = as.double(either(spec$prior_mean, numeric(p))),
+      precision = precision, mean = as.double(either(spec$prior_mean, numeric(p))),
       blocks = as.list(blocks)
     )
   )
@@ -71,9 +68,7 @@ ep_run <- function(golden, input, ..., tol = 1e-11) {
       list(shape = 1, rate = 1)
     }
   )
-  out <- linear_ep_cpp(
-    input$data, input$prior, utils::modifyList(settings, list(...))
-  )
+  out <- linear_ep_cpp(input$data, input$prior, utils::modifyList(settings, list(...)))
   expect_true(out$status$converged)
   out
 }
@@ -89,21 +84,16 @@ ep_joint <- function(out) {
   }
   list(
     mean = c(out$theta_mean, out$group_mean),
-    cov = rbind(
-      cbind(out$theta_cov, -cross), cbind(-t(cross), effects)
-    )
+    cov = rbind(cbind(out$theta_cov, -cross), cbind(-t(cross), effects))
   )
 }
 
 expect_rows <- function(out, rows, label) {
   found <- list(
-    m = out$mean, s = out$variance_f, kappa = out$sites$kappa,
-    b = out$sites$b, cavity_mean = out$cavity$mean,
-    cavity_var = out$cavity$var, loo_log = out$loo
+    m = out$mean, s = out$variance_f, kappa = out$sites$kappa, b = out$sites$b,
+    cavity_mean = out$cavity$mean, cavity_var = out$cavity$var, loo_log = out$loo
   )
   for (name in names(found)) {
-    expect_golden(
-      found[[name]], rows[[name]], within(rows[[name]]), paste(label, name)
-    )
+    expect_golden(found[[name]], rows[[name]], within(rows[[name]]), paste(label, name))
   }
 }

@@ -1,8 +1,8 @@
-# From a case of golden/families to what the core reads. The spec says which
-# blocks there are, in words.
+# From a case of golden/families to what the core reads. The spec says which blocks there are, in
+# words.
 
-# "fixed: 1 x1 (precision 0.1); iid IG(2,2): groups; unstructured (intercept,
-# x1) by group, IW(nu = 4, S = I)" as a list, one element for each part.
+# "fixed: 1 x1 (precision 0.1); iid IG(2,2): groups; unstructured (intercept, x1) by group, IW(nu =
+# 4, S = I)" as a list, one element for each part.
 golden_family_blocks <- function(text) {
   lapply(trimws(strsplit(text, ";")[[1]]), function(part) {
     number <- function(pattern) {
@@ -12,9 +12,7 @@ golden_family_blocks <- function(text) {
     switch(kind,
       fixed = list(
         kind = kind, precision = number("precision ([0-9.]+)"),
-        columns = strsplit(
-          trimws(gsub("^fixed:?|[(].*$", "", part)), " +"
-        )[[1]]
+        columns = strsplit(trimws(gsub("^fixed:?|[(].*$", "", part)), " +")[[1]]
       ),
       iid = list(
         kind = kind, prior = number("IG[(]([0-9.]+), *([0-9.]+)[)]"),
@@ -22,9 +20,7 @@ golden_family_blocks <- function(text) {
       ),
       unstructured = list(
         kind = kind, df = number("nu = ([0-9.]+)"),
-        columns = sub("^intercept$", "1", strsplit(
-          gsub("^[^(]*[(]|[)].*$", "", part), ", *"
-        )[[1]])
+        columns = sub("^intercept$", "1", strsplit(gsub("^[^(]*[(]|[)].*$", "", part), ", *")[[1]])
       )
     )
   })
@@ -44,8 +40,7 @@ golden_family_matrix <- function(names, table) {
   matrix(columns, nrow(table), length(names))
 }
 
-# Whitened features of inducing points and the share of a process that they
-# leave open.
+# Whitened features of inducing points and the share of a process that they leave open.
 golden_features <- function(points, inducing, lengthscale) {
   scaled <- function(x) sweep(as.matrix(x), 2, lengthscale, "/")
   kernel <- function(a, b) {
@@ -59,8 +54,8 @@ golden_features <- function(points, inducing, lengthscale) {
   list(x = features, open = pmax(1 - rowSums(features^2), 0))
 }
 
-# list(data, prior, noise): the first two as bsvm_vb_cpp() reads them. Theta
-# has the order of the golden numbers, group effects behind.
+# list(data, prior, noise): the first two as bsvm_vb_cpp() reads them. Theta has the order of the
+# golden numbers, group effects behind.
 golden_family_input <- function(golden) {
   spec <- golden$spec
   data <- golden$data
@@ -68,9 +63,7 @@ golden_family_input <- function(golden) {
   atoms <- NULL
   if (!is.null(golden$atoms)) {
     # Rows are atoms from here on.
-    atoms <- list(
-      row = as.integer(golden$atoms$row), log_prior = golden$atoms$log_weight
-    )
+    atoms <- list(row = as.integer(golden$atoms$row), log_prior = golden$atoms$log_weight)
     table <- data[atoms$row, , drop = FALSE]
     own <- setdiff(names(golden$atoms), c("row", "log_weight"))
     table[own] <- golden$atoms[own]
@@ -81,27 +74,21 @@ golden_family_input <- function(golden) {
   selection <- NULL
   open <- NULL
   if (!is.null(spec$gp)) {
-    features <- golden_features(
-      data[c("x1", "x2")], golden$inducing, spec$lengthscale
-    )
+    features <- golden_features(data[c("x1", "x2")], golden$inducing, spec$lengthscale)
     x <- cbind(1, features$x)
     precision <- c(spec$fixed_precision, numeric(ncol(features$x)))
     open <- matrix(features$open)
     blocks <- list(list(
-      kind = "point", eliminated = FALSE, first = 1L,
-      members = ncol(features$x), width = 1L, shape = spec$gp$A,
-      rate = spec$gp$B
+      kind = "point", eliminated = FALSE, first = 1L, members = ncol(features$x), width = 1L,
+      shape = spec$gp$A, rate = spec$gp$B
     ))
   } else if (!is.null(spec$selection)) {
     fixed <- golden_family_blocks(paste("fixed:", spec$fixed))[[1]]
     x <- golden_family_matrix(c(fixed$columns, spec$selection), table)
-    precision <- c(
-      rep(fixed$precision, length(fixed$columns)), 0 * seq_along(spec$selection)
-    )
+    precision <- c(rep(fixed$precision, length(fixed$columns)), 0 * seq_along(spec$selection))
     selection <- list(
-      columns = length(fixed$columns) + seq_along(spec$selection) - 1L,
-      shape = spec$A, rate = spec$B, rho = spec$rho, rho_beta = numeric(),
-      start = 1
+      columns = length(fixed$columns) + seq_along(spec$selection) - 1L, shape = spec$A,
+      rate = spec$B, rho = spec$rho, rho_beta = numeric(), start = 1
     )
   } else if (is.null(spec$blocks)) {
     x <- golden_family_matrix(spec$columns, table)
@@ -112,9 +99,7 @@ golden_family_input <- function(golden) {
     for (block in golden_family_blocks(spec$blocks)) {
       if (block$kind == "fixed") {
         x <- cbind(x, golden_family_matrix(block$columns, table))
-        precision <- c(
-          precision, rep(block$precision, length(block$columns))
-        )
+        precision <- c(precision, rep(block$precision, length(block$columns)))
         next
       }
       own <- c(list(kind = block$kind), if (block$kind == "iid") {
@@ -126,8 +111,7 @@ golden_family_input <- function(golden) {
       if (groups) {
         columns <- if (block$kind == "iid") "1" else block$columns
         random <- list(
-          z = golden_family_matrix(columns, table), group = table$group,
-          n = max(data$group)
+          z = golden_family_matrix(columns, table), group = table$group, n = max(data$group)
         )
         own$members <- random$n
         own$width <- length(columns)
@@ -150,12 +134,10 @@ golden_family_input <- function(golden) {
   if (!is.null(spec$prior_mean)) mean <- spec$prior_mean
   list(
     data = list(
-      x = unname(x), center = numeric(ncol(x)), scale = rep(1, ncol(x)),
-      y = as.double(table$y), weights = column("weight", 1),
-      offset = column("offset", 0), kept = list(), selection = selection,
-      z = if (is.null(random)) matrix(0, n, 0) else random$z,
-      group = as.integer(random$group), n_groups = c(random$n, 0L)[1],
-      open = open, atoms = atoms
+      x = unname(x), center = numeric(ncol(x)), scale = rep(1, ncol(x)), y = as.double(table$y),
+      weights = column("weight", 1), offset = column("offset", 0), kept = list(),
+      selection = selection, z = if (is.null(random)) matrix(0, n, 0) else random$z,
+      group = as.integer(random$group), n_groups = c(random$n, 0L)[1], open = open, atoms = atoms
     ),
     prior = list(
       precision = as.double(precision), mean = as.double(mean),

@@ -1,7 +1,6 @@
-# Golden numbers of the likelihood families, in folders families/ and ep/:
-# FAMILY_KIND.json with _data.csv and what else bears its name; rows.csv,
-# prob.csv, polya_gamma.csv and tilted.csv are tables of single rows. Families
-# and sizes are those of the files.
+# Golden numbers of the likelihood families, in folders families/ and ep/: FAMILY_KIND.json with
+# _data.csv and what else bears its name; rows.csv, prob.csv, polya_gamma.csv and tilted.csv are
+# tables of single rows. Families and sizes are those of the files.
 
 # Cases of one kind ("fixed", "gp", ...).
 golden_kind <- function(part, kind) {
@@ -9,8 +8,7 @@ golden_kind <- function(part, kind) {
   cases[sub("^[^_]*_", "", cases) == kind]
 }
 
-# `rows`, `atoms`, `inducing`, `curve` and `gibbs` are there when their files
-# are.
+# `rows`, `atoms`, `inducing`, `curve` and `gibbs` are there when their files are.
 read_golden_family <- function(part, case) {
   path <- function(suffix) {
     file.path(golden_folder(part), paste0(case, suffix))
@@ -42,9 +40,7 @@ expect_golden <- function(found, expected, tolerance, label) {
   worst <- which.max(ifelse(is.na(excess), Inf, excess))
   expect_true(
     all(excess <= 1) && length(expected) > 0L,
-    label = sprintf(
-      "%s: %.3g of the tolerance at %d", label, excess[worst], worst
-    )
+    label = sprintf("%s: %.3g of the tolerance at %d", label, excess[worst], worst)
   )
 }
 

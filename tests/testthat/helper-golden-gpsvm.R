@@ -1,6 +1,6 @@
-# Golden numbers of the nonlinear machine: a folder of files as golden/gpsvm/
-# here. A case is every folder under gpsvm/, itself included, that holds
-# settings.json. Sizes and kernels are those of the files.
+# Golden numbers of the nonlinear machine: a folder of files as golden/gpsvm/ here. A case is every
+# folder under gpsvm/, itself included, that holds settings.json. Sizes and kernels are those of the
+# files.
 
 golden_gpsvm_cases <- function() {
   root <- golden_folder("gpsvm")
@@ -11,10 +11,7 @@ golden_gpsvm_cases <- function() {
 read_golden_gpsvm <- function(case) {
   folder <- file.path(golden_folder("gpsvm"), case)
   json <- function(name) {
-    jsonlite::fromJSON(
-      file.path(folder, name),
-      simplifyDataFrame = FALSE, simplifyMatrix = FALSE
-    )
+    jsonlite::fromJSON(file.path(folder, name), simplifyDataFrame = FALSE, simplifyMatrix = FALSE)
   }
   table <- function(name) {
     path <- file.path(folder, paste0(name, ".csv"))
@@ -51,12 +48,10 @@ read_golden_gpsvm <- function(case) {
   out
 }
 
-golden_gpsvm_fit <- function(golden, inducing, nugget = 0, ..., method = "vb",
-                             tune = FALSE) {
+golden_gpsvm_fit <- function(golden, inducing, nugget = 0, ..., method = "vb", tune = FALSE) {
   flat(gpsvm)(
-    golden$x, golden$y, golden$kernel,
-    inducing = inducing, nugget = nugget, standardize = FALSE, threads = 1,
-    ..., method = method, tune = tune
+    golden$x, golden$y, golden$kernel, inducing = inducing, nugget = nugget, standardize = FALSE,
+    threads = 1, ..., method = method, tune = tune
   )
 }
 
@@ -64,8 +59,7 @@ golden_gpsvm_fit <- function(golden, inducing, nugget = 0, ..., method = "vb",
 golden_gpsvm_core <- function(golden) {
   list(
     data = list(
-      type = "matrix", x = unname(golden$x),
-      labels = as.double(golden$y > 0), weights = numeric(),
+      type = "matrix", x = unname(golden$x), labels = as.double(golden$y > 0), weights = numeric(),
       source = seq_len(ncol(golden$x)), center = numeric(ncol(golden$x)),
       scale = rep(1, ncol(golden$x))
     ),
@@ -74,8 +68,8 @@ golden_gpsvm_core <- function(golden) {
   )
 }
 
-# The gradient of the core runs over the components: log variance, then log
-# length-scales, one or one a column.
+# The gradient of the core runs over the components: log variance, then log length-scales, one or
+# one a column.
 split_gradient <- function(gradient, parts) {
   sizes <- vapply(parts, function(part) length(part$lengthscale), 1L)
   ends <- cumsum(1L + sizes)

@@ -1,5 +1,5 @@
-# The models of golden/missing. What is fitted follows from a case's formula,
-# family and columns, never from its name, its sizes or its seeds.
+# The models of golden/missing. What is fitted follows from a case's formula, family and columns,
+# never from its name, its sizes or its seeds.
 
 read_golden_missing <- function(case) {
   path <- file.path(golden_folder("missing"), case)
@@ -8,9 +8,7 @@ read_golden_missing <- function(case) {
   data <- utils::read.csv(paste0(path, "_data.csv"), stringsAsFactors = TRUE)
   # A formula that is not written out has the columns as its terms.
   groups <- intersect(c("g", "group"), names(data))
-  terms <- c(
-    setdiff(names(data), c("y", groups)), sprintf("(1 | %s)", groups)
-  )
+  terms <- c(setdiff(names(data), c("y", groups)), sprintf("(1 | %s)", groups))
   out$formula <- if (is.null(out$formula)) {
     stats::reformulate(terms, "y")
   } else {
@@ -26,9 +24,9 @@ read_golden_missing <- function(case) {
 
 either <- function(value, default) if (is.null(value)) default else value
 
-# Priors of the golden folder: coefficients N(0, 100^2), inverse gamma variance
-# of the noise, and, for half a Cauchy variable of scale 1, half a t variable of
-# that scale. That of the covariance of the predictors is the widest there is.
+# Priors of the golden folder: coefficients N(0, 100^2), inverse gamma variance of the noise, and,
+# for half a Cauchy variable of scale 1, half a t variable of that scale. That of the covariance of
+# the predictors is the widest there is.
 golden_missing_fit <- function(golden, method, ...) {
   predictors <- golden$data[setdiff(names(golden$data), c("y", golden$groups))]
   flat(bkm)(
@@ -43,8 +41,8 @@ golden_missing_fit <- function(golden, method, ...) {
   )
 }
 
-# Estimates and their standard deviations under the names of the golden folder:
-# b0, b1, ... in the order of the columns, sigma and sd_group.
+# Estimates and their standard deviations under the names of the golden folder: b0, b1, ... in the
+# order of the columns, sigma and sd_group.
 golden_missing_estimates <- function(fit) {
   table <- as.data.frame(tidy(fit))
   fixed <- table$effect == "fixed"
@@ -58,10 +56,7 @@ golden_missing_estimates <- function(fit) {
   } else {
     paste0("sd_", table$group[groups])
   }
-  list(
-    mean = stats::setNames(table$estimate, name),
-    sd = stats::setNames(table$std.error, name)
-  )
+  list(mean = stats::setNames(table$estimate, name), sd = stats::setNames(table$std.error, name))
 }
 
 # Those of the golden numbers that a fit estimates.
@@ -70,9 +65,9 @@ golden_missing_names <- function(golden, found) {
   names[unlist(golden$sd[names]) > 0]
 }
 
-# Minus the log likelihood of a normal response and a normal predictor that
-# misses values, at mean coefficients, those of the predictor, and log standard
-# deviations: a row without its predictor has the response's marginal law.
+# Minus the log likelihood of a normal response and a normal predictor that misses values, at mean
+# coefficients, those of the predictor, and log standard deviations: a row without its predictor has
+# the response's marginal law.
 joint_normal_loss <- function(theta, y, x, z) {
   p <- ncol(z)
   b <- theta[seq_len(p)]
@@ -83,17 +78,15 @@ joint_normal_loss <- function(theta, y, x, z) {
   gap <- is.na(x)
   rest <- drop(z %*% b)
   -sum(
-    stats::dnorm(
-      y[gap], (rest + slope * mean)[gap], sqrt(noise^2 + slope^2 * sd^2), TRUE
-    )
+    stats::dnorm(y[gap], (rest + slope * mean)[gap], sqrt(noise^2 + slope^2 * sd^2), TRUE)
   ) - sum(
     stats::dnorm(x, mean, sd, TRUE)[!gap] +
       stats::dnorm(y, rest + slope * x, noise, TRUE)[!gap]
   )
 }
 
-# The best coefficients and their standard errors by that likelihood, for a
-# model of numbers one of which misses values.
+# The best coefficients and their standard errors by that likelihood, for a model of numbers one of
+# which misses values.
 joint_normal_best <- function(formula, data) {
   frame <- stats::model.frame(formula, data, na.action = stats::na.pass)
   columns <- stats::model.matrix(formula, frame)
@@ -104,9 +97,7 @@ joint_normal_best <- function(formula, data) {
   y <- stats::model.response(frame)
   p <- ncol(z)
   own <- stats::lm.fit(z[!is.na(x), , drop = FALSE], x[!is.na(x)])
-  both <- stats::lm.fit(
-    cbind(z, x)[!is.na(x), , drop = FALSE], y[!is.na(x)]
-  )
+  both <- stats::lm.fit(cbind(z, x)[!is.na(x), , drop = FALSE], y[!is.na(x)])
   start <- c(
     both$coefficients, own$coefficients, log(stats::sd(own$residuals)),
     log(stats::sd(both$residuals))
@@ -117,8 +108,7 @@ joint_normal_best <- function(formula, data) {
   )
   order <- append(seq_len(p), p + 1L, at - 1L)
   list(
-    mean = unname(best$par[order]),
-    sd = unname(sqrt(diag(solve(best$hessian)))[order]),
+    mean = unname(best$par[order]), sd = unname(sqrt(diag(solve(best$hessian)))[order]),
     sigma = exp(unname(best$par[2L * p + 3L]))
   )
 }

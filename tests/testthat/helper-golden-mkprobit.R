@@ -1,10 +1,8 @@
-# Cases of golden/mkprobit: what is run follows from the json, sizes from the
-# csv files, which have no header.
+# Cases of golden/mkprobit: what is run follows from the json, sizes from the csv files, which have
+# no header.
 
 mkprobit_cases <- function(kind) {
-  file <- file.path(
-    golden_folder("mkprobit"), sprintf("cases_%s.json", kind)
-  )
+  file <- file.path(golden_folder("mkprobit"), sprintf("cases_%s.json", kind))
   if (!file.exists(file)) {
     return(list())
   }
@@ -12,14 +10,12 @@ mkprobit_cases <- function(kind) {
 }
 
 mkprobit_numbers <- function(case, part) {
-  file <- file.path(
-    golden_folder("mkprobit"), sprintf("%s_%s.csv", case$name, part)
-  )
+  file <- file.path(golden_folder("mkprobit"), sprintf("%s_%s.csv", case$name, part))
   unname(as.matrix(utils::read.csv(file, header = FALSE)))
 }
 
-# Spaces at the rows of the fit, or new ones; kernels with the case's theta:
-# rbf is exp(-sum theta (x - z)^2), the others have theta in their columns.
+# Spaces at the rows of the fit, or new ones; kernels with the case's theta: rbf is exp(-sum theta
+# (x - z)^2), the others have theta in their columns.
 mkprobit_spaces <- function(case, part = "X") {
   spaces <- lapply(seq_along(case$sources), function(s) {
     x <- mkprobit_numbers(case, paste0(part, s))
@@ -47,11 +43,9 @@ mkprobit_kernels <- function(case) {
 mkprobit_case_fit <- function(case, prior, ...) {
   beta <- as.double(unlist(case$beta))
   flat(mkprobit)(
-    coefficients = "weights",
-    mkprobit_spaces(case),
-    factor(mkprobit_numbers(case, "t"), seq_len(case$C)),
-    kernel = mkprobit_kernels(case), combine = case$composite,
-    kernel_weights = if (length(beta)) beta else "learn", prior = prior,
+    coefficients = "weights", mkprobit_spaces(case),
+    factor(mkprobit_numbers(case, "t"), seq_len(case$C)), kernel = mkprobit_kernels(case),
+    combine = case$composite, kernel_weights = if (length(beta)) beta else "learn", prior = prior,
     standardize = FALSE, threads = 1, seed = 1, ...
   )
 }

@@ -1,6 +1,6 @@
-# Golden numbers: CASE.json, CASE_data.csv, CASE_gibbs.csv in a folder svm/,
-# under the folder that BAYESKERNEL_GOLDEN names or under golden/ here. What is
-# run follows from the `spec` of a case, never from its name or its sizes.
+# Golden numbers: CASE.json, CASE_data.csv, CASE_gibbs.csv in a folder svm/, under the folder that
+# BAYESKERNEL_GOLDEN names or under golden/ here. What is run follows from the `spec` of a case,
+# never from its name or its sizes.
 
 golden_folder <- function(part) {
   root <- Sys.getenv("BAYESKERNEL_GOLDEN", testthat::test_path("golden"))
@@ -38,9 +38,8 @@ golden_predictors <- function(golden) {
   setdiff(names(golden$data), c("y", weight, groups))
 }
 
-# Columns of one block: list(columns, group), group NULL when the columns are
-# predictors. Forms: "x1", c("x1", "x2"), "intercept by g",
-# "(intercept, x1) by g, group-major".
+# Columns of one block: list(columns, group), group NULL when the columns are predictors. Forms:
+# "x1", c("x1", "x2"), "intercept by g", "(intercept, x1) by g, group-major".
 golden_block_columns <- function(text) {
   if (length(text) > 1L || !grepl(" by ", text)) {
     return(list(columns = text, group = NULL))
@@ -84,9 +83,9 @@ golden_beta <- function(spec) {
   list(var = var, mean = mean)
 }
 
-# The core's own input, for any mixture of blocks. `theta` says where the
-# columns of theta are, in the order of the golden names: positions in x or,
-# with negative sign, among the eliminated effects.
+# The core's own input, for any mixture of blocks. `theta` says where the columns of theta are, in
+# the order of the golden names: positions in x or, with negative sign, among the eliminated
+# effects.
 golden_core_input <- function(golden) {
   spec <- golden$spec
   data <- golden$data
@@ -133,10 +132,7 @@ golden_core_input <- function(golden) {
     own <- c(own, if (from$type == "iid") {
       list(shape = as.double(from$A), rate = as.double(from$B))
     } else {
-      list(
-        df = as.double(from$nu),
-        scale = matrix(as.double(unlist(from$S)), r, r)
-      )
+      list(df = as.double(from$nu), scale = matrix(as.double(unlist(from$S)), r, r))
     })
     core_blocks[[l]] <- own
     if (plain) {
@@ -191,16 +187,13 @@ golden_selection <- function(spec, columns) {
     return(NULL)
   }
   list(
-    columns = as.integer(columns) - 1L, shape = as.double(spec$A),
-    rate = as.double(spec$B),
+    columns = as.integer(columns) - 1L, shape = as.double(spec$A), rate = as.double(spec$B),
     rho = if (is.null(spec[["rho"]])) NA_real_ else as.double(spec[["rho"]]),
-    rho_beta = as.double(spec$rho_beta_prior),
-    start = as.double(spec$gamma_start)
+    rho_beta = as.double(spec$rho_beta_prior), start = as.double(spec$gamma_start)
   )
 }
 
-# Every cell that a hole reaches, with base 0 and slope 1: the predictors are
-# used as they stand.
+# Every cell that a hole reaches, with base 0 and slope 1: the predictors are used as they stand.
 golden_holes <- function(golden, x, z, kept, blocks, width_of_x) {
   spec <- golden$spec$missing
   if (is.null(spec)) {
@@ -213,10 +206,7 @@ golden_holes <- function(golden, x, z, kept, blocks, width_of_x) {
   for (h in seq_len(nrow(at))) {
     row <- at[h, 1]
     name <- predictors[at[h, 2]]
-    column <- c(
-      which(colnames(x) == name) - 1L,
-      width_of_x + which(colnames(z) == name) - 1L
-    )
+    column <- c(which(colnames(x) == name) - 1L, width_of_x + which(colnames(z) == name) - 1L)
     inside <- Filter(function(b) !b$eliminated && b$first >= ncol(x), blocks)
     for (k in seq_along(kept)) {
       column <- c(
@@ -230,28 +220,25 @@ golden_holes <- function(golden, x, z, kept, blocks, width_of_x) {
   count <- nrow(uses)
   list(
     x = values, mean = colMeans(values, na.rm = TRUE),
-    var = apply(values, 2, stats::var, na.rm = TRUE),
-    mean_var = as.double(spec$sigma2_mu), df = as.double(spec$nu_x),
-    scale = matrix(as.double(unlist(spec$S_x)), ncol(values)),
-    center = numeric(ncol(values)), scale_x = rep(1, ncol(values)),
-    use_row = as.integer(uses[, 1]), use_column = as.integer(uses[, 2]),
-    use_predictor = as.integer(uses[, 3]), use_base = numeric(count),
-    use_slope = rep(1, count)
+    var = apply(values, 2, stats::var, na.rm = TRUE), mean_var = as.double(spec$sigma2_mu),
+    df = as.double(spec$nu_x), scale = matrix(as.double(unlist(spec$S_x)), ncol(values)),
+    center = numeric(ncol(values)), scale_x = rep(1, ncol(values)), use_row = as.integer(uses[, 1]),
+    use_column = as.integer(uses[, 2]), use_predictor = as.integer(uses[, 3]),
+    use_base = numeric(count), use_slope = rep(1, count)
   )
 }
 
 golden_settings <- function(...) {
   out <- list(
-    tol = 1e-13, max_iter = 20000L, accelerate = TRUE, warmup = 500,
-    draws = 1000, thin = 1, threads = 1L, progress = FALSE, keep_ranef = TRUE,
-    seed = 1, intercept = FALSE, keep_imputed = TRUE, chain_id = 1:4,
-    states = list()
+    tol = 1e-13, max_iter = 20000L, accelerate = TRUE, warmup = 500, draws = 1000, thin = 1,
+    threads = 1L, progress = FALSE, keep_ranef = TRUE, seed = 1, intercept = FALSE,
+    keep_imputed = TRUE, chain_id = 1:4, states = list()
   )
   utils::modifyList(out, list(...))
 }
 
-# Mean and covariance of (theta, u), u group by group, from what the core
-# returns: Cov(theta, u) = -Sigma B, Var u = D^-1 + B' Sigma B.
+# Mean and covariance of (theta, u), u group by group, from what the core returns: Cov(theta, u) =
+# -Sigma B, Var u = D^-1 + B' Sigma B.
 joint_gaussian <- function(mean, covariance, group_mean, loading, schur) {
   r <- nrow(schur)
   if (r == 0) {
@@ -264,8 +251,7 @@ joint_gaussian <- function(mean, covariance, group_mean, loading, schur) {
     own[at, at] <- own[at, at] + schur[, at]
   }
   list(
-    mean = c(mean, group_mean),
-    covariance = rbind(cbind(covariance, cross), cbind(t(cross), own))
+    mean = c(mean, group_mean), covariance = rbind(cbind(covariance, cross), cbind(t(cross), own))
   )
 }
 
@@ -288,28 +274,22 @@ golden_core_vb <- function(golden, ...) {
   input <- golden_core_input(golden)
   core <- bsvm_vb_cpp(input$data, input$prior, golden_settings(...))
   hidden <- if (length(core$precision) > 0) 1 / core$precision[[1]][1, 1] else 1
-  theta <- unfold_wide(
-    core$theta_mean, core$theta_cov, core$basis, core$basis_first, hidden
-  )
-  joint <- joint_gaussian(
-    theta$mean, theta$covariance, core$group_mean, core$loading, core$schur
-  )
+  theta <- unfold_wide(core$theta_mean, core$theta_cov, core$basis, core$basis_first, hidden)
+  joint <- joint_gaussian(theta$mean, theta$covariance, core$group_mean, core$loading, core$schur)
   at <- input$theta
   at[at < 0] <- length(theta$mean) - at[at < 0]
   variance <- vector("list", length(input$block_order))
   variance[input$block_order] <- core$variance
   list(
     mean = joint$mean[at], covariance = joint$covariance[at, at, drop = FALSE],
-    elbo = core$status$bound, variance = variance, selection = core$selection,
-    holes = core$holes
+    elbo = core$status$bound, variance = variance, selection = core$selection, holes = core$holes
   )
 }
 
 # --- through bsvm() ----------------------------------------------------------
 
-# list(formula, penalty, prior, terms), or NULL where the formula interface
-# has no words for the spec: prior constants that differ between blocks, or a
-# penalty on some of the predictors.
+# list(formula, penalty, prior, terms), or NULL where the formula interface has no words for the
+# spec: prior constants that differ between blocks, or a penalty on some of the predictors.
 golden_call <- function(golden) {
   spec <- golden$spec
   parsed <- golden_blocks(spec)
@@ -348,13 +328,10 @@ golden_call <- function(golden) {
   fixed <- c(quote_name(c(predictors, penalised, selected)), bars)
   start <- if ("(Intercept)" %in% spec$fixed) "1" else "0"
   list(
-    formula = stats::as.formula(paste(
-      "y ~", paste(c(start, fixed), collapse = " + ")
-    )),
+    formula = stats::as.formula(paste("y ~", paste(c(start, fixed), collapse = " + "))),
     penalty = if (any(plain)) "learn" else "none",
     prior = do.call(bsvm_prior, c(
-      list(beta_var = beta$var, beta_mean = beta$mean), constants,
-      golden_structured_prior(spec)
+      list(beta_var = beta$var, beta_mean = beta$mean), constants, golden_structured_prior(spec)
     )),
     select = if (length(selected) > 0) {
       stats::as.formula(paste("~", paste(quote_name(selected), collapse = "+")))
@@ -388,11 +365,10 @@ golden_fit <- function(golden, call, ..., method = "vb") {
   }
   suppressWarnings(
     flat(bsvm)(
-      call$formula, data,
-      penalty = call$penalty, select = call$select, missing = call$missing,
-      prior = call$prior, standardize = FALSE, starts = call$starts,
-      polish = FALSE, learning_rate = 1, weights = golden_weight, threads = 1,
-      progress = FALSE, ..., method = method
+      call$formula, data, penalty = call$penalty, select = call$select, missing = call$missing,
+      prior = call$prior, standardize = FALSE, starts = call$starts, polish = FALSE,
+      learning_rate = 1, weights = golden_weight, threads = 1, progress = FALSE, ...,
+      method = method
     ),
     classes = "bayeskernel_warning_learning_rate"
   )
@@ -404,8 +380,7 @@ golden_fit_vb <- function(golden, call, ...) {
   posterior <- fit$posterior
   wide <- posterior$wide
   theta <- unfold_wide(
-    posterior$theta_mean, posterior$theta_cov, wide$basis, wide$first,
-    wide$hidden_var
+    posterior$theta_mean, posterior$theta_cov, wide$basis, wide$first, wide$hidden_var
   )
   p <- length(theta$mean)
   random <- posterior$random
@@ -455,8 +430,8 @@ fit_positions <- function(golden, fit, p) {
 
 # --- draws -------------------------------------------------------------------
 
-# Draws of the golden parameters, iterations x chains x parameters, from an
-# array of the core (`theta` positions as in golden_core_input()).
+# Draws of the golden parameters, iterations x chains x parameters, from an array of the core
+# (`theta` positions as in golden_core_input()).
 golden_core_gibbs <- function(golden, ...) {
   input <- golden_core_input(golden)
   core <- bsvm_gibbs_cpp(input$data, input$prior, golden_settings(...))
@@ -467,9 +442,7 @@ golden_core_gibbs <- function(golden, ...) {
   for (k in seq_along(input$prior$blocks)) {
     block <- input$prior$blocks[[k]]
     if (length(input$prior$transforms[[k]]) == 0) next
-    member_first[[length(member_first) + 1L]] <- c(
-      if (block$eliminated) NA else block$first, at
-    )
+    member_first[[length(member_first) + 1L]] <- c(if (block$eliminated) NA else block$first, at)
     at <- at + block$members * block$width
   }
   theta <- vapply(input$theta, function(position) {
@@ -481,9 +454,7 @@ golden_core_gibbs <- function(golden, ...) {
     if (position <= p) {
       return(position)
     }
-    start <- Filter(
-      function(pair) !is.na(pair[1]) && position > pair[1], member_first
-    )
+    start <- Filter(function(pair) !is.na(pair[1]) && position > pair[1], member_first)
     pair <- start[[length(start)]]
     pair[2] + position - pair[1]
   }, numeric(1))
@@ -542,13 +513,9 @@ golden_fit_gibbs <- function(golden, call, ...) {
       "b[%s %s:%d]", rep(block$columns, length(groups)), block$group,
       rep(groups, each = length(block$columns))
     ), names))
-    pairs <- which(
-      lower.tri(diag(length(block$columns)), diag = TRUE),
-      arr.ind = TRUE
-    )
+    pairs <- which(lower.tri(diag(length(block$columns)), diag = TRUE), arr.ind = TRUE)
     variance[[l]] <- match(sprintf(
-      "Sigma[%s:%s,%s]", block$group, block$columns[pairs[, 1]],
-      block$columns[pairs[, 2]]
+      "Sigma[%s:%s,%s]", block$group, block$columns[pairs[, 1]], block$columns[pairs[, 2]]
     ), names)
   }
   theta <- c(theta, match(golden$spec$selection$columns, names))
@@ -571,13 +538,9 @@ golden_parameters <- function(golden, draws, theta, variance, extra) {
   out <- lapply(wanted, function(name) {
     if (name %in% c("rho", "log_sv2", "inv_sv2")) {
       value <- draws[, , if (name == "rho") extra$rho else extra$sv2]
-      return(switch(name,
-        rho = value, log_sv2 = log(value), inv_sv2 = 1 / value
-      ))
+      return(switch(name, rho = value, log_sv2 = log(value), inv_sv2 = 1 / value))
     }
-    place <- regmatches(
-      name, regexec("^(eff|gam|prob|mux|Sx|xmis)([0-9]+)$", name)
-    )[[1]]
+    place <- regmatches(name, regexec("^(eff|gam|prob|mux|Sx|xmis)([0-9]+)$", name))[[1]]
     if (length(place) > 0) {
       k <- as.integer(place[3])
       return(switch(place[2],
@@ -588,9 +551,7 @@ golden_parameters <- function(golden, draws, theta, variance, extra) {
     if (name %in% golden$vb$names) {
       return(draws[, , theta[match(name, golden$vb$names)]])
     }
-    parts <- regmatches(
-      name, regexec("^(log_var|inv_var|var)([0-9]+)[.]([0-9]+)$", name)
-    )[[1]]
+    parts <- regmatches(name, regexec("^(log_var|inv_var|var)([0-9]+)[.]([0-9]+)$", name))[[1]]
     if (length(parts) == 0) stop("unknown golden parameter ", name)
     at <- variance[[as.integer(parts[3])]]
     r <- (sqrt(8 * length(at) + 1) - 1) / 2
@@ -598,12 +559,7 @@ golden_parameters <- function(golden, draws, theta, variance, extra) {
     full[lower.tri(full, diag = TRUE)] <- at
     full[upper.tri(full)] <- t(full)[upper.tri(full)]
     value <- draws[, , full[as.integer(parts[4])]]
-    switch(parts[2],
-      log_var = log(value), inv_var = 1 / value, var = value
-    )
+    switch(parts[2], log_var = log(value), inv_var = 1 / value, var = value)
   })
-  array(
-    unlist(out), c(dim(draws)[1:2], length(wanted)),
-    list(NULL, NULL, wanted)
-  )
+  array(unlist(out), c(dim(draws)[1:2], length(wanted)), list(NULL, NULL, wanted))
 }

@@ -1,5 +1,4 @@
-# Two classes that a curve divides, three if asked; predictors on different
-# scales.
+# Two classes that a curve divides, three if asked; predictors on different scales.
 curved_data <- function(n = 120, classes = 2, seed = 1) {
   set.seed(seed)
   d <- data.frame(x1 = rnorm(n, 50, 10), x2 = rnorm(n))
@@ -15,8 +14,8 @@ curved_data <- function(n = 120, classes = 2, seed = 1) {
 
 curved_matrix <- function(data) as.matrix(data[c("x1", "x2")])
 
-# The variational posterior in plain R, from dense matrices: `k_mm` with its
-# jitter, `k_nm`, and the diagonal `k_nn` with the nugget.
+# The variational posterior in plain R, from dense matrices: `k_mm` with its jitter, `k_nm`, and the
+# diagonal `k_nn` with the nugget.
 plain_gpsvm <- function(y, k_mm, k_nm, k_nn, weights = rep(1, length(y)),
                         passes = 5000, tol = 1e-13) {
   root <- t(chol(k_mm))
@@ -58,9 +57,8 @@ plain_kernels <- function(kernel, x, z, nugget = 0, jitter = 1e-6) {
 quick_process <- function(..., tune = FALSE, ndraws = 40) {
   suppressWarnings(
     flat(gpsvm)(
-      ...,
-      method = "gibbs", chains = 2, warmup = 40, ndraws = ndraws, seed = 11,
-      threads = 1, progress = FALSE, tune = tune
+      ..., method = "gibbs", chains = 2, warmup = 40, ndraws = ndraws, seed = 11, threads = 1,
+      progress = FALSE, tune = tune
     ),
     classes = "bayeskernel_warning_convergence"
   )
@@ -68,24 +66,18 @@ quick_process <- function(..., tune = FALSE, ndraws = 40) {
 
 last_bound <- function(fit) utils::tail(elbo(fit), 1)
 
-# The message says what is wrong with what, offers something that would do, and
-# carries the user's call.
+# The message says what is wrong with what, offers something that would do, and carries the user's
+# call.
 expect_process_refusal <- function(code, kind, regexp) {
-  condition <- expect_error(
-    code, regexp,
-    class = paste0("bayeskernel_error_", kind)
-  )
+  condition <- expect_error(code, regexp, class = paste0("bayeskernel_error_", kind))
   text <- conditionMessage(condition)
   expect_lt(nchar(strsplit(text, "\n")[[1]][1]), 80)
   expect_match(text, "\n\\* ")
-  expect_match(
-    deparse(conditionCall(condition))[1], "gpsvm|predict|summary|plot"
-  )
+  expect_match(deparse(conditionCall(condition))[1], "gpsvm|predict|summary|plot")
   invisible(condition)
 }
 
-# Workers that find the package where this process found it, and stop with the
-# test.
+# Workers that find the package where this process found it, and stop with the test.
 local_workers <- function(count, env = parent.frame()) {
   home <- system.file(package = "bayeskernel")
   testthat::skip_if_not(file.exists(file.path(home, "Meta", "package.rds")))
@@ -107,8 +99,7 @@ local_workers <- function(count, env = parent.frame()) {
   cluster
 }
 
-# The collapsed bound at the q of a fit, in plain R, for rows on the scale of
-# the model.
+# The collapsed bound at the q of a fit, in plain R, for rows on the scale of the model.
 bound_of <- function(fit, x, y) {
   machine <- fit$posterior$machines[[1]]
   core <- gpsvm_latent_cpp(
@@ -123,13 +114,12 @@ bound_of <- function(fit, x, y) {
   mean <- drop(core$f %*% machine$mean)
   var <- rowSums((core$f %*% t(machine$whitener))^2) + core$residual
   s <- crossprod(machine$whitener)
-  kl <- (sum(diag(s)) + sum(machine$mean^2) - ncol(s) -
-    determinant(s)$modulus[1]) / 2
+  kl <- (sum(diag(s)) + sum(machine$mean^2) - ncol(s) - determinant(s)$modulus[1]) / 2
   sum(-(1 - y * mean) - sqrt((1 - y * mean)^2 + var)) - kl
 }
 
-# Maximum of sum(alpha) - alpha' Y K Y alpha / 2 over 0 <= alpha <= 2, one
-# coordinate at a time: the machine of cost 2 without offset. Returns Y alpha.
+# Maximum of sum(alpha) - alpha' Y K Y alpha / 2 over 0 <= alpha <= 2, one coordinate at a time: the
+# machine of cost 2 without offset. Returns Y alpha.
 hinge_dual <- function(k, y, rounds = 20000) {
   alpha <- numeric(length(y))
   f <- numeric(length(y))
@@ -149,8 +139,8 @@ hinge_dual <- function(k, y, rounds = 20000) {
   y * alpha
 }
 
-# Moments of g ~ N(0, k) under the pseudo-likelihood of f = g + e with
-# e ~ N(0, nugget), for two or three rows, by sums over a grid.
+# Moments of g ~ N(0, k) under the pseudo-likelihood of f = g + e with e ~ N(0, nugget), for two or
+# three rows, by sums over a grid.
 process_grid <- function(k, y, nugget = 0) {
   n <- length(y)
   points <- if (n < 3) 401 else 101
@@ -163,18 +153,13 @@ process_grid <- function(k, y, nugget = 0) {
     # E exp(-2 max(1 - y f, 0)), f ~ N(g, nugget), with y f ~ N(y g, nugget).
     s <- sqrt(nugget)
     m <- y * g
-    stats::pnorm((m - 1) / s) +
-      exp(-2 * (1 - m) + 2 * nugget) * stats::pnorm((1 - m) / s - 2 * s)
+    stats::pnorm((m - 1) / s) + exp(-2 * (1 - m) + 2 * nugget) * stats::pnorm((1 - m) / s - 2 * s)
   }
   at <- as.matrix(expand.grid(rep(list(g), n)))
-  prior <- exp(-rowSums((at %*% solve(k)) * at) / 2) /
-    sqrt(det(2 * pi * k))
+  prior <- exp(-rowSums((at %*% solve(k)) * at) / 2) / sqrt(det(2 * pi * k))
   weight <- prior * Reduce(`*`, expand.grid(lapply(y, likelihood)))
   evidence <- sum(weight) * (g[2] - g[1])^n
   weight <- weight / sum(weight)
   mean <- colSums(weight * at)
-  list(
-    evidence = evidence, mean = mean,
-    sd = sqrt(colSums(weight * at^2) - mean^2)
-  )
+  list(evidence = evidence, mean = mean, sd = sqrt(colSums(weight * at^2) - mean^2))
 }

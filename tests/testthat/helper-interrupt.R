@@ -1,7 +1,6 @@
-# What `work()`, a function of nothing whose environment is global, answers in a
-# child of R that is interrupted `after` seconds from when it has called
-# `ready()`; classes of warnings in `warned`, and how long it went on as
-# `seconds`.
+# What `work()`, a function of nothing whose environment is global, answers in a child of R that is
+# interrupted `after` seconds from when it has called `ready()`; classes of warnings in `warned`,
+# and how long it went on as `seconds`.
 interrupted_work <- function(work, args = list(), after = 1) {
   skip_on_cran()
   skip_on_os("windows")

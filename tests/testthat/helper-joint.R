@@ -1,10 +1,8 @@
-# Data from the joint density p(parameters, x) prod L(y_i | f_i), which is what
-# calibration of a posterior refers to. L is not normalised over y, so
-# parameters are proposed from the prior and kept with probability
-# prod (L(+1 | f_i) + L(-1 | f_i)) / (1 + exp(-4)); then y_i = +1 with
-# probability g(f_i). Practical for some ten rows. Labels of
-# one class only are drawn again: a condition on the data alone leaves the
-# posterior given these data as it is.
+# Data from the joint density p(parameters, x) prod L(y_i | f_i), which is what calibration of a
+# posterior refers to. L is not normalised over y, so parameters are proposed from the prior and
+# kept with probability prod (L(+1 | f_i) + L(-1 | f_i)) / (1 + exp(-4)); then y_i = +1 with
+# probability g(f_i). Practical for some ten rows. Labels of one class only are drawn again: a
+# condition on the data alone leaves the posterior given these data as it is.
 
 hinge_likelihood <- function(y, f) exp(-2 * pmax(1 - y * f, 0))
 
@@ -15,9 +13,7 @@ draw_joint <- function(propose) {
     plus <- hinge_likelihood(1, state$f)
     minus <- hinge_likelihood(-1, state$f)
     if (stats::runif(1) < prod((plus + minus) / (1 + exp(-4)))) {
-      state$y <- ifelse(
-        stats::runif(length(state$f)) < plus / (plus + minus), 1, -1
-      )
+      state$y <- ifelse(stats::runif(length(state$f)) < plus / (plus + minus), 1, -1)
       if (length(unique(state$y)) == 2L) {
         return(state)
       }
@@ -26,10 +22,7 @@ draw_joint <- function(propose) {
 }
 
 joint_prior <- function() {
-  bsvm_prior(
-    beta_var = 1, var_shape = 3, var_rate = 2, x_mean_var = 1, x_df = 5,
-    x_scale = diag(2)
-  )
+  bsvm_prior(beta_var = 1, var_shape = 3, var_rate = 2, x_mean_var = 1, x_df = 5, x_scale = diag(2))
 }
 
 draw_inverse_gamma <- function(shape, rate) rate / stats::rgamma(1, shape)

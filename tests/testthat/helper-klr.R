@@ -3,9 +3,8 @@ quick_klr <- function(..., rank = 2, ndraws = 40, chains = 2, warmup = 300,
                       thin = 5, threads = 1, seed = 11) {
   suppressWarnings(
     flat(klr)(
-      ...,
-      rank = rank, ndraws = ndraws, chains = chains, warmup = warmup,
-      thin = thin, threads = threads, seed = seed
+      ..., rank = rank, ndraws = ndraws, chains = chains, warmup = warmup, thin = thin,
+      threads = threads, seed = seed
     ),
     classes = "bayeskernel_warning_convergence"
   )

@@ -1,5 +1,5 @@
-# Mean and sd of every variable of an array iterations x chains x variables
-# with standard errors by 40 batch means; a batch lies in one chain.
+# Mean and sd of every variable of an array iterations x chains x variables with standard errors by
+# 40 batch means; a batch lies in one chain.
 batch_summary <- function(draws, batches = 40) {
   chains <- dim(draws)[2]
   per_chain <- batches / chains
@@ -15,8 +15,7 @@ batch_summary <- function(draws, batches = 40) {
   square <- sweep(flat, 2, mean)^2
   sd <- sqrt(colMeans(square))
   data.frame(
-    parameter = dimnames(draws)[[3]], mean = mean, sd = sd,
-    mcse_mean = standard_error(flat),
+    parameter = dimnames(draws)[[3]], mean = mean, sd = sd, mcse_mean = standard_error(flat),
     mcse_sd = standard_error(square) / (2 * sd)
   )
 }

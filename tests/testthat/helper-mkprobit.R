@@ -1,6 +1,5 @@
 # Fits of few passes, or of few draws, by default the paper's.
-quick_mkprobit <- function(..., method = "vb", ndraws = 40, seed = 1,
-                           coefficients = "weights") {
+quick_mkprobit <- function(..., method = "vb", ndraws = 40, seed = 1, coefficients = "weights") {
   if (method == "vb") {
     return(flat(mkprobit)(
       ..., coefficients = coefficients, tol = 1e-12, tolw = 1e-9, max_iter = 20000, seed = seed, threads = 1
@@ -20,10 +19,7 @@ two_spaces <- function(n = 45, seed = 1) {
   list(
     y = y, spaces = list(
       weak = cbind(u = at + rnorm(n, sd = 2), v = rnorm(n)),
-      strong = cbind(
-        p = cos(2 * at) + rnorm(n, sd = 0.5),
-        q = sin(2 * at) + rnorm(n, sd = 0.5)
-      )
+      strong = cbind(p = cos(2 * at) + rnorm(n, sd = 0.5), q = sin(2 * at) + rnorm(n, sd = 0.5))
     )
   )
 }

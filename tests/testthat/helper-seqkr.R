@@ -10,10 +10,7 @@ wave_data <- function(n = 40, seed = 4) {
 # Few particles may carry the weight: what is tested does not depend on it.
 quick_seqkr <- function(..., particles = 60, seed = 3, threads = 1) {
   suppressWarnings(
-    flat(seqkr)(
-      ...,
-      particles = particles, seed = seed, threads = threads, progress = FALSE
-    ),
+    flat(seqkr)(..., particles = particles, seed = seed, threads = threads, progress = FALSE),
     classes = "bayeskernel_warning_convergence"
   )
 }

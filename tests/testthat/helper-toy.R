@@ -1,5 +1,5 @@
-# A model of the smallest kind, let in by its facts and the generics that the
-# house asks: a linear regression, flat prior, noise at the residual variance.
+# A model of the smallest kind, let in by its facts and the generics that the house asks: a linear
+# regression, flat prior, noise at the residual variance.
 toy <- function(x, ...) UseMethod("toy")
 toy.formula <- function(formula, data, model = TRUE, ...) {
   bayeskernel:::fit_model(toy_model, match.call(), environment(), ...)

@@ -3,9 +3,7 @@
 no_codes <- function(x) matrix(0L, nrow(x), 0L)
 
 model_of <- function(x, class = integer()) {
-  predictor_model_cpp(
-    x, class, no_codes(x), integer(), list(), integer(), FALSE, numeric()
-  )
+  predictor_model_cpp(x, class, no_codes(x), integer(), list(), integer(), FALSE, numeric())
 }
 
 atoms_of <- function(x, model) atoms_cpp(x, no_codes(x), model, list())
@@ -24,16 +22,12 @@ test_that("a complete row is one atom, one hole seven, more sixteen", {
   model <- model_of(x)
   atoms <- atoms_of(x, model)
   holes <- rowSums(is.na(x))
-  expect_identical(
-    as.vector(table(atoms$row)), c(1L, 7L, 16L)[holes + 1]
-  )
+  expect_identical(as.vector(table(atoms$row)), c(1L, 7L, 16L)[holes + 1])
   expect_false(is.unsorted(atoms$row))
   expect_false(anyNA(atoms$predictors))
   seen <- !is.na(x[atoms$row, ])
   expect_identical(atoms$predictors[seen], x[atoms$row, ][seen])
-  expect_equal(
-    as.vector(tapply(exp(atoms$log_prior), atoms$row, sum)), rep(1, nrow(x))
-  )
+  expect_equal(as.vector(tapply(exp(atoms$log_prior), atoms$row, sum)), rep(1, nrow(x)))
 })
 
 test_that("the mean over atoms is the regression on what is seen", {
@@ -42,9 +36,7 @@ test_that("the mean over atoms is the regression on what is seen", {
   atoms <- atoms_of(x, model)
   row <- which(is.na(x[, "b"]) & !is.na(x[, "c"]))
   slope <- solve(model$cov[[1]][c(1, 3), c(1, 3)], model$cov[[1]][c(1, 3), 2])
-  expected <- model$mean[2, 1] + sweep(
-    x[row, c(1, 3)], 2, model$mean[c(1, 3), 1]
-  ) %*% slope
+  expected <- model$mean[2, 1] + sweep(x[row, c(1, 3)], 2, model$mean[c(1, 3), 1]) %*% slope
   found <- tapply(exp(atoms$log_prior) * atoms$predictors[, 2], atoms$row, sum)
   expect_equal(as.vector(found)[row], as.vector(expected))
 })
@@ -56,9 +48,7 @@ test_that("atoms of some rows are those of all of them", {
   few <- atoms_of(x[some, ], model)
   all <- atoms_of(x, model)
   for (k in seq_along(some)) {
-    expect_identical(
-      few$predictors[few$row == k, ], all$predictors[all$row == some[k], ]
-    )
+    expect_identical(few$predictors[few$row == k, ], all$predictors[all$row == some[k], ])
   }
 })
 

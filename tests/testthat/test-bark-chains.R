@@ -5,10 +5,7 @@ slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 d <- bark_data()
 fit <- function(..., family = "gaussian") {
   response <- c(gaussian = "y", binomial = "two", ordinal = "three")[[family]]
-  quick_bark(
-    reformulate(c("a", "b"), response), d,
-    family = family, select = TRUE, ...
-  )
+  quick_bark(reformulate(c("a", "b"), response), d, family = family, select = TRUE, ...)
 }
 one_type <- function(fit) if (is_regression(fit)) "response" else "link"
 same <- function(fit) fit[c("draws", "posterior", "fitted", "acceptance")]
@@ -17,9 +14,7 @@ test_that("threads do not change a bit", {
   for (family in c("gaussian", "binomial", "ordinal")) {
     one <- fit(family = family, chains = 3, threads = 1)
     for (threads in c(2, 4)) {
-      expect_identical(
-        same(fit(family = family, chains = 3, threads = threads)), same(one)
-      )
+      expect_identical(same(fit(family = family, chains = 3, threads = threads)), same(one))
     }
     expect_identical(
       predict(one, d, se.fit = TRUE, type = one_type(one), threads = 2),
@@ -63,9 +58,7 @@ test_that("a fit goes on where it ended", {
     # Twice, by way of a file.
     path <- tempfile()
     saveRDS(fit(family = family, ndraws = 25, resume = part), path)
-    expect_continued(
-      fit(family = family, ndraws = 40, resume = readRDS(path)), whole
-    )
+    expect_continued(fit(family = family, ndraws = 40, resume = readRDS(path)), whole)
     unlink(path)
   }
 })
@@ -111,8 +104,7 @@ test_that("an interrupted sampler stops, or keeps what it has", {
         suppressWarnings(bark(
           y ~ a + b, d,
           control = list(warmup = 200, thin = 10, progress = FALSE, on_interrupt = choice, resume = resume),
-          ndraws = ndraws, seed = 1, chains = 2,
-          threads = 1
+          ndraws = ndraws, seed = 1, chains = 2, threads = 1
         ))
       }
       # Loading and compiling of R code is over before the interrupt comes.
@@ -176,8 +168,7 @@ test_that("a damaged state is refused before the core reads it", {
 test_that("damaged draws are refused by predictions", {
   part <- fit(ndraws = 5)
   refuse <- function(name, change) {
-    part$posterior$kernels[[1]][[name]] <-
-      change(part$posterior$kernels[[1]][[name]])
+    part$posterior$kernels[[1]][[name]] <- change(part$posterior$kernels[[1]][[name]])
     expect_bk_error(predict(part, d), "argument")
   }
   refuse("location", function(x) x + 1000L)
@@ -214,8 +205,7 @@ test_that("a great many chains can be interrupted before the first runs", {
     options(bayeskernel.max_bytes = Inf)
     file.create(ready)
     tryCatch(
-      bark(y ~ a + b, d, chains = 1e6, ndraws = 1,
-        control = list(warmup = 0, progress = FALSE)),
+      bark(y ~ a + b, d, chains = 1e6, ndraws = 1, control = list(warmup = 0, progress = FALSE)),
       interrupt = function(e) "interrupted"
     )
   }, list(home, d, ready))

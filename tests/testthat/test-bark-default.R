@@ -1,5 +1,5 @@
-# The run of bark() whose length nobody said, what it says of chains that
-# disagree, and what a user sees on the way.
+# The run of bark() whose length nobody said, what it says of chains that disagree, and what a user
+# sees on the way.
 
 d <- bark_data()
 warnings_of <- function(code) {
@@ -12,16 +12,13 @@ warnings_of <- function(code) {
 }
 short_rounds <- function(..., until = stop_at(rhat = 1 + 1e-9, sweeps = 1600)) {
   flat(bark)(
-    y ~ a + b, d, ...,
-    warmup = 200, ndraws = 100, thin = 2, chains = 2, seed = 4, threads = 1,
+    y ~ a + b, d, ..., warmup = 200, ndraws = 100, thin = 2, chains = 2, seed = 4, threads = 1,
     until = until
   )
 }
 
 test_that("chains that disagree are measured in units of the posterior", {
-  fit <- quick_bark(
-    y ~ a + g, d, warmup = 0, thin = 1, ndraws = 20, chains = 3
-  )
+  fit <- quick_bark(y ~ a + g, d, warmup = 0, thin = 1, ndraws = 20, chains = 3)
   expect_gt(max(fit$diagnostics$table$rhat, na.rm = TRUE), 1.05)
   # Every draw's f in plain R: its mean and its variance at the rows.
   x <- fit$posterior$x
@@ -33,10 +30,7 @@ test_that("chains that disagree are measured in units of the posterior", {
     colMeans(plain$var[own, ]) + apply(plain$mean[own, ], 2, var) * 19 / 20
   })
   ratio <- apply(means, 1, sd) / sqrt(rowMeans(spread))
-  expect_equal(
-    fit$diagnostics$apart$size, unname(quantile(ratio, c(0.5, 0.9))),
-    tolerance = 1e-6
-  )
+  expect_equal(fit$diagnostics$apart$size, unname(quantile(ratio, c(0.5, 0.9))), tolerance = 1e-6)
   # Chains that agree have nothing of the kind.
   one <- quick_bark(y ~ a + g, d, chains = 1)
   expect_null(one$diagnostics$apart)
@@ -49,10 +43,7 @@ test_that("one warning says what disagreement means for predictions", {
   text <- conditionMessage(run$warnings[[1]])
   if (max(run$value$diagnostics$table$rhat, na.rm = TRUE) > 1.05) {
     expect_match(text, "of +a +posterior sd")
-    expect_match(
-      paste(capture.output(print(run$value)), collapse = " "),
-      "of +a +posterior sd"
-    )
+    expect_match(paste(capture.output(print(run$value)), collapse = " "), "of +a +posterior sd")
   }
   expect_match(text, "until = stop_at\\(rhat = 1, sweeps = 6400\\)")
 })
@@ -121,10 +112,7 @@ test_that("chains of many rows begin where chains of a part of them ended", {
   at <- c(0, 1, 4, 5, 8)
   state <- state_of_all(list(location = at, sweep = 9), part, n)
   lambda <- c(2, 0.5, 0.1, 3)
-  expect_equal(
-    plain_columns(x, x, state$location, lambda),
-    plain_columns(x, own, at, lambda)
-  )
+  expect_equal(plain_columns(x, x, state$location, lambda), plain_columns(x, own, at, lambda))
   expect_identical(state$sweep, 0)
   # The same rows in whatever order they come.
   rows <- part_of_rows(list(x = x, y = y))

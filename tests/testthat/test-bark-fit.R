@@ -15,10 +15,7 @@ test_that("a regression is recovered with its noise and its predictors", {
     expect_equal(mean(fit$draws[, , "sigma"]), 2, tolerance = 0.2)
     expect_true(all(inclusion(fit)[1:2] > 0.95))
     expect_true(all(inclusion(fit)[3:4] < 0.6))
-    inside <- predict(
-      fit, x,
-      interval = "credible", level = 0.9, seed = 1
-    )
+    inside <- predict(fit, x, interval = "credible", level = 0.9, seed = 1)
     expect_gt(mean(inside[, "lwr"] < f & f < inside[, "upr"]), 0.75)
     new <- matrix(runif(400, -1.8, 1.8), 100)
     truth <- 50 + 10 * sin(2 * new[, 1]) + 5 * new[, 2]
@@ -44,10 +41,7 @@ test_that("two classes are told apart by a circle", {
   set.seed(2)
   x <- matrix(runif(150 * 3, -1, 1), 150)
   y <- x[, 1]^2 + x[, 2]^2 <= 2 / pi
-  fit <- long_bark(
-    x, y,
-    family = "binomial", select = TRUE, scales = "equal"
-  )
+  fit <- long_bark(x, y, family = "binomial", select = TRUE, scales = "equal")
   new <- matrix(runif(600, -1, 1), 200)
   truth <- new[, 1]^2 + new[, 2]^2 <= 2 / pi
   expect_lt(mean((predict(fit, new) == "TRUE") != truth), 0.12)
@@ -73,10 +67,7 @@ test_that("ordered classes are put in order", {
 test_that("labels swapped turn the latent function round", {
   d <- bark_data()
   turned <- transform(d, two = factor(two, rev(levels(two))))
-  f <- predict(
-    long_bark(two ~ a, d, family = "binomial"), d, "link",
-    se.fit = TRUE
-  )
+  f <- predict(long_bark(two ~ a, d, family = "binomial"), d, "link", se.fit = TRUE)
   g <- predict(long_bark(two ~ a, turned, family = "binomial"), d, "link")
   expect_lt(max(abs(f$fit + g) / f$se.fit), 1)
   expect_gt(cor(f$fit, -g), 0.99)
@@ -109,9 +100,8 @@ test_that("blocks of neighbours are found along an axis", {
   x <- matrix(rnorm(60 * 30), 60)
   signal <- rowSums(x[, 11:14])
   fit <- quick_bark(
-    x, signal > 0,
-    family = "binomial", select = TRUE, structure = markov(0.15, 0.2),
-    chains = 4, warmup = 8000, ndraws = 300, thin = 10
+    x, signal > 0, family = "binomial", select = TRUE, structure = markov(0.15, 0.2), chains = 4,
+    warmup = 8000, ndraws = 300, thin = 10
   )
   found <- inclusion(fit)
   expect_true(all(found[11:14] > max(found[c(1:9, 16:30)])))

@@ -7,8 +7,7 @@ chosen <- quick_bark(y ~ a + b + g, d, select = TRUE)
 two <- quick_bark(two ~ a + b, d, family = "binomial", select = TRUE)
 three <- quick_bark(three ~ a + b, d, family = "ordinal")
 blocks <- quick_bark(
-  unname(cbind(x, x^2)), d$y,
-  select = TRUE, structure = markov(0.4, 0.3, hyper = c(2, 1, 2, 1))
+  unname(cbind(x, x^2)), d$y, select = TRUE, structure = markov(0.4, 0.3, hyper = c(2, 1, 2, 1))
 )
 
 test_that("draws have the variables that the fit is about", {
@@ -19,12 +18,8 @@ test_that("draws have the variables that the fit is about", {
     sprintf("lambda[1,%s]", c("a", "b", "gu", "gv", "gw")),
     sprintf("lambda[2,%s]", c("a", "b", "gu", "gv", "gw"))
   ))
-  expect_equal(names(two), c(
-    "J", "m", "d", "T", "log_lik", f, "lambda[a]", "lambda[b]"
-  ))
-  expect_equal(names(three), c(
-    "J", "m", "T", "log_lik", "cut[2]", f, "lambda[a]", "lambda[b]"
-  ))
+  expect_equal(names(two), c("J", "m", "d", "T", "log_lik", f, "lambda[a]", "lambda[b]"))
+  expect_equal(names(three), c("J", "m", "T", "log_lik", "cut[2]", f, "lambda[a]", "lambda[b]"))
   expect_equal(names(blocks), c(
     "sigma", "phi", "J", "m", "d", "T", "log_lik", "epsilon", "q0", "q1", f,
     sprintf("lambda[x%d]", 1:4)
@@ -63,9 +58,7 @@ test_that("scales of several vectors are means over the kernels", {
     at <- core$kernels$location[last[k] + 1 - seq_len(core$kernels$size[k])]
     first <- mean(at[at > 0] <= 60)
     lambda <- core$lambda[k, ]
-    expect_equal(
-      unname(found[k, ]), first * lambda[1:5] + (1 - first) * lambda[6:10]
-    )
+    expect_equal(unname(found[k, ]), first * lambda[1:5] + (1 - first) * lambda[6:10])
   }
   # Both are in use.
   expect_gt(mean(core$kernels$location > 60), 0.05)
@@ -99,18 +92,11 @@ test_that("how many vectors of scales there are", {
     )
   }
   for (wrong in list(0, 1.5, "2", c(1, 2), NA)) {
-    expect_error(
-      bark_prior(vectors = wrong), class = "bayeskernel_error_prior"
-    )
+    expect_error(bark_prior(vectors = wrong), class = "bayeskernel_error_prior")
   }
-  three <- quick_bark(
-    two ~ a + b, d, family = "binomial", prior = bark_prior(vectors = 2)
-  )
+  three <- quick_bark(two ~ a + b, d, family = "binomial", prior = bark_prior(vectors = 2))
   expect_equal(sum(startsWith(dimnames(three$draws)[[3]], "lambda[")), 4)
-  expect_match(
-    paste(format(bark_prior(vectors = 2)), collapse = " "),
-    "of each of 2 vectors"
-  )
+  expect_match(paste(format(bark_prior(vectors = 2)), collapse = " "), "of each of 2 vectors")
 })
 
 test_that("how many rows kernels are to reach", {
@@ -132,9 +118,7 @@ test_that("how many rows kernels are to reach", {
   for (wrong in list(-1, "2", c(1, 2), NA, Inf)) {
     expect_error(bark_prior(reach = wrong), class = "bayeskernel_error_prior")
   }
-  expect_match(
-    format(bark_prior(reach = 20))[["reach"]], "exp(-(20 / rows", fixed = TRUE
-  )
+  expect_match(format(bark_prior(reach = 20))[["reach"]], "exp(-(20 / rows", fixed = TRUE)
   expect_false("reach" %in% names(format(bark_prior(reach = 0))))
 })
 
@@ -145,14 +129,12 @@ test_that("kernels that reach few rows are rare under the prior", {
   scales <- function(reach) {
     fit <- quick_bark(
       x, y, family = "gaussian", ndraws = 2000, warmup = 500, thin = 5, seed = 3,
-      prior = bark_prior(
-        gamma = 0.01, epsilon = 0.01, reach = reach, lambda_rate = 0.05
-      )
+      prior = bark_prior(gamma = 0.01, epsilon = 0.01, reach = reach, lambda_rate = 0.05)
     )
     quantile(fit$draws[, , "lambda[x1]"], 0.95)
   }
-  # lambda is exponential: of rate 0.05, and with the factor
-  # exp(-(6 / 12)^2 (1 + 4 lambda)) of rate 1.05.
+  # lambda is exponential: of rate 0.05, and with the factor exp(-(6 / 12)^2 (1 + 4 lambda)) of rate
+  # 1.05.
   expect_lt(abs(scales(0) / qexp(0.95, 0.05) - 1), 0.15)
   expect_lt(abs(scales(6) / qexp(0.95, 1.05) - 1), 0.15)
 })
@@ -161,22 +143,14 @@ test_that("f at the reference rows is f there", {
   for (fit in list(number, two)) {
     at <- fit$reference
     expect_equal(fit$posterior$reference, at)
-    moments <- plain_bark_moments(
-      fit, bark_scaled(fit, d), bark_scaled(fit, d[at, ])
-    )
+    moments <- plain_bark_moments(fit, bark_scaled(fit, d), bark_scaled(fit, d[at, ]))
     to_data <- fit$transform$response
     flat <- as.matrix(fit)[, sprintf("f[%d]", 1:10)]
     # Given the rest of a draw, f is its mean.
-    expect_equal(
-      unname(flat), to_data[1] + to_data[2] * moments$mean,
-      tolerance = 1e-8
-    )
+    expect_equal(unname(flat), to_data[1] + to_data[2] * moments$mean, tolerance = 1e-8)
     # The summary has its whole spread.
     table <- summary(fit)$parameters[sprintf("f[%d]", 1:10), ]
-    se <- predict(
-      fit, d[at, ], prediction_type(fit, NULL, TRUE),
-      se.fit = TRUE
-    )
+    se <- predict(fit, d[at, ], prediction_type(fit, NULL, TRUE), se.fit = TRUE)
     expect_equal(unname(table[, "SD"]), se$se.fit)
     between <- apply(flat, 2, function(f) sqrt(mean((f - mean(f))^2)))
     expect_true(all(table[, "SD"] > between))
@@ -193,19 +167,14 @@ test_that("reference rows do not depend on the order of the rows", {
 test_that("predictions are averages over the draws", {
   for (fit in list(number, two, three)) {
     new <- d[c(3, 17, 30), ]
-    moments <- plain_bark_moments(
-      fit, bark_scaled(fit, d), bark_scaled(fit, new)
-    )
+    moments <- plain_bark_moments(fit, bark_scaled(fit, d), bark_scaled(fit, new))
     to_data <- fit$transform$response
     mean <- to_data[1] + to_data[2] * colMeans(moments$mean)
     n <- nrow(moments$mean)
     between <- colMeans(moments$mean^2) - colMeans(moments$mean)^2
     # The variance of the means has divisor D or D - 1.
     sd <- to_data[2] * sqrt(colMeans(moments$var) + between)
-    ours <- predict(
-      fit, new, if (is_regression(fit)) "response" else "link",
-      se.fit = TRUE
-    )
+    ours <- predict(fit, new, if (is_regression(fit)) "response" else "link", se.fit = TRUE)
     expect_equal(ours$fit, mean, tolerance = 1e-8)
     expect_equal(ours$se.fit, sd, tolerance = 1 / n)
     if (is_regression(fit)) next
@@ -217,20 +186,14 @@ test_that("predictions are averages over the draws", {
           pnorm((cuts[, k] - moments$mean) / spread)
       )
     }, numeric(3))
-    expect_equal(
-      predict(fit, new, type = "prob"), chance,
-      tolerance = 1e-8, ignore_attr = TRUE
-    )
+    expect_equal(predict(fit, new, type = "prob"), chance, tolerance = 1e-8, ignore_attr = TRUE)
   }
 })
 
 test_that("intervals hold what they say", {
   new <- d[1:5, ]
   for (level in c(0.5, 0.9)) {
-    out <- predict(
-      number, new,
-      interval = "credible", level = level, seed = 1
-    )
+    out <- predict(number, new, interval = "credible", level = level, seed = 1)
     expect_equal(colnames(out), c("fit", "lwr", "upr"))
     expect_equal(out[, "fit"], predict(number, new), ignore_attr = TRUE)
     draws <- predict(number, new, draws = TRUE, seed = 1)
@@ -243,16 +206,11 @@ test_that("intervals hold what they say", {
   )
   credible <- predict(number, new, interval = "credible", seed = 1)
   wide <- predict(number, new, interval = "prediction", seed = 1)
-  expect_true(all(
-    wide[, "upr"] - wide[, "lwr"] > credible[, "upr"] - credible[, "lwr"]
-  ))
+  expect_true(all(wide[, "upr"] - wide[, "lwr"] > credible[, "upr"] - credible[, "lwr"]))
   y <- predict(number, new, draws = TRUE, interval = "prediction", seed = 2)
   f <- predict(number, new, draws = TRUE, seed = 2)
   sigma <- mean(number$draws[, , "sigma"]^2)
-  expect_equal(
-    mean(apply(y, 2, var) - apply(f, 2, var)), sigma,
-    tolerance = 0.4
-  )
+  expect_equal(mean(apply(y, 2, var) - apply(f, 2, var)), sigma, tolerance = 0.4)
 })
 
 test_that("rows with holes keep their place in intervals", {
@@ -287,18 +245,12 @@ test_that("ordered classes come back ordered", {
 test_that("thresholds move the class of two", {
   p <- predict(two, d, "prob")[, 2]
   expect_equal(predict(two, d, threshold = 0.9) == "hi", p >= 0.9)
-  expect_equal(
-    predict(two, d, threshold = "prevalence") == "hi",
-    p >= mean(d$two == "hi")
-  )
+  expect_equal(predict(two, d, threshold = "prevalence") == "hi", p >= mean(d$two == "hi"))
 })
 
 test_that("residuals are what is left", {
   expect_equal(residuals(number), d$y - fitted(number))
-  expect_equal(
-    residuals(number, "pearson"),
-    residuals(number) / mean(number$draws[, , "sigma"])
-  )
+  expect_equal(residuals(number, "pearson"), residuals(number) / mean(number$draws[, , "sigma"]))
   t <- as.numeric(d$two == "hi")
   p <- fitted(two)
   expect_equal(residuals(two), t - p)
@@ -308,9 +260,7 @@ test_that("residuals are what is left", {
 })
 
 test_that("inclusion is the share of draws with the predictor", {
-  expect_equal(
-    inclusion(chosen), colMeans(bark_scales(chosen) > 0)
-  )
+  expect_equal(inclusion(chosen), colMeans(bark_scales(chosen) > 0))
   expect_named(inclusion(chosen), c("a", "b", "gu", "gv", "gw"))
   expect_bark_refusal(inclusion(number), "argument", "select = TRUE")
 })
@@ -318,31 +268,21 @@ test_that("inclusion is the share of draws with the predictor", {
 test_that("the summary has the agreed tables", {
   for (fit in list(number, chosen, two, three, blocks)) {
     s <- summary(fit)
-    expect_equal(
-      colnames(s$parameters),
-      c("Estimate", "SD", "2.5 %", "97.5 %", "R-hat", "ESS")
-    )
+    expect_equal(colnames(s$parameters), c("Estimate", "SD", "2.5 %", "97.5 %", "R-hat", "ESS"))
     flat <- as.matrix(fit)
-    expect_equal(
-      s$parameters[, "Estimate"], colMeans(flat[, rownames(s$parameters)])
-    )
+    expect_equal(s$parameters[, "Estimate"], colMeans(flat[, rownames(s$parameters)]))
     expect_setequal(rownames(s$scales), fit$columns)
     expect_equal("Inclusion" %in% colnames(s$scales), fit$select)
     first <- if (fit$select) "Inclusion" else "Estimate"
     expect_false(is.unsorted(-s$scales[, first]))
     expect_equal(sum(s$kernels$posterior), 1)
-    expect_equal(
-      sum(s$kernels$kernels * s$kernels$posterior), mean(flat[, "J"])
-    )
+    expect_equal(sum(s$kernels$kernels * s$kernels$posterior), mean(flat[, "J"]))
     expect_true(all(s$acceptance >= 0 & s$acceptance <= 1, na.rm = TRUE))
     text <- capture.output(print(s))
     expect_lt(max(nchar(text)), 80)
     expect_lt(max(nchar(capture.output(print(fit)))), 80)
   }
-  expect_match(
-    capture.output(print(blocks)), "predictors in .* blocks",
-    all = FALSE
-  )
+  expect_match(capture.output(print(blocks)), "predictors in .* blocks", all = FALSE)
 })
 
 test_that("the prior of the number of kernels is the Poisson cut at its top", {
@@ -356,12 +296,8 @@ test_that("the prior of the number of kernels is the Poisson cut at its top", {
 
 test_that("tidy tables have their rows", {
   out <- tidy(chosen, conf.int = TRUE)
-  expect_equal(
-    out$estimate[out$effect == "scale"], unname(colMeans(bark_scales(chosen)))
-  )
-  expect_equal(
-    out$inclusion[out$effect == "scale"], unname(inclusion(chosen))
-  )
+  expect_equal(out$estimate[out$effect == "scale"], unname(colMeans(bark_scales(chosen))))
+  expect_equal(out$inclusion[out$effect == "scale"], unname(inclusion(chosen)))
   expect_true(all(is.na(out$inclusion[out$effect == "parameter"])))
   expect_true(all(out$conf.low <= out$conf.high))
   narrow <- tidy(chosen, conf.int = TRUE, conf.level = 0.5)
@@ -372,10 +308,7 @@ test_that("tidy tables have their rows", {
   expect_equal(row$sigma, mean(number$draws[, , "sigma"]))
   own <- augment(number)
   expect_equal(own$.fitted, fitted(number))
-  expect_equal(
-    augment(number, newdata = d)$.se.fit,
-    predict(number, d, se.fit = TRUE)$se.fit
-  )
+  expect_equal(augment(number, newdata = d)$.se.fit, predict(number, d, se.fit = TRUE)$se.fit)
   expect_equal(augment(chosen)$.fitted, fitted(chosen))
   lean <- chosen
   lean$data <- list(digest = c(y = "another"), at = NULL)
@@ -393,14 +326,12 @@ test_that("formula, terms and frame are those of the call", {
 test_that("update() changes what it is told", {
   fit <- quick_bark(y ~ a, d)
   call <- quote(bark(
-    y ~ a, d,
-    ndraws = 40, chains = 2,
-    control = list(warmup = 300, thin = 5, progress = FALSE), threads = 1, seed = 11
+    y ~ a, d, ndraws = 40, chains = 2, control = list(warmup = 300, thin = 5, progress = FALSE),
+    threads = 1, seed = 11
   ))
   direct <- suppressWarnings(eval(call))
   expect_identical(direct$draws, fit$draws)
-  longer <- suppressWarnings(update(direct, ndraws = 50,
-    control = list(resume = direct)))
+  longer <- suppressWarnings(update(direct, ndraws = 50, control = list(resume = direct)))
   expect_equal(dim(longer$draws)[1], 50L)
   wider <- suppressWarnings(update(direct, . ~ . + b))
   expect_equal(wider$columns, c("a", "b"))
@@ -424,33 +355,21 @@ test_that("formula, matrix and data frame give the same fit", {
   expect_equal(predict(by_matrix, x[, 2:1]), predict(by_formula, d))
   expect_equal(predict(by_frame, d), predict(by_formula, d))
   mixed <- quick_bark(d[c("a", "g")], d$y)
-  expect_equal(
-    mixed$draws, quick_bark(y ~ a + g, d)$draws,
-    ignore_attr = TRUE
-  )
+  expect_equal(mixed$draws, quick_bark(y ~ a + g, d)$draws, ignore_attr = TRUE)
 })
 
 test_that("the units of the data do not matter", {
-  # Of small coefficients: large ones of opposite sign multiply the rounding
-  # errors of scale() until a jump is decided otherwise.
+  # Of small coefficients: large ones of opposite sign multiply the rounding errors of scale() until
+  # a jump is decided otherwise.
   prior <- bark_prior(gamma = 5, epsilon = 0.5)
   units <- transform(d, a = 100 - 3 * a, b = b / 1000, y = 5 + 1000 * y)
   first <- quick_bark(y ~ a + b + g, d, prior = prior)
   again <- quick_bark(y ~ a + b + g, units, prior = prior)
-  expect_equal(
-    again$draws[, , "sigma"], 1000 * first$draws[, , "sigma"],
-    tolerance = 1e-6
-  )
+  expect_equal(again$draws[, , "sigma"], 1000 * first$draws[, , "sigma"], tolerance = 1e-6)
   expect_equal(bark_scales(again), bark_scales(first), tolerance = 1e-6)
-  expect_equal(
-    predict(again, units), 5 + 1000 * predict(first, d),
-    tolerance = 1e-6
-  )
+  expect_equal(predict(again, units), 5 + 1000 * predict(first, d), tolerance = 1e-6)
   raw <- quick_bark(scale(x), d$y, standardize = FALSE, prior = prior)
-  expect_equal(
-    raw$draws, quick_bark(x, d$y, prior = prior)$draws,
-    tolerance = 1e-6
-  )
+  expect_equal(raw$draws, quick_bark(x, d$y, prior = prior)$draws, tolerance = 1e-6)
 })
 
 test_that("a saved fit answers the same", {
@@ -461,8 +380,7 @@ test_that("a saved fit answers the same", {
     again <- readRDS(path)
     new <- if (is.null(fit$formula)) unname(cbind(x, x^2)) else d
     expect_identical(
-      predict(again, new, draws = TRUE, seed = 1),
-      predict(fit, new, draws = TRUE, seed = 1)
+      predict(again, new, draws = TRUE, seed = 1), predict(fit, new, draws = TRUE, seed = 1)
     )
     expect_equal(capture.output(print(again)), capture.output(print(fit)))
   }
@@ -472,10 +390,7 @@ test_that("predict() on the rows of the fit is fitted()", {
   expect_equal(predict(number), fitted(number))
   expect_equal(predict(number, d), fitted(number))
   expect_equal(predict(three, type = "prob"), fitted(three))
-  expect_equal(
-    predict(two, d, "link", se.fit = TRUE),
-    predict(two, type = "link", se.fit = TRUE)
-  )
+  expect_equal(predict(two, d, "link", se.fit = TRUE), predict(two, type = "link", se.fit = TRUE))
 })
 
 test_that("slopes beside a linear part are those of f", {
@@ -492,10 +407,7 @@ test_that("slopes beside a linear part are those of f", {
   expect_equal(slopes$estimate, unname(plane), tolerance = 0.03)
   # As uncertain as in a linear model with the same residuals, about.
   by_lm <- lm(y - sin(b) ~ a + b + g, rows)
-  expect_equal(
-    slopes$std.error[1], summary(by_lm)$coefficients["a", 2],
-    tolerance = 0.5
-  )
+  expect_equal(slopes$std.error[1], summary(by_lm)$coefficients["a", 2], tolerance = 0.5)
   expect_true(any(grepl("slope of f along a", capture.output(summary(fit)))))
   expect_false(any(startsWith(tidy(number)$term, "slope")))
 })

@@ -6,10 +6,7 @@ fits <- list(
   chosen = quick_bark(y ~ a + b + g, d, select = TRUE),
   two = quick_bark(two ~ a + g, d, family = "binomial"),
   three = quick_bark(three ~ a + g, d, family = "ordinal"),
-  blocks = quick_bark(
-    bark_matrix(d), d$y,
-    select = TRUE, structure = markov(0.4, 0.3)
-  )
+  blocks = quick_bark(bark_matrix(d), d$y, select = TRUE, structure = markov(0.4, 0.3))
 )
 
 drawn <- function(code) {
@@ -44,9 +41,7 @@ test_that("every type that applies is drawn, and par() is put back", {
 test_that("the default is the most telling one", {
   expect_equal(telling_picture(pictures(fits$number)), "scales")
   expect_equal(telling_picture(pictures(fits$chosen)), "inclusion")
-  expect_equal(
-    telling_picture(pictures(quick_bark(y ~ a, d))), "partial"
-  )
+  expect_equal(telling_picture(pictures(quick_bark(y ~ a, d))), "partial")
 })
 
 test_that("types that do not apply name those that do", {
@@ -63,10 +58,7 @@ test_that("types that do not apply name those that do", {
 })
 
 test_that("partial dependence averages predictions", {
-  table <- drawn(plot(
-    fits$number, "partial",
-    newdata = d[1:20, ], pars = "g", threads = 1
-  ))$value
+  table <- drawn(plot(fits$number, "partial", newdata = d[1:20, ], pars = "g", threads = 1))$value
   expect_equal(as.character(table$value), c("u", "v", "w"))
   for (k in 1:3) {
     rows <- transform(d[1:20, ], g = levels(d$g)[k])
@@ -77,15 +69,9 @@ test_that("partial dependence averages predictions", {
     expect_true(table$lwr[k] < direct && direct < table$upr[k])
   }
   # Probabilities of three classes are averages and nothing else.
-  table <- drawn(plot(
-    fits$three, "partial",
-    newdata = d[1:20, ], pars = "g", threads = 1
-  ))$value
+  table <- drawn(plot(fits$three, "partial", newdata = d[1:20, ], pars = "g", threads = 1))$value
   rows <- transform(d[1:20, ], g = "v")
-  expect_equal(
-    table$fit[table$value == "v"],
-    unname(colMeans(predict(fits$three, rows, "prob")))
-  )
+  expect_equal(table$fit[table$value == "v"], unname(colMeans(predict(fits$three, rows, "prob"))))
   curve <- drawn(plot(fits$two, "partial", pars = "a", threads = 1))$value
   expect_equal(range(curve$value), range(d$a), tolerance = 0.05)
   expect_true(all(curve$lwr <= curve$fit & curve$fit <= curve$upr))
@@ -97,30 +83,22 @@ test_that("\"fit\" shows observed values beside fitted ones", {
   expect_equal(table$observed, d$y)
   expect_equal(table$fit, fitted(fits$number))
   expect_true(all(table$lwr < table$fit & table$fit < table$upr))
-  new <- drawn(plot(
-    fits$number, "fit",
-    newdata = d[1:9, c("a", "b", "g")], y = d$y[1:9]
-  ))$value
+  new <- drawn(plot(fits$number, "fit", newdata = d[1:9, c("a", "b", "g")], y = d$y[1:9]))$value
   expect_equal(new$observed, d$y[1:9])
-  expect_equal(
-    drawn(plot(fits$number, "fit", newdata = d[1:9, ]))$value, new
-  )
+  expect_equal(drawn(plot(fits$number, "fit", newdata = d[1:9, ]))$value, new)
 })
 
 test_that("calibration takes labels from the new rows or from y", {
   by_frame <- drawn(plot(fits$two, "calibration", newdata = d, bins = 4))$value
   expect_equal(
-    by_frame,
-    drawn(plot(fits$two, "calibration", newdata = d, y = d$two, bins = 4))$value
+    by_frame, drawn(plot(fits$two, "calibration", newdata = d, y = d$two, bins = 4))$value
   )
   expect_equal(by_frame, calibration(d$two, predict(fits$two, d, "prob"), 4))
   expect_equal(
-    drawn(plot(fits$three, "fit", bins = 4))$value,
-    calibration(d$three, fitted(fits$three), 4)
+    drawn(plot(fits$three, "fit", bins = 4))$value, calibration(d$three, fitted(fits$three), 4)
   )
   expect_bark_refusal(
-    plot(fits$two, "calibration", newdata = d, y = rep("yes", 60)),
-    "response", "yes"
+    plot(fits$two, "calibration", newdata = d, y = rep("yes", 60)), "response", "yes"
   )
 })
 

@@ -1,15 +1,12 @@
-# Random intercepts and a linear part of bark(): blocks of columns beside the
-# kernels, whose coefficients are integrated out with theirs.
+# Random intercepts and a linear part of bark(): blocks of columns beside the kernels, whose
+# coefficients are integrated out with theirs.
 
 d <- bark_data(60)
 set.seed(8)
 d$h <- factor(sprintf("h%d", sample(rep_len(1:6, 60))))
 effects <- c(h1 = -2, h2 = -1, h3 = 0, h4 = 0, h5 = 1, h6 = 2)
 d$y <- d$y + 10 * effects[as.character(d$h)]
-d$two <- factor(
-  ifelse(sin(2 * d$a) + effects[as.character(d$h)] > 0, "hi", "lo"),
-  c("lo", "hi")
-)
+d$two <- factor(ifelse(sin(2 * d$a) + effects[as.character(d$h)] > 0, "hi", "lo"), c("lo", "hi"))
 d$w <- rep_len(c(0.5, 1, 2), 60)
 fit <- quick_bark(y ~ a + g + (1 | h), d, ndraws = 150, warmup = 2000)
 both <- quick_bark(y ~ a + b + (1 | h), d, linear = TRUE, weights = w)
@@ -17,8 +14,8 @@ classes <- quick_bark(two ~ a + (1 | h), d, family = "binomial")
 b_names <- sprintf("b[(Intercept) h:h%d]", 1:6)
 variance_name <- "Sigma[h:(Intercept),(Intercept)]"
 
-# The posterior of the coefficients of a draw in plain R, blocks first, at new
-# rows of which `z` are the blocks' columns.
+# The posterior of the coefficients of a draw in plain R, blocks first, at new rows of which `z` are
+# the blocks' columns.
 plain_draw <- function(fit, k, x_new, z_new) {
   core <- bark_core_draws(fit, k)
   own <- fit$posterior$x
@@ -28,10 +25,7 @@ plain_draw <- function(fit, k, x_new, z_new) {
     cbind(z, bark_basis(x, own, core$kernels$location, core$lambda[1, ]))
   }
   variance <- c(
-    rep(
-      core$kernels$block_variance,
-      c(if (blocks$linear) ncol(own), blocks$levels)
-    ),
+    rep(core$kernels$block_variance, c(if (blocks$linear) ncol(own), blocks$levels)),
     core$kernels$variance
   )
   w <- fit$weights %||% rep(1, nrow(own))
@@ -42,8 +36,7 @@ plain_draw <- function(fit, k, x_new, z_new) {
   new <- columns(x_new, z_new)
   mean <- drop(covariance %*% crossprod(basis, core$phi[[1]] * w * y))
   list(
-    coef = mean, mean = drop(new %*% mean),
-    var = rowSums((new %*% covariance) * new),
+    coef = mean, mean = drop(new %*% mean), var = rowSums((new %*% covariance) * new),
     block_variance = core$kernels$block_variance[, 1]
   )
 }
@@ -70,9 +63,7 @@ test_that("f at new rows has the effect of its level, or its variance", {
     z <- outer(c("h5", "?", "h1"), sprintf("h%d", 1:6), `==`) + 0
     if (one$linear) z <- cbind(x, z)
     core <- bark_core_draws(one)
-    found <- bark_latent_cpp(
-      core, one$posterior$x, x, 1L, level_codes(rows$random)
-    )
+    found <- bark_latent_cpp(core, one$posterior$x, x, 1L, level_codes(rows$random))
     none <- bark_latent_cpp(core, one$posterior$x, x, 1L)
     for (k in c(1, 40, 80)) {
       plain <- plain_draw(one, k, x, z)
@@ -83,18 +74,12 @@ test_that("f at new rows has the effect of its level, or its variance", {
       plain <- plain_draw(one, k, x, z)
       expect_equal(none$mean[k, ], plain$mean, tolerance = 1e-6)
       expect_equal(none$var[k, ], plain$var, tolerance = 1e-5)
-      z[, ncol(z) - 5:0] <- outer(
-        c("h5", "?", "h1"), sprintf("h%d", 1:6), `==`
-      )
+      z[, ncol(z) - 5:0] <- outer(c("h5", "?", "h1"), sprintf("h%d", 1:6), `==`)
     }
     s <- one$transform$response
+    expect_equal(predict(one, new), s[1] + s[2] * colMeans(found$mean), ignore_attr = TRUE)
     expect_equal(
-      predict(one, new), s[1] + s[2] * colMeans(found$mean),
-      ignore_attr = TRUE
-    )
-    expect_equal(
-      predict(one, new, re.form = NA), s[1] + s[2] * colMeans(none$mean),
-      ignore_attr = TRUE
+      predict(one, new, re.form = NA), s[1] + s[2] * colMeans(none$mean), ignore_attr = TRUE
     )
   }
 })
@@ -117,9 +102,8 @@ test_that("effects are found, and named as those of bsvm()", {
   expect_equal(attr(VarCorr(fit)$h, "stddev")[[1]], sd)
   expect_equal(lme4::ngrps(fit), c(h = 6L))
   plain <- bsvm(
-    a > 0 ~ b + (1 | h), d, method = "gibbs", chains = 1,
-    control = list(warmup = 5),
-    ndraws = 5, threads = 1, seed = 1
+    a > 0 ~ b + (1 | h), d, method = "gibbs", chains = 1, control = list(warmup = 5), ndraws = 5,
+    threads = 1, seed = 1
   ) |> suppressWarnings()
   names <- dimnames(plain$draws)[[3]]
   own <- dimnames(fit$draws)[[3]]
@@ -142,9 +126,7 @@ test_that("draws of coefficients have the moments of their normal law", {
   z <- vapply(seq_len(nrow(b)), function(k) {
     at <- fit$posterior$x[rep(1, 6), , drop = FALSE]
     plain <- plain_draw(fit, k, at, diag(6))
-    level <- bark_latent_cpp(
-      bark_core_draws(fit, k), fit$posterior$x, at, 1L, cbind(1:6)
-    )
+    level <- bark_latent_cpp(bark_core_draws(fit, k), fit$posterior$x, at, 1L, cbind(1:6))
     expect_equal(c(level$mean), plain$mean, tolerance = 1e-6)
     b[k, 1] - core$kernels$block_mean[1, k]
   }, 0)
@@ -165,9 +147,7 @@ test_that("predictions say what they take of the effects", {
   tau2 <- mean(fit$draws[, , variance_name])
   expect_equal(new$se.fit^2, none$se.fit^2 + tau2)
   expect_lt(known$se.fit, new$se.fit)
-  expect_equal(
-    predict(fit, at("h6"), re.form = "new", se.fit = TRUE), new
-  )
+  expect_equal(predict(fit, at("h6"), re.form = "new", se.fit = TRUE), new)
   expect_equal(predict(fit, without, re.form = "new"), new$fit)
   expect_equal(predict(fit, at(NA)), NA_real_, ignore_attr = TRUE)
   # Draws, limits and the rows of the fit.
@@ -193,9 +173,7 @@ test_that("probabilities integrate over the effects of new levels", {
   f <- bark_latent_cpp(core, classes$posterior$x, x, 1L)
   tau2 <- c(core$kernels$block_variance)
   expect_equal(none[[1]], mean(stats::pnorm(f$mean / sqrt(1 + f$var))))
-  expect_equal(
-    p[[2]], mean(stats::pnorm(f$mean[, 1] / sqrt(1 + f$var[, 1] + tau2)))
-  )
+  expect_equal(p[[2]], mean(stats::pnorm(f$mean[, 1] / sqrt(1 + f$var[, 1] + tau2))))
   # The deviation is over draws and over the effect.
   square <- vapply(seq_along(tau2), function(k) {
     stats::integrate(function(u) {
@@ -210,9 +188,7 @@ test_that("probabilities integrate over the effects of new levels", {
 })
 
 test_that("joint draws share the effects of a level", {
-  rows <- new_rows(
-    both, data.frame(a = 0, b = 50, h = c("x", "x", "y", "h2")), named = TRUE
-  )
+  rows <- new_rows(both, data.frame(a = 0, b = 50, h = c("x", "x", "y", "h2")), named = TRUE)
   # Many draws of one level's effect, which has heavy tails.
   f <- do.call(rbind, lapply(1:25, function(seed) {
     with_seed(seed, joint_draws(both, rows, NULL, 1L))$f
@@ -221,9 +197,7 @@ test_that("joint draws share the effects of a level", {
   expect_gt(min(abs(f[, 1] - f[, 3])), 0)
   new <- data.frame(a = 0, b = 50, h = c("x", "h2"))
   apart <- predict(both, new, se.fit = TRUE)
-  expect_equal(colMeans(f)[c(1, 4)], apart$fit,
-    tolerance = 0.1, ignore_attr = TRUE
-  )
+  expect_equal(colMeans(f)[c(1, 4)], apart$fit, tolerance = 0.1, ignore_attr = TRUE)
   expect_equal(stats::sd(f[, 1]), apart$se.fit[[1]], tolerance = 0.1)
   shown <- exposure(fit, newdata = d, ndraws = 20, threads = 1)
   expect_true(all(is.finite(as.data.frame(shown)$estimate)))
@@ -235,14 +209,11 @@ test_that("a linear part has its slopes on the scale of the data", {
   own <- quick_bark(y ~ a + b, line, linear = TRUE, warmup = 3000, ndraws = 100)
   # The kernels explain what they can: slopes and kernels add up.
   ahead <- data.frame(a = c(0, 1, 0), b = c(50, 50, 54))
-  expect_equal(diff(predict(own, ahead)[1:2]), 20,
-    tolerance = 0.15, ignore_attr = TRUE
-  )
+  expect_equal(diff(predict(own, ahead)[1:2]), 20, tolerance = 0.15, ignore_attr = TRUE)
   names <- c("beta[a]", "beta[b]")
   # Draws about their means given the kernels, which are kept.
   slopes <- apply(own$draws[, , names], 3, as.vector)
-  means <- bark_core_draws(own)$kernels$block_mean *
-    own$transform$response[2] / own$transform$scale
+  means <- bark_core_draws(own)$kernels$block_mean * own$transform$response[2] / own$transform$scale
   apart <- slopes - t(means)
   error <- apply(apart, 2, stats::sd) / sqrt(nrow(apart))
   expect_true(all(abs(colMeans(apart)) < 4 * error))
@@ -256,8 +227,7 @@ test_that("a linear part has its slopes on the scale of the data", {
   rows <- bark_scaled(own, ahead)
   core <- bark_core_draws(own, 7)
   expect_equal(
-    bark_latent_cpp(core, own$posterior$x, rows, 1L)$mean[1, ],
-    plain_draw(own, 7, rows, rows)$mean,
+    bark_latent_cpp(core, own$posterior$x, rows, 1L)$mean[1, ], plain_draw(own, 7, rows, rows)$mean,
     tolerance = 1e-6
   )
 })
@@ -280,46 +250,28 @@ test_that("groups of one row each, and several factors", {
   expect_equal(lme4::ngrps(one), c(id = 60L))
   expect_true(all(is.finite(predict(one, single))))
   nested <- quick_bark(y ~ a + (1 | h / g), d)
-  expect_equal(lme4::ngrps(nested), c("g:h" = 18L, h = 6L)[names(
-    lme4::ngrps(nested)
-  )])
+  expect_equal(lme4::ngrps(nested), c("g:h" = 18L, h = 6L)[names(lme4::ngrps(nested))])
   expect_named(ranef(nested), names(lme4::ngrps(nested)), ignore.order = TRUE)
-  expect_equal(
-    predict(nested, d), fitted(nested), ignore_attr = TRUE
-  )
+  expect_equal(predict(nested, d), fitted(nested), ignore_attr = TRUE)
   three <- quick_bark(three ~ a + (1 | h), d, family = "ordinal")
   p <- predict(three, data.frame(a = 0, h = c("h1", "?")), type = "prob")
   expect_equal(rowSums(p), c(1, 1), ignore_attr = TRUE)
 })
 
 test_that("what bark() makes nothing of is refused", {
-  expect_bark_refusal(
-    quick_bark(y ~ a + (a | h), d), "argument", "terms that bark.. does not"
-  )
-  expect_bark_refusal(
-    quick_bark(y ~ a + (a | h), d), "argument", "random slopes"
-  )
+  expect_bark_refusal(quick_bark(y ~ a + (a | h), d), "argument", "terms that bark.. does not")
+  expect_bark_refusal(quick_bark(y ~ a + (a | h), d), "argument", "random slopes")
   many <- d[rep(1:60, 4), ]
   many$id <- factor(seq_len(240))
-  refused <- expect_bark_refusal(
-    quick_bark(y ~ a + (1 | id), many), "argument", "too many levels"
-  )
+  refused <- expect_bark_refusal(quick_bark(y ~ a + (1 | id), many), "argument", "too many levels")
   expect_equal(refused$column, "id")
   expect_equal(refused$found, 240)
-  expect_bark_refusal(
-    quick_bark(y ~ a, d, linear = TRUE, select = TRUE), "argument",
-    "linear part"
-  )
-  expect_bark_refusal(
-    quick_bark(y ~ a, d, linear = "yes"), "argument", "linear"
-  )
-  expect_bark_refusal(
-    predict(fit, data.frame(a = 1, g = "u")), "argument", "\\bh\\b"
-  )
+  expect_bark_refusal(quick_bark(y ~ a, d, linear = TRUE, select = TRUE), "argument", "linear part")
+  expect_bark_refusal(quick_bark(y ~ a, d, linear = "yes"), "argument", "linear")
+  expect_bark_refusal(predict(fit, data.frame(a = 1, g = "u")), "argument", "\\bh\\b")
   for (part in c("block_mean", "block_variance")) {
     broken <- fit
-    broken$posterior$kernels[[1]][[part]] <-
-      broken$posterior$kernels[[1]][[part]][-1]
+    broken$posterior$kernels[[1]][[part]] <- broken$posterior$kernels[[1]][[part]][-1]
     expect_bk_error(predict(broken, d), "argument", "not whole")
   }
   broken <- fit
@@ -332,9 +284,7 @@ test_that("a run that goes on is the run without a break", {
   path <- tempfile(fileext = ".rds")
   on.exit(unlink(path))
   saveRDS(half, path)
-  rest <- quick_bark(
-    y ~ a + (1 | h), d, ndraws = 40, linear = TRUE, resume = readRDS(path)
-  )
+  rest <- quick_bark(y ~ a + (1 | h), d, ndraws = 40, linear = TRUE, resume = readRDS(path))
   whole <- quick_bark(y ~ a + (1 | h), d, ndraws = 40, linear = TRUE)
   expect_equal(rest$draws, whole$draws, tolerance = 0)
   expect_equal(rest$posterior$kernels, whole$posterior$kernels, tolerance = 0)
@@ -345,9 +295,8 @@ test_that("a run that goes on is the run without a break", {
     y ~ a + (1 | h), d, ndraws = 40, linear = TRUE, resume = damaged
   ), "argument")
   rounds <- bark(
-    y ~ a + (1 | h), d, chains = 2,
-    control = list(warmup = 200, thin = 5, progress = FALSE), ndraws = 20,
-    until = stop_at(rhat = 1.3, sweeps = 8e4), threads = 1, seed = 2
+    y ~ a + (1 | h), d, chains = 2, control = list(warmup = 200, thin = 5, progress = FALSE),
+    ndraws = 20, until = stop_at(rhat = 1.3, sweeps = 8e4), threads = 1, seed = 2
   ) |> suppressWarnings()
   expect_true(rounds$diagnostics$until$reached)
 })
@@ -361,9 +310,7 @@ test_that("chains that disagree are stacked with their effects", {
   y <- (d$y - fit$transform$response[1]) / fit$transform$response[2]
   core <- bark_core_draws(fit, 5)
   z <- block_columns(core$blocks, fit$posterior$x, core$blocks$level)
-  basis <- bark_basis(
-    fit$posterior$x, fit$posterior$x, core$kernels$location, core$lambda[1, ]
-  )
+  basis <- bark_basis(fit$posterior$x, fit$posterior$x, core$kernels$location, core$lambda[1, ])
   v <- c(core$kernels$block_variance) * tcrossprod(z) +
     basis %*% (core$kernels$variance * t(basis)) + diag(1 / core$phi[[1]], 60)
   inverse <- solve(v)
@@ -390,9 +337,7 @@ test_that("tables and pictures have the groups", {
   on.exit(grDevices::dev.off())
   expect_no_error(plot(fit, "ranef"))
   expect_error(plot(both, "inclusion"), "ranef")
-  expect_match(rownames(summary(fit)$variances), "sd((Intercept) | h)",
-    fixed = TRUE
-  )
+  expect_match(rownames(summary(fit)$variances), "sd((Intercept) | h)", fixed = TRUE)
   expect_equal(ncol(simulate(fit, 3, seed = 1)), 3)
   expect_equal(dim(rstantools::posterior_epred(fit, d[1:4, ])), c(300, 4))
 })

@@ -11,9 +11,7 @@ stacked <- apart(y ~ a + g, d, chain_weights = "stacking")
 with_bad_chain <- function(good, bad) {
   good$draws[, 2, ] <- bad$draws[, 2, ]
   good$posterior$kernels[[2]] <- bad$posterior$kernels[[2]]
-  good$diagnostics$table <- convergence_table(
-    watched_draws(bark_model, good$draws)
-  )
+  good$diagnostics$table <- convergence_table(watched_draws(bark_model, good$draws))
   good
 }
 
@@ -27,13 +25,11 @@ test_that("a row's density without it is the conditional one", {
     core <- bark_core_draws(fit, take[k])
     x <- fit$posterior$x
     columns <- plain_columns(x, x, core$kernels$location, core$lambda[1, ])
-    joint <- columns %*% (core$kernels$variance * t(columns)) +
-      diag(1 / (core$phi * d$w))
+    joint <- columns %*% (core$kernels$variance * t(columns)) + diag(1 / (core$phi * d$w))
     for (i in c(1, 17, 60)) {
       pull <- solve(joint[-i, -i], joint[-i, i])
       expect_equal(found[k, i], stats::dnorm(
-        y[i], sum(pull * y[-i]),
-        sqrt(joint[i, i] - sum(pull * joint[-i, i])), TRUE
+        y[i], sum(pull * y[-i]), sqrt(joint[i, i] - sum(pull * joint[-i, i])), TRUE
       ) - log(to_data[2]), tolerance = 1e-5)
     }
   }
@@ -44,10 +40,7 @@ test_that("the score is near that of fits without the row", {
   few <- d[rows, ]
   # The scales of the whole set, as the response is standardised.
   long <- function(rows) {
-    quick_bark(
-      y ~ a, few[rows, ],
-      chains = 1, ndraws = 1000, warmup = 5000, thin = 20
-    )
+    quick_bark(y ~ a, few[rows, ], chains = 1, ndraws = 1000, warmup = 5000, thin = 20)
   }
   fit <- long(rows)
   score <- drop(chain_scores(fit, 1L))
@@ -76,8 +69,7 @@ test_that("the score of a row is that of truncated importance weights", {
 test_that("stacking is the mixture with the largest log score", {
   set.seed(2)
   scores <- cbind(
-    dnorm(rnorm(50), 0, 1, TRUE), dnorm(rnorm(50), 0.2, 2, TRUE),
-    dnorm(rnorm(50, 3), 0, 1, TRUE)
+    dnorm(rnorm(50), 0, 1, TRUE), dnorm(rnorm(50), 0.2, 2, TRUE), dnorm(rnorm(50, 3), 0, 1, TRUE)
   )
   score <- function(w) mean(log(drop(exp(scores) %*% w)))
   w <- stacked_weights(scores)
@@ -129,20 +121,15 @@ test_that("chains that disagree are weighted, and it is said", {
   flat <- stack_chains(stacked$draws)[weighted_rows(stacked), ]
   expect_equal(sigma(stacked), mean(flat[, "sigma"]))
   expect_equal(glance(stacked)$kernels, mean(flat[, "J"]))
-  expect_equal(
-    summary(stacked)$parameters["sigma", "Estimate"], mean(flat[, "sigma"])
-  )
+  expect_equal(summary(stacked)$parameters["sigma", "Estimate"], mean(flat[, "sigma"]))
   expect_equal(
     rstantools::posterior_interval(stacked, pars = "sigma")[1, ],
-    stats::quantile(flat[, "sigma"], c(0.05, 0.95)),
-    ignore_attr = TRUE
+    stats::quantile(flat[, "sigma"], c(0.05, 0.95)), ignore_attr = TRUE
   )
   f <- predict(stacked, d, draws = TRUE, seed = 1)
   expect_equal(dim(f), c(80L, 60L))
   core <- bark_core_draws(stacked)
-  each <- bark_latent_cpp(
-    core, stacked$posterior$x, stacked$posterior$x, 1L
-  )$mean
+  each <- bark_latent_cpp(core, stacked$posterior$x, stacked$posterior$x, 1L)$mean
   means <- stacked$transform$response[1] + stacked$transform$response[2] *
     apply(array(each, c(20, 4, 60)), c(2, 3), mean)
   expect_lt(max(abs(fitted(stacked) - drop(w %*% means))), 0.5)
@@ -153,9 +140,7 @@ test_that("chains that disagree are weighted, and it is said", {
   alike$diagnostics$table$rhat <- 1
   expect_equal(chain_weights(alike, 1L), rep(0.25, 4))
   expect_match(
-    capture.output(
-      quick_bark(y ~ a, d, chains = 1, chain_weights = "stacking")
-    ),
+    capture.output(quick_bark(y ~ a, d, chains = 1, chain_weights = "stacking")),
     "weigh the same", all = FALSE
   )
 })
@@ -166,14 +151,9 @@ test_that("stacking is the default of runs that end by a cap", {
   }
   fit <- capped()
   expect_gt(max(fit$diagnostics$table$rhat, na.rm = TRUE), 1.05)
-  expect_identical(
-    fit$chain_weights, capped(chain_weights = "stacking")$chain_weights
-  )
+  expect_identical(fit$chain_weights, capped(chain_weights = "stacking")$chain_weights)
   expect_gt(max(fit$chain_weights), 0.3)
-  expect_match(
-    capture.output(fit), "Chains: .*disagree.*stacking",
-    all = FALSE
-  )
+  expect_match(capture.output(fit), "Chains: .*disagree.*stacking", all = FALSE)
   expect_null(capped(chain_weights = "equal")$chain_weights)
   one <- quick_bark(y ~ a, d, chains = 1, until = stop_at(rhat = 5))
   expect_null(one$chain_weights)
@@ -191,9 +171,7 @@ test_that("a chain that predicts nothing is left out", {
   expect_equal(predict(both, d), predict(one, d))
   expect_equal(predict(both, d, se.fit = TRUE), predict(one, d, se.fit = TRUE))
   expect_equal(inclusion_by(both), inclusion_by(one))
-  expect_equal(
-    summary(both)$scales[, "Estimate"], summary(one)$scales[, "Estimate"]
-  )
+  expect_equal(summary(both)$scales[, "Estimate"], summary(one)$scales[, "Estimate"])
   damaged <- both
   damaged$chain_weights <- c(2, -1)
   expect_bk_error(predict(damaged, d), "argument", "chain_weights")
@@ -205,17 +183,13 @@ test_that("classes are weighted, too, and chains go on", {
     fit <- apart(bark_matrix(d), y, family = family, chain_weights = "stacking")
     expect_equal(sum(fit$chain_weights), 1)
     expect_equal(
-      unname(predict(fit, bark_matrix(d), type = "prob")),
-      unname(predict(fit, type = "prob"))
+      unname(predict(fit, bark_matrix(d), type = "prob")), unname(predict(fit, type = "prob"))
     )
   }
   longer <- quick_bark(
-    y ~ a + g, d,
-    warmup = 0, thin = 1, ndraws = 40, chains = 4, resume = stacked,
+    y ~ a + g, d, warmup = 0, thin = 1, ndraws = 40, chains = 4, resume = stacked,
     chain_weights = "stacking"
   )
   expect_length(longer$chain_weights, 4L)
-  expect_bark_refusal(
-    quick_bark(y ~ a, d, chain_weights = "best"), "argument", "chain_weights"
-  )
+  expect_bark_refusal(quick_bark(y ~ a, d, chain_weights = "best"), "argument", "chain_weights")
 })

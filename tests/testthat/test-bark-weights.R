@@ -21,8 +21,7 @@ test_that("draws are those of the weighted likelihood", {
     columns <- columns_of(weighted, k)
     phi <- own$phi[[1]]
     variance <- own$kernels$variance
-    precision <- phi * crossprod(columns * sqrt(d$w)) +
-      diag(1 / variance, length(variance))
+    precision <- phi * crossprod(columns * sqrt(d$w)) + diag(1 / variance, length(variance))
     mean <- solve(precision, phi * crossprod(columns, d$w * y))
     expect_equal(own$kernels$mean, drop(mean), tolerance = 1e-6)
     spread <- diag(1 / (phi * d$w)) + columns %*% (variance * t(columns))
@@ -34,9 +33,7 @@ test_that("draws are those of the weighted likelihood", {
       # Factors of the chain are edited at each jump, and round.
       tolerance = 1e-6
     )
-    expect_equal(
-      flat[[k, "sigma"]], weighted$transform$response[2] / sqrt(phi)
-    )
+    expect_equal(flat[[k, "sigma"]], weighted$transform$response[2] / sqrt(phi))
   }
 })
 
@@ -50,17 +47,12 @@ test_that("f is predicted with the weights of the rows of the fit", {
     one <- bark_core_draws(weighted, k)
     precision <- one$phi * crossprod(columns_of(weighted, k) * sqrt(d$w)) +
       diag(1 / one$kernels$variance, one$kernels$size)
-    at <- plain_columns(
-      scaled, weighted$posterior$x, one$kernels$location, one$lambda[1, ]
-    )
+    at <- plain_columns(scaled, weighted$posterior$x, one$kernels$location, one$lambda[1, ])
     expect_equal(own$mean[k, ], drop(at %*% one$kernels$mean))
-    expect_equal(own$var[k, ], rowSums((at %*% solve(precision)) * at),
-      tolerance = 1e-6
-    )
+    expect_equal(own$var[k, ], rowSums((at %*% solve(precision)) * at), tolerance = 1e-6)
   }
   expect_equal(
-    predict(weighted, new), to_data[1] + to_data[2] * colMeans(own$mean),
-    ignore_attr = TRUE
+    predict(weighted, new), to_data[1] + to_data[2] * colMeans(own$mean), ignore_attr = TRUE
   )
 })
 
@@ -68,9 +60,7 @@ test_that("the size of weights is that of sigma, and nothing else", {
   other <- quick_bark(y ~ a + g, d, weights = 2^30 * w)
   names <- setdiff(dimnames(weighted$draws)[[3]], c("sigma", "phi"))
   expect_equal(other$draws[, , names], weighted$draws[, , names])
-  expect_equal(
-    other$draws[, , "sigma"], 2^15 * weighted$draws[, , "sigma"]
-  )
+  expect_equal(other$draws[, , "sigma"], 2^15 * weighted$draws[, , "sigma"])
   expect_equal(predict(other, d), predict(weighted, d))
 })
 
@@ -85,19 +75,14 @@ test_that("the rows of the fit have their weights, new rows have none", {
   latent <- with_seed(3, latent_draws(weighted, threads = 1))
   lik <- rstantools::log_lik(weighted, seed = 3)
   expect_equal(lik, stats::dnorm(
-    rep(d$y, each = 80), latent$f,
-    weighted$draws[, , "sigma"] %o% (1 / sqrt(d$w)), TRUE
+    rep(d$y, each = 80), latent$f, weighted$draws[, , "sigma"] %o% (1 / sqrt(d$w)), TRUE
   ), ignore_attr = TRUE)
   at_one <- rstantools::log_lik(weighted, d, seed = 3)
   expect_equal(at_one, stats::dnorm(
-    rep(d$y, each = 80),
-    with_seed(3, latent_draws(weighted, new_rows(weighted, d), threads = 1))$f,
+    rep(d$y, each = 80), with_seed(3, latent_draws(weighted, new_rows(weighted, d), threads = 1))$f,
     as.vector(weighted$draws[, , "sigma"]), TRUE
   ), ignore_attr = TRUE)
-  expect_equal(
-    deviance(weighted),
-    -2 * mean(rowSums(rstantools::log_lik(weighted, seed = 1)))
-  )
+  expect_equal(deviance(weighted), -2 * mean(rowSums(rstantools::log_lik(weighted, seed = 1))))
   y <- as.matrix(simulate(weighted, 80, seed = 1))
   f <- with_seed(1, latent_draws(weighted, threads = 1))
   noise <- apply(y - f$mean, 1, stats::sd)
@@ -115,20 +100,14 @@ test_that("chains with weights go on, and only with the same ones", {
   part <- quick_bark(y ~ a + g, d, weights = w, ndraws = 15)
   joined <- quick_bark(y ~ a + g, d, weights = w, resume = part)
   expect_identical(joined$draws, weighted$draws)
+  expect_bk_error(quick_bark(y ~ a + g, d, resume = part), "argument", "other data")
   expect_bk_error(
-    quick_bark(y ~ a + g, d, resume = part), "argument", "other data"
-  )
-  expect_bk_error(
-    quick_bark(y ~ a + g, d, weights = rev(w), resume = part), "argument",
-    "other data"
+    quick_bark(y ~ a + g, d, weights = rev(w), resume = part), "argument", "other data"
   )
   damaged <- weighted
   damaged$weights <- -damaged$weights
   expect_bk_error(predict(damaged, d), "argument", "weights")
-  expect_equal(
-    quick_bark(x, d$y, weights = d$w)$draws,
-    quick_bark(y ~ a + b, d, weights = w)$draws
-  )
+  expect_equal(quick_bark(x, d$y, weights = d$w)$draws, quick_bark(y ~ a + b, d, weights = w)$draws)
 })
 
 test_that("weights follow their rows by every way in", {
@@ -139,12 +118,8 @@ test_that("weights follow their rows by every way in", {
   holed$a[c(3, 8)] <- NA
   fit <- quick_bark(y ~ a + g, holed, weights = w, na.action = na.exclude)
   expect_equal(fit$weights, d$w[-c(3, 8)])
-  expect_equal(which(is.na(residuals(fit, "pearson"))), c(3L, 8L),
-    ignore_attr = TRUE
-  )
-  expect_identical(
-    fit$draws, quick_bark(y ~ a + g, d[-c(3, 8), ], weights = w)$draws
-  )
+  expect_equal(which(is.na(residuals(fit, "pearson"))), c(3L, 8L), ignore_attr = TRUE)
+  expect_identical(fit$draws, quick_bark(y ~ a + g, d[-c(3, 8), ], weights = w)$draws)
   expect_identical(
     quick_bark(y ~ a + g, d, weights = w, subset = a < 1)$draws,
     quick_bark(y ~ a + g, d[d$a < 1, ], weights = w)$draws
@@ -154,10 +129,7 @@ test_that("weights follow their rows by every way in", {
 test_that("a known precision is that of weight 1", {
   prior <- bark_prior(phi = c(4e4, 1e4))
   for (size in c(1, 100)) {
-    fit <- quick_bark(
-      y ~ a, d,
-      weights = rep_len(size * c(0.5, 1.5), 60), prior = prior
-    )
+    fit <- quick_bark(y ~ a, d, weights = rep_len(size * c(0.5, 1.5), 60), prior = prior)
     expect_lt(abs(mean(fit$draws[, , "phi"]) - 4), 0.3)
   }
 })

@@ -1,8 +1,7 @@
-# Fits of the linear model whose rows workers keep are those of one process, bit
-# by bit.
+# Fits of the linear model whose rows workers keep are those of one process, bit by bit.
 
-# Two chunks of rows, in groups; an odd number of columns and groups of any size,
-# so that no share begins where memory is aligned.
+# Two chunks of rows, in groups; an odd number of columns and groups of any size, so that no share
+# begins where memory is aligned.
 many <- local({
   set.seed(7)
   n <- 68000
@@ -26,8 +25,7 @@ few <- local({
 
 fit_rows <- function(..., model = bkm) {
   suppressWarnings(flat(model)(
-    ...,
-    threads = 1, progress = FALSE
+    ..., threads = 1, progress = FALSE
   ), classes = paste0("bayeskernel_warning_", c("max_iter", "given_up")))
 }
 
@@ -47,19 +45,12 @@ test_that("rows over two workers change no bit", {
   skip_on_cran()
   cluster <- local_workers(2)
   shared <- function(...) expect_shared(cluster, ..., data = many)
-  shared(
-    y ~ a + b + (1 | g), method = "vb", family = "logit", weights = w,
-    max_iter = 6
-  )
-  shared(
-    y ~ a + (1 + b | g) + (1 | h), method = "vb", family = "hinge", max_iter = 4
-  )
+  shared(y ~ a + b + (1 | g), method = "vb", family = "logit", weights = w, max_iter = 6)
+  shared(y ~ a + (1 + b | g) + (1 | h), method = "vb", family = "hinge", max_iter = 4)
   shared(y ~ a + b, method = "vb", family = "hinge")
   shared(number ~ a + (1 | g), method = "vb", family = "gaussian", max_iter = 4)
   shared(y ~ a + b + I(a * b), method = "ep", family = "probit")
-  shared(
-    y ~ a + b + (1 | h), method = "ep", family = "logit", max_iter = 30
-  )
+  shared(y ~ a + b + (1 | h), method = "ep", family = "logit", max_iter = 30)
 })
 
 test_that("what workers keep is what the model has of rows", {
@@ -79,13 +70,11 @@ test_that("what workers keep is what the model has of rows", {
         family = family, method = method, weights = few$w, data = few
       )
       shared(
-        formula("gp(a, b, inducing = 12) + (1 | g)"), family = family,
-        method = method, data = few
+        formula("gp(a, b, inducing = 12) + (1 | g)"), family = family, method = method, data = few
       )
     }
     fit <- shared(
-      y ~ near + level + (1 | g), family = "logit", method = method,
-      missing = "model", data = few
+      y ~ near + level + (1 | g), family = "logit", method = method, missing = "model", data = few
     )
     expect_false(is.null(fit$imputed))
   }
@@ -94,9 +83,7 @@ test_that("what workers keep is what the model has of rows", {
     shared(y ~ a + b + (1 | g), model = bsvm, method = method)
   }
   # Workers have nothing to do.
-  shared(
-    y ~ a + b, method = "vb", select = TRUE, family = "logit", polish = FALSE
-  )
+  shared(y ~ a + b, method = "vb", select = TRUE, family = "logit", polish = FALSE)
   # Nothing stays behind.
   left <- parallel::clusterCall(cluster, function() {
     length(ls(get("worker_rows", asNamespace("bayeskernel"))))
@@ -130,8 +117,7 @@ test_that("a worker that dies is an error of its class", {
   pid <- parallel::clusterCall(cluster, Sys.getpid)[[1]]
   tools::pskill(pid, tools::SIGKILL)
   expect_bk_error(
-    fit_rows(y ~ a, few, family = "logit", method = "vb", cluster = cluster),
-    "cluster", "worker"
+    fit_rows(y ~ a, few, family = "logit", method = "vb", cluster = cluster), "cluster", "worker"
   )
   expect_true(fit_rows(y ~ a, few, method = "vb")$diagnostics$converged)
 })

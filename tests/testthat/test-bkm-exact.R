@@ -1,5 +1,4 @@
-# bkm() beside posteriors that are known: by quadrature, by least squares, by
-# limits.
+# bkm() beside posteriors that are known: by quadrature, by least squares, by limits.
 
 d <- family_data(n = 40)
 x <- as.vector(scale(d$x))
@@ -15,10 +14,7 @@ fit_of <- function(family, method, ...) {
 test_that("mean and sd are those of quadrature, under the default priors", {
   for (family in c("logit", "probit")) {
     unit <- if (family == "logit") 1 else 1 / 1.7
-    exact <- grid_posterior(
-      x, label,
-      family = family, sd = c(10, 2.5) * unit
-    )
+    exact <- grid_posterior(x, label, family = family, sd = c(10, 2.5) * unit)
     for (method in methods) {
       fit <- fit_of(family, method)
       expect_lt(max(abs(coef(fit) - exact$mean) / exact$sd), 0.06)
@@ -51,18 +47,14 @@ test_that("weights are powers of the likelihood, offsets known parts of f", {
   exact <- grid_posterior(x, label, more$w, more$o)
   for (method in methods) {
     fit <- bkm(
-      y ~ x, more,
-      method = method, weights = w, offset = o, threads = 1,
-      control = list(tol = 1e-8)
+      y ~ x, more, method = method, weights = w, offset = o, threads = 1, control = list(tol = 1e-8)
     )
     expect_lt(max(abs(coef(fit) - exact$mean) / exact$sd), 0.06)
     expect_true(all(abs(sqrt(diag(vcov(fit))) / exact$sd - 0.98) < 0.03))
   }
   chain <- bkm(
-    y ~ x, more,
-    method = "gibbs", weights = w, offset = o, chains = 2,
-    control = list(warmup = 200, progress = FALSE),
-    ndraws = 2000, seed = 11, threads = 1
+    y ~ x, more, method = "gibbs", weights = w, offset = o, chains = 2,
+    control = list(warmup = 200, progress = FALSE), ndraws = 2000, seed = 11, threads = 1
   )
   found <- batch_summary(chain$draws)
   expect_lt(max(abs(found$mean - exact$mean) / found$mcse_mean), 4)
@@ -100,9 +92,7 @@ test_that("a flat prior gives the maximum likelihood, in large samples", {
   for (family in c("logit", "probit")) {
     ml <- stats::glm(y ~ a + b, stats::binomial(family), large)
     for (method in methods) {
-      fit <- bkm(s ~ a + b, large, family,
-        method = method, prior = flat, threads = 1
-      )
+      fit <- bkm(s ~ a + b, large, family, method = method, prior = flat, threads = 1)
       se <- sqrt(diag(vcov(ml)))
       expect_lt(max(abs(coef(fit) - coef(ml)) / se), 0.08)
       expect_equal(sqrt(diag(vcov(fit))), se, tolerance = 0.01)
@@ -126,24 +116,13 @@ test_that("a numeric response with a flat prior is least squares", {
   }
   # In any units.
   other <- transform(d, number = 1e4 - 1000 * number, x = x / 100)
-  fit <- bkm(number ~ x + z, d, penalty = "none", threads = 1,
-    control = list(tol = 1e-10))
-  moved <- bkm(
-    number ~ x + z, other, penalty = "none", threads = 1,
-    control = list(tol = 1e-10)
-  )
-  expect_equal(
-    predict(moved, other), 1e4 - 1000 * predict(fit, d),
-    tolerance = 1e-8
-  )
+  fit <- bkm(number ~ x + z, d, penalty = "none", threads = 1, control = list(tol = 1e-10))
+  moved <- bkm(number ~ x + z, other, penalty = "none", threads = 1, control = list(tol = 1e-10))
+  expect_equal(predict(moved, other), 1e4 - 1000 * predict(fit, d), tolerance = 1e-8)
   expect_equal(sigma(moved), 1000 * sigma(fit), tolerance = 1e-8)
+  expect_equal(log_evidence(moved), log_evidence(fit) - 60 * log(1000), tolerance = 1e-8)
   expect_equal(
-    log_evidence(moved), log_evidence(fit) - 60 * log(1000),
-    tolerance = 1e-8
-  )
-  expect_equal(
-    predict(moved, other, se.fit = TRUE)$se.fit,
-    1000 * predict(fit, d, se.fit = TRUE)$se.fit,
+    predict(moved, other, se.fit = TRUE)$se.fit, 1000 * predict(fit, d, se.fit = TRUE)$se.fit,
     tolerance = 1e-8
   )
 })
@@ -153,25 +132,19 @@ test_that("the evidence of a regression is that of its normal law", {
   d <- family_data()
   y <- as.vector(scale(d$number))
   x <- cbind(1, scale(d$x))
-  prior <- bkm_prior(
-    beta_var = 2, intercept_var = 3, noise_shape = 3, noise_rate = 1
-  )
+  prior <- bkm_prior(beta_var = 2, intercept_var = 3, noise_shape = 3, noise_rate = 1)
   fit <- bkm(number ~ x, d, penalty = "none", prior = prior, threads = 1)
   density <- function(v) {
     vapply(v, function(v) {
       root <- chol(v * diag(60) + x %*% diag(c(3, 2)) %*% t(x))
-      -sum(log(diag(root))) - 30 * log(2 * pi) -
-        sum(backsolve(root, y, transpose = TRUE)^2) / 2
+      -sum(log(diag(root))) - 30 * log(2 * pi) - sum(backsolve(root, y, transpose = TRUE)^2) / 2
     }, 1)
   }
   reference <- density(0.3)
   evidence <- reference + log(stats::integrate(function(v) {
     exp(density(v) - reference + 3 * log(1) - lgamma(3) - 4 * log(v) - 1 / v)
   }, 0.02, 5, rel.tol = 1e-10, subdivisions = 1000L)$value)
-  expect_equal(
-    log_evidence(fit), evidence - 60 * log(sd(d$number)),
-    tolerance = 5e-4
-  )
+  expect_equal(log_evidence(fit), evidence - 60 * log(sd(d$number)), tolerance = 5e-4)
 })
 
 test_that("an unseen group is averaged over, a known one has its effect", {
@@ -183,10 +156,7 @@ test_that("an unseen group is averaged over, a known one has its effect", {
     # Without the group: steeper, and surer.
     fixed <- predict(fit, at, "response", re.form = NA)
     expect_lt(abs(p$fit[2, 2] - 0.5), abs(fixed[2] - 0.5))
-    draws <- predict(
-      fit, at, "prob",
-      draws = TRUE, ndraws = 4000, seed = 1
-    )
+    draws <- predict(fit, at, "prob", draws = TRUE, ndraws = 4000, seed = 1)
     expect_lt(max(abs(colMeans(draws) - p$fit[, 2])), 0.015)
     expect_lt(max(abs(apply(draws, 2, sd) - p$se.fit)), 0.015)
     known <- predict(fit, transform(at, g = "g1"), "link", se.fit = TRUE)
@@ -204,21 +174,14 @@ test_that("mixed models agree with lme4 where both should", {
     fit <- bkm(number ~ x + z + (1 | g), d, method = method, threads = 1)
     se <- sqrt(diag(as.matrix(vcov(normal))))
     expect_lt(max(abs(coef(fit) - lme4::fixef(normal)) / se), 0.05)
-    expect_equal(
-      sqrt(diag(vcov(fit))), se,
-      tolerance = 0.02, ignore_attr = TRUE
-    )
+    expect_equal(sqrt(diag(vcov(fit))), se, tolerance = 0.02, ignore_attr = TRUE)
     expect_equal(sigma(fit), sigma(normal), tolerance = 0.01)
     ours <- attr(VarCorr(fit)$g, "stddev")
     expect_equal(
-      ours, attr(lme4::VarCorr(normal)$g, "stddev"),
-      tolerance = 0.03, ignore_attr = TRUE
+      ours, attr(lme4::VarCorr(normal)$g, "stddev"), tolerance = 0.03, ignore_attr = TRUE
     )
   }
-  binary <- lme4::glmer(
-    y ~ x + z + (1 | g), d, stats::binomial(),
-    nAGQ = 15
-  )
+  binary <- lme4::glmer(y ~ x + z + (1 | g), d, stats::binomial(), nAGQ = 15)
   fit <- bkm(y ~ x + z + (1 | g), d, threads = 1)
   se <- sqrt(diag(as.matrix(vcov(binary))))
   expect_lt(max(abs(coef(fit) - lme4::fixef(binary)) / se), 0.3)
@@ -235,8 +198,8 @@ test_that("with many rows the default tolerance is one of the coefficients", {
   expect_lt(max(off), 2e-3)
 })
 
-# A probit model with a group for each row: P(y = 1) = Phi(b / sqrt(1 + s^2)),
-# and the data do not bound s.
+# A probit model with a group for each row: P(y = 1) = Phi(b / sqrt(1 + s^2)), and the data do not
+# bound s.
 test_that("one row a group: the sd of the groups is that of its prior's tail", {
   yes <- 19
   n <- 40
@@ -298,17 +261,14 @@ test_that("quantiles on a lattice are those of the density through it", {
   expect_equal(quantiles(0L, 2, 1), c(2, 2, 2))
 })
 
-# Covariances from the prior, Psi | a ~ IW(3, 4 diag(1 / a)), a_k ~ IG(1/2, 1),
-# weighted by the likelihood of all else integrated out.
+# Covariances from the prior, Psi | a ~ IW(3, 4 diag(1 / a)), a_k ~ IG(1/2, 1), weighted by the
+# likelihood of all else integrated out.
 test_that("chains of correlated effects have the posterior of half t ones", {
   set.seed(1)
   data <- data.frame(g = gl(6, 4), x = rnorm(24))
   effects <- matrix(rnorm(12), 6)
   data$y <- effects[data$g, 1] + 0.7 * effects[data$g, 2] * data$x + rnorm(24)
-  prior <- bkm_prior(
-    beta_var = 1, intercept_var = 1, noise_shape = 4, noise_rate = 3,
-    sd_scale = 1
-  )
+  prior <- bkm_prior(beta_var = 1, intercept_var = 1, noise_shape = 4, noise_rate = 3, sd_scale = 1)
   columns <- cbind(1, data$x)
   group <- outer(data$g, data$g, "==")
   one <- replicate(10000, {
@@ -332,10 +292,7 @@ test_that("chains of correlated effects have the posterior of half t ones", {
     y ~ x + (x | g), data, "gaussian",
     ndraws = 8000, warmup = 500, standardize = FALSE, prior = prior
   )
-  names <- c(
-    "Sigma[g:(Intercept),(Intercept)]", "Sigma[g:x,x]",
-    "Sigma[g:x,(Intercept)]", "sigma"
-  )
+  names <- c("Sigma[g:(Intercept),(Intercept)]", "Sigma[g:x,x]", "Sigma[g:x,(Intercept)]", "sigma")
   found <- fit$draws[, , names]
   found[, , 3] <- found[, , 3] / sqrt(found[, , 1] * found[, , 2])
   found[, , 1:2] <- log(found[, , 1:2]) / 2

@@ -11,9 +11,7 @@ test_that("the family is that of the response, or what is said in any form", {
   expect_identical(quick(number ~ x, d)$family, "gaussian")
   expect_identical(quick(I(y == "yes") ~ x, d)$family, "logit")
   expect_identical(quick(I(+(y == "yes")) ~ x, d)$family, "logit")
-  for (
-    family in list("probit", binomial("probit"), binomial(link = "probit"))
-  ) {
+  for (family in list("probit", binomial("probit"), binomial(link = "probit"))) {
     expect_identical(quick(y ~ x, d, family)$family, "probit")
   }
   for (family in list("logit", binomial, binomial(), "binomial")) {
@@ -23,15 +21,12 @@ test_that("the family is that of the response, or what is said in any form", {
     expect_identical(quick(number ~ x, d, family)$family, "gaussian")
   }
   expect_identical(quick(d[c("x", "z")], d$y)$family, "logit")
-  expect_identical(
-    quick(as.matrix(d[c("x", "z")]), d$number)$family, "gaussian"
-  )
+  expect_identical(quick(as.matrix(d[c("x", "z")]), d$number)$family, "gaussian")
 })
 
 test_that("families that are not there name those that are", {
   for (family in list(
-    "poisson", poisson(), poisson, binomial("cauchit"), gaussian("log"), 3,
-    TRUE,
+    "poisson", poisson(), poisson, binomial("cauchit"), gaussian("log"), 3, TRUE,
     c("logit", "probit"), mean
   )) {
     expect_bk_error(quick(y ~ x, d, family), "argument", "probit")
@@ -42,9 +37,7 @@ test_that("a response that does not suit the family says which would", {
   expect_bk_error(quick(number ~ x, d, "logit"), "response", "gaussian")
   expect_bk_error(quick(number ~ x, d, "hinge"), "response", "gaussian")
   expect_bk_error(quick(y ~ x, d, "gaussian"), "response", "logit")
-  expect_bk_error(
-    quick(as.character(y) ~ x, d, "gaussian"), "response", "logit"
-  )
+  expect_bk_error(quick(as.character(y) ~ x, d, "gaussian"), "response", "logit")
   expect_bk_error(quick(cbind(x, z) ~ 1, d, "gaussian"), "response", "logit")
   expect_bk_error(quick(three ~ x, d), "response", "mkprobit")
   expect_bk_error(quick(three ~ x, d, "probit"), "response", "gpsvm")
@@ -53,9 +46,7 @@ test_that("a response that does not suit the family says which would", {
   share <- transform(d, p = plogis(x))
   expect_bk_error(quick(p ~ x, share, "logit"), "response", "cbind")
   # Two numbers that are no codes: which is meant?
-  expect_bk_error(
-    quick(I(1 + (y == "yes")) ~ x, d), "response", "not class codes"
-  )
+  expect_bk_error(quick(I(1 + (y == "yes")) ~ x, d), "response", "not class codes")
   x <- as.matrix(d[c("x", "z")])
   expect_bk_error(quick(d, y ~ x), "argument", "formula comes first")
   expect_bk_error(quick(x, d$three), "response", "gpsvm")
@@ -68,28 +59,18 @@ test_that("counts are whole, not negative, and no more than the trials", {
   expect_identical(nobs(quick(cbind(s, f) ~ x, counts)), 60L)
   for (bad in list(0.5, -1, NA, Inf)) {
     counts$s[7] <- bad
-    error <- expect_error(
-      quick(cbind(s, f) ~ x, counts),
-      class = "bayeskernel_error"
-    )
+    error <- expect_error(quick(cbind(s, f) ~ x, counts), class = "bayeskernel_error")
     expect_match(conditionMessage(error), "row 7")
   }
   counts$s[7] <- 5
-  expect_bk_error(
-    quick(cbind(s, 2 - s) ~ x, counts), "response", "more successes than trials"
-  )
+  expect_bk_error(quick(cbind(s, 2 - s) ~ x, counts), "response", "more successes than trials")
 })
 
 test_that("methods and arguments that do not go together are refused", {
+  expect_bk_error(quick(y ~ x + z, d, select = TRUE, method = "ep"), "argument", "gibbs")
+  expect_bk_error(quick(y ~ x, d, prior = bsvm_prior()), "prior", "bkm_prior")
   expect_bk_error(
-    quick(y ~ x + z, d, select = TRUE, method = "ep"), "argument", "gibbs"
-  )
-  expect_bk_error(
-    quick(y ~ x, d, prior = bsvm_prior()), "prior", "bkm_prior"
-  )
-  expect_bk_error(
-    quick(y ~ x, d, "probit", weights = z + 2, method = "gibbs"), "argument",
-    "whole weights"
+    quick(y ~ x, d, "probit", weights = z + 2, method = "gibbs"), "argument", "whole weights"
   )
   expect_bk_error(quick(y ~ x, d, method = "laplace"), "argument", "\"ep\"")
   expect_bk_error(quick(y ~ x, d, penalty = -1), "argument", "penalty")
@@ -112,15 +93,11 @@ test_that("separated classes are said where the prior is nearly flat", {
     expect_bk_warning(
       suppressWarnings(
         quick(y ~ x, apart, prior = flat, method = method),
-        classes = c(
-          "bayeskernel_warning_max_iter", "bayeskernel_warning_convergence"
-        )
+        classes = c("bayeskernel_warning_max_iter", "bayeskernel_warning_convergence")
       ),
       "separation", "bkm_prior"
     )
-    expect_bk_warning(
-      fit <- quick(y ~ x, apart, method = method), "separation", "`x`"
-    )
+    expect_bk_warning(fit <- quick(y ~ x, apart, method = method), "separation", "`x`")
     expect_lt(max(abs(coef(fit, scale = "model"))), 12)
   }
 })
@@ -158,8 +135,7 @@ test_that("priors are checked, and filled in by family", {
   for (name in names(bad)) {
     for (value in bad[[name]]) {
       error <- expect_error(
-        do.call(bkm_prior, stats::setNames(list(value), name)),
-        class = "bayeskernel_error_prior"
+        do.call(bkm_prior, stats::setNames(list(value), name)), class = "bayeskernel_error_prior"
       )
       expect_identical(error$column, name)
     }
@@ -173,23 +149,16 @@ test_that("priors are checked, and filled in by family", {
   # The intercept has its own, unless there is a number for each column.
   few <- transform(d, y = x > 5)
   wide <- coef(quick(y ~ z, few), scale = "model")
-  narrow <- coef(quick(y ~ z, few, prior = bkm_prior(intercept_var = 1e-6)),
-    scale = "model"
-  )
+  narrow <- coef(quick(y ~ z, few, prior = bkm_prior(intercept_var = 1e-6)), scale = "model")
   expect_lt(abs(narrow[[1]]), 1e-3)
   expect_gt(abs(wide[[1]]), 1)
   both <- quick(y ~ z, few, prior = bkm_prior(beta_var = c(1e-6, 1e-6)))
   expect_lt(max(abs(coef(both, scale = "model"))), 1e-3)
-  expect_bk_error(
-    quick(y ~ x, d, prior = bkm_prior(beta_var = 1:3)), "prior", "bkm_prior"
-  )
+  expect_bk_error(quick(y ~ x, d, prior = bkm_prior(beta_var = 1:3)), "prior", "bkm_prior")
   expect_output(print(bkm_prior(beta_var = 4)), "variance 4")
   expect_output(print(quick(y ~ x, d)$prior), "variance 100")
 })
 
 test_that("a constant number is told, and fitted", {
-  expect_bk_warning(
-    quick(number ~ x, transform(d, number = 3), "gaussian"), "response",
-    "constant"
-  )
+  expect_bk_warning(quick(number ~ x, transform(d, number = 3), "gaussian"), "response", "constant")
 })

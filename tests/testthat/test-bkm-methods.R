@@ -17,16 +17,13 @@ number <- fit(number ~ x + z + (1 | g), d)
 hinge <- fit(y ~ x + z + (1 | g), d, "hinge")
 by_vb <- fit(y ~ x + z + (1 | g), d, method = "vb")
 chain <- suppressWarnings(fit(
-  y ~ x + z + (1 | g), d,
-  method = "gibbs", chains = 2, warmup = 200, ndraws = 300, seed = 1
+  y ~ x + z + (1 | g), d, method = "gibbs", chains = 2, warmup = 200, ndraws = 300, seed = 1
 ))
 all <- list(logit, probit, number, hinge, by_vb, chain)
 
 test_that("print() says the family, the method and how far to trust it", {
   expect_output(print(logit), "logistic")
-  expect_output(
-    print(logit), "Posterior: +expectation propagation, [0-9]+ pass"
-  )
+  expect_output(print(logit), "Posterior: +expectation propagation, [0-9]+ pass")
   expect_output(print(logit), "importance\\s+check k = ")
   # A process leaves a residual to its rows, of which it is not made.
   curve <- fit(y ~ gp(x) + z, d)
@@ -74,16 +71,10 @@ test_that("evidence compares models of the same responses, and no others", {
   expect_bk_error(anova(logit, number), "argument", "other responses")
   powers <- fit(y ~ x, d, weights = z + 2)
   expect_bk_error(anova(logit, powers), "argument", "powers")
-  expect_bk_error(
-    anova(logit, fit(y ~ x, d[-1, ])), "argument", "number of rows"
-  )
-  expect_bk_error(
-    anova(logit, fit(rev(y) ~ x, d)), "argument", "responses"
-  )
+  expect_bk_error(anova(logit, fit(y ~ x, d[-1, ])), "argument", "number of rows")
+  expect_bk_error(anova(logit, fit(rev(y) ~ x, d)), "argument", "responses")
   expect_bk_error(anova(logit, 3), "argument")
-  expect_bk_error(
-    log_evidence(bsvm(y ~ x, d, threads = 1, method = "vb")), "argument", "bkm"
-  )
+  expect_bk_error(log_evidence(bsvm(y ~ x, d, threads = 1, method = "vb")), "argument", "bkm")
 })
 
 test_that("loo() sums the cavities, which are what refits predict", {
@@ -114,9 +105,7 @@ test_that("loo() sums the cavities, which are what refits predict", {
   expect_equal(comparison[1, "elpd_diff"], 0)
   # By draws.
   sampled <- suppressWarnings(loo::loo(chain))
-  expect_lt(
-    abs(sampled$estimates[1, 1] - out$estimates[1, 1]), 2
-  )
+  expect_lt(abs(sampled$estimates[1, 1] - out$estimates[1, 1]), 2)
   counts <- fit(cbind(s, 3 - s) ~ x, transform(d, s = rep(0:3, 15)))
   # A row is one unit (test-counts-units.R).
   pointwise <- loo::loo(counts)$pointwise[, 1]
@@ -139,10 +128,7 @@ test_that("the likelihood of a fit, and AIC by it", {
   ols <- stats::lm(number ~ x + z, d)
   expect_lt(abs(logLik(regression) - logLik(ols)), 0.3)
   expect_lt(abs(attr(logLik(regression), "df") - 4), 0.3)
-  expect_equal(
-    deviance(chain), -2 * mean(rowSums(log_lik_of(chain))),
-    tolerance = 0.02
-  )
+  expect_equal(deviance(chain), -2 * mean(rowSums(log_lik_of(chain))), tolerance = 0.02)
   expect_bk_error(logLik(hinge), "argument", "pseudo-likelihood")
   expect_bk_error(deviance(hinge), "argument", "pseudo-likelihood")
 })
@@ -152,17 +138,13 @@ test_that("log_lik() is the density of each response by draw", {
   f <- rstantools::posterior_linpred(logit, ndraws = 20, seed = 1)
   sign <- rep(ifelse(d$y == "yes", 1, -1), each = 20)
   expect_equal(
-    rstantools::log_lik(logit, ndraws = 20, seed = 1),
-    plogis(sign * f, log.p = TRUE),
+    rstantools::log_lik(logit, ndraws = 20, seed = 1), plogis(sign * f, log.p = TRUE),
     ignore_attr = TRUE
   )
   ll <- rstantools::log_lik(number, newdata = d[1:5, ], ndraws = 500, seed = 1)
   expect_identical(dim(ll), c(500L, 5L))
   at <- predict(number, d[1:5, ], se.fit = TRUE)
-  expected <- dnorm(
-    d$number[1:5], at$fit, sqrt(at$se.fit^2 + sigma(number)^2),
-    log = TRUE
-  )
+  expected <- dnorm(d$number[1:5], at$fit, sqrt(at$se.fit^2 + sigma(number)^2), log = TRUE)
   expect_lt(max(abs(log(colMeans(exp(ll))) - expected)), 0.1)
   expect_bk_error(rstantools::log_lik(hinge), "argument", "bkm")
 })
@@ -173,42 +155,29 @@ test_that("intervals of a new response hold it", {
   expect_true(inside > 0.8 && inside <= 1)
   credible <- predict(number, d, interval = "credible", level = 0.9)
   expect_true(all(credible[, 2] > limits[, 2] & credible[, 3] < limits[, 3]))
-  draws <- predict(
-    number, d[1:3, ],
-    draws = TRUE, interval = "prediction", ndraws = 4000, seed = 1
-  )
-  expect_lt(max(abs(
-    apply(draws, 2, quantile, 0.95) - limits[1:3, 3]
-  )), 0.25)
-  expect_bk_error(
-    predict(logit, d, "link", interval = "prediction"), "argument", "numeric"
-  )
+  draws <- predict(number, d[1:3, ], draws = TRUE, interval = "prediction", ndraws = 4000, seed = 1)
+  expect_lt(max(abs(apply(draws, 2, quantile, 0.95) - limits[1:3, 3])), 0.25)
+  expect_bk_error(predict(logit, d, "link", interval = "prediction"), "argument", "numeric")
 })
 
 test_that("classes by prevalence, links, and the random effects left out", {
   rare <- fit(y ~ x, transform(d, y = x > 5))
   p <- predict(rare, type = "response")
   share <- mean(d$x > 5)
-  expect_identical(
-    predict(rare, threshold = "prevalence") == "TRUE", unname(p >= share)
-  )
+  expect_identical(predict(rare, threshold = "prevalence") == "TRUE", unname(p >= share))
   # Probabilities are averaged over f, by about sqrt(1 + pi v / 8).
   latent <- predict(logit, d, "link", se.fit = TRUE)
   expect_equal(
-    latent$fit / sqrt(1 + pi * latent$se.fit^2 / 8),
-    qlogis(predict(logit, d, "response")),
+    latent$fit / sqrt(1 + pi * latent$se.fit^2 / 8), qlogis(predict(logit, d, "response")),
     tolerance = 0.03
   )
   for (object in list(logit, number, chain)) {
     without <- predict(object, d, "link", re.form = NA)
     expect_equal(
-      without, drop(model.matrix(object) %*% coef(object)),
-      ignore_attr = TRUE, tolerance = 1e-6
+      without, drop(model.matrix(object) %*% coef(object)), ignore_attr = TRUE, tolerance = 1e-6
     )
   }
-  expect_bk_error(
-    predict(logit, d, "prob", link = "probit"), "argument", "link"
-  )
+  expect_bk_error(predict(logit, d, "prob", link = "probit"), "argument", "link")
 })
 
 test_that("fits are saved, read and updated", {
@@ -218,17 +187,13 @@ test_that("fits are saved, read and updated", {
     again <- readRDS(file)
     unlink(file)
     expect_equal(
-      predict(again, d, "link", se.fit = TRUE),
-      predict(object, d, "link", se.fit = TRUE)
+      predict(again, d, "link", se.fit = TRUE), predict(object, d, "link", se.fit = TRUE)
     )
   }
   less <- update(logit, . ~ . - z)
   expect_identical(names(coef(less)), c("(Intercept)", "x"))
   expect_identical(update(logit, family = "probit")$family, "probit")
-  expect_equal(
-    coef(update(logit, family = "probit")), coef(probit),
-    tolerance = 1e-8
-  )
+  expect_equal(coef(update(logit, family = "probit")), coef(probit), tolerance = 1e-8)
   expect_identical(update(logit, method = "vb")$method, "vb")
 })
 
@@ -244,8 +209,7 @@ test_that("an offset is a column whose coefficient is one", {
   shifted <- transform(d, o = z, number = number + 3 * z)
   plain <- fit(number ~ x, d, penalty = "none", tol = 1e-10)
   moved <- fit(
-    number ~ x, transform(d, number = number + 3 * z),
-    offset = 3 * z, penalty = "none", tol = 1e-10
+    number ~ x, transform(d, number = number + 3 * z), offset = 3 * z, penalty = "none", tol = 1e-10
   )
   expect_equal(coef(moved), coef(plain), tolerance = 1e-6)
   expect_equal(log_evidence(moved), log_evidence(plain), tolerance = 1e-6)
@@ -269,13 +233,9 @@ test_that("missing predictors are averaged over as atoms", {
   holed <- d
   holed$x[1:12] <- NA
   for (method in "vb") {
-    object <- fit(
-      y ~ x + z + (1 | g), holed, missing = "model", method = method
-    )
+    object <- fit(y ~ x + z + (1 | g), holed, missing = "model", method = method)
     complete <- fit(y ~ x + z + (1 | g), d[-(1:12), ], method = method)
-    expect_lt(
-      max(abs(coef(object) - coef(complete)) / sqrt(diag(vcov(complete)))), 1
-    )
+    expect_lt(max(abs(coef(object) - coef(complete)) / sqrt(diag(vcov(complete)))), 1)
     values <- imputed(object)
     expect_identical(values$row, 1:12)
     # The label tells about the value: x raises the chance of yes.
@@ -283,18 +243,12 @@ test_that("missing predictors are averaged over as atoms", {
     expect_gt(by_label[["yes"]], by_label[["no"]])
     p <- predict(object, holed[1:3, ], "prob", se.fit = TRUE)
     expect_false(anyNA(p$fit))
-    draws <- predict(
-      object, holed[1:3, ], "prob",
-      draws = TRUE, ndraws = 4000, seed = 1
-    )
+    draws <- predict(object, holed[1:3, ], "prob", draws = TRUE, ndraws = 4000, seed = 1)
     expect_lt(max(abs(colMeans(draws) - p$fit[, 2])), 0.03)
     expect_lt(max(abs(apply(draws, 2, sd) - p$se.fit)), 0.03)
     expect_length(fitted(object), 60L)
   }
-  expect_equal(
-    nrow(imputed(fit(number ~ x + z, holed, missing = "model", method = "vb"))),
-    12L
-  )
+  expect_equal(nrow(imputed(fit(number ~ x + z, holed, missing = "model", method = "vb"))), 12L)
 })
 
 test_that("a source of rows gives the fit of the matrix", {
@@ -302,16 +256,14 @@ test_that("a source of rows gives the fit of the matrix", {
   for (family in c("logit", "probit", "gaussian")) {
     y <- if (family == "gaussian") d$number else d$y
     source <- bkm(
-      row_source(x, y), family,
-      method = "svi", seed = 1, threads = 1,
+      row_source(x, y), family, method = "svi", seed = 1, threads = 1,
       control = list(tol = 1e-9, progress = FALSE)
     )
     matrix <- fit(x, y, family, method = "vb", tol = 1e-9)
     expect_equal(coef(source), coef(matrix), tolerance = 1e-4)
     expect_equal(vcov(source), vcov(matrix), tolerance = 1e-3)
     expect_equal(
-      elbo(source)[length(elbo(source))], elbo(matrix)[length(elbo(matrix))],
-      tolerance = 1e-4
+      elbo(source)[length(elbo(source))], elbo(matrix)[length(elbo(matrix))], tolerance = 1e-4
     )
   }
 })
@@ -330,9 +282,7 @@ test_that("limits over a grid of variances are those of its mixture", {
   }, numeric(3))
   scale <- object$transform$scale[["x"]]
   for (k in 1:2) {
-    below <- stats::pnorm(
-      limits["x", k] * scale, theta[2, ], sqrt(theta[3, ])
-    )
+    below <- stats::pnorm(limits["x", k] * scale, theta[2, ], sqrt(theta[3, ]))
     expect_equal(sum(theta[1, ] * below), c(0.05, 0.95)[k], tolerance = 1e-6)
   }
   # The mixture has longer tails than the normal law of its moments.

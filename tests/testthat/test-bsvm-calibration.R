@@ -1,8 +1,7 @@
-# The pseudo-likelihood is not normalised over y, so data are drawn from the
-# joint density p(theta) prod L(y_i | f_i) itself: theta
-# from the prior, kept with probability
-# prod {L(+1 | f_i) + L(-1 | f_i)} / (1 + e^-4), then y_i = +1 with probability
-# g(f_i). Ranks of theta among draws given y are then uniform.
+# The pseudo-likelihood is not normalised over y, so data are drawn from the joint density p(theta)
+# prod L(y_i | f_i) itself: theta from the prior, kept with probability prod {L(+1 | f_i) + L(-1 |
+# f_i)} / (1 + e^-4), then y_i = +1 with probability g(f_i). Ranks of theta among draws given y are
+# then uniform.
 
 slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 
@@ -34,14 +33,9 @@ rank_of <- function(theta, draws, size) {
 # False alarm rate below 1e-4 for the whole file: each p value above 1e-5 / 2.
 expect_uniform <- function(ranks, size, bins = 10) {
   for (name in colnames(ranks)) {
-    count <- tabulate(
-      1 + floor(ranks[, name] / (size + 1) * bins), bins
-    )
+    count <- tabulate(1 + floor(ranks[, name] / (size + 1) * bins), bins)
     expected <- nrow(ranks) / bins
-    p <- stats::pchisq(
-      sum((count - expected)^2 / expected), bins - 1,
-      lower.tail = FALSE
-    )
+    p <- stats::pchisq(sum((count - expected)^2 / expected), bins - 1, lower.tail = FALSE)
     expect_gt(p, 5e-6, label = paste("p value of the ranks of", name))
   }
 }
@@ -49,8 +43,8 @@ expect_uniform <- function(ranks, size, bins = 10) {
 calibrate <- function(data_sets, prior, fit_draws, size = 99) {
   ranks <- replicate(data_sets, {
     one <- draw_joint(prior)
-    # A response with one class alone is a legal draw that bsvm() refuses: the
-    # core is called for all, so that none is left out.
+    # A response with one class alone is a legal draw that bsvm() refuses: the core is called for
+    # all, so that none is left out.
     rank_of(one$theta, fit_draws(one), size)
   })
   ranks <- matrix(ranks, ncol = data_sets)
@@ -69,8 +63,7 @@ core_draws <- function(one, x, prior_blocks, z = matrix(0, nrow(x), 0),
     ),
     prior_blocks,
     golden_settings(
-      warmup = 200, draws = draws, thin = thin, chain_id = 1L,
-      seed = sample.int(1e6, 1)
+      warmup = 200, draws = draws, thin = thin, chain_id = 1L, seed = sample.int(1e6, 1)
     )
   )$draws
 }
@@ -87,8 +80,7 @@ test_that("ranks are uniform: fixed coefficients and a learned penalty", {
   blocks <- list(
     precision = c(1, 0, 0), mean = numeric(3),
     blocks = list(list(
-      kind = "iid", eliminated = FALSE, first = 1L, members = 2L, width = 1L,
-      shape = 4, rate = 3
+      kind = "iid", eliminated = FALSE, first = 1L, members = 2L, width = 1L, shape = 4, rate = 3
     )),
     transforms = list(matrix(0, 0, 0))
   )
@@ -111,22 +103,18 @@ test_that("ranks are uniform: random intercepts", {
   blocks <- list(
     precision = c(1, 1), mean = numeric(2),
     blocks = list(list(
-      kind = "iid", eliminated = TRUE, first = 2L, members = 3L, width = 1L,
-      shape = 4, rate = 3
+      kind = "iid", eliminated = TRUE, first = 2L, members = 3L, width = 1L, shape = 4, rate = 3
     )),
     transforms = list(diag(1))
   )
   calibrate(if (slow) 1000 else 200, prior, function(one) {
-    core_draws(one, x, blocks,
-      z = matrix(1, n, 1), group = group, draws = 99, thin = 20
-    )
+    core_draws(one, x, blocks, z = matrix(1, n, 1), group = group, draws = 99, thin = 20)
   })
 })
 
-# Geweke's test: sweeps of the sampler alternate with labels drawn given f.
-# The pairs (theta, y) follow the joint density, in which
-# p(theta) is weighted by prod {L(+1 | f_i) + L(-1 | f_i)}: importance
-# sampling from the prior gives the same moments without the sampler.
+# Geweke's test: sweeps of the sampler alternate with labels drawn given f. The pairs (theta, y)
+# follow the joint density, in which p(theta) is weighted by prod {L(+1 | f_i) + L(-1 | f_i)}:
+# importance sampling from the prior gives the same moments without the sampler.
 test_that("sampler and labels in turn keep the joint density: random slopes", {
   skip_if_not(slow, "BAYESKERNEL_SLOW is not true")
   set.seed(103)
@@ -158,9 +146,8 @@ test_that("sampler and labels in turn keep the joint density: random slopes", {
   error <- sqrt(drop((values - expected)^2 %*% weight^2)) / sum(weight)
 
   data <- list(
-    x = x, center = c(0, 0), scale = c(1, 1), y = rep(c(1, -1), n / 2),
-    weights = rep(1, n), offset = numeric(n), z = z, group = group,
-    n_groups = m, kept = list()
+    x = x, center = c(0, 0), scale = c(1, 1), y = rep(c(1, -1), n / 2), weights = rep(1, n),
+    offset = numeric(n), z = z, group = group, n_groups = m, kept = list()
   )
   prior <- list(
     precision = c(1, 1), mean = c(0, 0),

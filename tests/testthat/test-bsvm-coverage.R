@@ -1,5 +1,5 @@
-# Intervals of the sampler cover what they should, over data sets from the
-# joint density of parameters, predictors and labels.
+# Intervals of the sampler cover what they should, over data sets from the joint density of
+# parameters, predictors and labels.
 
 slow_tests <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 
@@ -13,10 +13,9 @@ test_that("90 % intervals of imputed values cover nine times in ten", {
     x[holes, 2] <- NA
     colnames(x) <- c("a", "b")
     fit <- suppressWarnings(bsvm(
-      x, state$y,
-      method = "gibbs", missing = "model", prior = joint_prior(),
-      learning_rate = 1,
-      standardize = FALSE, control = list(keep_imputed = TRUE, warmup = 500), threads = 1, seed = 1, ndraws = 1000
+      x, state$y, method = "gibbs", missing = "model", prior = joint_prior(), learning_rate = 1,
+      standardize = FALSE, control = list(keep_imputed = TRUE, warmup = 500), threads = 1, seed = 1,
+      ndraws = 1000
     ))
     names <- sprintf("x[%d,b]", sort(holes))
     inside(state$x[sort(holes), 2], as.matrix(fit)[, names])
@@ -35,15 +34,12 @@ test_that("90 % intervals of a smooth at the data cover nine times in ten", {
     state <- draw_joint(function() propose_smooth(design))
     d$y <- state$y
     fit <- suppressWarnings(bsvm(
-      model, d,
-      method = "gibbs", prior = joint_prior(), standardize = FALSE, seed = 1,
-      threads = 1, control = list(warmup = 500), ndraws = 1000
+      model, d, method = "gibbs", prior = joint_prior(), standardize = FALSE, seed = 1, threads = 1,
+      control = list(warmup = 500), ndraws = 1000
     ))
     smooth <- fit$smooths[[1]]
     at <- c(smooth$fixed, smooth$blocks[[1]])
-    curves <- tcrossprod(
-      as.matrix(fit)[, colnames(design$x)[at]], design$x[, at]
-    )
+    curves <- tcrossprod(as.matrix(fit)[, colnames(design$x)[at]], design$x[, at])
     inside(state$curve, curves)
   })
   expect_gt(mean(covered), 0.88)
@@ -57,17 +53,16 @@ test_that("inclusion is its prior on average, and the share of what is in", {
   runs <- replicate(150, simplify = FALSE, {
     state <- draw_joint(propose_selection)
     fit <- suppressWarnings(bsvm(
-      state$x, state$y,
-      method = "gibbs", select = TRUE, prior = prior, standardize = FALSE,
-      learning_rate = 1,
-      seed = 1, threads = 1, control = list(warmup = 300), ndraws = 500, chains = 2
+      state$x, state$y, method = "gibbs", select = TRUE, prior = prior, standardize = FALSE,
+      learning_rate = 1, seed = 1, threads = 1, control = list(warmup = 300), ndraws = 500,
+      chains = 2
     ))
     data.frame(inclusion = inclusion(fit), truth = state$effect != 0)
   })
   means <- vapply(runs, function(run) mean(run$inclusion), 1)
   truth <- vapply(runs, function(run) mean(run$truth), 1)
-  # The rejection step favours models of one size or another, so what is in on
-  # average is not quite rho; inclusion must follow it.
+  # The rejection step favours models of one size or another, so what is in on average is not quite
+  # rho; inclusion must follow it.
   error <- stats::sd(means - truth) / sqrt(length(runs))
   expect_lt(abs(mean(means - truth)), 4 * error)
   expect_lt(abs(mean(means) - 0.1), 0.02)

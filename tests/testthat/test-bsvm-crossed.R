@@ -3,8 +3,7 @@
 crossed_rows <- function(n = 900, a = 30, b = 20, seed = 1, sd = c(1, 0.7)) {
   set.seed(seed)
   d <- data.frame(
-    x = rnorm(n, 3, 2), a = factor(sample(a, n, TRUE)),
-    b = factor(sample(b, n, TRUE))
+    x = rnorm(n, 3, 2), a = factor(sample(a, n, TRUE)), b = factor(sample(b, n, TRUE))
   )
   f <- 0.4 * (d$x - 3) + sd[1] * rnorm(a)[d$a] + sd[2] * rnorm(b)[d$b]
   d$y <- factor(ifelse(f + rnorm(n) > 0, "yes", "no"), c("no", "yes"))
@@ -20,10 +19,7 @@ force_crossed <- function(env = parent.frame()) {
     lockBinding("random_limits", home)
   }
   before <- home$random_limits
-  do.call(
-    on.exit, list(as.call(list(set, before)), add = TRUE),
-    envir = env
-  )
+  do.call(on.exit, list(as.call(list(set, before)), add = TRUE), envir = env)
   set(function() lapply(before(), function(limit) 0))
 }
 
@@ -76,9 +72,7 @@ test_that("draws from a crossed fit have its means and standard errors", {
   exact <- predict(fit, new, type = "link", se.fit = TRUE)
   z <- (colMeans(draws) - exact$fit) / exact$se.fit * sqrt(8000)
   expect_lt(max(abs(z)), 5)
-  expect_equal(unname(apply(draws, 2, sd)), unname(exact$se.fit),
-    tolerance = 0.04
-  )
+  expect_equal(unname(apply(draws, 2, sd)), unname(exact$se.fit), tolerance = 0.04)
 })
 
 test_that("nested terms are exact: the inner one is eliminated", {
@@ -87,9 +81,7 @@ test_that("nested terms are exact: the inner one is eliminated", {
   formula <- y ~ x + (1 | a) + (1 | c)
   dense <- bsvm(formula, d, threads = 1, control = list(tol = 1e-9), method = "vb")
   fit <- crossed_fit(formula, d, tol = 1e-9)
-  expect_equal(
-    vapply(fit$posterior$random, `[[`, 1L, "crossed"), c(2L, 1L)
-  )
+  expect_equal(vapply(fit$posterior$random, `[[`, 1L, "crossed"), c(2L, 1L))
   expect_equal(max(elbo(fit)), max(elbo(dense)), tolerance = 1e-8)
   expect_equal(coef(fit), coef(dense), tolerance = 1e-4)
   expect_equal(ranef(fit), ranef(dense), tolerance = 1e-3)
@@ -97,9 +89,7 @@ test_that("nested terms are exact: the inner one is eliminated", {
   crossed <- lapply(c("b", "a", "c"), function(name) {
     list(group = as.integer(d[[name]]), levels = levels(d[[name]]))
   })
-  expect_equal(
-    bayeskernel:::inner_term(crossed, 1:3, c(60, 10, 30)), 3
-  )
+  expect_equal(bayeskernel:::inner_term(crossed, 1:3, c(60, 10, 30)), 3)
 })
 
 test_that("crossed slopes, weights, offsets, smooths, a penalty go together", {
@@ -108,17 +98,11 @@ test_that("crossed slopes, weights, offsets, smooths, a penalty go together", {
   d$o <- rnorm(700) / 5
   d$s <- runif(700)
   formula <- y ~ s(s) + x + offset(o) + (x | a) + (1 | b)
-  dense <- bsvm(formula, d, weights = w, penalty = "learn", threads = 1,
-    method = "vb")
+  dense <- bsvm(formula, d, weights = w, penalty = "learn", threads = 1, method = "vb")
   fit <- crossed_fit(formula, d, weights = w, penalty = "learn")
-  expect_lt(
-    max(abs(predict(fit, d, type = "link") - predict(dense, d, type = "link"))),
-    0.05
-  )
+  expect_lt(max(abs(predict(fit, d, type = "link") - predict(dense, d, type = "link"))), 0.05)
   expect_equal(sds(fit), sds(dense), tolerance = 0.02)
-  expect_equal(unname(unlist(VarCorr(fit))), unname(unlist(VarCorr(dense))),
-    tolerance = 0.03
-  )
+  expect_equal(unname(unlist(VarCorr(fit))), unname(unlist(VarCorr(dense))), tolerance = 0.03)
 })
 
 test_that("a crossed Gibbs fit agrees with the dense one", {
@@ -141,10 +125,7 @@ test_that("a crossed Gibbs fit agrees with the dense one", {
   spread <- apply(one, 2, sd) / apply(two, 2, sd)
   details <- startsWith(names(spread), "Sigma")
   expect_true(all(abs(spread[!details] - 1) < 0.2))
-  expect_equal(
-    predict(fit, d, type = "prob"), predict(dense, d, type = "prob"),
-    tolerance = 0.02
-  )
+  expect_equal(predict(fit, d, type = "prob"), predict(dense, d, type = "prob"), tolerance = 0.02)
   expect_output(print(fit), "a and b, drawn jointly")
 })
 
@@ -152,8 +133,7 @@ test_that("crossed fits do not depend on threads, and chains can go on", {
   d <- crossed_rows(6000, 300, 200)
   formula <- y ~ x + (1 | a) + (1 | b)
   force_crossed()
-  vb <- lapply(1:2, function(k) bsvm(formula, d, threads = k,
-    method = "vb")$posterior)
+  vb <- lapply(1:2, function(k) bsvm(formula, d, threads = k, method = "vb")$posterior)
   expect_identical(vb[[1]], vb[[2]])
   run <- function(ndraws, threads, ...) {
     suppressWarnings(flat(bsvm)(formula, d,
@@ -186,9 +166,8 @@ test_that("variances learned by mean field are near those of the sampler", {
   draws <- as.matrix(gibbs)
   sigma <- sqrt(draws[, startsWith(colnames(draws), "Sigma[")])
   expect_lt(abs(sds(vb)[["a"]] / mean(sigma[, 1]) - 1), 0.15)
-  # One that is not there: the pseudo-likelihood, which counts every label about
-  # twice, sees some of it with ten rows a level; mean field not more than the
-  # sampler.
+  # One that is not there: the pseudo-likelihood, which counts every label about twice, sees some of
+  # it with ten rows a level; mean field not more than the sampler.
   expect_lt(sds(vb)[["b"]], mean(sigma[, 2]) + 0.05)
   expect_lt(sds(vb)[["b"]], 0.5)
 })
@@ -198,10 +177,7 @@ test_that("probabilities for new rows are as calibrated as with columns", {
     rows <- lapply(1:3, function(seed) {
       d <- crossed_rows(3000, 60, 40, seed = seed)
       out <- fit(y ~ x + (1 | a) + (1 | b), d[1:2000, ])
-      data.frame(
-        p = predict(out, d[2001:3000, ], type = "prob")[, 2],
-        y = d$y[2001:3000] == "yes"
-      )
+      data.frame(p = predict(out, d[2001:3000, ], type = "prob")[, 2], y = d$y[2001:3000] == "yes")
     })
     rows <- do.call(rbind, rows)
     bin <- cut(rows$p, c(0, 0.2, 0.4, 0.6, 0.8, 1))
@@ -229,8 +205,7 @@ test_that("too many levels with selection, holes or svi are a classed error", {
   d$x[1:5] <- NA
   refuse(d, missing = "model")
   expect_error(
-    bsvm(y ~ x + (1 | a) + (1 | b), d, missing = "model", threads = 1,
-      method = "vb"),
+    bsvm(y ~ x + (1 | a) + (1 | b), d, missing = "model", threads = 1, method = "vb"),
     "20 columns of random effects"
   )
 })

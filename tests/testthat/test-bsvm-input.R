@@ -2,10 +2,7 @@
 
 good <- function(n = 20) {
   set.seed(1)
-  d <- data.frame(
-    x1 = rnorm(n), x2 = rnorm(n), g = gl(4, 1, n), f = gl(3, 1, n),
-    w = rep(1, n)
-  )
+  d <- data.frame(x1 = rnorm(n), x2 = rnorm(n), g = gl(4, 1, n), f = gl(3, 1, n), w = rep(1, n))
   d$y <- rep(c(1, -1, -1), length.out = n) * rep(c(1, -1), each = n / 2)
   d
 }
@@ -20,8 +17,7 @@ changed <- function(column, rows, value) {
   d
 }
 
-# The message says what is wrong with which column, and every error carries
-# the user's call.
+# The message says what is wrong with which column, and every error carries the user's call.
 expect_refusal <- function(code, kinds, regexp) {
   condition <- expect_error(code, regexp, class = "bayeskernel_error")
   allowed <- paste0("bayeskernel_error_", strsplit(kinds, "[|]")[[1]])
@@ -36,8 +32,7 @@ test_that("missing and infinite predictors", {
   for (value in c(NA, NaN, Inf, -Inf)) {
     expect_refusal(fit(data = changed("x2", 3, value)), "missing", "x2")
     expect_refusal(
-      bsvm(as.matrix(changed("x2", 3, value)[, c("x1", "x2")]), good()$y,
-        method = "vb"),
+      bsvm(as.matrix(changed("x2", 3, value)[, c("x1", "x2")]), good()$y, method = "vb"),
       "missing", "x2"
     )
   }
@@ -52,37 +47,27 @@ test_that("missing and infinite responses", {
 
 test_that("one class, three classes, other codes", {
   expect_refusal(fit(data = transform(good(), y = 1)), "response", "y")
-  expect_refusal(
-    fit(data = transform(good(), y = factor("a", c("a", "b")))), "response", "y"
-  )
+  expect_refusal(fit(data = transform(good(), y = factor("a", c("a", "b")))), "response", "y")
   expect_refusal(fit(data = transform(good(), y = f)), "response", "y")
   expect_refusal(fit(data = transform(good(), y = x1)), "response", "y")
-  expect_refusal(
-    fit(data = transform(good(), y = rep(c(1, 2), 10))), "response", "y"
-  )
+  expect_refusal(fit(data = transform(good(), y = rep(c(1, 2), 10))), "response", "y")
 })
 
 test_that("no rows, one row", {
   expect_refusal(fit(data = good()[0, ]), "dimension|response|missing", "row")
   expect_refusal(fit(data = good()[1, ]), "dimension|response", ".")
-  expect_refusal(
-    bsvm(matrix(0, 0, 2), numeric(), method = "vb"), "dimension|response", "row"
-  )
+  expect_refusal(bsvm(matrix(0, 0, 2), numeric(), method = "vb"), "dimension|response", "row")
 })
 
 test_that("constant and aliased columns are dropped with a warning", {
-  expect_bk_warning(
-    out <- fit(data = transform(good(), x2 = 3)), "dropped_column", "x2"
-  )
+  expect_bk_warning(out <- fit(data = transform(good(), x2 = 3)), "dropped_column", "x2")
   expect_identical(names(coef(out)), c("(Intercept)", "x1"))
   expect_bk_warning(
-    out <- fit(data = transform(good(), x2 = 2 * x1), penalty = "none"),
-    "dropped_column", "x"
+    out <- fit(data = transform(good(), x2 = 2 * x1), penalty = "none"), "dropped_column", "x"
   )
   expect_length(coef(out), 2)
   expect_identical(
-    predict(out, good(), type = "link"),
-    predict(out, transform(good(), x2 = 0), type = "link")
+    predict(out, good(), type = "link"), predict(out, transform(good(), x2 = 0), type = "link")
   )
 })
 
@@ -92,19 +77,15 @@ test_that("matrices: duplicated names, characters, no columns, lengths", {
   colnames(x) <- c("a", "a")
   expect_refusal(bsvm(x, d$y, method = "vb"), "argument|dimension", "a")
   expect_refusal(
-    bsvm(matrix(letters[1:20], 20), d$y,
-      method = "vb"), "argument|dimension", "character"
+    bsvm(matrix(letters[1:20], 20), d$y, method = "vb"), "argument|dimension", "character"
   )
-  expect_refusal(bsvm(matrix(0, 20, 0), d$y,
-    method = "vb"), "dimension", "column")
+  expect_refusal(bsvm(matrix(0, 20, 0), d$y, method = "vb"), "dimension", "column")
   expect_refusal(bsvm(unname(x), d$y[-1], method = "vb"), "dimension", "19")
   expect_refusal(
-    bsvm(unname(x), d$y, weights = rep(1, 3),
-      method = "vb"), "dimension|argument", "weights"
+    bsvm(unname(x), d$y, weights = rep(1, 3), method = "vb"), "dimension|argument", "weights"
   )
   expect_refusal(
-    bsvm(unname(x), d$y, offset = rep(1, 3),
-      method = "vb"), "dimension|argument", "offset"
+    bsvm(unname(x), d$y, offset = rep(1, 3), method = "vb"), "dimension|argument", "offset"
   )
   expect_refusal(bsvm(unname(x), method = "vb"), "response", "y")
 })
@@ -119,26 +100,17 @@ test_that("variables that are not there", {
   expect_refusal(fit(nothing ~ x1), "response|argument", "nothing")
   expect_refusal(fit(y ~ x1 + nothing), "argument|missing", "nothing")
   expect_refusal(fit(y ~ x1 + (1 | nothing)), "argument|missing", "nothing")
-  expect_refusal(
-    fit(y ~ x1 + (nothing | g)), "argument|missing", "nothing"
-  )
+  expect_refusal(fit(y ~ x1 + (nothing | g)), "argument|missing", "nothing")
 })
 
 test_that("groups and their slopes with missing values", {
-  expect_refusal(
-    fit(y ~ x1 + (1 | g), changed("g", 2, NA)), "missing", "g"
-  )
-  expect_refusal(
-    fit(y ~ x1 + (x2 | g), changed("x2", 2, NA)), "missing", "x2"
-  )
+  expect_refusal(fit(y ~ x1 + (1 | g), changed("g", 2, NA)), "missing", "g")
+  expect_refusal(fit(y ~ x1 + (x2 | g), changed("x2", 2, NA)), "missing", "x2")
 })
 
 test_that("a grouping factor of one level", {
   d <- transform(good(), g = "a")
-  out <- tryCatch(
-    fit(y ~ x1 + (1 | g), d),
-    bayeskernel_error = function(e) e
-  )
+  out <- tryCatch(fit(y ~ x1 + (1 | g), d), bayeskernel_error = function(e) e)
   if (inherits(out, "bayeskernel_error")) {
     expect_match(conditionMessage(out), "g")
   } else {
@@ -156,22 +128,13 @@ test_that("list columns", {
 })
 
 test_that("weights and offsets", {
+  expect_refusal(fit(data = changed("w", 2, -1), weights = w), "argument", "weights")
+  expect_refusal(fit(data = changed("w", 2, NA), weights = w), "missing|argument", "weights")
+  expect_refusal(fit(data = changed("w", 2, Inf), weights = w), "argument|missing", "weights")
   expect_refusal(
-    fit(data = changed("w", 2, -1), weights = w), "argument", "weights"
+    fit(data = transform(good(), w = 0), weights = w), "argument|dimension|response", "weight|row"
   )
-  expect_refusal(
-    fit(data = changed("w", 2, NA), weights = w), "missing|argument", "weights"
-  )
-  expect_refusal(
-    fit(data = changed("w", 2, Inf), weights = w), "argument|missing", "weights"
-  )
-  expect_refusal(
-    fit(data = transform(good(), w = 0), weights = w),
-    "argument|dimension|response", "weight|row"
-  )
-  expect_refusal(
-    fit(data = changed("w", 2, NaN), offset = w), "missing|argument", "offset"
-  )
+  expect_refusal(fit(data = changed("w", 2, NaN), offset = w), "missing|argument", "offset")
 })
 
 test_that("priors", {
@@ -184,25 +147,18 @@ test_that("priors", {
   expect_prior(bsvm_prior(beta_mean = NA), "beta_mean")
   expect_prior(bsvm_prior(cov_scale = matrix(c(1, 2, 2, 1), 2)), "cov_scale")
   expect_prior(bsvm_prior(cov_df = -1), "cov_df")
-  expect_prior(
-    fit(prior = bsvm_prior(beta_var = c(1, 2)), penalty = "none"), "beta_var"
-  )
-  expect_prior(
-    fit(y ~ x1 + (x1 | g), prior = bsvm_prior(cov_df = 0.5)), "cov_df"
-  )
-  expect_prior(
-    fit(y ~ x1 + (x1 | g), prior = bsvm_prior(cov_scale = diag(3))), "cov_scale"
-  )
+  expect_prior(fit(prior = bsvm_prior(beta_var = c(1, 2)), penalty = "none"), "beta_var")
+  expect_prior(fit(y ~ x1 + (x1 | g), prior = bsvm_prior(cov_df = 0.5)), "cov_df")
+  expect_prior(fit(y ~ x1 + (x1 | g), prior = bsvm_prior(cov_scale = diag(3))), "cov_scale")
   expect_prior(fit(prior = list()), "bsvm_prior")
 })
 
 test_that("settings", {
   bad <- list(
-    method = "mcmc", method = 1, penalty = "ridge", penalty = -1, penalty = NA,
-    standardize = NA, standardize = "yes", chains = 0, chains = 1.5,
-    warmup = -1, ndraws = 0, ndraws = NA, ndraws = Inf, thin = 0, tol = -1,
-    tol = NaN, max_iter = 0, accelerate = NULL, seed = "a", seed = 1:2,
-    threads = 0, progress = NA, on_interrupt = "ask", keep_ranef = NA
+    method = "mcmc", method = 1, penalty = "ridge", penalty = -1, penalty = NA, standardize = NA,
+    standardize = "yes", chains = 0, chains = 1.5, warmup = -1, ndraws = 0, ndraws = NA,
+    ndraws = Inf, thin = 0, tol = -1, tol = NaN, max_iter = 0, accelerate = NULL, seed = "a",
+    seed = 1:2, threads = 0, progress = NA, on_interrupt = "ask", keep_ranef = NA
   )
   for (k in seq_along(bad)) {
     arguments <- list(y ~ x1, good(), threads = 1, method = "gibbs")
@@ -242,23 +198,16 @@ test_that("huge and tiny predictors give finite numbers or a classed error", {
           d <- transform(good(), x1 = x1 / max(abs(x1)) * size)
           out <- tryCatch(
             suppressWarnings(fit(
-              formula, d,
-              standardize = standardize, method = method, warmup = 20,
-              ndraws = 20, chains = 2, seed = 1
+              formula, d, standardize = standardize, method = method, warmup = 20, ndraws = 20,
+              chains = 2, seed = 1
             )),
             bayeskernel_error = function(e) e
           )
           label <- paste(size, standardize, method, deparse1(formula))
           if (inherits(out, "bayeskernel_error")) {
-            expect_match(
-              conditionMessage(out), "x1|standardi|finite|large|variance",
-              label = label
-            )
+            expect_match(conditionMessage(out), "x1|standardi|finite|large|variance", label = label)
           } else {
-            expect_false(
-              anyNA(c(coef(out), predict(out, d, type = "prob"))),
-              label = label
-            )
+            expect_false(anyNA(c(coef(out), predict(out, d, type = "prob"))), label = label)
           }
         }
       }

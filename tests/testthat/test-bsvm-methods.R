@@ -7,17 +7,12 @@ test_that("scales of coefficients are related by the design's transform", {
   for (object in list(fit, sampled, plain)) {
     a <- diag(1 / unname(object$transform$scale))
     a[1, -1] <- -object$transform$center[-1] / object$transform$scale[-1]
-    expect_equal(
-      unname(coef(object)), drop(a %*% coef(object, scale = "model"))
-    )
+    expect_equal(unname(coef(object)), drop(a %*% coef(object, scale = "model")))
     expect_equal(
       vcov(object), a %*% vcov(object, scale = "model") %*% t(a),
       ignore_attr = TRUE, tolerance = 1e-8
     )
-    expect_equal(
-      fixed_sd(object), sqrt(diag(vcov(object))),
-      ignore_attr = TRUE, tolerance = 1e-8
-    )
+    expect_equal(fixed_sd(object), sqrt(diag(vcov(object))), ignore_attr = TRUE, tolerance = 1e-8)
   }
 })
 
@@ -38,26 +33,19 @@ test_that("draws from q have the moments of the fit, covariances too", {
   effects <- as.data.frame(ranef(fit))
   u <- draws[, sprintf("b[%s g:%s]", effects$term, effects$grp)]
   expect_lt(max(abs(colMeans(u) - effects$condval) / effects$condsd), 0.03)
-  expect_equal(
-    unname(apply(u, 2, sd)), effects$condsd,
-    tolerance = 0.05
-  )
+  expect_equal(unname(apply(u, 2, sd)), effects$condsd, tolerance = 0.05)
   psi <- draws[, startsWith(colnames(draws), "Sigma[")]
   expect_equal(
-    unname(colMeans(sqrt(psi[, c(1, 3)]))),
-    unname(attr(VarCorr(fit)$g, "stddev")),
-    tolerance = 0.05
+    unname(colMeans(sqrt(psi[, c(1, 3)]))), unname(attr(VarCorr(fit)$g, "stddev")), tolerance = 0.05
   )
   expect_equal(
-    mean(psi[, 2] / sqrt(psi[, 1] * psi[, 3])),
-    attr(VarCorr(fit)$g, "correlation")[2, 1],
+    mean(psi[, 2] / sqrt(psi[, 1] * psi[, 3])), attr(VarCorr(fit)$g, "correlation")[2, 1],
     tolerance = 0.05
   )
   # Slopes and intercepts of a group go together as postVar says.
   of_first <- u[, effects$grp == "g1"]
   expect_equal(
-    cov(of_first), attr(ranef(fit)$g, "postVar")[, , 1],
-    ignore_attr = TRUE, tolerance = 0.05
+    cov(of_first), attr(ranef(fit)$g, "postVar")[, , 1], ignore_attr = TRUE, tolerance = 0.05
   )
 })
 
@@ -108,14 +96,10 @@ test_that("intervals of variances are quantiles of their factor", {
   q <- one$posterior$variance[[1]]
   row <- summary(one)$variances["sd((Intercept) | g)", ]
   density <- function(s) {
-    2 * s * exp(
-      q$shape * log(q$rate) - lgamma(q$shape) - (q$shape + 1) * log(s^2) -
-        q$rate / s^2
-    )
+    2 * s * exp(q$shape * log(q$rate) - lgamma(q$shape) - (q$shape + 1) * log(s^2) - q$rate / s^2)
   }
   expect_equal(
-    integrate(density, row[[3]], row[[4]], rel.tol = 1e-10)$value, 0.95,
-    tolerance = 1e-6
+    integrate(density, row[[3]], row[[4]], rel.tol = 1e-10)$value, 0.95, tolerance = 1e-6
   )
   mean <- integrate(function(s) s * density(s), 0, Inf, rel.tol = 1e-10)$value
   expect_equal(row[[1]], mean, tolerance = 1e-6)
@@ -125,15 +109,9 @@ test_that("the summary of a matrix of effects agrees with draws from q", {
   draws <- as.matrix(fit, ndraws = 20000, seed = 2)
   psi <- draws[, startsWith(colnames(draws), "Sigma[")]
   table <- summary(fit)$variances
-  expect_equal(
-    rownames(table),
-    c("sd((Intercept) | g)", "cor((Intercept), x1 | g)", "sd(x1 | g)")
-  )
+  expect_equal(rownames(table), c("sd((Intercept) | g)", "cor((Intercept), x1 | g)", "sd(x1 | g)"))
   sds <- sqrt(psi[, c(1, 3)])
-  expect_equal(
-    unname(table[c(1, 3), 1]), unname(colMeans(sds)),
-    tolerance = 0.02
-  )
+  expect_equal(unname(table[c(1, 3), 1]), unname(colMeans(sds)), tolerance = 0.02)
   correlation <- psi[, 2] / (sds[, 1] * sds[, 2])
   expect_lt(abs(table[2, 1] - mean(correlation)), 0.03)
 })
@@ -149,9 +127,7 @@ test_that("residuals are labels less probabilities", {
 test_that("rows that na.exclude left out come back as NA", {
   d$x1[c(3, 9)] <- NA
   padded <- bsvm(y ~ x1, d, na.action = na.exclude, threads = 1, method = "vb")
-  for (values in list(
-    fitted(padded), residuals(padded), predict(padded), weights(padded)
-  )) {
+  for (values in list(fitted(padded), residuals(padded), predict(padded), weights(padded))) {
     expect_length(values, 80L)
     expect_equal(which(is.na(values)), c(3L, 9L))
   }
@@ -172,8 +148,7 @@ test_that("update() changes the call, by formula and by argument", {
 })
 
 test_that("the model frame is made from kept data, or those of the call", {
-  kept <- bsvm(y ~ log(x1) + (1 | g), d, model = TRUE, threads = 1,
-    method = "vb")
+  kept <- bsvm(y ~ log(x1) + (1 | g), d, model = TRUE, threads = 1, method = "vb")
   again <- update(kept, model = FALSE)
   expect_equal(names(model.frame(kept)), c("y", "log(x1)", "g"))
   expect_equal(model.frame(again), model.frame(kept), ignore_attr = TRUE)
@@ -190,22 +165,12 @@ test_that("elbo() is the trace, and a sampler has none", {
 })
 
 test_that("tidy tables have the columns that other packages expect", {
-  table <- tidy(
-    fit,
-    effects = c("fixed", "ran_pars", "ran_vals"), conf.int = TRUE
-  )
+  table <- tidy(fit, effects = c("fixed", "ran_pars", "ran_vals"), conf.int = TRUE)
   expect_named(table, c(
-    "effect", "group", "level", "term", "estimate", "std.error", "conf.low",
-    "conf.high"
+    "effect", "group", "level", "term", "estimate", "std.error", "conf.low", "conf.high"
   ))
-  expect_equal(
-    as.vector(table(table$effect)[c("fixed", "ran_pars", "ran_vals")]),
-    c(3L, 3L, 16L)
-  )
-  expect_named(
-    tidy(fit, effects = "fixed"),
-    c("effect", "group", "term", "estimate", "std.error")
-  )
+  expect_equal(as.vector(table(table$effect)[c("fixed", "ran_pars", "ran_vals")]), c(3L, 3L, 16L))
+  expect_named(tidy(fit, effects = "fixed"), c("effect", "group", "term", "estimate", "std.error"))
   expect_equal(tidy(plain)$term, c(names(coef(plain)), "sd__penalty"))
   expect_bk_error(tidy(fit, effects = "random"), "argument", "ran_vals")
   expect_equal(nrow(glance(fit)), 1L)
@@ -241,23 +206,18 @@ test_that("balanced error weighs classes, not rows", {
   expect_equal(balanced_error(truth, c("a", "a", NA, "b")), 0)
   expect_equal(balanced_error(c(TRUE, FALSE), c(TRUE, TRUE)), 0.5)
   expect_bk_error(balanced_error(truth, "a"), "dimension", "lengths")
-  expect_bk_error(
-    balanced_error(truth, c("a", "a", "a", "c")), "argument", "\"c\""
-  )
+  expect_bk_error(balanced_error(truth, c("a", "a", "a", "c")), "argument", "\"c\"")
 })
 
 test_that("a model without fixed coefficients is summarised all the same", {
   for (object in list(
-    bsvm(y ~ 0 + (1 | g), d, threads = 1,
-      method = "vb"), quick_gibbs(y ~ 0 + (1 | g), d)
+    bsvm(y ~ 0 + (1 | g), d, threads = 1, method = "vb"), quick_gibbs(y ~ 0 + (1 | g), d)
   )) {
     expect_equal(dim(vcov(object)), c(0L, 0L))
     expect_equal(nrow(summary(object)$coefficients), 0L)
     expect_false(any(grepl("Fixed", capture.output(print(object)))))
     expect_equal(tidy(object)$term, "sd__(Intercept)")
-    expect_equal(
-      predict(object, d, type = "link"), predict(object, type = "link")
-    )
+    expect_equal(predict(object, d, type = "link"), predict(object, type = "link"))
     expect_bk_error(plot(object, "coef"), "argument", "ranef")
   }
 })

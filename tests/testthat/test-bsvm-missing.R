@@ -20,8 +20,7 @@ quick_gibbs <- function(...) {
 
 test_that("missing predictors are an error unless something is said", {
   d <- holed_data()
-  expect_error(bsvm(y ~ a + b + c, d,
-    method = "vb"), class = "bayeskernel_error_missing")
+  expect_error(bsvm(y ~ a + b + c, d, method = "vb"), class = "bayeskernel_error_missing")
 })
 
 test_that("rows with holes are left out on demand, and counted", {
@@ -31,8 +30,7 @@ test_that("rows with holes are left out on demand, and counted", {
     fit <- bsvm(y ~ a + b + c, d, missing = "omit", threads = 1, method = "vb"),
     as.character(nrow(d) - nrow(complete))
   )
-  expect_equal(coef(fit), coef(bsvm(y ~ a + b + c, complete, threads = 1,
-    method = "vb")))
+  expect_equal(coef(fit), coef(bsvm(y ~ a + b + c, complete, threads = 1, method = "vb")))
   expect_equal(nobs(fit), nrow(complete))
 })
 
@@ -40,8 +38,7 @@ test_that("every hole is imputed, in rows and units of the data", {
   d <- holed_data()
   for (method in c("vb", "gibbs")) {
     fit <- suppressWarnings(bsvm(
-      y ~ a + b + c, d,
-      method = method, missing = "model", seed = 1, threads = 1, ndraws = 300
+      y ~ a + b + c, d, method = method, missing = "model", seed = 1, threads = 1, ndraws = 300
     ))
     values <- imputed(fit)
     holes <- which(t(is.na(d[c("a", "b", "c")])), arr.ind = TRUE)
@@ -77,32 +74,24 @@ test_that("new rows with holes are predicted, and others as without a model", {
     expect_gt(se(new), se(filled))
     alone <- predict(fit, new[2, ], type = "prob")
     expect_equal(alone, prob[2, , drop = FALSE])
-    expect_true(is.na(
-      predict(fit, transform(new, g = NA), type = "link")[1]
-    ))
+    expect_true(is.na(predict(fit, transform(new, g = NA), type = "link")[1]))
   }
 })
 
 test_that("averages over holes are those of simulated values", {
   d <- holed_data()
-  new <- data.frame(
-    a = c(1, NA, NA), b = c(NA, 0.5, NA), c = 1, g = c("1", "2", "unseen")
-  )
+  new <- data.frame(a = c(1, NA, NA), b = c(NA, 0.5, NA), c = 1, g = c("1", "2", "unseen"))
   formulas <- list(y ~ a + b + c + (1 | g), y ~ a * c + b + (1 + b | g))
   for (formula in formulas) {
     for (method in c("vb", "gibbs")) {
       fit <- suppressWarnings(bsvm(
-        formula, d,
-        method = method, missing = "model", seed = 1, threads = 1,
-        ndraws = 1000
+        formula, d, method = method, missing = "model", seed = 1, threads = 1, ndraws = 1000
       ))
       link <- predict(fit, new, type = "link", se.fit = TRUE)
       draws <- predict(fit, new, draws = TRUE, ndraws = 4000, seed = 2)
       error <- link$se.fit / sqrt(4000)
       expect_true(all(abs(colMeans(draws) - link$fit) < 5 * error))
-      expect_equal(apply(draws, 2, stats::sd), unname(link$se.fit),
-        tolerance = 0.1
-      )
+      expect_equal(apply(draws, 2, stats::sd), unname(link$se.fit), tolerance = 0.1)
     }
   }
 })
@@ -123,10 +112,9 @@ test_that("everything together fits, and survives a new process", {
   new <- d[1:20, ]
   for (method in c("vb", "gibbs")) {
     fit <- suppressWarnings(bsvm(
-      y ~ a + b + c + s(t, k = 6) + (1 + b | g), d,
-      method = method, missing = "model", select = ~ a + b + c, weights = w,
-      prior = bsvm_prior(rho_beta = c(1, 1)), seed = 1, threads = 1,
-      ndraws = 200
+      y ~ a + b + c + s(t, k = 6) + (1 + b | g), d, method = method, missing = "model",
+      select = ~ a + b + c, weights = w, prior = bsvm_prior(rho_beta = c(1, 1)), seed = 1,
+      threads = 1, ndraws = 200
     ))
     here <- predict(fit, new, type = "prob")
     expect_true(all(is.finite(here)))
@@ -147,13 +135,10 @@ test_that("rows without weight count for the predictors only", {
   off <- seq(1, nrow(d), by = 3)
   w <- rep(1, nrow(d))
   w[off] <- 0
-  fit <- bsvm(y ~ a + b + c, d, weights = w, missing = "model", threads = 1,
-    method = "vb")
+  fit <- bsvm(y ~ a + b + c, d, weights = w, missing = "model", threads = 1, method = "vb")
   flipped <- d
   flipped$y[off] <- ifelse(d$y[off] == "TRUE", "FALSE", "TRUE")
-  again <- bsvm(y ~ a + b + c, flipped,
-    weights = w, missing = "model", threads = 1, method = "vb"
-  )
+  again <- bsvm(y ~ a + b + c, flipped, weights = w, missing = "model", threads = 1, method = "vb")
   expect_equal(coef(again), coef(fit), tolerance = 1e-8)
   expect_equal(imputed(again), imputed(fit), tolerance = 1e-8)
 })
@@ -162,15 +147,13 @@ test_that("runs of the sampler do not depend on threads or interruptions", {
   d <- holed_data()
   run <- function(...) {
     quick_gibbs(
-      y ~ a + b + (1 | g), d,
-      missing = "model", select = ~b, ndraws = 60, warmup = 40, ...
+      y ~ a + b + (1 | g), d, missing = "model", select = ~b, ndraws = 60, warmup = 40, ...
     )
   }
   whole <- run()
   part <- suppressWarnings(bsvm(
-    y ~ a + b + (1 | g), d,
-    missing = "model", select = ~b, ndraws = 25, control = list(warmup = 40),
-    method = "gibbs", seed = 1, threads = 2
+    y ~ a + b + (1 | g), d, missing = "model", select = ~b, ndraws = 25,
+    control = list(warmup = 40), method = "gibbs", seed = 1, threads = 2
   ))
   joined <- run(resume = part)
   expect_identical(as.array(joined), as.array(whole))
@@ -181,8 +164,7 @@ test_that("runs of the sampler do not depend on threads or interruptions", {
 test_that("holes that cannot be modelled are refused with the reason", {
   d <- holed_data()
   missing <- "bayeskernel_error_missing"
-  fit <- function(formula, data = d) bsvm(formula, data, missing = "model",
-    method = "vb")
+  fit <- function(formula, data = d) bsvm(formula, data, missing = "model", method = "vb")
   expect_error(fit(y ~ a:b + c), class = missing)
   expect_error(fit(y ~ poly(b, 2) + c), "b", class = missing)
   expect_error(fit(y ~ s(b) + c), "b", class = missing)

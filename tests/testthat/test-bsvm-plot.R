@@ -18,9 +18,8 @@ drawn <- function(code) {
 
 test_that("every type that applies is drawn, and par() is put back", {
   calls <- list(
-    quote(plot(fit)), quote(plot(fit, "coef", scale = "model")),
-    quote(plot(fit, "ranef")), quote(plot(fit, "bound")),
-    quote(plot(fit, "calibration")), quote(plot(sampled)),
+    quote(plot(fit)), quote(plot(fit, "coef", scale = "model")), quote(plot(fit, "ranef")),
+    quote(plot(fit, "bound")), quote(plot(fit, "calibration")), quote(plot(sampled)),
     quote(plot(sampled, "trace")), quote(plot(sampled, "ranef")),
     quote(plot(sampled, "calibration", newdata = d))
   )
@@ -50,8 +49,7 @@ test_that("intervals are quantiles of the posterior on either scale", {
   draws <- as.matrix(sampled)[, "x1"] * scale[["x1"]]
   expect_equal(q["x1", 2], quantile(draws, 0.25), ignore_attr = TRUE)
   expect_equal(
-    unname(fixed_sd(sampled, "model")),
-    unname(sqrt(diag(vcov(sampled, scale = "model"))))
+    unname(fixed_sd(sampled, "model")), unname(sqrt(diag(vcov(sampled, scale = "model"))))
   )
 })
 
@@ -59,22 +57,12 @@ test_that("calibration finds the labels of new rows or asks for them", {
   table <- NULL
   drawn(table <- plot(fit, "calibration", newdata = d, bins = 4))
   expect_equal(sum(table$rows), 80L)
-  expect_equal(
-    sum(table$observed * table$rows), sum(d$y == "yes"),
-    tolerance = 1e-12
-  )
+  expect_equal(sum(table$observed * table$rows), sum(d$y == "yes"), tolerance = 1e-12)
   by_name <- table
   drawn(table <- plot(
-    fit, "calibration",
-    newdata = d[c("x1", "x2", "g")], y = as.character(d$y), bins = 4
+    fit, "calibration", newdata = d[c("x1", "x2", "g")], y = as.character(d$y), bins = 4
   ))
   expect_equal(table, by_name)
-  expect_bk_error(
-    plot(fit, "calibration", newdata = d[c("x1", "x2", "g")]), "argument",
-    "Give `y`"
-  )
-  expect_bk_error(
-    plot(fit, "calibration", newdata = d, y = rep("maybe", 80)), "response",
-    "maybe"
-  )
+  expect_bk_error(plot(fit, "calibration", newdata = d[c("x1", "x2", "g")]), "argument", "Give `y`")
+  expect_bk_error(plot(fit, "calibration", newdata = d, y = rep("maybe", 80)), "response", "maybe")
 })

@@ -6,9 +6,7 @@ sampled <- quick_gibbs(y ~ x1 + x2 + (1 | g), d)
 test_that("moments of known groups are those of the core", {
   crossed <- transform(d, h = gl(4, 1, 80))
   fits <- list(
-    fit, slope,
-    bsvm(y ~ x1 + x2 + (x1 || g) + (1 | h), crossed, threads = 1,
-      method = "vb"),
+    fit, slope, bsvm(y ~ x1 + x2 + (x1 || g) + (1 | h), crossed, threads = 1, method = "vb"),
     bsvm(as.matrix(d[c("x1", "x2")]), d$y, threads = 1, method = "vb")
   )
   for (object in fits) {
@@ -30,8 +28,7 @@ test_that("moments of a wide fit are those of the core and of vcov()", {
   out <- predict(wide, new[, -1], type = "link", se.fit = TRUE)
   expect_equal(out$fit, drop(new %*% coef(wide)), tolerance = 1e-10)
   expect_equal(
-    out$se.fit^2, rowSums((new %*% vcov(wide, type = "posterior")) * new),
-    tolerance = 1e-10
+    out$se.fit^2, rowSums((new %*% vcov(wide, type = "posterior")) * new), tolerance = 1e-10
   )
 })
 
@@ -65,15 +62,11 @@ test_that("the draw's own variance is integrated out for an unseen group", {
   v <- draws[, "Sigma[g:(Intercept),(Intercept)]"]
   expect_equal(
     predict(sampled, new, type = "prob", link = "probit")[, "yes"],
-    colMeans(pnorm(f / sqrt(1 + v))),
-    tolerance = 1e-12, ignore_attr = TRUE
+    colMeans(pnorm(f / sqrt(1 + v))), tolerance = 1e-12, ignore_attr = TRUE
   )
   out <- predict(sampled, new, type = "link", se.fit = TRUE)
   expect_equal(out$fit, colMeans(f), tolerance = 1e-10, ignore_attr = TRUE)
-  expect_equal(
-    out$se.fit^2, apply(f, 2, var) + mean(v),
-    tolerance = 1e-10, ignore_attr = TRUE
-  )
+  expect_equal(out$se.fit^2, apply(f, 2, var) + mean(v), tolerance = 1e-10, ignore_attr = TRUE)
 })
 
 test_that("Gibbs probabilities are means over the draws, by either link", {
@@ -82,33 +75,23 @@ test_that("Gibbs probabilities are means over the draws, by either link", {
   f <- draws[, 1:3] %*% t(cbind(1, d$x1, d$x2)) + u
   g <- plogis(2 * (pmax(1 + f, 0) - pmax(1 - f, 0)))
   expect_equal(
-    unname(predict(sampled, type = "response", link = "probit")),
-    unname(colMeans(pnorm(f))),
+    unname(predict(sampled, type = "response", link = "probit")), unname(colMeans(pnorm(f))),
     tolerance = 1e-12
   )
   expect_equal(
-    predict(sampled, d, type = "prob", link = "hinge")[, 2],
-    unname(colMeans(g)),
-    tolerance = 1e-12
+    predict(sampled, d, type = "prob", link = "hinge")[, 2], unname(colMeans(g)), tolerance = 1e-12
   )
-  se <- predict(
-    sampled, d,
-    type = "prob", link = "probit", se.fit = TRUE
-  )$se.fit
+  se <- predict(sampled, d, type = "prob", link = "probit", se.fit = TRUE)$se.fit
   expect_equal(se, unname(apply(pnorm(f), 2, sd)), tolerance = 1e-10)
 })
 
 test_that("VB probabilities and their sd are integrals over q", {
-  out <- predict(
-    fit, d[1:3, ],
-    type = "prob", link = "probit", se.fit = TRUE
-  )
+  out <- predict(fit, d[1:3, ], type = "prob", link = "probit", se.fit = TRUE)
   m <- fit$fitted$mean[1:3]
   s <- sqrt(fit$fitted$var[1:3])
   moment <- function(i, k) {
     integrate(
-      function(f) pnorm(f)^k * dnorm(f, m[i], s[i]), m[i] - 10 * s[i],
-      m[i] + 10 * s[i],
+      function(f) pnorm(f)^k * dnorm(f, m[i], s[i]), m[i] - 10 * s[i], m[i] + 10 * s[i],
       rel.tol = 1e-10
     )$value
   }
@@ -145,14 +128,9 @@ test_that("draws of the sampler are its own, in order", {
   draws <- as.matrix(sampled)
   u <- draws[, sprintf("b[(Intercept) g:%s]", d$g[1:2])]
   expect_equal(
-    f, draws[, 1:3] %*% t(cbind(1, d$x1, d$x2)[1:2, ]) + u,
-    tolerance = 1e-12, ignore_attr = TRUE
+    f, draws[, 1:3] %*% t(cbind(1, d$x1, d$x2)[1:2, ]) + u, tolerance = 1e-12, ignore_attr = TRUE
   )
-  expect_equal(
-    predict(sampled, d[1:2, ],
-      type = "prob", link = "probit", draws = TRUE
-    ), pnorm(f)
-  )
+  expect_equal(predict(sampled, d[1:2, ], type = "prob", link = "probit", draws = TRUE), pnorm(f))
   few <- predict(sampled, d[1:2, ], draws = TRUE, ndraws = 10)
   expect_equal(few, f[round(seq(1, 80, length.out = 10)), ])
 })
@@ -177,8 +155,7 @@ test_that("a threshold moves the class, prevalence is the weighted share", {
   weighted <- bsvm(y ~ x1, d, weights = w, threads = 1, method = "vb")
   share <- sum(d$w[d$y == "yes"]) / sum(d$w)
   expect_equal(
-    predict(weighted, d, threshold = "prevalence"),
-    predict(weighted, d, threshold = share)
+    predict(weighted, d, threshold = "prevalence"), predict(weighted, d, threshold = share)
   )
 })
 
@@ -192,9 +169,7 @@ test_that("an offset of new rows is added", {
 test_that("arguments that do not go together are refused", {
   expect_bk_error(predict(fit, d, se.fit = TRUE), "argument", "no standard")
   expect_bk_error(predict(fit, d, "class", draws = TRUE), "argument", "Draws")
-  expect_bk_error(
-    predict(fit, d, "link", draws = TRUE, se.fit = TRUE), "argument"
-  )
+  expect_bk_error(predict(fit, d, "link", draws = TRUE, se.fit = TRUE), "argument")
   expect_bk_error(predict(fit, d, "prob", threshold = 0.2), "argument")
   expect_bk_error(predict(fit, d, threshold = 2), "argument", "threshold")
   expect_bk_error(predict(fit, d, threshold = "mean"), "argument", "prevalence")
@@ -205,8 +180,7 @@ test_that("arguments that do not go together are refused", {
   old <- sampled
   old$fitted <- old$fitted[c("mean", "var", "probit", "hinge")]
   expect_bk_error(
-    predict(old, type = "prob", link = "probit", se.fit = TRUE), "argument",
-    "newdata"
+    predict(old, type = "prob", link = "probit", se.fit = TRUE), "argument", "newdata"
   )
 })
 

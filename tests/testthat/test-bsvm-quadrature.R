@@ -1,5 +1,5 @@
-# Gibbs against the exact posterior on a grid. The pseudo-likelihood has kinks,
-# so grids are fine and checked against a coarser one.
+# Gibbs against the exact posterior on a grid. The pseudo-likelihood has kinks, so grids are fine
+# and checked against a coarser one.
 
 quadrature_data <- function(seed = 1, n = 25) {
   set.seed(seed)
@@ -17,8 +17,7 @@ log_likelihood <- function(b0, b1, d, w = 1, o = 0) {
 # Moments of functions under a density on a grid of (b0, b1).
 grid_moments <- function(log_density, size, b0 = c(-3, 4), b1 = c(-2, 6)) {
   grid <- expand.grid(
-    b0 = seq(b0[1], b0[2], length.out = size),
-    b1 = seq(b1[1], b1[2], length.out = size)
+    b0 = seq(b0[1], b0[2], length.out = size), b1 = seq(b1[1], b1[2], length.out = size)
   )
   value <- log_density(grid$b0, grid$b1)
   weight <- exp(value - max(value))
@@ -66,9 +65,7 @@ test_that("intercept and slope have the exact moments", {
   expect_equal(exact$mean, coarse$mean, tolerance = 1e-4)
   expect_exact(fit$draws, exact$mean, exact$sd)
   above <- fit$draws[, , 1] + 0.3 * fit$draws[, , 2] > exact$cut
-  event <- batch_summary(
-    array(above + 0, c(dim(above), 1), list(NULL, NULL, "event"))
-  )
+  event <- batch_summary(array(above + 0, c(dim(above), 1), list(NULL, NULL, "event")))
   expect_lt(abs(event$mean - exact$above) / event$mcse_mean, 4)
 })
 
@@ -92,20 +89,14 @@ test_that("a learned penalty is integrated over its variance", {
   )
   # b1 with the variance integrated out is Student's t, up to a constant.
   exact <- grid_moments(function(b0, b1) {
-    log_likelihood(b0, b1, d) - b0^2 / 8 -
-      (shape + 0.5) * log(rate + b1^2 / 2)
+    log_likelihood(b0, b1, d) - b0^2 / 8 - (shape + 0.5) * log(rate + b1^2 / 2)
   }, 600)
   expect_exact(fit$draws[, , 1:2], exact$mean, exact$sd)
   # log sigma^2 given b1 is minus the log of a gamma variable.
   given <- log(rate + exact$grid$b1^2 / 2)
   mean <- sum(exact$weight * (given - digamma(shape + 0.5)))
-  second <- sum(exact$weight * (
-    (given - digamma(shape + 0.5))^2 + trigamma(shape + 0.5)
-  ))
-  expect_exact(
-    log(fit$draws[, , "sigma2[penalty]", drop = FALSE]), mean,
-    sqrt(second - mean^2)
-  )
+  second <- sum(exact$weight * ((given - digamma(shape + 0.5))^2 + trigamma(shape + 0.5)))
+  expect_exact(log(fit$draws[, , "sigma2[penalty]", drop = FALSE]), mean, sqrt(second - mean^2))
 })
 
 test_that("a held penalty is a known variance", {
@@ -122,18 +113,12 @@ test_that("two groups: effects and their variance have the exact moments", {
   d$g <- factor(rep(c("a", "b"), 8))
   shape <- 3
   rate <- 2
-  fit <- gibbs(y ~ 0 + (1 | g), d,
-    prior = bsvm_prior(var_shape = shape, var_rate = rate)
-  )
+  fit <- gibbs(y ~ 0 + (1 | g), d, prior = bsvm_prior(var_shape = shape, var_rate = rate))
   by_group <- function(u, g) {
     -2 * rowSums(pmax(1 - outer(u, d$y[d$g == g]), 0))
   }
   exact <- grid_moments(function(b0, b1) {
-    by_group(b0, "a") + by_group(b1, "b") -
-      (shape + 1) * log(rate + (b0^2 + b1^2) / 2)
+    by_group(b0, "a") + by_group(b1, "b") - (shape + 1) * log(rate + (b0^2 + b1^2) / 2)
   }, 600, c(-6, 6), c(-6, 6))
-  expect_exact(
-    fit$draws[, , startsWith(dimnames(fit$draws)[[3]], "b[")], exact$mean,
-    exact$sd
-  )
+  expect_exact(fit$draws[, , startsWith(dimnames(fit$draws)[[3]], "b[")], exact$mean, exact$sd)
 })

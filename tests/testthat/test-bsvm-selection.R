@@ -30,8 +30,7 @@ test_that("both engines find the columns that matter and no other", {
 test_that("the indicator's draws agree with the conditional probabilities", {
   d <- sparse_data(n = 80, p = 4, seed = 2)
   fit <- quick_gibbs(
-    d$x, d$y,
-    select = TRUE, prior = bsvm_prior(rho = 0.3, var_shape = 1, var_rate = 1),
+    d$x, d$y, select = TRUE, prior = bsvm_prior(rho = 0.3, var_shape = 1, var_rate = 1),
     ndraws = 4000
   )
   draws <- as.matrix(fit)
@@ -71,9 +70,7 @@ test_that("predictions of the fit's rows and of the same rows as new agree", {
   prior <- bsvm_prior(rho = 0.2)
   for (method in c("vb", "gibbs")) {
     fit <- suppressWarnings(bsvm(
-      d$x, d$y,
-      select = TRUE, prior = prior, method = method, threads = 1, seed = 1,
-      ndraws = 300
+      d$x, d$y, select = TRUE, prior = prior, method = method, threads = 1, seed = 1, ndraws = 300
     ))
     old <- predict(fit, type = "link", se.fit = TRUE)
     new <- predict(fit, d$x, type = "link", se.fit = TRUE)
@@ -85,10 +82,8 @@ test_that("predictions of the fit's rows and of the same rows as new agree", {
 test_that("draws from q have the moments of the effects", {
   d <- sparse_data(n = 60)
   fit <- bsvm(
-    d$x, d$y,
-    select = TRUE, threads = 1, control = list(polish = FALSE),
-    prior = bsvm_prior(rho_beta = c(1, 1), var_shape = 1, var_rate = 1),
-    method = "vb"
+    d$x, d$y, select = TRUE, threads = 1, control = list(polish = FALSE),
+    prior = bsvm_prior(rho_beta = c(1, 1), var_shape = 1, var_rate = 1), method = "vb"
   )
   draws <- as.matrix(fit, ndraws = 20000, seed = 1)
   names <- names(coef(fit))
@@ -102,8 +97,7 @@ test_that("draws from q have the moments of the effects", {
 test_that("the better of several starts is kept", {
   d <- sparse_data(n = 100, p = 12, seed = 5)
   bounds <- vapply(c(1, 0.5, 0.1), function(start) {
-    fit <- bsvm(d$x, d$y, select = TRUE, control = list(starts = start), threads = 1,
-      method = "vb")
+    fit <- bsvm(d$x, d$y, select = TRUE, control = list(starts = start), threads = 1, method = "vb")
     utils::tail(elbo(fit), 1)
   }, 1)
   both <- bsvm(d$x, d$y, select = TRUE, control = list(starts = c(1, 0.5, 0.1)), threads = 1,
@@ -126,9 +120,7 @@ test_that("the bound never falls and does not depend on threads", {
 
 test_that("a path over rho keeps fewer columns as rho falls", {
   d <- sparse_data()
-  fit <- bsvm(d$x, d$y, select = TRUE, threads = 1,
-    control = list(polish = FALSE),
-    method = "vb")
+  fit <- bsvm(d$x, d$y, select = TRUE, threads = 1, control = list(polish = FALSE), method = "vb")
   path <- inclusion_path(fit, rho = c(1e-6, 0.5, 0.01))
   expect_equal(path$rho, c(0.5, 0.01, 1e-6))
   kept <- rowSums(path$inclusion > 0.5)
@@ -138,9 +130,7 @@ test_that("a path over rho keeps fewer columns as rho falls", {
 
 test_that("summary shows inclusion beside its prior", {
   d <- sparse_data()
-  fit <- bsvm(d$x, d$y,
-    select = TRUE, prior = bsvm_prior(rho = 0.1), threads = 1, method = "vb"
-  )
+  fit <- bsvm(d$x, d$y, select = TRUE, prior = bsvm_prior(rho = 0.1), threads = 1, method = "vb")
   table <- summary(fit)$selection
   expect_true(all(c("Inclusion", "Prior") %in% colnames(table)))
   expect_equal(unname(table[, "Prior"]), rep(0.1, 8))
@@ -162,15 +152,10 @@ test_that("bad selection is refused with the reason", {
   d <- sparse_data(n = 50)
   data <- data.frame(d$x, y = d$y)
   argument <- "bayeskernel_error_argument"
-  expect_error(bsvm(y ~ ., data, select = ~ nothere,
-    method = "vb"), class = argument)
-  expect_error(bsvm(y ~ ., data, select = "x1",
-    method = "vb"), class = argument)
+  expect_error(bsvm(y ~ ., data, select = ~ nothere, method = "vb"), class = argument)
+  expect_error(bsvm(y ~ ., data, select = "x1", method = "vb"), class = argument)
   expect_error(bsvm(y ~ ., data, select = NA, method = "vb"), class = argument)
-  expect_error(
-    bsvm(y ~ ., data, select = TRUE, penalty = "learn", method = "vb"),
-    class = argument
-  )
+  expect_error(bsvm(y ~ ., data, select = TRUE, penalty = "learn", method = "vb"), class = argument)
   expect_error(bsvm(y ~ ., data, select = TRUE, control = list(starts = 0),
     method = "vb"), class = argument)
   expect_error(bsvm_prior(rho = 1), class = "bayeskernel_error_prior")

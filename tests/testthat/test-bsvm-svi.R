@@ -26,12 +26,8 @@ svi_fit <- function(..., threads = 1) {
 test_that("svi ends where vb does: penalised, fixed, weighted, with offset", {
   d <- svi_data()
   set.seed(3)
-  frame <- data.frame(
-    d$x, y = d$y, w = runif(3000, 0.5, 2), o = rnorm(3000) / 4
-  )
-  expect_same_posterior(
-    svi_fit(d$x, d$y), bsvm(d$x, d$y, threads = 1, method = "vb")
-  )
+  frame <- data.frame(d$x, y = d$y, w = runif(3000, 0.5, 2), o = rnorm(3000) / 4)
+  expect_same_posterior(svi_fit(d$x, d$y), bsvm(d$x, d$y, threads = 1, method = "vb"))
   for (penalty in list("none", 2, "learn")) {
     expect_same_posterior(
       svi_fit(y ~ a + b * c, frame, weights = w, offset = o, penalty = penalty),
@@ -45,20 +41,15 @@ test_that("svi ends where vb does: penalised, fixed, weighted, with offset", {
 test_that("svi ends where vb does with groups, kept and eliminated", {
   d <- svi_data()
   set.seed(4)
-  frame <- data.frame(
-    d$x, y = d$y, g = factor(sample(150, 3000, TRUE)), h = gl(6, 500)
-  )
+  frame <- data.frame(d$x, y = d$y, g = factor(sample(150, 3000, TRUE)), h = gl(6, 500))
   u <- rnorm(150)
   frame$y <- d$x[, 1] + u[frame$g] * (1 + d$x[, 3]) + rlogis(3000) > 0
-  for (formula in list(
-    y ~ a + b + (1 | g), y ~ a + (c | g), y ~ a + (1 | g) + (1 | h)
-  )) {
+  for (formula in list(y ~ a + b + (1 | g), y ~ a + (c | g), y ~ a + (1 | g) + (1 | h))) {
     svi <- svi_fit(formula, frame)
     vb <- bsvm(formula, frame, control = list(tol = 1e-8), threads = 1, method = "vb")
     expect_same_posterior(svi, vb)
     expect_equal(
-      as.data.frame(ranef(svi))$condval, as.data.frame(ranef(vb))$condval,
-      tolerance = 1e-2
+      as.data.frame(ranef(svi))$condval, as.data.frame(ranef(vb))$condval, tolerance = 1e-2
     )
     expect_equal(fitted(svi), fitted(vb), tolerance = 1e-3)
   }
@@ -72,14 +63,10 @@ test_that("the path to the optimum does not matter, and is reported", {
       fit <- svi_fit(d$x, d$y, batch_size = batch, epochs = epochs)
       expect_same_posterior(fit, vb)
       expect_equal(fit$diagnostics$epochs, epochs)
-      expect_equal(
-        fit$diagnostics$steps, epochs * max(1, round(3000 / batch))
-      )
+      expect_equal(fit$diagnostics$steps, epochs * max(1, round(3000 / batch)))
     }
   }
-  expect_identical(
-    svi_fit(d$x, d$y, epochs = 0)$posterior, vb$posterior
-  )
+  expect_identical(svi_fit(d$x, d$y, epochs = 0)$posterior, vb$posterior)
 })
 
 test_that("more columns than rows", {
@@ -87,8 +74,7 @@ test_that("more columns than rows", {
   x <- matrix(rnorm(40 * 90), 40)
   y <- x[, 1] + rlogis(40) / 4 > 0
   expect_same_posterior(
-    svi_fit(x, y, tol = 1e-10), bsvm(x, y, control = list(tol = 1e-10), threads = 1,
-      method = "vb")
+    svi_fit(x, y, tol = 1e-10), bsvm(x, y, control = list(tol = 1e-10), threads = 1, method = "vb")
   )
 })
 
@@ -97,15 +83,11 @@ test_that("the same seed gives the same fit, for any number of threads", {
   one <- svi_fit(d$x, d$y, batch_size = 5000)
   two <- svi_fit(d$x, d$y, batch_size = 5000, threads = 2)
   expect_identical(one$posterior, two$posterior)
-  other <- bsvm(d$x, d$y,
-    method = "svi", seed = 2, control = list(batch_size = 5000), threads = 1
-  )
+  other <- bsvm(d$x, d$y, method = "svi", seed = 2, control = list(batch_size = 5000), threads = 1)
   expect_false(identical(one$posterior, other$posterior))
   source <- row_source(d$x, d$y)
   a <- bsvm(source, method = "svi", seed = 1, threads = 1)
-  expect_identical(
-    a$posterior, bsvm(source, method = "svi", seed = 1, threads = 2)$posterior
-  )
+  expect_identical(a$posterior, bsvm(source, method = "svi", seed = 1, threads = 2)$posterior)
   set.seed(9)
   b <- bsvm(source, method = "svi", threads = 1)
   set.seed(9)
@@ -146,8 +128,7 @@ test_that("several blocks: the bits of the matrix, result of vb", {
   expect_identical(elbo(fit), elbo(matrix))
   frame <- data.frame(d$x, y = d$y)
   expect_identical(
-    bsvm(y ~ ., frame, method = "svi", seed = 1, threads = 1)$posterior$mean,
-    matrix$posterior$mean
+    bsvm(y ~ ., frame, method = "svi", seed = 1, threads = 1)$posterior$mean, matrix$posterior$mean
   )
   expect_same_posterior(fit, bsvm(d$x, d$y, threads = 2, method = "vb"))
 })
@@ -157,34 +138,26 @@ test_that("columns that do not vary, or depend on others", {
   x <- cbind(d$x, constant = 4, late = 0, twin = d$x[, 1] - d$x[, 3])
   x[69000:70000, "late"] <- 1e3 + seq_len(1001)
   expect_bk_warning(
-    fit <- bsvm(row_source(x, d$y), method = "svi", seed = 1, threads = 1),
-    "dropped_column",
+    fit <- bsvm(row_source(x, d$y), method = "svi", seed = 1, threads = 1), "dropped_column",
     "constant"
   )
   expect_identical(fit$dropped, "constant")
   expect_equal(fit$transform$scale[["late"]], sd(x[, "late"]))
   expect_equal(fit$transform$center[["late"]], mean(x[, "late"]))
   fit <- suppressWarnings(
-    bsvm(row_source(x, d$y),
-      method = "svi", penalty = "none", seed = 1, threads = 1
-    )
+    bsvm(row_source(x, d$y), method = "svi", penalty = "none", seed = 1, threads = 1)
   )
   expect_identical(fit$dropped, c("constant", "twin"))
-  vb <- suppressWarnings(bsvm(x, d$y, penalty = "none", threads = 1,
-    method = "vb"))
+  vb <- suppressWarnings(bsvm(x, d$y, penalty = "none", threads = 1, method = "vb"))
   expect_identical(vb$dropped, fit$dropped)
   expect_same_posterior(fit, vb)
   expect_equal(
-    predict(fit, x[1:10, ], type = "link"),
-    predict(vb, x[1:10, ], type = "link"),
-    tolerance = 1e-4
+    predict(fit, x[1:10, ], type = "link"), predict(vb, x[1:10, ], type = "link"), tolerance = 1e-4
   )
   # What the first block cannot tell apart, later rows do.
   x[70000, "twin"] <- 5
   fit <- suppressWarnings(
-    bsvm(row_source(x, d$y),
-      method = "svi", penalty = "none", seed = 1, threads = 1
-    )
+    bsvm(row_source(x, d$y), method = "svi", penalty = "none", seed = 1, threads = 1)
   )
   expect_identical(fit$dropped, "constant")
 })
@@ -193,24 +166,19 @@ test_that("predict() takes a source, also from a fit to a matrix or formula", {
   d <- svi_data(70000, 3)
   source <- row_source(d$x, d$y)
   fits <- list(
-    bsvm(source, method = "svi", seed = 1, threads = 1),
-    bsvm(d$x, d$y, threads = 1,
-      method = "vb"),
+    bsvm(source, method = "svi", seed = 1, threads = 1), bsvm(d$x, d$y, threads = 1, method = "vb"),
     bsvm(y ~ a * c, data.frame(d$x, y = d$y), threads = 1, method = "vb")
   )
   for (fit in fits) {
     new <- if (is.null(fit$formula)) d$x else as.data.frame(d$x)
     expect_identical(predict(fit, source), predict(fit, new))
-    expect_identical(
-      predict(fit, source, type = "prob"), predict(fit, new, type = "prob")
-    )
+    expect_identical(predict(fit, source, type = "prob"), predict(fit, new, type = "prob"))
     expect_identical(
       predict(fit, source, type = "link", se.fit = TRUE),
       predict(fit, new, type = "link", se.fit = TRUE)
     )
     expect_identical(
-      predict(fit, source, threshold = "prevalence"),
-      predict(fit, new, threshold = "prevalence")
+      predict(fit, source, threshold = "prevalence"), predict(fit, new, threshold = "prevalence")
     )
   }
   small <- row_source(d$x[1:30, ])
@@ -237,10 +205,7 @@ test_that("a fit to a source answers like others, but for its rows", {
   fit <- bsvm(row_source(d$x, d$y), method = "svi", seed = 1, threads = 1)
   matrix <- svi_fit(d$x, d$y)
   expect_identical(vcov(fit), vcov(matrix, type = "posterior"))
-  expect_identical(
-    summary(fit)$coefficients,
-    summary(matrix, vcov = "posterior")$coefficients
-  )
+  expect_identical(summary(fit)$coefficients, summary(matrix, vcov = "posterior")$coefficients)
   expect_output(print(fit), "stochastic variational Bayes")
   expect_output(print(summary(fit)), "Converged after")
   expect_identical(tidy(fit), tidy(matrix, vcov = "posterior"))
@@ -307,8 +272,7 @@ test_that("an interrupt ends a fit to a source and leaves no file", {
     cat("ready\n")
     flush(stdout())
     out <- tryCatch(
-      bsvm(source, method = "svi",
-        control = list(epochs = 10000, progress = FALSE), threads = 1),
+      bsvm(source, method = "svi", control = list(epochs = 10000, progress = FALSE), threads = 1),
       interrupt = function(e) "interrupted"
     )
     list(out, list.files(tempdir(), "bayeskernel-rows"))

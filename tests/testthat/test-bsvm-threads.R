@@ -18,18 +18,13 @@ few_rows <- function() {
 
 quiet <- function(code) {
   withCallingHandlers(
-    code,
-    bayeskernel_warning_convergence = function(w) invokeRestart("muffleWarning")
+    code, bayeskernel_warning_convergence = function(w) invokeRestart("muffleWarning")
   )
 }
 
 formulas <- list(
-  without = stats::as.formula(paste(
-    "y ~", paste0("x", 1:20, collapse = " + ")
-  )),
-  with = stats::as.formula(paste(
-    "y ~", paste0("x", 1:20, collapse = " + "), "+ (x1 | g)"
-  ))
+  without = stats::as.formula(paste("y ~", paste0("x", 1:20, collapse = " + "))),
+  with = stats::as.formula(paste("y ~", paste0("x", 1:20, collapse = " + "), "+ (x1 | g)"))
 )
 
 test_that("variational fits are the same for 1, 2 and 4 threads", {
@@ -52,10 +47,8 @@ test_that("draws are the same for 1, 2 and 4 threads", {
     for (chains in c(1, 3)) { # threads inside the chain, threads over chains
       draws <- lapply(c(1, 2, 4), function(threads) {
         quiet(bsvm(
-          formula, d,
-          method = "gibbs", chains = chains,
-          control = list(warmup = 3, progress = FALSE), ndraws = 5,
-          seed = 4, threads = threads
+          formula, d, method = "gibbs", chains = chains,
+          control = list(warmup = 3, progress = FALSE), ndraws = 5, seed = 4, threads = threads
         ))$draws
       })
       expect_identical(draws[[2]], draws[[1]])
@@ -66,15 +59,13 @@ test_that("draws are the same for 1, 2 and 4 threads", {
 
 gibbs <- function(...) {
   quiet(flat(bsvm)(
-    y ~ x + (x | g), few_rows(),
-    method = "gibbs", warmup = 50, progress = FALSE, ...
+    y ~ x + (x | g), few_rows(), method = "gibbs", warmup = 50, progress = FALSE, ...
   ))
 }
 
 test_that("the seed gives the draws, set.seed() the seed", {
   expect_identical(
-    gibbs(ndraws = 20, seed = 1, threads = 1)$draws,
-    gibbs(ndraws = 20, seed = 1, threads = 2)$draws
+    gibbs(ndraws = 20, seed = 1, threads = 1)$draws, gibbs(ndraws = 20, seed = 1, threads = 2)$draws
   )
   set.seed(3)
   a <- gibbs(ndraws = 20, threads = 1)
@@ -102,8 +93,7 @@ test_that("`resume` refuses another model, data, prior or fewer draws", {
   d <- few_rows()
   again <- function(formula = y ~ x + (x | g), data = d, ...) {
     arguments <- utils::modifyList(list(
-      formula, data,
-      method = "gibbs", warmup = 50, ndraws = 30, resume = fit, threads = 1,
+      formula, data, method = "gibbs", warmup = 50, ndraws = 30, resume = fit, threads = 1,
       progress = FALSE
     ), list(...))
     quiet(do.call(flat(bsvm), arguments))
@@ -119,14 +109,11 @@ test_that("`resume` refuses another model, data, prior or fewer draws", {
   expect_bk_error(again(warmup = 51), "argument", "resume")
   expect_bk_error(again(ndraws = 10), "argument", "resume")
   expect_bk_error(again(keep_ranef = FALSE), "argument", "resume")
-  expect_bk_error(
-    again(resume = bsvm(y ~ x, d, threads = 1,
-      method = "vb")), "argument", "resume"
-  )
+  expect_bk_error(again(resume = bsvm(y ~ x, d, threads = 1, method = "vb")), "argument", "resume")
 })
 
-# Runs `code`, an expression of a child process that leaves `result`, and sends
-# it an interrupt once its sampler runs.
+# Runs `code`, an expression of a child process that leaves `result`, and sends it an interrupt once
+# its sampler runs.
 interrupted_child <- function(path, on_interrupt, ndraws) {
   libraries <- .libPaths()
   child <- callr::r_bg(
@@ -145,10 +132,9 @@ interrupted_child <- function(path, on_interrupt, ndraws) {
           {
             file.create(paste0(path, ".started"))
             bayeskernel::bsvm(
-              y ~ x + (x | g), data,
-              method = "gibbs",
-              control = list(warmup = 50, progress = FALSE, on_interrupt = on_interrupt), ndraws = ndraws, seed = 7,
-              threads = 2
+              y ~ x + (x | g), data, method = "gibbs",
+              control = list(warmup = 50, progress = FALSE, on_interrupt = on_interrupt),
+              ndraws = ndraws, seed = 7, threads = 2
             )
           },
           interrupt = function(i) caught <<- "interrupt"
@@ -172,10 +158,7 @@ interrupted_child <- function(path, on_interrupt, ndraws) {
   child$interrupt()
   sent <- Sys.time()
   child$wait(30000)
-  list(
-    value = child$get_result(),
-    seconds = as.numeric(difftime(Sys.time(), sent, units = "secs"))
-  )
+  list(value = child$get_result(), seconds = as.numeric(difftime(Sys.time(), sent, units = "secs")))
 }
 
 # The child must load the version under test, not some other.
@@ -184,8 +167,7 @@ skip_unless_installed <- function() {
   skip_on_os("windows")
   found <- system.file(package = "bayeskernel")
   skip_if_not(
-    file.exists(file.path(found, "Meta", "package.rds")),
-    "the package is loaded from its source"
+    file.exists(file.path(found, "Meta", "package.rds")), "the package is loaded from its source"
   )
 }
 
@@ -221,9 +203,7 @@ test_that("two workers give the draws of one process", {
   expected <- gibbs(ndraws = 30, seed = 8, threads = 1)
   for (chains in c(1, 3, 4)) {
     found <- gibbs(ndraws = 30, seed = 8, chains = chains, cluster = cluster)
-    expect_identical(
-      found$draws, expected$draws[, seq_len(chains), , drop = FALSE]
-    )
+    expect_identical(found$draws, expected$draws[, seq_len(chains), , drop = FALSE])
   }
   part <- gibbs(ndraws = 10, seed = 8, cluster = cluster)
   rest <- gibbs(ndraws = 30, resume = part, cluster = cluster)
@@ -238,7 +218,5 @@ test_that("a worker that dies is a classed error, the master goes on", {
   pid <- parallel::clusterCall(cluster[1], Sys.getpid)[[1]]
   tools::pskill(pid, tools::SIGKILL)
   expect_bk_error(gibbs(ndraws = 30, seed = 8, cluster = cluster), "cluster")
-  expect_identical(
-    dim(gibbs(ndraws = 5, seed = 8, threads = 1)$draws)[1:2], c(5L, 4L)
-  )
+  expect_identical(dim(gibbs(ndraws = 5, seed = 8, threads = 1)$draws)[1:2], c(5L, 4L))
 })

@@ -11,12 +11,10 @@ bound_of <- function(fit) fit$trace$elbo[length(fit$trace$elbo)]
 make_data <- function(seed, n = 60, m = 6) {
   set.seed(seed)
   d <- data.frame(
-    x1 = rnorm(n), x2 = rnorm(n, 3, 2), x3 = rexp(n),
-    g = factor(sample.int(m, n, TRUE)), h = factor(sample.int(3, n, TRUE)),
-    w = runif(n, 0.2, 2), o = rnorm(n)
+    x1 = rnorm(n), x2 = rnorm(n, 3, 2), x3 = rexp(n), g = factor(sample.int(m, n, TRUE)),
+    h = factor(sample.int(3, n, TRUE)), w = runif(n, 0.2, 2), o = rnorm(n)
   )
-  f <- d$o + 0.8 * d$x1 - 0.3 * d$x2 + rnorm(m)[d$g] + rnorm(m)[d$g] * d$x1 +
-    rnorm(3)[d$h]
+  f <- d$o + 0.8 * d$x1 - 0.3 * d$x2 + rnorm(m)[d$g] + rnorm(m)[d$g] * d$x1 + rnorm(3)[d$h]
   d$y <- ifelse(f + rlogis(n) > 0, 1, -1)
   d$y[1:2] <- c(1, -1)
   d
@@ -36,8 +34,7 @@ test_that("the bound never falls over 200 random problems", {
     d <- make_data(seed, n = 15 + seed %% 60, m = 2 + seed %% 7)
     formula <- formulas[[1 + seed %% length(formulas)]]
     arguments <- list(
-      formula, d,
-      accelerate = seed %% 3 > 0, tol = 1e-9, max_iter = 10000,
+      formula, d, accelerate = seed %% 3 > 0, tol = 1e-9, max_iter = 10000,
       prior = bsvm_prior(beta_var = 10^(seed %% 4))
     )
     if (seed %% 2 == 0) arguments$weights <- d$w
@@ -50,8 +47,8 @@ test_that("the bound never falls over 200 random problems", {
   }
 })
 
-# The dense problem of formula and data, with columns in the order of the
-# posterior: fixed, then the members of each random term.
+# The dense problem of formula and data, with columns in the order of the posterior: fixed, then the
+# members of each random term.
 dense_problem <- function(d, fixed, terms, beta_var, prior, penalised = FALSE,
                           w = rep(1, nrow(d)), offset = numeric(nrow(d))) {
   C <- model.matrix(fixed, d)
@@ -60,9 +57,7 @@ dense_problem <- function(d, fixed, terms, beta_var, prior, penalised = FALSE,
   blocks <- list()
   if (penalised) {
     P0[-1] <- 0
-    blocks <- list(list(
-      at = matrix(2:p), type = "iid", A = prior$var_shape, B = prior$var_rate
-    ))
+    blocks <- list(list(at = matrix(2:p), type = "iid", A = prior$var_shape, B = prior$var_rate))
   }
   for (term in terms) {
     z <- model.matrix(term$z, d)
@@ -98,14 +93,10 @@ dense_q <- function(fit) {
     term <- posterior$random[[gone]]
     joint <- joint_gaussian(
       posterior$theta_mean, posterior$theta_cov, t(term$mean),
-      matrix(aperm(term$loading, c(2, 1, 3)), p),
-      matrix(term$schur, nrow(term$schur))
+      matrix(aperm(term$loading, c(2, 1, 3)), p), matrix(term$schur, nrow(term$schur))
     )
   }
-  at <- c(
-    seq_along(fit$design$columns),
-    unlist(lapply(seq_along(posterior$random), place))
-  )
+  at <- c(seq_along(fit$design$columns), unlist(lapply(seq_along(posterior$random), place)))
   list(
     mu = unname(joint$mean[at]), Sigma = unname(joint$covariance[at, at]),
     blocks = lapply(posterior$variance, function(v) {
@@ -122,31 +113,22 @@ mixtures <- list(
   list(y ~ x1 + x2 + x3, ~ x1 + x2 + x3, list(), penalty = "learn"),
   list(y ~ x1 + x2 + (1 | g), ~ x1 + x2, list(list(z = ~1, g = "g"))),
   list(y ~ x1 + x2 + (x1 | g), ~ x1 + x2, list(list(z = ~x1, g = "g"))),
-  list(
-    y ~ x1 + (x1 | g) + (1 | h), ~x1,
-    list(list(z = ~x1, g = "g"), list(z = ~1, g = "h"))
-  ),
+  list(y ~ x1 + (x1 | g) + (1 | h), ~x1, list(list(z = ~x1, g = "g"), list(z = ~1, g = "h"))),
   list(
     y ~ x1 + x2 + (0 + x2 | h) + (1 | g), ~ x1 + x2,
-    list(list(z = ~ 0 + x2, g = "h"), list(z = ~1, g = "g")),
-    penalty = "learn"
+    list(list(z = ~ 0 + x2, g = "h"), list(z = ~1, g = "g")), penalty = "learn"
   )
 )
 
 fit_mixture <- function(mixture, d, ...) {
-  prior <- bsvm_prior(
-    beta_var = 50, var_shape = 0.7, var_rate = 0.4, cov_scale = 0.5
-  )
+  prior <- bsvm_prior(beta_var = 50, var_shape = 0.7, var_rate = 0.4, cov_scale = 0.5)
   penalty <- if (is.null(mixture$penalty)) "none" else mixture$penalty
   list(
     fit = vb(
-      mixture[[1]], d,
-      penalty = penalty, prior = prior, standardize = FALSE, weights = w,
+      mixture[[1]], d, penalty = penalty, prior = prior, standardize = FALSE, weights = w,
       offset = o, tol = 1e-13, max_iter = 20000, ...
     ),
-    problem = dense_problem(
-      d, mixture[[2]], mixture[[3]], 50, prior, penalty == "learn", d$w, d$o
-    )
+    problem = dense_problem(d, mixture[[2]], mixture[[3]], 50, prior, penalty == "learn", d$w, d$o)
   )
 }
 
@@ -155,10 +137,7 @@ test_that("fit and bound are those of the textbook iteration", {
     both <- fit_mixture(mixtures[[k]], make_data(k, n = 70))
     expected <- svm_vb(both$problem, tol = 1e-13)
     q <- dense_q(both$fit)
-    expect_equal(
-      bound_of(both$fit), expected$elbo[length(expected$elbo)],
-      tolerance = 1e-10
-    )
+    expect_equal(bound_of(both$fit), expected$elbo[length(expected$elbo)], tolerance = 1e-10)
     expect_equal(q$mu, expected$mu, tolerance = 1e-5)
     expect_equal(q$Sigma, expected$Sigma, tolerance = 1e-5)
     expect_equal(both$fit$fitted$mean, expected$m, tolerance = 1e-5)
@@ -179,14 +158,10 @@ test_that("derivatives of the textbook bound vanish at the fit", {
   for (k in seq_along(mixtures)) {
     both <- fit_mixture(mixtures[[k]], make_data(20 + k, n = 40, m = 4))
     q <- dense_q(both$fit)
-    expect_equal(
-      svm_elbo(both$problem, q), bound_of(both$fit),
-      tolerance = 1e-11
-    )
+    expect_equal(svm_elbo(both$problem, q), bound_of(both$fit), tolerance = 1e-11)
     # Central difference in direction `move`, a function of the step.
     slope <- function(move, h = 1e-5) {
-      (svm_elbo(both$problem, move(h)) - svm_elbo(both$problem, move(-h))) /
-        (2 * h)
+      (svm_elbo(both$problem, move(h)) - svm_elbo(both$problem, move(-h))) / (2 * h)
     }
     sd <- sqrt(diag(q$Sigma))
     slopes <- unlist(lapply(seq_along(sd), function(j) {
@@ -257,10 +232,7 @@ test_that("shifting and scaling predictors changes coefficients alone", {
   }
   a <- vb(y ~ x1 + x2, d, tol = 1e-12)
   b <- vb(y ~ x1 + x2, moved, tol = 1e-12)
-  expect_equal(
-    coef(b)[-1] * c(1000, 1 / 30), coef(a)[-1],
-    tolerance = 1e-5
-  )
+  expect_equal(coef(b)[-1] * c(1000, 1 / 30), coef(a)[-1], tolerance = 1e-5)
 })
 
 test_that("labels swapped flip the link and keep the probabilities", {
@@ -270,13 +242,9 @@ test_that("labels swapped flip the link and keep the probabilities", {
     a <- vb(formula, d, tol = 1e-12)
     b <- vb(formula, swapped, tol = 1e-12)
     expect_equal(bound_of(a), bound_of(b), tolerance = 1e-10)
+    expect_equal(predict(a, d, type = "link"), -predict(b, d, type = "link"), tolerance = 1e-5)
     expect_equal(
-      predict(a, d, type = "link"), -predict(b, d, type = "link"),
-      tolerance = 1e-5
-    )
-    expect_equal(
-      predict(a, d, type = "prob")[, 2], predict(b, d, type = "prob")[, 1],
-      tolerance = 1e-5
+      predict(a, d, type = "prob")[, 2], predict(b, d, type = "prob")[, 1], tolerance = 1e-5
     )
   }
 })
@@ -289,10 +257,7 @@ test_that("a whole weight counts as so many rows", {
     a <- vb(formula, d, weights = times, standardize = FALSE, tol = 1e-12)
     b <- vb(formula, many, standardize = FALSE, tol = 1e-12)
     expect_equal(bound_of(a), bound_of(b), tolerance = 1e-10)
-    expect_equal(
-      rep(a$fitted$mean, d$times), b$fitted$mean,
-      tolerance = 1e-5
-    )
+    expect_equal(rep(a$fitted$mean, d$times), b$fitted$mean, tolerance = 1e-5)
   }
 })
 
@@ -326,40 +291,27 @@ test_that("more predictors than rows: the fit of the dense algebra", {
   n <- 15
   x <- matrix(rnorm(n * 40), n)
   y <- sign(x[, 1] - x[, 2] + rnorm(n))
-  fit <- vb(x, y,
-    standardize = FALSE, prior = bsvm_prior(100, 0, 1, 1), tol = 1e-13
-  )
+  fit <- vb(x, y, standardize = FALSE, prior = bsvm_prior(100, 0, 1, 1), tol = 1e-13)
   problem <- svm_problem(
-    cbind(1, x), y,
-    P0 = c(0.01, numeric(40)),
+    cbind(1, x), y, P0 = c(0.01, numeric(40)),
     blocks = list(list(at = matrix(2:41), type = "iid", A = 1, B = 1))
   )
   expected <- svm_vb(problem, tol = 1e-13)
-  expect_equal(
-    bound_of(fit), expected$elbo[length(expected$elbo)],
-    tolerance = 1e-10
-  )
+  expect_equal(bound_of(fit), expected$elbo[length(expected$elbo)], tolerance = 1e-10)
   expect_equal(unname(coef(fit)), expected$mu, tolerance = 1e-5)
-  expect_equal(
-    unname(vcov(fit, type = "posterior")), expected$Sigma, tolerance = 1e-5
-  )
+  expect_equal(unname(vcov(fit, type = "posterior")), expected$Sigma, tolerance = 1e-5)
   new <- matrix(rnorm(80), 2)
   link <- predict(fit, new, type = "link", se.fit = TRUE)
   C <- cbind(1, new)
   expect_equal(as.vector(link$fit), drop(C %*% expected$mu), tolerance = 1e-5)
-  expect_equal(
-    as.vector(link$se.fit)^2, rowSums((C %*% expected$Sigma) * C),
-    tolerance = 1e-5
-  )
+  expect_equal(as.vector(link$se.fit)^2, rowSums((C %*% expected$Sigma) * C), tolerance = 1e-5)
 })
 
 test_that("a held penalty is a known prior variance", {
   d <- make_data(39)
   a <- vb(y ~ x1 + x2, d, penalty = 4, tol = 1e-12)
   b <- vb(
-    y ~ x1 + x2, d,
-    penalty = "none", tol = 1e-12,
-    prior = bsvm_prior(beta_var = c(1e8, 0.25, 0.25))
+    y ~ x1 + x2, d, penalty = "none", tol = 1e-12, prior = bsvm_prior(beta_var = c(1e8, 0.25, 0.25))
   )
   expect_equal(bound_of(a), bound_of(b), tolerance = 1e-10)
   expect_equal(coef(a), coef(b), tolerance = 1e-6)
@@ -367,8 +319,7 @@ test_that("a held penalty is a known prior variance", {
   y <- c(1, -1, 1, -1, 1)
   a <- vb(wide, y, penalty = 4, standardize = FALSE, tol = 1e-12)
   b <- vb(
-    wide, y,
-    penalty = "none", standardize = FALSE, tol = 1e-12,
+    wide, y, penalty = "none", standardize = FALSE, tol = 1e-12,
     prior = bsvm_prior(beta_var = c(1e8, rep(0.25, 12)))
   )
   expect_equal(bound_of(a), bound_of(b), tolerance = 1e-9)
@@ -390,22 +341,15 @@ test_that("random effects alone, without any fixed column", {
   d <- make_data(41)
   prior <- bsvm_prior(var_shape = 1, var_rate = 1)
   fit <- vb(y ~ 0 + (1 | g), d, prior = prior, tol = 1e-13)
-  problem <- dense_problem(
-    d, ~0, list(list(z = ~1, g = "g")), numeric(), prior
-  )
+  problem <- dense_problem(d, ~0, list(list(z = ~1, g = "g")), numeric(), prior)
   expected <- svm_vb(problem, tol = 1e-13)
-  expect_equal(
-    bound_of(fit), expected$elbo[length(expected$elbo)],
-    tolerance = 1e-10
-  )
+  expect_equal(bound_of(fit), expected$elbo[length(expected$elbo)], tolerance = 1e-10)
   expect_equal(fit$fitted$mean, expected$m, tolerance = 1e-5)
 })
 
 test_that("a cap on the passes warns and leaves a usable fit", {
   d <- make_data(42)
-  expect_bk_warning(
-    fit <- vb(y ~ x1 + (x1 | g), d, max_iter = 4, tol = 1e-12), "max_iter"
-  )
+  expect_bk_warning(fit <- vb(y ~ x1 + (x1 | g), d, max_iter = 4, tol = 1e-12), "max_iter")
   expect_false(fit$diagnostics$converged)
   expect_true(all(is.finite(predict(fit, d, type = "link"))))
 })
@@ -414,8 +358,7 @@ test_that("separated classes under a vague prior warn", {
   d <- data.frame(x = c(-3:-1, 1:3), y = rep(0:1, each = 3))
   expect_bk_warning(
     suppressWarnings(
-      vb(y ~ x, d, penalty = "none", max_iter = 20000),
-      classes = "bayeskernel_warning_max_iter"
+      vb(y ~ x, d, penalty = "none", max_iter = 20000), classes = "bayeskernel_warning_max_iter"
     ),
     "separation"
   )
@@ -427,9 +370,7 @@ test_that("separated classes are told for every seed, and the advice helps", {
     set.seed(seed)
     d <- data.frame(x = rnorm(300), z = rnorm(300))
     d$y <- d$x > 0
-    fit <- function(..., method = "vb") flat(bsvm)(
-      y ~ x + z, d, threads = 1, ..., method = method
-    )
+    fit <- function(..., method = "vb") flat(bsvm)(y ~ x + z, d, threads = 1, ..., method = method)
     for (penalty in c("none", "learn")) {
       message <- ""
       object <- withCallingHandlers(
@@ -441,18 +382,13 @@ test_that("separated classes are told for every seed, and the advice helps", {
       )
       # By default it is said, whatever the size.
       expect_match(message, "separated")
-      count[penalty] <- count[penalty] +
-        (max(abs(coef(object, scale = "model"))) > 30)
+      count[penalty] <- count[penalty] + (max(abs(coef(object, scale = "model"))) > 30)
       # What is in force already is no advice.
       expect_no_match(message, "\"learn\"", fixed = TRUE)
     }
     expect_no_warning(fit(penalty = 1))
-    expect_no_warning(fit(
-      penalty = "none", prior = bsvm_prior(beta_var = 25)
-    ))
-    expect_no_warning(fit(
-      penalty = "learn", prior = bsvm_prior(var_shape = 10, var_rate = 10)
-    ))
+    expect_no_warning(fit(penalty = "none", prior = bsvm_prior(beta_var = 25)))
+    expect_no_warning(fit(penalty = "learn", prior = bsvm_prior(var_shape = 10, var_rate = 10)))
   }
   # The default prior holds them where there is no penalty.
   expect_identical(count[["none"]], 0)
@@ -462,10 +398,8 @@ test_that("separated classes are told for every seed, and the advice helps", {
   d$y <- d$x > 0
   expect_bk_warning(
     suppressWarnings(bsvm(
-      y ~ x, d,
-      method = "gibbs", penalty = "none", chains = 2,
-      control = list(warmup = 1500, progress = FALSE),
-      ndraws = 100, threads = 1, seed = 1
+      y ~ x, d, method = "gibbs", penalty = "none", chains = 2,
+      control = list(warmup = 1500, progress = FALSE), ndraws = 100, threads = 1, seed = 1
     ), classes = "bayeskernel_warning_convergence"), "separation"
   )
 })

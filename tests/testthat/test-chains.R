@@ -7,9 +7,7 @@ samplers <- list(
   bark = function(...) quick_bark(y ~ x1 + x2, d, family = "binomial", ...)
 )
 expect_quietly_bk_error <- function(code, kind, regexp) {
-  expect_bk_error(suppressWarnings(
-    code, classes = "bayeskernel_warning_convergence"
-  ), kind, regexp)
+  expect_bk_error(suppressWarnings(code, classes = "bayeskernel_warning_convergence"), kind, regexp)
 }
 
 test_that("every sampler goes on where it ended, and holds `ndraws` in all", {
@@ -25,9 +23,7 @@ test_that("every sampler goes on where it ended, and holds `ndraws` in all", {
     same <- sample(ndraws = 5, resume = part)
     expect_identical(same$draws, part$draws)
     expect_equal(same$fitted, part$fitted)
-    expect_quietly_bk_error(
-      sample(ndraws = 4, resume = part), "argument", "already holds more"
-    )
+    expect_quietly_bk_error(sample(ndraws = 4, resume = part), "argument", "already holds more")
   }
 })
 
@@ -48,9 +44,7 @@ test_that("more draws than memory holds are refused, and a run says how much", {
     } else {
       arguments$method <- "gibbs"
     }
-    expect_bk_error(
-      do.call(flat(fit), c(arguments, chains = 1e9)), "argument", "[GT]B"
-    )
+    expect_bk_error(do.call(flat(fit), c(arguments, chains = 1e9)), "argument", "[GT]B")
     old <- options(bayeskernel.max_bytes = 1000)
     expect_bk_error(do.call(flat(fit), arguments), "argument", "max_bytes")
     options(old)
@@ -73,23 +67,18 @@ test_that("a state that has been tampered with is refused", {
     spoil <- function(at, value) {
       bad <- part
       bad$state[[1]][[at]] <- value
-      expect_quietly_bk_error(
-        sample(ndraws = 6, resume = bad), "argument", "not whole"
-      )
+      expect_quietly_bk_error(sample(ndraws = 6, resume = bad), "argument", "not whole")
     }
     for (at in paths_of(part$state[[1]])) {
       spoil(at, NULL)
       spoil(at, "text")
-      if (is.numeric(part$state[[1]][[at]]) &&
-        length(part$state[[1]][[at]])) {
+      if (is.numeric(part$state[[1]][[at]]) && length(part$state[[1]][[at]])) {
         spoil(at, part$state[[1]][[at]] * NaN)
       }
     }
     bad <- part
     bad$state <- bad$state[-1]
-    expect_quietly_bk_error(
-      sample(ndraws = 6, resume = bad), "argument", "not whole"
-    )
+    expect_quietly_bk_error(sample(ndraws = 6, resume = bad), "argument", "not whole")
     bad <- part
     bad$draws <- bad$draws[, , -1, drop = FALSE]
     expect_quietly_bk_error(sample(ndraws = 6, resume = bad), "argument", "whole")

@@ -47,9 +47,7 @@ test_that("an error names the argument, what was found, what is accepted", {
   expect_identical(error$column, "draws")
   expect_identical(error$found, 0)
   expect_match(error$expected, "at least 1")
-  error <- expect_bk_error(
-    check_number("a", name = "beta_var", kind = "prior"), "prior", "\"a\""
-  )
+  error <- expect_bk_error(check_number("a", name = "beta_var", kind = "prior"), "prior", "\"a\"")
   expect_identical(error$column, "beta_var")
 })
 
@@ -86,8 +84,7 @@ test_that("arguments that nobody reads are an error that names them", {
 
 test_that("any value can be described in one short line", {
   values <- c(
-    not_a_scalar,
-    list(mtcars, strrep("x", 500), 1:1000, letters, NA_character_, Sys.Date())
+    not_a_scalar, list(mtcars, strrep("x", 500), 1:1000, letters, NA_character_, Sys.Date())
   )
   for (x in values) {
     text <- describe_value(x)
@@ -95,9 +92,7 @@ test_that("any value can be described in one short line", {
     expect_lt(nchar(text), 100)
   }
   expect_identical(describe_value(-1), "-1")
-  expect_identical(
-    describe_value(c("a", NA)), "a character vector of length 2, \"a\" NA"
-  )
+  expect_identical(describe_value(c("a", NA)), "a character vector of length 2, \"a\" NA")
 })
 
 test_that("an unknown argument brings the nearest, and those that there are", {
@@ -112,9 +107,7 @@ test_that("an unknown argument brings the nearest, and those that there are", {
       do.call(f, stats::setNames(list(1), name)), "argument",
       sprintf("Instead of `%s` try `%s`", name, meant[[name]])
     )
-    expect_match(
-      conditionMessage(error), "x, method, max_iter, threads, penalty"
-    )
+    expect_match(conditionMessage(error), "x, method, max_iter, threads, penalty")
     expect_identical(error$found, name)
   }
   expect_bk_error(f(family = binomial), "argument", "try bkm\\(\\) or bark")
@@ -125,10 +118,8 @@ test_that("an unknown argument brings the nearest, and those that there are", {
   error <- expect_bk_error(f(zzz = stop("never")), "argument", "zzz")
   expect_no_match(conditionMessage(error), "Instead")
   d <- data.frame(y = gl(2, 5), x = 1:10)
-  expect_bk_error(bsvm(y ~ x, d, metod = "vb",
-    method = "vb"), "argument", "`method`")
-  expect_bk_error(gpsvm(y ~ x, d, cores = 2,
-    method = "vb", tune = FALSE), "argument", "`threads`")
+  expect_bk_error(bsvm(y ~ x, d, metod = "vb", method = "vb"), "argument", "`method`")
+  expect_bk_error(gpsvm(y ~ x, d, cores = 2, method = "vb", tune = FALSE), "argument", "`threads`")
 })
 
 test_that("text that is no text of its encoding is shown, not fatal", {

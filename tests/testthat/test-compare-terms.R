@@ -20,10 +20,7 @@ test_that("a table of fits without each term", {
     own <- fit$loo - by_hand[[name]]$loo
     expect_equal(out[name, "elpd_diff"], sum(own), tolerance = 1e-6)
     expect_equal(out[name, "se_diff"], sqrt(120 * var(own)), tolerance = 1e-6)
-    expect_equal(
-      out[name, "elpd_loo"], anova(by_hand[[name]])$elpd_loo,
-      tolerance = 1e-6
-    )
+    expect_equal(out[name, "elpd_loo"], anova(by_hand[[name]])$elpd_loo, tolerance = 1e-6)
   }
   expect_lt(out["none", "elpd_diff"], 2 * out["none", "se_diff"])
   some <- compare_terms(fit, c("none", "(1 | g)"))
@@ -50,13 +47,9 @@ test_that("formulas are those without one term", {
   # Text, whatever it means to the model.
   fit <- bkm(number ~ x + z, d, threads = 1)
   fit$formula <- number ~ x + gp(x, z) + gp(z, by = g) + (1 | g)
-  expect_setequal(
-    names(formulas_without(fit)),
-    c("x", "gp(x, z)", "gp(z, by = g)", "(1 | g)")
-  )
+  expect_setequal(names(formulas_without(fit)), c("x", "gp(x, z)", "gp(z, by = g)", "(1 | g)"))
   expect_identical(
-    deparse1(formulas_without(fit)[["gp(x, z)"]]),
-    "number ~ x + gp(z, by = g) + (1 | g)"
+    deparse1(formulas_without(fit)[["gp(x, z)"]]), "number ~ x + gp(z, by = g) + (1 | g)"
   )
 })
 
@@ -80,10 +73,8 @@ test_that("other families, data and places", {
 test_that("samplers go by importance sampling", {
   skip_if_not_installed("loo")
   fit <- suppressWarnings(bkm(
-    y ~ x + none, d,
-    method = "gibbs", chains = 2,
-    control = list(warmup = 100, progress = FALSE), ndraws = 300, seed = 1,
-    threads = 1
+    y ~ x + none, d, method = "gibbs", chains = 2, control = list(warmup = 100, progress = FALSE),
+    ndraws = 300, seed = 1, threads = 1
   ))
   out <- suppressWarnings(compare_terms(fit))
   exact <- compare_terms(bkm(y ~ x + none, d, threads = 1))
@@ -96,9 +87,7 @@ test_that("what cannot be compared is refused", {
   machine <- bsvm(y ~ x, d, threads = 1)
   expect_bk_error(compare_terms(machine), "argument", "support")
   x <- as.matrix(d[c("x", "z")])
-  expect_bk_error(
-    compare_terms(bkm(x, d$number, threads = 1)), "argument", "no formula"
-  )
+  expect_bk_error(compare_terms(bkm(x, d$number, threads = 1)), "argument", "no formula")
   fit <- bkm(number ~ 1, d, threads = 1)
   expect_bk_error(compare_terms(fit), "argument", "no term")
   fit <- bkm(number ~ x + z, d, threads = 1)
@@ -106,14 +95,11 @@ test_that("what cannot be compared is refused", {
   expect_bk_error(compare_terms(fit, character()), "argument", "terms")
   holed <- d
   holed$z[1:5] <- NA
-  fit <- suppressMessages(
-    bkm(number ~ x + z, holed, missing = "omit", threads = 1)
-  )
+  fit <- suppressMessages(bkm(number ~ x + z, holed, missing = "omit", threads = 1))
   # Without z no more rows come in: they are those of the fit.
   expect_equal(
     suppressMessages(compare_terms(fit)),
-    compare_terms(bkm(number ~ x + z, holed[-(1:5), ], threads = 1)),
-    tolerance = 1e-6
+    compare_terms(bkm(number ~ x + z, holed[-(1:5), ], threads = 1)), tolerance = 1e-6
   )
   expect_bk_error(compare_terms(fit, list("z")), "argument", "terms")
 })

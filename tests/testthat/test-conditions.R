@@ -12,17 +12,14 @@ test_that("an error has its classes, its fields and a short first line", {
     column = "age", row = c(3, 7), found = NA, expected = "numbers"
   ))
   expect_s3_class(
-    error,
-    c("bayeskernel_error_missing", "bayeskernel_error", "error", "condition"),
-    exact = TRUE
+    error, c("bayeskernel_error_missing", "bayeskernel_error", "error", "condition"), exact = TRUE
   )
   expect_identical(error$column, "age")
   expect_identical(error$row, c(3, 7))
   expect_identical(error$found, NA)
   expect_identical(error$expected, "numbers")
   expect_identical(
-    conditionMessage(error),
-    "Column `age` has missing values.\n* Rows 3, 7.\n* Remove."
+    conditionMessage(error), "Column `age` has missing values.\n* Rows 3, 7.\n* Remove."
   )
 })
 
@@ -57,14 +54,9 @@ test_that("long details are wrapped below 80 columns", {
 test_that("the call is that of the user's function, not of a helper", {
   outer <- in_package(function(x) helper(x))
   helper <- in_package(function(x) check_count(x))
-  environment(outer) <- list2env(
-    list(helper = helper),
-    parent = asNamespace("bayeskernel")
-  )
+  environment(outer) <- list2env(list(helper = helper), parent = asNamespace("bayeskernel"))
   expect_identical(caught(helper(-1))$call, quote(helper(-1)))
-  expect_identical(
-    caught(bsvm_prior(beta_var = -1))$call, quote(bsvm_prior(beta_var = -1))
-  )
+  expect_identical(caught(bsvm_prior(beta_var = -1))$call, quote(bsvm_prior(beta_var = -1)))
 })
 
 test_that("the call of a method is shown as the call of its generic", {
@@ -87,20 +79,18 @@ test_that("a call that holds a whole data set is cut short", {
 
 test_that("a failure of the core becomes the classed error of the caller", {
   failed <- structure(
-    list(kind = "numeric", message = "not positive definite"),
-    class = "bayeskernel_core_error"
+    list(kind = "numeric", message = "not positive definite"), class = "bayeskernel_core_error"
   )
   error <- expect_bk_error(
-    core_call(failed, quote(bsvm(y ~ x,
-      method = "vb"))), "numeric", "not positive definite"
+    core_call(failed, quote(bsvm(y ~ x, method = "vb"))), "numeric", "not positive definite"
   )
   expect_identical(error$call, quote(bsvm(y ~ x, method = "vb")))
   expect_identical(core_call(list(1), NULL), list(1))
 })
 
 test_that("objects print where no function calls print(), as at the prompt", {
-  # R prints a value of the prompt by a call whose frame is its own parent, and
-  # so does a promise of an environment that belongs to no function.
+  # R prints a value of the prompt by a call whose frame is its own parent, and so does a promise of
+  # an environment that belongs to no function.
   printed_at_prompt <- function(object) {
     prompt <- new.env()
     prompt$object <- object
@@ -109,9 +99,7 @@ test_that("objects print where no function calls print(), as at the prompt", {
     on.exit(setTimeLimit())
     capture.output(shown)
   }
-  expect_match(
-    printed_at_prompt(rbf(2)), "rbf(lengthscale = 2", fixed = TRUE, all = FALSE
-  )
+  expect_match(printed_at_prompt(rbf(2)), "rbf(lengthscale = 2", fixed = TRUE, all = FALSE)
   broken <- structure(list(), class = c("bsvm", "bayeskernel_fit"))
   expect_error(printed_at_prompt(broken), class = "bayeskernel_error")
 })
@@ -121,28 +109,19 @@ test_that("an argument that cannot be computed is not called a broken fit", {
   fit <- bsvm(y ~ x, d, method = "vb")
   cannot <- "An argument of %s\\(\\) cannot be computed.\n\\* %s"
   expect_bk_error(
-    bsvm(y ~ x, not_there,
-      method = "vb"), "argument", sprintf(cannot, "bsvm", ".*'not_there'")
+    bsvm(y ~ x, not_there, method = "vb"), "argument", sprintf(cannot, "bsvm", ".*'not_there'")
   )
+  expect_bk_error(predict(fit, not_there), "argument", sprintf(cannot, "predict", ".*'not_there'"))
   expect_bk_error(
-    predict(fit, not_there), "argument",
-    sprintf(cannot, "predict", ".*'not_there'")
+    predict(fit, d[not_there, ]), "argument", sprintf(cannot, "predict", ".*'not_there'")
   )
-  expect_bk_error(
-    predict(fit, d[not_there, ]), "argument",
-    sprintf(cannot, "predict", ".*'not_there'")
-  )
-  expect_bk_error(
-    auc(stop("mine"), 1), "argument", sprintf(cannot, "auc", "mine")
-  )
+  expect_bk_error(auc(stop("mine"), 1), "argument", sprintf(cannot, "auc", "mine"))
   expect_bk_error(
     bsvm(y ~ x, d, prior = bsvm_prior(foo = 1), method = "vb"), "argument",
     sprintf(cannot, "bsvm", "unused argument")
   )
   # Conditions of others keep their class.
-  theirs <- structure(
-    list(message = "m", call = NULL), class = c("theirs", "error", "condition")
-  )
+  theirs <- structure(list(message = "m", call = NULL), class = c("theirs", "error", "condition"))
   expect_error(predict(fit, stop(theirs)), class = "theirs")
   # What breaks inside is not taken for an argument.
   broken <- fit

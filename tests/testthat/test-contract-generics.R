@@ -1,5 +1,4 @@
-# What a user of stats, lme4 or rstanarm would ask of a fit. Cases: see
-# helper-contract.R.
+# What a user of stats, lme4 or rstanarm would ask of a fit. Cases: see helper-contract.R.
 
 named_rows <- function(one) {
   data <- one$data[1:5, ]
@@ -9,10 +8,7 @@ named_rows <- function(one) {
 
 # Does `code` raise a classed error that says what is missing?
 expect_refusal <- function(code, kind = "argument", info = NULL) {
-  expect_error(
-    code,
-    class = paste0("bayeskernel_error_", kind), info = info
-  )
+  expect_error(code, class = paste0("bayeskernel_error_", kind), info = info)
 }
 
 # Has the fit draws? A posterior mode has neither draws nor a distribution.
@@ -22,15 +18,9 @@ test_that("type response is the probability of the positive class or a mean", {
   for_each_case(function(one, object, new) {
     response <- predict(object, new, type = "response")
     if (one$two) {
-      expect_equal(
-        response, predict(object, new, type = "prob")[, 2],
-        info = one$name
-      )
+      expect_equal(response, predict(object, new, type = "prob")[, 2], info = one$name)
     } else if (one$classes) {
-      expect_equal(
-        response, predict(object, new, type = "prob"),
-        info = one$name
-      )
+      expect_equal(response, predict(object, new, type = "prob"), info = one$name)
     } else {
       expect_equal(response, predict(object, new), info = one$name)
       expect_equal(response, predict(object, new, type = "link"))
@@ -61,10 +51,7 @@ test_that("a probability has a standard deviation, on new and on own rows", {
   for_each_case(function(one, object, new) {
     own <- predict(object, type = "prob", se.fit = TRUE)
     others <- predict(object, new, type = "prob", se.fit = TRUE)
-    expect_equal(
-      own, others,
-      tolerance = if (one$dense) 1e-4 else 1e-8, info = one$name
-    )
+    expect_equal(own, others, tolerance = if (one$dense) 1e-4 else 1e-8, info = one$name)
     expect_length(own$se.fit, 80L)
     expect_true(all(own$se.fit >= 0 & own$se.fit <= 0.5), info = one$name)
   }, two = TRUE)
@@ -76,10 +63,7 @@ test_that("intervals hold the mean and widen with their level", {
       return(invisible())
     }
     ask <- function(level, interval = "credible", rows = new) {
-      predict(
-        object, rows, type = "link", interval = interval, level = level,
-        seed = 1
-      )
+      predict(object, rows, type = "link", interval = interval, level = level, seed = 1)
     }
     if (!can_draw(object)) {
       return(invisible())
@@ -138,8 +122,8 @@ test_that("a new group widens the probability of fits of either kind", {
     ask <- function(...) predict(object, unknown, type = "prob", ...)
     sd <- ask(se.fit = TRUE)$se.fit
     draws <- ask(draws = TRUE, ndraws = 1000, seed = 1)
-    # Few draws of a short chain, each with one new group: a third, as before,
-    # would be another meaning.
+    # Few draws of a short chain, each with one new group: a third, as before, would be another
+    # meaning.
     ratio <- mean(apply(draws, 2, stats::sd) / sd)
     expect_gt(ratio, 0.6)
     expect_lt(ratio, 1.6)
@@ -155,26 +139,19 @@ test_that("intervals of coefficients are those of the summary", {
       return(invisible())
     }
     limits <- confint(object)
-    expect_equal(dimnames(limits), list(
-      names(coef(object)), c("2.5 %", "97.5 %")
-    ), info = one$name)
+    expect_equal(dimnames(limits), list(names(coef(object)), c("2.5 %", "97.5 %")), info = one$name)
     summary <- summary(object)
     shown <- rbind(
-      summary$coefficients[, 3:4, drop = FALSE],
-      summary$selection[, 3:4, drop = FALSE]
+      summary$coefficients[, 3:4, drop = FALSE], summary$selection[, 3:4, drop = FALSE]
     )
-    expect_equal(
-      limits[rownames(shown), ], shown,
-      tolerance = 1e-8, info = one$name
-    )
+    expect_equal(limits[rownames(shown), ], shown, tolerance = 1e-8, info = one$name)
     one_half <- confint(object, "x1", level = 0.5)
     expect_equal(dimnames(one_half), list("x1", c("25 %", "75 %")))
     if (!is.null(object$draws)) {
       draws <- as.matrix(object)[, "(Intercept)"]
       expect_equal(
         unname(confint(object, type = "posterior")["(Intercept)", ]),
-        unname(stats::quantile(draws, c(0.025, 0.975))),
-        tolerance = 1e-8, info = one$name
+        unname(stats::quantile(draws, c(0.025, 0.975))), tolerance = 1e-8, info = one$name
       )
     }
     expect_refusal(confint(object, "unheard"), info = one$name)
@@ -244,9 +221,7 @@ test_that("simulated responses look like the response", {
     expect_false(is.null(attr(simulated, "seed")))
     expect_equal(simulated, simulate(fits[[k]], nsim = 3, seed = 1))
     expect_equal(levels(simulated$sim_1), levels(observed[[k]]))
-    expect_gt(
-      stats::cor(as.numeric(simulated$sim_1), as.numeric(observed[[k]])), 0.2
-    )
+    expect_gt(stats::cor(as.numeric(simulated$sim_1), as.numeric(observed[[k]])), 0.2)
   }
 })
 
@@ -254,13 +229,10 @@ test_that("the rows of a formula come back from where it was typed", {
   data <- contract_data
   fits <- list(
     bsvm(y ~ x1 + x2 + (1 | g), data, threads = 1, method = "vb"),
-    gpsvm(y ~ x1 + x2, data, inducing = 10, seed = 1, threads = 1,
-      method = "vb", tune = FALSE),
+    gpsvm(y ~ x1 + x2, data, inducing = 10, seed = 1, threads = 1, method = "vb", tune = FALSE),
     suppressWarnings(bark(
-      y ~ x1 + x2, data,
-      family = "binomial", chains = 1,
-      control = list(warmup = 300, thin = 5, progress = FALSE), ndraws = 40,
-      seed = 1, threads = 1
+      y ~ x1 + x2, data, family = "binomial", chains = 1,
+      control = list(warmup = 300, thin = 5, progress = FALSE), ndraws = 40, seed = 1, threads = 1
     ))
   )
   for (object in fits) {
@@ -297,8 +269,7 @@ test_that("tables have intervals when asked", {
   for_each_case(function(one, object, new) {
     table <- tidy(object, conf.int = TRUE)
     expect_true(
-      all(c("term", "estimate", "conf.low", "conf.high") %in% names(table)),
-      info = one$name
+      all(c("term", "estimate", "conf.low", "conf.high") %in% names(table)), info = one$name
     )
     there <- !is.na(table$conf.low) & !is.na(table$conf.high)
     expect_true(all(table$conf.low[there] <= table$conf.high[there]))
@@ -329,20 +300,13 @@ test_that("every picture is drawn or says why not", {
         expect_match(conditionMessage(error), "Accepted: ")
         why <- if (is.null(picture$reason)) picture$ask else picture$reason
         expect_match(
-          gsub("\\s+", " ", conditionMessage(error)), gsub("\\s+", " ", why),
-          fixed = TRUE
+          gsub("\\s+", " ", conditionMessage(error)), gsub("\\s+", " ", why), fixed = TRUE
         )
       }
     }
     expect_gt(drawn, 0)
     if (one$classes) {
-      expect_error(
-        plot(
-          object, "calibration",
-          newdata = new, y = one$data[[one$response]]
-        ),
-        NA
-      )
+      expect_error(plot(object, "calibration", newdata = new, y = one$data[[one$response]]), NA)
     }
     unknown <- expect_refusal(plot(object, "portrait"), info = one$name)
     expect_match(conditionMessage(unknown), names(known)[1], fixed = TRUE)
@@ -357,26 +321,17 @@ test_that("draws in the form of rstantools", {
       expect_refusal(rstantools::posterior_linpred(object, newdata = new))
       return(invisible())
     }
-    linpred <- rstantools::posterior_linpred(
-      object,
-      newdata = new, ndraws = 8, seed = 1
-    )
+    linpred <- rstantools::posterior_linpred(object, newdata = new, ndraws = 8, seed = 1)
     classes <- if (one$classes && !one$two) nlevels(one$data$y)
     ordered <- identical(object$family, "ordinal")
-    expect_equal(
-      dim(linpred), c(8L, 80L, if (!ordered) classes),
-      info = one$name
-    )
+    expect_equal(dim(linpred), c(8L, 80L, if (!ordered) classes), info = one$name)
     epred <- rstantools::posterior_epred(object, new, ndraws = 8, seed = 1)
     expect_equal(dim(epred), c(8L, 80L, classes), info = one$name)
     if (one$classes) expect_true(all(epred >= 0 & epred <= 1))
     if (is_pseudo(object)) {
       expect_refusal(rstantools::posterior_predict(object, new))
     } else {
-      response <- rstantools::posterior_predict(
-        object, new,
-        ndraws = 8, seed = 1
-      )
+      response <- rstantools::posterior_predict(object, new, ndraws = 8, seed = 1)
       expect_equal(dim(response), c(8L, 80L), info = one$name)
       if (one$two) expect_setequal(c(response), c(0, 1))
     }
@@ -429,27 +384,20 @@ test_that("a sampler goes on where it stopped", {
     more <- one$fit(one$data, resume = object, ndraws = 60)
     expect_equal(dim(more$draws)[1], 60L, info = one$name)
     expect_equal(
-      unname(more$draws[1:40, , ]), unname(object$draws),
-      tolerance = 1e-12, info = one$name
+      unname(more$draws[1:40, , ]), unname(object$draws), tolerance = 1e-12, info = one$name
     )
     broken <- object
     broken$state <- broken$posterior <- NULL
-    expect_error(
-      one$fit(one$data, resume = broken),
-      class = "bayeskernel_error", info = one$name
-    )
+    expect_error(one$fit(one$data, resume = broken), class = "bayeskernel_error", info = one$name)
     expect_refusal(one$fit(one$data, resume = 3), info = one$name)
   })
 })
 
 test_that("an argument that is not there is told with its neighbour", {
-  error <- expect_refusal(bsvm(y ~ x1, contract_data, metod = "gibbs",
-    method = "vb"))
+  error <- expect_refusal(bsvm(y ~ x1, contract_data, metod = "gibbs", method = "vb"))
   expect_match(conditionMessage(error), "metod")
   expect_match(conditionMessage(error), "method")
-  error <- expect_refusal(
-    gpsvm(y ~ x1, contract_data, treads = 1, method = "vb", tune = FALSE)
-  )
+  error <- expect_refusal(gpsvm(y ~ x1, contract_data, treads = 1, method = "vb", tune = FALSE))
   expect_match(conditionMessage(error), "threads")
 })
 
@@ -461,10 +409,7 @@ test_that("a fit to a row source answers as one to the matrix", {
   on.exit(unlink(folder, recursive = TRUE))
   file <- file.path(folder, "rows.csv")
   x <- as_predictors(contract_data)
-  utils::write.csv(
-    data.frame(x, y = as.integer(contract_data$y == "yes")), file,
-    row.names = FALSE
-  )
+  utils::write.csv(data.frame(x, y = as.integer(contract_data$y == "yes")), file, row.names = FALSE)
   source <- row_source(file, y = "y")
   rows <- as.data.frame(x)
   own <- list(
@@ -478,16 +423,12 @@ test_that("a fit to a row source answers as one to the matrix", {
     ),
     list(
       gpsvm(
-        source,
-        inducing = points_of(contract_data), seed = 1, threads = 1,
-        control = list(tol = 1e-12),
-        method = "vb", tune = FALSE
+        source, inducing = points_of(contract_data), seed = 1, threads = 1,
+        control = list(tol = 1e-12), method = "vb", tune = FALSE
       ),
       gpsvm(
-        x, contract_data$y,
-        inducing = points_of(contract_data), seed = 1, threads = 1,
-        control = list(tol = 1e-12),
-        method = "vb", tune = FALSE
+        x, contract_data$y, inducing = points_of(contract_data), seed = 1, threads = 1,
+        control = list(tol = 1e-12), method = "vb", tune = FALSE
       )
     )
   )
@@ -504,13 +445,11 @@ test_that("a fit to a row source answers as one to the matrix", {
         tolerance = 1e-5, info = name
       )
       expect_equal(
-        unname(ask(rows, type = type)), unname(same(x, type = type)),
-        tolerance = 1e-5, info = name
+        unname(ask(rows, type = type)), unname(same(x, type = type)), tolerance = 1e-5, info = name
       )
     }
     expect_equal(
-      ask(source, "link", interval = "credible"),
-      ask(rows, "link", interval = "credible"),
+      ask(source, "link", interval = "credible"), ask(rows, "link", interval = "credible"),
       ignore_attr = TRUE, info = name
     )
     expect_equal(
@@ -527,10 +466,7 @@ test_that("a fit to a row source answers as one to the matrix", {
     expect_gt(nrow(tidy(object, conf.int = TRUE)), 0L)
     file <- tempfile(fileext = ".rds")
     saveRDS(object, file)
-    expect_equal(
-      predict(readRDS(file), rows, link = "probit"), ask(rows),
-      info = name
-    )
+    expect_equal(predict(readRDS(file), rows, link = "probit"), ask(rows), info = name)
     unlink(file)
   }
 })

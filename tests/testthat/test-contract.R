@@ -49,10 +49,7 @@ test_that("the class is the argmax of the probability", {
     class <- predict(object, new)
     expect_s3_class(class, "factor")
     expect_equal(levels(class), colnames(p), info = one$name)
-    expect_equal(
-      as.character(class), colnames(p)[max.col(p, "last")],
-      info = one$name
-    )
+    expect_equal(as.character(class), colnames(p)[max.col(p, "last")], info = one$name)
   }, classes = TRUE)
 })
 
@@ -65,15 +62,13 @@ test_that("fitted() is predict() on the rows of the fit", {
     for (link in one$links) {
       expect_equal(
         do.call(answer_of, c(list(one), link = link)),
-        do.call(answer_of, c(list(one, new), link = link)),
-        tolerance = tolerance, info = one$name
+        do.call(answer_of, c(list(one, new), link = link)), tolerance = tolerance, info = one$name
       )
     }
     expect_equal(predict(object), predict(object, new), info = one$name)
     expect_equal(
       predict(object, type = "link", se.fit = TRUE),
-      predict(object, new, type = "link", se.fit = TRUE),
-      tolerance = tolerance, info = one$name
+      predict(object, new, type = "link", se.fit = TRUE), tolerance = tolerance, info = one$name
     )
   })
 })
@@ -115,14 +110,12 @@ test_that("predictions of a subset are a subset of the predictions", {
   for_each_case(function(one, object, new) {
     part <- one$new(one$data[some, ])
     expect_equal(
-      as.matrix(answer_of(one, part)),
-      as.matrix(answer_of(one, new))[some, , drop = FALSE],
+      as.matrix(answer_of(one, part)), as.matrix(answer_of(one, new))[some, , drop = FALSE],
       tolerance = 1e-12, info = one$name
     )
     whole <- as.matrix(predict(object, new, type = "link"))
     expect_equal(
-      as.matrix(predict(object, part, type = "link")),
-      whole[some, , drop = FALSE],
+      as.matrix(predict(object, part, type = "link")), whole[some, , drop = FALSE],
       tolerance = 1e-12, info = one$name
     )
   })
@@ -132,9 +125,7 @@ test_that("draws have a row a draw, and a seed reproduces them", {
   for_each_case(function(one, object, new) {
     f <- predict(object, new, draws = TRUE, ndraws = 9, seed = 2)
     expect_equal(dim(f), c(9L, 80L), info = one$name)
-    expect_identical(
-      f, predict(object, new, draws = TRUE, ndraws = 9, seed = 2)
-    )
+    expect_identical(f, predict(object, new, draws = TRUE, ndraws = 9, seed = 2))
     prob <- function(...) {
       predict(object, new, "prob", draws = TRUE, ndraws = 9, seed = 2, ...)
     }
@@ -152,9 +143,7 @@ test_that("coefficients, covariances and draws share their names", {
     v <- vcov(object)
     own <- seq_along(one$columns)
     expect_equal(names(b)[own], one$columns, info = one$name)
-    expect_true(
-      all(grepl("^(s|gp)[(]x2[)][.]", names(b)[-own])), info = one$name
-    )
+    expect_true(all(grepl("^(s|gp)[(]x2[)][.]", names(b)[-own])), info = one$name)
     expect_equal(dimnames(v), list(names(b), names(b)), info = one$name)
     expect_equal(v, t(v), tolerance = 1e-10, info = one$name)
     expect_true(all(eigen(v, TRUE, TRUE)$values > 0), info = one$name)
@@ -173,25 +162,18 @@ test_that("the summary has the agreed columns", {
     # Columns under selection have a table of their own.
     values <- expected
     selection <- summary(object)$selection
-    table <- rbind(
-      table[, values, drop = FALSE], selection[, values, drop = FALSE]
-    )
+    table <- rbind(table[, values, drop = FALSE], selection[, values, drop = FALSE])
     expect_setequal(rownames(table), one$columns)
     shown <- rownames(table)
     expect_equal(table[, "Estimate"], coef(object)[shown], tolerance = 1e-10)
-    expect_equal(
-      table[, "SD"], sqrt(diag(vcov(object)))[shown],
-      tolerance = 1e-8, info = one$name
-    )
+    expect_equal(table[, "SD"], sqrt(diag(vcov(object)))[shown], tolerance = 1e-8, info = one$name)
     expect_true(all(table[, 3] < table[, 1] & table[, 1] < table[, 4]))
   }, linear = TRUE)
 })
 
 test_that("print and summary fit on a screen", {
   for_each_case(function(one, object, new) {
-    for (text in list(
-      capture.output(print(object)), capture.output(print(summary(object)))
-    )) {
+    for (text in list(capture.output(print(object)), capture.output(print(summary(object))))) {
       expect_lt(max(nchar(text)), 80)
       expect_lt(length(text), 40)
       expect_gt(length(text), 6)
@@ -222,15 +204,11 @@ test_that("tidy tables have their rows", {
     }
     expect_equal(rows$.class, predict(object, new), info = one$name)
     if (one$two) {
-      expect_equal(
-        rows$.prob, fitted(object),
-        tolerance = if (one$dense) 1e-5 else 1e-10
-      )
+      expect_equal(rows$.prob, fitted(object), tolerance = if (one$dense) 1e-5 else 1e-10)
     } else {
       expect_equal(
-        as.matrix(rows[paste0(".prob_", levels(one$data$y))]),
-        fitted(object),
-        tolerance = 1e-10, ignore_attr = TRUE
+        as.matrix(rows[paste0(".prob_", levels(one$data$y))]), fitted(object), tolerance = 1e-10,
+        ignore_attr = TRUE
       )
     }
   })
@@ -243,8 +221,8 @@ test_that("update() with nothing new fits the same again", {
 })
 
 test_that("a fit holds no training data if it is told so", {
-  # What may grow: a few numbers a row. 100 bytes a row are fewer than those of
-  # the data frame and the design together.
+  # What may grow: a few numbers a row. 100 bytes a row are fewer than those of the data frame and
+  # the design together.
   size <- function(object) {
     object$call <- NULL
     # A grid has as many points as it takes.
@@ -281,10 +259,7 @@ test_that("a saved fit predicts the same in a fresh process", {
     })
   }
   stored <- lapply(contract_cases(), function(one) {
-    list(
-      object = one$object, new = one$new(one$data), two = one$two,
-      classes = one$classes
-    )
+    list(object = one$object, new = one$new(one$data), two = one$two, classes = one$classes)
   })
   saveRDS(stored, file.path(folder, "cases.rds"))
   environment(answers) <- globalenv()
@@ -299,9 +274,7 @@ test_that("a saved fit predicts the same in a fresh process", {
     "answers <- readRDS(\"answers.rds\")",
     "saveRDS(answers(readRDS(\"cases.rds\")), \"out.rds\")"
   ), script)
-  status <- system2(
-    file.path(R.home("bin"), "Rscript"), c("--vanilla", shQuote(script))
-  )
+  status <- system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", shQuote(script)))
   expect_equal(status, 0L)
   expect_identical(readRDS(file.path(folder, "out.rds")), answers(stored))
 })
@@ -315,9 +288,8 @@ test_that("the order of rows does not matter", {
       expect_equal(coef(again), coef(object), tolerance = 1e-5, info = one$name)
     }
     expect_equal(
-      as.matrix(fitted(again)),
-      as.matrix(fitted(object))[order, , drop = FALSE],
-      tolerance = 1e-5, info = one$name
+      as.matrix(fitted(again)), as.matrix(fitted(object))[order, , drop = FALSE], tolerance = 1e-5,
+      info = one$name
     )
   }, only_exact = TRUE)
 })
@@ -331,19 +303,14 @@ test_that("the order of columns does not matter", {
     }
     expect_equal(fitted(again), fitted(object), info = one$name)
     expect_equal(
-      predict(object, one$new(turned), type = "link"),
-      predict(object, new, type = "link"),
+      predict(object, one$new(turned), type = "link"), predict(object, new, type = "link"),
       info = one$name
     )
   })
   x <- as_predictors(contract_data)
   forward <- bsvm(x, contract_data$y, threads = 1, control = list(tol = 1e-12), method = "vb")
-  back <- bsvm(x[, 2:1], contract_data$y, threads = 1,
-    control = list(tol = 1e-12),
-    method = "vb")
-  expect_equal(coef(back)[names(coef(forward))], coef(forward),
-    tolerance = 1e-5
-  )
+  back <- bsvm(x[, 2:1], contract_data$y, threads = 1, control = list(tol = 1e-12), method = "vb")
+  expect_equal(coef(back)[names(coef(forward))], coef(forward), tolerance = 1e-5)
   # New columns are found by name.
   expect_equal(predict(forward, x[, 2:1]), predict(forward, x))
 })
@@ -358,8 +325,7 @@ test_that("labels swapped flips the link and keeps the probabilities", {
       tolerance = 1e-5, info = one$name
     )
     expect_equal(
-      predict(again, new, type = "prob")[, levels(one$data$y)],
-      predict(object, new, type = "prob"),
+      predict(again, new, type = "prob")[, levels(one$data$y)], predict(object, new, type = "prob"),
       tolerance = 1e-5, info = one$name
     )
   }, only_exact = TRUE, two = TRUE)
@@ -368,14 +334,13 @@ test_that("labels swapped flips the link and keeps the probabilities", {
 test_that("the unit of a predictor does not matter", {
   for_each_case(function(one, object, new) {
     scaled <- one$data
-    # Where rounding errors grow into other decisions of a chain the new unit is
-    # one that makes none.
+    # Where rounding errors grow into other decisions of a chain the new unit is one that makes
+    # none.
     unit <- if (one$exact) 1000 else 1024
     scaled[one$scaled] <- scaled[one$scaled] * unit - if (one$exact) 5 else 0
     again <- one$fit(scaled)
     expect_equal(
-      predict(again, one$new(scaled), type = "link"),
-      predict(object, new, type = "link"),
+      predict(again, one$new(scaled), type = "link"), predict(object, new, type = "link"),
       tolerance = 1e-5, info = one$name
     )
     if (one$linear) {
@@ -392,12 +357,8 @@ test_that("formula and matrix interface agree", {
   object <- function(name) cases[[name]]$object
   expect_equal(coef(object("vb, fixed")), coef(object("vb, matrix")))
   expect_equal(vcov(object("vb, fixed")), vcov(object("vb, matrix")))
-  expect_identical(
-    as.array(object("gibbs, fixed")), as.array(object("gibbs, matrix"))
-  )
-  expect_identical(
-    object("gpsvm, vb")$posterior, object("gpsvm, matrix")$posterior
-  )
+  expect_identical(as.array(object("gibbs, fixed")), as.array(object("gibbs, matrix")))
+  expect_identical(object("gpsvm, vb")$posterior, object("gpsvm, matrix")$posterior)
 })
 
 test_that("a weight of two is the row twice", {
@@ -406,8 +367,7 @@ test_that("a weight of two is the row twice", {
   for (formula in list(y ~ x1 + x2, y ~ x1 + x2 + (1 | g))) {
     fit <- function(data, ..., method = "vb") {
       flat(bsvm)(
-        formula, data, ...,
-        standardize = FALSE, penalty = "none", threads = 1, tol = 1e-12,
+        formula, data, ..., standardize = FALSE, penalty = "none", threads = 1, tol = 1e-12,
         method = method
       )
     }
@@ -426,10 +386,7 @@ test_that("a weight of two is the row twice", {
       )
     }
     one <- fit(1:80, weighted$w)
-    expect_equal(
-      fit(c(1:80, 1:20))$posterior$machines, one$posterior$machines,
-      tolerance = 1e-5
-    )
+    expect_equal(fit(c(1:80, 1:20))$posterior$machines, one$posterior$machines, tolerance = 1e-5)
     expect_equal(weights(one), weighted$w)
   }
 })
@@ -444,8 +401,7 @@ test_that("responses of every form give the same fit", {
       data <- one$data
       data$y <- form
       expect_equal(
-        predict(one$fit(data), new, type = "link"),
-        predict(object, new, type = "link"),
+        predict(one$fit(data), new, type = "link"), predict(object, new, type = "link"),
         info = one$name
       )
     }
@@ -459,8 +415,7 @@ test_that("bad new data raise classed errors", {
     expect_error(predict(object, "rows"), class = "bayeskernel_error")
     text <- transform(one$data, x1 = "high")
     expect_error(
-      predict(object, if (is.matrix(new)) as.matrix(text) else text),
-      class = "bayeskernel_error"
+      predict(object, if (is.matrix(new)) as.matrix(text) else text), class = "bayeskernel_error"
     )
     expect_bk_error(predict(object, new, type = "odds"), "argument", "odds")
     expect_bk_error(

@@ -1,5 +1,5 @@
-# What only tunes an engine stands in `control`: as an object or as a list, with
-# the same defaults, checks and fits.
+# What only tunes an engine stands in `control`: as an object or as a list, with the same defaults,
+# checks and fits.
 
 set.seed(3)
 d <- data.frame(a = stats::rnorm(40), b = stats::rnorm(40))
@@ -35,9 +35,7 @@ test_that("an entry is an entry once, and no argument beside", {
       expect_identical(intersect(entries, names(formals(method))), character())
     }
     model <- get(paste0(name, "_model"), asNamespace("bayeskernel"))
-    expect_identical(
-      setdiff(entries, names(argument_checks(model))), character()
-    )
+    expect_identical(setdiff(entries, names(argument_checks(model))), character())
   }
 })
 
@@ -53,9 +51,7 @@ test_that("a list, an object and nothing are one control", {
   expect_identical(said(control = list(tol = 1e-6, max_iter = 2000)), plain)
   short <- suppressWarnings(said(control = list(max_iter = 2)))
   expect_lt(length(short[[3]]), length(plain[[3]]))
-  expect_identical(
-    suppressWarnings(said(control = bsvm_control(max_iter = 2))), short
-  )
+  expect_identical(suppressWarnings(said(control = bsvm_control(max_iter = 2))), short)
 })
 
 test_that("what is no entry is an error that lists them", {
@@ -65,13 +61,10 @@ test_that("what is no entry is an error that lists them", {
   for (wrong in list(1, "tol", NULL, bsvm_control(), list(1e-3), c(tol = 1))) {
     expect_bk_error(run(control = wrong), "argument", "control")
   }
-  expect_bk_error(
-    run(control = list(tol = 1, tol = 2)), "argument", "twice"
-  )
+  expect_bk_error(run(control = list(tol = 1, tol = 2)), "argument", "twice")
   for (code in expression(
-    bkm_control(tol = -1), run(control = list(tol = -1)),
-    gpsvm_control(seeding = "grid"), mkprobit_control(nodes = 2),
-    bark_control(thin = 0), klr_control(warmup = NA),
+    bkm_control(tol = -1), run(control = list(tol = -1)), gpsvm_control(seeding = "grid"),
+    mkprobit_control(nodes = 2), bark_control(thin = 0), klr_control(warmup = NA),
     seqkr_control(resampling = "none"), bsvm_control(cluster = 1)
   )) {
     expect_error(eval(code), class = "bayeskernel_error")
@@ -98,9 +91,7 @@ test_that("the error for a name that moved says where to", {
 })
 
 test_that("update() changes single entries", {
-  fit <- bsvm(
-    y ~ a, d, method = "vb", threads = 1, control = list(tol = 1e-4)
-  )
+  fit <- bsvm(y ~ a, d, method = "vb", threads = 1, control = list(tol = 1e-4))
   expect_identical(
     as.list(update(fit, control = list(max_iter = 300), evaluate = FALSE)$control),
     list(quote(list), tol = 1e-4, max_iter = 300)
@@ -113,8 +104,7 @@ test_that("update() changes single entries", {
 
 test_that("hinge() is bsvm() as a family", {
   own <- bsvm(
-    y ~ a + b, d, learning_rate = 0.5, class_weights = "balanced", threads = 1,
-    prior = bsvm_prior()
+    y ~ a + b, d, learning_rate = 0.5, class_weights = "balanced", threads = 1, prior = bsvm_prior()
   )
   face <- bkm(
     y ~ a + b, d, threads = 1, penalty = own$penalty,

@@ -3,9 +3,7 @@
 set.seed(4)
 d <- data.frame(w = rnorm(80), unit = rep(letters[1:8], each = 10))
 d$number <- d$w + rep(rnorm(8), each = 10) + rnorm(80, sd = 0.3)
-d$class <- factor(
-  ifelse(d$number + rlogis(80) > 0, "yes", "no"), c("no", "yes")
-)
+d$class <- factor(ifelse(d$number + rlogis(80) > 0, "yes", "no"), c("no", "yes"))
 
 # An autoregression over the letters.
 chain <- function(m, rho = 0.8) {
@@ -28,11 +26,8 @@ test_that("correlated units are iid effects of a root", {
   alone <- bkm(number ~ w, d, cov = list(unit = 3 * eye), threads = 1)
   bars <- bkm(number ~ w + (1 | unit), d, threads = 1)
   expect_equal(log_evidence(alone), log_evidence(bars), tolerance = 1e-4)
-  expect_equal(
-    unname(predict(alone, d)), unname(predict(bars, d)), tolerance = 1e-4
-  )
-  # A unit without rows is predicted from its neighbours, one that is not in G
-  # has the prior's mean.
+  expect_equal(unname(predict(alone, d)), unname(predict(bars, d)), tolerance = 1e-4)
+  # A unit without rows is predicted from its neighbours, one that is not in G has the prior's mean.
   part <- bkm(number ~ w, d[d$unit != "d", ], cov = list(unit = g), threads = 1)
   near <- predict(part, data.frame(w = 0, unit = c("c", "d", "e")))
   none <- predict(part, data.frame(w = 0, unit = "elsewhere"))
@@ -56,17 +51,11 @@ test_that("new units are predicted as by a fit that has them in its matrix", {
     formula <- if (family == "gaussian") number ~ w else class ~ w
     for (method in c("ep", "vb")) {
       fit_to <- function(g) {
-        bkm(
-          formula, d, family,
-          method = method, cov = list(unit = g), threads = 1
-        )
+        bkm(formula, d, family, method = method, cov = list(unit = g), threads = 1)
       }
       fit <- fit_to(g)
       ready <- fit_to(whole)
-      found <- predict(
-        fit, new,
-        type = "link", se.fit = TRUE, newcov = newcov
-      )
+      found <- predict(fit, new, type = "link", se.fit = TRUE, newcov = newcov)
       expected <- predict(ready, new, type = "link", se.fit = TRUE)
       expect_equal(found$fit, expected$fit, tolerance = 1e-3)
       # What mean field leaves open has E t^2 here and 1 / E t^-2 in its q.
@@ -77,8 +66,7 @@ test_that("new units are predicted as by a fit that has them in its matrix", {
       expect_equal(found$se.fit, expected$se.fit, tolerance = 5e-3)
       if (family == "logit") {
         expect_equal(
-          predict(fit, new, type = "prob", newcov = newcov),
-          predict(ready, new, type = "prob"),
+          predict(fit, new, type = "prob", newcov = newcov), predict(ready, new, type = "prob"),
           tolerance = 1e-3
         )
       }
@@ -97,8 +85,7 @@ test_that("their mean is G(new, old) G^-1 a, their variance what is left", {
   fit <- bkm(number ~ w, d, cov = list(unit = g), threads = 1, method = "vb")
   at <- function(unit, newcov = NULL) {
     predict(
-      fit, data.frame(w = 0, unit = unit),
-      se.fit = TRUE,
+      fit, data.frame(w = 0, unit = unit), se.fit = TRUE,
       newcov = if (!is.null(newcov)) list(unit = newcov)
     )
   }
@@ -107,8 +94,7 @@ test_that("their mean is G(new, old) G^-1 a, their variance what is left", {
   a <- mean(old) - coef(fit)[[1]]
   c <- whole[new, old]
   expect_equal(
-    mean(new, whole[new, ]), drop(coef(fit)[[1]] + unname(c) %*% solve(g, a)),
-    tolerance = 1e-8
+    mean(new, whole[new, ]), drop(coef(fit)[[1]] + unname(c) %*% solve(g, a)), tolerance = 1e-8
   )
   # A unit whose variance the others explain leaves nothing open.
   explained <- whole[new, ]
@@ -117,15 +103,9 @@ test_that("their mean is G(new, old) G^-1 a, their variance what is left", {
   label <- vapply(fit$posterior$variance, `[[`, "", "label")
   own <- fit$posterior$variance[[match("cov(unit)", label)]]
   t2 <- inverse_gamma_mean(own$shape, own$rate)
-  expect_equal(
-    var(new, whole[new, ]) - var(new, explained), t2 * left / 3,
-    tolerance = 1e-6
-  )
+  expect_equal(var(new, whole[new, ]) - var(new, explained), t2 * left / 3, tolerance = 1e-6)
   # Without columns of their own they have the mean variance.
-  expect_equal(
-    var(new, c), var(new, whole[new, ]),
-    tolerance = 1e-10
-  )
+  expect_equal(var(new, c), var(new, whole[new, ]), tolerance = 1e-10)
   # A unit apart from all others has the prior, as one in no matrix.
   apart <- cbind(0 * c, 3 * diag(2))
   dimnames(apart) <- list(new, c(old, new))
@@ -154,10 +134,7 @@ test_that("a precision is the inverse of a covariance", {
   q[abs(row(q) - col(q)) > 1] <- 0
   sparse <- Matrix::Matrix(q, sparse = TRUE)
   expect_s4_class(sparse, "sparseMatrix")
-  from <- bkm(
-    number ~ w, d,
-    cov = list(unit = unit_precision(sparse)), threads = 1
-  )
+  from <- bkm(number ~ w, d, cov = list(unit = unit_precision(sparse)), threads = 1)
   expect_equal(fitted(from), fitted(fit), tolerance = 1e-8)
 })
 
@@ -173,11 +150,8 @@ test_that("new units and precisions that cannot be are refused", {
   refused(predict(fit, new, newcov = list(unit = unname(row))), "name")
   refused(predict(fit, new, newcov = list(unit = g)), "name")
   refused(predict(fit, new, newcov = list(unit = row[, -3, drop = FALSE])), "c")
-  refused(
-    predict(fit, new, newcov = list(unit = replace(row, 2, Inf))), "finite"
-  )
-  refused(predict(fit, new, newcov = list(unit = 5 * row[, 1:8, drop = FALSE])),
-    "no covariance")
+  refused(predict(fit, new, newcov = list(unit = replace(row, 2, Inf))), "finite")
+  refused(predict(fit, new, newcov = list(unit = 5 * row[, 1:8, drop = FALSE])), "no covariance")
   plain <- bkm(number ~ w, d, threads = 1, method = "vb")
   refused(predict(plain, new, newcov = list(unit = row)), "correlated")
   with_precision <- function(q) {
@@ -200,10 +174,7 @@ test_that("units go with holes in predictors and with processes", {
   holed$w[c(3, 30)] <- NA
   holed$f <- factor(rep_len(c("u", "v", NA, "v"), 80))
   g <- chain(8)
-  fit <- bkm(
-    number ~ w + f, holed,
-    cov = list(unit = g), missing = "model", threads = 1
-  )
+  fit <- bkm(number ~ w + f, holed, cov = list(unit = g), missing = "model", threads = 1)
   row <- chain(9)["i", , drop = FALSE]
   new <- data.frame(w = c(NA, 0, 0), f = c("u", NA, "u"), unit = "i")
   found <- predict(fit, new, se.fit = TRUE, newcov = list(unit = row))
@@ -228,8 +199,7 @@ test_that("a low-rank root is its dense covariance, at its own cost", {
     for (method in c("ep", "vb")) {
       fit_to <- function(g) {
         bkm(
-          formula, d, family,
-          cov = list(unit = g), method = method, threads = 1,
+          formula, d, family, cov = list(unit = g), method = method, threads = 1,
           control = list(tol = 1e-10)
         )
       }
@@ -237,13 +207,10 @@ test_that("a low-rank root is its dense covariance, at its own cost", {
       # Of rank 3: its other eigenvalues are rounding.
       same <- suppressMessages(fit_to(dense))
       link <- function(fit) predict(fit, d, type = "link", se.fit = TRUE)
-      # Of a grid the variance is where the evidence is largest but for some
-      # digits.
+      # Of a grid the variance is where the evidence is largest but for some digits.
       close <- if (method == "ep") 2e-3 else 1e-7
       expect_equal(coef(fit)[1:2], coef(same)[1:2], tolerance = close)
-      expect_equal(
-        vcov(fit)[1:2, 1:2], vcov(same)[1:2, 1:2], tolerance = close
-      )
+      expect_equal(vcov(fit)[1:2, 1:2], vcov(same)[1:2, 1:2], tolerance = close)
       expect_equal(link(fit), link(same), tolerance = close)
       if (method == "ep") {
         expect_equal(log_evidence(fit), log_evidence(same), tolerance = 1e-4)
@@ -253,43 +220,27 @@ test_that("a low-rank root is its dense covariance, at its own cost", {
       # New units by their rows, and by what these say of covariances.
       ready <- fit_to(unit_low_rank(rbind(root, whole)))
       by_root <- predict(
-        fit, new,
-        type = "link", se.fit = TRUE, newcov = list(unit = unit_low_rank(whole))
+        fit, new, type = "link", se.fit = TRUE, newcov = list(unit = unit_low_rank(whole))
       )
       both <- rbind(root, whole)
       cov <- (both %*% t(both))[rownames(whole), ]
-      by_cov <- predict(
-        fit, new,
-        type = "link", se.fit = TRUE, newcov = list(unit = cov)
-      )
+      by_cov <- predict(fit, new, type = "link", se.fit = TRUE, newcov = list(unit = cov))
       expect_equal(by_root, by_cov, tolerance = 1e-6)
       # The same but for the unit of t^2, which the prior sees.
-      expect_equal(
-        by_root$fit, predict(ready, new, type = "link"),
-        tolerance = 0.05
-      )
+      expect_equal(by_root$fit, predict(ready, new, type = "link"), tolerance = 0.05)
       # A unit of the fit is what it was.
-      expect_equal(
-        by_root$fit[[2]], predict(fit, new[2, ], type = "link")[[1]],
-        tolerance = 1e-10
-      )
+      expect_equal(by_root$fit[[2]], predict(fit, new[2, ], type = "link")[[1]], tolerance = 1e-10)
     }
   }
 })
 
 test_that("thousands of units cost the columns of their root", {
   set.seed(9)
-  markers <- matrix(
-    rnorm(5000 * 6), 5000,
-    dimnames = list(sprintf("u%d", 1:5000), NULL)
-  )
+  markers <- matrix(rnorm(5000 * 6), 5000, dimnames = list(sprintf("u%d", 1:5000), NULL))
   effect <- drop(markers %*% rnorm(6, sd = 0.5))
   many <- data.frame(unit = sample(rownames(markers), 3000, TRUE))
   many$y <- effect[many$unit] + rnorm(3000)
-  fit <- bkm(
-    y ~ 1, many,
-    cov = list(unit = unit_low_rank(markers)), threads = 1
-  )
+  fit <- bkm(y ~ 1, many, cov = list(unit = unit_low_rank(markers)), threads = 1)
   expect_equal(length(fit$posterior$theta_mean), 7L)
   seen <- rownames(markers) %in% many$unit
   found <- predict(fit, data.frame(unit = rownames(markers)))
@@ -324,7 +275,5 @@ test_that("roots that cannot be are refused", {
   refused(predict(plain, new, newcov = newcov(row)), "root")
   skip_if_not_installed("Matrix")
   sparse <- Matrix::Matrix(root, sparse = TRUE)
-  expect_equal(
-    coef(with_root(sparse, method = "vb")), coef(fit), tolerance = 1e-10
-  )
+  expect_equal(coef(with_root(sparse, method = "vb")), coef(fit), tolerance = 1e-10)
 })

@@ -1,5 +1,4 @@
-# Whole weights are repeated rows: the posterior, leave-one-out, the calibrated
-# link, tuning.
+# Whole weights are repeated rows: the posterior, leave-one-out, the calibrated link, tuning.
 
 cells <- data.frame(
   x = rep(1:3, each = 3), y = factor(rep(c("a", "b", "c"), 3)),
@@ -29,8 +28,7 @@ test_that("three classes of gpsvm() have the shares of counts", {
   same_probabilities(both_ways(gpsvm, y ~ factor(x), cells), at, 0.005)
   # One of each cell is left out, not all of them.
   expect_equal(
-    weighted.mean(fits[[1]]$loo, fits[[1]]$weights), mean(fits[[2]]$loo),
-    tolerance = 0.002
+    weighted.mean(fits[[1]]$loo, fits[[1]]$weights), mean(fits[[2]]$loo), tolerance = 0.002
   )
 })
 
@@ -44,44 +42,29 @@ test_that("methods and rules of tuning of gpsvm() take counts as rows", {
 
 test_that("two classes of gpsvm(), of a frame and of a matrix", {
   two <- data.frame(
-    x = rep(1:3, each = 2), y = factor(rep(c("a", "b"), 3)),
-    n = c(40, 10, 25, 25, 5, 45)
+    x = rep(1:3, each = 2), y = factor(rep(c("a", "b"), 3)), n = c(40, 10, 25, 25, 5, 45)
   )
   p <- same_probabilities(both_ways(gpsvm, y ~ x, two), at, 0.005)
-  plain <- gpsvm(
-    cbind(x = two$x), two$y, weights = two$n, threads = 1, seed = 1
-  )
-  expect_equal(
-    unname(predict(plain, as.matrix(at), type = "prob")), unname(p),
-    tolerance = 1e-8
-  )
+  plain <- gpsvm(cbind(x = two$x), two$y, weights = two$n, threads = 1, seed = 1)
+  expect_equal(unname(predict(plain, as.matrix(at), type = "prob")), unname(p), tolerance = 1e-8)
   # The same as pairs of counts.
   wide <- data.frame(x = 1:3, b = c(10, 25, 45), a = c(40, 25, 5))
   pairs <- gpsvm(cbind(b, a) ~ x, wide, threads = 1, seed = 1)
-  expect_equal(
-    unname(predict(pairs, at, type = "prob")), unname(p), tolerance = 0.01
-  )
+  expect_equal(unname(predict(pairs, at, type = "prob")), unname(p), tolerance = 0.01)
 })
 
 test_that("scales of gpsvm() are those of repeated rows", {
-  d <- data.frame(
-    x = c(0, 1, 5, 9), z = c(1, 0, 0, 1), y = c(0, 1, 0, 1),
-    n = c(30, 2, 4, 50)
-  )
+  d <- data.frame(x = c(0, 1, 5, 9), z = c(1, 0, 0, 1), y = c(0, 1, 0, 1), n = c(30, 2, 4, 50))
   fits <- both_ways(gpsvm, y ~ x + z, d, tune = FALSE, method = "vb")
   expect_equal(fits[[1]]$transform, fits[[2]]$transform, tolerance = 1e-12)
-  expect_equal(
-    fits[[1]]$median_distance, fits[[2]]$median_distance, tolerance = 1e-12
-  )
+  expect_equal(fits[[1]]$median_distance, fits[[2]]$median_distance, tolerance = 1e-12)
   skip_if_not_installed("Matrix")
   x <- as.matrix(d[c("x", "z")])
   sparse <- gpsvm(
     Matrix::Matrix(x, sparse = TRUE), d$y, weights = d$n, tune = FALSE,
     method = "vb", threads = 1, seed = 1
   )
-  expect_equal(
-    sparse$transform, fits[[1]]$transform, tolerance = 1e-12
-  )
+  expect_equal(sparse$transform, fits[[1]]$transform, tolerance = 1e-12)
 })
 
 test_that("too few of a class are counted by weights", {
@@ -131,19 +114,15 @@ test_that("mkprobit() takes counts, exactly as repeated rows", {
   counts <- fit(k, sat, weights = housing$Freq)
   long <- fit(k[rows, ], sat[rows])
   expect_equal(
-    predict(counts, k, type = "prob"), predict(long, k, type = "prob"),
-    tolerance = 1e-10
+    predict(counts, k, type = "prob"), predict(long, k, type = "prob"), tolerance = 1e-10
   )
   expect_equal(elbo(counts), elbo(long), tolerance = 1e-10)
   sampled <- function(...) {
-    suppressWarnings(
-      fit(..., method = "gibbs", chains = 1, warmup = 10, ndraws = 10)
-    )
+    suppressWarnings(fit(..., method = "gibbs", chains = 1, warmup = 10, ndraws = 10))
   }
   counts <- sampled(k, sat, weights = housing$Freq)
   expect_equal(
-    predict(counts, k, type = "prob"),
-    predict(sampled(k[rows, ], sat[rows]), k, type = "prob"),
+    predict(counts, k, type = "prob"), predict(sampled(k[rows, ], sat[rows]), k, type = "prob"),
     tolerance = 1e-10
   )
   # The shares of the table, by a formula.
@@ -151,9 +130,7 @@ test_that("mkprobit() takes counts, exactly as repeated rows", {
     Sat ~ Infl + Type + Cont, transform(housing, Sat = sat), weights = Freq,
     coefficients = "weights", threads = 1, seed = 1
   )
-  share <- prop.table(xtabs(
-    Freq ~ interaction(Infl, Type, Cont) + Sat, housing
-  ), 1)
+  share <- prop.table(xtabs(Freq ~ interaction(Infl, Type, Cont) + Sat, housing), 1)
   own <- share[as.character(with(housing, interaction(Infl, Type, Cont))), ]
   expect_lt(mean(abs(predict(fit, type = "prob") - own)), 0.02)
   expect_identical(nobs(fit), 72L)
@@ -168,21 +145,15 @@ test_that("bark() of classes takes counts, exactly as repeated rows", {
   rows <- rep(seq_len(nrow(housing)), housing$Freq)
   run <- function(formula, data, ..., ndraws = 10) {
     suppressWarnings(flat(bark)(
-      formula, data, ..., chains = 2, warmup = 60, ndraws = ndraws, thin = 1,
-      threads = 1, seed = 1
+      formula, data, ..., chains = 2, warmup = 60, ndraws = ndraws, thin = 1, threads = 1, seed = 1
     ))
   }
-  families <- list(
-    binomial = happy ~ Infl + Type, ordinal = Sat ~ Infl + (1 | Type)
-  )
+  families <- list(binomial = happy ~ Infl + Type, ordinal = Sat ~ Infl + (1 | Type))
   for (family in names(families)) {
-    counts <- run(
-      families[[family]], housing, family = family, weights = Freq
-    )
+    counts <- run(families[[family]], housing, family = family, weights = Freq)
     long <- run(families[[family]], housing[rows, ], family = family)
     expect_equal(
-      predict(counts, housing, type = "prob"),
-      predict(long, housing, type = "prob"),
+      predict(counts, housing, type = "prob"), predict(long, housing, type = "prob"),
       tolerance = 1e-8
     )
     expect_identical(counts$n, nrow(housing))
@@ -196,10 +167,7 @@ test_that("bark() of classes takes counts, exactly as repeated rows", {
     expect_output(print(counts), "rows stand for 713 observations")
     # A run that is continued, and one that is not.
     more <- function(...) {
-      run(
-        families[[family]], housing, family = family, weights = Freq, ...,
-        ndraws = 20
-      )
+      run(families[[family]], housing, family = family, weights = Freq, ..., ndraws = 20)
     }
     expect_equal(
       predict(more(resume = counts), housing, type = "prob"),
@@ -223,8 +191,7 @@ test_that("weights of classes that are no counts are refused", {
     "2.5 in row 2", class = "bayeskernel_error_argument"
   )
   expect_error(
-    mkprobit(cbind(d$x), d$y, weights = 1:3, threads = 1),
-    class = "bayeskernel_error_dimension"
+    mkprobit(cbind(d$x), d$y, weights = 1:3, threads = 1), class = "bayeskernel_error_dimension"
   )
 })
 
@@ -235,9 +202,7 @@ test_that("leave-one-out of counts is that of repeated rows", {
   for (family in c("logit", "probit")) {
     fits <- both_ways(bkm, y ~ x, d, family = family)
     elpd <- lapply(fits, function(fit) loo::loo(fit)$estimates)
-    expect_equal(elpd[[1]]["elpd_loo", ], elpd[[2]]["elpd_loo", ],
-      tolerance = 0.005
-    )
+    expect_equal(elpd[[1]]["elpd_loo", ], elpd[[2]]["elpd_loo", ], tolerance = 0.005)
     expect_equal(elpd[[1]]["p_loo", 1], elpd[[2]]["p_loo", 1], tolerance = 0.1)
   }
 })

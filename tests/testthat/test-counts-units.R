@@ -18,12 +18,8 @@ test_that("a row of counts is one unit in what users see of it", {
     expect_equal(nobs(fit), 20)
     expect_length(fitted(fit), 20)
     expect_lt(max(abs(fitted(fit) - fitted(ml))), 0.05)
-    expect_equal(
-      unname(residuals(fit)), unname(counted$s / counted$n - fitted(fit))
-    )
-    expect_lt(
-      max(abs(residuals(fit, "pearson") - residuals(ml, "pearson"))), 0.1
-    )
+    expect_equal(unname(residuals(fit)), unname(counted$s / counted$n - fitted(fit)))
+    expect_lt(max(abs(residuals(fit, "pearson") - residuals(ml, "pearson"))), 0.1)
     expect_equal(unname(weights(fit)), counted$n)
     expect_equal(dim(simulate(fit, 3, seed = 1)$sim_1), c(20L, 2L))
     expect_equal(rowSums(simulate(fit, seed = 1)$sim_1), counted$n)
@@ -35,9 +31,7 @@ test_that("a row of counts is one unit in what users see of it", {
 
 test_that("log_lik() of counts is the binomial probability of each draw", {
   skip_if_not_installed("rstantools")
-  fit <- bkm(cbind(s, f) ~ x, counted, "logit",
-    prior = counted_prior, threads = 1
-  )
+  fit <- bkm(cbind(s, f) ~ x, counted, "logit", prior = counted_prior, threads = 1)
   p <- rstantools::posterior_epred(fit, ndraws = 50, seed = 1)
   expect_equal(
     unname(rstantools::log_lik(fit, ndraws = 50, seed = 1)),
@@ -47,9 +41,7 @@ test_that("log_lik() of counts is the binomial probability of each draw", {
 
 test_that("simulated counts vary as binomial ones do", {
   skip_if_not_installed("rstantools")
-  fit <- bkm(cbind(s, f) ~ x, counted, "logit",
-    prior = counted_prior, threads = 1
-  )
+  fit <- bkm(cbind(s, f) ~ x, counted, "logit", prior = counted_prior, threads = 1)
   y <- rstantools::posterior_predict(fit, ndraws = 4000, seed = 1)
   p <- rstantools::posterior_epred(fit, ndraws = 4000, seed = 2)
   n <- counted$n
@@ -62,9 +54,7 @@ test_that("loo() leaves the whole row out", {
   skip_if_not_installed("loo")
   for (family in c("logit", "probit")) {
     fit <- function(rows) {
-      bkm(cbind(s, f) ~ x, counted[rows, ], family,
-        prior = counted_prior, threads = 1
-      )
+      bkm(cbind(s, f) ~ x, counted[rows, ], family, prior = counted_prior, threads = 1)
     }
     z <- seq(-8, 8, by = 0.02)
     curve <- if (family == "logit") plogis else pnorm
@@ -106,19 +96,14 @@ test_that("rows of weight zero stay away in the matrix method", {
   x <- as.matrix(mtcars[c("wt", "hp")])
   w <- rep(0:1, 16)
   y <- mtcars$mpg
-  all <- bkm(x, y,
-    weights = w, method = "vb", prior = counted_prior, threads = 1
-  )
-  kept <- bkm(x[w > 0, ], y[w > 0],
-    method = "vb", prior = counted_prior, threads = 1
-  )
+  all <- bkm(x, y, weights = w, method = "vb", prior = counted_prior, threads = 1)
+  kept <- bkm(x[w > 0, ], y[w > 0], method = "vb", prior = counted_prior, threads = 1)
   expect_equal(
     unname(rstantools::log_lik(all, ndraws = 20, seed = 1)),
     unname(rstantools::log_lik(kept, ndraws = 20, seed = 1))
   )
   expect_equal(
-    unname(as.matrix(simulate(all, 2, seed = 1))),
-    unname(as.matrix(simulate(kept, 2, seed = 1)))
+    unname(as.matrix(simulate(all, 2, seed = 1))), unname(as.matrix(simulate(kept, 2, seed = 1)))
   )
   expect_s3_class(exposure(all, "wt"), "data.frame")
 })

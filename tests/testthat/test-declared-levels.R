@@ -2,17 +2,13 @@
 
 set.seed(1)
 d <- data.frame(x = rnorm(80), z = rnorm(80))
-d$y <- factor(
-  ifelse(d$x + rnorm(80) > 0, "hi", "lo"), c("lo", "none", "hi")
-)
+d$y <- factor(ifelse(d$x + rnorm(80) > 0, "hi", "lo"), c("lo", "none", "hi"))
 new <- d[1:3, ]
 two <- transform(d, y = droplevels(y))
 
 short <- list(
   bark = function(...) {
-    flat(bark)(..., family = "binomial", chains = 1, warmup = 50, ndraws = 20,
-      thin = 1
-    )
+    flat(bark)(..., family = "binomial", chains = 1, warmup = 50, ndraws = 20, thin = 1)
   },
   klr = function(...) flat(klr)(..., chains = 1, warmup = 50, ndraws = 20),
   seqkr = function(...) flat(seqkr)(..., family = "binomial"),
@@ -30,25 +26,16 @@ for (name in names(short)) {
     expect_identical(fit$levels, c("lo", "hi"))
     p <- predict(fit, new, type = "prob", threads = 1)
     expect_identical(colnames(p), levels(d$y))
-    expect_identical(
-      p[, c("lo", "hi")], predict(plain, new, type = "prob", threads = 1)
-    )
+    expect_identical(p[, c("lo", "hi")], predict(plain, new, type = "prob", threads = 1))
     expect_true(all(p[, "none"] == 0))
     own <- predict(fit, type = "prob", threads = 1)
     expect_identical(colnames(own), levels(d$y))
     for (answer in list(predict(fit, new), predict(fit))) {
       expect_identical(levels(answer), levels(d$y))
     }
-    expect_identical(
-      as.character(predict(fit, new)), as.character(predict(plain, new))
-    )
-    expect_identical(
-      predict(fit, new, type = "response"),
-      predict(plain, new, type = "response")
-    )
-    limits <- predict(
-      fit, new, type = "prob", interval = "credible", seed = 1
-    )
+    expect_identical(as.character(predict(fit, new)), as.character(predict(plain, new)))
+    expect_identical(predict(fit, new, type = "response"), predict(plain, new, type = "response"))
+    limits <- predict(fit, new, type = "prob", interval = "credible", seed = 1)
     expect_identical(dim(limits), c(3L, 3L, 3L))
     expect_true(all(limits[, , "none"] == 0))
     # Measures are those of two classes.
@@ -58,8 +45,7 @@ for (name in names(short)) {
     expect_equal(calibration(d$y, own), calibration(two$y, own[, "hi"]))
     same <- c("error", "brier", "log_loss", "auc")
     expect_equal(
-      summary(fit, newdata = d)$measures[same],
-      summary(plain, newdata = two)$measures[same]
+      summary(fit, newdata = d)$measures[same], summary(plain, newdata = two)$measures[same]
     )
     expect_length(summary(fit, newdata = d)$measures[same], 4L)
     # A new row of the level that the fit has not seen.
@@ -69,35 +55,25 @@ for (name in names(short)) {
 }
 
 test_that("more classes, and what has one answer for each", {
-  flowers <- transform(iris, Species = factor(
-    Species, c("other", levels(Species), "none")
-  ))
+  flowers <- transform(iris, Species = factor(Species, c("other", levels(Species), "none")))
   fit <- gpsvm(Species ~ ., flowers, tune = FALSE, threads = 1, seed = 1)
   plain <- gpsvm(Species ~ ., iris, tune = FALSE, threads = 1, seed = 1)
   p <- predict(fit, iris[1:3, ], type = "prob")
   expect_identical(colnames(p), levels(flowers$Species))
-  expect_identical(p[, levels(iris$Species)], predict(
-    plain, iris[1:3, ], type = "prob"
-  ))
+  expect_identical(p[, levels(iris$Species)], predict(plain, iris[1:3, ], type = "prob"))
   expect_true(all(p[, c("other", "none")] == 0))
   expect_identical(levels(predict(fit)), levels(flowers$Species))
-  expect_identical(
-    dim(table(predict(fit), flowers$Species)), c(5L, 5L)
-  )
+  expect_identical(dim(table(predict(fit), flowers$Species)), c(5L, 5L))
   own <- predict(fit, type = "prob")
   expect_equal(
-    brier_score(flowers$Species, own),
-    brier_score(iris$Species, own[, levels(iris$Species)])
+    brier_score(flowers$Species, own), brier_score(iris$Species, own[, levels(iris$Species)])
   )
-  expect_error(
-    auc(flowers$Species, own), class = "bayeskernel_error_response"
-  )
+  expect_error(auc(flowers$Species, own), class = "bayeskernel_error_response")
 })
 
 test_that("a model with a prior of the class says little, not nothing", {
   expect_warning(
-    fit <- mkprobit(y ~ x + z, d, threads = 1, seed = 1),
-    class = "bayeskernel_warning_response"
+    fit <- mkprobit(y ~ x + z, d, threads = 1, seed = 1), class = "bayeskernel_warning_response"
   )
   p <- predict(fit, new, type = "prob")
   expect_identical(colnames(p), levels(d$y))
@@ -109,17 +85,13 @@ test_that("ordered classes keep the level, with a message", {
   run <- function(levels) {
     suppressWarnings(bark(
       y ~ x, transform(d, y = factor(
-        as.character(cut(latent, c(-Inf, -0.5, 0.5, Inf), c("a", "b", "d"))),
-        levels, ordered = TRUE
+        as.character(cut(latent, c(-Inf, -0.5, 0.5, Inf), c("a", "b", "d"))), levels, ordered = TRUE
       )), family = "ordinal", chains = 2,
       control = list(warmup = 2000, thin = 4), ndraws = 500,
       threads = 1, seed = 1
     ))
   }
-  expect_message(
-    fit <- run(c("a", "b", "c", "d")),
-    class = "bayeskernel_message_levels"
-  )
+  expect_message(fit <- run(c("a", "b", "c", "d")), class = "bayeskernel_message_levels")
   expect_identical(fit$levels, c("a", "b", "c", "d"))
   expect_s3_class(predict(fit, new), "ordered")
   expect_identical(levels(predict(fit, new)), c("a", "b", "c", "d"))
@@ -127,11 +99,8 @@ test_that("ordered classes keep the level, with a message", {
   expect_equal(unname(rowSums(p)), rep(1, 80))
   expect_true(all(p[, "c"] > 0))
   expect_lt(mean(p[, "c"]), 0.05)
-  # Its gap is below that of the prior, an exponential law of mean 1, as no row
-  # is there.
-  expect_no_message(
-    full <- run(c("a", "b", "d")), class = "bayeskernel_message_levels"
-  )
+  # Its gap is below that of the prior, an exponential law of mean 1, as no row is there.
+  expect_no_message(full <- run(c("a", "b", "d")), class = "bayeskernel_message_levels")
   gap <- fit$draws[, , "cut[3]"] - fit$draws[, , "cut[2]"]
   expect_true(all(gap > 0) && mean(gap) < 1)
   q <- predict(full, d, type = "prob")
@@ -140,8 +109,7 @@ test_that("ordered classes keep the level, with a message", {
 
 test_that("rows from a source declare levels, too", {
   blocks <- list(
-    data.frame(x = d$x[1:40], y = d$y[1:40]),
-    data.frame(x = d$x[41:80], y = d$y[41:80])
+    data.frame(x = d$x[1:40], y = d$y[1:40]), data.frame(x = d$x[41:80], y = d$y[41:80])
   )
   coder <- label_coder("y", FALSE)
   for (block in blocks) coder$code(block$y, 0)

@@ -1,8 +1,7 @@
 trees <- function() {
   data.frame(
-    y = rep(0:1, 12), x1 = sin(1:24), x2 = cos(1:24),
-    f = gl(3, 1, 24, labels = c("p", "q", "r")), h = gl(2, 12),
-    g = rep(1:6, 4), `my var` = log(1:24), check.names = FALSE
+    y = rep(0:1, 12), x1 = sin(1:24), x2 = cos(1:24), f = gl(3, 1, 24, labels = c("p", "q", "r")),
+    h = gl(2, 12), g = rep(1:6, 4), `my var` = log(1:24), check.names = FALSE
   )
 }
 
@@ -13,15 +12,12 @@ selected <- function(formula, select, ...) {
 
 test_that("TRUE selects among all columns but the intercept and smooths", {
   expect_identical(selected(y ~ x1 + x2, TRUE), c("x1", "x2"))
-  expect_identical(
-    selected(y ~ x1 + f + (1 | g), TRUE), c("x1", "fp", "fq", "fr")
-  )
+  expect_identical(selected(y ~ x1 + f + (1 | g), TRUE), c("x1", "fp", "fq", "fr"))
   expect_identical(selected(y ~ s(x1, k = 4) + x2, TRUE), "x2")
   expect_identical(selected(y ~ 0 + x1, TRUE), "x1")
   x <- cbind(a = sin(1:24), one = 1, b = cos(1:24))
   expect_warning(
-    design <- design_from_matrix(x, trees()$y),
-    class = "bayeskernel_warning_dropped_column"
+    design <- design_from_matrix(x, trees()$y), class = "bayeskernel_warning_dropped_column"
   )
   expect_identical(selection_columns(design, TRUE), 2:3)
   expect_identical(selection_columns(design, FALSE), integer())
@@ -29,9 +25,7 @@ test_that("TRUE selects among all columns but the intercept and smooths", {
 
 test_that("a formula chooses terms, the dot stands for all", {
   expect_identical(selected(y ~ x1 + x2 + f, ~ . - f), c("x1", "x2"))
-  expect_identical(
-    selected(y ~ x1 + x2 + f, ~ f + x2), c("x2", "fp", "fq", "fr")
-  )
+  expect_identical(selected(y ~ x1 + x2 + f, ~ f + x2), c("x2", "fp", "fq", "fr"))
   expect_identical(selected(y ~ x1 * x2, ~ x2:x1), "x1:x2")
   expect_identical(selected(y ~ x1 * x2, ~ x1 * x2), c("x1", "x2", "x1:x2"))
   expect_identical(selected(y ~ x1 + x2, ~ . - 1), c("x1", "x2"))
@@ -46,14 +40,9 @@ test_that("a formula chooses terms, the dot stands for all", {
 test_that("factors of selected terms have a column for each level", {
   d <- trees()
   design <- bsvm_design(y ~ x1 + f + h, d, indicators = ~ . - h)
-  expect_identical(
-    colnames(design$x), c("(Intercept)", "x1", "fp", "fq", "fr", "h2")
-  )
+  expect_identical(colnames(design$x), c("(Intercept)", "x1", "fp", "fq", "fr", "h2"))
   expect_identical(design$assign, c(0L, 1L, 2L, 2L, 2L, 3L))
-  expect_equal(
-    design$x[, 3:5], model.matrix(~ 0 + f, d),
-    ignore_attr = TRUE
-  )
+  expect_equal(design$x[, 3:5], model.matrix(~ 0 + f, d), ignore_attr = TRUE)
   new <- design_new(design$info, d[c(5, 2, 24), ])
   expect_equal(new$x, design$x[c(5, 2, 24), ])
   for (h in list(d$h, d$h == "2", as.character(d$h))) {
@@ -72,15 +61,8 @@ test_that("factors of selected terms have a column for each level", {
 test_that("columns of selected terms are not dropped for being aliased", {
   d <- trees()
   d$twin <- d$x1
-  expect_silent(
-    design <- bsvm_design(
-      y ~ x1 + f + twin + (1 | g), d,
-      indicators = ~ f + twin
-    )
-  )
-  expect_identical(
-    colnames(design$x), c("(Intercept)", "x1", "fp", "fq", "fr", "twin")
-  )
+  expect_silent(design <- bsvm_design(y ~ x1 + f + twin + (1 | g), d, indicators = ~ f + twin))
+  expect_identical(colnames(design$x), c("(Intercept)", "x1", "fp", "fq", "fr", "twin"))
   expect_warning(
     bsvm_design(y ~ x1 + twin + f + (1 | g), d, indicators = ~f),
     class = "bayeskernel_warning_dropped_column"
@@ -91,9 +73,7 @@ test_that("positions hold after columns were dropped", {
   d <- trees()
   d$one <- 1
   design <- suppressWarnings(bsvm_design(y ~ one + x1 + f, d, indicators = ~f))
-  expect_identical(
-    colnames(design$x)[selection_columns(design, ~f)], c("fp", "fq", "fr")
-  )
+  expect_identical(colnames(design$x)[selection_columns(design, ~f)], c("fp", "fq", "fr"))
   expect_bk_error(selection_columns(design, ~one), "argument")
 })
 

@@ -1,11 +1,9 @@
 survey <- function() {
   data.frame(
     y = rep(0:1, 10),
-    x = c(2.5, -1, 0.3, 4, 1.1, -0.7, 3, 2, 0, 1, 5, -2, 1.5, 0.2, 2.2, -1.3,
-      0.9, 3.3, 1.7, 0.6),
-    z = 20:1 / 10, f = gl(4, 5, labels = c("n", "e", "s", "w")),
-    text = rep(c("u", "v"), each = 10), w = rep(c(1, 2), 10),
-    g = rep(1:5, 4), o = seq(0, 1.9, 0.1)
+    x = c(2.5, -1, 0.3, 4, 1.1, -0.7, 3, 2, 0, 1, 5, -2, 1.5, 0.2, 2.2, -1.3, 0.9, 3.3, 1.7, 0.6),
+    z = 20:1 / 10, f = gl(4, 5, labels = c("n", "e", "s", "w")), text = rep(c("u", "v"), each = 10),
+    w = rep(c(1, 2), 10), g = rep(1:5, 4), o = seq(0, 1.9, 0.1)
   )
 }
 
@@ -24,8 +22,7 @@ test_that("columns are those of model.matrix()", {
   for (formula in formulas) {
     ours <- bsvm_design(formula, d)
     expect_equal(
-      ours$x, model.matrix(formula, d),
-      ignore_attr = c("assign", "contrasts", "dimnames")
+      ours$x, model.matrix(formula, d), ignore_attr = c("assign", "contrasts", "dimnames")
     )
     expect_identical(colnames(ours$x), colnames(model.matrix(formula, d)))
   }
@@ -34,10 +31,7 @@ test_that("columns are those of model.matrix()", {
 test_that("contrasts of a factor and of the session are used", {
   d <- survey()
   contrasts(d$f) <- contr.sum(4)
-  expect_equal(
-    bsvm_design(y ~ f, d)$x, model.matrix(y ~ f, d),
-    ignore_attr = TRUE
-  )
+  expect_equal(bsvm_design(y ~ f, d)$x, model.matrix(y ~ f, d), ignore_attr = TRUE)
   d <- survey()
   old <- options(contrasts = c("contr.helmert", "contr.poly"))
   design <- bsvm_design(y ~ f, d)
@@ -45,10 +39,7 @@ test_that("contrasts of a factor and of the session are used", {
   options(old)
   expect_equal(design$x, helmert, ignore_attr = TRUE)
   # Prediction uses the contrasts of training, not those of the session.
-  expect_equal(
-    design_new(design$info, d[7:9, ])$x, helmert[7:9, ],
-    ignore_attr = TRUE
-  )
+  expect_equal(design_new(design$info, d[7:9, ])$x, helmert[7:9, ], ignore_attr = TRUE)
 })
 
 test_that("data may be a data frame, tibble, data.table, list or nowhere", {
@@ -57,14 +48,10 @@ test_that("data may be a data frame, tibble, data.table, list or nowhere", {
   expect_identical(bsvm_design(y ~ x + f + (1 | g), as.list(d))$x, expected)
   with(d, {
     expect_identical(bsvm_design(y ~ x + f + (1 | g))$x, expected)
-    expect_identical(
-      bsvm_design(y ~ x + f + (1 | g), environment())$x, expected
-    )
+    expect_identical(bsvm_design(y ~ x + f + (1 | g), environment())$x, expected)
   })
   skip_if_not_installed("tibble")
-  expect_identical(
-    bsvm_design(y ~ x + f + (1 | g), tibble::as_tibble(d))$x, expected
-  )
+  expect_identical(bsvm_design(y ~ x + f + (1 | g), tibble::as_tibble(d))$x, expected)
   skip_if_not_installed("data.table")
   table <- getExportedValue("data.table", "as.data.table")(d)
   expect_identical(bsvm_design(y ~ x + f + (1 | g), table)$x, expected)
@@ -78,13 +65,8 @@ test_that("the dot leaves out the response and the groups", {
   expect_identical(columns(y ~ . + (1 | g)), c("(Intercept)", "x", "z"))
   expect_identical(columns(y ~ . + (z | g)), c("(Intercept)", "x", "z"))
   # What is kept says which columns it stood for.
-  expect_identical(
-    deparse1(bsvm_design(y ~ . + (z | g), d)$formula), "y ~ x + z + (z | g)"
-  )
-  expect_error(
-    bsvm_design(y ~ ., list(y = d$y, x = 1)),
-    class = "bayeskernel_error_argument"
-  )
+  expect_identical(deparse1(bsvm_design(y ~ . + (z | g), d)$formula), "y ~ x + z + (z | g)")
+  expect_error(bsvm_design(y ~ ., list(y = d$y, x = 1)), class = "bayeskernel_error_argument")
 })
 
 test_that("centre and scale are mean and sd, and follow the options", {
@@ -105,9 +87,7 @@ test_that("moments keep their digits beside a large mean and across tiles", {
   x <- 1e9 + rep(c(-1, 1), 2500)
   moments <- column_moments_cpp(cbind(x, x - 1e9, NaN))
   expect_identical(moments$mean[1:2], c(1e9, 0))
-  expect_equal(moments$sd[1:2], rep(sd(c(-1, 1)[rep(1:2, 2500)]), 2),
-    tolerance = 1e-12
-  )
+  expect_equal(moments$sd[1:2], rep(sd(c(-1, 1)[rep(1:2, 2500)]), 2), tolerance = 1e-12)
   expect_identical(moments$min[1:2], c(1e9 - 1, -1))
   expect_identical(moments$max[1:2], c(1e9 + 1, 1))
   expect_identical(moments$missing, c(0, 0, 5000))
@@ -119,12 +99,8 @@ test_that("weights, offset and subset come from data, vectors or names", {
   by_value <- bsvm_design(y ~ x, d, weights = d$w, offset = d$o / 2)
   expect_identical(by_name$weights, d$w)
   expect_identical(by_name$offset, d$o / 2)
-  expect_identical(by_value[c("weights", "offset")],
-    by_name[c("weights", "offset")]
-  )
-  expect_equal(
-    bsvm_design(y ~ x + offset(o), d, offset = "o")$offset, 2 * d$o
-  )
+  expect_identical(by_value[c("weights", "offset")], by_name[c("weights", "offset")])
+  expect_equal(bsvm_design(y ~ x + offset(o), d, offset = "o")$offset, 2 * d$o)
   for (keep in list(quote(z > 1), d$z > 1, 1:10, -(11:20))) {
     part <- bsvm_design(y ~ x, d, weights = quote(w), subset = keep)
     expect_identical(part$x[, "x"], d$x[1:10])
@@ -132,10 +108,7 @@ test_that("weights, offset and subset come from data, vectors or names", {
     expect_identical(part$rows, 1:10)
   }
   # As in lm(), a basis is computed from all rows before some are left out.
-  expect_equal(
-    bsvm_design(y ~ poly(x, 2), d, subset = 1:10)$x[, 2],
-    poly(d$x, 2)[1:10, 1]
-  )
+  expect_equal(bsvm_design(y ~ poly(x, 2), d, subset = 1:10)$x[, 2], poly(d$x, 2)[1:10, 1])
 })
 
 test_that("rows of zero weight say nothing and are removed", {
@@ -155,13 +128,9 @@ test_that("na.omit drops incomplete rows and records them", {
   d$g[7] <- NA
   design <- bsvm_design(y ~ x + (1 | g), d, na.action = na.omit)
   expect_identical(design$n, 18L)
-  expect_identical(
-    design$na.action, structure(c("3" = 3L, "7" = 7L), class = "omit")
-  )
+  expect_identical(design$na.action, structure(c("3" = 3L, "7" = 7L), class = "omit"))
   expect_equal(design$center[2], mean(d$x[-c(3, 7)]))
-  expect_s3_class(
-    bsvm_design(y ~ x, d, na.action = "na.exclude")$na.action, "exclude"
-  )
+  expect_s3_class(bsvm_design(y ~ x, d, na.action = "na.exclude")$na.action, "exclude")
   # As lm() has it: a position in the subset, the name of the row in the data.
   part <- bsvm_design(y ~ x, d, subset = 2:20, na.action = na.omit)
   expect_identical(
@@ -171,8 +140,7 @@ test_that("na.omit drops incomplete rows and records them", {
   )
   x <- as.matrix(d[c("x", "z")])
   expect_identical(
-    design_from_matrix(x, d$y, na.action = na.omit)$x[, -1], x[-3, ],
-    ignore_attr = TRUE
+    design_from_matrix(x, d$y, na.action = na.omit)$x[, -1], x[-3, ], ignore_attr = TRUE
   )
 })
 
@@ -192,14 +160,9 @@ test_that("columns without information are dropped with one warning", {
   expect_match(conditionMessage(warning), "twin", fixed = TRUE)
   # The same columns are dropped for new rows, whatever their values.
   new <- transform(d[1:3, ], one = 5, twin = 0)
-  expect_equal(
-    design_new(design$info, new)$x, cbind(1, d$x[1:3]),
-    ignore_attr = TRUE
-  )
+  expect_equal(design_new(design$info, new)$x, cbind(1, d$x[1:3]), ignore_attr = TRUE)
   new$level <- c(NA, "only", "only")
-  expect_identical(
-    design_new(design$info, new)$complete, c(FALSE, TRUE, TRUE)
-  )
+  expect_identical(design_new(design$info, new)$complete, c(FALSE, TRUE, TRUE))
   # Without an intercept a constant column is one.
   expect_silent(kept <- bsvm_design(y ~ 0 + one + x, d))
   expect_identical(kept$scale[1], 1)
@@ -234,13 +197,9 @@ test_that("a matrix, a data frame and a formula give one design", {
   same <- c("y", "levels", "x", "center", "scale", "weights", "offset")
   from_formula <- bsvm_design(y ~ x + z, d)
   expect_identical(design_from_matrix(x, d$y)[same], from_formula[same])
-  expect_identical(
-    design_from_matrix(d[c("x", "z")], d$y)[same], from_formula[same]
-  )
+  expect_identical(design_from_matrix(d[c("x", "z")], d$y)[same], from_formula[same])
   mixed <- design_from_matrix(d[c("x", "f")], d$y, weights = d$w)
-  expect_identical(
-    mixed[same], bsvm_design(y ~ x + f, d, weights = d$w)[same]
-  )
+  expect_identical(mixed[same], bsvm_design(y ~ x + f, d, weights = d$w)[same])
   integers <- design_from_matrix(cbind(a = 1:20, b = d$y > 0), d$y)
   expect_type(integers$x, "double")
 })
@@ -257,19 +216,11 @@ test_that("new matrix columns are matched by name, else by position", {
   info <- design_from_matrix(cbind(a = d$x, b = d$z), d$y)$info
   expected <- cbind("(Intercept)" = 1, a = 1:2, b = 3:4)
   expect_identical(design_new(info, cbind(b = 3:4, a = 1:2))$x, expected)
-  expect_identical(
-    design_new(info, data.frame(z = 0, b = 3:4, a = 1:2))$x, expected
-  )
+  expect_identical(design_new(info, data.frame(z = 0, b = 3:4, a = 1:2))$x, expected)
   expect_identical(design_new(info, matrix(1:4, 2))$x, expected)
   expect_identical(design_new(info, matrix(1:4 + 0, 2))$complete, c(TRUE, TRUE))
-  expect_error(
-    design_new(info, matrix(1, 2, 3)),
-    class = "bayeskernel_error_dimension"
-  )
-  error <- expect_error(
-    design_new(info, cbind(a = 1, c = 2)),
-    class = "bayeskernel_error_argument"
-  )
+  expect_error(design_new(info, matrix(1, 2, 3)), class = "bayeskernel_error_dimension")
+  error <- expect_error(design_new(info, cbind(a = 1, c = 2)), class = "bayeskernel_error_argument")
   expect_identical(error$column, "b")
 })
 
@@ -279,8 +230,7 @@ test_that("new rows equal the training rows, alone or together", {
   d <- survey()
   formulas <- list(
     y ~ poly(x, 2) * f + (1 | g), y ~ splines::ns(x, 3) + text,
-    y ~ scale(x) + log(z) + (poly(z, 2) | g), y ~ 1, y ~ (1 | g / text),
-    y ~ I(x > 1) + offset(o)
+    y ~ scale(x) + log(z) + (poly(z, 2) | g), y ~ 1, y ~ (1 | g / text), y ~ I(x > 1) + offset(o)
   )
   for (formula in formulas) {
     design <- bsvm_design(formula, d)
@@ -316,9 +266,7 @@ test_that("a factor of the new rows may have fewer or reordered levels", {
   d <- survey()
   info <- bsvm_design(y ~ f, d)$info
   expected <- bsvm_design(y ~ f, d)$x[c(6, 11), ]
-  for (f in list(
-    c("e", "s"), factor(c("e", "s")), factor(c("e", "s"), c("s", "n", "e"))
-  )) {
+  for (f in list(c("e", "s"), factor(c("e", "s")), factor(c("e", "s"), c("s", "n", "e")))) {
     expect_equal(design_new(info, data.frame(f = f))$x, expected)
   }
 })
@@ -327,10 +275,7 @@ test_that("an offset argument is found in the new rows or asked for", {
   d <- survey()
   info <- bsvm_design(y ~ x, d, offset = quote(o * 2))$info
   expect_equal(design_new(info, d[2:3, ])$offset, d$o[2:3] * 2)
-  error <- expect_error(
-    design_new(info, d["x"]),
-    class = "bayeskernel_error_argument"
-  )
+  error <- expect_error(design_new(info, d["x"]), class = "bayeskernel_error_argument")
   expect_identical(error$column, "o")
   info <- bsvm_design(y ~ x, d, offset = d$o)$info
   expect_error(design_new(info, d), class = "bayeskernel_error_argument")
@@ -340,10 +285,7 @@ test_that("new data that do not fit are refused by name", {
   d <- survey()
   info <- bsvm_design(y ~ x + f + log(z) + (1 | g), d)$info
   refuse <- function(new, kind, column) {
-    error <- expect_error(
-      design_new(info, new),
-      class = paste0("bayeskernel_error_", kind)
-    )
+    error <- expect_error(design_new(info, new), class = paste0("bayeskernel_error_", kind))
     expect_identical(error$column, column)
   }
   refuse(d[c("f", "z", "g")], "argument", "x")
@@ -372,10 +314,7 @@ test_that("what prediction needs does not grow with the data", {
     halve <- function(x) x / divisor()
     divisor <- function() k - 1
     d <- data.frame(y = rep(0:1, n / 2), x = sin(1:n), g = rep(1:5, n / 5))
-    bsvm_design(
-      y ~ I(x / k) + halve(x) + splines::ns(x, df = k) + (1 | g), d,
-      drop_aliased = FALSE
-    )
+    bsvm_design(y ~ I(x / k) + halve(x) + splines::ns(x, df = k) + (1 | g), d, drop_aliased = FALSE)
   }
   small <- fit_inside(50)
   large <- fit_inside(50000)
@@ -399,15 +338,11 @@ test_that("variables outside data are asked for in new data, not reused", {
   }
   for (design in fit_inside()) {
     error <- expect_error(
-      design_new(design$info, data.frame(z = 1)),
-      class = "bayeskernel_error_argument"
+      design_new(design$info, data.frame(z = 1)), class = "bayeskernel_error_argument"
     )
     expect_identical(error$column, "x")
     restored <- unserialize(serialize(design$info, NULL))
-    expect_equal(
-      design_new(restored, data.frame(x = 4))$x, cbind(1, 2),
-      ignore_attr = TRUE
-    )
+    expect_equal(design_new(restored, data.frame(x = 4))$x, cbind(1, 2), ignore_attr = TRUE)
     expect_identical(names(restored$env), "k")
   }
 })
@@ -415,9 +350,7 @@ test_that("variables outside data are asked for in new data, not reused", {
 test_that("formulas of the global environment keep it", {
   formula <- y ~ x
   environment(formula) <- globalenv()
-  expect_identical(
-    environment(bsvm_design(formula, survey())$terms), globalenv()
-  )
+  expect_identical(environment(bsvm_design(formula, survey())$terms), globalenv())
 })
 
 # Bad input ------------------------------------------------------------------
@@ -432,10 +365,7 @@ test_that("bad data are classed errors that name the column", {
   d$list <- as.list(d$x)
   d$complex <- complex(20, d$x)
   refuse <- function(kind, column, ...) {
-    error <- expect_error(
-      bsvm_design(...),
-      class = paste0("bayeskernel_error_", kind)
-    )
+    error <- expect_error(bsvm_design(...), class = paste0("bayeskernel_error_", kind))
     expect_identical(error$column, column)
     expect_match(conditionMessage(error), column[1], fixed = TRUE)
     expect_lt(nchar(strsplit(conditionMessage(error), "\n")[[1]][1]), 80)
@@ -485,10 +415,7 @@ test_that("bad data are classed errors that name the column", {
   expect_s3_class(bsvm_design(I(x > 1) ~ x, d)$terms, "terms")
   # Text where a variable is meant.
   for (formula in list(y ~ gp("x"), y ~ s(x, by = "g"), y ~ gp(.), y ~ gp(1))) {
-    expect_match(
-      conditionMessage(refuse("argument", "formula", formula, d)),
-      "without quotes"
-    )
+    expect_match(conditionMessage(refuse("argument", "formula", formula, d)), "without quotes")
   }
   refuse("dimension", "data", y ~ x, d[0, ])
   refuse("dimension", "data", y ~ x, d[1, ])
@@ -503,10 +430,7 @@ test_that("bad matrices are classed errors that name the argument", {
   y <- rep(0:1, 5)
   x <- cbind(a = 1:10 + 0, b = sin(1:10))
   refuse <- function(kind, column, ...) {
-    error <- expect_error(
-      design_from_matrix(...),
-      class = paste0("bayeskernel_error_", kind)
-    )
+    error <- expect_error(design_from_matrix(...), class = paste0("bayeskernel_error_", kind))
     expect_identical(error$column, column)
   }
   refuse("argument", "x", matrix(letters[1:10], 10), y)
@@ -573,8 +497,7 @@ test_that("C() takes contrasts that are functions", {
   named <- bkm(y ~ C(f, "contr.helmert"), d, threads = 1L)
   expect_equal(unname(coef(fit)), unname(coef(named)))
   expect_equal(
-    predict(fit, d[c(1, 41), ], type = "link"),
-    predict(named, d[c(1, 41), ], type = "link")
+    predict(fit, d[c(1, 41), ], type = "link"), predict(named, d[c(1, 41), ], type = "link")
   )
   expect_error(bkm(y ~ mean, d), class = "bayeskernel_error_argument")
 })
@@ -597,9 +520,7 @@ test_that("a formula may be a sum of a thousand terms", {
   expect_identical(attr(parsed$terms, "term.labels"), names)
   expect_length(parsed$bars, 1L)
   expect_length(parsed$smooths, 1L)
-  expect_identical(
-    dim(build_frame(parsed, data, NULL, NULL, NULL)$frame), c(20L, 1003L)
-  )
+  expect_identical(dim(build_frame(parsed, data, NULL, NULL, NULL)$frame), c(20L, 1003L))
 })
 
 test_that("what is subtracted stays so whatever stands beside it", {
@@ -611,9 +532,7 @@ test_that("what is subtracted stays so whatever stands beside it", {
   expect_identical(fixed(y ~ (1 | g) - 1 + a), c("0", "a"))
   expect_identical(fixed(y ~ s(a, k = 4) - 1 + b), c("0", "b"))
   expect_identical(fixed(y ~ 0 + a + (1 | g)), c("0", "a"))
-  expect_identical(fixed(y ~ (a + (1 | g)) + I(b | a > 3)), c(
-    "1", "a", "I(b | a > 3)"
-  ))
+  expect_identical(fixed(y ~ (a + (1 | g)) + I(b | a > 3)), c("1", "a", "I(b | a > 3)"))
   # `.` has no g where a bar names it.
   expect_no_warning(found <- fixed(y ~ . - g + (1 | g)))
   expect_identical(found, c("1", "a", "b"))
@@ -627,14 +546,10 @@ test_that("names that are not of R's syntax go everywhere", {
   odd <- stats::setNames(d, c("my x", "my f", "my g", "a-b", "my y"))
   plain <- bkm(y ~ f * l + (f | g) + gp(x, by = f), d, threads = 1L)
   fit <- bkm(
-    `my y` ~ `my f` * `a-b` + (`my f` | `my g`) + gp(`my x`, by = `my f`), odd,
-    threads = 1L
+    `my y` ~ `my f` * `a-b` + (`my f` | `my g`) + gp(`my x`, by = `my f`), odd, threads = 1L
   )
   expect_equal(unname(coef(fit)), unname(coef(plain)))
-  expect_equal(
-    predict(fit, odd[1:5, -5], type = "prob"),
-    predict(plain, d[1:5, -5], type = "prob")
-  )
+  expect_equal(predict(fit, odd[1:5, -5], type = "prob"), predict(plain, d[1:5, -5], type = "prob"))
   new <- transform(d[1:2, ], g = "new")
   expect_equal(
     predict(fit, stats::setNames(new, names(odd)), type = "prob"),

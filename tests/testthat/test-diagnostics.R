@@ -1,18 +1,13 @@
 # The package posterior is the reference, to 1e-8.
 expect_like_posterior <- function(x) {
-  expect_s3_class(
-    found <- convergence_table(array(x, c(dim(x), 1))), "data.frame"
-  )
+  expect_s3_class(found <- convergence_table(array(x, c(dim(x), 1))), "data.frame")
   # posterior warns where it caps an effective sample size.
   reference <- suppressWarnings(list(
     rhat = posterior::rhat(x), ess_bulk = posterior::ess_bulk(x),
     ess_tail = posterior::ess_tail(x), mcse_mean = posterior::mcse_mean(x)
   ))
   for (name in names(reference)) {
-    expect_equal(
-      found[[name]], reference[[name]],
-      tolerance = 1e-8, info = name
-    )
+    expect_equal(found[[name]], reference[[name]], tolerance = 1e-8, info = name)
   }
 }
 
@@ -83,8 +78,7 @@ test_that("constant and non-finite draws have no diagnostics", {
   }
   expect_true(all(is.finite(unlist(found[4, -1]))))
   skip_if_not_installed("posterior")
-  # An infinite draw too gives NA, as the pages of posterior say; its version
-  # 1.4 ranks it.
+  # An infinite draw too gives NA, as the pages of posterior say; its version 1.4 ranks it.
   for (v in c(1, 2, 4)) expect_like_posterior(draws[, , v])
 })
 
@@ -110,14 +104,9 @@ test_that("good chains raise no warning, bad ones a single one", {
   expect_no_warning_of(good)
   apart <- good
   apart[, 1, 1] <- apart[, 1, 1] + 3
-  expect_bk_warning(
-    warn_convergence(convergence_table(apart)), "convergence", "R-hat.*\\(x\\)"
-  )
+  expect_bk_warning(warn_convergence(convergence_table(apart)), "convergence", "R-hat.*\\(x\\)")
   few <- good[1:15, , ]
-  condition <- tryCatch(
-    warn_convergence(convergence_table(few)),
-    warning = identity
-  )
+  condition <- tryCatch(warn_convergence(convergence_table(few)), warning = identity)
   expect_match(conditionMessage(condition), "effective sample size")
   expect_identical(condition$variables, "x")
 })

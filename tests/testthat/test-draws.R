@@ -2,9 +2,7 @@ test_that("as.array gives the draws with named dimensions", {
   draws <- numbered_draws()
   out <- as.array(fake_fit(draws))
   expect_identical(unname(out), unname(draws))
-  expect_identical(
-    dimnames(out), list(iteration = NULL, chain = NULL, variable = c("a", "b"))
-  )
+  expect_identical(dimnames(out), list(iteration = NULL, chain = NULL, variable = c("a", "b")))
 })
 
 test_that("as.matrix and as.data.frame put chain after chain", {
@@ -19,9 +17,7 @@ test_that("as.mcmc.list counts sweeps from the warmup", {
   expect_s3_class(chains, "mcmc.list")
   expect_length(chains, 3)
   expect_identical(coda::mcpar(chains[[1]]), c(52, 62, 2))
-  expect_identical(
-    unname(as.matrix(chains[[2]])[, "a"]), 120 + as.numeric(1:6)
-  )
+  expect_identical(unname(as.matrix(chains[[2]])[, "a"]), 120 + as.numeric(1:6))
 })
 
 test_that("as.mcmc keeps one chain as it is and stacks several", {
@@ -48,15 +44,11 @@ test_that("posterior reads every format", {
   expect_s3_class(out, "draws_array")
   expect_identical(posterior::variables(out), c("a", "b"))
   expect_equal(as.vector(out), as.vector(draws))
-  expect_identical(
-    as.vector(posterior::as_draws_matrix(fit)), as.vector(draws)
-  )
+  expect_identical(as.vector(posterior::as_draws_matrix(fit)), as.vector(draws))
   frame <- posterior::as_draws_df(fit)
   expect_identical(frame$b, as.matrix(fit)[, "b"])
   expect_identical(frame$.chain, rep(1:3, each = 6))
-  expect_identical(
-    posterior::as_draws_array(fit)[2, 3, "b", drop = TRUE], 232
-  )
+  expect_identical(posterior::as_draws_array(fit)[2, 3, "b", drop = TRUE], 232)
 })
 
 test_that("a fit without draws and without a sampler of q is a classed error", {

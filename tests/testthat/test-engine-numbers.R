@@ -8,9 +8,8 @@ paper_prior <- bsvm_prior(
 
 core_draws <- function(...) {
   fit <- suppressWarnings(flat(bsvm)(
-    ..., prior = paper_prior, learning_rate = 1, method = "gibbs", chains = 2,
-    warmup = 20, ndraws = 20, seed = 1,
-    threads = 1, progress = FALSE
+    ..., prior = paper_prior, learning_rate = 1, method = "gibbs", chains = 2, warmup = 20,
+    ndraws = 20, seed = 1, threads = 1, progress = FALSE
   ))
   fit$draws
 }
@@ -32,10 +31,7 @@ expect_passes <- function(fit, passes, bound, tolerance) {
 
 numbers_data <- function() {
   i <- 1:240
-  d <- data.frame(
-    a = sin(i), b = cos(2.3 * i), c = sin(i^2 / 7),
-    group = factor(i %% 11)
-  )
+  d <- data.frame(a = sin(i), b = cos(2.3 * i), c = sin(i^2 / 7), group = factor(i %% 11))
   d$y <- d$a + d$b * d$c + sin(3.1 * i) > 0
   d
 }
@@ -45,10 +41,7 @@ test_that("toenail takes 16 passes", {
   home <- new.env()
   utils::data("toenail", package = "HSAUR3", envir = home)
   formula <- outcome ~ time * treatment + (1 | patientID)
-  fit <- bsvm(
-    formula, home$toenail,
-    prior = paper_prior, threads = 1, method = "vb"
-  )
+  fit <- bsvm(formula, home$toenail, prior = paper_prior, threads = 1, method = "vb")
   expect_passes(fit, 16, -1220.388793, 1e-9)
   plain <- bsvm(formula, home$toenail,
     prior = paper_prior, control = list(accelerate = FALSE), threads = 1, method = "vb"
@@ -67,8 +60,7 @@ test_that("spam takes 111 passes and keeps 30 names", {
   ))
   expect_passes(fit, 111, -2094.10735, 1e-8)
   expect_identical(sum(inclusion(fit) > 0.5), 30L)
-  plain <- bsvm(type ~ ., home$spam, prior = paper_prior, threads = 1,
-    method = "vb")
+  plain <- bsvm(type ~ ., home$spam, prior = paper_prior, threads = 1, method = "vb")
   expect_passes(plain, 22, -1982.98336, 1e-8)
 })
 
@@ -95,9 +87,7 @@ test_that("chains of the linear model draw what they drew", {
   d$c[seq(3, 240, by = 10)] <- NA
   expect_numbers(
     summary_of(core_draws(y ~ a + b + c + (1 | group), d, missing = "model")),
-    c(
-      0.229626613037, -0.152802326985, 1.584311641548, -0.190165852686
-    )
+    c(0.229626613037, -0.152802326985, 1.584311641548, -0.190165852686)
   )
 })
 
@@ -112,9 +102,7 @@ test_that("engines of the process end where they ended", {
   expect_passes(gp(method = "vb", inducing = "all"), 8, -248.297122366, 1e-9)
   expect_passes(gp(method = "svi", inducing = 20), 7, -248.723355646, 1e-9)
   mode <- gp(method = "ecm", inducing = 20)
-  expect_equal(
-    utils::tail(mode$trace$objective, 1), 231.734267945, tolerance = 1e-7
-  )
+  expect_equal(utils::tail(mode$trace$objective, 1), 231.734267945, tolerance = 1e-7)
   chain <- gp(method = "gibbs", chains = 2, warmup = 20, ndraws = 20)
   # The kernel matrix is nearly singular: the last bits of sums count for more.
   expect_numbers(summary_of(chain$draws), c(

@@ -1,5 +1,5 @@
-# Expectation propagation of rows in a source: the fit of the matrix, whose
-# messages stay with the core.
+# Expectation propagation of rows in a source: the fit of the matrix, whose messages stay with the
+# core.
 
 source_data <- function(n = 3000, seed = 1) {
   set.seed(seed)
@@ -10,15 +10,11 @@ source_data <- function(n = 3000, seed = 1) {
 }
 
 ep_source <- function(x, y, ..., front = bsvm, method = "ep") {
-  flat(front)(row_source(x, y),
-    ..., method = method, seed = 1, threads = 1, progress = FALSE
-  )
+  flat(front)(row_source(x, y), ..., method = method, seed = 1, threads = 1, progress = FALSE)
 }
 
 ep_matrix <- function(x, y, ..., front = bsvm) {
-  flat(front)(x, y,
-    ..., method = "ep", seed = 1, threads = 1, progress = FALSE
-  )
+  flat(front)(x, y, ..., method = "ep", seed = 1, threads = 1, progress = FALSE)
 }
 
 test_that("prior precisions held: posterior and sandwich of the matrix", {
@@ -28,10 +24,7 @@ test_that("prior precisions held: posterior and sandwich of the matrix", {
     matrix <- ep_matrix(d$x, d$y, penalty = penalty, tol = 1e-8)
     expect_equal(coef(source), coef(matrix), tolerance = 1e-9)
     for (type in c("sandwich", "posterior")) {
-      expect_equal(
-        vcov(source, type = type), vcov(matrix, type = type),
-        tolerance = 1e-6
-      )
+      expect_equal(vcov(source, type = type), vcov(matrix, type = type), tolerance = 1e-6)
     }
     expect_equal(source$sandwich$rate, matrix$sandwich$rate, tolerance = 1e-5)
     expect_equal(source$log_evidence, matrix$log_evidence, tolerance = 1e-9)
@@ -57,22 +50,15 @@ test_that("proper likelihoods: the fit of the matrix, and of glm", {
   d <- source_data()
   prior <- bkm_prior(beta_var = 1e6)
   for (family in c("logit", "probit")) {
-    source <- ep_source(d$x, d$y, family,
-      front = bkm, prior = prior, penalty = "none", tol = 1e-6
-    )
-    matrix <- ep_matrix(d$x, d$y, family,
-      front = bkm, prior = prior, penalty = "none", tol = 1e-6
-    )
+    source <- ep_source(d$x, d$y, family, front = bkm, prior = prior, penalty = "none", tol = 1e-6)
+    matrix <- ep_matrix(d$x, d$y, family, front = bkm, prior = prior, penalty = "none", tol = 1e-6)
     expect_equal(coef(source), coef(matrix), tolerance = 1e-7)
     expect_equal(vcov(source), vcov(matrix), tolerance = 1e-5)
     expect_equal(source$log_evidence, matrix$log_evidence, tolerance = 1e-8)
     reference <- stats::glm(d$y ~ d$x, stats::binomial(family))
     sd <- sqrt(diag(stats::vcov(reference)))
     expect_lt(max(abs(coef(source) - stats::coef(reference)) / sd), 0.1)
-    expect_equal(
-      unname(sqrt(diag(vcov(source)))), unname(sd),
-      tolerance = 0.02
-    )
+    expect_equal(unname(sqrt(diag(vcov(source)))), unname(sd), tolerance = 0.02)
   }
 })
 
@@ -95,19 +81,13 @@ test_that("predictions are calibrated by a sample of the rows", {
   fit <- ep_source(d$x, d$y)
   matrix <- ep_matrix(d$x, d$y)
   p <- predict(fit, new$x, type = "prob")[, 2]
-  expect_equal(p, predict(matrix, new$x, type = "prob")[, 2],
-    tolerance = 0.01
-  )
-  slope <- stats::coef(stats::glm(
-    new$y ~ stats::qlogis(p), stats::binomial()
-  ))[[2]]
+  expect_equal(p, predict(matrix, new$x, type = "prob")[, 2], tolerance = 0.01)
+  slope <- stats::coef(stats::glm(new$y ~ stats::qlogis(p), stats::binomial()))[[2]]
   expect_lt(abs(slope - 1), 0.1)
   saved <- tempfile()
   on.exit(unlink(saved))
   saveRDS(fit, saved)
-  expect_identical(
-    predict(readRDS(saved), new$x[1:5, ]), predict(fit, new$x[1:5, ])
-  )
+  expect_identical(predict(readRDS(saved), new$x[1:5, ]), predict(fit, new$x[1:5, ]))
   expect_output(print(fit), "expectation propagation")
   expect_silent(capture.output(print(summary(fit))))
 })
@@ -121,17 +101,14 @@ test_that("messages that do not settle: stochastic steps, and a warning", {
   )
   expect_equal(fit$check$fallback, "svi")
   expect_equal(
-    coef(fit), coef(ep_source(d$x, d$y, penalty = "none", method = "svi")),
-    tolerance = 1e-2
+    coef(fit), coef(ep_source(d$x, d$y, penalty = "none", method = "svi")), tolerance = 1e-2
   )
 })
 
 test_that("what needs rows is refused, and says so", {
   skip_if_not_installed("loo")
   d <- source_data(500)
-  expect_error(ep_source(d$x, d$y, method = "gibbs"),
-    class = "bayeskernel_error_argument"
-  )
+  expect_error(ep_source(d$x, d$y, method = "gibbs"), class = "bayeskernel_error_argument")
   fit <- ep_source(d$x, d$y, "logit", front = bkm)
   expect_error(loo::loo(fit), class = "bayeskernel_error")
   expect_error(fitted(fit), class = "bayeskernel_error")

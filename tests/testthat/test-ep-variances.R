@@ -1,5 +1,5 @@
-# Variances that expectation propagation averages over, beside sums over dense
-# grids of them in plain R: of a numeric response all else is exact.
+# Variances that expectation propagation averages over, beside sums over dense grids of them in
+# plain R: of a numeric response all else is exact.
 
 slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 
@@ -17,15 +17,12 @@ crossed_rows <- function(n, levels, sd, seed) {
 }
 
 crossed_formula <- function(count) {
-  stats::reformulate(
-    c("x", sprintf("(1 | %s)", letters[seq_len(count)])), "y"
-  )
+  stats::reformulate(c("x", sprintf("(1 | %s)", letters[seq_len(count)])), "y")
 }
 
 ig_prior <- function() {
   bkm_prior(
-    beta_var = 25, intercept_var = 25, var_shape = 2, var_rate = 1,
-    noise_shape = 2, noise_rate = 1
+    beta_var = 25, intercept_var = 25, var_shape = 2, var_rate = 1, noise_shape = 2, noise_rate = 1
   )
 }
 
@@ -38,16 +35,14 @@ ep_of <- function(d, count, family = "gaussian", prior = ig_prior(), ...) {
 
 printed <- function(fit) utils::capture.output(print(fit), print(summary(fit)))
 
-# Log variances on a grid, those of the groups first, that of the noise last;
-# their probabilities; mean and variance of the coefficients at each.
+# Log variances on a grid, those of the groups first, that of the noise last; their probabilities;
+# mean and variance of the coefficients at each.
 exact_variances <- function(d, count, at, of_noise = at) {
   x <- cbind(1, d$x)
   share <- lapply(letters[seq_len(count)], function(g) {
     outer(d[[g]], d[[g]], "==") + 0
   })
-  grid <- as.matrix(expand.grid(
-    c(rep(list(at), count), list(of_noise))
-  ))
+  grid <- as.matrix(expand.grid(c(rep(list(at), count), list(of_noise))))
   log_prior <- rowSums(-2 * grid - exp(-grid))
   n <- nrow(d)
   each <- vapply(seq_len(nrow(grid)), function(j) {
@@ -139,9 +134,7 @@ test_that("draws of a fit have the distribution of its variances", {
 
 test_that("four variances are averaged over", {
   d <- crossed_rows(30, c(6, 5, 4), c(0.9, 0.6, 0.3), 2)
-  exact <- exact_variances(
-    d, 3, seq(-3.6, 4.2, length.out = 13), seq(-1.9, 2.1, length.out = 16)
-  )
+  exact <- exact_variances(d, 3, seq(-3.6, 4.2, length.out = 13), seq(-1.9, 2.1, length.out = 16))
   fit <- ep_of(d, 3)
   table <- tidy(fit, "ran_pars")
   for (k in 1:4) {
@@ -150,22 +143,17 @@ test_that("four variances are averaged over", {
     expect_equal(table$std.error[k], moments[2], tolerance = 0.06)
     expect_equal(
       as.vector(sd_limits(fit, c(0.8, 0.95))[, , k]),
-      exact_quantiles(exact, k, c(0.1, 0.025, 0.9, 0.975)),
-      tolerance = 0.05
+      exact_quantiles(exact, k, c(0.1, 0.025, 0.9, 0.975)), tolerance = 0.05
     )
   }
   for (j in 1:2) {
     beta <- sum(exact$weight * exact$beta[, j])
     second <- sum(exact$weight * (exact$beta[, j + 2] + exact$beta[, j]^2))
     expect_equal(coef(fit)[[j]], beta, tolerance = 1e-2)
-    expect_equal(
-      sqrt(diag(vcov(fit)))[[j]], sqrt(second - beta^2), tolerance = 0.02
-    )
+    expect_equal(sqrt(diag(vcov(fit)))[[j]], sqrt(second - beta^2), tolerance = 0.02)
   }
   draws <- as.matrix(fit, 2000, seed = 1)
-  expect_equal(
-    stats::sd(draws[, "sigma"]), exact_sd(exact, 4)[2], tolerance = 0.08
-  )
+  expect_equal(stats::sd(draws[, "sigma"]), exact_sd(exact, 4)[2], tolerance = 0.08)
 })
 
 test_that("the prior alone gives back its own variances", {
@@ -184,17 +172,13 @@ test_that("the prior alone gives back its own variances", {
 
 test_that("more variances than can be averaged over are said", {
   d <- crossed_rows(80, rep(4, 9), rep(0.5, 9), 4)
-  expect_match(
-    paste(printed(ep_of(d, 9)), collapse = " "), "10 variances"
-  )
-  expect_no_match(
-    paste(printed(ep_of(d, 3)), collapse = " "), "variances, "
-  )
+  expect_match(paste(printed(ep_of(d, 9)), collapse = " "), "10 variances")
+  expect_no_match(paste(printed(ep_of(d, 3)), collapse = " "), "variances, ")
 })
 
 test_that("groups of one class are said where their variance is too small", {
-  # More than 60 columns beside the groups, whose effects are small: the
-  # evidence of groups, which the grid then goes without, moves nothing.
+  # More than 60 columns beside the groups, whose effects are small: the evidence of groups, which
+  # the grid then goes without, moves nothing.
   set.seed(2)
   d <- data.frame(a = factor(sample(80, 321, TRUE)), x = stats::rnorm(321))
   d$b <- factor(sample(70, 321, TRUE))
@@ -202,8 +186,7 @@ test_that("groups of one class are said where their variance is too small", {
   d$y <- stats::rbinom(321, 1, stats::pnorm(f))
   prior <- bkm_prior(beta_var = 100, intercept_var = 100, sd_scale = 2.5)
   fit <- bkm(
-    y ~ x + (1 | a) + (1 | b), d, family = "probit", method = "ep",
-    prior = prior, threads = 1
+    y ~ x + (1 | a) + (1 | b), d, family = "probit", method = "ep", prior = prior, threads = 1
   )
   expect_false(fit$check$by_group)
   expect_no_match(paste(printed(fit), collapse = " "), "one class")
@@ -211,9 +194,7 @@ test_that("groups of one class are said where their variance is too small", {
 
 test_that("95 % intervals of a standard deviation cover 92 to 98 %", {
   skip_if_not(slow, "BAYESKERNEL_SLOW is not true")
-  prior <- bkm_prior(
-    beta_var = 1e4, intercept_var = 1e4, sd_scale = 2.5
-  )
+  prior <- bkm_prior(beta_var = 1e4, intercept_var = 1e4, sd_scale = 2.5)
   inside <- vapply(1:200, function(seed) {
     d <- crossed_rows(300, 30, 0.6, seed)
     limits <- sd_limits(ep_of(d, 1, prior = prior), 0.95)

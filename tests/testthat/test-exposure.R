@@ -1,12 +1,10 @@
-# The joint effect of several predictors: exposure(), its pictures, and joint
-# draws of functions.
+# The joint effect of several predictors: exposure(), its pictures, and joint draws of functions.
 
 mixture_data <- function(n = 150, seed = 4) {
   set.seed(seed)
   d <- data.frame(
     a = rnorm(n), b = rnorm(n, 10, 3), none = runif(n),
-    arm = factor(sample(c("u", "v", "w"), n, TRUE, c(0.3, 0.5, 0.2))),
-    g = factor(rep_len(1:15, n))
+    arm = factor(sample(c("u", "v", "w"), n, TRUE, c(0.3, 0.5, 0.2))), g = factor(rep_len(1:15, n))
   )
   f <- d$a + d$a * (d$b - 10) / 3 + (d$arm == "v") + rnorm(15)[d$g] / 2
   d$y <- 5 + f + rnorm(n) / 2
@@ -23,10 +21,7 @@ process <- suppressWarnings(gpsvm(
 sums <- quick_bark(y ~ a + b + none, d)
 
 typical <- function(...) {
-  at <- data.frame(
-    a = median(d$a), b = median(d$b), none = median(d$none), arm = "v",
-    g = "1"
-  )
+  at <- data.frame(a = median(d$a), b = median(d$b), none = median(d$none), arm = "v", g = "1")
   given <- list(...)
   at <- at[rep(1, max(lengths(given), 1)), ]
   at[names(given)] <- given
@@ -34,9 +29,7 @@ typical <- function(...) {
 }
 q_of <- function(name, p) unname(quantile(d[[name]], p))
 by_hand <- function(fit, rows, ...) {
-  rstantools::posterior_linpred(
-    fit, newdata = rows, ndraws = 1000, re.form = NA, seed = 1, ...
-  )
+  rstantools::posterior_linpred(fit, newdata = rows, ndraws = 1000, re.form = NA, seed = 1, ...)
 }
 expect_of_draws <- function(table, f, level = 0.9) {
   expect_equal(table$estimate, colMeans(f))
@@ -58,18 +51,14 @@ test_that("differences are those of draws of posterior_linpred()", {
     f <- by_hand(fit, rows)
     out <- exposed(fit)
     expect_s3_class(out, "bayeskernel_exposure")
-    expect_identical(
-      names(out), c("quantile", "estimate", "lower", "upper")
-    )
+    expect_identical(names(out), c("quantile", "estimate", "lower", "upper"))
     expect_equal(out$quantile, p)
     expect_of_draws(out, f[, 1:11] - f[, 12])
   }
   expect_equal(unlist(out[6, -1]), c(estimate = 0, lower = 0, upper = 0))
 
   change <- function(q, ends = c(0.25, 0.75)) {
-    f <- by_hand(classes, typical(
-      a = q_of("a", ends), b = q_of("b", q), none = q_of("none", q)
-    ))
+    f <- by_hand(classes, typical(a = q_of("a", ends), b = q_of("b", q), none = q_of("none", q)))
     f[, 2, drop = FALSE] - f[, 1]
   }
   out <- exposed(classes, type = "single", level = 0.8)
@@ -78,10 +67,7 @@ test_that("differences are those of draws of posterior_linpred()", {
   expect_of_draws(out[3, ], change(0.75), 0.8)
   # Only the chosen ones move together.
   f <- by_hand(classes, typical(a = q_of("a", c(0.1, 0.9)), b = q_of("b", 0.3)))
-  out <- exposed(
-    classes, c("b", "a"), type = "single", quantiles = 0.3,
-    change = c(0.1, 0.9)
-  )
+  out <- exposed(classes, c("b", "a"), type = "single", quantiles = 0.3, change = c(0.1, 0.9))
   expect_of_draws(out[2, ], f[, 2, drop = FALSE] - f[, 1])
   out <- exposed(classes, type = "interaction")
   expect_identical(out$predictor, names)
@@ -109,9 +95,7 @@ test_that("curves and surfaces are f, or the probability", {
   expect_of_draws(out, by_hand(number, typical(a = out$value1, b = out$value2)))
   out <- exposed(number, c("a", "arm"), type = "slices")
   expect_identical(levels(out$value2), c("u", "v", "w"))
-  expect_of_draws(
-    out, by_hand(number, typical(a = out$value1, arm = out$value2))
-  )
+  expect_of_draws(out, by_hand(number, typical(a = out$value1, arm = out$value2)))
 })
 
 test_that("of a linear model it is a combination of coefficients", {
@@ -133,8 +117,7 @@ test_that("of a linear model it is a combination of coefficients", {
   # One without names takes columns by their place.
   unnamed <- bkm(unname(x), d$y, threads = 1)
   expect_identical(
-    exposed(unnamed, type = "univariate", newdata = x),
-    exposed(unnamed, type = "univariate")
+    exposed(unnamed, type = "univariate", newdata = x), exposed(unnamed, type = "univariate")
   )
   expect_bk_error(exposed(unnamed, newdata = x[, 1]), "dimension", "columns")
 })
@@ -158,9 +141,7 @@ test_that("processes and sums of kernels are drawn jointly", {
   exact <- latent(process, rows, character(), 1L)
   z <- (colMeans(drawn) - exact$mean) / sqrt(exact$var / 4000)
   expect_lt(max(abs(z)), 5)
-  expect_equal(apply(drawn, 2, var) / unname(exact$var), rep(1, n),
-    tolerance = 0.1
-  )
+  expect_equal(apply(drawn, 2, var) / unname(exact$var), rep(1, n), tolerance = 0.1)
   # Few inducing points leave much open, but little between neighbours.
   near <- rbind(d[1, ], transform(d[1, ], a = a + 1e-3))
   rows <- new_rows(process, near, "none", TRUE)
@@ -174,9 +155,7 @@ test_that("processes and sums of kernels are drawn jointly", {
   f <- matrix(aperm(f, c(1, 3, 2)), ncol = n)
   exact <- latent(sums, rows, character(), 1L)
   expect_lt(max(abs(colMeans(f) - exact$mean) / sqrt(exact$var / nrow(f))), 5)
-  expect_equal(apply(f, 2, var) / unname(exact$var), rep(1, n),
-    tolerance = 0.1
-  )
+  expect_equal(apply(f, 2, var) / unname(exact$var), rep(1, n), tolerance = 0.1)
 })
 
 test_that("joint draws have the covariance that algebra gives", {
@@ -197,8 +176,7 @@ test_that("joint draws have the covariance that algebra gives", {
     basis <- function(x) {
       plain_columns(x, own, core$kernels$location[at], core$lambda[k, ])
     }
-    inverse <- core$phi[k] * crossprod(basis(own)) +
-      diag(1 / core$kernels$variance[at], length(at))
+    inverse <- core$phi[k] * crossprod(basis(own)) + diag(1 / core$kernels$variance[at], length(at))
     new <- basis(x)
     list(
       mean = drop(new %*% core$kernels$mean[at]),
@@ -207,15 +185,11 @@ test_that("joint draws have the covariance that algebra gives", {
   })
   size <- length(each)
   means <- t(vapply(each, `[[`, numeric(4), "mean"))
-  exact <- Reduce(`+`, lapply(each, `[[`, "cov")) / size +
-    cov(means) * (size - 1) / size
+  exact <- Reduce(`+`, lapply(each, `[[`, "cov")) / size + cov(means) * (size - 1) / size
   f <- with_seed(3, do.call(rbind, lapply(1:100, function(k) {
     joint_draws(sums, rows, NULL, 1L)$f
   })))
-  expect_equal(
-    cov(f), sums$transform$response[2]^2 * exact,
-    tolerance = 0.05, ignore_attr = TRUE
-  )
+  expect_equal(cov(f), sums$transform$response[2]^2 * exact, tolerance = 0.05, ignore_attr = TRUE)
 })
 
 test_that("samplers and other models have it, too", {
@@ -238,10 +212,7 @@ test_that("samplers and other models have it, too", {
     expect_true(all(out$lower >= 0 & out$upper <= 1))
   }
   # Ordered classes have one latent function.
-  ordinal <- quick_bark(
-    factor(three, ordered = TRUE) ~ a + b, d,
-    family = "ordinal"
-  )
+  ordinal <- quick_bark(factor(three, ordered = TRUE) ~ a + b, d, family = "ordinal")
   expect_equal(nrow(exposed(ordinal)), 11)
   expect_bk_error(exposed(ordinal, scale = "response"), "argument", "one func")
 })
@@ -267,8 +238,7 @@ test_that("typical values, rows and seeds are what is said", {
   expect_equal(shift, rep(shift[1], length(shift)))
   expect_equal(shift[1], coef(number)[["armv"]], tolerance = 0.1)
   expect_identical(
-    unique(exposed(number, type = "single", at = list(none = 0))$predictor),
-    c("a", "b")
+    unique(exposed(number, type = "single", at = list(none = 0))$predictor), c("a", "b")
   )
   half <- d[d$a > 0, ]
   out <- exposed(number, "a", newdata = half, type = "univariate")
@@ -289,9 +259,7 @@ test_that("rows with missing predictors tell about the others", {
 })
 
 test_that("what cannot be is refused", {
-  many <- suppressWarnings(gpsvm(
-    three ~ a + b, d, inducing = 10, tune = FALSE, threads = 1
-  ))
+  many <- suppressWarnings(gpsvm(three ~ a + b, d, inducing = 10, tune = FALSE, threads = 1))
   expect_bk_error(exposed(many), "argument", "no one function")
   mode <- suppressWarnings(gpsvm(
     two ~ a + b, d, method = "ecm", inducing = 10, tune = FALSE, threads = 1
@@ -312,20 +280,13 @@ test_that("what cannot be is refused", {
   expect_bk_error(exposed(number, "zz"), "argument", "not in the fit")
   expect_bk_error(exposed(number, "g"), "argument", "not in the fit")
   expect_bk_error(exposed(number, c("a", "arm")), "argument", "no numbers")
-  expect_bk_error(
-    exposed(number, c("arm", "a"), type = "slices"), "argument", "no numbers"
-  )
+  expect_bk_error(exposed(number, c("arm", "a"), type = "slices"), "argument", "no numbers")
   expect_bk_error(exposed(number, "a", type = "bivariate"), "argument", "two pr")
   expect_bk_error(exposed(number, type = "slices"), "argument", "two pred")
   expect_bk_error(exposed(number, "a", type = "interaction"), "argument", "two")
   expect_bk_error(exposed(number, quantiles = 2), "argument", "quantiles")
-  expect_bk_error(
-    exposed(number, quantiles = 0.5, type = "interaction"), "argument", "two"
-  )
-  expect_bk_error(
-    exposed(number, quantiles = 0.5, type = "univariate"), "argument",
-    "no quantiles"
-  )
+  expect_bk_error(exposed(number, quantiles = 0.5, type = "interaction"), "argument", "two")
+  expect_bk_error(exposed(number, quantiles = 0.5, type = "univariate"), "argument", "no quantiles")
   expect_bk_error(exposed(number, change = 0.5), "argument", "change")
   expect_bk_error(exposed(number, at = list(zz = 1)), "argument", "`at`")
   expect_bk_error(exposed(number, at = c(a = 1)), "argument", "`at`")
@@ -349,8 +310,7 @@ test_that("tables print", {
   expect_true(any(grepl("rows more", text)))
   expect_match(
     capture.output(print(exposed(
-      classes, c("a", "b"),
-      type = "interaction", scale = "response"
+      classes, c("a", "b"), type = "interaction", scale = "response"
     )))[1], "probability of \"ill\""
   )
   # A part of it is a data frame.
@@ -375,9 +335,7 @@ test_that("each type has a picture", {
       expect_no_warning(draw(exposed(fit, type = type), main = "Title"))
     }
     for (scale in c("link", "response")) {
-      expect_no_warning(
-        draw(exposed(fit, c("a", "b"), type = "bivariate", scale = scale))
-      )
+      expect_no_warning(draw(exposed(fit, c("a", "b"), type = "bivariate", scale = scale)))
     }
     expect_no_warning(draw(exposed(fit, c("a", "b"), type = "slices")))
     expect_no_warning(draw(exposed(fit, c("a", "arm"), type = "slices")))

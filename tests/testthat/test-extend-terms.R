@@ -1,5 +1,4 @@
-# Streams that leave their first rows: terms that follow, and warnings about
-# those that cannot.
+# Streams that leave their first rows: terms that follow, and warnings about those that cannot.
 
 leaving_rows <- function(n = 300, seed = 1) {
   set.seed(seed)
@@ -29,19 +28,15 @@ test_that("the roughness of a curve is the integral of its squared bend", {
   b <- rnorm(length(smooth$block)) * (smooth$block > 0)
   knots <- smooth$basis$xp
   spline <- stats::splinefun(
-    knots, drop(smooth_at(smooth, list(knots), length(knots)) %*% b),
-    method = "natural"
+    knots, drop(smooth_at(smooth, list(knots), length(knots)) %*% b), method = "natural"
   )
   parts <- vapply(seq_along(knots)[-1], function(k) {
-    stats::integrate(
-      function(x) spline(x, deriv = 2)^2, knots[k - 1], knots[k]
-    )$value
+    stats::integrate(function(x) spline(x, deriv = 2)^2, knots[k - 1], knots[k])$value
   }, 0)
   expect_equal(unit * sum(b^2), sum(parts), tolerance = 1e-3)
   other <- function(bs) {
     fit <- bkm(
-      stats::as.formula(sprintf("y ~ s(x, bs = \"%s\")", bs)), d,
-      family = "gaussian", threads = 1
+      stats::as.formula(sprintf("y ~ s(x, bs = \"%s\")", bs)), d, family = "gaussian", threads = 1
     )
     curve_roughness(fit$design$smooths[[1]])
   }
@@ -57,9 +52,7 @@ test_that("beyond its range a curve is integrated white noise", {
   at <- c(4.5, 5.2, 6, 7)
   columns <- interval_columns(smooth, at)
   expected <- outer(at, at, Vectorize(function(x, y) {
-    1.7 * stats::integrate(
-      function(s) (x - s) * (y - s), 4, min(x, y, 6)
-    )$value
+    1.7 * stats::integrate(function(s) (x - s) * (y - s), 4, min(x, y, 6))$value
   }))
   expect_equal(tcrossprod(columns), expected, tolerance = 0.01)
   inside <- interval_columns(smooth, c(0, 2, 4))
@@ -83,20 +76,14 @@ test_that("rows that say nothing leave what is known, whatever they open", {
     }
     same <- nothing(d[first, ][1:5, ])
     more <- nothing(d[!first, ])
-    expect_gt(
-      length(more$posterior$theta_mean), length(same$posterior$theta_mean)
-    )
+    expect_gt(length(more$posterior$theta_mean), length(same$posterior$theta_mean))
     for (interval in c("link", "prob")) {
       expect_equal(
-        predict(more, at, type = interval), predict(same, at, type = interval),
-        tolerance = 1e-5
+        predict(more, at, type = interval), predict(same, at, type = interval), tolerance = 1e-5
       )
     }
     expect_equal(ranef(more), ranef(same), tolerance = 1e-5)
-    expect_equal(
-      coef(more)[names(coef(fit))], coef(same)[names(coef(fit))],
-      tolerance = 1e-5
-    )
+    expect_equal(coef(more)[names(coef(fit))], coef(same)[names(coef(fit))], tolerance = 1e-5)
   }
 })
 
@@ -114,8 +101,7 @@ test_that("a process that follows has its prior where no row has been", {
   scaled <- far$x / smooth$process$scale
   expect_equal(
     prior * tcrossprod(columns$x[, own]) + prior * diag(columns$open),
-    prior * exp(-outer(scaled, scaled, "-")^2 / (2 * 0.5^2)),
-    tolerance = 0.05
+    prior * exp(-outer(scaled, scaled, "-")^2 / (2 * 0.5^2)), tolerance = 0.05
   )
 })
 
@@ -138,8 +124,7 @@ test_that("curves and processes follow a stream to where it goes", {
     unlink(file)
     parts <- predict(fit, grid, type = "terms")
     expect_equal(
-      unname(rowSums(parts) + attr(parts, "constant")),
-      unname(predict(fit, grid)), tolerance = 1e-8
+      unname(rowSums(parts) + attr(parts, "constant")), unname(predict(fit, grid)), tolerance = 1e-8
     )
   }
   fit <- bkm(class ~ gp(x), d[1:150, ], threads = 1)
@@ -175,30 +160,25 @@ test_that("later rows on another scale are said, once", {
   fits <- list(
     bkm(y ~ x, d, family = "gaussian", threads = 1),
     bsvm(I(y > 0) ~ x, d, method = "ep", threads = 1),
-    seqkr(y ~ x, d,
-      kernel = rbf(1), particles = 20, threads = 1, seed = 1
-    )
+    seqkr(y ~ x, d, kernel = rbf(1), particles = 20, threads = 1, seed = 1)
   )
   for (fit in fits) {
     for (batch in list(later(0, 1), later(3, 1), later(0, 0.05))) {
       expect_silent(suppressWarnings(
-        extend(fit, batch, threads = 1),
-        classes = "bayeskernel_warning_convergence"
+        extend(fit, batch, threads = 1), classes = "bayeskernel_warning_convergence"
       ))
     }
     for (batch in list(later(8, 1), later(0, 9), later(0, 0.05, 60))) {
       expect_warning(
         moved <- suppressWarnings(
-          extend(fit, batch, threads = 1),
-          classes = "bayeskernel_warning_convergence"
+          extend(fit, batch, threads = 1), classes = "bayeskernel_warning_convergence"
         ),
         "`[xy]` on another scale",
         class = "bayeskernel_warning_outside"
       )
     }
     expect_silent(suppressWarnings(
-      extend(moved, later(0, 0.05, 60), threads = 1),
-      classes = "bayeskernel_warning_convergence"
+      extend(moved, later(0, 0.05, 60), threads = 1), classes = "bayeskernel_warning_convergence"
     ))
   }
 })
@@ -212,9 +192,7 @@ test_that("a reservoir holds each row with one probability, in any batches", {
   expect_equal(whole$y, -whole$x[, 1])
   parts <- NULL
   for (rows in split(1:4000, rep(1:5, c(3, 600, 1, 1396, 2000)))) {
-    parts <- add_to_reservoir(
-      parts, x[rows, , drop = FALSE], y[rows], rows[1] - 1, 5
-    )
+    parts <- add_to_reservoir(parts, x[rows, , drop = FALSE], y[rows], rows[1] - 1, 5)
   }
   expect_identical(parts, whole)
   # Hypergeometric: 500 of 4000, each quarter 125 times, sd 9.1.
@@ -242,9 +220,7 @@ test_that("particles that are tuned anew go where their stream is", {
   expect_identical(nobs(follows), 240L)
   expect_equal(unname(follows$transform$center), mean(d$x))
   expect_match(capture.output(print(follows)), "after row 240", all = FALSE)
-  expect_identical(extend(stays, d[0, ], retune = TRUE)$posterior,
-    follows$posterior
-  )
+  expect_identical(extend(stays, d[0, ], retune = TRUE)$posterior, follows$posterior)
   classes <- seqkr(class ~ x, d[1:100, ],
     family = "binomial", particles = 20, threads = 1, seed = 1, tune = FALSE
   )
@@ -256,9 +232,7 @@ test_that("particles that are tuned anew go where their stream is", {
     kernel = rbf(columns = 2), particles = 20, threads = 1, seed = 1,
     tune = FALSE
   ))
-  by_number <- extend(fit, x[101:120, ], d$y[101:120],
-    retune = TRUE, threads = 1
-  )
+  by_number <- extend(fit, x[101:120, ], d$y[101:120], retune = TRUE, threads = 1)
   expect_identical(by_number$kernel$columns, fit$kernel$columns)
   expect_gt(stats::cor(predict(by_number, x[1:120, ]), d$y[1:120]), 0.8)
   old <- fit

@@ -1,5 +1,5 @@
-# More rows for a linear fit: near the fit to all rows, equal to it where the
-# model is linear and Gaussian.
+# More rows for a linear fit: near the fit to all rows, equal to it where the model is linear and
+# Gaussian.
 
 extend_data <- function(n = 600, seed = 1) {
   set.seed(seed)
@@ -23,14 +23,11 @@ more <- function(fit, data, ...) {
 first <- function(d) droplevels(d[d$part == 1, ])
 second <- function(d) d[d$part == 2, ]
 
-# By how many standard deviations of `b` its coefficients differ from those of
-# `a`, and by what factors these do.
+# By how many standard deviations of `b` its coefficients differ from those of `a`, and by what
+# factors these do.
 gaps <- function(a, b) {
   sd <- sqrt(diag(vcov(b)))
-  c(
-    shift = max(abs(coef(a) - coef(b)) / sd),
-    ratio = max(abs(log(sqrt(diag(vcov(a))) / sd)))
-  )
+  c(shift = max(abs(coef(a) - coef(b)) / sd), ratio = max(abs(log(sqrt(diag(vcov(a))) / sd))))
 }
 
 test_that("a linear Gaussian model: the posterior of all rows", {
@@ -57,10 +54,7 @@ test_that("a linear Gaussian model: the posterior of all rows", {
     one$posterior$theta_cov, one$posterior$theta_mean
   ) + crossprod(x, second(d)$number) / s2)
   expect_equal(unname(a$posterior$theta_mean), c(mean), tolerance = 1e-5)
-  expect_equal(
-    unname(a$posterior$theta_cov), unname(solve(precision)),
-    tolerance = 1e-5
-  )
+  expect_equal(unname(a$posterior$theta_cov), unname(solve(precision)), tolerance = 1e-5)
 })
 
 test_that("classes: near the fit to all rows, by one step or several", {
@@ -76,9 +70,7 @@ test_that("classes: near the fit to all rows, by one step or several", {
     steps <- more(more(one, new[1:50, ]), new[51:200, ])
     expect_true(all(gaps(steps, a) < 0.05))
     expect_equal(nobs(a), nrow(d))
-    expect_identical(
-      more(one, new[names(new) != "y"], y = new$y)$posterior, a$posterior
-    )
+    expect_identical(more(one, new[names(new) != "y"], y = new$y)$posterior, a$posterior)
   }
 })
 
@@ -98,18 +90,14 @@ test_that("groups, also new ones, crossed and with slopes", {
     expect_true(all(gaps(a, b) < c(0.4, 0.25)))
     expect_equal(lme4::ngrps(a), lme4::ngrps(b))
     new <- second(d)[1:30, ]
-    expect_gt(cor(predict(a, new, type = "link"), predict(b, new,
-      type = "link"
-    )), 0.99)
+    expect_gt(cor(predict(a, new, type = "link"), predict(b, new, type = "link")), 0.99)
     # Who came late is now known.
     before <- predict(one, late, type = "link", se.fit = TRUE)$se.fit
     after <- predict(a, late, type = "link", se.fit = TRUE)$se.fit
     expect_true(all(after[2:3] < before[2:3]))
     effects <- ranef(a)$g
     expect_setequal(rownames(effects), rownames(ranef(b)$g))
-    expect_gt(cor(
-      effects[rownames(ranef(b)$g), 1], ranef(b)$g[, 1]
-    ), 0.97)
+    expect_gt(cor(effects[rownames(ranef(b)$g), 1], ranef(b)$g[, 1]), 0.97)
     expect_length(rstantools::posterior_linpred(a, newdata = late), 3000)
   }
 })
@@ -132,18 +120,10 @@ test_that("the joint law of effects is that of the dense algebra", {
   prior <- f(grown, new)
   gain <- prior$cov %*% solve(prior$cov + diag(s2, nrow(new)))
   after <- f(a, new)
-  expect_equal(after$mean, prior$mean + drop(
-    gain %*% (new$number - prior$mean)
-  ), tolerance = 1e-5)
-  expect_equal(
-    after$cov, prior$cov - gain %*% prior$cov,
-    tolerance = 1e-5, ignore_attr = TRUE
-  )
+  expect_equal(after$mean, prior$mean + drop(gain %*% (new$number - prior$mean)), tolerance = 1e-5)
+  expect_equal(after$cov, prior$cov - gain %*% prior$cov, tolerance = 1e-5, ignore_attr = TRUE)
   moments <- predict(a, new, type = "link", se.fit = TRUE)
-  expect_equal(
-    unname(moments$se.fit), unname(sqrt(diag(after$cov))),
-    tolerance = 1e-6
-  )
+  expect_equal(unname(moments$se.fit), unname(sqrt(diag(after$cov))), tolerance = 1e-6)
 })
 
 test_that("smooths and processes", {
@@ -169,8 +149,7 @@ test_that("support vector machines: sandwich and link", {
   expect_true(all(gaps(a, b) < c(0.3, 0.1)))
   expect_gt(gaps(one, b)[["ratio"]], 0.15)
   expect_equal(
-    predict(a, d[1:20, ], type = "prob")[, 2],
-    predict(b, d[1:20, ], type = "prob")[, 2],
+    predict(a, d[1:20, ], type = "prob")[, 2], predict(b, d[1:20, ], type = "prob")[, 2],
     tolerance = 0.05
   )
   expect_output(print(summary(a)), "sandwich")
@@ -187,10 +166,7 @@ test_that("weights, files, and what is left of the rows", {
   saved <- tempfile()
   on.exit(unlink(saved))
   saveRDS(twice, saved)
-  expect_identical(
-    predict(readRDS(saved), new, type = "prob"),
-    predict(twice, new, type = "prob")
-  )
+  expect_identical(predict(readRDS(saved), new, type = "prob"), predict(twice, new, type = "prob"))
   expect_error(fitted(twice), class = "bayeskernel_error_argument")
   expect_error(loo::loo(twice), class = "bayeskernel_error")
   expect_output(print(summary(twice)), "Rows: +800")
@@ -201,11 +177,8 @@ test_that("what cannot be extended, and rows that do not fit", {
   d <- extend_data()
   new <- second(d)
   for (fit in list(
-    ep_of(y ~ x, d, method = "vb"),
-    ep_of(cbind(y + 1, 2 - y) ~ x, transform(d, y = as.integer(y))),
-    suppressWarnings(
-      ep_of(y ~ x, d, method = "gibbs", ndraws = 20, warmup = 10, chains = 1)
-    )
+    ep_of(y ~ x, d, method = "vb"), ep_of(cbind(y + 1, 2 - y) ~ x, transform(d, y = as.integer(y))),
+    suppressWarnings(ep_of(y ~ x, d, method = "gibbs", ndraws = 20, warmup = 10, chains = 1))
   )) {
     expect_error(more(fit, new), class = "bayeskernel_error_argument")
   }
@@ -234,10 +207,7 @@ test_that("an extended fit says that it keeps no rows, and its classes", {
   expect_equal(fit$share, share)
   expect_false(any(grepl("NaN", capture.output(print(fit), summary(fit)))))
   p <- predict(fit, d, type = "prob")[, "TRUE"]
-  expect_identical(
-    unname(predict(fit, d, threshold = "prevalence") == "TRUE"),
-    unname(p >= share)
-  )
+  expect_identical(unname(predict(fit, d, threshold = "prevalence") == "TRUE"), unname(p >= share))
   no_rows <- function(code) {
     expect_error(code, "needs the rows", class = "bayeskernel_error_argument")
   }

@@ -1,5 +1,5 @@
-# A response says the family: no model needs one for a factor, text or logical
-# values, and siblings agree.
+# A response says the family: no model needs one for a factor, text or logical values, and siblings
+# agree.
 
 set.seed(7)
 d <- data.frame(a = stats::rnorm(40), b = stats::rnorm(40))
@@ -15,15 +15,10 @@ fitters <- list(
   gpsvm = function(...) flat(gpsvm)(..., tune = FALSE, threads = 1, seed = 1),
   mkprobit = function(...) flat(mkprobit)(..., threads = 1),
   bark = function(...) {
-    flat(bark)(
-      ..., chains = 1, warmup = 50, ndraws = 20, thin = 1, threads = 1, seed = 1
-    )
+    flat(bark)(..., chains = 1, warmup = 50, ndraws = 20, thin = 1, threads = 1, seed = 1)
   },
   klr = function(...) {
-    flat(klr)(
-      ..., chains = 1, warmup = 50, ndraws = 20, thin = 1, threads = 1, seed = 1,
-      rank = 1
-    )
+    flat(klr)(..., chains = 1, warmup = 50, ndraws = 20, thin = 1, threads = 1, seed = 1, rank = 1)
   },
   seqkr = function(...) flat(seqkr)(..., particles = 20, threads = 1, seed = 1)
 )
@@ -38,12 +33,9 @@ test_that("two classes are two classes in every model, however they are coded", 
     p <- quiet(predict(fit, d, type = "prob"))
     expect_identical(colnames(p), c("no", "yes"), label = name)
     for (other in c("text", "logical", "pair")) {
-      same <- quiet(fitters[[name]](
-        stats::reformulate(c("a", "b"), other), d
-      ))
+      same <- quiet(fitters[[name]](stats::reformulate(c("a", "b"), other), d))
       expect_equal(
-        unname(quiet(predict(same, d, type = "prob"))), unname(p),
-        label = paste(name, other)
+        unname(quiet(predict(same, d, type = "prob"))), unname(p), label = paste(name, other)
       )
     }
     x <- as.matrix(d[c("a", "b")])
@@ -61,9 +53,7 @@ test_that("a family that is typed is the one that the response says", {
       predict(quiet(fitters[[name]](two ~ a, d, family = "binomial")), d)
     )
   }
-  expect_equal(
-    coef(fitters$bkm(two ~ a, d)), coef(fitters$bkm(two ~ a, d, family = "binomial"))
-  )
+  expect_equal(coef(fitters$bkm(two ~ a, d)), coef(fitters$bkm(two ~ a, d, family = "binomial")))
   expect_equal(
     quiet(fitters$bark(order ~ a, d))$draws,
     quiet(fitters$bark(order ~ a, d, family = "ordinal"))$draws

@@ -1,5 +1,4 @@
-# Selection by the sampler where the likelihood is proper: inclusion means what
-# it says.
+# Selection by the sampler where the likelihood is proper: inclusion means what it says.
 
 slow_tests <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 
@@ -12,15 +11,9 @@ inclusions <- function(x, y, family, rho, seed) {
       x = cbind(1, x), center = numeric(p + 1), scale = rep(1, p + 1),
       y = as.double(y), weights = rep(1, n), offset = numeric(n),
       z = matrix(0, n, 0), group = integer(), n_groups = 0L, kept = list(),
-      selection = list(
-        columns = seq_len(p), shape = 1, rate = 1, rho = rho,
-        rho_beta = numeric()
-      )
+      selection = list(columns = seq_len(p), shape = 1, rate = 1, rho = rho, rho_beta = numeric())
     ),
-    list(
-      precision = c(1, numeric(p)), mean = numeric(p + 1), blocks = list(),
-      transforms = list()
-    ),
+    list(precision = c(1, numeric(p)), mean = numeric(p + 1), blocks = list(), transforms = list()),
     golden_settings(
       family = family, noise = list(shape = 3, rate = 3), chain_id = 1L,
       warmup = 200, draws = 800, seed = seed

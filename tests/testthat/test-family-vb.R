@@ -6,15 +6,11 @@ family_input <- function(n = 300, gaussian = FALSE) {
   f <- drop(x %*% c(0.3, 1, -0.5)) + sin(i^2)
   list(
     data = list(
-      x = x, center = numeric(3), scale = rep(1, 3),
-      y = if (gaussian) f else ifelse(f > 0, 1, -1), weights = rep(1, n),
-      offset = numeric(n), kept = list(), selection = NULL,
+      x = x, center = numeric(3), scale = rep(1, 3), y = if (gaussian) f else ifelse(f > 0, 1, -1),
+      weights = rep(1, n), offset = numeric(n), kept = list(), selection = NULL,
       z = matrix(0, n, 0), group = integer(), n_groups = 0L
     ),
-    prior = list(
-      precision = rep(0.1, 3), mean = numeric(3), blocks = list(),
-      transforms = list()
-    )
+    prior = list(precision = rep(0.1, 3), mean = numeric(3), blocks = list(), transforms = list())
   )
 }
 
@@ -31,18 +27,13 @@ test_that("what the core cannot do is an error with a class", {
   refused(input, family = "logit", rule = "laplace")
   # Atoms of one row that do not follow each other, or are not of these rows.
   split <- input
-  split$data$atoms <- list(
-    row = rep(1:150, times = 2), log_prior = rep(log(0.5), 300)
-  )
+  split$data$atoms <- list(row = rep(1:150, times = 2), log_prior = rep(log(0.5), 300))
   refused(split, family = "logit")
   split$data$atoms <- list(row = 1:299, log_prior = numeric(299))
   refused(split, family = "logit")
   split$data$atoms <- list(row = 1:300, log_prior = numeric(300))
   expect_error(
-    family_fit(
-      split,
-      family = "logit", epochs = 1, batch_size = numeric(), run = bsvm_svi_cpp
-    ),
+    family_fit(split, family = "logit", epochs = 1, batch_size = numeric(), run = bsvm_svi_cpp),
     class = "bayeskernel_error_argument"
   )
 })
@@ -89,16 +80,11 @@ test_that("from minibatches and from a file the fit is the same", {
 
 test_that("known noise is the ridge regression, in one step", {
   input <- family_input(gaussian = TRUE)
-  fit <- family_fit(
-    input,
-    family = "gaussian", noise = list(precision = 4)
-  )
+  fit <- family_fit(input, family = "gaussian", noise = list(precision = 4))
   x <- input$data$x
   precision <- 4 * crossprod(x) + diag(0.1, 3)
   expect_equal(fit$theta_cov, solve(precision))
-  expect_equal(
-    fit$theta_mean, drop(solve(precision, 4 * crossprod(x, input$data$y)))
-  )
+  expect_equal(fit$theta_mean, drop(solve(precision, 4 * crossprod(x, input$data$y))))
   expect_identical(fit$noise, list(precision = 4))
   expect_identical(fit$status$passes, 2L)
 })

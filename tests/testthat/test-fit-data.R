@@ -10,8 +10,7 @@ test_that("a fit keeps the variables of its formula", {
     columns <- kept_columns(one)
     expect_true(all(c("x1", "x2") %in% columns), info = one$name)
     expect_equal(
-      lapply(found[columns], as.vector), lapply(one$data[columns], as.vector),
-      info = one$name
+      lapply(found[columns], as.vector), lapply(one$data[columns], as.vector), info = one$name
     )
   })
 })
@@ -30,9 +29,8 @@ test_that("readers take the rows of the fit, whatever has their name", {
     found <<- found + by_name
     if (by_name) expect_equal(augment(lean), rows, info = one$name)
     changed <- list(
-      predictor = transform(one$data, x1 = x1 * 100),
-      order = one$data[80:1, ], rows = one$data[1:79, ],
-      cell = transform(one$data, x2 = replace(x2, 40, x2[40] + 1e-9))
+      predictor = transform(one$data, x1 = x1 * 100), order = one$data[80:1, ],
+      rows = one$data[1:79, ], cell = transform(one$data, x2 = replace(x2, 40, x2[40] + 1e-9))
     )
     for (data in changed) {
       expect_equal(augment(object), rows, info = one$name)
@@ -88,15 +86,10 @@ test_that("subsets, omitted rows, weights and offsets come as they were", {
   rows <- subset(d[-(3:5), ], x < 1.2)
   expect_identical(fit_data(fit)$x, rows$x)
   expect_identical(attr(fit_data(fit), "row.names"), as.integer(rownames(rows)))
-  by_lm <- lm(
-    y ~ poly(x, 2) + scale(z), d[-(4:5), ],
-    subset = x < 1.2, weights = w, offset = o
-  )
+  by_lm <- lm(y ~ poly(x, 2) + scale(z), d[-(4:5), ], subset = x < 1.2, weights = w, offset = o)
   frame <- model.frame(fit)
   for (name in c("y", "poly(x, 2)", "(weights)", "(offset)")) {
-    expect_equal(
-      as.vector(frame[[name]]), as.vector(model.frame(by_lm)[[name]])
-    )
+    expect_equal(as.vector(frame[[name]]), as.vector(model.frame(by_lm)[[name]]))
   }
   # A mean of all rows of `data`, and not of those that are left.
   whole <- d[-(4:5), ]
@@ -137,8 +130,7 @@ test_that("fits without data say why", {
   }
   whole <- bkm(y ~ x, d[1:60, ], threads = 1)
   expect_match(why(extend(whole, d[61:90, ], threads = 1)), "extended")
-  expect_bk_error(augment(extend(whole, d[61:90, ], threads = 1)), "argument",
-    "extended")
+  expect_bk_error(augment(extend(whole, d[61:90, ], threads = 1)), "argument", "extended")
   from <- bsvm(
     row_source(as.matrix(transform(d, y = y > 0)), y = "y"),
     method = "svi", control = list(batch_size = 30), threads = 1, seed = 1
@@ -155,9 +147,7 @@ test_that("a digest tells values, and not how they are stored", {
   for (y in same) expect_identical(digest_of(x), digest_of(y))
   expect_identical(digest_of(c(TRUE, NA)), digest_of(c(1, NA)))
   expect_identical(digest_of(c("a", "b")), digest_of(factor(c("a", "b"), c("b", "a"))))
-  other <- list(
-    rev(x), x[-4], c(x, 0), x + 1e-15, matrix(x, 2), c("2", "-1", NA, "0")
-  )
+  other <- list(rev(x), x[-4], c(x, 0), x + 1e-15, matrix(x, 2), c("2", "-1", NA, "0"))
   found <- vapply(c(list(x), other), digest_of, "")
   expect_identical(anyDuplicated(found), 0L)
   # No two of many vectors that differ in one place.

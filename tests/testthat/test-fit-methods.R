@@ -3,12 +3,10 @@
 d <- grouped_data()
 d$z <- as.numeric(d$y == "yes") + d$x2
 vb <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1, method = "vb")
-process <- gpsvm(y ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1,
-  method = "vb", tune = FALSE)
+process <- gpsvm(y ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1, method = "vb", tune = FALSE)
 kernels <- suppressWarnings(bark(
-  y ~ x1 + x2, d,
-  family = "binomial", chains = 2, control = list(warmup = 300, thin = 5), ndraws = 40,
-  threads = 1, seed = 1
+  y ~ x1 + x2, d, family = "binomial", chains = 2, control = list(warmup = 300, thin = 5),
+  ndraws = 40, threads = 1, seed = 1
 ))
 numbers <- suppressWarnings(bark(
   z ~ x1 + x2, d,
@@ -27,9 +25,7 @@ test_that("model frames are made again from the data of the call", {
   by_matrix <- gpsvm(as.matrix(d[c("x1", "x2")]), d$y, threads = 1, seed = 1,
     method = "vb", tune = FALSE)
   expect_bk_error(model.frame(by_matrix), "argument", "matrix")
-  expect_equal(model.matrix(by_matrix), as.matrix(d[c("x1", "x2")]),
-    ignore_attr = TRUE
-  )
+  expect_equal(model.matrix(by_matrix), as.matrix(d[c("x1", "x2")]), ignore_attr = TRUE)
 })
 
 test_that("a model matrix has the columns of the predictors", {
@@ -37,8 +33,7 @@ test_that("a model matrix has the columns of the predictors", {
   expect_equal(model.matrix(vb)[, "x2"], d$x2)
   expect_identical(colnames(model.matrix(process)), c("x1", "x2"))
   some <- subset(d, x1 > 50)
-  part <- bsvm(y ~ log(x1) + x2, d, subset = x1 > 50, threads = 1,
-    method = "vb")
+  part <- bsvm(y ~ log(x1) + x2, d, subset = x1 > 50, threads = 1, method = "vb")
   expect_equal(model.matrix(part)[, 2], log(some$x1))
   expect_equal(model.matrix(part, d[1:3, ])[, 3], d$x2[1:3])
 })
@@ -47,8 +42,7 @@ test_that("rows of a source have weight one", {
   x <- as.matrix(d[c("x1", "x2")])
   for (fit in list(
     bsvm(row_source(x, y = d$y), threads = 1, seed = 1),
-    gpsvm(row_source(x, y = d$y), threads = 1, seed = 1,
-      method = "vb", tune = FALSE)
+    gpsvm(row_source(x, y = d$y), threads = 1, seed = 1, method = "vb", tune = FALSE)
   )) {
     expect_identical(weights(fit), rep(1, 80))
   }
@@ -72,10 +66,7 @@ test_that("what a model does not have is an error that says why", {
   for (fit in fits) expect_bk_error(logLik(fit), "argument")
   for (generic in c("coef", "vcov", "confint")) {
     for (fit in list(process, kernels)) {
-      expect_error(
-        match.fun(generic)(fit),
-        class = "bayeskernel_error_argument"
-      )
+      expect_error(match.fun(generic)(fit), class = "bayeskernel_error_argument")
     }
   }
   skip_if_not_installed("lme4")
@@ -120,8 +111,7 @@ test_that("update() finds the function where the package is not attached", {
     "cat(names(coef(less)), length(coef(update(old))))"
   ), script)
   out <- system2(
-    file.path(R.home("bin"), "Rscript"), c("--vanilla", shQuote(script)),
-    stdout = TRUE
+    file.path(R.home("bin"), "Rscript"), c("--vanilla", shQuote(script)), stdout = TRUE
   )
   expect_identical(out, "(Intercept) a 3")
 })

@@ -1,7 +1,7 @@
 # A file may hold an object whose dimensions say more than there is.
 
-# The fit, read from a file in which `element$...` is a matrix of 7 x 13 zeros
-# that is said to have 7000 x 13000.
+# The fit, read from a file in which `element$...` is a matrix of 7 x 13 zeros that is said to have
+# 7000 x 13000.
 torn <- function(fit, at) {
   fit[[at]] <- matrix(0, 7, 13)
   text <- rawToChar(serialize(fit, NULL, ascii = TRUE))
@@ -13,21 +13,16 @@ torn <- function(fit, at) {
 test_that("a fit with a matrix that is shorter than it says is refused", {
   fits <- list(
     list(bkm(am ~ wt, mtcars, threads = 1), c("posterior", "theta_cov")),
-    list(
-      gpsvm(am ~ wt, mtcars, threads = 1, tune = FALSE), c("posterior", "z")
-    ),
+    list(gpsvm(am ~ wt, mtcars, threads = 1, tune = FALSE), c("posterior", "z")),
     list(bsvm(am ~ wt, mtcars, threads = 1), c("posterior", "theta_cov")),
     list(suppressWarnings(bark(
-      mpg ~ wt, mtcars,
-      threads = 1, ndraws = 10, control = list(warmup = 10), chains = 1, seed = 1
+      mpg ~ wt, mtcars, threads = 1, ndraws = 10, control = list(warmup = 10), chains = 1, seed = 1
     )), c("posterior", "x"))
   )
   for (case in fits) {
     bad <- torn(case[[1]], case[[2]])
     expect_identical(nrow(bad[[case[[2]]]]), 7000L)
-    for (ask in list(
-      function(x) predict(x, mtcars[1:2, ]), summary, vcov, coef, print, plot
-    )) {
+    for (ask in list(function(x) predict(x, mtcars[1:2, ]), summary, vcov, coef, print, plot)) {
       error <- expect_bk_error(ask(bad), "argument")
       expect_identical(error$column, case[[2]][2])
     }

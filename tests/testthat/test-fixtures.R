@@ -7,18 +7,16 @@ expect_same_answers <- function(answers, ..., info) {
     question <- one$question
     names(question)[names(question) == "n_draws"] <- "ndraws"
     now <- do.call(predict, c(list(...), question))
-    # The spread of a probability from draws has the variance of missing
-    # predictors and of new groups in it now, as that of "vb" had.
-    if (startsWith(info, "gibbs_missing") && is.list(now) &&
-      is.matrix(now$fit)) {
+    # The spread of a probability from draws has the variance of missing predictors and of new
+    # groups in it now, as that of "vb" had.
+    if (startsWith(info, "gibbs_missing") && is.list(now) && is.matrix(now$fit)) {
       expect_true(all(now$se.fit >= one$answer$se.fit - 1e-10))
       now <- now["fit"]
       one$answer <- one$answer["fit"]
     }
     # Names of rows were added later.
     expect_equal(
-      now, one$answer,
-      tolerance = 1e-10, ignore_attr = c("names", "dimnames", "row.names"),
+      now, one$answer, tolerance = 1e-10, ignore_attr = c("names", "dimnames", "row.names"),
       info = told
     )
     if (is.matrix(one$answer)) {

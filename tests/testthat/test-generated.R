@@ -1,5 +1,5 @@
-# Generated calls run in a process of their own, so that one that crashes or
-# hangs is named; run_generated() with other seeds and numbers goes further.
+# Generated calls run in a process of their own, so that one that crashes or hangs is named;
+# run_generated() with other seeds and numbers goes further.
 
 test_that("whatever comes in, a call answers or says what is wrong", {
   skip_if_not_installed("callr")

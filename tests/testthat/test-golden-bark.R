@@ -1,10 +1,9 @@
-# The golden numbers of bark(), whatever cases, sizes and values the files
-# hold; the tolerances are those of golden/bark/README.md.
+# The golden numbers of bark(), whatever cases, sizes and values the files hold; the tolerances are
+# those of golden/bark/README.md.
 
 skip_if_not_installed("jsonlite")
 skip_if_not(
-  file.exists(file.path(golden_folder("bark"), "loglik.json")),
-  "no golden files beside the tests"
+  file.exists(file.path(golden_folder("bark"), "loglik.json")), "no golden files beside the tests"
 )
 
 slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
@@ -15,11 +14,8 @@ bark_golden <- function(name) {
     return(jsonlite::fromJSON(path, simplifyVector = FALSE))
   }
   utils::read.csv(path, colClasses = c(
-    delta = "character", kind = "character", from = "character",
-    to = "character"
-  )[intersect(
-    c("delta", "kind", "from", "to"), strsplit(readLines(path, 1), ",")[[1]]
-  )])
+    delta = "character", kind = "character", from = "character", to = "character"
+  )[intersect(c("delta", "kind", "from", "to"), strsplit(readLines(path, 1), ",")[[1]])])
 }
 
 moves <- function() test_core("bark_moves")
@@ -31,8 +27,7 @@ near <- function(found, expected, tolerance, label) {
   expect_equal(length(found), length(expected), label = label)
   excess <- abs(found - expected) / tolerance
   expect_true(
-    isTRUE(all(excess <= 1)),
-    label = sprintf("%s: %.3g of the tolerance", label, max(excess, 0))
+    isTRUE(all(excess <= 1)), label = sprintf("%s: %.3g of the tolerance", label, max(excess, 0))
   )
 }
 
@@ -43,10 +38,9 @@ near_relative <- function(found, expected, tolerance, label) {
 bark_core_prior <- function(..., alpha = 1, gamma = 5, epsilon = 0.5) {
   utils::modifyList(
     list(
-      alpha = alpha, gamma = gamma, epsilon = epsilon, lambda_shape = 1,
-      lambda_rate = 1, inclusion = c(1, 1), sampled_inclusion = FALSE,
-      phi = numeric(), max_kernels = 1000, kill_power = 1L,
-      markov = numeric(), markov_beta = numeric()
+      alpha = alpha, gamma = gamma, epsilon = epsilon, lambda_shape = 1, lambda_rate = 1,
+      inclusion = c(1, 1), sampled_inclusion = FALSE, phi = numeric(), max_kernels = 1000,
+      kill_power = 1L, markov = numeric(), markov_beta = numeric()
     ),
     list(...)
   )
@@ -62,9 +56,8 @@ bark_core_setting <- function(setting) {
 
 bark_core_state <- function(state) {
   list(
-    loc = as.integer(numbers(c(state$loc, state$idx))),
-    n = as.integer(numbers(state$n)), varphi = numbers(state$varphi),
-    lambda = numbers(state$lambda), phi = as.double(state$phi)
+    loc = as.integer(numbers(c(state$loc, state$idx))), n = as.integer(numbers(state$n)),
+    varphi = numbers(state$varphi), lambda = numbers(state$lambda), phi = as.double(state$phi)
   )
 }
 
@@ -80,9 +73,7 @@ for (case in seq_along(golden$cases)) {
     # The condition number of the whole covariance grows with n^2 / varphi.
     spread <- if (length(state$n)) max(state$phi * state$n^2 / state$varphi)
     tolerance <- if (isTRUE(spread > 1e10)) 1e-9 else 1e-10
-    found <- moves()$bark_state_cpp(
-      data, bark_core_prior(), bark_core_setting("d"), state
-    )
+    found <- moves()$bark_state_cpp(data, bark_core_prior(), bark_core_setting("d"), state)
     near_relative(found$loglik, expected$loglik, tolerance, "log-likelihood")
     draw <- list(
       kernels = list(
@@ -94,9 +85,8 @@ for (case in seq_along(golden$cases)) {
     )
     at_new <- bark_latent_cpp(draw, data$x, rows_of(golden$Xtest), 1L)
     parts <- list(
-      beta_mean = found$mean, beta_cov_diag = found$variance,
-      K_row1 = found$first_row, f_mean_test = drop(at_new$mean),
-      f_var_test = drop(at_new$var)
+      beta_mean = found$mean, beta_cov_diag = found$variance, K_row1 = found$first_row,
+      f_mean_test = drop(at_new$mean), f_var_test = drop(at_new$var)
     )
     for (part in intersect(names(parts), names(expected))) {
       near_relative(parts[[part]], numbers(expected[[part]]), tolerance, part)
@@ -120,9 +110,7 @@ golden_bark_move <- function(move, from, to) {
   departure <- list(column = lost - 1L)
   variable <- which(from$lambda != to$lambda)
   flipped <- which((from$lambda > 0) != (to$lambda > 0))
-  one_variable <- list(
-    variable = flipped[1] - 1L, lambda = to$lambda[flipped[1]]
-  )
+  one_variable <- list(variable = flipped[1] - 1L, lambda = to$lambda[flipped[1]])
   factor <- list(name = "factor", factor = sum(to$lambda) / sum(from$lambda))
   different <- move$setting %in% c("d", "sd")
   switch(move$move,
@@ -135,10 +123,7 @@ golden_bark_move <- function(move, from, to) {
     },
     phi_logrw = list(name = "phi", phi = to$phi),
     lambda_logrw = if (different) {
-      list(
-        name = "coordinate", variable = variable - 1L,
-        lambda = to$lambda[variable]
-      )
+      list(name = "coordinate", variable = variable - 1L, lambda = to$lambda[variable])
     } else {
       factor
     },
@@ -165,16 +150,13 @@ ratios <- bark_golden("ratios.json")
 
 for (case in seq_along(ratios$moves)) {
   move <- ratios$moves[[case]]
-  test_that(sprintf(
-    "bark, acceptance ratio %d: %s, %s", case, move$move, move$setting
-  ), {
+  test_that(sprintf("bark, acceptance ratio %d: %s, %s", case, move$move, move$setting), {
     hyper <- ratios$hyper
     p_lambda <- move$extra$p_lambda
     known <- is.numeric(p_lambda)
     prior <- bark_core_prior(
-      alpha = hyper$alpha, gamma = hyper$gam, epsilon = hyper$eps,
-      lambda_shape = hyper$a_l, lambda_rate = hyper$b_l,
-      inclusion = c(hyper$a_p, hyper$b_p), sampled_inclusion = known,
+      alpha = hyper$alpha, gamma = hyper$gam, epsilon = hyper$eps, lambda_shape = hyper$a_l,
+      lambda_rate = hyper$b_l, inclusion = c(hyper$a_p, hyper$b_p), sampled_inclusion = known,
       kill_power = as.integer(c(move$extra$dpow, 1L)[1])
     )
     settings <- bark_core_setting(move$setting)
@@ -224,9 +206,7 @@ test_that("bark, proposals of indicators along an axis", {
       moves()$bark_markov_cpp(indicators(delta), prior$q0[1], prior$q1[1])
     }
     c(
-      moves()$bark_proposal_cpp(
-        expected$kind[k], indicators(from), indicators(to)
-      ),
+      moves()$bark_proposal_cpp(expected$kind[k], indicators(from), indicators(to)),
       log_prior(to) - log_prior(from)
     )
   }, numeric(2))
@@ -258,9 +238,8 @@ enumeration_prior <- function(case) {
   bark_core_prior(
     alpha = case$alpha, gamma = enumeration$gam, epsilon = enumeration$eps,
     lambda_shape = enumeration$a_l, lambda_rate = enumeration$b_l,
-    inclusion = c(enumeration$a_p, enumeration$b_p),
-    phi = as.double(enumeration$phi), max_kernels = enumeration$Jmax,
-    markov = numbers(list(case$q0, case$q1))
+    inclusion = c(enumeration$a_p, enumeration$b_p), phi = as.double(enumeration$phi),
+    max_kernels = enumeration$Jmax, markov = numbers(list(case$q0, case$q1))
   )
 }
 
@@ -271,21 +250,18 @@ enumeration_draws <- function(case) {
     bark_core_setting(case$setting),
     list(
       warmup = 5000, draws = if (slow) 500000 else 150000, thin = 10, seed = 1,
-      chain_id = seq_len(chains) - 1L, threads = 1L, progress = FALSE,
-      vectors = 1, reference = matrix(0, 0, ncol(x)), states = list(),
-      start = matrix(1L, ncol(x), chains)
+      chain_id = seq_len(chains) - 1L, threads = 1L, progress = FALSE, vectors = 1,
+      reference = matrix(0, 0, ncol(x)), states = list(), start = matrix(1L, ncol(x), chains)
     )
   )
   probit <- isTRUE(case$probit)
   y <- if (probit) numbers(enumeration$y_probit) + 1 else numbers(enumeration$y)
   bark_fit_cpp(
-    list(x = x, y = y, classes = if (probit) 2L else 0L),
-    enumeration_prior(case), settings
+    list(x = x, y = y, classes = if (probit) 2L else 0L), enumeration_prior(case), settings
   )
 }
 
-# draws x chains x quantities of the file. Of up to two kernels all columns
-# have the same number.
+# draws x chains x quantities of the file. Of up to two kernels all columns have the same number.
 enumeration_values <- function(fit, wanted) {
   kernels <- fit$scalars[, , 2]
   columns <- fit$scalars[, , 3]
@@ -311,18 +287,14 @@ enumeration_values <- function(fit, wanted) {
       stop("unknown golden value ", name)
     )
   })
-  array(
-    as.double(unlist(values)), c(dim(kernels), length(wanted)),
-    list(NULL, NULL, wanted)
-  )
+  array(as.double(unlist(values)), c(dim(kernels), length(wanted)), list(NULL, NULL, wanted))
 }
 
 for (k in seq_along(enumeration$cases)) {
   case <- enumeration$cases[[k]]
   expected <- unlist(case$values)
   title <- sprintf(
-    "%s, alpha %g%s", case$setting, case$alpha,
-    if (isTRUE(case$probit)) ", probit" else ""
+    "%s, alpha %g%s", case$setting, case$alpha, if (isTRUE(case$probit)) ", probit" else ""
   )
 
   test_that(paste("bark, exact posterior:", title), {
@@ -334,17 +306,12 @@ for (k in seq_along(enumeration$cases)) {
     # A file counts as exact to its quadrature error.
     z <- pmax(gap - case$quadrature_error * (1 + abs(expected[wanted])), 0) /
       ifelse(gap == 0, 1, found$mcse_mean)
-    expect_true(
-      all(z < 4),
-      label = sprintf("largest z %.2f, of %s", max(z), wanted[which.max(z)])
-    )
+    expect_true(all(z < 4), label = sprintf("largest z %.2f, of %s", max(z), wanted[which.max(z)]))
   })
 
   test_that(paste("bark, evidence:", title), {
     # p(J = 0 | y) = p(y | J = 0) p(J = 0) / p(y).
-    nu <- levy_cpp(
-      case$alpha, enumeration$gam, enumeration$eps
-    )$continuous[["kernels"]]
+    nu <- levy_cpp(case$alpha, enumeration$gam, enumeration$eps)$continuous[["kernels"]]
     y <- numbers(enumeration$y)
     empty <- if (isTRUE(case$probit)) {
       -length(y) * log(2)
@@ -353,8 +320,7 @@ for (k in seq_along(enumeration$cases)) {
         list(x = rows_of(enumeration$X), y = y), enumeration_prior(case),
         bark_core_setting("d"), list(
           loc = integer(), n = integer(), varphi = numeric(),
-          lambda = rep(1, length(enumeration$X[[1]])),
-          phi = as.double(enumeration$phi)
+          lambda = rep(1, length(enumeration$X[[1]])), phi = as.double(enumeration$phi)
         )
       )$loglik
     }

@@ -1,5 +1,5 @@
-# Models of golden/bkm: processes, random effects, correlated units, weights and
-# rows with holes in one fit.
+# Models of golden/bkm: processes, random effects, correlated units, weights and rows with holes in
+# one fit.
 
 skip_if_not_installed("jsonlite")
 
@@ -16,9 +16,7 @@ for (case in cases) {
   spec <- golden$spec
   input <- golden_bkm_input(golden)
   fit <- bsvm_vb_cpp(input$data, input$prior, golden_settings())
-  joint <- joint_gaussian(
-    fit$theta_mean, fit$theta_cov, fit$group_mean, fit$loading, fit$schur
-  )
+  joint <- joint_gaussian(fit$theta_mean, fit$theta_cov, fit$group_mean, fit$loading, fit$schur)
   p0 <- length(spec$fixed)
   r <- length(unlist(spec$random$columns))
   groups <- ncol(fit$group_mean)
@@ -30,9 +28,7 @@ for (case in cases) {
     mean <- unlist(expected$fixed_mean)
     expect_golden(fit$theta_mean[fixed], mean, within(mean, 1e-5), "fixed")
     cov <- unlist(expected$fixed_cov)
-    expect_golden(
-      c(fit$theta_cov[fixed, fixed]), cov, within(cov, 1e-5), "covariance"
-    )
+    expect_golden(c(fit$theta_cov[fixed, fixed]), cov, within(cov, 1e-5), "covariance")
     for (k in seq_along(spec$gp)) {
       own <- expected$gp[[k]]
       block <- input$prior$blocks[[k]]
@@ -43,45 +39,33 @@ for (case in cases) {
       )
       for (name in names(found)) {
         want <- unlist(own[[name]])
-        expect_golden(
-          found[[name]], want, within(want, 1e-5), paste("gp", k, name)
-        )
+        expect_golden(found[[name]], want, within(want, 1e-5), paste("gp", k, name))
       }
       if (isTRUE(spec$gp[[k]]$centre)) {
-        expect_golden(
-          input$columns$centre[[k]], unlist(own$centre), 1e-8, "centre"
-        )
+        expect_golden(input$columns$centre[[k]], unlist(own$centre), 1e-8, "centre")
       }
     }
     want <- do.call(rbind, lapply(expected$random_mean, unlist))
-    expect_golden(
-      c(t(fit$group_mean)), c(want), within(c(want), 1e-5), "effects"
-    )
+    expect_golden(c(t(fit$group_mean)), c(want), within(c(want), 1e-5), "effects")
     want <- unlist(expected$random_var_first)
     first <- length(fit$theta_mean) + seq_len(r)
-    expect_golden(
-      diag(joint$covariance)[first], want, within(want, 1e-5), "their variances"
-    )
+    expect_golden(diag(joint$covariance)[first], want, within(want, 1e-5), "their variances")
     component <- last(fit$variance)[[1]]
     expect_equal(component$df, expected$nu_hat)
     want <- unlist(expected$S_hat)
     expect_golden(c(component$scale), want, within(want, 1e-5), "S")
     want <- unlist(expected$E_covariance)
     expect_golden(
-      c(component$scale) / (component$df - r - 1), want, within(want, 1e-5),
-      "E covariance"
+      c(component$scale) / (component$df - r - 1), want, within(want, 1e-5), "E covariance"
     )
     if (!is.null(spec$correlated)) {
       own <- expected$blocks[[1]]
       k <- length(spec$gp) + 1L
-      at <- input$prior$blocks[[k]]$first +
-        seq_len(input$prior$blocks[[k]]$members)
+      at <- input$prior$blocks[[k]]$first + seq_len(input$prior$blocks[[k]]$members)
       want <- unlist(own$mean)
       expect_golden(fit$theta_mean[at], want, within(want, 1e-5), "units")
       want <- c(own$A_hat, own$B_hat)
-      expect_golden(
-        unlist(fit$variance[[k]]), want, within(want, 1e-5), "their variance"
-      )
+      expect_golden(unlist(fit$variance[[k]]), want, within(want, 1e-5), "their variance")
     }
   })
 
@@ -95,9 +79,7 @@ for (case in cases) {
 
   test_that(paste(case, "has the golden derivatives in length-scales"), {
     data <- c(input$data, list(processes = input$columns$terms))
-    found <- process_learn_cpp(data, input$prior, golden_settings(
-      most = 0L, factors = 1
-    ))
+    found <- process_learn_cpp(data, input$prior, golden_settings(most = 0L, factors = 1))
     expect_golden(found$bound, expected$elbo, 1e-7, "bound")
     want <- unlist(lapply(expected$gp, `[[`, "grad_loglengthscale"))
     expect_golden(c(found$slope), want, 1e-4, "derivatives")
@@ -138,9 +120,7 @@ for (case in cases) {
           unname(x), integer(), matrix(0L, nrow(x), 0L), integer(), list(),
           integer(), FALSE, numeric()
         )
-        atoms <- atoms_cpp(
-          unname(as.matrix(new)), matrix(0L, nrow(new), 0L), model, list()
-        )
+        atoms <- atoms_cpp(unname(as.matrix(new)), matrix(0L, nrow(new), 0L), model, list())
         share <- exp(atoms$log_prior)
         new <- stats::setNames(as.data.frame(atoms$predictors), names)
       }
@@ -157,18 +137,14 @@ for (case in cases) {
         fit$variance[[k]]$value
       }, 1)
       m <- drop(a %*% joint$mean)
-      v <- rowSums((a %*% joint$covariance) * a) +
-        drop(columns$open %*% variance)
+      v <- rowSums((a %*% joint$covariance) * a) + drop(columns$open %*% variance)
       if (!known) {
         component <- last(fit$variance)[[1]]
         psi <- component$scale / (component$df - r - 1)
         v <- v + rowSums((z %*% psi) * z)
       }
       mean <- sum(share * m)
-      found <- c(
-        mean, sum(share * (v + (m - mean)^2)),
-        sum(share * stats::pnorm(m / sqrt(1 + v)))
-      )
+      found <- c(mean, sum(share * (v + (m - mean)^2)), sum(share * stats::pnorm(m / sqrt(1 + v))))
       want <- unlist(want[c("mean", "var", "prob")])
       expect_golden(found, want, within(want, 1e-5), "predictions")
     }
@@ -179,8 +155,7 @@ for (case in cases) {
       free <- golden_bkm_input(golden, feedback = FALSE)
       apart <- bsvm_vb_cpp(free$data, free$prior, golden_settings())
       expect_golden(
-        last(apart$status$bound), expected$elbo_without_feedback, 1e-7,
-        "without feedback"
+        last(apart$status$bound), expected$elbo_without_feedback, 1e-7, "without feedback"
       )
       names <- setdiff(names(golden$atoms), c("row", "log_weight"))
       for (own in expected$imputed) {
@@ -189,15 +164,11 @@ for (case in cases) {
         share <- fit$share[at]
         mean <- sum(share * value)
         want <- c(own$mean, own$var)
-        expect_golden(
-          c(mean, sum(share * (value - mean)^2)), want, within(want, 1e-5),
-          "imputed"
-        )
+        expect_golden(c(mean, sum(share * (value - mean)^2)), want, within(want, 1e-5), "imputed")
       }
       x <- unname(as.matrix(golden$data[names]))
       model <- predictor_model_cpp(
-        x, integer(), matrix(0L, nrow(x), 0L), integer(), list(), integer(),
-        FALSE, numeric()
+        x, integer(), matrix(0L, nrow(x), 0L), integer(), list(), integer(), FALSE, numeric()
       )
       want <- unlist(golden$x_model$mean)
       expect_golden(c(model$mean), want, within(want, 1e-4), "means")
@@ -225,8 +196,7 @@ for (case in cases) {
       }, "")
       random <- unlist(spec$random$columns)
       formula <- stats::as.formula(sprintf(
-        "y ~ %s + %s + (%s | group)",
-        paste(unlist(spec$fixed), collapse = " + "),
+        "y ~ %s + %s + (%s | group)", paste(unlist(spec$fixed), collapse = " + "),
         paste(terms, collapse = " + "), paste(random, collapse = " + ")
       ))
       cov <- if (!is.null(spec$correlated)) {
@@ -239,18 +209,13 @@ for (case in cases) {
         family = "hinge", method = "vb", cov = cov, weights = weight,
         standardize = FALSE, control = list(tol = 1e-13, max_iter = 20000), threads = 1,
         prior = bkm_prior(
-          beta_var = 1 / unlist(spec$fixed_precision),
-          var_shape = spec$gp[[1]]$A,
-          var_rate = spec$gp[[1]]$B, cov_df = spec$random$nu,
-          cov_scale = unlist(spec$random$S)[1]
+          beta_var = 1 / unlist(spec$fixed_precision), var_shape = spec$gp[[1]]$A,
+          var_rate = spec$gp[[1]]$B, cov_df = spec$random$nu, cov_scale = unlist(spec$random$S)[1]
         )
       )
       expect_golden(last(own$trace$elbo), expected$elbo, 1e-7, "elbo")
       mean <- unlist(expected$fixed_mean)
-      expect_golden(
-        unname(lme4::fixef(own)[seq_along(mean)]), mean, within(mean, 1e-5),
-        "fixef"
-      )
+      expect_golden(unname(lme4::fixef(own)[seq_along(mean)]), mean, within(mean, 1e-5), "fixef")
     })
   }
 }

@@ -7,18 +7,12 @@ test_that("tilted moments and sites of single rows are the golden ones", {
   core <- test_core("family")
   rows <- golden_table("ep", "tilted")
   for (part in split(rows, rows$family)) {
-    found <- core$tilted_rows(
-      part$family[1], part$m, part$v, part$r, part$y, part$w, part$noise
-    )
+    found <- core$tilted_rows(part$family[1], part$m, part$v, part$r, part$y, part$w, part$noise)
     names <- c("logZ", "alpha1", "alpha2", "kappa", "b")
     for (k in seq_along(names)) {
       expected <- part[[names[k]]]
-      tolerance <- ifelse(
-        part$alpha2 > 1e-10, 1e-8 * abs(expected) + 1e-13, 1e-10
-      )
-      expect_golden(
-        found[, k], expected, tolerance, paste(part$family[1], names[k])
-      )
+      tolerance <- ifelse(part$alpha2 > 1e-10, 1e-8 * abs(expected) + 1e-13, 1e-10)
+      expect_golden(found[, k], expected, tolerance, paste(part$family[1], names[k]))
     }
   }
 })
@@ -51,9 +45,7 @@ for (case in c(golden_kind("ep", "penalty"), golden_kind("ep", "intercept"))) {
     out <- ep_fit(golden, tol = 1e-3)
     mixture <- golden$mixture
     close <- function(name, found) {
-      expect_golden(
-        found, mixture[[name]], within(mixture[[name]], 1e-3), name
-      )
+      expect_golden(found, mixture[[name]], within(mixture[[name]], 1e-3), name)
     }
     expect_identical(out$engine, "ep-grid")
     close("log_evidence", out$log_evidence)
@@ -79,9 +71,7 @@ for (case in c(golden_kind("ep", "penalty"), golden_kind("ep", "intercept"))) {
     expect_golden(m, expected$m, within(expected$m, 1e-3), "m")
     if (golden$family == "gaussian") {
       sd <- sqrt(s + pooled[, 3])
-      expect_golden(
-        sd, expected$sd_response, within(expected$sd_response, 1e-3), "sd"
-      )
+      expect_golden(sd, expected$sd_response, within(expected$sd_response, 1e-3), "sd")
     } else {
       expect_golden(s, expected$s, within(expected$s, 1e-3), "s")
     }
@@ -94,9 +84,7 @@ for (case in c(golden_kind("ep", "penalty"), golden_kind("ep", "intercept"))) {
     slopes <- grep("^gradient", names(curve), value = TRUE)
     held <- function(x) {
       input <- ep_input(golden)
-      input$prior$blocks[[1]][c("kind", "precision")] <- list(
-        "held", exp(-x[1])
-      )
+      input$prior$blocks[[1]][c("kind", "precision")] <- list("held", exp(-x[1]))
       out <- linear_ep_cpp(input$data, input$prior, list(
         family = golden$family, tol = 1e-11, max_iter = 500L, threads = 1L,
         progress = FALSE, noise = list(precision = exp(-sum(x[-1])))
@@ -114,10 +102,7 @@ for (case in c(golden_kind("ep", "penalty"), golden_kind("ep", "intercept"))) {
         c(length(out$group_mean), sum(out$group_mean^2, out$group_cov))
       } else {
         own <- -1
-        c(
-          length(out$theta_mean) - 1,
-          sum(out$theta_mean[own]^2, diag(out$theta_cov)[own])
-        )
+        c(length(out$theta_mean) - 1, sum(out$theta_mean[own]^2, diag(out$theta_cov)[own]))
       }
       expect_golden(
         0.5 * (exp(-x[1]) * block[2] - block[1]), curve[j, slopes[1]], 1e-4,
@@ -155,8 +140,7 @@ for (case in golden_kind("ep", "slope")) {
   })
 }
 
-# The kernel's parameters are the logarithms of its variance and its
-# length-scales.
+# The kernel's parameters are the logarithms of its variance and its length-scales.
 for (case in golden_kind("ep", "gp")) {
   test_that(paste("a process on inducing points:", case), {
     core <- test_core("process_ep")
@@ -198,8 +182,7 @@ for (case in golden_kind("ep", "gp")) {
     expect_golden(s, ep$predict$s, within(ep$predict$s), "s")
     expected <- golden$gradient
     expect_golden(
-      out$gradient, c(expected$log_variance, expected$log_lengthscale), 1e-4,
-      "gradient"
+      out$gradient, c(expected$log_variance, expected$log_lengthscale), 1e-4, "gradient"
     )
     if (held) {
       expect_golden(out$noise_slope, expected$log_noise, 1e-4, "by noise")
@@ -211,31 +194,21 @@ for (case in golden_kind("ep", "holes")) {
   test_that(paste("rows that are atoms:", case), {
     golden <- read_golden_family("ep", case)
     atoms <- golden$atoms
-    golden$data <- cbind(
-      y = golden$data$y[atoms$row], atoms[grep("^x", names(atoms))]
-    )
+    golden$data <- cbind(y = golden$data$y[atoms$row], atoms[grep("^x", names(atoms))])
     input <- ep_input(golden)
-    input$data$atoms <- list(
-      row = atoms$row, log_prior = as.double(atoms$log_weight)
-    )
+    input$data$atoms <- list(row = atoms$row, log_prior = as.double(atoms$log_weight))
     out <- ep_run(golden, input)
     ep <- golden$ep
     expect_golden(out$log_z, ep$logZ, 1e-4, "log Z")
     expect_golden(out$theta_mean, ep$mean, within(ep$mean, 1e-4), "mean")
-    expect_golden(
-      out$theta_cov, ep$cov, within(ep$cov, 1e-4), "covariance"
-    )
-    expect_golden(
-      out$share, golden$rows$rho, within(golden$rows$rho, 1e-4), "shares"
-    )
+    expect_golden(out$theta_cov, ep$cov, within(ep$cov, 1e-4), "covariance")
+    expect_golden(out$share, golden$rows$rho, within(golden$rows$rho, 1e-4), "shares")
     expect_golden(sum(out$loo_atom), ep$sum_loo, 1e-4, "leave-one-out")
     out$loo <- out$loo_atom
     expect_rows(out, golden$rows, "rows")
     # By unit: an average over its atoms.
     unit <- ep_run(golden, input)$loo
-    expect_equal(unit, as.vector(log(rowsum(
-      exp(atoms$log_weight + out$loo_atom), atoms$row
-    ))))
+    expect_equal(unit, as.vector(log(rowsum(exp(atoms$log_weight + out$loo_atom), atoms$row))))
   })
 }
 
@@ -252,9 +225,8 @@ for (case in golden_kind("ep", "selection")) {
       columns = at, shape = 1, rate = 1, rho = spec$rho, rho_beta = numeric()
     )
     out <- selection_ep_cpp(input$data, input$prior, list(
-      family = golden$family, tol = 1e-11, max_iter = 2000L, threads = 1L,
-      progress = FALSE, noise = list(precision = 1),
-      slab_scale = spec$slab_scale
+      family = golden$family, tol = 1e-11, max_iter = 2000L, threads = 1L, progress = FALSE,
+      noise = list(precision = 1), slab_scale = spec$slab_scale
     ))
     expect_true(out$status$converged)
     ep <- golden$ep
@@ -280,14 +252,10 @@ test_that("a row that is one atom is that row, on the grid and beside it", {
   input <- ep_input(golden)
   n <- nrow(golden$data)
   for (variances in c("grid", "vb")) {
-    whole <- ep_fit(
-      golden, noise = list(shape = 1, rate = 1), variances = variances
-    )
+    whole <- ep_fit(golden, noise = list(shape = 1, rate = 1), variances = variances)
     own <- input
     own$data$atoms <- list(row = seq_len(n), log_prior = numeric(n))
-    alone <- ep_run(
-      golden, own, noise = list(shape = 1, rate = 1), variances = variances
-    )
+    alone <- ep_run(golden, own, noise = list(shape = 1, rate = 1), variances = variances)
     expect_identical(alone$engine, paste0("ep-", variances))
     expect_equal(alone$share, rep(1, n))
     expect_equal(alone$theta_mean, whole$theta_mean, tolerance = 1e-8)

@@ -9,8 +9,7 @@ test_that("bounds of single rows are the golden ones", {
   for (part in split(rows, list(rows$family, rows$rule), drop = TRUE)) {
     direct <- part$rule[1] == "direct"
     found <- core$bound_rows(
-      part$family[1], direct, part$m, part$s, part$y, part$w,
-      part$E_inv_noise, part$E_log_noise
+      part$family[1], direct, part$m, part$s, part$y, part$w, part$E_inv_noise, part$E_log_noise
     )
     names <- c("bound", "gradient", "curvature", "kappa", "b")
     for (k in seq_along(names)) {
@@ -79,9 +78,7 @@ expect_golden_blocks <- function(found, expected, label) {
       iid = c(block$A_hat, block$B_hat),
       iw = c(block$nu_hat, unlist(block$S_hat)), gp = block$variance
     )
-    expect_golden(
-      unlist(found[[l]]), numbers, 1e-4 * abs(numbers), paste(label, "blocks")
-    )
+    expect_golden(unlist(found[[l]]), numbers, 1e-4 * abs(numbers), paste(label, "blocks"))
   }
 }
 
@@ -101,21 +98,13 @@ expect_golden_fit <- function(golden, part) {
     family = golden$family, rule = rules[[part]], noise = input$noise
   ))
   expect_true(fit$status$converged, label = label)
-  expect_golden(
-    utils::tail(fit$status$bound, 1), expected$elbo, 1e-6, paste(label, "elbo")
-  )
-  joint <- joint_gaussian(
-    fit$theta_mean, fit$theta_cov, fit$group_mean, fit$loading, fit$schur
-  )
+  expect_golden(utils::tail(fit$status$bound, 1), expected$elbo, 1e-6, paste(label, "elbo"))
+  joint <- joint_gaussian(fit$theta_mean, fit$theta_cov, fit$group_mean, fit$loading, fit$schur)
   sd <- sqrt(diag(joint$covariance))
-  expect_golden(
-    joint$mean, expected$mean, within(expected$mean), paste(label, "mean")
-  )
+  expect_golden(joint$mean, expected$mean, within(expected$mean), paste(label, "mean"))
   expect_golden(sd, expected$sd, within(expected$sd), paste(label, "sd"))
   if (!is.null(expected$cov)) {
-    expect_golden(
-      joint$covariance, expected$cov, within(expected$cov), paste(label, "cov")
-    )
+    expect_golden(joint$covariance, expected$cov, within(expected$cov), paste(label, "cov"))
   }
   expect_golden_blocks(fit$variance, expected$blocks, label)
   if (length(expected$noise) > 0) {
@@ -128,18 +117,14 @@ expect_golden_fit <- function(golden, part) {
     first <- expected[[paste0(name, "_first5")]]
     found <- fit[[c(m = "mean", s = "variance_f")[[name]]]]
     if (is.null(first)) next
-    expect_golden(
-      utils::head(found, 5), first, within(first), paste(label, name)
-    )
+    expect_golden(utils::head(found, 5), first, within(first), paste(label, name))
   }
   if (!is.null(golden$new)) {
     new <- matrix(golden$new, ncol = length(joint$mean))
     m <- drop(new %*% joint$mean) + golden$new_offset
     s <- rowSums((new %*% joint$covariance) * new)
     if (!is.null(golden$spec$gp)) {
-      open <- golden_features(
-        golden$spec$new_x, golden$inducing, golden$spec$lengthscale
-      )$open
+      open <- golden_features(golden$spec$new_x, golden$inducing, golden$spec$lengthscale)$open
       s <- s + golden$bound$blocks$variance * open
     }
     response <- golden_response(golden$family, m, s, fit$noise)
@@ -169,8 +154,7 @@ test_that("plain steps of the augmented rules are the golden ones", {
       golden <- read_golden_family("families", case)
       input <- golden_family_input(golden)
       fit <- bsvm_vb_cpp(input$data, input$prior, golden_settings(
-        family = golden$family, noise = input$noise, accelerate = FALSE,
-        max_iter = 4L
+        family = golden$family, noise = input$noise, accelerate = FALSE, max_iter = 4L
       ))
       expect_golden(fit$status$bound, golden$bound$elbo_first3, 1e-9, case)
     }
@@ -184,8 +168,7 @@ test_that("rows with holes are the golden atoms", {
       fit <- expect_golden_fit(golden, part)
       atoms <- golden[[part]]$atom_prob
       expect_golden(
-        fit$share[atoms$atom], atoms$prob, within(atoms$prob),
-        paste(case, part, "shares")
+        fit$share[atoms$atom], atoms$prob, within(atoms$prob), paste(case, part, "shares")
       )
     }
   }
@@ -213,8 +196,7 @@ test_that("selection by the augmented rule is the golden one", {
 
 # --- the sampler --------------------------------------------------------------
 
-# Draws of the golden parameters by name. A process has its variance held, as
-# in the files.
+# Draws of the golden parameters by name. A process has its variance held, as in the files.
 golden_family_draws <- function(golden, draws, seed) {
   input <- golden_family_input(golden)
   held <- golden$spec$gibbs_variance
@@ -265,8 +247,7 @@ expect_golden_draws <- function(golden, draws, seed) {
     error <- paste0("mcse_", what)
     # Batches do not tell the error of a probability that is 1 but for digits.
     expect_golden(
-      found[[what]], expected[[what]],
-      4 * sqrt(expected[[error]]^2 + found[[error]]^2) + 1e-6,
+      found[[what]], expected[[what]], 4 * sqrt(expected[[error]]^2 + found[[error]]^2) + 1e-6,
       paste(golden$case, what)
     )
   }
@@ -283,8 +264,7 @@ for (kind in c("fixed", "intercept", "slope", "gp", "holes", "selection")) {
       if (is.null(golden$atoms)) next
       # Shares of the atoms of a row add up to 1.
       expect_equal(
-        drop(rowsum(core$share, golden$atoms$row)), rep(1, nrow(golden$data)),
-        ignore_attr = TRUE
+        drop(rowsum(core$share, golden$atoms$row)), rep(1, nrow(golden$data)), ignore_attr = TRUE
       )
     }
   })

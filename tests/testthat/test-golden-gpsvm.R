@@ -1,5 +1,5 @@
-# The golden numbers of the nonlinear machine, whatever their sizes; the
-# tolerances are those of golden/gpsvm/README.md.
+# The golden numbers of the nonlinear machine, whatever their sizes; the tolerances are those of
+# golden/gpsvm/README.md.
 
 skip_if_not_installed("jsonlite")
 
@@ -9,8 +9,7 @@ near <- function(found, expected, tolerance, label) {
   expect_equal(length(found), length(expected), label = label)
   excess <- abs(found - expected) / tolerance
   expect_true(
-    isTRUE(all(excess <= 1)),
-    label = sprintf("%s: %.3g of the tolerance", label, max(excess))
+    isTRUE(all(excess <= 1)), label = sprintf("%s: %.3g of the tolerance", label, max(excess))
   )
 }
 
@@ -31,10 +30,7 @@ for (case in golden_gpsvm_cases()) {
   expected <- golden$expected
   name <- function(text) sprintf("gpsvm %s: %s", case, text)
   exact <- golden_gpsvm_fit(golden, "all", tol = 1e-13, max_iter = 20000)
-  sparse <- golden_gpsvm_fit(
-    golden, golden$z, golden$nugget,
-    tol = 1e-13, max_iter = 20000
-  )
+  sparse <- golden_gpsvm_fit(golden, golden$z, golden$nugget, tol = 1e-13, max_iter = 20000)
 
   test_that(name("the files mean what the package does"), {
     expect_equal(golden$settings$jitter_relative, 1e-6)
@@ -68,20 +64,15 @@ for (case in golden_gpsvm_cases()) {
   test_that(name("plain ascent arrives at the same place"), {
     for (plain in list(
       golden_gpsvm_fit(
-        golden, golden$z, golden$nugget,
-        tol = 1e-12, max_iter = 20000, accelerate = FALSE
+        golden, golden$z, golden$nugget, tol = 1e-12, max_iter = 20000, accelerate = FALSE
       ),
       golden_gpsvm_fit(
-        golden, golden$z, golden$nugget,
-        method = "svi", batch_size = 7, seed = 1, tol = 1e-13,
+        golden, golden$z, golden$nugget, method = "svi", batch_size = 7, seed = 1, tol = 1e-13,
         max_iter = 20000
       )
     )) {
       near(last_bound(plain), expected$inducing$elbo, 1e-6, "bound")
-      near(
-        plain$posterior$machines[[1]]$mean, golden$inducing_mu$whitened_mean,
-        1e-5, "a"
-      )
+      near(plain$posterior$machines[[1]]$mean, golden$inducing_mu$whitened_mean, 1e-5, "a")
     }
   })
 
@@ -91,10 +82,7 @@ for (case in golden_gpsvm_cases()) {
       core$data, core$kernel, core$z, golden$nugget, diag(nrow(golden$z)), 1L
     )
     spread <- rowSums(rows$f^2) + rows$residual
-    near(
-      sum(-1 - sqrt(1 + spread)), expected$inducing$elbo_at_prior_q, 1e-8,
-      "bound"
-    )
+    near(sum(-1 - sqrt(1 + spread)), expected$inducing$elbo_at_prior_q, 1e-8, "bound")
   })
 
   test_that(name("gradients"), {
@@ -106,18 +94,12 @@ for (case in golden_gpsvm_cases()) {
     )
     near(value$bound, expected$inducing$elbo, 1e-6, "bound")
     gradient <- split_gradient(value$kernel, golden$parts)
+    near(gradient$variance, unlist(expected$inducing$grad_logvar), 1e-4, "log variances")
     near(
-      gradient$variance, unlist(expected$inducing$grad_logvar), 1e-4,
-      "log variances"
-    )
-    near(
-      gradient$lengthscale, unlist(expected$inducing$grad_loglengthscale),
-      1e-4, "log length-scales"
+      gradient$lengthscale, unlist(expected$inducing$grad_loglengthscale), 1e-4, "log length-scales"
     )
     near(value$nugget, expected$inducing$grad_nugget, 1e-4, "nugget")
-    near(
-      t(value$locations), golden$inducing_grad_locations, 1e-4, "locations"
-    )
+    near(t(value$locations), golden$inducing_grad_locations, 1e-4, "locations")
   })
 
   test_that(name("linear model"), {
@@ -126,20 +108,15 @@ for (case in golden_gpsvm_cases()) {
     data <- data.frame(golden$x, y = golden$y)
     first <- isTRUE(linear$intercept_first)
     fit <- bsvm(
-      stats::reformulate(colnames(golden$x), "y", intercept = first), data,
-      standardize = FALSE, penalty = "none", threads = 1,
-      control = list(tol = 1e-13, max_iter = 20000),
-      prior = bsvm_prior(beta_var = as.double(unlist(linear$prior_cov_diag))),
-      method = "vb"
+      stats::reformulate(colnames(golden$x), "y", intercept = first), data, standardize = FALSE,
+      penalty = "none", threads = 1, control = list(tol = 1e-13, max_iter = 20000),
+      prior = bsvm_prior(beta_var = as.double(unlist(linear$prior_cov_diag))), method = "vb"
     )
     near(last_bound(fit), linear$elbo, 1e-6, "bound")
     near(coef(fit), unlist(linear$beta_mean), 1e-5, "beta")
     covariance <- matrix(unlist(linear$beta_cov), length(coef(fit)))
     scale <- sqrt(outer(diag(covariance), diag(covariance)))
-    near(
-      vcov(fit, type = "posterior"), covariance, 1e-5 * scale,
-      "covariance of beta"
-    )
+    near(vcov(fit, type = "posterior"), covariance, 1e-5 * scale, "covariance of beta")
   })
 
   test_that(name("one stochastic step"), {
@@ -165,16 +142,10 @@ for (case in golden_gpsvm_cases()) {
   test_that(name("mode of the exact process"), {
     ecm <- expected$ecm
     skip_if(is.null(ecm), "no mode in the files")
-    fit <- golden_gpsvm_fit(
-      golden, "all",
-      method = "ecm", tol = 1e-13, max_iter = 20000
-    )
+    fit <- golden_gpsvm_fit(golden, "all", method = "ecm", tol = 1e-13, max_iter = 20000)
     near(fit$fitted$mean, unlist(ecm$f_mode), 1e-3, "f")
     objective <- ecm$objective_2hinge_plus_half_quadratic
-    near(
-      utils::tail(fit$trace$objective, 1), objective, 1e-5 * abs(objective),
-      "objective"
-    )
+    near(utils::tail(fit$trace$objective, 1), objective, 1e-5 * abs(objective), "objective")
   })
 
   test_that(name("measures"), {

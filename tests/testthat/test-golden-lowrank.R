@@ -1,6 +1,5 @@
-# The golden numbers of klr(), whatever sizes and values the files hold; the
-# tolerances are those of golden/lowrank/README.md. What a file is follows from
-# what is in it.
+# The golden numbers of klr(), whatever sizes and values the files hold; the tolerances are those of
+# golden/lowrank/README.md. What a file is follows from what is in it.
 
 skip_if_not_installed("jsonlite")
 cases <- golden_cases("lowrank")
@@ -8,9 +7,7 @@ skip_if(length(cases) == 0L, "no golden files beside the tests")
 
 slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 cases <- lapply(stats::setNames(nm = cases), function(case) {
-  jsonlite::fromJSON(file.path(
-    golden_folder("lowrank"), paste0(case, ".json")
-  ))
+  jsonlite::fromJSON(file.path(golden_folder("lowrank"), paste0(case, ".json")))
 })
 lowrank <- function() test_core("lowrank")
 signs <- function(golden) as.double(2 * golden$y - 1)
@@ -42,9 +39,7 @@ test_that("state, likelihood, hyper-parameters and prior of J", {
     golden <- states[[name]]
     fixed <- golden$fixed
     state <- core_state(golden)
-    found <- lowrank()$lowrank_state(
-      double(golden$X), signs(golden), constants_of(golden), state
-    )
+    found <- lowrank()$lowrank_state(double(golden$X), signs(golden), constants_of(golden), state)
     near(found$K, as.matrix(golden$K), 1e-9, paste(name, "K"))
     near(found$f, golden$f, 1e-9, paste(name, "f"))
     near(found$loglik, golden$loglik, 1e-9, paste(name, "loglik"))
@@ -53,20 +48,12 @@ test_that("state, likelihood, hyper-parameters and prior of J", {
     }
     # P(J = 0) of the negative binomial law.
     c <- levy(fixed$alpha, 1, fixed$eps)$kernels[["truncated"]]
-    log_pmf <- cumsum(c(
-      fixed$a_g * log(fixed$b_g / (fixed$b_g + c)), found$log_next
-    ))
-    near(
-      log_pmf[golden$logpmf_J$J + 1], golden$logpmf_J$logp, 1e-9,
-      paste(name, "J")
-    )
+    log_pmf <- cumsum(c(fixed$a_g * log(fixed$b_g / (fixed$b_g + c)), found$log_next))
+    near(log_pmf[golden$logpmf_J$J + 1], golden$logpmf_J$logp, 1e-9, paste(name, "J"))
     kernels <- length(state$beta)
     log_joint <- found$loglik + log(fixed$b0 / 2) - fixed$b0 * abs(state$b0) +
-      log_pmf[kernels + 1] + lfactorial(kernels) - kernels * log(
-        nrow(golden$X)
-      ) +
-      sum(log(fixed$alpha * fixed$eps^fixed$alpha / 2) -
-        (1 + fixed$alpha) * log(abs(state$beta))) +
+      log_pmf[kernels + 1] + lfactorial(kernels) - kernels * log(nrow(golden$X)) +
+      sum(log(fixed$alpha * fixed$eps^fixed$alpha / 2) - (1 + fixed$alpha) * log(abs(state$beta))) +
       sum(stats::dlnorm(state$lam, state$mu, 1 / sqrt(state$tau), TRUE)) +
       stats::dnorm(state$mu, fixed$mm, sqrt(fixed$sm2), TRUE) +
       stats::dgamma(state$tau, fixed$a_s, fixed$b_s, log = TRUE)
@@ -88,8 +75,7 @@ test_that("log ratios of the moves, and proposals of U", {
         move[[count]] <- move[[count]] - 1
       }
       found <- lowrank()$lowrank_move(
-        double(golden$X), signs(golden), constants_of(golden),
-        core_state(golden), kind, move
+        double(golden$X), signs(golden), constants_of(golden), core_state(golden), kind, move
       )
       label <- paste(name, kind)
       near(found$log_ratio, move$log_ratio, 1e-9, label)
@@ -138,13 +124,9 @@ test_that("the exact posterior of a tiny problem, by every kind of update", {
       )
       for (value in intersect(names(found), names(golden$values))) {
         series <- as.double(found[[value]])
-        batches <- matrix(
-          series[seq_len(40 * (length(series) %/% 40))],
-          ncol = 40
-        )
+        batches <- matrix(series[seq_len(40 * (length(series) %/% 40))], ncol = 40)
         error <- stats::sd(colMeans(batches)) / sqrt(40)
-        z <- (mean(series) - golden$values[[value]]) /
-          sqrt(error^2 + golden$quadrature_error^2)
+        z <- (mean(series) - golden$values[[value]]) / sqrt(error^2 + golden$quadrature_error^2)
         expect_lt(abs(z), 4, label = sprintf(
           "%s, %s, update %d: |z| = %.2f", name, value, update, abs(z)
         ))

@@ -1,6 +1,6 @@
-# Fits of rows with missing predictors against a Gibbs sampler and maximum
-# likelihood: every case of golden/missing, whatever its family and its sizes.
-# Tolerances are those of golden/missing/README.md.
+# Fits of rows with missing predictors against a Gibbs sampler and maximum likelihood: every case of
+# golden/missing, whatever its family and its sizes. Tolerances are those of
+# golden/missing/README.md.
 
 skip_if_not_installed("jsonlite")
 skip_if_not_installed("lme4")
@@ -12,16 +12,13 @@ test_that("there are golden numbers", {
   expect_gt(length(cases), 0L)
 })
 
-# The posterior mean is .07 to .09 standard errors from the maximum of which it
-# has to be within .1: errors of simulation have to be small.
+# The posterior mean is .07 to .09 standard errors from the maximum of which it has to be within .1:
+# errors of simulation have to be small.
 run <- function(golden, method) {
   if (method == "gibbs") {
     draws <- if (is.null(golden$maximum_likelihood)) 1500 else 12000
     suppressWarnings(
-      golden_missing_fit(
-        golden, method,
-        chains = 4, warmup = 500, ndraws = draws
-      ),
+      golden_missing_fit(golden, method, chains = 4, warmup = 500, ndraws = draws),
       classes = "bayeskernel_warning_convergence"
     )
   } else {
@@ -48,14 +45,12 @@ for (case in cases) {
         slack <- if (method == "vb") 0.25 * sd else 0.15 * sd + 4 * error
         for (name in names) {
           expect_golden(
-            found$mean[[name]], mean[[name]], slack[[name]],
-            paste(case, method, "mean of", name)
+            found$mean[[name]], mean[[name]], slack[[name]], paste(case, method, "mean of", name)
           )
           # "vb" understates these and has no tolerance.
           if (method != "vb") {
             expect_golden(
-              found$sd[[name]], sd[[name]], 0.12 * sd[[name]],
-              paste(case, method, "sd of", name)
+              found$sd[[name]], sd[[name]], 0.12 * sd[[name]], paste(case, method, "sd of", name)
             )
           }
         }
@@ -66,9 +61,7 @@ for (case in cases) {
           want <- as.data.frame(golden$imputed)
           own <- imputed(fit)
           column <- either(want$column, unique(own$column))
-          at <- match(
-            paste(want$row, column), paste(own$row, own$column)
-          )
+          at <- match(paste(want$row, column), paste(own$row, own$column))
           expect_false(anyNA(at))
           expect_identical(length(at), nrow(own))
           found <- own$mean[at]
@@ -80,8 +73,7 @@ for (case in cases) {
               label = paste(case, method, "correlation of", name)
             )
             expect_lt(
-              mean(abs(found[part] - want$mean[part])),
-              0.05 * stats::sd(x, na.rm = TRUE),
+              mean(abs(found[part] - want$mean[part])), 0.05 * stats::sd(x, na.rm = TRUE),
               label = paste(case, method, "difference of", name)
             )
           }

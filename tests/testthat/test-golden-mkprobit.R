@@ -1,5 +1,5 @@
-# The golden numbers of mkprobit(), whatever cases, sizes and values the files
-# hold; the tolerances are those of golden/mkprobit/README.md.
+# The golden numbers of mkprobit(), whatever cases, sizes and values the files hold; the tolerances
+# are those of golden/mkprobit/README.md.
 
 skip_if_not_installed("jsonlite")
 skip_if_not(
@@ -11,9 +11,7 @@ within_golden <- function(found, expected, tolerance, label, relative = FALSE) {
   expect_equal(dim(found), dim(expected), label = label)
   scale <- if (relative) pmax(abs(expected), 1e-300) else 1
   worst <- max(abs(found - expected) / scale / tolerance)
-  expect_true(
-    isTRUE(worst <= 1), label = sprintf("%s: %.3g tolerances", label, worst)
-  )
+  expect_true(isTRUE(worst <= 1), label = sprintf("%s: %.3g tolerances", label, worst))
 }
 
 for (case in mkprobit_cases("vb")) {
@@ -21,9 +19,7 @@ for (case in mkprobit_cases("vb")) {
     expected <- function(part) mkprobit_numbers(case, part)
     fit_to <- function(...) {
       mkprobit_case_fit(
-        case, mkprobit_prior(
-          tau = case$tau, nu = case$nu, alpha0 = case$alpha0
-        ),
+        case, mkprobit_prior(tau = case$tau, nu = case$nu, alpha0 = case$alpha0),
         latent_scales = case$scales, zeta_moment = case$zeta_moment,
         nodes = 97, accelerate = FALSE, ...
       )
@@ -46,28 +42,18 @@ for (case in mkprobit_cases("vb")) {
       tolerance = 1e-8 / abs(case$bound)
     )
     first <- expected("bound_first5")
-    within_golden(
-      matrix(bound[seq_along(first)], nrow(first)), first, 1e-8,
-      "first bounds"
-    )
+    within_golden(matrix(bound[seq_along(first)], nrow(first)), first, 1e-8, "first bounds")
     within_golden(fit$coefficients$mean, expected("W"), 1e-7, "W")
     within_golden(fit$coefficients$var, expected("Vdiag"), 1e-7, "V", TRUE)
-    within_golden(
-      fit$coefficients$alpha, expected("alpha"), 1e-7, "alpha", TRUE
-    )
+    within_golden(fit$coefficients$alpha, expected("alpha"), 1e-7, "alpha", TRUE)
     new <- mkprobit_spaces(case, "Xnew")
-    points <- bayeskernel:::points_of_rows(
-      fit, bayeskernel:::new_rows(fit, new)
-    )
+    points <- bayeskernel:::points_of_rows(fit, bayeskernel:::new_rows(fit, new))
     moments <- bayeskernel:::mkprobit_predict_cpp(
-      fit$posterior$core,
-      unname(Map(bayeskernel:::space_source, fit$spaces, points)),
-      fit$combine, list(nodes = 97L, threads = 1L, progress = FALSE)
+      fit$posterior$core, unname(Map(bayeskernel:::space_source, fit$spaces, points)), fit$combine,
+      list(nodes = 97L, threads = 1L, progress = FALSE)
     )
     within_golden(t(moments$mean), expected("pred_mean"), 1e-7, "mean")
-    within_golden(
-      t(sqrt(1 + moments$var)), expected("pred_sd"), 1e-7, "sd", TRUE
-    )
+    within_golden(t(sqrt(1 + moments$var)), expected("pred_sd"), 1e-7, "sd", TRUE)
     prob <- predict(fit, new, type = "prob")
     within_golden(unname(t(prob)), expected("pred_prob"), 1e-9, "prob")
     expect_lt(max(abs(rowSums(prob) - 1)), 1e-10)
@@ -89,14 +75,12 @@ for (case in mkprobit_cases("gibbs")) {
     skip_if_not(slow, "the sampler's golden numbers")
     expected <- function(part) mkprobit_numbers(case, part)
     priors <- case$priors
-    # Parameters of the weights' prior that are not inferred are where the chain
-    # begins: at the means of their priors, unless the file names them.
+    # Parameters of the weights' prior that are not inferred are where the chain begins: at the
+    # means of their priors, unless the file names them.
     held <- "beta" %in% case$infer && !("hyper" %in% case$infer)
     at_means <- switch(case$composite,
       sum = priors$rho %||% (priors$mu / priors$lambda),
-      product = c(
-        priors$pi %||% (1 / priors$h_pi), priors$chi %||% (1 / priors$h_chi)
-      ),
+      product = c(priors$pi %||% (1 / priors$h_pi), priors$chi %||% (1 / priors$h_chi)),
       binary = priors$p
     )
     fit <- suppressWarnings(mkprobit_case_fit(
@@ -125,32 +109,22 @@ for (case in mkprobit_cases("gibbs")) {
       )
     }
     agree <- function(found, mean, mcse, label) {
-      z <- abs(found$mean - as.vector(mean)) /
-        sqrt(as.vector(mcse)^2 + found$mcse^2)
+      z <- abs(found$mean - as.vector(mean)) / sqrt(as.vector(mcse)^2 + found$mcse^2)
       expect_lt(max(z), 5, label = label)
     }
     own <- mkprobit_spaces(case)
-    f <- summarise(aperm(
-      predict(fit, own, draws = TRUE), c(1, 3, 2)
-    ))
+    f <- summarise(aperm(predict(fit, own, draws = TRUE), c(1, 3, 2)))
     agree(f, expected("F_mean"), expected("F_mcse"), "F")
     expect_lt(max(abs(f$sd / as.vector(expected("F_sd")) - 1)), 0.15)
-    p <- summarise(aperm(
-      predict(fit, new, type = "prob", draws = TRUE), c(1, 3, 2)
-    ))
+    p <- summarise(aperm(predict(fit, new, type = "prob", draws = TRUE), c(1, 3, 2)))
     agree(p, expected("pred_prob"), expected("pred_mcse"), "prob")
-    expect_equal(
-      as.vector(t(predict(fit, new, type = "prob"))), p$mean,
-      tolerance = 1e-8
-    )
+    expect_equal(as.vector(t(predict(fit, new, type = "prob"))), p$mean, tolerance = 1e-8)
     if (!("beta" %in% case$infer)) {
       return(invisible())
     }
     names <- sprintf("weight[%s]", names(own))
     weights <- expected("beta_mean_mcse_sd")
-    agree(
-      summarise(as.matrix(fit)[, names]), weights[, 1], weights[, 2], "weights"
-    )
+    agree(summarise(as.matrix(fit)[, names]), weights[, 1], weights[, 2], "weights")
     # A product's weights have moments only without hyperpriors.
     if (case$composite != "product" || held) {
       expect_equal(kernel_weights(fit)$sd, weights[, 3], tolerance = 0.15)

@@ -1,6 +1,6 @@
-# The golden numbers of sequential kernel regression: every folder under
-# golden/sequential that holds expected.json, itself included, whatever its
-# sizes. Tolerances are those of golden/sequential/README.md.
+# The golden numbers of sequential kernel regression: every folder under golden/sequential that
+# holds expected.json, itself included, whatever its sizes. Tolerances are those of
+# golden/sequential/README.md.
 
 skip_if_not_installed("jsonlite")
 
@@ -12,10 +12,7 @@ golden_sequential_cases <- function() {
 read_golden_sequential <- function(case) {
   folder <- file.path(golden_folder("sequential"), case)
   table <- function(name, ...) {
-    utils::read.csv(
-      file.path(folder, paste0(name, ".csv")),
-      check.names = FALSE, ...
-    )
+    utils::read.csv(file.path(folder, paste0(name, ".csv")), check.names = FALSE, ...)
   }
   subsets <- table("posterior_subsets", colClasses = c(centres = "character"))
   data <- table("data")
@@ -25,8 +22,7 @@ read_golden_sequential <- function(case) {
     expected = jsonlite::fromJSON(file.path(folder, "expected.json")),
     x = as.matrix(data[predictors]), y = data$y, subsets = subsets,
     sets = lapply(strsplit(subsets$centres, "_"), as.integer),
-    new = as.matrix(predictions[predictors]), predictions = predictions,
-    fitted = table("fitted")
+    new = as.matrix(predictions[predictors]), predictions = predictions, fitted = table("fitted")
   )
 }
 
@@ -34,12 +30,9 @@ golden_sequential_fit <- function(golden, ..., lambda = golden$expected$lambda,
                                   kmax = golden$expected$kmax) {
   expected <- golden$expected
   flat(seqkr)(
-    golden$x, golden$y,
-    kernel = rbf(expected$width / sqrt(2)), order = "given",
+    golden$x, golden$y, kernel = rbf(expected$width / sqrt(2)), order = "given",
     standardize = FALSE, seed = 1, threads = 2, progress = FALSE,
-    prior = seqkr_prior(
-      lambda, kmax, expected$sigma2_y, expected$sigma2_beta
-    ), ...
+    prior = seqkr_prior(lambda, kmax, expected$sigma2_y, expected$sigma2_beta), ...
   )
 }
 
@@ -51,8 +44,8 @@ for (case in golden_sequential_cases()) {
 
   test_that(sprintf("sequential %s: every set of centres, to 1e-8", case), {
     expect_match(expected$kernel, "exp(-d^2/width^2)", fixed = TRUE)
-    # A grid of the set's centres and a prior that asks for all of them: every
-    # particle is the set, and nothing is random.
+    # A grid of the set's centres and a prior that asks for all of them: every particle is the set,
+    # and nothing is random.
     size <- 0:min(expected$kmax, n)
     log_size <- size * log(expected$lambda) - lfactorial(size)
     log_size <- log_size - log(sum(exp(log_size)))
@@ -61,20 +54,14 @@ for (case in golden_sequential_cases()) {
         golden_sequential_fit(golden, particles = 2, kmax = 0)
       } else {
         golden_sequential_fit(
-          golden,
-          particles = 2, sweeps = 0, kmax = k, lambda = 1e13,
-          grid = golden$x[set, , drop = FALSE], final_moves = 0,
-          temper = FALSE
+          golden, particles = 2, sweeps = 0, kmax = k, lambda = 1e13,
+          grid = golden$x[set, , drop = FALSE], final_moves = 0, temper = FALSE
         )
       }
       at <- predict(fit, golden$new, se.fit = TRUE)
-      list(
-        log = log_evidence(fit), mean = at$fit, var = at$se.fit^2,
-        fitted = fitted(fit)
-      )
+      list(log = log_evidence(fit), mean = at$fit, var = at$se.fit^2, fitted = fitted(fit))
     }, golden$sets, subsets$k)
-    log_joint <- vapply(moments, `[[`, 1, "log") +
-      log_size[subsets$k + 1L] - lchoose(n, subsets$k)
+    log_joint <- vapply(moments, `[[`, 1, "log") + log_size[subsets$k + 1L] - lchoose(n, subsets$k)
     expect_lt(max(abs(log_joint - subsets$log_joint)), 1e-8)
     prob <- exp(log_joint - max(log_joint))
     prob <- prob / sum(prob)
@@ -89,20 +76,14 @@ for (case in golden_sequential_cases()) {
       each$mean^2
     }, numeric(NROW(golden$new))) %*% prob)
     expect_lt(max(abs(mean - golden$predictions$mean_f)), 1e-8)
-    expect_lt(
-      max(abs(mix("var") + square - mean^2 - golden$predictions$var_f)), 1e-8
-    )
+    expect_lt(max(abs(mix("var") + square - mean^2 - golden$predictions$var_f)), 1e-8)
     own <- drop(vapply(moments, `[[`, numeric(n), "fitted") %*% prob)
     expect_lt(max(abs(own - golden$fitted$mmse)), 1e-8)
   })
 
   test_that(sprintf("sequential %s: 20000 particles", case), {
     fit <- golden_sequential_fit(golden, particles = 20000, sweeps = 1)
-    expect_lt(
-      max(abs(
-        cumsum(log_evidence(fit, by_row = TRUE)) - expected$log_evidence_by_t
-      )), 0.05
-    )
+    expect_lt(max(abs(cumsum(log_evidence(fit, by_row = TRUE)) - expected$log_evidence_by_t)), 0.05)
     posterior <- fit$posterior
     of_particle <- rep(seq_along(posterior$size), posterior$size)
     centre <- posterior$grid_point[posterior$centre + 1L] + 1L
@@ -117,9 +98,7 @@ for (case in golden_sequential_cases()) {
     expect_lt(max(abs(counts$posterior - expected$prob_k)), 0.03)
     at <- predict(fit, golden$new, se.fit = TRUE)
     expect_lt(max(abs(at$fit - golden$predictions$mean_f)), 0.03)
-    expect_lt(
-      max(abs(at$se.fit^2 / golden$predictions$var_f - 1)), 0.1
-    )
+    expect_lt(max(abs(at$se.fit^2 / golden$predictions$var_f - 1)), 0.1)
   })
 }
 

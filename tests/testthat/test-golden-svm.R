@@ -1,6 +1,5 @@
-# Every case of the golden set, by its spec: through the core's own interface,
-# which takes any mixture of blocks, and through bsvm() where the formula
-# interface has words for the spec.
+# Every case of the golden set, by its spec: through the core's own interface, which takes any
+# mixture of blocks, and through bsvm() where the formula interface has words for the spec.
 
 skip_if_not_installed("jsonlite")
 
@@ -11,10 +10,7 @@ slow_tests <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 expect_within <- function(found, expected, tolerance, label) {
   expect_equal(length(found), length(expected), label = label)
   excess <- abs(as.vector(found) - as.vector(expected)) / tolerance
-  expect_true(
-    all(excess <= 1),
-    label = sprintf("%s: %.3g of the tolerance", label, max(excess))
-  )
+  expect_true(all(excess <= 1), label = sprintf("%s: %.3g of the tolerance", label, max(excess)))
 }
 
 relative <- function(expected) 1e-5 * (1 + abs(expected))
@@ -23,9 +19,7 @@ expect_golden_vb <- function(found, golden) {
   vb <- golden$vb
   expect_within(found$elbo[length(found$elbo)], vb$elbo, 1e-7, "bound")
   expect_within(found$mean, vb$mu, relative(vb$mu), "mu")
-  expect_within(
-    diag(found$covariance), vb$Sigma_diag, relative(vb$Sigma_diag), "Sigma_diag"
-  )
+  expect_within(diag(found$covariance), vb$Sigma_diag, relative(vb$Sigma_diag), "Sigma_diag")
   if (!is.null(vb[["Sigma"]])) {
     full <- vb[["Sigma"]]
     expect_within(found$covariance, full, relative(full), "Sigma")
@@ -40,19 +34,13 @@ expect_golden_vb <- function(found, golden) {
       )
     } else {
       r <- nrow(q$scale)
-      values <- c(
-        nu_hat = q$df, S_hat = q$scale, E_Psi = q$scale / (q$df - r - 1)
-      )
-      names(values) <- rep(
-        c("nu_hat", "S_hat", "E_Psi"), c(1, r^2, r^2)
-      )
+      values <- c(nu_hat = q$df, S_hat = q$scale, E_Psi = q$scale / (q$df - r - 1))
+      names(values) <- rep(c("nu_hat", "S_hat", "E_Psi"), c(1, r^2, r^2))
     }
     for (name in intersect(names(expected), names(values))) {
       numbers <- unlist(expected[[name]])
       if (!is.numeric(numbers)) next
-      expect_within(
-        values[names(values) == name], numbers, relative(numbers), name
-      )
+      expect_within(values[names(values) == name], numbers, relative(numbers), name)
     }
   }
 }
@@ -74,10 +62,7 @@ expect_golden_structure <- function(found, golden) {
   }
   holes <- found$holes
   if (!is.null(holes)) {
-    at <- match(
-      paste(vb$imputed$row, vb$imputed$col),
-      paste(holes$row, holes$predictor)
-    )
+    at <- match(paste(vb$imputed$row, vb$imputed$col), paste(holes$row, holes$predictor))
     expect_equal(sort(at), seq_along(holes$row))
     for (what in c("mean", "var")) {
       expected <- vb$imputed[[what]]
@@ -90,8 +75,8 @@ expect_golden_structure <- function(found, golden) {
   }
 }
 
-# With the label of a new row unknown. Rows may have holes; behind the
-# predictors stand perhaps group indicators, else the row may be of any group.
+# With the label of a new row unknown. Rows may have holes; behind the predictors stand perhaps
+# group indicators, else the row may be of any group.
 expect_golden_structured_predictions <- function(found, golden, call) {
   expected <- golden$vb$predict
   predictors <- golden_predictors(golden)
@@ -132,16 +117,13 @@ expect_golden_structured_predictions <- function(found, golden, call) {
       } else {
         hinge_tolerance(best[["s2"]], value)
       }
-      expect_within(
-        link_probability(best[["m"]], best[["s2"]], kind), value, tolerance,
-        kind
-      )
+      expect_within(link_probability(best[["m"]], best[["s2"]], kind), value, tolerance, kind)
     }
   }
 }
 
-# x_m | x_o = mean - slope (x_o - center), variance with the uncertainty of
-# mu_x, under O = E[Sigma_x^-1].
+# x_m | x_o = mean - slope (x_o - center), variance with the uncertainty of mu_x, under O =
+# E[Sigma_x^-1].
 conditional_vb <- function(q, missing) {
   precision <- q$df * solve(q$scale)
   own <- solve(precision[missing, missing, drop = FALSE])
@@ -155,8 +137,8 @@ conditional_vb <- function(q, missing) {
   )
 }
 
-# The variance that predict() adds for an unseen group and the files do not:
-# E z'E(Psi)z, where z may hold a predictor that is missing.
+# The variance that predict() adds for an unseen group and the files do not: E z'E(Psi)z, where z
+# may hold a predictor that is missing.
 unseen_variance <- function(found, call, groups, choice, new) {
   extra <- 0
   for (l in which(!call$plain)) {
@@ -174,8 +156,7 @@ unseen_variance <- function(found, call, groups, choice, new) {
     spread <- matrix(0, r, r)
     if (length(missing) > 0) {
       given <- conditional_vb(found$holes, missing)
-      row[missing] <- given$mean -
-        given$slope %*% (row[-missing] - given$center)
+      row[missing] <- given$mean - given$slope %*% (row[-missing] - given$center)
       at <- match(block$columns, names(row)[missing])
       used <- which(!is.na(at))
       spread[used, used] <- given$var[at[used], at[used]]
@@ -194,9 +175,9 @@ unseen_variance <- function(found, call, groups, choice, new) {
   extra
 }
 
-# New rows as design rows in the order of the golden names, one matrix for
-# every group that the row could belong to: a row is predictors, and behind
-# them perhaps group indicators; without these it may be of any group.
+# New rows as design rows in the order of the golden names, one matrix for every group that the row
+# could belong to: a row is predictors, and behind them perhaps group indicators; without these it
+# may be of any group.
 new_design_rows <- function(golden, row) {
   predictors <- setdiff(names(golden$data), c("y", "weight"))
   parsed <- golden_blocks(golden$spec)
@@ -299,9 +280,7 @@ expect_golden_predict_method <- function(found, golden, call) {
     }
     link <- predict(found$fit, new, type = "link", se.fit = TRUE)
     expect_within(link$fit, expected$m[i], relative(expected$m[i]), "m")
-    expect_within(
-      link$se.fit^2 - extra, expected$s2[i], relative(expected$s2[i]), "s2"
-    )
+    expect_within(link$se.fit^2 - extra, expected$s2[i], relative(expected$s2[i]), "s2")
     if (extra > 0) next
     for (kind in c("probit", "hinge")) {
       prob <- predict(found$fit, new, type = "prob", link = kind)[, 2]
@@ -330,8 +309,7 @@ expect_golden_gibbs <- function(draws, golden) {
     expect_true(
       all(off <= 1),
       label = sprintf(
-        "%s of %s: %.2f of what is allowed", what, theirs$parameter[worst],
-        off[worst]
+        "%s of %s: %.2f of what is allowed", what, theirs$parameter[worst], off[worst]
       )
     )
   }
@@ -350,9 +328,7 @@ for (case in svm_cases) {
     plain <- golden_core_vb(golden, accelerate = FALSE)
     expect_golden_vb(plain, golden)
     expect_golden_structure(plain, golden)
-    expect_within(
-      plain$elbo[1:3], golden$vb$elbo_first3, 1e-7, "bound of steps 1 to 3"
-    )
+    expect_within(plain$elbo[1:3], golden$vb$elbo_first3, 1e-7, "bound of steps 1 to 3")
   })
 
   test_that(paste0(case, ": bsvm() gives the variational numbers"), {
@@ -365,28 +341,19 @@ for (case in svm_cases) {
     } else {
       expect_golden_predict_method(found, golden, call)
     }
-    plain <- golden_fit_vb(
-      golden, call,
-      tol = 1e-12, max_iter = 20000, accelerate = FALSE
-    )
+    plain <- golden_fit_vb(golden, call, tol = 1e-12, max_iter = 20000, accelerate = FALSE)
     expect_golden_vb(plain, golden)
-    expect_within(
-      plain$elbo[1:3], golden$vb$elbo_first3, 1e-7, "bound of steps 1 to 3"
-    )
+    expect_within(plain$elbo[1:3], golden$vb$elbo_first3, 1e-7, "bound of steps 1 to 3")
   })
 
   test_that(paste0(case, ": draws agree with the long run"), {
     skip_if(is.null(golden$gibbs), "no long run in the files")
     draws <- if (slow_tests) 40000 else 5000
-    expect_golden_gibbs(
-      golden_core_gibbs(golden, draws = draws, seed = 11), golden
-    )
+    expect_golden_gibbs(golden_core_gibbs(golden, draws = draws, seed = 11), golden)
     if (!is.null(call)) {
       expect_golden_gibbs(suppressWarnings(
         golden_fit_gibbs(
-          golden, call,
-          warmup = 500, ndraws = min(draws, 10000), seed = 12,
-          keep_imputed = TRUE
+          golden, call, warmup = 500, ndraws = min(draws, 10000), seed = 12, keep_imputed = TRUE
         ),
         classes = "bayeskernel_warning_convergence"
       ), golden)
@@ -403,11 +370,7 @@ test_that("class probabilities equal those of adaptive quadrature", {
     ifelse(prob$s2 < 0.0625, 1e-4, 1e-6), "hinge"
   )
   expect_within(
-    link_probability_cpp(prob$m, 0 * prob$s2, "hinge"), prob$hinge_plugin,
-    1e-12,
-    "hinge at s2 = 0"
+    link_probability_cpp(prob$m, 0 * prob$s2, "hinge"), prob$hinge_plugin, 1e-12, "hinge at s2 = 0"
   )
-  expect_within(
-    link_probability(prob$m, prob$s2, "probit"), prob$probit, 1e-12, "probit"
-  )
+  expect_within(link_probability(prob$m, prob$s2, "probit"), prob$probit, 1e-12, "probit")
 })

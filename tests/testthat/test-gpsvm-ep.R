@@ -1,15 +1,11 @@
-# Expectation propagation of the nonlinear machine, and tuning by what it says
-# of rows that are left out.
+# Expectation propagation of the nonlinear machine, and tuning by what it says of rows that are left
+# out.
 
 ep_data <- curved_data(150, seed = 5)
 ep_x <- curved_matrix(ep_data)
 
-ep_process <- function(..., tune = FALSE, x = ep_x, y = ep_data$y,
-                       inducing = 20, method = "ep") {
-  flat(gpsvm)(x, y,
-    inducing = inducing, method = method, seed = 1, threads = 1, ...,
-    tune = tune
-  )
+ep_process <- function(..., tune = FALSE, x = ep_x, y = ep_data$y, inducing = 20, method = "ep") {
+  flat(gpsvm)(x, y, inducing = inducing, method = method, seed = 1, threads = 1, ..., tune = tune)
 }
 
 link_moments_of <- function(fit, x = ep_x) {
@@ -20,17 +16,14 @@ test_that("standard deviations are those of the sampler, means near its", {
   for (inducing in list(15, "all")) {
     fit <- ep_process(inducing = inducing, nugget = 0.1)
     draws <- ep_process(
-      inducing = inducing, nugget = 0.1, method = "gibbs", chains = 2,
-      warmup = 200, ndraws = 1500
+      inducing = inducing, nugget = 0.1, method = "gibbs", chains = 2, warmup = 200, ndraws = 1500
     )
     found <- link_moments_of(fit)
     exact <- link_moments_of(draws)
     ratio <- exp(mean(log(found$se.fit / exact$se.fit)))
     expect_true(ratio > 0.93 && ratio < 1.04)
     expect_lt(sqrt(mean(((found$fit - exact$fit) / exact$se.fit)^2)), 0.12)
-    narrow <- link_moments_of(ep_process(
-      inducing = inducing, nugget = 0.1, method = "vb"
-    ))
+    narrow <- link_moments_of(ep_process(inducing = inducing, nugget = 0.1, method = "vb"))
     expect_lt(mean(narrow$se.fit / exact$se.fit), 0.9)
   }
 })
@@ -41,16 +34,13 @@ test_that("a point at every row is the exact process", {
   exact <- ep_process(kernel = kernel, inducing = "all", tol = 1e-9)
   expect_equal(sparse$log_evidence, exact$log_evidence, tolerance = 1e-5)
   expect_equal(sparse$loo, exact$loo, tolerance = 1e-4)
-  expect_equal(
-    link_moments_of(sparse), link_moments_of(exact), tolerance = 1e-4
-  )
+  expect_equal(link_moments_of(sparse), link_moments_of(exact), tolerance = 1e-4)
 })
 
 test_that("a row source gives the same fit", {
   z <- ep_x[1:15, ]
   streamed <- gpsvm(
-    row_source(ep_x, ep_data$y), rbf(1), z,
-    method = "ep", threads = 1, seed = 1, tune = FALSE
+    row_source(ep_x, ep_data$y), rbf(1), z, method = "ep", threads = 1, seed = 1, tune = FALSE
   )
   fit <- ep_process(kernel = rbf(1), inducing = z)
   expect_equal(streamed$log_evidence, fit$log_evidence, tolerance = 1e-9)
@@ -71,18 +61,14 @@ test_that("threads do not change a bit", {
 test_that("each row is predicted as by a fit without it", {
   x <- unclass(scale(ep_x))
   fit <- ep_process(
-    kernel = rbf(1, 2), standardize = FALSE, x = x, inducing = x[1:20, ],
-    tol = 1e-6
+    kernel = rbf(1, 2), standardize = FALSE, x = x, inducing = x[1:20, ], tol = 1e-6
   )
   for (i in c(2, 31, 77, 120)) {
     without <- ep_process(
       kernel = rbf(1, 2), standardize = FALSE, x = x[-i, ],
       y = ep_data$y[-i], inducing = x[1:20, ], tol = 1e-6
     )
-    p <- predict(
-      without, x[i, , drop = FALSE],
-      type = "prob", link = "probit"
-    )
+    p <- predict(without, x[i, , drop = FALSE], type = "prob", link = "probit")
     expect_lt(abs(log(p[1, as.character(ep_data$y[i])]) - fit$loo[i]), 0.02)
   }
 })
@@ -128,16 +114,12 @@ test_that("weights are powers: none is no row, whole ones nearly repeat it", {
   expect_equal(link_moments_of(none), link_moments_of(without))
   twice <- fit_with(c(41:110, 41:60))
   power <- fit_with(41:110, weights = rep(2:1, c(20, 50)))
-  expect_equal(
-    link_moments_of(power)$fit, link_moments_of(twice)$fit,
-    tolerance = 0.01
-  )
+  expect_equal(link_moments_of(power)$fit, link_moments_of(twice)$fit, tolerance = 0.01)
 })
 
 test_that("messages that do not settle give way to mean field, said", {
   expect_warning(
-    fit <- ep_process(max_iter = 2, tol = 1e-10),
-    class = "bayeskernel_warning_convergence"
+    fit <- ep_process(max_iter = 2, tol = 1e-10), class = "bayeskernel_warning_convergence"
   )
   vb <- ep_process(method = "vb", tol = 1e-6)
   expect_equal(link_moments_of(fit), link_moments_of(vb), tolerance = 1e-4)
@@ -169,15 +151,10 @@ test_that("no kernel near by predicts rows that are left out better", {
       kernel <- rbf(moved[["lengthscale"]], moved[["variance"]])
       start <- log(c(fit$median_distance, 1))
       prior <- score_prior(log(moved), start) - score_prior(log(found), start)
-      expect_lt(
-        mean_loo(kernel = kernel, inducing = z) - prior / fit$n, best
-      )
+      expect_lt(mean_loo(kernel = kernel, inducing = z) - prior / fit$n, best)
     }
   }
-  expect_match(
-    paste(capture.output(print(fit)), collapse = "\n"),
-    "by leave-one-out on 150 rows"
-  )
+  expect_match(paste(capture.output(print(fit)), collapse = "\n"), "by leave-one-out on 150 rows")
 })
 
 test_that("it stays in the box and works for every kind of process", {
@@ -186,12 +163,9 @@ test_that("it stays in the box and works for every kind of process", {
   expect_true(found[["variance"]] >= 0.5 && found[["variance"]] <= 0.6)
   expect_true(found[["lengthscale"]] >= 2 && found[["lengthscale"]] <= 2.5)
   few <- 1:60
-  exact <- ep_process(
-    x = ep_x[few, ], y = ep_data$y[few], inducing = "all", tune = "loo"
-  )
+  exact <- ep_process(x = ep_x[few, ], y = ep_data$y[few], inducing = "all", tune = "loo")
   expect_gt(
-    sum(exact$loo),
-    sum(ep_process(x = ep_x[few, ], y = ep_data$y[few], inducing = "all")$loo)
+    sum(exact$loo), sum(ep_process(x = ep_x[few, ], y = ep_data$y[few], inducing = "all")$loo)
   )
   nugget <- ep_process(nugget = 2, tune = "loo")
   expect_gt(sum(nugget$loo), sum(ep_process(nugget = 2)$loo))
@@ -215,7 +189,5 @@ test_that("an irrelevant column gets a long length-scale", {
 })
 
 test_that("another word for tune is refused", {
-  expect_error(ep_process(tune = "evidence"), "\"loo\"",
-    class = "bayeskernel_error_argument"
-  )
+  expect_error(ep_process(tune = "evidence"), "\"loo\"", class = "bayeskernel_error_argument")
 })

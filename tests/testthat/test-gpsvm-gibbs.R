@@ -4,10 +4,8 @@ slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 
 sample_process <- function(x, y, kernel, ..., tune = FALSE) {
   flat(gpsvm)(
-    x, y, kernel,
-    method = "gibbs", standardize = FALSE, chains = 4, warmup = 200,
-    ndraws = if (slow) 40000 else 6000, seed = 4, threads = 1, progress = FALSE,
-    ..., tune = tune
+    x, y, kernel, method = "gibbs", standardize = FALSE, chains = 4, warmup = 200,
+    ndraws = if (slow) 40000 else 6000, seed = 4, threads = 1, progress = FALSE, ..., tune = tune
   )
 }
 
@@ -25,15 +23,13 @@ test_that("two and three rows, with and without nugget", {
       k <- kernel_matrix(rbf(1, variance), x[rows, , drop = FALSE], threads = 1)
       for (nugget in c(0, 0.8)) {
         fit <- sample_process(
-          x[rows, , drop = FALSE], y[rows], rbf(1, variance),
-          inducing = "all", nugget = nugget
+          x[rows, , drop = FALSE], y[rows], rbf(1, variance), inducing = "all", nugget = nugget
         )
         grid <- process_grid(k, y[rows], nugget)
         expect_grid(fit, grid)
         # What is said of the rows is of f = g + e for an e of its own.
         expect_equal(
-          fit$fitted$var,
-          unname(apply(unclass(fit$draws), 3, \(f) stats::var(c(f)))) + nugget,
+          fit$fitted$var, unname(apply(unclass(fit$draws), 3, \(f) stats::var(c(f)))) + nugget,
           tolerance = 1e-4
         )
       }
@@ -43,21 +39,14 @@ test_that("two and three rows, with and without nugget", {
 
 test_that("weights are powers of the likelihood", {
   x <- matrix(c(-0.4, 0.7), dimnames = list(NULL, "a"))
-  fit <- sample_process(
-    x[c(1, 2, 2), , drop = FALSE], c(1, -1, -1), rbf(1), inducing = x
-  )
+  fit <- sample_process(x[c(1, 2, 2), , drop = FALSE], c(1, -1, -1), rbf(1), inducing = x)
   # Weight 2 is the row twice, here and in the grid.
   grid <- process_grid(kernel_matrix(rbf(1), x, threads = 1), c(1, -1), 0)
   expect_gt(abs(mean(fit$draws[, , 2]) - grid$mean[2]), 0.1)
-  weighted <- sample_process(
-    x, c(1, -1), rbf(1),
-    inducing = "all", weights = c(1, 2)
-  )
+  weighted <- sample_process(x, c(1, -1), rbf(1), inducing = "all", weights = c(1, 2))
   a <- batch_summary(unclass(fit$draws))
   b <- batch_summary(unclass(weighted$draws))
-  expect_lt(
-    max(abs(a$mean - b$mean) / sqrt(a$mcse_mean^2 + b$mcse_mean^2)), 4
-  )
+  expect_lt(max(abs(a$mean - b$mean) / sqrt(a$mcse_mean^2 + b$mcse_mean^2)), 4)
   expect_lt(max(abs(a$sd - b$sd) / sqrt(a$mcse_sd^2 + b$mcse_sd^2)), 4)
 })
 
@@ -65,8 +54,7 @@ test_that("the sampler and variational Bayes agree in the mean", {
   d <- curved_data(80)
   fit <- function(..., method = "vb", tune = FALSE) {
     flat(gpsvm)(
-      y ~ x1 + x2, d,
-      inducing = 12, nugget = 0.1, seed = 1, threads = 1, progress = FALSE, ...,
+      y ~ x1 + x2, d, inducing = 12, nugget = 0.1, seed = 1, threads = 1, progress = FALSE, ...,
       method = method, tune = tune
     )
   }
@@ -84,8 +72,7 @@ test_that("draws do not depend on threads, and chains have their own", {
   d <- curved_data(100)
   draw <- function(..., tune = FALSE, seed = 1) {
     suppressWarnings(flat(gpsvm)(
-      y ~ x1 + x2, d,
-      inducing = 15, method = "gibbs", ndraws = 20, warmup = 5, seed = seed,
+      y ~ x1 + x2, d, inducing = 15, method = "gibbs", ndraws = 20, warmup = 5, seed = seed,
       progress = FALSE, ..., tune = tune
     ), classes = "bayeskernel_warning_convergence")$draws
   }
@@ -103,8 +90,7 @@ test_that("an interrupted sampler stops, or keeps what it has", {
     out <- interrupted_work(function(ready, choice, d) {
       sample <- function(ndraws) {
         gpsvm(
-          y ~ x1 + x2, d,
-          method = "gibbs", inducing = 10,
+          y ~ x1 + x2, d, method = "gibbs", inducing = 10,
           control = list(warmup = 20, progress = FALSE, on_interrupt = choice), ndraws = ndraws,
           seed = 1, chains = 2, threads = 1, tune = FALSE
         )

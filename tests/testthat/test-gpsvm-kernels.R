@@ -16,9 +16,8 @@ season <- local({
 machine <- function(kernel, ..., formula = y ~ ., data = season,
                     method = "vb", tune = FALSE, inducing = 20) {
   flat(gpsvm)(
-    formula, data,
-    kernel = kernel, method = method, tune = tune, inducing = inducing,
-    seed = 1, threads = 1, ...
+    formula, data, kernel = kernel, method = method, tune = tune, inducing = inducing, seed = 1,
+    threads = 1, ...
   )
 }
 
@@ -29,9 +28,7 @@ test_that("a kernel of one column is that of a fit to this column", {
     one <- machine(leaf(columns = "lon"), inducing = "all")
     other <- machine(leaf(), inducing = "all", formula = y ~ lon)
     expect_equal(prob_of(one), prob_of(other), tolerance = 1e-6)
-    expect_equal(
-      unname(kernel_parameters(one)), unname(kernel_parameters(other))
-    )
+    expect_equal(unname(kernel_parameters(one)), unname(kernel_parameters(other)))
   }
   wide <- machine(matern(ard = TRUE, columns = c("month", "site")))
   expect_named(kernel_parameters(wide), c(
@@ -48,9 +45,7 @@ test_that("the period is in units of the predictor, standardised or not", {
   expect_equal(prob_of(fits[[1]]), prob_of(fits[[2]]), tolerance = 1e-6)
   expect_identical(kernel_parameters(fits[[1]])[["period"]], 12)
   later <- transform(season, month = month + 12 * 5)
-  expect_equal(
-    predict(fits[[1]], later, "prob"), prob_of(fits[[1]]), tolerance = 1e-8
-  )
+  expect_equal(predict(fits[[1]], later, "prob"), prob_of(fits[[1]]), tolerance = 1e-8)
   # The kernel of a fit means the same on raw columns and in another fit.
   raw <- as.matrix(season[1:6, c("lon", "month")])
   expect_equal(
@@ -95,26 +90,21 @@ test_that("Matern length-scales and a period are tuned by bound, loo, folds", {
   expect_gte(kernel_parameters(loo)[["periodic.period"]], 6)
   expect_lte(kernel_parameters(loo)[["periodic.period"]], 24)
   folds <- machine(
-    matern() * periodic(12, columns = "month"), data = small, tune = "cv",
-    inducing = 10
+    matern() * periodic(12, columns = "month"), data = small, tune = "cv", inducing = 10
   )
   expect_identical(kernel_parameters(folds)[["periodic.period"]], 12)
   expect_equal(nrow(folds$tuned$grid), 20)
 })
 
 test_that("bounds of length-scales mean distances, in their own columns", {
-  kernel <- resolve_lengthscale(
-    place_columns(rbf(columns = 1) + periodic(3) + linear(), 2), 2, 2
-  )
+  kernel <- resolve_lengthscale(place_columns(rbf(columns = 1) + periodic(3) + linear(), 2), 2, 2)
   process <- list(kernel = kernel, nugget = 0.5, medians = c(0.9, 1, NA))
   box <- tuning_box(kernel_parameters(kernel), process, gpsvm_prior())
   lower <- c(0.01, 0.05 * 0.9, 0.01, 0.05, 1.5, 0.01, 1e-6)
   upper <- c(1e4, 20 * 0.9, 1e4, 20, 6, 1e4, 10)
   expect_equal(unname(exp(box$lower)), lower)
   expect_equal(unname(exp(box$upper)), upper)
-  given <- tuning_box(
-    kernel_parameters(kernel), process, gpsvm_prior(lengthscale = c(1, 3))
-  )
+  given <- tuning_box(kernel_parameters(kernel), process, gpsvm_prior(lengthscale = c(1, 3)))
   lower[2] <- 1
   expect_equal(unname(exp(given$lower)), lower)
 })
@@ -131,27 +121,18 @@ test_that("categories agree across inducing points, formulas and codes", {
   expect_gt(nrow(points), 10)
   # The same process from codes, with all rows as points.
   coded <- transform(season, site = as.integer(site))
-  both <- list(
-    machine(kernel, inducing = "all"),
-    machine(kernel, inducing = "all", data = coded)
-  )
-  expect_equal(
-    prob_of(both[[1]]), predict(both[[2]], coded, "prob"), tolerance = 1e-6
-  )
+  both <- list(machine(kernel, inducing = "all"), machine(kernel, inducing = "all", data = coded))
+  expect_equal(prob_of(both[[1]]), predict(both[[2]], coded, "prob"), tolerance = 1e-6)
   # Points given on the scale of the data agree with rows.
   given <- machine(kernel, data = coded, inducing = unique(as.matrix(
     coded[c("lon", "month", "site")]
   )))
-  expect_equal(
-    predict(given, coded, "prob"), predict(both[[2]], coded, "prob"),
-    tolerance = 1e-3
-  )
+  expect_equal(predict(given, coded, "prob"), predict(both[[2]], coded, "prob"), tolerance = 1e-3)
   only <- machine(categorical(columns = "site"))
   prob <- prob_of(only)[, "yes"]
   expect_length(unique(round(prob, 6)), 3)
   expect_bk_error(
-    machine(kernel, optimize_inducing = TRUE, tune = "bound"), "kernel",
-    "cannot be moved"
+    machine(kernel, optimize_inducing = TRUE, tune = "bound"), "kernel", "cannot be moved"
   )
 })
 
@@ -164,17 +145,13 @@ test_that("columns that a model does not have are an error of the kernel", {
     ), "kernel", "month"
   )
   expect_bk_error(
-    mkprobit(y ~ lon, season, kernel = rbf(columns = "month"), threads = 1),
-    "kernel", "month"
+    mkprobit(y ~ lon, season, kernel = rbf(columns = "month"), threads = 1), "kernel", "month"
   )
-  expect_bk_error(
-    seqkr(y ~ lon, season, kernel = basis(), threads = 1), "kernel", "basis"
-  )
+  expect_bk_error(seqkr(y ~ lon, season, kernel = basis(), threads = 1), "kernel", "basis")
   # Numbers count what was given, though a constant column is left out.
   x <- cbind(a = season$lon, b = 1, c = season$month)
   fit <- suppressWarnings(gpsvm(
-    x, season$y, rbf(columns = 3),
-    method = "vb", tune = FALSE, inducing = 10, seed = 1, threads = 1
+    x, season$y, rbf(columns = 3), method = "vb", tune = FALSE, inducing = 10, seed = 1, threads = 1
   ))
   expect_named(fit$kernel$columns, "c")
   expect_bk_error(suppressWarnings(gpsvm(
@@ -194,30 +171,21 @@ test_that("fits with these kernels survive saveRDS()", {
   expect_identical(prob_of(readRDS(file)), prob_of(fit))
   expect_output(print(fit), "periodic\\(period = 12")
   short <- quick_process(
-    y ~ ., season, matern(5 / 2, columns = "lon") + categorical(columns = 2),
-    inducing = 8
+    y ~ ., season, matern(5 / 2, columns = "lon") + categorical(columns = 2), inducing = 8
   )
   expect_true(all(is.finite(prob_of(short))))
 })
 
 test_that("seqkr() and mkprobit() take the new kernels", {
   kernel <- matern(5 / 2, columns = "lon") + periodic(12, columns = "month")
-  fit <- quick_seqkr(
-    y ~ lon + month, season, family = "binomial", kernel = kernel,
-    particles = 20
-  )
+  fit <- quick_seqkr(y ~ lon + month, season, family = "binomial", kernel = kernel, particles = 20)
   expect_gt(mean(predict(fit, season) == season$y), 0.6)
   fit <- mkprobit(
-    y ~ ., season,
-    kernel = kernel * categorical(columns = "site") + kernel, tune = TRUE,
+    y ~ ., season, kernel = kernel * categorical(columns = "site") + kernel, tune = TRUE,
     control = list(normalize = TRUE), threads = 1, seed = 1
   )
   expect_gt(mean(predict(fit, season) == season$y), 0.85)
-  expect_equal(
-    unique(kernel_parameters(fit)[c(
-      "periodic1.period", "periodic2.period"
-    )]), 12
-  )
+  expect_equal(unique(kernel_parameters(fit)[c("periodic1.period", "periodic2.period")]), 12)
 })
 
 test_that("inducing points are moved with a kernel that is whole", {
@@ -238,8 +206,7 @@ test_that("rows of a source know their columns and their scales", {
     categorical(columns = "site") * rbf(1, columns = "lon")
   fit <- function(x, ...) {
     flat(gpsvm)(
-      x, ..., kernel = kernel, method = "vb", tune = FALSE, inducing = "all",
-      seed = 1, threads = 1
+      x, ..., kernel = kernel, method = "vb", tune = FALSE, inducing = "all", seed = 1, threads = 1
     )
   }
   columns <- c("lon", "month", "site")
@@ -258,19 +225,13 @@ test_that("linear() alone has a constant, other kernels what they say", {
   fit_to <- function(kernel) gpsvm(x, y, kernel = kernel, threads = 1, seed = 1)
   fit <- fit_to(linear())
   by_hand <- fit_to(polynomial(1))
-  expect_equal(
-    predict(fit, type = "link"), predict(by_hand, type = "link"),
-    tolerance = 1e-10
-  )
+  expect_equal(predict(fit, type = "link"), predict(by_hand, type = "link"), tolerance = 1e-10)
   # As columns with a constant in the linear model.
   wrong <- function(fit) mean(predict(fit, threshold = "margin") != y)
   expect_lt(wrong(fit), 0.06)
   expect_gt(wrong(fit_to(polynomial(1, offset = 0))), 0.08)
   twice <- fit_to(linear(2) + linear(1, columns = 1))
-  expect_identical(
-    vapply(kernel_leaves(twice$kernel), `[[`, "", "kind"),
-    c("polynomial", "linear")
-  )
+  expect_identical(vapply(kernel_leaves(twice$kernel), `[[`, "", "kind"), c("polynomial", "linear"))
 })
 
 test_that("kernels go by their names in every model", {
@@ -288,9 +249,7 @@ test_that("kernels go by their names in every model", {
   }
   spaces <- list(a = x[, 1:2], b = x[, 3:4])
   both <- mkprobit(spaces, y, kernel = c("rbf", "linear"), threads = 1)
-  expect_identical(
-    unname(vapply(both$kernel, `[[`, "", "kind")), c("rbf", "linear")
-  )
+  expect_identical(unname(vapply(both$kernel, `[[`, "", "kind")), c("rbf", "linear"))
   expect_equal(kernel_matrix("linear", x), kernel_matrix(linear(), x))
   expect_identical(
     seqkr(x[, 1:2], x[, 3], kernel = "rbf", particles = 10, seed = 1)$kernel,
@@ -315,10 +274,7 @@ test_that("kernels go by their names in every model", {
 
 test_that("columns of categorical matrices must agree", {
   x <- matrix(1:4, 2)
-  expect_bk_error(
-    kernel_matrix(categorical(), x, x[, 1, drop = FALSE]), "dimension",
-    "2 and 1"
-  )
+  expect_bk_error(kernel_matrix(categorical(), x, x[, 1, drop = FALSE]), "dimension", "2 and 1")
 })
 
 test_that("arguments of other packages are answered by what replaces them", {

@@ -3,14 +3,11 @@
 d <- curved_data(120)
 x <- curved_matrix(d)
 test_rows <- curved_data(50, seed = 8)
-vb <- gpsvm(y ~ x1 + x2, d, inducing = 12, seed = 1, threads = 1,
-  method = "vb", tune = FALSE)
+vb <- gpsvm(y ~ x1 + x2, d, inducing = 12, seed = 1, threads = 1, method = "vb", tune = FALSE)
 mcmc <- quick_process(y ~ x1 + x2, d, inducing = 12)
-mode <- gpsvm(y ~ x1 + x2, d, inducing = 12, method = "ecm", threads = 1,
-  tune = FALSE)
+mode <- gpsvm(y ~ x1 + x2, d, inducing = 12, method = "ecm", threads = 1, tune = FALSE)
 three <- curved_data(120, classes = 3)
-many <- gpsvm(y ~ x1 + x2, three, inducing = 12, seed = 1, threads = 1,
-  method = "vb", tune = FALSE)
+many <- gpsvm(y ~ x1 + x2, three, inducing = 12, seed = 1, threads = 1, method = "vb", tune = FALSE)
 fits <- list(vb, mcmc, mode, many)
 
 test_that("print() names rows, kernel, points, and how it ended", {
@@ -21,11 +18,8 @@ test_that("print() names rows, kernel, points, and how it ended", {
   expect_output(print(vb), "Converged after [0-9]+ passes, bound -")
   expect_output(print(mcmc), "2 chains of 40 draws, warmup 40: R-hat")
   expect_output(print(mode), "objective [0-9]")
-  expect_output(
-    print(many), "in 3 classes, a function for each: low, mid, high"
-  )
-  exact <- gpsvm(x, d$y, inducing = "all", nugget = 0.5, threads = 1,
-    method = "vb", tune = FALSE)
+  expect_output(print(many), "in 3 classes, a function for each: low, mid, high")
+  exact <- gpsvm(x, d$y, inducing = "all", nugget = 0.5, threads = 1, method = "vb", tune = FALSE)
   expect_output(print(exact), "every row \\(exact process\\)")
   expect_output(print(exact), "Nugget: +0.5")
   capped <- suppressWarnings(gpsvm(x, d$y, control = list(max_iter = 1), threads = 1,
@@ -42,9 +36,7 @@ test_that("summary() judges predictions", {
   p <- predict(vb, test_rows, type = "prob")
   m <- predict(vb, test_rows, type = "link")
   expect_equal(found$measures$rows, 50)
-  expect_equal(
-    found$measures$error, mean(predict(vb, test_rows) != test_rows$y)
-  )
+  expect_equal(found$measures$error, mean(predict(vb, test_rows) != test_rows$y))
   expect_equal(found$measures$brier, brier_score(test_rows$y, p))
   expect_equal(found$measures$log_loss, log_loss(test_rows$y, p))
   expect_equal(found$measures$auc, auc(test_rows$y, m))
@@ -56,8 +48,7 @@ test_that("summary() judges predictions", {
   classes <- summary(many, curved_data(50, 3, 8))
   expect_null(classes$measures$auc)
   expect_equal(
-    classes$measures$error,
-    mean(predict(many, curved_data(50, 3, 8)) != curved_data(50, 3, 8)$y)
+    classes$measures$error, mean(predict(many, curved_data(50, 3, 8)) != curved_data(50, 3, 8)$y)
   )
   expect_output(print(classes), "Log loss")
 })
@@ -70,11 +61,9 @@ test_that("labels of every kind are compared with those of the fit", {
     list(2 * (d$y == "out") - 1, 2 * truth - 1),
     list(d$y, as.character(test_rows$y)), list(d$y, test_rows$y)
   )) {
-    fit <- gpsvm(x, kind[[1]], inducing = 12, seed = 1, threads = 1,
-      method = "vb", tune = FALSE)
+    fit <- gpsvm(x, kind[[1]], inducing = 12, seed = 1, threads = 1, method = "vb", tune = FALSE)
     expect_equal(
-      summary(fit, new, kind[[2]])$measures, summary(vb, test_rows)$measures,
-      tolerance = 1e-8
+      summary(fit, new, kind[[2]])$measures, summary(vb, test_rows)$measures, tolerance = 1e-8
     )
   }
   # Rows with holes are left out.
@@ -82,24 +71,17 @@ test_that("labels of every kind are compared with those of the fit", {
   holed$x1[3] <- NA
   expect_equal(summary(vb, holed)$measures$rows, 49)
   expect_process_refusal(summary(vb, new), "argument", "y")
-  expect_process_refusal(
-    summary(vb, test_rows, c("other", rep("in", 49))), "response", "\"other\""
-  )
-  expect_process_refusal(
-    summary(vb, test_rows, test_rows$y[-1]), "dimension", "49"
-  )
+  expect_process_refusal(summary(vb, test_rows, c("other", rep("in", 49))), "response", "\"other\"")
+  expect_process_refusal(summary(vb, test_rows, test_rows$y[-1]), "dimension", "49")
 })
 
 test_that("the gain of more points is estimated", {
-  few <- gpsvm(y ~ x1 + x2, d, inducing = 3, seed = 1, threads = 1,
-    method = "vb", tune = FALSE)
+  few <- gpsvm(y ~ x1 + x2, d, inducing = 3, seed = 1, threads = 1, method = "vb", tune = FALSE)
   expect_gt(few$gain, vb$gain)
-  twice <- gpsvm(y ~ x1 + x2, d, inducing = 6, seed = 1, threads = 1,
-    method = "vb", tune = FALSE)
+  twice <- gpsvm(y ~ x1 + x2, d, inducing = 6, seed = 1, threads = 1, method = "vb", tune = FALSE)
   real <- last_bound(twice) - last_bound(few)
   expect_true(few$gain > real / 4 && few$gain < real * 4)
-  exact <- gpsvm(x, d$y, inducing = "all", threads = 1,
-    method = "vb", tune = FALSE)
+  exact <- gpsvm(x, d$y, inducing = "all", threads = 1, method = "vb", tune = FALSE)
   expect_null(exact$gain)
 })
 
@@ -125,14 +107,11 @@ test_that("tidy tables", {
     predict(vb, test_rows, type = "prob", link = "hinge")[, 2]
   )
   expect_named(
-    augment(many, three),
-    c("x1", "x2", "y", ".prob_low", ".prob_mid", ".prob_high", ".class")
+    augment(many, three), c("x1", "x2", "y", ".prob_low", ".prob_mid", ".prob_high", ".class")
   )
   expect_equal(augment(vb)$.prob, fitted(vb))
   kept <- gpsvm(
-    y ~ x1 + x2, d,
-    inducing = 12, seed = 1, threads = 1, model = TRUE,
-    method = "vb", tune = FALSE
+    y ~ x1 + x2, d, inducing = 12, seed = 1, threads = 1, model = TRUE, method = "vb", tune = FALSE
   )
   expect_equal(augment(kept)$.prob, fitted(kept))
   expect_equal(nrow(model.frame(kept)), 120)
@@ -148,9 +127,7 @@ test_that("draws in the forms of coda and posterior", {
   expect_equal(posterior::nchains(found), 2)
   expect_identical(posterior::variables(found), sprintf("u[%d]", 1:12))
   exact <- quick_process(x[1:20, ], d$y[1:20], inducing = "all", ndraws = 10)
-  expect_identical(
-    posterior::variables(posterior::as_draws(exact))[20], "f[20]"
-  )
+  expect_identical(posterior::variables(posterior::as_draws(exact))[20], "f[20]")
   # Those of q have its moments.
   q <- as.matrix(vb, ndraws = 20000, seed = 2)
   factor <- vb$posterior$factor
@@ -159,21 +136,16 @@ test_that("draws in the forms of coda and posterior", {
   expect_lt(max(abs(colMeans(q) - drop(factor %*% machine$mean)) / sd), 0.04)
   expect_lt(max(abs(apply(q, 2, stats::sd) / sd - 1)), 0.03)
   expect_bk_error(as.matrix(mode), "argument", "no draws")
-  expect_identical(
-    colnames(as.matrix(many, ndraws = 3, seed = 1))[13], "u[mid,1]"
-  )
+  expect_identical(colnames(as.matrix(many, ndraws = 3, seed = 1))[13], "u[mid,1]")
 })
 
 test_that("rows of the fit", {
   expect_equal(residuals(vb), +(d$y == "out") - fitted(vb))
   p <- fitted(vb)
-  expect_equal(
-    residuals(vb, "pearson"), (+(d$y == "out") - p) / sqrt(p * (1 - p))
-  )
+  expect_equal(residuals(vb, "pearson"), (+(d$y == "out") - p) / sqrt(p * (1 - p)))
   expect_identical(formula(vb), y ~ x1 + x2, ignore_attr = TRUE)
   expect_s3_class(terms(vb), "terms")
-  matrix <- gpsvm(x, d$y, inducing = 5, threads = 1,
-    method = "vb", tune = FALSE)
+  matrix <- gpsvm(x, d$y, inducing = 5, threads = 1, method = "vb", tune = FALSE)
   expect_bk_error(formula(matrix), "argument", "no formula")
   again <- update(vb, inducing = 6)
   expect_equal(nrow(again$inducing), 6)

@@ -1,5 +1,5 @@
-# Fits without an engine: the latent value of class k is a known function of
-# the predictors, its standard deviation grows with the first of them.
+# Fits without an engine: the latent value of class k is a known function of the predictors, its
+# standard deviation grows with the first of them.
 known_gpsvm <- function(columns, levels = c("no", "yes"), method = "vb", ...) {
   d <- length(columns)
   set.seed(4)
@@ -34,10 +34,7 @@ predict.known_gpsvm <- function(object, newdata, type, se.fit = FALSE, ...) {
   colnames(prob) <- object$levels
   prob
 }
-registerS3method(
-  "predict", "known_gpsvm", predict.known_gpsvm,
-  envir = asNamespace("stats")
-)
+registerS3method("predict", "known_gpsvm", predict.known_gpsvm, envir = asNamespace("stats"))
 
 two <- known_gpsvm(c("a", "b c"))
 three <- known_gpsvm(c("u", "v", "w"), c("x", "y", "z"))
@@ -57,22 +54,15 @@ drawn <- function(code) {
 test_that("every type that applies is drawn, and par() is put back", {
   rows <- cbind(a = c(0, 1), "b c" = c(2, -1))
   more <- cbind(u = c(0, 1, 2), v = 1, w = c(2, 0, 2))
-  sampled <- known_gpsvm(
-    c("a", "b"),
-    method = "gibbs", trace = list(), draws = numbered_draws()
-  )
+  sampled <- known_gpsvm(c("a", "b"), method = "gibbs", trace = list(), draws = numbered_draws())
   calls <- list(
     quote(plot(two)), quote(plot(two, newdata = rows)),
     quote(plot(two, newdata = rows, y = c("no", "yes"))),
     quote(plot(two, newdata = unname(rows), y = c("no", "yes"))),
     quote(plot(three, columns = c("w", "u"))),
-    quote(plot(
-      three,
-      columns = c("w", "u"), newdata = more, y = c("x", "y", "z")
-    )),
+    quote(plot(three, columns = c("w", "u"), newdata = more, y = c("x", "y", "z"))),
     quote(plot(two, "bound")), quote(plot(two, "lengthscales")),
-    quote(plot(three, newdata = more, y = c("x", "z", "z"))),
-    quote(plot(sampled, "trace"))
+    quote(plot(three, newdata = more, y = c("x", "z", "z"))), quote(plot(sampled, "trace"))
   )
   for (call in calls) {
     out <- drawn(eval(call))
@@ -82,15 +72,10 @@ test_that("every type that applies is drawn, and par() is put back", {
 })
 
 test_that("the default is the most telling plot", {
-  kept <- known_gpsvm(
-    c("u", "v", "w"),
-    fitted = list(mean = 1:4, var = 1:4), y = c(1, -1, 1, 1)
-  )
+  kept <- known_gpsvm(c("u", "v", "w"), fitted = list(mean = 1:4, var = 1:4), y = c(1, -1, 1, 1))
   expect_identical(telling_picture(pictures(two)), "boundary")
   expect_identical(telling_picture(pictures(kept)), "calibration")
-  expect_identical(
-    telling_picture(pictures(kept), list(columns = c("u", "v"))), "boundary"
-  )
+  expect_identical(telling_picture(pictures(kept), list(columns = c("u", "v"))), "boundary")
   expect_identical(telling_picture(pictures(three)), "bound")
   kept$trace <- list()
   kept$fitted <- NULL
@@ -109,30 +94,21 @@ test_that("a type that does not apply is refused with those that do", {
   expect_bk_error(plot(one, "boundary"), "argument", "one predictor")
   expect_bk_error(plot(one, "bound"), "argument", "no bound")
   factors <- known_gpsvm(
-    c("a", "gu", "gv"),
-    design = list(type = "formula", variables = c("a", "g"))
+    c("a", "gu", "gv"), design = list(type = "formula", variables = c("a", "g"))
   )
-  expect_bk_error(
-    plot(factors, "boundary", columns = c("a", "gu")), "argument", "factors"
-  )
+  expect_bk_error(plot(factors, "boundary", columns = c("a", "gu")), "argument", "factors")
   expect_bk_error(plot(three, "boundary"), "argument", "columns")
   expect_bk_error(plot(three, columns = c("u", "q")), "argument", "\"w\"")
   expect_bk_error(plot(three, columns = c("u", "u")), "argument", "different")
   expect_bk_error(
-    plot(three, columns = c("u", "v"), newdata = cbind(u = 1, z = 2)),
-    "argument", "\"v\""
+    plot(three, columns = c("u", "v"), newdata = cbind(u = 1, z = 2)), "argument", "\"v\""
   )
 })
 
 test_that("length-scales are those of every component, by column", {
   expect_equal(lengthscales(three), c(u = 2, v = 0.5, w = 30))
-  fit <- known_gpsvm(
-    c("a", "b"),
-    kernel = rbf(c(a = 1, b = 2)) + linear() + rbf(4)
-  )
-  expect_equal(
-    lengthscales(fit), c(rbf1.a = 1, rbf1.b = 2, rbf2.lengthscale = 4)
-  )
+  fit <- known_gpsvm(c("a", "b"), kernel = rbf(c(a = 1, b = 2)) + linear() + rbf(4))
+  expect_equal(lengthscales(fit), c(rbf1.a = 1, rbf1.b = 2, rbf2.lengthscale = 4))
   for (kernel in list(linear(), precomputed())) {
     expect_bk_error(
       plot(known_gpsvm(c("a", "b"), kernel = kernel), "lengthscales"),
@@ -147,9 +123,7 @@ test_that("the field of a boundary is that of predict(), others at the mean", {
   expect_equal(range(field$x), c(-9, 7) + c(-1, 1) * 0.08 * 16)
   grid <- expand.grid(w = field$x, u = field$y)
   grid <- cbind(grid, v = 20)
-  expect_equal(
-    field$prob, unname(predict(three, grid[c("u", "v", "w")], "prob"))
-  )
+  expect_equal(field$prob, unname(predict(three, grid[c("u", "v", "w")], "prob")))
   expect_equal(field$sd, exp(grid$u / 20))
   raw <- three
   raw$transform$center[] <- 0
@@ -172,19 +146,14 @@ test_that("points have the classes of their labels, or none", {
   out <- boundary_points(two, c("b c", "a"), rows, y)
   expect_equal(unname(out$at), cbind(4:1, 1:4))
   expect_equal(out$class, c(2, 1, 1, 2))
-  expect_identical(
-    boundary_points(two, c("b c", "a"), rows, NULL)$class, rep(NA_integer_, 4)
-  )
+  expect_identical(boundary_points(two, c("b c", "a"), rows, NULL)$class, rep(NA_integer_, 4))
   expect_bk_error(
-    boundary_points(two, c("b c", "a"), rows, replace(y, 2, "maybe")),
-    "response", "maybe"
+    boundary_points(two, c("b c", "a"), rows, replace(y, 2, "maybe")), "response", "maybe"
   )
   labelled <- known_gpsvm(c("a", "b c"), response = "y > 0", formula = y ~ a)
   labelled$levels <- c("FALSE", "TRUE")
   rows$y <- c(-1, 2, 3, -4)
-  expect_equal(
-    boundary_points(labelled, c("a", "b c"), rows, NULL)$class, c(1, 2, 2, 1)
-  )
+  expect_equal(boundary_points(labelled, c("a", "b c"), rows, NULL)$class, c(1, 2, 2, 1))
 })
 
 test_that("more classes than colours are numbered, with rows and without", {
@@ -192,9 +161,7 @@ test_that("more classes than colours are numbered, with rows and without", {
   expect_no_error(drawn(plot(many, "boundary")))
   rows <- data.frame(a = rnorm(20), b = rnorm(20))
   expect_no_error(drawn(plot(many, "boundary", newdata = rows)))
-  expect_no_error(
-    drawn(plot(many, "boundary", newdata = rows, y = rep(many$levels, 2)))
-  )
+  expect_no_error(drawn(plot(many, "boundary", newdata = rows, y = rep(many$levels, 2))))
 })
 
 test_that("calibration of new rows is that of calibration()", {
@@ -203,19 +170,14 @@ test_that("calibration of new rows is that of calibration()", {
   y <- ifelse(runif(50) < 0.5, "yes", "no")
   table <- NULL
   drawn(table <- plot(two, "calibration", newdata = rows, y = y, bins = 4))
-  expect_equal(
-    table,
-    calibration(factor(y, two$levels), predict(two, rows, "prob"), bins = 4)
-  )
+  expect_equal(table, calibration(factor(y, two$levels), predict(two, rows, "prob"), bins = 4))
   y <- replace(y, 3, NA)
   drawn(table <- plot(two, "calibration", newdata = rows, y = y, bins = 4))
   expect_equal(sum(table$rows), 49L)
   rows <- cbind(u = rnorm(50, sd = 3), v = 0, w = 0)
   y <- sample(three$levels, 50, TRUE)
   drawn(table <- plot(three, "calibration", newdata = rows, y = y))
-  expect_equal(
-    table, calibration(factor(y, three$levels), predict(three, rows, "prob"))
-  )
+  expect_equal(table, calibration(factor(y, three$levels), predict(three, rows, "prob")))
 })
 
 test_that("calibration of the fit's rows sets their labels beside predict()", {
@@ -263,10 +225,7 @@ test_that("partial dependence of several classes sums to one, within bands", {
   fit <- gpsvm(Species ~ ., iris, inducing = 20, tune = FALSE, seed = 1, threads = 1)
   drawn(table <- plot(fit, "partial", pars = "Petal.Width", threads = 1))
   expect_setequal(table$class, levels(iris$Species))
-  expect_equal(
-    as.vector(tapply(table$fit, table$value, sum)),
-    rep(1, length(unique(table$value)))
-  )
+  expect_equal(as.vector(tapply(table$fit, table$value, sum)), rep(1, length(unique(table$value))))
   expect_true(all(table$lwr <= table$fit & table$fit <= table$upr))
   # As of every row: 133 are averaged over.
   all <- transform(iris, Petal.Width = table$value[1])

@@ -4,11 +4,9 @@ d <- curved_data(150)
 x <- curved_matrix(d)
 new <- curved_matrix(curved_data(40, seed = 9))
 
-vb <- gpsvm(x, d$y, inducing = 15, nugget = 0.2, seed = 1, threads = 1,
-  method = "vb", tune = FALSE)
+vb <- gpsvm(x, d$y, inducing = 15, nugget = 0.2, seed = 1, threads = 1, method = "vb", tune = FALSE)
 mcmc <- quick_process(x, d$y, inducing = 15, nugget = 0.2, ndraws = 500)
-mode <- gpsvm(x, d$y, inducing = 15, method = "ecm", seed = 1, threads = 1,
-  tune = FALSE)
+mode <- gpsvm(x, d$y, inducing = 15, method = "ecm", seed = 1, threads = 1, tune = FALSE)
 
 test_that("the moments are those of the formulas, nugget included", {
   machine <- vb$posterior$machines[[1]]
@@ -24,24 +22,17 @@ test_that("the moments are those of the formulas, nugget included", {
 test_that("links turn moments into probabilities", {
   m <- predict(vb, new, type = "link", se.fit = TRUE)
   expect_equal(
-    predict(vb, new, type = "prob", link = "probit")[, 2],
-    pnorm(m$fit / sqrt(1 + m$se.fit^2)),
+    predict(vb, new, type = "prob", link = "probit")[, 2], pnorm(m$fit / sqrt(1 + m$se.fit^2)),
     tolerance = 1e-12
   )
   hinge <- vapply(1:40, function(i) {
     s <- m$se.fit[i]
     stats::integrate(function(f) {
-      stats::plogis(2 * (pmax(1 + f, 0) - pmax(1 - f, 0))) *
-        stats::dnorm(f, m$fit[i], s)
+      stats::plogis(2 * (pmax(1 + f, 0) - pmax(1 - f, 0))) * stats::dnorm(f, m$fit[i], s)
     }, m$fit[i] - 8 * s, m$fit[i] + 8 * s, rel.tol = 1e-9)$value
   }, 0)
-  expect_equal(
-    predict(vb, new, type = "prob", link = "hinge")[, 2], hinge,
-    tolerance = 1e-4
-  )
-  expect_lt(
-    log_loss(d$y, predict(vb, x, type = "prob")), log(2)
-  )
+  expect_equal(predict(vb, new, type = "prob", link = "hinge")[, 2], hinge, tolerance = 1e-4)
+  expect_lt(log_loss(d$y, predict(vb, x, type = "prob")), log(2))
 })
 
 test_that("probabilities of a sampler are averages over its draws", {
@@ -68,8 +59,7 @@ test_that("draws, intervals and standard deviations of q agree", {
     expect_identical(colnames(band), c("fit", "lwr", "upr"))
     expect_equal(band[, "fit"], m$fit)
     expect_equal(band[, "upr"] - band[, "fit"], qnorm(0.9) * m$se.fit)
-    inside <- f > rep(band[, "lwr"], each = 4000) &
-      f < rep(band[, "upr"], each = 4000)
+    inside <- f > rep(band[, "lwr"], each = 4000) & f < rep(band[, "upr"], each = 4000)
     expect_lt(abs(mean(inside) - 0.8), 0.01)
     p <- predict(fit, new, "prob", draws = TRUE, ndraws = 4000, seed = 3)
     sd <- predict(fit, new, type = "prob", se.fit = TRUE)$se.fit
@@ -80,17 +70,10 @@ test_that("draws, intervals and standard deviations of q agree", {
 test_that("thresholds choose the class", {
   p <- predict(vb, new, type = "prob")[, 2]
   for (threshold in c(0, 0.2, 0.9, 1)) {
-    expect_identical(
-      predict(vb, new, threshold = threshold) == "out", p >= threshold
-    )
+    expect_identical(predict(vb, new, threshold = threshold) == "out", p >= threshold)
   }
-  expect_identical(
-    predict(vb, new, threshold = "prevalence") == "out",
-    p >= mean(d$y == "out")
-  )
-  expect_process_refusal(
-    predict(vb, new, threshold = 2), "argument", "threshold"
-  )
+  expect_identical(predict(vb, new, threshold = "prevalence") == "out", p >= mean(d$y == "out"))
+  expect_process_refusal(predict(vb, new, threshold = 2), "argument", "threshold")
 })
 
 test_that("one row, many rows, rows in parts", {
@@ -98,18 +81,14 @@ test_that("one row, many rows, rows in parts", {
   for (fit in list(vb, mcmc, mode)) {
     whole <- predict(fit, new, type = "link", se.fit = TRUE)
     for (rows in list(1, 40:1, c(3, 3))) {
-      part <- predict(
-        fit, new[rows, , drop = FALSE],
-        type = "link", se.fit = TRUE
-      )
+      part <- predict(fit, new[rows, , drop = FALSE], type = "link", se.fit = TRUE)
       expect_equal(part$fit, whole$fit[rows], tolerance = 1e-12)
       expect_equal(part$se.fit, whole$se.fit[rows], tolerance = 1e-12)
     }
   }
   large <- new[rep(1:40, 500), ]
   expect_equal(
-    predict(vb, large, type = "link", threads = 2),
-    rep(predict(vb, new, type = "link"), 500),
+    predict(vb, large, type = "link", threads = 2), rep(predict(vb, new, type = "link"), 500),
     tolerance = 1e-12
   )
 })
@@ -126,9 +105,8 @@ test_that("omitted rows count as the user's na.action says", {
   holed$x1[c(4, 9)] <- NA
   for (action in list(na.omit, na.exclude)) {
     fit <- gpsvm(
-      y ~ x1 + x2, holed,
-      inducing = 10, na.action = action, seed = 1, threads = 1,
-      method = "vb", tune = FALSE
+      y ~ x1 + x2, holed, inducing = 10, na.action = action, seed = 1, threads = 1, method = "vb",
+      tune = FALSE
     )
     expect_equal(nobs(fit), 148)
     kept <- predict(fit, holed, type = "link")
@@ -145,16 +123,11 @@ test_that("factors and transformed predictors are rebuilt", {
   fit <- gpsvm(y ~ log(x1) + g, d, inducing = 10, seed = 1, threads = 1,
     method = "vb", tune = FALSE)
   expect_identical(fit$columns, c("log(x1)", "ga", "gb", "gc"))
-  expect_equal(
-    predict(fit, d[51:60, ], "link"), predict(fit, type = "link")[51:60]
-  )
+  expect_equal(predict(fit, d[51:60, ], "link"), predict(fit, type = "link")[51:60])
   one <- transform(d[60, ], g = "c")
   expect_equal(
     predict(fit, one, type = "link"),
-    predict(
-      fit, transform(d[60, ], g = factor("c", c("c", "a"))),
-      type = "link"
-    )
+    predict(fit, transform(d[60, ], g = factor("c", c("c", "a"))), type = "link")
   )
 })
 
@@ -167,8 +140,7 @@ test_that("a source of new rows, with holes", {
     whole <- predict(fit, new, type = "link", se.fit = TRUE)
     expect_equal(found$fit[-3], whole$fit[-3], tolerance = 1e-12)
     expect_equal(
-      predict(fit, row_source(new), type = "prob"),
-      predict(fit, new, type = "prob"),
+      predict(fit, row_source(new), type = "prob"), predict(fit, new, type = "prob"),
       tolerance = 1e-12
     )
     expect_identical(

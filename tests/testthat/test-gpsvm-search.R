@@ -27,9 +27,7 @@ test_that("the top of a score is found in few evaluations", {
   for (name in names(shapes)) {
     for (top in list(c(0.3, -0.2), c(-1.1, 1), c(2.5, 1.2))) {
       ours <- peak(top, shape = shapes[[name]])
-      found <- maximise_score(
-        open_search_of(rbf(1)), ours$levels, gpsvm_prior()
-      )
+      found <- maximise_score(open_search_of(rbf(1)), ours$levels, gpsvm_prior())
       # By a fine grid, of the last level with its prior.
       goal <- function(par) 10 * shapes[[name]](par - top) - sum(par^2) / 8
       best <- stats::optim(top, function(par) -goal(par), control = list(
@@ -50,15 +48,11 @@ test_that("more parameters are climbed by differences", {
   ours <- peak(top)
   found <- maximise_score(
     list(
-      kernel = rbf(1, 1) + linear(1), nugget = 0, z = matrix(0, 2, 3),
-      medians = c(1, 1)
+      kernel = rbf(1, 1) + linear(1), nugget = 0, z = matrix(0, 2, 3), medians = c(1, 1)
     ), ours$levels, gpsvm_prior()
   )
   # 10 (p - top)^2 and p^2 / 8.
-  expect_equal(
-    unname(log(kernel_parameters(found$kernel))), top * 80 / 81,
-    tolerance = 0.02
-  )
+  expect_equal(unname(log(kernel_parameters(found$kernel))), top * 80 / 81, tolerance = 0.02)
 })
 
 test_that("a score may be missing at some points, or at all", {
@@ -67,9 +61,7 @@ test_that("a score may be missing at some points, or at all", {
   found <- maximise_score(open_search_of(rbf(1)), ours$levels, gpsvm_prior())
   expect_lt(max(abs(log(kernel_parameters(found$kernel)))), 0.3)
   nowhere <- peak(c(0, 0), shape = function(d) -Inf)
-  found <- maximise_score(
-    open_search_of(rbf(1)), nowhere$levels, gpsvm_prior()
-  )
+  found <- maximise_score(open_search_of(rbf(1)), nowhere$levels, gpsvm_prior())
   expect_false(found$tuned$converged)
   expect_equal(found$tuned$bound, -Inf)
 })
@@ -80,8 +72,7 @@ test_that("both forms of the link are climbed where both may be the best", {
     looked <- 0
     level <- list(rows = 100, score = function(at) {
       looked <<- looked + 1
-      c(-10 * sum((at$kernel + 1)^2), more - 10 * sum((at$kernel - 1)^2)) -
-        c(0, worth_of_form)
+      c(-10 * sum((at$kernel + 1)^2), more - 10 * sum((at$kernel - 1)^2)) - c(0, worth_of_form)
     })
     found <- maximise_score(open_search_of(rbf(1)), list(level), gpsvm_prior())
     c(log(kernel_parameters(found$kernel)), found$tuned$bound, looked)
@@ -98,8 +89,7 @@ test_that("rows of a part stand for those of their class", {
   set.seed(1)
   labels <- sample(rep(0:2, c(300, 95, 5)))
   data <- list(
-    x = matrix(seq_along(labels)), labels = labels, weights = numeric(),
-    users = runif(400)
+    x = matrix(seq_along(labels)), labels = labels, weights = numeric(), users = runif(400)
   )
   part <- stratified_rows(data, 100, 7)
   at <- part$x[, 1]
@@ -107,9 +97,7 @@ test_that("rows of a part stand for those of their class", {
   expect_false(is.unsorted(at, strictly = TRUE))
   expect_equal(as.vector(table(part$labels)), c(75, 24, 3))
   share <- part$users / data$users[at]
-  expect_equal(
-    as.vector(tapply(share, part$labels, sum)), c(300, 95, 5)
-  )
+  expect_equal(as.vector(tapply(share, part$labels, sum)), c(300, 95, 5))
   expect_identical(stratified_rows(data, 100, 7), part)
 })
 
@@ -118,8 +106,7 @@ test_that("a tuned fit is that of its kernel, from whatever messages", {
   x <- curved_matrix(d)
   fit <- gpsvm(x, d$y, threads = 1, seed = 1)
   cold <- gpsvm(
-    x, d$y, kernel = fit$kernel, inducing = nrow(fit$inducing), tune = FALSE,
-    threads = 1, seed = 1
+    x, d$y, kernel = fit$kernel, inducing = nrow(fit$inducing), tune = FALSE, threads = 1, seed = 1
   )
   expect_equal(fit$fitted$mean, cold$fitted$mean, tolerance = 5e-3)
   expect_equal(fit$fitted$var, cold$fitted$var, tolerance = 5e-3)
@@ -144,9 +131,7 @@ test_that("tuning says how far it is", {
     readLines(file, warn = FALSE)
   }
   lines <- grep("^tuning", said(progress = TRUE), value = TRUE)
-  expect_match(
-    lines[1], "^tuning, 200 rows: evaluation 2[0-9], best score -[0-9.]+ *$"
-  )
+  expect_match(lines[1], "^tuning, 200 rows: evaluation 2[0-9], best score -[0-9.]+ *$")
   expect_match(lines[2], "^tuning, 320 rows: evaluation [0-9]+")
   expect_length(said(progress = FALSE), 0)
 })
@@ -158,8 +143,7 @@ test_that("an interrupt of tuning keeps the best kernel, and is warned of once",
     y <- rbinom(4000, 1, plogis(3 * sin(2 * x[, 1]) + x[, 2]))
     ready()
     gpsvm(
-      x, y, rbf(ard = TRUE),
-      inducing = 100, tune = TRUE, threads = 1, seed = 1,
+      x, y, rbf(ard = TRUE), inducing = 100, tune = TRUE, threads = 1, seed = 1,
       control = list(on_interrupt = "keep")
     )
   }, after = 2)

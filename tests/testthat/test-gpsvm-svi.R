@@ -1,5 +1,5 @@
-# Stochastic steps of the nonlinear machine: they come near the optimum of the
-# full passes, and with passes behind them reach it.
+# Stochastic steps of the nonlinear machine: they come near the optimum of the full passes, and with
+# passes behind them reach it.
 
 svi_data <- curved_data(3000, seed = 5)
 svi_x <- curved_matrix(svi_data)
@@ -7,8 +7,7 @@ svi_y <- 2 * (svi_data$y == "out") - 1
 
 process <- function(..., method = "vb", tune = FALSE, inducing = 20) {
   flat(gpsvm)(
-    svi_x, svi_y, inducing = inducing, seed = 3, threads = 1, ...,
-    method = method, tune = tune
+    svi_x, svi_y, inducing = inducing, seed = 3, threads = 1, ..., method = method, tune = tune
   )
 }
 
@@ -18,10 +17,7 @@ test_that("steps alone come within a thousandth of the bound", {
   for (rate in c("rm", "adaptive")) {
     for (size in c(20, 100)) {
       epochs <- if (size == 20) 100 else 400
-      fit <- process(
-        method = "svi", rate = rate, batch_size = size, epochs = epochs,
-        max_iter = 0
-      )
+      fit <- process(method = "svi", rate = rate, batch_size = size, epochs = epochs, max_iter = 0)
       found <- bound_of(fit, svi_x, svi_y)
       expect_lt(found, last_bound(batch) + 1e-6)
       expect_gt(found, last_bound(batch) - 1e-3 * abs(last_bound(batch)))
@@ -31,27 +27,19 @@ test_that("steps alone come within a thousandth of the bound", {
       expect_equal(fit$diagnostics$passes, 0)
       expect_bk_error(elbo(fit), "argument", "max_iter")
       expect_output(print(fit), "Ended after [0-9]+ minibatches of")
-      expect_equal(
-        fitted(fit), predict(fit, svi_x, type = "prob")[, 2],
-        tolerance = 1e-12
-      )
+      expect_equal(fitted(fit), predict(fit, svi_x, type = "prob")[, 2], tolerance = 1e-12)
     }
   }
 })
 
 test_that("the bound in plain R is the one that is reported", {
-  expect_equal(
-    bound_of(batch, svi_x, svi_y), last_bound(batch),
-    tolerance = 1e-9
-  )
+  expect_equal(bound_of(batch, svi_x, svi_y), last_bound(batch), tolerance = 1e-9)
 })
 
 test_that("steps and then passes end where passes end", {
   for (rate in c("rm", "adaptive")) {
     for (size in c(10, 1000, 1e6)) {
-      fit <- process(
-        method = "svi", rate = rate, batch_size = size, tol = 1e-10
-      )
+      fit <- process(method = "svi", rate = rate, batch_size = size, tol = 1e-10)
       expect_lt(abs(last_bound(fit) - last_bound(batch)), 1e-5)
       expect_equal(fitted(fit), fitted(batch), tolerance = 1e-4)
     }
@@ -60,9 +48,7 @@ test_that("steps and then passes end where passes end", {
 
 test_that("epochs end early once their bound has settled", {
   long <- process(method = "svi", batch_size = 50, epochs = 30)
-  short <- process(
-    method = "svi", batch_size = 50, epochs = 30, epoch_tol = 1e-2
-  )
+  short <- process(method = "svi", batch_size = 50, epochs = 30, epoch_tol = 1e-2)
   expect_equal(long$diagnostics$steps, 30 * 60)
   bound <- short$trace$epochs
   expect_lt(length(bound), 20)
@@ -72,8 +58,7 @@ test_that("epochs end early once their bound has settled", {
   expect_lt(abs(last_bound(short) - last_bound(batch)), 1e-2)
   expect_bk_warning(
     process(
-      method = "svi", batch_size = 50, epochs = 3, epoch_tol = 1e-12,
-      max_iter = 0
+      method = "svi", batch_size = 50, epochs = 3, epoch_tol = 1e-12, max_iter = 0
     ), "max_iter", "steps"
   )
 })
@@ -81,9 +66,8 @@ test_that("epochs end early once their bound has settled", {
 test_that("a seed names the steps, threads do not change them", {
   fit <- function(seed, threads = 1) {
     gpsvm(
-      svi_x, svi_y,
-      inducing = svi_x[1:40, ], method = "svi", control = list(max_iter = 0), seed = seed,
-      threads = threads, tune = FALSE
+      svi_x, svi_y, inducing = svi_x[1:40, ], method = "svi", control = list(max_iter = 0),
+      seed = seed, threads = threads, tune = FALSE
     )$posterior
   }
   one <- fit(1)
@@ -99,8 +83,7 @@ test_that("the method is chosen by size and named", {
   skip_if_not(identical(Sys.getenv("BAYESKERNEL_SLOW"), "true"))
   x <- matrix(rnorm(6e5), dimnames = list(NULL, "a"))
   large <- gpsvm(
-    x, x[, 1] + rnorm(6e5) > 0,
-    inducing = 90, threads = 2, seed = 1, control = list(tol = 1e-2)
+    x, x[, 1] + rnorm(6e5) > 0, inducing = 90, threads = 2, seed = 1, control = list(tol = 1e-2)
   )
   expect_identical(large$method, "svi")
   expect_output(print(large), "minibatches")

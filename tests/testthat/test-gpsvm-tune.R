@@ -4,18 +4,13 @@ d <- curved_data(250, seed = 3)
 x <- curved_matrix(d)
 
 process <- function(..., method = "vb", tune = FALSE, inducing = 15) {
-  flat(gpsvm)(
-    x, d$y, inducing = inducing, seed = 1, threads = 1, ..., method = method,
-    tune = tune
-  )
+  flat(gpsvm)(x, d$y, inducing = inducing, seed = 1, threads = 1, ..., method = method, tune = tune)
 }
 
 plain <- process()
 
 test_that("the bound rises, and stays inside the box", {
-  for (kernel in list(
-    rbf(), rbf(ard = TRUE), rbf(1) + linear(0.5), rbf() * polynomial(2)
-  )) {
+  for (kernel in list(rbf(), rbf(ard = TRUE), rbf(1) + linear(0.5), rbf() * polynomial(2))) {
     before <- process(kernel = kernel)
     after <- process(kernel = kernel, tune = "bound")
     expect_gt(last_bound(after), last_bound(before))
@@ -42,9 +37,7 @@ test_that("at the maximum no parameter near by is better", {
     for (k in 1:2) {
       moved <- found
       moved[k] <- moved[k] * step
-      other <- process(
-        kernel = rbf(moved[["lengthscale"]], moved[["variance"]]), tol = 1e-9
-      )
+      other <- process(kernel = rbf(moved[["lengthscale"]], moved[["variance"]]), tol = 1e-9)
       expect_lt(last_bound(other), best)
     }
   }
@@ -54,8 +47,7 @@ test_that("an irrelevant column gets a long length-scale", {
   set.seed(4)
   noisy <- cbind(x, noise = rnorm(250))
   fit <- gpsvm(
-    noisy, d$y, rbf(ard = TRUE),
-    inducing = 30, tune = "bound", seed = 1, threads = 1, method = "vb"
+    noisy, d$y, rbf(ard = TRUE), inducing = 30, tune = "bound", seed = 1, threads = 1, method = "vb"
   )
   ell <- fit$kernel$lengthscale
   expect_named(ell, c("x1", "x2", "noise"))
@@ -83,8 +75,7 @@ test_that("the exact process is tuned by its own bound", {
   few <- 1:90
   fit <- function(..., method = "vb", tune = FALSE) {
     flat(gpsvm)(
-      x[few, ], d$y[few],
-      inducing = "all", threads = 1, seed = 1, ..., method = method, tune = tune
+      x[few, ], d$y[few], inducing = "all", threads = 1, seed = 1, ..., method = method, tune = tune
     )
   }
   tuned <- fit(tune = "bound")
@@ -101,12 +92,9 @@ test_that("the exact process is tuned by its own bound", {
 test_that("a sample of the rows is enough, and is the same for any threads", {
   fit <- process(tune = "bound", tune_rows = 100)
   expect_equal(fit$tuned$rows, 100)
-  expect_lte(
-    last_bound(fit), last_bound(process(tune = "bound")) + 1e-3
-  )
+  expect_lte(last_bound(fit), last_bound(process(tune = "bound")) + 1e-3)
   again <- gpsvm(
-    x, d$y,
-    inducing = 15, tune = "bound", control = list(tune_rows = 100), seed = 1, threads = 2,
+    x, d$y, inducing = 15, tune = "bound", control = list(tune_rows = 100), seed = 1, threads = 2,
     method = "vb"
   )
   expect_identical(again$posterior, fit$posterior)
@@ -114,8 +102,7 @@ test_that("a sample of the rows is enough, and is the same for any threads", {
 
 test_that("cross-validation picks from its grid the smallest loss", {
   few <- gpsvm(
-    x[1:60, ], d$y[1:60],
-    inducing = "all", tune = "cv", seed = 1, threads = 1, method = "vb"
+    x[1:60, ], d$y[1:60], inducing = "all", tune = "cv", seed = 1, threads = 1, method = "vb"
   )
   for (fit in list(process(tune = "cv"), few)) {
     grid <- fit$tuned$grid
@@ -123,10 +110,7 @@ test_that("cross-validation picks from its grid the smallest loss", {
     best <- grid[which.min(grid$log_loss), ]
     expect_equal(
       kernel_parameters(fit$kernel),
-      c(
-        variance = best$variance,
-        lengthscale = best$lengthscale * fit$median_distance
-      )
+      c(variance = best$variance, lengthscale = best$lengthscale * fit$median_distance)
     )
     expect_true(all(is.finite(grid$log_loss) & grid$log_loss > 0))
     expect_lt(min(grid$log_loss), log(2))
@@ -140,8 +124,7 @@ test_that("a component of no use is named as switched off", {
   set.seed(6)
   y <- x[, 2] + rnorm(250) / 3 > 0
   fit <- gpsvm(
-    x, y, linear(1e4) + rbf(1, 0.01),
-    inducing = 15, tune = "bound", seed = 1, threads = 1,
+    x, y, linear(1e4) + rbf(1, 0.01), inducing = 15, tune = "bound", seed = 1, threads = 1,
     prior = gpsvm_prior(variance = c(1e-12, 1e4)), method = "vb"
   )
   found <- kernel_parameters(fit$kernel)
@@ -149,9 +132,7 @@ test_that("a component of no use is named as switched off", {
   expect_identical("rbf.variance" %in% fit$tuned$off, small)
   off <- switched_off(linear(10) + rbf(1, 1e-6))
   expect_identical(off, "rbf.variance")
-  expect_match(
-    tuning_text(list(by = "bound", rows = 9, off = off)), "off: rbf.variance"
-  )
+  expect_match(tuning_text(list(by = "bound", rows = 9, off = off)), "off: rbf.variance")
 })
 
 test_that("many points are tuned with fewer and lie in the kernel's distance", {
@@ -163,20 +144,16 @@ test_that("many points are tuned with fewer and lie in the kernel's distance", {
     control = list(tune_rows = 4000), threads = 2L, seed = 1
   )
   expect_identical(nrow(tuned$inducing), 160L)
-  # 4000 x 160^2 is above 1e8. The same kernel, given, on one thread: the points
-  # are those of the tuned fit.
+  # 4000 x 160^2 is above 1e8. The same kernel, given, on one thread: the points are those of the
+  # tuned fit.
   given <- gpsvm(
-    x, y, tuned$kernel, inducing = 160, method = "vb", tune = FALSE,
-    threads = 1L, seed = 1
+    x, y, tuned$kernel, inducing = 160, method = "vb", tune = FALSE, threads = 1L, seed = 1
   )
   expect_identical(given$inducing, tuned$inducing)
   # Column b says nothing: the points spread along a.
   ell <- tuned$kernel$lengthscale
   expect_gt(ell[["b"]], 4 * ell[["a"]])
-  plain <- gpsvm(
-    x, y, rbf(1), inducing = 160, method = "vb", tune = FALSE, threads = 1L,
-    seed = 1
-  )
+  plain <- gpsvm(x, y, rbf(1), inducing = 160, method = "vb", tune = FALSE, threads = 1L, seed = 1)
   gap <- function(fit) mean(diff(sort(fit$inducing[, "a"]))^2)
   expect_lt(gap(given), gap(plain))
 })
@@ -217,9 +194,7 @@ test_that("with every row an inducing point tuning looks at fewer of many", {
   expect_true(fit$exact)
   # The cube of the rows, two parameters, against the work of `quick_tuning`.
   expect_identical(fit$tuned$rows, as.integer(floor(7e7^(1 / 3))))
-  start <- gpsvm(
-    x, y, inducing = "all", tune = FALSE, threads = 1, seed = 1
-  )
+  start <- gpsvm(x, y, inducing = "all", tune = FALSE, threads = 1, seed = 1)
   new <- matrix(rnorm(2000), 1000)
   label <- rbinom(1000, 1, stats::plogis(4 * sin(2 * new[, 1]) + 2 * new[, 2]))
   loss <- function(fit) {

@@ -1,5 +1,5 @@
-# The variational fit of the nonlinear machine against plain R, quadrature, the
-# linear machine and the hinge loss itself.
+# The variational fit of the nonlinear machine against plain R, quadrature, the linear machine and
+# the hinge loss itself.
 
 vb_data <- curved_data(80)
 vb_x <- scale(curved_matrix(vb_data))
@@ -7,12 +7,10 @@ attributes(vb_x)[c("scaled:center", "scaled:scale")] <- NULL
 vb_y <- 2 * (vb_data$y == "out") - 1
 
 # On the rows as they are, to full accuracy.
-tight <- function(kernel, inducing, x = vb_x, y = vb_y, ..., method = "vb",
-                  tune = FALSE) {
+tight <- function(kernel, inducing, x = vb_x, y = vb_y, ..., method = "vb", tune = FALSE) {
   flat(gpsvm)(
-    x, y, kernel,
-    inducing = inducing, standardize = FALSE, threads = 1, seed = 1,
-    tol = 1e-13, max_iter = 20000, ..., method = method, tune = tune
+    x, y, kernel, inducing = inducing, standardize = FALSE, threads = 1, seed = 1, tol = 1e-13,
+    max_iter = 20000, ..., method = method, tune = tune
   )
 }
 
@@ -39,9 +37,7 @@ test_that("every kernel, with nugget and weights, against plain R", {
       expect_plain(tight(kernel, z, nugget = nugget), plain)
     }
     used <- weights > 0
-    plain <- plain_gpsvm(
-      vb_y[used], k$k_mm, k$k_nm[used, ], k$k_nn[used], weights[used]
-    )
+    plain <- plain_gpsvm(vb_y[used], k$k_mm, k$k_nm[used, ], k$k_nn[used], weights[used])
     fit <- tight(kernel, z, nugget = 0.3, weights = weights)
     expect_equal(last_bound(fit), plain$bound, tolerance = 1e-8)
     expect_equal(fit$posterior$machines[[1]]$mean, plain$a, tolerance = 1e-5)
@@ -55,19 +51,14 @@ test_that("a point at every row is the exact process", {
   new <- vb_x[1:10, ] + 0.2
   expect_equal(
     predict(sparse, new, type = "link", se.fit = TRUE),
-    predict(exact, new, type = "link", se.fit = TRUE),
-    tolerance = 1e-4
+    predict(exact, new, type = "link", se.fit = TRUE), tolerance = 1e-4
   )
   k <- kernel_matrix(rbf(1, 2), vb_x, threads = 1)
   given <- tight(precomputed(), NULL, x = k)
   expect_equal(given$fitted, exact$fitted, tolerance = 1e-8)
   expect_equal(
-    predict(
-      given, kernel_matrix(rbf(1, 2), new, vb_x, threads = 1), "link",
-      se.fit = TRUE
-    ),
-    predict(exact, new, type = "link", se.fit = TRUE),
-    tolerance = 1e-6
+    predict(given, kernel_matrix(rbf(1, 2), new, vb_x, threads = 1), "link", se.fit = TRUE),
+    predict(exact, new, type = "link", se.fit = TRUE), tolerance = 1e-6
   )
 })
 
@@ -97,21 +88,16 @@ test_that("the bound never falls, and acceleration arrives where it does", {
 
 test_that("a linear kernel is the linear machine", {
   linear_fit <- bsvm(
-    y ~ 0 + x1 + x2, data.frame(vb_x, y = vb_y),
-    penalty = "none", standardize = FALSE, threads = 1,
-    control = list(tol = 1e-13),
-    prior = bsvm_prior(beta_var = 1.5), method = "vb"
+    y ~ 0 + x1 + x2, data.frame(vb_x, y = vb_y), penalty = "none", standardize = FALSE, threads = 1,
+    control = list(tol = 1e-13), prior = bsvm_prior(beta_var = 1.5), method = "vb"
   )
   # Without the constant that linear() has in gpsvm().
-  fit <- tight(
-    polynomial(1, offset = 0, variance = 1.5), rbind(c(1, 0.5), c(-0.5, 1))
-  )
+  fit <- tight(polynomial(1, offset = 0, variance = 1.5), rbind(c(1, 0.5), c(-0.5, 1)))
   # Up to the jitter of the kernel matrix.
   expect_lt(abs(last_bound(fit) - last_bound(linear_fit)), 1e-3)
   expect_equal(
     predict(fit, vb_x, type = "link", se.fit = TRUE),
-    predict(linear_fit, as.data.frame(vb_x), type = "link", se.fit = TRUE),
-    tolerance = 1e-3
+    predict(linear_fit, as.data.frame(vb_x), type = "link", se.fit = TRUE), tolerance = 1e-3
   )
 })
 

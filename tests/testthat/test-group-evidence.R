@@ -1,5 +1,4 @@
-# What a fit with random effects says of its likelihood, by quadrature and by
-# refits.
+# What a fit with random effects says of its likelihood, by quadrature and by refits.
 
 pairs <- local({
   set.seed(3)
@@ -32,8 +31,7 @@ exact_deviance <- function(d) {
   b <- seq(-1.5, 3.5, length.out = 19)
   s <- seq(log(0.15), log(40), length.out = 19)
   at <- expand.grid(a = a, b = b, s = s)
-  log_post <- dnorm(at$a, 0, 10, TRUE) + dnorm(at$b, 0, 2.5, TRUE) -
-    2 * at$s - 2 * exp(-at$s)
+  log_post <- dnorm(at$a, 0, 10, TRUE) + dnorm(at$b, 0, 2.5, TRUE) - 2 * at$s - 2 * exp(-at$s)
   node <- seq(-5.5, 5.5, length.out = 41)
   mass <- dnorm(node) * (node[2] - node[1])
   sd <- exp(at$s / 2)
@@ -60,9 +58,7 @@ exact_deviance <- function(d) {
 
 test_that("deviance() and degrees of freedom are those of the posterior", {
   exact <- exact_deviance(pairs)
-  prior <- bkm_prior(
-    beta_var = 6.25, intercept_var = 100, var_shape = 2, var_rate = 2
-  )
+  prior <- bkm_prior(beta_var = 6.25, intercept_var = 100, var_shape = 2, var_rate = 2)
   for (method in c("ep", "gibbs")) {
     fit <- suppressWarnings(bkm(y ~ x + (1 | g), pairs, "logit",
       method = method, standardize = FALSE, prior = prior, threads = 1,

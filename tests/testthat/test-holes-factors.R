@@ -41,26 +41,18 @@ test_that("every completed row is the row of complete data", {
     known <- which(!is.na(d$x[row]))
     expect_gt(sum(is.na(d$f[row[known]])), 15)
     if (!length(rows$processes)) {
-      expect_equal(
-        unname(rows$x[at[known], ]), unname(truth$x[row[known], ]),
-        tolerance = 1e-12
-      )
+      expect_equal(unname(rows$x[at[known], ]), unname(truth$x[row[known], ]), tolerance = 1e-12)
     }
     for (t in seq_along(rows$random)) {
       expect_equal(
-        unname(rows$random[[t]]$z[at[known], ]),
-        unname(truth$random[[t]]$z[row[known], ])
+        unname(rows$random[[t]]$z[at[known], ]), unname(truth$random[[t]]$z[row[known], ])
       )
-      expect_identical(
-        rows$random[[t]]$group[at], truth$random[[t]]$group[row]
-      )
+      expect_identical(rows$random[[t]]$group[at], truth$random[[t]]$group[row])
     }
     # A number that is missing enters what its level makes of it.
-    if ("f:x" %in% attr(terms(formula), "term.labels") &&
-      !length(rows$processes)) {
+    if ("f:x" %in% attr(terms(formula), "term.labels") && !length(rows$processes)) {
       j <- match("x", design$holes$predictors)
-      x <- design$holes$center[j] +
-        design$holes$scale_x[j] * rows$atoms$predictors[, j]
+      x <- design$holes$center[j] + design$holes$scale_x[j] * rows$atoms$predictors[, j]
       level <- c("a", "b", "c")[rows$atoms$codes[, 1]]
       expect_equal(unname(rows$x[, "fb:x"]), x * (level == "b"))
       expect_equal(unname(rows$x[, "fc:x"]), x * (level == "c"))
@@ -99,15 +91,14 @@ test_that("levels have the probabilities of Bayes' rule given predictors", {
   expected <- exp(score) / rowSums(exp(score))
   found <- matrix(0, 100, 3)
   own <- atoms$row <= 100
-  found[cbind(atoms$row, atoms$codes[, 1])[own, ]] <-
-    exp(atoms$log_prior[own])
+  found[cbind(atoms$row, atoms$codes[, 1])[own, ]] <- exp(atoms$log_prior[own])
   # Incomplete rows tell about the model, too.
   expect_lt(max(abs(found - expected)), 0.06)
   expect_gt(cor(as.vector(found), as.vector(expected)), 0.99)
 })
 
-# Posterior of a probit model of one factor, f of two levels, over all its
-# completions: those that are alike to the rows are counted.
+# Posterior of a probit model of one factor, f of two levels, over all its completions: those that
+# are alike to the rows are counted.
 over_completions <- function(d, gone) {
   share <- mean(d$f == "b", na.rm = TRUE)
   zero <- gone[d$y[gone] == 0]
@@ -129,9 +120,7 @@ over_completions <- function(d, gone) {
   mean <- drop(vapply(parts, `[[`, c(0, 0), "mean") %*% weight)
   square <- vapply(parts, function(p) p$sd^2 + p$mean^2, c(0, 0)) %*% weight
   level <- colSums(weight * counts) / c(length(zero), length(one))
-  list(
-    mean = mean, sd = drop(sqrt(square - mean^2)), level_b = unname(level)
-  )
+  list(mean = mean, sd = drop(sqrt(square - mean^2)), level_b = unname(level))
 }
 
 test_that("moments are those over all completions, by enumeration", {
@@ -146,8 +135,7 @@ test_that("moments are those over all completions, by enumeration", {
     d$y <- factor(d$y)
     for (method in c("ep", "vb")) {
       fit <- quiet_bkm(
-        y ~ f, d, "probit",
-        method = method, standardize = FALSE,
+        y ~ f, d, "probit", method = method, standardize = FALSE,
         prior = bkm_prior(beta_var = 2.5^2, intercept_var = 100)
       )
       expect_lt(max(abs(unname(coef(fit)) - exact$mean) / exact$sd), 0.03)
@@ -198,12 +186,8 @@ test_that("every family and method takes them, with holes in numbers too", {
       expect_identical(unique(own$row), which(is.na(d$f)))
       expect_equal(as.vector(tapply(own$mean, own$row, sum)), rep(1, 20))
       expect_identical(own$level[1:3], c("a", "b", "c"))
-      expect_equal(
-        values$row[values$column == "x"], which(is.na(d$x))
-      )
-      new <- data.frame(
-        f = c(NA, "b", NA), w = 0, x = c(1, NA, NA), g = c("a", NA, "new")
-      )
+      expect_equal(values$row[values$column == "x"], which(is.na(d$x)))
+      new <- data.frame(f = c(NA, "b", NA), w = 0, x = c(1, NA, NA), g = c("a", NA, "new"))
       new$g[2] <- "b"
       p <- predict(fit, new, type = "link", se.fit = TRUE)
       expect_false(anyNA(unlist(p)))
@@ -225,26 +209,20 @@ test_that("predictions mix the levels, not the moments", {
   }, numeric(3))
   prior <- prior / rowSums(prior)
   expect_equal(
-    unname(predict(fit, new, type = "prob")[, 2]),
-    unname(rowSums(prior * each)), tolerance = 1e-6
+    unname(predict(fit, new, type = "prob")[, 2]), unname(rowSums(prior * each)), tolerance = 1e-6
   )
   mean <- vapply(c("a", "b", "c"), function(level) {
     predict(fit, transform(new, f = level), type = "link")
   }, numeric(3))
   expect_equal(
-    unname(predict(fit, new, type = "link")), unname(rowSums(prior * mean)),
-    tolerance = 1e-6
+    unname(predict(fit, new, type = "link")), unname(rowSums(prior * mean)), tolerance = 1e-6
   )
-  draws <- predict(
-    fit, new, type = "prob", draws = TRUE, ndraws = 4000, seed = 1
-  )
+  draws <- predict(fit, new, type = "prob", draws = TRUE, ndraws = 4000, seed = 1)
   expect_lt(max(abs(colMeans(draws) - rowSums(prior * each))), 0.03)
   # Rows alone, among others, in another order and of the fit.
   some <- d[c(4, 1, 10), ]
   all <- predict(fit, d, type = "prob")
-  expect_equal(
-    unname(predict(fit, some, type = "prob")), unname(all[c(4, 1, 10), ])
-  )
+  expect_equal(unname(predict(fit, some, type = "prob")), unname(all[c(4, 1, 10), ]))
   expect_equal(nrow(predict(fit, d[0, ], type = "prob")), 0L)
 })
 
@@ -263,8 +241,7 @@ test_that("a factor is missing in processes, random slopes and text, too", {
   d$flag[c(5, 60)] <- NA
   logical <- quiet_bkm(number ~ flag + f, d, "gaussian")
   values <- imputed(logical)
-  expect_identical(unique(values$level[values$column == "flag"]),
-    c("FALSE", "TRUE"))
+  expect_identical(unique(values$level[values$column == "flag"]), c("FALSE", "TRUE"))
   new <- data.frame(flag = NA, f = NA)
   expect_true(is.finite(predict(logical, new)))
 })
@@ -279,10 +256,7 @@ test_that("the summary counts missing factors once a row", {
 
 test_that("bsvm() takes them by mean field", {
   d <- with_holes()
-  fit <- suppressWarnings(bsvm(
-    y ~ f + x, d,
-    missing = "model", method = "vb", threads = 1
-  ))
+  fit <- suppressWarnings(bsvm(y ~ f + x, d, missing = "model", method = "vb", threads = 1))
   expect_identical(sum(imputed(fit)$column == "f"), 60L)
   expect_false(anyNA(predict(fit, d, type = "prob")))
 })
@@ -293,9 +267,7 @@ test_that("a saved fit predicts the same", {
   file <- tempfile(fileext = ".rds")
   on.exit(unlink(file))
   saveRDS(fit, file)
-  expect_identical(
-    predict(readRDS(file), d, type = "prob"), predict(fit, d, type = "prob")
-  )
+  expect_identical(predict(readRDS(file), d, type = "prob"), predict(fit, d, type = "prob"))
 })
 
 test_that("what cannot be is refused with the reason", {
@@ -304,8 +276,7 @@ test_that("what cannot be is refused with the reason", {
     expect_error(code, text, class = paste0("bayeskernel_error_", kind))
   }
   refused(
-    quiet_bkm(y ~ f, transform(d, f = factor(NA, levels = c("a", "b")))),
-    "missing", "every row"
+    quiet_bkm(y ~ f, transform(d, f = factor(NA, levels = c("a", "b")))), "missing", "every row"
   )
   one <- transform(d, f = factor(ifelse(is.na(f), NA, "a"), c("a", "b")))
   refused(quiet_bkm(y ~ f + w, one), "argument", "constant")
@@ -314,24 +285,16 @@ test_that("what cannot be is refused with the reason", {
   refused(quiet_bkm(y ~ w + (1 | f), d), "missing", "grouping")
   refused(quiet_bkm(y ~ f + gp(w, by = f), d), "missing", "by")
   refused(quiet_bkm(y ~ f + s(w, by = f, k = 4), d), "missing", "smooth")
-  refused(
-    quiet_bkm(y ~ f + I(f == "a"), d), "missing", "same variable"
-  )
+  refused(quiet_bkm(y ~ f + I(f == "a"), d), "missing", "same variable")
   many <- transform(d, a = factor(rep_len(1:12, 120)))
   many$a[5] <- NA
   many$b <- rev(many$a)
   refused(quiet_bkm(y ~ a + b, many), "argument", "too many levels")
-  expect_error(
-    bkm(y ~ f, d, threads = 1), class = "bayeskernel_error_missing"
-  )
+  expect_error(bkm(y ~ f, d, threads = 1), class = "bayeskernel_error_missing")
   fit <- quiet_bkm(y ~ f + w + g, d)
-  refused(
-    predict(fit, data.frame(f = "z", w = 0, g = "a")), "argument", "new level"
-  )
+  refused(predict(fit, data.frame(f = "z", w = 0, g = "a")), "argument", "new level")
   # Of a factor that missed nothing in the fit nothing is known.
-  expect_true(is.na(predict(
-    fit, data.frame(f = "a", w = 0, g = NA), type = "link"
-  )))
+  expect_true(is.na(predict(fit, data.frame(f = "a", w = 0, g = NA), type = "link")))
 })
 
 test_that("levels that do not occur are no atoms", {
@@ -339,16 +302,12 @@ test_that("levels that do not occur are no atoms", {
   levels(d$f) <- c("a", "b", "c")
   d$f <- factor(d$f, c("unused", "c", "a", "b"))
   fit <- quiet_bkm(y ~ f + x, d)
-  expect_identical(
-    unique(na.omit(imputed(fit)$level)), c("c", "a", "b")
-  )
+  expect_identical(unique(na.omit(imputed(fit)$level)), c("c", "a", "b"))
 })
 
 test_that("rows of weight 0 are those that are left out", {
   d <- with_holes()
-  none <- quiet_bkm(
-    y ~ f, d, weights = as.numeric(!is.na(f)), method = "ep"
-  )
+  none <- quiet_bkm(y ~ f, d, weights = as.numeric(!is.na(f)), method = "ep")
   complete <- bkm(y ~ f, d[!is.na(d$f), ], method = "ep", threads = 1)
   expect_equal(coef(none), coef(complete), tolerance = 1e-4)
 })
@@ -382,8 +341,8 @@ test_that("with a fifth of a factor missing estimates are near the whole's", {
   expect_gte(sum(runs["model", ] < runs["complete", ]), 8)
 })
 
-# y ~ x + (1 | g) of a factor with missing levels, by Gibbs sampling in plain R:
-# flat coefficients, half Cauchy standard deviation of groups, IG(.01, .01).
+# y ~ x + (1 | g) of a factor with missing levels, by Gibbs sampling in plain R: flat coefficients,
+# half Cauchy standard deviation of groups, IG(.01, .01).
 plain_level_gibbs <- function(y, x, g, sweeps = 4000, warmup = 500) {
   n <- length(y)
   k <- nlevels(x)
@@ -431,8 +390,7 @@ test_that("method \"gibbs\" draws missing levels, beside groups too", {
     method = "gibbs", penalty = "none", standardize = FALSE, chains = 2,
     ndraws = 2000, control = list(warmup = 300), seed = 1, threads = 1,
     prior = bkm_prior(
-      beta_var = 1e4, intercept_var = 1e4, sd_scale = 1, noise_shape = 0.01,
-      noise_rate = 0.01
+      beta_var = 1e4, intercept_var = 1e4, sd_scale = 1, noise_shape = 0.01, noise_rate = 0.01
     )
   ), classes = "bayeskernel_warning_convergence")
   want <- plain_level_gibbs(y, x, g)
@@ -461,9 +419,7 @@ test_that("levels that miss by a Gaussian response are not biased", {
     d <- data.frame(y, x, z)
     full <- coef(bkm(y ~ x + z, d, penalty = "none", threads = 1))
     d$x[runif(n) < plogis(2 * y - 1)] <- NA
-    coef(bkm(
-      y ~ x + z, d, missing = "model", penalty = "none", threads = 1
-    )) - full
+    coef(bkm(y ~ x + z, d, missing = "model", penalty = "none", threads = 1)) - full
   }, numeric(4))
   # .50, -.71, -.15 without the response in the law of the levels.
   expect_lt(max(abs(rowMeans(gap))), 0.12)

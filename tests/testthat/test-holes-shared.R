@@ -1,6 +1,5 @@
-# Predictors that are constant within groups and miss values: completed once a
-# group. Right answers are those of a Gibbs sampler in plain R, of integrate(),
-# and of simulations.
+# Predictors that are constant within groups and miss values: completed once a group. Right answers
+# are those of a Gibbs sampler in plain R, of integrate(), and of simulations.
 
 slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 
@@ -9,8 +8,7 @@ shared_data <- function(seed, groups = 30, size = 10, by_y = FALSE) {
   g <- rep(seq_len(groups), each = size)
   x <- rnorm(groups)
   z <- rnorm(length(g))
-  y <- 1 + 0.8 * x[g] + 0.5 * z + rnorm(groups, 0, 0.5)[g] +
-    rnorm(length(g), 0, 0.5)
+  y <- 1 + 0.8 * x[g] + 0.5 * z + rnorm(groups, 0, 0.5)[g] + rnorm(length(g), 0, 0.5)
   gone <- if (by_y) {
     which(runif(groups) < plogis(-1 + 1.5 * (tapply(y, g, mean) - 1)))
   } else {
@@ -20,9 +18,8 @@ shared_data <- function(seed, groups = 30, size = 10, by_y = FALSE) {
   data.frame(y = y, x = x[g], z = z, g = factor(sprintf("g%02d", g)))
 }
 
-# y = b0 + b1 x_g + b2 z + u_g + e, x_g ~ N(mu + c (mean of z), tau^2),
-# variances of u and e with IG(shape, rate) priors; every unknown drawn given the
-# others.
+# y = b0 + b1 x_g + b2 z + u_g + e, x_g ~ N(mu + c (mean of z), tau^2), variances of u and e with
+# IG(shape, rate) priors; every unknown drawn given the others.
 plain_gibbs <- function(d, shape, rate, sweeps = 6000, seed = 1) {
   set.seed(seed)
   g <- as.integer(d$g)
@@ -37,8 +34,7 @@ plain_gibbs <- function(d, shape, rate, sweeps = 6000, seed = 1) {
   tau2 <- 1
   draws <- matrix(0, sweeps, 3 + length(open))
   for (k in seq_len(sweeps)) {
-    # Coefficients, then x and u together: of a group y less the rest has mean
-    # b1 x + u.
+    # Coefficients, then x and u together: of a group y less the rest has mean b1 x + u.
     m <- cbind(1, x[g], d$z)
     v <- chol2inv(chol(crossprod(m)))
     hat <- v %*% crossprod(m, d$y - u[g])
@@ -68,15 +64,11 @@ plain_gibbs <- function(d, shape, rate, sweeps = 6000, seed = 1) {
 test_that("one completion a group gives the posterior of a plain sampler", {
   d <- shared_data(4, groups = 24, size = 6)
   right <- plain_gibbs(d, 2, 0.5)
-  prior <- bkm_prior(
-    var_shape = 2, var_rate = 0.5, noise_shape = 2, noise_rate = 0.5
-  )
+  prior <- bkm_prior(var_shape = 2, var_rate = 0.5, noise_shape = 2, noise_rate = 0.5)
   for (method in c("ep", "vb", "gibbs")) {
     fit <- suppressWarnings(bkm(
-      y ~ x + z + (1 | g), d,
-      family = "gaussian", method = method, prior = prior,
-      missing = "model", standardize = FALSE, seed = 1, threads = 1,
-      ndraws = 500, chains = 2
+      y ~ x + z + (1 | g), d, family = "gaussian", method = method, prior = prior,
+      missing = "model", standardize = FALSE, seed = 1, threads = 1, ndraws = 500, chains = 2
     ))
     sd <- sqrt(diag(vcov(fit)))
     off <- (fixef(fit) - right$mean[1:3]) / right$sd[1:3]
@@ -104,35 +96,28 @@ test_that("the likelihood of a group is its integral over the effect", {
   unit <- c(1, 1, 1, 2, 2, 2)
   density <- list(
     gaussian = function(y, f) dnorm(y, f, 0.7, log = TRUE),
-    logit = function(y, f) -log1p(exp(-y * f)),
-    probit = function(y, f) pnorm(y * f, log.p = TRUE),
+    logit = function(y, f) -log1p(exp(-y * f)), probit = function(y, f) pnorm(y * f, log.p = TRUE),
     hinge = function(y, f) -2 * pmax(1 - y * f, 0)
   )
   for (family in names(density)) {
-    found <- shared_log_likelihood(
-      family, y, w, f, matrix(z), unit, matrix(1.7), 0.7
-    )
+    found <- shared_log_likelihood(family, y, w, f, matrix(z), unit, matrix(1.7), 0.7)
     right <- vapply(1:2, function(k) {
       at <- unit == k
       log(integrate(function(u) {
         vapply(u, function(u) {
-          exp(sum(w[at] * density[[family]](y[at], f[at] + z[at] * u))) *
-            dnorm(u, 0, sqrt(1.7))
+          exp(sum(w[at] * density[[family]](y[at], f[at] + z[at] * u))) * dnorm(u, 0, sqrt(1.7))
         }, 1)
       }, -12, 12, rel.tol = 1e-8)$value)
     }, 1)
     # The nodes do not see the corners of the hinge.
     expect_equal(
-      unname(diff(found)), diff(right),
-      tolerance = if (family == "hinge") 0.02 else 1e-3
+      unname(diff(found)), diff(right), tolerance = if (family == "hinge") 0.02 else 1e-3
     )
   }
   # Two effects, a normal response: the marginal density.
   z2 <- cbind(1, rnorm(6))
   psi <- matrix(c(1, 0.3, 0.3, 0.5), 2)
-  found <- shared_log_likelihood(
-    "gaussian", y, rep(1, 6), f, z2, unit, psi, 0.7
-  )
+  found <- shared_log_likelihood("gaussian", y, rep(1, 6), f, z2, unit, psi, 0.7)
   right <- vapply(1:2, function(k) {
     at <- unit == k
     v <- z2[at, ] %*% psi %*% t(z2[at, ]) + diag(0.49, 3)
@@ -191,9 +176,7 @@ test_that("which predictors are shared, and by which factor", {
   expect_length(unique(a[-1]), 2)
   expect_length(unique(values("b")), 3)
   expect_length(unique(values("f", "u")), 2)
-  expect_equal(
-    unname(values("f", "u") + values("f", "v") + values("f", "w")), rep(1, 8)
-  )
+  expect_equal(unname(values("f", "u") + values("f", "v") + values("f", "w")), rep(1, 8))
   expect_length(unique(values("c")), 2)
   expect_false(anyNA(fitted(fit)))
   # A predictor of rows that agree by chance is one of rows.
@@ -202,8 +185,7 @@ test_that("which predictors are shared, and by which factor", {
   expect_false(is_shared(c(1:19, NA), rep(1:10, each = 2)))
   expect_error(
     bkm(
-      y ~ b + (1 | class), d,
-      family = "gaussian", method = "ep", missing = "model", select = TRUE
+      y ~ b + (1 | class), d, family = "gaussian", method = "ep", missing = "model", select = TRUE
     ),
     class = "bayeskernel_error_argument"
   )
@@ -218,8 +200,7 @@ test_that("rows whose groups tell all are the fit of the complete rows", {
   with_holes$b[c(2, 40)] <- NA
   fits <- lapply(list(d, with_holes), function(data) {
     bkm(
-      y ~ x + b + (1 | g), data,
-      family = "gaussian", method = "vb", missing = "model",
+      y ~ x + b + (1 | g), data, family = "gaussian", method = "vb", missing = "model",
       standardize = FALSE, threads = 1
     )
   })
@@ -227,9 +208,7 @@ test_that("rows whose groups tell all are the fit of the complete rows", {
   expect_equal(vcov(fits[[2]]), vcov(fits[[1]]), tolerance = 1e-4)
   told <- imputed(fits[[2]])
   expect_equal(told$mean[told$column == "x"], d$x[c(1, 6)])
-  expect_equal(told$mean[told$column == "b" & told$level == "u"], as.double(
-    d$b[c(2, 40)] == "u"
-  ))
+  expect_equal(told$mean[told$column == "b" & told$level == "u"], as.double(d$b[c(2, 40)] == "u"))
   # Only a factor, nothing else that tells.
   lone <- with_few_fits(bkm(
     y ~ b + (1 | g), transform(d, b = replace(b, g == "g04", NA)),
@@ -244,24 +223,19 @@ test_that("new rows of a group that misses a value have its completions", {
   new <- rbind(d[open, ], data.frame(y = 0, x = NA, z = 0, g = "new"))
   for (method in c("ep", "vb", "gibbs")) {
     fit <- with_few_fits(bkm(
-      y ~ x + z + (1 | g), d,
-      family = "gaussian", method = method, missing = "model", seed = 1,
+      y ~ x + z + (1 | g), d, family = "gaussian", method = method, missing = "model", seed = 1,
       threads = 1, ndraws = 400, control = list(warmup = 200), chains = 2
     ))
     own <- predict(fit, se.fit = TRUE)
     told <- predict(fit, new, se.fit = TRUE)
-    expect_equal(
-      unname(told$fit[1:2]), unname(own$fit[open]), tolerance = 0.02
-    )
+    expect_equal(unname(told$fit[1:2]), unname(own$fit[open]), tolerance = 0.02)
     expect_true(all(abs(told$se.fit[1:2] / own$se.fit[open] - 1) < 0.1))
     # Of an unknown group nothing is known.
     expect_gt(told$se.fit[3], 2 * told$se.fit[1])
     file <- tempfile()
     saveRDS(fit, file)
     expect_equal(predict(readRDS(file), new), predict(fit, new))
-    expect_error(
-      log_evidence(fit), "whole groups", class = "bayeskernel_error_argument"
-    )
+    expect_error(log_evidence(fit), "whole groups", class = "bayeskernel_error_argument")
   }
 })
 
@@ -276,15 +250,11 @@ test_that("a factor of groups, classes and the sampler", {
   d$b[d$g %in% hidden] <- NA
   fits <- lapply(c("ep", "gibbs"), function(method) {
     with_few_fits(bkm(
-      y ~ b + z + (1 | g), d,
-      family = "logit", method = method, missing = "model", seed = 1,
+      y ~ b + z + (1 | g), d, family = "logit", method = method, missing = "model", seed = 1,
       threads = 1, ndraws = 500, chains = 2
     ))
   })
-  expect_lt(
-    max(abs(fixef(fits[[1]]) - fixef(fits[[2]])) / sqrt(diag(vcov(fits[[2]])))),
-    0.5
-  )
+  expect_lt(max(abs(fixef(fits[[1]]) - fixef(fits[[2]])) / sqrt(diag(vcov(fits[[2]])))), 0.5)
   told <- imputed(fits[[1]])
   one <- told[!duplicated(paste(d$g[told$row], told$level)), ]
   right <- b[d$g[one$row]] == one$level
@@ -299,9 +269,8 @@ test_that("slow: intervals of predictors of groups hold their level", {
     for (method in c("ep", "gibbs")) {
       all <- vapply(1:20, function(seed) {
         fit <- suppressWarnings(bkm(
-          y ~ x + z + (1 | g), shared_data(seed, by_y = by_y),
-          family = "gaussian", method = method, missing = "model", seed = 1,
-          threads = 1
+          y ~ x + z + (1 | g), shared_data(seed, by_y = by_y), family = "gaussian", method = method,
+          missing = "model", seed = 1, threads = 1
         ))
         limits <- confint(fit, level = 0.9)[1:3, ]
         cbind(fixef(fit), limits[, 1] < truth & truth < limits[, 2])

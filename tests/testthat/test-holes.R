@@ -2,9 +2,8 @@
 clinic <- function(n = 40) {
   set.seed(8)
   full <- data.frame(
-    y = rep(0:1, n / 2), x = rnorm(n, 5), z = runif(n), w = rnorm(n, 0, 3),
-    dose = rexp(n), f = gl(3, 1, n, labels = c("a", "b", "c")),
-    g = rep(1:5, n / 5), o = runif(n)
+    y = rep(0:1, n / 2), x = rnorm(n, 5), z = runif(n), w = rnorm(n, 0, 3), dose = rexp(n),
+    f = gl(3, 1, n, labels = c("a", "b", "c")), g = rep(1:5, n / 5), o = runif(n)
   )
   holed <- full
   holed$x[c(1, 5, 30)] <- NA
@@ -33,9 +32,8 @@ standardised <- function(x, center, scale) {
 
 hole_formulas <- list(
   y ~ x, y ~ x * f + w, y ~ x * w + dose, y ~ log(dose + 1) + x + (x | g),
-  y ~ x + z:f + (0 + z:w | g), y ~ 0 + x + f, y ~ x * f + z + (1 + dose | g),
-  y ~ w + (x | g), y ~ x + z + (x || g) + (1 | f), y ~ x + s(o, k = 5),
-  y ~ x:f + I(z^2), y ~ w + o
+  y ~ x + z:f + (0 + z:w | g), y ~ 0 + x + f, y ~ x * f + z + (1 + dose | g), y ~ w + (x | g),
+  y ~ x + z + (x || g) + (1 | f), y ~ x + s(o, k = 5), y ~ x:f + I(z^2), y ~ w + o
 )
 
 test_that("the true value in base + slope * x gives the column of full data", {
@@ -45,23 +43,14 @@ test_that("the true value in base + slope * x gives the column of full data", {
     truth <- bsvm_design(formula, d$full)
     holes <- design$holes
     values <- model_scale_values(design, d$full)
-    expect_identical(unname(is.na(holes$x)), unname(is.na(
-      model_scale_values(design, d$holed)
-    )))
-    expect_equal(
-      holes$x[!is.na(holes$x)], values[!is.na(holes$x)],
-      tolerance = 1e-12
-    )
+    expect_identical(unname(is.na(holes$x)), unname(is.na(model_scale_values(design, d$holed))))
+    expect_equal(holes$x[!is.na(holes$x)], values[!is.na(holes$x)], tolerance = 1e-12)
     expect_true(all(is.finite(design$x)))
     x <- put_uses(
-      standardised(design$x, design$center, design$scale), holes$use_row,
-      holes$use_column, holes$use_predictor, holes$use_base, holes$use_slope,
-      values
+      standardised(design$x, design$center, design$scale), holes$use_row, holes$use_column,
+      holes$use_predictor, holes$use_base, holes$use_slope, values
     )
-    expect_equal(
-      x, standardised(truth$x, design$center, design$scale),
-      tolerance = 1e-12
-    )
+    expect_equal(x, standardised(truth$x, design$center, design$scale), tolerance = 1e-12)
     expect_length(holes$random_uses, length(design$random))
     for (t in seq_along(design$random)) {
       term <- design$random[[t]]
@@ -70,10 +59,7 @@ test_that("the true value in base + slope * x gives the column of full data", {
         standardised(term$z, term$center, term$scale), uses$row, uses$column,
         uses$predictor, uses$base, uses$slope, values
       )
-      expect_equal(
-        z, standardised(truth$random[[t]]$z, term$center, term$scale),
-        tolerance = 1e-12
-      )
+      expect_equal(z, standardised(truth$random[[t]]$z, term$center, term$scale), tolerance = 1e-12)
     }
   }
 })
@@ -84,9 +70,7 @@ test_that("centre and scale are those of the values that are there", {
   seen <- !is.na(d$x)
   expect_equal(design$center[2], mean(d$x[seen]))
   expect_equal(design$scale[2], sd(d$x[seen]))
-  expect_equal(design$center[6], mean(ifelse(
-    d$f == "b", d$x, 0
-  ), na.rm = TRUE))
+  expect_equal(design$center[6], mean(ifelse(d$f == "b", d$x, 0), na.rm = TRUE))
   expect_equal(design$random[[1]]$center, c(0, mean(d$x[seen])))
   expect_equal(design$random[[1]]$scale, c(1, sd(d$x[seen])))
   holes <- design$holes
@@ -107,9 +91,7 @@ test_that("predictors are the numeric terms, slopes and what has holes", {
   predictors <- function(formula, data = d, ...) {
     bsvm_design(formula, data, missing = "model", ...)$holes$predictors
   }
-  expect_identical(
-    predictors(y ~ f + w + log(dose + 1)), c("w", "log(dose + 1)")
-  )
+  expect_identical(predictors(y ~ f + w + log(dose + 1)), c("w", "log(dose + 1)"))
   expect_identical(predictors(y ~ w + (o | g)), c("w", "o"))
   expect_identical(predictors(y ~ w + (w | g)), "w")
   expect_identical(predictors(y ~ w + f:o), "w")
@@ -131,14 +113,9 @@ test_that("a matrix, a data frame and a formula have the same holes", {
   same <- c("x", "center", "scale", "holes")
   expected <- bsvm_design(y ~ x + z + w, d, missing = "model")[same]
   expect_equal(design_from_matrix(x, d$y, missing = "model")[same], expected)
-  expect_equal(
-    design_from_matrix(d[c("x", "z", "w")], d$y, missing = "model")[same],
-    expected
-  )
+  expect_equal(design_from_matrix(d[c("x", "z", "w")], d$y, missing = "model")[same], expected)
   mixed <- design_from_matrix(d[c("x", "f")], d$y, missing = "model")
-  expect_equal(
-    mixed[same], bsvm_design(y ~ x + f, d, missing = "model")[same]
-  )
+  expect_equal(mixed[same], bsvm_design(y ~ x + f, d, missing = "model")[same])
 })
 
 test_that("new rows have the holes of the training rows", {
@@ -166,8 +143,7 @@ test_that("new rows have the holes of the training rows", {
 test_that("any predictor may be missing in new rows, nothing else", {
   d <- clinic()$full
   info <- bsvm_design(
-    y ~ x * f + x:w + w + o:f + log(dose + 1) + dose + offset(z) + (w | g), d,
-    missing = "model"
+    y ~ x * f + x:w + w + o:f + log(dose + 1) + dose + offset(z) + (w | g), d, missing = "model"
   )$info
   new <- d[rep(2, 10), ]
   new$x[1] <- NA
@@ -181,14 +157,10 @@ test_that("any predictor may be missing in new rows, nothing else", {
   new$x[8:9] <- NA
   out <- design_new(info, new)
   # 3: x and w are multiplied; 6: dose is in two predictors.
-  expect_identical(
-    out$complete, !(1:10 %in% c(3:8))
-  )
+  expect_identical(out$complete, !(1:10 %in% c(3:8)))
   expect_identical(unique(out$holes$use_row), c(0L, 1L, 8L))
   expect_identical(out$holes$random_uses[[1]]$row, 1L)
-  expect_identical(
-    design_new(bsvm_design(y ~ x, d)$info, new)$complete, !is.na(new$x)
-  )
+  expect_identical(design_new(bsvm_design(y ~ x, d)$info, new)$complete, !is.na(new$x))
 })
 
 test_that("rows of zero weight tell about predictors, not about classes", {
@@ -199,13 +171,9 @@ test_that("rows of zero weight tell about predictors, not about classes", {
   expect_identical(design$n, 40L)
   expect_identical(which(design$weights == 0), c(1L, 9L))
   expect_equal(design$center[2], mean(d$x, na.rm = TRUE))
-  expect_identical(
-    bsvm_design(y ~ f, d, weights = "weight", missing = "model")$n, 38L
-  )
+  expect_identical(bsvm_design(y ~ f, d, weights = "weight", missing = "model")$n, 38L)
   d$weight <- as.double(d$y)
-  expect_bk_error(
-    bsvm_design(y ~ x, d, weights = "weight", missing = "model"), "response"
-  )
+  expect_bk_error(bsvm_design(y ~ x, d, weights = "weight", missing = "model"), "response")
 })
 
 test_that("holes that the model cannot describe are refused with the reason", {
@@ -217,9 +185,7 @@ test_that("holes that the model cannot describe are refused with the reason", {
   d$y2 <- replace(d$y, 4, NA)
   d$o2 <- replace(d$o, 4, NA)
   refuse <- function(formula, column, reason, ...) {
-    error <- expect_bk_error(
-      bsvm_design(formula, d, missing = "model", ...), "missing"
-    )
+    error <- expect_bk_error(bsvm_design(formula, d, missing = "model", ...), "missing")
     expect_identical(error$column, column)
     expect_match(conditionMessage(error), column, fixed = TRUE)
     expect_match(conditionMessage(error), reason, fixed = TRUE)
@@ -263,9 +229,7 @@ test_that("predictors without two values are refused", {
     error <- expect_bk_error(bsvm_design(formula, d, missing = "model"), kind)
     expect_identical(error$column, column)
     x <- as.matrix(d[c("w", column)])
-    error <- expect_bk_error(
-      design_from_matrix(x, d$y, missing = "model"), kind
-    )
+    error <- expect_bk_error(design_from_matrix(x, d$y, missing = "model"), kind)
     expect_identical(error$column, column)
   }
   refuse(y ~ w + nowhere, "nowhere", "missing")
@@ -280,18 +244,12 @@ test_that("na.action omits what is not modelled, when it is told to", {
   d$o[4] <- NA
   d$f[7] <- NA
   d$y[9] <- NA
-  design <- bsvm_design(
-    y ~ x + f + z + offset(o), d,
-    missing = "model", na.action = na.omit
-  )
+  design <- bsvm_design(y ~ x + f + z + offset(o), d, missing = "model", na.action = na.omit)
   expect_identical(design$n, 38L)
   expect_identical(design$rows, (1:40)[-c(4, 9)])
   expect_identical(sum(is.na(design$holes$x)), 5L)
   expect_identical(design$holes$use_row, c(0L, 1L, 3L, 3L, 27L))
-  expect_bk_error(
-    bsvm_design(y ~ x * z, d, missing = "model", na.action = na.omit),
-    "missing"
-  )
+  expect_bk_error(bsvm_design(y ~ x * z, d, missing = "model", na.action = na.omit), "missing")
 })
 
 test_that("omitted rows are counted in a message", {

@@ -1,5 +1,5 @@
-# Work that takes long is given up soon after an interrupt: each would go on for
-# some ten seconds at least. `interrupted_work()` says how long it took.
+# Work that takes long is given up soon after an interrupt: each would go on for some ten seconds at
+# least. `interrupted_work()` says how long it took.
 
 expect_soon <- function(work, args = list(), most = 4) {
   out <- interrupted_work(work, args, after = 0.5)
@@ -19,9 +19,7 @@ test_that("inducing points can be interrupted", {
   expect_soon(function(ready) {
     x <- matrix(rnorm(2e5 * 30), 2e5)
     ready()
-    bayeskernel:::core_call(bayeskernel:::gpsvm_inducing_cpp(
-      t(x), 2000L, "kmeans", 1, 1L
-    ))
+    bayeskernel:::core_call(bayeskernel:::gpsvm_inducing_cpp(t(x), 2000L, "kmeans", 1, 1L))
   })
 })
 
@@ -31,8 +29,7 @@ test_that("a model of predictors can be interrupted", {
     x[sample(length(x), length(x) / 3)] <- NA
     ready()
     bayeskernel:::core_call(bayeskernel:::predictor_model_cpp(
-      x, integer(), matrix(0L, 600, 0), integer(), list(), integer(), FALSE,
-      numeric()
+      x, integer(), matrix(0L, 600, 0), integer(), list(), integer(), FALSE, numeric()
     ))
   })
 })
@@ -63,9 +60,8 @@ test_that("predictions can be interrupted", {
   expect_soon(function(ready) {
     x <- as.matrix(iris[1:100, 1:4])
     fit <- suppressWarnings(klr(
-      x, iris$Sepal.Width[1:100] > 3,
-      ndraws = 500, control = list(warmup = 100, thin = 1), chains = 1, threads = 1, seed = 1,
-      until = NULL
+      x, iris$Sepal.Width[1:100] > 3, ndraws = 500, control = list(warmup = 100, thin = 1),
+      chains = 1, threads = 1, seed = 1, until = NULL
     ))
     new <- x[rep(1:100, 3000), ]
     ready()
@@ -73,9 +69,8 @@ test_that("predictions can be interrupted", {
   })
   expect_soon(function(ready) {
     fit <- mkprobit(
-      Species ~ ., iris,
-      method = "gibbs", ndraws = 500, control = list(warmup = 10), chains = 1, threads = 1,
-      seed = 1
+      Species ~ ., iris, method = "gibbs", ndraws = 500, control = list(warmup = 10), chains = 1,
+      threads = 1, seed = 1
     )
     new <- iris[rep(1:150, 1000), ]
     ready()
@@ -95,9 +90,8 @@ test_that("predictions can be interrupted", {
   expect_soon(function(ready) {
     d <- data.frame(x = rnorm(300), y = rnorm(300))
     fit <- bkm(
-      y ~ poly(x, 20), d,
-      method = "gibbs", ndraws = 2000, chains = 4, control = list(warmup = 10), threads = 1,
-      seed = 1
+      y ~ poly(x, 20), d, method = "gibbs", ndraws = 2000, chains = 4, control = list(warmup = 10),
+      threads = 1, seed = 1
     )
     new <- d[rep(1:300, 2000), ]
     rows <- bayeskernel:::new_rows(fit, new)

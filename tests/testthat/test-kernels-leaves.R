@@ -15,9 +15,7 @@ distance <- function(x, z, l = 1) sqrt(sum((x - z)^2 / l^2))
 plain_matern <- function(nu, l, v = 1) {
   function(x, z) {
     u <- sqrt(2 * nu) * distance(x, z, l)
-    v * exp(-u) * switch(as.character(nu),
-      "0.5" = 1, "1.5" = 1 + u, "2.5" = 1 + u + u^2 / 3
-    )
+    v * exp(-u) * switch(as.character(nu), "0.5" = 1, "1.5" = 1 + u, "2.5" = 1 + u + u^2 / 3)
   }
 }
 
@@ -29,10 +27,7 @@ test_that("Matern, periodic and categorical kernels have their formulas", {
   x <- named_points(11, c("a", "b", "c"))
   z <- named_points(5, c("a", "b", "c"), 2)
   expect_values <- function(kernel, k, x. = x, z. = z) {
-    expect_equal(
-      kernel_matrix(kernel, x., z., threads = 1), plain(k, x., z.),
-      tolerance = 1e-13
-    )
+    expect_equal(kernel_matrix(kernel, x., z., threads = 1), plain(k, x., z.), tolerance = 1e-13)
   }
   for (nu in c(1, 3, 5) / 2) {
     expect_values(matern(nu, 1.4, 2), plain_matern(nu, 1.4, 2))
@@ -54,8 +49,7 @@ test_that("Matern, periodic and categorical kernels have their formulas", {
   expect_values(categorical(0.5), same, codes, codes)
   expect_values(
     0.25 * linear() * (2 * categorical()) + matern(5 / 2, 2),
-    function(x, z) sum(x * z) * same(x, z) + plain_matern(2.5, 2)(x, z),
-    codes, codes
+    function(x, z) sum(x * z) * same(x, z) + plain_matern(2.5, 2)(x, z), codes, codes
   )
 })
 
@@ -66,10 +60,7 @@ test_that("a kernel looks at the columns that it names", {
     for (leaf in list(rbf, linear, polynomial, categorical)) {
       expect_equal(
         kernel_matrix(leaf(columns = at), x, z, threads = 1),
-        kernel_matrix(
-          leaf(), x[, at, drop = FALSE], z[, at, drop = FALSE],
-          threads = 1
-        )
+        kernel_matrix(leaf(), x[, at, drop = FALSE], z[, at, drop = FALSE], threads = 1)
       )
     }
   }
@@ -118,27 +109,18 @@ test_that("what these kernels cannot be is an error of the kernel", {
     expect_bk_error(categorical(bad), "kernel", "variance")
   }
   expect_bk_error(matern(lengthscale = -1), "kernel", "lengthscale")
-  for (bad in list(
-    0, 1.5, "a"[0], c("a", "a"), NA, TRUE, list(1), matrix(1), mean
-  )) {
+  for (bad in list(0, 1.5, "a"[0], c("a", "a"), NA, TRUE, list(1), matrix(1), mean)) {
     expect_bk_error(rbf(columns = bad), "kernel", "columns")
     expect_bk_error(categorical(columns = bad), "kernel", "columns")
   }
   x <- named_points(5, c("a", "b"))
-  expect_bk_error(
-    kernel_matrix(rbf(columns = c("a", "zz")), x), "kernel", "zz.*\n.*a, b|a, b"
-  )
+  expect_bk_error(kernel_matrix(rbf(columns = c("a", "zz")), x), "kernel", "zz.*\n.*a, b|a, b")
   expect_bk_error(kernel_matrix(rbf(columns = 3), x), "kernel", "Found: 3")
+  expect_bk_error(kernel_matrix(linear(columns = "a"), unname(x)), "kernel", "numbers from 1")
   expect_bk_error(
-    kernel_matrix(linear(columns = "a"), unname(x)), "kernel", "numbers from 1"
+    kernel_matrix(matern(1 / 2, 1:2, columns = "a"), x), "kernel", "2 length-scales for 1 column"
   )
-  expect_bk_error(
-    kernel_matrix(matern(1 / 2, 1:2, columns = "a"), x), "kernel",
-    "2 length-scales for 1 column"
-  )
-  expect_bk_error(
-    kernel_matrix(categorical(columns = 3), x), "kernel", "Found: 3"
-  )
+  expect_bk_error(kernel_matrix(categorical(columns = 3), x), "kernel", "Found: 3")
   broken <- periodic()
   broken$period <- -1
   expect_bk_error(kernel_matrix(broken, x), "kernel")
@@ -149,10 +131,9 @@ test_that("what these kernels cannot be is an error of the kernel", {
 
 test_that("format() gives the code, print() the formula", {
   for (kernel in list(
-    matern(), matern(1 / 2, 2, 3), matern(5 / 2, ard = TRUE, columns = "a"),
-    periodic(12), periodic(7, 0.5, 2, columns = c("a b", "c")),
-    categorical(), categorical(2, columns = 3), rbf(columns = 1:3),
-    linear(columns = "x") * (polynomial(columns = c("x", "y")) + categorical())
+    matern(), matern(1 / 2, 2, 3), matern(5 / 2, ard = TRUE, columns = "a"), periodic(12),
+    periodic(7, 0.5, 2, columns = c("a b", "c")), categorical(), categorical(2, columns = 3),
+    rbf(columns = 1:3), linear(columns = "x") * (polynomial(columns = c("x", "y")) + categorical())
   )) {
     expect_identical(eval(parse(text = format(kernel))), kernel)
   }
@@ -176,14 +157,12 @@ test_that("parameters go the way to the core and back, whatever their names", {
   )
   expect_equal(
     kernel_parameters(placed), c(
-      periodic.variance = 1, periodic.lengthscale = 1, periodic.period = 12,
-      matern.variance = 1, matern.lengthscale.variance = 2,
-      matern.lengthscale.month = 2, categorical.variance = 3
+      periodic.variance = 1, periodic.lengthscale = 1, periodic.period = 12, matern.variance = 1,
+      matern.lengthscale.variance = 2, matern.lengthscale.month = 2, categorical.variance = 3
     )
   )
   expect_identical(parameter_roles(placed), c(
-    "variance", "lengthscale", "period", "variance", "lengthscale",
-    "lengthscale", "variance"
+    "variance", "lengthscale", "period", "variance", "lengthscale", "lengthscale", "variance"
   ))
   values <- c(2, 0.5, 3, 1.5, 0.7, 4, 0.3)
   updated <- update_kernel(placed, log(values))
@@ -200,8 +179,7 @@ test_that("parameters go the way to the core and back, whatever their names", {
   )
   # By names where there are names: the columns may have moved.
   expect_equal(
-    kernel_matrix(updated, x, threads = 1),
-    kernel_matrix(updated, x[, 3:1], threads = 1)
+    kernel_matrix(updated, x, threads = 1), kernel_matrix(updated, x[, 3:1], threads = 1)
   )
   expect_identical(place_columns(placed, 3, names), placed)
 })
@@ -211,9 +189,6 @@ test_that("an open length-scale is the median distance in its columns", {
   at <- c("c", "a")
   expect_equal(
     kernel_matrix(matern(columns = at), x, threads = 1),
-    kernel_matrix(
-      matern(lengthscale = median(dist(x[, at])), columns = at), x,
-      threads = 1
-    )
+    kernel_matrix(matern(lengthscale = median(dist(x[, at])), columns = at), x, threads = 1)
   )
 })

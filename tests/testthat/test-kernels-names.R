@@ -1,5 +1,5 @@
-# Kernel matrices whose rows and columns have names: these say which object is
-# which. Numbers that are right are those of matrices in one order.
+# Kernel matrices whose rows and columns have names: these say which object is which. Numbers that
+# are right are those of matrices in one order.
 
 x <- scale(as.matrix(iris[, 1:4]))
 rownames(x) <- paste0("flower", seq_len(150))
@@ -27,19 +27,13 @@ test_that("columns of new kernel values are found by name", {
       same(unname(found), unname(right))
     }
     expect_bk_error(predict(fit, k[train, new]), "dimension", "transposed[?]")
-    expect_bk_error(
-      predict(fit, unname(k[train, new[1:40]])), "dimension", "transposed[?]"
-    )
-    expect_bk_error(
-      predict(fit, k[new, new]), "dimension", "not the training rows|transposed"
-    )
+    expect_bk_error(predict(fit, unname(k[train, new[1:40]])), "dimension", "transposed[?]")
+    expect_bk_error(predict(fit, k[new, new]), "dimension", "not the training rows|transposed")
     # Numbers that R gave are names where they are those of the fit.
     plain <- k
     dimnames(plain) <- list(seq_len(150), seq_len(150))
     numbered <- fit_to(plain[train, train], y[train])
-    same(
-      unname(predict(numbered, plain[new, rev(train)], "prob")), unname(right)
-    )
+    same(unname(predict(numbered, plain[new, rev(train)], "prob")), unname(right))
     nameless <- fit_to(unname(k[train, train]), y[train])
     same(unname(predict(nameless, k[new, train], "prob")), unname(right))
   }
@@ -60,12 +54,8 @@ test_that("rows of the fit are matched with the names of the response", {
   }
   weights <- stats::setNames(rep(1:3, 25), rownames(k)[train])
   same(
-    predict(fits$gpsvm(k[train, train], y[train], weights = weights[turn]),
-      type = "prob"
-    ),
-    predict(fits$gpsvm(k[train, train], y[train], weights = weights),
-      type = "prob"
-    )
+    predict(fits$gpsvm(k[train, train], y[train], weights = weights[turn]), type = "prob"),
+    predict(fits$gpsvm(k[train, train], y[train], weights = weights), type = "prob")
   )
 })
 
@@ -74,14 +64,10 @@ test_that("spaces are matched with each other, also those of new rows", {
   turn <- sample(seq_along(train))
   kernels <- list(precomputed(), precomputed(), rbf(), basis())
   spaces <- function(a, b, c, at) {
-    list(
-      a = k[a, at], b = other[b, at], c = x[c, 3:4], d = k[a, at] + other[a, at]
-    )
+    list(a = k[a, at], b = other[b, at], c = x[c, 3:4], d = k[a, at] + other[a, at])
   }
   fit_to <- function(spaces, y = iris$Species[train], combine = "sum") {
-    mkprobit(
-      spaces, y, kernel = kernels, combine = combine, threads = 1, seed = 1
-    )
+    mkprobit(spaces, y, kernel = kernels, combine = combine, threads = 1, seed = 1)
   }
   fit <- fit_to(spaces(train, train, train, train))
   turned <- spaces(train, train, train, train)
@@ -109,9 +95,7 @@ test_that("a matrix that is not positive definite has its eigenvalue", {
   uneven <- k[train, train] - 0.2 * diag(length(train))
   least <- min(eigen(uneven, TRUE, only.values = TRUE)$values)
   for (fit_to in fits) {
-    expect_bk_error(
-      fit_to(uneven, y[train]), "kernel", sprintf("%.3g", least)
-    )
+    expect_bk_error(fit_to(uneven, y[train]), "kernel", sprintf("%.3g", least))
   }
 })
 
@@ -133,13 +117,8 @@ test_that("variances of new rows are given, found by name, or missed", {
   near(linear[5:20, ], 5:20)
   near(cbind(unname(linear), diag(linear))[5:20, ], 5:20)
   near(cbind(linear, v = diag(linear))[5:20, c(100:1, 101)], 5:20)
-  expect_warning(
-    predict(fit, unname(linear)[5:20, ], "prob"),
-    class = "bayeskernel_warning_kernel"
-  )
+  expect_warning(predict(fit, unname(linear)[5:20, ], "prob"), class = "bayeskernel_warning_kernel")
   # Of a constant diagonal nothing is to be said.
-  constant <- gpsvm(
-    unname(k[two, two]), label, kernel = precomputed(), threads = 1
-  )
+  constant <- gpsvm(unname(k[two, two]), label, kernel = precomputed(), threads = 1)
   expect_silent(predict(constant, unname(k[1:5, two])))
 })

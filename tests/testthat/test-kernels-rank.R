@@ -29,9 +29,7 @@ test_that("a kernel says its rank, and has no parameters before it is fitted", {
   kernel <- rbf(rank = 2, variance = 3)
   expect_identical(format(kernel), "rbf(rank = 2, variance = 3)")
   expect_output(print(kernel), "projection %\\*% \\(x - z\\)")
-  expect_identical(
-    kernel_parameters(kernel), c(variance = 3, projection = NA)
-  )
+  expect_identical(kernel_parameters(kernel), c(variance = 3, projection = NA))
   refused(rbf(1, rank = 2), "length-scales")
   refused(rbf(ard = TRUE, rank = 2), "length-scales")
   refused(rbf(rank = 0), "rank")
@@ -39,18 +37,10 @@ test_that("a kernel says its rank, and has no parameters before it is fitted", {
   refused(kernel_matrix(kernel, matrix(1:4, 2)), "not known")
   d <- index_data(60)
   refused(bkm(number ~ gp(x1, x2, kernel = rbf(rank = 3)), d), "rank 3 of 2")
-  refused(
-    gpsvm(class ~ x1 + x2, d, kernel = rbf(rank = 3), threads = 1), "rank 3 of 2"
-  )
-  refused(
-    gpsvm(class ~ x1 + x2, d, kernel = rbf(rank = 1), tune = FALSE), "bound"
-  )
-  refused(
-    gpsvm(class ~ x1 + x2, d, kernel = rbf(rank = 1), tune = "cv"), "bound"
-  )
-  refused(
-    mkprobit(class ~ x1 + x2, d, kernel = rbf(rank = 1)), "projections"
-  )
+  refused(gpsvm(class ~ x1 + x2, d, kernel = rbf(rank = 3), threads = 1), "rank 3 of 2")
+  refused(gpsvm(class ~ x1 + x2, d, kernel = rbf(rank = 1), tune = FALSE), "bound")
+  refused(gpsvm(class ~ x1 + x2, d, kernel = rbf(rank = 1), tune = "cv"), "bound")
+  refused(mkprobit(class ~ x1 + x2, d, kernel = rbf(rank = 1)), "projections")
   refused(seqkr(number ~ x1 + x2, d, kernel = rbf(rank = 1)), "projections")
 })
 
@@ -64,12 +54,9 @@ test_that("parameters go to the core and back, and rotations change nothing", {
   plain <- function(x) exp(-as.matrix(dist(x))^2 / 2)
   expected <- 1.5 * plain(x %*% t(a)) + plain(x[, "b"] / 0.7)
   expect_equal(k(kernel), unname(expected), tolerance = 1e-12)
-  resolved <- resolve_lengthscale(
-    place_columns(kernel, 3L, colnames(x)), 1, 3L, colnames(x)
-  )
+  resolved <- resolve_lengthscale(place_columns(kernel, 3L, colnames(x)), 1, 3L, colnames(x))
   expect_identical(
-    names(kernel_parameters(resolved))[2:4],
-    paste0("rbf1.projection1.", colnames(x))
+    names(kernel_parameters(resolved))[2:4], paste0("rbf1.projection1.", colnames(x))
   )
   same <- update_kernel(resolved, core_parameters(resolved))
   expect_equal(same, resolved, tolerance = 1e-14)
@@ -96,8 +83,7 @@ test_that("the derivative of the criterion is its differences", {
   at <- function(values) {
     for (k in seq_along(values)) {
       a <- asked$data$processes[[k]]$kernel$projection
-      asked$data$processes[[k]]$kernel$projection <-
-        matrix(values[[k]][-1], nrow(a), byrow = TRUE)
+      asked$data$processes[[k]]$kernel$projection <- matrix(values[[k]][-1], nrow(a), byrow = TRUE)
     }
     asked$settings[c("most", "factors", "tol")] <- list(1L, 1, 1e-13)
     asked$settings$max_iter <- 2000L
@@ -131,8 +117,7 @@ test_that("the derivative of the criterion is its differences", {
           entry <- (j - 2L) %% ncol(x) + 1L
           unit <- sqrt(mean((x[, entry] - mean(x[, entry]))^2))
           expect_equal(
-            found$slope[place] * unit, (moved(step) - moved(-step)) / (2 * step),
-            tolerance = 1e-4
+            found$slope[place] * unit, (moved(step) - moved(-step)) / (2 * step), tolerance = 1e-4
           )
         }
       }
@@ -146,17 +131,12 @@ test_that("gp() finds the direction that the response depends on", {
   formula <- number ~ gp(x1, x2, x3, x4, x5, kernel = rbf(rank = 1))
   fit <- bkm(formula, d, threads = 1)
   kernel <- kernel_parameters(fit)
-  expect_identical(
-    names(kernel)[2:6], paste0("gp(x1,x2,x3,x4,x5).projection.x", 1:5)
-  )
+  expect_identical(names(kernel)[2:6], paste0("gp(x1,x2,x3,x4,x5).projection.x", 1:5))
   found <- fit$design$smooths[[1]]$process$kernel
   expect_gt(cosine(found), 0.98)
   expect_output(print(fit), "rank = 1")
   new <- index_data(500, 5L, seed = 5)
-  ard <- bkm(
-    number ~ gp(x1, x2, x3, x4, x5, kernel = rbf(ard = TRUE)), d,
-    threads = 1
-  )
+  ard <- bkm(number ~ gp(x1, x2, x3, x4, x5, kernel = rbf(ard = TRUE)), d, threads = 1)
   error <- function(fit) mean((predict(fit, new) - new$f)^2)
   expect_lt(error(fit), error(ard))
   expect_gt(log_evidence(fit), log_evidence(ard))
@@ -172,20 +152,14 @@ test_that("classes find it, too, in terms and in gpsvm()", {
     -mean(log(ifelse(new$class == "yes", p, 1 - p)))
   }
   terms <- function(kernel) {
-    bkm(
-      class ~ gp(x1, x2, x3, x4, x5, x6, kernel = kernel), d,
-      threads = 1
-    )
+    bkm(class ~ gp(x1, x2, x3, x4, x5, x6, kernel = kernel), d, threads = 1)
   }
   fit <- terms(rbf(rank = 1))
   ard <- terms(rbf(ard = TRUE))
   expect_gt(cosine(fit$design$smooths[[1]]$process$kernel), 0.95)
   expect_lt(loss(fit), loss(ard) + 1e-3)
   machine <- function(kernel, ...) {
-    flat(gpsvm)(
-      class ~ x1 + x2 + x3 + x4 + x5 + x6, d,
-      kernel = kernel, threads = 1, seed = 1, ...
-    )
+    flat(gpsvm)(class ~ x1 + x2 + x3 + x4 + x5 + x6, d, kernel = kernel, threads = 1, seed = 1, ...)
   }
   own <- machine(rbf(rank = 1))
   expect_identical(own$tuned$by, "loo")
@@ -194,21 +168,14 @@ test_that("classes find it, too, in terms and in gpsvm()", {
   expect_lt(loss(own), loss(machine(rbf(ard = TRUE), tune = "loo")) + 1e-3)
   # The bound alone finds the same direction, at a scale of its own.
   bound <- machine(rbf(rank = 1), tune = "bound")
-  expect_gt(
-    sum(direction_of(own$kernel) * direction_of(bound$kernel)), 1 - 1e-10
-  )
-  expect_gt(abs(log(
-    sum(own$kernel$projection^2) / sum(bound$kernel$projection^2)
-  )), 0.1)
-  expect_identical(
-    names(kernel_parameters(own)), c("variance", paste0("projection.x", 1:6))
-  )
+  expect_gt(sum(direction_of(own$kernel) * direction_of(bound$kernel)), 1 - 1e-10)
+  expect_gt(abs(log(sum(own$kernel$projection^2) / sum(bound$kernel$projection^2))), 0.1)
+  expect_identical(names(kernel_parameters(own)), c("variance", paste0("projection.x", 1:6)))
   # As it is, without tuning: the same messages, from wherever they start.
   again <- lapply(c(1e-3, 1e-9), function(tol) {
     gpsvm(
-      class ~ x1 + x2 + x3 + x4 + x5 + x6, d,
-      kernel = own$kernel, threads = 1, seed = 1, method = own$method,
-      control = list(tol = tol)
+      class ~ x1 + x2 + x3 + x4 + x5 + x6, d, kernel = own$kernel, threads = 1, seed = 1,
+      method = own$method, control = list(tol = tol)
     )
   })
   expect_equal(kernel_parameters(again[[1]]), kernel_parameters(own))
@@ -220,9 +187,7 @@ test_that("classes find it, too, in terms and in gpsvm()", {
   tuned <- machine(rbf(rank = 1), tol = 1e-9)
   given <- machine(tuned$kernel, method = tuned$method, tol = 1e-9, tune = FALSE)
   expect_equal(kernel_parameters(given), kernel_parameters(tuned))
-  expect_equal(
-    predict(given, new, "link"), predict(tuned, new, "link"), tolerance = 1e-6
-  )
+  expect_equal(predict(given, new, "link"), predict(tuned, new, "link"), tolerance = 1e-6)
 })
 
 test_that("two directions are a plane", {

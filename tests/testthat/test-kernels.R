@@ -21,17 +21,14 @@ test_that("every kernel has the values of its formula", {
   z <- points(6, 3, 2)
   expect_values <- function(kernel, k) {
     expect_equal(
-      kernel_matrix(kernel, x, z, threads = 1), textbook_matrix(k, x, z),
-      tolerance = 1e-13
+      kernel_matrix(kernel, x, z, threads = 1), textbook_matrix(k, x, z), tolerance = 1e-13
     )
   }
   expect_values(rbf(1.3, 2), textbook_rbf(1.3, 2))
   expect_values(rbf(c(0.5, 1, 4)), textbook_rbf(c(0.5, 1, 4)))
   expect_values(rbf(1.3, ard = TRUE), textbook_rbf(1.3))
   expect_values(linear(0.4), function(x, z) 0.4 * sum(x * z))
-  expect_values(
-    polynomial(3, 0.5, 2), function(x, z) 2 * (sum(x * z) + 0.5)^3
-  )
+  expect_values(polynomial(3, 0.5, 2), function(x, z) 2 * (sum(x * z) + 0.5)^3)
   expect_values(
     3 * (rbf(2) + linear()) * polynomial(), function(x, z) {
       3 * (textbook_rbf(2)(x, z) + sum(x * z)) * (sum(x * z) + 1)^2
@@ -39,8 +36,7 @@ test_that("every kernel has the values of its formula", {
   )
   expect_values(
     rbf(2) + rbf(0.5) * linear() + 2 * rbf(1), function(x, z) {
-      textbook_rbf(2)(x, z) + textbook_rbf(0.5)(x, z) * sum(x * z) +
-        2 * textbook_rbf(1)(x, z)
+      textbook_rbf(2)(x, z) + textbook_rbf(0.5)(x, z) * sum(x * z) + 2 * textbook_rbf(1)(x, z)
     }
   )
 })
@@ -48,8 +44,7 @@ test_that("every kernel has the values of its formula", {
 test_that("the paper's width is the length-scale times sqrt(2)", {
   x <- points(8, 2)
   expect_equal(
-    kernel_matrix(rbf(5 / sqrt(2)), x, threads = 1),
-    exp(-unname(as.matrix(dist(x)))^2 / 25)
+    kernel_matrix(rbf(5 / sqrt(2)), x, threads = 1), exp(-unname(as.matrix(dist(x)))^2 / 25)
   )
 })
 
@@ -57,13 +52,10 @@ test_that("a length-scale left open is the median distance of x", {
   x <- points(50, 4)
   z <- points(9, 4, 2)
   expect_equal(
-    kernel_matrix(rbf(), x, z, threads = 1),
-    kernel_matrix(rbf(median_of(x)), x, z, threads = 1)
+    kernel_matrix(rbf(), x, z, threads = 1), kernel_matrix(rbf(median_of(x)), x, z, threads = 1)
   )
   open <- kernel_matrix(rbf(ard = TRUE) * linear(), x, threads = 1)
-  expect_equal(
-    open, kernel_matrix(rbf(median_of(x)) * linear(), x, threads = 1)
-  )
+  expect_equal(open, kernel_matrix(rbf(median_of(x)) * linear(), x, threads = 1))
 })
 
 test_that("a kernel matrix of x is exactly symmetric, semidefinite", {
@@ -78,9 +70,7 @@ test_that("a kernel matrix of x is exactly symmetric, semidefinite", {
     values <- eigen(k, symmetric = TRUE, only.values = TRUE)$values
     expect_gt(min(values), -1e-12 * max(values))
   }
-  expect_identical(
-    diag(kernel_matrix(rbf(0.7, 3), x, threads = 1)), rep(3, 60)
-  )
+  expect_identical(diag(kernel_matrix(rbf(0.7, 3), x, threads = 1)), rep(3, 60))
 })
 
 test_that("threads do not change a bit, and subsets are subsets", {
@@ -91,9 +81,7 @@ test_that("threads do not change a bit, and subsets are subsets", {
   expect_identical(kernel_matrix(kernel, x, z, threads = 2), one)
   expect_identical(kernel_matrix(kernel, x, z, threads = 4), one)
   some <- c(3, 200, 17)
-  expect_identical(
-    kernel_matrix(kernel, x, z[some, ], threads = 2), one[, some]
-  )
+  expect_identical(kernel_matrix(kernel, x, z[some, ], threads = 2), one[, some])
 })
 
 test_that("data frames count as matrices, row names are kept", {
@@ -118,8 +106,7 @@ test_that("rows far from the origin keep the digits of their distances", {
   x <- points(20, 3)
   expect_equal(
     kernel_matrix(rbf(1), x + 2^20, threads = 1),
-    kernel_matrix(rbf(1), (x + 2^20) - 2^20, threads = 1),
-    tolerance = 1e-12
+    kernel_matrix(rbf(1), (x + 2^20) - 2^20, threads = 1), tolerance = 1e-12
   )
 })
 
@@ -127,14 +114,9 @@ test_that("a precomputed matrix is checked and returned", {
   k <- crossprod(points(6, 4))
   dimnames(k) <- list(letters[1:4], letters[1:4])
   expect_identical(kernel_matrix(precomputed(), k), k)
-  expect_bk_error(
-    kernel_matrix(precomputed(), k[, 1:3]), "dimension", "4 rows and 3 columns"
-  )
+  expect_bk_error(kernel_matrix(precomputed(), k[, 1:3]), "dimension", "4 rows and 3 columns")
   k[2, 3] <- k[2, 3] + 1
-  expect_bk_error(
-    kernel_matrix(precomputed(), k), "kernel",
-    "(row 2, column 3|row 3, column 2)"
-  )
+  expect_bk_error(kernel_matrix(precomputed(), k), "kernel", "(row 2, column 3|row 3, column 2)")
   expect_bk_error(kernel_matrix(precomputed(), diag(2), diag(2)), "argument")
   k[1, 1] <- NA
   expect_bk_error(kernel_matrix(precomputed(), k), "missing", "`a` has missing")
@@ -171,16 +153,10 @@ test_that("combinations that are no kernel are errors that show both sides", {
 
 test_that("kernel_matrix() says what does not fit", {
   x <- points(5, 2)
-  expect_bk_error(
-    kernel_matrix(rbf(1:3), x), "kernel", "3 length-scales for 2 columns"
-  )
-  expect_bk_error(
-    kernel_matrix(rbf() + rbf(1:3), x), "kernel", "3 length-scales"
-  )
+  expect_bk_error(kernel_matrix(rbf(1:3), x), "kernel", "3 length-scales for 2 columns")
+  expect_bk_error(kernel_matrix(rbf() + rbf(1:3), x), "kernel", "3 length-scales")
   expect_bk_error(kernel_matrix(mean, x), "kernel", "a kernel such as")
-  expect_bk_error(
-    kernel_matrix(rbf(), x, cbind(x, 1)), "dimension", "2 and 3"
-  )
+  expect_bk_error(kernel_matrix(rbf(), x, cbind(x, 1)), "dimension", "2 and 3")
   expect_bk_error(kernel_matrix(rbf(), x[, 0]), "dimension", "no columns")
   expect_bk_error(kernel_matrix(rbf(), 1:3), "argument", "numeric matrix")
   expect_bk_error(kernel_matrix(rbf(), iris), "argument", "columns are numbers")
@@ -189,9 +165,7 @@ test_that("kernel_matrix() says what does not fit", {
   y[3, 2] <- NA
   expect_bk_error(kernel_matrix(rbf(), y), "missing", "first in row 3")
   y[3, 2] <- Inf
-  expect_bk_error(
-    kernel_matrix(rbf(), x, y), "missing", "`z\\[, 2\\]`.*infinite"
-  )
+  expect_bk_error(kernel_matrix(rbf(), x, y), "missing", "`z\\[, 2\\]`.*infinite")
   error <- tryCatch(kernel_matrix(rbf(1:3), x), error = identity)
   expect_identical(error$call, quote(kernel_matrix(rbf(1:3), x)))
 })
@@ -209,9 +183,7 @@ test_that("format() gives the code that makes the kernel", {
 
 test_that("print() shows the kernel and what its terms mean", {
   kernel <- rbf(2) + linear() + rbf(c(1, 2))
-  expect_output(
-    print(kernel), "Kernel: +rbf\\(lengthscale = 2, variance = 1\\)"
-  )
+  expect_output(print(kernel), "Kernel: +rbf\\(lengthscale = 2, variance = 1\\)")
   expect_output(print(kernel), "linear: +variance \\* x'z")
   shown <- capture.output(returned <- print(kernel))
   expect_identical(returned, kernel)
@@ -220,9 +192,7 @@ test_that("print() shows the kernel and what its terms mean", {
 })
 
 test_that("parameters are named by term and go the way to the core and back", {
-  expect_identical(
-    kernel_parameters(rbf(2, 3)), c(variance = 3, lengthscale = 2)
-  )
+  expect_identical(kernel_parameters(rbf(2, 3)), c(variance = 3, lengthscale = 2))
   expect_identical(
     kernel_parameters(rbf(c(a = 1, b = 2)) * linear(5) + rbf(ard = TRUE)),
     c(
@@ -231,8 +201,7 @@ test_that("parameters are named by term and go the way to the core and back", {
     )
   )
   expect_identical(
-    kernel_parameters(rbf(1:2)),
-    c(variance = 1, lengthscale.1 = 1, lengthscale.2 = 2)
+    kernel_parameters(rbf(1:2)), c(variance = 1, lengthscale.1 = 1, lengthscale.2 = 2)
   )
   expect_identical(unname(kernel_parameters(precomputed())), numeric())
   expect_bk_error(kernel_parameters(2), "kernel")
@@ -240,9 +209,8 @@ test_that("parameters are named by term and go the way to the core and back", {
   kernel <- resolve_lengthscale(open, 1.5, 3, c("u", "v", "w"))
   expect_named(
     kernel_parameters(kernel), c(
-      "rbf1.variance", "rbf1.lengthscale.u", "rbf1.lengthscale.v",
-      "rbf1.lengthscale.w", "polynomial.variance", "rbf2.variance",
-      "rbf2.lengthscale"
+      "rbf1.variance", "rbf1.lengthscale.u", "rbf1.lengthscale.v", "rbf1.lengthscale.w",
+      "polynomial.variance", "rbf2.variance", "rbf2.lengthscale"
     )
   )
   values <- c(2, 3, 4, 5, 6, 7, 8)
@@ -251,10 +219,7 @@ test_that("parameters are named by term and go the way to the core and back", {
   x <- points(4, 3)
   expect_equal(
     kernel_matrix(updated, x, threads = 1),
-    kernel_matrix(
-      rbf(3:5, 2) + polynomial(variance = 6) * rbf(8, 7), x,
-      threads = 1
-    )
+    kernel_matrix(rbf(3:5, 2) + polynomial(variance = 6) * rbf(8, 7), x, threads = 1)
   )
 })
 
@@ -274,20 +239,15 @@ test_that("the kernel of a fit has its parameters, the shortest scales first", {
   )
   expect_identical(kernel_parameters(fit), kernel_parameters(fit$kernel))
   expect_bk_error(
-    kernel_parameters(bsvm(x, rep_len(0:1, 20), threads = 1,
-      method = "vb")), "kernel", "bsvm"
+    kernel_parameters(bsvm(x, rep_len(0:1, 20), threads = 1, method = "vb")), "kernel", "bsvm"
   )
   scales <- stats::setNames(8:1, letters[1:8])
-  expect_match(
-    format(rbf(scales)), "c\\(h = 1, g = 2, .*c = 6, ... 2 longer\\)"
-  )
+  expect_match(format(rbf(scales)), "c\\(h = 1, g = 2, .*c = 6, ... 2 longer\\)")
 })
 
 test_that("kernel values beyond the range of numbers are an error", {
   x <- cbind(c(1e150, 1e149))
   expect_bk_error(kernel_matrix(polynomial(3), x), "numeric", "Inf")
-  expect_bk_error(
-    kernel_matrix(linear(1e300) * linear(1e-300), x), "numeric", "range"
-  )
+  expect_bk_error(kernel_matrix(linear(1e300) * linear(1e-300), x), "numeric", "range")
   expect_true(all(is.finite(kernel_matrix(rbf(1e140), x))))
 })

@@ -4,10 +4,7 @@ d <- klr_data()
 x <- as.matrix(d[c("a", "b", "c")])
 fit <- quick_klr(x, d$y)
 fit_smooth <- function(...) {
-  quick_klr(
-    y ~ a + b + c, d,
-    rank = 1, prior = klr_prior(coefficients = "continuous"), ...
-  )
+  quick_klr(y ~ a + b + c, d, rank = 1, prior = klr_prior(coefficients = "continuous"), ...)
 }
 smooth <- fit_smooth()
 
@@ -15,18 +12,9 @@ test_that("f of every draw is the sum of kernels", {
   for (object in list(fit, smooth)) {
     f <- plain_klr(object, x[1:7, ])
     new <- if (is.null(object$formula)) x[1:7, ] else d[1:7, ]
-    expect_equal(
-      unname(predict(object, new, "link", draws = TRUE)), f,
-      tolerance = 1e-8
-    )
-    expect_equal(
-      unname(predict(object, new, "prob")[, 2]), colMeans(plogis(f)),
-      tolerance = 1e-8
-    )
-    expect_equal(
-      unname(predict(object, new, "link")), colMeans(f),
-      tolerance = 1e-8
-    )
+    expect_equal(unname(predict(object, new, "link", draws = TRUE)), f, tolerance = 1e-8)
+    expect_equal(unname(predict(object, new, "prob")[, 2]), colMeans(plogis(f)), tolerance = 1e-8)
+    expect_equal(unname(predict(object, new, "link")), colMeans(f), tolerance = 1e-8)
   }
 })
 
@@ -37,8 +25,7 @@ test_that("kept draws have f and the likelihood of their kernels", {
   expect_equal(kept, unname(f[, fit$reference]), tolerance = 1e-8)
   expect_equal(
     as.vector(fit$draws[, , "log_lik"]),
-    rowSums(plogis(t(t(f) * ifelse(d$y == "in", 1, -1)), log.p = TRUE)),
-    tolerance = 1e-8
+    rowSums(plogis(t(t(f) * ifelse(d$y == "in", 1, -1)), log.p = TRUE)), tolerance = 1e-8
   )
   shares <- fit$draws[, , startsWith(names, "P[")]
   expect_equal(unname(apply(shares, 1:2, sum)), matrix(2, 40, 2))
@@ -54,10 +41,7 @@ test_that("what chains have to agree on, and what is shown of the rest", {
   # Means over draws of each chain, from f in plain R.
   f <- plain_klr(fit, x[fit$reference, ])
   by_chain <- rbind(colMeans(plogis(f[1:40, ])), colMeans(plogis(f[41:80, ])))
-  expect_equal(
-    apart_by_chain(fit), max(abs(by_chain[1, ] - by_chain[2, ])),
-    tolerance = 1e-8
-  )
+  expect_equal(apart_by_chain(fit), max(abs(by_chain[1, ] - by_chain[2, ])), tolerance = 1e-8)
   expect_null(apart_by_chain(quick_klr(x, d$y, chains = 1)))
   expect_output(print(fit), "between chains")
   # A goal by default, unless the call says how long to run.
@@ -66,9 +50,7 @@ test_that("what chains have to agree on, and what is shown of the rest", {
 })
 
 test_that("threads and parts of the run change nothing", {
-  expect_identical(
-    quick_klr(x, d$y, threads = 2)$draws, fit$draws
-  )
+  expect_identical(quick_klr(x, d$y, threads = 2)$draws, fit$draws)
   for (again in list(function(...) quick_klr(x, d$y, ...), fit_smooth)) {
     once <- again()
     half <- again(ndraws = 15)
@@ -84,8 +66,7 @@ test_that("a state that was changed is not gone on from", {
   broken <- fit
   broken$state[[1]]$frame[1] <- 7
   expect_error(
-    quick_klr(x, d$y, ndraws = 50, resume = broken), "frame",
-    class = "bayeskernel_error_argument"
+    quick_klr(x, d$y, ndraws = 50, resume = broken), "frame", class = "bayeskernel_error_argument"
   )
   broken <- fit
   broken$posterior$kernels[[1]]$centre[1] <- 1e6
@@ -123,9 +104,7 @@ test_that("the direction that matters is found, and rank 1 is enough", {
 test_that("cross-validation chooses among ranks", {
   chosen <- quick_klr(x, d$y, rank = 2:1, folds = 3, warmup = 1500)
   expect_equal(chosen$ranks$rank, 2:1)
-  expect_equal(
-    chosen$rank, chosen$ranks$rank[which.min(chosen$ranks$log_loss)]
-  )
+  expect_equal(chosen$rank, chosen$ranks$rank[which.min(chosen$ranks$log_loss)])
   expect_true(all(chosen$ranks$error < 0.5 & chosen$ranks$log_loss > 0))
   expect_output(print(chosen), "cross-validation")
   alone <- quick_klr(x, d$y, rank = chosen$rank, warmup = 1500)
@@ -155,17 +134,11 @@ test_that("bad input is refused with a class", {
   refused("prior", x, d$y, prior = bark_prior())
   expect_error(klr_prior(epsilon = 0), class = "bayeskernel_error_prior")
   expect_error(klr_prior(gamma = 1), class = "bayeskernel_error_prior")
-  expect_error(
-    klr_prior(log_lambda = c(0, 1, 1, -1)),
-    class = "bayeskernel_error_prior"
-  )
+  expect_error(klr_prior(log_lambda = c(0, 1, 1, -1)), class = "bayeskernel_error_prior")
   expect_error(klr_prior(coefficients = "x"), class = "bayeskernel_error")
   # A constant column counts for no direction.
   expect_warning(
-    expect_error(
-      klr(cbind(x[, 1:2], 1), d$y, rank = 3),
-      class = "bayeskernel_error_argument"
-    ),
+    expect_error(klr(cbind(x[, 1:2], 1), d$y, rank = 3), class = "bayeskernel_error_argument"),
     class = "bayeskernel_warning_dropped_column"
   )
 })
@@ -175,16 +148,12 @@ test_that("small and degenerate problems give finite answers", {
     prior <- klr_prior(coefficients = coefficients)
     # Two rows, more predictors than rows, duplicates, classes far apart.
     for (problem in list(
-      list(matrix(c(0, 1), 2), c(0, 1)),
-      list(matrix(rnorm(24), 3), c(0, 1, 0)),
+      list(matrix(c(0, 1), 2), c(0, 1)), list(matrix(rnorm(24), 3), c(0, 1, 0)),
       list(matrix(rep(c(1, 2), each = 5), 10), rep(0:1, 5)),
       list(matrix(c(rnorm(10), 1e6 + rnorm(10)), 20), rep(0:1, each = 10))
     )) {
       object <- suppressWarnings(
-        quick_klr(
-          problem[[1]], problem[[2]],
-          rank = 1, prior = prior, warmup = 2000
-        ),
+        quick_klr(problem[[1]], problem[[2]], rank = 1, prior = prior, warmup = 2000),
         classes = "bayeskernel_warning_identification"
       )
       expect_true(all(is.finite(predict(object, problem[[1]], type = "prob"))))
@@ -218,9 +187,7 @@ test_that("both coefficient schemes and parameters tell the same story", {
   tidied <- tidy(fit, effects = "share")
   expect_equal(sum(tidied$estimate), 2)
   expect_output(print(klr_prior()), "negative binomial, 6.366 expected")
-  expect_output(
-    print(klr_prior(coefficients = "continuous")), "negative binomial, 10 exp"
-  )
+  expect_output(print(klr_prior(coefficients = "continuous")), "negative binomial, 10 exp")
 })
 
 test_that("at the defaults chains of separable classes agree on directions", {
@@ -257,10 +224,7 @@ test_that("it is said where the draws do not agree on any direction", {
     mean((p[, ncol(p)] > 0.5) != d$y[-d$own])
   }
   wide <- sets(40, 50)
-  found <- expect_warning(
-    object <- fit_own(wide),
-    class = "bayeskernel_warning_identification"
-  )
+  found <- expect_warning(object <- fit_own(wide), class = "bayeskernel_warning_identification")
   expect_gt(missed(object, wide), 0.3)
   # The leading eigenvalue from projection matrices of the rows, one by one.
   x <- object$posterior$x

@@ -1,43 +1,25 @@
-# The labels of a response, by the formula interface unless the subject is the
-# reader itself.
+# The labels of a response, by the formula interface unless the subject is the reader itself.
 labels_of <- function(y) read_response(y, "y")
 
 test_that("every form of two classes gives -1 and +1, the second being +1", {
+  expect_identical(labels_of(factor(c("b", "a", "b"))), list(y = c(1, -1, 1), levels = c("a", "b")))
   expect_identical(
-    labels_of(factor(c("b", "a", "b"))),
-    list(y = c(1, -1, 1), levels = c("a", "b"))
+    labels_of(factor(c("b", "a"), levels = c("b", "a"))), list(y = c(-1, 1), levels = c("b", "a"))
   )
-  expect_identical(
-    labels_of(factor(c("b", "a"), levels = c("b", "a"))),
-    list(y = c(-1, 1), levels = c("b", "a"))
-  )
-  expect_identical(
-    labels_of(c(TRUE, FALSE)),
-    list(y = c(1, -1), levels = c("FALSE", "TRUE"))
-  )
+  expect_identical(labels_of(c(TRUE, FALSE)), list(y = c(1, -1), levels = c("FALSE", "TRUE")))
   for (convert in list(as.integer, as.double)) {
-    expect_identical(
-      labels_of(convert(c(0, 1, 1))),
-      list(y = c(-1, 1, 1), levels = c("0", "1"))
-    )
-    expect_identical(
-      labels_of(convert(c(1, -1, 1))),
-      list(y = c(1, -1, 1), levels = c("-1", "1"))
-    )
+    expect_identical(labels_of(convert(c(0, 1, 1))), list(y = c(-1, 1, 1), levels = c("0", "1")))
+    expect_identical(labels_of(convert(c(1, -1, 1))), list(y = c(1, -1, 1), levels = c("-1", "1")))
   }
   expect_identical(
-    labels_of(factor(c("low", "high"), c("low", "high"), ordered = TRUE))$y,
-    c(-1, 1)
+    labels_of(factor(c("low", "high"), c("low", "high"), ordered = TRUE))$y, c(-1, 1)
   )
 })
 
 test_that("levels that do not occur are no classes of the model, but known", {
   y <- factor(c("c", "b", "c"), levels = c("a", "c", "b"))
   expect_identical(
-    labels_of(y),
-    list(
-      y = c(-1, 1, -1), levels = c("c", "b"), declared = c("a", "c", "b")
-    )
+    labels_of(y), list(y = c(-1, 1, -1), levels = c("c", "b"), declared = c("a", "c", "b"))
   )
 })
 
@@ -58,36 +40,28 @@ test_that("an unusable response is an error that names it and the cure", {
   )
   d$list <- list(1, 2, 3, 4)
   refusals <- c(
-    one = "response", three = "response",
-    codes = "response", measure = "response", list = "response",
-    absent = "response", hole = "missing", infinite = "missing",
-    nan = "missing"
+    one = "response", three = "response", codes = "response", measure = "response",
+    list = "response", absent = "response", hole = "missing", infinite = "missing", nan = "missing"
   )
   for (name in names(refusals)) {
     formula <- reformulate("x", response = name)
     error <- expect_error(
-      bsvm_design(formula, d),
-      class = paste0("bayeskernel_error_", refusals[[name]])
+      bsvm_design(formula, d), class = paste0("bayeskernel_error_", refusals[[name]])
     )
     expect_identical(error$column, name)
     expect_match(conditionMessage(error), name, fixed = TRUE)
   }
-  expect_error(
-    bsvm_design(cbind(codes, measure) ~ x, d),
-    class = "bayeskernel_error_response"
-  )
+  expect_error(bsvm_design(cbind(codes, measure) ~ x, d), class = "bayeskernel_error_response")
   expect_error(bsvm_design(~x, d), class = "bayeskernel_error_argument")
   expect_error(
-    design_from_matrix(cbind(1:4), cbind(0:1, 1:0)),
-    class = "bayeskernel_error_response"
+    design_from_matrix(cbind(1:4), cbind(0:1, 1:0)), class = "bayeskernel_error_response"
   )
 })
 
 test_that("messages about responses say what was found and what to do", {
   d <- data.frame(
-    one = factor(rep("a", 4)), three = factor(c("a", "b", "c", "a")),
-    text = letters[1:4], codes = c(1, 2, 1, 2), measure = c(0.5, 1.25, 3, 7),
-    infinite = c(0, 1, Inf, 1), x = 1:4
+    one = factor(rep("a", 4)), three = factor(c("a", "b", "c", "a")), text = letters[1:4],
+    codes = c(1, 2, 1, 2), measure = c(0.5, 1.25, 3, 7), infinite = c(0, 1, Inf, 1), x = 1:4
   )
   expect_snapshot(error = TRUE, {
     bsvm_design(one ~ x, d)
@@ -102,23 +76,17 @@ test_that("messages about responses say what was found and what to do", {
 })
 
 test_that("text is two classes in an order that no locale changes", {
-  expect_identical(
-    labels_of(c("no", "Yes", "no")),
-    list(y = c(1, -1, 1), levels = c("Yes", "no"))
-  )
+  expect_identical(labels_of(c("no", "Yes", "no")), list(y = c(1, -1, 1), levels = c("Yes", "no")))
   d <- data.frame(y = c("b", "a", "b"), x = 1:3)
   expect_identical(bsvm_design(y ~ x, d)$levels, c("a", "b"))
-  expect_identical(
-    read_response(letters[c(3, 1, 2)], "y", "many")$y, c(2, 0, 1)
-  )
+  expect_identical(read_response(letters[c(3, 1, 2)], "y", "many")$y, c(2, 0, 1))
 })
 
 test_that("a response that a model does not fit names the one that does", {
   d <- data.frame(three = gl(3, 4), measure = 1:12 / 7, x = 1:12)
   expect_bk_error(bsvm(three ~ x, d, method = "vb"), "response", "gpsvm()")
   expect_bk_error(bsvm(measure ~ x, d, method = "vb"), "response", "bark()")
-  expect_bk_error(gpsvm(measure ~ x, d,
-    method = "vb", tune = FALSE), "response", "bark()")
+  expect_bk_error(gpsvm(measure ~ x, d, method = "vb", tune = FALSE), "response", "bark()")
   expect_bk_error(bark(three ~ x, d), "response", "gpsvm()")
 })
 
@@ -143,14 +111,11 @@ test_that("counts, weights and single rows are the same data", {
   d$yes <- rpois(30, exp(d$x))
   d$no <- rpois(30, 2)
   long <- rbind(
-    data.frame(d[c("x", "z")], y = TRUE, w = d$yes),
-    data.frame(d[c("x", "z")], y = FALSE, w = d$no)
+    data.frame(d[c("x", "z")], y = TRUE, w = d$yes), data.frame(d[c("x", "z")], y = FALSE, w = d$no)
   )
-  counted <- bsvm(cbind(yes, no) ~ x + z, d, threads = 1, standardize = FALSE,
-    method = "vb")
+  counted <- bsvm(cbind(yes, no) ~ x + z, d, threads = 1, standardize = FALSE, method = "vb")
   weighted <- bsvm(
-    y ~ x + z, long[long$w > 0, ], weights = w, threads = 1,
-    standardize = FALSE, method = "vb"
+    y ~ x + z, long[long$w > 0, ], weights = w, threads = 1, standardize = FALSE, method = "vb"
   )
   single <- bsvm(
     y ~ x + z, long[rep(seq_along(long$w), long$w), ], threads = 1,
@@ -167,8 +132,7 @@ test_that("counts, weights and single rows are the same data", {
   expect_equal(
     predict(by_matrix, as.matrix(d[c("x", "z")]), type = "link"),
     predict(gpsvm(
-      cbind(yes, no) ~ x + z, d, inducing = 10, threads = 1, seed = 1,
-      method = "vb", tune = FALSE
+      cbind(yes, no) ~ x + z, d, inducing = 10, threads = 1, seed = 1, method = "vb", tune = FALSE
     ), d, type = "link")
   )
 })
@@ -179,9 +143,7 @@ test_that("counts that are none are refused", {
   d$a[3] <- NA
   expect_bk_error(bsvm_design(cbind(a, b) ~ x, d), "missing", "row 3")
   d$a[3] <- 2
-  expect_bk_error(
-    bsvm_design(cbind(a, b) ~ x, d, missing = "model"), "argument", "Counts"
-  )
+  expect_bk_error(bsvm_design(cbind(a, b) ~ x, d, missing = "model"), "argument", "Counts")
   expect_bk_error(bark(cbind(a, b) ~ x, d, family = "binomial"), "response")
 })
 
@@ -189,9 +151,7 @@ test_that("logical values, 0/1 and -1/+1 are labels of each other's fits", {
   codings <- list(c(FALSE, TRUE), c(0, 1), c(-1, 1))
   for (fit in codings) {
     for (new in codings) {
-      expect_identical(
-        known_codes(new[c(2, 1, 2)], as.character(fit)), c(2L, 1L, 2L)
-      )
+      expect_identical(known_codes(new[c(2, 1, 2)], as.character(fit)), c(2L, 1L, 2L))
     }
   }
   expect_bk_error(known_codes(c(TRUE, FALSE), c("a", "b")), "response", "TRUE")
@@ -200,18 +160,14 @@ test_that("logical values, 0/1 and -1/+1 are labels of each other's fits", {
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())
   expect_identical(
-    plot(fit, "calibration", newdata = d, y = d$y == 1),
-    plot(fit, "calibration", newdata = d)
+    plot(fit, "calibration", newdata = d, y = d$y == 1), plot(fit, "calibration", newdata = d)
   )
 })
 
 test_that("labels of new rows that cannot be are classed errors", {
   d <- data.frame(x = c(-2, -1, 1, 2, 0.5), y = c(0, 1, 0, 1, 1))
-  fit <- gpsvm(y ~ x, d, inducing = 3, threads = 1, seed = 1,
-    method = "vb", tune = FALSE)
-  expect_equal(
-    summary(fit, d, d$y == 1)$measures, summary(fit, d)$measures
-  )
+  fit <- gpsvm(y ~ x, d, inducing = 3, threads = 1, seed = 1, method = "vb", tune = FALSE)
+  expect_equal(summary(fit, d, d$y == 1)$measures, summary(fit, d)$measures)
   expect_equal(summary(fit, d, "y")$measures, summary(fit, d)$measures)
   expect_bk_error(summary(fit, d, mean), "argument", "`y`")
   expect_bk_error(summary(fit, d, "absent"), "argument", "`y`")

@@ -8,9 +8,7 @@ test_that("levy() has the constants of both approximations", {
     row <- golden[k, ]
     ours <- levy(row$alpha, row$gam, row$eps)
     expect_equal(
-      unname(c(ours$kernels, ours$error)),
-      c(row$nuC, row$nuT, row$L2C, row$L2T),
-      tolerance = 1e-12
+      unname(c(ours$kernels, ours$error)), c(row$nuC, row$nuT, row$L2C, row$L2T), tolerance = 1e-12
     )
   }
 })
@@ -25,22 +23,14 @@ test_that("levy() agrees with integrals over the Levy measure", {
     # Over b = exp(u), for the tails are long.
     both <- function(f, lower, upper) {
       2 * integrate(
-        function(u) f(exp(u)) * exp(u), lower, upper,
-        rel.tol = 1e-10, subdivisions = 1000L
+        function(u) f(exp(u)) * exp(u), lower, upper, rel.tol = 1e-10, subdivisions = 1000L
       )$value
     }
     ours <- levy(alpha, gamma, epsilon)
+    expect_equal(ours$kernels[["continuous"]], both(damped, -40, 60), tolerance = 1e-6)
+    expect_equal(ours$kernels[["truncated"]], both(stable, log(epsilon), 60), tolerance = 1e-6)
     expect_equal(
-      ours$kernels[["continuous"]], both(damped, -40, 60),
-      tolerance = 1e-6
-    )
-    expect_equal(
-      ours$kernels[["truncated"]], both(stable, log(epsilon), 60),
-      tolerance = 1e-6
-    )
-    expect_equal(
-      ours$error[["truncated"]],
-      both(function(b) b^2 * stable(b), -80, log(epsilon)),
+      ours$error[["truncated"]], both(function(b) b^2 * stable(b), -80, log(epsilon)),
       tolerance = 1e-6
     )
     expect_equal(
@@ -62,9 +52,7 @@ test_that("the default prior learns the scale of thirty kernels", {
   for (alpha in c(0.7, 1, 1.5)) {
     prior <- bark_prior(alpha, kernels = 12, scale = c(2, 1))
     expect_equal(prior$kernels, 12)
-    expect_equal(
-      levy(alpha, prior$gamma, prior$epsilon)$kernels[["continuous"]], 12
-    )
+    expect_equal(levy(alpha, prior$gamma, prior$epsilon)$kernels[["continuous"]], 12)
     expect_identical(remade(prior, "prior", "bark_prior"), prior)
   }
   for (wrong in list(1, c(1, 0), c(1, NA), 1:3, "learned")) {
@@ -85,13 +73,9 @@ test_that("the constants of the dissertation are known ones, ten kernels", {
   expect_match(text, "Cauchy of scale 0.5$", all = FALSE)
   expect_match(
     capture.output(print(bark_prior(alpha = 1.5, gamma = 2, epsilon = 0.1))),
-    format(levy(1.5, 2, 0.1)$kernels[["continuous"]], digits = 4),
-    all = FALSE, fixed = TRUE
+    format(levy(1.5, 2, 0.1)$kernels[["continuous"]], digits = 4), all = FALSE, fixed = TRUE
   )
-  expect_match(
-    capture.output(print(bark_prior(max_kernels = 7))), "at most 7",
-    all = FALSE
-  )
+  expect_match(capture.output(print(bark_prior(max_kernels = 7))), "at most 7", all = FALSE)
   expect_match(capture.output(print(levy())), "truncated +6.366", all = FALSE)
 })
 
@@ -103,9 +87,7 @@ test_that("constants outside their range are refused by name", {
   for (name in c("gamma", "epsilon", "lambda_shape", "lambda_rate")) {
     known <- startsWith(name, "lambda")
     for (wrong in c(list(0, -1, NA, Inf, "1", 1:2), if (known) list(NULL))) {
-      expect_bark_refusal(
-        do.call("bark_prior", stats::setNames(list(wrong), name)), "prior", name
-      )
+      expect_bark_refusal(do.call("bark_prior", stats::setNames(list(wrong), name)), "prior", name)
     }
   }
   for (wrong in list(1, c(1, 0), c(1, NA), 1:3, "uniform", NULL)) {
@@ -131,17 +113,13 @@ test_that("a Markov chain with these q and s has their moments", {
     expect_equal(sum(chance), 1)
     expect_equal(
       expected_blocks(x, p),
-      c(
-        variables = sum(chance * rowSums(states)),
-        blocks = sum(chance * blocks)
-      )
+      c(variables = sum(chance * rowSums(states)), blocks = sum(chance * blocks))
     )
   }
   text <- capture.output(print(markov(0.2, 0.15), p = 100))
   expect_match(text, "20 of 100 predictors, in 3.17 blocks", all = FALSE)
   expect_match(
-    capture.output(print(markov(0.2, 0.15, hyper = 1:4))),
-    "Beta\\(1, 2\\).*Beta\\(3, 4\\)",
+    capture.output(print(markov(0.2, 0.15, hyper = 1:4))), "Beta\\(1, 2\\).*Beta\\(3, 4\\)",
     all = FALSE
   )
 })
@@ -160,12 +138,9 @@ test_that("Markov chains that cannot be are refused", {
 })
 
 test_that("a measure beyond the range of numbers is an error, not NaN", {
-  for (corner in list(
-    c(1e-8, 1e300, 1e-300), c(2 - 1e-15, 1, 1e-300), c(0.5, 1, 1e300)
-  )) {
+  for (corner in list(c(1e-8, 1e300, 1e-300), c(2 - 1e-15, 1, 1e-300), c(0.5, 1, 1e300))) {
     expect_error(
-      levy(corner[1], corner[2], corner[3]), "range of numbers",
-      class = "bayeskernel_error_prior"
+      levy(corner[1], corner[2], corner[3]), "range of numbers", class = "bayeskernel_error_prior"
     )
   }
 })

@@ -35,9 +35,7 @@ test_that("one-step moments without a row are those of a fit without it", {
   y <- ifelse(d$y == "yes", 1, -1)
   for (method in c("vb", "ep")) {
     refit <- vapply(1:40, function(i) {
-      unlist(
-        predict(fit(d[-i, ], method), d[i, ], type = "link", se.fit = TRUE)
-      )
+      unlist(predict(fit(d[-i, ], method), d[i, ], type = "link", se.fit = TRUE))
     }, numeric(2))
     at <- predict(fit(d, method), d, type = "link", se.fit = TRUE)
     step <- if (method == "ep") {
@@ -78,20 +76,15 @@ test_that("predictions are the formula, at every engine of bsvm()", {
     ))
     f <- predict(fit, d, type = "link", se.fit = TRUE)
     k <- fit$link$slope
-    p <- plogis(fit$link$intercept + k * f$fit /
-      sqrt(1 + pi * k^2 * f$se.fit^2 / 8))
+    p <- plogis(fit$link$intercept + k * f$fit / sqrt(1 + pi * k^2 * f$se.fit^2 / 8))
     expect_equal(predict(fit, d, type = "response"), p)
     expect_equal(predict(fit, type = "response"), p, ignore_attr = TRUE)
     # Maximum likelihood of an intercept: mean P is near the share.
     expect_lt(abs(mean(p) - mean(d$y == "yes")), 0.02)
     answer <- predict(fit, d[1:4, ], type = "prob", se.fit = TRUE)
     draws <- predict(fit, d[1:4, ], type = "response", draws = TRUE, seed = 1)
-    expect_equal(colMeans(draws), answer$fit[, 2],
-      tolerance = 0.02, ignore_attr = TRUE
-    )
-    expect_equal(apply(draws, 2, sd), answer$se.fit,
-      tolerance = 0.2, ignore_attr = TRUE
-    )
+    expect_equal(colMeans(draws), answer$fit[, 2], tolerance = 0.02, ignore_attr = TRUE)
+    expect_equal(apply(draws, 2, sd), answer$se.fit, tolerance = 0.2, ignore_attr = TRUE)
     kept <- unserialize(serialize(fit, NULL))
     expect_identical(predict(kept, d), predict(fit, d))
   }
@@ -127,16 +120,11 @@ test_that("probabilities of a class that was given up are those of its ranks", {
     # Draws and standard errors are of the same probabilities.
     four <- c(which.min(p), 1, 2, which.max(p))
     answer <- predict(fit, new[four, ], type = "prob", se.fit = TRUE)
-    draws <- predict(fit, new[four, ],
-      type = "response", draws = TRUE, seed = 1
-    )
-    expect_equal(colMeans(draws), answer$fit[, 2],
-      tolerance = 0.1, ignore_attr = TRUE
-    )
+    draws <- predict(fit, new[four, ], type = "response", draws = TRUE, seed = 1)
+    expect_equal(colMeans(draws), answer$fit[, 2], tolerance = 0.1, ignore_attr = TRUE)
     glm <- glm(y ~ x + z, binomial, d)
     c(
-      ours = log_loss_of(p, y),
-      glm = log_loss_of(predict(glm, new, type = "response"), y),
+      ours = log_loss_of(p, y), glm = log_loss_of(predict(glm, new, type = "response"), y),
       none = log_loss_of(rep(mean(y), length(y)), y),
       slope = coef(glm(y ~ qlogis(p), family = binomial))[[2]]
     )
@@ -149,8 +137,7 @@ test_that("probabilities of a class that was given up are those of its ranks", {
 })
 
 test_that("more classes have one slope and an intercept each", {
-  fit <- gpsvm(Species ~ ., iris, threads = 1, seed = 1, tune = FALSE,
-    method = "vb")
+  fit <- gpsvm(Species ~ ., iris, threads = 1, seed = 1, tune = FALSE, method = "vb")
   expect_length(fit$link$intercept, 3)
   expect_equal(sum(fit$link$intercept), 0, tolerance = 1e-5)
   p <- predict(fit, iris[c(1, 60, 140), ], type = "prob")
@@ -177,34 +164,23 @@ test_that("rare classes are found by thresholds", {
   expect_identical(unname(flagged), unname(p >= mean(d$y == "yes")))
   expect_gt(mean(flagged), 0.1)
   expect_lt(mean(flagged), 0.6)
-  expect_identical(
-    unname(predict(fit, d, threshold = "margin") == "yes"), unname(f >= 0)
-  )
-  expect_identical(
-    unname(predict(fit, d, threshold = 0.2) == "yes"), unname(p >= 0.2)
-  )
-  expect_error(
-    predict(fit, d, threshold = "median"), class = "bayeskernel_error_argument"
-  )
+  expect_identical(unname(predict(fit, d, threshold = "margin") == "yes"), unname(f >= 0))
+  expect_identical(unname(predict(fit, d, threshold = 0.2) == "yes"), unname(p >= 0.2))
+  expect_error(predict(fit, d, threshold = "median"), class = "bayeskernel_error_argument")
 })
 
 test_that("counts and weights are rows", {
   d <- two_classes(120)
   d$x <- round(d$x)
   d$z <- 0 + (d$z > 0)
-  cells <- aggregate(
-    cbind(yes = y == "yes", no = y == "no") ~ x + z, d, sum
-  )
+  cells <- aggregate(cbind(yes = y == "yes", no = y == "no") ~ x + z, d, sum)
   both <- function(method) {
     fit <- function(formula, data) {
-      bsvm(formula, data,
-        penalty = 1, threads = 1, method = method, standardize = FALSE
-      )
+      bsvm(formula, data, penalty = 1, threads = 1, method = method, standardize = FALSE)
     }
     list(fit(y ~ x + z, d)$link, fit(cbind(yes, no) ~ x + z, cells)$link)
   }
-  # The posterior of mean field is the same, that of a site for several rows
-  # nearly.
+  # The posterior of mean field is the same, that of a site for several rows nearly.
   link <- both("vb")
   expect_equal(link[[2]]$slope, link[[1]]$slope, tolerance = 1e-3)
   expect_equal(link[[2]]$intercept, link[[1]]$intercept, tolerance = 1e-2)
@@ -215,23 +191,15 @@ test_that("counts and weights are rows", {
 test_that("a link that cannot be had falls back, or says why", {
   d <- two_classes(20)
   d$y <- factor(rep(c("no", "yes"), c(18, 2)))
-  fit <- suppressWarnings(bsvm(y ~ x, d, penalty = 1, threads = 1,
-    method = "vb"))
+  fit <- suppressWarnings(bsvm(y ~ x, d, penalty = 1, threads = 1, method = "vb"))
   expect_null(fit$link$slope)
-  expect_identical(
-    predict(fit, d, type = "prob"),
-    predict(fit, d, type = "prob", link = "probit")
-  )
+  expect_identical(predict(fit, d, type = "prob"), predict(fit, d, type = "prob", link = "probit"))
   # As made by an earlier version.
   old <- bsvm(y ~ x + z, two_classes(60), threads = 1, method = "vb")
   old$link <- NULL
-  expect_identical(
-    predict(old, d, type = "prob"),
-    predict(old, d, type = "prob", link = "probit")
-  )
+  expect_identical(predict(old, d, type = "prob"), predict(old, d, type = "prob", link = "probit"))
   expect_error(
-    predict(old, d, type = "prob", link = "calibrated"),
-    "no longer has the rows",
+    predict(old, d, type = "prob", link = "calibrated"), "no longer has the rows",
     class = "bayeskernel_error_argument"
   )
   old$link <- list(intercept = NaN, slope = 1)
@@ -242,17 +210,11 @@ test_that("missing predictors, selection, groups and row sources have it", {
   d <- two_classes(200)
   holes <- d
   holes$z[1:60] <- NA
-  source <- row_source(as.matrix(cbind(d[c("x", "z")], y = d$y == "yes")),
-    y = "y"
-  )
+  source <- row_source(as.matrix(cbind(d[c("x", "z")], y = d$y == "yes")), y = "y")
   quiet <- function(fit) suppressWarnings(fit)
   fits <- list(
-    quiet(
-      bsvm(y ~ x + z, holes, missing = "model", method = "vb", threads = 1)
-    ),
-    quiet(bkm(y ~ x + z, holes, missing = "model", family = "hinge",
-      threads = 1
-    )),
+    quiet(bsvm(y ~ x + z, holes, missing = "model", method = "vb", threads = 1)),
+    quiet(bkm(y ~ x + z, holes, missing = "model", family = "hinge", threads = 1)),
     quiet(bsvm(y ~ x + z, d, select = TRUE, method = "vb", threads = 1)),
     quiet(bsvm(y ~ x + z + (1 | g), d, method = "vb", threads = 1)),
     quiet(bsvm(source, threads = 1, seed = 1)),
@@ -286,16 +248,12 @@ test_that("moments without a row are those that its hinge makes the row's", {
       dnorm(f, mean[k], sqrt(var[k])) * exp(-2 * power[k] * pmax(1 - f, 0))
     }
     moment <- function(g) {
-      integrate(function(f) g(f) * law(f), -40, 40,
-        subdivisions = 2000L, rel.tol = 1e-10
-      )$value
+      integrate(function(f) g(f) * law(f), -40, 40, subdivisions = 2000L, rel.tol = 1e-10)$value
     }
     z <- moment(function(f) 1)
     found <- moment(identity) / z
     expect_equal(tilted$mean[k], found, tolerance = 1e-7)
-    expect_equal(
-      tilted$var[k], moment(function(f) (f - found)^2) / z, tolerance = 1e-7
-    )
+    expect_equal(tilted$var[k], moment(function(f) (f - found)^2) / z, tolerance = 1e-7)
   }
   for (sign in c(-1, 1)) {
     back <- hinge_cavity(sign * tilted$mean, tilted$var, sign, power)
@@ -321,10 +279,7 @@ test_that("a sampler with groups of their own has probabilities, too", {
 grouped <- function(groups, size = 6, sd = 3, base = -2.5, seed = 1) {
   set.seed(seed)
   g <- gl(groups, size)
-  d <- data.frame(
-    x = rnorm(groups * size), w = rnorm(groups)[g],
-    g = factor(paste0(seed, ".", g))
-  )
+  d <- data.frame(x = rnorm(groups * size), w = rnorm(groups)[g], g = factor(paste0(seed, ".", g)))
   f <- base + d$x + 0.7 * d$w + sd * rnorm(groups)[g]
   d$y <- f + rlogis(groups * size) > 0
   d
@@ -363,12 +318,10 @@ test_that("samplers and selection have the link of new groups, too", {
     )
   }
   other <- bsvm(y ~ x + w + (1 | g), d, threads = 1)
-  selected <- bsvm(
-    y ~ x + w + (1 | g), d, select = TRUE, threads = 1, seed = 1
-  )
+  selected <- bsvm(y ~ x + w + (1 | g), d, select = TRUE, threads = 1, seed = 1)
   fits <- list(sample(), sample(keep_ranef = FALSE), selected)
-  # A selection is near a longer chain's of the same model, not near the fit
-  # with all columns: w is out in most draws.
+  # A selection is near a longer chain's of the same model, not near the fit with all columns: w is
+  # out in most draws.
   others <- list(other, other, sample(select = TRUE))
   for (k in seq_along(fits)) {
     fit <- fits[[k]]
@@ -390,9 +343,7 @@ test_that("every form of prediction has the link of its row", {
   p <- c(by_hand(fit$link, 1:2), by_hand(fit$link$new, 3:4))
   expect_gt(max(abs(p - by_hand(fit$link, 1:4))), 0.01)
   expect_equal(predict(fit, rows, type = "response"), p)
-  expect_equal(
-    predict(fit, rows[1:2, ], type = "response", re.form = "new"), p[3:4]
-  )
+  expect_equal(predict(fit, rows[1:2, ], type = "response", re.form = "new"), p[3:4])
   expect_equal(
     predict(fit, rows[3:4, ], type = "response", re.form = NA),
     predict(fit, rows[1:2, ], type = "response", re.form = NA)
@@ -402,9 +353,7 @@ test_that("every form of prediction has the link of its row", {
   # The curve's mean is P to about .01; a thousand draws.
   noise <- 4 * apply(draws, 2, sd) / sqrt(nrow(draws))
   expect_true(all(abs(colMeans(draws) - p) < 0.01 + noise))
-  expect_equal(
-    apply(draws, 2, sd), answer$se.fit, tolerance = 0.1, ignore_attr = TRUE
-  )
+  expect_equal(apply(draws, 2, sd), answer$se.fit, tolerance = 0.1, ignore_attr = TRUE)
   limits <- predict(fit, rows, type = "response", interval = "credible", seed = 1)
   expect_equal(limits[, "fit"], p)
   expect_true(all(limits[, "lwr"] < p & p < limits[, "upr"]))
@@ -428,9 +377,7 @@ test_that("moments of a new group are those of a fit without the group", {
   at <- predict(fit, d, type = "link", re.form = "new")
   own <- lapply(levels(d$g), function(g) which(d$g == g))
   apart <- unlist(lapply(own[1:12], function(rows) {
-    predict(front(y ~ x + w + (1 | g), droplevels(d[-rows, ])), d[rows, ],
-      type = "link"
-    )
+    predict(front(y ~ x + w + (1 | g), droplevels(d[-rows, ])), d[rows, ], type = "link")
   }))
   rows <- unlist(own[1:12])
   moved <- at[rows] - apart
@@ -464,8 +411,7 @@ test_that("a tilted hinge of any scale has its moments by quadrature", {
   d$y <- factor(rep(0:1, 50)[as.integer(d$h)])
   wide <- bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01)
   fit <- suppressWarnings(bsvm(
-    y ~ x + (1 | h), d, method = "gibbs", prior = wide, ndraws = 200,
-    threads = 1, seed = 1
+    y ~ x + (1 | h), d, method = "gibbs", prior = wide, ndraws = 200, threads = 1, seed = 1
   ))
   expect_true(all(is.finite(predict(fit, type = "prob"))))
 })

@@ -42,18 +42,14 @@ test_that("rows of one class only have scores", {
 test_that("many classes: hand-computed values, columns found by name", {
   y <- factor(c("a", "c", "b"))
   prob <- rbind(c(0.7, 0.2, 0.1), c(0.3, 0.3, 0.4), c(0, 1, 0))
-  expect_equal(
-    brier_score(y, prob), ((0.09 + 0.04 + 0.01) + (0.09 + 0.09 + 0.36)) / 3
-  )
+  expect_equal(brier_score(y, prob), ((0.09 + 0.04 + 0.01) + (0.09 + 0.09 + 0.36)) / 3)
   expect_equal(log_loss(y, prob), -log(0.7 * 0.4) / 3)
   named <- prob
   colnames(named) <- c("a", "b", "c")
   named <- named[, c("c", "a", "b")]
   expect_equal(brier_score(y, named), brier_score(y, prob))
   expect_equal(log_loss(y[1:2], named[1:2, ]), -log(0.7 * 0.4) / 2)
-  expect_equal(
-    brier_score(y[3, drop = TRUE], named[3, , drop = FALSE]), 0
-  )
+  expect_equal(brier_score(y[3, drop = TRUE], named[3, , drop = FALSE]), 0)
 })
 
 test_that("certainty that is wrong costs much, but not infinitely much", {
@@ -97,9 +93,7 @@ test_that("the order of the rows does not matter", {
 
 test_that("a calibration counts by bin; with many classes the chosen one", {
   out <- calibration(c(0, 0, 1, 1), c(0.1, 0.2, 0.3, 0.9), bins = 2)
-  expect_identical(
-    names(out), c("predicted", "observed", "lower", "upper", "rows")
-  )
+  expect_identical(names(out), c("predicted", "observed", "lower", "upper", "rows"))
   expect_equal(out$predicted, c(0.2, 0.9))
   expect_equal(out$observed, c(1 / 3, 1))
   expect_identical(out$rows, c(3L, 1L))
@@ -115,9 +109,7 @@ test_that("what cannot be scored is refused by kind", {
   expect_bk_error(log_loss(logical(), numeric()), "dimension", "no rows")
   expect_bk_error(brier_score(c(NA, 1), c(0.1, 0.2)), "missing", "`y`")
   expect_bk_error(log_loss(c(0, 1), c(0.1, NA)), "missing", "row 2")
-  expect_bk_error(
-    brier_score(c(0, 1), cbind(c(0.1, NaN), 0.5)), "missing", "row 2"
-  )
+  expect_bk_error(brier_score(c(0, 1), cbind(c(0.1, NaN), 0.5)), "missing", "row 2")
   expect_bk_error(auc(c(0, 1), c(NaN, 0.2)), "missing", "`score`")
   expect_bk_error(auc(c(1, 1), c(0.1, 0.2)), "response", "are \"1\"")
   expect_bk_error(auc(c(FALSE, FALSE), c(0, 0.2)), "response", "\"FALSE\"")
@@ -125,9 +117,7 @@ test_that("what cannot be scored is refused by kind", {
   expect_bk_error(log_loss(c(1, 2), c(0.1, 0.2)), "response", "0/1")
   expect_bk_error(brier_score(gl(3, 1), c(0.1, 0.2, 0.3)), "response")
   expect_bk_error(brier_score(gl(3, 1), matrix(0.5, 3, 2)), "response")
-  expect_bk_error(
-    log_loss(gl(2, 1), cbind(`1` = c(0.5, 0.5), b = 0.5)), "response", "\"b\""
-  )
+  expect_bk_error(log_loss(gl(2, 1), cbind(`1` = c(0.5, 0.5), b = 0.5)), "response", "\"b\"")
   expect_bk_error(brier_score(c(0, 1), c(0.1, 1.2)), "argument", "row 2")
   expect_bk_error(brier_score(c(0, 1), c("0.1", "1")), "argument")
   expect_bk_error(calibration(c(0, 1), c(0.1, 1), bins = 1), "argument")
@@ -158,16 +148,12 @@ test_that("a matrix is taken by the names of its columns in every measure", {
     expect_equal(measure(y, by_name[, 2:1]), measure(y, p))
     expect_equal(measure(y, as.data.frame(by_name)), measure(y, p))
     expect_equal(measure(y, unname(by_name[, 2:1])), measure(y, p))
-    expect_bk_error(
-      measure(y, cbind(yes = p, other = 1 - p)), "response", "other"
-    )
+    expect_bk_error(measure(y, cbind(yes = p, other = 1 - p)), "response", "other")
   }
   # A class that no row has counts where it has a probability.
   expect_equal(auc(y, cbind(by_name, maybe = 0)), 5 / 6)
   expect_equal(brier_score(y, cbind(by_name, maybe = 0)), brier_score(y, p))
-  expect_bk_error(
-    auc(y, cbind(by_name, maybe = 0.1)), "response", "3 columns"
-  )
+  expect_bk_error(auc(y, cbind(by_name, maybe = 0.1)), "response", "3 columns")
   declared <- factor(y, c("no", "maybe", "yes"))
   expect_equal(auc(declared, cbind(by_name, maybe = 0.1)), 5 / 6)
 })
@@ -180,8 +166,7 @@ test_that("rows that do not sum to 1 are no probabilities", {
   }
   # Rounded numbers are.
   third <- matrix(0.3333, 2, 3)
-  expect_equal(log_loss(factor(c("a", "b"), c("a", "b", "c")), third),
-    -log(0.3333))
+  expect_equal(log_loss(factor(c("a", "b"), c("a", "b", "c")), third), -log(0.3333))
 })
 
 test_that("text is labels in sorted order, as in a fit", {

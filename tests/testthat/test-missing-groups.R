@@ -1,14 +1,12 @@
 # Missing predictors beside groups, and where they depend on the response.
 
 # Rows of groups whose x has the share `between` of its variance between them.
-grouped_holes <- function(seed, between = 0.8, groups = 30L, size = 10L,
-                          slope = 0.8, gone = 0.3) {
+grouped_holes <- function(seed, between = 0.8, groups = 30L, size = 10L, slope = 0.8, gone = 0.3) {
   set.seed(seed)
   g <- gl(groups, size)
   n <- length(g)
   z <- rnorm(n)
-  x <- 0.5 * z + sqrt(between) * rnorm(groups)[g] +
-    sqrt(1 - between) * rnorm(n)
+  x <- 0.5 * z + sqrt(between) * rnorm(groups)[g] + sqrt(1 - between) * rnorm(n)
   f <- slope * x + 0.5 * z + 0.7 * rnorm(groups)[g]
   d <- data.frame(f = f, x = x, z = z, g = g)
   d$y <- f + rnorm(n)
@@ -51,8 +49,7 @@ test_that("slopes are those of rows without holes, by every method", {
 test_that("new rows borrow from their groups", {
   d <- grouped_holes(3, between = 0.95)
   fit <- bkm(
-    y ~ x + z + (1 | g), d, family = "gaussian", method = "vb",
-    missing = "model", threads = 1
+    y ~ x + z + (1 | g), d, family = "gaussian", method = "vb", missing = "model", threads = 1
   )
   at <- aggregate(full ~ g, d, mean)
   new <- data.frame(x = NA_real_, z = 0, g = at$g)
@@ -63,8 +60,7 @@ test_that("new rows borrow from their groups", {
   other <- data.frame(x = NA_real_, z = 0, g = "other")
   expect_equal(
     predict(fit, other, type = "response"),
-    predict(fit, transform(other, x = mean(at$full)), type = "response"),
-    tolerance = 0.15
+    predict(fit, transform(other, x = mean(at$full)), type = "response"), tolerance = 0.15
   )
 })
 

@@ -17,27 +17,18 @@ test_that("scores are derivatives of the expected log-likelihood", {
       }, -12, 12, rel.tol = 1e-12, subdivisions = 1000)$value
     }, 0)
     job$settings <- list(family = family)
-    expect_equal(
-      atom_scores(core, job), job$data$weights * expected,
-      tolerance = 1e-9
-    )
+    expect_equal(atom_scores(core, job), job$data$weights * expected, tolerance = 1e-9)
   }
   job$settings <- list(family = "hinge")
-  expect_equal(
-    atom_scores(core, job),
-    job$data$weights * 2 * y * pnorm((1 - y * m) / sqrt(var))
-  )
+  expect_equal(atom_scores(core, job), job$data$weights * 2 * y * pnorm((1 - y * m) / sqrt(var)))
   job$settings <- list(family = "gaussian")
   for (noise in list(list(precision = 4), list(shape = 8, rate = 2))) {
-    expect_equal(
-      atom_scores(c(core, list(noise = noise)), job),
-      job$data$weights * 4 * (y - m)
-    )
+    expect_equal(atom_scores(c(core, list(noise = noise)), job), job$data$weights * 4 * (y - m))
   }
 })
 
-# Atoms of 30 rows, two a row of every third, with groups that are eliminated
-# and others that are kept; P is the precision of all coefficients.
+# Atoms of 30 rows, two a row of every third, with groups that are eliminated and others that are
+# kept; P is the precision of all coefficients.
 missing_problem <- function(size) {
   set.seed(2)
   row <- rep(1:30, rep(c(2, 1, 1), 10))
@@ -51,8 +42,7 @@ missing_problem <- function(size) {
   job <- list(
     data = data, settings = list(family = "logit"),
     blocks = list(blocks = list(
-      list(random = 0L, eliminated = FALSE),
-      list(random = 1L, eliminated = TRUE),
+      list(random = 0L, eliminated = FALSE), list(random = 1L, eliminated = TRUE),
       list(random = 2L, eliminated = FALSE, first = 3L)
     ))
   )
@@ -81,9 +71,7 @@ missing_problem <- function(size) {
   u <- atom_scores(core, job) * a
   centred <- u - rowsum(share * u, row)[row, ]
   missing <- crossprod(sqrt(share) * centred)
-  list(
-    core = core, job = job, a = a, cov = cov, wide = solve(precision - missing)
-  )
+  list(core = core, job = job, a = a, cov = cov, wide = solve(precision - missing))
 }
 
 test_that("to first order the inverse of the precision less its variance", {
@@ -99,9 +87,7 @@ test_that("to first order the inverse of the precision less its variance", {
   for (g in 1:5) {
     at <- 2 * g - 1:0
     h <- case$core$loading[, at]
-    expect_equal(
-      found$group_cov[, at] - case$core$group_cov[, at], t(h) %*% own %*% h
-    )
+    expect_equal(found$group_cov[, at] - case$core$group_cov[, at], t(h) %*% own %*% h)
   }
 })
 
@@ -121,9 +107,7 @@ test_that("it is exact without groups, and never more than is there", {
   found <- widen_atoms(core, job)
   expect_equal(found$theta_cov, solve(solve(core$theta_cov) - missing))
   add <- found$theta_cov - core$theta_cov
-  expect_equal(
-    found$variance_f - core$variance_f, rowSums((a %*% add) * a)
-  )
+  expect_equal(found$variance_f - core$variance_f, rowSums((a %*% add) * a))
   # More is missing than there is: a bound on the widening.
   job$data$weights <- 50 * job$data$weights
   far <- widen_atoms(core, job)$theta_cov
@@ -144,10 +128,7 @@ test_that("slices have whole units, and all of them", {
 })
 
 test_that("standard deviations with holes in numbers are the sampler's", {
-  skip_if_not(
-    identical(Sys.getenv("BAYESKERNEL_SLOW"), "true"),
-    "BAYESKERNEL_SLOW is not true"
-  )
+  skip_if_not(identical(Sys.getenv("BAYESKERNEL_SLOW"), "true"), "BAYESKERNEL_SLOW is not true")
   for (seed in 1:2) {
     set.seed(seed)
     n <- 300

@@ -1,5 +1,5 @@
-# Missing predictors beside an independent Gibbs sampler in plain R, in data that
-# golden/missing has not; the sampler itself against the numbers there.
+# Missing predictors beside an independent Gibbs sampler in plain R, in data that golden/missing has
+# not; the sampler itself against the numbers there.
 
 skip_if_not_installed("lme4")
 slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
@@ -35,8 +35,7 @@ reference_fit <- function(d, family, ...) {
 
 # As the golden folder's names have it: b0, b1 (x), b2 (z), sigma, sd_group.
 reference_summary <- function(found) {
-  columns <- c(b0 = "b1", b1 = "b_x", b2 = "b2", sigma = "sigma",
-    sd_group = "sd_group")
+  columns <- c(b0 = "b1", b1 = "b_x", b2 = "b2", sigma = "sigma", sd_group = "sd_group")
   draws <- found$draws[, columns]
   colnames(draws) <- names(columns)
   list(
@@ -45,10 +44,8 @@ reference_summary <- function(found) {
   )
 }
 
-# The tolerances of the golden folder. Those of variances by "ep" are looked at
-# apart: `variances`.
-expect_as_reference <- function(d, family, method, found, label,
-                                variances = method != "ep") {
+# The tolerances of the golden folder. Those of variances by "ep" are looked at apart: `variances`.
+expect_as_reference <- function(d, family, method, found, label, variances = method != "ep") {
   want <- reference_summary(found)
   golden <- list(family = family, formula = y ~ x + z + (1 | g), data = d)
   if (family != "gaussian") golden$data$y <- factor(d$y)
@@ -64,8 +61,7 @@ expect_as_reference <- function(d, family, method, found, label,
     )
     if (method != "vb") {
       expect_golden(
-        own$sd[[name]], want$sd[[name]], 0.12 * want$sd[[name]],
-        paste(label, "sd of", name)
+        own$sd[[name]], want$sd[[name]], 0.12 * want$sd[[name]], paste(label, "sd of", name)
       )
     }
   }
@@ -85,16 +81,12 @@ test_that("the reference has the golden posteriors", {
     )
     own <- reference_summary(found)
     law <- c(m0 = "m1", m1 = "m2", sd_x = "sd_x", sd_x_group = "sd_x_group")
-    own$mean <- c(own$mean, structure(
-      colMeans(found$draws[, law]), names = names(law)
-    ))
+    own$mean <- c(own$mean, structure(colMeans(found$draws[, law]), names = names(law)))
     own$mcse <- c(own$mcse, structure(found$mcse[law], names = names(law)))
     for (name in intersect(names(golden$mean), names(own$mean))) {
       # The last part is half a unit of a rounded constant, the noise of classes.
       error <- 4 * sqrt(own$mcse[[name]]^2 + golden$mcse[[name]]^2) + 1e-9
-      expect_golden(
-        own$mean[[name]], golden$mean[[name]], error, paste(case, name)
-      )
+      expect_golden(own$mean[[name]], golden$mean[[name]], error, paste(case, name))
     }
     expect_gt(stats::cor(found$imputed, golden$imputed$mean), 0.998)
   }
@@ -113,8 +105,7 @@ test_that("numbers with groups and by the response are the reference's", {
     found <- reference_fit(d, case$family, sweeps = 8000)
     for (method in c("ep", "vb")) {
       expect_as_reference(
-        d, case$family, method, found,
-        paste(case$family, "share", case$share, case$by, method)
+        d, case$family, method, found, paste(case$family, "share", case$share, case$by, method)
       )
     }
   }
@@ -132,9 +123,7 @@ test_that("a value of a group is completed once", {
       own <- imputed(fit)
       spread <- tapply(own$mean, d$g[own$row], function(v) diff(range(v)))
       expect_lt(max(spread, na.rm = TRUE), 1e-8)
-      expect_gt(
-        stats::cor(own$mean[match(found$row, own$row)], found$imputed), 0.99
-      )
+      expect_gt(stats::cor(own$mean[match(found$row, own$row)], found$imputed), 0.99)
     }
   }
 })

@@ -29,54 +29,37 @@ test_that("kernel matrices are symmetric and positive semi-definite", {
   uneven[2, 1] <- 5
   refuses("kernel", "symmetric", list(k = uneven), y, kernel = precomputed())
   refuses("dimension", "square", list(k = k[, -1]), y, kernel = precomputed())
-  refuses(
-    "kernel", "eigenvalue", list(k = k - diag(18)), y,
-    kernel = precomputed()
-  )
+  refuses("kernel", "eigenvalue", list(k = k - diag(18)), y, kernel = precomputed())
   # A rank of two is enough.
   fit <- mkprobit(
-    coefficients = "weights",
-    list(k = tcrossprod(spaces$weak)), y,
-    kernel = precomputed(), threads = 1, seed = 1
+    coefficients = "weights", list(k = tcrossprod(spaces$weak)), y, kernel = precomputed(),
+    threads = 1, seed = 1
   )
   expect_s3_class(fit, "mkprobit")
   expect_bk_error(predict(fit, k[1:3, 1:4]), "dimension", "18")
 })
 
 test_that("composites that make no sense are refused", {
-  refuses(
-    "kernel", "regressors", spaces, y,
-    kernel = list(basis(), rbf())
-  )
+  refuses("kernel", "regressors", spaces, y, kernel = list(basis(), rbf()))
   refuses(
     "kernel", "weak: 2, wide: 3", list(
       weak = spaces$weak, wide = cbind(spaces$strong, r = 1:18)
     ), y,
     kernel = basis()
   )
+  refuses("kernel", "negative", spaces, y, combine = "product", kernel = list(rbf(), linear()))
+  refuses("kernel", "negative", spaces, y, combine = "product", kernel = list(rbf(), polynomial(3)))
   refuses(
-    "kernel", "negative", spaces, y,
-    combine = "product", kernel = list(rbf(), linear())
-  )
-  refuses(
-    "kernel", "negative", spaces, y,
-    combine = "product", kernel = list(rbf(), polynomial(3))
-  )
-  refuses(
-    "kernel", "negative", list(k = tcrossprod(spaces$weak), b = spaces$strong),
-    y,
+    "kernel", "negative", list(k = tcrossprod(spaces$weak), b = spaces$strong), y,
     combine = "product", kernel = list(precomputed(), rbf())
   )
   refuses("argument", "single", spaces[1], y, kernel_weights = "learn")
   refuses(
-    "argument", "force", spaces, y,
-    combine = "product", kernel_weights = "learn", tune = TRUE
+    "argument", "force", spaces, y, combine = "product", kernel_weights = "learn", tune = TRUE
   )
   refuses("argument", "2 numbers", spaces, y, kernel_weights = c(1, 2, 3))
   refuses("argument", "at least 0", spaces, y, kernel_weights = c(1, -2))
-  refuses("argument", "0 or 1", spaces, y,
-    combine = "binary", kernel_weights = c(1, 0.5)
-  )
+  refuses("argument", "0 or 1", spaces, y, combine = "binary", kernel_weights = c(1, 0.5))
   refuses("argument", "profile", spaces, y,
     combine = "sum", kernel_weights = "learn", weights_method = "enumerate"
   )
@@ -106,11 +89,7 @@ test_that("responses and gaps are told", {
   infinite <- spaces
   infinite$weak[2, 1] <- Inf
   refuses("missing", "u", infinite, y)
-  fit <- mkprobit(
-    coefficients = "weights",
-    holed, y,
-    na.action = na.exclude, threads = 1, seed = 1
-  )
+  fit <- mkprobit(coefficients = "weights", holed, y, na.action = na.exclude, threads = 1, seed = 1)
   expect_equal(nobs(fit), 17L)
   expect_equal(which(is.na(fitted(fit)[, 1])), 3L)
   expect_equal(which(is.na(predict(fit, holed))), 3L)
@@ -124,9 +103,7 @@ test_that("new rows must have the spaces of the fit", {
   uneven$weak <- uneven$weak[1:4, ]
   expect_bk_error(predict(fit, uneven), "dimension", "4")
   expect_length(predict(fit, lapply(spaces, head, 0)), 0L)
-  expect_bk_error(
-    predict(fit, spaces, type = "logprob", se.fit = TRUE), "argument", "prob"
-  )
+  expect_bk_error(predict(fit, spaces, type = "logprob", se.fit = TRUE), "argument", "prob")
   expect_bk_error(kernel_weights(gpsvm(
     spaces$weak, y == "a", threads = 1, seed = 1, method = "vb", tune = FALSE
   )), "argument", "mkprobit")

@@ -5,18 +5,16 @@ new <- two_spaces(30, 2)
 
 learn <- function(...) {
   suppressWarnings(flat(mkprobit)(
-    coefficients = "weights",
-    data$spaces, data$y,
-    kernel_weights = "learn", threads = 1, seed = 1, ...
+    coefficients = "weights", data$spaces, data$y, kernel_weights = "learn", threads = 1, seed = 1,
+    ...
   ))
 }
 bound_of <- function(fit) utils::tail(elbo(fit), 1)
 
 test_that("weights of a sum are learned by every estimator", {
   equal <- mkprobit(
-    coefficients = "weights",
-    data$spaces, data$y,
-    threads = 1, seed = 1, control = list(tol = 1e-8, max_iter = 2000)
+    coefficients = "weights", data$spaces, data$y, threads = 1, seed = 1,
+    control = list(tol = 1e-8, max_iter = 2000)
   )
   for (by in c("profile", "map")) {
     fit <- learn(weights_method = by, tol = 1e-6, max_iter = 500)
@@ -34,17 +32,15 @@ test_that("weights by predictions of left-out objects are the default", {
   for (combine in c("sum", "product")) {
     fit <- learn(combine = combine)
     expect_identical(
-      fit$weights_table,
-      learn(combine = combine, weights_method = "loo")$weights_table
+      fit$weights_table, learn(combine = combine, weights_method = "loo")$weights_table
     )
     weights <- kernel_weights(fit)
     expect_true(all(weights$mean > 0), label = combine)
     expect_gt(weights$mean[2], weights$mean[1], label = combine)
     # The fit is that of these weights.
     held <- mkprobit(
-      coefficients = "weights",
-      data$spaces, data$y,
-      combine = combine, kernel_weights = weights$mean, threads = 1, seed = 1
+      coefficients = "weights", data$spaces, data$y, combine = combine,
+      kernel_weights = weights$mean, threads = 1, seed = 1
     )
     expect_equal(held$coefficients, fit$coefficients, tolerance = 1e-10)
     # And they predict better than equal ones.
@@ -54,8 +50,7 @@ test_that("weights by predictions of left-out objects are the default", {
       -mean(log(p[cbind(seq_along(many$y), as.integer(many$y))]))
     }
     equal <- mkprobit(
-      coefficients = "weights",
-      data$spaces, data$y, combine = combine, threads = 1, seed = 1
+      coefficients = "weights", data$spaces, data$y, combine = combine, threads = 1, seed = 1
     )
     expect_lt(loss(fit), 0.95 * loss(equal), label = combine)
   }
@@ -68,14 +63,10 @@ test_that("an object that is left out is no regressor, matrix or not", {
     exp(-as.matrix(dist(z))^2 / ncol(z))
   }, data$spaces, names(data$spaces))
   by_matrix <- suppressWarnings(mkprobit(
-    coefficients = "weights",
-    kernels, data$y,
-    kernel = precomputed(), kernel_weights = "learn", threads = 1, seed = 1
+    coefficients = "weights", kernels, data$y, kernel = precomputed(), kernel_weights = "learn",
+    threads = 1, seed = 1
   ))
-  expect_equal(
-    kernel_weights(by_matrix)$mean, kernel_weights(fit)$mean,
-    tolerance = 1e-3
-  )
+  expect_equal(kernel_weights(by_matrix)$mean, kernel_weights(fit)$mean, tolerance = 1e-3)
   few <- learn(inducing = 20)
   expect_true(all(kernel_weights(few)$mean > 0))
   expect_lt(mean(predict(few, new$spaces) != new$y), 0.5)
@@ -91,26 +82,19 @@ test_that("weights of a product are learned", {
 
 test_that("subsets have probabilities, the empty one only when asked", {
   for (by in c("loo", "enumerate")) {
-    fit <- learn(
-      combine = "binary", weights_method = by, tol = 1e-8, max_iter = 1000
-    )
+    fit <- learn(combine = "binary", weights_method = by, tol = 1e-8, max_iter = 1000)
     weights <- kernel_weights(fit)
     states <- attr(weights, "states")
     expect_equal(nrow(states), 3L)
     expect_equal(sum(states$probability), 1)
     expect_false(is.unsorted(rev(states$probability)))
     at <- as.matrix(states[names(data$spaces)])
-    expect_equal(
-      weights$mean, unname(drop(states$probability %*% at)),
-      tolerance = 1e-8
-    )
+    expect_equal(weights$mean, unname(drop(states$probability %*% at)), tolerance = 1e-8)
     # The predictions are averages over the subsets.
     each <- apply(at, 1, function(state) {
       one <- suppressWarnings(mkprobit(
-        coefficients = "weights",
-        data$spaces, data$y,
-        combine = "binary", kernel_weights = state, threads = 1, seed = 1,
-        control = list(tol = 1e-8, max_iter = 1000)
+        coefficients = "weights", data$spaces, data$y, combine = "binary", kernel_weights = state,
+        threads = 1, seed = 1, control = list(tol = 1e-8, max_iter = 1000)
       ))
       predict(one, new$spaces, "prob")
     }, simplify = FALSE)
@@ -124,9 +108,8 @@ test_that("subsets have probabilities, the empty one only when asked", {
 test_that("length-scales are learned, one or one a column", {
   fit_to <- function(...) {
     suppressWarnings(flat(mkprobit)(
-      coefficients = "weights",
-      data$spaces$strong, data$y,
-      threads = 1, seed = 1, tol = 1e-7, max_iter = 500, ...
+      coefficients = "weights", data$spaces$strong, data$y, threads = 1, seed = 1, tol = 1e-7,
+      max_iter = 500, ...
     ))
   }
   held <- fit_to(kernel = rbf(3))
@@ -139,8 +122,7 @@ test_that("length-scales are learned, one or one a column", {
   expect_length(kernel_parameters(each), 3L)
   # Predictions know the kernel that was learned.
   expect_equal(
-    predict(tuned, type = "prob"), predict(tuned, data$spaces$strong, "prob"),
-    tolerance = 1e-8
+    predict(tuned, type = "prob"), predict(tuned, data$spaces$strong, "prob"), tolerance = 1e-8
   )
 })
 
@@ -157,24 +139,17 @@ test_that("weights of a sum have a posterior by points and by slices", {
     expect_equal(table$sd[1], table$sd[2], tolerance = 1e-6)
     expect_true(all(table$sd > 0))
     expect_true(all(table$lower < table$mean & table$mean < table$upper))
-    expect_equal(
-      table$upper - table$lower, 2 * 1.96 * table$sd,
-      tolerance = 0.2
-    )
+    expect_equal(table$upper - table$lower, 2 * 1.96 * table$sd, tolerance = 0.2)
   }
   # Some 370 points that count: five errors of simulation.
-  expect_lt(
-    max(abs(tables$is$mean - tables$slice$mean) / tables$slice$sd), 0.3
-  )
+  expect_lt(max(abs(tables$is$mean - tables$slice$mean) / tables$slice$sd), 0.3)
   expect_equal(tables$is$sd, tables$slice$sd, tolerance = 0.2)
   bound <- elbo(fits$is)
   expect_gt(length(bound), 5L)
   expect_true(all(diff(bound) >= -1e-9 * (1 + abs(bound[-1]))))
   expect_gte(fits$is$diagnostics$weights_ess, 50)
   expect_equal(
-    predict(fits$is, new$spaces, "prob"),
-    predict(fits$slice, new$spaces, "prob"),
-    tolerance = 0.01
+    predict(fits$is, new$spaces, "prob"), predict(fits$slice, new$spaces, "prob"), tolerance = 0.01
   )
   expect_identical(learn(
     weights_method = "is", tol = 1e-6, max_iter = 300, prior = prior
@@ -200,13 +175,8 @@ test_that("the spread of weights is shown, and is in predictions", {
   rows <- lapply(new$spaces, head, 5)
   draws <- predict(fit, rows, "link", draws = TRUE, ndraws = 4000, seed = 1)
   moments <- predict(fit, rows, "link", se.fit = TRUE)
-  expect_true(all(
-    abs(apply(draws, 2:3, mean) - moments$fit) <=
-      5 * moments$se.fit / sqrt(4000)
-  ))
-  expect_equal(apply(draws, 2:3, sd), moments$se.fit,
-    tolerance = 0.06, ignore_attr = TRUE
-  )
+  expect_true(all(abs(apply(draws, 2:3, mean) - moments$fit) <= 5 * moments$se.fit / sqrt(4000)))
+  expect_equal(apply(draws, 2:3, sd), moments$se.fit, tolerance = 0.06, ignore_attr = TRUE)
   point <- learn(weights_method = "map", tol = 1e-6, max_iter = 300)
   expect_true(all(is.na(kernel_weights(point)$sd)))
 })
@@ -229,10 +199,8 @@ test_that("a sparse prior drops regressors that nobody misses", {
   for (scales in c("class", "shared")) {
     fit_to <- function(...) {
       suppressWarnings(flat(mkprobit)(
-        coefficients = "weights",
-        x, y,
-        latent_scales = scales, tol = 1e-7, max_iter = 3000, seed = 1,
-        threads = 1, ...
+        coefficients = "weights", x, y, latent_scales = scales, tol = 1e-7, max_iter = 3000,
+        seed = 1, threads = 1, ...
       ))
     }
     fit <- fit_to(sparse = TRUE)
@@ -258,10 +226,8 @@ test_that("a sparse prior drops regressors that nobody misses", {
 
 sampled <- function(...) {
   suppressWarnings(flat(mkprobit)(
-    coefficients = "weights",
-    ...,
-    method = "gibbs", chains = 2, warmup = 200, ndraws = 400, seed = 1,
-    threads = 1, progress = FALSE
+    coefficients = "weights", ..., method = "gibbs", chains = 2, warmup = 200, ndraws = 400,
+    seed = 1, threads = 1, progress = FALSE
   ))
 }
 
@@ -277,15 +243,12 @@ test_that("the sampler and variational Bayes predict alike", {
   expect_true(all(theirs$se.fit > 0))
   draws <- predict(gibbs, new$spaces, "prob", draws = TRUE)
   expect_equal(dim(draws), c(800L, 30L, 3L))
-  expect_equal(apply(draws, 2:3, mean), theirs$fit,
-    tolerance = 1e-8, ignore_attr = TRUE
-  )
+  expect_equal(apply(draws, 2:3, mean), theirs$fit, tolerance = 1e-8, ignore_attr = TRUE)
 })
 
 test_that("draws of weights and length-scales have names on the log scale", {
   gibbs <- sampled(
-    data$spaces, data$y,
-    kernel_weights = "learn", tune = TRUE, latent_scales = "shared"
+    data$spaces, data$y, kernel_weights = "learn", tune = TRUE, latent_scales = "shared"
   )
   names <- dimnames(as.array(gibbs))[[3]]
   expect_true(all(c(
@@ -300,12 +263,9 @@ test_that("draws of weights and length-scales have names on the log scale", {
   own <- predict(gibbs, data$spaces, "prob")
   expect_gt(mean(own[cbind(seq_along(data$y), as.integer(data$y))]), 0.5)
   more <- suppressWarnings(mkprobit(
-    coefficients = "weights",
-    data$spaces, data$y,
-    kernel_weights = "learn", tune = TRUE,
+    coefficients = "weights", data$spaces, data$y, kernel_weights = "learn", tune = TRUE,
     control = list(latent_scales = "shared", warmup = 200, progress = FALSE, resume = gibbs),
-    method = "gibbs", chains = 2, ndraws = 450, seed = 1,
-    threads = 2
+    method = "gibbs", chains = 2, ndraws = 450, seed = 1, threads = 2
   ))
   expect_identical(more$draws[1:400, , ], gibbs$draws[, , ])
   expect_equal(ncol(more$posterior$core$chains[[1]]$mean), 450L)
@@ -316,9 +276,8 @@ test_that("the trace of learned weights has a point for every pass", {
   spaces <- list(a = matrix(rnorm(160), 80), b = matrix(rnorm(160), 80))
   y <- factor(1 + (spaces$a[, 1] > 0) + (spaces$a[, 2] > 0.5))
   fit <- mkprobit(
-    coefficients = "weights",
-    spaces, y,
-    kernel_weights = "learn", control = list(weights_method = "profile"), threads = 1, seed = 1
+    coefficients = "weights", spaces, y, kernel_weights = "learn",
+    control = list(weights_method = "profile"), threads = 1, seed = 1
   )
   d <- fit$diagnostics
   expect_length(elbo(fit), d$passes - d$rejected)

@@ -55,15 +55,10 @@ test_that("variances of new rows are those of a Gaussian process", {
   found <- predict(fit, new, type = "link", se.fit = TRUE)
   expect_equal(unname(found$se.fit[, 2]^2), right, tolerance = 1e-6)
   # Far away the prior alone is left, whatever the regressors.
-  few <- held_process(
-    data$x, data$y, kernel = rbf(0.9), standardize = FALSE, inducing = 9
-  )
+  few <- held_process(data$x, data$y, kernel = rbf(0.9), standardize = FALSE, inducing = 9)
   far <- predict(few, new[3, , drop = FALSE], type = "link", se.fit = TRUE)
   expect_gt(far$se.fit[1]^2, 2)
-  expect_equal(
-    predict(few, new, type = "prob"), predict(fit, new, type = "prob"),
-    tolerance = 0.2
-  )
+  expect_equal(predict(few, new, type = "prob"), predict(fit, new, type = "prob"), tolerance = 0.2)
 })
 
 test_that("it is basis() with the features of an eigendecomposition", {
@@ -72,8 +67,7 @@ test_that("it is basis() with the features of an eigendecomposition", {
   parts <- eigen(k, TRUE)
   features <- sweep(parts$vectors, 2, sqrt(2 * pmax(parts$values, 0)), `*`)
   by_hand <- mkprobit(
-    list(x = cbind(features, 1.5)), data$y, kernel = basis(),
-    coefficients = "weights",
+    list(x = cbind(features, 1.5)), data$y, kernel = basis(), coefficients = "weights",
     control = list(latent_scales = "fixed", tol = 1e-13, max_iter = 20000), seed = 1, threads = 1
   )
   fit <- held_process(data$x, data$y, kernel = rbf(0.9), standardize = FALSE)
@@ -82,12 +76,9 @@ test_that("it is basis() with the features of an eigendecomposition", {
     predict(by_hand, list(x = cbind(features, 1.5)), type = "prob"),
     tolerance = 1e-5, ignore_attr = TRUE
   )
-  every <- held_process(
-    data$x, data$y, kernel = rbf(0.9), standardize = FALSE, inducing = 36
-  )
+  every <- held_process(data$x, data$y, kernel = rbf(0.9), standardize = FALSE, inducing = 36)
   expect_equal(
-    predict(every, data$x, type = "prob"), predict(fit, data$x, type = "prob"),
-    tolerance = 1e-6
+    predict(every, data$x, type = "prob"), predict(fit, data$x, type = "prob"), tolerance = 1e-6
   )
 })
 
@@ -99,17 +90,13 @@ test_that("composites are sums and products of kernels of size one", {
   product <- held_process(
     spaces, data$y, kernel = kernels, combine = "product", standardize = FALSE
   )
-  whole <- held_process(
-    data$x, data$y, kernel = rbf(c(0.7, 1.3), ard = TRUE), standardize = FALSE
-  )
+  whole <- held_process(data$x, data$y, kernel = rbf(c(0.7, 1.3), ard = TRUE), standardize = FALSE)
   expect_equal(
-    predict(product, new, type = "prob"),
-    predict(whole, do.call(cbind, new), type = "prob"),
+    predict(product, new, type = "prob"), predict(whole, do.call(cbind, new), type = "prob"),
     tolerance = 1e-6, ignore_attr = TRUE
   )
   sum <- held_process(
-    spaces, data$y, kernel = kernels, kernel_weights = c(0.25, 0.75),
-    standardize = FALSE
+    spaces, data$y, kernel = kernels, kernel_weights = c(0.25, 0.75), standardize = FALSE
   )
   k <- 0.25 * kernel_matrix(rbf(0.7), spaces$u, threads = 1) +
     0.75 * kernel_matrix(rbf(1.3), spaces$v, threads = 1)
@@ -119,19 +106,13 @@ test_that("composites are sums and products of kernels of size one", {
     tolerance = 1e-6, ignore_attr = TRUE
   )
   # Features of any number, and another unit of one of them.
-  basis <- held_process(
-    list(u = spaces$u, v = data$x), data$y, kernel = list(basis(1), basis(2))
-  )
-  expect_true(all(is.finite(predict(
-    basis, list(u = spaces$u, v = data$x), type = "logprob"
-  ))))
+  basis <- held_process(list(u = spaces$u, v = data$x), data$y, kernel = list(basis(1), basis(2)))
+  expect_true(all(is.finite(predict(basis, list(u = spaces$u, v = data$x), type = "logprob"))))
   binary <- held_process(
     spaces, data$y, kernel = kernels, combine = "binary",
     kernel_weights = c(0, 1), standardize = FALSE
   )
-  alone <- held_process(
-    spaces$v, data$y, kernel = rbf(1.3), standardize = FALSE
-  )
+  alone <- held_process(spaces$v, data$y, kernel = rbf(1.3), standardize = FALSE)
   expect_equal(
     predict(binary, new, type = "prob"), predict(alone, new$v, type = "prob"),
     tolerance = 1e-6, ignore_attr = TRUE
@@ -148,14 +129,10 @@ test_that("order of rows and of classes, and units, do not matter", {
   expect_equal(predict(turned, new, type = "prob"), p, tolerance = 1e-3)
   units <- function(x) sweep(x, 2, c(100, 0.01), `*`)
   scaled <- mkprobit(units(data$x), data$y, threads = 1, seed = 1)
-  expect_equal(
-    predict(scaled, units(new), type = "prob"), p, tolerance = 1e-3
-  )
+  expect_equal(predict(scaled, units(new), type = "prob"), p, tolerance = 1e-3)
   other <- factor(data$y, c("c", "a", "b"))
   named <- mkprobit(data$x, other, threads = 1, seed = 1)
-  expect_equal(
-    predict(named, new, type = "prob")[, levels(data$y)], p, tolerance = 1e-3
-  )
+  expect_equal(predict(named, new, type = "prob")[, levels(data$y)], p, tolerance = 1e-3)
 })
 
 test_that("tuning never ends below its start, and survives saveRDS()", {
@@ -167,9 +144,7 @@ test_that("tuning never ends below its start, and survives saveRDS()", {
   expect_gt(fit$process[["variance"]], 0)
   home <- tempfile()
   saveRDS(fit, home)
-  expect_identical(
-    predict(readRDS(home), data$x[1:3, ]), predict(fit, data$x[1:3, ])
-  )
+  expect_identical(predict(readRDS(home), data$x[1:3, ]), predict(fit, data$x[1:3, ]))
   # Of labels that nothing tells the shares are left.
   set.seed(8)
   x <- matrix(rnorm(240), 120)
@@ -221,9 +196,7 @@ test_that("the sampler has the posterior of three objects", {
       sum(weight * p_class(f[row, , ], i)) / sum(weight)
     }, 0)
   }, numeric(3)))
-  expect_equal(
-    unname(predict(fit, new, type = "prob")), right, tolerance = 0.03
-  )
+  expect_equal(unname(predict(fit, new, type = "prob")), right, tolerance = 0.03)
 })
 
 test_that("what belongs to the paper's coefficients is refused", {
@@ -236,11 +209,8 @@ test_that("what belongs to the paper's coefficients is refused", {
   refused(sparse = TRUE, says = "sparse")
   refused(weights_method = "is", says = "weights_method")
   refused(prior = mkprobit_prior(tau = 2), says = "tau")
-  refused(
-    combine = "binary", kernel_weights = "learn", says = "combine = \"sum\""
-  )
+  refused(combine = "binary", kernel_weights = "learn", says = "combine = \"sum\"")
   expect_bk_error(mkprobit(
-    spaces, data$y, coefficients = "weights",
-    prior = mkprobit_prior(variance = 2), threads = 1
+    spaces, data$y, coefficients = "weights", prior = mkprobit_prior(variance = 2), threads = 1
   ), "prior", "variance")
 })

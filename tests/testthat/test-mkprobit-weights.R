@@ -1,15 +1,14 @@
-# Priors of kernel weights whose parameters are fixed, weights without moments,
-# and what tuning by the bound is worth.
+# Priors of kernel weights whose parameters are fixed, weights without moments, and what tuning by
+# the bound is worth.
 
-# Kernels of ones only say nothing of their weights: the posterior of these is
-# their prior, in a product and in a sum.
+# Kernels of ones only say nothing of their weights: the posterior of these is their prior, in a
+# product and in a sum.
 ones <- matrix(1, 30, 30)
 flat_data <- function(combine, prior, ...) {
   suppressWarnings(flat(mkprobit)(
-    coefficients = "weights",
-    list(a = ones, b = ones), factor(rep(1:3, 10)),
-    kernel = precomputed(), kernel_weights = "learn", combine = combine,
-    prior = prior, threads = 1, seed = 1, progress = FALSE, ...
+    coefficients = "weights", list(a = ones, b = ones), factor(rep(1:3, 10)),
+    kernel = precomputed(), kernel_weights = "learn", combine = combine, prior = prior, threads = 1,
+    seed = 1, progress = FALSE, ...
   ))
 }
 held <- mkprobit_prior(weights = c(3, 2), weight_hyper = "fixed")
@@ -40,9 +39,7 @@ test_that("variational Bayes has the fixed parameters, too", {
   spread <- kernel_weights(flat_data("sum", held, weights_method = "is"))
   expect_equal(spread$mean, c(0.5, 0.5), tolerance = 0.05)
   expect_equal(spread$sd, rep(sqrt(1 / 16), 2), tolerance = 0.05)
-  expect_equal(
-    stats::pbeta(spread$median, 1.5, 1.5), c(0.5, 0.5), tolerance = 0.06
-  )
+  expect_equal(stats::pbeta(spread$median, 1.5, 1.5), c(0.5, 0.5), tolerance = 0.06)
   spread <- kernel_weights(flat_data("product", held, weights_method = "is"))
   expect_equal(spread$mean, c(1.5, 1.5), tolerance = 0.15)
   expect_equal(spread$sd, rep(sqrt(3) / 2, 2), tolerance = 0.15)
@@ -55,10 +52,7 @@ test_that("variational Bayes has the fixed parameters, too", {
   point <- flat_data("product", high, weights_method = "loo")
   expect_equal(kernel_weights(point)$mean, c(3, 3), tolerance = 0.15)
   low <- mkprobit_prior(weights = c(0.5, 2), weight_hyper = "fixed")
-  expect_bk_error(
-    flat_data("product", low, weights_method = "map"), "prior",
-    "no most probable"
-  )
+  expect_bk_error(flat_data("product", low, weights_method = "map"), "prior", "no most probable")
   expect_bk_error(
     flat_data("product", mkprobit_prior(weights = 2, weight_hyper = "fixed")),
     "prior", "two positive numbers"
@@ -67,8 +61,7 @@ test_that("variational Bayes has the fixed parameters, too", {
 
 test_that("weights without a mean have a median", {
   fit <- flat_data(
-    "product", mkprobit_prior(), method = "gibbs", chains = 2, warmup = 100,
-    ndraws = 700
+    "product", mkprobit_prior(), method = "gibbs", chains = 2, warmup = 100, ndraws = 700
   )
   table <- kernel_weights(fit)
   expect_true(all(is.na(table$mean)) && all(is.na(table$sd)))
@@ -138,8 +131,7 @@ test_that("bounds and memory that are not to be had end the fit", {
   x <- list(a = matrix(rnorm(80), 40), b = matrix(rnorm(80), 40))
   expect_bk_error(
     mkprobit(
-      coefficients = "weights",
-      x, rep(0:1, 20), kernel_weights = c(1e160, 1e160), tune = TRUE,
+      coefficients = "weights", x, rep(0:1, 20), kernel_weights = c(1e160, 1e160), tune = TRUE,
       threads = 1
     ),
     "numeric"

@@ -1,5 +1,5 @@
-# What mkprobit() promises beyond the contract: composites, learned weights,
-# any number of classes, many rows.
+# What mkprobit() promises beyond the contract: composites, learned weights, any number of classes,
+# many rows.
 
 data <- two_spaces()
 new <- two_spaces(30, 2)
@@ -14,10 +14,9 @@ test_that("the bound rises for every composite and scale", {
     for (scales in c("class", "shared", "fixed")) {
       for (accelerate in c(TRUE, FALSE)) {
         fit <- suppressWarnings(mkprobit(
-          coefficients = "weights",
-          data$spaces, data$y,
-          combine = combine,
-          control = list(latent_scales = scales, tol = 1e-12, max_iter = 40, accelerate = accelerate), threads = 1, seed = 1
+          coefficients = "weights", data$spaces, data$y, combine = combine,
+          control = list(latent_scales = scales, tol = 1e-12, max_iter = 40, accelerate = accelerate),
+          threads = 1, seed = 1
         ))
         bound_rises(fit)
       }
@@ -40,45 +39,30 @@ test_that("probabilities sum to one and logarithms agree far out", {
 
 test_that("a space of weight 0 does not matter, and order is by name", {
   alone <- quick_mkprobit(data$spaces["strong"], data$y)
-  both <- quick_mkprobit(
-    data$spaces, data$y,
-    kernel_weights = c(strong = 1, weak = 0)
-  )
+  both <- quick_mkprobit(data$spaces, data$y, kernel_weights = c(strong = 1, weak = 0))
   expect_equal(
-    predict(both, new$spaces, "prob"),
-    predict(alone, new$spaces["strong"], "prob"),
+    predict(both, new$spaces, "prob"), predict(alone, new$spaces["strong"], "prob"),
     tolerance = 1e-6
   )
-  expect_equal(
-    predict(both, rev(new$spaces), "prob"), predict(both, new$spaces, "prob")
-  )
+  expect_equal(predict(both, rev(new$spaces), "prob"), predict(both, new$spaces, "prob"))
   # The product with power 0 is the other kernel.
-  product <- quick_mkprobit(
-    data$spaces, data$y,
-    combine = "product", kernel_weights = c(0, 1)
-  )
+  product <- quick_mkprobit(data$spaces, data$y, combine = "product", kernel_weights = c(0, 1))
   expect_equal(
-    predict(product, new$spaces, "prob"), predict(both, new$spaces, "prob"),
-    tolerance = 1e-6
+    predict(product, new$spaces, "prob"), predict(both, new$spaces, "prob"), tolerance = 1e-6
   )
 })
 
 test_that("a kernel matrix is the kernel", {
   x <- scale(data$spaces$strong)
-  z <- scale(
-    new$spaces$strong, attr(x, "scaled:center"), attr(x, "scaled:scale")
-  )
+  z <- scale(new$spaces$strong, attr(x, "scaled:center"), attr(x, "scaled:scale"))
   k <- kernel_matrix(rbf(1), x)
   given <- quick_mkprobit(list(k = k), data$y, kernel = precomputed())
   made <- quick_mkprobit(x, data$y, kernel = rbf(1), standardize = FALSE)
   expect_equal(
-    predict(given, list(k = kernel_matrix(rbf(1), z, x)), "prob"),
-    predict(made, z, "prob"),
+    predict(given, list(k = kernel_matrix(rbf(1), z, x)), "prob"), predict(made, z, "prob"),
     tolerance = 1e-7
   )
-  expect_equal(predict(given, type = "prob"), predict(made, type = "prob"),
-    tolerance = 1e-7
-  )
+  expect_equal(predict(given, type = "prob"), predict(made, type = "prob"), tolerance = 1e-7)
   expect_equal(elbo(given)[3], elbo(made)[3], tolerance = 1e-8)
 })
 
@@ -87,9 +71,7 @@ test_that("features by basis() are those that are given", {
   features <- cbind(1, x, x[, 1]^2, x[, 1] * x[, 2], x[, 2]^2)
   made <- quick_mkprobit(x, data$y, kernel = basis(2), standardize = FALSE)
   given <- quick_mkprobit(list(x = features), data$y, kernel = basis())
-  expect_equal(predict(made, type = "prob"), predict(given, type = "prob"),
-    tolerance = 1e-7
-  )
+  expect_equal(predict(made, type = "prob"), predict(given, type = "prob"), tolerance = 1e-7)
   expect_equal(ncol(made$coefficients$mean), 6L)
 })
 
@@ -101,8 +83,7 @@ test_that("normalising a kernel takes out its size", {
     )
   }
   expect_equal(
-    predict(fit_to(1), new$spaces, "prob"),
-    predict(fit_to(50), new$spaces, "prob"),
+    predict(fit_to(1), new$spaces, "prob"), predict(fit_to(50), new$spaces, "prob"),
     tolerance = 1e-6
   )
 })
@@ -110,9 +91,7 @@ test_that("normalising a kernel takes out its size", {
 test_that("categories are a kernel of their own, unknown levels included", {
   set.seed(4)
   group <- gl(6, 15, labels = letters[1:6])
-  y <- factor(
-    ifelse(runif(90) < c(0.1, 0.9)[1 + as.integer(group) %% 2], "u", "v")
-  )
+  y <- factor(ifelse(runif(90) < c(0.1, 0.9)[1 + as.integer(group) %% 2], "u", "v"))
   fit <- quick_mkprobit(list(group = group), y, latent_scales = "shared")
   expect_equal(fit$kernel$kind, "categorical")
   prob <- predict(fit, list(group = c("a", "b", "zz", NA)), "prob")[, "u"]
@@ -128,21 +107,17 @@ test_that("objects as regressors come near the fit to all of them", {
   big <- two_spaces(240, 3)
   fit_to <- function(...) {
     flat(mkprobit)(
-      coefficients = "weights",
-      big$spaces, big$y,
-      latent_scales = "shared", threads = 1, seed = 1, ...
+      coefficients = "weights", big$spaces, big$y, latent_scales = "shared", threads = 1, seed = 1,
+      ...
     )
   }
   all <- fit_to()
   some <- fit_to(inducing = 60)
   expect_equal(ncol(some$coefficients$mean), 60L)
-  expect_lt(mean(abs(
-    predict(all, new$spaces, "prob") - predict(some, new$spaces, "prob")
-  )), 0.06)
+  expect_lt(mean(abs(predict(all, new$spaces, "prob") - predict(some, new$spaces, "prob"))), 0.06)
   # Its rows are not kept, their probabilities are.
   expect_equal(
-    fitted(some), predict(some, big$spaces, "prob"),
-    tolerance = 1e-8, ignore_attr = TRUE
+    fitted(some), predict(some, big$spaces, "prob"), tolerance = 1e-8, ignore_attr = TRUE
   )
 })
 
@@ -154,12 +129,8 @@ test_that("draws of probabilities have the mean and the spread of predict()", {
   expect_lt(max(abs(apply(draws, 1:2, sum) - 1)), 1e-10)
   spread <- predict(fit, rows, "prob", se.fit = TRUE, ndraws = 4000)
   # Five standard errors of the mean of 4000 draws.
-  expect_true(all(
-    abs(apply(draws, 2:3, mean) - spread$fit) <= 5 * spread$se.fit / sqrt(4000)
-  ))
-  expect_equal(apply(draws, 2:3, sd), spread$se.fit,
-    tolerance = 0.1, ignore_attr = TRUE
-  )
+  expect_true(all(abs(apply(draws, 2:3, mean) - spread$fit) <= 5 * spread$se.fit / sqrt(4000)))
+  expect_equal(apply(draws, 2:3, sd), spread$se.fit, tolerance = 0.1, ignore_attr = TRUE)
   limits <- predict(fit, rows, "prob", interval = "credible", level = 0.9)
   expect_equal(dimnames(limits)[[2]], c("fit", "lwr", "upr"))
   inside <- colMeans(
@@ -203,15 +174,11 @@ test_that("classifiers are combined by rule", {
       chosen <- lapply(parts, max.col, "first")
       agree <- chosen[[1]] == chosen[[2]]
       mean <- max.col(parts[[1]] + parts[[2]], "first")
-      expect_equal(
-        max.col(prob, "first"), ifelse(agree, chosen[[1]], mean)
-      )
+      expect_equal(max.col(prob, "first"), ifelse(agree, chosen[[1]], mean))
     }
   }
   other <- quick_mkprobit(data$spaces$weak, factor(data$y == "a"))
-  expect_bk_error(
-    combine_classifiers(list(fits[[1]], other)), "argument", "classes"
-  )
+  expect_bk_error(combine_classifiers(list(fits[[1]], other)), "argument", "classes")
 })
 
 test_that("results do not depend on threads", {
@@ -222,7 +189,6 @@ test_that("results do not depend on threads", {
   two <- fit_by(3)
   expect_identical(one$coefficients, two$coefficients)
   expect_identical(
-    predict(one, new$spaces, "prob", threads = 1),
-    predict(one, new$spaces, "prob", threads = 3)
+    predict(one, new$spaces, "prob", threads = 1), predict(one, new$spaces, "prob", threads = 3)
   )
 })

@@ -9,8 +9,7 @@ test_that("a call with the package's name is updated without attaching it", {
     loadNamespace("bayeskernel", lib.loc = path)
     fit <- bayeskernel::bsvm(y ~ x1 + x2, d, threads = 1, method = "vb")
     again <- stats::update(fit, . ~ . - x2)
-    selected <- bayeskernel::bsvm(y ~ x1 + x2, d, select = TRUE, threads = 1,
-      method = "vb")
+    selected <- bayeskernel::bsvm(y ~ x1 + x2, d, select = TRUE, threads = 1, method = "vb")
     path <- bayeskernel::inclusion_path(selected, c(0.1, 0.5))
     list(fit$call[[1]], formula(again), class(path))
   }, list(dirname(home), grouped_data()))
@@ -31,9 +30,7 @@ test_that("the call of a fit is the one that was typed", {
 
 test_that("an argument of no use to a model is refused by its reason", {
   d <- grouped_data()
-  expect_bk_error(
-    bark(y ~ x1, d, family = "binomial", weights = g), "argument", "weights"
-  )
+  expect_bk_error(bark(y ~ x1, d, family = "binomial", weights = g), "argument", "weights")
 })
 
 test_that("an interrupted iteration hands back its state if asked to", {
@@ -76,9 +73,7 @@ test_that("so do passes, steps and the tuning of a kernel", {
     fit <- sample(seq_along(y), if (isFALSE(tune)) 30 else 400)
     list(class = class(fit), prob = predict(fit, x[1:3, ], type = "prob"))
   }
-  for (case in list(
-    list("vb", FALSE), list("svi", FALSE), list("vb", "bound")
-  )) {
+  for (case in list(list("vb", FALSE), list("svi", FALSE), list("vb", "bound"))) {
     out <- interrupted_work(work, case, after = 2)
     expect_true(
       "bayeskernel_warning_interrupt" %in% out$warned,

@@ -1,5 +1,5 @@
-# Input that is the user's, however odd, is answered by an error that says so,
-# and what has a meaning has a right answer.
+# Input that is the user's, however odd, is answered by an error that says so, and what has a
+# meaning has a right answer.
 
 test_that("a response far from 0 has the answers of one that is near", {
   near <- transform(mtcars, t = mpg, g = factor(cyl))
@@ -11,15 +11,10 @@ test_that("a response far from 0 has the answers of one that is near", {
     expect_equal(b$se.fit, a$se.fit, ...)
   }
   expect_moved(function(d) bkm(t ~ wt, d, threads = 1), tolerance = 1e-5)
-  expect_moved(function(d) bkm(t ~ wt + (1 | g), d, threads = 1),
-    tolerance = 1e-5
-  )
-  expect_moved(function(d) bkm(t ~ wt, d, method = "vb", threads = 1),
-    tolerance = 1e-5
-  )
+  expect_moved(function(d) bkm(t ~ wt + (1 | g), d, threads = 1), tolerance = 1e-5)
+  expect_moved(function(d) bkm(t ~ wt, d, method = "vb", threads = 1), tolerance = 1e-5)
   expect_moved(
-    function(d) suppressWarnings(seqkr(t ~ wt, d, threads = 1, seed = 1)),
-    tolerance = 1e-4
+    function(d) suppressWarnings(seqkr(t ~ wt, d, threads = 1, seed = 1)), tolerance = 1e-4
   )
   # By least squares, which the weak prior is close to.
   line <- stats::lm(mpg ~ wt, mtcars)
@@ -34,9 +29,7 @@ test_that("a response far from 0 has the answers of one that is near", {
 test_that("digits that a large mean leaves are no constant", {
   d <- transform(mtcars, t = 1e13 + mpg)
   expect_silent(fit <- bkm(t ~ wt, d, threads = 1))
-  expect_equal(sigma(fit), sigma(bkm(mpg ~ wt, mtcars, threads = 1)),
-    tolerance = 1e-3
-  )
+  expect_equal(sigma(fit), sigma(bkm(mpg ~ wt, mtcars, threads = 1)), tolerance = 1e-3)
   expect_true(is.finite(logLik(fit)))
   expect_true(is.finite(loo::loo(fit)$estimates[1]))
 })
@@ -46,26 +39,19 @@ test_that("weights that are no numbers are refused by every model", {
   y <- mtcars$am
   k <- kernel_matrix(rbf(2), scale(x))
   for (w in list(
-    factor(rep(1:2, 16)), rep(c("1", "2"), 16), Sys.time() + 1:32,
-    as.Date("2020-01-01") + 1:32
+    factor(rep(1:2, 16)), rep(c("1", "2"), 16), Sys.time() + 1:32, as.Date("2020-01-01") + 1:32
   )) {
     expect_bk_error(gpsvm(x, y, weights = w, threads = 1), "argument")
-    expect_bk_error(
-      gpsvm(k, y, kernel = precomputed(), weights = w, threads = 1), "argument"
-    )
+    expect_bk_error(gpsvm(k, y, kernel = precomputed(), weights = w, threads = 1), "argument")
     expect_bk_error(bark(x, mtcars$mpg, weights = w, threads = 1), "argument")
     expect_bk_error(bkm(x, y, weights = w, threads = 1), "argument")
     expect_bk_error(bsvm(am ~ wt, mtcars, weights = w, threads = 1), "argument")
   }
   sparse <- Matrix::Matrix(x, sparse = TRUE)
   w <- replace(rep(1, 32), 3, NA)
-  error <- expect_bk_error(
-    gpsvm(sparse, y, weights = w, threads = 1), "missing"
-  )
+  error <- expect_bk_error(gpsvm(sparse, y, weights = w, threads = 1), "missing")
   expect_identical(error$row, 3L)
-  expect_bk_error(
-    gpsvm(k, y, kernel = precomputed(), weights = w, threads = 1), "missing"
-  )
+  expect_bk_error(gpsvm(k, y, kernel = precomputed(), weights = w, threads = 1), "missing")
 })
 
 test_that("columns, offsets and units of a wrong kind are named", {
@@ -87,9 +73,7 @@ test_that("columns, offsets and units of a wrong kind are named", {
 
 test_that("a fit that keeps nothing of its rows does not take other rows", {
   fit <- bkm(am ~ wt + (1 | cyl), mtcars, threads = 1)
-  error <- expect_bk_error(
-    extend(fit, mtcars[1:5, c("am", "wt")], threads = 1), "argument"
-  )
+  error <- expect_bk_error(extend(fit, mtcars[1:5, c("am", "wt")], threads = 1), "argument")
   expect_identical(error$column, "cyl")
   more <- extend(fit, mtcars[1:5, ], threads = 1)
   for (ask in list(loo::loo, deviance, simulate, rstantools::log_lik, fitted)) {
@@ -105,9 +89,8 @@ test_that("one predictor has one direction by default", {
   d <- data.frame(x = rnorm(60))
   d$y <- d$x + rnorm(60) > 0
   fit <- suppressWarnings(klr(
-    y ~ x, d,
-    chains = 1, control = list(warmup = 50, thin = 1), ndraws = 20, until = NULL, threads = 1,
-    seed = 1
+    y ~ x, d, chains = 1, control = list(warmup = 50, thin = 1), ndraws = 20, until = NULL,
+    threads = 1, seed = 1
   ))
   expect_identical(fit$rank, 1L)
   typed <- suppressWarnings(update(fit, rank = 1))
@@ -132,8 +115,7 @@ test_that("a row source with bytes of zero is refused", {
 
 test_that("an R-hat that is infinite is missing in tables", {
   draws <- array(
-    c(rep(c(0, 0, 0, 2), each = 10), sin(1:40)), c(10, 4, 2),
-    list(NULL, NULL, c("still", "moves"))
+    c(rep(c(0, 0, 0, 2), each = 10), sin(1:40)), c(10, 4, 2), list(NULL, NULL, c("still", "moves"))
   )
   expect_identical(convergence_table(draws)$rhat[1], Inf)
   table <- draws_table(draws)
@@ -153,14 +135,11 @@ test_that("missing = \"omit\" leaves out rows without a response", {
 })
 
 test_that("advice leads somewhere", {
-  d <- data.frame(
-    y = factor(rep(letters[1:3], 20)), x = sin(1:60), g = gl(10, 6)
-  )
+  d <- data.frame(y = factor(rep(letters[1:3], 20)), x = sin(1:60), g = gl(10, 6))
   error <- expect_bk_error(mkprobit(y ~ x + (1 | g), d), "argument")
   expect_match(conditionMessage(error), "categorical(columns", fixed = TRUE)
   fit <- mkprobit(
-    y ~ x + g, d, kernel = rbf(columns = "x") + categorical(columns = "g"),
-    threads = 1
+    y ~ x + g, d, kernel = rbf(columns = "x") + categorical(columns = "g"), threads = 1
   )
   expect_identical(dim(predict(fit, d[1:3, ], type = "prob")), c(3L, 3L))
   error <- expect_bk_error(seqkr(y ~ x, d, family = "binomial"), "response")

@@ -20,29 +20,21 @@ test_that("bark() has them for ordered classes", {
   expect_equal(draws[, 1, 1], pnorm(-link[, 1]))
   expect_equal(draws[, 1, 2], pnorm(cut - link[, 1]) - pnorm(-link[, 1]))
   expect_lt(max(abs(apply(draws[, -3, ], 2:3, mean) - p[-3, ])), 0.02)
-  limits <- predict(
-    fit, new, type = "prob", interval = "credible", level = 0.8, seed = 1
-  )
+  limits <- predict(fit, new, type = "prob", interval = "credible", level = 0.8, seed = 1)
   expect_identical(dim(limits), c(4L, 3L, 3L))
   expect_identical(dimnames(limits)[[2]], c("fit", "lwr", "upr"))
   expect_identical(limits[, "fit", ], p)
   expect_equal(
-    unname(limits[1, "upr", ]),
-    unname(apply(draws[, 1, ], 2, quantile, 0.9)), tolerance = 1e-8
+    unname(limits[1, "upr", ]), unname(apply(draws[, 1, ], 2, quantile, 0.9)), tolerance = 1e-8
   )
   expect_true(all(is.na(limits[3, , ])))
   expect_identical(
-    predict(fit, new, type = "response", interval = "credible", level = 0.8,
-      seed = 1
-    ), limits
+    predict(fit, new, type = "response", interval = "credible", level = 0.8, seed = 1), limits
   )
   spread <- predict(fit, new, type = "prob", se.fit = TRUE)
   expect_identical(spread$fit, p)
   expect_identical(dim(spread$se.fit), c(4L, 3L))
   own <- predict(fit, type = "prob", interval = "credible", seed = 1)
   expect_identical(dim(own), c(60L, 3L, 3L))
-  expect_identical(
-    dim(predict(fit, new, type = "prob", draws = TRUE, ndraws = 7)),
-    c(7L, 4L, 3L)
-  )
+  expect_identical(dim(predict(fit, new, type = "prob", draws = TRUE, ndraws = 7)), c(7L, 4L, 3L))
 })

@@ -5,10 +5,7 @@ set.seed(2)
 wide <- matrix(rnorm(80 * 60), 80, dimnames = list(NULL, sprintf("v%d", 1:60)))
 wide[, 1:2] <- as.matrix(scale(d[c("x1", "x2")]))
 linear <- bsvm(wide, d$y, threads = 1, method = "vb")
-chosen <- bsvm(
-  wide, d$y,
-  select = TRUE, prior = bsvm_prior(rho = 0.1), threads = 1, method = "vb"
-)
+chosen <- bsvm(wide, d$y, select = TRUE, prior = bsvm_prior(rho = 0.1), threads = 1, method = "vb")
 number <- quick_bark(x2 ~ x1, d)
 
 # Every text that a plot puts on its device.
@@ -52,9 +49,7 @@ test_that("eight classes have eight colours, and more have numbers", {
   x <- matrix(runif(400, -2, 2), 200, dimnames = list(NULL, c("a", "b")))
   angle <- atan2(x[, 2], x[, 1])
   y <- cut(angle, seq(-pi, pi, length.out = 10), paste0("class", 1:9))
-  fit <- may_give_up(gpsvm(x, y,
-    inducing = 15, seed = 1, threads = 1, method = "vb", tune = FALSE
-  ))
+  fit <- may_give_up(gpsvm(x, y, inducing = 15, seed = 1, threads = 1, method = "vb", tune = FALSE))
   seen <- texts(plot(fit, newdata = x, y = y))
   expect_true(all(paste(1:9, paste0("class", 1:9)) %in% seen))
 })
@@ -103,10 +98,8 @@ test_that("partial dependence of a linear model averages predictions", {
   model <- y ~ log(x1) + s(x2, k = 5) + arm + yes + (x2 | g)
   fits <- list(
     bsvm(model, d, threads = 1, method = "vb"), suppressWarnings(bsvm(
-      model, d,
-      method = "gibbs", chains = 1,
-      control = list(warmup = 40, progress = FALSE), ndraws = 100, seed = 1,
-      threads = 1
+      model, d, method = "gibbs", chains = 1, control = list(warmup = 40, progress = FALSE),
+      ndraws = 100, seed = 1, threads = 1
     )), bsvm(y ~ log(x1) * arm + offset(x2), d, threads = 1, method = "vb")
   )
   grDevices::pdf(NULL)
@@ -116,15 +109,12 @@ test_that("partial dependence of a linear model averages predictions", {
     rows[[name]] <- value
     list(
       mean = mean(predict(fit, rows, "response")), draws = rowMeans(predict(
-        fit, rows, "response",
-        draws = TRUE, ndraws = 400, seed = 1
+        fit, rows, "response", draws = TRUE, ndraws = 400, seed = 1
       ))
     )
   }
   for (fit in fits) {
-    names <- setdiff(
-      all.vars(formula(fit)), c("y", "g", if (any(fit$offset != 0)) "x2")
-    )
+    names <- setdiff(all.vars(formula(fit)), c("y", "g", if (any(fit$offset != 0)) "x2"))
     for (name in names) {
       table <- plot(fit, "partial", newdata = rows, pars = name, threads = 1)
       expect_true(all(table$lwr <= table$fit & table$fit <= table$upr))
@@ -135,9 +125,7 @@ test_that("partial dependence of a linear model averages predictions", {
         expect_equal(table$fit[k], direct$mean)
         # A band by other draws.
         band <- stats::quantile(direct$draws, c(0.05, 0.95), names = FALSE)
-        expect_lt(
-          max(abs(band - c(table$lwr[k], table$upr[k]))), diff(band) / 3
-        )
+        expect_lt(max(abs(band - c(table$lwr[k], table$upr[k]))), diff(band) / 3)
       }
       whole <- plot(fit, "partial", pars = name, threads = 1)
       expect_equal(
@@ -153,9 +141,7 @@ test_that("partial dependence of a linear model averages predictions", {
   }
   expect_bk_error(plot(fits[[1]], "partial", pars = "g"), "argument", "x1")
   expect_bk_error(plot(fits[[3]], "partial", pars = "x2"), "argument", "arm")
-  expect_bk_error(
-    plot(fits[[1]], "partial", newdata = d[0, ]), "dimension", "average"
-  )
+  expect_bk_error(plot(fits[[1]], "partial", newdata = d[0, ]), "dimension", "average")
   # Data that are not to be had, or are no longer those of the fit.
   shown <- plot(fits[[1]], "partial", threads = 1)
   lean <- fits[[1]]
@@ -173,18 +159,14 @@ test_that("partial dependence of a process: classes, a mode, a matrix", {
   d$k <- factor(ifelse(d$x1 > 57, "high", ifelse(d$x2 > 0, "mid", "low")))
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())
-  fit <- gpsvm(k ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1,
-    method = "vb", tune = FALSE)
+  fit <- gpsvm(k ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1, method = "vb", tune = FALSE)
   table <- plot(fit, "partial", newdata = d[1:10, ], pars = "x1", threads = 1)
   last <- table$value == max(table$value)
   rows <- transform(d[1:10, ], x1 = max(x1))
-  expect_equal(
-    table$fit[last], unname(colMeans(predict(fit, rows, "prob")))
-  )
+  expect_equal(table$fit[last], unname(colMeans(predict(fit, rows, "prob"))))
   expect_identical(table$class[last], levels(d$k))
   expect_true(all(table$lwr < table$upr))
-  mode <- gpsvm(y ~ x1 + x2, d, method = "ecm", inducing = 10, threads = 1,
-    tune = FALSE)
+  mode <- gpsvm(y ~ x1 + x2, d, method = "ecm", inducing = 10, threads = 1, tune = FALSE)
   table <- plot(mode, "partial", threads = 1)
   expect_true(all(is.na(table$lwr) & is.na(table$upr)))
   expect_false(anyNA(table$fit))
@@ -195,16 +177,12 @@ test_that("partial dependence of a process: classes, a mode, a matrix", {
     table <- plot(fit, "partial", threads = 1)
     other <- plot(fit, "partial", newdata = given, threads = 1)
     expect_equal(table, other)
-    expect_equal(
-      table$fit[1],
-      mean(predict(fit, cbind(x1 = min(d$x1), x2 = d$x2), "response"))
-    )
+    expect_equal(table$fit[1], mean(predict(fit, cbind(x1 = min(d$x1), x2 = d$x2), "response")))
   }
   # Sixty columns, of which two matter.
   set.seed(1)
   wide <- matrix(rnorm(80 * 60), 80, dimnames = list(NULL, paste0("v", 1:60)))
-  fit <- bsvm(wide, wide[, 7] - wide[, 50] + rlogis(80) / 5 > 0, threads = 1,
-    method = "vb")
+  fit <- bsvm(wide, wide[, 7] - wide[, 50] + rlogis(80) / 5 > 0, threads = 1, method = "vb")
   shown <- unique(plot(fit, "partial", threads = 1)$predictor)
   expect_length(shown, 6)
   expect_true(all(c("v7", "v50") %in% shown))
@@ -212,8 +190,7 @@ test_that("partial dependence of a process: classes, a mode, a matrix", {
 
 test_that("an inclusion path is drawn with no names, and with one prior", {
   fit <- bsvm(
-    wide[, 1:4], d$y,
-    select = TRUE, prior = bsvm_prior(rho = 0.3), threads = 1, method = "vb"
+    wide[, 1:4], d$y, select = TRUE, prior = bsvm_prior(rho = 0.3), threads = 1, method = "vb"
   )
   # Nor does the package have to be attached.
   fit$call[[1]] <- quote(no_such_function)
@@ -230,8 +207,7 @@ test_that("every picture applies, or says why it does not", {
   fits <- list(
     linear, chosen, number, quick_gibbs(y ~ x1 + (1 | g), d),
     bsvm(y ~ s(x1, k = 4), d, threads = 1, method = "vb"),
-    gpsvm(y ~ x1 + x2, d, inducing = 8, threads = 1,
-      method = "vb", tune = FALSE)
+    gpsvm(y ~ x1 + x2, d, inducing = 8, threads = 1, method = "vb", tune = FALSE)
   )
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())

@@ -18,20 +18,13 @@ test_that("draws of f, of means and of responses", {
   for (fit in list(vb, two)) {
     f <- rstantools::posterior_linpred(fit, ndraws = 30, seed = 1)
     expect_identical(dim(f), c(30L, 80L))
-    p <- rstantools::posterior_epred(
-      fit,
-      ndraws = 30, link = "probit", seed = 1
-    )
+    p <- rstantools::posterior_epred(fit, ndraws = 30, link = "probit", seed = 1)
     expect_equal(p, pnorm(f), ignore_attr = TRUE)
     expect_equal(
-      rstantools::posterior_linpred(
-        fit, TRUE,
-        ndraws = 30, link = "probit", seed = 1
-      ), p
+      rstantools::posterior_linpred(fit, TRUE, ndraws = 30, link = "probit", seed = 1), p
     )
     expect_equal(
-      f, predict(fit, d, "link", draws = TRUE, ndraws = 30, seed = 1),
-      ignore_attr = TRUE
+      f, predict(fit, d, "link", draws = TRUE, ndraws = 30, seed = 1), ignore_attr = TRUE
     )
   }
   y <- rstantools::posterior_predict(two, d[1:5, ], ndraws = 40, seed = 1)
@@ -41,29 +34,20 @@ test_that("draws of f, of means and of responses", {
     p <- rstantools::posterior_epred(fit, d[1:9, ], ndraws = 60, seed = 1)
     expect_identical(dim(p), c(60L, 9L, 3L))
     expect_equal(c(apply(p, 1:2, sum)), rep(1, 540))
-    expect_lt(
-      max(abs(apply(p, 2:3, mean) - predict(fit, d[1:9, ], "prob"))), 0.15
-    )
+    expect_lt(max(abs(apply(p, 2:3, mean) - predict(fit, d[1:9, ], "prob"))), 0.15)
   }
   y <- rstantools::posterior_predict(three, ndraws = 60, seed = 1)
   expect_true(all(y %in% 1:3))
   expect_identical(attr(y, "levels"), c("a", "b", "c"))
   y <- rstantools::posterior_predict(numbers, seed = 1)
-  expect_equal(
-    y, predict(numbers, draws = TRUE, interval = "prediction", seed = 1)
-  )
+  expect_equal(y, predict(numbers, draws = TRUE, interval = "prediction", seed = 1))
 })
 
 test_that("intervals are quantiles of the draws, and priors are shown", {
   out <- rstantools::posterior_interval(numbers, 0.8, "sigma")
   expect_identical(dimnames(out), list("sigma", c("10%", "90%")))
-  expect_equal(
-    c(out), quantile(c(numbers$draws[, , "sigma"]), c(0.1, 0.9)),
-    ignore_attr = TRUE
-  )
-  expect_bk_error(
-    rstantools::posterior_interval(vb, pars = "x9"), "argument", "pars"
-  )
+  expect_equal(c(out), quantile(c(numbers$draws[, , "sigma"]), c(0.1, 0.9)), ignore_attr = TRUE)
+  expect_bk_error(rstantools::posterior_interval(vb, pars = "x9"), "argument", "pars")
   expect_s3_class(rstantools::prior_summary(vb), "bsvm_prior")
   expect_output(print(rstantools::prior_summary(machines)), "length-scales")
 })
@@ -85,9 +69,7 @@ test_that("a proper likelihood is evaluated draw by draw", {
 test_that("leave-one-out is for proper likelihoods, and others say why", {
   expect_bk_error(rstantools::log_lik(vb), "argument", "pseudo-likelihood")
   for (fit in list(vb, machines)) {
-    expect_bk_error(
-      rstantools::posterior_predict(fit), "argument", "posterior_epred"
-    )
+    expect_bk_error(rstantools::posterior_predict(fit), "argument", "posterior_epred")
   }
   skip_if_not_installed("loo")
   expect_bk_error(loo::loo(machines), "argument", "pseudo-likelihood")

@@ -5,25 +5,19 @@ d <- data.frame(
   x = rnorm(240, 3), z = runif(240), f = gl(4, 60, labels = letters[1:4]),
   g = factor(rep(1:12, 20)), o = rnorm(240)
 )
-d$u <- d$x - 2 + as.integer(d$f) / 3 + sin(6 * d$z) +
-  rnorm(12)[d$g] / 2 + rnorm(240) / 2
+d$u <- d$x - 2 + as.integer(d$f) / 3 + sin(6 * d$z) + rnorm(12)[d$g] / 2 + rnorm(240) / 2
 d$y <- d$u > median(d$u)
 vague <- bkm_prior(beta_var = 1e6)
-flat <- bkm(
-  u ~ log(x + 4) * z + f, d,
-  prior = vague, penalty = "none", threads = 1
-)
+flat <- bkm(u ~ log(x + 4) * z + f, d, prior = vague, penalty = "none", threads = 1)
 fits <- list(
   flat = flat,
   every = bkm(
-    u ~ x + f + s(z, k = 5) + gp(x) + (1 + z | g) + offset(o), d,
-    method = "vb", threads = 1
+    u ~ x + f + s(z, k = 5) + gp(x) + (1 + z | g) + offset(o), d, method = "vb", threads = 1
   ),
   grid = bkm(y ~ x + f + s(z, k = 5) + (1 | g), d, threads = 1),
   select = bsvm(y ~ x + z + f, d, select = TRUE, threads = 1),
   wide = bkm(
-    matrix(rnorm(240 * 30), 30, dimnames = list(NULL, paste0("v", 1:240))),
-    d$u[1:30], threads = 1
+    matrix(rnorm(240 * 30), 30, dimnames = list(NULL, paste0("v", 1:240))), d$u[1:30], threads = 1
   ),
   draws = quick_gibbs(y ~ poly(x, 2) + f + (1 | g), d),
   holes = bsvm(
@@ -51,43 +45,32 @@ test_that("fixed terms are those of lm(), with their standard errors", {
   for (t in seq_along(labels)) {
     own <- x[, assign == t, drop = FALSE]
     expect_equal(
-      unname(out$fit[, t]), unname(drop(own %*% coef(by_lm)[assign == t])),
-      tolerance = 2e-3
+      unname(out$fit[, t]), unname(drop(own %*% coef(by_lm)[assign == t])), tolerance = 2e-3
     )
     v <- vcov(by_lm)[assign == t, assign == t]
     expect_equal(
-      unname(out$se.fit[, t]), unname(sqrt(rowSums((own %*% v) * own))),
-      tolerance = 0.02
+      unname(out$se.fit[, t]), unname(sqrt(rowSums((own %*% v) * own))), tolerance = 0.02
     )
   }
-  expect_equal(
-    attr(out$fit, "constant"), coef(by_lm)[[1]], tolerance = 2e-3
-  )
+  expect_equal(attr(out$fit, "constant"), coef(by_lm)[[1]], tolerance = 2e-3)
 })
 
 test_that("smooths and groups are those of mgcv and lme4", {
   skip_if_not_installed("lme4")
   fit <- bkm(u ~ x + s(z) + (1 | g), d, threads = 1)
-  by_gam <- mgcv::gam(
-    u ~ x + s(z) + s(g, bs = "re"), data = d, method = "REML"
-  )
+  by_gam <- mgcv::gam(u ~ x + s(z) + s(g, bs = "re"), data = d, method = "REML")
   rows <- d[c(3, 70, 150, 239), ]
   out <- predict(fit, rows, type = "terms", se.fit = TRUE)
   expected <- predict(by_gam, rows, type = "terms", se.fit = TRUE)
   expect_identical(colnames(out$fit), c("x", "s(z)", "(1 | g)"))
   # The two differ in their priors of variances.
-  expect_equal(unname(out$fit), unname(expected$fit), tolerance = 0.1,
-    ignore_attr = TRUE)
-  expect_equal(unname(out$se.fit[, 1]), unname(expected$se.fit[, 1]),
-    tolerance = 0.05)
-  expect_equal(unname(out$se.fit[, 2]), unname(expected$se.fit[, 2]),
-    tolerance = 0.25)
-  expect_equal(unname(out$se.fit[, 3]), unname(expected$se.fit[, 3]),
-    tolerance = 0.15)
+  expect_equal(unname(out$fit), unname(expected$fit), tolerance = 0.1, ignore_attr = TRUE)
+  expect_equal(unname(out$se.fit[, 1]), unname(expected$se.fit[, 1]), tolerance = 0.05)
+  expect_equal(unname(out$se.fit[, 2]), unname(expected$se.fit[, 2]), tolerance = 0.25)
+  expect_equal(unname(out$se.fit[, 3]), unname(expected$se.fit[, 3]), tolerance = 0.15)
   expect_equal(
     unname(predict(fit, rows, type = "link", exclude = "(1 | g)")),
-    unname(c(predict(by_gam, rows, exclude = "s(g)"))),
-    tolerance = 0.02
+    unname(c(predict(by_gam, rows, exclude = "s(g)"))), tolerance = 0.02
   )
 })
 
@@ -109,14 +92,12 @@ test_that("terms add up, and those left out are gone", {
       ignore_attr = TRUE, tolerance = 1e-8, info = name
     )
     expect_equal(
-      predict(fit, rows, type = "link", terms = gone),
-      less + offset_of(name, rows),
+      predict(fit, rows, type = "link", terms = gone), less + offset_of(name, rows),
       ignore_attr = TRUE, tolerance = 1e-8, info = name
     )
     part <- predict(fit, rows, type = "terms", exclude = gone, se.fit = TRUE)
     expect_identical(colnames(part$fit), setdiff(colnames(out), gone))
-    expect_equal(part$fit, out[, colnames(part$fit), drop = FALSE],
-      ignore_attr = TRUE)
+    expect_equal(part$fit, out[, colnames(part$fit), drop = FALSE], ignore_attr = TRUE)
     expect_true(all(part$se.fit >= 0))
     # Draws have the same mean.
     drawn <- predict(
@@ -130,11 +111,9 @@ test_that("terms add up, and those left out are gone", {
 
 test_that("rows need not have the columns of terms left out", {
   lacking <- list(
-    flat = list("f", "f"), every = list(c("f", "s(z)", "(1 + z | g)"), c("f",
-      "z", "g")),
-    grid = list(c("(1|g)", "s(z)"), c("g", "z")), select = list("f", "f"),
-    wide = list("v3", "v3"), draws = list("poly(x, 2)", "x"),
-    holes = list("z", "z")
+    flat = list("f", "f"), every = list(c("f", "s(z)", "(1 + z | g)"), c("f", "z", "g")),
+    grid = list(c("(1|g)", "s(z)"), c("g", "z")), select = list("f", "f"), wide = list("v3", "v3"),
+    draws = list("poly(x, 2)", "x"), holes = list("z", "z")
   )
   for (name in names(lacking)) {
     fit <- fits[[name]]
@@ -148,17 +127,9 @@ test_that("rows need not have the columns of terms left out", {
     bare["data"] <- list(NULL)
     for (object in list(fit, bare)) {
       whole <- predict(object, rows, type = "link", exclude = gone)
-      expect_equal(
-        predict(object, less, type = "link", exclude = gone), whole,
-        info = name
-      )
-      expect_equal(
-        predict(object, holed, type = "link", exclude = gone), whole,
-        info = name
-      )
-      expect_error(
-        predict(object, less, type = "link"), class = "bayeskernel_error"
-      )
+      expect_equal(predict(object, less, type = "link", exclude = gone), whole, info = name)
+      expect_equal(predict(object, holed, type = "link", exclude = gone), whole, info = name)
+      expect_error(predict(object, less, type = "link"), class = "bayeskernel_error")
     }
   }
   out <- predict(fits$grid, d[1:5, "z", drop = FALSE], "terms", terms = "s(z)")
@@ -168,8 +139,7 @@ test_that("rows need not have the columns of terms left out", {
 test_that("the rows of the fit, a missing value and row names", {
   for (name in setdiff(names(fits), c("wide", "holes"))) {
     expect_equal(
-      predict(fits[[name]], type = "terms"),
-      predict(fits[[name]], d, type = "terms"), info = name
+      predict(fits[[name]], type = "terms"), predict(fits[[name]], d, type = "terms"), info = name
     )
   }
   rows <- d[1:3, ]
@@ -182,8 +152,7 @@ test_that("the rows of the fit, a missing value and row names", {
   expect_true(all(is.na(predict(fits$holes, rows, type = "terms")[2, ])))
   expect_false(anyNA(predict(fits$holes, rows, type = "link")))
   excluded <- bkm(
-    u ~ x + z, transform(d, x = replace(x, 4, NA)),
-    na.action = na.exclude, threads = 1
+    u ~ x + z, transform(d, x = replace(x, 4, NA)), na.action = na.exclude, threads = 1
   )
   expect_identical(dim(predict(excluded, type = "terms")), c(240L, 2L))
   expect_true(all(is.na(predict(excluded, type = "terms")[4, ])))
@@ -197,13 +166,8 @@ test_that("what has no terms says so", {
   expect_bk_error(predict(gp, d, exclude = "x"), "argument", "no sum of terms")
   expect_bk_error(predict(flat, d, exclude = "w"), "argument", "exclude")
   expect_bk_error(predict(flat, d, terms = 1), "argument", "terms")
-  expect_bk_error(
-    predict(flat, d, type = "terms", draws = TRUE), "argument", "draws"
-  )
-  expect_bk_error(
-    predict(flat, d, type = "terms", interval = "credible"), "argument",
-    "interval"
-  )
+  expect_bk_error(predict(flat, d, type = "terms", draws = TRUE), "argument", "draws")
+  expect_bk_error(predict(flat, d, type = "terms", interval = "credible"), "argument", "interval")
 })
 
 test_that("short names of arguments are understood", {

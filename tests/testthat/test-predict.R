@@ -1,12 +1,11 @@
-# Predictions of every model by the one method: types, names of rows, random
-# effects left out, intervals, new groups, memory.
+# Predictions of every model by the one method: types, names of rows, random effects left out,
+# intervals, new groups, memory.
 
 d <- grouped_data()
 d$z <- as.numeric(d$y == "yes") + d$x2
 vb <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1, method = "vb")
 mcmc <- quick_gibbs(y ~ x1 + x2 + (1 | g), d)
-process <- gpsvm(y ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1,
-  method = "vb", tune = FALSE)
+process <- gpsvm(y ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1, method = "vb", tune = FALSE)
 process_mcmc <- quick_process(y ~ x1 + x2, d, inducing = 10, nugget = 0.2)
 kernels <- quick_bark(y ~ x1 + x2, d, family = "binomial")
 numbers <- quick_bark(z ~ x1 + x2, d)
@@ -30,8 +29,7 @@ test_that("every type keeps the row names of new data", {
   }
   expect_named(predict(numbers, new), letters[1:6])
   x <- as.matrix(new[c("x1", "x2")])
-  by_matrix <- bsvm(as.matrix(d[c("x1", "x2")]), d$y, threads = 1,
-    method = "vb")
+  by_matrix <- bsvm(as.matrix(d[c("x1", "x2")]), d$y, threads = 1, method = "vb")
   expect_named(predict(by_matrix, x), letters[1:6])
   # Numbers say where the rows were.
   expect_null(names(predict(vb, d[c(9, 9, 3), ], "link")))
@@ -39,9 +37,7 @@ test_that("every type keeps the row names of new data", {
 
 test_that("the response is that of glm()", {
   for (fit in classes) {
-    expect_equal(
-      predict(fit, d, type = "response"), predict(fit, d, type = "prob")[, 2]
-    )
+    expect_equal(predict(fit, d, type = "response"), predict(fit, d, type = "prob")[, 2])
     expect_equal(predict(fit, type = "response"), fitted(fit))
     expect_equal(
       predict(fit, d, type = "response", se.fit = TRUE)$se.fit,
@@ -58,30 +54,22 @@ test_that("re.form = NA leaves the random effects out, and their groups", {
   for (none in list(NA, ~0)) {
     out <- predict(vb, bare, "link", se.fit = TRUE, re.form = none)
     expect_equal(out$fit, drop(x %*% coef(vb)), tolerance = 1e-10)
-    expect_equal(
-      out$se.fit^2, rowSums((x %*% vcov(vb, type = "posterior")) * x),
-      tolerance = 1e-10
-    )
+    expect_equal(out$se.fit^2, rowSums((x %*% vcov(vb, type = "posterior")) * x), tolerance = 1e-10)
   }
   f <- as.matrix(mcmc)[, 1:3] %*% t(x)
   expect_equal(
-    predict(mcmc, bare, "response", re.form = NA, link = "probit"),
-    colMeans(pnorm(f)),
+    predict(mcmc, bare, "response", re.form = NA, link = "probit"), colMeans(pnorm(f)),
     tolerance = 1e-10, ignore_attr = TRUE
   )
   expect_equal(
-    predict(mcmc, bare, draws = TRUE, re.form = NA), f,
-    tolerance = 1e-10, ignore_attr = TRUE
+    predict(mcmc, bare, draws = TRUE, re.form = NA), f, tolerance = 1e-10, ignore_attr = TRUE
   )
   slopes <- bsvm(y ~ x1 + (x2 | g), d, threads = 1, method = "vb")
   expect_equal(
-    predict(slopes, d["x1"], "link", re.form = NA),
-    drop(cbind(1, d$x1) %*% coef(slopes)),
+    predict(slopes, d["x1"], "link", re.form = NA), drop(cbind(1, d$x1) %*% coef(slopes)),
     tolerance = 1e-10
   )
-  expect_equal(
-    predict(process, d, re.form = NA), predict(process, d)
-  )
+  expect_equal(predict(process, d, re.form = NA), predict(process, d))
   expect_bk_error(predict(vb, bare), "argument", "lacks column `g`")
   expect_bk_error(predict(vb, d, re.form = ~x), "argument", "re.form")
   # The rows of the fit, from its data.
@@ -91,8 +79,7 @@ test_that("re.form = NA leaves the random effects out, and their groups", {
 test_that("re.form = \"new\" takes every group as one that is new to the fit", {
   data <- transform(grouped_data(), h = rep_len(letters[1:4], 80))
   model <- y ~ x1 + (1 + x2 | g) + (1 | h)
-  fits <- list(bsvm(model, data, threads = 1,
-    method = "vb"), quick_gibbs(model, data))
+  fits <- list(bsvm(model, data, threads = 1, method = "vb"), quick_gibbs(model, data))
   for (fit in fits) {
     rows <- data[1:6, ]
     strange <- transform(rows, g = "strange", h = "strange")
@@ -119,8 +106,7 @@ test_that("re.form = \"new\" takes every group as one that is new to the fit", {
   }
   expect_equal(
     predict(fit, re.form = "new", type = "link"),
-    predict(fit, as.data.frame(model.frame(fit)), re.form = "new",
-      type = "link")
+    predict(fit, as.data.frame(model.frame(fit)), re.form = "new", type = "link")
   )
   fit$data <- list(absent = "extended")
   expect_bk_error(predict(fit, re.form = "new"), "argument", "newdata")
@@ -129,14 +115,12 @@ test_that("re.form = \"new\" takes every group as one that is new to the fit", {
 test_that("an interval for a row source is that of its rows", {
   x <- as.matrix(d[c("x1", "x2")])
   for (fit in list(
-    gpsvm(x, d$y, inducing = 10, seed = 1, threads = 1,
-      method = "vb", tune = FALSE),
+    gpsvm(x, d$y, inducing = 10, seed = 1, threads = 1, method = "vb", tune = FALSE),
     bsvm(x, d$y, threads = 1, method = "vb")
   )) {
     expect_equal(
       predict(fit, row_source(x), "link", interval = "credible"),
-      predict(fit, x, "link", interval = "credible"),
-      tolerance = 1e-12, ignore_attr = TRUE
+      predict(fit, x, "link", interval = "credible"), tolerance = 1e-12, ignore_attr = TRUE
     )
   }
 })
@@ -146,16 +130,14 @@ test_that("an interval is normal, or has the quantiles of draws", {
     found <- predict(fit, d, "link", se.fit = TRUE)
     band <- predict(fit, d, "link", interval = "credible", level = 0.8)
     expect_equal(
-      unname(band), found$fit + outer(found$se.fit, c(0, -1, 1) * qnorm(0.9)),
-      tolerance = 1e-12
+      unname(band), found$fit + outer(found$se.fit, c(0, -1, 1) * qnorm(0.9)), tolerance = 1e-12
     )
   }
   for (fit in list(kernels)) {
     band <- predict(fit, d, "link", interval = "credible", seed = 4)
     f <- predict(fit, d, "link", draws = TRUE, seed = 4)
     expect_equal(
-      unname(band[, -1]), unname(t(apply(f, 2, quantile, c(0.025, 0.975)))),
-      tolerance = 1e-12
+      unname(band[, -1]), unname(t(apply(f, 2, quantile, c(0.025, 0.975)))), tolerance = 1e-12
     )
     expect_equal(unname(band[, 1]), predict(fit, d, "link"), tolerance = 1e-10)
   }
@@ -170,37 +152,27 @@ test_that("limits of a probability are those of f through its link", {
   for (fit in c(classes, list(proper))) {
     for (link in setdiff(links_of(fit), "calibrated")) {
       of_f <- predict(fit, new, "link", interval = "credible", seed = 3)
-      of_p <- predict(
-        fit, new, "response", link = link, interval = "credible", seed = 3
-      )
+      of_p <- predict(fit, new, "response", link = link, interval = "credible", seed = 3)
       expect_identical(dimnames(of_p), dimnames(of_f))
       expect_equal(of_p[, -1], link_curve(of_f[, -1], link), tolerance = 1e-12)
       expect_equal(of_p[, 1], predict(fit, new, "response", link = link))
-      both <- predict(
-        fit, new, "prob", link = link, interval = "credible", seed = 3
-      )
+      both <- predict(fit, new, "prob", link = link, interval = "credible", seed = 3)
       expect_equal(both[, , 2], of_p, tolerance = 1e-12)
       expect_equal(both[, "upr", 1], 1 - of_p[, "lwr"], tolerance = 1e-12)
     }
     # So many draws of the probability are within them, by any link.
     link <- links_of(fit)[1]
-    band <- predict(
-      fit, d, "response", link = link, interval = "credible", level = 0.9,
-      seed = 3
-    )
+    band <- predict(fit, d, "response", link = link, interval = "credible", level = 0.9, seed = 3)
     expect_true(all(band[, "lwr"] < band[, 1] & band[, 1] < band[, "upr"]))
     if (is.null(fit$draws)) {
-      draws <- predict(
-        fit, d, "response", link = link, draws = TRUE, ndraws = 2000, seed = 1
-      )
+      draws <- predict(fit, d, "response", link = link, draws = TRUE, ndraws = 2000, seed = 1)
       within <- t(draws) > band[, "lwr"] & t(draws) < band[, "upr"]
       expect_equal(mean(within), 0.9, tolerance = 0.02)
     }
   }
   expect_equal(
     predict(vb, type = "response", interval = "credible"),
-    predict(vb, d, "response", interval = "credible"),
-    tolerance = 1e-8
+    predict(vb, d, "response", interval = "credible"), tolerance = 1e-8
   )
   refused <- function(type) predict(proper, d, type, interval = "credible")
   expect_bk_error(refused("class"), "argument", "prob")
@@ -220,18 +192,13 @@ test_that("probabilities of the fit's own rows have standard errors", {
 test_that("a probability's spread for a new group has the group's variance", {
   new <- transform(d[1:6, ], g = letters[1:6])
   long <- suppressWarnings(bsvm(
-    y ~ x1 + x2 + (1 | g), d,
-    method = "gibbs", chains = 2, ndraws = 1500,
-    control = list(warmup = 200, progress = FALSE), seed = 1,
-    threads = 1
+    y ~ x1 + x2 + (1 | g), d, method = "gibbs", chains = 2, ndraws = 1500,
+    control = list(warmup = 200, progress = FALSE), seed = 1, threads = 1
   ), classes = "bayeskernel_warning_convergence")
   for (fit in list(vb, long)) {
     for (link in c("probit", "hinge")) {
       found <- predict(fit, new, "prob", link = link, se.fit = TRUE)
-      p <- predict(
-        fit, new, "prob",
-        link = link, draws = TRUE, ndraws = 3000, seed = 2
-      )
+      p <- predict(fit, new, "prob", link = link, draws = TRUE, ndraws = 3000, seed = 2)
       expect_lt(max(abs(found$fit[, 2] - colMeans(p))), 0.05)
       expect_lt(max(abs(found$se.fit / apply(p, 2, sd) - 1)), 0.15)
     }
@@ -242,9 +209,7 @@ test_that("an answer larger than memory is refused before it is made", {
   withr_option <- options(bayeskernel.max_bytes = 1e4)
   on.exit(options(withr_option))
   for (fit in classes) {
-    expect_bk_error(
-      predict(fit, d[rep(1:80, 20), ], draws = TRUE), "argument", "memory"
-    )
+    expect_bk_error(predict(fit, d[rep(1:80, 20), ], draws = TRUE), "argument", "memory")
   }
   expect_length(predict(vb, d[rep(1:80, 20), ]), 1600L)
 })
@@ -259,9 +224,8 @@ test_that("predictors of wild scale need no inverse of the scaling", {
   set.seed(1)
   x <- matrix(rnorm(90), 3) %*% diag(10^seq(-120, 120, length.out = 30))
   fit <- suppressWarnings(bsvm(
-    x, c(0, 1, 1),
-    method = "gibbs", chains = 1, control = list(warmup = 5, progress = FALSE), ndraws = 5, seed = 1,
-    threads = 1
+    x, c(0, 1, 1), method = "gibbs", chains = 1, control = list(warmup = 5, progress = FALSE),
+    ndraws = 5, seed = 1, threads = 1
   ))
   expect_true(all(is.finite(predict(fit, x, type = "link"))))
   wild <- transform(d, x2 = 1e140 * x2)

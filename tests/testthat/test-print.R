@@ -2,12 +2,8 @@ printed <- function(code) utils::capture.output(code)
 
 test_that("a coefficient table keeps names, order and decimals", {
   table <- coef_table(c(a = 1.23456, b = -12), c(0.1, 2))
-  expect_identical(
-    colnames(table), c("Estimate", "SD", "2.5 %", "97.5 %")
-  )
-  expect_equal(table["a", 3:4], 1.23456 + c(-1, 1) * qnorm(0.975) * 0.1,
-    ignore_attr = TRUE
-  )
+  expect_identical(colnames(table), c("Estimate", "SD", "2.5 %", "97.5 %"))
+  expect_equal(table["a", 3:4], 1.23456 + c(-1, 1) * qnorm(0.975) * 0.1, ignore_attr = TRUE)
   lines <- printed(print_coef_table(table, digits = 4))
   expect_match(lines[2], "^a +1.23 +0.10 +1.04 +1.43$")
   expect_match(lines[3], "^b +-12.00 +2.00 +-15.92 +-8.08$")
@@ -31,10 +27,7 @@ test_that("a table of draws has quantiles and diagnostics", {
 test_that("every line stays below 80 columns and long tables are cut", {
   set.seed(2)
   names <- sprintf("b[%s patient:%d]", strrep("long_name_", 6), 1:200)
-  table <- cbind(
-    coef_table(setNames(rnorm(200), names), rexp(200)),
-    "R-hat" = 1, "ESS" = 4000
-  )
+  table <- cbind(coef_table(setNames(rnorm(200), names), rexp(200)), "R-hat" = 1, "ESS" = 4000)
   lines <- printed({
     print_header("Title", call("bsvm", as.name(strrep("y", 50)), 1:50),
       list(Dropped = names, Rows = 3)

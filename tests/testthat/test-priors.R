@@ -2,35 +2,27 @@ test_that("defaults are those of the model", {
   expect_identical(
     unclass(bsvm_prior()),
     list(
-      beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rate = NULL,
-      cov_df = NULL, cov_scale = NULL, rho = 0.01, rho_beta = NULL,
-      x_mean_var = 1e8, x_df = NULL, x_scale = 0.01, inclusion = NULL,
-      intercept_var = NULL, sd_scale = NULL
+      beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rate = NULL, cov_df = NULL,
+      cov_scale = NULL, rho = 0.01, rho_beta = NULL, x_mean_var = 1e8, x_df = NULL, x_scale = 0.01,
+      inclusion = NULL, intercept_var = NULL, sd_scale = NULL
     )
   )
-  expect_s3_class(
-    bsvm_prior(), c("bsvm_prior", "bayeskernel_prior"),
-    exact = TRUE
-  )
+  expect_s3_class(bsvm_prior(), c("bsvm_prior", "bayeskernel_prior"), exact = TRUE)
 })
 
 test_that("impossible parameters are prior errors that name the argument", {
   bad <- list(
     beta_var = list(0, -1, Inf, NA, "1", numeric(), c(1, -1)),
-    beta_mean = list(Inf, NaN, "0", c(0, NA)),
-    var_shape = list(0, -1, Inf, c(1, 2)),
-    var_rate = list(0, NaN),
-    cov_df = list(0, -2, "a"),
-    cov_scale = list(0, matrix(c(1, 2, 2, 1), 2), matrix(1:2, 1)),
-    rho = list(0, 1, 1.5, NA),
-    rho_beta = list(1, c(1, 0), c(1, 2, 3)),
-    x_mean_var = list(0), x_df = list(-1), x_scale = list(-1)
+    beta_mean = list(Inf, NaN, "0", c(0, NA)), var_shape = list(0, -1, Inf, c(1, 2)),
+    var_rate = list(0, NaN), cov_df = list(0, -2, "a"),
+    cov_scale = list(0, matrix(c(1, 2, 2, 1), 2), matrix(1:2, 1)), rho = list(0, 1, 1.5, NA),
+    rho_beta = list(1, c(1, 0), c(1, 2, 3)), x_mean_var = list(0), x_df = list(-1),
+    x_scale = list(-1)
   )
   for (name in names(bad)) {
     for (value in bad[[name]]) {
       error <- expect_error(
-        do.call(bsvm_prior, stats::setNames(list(value), name)),
-        class = "bayeskernel_error_prior"
+        do.call(bsvm_prior, stats::setNames(list(value), name)), class = "bayeskernel_error_prior"
       )
       expect_identical(error$column, name)
     }
@@ -56,9 +48,7 @@ test_that("scales that data may leave unbounded are half t, unless said", {
   expect_equal(size("probit"), 2.5 / 1.7)
   expect_equal(size("gaussian", sd_scale = 1), 1)
   expect_equal(size("hinge"), 2.5)
-  expect_equal(
-    random_prior(family_prior(bsvm_prior(), "hinge"))$half_t, c(4, 2.5)
-  )
+  expect_equal(random_prior(family_prior(bsvm_prior(), "hinge"))$half_t, c(4, 2.5))
   expect_null(size("logit", var_shape = 1))
   given <- scale_prior(family_prior(bkm_prior(), "gaussian"), 3)
   expect_equal(random_prior(given)$half_t, c(4, 7.5))
@@ -86,8 +76,7 @@ test_that("one value serves every fixed column, other lengths must fit", {
   expect_identical(prior$beta_var, c(4, 4, 4))
   expect_identical(prior$beta_mean, c(1, 2, 3))
   error <- expect_error(
-    resolve_prior(bsvm_prior(beta_var = c(1, 2)), 3),
-    class = "bayeskernel_error_prior"
+    resolve_prior(bsvm_prior(beta_var = c(1, 2)), 3), class = "bayeskernel_error_prior"
   )
   expect_identical(error$column, "beta_var")
   expect_identical(error$expected, 3)
@@ -96,22 +85,17 @@ test_that("one value serves every fixed column, other lengths must fit", {
 
 test_that("the covariance prior follows the number of effects of the term", {
   expect_identical(
-    wishart_prior(bsvm_prior(), 2, "the 2 effects of `g`"),
-    list(df = 3, scale = diag(0.02, 2))
+    wishart_prior(bsvm_prior(), 2, "the 2 effects of `g`"), list(df = 3, scale = diag(0.02, 2))
   )
   given <- bsvm_prior(cov_df = 5, cov_scale = matrix(c(2, 1, 1, 2), 2))
   expect_identical(
-    wishart_prior(given, 2, "the 2 effects of `g`"),
-    list(df = 5, scale = matrix(c(2, 1, 1, 2), 2))
+    wishart_prior(given, 2, "the 2 effects of `g`"), list(df = 5, scale = matrix(c(2, 1, 1, 2), 2))
   )
   expect_error(
     wishart_prior(bsvm_prior(cov_df = 1), 2, "the 2 effects of `g`"),
     class = "bayeskernel_error_prior"
   )
-  expect_error(
-    wishart_prior(given, 3, "the 3 effects of `g`"),
-    class = "bayeskernel_error_prior"
-  )
+  expect_error(wishart_prior(given, 3, "the 3 effects of `g`"), class = "bayeskernel_error_prior")
 })
 
 test_that("a prior prints its distributions, and messages name the cure", {
@@ -119,14 +103,10 @@ test_that("a prior prints its distributions, and messages name the cure", {
   expect_identical(lines(), "by family")
   expect_identical(lines(sd_scale = 1), "sd half t(2, scale 1)")
   expect_identical(lines(cov_df = 4), "inverse Wishart(df 4, scale 0.02)")
-  expect_identical(
-    lines(cov_scale = 0.1), "inverse Wishart(df r + 1, scale 0.1)"
-  )
+  expect_identical(lines(cov_scale = 0.1), "inverse Wishart(df r + 1, scale 0.1)")
   expect_snapshot({
     bsvm_prior()
-    bsvm_prior(
-      beta_var = 1:6, cov_df = 4, cov_scale = diag(2), rho_beta = c(1, 9)
-    )
+    bsvm_prior(beta_var = 1:6, cov_df = 4, cov_scale = diag(2), rho_beta = c(1, 9))
   })
   expect_snapshot(error = TRUE, {
     bsvm_prior(beta_var = -1)

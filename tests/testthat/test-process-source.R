@@ -1,11 +1,9 @@
-# Terms gp() of rows in a source, and of so many rows in memory that their
-# columns are computed anew at every reading: the fits of kept columns.
+# Terms gp() of rows in a source, and of so many rows in memory that their columns are computed anew
+# at every reading: the fits of kept columns.
 
 source_frame <- function(n, seed = 1) {
   set.seed(seed)
-  d <- data.frame(
-    x1 = rnorm(n, 2, 3), x2 = runif(n, -1, 1), b = rnorm(n), z = rnorm(n, 1, 2)
-  )
+  d <- data.frame(x1 = rnorm(n, 2, 3), x2 = runif(n, -1, 1), b = rnorm(n), z = rnorm(n, 1, 2))
   d$f <- sin(d$x1) + d$x1 * d$x2 / 3 + d$b * cos(2 * d$x2) + 0.5 * d$z
   d$y <- d$f + rlogis(n) > 0
   d
@@ -20,23 +18,16 @@ four <- y ~ gp(x1, kernel = rbf(1.1), inducing = 6) +
   gp(z, kernel = rbf(1), inducing = 4) + z
 
 expect_same_fit <- function(a, b, tolerance = 1e-8) {
+  testthat::expect_equal(a$posterior$theta_mean, b$posterior$theta_mean, tolerance = tolerance)
+  testthat::expect_equal(a$posterior$theta_cov, b$posterior$theta_cov, tolerance = 10 * tolerance)
   testthat::expect_equal(
-    a$posterior$theta_mean, b$posterior$theta_mean,
-    tolerance = tolerance
-  )
-  testthat::expect_equal(
-    a$posterior$theta_cov, b$posterior$theta_cov,
-    tolerance = 10 * tolerance
-  )
-  testthat::expect_equal(
-    lapply(a$posterior$variance, `[[`, "value"),
-    lapply(b$posterior$variance, `[[`, "value"),
+    lapply(a$posterior$variance, `[[`, "value"), lapply(b$posterior$variance, `[[`, "value"),
     tolerance = 10 * tolerance
   )
 }
 
-# Of rows in memory as of those of a source: variances have factors of their own
-# whatever their number, and are not averaged over.
+# Of rows in memory as of those of a source: variances have factors of their own whatever their
+# number, and are not averaged over.
 with_factors <- function(code) {
   core <- bayeskernel:::linear_ep_cpp
   own <- function(data, prior, settings) {
@@ -64,15 +55,12 @@ test_that("the fit of the data frame, by ep and vb, for every family", {
       memory <- with_factors(own(d))
       if (family == "gaussian") {
         # Its intercept is under a prior that knows the mean of the response.
-        expect_equal(
-          predict(source, d), predict(memory, d), tolerance = 1e-5
-        )
+        expect_equal(predict(source, d), predict(memory, d), tolerance = 1e-5)
         next
       }
       expect_same_fit(source, memory, 1e-6)
       expect_equal(
-        predict(source, d, type = "link"), predict(memory, d, type = "link"),
-        tolerance = 1e-6
+        predict(source, d, type = "link"), predict(memory, d, type = "link"), tolerance = 1e-6
       )
       expect_equal(source$log_evidence, memory$log_evidence, tolerance = 1e-8)
     }
@@ -83,13 +71,10 @@ test_that("kernels are learned as in memory, and the fit is a fit", {
   d <- source_frame(600, 2)
   formula <- y ~ gp(x1, x2, kernel = rbf(ard = TRUE)) + z
   rows <- row_source(d[columns], "y")
-  source <- bkm(rows, formula[-2], method = "vb", threads = 1,
-    control = list(tol = 1e-9))
-  memory <- bkm(formula, d, method = "vb", threads = 1,
-    control = list(tol = 1e-9))
+  source <- bkm(rows, formula[-2], method = "vb", threads = 1, control = list(tol = 1e-9))
+  memory <- bkm(formula, d, method = "vb", threads = 1, control = list(tol = 1e-9))
   expect_equal(
-    source$design$smooths[[1]]$process, memory$design$smooths[[1]]$process,
-    tolerance = 1e-7
+    source$design$smooths[[1]]$process, memory$design$smooths[[1]]$process, tolerance = 1e-7
   )
   expect_equal(coef(source), coef(memory), tolerance = 1e-6)
   expect_identical(
@@ -103,10 +88,7 @@ test_that("kernels are learned as in memory, and the fit is a fit", {
   expect_silent(plot(source, "smooth"))
   saved <- tempfile()
   saveRDS(source, saved)
-  expect_identical(
-    predict(readRDS(saved), rows, type = "prob"),
-    predict(source, d, type = "prob")
-  )
+  expect_identical(predict(readRDS(saved), rows, type = "prob"), predict(source, d, type = "prob"))
   unlink(saved)
   expect_error(fitted(source), class = "bayeskernel_error")
 })
@@ -119,13 +101,9 @@ test_that("stochastic steps of processes end where full passes do", {
     flat(bkm)(formula, data, threads = 1, seed = 1, tol = 1e-8, ...)
   }
   grouped <- update(four, . ~ . + (1 | g))
-  expect_same_fit(
-    steps(d, grouped, method = "svi"), steps(d, grouped, method = "vb"), 1e-3
-  )
+  expect_same_fit(steps(d, grouped, method = "svi"), steps(d, grouped, method = "vb"), 1e-3)
   rows <- row_source(d[columns], "y")
-  expect_same_fit(
-    steps(rows, four, method = "svi"), steps(rows, four, method = "vb"), 1e-3
-  )
+  expect_same_fit(steps(rows, four, method = "svi"), steps(rows, four, method = "vb"), 1e-3)
 })
 
 test_that("stochastic steps and modelled holes exclude each other", {
@@ -145,9 +123,7 @@ test_that("the support vector machine of a source has probabilities", {
     formula <- y ~ gp(x1, x2, kernel = rbf(1), inducing = inducing) + z
     fit <- gpsvm(formula, row_source(d[columns], "y"), threads = 1, seed = 1)
     p <- predict(fit, new, type = "prob")[, 2]
-    slope <- stats::coef(stats::glm(
-      new$y ~ stats::qlogis(p), stats::binomial()
-    ))[[2]]
+    slope <- stats::coef(stats::glm(new$y ~ stats::qlogis(p), stats::binomial()))[[2]]
     expect_lt(abs(slope - 1), 0.15)
     expect_equal(fit$sandwich$by, "rows")
   }
@@ -206,8 +182,7 @@ test_that("many rows in memory: features that are computed anew", {
   expect_equal(anew$loo, passes$loo, tolerance = 1e-6)
   expect_identical(fit("logit", "ep", 2)$posterior, anew$posterior)
   expect_equal(
-    predict(anew, d[1:9, ], type = "prob"),
-    predict(passes, d[1:9, ], type = "prob"),
+    predict(anew, d[1:9, ], type = "prob"), predict(passes, d[1:9, ], type = "prob"),
     tolerance = 1e-6
   )
 })
@@ -239,16 +214,11 @@ test_that("what a source does not take is refused, and says so", {
     "row 41", class = "bayeskernel_error_missing"
   )
   # Columns that the formula does not name are not read.
-  expect_s3_class(
-    bkm(row_source(d[columns], "y"), ~ gp(x2, inducing = 4), threads = 1), "bkm"
-  )
+  expect_s3_class(bkm(row_source(d[columns], "y"), ~ gp(x2, inducing = 4), threads = 1), "bkm")
 })
 
 test_that("more rows than a chunk, on any number of threads", {
-  skip_if_not(
-    identical(Sys.getenv("BAYESKERNEL_SLOW"), "true"),
-    "BAYESKERNEL_SLOW is not true"
-  )
+  skip_if_not(identical(Sys.getenv("BAYESKERNEL_SLOW"), "true"), "BAYESKERNEL_SLOW is not true")
   d <- source_frame(140000, 8)
   formula <- four
   rows <- row_source(d[columns], "y")

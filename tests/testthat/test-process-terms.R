@@ -4,10 +4,7 @@ set.seed(4)
 curve <- data.frame(x = runif(80, -2, 2), w = rnorm(80), g = gl(8, 10))
 curve$f <- 2 * sin(2 * curve$x)
 curve$number <- curve$f + curve$w + rnorm(8)[curve$g] + rnorm(80, sd = 0.3)
-curve$class <- factor(
-  ifelse(curve$f + curve$w + rlogis(80) > 0, "yes", "no"),
-  c("no", "yes")
-)
+curve$class <- factor(ifelse(curve$f + curve$w + rlogis(80) > 0, "yes", "no"), c("no", "yes"))
 
 expect_refused <- function(object, ...) {
   expect_error(object, ..., class = "bayeskernel_error")
@@ -28,35 +25,27 @@ test_that("a term is the dense process, given its variance", {
   k <- centre %*% k %*% centre
   x <- cbind(1, curve$w)
   prior <- x %*% diag(1e8, 2) %*% t(x) + k
-  mean <- prior %*% solve(
-    prior + diag(noise$rate / noise$shape, n), curve$number
-  )
+  mean <- prior %*% solve(prior + diag(noise$rate / noise$shape, n), curve$number)
   expect_equal(unname(fitted(fit)), drop(mean), tolerance = 1e-4)
-  expect_equal(
-    unname(predict(fit, curve)), unname(fitted(fit)), tolerance = 1e-8
-  )
+  expect_equal(unname(predict(fit, curve)), unname(fitted(fit)), tolerance = 1e-8)
 })
 
 test_that("one term of a hinge is gpsvm() at the same variance", {
   z <- matrix(seq(-2, 2, length.out = 9))
   fit <- bkm(
-    class ~ 0 + gp(x, kernel = rbf(0.6), inducing = z), curve,
-    family = "hinge", method = "vb", standardize = FALSE,
-    control = list(tol = 1e-13, max_iter = 1e4), threads = 1
+    class ~ 0 + gp(x, kernel = rbf(0.6), inducing = z), curve, family = "hinge", method = "vb",
+    standardize = FALSE, control = list(tol = 1e-13, max_iter = 1e4), threads = 1
   )
   s2 <- fit$posterior$variance[[1]]$value
   colnames(z) <- "x"
   machine <- gpsvm(
-    class ~ x, curve,
-    kernel = rbf(0.6, variance = s2), inducing = z, method = "vb",
+    class ~ x, curve, kernel = rbf(0.6, variance = s2), inducing = z, method = "vb",
     standardize = FALSE, tune = FALSE, control = list(tol = 1e-13), threads = 1
   )
   expect_equal(fit$fitted$mean, machine$fitted$mean, tolerance = 1e-6)
   expect_equal(fit$fitted$var, machine$fitted$var, tolerance = 1e-5)
   new <- data.frame(x = c(-3, 0.2, 4))
-  expect_equal(
-    predict(fit, new, "link"), predict(machine, new, "link"), tolerance = 1e-6
-  )
+  expect_equal(predict(fit, new, "link"), predict(machine, new, "link"), tolerance = 1e-6)
   both <- gpsvm(class ~ gp(x) + (1 | g), curve, threads = 1)
   expect_s3_class(both, "bkm")
   expect_equal(family(both)$family, family(fit)$family)
@@ -64,8 +53,7 @@ test_that("one term of a hinge is gpsvm() at the same variance", {
 })
 
 test_that("open length-scales are where the bound is largest", {
-  free <- bkm(class ~ gp(x) + w, curve, method = "vb", threads = 1,
-    control = list(tol = 1e-9))
+  free <- bkm(class ~ gp(x) + w, curve, method = "vb", threads = 1, control = list(tol = 1e-9))
   own <- free$design$smooths[[1]]$process
   ell <- kernel_parameters(own$kernel)[["lengthscale"]]
   expect_true(ell > 0.05 && ell < 5)
@@ -78,9 +66,7 @@ test_that("open length-scales are where the bound is largest", {
     last(fit$trace$elbo) - log(ell / median)^2 / 8
   }
   best <- criterion(ell)
-  expect_equal(best, last(free$trace$elbo) - log(ell / median)^2 / 8,
-    tolerance = 1e-6
-  )
+  expect_equal(best, last(free$trace$elbo) - log(ell / median)^2 / 8, tolerance = 1e-6)
   expect_gt(best, criterion(ell * 1.3) - 0.02)
   expect_gt(best, criterion(ell / 1.3) - 0.02)
 })
@@ -106,10 +92,8 @@ test_that("derivatives in length-scales are those of the bound", {
   for (family in c("hinge", "probit", "logit", "gaussian")) {
     at <- function(log_factor) {
       own <- problem
-      own$spec$gp[[1]]$lengthscale <-
-        own$spec$gp[[1]]$lengthscale * exp(log_factor[1:2])
-      own$spec$gp[[2]]$lengthscale <-
-        own$spec$gp[[2]]$lengthscale * exp(log_factor[3])
+      own$spec$gp[[1]]$lengthscale <- own$spec$gp[[1]]$lengthscale * exp(log_factor[1:2])
+      own$spec$gp[[2]]$lengthscale <- own$spec$gp[[2]]$lengthscale * exp(log_factor[3])
       input <- golden_bkm_input(own)
       process_learn_cpp(
         c(input$data, list(processes = input$columns$terms)), input$prior,
@@ -143,16 +127,10 @@ for (method in c("ep", "vb", "gibbs")) {
       method = method, threads = 1, chains = 2, control = list(warmup = 100), ndraws = 100,
       seed = 1
     ))
-    expect_identical(
-      vapply(fit$smooths, `[[`, "", "label"),
-      c("gp(x):ha", "gp(x):hb", "gp(x):w")
-    )
+    expect_identical(vapply(fit$smooths, `[[`, "", "label"), c("gp(x):ha", "gp(x):hb", "gp(x):w"))
     p <- predict(fit, d, "response")
     expect_true(all(p > 0 & p < 1))
-    expect_equal(
-      unname(predict(fit, d, "link")), unname(fit$fitted$mean),
-      tolerance = 1e-6
-    )
+    expect_equal(unname(predict(fit, d, "link")), unname(fit$fitted$mean), tolerance = 1e-6)
     # The function of one level is nowhere else.
     f <- predict(fit, transform(d, h = "a")[1:3, ], "link", re.form = NA)
     expect_length(f, 3)
@@ -176,9 +154,7 @@ test_that("columns of processes are what coefficients belong to", {
   )
   skip_if_not_installed("emmeans")
   means <- summary(emmeans::emmeans(fit, ~x, at = list(x = c(-1, 1), w = 0)))
-  own <- predict(
-    fit, data.frame(x = c(-1, 1), w = 0), "link", re.form = NA, se.fit = TRUE
-  )
+  own <- predict(fit, data.frame(x = c(-1, 1), w = 0), "link", re.form = NA, se.fit = TRUE)
   expect_equal(means$emmean, unname(own$fit), tolerance = 1e-6)
 })
 
@@ -188,10 +164,8 @@ test_that("ep and the sampler agree about a curve", {
   formula <- class ~ gp(x, kernel = rbf(0.7), inducing = z) + w
   ep <- bkm(formula, curve, standardize = FALSE, threads = 1)
   gibbs <- suppressWarnings(bkm(
-    formula, curve,
-    method = "gibbs", standardize = FALSE, threads = 1, seed = 2,
-    control = list(warmup = 2000),
-    ndraws = 5000
+    formula, curve, method = "gibbs", standardize = FALSE, threads = 1, seed = 2,
+    control = list(warmup = 2000), ndraws = 5000
   ))
   new <- data.frame(x = seq(-2, 2, length.out = 9), w = 0)
   a <- predict(ep, new, "link", se.fit = TRUE)
@@ -204,24 +178,18 @@ test_that("the grid of ep counts what inducing points leave open", {
   # Three points for a wavy function: much of the variance is residual.
   z <- matrix(c(-1.5, 0, 1.5))
   fit <- bkm(
-    class ~ gp(x, kernel = rbf(0.5), inducing = z), curve,
-    family = "probit", standardize = FALSE, threads = 1,
-    control = list(tol = 1e-6),
-    prior = bkm_prior(var_shape = 2, var_rate = 2)
+    class ~ gp(x, kernel = rbf(0.5), inducing = z), curve, family = "probit", standardize = FALSE,
+    threads = 1, control = list(tol = 1e-6), prior = bkm_prior(var_shape = 2, var_rate = 2)
   )
   expect_gt(fit$design$smooths[[1]]$process$left, 0.1)
   # log Z at held variances, by the core, over a fine grid of log s^2.
-  own <- bayeskernel:::process_columns(
-    fit$design$smooths[[1]]$process, cbind(curve$x), NULL
-  )
+  own <- bayeskernel:::process_columns(fit$design$smooths[[1]]$process, cbind(curve$x), NULL)
   x <- cbind(1, own$x)
   held <- function(log_variance) {
     data <- list(
-      x = x, center = numeric(4), scale = rep(1, 4),
-      y = ifelse(curve$class == "yes", 1, -1), weights = rep(1, 80),
-      offset = numeric(80), kept = list(), z = matrix(0, 80, 0),
-      group = integer(), n_groups = 0L,
-      residual = own$open * exp(log_variance)
+      x = x, center = numeric(4), scale = rep(1, 4), y = ifelse(curve$class == "yes", 1, -1),
+      weights = rep(1, 80), offset = numeric(80), kept = list(), z = matrix(0, 80, 0),
+      group = integer(), n_groups = 0L, residual = own$open * exp(log_variance)
     )
     prior <- list(
       precision = c(1.7^2 / 100, 0, 0, 0), mean = numeric(4),
@@ -231,16 +199,14 @@ test_that("the grid of ep counts what inducing points leave open", {
       )), transforms = list(matrix(0, 0, 0))
     )
     linear_ep_cpp(data, prior, list(
-      tol = 1e-8, max_iter = 1000L, threads = 1L, progress = FALSE,
-      family = "probit", check = FALSE
+      tol = 1e-8, max_iter = 1000L, threads = 1L, progress = FALSE, family = "probit", check = FALSE
     ))$log_evidence
   }
   at <- seq(-5, 7, by = 0.1)
   log_prior <- 2 * log(2) - lgamma(2) - 2 * at - 2 * exp(-at)
   joint <- vapply(at, held, 1) + log_prior
   expect_equal(
-    fit$log_evidence, max(joint) + log(sum(exp(joint - max(joint))) * 0.1),
-    tolerance = 1e-4
+    fit$log_evidence, max(joint) + log(sum(exp(joint - max(joint))) * 0.1), tolerance = 1e-4
   )
   weight <- exp(joint - max(joint))
   sd <- sum(weight * exp(at / 2)) / sum(weight)
@@ -254,10 +220,7 @@ test_that("variables of a process may have holes", {
   d$x[c(3, 17, 40:50)] <- NA
   d$w[c(5, 41)] <- NA
   expect_refused(bkm(class ~ gp(x) + w + u, d), "missing")
-  fit <- bkm(
-    class ~ gp(x, u, inducing = 10) + w, d,
-    missing = "model", threads = 1
-  )
+  fit <- bkm(class ~ gp(x, u, inducing = 10) + w, d, missing = "model", threads = 1)
   expect_equal(nobs(fit), 80)
   filled <- imputed(fit)
   expect_setequal(filled$row[filled$column == "x"], c(3, 17, 40:50))
@@ -267,12 +230,8 @@ test_that("variables of a process may have holes", {
   p <- predict(fit, d, "response")
   expect_true(all(is.finite(p) & p > 0 & p < 1))
   whole <- complete.cases(d[c("x", "w")])
-  expect_equal(
-    predict(fit, d[whole, ], "link"), predict(fit, d, "link")[whole]
-  )
-  expect_refused(
-    bkm(class ~ gp(x), d, missing = "model", method = "gibbs"), "gp"
-  )
+  expect_equal(predict(fit, d[whole, ], "link"), predict(fit, d, "link")[whole])
+  expect_refused(bkm(class ~ gp(x), d, missing = "model", method = "gibbs"), "gp")
   d$x <- NA_real_
   expect_refused(bkm(class ~ gp(x) + w, d, missing = "model"), "x")
 })
@@ -280,8 +239,7 @@ test_that("variables of a process may have holes", {
 test_that("kernels may look at some of the variables, and at categories", {
   fit <- bkm(
     class ~ gp(
-      x, g, kernel = rbf(columns = "x") + 0.5 * categorical(columns = "g"),
-      inducing = 20
+      x, g, kernel = rbf(columns = "x") + 0.5 * categorical(columns = "g"), inducing = 20
     ), curve, threads = 1
   )
   # All places of a category are points of the data.
@@ -289,17 +247,13 @@ test_that("kernels may look at some of the variables, and at categories", {
   expect_true(all(process$z[, 2] %in% 1:8))
   p <- predict(fit, curve, "link")
   expect_equal(unname(p), unname(fit$fitted$mean), tolerance = 1e-8)
-  expect_equal(
-    predict(fit, transform(curve, g = as.character(g)), "link"), p
-  )
+  expect_equal(predict(fit, transform(curve, g = as.character(g)), "link"), p)
   expect_error(predict(fit, transform(curve, g = "new"), "link"), "level")
   expect_refused(bkm(class ~ gp(x, g, kernel = rbf(columns = "x")), curve), "g")
   expect_refused(bkm(class ~ gp(x, kernel = rbf(columns = "u")), curve), "u")
   smooth <- bkm(class ~ gp(x, kernel = matern(5 / 2)), curve, threads = 1)
   plain <- bkm(class ~ gp(x), curve, threads = 1)
-  expect_gt(
-    cor(predict(smooth, curve, "link"), predict(plain, curve, "link")), 0.98
-  )
+  expect_gt(cor(predict(smooth, curve, "link"), predict(plain, curve, "link")), 0.98)
 })
 
 test_that("bad terms are refused with what would be accepted", {
@@ -325,15 +279,10 @@ test_that("bad terms are refused with what would be accepted", {
 test_that("a factor that is there as `by` alone is told of", {
   d <- transform(curve, h = rep(c("a", "b"), 40))
   expect_message(
-    bkm(class ~ gp(x, by = h, inducing = 5), d, threads = 1), "h",
-    class = "bayeskernel_message_by"
+    bkm(class ~ gp(x, by = h, inducing = 5), d, threads = 1), "h", class = "bayeskernel_message_by"
   )
-  expect_no_message(
-    bkm(class ~ h + gp(x, by = h, inducing = 5), d, threads = 1)
-  )
-  expect_no_message(
-    bkm(class ~ gp(x, by = g, inducing = 3) + (1 | g), d, threads = 1)
-  )
+  expect_no_message(bkm(class ~ h + gp(x, by = h, inducing = 5), d, threads = 1))
+  expect_no_message(bkm(class ~ gp(x, by = g, inducing = 3) + (1 | g), d, threads = 1))
 })
 
 test_that("a damaged term is refused, not read", {

@@ -1,8 +1,7 @@
 trial <- function() {
   data.frame(
     y = rep(0:1, 12), x = seq(-2, 3.75, 0.25), time = rep(1:4, 6),
-    f = gl(3, 1, 24, labels = c("p", "q", "r")),
-    a = rep(c("s1", "s2", "s3"), each = 8),
+    f = gl(3, 1, 24, labels = c("p", "q", "r")), a = rep(c("s1", "s2", "s3"), each = 8),
     b = rep(rep(1:2, each = 4), 3), k = rep(1:6, 4)
   )
 }
@@ -19,23 +18,13 @@ test_that("each form of bars gives its terms", {
   expect_identical(terms_of(y ~ x + (1 | a)), "(Intercept)|a")
   expect_identical(terms_of(y ~ x + (time | a)), "(Intercept)+time|a")
   expect_identical(terms_of(y ~ x + (0 + time | a)), "time|a")
-  expect_identical(
-    terms_of(y ~ x + (time || a)), c("(Intercept)|a", "time|a")
-  )
-  expect_identical(
-    terms_of(y ~ x + (1 | a / b)), c("(Intercept)|b:a", "(Intercept)|a")
-  )
+  expect_identical(terms_of(y ~ x + (time || a)), c("(Intercept)|a", "time|a"))
+  expect_identical(terms_of(y ~ x + (1 | a / b)), c("(Intercept)|b:a", "(Intercept)|a"))
   expect_identical(terms_of(y ~ x + (1 | a:b)), "(Intercept)|a:b")
-  expect_identical(
-    terms_of(y ~ x + (1 | a) + (1 | k)), c("(Intercept)|a", "(Intercept)|k")
-  )
+  expect_identical(terms_of(y ~ x + (1 | a) + (1 | k)), c("(Intercept)|a", "(Intercept)|k"))
   expect_identical(terms_of(y ~ x + (f | a)), "(Intercept)+fq+fr|a")
-  expect_identical(
-    terms_of(y ~ x + (f || a)), c("(Intercept)|a", "fp+fq+fr|a")
-  )
-  expect_identical(
-    terms_of(y ~ x + (1 | a) + (0 + time | a)), c("(Intercept)|a", "time|a")
-  )
+  expect_identical(terms_of(y ~ x + (f || a)), c("(Intercept)|a", "fp+fq+fr|a"))
+  expect_identical(terms_of(y ~ x + (1 | a) + (0 + time | a)), c("(Intercept)|a", "time|a"))
   expect_identical(terms_of(y ~ (1 | factor(b))), "(Intercept)|factor(b)")
   expect_length(bsvm_design(y ~ x, d)$random, 0)
 })
@@ -44,8 +33,7 @@ test_that("columns and groups are those of lme4", {
   skip_if_not_installed("lme4")
   d <- trial()
   for (formula in list(
-    y ~ x + (time | a), y ~ x + (1 | a / b), y ~ x + (f || k),
-    y ~ x + (poly(x, 2) | k) + (1 | a)
+    y ~ x + (time | a), y ~ x + (1 | a / b), y ~ x + (f || k), y ~ x + (poly(x, 2) | k) + (1 | a)
   )) {
     ours <- bsvm_design(formula, d)$random
     theirs <- lme4::mkReTrms(
@@ -60,12 +48,8 @@ test_that("columns and groups are those of lme4", {
       m <- length(ours[[t]]$levels)
       sparse <- matrix(0, m * r, nrow(d))
       at <- outer(seq_len(r), (ours[[t]]$group - 1) * r, `+`)
-      sparse[cbind(c(at), rep(seq_len(nrow(d)), each = r))] <-
-        t(ours[[t]]$z)
-      expect_equal(
-        sparse, unname(as.matrix(theirs$Ztlist[[t]])),
-        tolerance = 1e-12
-      )
+      sparse[cbind(c(at), rep(seq_len(nrow(d)), each = r))] <- t(ours[[t]]$z)
+      expect_equal(sparse, unname(as.matrix(theirs$Ztlist[[t]])), tolerance = 1e-12)
     }
   }
 })
@@ -85,18 +69,14 @@ test_that("groups are numbered alike whatever their type", {
   d$factor <- factor(d$k, levels = 0:9)
   number <- bsvm_design(y ~ (1 | k), d)$random[[1]]
   for (name in c("text", "factor")) {
-    term <- bsvm_design(
-      as.formula(sprintf("y ~ (1 | %s)", name)), d
-    )$random[[1]]
+    term <- bsvm_design(as.formula(sprintf("y ~ (1 | %s)", name)), d)$random[[1]]
     expect_identical(term$group, number$group)
     expect_identical(term$levels, as.character(1:6))
   }
 })
 
 test_that("levels of combined groups are the combinations that occur", {
-  d <- data.frame(
-    y = c(0, 1, 0, 1), a = c("u", "u", "v", "v"), b = c(1, 2, 2, 2)
-  )
+  d <- data.frame(y = c(0, 1, 0, 1), a = c("u", "u", "v", "v"), b = c(1, 2, 2, 2))
   term <- bsvm_design(y ~ (1 | a:b), d)$random[[1]]
   expect_identical(term$levels, c("u:1", "u:2", "v:2"))
   expect_identical(term$group, c(1L, 2L, 3L, 3L))
@@ -123,8 +103,7 @@ test_that("a group for every row is legal, one group for all is not", {
   d$id <- seq_len(nrow(d))
   expect_length(bsvm_design(y ~ x + (1 | id), d)$random[[1]]$levels, 24)
   error <- expect_error(
-    bsvm_design(y ~ x + (1 | a), d[d$a == "s1", ]),
-    class = "bayeskernel_error_argument"
+    bsvm_design(y ~ x + (1 | a), d[d$a == "s1", ]), class = "bayeskernel_error_argument"
   )
   expect_identical(error$column, "a")
 })
@@ -132,23 +111,16 @@ test_that("a group for every row is legal, one group for all is not", {
 test_that("new rows: unknown groups are 0, missing ones incomplete", {
   d <- trial()
   info <- bsvm_design(y ~ x + (time | a) + (1 | a:b), d)$info
-  new <- data.frame(
-    x = 0, time = 2,
-    a = c("s2", "s9", NA, "s1", "s1"), b = c(1, 1, 1, 7, NA)
-  )
+  new <- data.frame(x = 0, time = 2, a = c("s2", "s9", NA, "s1", "s1"), b = c(1, 1, 1, 7, NA))
   rows <- design_new(info, new)
   expect_identical(rows$random[[1]]$group, c(2L, 0L, 0L, 1L, 1L))
   expect_identical(rows$random[[2]]$group, c(3L, 0L, 0L, 0L, 0L))
   expect_identical(rows$complete, c(TRUE, TRUE, FALSE, TRUE, FALSE))
-  expect_identical(
-    rows$random[[1]]$z[1, ], c("(Intercept)" = 1, time = 2)
-  )
+  expect_identical(rows$random[[1]]$z[1, ], c("(Intercept)" = 1, time = 2))
   # Levels that exist one by one but never met are a new group.
   d2 <- data.frame(y = c(0, 1, 0, 1), a = c(1, 1, 2, 2), b = c(1, 2, 2, 2))
   info <- bsvm_design(y ~ (1 | a:b), d2)$info
-  expect_identical(
-    design_new(info, data.frame(a = 2, b = 1))$random[[1]]$group, 0L
-  )
+  expect_identical(design_new(info, data.frame(a = 2, b = 1))$random[[1]]$group, 0L)
 })
 
 test_that("random terms that cannot be are refused by name", {
@@ -156,10 +128,7 @@ test_that("random terms that cannot be are refused by name", {
   d$a[3] <- NA
   d$l <- as.list(d$b)
   refuse <- function(formula, kind, column) {
-    error <- expect_error(
-      bsvm_design(formula, d),
-      class = paste0("bayeskernel_error_", kind)
-    )
+    error <- expect_error(bsvm_design(formula, d), class = paste0("bayeskernel_error_", kind))
     expect_identical(error$column, column)
   }
   refuse(y ~ x + (1 | a), "missing", "a")

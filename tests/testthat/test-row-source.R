@@ -1,13 +1,9 @@
-# Rows that are read block by block, and everything that can be wrong with
-# them.
+# Rows that are read block by block, and everything that can be wrong with them.
 
 # Three decimals, so that a text file holds the same numbers as the matrix.
 source_data <- function(n = 600, p = 3, seed = 1) {
   set.seed(seed)
-  x <- matrix(
-    round(rnorm(n * p), 3), n, p,
-    dimnames = list(NULL, letters[seq_len(p)])
-  )
+  x <- matrix(round(rnorm(n * p), 3), n, p, dimnames = list(NULL, letters[seq_len(p)]))
   x[, 2] <- round(10 * x[, 2] + 50, 3)
   f <- x[, 1] - (x[, 2] - 50) / 20
   list(x = x, y = ifelse(f + rlogis(n) > 0, "yes", "no"))
@@ -32,19 +28,13 @@ fit_source <- function(source, ...) {
   flat(bsvm)(source, seed = 1, threads = 1, progress = FALSE, ...)
 }
 
-# The message says what is wrong with which column, and every error carries
-# the user's call.
+# The message says what is wrong with which column, and every error carries the user's call.
 expect_source_refusal <- function(code, kind, regexp) {
-  condition <- expect_error(
-    code, regexp,
-    class = paste0("bayeskernel_error_", kind)
-  )
+  condition <- expect_error(code, regexp, class = paste0("bayeskernel_error_", kind))
   first <- strsplit(conditionMessage(condition), "\n")[[1]][1]
   expect_lt(nchar(first), 80)
   expect_match(conditionMessage(condition), "\n\\* ")
-  expect_match(
-    deparse(conditionCall(condition))[1], "bsvm|predict|row_source|write_rows"
-  )
+  expect_match(deparse(conditionCall(condition))[1], "bsvm|predict|row_source|write_rows")
   invisible(condition)
 }
 
@@ -58,10 +48,8 @@ test_that("a query, text, binary files and a matrix give identical fits", {
   half <- seq_len(250)
   parts <- c(csv_of(frame[half, ]), csv_of(frame[-half, c(4, 2, 1, 3)]))
   sources <- list(
-    row_source(d$x, d$y), row_source(frame, y = "y"),
-    row_source(con, "select * from d", y = "y"),
-    row_source(csv_of(frame), y = "y"), row_source(parts, y = "y"),
-    row_source(binary)
+    row_source(d$x, d$y), row_source(frame, y = "y"), row_source(con, "select * from d", y = "y"),
+    row_source(csv_of(frame), y = "y"), row_source(parts, y = "y"), row_source(binary)
   )
   fits <- lapply(sources, fit_source)
   for (fit in fits[-1]) {
@@ -77,14 +65,10 @@ test_that("files by several calls of write_rows() hold all the rows", {
   half <- seq_len(250)
   y <- factor(d$y)
   write_rows(d$x[half, ], y[half], file, response = "label")
-  write_rows(as.data.frame(d$x[-half, c(3, 1, 2)]), y[-half], file,
-    append = TRUE
-  )
+  write_rows(as.data.frame(d$x[-half, c(3, 1, 2)]), y[-half], file, append = TRUE)
   source <- row_source(file)
   expect_identical(source$response, "label")
-  expect_identical(
-    fit_source(source)$posterior, fit_source(row_source(d$x, y))$posterior
-  )
+  expect_identical(fit_source(source)$posterior, fit_source(row_source(d$x, y))$posterior)
 })
 
 test_that("blocks have their size whatever the reader gives", {
@@ -118,8 +102,7 @@ test_that("responses of every kind name the classes as the matrix does", {
   positive <- d$y == "yes"
   kinds <- list(
     positive, as.numeric(positive), 2 * positive - 1, as.integer(positive),
-    factor(positive, labels = c("no", "yes")),
-    factor(d$y, levels = c("yes", "no")), d$y
+    factor(positive, labels = c("no", "yes")), factor(d$y, levels = c("yes", "no")), d$y
   )
   for (y in kinds) {
     fit <- fit_source(row_source(d$x, y))
@@ -143,10 +126,7 @@ test_that("responses of every kind name the classes as the matrix does", {
 test_that("which class comes first in the rows does not matter", {
   d <- source_data(300)
   order <- order(d$y, decreasing = TRUE)
-  a <- fit_source(
-    row_source(d$x[order, ], d$y[order]),
-    tol = 1e-10, method = "svi"
-  )
+  a <- fit_source(row_source(d$x[order, ], d$y[order]), tol = 1e-10, method = "svi")
   b <- bsvm(d$x, factor(d$y), control = list(tol = 1e-10), threads = 1, method = "vb")
   expect_identical(a$levels, b$levels)
   expect_equal(coef(a), coef(b), tolerance = 1e-5)
@@ -170,17 +150,11 @@ test_that("a response that is not there", {
   frame <- data.frame(d$x, y = d$y)
   con <- sqlite_of(frame)
   on.exit(DBI::dbDisconnect(con))
-  expect_source_refusal(
-    row_source(con, "select * from d", y = "label"), "response", "label"
-  )
-  expect_source_refusal(
-    row_source(csv_of(frame), y = "label"), "response", "label"
-  )
+  expect_source_refusal(row_source(con, "select * from d", y = "label"), "response", "label")
+  expect_source_refusal(row_source(csv_of(frame), y = "label"), "response", "label")
   expect_source_refusal(row_source(frame, y = "label"), "response", "label")
   expect_source_refusal(fit_source(row_source(d$x)), "response", "no response")
-  expect_source_refusal(
-    row_source(con, "select y from d", y = "y"), "dimension", "no predictors"
-  )
+  expect_source_refusal(row_source(con, "select y from d", y = "y"), "dimension", "no predictors")
   expect_source_refusal(row_source(d$x, d$y[-1]), "dimension", "y")
 })
 
@@ -192,12 +166,9 @@ test_that("sources without rows, or with one", {
   none <- row_source(con, "select * from d where a > 1000", y = "y")
   expect_source_refusal(fit_source(none), "dimension", "no rows")
   expect_source_refusal(
-    fit_source(row_source(con, "select * from d limit 1", y = "y")),
-    "dimension", "one row"
+    fit_source(row_source(con, "select * from d limit 1", y = "y")), "dimension", "one row"
   )
-  expect_source_refusal(
-    fit_source(row_source(csv_of(frame[0, ]), y = "y")), "dimension", "no rows"
-  )
+  expect_source_refusal(fit_source(row_source(csv_of(frame[0, ]), y = "y")), "dimension", "no rows")
   fit <- fit_source(row_source(frame, y = "y"))
   expect_source_refusal(predict(fit, none), "dimension", "no rows")
 })
@@ -207,9 +178,7 @@ test_that("missing and infinite values are named with their rows", {
   for (value in c(NA, Inf)) {
     x <- d$x
     x[69000, "b"] <- value
-    condition <- expect_source_refusal(
-      fit_source(row_source(x, d$y)), "missing", "b"
-    )
+    condition <- expect_source_refusal(fit_source(row_source(x, d$y)), "missing", "b")
     expect_equal(condition$row, 69000)
   }
   con <- sqlite_of(data.frame(d$x[1:50, ], y = d$y[1:50]))
@@ -230,24 +199,19 @@ test_that("a third class, late, and one class only", {
   d <- source_data(70000, 2)
   y <- d$y
   y[68000] <- "perhaps"
-  condition <- expect_source_refusal(
-    fit_source(row_source(d$x, y)), "response", "two classes"
-  )
+  condition <- expect_source_refusal(fit_source(row_source(d$x, y)), "response", "two classes")
   expect_equal(condition$row, 68000)
   expect_match(conditionMessage(condition), "perhaps")
   few <- 1:100
   expect_source_refusal(
-    fit_source(row_source(d$x[few, ], rep("yes", 100))), "response",
-    "one class"
+    fit_source(row_source(d$x[few, ], rep("yes", 100))), "response", "one class"
   )
   expect_source_refusal(
-    fit_source(row_source(d$x[few, ], rep_len(1:2, 100))), "response",
-    "class codes"
+    fit_source(row_source(d$x[few, ], rep_len(1:2, 100))), "response", "class codes"
   )
   expect_source_refusal(
     fit_source(row_source(
-      csv_of(data.frame(d$x[few, ], y = c("maybe", d$y[few[-1]]))),
-      y = "y"
+      csv_of(data.frame(d$x[few, ], y = c("maybe", d$y[few[-1]]))), y = "y"
     )), "response", "two classes"
   )
 })
@@ -257,15 +221,9 @@ test_that("columns that are no numbers", {
   frame <- data.frame(d$x, kind = rep_len(c("u", "v"), 300), y = d$y)
   con <- sqlite_of(frame)
   on.exit(DBI::dbDisconnect(con))
-  expect_source_refusal(
-    fit_source(row_source(con, "select * from d", y = "y")), "argument", "kind"
-  )
-  expect_source_refusal(
-    fit_source(row_source(frame, y = "y")), "argument", "kind"
-  )
-  expect_source_refusal(
-    fit_source(row_source(csv_of(frame), y = "y")), "argument", "kind"
-  )
+  expect_source_refusal(fit_source(row_source(con, "select * from d", y = "y")), "argument", "kind")
+  expect_source_refusal(fit_source(row_source(frame, y = "y")), "argument", "kind")
+  expect_source_refusal(fit_source(row_source(csv_of(frame), y = "y")), "argument", "kind")
   frame$kind <- as.character(seq_len(300))
   frame$kind[250] <- "many"
   condition <- expect_source_refusal(
@@ -280,8 +238,7 @@ test_that("text among the numbers of a database is not taken for 0", {
   on.exit(DBI::dbDisconnect(con))
   DBI::dbExecute(con, "update d set b = 'many' where rowid = 40")
   expect_source_refusal(
-    fit_source(row_source(con, "select * from d", y = "y")), "argument",
-    "several types"
+    fit_source(row_source(con, "select * from d", y = "y")), "argument", "several types"
   )
 })
 
@@ -294,14 +251,11 @@ test_that("logical and 64-bit columns are numbers", {
   )
   file <- csv_of(data.frame(x, y = d$y))
   expect_identical(
-    fit_source(row_source(file, y = "y"))$posterior,
-    fit_source(row_source(x, d$y))$posterior
+    fit_source(row_source(file, y = "y"))$posterior, fit_source(row_source(x, d$y))$posterior
   )
   con <- sqlite_of(data.frame(big = 2^40 + seq_len(200), y = d$y))
   on.exit(DBI::dbDisconnect(con))
-  source <- row_source(
-    con, "select cast(big as integer) as big, y from d", y = "y"
-  )
+  source <- row_source(con, "select cast(big as integer) as big, y from d", y = "y")
   fit <- fit_source(source)
   expect_equal(fit$transform$center[["big"]], 2^40 + 100.5)
 })
@@ -327,18 +281,13 @@ test_that("a closed connection and a query that fails", {
   con <- sqlite_of(data.frame(d$x, y = d$y))
   source <- row_source(con, "select * from d", y = "y")
   expect_source_refusal(
-    row_source(con, "select * from nothing", y = "y"), "argument",
-    "cannot be read"
+    row_source(con, "select * from nothing", y = "y"), "argument", "cannot be read"
   )
   expect_source_refusal(row_source(con, 1:3, y = "y"), "argument", "query")
-  expect_source_refusal(
-    row_source(con, "select a, b as a, y from d", y = "y"), "argument", "twice"
-  )
+  expect_source_refusal(row_source(con, "select a, b as a, y from d", y = "y"), "argument", "twice")
   DBI::dbDisconnect(con)
   expect_source_refusal(fit_source(source), "argument", "closed")
-  expect_source_refusal(
-    row_source(con, "select * from d", y = "y"), "argument", "closed"
-  )
+  expect_source_refusal(row_source(con, "select * from d", y = "y"), "argument", "closed")
 })
 
 test_that("a connection that breaks off midway", {
@@ -347,40 +296,29 @@ test_that("a connection that breaks off midway", {
   on.exit(DBI::dbDisconnect(con))
   # The database stops with an overflow when it comes to that row.
   source <- row_source(con, paste(
-    "select abs(case when rowid = 69000 then -9223372036854775808 else a end)",
-    "as a, b, y from d"
+    "select abs(case when rowid = 69000 then -9223372036854775808 else a end)", "as a, b, y from d"
   ), y = "y")
   before <- list.files(tempdir(), "bayeskernel-rows")
-  condition <- expect_source_refusal(
-    fit_source(source), "argument", "broke off after row 65536"
-  )
+  condition <- expect_source_refusal(fit_source(source), "argument", "broke off after row 65536")
   expect_match(conditionMessage(condition), "integer overflow")
   expect_equal(condition$row, 65536)
   expect_identical(list.files(tempdir(), "bayeskernel-rows"), before)
   expect_silent(DBI::dbGetQuery(con, "select 1")) # no result is left open
   fit <- fit_source(row_source(d$x, d$y))
-  expect_source_refusal(
-    predict(fit, source), "argument", "broke off after row 65536"
-  )
+  expect_source_refusal(predict(fit, source), "argument", "broke off after row 65536")
 })
 
 test_that("files that are not there, differ, or end too soon", {
   d <- source_data(100)
   frame <- data.frame(d$x, y = d$y)
   file <- csv_of(frame)
-  expect_source_refusal(
-    row_source(tempfile(), y = "y"), "argument", "no such file"
-  )
+  expect_source_refusal(row_source(tempfile(), y = "y"), "argument", "no such file")
   other <- csv_of(stats::setNames(frame, c("a", "b", "d", "y")))
-  condition <- expect_source_refusal(
-    row_source(c(file, other), y = "y"), "dimension", "differ"
-  )
+  condition <- expect_source_refusal(row_source(c(file, other), y = "y"), "dimension", "differ")
   expect_setequal(condition$column, c("c", "d"))
   binary <- rows_file()
   write_rows(d$x, factor(d$y), binary)
-  expect_source_refusal(
-    row_source(c(file, binary), y = "y"), "argument", "different kinds"
-  )
+  expect_source_refusal(row_source(c(file, binary), y = "y"), "argument", "different kinds")
   expect_source_refusal(row_source(character()), "argument", "x")
   source <- row_source(file, y = "y")
   unlink(file)
@@ -388,14 +326,10 @@ test_that("files that are not there, differ, or end too soon", {
 
   lines <- readLines(other)
   writeLines(c(lines[1:60], "1,2"), other)
-  expect_source_refusal(
-    fit_source(row_source(other, y = "y")), "argument", "cannot be read"
-  )
+  expect_source_refusal(fit_source(row_source(other, y = "y")), "argument", "cannot be read")
   whole <- readBin(binary, "raw", file.size(binary))
   writeBin(whole[seq_len(length(whole) - 100)], binary)
-  expect_source_refusal(
-    fit_source(row_source(binary)), "argument", "middle of a block"
-  )
+  expect_source_refusal(fit_source(row_source(binary)), "argument", "middle of a block")
   writeBin(whole[1:20], binary)
   expect_source_refusal(row_source(binary), "argument", "first lines")
   empty <- rows_file()
@@ -417,8 +351,7 @@ test_that("write_rows() refuses what a fit would refuse", {
   refuse(y = d$x[, 1], kind = "response", regexp = "two classes")
   refuse(y = TRUE, kind = "dimension", regexp = "y")
   expect_source_refusal(
-    write_rows(d$x, d$y == "yes", file.path(tempfile(), "no", "folder")),
-    "argument", "opened"
+    write_rows(d$x, d$y == "yes", file.path(tempfile(), "no", "folder")), "argument", "opened"
   )
   refuse(append = TRUE, kind = "argument", regexp = "no such file")
   write_rows(d$x, d$y == "yes", file)
@@ -426,8 +359,7 @@ test_that("write_rows() refuses what a fit would refuse", {
   refuse(y = factor(d$y), append = TRUE, kind = "response", regexp = "classes")
   text <- csv_of(data.frame(d$x, y = d$y))
   expect_source_refusal(
-    write_rows(d$x, d$y == "yes", text, append = TRUE), "argument",
-    "not made by write_rows"
+    write_rows(d$x, d$y == "yes", text, append = TRUE), "argument", "not made by write_rows"
   )
 })
 
@@ -446,41 +378,28 @@ test_that("a binary file's sizes are held against its length", {
   }
   time <- system.time({
     for (p in c(1e9, 2^31 - 1, -1, 0, NA)) {
-      expect_source_refusal(
-        row_source(spoilt(8, size_of(p))), "argument", "first lines"
-      )
+      expect_source_refusal(row_source(spoilt(8, size_of(p))), "argument", "first lines")
     }
     for (n in c(1e9, 2^31 - 1, -1, 0, NA, 41)) {
       expect_source_refusal(
-        fit_source(row_source(spoilt(head, size_of(n)))), "argument",
-        "middle of a block"
+        fit_source(row_source(spoilt(head, size_of(n)))), "argument", "middle of a block"
       )
     }
   })
   expect_lt(time[["elapsed"]], 5)
   label <- writeBin(0.5, raw(), endian = "little")
-  expect_source_refusal(
-    fit_source(row_source(spoilt(head + 4, label))), "argument", "neither 0"
-  )
-  expect_source_refusal(
-    row_source(spoilt(12, as.raw(0xff))), "argument", "names that cannot be"
-  )
+  expect_source_refusal(fit_source(row_source(spoilt(head + 4, label))), "argument", "neither 0")
+  expect_source_refusal(row_source(spoilt(12, as.raw(0xff))), "argument", "names that cannot be")
 })
 
 test_that("names of files, separators and columns that are none", {
-  for (
-    x in list("", NA_character_, c("a", ""), tempdir(), "stdin", "clipboard")
-  ) {
+  for (x in list("", NA_character_, c("a", ""), tempdir(), "stdin", "clipboard")) {
     expect_source_refusal(row_source(x), "argument", "file")
   }
   file <- csv_of(data.frame(a = 1:3, y = c(0, 1, 0)))
-  odd <- list(
-    "", ",,", "\u00b7", "\xff", "\"", "\n", NA_character_, 1, c(",", ";")
-  )
+  odd <- list("", ",,", "\u00b7", "\xff", "\"", "\n", NA_character_, 1, c(",", ";"))
   for (sep in odd) {
-    expect_source_refusal(
-      row_source(file, y = "y", sep = sep), "argument", "sep"
-    )
+    expect_source_refusal(row_source(file, y = "y", sep = sep), "argument", "sep")
   }
   expect_source_refusal(row_source(file, y = "\xff"), "argument", "`y`")
   writeBin(c(charToRaw("a,caf"), as.raw(0xe9), charToRaw("\n1,2\n")), file)
@@ -488,8 +407,7 @@ test_that("names of files, separators and columns that are none", {
   x <- matrix(1, 2, 1, dimnames = list(NULL, "caf\xe9"))
   expect_source_refusal(row_source(x), "argument", "UTF-8")
   expect_source_refusal(
-    write_rows(cbind(a = 1:2), 0:1, rows_file(), response = "a"), "argument",
-    "response"
+    write_rows(cbind(a = 1:2), 0:1, rows_file(), response = "a"), "argument", "response"
   )
   expect_source_refusal(write_rows(cbind(a = 1), 0, ""), "argument", "file")
 })
@@ -502,18 +420,14 @@ test_that("a second statement in a query is an error, a semicolon is not", {
     "select * from d; drop table d", "select * from d;\n-- no\nselect 1;",
     "select ';' as a from d /* ; */; select 1"
   )) {
-    expect_source_refusal(
-      row_source(con, query, y = "y"), "argument", "more than one statement"
-    )
+    expect_source_refusal(row_source(con, query, y = "y"), "argument", "more than one statement")
   }
   expect_true(DBI::dbExistsTable(con, "d"))
   for (query in c(
     "select * from d;", "select * from d ; \n ;",
     "select a, y, ';' = 'x;y' as \"b;c\" from d /* ; select 1 */ -- ; select 1"
   )) {
-    expect_s3_class(
-      suppressWarnings(row_source(con, query, y = "y")), "row_source"
-    )
+    expect_s3_class(suppressWarnings(row_source(con, query, y = "y")), "row_source")
   }
 })
 
@@ -522,14 +436,11 @@ test_that("a query that changes the database is not sent", {
   con <- sqlite_of(data.frame(a = 1:4, y = c(0, 1, 0, 1)))
   on.exit(DBI::dbDisconnect(con))
   for (query in c(
-    "delete from d", "drop table d", "update d set a = 0", "",
-    "insert into d values (1, 2)", "-- select\ndelete from d",
-    "/* select */ drop table d", "pragma user_version = 7",
+    "delete from d", "drop table d", "update d set a = 0", "", "insert into d values (1, 2)",
+    "-- select\ndelete from d", "/* select */ drop table d", "pragma user_version = 7",
     "explain select * from d", "replace into d values (1, 2)"
   )) {
-    expect_source_refusal(
-      row_source(con, query), "argument", "not a SELECT statement"
-    )
+    expect_source_refusal(row_source(con, query), "argument", "not a SELECT statement")
   }
   for (query in c(
     "with q as (select 1) delete from d",
@@ -539,24 +450,19 @@ test_that("a query that changes the database is not sent", {
     "with q as (select 1) insert into d select 1, 2",
     "select * into e from d", "with q as (select 1)/* ' */delete/* ' */from d"
   )) {
-    expect_source_refusal(
-      row_source(con, query), "argument", "changes the database"
-    )
+    expect_source_refusal(row_source(con, query), "argument", "changes the database")
   }
   for (query in c("select a from d /* delete", "select 'a from d")) {
     expect_source_refusal(row_source(con, query), "argument", "does not end")
   }
   # What no reading of the text shows, the table expression stops.
   expect_source_refusal(
-    row_source(con, "with q as (select 1) delete\n[from] d"), "argument",
-    "syntax"
+    row_source(con, "with q as (select 1) delete\n[from] d"), "argument", "syntax"
   )
   # The look comes again when a source is read.
   source <- row_source(con, "select * from d", y = "y")
   source$query <- "delete from d"
-  expect_source_refusal(
-    bsvm(source, threads = 1), "argument", "not a SELECT statement"
-  )
+  expect_source_refusal(bsvm(source, threads = 1), "argument", "not a SELECT statement")
   expect_identical(DBI::dbGetQuery(con, "select sum(a) from d")[[1]], 10L)
 })
 
@@ -567,19 +473,14 @@ test_that("queries that read are sent, whatever their text and names hold", {
   expect_identical(columns("values (1, 2), (3, 4)"), c("column1", "column2"))
   expect_identical(columns("with q as (select a from d) select * from q"), "a")
   expect_identical(
-    columns(paste(
-      "select a, 'it''s; delete from d' as \"delete from\"", "from d -- it's"
-    )),
+    columns(paste("select a, 'it''s; delete from d' as \"delete from\"", "from d -- it's")),
     c("a", "delete from")
   )
   expect_identical(
-    columns("-- first;\n select replace('a', 'b', 'c') as [a 'b] from d ;; "),
-    "a 'b"
+    columns("-- first;\n select replace('a', 'b', 'c') as [a 'b] from d ;; "), "a 'b"
   )
   expect_identical(columns("select a from d where 'x\\' <> ';y'"), "a")
-  expect_source_refusal(
-    row_source(con, "select a, a from d"), "argument", "`a`"
-  )
+  expect_source_refusal(row_source(con, "select a, a from d"), "argument", "`a`")
 })
 
 test_that("integers that a connection cannot read are no missing values", {
@@ -588,18 +489,16 @@ test_that("integers that a connection cannot read are no missing values", {
   DBI::dbExecute(con, "create table d (a integer, y integer)")
   DBI::dbExecute(con, "insert into d values (1, 0), (3, 1), (3000000000, 1)")
   expect_source_refusal(
-    bsvm(row_source(con, "select * from d", y = "y"), threads = 1),
-    "argument", "beyond"
+    bsvm(row_source(con, "select * from d", y = "y"), threads = 1), "argument", "beyond"
   )
   DBI::dbExecute(con, "update d set a = null where a > 9")
   expect_source_refusal(
-    bsvm(row_source(con, "select * from d", y = "y"), threads = 1),
-    "missing", "`a`"
+    bsvm(row_source(con, "select * from d", y = "y"), threads = 1), "missing", "`a`"
   )
 })
 
-# A driver that writes down what it is asked. Outside of transactions Postgres
-# has no savepoints; inside of them MariaDB does not change their kind.
+# A driver that writes down what it is asked. Outside of transactions Postgres has no savepoints;
+# inside of them MariaDB does not change their kind.
 logging_driver <- function(class, inside) {
   where <- globalenv()
   define <- function(generic, signature, f) {
@@ -644,9 +543,7 @@ test_that("rows of Postgres and MariaDB are read in transactions that read", {
 
 test_that("an empty text is a class and a group, an empty cell no number", {
   set.seed(1)
-  d <- data.frame(
-    a = rnorm(60), g = rep(c("", "u", "v"), 20), y = rep(c("", "x"), 30)
-  )
+  d <- data.frame(a = rnorm(60), g = rep(c("", "u", "v"), 20), y = rep(c("", "x"), 30))
   d$a <- d$a + 2 * (d$y == "x")
   file <- csv_of(d[c("a", "y")])
   fit <- fit_source(row_source(file, y = "y"))
@@ -665,8 +562,7 @@ test_that("an empty text is a class and a group, an empty cell no number", {
   d$number <- c(NA, rnorm(59))
   write.csv(d[c("a", "number")], file, row.names = FALSE, na = "")
   expect_error(
-    bkm(number ~ a, row_source(file, y = "number"), family = "gaussian"),
-    "number",
+    bkm(number ~ a, row_source(file, y = "number"), family = "gaussian"), "number",
     class = "bayeskernel_error_missing"
   )
 })
@@ -678,8 +574,8 @@ skip_without_arrow <- function() {
   skip_if_not_installed("nanoarrow")
 }
 
-# A driver that hands out Arrow chunks and, as duckdb does, reads everything for
-# dbFetch(). Its log counts chunks that are out and the rows of each.
+# A driver that hands out Arrow chunks and, as duckdb does, reads everything for dbFetch(). Its log
+# counts chunks that are out and the rows of each.
 chunk_driver <- function(frame, own_size = NULL) {
   log <- new.env()
   log$rows <- integer()
@@ -715,9 +611,7 @@ chunk_driver <- function(frame, own_size = NULL) {
     arrow("dbFetchArrowChunk"), "ChunkResult",
     function(res, ..., chunk_size = 1e6) {
       if (!is.null(own_size)) chunk_size <- own_size
-      rows <- utils::head(
-        seq_len(nrow(frame))[seq_len(nrow(frame)) > res@log$at], chunk_size
-      )
+      rows <- utils::head(seq_len(nrow(frame))[seq_len(nrow(frame)) > res@log$at], chunk_size)
       res@log$at <- res@log$at + length(rows)
       res@log$rows <- c(res@log$rows, length(rows))
       nanoarrow::as_nanoarrow_array(frame[rows, , drop = FALSE])
@@ -757,13 +651,10 @@ test_that("drivers with Arrow chunks of their own give the fit of the matrix", {
   matches <- function(con) {
     expect_true(streams_arrow(con))
     source <- row_source(con, "select * from d order by rowid", y = "y")
-    expect_identical(
-      fit_source(source)$posterior, fit_source(row_source(d$x, d$y))$posterior
-    )
+    expect_identical(fit_source(source)$posterior, fit_source(row_source(d$x, d$y))$posterior)
   }
   there <- function(package, version = "0") {
-    requireNamespace(package, quietly = TRUE) &&
-      utils::packageVersion(package) >= version
+    requireNamespace(package, quietly = TRUE) && utils::packageVersion(package) >= version
   }
   adbi <- there("adbi") && there("adbcsqlite") && there("RSQLite")
   duckdb <- there("duckdb", "1.5.0")
@@ -773,9 +664,7 @@ test_that("drivers with Arrow chunks of their own give the fit of the matrix", {
     writer <- DBI::dbConnect(RSQLite::SQLite(), file)
     DBI::dbWriteTable(writer, "d", frame)
     DBI::dbDisconnect(writer)
-    con <- DBI::dbConnect(
-      getExportedValue("adbi", "adbi")("adbcsqlite"), uri = file
-    )
+    con <- DBI::dbConnect(getExportedValue("adbi", "adbi")("adbcsqlite"), uri = file)
     matches(con)
     DBI::dbDisconnect(con)
     unlink(file)

@@ -1,11 +1,8 @@
-# Inclusion by expectation propagation, polish = "ep", against long chains; what
-# it refuses.
+# Inclusion by expectation propagation, polish = "ep", against long chains; what it refuses.
 
 some_columns <- function(n = 100, p = 6, seed = 4) {
   set.seed(seed)
-  x <- matrix(
-    stats::rnorm(n * p), n, dimnames = list(NULL, paste0("v", seq_len(p)))
-  )
+  x <- matrix(stats::rnorm(n * p), n, dimnames = list(NULL, paste0("v", seq_len(p))))
   x[, 2] <- x[, 2] + 0.5 * x[, 1]
   f <- 0.8 * x[, 1] + 0.45 * x[, 2]
   g <- gl(10, n / 10)
@@ -69,9 +66,7 @@ test_that("it takes no random numbers, and leaves all but inclusion alone", {
   expect_identical(predict(ep, d$x), predict(plain, d$x))
   expect_gt(max(abs(inclusion(ep) - inclusion(plain))), 0.03)
   expect_output(print(ep), "by expectation propagation")
-  expect_identical(
-    summary(ep)$selection[colnames(d$x), "Inclusion"], inclusion(ep)
-  )
+  expect_identical(summary(ep)$selection[colnames(d$x), "Inclusion"], inclusion(ep))
   path <- inclusion_path(ep, rho = c(0.5, 0.1))
   expect_equal(dim(path$inclusion), c(2L, ncol(d$x)))
 })
@@ -82,9 +77,7 @@ test_that("noise stays out, and a design without signal has answers", {
   for (family in c("logit", "probit", "gaussian")) {
     y <- stats::rnorm(200)
     if (family != "gaussian") y <- y > 0
-    found <- inclusion(by_ep(
-      x, y, family = family, prior = bkm_prior(rho = 0.05)
-    ))
+    found <- inclusion(by_ep(x, y, family = family, prior = bkm_prior(rho = 0.05)))
     expect_true(all(found > 0 & found < 0.5))
     expect_lt(mean(found), 0.05)
   }
@@ -108,18 +101,13 @@ test_that("what it does not fit is refused in words", {
   d <- some_columns()
   fit <- function(...) flat(bkm)(class ~ v1 + v2 + v3, d$data, ..., threads = 1)
   expect_bk_error(fit(polish = "ep"), "argument", "no selection")
-  expect_bk_error(
-    fit(select = TRUE, polish = "ep", method = "gibbs"), "argument", "gibbs"
-  )
+  expect_bk_error(fit(select = TRUE, polish = "ep", method = "gibbs"), "argument", "gibbs")
   expect_bk_error(fit(select = TRUE, polish = "vb"), "argument", "polish")
   d$data$v2[1:5] <- NA
-  expect_bk_error(
-    fit(select = TRUE, polish = "ep", missing = "model"), "argument", "missing"
-  )
+  expect_bk_error(fit(select = TRUE, polish = "ep", missing = "model"), "argument", "missing")
   expect_bk_error(
     refuse_ep_polish(
-      list(polish = "ep"), list(selection = list()),
-      list(precision = numeric(1001))
+      list(polish = "ep"), list(selection = list()), list(precision = numeric(1001))
     ),
     "argument", "1001"
   )
@@ -130,29 +118,18 @@ test_that("messages that do not settle are told", {
   fit <- by_ep(d$x, d$class, family = "logit")
   expect_true(all(is.finite(fit$posterior$selection$log_z)))
   job <- list(data = list(), shared = list(), control = list())
-  core <- list(
-    selection = list(inclusion = rep(0.5, 6), shape = 1, rate = 1)
-  )
+  core <- list(selection = list(inclusion = rep(0.5, 6), shape = 1, rate = 1))
   answer <- list(
     inclusion = rep(0.4, 6), start = 0,
-    status = list(
-      converged = FALSE, interrupted = FALSE, passes = 9, change = 1
-    )
+    status = list(converged = FALSE, interrupted = FALSE, passes = 9, change = 1)
   )
   run <- function(...) answer
-  expect_warning(
-    found <- polish_by_ep(job, core, run),
-    class = "bayeskernel_warning_convergence"
-  )
+  expect_warning(found <- polish_by_ep(job, core, run), class = "bayeskernel_warning_convergence")
   expect_identical(found$polished, answer$inclusion)
   answer <- structure(
-    list(kind = "numeric", message = "not finite"),
-    class = "bayeskernel_core_error"
+    list(kind = "numeric", message = "not finite"), class = "bayeskernel_core_error"
   )
-  expect_warning(
-    found <- polish_by_ep(job, core, run),
-    class = "bayeskernel_warning_convergence"
-  )
+  expect_warning(found <- polish_by_ep(job, core, run), class = "bayeskernel_warning_convergence")
   expect_null(found$polished)
   answer <- list(status = list(interrupted = TRUE))
   expect_null(polish_by_ep(job, core, run))

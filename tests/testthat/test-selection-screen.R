@@ -1,5 +1,5 @@
-# Selection among many columns: what columns that are out would gain, searches
-# over few columns of the whole model, and the fit of all of them.
+# Selection among many columns: what columns that are out would gain, searches over few columns of
+# the whole model, and the fit of all of them.
 
 block_data <- function(n = 150, p = 600, family = "gaussian", seed = 1) {
   set.seed(seed)
@@ -15,11 +15,9 @@ block_data <- function(n = 150, p = 600, family = "gaussian", seed = 1) {
   }
   list(x = x, y = y, true = c(3, 203, 403))
 }
-fit_screened <- function(d, family = "gaussian", polish = FALSE,
-                         select = TRUE, ...) {
+fit_screened <- function(d, family = "gaussian", polish = FALSE, select = TRUE, ...) {
   flat(bkm)(
-    d$x, d$y, family = family, select = select, method = "vb", polish = polish,
-    threads = 1, ...
+    d$x, d$y, family = family, select = select, method = "vb", polish = polish, threads = 1, ...
   )
 }
 blocks_found <- function(fit) {
@@ -41,8 +39,8 @@ test_that("sums over rows of standardised columns are those of plain R", {
 })
 
 test_that("the gain of a column is the best that q(v, b) can do", {
-  # b ~ IG(1, 1/2), v | b ~ N(0, 1 / (b precision)): with q(b) at its optimum,
-  # log of the integral of p(b) exp(E log N(v; 0, 1 / (b precision))).
+  # b ~ IG(1, 1/2), v | b ~ N(0, 1 / (b precision)): with q(b) at its optimum, log of the integral
+  # of p(b) exp(E log N(v; 0, 1 / (b precision))).
   best <- function(pull, square, precision) {
     value <- function(par) {
       mean <- par[1]
@@ -52,14 +50,10 @@ test_that("the gain of a column is the best that q(v, b) can do", {
         exp(-2 * log(b) - 0.5 / b - log(2) + 0.5 * log(b * precision) -
           0.5 * b * precision * second)
       }, 0, Inf, rel.tol = 1e-10)$value
-      mean * pull - square * second / 2 + 0.5 * log(variance) + 0.5 +
-        log(inner)
+      mean * pull - square * second / 2 + 0.5 * log(variance) + 0.5 + log(inner)
     }
     start <- c(pull / (square + precision), -log(square + precision))
-    stats::optim(
-      start, value, method = "BFGS",
-      control = list(fnscale = -1, reltol = 1e-13)
-    )$value
+    stats::optim(start, value, method = "BFGS", control = list(fnscale = -1, reltol = 1e-13))$value
   }
   for (case in list(c(30, 40, 2), c(5, 100, 0.5), c(200, 90, 1))) {
     out <- best(0, 0, case[3])
@@ -95,9 +89,7 @@ test_that("a search from none ends as high as one over all columns", {
 
 test_that("a machine with a hinge is searched the same way", {
   d <- block_data(family = "logit")
-  found <- bsvm(
-    d$x, d$y, select = TRUE, method = "vb", control = list(polish = FALSE), threads = 1
-  )
+  found <- bsvm(d$x, d$y, select = TRUE, method = "vb", control = list(polish = FALSE), threads = 1)
   expect_setequal(blocks_found(found), (d$true - 1) %/% 5)
   expect_equal(dim(predict(found, d$x[1:4, ], type = "prob")), c(4L, 2L))
 })
@@ -109,14 +101,10 @@ test_that("draws of the columns that the sampler visits are those of all", {
   expect_equal(dim(fit$draws)[1:2], c(250L, 4L))
   expect_true(all(colnames(d$x) %in% dimnames(fit$draws)[[3]]))
   f <- predict(fit, d$x, type = "link")
-  expect_equal(
-    unname(f), unname(drop(cbind(1, d$x) %*% coef(fit))), tolerance = 1e-6
-  )
+  expect_equal(unname(f), unname(drop(cbind(1, d$x) %*% coef(fit))), tolerance = 1e-6)
   # Beta(1, 99): the columns that are out count in what is learned of rho.
   rho <- function(fit) mean(fit$draws[, , "rho"])
-  learned <- fit_screened(
-    d, polish = TRUE, prior = bkm_prior(rho_beta = c(1, 99))
-  )
+  learned <- fit_screened(d, polish = TRUE, prior = bkm_prior(rho_beta = c(1, 99)))
   ins <- mean(rowSums(matrix(
     learned$draws[, , grepl("^in\\[", dimnames(learned$draws)[[3]])], 1000
   )))

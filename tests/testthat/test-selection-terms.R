@@ -3,8 +3,7 @@
 levels_data <- function(n = 150, seed = 1) {
   set.seed(seed)
   d <- data.frame(
-    a = stats::rnorm(n), b = stats::rnorm(n),
-    f = gl(4, 1, n, labels = c("p", "q", "r", "s")),
+    a = stats::rnorm(n), b = stats::rnorm(n), f = gl(4, 1, n, labels = c("p", "q", "r", "s")),
     h = gl(3, 50, n, labels = c("u", "v", "w"))
   )
   f <- 0.7 * d$a + c(-1, 1, 0.5, -0.5)[d$f]
@@ -27,9 +26,7 @@ test_that("the columns of a term come and go together", {
   columns <- inclusion(fit)
   expect_length(columns, 2 + 4 + 3)
   levels <- c("fp", "fq", "fr", "fs")
-  expect_identical(
-    unname(columns[levels]), rep(columns[["fp"]], 4)
-  )
+  expect_identical(unname(columns[levels]), rep(columns[["fp"]], 4))
   terms <- inclusion(fit, by = "term")
   expect_named(terms, c("a", "b", "f", "h"))
   expect_identical(terms[["f"]], columns[["fp"]])
@@ -42,8 +39,8 @@ test_that("the columns of a term come and go together", {
   expect_output(print(fit$prior), "of each term")
 })
 
-# Exact: Gaussian rows with a known noise; terms by enumeration, their Laplace
-# effects and the scale by averages over prior draws.
+# Exact: Gaussian rows with a known noise; terms by enumeration, their Laplace effects and the scale
+# by averages over prior draws.
 test_that("a regression has the term inclusions of importance sampling", {
   set.seed(3)
   n <- 24
@@ -58,14 +55,10 @@ test_that("a regression has the term inclusions of importance sampling", {
         weights = rep(1, n), offset = numeric(n), z = matrix(0, n, 0),
         group = integer(), n_groups = 0L, kept = list(),
         selection = list(
-          columns = 0:3, shape = 3, rate = 2, rho = 0.4, rho_beta = numeric(),
-          unit = unit
+          columns = 0:3, shape = 3, rate = 2, rho = 0.4, rho_beta = numeric(), unit = unit
         )
       ),
-      list(
-        precision = numeric(4), mean = numeric(4), blocks = list(),
-        transforms = list()
-      ),
+      list(precision = numeric(4), mean = numeric(4), blocks = list(), transforms = list()),
       golden_settings(
         family = "gaussian", noise = list(precision = 1), chain_id = 1L,
         warmup = 200, draws = 20000, seed = 2
@@ -76,9 +69,7 @@ test_that("a regression has the term inclusions of importance sampling", {
   }
   draws <- 2e5
   sigma <- sqrt(1 / stats::rgamma(draws, 3, 2))
-  v <- sigma * matrix(
-    stats::rexp(4 * draws) * sample(c(-1, 1), 4 * draws, TRUE), draws
-  )
+  v <- sigma * matrix(stats::rexp(4 * draws) * sample(c(-1, 1), 4 * draws, TRUE), draws)
   gram <- crossprod(design)
   h <- drop(crossprod(design, y))
   mass <- function(in_f, in_x) {
@@ -104,9 +95,7 @@ test_that("rho learned counts terms, and chains go on", {
   # Both terms are in: Beta(2 + 2, 3).
   expect_lt(abs(mean(rho) - 4 / 7), 0.05)
   longer <- by_terms(y ~ a + f, d, prior = prior, resume = fit, ndraws = 1600)
-  expect_identical(
-    as.array(longer)[1:1500, , ], as.array(fit)[1:1500, , ]
-  )
+  expect_identical(as.array(longer)[1:1500, , ], as.array(fit)[1:1500, , ])
 })
 
 test_that("terms are of draws, those of the polish too", {
@@ -120,13 +109,9 @@ test_that("terms are of draws, those of the polish too", {
   }
   vb <- fit(prior = prior)
   expect_identical(vb$method, "vb")
-  expect_identical(
-    inclusion(vb, by = "term")[["f"]], inclusion(vb)[["fq"]]
-  )
+  expect_identical(inclusion(vb, by = "term")[["f"]], inclusion(vb)[["fq"]])
   # What is not said is by term; passes alone know columns only.
-  expect_identical(
-    inclusion(fit(prior = bsvm_prior(rho = 0.3))), inclusion(vb)
-  )
+  expect_identical(inclusion(fit(prior = bsvm_prior(rho = 0.3))), inclusion(vb))
   alone <- fit(prior = bsvm_prior(rho = 0.3), polish = FALSE)
   expect_bk_error(inclusion(alone, by = "term"), "argument", "polish = TRUE")
   expect_bk_error(fit(prior = prior, polish = FALSE), "argument", "term")
@@ -150,9 +135,7 @@ test_that("priors made before there were terms are read", {
   d <- levels_data()
   prior <- bkm_prior(rho = 0.3)
   prior$inclusion <- NULL
-  expect_no_error(
-    bkm(y ~ a, d, prior = prior, select = TRUE, method = "vb", threads = 1)
-  )
+  expect_no_error(bkm(y ~ a, d, prior = prior, select = TRUE, method = "vb", threads = 1))
 })
 
 # A second column of a factor of two levels says what the first does.
@@ -165,21 +148,15 @@ test_that("a factor of two levels is one column, by each method", {
   for (fitter in list(bsvm, bkm)) {
     run <- function(formula) {
       suppressWarnings(flat(fitter)(
-        formula, d, select = TRUE, chains = 2, warmup = 100, ndraws = 200,
-        seed = 1, threads = 1
+        formula, d, select = TRUE, chains = 2, warmup = 100, ndraws = 200, seed = 1, threads = 1
       ))
     }
     factor <- run(y ~ a + sex)
     number <- run(y ~ a + bit)
     expect_length(inclusion(factor), 2L)
-    expect_equal(unname(inclusion(factor)), unname(inclusion(number)),
-      ignore_attr = TRUE
-    )
+    expect_equal(unname(inclusion(factor)), unname(inclusion(number)), ignore_attr = TRUE)
     expect_equal(unname(coef(factor)), unname(coef(number)))
-    expect_equal(
-      unname(inclusion(run(y ~ a + yes))), unname(inclusion(number)),
-      ignore_attr = TRUE
-    )
+    expect_equal(unname(inclusion(run(y ~ a + yes))), unname(inclusion(number)), ignore_attr = TRUE)
     expect_gt(inclusion(factor, by = "term")[["sex"]], 0.95)
     # Where a column is in, there is an estimate with its uncertainty.
     table <- summary(factor)$selection
@@ -188,8 +165,8 @@ test_that("a factor of two levels is one column, by each method", {
   }
 })
 
-# Whatever the inclusions, the share of draws with any column in is right, and
-# the product of the columns' probabilities is not.
+# Whatever the inclusions, the share of draws with any column in is right, and the product of the
+# columns' probabilities is not.
 test_that("inclusion of a term by columns is counted over joint draws", {
   d <- levels_data(seed = 7)
   fit <- suppressWarnings(bsvm(
@@ -198,7 +175,5 @@ test_that("inclusion of a term by columns is counted over joint draws", {
   ))
   levels <- c("fp", "fq", "fr", "fs")
   draws <- matrix(fit$draws[, , levels], ncol = 4)
-  expect_equal(
-    inclusion(fit, by = "term")[["f"]], mean(apply(draws != 0, 1, any))
-  )
+  expect_equal(inclusion(fit, by = "term")[["f"]], mean(apply(draws != 0, 1, any)))
 })

@@ -1,11 +1,9 @@
-# What selection says can be believed: scales that stay finite where the columns
-# separate the classes, several starts, a polish by the sampler.
+# What selection says can be believed: scales that stay finite where the columns separate the
+# classes, several starts, a polish by the sampler.
 
 wide_data <- function(n = 50, p = 150, seed = 1) {
   set.seed(seed)
-  x <- matrix(
-    stats::rnorm(n * p), n, dimnames = list(NULL, paste0("v", seq_len(p)))
-  )
+  x <- matrix(stats::rnorm(n * p), n, dimnames = list(NULL, paste0("v", seq_len(p))))
   f <- 4 * x[, 1] - 4 * x[, 2]
   list(x = x, y = f + stats::rlogis(n) > 0)
 }
@@ -14,9 +12,8 @@ test_that("more columns than rows: both engines stay finite and agree", {
   d <- wide_data()
   vb <- bsvm(d$x, d$y, select = TRUE, method = "vb", threads = 1)
   gibbs <- suppressWarnings(bsvm(
-    d$x, d$y,
-    select = TRUE, method = "gibbs", chains = 2, control = list(warmup = 100), ndraws = 300,
-    seed = 1, threads = 1
+    d$x, d$y, select = TRUE, method = "gibbs", chains = 2, control = list(warmup = 100),
+    ndraws = 300, seed = 1, threads = 1
   ))
   for (fit in list(vb, gibbs)) {
     expect_true(all(is.finite(inclusion(fit))))
@@ -34,10 +31,9 @@ test_that("if no columns leave, a wide fit has the moments of its rows", {
   d <- wide_data(n = 20, p = 40, seed = 2)
   d$y <- rep(c(FALSE, TRUE), 10)
   fit <- bsvm(
-    d$x, d$y,
-    select = TRUE, method = "vb", threads = 1,
-    control = list(starts = 0.5, polish = FALSE),
-    weights = rep(0.1, 20), prior = bsvm_prior(rho = 0.3)
+    d$x, d$y, select = TRUE, method = "vb", threads = 1,
+    control = list(starts = 0.5, polish = FALSE), weights = rep(0.1, 20),
+    prior = bsvm_prior(rho = 0.3)
   )
   expect_gt(min(inclusion(fit)), 1e-6)
   link <- predict(fit, d$x, type = "link", se.fit = TRUE)
@@ -49,9 +45,8 @@ test_that("of the starts the best bound counts, and it can be any", {
   d <- wide_data(n = 80, p = 10, seed = 3)
   fit <- function(starts) {
     bsvm(
-      d$x, d$y,
-      select = TRUE, method = "vb",
-      control = list(starts = starts, polish = FALSE), threads = 1
+      d$x, d$y, select = TRUE, method = "vb", control = list(starts = starts, polish = FALSE),
+      threads = 1
     )
   }
   bound <- function(starts) utils::tail(elbo(fit(starts)), 1)
@@ -68,9 +63,7 @@ test_that("the polish reports what a long chain reports, and its range", {
   d <- wide_data(n = 80, p = 8, seed = 4)
   d$y <- d$x[, 1] + 0.7 * d$x[, 2] + stats::rlogis(80) > 0
   prior <- bsvm_prior(rho = 0.2)
-  fit <- function(...) flat(bsvm)(
-    d$x, d$y, select = TRUE, prior = prior, threads = 1, ...
-  )
+  fit <- function(...) flat(bsvm)(d$x, d$y, select = TRUE, prior = prior, threads = 1, ...)
   set.seed(7)
   before <- .Random.seed
   polished <- fit(method = "vb")
@@ -80,9 +73,7 @@ test_that("the polish reports what a long chain reports, and its range", {
   expect_identical(names(range), names(found))
   expect_true(all(range >= 0 & range <= 1) && any(range > 0))
   expect_identical(inclusion(fit(method = "vb")), found)
-  long <- suppressWarnings(fit(
-    method = "gibbs", chains = 2, warmup = 200, ndraws = 2000, seed = 1
-  ))
+  long <- suppressWarnings(fit(method = "gibbs", chains = 2, warmup = 200, ndraws = 2000, seed = 1))
   expect_lt(max(abs(found - inclusion(long))), 0.1)
   # The optimum itself is elsewhere, and predictions are its own.
   plain <- fit(method = "vb", polish = FALSE)
@@ -118,22 +109,18 @@ test_that("selection and modelled holes calibrate the rate, unless given", {
   expect_true(modelled$calibrated)
   expect_output(print(summary(modelled)), "missing values are approximate")
   expect_warning(
-    fit(missing = "model", learning_rate = 1),
-    class = "bayeskernel_warning_learning_rate"
+    fit(missing = "model", learning_rate = 1), class = "bayeskernel_warning_learning_rate"
   )
   # Too few complete rows to calibrate with: about what it is elsewhere.
   data$v2[1:75] <- NA
   expect_identical(fit(missing = "model")$learning_rate, typical_rate)
-  expect_bk_error(
-    fit(missing = "model", learning_rate = "calibrated"), "argument", "complete"
-  )
+  expect_bk_error(fit(missing = "model", learning_rate = "calibrated"), "argument", "complete")
 })
 
 # Of all but a few columns of wild scales, where plain ascent has no end.
 test_that("a selection takes no more passes than are said", {
   set.seed(6)
-  x <- matrix(stats::rnorm(1200), 40) %*%
-    diag(c(rep(1, 4), 10^stats::runif(26, -3, 3)))
+  x <- matrix(stats::rnorm(1200), 40) %*% diag(c(rep(1, 4), 10^stats::runif(26, -3, 3)))
   y <- seq_len(40) == 7
   fit <- suppressWarnings(bsvm(
     x, y, select = TRUE, method = "vb",

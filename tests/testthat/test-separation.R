@@ -17,9 +17,7 @@ separation_of <- function(code) {
   found <- list()
   withCallingHandlers(code, warning = function(w) {
     kind <- class(w)[1]
-    if (kind %in% paste0(
-      "bayeskernel_warning_", c("separation", "identification")
-    )) {
+    if (kind %in% paste0("bayeskernel_warning_", c("separation", "identification"))) {
       found[[length(found) + 1L]] <<- w
     }
     invokeRestart("muffleWarning")
@@ -28,9 +26,7 @@ separation_of <- function(code) {
 }
 
 fits <- function(formula, data, method, family) {
-  settings <- list(
-    formula, data, method = method, threads = 1, seed = 1, progress = FALSE
-  )
+  settings <- list(formula, data, method = method, threads = 1, seed = 1, progress = FALSE)
   if (method == "gibbs") {
     settings <- c(settings, chains = 2, warmup = 100, ndraws = 100)
   }
@@ -55,9 +51,7 @@ test_that("columns, levels and groups that separate are named, once", {
       expect_identical(said(o ~ x + one + (1 | g))$columns, "one", label = label)
       expect_identical(said(whole ~ x + (1 | h))$groups, "h", label = label)
       expect_identical(said(z ~ x)$columns, "x", label = label)
-      expect_length(
-        separation_of(fits(o ~ x + w + a + (1 | g), d, method, family)), 0L
-      )
+      expect_length(separation_of(fits(o ~ x + w + a + (1 | g), d, method, family)), 0L)
     }
   }
 })
@@ -70,8 +64,7 @@ test_that("a reference level, and columns together, are found", {
   expect_setequal(found$columns, c("x", "w"))
 })
 
-# By brute force: directions at right angles to two rows span all faces of the
-# cone that could be.
+# By brute force: directions at right angles to two rows span all faces of the cone that could be.
 separable <- function(a) {
   pairs <- utils::combn(nrow(a), 2L)
   normal <- rbind(
@@ -103,8 +96,7 @@ test_that("nothing is said of ordinary sets", {
   for (family in c("logit", "hinge")) {
     expect_length(separation_of(fits(Species ~ ., flowers, "ep", family)), 0L)
     expect_length(separation_of(fits(
-      case ~ education + age + parity + induced + spontaneous, births, "ep",
-      family
+      case ~ education + age + parity + induced + spontaneous, births, "ep", family
     )), 0L)
   }
 })
@@ -121,9 +113,7 @@ test_that("coefficients of what separates stay within the default prior", {
   }
   # A variance that was typed is meant.
   old <- bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01)
-  fit <- suppressWarnings(bsvm(
-    level ~ x + a + (1 | g), d, prior = old, threads = 1
-  ))
+  fit <- suppressWarnings(bsvm(level ~ x + a + (1 | g), d, prior = old, threads = 1))
   expect_gt(abs(coef(fit)[["ac"]]), 1000)
 })
 
@@ -152,10 +142,7 @@ test_that("a numeric response moves by less than 1 % of an sd, in any unit", {
   sd <- sqrt(diag(vcov(own)))
   expect_lt(max(abs(coef(own) - coef(fit(mtcars, flat))) / sd), 0.01)
   other <- fit(transform(mtcars, mpg = 1e6 * mpg, wt = wt / 1e4))
-  expect_equal(
-    unname(coef(other)), unname(coef(own) * 1e6 * c(1, 1e4, 1, 1)),
-    tolerance = 1e-6
-  )
+  expect_equal(unname(coef(other)), unname(coef(own) * 1e6 * c(1, 1e4, 1, 1)), tolerance = 1e-6)
 })
 
 test_that("a random intercept with a level for each row is said", {

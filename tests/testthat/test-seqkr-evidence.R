@@ -1,5 +1,5 @@
-# The evidence of sequential kernel regression against sums over all sets of
-# centres, whose likelihoods come from an orthogonal decomposition of the rows.
+# The evidence of sequential kernel regression against sums over all sets of centres, whose
+# likelihoods come from an orthogonal decomposition of the rows.
 
 # log N(y; 0, noise I + spread H H'), without products of columns.
 likelihood_of_rows <- function(h, y, noise, spread) {

@@ -1,17 +1,13 @@
 # What is random in a fit, without the clock.
 answer <- function(fit) {
-  list(
-    fit$posterior, fit$state, fit$trace$steps[c("log_evidence", "ess")],
-    fit$fitted
-  )
+  list(fit$posterior, fit$state, fit$trace$steps[c("log_evidence", "ess")], fit$fitted)
 }
 
 test_that("a stream that is extended is the stream in one piece", {
   d <- wave_data(36)
   extend <- function(...) {
     suppressWarnings(
-      bayeskernel::extend(..., progress = FALSE),
-      classes = "bayeskernel_warning_convergence"
+      bayeskernel::extend(..., progress = FALSE), classes = "bayeskernel_warning_convergence"
     )
   }
   settings <- list(
@@ -22,8 +18,7 @@ test_that("a stream that is extended is the stream in one piece", {
   for (own in settings) {
     fit <- function(rows, ...) {
       do.call(quick_seqkr, c(list(
-        y ~ x, d[rows, ],
-        kernel = rbf(1), order = "given", standardize = FALSE,
+        y ~ x, d[rows, ], kernel = rbf(1), order = "given", standardize = FALSE,
         prior = seqkr_prior(noise = c(1, 1), coef = c(2, 50))
       ), own))
     }
@@ -45,8 +40,7 @@ test_that("a stream that is extended is the stream in one piece", {
   }
   fit <- function(rows) {
     quick_seqkr(
-      class ~ x, d[rows, ],
-      family = "binomial", kernel = rbf(1), order = "given",
+      class ~ x, d[rows, ], family = "binomial", kernel = rbf(1), order = "given",
       standardize = FALSE
     )
   }
@@ -75,9 +69,7 @@ test_that("a bad batch is refused and the fit stays as it was", {
   refuse(extend(fit, gap), "missing")
   gap <- d[1:3, ]
   gap$y[3] <- NA
-  expect_match(
-    refuse(extend(fit, gap), "missing")$message, "row 3"
-  )
+  expect_match(refuse(extend(fit, gap), "missing")$message, "row 3")
   gap$y[3] <- Inf
   refuse(extend(fit, gap), "response")
   refuse(extend(fit, data.frame(z = 1, y = 2)), "argument")
@@ -98,10 +90,7 @@ test_that("a bad batch is refused and the fit stays as it was", {
 test_that("impossible arguments are errors that name them", {
   d <- wave_data(30)
   refuse <- function(class, column, ...) {
-    error <- expect_error(
-      quick_seqkr(y ~ x, d, ...),
-      class = paste0("bayeskernel_error_", class)
-    )
+    error <- expect_error(quick_seqkr(y ~ x, d, ...), class = paste0("bayeskernel_error_", class))
     expect_identical(error$column, column)
   }
   refuse("argument", "particles", particles = 1)
@@ -119,24 +108,18 @@ test_that("impossible arguments are errors that name them", {
   )) {
     expect_error(eval(call), class = "bayeskernel_error_prior")
   }
-  expect_error(
-    quick_seqkr(x = cbind(x = 1), y = 1), class = "bayeskernel_error"
-  )
+  expect_error(quick_seqkr(x = cbind(x = 1), y = 1), class = "bayeskernel_error")
   old <- options(bayeskernel.max_bytes = 1e4)
   refuse("argument", "grid_max")
   options(old)
   d$code <- rep(0:1, 15)
-  expect_error(
-    quick_seqkr(code ~ x, d), class = "bayeskernel_error_response"
-  )
+  expect_error(quick_seqkr(code ~ x, d), class = "bayeskernel_error_response")
 })
 
 test_that("odd data: constants, copies, no kernels, hardly any rows", {
   d <- wave_data(30)
   d$same <- 7
-  expect_warning(
-    fit <- quick_seqkr(same ~ x, d), class = "bayeskernel_warning_response"
-  )
+  expect_warning(fit <- quick_seqkr(same ~ x, d), class = "bayeskernel_warning_response")
   expect_lt(max(abs(fitted(fit) - 7)), 0.5)
   copies <- d[rep(1:5, 6), ]
   for (unique in c(FALSE, TRUE)) {
@@ -165,10 +148,7 @@ test_that("every way of resampling, and none, finds the function", {
     expect_gt(sigma(fit), 0.4)
     expect_lt(sigma(fit), 1.3)
   }
-  corrected <- quick_seqkr(
-    y ~ x, d,
-    moves = "corrected", particles = 150, order = "given"
-  )
+  corrected <- quick_seqkr(y ~ x, d, moves = "corrected", particles = 150, order = "given")
   expect_lt(sqrt(mean((predict(corrected, new) - truth)^2)), 1.2)
 })
 
@@ -180,13 +160,8 @@ test_that("a shift and a scale of the response are undone", {
   new <- data.frame(x = c(-1, 0, 2))
   expect_equal(predict(other, new), 3 * predict(one, new) - 100)
   expect_equal(sigma(other), 3 * sigma(one))
-  expect_equal(
-    log_evidence(other), log_evidence(one) - 30 * log(3),
-    tolerance = 1e-8
-  )
-  expect_equal(
-    sum(log_evidence(one, by_row = TRUE)), log_evidence(one)
-  )
+  expect_equal(log_evidence(other), log_evidence(one) - 30 * log(3), tolerance = 1e-8)
+  expect_equal(sum(log_evidence(one, by_row = TRUE)), log_evidence(one))
 })
 
 test_that("intervals are quantiles of the mixture", {
@@ -195,9 +170,7 @@ test_that("intervals are quantiles of the mixture", {
   new <- data.frame(x = c(-1, 0.3, 5))
   for (kind in c("credible", "prediction")) {
     limits <- predict(fit, new, interval = kind, level = 0.8)
-    normals <- particle_normals(
-      fit, new_rows(fit, new), kind == "prediction", 1
-    )
+    normals <- particle_normals(fit, new_rows(fit, new), kind == "prediction", 1)
     for (i in 1:3) {
       below <- mean(pnorm(limits[i, "upr"], normals$mean[, i], normals$sd[, i]))
       expect_equal(below, 0.9, tolerance = 1e-8)
@@ -212,15 +185,11 @@ test_that("intervals are quantiles of the mixture", {
 
 test_that("the evidence prefers the right width", {
   d <- wave_data(60)
-  fit <- quick_seqkr(
-    y ~ x, d,
-    kernel = rbf(0.05), tune = TRUE, particles = 100
-  )
+  fit <- quick_seqkr(y ~ x, d, kernel = rbf(0.05), tune = TRUE, particles = 100)
   expect_identical(nrow(fit$tuned$grid), 9L)
   expect_gt(kernel_parameters(fit$kernel)[["lengthscale"]], 0.15)
   expect_equal(
-    max(fit$tuned$grid$log_evidence) - 60 * log(fit$transform$response[2]),
-    log_evidence(fit)
+    max(fit$tuned$grid$log_evidence) - 60 * log(fit$transform$response[2]), log_evidence(fit)
   )
 })
 
@@ -246,10 +215,7 @@ test_that("classes: probabilities follow the truth, draws and summary agree", {
   set.seed(2)
   d <- data.frame(a = rnorm(150), b = rnorm(150))
   d$y <- pnorm(2 * d$a - d$b) > runif(150)
-  fit <- quick_seqkr(
-    y ~ a + b, d,
-    family = "binomial", particles = 100, kernel = rbf(1) + linear()
-  )
+  fit <- quick_seqkr(y ~ a + b, d, family = "binomial", particles = 100, kernel = rbf(1) + linear())
   prob <- predict(fit, d, type = "prob")[, 2]
   expect_gt(cor(prob, pnorm(2 * d$a - d$b)), 0.85)
   expect_true(all(prob > 0 & prob < 1))
@@ -301,9 +267,7 @@ test_that("a length-scale that nobody gave is chosen by the evidence", {
   expect_null(again$tuned)
   expect_identical(again$posterior, fit$posterior)
   plain <- quick_seqkr(y ~ x, d, tune = FALSE)
-  expect_equal(
-    plain$kernel$lengthscale * best$factor, fit$kernel$lengthscale
-  )
+  expect_equal(plain$kernel$lengthscale * best$factor, fit$kernel$lengthscale)
   # Of more rows the first decide, in their order.
   long <- wave_data(230)
   classes <- quick_seqkr(class ~ x, long, family = "binomial", particles = 20)

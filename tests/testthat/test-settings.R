@@ -6,8 +6,7 @@ test_that("a seed is a whole number for every engine", {
   for (method in c("vb", "gibbs", "svi")) {
     for (seed in list("a", 1.5, -1, NA, c(1, 2))) {
       expect_bk_error(
-        bsvm(y ~ x1, d, method = method, seed = seed, threads = 1),
-        "argument", "seed"
+        bsvm(y ~ x1, d, method = method, seed = seed, threads = 1), "argument", "seed"
       )
     }
   }
@@ -22,10 +21,8 @@ test_that("variational Bayes leaves R's generator alone", {
 })
 
 test_that("`model` is TRUE or FALSE in every model", {
-  expect_bk_error(bsvm(y ~ x1, d, model = "yes",
-    method = "vb"), "argument", "model")
-  expect_bk_error(gpsvm(y ~ x1, d, model = "yes",
-    method = "vb", tune = FALSE), "argument", "model")
+  expect_bk_error(bsvm(y ~ x1, d, model = "yes", method = "vb"), "argument", "model")
+  expect_bk_error(gpsvm(y ~ x1, d, model = "yes", method = "vb", tune = FALSE), "argument", "model")
 })
 
 test_that("`resume` is refused by engines without chains", {
@@ -60,9 +57,7 @@ test_that("families are given as in glm()", {
   for (family in list(gaussian, gaussian())) {
     expect_identical(quick_bark(z ~ x2, d, family = family)$draws, number$draws)
   }
-  for (family in list(
-    binomial("cauchit"), gaussian("log"), poisson, poisson(), sum, 1, "b"
-  )) {
+  for (family in list(binomial("cauchit"), gaussian("log"), poisson, poisson(), sum, 1, "b")) {
     expect_bk_error(bark(y ~ x1, d, family = family), "argument", "family")
   }
 })

@@ -1,5 +1,5 @@
-# What the rows of a group share of a missing predictor: the likelihood with
-# missing values and effects integrated out, by dense algebra.
+# What the rows of a group share of a missing predictor: the likelihood with missing values and
+# effects integrated out, by dense algebra.
 
 # Rows with two predictors that miss values, in groups; some weights.
 shared_rows <- function(seed = 1, groups = 8L, size = 5L) {
@@ -87,8 +87,8 @@ test_that("inverses by group are those of solve()", {
 })
 
 test_that("slopes and variances are those of a sampler, few values being there", {
-  # Half of the values are missing, more where the response is large: the mean
-  # of four data sets against plain Gibbs sampling.
+  # Half of the values are missing, more where the response is large: the mean of four data sets
+  # against plain Gibbs sampling.
   source(test_path("reference", "missing-gibbs.R"), local = TRUE)
   gap <- vapply(1:4, function(seed) {
     set.seed(seed)

@@ -1,21 +1,19 @@
 meadow <- function(n = 120) {
   i <- seq_len(n)
   data.frame(
-    y = rep(0:1, length.out = n), x = 5 + sin(3 * i) + i / n,
-    z = (i * 7 %% 31) / 31 + cos(i), age = 20 + 40 * ((i * 37) %% n) / n,
-    f = factor(rep(c("a", "b", "c"), length.out = n)),
+    y = rep(0:1, length.out = n), x = 5 + sin(3 * i) + i / n, z = (i * 7 %% 31) / 31 + cos(i),
+    age = 20 + 40 * ((i * 37) %% n) / n, f = factor(rep(c("a", "b", "c"), length.out = n)),
     g = rep(1:6, length.out = n), text = rep(c("u", "v"), length.out = n)
   )
 }
 
 smooth_formulas <- list(
-  y ~ s(age), y ~ s(age, bs = "cr", k = 6), y ~ s(age, bs = "ps"),
-  y ~ s(age, bs = "cc"), y ~ s(age, bs = "ts"), y ~ s(age, m = 1),
-  y ~ z + s(age) + s(x) + (1 | g), y ~ f + s(age, by = f),
-  y ~ s(age, by = z), y ~ text + s(age, by = text), y ~ s(x, z),
-  y ~ t2(x, z), y ~ t2(x, z, age, k = 3), y ~ s(age, f, bs = "fs", k = 5),
-  y ~ s(f, bs = "re"), y ~ s(log(age)) + f, y ~ 0 + s(age) + z,
-  y ~ s(age, fx = TRUE), y ~ mgcv::s(age) - 1, y ~ s(age, pc = 40)
+  y ~ s(age), y ~ s(age, bs = "cr", k = 6), y ~ s(age, bs = "ps"), y ~ s(age, bs = "cc"),
+  y ~ s(age, bs = "ts"), y ~ s(age, m = 1), y ~ z + s(age) + s(x) + (1 | g), y ~ f + s(age, by = f),
+  y ~ s(age, by = z), y ~ text + s(age, by = text), y ~ s(x, z), y ~ t2(x, z),
+  y ~ t2(x, z, age, k = 3), y ~ s(age, f, bs = "fs", k = 5), y ~ s(f, bs = "re"),
+  y ~ s(log(age)) + f, y ~ 0 + s(age) + z, y ~ s(age, fx = TRUE), y ~ mgcv::s(age) - 1,
+  y ~ s(age, pc = 40)
 )
 
 test_that("every column is fixed or in one block, in the order of the smooth", {
@@ -42,32 +40,27 @@ test_that("names, labels and variables are those of mgcv", {
   d <- meadow()
   design <- bsvm_design(y ~ s(age, k = 4) + f + s(x, by = f, k = 3), d)
   expect_identical(
-    colnames(design$x)[1:6],
-    c("(Intercept)", "fb", "fc", "s(age).fx1", "s(age).1", "s(age).2")
+    colnames(design$x)[1:6], c("(Intercept)", "fb", "fc", "s(age).fx1", "s(age).1", "s(age).2")
   )
   expect_identical(
-    vapply(design$smooths, `[[`, "", "label"),
-    c("s(age)", "s(x):fa", "s(x):fb", "s(x):fc")
+    vapply(design$smooths, `[[`, "", "label"), c("s(age)", "s(x):fa", "s(x):fb", "s(x):fc")
   )
   expect_identical(design$smooths[[3]]$variables, "x")
-  expect_identical(design$smooths[[3]][c("by", "level")],
-    list(by = "f", level = "b")
-  )
+  expect_identical(design$smooths[[3]][c("by", "level")], list(by = "f", level = "b"))
   both <- bsvm_design(y ~ t2(x, z, k = 4), d)$smooths[[1]]
   expect_identical(both$variables, c("x", "z"))
   expect_identical(both$block_labels, paste0("t2(x,z):", 1:3))
 })
 
-# The defining property: effects theta of these columns are the function that
-# mgcv writes as X b, and the squares of a block are its penalty of b.
+# The defining property: effects theta of these columns are the function that mgcv writes as X b,
+# and the squares of a block are its penalty of b.
 test_that("blocks carry the penalty of mgcv and nothing else", {
   skip_if_not_installed("mgcv")
   d <- meadow()
   set.seed(1)
   terms <- list(
-    quote(s(age)), quote(s(age, bs = "cr")), quote(s(age, bs = "cc")),
-    quote(s(age, m = 1)), quote(s(x, z)), quote(s(age, by = z)),
-    quote(t2(x, z, k = 4)), quote(t2(x, z, age, k = 3)),
+    quote(s(age)), quote(s(age, bs = "cr")), quote(s(age, bs = "cc")), quote(s(age, m = 1)),
+    quote(s(x, z)), quote(s(age, by = z)), quote(t2(x, z, k = 4)), quote(t2(x, z, age, k = 3)),
     quote(s(age, f, bs = "fs", k = 5))
   )
   for (term in terms) {
@@ -79,16 +72,10 @@ test_that("blocks carry the penalty of mgcv and nothing else", {
     at <- c(smooth$fixed, unlist(smooth$blocks))
     theta <- rnorm(length(at))
     b <- qr.solve(basis$X, design$x[, at] %*% theta)
-    expect_equal(
-      c(basis$X %*% b), c(design$x[, at] %*% theta),
-      tolerance = 1e-6
-    )
+    expect_equal(c(basis$X %*% b), c(design$x[, at] %*% theta), tolerance = 1e-6)
     for (l in seq_along(smooth$blocks)) {
       own <- match(smooth$blocks[[l]], at)
-      expect_equal(
-        c(crossprod(b, basis$S[[l]] %*% b)), sum(theta[own]^2),
-        tolerance = 1e-5
-      )
+      expect_equal(c(crossprod(b, basis$S[[l]] %*% b)), sum(theta[own]^2), tolerance = 1e-5)
     }
   }
 })
@@ -139,15 +126,12 @@ test_that("new values of the wrong kind are refused by name", {
 test_that("columns that the fixed part has already are dropped, blocks never", {
   d <- meadow()
   warning <- expect_bk_warning(
-    design <- bsvm_design(y ~ age + s(age) + s(x) + (1 | g), d),
-    "dropped_column"
+    design <- bsvm_design(y ~ age + s(age) + s(x) + (1 | g), d), "dropped_column"
   )
   expect_identical(warning$column, "s(age).fx1")
   expect_identical(design$dropped, "s(age).fx1")
   expect_identical(design$smooths[[1]]$fixed, integer())
-  expect_identical(
-    colnames(design$x)[design$smooths[[2]]$fixed], "s(x).fx1"
-  )
+  expect_identical(colnames(design$x)[design$smooths[[2]]$fixed], "s(x).fx1")
   expect_lt(max(abs(design_new(design$info, d)$x - design$x)), 1e-10)
   grid <- smooth_grid(design$info, 1, 10)
   expect_identical(grid$at, design$smooths[[1]]$blocks[[1]])
@@ -157,9 +141,7 @@ test_that("the dot leaves out the variables of smooths", {
   d <- meadow()[c("y", "x", "z", "age", "f")]
   design <- bsvm_design(y ~ . + s(age, by = f, k = 4), d)
   expect_identical(design$term_labels, c("x", "z", "f"))
-  expect_identical(
-    deparse1(design$formula), "y ~ x + z + f + s(age, by = f, k = 4)"
-  )
+  expect_identical(deparse1(design$formula), "y ~ x + z + f + s(age, by = f, k = 4)")
 })
 
 test_that("a grid covers the range of what was seen", {
@@ -173,15 +155,10 @@ test_that("a grid covers the range of what was seen", {
   expect_identical(names(grid$data), "age")
   expect_equal(range(grid$data$age), range(d$age))
   expect_identical(dim(grid$columns), c(100L, 9L))
-  expect_identical(
-    colnames(design$x)[grid$at], colnames(grid$columns)
-  )
+  expect_identical(colnames(design$x)[grid$at], colnames(grid$columns))
   # The same columns as design_new() computes for such rows.
   rows <- transform(d[rep(1, 100), ], age = grid$data$age)
-  expect_equal(
-    design_new(design$info, rows)$x[, grid$at], grid$columns,
-    tolerance = 1e-10
-  )
+  expect_equal(design_new(design$info, rows)$x[, grid$at], grid$columns, tolerance = 1e-10)
   surface <- smooth_grid(design$info, 2, 7)
   expect_identical(nrow(surface$data), 49L)
   expect_identical(names(surface$data), c("x", "z"))
@@ -299,14 +276,10 @@ test_that("one new row has the columns that it has among others", {
   data <- data.frame(x = runif(40), z = runif(40))
   data$y <- sin(4 * data$x) + data$z + rnorm(40) / 5
   terms <- c(
-    "s(x, m = c(2, 0))", "s(x, bs = 'ts')", "s(x, z, bs = 'ds')", "t2(x, z)",
-    "s(x, by = z)"
+    "s(x, m = c(2, 0))", "s(x, bs = 'ts')", "s(x, z, bs = 'ds')", "t2(x, z)", "s(x, by = z)"
   )
   for (term in terms) {
-    fit <- bkm(
-      stats::reformulate(term, "y"), data,
-      method = "vb", seed = 1, threads = 1
-    )
+    fit <- bkm(stats::reformulate(term, "y"), data, method = "vb", seed = 1, threads = 1)
     among <- unname(predict(fit, data[1:5, ]))
     alone <- vapply(1:5, function(i) unname(predict(fit, data[i, ])), 0)
     expect_equal(alone, among, tolerance = 1e-12, info = term)
@@ -315,12 +288,8 @@ test_that("one new row has the columns that it has among others", {
 
 test_that("a smooth of two factors is drawn by their levels", {
   data <- expand.grid(a = gl(2, 1), b = gl(3, 1), copy = 1:5)
-  data$y <- as.integer(data$a) + as.integer(data$b)^2 +
-    sin(seq_len(nrow(data)))
-  fit <- bkm(
-    y ~ s(a, b, bs = "re"), data,
-    method = "vb", seed = 1, threads = 1
-  )
+  data$y <- as.integer(data$a) + as.integer(data$b)^2 + sin(seq_len(nrow(data)))
+  fit <- bkm(y ~ s(a, b, bs = "re"), data, method = "vb", seed = 1, threads = 1)
   pdf(NULL)
   on.exit(dev.off())
   expect_error(plot(fit, "smooth"), NA)
@@ -338,17 +307,13 @@ test_that("the prior of a smooth does not depend on its basis", {
   data$y <- truth + rnorm(150) / 3
   fits <- lapply(c("tp", "cr", "ps", "bs"), function(basis) {
     bkm(
-      stats::as.formula(sprintf("y ~ s(x, bs = '%s', k = 20)", basis)), data,
-      seed = 1, threads = 1
+      stats::as.formula(sprintf("y ~ s(x, bs = '%s', k = 20)", basis)), data, seed = 1, threads = 1
     )
   })
   # Log evidence, and fits as mgcv has them.
   evidence <- vapply(fits, function(fit) log_evidence(fit)[[1]], 0)
   expect_lt(diff(range(evidence)), 1.5)
-  peer <- fitted(mgcv::gam(
-    y ~ s(x, k = 20),
-    data = data, method = "REML"
-  ))
+  peer <- fitted(mgcv::gam(y ~ s(x, k = 20), data = data, method = "REML"))
   for (fit in fits) {
     expect_lt(sqrt(mean((predict(fit) - peer)^2)), 0.03)
   }
@@ -360,10 +325,7 @@ test_that("the prior of a smooth moves with the unit of its columns", {
   data$y <- data$z * sin(4 * data$x) + rnorm(80) / 5
   data$big <- 1000 * data$z
   fit <- function(by) {
-    bkm(
-      stats::as.formula(sprintf("y ~ s(x, by = %s)", by)), data,
-      seed = 1, threads = 1
-    )
+    bkm(stats::as.formula(sprintf("y ~ s(x, by = %s)", by)), data, seed = 1, threads = 1)
   }
   expect_equal(predict(fit("big")), predict(fit("z")), tolerance = 1e-4)
 })

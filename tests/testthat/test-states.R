@@ -40,9 +40,7 @@ test_that("damaged states of bsvm's chains are refused", {
   )
   d$x1[1:4] <- NA
   fit <- function(...) {
-    may_give_up(
-      quick_gibbs(y ~ x1 + x2, d, select = TRUE, missing = "model", ...)
-    )
+    may_give_up(quick_gibbs(y ~ x1 + x2, d, select = TRUE, missing = "model", ...))
   }
   expect_states_checked(fit(ndraws = 5), function(start) fit(resume = start))
 })

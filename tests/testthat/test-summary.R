@@ -4,8 +4,7 @@ d <- grouped_data()
 d$f <- factor(rep(c("u", "v", "w", "x"), 20))
 linear <- bsvm(y ~ x1 + x2 + (1 | g), d, threads = 1, method = "vb")
 sampled <- quick_gibbs(y ~ x1 + x2, d)
-process <- gpsvm(y ~ x1 + x2, d, inducing = 12, seed = 1, threads = 1,
-  method = "vb", tune = FALSE)
+process <- gpsvm(y ~ x1 + x2, d, inducing = 12, seed = 1, threads = 1, method = "vb", tune = FALSE)
 drawn <- quick_process(y ~ x1 + x2, d, inducing = 12)
 kernels <- quick_bark(y ~ x1 + f, d, family = "binomial", select = TRUE)
 number <- quick_bark(x2 ~ x1 + f, d)
@@ -40,8 +39,7 @@ test_that("confint() of a sampler is what its summary shows", {
   }
   expect_equal(
     confint(sampled, "x2", level = 0.5, type = "posterior")[1, ],
-    quantile(as.matrix(sampled)[, "x2"], c(0.25, 0.75)),
-    ignore_attr = TRUE
+    quantile(as.matrix(sampled)[, "x2"], c(0.25, 0.75)), ignore_attr = TRUE
   )
   expect_equal(rownames(confint(linear, 2:3)), c("x1", "x2"))
   expect_bk_error(confint(linear, "x9"), "argument", "x9")
@@ -65,31 +63,22 @@ test_that("a process shows its latent function where it has points", {
     points <- table[sprintf("u[%d]", 1:12), ]
     draws <- as.matrix(fit, ndraws = 20000, seed = 1)
     expect_lt(max(abs(points[, 1] - colMeans(draws)) / points[, 2]), 0.05)
-    expect_equal(
-      unname(points[, 2]), unname(apply(draws, 2, sd)),
-      tolerance = 0.05
-    )
+    expect_equal(unname(points[, 2]), unname(apply(draws, 2, sd)), tolerance = 0.05)
     expect_output(print(summary(fit)), "at the inducing points, 6 of 12")
   }
   expect_equal(
     setdiff(colnames(summary(drawn)$parameters), c("R-hat", "ESS")),
     colnames(summary(process)$parameters)
   )
-  expect_equal(
-    summary(drawn)$parameters["u[3]", "R-hat"],
-    drawn$diagnostics$table$rhat[3]
-  )
+  expect_equal(summary(drawn)$parameters["u[3]", "R-hat"], drawn$diagnostics$table$rhat[3])
 })
 
 test_that("tidy() has the same columns for every model", {
-  columns <- c(
-    "effect", "group", "term", "estimate", "std.error", "conf.low", "conf.high"
-  )
+  columns <- c("effect", "group", "term", "estimate", "std.error", "conf.low", "conf.high")
   for (fit in list(linear, sampled, process, drawn, kernels, number)) {
     table <- tidy(fit, conf.int = TRUE)
     expect_equal(setdiff(names(table), "inclusion"), columns)
-    inside <- table$estimate >= table$conf.low &
-      table$estimate <= table$conf.high
+    inside <- table$estimate >= table$conf.low & table$estimate <= table$conf.high
     expect_true(all(inside, na.rm = TRUE))
   }
   expect_equal(nrow(tidy(process, "function")), 12L)
@@ -100,17 +89,12 @@ test_that("augment() leaves out the rows that the fit left out", {
   holed <- d
   holed$x1[c(3, 9)] <- NA
   for (fit in list(
-    bsvm(y ~ x1, holed, na.action = na.exclude, threads = 1, model = TRUE,
-      method = "vb"),
+    bsvm(y ~ x1, holed, na.action = na.exclude, threads = 1, model = TRUE, method = "vb"),
     gpsvm(
-      y ~ x1, holed,
-      na.action = na.exclude, threads = 1, seed = 1, model = TRUE,
-      method = "vb", tune = FALSE
+      y ~ x1, holed, na.action = na.exclude, threads = 1, seed = 1, model = TRUE, method = "vb",
+      tune = FALSE
     ),
-    quick_bark(
-      y ~ x1, holed,
-      family = "binomial", na.action = na.exclude, model = TRUE
-    )
+    quick_bark(y ~ x1, holed, family = "binomial", na.action = na.exclude, model = TRUE)
   )) {
     rows <- augment(fit)
     expect_equal(rows$x1, d$x1[-c(3, 9)], info = class(fit)[1])
@@ -142,18 +126,14 @@ test_that("a response of new rows that is none is refused", {
     expect_bk_error(summary(fit, d, y = not_there), "argument", "not_there")
     expect_bk_error(summary(fit, d, y = "not_there"), "argument", "not_there")
     expect_bk_error(summary(fit, d, y = d$y[-1]), "dimension", "79")
-    expect_bk_error(
-      plot(fit, "calibration", newdata = d, y = not_there), "argument",
-      "not_there"
-    )
+    expect_bk_error(plot(fit, "calibration", newdata = d, y = not_there), "argument", "not_there")
   }
   expect_bk_error(summary(number, d[-3], y = letters), "argument", "number")
 })
 
 test_that("digits are a whole number that printing can do", {
   for (object in list(
-    linear, summary(linear), number, summary(drawn), ranef(linear),
-    VarCorr(linear)
+    linear, summary(linear), number, summary(drawn), ranef(linear), VarCorr(linear)
   )) {
     for (bad in list(0, 23, 2.5, "2", NA)) {
       expect_bk_error(print(object, digits = bad), "argument", "digits")
@@ -174,10 +154,7 @@ test_that("bark's summary begins with predictors and has words for letters", {
   expect_output(print(number), "R2 0\\.[0-9]+, root mean square error")
   expect_output(print(kernels), "error [0-9.]+ % on its own rows")
   expect_equal(
-    own_fit(kernels),
-    sprintf(
-      "error %.1f %% on its own rows", 100 * mean(predict(kernels) != d$y)
-    )
+    own_fit(kernels), sprintf("error %.1f %% on its own rows", 100 * mean(predict(kernels) != d$y))
   )
 })
 
@@ -195,9 +172,8 @@ test_that("a term is in when one of its columns is", {
   expect_equal(by(kernels)[["x1"]], inclusion(kernels)[["x1"]])
   formula <- y ~ poly(x1, 2) + f * x2
   vb <- bsvm(
-    formula, d,
-    select = TRUE, prior = bsvm_prior(rho = 0.3, inclusion = "column"),
-    threads = 1, method = "vb"
+    formula, d, select = TRUE, prior = bsvm_prior(rho = 0.3, inclusion = "column"), threads = 1,
+    method = "vb"
   )
   expect_named(by(vb), c("poly(x1, 2)", "f", "x2", "f:x2"))
   # Over joint draws: indicators of levels depend on each other.
@@ -208,16 +184,13 @@ test_that("a term is in when one of its columns is", {
   expect_equal(by(vb)[["f"]], drawn(vb, paste0("f", levels(d$f))))
   expect_equal(by(vb)[["f:x2"]], drawn(vb, each[8:11]))
   gibbs <- quick_gibbs(
-    formula, d,
-    select = ~ . - x2,
-    prior = bsvm_prior(rho = 0.3, inclusion = "column")
+    formula, d, select = ~ . - x2, prior = bsvm_prior(rho = 0.3, inclusion = "column")
   )
   expect_named(by(gibbs), c("poly(x1, 2)", "f", "f:x2"))
   draws <- as.matrix(gibbs)[, paste0("f", levels(d$f))]
   expect_equal(by(gibbs)[["f"]], mean(rowSums(draws != 0) > 0))
   x <- as.matrix(d[c("x1", "x2")])
-  expect_named(by(bsvm(x, d$y, select = TRUE, threads = 1,
-    method = "vb")), c("x1", "x2"))
+  expect_named(by(bsvm(x, d$y, select = TRUE, threads = 1, method = "vb")), c("x1", "x2"))
   expect_bk_error(inclusion(vb, by = "factor"), "argument", "by")
   expect_bk_error(inclusion(linear), "argument", "select = TRUE")
 })

@@ -14,20 +14,13 @@ test_that("a rate is a power of every row", {
     fit <- function(...) {
       flat(bsvm)(y ~ x + z, d, method = method, penalty = 1, threads = 1, ...)
     }
-    expect_equal(
-      coef(fit(learning_rate = 0.4)), coef(fit(weights = rep(0.4, 150)))
-    )
+    expect_equal(coef(fit(learning_rate = 0.4)), coef(fit(weights = rep(0.4, 150))))
     expect_equal(fit(learning_rate = 0.4)$weights, rep(1, 150))
   }
   kernel <- function(...) {
-    flat(gpsvm)(y ~ x + z, d,
-      method = "vb", tune = FALSE, seed = 1, threads = 1, ...
-    )
+    flat(gpsvm)(y ~ x + z, d, method = "vb", tune = FALSE, seed = 1, threads = 1, ...)
   }
-  expect_equal(
-    kernel(learning_rate = 0.4)$fitted$mean,
-    kernel(weights = rep(0.4, 150))$fitted$mean
-  )
+  expect_equal(kernel(learning_rate = 0.4)$fitted$mean, kernel(weights = rep(0.4, 150))$fitted$mean)
 })
 
 test_that("the calibrated rate is the one that its fit implies", {
@@ -42,10 +35,7 @@ test_that("the calibrated rate is the one that its fit implies", {
   expect_equal(fit$sandwich$rate, 1, tolerance = 0.05)
   expect_match(facts(fit)[["Learning rate"]], "calibrated")
   # The spread of the posterior is then that of the estimates.
-  expect_equal(
-    sqrt(diag(vcov(fit))), sqrt(diag(vcov(fit, type = "posterior"))),
-    tolerance = 0.25
-  )
+  expect_equal(sqrt(diag(vcov(fit))), sqrt(diag(vcov(fit, type = "posterior"))), tolerance = 0.25)
   # One rate for all engines.
   for (method in c("vb", "gibbs", "svi")) {
     other <- bsvm(y ~ x + z, d,
@@ -72,10 +62,7 @@ test_that("the rate of selection and of missing values is found beside them", {
   modelled <- bsvm(y ~ x + z, holes,
     missing = "model", learning_rate = "calibrated", threads = 1, method = "vb"
   )
-  expect_equal(
-    modelled$learning_rate, complete$learning_rate,
-    tolerance = 0.05
-  )
+  expect_equal(modelled$learning_rate, complete$learning_rate, tolerance = 0.05)
   holes$z[7:200] <- NA
   holes$z[1:6] <- 1:6
   expect_bk_error(
@@ -106,8 +93,7 @@ test_that("a process has a calibrated rate, machines together", {
 test_that("balanced weights restore a rare class's slope; a warning says so", {
   d <- rate_data(600, -2.4, 2)
   given_up <- expect_warning(
-    bsvm(y ~ x + z, d, method = "ep", threads = 1),
-    class = "bayeskernel_warning_given_up"
+    bsvm(y ~ x + z, d, method = "ep", threads = 1), class = "bayeskernel_warning_given_up"
   )
   expect_match(conditionMessage(given_up), "class_weights = \"balanced\"")
   expect_no_warning(balanced <- bsvm(y ~ x + z, d,
@@ -115,18 +101,13 @@ test_that("balanced weights restore a rare class's slope; a warning says so", {
   ))
   expect_gt(coef(balanced)[["x"]], 0.6)
   share <- mean(d$y == "yes")
-  expect_equal(
-    balanced$class_weights, c(no = 1 / (1 - share), yes = 1 / share) / 2
-  )
-  named <- bsvm(y ~ x + z, d,
-    method = "ep", threads = 1, class_weights = balanced$class_weights
-  )
+  expect_equal(balanced$class_weights, c(no = 1 / (1 - share), yes = 1 / share) / 2)
+  named <- bsvm(y ~ x + z, d, method = "ep", threads = 1, class_weights = balanced$class_weights)
   expect_equal(coef(named), coef(balanced))
   expect_equal(balanced$weights, rep(1, 600))
   # Of each class against the rest.
   expect_warning(
-    gpsvm(y ~ x + z, d, method = "vb", seed = 1, threads = 1, inducing = 20,
-      tune = FALSE),
+    gpsvm(y ~ x + z, d, method = "vb", seed = 1, threads = 1, inducing = 20, tune = FALSE),
     class = "bayeskernel_warning_given_up"
   )
   even <- gpsvm(Species ~ ., iris[1:120, ],
@@ -138,45 +119,31 @@ test_that("balanced weights restore a rare class's slope; a warning says so", {
     seed = 1, threads = 1, method = "vb", class_weights = "balanced",
     tune = FALSE
   )
-  expect_equal(
-    unname(even$fitted$mean[, 3]), alone$fitted$mean,
-    tolerance = 1e-3
-  )
+  expect_equal(unname(even$fitted$mean[, 3]), alone$fitted$mean, tolerance = 1e-3)
 })
 
 test_that("rates and weights that mean nothing are refused", {
   d <- rate_data(40)
   for (rate in list(0, -1, 10.5, NA_real_, Inf, c(1, 2), "auto", TRUE)) {
     expect_bk_error(
-      bsvm(y ~ x, d, learning_rate = rate, threads = 1,
-        method = "vb"), "argument",
-      "learning_rate"
+      bsvm(y ~ x, d, learning_rate = rate, threads = 1, method = "vb"), "argument", "learning_rate"
     )
     expect_bk_error(
-      gpsvm(y ~ x, d, learning_rate = rate, threads = 1,
-        method = "vb", tune = FALSE), "argument",
+      gpsvm(y ~ x, d, learning_rate = rate, threads = 1, method = "vb", tune = FALSE), "argument",
       "learning_rate"
     )
   }
   for (weights in list(
-    c(maybe = 2), c(1, 2), c(yes = -1), c(yes = NA), c(yes = 1, yes = 2),
-    "equal", list(yes = 1)
+    c(maybe = 2), c(1, 2), c(yes = -1), c(yes = NA), c(yes = 1, yes = 2), "equal", list(yes = 1)
   )) {
     expect_bk_error(
-      bsvm(y ~ x, d, class_weights = weights, threads = 1,
-        method = "vb"), "argument",
+      bsvm(y ~ x, d, class_weights = weights, threads = 1, method = "vb"), "argument",
       "class_weights"
     )
   }
-  expect_bk_error(
-    bkm(y ~ x, d, learning_rate = 0.5, threads = 1), "argument", "hinge"
-  )
-  expect_bk_error(
-    bkm(y ~ x, d, class_weights = "balanced", threads = 1), "argument", "hinge"
-  )
-  expect_no_error(
-    bkm(y ~ x, d, family = hinge(learning_rate = 1), threads = 1)
-  )
+  expect_bk_error(bkm(y ~ x, d, learning_rate = 0.5, threads = 1), "argument", "hinge")
+  expect_bk_error(bkm(y ~ x, d, class_weights = "balanced", threads = 1), "argument", "hinge")
+  expect_no_error(bkm(y ~ x, d, family = hinge(learning_rate = 1), threads = 1))
 })
 
 test_that("mean field that gave a class up has no standard errors of slopes", {
@@ -187,10 +154,7 @@ test_that("mean field that gave a class up has no standard errors of slopes", {
   expect_true(all(is.na(vcov(fit))))
   expect_false(anyNA(vcov(fit, type = "posterior")))
   expect_identical(facts(fit)[["Standard errors"]], "none")
-  expect_match(
-    paste(capture.output(summary(fit)), collapse = " "),
-    "mean field does not have here"
-  )
+  expect_match(paste(capture.output(summary(fit)), collapse = " "), "mean field does not have here")
   table <- tidy(fit)
   expect_true(all(is.na(table$std.error[table$term %in% names(coef(fit))])))
   expect_false(anyNA(predict(fit, d[1:5, ], type = "prob")))

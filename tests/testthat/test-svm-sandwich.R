@@ -18,22 +18,15 @@ test_that("the jackknife foretells refits without each row", {
     coef(fit) - coef(update(fit, data = d[-i, ]))
   }, numeric(3)))
   refits <- crossprod(moved)
-  expect_equal(
-    sqrt(diag(vcov(fit))), sqrt(diag(refits)),
-    tolerance = 0.12, ignore_attr = TRUE
-  )
+  expect_equal(sqrt(diag(vcov(fit))), sqrt(diag(refits)), tolerance = 0.12, ignore_attr = TRUE)
   expect_gt(cor(c(vcov(fit)), c(refits)), 0.98)
 })
 
 test_that("engines agree on the sandwich, which is wider than the posterior", {
   d <- machine_data()
   sds <- lapply(c("ep", "vb", "svi", "gibbs"), function(method) {
-    fit <- bsvm(y ~ x + z, d,
-      method = method, threads = 1, seed = 1, penalty = 1, ndraws = 500
-    )
-    expect_true(all(
-      diag(vcov(fit)) > diag(vcov(fit, type = "posterior"))
-    ))
+    fit <- bsvm(y ~ x + z, d, method = method, threads = 1, seed = 1, penalty = 1, ndraws = 500)
+    expect_true(all(diag(vcov(fit)) > diag(vcov(fit, type = "posterior"))))
     sqrt(diag(vcov(fit)))
   })
   for (k in 2:4) expect_lt(max(abs(log(sds[[k]] / sds[[1]]))), 0.15)
@@ -43,9 +36,7 @@ test_that("engines agree on the sandwich, which is wider than the posterior", {
 test_that("the sandwich does not depend on the scale of weights or columns", {
   d <- machine_data()
   fit <- function(...) {
-    flat(bsvm)(y ~ x + z, ..., method = "ep", penalty = "none", threads = 1,
-      tol = 1e-6
-    )
+    flat(bsvm)(y ~ x + z, ..., method = "ep", penalty = "none", threads = 1, tol = 1e-6)
   }
   one <- fit(d)
   # Whole weights are rows; one site for two of them is another approximation.
@@ -57,10 +48,7 @@ test_that("the sandwich does not depend on the scale of weights or columns", {
   half <- fit(d, weights = rep(0.5, 120))
   expect_equal(vcov(half), vcov(one), tolerance = 0.2)
   moved <- fit(transform(d, z = 10 * z))
-  expect_equal(
-    vcov(moved)["z", "z"], vcov(one)["z", "z"] / 100,
-    tolerance = 1e-3
-  )
+  expect_equal(vcov(moved)["z", "z"], vcov(one)["z", "z"] / 100, tolerance = 1e-3)
 })
 
 test_that("with bars the sandwich is by groups of the outer term", {
@@ -81,30 +69,21 @@ test_that("with bars the sandwich is by groups of the outer term", {
 test_that("all that shows standard errors shows the same", {
   d <- machine_data()
   for (method in c("ep", "gibbs")) {
-    fit <- bsvm(
-      y ~ x + z, d, method = method, ndraws = 200, threads = 1, seed = 2
-    )
+    fit <- bsvm(y ~ x + z, d, method = method, ndraws = 200, threads = 1, seed = 2)
     for (type in c("sandwich", "posterior")) {
       sd <- sqrt(diag(vcov(fit, type = type)))
       expect_equal(summary(fit, vcov = type)$coefficients[, "SD"], sd)
       expect_equal(tidy(fit, vcov = type)$std.error[1:3], unname(sd))
-      expect_equal(
-        confint(fit, type = type),
-        summary(fit, vcov = type)$coefficients[, 3:4]
-      )
+      expect_equal(confint(fit, type = type), summary(fit, vcov = type)$coefficients[, 3:4])
     }
     sd <- sqrt(diag(vcov(fit)))
     width <- confint(fit)[, 2] - confint(fit)[, 1]
     expect_equal(width, 2 * qnorm(0.975) * sd)
     if (requireNamespace("insight", quietly = TRUE)) {
-      expect_equal(
-        insight::get_statistic(fit)$Statistic, unname(coef(fit) / sd)
-      )
+      expect_equal(insight::get_statistic(fit)$Statistic, unname(coef(fit) / sd))
     }
     expect_equal(get_vcov.bayeskernel_fit(fit), vcov(fit))
-    expect_equal(
-      get_vcov.bayeskernel_fit(fit, "posterior"), vcov(fit, type = "posterior")
-    )
+    expect_equal(get_vcov.bayeskernel_fit(fit, "posterior"), vcov(fit, type = "posterior"))
   }
 })
 
@@ -113,10 +92,7 @@ test_that("more columns than rows, selection and likelihoods", {
   y <- x[, 1] + x[, 2] > 0
   wide <- bsvm(x, y, threads = 1, penalty = 1, method = "ep")
   expect_equal(dim(vcov(wide)), c(46, 46))
-  expect_equal(
-    summary(wide)$coefficients[, "SD"], sqrt(diag(vcov(wide))),
-    tolerance = 1e-6
-  )
+  expect_equal(summary(wide)$coefficients[, "SD"], sqrt(diag(vcov(wide))), tolerance = 1e-6)
   d <- machine_data()
   selected <- bsvm(y ~ x + z, d, select = TRUE, method = "vb", threads = 1)
   expect_match(facts(selected)[["Standard errors"]], "no sandwich with select")

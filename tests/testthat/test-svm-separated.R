@@ -1,5 +1,5 @@
-# Support vector machines whose classes are separated, by the sampler: the prior
-# alone limits f, and moments of draws are those of the few largest.
+# Support vector machines whose classes are separated, by the sampler: the prior alone limits f, and
+# moments of draws are those of the few largest.
 
 log_loss_of <- function(fit, new, y) {
   p <- predict(fit, new, type = "prob")[, 2]
@@ -19,9 +19,7 @@ test_that("probabilities of separated classes are not those of no predictor", {
     d <- separated(n)
     fits <- list(
       suppressWarnings(bsvm(d$x, d$y, method = "gibbs", seed = 1, threads = 1)),
-      suppressWarnings(bkm(
-        d$x, d$y, family = "hinge", method = "gibbs", seed = 1, threads = 1
-      ))
+      suppressWarnings(bkm(d$x, d$y, family = "hinge", method = "gibbs", seed = 1, threads = 1))
     )
     # What logistic regression says of new rows under a normal prior of sd 2.5.
     x <- cbind(1, d$x)
@@ -38,24 +36,19 @@ test_that("probabilities of separated classes are not those of no predictor", {
     }
   }
   iris2 <- droplevels(iris[iris$Species != "virginica", ])
-  fit <- suppressWarnings(
-    bsvm(Species ~ ., iris2, method = "gibbs", seed = 1, threads = 1)
-  )
+  fit <- suppressWarnings(bsvm(Species ~ ., iris2, method = "gibbs", seed = 1, threads = 1))
   p <- predict(fit, iris2, type = "prob")[, 2]
   expect_gt(min(abs(p - 0.5)), 0.4)
   expect_equal(mean((p > 0.5) == (iris2$Species == fit$levels[2])), 1)
   # What is kept of its own rows says the same.
-  expect_equal(
-    unname(predict(fit, type = "prob")[, 2]), unname(p), tolerance = 1e-10
-  )
+  expect_equal(unname(predict(fit, type = "prob")[, 2]), unname(p), tolerance = 1e-10)
 })
 
 test_that("so it is with more columns than rows, selection, bars, smooths", {
   d <- separated(60, 80)
   new <- separated(1000, 80, seed = 9)
   fit <- suppressWarnings(bsvm(
-    d$x, d$y, method = "gibbs", seed = 1, threads = 1, ndraws = 500,
-    control = list(warmup = 300)
+    d$x, d$y, method = "gibbs", seed = 1, threads = 1, ndraws = 500, control = list(warmup = 300)
   ))
   expect_lt(log_loss_of(fit, new$x, new$y), log(2) - 0.05)
   frame <- function(d) {
@@ -68,8 +61,7 @@ test_that("so it is with more columns than rows, selection, bars, smooths", {
   new <- frame(separated(1000, seed = 9))
   machine <- function(formula, ...) {
     suppressWarnings(flat(bsvm)(
-      formula, d, method = "gibbs", seed = 1, threads = 1, ndraws = 500,
-      warmup = 300, ...
+      formula, d, method = "gibbs", seed = 1, threads = 1, ndraws = 500, warmup = 300, ...
     ))
   }
   for (fit in list(
@@ -83,18 +75,14 @@ test_that("so it is with more columns than rows, selection, bars, smooths", {
 
 test_that("moments of the link are those of the quantiles of the draws", {
   d <- separated(30)
-  fit <- suppressWarnings(
-    bsvm(d$x, d$y, method = "gibbs", seed = 1, threads = 1)
-  )
+  fit <- suppressWarnings(bsvm(d$x, d$y, method = "gibbs", seed = 1, threads = 1))
   new <- separated(20, seed = 5)$x
   f <- as.matrix(fit)[, seq_len(5)] %*% t(cbind(1, new))
   q <- apply(f, 2, quantile, pnorm(-1:1), type = 3)
   m <- q[2, ]
   v <- (q[3, ] - q[1, ])^2 / 4
   k <- fit$link$slope
-  right <- plogis(
-    fit$link$intercept + k * m / sqrt(1 + fit$link$spread * pi * k^2 * v / 8)
-  )
+  right <- plogis(fit$link$intercept + k * m / sqrt(1 + fit$link$spread * pi * k^2 * v / 8))
   got <- predict(fit, new, type = "prob")[, 2]
   expect_equal(unname(got), unname(right), tolerance = 0.01)
   # A saved fit says the same.
@@ -106,12 +94,9 @@ test_that("moments of the link are those of the quantiles of the draws", {
 test_that("standard errors of separated classes are the posterior's", {
   for (n in c(40, 300)) {
     d <- separated(n, 3)
-    fit <- suppressWarnings(
-      bsvm(d$x, d$y, method = "gibbs", seed = 1, threads = 1)
-    )
+    fit <- suppressWarnings(bsvm(d$x, d$y, method = "gibbs", seed = 1, threads = 1))
     expect_equal(
-      unname(sqrt(diag(vcov(fit)))),
-      unname(apply(as.matrix(fit)[, seq_len(4)], 2, sd)),
+      unname(sqrt(diag(vcov(fit)))), unname(apply(as.matrix(fit)[, seq_len(4)], 2, sd)),
       tolerance = 1e-6
     )
     expect_match(facts(fit)[["Standard errors"]], "separates")
@@ -137,10 +122,7 @@ test_that("a link that is worse than the sign of the margin is refused", {
     matrix(rep(1, 200)), rep(c(1L, 1L, 1L, 2L), 50), rep(1, 200)
   )
   expect_match(rare$why, "shares of the classes, 0.56", fixed = TRUE)
-  expect_warning(
-    link <- say_refused(rare),
-    class = "bayeskernel_warning_link"
-  )
+  expect_warning(link <- say_refused(rare), class = "bayeskernel_warning_link")
   expect_identical(link, list(why = rare$why))
 })
 
@@ -148,9 +130,7 @@ test_that("a polished selection of separated classes predicts by its columns", {
   set.seed(3)
   x <- matrix(rnorm(1040 * 50), 1040, dimnames = list(NULL, paste0("v", 1:50)))
   y <- x[, 1] + x[, 2] + 0.3 * rnorm(1040) > 0
-  fit <- suppressWarnings(bsvm(
-    x[1:40, ], y[1:40], select = TRUE, threads = 1
-  ))
+  fit <- suppressWarnings(bsvm(x[1:40, ], y[1:40], select = TRUE, threads = 1))
   p <- predict(fit, x[-(1:40), ], type = "prob")[, "TRUE"]
   # The line that made the classes errs in .07; all had the same probability.
   expect_lt(mean((p > 0.5) != y[-(1:40)]), 0.15)

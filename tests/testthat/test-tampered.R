@@ -44,10 +44,7 @@ test_that("a fit that was changed raises no error of base R", {
         if (what == "effects" && !requireNamespace("insight", quietly = TRUE)) {
           next
         }
-        expect_true(
-          is_refused_or_answered(quick[[what]](broken)),
-          info = paste(what, name)
-        )
+        expect_true(is_refused_or_answered(quick[[what]](broken)), info = paste(what, name))
       }
     }
   }
@@ -55,8 +52,7 @@ test_that("a fit that was changed raises no error of base R", {
   broken$posterior$theta_mean <- "many"
   expect_bk_error(compare_terms(broken), "argument", "not whole")
   expect_bk_error(exposure(broken), "argument", "not whole")
-  expect_bk_error(combine_classifiers(list(logit, broken)), "argument",
-    "not whole")
+  expect_bk_error(combine_classifiers(list(logit, broken)), "argument", "not whole")
   broken <- logit
   broken$data$rows <- broken$data$rows[1:7, ]
   expect_bk_error(augment(broken), "argument", "data")
@@ -67,12 +63,8 @@ test_that("rows in a source are refused where all are wanted at once", {
   fit <- bkm(u ~ x + z, d, threads = 1)
   expect_bk_error(exposure(fit, newdata = source), "argument", "row source")
   expect_bk_error(augment(fit, newdata = source), "argument", "row source")
-  expect_bk_error(
-    predict(fit, source, type = "terms"), "argument", "row source"
-  )
-  expect_bk_error(
-    plot(fit, "partial", newdata = source), "argument", "row source"
-  )
+  expect_bk_error(predict(fit, source, type = "terms"), "argument", "row source")
+  expect_bk_error(plot(fit, "partial", newdata = source), "argument", "row source")
   expect_error(exposure(fit, newdata = row_source()), class = "bayeskernel_error")
 })
 
@@ -86,10 +78,7 @@ test_that("odd arguments of tables are refused", {
 })
 
 test_that("weights of processes and smooths are no odds ratios", {
-  fit <- bkm(
-    y ~ x + gp(z, inducing = 5) + s(as.integer(g), k = 4), d,
-    threads = 1
-  )
+  fit <- bkm(y ~ x + gp(z, inducing = 5) + s(as.integer(g), k = 4), d, threads = 1)
   plain <- tidy(fit, conf.int = TRUE)
   ratios <- tidy(fit, conf.int = TRUE, exponentiate = TRUE)
   own <- plain$effect == "fixed" & is.na(plain$group)

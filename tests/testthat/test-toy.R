@@ -1,5 +1,5 @@
-# A model of a list of facts and a few generics has what users call on a fit. It
-# is a case of the contract too; here its numbers are those of lm().
+# A model of a list of facts and a few generics has what users call on a fit. It is a case of the
+# contract too; here its numbers are those of lm().
 
 set.seed(1)
 d <- data.frame(x1 = rnorm(80, 5, 3), x2 = rnorm(80))
@@ -11,8 +11,7 @@ test_that("the toy predicts as lm() does", {
   expect_equal(predict(fit, d), unname(fitted(known)), tolerance = 1e-10)
   expect_equal(
     predict(fit, d[1:5, ], se.fit = TRUE)$se.fit,
-    unname(predict(known, d[1:5, ], se.fit = TRUE)$se.fit),
-    tolerance = 1e-8
+    unname(predict(known, d[1:5, ], se.fit = TRUE)$se.fit), tolerance = 1e-8
   )
   expect_equal(fitted(fit), predict(fit), ignore_attr = TRUE)
   expect_equal(residuals(fit), unname(residuals(known)), tolerance = 1e-8)
@@ -45,8 +44,7 @@ test_that("the toy has the methods of every fit", {
 test_that("the noise of the toy is in what predicts responses", {
   expect_equal(sigma(fit), sigma(known))
   rows <- d[1:5, ]
-  half <- qnorm(0.95) *
-    sqrt(predict(known, rows, se.fit = TRUE)$se.fit^2 + sigma(known)^2)
+  half <- qnorm(0.95) * sqrt(predict(known, rows, se.fit = TRUE)$se.fit^2 + sigma(known)^2)
   found <- predict(fit, rows, interval = "prediction", level = 0.9)
   expect_equal(found[, "upr"] - found[, "fit"], unname(half))
   expect_equal(predict(fit, interval = "prediction", level = 0.9)[1:5, ], found)
@@ -73,8 +71,7 @@ test_that("independent draws are as good as their number for loo", {
   sd <- sigma(known) * sqrt(1 + h / (1 - h))
   found <- suppressWarnings(loo::loo(fit, seed = 1))
   expect_equal(
-    found$estimates["elpd_loo", "Estimate"], sum(dnorm(left, 0, sd, TRUE)),
-    tolerance = 0.01
+    found$estimates["elpd_loo", "Estimate"], sum(dnorm(left, 0, sd, TRUE)), tolerance = 0.01
   )
 })
 

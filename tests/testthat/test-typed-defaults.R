@@ -1,5 +1,5 @@
-# A default that is typed is the fit without it, of every model and argument;
-# so is NULL where a later default stands.
+# A default that is typed is the fit without it, of every model and argument; so is NULL where a
+# later default stands.
 
 typed_data <- function() {
   set.seed(4)
@@ -12,8 +12,7 @@ typed_data <- function() {
 
 # Defaults that the data decide have no value, and these hold for any.
 not_typed <- c(
-  "formula", "data", "x", "y", "...", "weights", "offset", "subset", "seed",
-  "progress", "threads"
+  "formula", "data", "x", "y", "...", "weights", "offset", "subset", "seed", "progress", "threads"
 )
 
 # What a fit says: all but how it was called and how long it took.
@@ -32,8 +31,7 @@ expect_typed <- function(fitter, formula, ...) {
   shown <- shown[setdiff(names(shown), c(not_typed, names(list(...))))]
   run <- function(extra) {
     call <- as.call(c(
-      list(as.name(fitter), formula, data = quote(d), seed = 3, threads = 1),
-      list(...), extra
+      list(as.name(fitter), formula, data = quote(d), seed = 3, threads = 1), list(...), extra
     ))
     suppressWarnings(suppressMessages(eval(call)))
   }
@@ -45,9 +43,7 @@ expect_typed <- function(fitter, formula, ...) {
   # All at once, then, where that differs, which one it is.
   if (!identical(clean(run(shown)), plain)) {
     for (name in names(shown)) {
-      expect_identical(clean(run(shown[name])), plain, label = paste(
-        fitter, "with", name
-      ))
+      expect_identical(clean(run(shown[name])), plain, label = paste(fitter, "with", name))
     }
     fail(paste(fitter, "differs with all its defaults typed"))
   }
@@ -61,24 +57,20 @@ test_that("typed defaults change no linear model", {
   expect_typed("bkm", y ~ a + b)
   expect_typed("bkm", z ~ a + b)
   expect_typed("bkm", y ~ a + b, method = "vb")
-  expect_typed("bkm", y ~ a + b, select = TRUE, ndraws = 40,
-    control = list(warmup = 10))
+  expect_typed("bkm", y ~ a + b, select = TRUE, ndraws = 40, control = list(warmup = 10))
 })
 
 test_that("typed defaults change no kernel model", {
   expect_typed("gpsvm", y ~ a + b, tune = FALSE)
   expect_typed("gpsvm", y ~ a + b, method = "vb", tune = FALSE)
   expect_typed("mkprobit", k ~ a + b)
-  expect_typed("mkprobit", k ~ a + b, coefficients = "weights",
-    control = list(sparse = TRUE))
+  expect_typed("mkprobit", k ~ a + b, coefficients = "weights", control = list(sparse = TRUE))
   expect_typed("seqkr", z ~ a + b, particles = 30)
   expect_typed("seqkr", y ~ a + b, particles = 30, family = "binomial")
 })
 
 test_that("typed defaults change no sum of kernels", {
-  short <- list(
-    ndraws = 30, chains = 2, control = list(warmup = 200, thin = 1)
-  )
+  short <- list(ndraws = 30, chains = 2, control = list(warmup = 200, thin = 1))
   for (own in list(
     list(z ~ a + b), list(y ~ a + b, family = "binomial"),
     list(z ~ a + b, select = TRUE, structure = markov(0.4, 0.3))
@@ -113,7 +105,5 @@ test_that("bsvm() takes its own numbers of passes, by method", {
     flat(bsvm)(y ~ a + b, d, threads = 1, seed = 1, ...)$diagnostics$passes
   }
   expect_identical(passes(), passes(tol = 1e-3, max_iter = 100))
-  expect_identical(
-    passes(method = "vb"), passes(method = "vb", tol = 1e-6, max_iter = 2000)
-  )
+  expect_identical(passes(method = "vb"), passes(method = "vb", tol = 1e-6, max_iter = 2000))
 })

@@ -23,16 +23,12 @@ test_that("units of `cov` are in ranef() and VarCorr(), not in coef()", {
     # What predict() adds to the fixed part.
     rows <- data.frame(unit = letters[1:q], x = 0)
     expect_equal(
-      effects[[1]] + coef(fit)[[1]],
-      unname(predict(fit, rows, type = "link")),
-      tolerance = 1e-6
+      effects[[1]] + coef(fit)[[1]], unname(predict(fit, rows, type = "link")), tolerance = 1e-6
     )
     table <- as.data.frame(VarCorr(fit))
     expect_equal(table$grp, c("unit", "Residual"))
     shown <- tidy(fit)
-    expect_equal(
-      table$sdcor[1], shown$estimate[shown$term == "sd__cov(unit)"]
-    )
+    expect_equal(table$sdcor[1], shown$estimate[shown$term == "sd__cov(unit)"])
     expect_equal(sum(tidy(fit, "ran_vals")$effect == "ran_vals"), q)
   }
 })
@@ -48,7 +44,5 @@ test_that("marginal means are at the prior mean of units", {
     cov = list(unit = g), prior = bkm_prior(beta_var = 100), threads = 1
   )
   means <- as.data.frame(emmeans::emmeans(fit, "h"))
-  expect_equal(
-    means$emmean, unname(coef(fit)[1] + c(0, coef(fit)[2:3]))
-  )
+  expect_equal(means$emmean, unname(coef(fit)[1] + c(0, coef(fit)[2:3])))
 })

@@ -1,12 +1,10 @@
 # Runs that go on until their chains agree.
 
 air <- stats::na.omit(airquality)
-rounds <- function(..., warmup = 200, ndraws = 100, thin = 2, chains = 2,
-                   seed = 4, threads = 1) {
+rounds <- function(..., warmup = 200, ndraws = 100, thin = 2, chains = 2, seed = 4, threads = 1) {
   flat(bark)(
-    Ozone ~ Wind + Temp, air, ...,
-    warmup = warmup, ndraws = ndraws, thin = thin, chains = chains, seed = seed,
-    threads = threads, progress = FALSE
+    Ozone ~ Wind + Temp, air, ..., warmup = warmup, ndraws = ndraws, thin = thin, chains = chains,
+    seed = seed, threads = threads, progress = FALSE
   )
 }
 
@@ -20,14 +18,10 @@ test_that("bark() by default agrees on a smooth function, and says so", {
   x <- matrix(runif(400), 100)
   f <- 3 * x[, 1] + sin(4 * x[, 2])
   expect_no_warning(
-    fit <- bark(x, f + rnorm(100, 0, 0.3), seed = 1,
-      control = list(progress = FALSE))
+    fit <- bark(x, f + rnorm(100, 0, 0.3), seed = 1, control = list(progress = FALSE))
   )
   expect_lte(max(fit$diagnostics$table$rhat), 1.05)
-  expect_match(
-    capture.output(print(fit)), "The chains agree: R-hat at most 1.05",
-    all = FALSE
-  )
+  expect_match(capture.output(print(fit)), "The chains agree: R-hat at most 1.05", all = FALSE)
   expect_lt(sqrt(mean((predict(fit) - f)^2)), 0.15)
 })
 
@@ -45,23 +39,17 @@ test_that("a run stops as soon as its chains are good enough", {
   expect_gt(sweeps, 400)
   expect_equal(more$sampler$warmup, sweeps / 2)
   expect_equal(more$sampler$thin, sweeps / 200)
-  expect_equal(
-    sum(!is.na(more$diagnostics$table$rhat)) > 0, TRUE
-  )
+  expect_equal(sum(!is.na(more$diagnostics$table$rhat)) > 0, TRUE)
 })
 
 test_that("rounds are one run of fixed length, whatever the threads", {
   more <- suppressWarnings(rounds(until = stop_at(rhat = 1 + 1e-9, sweeps = 1600)))
   expect_equal(more$diagnostics$sweeps, 1600)
   expect_identical(
-    suppressWarnings(
-      rounds(until = stop_at(rhat = 1 + 1e-9, sweeps = 1600), threads = 2)
-    )$draws,
+    suppressWarnings(rounds(until = stop_at(rhat = 1 + 1e-9, sweeps = 1600), threads = 2))$draws,
     more$draws
   )
-  on <- suppressWarnings(
-    rounds(until = NULL, resume = more, ndraws = 120)
-  )
+  on <- suppressWarnings(rounds(until = NULL, resume = more, ndraws = 120))
   expect_identical(on$draws[1:100, , ], more$draws[, , ])
   expect_equal(on$diagnostics$sweeps, 1600 + 20 * 8)
 })
@@ -72,9 +60,7 @@ test_that("the cap warns once and says how to go on", {
     class = "bayeskernel_warning_convergence"
   )
   expect_equal(capped$diagnostics$sweeps, 800)
-  expect_match(
-    capture.output(print(capped)), "do NOT yet agree: effective", all = FALSE
-  )
+  expect_match(capture.output(print(capped)), "do NOT yet agree: effective", all = FALSE)
   expect_warning(
     short <- rounds(until = stop_at(rhat = 1 + 1e-9, seconds = 1e-6)),
     class = "bayeskernel_warning_convergence"
@@ -95,25 +81,18 @@ test_that("other samplers take it, and variational fits do not mind", {
 
 test_that("what is no stopping rule is refused", {
   for (wrong in list(1.01, NA, "rhat", TRUE, list())) {
-    expect_error(
-      rounds(until = wrong), "`until`", class = "bayeskernel_error_argument"
-    )
+    expect_error(rounds(until = wrong), "`until`", class = "bayeskernel_error_argument")
   }
   for (wrong in list(1, 0, NA, "a", c(1.1, 1.2))) {
     expect_error(stop_at(rhat = wrong), class = "bayeskernel_error_argument")
   }
   expect_error(
-    rounds(until = stop_at(ess = 201)), "at most 200",
-    class = "bayeskernel_error_argument"
+    rounds(until = stop_at(ess = 201)), "at most 200", class = "bayeskernel_error_argument"
   )
   expect_error(stop_at(ess = 0), class = "bayeskernel_error_argument")
   expect_error(stop_at(), "neither", class = "bayeskernel_error_argument")
-  expect_error(
-    stop_at(rhat = 1.01, sweeps = 0), class = "bayeskernel_error_argument"
-  )
-  expect_error(
-    stop_at(rhat = 1.01, seconds = -1), class = "bayeskernel_error_argument"
-  )
+  expect_error(stop_at(rhat = 1.01, sweeps = 0), class = "bayeskernel_error_argument")
+  expect_error(stop_at(rhat = 1.01, seconds = -1), class = "bayeskernel_error_argument")
 })
 
 test_that("of two goals both have to be reached", {
@@ -134,9 +113,7 @@ test_that("generics of posterior and bayesplot have the numbers of a fit", {
   fit <- suppressWarnings(bsvm(
     y ~ x, d, method = "gibbs", control = list(warmup = 50, progress = FALSE), ndraws = 50, chains = 2, seed = 1
   ))
-  own <- posterior::summarise_draws(
-    posterior::as_draws(fit), "rhat", "ess_bulk", "ess_tail"
-  )
+  own <- posterior::summarise_draws(posterior::as_draws(fit), "rhat", "ess_bulk", "ess_tail")
   at <- names(posterior::rhat(fit))
   own <- lapply(own[match(at, own$variable), -1], as.double)
   expect_gt(length(at), 1)
@@ -144,9 +121,7 @@ test_that("generics of posterior and bayesplot have the numbers of a fit", {
   expect_equal(unname(posterior::ess_bulk(fit)), own$ess_bulk)
   expect_equal(unname(posterior::ess_tail(fit)), own$ess_tail)
   expect_equal(bayesplot::rhat(fit), posterior::rhat(fit))
-  expect_equal(
-    unname(bayesplot::neff_ratio(fit)), pmin(own$ess_bulk, own$ess_tail) / 100
-  )
+  expect_equal(unname(bayesplot::neff_ratio(fit)), pmin(own$ess_bulk, own$ess_tail) / 100)
   expect_error(
     posterior::rhat(bsvm(am ~ wt, mtcars, method = "vb")), "no chains",
     class = "bayeskernel_error_argument"

@@ -1,5 +1,4 @@
-# One value far from all others: the function of the others is what it is
-# without it.
+# One value far from all others: the function of the others is what it is without it.
 
 wild_rows <- function(n = 150, value = 1e6) {
   set.seed(1)
@@ -34,8 +33,7 @@ test_that("one wild value leaves a process and its points to the others", {
   new <- expand.grid(x = seq(-2, 2, 0.1), z = c(-1, 0, 1))
   truth <- sin(3 * new$x) + new$z
   expect_warning(
-    fit <- bkm(y ~ gp(x, z), d, family = "gaussian", threads = 1),
-    "far from all others",
+    fit <- bkm(y ~ gp(x, z), d, family = "gaussian", threads = 1), "far from all others",
     class = "bayeskernel_warning_outlier"
   )
   expect_gt(nrow(fit$design$smooths[[1]]$process$z), 40)
@@ -43,15 +41,11 @@ test_that("one wild value leaves a process and its points to the others", {
   error <- function(fit) sqrt(mean((predict(fit, new) - truth)^2))
   expect_lt(error(fit), 1.1 * error(plain))
   expect_warning(
-    fit <- gpsvm(class ~ x + z, d, threads = 1, seed = 1, tune = FALSE,
-      inducing = 40
-    ),
+    fit <- gpsvm(class ~ x + z, d, threads = 1, seed = 1, tune = FALSE, inducing = 40),
     class = "bayeskernel_warning_outlier"
   )
   expect_gt(nrow(fit$inducing), 35)
-  plain <- gpsvm(class ~ x + z, d[-7, ], threads = 1, seed = 1, tune = FALSE,
-    inducing = 40
-  )
+  plain <- gpsvm(class ~ x + z, d[-7, ], threads = 1, seed = 1, tune = FALSE, inducing = 40)
   expect_equal(fit$transform$scale[["x"]], plain$transform$scale[["x"]])
   error <- function(fit) mean((predict(fit, new) == "TRUE") != (truth > 0))
   expect_lt(error(fit), error(plain) + 0.03)
@@ -63,9 +57,7 @@ test_that("a smooth says that a wild value takes its basis", {
     bkm(y ~ s(x), d, family = "gaussian", threads = 1), "knots at quantiles",
     class = "bayeskernel_warning_outlier"
   )
-  expect_no_warning(
-    bkm(y ~ s(x, bs = "cr"), d, family = "gaussian", threads = 1)
-  )
+  expect_no_warning(bkm(y ~ s(x, bs = "cr"), d, family = "gaussian", threads = 1))
 })
 
 test_that("points fewer than asked for are said", {
