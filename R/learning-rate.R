@@ -33,8 +33,9 @@ check_class_weights <- function(x, name) {
 
 # --- classes ------------------------------------------------------------------
 
-# Weights by class: of the levels, `codes` the rows' numbers of classes, 1, 2, ...
-class_weights_of <- function(wish, levels, codes, weights) {
+# Weights by class: of the levels, `codes` the rows' numbers of classes, 1, 2, ... Balanced ones give
+# each of `among` classes the same share of all rows.
+class_weights_of <- function(wish, levels, codes, weights, among = 2) {
   if (identical(wish, "none")) {
     return(NULL)
   }
@@ -42,7 +43,7 @@ class_weights_of <- function(wish, levels, codes, weights) {
     size <- vapply(seq_along(levels), function(k) {
       sum(if (is.null(weights)) codes == k else weights[codes == k])
     }, 1)
-    return(stats::setNames(sum(size) / (2 * size), levels))
+    return(stats::setNames(sum(size) / (among * size), levels))
   }
   unknown <- setdiff(names(wish), levels)
   if (length(unknown)) {

@@ -16,6 +16,8 @@ mkprobit_job <- function(rows, settings) {
     lapply(found$points, function(x) x[, at, drop = FALSE])
   }
   y <- as.integer(rows$y)[at]
+  weights <- mkprobit_class_weights(rows, settings)
+  settings$power <- unname(weights)[y]
   read <- if (settings$coefficients == "process") {
     process_regressors(found$spaces, points, y, at, classes, settings)
   } else {
@@ -30,7 +32,7 @@ mkprobit_job <- function(rows, settings) {
     "held_hyper", "prior_theta"
   )], list(
     nodes = settings$nodes %||% 0L, seed = as.double(settings$seed),
-    threads = settings$threads, progress = settings$progress
+    threads = settings$threads, progress = settings$progress, power = settings$power
   ))
   control <- c(control, if (sampled) {
     list(
@@ -49,7 +51,7 @@ mkprobit_job <- function(rows, settings) {
   list(
     settings = settings, control = control, shared = list(data = data),
     spaces = read$spaces, points = found$points, own = found$own, at = at,
-    process = read$process, noise = read$noise, tuned = read$tuned,
+    process = read$process, noise = read$noise, tuned = read$tuned, class_weights = weights,
     reference = reference, regressors = read$regressors,
     stored = classes * read$regressors + 2 * length(read$spaces) +
       classes * length(reference)
@@ -83,6 +85,16 @@ kernel_regressors <- function(found, points, plain, settings) {
       own = is.null(settings$inducing) && !any(kinds == "basis")
     )
   )
+}
+
+# Weights by class of the likelihood of its rows (NULL: none); a class without rows has no share.
+mkprobit_class_weights <- function(rows, settings) {
+  codes <- as.integer(rows$y)
+  wish <- settings$class_weights %||% "none"
+  out <- class_weights_of(
+    wish, rows$levels, codes, rows$weights, length(unique(codes))
+  )
+  if (!is.null(out)) replace(out, !is.finite(out), 1)
 }
 
 warn_rare_classes <- function(rows) {
@@ -399,6 +411,8 @@ mkprobit_collect <- function(fit, core, job, rows) {
     settings[c("combine", "coefficients", "sparse", "bias")]
   fit$latent_scales <- job$control$latent_scales
   fit["inducing_count"] <- list(settings$inducing)
+  fit$class_weights <- job$class_weights
+  if (!is.null(fit$class_weights)) fit$powers <- TRUE
   fit$y <- rows$y
   if (length(rows$levels) == 2L) fit$share <- share_of_second(rows)
   if (length(rows$levels) > 2L) fit$family <- "multinomial"

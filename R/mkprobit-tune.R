@@ -196,6 +196,8 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   if (!any(counted)) {
     return(NULL)
   }
+  power <- settings$power[at]
+  share <- (power %||% rep(1, length(at)))[counted]
   points <- Map(function(space, points) {
     own <- points[, at, drop = FALSE]
     if (!is_precomputed(space$kernel)) {
@@ -211,7 +213,7 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   threads <- settings$threads
   control <- list(
     nodes = settings$nodes %||% 0L, tol = 1e-6, max_iter = 100L,
-    threads = threads, sharpness = if (settings$method == "vb") {
+    threads = threads, power = power, sharpness = if (settings$method == "vb") {
       sharpness_grid
     } else {
       1
@@ -233,12 +235,12 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     list(phi = process_design(moved$process, phi, numeric(length(y)))$phi, place = rowSums(k))
   }
   judged <- function(log_prob, moves) {
-    sums <- colSums(log_prob[counted, , drop = FALSE])
+    sums <- colSums(share * log_prob[counted, , drop = FALSE])
     sums[!is.finite(sums)] <- -1e300
     best <- best_sharpness(sums, control$sharpness)
     list(
       score = best$score - moves_penalty(moves, classes),
-      sharpness = best$sharpness, loss = -best$sum / sum(counted)
+      sharpness = best$sharpness, loss = -best$sum / sum(share)
     )
   }
   list(
@@ -273,6 +275,7 @@ fold_log_prob <- function(phi, y, classes, fold, control) {
   ))
   for (k in unique(fold)) {
     on <- fold == k
+    settings$power <- control$power[!on]
     source <- function(rows) {
       list(list(kind = "matrix", k = phi[, rows, drop = FALSE]))
     }

@@ -40,6 +40,11 @@
 #'   2000 objects 500 are. A number m: m objects, those nearest to centres of
 #'   clusters, and the kernels to these, which keeps the cost of a pass linear in
 #'   n. What they leave open of a process is noise of each row, as in [gpsvm()].
+#' @param class_weights Of a process: `"none"`; `"balanced"`, which gives every class that has rows
+#'   the same share of the likelihood; or positive numbers named by classes, the others 1. The
+#'   likelihood of each row is raised to the weight of its class, left-out rows count as much, and
+#'   probabilities are those of a population with such shares. `"vb"` only: the sampler has no
+#'   powers.
 #' @param prior Made by [mkprobit_prior()].
 #' @param standardize Centre and scale the columns of every space of numbers
 #'   (default `TRUE`). Length-scales refer to the scaled columns.
@@ -145,8 +150,8 @@
 mkprobit.default <- function(x, y, kernel = NULL, combine = c("sum", "product", "binary"),
                              coefficients = c("process", "weights"), kernel_weights = "fixed",
                              method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
-                             prior = mkprobit_prior(), standardize = TRUE, weights = NULL,
-                             na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
+                             class_weights = c("none", "balanced"), prior = mkprobit_prior(), standardize = TRUE,
+                             weights = NULL, na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
                              seed = NULL, threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = TRUE, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
@@ -161,8 +166,8 @@ mkprobit <- function(x, ...) UseMethod("mkprobit")
 mkprobit.formula <- function(formula, data, kernel = NULL, combine = c("sum", "product", "binary"),
                              coefficients = c("process", "weights"), kernel_weights = "fixed",
                              method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
-                             prior = mkprobit_prior(), standardize = TRUE, weights, subset,
-                             na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
+                             class_weights = c("none", "balanced"), prior = mkprobit_prior(), standardize = TRUE,
+                             weights, subset, na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
                              seed = NULL, threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = TRUE, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
@@ -177,7 +182,7 @@ mkprobit_arguments <- function() {
     weights_method = or_null(one_of("loo", "profile", "map", "is", "slice", "enumerate")),
     latent_scales = one_of("class", "shared", "fixed"), sparse = check_flag,
     tune = or_null(check_flag), bias = or_null(check_flag),
-    inducing = or_null(count_from(2)), normalize = check_flag,
+    inducing = or_null(count_from(2)), class_weights = check_class_weights, normalize = check_flag,
     nodes = or_null(count_from(5, most_nodes)),
     zeta_moment = one_of("exact", "point"), tol = or_null(number_from(0)),
     tolw = function(x, name) {
@@ -234,6 +239,7 @@ check_kernel_weights <- function(x, name) {
 settle_mkprobit <- function(settings) {
   process <- settings$coefficients == "process"
   settings$bias <- settings$bias %||% process
+  refuse_class_weights(settings)
   if (process) {
     return(settle_process(settings))
   }
@@ -279,6 +285,29 @@ settle_mkprobit <- function(settings) {
   vague <- if (settings$sparse) 1e-6 else 1
   settings$gamma <- c(prior$tau %||% vague, prior$nu %||% vague)
   settings
+}
+
+# Powers of the likelihood, which neither the sampler nor the paper's model has.
+refuse_class_weights <- function(settings) {
+  wish <- settings$class_weights
+  if (identical(wish, "none")) {
+    return(invisible())
+  }
+  fault <- if (settings$coefficients == "weights") {
+    "coefficients = \"weights\""
+  } else if (settings$method == "gibbs") {
+    "method = \"gibbs\""
+  }
+  if (!is.null(fault)) {
+    bk_abort(
+      "argument", "Weights of classes need a process and variational Bayes.",
+      c(
+        sprintf("Found: `class_weights` with %s.", fault),
+        "Accepted: coefficients = \"process\" and method = \"vb\"; or `weights`, counts of rows."
+      ),
+      column = "class_weights", found = wish, expected = "none"
+    )
+  }
 }
 
 # Of the process prior: what belongs to the paper's weights is refused.

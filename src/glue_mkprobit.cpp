@@ -30,6 +30,7 @@ MultinomialSettings read_multinomial(const Rcpp::List& settings) {
   out.weight_tolerance = Rcpp::as<double>(settings["tolw"]);
   out.max_passes = Rcpp::as<int>(settings["max_iter"]);
   out.accelerate = Rcpp::as<bool>(settings["accelerate"]);
+  out.power = read_power(settings);
   return out;
 }
 

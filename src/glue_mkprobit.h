@@ -62,6 +62,13 @@ inline VectorXd read_weights(const Rcpp::List& settings, Index sources) {
   return out;
 }
 
+// Of every object, or none.
+inline VectorXd read_power(const Rcpp::List& settings) {
+  if (!settings.containsElementNamed("power")) return VectorXd();
+  return Rf_isNull(settings["power"]) ? VectorXd()
+                                      : VectorXd(map_vector(settings["power"]));
+}
+
 inline bayeskernel::LatentScales read_scales(const Rcpp::List& settings) {
   const std::string scales = Rcpp::as<std::string>(settings["latent_scales"]);
   return scales == "class"    ? bayeskernel::LatentScales::by_class

@@ -18,6 +18,7 @@ Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features,
     control.nodes = Rcpp::as<int>(settings["nodes"]);
     control.tolerance = Rcpp::as<double>(settings["tol"]);
     control.max_passes = Rcpp::as<int>(settings["max_iter"]);
+    control.power = read_power(settings);
     const Composite composite({Source::given(map_matrix(features))},
                               Combination::sum, false);
     const bayeskernel::Design design(composite, VectorXd::Ones(1), executor);

@@ -36,10 +36,18 @@ Eigen::Map<const MatrixXd> Design::tile(Index t, Scratch& scratch) const {
   return Eigen::Map<const MatrixXd>(values, regressors(), columns(t));
 }
 
-MatrixXd Design::gram(Executor& executor) const {
+MatrixXd Design::gram(Executor& executor, const VectorXd& power) const {
   const Index m = regressors();
   MatrixXd out = MatrixXd::Zero(m, m);
-  if (kept()) {
+  if (power.size() > 0) {
+    Scratch scratch;
+    MatrixXd root;
+    for (Index t = 0; t < tiles(); ++t) {
+      root = tile(t, scratch) *
+             power.segment(begin(t), columns(t)).cwiseSqrt().asDiagonal();
+      add_gram(root, executor, out);
+    }
+  } else if (kept()) {
     add_gram(kept_, executor, out);
   } else {
     Scratch scratch;

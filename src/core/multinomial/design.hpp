@@ -36,8 +36,9 @@ class Design {
 
   Eigen::Map<const MatrixXd> tile(Index t, Scratch& scratch) const;
 
-  // G = K K', both triangles. M^2 N / 2 multiply-adds.
-  MatrixXd gram(Executor& executor) const;
+  // G = K K', both triangles, or with `power` K diag(power) K'. M^2 N / 2
+  // multiply-adds.
+  MatrixXd gram(Executor& executor, const VectorXd& power = VectorXd()) const;
 
  private:
   template <class K>

@@ -57,6 +57,10 @@ inline ClassMoments left_out_moments(const MultinomialFit& fit,
   constexpr double kLeast = 1e-12;
   const Index n = design.rows(), m = design.regressors();
   const MatrixXd &w = fit.mean(), &y = fit.y();
+  const VectorXd& power = fit.settings().power;
+  const auto power_of = [&](Index at) {
+    return power.size() > 0 ? power[at] : 1.0;
+  };
   const Index classes = w.rows();
   struct Scratch {
     Design::Scratch design;
@@ -86,7 +90,8 @@ inline ClassMoments left_out_moments(const MultinomialFit& fit,
   executor.run(classes, [&](Index c) {
     auto loan = pool.borrow();
     std::optional<detail::LeftOutClass> single;
-    const VectorXd h = bend.row(c);
+    VectorXd h = bend.row(c);
+    if (power.size() > 0) h.array() *= power.array();
     MatrixXd gram = MatrixXd::Zero(m, m), scratch, tall;
     for (Index t = 0; t < design.tiles(); ++t) {
       weighted_gram(design.tile(t, (*loan).design),
@@ -106,14 +111,16 @@ inline ClassMoments left_out_moments(const MultinomialFit& fit,
       const Index first = design.begin(t);
       q.find(k, first, variance, pull);
       for (Index i = 0; i < k.cols(); ++i) {
-        const double s = std::min(variance[i], 1.0 - kLeast);
-        sd(c, first + i) = std::sqrt(1.0 / (1.0 - s));
+        const double p = power_of(first + i);
+        const double s = std::min(variance[i], (1.0 - kLeast) / p);
+        sd(c, first + i) = std::sqrt(1.0 + s / (1.0 - p * s));
       }
       newton.find(k, first, variance, pull);
       for (Index i = 0; i < k.cols(); ++i) {
         const Index at = first + i;
         const double change = pull[i] != 0.0 ? -pull[i] * w(c, at) : 0.0;
-        const double slope = y(c, at) - f(c, at) - h[at] * change;
+        const double slope =
+            power_of(at) * (y(c, at) - f(c, at)) - h[at] * change;
         mean(c, at) = f(c, at) + change -
                       variance[i] * slope /
                           std::max(1.0 - h[at] * variance[i], kLeast);

@@ -111,7 +111,13 @@ RegressionFactor MultinomialFit::factor(Index c) const {
 
 void MultinomialFit::begin(const MultinomialStart* start) {
   const Index m = design_->regressors(), n = design_->rows();
-  gram_ = design_->gram(executor_);
+  if (powers() && set_.power.size() != n) {
+    throw ArgumentError("not a power for each object");
+  }
+  gram_ = design_->gram(executor_, set_.power);
+  if (powers() && design_->kept()) {
+    tall_ = design_->matrix() * set_.power.cwiseSqrt().asDiagonal();
+  }
   if (beyond_ != nullptr) gram_ += *beyond_;
   const Index rows = shared() ? 1 : c_;
   active_.assign(rows, std::vector<Index>(m));
@@ -159,8 +165,7 @@ void MultinomialFit::regress(const Inputs& input) {
   by_qr_ = false;
   const auto take = [&](const RegressionFactor& factor, Index c) {
     mean_.row(c) =
-        factor.mean(input.s.row(c).transpose(), accepted_y_.row(c).transpose())
-            .transpose();
+        factor.mean(input.s.row(c).transpose(), tall_response(c)).transpose();
     variance_.row(c) = factor.variance().transpose();
   };
   const auto terms = [&](const RegressionFactor& factor) {
@@ -243,15 +248,23 @@ double MultinomialFit::latent(MatrixXd& s) {
     const Index first = design_->begin(t);
     double sum = 0.0;
     for (Index i = 0; i < k.cols(); ++i) {
-      sum += scratch.rule->moments(scratch.mean.col(i).data(), t_[first + i],
-                                   y_.col(first + i).data());
+      const double value = scratch.rule->moments(
+          scratch.mean.col(i).data(), t_[first + i], y_.col(first + i).data());
+      sum += powers() ? set_.power[first + i] * value : value;
     }
     log_z[t] = sum;
-    parts[t].noalias() = y_.middleCols(first, k.cols()) * k.transpose();
+    parts[t] = pulled(t, k);
   });
   s = MatrixXd::Zero(c_, design_->regressors());
   for (const MatrixXd& part : parts) s += part;
   return log_z.sum();
+}
+
+MatrixXd MultinomialFit::pulled(Index t, const Eigen::Ref<const MatrixXd>& k) {
+  const auto y = y_.middleCols(design_->begin(t), k.cols());
+  if (!powers()) return y * k.transpose();
+  const auto power = set_.power.segment(design_->begin(t), k.cols());
+  return y * power.asDiagonal() * k.transpose();
 }
 
 void MultinomialFit::product(MatrixXd& s) {
@@ -259,8 +272,7 @@ void MultinomialFit::product(MatrixXd& s) {
   executor_.run(design_->tiles(), [&](Index t) {
     auto loan = pool_.borrow();
     const auto k = design_->tile(t, (*loan).design);
-    parts[t].noalias() =
-        y_.middleCols(design_->begin(t), k.cols()) * k.transpose();
+    parts[t] = pulled(t, k);
   });
   s = MatrixXd::Zero(c_, design_->regressors());
   for (const MatrixXd& part : parts) s += part;

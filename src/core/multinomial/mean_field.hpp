@@ -35,6 +35,7 @@ struct MultinomialSettings {
   double weight_tolerance = std::numeric_limits<double>::infinity();  // of W
   int max_passes = 100;
   bool accelerate = true;
+  VectorXd power;  // of the likelihood of each object; empty: 1
 };
 
 struct MultinomialResult : MeanFieldResult {
@@ -103,9 +104,19 @@ class MultinomialFit {
   // One round: q(W), q(alpha), q(Y), the bound.
   void iterate(const Inputs& input);
 
+  bool powers() const { return set_.power.size() > 0; }
+
   // What the QR decomposition takes apart, none where E K K' has more in it.
   const MatrixXd& tall_design() const {
-    return beyond_ == nullptr ? design_->matrix() : none_;
+    if (beyond_ != nullptr) return none_;
+    return powers() ? tall_ : design_->matrix();
+  }
+
+  // E y_c that goes with that.
+  VectorXd tall_response(Index c) const {
+    VectorXd out = accepted_y_.row(c).transpose();
+    if (powers()) out.array() *= set_.power.array().sqrt();
+    return out;
   }
 
   void regress(const Inputs& input);
@@ -120,8 +131,9 @@ class MultinomialFit {
   // q(Y) from the means W K (0 at first); s becomes E Y K'. The sum of log Z.
   double latent(MatrixXd& s);
 
-  // E Y K' of the Y at hand.
+  // E Y K' of the Y at hand, and what tile `t`, of columns k, has of it.
   void product(MatrixXd& s);
+  MatrixXd pulled(Index t, const Eigen::Ref<const MatrixXd>& k);
 
   // The state that was evaluated stands; true when regressors left it.
   bool accept();
@@ -149,7 +161,7 @@ class MultinomialFit {
   Executor& executor_;
   const Design* design_ = nullptr;
   const MatrixXd* beyond_ = nullptr;
-  MatrixXd none_;
+  MatrixXd none_, tall_;
   MatrixXd gram_, mean_, variance_, alpha_, used_, y_, accepted_y_, proposed_s_;
   std::vector<std::vector<Index>> active_;
   Inputs next_;
