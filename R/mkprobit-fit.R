@@ -7,6 +7,8 @@ mkprobit_job <- function(rows, settings) {
   settings <- settle_inducing(rows, settings)
   found <- open_spaces(rows, settings)
   settings <- settle_composite(found$spaces, settings)
+  settings$groups <- group_factors(rows, settings)
+  found$points <- c(found$points, group_points(settings$groups, rows$random, rows$n))
   classes <- length(rows$levels)
   # An object for each time that a row counts; it is one regressor.
   at <- counted_rows(rows, counts)
@@ -24,6 +26,10 @@ mkprobit_job <- function(rows, settings) {
     kernel_regressors(found, points, is.null(counts), settings)
   }
   reference <- spread_rows(rows, found$points, classes)
+  if (!is.null(settings$groups)) {
+    codes <- found$points[[length(found$points)]]
+    read$process$groups$codes <- codes[, found$take %||% seq_len(rows$n), drop = FALSE]
+  }
   data <- list(y = y, classes = classes, sources = read$sources)
   data[c("combine", "bias")] <- read$engine[c("combine", "bias")]
   sampled <- settings$method == "gibbs"
@@ -159,7 +165,9 @@ open_spaces <- function(rows, settings) {
     }
     space
   }, spaces, points)
-  list(spaces = spaces, points = points, own = is.null(take) && all(kinds != "matrix"))
+  list(
+    spaces = spaces, points = points, take = take, own = is.null(take) && all(kinds != "matrix")
+  )
 }
 
 # The one space of a formula or of a matrix.

@@ -11,7 +11,7 @@ latent.mkprobit <- function(object, rows = NULL, links = character(),
   } else if (!is.null(object$fitted)) {
     object$fitted
   } else if (isTRUE(object$posterior$own)) {
-    mkprobit_moments(object, lapply(object$spaces, `[[`, "z"), threads)
+    mkprobit_moments(object, points_of_fit(object), threads)
   } else {
     kept_latent(object, links)
   }
@@ -24,7 +24,15 @@ latent.mkprobit <- function(object, rows = NULL, links = character(),
 }
 
 points_of_rows <- function(object, rows) {
-  lapply(object$spaces, space_points, rows$x)
+  c(
+    lapply(object$spaces, space_points, rows$x),
+    group_points(object$posterior$process$groups, rows$random, nrow(rows$x))
+  )
+}
+
+points_of_fit <- function(object) {
+  codes <- object$posterior$process$groups$codes
+  c(lapply(object$spaces, `[[`, "z"), if (!is.null(codes)) list(codes))
 }
 
 # Sources at points, in parts of some million kernel values, and the roots of noise variances by
@@ -157,7 +165,7 @@ taken_chains <- function(core, take) {
 latent_draws.mkprobit <- function(object, rows = NULL, take = NULL, response = FALSE,
                                   threads = getOption("bayeskernel.threads", 2L)) {
   points <- if (is.null(rows)) {
-    lapply(object$spaces, `[[`, "z")
+    points_of_fit(object)
   } else {
     points_of_rows(object, rows)
   }

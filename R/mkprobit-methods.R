@@ -187,6 +187,9 @@ mkprobit_process_fact <- function(object) {
     if (found[["intercept"]] > 0) {
       sprintf(", constants of sd %.3g", found[["intercept"]])
     },
+    if (length(found) > 3L) {
+      paste(sprintf(", (1 | %s) %.3g", names(found)[-(1:3)], found[-(1:3)]), collapse = "")
+    },
     if (found[["sharpness"]] != 1) {
       sprintf(", means times %.3g", found[["sharpness"]])
     }

@@ -11,7 +11,7 @@ most_exact_rows <- 2000L
 many_rows_inducing <- 500L
 
 # Where the search for hyperparameters begins.
-process_start <- list(variance = 16, intercept = 3)
+process_start <- list(variance = 16, intercept = 3, groups = 1)
 
 # Of rows whose kernel values are those of others all but these are left out.
 exact_rank <- 1e-10
@@ -75,7 +75,10 @@ process_facts <- function(process) {
   if (is.null(process)) {
     return(NULL)
   }
-  c(variance = process$variance, intercept = process$intercept, sharpness = process$sharpness)
+  c(
+    variance = process$variance, intercept = process$intercept, sharpness = process$sharpness,
+    stats::setNames(process$groups$variance, process$groups$labels)
+  )
 }
 
 # Means of q as left-out rows have them.
@@ -98,13 +101,14 @@ new_process <- function(settings) {
   list(
     combine = settings$combine, weights = settings$start_weights,
     variance = prior$variance %||% process_start$variance,
-    intercept = if (settings$bias) constant else 0, sharpness = 1
+    intercept = if (settings$bias) constant else 0, sharpness = 1, groups = settings$groups
   )
 }
 
 # The process at its hyperparameters: features of all rows, and what those of new rows are made
 # with.
 anchor_process <- function(process, spaces, points, settings) {
+  points <- points[seq_along(spaces)]
   process$size <- space_sizes(spaces, points)
   if (process_is_basis(spaces, process)) {
     process$direct <- TRUE
@@ -208,6 +212,8 @@ space_sizes <- function(spaces, points) {
 # divided.
 mkprobit_features <- function(process, spaces, points, threads) {
   n <- ncol(points[[1L]])
+  grouped <- group_features(process, points)
+  points <- points[seq_along(spaces)]
   if (isTRUE(process$direct)) {
     phi <- do.call(rbind, Map(function(space, points, weight, size) {
       sqrt(weight / size) * features_of(points, space$kernel$degree)
@@ -229,15 +235,69 @@ mkprobit_features <- function(process, spaces, points, threads) {
     rest <- whole - colSums(phi^2)
     rest <- replace(rest, rest < 1e-8 * whole, 0)
   }
-  process_design(process, phi, rest)
+  process_design(process, phi, rest, grouped)
 }
 
-process_design <- function(process, phi, rest) {
-  phi <- sqrt(process$variance) * phi
+process_design <- function(process, phi, rest, grouped = NULL) {
+  phi <- rbind(sqrt(process$variance) * phi, grouped$phi)
   if (process$intercept > 0) phi <- rbind(phi, process$intercept)
-  noise <- sqrt(1 + process$variance * rest)
+  noise <- sqrt(1 + process$variance * rest + (grouped$rest %||% 0))
   if (any(noise != 1)) phi <- phi / rep(noise, each = nrow(phi))
   list(phi = unname(phi), noise = noise)
+}
+
+# Random intercepts (1 | g): a process more of every class, with kernel 1 within a group and a variance
+# of its own. The codes of groups, factors x objects, are the last of the points, after those of the
+# spaces: 0 for a group that the fit has not seen, negative for none.
+group_factors <- function(rows, settings) {
+  random <- rows$random
+  if (length(random) == 0L) {
+    return(NULL)
+  }
+  labels <- vapply(random, `[[`, "", "label")
+  if (settings$coefficients == "weights") {
+    bk_abort(
+      "argument", "Random intercepts belong to the process.",
+      c(
+        sprintf("Found: (1 | %s), with coefficients = \"weights\".", labels[1L]),
+        "Accepted: coefficients = \"process\"."
+      ),
+      column = "formula", found = labels, expected = "process"
+    )
+  }
+  list(
+    labels = labels, levels = lapply(random, `[[`, "levels"),
+    variance = rep(settings$prior$groups %||% process_start$groups, length(labels))
+  )
+}
+
+group_points <- function(groups, random, n) {
+  if (is.null(groups)) {
+    return(NULL)
+  }
+  codes <- level_codes(random)
+  list(if (is.null(codes)) matrix(-1L, length(groups$labels), n) else t(codes))
+}
+
+# An indicator of each level; a new group's effect is a rest of its variance.
+group_features <- function(process, points) {
+  groups <- process$groups
+  if (is.null(groups)) {
+    return(NULL)
+  }
+  codes <- points[[length(points)]]
+  phi <- lapply(seq_along(groups$labels), function(t) {
+    sqrt(groups$variance[t]) * outer(seq_along(groups$levels[[t]]), codes[t, ], `==`)
+  })
+  list(phi = do.call(rbind, phi), rest = colSums(groups$variance * (codes == 0)))
+}
+
+# Of objects of the fit the kernel of all factors together, in units of the process's variance.
+group_kernel <- function(process, codes) {
+  Reduce(`+`, lapply(seq_along(process$groups$labels), function(t) {
+    share <- process$groups$variance[t] / process$variance
+    share * (outer(codes[t, ], codes[t, ], `==`) & outer(codes[t, ] > 0, codes[t, ] > 0, `&`))
+  }))
 }
 
 # Of the regressors those that carry rank.

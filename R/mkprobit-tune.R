@@ -38,7 +38,10 @@ tuning_directions <- function(spaces, settings) {
     if (settings$learn) {
       lapply(seq_along(spaces), function(s) one("weight", s))
     },
-    if (is.null(held$intercept) && settings$bias) list(one("intercept"))
+    if (is.null(held$intercept) && settings$bias) list(one("intercept")),
+    if (is.null(held$groups)) {
+      lapply(seq_along(settings$groups$labels), function(t) one("groups", t))
+    }
   )
 }
 
@@ -57,9 +60,10 @@ open_parameters <- function(space, all) {
 }
 
 # log ratios to the start, of everything that may move.
-start_moves <- function(spaces) {
+start_moves <- function(spaces, groups = NULL) {
   list(
     variance = 0, intercept = 0, weight = numeric(length(spaces)),
+    groups = numeric(length(groups$labels)),
     scale = lapply(spaces, function(space) {
       numeric(if (space$kind == "kernel") {
         length(kernel_parameters(space$kernel))
@@ -80,9 +84,9 @@ move_along <- function(moves, direction, step, open) {
     at <- direction$at
     s <- direction$space
     moves$scale[[s]][at] <- moves$scale[[s]][at] + step
-  } else if (kind == "weight") {
+  } else if (kind %in% c("weight", "groups")) {
     s <- direction$space
-    moves$weight[s] <- moves$weight[s] + step
+    moves[[kind]][s] <- moves[[kind]][s] + step
   } else {
     moves[[kind]] <- moves[[kind]] + step
   }
@@ -92,6 +96,9 @@ move_along <- function(moves, direction, step, open) {
 moved_process <- function(process, spaces, moves) {
   process$variance <- process$variance * exp(moves$variance)
   process$intercept <- process$intercept * exp(moves$intercept)
+  if (length(moves$groups)) {
+    process$groups$variance <- process$groups$variance * exp(moves$groups)
+  }
   if (any(moves$weight != 0)) {
     weights <- process$weights * exp(moves$weight)
     # The size of a sum is the process's.
@@ -148,13 +155,14 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   each <- classes * length(at)^3
   count <- max(40, min(20 * length(directions) + 20, process_work / each))
   open <- lapply(spaces, open_parameters, settings$tune)
+  start <- start_moves(spaces, process$groups)
   shown <- tuning_progress(settings$progress)
   on.exit(shown$done())
   free <- vapply(directions, `[[`, "", "kind") == "variance"
   # With the variance where it is, and from there with all; of large variances one step of Newton's
   # thinks too well, and folds decide.
   search <- climb_moves(
-    start_moves(spaces), directions[!free], open, score$left_out, count / 2, shown
+    start, directions[!free], open, score$left_out, count / 2, shown
   )
   first <- search
   if (any(free) && !search$interrupted) {
@@ -164,7 +172,7 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   # The start is there, too: no search is taken that predicts worse.
   ends <- unique(list(
     search[c("moves", "log_loss")], first[c("moves", "log_loss")],
-    list(moves = start_moves(spaces), log_loss = first$start)
+    list(moves = start, log_loss = first$start)
   ))
   folds <- NULL
   interrupted <- search$interrupted
@@ -196,6 +204,7 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   if (!any(counted)) {
     return(NULL)
   }
+  codes <- if (!is.null(process$groups)) points[[length(points)]][, at, drop = FALSE]
   power <- settings$power[at]
   share <- (power %||% rep(1, length(at)))[counted]
   points <- Map(function(space, points) {
@@ -205,7 +214,7 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     }
     # Repeated objects are one regressor.
     points[settings$objects[at], at, drop = FALSE]
-  }, spaces, points)
+  }, spaces, points[seq_along(spaces)])
   spaces <- lapply(spaces, function(space) {
     space["take"] <- list(NULL)
     space
@@ -231,6 +240,7 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     moved <- moved_process(process, spaces, moves)
     size <- space_sizes(moved$spaces, points)
     k <- combine_blocks(unname(Map(block, seq_along(spaces), moved$spaces, size)), moved$process)
+    if (!is.null(codes)) k <- k + group_kernel(moved$process, codes)
     phi <- pivoted_root(k, tuning_rank)$features
     list(phi = process_design(moved$process, phi, numeric(length(y)))$phi, place = rowSums(k))
   }

@@ -10,7 +10,7 @@
 #' @param x A numeric matrix, n objects by d predictors, or a data frame; a named list of these, one
 #'   for each feature space, of square kernel matrices (with `kernel = precomputed()`), of features
 #'   (with [basis()]) and of factors (with [categorical()]), all with n rows; or, for the formula
-#'   method, `formula`: one space. Rows that have names are matched by these, also with those of
+#'   method, `formula`: one space, and random intercepts, `(1 | g)`. Rows that have names are matched by these, also with those of
 #'   `y`, if it has any; others are in the same order.
 #' @param y Classes, length n: a factor, text, logical, 0/1 or -1/+1. All levels
 #'   of a factor are classes; one without rows warns and has its prior.
@@ -84,6 +84,14 @@
 #'   the means between 1/2 and 4, a priori near 2, which `print()` shows; with `tune = FALSE` and
 #'   `"gibbs"` it is 1. The sampler has the hyperparameters that were tuned so;
 #'   with large v its chains mix slowly.
+#'
+#' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
+#'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}: a process more, whose kernel is 1 within a
+#'   group and 0 between groups, not part of `combine`. There may be several grouping factors, also
+#'   nested ones, `(1 | g / h)`, each with a variance. It is tuned by left-out rows, of which others
+#'   of the same group stay, not by left-out groups. [predict()] has the effect of a group that the
+#'   fit knows, for others the variance \eqn{v_g}{v_g}; `re.form = NA` leaves both out. Draws of
+#'   rows of one new group are independent.
 #'
 #' @section Model with weights: Latent \eqn{y_{cn} \sim N(w_c k_n, 1)}{y_cn ~ N(w_c k_n, 1)}
 #'   for class c and object n, whose class is that of the largest;
@@ -349,7 +357,7 @@ settle_process <- function(settings) {
 }
 
 refuse_process_prior <- function(prior) {
-  given <- c("variance", "intercept")
+  given <- c("variance", "intercept", "groups")
   given <- given[lengths(prior[given]) > 0L]
   if (length(given)) {
     bk_abort(
@@ -412,7 +420,7 @@ mkprobit_model <- list(
   prior = "mkprobit_prior", arguments = mkprobit_arguments,
   settle = settle_mkprobit,
   rows = list(
-    linear = FALSE, weights = TRUE, response = function(settings) "declared",
+    linear = FALSE, intercepts = TRUE, weights = TRUE, response = function(settings) "declared",
     read = function(...) space_rows(...)
   ),
   job = function(...) mkprobit_job(...), run = function(...) mkprobit_run(...),

@@ -372,6 +372,8 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #' @param variance,intercept Of `coefficients = "process"`, to which the others
 #'   do not apply: variance of the process and standard deviation of the constant
 #'   of each class, positive numbers. `NULL`, the default: tuned, from 16 and 3.
+#' @param groups Of `coefficients = "process"`: variance of the effects of every grouping factor,
+#'   `(1 | g)`, a positive number. `NULL`, the default: tuned, one each, from 1.
 #' @return An object of class `c("mkprobit_prior", "bayeskernel_prior")`, a list
 #'   with the arguments as elements; `weights` and what was not given are `NULL`
 #'   until [mkprobit()] knows the composite.
@@ -386,7 +388,7 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #' @export
 mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL, theta = c(1, 1),
                            weight_hyper = c("learned", "fixed"), variance = NULL,
-                           intercept = NULL) {
+                           intercept = NULL, groups = NULL) {
   weight_hyper <- check_choice(weight_hyper, c("learned", "fixed"), "weight_hyper")
   # A probability, or the parameter of a Dirichlet law.
   most <- if (weight_hyper == "fixed") Inf else 1
@@ -403,7 +405,8 @@ mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL, th
       theta = positive_numbers(theta, "theta", c("shape", "rate")),
       weight_hyper = weight_hyper,
       variance = if (!is.null(variance)) prior_number(variance, "variance"),
-      intercept = if (!is.null(intercept)) prior_number(intercept, "intercept")
+      intercept = if (!is.null(intercept)) prior_number(intercept, "intercept"),
+      groups = if (!is.null(groups)) prior_number(groups, "groups")
     ),
     class = c("mkprobit_prior", "bayeskernel_prior")
   )
@@ -671,7 +674,8 @@ format.mkprobit_prior <- function(x, digits = 4, ...) {
     ),
     "1 / (2 lengthscale^2)" = paste0("gamma", prior_text(x$theta, digits)),
     "variance of a process" = shown(x$variance, "tuned"),
-    "sd of its constants" = shown(x$intercept, "tuned")
+    "sd of its constants" = shown(x$intercept, "tuned"),
+    "variance of its groups" = shown(x$groups, "tuned")
   )
 }
 

@@ -51,7 +51,8 @@ new_rows <- function(object, newdata, groups = "as given", named = FALSE, first 
 # A sampler that stored no random effects knows none of its groups.
 forget_groups <- function(object, random, all = FALSE) {
   for (t in seq_along(random)) {
-    if (all || is.null(object$posterior$random[[t]]$mean)) {
+    known <- object$posterior$random[[t]]$mean %||% object$posterior$process$groups
+    if (all || is.null(known)) {
       random[[t]]$group[] <- 0L
     }
   }

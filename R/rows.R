@@ -204,7 +204,7 @@ refuse_linear_terms <- function(design, model, intercepts = FALSE) {
           "With such terms: bkm(), whose gp() terms are curves, of two classes",
           "or numbers; linear: bsvm()."
         ),
-        if (length(design$random) && model %in% c("gpsvm", "mkprobit")) {
+        if (length(design$random) && model == "gpsvm") {
           paste(
             "Groups can be a predictor, too: `y ~ x + g` with kernel =",
             "rbf(columns = \"x\") + categorical(columns = \"g\")."
