@@ -197,6 +197,10 @@ mkprobit_left_out_cpp <- function(features, y, classes, settings) {
     .Call(`_bayeskernel_mkprobit_left_out_cpp`, features, y, classes, settings)
 }
 
+mkprobit_log_prob_cpp <- function(mean, sd, y, settings) {
+    .Call(`_bayeskernel_mkprobit_log_prob_cpp`, mean, sd, y, settings)
+}
+
 linear_moments_cpp <- function(rows, posterior, threads) {
     .Call(`_bayeskernel_linear_moments_cpp`, rows, posterior, threads)
 }

@@ -296,16 +296,12 @@ fold_log_prob <- function(phi, y, classes, fold, control) {
     if (isTRUE(core$status$interrupted)) {
       return(NULL)
     }
-    own <- core$posterior
-    for (j in seq_along(control$sharpness)) {
-      own$components[[1L]]$mean <- core$mean * control$sharpness[j]
-      found <- core_call(mkprobit_predict_cpp(
-        own, source(on), "sum", list(
-          nodes = control$nodes, threads = control$threads, progress = FALSE
-        )
-      ))
-      out[on, j] <- found$log_prob[cbind(seq_len(sum(on)), y[on])]
-    }
+    found <- core_call(mkprobit_predict_cpp(core$posterior, source(on), "sum", list(
+      nodes = control$nodes, threads = control$threads, progress = FALSE
+    )))
+    out[on, ] <- core_call(mkprobit_log_prob_cpp(
+      t(found$mean), t(sqrt(1 + found$var)), as.integer(y)[on], control
+    ))$log_prob
   }
   out
 }

@@ -651,6 +651,19 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// mkprobit_log_prob_cpp
+Rcpp::List mkprobit_log_prob_cpp(const Rcpp::NumericMatrix& mean, const Rcpp::NumericMatrix& sd, const Rcpp::IntegerVector& y, const Rcpp::List& settings);
+RcppExport SEXP _bayeskernel_mkprobit_log_prob_cpp(SEXP meanSEXP, SEXP sdSEXP, SEXP ySEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type mean(meanSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type sd(sdSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type y(ySEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(mkprobit_log_prob_cpp(mean, sd, y, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 // linear_moments_cpp
 Rcpp::List linear_moments_cpp(const Rcpp::List& rows, const Rcpp::List& posterior, int threads);
 RcppExport SEXP _bayeskernel_linear_moments_cpp(SEXP rowsSEXP, SEXP posteriorSEXP, SEXP threadsSEXP) {
@@ -943,6 +956,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_mkprobit_draws_cpp", (DL_FUNC) &_bayeskernel_mkprobit_draws_cpp, 4},
     {"_bayeskernel_mkprobit_gibbs_cpp", (DL_FUNC) &_bayeskernel_mkprobit_gibbs_cpp, 2},
     {"_bayeskernel_mkprobit_left_out_cpp", (DL_FUNC) &_bayeskernel_mkprobit_left_out_cpp, 4},
+    {"_bayeskernel_mkprobit_log_prob_cpp", (DL_FUNC) &_bayeskernel_mkprobit_log_prob_cpp, 4},
     {"_bayeskernel_linear_moments_cpp", (DL_FUNC) &_bayeskernel_linear_moments_cpp, 3},
     {"_bayeskernel_draw_moments_cpp", (DL_FUNC) &_bayeskernel_draw_moments_cpp, 5},
     {"_bayeskernel_draw_values_cpp", (DL_FUNC) &_bayeskernel_draw_values_cpp, 4},

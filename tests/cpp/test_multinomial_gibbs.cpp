@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "check.hpp"
@@ -144,6 +145,64 @@ static double geweke(WeightPrior weights, bool lengthscales, bool collapsed,
     }
   }
   return check.largest();
+}
+
+// The process prior: features Phi with Phi'Phi the covariance of the functions
+// but for the noise that each object's is divided by, and unit coefficients.
+// Sweeps and new responses leave the functions' covariance as it is.
+TEST("sweeps on features of a process leave its joint law as it is") {
+  constexpr Index n = 4, classes = 3;
+  const MatrixXd x = normal_matrix(2, n, 41);
+  const VectorXd noise = (VectorXd(n) << 1.0, 1.6, 1.0, 1.2).finished();
+  MatrixXd cov(n, n);
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j < n; ++j) {
+      const double k = std::exp(-0.5 * (x.col(i) - x.col(j)).squaredNorm());
+      cov(i, j) = (2.0 * k + 0.5) / (noise[i] * noise[j]);
+    }
+  }
+  const MatrixXd phi = cov.llt().matrixU();
+  const Composite composite(
+      {Source::given(Source::View(phi.data(), phi.rows(), phi.cols()))},
+      Combination::sum, false);
+  MultinomialGibbsSettings set;
+  set.scales = LatentScales::fixed;
+  set.weights = WeightPrior::fixed;
+  MultinomialChain chain(composite, {0, 1, 2, 0}, classes, VectorXd::Ones(1),
+                         set, 42, 0, 0);
+  PriorCheck check;
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j <= i; ++j) check.expect("covariance", cov(i, j));
+  }
+  check.expect("between classes", 0.0);
+  check.expect("fourth moment", 3.0 * cov(1, 1) * cov(1, 1));
+  for (Index c = 0; c < classes; ++c) check.expect("class", 1.0 / 3.0);
+  const int sweeps = check::slow() ? 60000 : 12000;
+  for (int k = 0; k < sweeps; ++k) {
+    chain.sweep();
+    const MatrixXd f = chain.latent();
+    std::vector<double> now;
+    for (Index i = 0; i < n; ++i) {
+      for (Index j = 0; j <= i; ++j) {
+        now.push_back(f.col(i).dot(f.col(j)) / classes);
+      }
+    }
+    now.push_back((f(0, 0) * f(1, 0) + f(0, 2) * f(2, 1)) / 2.0);
+    now.push_back(f.col(1).array().pow(4).mean());
+    for (Index c = 0; c < classes; ++c) {
+      now.push_back(static_cast<double>(
+                        std::count(chain.t.begin(), chain.t.end(), c)) /
+                    static_cast<double>(n));
+    }
+    check.add(now);
+    chain.state.y = f;
+    Stream stream(543, 0, 1, k, 0);
+    for (Index i = 0; i < n; ++i) {
+      for (Index c = 0; c < classes; ++c) chain.state.y(c, i) += stream.normal();
+      chain.state.y.col(i).maxCoeff(&chain.t[i]);
+    }
+  }
+  CHECK(check.largest() < 4.5);
 }
 
 TEST("a sum's sweeps leave the prior as it is, collapsed or not") {

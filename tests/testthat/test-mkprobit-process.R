@@ -82,6 +82,33 @@ test_that("it is basis() with the features of an eigendecomposition", {
   )
 })
 
+test_that("it is basis() with K U D^-1/2 and a constant, to eight digits", {
+  data <- three_clouds(30)
+  new <- data$x[1:8, ] + 0.4
+  k <- exp(-squared_distance(data$x, data$x) / (2 * 0.5^2))
+  parts <- eigen(k, TRUE)
+  features <- function(x) {
+    cross <- exp(-squared_distance(x, data$x) / (2 * 0.5^2))
+    list(x = cbind(sqrt(2) * cross %*% parts$vectors %*% diag(1 / sqrt(parts$values)), 1.5))
+  }
+  settled <- list(tol = 1e-15, tolw = 1e-12, max_iter = 20000)
+  by_hand <- mkprobit(
+    features(data$x), data$y, kernel = basis(), coefficients = "weights", seed = 1, threads = 1,
+    control = c(latent_scales = "fixed", settled)
+  )
+  fit <- mkprobit(
+    data$x, data$y, kernel = rbf(0.5), standardize = FALSE, tune = FALSE, seed = 1, threads = 1,
+    prior = mkprobit_prior(variance = 2, intercept = 1.5), control = settled
+  )
+  gap <- function(x, ...) {
+    max(abs(unname(predict(fit, x, ...)) - unname(predict(by_hand, features(x), ...))))
+  }
+  expect_lt(gap(data$x, type = "link"), 1e-8)
+  expect_lt(gap(data$x, type = "prob"), 1e-8)
+  # Of other rows f has the same mean; the rest of its variance is the process's alone.
+  expect_lt(gap(new, type = "link"), 1e-8)
+})
+
 test_that("composites are sums and products of kernels of size one", {
   data <- three_clouds()
   spaces <- list(u = data$x[, 1, drop = FALSE], v = data$x[, 2, drop = FALSE])

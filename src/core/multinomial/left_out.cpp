@@ -1,10 +1,14 @@
 #include "multinomial/left_out.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "eigen.hpp"
+#include "multinomial/conic.hpp"
 #include "multinomial/design.hpp"
 #include "multinomial/mean_field.hpp"
 #include "multinomial/regression.hpp"
@@ -46,12 +50,75 @@ void LeftOutClass::find(const Eigen::Ref<const MatrixXd>& k, Index first,
   }
 }
 
+bool few_objects(const MultinomialFit& fit, const Design& design) {
+  constexpr double kMostNumbers = 1e7;
+  const double n = static_cast<double>(design.rows());
+  const double m = static_cast<double>(design.regressors());
+  return fit.settings().scales == LatentScales::fixed && design.kept() &&
+         n * n <= 3.0 * m * m && n * n <= kMostNumbers &&
+         static_cast<Index>(fit.active(0).size()) == design.regressors();
+}
+
+ClassMoments left_out_by_objects(const MultinomialFit& fit,
+                                 const Design& design, const MatrixXd& f,
+                                 const MatrixXd& bend, Executor& executor) {
+  // Of a smaller curvature one minus b would have no digits.
+  constexpr double kLeast = 1e-8;
+  const Index n = design.rows(), classes = f.rows();
+  const VectorXd power = fit.settings().power.size() > 0
+                             ? fit.settings().power
+                             : VectorXd::Ones(n);
+  std::vector<Index> all(static_cast<std::size_t>(n));
+  std::iota(all.begin(), all.end(), Index{0});
+  MatrixXd cov = MatrixXd::Zero(n, n), scratch;
+  weighted_gram(MatrixXd(design.matrix().transpose()),
+                fit.used_alpha().row(0).cwiseInverse().transpose(), scratch,
+                cov);
+  const auto diagonal = [&](const VectorXd& h) {
+    RegressionFactor factor;
+    factor.compute(cov, h.cwiseInverse(), all, MatrixXd());
+    return VectorXd(factor.variance().cwiseQuotient(h));
+  };
+  const VectorXd seen = diagonal(power);
+  MatrixXd mean(classes, n), sd(classes, n);
+  executor.run(classes, [&](Index c) {
+    const VectorXd h = bend.row(c).transpose().cwiseProduct(power).cwiseMax(
+        kLeast);
+    const VectorXd b = diagonal(h);
+    for (Index i = 0; i < n; ++i) {
+      const double slope = power[i] * (fit.y()(c, i) - f(c, i));
+      mean(c, i) = f(c, i) - (1.0 - b[i]) / (h[i] * b[i]) * slope;
+      sd(c, i) = std::sqrt(1.0 + (1.0 - seen[i]) / (power[i] * seen[i]));
+    }
+  });
+  return {std::move(mean), std::move(sd)};
+}
+
 }  // namespace detail
+
+VectorXd class_log_probability(const ClassMoments& at,
+                               const std::vector<Index>& labels, Index nodes,
+                               double sharpness, Executor& executor) {
+  constexpr Index kBlock = 64;
+  const Index n = at.mean.cols(), classes = at.mean.rows();
+  VectorXd out(n);
+  executor.run((n + kBlock - 1) / kBlock, [&](Index block) {
+    ConicRule rule(classes, nodes);
+    VectorXd mean(classes);
+    for (Index i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
+      mean = sharpness * at.mean.col(i);
+      out[i] = rule.log_probability(mean.data(), at.sd.col(i).data(),
+                                    labels[static_cast<std::size_t>(i)]);
+    }
+  });
+  return out;
+}
 
 VectorXd left_out(const MultinomialFit& fit, const Design& design, bool own,
                   Executor& executor) {
-  return left_out_probability(fit, left_out_moments(fit, design, own, executor),
-                              1.0, executor);
+  return class_log_probability(left_out_moments(fit, design, own, executor),
+                               fit.labels(), fit.settings().nodes, 1.0,
+                               executor);
 }
 
 }  // namespace bayeskernel

@@ -50,6 +50,18 @@ struct ClassMoments {
   MatrixXd mean, sd;
 };
 
+namespace detail {
+
+// Where regressors are about as many as objects: with C = K' A^-1 K and the
+// curvatures h of a class, v_n = ((C^-1 + H)^-1)_nn = (1 - b_n) / h_n for b the
+// diagonal of (I + H^1/2 C H^1/2)^-1. N^3 / 3 multiply-adds a class.
+bool few_objects(const MultinomialFit& fit, const Design& design);
+ClassMoments left_out_by_objects(const MultinomialFit& fit,
+                                 const Design& design, const MatrixXd& f,
+                                 const MatrixXd& bend, Executor& executor);
+
+}  // namespace detail
+
 // `own`: object n is regressor n. Some 2 M^2 N multiply-adds a class.
 inline ClassMoments left_out_moments(const MultinomialFit& fit,
                                        const Design& design, bool own,
@@ -85,6 +97,9 @@ inline ClassMoments left_out_moments(const MultinomialFit& fit,
   tiles([&](Index at, ConicRule& rule) {
     rule.curvature(f.col(at).data(), fit.labels()[at], bend.col(at).data());
   });
+  if (!own && detail::few_objects(fit, design)) {
+    return detail::left_out_by_objects(fit, design, f, bend, executor);
+  }
   std::optional<detail::LeftOutClass> common;
   if (fit.shared()) common.emplace(fit.factor(0), own);
   executor.run(classes, [&](Index c) {
@@ -130,24 +145,10 @@ inline ClassMoments left_out_moments(const MultinomialFit& fit,
   return {std::move(mean), std::move(sd)};
 }
 
-// log P(t_n | the other objects), where the means are `sharpness` as large.
-inline VectorXd left_out_probability(const MultinomialFit& fit,
-                                     const ClassMoments& at, double sharpness,
-                                     Executor& executor) {
-  constexpr Index kBlock = 64;
-  const Index n = at.mean.cols(), classes = at.mean.rows();
-  VectorXd out(n);
-  executor.run((n + kBlock - 1) / kBlock, [&](Index block) {
-    ConicRule rule(classes, fit.settings().nodes);
-    VectorXd mean(classes);
-    for (Index i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
-      mean = sharpness * at.mean.col(i);
-      out[i] = rule.log_probability(mean.data(), at.sd.col(i).data(),
-                                    fit.labels()[i]);
-    }
-  });
-  return out;
-}
+// log P(t_n) at these moments, where the means are `sharpness` as large.
+VectorXd class_log_probability(const ClassMoments& at,
+                               const std::vector<Index>& labels, Index nodes,
+                               double sharpness, Executor& executor);
 
 // log P(t_n | the other objects).
 VectorXd left_out(const MultinomialFit& fit, const Design& design,
