@@ -489,3 +489,71 @@ print.combined_classifiers <- function(x, ...) {
   ))
   invisible(x)
 }
+
+# Groups -----------------------------------------------------------------------
+
+# Effects of each grouping factor's levels on each class's latent function. `condVar`: their
+# variances, which leave out those between classes.
+#' @exportS3Method
+#' @noRd
+ranef.mkprobit <- function(object, condVar = TRUE, ...) {
+  check_no_dots(...)
+  condVar <- check_flag(condVar, "condVar")
+  groups <- grouping_factors(object)
+  found <- group_coefficients(object)
+  last <- cumsum(lengths(groups$levels))
+  out <- lapply(seq_along(groups$labels), function(t) {
+    levels <- groups$levels[[t]]
+    at <- last[t] - rev(seq_along(levels)) + 1L
+    frame <- as.data.frame(t(found$mean[, at, drop = FALSE]) * sqrt(groups$variance[t]))
+    dimnames(frame) <- list(levels, object$levels)
+    if (condVar) {
+      var <- apply(found$var[, at, drop = FALSE] * groups$variance[t], 2L, diag, simplify = FALSE)
+      attr(frame, "postVar") <- simplify2array(var)
+    }
+    frame
+  })
+  structure(stats::setNames(out, groups$labels), class = "ranef_bayeskernel")
+}
+
+#' @exportS3Method
+#' @noRd
+VarCorr.mkprobit <- function(x, sigma = 1, ...) {
+  groups <- grouping_factors(x)
+  new_varcorr(stats::setNames(lapply(groups$variance, function(variance) {
+    matrix(variance, 1L, 1L, dimnames = rep(list("(Intercept)"), 2L))
+  }), groups$labels))
+}
+
+#' @exportS3Method lme4::ngrps
+#' @noRd
+ngrps.mkprobit <- function(object, ...) {
+  groups <- grouping_factors(object)
+  stats::setNames(lengths(groups$levels), groups$labels)
+}
+
+grouping_factors <- function(object) {
+  groups <- object$posterior$process$groups
+  if (is.null(groups)) need_random(object)
+  groups
+}
+
+# Coefficients of the indicators of levels, classes x levels: the last but for the constants.
+group_coefficients <- function(object) {
+  process <- object$posterior$process
+  levels <- sum(lengths(process$groups$levels))
+  classes <- length(object$levels)
+  core <- object$posterior$core
+  moments <- if (object$method == "vb") {
+    object$coefficients[c("mean", "var")]
+  } else {
+    w <- do.call(cbind, lapply(core$chains, `[[`, "mean"))
+    mean <- rowMeans(w)
+    list(
+      mean = matrix(mean, classes),
+      var = matrix(rowSums((w - mean)^2) / max(1, ncol(w) - 1), classes)
+    )
+  }
+  at <- ncol(moments$mean) - (process$intercept > 0) - rev(seq_len(levels)) + 1L
+  lapply(moments, function(x) x[, at, drop = FALSE])
+}

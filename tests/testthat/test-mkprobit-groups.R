@@ -76,6 +76,25 @@ test_that("a random intercept is a kernel of the groups, by dense algebra", {
   expect_identical(predict(readRDS(home), new, type = "prob"), predict(fit, new, type = "prob"))
 })
 
+test_that("effects of groups are what a known group adds to a function", {
+  data <- grouped_clouds()
+  fit <- grouped_process(y ~ u + v + (1 | g), data, kernel = rbf(0.9), standardize = FALSE)
+  effects <- ranef(fit)
+  new <- data.frame(u = 0.2, v = 0.1, g = as.character(1:5))
+  added <- predict(fit, new, type = "link") - predict(fit, new, type = "link", re.form = NA)
+  expect_equal(as.matrix(effects$g), added, tolerance = 1e-8, ignore_attr = TRUE)
+  expect_identical(dimnames(effects$g), list(as.character(1:5), letters[1:3]))
+  # u = 0.7 Z' a with K = cov(y) - 1: variance 0.7 - c' (K + I)^-1 c.
+  cross <- 0.7 * outer(as.character(data$g), as.character(1:5), `==`)
+  var <- 0.7 - colSums(cross * solve(dense_cov(data, data) + diag(nrow(data)), cross))
+  expect_equal(attr(effects$g, "postVar")[2, 2, ], var, tolerance = 1e-6)
+  expect_equal(VarCorr(fit)$g[1, 1], 0.7)
+  expect_output(print(effects), "Random effects of g")
+  expect_bk_error(
+    ranef(mkprobit(y ~ u, data, tune = FALSE, threads = 1)), "argument", "no random effects"
+  )
+})
+
 test_that("rows that are repeated, and every row an inducing object, change nothing", {
   data <- grouped_clouds()
   fit <- grouped_process(y ~ u + v + (1 | g), data, kernel = rbf(0.9), standardize = FALSE)
