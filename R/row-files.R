@@ -82,28 +82,45 @@ file_reader <- function(source, call) {
   )
 }
 
-# The response and names of groups stay text: a block of them may look like numbers.
+# The response and names of groups stay text: a block of them may look like numbers. Predictors are
+# read as numbers until one is none: from that block on R finds what they are.
 open_text <- function(source, file, call) {
-  connection <- open_file(file, call)
+  connection <- columns <- NULL
+  open <- function() {
+    connection <<- open_file(file, call)
+    columns <<- text_columns(connection, file, source$sep, call)
+  }
+  close <- function() if (!is.null(connection)) base::close(connection)
   done <- FALSE
-  on.exit(if (!done) close(connection))
-  columns <- text_columns(connection, file, source$sep, call)
+  on.exit(if (!done) close())
+  open()
   check_same_columns(columns, source$all_columns, quoted(file), call)
   text <- columns %in% c(source$response, setdiff(source$raw, source$columns))
+  classes <- ifelse(text, "character", "numeric")
+  rows <- 0
+  block <- function(n, classes) {
+    without_zero_bytes(as.list(utils::read.table(
+      connection, sep = source$sep, quote = "\"", comment.char = "", nrows = n, col.names = columns,
+      colClasses = classes, check.names = FALSE, strip.white = TRUE, as.is = TRUE
+    )), file, call)
+  }
   done <- TRUE
   list(
     read = function(n) {
-      without_zero_bytes({
-        if (more_text(connection)) {
-          as.list(utils::read.table(
-            connection, sep = source$sep, quote = "\"", comment.char = "", nrows = n,
-            col.names = columns, colClasses = ifelse(text, "character", NA), check.names = FALSE,
-            strip.white = TRUE, as.is = TRUE
-          ))
-        }
-      }, file, call)
+      if (!more_text(connection)) {
+        return(NULL)
+      }
+      part <- tryCatch(block(n, classes), error = function(e) {
+        close()
+        open()
+        if (rows > 0) block(rows, "character")
+        classes[!text] <<- NA
+        block(n, classes)
+      })
+      rows <<- rows + rows_of_list(part)
+      part
     },
-    close = function() close(connection)
+    close = close
   )
 }
 

@@ -218,6 +218,20 @@ test_that("columns that are no numbers", {
   expect_match(conditionMessage(condition), "\"many\" in row 250")
 })
 
+test_that("text and logical values that come late in a file are found", {
+  d <- data.frame(a = as.character(1:70000), g = "01", y = rep(0:1, 35000))
+  d$g[69000] <- "u"
+  fit <- function() bkm(y ~ a + (1 | g), row_source(file, "y"), threads = 1, method = "vb")
+  file <- csv_of(d)
+  expect_setequal(fit()$posterior$random[[1]]$levels, c("01", "u"))
+  d$a[65540] <- "many"
+  file <- csv_of(d)
+  condition <- expect_source_refusal(
+    bkm(y ~ a, row_source(file, "y"), threads = 1), "argument", "`a`"
+  )
+  expect_match(conditionMessage(condition), "\"many\" in row 65540")
+})
+
 test_that("text among the numbers of a database is not taken for 0", {
   d <- source_data(50)
   con <- sqlite_of(data.frame(d$x, y = d$y))
