@@ -227,7 +227,7 @@ column_lengths <- function(kernel, d) {
   differ <- FALSE
   for (leaf in kernel_leaves(kernel)) {
     ell <- leaf$lengthscale
-    if (is.null(ell) || leaf$kind == "periodic") next
+    if (is.null(ell) || has_argument(leaf, "period")) next
     at <- leaf$columns %||% seq_len(d)
     out[at] <- pmin(out[at], ell)
     differ <- differ || length(unique(ell)) > 1L

@@ -4,14 +4,9 @@
 
 is_ranked <- function(leaf) !is.null(leaf$rank)
 
-has_rank <- function(kernel) {
-  any(vapply(kernel_leaves(kernel), is_ranked, NA))
-}
+has_rank <- function(kernel) any_leaf(kernel, is_ranked)
 
-check_rank <- function(rank, lengthscale, ard, call = user_call()) {
-  if (is.null(rank)) {
-    return(NULL)
-  }
+refuse_scales <- function(rank, lengthscale, ard, call = user_call()) {
   if (!is.null(lengthscale) || isTRUE(ard)) {
     bk_abort(
       "kernel", "A kernel with `rank` has no length-scales.",
@@ -22,7 +17,6 @@ check_rank <- function(rank, lengthscale, ard, call = user_call()) {
       column = "rank", found = rank, call = call
     )
   }
-  check_count(rank, name = "rank", kind = "kernel", call = call)
 }
 
 is_whole_projection <- function(leaf) {

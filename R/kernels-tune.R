@@ -428,7 +428,7 @@ tuning_box <- function(parameters, process, prior) {
   leaf <- parameter_leaves(process$kernel)
   roles <- parameter_roles(process$kernel)
   # The bounds of length-scales mean distances; a periodic kernel knows none.
-  turns <- leaf$kind == "periodic"
+  turns <- leaf$turns
   bound <- function(k) {
     ell <- c(0.05, 20)[k] * process$medians[leaf$at]
     if (!is.null(prior$lengthscale)) ell[!turns] <- prior$lengthscale[k]

@@ -102,93 +102,58 @@ NULL
 #' @rdname kernels
 #' @export
 rbf <- function(lengthscale = NULL, variance = 1, ard = FALSE, columns = NULL, rank = NULL) {
-  lengthscale <- check_lengthscale(lengthscale)
-  ard <- check_flag(ard) || length(lengthscale) > 1L
-  rank <- check_rank(rank, lengthscale, ard)
-  out <- new_leaf(
-    "rbf", columns, lengthscale = lengthscale, variance = check_positive(variance), ard = ard
+  if (!is.null(rank)) refuse_scales(rank, lengthscale, ard)
+  new_leaf(
+    "rbf", lengthscale = lengthscale, rank = rank, variance = variance, ard = ard,
+    columns = columns
   )
-  if (!is.null(rank)) out$rank <- rank
-  out
 }
 
 #' @rdname kernels
 #' @export
 matern <- function(nu = 3 / 2, lengthscale = NULL, variance = 1, ard = FALSE, columns = NULL) {
-  if (!is_smoothness(nu)) {
-    abort_argument(nu, "nu", "1/2, 3/2 or 5/2", kind = "kernel")
-  }
-  lengthscale <- check_lengthscale(lengthscale)
   new_leaf(
-    "matern", columns, nu = as.double(nu), lengthscale = lengthscale,
-    variance = check_positive(variance), ard = check_flag(ard) || length(lengthscale) > 1L
+    "matern", nu = nu, lengthscale = lengthscale, variance = variance, ard = ard,
+    columns = columns
   )
 }
-
-is_smoothness <- function(nu) is_finite_scalar(nu) && nu %in% c(0.5, 1.5, 2.5)
 
 #' @rdname kernels
 #' @export
 periodic <- function(period = 1, lengthscale = NULL, variance = 1, columns = NULL) {
   new_leaf(
-    "periodic", columns,
-    period = check_positive(period, "period"),
-    lengthscale = if (!is.null(lengthscale)) {
-      check_positive(lengthscale, "lengthscale")
-    },
-    variance = check_positive(variance)
+    "periodic", period = period, lengthscale = lengthscale, variance = variance, columns = columns
   )
 }
 
 #' @rdname kernels
 #' @export
 linear <- function(variance = 1, columns = NULL) {
-  new_leaf("linear", columns, variance = check_positive(variance))
+  new_leaf("linear", variance = variance, columns = columns)
 }
 
 #' @rdname kernels
 #' @export
 polynomial <- function(degree = 2, offset = 1, variance = 1, columns = NULL) {
-  new_leaf(
-    "polynomial", columns, degree = check_count(degree, kind = "kernel"),
-    offset = check_number(offset, 0, kind = "kernel"), variance = check_positive(variance)
-  )
+  new_leaf("polynomial", degree = degree, offset = offset, variance = variance, columns = columns)
 }
 
 #' @rdname kernels
 #' @export
 categorical <- function(variance = 1, columns = NULL) {
-  new_leaf("categorical", columns, variance = check_positive(variance))
+  new_leaf("categorical", variance = variance, columns = columns)
 }
 
 #' @rdname kernels
 #' @export
-precomputed <- function() new_kernel("precomputed")
+precomputed <- function() new_leaf("precomputed")
 
 #' @rdname kernels
 #' @export
-basis <- function(degree = NULL) {
-  if (!is.null(degree)) {
-    degree <- check_count(degree, 1L, 5L, kind = "kernel")
-  }
-  new_kernel("basis", degree = degree)
-}
+basis <- function(degree = NULL) new_leaf("basis", degree = degree)
 
 new_kernel <- function(kind, ...) {
   structure(list(kind = kind, ...), class = "bayeskernel_kernel")
-}
-
-# A kernel of points. Without `columns` it looks at all.
-new_leaf <- function(kind, columns, ...) {
-  if (!is_columns(columns)) {
-    abort_argument(
-      columns, "columns", "NULL, or different names or numbers of columns", kind = "kernel"
-    )
-  }
-  if (is.numeric(columns)) columns <- as.integer(columns)
-  out <- new_kernel(kind, ...)
-  if (!is.null(columns)) out$columns <- columns
-  out
 }
 
 is_columns <- function(x) {
@@ -218,36 +183,22 @@ is_lengthscale <- function(x) {
 
 is_kernel <- function(x) inherits(x, "bayeskernel_kernel")
 
-# Every kind of kernel: the function that makes it, by the name that stands for it wherever a kernel
-# is taken.
-kernel_makers <- function() {
-  list(
-    rbf = rbf, matern = matern, periodic = periodic, linear = linear, polynomial = polynomial,
-    categorical = categorical, precomputed = precomputed, basis = basis
-  )
-}
-
 # A kernel by its name, or by the function that makes it, as an object.
 as_kernel <- function(x) {
-  makers <- kernel_makers()
-  if (is_string(x) && x %in% names(makers)) {
-    return(makers[[x]]())
+  known <- names(kernel_kinds)
+  if (is_string(x) && x %in% known) {
+    return(new_leaf(x))
   }
-  made <- vapply(makers, identical, NA, x)
-  if (any(made)) makers[[which(made)]]() else x
+  own <- Filter(function(name) identical(get0(name, topenv()), x), known)
+  if (is.function(x) && length(own)) new_leaf(own) else x
 }
 
 is_precomputed <- function(kernel) kernel$kind == "precomputed"
 
 # Those without parameters, which are no part of others.
-stands_alone <- function(kernel) kernel$kind %in% c("precomputed", "basis")
+stands_alone <- function(kernel) isTRUE(kind_of(kernel)$alone)
 
-has_kind <- function(kernel, kinds) {
-  any(vapply(kernel_leaves(kernel), function(leaf) leaf$kind %in% kinds, NA))
-}
-
-# Leaves that measure distances.
-scaled_kinds <- c("rbf", "matern", "periodic")
+has_kind <- function(kernel, kind) any_leaf(kernel, function(leaf) leaf$kind == kind)
 
 # Combination ------------------------------------------------------------------
 
@@ -361,40 +312,7 @@ format.bayeskernel_kernel <- function(x, ...) {
     }, "")
     return(paste(parts, collapse = " * "))
   }
-  arguments <- switch(x$kind,
-    rbf = c(format_scales(x), format_ard(x)),
-    matern = c(nu = sprintf("%d/2", as.integer(2 * x$nu)), format_scales(x), format_ard(x)),
-    periodic = c(period = format_each(x$period), format_scales(x)),
-    linear = c(variance = format_each(x$variance)),
-    polynomial = c(
-      degree = format_each(x$degree), offset = format_each(x$offset),
-      variance = format_each(x$variance)
-    ),
-    categorical = if (leaf_variance(x) != 1) {
-      c(variance = format_each(x$variance))
-    },
-    basis = c(degree = if (!is.null(x$degree)) format_each(x$degree)),
-    character()
-  )
-  if (!is.null(x$columns)) {
-    arguments <- c(arguments, columns = format_columns(x$columns))
-  }
-  sprintf(
-    "%s(%s)", x$kind, paste(names(arguments), arguments,
-      sep = " = ", collapse = ", ", recycle0 = TRUE
-    )
-  )
-}
-
-format_scales <- function(leaf) {
-  if (is_ranked(leaf)) {
-    return(c(rank = format_each(leaf$rank), variance = format_each(leaf$variance)))
-  }
-  c(lengthscale = format_lengthscale(leaf$lengthscale), variance = format_each(leaf$variance))
-}
-
-format_ard <- function(leaf) {
-  c(ard = if (leaf$ard && length(leaf$lengthscale) < 2L) "TRUE")
+  format_leaf(x)
 }
 
 # Names where they are known.
@@ -437,31 +355,6 @@ print.bayeskernel_kernel <- function(x, ...) {
   formulas <- formulas[!duplicated(formulas)]
   print_facts(c(Kernel = format(x), formulas))
   invisible(x)
-}
-
-kernel_formula <- function(leaf) {
-  switch(leaf$kind,
-    rbf = if (is_ranked(leaf)) {
-      "variance * exp(-sum((projection %*% (x - z))^2) / 2)"
-    } else if (leaf$ard) {
-      "variance * exp(-sum((x - z)^2 / lengthscale^2) / 2)"
-    } else {
-      "variance * exp(-|x - z|^2 / (2 * lengthscale^2))"
-    },
-    matern = sprintf(
-      "variance * %s, u^2 = %g * sum((x - z)^2 / lengthscale^2)",
-      switch(as.character(leaf$nu),
-        "0.5" = "exp(-u)", "1.5" = "(1 + u) * exp(-u)",
-        "(1 + u + u^2 / 3) * exp(-u)"
-      ), 2 * leaf$nu
-    ),
-    periodic = paste("variance * exp(-2 * sum(sin(pi * (x - z) / period)^2) /", "lengthscale^2)"),
-    linear = "variance * x'z",
-    polynomial = "variance * (x'z + offset)^degree",
-    precomputed = "the data are the kernel matrix",
-    categorical = "variance where all columns agree, else 0",
-    basis = "the columns, or their products, are regressors"
-  )
 }
 
 # Parameters -------------------------------------------------------------------
@@ -521,8 +414,8 @@ leaf_parameters <- function(leaf) {
   if (stands_alone(leaf)) {
     return(stats::setNames(numeric(), character()))
   }
-  if (!(leaf$kind %in% scaled_kinds)) {
-    return(c(variance = leaf_variance(leaf)))
+  if (!has_lengthscale(leaf)) {
+    return(c(variance = leaf_variance(leaf), period = leaf$period))
   }
   if (is_ranked(leaf)) {
     return(c(variance = leaf$variance, projection_values(leaf)))
@@ -539,11 +432,11 @@ leaf_parameters <- function(leaf) {
 # categorical() of earlier versions had none.
 leaf_variance <- function(leaf) leaf$variance %||% 1
 
-# The kind of the leaf that each of kernel_parameters() is of, and its number.
+# The number of the leaf that each of kernel_parameters() is of, and whether it repeats.
 parameter_leaves <- function(kernel) {
   leaves <- kernel_leaves(kernel)
   at <- rep(seq_along(leaves), lengths(lapply(leaves, leaf_parameters)))
-  data.frame(at = at, kind = vapply(leaves, `[[`, "", "kind")[at])
+  data.frame(at = at, turns = vapply(leaves, has_argument, NA, "period")[at])
 }
 
 # What each of kernel_parameters() is, which a column's name may not tell.
@@ -566,7 +459,7 @@ check_kernel <- function(kernel, name = "kernel", call = user_call()) {
     abort_argument(
       kernel, name, paste(
         "a kernel such as rbf(), or its name:",
-        paste(quoted(names(kernel_makers())), collapse = ", ")
+        paste(quoted(names(kernel_kinds)), collapse = ", ")
       ), kind = "kernel", call = call
     )
   }
@@ -575,29 +468,14 @@ check_kernel <- function(kernel, name = "kernel", call = user_call()) {
 
 # What the functions above make, which someone may have changed since.
 is_whole_kernel <- function(kernel) {
-  positive <- function(x) is_finite_scalar(x) && x > 0
-  number <- function(x) is_finite_scalar(x) && x >= 0
-  scaled <- function(kernel) {
-    positive(kernel$variance) && is_flag(kernel$ard) && is_lengthscale(kernel$lengthscale)
+  if (!is.list(kernel) || !is_columns(kernel$columns) || !is_string(kernel$kind)) {
+    return(FALSE)
   }
-  columns <- is.list(kernel) && is_columns(kernel$columns)
-  columns && is_string(kernel$kind) && switch(kernel$kind,
-    rbf = scaled(kernel) && is_whole_projection(kernel),
-    matern = scaled(kernel) && is_smoothness(kernel$nu),
-    periodic = positive(kernel$variance) && positive(kernel$period) &&
-      (is.null(kernel$lengthscale) || positive(kernel$lengthscale)),
-    linear = positive(kernel$variance),
-    polynomial = positive(kernel$variance) && number(kernel$offset) &&
-      number(kernel$degree) && kernel$degree == trunc(kernel$degree),
-    categorical = positive(leaf_variance(kernel)),
-    precomputed = TRUE,
-    basis = is.null(kernel$degree) || (number(kernel$degree) &&
-      kernel$degree >= 1 && kernel$degree == trunc(kernel$degree)),
-    sum = ,
-    product = is.list(kernel$children) && length(kernel$children) > 0L &&
-      all(vapply(kernel$children, is_whole_kernel, NA)),
-    FALSE
-  )
+  if (kernel$kind %in% c("sum", "product")) {
+    return(is.list(kernel$children) && length(kernel$children) > 0L &&
+      all(vapply(kernel$children, is_whole_kernel, NA)))
+  }
+  kernel$kind %in% names(kernel_kinds) && is_whole_leaf(kernel)
 }
 
 #' Columns of a kernel as numbers
@@ -618,7 +496,7 @@ place_columns <- function(kernel, d, columns = NULL, terms = NULL, source = seq_
       at <- find_columns(leaf$columns, columns, terms, source, call)
       leaf$columns <- stats::setNames(at, columns[at])
     }
-    if (leaf$kind == "periodic") leaf$unit <- unname(scale[at])
+    if (has_argument(leaf, "period")) leaf$unit <- unname(scale[at])
     leaf
   })
 }
@@ -667,7 +545,7 @@ place_kernel <- function(kernel, rows) {
 #' @noRd
 resolve_lengthscale <- function(kernel, median, d = NULL, columns = NULL, call = user_call()) {
   map_leaves(kernel, function(leaf) {
-    if (!(leaf$kind %in% scaled_kinds)) {
+    if (!has_lengthscale(leaf)) {
       return(leaf)
     }
     if (is_ranked(leaf)) {
@@ -680,7 +558,7 @@ resolve_lengthscale <- function(kernel, median, d = NULL, columns = NULL, call =
     if (is.null(leaf$lengthscale)) {
       leaf$lengthscale <- leaf_median(leaf, median)
     }
-    if (!is.null(d) && leaf$kind != "periodic") {
+    if (!is.null(d) && has_argument(leaf, "ard")) {
       leaf$lengthscale <- column_lengthscales(leaf, d, call)
       if (leaf$ard && is.null(names(leaf$lengthscale))) {
         own <- if (is.null(leaf$columns)) columns else names(leaf$columns)
@@ -693,7 +571,7 @@ resolve_lengthscale <- function(kernel, median, d = NULL, columns = NULL, call =
 
 # That of a periodic kernel has no unit.
 leaf_median <- function(leaf, median) {
-  if (leaf$kind == "periodic") {
+  if (has_argument(leaf, "period")) {
     1
   } else if (is.function(median)) {
     median(leaf$columns)
@@ -739,10 +617,10 @@ update_kernel <- function(kernel, log_parameters) {
     if (is_ranked(leaf)) {
       a <- leaf$projection
       leaf$projection[] <- matrix(take_plain(length(a)), nrow(a), byrow = TRUE)
-    } else if (leaf$kind %in% scaled_kinds) {
+    } else if (has_lengthscale(leaf)) {
       leaf$lengthscale[] <- take(length(leaf$lengthscale))
     }
-    if (leaf$kind == "periodic") leaf$period <- take(1L)
+    if (has_argument(leaf, "period")) leaf$period <- take(1L)
     leaf
   })
   stopifnot(at == length(log_parameters))
@@ -755,19 +633,19 @@ kernel_to_core <- function(kernel, d, call = user_call()) {
   kernel <- map_leaves(kernel, function(leaf) {
     if (is_ranked(leaf)) {
       stopifnot(is.numeric(leaf$projection))
-    } else if (leaf$kind %in% scaled_kinds) {
+    } else if (has_lengthscale(leaf)) {
       stopifnot(is.numeric(leaf$lengthscale))
+      if (has_argument(leaf, "ard")) {
+        leaf$lengthscale <- unname(column_lengthscales(leaf, d, call))
+      }
     }
-    if (!is_ranked(leaf) && leaf$kind %in% c("rbf", "matern")) {
-      leaf$lengthscale <- unname(column_lengthscales(leaf, d, call))
-    }
-    if (leaf$kind == "periodic" && is.null(leaf$unit)) leaf$unit <- 1
-    if (leaf$kind == "categorical") leaf$variance <- leaf_variance(leaf)
+    if (has_argument(leaf, "period") && is.null(leaf$unit)) leaf$unit <- 1
+    if (!stands_alone(leaf)) leaf$variance <- leaf_variance(leaf)
     if (!is.null(leaf$columns)) {
       stopifnot(is.numeric(leaf$columns))
       leaf$columns <- unname(leaf$columns)
     }
-    leaf
+    kind_of(leaf)$core(leaf)
   })
   unclass_tree(kernel)
 }

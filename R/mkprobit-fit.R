@@ -128,7 +128,7 @@ open_spaces <- function(rows, settings) {
   spaces <- Map(function(space, points) {
     d <- nrow(points)
     space$open <- vapply(kernel_leaves(space$kernel), function(leaf) {
-      leaf$kind %in% scaled_kinds && is.null(leaf$lengthscale)
+      has_lengthscale(leaf) && is.null(leaf$lengthscale)
     }, NA)
     space$kernel <- resolve_lengthscale(
       space$kernel, function(columns) {
@@ -308,16 +308,15 @@ settle_composite <- function(spaces, settings) {
   settings
 }
 
-has_scale <- function(space) has_kind(space$kernel, scaled_kinds)
+has_scale <- function(space) any_leaf(space$kernel, has_lengthscale)
 
 check_product <- function(spaces) {
   if (length(spaces) == 1L) {
     return(invisible())
   }
   for (space in spaces) {
-    kind <- space$kernel$kind
-    negative <- kind == "basis" || has_negative(space$kernel)
-    if (negative) {
+    # They have no powers.
+    if (any_leaf(space$kernel, function(leaf) kind_of(leaf)$negative(leaf))) {
       bk_abort(
         "kernel", "A product needs kernels without negative values.",
         c(
@@ -326,7 +325,7 @@ check_product <- function(spaces) {
             "Accepted: rbf(), matern(), periodic(), categorical(),", "polynomial() of even degree."
           )
         ),
-        column = space$name, found = kind
+        column = space$name, found = space$kernel$kind
       )
     }
   }

@@ -448,20 +448,10 @@ kernel_diagonal <- function(kernel, points) {
     at <- kernel$columns %||% seq_len(nrow(points))
     square <- colSums(points[at, , drop = FALSE]^2)
     switch(kernel$kind,
-      rbf = , matern = , periodic = ,
-      categorical = rep(leaf_variance(kernel), ncol(points)),
-      linear = kernel$variance * square,
-      polynomial = kernel$variance * (square + kernel$offset)^kernel$degree,
       sum = Reduce(`+`, lapply(kernel$children, value)),
-      product = Reduce(`*`, lapply(kernel$children, value))
+      product = Reduce(`*`, lapply(kernel$children, value)),
+      kind_of(kernel)$diagonal(kernel, square)
     )
   }
   value(kernel)
-}
-
-# Kernels with negative values have no powers.
-has_negative <- function(kernel) {
-  any(vapply(kernel_leaves(kernel), function(leaf) {
-    leaf$kind == "linear" || (leaf$kind == "polynomial" && leaf$degree %% 2 == 1)
-  }, NA))
 }

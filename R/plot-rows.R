@@ -75,8 +75,7 @@ draw_random_effects <- function(x, pars, main) {
 # of a periodic one is no distance.
 lengthscales <- function(x) {
   all <- c(numeric(), kernel_parameters(x$kernel))
-  found <- all[parameter_roles(x$kernel) == "lengthscale" &
-    parameter_leaves(x$kernel)$kind != "periodic"]
+  found <- all[parameter_roles(x$kernel) == "lengthscale" & !parameter_leaves(x$kernel)$turns]
   stats::setNames(found, sub("lengthscale\\.", "", names(found)))
 }
 

@@ -80,31 +80,7 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rat
                        cov_df = NULL, cov_scale = NULL, rho = 0.01, rho_beta = NULL,
                        x_mean_var = 1e8, x_df = NULL, x_scale = 0.01, inclusion = NULL,
                        intercept_var = NULL, sd_scale = NULL) {
-  out <- list(
-    beta_var = if (!is.null(beta_var)) {
-      prior_vector(beta_var, "beta_var", positive = TRUE)
-    },
-    beta_mean = prior_vector(beta_mean, "beta_mean", positive = FALSE),
-    var_shape = if (!is.null(var_shape)) prior_number(var_shape, "var_shape"),
-    var_rate = if (!is.null(var_rate)) prior_number(var_rate, "var_rate"),
-    cov_df = if (!is.null(cov_df)) prior_number(cov_df, "cov_df"),
-    cov_scale = if (!is.null(cov_scale)) prior_scale(cov_scale, "cov_scale"),
-    rho = prior_number(rho, "rho", upper = 1),
-    rho_beta = if (!is.null(rho_beta)) {
-      positive_numbers(rho_beta, "rho_beta", c("a1", "a0"), "NULL, or ")
-    },
-    x_mean_var = prior_number(x_mean_var, "x_mean_var"),
-    x_df = if (!is.null(x_df)) prior_number(x_df, "x_df"),
-    x_scale = prior_scale(x_scale, "x_scale"),
-    inclusion = if (!is.null(inclusion)) {
-      check_choice(inclusion, c("column", "term"), "inclusion")
-    },
-    intercept_var = if (!is.null(intercept_var)) {
-      prior_number(intercept_var, "intercept_var")
-    },
-    sd_scale = if (!is.null(sd_scale)) prior_number(sd_scale, "sd_scale")
-  )
-  structure(out, class = c("bsvm_prior", "bayeskernel_prior"))
+  new_prior("bsvm_prior", as.list(environment()))
 }
 
 #' Prior of the Bayesian kernel machine
@@ -179,19 +155,7 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, var_
                       noise_rate = 0.01, cov_df = NULL, cov_scale = NULL, rho = 0.01,
                       rho_beta = NULL, x_mean_var = 1e8, x_df = NULL, x_scale = 0.01,
                       inclusion = NULL, sd_scale = NULL) {
-  shared <- bsvm_prior(
-    beta_var, beta_mean, var_shape, var_rate, cov_df, cov_scale, rho, rho_beta,
-    x_mean_var, x_df, x_scale, inclusion, intercept_var, sd_scale
-  )
-  own <- list(
-    slab_shape = if (!is.null(slab_shape)) {
-      prior_number(slab_shape, "slab_shape")
-    },
-    slab_rate = if (!is.null(slab_rate)) prior_number(slab_rate, "slab_rate"),
-    noise_shape = prior_number(noise_shape, "noise_shape"),
-    noise_rate = prior_number(noise_rate, "noise_rate")
-  )
-  structure(c(unclass(shared), own), class = c("bkm_prior", "bayeskernel_prior"))
+  new_prior("bkm_prior", as.list(environment()))
 }
 
 #' Bounds for the tuning of gpsvm()
@@ -213,16 +177,7 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, var_
 #' gpsvm_prior(variance = c(0.1, 100))
 #' @export
 gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(1e-6, 10)) {
-  structure(
-    list(
-      lengthscale = if (!is.null(lengthscale)) {
-        prior_range(lengthscale, "lengthscale")
-      },
-      variance = prior_range(variance, "variance"),
-      nugget = prior_range(nugget, "nugget")
-    ),
-    class = c("gpsvm_prior", "bayeskernel_prior")
-  )
+  new_prior("gpsvm_prior", as.list(environment()))
 }
 
 #' Prior of Bayesian additive regression kernels
@@ -311,42 +266,18 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
                        scale = if (is.null(gamma) && is.null(epsilon)) {
                          c(2, 1e-4)
                        }, reach = NULL) {
-  if (!is.null(scale)) {
-    scale <- positive_numbers(scale, "scale", c("a", "b"), "NULL, or ")
-  }
-  alpha <- check_alpha(alpha)
+  given <- as.list(environment())
   if (is.null(gamma) && is.null(epsilon) && !is.null(scale)) {
-    epsilon <- 1
+    given$epsilon <- 1
     # As many kernels as are expected of gamma = 1, gamma times.
-    gamma <- prior_number(kernels, "kernels") / levy(alpha, 1, epsilon)$kernels[["continuous"]]
+    given$gamma <- prior_number(kernels, "kernels") /
+      levy(check_alpha(alpha), 1, 1)$kernels[["continuous"]]
   }
-  gamma <- prior_number(gamma %||% 5, "gamma")
-  epsilon <- prior_number(epsilon %||% 0.5, "epsilon")
-  kernels <- levy(alpha, gamma, epsilon)$kernels[["continuous"]]
-  structure(
-    list(
-      alpha = alpha, gamma = gamma, epsilon = epsilon, kernels = kernels,
-      scale = scale,
-      lambda_shape = prior_number(lambda_shape, "lambda_shape"),
-      lambda_rate = prior_number(lambda_rate, "lambda_rate"),
-      inclusion = positive_numbers(inclusion, "inclusion", c("a", "b")),
-      phi = if (identical(phi, "loguniform")) {
-        phi
-      } else {
-        positive_numbers(phi, "phi", c("shape", "rate"), "\"loguniform\", or ")
-      },
-      max_kernels = if (!is.null(max_kernels)) {
-        check_count(max_kernels, 1, name = "max_kernels", kind = "prior")
-      },
-      vectors = if (!is.null(vectors)) {
-        check_count(vectors, 1, name = "vectors", kind = "prior")
-      },
-      reach = if (!is.null(reach)) {
-        check_number(reach, 0, name = "reach", closed = c(TRUE, FALSE), kind = "prior")
-      }
-    ),
-    class = c("bark_prior", "bayeskernel_prior")
-  )
+  given$gamma <- given$gamma %||% 5
+  given$epsilon <- given$epsilon %||% 0.5
+  out <- new_prior("bark_prior", given)
+  out$kernels <- levy(out$alpha, out$gamma, out$epsilon)$kernels[["continuous"]]
+  out
 }
 
 #' Prior of the multinomial probit model
@@ -389,27 +320,13 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL, theta = c(1, 1),
                            weight_hyper = c("learned", "fixed"), variance = NULL,
                            intercept = NULL, groups = NULL) {
-  weight_hyper <- check_choice(weight_hyper, c("learned", "fixed"), "weight_hyper")
+  out <- new_prior("mkprobit_prior", as.list(environment()))
   # A probability, or the parameter of a Dirichlet law.
-  most <- if (weight_hyper == "fixed") Inf else 1
-  structure(
-    list(
-      tau = if (!is.null(tau)) prior_number(tau, "tau"),
-      nu = if (!is.null(nu)) prior_number(nu, "nu"),
-      alpha0 = prior_number(alpha0, "alpha0"),
-      weights = if (length(weights) == 1L) {
-        prior_number(weights, "weights", upper = most)
-      } else if (!is.null(weights)) {
-        positive_numbers(weights, "weights", c("first", "second"), "a probability, or ")
-      },
-      theta = positive_numbers(theta, "theta", c("shape", "rate")),
-      weight_hyper = weight_hyper,
-      variance = if (!is.null(variance)) prior_number(variance, "variance"),
-      intercept = if (!is.null(intercept)) prior_number(intercept, "intercept"),
-      groups = if (!is.null(groups)) prior_number(groups, "groups")
-    ),
-    class = c("mkprobit_prior", "bayeskernel_prior")
-  )
+  if (length(weights) == 1L) {
+    most <- if (out$weight_hyper == "fixed") Inf else 1
+    out$weights <- prior_number(weights, "weights", upper = most)
+  }
+  out
 }
 
 #' Prior of kernel logistic regression on a learned projection
@@ -445,21 +362,14 @@ mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL, th
 klr_prior <- function(alpha = 1, epsilon = 0.1, gamma = c(1, 1),
                       coefficients = c("truncated", "continuous"), log_lambda = c(0, 1, 1, 1),
                       intercept_rate = 1, max_kernels = 60) {
-  out <- list(
-    alpha = check_alpha(alpha), epsilon = prior_number(epsilon, "epsilon"),
-    gamma = positive_numbers(gamma, "gamma", c("a", "b")),
-    coefficients = check_choice(coefficients, c("truncated", "continuous"), "coefficients"),
-    log_lambda = check_log_lambda(log_lambda),
-    intercept_rate = check_number(intercept_rate, 1e-4, 1e4, "intercept_rate", kind = "prior"),
-    max_kernels = check_count(max_kernels, 0, 1000, name = "max_kernels", kind = "prior")
-  )
+  out <- new_prior("klr_prior", as.list(environment()))
   kernels <- klr_kernels_cpp(out)
   if (!is.finite(kernels) || kernels <= 0) {
     abort_argument(
       epsilon, "epsilon", "of a size that expects a finite number of kernels", kind = "prior"
     )
   }
-  structure(out, class = c("klr_prior", "bayeskernel_prior"))
+  out
 }
 
 check_log_lambda <- function(x) {
@@ -681,9 +591,85 @@ format.mkprobit_prior <- function(x, digits = 4, ...) {
 
 # Checks ----------------------------------------------------------------------
 
+# The arguments of each prior in the order of its list, and what each may be: a function of the value
+# and its name. Defaults stand in the signatures.
+prior_arguments <- function() {
+  number <- or_null(prior_number)
+  # The linear models; noise and slabs are of those with a family.
+  linear <- list(
+    beta_var = or_null(function(x, name) prior_vector(x, name, TRUE)),
+    beta_mean = function(x, name) prior_vector(x, name, FALSE),
+    var_shape = number, var_rate = number, cov_df = number, cov_scale = or_null(prior_scale),
+    rho = function(x, name) prior_number(x, name, upper = 1),
+    rho_beta = or_null(numbers_of(c("a1", "a0"), "NULL, or ")),
+    x_mean_var = prior_number, x_df = number, x_scale = prior_scale,
+    inclusion = or_null(one_of("column", "term")), intercept_var = number, sd_scale = number
+  )
+  list(
+    bsvm_prior = linear,
+    bkm_prior = c(linear, list(
+      slab_shape = number, slab_rate = number,
+      noise_shape = prior_number, noise_rate = prior_number
+    )),
+    gpsvm_prior = list(
+      lengthscale = or_null(prior_range), variance = prior_range, nugget = prior_range
+    ),
+    bark_prior = list(
+      alpha = function(x, name) check_alpha(x), gamma = prior_number, epsilon = prior_number,
+      kernels = function(x, name) x, scale = or_null(numbers_of(c("a", "b"), "NULL, or ")),
+      lambda_shape = prior_number, lambda_rate = prior_number,
+      inclusion = numbers_of(c("a", "b")),
+      phi = function(x, name) {
+        if (identical(x, "loguniform")) {
+          x
+        } else {
+          positive_numbers(x, name, c("shape", "rate"), "\"loguniform\", or ")
+        }
+      },
+      max_kernels = or_null(prior_count(1)), vectors = or_null(prior_count(1)),
+      reach = or_null(function(x, name) {
+        check_number(x, 0, name = name, closed = c(TRUE, FALSE), kind = "prior")
+      })
+    ),
+    mkprobit_prior = list(
+      tau = number, nu = number, alpha0 = prior_number,
+      weights = or_null(function(x, name) {
+        if (length(x) == 1L) {
+          x
+        } else {
+          positive_numbers(x, name, c("first", "second"), "a probability, or ")
+        }
+      }),
+      theta = numbers_of(c("shape", "rate")), weight_hyper = one_of("learned", "fixed"),
+      variance = number, intercept = number, groups = number
+    ),
+    klr_prior = list(
+      alpha = function(x, name) check_alpha(x), epsilon = prior_number,
+      gamma = numbers_of(c("a", "b")), coefficients = one_of("truncated", "continuous"),
+      log_lambda = function(x, name) check_log_lambda(x),
+      intercept_rate = function(x, name) check_number(x, 1e-4, 1e4, name, kind = "prior"),
+      max_kernels = prior_count(0, 1000)
+    )
+  )
+}
+
+new_prior <- function(class, given) {
+  checks <- prior_arguments()[[class]]
+  values <- lapply(stats::setNames(nm = names(checks)), function(name) {
+    checks[[name]](given[[name]], name)
+  })
+  structure(values, class = c(class, "bayeskernel_prior"))
+}
+
 prior_number <- function(x, name, upper = Inf) {
   check_number(x, 0, upper, name, closed = c(FALSE, FALSE), kind = "prior")
 }
+
+prior_count <- function(lower, upper = .Machine$integer.max) {
+  function(x, name) check_count(x, lower, upper, name, kind = "prior")
+}
+
+numbers_of <- function(names, or = "") function(x, name) positive_numbers(x, name, names, or)
 
 # As many positive numbers as there are names, in that order.
 positive_numbers <- function(x, name, names, or = "") {

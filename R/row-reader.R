@@ -7,8 +7,7 @@ open_source <- function(source, call) {
   check_source(source)
   switch(source$type,
     query = query_reader(source, call),
-    text = file_reader(source, text_parts, call),
-    binary = file_reader(source, binary_parts, call),
+    text = file_reader(source, call),
     matrix = matrix_reader(source)
   )
 }
@@ -100,16 +99,26 @@ block_matrix <- function(part, columns, first, call) {
       value <- as.double(value)
     }
     if (!is_plain_number(value)) {
+      # Of text the first that is no number.
+      at <- if (is.character(value)) {
+        which(is.na(suppressWarnings(as.numeric(value))) & !is.na(value))[1]
+      } else {
+        NA
+      }
       bk_abort(
         "argument", fit_header("Column `%s` is not numeric.", name),
         c(
-          sprintf("Found from row %.0f on: %s.", first + 1, describe_value(value)),
+          if (is.na(at)) {
+            sprintf("Found from row %.0f on: %s.", first + 1, describe_value(value))
+          } else {
+            sprintf("Found: %s in row %.0f.", quoted(value[at]), first + at)
+          },
           paste(
             "Accepted: numbers or logical values. Code the column as numbers,",
             "or leave it out of the source."
           )
         ),
-        column = name, row = first + 1, found = class(value), call = call
+        column = name, row = first + if (is.na(at)) 1 else at, found = class(value), call = call
       )
     }
     as.double(value)

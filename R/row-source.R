@@ -7,12 +7,13 @@
 #'
 #' @param x A connection of package DBI; or the names of one or more files, which are read one after
 #'   another; or a numeric matrix or data frame. Files are text with comma-separated values, whose
-#'   first line names the columns (compressed ones too), or were made by [write_rows()].
+#'   first line names the columns (compressed ones too). Parquet and large text are read faster by
+#'   a connection of package duckdb, `"select * from 'rows.parquet'"`.
 #' @param query For a connection: one statement that reads, as text: `SELECT`,
 #'   `WITH`, `VALUES` or `TABLE`. Others are not sent.
 #' @param y The response: the name of a column; for a matrix or data frame also a vector of labels.
-#'   Every other column is a predictor. `NULL`, the default: the response of files by
-#'   [write_rows()]; otherwise the source has no labels and serves for prediction alone.
+#'   Every other column is a predictor. `NULL`, the default: the source has no labels and serves
+#'   for prediction alone.
 #' @param sep For text files: the character between values, one of ASCII.
 #' @param ... No further arguments.
 #'
@@ -85,33 +86,18 @@ row_source.character <- function(x, y = NULL, sep = ",", ...) {
     abort_argument(sep, "sep", "one character of ASCII, no quote and no line end", call = call)
   }
   # Later changes of the working directory do not matter.
-  source <- list(type = "text", files = normalizePath(x, mustWork = FALSE))
-  heads <- lapply(source$files, function(file) {
-    file_head(file, sep, call)
+  source <- list(type = "text", files = normalizePath(x, mustWork = FALSE), sep = sep)
+  columns <- lapply(source$files, function(file) {
+    connection <- open_file(file, call)
+    on.exit(close(connection))
+    text_columns(connection, file, sep, call)
   })
-  binary <- vapply(heads, function(head) !is.null(head$levels), NA)
-  if (any(binary) && !all(binary)) {
-    bk_abort(
-      "argument", "The files of a row source are of different kinds.",
-      c(
-        paste("By write_rows():", list_some(quoted(x[binary]))),
-        paste("Text:", list_some(quoted(x[!binary]))), "Accepted: files of one kind."
-      ),
-      column = "x", found = x, call = call
-    )
-  }
-  source$sep <- sep
-  if (all(binary)) {
-    source$type <- "binary"
-    if (is.null(y)) y <- heads[[1]]$response
-  }
-  for (k in seq_along(heads)[-1]) {
+  for (k in seq_along(columns)[-1]) {
     check_same_columns(
-      heads[[k]]$columns, heads[[1]]$columns,
-      sprintf("%s, from %s", quoted(x[k]), quoted(x[1])), call
+      columns[[k]], columns[[1]], sprintf("%s, from %s", quoted(x[k]), quoted(x[1])), call
     )
   }
-  new_row_source(source, heads[[1]]$columns, y, call)
+  new_row_source(source, columns[[1]], y, call)
 }
 
 #' @rdname row_source
@@ -185,7 +171,6 @@ check_source <- function(x) {
     (is.null(x$response) || is_string(x$response)) && switch(x$type,
       query = methods::is(x$connection, "DBIConnection") && is_string(x$query),
       text = names(x$files) && is_separator(x$sep),
-      binary = names(x$files),
       matrix = length(dim(x$x)) == 2L && ncol(x$x) == length(x$all_columns) &&
         (is.null(x$labels) || length(x$labels) == nrow(x$x)),
       FALSE
@@ -202,7 +187,7 @@ print.row_source <- function(x, ...) {
   print_header("Row source", facts = list(
     From = switch(x$type,
       query = sprintf("%s: %s", class(x$connection)[1], x$query),
-      text = , binary = x$files,
+      text = x$files,
       matrix = sprintf("%s of %d rows", class(x$x)[1], nrow(x$x))
     ),
     Response = if (is.null(x$response)) "none" else x$response,

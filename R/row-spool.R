@@ -163,10 +163,11 @@ block_moments <- function(x, predictors = ncol(x)) {
   }
   all <- NULL
   missing <- numeric(ncol(x))
-  for (rows in split_rows(n, size)) {
-    moments <- column_moments_cpp(x, rows[1] - 1, length(rows))
+  for (first in seq(0, n - 1, by = size)) {
+    rows <- min(size, n - first)
+    moments <- column_moments_cpp(x, first, rows)
     missing <- missing + moments$missing
-    all <- merge_moments(all, moments, as.double(length(rows)))
+    all <- merge_moments(all, moments, rows)
   }
   finish_moments(all, missing)
 }

@@ -90,7 +90,7 @@ NULL
 
 #' Large data: rows that do not fit in memory
 #'
-#' [row_source()] names the rows of a database query, of text files or of files by [write_rows()];
+#' [row_source()] names the rows of a database query, of text files or of a matrix;
 #' `bsvm(source)` reads them in blocks. The first reading checks every value and keeps the rows in a
 #' temporary file of 8 bytes a value, in [tempdir()]; further passes read that file. So memory does
 #' not grow with the number of rows, the disk must have room, and a query need not give its rows in

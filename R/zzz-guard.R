@@ -98,7 +98,7 @@ local({
   )
   plain <- c(
     "auc", "balanced_error", "brier_score", "log_loss", "calibration", "kernel_matrix",
-    "kernel_parameters", "levy", "markov", "inclusion_path", "write_rows", paste0(models, "_prior"),
+    "kernel_parameters", "levy", "markov", "inclusion_path", paste0(models, "_prior"),
     paste0(models, "_control"), "hinge", "rbf", "matern", "periodic", "linear", "polynomial",
     "categorical", "basis", "stop_at", "combine_classifiers", "unit_low_rank", "unit_precision"
   )

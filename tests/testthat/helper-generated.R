@@ -59,9 +59,8 @@ generated_calls <- function(folder) {
   holed <- transform(d, a = replace(a, 3:5, NA))
   x <- as.matrix(d[c("a", "b")])
   p <- stats::runif(30)
-  files <- file.path(folder, c("rows", "rows.csv", "new"))
-  write_rows(x, d$y, files[1])
-  utils::write.csv(d[c("a", "b", "y")], files[2], row.names = FALSE)
+  file <- file.path(folder, "rows.csv")
+  utils::write.csv(d[c("a", "b", "y")], file, row.names = FALSE)
   call <- function(name, ...) list(name, list(...))
   quick <- function(...) call(..., seed = 1, threads = 1)
   short <- function(...) quick(..., chains = 1, ndraws = 30, control = list(warmup = 20))
@@ -101,8 +100,7 @@ generated_calls <- function(folder) {
     call("bark_prior", alpha = 1, gamma = 5, epsilon = 0.5, inclusion = c(1, 1)),
     call("bsvm_prior", beta_var = 1, var_shape = 1, rho = 0.5, cov_df = 4),
     call("gpsvm_prior", lengthscale = c(0.1, 10), variance = c(0.1, 10)),
-    call("write_rows", x, d$y, files[3], FALSE, "label"),
-    call("row_source", files[1]), call("row_source", files[2], "y", ","),
+    call("row_source", file, "y", ","),
     call("row_source", d[c("a", "b", "y")], "y"),
     call("inclusion_path", made[[2]], rho = c(0.1, 0.5)),
     quick("bsvm", y ~ a, d, weights = p, subset = p > 0.1, offset = p),

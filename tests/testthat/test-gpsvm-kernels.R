@@ -261,7 +261,7 @@ test_that("kernels go by their names in every model", {
     coef(bkm(Sepal.Length ~ gp(Petal.Length), d, threads = 1))
   )
   expect_bk_error(gpsvm(x, y, "radius"), "kernel", "or its name")
-  for (name in names(kernel_makers())) {
+  for (name in names(kernel_kinds)) {
     made <- match.fun(name)()
     expect_identical(as_kernel(name), made)
     expect_match(name, made$kind, fixed = TRUE)

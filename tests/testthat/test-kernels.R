@@ -251,3 +251,37 @@ test_that("kernel values beyond the range of numbers are an error", {
   expect_bk_error(kernel_matrix(linear(1e300) * linear(1e-300), x), "numeric", "range")
   expect_true(all(is.finite(kernel_matrix(rbf(1e140), x))))
 })
+
+test_that("a tenth kernel is one row of the table", {
+  space <- asNamespace("bayeskernel")
+  own <- space$kernel_kinds
+  table <- function(kinds) {
+    unlockBinding("kernel_kinds", space)
+    assign("kernel_kinds", kinds, space)
+    lockBinding("kernel_kinds", space)
+  }
+  on.exit(table(own))
+  table(c(own, list(exponential = kernel_kind(
+    own$matern$arguments[c("lengthscale", "variance", "ard")], "variance * exp(-d / lengthscale)",
+    core = function(leaf) c(list(kind = "matern", nu = 0.5), leaf[names(leaf) != "kind"])
+  ))))
+  # A name by itself is a kernel everywhere.
+  kernel <- as_kernel("exponential")
+  expect_identical(format(kernel), "exponential(lengthscale = NULL, variance = 1)")
+  expect_output(print(2 * kernel), "exp\\(-d / lengthscale\\)")
+  set.seed(1)
+  x <- matrix(rnorm(60), 30, dimnames = list(NULL, c("a", "b")))
+  y <- x[, 1]^2 + x[, 2] + rnorm(30) / 3 > 1
+  k <- kernel_matrix(new_leaf("exponential", lengthscale = 2, variance = 3), x, threads = 1)
+  expect_equal(k, 3 * exp(-as.matrix(dist(x)) / 2), ignore_attr = TRUE)
+  expect_bk_error(new_leaf("exponential", variance = -1), "kernel", "variance")
+  tampered <- replace(kernel, "variance", -1)
+  expect_bk_error(kernel_matrix(tampered, x), "kernel", "\"exponential\"")
+  # It is learned as the same function by another name is.
+  fit <- function(kernel) gpsvm(x, y, kernel, inducing = 8, tune = TRUE, threads = 1, seed = 1)
+  one <- fit("exponential")
+  other <- fit(matern(1 / 2))
+  expect_identical(one$posterior, other$posterior)
+  expect_identical(kernel_parameters(one), kernel_parameters(other))
+  expect_identical(predict(one, x, type = "link"), predict(other, x, type = "link"))
+})

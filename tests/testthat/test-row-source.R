@@ -34,22 +34,20 @@ expect_source_refusal <- function(code, kind, regexp) {
   first <- strsplit(conditionMessage(condition), "\n")[[1]][1]
   expect_lt(nchar(first), 80)
   expect_match(conditionMessage(condition), "\n\\* ")
-  expect_match(deparse(conditionCall(condition))[1], "bsvm|predict|row_source|write_rows")
+  expect_match(deparse(conditionCall(condition))[1], "bsvm|predict|row_source")
   invisible(condition)
 }
 
-test_that("a query, text, binary files and a matrix give identical fits", {
+test_that("a query, text files and a matrix give identical fits", {
   d <- source_data()
   frame <- data.frame(d$x, y = d$y)
   con <- sqlite_of(frame)
   on.exit(DBI::dbDisconnect(con))
-  binary <- rows_file()
-  write_rows(d$x, factor(d$y), binary)
   half <- seq_len(250)
   parts <- c(csv_of(frame[half, ]), csv_of(frame[-half, c(4, 2, 1, 3)]))
   sources <- list(
     row_source(d$x, d$y), row_source(frame, y = "y"), row_source(con, "select * from d", y = "y"),
-    row_source(csv_of(frame), y = "y"), row_source(parts, y = "y"), row_source(binary)
+    row_source(csv_of(frame), y = "y"), row_source(parts, y = "y")
   )
   fits <- lapply(sources, fit_source)
   for (fit in fits[-1]) {
@@ -57,18 +55,6 @@ test_that("a query, text, binary files and a matrix give identical fits", {
     expect_identical(fit$transform, fits[[1]]$transform)
     expect_identical(fit$levels, c("no", "yes"))
   }
-})
-
-test_that("files by several calls of write_rows() hold all the rows", {
-  d <- source_data()
-  file <- rows_file()
-  half <- seq_len(250)
-  y <- factor(d$y)
-  write_rows(d$x[half, ], y[half], file, response = "label")
-  write_rows(as.data.frame(d$x[-half, c(3, 1, 2)]), y[-half], file, append = TRUE)
-  source <- row_source(file)
-  expect_identical(source$response, "label")
-  expect_identical(fit_source(source)$posterior, fit_source(row_source(d$x, y))$posterior)
 })
 
 test_that("blocks have their size whatever the reader gives", {
@@ -229,7 +215,21 @@ test_that("columns that are no numbers", {
   condition <- expect_source_refusal(
     fit_source(row_source(csv_of(frame), y = "y")), "argument", "kind"
   )
-  expect_match(conditionMessage(condition), "\"many\" in line 251")
+  expect_match(conditionMessage(condition), "\"many\" in row 250")
+})
+
+test_that("text and logical values that come late in a file are found", {
+  d <- data.frame(a = as.character(1:70000), g = "01", y = rep(0:1, 35000))
+  d$g[69000] <- "u"
+  fit <- function() bkm(y ~ a + (1 | g), row_source(file, "y"), threads = 1, method = "vb")
+  file <- csv_of(d)
+  expect_setequal(fit()$posterior$random[[1]]$levels, c("01", "u"))
+  d$a[65540] <- "many"
+  file <- csv_of(d)
+  condition <- expect_source_refusal(
+    bkm(y ~ a, row_source(file, "y"), threads = 1), "argument", "`a`"
+  )
+  expect_match(conditionMessage(condition), "\"many\" in row 65540")
 })
 
 test_that("text among the numbers of a database is not taken for 0", {
@@ -316,9 +316,6 @@ test_that("files that are not there, differ, or end too soon", {
   other <- csv_of(stats::setNames(frame, c("a", "b", "d", "y")))
   condition <- expect_source_refusal(row_source(c(file, other), y = "y"), "dimension", "differ")
   expect_setequal(condition$column, c("c", "d"))
-  binary <- rows_file()
-  write_rows(d$x, factor(d$y), binary)
-  expect_source_refusal(row_source(c(file, binary), y = "y"), "argument", "different kinds")
   expect_source_refusal(row_source(character()), "argument", "x")
   source <- row_source(file, y = "y")
   unlink(file)
@@ -327,70 +324,12 @@ test_that("files that are not there, differ, or end too soon", {
   lines <- readLines(other)
   writeLines(c(lines[1:60], "1,2"), other)
   expect_source_refusal(fit_source(row_source(other, y = "y")), "argument", "cannot be read")
-  whole <- readBin(binary, "raw", file.size(binary))
-  writeBin(whole[seq_len(length(whole) - 100)], binary)
-  expect_source_refusal(fit_source(row_source(binary)), "argument", "middle of a block")
-  writeBin(whole[1:20], binary)
-  expect_source_refusal(row_source(binary), "argument", "first lines")
   empty <- rows_file()
   file.create(empty)
   expect_source_refusal(row_source(empty, y = "y"), "dimension", "columns")
 })
 
-test_that("write_rows() refuses what a fit would refuse", {
-  d <- source_data(50)
-  file <- rows_file()
-  refuse <- function(x = d$x, y = d$y == "yes", kind, regexp, ...) {
-    expect_source_refusal(write_rows(x, y, file, ...), kind, regexp)
-  }
-  x <- d$x
-  x[7, 2] <- NA
-  refuse(x, kind = "missing", regexp = "b")
-  refuse(y = d$y, kind = "response", regexp = "factor")
-  refuse(y = c(NA, d$y[-1] == "yes"), kind = "missing", regexp = "y")
-  refuse(y = d$x[, 1], kind = "response", regexp = "two classes")
-  refuse(y = TRUE, kind = "dimension", regexp = "y")
-  expect_source_refusal(
-    write_rows(d$x, d$y == "yes", file.path(tempfile(), "no", "folder")), "argument", "opened"
-  )
-  refuse(append = TRUE, kind = "argument", regexp = "no such file")
-  write_rows(d$x, d$y == "yes", file)
-  refuse(d$x[, 1:2], append = TRUE, kind = "dimension", regexp = "differ")
-  refuse(y = factor(d$y), append = TRUE, kind = "response", regexp = "classes")
-  text <- csv_of(data.frame(d$x, y = d$y))
-  expect_source_refusal(
-    write_rows(d$x, d$y == "yes", text, append = TRUE), "argument", "not made by write_rows"
-  )
-})
-
 # Promises that are not believed -----------------------------------------------
-
-test_that("a binary file's sizes are held against its length", {
-  d <- source_data(40)
-  file <- rows_file()
-  write_rows(d$x, d$y == "yes", file)
-  whole <- readBin(file, "raw", file.size(file))
-  size_of <- function(x) writeBin(as.integer(x), raw(), endian = "little")
-  head <- 8 + 4 + sum(nchar(c("FALSE", "TRUE", "y", "a", "b", "c")) + 1)
-  spoilt <- function(at, bytes) {
-    writeBin(replace(whole, at + seq_along(bytes), bytes), file)
-    file
-  }
-  time <- system.time({
-    for (p in c(1e9, 2^31 - 1, -1, 0, NA)) {
-      expect_source_refusal(row_source(spoilt(8, size_of(p))), "argument", "first lines")
-    }
-    for (n in c(1e9, 2^31 - 1, -1, 0, NA, 41)) {
-      expect_source_refusal(
-        fit_source(row_source(spoilt(head, size_of(n)))), "argument", "middle of a block"
-      )
-    }
-  })
-  expect_lt(time[["elapsed"]], 5)
-  label <- writeBin(0.5, raw(), endian = "little")
-  expect_source_refusal(fit_source(row_source(spoilt(head + 4, label))), "argument", "neither 0")
-  expect_source_refusal(row_source(spoilt(12, as.raw(0xff))), "argument", "names that cannot be")
-})
 
 test_that("names of files, separators and columns that are none", {
   for (x in list("", NA_character_, c("a", ""), tempdir(), "stdin", "clipboard")) {
@@ -406,10 +345,6 @@ test_that("names of files, separators and columns that are none", {
   expect_source_refusal(row_source(file), "dimension", "UTF-8")
   x <- matrix(1, 2, 1, dimnames = list(NULL, "caf\xe9"))
   expect_source_refusal(row_source(x), "argument", "UTF-8")
-  expect_source_refusal(
-    write_rows(cbind(a = 1:2), 0:1, rows_file(), response = "a"), "argument", "response"
-  )
-  expect_source_refusal(write_rows(cbind(a = 1), 0, ""), "argument", "file")
 })
 
 test_that("a second statement in a query is an error, a semicolon is not", {
@@ -548,9 +483,7 @@ test_that("an empty text is a class and a group, an empty cell no number", {
   file <- csv_of(d[c("a", "y")])
   fit <- fit_source(row_source(file, y = "y"))
   expect_identical(fit$levels, c("", "x"))
-  binary <- rows_file()
-  write_rows(cbind(a = d$a), factor(d$y), binary)
-  expect_equal(coef(fit_source(row_source(binary))), coef(fit))
+  expect_equal(coef(fit_source(row_source(d["a"], d$y))), coef(fit))
   fit <- bkm(y ~ a + (1 | g), row_source(csv_of(d), y = "y"), threads = 1)
   expect_identical(fit$posterior$random[[1]]$levels, c("", "u", "v"))
   d$g <- rep(c(NA, 1, 2), 20)
