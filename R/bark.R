@@ -409,6 +409,5 @@ bark_model <- list(
   job = bark_job, chains = bark_chains, draws = bark_draws,
   watched = watched_names, traced = watched_names,
   words = function(names) bark_words(names), collect = bark_collect,
-  validate = validate_bark,
   free_state = c("location", "count", "varphi", "unit_column")
 )

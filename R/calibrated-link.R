@@ -17,12 +17,6 @@ hinge_links <- function(object) {
 
 is_calibrated <- function(object) !is.null(object$link$slope)
 
-whole_link <- function(fit) {
-  classes <- length(fit$levels)
-  has_shape(fit$link$slope, 1) && fit$link$slope > 0 &&
-    has_shape(fit$link$intercept, if (classes > 2L) classes else 1)
-}
-
 # Adds `link` to a fit from `left_out`: a list of `mean` and `var`, a column a machine, of rows
 # given the others, `y`, numbers of classes from 0, `weights`, and `own`, the fit's own robust
 # moments of the rows if the others are such; or the reason why there are none.

@@ -272,7 +272,7 @@ check_resume <- function(start, model, settings) {
       column = "resume"
     )
   }
-  validate_fit(start)
+  refuse_changed(start)
 }
 
 # The fit whose chains go on until there are `draws` of them: with as many as that nothing is left

@@ -27,6 +27,7 @@
 #' confint(fit, "x")
 #' @export
 coef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
+  check_whole(object)
   check_no_dots(...)
   scale <- check_choice(scale, c("data", "model"), "scale")
   out <- coefficient_mean(object, scale)
@@ -36,12 +37,14 @@ coef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
 #' @rdname coef.bayeskernel_fit
 #' @export
 fixef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
+  check_whole(object)
   coef.bayeskernel_fit(object, scale, ...)
 }
 
 #' @rdname coef.bayeskernel_fit
 #' @export
 vcov.bayeskernel_fit <- function(object, scale = c("data", "model"), type = NULL, ...) {
+  check_whole(object)
   check_no_dots(...)
   scale <- check_choice(scale, c("data", "model"), "scale")
   out <- coefficient_cov(with_vcov(object, type), scale)
@@ -81,6 +84,7 @@ unit_effects <- function(object, term, condVar) {
 #' @rdname coef.bayeskernel_fit
 #' @export
 confint.bayeskernel_fit <- function(object, parm, level = 0.95, type = NULL, ...) {
+  check_whole(object)
   check_no_dots(...)
   level <- check_number(level, 0, 1, "level", closed = FALSE)
   table <- parameters(with_vcov(object, type), level)
@@ -245,6 +249,7 @@ fixed_sd <- function(object, scale = "data") {
 #' VarCorr(fit)
 #' @export
 ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
+  check_whole(object)
   check_no_dots(...)
   condVar <- check_flag(condVar, "condVar")
   need_random(object)
@@ -330,6 +335,7 @@ slice_sd <- function(v) {
 #' @rdname ranef.bayeskernel_fit
 #' @export
 VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
+  check_whole(x)
   need_random(x)
   random <- x$posterior$random
   covariances <- lapply(seq_along(random), function(t) {

@@ -31,6 +31,7 @@ NULL
 #' @rdname draws
 #' @export
 as.array.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
+  check_whole(x)
   draws <- parameter_draws(x, ndraws, seed)
   if (is.null(draws)) {
     bk_abort(
@@ -48,6 +49,7 @@ as.array.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
 #' @rdname draws
 #' @export
 as.matrix.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
+  check_whole(x)
   stack_chains(as.array.bayeskernel_fit(x, ndraws, seed))
 }
 
@@ -55,6 +57,7 @@ as.matrix.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
 #' @export
 as.data.frame.bayeskernel_fit <- function(x, row.names = NULL, optional = FALSE, ndraws = 1000,
                                           seed = NULL, ...) {
+  check_whole(x)
   as.data.frame(as.matrix.bayeskernel_fit(x, ndraws, seed), row.names = row.names)
 }
 
@@ -75,6 +78,7 @@ as.mcmc.list.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
 #' @method as.mcmc bayeskernel_fit
 #' @export
 as.mcmc.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
+  check_whole(x)
   chains <- as.mcmc.list.bayeskernel_fit(x, ndraws, seed)
   if (length(chains) == 1L) {
     return(chains[[1]])
@@ -85,6 +89,7 @@ as.mcmc.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
 #' @rdname draws
 #' @exportS3Method posterior::as_draws
 as_draws.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
+  check_whole(x)
   posterior::as_draws_array(as.array.bayeskernel_fit(x, ndraws, seed))
 }
 

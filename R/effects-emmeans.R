@@ -2,6 +2,7 @@
 
 #' @exportS3Method emmeans::recover_data
 recover_data.bayeskernel_fit <- function(object, data = NULL, ...) {
+  check_whole(object)
   # A text is what emmeans stops with.
   linear <- tryCatch(stats::coef(object), bayeskernel_error = conditionMessage)
   if (is.character(linear)) {
@@ -35,6 +36,7 @@ grid_terms <- function(object) {
 
 #' @exportS3Method emmeans::emm_basis
 emm_basis.bayeskernel_fit <- function(object, trms, xlev, grid, link = NULL, vcov. = NULL, ...) {
+  check_whole(object)
   if (is_string(vcov.)) {
     object <- with_vcov(object, vcov., "vcov.")
     vcov. <- NULL

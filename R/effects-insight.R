@@ -2,6 +2,7 @@
 
 #' @exportS3Method insight::find_formula
 find_formula.bayeskernel_fit <- function(x, verbose = TRUE, ...) {
+  check_whole(x)
   parts <- effect_parts(x)
   random <- lapply(parts$bars, function(bar) {
     stats::as.formula(call("~", bar), environment(parts$fixed))
@@ -14,6 +15,7 @@ find_formula.bayeskernel_fit <- function(x, verbose = TRUE, ...) {
 #' @exportS3Method insight::get_data
 get_data.bayeskernel_fit <- function(x, effects = "all", verbose = TRUE,
                                      additional_variables = NULL, ...) {
+  check_whole(x)
   data <- if (is.null(additional_variables)) fit_data(x) else whole_data(x)
   if (is.null(data)) {
     if (verbose) {
@@ -39,6 +41,7 @@ get_data.bayeskernel_fit <- function(x, effects = "all", verbose = TRUE,
 
 #' @exportS3Method insight::model_info
 model_info.bayeskernel_fit <- function(x, verbose = TRUE, ...) {
+  check_whole(x)
   info <- NextMethod()
   link <- stats::family(x)$link
   classes <- length(x$levels)
@@ -59,6 +62,7 @@ n_obs.bayeskernel_fit <- function(x, ...) stats::nobs(x)
 
 #' @exportS3Method insight::get_parameters
 get_parameters.bayeskernel_fit <- function(x, effects = "fixed", ...) {
+  check_whole(x)
   if (identical(effects, "random")) {
     return(unclass(ranef.bayeskernel_fit(x, FALSE)))
   }
@@ -71,6 +75,7 @@ find_statistic.bayeskernel_fit <- function(x, ...) "z-statistic"
 
 #' @exportS3Method insight::get_statistic
 get_statistic.bayeskernel_fit <- function(x, ...) {
+  check_whole(x)
   mean <- stats::coef(x)
   statistic <- mean / sqrt(diag(stats::vcov(x)))
   structure(
@@ -82,6 +87,7 @@ get_statistic.bayeskernel_fit <- function(x, ...) {
 # One number a row: means, probabilities of the positive class, or f.
 #' @exportS3Method insight::get_predicted bayeskernel_fit
 get_predicted.bayeskernel_fit <- function(x, data = NULL, predict = "expectation", ci = NULL, ...) {
+  check_whole(x)
   known <- c("expectation", "response", "link", "classification")
   predict <- check_choice(predict %||% "expectation", known, "predict")
   if (length(x$levels) > 2L && predict != "classification") {
@@ -108,6 +114,7 @@ get_predicted.bayeskernel_fit <- function(x, data = NULL, predict = "expectation
 # class, as rows of counts have them.
 #' @exportS3Method performance::r2 bayeskernel_fit
 r2.bayeskernel_fit <- function(model, ...) {
+  check_whole(model)
   if (length(model$levels) > 2L) {
     bk_abort(
       "argument", "R2 is of a number or of two classes.",

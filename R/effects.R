@@ -114,6 +114,7 @@ announce_classes <- function(...) {
 
 #' @exportS3Method marginaleffects::get_coef
 get_coef.bayeskernel_fit <- function(model, ...) {
+  check_whole(model)
   known <- coef_or_null(model)
   if (is.null(model$moved)) known else known + model$moved[names(known)]
 }
@@ -130,6 +131,7 @@ set_coef.bayeskernel_fit <- function(model, coefs, ...) {
 
 #' @exportS3Method marginaleffects::get_vcov
 get_vcov.bayeskernel_fit <- function(model, vcov = NULL, re.form = NULL, ...) {
+  check_whole(model)
   if (isFALSE(vcov) || is.null(coef_or_null(model))) {
     return(NULL)
   }
@@ -188,6 +190,7 @@ warn_known_groups <- function(model, frame) {
 #' @exportS3Method marginaleffects::get_predict
 get_predict.bayeskernel_fit <- function(model, newdata = NULL, type = "response", re.form = NULL,
                                         link = NULL, ...) {
+  check_whole(model)
   type <- check_choice(type %||% "response", setdiff(known_types(model), "class"), "type")
   data <- if (is.null(newdata)) fit_data(model) else as.data.frame(newdata)
   ask <- list(

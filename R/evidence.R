@@ -44,6 +44,7 @@ log_evidence <- function(object, ...) UseMethod("log_evidence")
 #' @rdname log_evidence
 #' @export
 log_evidence.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   check_no_dots(...)
   need_evidence(object)
   object$log_evidence
@@ -52,6 +53,7 @@ log_evidence.bayeskernel_fit <- function(object, ...) {
 #' @rdname log_evidence
 #' @export
 log_evidence.seqkr <- function(object, by_row = FALSE, ...) {
+  check_whole(object)
   check_no_dots(...)
   if (check_flag(by_row, "by_row")) {
     object$trace$steps$log_evidence
@@ -104,6 +106,7 @@ need_evidence <- function(object, name = NULL) {
 #' @importFrom stats anova
 #' @export
 anova.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   fits <- list(object, ...)
   typed <- as.list(substitute(list(object, ...)))[-1L]
   given <- names(fits) %||% rep("", length(fits))
@@ -227,6 +230,7 @@ print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
 #' @importFrom stats logLik
 #' @export
 logLik.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   check_no_dots(...)
   refuse_pseudo(object, "log-likelihood")
   if (!is_linear(object) || is.null(object$fitted)) {
@@ -354,6 +358,7 @@ print.cavity_loo <- function(x, digits = 1, ...) {
 #' @importFrom stats extractAIC
 #' @export
 extractAIC.bayeskernel_fit <- function(fit, ...) {
+  check_whole(fit)
   bk_abort(
     "argument", "Terms are not dropped or added by AIC.",
     c(

@@ -65,6 +65,7 @@ extend <- function(object, ...) UseMethod("extend")
 #' @rdname extend
 #' @export
 extend.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   bk_abort(
     "argument", sprintf("A fit by %s() cannot be extended.", model_of(object)$name),
     c(

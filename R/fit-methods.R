@@ -57,6 +57,7 @@ NULL
 #' @rdname fit-methods
 #' @export
 fitted.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   check_no_dots(...)
   moments <- moments_for(object)
   if (is_regression(object)) {
@@ -69,6 +70,7 @@ fitted.bayeskernel_fit <- function(object, ...) {
 #' @rdname fit-methods
 #' @export
 residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"), ...) {
+  check_whole(object)
   check_no_dots(...)
   type <- check_choice(type, c("response", "pearson"), "type")
   p <- stats::fitted(object)
@@ -99,12 +101,14 @@ residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"), .
 #' @rdname fit-methods
 #' @export
 nobs.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   if (is.null(object$units)) object$n else max(object$units)
 }
 
 #' @rdname fit-methods
 #' @export
 weights.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   check_no_dots(...)
   weights <- object$weights
   if (is.null(weights)) weights <- rep(1, object$n)
@@ -115,6 +119,7 @@ weights.bayeskernel_fit <- function(object, ...) {
 #' @rdname fit-methods
 #' @export
 formula.bayeskernel_fit <- function(x, ...) {
+  check_whole(x)
   need_formula(x)
   x$formula
 }
@@ -122,6 +127,7 @@ formula.bayeskernel_fit <- function(x, ...) {
 #' @rdname fit-methods
 #' @export
 terms.bayeskernel_fit <- function(x, ...) {
+  check_whole(x)
   need_formula(x)
   x$terms
 }
@@ -138,6 +144,7 @@ need_formula <- function(object) {
 #' @rdname fit-methods
 #' @export
 model.frame.bayeskernel_fit <- function(formula, ...) {
+  check_whole(formula)
   check_no_dots(...)
   fit_frame(formula)
 }
@@ -145,6 +152,7 @@ model.frame.bayeskernel_fit <- function(formula, ...) {
 #' @rdname fit-methods
 #' @export
 model.matrix.bayeskernel_fit <- function(object, data = NULL, ...) {
+  check_whole(object)
   check_no_dots(...)
   if (object$design$type == "kernel") {
     bk_abort(
@@ -162,6 +170,7 @@ model.matrix.bayeskernel_fit <- function(object, data = NULL, ...) {
 #' @importFrom stats family
 #' @export
 family.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   out <- if (is_regression(object)) {
     stats::gaussian()
   } else {
@@ -208,6 +217,7 @@ refuse_pseudo <- function(object, what, cure = paste(
 #' @importFrom stats sigma
 #' @export
 sigma.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   check_no_dots(...)
   if (!is_regression(object)) {
     bk_abort(
@@ -241,6 +251,7 @@ noise_variance <- function(object) {
 #' @importFrom stats deviance
 #' @export
 deviance.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   check_no_dots(...)
   refuse_pseudo(object, "deviance")
   need_rows(object, "deviance()")
@@ -254,6 +265,7 @@ deviance.bayeskernel_fit <- function(object, ...) {
 #' @importFrom stats simulate
 #' @export
 simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
+  check_whole(object)
   check_no_dots(...)
   refuse_simulation(object)
   need_rows(object, "simulate()")
@@ -291,6 +303,7 @@ simulated_counts <- function(object, nsim, seed) {
 #' @rdname fit-methods
 #' @exportS3Method lme4::ngrps
 ngrps.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   random <- object$posterior$random
   if (length(random) == 0L) {
     bk_abort(
@@ -307,6 +320,7 @@ ngrps.bayeskernel_fit <- function(object, ...) {
 #' @importFrom stats update
 #' @export
 update.bayeskernel_fit <- function(object, formula., ..., evaluate = TRUE) {
+  check_whole(object)
   formula <- if (!missing(formula.)) {
     stats::update(stats::formula(object), formula.)
   }

@@ -33,49 +33,121 @@ pick <- function(x, names) {
   stats::setNames(lapply(names, function(name) x[[name]]), names)
 }
 
-#' Checks a fit before the core reads it
-#'
-#' A fit may come from a file that something else has written: sizes must agree,
-#' and numbers be finite. The model's `validate(fit)` names what is wrong.
-#'
-#' @param fit A fit.
-#' @return The fit, invisibly; an error of class `_argument` if it is not whole.
-#' @noRd
-validate_fit <- function(fit) {
-  model <- model_of(fit)
-  torn <- torn_element(fit)
-  if (!is.null(torn)) abort_not_whole(torn)
-  draws <- fit$draws
-  size <- c(NA, NA, length(dimnames(draws)[[3]]))
-  wrong <- if (!is.list(fit) || !is_count(fit$n)) {
-    "n"
-  } else if (!(is.null(fit$levels) || is.character(fit$levels))) {
-    "levels"
-  } else if (!any(fit$method %in% model$methods)) {
-    "method"
-  } else if (fit$method %in% model$samplers && !has_shape(draws, size)) {
-    "draws"
-  } else if (is_calibrated(fit) && !whole_link(fit)) {
-    "link"
-  } else if (!is.null(model$validate)) {
-    model$validate(fit)
-  }
-  if (length(wrong)) abort_not_whole(wrong[1])
-  invisible(fit)
+# A fit may come from a file that something else has written. What its methods compute with is
+# compared with the stamp that it got when it was made, once, at the door: by the method that the
+# user called, not by those that this one calls. Fits of versions without stamps are looked at for
+# sizes that lie.
+check_whole <- function(fit) {
+  if (sys.parent() - user_frame() <= 1L) refuse_changed(fit)
 }
 
-abort_not_whole <- function(wrong) {
+refuse_changed <- function(fit) {
+  wrong <- if (!is.list(fit) || !is.character(fit$method)) {
+    "method"
+  } else if (is.null(fit$stamp)) {
+    torn_element(fit)
+  } else {
+    changed_element(fit)
+  }
+  if (!is.null(wrong)) abort_not_whole(wrong)
+}
+
+abort_not_whole <- function(path) {
   bk_abort(
     "argument", "The fit is not whole.",
     c(
-      sprintf("Found: `%s` of a wrong size, or not finite.", wrong),
-      "It has been changed since it was made: fit again."
+      sprintf("Found: `%s` is not what it was when the fit was made.", path),
+      "A fit that was changed has to be made again."
     ),
-    column = wrong
+    column = sub(".*[$]", "", path)
   )
 }
 
-is_count <- function(x) is_finite_scalar(x) && x >= 1
+# What makes or changes a fit stamps it last.
+stamped <- function(fit) {
+  fit$stamp <- stamp_of(fit)
+  fit
+}
+
+# By path, elements of elements each for itself, so that an error can name what was changed: a list
+# of `text`, a digest of sizes and words, and `numbers`, of which files of text keep 16 digits.
+stamp_of <- function(fit) {
+  parts <- unclass(fit)
+  parts <- parts[setdiff(names(parts), c("stamp", "call", "moved", "vcov_type"))]
+  deep <- vapply(parts, function(part) {
+    is.list(part) && !is.object(part) && length(part) > 0L && !is.null(names(part))
+  }, NA)
+  parts <- c(list(class = class(fit)), parts[!deep], unlist(
+    lapply(names(parts)[deep], function(name) {
+      stats::setNames(parts[[name]], paste0(name, "$", names(parts[[name]])))
+    }),
+    recursive = FALSE
+  ))
+  traces <- lapply(parts, trace_of)
+  list(
+    text = vapply(traces, `[[`, "", "text"), numbers = vapply(traces, `[[`, numeric(5), "numbers")
+  )
+}
+
+# The path of what the stamp of a fit does not know; NULL where there is none.
+changed_element <- function(fit) {
+  now <- stamp_of(fit)
+  then <- fit$stamp
+  if (!is.list(then) || !identical(dim(then$numbers), c(5L, length(then$text)))) {
+    return("stamp")
+  }
+  paths <- names(then$text)
+  found <- names(now$text)
+  if (!identical(found, paths)) {
+    return(c(setdiff(paths, found), setdiff(found, paths), "names")[1])
+  }
+  size <- then$numbers[c(1, 1, 3, 3, 3), , drop = FALSE]
+  size[5, ] <- size[5, ] * size[1, ]
+  same <- then$text == now$text & colSums(abs(now$numbers - then$numbers) > 1e-12 * size) == 0
+  if (!all(same)) paths[which(!same)[1]]
+}
+
+# Of lists all that they hold, at any depth; of long vectors some.
+trace_of <- function(x) {
+  numbers <- unlist(x, use.names = FALSE)
+  if (!is.numeric(numbers)) numbers <- each_leaf(x, numbers_in)
+  numbers <- as.double(some_of(numbers))
+  words <- each_leaf(x, words_in)
+  odd <- !is.finite(numbers)
+  numbers[odd] <- 0
+  list(
+    text = digest_cpp(c(if (is.list(x)) names(x), as.character(words))),
+    numbers = c(
+      length(numbers), sum(odd), sum(abs(numbers)), sum(numbers), sum(numbers * seq_along(numbers))
+    )
+  )
+}
+
+each_leaf <- function(x, f) {
+  if (is.list(x)) unlist(rapply(x, f, how = "list"), use.names = FALSE) else f(x)
+}
+
+numbers_in <- function(x) {
+  if (is.numeric(x) || is.logical(x) || is.factor(x)) some_of(x)
+}
+
+words_in <- function(x) {
+  if (is.numeric(x)) {
+    c(length(x), dim(x))
+  } else if (is.atomic(x)) {
+    c(mode(x), length(x), dim(x), levels(x), if (is.character(x)) some_of(x))
+  } else {
+    mode(x)
+  }
+}
+
+most_traced <- 50000L
+
+some_of <- function(x) {
+  size <- length(x)
+  x <- unclass(x)
+  if (size > most_traced) x[seq.int(1, size, length.out = most_traced)] else x
+}
 
 # Finite numbers in an array of these sizes, NA for any; a length for a vector.
 has_shape <- function(x, size) {

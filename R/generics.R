@@ -16,6 +16,7 @@ elbo <- function(object, ...) UseMethod("elbo")
 #' @rdname elbo
 #' @export
 elbo.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   if (is.null(object$trace$elbo)) {
     bk_abort(
       "argument", "This fit has no variational bound.",

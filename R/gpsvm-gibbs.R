@@ -50,27 +50,3 @@ process_names <- function(machines, m, exact) {
   }
   sprintf("%s[%s,%d]", symbol, rep(machines, each = m), seq_len(m))
 }
-
-validate_gpsvm <- function(fit) {
-  posterior <- fit$posterior
-  d <- length(fit$transform$center)
-  m <- NCOL(posterior$z)
-  machines <- if (length(fit$levels) > 2L) length(fit$levels) else 1L
-  sampled <- fit$method == "gibbs"
-  whole <- c(
-    levels = length(fit$levels) >= 2L,
-    center = has_shape(fit$transform$center, d),
-    scale = has_shape(fit$transform$scale, d) && all(fit$transform$scale > 0),
-    z = has_shape(posterior$z, c(d, NA)),
-    nugget = is_finite_scalar(posterior$nugget) && posterior$nugget >= 0,
-    kernel = is_kernel(fit$kernel) &&
-      identical(posterior$kernel, kernel_to_core(fit$kernel, d)),
-    factor = has_shape(posterior$factor, c(m, m)),
-    machines = sampled || length(posterior$machines) == machines,
-    draws = !sampled || dim(fit$draws)[3] == m * machines
-  )
-  good <- vapply(posterior$machines, function(machine) {
-    has_shape(machine$mean, m) && has_shape(machine$whitener, c(m, m))
-  }, NA)
-  c(names(whole)[!whole], if (!all(good)) "machines")
-}

@@ -238,6 +238,5 @@ gpsvm_model <- list(
     sparse = TRUE, kernel = TRUE, response = function(settings) "many"
   ),
   job = gpsvm_job, run = gpsvm_run, chains = gpsvm_chains,
-  draws = gpsvm_draws_of, collect = gpsvm_collect, left_out = process_left_out,
-  validate = validate_gpsvm
+  draws = gpsvm_draws_of, collect = gpsvm_collect, left_out = process_left_out
 )

@@ -46,6 +46,7 @@ inclusion <- function(object, ...) UseMethod("inclusion")
 #' @rdname inclusion
 #' @export
 inclusion.bayeskernel_fit <- function(object, by = c("column", "term"), ...) {
+  check_whole(object)
   check_no_dots(...)
   by <- check_choice(by, c("column", "term"), "by")
   need_selection(object)

@@ -153,31 +153,3 @@ first_klr_kernels <- function(kernels, draws, rank, p) {
     frame = kernels$frame[seq_len(rank * p * draws)]
   )
 }
-
-validate_klr <- function(fit) {
-  posterior <- fit$posterior
-  p <- length(fit$columns)
-  draws <- dim(fit$draws)
-  good_rank <- is_count(fit$rank) && fit$rank <= p
-  whole <- c(
-    rank = good_rank, x = has_shape(posterior$x, c(fit$n, p)),
-    center = has_shape(fit$transform$center, p),
-    scale = has_shape(fit$transform$scale, p) && all(fit$transform$scale > 0),
-    draws = "intercept" %in% dimnames(fit$draws)[[3]],
-    kernels = good_rank && length(posterior$kernels) == draws[2] && all(vapply(
-      posterior$kernels, whole_klr_kernels, NA, draws[1], fit$n, fit$rank, p
-    ))
-  )
-  names(whole)[!whole]
-}
-
-# Those of one chain.
-whole_klr_kernels <- function(kernels, draws, n, rank, p) {
-  total <- sum(kernels$size)
-  has_shape(kernels$size, draws) && all(kernels$size >= 0) &&
-    has_shape(kernels$centre, total) &&
-    all(kernels$centre >= 0 & kernels$centre < n) &&
-    has_shape(kernels$coefficient, total) &&
-    has_shape(kernels$log_lambda, rank * total) &&
-    has_shape(kernels$frame, rank * p * draws)
-}

@@ -29,6 +29,7 @@ projection <- function(object, ...) UseMethod("projection")
 #' @rdname projection
 #' @export
 projection.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   check_no_dots(...)
   if (is.null(object$rank)) {
     bk_abort(

@@ -153,6 +153,6 @@ klr_model <- list(
   rows = list(linear = FALSE, weights = FALSE, response = function(settings) "pair"),
   job = klr_job, chains = klr_chains, draws = klr_draws,
   watched = klr_watched,
-  collect = klr_collect, validate = validate_klr,
+  collect = klr_collect,
   free_state = c("centre", "log_lambda", "coefficient", "variance")
 )

@@ -11,7 +11,7 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
                           progress = getOption("bayeskernel.progress", interactive()), ...) {
   check_no_dots(...)
-  validate_fit(object)
+  check_whole(object)
   threads <- check_threads(threads)
   progress <- check_flag(progress, "progress")
   refuse_extension(object)
@@ -50,7 +50,7 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   if (isTRUE(core$status$interrupted)) abort_interrupted()
   out <- extended_fit(grown, core, q, a, y, weights)
   out$stream <- watch_linear(object, newdata, rows, followed$outside)
-  out
+  stamped(out)
 }
 
 # Columns that are no smooths', and variables of processes.
@@ -73,6 +73,7 @@ watch_linear <- function(object, newdata, rows, outside) {
 extend.bkm <- function(object, newdata, y = NULL, weights = NULL,
                        threads = getOption("bayeskernel.threads", 2L),
                        progress = getOption("bayeskernel.progress", interactive()), ...) {
+  check_whole(object)
   extend_linear(object, newdata, y, weights, threads, progress, ...)
 }
 

@@ -380,6 +380,7 @@ imputed <- function(object, ...) UseMethod("imputed")
 #' @rdname imputed
 #' @export
 imputed.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   check_no_dots(...)
   if (is.null(object$imputed)) {
     bk_abort(

@@ -168,8 +168,7 @@ linear_model <- list(
   samplers = "gibbs", links = function(object) linear_links(object), linear = TRUE,
   shared = shared_holes, job = linear_job, run = linear_run, chains = linear_chains,
   draws = linear_draws_of, collect = linear_collect, left_out = linear_left_out,
-  limits = point_limits, watched = function(draws) !is_detail(dimnames(draws)[[3]]),
-  validate = validate_linear
+  limits = point_limits, watched = function(draws) !is_detail(dimnames(draws)[[3]])
 )
 
 bsvm_model <- c(linear_model, list(

@@ -679,37 +679,3 @@ keep_reference <- function(fit, job, rows) {
 
 # More have no use, and take no end of time.
 most_nodes <- 10000L
-
-validate_mkprobit <- function(fit) {
-  core <- fit$posterior$core
-  classes <- length(fit$levels)
-  whole <- c(
-    levels = classes >= 2L, y = has_shape(fit$y, fit$n),
-    spaces = length(fit$spaces) > 0L && all(vapply(fit$spaces, function(s) {
-      is_kernel(s$kernel) && is.numeric(s$at) && (is.null(s$z) || all(is.finite(s$z)))
-    }, NA)),
-    combine = fit$combine %in% c("sum", "product", "binary"),
-    nodes = is_finite_scalar(fit$posterior$nodes) &&
-      fit$posterior$nodes %in% c(0, 5:most_nodes),
-    posterior = is.list(core) && length(core) > 0L
-  )
-  process <- fit$posterior$process
-  if (!is.null(process)) {
-    whole["process"] <- all(is.finite(fit$process)) &&
-      length(process$weights) == length(fit$spaces) &&
-      (isTRUE(process$direct) || has_shape(process$root, rep(length(process$picks), 2L)))
-  }
-  if (fit$method == "gibbs") {
-    size <- dim(fit$draws)
-    whole["chains"] <- length(core$chains) == size[2] &&
-      all(vapply(core$chains, function(chain) {
-        has_shape(chain$mean, c(classes * core$regressors, size[1]))
-      }, NA))
-  } else {
-    whole["components"] <- length(core$components) > 0L &&
-      all(vapply(core$components, function(part) {
-        is.numeric(part$mean) && all(is.finite(part$mean))
-      }, NA))
-  }
-  names(whole)[!whole %in% TRUE]
-}

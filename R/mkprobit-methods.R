@@ -34,6 +34,7 @@ kernel_weights <- function(object, ...) UseMethod("kernel_weights")
 #' @rdname kernel_weights
 #' @export
 kernel_weights.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   check_no_dots(...)
   if (is.null(object$weights_table)) {
     bk_abort(
@@ -332,7 +333,7 @@ combine_classifiers <- function(fits, rule = c("product", "mean", "max", "majori
   if (!good || (!is.null(names(fits)) && anyDuplicated(names(fits)))) {
     abort_argument(fits, "fits", "a list of fits to classes, such as mkprobit()")
   }
-  for (fit in fits) validate_fit(fit)
+  for (fit in fits) refuse_changed(fit)
   refuse_regressions(fits)
   levels <- class_levels(fits[[1]])
   same <- vapply(fits, function(fit) setequal(class_levels(fit), levels), NA)

@@ -428,6 +428,5 @@ mkprobit_model <- list(
   draws = function(...) mkprobit_draws_of(...),
   watched = function(draws) setdiff(dimnames(draws)[[3]], "log_lik"),
   collect = function(...) mkprobit_collect(...),
-  validate = function(fit) validate_mkprobit(fit),
   free_state = character()
 )

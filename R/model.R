@@ -84,7 +84,7 @@ fit_model <- function(model, call, front, ...) {
   }
   fit <- keep_data(fit, rows, front, settings)
   fit$elapsed <- c(core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started)
-  fit
+  stamped(fit)
 }
 
 # The fit, before its link is calibrated: by `left_out`. With the core's answer and what it read.

@@ -100,6 +100,7 @@
 plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
                                  columns = NULL, scale = c("data", "model"), link = NULL, bins = 10,
                                  main = NULL, threads = getOption("bayeskernel.threads", 2L), ...) {
+  check_whole(x)
   check_no_dots(...)
   known <- pictures(x)
   given <- list(

@@ -58,7 +58,6 @@ NULL
 # Draws of f and what comes with them, at new rows or those of the fit.
 posterior_latent <- function(object, newdata, draws, re.form = NULL, seed = NULL, response = FALSE,
                              threads = getOption("bayeskernel.threads", 2L)) {
-  validate_fit(object)
   if (!is.null(draws)) draws <- check_count(draws, name = "ndraws")
   if (object$method == "ecm") draws_from_posterior(object)
   groups <- check_re_form(re.form)
@@ -81,6 +80,7 @@ posterior_latent <- function(object, newdata, draws, re.form = NULL, seed = NULL
 posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE, newdata = NULL,
                                               ndraws = NULL, re.form = NULL, link = NULL,
                                               seed = NULL, ...) {
+  check_whole(object)
   check_no_dots(...)
   latent <- posterior_latent(object, newdata, ndraws, re.form, seed)
   if (!check_flag(transform, "transform") || is_regression(object)) {
@@ -93,6 +93,7 @@ posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE, newdata
 #' @exportS3Method rstantools::posterior_epred
 posterior_epred.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NULL, re.form = NULL,
                                             link = NULL, seed = NULL, ...) {
+  check_whole(object)
   check_no_dots(...)
   latent <- posterior_latent(object, newdata, ndraws, re.form, seed)
   if (is_regression(object)) {
@@ -105,6 +106,7 @@ posterior_epred.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NUL
 #' @exportS3Method rstantools::posterior_predict
 posterior_predict.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NULL, re.form = NULL,
                                               link = NULL, seed = NULL, ...) {
+  check_whole(object)
   check_no_dots(...)
   refuse_simulation(object)
   if (is.null(newdata) && !is.null(object$units)) {
@@ -167,6 +169,7 @@ predictive_draws <- function(object, newdata, draws, re.form = NULL, link = NULL
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_interval
 posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL, ...) {
+  check_whole(object)
   check_no_dots(...)
   prob <- check_number(prob, 0, 1, "prob", closed = FALSE)
   draws <- parameter_draws(object)
@@ -197,6 +200,7 @@ posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL, 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::prior_summary
 prior_summary.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   check_no_dots(...)
   # A prior without settings is told among the facts.
   object$prior %||% object$kernel %||% facts(object)["Prior"]
@@ -206,6 +210,7 @@ prior_summary.bayeskernel_fit <- function(object, ...) {
 #' @exportS3Method rstantools::log_lik
 log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     ndraws = NULL, seed = NULL, ...) {
+  check_whole(object)
   check_no_dots(...)
   refuse_pseudo(object, "log-likelihood")
   log_densities(object, newdata, y, ndraws, seed)
@@ -295,6 +300,7 @@ log_density <- function(y, f, sigma, link, regression) {
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method loo::loo
 loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
+  check_whole(x)
   refuse_pseudo(x, "leave-one-out log score")
   need_rows(x, "loo()")
   if (!is.null(x$loo)) {
@@ -320,6 +326,7 @@ sampled_loo <- function(x, ..., seed) {
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method bayesplot::pp_check
 pp_check.bayeskernel_fit <- function(object, ..., ndraws = 50, seed = NULL) {
+  check_whole(object)
   refuse_simulation(object)
   need_rows(object, "pp_check()")
   if (!is.null(object$units)) {

@@ -188,7 +188,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
                                     terms = NULL, exclude = NULL, newcov = NULL, seed = NULL,
                                     threads = getOption("bayeskernel.threads", 2L)) {
   check_no_dots(...)
-  validate_fit(object)
+  check_whole(object)
   if (!is.null(newcov)) object <- with_new_units(object, newcov, newdata)
   draws <- check_flag(draws, "draws")
   type <- prediction_type(object, type, draws)

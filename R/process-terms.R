@@ -533,25 +533,6 @@ process_new <- function(smooth, frame, call) {
   )
 }
 
-# Of a fit that may come from anywhere; `p`: columns of the model.
-whole_process <- function(smooth, p) {
-  process <- smooth$process
-  z <- process$z
-  if (!is.matrix(z) || !is.numeric(z) || !all(is.finite(z))) {
-    return(FALSE)
-  }
-  d <- ncol(z)
-  numbers <- function(x, size) {
-    is.numeric(x) && length(x) == size && all(is.finite(x))
-  }
-  number <- isTRUE(process$number)
-  nrow(z) > 0L && identical(as.double(smooth$dim), as.double(d)) &&
-    numbers(process$centre, nrow(z)) && numbers(process$center, d + number) &&
-    numbers(process$scale, d + number) && all(process$scale > 0) &&
-    is_kernel(process$kernel) && is_whole_kernel(process$kernel) &&
-    numbers(smooth$at, nrow(z)) && all(smooth$at >= 1 & smooth$at <= p)
-}
-
 # Missing values -------------------------------------------------------------
 
 # Which variables of the model frame are in processes, but not as the factor of `by`.

@@ -257,28 +257,13 @@ warn_few_particles <- function(steps, fit) {
   )
 }
 
-validate_seqkr <- function(fit) {
-  p <- length(fit$columns)
-  posterior <- fit$posterior
-  whole <- c(
-    center = has_shape(fit$transform$center, p),
-    scale = has_shape(fit$transform$scale, p) && all(fit$transform$scale > 0),
-    response = has_shape(fit$transform$response, 2),
-    posterior = has_shape(posterior$points, c(p, NA)) &&
-      has_shape(posterior$noise, fit$particles) &&
-      has_shape(posterior$spread, fit$particles) &&
-      has_shape(posterior$size, fit$particles)
-  )
-  names(whole)[!whole]
-}
-
 #' @rdname extend
 #' @export
 extend.seqkr <- function(object, newdata, y = NULL, retune = FALSE,
                          threads = getOption("bayeskernel.threads", 2L),
                          progress = getOption("bayeskernel.progress", interactive()), ...) {
   check_no_dots(...)
-  validate_fit(object)
+  check_whole(object)
   settings <- object[c(
     "particles", "moves", "sweeps", "ess", "temper", "resampling", "seed",
     "grid_max", "unique_grid", "final_moves"
@@ -298,7 +283,7 @@ extend.seqkr <- function(object, newdata, y = NULL, retune = FALSE,
     abort_argument(response, "y", "finite numbers", kind = "response")
   }
   if (n == 0L) {
-    return(if (retune) retuned(object, settings) else object)
+    return(if (retune) stamped(retuned(object, settings)) else object)
   }
   classes <- length(object$levels) == 2L
   x <- t(seqkr_scaled_rows(object, rows$x))
@@ -332,10 +317,10 @@ extend.seqkr <- function(object, newdata, y = NULL, retune = FALSE,
   }
   if (retune) {
     out[c("y", "fitted")] <- list(NULL)
-    return(retuned(out, settings))
+    return(stamped(retuned(out, settings)))
   }
   out$stream <- watch_particles(out, x, as.double(response), before)
-  out
+  stamped(out)
 }
 
 # Values that are missing in the rows of a stream.

@@ -229,7 +229,7 @@ seqkr_model <- list(
     }
   ),
   job = seqkr_job, run = seqkr_run, collect = seqkr_collect,
-  limits = particle_limits, validate = validate_seqkr
+  limits = particle_limits
 )
 
 #' @export

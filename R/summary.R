@@ -57,6 +57,7 @@
 #' @export
 summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     exp = FALSE, vcov = NULL, ...) {
+  check_whole(object)
   check_no_dots(...)
   object <- with_vcov(object, vcov, "vcov")
   y <- given(y, "y")
@@ -143,6 +144,7 @@ print_line <- function(text) {
 #' @rdname summary.bayeskernel_fit
 #' @export
 print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
+  check_whole(x)
   digits <- check_digits(digits)
   summary <- summary.bayeskernel_fit(x)
   print_header(summary$facts$title, summary$call, summary$facts[-1])

@@ -53,6 +53,7 @@ as_table <- function(frame) {
 #' @export
 tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE, conf.level = 0.95,
                                  exponentiate = FALSE, vcov = NULL, ...) {
+  check_whole(x)
   check_no_dots(...)
   x <- with_vcov(x, vcov, "vcov")
   known <- c("fixed", "ran_pars", "scale", "share", "kernel", "parameter", "function", "ran_vals")
@@ -100,6 +101,7 @@ tidy_effects <- function(x, level) {
 #' @rdname tidy.bayeskernel_fit
 #' @export
 glance.bayeskernel_fit <- function(x, ...) {
+  check_whole(x)
   check_no_dots(...)
   d <- fit_quality(x)
   sampled <- !is.null(x$draws)
@@ -128,6 +130,7 @@ chains_converged <- function(x, quality) {
 #' @rdname tidy.bayeskernel_fit
 #' @export
 augment.bayeskernel_fit <- function(x, data = NULL, newdata = NULL, ...) {
+  check_whole(x)
   new <- if (is.null(newdata)) data else newdata
   refuse_source_rows(new)
   rows <- if (is.null(new)) own_table(x) else new

@@ -81,6 +81,7 @@ NULL
 #' @exportS3Method posterior::rhat
 #' @exportS3Method bayesplot::rhat
 rhat.bayeskernel_fit <- function(x, ...) {
+  check_whole(x)
   check_no_dots(...)
   watched_numbers(x, function(table) table$rhat)
 }
@@ -88,6 +89,7 @@ rhat.bayeskernel_fit <- function(x, ...) {
 #' @rdname rhat.bayeskernel_fit
 #' @exportS3Method posterior::ess_bulk
 ess_bulk.bayeskernel_fit <- function(x, ...) {
+  check_whole(x)
   check_no_dots(...)
   watched_numbers(x, function(table) table$ess_bulk)
 }
@@ -95,6 +97,7 @@ ess_bulk.bayeskernel_fit <- function(x, ...) {
 #' @rdname rhat.bayeskernel_fit
 #' @exportS3Method posterior::ess_tail
 ess_tail.bayeskernel_fit <- function(x, ...) {
+  check_whole(x)
   check_no_dots(...)
   watched_numbers(x, function(table) table$ess_tail)
 }
@@ -102,6 +105,7 @@ ess_tail.bayeskernel_fit <- function(x, ...) {
 #' @rdname rhat.bayeskernel_fit
 #' @exportS3Method bayesplot::neff_ratio
 neff_ratio.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
   check_no_dots(...)
   watched_numbers(object, smaller_ess) / prod(dim(object$draws)[1:2])
 }

@@ -146,7 +146,7 @@ test_that("a damaged state is refused before the core reads it", {
     part <- fit(family = family, ndraws = 5)
     refuse <- function(change) {
       part$state[[2]] <- change(part$state[[2]])
-      expect_bk_error(fit(family = family, resume = part), "argument")
+      expect_bk_error(fit(family = family, resume = stamped(part)), "argument")
     }
     for (name in names(part$state[[2]])) {
       refuse(function(state) state[setdiff(names(state), name)])
@@ -161,7 +161,7 @@ test_that("a damaged state is refused before the core reads it", {
     refuse(function(state) replace(state, "count", list(state$count + 0.5)))
     refuse(function(state) NULL)
     part$state <- part$state[1]
-    expect_bk_error(fit(family = family, resume = part), "argument")
+    expect_bk_error(fit(family = family, resume = stamped(part)), "argument")
   }
 })
 
@@ -169,7 +169,7 @@ test_that("damaged draws are refused by predictions", {
   part <- fit(ndraws = 5)
   refuse <- function(name, change) {
     part$posterior$kernels[[1]][[name]] <- change(part$posterior$kernels[[1]][[name]])
-    expect_bk_error(predict(part, d), "argument")
+    expect_bk_error(predict(stamped(part), d), "argument")
   }
   refuse("location", function(x) x + 1000L)
   refuse("location", function(x) -x - 1L)

@@ -311,6 +311,7 @@ test_that("tidy tables have their rows", {
   expect_equal(augment(number, newdata = d)$.se.fit, predict(number, d, se.fit = TRUE)$se.fit)
   expect_equal(augment(chosen)$.fitted, fitted(chosen))
   lean <- chosen
+  lean$stamp <- NULL
   lean$data <- list(digest = c(y = "another"), at = NULL)
   expect_bk_error(augment(lean), "argument", "model = TRUE")
 })

@@ -276,7 +276,7 @@ test_that("what bark() makes nothing of is refused", {
   }
   broken <- fit
   broken$posterior$blocks$level[1] <- 7L
-  expect_bk_error(predict(broken, d), "argument", "not whole")
+  expect_bk_error(predict(stamped(broken), d), "argument")
 })
 
 test_that("a run that goes on is the run without a break", {
@@ -303,6 +303,7 @@ test_that("a run that goes on is the run without a break", {
 
 test_that("chains that disagree are stacked with their effects", {
   stacked <- fit
+  stacked$stamp <- NULL
   stacked$diagnostics$table$rhat[1] <- 2
   stacked$chain_weights <- chain_weights(stacked, 1L)
   expect_equal(sum(stacked$chain_weights), 1)

@@ -4,7 +4,7 @@
 d <- transform(grouped_data(), arm = factor(rep_len(c("a", "b", "c"), 80)), off = x2 / 10)
 # As fits of versions whose link was probit.
 by_probit <- function(fit) {
-  fit$link <- NULL
+  fit$link <- fit$stamp <- NULL
   fit
 }
 flat <- by_probit(bsvm(y ~ x1 * arm + x2, d, penalty = "none", threads = 1, method = "vb"))

@@ -236,7 +236,7 @@ test_that("particles that are tuned anew go where their stream is", {
   expect_identical(by_number$kernel$columns, fit$kernel$columns)
   expect_gt(stats::cor(predict(by_number, x[1:120, ]), d$y[1:120]), 0.8)
   old <- fit
-  old$reservoir <- NULL
+  old$reservoir <- old$stamp <- NULL
   expect_error(
     extend(old, x[121:140, ], d$y[121:140], retune = TRUE), "earlier version",
     class = "bayeskernel_error_argument"

@@ -106,6 +106,7 @@ test_that("the joint law of effects is that of the dense algebra", {
   d <- extend_data(300)
   one <- ep_of(number ~ x + (1 | g), first(d), family = "gaussian")
   a <- more(one, second(d))
+  one$stamp <- NULL
   one$posterior["points"] <- list(NULL)
   # Of rows: the covariance of f by the arrow form, before and after.
   s2 <- a$posterior$noise$rate / a$posterior$noise$shape

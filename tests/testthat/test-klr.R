@@ -66,11 +66,11 @@ test_that("a state that was changed is not gone on from", {
   broken <- fit
   broken$state[[1]]$frame[1] <- 7
   expect_error(
-    quick_klr(x, d$y, ndraws = 50, resume = broken), "frame", class = "bayeskernel_error_argument"
+    quick_klr(x, d$y, ndraws = 50, resume = stamped(broken)), "frame", class = "bayeskernel_error_argument"
   )
   broken <- fit
   broken$posterior$kernels[[1]]$centre[1] <- 1e6
-  expect_error(predict(broken, x), class = "bayeskernel_error_argument")
+  expect_error(predict(stamped(broken), x), class = "bayeskernel_error_argument")
 })
 
 test_that("the mean space is that of the draws; angles are measured to it", {

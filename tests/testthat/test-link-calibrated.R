@@ -196,14 +196,15 @@ test_that("a link that cannot be had falls back, or says why", {
   expect_identical(predict(fit, d, type = "prob"), predict(fit, d, type = "prob", link = "probit"))
   # As made by an earlier version.
   old <- bsvm(y ~ x + z, two_classes(60), threads = 1, method = "vb")
-  old$link <- NULL
+  old$link <- old$stamp <- NULL
   expect_identical(predict(old, d, type = "prob"), predict(old, d, type = "prob", link = "probit"))
   expect_error(
     predict(old, d, type = "prob", link = "calibrated"), "no longer has the rows",
     class = "bayeskernel_error_argument"
   )
-  old$link <- list(intercept = NaN, slope = 1)
-  expect_error(predict(old, d), class = "bayeskernel_error_argument")
+  now <- bsvm(y ~ x + z, two_classes(60), threads = 1, method = "vb")
+  now$link <- list(intercept = NaN, slope = 1)
+  expect_error(predict(now, d), class = "bayeskernel_error_argument")
 })
 
 test_that("missing predictors, selection, groups and row sources have it", {
@@ -290,7 +291,7 @@ test_that("rows of new groups have a link of their own, which is calibrated", {
     fit <- bsvm(y ~ x + w + (1 | g), grouped(100, seed = seed), threads = 1)
     new <- grouped(400, seed = 100 + seed)
     known <- fit
-    known$link$new <- NULL
+    known$link$new <- known$stamp <- NULL
     data.frame(
       y = new$y, p = predict(fit, new, type = "response"),
       before = predict(known, new, type = "response")
@@ -327,7 +328,7 @@ test_that("samplers and selection have the link of new groups, too", {
     fit <- fits[[k]]
     p <- predict(fit, new, type = "response")
     expect_lt(max(abs(p - predict(others[[k]], new, type = "response"))), 0.05)
-    fit$link$new <- NULL
+    fit$link$new <- fit$stamp <- NULL
     expect_gt(max(abs(p - predict(fit, new, type = "response"))), 0.02)
   }
 })

@@ -145,6 +145,7 @@ test_that("partial dependence of a linear model averages predictions", {
   # Data that are not to be had, or are no longer those of the fit.
   shown <- plot(fits[[1]], "partial", threads = 1)
   lean <- fits[[1]]
+  lean$stamp <- NULL
   lean$data <- list(digest = data_digest(lean$data), at = NULL)
   expect_equal(plot(lean, "partial", threads = 1), shown)
   d$y <- rev(d$y)

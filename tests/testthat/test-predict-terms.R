@@ -124,7 +124,7 @@ test_that("rows need not have the columns of terms left out", {
     holed[lacking[[name]][[2]]] <- NA
     # With the values of the fit's own data, and without.
     bare <- fit
-    bare["data"] <- list(NULL)
+    bare[c("data", "stamp")] <- list(NULL)
     for (object in list(fit, bare)) {
       whole <- predict(object, rows, type = "link", exclude = gone)
       expect_equal(predict(object, less, type = "link", exclude = gone), whole, info = name)

@@ -109,6 +109,7 @@ test_that("re.form = \"new\" takes every group as one that is new to the fit", {
     predict(fit, as.data.frame(model.frame(fit)), re.form = "new", type = "link")
   )
   fit$data <- list(absent = "extended")
+  fit <- stamped(fit)
   expect_bk_error(predict(fit, re.form = "new"), "argument", "newdata")
 })
 

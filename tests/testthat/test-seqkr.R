@@ -79,10 +79,10 @@ test_that("a bad batch is refused and the fit stays as it was", {
   refuse(extend(quick_bark(y ~ x, d), d), "argument")
   damaged <- fit
   damaged$state$centre <- rev(damaged$state$centre) + 1000
-  refuse(extend(damaged, d[1:3, ]), "argument")
+  refuse(extend(stamped(damaged), d[1:3, ]), "argument")
   damaged <- fit
   damaged$posterior$mean <- damaged$posterior$mean[-1]
-  refuse(predict(damaged, d[1:3, ]), "argument")
+  refuse(predict(stamped(damaged), d[1:3, ]), "argument")
   expect_identical(serialize(fit, NULL), before)
   expect_identical(extend(fit, d[0, ]), fit)
 })

@@ -15,12 +15,12 @@ expect_states_checked <- function(part, go_on) {
     for (value in broken) {
       damaged <- part
       damaged$state[[at]] <- value
-      expect_bk_error(go_on(damaged), "argument")
+      expect_bk_error(go_on(stamped(damaged)), "argument")
     }
   }
   damaged <- part
   damaged$state <- part$state[1]
-  expect_bk_error(go_on(damaged), "argument")
+  expect_bk_error(go_on(stamped(damaged)), "argument")
   damaged <- part
   last <- length(part$state)
   for (at in leaves(part$state)) {
@@ -29,7 +29,7 @@ expect_states_checked <- function(part, go_on) {
       damaged$state[[at]] <- part$state[[at]] + 1
     }
   }
-  expect_bk_error(go_on(damaged), "argument", "differ in sweeps")
+  expect_bk_error(go_on(stamped(damaged)), "argument", "differ in sweeps")
 }
 
 test_that("damaged states of bsvm's chains are refused", {
