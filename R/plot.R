@@ -50,7 +50,7 @@
 #'   * `"calibration"`, `"kernels"` (the posterior of their number beside its prior), `"trace"`.
 #'
 #'   [mkprobit()]:
-#'   * `"boundary"`: as above, with the rows that are regressors (+);
+#'   * `"boundary"`: as above, with the inducing points (+) if there are any;
 #'   * `"weights"`: of the kernels: mean and 95 % limits, of a sampler's draws median, quartiles, 5
 #'     % and 95 %, of subsets the probability of each kernel;
 #'   * `"functions"`: the latent function of every class along one predictor,
