@@ -25,14 +25,14 @@
 #'   `"different"`, with `structure` `"equal"`.
 #' @param select Whether predictors may leave the model. Default `FALSE`.
 #' @param structure `NULL`, or [markov()]: predictors enter the model in blocks
-#'   of neighbouring columns. Needs `select = TRUE` and `scales = "equal"`.
+#'   of neighboring columns. Needs `select = TRUE` and `scales = "equal"`.
 #' @param linear Whether a linear part stands beside the kernels: a coefficient for every column of
 #'   the predictors, see there. Default `FALSE`. Not with `select = TRUE`.
 #' @param prior Made by [bark_prior()]. `NULL`, the default: `bark_prior()` for
-#'   a regression, and for classes `bark_prior(gamma = 5, epsilon = 0.5)`: labels of few rows are told apart
-#'   by functions without bound, and chains that may find those get stuck there.
+#'   a regression, and for classes `bark_prior(gamma = 5, epsilon = 0.5)`: labels of few rows are
+#'   told apart by functions without bound, and chains that may find those get stuck there.
 #' @param standardize Centre and scale the predictors (default `TRUE`). The response of a regression
-#'   always is. Kernel scales refer to the standardised predictors.
+#'   always is. Kernel scales refer to the standardized predictors.
 #' @param weights Of a regression, positive, length n, default 1: the noise of
 #'   row i has the variance \eqn{\sigma^2 / w_i}{sigma^2 / w}, as in
 #'   [stats::lm()], and rows of weight 0 are left out. A mean of w observations
@@ -63,7 +63,7 @@
 #'   \eqn{w_i}{w_i}, or \eqn{P(y_i = 1) = \Phi(f(x_i))}{P(y_i = 1) =
 #'   Phi(f(x_i))}, with \deqn{f(x) = \sum_j b_j \exp\{-\sum_l \lambda_l (x_l -
 #'   c_{jl})^2\}}{f(x) = sum_j b_j exp(-sum_l lambda_l (x_l - c_jl)^2)} and
-#'   centres \eqn{c_j}{c_j} among the rows of the data, whatever their weights,
+#'   centers \eqn{c_j}{c_j} among the rows of the data, whatever their weights,
 #'   or a constant in place of a kernel. Where [bark_prior()] has several
 #'   `vectors` of scales, as it has in a regression by default, each kernel j
 #'   has those of one of them. A scale lambda is a length-scale of
@@ -76,8 +76,8 @@
 #'   \eqn{u_g \sim N(0, \tau^2)}{u_g ~ N(0, tau^2)} of the row's level of each
 #'   factor in bars, and with `linear = TRUE` \eqn{\sum_l \beta_l x_l}{sum_l
 #'   beta_l x_l}, \eqn{\beta_l \sim N(0, \tau^2)}{beta_l ~ N(0, tau^2)}, for the
-#'   standardised predictors. Each of these blocks has a tau of its own, half t
-#'   with 4 degrees of freedom and scale 1 on the scale of the standardised (or
+#'   standardized predictors. Each of these blocks has a tau of its own, half t
+#'   with 4 degrees of freedom and scale 1 on the scale of the standardized (or
 #'   latent) response. Their coefficients are integrated out together with those
 #'   of the kernels, and tau is drawn both given them and, by slice sampling,
 #'   without them. `(1 | a) + (1 | b)` and `(1 | a / b)` are several factors;
@@ -162,10 +162,10 @@
 #'   chains are better. Chains that agree keep equal weights.
 #'
 #' @section Draws: Variables of `fit$draws`: `sigma`, the standard deviation of the noise on the
-#'   scale of the data, of weight 1, and `phi`, its precision for the standardised response
+#'   scale of the data, of weight 1, and `phi`, its precision for the standardized response
 #'   (regressions); `J`, the number of kernels, and `m`, at how many places they are; `d`, the
 #'   number of predictors in the model (`select = TRUE`); `T`, the sum of the kernel scales;
-#'   `log_lik`, the log density of the standardised (or latent) response with the coefficients
+#'   `log_lik`, the log density of the standardized (or latent) response with the coefficients
 #'   integrated out; `epsilon`, the scale of the coefficients, where [bark_prior()] has it learned;
 #'   `q0`, `q1`, the probabilities of [markov()], if it has hyper-priors; `cut[k]`, cut points;
 #'   `f[k]`, the function at the rows `fit$reference`, at most ten, on the scale of the data: its

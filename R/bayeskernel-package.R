@@ -15,7 +15,7 @@
 #' * `bayeskernel.threads`: worker threads of a fit, default 2. Results do not depend on it.
 #' * `bayeskernel.progress`: whether to draw a progress bar, default `interactive()`.
 #' * `bayeskernel.max_bytes`: the most memory that the draws of a run, or a
-#'   prediction, may take; by default what the machine has free.
+#'   prediction, may take; by default what the computer has free.
 #' * `bayeskernel.effects`: `"draws"` or `"delta"`, see [effects].
 #'
 #' @section Errors and warnings:

@@ -1,6 +1,6 @@
 #' Bayesian kernel machine: one formula, four families
 #'
-#' Fits generalised linear mixed models with smooth terms, Gaussian processes ([gp()]), units of
+#' Fits generalized linear mixed models with smooth terms, Gaussian processes ([gp()]), units of
 #' known correlation, selection among predictors and modelled missing predictors, in nearly any
 #' combination, by Bayes' rule: logistic and probit models of two classes, regressions of a number,
 #' and the support vector machine of [bsvm()]. Expectation propagation, the default, gives
@@ -50,7 +50,7 @@
 #'   * `"logit"`: \eqn{p(y = 1 | f) = 1 / (1 + e^{-f})};
 #'   * `"probit"`: \eqn{p(y = 1 | f) = \Phi(f)};
 #'   * `"gaussian"`: \eqn{y \sim N(f, \sigma^2)}, with \eqn{\sigma^2} learned;
-#'   * `"hinge"`: a pseudo-likelihood, see [bsvm()]. It is not normalised over
+#'   * `"hinge"`: a pseudo-likelihood, see [bsvm()]. It is not normalized over
 #'     y: such a fit has no log-likelihood, evidence, leave-one-out score or
 #'     simulated responses.
 #'

@@ -36,8 +36,8 @@
 #'   them; `"omit"` leaves their rows out, and those without a response or a weight, and says how
 #'   many; `"model"` treats numeric predictors as jointly Gaussian and averages over the missing
 #'   values, see the section below and [imputed()].
-#' @param learning_rate Power to which the pseudo-likelihood is taken, beside the weights of rows:
-#'   1, the paper's; a number above 0 and at most 10; or `"calibrated"`, the rate at which the
+#' @param learning_rate Power to which the pseudo-likelihood is taken, in addition to the weights of
+#'   rows: 1, the paper's; a number above 0 and at most 10; or `"calibrated"`, the rate at which the
 #'   spread of the posterior is that of the estimates over samples, found by fits by expectation
 #'   propagation, between .05 and 1. `NULL`, the default, is `"calibrated"` with `select` and with
 #'   `missing = "model"`, else 1. See `help("svm-posterior")`.
@@ -57,7 +57,7 @@
 #'   \eqn{\omega_i}{w_i} and latent values \eqn{f_i = o_i + x_i'\beta + z_i'u},
 #'   the pseudo-likelihood is
 #'   \eqn{\prod_i \exp\{-2 \omega_i \max(1 - y_i f_i, 0)\}}{prod exp(-2 w_i
-#'   max(1 - y_i f_i, 0))}. It is not normalised over y, so the bound of
+#'   max(1 - y_i f_i, 0))}. It is not normalized over y, so the bound of
 #'   [elbo()] is a bound on a pseudo-evidence: compare starts or approximations
 #'   of one model with it, not models.
 #'
@@ -77,7 +77,7 @@
 #'   products of two numbers that both miss some, in a grouping factor, in the response, in weights.
 #'   Factors may miss values, without `select`, see [bkm()].
 #'
-#'   The pseudo-likelihood is not normalised over y: it favours large latent values of either sign,
+#'   The pseudo-likelihood is not normalized over y: it favours large latent values of either sign,
 #'   so it pulls the coefficient of a predictor with many missing values away from 0. With few, or
 #'   for prediction, that matters little; read such a coefficient with care.
 #'

@@ -27,7 +27,7 @@
 #'   500 columns, without random or smooth terms and modelled missing values, it starts from none:
 #'   columns enter where they raise the bound of the whole model, those that can stand in for them
 #'   are tried from the four starts, and columns change places while the bound rises. Where no
-#'   column may be told apart, all are looked at, up to 3000 of them.
+#'   column can be excluded, all are looked at, up to 3000 of them.
 #' @param polish For `"vb"` with selection: where the inclusion probabilities that are reported
 #'   ([inclusion()]) come from. `TRUE`, the default: 4 x (50 + 250) sweeps of the sampler from the
 #'   optimum, whose 1000 draws the fit keeps; coefficients, predictions and all else are theirs,
@@ -45,8 +45,8 @@
 #'   their means and standard deviations, which [imputed()] gives.
 #' @param cluster A cluster of package parallel, with bayeskernel installed on its workers, which
 #'   share the chains, or, where the model's page says so, the rows; the fit is the same as without.
-#' @param progress Show progress and time left. Of chains that run in rounds
-#'   (`until`) each round has a line, and in a script these are all.
+#' @param progress Show progress and time left. For chains that run in rounds (`until`) each round
+#'   has a line, and in a script these are all.
 #' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt; `"keep"` returns the
 #'   draws so far, or the state of the variational iteration, with a warning.
 #' @return A list of class `bayeskernel_control` with the arguments as elements.
@@ -135,14 +135,14 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #' @param weights_method How variational Bayes learns the weights of `coefficients = "weights"`; of
 #'   a process by `"loo"` alone: `"loo"`, each object is predicted from the others (default; with
 #'   `tune`, `"profile"`), of a sum with weights of any size, of subsets for their probabilities
-#'   (greedy above ten kernels); `"profile"`, the bound is maximised over the weights, which of a
+#'   (greedy above ten kernels); `"profile"`, the bound is maximized over the weights, which of a
 #'   sum add up to 1; `"map"`, their mode given the rest, pass by pass; `"is"`, their posterior in
 #'   the bound by importance sampling, and `"slice"` (sum alone), by steps of a sampler, which give
 #'   standard deviations and limits; `"enumerate"`, subsets (binary) by the bound. The sampler draws
 #'   them.
 #' @param latent_scales Of `coefficients = "weights"`, the precision of the coefficients: `"class"`,
-#'   one for every class and regressor; `"shared"` by the classes, which costs one factorisation a
-#'   pass in place of one a class; `"fixed"` at `alpha0` of the prior, which costs one in all.
+#'   one for every class and regressor; `"shared"` by the classes, which costs one factorization a
+#'   pass instead of one a class; `"fixed"` at `alpha0` of the prior, which costs one in all.
 #' @param sparse Of `coefficients = "weights"`. `TRUE`: a prior that shrinks regressors (multi-class
 #'   relevance vectors). Variational Bayes leaves out those whose precision has grown beyond all
 #'   bounds, of each class, or with `latent_scales = "shared"` of all classes at once: passes become
@@ -163,7 +163,7 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #' @param collapsed For `"gibbs"`: draw weights and length-scales with the
 #'   coefficients integrated out, which mixes far better. Default `TRUE`.
 #' @param allow_empty For `"enumerate"`: count the empty subset, too.
-#' @param force Tune length-scales beside learned weights of a product, from
+#' @param force Tune length-scales together with learned weights of a product, from
 #'   which they cannot be told.
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
@@ -237,8 +237,8 @@ klr_control <- function(warmup = NULL, thin = NULL, resume = NULL,
 #' @param resampling `"systematic"` (default), `"stratified"`, `"residual"` or `"multinomial"`.
 #' @param temper Whether a row that would leave less than a tenth of the particles effective is
 #'   brought in by parts (default; with `"rj"`): first its input as a candidate, then, in
-#'   regressions, its response. Where that is depends on the particles, which costs the evidence its
-#'   freedom from bias: an error of the order of 1 / `particles`.
+#'   regressions, its response. Where that is depends on the particles, the estimate of the evidence
+#'   is then slightly biased: an error of the order of 1 / `particles`.
 #' @param grid_max Most candidates, default 5000. The inputs of later rows are no candidates, and
 #'   time and memory a row stay the same from there on: an approximation for endless streams.
 #' @param unique_grid Whether equal inputs count as one candidate; default

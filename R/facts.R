@@ -238,7 +238,7 @@ penalty_fact <- function(object) {
   rows <- component_parameters(object, 0.95)
   if (identical(object$penalty, "learn") && "sd(penalty)" %in% rownames(rows)) {
     sprintf(
-      "learned, sd %s of a standardised coefficient",
+      "learned, sd %s of a standardized coefficient",
       format(rows["sd(penalty)", "estimate"], digits = 3)
     )
   }

@@ -20,7 +20,7 @@
 #' @param kernel A kernel object: [rbf()], [matern()], [periodic()], [polynomial()], [linear()],
 #'   [categorical()], sums and products of them, on all columns or on some, or [precomputed()]. A
 #'   length-scale that is left open is the median distance between (at most 1000) rows.
-#'   Length-scales refer to the standardised predictors, periods to these as they are. The points of
+#'   Length-scales refer to the standardized predictors, periods to these as they are. The points of
 #'   a categorical kernel are rows. [linear()] alone has a constant, as `polynomial(1)` has;
 #'   `polynomial(1, offset = 0)` has none. Or a kernel's name, `"rbf"`.
 #' @param inducing Inducing points: how many (by default n up to 50 rows, 50 up to 250 rows, then n
@@ -36,23 +36,23 @@
 #'   sampler; `"ecm"`, the posterior mode. `NULL`, the default, takes `"ep"` while n times the
 #'   number of inducing points is at most 5e7, else `"svi"`; `print()` says which.
 #' @param tune How length-scales, variances and, if it starts above 0, the nugget are chosen, inside
-#'   the box of [gpsvm_prior()]: `"loo"`, or `TRUE`, maximises the log probability of each row given
+#'   the box of [gpsvm_prior()]: `"loo"`, or `TRUE`, maximizes the log probability of each row given
 #'   the others, by the cavities of expectation propagation and the link that they calibrate, less
 #'   \eqn{t^2 / 8}{t^2 / 8} for each log ratio t of a parameter to its start,
-#'   from the best of a grid; `"bound"` maximises [elbo()], from three starts; `"cv"` chooses a
+#'   from the best of a grid; `"bound"` maximizes [elbo()], from three starts; `"cv"` chooses a
 #'   common factor of the length-scales and the variance by five-fold cross-validated log-loss;
 #'   `FALSE` takes the kernel as it is. `NULL`, the default, is `"loo"` on at most 1000 rows where a
 #'   length-scale is left open and machines x rows x m^2 (m inducing points) x parameters / 2 is at
 #'   most 7e7, which takes up to 15 seconds on one thread, and `FALSE` otherwise; with
 #'   `inducing = "all"` it looks at as many rows as that allows, if these are 150 or more; `print()`
-#'   says which. Of a kernel with `rank`, by default always tuned, `"loo"` maximises the bound
+#'   says which. Of a kernel with `rank`, by default always tuned, `"loo"` maximizes the bound
 #'   first, and then judges the scale of its projection and the variance; `"cv"` does not go with
 #'   it.
 #' @param nugget Variance of white noise on the decision function, at least 0; default 0.
-#' @param learning_rate Power to which the pseudo-likelihood is taken, beside the weights of rows:
-#'   1, the paper's and the default; a number above 0 and at most 10; or `"calibrated"`, the rate at
-#'   which the spread of the posterior is that of the estimates over samples, found by fits by
-#'   expectation propagation, between .05 and 1. See `help("svm-posterior")`.
+#' @param learning_rate Power to which the pseudo-likelihood is taken, in addition to the weights of
+#'   rows: 1, the paper's and the default; a number above 0 and at most 10; or `"calibrated"`, the
+#'   rate at which the spread of the posterior is that of the estimates over samples, found by fits
+#'   by expectation propagation, between .05 and 1. See `help("svm-posterior")`.
 #' @param class_weights Weights of the classes in the likelihood: `"none"`; `"balanced"`, n / (2
 #'   n_class), so that a machine's two classes have the same weight (with more classes: each against
 #'   the rest); or positive numbers named by classes, 1 for those not named. Unlike `weights` they
@@ -73,8 +73,8 @@
 #'   \eqn{\prod_i \exp\{-2 w_i \max(1 - y_i f_i, 0)\}}{prod exp(-2 w_i max(1 -
 #'   y_i f_i, 0))}: a support vector
 #'   machine of cost C has a kernel of variance C / 2 here. It is not
-#'   normalised over y, so [elbo()] bounds a pseudo-evidence, and
-#'   `tune = "bound"`, which maximises it, is a useful rule rather than maximum
+#'   normalized over y, so [elbo()] bounds a pseudo-evidence, and
+#'   `tune = "bound"`, which maximizes it, is a useful rule rather than maximum
 #'   likelihood; `tune = "loo"` judges predictions instead. Wenzel et al. write
 #'   the kernel \eqn{\exp(-|x - z|^2 / \theta^2)}{exp(-|x - z|^2 / theta^2)},
 #'   which is `rbf(lengthscale = theta / sqrt(2))`.

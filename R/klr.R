@@ -17,7 +17,7 @@
 #' @param folds Number of parts of the rows for that; default 5.
 #' @param prior Made by [klr_prior()].
 #' @param standardize Centre and scale the predictors (default `TRUE`).
-#'   Directions refer to the standardised predictors.
+#'   Directions refer to the standardized predictors.
 #' @param chains,ndraws Number of chains, kept draws per chain. With discarded sweeps and sweeps per
 #'   kept draw, `warmup` and `thin` of [klr_control()], they are the length of a run. A sweep is one
 #'   short step of each kind, so there have to be many: 4 chains, 20,000 sweeps of warmup, and 1000
@@ -40,7 +40,7 @@
 #'   \deqn{f(x) = b_0 + \sum_j b_j \exp\{-\frac12 \sum_{l=1}^r \lambda_{jl}
 #'   (u_l'(x - c_j))^2\}}{f(x) = b_0 + sum_j b_j exp(-1/2 sum_l lambda_jl
 #'   (u_l'(x - c_j))^2)}
-#'   (equation 2.5), centres \eqn{c_j}{c_j} among the rows, and \eqn{U = (u_1,
+#'   (equation 2.5), centers \eqn{c_j}{c_j} among the rows, and \eqn{U = (u_1,
 #'   \ldots, u_r)}{U = (u_1, ..., u_r)} uniform among the matrices with
 #'   orthonormal columns. Each kernel has r scales of its own. A scale lambda is
 #'   a length-scale of \eqn{1 / \sqrt{\lambda}}{1 / sqrt(lambda)} in [rbf()].

@@ -15,7 +15,7 @@ response_kinds <- local({
     most = 2, counts = TRUE,
     numbers = "For a regression of numbers use family = \"gaussian\".",
     many = paste(
-      "bkm() has two classes: for more use gpsvm(), which has a machine for",
+      "bkm() has two classes: for more use gpsvm(), which has a classifier for",
       "each, or mkprobit(), one model of all; bark() for ordered ones."
     ),
     shares = paste("Shares of successes go in as counts: cbind(successes, failures).")

@@ -86,7 +86,7 @@ abort_too_crossed <- function(lacking, columns, limit) {
     "argument", "The random terms have too many levels for this model.",
     c(
       sprintf(
-        "Found: %s, and %s columns of random effects beside the largest term.",
+        "Found: %s, and %s columns of random effects besides the largest term.",
         paste(lacking, collapse = " and "), format(columns, big.mark = ",")
       ),
       sprintf(

@@ -199,7 +199,7 @@ check_svi_model <- function(data) {
       "argument", "Method \"svi\" does not fit this model.",
       c(
         paste("Found:", paste(lacking, collapse = " and ")),
-        "Accepted: fixed, penalised, smooth and random terms.",
+        "Accepted: fixed, penalized, smooth and random terms.",
         "Use method = \"vb\" or method = \"gibbs\"."
       ),
       column = "method", found = lacking

@@ -72,7 +72,7 @@ balanced_error <- function(truth, predicted) {
 #'   text (its levels are the sorted labels), logical, 0/1 or -1/+1. All rows may be of one class.
 #' @param prob Probabilities in \[0, 1\]: of the positive class, length n; or a matrix n x classes,
 #'   as `predict(type = "prob")` gives it. Its column names, if it has any, are the classes as text;
-#'   else its columns are the levels of `y` in order. Of two columns the second is the positive
+#'   else its columns are the levels of `y` in order. With two columns the second is the positive
 #'   class. Rows sum to 1, up to 0.001. A class that no row has, and whose probability is 0 in every
 #'   row, does not count: what remains may be two classes.
 #' @return One number.

@@ -37,7 +37,7 @@
 #'   `ard = TRUE`; with `combine = "product"` those of `rbf()` on all columns alone, and with
 #'   learned weights, which cannot be told from length-scales, only if `control` has `force = TRUE`.
 #' @param inducing `NULL`: every object is a regressor; of a process of more than
-#'   2000 objects 500 are. A number m: m objects, those nearest to centres of
+#'   2000 objects 500 are. A number m: m objects, those nearest to centers of
 #'   clusters, and the kernels to these, which keeps the cost of a pass linear in
 #'   n. What they leave open of a process is noise of each row, as in [gpsvm()].
 #' @param prior Made by [mkprobit_prior()].
@@ -64,7 +64,7 @@
 #'   algebra. Of new rows of a kernel matrix it is not known how far their
 #'   kernel with themselves is from the mean, which is used.
 #'
-#'   Hyperparameters maximise the sum of log P(class of n | the other rows) on
+#'   Hyperparameters maximize the sum of log P(class of n | the other rows) on
 #'   at most 500 rows, of every class its share, by one step of Newton's a row,
 #'   less t^2 / 8 for each log ratio t to its start (for v, as much for every
 #'   class). First v is 16; a second search moves it, too. That step thinks too

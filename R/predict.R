@@ -13,14 +13,14 @@
 #'   diagonal of its matrix varies, with the values of the new rows with themselves in a last
 #'   column, or in columns of their own names, else a warning says that the mean of that diagonal is
 #'   taken; or a [row_source()]. Default: the rows of the fit.
-#' @param type Of classes `"class"`, the default: a factor; `"prob"`: matrix of class probabilities;
-#'   `"link"`: posterior mean of the latent value f, whose positive side is the second class, with
-#'   more than two classes of a [gpsvm()] a matrix with a column for each class against the rest, of
-#'   a [mkprobit()] one for the function of each class; `"logprob"`, of [mkprobit()]: logarithms of
-#'   the probabilities, accurate where these underflow; `"response"`: as for [glm()] the probability
-#'   of the positive class, with more than two classes the same as `"prob"`. Of a regression
-#'   `"response"`, the default, or `"link"`: the posterior mean of the function. `"terms"`, of a
-#'   [bkm()] or [bsvm()]: what each term adds to f, see there.
+#' @param type For classes `"class"`, the default: a factor; `"prob"`: matrix of class
+#'   probabilities; `"link"`: posterior mean of the latent value f, whose positive side is the
+#'   second class, with more than two classes of a [gpsvm()] a matrix with a column for each class
+#'   against the rest, of a [mkprobit()] one for the function of each class; `"logprob"`, of
+#'   [mkprobit()]: logarithms of the probabilities, accurate where these underflow; `"response"`: as
+#'   for [glm()] the probability of the positive class, with more than two classes the same as
+#'   `"prob"`. For a regression `"response"`, the default, or `"link"`: the posterior mean of the
+#'   function. `"terms"`, of a [bkm()] or [bsvm()]: what each term adds to f, see there.
 #' @param link How f becomes a probability: of a [bkm()] with a likelihood its own link. [bark()]:
 #'   `"probit"`, \eqn{\Phi(f)}. Support vector machines: `"calibrated"`, the default, whose two
 #'   numbers come from the rows, see there; `"probit"`, a convention; `"hinge"`, the probability
@@ -32,20 +32,21 @@
 #'   machines. Default `NULL`: the more probable class, which makes fewest errors.
 #' @param se.fit Also return posterior standard deviations: of f or the mean, or with `"prob"` and
 #'   `"response"` of the probability of the positive class, for ordered classes of each and of a
-#'   [mkprobit()] of each, for variational fits from 400 draws. Of samplers of kernel models the
-#'   latter is the deviation between draws, each of which averages over what it leaves open.
-#' @param interval `"credible"`, for f or the mean (`"link"`, or `"response"` of a regression; one f
-#'   a row), or `"prediction"`, for a new response of a regression: a matrix with columns `fit`,
-#'   `lwr`, `upr`. Limits are normal, by the posterior mean and variance of f; of a [bark()] they
-#'   are quantiles of one draw for each stored one, of ordered classes of their probabilities, an
-#'   array as below. With `"response"` of two classes they are limits of the probability of the
-#'   positive class, those of f put through the link; with `"prob"` of both, an array, rows x
-#'   (`fit`, `lwr`, `upr`) x classes. Of a [mkprobit()] with two classes or more, and from draws.
+#'   [mkprobit()] of each, for variational fits from 400 draws. For fits by a sampler: the standard
+#'   deviation across posterior draws of the conditional mean.
+#' @param interval `"credible"`, for f or the mean (`"link"`, or `"response"` of a regression;
+#'   models with one latent function), or `"prediction"`, for a new response of a regression: a
+#'   matrix with columns `fit`, `lwr`, `upr`. Limits are normal, by the posterior mean and variance
+#'   of f; of a [bark()] they are quantiles of one draw for each stored one, of ordered classes of
+#'   their probabilities, an array as below. With `"response"` of two classes they are limits of the
+#'   probability of the positive class, those of f put through the link; with `"prob"` of both, an
+#'   array, rows x (`fit`, `lwr`, `upr`) x classes. For a [mkprobit()] also with more than two
+#'   classes, from draws.
 #' @param level Probability of the interval, default 0.95.
-#' @param draws Return draws in place of averages (one f a row): of f or the mean, with
-#'   `interval = "prediction"` of a new response, with `"prob"` or `"response"` of the probability
-#'   of the positive class (two classes; of a [mkprobit()] with more, and of ordered classes, an
-#'   array, draws x rows x classes).
+#' @param draws Return draws instead of averages (models with one latent function): of f or the
+#'   mean, with `interval = "prediction"` of a new response, with `"prob"` or `"response"` of the
+#'   probability of the positive class (two classes; of a [mkprobit()] with more, and of ordered
+#'   classes, an array, draws x rows x classes).
 #' @param ndraws Number of draws. Default: every stored draw of a sampler (a smaller number takes
 #'   evenly spaced ones); 1000 draws from q of a fit without draws.
 #' @param re.form `NULL`, the default: with random effects, of known and unknown groups. `"new"`:
@@ -61,8 +62,8 @@
 #'   those that it has: a list of matrices named by variables as `cov` was, `list(unit = C)`, on the
 #'   scale of the matrix given there. `C` has a named row for each new unit and a column for each
 #'   unit of that matrix; with columns for the new units, too, it has their variances, else these
-#'   are the mean variance of the units of the fit. Of a fit with [unit_low_rank()] such an object
-#'   goes, too, with rows for the new units. Units in neither matrix have an effect from the prior.
+#'   are the mean variance of the units of the fit. For a fit with [unit_low_rank()] it may be such
+#'   an object with rows for the new units. Units in neither matrix have an effect from the prior.
 #' @param seed For draws and intervals from draws: whole number, or `NULL` for R's generator.
 #' @param threads Worker threads.
 #' @param ... No further arguments.
@@ -78,10 +79,10 @@
 #' * With `se.fit = TRUE` a list of `fit` and `se.fit`.
 #' * `"terms"`: matrix n x terms, on the scale of f, with the constant as attribute `"constant"`:
 #'   rows add up to f with it and the offset. As in [mgcv::predict.gam()] columns of the fixed part
-#'   are not centred, smooths are as they were fitted. `se.fit` is a matrix, too. In a fit with
+#'   are not centered, smooths are as they were fitted. `se.fit` is a matrix, too. In a fit with
 #'   `missing = "model"` a row in which a variable of these terms is missing gives `NA`.
-#' * With `draws = TRUE` a matrix, draws x n. Of a [bsvm()] its rows are draws of the whole
-#'   function: a new level of a grouping factor has one simulated effect in all its rows. Of kernel
+#' * With `draws = TRUE` a matrix, draws x n. For a [bsvm()] its rows are draws of the whole
+#'   function: a new level of a grouping factor has one simulated effect in all its rows. For kernel
 #'   models each column is a sample of the posterior at its row; what inducing points leave open, or
 #'   the coefficients of kernels, are drawn apart for every row.
 #'
@@ -99,8 +100,8 @@
 #'   Fewer than 3 rows in one of two classes, or 30 in one of more, are too few:
 #'   then, and of fits by versions before 0.4.0, `"probit"` is the default.
 #'
-#'   Where the classes are separated, or all but, draws of f have heavy tails. Of such fits by
-#'   `"gibbs"` of [bsvm()] and [bkm()] m and v are the median and the squared half distance of the
+#'   Where the classes are (nearly) separated, draws of f have heavy tails. For such fits of
+#'   [bsvm()] and [bkm()] with `"gibbs"` m and v are the median and the squared half distance of the
 #'   16 and 84 % quantiles (`fit$link$robust`), and rows are left out of ten short chains, a tenth
 #'   of them each. A link whose log-loss on its own left-out rows is clearly worse than that of the
 #'   shares of the classes, or of the sign of the margin with its rate of errors, is refused if

@@ -18,17 +18,17 @@
 #'   \eqn{\exp(-|x - c|^2 / w^2)}{exp(-|x -
 #'   c|^2 / w^2)} is `rbf(lengthscale = w / sqrt(2))`.
 #' @param particles Number of particles, default 250.
-#' @param moves `"rj"` (default): every new input joins the centres with its
+#' @param moves `"rj"` (default): every new input joins the centers with its
 #'   exact conditional probability, and reversible jumps follow; `"corrected"`:
 #'   the paper's birth, death and zero moves with a weight that is valid.
-#' @param sweeps Reversible jumps a particle and row, with `"rj"`; default 3. A centre is added,
+#' @param sweeps Reversible jumps a particle and row, with `"rj"`; default 3. A center is added,
 #'   taken away or moved, half of the moves to one of the ten closest candidates. More sweeps make
 #'   the particles better draws: with 10 in place of 3, over six data sets of 200 rows and two
 #'   predictors, the error fell from .130 to .119 and 90 % limits of the curve covered 84 % of the
 #'   rows, not 80 %; time a row grew by two thirds.
 #' @param order `"random"` (default): the rows are taken in a random order, which changes the Monte
 #'   Carlo error alone; `"given"`: as they come, as a stream.
-#' @param grid `"seen"` (default): centres are inputs of rows seen so far; or a
+#' @param grid `"seen"` (default): centers are inputs of rows seen so far; or a
 #'   matrix of candidates, one a row, with the columns of the predictors.
 #' @param tune Choose a common factor of the length-scales, out of nine from 1/4 to 4, by the
 #'   evidence. Default: if the kernel leaves a length-scale open, by the first 500 rows, 200 of two
@@ -38,13 +38,13 @@
 #' @param prior Made by [seqkr_prior()].
 #' @param standardize Centre and scale predictors, and the response of a
 #'   regression, by the rows of this call (default `TRUE`); [extend()] keeps to
-#'   that. Length-scales and the prior refer to the standardised variables.
+#'   that. Length-scales and the prior refer to the standardized variables.
 #' @param ... Passed to methods; an argument that no method knows is an error, and so is `weights`.
 #'
 #' @return An object of class `c("seqkr", "bayeskernel_fit")`: a plain list that survives
-#'   [saveRDS()], with `posterior` (the particles: centres, coefficients given them, variances),
+#'   [saveRDS()], with `posterior` (the particles: centers, coefficients given them, variances),
 #'   `reservoir` (up to 500 rows, by which [extend()] can tune anew), `state` (where the stream
-#'   rests: of n rows, while their inputs may become centres, about 8 n^2 bytes), `trace$steps` (a
+#'   rests: of n rows, while their inputs may become centers, about 8 n^2 bytes), `trace$steps` (a
 #'   row of the table for each row of the data in the order in which they came: `log_evidence`, the
 #'   log of its predictive density; `ess`; `stages`, in how many parts it came; `resampled`;
 #'   `kernels` and `noise`, means over particles; `seconds`), `kernel`, `family`, `levels`,
@@ -58,13 +58,13 @@
 #'   size are equally probable; coefficients are normal with a common variance,
 #'   and variances inverse gamma variables, see [seqkr_prior()]. Coefficients
 #'   are integrated out.
-#' @section Precision: With wide kernels the columns of centres are almost equal and their
+#' @section Precision: With wide kernels the columns of centers are almost equal and their
 #'   coefficients large. Where a factor shows that double precision has lost their differences, sums
 #'   of products and factors are kept to twice as many digits, which costs time. Not so for more
 #'   than 100 candidates of a matrix `grid` or once `grid_max` is reached: there the coefficients
 #'   are held back a little.
 #' @section The printed algorithm: It is not a valid sampler: its weights have
-#'   no normalised backward kernel, so that births are rewarded by the number of
+#'   no normalized backward kernel, so that births are rewarded by the number of
 #'   ways to undo them, whatever the number of particles; and sets of the newest
 #'   input alone have no predecessor. See `vignette("streaming")`.
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
@@ -127,7 +127,7 @@ seqkr_arguments <- function() {
       if (stands_alone(kernel)) {
         bk_abort(
           "kernel", if (is_precomputed(kernel)) {
-            "A precomputed kernel has no inputs that could be centres."
+            "A precomputed kernel has no inputs that could be centers."
           } else {
             "A basis is no kernel."
           },
@@ -162,7 +162,7 @@ check_grid <- function(grid, name) {
 
 #' Constants of the prior of seqkr()
 #'
-#' They refer to the standardised predictors and response, if these are.
+#' They refer to the standardized predictors and response, if these are.
 #'
 #' @param lambda Mean of the Poisson distribution of the number of kernels
 #'   before it is cut, positive; default 1.

@@ -3,9 +3,8 @@
 #' The posterior of [bsvm()], [gpsvm()] and `bkm(family = "hinge")` is that of a
 #' pseudo-likelihood, \eqn{\exp\{-2 \max(1 - y f, 0)\}}{exp(-2 max(1 - y f, 0))}
 #' for each row. It ranks rows, and its means are good estimates of what the
-#' hinge loss looks for. Its spread is not how uncertain these are, and it may
-#' give up a rare class. This page says what is done about that, and when to use
-#' another model.
+#' hinge loss looks for. Its spread is not how uncertain these are, and it may collapse to the
+#' common class. This page says what is done about that, and when to use another model.
 #'
 #' @section For effects use `bkm()`: A slope of a support vector machine has no meaning in terms of
 #'   odds, and sums of rows are weighed as no probability weighs them. Where effects are the
@@ -27,7 +26,7 @@
 #'   other weights are powers. `type = "posterior"` (`vcov = ` in `summary()`
 #'   and `tidy()`) is the covariance of the posterior, the published one. There
 #'   is no sandwich with selection, modelled missing values, crossed random
-#'   terms, or rows from a source, nor, by `"ep"` and `"gibbs"`, where the fit
+#'   terms, or rows from a source, nor, with `"ep"` and `"gibbs"`, where the fit
 #'   separates the classes: there the prior limits the coefficients, and leaving
 #'   rows out does not show how uncertain they are. The summary then says that it
 #'   shows the posterior. Standard errors of predictions, of random effects and of
@@ -47,7 +46,7 @@
 #'   likeliest variance alone it would be 13, 17 and 37 %. Such slopes still say little. Mean field
 #'   has one variance, which goes to 0 with them, and no standard errors there (`NA`).
 #'
-#'   With few rows and classes that are all but separated one step is short of
+#'   With few rows and classes that are nearly separated one step is short of
 #'   what leaving a row out does: standard errors there are too small, by a fifth
 #'   in the worst of the cases that were refitted, and more by mean field.
 #'
@@ -69,7 +68,7 @@
 #'   `class_weights = "balanced"` gives both classes the same weight in the loss; probabilities are
 #'   those of the data as they are.
 #'
-#'   The means of f of a class that was given up still rank rows, by differences
+#'   The means of f of a class that is never predicted still rank rows, by differences
 #'   that are far below their variances. The calibrated link then leaves these
 #'   out (`fit$link$spread` is 0), where that makes the rows given the others more
 #'   probable by a factor of 20 or more: probabilities need no weights, slopes do.

@@ -2,16 +2,22 @@
 #'
 #' | `method` | what it is | when |
 #' |---|---|---|
-#' | `"ep"` | expectation propagation | the default of [bkm()] and [bsvm()], also for rows in a [row_source()], of which it keeps 16 bytes each: milliseconds, standard deviations as those of the sampler |
-#' | `"vb"` | mean-field variational Bayes | the method of the papers on support vector machines, and the default with `select`: milliseconds, good predictions; its posterior's standard deviations are too small, inclusion probabilities too extreme |
-#' | `"gibbs"` | draws from the posterior | intervals, inclusion probabilities and imputed values that are to be believed |
-#' | `"svi"` | stochastic variational steps, then full passes | rows in a [row_source()] in half the time and without memory; the answer is that of `"vb"` |
+#' | `"ep"` | expectation propagation | the default of [bkm()] and [bsvm()], also for rows in a
+#' [row_source()], of which it keeps 16 bytes each: milliseconds, standard deviations as those of
+#' the sampler |
+#' | `"vb"` | mean-field variational Bayes | the method of the papers on support vector machines,
+#' and the default with `select`: milliseconds, good predictions; its posterior's standard
+#' deviations are too small, inclusion probabilities too extreme |
+#' | `"gibbs"` | draws from the posterior | intervals, inclusion probabilities and imputed values
+#' that are to be believed |
+#' | `"svi"` | stochastic variational steps, then full passes | rows in a [row_source()] in half the
+#' time and without memory; the answer is that of `"vb"` |
 #'
 #' What can be combined in [bkm()] and [bsvm()]:
 #'
 #' | | `"ep"` | `"vb"` | `"gibbs"` | `"svi"` |
 #' |---|---|---|---|---|
-#' | fixed and penalised terms, weights, offsets | yes | yes | yes | yes |
+#' | fixed and penalized terms, weights, offsets | yes | yes | yes | yes |
 #' | random effects, smooths | yes | yes | yes | rows in memory |
 #' | modelled missing predictors | yes | yes | yes | no |
 #' | factors among them | yes | yes | no | no |
@@ -27,12 +33,15 @@
 #'
 #' | `method` | what it is | when |
 #' |---|---|---|
-#' | `"ep"` | expectation propagation | up to some 5e7 rows times inducing points: the default there; standard deviations as those of the sampler |
+#' | `"ep"` | expectation propagation | up to some 5e7 rows times inducing points: the default
+#' there; standard deviations as those of the sampler |
 #' | `"vb"` | variational Bayes by full passes | the papers' method |
-#' | `"svi"` | an epoch of stochastic steps, then full passes | more; the answer is that of `"vb"`, after a few passes less |
+#' | `"svi"` | an epoch of stochastic steps, then full passes | more; the answer is that of `"vb"`,
+#' after a few passes less |
 #' | `"svi"`, `max_iter = 0` | stochastic steps alone | millions of rows, prediction only, seconds |
-#' | `"gibbs"` | draws from the posterior | the posterior's own standard deviations; every sweep is a pass over all rows |
-#' | `"ecm"` | the posterior mode, a classical machine | to compare |
+#' | `"gibbs"` | draws from the posterior | the posterior's own standard deviations; every sweep is
+#' a pass over all rows |
+#' | `"ecm"` | the posterior mode, a classical support vector machine | to compare |
 #'
 #' `inducing = "all"` is the exact process, for at most 5000 rows.
 #'
@@ -45,7 +54,7 @@
 #' [seqkr()], too, has one engine: particles (`"smc"`) that go over the rows
 #' once and on with more of them by [extend()].
 #'
-#' How far standard deviations by `"vb"` fall short, as a share of the sampler's
+#' How far standard deviations of `"vb"` fall short, as a share of the sampler's
 #' (means over three or four simulated sets: 200 rows, three predictors, 20
 #' groups of 10; of [gpsvm()] and [mkprobit()] 120 rows, two predictors):
 #'
@@ -64,14 +73,14 @@
 #' posterior was a hundredth of the sampler's (a slope's .36 against 280).
 #'
 #' Over data sets from the model's joint density, 90 % intervals of imputed values and of smooth
-#' curves covered 90 % by `"gibbs"`, and 79 % and 75 % by `"vb"`, with ten rows each.
+#' curves covered 90 % with `"gibbs"`, and 79 % and 75 % with `"vb"`, with ten rows each.
 #'
 #' @name bayeskernel-engines
 NULL
 
 #' Convergence diagnostics: can the draws be trusted?
 #'
-#' `summary()` shows for every coefficient R-hat, the disagreement of chains (rank normalised and
+#' `summary()` shows for every coefficient R-hat, the disagreement of chains (rank normalized and
 #' split; above 1.05 they have not mixed), and the effective sample size, the smaller of bulk and
 #' tails (below 100 intervals are rough). A fit warns once when one of its parameters fails either.
 #'
@@ -97,10 +106,10 @@ NULL
 #' one order. [bkm()] takes a formula for them, with [gp()] terms and a random term,
 #' `bkm(source, y ~ x + (1 | id))`.
 #'
-#' Predictors are standardised by the moments of all rows. Results do not depend on the number of
+#' Predictors are standardized by the moments of all rows. Results do not depend on the number of
 #' threads, and equal those of the same `method` for the same rows in a matrix bit by bit.
 #'
-#' `gpsvm(x, y)` copies no large matrix: rows are standardised, and their features computed, a chunk
+#' `gpsvm(x, y)` copies no large matrix: rows are standardized, and their features computed, a chunk
 #' of some 65,000 at a time. Features are kept if they fit into 1 GB.
 #'
 #' `gpsvm(..., control = list(cluster = ))` shares the rows among the workers of a cluster of
@@ -109,7 +118,7 @@ NULL
 #' sites of a row stay with its worker; what they say of the row comes back once, in the end. The
 #' fit is that of one process, bit by bit.
 #'
-#' So does `cluster` with [bkm()] and [bsvm()] for rows in memory, by `"ep"`, `"vb"` and `"svi"`;
+#' So does `cluster` with [bkm()] and [bsvm()] for rows in memory, with `"ep"`, `"vb"` and `"svi"`;
 #' groups stay whole, and numbers of each group travel with the sums.
 #'
 #' On sockets every pass may wait up to a tenth of a second for the answer, unless
