@@ -51,7 +51,7 @@
 #'   Phi(f(x_i))}, with \deqn{f(x) = \sum_j b_j \exp\{-\sum_l \lambda_l (x_l -
 #'   c_{jl})^2\}}{f(x) = sum_j b_j exp(-sum_l lambda_l (x_l - c_jl)^2)} and
 #'   centers \eqn{c_j}{c_j} among the rows of the data, whatever their weights,
-#'   or a constant in place of a kernel. Where [bark_prior()] has several
+#'   or a constant instead of a kernel. Where [bark_prior()] has several
 #'   `vectors` of scales, as it has in a regression by default, each kernel j
 #'   has those of one of them. A scale lambda is a length-scale of
 #'   \eqn{1 / \sqrt{2 \lambda}}{1 / sqrt(2 lambda)} in [rbf()]. With ordered

@@ -169,6 +169,27 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #' @inheritSection bkm_control Errors
 #' @examples
 #' mkprobit_control(sparse = TRUE, latent_scales = "shared")
+#' @section Learned weights with `coefficients = "weights"`: The bound of variational Bayes is
+#'   loose, and the weights that it chooses favor small and smooth kernels. `"loo"` maximizes the
+#'   leave-one-out log probability plus the log prior density of the log weights. Leave-one-out is
+#'   computed by one Newton step, without refitting; some tens of fits are made in all. For more
+#'   than some thousand objects or with `inducing`, `"profile"` costs less.
+#'
+#'   Standard deviations of `"is"` and `"slice"` are those of a factor of the posterior, given the
+#'   means of the rest: too small, by far where weights and coefficients are tied together. `"is"`
+#'   draws 3000 sets of weights once and weighs them anew in every pass, so that the bound rises;
+#'   when fewer than 50 of them count, others are drawn near the mode, and the trace of the bound
+#'   begins anew. Weights below some thousandths, where a kernel is out, are beyond the reach of
+#'   such points. In a product (200 sets, each of which costs a product of matrices) the kernels are
+#'   taken at the mean weights, as in the paper, and the bound may fall. `"slice"` has no such
+#'   limits; its bound has the error of simulation. The number of sets that count is
+#'   `diagnostics$weights_ess` of the fit.
+#'
+#' @section Departures from the paper: The precision's update has the coefficients' second moment
+#'   where (11) prints their squared mean; moments (7) and (8) are by quadrature instead of
+#'   simulation; predictive variances enter (12) as they are derived, not inverted. The bound has
+#'   every constant, rises in every pass, and drives convergence.
+#'
 #' @export
 mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL,
                              weights_method = NULL,
@@ -197,6 +218,74 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL,
 #' @inheritSection bkm_control Errors
 #' @examples
 #' bark_control(warmup = 2000, thin = 10)
+#' @section How chains start: Chains of a regression start from 30 kernels (fewer with less than 120
+#'   rows), chains of a classification from random kernels. All begin with every predictor in the
+#'   model. The posterior is often bimodal and chains rarely switch modes, so three quarters of the
+#'   warm-up of a regression are a search: many short runs begin, and the better half continues
+#'   until one is left. With more than 1500 rows chains begin on 500 of them; this is a start only,
+#'   and all later moves are exact. Prior variances v of coefficients with \eqn{\phi v n >
+#'   10^{14}}{phi v n > 1e14}, which only a response without noise asks for, are left out.
+#'
+#' @section Length of a run of bark(): An iteration (sweep) is one jump and a few other moves. By
+#'   default four chains have 25,000 sweeps each, half of them warm-up. If an R-hat is then above
+#'   1.05 they have 50,000, and then 100,000 in all (50,000 with more than 600 rows). Draws are 500
+#'   a chain from the second half of all sweeps. With n above 1500 rows there is one round of
+#'   60,000,000 / n sweeps, at least 5000, with 250 draws a chain. Chains need not agree by then:
+#'   they are stacked, and a warning, [print()] and [summary()] say how far their predictions
+#'   differ. For questions about parameters use `until = stop_at(rhat = 1.01)`: rounds of 100,000
+#'   sweeps or more, at most 1,600,000 a chain.
+#'
+#' @section Weights in bark(): Weights of classes are repeated rows in every respect: the chain has
+#'   a latent response for each of them. In a regression, given the kernels and sigma, the
+#'   coefficients, and with them f, are those of rows that are repeated as often as whole weights
+#'   say. Sigma is not: n rows tell about it, whatever they weigh. In [bkm()] and [gpsvm()] weights
+#'   are powers of the likelihood, for sigma, too. New rows have none: `predict()` has a new
+#'   response of weight 1, of variance sigma^2. `simulate()`, `log_lik()`, `loo()` and Pearson
+#'   residuals of the rows of the fit have theirs.
+#'
+#' @section Stacking: Chains that stay at different modes are no sample of one
+#'   posterior, and equal weights are those of chance. With `chain_weights =
+#'   "stacking"` they are the ones with the largest log score, \eqn{\sum_i \log
+#'   \sum_k w_k p_k(y_i | y_{-i})}{sum(log(sum(w_k p_k(y_i | others))))}, over
+#'   the rows (Yao, Vehtari and Gelman, 2022). The density of a row given the others is known for
+#'   the kernels of each draw of a regression, whose coefficients are integrated out; of classes it
+#'   is that given f. Draws of a chain are weighted for the absence of the row by truncated
+#'   importance sampling. The weights are `fit$chain_weights`; predictions, [summary()], [print()],
+#'   inclusion probabilities, plots of f and all that is simulated from the fit take draws of a
+#'   chain as often as they say, while `fit$draws`, R-hat and effective sample sizes stay those of
+#'   the chains as they were sampled. What R-hat says remains true: the warning stays, and longer
+#'   chains are better. Chains that agree keep equal weights.
+#'
+#' @section Draws of bark(): Variables of `fit$draws`: `sigma`, the standard deviation of the noise
+#'   on the scale of the data, of weight 1, and `phi`, its precision for the standardized response
+#'   (regressions); `J`, the number of kernels, and `m`, at how many places they are; `d`, the
+#'   number of predictors in the model (`select = TRUE`); `T`, the sum of the kernel scales;
+#'   `log_lik`, the log density of the standardized (or latent) response with the coefficients
+#'   integrated out; `epsilon`, the scale of the coefficients, where [bark_prior()] has it learned;
+#'   `q0`, `q1`, the probabilities of [markov()], if it has hyper-priors; `cut[k]`, cut points;
+#'   `f[k]`, the function at the rows `fit$reference`, at most ten, on the scale of the data: its
+#'   mean given the rest of the draw (`predict(fit, draws = TRUE)` draws the coefficients, too);
+#'   `lambda[name]`, the scale of a predictor, 0 while it is not in the model, or with several
+#'   vectors `lambda[k,name]`, the one of vector k: these trade places, so that [summary()] and
+#'   plots have for each draw the mean over its kernels, and `T` is the sum of all;
+#'   `Sigma[g:(Intercept),(Intercept)]`, the variance of the effects of the factor g, and
+#'   `b[(Intercept) g:level]`, these; `sigma2[linear]` and `beta[name]`, the variance and the
+#'   coefficients of the linear part. The latter are for a unit of the predictor, their variance for
+#'   one standard deviation. They are no slopes of f, to which the kernels add theirs: `slope[name]`
+#'   of [summary()] and [tidy()] is that of the plane which is closest to f over the rows of the
+#'   fit.
+#'
+#' @references
+#' Holmes, C. C. and Held, L. (2006). Bayesian auxiliary variable models for
+#' binary and multinomial regression. *Bayesian Analysis* 1, 145-168.
+#'
+#' Yao, Y., Vehtari, A. and Gelman, A. (2022). Stacking for non-mixing Bayesian computations: the
+#' curse and blessing of multimodal posteriors. *Journal of Machine Learning Research* 23 (79),
+#' 1-45.
+#'
+#' Ionides, E. L. (2008). Truncated importance sampling. *Journal of
+#' Computational and Graphical Statistics* 17, 295-311.
+#'
 #' @export
 bark_control <- function(warmup = NULL, thin = NULL, resume = NULL,
                          cluster = NULL,
