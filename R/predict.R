@@ -86,45 +86,10 @@
 #'   models each column is a sample of the posterior at its row; what inducing points leave open, or
 #'   the coefficients of kernels, are drawn apart for every row.
 #'
-#' @section The calibrated link: With m and v the posterior mean and variance of f,
-#'   \deqn{P(y = 1) = 1 / (1 + \exp(-a - \kappa m / \sqrt{1 + \pi \kappa^2 v /
-#'   8})),}{P(y = 1) = plogis(a + kappa m / sqrt(1 + pi kappa^2 v / 8)),}
-#'   the normal average of a logistic curve (MacKay, 1992), after Platt's (2000)
-#'   idea. The fit chooses a and \eqn{\kappa}{kappa} by maximum likelihood,
-#'   under weak priors, from m and v of each of its rows given the others: of
-#'   `"ep"` its cavities, of other methods by taking one row's term out of the
-#'   posterior. `weights` count, weights of classes do not. At most 20000 rows
-#'   are used, a like number of each class. More than two classes have one
-#'   \eqn{\kappa}{kappa} and an intercept each, \eqn{P_c \propto \exp(a_c +
-#'   \dots)}{P_c proportional to exp(a_c + ...)}. The numbers are `fit$link`.
-#'   Fewer than 3 rows in one of two classes, or 30 in one of more, are too few:
-#'   then, and of fits by versions before 0.4.0, `"probit"` is the default.
-#'
-#'   Where the classes are (nearly) separated, draws of f have heavy tails. For such fits of
-#'   [bsvm()] and [bkm()] with `"gibbs"` m and v are the median and the squared half distance of the
-#'   16 and 84 % quantiles (`fit$link$robust`), and rows are left out of ten short chains, a tenth
-#'   of them each. A link whose log-loss on its own left-out rows is clearly worse than that of the
-#'   shares of the classes, or of the sign of the margin with its rate of errors, is refused if
-#'   `"probit"` is better: a warning of class `bayeskernel_warning_link` says so, and `"probit"` is
-#'   the default.
-#'
-#'   The default class is the more probable one; as a differs from 0 it is not always the sign of f,
-#'   which is `threshold = "margin"`. Standard deviations and draws of P are those of the logistic
-#'   curve of f that has P as its mean, with a and \eqn{\kappa}{kappa} as they are.
-#'
-#'   A row given the others is one of a known group. Rows all of whose groups the fit has not seen
-#'   have a and \eqn{\kappa}{kappa} of their own, `fit$link$new`, from m and v of the rows of each
-#'   group given the other groups, its effect back at its prior. That needs 30 groups in which all
-#'   others nest, and a sandwich covariance (see [svm-posterior]) or, of a sampler and with
-#'   selection, whose coefficients stay as they are, ten groups a column; otherwise they have the
-#'   numbers of known groups, which may be far off. Over eight splits of the toenail data of package
-#'   HSAUR3, a third of the patients left out, the share of severe visits of these was .214; the
-#'   mean probability was .214, by the numbers of known groups .116 and by `link = "probit"` .212.
-#'   The log-losses were .481, .542 and .483, the slopes of calibration 1.04, .53 and .81. The
-#'   sampler's on four of them: .213 of a share of .217, by the numbers of known groups .093;
-#'   log-losses .486 and .587. In simulations with 40 to 200 groups (15 sets of each of four
-#'   designs) the log-loss fell by .002 to .022 against the numbers of known groups; with 20 groups
-#'   it rose by .003.
+#' @section The calibrated link: `bsvm()` and `gpsvm()` have no model of the response. Their
+#'   probabilities come from a logistic curve whose intercept and slope the fit chooses by left-out
+#'   rows, `fit$link`; rows of new groups have numbers of their own. The default class is the more
+#'   probable one; `threshold = "margin"` is the sign of f. See [svm-posterior] for the formula.
 #'
 #' @section New groups: A level of a grouping factor that the fit has not seen has an effect from
 #'   its prior. Means of f put it at 0; standard deviations of f and of the probability, and the
@@ -156,32 +121,25 @@
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference for
 #'   support vector machine classification. *Computational Statistics & Data Analysis* 73, 163-176.
 #'   Their rule, the sign of the mean of f, is `predict(fit, threshold = "margin")`; their
-#'   probabilities are by `link = "probit"`.
-#'
-#'   MacKay, D. J. C. (1992). The evidence framework applied to classification
-#'   networks. *Neural Computation* 4, 720-736, eq. (10).
-#'
-#'   Platt, J. C. (2000). Probabilities for SV machines. In *Advances in Large
-#'   Margin Classifiers*, MIT Press, 61-74.
+#'   probabilities are those of `link = "probit"`.
 #'
 #'   Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian
 #'   nonlinear support vector machines for big data. *ECML PKDD*, section 4.4,
 #'   with the variance and the root that are missing there.
 #'
-#'   Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD thesis, Duke
-#'   University, chapter 3; its probabilities are signs of the mean of f.
-#'
+#' @seealso [calibration()], [brier_score()] and [log_loss()] to judge probabilities;
+#'   [posterior_predict()][posterior_predict.bayeskernel_fit]; [effects];
+#'   `vignette("prediction-and-probabilities")`.
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
-#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
-#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
-#' new <- data.frame(x = c(0, 1, NA), g = c("3", "new", "3"))
-#' predict(fit, new)
-#' predict(fit, new, type = "prob", se.fit = TRUE)
-#' predict(fit, new, type = "link", interval = "credible")
-#' predict(fit, new, type = "response", re.form = NA)
-#' dim(predict(fit, new, draws = TRUE, seed = 1))
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf, threads = 1)
+#' pupil <- data.frame(IQ.verb = 12, ses = 25, schoolNR = c("1", "new"))
+#' predict(fit, pupil)
+#' predict(fit, pupil, type = "prob", se.fit = TRUE)
+#' predict(fit, pupil, type = "link", interval = "credible")
+#' # Leave the schools out: the probability in a school with effect 0.
+#' predict(fit, pupil, type = "response", re.form = NA)
+#' dim(predict(fit, pupil, draws = TRUE, seed = 1))
 #' @export
 predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = NULL,
                                     threshold = NULL, se.fit = FALSE, interval = "none",

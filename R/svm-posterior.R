@@ -94,5 +94,46 @@
 #'
 #' d$rare <- d$x + rlogis(200) > 2.5
 #' coef(bsvm(rare ~ x + z, d, class_weights = "balanced", threads = 1))
+#' @section The calibrated link: With m and v the posterior mean and variance of f,
+#'   \deqn{P(y = 1) = 1 / (1 + \exp(-a - \kappa m / \sqrt{1 + \pi \kappa^2 v /
+#'   8})),}{P(y = 1) = plogis(a + kappa m / sqrt(1 + pi kappa^2 v / 8)),}
+#'   the normal average of a logistic curve (MacKay, 1992), after Platt's (2000)
+#'   idea. The fit chooses a and \eqn{\kappa}{kappa} by maximum likelihood,
+#'   under weak priors, from m and v of each of its rows given the others: for
+#'   `"ep"` from its cavities, for other methods by removing one row's term from the
+#'   posterior. `weights` count, weights of classes do not. At most 20000 rows
+#'   are used, a like number of each class. More than two classes have one
+#'   \eqn{\kappa}{kappa} and an intercept each, \eqn{P_c \propto \exp(a_c +
+#'   \dots)}{P_c proportional to exp(a_c + ...)}. The numbers are `fit$link`.
+#'   Fewer than 3 rows in one of two classes, or 30 in one of more, are too few:
+#'   then `"probit"` is the default.
+#'
+#'   Where the classes are (nearly) separated, draws of f have heavy tails. For such fits of
+#'   [bsvm()] and [bkm()] with `"gibbs"` m and v are the median and the squared half distance of the
+#'   16 and 84 % quantiles (`fit$link$robust`), and rows are left out of ten short chains, a tenth
+#'   of them each. A link whose log-loss on its own left-out rows is clearly worse than that of the
+#'   shares of the classes, or of the sign of the margin with its rate of errors, is refused if
+#'   `"probit"` is better: a warning of class `bayeskernel_warning_link` says so, and `"probit"` is
+#'   the default.
+#'
+#'   The default class is the more probable one; as a differs from 0 it is not always the sign of f,
+#'   which is `threshold = "margin"`. Standard deviations and draws of P are those of the logistic
+#'   curve of f that has P as its mean, with a and \eqn{\kappa}{kappa} as they are.
+#'
+#'   A row given the others belongs to a known group. Rows of new groups have an intercept and a
+#'   slope of their own, `fit$link$new`, from the rows of each group given the other groups. That
+#'   needs 30 groups in which all others nest, and a sandwich covariance or, for a sampler or with
+#'   selection, ten groups a column. With fewer groups they have the numbers of known groups, which
+#'   may be far off.
+#'
+#' @references MacKay, D. J. C. (1992). The evidence framework applied to classification
+#'   networks. *Neural Computation* 4, 720-736, eq. (10).
+#'
+#'   Platt, J. C. (2000). Probabilities for SV machines. In *Advances in Large
+#'   Margin Classifiers*, MIT Press, 61-74.
+#'
+#' @seealso [predict()][predict.bayeskernel_fit], [bsvm()], [gpsvm()];
+#'   `vignette("prediction-and-probabilities")`.
+#'
 #' @name svm-posterior
 NULL
