@@ -7,8 +7,7 @@
 #'
 #' Quick start:
 #' ```
-#' air <- na.omit(airquality[c("Ozone", "Wind", "Temp")])
-#' fit <- bark(Ozone ~ Wind + Temp, air, seed = 1)
+#' #' fit <- bark(Ozone ~ Wind + Temp, air, seed = 1)
 #' predict(fit, air[1:3, ], interval = "prediction", seed = 1)
 #' ```
 #'
