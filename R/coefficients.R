@@ -16,6 +16,8 @@
 #' @section Variational fits: A `"vb"` fit understates variances.
 #' @section Errors: `bayeskernel_error_argument` for a fit whose function is not
 #'   linear, such as those of [gpsvm()] and [bark()], and for unknown names.
+#' @seealso [summary()][summary.bayeskernel_fit], [ranef()][ranef.bayeskernel_fit],
+#'   [tidy()][tidy.bayeskernel_fit], [svm-posterior].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100, 5), z = rnorm(100))
@@ -236,6 +238,7 @@ fixed_sd <- function(object, scale = "data") {
 #'   `var1`, `var2`, `vcov`, `sdcor`.
 #' @section Errors: `bayeskernel_error_argument` without random terms; `ranef()`
 #'   also if the fit was made with `keep_ranef = FALSE`.
+#' @seealso [coef()][coef.bayeskernel_fit], [summary()][summary.bayeskernel_fit].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))

@@ -24,7 +24,7 @@
 #' @param starts For `"vb"` with selection: where the inclusion probabilities start, numbers in (0,
 #'   1\], or `"marginal"`, where each column alone puts them; the fit with the highest [elbo()] is
 #'   kept. `NULL`, the default, is `c(1, 0.5, 0.1, "marginal")`; the paper's is 1. Among more than
-#'   500 columns, without random or smooth terms and modelled missing values, it starts from none:
+#'   500 columns, without random or smooth terms and modeled missing values, it starts from none:
 #'   columns enter where they raise the bound of the whole model, those that can stand in for them
 #'   are tried from the four starts, and columns change places while the bound rises. Where no
 #'   column can be excluded, all are looked at, up to 3000 of them.
@@ -51,6 +51,7 @@
 #'   draws so far, or the state of the variational iteration, with a warning.
 #' @return A list of class `bayeskernel_control` with the arguments as elements.
 #' @section Errors: `bayeskernel_error_argument`, which lists the entries.
+#' @seealso [bkm()], [bsvm()], [bayeskernel-engines], [bayeskernel-large].
 #' @examples
 #' bkm_control(tol = 1e-8, max_iter = 500)
 #' bsvm(am ~ wt, mtcars, method = "vb", control = list(tol = 1e-10))
@@ -111,6 +112,7 @@ bsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   iteration, with a warning, and ends tuning where it is.
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
+#' @seealso [gpsvm()], [gpsvm_prior()], [bayeskernel-engines], [bayeskernel-large].
 #' @examples
 #' gpsvm_control(seeding = "random", tol = 1e-8)
 #' @export
@@ -167,6 +169,7 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   which they cannot be told.
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
+#' @seealso [mkprobit()], [mkprobit_prior()], [kernel_weights()].
 #' @examples
 #' mkprobit_control(sparse = TRUE, latent_scales = "shared")
 #' @section Learned weights with `coefficients = "weights"`: The bound of variational Bayes is
@@ -216,6 +219,7 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL,
 #'   default: as the length of a run says, see [bark()].
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
+#' @seealso [bark()], [bark_prior()], [stop_at()], [bayeskernel-diagnostics].
 #' @examples
 #' bark_control(warmup = 2000, thin = 10)
 #' @section How chains start: Chains of a regression start from 30 kernels (fewer with less than 120
@@ -305,6 +309,7 @@ bark_control <- function(warmup = NULL, thin = NULL, resume = NULL,
 #'   default: 20,000 and 20.
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
+#' @seealso [klr()], [klr_prior()], [stop_at()].
 #' @examples
 #' klr_control(warmup = 2000, thin = 5)
 #' @export
@@ -338,6 +343,7 @@ klr_control <- function(warmup = NULL, thin = NULL, resume = NULL,
 #' @param progress Show progress and time left.
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
+#' @seealso [seqkr()], [seqkr_prior()].
 #' @examples
 #' seqkr_control(ess = 1, resampling = "residual")
 #' @export

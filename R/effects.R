@@ -56,6 +56,7 @@
 #'   call, where the effects are asked for, and have to be those of the fit in every value.
 #'   Otherwise `marginaleffects::set_modeldata()`, `newdata =`, or `data =` of emmeans tell them.
 #'
+#' @seealso [predict()][predict.bayeskernel_fit], [exposure()]; `vignette("mixed-logit")`.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), arm = gl(2, 1, 100), g = gl(20, 5))

@@ -29,6 +29,7 @@
 #'   cannot be compared with another. The evidence depends on the width of the priors, however wide:
 #'   under flat ones it falls without end. `elpd_loo` hardly does.
 #' @section Errors: `bayeskernel_error_argument` for fits that cannot be compared, with the reason.
+#' @seealso [logLik()][logLik.bayeskernel_fit], [compare_terms()], [bkm()], [seqkr()].
 #' @references Rasmussen, C. E. and Williams, C. K. I. (2006). *Gaussian
 #'   Processes for Machine Learning*. MIT Press, sections 3.6 and 5.4.
 #' @examples
@@ -214,6 +215,7 @@ print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
 #'   the deviance information criterion.
 #' @section Errors: `bayeskernel_error_argument` for other fits: a pseudo-likelihood has none, and
 #'   in kernel models nothing was maximized; see [log_lik()][posterior_predict.bayeskernel_fit].
+#' @seealso [log_evidence()], [compare_terms()].
 #' @references Spiegelhalter, D. J., Best, N. G., Carlin, B. P. and van der
 #'   Linde, A. (2002). Bayesian measures of model complexity and fit. *Journal
 #'   of the Royal Statistical Society B* 64, 583-639.

@@ -46,6 +46,7 @@
 #'   rows, until there are `grid_max` candidates.
 #' @section Errors: `bayeskernel_error_missing`, `_response`, `_dimension` or
 #'   `_argument`; `_argument` for fits that cannot be extended.
+#' @seealso [seqkr()], [bkm()], [bsvm()]; `vignette("streaming")`.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = runif(60, -3, 3))

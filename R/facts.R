@@ -187,7 +187,7 @@ facts.bsvm <- function(object) {
     Smooths = if (length(smooths)) smooths,
     Processes = process_fact(object),
     Missing = if (length(missing)) {
-      sprintf("%s %d values modelled", names(missing), missing)
+      sprintf("%s %d values modeled", names(missing), missing)
     },
     Penalty = penalty_fact(object),
     Link = link_fact(object),

@@ -39,6 +39,8 @@
 #'   the formula of a fit to a matrix, the deviance of a pseudo-likelihood, `simulate()` from one,
 #'   the standard deviation of classes, the groups of a model without bars; or if the data of the
 #'   call are gone.
+#' @seealso [fit-arguments], [predict()][predict.bayeskernel_fit],
+#'   [summary()][summary.bayeskernel_fit].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))

@@ -28,6 +28,7 @@
 #'   probability can then be far too low, of which nothing warns. If the messages settle at several
 #'   places, the one with the highest evidence counts.
 #' @section Errors: `bayeskernel_error_argument` if the fit has no selection.
+#' @seealso [inclusion_path()], [compare_terms()], [bsvm()], [bark()]; `vignette("spam")`.
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
 #'   *Computational Statistics & Data Analysis* 73, 163-176, section 3.2.
@@ -194,6 +195,7 @@ effect_signs <- function(object, columns) {
 #' @return `inclusion_path()`: a list of class `inclusion_path` with `rho` in decreasing order,
 #'   matrices `inclusion` and `effect` (posterior mean of the effect of a standardized column), a
 #'   row for each `rho`, and `elbo`, the bounds. The plot shows the effects.
+#' @seealso [inclusion()], [bsvm()].
 #' @examples
 #' set.seed(1)
 #' x <- matrix(rnorm(2000), 200, 10, dimnames = list(NULL, letters[1:10]))

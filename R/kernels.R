@@ -478,6 +478,7 @@ kernel_formula <- function(leaf) {
 #'   `rbf.variance`, or `rbf1.` and `rbf2.` where there are two of a kind. `NA` for a length-scale
 #'   or a projection that the model is to choose. Empty for `precomputed()`.
 #' @section Errors: `bayeskernel_error_kernel` if `kernel` is not a kernel.
+#' @seealso [kernels], [kernel_matrix()].
 #' @examples
 #' kernel_parameters(rbf(2) + linear(0.5))
 #' @export
@@ -797,6 +798,7 @@ unclass_tree <- function(kernel) {
 #'   symmetric; `bayeskernel_error_dimension` if `x` and `z` differ in their columns;
 #'   `bayeskernel_error_missing` for values that are not finite; `bayeskernel_error_numeric` if k(x,
 #'   z) is not; `bayeskernel_error_argument` for other input.
+#' @seealso [kernels], [kernel_parameters()].
 #' @examples
 #' x <- matrix(rnorm(20), 10)
 #' k <- kernel_matrix(rbf(lengthscale = 1), x, threads = 1)

@@ -16,6 +16,7 @@
 #'   angles between the space of each draw and that of `directions`, smallest first; `coordinates`,
 #'   n x r, the rows of the fit in these directions.
 #' @section Errors: `bayeskernel_error_argument` for fits without a projection.
+#' @seealso [klr()]; `vignette("dimension-reduction")`.
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, section 2.4 and figures 2.2 to 2.4.
 #' @examples

@@ -186,7 +186,7 @@ warn_rate_of_holes <- function() {
 #'
 #' Expectation propagation at rates from .3 on, until the rate is the one that the fit implies.
 #' Where columns are selected, with all of them, under a common precision of a quarter of their
-#' number; where missing values are modelled, from the complete rows.
+#' number; where missing values are modeled, from the complete rows.
 #'
 #' @param rows A design, its weights with those of the classes.
 #' @param settings Settled settings of the fit.

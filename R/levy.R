@@ -12,6 +12,7 @@
 #'   squared norm of a kernel. Both are named by the approximation: `"continuous"`, which [bark()]
 #'   uses, damps jumps below epsilon; `"truncated"` cuts them off.
 #' @section Errors: `bayeskernel_error_prior`, as in [bark_prior()].
+#' @seealso [bark_prior()], [bark()].
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, section 3.1 and appendix B, which has a bound of
 #'   the continuous error in place of its value.
@@ -91,6 +92,7 @@ print.levy <- function(x, digits = 4, ...) {
 #'   staying out, `q0` = 1 - q s / (1 - q), and in, `q1` = 1 - s.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
+#' @seealso [bark()]; `vignette("structured-selection")`.
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, section 4.2. The expected number of blocks is
 #'   p q s + q (1 - s), of which it has the first term.

@@ -30,7 +30,7 @@ crossed_terms <- function(design, settings, selected) {
   }
   lacking <- c(
     if (length(selected) > 0L) "selection",
-    if (!is.null(design$holes)) "modelled missing predictors",
+    if (!is.null(design$holes)) "modeled missing predictors",
     if (length(design$processes)) "gp() terms",
     if (settings$method %in% c("svi", "ep")) {
       sprintf("method = \"%s\"", settings$method)

@@ -191,7 +191,7 @@ check_svi_model <- function(data) {
   lacking <- c(
     if (!is.null(data$selection)) "selection",
     if (!is.null(data$holes) || !is.null(data$atoms)) {
-      "modelled missing predictors"
+      "modeled missing predictors"
     }
   )
   if (length(lacking) > 0) {

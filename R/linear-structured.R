@@ -267,7 +267,7 @@ refuse_ep_polish <- function(settings, data, blocks, most = 1000L) {
   }
   columns <- length(blocks$precision)
   found <- if (!is.null(data$holes) || !is.null(data$atoms)) {
-    "missing predictors that are modelled"
+    "missing predictors that are modeled"
   } else if (columns > most) {
     sprintf("%d columns, more than %d", columns, most)
   }

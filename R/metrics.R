@@ -11,6 +11,7 @@
 #' @section Errors: `bayeskernel_error_dimension` if the lengths differ or no row remains,
 #'   `bayeskernel_error_response` for what are no labels, `bayeskernel_error_argument` if
 #'   `predicted` names a class that `truth` does not know.
+#' @seealso [auc()], [brier_score()], [calibration()].
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
 #'   *Computational Statistics & Data Analysis* 73, 163-176, section 4.
@@ -124,6 +125,7 @@ log_loss <- function(y, prob) {
 #' @section Errors: `bayeskernel_error_response` if one class only occurs or
 #'   `y` is of another kind, `bayeskernel_error_missing` for missing values,
 #'   `bayeskernel_error_dimension` if the lengths differ.
+#' @seealso [balanced_error()], [brier_score()], [calibration()].
 #' @references Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of the area under a
 #'   receiver operating characteristic (ROC) curve. *Radiology* 143, 29-36.
 #' @examples
@@ -181,6 +183,7 @@ score_of_two <- function(labels, score, declared) {
 #'   mean probability; `observed`, the frequency; `lower` and `upper`, its 95 %
 #'   interval of Wilson (1927); `rows`, their number.
 #' @inheritSection brier_score Errors
+#' @seealso [brier_score()], [plot()][plot.bayeskernel_fit] with `"calibration"`.
 #' @references Wilson, E. B. (1927). Probable inference, the law of succession, and statistical
 #'   inference. *Journal of the American Statistical Association* 22, 209-212.
 #' @examples

@@ -18,6 +18,7 @@ model_of.mkprobit <- function(object) mkprobit_model
 #'   probability that the kernel is in it, and the attribute `states` holds the subsets with their
 #'   bounds (by `"loo"` the sum of log probabilities of left-out objects) and probabilities.
 #' @section Errors: `bayeskernel_error_argument` for other models.
+#' @seealso [mkprobit()], [mkprobit_control()]; `vignette("feature-spaces")`.
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683, figures 8 and 9.
 #' @examples
@@ -309,6 +310,7 @@ pictures.mkprobit <- function(object) {
 #' @section Errors: `bayeskernel_error_argument` if one of the fits is a
 #'   regression, if they do not share their classes, or `newdata` has no part
 #'   for one of them; `bayeskernel_error_dimension` if the rows are not the same.
+#' @seealso [mkprobit()]; `vignette("feature-spaces")`.
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683, section 4.3.
 #' @examples

@@ -41,6 +41,7 @@
 #'   [bkm()] has the same models with a likelihood.
 #' @section Errors: `bayeskernel_error_argument`, as [predict()][predict.bayeskernel_fit]; also if
 #'   the data of the fit are not to be had, and for `log_lik()`, `loo()` of a pseudo-likelihood.
+#' @seealso [predict()][predict.bayeskernel_fit], [draws].
 #' @examples
 #' set.seed(1)
 #' x <- matrix(runif(120, -2, 2), 60, 2)

@@ -54,7 +54,7 @@
 #'   `method = "vb"` with `polish = "ep"` or `FALSE`, which know no other. A factor of two levels is
 #'   one column against its first level either way.
 #' @param x_mean_var Variance of the prior of the means of predictors with
-#'   modelled missing values. Default 1e8.
+#'   modeled missing values. Default 1e8.
 #' @param x_df,x_scale Degrees of freedom and scale of the inverse Wishart prior of the covariance
 #'   of these P predictors. `NULL`, the default of `x_df`, means P + 1; `x_scale` is a positive
 #'   number times I (default 0.01) or a symmetric positive definite P x P matrix.
@@ -62,6 +62,8 @@
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found and what would be
 #'   accepted. Lengths that depend on the design are checked by [bsvm()].
+#' @seealso [bkm()], [bsvm_prior()].
+#' @seealso [bsvm()], [bkm_prior()].
 #' @references
 #' Gelman, A., Jakulin, A., Pittau, M. G. and Su, Y.-S. (2008). A weakly
 #' informative default prior distribution for logistic and other regression
@@ -209,6 +211,7 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, var_
 #' @return An object of class `c("gpsvm_prior", "bayeskernel_prior")`.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
+#' @seealso [gpsvm()], [gpsvm_control()].
 #' @examples
 #' gpsvm_prior(variance = c(0.1, 100))
 #' @export
@@ -297,6 +300,7 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
+#' @seealso [bark()], [bark_control()]; `vignette("bark")`.
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, sections 3.1 and 3.2. Its prior of `phi`, 1 / phi
 #'   on the whole half line, leaves the posterior improper, hence the bounds.
@@ -377,6 +381,7 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #'   until [mkprobit()] knows the composite.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
+#' @seealso [mkprobit()], [mkprobit_control()].
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683, section 3.
 #' @examples
@@ -433,6 +438,7 @@ mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL, th
 #'   the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
+#' @seealso [klr()], [klr_control()].
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, section 2.2 and appendix A.
 #' @examples

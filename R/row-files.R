@@ -24,6 +24,7 @@
 #' @section Errors: `bayeskernel_error_missing`, `_response`, `_dimension`, and
 #'   `_argument` for a file that cannot be written or appended to.
 #'
+#' @seealso [row_source()], [bayeskernel-large].
 #' @examples
 #' file <- tempfile()
 #' x <- matrix(rnorm(200), 100, 2, dimnames = list(NULL, c("a", "b")))

@@ -171,6 +171,7 @@ check_grid <- function(grid, name) {
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
+#' @seealso [seqkr()], [seqkr_control()].
 #' @references Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential Bayesian kernel
 #'   regression. *Advances in Neural Information Processing Systems* 16, section 2.
 #' @examples

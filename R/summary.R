@@ -47,6 +47,8 @@
 #'   beyond the interval, the estimate is the posterior median and `SD` is `NA`.
 #' @section Errors: `bayeskernel_error_argument`, `_response` or `_dimension` if
 #'   `y` is not the response of the rows of `newdata`.
+#' @seealso [coef()][coef.bayeskernel_fit], [tidy()][tidy.bayeskernel_fit],
+#'   [plot()][plot.bayeskernel_fit].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))

@@ -25,7 +25,7 @@
 #'   `cbind(successes, failures)` or whole `weights`, are so many observations;
 #'   other weights are powers. `type = "posterior"` (`vcov = ` in `summary()`
 #'   and `tidy()`) is the covariance of the posterior, the published one. There
-#'   is no sandwich with selection, modelled missing values, crossed random
+#'   is no sandwich with selection, modeled missing values, crossed random
 #'   terms, or rows from a source, nor, with `"ep"` and `"gibbs"`, where the fit
 #'   separates the classes: there the prior limits the coefficients, and leaving
 #'   rows out does not show how uncertain they are. The summary then says that it
@@ -57,7 +57,7 @@
 #'   \kappa_i s_i)}{eta' = eta sum kappa s / sum g^2 s / (1 - kappa s)}
 #'   by refits from 0.3 on, between .05 and 1; usually .2 to .4. That matters for what the
 #'   posterior's spread decides: at rate 1 variances of groups, inclusion probabilities of noise and
-#'   coefficients of predictors with modelled missing values are too large. It is no better for
+#'   coefficients of predictors with modeled missing values are too large. It is no better for
 #'   fixed effects, whose estimates can run out where data are few and nearly separable; there rate
 #'   1, the published one, with the sandwich is the default. With random effects and a rare class
 #'   combine it with `class_weights = "balanced"`.

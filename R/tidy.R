@@ -42,6 +42,7 @@ as_table <- function(frame) {
 #'   mean, if it is one number a row); of a regression `.se.fit`, the posterior sd of that mean; of
 #'   classes `.prob`, the probability of the positive class, or with more than two classes `.prob_`
 #'   with each class, and `.class`. Rows that `na.action` left out are not there.
+#' @seealso [summary()][summary.bayeskernel_fit], [coef()][coef.bayeskernel_fit].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))

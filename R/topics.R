@@ -19,7 +19,7 @@
 #' |---|---|---|---|---|
 #' | fixed and penalized terms, weights, offsets | yes | yes | yes | yes |
 #' | random effects, smooths | yes | yes | yes | rows in memory |
-#' | modelled missing predictors | yes | yes | yes | no |
+#' | modeled missing predictors | yes | yes | yes | no |
 #' | factors among them | yes | yes | no | no |
 #' | processes, [gp()] | yes | yes | yes | no |
 #' | correlated units, `cov` ([bkm()]) | yes | yes | yes | rows in memory |
@@ -53,9 +53,10 @@
 #'   evidence (the noise is one; `(x | g)` has three). With more, and with [gp()] terms under the
 #'   hinge, they have inverse gamma factors as with `"vb"`, and standard deviations may be too
 #'   small; `print()` says so. EP underestimates group variances when most groups have one class; a
-#'   quadrature correction is applied. The fit has leave-one-out densities, see [loo()], and an
-#'   evidence, see [log_evidence()]. For small models `print()` reports a check by importance
-#'   sampling. If EP does not converge, a warning is issued and the `"vb"` fit is returned.
+#'   quadrature correction is applied. The fit has leave-one-out densities, see
+#'   [logLik()][logLik.bayeskernel_fit], and an evidence, see [log_evidence()]. For small models
+#'   `print()` reports a check by importance sampling. If EP does not converge, a warning is issued
+#'   and the `"vb"` fit is returned.
 #'
 #' @section Variational Bayes in bkm() and bsvm(): `"vb"` treats coefficients and variances as
 #'   independent. Its standard deviations are too small with learned variances, and inclusion
@@ -197,14 +198,14 @@ NULL
 #'   term share, which matters least where levels meet at random: standard deviations are within
 #'   about 1 per cent of those of the columns. If two nested terms are both crossed with the exact
 #'   one, the standard deviations of the outer one are too small. `"gibbs"` draws all effects
-#'   jointly and is exact. Selection, modelled missing predictors and `"svi"` keep the columns and
+#'   jointly and is exact. Selection, modeled missing predictors and `"svi"` keep the columns and
 #'   are refused above 5,000 of them.
 #'
 #' @section Rows over the workers of a cluster: With `cluster` the methods `"ep"`, `"vb"` and
 #'   `"svi"` share the rows in memory among the workers, `"gibbs"` its chains. Each worker keeps its
 #'   rows, cut where groups of the random term with most effects begin, and sends sums at each pass,
 #'   which are added in the order of the rows: the fit is that of one process, bit by bit. All
-#'   terms, families and weights, and modelled missing predictors of families that are no hinge, may
+#'   terms, families and weights, and modeled missing predictors of families that are no hinge, may
 #'   be there. Sums take p^2 numbers for p columns, at most 16 times, and of groups p + r numbers
 #'   for each of their r effects, both ways; with [gp()] terms and `"vb"` a number a row comes back,
 #'   too. With `"ep"` messages are exchanged once for each value of the variances, nine numbers a

@@ -25,6 +25,7 @@
 #'   speed so far. Results then depend on the speed of the computer. Default `Inf`.
 #' @return An object of class `bayeskernel_until`.
 #' @section Errors: `bayeskernel_error_argument`.
+#' @seealso [bark_control()], [bkm_control()], [bayeskernel-diagnostics].
 #' @references Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Buerkner,
 #'   P.-C. (2021). Rank-normalization, folding, and localization: an improved
 #'   R-hat for assessing convergence of MCMC. *Bayesian Analysis* 16, 667-718.
@@ -68,6 +69,7 @@ smaller_ess <- function(table) pmin(table$ess_bulk, table$ess_tail)
 #'   effective sample size of the bulk or of the tails, or, `neff_ratio()`, the
 #'   smaller of these over the number of draws. `NA` where draws are constant.
 #' @section Errors: `bayeskernel_error_argument`, of a fit without chains.
+#' @seealso [bayeskernel-diagnostics], [stop_at()].
 #' @examples
 #' fit <- bsvm(am ~ wt, mtcars, method = "gibbs", threads = 1, seed = 1)
 #' if (requireNamespace("posterior", quietly = TRUE)) {
