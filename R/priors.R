@@ -3,6 +3,7 @@
 #' Every constant of the prior of [bsvm()]. They refer to the scale on which the model is fitted,
 #' which is that of the standardized predictors unless `standardize = FALSE`.
 #'
+#' @seealso [bkm()], [bsvm_prior()].
 #' @section The default prior of the coefficients:
 #' Coefficients without a penalty are weakly informed, as those of package rstanarm are: a
 #' coefficient is \eqn{N(0, (2.5 / s)^2)}, s the standard deviation of its column, and the
@@ -62,7 +63,6 @@
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found and what would be
 #'   accepted. Lengths that depend on the design are checked by [bsvm()].
-#' @seealso [bkm()], [bsvm_prior()].
 #' @seealso [bsvm()], [bkm_prior()].
 #' @references
 #' Gelman, A., Jakulin, A., Pittau, M. G. and Su, Y.-S. (2008). A weakly
