@@ -1,70 +1,56 @@
-#' Bayesian additive regression and classification kernels
+#' Regression and classification with sums of kernels
 #'
-#' A regression function, or a probability, as a sum of an unknown number of Gaussian kernels at
-#' rows of the data, each predictor with a scale of its own that may be zero (Ouyang, 2008, after
-#' Clyde and Wolpert). Reversible jump Markov chains average over the number of kernels, their
-#' places, their scales and the predictors in the model; coefficients are integrated out.
+#' @description
+#' Non-linear regression if some predictors are irrelevant, and classification with two or ordered
+#' classes (Ouyang, 2008). The function is a sum of kernels; Markov chains learn how many, where and
+#' how wide. It takes some seconds to minutes, for up to some thousand rows.
+#'
+#' Quick start:
+#' ```
+#' #' fit <- bark(Ozone ~ Wind + Temp, air, seed = 1)
+#' predict(fit, air[1:3, ], interval = "prediction", seed = 1)
+#' ```
 #'
 #' @inheritParams fit-arguments
-#' @param x A numeric matrix, n rows by p predictors, or a data frame of predictors; or, for the
-#'   formula method, `formula`, in which bars are random intercepts, as in `y ~ a + b + (1 | g)`.
-#' @param y Response, length n. For `"gaussian"` numeric; for `"binomial"` two classes as a factor
-#'   (its second level is the positive class), text, logical, 0/1 or -1/+1; for `"ordinal"` an
-#'   ordered factor. Levels without rows stay: of two classes they have probability 0, of ordered
-#'   ones that of the prior of their cut points, which a message says.
-#' @param family `NULL`, the default: what the response says, `"gaussian"`, regression with normal
-#'   noise, of numbers; `"binomial"`, two classes by a probit link, of a factor, text or logical
-#'   values; `"ordinal"`, ordered classes by cut points of the same latent function, of an ordered
-#'   factor with more than two levels. Also [gaussian()] and [binomial()], as objects or functions.
-#'   The link of classes is probit: `binomial("probit")`; an object that says logit, as `binomial()`
-#'   does, is fitted by probit with a message. A numeric response of two codes, 0 and 1 or -1 and 1,
-#'   has to be told apart: it is fitted with `family = "binomial"`, or `family = "gaussian"` given
-#'   as such, and is an error otherwise.
-#' @param scales `"different"`: every predictor has a kernel scale of its own;
-#'   `"equal"`: all predictors in the model share one. `NULL`, the default:
-#'   `"different"`, with `structure` `"equal"`.
-#' @param select Whether predictors may leave the model. Default `FALSE`.
-#' @param structure `NULL`, or [markov()]: predictors enter the model in blocks
-#'   of neighbouring columns. Needs `select = TRUE` and `scales = "equal"`.
-#' @param linear Whether a linear part stands beside the kernels: a coefficient for every column of
-#'   the predictors, see there. Default `FALSE`. Not with `select = TRUE`.
-#' @param prior Made by [bark_prior()]. `NULL`, the default: `bark_prior()` for
-#'   a regression, and for classes `bark_prior(gamma = 5, epsilon = 0.5)`: labels of few rows are told apart
-#'   by functions without bound, and chains that may find those get stuck there.
-#' @param standardize Centre and scale the predictors (default `TRUE`). The response of a regression
-#'   always is. Kernel scales refer to the standardised predictors.
-#' @param weights Of a regression, positive, length n, default 1: the noise of
-#'   row i has the variance \eqn{\sigma^2 / w_i}{sigma^2 / w}, as in
-#'   [stats::lm()], and rows of weight 0 are left out. A mean of w observations
-#'   has weight w. Of classes counts, whole numbers: how often each row occurs.
-#' @param chains,ndraws Number of chains, kept draws per chain. With discarded sweeps and sweeps per
-#'   kept draw, `warmup` and `thin` of [bark_control()], they are the length of a run. A sweep is
-#'   one jump and a few other moves, so there have to be many. `NULL`: 4 chains, and by the default
-#'   of `until` 12,500 sweeps of warmup and 500 draws 25 sweeps apart in the first round, fewer with
-#'   many rows (see Length of a run); else 50,000, 1000 and 50.
-#' @param until [stop_at()]: rounds of sweeps until the chains agree, the second half of all sweeps
-#'   is kept, and a warning comes only at the cap. `NULL`: one round. `"auto"`, the default: one
-#'   round where `warmup`, `ndraws`, `thin` or `resume` say how long to run, else as long as it
-#'   helps predictions, three rounds at most (see Length of a run). `stop_at(rhat = 1.01)` asks for
-#'   chains that agree, whatever it costs: rounds of 100,000 sweeps or more, at most 1,600,000 a
-#'   chain.
-#' @param chain_weights `"stacking"`: chains that disagree (an R-hat above 1.05)
-#'   are weighted so that the mixture of their predictive densities of each row
-#'   given the others is largest, see there; the default of several chains with
-#'   `until`. Or `"equal"`, the default without. `NULL`: these. (`weights` are those of rows.)
-#'
+#' @param x A formula, in which `(1 | g)` is a random intercept; or a numeric matrix or data frame
+#'   of predictors.
+#' @param y Response, with a matrix `x`: numbers; two classes (a factor, text, logical); or an
+#'   ordered factor. For 0/1 numbers give `family = "binomial"` or `"gaussian"`.
+#' @param family `NULL` (default): as the response says, `"gaussian"`, `"binomial"` (probit link) or
+#'   `"ordinal"`. Also [gaussian()] and `binomial("probit")`.
+#' @param scales `"different"` (default): a kernel scale for each predictor. `"equal"`: one for all,
+#'   the default with `structure`.
+#' @param select Whether predictors may leave the model. Default `FALSE`. To ask which
+#'   predictors matter, use `scales = "equal"`.
+#' @param structure `NULL`, or [markov()]: predictors enter the model in blocks of neighboring
+#'   columns. Needs `select = TRUE` and `scales = "equal"`.
+#' @param linear Whether to add a linear part, a coefficient for every column. Default `FALSE`. Not
+#'   with `select = TRUE`.
+#' @param prior Made by [bark_prior()]. `NULL` (default): `bark_prior()`, and for classes
+#'   `bark_prior(gamma = 5, epsilon = 0.5)`, which keeps the latent function bounded.
+#' @param standardize Center and scale the predictors (default). The response of a regression always
+#'   is. Kernel scales refer to the standardized predictors.
+#' @param weights For a regression precision weights, as in [stats::lm()]. For classes counts,
+#'   whole numbers. Length n, default 1.
+#' @param chains,ndraws Number of chains and of kept draws per chain. See [bark_control()] for
+#'   the length of a run.
+#' @param until `"auto"` (default): as long as it helps predictions. `stop_at(rhat = 1.01)`: until
+#'   the chains agree. `NULL`: one round. See [bark_control()].
+#' @param chain_weights `"stacking"` (default with `until`): chains that disagree are weighted by
+#'   their predictions of left-out rows. `"equal"`: not so.
 #' @return An object of class `c("bark", "bayeskernel_fit")`: a plain list that survives
-#'   [saveRDS()], with `draws` (array, draws x chains x variables), `family`, `levels`, `columns`,
-#'   `reference` (numbers of the rows at which the draws have f), `n`, `dropped`, `acceptance`
-#'   (proposed and accepted moves by chain). The methods of every fit are listed in [fit-arguments].
+#'   [saveRDS()]. It has `draws` (array, draws x chains x variables, see [bark_control()]),
+#'   `family`, `levels`, `columns`, `reference` (numbers of the rows at which the draws have f),
+#'   `n`, `dropped`, `chain_weights`, `acceptance`. The methods of every fit are listed in
+#'   [fit-arguments].
 #'
 #' @section Model: \eqn{y_i = f(x_i) + e_i}{y_i = f(x_i) + e_i} with \eqn{e_i
 #'   \sim N(0, 1 / (\phi w_i))}{e_i ~ N(0, 1 / (phi w_i))} for weights
 #'   \eqn{w_i}{w_i}, or \eqn{P(y_i = 1) = \Phi(f(x_i))}{P(y_i = 1) =
 #'   Phi(f(x_i))}, with \deqn{f(x) = \sum_j b_j \exp\{-\sum_l \lambda_l (x_l -
 #'   c_{jl})^2\}}{f(x) = sum_j b_j exp(-sum_l lambda_l (x_l - c_jl)^2)} and
-#'   centres \eqn{c_j}{c_j} among the rows of the data, whatever their weights,
-#'   or a constant in place of a kernel. Where [bark_prior()] has several
+#'   centers \eqn{c_j}{c_j} among the rows of the data, whatever their weights,
+#'   or a constant instead of a kernel. Where [bark_prior()] has several
 #'   `vectors` of scales, as it has in a regression by default, each kernel j
 #'   has those of one of them. A scale lambda is a length-scale of
 #'   \eqn{1 / \sqrt{2 \lambda}}{1 / sqrt(2 lambda)} in [rbf()]. With ordered
@@ -73,112 +59,17 @@
 #'   exponential variables with mean 1.
 #'
 #' @section Random intercepts and a linear part: To f are added the effect
-#'   \eqn{u_g \sim N(0, \tau^2)}{u_g ~ N(0, tau^2)} of the row's level of each
-#'   factor in bars, and with `linear = TRUE` \eqn{\sum_l \beta_l x_l}{sum_l
-#'   beta_l x_l}, \eqn{\beta_l \sim N(0, \tau^2)}{beta_l ~ N(0, tau^2)}, for the
-#'   standardised predictors. Each of these blocks has a tau of its own, half t
-#'   with 4 degrees of freedom and scale 1 on the scale of the standardised (or
-#'   latent) response. Their coefficients are integrated out together with those
-#'   of the kernels, and tau is drawn both given them and, by slice sampling,
-#'   without them. `(1 | a) + (1 | b)` and `(1 | a / b)` are several factors;
-#'   slopes, `(x | g)`, are refused, as are more than 200 levels in all: a draw
-#'   of the coefficients takes the cube of their number. [ranef()], [VarCorr()]
-#'   and `ngrps()` have what they have for [bsvm()]; `re.form` of [predict()]
-#'   says what new rows take of the effects. A level that the fit has not seen
-#'   has an effect of variance tau^2.
+#'   \eqn{u_g \sim N(0, \tau^2)}{u_g ~ N(0, tau^2)} of the row's level of each factor in bars, and
+#'   with `linear = TRUE` \eqn{\sum_l \beta_l x_l}{sum_l beta_l x_l}, \eqn{\beta_l \sim N(0,
+#'   \tau^2)}{beta_l ~ N(0, tau^2)}, for the standardized predictors. Each of these has a tau of its
+#'   own, half t with 4 degrees of freedom and scale 1. `(1 | a) + (1 | b)` and `(1 | a / b)` are
+#'   several factors, with at most 200 levels in all. Slopes, `(x | g)`, are refused. A level that
+#'   the fit has not seen has an effect of variance tau^2.
 #'
-#'   A linear part is no default: on Friedman's functions, 200 rows, default
-#'   runs on five data sets each, it left the error of f on Friedman 1 as it was
-#'   and raised it by 7 % on Friedman 2 and 4 % on Friedman 3; intervals of 90 %
-#'   covered .02 more on the first and the last, .01 less on the second.
-#'
-#' @section Chains: Chains of a regression start from 30 kernels (fewer with less than 120 rows),
-#'   each the best of 64 random places for what the earlier ones leave, and shed them; those of a
-#'   classification from random kernels. All begin with every predictor in the model, but see
-#'   [markov()], at the prior's mean scale, each further vector of scales at a tenth of the one
-#'   before. While a run begins, the noise of a regression has at least a share of the variance of
-#'   the response that falls from 1 to exp(-10): once a fit is good, its kernels hold the scales
-#'   where they are.
-#'
-#'   Many wide kernels and fewer narrow ones are modes between which a chain goes once in some
-#'   100,000 sweeps, but 7, 8, 12 and 3 of 40 runs of 1000 sweeps came to the better one on four
-#'   data sets, where 2, 2, 10 and 2 of 12 of 50,000 did. So three quarters of the warmup of a
-#'   regression are a search, each chain's own: 32 runs begin (64 in 102,400 sweeps of warmup or
-#'   more, one in less than 536), and in stages that take as many sweeps each the half with the
-#'   larger mean of the log likelihood and the log of the prior's factor for the reach of kernels
-#'   goes on, until one is left. Of 96 chains on four data sets of Friedman's third function 83 were
-#'   in the better mode after 50,000 sweeps; without the search, and the factor, 4 of 24 on two of
-#'   these. A larger likelihood is not always a larger share of the posterior: on another data set
-#'   all four chains left that mode for the wide one after 0.9 to 1.5 million sweeps.
-#'
-#'   Chains of a regression of more than 1500 rows begin with 10,000 sweeps on 500 of them, spread
-#'   evenly over the rows in the order of the response; the kernels found there are where the warmup
-#'   on all rows begins. That is a start and no more: every move of the chains of all rows is exact.
-#'
-#'   Chains that agree may still be in one of several modes. Raise `sweeps` of
-#'   [stop_at()] where that matters. Prior variances v of coefficients with
-#'   \eqn{\phi v n > 10^{14}}{phi v n > 1e14}, which only a response without noise
-#'   asks for, are left out: doubles cannot hold them.
-#'
-#' @section Length of a run: The default run is as long as it helps predictions. Four chains have
-#'   25,000 sweeps each, half of them warmup; where an R-hat is then above 1.05 they have 50,000,
-#'   and then 100,000 in all (with more than 600 rows 50,000). Draws are 500 a chain from the second
-#'   half of all sweeps. Chains need not agree by then: they are stacked, and where an R-hat is
-#'   above 1.05 one warning, [print()] and [summary()] say how far their predictions differ. On ten
-#'   regressions of `bench/bark.R` the loss of held-out rows after 25,000 and 50,000 sweeps was 1.05
-#'   times that after 100,000 on Boston's houses (five splits) and 1.00 times on the others (twelve
-#'   splits, from 0.96 to 1.04); intervals of 90 % covered .90 of new responses after each. Four
-#'   times as many sweeps did not improve Boston's further.
-#'
-#'   Of more than 1500 rows, n, it is one round of 60,000,000 / n sweeps, 5000 at
-#'   least, with 250 draws a chain, and weights of chains are those of 2000 rows:
-#'   5,000 rows of 10 predictors take 20 seconds of one core, 20,000 70.
-#'
-#'   Whose questions are about parameters asks for more: `until = stop_at(rhat = 1.01)` has a first
-#'   round of 100,000 sweeps a chain, and at most 1,600,000. By it R-hat came to 1.01 on 10, 10 and
-#'   7 of ten data sets of Friedman's functions 1 to 3, at 540,000, 110,000 and 1,170,000 sweeps on
-#'   average, but stayed at 1.1 to 1.7 on Boston's houses and body fat (`vignette("bark")`), where
-#'   the cap is some 200 seconds of one core. With selection fewer agree that closely.
-#'
-#' @section Weights: Those of classes are repeated rows in all: the chain has a latent response for
-#'   each of them. Of a regression, given the kernels and sigma, the coefficients, and with them f,
-#'   are those of rows that are repeated as often as whole weights say. Sigma is not: n rows tell
-#'   about it, whatever they weigh. In [bkm()] and [gpsvm()] weights are powers of the likelihood,
-#'   for sigma, too. New rows have none: `predict()` has a new response of weight 1, of variance
-#'   sigma^2. `simulate()`, `log_lik()`, `loo()` and Pearson residuals of the rows of the fit have
-#'   theirs.
-#'
-#' @section Stacking: Chains that stay at different modes are no sample of one
-#'   posterior, and equal weights are those of chance. With `chain_weights =
-#'   "stacking"` they are the ones with the largest log score, \eqn{\sum_i \log
-#'   \sum_k w_k p_k(y_i | y_{-i})}{sum(log(sum(w_k p_k(y_i | others))))}, over
-#'   the rows (Yao, Vehtari and Gelman, 2022). The density of a row given the others is known for
-#'   the kernels of each draw of a regression, whose coefficients are integrated out; of classes it
-#'   is that given f. Draws of a chain are weighted for the absence of the row by truncated
-#'   importance sampling. The weights are `fit$chain_weights`; predictions, [summary()], [print()],
-#'   inclusion probabilities, pictures of f and all that is simulated from the fit take draws of a
-#'   chain as often as they say, while `fit$draws`, R-hat and effective sample sizes stay those of
-#'   the chains as they were sampled. What R-hat says remains true: the warning stays, and longer
-#'   chains are better. Chains that agree keep equal weights.
-#'
-#' @section Draws: Variables of `fit$draws`: `sigma`, the standard deviation of the noise on the
-#'   scale of the data, of weight 1, and `phi`, its precision for the standardised response
-#'   (regressions); `J`, the number of kernels, and `m`, at how many places they are; `d`, the
-#'   number of predictors in the model (`select = TRUE`); `T`, the sum of the kernel scales;
-#'   `log_lik`, the log density of the standardised (or latent) response with the coefficients
-#'   integrated out; `epsilon`, the scale of the coefficients, where [bark_prior()] has it learned;
-#'   `q0`, `q1`, the probabilities of [markov()], if it has hyper-priors; `cut[k]`, cut points;
-#'   `f[k]`, the function at the rows `fit$reference`, at most ten, on the scale of the data: its
-#'   mean given the rest of the draw (`predict(fit, draws = TRUE)` draws the coefficients, too);
-#'   `lambda[name]`, the scale of a predictor, 0 while it is not in the model, or with several
-#'   vectors `lambda[k,name]`, the one of vector k: these trade places, so that [summary()] and
-#'   pictures have for each draw the mean over its kernels, and `T` is the sum of all;
-#'   `Sigma[g:(Intercept),(Intercept)]`, the variance of the effects of the factor g, and
-#'   `b[(Intercept) g:level]`, these; `sigma2[linear]` and `beta[name]`, the variance and the
-#'   coefficients of the linear part. The latter are for a unit of the predictor, their variance for
-#'   one standard deviation. They are no slopes of f, to which the kernels beside them add theirs:
-#'   `slope[name]` of [summary()] and [tidy()] is that of the plane which is closest to f over the
-#'   rows of the fit.
+#' @section Convergence: The posterior is often bimodal and chains rarely switch modes, so warm-up
+#'   starts with many short runs and keeps the best. Chains that disagree are combined by stacking,
+#'   and a warning says how far their predictions differ. Chains that agree may have missed a mode.
+#'   See [bark_control()] and [bayeskernel-diagnostics].
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
 #'   `_prior`, `_argument`, `_numeric`, `_cluster`. A constant column is dropped with a warning; a
@@ -187,36 +78,14 @@
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, chapters 3 and 4.
 #'
-#'   Holmes, C. C. and Held, L. (2006). Bayesian auxiliary variable models for
-#'   binary and multinomial regression. *Bayesian Analysis* 1, 145-168.
-#'
-#'   Yao, Y., Vehtari, A. and Gelman, A. (2022). Stacking for non-mixing
-#'   Bayesian computations: the curse and blessing of multimodal posteriors.
-#'   *Journal of Machine Learning Research* 23 (79), 1-45.
-#'
-#'   Ionides, E. L. (2008). Truncated importance sampling. *Journal of
-#'   Computational and Graphical Statistics* 17, 295-311.
+#' @seealso [seqkr()] for streaming data, [bkm()] with [gp()] for larger data; [bark_prior()],
+#'   [bark_control()], [markov()], [stop_at()]; [inclusion()], [predict()][predict.bayeskernel_fit],
+#'   [plot()][plot.bayeskernel_fit]; `vignette("bark")`, `vignette("structured-selection")`.
 #'
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(a = runif(60, -2, 2), b = runif(60))
-#' d$y <- sin(2 * d$a) + rnorm(60) / 5
-#' # Shorter than the default, of four chains of 25,000 to 100,000 sweeps.
-#' fit <- bark(y ~ a + b, d, select = TRUE, chains = 2,
-#'   control = bark_control(warmup = 2000, thin = 10),
-#'   ndraws = 200, until = stop_at(rhat = 1.1, sweeps = 1e6),
-#'   threads = 1, seed = 1)
+#' fit <- bark(dist ~ speed, cars, chains = 2, seed = 1, threads = 1)
 #' fit
-#' inclusion(fit)
-#' predict(fit, data.frame(a = c(0, 1), b = 0.5), interval = "prediction")
-#' # A random intercept.
-#' d$g <- gl(6, 10)
-#' d$y <- d$y + c(-2, -1, 0, 0, 1, 2)[d$g]
-#' grouped <- bark(y ~ a + (1 | g), d, chains = 2,
-#'   control = bark_control(warmup = 2000, thin = 10), ndraws = 200,
-#'   until = stop_at(rhat = 1.1, sweeps = 1e6), threads = 1, seed = 1)
-#' ranef(grouped, condVar = FALSE)
-#' predict(grouped, data.frame(a = 0, g = c("1", "new")), se.fit = TRUE)
+#' predict(fit, data.frame(speed = c(10, 20)), interval = "prediction", seed = 1)
 #' @rdname bark
 #' @export
 bark.default <- function(x, y, family = NULL, scales = NULL, select = FALSE, structure = NULL,

@@ -1,21 +1,60 @@
 #' Bayesian kernel machines
 #'
-#' [bkm()]: logistic, probit and normal models with fixed and random effects, smooths, Gaussian
-#' processes ([gp()]), correlated units, selection and modelled missing predictors. [bsvm()]:
-#' Bayesian linear support vector machines with fixed and random effects, smooths, selection and
-#' modelled missing predictors. [gpsvm()]: nonlinear ones, with a Gaussian process on inducing
-#' points and kernels such as [rbf()], from fifty rows to millions. All three by expectation
-#' propagation, variational Bayes or Gibbs sampling. [bark()]: regression, two classes and ordered
-#' classes by sums of an unknown number of kernels, by reversible jump sampling. [mkprobit()]: many
-#' classes and many feature spaces, by combined kernels. [klr()]: two classes by kernels on a few
-#' learned directions of the predictors. [seqkr()]: a number or two classes, row by row as they
-#' come, by particles. See [bayeskernel-engines], [bayeskernel-diagnostics], [bayeskernel-large].
+#' Bayesian models with kernels, random effects, smooth terms and missing predictors, by one formula
+#' interface. Fast approximations are the default; samplers are there for comparison. This page is
+#' the map: find your task, then open the help of the function or the page.
+#'
+#' @section Fit a model:
+#' | task | function | page |
+#' |---|---|---|
+#' | Mixed logistic, probit or Gaussian regression | [bkm()] | `vignette("mixed-logit")` |
+#' | Curves, surfaces and Gaussian processes with random effects | [bkm()], [gp()] |
+#' `vignette("mixed-kernels")` |
+#' | Correlated units: relatives, neighbors, species | [bkm()] with `cov` |
+#' `vignette("mixed-kernels")` |
+#' | Missing predictors | [bkm()], [bsvm()] with `missing = "model"` |
+#' `vignette("missing-predictors")` |
+#' | Linear classification with few errors | [bsvm()] | `vignette("toenail")` |
+#' | Variable selection, linear | [bsvm()] or [bkm()] with `select = TRUE` | `vignette("spam")` |
+#' | Non-linear classification, two or more classes | [gpsvm()] | `vignette("nonlinear")` |
+#' | Non-linear regression, some predictors irrelevant | [bark()] | `vignette("bark")` |
+#' | Variable selection along an axis, such as a spectrum | [bark()] with [markov()] |
+#' `vignette("structured-selection")` |
+#' | Many classes, many feature spaces | [mkprobit()] | `vignette("feature-spaces")` |
+#' | Streaming data | [seqkr()], [extend()] | `vignette("streaming")` |
+#' | A few linear combinations of the predictors | [klr()] | `vignette("dimension-reduction")` |
+#' | Data larger than memory | [row_source()], [write_rows()] | `vignette("large-data")` |
+#'
+#' @section Use a fit:
+#' | task | function | page |
+#' |---|---|---|
+#' | Read estimates | [summary()][summary.bayeskernel_fit], [coef()][coef.bayeskernel_fit],
+#' [ranef()][ranef.bayeskernel_fit], [tidy()][tidy.bayeskernel_fit] | `vignette("bayeskernel")` |
+#' | Predict, with intervals | [predict()][predict.bayeskernel_fit] |
+#' `vignette("prediction-and-probabilities")` |
+#' | Plot | [plot()][plot.bayeskernel_fit] | |
+#' | Which predictors matter | [inclusion()], [compare_terms()], [exposure()], [kernel_weights()],
+#' [projection()] | `vignette("choosing-a-model")` |
+#' | Compare models | [log_evidence()], [logLik()][logLik.bayeskernel_fit], [compare_terms()] | |
+#' | Average effects and contrasts | [effects] for marginaleffects and emmeans |
+#' `vignette("mixed-logit")` |
+#' | Check predictions | [calibration()], [brier_score()], [log_loss()], [auc()], [balanced_error()]
+#' | |
+#' | Check a sampler | [bayeskernel-diagnostics], [rhat.bayeskernel_fit], [stop_at()] | |
+#' | Draws for other packages | [draws], [posterior_predict()][posterior_predict.bayeskernel_fit] |
+#' |
+#' | Standard errors of support vector machines | [svm-posterior] | |
+#'
+#' @section Background: [bayeskernel-engines] (which method when), [bayeskernel-large] (large data
+#'   and clusters), [kernels], [fit-arguments] (common arguments and methods),
+#'   [bayeskernel-glossary] (the words), `vignette("from-other-packages")` (lme4, mgcv, e1071 and
+#'   others line by line).
 #'
 #' @section Options:
 #' * `bayeskernel.threads`: worker threads of a fit, default 2. Results do not depend on it.
 #' * `bayeskernel.progress`: whether to draw a progress bar, default `interactive()`.
 #' * `bayeskernel.max_bytes`: the most memory that the draws of a run, or a
-#'   prediction, may take; by default what the machine has free.
+#'   prediction, may take; by default what the computer has free.
 #' * `bayeskernel.effects`: `"draws"` or `"delta"`, see [effects].
 #'
 #' @section Errors and warnings:
@@ -37,6 +76,15 @@
 #' \doi{10.1007/978-3-319-71249-9_19}
 #'
 #' Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD thesis, Duke University.
+#'
+#' Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces for classification. *Pattern
+#' Recognition* 42, 2671-2683. \doi{10.1016/j.patcog.2009.04.002}
+#'
+#' Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential Bayesian kernel regression.
+#' *Advances in Neural Information Processing Systems* 16.
+#'
+#' Polson, N. G. and Scott, S. L. (2011). Data augmentation for support vector machines. *Bayesian
+#' Analysis* 6, 1-23. \doi{10.1214/11-BA601}
 #'
 #' @keywords internal
 #' @useDynLib bayeskernel, .registration = TRUE

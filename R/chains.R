@@ -201,7 +201,7 @@ check_reached <- function(status, settings) {
   if (nzchar(status$failure)) {
     details <- c(
       sprintf("In sweep %.0f: %s.", status$sweeps + 1, status$failure),
-      "Standardise the predictors, or give the prior less variance."
+      "Standardize the predictors, or give the prior less variance."
     )
     if (kept < 1) bk_abort("numeric", "The sampler failed.", details)
     bk_warn("convergence", sprintf(
@@ -222,7 +222,7 @@ warn_interrupted <- function(core, settings) {
     bk_warn("interrupt", sprintf(
       "Interrupted: %.0f of %d draws a chain are kept.", status$kept, settings$draws
     ), if (is.null(core$states)) {
-      "The chains of its machines are at different places: fit again for more."
+      "The chains of its classifiers are at different places: fit again for more."
     } else {
       "Continue with the same call and control = list(resume = <this fit>)."
     })

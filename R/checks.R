@@ -133,8 +133,8 @@ not_needed <- list(
 
 # Parameters of kernels in other packages, as arguments of ours.
 kernel_terms <- c(
-  cost = "`kernel = rbf(variance = C / 2)`, of a machine of cost C",
-  c = "`kernel = rbf(variance = C / 2)`, of a machine of cost C",
+  cost = "`kernel = rbf(variance = C / 2)`, for an SVM of cost C",
+  c = "`kernel = rbf(variance = C / 2)`, for an SVM of cost C",
   gamma = "`kernel = rbf(1 / sqrt(2 * gamma))`",
   sigma = paste("`kernel = rbf(1 / sqrt(2 * sigma))`, where kernlab's sigma is gamma"),
   lengthscale = "`kernel = rbf(lengthscale)`",

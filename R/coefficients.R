@@ -1,14 +1,14 @@
 #' Coefficients and their covariances
 #'
 #' @param object A fit whose latent function is linear in its columns, as that of [bsvm()].
-#' @param scale `"data"`: for the predictors as they were given. `"model"`: for the centred and
+#' @param scale `"data"`: for the predictors as they were given. `"model"`: for the centered and
 #'   scaled predictors on which the model was fitted, the scale of the priors.
 #' @param type Which covariance: `"sandwich"`, over samples, the default of support vector machines
 #'   that have it; `"posterior"`, of every fit. See `help("svm-posterior")`.
 #' @param parm Names or numbers of coefficients; default all.
 #' @param level Posterior probability of the intervals, default 0.95.
 #' @param ... No further arguments.
-#' @return `coef()` and `fixef()`: posterior means of the p fixed coefficients, penalised ones
+#' @return `coef()` and `fixef()`: posterior means of the p fixed coefficients, penalized ones
 #'   included, named by the columns of the design. `vcov()`: their p x p posterior covariance.
 #'   `confint()`: p x 2 matrix of the posterior quantiles that `summary()` shows: those of the draws
 #'   of a sampler, those of q of a variational fit; scale of the data. The random effects are those
@@ -16,6 +16,8 @@
 #' @section Variational fits: A `"vb"` fit understates variances.
 #' @section Errors: `bayeskernel_error_argument` for a fit whose function is not
 #'   linear, such as those of [gpsvm()] and [bark()], and for unknown names.
+#' @seealso [summary()][summary.bayeskernel_fit], [ranef()][ranef.bayeskernel_fit],
+#'   [tidy()][tidy.bayeskernel_fit], [svm-posterior].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100, 5), z = rnorm(100))
@@ -235,11 +237,12 @@ fixed_sd <- function(object, scale = "data") {
 #'
 #'   `VarCorr()`: a list of class `bayeskernel_varcorr`, named by grouping term: the covariance
 #'   matrix of its effects on the scale of the data, with attributes `stddev` and `correlation`: the
-#'   posterior means that `summary()` shows, which has their intervals. Of a regression its
+#'   posterior means that `summary()` shows, which has their intervals. For a regression its
 #'   attribute `sc` is [sigma()]. It prints as lme4's does, and `as.data.frame()` gives `grp`,
 #'   `var1`, `var2`, `vcov`, `sdcor`.
 #' @section Errors: `bayeskernel_error_argument` without random terms; `ranef()`
 #'   also if the fit was made with `keep_ranef = FALSE`.
+#' @seealso [coef()][coef.bayeskernel_fit], [summary()][summary.bayeskernel_fit].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))

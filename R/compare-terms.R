@@ -1,4 +1,4 @@
-#' What each term of a formula is worth
+#' The contribution of each term to prediction
 #'
 #' The model is fitted again without each term of its formula in turn, and the
 #' table says what that costs in the prediction of rows that were left out.
@@ -21,8 +21,8 @@
 #'   without it, `elpd_diff`, by how much that of the whole model is higher, and `se_diff`, the
 #'   standard error of this difference. Its attribute `elpd_loo` is that of the whole model.
 #' @section Reading it: A difference below twice its standard error is no evidence for the term, and
-#'   one below about four is small whatever its standard error (Sivula and others). Two terms that
-#'   tell the same are worth little each, as without one the other stands in.
+#'   one below about four is small whatever its standard error (Sivula and others). With two
+#'   redundant terms each has a small value, because the other replaces it.
 #' @section Errors: `bayeskernel_error_argument` for fits without a formula, of a pseudo-likelihood,
 #'   or without terms, for unknown `terms`, for data that are not to be had any more, and where rows
 #'   with missing predictors drop out of one model and not of the other.

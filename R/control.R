@@ -24,10 +24,10 @@
 #' @param starts For `"vb"` with selection: where the inclusion probabilities start, numbers in (0,
 #'   1\], or `"marginal"`, where each column alone puts them; the fit with the highest [elbo()] is
 #'   kept. `NULL`, the default, is `c(1, 0.5, 0.1, "marginal")`; the paper's is 1. Among more than
-#'   500 columns, without random or smooth terms and modelled missing values, it starts from none:
+#'   500 columns, without random or smooth terms and modeled missing values, it starts from none:
 #'   columns enter where they raise the bound of the whole model, those that can stand in for them
 #'   are tried from the four starts, and columns change places while the bound rises. Where no
-#'   column may be told apart, all are looked at, up to 3000 of them.
+#'   column can be excluded, all are looked at, up to 3000 of them.
 #' @param polish For `"vb"` with selection: where the inclusion probabilities that are reported
 #'   ([inclusion()]) come from. `TRUE`, the default: 4 x (50 + 250) sweeps of the sampler from the
 #'   optimum, whose 1000 draws the fit keeps; coefficients, predictions and all else are theirs,
@@ -45,12 +45,13 @@
 #'   their means and standard deviations, which [imputed()] gives.
 #' @param cluster A cluster of package parallel, with bayeskernel installed on its workers, which
 #'   share the chains, or, where the model's page says so, the rows; the fit is the same as without.
-#' @param progress Show progress and time left. Of chains that run in rounds
-#'   (`until`) each round has a line, and in a script these are all.
+#' @param progress Show progress and time left. For chains that run in rounds (`until`) each round
+#'   has a line, and in a script these are all.
 #' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt; `"keep"` returns the
 #'   draws so far, or the state of the variational iteration, with a warning.
 #' @return A list of class `bayeskernel_control` with the arguments as elements.
 #' @section Errors: `bayeskernel_error_argument`, which lists the entries.
+#' @seealso [bkm()], [bsvm()], [bayeskernel-engines], [bayeskernel-large].
 #' @examples
 #' bkm_control(tol = 1e-8, max_iter = 500)
 #' bsvm(am ~ wt, mtcars, method = "vb", control = list(tol = 1e-10))
@@ -111,6 +112,7 @@ bsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   iteration, with a warning, and ends tuning where it is.
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
+#' @seealso [gpsvm()], [gpsvm_prior()], [bayeskernel-engines], [bayeskernel-large].
 #' @examples
 #' gpsvm_control(seeding = "random", tol = 1e-8)
 #' @export
@@ -135,14 +137,14 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #' @param weights_method How variational Bayes learns the weights of `coefficients = "weights"`; of
 #'   a process by `"loo"` alone: `"loo"`, each object is predicted from the others (default; with
 #'   `tune`, `"profile"`), of a sum with weights of any size, of subsets for their probabilities
-#'   (greedy above ten kernels); `"profile"`, the bound is maximised over the weights, which of a
+#'   (greedy above ten kernels); `"profile"`, the bound is maximized over the weights, which of a
 #'   sum add up to 1; `"map"`, their mode given the rest, pass by pass; `"is"`, their posterior in
 #'   the bound by importance sampling, and `"slice"` (sum alone), by steps of a sampler, which give
 #'   standard deviations and limits; `"enumerate"`, subsets (binary) by the bound. The sampler draws
 #'   them.
 #' @param latent_scales Of `coefficients = "weights"`, the precision of the coefficients: `"class"`,
-#'   one for every class and regressor; `"shared"` by the classes, which costs one factorisation a
-#'   pass in place of one a class; `"fixed"` at `alpha0` of the prior, which costs one in all.
+#'   one for every class and regressor; `"shared"` by the classes, which costs one factorization a
+#'   pass instead of one a class; `"fixed"` at `alpha0` of the prior, which costs one in all.
 #' @param sparse Of `coefficients = "weights"`. `TRUE`: a prior that shrinks regressors (multi-class
 #'   relevance vectors). Variational Bayes leaves out those whose precision has grown beyond all
 #'   bounds, of each class, or with `latent_scales = "shared"` of all classes at once: passes become
@@ -163,12 +165,34 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #' @param collapsed For `"gibbs"`: draw weights and length-scales with the
 #'   coefficients integrated out, which mixes far better. Default `TRUE`.
 #' @param allow_empty For `"enumerate"`: count the empty subset, too.
-#' @param force Tune length-scales beside learned weights of a product, from
+#' @param force Tune length-scales together with learned weights of a product, from
 #'   which they cannot be told.
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
+#' @seealso [mkprobit()], [mkprobit_prior()], [kernel_weights()].
 #' @examples
 #' mkprobit_control(sparse = TRUE, latent_scales = "shared")
+#' @section Learned weights with `coefficients = "weights"`: The bound of variational Bayes is
+#'   loose, and the weights that it chooses favor small and smooth kernels. `"loo"` maximizes the
+#'   leave-one-out log probability plus the log prior density of the log weights. Leave-one-out is
+#'   computed by one Newton step, without refitting; some tens of fits are made in all. For more
+#'   than some thousand objects or with `inducing`, `"profile"` costs less.
+#'
+#'   Standard deviations of `"is"` and `"slice"` are those of a factor of the posterior, given the
+#'   means of the rest: too small, by far where weights and coefficients are tied together. `"is"`
+#'   draws 3000 sets of weights once and weighs them anew in every pass, so that the bound rises;
+#'   when fewer than 50 of them count, others are drawn near the mode, and the trace of the bound
+#'   begins anew. Weights below some thousandths, where a kernel is out, are beyond the reach of
+#'   such points. In a product (200 sets, each of which costs a product of matrices) the kernels are
+#'   taken at the mean weights, as in the paper, and the bound may fall. `"slice"` has no such
+#'   limits; its bound has the error of simulation. The number of sets that count is
+#'   `diagnostics$weights_ess` of the fit.
+#'
+#' @section Departures from the paper: The precision's update has the coefficients' second moment
+#'   where (11) prints their squared mean; moments (7) and (8) are by quadrature instead of
+#'   simulation; predictive variances enter (12) as they are derived, not inverted. The bound has
+#'   every constant, rises in every pass, and drives convergence.
+#'
 #' @export
 mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL,
                              weights_method = NULL,
@@ -195,8 +219,77 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL,
 #'   default: as the length of a run says, see [bark()].
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
+#' @seealso [bark()], [bark_prior()], [stop_at()], [bayeskernel-diagnostics].
 #' @examples
 #' bark_control(warmup = 2000, thin = 10)
+#' @section How chains start: Chains of a regression start from 30 kernels (fewer with less than 120
+#'   rows), chains of a classification from random kernels. All begin with every predictor in the
+#'   model. The posterior is often bimodal and chains rarely switch modes, so three quarters of the
+#'   warm-up of a regression are a search: many short runs begin, and the better half continues
+#'   until one is left. With more than 1500 rows chains begin on 500 of them; this is a start only,
+#'   and all later moves are exact. Prior variances v of coefficients with \eqn{\phi v n >
+#'   10^{14}}{phi v n > 1e14}, which only a response without noise asks for, are left out.
+#'
+#' @section Length of a run of bark(): An iteration (sweep) is one jump and a few other moves. By
+#'   default four chains have 25,000 sweeps each, half of them warm-up. If an R-hat is then above
+#'   1.05 they have 50,000, and then 100,000 in all (50,000 with more than 600 rows). Draws are 500
+#'   a chain from the second half of all sweeps. With n above 1500 rows there is one round of
+#'   60,000,000 / n sweeps, at least 5000, with 250 draws a chain. Chains need not agree by then:
+#'   they are stacked, and a warning, [print()] and [summary()] say how far their predictions
+#'   differ. For questions about parameters use `until = stop_at(rhat = 1.01)`: rounds of 100,000
+#'   sweeps or more, at most 1,600,000 a chain.
+#'
+#' @section Weights in bark(): Weights of classes are repeated rows in every respect: the chain has
+#'   a latent response for each of them. In a regression, given the kernels and sigma, the
+#'   coefficients, and with them f, are those of rows that are repeated as often as whole weights
+#'   say. Sigma is not: n rows tell about it, whatever they weigh. In [bkm()] and [gpsvm()] weights
+#'   are powers of the likelihood, for sigma, too. New rows have none: `predict()` has a new
+#'   response of weight 1, of variance sigma^2. `simulate()`, `log_lik()`, `loo()` and Pearson
+#'   residuals of the rows of the fit have theirs.
+#'
+#' @section Stacking: Chains that stay at different modes are no sample of one
+#'   posterior, and equal weights are those of chance. With `chain_weights =
+#'   "stacking"` they are the ones with the largest log score, \eqn{\sum_i \log
+#'   \sum_k w_k p_k(y_i | y_{-i})}{sum(log(sum(w_k p_k(y_i | others))))}, over
+#'   the rows (Yao, Vehtari and Gelman, 2022). The density of a row given the others is known for
+#'   the kernels of each draw of a regression, whose coefficients are integrated out; of classes it
+#'   is that given f. Draws of a chain are weighted for the absence of the row by truncated
+#'   importance sampling. The weights are `fit$chain_weights`; predictions, [summary()], [print()],
+#'   inclusion probabilities, plots of f and all that is simulated from the fit take draws of a
+#'   chain as often as they say, while `fit$draws`, R-hat and effective sample sizes stay those of
+#'   the chains as they were sampled. What R-hat says remains true: the warning stays, and longer
+#'   chains are better. Chains that agree keep equal weights.
+#'
+#' @section Draws of bark(): Variables of `fit$draws`: `sigma`, the standard deviation of the noise
+#'   on the scale of the data, of weight 1, and `phi`, its precision for the standardized response
+#'   (regressions); `J`, the number of kernels, and `m`, at how many places they are; `d`, the
+#'   number of predictors in the model (`select = TRUE`); `T`, the sum of the kernel scales;
+#'   `log_lik`, the log density of the standardized (or latent) response with the coefficients
+#'   integrated out; `epsilon`, the scale of the coefficients, where [bark_prior()] has it learned;
+#'   `q0`, `q1`, the probabilities of [markov()], if it has hyper-priors; `cut[k]`, cut points;
+#'   `f[k]`, the function at the rows `fit$reference`, at most ten, on the scale of the data: its
+#'   mean given the rest of the draw (`predict(fit, draws = TRUE)` draws the coefficients, too);
+#'   `lambda[name]`, the scale of a predictor, 0 while it is not in the model, or with several
+#'   vectors `lambda[k,name]`, the one of vector k: these trade places, so that [summary()] and
+#'   plots have for each draw the mean over its kernels, and `T` is the sum of all;
+#'   `Sigma[g:(Intercept),(Intercept)]`, the variance of the effects of the factor g, and
+#'   `b[(Intercept) g:level]`, these; `sigma2[linear]` and `beta[name]`, the variance and the
+#'   coefficients of the linear part. The latter are for a unit of the predictor, their variance for
+#'   one standard deviation. They are no slopes of f, to which the kernels add theirs: `slope[name]`
+#'   of [summary()] and [tidy()] is that of the plane which is closest to f over the rows of the
+#'   fit.
+#'
+#' @references
+#' Holmes, C. C. and Held, L. (2006). Bayesian auxiliary variable models for
+#' binary and multinomial regression. *Bayesian Analysis* 1, 145-168.
+#'
+#' Yao, Y., Vehtari, A. and Gelman, A. (2022). Stacking for non-mixing Bayesian computations: the
+#' curse and blessing of multimodal posteriors. *Journal of Machine Learning Research* 23 (79),
+#' 1-45.
+#'
+#' Ionides, E. L. (2008). Truncated importance sampling. *Journal of
+#' Computational and Graphical Statistics* 17, 295-311.
+#'
 #' @export
 bark_control <- function(warmup = NULL, thin = NULL, resume = NULL,
                          cluster = NULL,
@@ -216,6 +309,7 @@ bark_control <- function(warmup = NULL, thin = NULL, resume = NULL,
 #'   default: 20,000 and 20.
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
+#' @seealso [klr()], [klr_prior()], [stop_at()].
 #' @examples
 #' klr_control(warmup = 2000, thin = 5)
 #' @export
@@ -237,8 +331,8 @@ klr_control <- function(warmup = NULL, thin = NULL, resume = NULL,
 #' @param resampling `"systematic"` (default), `"stratified"`, `"residual"` or `"multinomial"`.
 #' @param temper Whether a row that would leave less than a tenth of the particles effective is
 #'   brought in by parts (default; with `"rj"`): first its input as a candidate, then, in
-#'   regressions, its response. Where that is depends on the particles, which costs the evidence its
-#'   freedom from bias: an error of the order of 1 / `particles`.
+#'   regressions, its response. Where that is depends on the particles, the estimate of the evidence
+#'   is then slightly biased: an error of the order of 1 / `particles`.
 #' @param grid_max Most candidates, default 5000. The inputs of later rows are no candidates, and
 #'   time and memory a row stay the same from there on: an approximation for endless streams.
 #' @param unique_grid Whether equal inputs count as one candidate; default
@@ -249,6 +343,7 @@ klr_control <- function(warmup = NULL, thin = NULL, resume = NULL,
 #' @param progress Show progress and time left.
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
+#' @seealso [seqkr()], [seqkr_prior()].
 #' @examples
 #' seqkr_control(ess = 1, resampling = "residual")
 #' @export

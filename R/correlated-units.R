@@ -48,6 +48,7 @@ unit_precision <- function(q) {
 #'   A matrix of covariances with all units of the fit goes, too.
 #' @section Errors: `bayeskernel_error_argument` by [bkm()] for a matrix without
 #'   the units' names, with values that are not finite, or all of them 0.
+#' @seealso [unit_precision()], [bkm()].
 #' @examples
 #' # 200 lines with 30 markers, two rows each.
 #' set.seed(1)

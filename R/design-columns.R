@@ -105,7 +105,7 @@ warn_dropped <- function(constant, aliased, call) {
         paste("The columns before hold the linear part of:", list_some(terms))
       },
       if (any(smooth)) {
-        "A predictor of a smooth need not stand beside it: `s(x)`, not `x + s(x)`."
+        "A smooth contains the linear part of its predictor: `s(x)`, not `x + s(x)`."
       } else {
         "Leave them out of the model to avoid this warning."
       }

@@ -7,8 +7,8 @@
 #' @param first Number of rows before these, for errors.
 #' @return A list: `x` (rows x p, data scale); `random`, a list of `z` and `group`, 0 for a level
 #'   without training rows; `offset`; `complete`, FALSE for rows where anything is missing, whose
-#'   other entries mean nothing. With modelled holes these are not counted as missing: `holes`, by
-#'   new_holes(), tells them, and x and z have the centre of the column in their place.
+#'   other entries mean nothing. With modeled holes these are not counted as missing: `holes`, by
+#'   new_holes(), tells them, and x and z have the center of the column in their place.
 #' @noRd
 design_new <- function(info, newdata, call = user_call(), first = 0) {
   out <- if (info$type == "matrix") {

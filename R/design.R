@@ -10,9 +10,9 @@ largest_magnitude <- 1e150
 #' @param formula,data As typed. `data` may be an environment or `NULL`.
 #' @param weights,subset,offset Expressions in the columns of `data`, vectors,
 #'   column names, or `NULL`.
-#' @param standardize Compute centres and scales (otherwise 0 and 1).
+#' @param standardize Compute centers and scales (otherwise 0 and 1).
 #' @param drop_aliased Drop columns that are linear combinations of earlier ones. `NULL`: only with
-#'   random terms, for then the fixed columns are not penalised by default; a penalty can tell such
+#'   random terms, for then the fixed columns are not penalized by default; a penalty can tell such
 #'   columns apart. Never when there are more columns than rows.
 #' @param call The user's call, for messages.
 #' @param missing What to do about missing predictors: `"fail"`, what

@@ -3,7 +3,7 @@
 #' Convergence diagnostics of an array of draws
 #'
 #' @param draws Array, iterations x chains x variables.
-#' @return Data frame with a row for each variable: `variable`, `rhat` (rank normalised, split),
+#' @return Data frame with a row for each variable: `variable`, `rhat` (rank normalized, split),
 #'   `ess_bulk`, `ess_tail`, `mcse_mean`. `NA` where draws are constant, not finite, or too few.
 #' @references Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021),
 #'   *Bayesian Analysis* 16, 667-718.

@@ -20,6 +20,8 @@
 #'   with draws counted from 1.
 #' * `posterior::as_draws()`: a `draws_array`. The other formats of package
 #'   posterior follow from it: `posterior::as_draws_df(fit)`.
+#' @seealso [posterior_predict()][posterior_predict.bayeskernel_fit], [rhat.bayeskernel_fit],
+#'   [bayeskernel-diagnostics].
 #' @examples
 #' set.seed(1)
 #' x <- cbind(a = rnorm(40), b = rnorm(40))

@@ -21,18 +21,17 @@
 #'   *Standard errors* are by the delta method from [vcov()][vcov.bayeskernel_fit]: the covariance
 #'   of the fixed coefficients (of a support vector machine the sandwich; `vcov = "posterior"` asks
 #'   for the other), with the spread of everything else as it is. That is right where random effects
-#'   are 0 or integrated over, but for the uncertainty of their variances. For known groups it
-#'   leaves out that of their own effects, and a warning says so, which
-#'   `options(marginaleffects_safe = FALSE)` silences.
+#'   are 0 or integrated over, except that their variances are taken as known. For known groups the
+#'   uncertainty of their own effects is left out. A warning says so; `options(marginaleffects_safe
+#'   = FALSE)` silences it.
 #'
-#'   *Intervals from draws.* Of a sampler (but of a support vector machine with a sandwich, whose
-#'   draws are narrower), and of any fit after `options(bayeskernel.effects = "draws")`, effects are
-#'   computed in every posterior draw (at most 1000, the same ones each time): `estimate` is their
-#'   median, intervals are quantiles, known groups and variances are as uncertain as they are, and
-#'   `get_draws()` hands them over. Within a draw unseen groups are integrated over. This needs
-#'   package collapse (2.0.18 or newer), without which samplers use the delta method as well.
-#'   `"delta"` in place of `"draws"` asks for that. Fits without coefficients, by [gpsvm()] and
-#'   [bark()], have no other standard errors.
+#'   *Intervals from draws.* For a fit by a sampler, and for any fit after
+#'   `options(bayeskernel.effects = "draws")`, effects are computed in every posterior draw (at most
+#'   1000, the same ones each time): `estimate` is their median, intervals are quantiles, known
+#'   groups and variances are as uncertain as they are, and `get_draws()` hands them over. Within a
+#'   draw unseen groups are integrated over. This needs package collapse (2.0.18 or newer), without
+#'   which samplers use the delta method as well. `options(bayeskernel.effects = "delta")` asks for
+#'   it always. Fits without coefficients, by [gpsvm()] and [bark()], have no other standard errors.
 #'
 #' @section emmeans: Estimated marginal means are of the linear predictor with
 #'   random effects at 0: the fixed part of the model, smooths among it, and
@@ -43,8 +42,8 @@
 #'   effects as `sigma` comes near those of the population, for which
 #'   `marginaleffects::avg_predictions()` has the exact integral. A support
 #'   vector machine has the probit link by default; `link = "hinge"` takes the
-#'   other one. Of a sampler the draws of the coefficients are handed over, of a
-#'   support vector machine with `vcov. = "posterior"` alone.
+#'   other one. Fits by a sampler hand over the draws of their coefficients, except that a support
+#'   vector machine does so only with `vcov. = "posterior"`.
 #'
 #' @section insight: `find_formula()`, `get_data()`, `model_info()`, `get_parameters()`, `n_obs()`
 #'   and what follows from them, such as `find_predictors()`, `find_random()` or `get_response()`.
@@ -57,6 +56,7 @@
 #'   call, where the effects are asked for, and have to be those of the fit in every value.
 #'   Otherwise `marginaleffects::set_modeldata()`, `newdata =`, or `data =` of emmeans tell them.
 #'
+#' @seealso [predict()][predict.bayeskernel_fit], [exposure()]; `vignette("mixed-logit")`.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), arm = gl(2, 1, 100), g = gl(20, 5))

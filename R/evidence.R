@@ -14,7 +14,7 @@
 #' @param by_row Of [seqkr()]: the log predictive density of each row given those before it, in the
 #'   order in which they were taken; default `FALSE`, their sum.
 #' @return `log_evidence()`: one number. With [seqkr()] its exponential is an estimate of the
-#'   evidence without bias, but for what `temper` does to it. With learned variances it is averaged
+#'   evidence without bias, except for the effect of `temper`. With learned variances it is averaged
 #'   over their grid and prior, of classes in groups with what sites miss of it (see [bkm()],
 #'   Methods); with more than three of them it is the evidence at their posterior, without that, and
 #'   too large by what their prior would cost.
@@ -23,12 +23,13 @@
 #'   the number of fixed columns, `log_evidence`, `difference` from the best, `elpd_loo`, the sum of
 #'   the leave-one-out log predictive densities, `elpd_diff` from the best of these, and `se_diff`,
 #'   the standard error of that difference.
-#' @section What can be compared: Models of the same responses in the same units, by a normalised
+#' @section What can be compared: Models of the same responses in the same units, by a normalized
 #'   likelihood and without likelihood powers. Logit and probit models can stand in one table while
-#'   their priors mean the same, as the defaults do. The hinge is not normalised: its evidence means
-#'   nothing beside another. The evidence depends on the width of the priors, however wide: under
-#'   flat ones it falls without end. `elpd_loo` hardly does.
+#'   their priors mean the same, as the defaults do. The hinge is not normalized: its evidence
+#'   cannot be compared with another. The evidence depends on the width of the priors, however wide:
+#'   under flat ones it falls without end. `elpd_loo` hardly does.
 #' @section Errors: `bayeskernel_error_argument` for fits that cannot be compared, with the reason.
+#' @seealso [logLik()][logLik.bayeskernel_fit], [compare_terms()], [bkm()], [seqkr()].
 #' @references Rasmussen, C. E. and Williams, C. K. I. (2006). *Gaussian
 #'   Processes for Machine Learning*. MIT Press, sections 3.6 and 5.4.
 #' @examples
@@ -69,7 +70,7 @@ need_evidence <- function(object, name = NULL) {
     bk_abort(
       "argument", sprintf("The evidence%s is not one.", told),
       c(
-        "Likelihood powers, `weights`, are not normalised over y.",
+        "Likelihood powers, `weights`, are not normalized over y.",
         "Rows that occur more than once: repeat them, or give counts."
       ),
       column = "weights"
@@ -216,7 +217,8 @@ print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
 #'   twice what the log-likelihood falls on average over the posterior, so that [stats::AIC()] is
 #'   the deviance information criterion.
 #' @section Errors: `bayeskernel_error_argument` for other fits: a pseudo-likelihood has none, and
-#'   in kernel models nothing was maximised; see [log_lik()][posterior_predict.bayeskernel_fit].
+#'   in kernel models nothing was maximized; see [log_lik()][posterior_predict.bayeskernel_fit].
+#' @seealso [log_evidence()], [compare_terms()].
 #' @references Spiegelhalter, D. J., Best, N. G., Carlin, B. P. and van der
 #'   Linde, A. (2002). Bayesian measures of model complexity and fit. *Journal
 #'   of the Royal Statistical Society B* 64, 583-639.
@@ -237,7 +239,7 @@ logLik.bayeskernel_fit <- function(object, ...) {
     bk_abort(
       "argument", "There is no maximum of a likelihood.",
       c(
-        "The posterior is averaged over; nothing was maximised.",
+        "The posterior is averaged over; nothing was maximized.",
         "Use log_lik() of package rstantools, or loo() of package loo."
       )
     )

@@ -2,7 +2,7 @@
 #'
 #' What the latent function, or the probability, does as one predictor, two, or all of them together
 #' change, with intervals from joint posterior draws: each difference is taken within a draw. These
-#' are the tables and pictures by which mixtures of exposures are read.
+#' are the tables and plots in which mixtures of exposures are reported.
 #'
 #' All other variables of the formula are held at typical values: numbers at
 #' their median, factors, text and logical values at the most frequent one, both
@@ -33,10 +33,10 @@
 #'   0.75 for `"single"`; 0.25 and 0.75 for `"interaction"`; 0.1, 0.5, 0.9 for `"slices"`.
 #' @param change Two quantiles, of `"single"` and `"interaction"`.
 #' @param at Values at which others are held, a named list such as
-#'   `list(sex = "f")`, in place of typical ones.
+#'   `list(sex = "f")`, instead of typical ones.
 #' @param level Probability of the intervals, default 0.9.
 #' @param scale `"link"`, the default: of the latent value f, of a logistic model log odds;
-#'   `"response"`: of the probability of the positive class. Of a regression both are its mean.
+#'   `"response"`: of the probability of the positive class. For a regression both are its mean.
 #' @param ndraws Number of draws; of a sampler at most as many as it has kept.
 #' @param seed Whole number. By default the same draws at every call; `NULL` for R's generator.
 #' @param threads Worker threads.
@@ -49,15 +49,15 @@
 #'   * `"overall"`: `quantile`;
 #'   * `"single"`: `predictor`, `others`, the quantile at which these are held;
 #'   * `"interaction"`: `predictor`;
-#'   * `"univariate"`: `predictor`, `value`, as text if factors stand beside numbers;
+#'   * `"univariate"`: `predictor`, `value`, as text if there are factors and numbers;
 #'   * `"bivariate"`: `value1`, `value2`;
 #'   * `"slices"`: `value1`, `quantile2` (`NA` for levels), `value2`.
 #'
 #'   `plot()` draws it and returns it, invisibly: surfaces with the rows as
 #'   points, since far from these a surface is a guess.
 #' @section Intervals: Draws are of the function, without the white noise that [gpsvm()] may add to
-#'   it by row. Of a support vector machine they are of its pseudo-posterior. A fit by [seqkr()] has
-#'   no joint draws, a posterior mode none at all.
+#'   it by row. For a support vector machine they come from its pseudo-posterior. A fit by [seqkr()]
+#'   has no joint draws, a posterior mode none at all.
 #' @section Errors: `bayeskernel_error_argument` for fits with several latent functions, those
 #'   without joint draws, those of a kernel matrix or of several feature spaces, data that are not
 #'   to be had any more, and unknown or unsuitable `pars`, `quantiles`, `at`.

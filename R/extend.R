@@ -4,7 +4,7 @@
 #'
 #' A fit by [seqkr()] goes on from its particles: to extend a fit to rows 1 to s, taken in the given
 #' order, by rows s + 1 to t is identical to one fit to rows 1 to t. Predictors and response are
-#' standardised as by the first rows. A batch that is refused leaves the fit as it was.
+#' standardized as by the first rows. A batch that is refused leaves the fit as it was.
 #'
 #' A fit by [bkm()] or [bsvm()] with `method = "ep"` takes its posterior as the prior of the new
 #' rows: coefficients, smooths, processes and the effects of groups are updated, groups that are new
@@ -35,17 +35,18 @@
 #' @param newdata A data frame or matrix with the predictors of the fit, or of a
 #'   formula also its response.
 #' @param y The response of these rows, if it is not a column of `newdata`: one value for each.
-#' @param weights Likelihood powers of the new rows, one for each; default 1. Of
-#'   [bkm()] and [bsvm()].
+#' @param weights Likelihood powers of the new rows, one for each; default 1. For [bkm()] and
+#'   [bsvm()].
 #' @param retune Of [seqkr()]: whether to fit anew by rows of the whole stream,
 #'   after these have come, see below; of no rows, at once.
 #' @param threads,progress As in the function that made the fit.
 #' @param ... Passed to methods; an argument that no method knows is an error.
-#' @return A fit of the same class to all rows; `stream` in it is what later rows have been like. Of
-#'   [seqkr()] it keeps up to 500 rows as `reservoir`, and fitted values while it keeps all rows,
-#'   until there are `grid_max` candidates.
+#' @return A fit of the same class to all rows; `stream` in it is what later rows have been like.
+#'   For [seqkr()] it keeps up to 500 rows as `reservoir`, and fitted values while it keeps all
+#'   rows, until there are `grid_max` candidates.
 #' @section Errors: `bayeskernel_error_missing`, `_response`, `_dimension` or
 #'   `_argument`; `_argument` for fits that cannot be extended.
+#' @seealso [seqkr()], [bkm()], [bsvm()]; `vignette("streaming")`.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = runif(60, -3, 3))

@@ -187,7 +187,7 @@ facts.bsvm <- function(object) {
     Smooths = if (length(smooths)) smooths,
     Processes = process_fact(object),
     Missing = if (length(missing)) {
-      sprintf("%s %d values modelled", names(missing), missing)
+      sprintf("%s %d values modeled", names(missing), missing)
     },
     Penalty = penalty_fact(object),
     Link = link_fact(object),
@@ -238,7 +238,7 @@ penalty_fact <- function(object) {
   rows <- component_parameters(object, 0.95)
   if (identical(object$penalty, "learn") && "sd(penalty)" %in% rownames(rows)) {
     sprintf(
-      "learned, sd %s of a standardised coefficient",
+      "learned, sd %s of a standardized coefficient",
       format(rows["sd(penalty)", "estimate"], digits = 3)
     )
   }

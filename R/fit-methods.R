@@ -3,13 +3,11 @@
 #' The methods of a glm, for fits of every model.
 #'
 #' @param object,x,formula A fit by [bkm()], [bsvm()], [gpsvm()] or [bark()].
-#' @param type Of residuals. Of a regression `"response"`, the default, the
-#'   response less its fitted value; `"pearson"`, that divided by [sigma()]. Of
-#'   classes, with t the label as 0 or 1, p the fitted probability and w the
-#'   weight, `"response"`: t - p; `"pearson"`: \eqn{\sqrt{w} (t - p) / \sqrt{p
-#'   (1
-#'   - p)}}{sqrt(w) (t - p) / sqrt(p (1 - p))}; with more than two classes p is
-#'   that of the row's own class, t = 1.
+#' @param type Type of residuals. For a regression `"response"`, the default, the
+#'   response less its fitted value; `"pearson"`, that divided by [sigma()]. For classes, with t the
+#'   label as 0 or 1, p the fitted probability and w the weight, `"response"`: t - p; `"pearson"`:
+#'   \eqn{\sqrt{w} (t - p) / \sqrt{p (1 - p)}}{sqrt(w) (t - p) / sqrt(p (1 - p))}; with more than
+#'   two classes p is that of the row's own class, t = 1.
 #' @param data For `model.matrix()`: rows as [predict()] takes them; default the rows of the fit.
 #' @param formula. A formula such as `. ~ . - x`, see [stats::update()].
 #' @param evaluate Fit, the default, or return the call.
@@ -41,6 +39,8 @@
 #'   the formula of a fit to a matrix, the deviance of a pseudo-likelihood, `simulate()` from one,
 #'   the standard deviation of classes, the groups of a model without bars; or if the data of the
 #'   call are gone.
+#' @seealso [fit-arguments], [predict()][predict.bayeskernel_fit],
+#'   [summary()][summary.bayeskernel_fit].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))

@@ -5,6 +5,7 @@
 #' @return Numeric vector: the lower bound of the log evidence after each pass over the data, with
 #'   every constant; the last element is the bound of the fit.
 #' @section Errors: `bayeskernel_error_argument` if the fit has no bound, which is so for samplers.
+#' @seealso [log_evidence()], [bayeskernel-engines].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100))

@@ -45,7 +45,7 @@ settle_tuning <- function(rows, settings) {
       "kernel", "Inducing points of a categorical kernel cannot be moved.",
       c(
         "Found: optimize_inducing = TRUE.",
-        "Accepted: optimize_inducing = FALSE; a code has no neighbours."
+        "Accepted: optimize_inducing = FALSE; a code has no neighbors."
       ),
       column = "optimize_inducing", found = TRUE, expected = FALSE
     )

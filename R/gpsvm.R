@@ -1,113 +1,75 @@
-#' Bayesian nonlinear support vector machine
+#' Support vector machine with a Gaussian process
 #'
-#' Fits the Bayesian support vector machine with a Gaussian process for the decision function
-#' (Wenzel et al., 2017; Henao et al., 2014): the hinge loss as a pseudo-likelihood, kernels of
-#' [rbf()] and its relatives, and inducing points that keep the cost linear in the number of rows,
-#' from fifty of them to millions. Variational Bayes, its stochastic form, expectation propagation,
-#' a Gibbs sampler and the posterior mode share one engine.
+#' @description
+#' Non-linear classification, with two or more classes and probabilities: the Bayesian support
+#' vector machine of Wenzel et al. (2017). A fit with the default tuning takes a second or a few up
+#' to a thousand rows. Inducing points keep the cost linear in the number of rows, up to millions.
+#'
+#' Quick start:
+#' ```
+#' fit <- gpsvm(depth > 300 ~ long + lat, quakes, seed = 1)
+#' predict(fit, data.frame(long = 175, lat = -20), type = "prob")
+#' plot(fit, "boundary")
+#' ```
 #'
 #' @inheritParams fit-arguments
-#' @param x A numeric matrix, n rows by d predictors, or a sparse matrix of package Matrix, or a
-#'   data frame of predictors; a [row_source()] for data larger than memory; the square kernel
-#'   matrix itself with `kernel = precomputed()`, whose row names, if it has any, are matched with
-#'   the names of `y` and with column names of new kernel values; or, for the formula method,
-#'   `formula`.
-#' @param y Response, length n: two classes as a factor (its second level is the positive class),
-#'   text (in alphabetical order), logical, 0/1 or -1/+1, or `cbind(successes, failures)`, counts
-#'   that weight a row of either class; or a factor or text with more than two classes, each of
-#'   which then gets a machine against the rest, with shared kernel and inducing points. Levels
-#'   without rows stay, with probability 0.
-#' @param kernel A kernel object: [rbf()], [matern()], [periodic()], [polynomial()], [linear()],
-#'   [categorical()], sums and products of them, on all columns or on some, or [precomputed()]. A
-#'   length-scale that is left open is the median distance between (at most 1000) rows.
-#'   Length-scales refer to the standardised predictors, periods to these as they are. The points of
-#'   a categorical kernel are rows. [linear()] alone has a constant, as `polynomial(1)` has;
-#'   `polynomial(1, offset = 0)` has none. Or a kernel's name, `"rbf"`.
-#' @param inducing Inducing points: how many (by default n up to 50 rows, 50 up to 250 rows, then n
-#'   / 5, at most 100); a matrix of locations on the scale of the data with the columns of `x`; or
-#'   `"all"`, every row: the exact process, whose cost is of order n^3, for at most 5000 rows. Where
-#'   `tune` is `"loo"`, as it mostly is by default, and the method `"ep"` or `"vb"`, the default has
-#'   more where the score of rows left out, with the kernel that was found, is higher by more than
-#'   0.5: every row while machines x n^3 is at most 1e9 (1000 rows of two classes), else sqrt(2.5e8
-#'   / (machines x n)) points. Many predictors ask for them.
-#' @param method `"ep"`, expectation propagation, whose standard deviations are those of the
-#'   sampler; `"vb"`, variational Bayes by full passes, the papers' method; `"svi"`, stochastic
-#'   steps over minibatches and then full passes, which ends where `"vb"` does; `"gibbs"`, the
-#'   sampler; `"ecm"`, the posterior mode. `NULL`, the default, takes `"ep"` while n times the
-#'   number of inducing points is at most 5e7, else `"svi"`; `print()` says which.
-#' @param tune How length-scales, variances and, if it starts above 0, the nugget are chosen, inside
-#'   the box of [gpsvm_prior()]: `"loo"`, or `TRUE`, maximises the log probability of each row given
-#'   the others, by the cavities of expectation propagation and the link that they calibrate, less
-#'   \eqn{t^2 / 8}{t^2 / 8} for each log ratio t of a parameter to its start,
-#'   from the best of a grid; `"bound"` maximises [elbo()], from three starts; `"cv"` chooses a
-#'   common factor of the length-scales and the variance by five-fold cross-validated log-loss;
-#'   `FALSE` takes the kernel as it is. `NULL`, the default, is `"loo"` on at most 1000 rows where a
-#'   length-scale is left open and machines x rows x m^2 (m inducing points) x parameters / 2 is at
-#'   most 7e7, which takes up to 15 seconds on one thread, and `FALSE` otherwise; with
-#'   `inducing = "all"` it looks at as many rows as that allows, if these are 150 or more; `print()`
-#'   says which. Of a kernel with `rank`, by default always tuned, `"loo"` maximises the bound
-#'   first, and then judges the scale of its projection and the variance; `"cv"` does not go with
-#'   it.
-#' @param nugget Variance of white noise on the decision function, at least 0; default 0.
-#' @param learning_rate Power to which the pseudo-likelihood is taken, beside the weights of rows:
-#'   1, the paper's and the default; a number above 0 and at most 10; or `"calibrated"`, the rate at
-#'   which the spread of the posterior is that of the estimates over samples, found by fits by
-#'   expectation propagation, between .05 and 1. See `help("svm-posterior")`.
-#' @param class_weights Weights of the classes in the likelihood: `"none"`; `"balanced"`, n / (2
-#'   n_class), so that a machine's two classes have the same weight (with more classes: each against
-#'   the rest); or positive numbers named by classes, 1 for those not named. Unlike `weights` they
-#'   do not count as rows.
+#' @param x A formula; or a numeric or sparse matrix or data frame of predictors; or a
+#'   [row_source()]; or a square kernel matrix, with `kernel = precomputed()`.
+#' @param y Response, with a matrix `x`: a factor, text, logical, 0/1 or -1/+1, or
+#'   `cbind(successes, failures)`. With more than two classes each gets a classifier against the
+#'   rest.
+#' @param kernel A kernel or its name, see [kernels]: [rbf()] (default), [matern()], [periodic()],
+#'   sums, products and others. Length-scales refer to the standardized predictors.
+#' @param inducing Inducing points: how many, a matrix of them on the scale of the data, or `"all"`
+#'   for the exact process (at most 5000 rows). Default: see Inducing points.
+#' @param method `"ep"` (default), `"svi"` (default for large data), `"vb"`, `"gibbs"`, or `"ecm"`,
+#'   the posterior mode. See [bayeskernel-engines]. `print()` says which was taken.
+#' @param tune How open kernel parameters are chosen: `"loo"` or `TRUE`, `"bound"`, `"cv"`, or
+#'   `FALSE`. Default: `"loo"` where it takes some seconds. See Tuning.
+#' @param nugget Variance of white noise on the decision function, at least 0. Default 0.
+#' @param learning_rate Power of the pseudo-likelihood: 1 (default), another number, or
+#'   `"calibrated"`. See `help("svm-posterior")`.
+#' @param class_weights Weights of the classes: `"none"`, `"balanced"` (for a rare class), or
+#'   numbers named by classes. Unlike `weights` they do not count as rows.
 #' @param prior Bounds for `tune`, made by [gpsvm_prior()].
-#' @param standardize Centre and scale the predictors (default `TRUE`): by all rows, also those of a
-#'   row source. Of rows in memory, values far from all others (without a hundredth of the rows the
-#'   standard deviation would be less than a tenth) are left out of that, with a warning.
-#'
+#' @param standardize Center and scale the predictors (default). Values far from all others do not
+#'   count in the scale; a warning says so.
 #' @return An object of class `c("gpsvm", "bayeskernel_fit")`: a plain list that survives
-#'   [saveRDS()], with `kernel`, `inducing` (m x d, scale of the data), `nugget`, `median_distance`
-#'   (where it was needed), `method`, `levels`, `n`; after `"ep"` also `loo`, the log probability of
-#'   each row's class given the other rows, and `log_evidence`, which is that of a
-#'   pseudo-likelihood. The methods of every fit are listed in [fit-arguments].
+#'   [saveRDS()]. It has `kernel`, `inducing` (m x d, scale of the data), `nugget`, `method`,
+#'   `levels`, `n`, and after `"ep"` also `loo`, the log probability of each row's class given the
+#'   other rows. The methods of every fit are listed in [fit-arguments].
 #'
 #' @section Model: With labels \eqn{y_i = \pm 1}{y_i = -1, +1} and
 #'   \eqn{f \sim GP(0, k)}{f ~ GP(0, k)} the pseudo-likelihood is
 #'   \eqn{\prod_i \exp\{-2 w_i \max(1 - y_i f_i, 0)\}}{prod exp(-2 w_i max(1 -
 #'   y_i f_i, 0))}: a support vector
 #'   machine of cost C has a kernel of variance C / 2 here. It is not
-#'   normalised over y, so [elbo()] bounds a pseudo-evidence, and
-#'   `tune = "bound"`, which maximises it, is a useful rule rather than maximum
+#'   normalized over y, so [elbo()] bounds a pseudo-evidence, and
+#'   `tune = "bound"`, which maximizes it, is a useful rule rather than maximum
 #'   likelihood; `tune = "loo"` judges predictions instead. Wenzel et al. write
 #'   the kernel \eqn{\exp(-|x - z|^2 / \theta^2)}{exp(-|x - z|^2 / theta^2)},
 #'   which is `rbf(lengthscale = theta / sqrt(2))`.
 #'
-#' @section Formulas with terms: A formula with [gp()] terms, such as
-#'   `y ~ gp(x1, x2) + z + (1 | id)`, of two classes, is fitted by [bkm()] with `family = "hinge"`,
-#'   whose fit is returned, with random effects, smooths and missing predictors; kernels and
-#'   inducing points are then arguments of [gp()]. Without `gp()` the predictors of the formula are
-#'   those of the kernel, and random effects or smooths are an error.
+#' @section Inducing points: Inducing points are places at which the function is known; between them
+#'   it is interpolated. By default there are n points up to 50 rows, 50 up to 250 rows, then n / 5,
+#'   at most 100. After tuning with `"loo"` more points are used if the leave-one-out score improves
+#'   by more than 0.5, up to every row (n at most 1000). Many predictors need many points.
 #'
-#' @section Tuning: `tune = "loo"` judges predictions, without refits. The bound likes large
-#'   variances on small noisy data, and so predictions that are too sure. A length-scale for each
-#'   predictor, `rbf(ard = TRUE)`, gains most where few predictors matter.
+#' @section Tuning: `"loo"` maximizes the leave-one-out log probability, without refits, with a weak
+#'   penalty on the log parameters, started from a grid. `"bound"` maximizes [elbo()]; on small
+#'   noisy data its predictions are too sure. `"cv"` uses five-fold cross-validation of a common
+#'   factor of the length-scales and the variance. Bounds are those of [gpsvm_prior()]. A
+#'   length-scale for each predictor, `rbf(ard = TRUE)`, helps most if few predictors matter.
+#'   `print()` says what was tuned. With `inducing = "all"` a subset of the rows may be used for
+#'   tuning.
 #'
-#' @section Standard deviations: Those of `"vb"` and `"svi"` are 0.6 to 0.9 of
-#'   the posterior's ([bayeskernel-engines]), while the means agree (correlation 0.9998 with the
-#'   sampler). Those of `"ep"` are 0.98 to 1.00, at the cost of `"vb"`.
-#'   `"ecm"` has the curvature at the mode in their place.
+#' @section Formulas with terms: A formula with [gp()] terms, `y ~ gp(x1, x2) + z + (1 | id)`, is
+#'   fitted by [bkm()] with `family = "hinge"`, whose fit is returned: with random effects, smooths
+#'   and missing predictors. Without `gp()` random effects and smooths are an error.
 #'
-#' @section Expectation propagation: Each row's likelihood is replaced by a Gaussian site that gives
-#'   the right moments beside the others', residuals of the inducing points included. What the
-#'   others say of a row predicts it without it: `fit$loo`, with the class's probability by the
-#'   probit link. `fit$log_evidence` is as little a probability of the data as [elbo()] bounds one,
-#'   and must not choose kernels. Where the sites do not settle in `max_iter` passes, a warning says
-#'   so and the fit is that of `"vb"`.
-#'
-#' @section Cluster: Every pass waits for the slowest worker, and a message
-#'   takes some 40 ms: workers pay off where a pass takes a second or more. For
-#'   `"ep"` every worker keeps the sites of its rows, 56 bytes a row.
-#'
-#' @section Errors: All inherit from `bayeskernel_error`: `_response`,
-#'   `_missing`, `_dimension`, `_kernel`, `_prior`, `_argument`, `_numeric`,
-#'   `_cluster`. A constant column is dropped with a warning.
+#' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
+#'   `_kernel`, `_prior`, `_argument`, `_numeric`, `_cluster`. A constant column is dropped with a
+#'   warning.
 #'
 #' @references Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian nonlinear
 #'   support vector machines for big data. *ECML PKDD 2017*, sections 3 and 4.
@@ -115,13 +77,14 @@
 #'   Henao, R., Yuan, X. and Carin, L. (2014). Bayesian nonlinear support vector
 #'   machines and discriminative factor modeling. *NIPS 27*.
 #'
+#' @seealso [mkprobit()] for one model of many classes, [bsvm()] for a linear boundary; [kernels],
+#'   [gpsvm_prior()], [gpsvm_control()]; [predict()][predict.bayeskernel_fit],
+#'   [plot()][plot.bayeskernel_fit]; `vignette("nonlinear")`, `vignette("large-data")`.
+#'
 #' @examples
-#' set.seed(1)
-#' x <- matrix(rnorm(400), 200, 2, dimnames = list(NULL, c("a", "b")))
-#' y <- factor(ifelse(rowSums(x^2) + rnorm(200) / 2 > 1.5, "out", "in"))
-#' fit <- gpsvm(x, y, threads = 1, seed = 1)
+#' fit <- gpsvm(depth > 300 ~ long + lat, quakes[1:300, ], seed = 1, threads = 1)
 #' fit
-#' new <- rbind(c(0, 0), c(2, 2))
+#' new <- data.frame(long = c(170, 180), lat = c(-15, -20))
 #' predict(fit, new, type = "prob")
 #' predict(fit, new, type = "link", se.fit = TRUE)
 #' @rdname gpsvm

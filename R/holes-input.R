@@ -175,7 +175,7 @@ inside_of <- function(name) {
 abort_hole <- function(name, reason, at, rows, call, curve = NULL) {
   row <- original_rows(at[1], rows)
   bk_abort(
-    "missing", fit_header("Missing values of `%s` cannot be modelled.", name),
+    "missing", fit_header("Missing values of `%s` cannot be modeled.", name),
     c(
       reason,
       sprintf("Found: %d missing, first in row %d.", length(at), row),

@@ -25,7 +25,7 @@ pool_shared <- function(kept, rows, shared) {
   fit$diagnostics$seconds <- sum(unlist(lapply(diagnostics, `[[`, "seconds")))
   fit$diagnostics$converged <- all(vapply(diagnostics, function(own) !isFALSE(own$converged), NA))
   if (!is.null(fit$sandwich)) {
-    fit$sandwich <- list(why = "modelled missing predictors")
+    fit$sandwich <- list(why = "modeled missing predictors")
   }
   with_shared(fit, kept, rows, shared)
 }

@@ -459,7 +459,7 @@ collect_shared <- function(chains, model, rows, settings, call) {
   }
   fit["expected"] <- list(NULL)
   if (!is.null(fit$sandwich)) {
-    fit$sandwich <- list(why = "modelled missing predictors")
+    fit$sandwich <- list(why = "modeled missing predictors")
   }
   fit <- with_shared(fit, kept, rows, shared)
   fit$segments <- t(vapply(kept, function(one) {

@@ -106,7 +106,7 @@ fill_frame <- function(frame, names) {
 #'   of factors that tell about them, and the coded `frame`.
 #' @return A list of `info`, for new rows, and `holes`: `predictors`; `center`, `scale_x`; `x` (n x
 #'   P, model scale, NA in holes); `mean`, `var` of its observed values; `use_row`, `use_column`,
-#'   `use_predictor` (0-based), `use_base`, `use_slope`: the standardised column is base + slope *
+#'   `use_predictor` (0-based), `use_base`, `use_slope`: the standardized column is base + slope *
 #'   x; `random_uses`, for each random term a list of the same. With factors `levels`, `codes`,
 #'   `guides` (n x K) and `wide`, of which `uses` has the uses of x and of each term.
 #' @noRd

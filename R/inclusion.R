@@ -25,9 +25,10 @@
 #' @section Expectation propagation: `polish = "ep"` gives the same numbers every time, and with few
 #'   columns they are close to those of long chains, within about 0.05. A column that is rarely
 #'   different from 0 and tells the class where it is has a posterior that no Gaussian fits: its
-#'   probability can then be far too low, of which nothing warns. Of several places where the
-#'   messages settle the one with the highest evidence counts.
+#'   probability can then be far too low, of which nothing warns. If the messages settle at several
+#'   places, the one with the highest evidence counts.
 #' @section Errors: `bayeskernel_error_argument` if the fit has no selection.
+#' @seealso [inclusion_path()], [compare_terms()], [bsvm()], [bark()]; `vignette("spam")`.
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
 #'   *Computational Statistics & Data Analysis* 73, 163-176, section 3.2.
@@ -193,8 +194,9 @@ effect_signs <- function(object, columns) {
 #' @param main Title.
 #' @param ... No further arguments.
 #' @return `inclusion_path()`: a list of class `inclusion_path` with `rho` in decreasing order,
-#'   matrices `inclusion` and `effect` (posterior mean of the effect of a standardised column), a
+#'   matrices `inclusion` and `effect` (posterior mean of the effect of a standardized column), a
 #'   row for each `rho`, and `elbo`, the bounds. The plot shows the effects.
+#' @seealso [inclusion()], [bsvm()].
 #' @examples
 #' set.seed(1)
 #' x <- matrix(rnorm(2000), 200, 10, dimnames = list(NULL, letters[1:10]))
@@ -265,7 +267,7 @@ plot.inclusion_path <- function(x, names = 12, main = NULL, ...) {
   bk_panel(
     range(at) + c(-room, room), range(x$effect, 0),
     xlab = expression(log[10] ~ "prior inclusion probability"),
-    ylab = "Effect of a standardised column",
+    ylab = "Effect of a standardized column",
     main = main_title(main, "Effects along the prior inclusion probability")
   )
   colours <- rep("grey70", ncol(x$effect))

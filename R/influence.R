@@ -188,7 +188,7 @@ sandwich_lacks <- function(fit, core, job) {
   if (!is.null(job$data$selection)) {
     "selection"
   } else if (!is.null(job$data$holes) || !is.null(job$atoms)) {
-    "modelled missing values"
+    "modeled missing values"
   } else if (!is.null(job$data$path)) {
     "stochastic steps over a source"
   } else if (!is.null(job$design$lean)) {

@@ -35,8 +35,8 @@
 #' | kernlab, e1071 | `exp(-gamma * d^2)` | `rbf(1 / sqrt(2 * gamma))` |
 #' | by column | `exp(-sum(t * (x - z)^2))` | `rbf(1 / sqrt(2 * t))` |
 #'
-#' Models standardise their predictors unless told otherwise; length-scales then mean the
-#' standardised predictors. The period of `periodic()` is in units of the predictor as it was given,
+#' Models standardize their predictors unless told otherwise; length-scales then mean the
+#' standardized predictors. The period of `periodic()` is in units of the predictor as it was given,
 #' and the models that tune it look within a factor of two. Its length-scale has no unit: at 1 the
 #' kernel falls to `exp(-2)` half a period away.
 #'
@@ -57,14 +57,14 @@
 #' space with a weight of its own.
 #'
 #' `basis()` is for [mkprobit()], and stands alone, as `precomputed()` does. It
-#' takes the columns as they are, not standardised, `basis(2)` the quadratic
-#' expansion 1, x_d, x_d x_e of standardised columns.
+#' takes the columns as they are, not standardized, `basis(2)` the quadratic
+#' expansion 1, x_d, x_d x_e of standardized columns.
 #'
 #' @param lengthscale Positive number: the distance, in units of the predictors, over which `rbf()`
 #'   falls from 1 to `exp(-1/2)`; or a vector with one for each column, in their order. `NULL`
 #'   (default) is the model's own choice, in [gpsvm()] and [kernel_matrix()] the median distance
-#'   between rows in the columns of the kernel, of which at most 1000 are looked at. Of `periodic()`
-#'   one number, 1 if `NULL`.
+#'   between rows in the columns of the kernel, of which at most 1000 are looked at. For
+#'   `periodic()` one number, 1 if `NULL`.
 #' @param variance Positive number, the scale of the kernel: for `rbf()`, `matern()`, `periodic()`
 #'   and `categorical()` the variance of the function at every point. Default 1.
 #' @param ard `TRUE` gives each column a length-scale of its own, all starting from `lengthscale`
@@ -73,7 +73,7 @@
 #' @param columns Names or numbers of the columns that the kernel looks at;
 #'   `NULL`, the default, for all.
 #' @param rank Number of directions that the columns are projected on, at most as many as there are
-#'   columns, in place of length-scales; `NULL`, the default, for none. The models that learn it are
+#'   columns, instead of length-scales; `NULL`, the default, for none. The models that learn it are
 #'   [gpsvm()] and [bkm()] with [gp()] terms.
 #' @param nu Smoothness of the functions: 1/2 (continuous), 3/2 (the default:
 #'   once differentiable) or 5/2 (twice).
@@ -371,6 +371,7 @@ print.bayeskernel_kernel <- function(x, ...) {
 #'   `rbf.variance`, or `rbf1.` and `rbf2.` where there are two of a kind. `NA` for a length-scale
 #'   or a projection that the model is to choose. Empty for `precomputed()`.
 #' @section Errors: `bayeskernel_error_kernel` if `kernel` is not a kernel.
+#' @seealso [kernels], [kernel_matrix()].
 #' @examples
 #' kernel_parameters(rbf(2) + linear(0.5))
 #' @export
@@ -665,7 +666,7 @@ unclass_tree <- function(kernel) {
 #' @param kernel A kernel, see [kernels]. A length-scale that it leaves open is the median distance
 #'   between rows of `x`, at most 1000 of them, evenly spaced.
 #' @param x,z Numeric matrices, or data frames of numbers (with `categorical()` alone factors, too),
-#'   with the same columns; finite, taken as they are (not standardised). `z` is `x` if not given.
+#'   with the same columns; finite, taken as they are (not standardized). `z` is `x` if not given.
 #'   With `precomputed()`, `x` is the kernel matrix, square and symmetric, and there is no `z`.
 #' @param threads Worker threads. The result does not depend on them.
 #' @return Numeric matrix, `nrow(x)` by `nrow(z)`, of k(x_i, z_j), with the row names of `x` and `z`
@@ -675,6 +676,7 @@ unclass_tree <- function(kernel) {
 #'   symmetric; `bayeskernel_error_dimension` if `x` and `z` differ in their columns;
 #'   `bayeskernel_error_missing` for values that are not finite; `bayeskernel_error_numeric` if k(x,
 #'   z) is not; `bayeskernel_error_argument` for other input.
+#' @seealso [kernels], [kernel_parameters()].
 #' @examples
 #' x <- matrix(rnorm(20), 10)
 #' k <- kernel_matrix(rbf(lengthscale = 1), x, threads = 1)

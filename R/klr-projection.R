@@ -10,12 +10,13 @@
 #' @param object A fit by [klr()].
 #' @param ... No further arguments.
 #' @return A list of class `klr_projection`: `directions`, p x r, orthonormal: the leading
-#'   eigenvectors of the mean projection, the largest entry of each positive, for standardised
+#'   eigenvectors of the mean projection, the largest entry of each positive, for standardized
 #'   predictors; `mean`, p x p, the posterior mean of UU', symmetric with trace r; `values`, its
 #'   eigenvalues: r ones where the space is known; `angles`, draws x r, in degrees, the principal
 #'   angles between the space of each draw and that of `directions`, smallest first; `coordinates`,
 #'   n x r, the rows of the fit in these directions.
 #' @section Errors: `bayeskernel_error_argument` for fits without a projection.
+#' @seealso [klr()]; `vignette("dimension-reduction")`.
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, section 2.4 and figures 2.2 to 2.4.
 #' @examples
@@ -128,7 +129,7 @@ spread_fact <- function(object) {
 #' @param digits Significant digits.
 #' @export
 print.klr_projection <- function(x, digits = 3, ...) {
-  cat("Mean space of the learned directions (standardised predictors):\n")
+  cat("Mean space of the learned directions (standardized predictors):\n")
   print_text(format(x$directions, digits = digits))
   q <- apply(x$angles, 2, stats::quantile, c(0.5, 0.9), names = FALSE)
   cat(sprintf(

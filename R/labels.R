@@ -16,7 +16,7 @@ response_kinds <- local({
     numbers = "For a regression of numbers use family = \"gaussian\".",
     many = paste(
       "bkm() has two classes: for more use mkprobit(), one model of all, also with",
-      "(1 | g), or gpsvm(), a machine for each; bark() for ordered ones."
+      "(1 | g), or gpsvm(), a classifier for each; bark() for ordered ones."
     ),
     shares = paste("Shares of successes go in as counts: cbind(successes, failures).")
   )

@@ -98,14 +98,14 @@ warn_given_up <- function(levels, codes, f, weights = NULL) {
         size[classes[lost]], levels[classes[lost]]
       )
     } else {
-      sprintf("Of %d classes fewer than a fifth of the rows lie on their side.", length(lost))
+      sprintf("In %d classes fewer than a fifth of the rows lie on their side.", length(lost))
     },
     c(
       if (length(lost) > 1L) {
         paste0("Classes: ", list_some(quoted(levels[classes[lost]])), ".")
       },
       paste(
-        "The machine has (nearly) given this class up and slopes shrink to 0.",
+        "The fit has (nearly) collapsed to one class, and slopes shrink to 0.",
         "Use class_weights = \"balanced\"."
       )
     ),
@@ -187,7 +187,7 @@ warn_rate_of_holes <- function() {
 #'
 #' Expectation propagation at rates from .3 on, until the rate is the one that the fit implies.
 #' Where columns are selected, with all of them, under a common precision of a quarter of their
-#' number; where missing values are modelled, from the complete rows.
+#' number; where missing values are modeled, from the complete rows.
 #'
 #' @param rows A design, its weights with those of the classes.
 #' @param settings Settled settings of the fit.
@@ -369,9 +369,9 @@ sandwich_fact <- function(object) {
 given_up_note <- function(object) {
   if (length(object$given_up)) {
     paste0(
-      "Class ", list_some(quoted(object$given_up)), " was given up: slopes ",
+      "Class ", list_some(quoted(object$given_up)), " is hardly ever predicted: slopes ",
       if (anyNA(object$sandwich$cov)) {
-        "are without standard errors, which mean field does not have here"
+        "have no standard errors with this method"
       } else {
         "say little of its rows"
       },
@@ -394,7 +394,7 @@ inflated_note <- function(object) {
     paste(
       "The sd of the groups is inflated at learning_rate = 1; see",
       "help(\"svm-posterior\"). learning_rate = \"calibrated\" with",
-      "class_weights = \"balanced\" mends that."
+      "class_weights = \"balanced\" corrects it."
     )
   }
 }

@@ -12,6 +12,7 @@
 #'   squared norm of a kernel. Both are named by the approximation: `"continuous"`, which [bark()]
 #'   uses, damps jumps below epsilon; `"truncated"` cuts them off.
 #' @section Errors: `bayeskernel_error_prior`, as in [bark_prior()].
+#' @seealso [bark_prior()], [bark()].
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, section 3.1 and appendix B, which has a bound of
 #'   the continuous error in place of its value.
@@ -70,18 +71,18 @@ print.levy <- function(x, digits = 4, ...) {
   invisible(x)
 }
 
-#' Markov prior for selecting blocks of neighbouring predictors
+#' Markov prior for selecting blocks of neighboring predictors
 #'
 #' A Markov chain along the columns of the predictors as prior of which of them
 #' [bark()] has in its model: for predictors with an order, such as the points
-#' of a spectrum, whose neighbours are likely to matter together.
+#' of a spectrum, whose neighbors are likely to matter together.
 #'
 #' @param q Probability that a predictor is in, strictly between 0 and 1.
 #' @param s Probability that a block of predictors in the model ends at any of its members: its
 #'   length is 1 / s on average. Strictly between 0 and 1, and below (1 - q) / q.
 #' @param hyper `NULL`, the default: q and s are known. Otherwise four positive numbers
-#'   `c(a, b, c, d)`: the probability that the neighbour of a predictor outside the model is outside
-#'   has the prior Beta(a, b), and the probability that the neighbour of one inside is inside
+#'   `c(a, b, c, d)`: the probability that the neighbor of a predictor outside the model is outside
+#'   has the prior Beta(a, b), and the probability that the neighbor of one inside is inside
 #'   Beta(c, d); q and s are then where the chains start.
 #' @param x What `markov()` returns.
 #' @param p Number of predictors, for the expected numbers of predictors and of blocks in the model.
@@ -91,6 +92,7 @@ print.levy <- function(x, digits = 4, ...) {
 #'   staying out, `q0` = 1 - q s / (1 - q), and in, `q1` = 1 - s.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
+#' @seealso [bark()]; `vignette("structured-selection")`.
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, section 4.2. The expected number of blocks is
 #'   p q s + q (1 - s), of which it has the first term.

@@ -30,7 +30,7 @@ crossed_terms <- function(design, settings, selected) {
   }
   lacking <- c(
     if (length(selected) > 0L) "selection",
-    if (!is.null(design$holes)) "modelled missing predictors",
+    if (!is.null(design$holes)) "modeled missing predictors",
     if (length(design$processes)) "gp() terms",
     if (settings$method %in% c("svi", "ep")) {
       sprintf("method = \"%s\"", settings$method)
@@ -86,7 +86,7 @@ abort_too_crossed <- function(lacking, columns, limit) {
     "argument", "The random terms have too many levels for this model.",
     c(
       sprintf(
-        "Found: %s, and %s columns of random effects beside the largest term.",
+        "Found: %s, and %s columns of random effects besides the largest term.",
         paste(lacking, collapse = " and "), format(columns, big.mark = ",")
       ),
       sprintf(

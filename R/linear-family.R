@@ -24,6 +24,7 @@ abort_family_link <- function(given, name, accepted, call = user_call()) {
 #' @inheritParams bsvm
 #' @return An object of class `bayeskernel_hinge`.
 #' @section Errors: `bayeskernel_error_argument`.
+#' @seealso [bkm()], [bsvm()], [svm-posterior].
 #' @examples
 #' bkm(am ~ wt, mtcars, family = hinge(learning_rate = 0.5), threads = 1)
 #' @export

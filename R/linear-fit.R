@@ -191,7 +191,7 @@ check_svi_model <- function(data) {
   lacking <- c(
     if (!is.null(data$selection)) "selection",
     if (!is.null(data$holes) || !is.null(data$atoms)) {
-      "modelled missing predictors"
+      "modeled missing predictors"
     }
   )
   if (length(lacking) > 0) {
@@ -199,7 +199,7 @@ check_svi_model <- function(data) {
       "argument", "Method \"svi\" does not fit this model.",
       c(
         paste("Found:", paste(lacking, collapse = " and ")),
-        "Accepted: fixed, penalised, smooth and random terms.",
+        "Accepted: fixed, penalized, smooth and random terms.",
         "Use method = \"vb\" or method = \"gibbs\"."
       ),
       column = "method", found = lacking

@@ -267,7 +267,7 @@ refuse_ep_polish <- function(settings, data, blocks, most = 1000L) {
   }
   columns <- length(blocks$precision)
   found <- if (!is.null(data$holes) || !is.null(data$atoms)) {
-    "missing predictors that are modelled"
+    "missing predictors that are modeled"
   } else if (columns > most) {
     sprintf("%d columns, more than %d", columns, most)
   }
@@ -355,17 +355,69 @@ imputed_gibbs <- function(holes, design) {
 #'
 #' @param object A fit by [bsvm()] with `missing = "model"`.
 #' @param ... Unused.
-#' @return Data frame with a row for each hole of the data: `row`, as the rows of the data are
-#'   counted; `column`, the predictor as the model has it (for a term such as `log(x)` that is the
-#'   logarithm); `mean` and `sd` of its posterior given the row's label and other predictors, on the
-#'   scale of `column`. Where factors miss values there is a column `level`, too, and each such hole
-#'   has a row for each level: `mean` is the level's probability, `sd` the standard deviation of its
-#'   indicator.
+#' @return Data frame with a row for each missing value of the data: `row`, as the rows of the data
+#'   are counted; `column`, the predictor as the model has it (for a term such as `log(x)` that is
+#'   the logarithm); `mean` and `sd` of its posterior given the row's label and other predictors, on
+#'   the scale of `column`. Where factors miss values there is a column `level`, too, and each such
+#'   missing value has a row for each level: `mean` is the level's probability, `sd` the standard
+#'   deviation of its indicator.
 #' @section Variational fits: `"vb"` understates `sd`.
 #' @section Errors: `bayeskernel_error_argument` if the fit did not model missing predictors.
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
 #'   *Computational Statistics & Data Analysis* 73, 163-176, section 3.3.
+#' @section The model of missing predictors: `missing = "model"` treats numeric predictors as
+#'   jointly Gaussian and averages over what is missing, in [gp()] terms, too.
+#'
+#'   With bars in the formula, each of its grouping factors adds a normal effect
+#'   of its groups to the predictors that miss values: \eqn{x_i = \mu + B z_i +
+#'   \sum_g a_{g(i)} + e_i}{x_i = mu + B z_i + sum_g a_g(i) + e_i}, with
+#'   \eqn{a_g \sim N(0, S_b)}{a_g ~ N(0, S_b)}, \eqn{e_i \sim N(0, S_w)}{e_i ~
+#'   N(0, S_w)} and z the predictors without missing values. What is missing borrows from the other
+#'   rows of its group; the levels of factors, and the classes, may be more frequent in some groups.
+#'   A random slope `(x | g)` of a predictor with missing values makes no difference to this: the
+#'   slope of a group and its effect on x are taken as independent. A group that is new at
+#'   prediction has the law of any group; with `"gibbs"` every new row has it.
+#'
+#'   Rows of a group that miss a number share the group's effect on it. With `"ep"` and `"vb"` rows
+#'   are completed each by itself, and coefficients, of `"ep"` also the variances of the noise and
+#'   of one random intercept, are then moved to the maximum of the likelihood of whole groups, for
+#'   classes by one step towards it. That is so of the random term with most effects and up to 60
+#'   coefficients, of numbers in linear terms without missing factors, and not for the hinge.
+#'
+#'   Whether a value is missing may depend on the response, too. A Gaussian response is one
+#'   predictor more while the law is estimated, by EM of the joint normal distribution, which is
+#'   exact where the model is linear. Where it is not (`gp(x)`, products), this is the start of at
+#'   most three rounds in which the law is fitted to completed rows at their probabilities given the
+#'   response. Classes have laws of their own where they miss more, see below.
+#'
+#'   Factors may miss values as well: with `"ep"` and `"vb"` the row counts with each level, with
+#'   weights that add up to 1; `"gibbs"` draws one completion of the row by these weights. The
+#'   combinations of levels of the factors that miss values, at most 100, have probabilities, and
+#'   given them numeric predictors are Gaussian with means that are sums over these factors and one
+#'   covariance (the general location model of Little and Schluchter, 1985, fitted by EM to all
+#'   rows). Factors without missing values tell about the missing ones through their indicators,
+#'   which count as numeric predictors there, if they have at most 20 levels. Where rows with
+#'   missing values are more frequent in one class (p < .01), each class has such a model. A row has
+#'   at most 256 completions; what has a probability below .001 given the row's other predictors is
+#'   left out. Whether a value is missing may depend on what is seen, not on the value itself. A
+#'   factor in `by`, in a smooth or in bars may not miss values, and a new row may miss only factors
+#'   that did so in the fit.
+#'
+#'   With `"ep"` and `"vb"` covariances of coefficients have what the missing values
+#'   leave unknown, by Louis' (1982) formula at the completions' probabilities
+#'   (of `family = "hinge"` with `"vb"` only where factors miss values or there are
+#'   `gp()` or random terms); random effects have it by way of the coefficients.
+#'
+#' @references
+#' Little, R. J. A. and Schluchter, M. D. (1985). Maximum likelihood estimation for mixed
+#' continuous and categorical data with missing values. *Biometrika* 72, 497-512.
+#'
+#' Louis, T. A. (1982). Finding the observed information matrix when using the
+#' EM algorithm. *Journal of the Royal Statistical Society B* 44, 226-233.
+#'
+#' @seealso [bkm()], [bsvm()]; `vignette("missing-predictors")`, `vignette("duke")`.
+#'
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(a = rnorm(100), b = rnorm(100))

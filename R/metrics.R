@@ -11,6 +11,7 @@
 #' @section Errors: `bayeskernel_error_dimension` if the lengths differ or no row remains,
 #'   `bayeskernel_error_response` for what are no labels, `bayeskernel_error_argument` if
 #'   `predicted` names a class that `truth` does not know.
+#' @seealso [auc()], [brier_score()], [calibration()].
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
 #'   *Computational Statistics & Data Analysis* 73, 163-176, section 4.
@@ -72,7 +73,7 @@ balanced_error <- function(truth, predicted) {
 #'   text (its levels are the sorted labels), logical, 0/1 or -1/+1. All rows may be of one class.
 #' @param prob Probabilities in \[0, 1\]: of the positive class, length n; or a matrix n x classes,
 #'   as `predict(type = "prob")` gives it. Its column names, if it has any, are the classes as text;
-#'   else its columns are the levels of `y` in order. Of two columns the second is the positive
+#'   else its columns are the levels of `y` in order. With two columns the second is the positive
 #'   class. Rows sum to 1, up to 0.001. A class that no row has, and whose probability is 0 in every
 #'   row, does not count: what remains may be two classes.
 #' @return One number.
@@ -124,6 +125,7 @@ log_loss <- function(y, prob) {
 #' @section Errors: `bayeskernel_error_response` if one class only occurs or
 #'   `y` is of another kind, `bayeskernel_error_missing` for missing values,
 #'   `bayeskernel_error_dimension` if the lengths differ.
+#' @seealso [balanced_error()], [brier_score()], [calibration()].
 #' @references Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of the area under a
 #'   receiver operating characteristic (ROC) curve. *Radiology* 143, 29-36.
 #' @examples
@@ -181,6 +183,7 @@ score_of_two <- function(labels, score, declared) {
 #'   mean probability; `observed`, the frequency; `lower` and `upper`, its 95 %
 #'   interval of Wilson (1927); `rows`, their number.
 #' @inheritSection brier_score Errors
+#' @seealso [brier_score()], [plot()][plot.bayeskernel_fit] with `"calibration"`.
 #' @references Wilson, E. B. (1927). Probable inference, the law of succession, and statistical
 #'   inference. *Journal of the American Statistical Association* 22, 209-212.
 #' @examples

@@ -630,7 +630,7 @@ warn_scale <- function(fit) {
   bk_warn(
     "convergence", "The kernel matrix is too badly conditioned to go on.", c(
       "The bound fell by rounding; the fit is that of the pass before.",
-      "Standardise the predictors, or use normalize = TRUE."
+      "Standardize the predictors, or use normalize = TRUE."
     )
   )
   fit

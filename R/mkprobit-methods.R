@@ -13,11 +13,12 @@ model_of.mkprobit <- function(object) mkprobit_model
 #'   its weight, `sd` `NA` where the weights are held or are point estimates
 #'   (`weights_method = "is"` and `"slice"` of variational Bayes and the sampler have a spread);
 #'   `lower`, `upper`, limits of 95 %; `median`, where there is a spread. The weights of a product
-#'   drawn by `"gibbs"` have no mean unless [mkprobit_prior()] has `weight_hyper = "fixed"`: then
-#'   `mean` and `sd` are `NA`, and summaries have the median. Of a binary composite the mean is the
+#'   drawn with `"gibbs"` have no mean unless [mkprobit_prior()] has `weight_hyper = "fixed"`: then
+#'   `mean` and `sd` are `NA`, and summaries have the median. For a binary composite the mean is the
 #'   probability that the kernel is in it, and the attribute `states` holds the subsets with their
 #'   bounds (by `"loo"` the sum of log probabilities of left-out objects) and probabilities.
 #' @section Errors: `bayeskernel_error_argument` for other models.
+#' @seealso [mkprobit()], [mkprobit_control()]; `vignette("feature-spaces")`.
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683, figures 8 and 9.
 #' @examples
@@ -244,7 +245,7 @@ extras.mkprobit <- function(object) {
         "Tuned length-scales predicted worse; the fit is that of the start."
       },
       if (!is.null(object$diagnostics$weights_ess)) {
-        sprintf("The posterior of the weights is worth %.0f draws.", object$diagnostics$weights_ess)
+        sprintf("The effective sample size of the weights is %.0f.", object$diagnostics$weights_ess)
       }
     )
   )
@@ -295,7 +296,7 @@ pictures.mkprobit <- function(object) {
 #' Several classifiers as one
 #'
 #' Combines the class probabilities of fits to the same classes, one for each feature space as a
-#' rule: what [mkprobit()] does with kernels in place of that.
+#' rule: what [mkprobit()] combines kernels instead.
 #'
 #' @param fits A named list of fits with the same classes, in any order, of
 #'   [mkprobit()] or of any model of this package.
@@ -314,6 +315,7 @@ pictures.mkprobit <- function(object) {
 #' @section Errors: `bayeskernel_error_argument` if one of the fits is a
 #'   regression, if they do not share their classes, or `newdata` has no part
 #'   for one of them; `bayeskernel_error_dimension` if the rows are not the same.
+#' @seealso [mkprobit()]; `vignette("feature-spaces")`.
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683, section 4.3.
 #' @examples

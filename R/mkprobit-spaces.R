@@ -83,7 +83,7 @@ check_spaces <- function(x, y) {
         sprintf("Found: %s.", if (is.null(named)) "no names" else {
           list_some(quoted(named))
         }),
-        "Accepted: a list such as list(shape = x1, colour = x2)."
+        "Accepted: a list such as list(shape = x1, color = x2)."
       ),
       column = "x", found = named
     )

@@ -1,89 +1,61 @@
 #' Multinomial probit on combined kernels
 #'
-#' Classifies objects that are described in one or many feature spaces (Damoulas and Girolami,
-#' 2009): one kernel for each space, a sum, a product or a subset of them, and one multinomial
-#' probit model of all classes. The latent function of each class is a Gaussian process with the
-#' combined kernel; the paper's prior, of weights of kernels, is `coefficients = "weights"`.
-#' Variational Bayes and a Gibbs sampler; the weight of each kernel can be learned.
+#' @description
+#' Classification with many classes and one or many feature spaces (Damoulas and Girolami, 2009).
+#' Each space has a kernel; their sum, product or a subset is the kernel of one multinomial probit
+#' model. It takes a second for some hundred rows, and learns the weight of each space on request.
+#'
+#' Quick start:
+#' ```
+#' fit <- mkprobit(Species ~ ., iris, seed = 1)
+#' predict(fit, iris[c(1, 71, 120), ], type = "prob")
+#' plot(fit, "calibration")
+#' ```
 #'
 #' @inheritParams fit-arguments
-#' @param x A numeric matrix, n objects by d predictors, or a data frame; a named list of these, one
-#'   for each feature space, of square kernel matrices (with `kernel = precomputed()`), of features
-#'   (with [basis()]) and of factors (with [categorical()]), all with n rows; or, for the formula
-#'   method, `formula`: one space, and random intercepts, `(1 | g)`. Rows that have names are matched by these, also with those of
-#'   `y`, if it has any; others are in the same order.
-#' @param y Classes, length n: a factor, text, logical, 0/1 or -1/+1. All levels
-#'   of a factor are classes; one without rows warns and has its prior.
-#' @param coefficients `"process"`, the default: the latent function of each class is a Gaussian
-#'   process with the combined kernel, plus a constant. `"weights"`: it is the paper's weighted sum
-#'   of kernels to all objects, with a gamma prior for the precision of each weight. See the section
-#'   on the process prior.
-#' @param weights Counts, whole numbers, length n: how often each row occurs,
-#'   default once. A row is one regressor, however often it occurs.
-#' @param kernel A kernel object for every space, or a list of them in the order of the spaces (or
-#'   by name): [rbf()], [matern()], [periodic()], [polynomial()], [linear()], [categorical()], their
-#'   sums and products, [precomputed()], [basis()], or their names. Default `NULL`: `rbf()`, and
-#'   `categorical()` for factors. A length-scale that is left open is sqrt(d / 2) for d columns, the
-#'   paper's exp(-|x - z|^2 / d).
-#' @param combine `"sum"`, of weight times kernel; `"product"`, of kernels to
-#'   the power of their weights; `"binary"`, a sum whose weights are 0 or 1.
-#' @param kernel_weights `"fixed"`: 1 / S each for a sum of S kernels, else 1;
-#'   `"learn"`; or S numbers, at least 0, which are held.
-#' @param method `"vb"` or `"gibbs"`.
-#' @param tune With a process: `NULL`, the default, finds its variance, the sd of the constants and
-#'   the length-scales that are left open by left-out rows; `TRUE` also length-scales that are
-#'   given, `FALSE` nothing. With `coefficients = "weights"` (default `FALSE`) `TRUE` learns the
-#'   length-scales of every `rbf()`, `matern()` and `periodic()`, one each, or one a column with
-#'   `ard = TRUE`; with `combine = "product"` those of `rbf()` on all columns alone, and with
-#'   learned weights, which cannot be told from length-scales, only if `control` has `force = TRUE`.
-#' @param inducing `NULL`: every object is a regressor; of a process of more than
-#'   2000 objects 500 are. A number m: m objects, those nearest to centres of
-#'   clusters, and the kernels to these, which keeps the cost of a pass linear in
-#'   n. What they leave open of a process is noise of each row, as in [gpsvm()].
-#' @param class_weights Of a process: `"none"`; `"balanced"`, which gives every class that has rows
-#'   the same share of the likelihood; or positive numbers named by classes, the others 1. The
-#'   likelihood of each row is raised to the weight of its class, left-out rows count as much, and
-#'   probabilities are those of a population with such shares. `"vb"` only: the sampler has no
-#'   powers.
+#' @param x A formula (one space, and random intercepts `(1 | g)`); or a numeric matrix or data frame; or a named list of these, one
+#'   for each space, also kernel matrices ([precomputed()]), [basis()] and factors. Rows match by
+#'   name.
+#' @param y Classes, with `x` as data: a factor, text, logical, 0/1 or -1/+1. All levels of a factor
+#'   are classes.
+#' @param kernel A kernel for all spaces, or a list of one for each, see [kernels]. Default:
+#'   [rbf()], and [categorical()] for factors.
+#' @param combine `"sum"` of weight times kernel, `"product"` of kernels to the power of their
+#'   weights, or `"binary"`, a sum with weights 0 or 1.
+#' @param kernel_weights `"fixed"` (default: equal weights), `"learn"`, or a number for each space.
+#'   See [kernel_weights()].
+#' @param coefficients `"process"` (default): the function of each class is a Gaussian process.
+#'   `"weights"`: the paper's model. See The process prior.
+#' @param method `"vb"` (default) or `"gibbs"`.
+#' @param tune `NULL` (default): choose the variance and open length-scales by left-out rows.
+#'   `TRUE`: given length-scales, too. `FALSE`: nothing. With `coefficients = "weights"` the default
+#'   is `FALSE`.
+#' @param inducing A number of objects to which the kernels are computed. Default `NULL`: all, or
+#'   500 if there are more than 2000 objects.
+#' @param class_weights Of a process: `"none"` (default), `"balanced"`, which gives every class the
+#'   same share of the likelihood, or positive numbers named by classes. With `method = "vb"`.
 #' @param prior Made by [mkprobit_prior()].
-#' @param standardize Centre and scale the columns of every space of numbers
-#'   (default `TRUE`). Length-scales refer to the scaled columns.
-#'
+#' @param standardize Center and scale the columns of every space of numbers (default).
+#'   Length-scales refer to the scaled columns.
+#' @param weights Counts, whole numbers, length n: how often each row occurs. Default 1.
 #' @return An object of class `c("mkprobit", "bayeskernel_fit")`: a plain list that survives
-#'   [saveRDS()], with `combine`, `spaces` (name, kernel, columns and transform of each), `kernel`
-#'   (with the length-scales that were chosen or learned; a list if there are several spaces),
-#'   `weights_table` (see [kernel_weights()]), `coefficients` (`mean`, `var` and `alpha`, the mean
-#'   precision, classes x regressors), `method`, `levels`, `n`. The methods of every fit are listed
-#'   in [fit-arguments]; [predict()] takes new rows in the form of `x`, for a kernel matrix the
-#'   kernel values of the new rows with all rows of the fit, and has `type = "logprob"`; draws,
-#'   standard errors and intervals are of any number of classes.
+#'   [saveRDS()]. It has `combine`, `spaces` (name, kernel, columns and transform of each), `kernel`
+#'   (with the length-scales that were chosen), `weights_table` (see [kernel_weights()]),
+#'   `coefficients` (`mean`, `var`, `alpha`), `method`, `levels`, `n`. The methods of every fit are
+#'   listed in [fit-arguments]. [predict()][predict.bayeskernel_fit] takes new rows in the form of
+#'   `x`.
 #'
 #' @section The process prior: \eqn{f_c = b_c + g_c}{f_c = b_c + g_c} with
 #'   \eqn{g_c \sim GP(0, v K)}{g_c ~ GP(0, v K)} and
-#'   \eqn{b_c \sim N(0, s^2)}{b_c ~ N(0, s^2)}; K is the weighted sum, the product
-#'   of powers, or the subset of the spaces' kernels, each divided by its mean
-#'   over the diagonal. One v and s serve all classes.
-#'   [mkprobit_prior()] holds them. Spaces of [basis()] have any number of
-#'   features. With every object a regressor the process is exact; rows whose
-#'   kernel values follow from others', to ten digits, are left out of the
-#'   algebra. Of new rows of a kernel matrix it is not known how far their
-#'   kernel with themselves is from the mean, which is used.
+#'   \eqn{b_c \sim N(0, s^2)}{b_c ~ N(0, s^2)} for class c. K is the combined kernel, divided by its
+#'   mean over the diagonal. One v and s serve all classes, see [mkprobit_prior()]. With every
+#'   object a regressor the process is exact.
 #'
-#'   Hyperparameters maximise the sum of log P(class of n | the other rows) on
-#'   at most 500 rows, of every class its share, by one step of Newton's a row,
-#'   less t^2 / 8 for each log ratio t to its start (for v, as much for every
-#'   class). First v is 16; a second search moves it, too. That step thinks too
-#'   well of large v where classes are many and small, so five folds decide
-#'   between the start and the ends of both searches. With `kernel_weights =
-#'   "learn"` the weights are among them; of a learned product length-scales
-#'   are not, unless `force = TRUE`. Subsets are not learned.
-#'
-#'   The means of variational Bayes are those of the posterior's mode, too near
-#'   to zero, while the variances of new rows are the prior's far from the data:
-#'   probabilities are too timid. The folds therefore also choose a factor of
-#'   the means between 1/2 and 4, a priori near 2, which `print()` shows; with `tune = FALSE` and
-#'   `"gibbs"` it is 1. The sampler has the hyperparameters that were tuned so;
-#'   with large v its chains mix slowly.
+#'   Hyperparameters maximize the leave-one-out log probability on at most 500 rows; leave-one-out
+#'   is computed by one Newton step, without refitting. Five folds then decide between the start and
+#'   the optimum. With `kernel_weights = "learn"` the weights are among them; subsets are not
+#'   learned. Variational means are too near to zero, so the folds also choose a factor of the
+#'   means, which `print()` shows. With `tune = FALSE` and `"gibbs"` it is 1.
 #'
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
 #'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}: a process more, whose kernel is 1 within a
@@ -101,40 +73,9 @@
 #'   whose probit is the probability of the second. There is no intercept unless
 #'   `bias = TRUE`.
 #'
-#' @section Learned weights: Of `coefficients = "weights"`. The bound of variational Bayes is loose,
-#'   the more so the larger the kernel: weights that it chooses favour small and smooth kernels.
-#'   `"loo"` judges predictions instead: the sum of log P(class of n | the other objects), to which
-#'   the log prior density of the log weights is added, Gamma(1, 1) for the weights of a sum and
-#'   that of [mkprobit_prior()] for those of a product. Nothing is fitted anew for each object: one
-#'   step of Newton's takes it out, and its regressor with it. Gradients are by differences, one fit
-#'   for each kernel, some tens of fits in all; the fit that is returned is that of the weights
-#'   found, as if they had been given. On ten draws of 200 handwritten numerals in four spaces the
-#'   mean error of the learned sum was 3.8 % (equal weights 5.2 %; the best combined classifiers 5.2
-#'   %; `"profile"`, on six, 11.5 %), of subsets 4.9 %; of the learned product 7.0 %, more than that
-#'   of equal powers, 5.9 %. On 27 protein folds, one division, it was 48.0 % for sum and product
-#'   (equal weights 51 %, `"profile"` 79 and 89 %). See `vignette("feature-spaces")`. For more than
-#'   some thousand objects or with `inducing`, `"profile"` costs less.
-#'
-#'   Standard deviations by `"is"` and `"slice"` are those of a factor of the posterior, given the
-#'   means of the rest: too small, by far where weights and coefficients are tied together. `"is"`
-#'   draws 3000 sets of weights once and weighs them anew in every pass, so that the bound rises;
-#'   when fewer than 50 of them count, others are drawn near the mode, and the trace of the bound
-#'   begins anew. Weights below some thousandths, where a kernel is out, are beyond the reach of
-#'   such points. In a product (200 sets, each of which costs a product of matrices) the kernels are
-#'   taken at the mean weights, as in the paper, and the bound may fall. `"slice"` has no such
-#'   limits; its bound has the error of simulation. The number of sets that count is
-#'   `diagnostics$weights_ess` of the fit.
-#'
-#' @section Departures from the paper: The precision's update has the coefficients' second moment
-#'   where (11) prints their squared mean; moments (7) and (8) are by quadrature in place of
-#'   simulation; predictive variances enter (12) as they are derived, not inverted. The bound has
-#'   every constant, rises in every pass, and drives convergence.
-#'
 #' @section Errors: All inherit from `bayeskernel_error`: `_dimension`, for spaces with different
-#'   numbers of rows; `_kernel`, for a matrix that is not symmetric or not positive semi-definite,
-#'   kernels with different numbers of regressors in one composite, a product of kernels with
-#'   negative values; `_argument`, for learned weights of one space, a learned product of `rbf()`
-#'   with `tune`; `_response`, `_missing`, `_prior`, `_numeric`. A constant column is dropped with a
+#'   numbers of rows; `_kernel`, for a matrix that is no kernel; `_argument`, for learned weights of
+#'   one space; `_response`, `_missing`, `_prior`, `_numeric`. A constant column is dropped with a
 #'   warning.
 #'
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
@@ -142,6 +83,11 @@
 #'
 #'   Girolami, M. and Rogers, S. (2006). Variational Bayesian multinomial probit regression with
 #'   Gaussian process priors. *Neural Computation* 18, 1790-1817.
+#'
+#' @seealso [gpsvm()] for large data; [kernels], [kernel_weights()], [combine_classifiers()],
+#'   [mkprobit_prior()], [mkprobit_control()] for engines of learned weights;
+#'   [predict()][predict.bayeskernel_fit], [plot()][plot.bayeskernel_fit];
+#'   `vignette("feature-spaces")`.
 #'
 #' @examples
 #' at <- seq(1, 150, by = 2)
@@ -152,7 +98,7 @@
 #' fit
 #' new <- list(sepal = iris[-at, 1:2], petal = iris[-at, 3:4])
 #' mean(predict(fit, new) == iris$Species[-at])
-#' predict(fit, lapply(new, head, 3), type = "prob", se.fit = TRUE)
+#' predict(fit, lapply(new, head, 3), type = "prob")
 #' @rdname mkprobit
 #' @export
 mkprobit.default <- function(x, y, kernel = NULL, combine = c("sum", "product", "binary"),

@@ -36,7 +36,7 @@ draw_coefficients <- function(x, pars, scale, main) {
   plot_intervals(
     q[, 3], q[, 1], q[, 5],
     labels = rownames(q), inner = q[, c(2, 4), drop = FALSE],
-    note = rest_note(length(pars), length(shown), "standardised effect"),
+    note = rest_note(length(pars), length(shown), "standardized effect"),
     xlab = sprintf(
       "Change of %s per %s", predicted_name(x),
       if (scale == "data") "unit" else "standard deviation"
@@ -92,7 +92,7 @@ draw_scales <- function(x, pars, main) {
     xlab = if (all(x$transform$scale == 1)) {
       "Kernel scale"
     } else {
-      "Kernel scale, standardised predictors"
+      "Kernel scale, standardized predictors"
     },
     main = main_title(main, "Kernel scales, quartiles and 90 % intervals"),
     note = rest_note(ncol(scales), length(at), "mean")
@@ -192,7 +192,7 @@ draw_lengthscales <- function(x, main) {
     names(values), limits, if (all(x$transform$scale == 1)) {
       "Length-scale"
     } else {
-      "Length-scale, in standardised units"
+      "Length-scale, in standardized units"
     }, main_title(main, "Length-scales"), if (length(note)) {
       paste(note, collapse = "; ")
     },

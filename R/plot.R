@@ -4,8 +4,7 @@
 #' Plot a fit
 #'
 #' @param x A fit.
-#' @param type Which picture, of those that apply to the fit; default the first
-#'   that does, in this order. [bsvm()]:
+#' @param type Type of plot. Default: the first that applies to the fit, in this order. [bsvm()]:
 #'   * `"inclusion"`: posterior inclusion probabilities of selected columns,
 #'     largest first, in blue for positive and orange for negative effects,
 #'     paler where the sign is unclear, with that of the prior as a dashed line;
@@ -15,42 +14,42 @@
 #'     posterior mean surface of two variables;
 #'   * `"calibration"`: predicted probability against observed frequency with 95 % intervals; with
 #'     more than two classes the probability of the predicted class against how often it was right.
-#'     On the rows of the fit it flatters the fit: give `newdata`;
+#'     It is optimistic on the rows of the fit; use `newdata`;
 #'   * `"partial"`: the mean of the response, or the probability of the positive
 #'     class, as one predictor changes and everything else, random effects of
 #'     known groups included, stays what it is in up to 200 rows (of more than two
-#'     classes 400 over their number, or 40), averaged over these; with 90 % bands. The rows are those of the fit, from the data of
-#'     its call, or `newdata`;
+#'     classes 400 over their number, or 40), averaged over these; with 90 % bands. The rows are
+#'     those of the fit, from the data of its call, or `newdata`;
 #'   * `"bound"`: the variational bound (a lower bound of the log evidence,
-#'     which the fit maximises) by pass over the data;
+#'     which the fit maximizes) by pass over the data;
 #'   * `"trace"`: draws by chain.
 #'
 #'   [gpsvm()]:
-#'   * `"boundary"`, first with two predictors: the probability of the positive class in colours
+#'   * `"boundary"`, first with two predictors: the probability of the positive class in colors
 #'     with its lines at 0.1, 0.5 (bold) and 0.9, dashed lines of the posterior standard deviation
 #'     of the latent value, which grows where there are few data, and the inducing points (+). With
 #'     more classes the most probable one, paler where it is less probable, and the lines where it
 #'     changes; above eight classes their numbers stand in their regions;
 #'   * `"calibration"`, `"partial"` (with more classes of each; a posterior mode
 #'     has no bands), `"bound"`, `"trace"`;
-#'   * `"lengthscales"`: of the kernel, for standardised predictors, shortest
+#'   * `"lengthscales"`: of the kernel, for standardized predictors, shortest
 #'     first, with the median distance between rows as a dashed line: a
 #'     predictor with a length-scale far above it hardly matters.
 #'
 #'   [bark()]:
 #'   * `"inclusion"`: as above; with `structure` along the order of the columns,
 #'     whose names are the axis if they are numbers;
-#'   * `"scales"`: kernel scales of the standardised predictors: median,
+#'   * `"scales"`: kernel scales of the standardized predictors: median,
 #'     quartiles, and whiskers from 5 % to 95 %. One outside the model has 0;
 #'   * `"partial"`, before them with one predictor: as above, by the columns of the predictors, in
 #'     rows that the fit has kept. Within a draw the errors of the rows are taken to be common to
 #'     all, which makes the bands a little too wide;
 #'   * `"fit"`: for regressions observed against fitted values with 90 %
 #'     prediction intervals; for classes the same as `"calibration"`;
-#'   * `"calibration"`, `"kernels"` (the posterior of their number beside its prior), `"trace"`.
+#'   * `"calibration"`, `"kernels"` (the posterior of their number and its prior), `"trace"`.
 #'
 #'   [mkprobit()]:
-#'   * `"boundary"`: as above, with the rows that are regressors (+);
+#'   * `"boundary"`: as above, with the inducing points (+) if there are any;
 #'   * `"weights"`: of the kernels: mean and 95 % limits, of a sampler's draws median, quartiles, 5
 #'     % and 95 %, of subsets the probability of each kernel;
 #'   * `"functions"`: the latent function of every class along one predictor,
@@ -58,28 +57,28 @@
 #'   * `"calibration"`, `"partial"`, `"bound"`, `"trace"`.
 #'
 #'   [klr()]:
-#'   * `"projection"`: the rows in the learned directions, classes in colours; with one direction
+#'   * `"projection"`: the rows in the learned directions, classes in colors; with one direction
 #'     their probabilities along it, with 90 % limits. Axes name the two predictors that weigh most;
 #'   * `"boundary"`, `"fit"`, `"calibration"`, `"partial"`, `"trace"`.
 #' @param pars Which, by name: coefficients (`"coef"`), columns (`"inclusion"`), predictors
 #'   (`"scales"`, `"partial"`), grouping terms (`"ranef"`), smooths (`"smooth"`) or variables of
-#'   `dimnames(as.array(x))` (`"trace"`). Default: all but the intercept; of predictors for
-#'   `"partial"` the six of most influence, of draws six that are not single random effects. Of more
-#'   rows than can be read the largest are shown, and a note counts the others.
+#'   `dimnames(as.array(x))` (`"trace"`). Default: all except the intercept; of predictors for
+#'   `"partial"` the six of most influence, of draws six that are not single random effects. If
+#'   there are more than can be read, the largest are shown and a note counts the others.
 #' @param newdata,y For `"calibration"` and `"fit"`: other rows and their response, which may be
 #'   left out when `newdata` contains it. For `"boundary"`: rows that are drawn as points, grey
 #'   without labels, and set the range of the axes. For `"partial"`: the rows to average over.
 #' @param columns For `"boundary"`: names of two predictors, the axes; all
 #'   others are held at their training mean. Default: the two there are.
 #' @param scale For `"coef"`: `"data"`, or `"model"` for the effects of
-#'   standardised predictors, which can be compared.
+#'   standardized predictors, which can be compared.
 #' @param link For `"boundary"` and `"calibration"`: as in `predict()`.
 #' @param bins For `"calibration"`: number of bins of equal width.
 #' @param main Title: one text, or an expression.
 #' @param threads Worker threads.
 #' @param ... No further arguments.
 #' @return What is drawn, invisibly: for `"calibration"` the table of [calibration()]; data frames
-#'   for `"partial"` (`predictor`, `value`, as text if factors stand beside numbers, for more than
+#'   for `"partial"` (`predictor`, `value`, as text if there are factors and numbers, for more than
 #'   two classes `class`, `fit`, `lwr`, `upr`), `"fit"` and `"kernels"`; else `NULL`.
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply
 #'   to the fit, with the reason and those that do; for unknown `columns` or

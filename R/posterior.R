@@ -9,7 +9,7 @@
 #' @param ndraws Number of draws. Default: all of a sampler, 1000 from q.
 #' @param re.form,seed As for [predict()][predict.bayeskernel_fit].
 #' @param link As for [predict()][predict.bayeskernel_fit]: how f becomes a probability.
-#' @param transform Return probabilities, as `posterior_epred()`, in place of f.
+#' @param transform Return probabilities, as `posterior_epred()`, instead of f.
 #' @param prob Probability of the intervals, default 0.9.
 #' @param pars Names of parameters; default all.
 #' @param y Responses of `newdata`; by default its column of that name.
@@ -21,15 +21,16 @@
 #' * `posterior_epred()`: expected responses: means, or probabilities of the
 #'   positive class; of each class (draws x rows x classes) if there are more.
 #' * `posterior_predict()`: simulated responses: numbers; 0 and 1 for two
-#'   classes; of the rows of a fit to counts the number of successes; the number of the class for more, with an attribute `levels`.
+#'   classes; of the rows of a fit to counts the number of successes; the number of the class for
+#'   more, with an attribute `levels`.
 #' * `log_lik()`: logarithm of the probability, or density, of each response.
 #' * `loo()`: leave-one-out cross-validation by these, see [loo::loo()].
 #'
 #'   `posterior_interval()`: central intervals of parameters, a row each. `prior_summary()`: the
-#'   prior of the fit. `pp_check()`: a ggplot, the distribution of the responses beside that of
+#'   prior of the fit. `pp_check()`: a ggplot, the distribution of the responses and that of
 #'   `ndraws` (default 50) simulated ones.
 #' @section Weights: A row of weight w counts w times in `log_lik()` and
-#'   `loo()`, as a row of w trials does. Of a [bark()] the weight divides the
+#'   `loo()`, as a row of w trials does. In a [bark()] the weight divides the
 #'   variance of the row's noise, and the row counts once.
 #' @section Leave-one-out: A fit by expectation propagation has the predictive density of each row
 #'   given the others, from its cavities: `loo()` sums them, without importance sampling. Other fits
@@ -40,6 +41,7 @@
 #'   [bkm()] has the same models with a likelihood.
 #' @section Errors: `bayeskernel_error_argument`, as [predict()][predict.bayeskernel_fit]; also if
 #'   the data of the fit are not to be had, and for `log_lik()`, `loo()` of a pseudo-likelihood.
+#' @seealso [predict()][predict.bayeskernel_fit], [draws].
 #' @examples
 #' set.seed(1)
 #' x <- matrix(runif(120, -2, 2), 60, 2)

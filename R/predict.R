@@ -13,14 +13,14 @@
 #'   diagonal of its matrix varies, with the values of the new rows with themselves in a last
 #'   column, or in columns of their own names, else a warning says that the mean of that diagonal is
 #'   taken; or a [row_source()]. Default: the rows of the fit.
-#' @param type Of classes `"class"`, the default: a factor; `"prob"`: matrix of class probabilities;
-#'   `"link"`: posterior mean of the latent value f, whose positive side is the second class, with
-#'   more than two classes of a [gpsvm()] a matrix with a column for each class against the rest, of
-#'   a [mkprobit()] one for the function of each class; `"logprob"`, of [mkprobit()]: logarithms of
-#'   the probabilities, accurate where these underflow; `"response"`: as for [glm()] the probability
-#'   of the positive class, with more than two classes the same as `"prob"`. Of a regression
-#'   `"response"`, the default, or `"link"`: the posterior mean of the function. `"terms"`, of a
-#'   [bkm()] or [bsvm()]: what each term adds to f, see there.
+#' @param type For classes `"class"`, the default: a factor; `"prob"`: matrix of class
+#'   probabilities; `"link"`: posterior mean of the latent value f, whose positive side is the
+#'   second class, with more than two classes of a [gpsvm()] a matrix with a column for each class
+#'   against the rest, of a [mkprobit()] one for the function of each class; `"logprob"`, of
+#'   [mkprobit()]: logarithms of the probabilities, accurate where these underflow; `"response"`: as
+#'   for [glm()] the probability of the positive class, with more than two classes the same as
+#'   `"prob"`. For a regression `"response"`, the default, or `"link"`: the posterior mean of the
+#'   function. `"terms"`, of a [bkm()] or [bsvm()]: what each term adds to f, see there.
 #' @param link How f becomes a probability: of a [bkm()] with a likelihood its own link. [bark()]:
 #'   `"probit"`, \eqn{\Phi(f)}. Support vector machines: `"calibrated"`, the default, whose two
 #'   numbers come from the rows, see there; `"probit"`, a convention; `"hinge"`, the probability
@@ -32,20 +32,21 @@
 #'   machines. Default `NULL`: the more probable class, which makes fewest errors.
 #' @param se.fit Also return posterior standard deviations: of f or the mean, or with `"prob"` and
 #'   `"response"` of the probability of the positive class, for ordered classes of each and of a
-#'   [mkprobit()] of each, for variational fits from 400 draws. Of samplers of kernel models the
-#'   latter is the deviation between draws, each of which averages over what it leaves open.
-#' @param interval `"credible"`, for f or the mean (`"link"`, or `"response"` of a regression; one f
-#'   a row), or `"prediction"`, for a new response of a regression: a matrix with columns `fit`,
-#'   `lwr`, `upr`. Limits are normal, by the posterior mean and variance of f; of a [bark()] they
-#'   are quantiles of one draw for each stored one, of ordered classes of their probabilities, an
-#'   array as below. With `"response"` of two classes they are limits of the probability of the
-#'   positive class, those of f put through the link; with `"prob"` of both, an array, rows x
-#'   (`fit`, `lwr`, `upr`) x classes. Of a [mkprobit()] with two classes or more, and from draws.
+#'   [mkprobit()] of each, for variational fits from 400 draws. For fits by a sampler: the standard
+#'   deviation across posterior draws of the conditional mean.
+#' @param interval `"credible"`, for f or the mean (`"link"`, or `"response"` of a regression;
+#'   models with one latent function), or `"prediction"`, for a new response of a regression: a
+#'   matrix with columns `fit`, `lwr`, `upr`. Limits are normal, by the posterior mean and variance
+#'   of f; of a [bark()] they are quantiles of one draw for each stored one, of ordered classes of
+#'   their probabilities, an array as below. With `"response"` of two classes they are limits of the
+#'   probability of the positive class, those of f put through the link; with `"prob"` of both, an
+#'   array, rows x (`fit`, `lwr`, `upr`) x classes. For a [mkprobit()] also with more than two
+#'   classes, from draws.
 #' @param level Probability of the interval, default 0.95.
-#' @param draws Return draws in place of averages (one f a row): of f or the mean, with
-#'   `interval = "prediction"` of a new response, with `"prob"` or `"response"` of the probability
-#'   of the positive class (two classes; of a [mkprobit()] with more, and of ordered classes, an
-#'   array, draws x rows x classes).
+#' @param draws Return draws instead of averages (models with one latent function): of f or the
+#'   mean, with `interval = "prediction"` of a new response, with `"prob"` or `"response"` of the
+#'   probability of the positive class (two classes; of a [mkprobit()] with more, and of ordered
+#'   classes, an array, draws x rows x classes).
 #' @param ndraws Number of draws. Default: every stored draw of a sampler (a smaller number takes
 #'   evenly spaced ones); 1000 draws from q of a fit without draws.
 #' @param re.form `NULL`, the default: with random effects, of known and unknown groups. `"new"`:
@@ -61,8 +62,8 @@
 #'   those that it has: a list of matrices named by variables as `cov` was, `list(unit = C)`, on the
 #'   scale of the matrix given there. `C` has a named row for each new unit and a column for each
 #'   unit of that matrix; with columns for the new units, too, it has their variances, else these
-#'   are the mean variance of the units of the fit. Of a fit with [unit_low_rank()] such an object
-#'   goes, too, with rows for the new units. Units in neither matrix have an effect from the prior.
+#'   are the mean variance of the units of the fit. For a fit with [unit_low_rank()] it may be such
+#'   an object with rows for the new units. Units in neither matrix have an effect from the prior.
 #' @param seed For draws and intervals from draws: whole number, or `NULL` for R's generator.
 #' @param threads Worker threads.
 #' @param ... No further arguments.
@@ -78,52 +79,17 @@
 #' * With `se.fit = TRUE` a list of `fit` and `se.fit`.
 #' * `"terms"`: matrix n x terms, on the scale of f, with the constant as attribute `"constant"`:
 #'   rows add up to f with it and the offset. As in [mgcv::predict.gam()] columns of the fixed part
-#'   are not centred, smooths are as they were fitted. `se.fit` is a matrix, too. In a fit with
+#'   are not centered, smooths are as they were fitted. `se.fit` is a matrix, too. In a fit with
 #'   `missing = "model"` a row in which a variable of these terms is missing gives `NA`.
-#' * With `draws = TRUE` a matrix, draws x n. Of a [bsvm()] its rows are draws of the whole
-#'   function: a new level of a grouping factor has one simulated effect in all its rows. Of kernel
+#' * With `draws = TRUE` a matrix, draws x n. For a [bsvm()] its rows are draws of the whole
+#'   function: a new level of a grouping factor has one simulated effect in all its rows. For kernel
 #'   models each column is a sample of the posterior at its row; what inducing points leave open, or
 #'   the coefficients of kernels, are drawn apart for every row.
 #'
-#' @section The calibrated link: With m and v the posterior mean and variance of f,
-#'   \deqn{P(y = 1) = 1 / (1 + \exp(-a - \kappa m / \sqrt{1 + \pi \kappa^2 v /
-#'   8})),}{P(y = 1) = plogis(a + kappa m / sqrt(1 + pi kappa^2 v / 8)),}
-#'   the normal average of a logistic curve (MacKay, 1992), after Platt's (2000)
-#'   idea. The fit chooses a and \eqn{\kappa}{kappa} by maximum likelihood,
-#'   under weak priors, from m and v of each of its rows given the others: of
-#'   `"ep"` its cavities, of other methods by taking one row's term out of the
-#'   posterior. `weights` count, weights of classes do not. At most 20000 rows
-#'   are used, a like number of each class. More than two classes have one
-#'   \eqn{\kappa}{kappa} and an intercept each, \eqn{P_c \propto \exp(a_c +
-#'   \dots)}{P_c proportional to exp(a_c + ...)}. The numbers are `fit$link`.
-#'   Fewer than 3 rows in one of two classes, or 30 in one of more, are too few:
-#'   then, and of fits by versions before 0.4.0, `"probit"` is the default.
-#'
-#'   Where the classes are separated, or all but, draws of f have heavy tails. Of such fits by
-#'   `"gibbs"` of [bsvm()] and [bkm()] m and v are the median and the squared half distance of the
-#'   16 and 84 % quantiles (`fit$link$robust`), and rows are left out of ten short chains, a tenth
-#'   of them each. A link whose log-loss on its own left-out rows is clearly worse than that of the
-#'   shares of the classes, or of the sign of the margin with its rate of errors, is refused if
-#'   `"probit"` is better: a warning of class `bayeskernel_warning_link` says so, and `"probit"` is
-#'   the default.
-#'
-#'   The default class is the more probable one; as a differs from 0 it is not always the sign of f,
-#'   which is `threshold = "margin"`. Standard deviations and draws of P are those of the logistic
-#'   curve of f that has P as its mean, with a and \eqn{\kappa}{kappa} as they are.
-#'
-#'   A row given the others is one of a known group. Rows all of whose groups the fit has not seen
-#'   have a and \eqn{\kappa}{kappa} of their own, `fit$link$new`, from m and v of the rows of each
-#'   group given the other groups, its effect back at its prior. That needs 30 groups in which all
-#'   others nest, and a sandwich covariance (see [svm-posterior]) or, of a sampler and with
-#'   selection, whose coefficients stay as they are, ten groups a column; otherwise they have the
-#'   numbers of known groups, which may be far off. Over eight splits of the toenail data of package
-#'   HSAUR3, a third of the patients left out, the share of severe visits of these was .214; the
-#'   mean probability was .214, by the numbers of known groups .116 and by `link = "probit"` .212.
-#'   The log-losses were .481, .542 and .483, the slopes of calibration 1.04, .53 and .81. The
-#'   sampler's on four of them: .213 of a share of .217, by the numbers of known groups .093;
-#'   log-losses .486 and .587. In simulations with 40 to 200 groups (15 sets of each of four
-#'   designs) the log-loss fell by .002 to .022 against the numbers of known groups; with 20 groups
-#'   it rose by .003.
+#' @section The calibrated link: `bsvm()` and `gpsvm()` have no model of the response. Their
+#'   probabilities come from a logistic curve whose intercept and slope the fit chooses by left-out
+#'   rows, `fit$link`; rows of new groups have numbers of their own. The default class is the more
+#'   probable one; `threshold = "margin"` is the sign of f. See [svm-posterior] for the formula.
 #'
 #' @section New groups: A level of a grouping factor that the fit has not seen has an effect from
 #'   its prior. Means of f put it at 0; standard deviations of f and of the probability, and the
@@ -155,32 +121,25 @@
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference for
 #'   support vector machine classification. *Computational Statistics & Data Analysis* 73, 163-176.
 #'   Their rule, the sign of the mean of f, is `predict(fit, threshold = "margin")`; their
-#'   probabilities are by `link = "probit"`.
-#'
-#'   MacKay, D. J. C. (1992). The evidence framework applied to classification
-#'   networks. *Neural Computation* 4, 720-736, eq. (10).
-#'
-#'   Platt, J. C. (2000). Probabilities for SV machines. In *Advances in Large
-#'   Margin Classifiers*, MIT Press, 61-74.
+#'   probabilities are those of `link = "probit"`.
 #'
 #'   Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian
 #'   nonlinear support vector machines for big data. *ECML PKDD*, section 4.4,
 #'   with the variance and the root that are missing there.
 #'
-#'   Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD thesis, Duke
-#'   University, chapter 3; its probabilities are signs of the mean of f.
-#'
+#' @seealso [calibration()], [brier_score()] and [log_loss()] to judge probabilities;
+#'   [posterior_predict()][posterior_predict.bayeskernel_fit]; [effects];
+#'   `vignette("prediction-and-probabilities")`.
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
-#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
-#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
-#' new <- data.frame(x = c(0, 1, NA), g = c("3", "new", "3"))
-#' predict(fit, new)
-#' predict(fit, new, type = "prob", se.fit = TRUE)
-#' predict(fit, new, type = "link", interval = "credible")
-#' predict(fit, new, type = "response", re.form = NA)
-#' dim(predict(fit, new, draws = TRUE, seed = 1))
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf, threads = 1)
+#' pupil <- data.frame(IQ.verb = 12, ses = 25, schoolNR = c("1", "new"))
+#' predict(fit, pupil)
+#' predict(fit, pupil, type = "prob", se.fit = TRUE)
+#' predict(fit, pupil, type = "link", interval = "credible")
+#' # Leave the schools out: the probability in a school with effect 0.
+#' predict(fit, pupil, type = "response", re.form = NA)
+#' dim(predict(fit, pupil, draws = TRUE, seed = 1))
 #' @export
 predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = NULL,
                                     threshold = NULL, se.fit = FALSE, interval = "none",

@@ -1,8 +1,9 @@
 #' Prior of the Bayesian support vector machine
 #'
 #' Every constant of the prior of [bsvm()]. They refer to the scale on which the model is fitted,
-#' which is that of the standardised predictors unless `standardize = FALSE`.
+#' which is that of the standardized predictors unless `standardize = FALSE`.
 #'
+#' @seealso [bkm()], [bsvm_prior()].
 #' @section The default prior of the coefficients:
 #' Coefficients without a penalty are weakly informed, as those of package rstanarm are: a
 #' coefficient is \eqn{N(0, (2.5 / s)^2)}, s the standard deviation of its column, and the
@@ -23,7 +24,7 @@
 #'   fixed column in the order of the design (intercept first), on the scale of the fit. `NULL`, the
 #'   default: see below. 1e8 lets the data speak alone.
 #' @param intercept_var Variance of the intercept, read unless `beta_var` has one number for each
-#'   column. `NULL`, the default: 100, beside a penalty 1e8, or `beta_var` if that is given.
+#'   column. `NULL`, the default: 100, with a penalty 1e8, or `beta_var` if that is given.
 #' @param beta_mean Mean of the fixed coefficients, one number or one per
 #'   unpenalised fixed column. Default 0.
 #' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
@@ -54,7 +55,7 @@
 #'   `method = "vb"` with `polish = "ep"` or `FALSE`, which know no other. A factor of two levels is
 #'   one column against its first level either way.
 #' @param x_mean_var Variance of the prior of the means of predictors with
-#'   modelled missing values. Default 1e8.
+#'   modeled missing values. Default 1e8.
 #' @param x_df,x_scale Degrees of freedom and scale of the inverse Wishart prior of the covariance
 #'   of these P predictors. `NULL`, the default of `x_df`, means P + 1; `x_scale` is a positive
 #'   number times I (default 0.01) or a symmetric positive definite P x P matrix.
@@ -62,6 +63,7 @@
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found and what would be
 #'   accepted. Lengths that depend on the design are checked by [bsvm()].
+#' @seealso [bsvm()], [bkm_prior()].
 #' @references
 #' Gelman, A., Jakulin, A., Pittau, M. G. and Su, Y.-S. (2008). A weakly
 #' informative default prior distribution for logistic and other regression
@@ -86,8 +88,8 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rat
 #' Prior of the Bayesian kernel machine
 #'
 #' Every constant of the prior of [bkm()]: those of [bsvm_prior()] and a few more. They refer to the
-#' scale on which the model is fitted, that of the standardised predictors and, in a regression, the
-#' standardised response, unless `standardize = FALSE`.
+#' scale on which the model is fitted, that of the standardized predictors and, in a regression, the
+#' standardized response, unless `standardize = FALSE`.
 #'
 #' @section The default prior of the coefficients:
 #' It is weak but not flat, for a flat prior is no prior as soon as a column or a
@@ -116,7 +118,7 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rat
 #'   one positive number; or one per unpenalised fixed column in the order of the design, the
 #'   intercept first. `NULL`, the default: as the family has it, see below.
 #' @param intercept_var Variance of the intercept, read unless `beta_var` has one number for each
-#'   column. `NULL`, the default: as the family has it; with `beta_var` given, or beside a penalty,
+#'   column. `NULL`, the default: as the family has it; with `beta_var` given, or with a penalty,
 #'   1e8 for `"gaussian"` and `"hinge"`.
 #' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
 #'   gamma prior \eqn{\sigma^2 \sim IG(A, B)} of every variance component: of
@@ -163,7 +165,7 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, var_
 #' The box inside which `gpsvm(tune = TRUE)` looks for kernel parameters. Without one the
 #' pseudo-likelihood has degenerate optima, such as a constant function of unbounded length-scale.
 #'
-#' @param lengthscale `c(lower, upper)`, positive, in units of the standardised predictors; `NULL`,
+#' @param lengthscale `c(lower, upper)`, positive, in units of the standardized predictors; `NULL`,
 #'   the default, is 0.05 and 20 times the median distance between rows in the columns of the
 #'   kernel. That of [periodic()], which has no unit, stays between 0.05 and 20, its period between
 #'   half and twice what it starts from.
@@ -173,6 +175,7 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, var_
 #' @return An object of class `c("gpsvm_prior", "bayeskernel_prior")`.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
+#' @seealso [gpsvm()], [gpsvm_control()].
 #' @examples
 #' gpsvm_prior(variance = c(0.1, 100))
 #' @export
@@ -182,8 +185,8 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(
 
 #' Prior of Bayesian additive regression kernels
 #'
-#' Every constant of the prior of [bark()]. They refer to the standardised
-#' predictors and, in a regression, to the standardised response.
+#' Every constant of the prior of [bark()]. They refer to the standardized
+#' predictors and, in a regression, to the standardized response.
 #'
 #' The number of kernels is Poisson with mean `kernels`. A coefficient is
 #' `epsilon` times a t variable with `alpha` degrees of freedom: at the default
@@ -203,10 +206,10 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(
 #' A function may change quickly with one predictor in one of its terms and hardly in another, as a
 #' sum of functions of different predictors does. With `vectors` above 1 there are as many vectors
 #' of kernel scales, each with a scale for every predictor and a sum of its own, and each kernel has
-#' one of them, all alike a priori. Two are the default of regressions with different scales: beside
-#' one they lowered the error of f by 33 % on Friedman 1 and by 17 % on Friedman 3, and raised it by
-#' 2 % on Friedman 2 (two, three and two data sets of 200 rows, two chains of 120,000 sweeps); three
-#' and five did no better.
+#' one of them, all alike a priori. Two are the default of regressions with different scales:
+#' compared with one they lowered the error of f by 33 % on Friedman 1 and by 17 % on Friedman 3,
+#' and raised it by 2 % on Friedman 2 (two, three and two data sets of 200 rows, two chains of
+#' 120,000 sweeps); three and five did no better.
 #'
 #' Kernels that are narrow in several predictors reach hardly a row but their
 #' own, and few rows are soon explained by such kernels, one for each row that
@@ -216,7 +219,7 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(
 #' the mean of a kernel over independent standard normal predictors, and n \eqn{\kappa}{kappa} the
 #' rows that one reaches on average. On four splits each of the Cars and New York ozone of
 #' `vignette("bark")` errors were 2.9 and 18.8 with a reach of 60, and 4.1 and 19.8 without;
-#' intervals of 90 % held 89 and 91 % of new responses in place of 76 and 81 %. It costs where some
+#' intervals of 90 % held 89 and 91 % of new responses instead of 76 and 81 %. It costs where some
 #' rows do stand out: over ten splits each the error rose from 0.76 to 0.85 on body fat and from
 #' 2.84 to 2.99 on Boston.
 #'
@@ -252,6 +255,7 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
+#' @seealso [bark()], [bark_control()]; `vignette("bark")`.
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, sections 3.1 and 3.2. Its prior of `phi`, 1 / phi
 #'   on the whole half line, leaves the posterior improper, hence the bounds.
@@ -287,11 +291,11 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #'   both are 1e-6 unless they are given.
 #' @param alpha0 The precision itself with `latent_scales = "fixed"`, a positive
 #'   number, default 1; otherwise where the iteration starts.
-#' @param weights Prior of the kernels' weights. Of a sum `c(mu, lambda)`, shape and rate of the
+#' @param weights Prior of the kernels' weights. For a sum `c(mu, lambda)`, shape and rate of the
 #'   gamma prior of the Dirichlet's parameters; of a product `c(h_pi, h_chi)`, rates of the
-#'   exponential priors of shape and rate of the gamma prior of each; both 1 by default. Of a binary
-#'   composite the probability, default 0.5, that a kernel is in it. With `weight_hyper = "fixed"`
-#'   see there.
+#'   exponential priors of shape and rate of the gamma prior of each; both 1 by default. For a
+#'   binary composite the probability, default 0.5, that a kernel is in it. With `weight_hyper =
+#'   "fixed"` see there.
 #' @param weight_hyper `"learned"`, the default: the parameters of the prior of learned weights have
 #'   the priors that `weights` gives. `"fixed"`: they are numbers. Weights of a product are then
 #'   Gamma(`weights[1]`, `weights[2]`), shape and rate; those of a sum Dirichlet, with `weights` as
@@ -310,6 +314,7 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #'   until [mkprobit()] knows the composite.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
+#' @seealso [mkprobit()], [mkprobit_control()].
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683, section 3.
 #' @examples
@@ -331,7 +336,7 @@ mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL, th
 
 #' Prior of kernel logistic regression on a learned projection
 #'
-#' Every constant of the prior of [klr()]. They refer to the standardised predictors.
+#' Every constant of the prior of [klr()]. They refer to the standardized predictors.
 #'
 #' The symmetric stable process has infinitely many small jumps. `"truncated"` leaves out those
 #' below `epsilon`: coefficients have a two-sided Pareto distribution beyond it, and are moved one
@@ -353,6 +358,7 @@ mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL, th
 #'   the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
+#' @seealso [klr()], [klr_control()].
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, section 2.2 and appendix A.
 #' @examples

@@ -6,8 +6,8 @@
 #'
 #' In the formula of [bkm()] or [gpsvm()], `gp(x1, x2)` stands for an unknown function of the
 #' variables with a Gaussian process prior: its variance is estimated with those of the other terms,
-#' its length-scales by the bound on the evidence. Several may be in one formula, beside fixed
-#' effects, smooths, random effects and predictors with missing values.
+#' its length-scales by the bound on the evidence. Several may be in one formula, together with
+#' fixed effects, smooths, random effects and predictors with missing values.
 #'
 #' @param ... One or more numeric variables, or expressions of them.
 #' @param by A variable: of a factor, each level has a function of its own (and a variance and
@@ -33,7 +33,7 @@
 #'   out of the fit. With an intercept the average of the function over the rows
 #'   is 0, unless `by` is a number.
 #'
-#' @section Learning: Open length-scales, and the projection of a kernel `rbf(rank = )`, maximise
+#' @section Learning: Open length-scales, and the projection of a kernel `rbf(rank = )`, maximize
 #'   the bound of mean-field variational Bayes of the same family, of more than 10,000 rows on some
 #'   whole groups with that many, times a log-normal density about the median distance of the rows
 #'   (for each variable where `ard = TRUE`) whose standard deviation is 2 on the log scale; entries
@@ -44,8 +44,8 @@
 #'   the columns of a model in memory, the features of the inducing points are
 #'   not kept but computed at every reading of the rows, see [bkm()].
 #'
-#' @section Missing values: With `missing = "model"` the variables may have holes, factors that
-#'   `categorical()` looks at, too; a factor in `by` may not.
+#' @section Missing values: With `missing = "model"` the variables may have missing values, factors
+#'   that `categorical()` looks at, too; a factor in `by` may not.
 #' @references Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian nonlinear
 #'   support vector machines for big data. *ECML PKDD*, section 3.
 #' @seealso [bkm()], [gpsvm()], [kernels]

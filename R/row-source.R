@@ -2,7 +2,7 @@
 #'
 #' A row source stands for the predictors and labels of a data set that need not fit in memory: the
 #' result of a database query, files on disk, or a matrix. Fitting functions such as [bsvm()] take
-#' one in place of a matrix, and [predict()][predict.bayeskernel_fit] in place of new data; rows are
+#' one instead of a matrix, and [predict()][predict.bayeskernel_fit] instead of new data; rows are
 #' read in blocks, never all at once.
 #'
 #' @param x A connection of package DBI; or the names of one or more files, which are read one after
@@ -32,11 +32,11 @@
 #'
 #'   The columns of a query are those of `select * from (query)`. Postgres,
 #'   MariaDB and MySQL read it in a transaction that only reads, unless you are
-#'   in a transaction of your own. Of a connection with `bigint = "integer"` the
+#'   in a transaction of your own. With a connection made with `bigint = "integer"` the
 #'   database first counts numbers beyond 2147483647, which are an error.
 #'
-#'   Of a query only a block is in memory at a time, as far as the driver goes along: RSQLite does,
-#'   by [DBI::dbFetch()]. Where a driver has Arrow chunks of its own, as adbi and duckdb since
+#'   Only one block of a query is in memory at a time, as far as the driver goes along: RSQLite
+#'   does, by [DBI::dbFetch()]. Where a driver has Arrow chunks of its own, as adbi and duckdb since
 #'   1.5.0, and package nanoarrow is there, rows are taken in these; without nanoarrow duckdb puts
 #'   the whole result in memory.
 #' @section Errors: `bayeskernel_error_argument` for a connection or file that cannot be read, also
@@ -44,6 +44,7 @@
 #'   `bayeskernel_error_missing` with the row; `bayeskernel_error_dimension` for a source without
 #'   rows and for columns that differ between files or from what they were.
 #'
+#' @seealso [write_rows()], [bayeskernel-large]; `vignette("large-data")`.
 #' @examples
 #' set.seed(1)
 #' x <- matrix(rnorm(3000), 1000, 3, dimnames = list(NULL, c("a", "b", "c")))
@@ -155,7 +156,7 @@ new_row_source <- function(source, columns, y, call) {
   if (length(source$columns) == 0L) {
     bk_abort(
       "dimension", "The row source has no predictors.",
-      "Accepted: at least one column beside the response.",
+      "Accepted: at least one column besides the response.",
       column = "x", found = columns, call = call
     )
   }

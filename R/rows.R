@@ -5,7 +5,7 @@
 #' Reads the rows of a fit
 #'
 #' @param model The facts of the model, of which `rows` says
-#'   * `linear`: columns with an intercept, bars, smooths, modelled missing
+#'   * `linear`: columns with an intercept, bars, smooths, modeled missing
 #'     values; otherwise predictors that a kernel combines;
 #'   * `intercepts`: whether predictors that a kernel combines may stand beside
 #'     random intercepts, which come as `random`;

@@ -344,7 +344,7 @@ warn_single_rows <- function(fit, job) {
       c(
         if (numeric) {
           c(
-            "Its variance and that of the noise cannot be told apart.",
+            "Its variance and that of the noise cannot be distinguished.",
             "Their sum is known; the prior alone says what share is whose."
           )
         } else {

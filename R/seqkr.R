@@ -1,55 +1,45 @@
-#' Sequential Bayesian kernel regression and classification
+#' Sequential kernel regression for streaming data
 #'
-#' A regression function, or a probability, as a sum of an unknown number of kernels at inputs seen
-#' so far, by particles that go over the rows once: the model of Vermaak, Godsill and Doucet (2004)
-#' with a sampler whose weights are right. [extend()] goes on with more rows where a fit has ended.
+#' @description
+#' Non-linear regression, or classification of two classes, that reads its rows once and can add
+#' rows later with [extend()] (a particle filter; the model of Vermaak, Godsill and Doucet, 2004).
+#' It takes about a millisecond a row.
+#'
+#' Quick start:
+#' ```
+#' nile <- data.frame(year = 1871:1970, flow = as.numeric(Nile))
+#' fit <- seqkr(flow ~ year, nile[1:80, ], seed = 1)
+#' fit <- extend(fit, nile[81:100, ])
+#' ```
 #'
 #' @inheritParams fit-arguments
-#' @param x A numeric matrix, n rows by p predictors, or a data frame of
-#'   predictors; or, for the formula method, `formula`.
-#' @param y Response, length n: numbers, or two classes as a factor (its second level is the
-#'   positive class), text, logical, or, with `family = "binomial"`, 0/1 or -1/+1.
-#' @param family `NULL`, the default: what the response says, `"gaussian"`,
-#'   regression with normal noise, of numbers; `"binomial"`, two classes by a
-#'   probit link, of a factor, text or logical values. Also as objects or
-#'   functions, see [bark()]. A response of 0 and 1 alone has to be told apart.
-#' @param kernel A kernel object or its name, see [kernels]. Without a
-#'   length-scale that is the median distance between rows. The paper's
-#'   \eqn{\exp(-|x - c|^2 / w^2)}{exp(-|x -
-#'   c|^2 / w^2)} is `rbf(lengthscale = w / sqrt(2))`.
-#' @param particles Number of particles, default 250.
-#' @param moves `"rj"` (default): every new input joins the centres with its
-#'   exact conditional probability, and reversible jumps follow; `"corrected"`:
-#'   the paper's birth, death and zero moves with a weight that is valid.
-#' @param sweeps Reversible jumps a particle and row, with `"rj"`; default 3. A centre is added,
-#'   taken away or moved, half of the moves to one of the ten closest candidates. More sweeps make
-#'   the particles better draws: with 10 in place of 3, over six data sets of 200 rows and two
-#'   predictors, the error fell from .130 to .119 and 90 % limits of the curve covered 84 % of the
-#'   rows, not 80 %; time a row grew by two thirds.
-#' @param order `"random"` (default): the rows are taken in a random order, which changes the Monte
-#'   Carlo error alone; `"given"`: as they come, as a stream.
-#' @param grid `"seen"` (default): centres are inputs of rows seen so far; or a
-#'   matrix of candidates, one a row, with the columns of the predictors.
+#' @param x A formula; or a numeric matrix or data frame of predictors.
+#' @param y Response, with a matrix `x`: numbers, or two classes as a factor (its second level is
+#'   the positive class), text or logical. For 0/1 numbers give `family`.
+#' @param family `NULL` (default): as the response says, `"gaussian"` or `"binomial"` (probit link).
+#' @param kernel A kernel or its name, see [kernels]. An open length-scale is the median distance
+#'   between rows. The paper's width w is `rbf(lengthscale = w / sqrt(2))`.
+#' @param particles Number of particles. Default 250.
+#' @param moves `"rj"` (default): every new input joins the centers with its exact conditional
+#'   probability, and reversible jumps follow. `"corrected"`: the paper's moves with a valid weight.
+#' @param sweeps Reversible jumps for each particle and row, with `"rj"`. Default 3. More are more
+#'   accurate and slower.
+#' @param order `"random"` (default): the rows are taken in random order. `"given"`: in their own
+#'   order, as a stream.
+#' @param grid `"seen"` (default): centers are inputs of rows seen so far. Or a matrix of
+#'   candidates.
 #' @param tune Choose a common factor of the length-scales, out of nine from 1/4 to 4, by the
-#'   evidence. Default: if the kernel leaves a length-scale open, by the first 500 rows, 200 of two
-#'   classes. A median distance is wide for curves in one predictor: held out, over four splits, the
-#'   error on `mcycle` of MASS fell from 31 to 22, on `airquality` it rose from 16 to 19, by one
-#'   split.
+#'   evidence. Default: if the kernel leaves a length-scale open.
 #' @param prior Made by [seqkr_prior()].
-#' @param standardize Centre and scale predictors, and the response of a
-#'   regression, by the rows of this call (default `TRUE`); [extend()] keeps to
-#'   that. Length-scales and the prior refer to the standardised variables.
-#' @param ... Passed to methods; an argument that no method knows is an error, and so is `weights`.
-#'
+#' @param standardize Center and scale predictors, and a numeric response, by the rows of this call
+#'   (default). [extend()] keeps the scale.
+#' @param ... Passed to methods. An argument that no method knows is an error, and so is `weights`.
 #' @return An object of class `c("seqkr", "bayeskernel_fit")`: a plain list that survives
-#'   [saveRDS()], with `posterior` (the particles: centres, coefficients given them, variances),
-#'   `reservoir` (up to 500 rows, by which [extend()] can tune anew), `state` (where the stream
-#'   rests: of n rows, while their inputs may become centres, about 8 n^2 bytes), `trace$steps` (a
-#'   row of the table for each row of the data in the order in which they came: `log_evidence`, the
-#'   log of its predictive density; `ess`; `stages`, in how many parts it came; `resampled`;
-#'   `kernels` and `noise`, means over particles; `seconds`), `kernel`, `family`, `levels`,
-#'   `columns`, `n`, `log_evidence`, `order`. The methods of every fit are listed in
-#'   [fit-arguments].
+#'   [saveRDS()]. It has `posterior` (the particles), `reservoir` (up to 500 rows, for tuning in
+#'   [extend()]), `state` (of the stream), `trace$steps` (a row for each row of the data:
+#'   `log_evidence`, `ess`, `stages`, `resampled`, `kernels`, `noise`, `seconds`), `kernel`,
+#'   `family`, `levels`, `columns`, `n`, `log_evidence`, `order`. The methods of every fit are
+#'   listed in [fit-arguments].
 #'
 #' @section Model: \eqn{y = b_0 + \sum_{c \in U} b_c k(x, c) + e}{y = b_0 +
 #'   sum_c b_c k(x, c) + e}, \eqn{e \sim N(0, \sigma^2)}{e ~ N(0, sigma^2)}, or
@@ -58,37 +48,39 @@
 #'   size are equally probable; coefficients are normal with a common variance,
 #'   and variances inverse gamma variables, see [seqkr_prior()]. Coefficients
 #'   are integrated out.
-#' @section Precision: With wide kernels the columns of centres are almost equal and their
+#'
+#' @section Precision: With wide kernels the columns of centers are almost equal and their
 #'   coefficients large. Where a factor shows that double precision has lost their differences, sums
 #'   of products and factors are kept to twice as many digits, which costs time. Not so for more
 #'   than 100 candidates of a matrix `grid` or once `grid_max` is reached: there the coefficients
 #'   are held back a little.
-#' @section The printed algorithm: It is not a valid sampler: its weights have
-#'   no normalised backward kernel, so that births are rewarded by the number of
-#'   ways to undo them, whatever the number of particles; and sets of the newest
-#'   input alone have no predecessor. See `vignette("streaming")`.
+#'
+#' @section The printed algorithm: The algorithm of the paper is not a valid sampler, whatever the
+#'   number of particles. See `vignette("streaming")`.
+#'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
 #'   `_prior`, `_kernel`, `_argument`, `_numeric`. A constant column is dropped with a warning; a
 #'   constant response is not scaled, with a warning. One row that leaves fewer than two particles
 #'   effective, or three that leave less than 5 %, give a warning: the log evidence is not to be
 #'   relied on.
+#'
 #' @references Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential Bayesian kernel
 #'   regression. *Advances in Neural Information Processing Systems* 16.
 #'
 #'   Del Moral, P., Doucet, A. and Jasra, A. (2006). Sequential Monte Carlo
 #'   samplers. *Journal of the Royal Statistical Society* B 68, 411-436.
-#' @seealso [extend()], [log_evidence()]
+#'
+#' @seealso [extend()], which also adds rows to [bkm()] and [bsvm()]; [log_evidence()], [kernels],
+#'   [seqkr_prior()], [seqkr_control()]; [predict()][predict.bayeskernel_fit],
+#'   [plot()][plot.bayeskernel_fit]; `vignette("streaming")`.
+#'
 #' @examples
-#' set.seed(1)
-#' x <- seq(-10, 10, length.out = 50)
-#' y <- sin(x) / x + rnorm(50, sd = 0.1)
-#' fit <- seqkr(cbind(x), y, kernel = rbf(1.6 / sqrt(2)), standardize = FALSE,
-#'   threads = 1, seed = 1)
+#' nile <- data.frame(year = 1871:1970, flow = as.numeric(Nile))
+#' fit <- seqkr(flow ~ year, nile[1:80, ], seed = 1, threads = 1)
 #' fit
-#' predict(fit, cbind(x = c(-1, 0.1)), interval = "prediction")
+#' fit <- extend(fit, nile[81:100, ], threads = 1)
+#' predict(fit, data.frame(year = 1971), interval = "prediction")
 #' log_evidence(fit)
-#' more <- extend(fit, cbind(x = c(-3, 4)), c(0.05, -0.2), threads = 1)
-#' nobs(more)
 #' @rdname seqkr
 #' @export
 seqkr.default <- function(x, y, family = NULL, kernel = rbf(), particles = 250,
@@ -127,7 +119,7 @@ seqkr_arguments <- function() {
       if (stands_alone(kernel)) {
         bk_abort(
           "kernel", if (is_precomputed(kernel)) {
-            "A precomputed kernel has no inputs that could be centres."
+            "A precomputed kernel has no inputs that could be centers."
           } else {
             "A basis is no kernel."
           },
@@ -162,7 +154,7 @@ check_grid <- function(grid, name) {
 
 #' Constants of the prior of seqkr()
 #'
-#' They refer to the standardised predictors and response, if these are.
+#' They refer to the standardized predictors and response, if these are.
 #'
 #' @param lambda Mean of the Poisson distribution of the number of kernels
 #'   before it is cut, positive; default 1.
@@ -179,6 +171,7 @@ check_grid <- function(grid, name) {
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
+#' @seealso [seqkr()], [seqkr_control()].
 #' @references Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential Bayesian kernel
 #'   regression. *Advances in Neural Information Processing Systems* 16, section 2.
 #' @examples

@@ -1,44 +1,45 @@
 # Arguments of the functions that fit: one table for all of them, read by name.
 
-#' Common arguments of bsvm(), gpsvm() and bark()
+#' Arguments common to all fitting functions
 #'
-#' [bsvm()], [gpsvm()] and [bark()] share these arguments, their help pages those of the rest.
+#' The rest of the arguments is on the page of each function: [bkm()], [bsvm()], [gpsvm()],
+#' [mkprobit()], [bark()], [klr()], [seqkr()].
 #'
-#' @param formula Two-sided formula of the predictors. A factor becomes one column per level; there
-#'   is no column for an intercept, which [gpsvm()] does not have and [bark()] adds itself.
-#' @param data Data frame in which the variables of `formula` are found.
-#' @param weights Likelihood powers, length n, not negative, default 1: a row of weight 2 counts as
-#'   two. Where all are whole numbers they are counts, and rows as good as repeated: what leaves a
-#'   row out leaves out one of its copies, and numbers of rows are sums of weights. Those of
-#'   [stats::lm()], which divide the variance of the noise, are `weights / mean(weights)` in [bkm()]
-#'   and `weights` in [bark()].
-#' @param subset,na.action As in [stats::lm()]; the default `na.fail` stops at
-#'   missing values and names them.
-#' @param chains,ndraws For `"gibbs"`: number of chains, kept draws per chain.
-#' @param until For samplers: `NULL`, as many sweeps as `warmup`, `ndraws` and `thin` say; or
-#'   [stop_at()], rounds of sweeps until the chains agree.
-#' @param seed Whole number, or `NULL` to take one from R's generator. Results do not depend on
-#'   `threads` nor on `cluster`, nor on how often a run was interrupted and continued.
-#' @param threads Worker threads.
-#' @param control What only tunes an engine or says how it is run, made by [bkm_control()],
-#'   [bsvm_control()], [gpsvm_control()], [mkprobit_control()], [bark_control()], [klr_control()] or
-#'   [seqkr_control()], by the function that fits; or a plain list of some of these entries.
-#' @param model Keep the data in the fit, as [stats::lm()] does: the variables of the formula as
-#'   they are in `data`, or `x` and `y`. `TRUE`, the default, keeps them up to a million cells, or
-#'   `getOption("bayeskernel.model_cells")`, and beyond keeps a digest of them, as `FALSE` does.
-#'   What reads the rows of the fit, such as [exposure()], [augment()] or [partial
-#'   plots][plot.bayeskernel_fit], takes these. Without them it looks for the data under their name
-#'   in the call, and compares response and predictors with a digest: data that have changed since
-#'   are refused. A fit to a [row_source()], or after [extend()], has none.
-#' @param ... Passed to methods; an argument that no method knows is an error.
+#' @param formula Two-sided formula of the predictors. No intercept is needed.
+#'   A factor becomes one column per level.
+#' @param data Data frame with the variables of `formula`.
+#' @param weights Likelihood powers, length n, at least 0, default 1: a row of weight 2 counts
+#'   twice. For precision weights as in [stats::lm()] use `weights / mean(weights)`.
+#' @param subset,na.action As in [stats::lm()]. The default `na.fail` stops at missing values.
+#' @param chains,ndraws Number of chains and of kept draws per chain (`"gibbs"`).
+#' @param until For samplers: [stop_at()] runs the chains until they agree.
+#'   `NULL`: a run of fixed length.
+#' @param seed Whole number, or `NULL` for one from R's generator. Results do not depend on
+#'   `threads`.
+#' @param threads Number of threads.
+#' @param control Controls of the engine and of the run, by [bkm_control()], [bsvm_control()],
+#'   [gpsvm_control()], [mkprobit_control()], [bark_control()], [klr_control()] or
+#'   [seqkr_control()].
+#' @param model Keep the data in the fit (default, up to a million cells). Partial plots,
+#'   [exposure()] and [augment()] use them, see [fit-arguments].
+#' @param ... Passed to methods. An argument that no method knows is an error.
+#' @section The data in the fit: With `model = TRUE` a fit keeps the variables of the formula as
+#'   they are in `data`, or `x` and `y`. Above a million cells, or
+#'   `getOption("bayeskernel.model_cells")`, it keeps a digest instead, as with `model = FALSE`.
+#'   Functions that need the rows then look for the data under their name in the call. Data that
+#'   have changed since are refused. A fit to a [row_source()], or after [extend()], has no data.
+#' @section Weights: If all weights are whole numbers, they are counts: a row of weight 2 is the
+#'   same as two rows. What leaves a row out leaves out one of its copies, and numbers of rows are
+#'   sums of weights. Weights of [bark()] divide the variance of the noise, as in [stats::lm()].
 #' @section Methods of a fit: [print()], [summary()], [plot()], [predict()], [fitted()],
 #'   [residuals()], [nobs()], [weights()], [formula()], [terms()], [model.frame()], [update()],
-#'   [coef()], [vcov()], [confint()], [fixef()], [ranef()], [VarCorr()], [inclusion()], [imputed()],
-#'   [kernel_weights()], [elbo()], [as.mcmc.list()], [posterior::as_draws()], [tidy()], [glance()],
-#'   [augment()], [extend()]. Which of them apply depends on the model; the others say why they do
-#'   not.
-#' @section Memory: A run whose draws would not fit into the memory that is free, or into
+#'   [anova()], [coef()], [vcov()], [confint()], [fixef()], [ranef()], [VarCorr()], [logLik()],
+#'   [simulate()], [inclusion()], [imputed()], [kernel_weights()], [projection()], [exposure()],
+#'   [elbo()], [log_evidence()], `loo()`, [as.mcmc.list()], [posterior::as_draws()], [tidy()],
+#'   [glance()], [augment()], [extend()]. A method that does not apply to a model says why.
+#' @section Memory: A run whose draws would not fit into the free memory, or into
 #'   `getOption("bayeskernel.max_bytes")` bytes, is refused before it begins.
+#' @seealso [bayeskernel], the map of the package; [bayeskernel-engines].
 #' @name fit-arguments
 #' @keywords internal
 NULL

@@ -234,7 +234,7 @@ check_group_room <- function(groups, effects, columns, name, call) {
     "dimension", "The groups are too many for so many columns.",
     c(
       sprintf(
-        "Found: %d groups of %d effects beside %d columns: %.3g numbers.",
+        "Found: %d groups of %d effects and %d columns: %.3g numbers.",
         groups, effects, columns, as.double(groups) * effects * columns
       ),
       sprintf("Accepted: %.3g, by options(bayeskernel.group_numbers = ).", most),

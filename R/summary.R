@@ -6,7 +6,7 @@
 #' @param object,x A fit, or its summary.
 #' @param newdata Rows to judge predictions on, as for `predict()`.
 #' @param y Their response. Not needed if `newdata` contains it.
-#' @param exp Show odds ratios in place of log odds: of a [bkm()] of family
+#' @param exp Show odds ratios instead of log odds: of a [bkm()] of family
 #'   `"logit"`. Estimate and limits are exponentials of those of the
 #'   coefficients, the SD is that times the ratio. Default `FALSE`.
 #' @param vcov Covariance that standard deviations and limits of fixed coefficients are from:
@@ -23,10 +23,10 @@
 #'     quantiles are those of the effect with its point mass at 0;
 #'   * `variances`: standard deviations `sd(effect | group)` and correlations
 #'     `cor(effect, effect | group)` of random effects, and the standard deviation `sd(penalty)` of
-#'     penalised coefficients, which refers to standardised predictors;
+#'     penalized coefficients, which refers to standardized predictors;
 #'   * `scales` ([bark()]; of [klr()] shares in the directions): the kernel scales of the
 #'     predictors, most probable, then largest, first; a predictor outside the model counts as 0;
-#'   * `parameters`: of [gpsvm()] those of the kernel, in units of the standardised predictors, and
+#'   * `parameters`: of [gpsvm()] those of the kernel, in units of the standardized predictors, and
 #'     the latent function at the inducing points; of [bark()] the variables that mean the same in
 #'     every draw, see its section Draws, with the spread of f that of its posterior.
 #'
@@ -34,18 +34,21 @@
 #'   (of the latent mean; two classes) and `calibration`, see [brier_score()]; of a regression
 #'   `rmse` and `r2`; `facts`, the lines at the head; `n`, `levels`, `method`, `call`,
 #'   `diagnostics`, `elapsed`; of [gpsvm()] `gain`, what twice the inducing points would add to the
-#'   bound, from some of the rows and at most 256 new points beside the fit's own; of [bark()]
-#'   `kernels` (prior and posterior of their number), `acceptance` (share of the proposed moves that
-#'   were accepted, by kind; `NA` if never tried) and `reference` (the rows at which f is shown).
+#'   bound, from some of the rows and at most 256 new points in addition to the fit's own; of
+#'   [bark()] `kernels` (prior and posterior of their number), `acceptance` (share of the proposed
+#'   moves that were accepted, by kind; `NA` if never tried) and `reference` (the rows at which f is
+#'   shown).
 #'
 #'   `print()` of a fit shows the facts and the shorter tables.
 #' @section Estimates: For variational fits the intervals are those of the factors of q;
-#'   correlations are summarised by 4000 draws with a fixed seed. The estimate of a standard
+#'   correlations are summarized by 4000 draws with a fixed seed. The estimate of a standard
 #'   deviation is its posterior mean, in `print()` and [VarCorr()][VarCorr.bayeskernel_fit], too.
 #'   Where its posterior has so heavy a tail that mean or variance do not exist, or the mean lies
 #'   beyond the interval, the estimate is the posterior median and `SD` is `NA`.
 #' @section Errors: `bayeskernel_error_argument`, `_response` or `_dimension` if
 #'   `y` is not the response of the rows of `newdata`.
+#' @seealso [coef()][coef.bayeskernel_fit], [tidy()][tidy.bayeskernel_fit],
+#'   [plot()][plot.bayeskernel_fit].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))

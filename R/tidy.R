@@ -12,11 +12,11 @@ as_table <- function(frame) {
 #'
 #' @param x A fit.
 #' @param effects Which rows, as far as the model has them: `"fixed"` coefficients; `"ran_pars"`,
-#'   standard deviations and correlations of random effects and the standard deviation of penalised
+#'   standard deviations and correlations of random effects and the standard deviation of penalized
 #'   coefficients; `"scale"`, kernel scales of the predictors of [bark()]; `"share"`, those of the
 #'   predictors in the directions of [klr()]; `"kernel"`, parameters of the kernel of [gpsvm()] with
 #'   its nugget; `"parameter"`, others; `"function"`, values of the latent function at inducing
-#'   points or reference rows; `"ran_vals"`, the random effects. Default all but the last two.
+#'   points or reference rows; `"ran_vals"`, the random effects. Default: all except the last two.
 #' @param conf.int Add posterior intervals, default `FALSE`.
 #' @param conf.level Their probability, default 0.95.
 #' @param exponentiate Odds ratios, as `exp` of [summary.bayeskernel_fit()], default `FALSE`.
@@ -42,6 +42,7 @@ as_table <- function(frame) {
 #'   mean, if it is one number a row); of a regression `.se.fit`, the posterior sd of that mean; of
 #'   classes `.prob`, the probability of the positive class, or with more than two classes `.prob_`
 #'   with each class, and `.class`. Rows that `na.action` left out are not there.
+#' @seealso [summary()][summary.bayeskernel_fit], [coef()][coef.bayeskernel_fit].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(100), g = gl(10, 10))

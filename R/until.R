@@ -15,16 +15,17 @@
 #' R-hat and effective sample sizes of a fit are in [summary()], and by
 #' [posterior::rhat()] and [posterior::ess_bulk()].
 #'
-#' @param rhat The largest R-hat (rank-normalised, split; of bulk and tails)
+#' @param rhat The largest R-hat (rank-normalized, split; of bulk and tails)
 #'   that is good enough, above 1. `NULL`: any.
 #' @param ess The smallest effective sample size of bulk and tails, over all
-#'   chains, from 1 to the number of draws that are kept. `NULL`: any. Of both,
-#'   both have to be reached; one of them has to be there.
+#'   chains, from 1 to the number of draws that are kept. `NULL`: any. If both are given, both have
+#'   to be reached; one of them has to be there.
 #' @param sweeps Most sweeps of a chain in all. `NULL`, the default, is 16 times the first round.
 #' @param seconds Most seconds: no round begins that would end later, by the
-#'   speed so far. Results then depend on the machine. Default `Inf`.
+#'   speed so far. Results then depend on the speed of the computer. Default `Inf`.
 #' @return An object of class `bayeskernel_until`.
 #' @section Errors: `bayeskernel_error_argument`.
+#' @seealso [bark_control()], [bkm_control()], [bayeskernel-diagnostics].
 #' @references Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Buerkner,
 #'   P.-C. (2021). Rank-normalization, folding, and localization: an improved
 #'   R-hat for assessing convergence of MCMC. *Bayesian Analysis* 16, 667-718.
@@ -64,10 +65,11 @@ smaller_ess <- function(table) pmin(table$ess_bulk, table$ess_tail)
 #'
 #' @param x,object A fit by a sampler.
 #' @param ... Not used.
-#' @return A vector named by variables: R-hat (rank-normalised, split), the
+#' @return A vector named by variables: R-hat (rank-normalized, split), the
 #'   effective sample size of the bulk or of the tails, or, `neff_ratio()`, the
 #'   smaller of these over the number of draws. `NA` where draws are constant.
 #' @section Errors: `bayeskernel_error_argument`, of a fit without chains.
+#' @seealso [bayeskernel-diagnostics], [stop_at()].
 #' @examples
 #' fit <- bsvm(am ~ wt, mtcars, method = "gibbs", threads = 1, seed = 1)
 #' if (requireNamespace("posterior", quietly = TRUE)) {

@@ -91,7 +91,7 @@ warn_few_inducing <- function(found, asked, term, call = user_call()) {
     c(
       sprintf("Found: %.0f places for %.0f points.", found, asked),
       paste(
-        "Beside values far away the rows lie close together. Transform the",
+        "A few values are far away, and the other rows lie close together. Transform the",
         "variables (a logarithm, ranks), or give the points by `inducing`."
       )
     ),

@@ -182,11 +182,10 @@ run_case <- function(name, case) {
   out
 }
 
-# The blocks of README's "Five lines each", as they stand.
+# The examples of README, as they stand.
 readme_seconds <- function() {
   text <- readLines("README.md")
-  from <- grep("^## Five lines each", text)
-  text <- text[from:(from + grep("^## ", text[-seq_len(from)])[1] - 1)]
+  text <- text[grep("^## An example", text):grep("^## Speed", text)]
   edges <- grep("^```", text)
   blocks <- Map(function(a, b) text[(a + 1):(b - 1)], edges[c(TRUE, FALSE)], edges[c(FALSE, TRUE)])
   grDevices::pdf(NULL)

@@ -250,8 +250,8 @@ test_that("the summary counts missing factors once a row", {
   d <- with_holes()
   fit <- quiet_bkm(y ~ f + x, d)
   text <- paste(capture.output(print(fit)), collapse = " ")
-  expect_match(text, "f 20 values modelled")
-  expect_match(text, "x 12 values modelled")
+  expect_match(text, "f 20 values modeled")
+  expect_match(text, "x 12 values modeled")
 })
 
 test_that("bsvm() takes them by mean field", {

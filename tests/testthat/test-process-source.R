@@ -111,7 +111,7 @@ test_that("stochastic steps and modelled holes exclude each other", {
   d$x1[3] <- NA
   expect_error(
     bkm(y ~ gp(x1) + z, d, method = "svi", missing = "model", threads = 1),
-    "modelled missing", class = "bayeskernel_error_argument"
+    "modeled missing", class = "bayeskernel_error_argument"
   )
 })
 
