@@ -23,7 +23,7 @@
 #' | Many classes, many feature spaces | [mkprobit()] | `vignette("feature-spaces")` |
 #' | Streaming data | [seqkr()], [extend()] | `vignette("streaming")` |
 #' | A few linear combinations of the predictors | [klr()] | `vignette("dimension-reduction")` |
-#' | Data larger than memory | [row_source()], [write_rows()] | `vignette("large-data")` |
+#' | Data larger than memory | [row_source()] | `vignette("large-data")` |
 #'
 #' @section Use a fit:
 #' | task | function | page |

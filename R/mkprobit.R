@@ -13,9 +13,9 @@
 #' ```
 #'
 #' @inheritParams fit-arguments
-#' @param x A formula (one space, and random intercepts `(1 | g)`); or a numeric matrix or data frame; or a named list of these, one
-#'   for each space, also kernel matrices ([precomputed()]), [basis()] and factors. Rows match by
-#'   name.
+#' @param x A formula (one space, and random intercepts `(1 | g)`); or a numeric matrix or data
+#'   frame; or a named list of these, one for each space, also kernel matrices ([precomputed()]),
+#'   [basis()] and factors. Rows match by name.
 #' @param y Classes, with `x` as data: a factor, text, logical, 0/1 or -1/+1. All levels of a factor
 #'   are classes.
 #' @param kernel A kernel for all spaces, or a list of one for each, see [kernels]. Default:
@@ -58,8 +58,8 @@
 #'   means, which `print()` shows. With `tune = FALSE` and `"gibbs"` it is 1.
 #'
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
-#'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}: a process more, whose kernel is 1 within a
-#'   group and 0 between groups, not part of `combine`. There may be several grouping factors, also
+#'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}: a process more, whose kernel is 1
+#'   within a group and 0 between groups, not part of `combine`. There may be several grouping factors, also
 #'   nested ones, `(1 | g / h)`, each with a variance. It is tuned by left-out rows, of which others
 #'   of the same group stay, not by left-out groups. [predict()] has the effect of a group that the
 #'   fit knows, for others the variance \eqn{v_g}{v_g}; `re.form = NA` leaves both out. Draws of
@@ -104,9 +104,10 @@
 mkprobit.default <- function(x, y, kernel = NULL, combine = c("sum", "product", "binary"),
                              coefficients = c("process", "weights"), kernel_weights = "fixed",
                              method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
-                             class_weights = c("none", "balanced"), prior = mkprobit_prior(), standardize = TRUE,
-                             weights = NULL, na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
-                             seed = NULL, threads = getOption("bayeskernel.threads", 2L),
+                             class_weights = c("none", "balanced"), prior = mkprobit_prior(),
+                             standardize = TRUE, weights = NULL, na.action = stats::na.fail,
+                             chains = 4, ndraws = 1000, until = NULL, seed = NULL,
+                             threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = TRUE, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
 }
@@ -120,9 +121,10 @@ mkprobit <- function(x, ...) UseMethod("mkprobit")
 mkprobit.formula <- function(formula, data, kernel = NULL, combine = c("sum", "product", "binary"),
                              coefficients = c("process", "weights"), kernel_weights = "fixed",
                              method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
-                             class_weights = c("none", "balanced"), prior = mkprobit_prior(), standardize = TRUE,
-                             weights, subset, na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
-                             seed = NULL, threads = getOption("bayeskernel.threads", 2L),
+                             class_weights = c("none", "balanced"), prior = mkprobit_prior(),
+                             standardize = TRUE, weights, subset, na.action = stats::na.fail,
+                             chains = 4, ndraws = 1000, until = NULL, seed = NULL,
+                             threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = TRUE, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
 }

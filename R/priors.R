@@ -597,8 +597,8 @@ format.mkprobit_prior <- function(x, digits = 4, ...) {
 
 # Checks ----------------------------------------------------------------------
 
-# The arguments of each prior in the order of its list, and what each may be: a function of the value
-# and its name. Defaults stand in the signatures.
+# The arguments of each prior in the order of its list, and what each may be: a function of the
+# value and its name. Defaults stand in the signatures.
 prior_arguments <- function() {
   number <- or_null(prior_number)
   # The linear models; noise and slabs are of those with a family.

@@ -44,7 +44,7 @@
 #'   `bayeskernel_error_missing` with the row; `bayeskernel_error_dimension` for a source without
 #'   rows and for columns that differ between files or from what they were.
 #'
-#' @seealso [write_rows()], [bayeskernel-large]; `vignette("large-data")`.
+#' @seealso [bayeskernel-large]; `vignette("large-data")`.
 #' @examples
 #' set.seed(1)
 #' x <- matrix(rnorm(3000), 1000, 3, dimnames = list(NULL, c("a", "b", "c")))

@@ -222,7 +222,7 @@ NULL
 #'   takes some 40 ms: workers pay off where a pass takes a second or more. For
 #'   `"ep"` every worker keeps the sites of its rows, 56 bytes a row.
 #'
-#' @seealso [row_source()], [write_rows()], [bkm_control()] and [gpsvm_control()] for `cluster`;
+#' @seealso [row_source()], [bkm_control()] and [gpsvm_control()] for `cluster`;
 #'   [bayeskernel-engines]; `vignette("large-data")`.
 #'
 #' @name bayeskernel-large
