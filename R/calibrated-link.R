@@ -171,10 +171,26 @@ step_left_out <- function(mean, var, sign, power, copies = 1, mean_field = TRUE,
     kappa <- 2 * power * stats::dnorm(u / sd) / sd
   }
   # A row without variance stays as it is.
+  whole <- var
   var <- var - residual
   open <- var > 0
-  left <- pmax(1 - ifelse(open, kappa * var, 0) / copies, 0.05)
-  list(mean = mean - ifelse(open, var * gradient, 0) / copies / left, var = var / left + residual)
+  left <- 1 - ifelse(open, kappa * var, 0) / copies
+  far <- left < 0.5
+  left <- pmax(left, 0.05)
+  out <- list(
+    mean = mean - ifelse(open, var * gradient, 0) / copies / left, var = var / left + residual
+  )
+  # Where the row has most of what is known of its f, as where selection leaves a large coefficient
+  # open, the step goes too far.
+  if (any(far)) {
+    cavity <- hinge_cavity(
+      mean[far], whole[far], sign[far], rep_len(power, length(mean))[far],
+      rep_len(copies, length(mean))[far]
+    )
+    out$mean[far] <- cavity$mean
+    out$var[far] <- cavity$var
+  }
+  out
 }
 
 # The normal law of f of which the row's term of the pseudo-likelihood makes one with this mean and
