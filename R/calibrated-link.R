@@ -180,13 +180,15 @@ step_left_out <- function(mean, var, sign, power, copies = 1, mean_field = TRUE,
   out <- list(
     mean = mean - ifelse(open, var * gradient, 0) / copies / left, var = var / left + residual
   )
-  # Where the row has most of what is known of its f, as where selection leaves a large coefficient
-  # open, the step goes too far.
+  cavities_where(far, out, mean, whole, sign, power, copies)
+}
+
+# Where a row has most of what is known of its f, as where selection leaves a large coefficient open,
+# a step goes too far: there by the cavity of its loss.
+cavities_where <- function(far, out, mean, var, sign, power, copies) {
   if (any(far)) {
-    cavity <- hinge_cavity(
-      mean[far], whole[far], sign[far], rep_len(power, length(mean))[far],
-      rep_len(copies, length(mean))[far]
-    )
+    of <- function(x) rep_len(x, length(mean))[far]
+    cavity <- hinge_cavity(mean[far], var[far], sign[far], of(power), of(copies))
     out$mean[far] <- cavity$mean
     out$var[far] <- cavity$var
   }
@@ -255,9 +257,11 @@ normal_tail <- function(z) {
 
 # By mean field's linear response, whose variance is nearer to the posterior's than q's `var`, which
 # predictions have.
-response_left_out <- function(influence, var, copies = 1) {
-  own <- row_influence(influence, pmax(copies, 1))
-  list(mean = own$left_mean, var = var / pmax(own$share, 0.05))
+response_left_out <- function(influence, mean, var, sign, power, copies = 1) {
+  copies <- pmax(copies, 1)
+  own <- row_influence(influence, copies)
+  out <- list(mean = own$left_mean, var = var / pmax(own$share, 0.05))
+  cavities_where(own$share < 0.5, out, mean, var, sign, power, copies)
 }
 
 # Of rows that stand for several copies the cavities leave all of them out: puts all but one of them
@@ -295,6 +299,7 @@ linear_left_out <- function(fit, core, job, rows) {
   y <- rows$y
   weights <- rows$weights
   copies <- row_copies(weights, rows$counted)
+  power <- if (length(job$data$weights) == length(y)) job$data$weights else weights
   out <- if (!is.null(core$left_out)) {
     out <- core$left_out
     if (!is.null(job$atoms)) {
@@ -302,14 +307,9 @@ linear_left_out <- function(fit, core, job, rows) {
     }
     put_back_copies(out, core$mean, core$variance_f, copies)
   } else if (length(core$influence$mean) == length(y)) {
-    response_left_out(core$influence, core$variance_f, copies)
+    response_left_out(core$influence, fit$fitted$mean, core$variance_f, y, power, copies)
   } else {
     at <- fit$fitted
-    power <- if (length(job$data$weights) == length(y)) {
-      job$data$weights
-    } else {
-      weights
-    }
     step_left_out(at$mean, at$var, y, power, copies, mean_field = !is_sampled(fit))
   }
   if (is_sampled(fit) && cavities_fail(fit$fitted, out, y, weights)) {
@@ -506,6 +506,8 @@ process_left_out <- function(fit, core, job, rows) {
   each <- lapply(seq_along(job$labels), function(k) {
     column <- function(x) if (is.matrix(x)) x[, k] else x
     copies <- rep_len(row_copies(weights, counted), length(labels))
+    sign <- ifelse(labels == job$labels[k], 1, -1)
+    power <- data$machine_weights[[k]] %||% power
     if (cavity) {
       own <- core$fits[[k]]
       out <- list(mean = own$left_out_mean, var = own$left_out_var)
@@ -516,11 +518,10 @@ process_left_out <- function(fit, core, job, rows) {
     }
     influence <- if (known) core$fits[[k]]$influence
     if (length(influence$mean) == length(labels)) {
-      return(response_left_out(influence, column(at$var), copies))
+      return(response_left_out(influence, column(at$mean), column(at$var), sign, power, copies))
     }
     step_left_out(
-      column(at$mean), column(at$var), ifelse(labels == job$labels[k], 1, -1),
-      data$machine_weights[[k]] %||% power, copies,
+      column(at$mean), column(at$var), sign, power, copies,
       fit$method %in% c("vb", "svi") || !is.null(core$fallback)
     )
   })
