@@ -189,9 +189,19 @@ cavities_where <- function(far, out, mean, var, sign, power, copies) {
   if (any(far)) {
     of <- function(x) rep_len(x, length(mean))[far]
     cavity <- hinge_cavity(mean[far], var[far], sign[far], of(power), of(copies))
+    cavity <- own_where_no_cavity(cavity, mean[far], var[far])
     out$mean[far] <- cavity$mean
     out$var[far] <- cavity$var
   }
+  out
+}
+
+# Moments that no normal law given the others explains, as of draws whose sd is above their distance
+# from the margin: those rows keep their own.
+own_where_no_cavity <- function(out, mean, var) {
+  far <- which(abs(out$mean - mean) > 2 * sqrt(var))
+  out$mean[far] <- mean[far]
+  out$var[far] <- var[far]
   out
 }
 
@@ -312,12 +322,15 @@ linear_left_out <- function(fit, core, job, rows) {
     at <- fit$fitted
     step_left_out(at$mean, at$var, y, power, copies, mean_field = !is_sampled(fit))
   }
-  if (is_sampled(fit) && cavities_fail(fit$fitted, out, y, weights)) {
-    out <- left_out_of_chains(fit, job)
-    if (is.character(out)) {
-      return(out)
+  if (is_sampled(fit)) {
+    if (cavities_fail(fit$fitted, out, y, weights)) {
+      out <- left_out_of_chains(fit, job)
+      if (is.character(out)) {
+        return(out)
+      }
+    } else {
+      out <- own_where_no_cavity(out, fit$fitted$mean, fit$fitted$var)
     }
-    fit$link <- list(robust = TRUE)
   }
   # Missing values of these rows have seen the response.
   if (is.null(core$left_out) && !is.null(rows$holes)) {
