@@ -328,6 +328,7 @@ linear_left_out <- function(fit, core, job, rows) {
       if (is.character(out)) {
         return(out)
       }
+      fit$link <- list(robust = TRUE)
     } else {
       out <- own_where_no_cavity(out, fit$fitted$mean, fit$fitted$var)
     }
