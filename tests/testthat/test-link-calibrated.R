@@ -416,3 +416,25 @@ test_that("a tilted hinge of any scale has its moments by quadrature", {
   ))
   expect_true(all(is.finite(predict(fit, type = "prob"))))
 })
+
+test_that("a column that few rows have and that selection leaves open does not spoil the link", {
+  rows <- function(seed, n = 600) {
+    set.seed(seed)
+    y <- rep(c("a", "b"), n / 2)
+    s <- ifelse(y == "b", 1, -1)
+    x <- matrix(rnorm(n * 6), n)
+    x[, 1:2] <- x[, 1:2] + s %o% c(1, 0.7)
+    rare <- function(class, share) {
+      ifelse(y == class & runif(n) < share, exp(rnorm(n, 0, 1.5)), 0)
+    }
+    data.frame(y = factor(y), x, z = rare("a", 0.04), w = rare("b", 0.03))
+  }
+  d <- rows(3)
+  new <- rows(4)
+  fit <- suppressWarnings(bsvm(y ~ ., d, select = TRUE, seed = 1, threads = 1))
+  p <- predict(fit, new, type = "prob")[, 2]
+  loss <- function(p) -mean(log(ifelse(new$y == "b", p, 1 - p)))
+  known <- glm(y ~ X1 + X2, binomial, d)
+  expect_lt(loss(p), 1.05 * loss(predict(known, new, type = "response")))
+  expect_gt(fit$link$slope, 0.5)
+})
