@@ -1,11 +1,11 @@
+#include "glue_bark.h"
+
 #include <numeric>
 
 #include "bark/kept.hpp"
 #include "bark/unseen.hpp"
-#include "math/normal.hpp"
-
-#include "glue_bark.h"
 #include "glue_chains.h"
+#include "math/normal.hpp"
 
 namespace {
 
@@ -14,23 +14,21 @@ using bayeskernel::DrawPredictor;
 using bayeskernel::KeptDraw;
 using bayeskernel::KeptKernels;
 
-Rcpp::NumericVector to_numbers(const std::vector<Index>& from) {
-  return Rcpp::NumericVector(from.begin(), from.end());
-}
-
 Rcpp::List checkpoint_list(const BarkCheckpoint& from) {
-  Rcpp::List out = Rcpp::List::create(
-      Rcpp::Named("location") = to_numbers(from.location),
-      Rcpp::Named("count") = to_numbers(from.count),
-      Rcpp::Named("varphi") = from.varphi,
-      Rcpp::Named("unit_column") = to_numbers(from.unit_column),
-      Rcpp::Named("lambda") = to_r(from.lambda), Rcpp::Named("phi") = from.phi,
-      Rcpp::Named("epsilon") = from.epsilon,
-      Rcpp::Named("latent") = from.latent, Rcpp::Named("cuts") = from.cuts,
-      Rcpp::Named("inclusion") =
-          Rcpp::NumericVector::create(from.probability, from.q0, from.q1),
-      Rcpp::Named("steps") = from.log_steps,
-      Rcpp::Named("sweep") = static_cast<double>(from.sweeps));
+  Rcpp::List out =
+      r_list({{"location", from.location},
+              {"count", from.count},
+              {"varphi", from.varphi},
+              {"unit_column", from.unit_column},
+              {"lambda", from.lambda},
+              {"phi", from.phi},
+              {"epsilon", from.epsilon},
+              {"latent", from.latent},
+              {"cuts", from.cuts},
+              {"inclusion",
+               Rcpp::NumericVector::create(from.probability, from.q0, from.q1)},
+              {"steps", from.log_steps},
+              {"sweep", static_cast<double>(from.sweeps)}});
   if (!from.block_variance.empty()) {
     out["block_variance"] = Rcpp::wrap(from.block_variance);
   }
@@ -203,11 +201,10 @@ class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
   Rcpp::List kernels() const {
     Rcpp::List out(kept_.size());
     for (std::size_t c = 0; c < kept_.size(); ++c) {
-      Rcpp::List own =
-          Rcpp::List::create(Rcpp::Named("size") = kept_[c].size,
-                             Rcpp::Named("location") = kept_[c].location,
-                             Rcpp::Named("variance") = kept_[c].variance,
-                             Rcpp::Named("mean") = kept_[c].mean);
+      Rcpp::List own = r_list({{"size", kept_[c].size},
+                               {"location", kept_[c].location},
+                               {"variance", kept_[c].variance},
+                               {"mean", kept_[c].mean}});
       if (reference_.blocks() > 0) {
         own["block_mean"] = Rcpp::wrap(kept_[c].block_mean);
         own["block_variance"] = Rcpp::wrap(kept_[c].block_variance);
@@ -243,13 +240,13 @@ class Draws {
 
   // Of a fit to `rows` rows of `variables` predictors.
   Draws(const Rcpp::List& draws, Index rows, Index variables)
-      : size_(whole(Rcpp::as<Rcpp::List>(draws["kernels"])["size"])),
-        location_(whole(Rcpp::as<Rcpp::List>(draws["kernels"])["location"])),
+      : size_(whole(read<Rcpp::List>(draws, "kernels")["size"])),
+        location_(whole(read<Rcpp::List>(draws, "kernels")["location"])),
         lambda_(map_matrix(draws["lambda"])),
         vectors_(variables > 0 ? lambda_.cols() / variables : 1),
         cuts_(map_matrix(draws["cuts"])),
         phi_(map_vector(draws["phi"])),
-        classes_(Rcpp::as<int>(draws["classes"])),
+        classes_(read<int>(draws, "classes")),
         weights_(read_weights(draws)),
         facts_(read_block_facts(draws)),
         level_(facts_.blocks() > 0 ? read_levels(draws["blocks"], "level")
@@ -393,7 +390,7 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     ChainRun<BarkChain> run(settings);
     const auto x = map_matrix(data["x"]);
     const BlockFacts facts = read_block_facts(data);
-    const Index vectors = read_index(settings["vectors"]);
+    const Index vectors = read<Index>(settings, "vectors");
     const BarkData rows(
         x, x, read_weights(data),
         facts.rows(x, facts.blocks() > 0 ? read_levels(data["blocks"], "level")
@@ -403,8 +400,8 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const BarkData reference(
         at, x, {}, facts.rows(at, read_levels(settings, "reference_level")),
         vectors);
-    const auto y = Rcpp::as<std::vector<double>>(data["y"]);
-    const int classes = Rcpp::as<int>(data["classes"]);
+    const auto y = read<std::vector<double>>(data, "y");
+    const int classes = read<int>(data, "classes");
     const BarkPrior bark_prior = read_bark_prior(prior, classes > 0);
     const ScaleSetting setting = read_setting(settings);
     const InclusionPrior inclusion = read_inclusion(prior);
@@ -426,13 +423,12 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     if (!started) return run.interrupted();
     Record record(run, reference, BarkState::capacity(rows, bark_prior));
     run.run(record);
-    return Rcpp::List::create(
-        Rcpp::Named("scalars") = record.scalar_draws(),
-        Rcpp::Named("lambda") = record.lambda_draws(),
-        Rcpp::Named("kernels") = record.kernels(),
-        Rcpp::Named("acceptance") = record.acceptance(),
-        Rcpp::Named("states") = record.states(checkpoint_list),
-        Rcpp::Named("status") = run.status());
+    return r_list({{"scalars", record.scalar_draws()},
+                   {"lambda", record.lambda_draws()},
+                   {"kernels", record.kernels()},
+                   {"acceptance", record.acceptance()},
+                   {"states", record.states(checkpoint_list)},
+                   {"status", run.status()}});
   });
 }
 
@@ -501,10 +497,10 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
       }
     };
     for_draws(kept, x, newx, level, threads, add, finish);
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                              Rcpp::Named("var") = to_r(variance),
-                              Rcpp::Named("prob") = to_r(prob),
-                              Rcpp::Named("prob_sd") = to_r(prob_sd));
+    return r_list({{"mean", mean},
+                   {"var", variance},
+                   {"prob", prob},
+                   {"prob_sd", prob_sd}});
   });
 }
 
@@ -528,8 +524,7 @@ Rcpp::List bark_latent_cpp(const Rcpp::List& draws,
           }
         },
         [](Index, Index) {});
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                              Rcpp::Named("var") = to_r(variance));
+    return r_list({{"mean", mean}, {"var", variance}});
   });
 }
 
@@ -538,12 +533,12 @@ Rcpp::List bark_latent_cpp(const Rcpp::List& draws,
 // [[Rcpp::export(rng = false)]]
 Rcpp::List levy_cpp(double alpha, double gamma, double epsilon) {
   const auto parts = [](const bayeskernel::LevyApproximation& from) {
-    return Rcpp::NumericVector::create(Rcpp::Named("kernels") = from.kernels,
-                                       Rcpp::Named("error") = from.error);
+    using Rcpp::Named;
+    return Rcpp::NumericVector::create(Named("kernels") = from.kernels,
+                                       Named("error") = from.error);
   };
-  return Rcpp::List::create(
-      Rcpp::Named("continuous") =
-          parts(bayeskernel::continuous_levy(alpha, gamma, epsilon)),
-      Rcpp::Named("truncated") =
-          parts(bayeskernel::truncated_levy(alpha, gamma, epsilon)));
+  return r_list({{"continuous",
+                  parts(bayeskernel::continuous_levy(alpha, gamma, epsilon))},
+                 {"truncated",
+                  parts(bayeskernel::truncated_levy(alpha, gamma, epsilon))}});
 }

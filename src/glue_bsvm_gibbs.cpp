@@ -3,10 +3,9 @@
 
 #include "gibbs/missing_averages.hpp"
 #include "gibbs/model_recorder.hpp"
-#include "prior/wide_block.hpp"
-
 #include "glue_bsvm_chain.h"
 #include "glue_influence.h"
+#include "prior/wide_block.hpp"
 
 namespace {
 
@@ -19,10 +18,9 @@ using bayeskernel::RunningMoments;
 using bayeskernel::Selection;
 
 Rcpp::List moments_list(const RunningMoments& moments) {
-  return Rcpp::List::create(
-      Rcpp::Named("count") = moments.count,
-      Rcpp::Named("mean") = to_r(VectorXd(moments.mean)),
-      Rcpp::Named("squares") = to_r(VectorXd(moments.squares)));
+  return r_list({{"count", moments.count},
+                 {"mean", VectorXd(moments.mean)},
+                 {"squares", VectorXd(moments.squares)}});
 }
 
 void restore_moments(SEXP list, RunningMoments& moments) {
@@ -39,28 +37,25 @@ Rcpp::List state_list(const ModelState& state, const RowModel& model,
                       const MissingAverages* averages) {
   Rcpp::List out = base_state_list(state.base, model);
   if (selection.size() > 0) {
-    out["selection"] = Rcpp::List::create(
-        Rcpp::Named("in") = to_r(state.selection.in),
-        Rcpp::Named("b") = to_r(state.selection.b),
-        Rcpp::Named("precision") = state.selection.precision,
-        Rcpp::Named("logit_rho") = state.selection.logit_rho,
-        Rcpp::Named("probability") = to_r(state.selection.probability));
+    out["selection"] = r_list({{"in", state.selection.in},
+                               {"b", state.selection.b},
+                               {"precision", state.selection.precision},
+                               {"logit_rho", state.selection.logit_rho},
+                               {"probability", state.selection.probability}});
   }
   if (averages != nullptr) {
-    Rcpp::List holes = Rcpp::List::create(
-        Rcpp::Named("value") = to_r(state.missing.value),
-        Rcpp::Named("mean") = to_r(state.missing.mean),
-        Rcpp::Named("covariance") = to_r(state.missing.covariance));
+    Rcpp::List holes = r_list({{"value", state.missing.value},
+                               {"mean", state.missing.mean},
+                               {"covariance", state.missing.covariance}});
     if (!state.missing.effect.empty()) {
       holes["effect"] = to_r(state.missing.effect);
       holes["between"] = to_r(state.missing.between);
     }
     out["holes"] = holes;
-    Rcpp::List kept = Rcpp::List::create(
-        Rcpp::Named("value") = moments_list(averages->value),
-        Rcpp::Named("f") = moments_list(averages->f),
-        Rcpp::Named("probit") = moments_list(averages->probit),
-        Rcpp::Named("hinge") = moments_list(averages->hinge));
+    Rcpp::List kept = r_list({{"value", moments_list(averages->value)},
+                              {"f", moments_list(averages->f)},
+                              {"probit", moments_list(averages->probit)},
+                              {"hinge", moments_list(averages->hinge)}});
     if (averages->logit.mean.size() > 0) {
       kept["logit"] = moments_list(averages->logit);
     }
@@ -128,7 +123,7 @@ void start_selection(const Rcpp::List& settings,
     throw bayeskernel::ArgumentError("a start is not of these columns");
   }
   state.in = in;
-  state.precision = Rcpp::as<double>(list["precision"]);
+  state.precision = read<double>(list, "precision");
 }
 
 // Positions of the missing values by the user's row, then by predictor.
@@ -165,10 +160,10 @@ Rcpp::List value_list(const MissingAverages& all, const MissingPlaces& places,
     row[k] = places.row[value];
     predictor[k] = places.predictor[value];
   }
-  return Rcpp::List::create(Rcpp::Named("row") = row,
-                            Rcpp::Named("predictor") = predictor,
-                            Rcpp::Named("mean") = pick(mean, order),
-                            Rcpp::Named("var") = pick(var, order));
+  return r_list({{"row", row},
+                 {"predictor", predictor},
+                 {"mean", pick(mean, order)},
+                 {"var", pick(var, order)}});
 }
 
 Rcpp::List fitted_list(const MissingAverages& all,
@@ -183,13 +178,14 @@ Rcpp::List fitted_list(const MissingAverages& all,
   for (std::size_t k = 0; k < order.size(); ++k) {
     row[k] = static_cast<int>(user_row(order[k])) + 1;
   }
-  Rcpp::List out = Rcpp::List::create(
-      Rcpp::Named("row") = row, Rcpp::Named("mean") = pick(all.f.mean, order),
-      Rcpp::Named("var") = pick(all.f.variance(), order),
-      Rcpp::Named("probit") = pick(all.probit.mean, order),
-      Rcpp::Named("probit_sd") = pick(all.probit.variance().sqrt(), order),
-      Rcpp::Named("hinge") = pick(all.hinge.mean, order),
-      Rcpp::Named("hinge_sd") = pick(all.hinge.variance().sqrt(), order));
+  Rcpp::List out =
+      r_list({{"row", row},
+              {"mean", pick(all.f.mean, order)},
+              {"var", pick(all.f.variance(), order)},
+              {"probit", pick(all.probit.mean, order)},
+              {"probit_sd", pick(all.probit.variance().sqrt(), order)},
+              {"hinge", pick(all.hinge.mean, order)},
+              {"hinge_sd", pick(all.hinge.variance().sqrt(), order)}});
   if (all.logit.mean.size() > 0) {
     out["logit"] = pick(all.logit.mean, order);
     out["logit_sd"] = pick(all.logit.variance().sqrt(), order);
@@ -222,7 +218,7 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     rows.finish(input.group_begin, units.unit);
 
     ChainRun<ModelChain> run(
-        settings, useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+        settings, useful_threads(rows, read<int>(settings, "threads")));
     const MissingAverages none(missing, model.family);
     std::vector<MissingAverages> averages;
     const auto averages_of = [&](Index c) {
@@ -257,7 +253,7 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       const Rcpp::List list(predictors);
       scale.center = map_vector(list["center"]);
       scale.scale = map_vector(list["scale_x"]);
-      if (Rcpp::as<bool>(settings["keep_imputed"])) {
+      if (read<bool>(settings, "keep_imputed")) {
         scale.order = user_order(places);
       }
     }
@@ -274,26 +270,26 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     MissingAverages all = none;
     RunningMoments all_share = no_share;
     for (Index c = 0; c < run.chains(); ++c) {
-      Rcpp::List state = state_list(run.chain(c).state(), model, selection,
-                                    averages_of(c));
+      Rcpp::List state =
+          state_list(run.chain(c).state(), model, selection, averages_of(c));
       if (model.atoms != nullptr) state["share"] = moments_list(share[c]);
       states.push_back(state);
       all.merge(averages[c]);
       all_share.merge(share[c]);
     }
-    return Rcpp::List::create(
-        Rcpp::Named("draws") = draws, Rcpp::Named("states") = states,
-        Rcpp::Named("holes") =
-            incomplete ? SEXP(value_list(all, places, recorder)) : R_NilValue,
-        Rcpp::Named("fitted_holes") =
-            incomplete ? SEXP(fitted_list(all, missing, input.order))
-                       : R_NilValue,
-        Rcpp::Named("share") =
-            model.atoms != nullptr
-                ? SEXP(to_r(restore_order(VectorXd(all_share.mean),
-                                          input.order)))
-                : R_NilValue,
-        Rcpp::Named("status") = jitter_status(run));
+    return r_list(
+        {{"draws", draws},
+         {"states", states},
+         {"holes",
+          incomplete ? SEXP(value_list(all, places, recorder)) : R_NilValue},
+         {"fitted_holes", incomplete
+                              ? SEXP(fitted_list(all, missing, input.order))
+                              : R_NilValue},
+         {"share",
+          model.atoms != nullptr
+              ? SEXP(to_r(restore_order(VectorXd(all_share.mean), input.order)))
+              : R_NilValue},
+         {"status", jitter_status(run)}});
   });
 }
 
@@ -303,9 +299,8 @@ Rcpp::List stein_influence_cpp(const Rcpp::NumericMatrix& f,
                                const Rcpp::NumericVector& y,
                                const Rcpp::NumericVector& weight) {
   return guarded([&] {
-    return influence_list(
-        bayeskernel::stein_influence(map_matrix(f), map_vector(y),
-                                     map_vector(weight)),
-        {});
+    return influence_list(bayeskernel::stein_influence(
+                              map_matrix(f), map_vector(y), map_vector(weight)),
+                          {});
   });
 }

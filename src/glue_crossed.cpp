@@ -1,8 +1,7 @@
 // bsvm() with crossed random effects.
-#include "linear/crossed/gibbs.hpp"
-
 #include "glue_bsvm_chain.h"
 #include "glue_bsvm_posterior.h"
+#include "linear/crossed/gibbs.hpp"
 
 namespace {
 
@@ -25,9 +24,9 @@ void read_crossed(const Rcpp::List& lists, bayeskernel::ColumnData& data,
     const Rcpp::List from = terms[k];
     const Rcpp::IntegerVector group = from["group"];
     const auto z = map_matrix(from["z"]);
-    const Index r = z.cols(), levels = Rcpp::as<int>(from["members"]);
+    const Index r = z.cols(), levels = read<int>(from, "members");
     out.terms.push_back(
-        {static_cast<std::size_t>(Rcpp::as<int>(from["block"])), r, levels});
+        {static_cast<std::size_t>(read<int>(from, "block")), r, levels});
     if (k == 0) {
       std::stable_sort(data.order.begin(), data.order.end(),
                        [&](Index a, Index b) { return group[a] < group[b]; });
@@ -67,7 +66,7 @@ struct CrossedInput {
         static_cast<double>(rows.x_columns() + 8 * rows.z.rows());
     return static_cast<double>(rows.rows()) * width < 5e5
                ? 1
-               : Rcpp::as<int>(settings["threads"]);
+               : read<int>(settings, "threads");
   }
 
   bayeskernel::ColumnData data;
@@ -91,13 +90,13 @@ Rcpp::List terms_list(const CrossedRows& rows, const VectorXd& theta,
       covariance.middleCols(g * r, r) = q.covariance(a);
       given.middleCols(g * r, r) = rows.block(q.noise(), a, rows.own[a], r);
     }
-    out.push_back(Rcpp::List::create(
-        Rcpp::Named("mean") = to_r(MatrixXd(Eigen::Map<const MatrixXd>(
-            theta.data() + rows.x_columns() + term.first, r, term.levels))),
-        Rcpp::Named("cov") = to_r(covariance),
-        Rcpp::Named("loading") =
-            to_r(MatrixXd(loading.middleCols(term.first, term.size()))),
-        Rcpp::Named("schur") = to_r(given)));
+    out.push_back(r_list(
+        {{"mean",
+          MatrixXd(Eigen::Map<const MatrixXd>(
+              theta.data() + rows.x_columns() + term.first, r, term.levels))},
+         {"cov", covariance},
+         {"loading", MatrixXd(loading.middleCols(term.first, term.size()))},
+         {"schur", given}}));
   }
   return out;
 }
@@ -124,9 +123,8 @@ Rcpp::List pairs_list(const CrossedRows& rows,
         outer.push_back(static_cast<int>(h / term.width) + 1);
       }
     }
-    out.push_back(Rcpp::List::create(Rcpp::Named("inner") = inner,
-                                     Rcpp::Named("outer") = outer,
-                                     Rcpp::Named("cov") = covariance));
+    out.push_back(
+        r_list({{"inner", inner}, {"outer", outer}, {"cov", covariance}}));
   }
   return out;
 }
@@ -142,28 +140,25 @@ Rcpp::List bsvm_crossed_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const CrossedRows& rows = in.rows;
     const std::vector<Index>& order = in.data.order;
     RcppParallelExecutor executor(in.threads(settings));
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    UserCallback user(read<bool>(settings, "progress"));
     bayeskernel::CrossedMeanField fit(rows, in.prior, executor, in.model);
     const bayeskernel::MeanFieldResult result =
         fit.run(read_mean_field_settings(settings), user.keep_going());
     const bayeskernel::CrossedPosterior& q = fit.posterior();
-    return Rcpp::List::create(
-        Rcpp::Named("theta_mean") =
-            to_r(VectorXd(fit.theta().head(rows.x_columns()))),
-        Rcpp::Named("theta_cov") =
-            to_r(MatrixXd(q.whitener().transpose() * q.whitener())),
-        Rcpp::Named("shared_cov") = to_r(q.omega()),
-        Rcpp::Named("crossed") = terms_list(rows, fit.theta(), q),
-        Rcpp::Named("pairs") = pairs_list(rows, q),
-        Rcpp::Named("variance") = variance_list(in.prior, fit.variances()),
-        Rcpp::Named("precision") = to_r(fit.precisions()),
-        Rcpp::Named("noise") = noise_list(fit.model(), fit.noise()),
-        Rcpp::Named("mean") = to_r(restore_order(fit.mean(), order)),
-        Rcpp::Named("variance_f") = to_r(restore_order(fit.variance(), order)),
-        Rcpp::Named("share") = to_r(restore_order(fit.share(), order)),
-        Rcpp::Named("usable") = !result.bound.empty(),
-        Rcpp::Named("status") =
-            status_list(result, fit.jitter(), seconds_since(start)));
+    return r_list(
+        {{"theta_mean", VectorXd(fit.theta().head(rows.x_columns()))},
+         {"theta_cov", MatrixXd(q.whitener().transpose() * q.whitener())},
+         {"shared_cov", q.omega()},
+         {"crossed", terms_list(rows, fit.theta(), q)},
+         {"pairs", pairs_list(rows, q)},
+         {"variance", variance_list(in.prior, fit.variances())},
+         {"precision", fit.precisions()},
+         {"noise", noise_list(fit.model(), fit.noise())},
+         {"mean", restore_order(fit.mean(), order)},
+         {"variance_f", restore_order(fit.variance(), order)},
+         {"share", restore_order(fit.share(), order)},
+         {"usable", !result.bound.empty()},
+         {"status", status_list(result, fit.jitter(), seconds_since(start))}});
   });
 }
 
@@ -188,9 +183,7 @@ Rcpp::List bsvm_crossed_gibbs_cpp(const Rcpp::List& data,
           restore_base(CheckedList(from, kState), run.plan(), in.model,
                        chain.state);
         },
-        [&](Chain& chain, std::uint64_t) {
-          set_start(settings, chain.state);
-        });
+        [&](Chain& chain, std::uint64_t) { set_start(settings, chain.state); });
     if (!started) return run.interrupted();
     const bayeskernel::WideBlock none;
     const bayeskernel::Recorder recorder =
@@ -204,8 +197,7 @@ Rcpp::List bsvm_crossed_gibbs_cpp(const Rcpp::List& data,
     for (Index c = 0; c < run.chains(); ++c) {
       states.push_back(base_state_list(run.chain(c).state, in.model));
     }
-    return Rcpp::List::create(Rcpp::Named("draws") = draws,
-                              Rcpp::Named("states") = states,
-                              Rcpp::Named("status") = jitter_status(run));
+    return r_list(
+        {{"draws", draws}, {"states", states}, {"status", jitter_status(run)}});
   });
 }

@@ -1,16 +1,16 @@
+#include "glue_gpsvm.h"
+
 #include <optional>
 
+#include "glue_predict.h"
+#include "glue_state.h"
+#include "glue_workers.h"
 #include "gp/exact.hpp"
 #include "gp/exact_ep.hpp"
 #include "gp/more_points.hpp"
 #include "linear/mode.hpp"
 #include "linear/stochastic.hpp"
 #include "predict/process_moments.hpp"
-
-#include "glue_gpsvm.h"
-#include "glue_predict.h"
-#include "glue_state.h"
-#include "glue_workers.h"
 
 namespace {
 
@@ -33,18 +33,17 @@ StochasticSettings read_stochastic(const Rcpp::List& settings, Index rows,
   const Index usual =
       std::max<Index>({256, 4 * columns, std::min<Index>(rows / 400, 2048)});
   out.batch_rows = batch.size() > 0 ? static_cast<Index>(batch[0]) : usual;
-  out.epochs = Rcpp::as<int>(settings["epochs"]);
-  out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
-  out.rate = Rcpp::as<std::string>(settings["rate"]) == "adaptive"
+  out.epochs = read<int>(settings, "epochs");
+  out.seed = read<std::uint64_t>(settings, "seed");
+  out.rate = read<std::string>(settings, "rate") == "adaptive"
                  ? StochasticSettings::Rate::adaptive
                  : StochasticSettings::Rate::robbins_monro;
-  out.tolerance = Rcpp::as<double>(settings["epoch_tol"]);
+  out.tolerance = read<double>(settings, "epoch_tol");
   return out;
 }
 
 Rcpp::List moments_list(const VectorXd& mean, const MatrixXd& whitener) {
-  return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                            Rcpp::Named("whitener") = to_r(whitener));
+  return r_list({{"mean", mean}, {"whitener", whitener}});
 }
 
 // Where minibatches come from, and what the model sees of them.
@@ -87,9 +86,11 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
     epochs.reset();
     MeanFieldFit fit(rows, prior, executor, nullptr, nullptr, keep);
     if (remote != nullptr) fit.delegate(remote->mean_field());
-    result = fit.run(passes, given_up ? [](const bayeskernel::Progress&) {
-      return true;
-    } : user.keep_going(), start ? &*start : nullptr);
+    result =
+        fit.run(passes,
+                given_up ? [](const bayeskernel::Progress&) { return true; }
+                         : user.keep_going(),
+                start ? &*start : nullptr);
     result.interrupted = result.interrupted || given_up;
     if (!result.bound.empty()) {
       out = moments_list(fit.posterior().mean.x, fit.posterior().whitener());
@@ -148,12 +149,11 @@ Rcpp::List run_messages(Fit& fit, const Rcpp::List& settings,
   } catch (const bayeskernel::PassInterrupted&) {
     interrupted = true;
   }
-  out["status"] = Rcpp::List::create(
-      Rcpp::Named("log_evidence") = fit.log_z(),
-      Rcpp::Named("passes") = result.passes,
-      Rcpp::Named("change") = result.change,
-      Rcpp::Named("converged") = result.converged,
-      Rcpp::Named("interrupted") = interrupted);
+  out["status"] = r_list({{"log_evidence", fit.log_z()},
+                          {"passes", result.passes},
+                          {"change", result.change},
+                          {"converged", result.converged},
+                          {"interrupted", interrupted}});
   return out;
 }
 
@@ -209,9 +209,9 @@ Rcpp::List fit_exact_ep(const Features& features, const PackedRows& labels,
     Rcpp::List out = moments_list(q.mean, q.whitener);
     out["fitted_mean"] = to_r(fit.mean());
     out["fitted_var"] = to_r(fit.variance());
-    add_left_out(left_out_list(fit.leave_one_out(), fit.left_out_moments(),
-                               fit.sites),
-                 out);
+    add_left_out(
+        left_out_list(fit.leave_one_out(), fit.left_out_moments(), fit.sites),
+        out);
     return out;
   });
 }
@@ -221,17 +221,16 @@ Rcpp::List fit_exact_ep(const Features& features, const PackedRows& labels,
 Rcpp::List fit_mode(const PackedRows& rows, Executor& executor,
                     const Rcpp::List& settings, UserCallback& user) {
   bayeskernel::ModeSettings control;
-  control.tolerance = Rcpp::as<double>(settings["tol"]);
-  control.max_passes = Rcpp::as<int>(settings["max_iter"]);
+  control.tolerance = read<double>(settings, "tol");
+  control.max_passes = read<int>(settings, "max_iter");
   const bayeskernel::ModeResult result =
       bayeskernel::ModeFit(rows, executor).run(control, user.keep_going());
   Rcpp::List out = moments_list(result.theta, result.whitener);
-  out["status"] = Rcpp::List::create(
-      Rcpp::Named("bound") = Rcpp::NumericVector(),
-      Rcpp::Named("objective") = result.objective,
-      Rcpp::Named("passes") = static_cast<int>(result.objective.size()),
-      Rcpp::Named("converged") = result.converged,
-      Rcpp::Named("interrupted") = result.interrupted);
+  out["status"] = r_list({{"bound", Rcpp::NumericVector()},
+                          {"objective", result.objective},
+                          {"passes", static_cast<int>(result.objective.size())},
+                          {"converged", result.converged},
+                          {"interrupted", result.interrupted}});
   return out;
 }
 
@@ -246,15 +245,14 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
   return guarded([&] {
     const auto began = std::chrono::steady_clock::now();
     const std::vector<int> classes = read_classes(settings);
-    FeatureData input(data, kernel, inducing,
-                      Rcpp::as<double>(settings["nugget"]), classes[0],
-                      Rcpp::as<int>(settings["threads"]));
+    FeatureData input(data, kernel, inducing, read<double>(settings, "nugget"),
+                      classes[0], read<int>(settings, "threads"));
     const Features& features = input.features;
     RcppParallelExecutor& executor = input.executor;
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
-    const bool keep = Rcpp::as<bool>(settings["keep"]);
-    const bool exact = Rcpp::as<bool>(settings["exact"]);
-    const std::string method = Rcpp::as<std::string>(settings["method"]);
+    UserCallback user(read<bool>(settings, "progress"));
+    const bool keep = read<bool>(settings, "keep");
+    const bool exact = read<bool>(settings, "exact");
+    const std::string method = read<std::string>(settings, "method");
     const bool direct = exact && (method == "vb" || method == "ep");
     PackedRows kept;
     executor.ask();
@@ -274,7 +272,8 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     const Rcpp::List powers = settings.containsElementNamed("machine_weights")
                                   ? Rcpp::List(settings["machine_weights"])
                                   : Rcpp::List();
-    if (powers.size() > 0 && powers.size() != static_cast<int>(classes.size())) {
+    if (powers.size() > 0 &&
+        powers.size() != static_cast<int>(classes.size())) {
       throw bayeskernel::ArgumentError("weights of other machines");
     }
     Rcpp::List fits(classes.size());
@@ -295,8 +294,7 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
           keep ? static_cast<const RowSource&>(kept) : input.rows;
       const std::unique_ptr<RemoteRows> remote = read_remote(
           settings,
-          Rcpp::List::create(Rcpp::Named("machine") = static_cast<int>(k),
-                             Rcpp::Named("label") = classes[k]));
+          r_list({{"machine", static_cast<int>(k)}, {"label", classes[k]}}));
       const Rcpp::List fit =
           direct ? method == "ep"
                        ? fit_exact_ep(features, kept, settings, k, user)
@@ -306,18 +304,17 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
           : method == "ecm" ? fit_mode(kept, executor, settings, user)
                             : fit_machine(source, batches, executor, settings,
                                           remote.get(), keep, user);
-      interrupted =
-          Rcpp::as<bool>(Rcpp::as<Rcpp::List>(fit["status"])["interrupted"]);
+      interrupted = read<bool>(fit["status"], "interrupted");
       usable = fit.containsElementNamed("mean") &&
                (!interrupted || k + 1 == classes.size());
       fits[k] = fit;
     }
-    return Rcpp::List::create(Rcpp::Named("fits") = fits,
-                              Rcpp::Named("interrupted") = interrupted,
-                              Rcpp::Named("usable") = usable,
-                              Rcpp::Named("jitter") = features.jitter(),
-                              Rcpp::Named("factor") = to_r(features.factor()),
-                              Rcpp::Named("seconds") = seconds_since(began));
+    return r_list({{"fits", fits},
+                   {"interrupted", interrupted},
+                   {"usable", usable},
+                   {"jitter", features.jitter()},
+                   {"factor", features.factor()},
+                   {"seconds", seconds_since(began)}});
   });
 }
 
@@ -362,8 +359,7 @@ Rcpp::List gpsvm_predict_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
         }
       });
     }
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                              Rcpp::Named("var") = to_r(variance));
+    return r_list({{"mean", mean}, {"var", variance}});
   });
 }
 
@@ -378,7 +374,7 @@ Rcpp::List gpsvm_more_points_cpp(const Rcpp::List& data,
   return guarded([&] {
     const std::vector<int> classes = read_classes(settings);
     FeatureData input(data, kernel, inducing, nugget, classes[0],
-                      Rcpp::as<int>(settings["threads"]));
+                      read<int>(settings, "threads"));
     UserCallback user(false);
     const Index m = input.rows.x_columns() - more;
     double gain = 0.0;
@@ -390,7 +386,7 @@ Rcpp::List gpsvm_more_points_cpp(const Rcpp::List& data,
           machine.matrix("whitener", m, m), input.executor,
           read_mean_field_settings(settings), user.keep_going());
     }
-    return Rcpp::List::create(Rcpp::Named("gain") = gain);
+    return r_list({{"gain", gain}});
   });
 }
 
@@ -417,8 +413,7 @@ Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
           tile.x.transpose() * v;
       residual.segment(span.row_begin, span.rows()) = tile.residual;
     });
-    return Rcpp::List::create(Rcpp::Named("f") = to_r(f),
-                              Rcpp::Named("residual") = to_r(residual));
+    return r_list({{"f", f}, {"residual", residual}});
   });
 }
 

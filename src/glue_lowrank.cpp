@@ -1,8 +1,7 @@
+#include "glue_chains.h"
 #include "klr/kept.hpp"
 #include "klr/save.hpp"
 #include "math/special.hpp"
-
-#include "glue_chains.h"
 
 namespace {
 
@@ -21,33 +20,33 @@ LowRankPrior read_lowrank_prior(const Rcpp::List& prior) {
   const Rcpp::NumericVector gamma = prior["gamma"];
   const Rcpp::NumericVector scales = prior["log_lambda"];
   LowRankPrior out;
-  out.alpha = Rcpp::as<double>(prior["alpha"]);
-  out.epsilon = Rcpp::as<double>(prior["epsilon"]);
+  out.alpha = read<double>(prior, "alpha");
+  out.epsilon = read<double>(prior, "epsilon");
   out.gamma_shape = gamma[0];
   out.gamma_rate = gamma[1];
   out.mean_location = scales[0];
   out.mean_scale = scales[1];
   out.precision_shape = scales[2];
   out.precision_rate = scales[3];
-  out.intercept_rate = Rcpp::as<double>(prior["intercept_rate"]);
-  out.max_kernels = static_cast<Index>(Rcpp::as<double>(prior["max_kernels"]));
-  out.continuous =
-      Rcpp::as<std::string>(prior["coefficients"]) == "continuous";
+  out.intercept_rate = read<double>(prior, "intercept_rate");
+  out.max_kernels = read<Index>(prior, "max_kernels");
+  out.continuous = read<std::string>(prior, "coefficients") == "continuous";
   return out;
 }
 
 Rcpp::List checkpoint_list(const LowRankCheckpoint& from) {
-  return Rcpp::List::create(
-      Rcpp::Named("frame") = to_r(from.frame),
-      Rcpp::Named("centre") =
-          Rcpp::NumericVector(from.centre.begin(), from.centre.end()),
-      Rcpp::Named("log_lambda") = Rcpp::NumericVector(
-          from.log_lambda.data(),
-          from.log_lambda.data() + from.log_lambda.size()),
-      Rcpp::Named("coefficient") = from.coefficient,
-      Rcpp::Named("variance") = from.variance, Rcpp::Named("mu") = from.mu,
-      Rcpp::Named("tau") = from.tau, Rcpp::Named("steps") = from.log_steps,
-      Rcpp::Named("sweep") = static_cast<double>(from.sweeps));
+  return r_list(
+      {{"frame", from.frame},
+       {"centre", Rcpp::NumericVector(from.centre.begin(), from.centre.end())},
+       {"log_lambda",
+        Rcpp::NumericVector(from.log_lambda.data(),
+                            from.log_lambda.data() + from.log_lambda.size())},
+       {"coefficient", from.coefficient},
+       {"variance", from.variance},
+       {"mu", from.mu},
+       {"tau", from.tau},
+       {"steps", from.log_steps},
+       {"sweep", static_cast<double>(from.sweeps)}});
 }
 
 // A state for a chain that was not started.
@@ -76,8 +75,8 @@ LowRankCheckpoint read_lowrank_checkpoint(SEXP from, LowRankChain& chain,
       list.refuse("coefficient", "out of range");
     }
   }
-  out.variance = list.numbers("variance", prior.continuous ? kernels + 1 : 0,
-                              kSmallest);
+  out.variance =
+      list.numbers("variance", prior.continuous ? kernels + 1 : 0, kSmallest);
   out.mu = list.number("mu");
   out.tau = list.number("tau", kSmallest);
   out.log_steps = list.numbers(
@@ -126,11 +125,11 @@ class LowRankRecord
     Rcpp::List out(kept_.size());
     for (std::size_t c = 0; c < kept_.size(); ++c) {
       const KeptLowRank& kept = kept_[c];
-      out[c] = Rcpp::List::create(
-          Rcpp::Named("size") = kept.size, Rcpp::Named("centre") = kept.centre,
-          Rcpp::Named("coefficient") = kept.coefficient,
-          Rcpp::Named("log_lambda") = kept.log_lambda,
-          Rcpp::Named("frame") = kept.frame);
+      out[c] = r_list({{"size", kept.size},
+                       {"centre", kept.centre},
+                       {"coefficient", kept.coefficient},
+                       {"log_lambda", kept.log_lambda},
+                       {"frame", kept.frame}});
     }
     return out;
   }
@@ -146,7 +145,7 @@ class LowRankDraws {
  public:
   // Of a fit to `rows` rows of `variables` predictors.
   LowRankDraws(const Rcpp::List& draws, Index rows, Index variables)
-      : rank_(static_cast<Index>(Rcpp::as<double>(draws["rank"]))) {
+      : rank_(read<Index>(draws, "rank")) {
     const CheckedList list(draws, "the draws of the fit");
     const std::vector<Index> sizes =
         list.indices("size", CheckedList::kAnyLength, 0.0, 1e9);
@@ -169,12 +168,9 @@ class LowRankDraws {
   Index rank() const { return rank_; }
   LowRankDraw draw(Index d) const {
     const Index at = begin_[d];
-    return {intercept_[d],
-            begin_[d + 1] - at,
-            centre_.data() + at,
-            coefficient_ + at,
-            log_lambda_ + rank_ * at,
-            frame_ + frame_step_ * d};
+    return {
+        intercept_[d],     begin_[d + 1] - at,       centre_.data() + at,
+        coefficient_ + at, log_lambda_ + rank_ * at, frame_ + frame_step_ * d};
   }
 
  private:
@@ -217,9 +213,7 @@ void for_lowrank_draws(const Rcpp::List& draws, SEXP x, SEXP newx, int threads,
   }
 }
 
-Index count_draws(const Rcpp::List& draws) {
-  return Rf_xlength(draws["size"]);
-}
+Index count_draws(const Rcpp::List& draws) { return Rf_xlength(draws["size"]); }
 
 }  // namespace
 
@@ -229,14 +223,12 @@ Rcpp::List klr_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
   return guarded([&] {
     ChainRun<LowRankChain> run(settings);
     const auto x = map_matrix(data["x"]);
-    const auto signs = Rcpp::as<std::vector<double>>(data["signs"]);
+    const auto signs = read<std::vector<double>>(data, "signs");
     const LowRankData rows(x);
     const LowRankPrior lowrank_prior = read_lowrank_prior(prior);
-    const Index rank =
-        static_cast<Index>(Rcpp::as<double>(settings["rank"]));
+    const Index rank = read<Index>(settings, "rank");
     std::vector<Index> reference;
-    for (const double at :
-         Rcpp::as<std::vector<double>>(settings["reference"])) {
+    for (const double at : read<std::vector<double>>(settings, "reference")) {
       reference.push_back(static_cast<Index>(at));
     }
     const MatrixXd save = bayeskernel::save_frame(
@@ -254,12 +246,11 @@ Rcpp::List klr_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     if (!started) return run.interrupted();
     LowRankRecord record(run, reference);
     run.run(record);
-    return Rcpp::List::create(
-        Rcpp::Named("scalars") = record.scalars(),
-        Rcpp::Named("kernels") = record.kernels(),
-        Rcpp::Named("acceptance") = record.acceptance(),
-        Rcpp::Named("states") = record.states(checkpoint_list),
-        Rcpp::Named("status") = run.status());
+    return r_list({{"scalars", record.scalars()},
+                   {"kernels", record.kernels()},
+                   {"acceptance", record.acceptance()},
+                   {"states", record.states(checkpoint_list)},
+                   {"status", run.status()}});
   });
 }
 
@@ -299,12 +290,10 @@ Rcpp::List klr_predict_cpp(const Rcpp::List& draws,
       }
     };
     for_lowrank_draws(draws, x, newx, threads, add, finish);
-    return Rcpp::List::create(
-        Rcpp::Named("mean") = to_r(VectorXd(out.col(0))),
-        Rcpp::Named("var") = to_r(VectorXd(out.col(1))),
-        Rcpp::Named("prob") = to_r(VectorXd(out.col(2))),
-        Rcpp::Named("prob_sd") =
-            to_r(VectorXd(out.col(3).array().sqrt())));
+    return r_list({{"mean", VectorXd(out.col(0))},
+                   {"var", VectorXd(out.col(1))},
+                   {"prob", VectorXd(out.col(2))},
+                   {"prob_sd", VectorXd(out.col(3).array().sqrt())}});
   });
 }
 

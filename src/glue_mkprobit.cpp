@@ -1,10 +1,10 @@
+#include "glue_mkprobit.h"
+
 #include <cstdint>
 #include <optional>
 
 #include "gibbs/running_moments.hpp"
 #include "multinomial/learning.hpp"
-
-#include "glue_mkprobit.h"
 
 namespace {
 
@@ -20,16 +20,16 @@ using bayeskernel::uniform_index;
 MultinomialSettings read_multinomial(const Rcpp::List& settings) {
   MultinomialSettings out;
   out.scales = read_scales(settings);
-  out.alpha0 = Rcpp::as<double>(settings["alpha0"]);
-  out.tau = Rcpp::as<double>(settings["tau"]);
-  out.nu = Rcpp::as<double>(settings["nu"]);
-  out.sparse = Rcpp::as<bool>(settings["sparse"]);
-  out.point_moment = Rcpp::as<std::string>(settings["zeta_moment"]) == "point";
-  out.nodes = Rcpp::as<int>(settings["nodes"]);
-  out.tolerance = Rcpp::as<double>(settings["tol"]);
-  out.weight_tolerance = Rcpp::as<double>(settings["tolw"]);
-  out.max_passes = Rcpp::as<int>(settings["max_iter"]);
-  out.accelerate = Rcpp::as<bool>(settings["accelerate"]);
+  out.alpha0 = read<double>(settings, "alpha0");
+  out.tau = read<double>(settings, "tau");
+  out.nu = read<double>(settings, "nu");
+  out.sparse = read<bool>(settings, "sparse");
+  out.point_moment = read<std::string>(settings, "zeta_moment") == "point";
+  out.nodes = read<int>(settings, "nodes");
+  out.tolerance = read<double>(settings, "tol");
+  out.weight_tolerance = read<double>(settings, "tolw");
+  out.max_passes = read<int>(settings, "max_iter");
+  out.accelerate = read<bool>(settings, "accelerate");
   return out;
 }
 
@@ -46,9 +46,8 @@ Rcpp::List component_list(const MultinomialFit& fit, const VectorXd& weights,
       if (!active[k]) alpha(r, k) = R_PosInf;
     }
   }
-  Rcpp::List out = Rcpp::List::create(Rcpp::Named("mean") = to_r(fit.mean()),
-                                      Rcpp::Named("alpha") = to_r(alpha),
-                                      Rcpp::Named("weights") = to_r(weights));
+  Rcpp::List out =
+      r_list({{"mean", fit.mean()}, {"alpha", alpha}, {"weights", weights}});
   if (!by_qr) {
     out["gram"] = to_r(fit.gram());
     return out;
@@ -135,7 +134,7 @@ std::vector<Component> read_posterior(const Rcpp::List& posterior,
 }
 
 bool has_bias(const Rcpp::List& posterior) {
-  return Rcpp::as<bool>(posterior["bias"]);
+  return read<bool>(posterior, "bias");
 }
 
 // Draws of a sampler: W, weights and log length-scales of each.
@@ -143,7 +142,7 @@ class SampledPosterior {
  public:
   SampledPosterior(const Rcpp::List& posterior, Composite& composite)
       : composite_(composite),
-        c_(Rcpp::as<int>(posterior["classes"])),
+        c_(read<int>(posterior, "classes")),
         chains_(posterior["chains"]) {
     const Index m = composite.regressors(), s = composite.size();
     for (R_xlen_t k = 0; k < chains_.size(); ++k) {
@@ -157,8 +156,7 @@ class SampledPosterior {
         list.refuse("mean", "not of the right size");
       }
       for (Index d = 0; d < mean.cols(); ++d) {
-        draws_.push_back({mean.data() + d * mean.rows(),
-                          weights.data() + d * s,
+        draws_.push_back({mean.data() + d * mean.rows(), weights.data() + d * s,
                           theta.data() + d * theta.rows()});
       }
       thetas_ = theta.rows();
@@ -244,20 +242,18 @@ Rcpp::List predict_sampled(const Rcpp::List& posterior, Composite& composite,
     draws.latent(d, f);
     class_probabilities(f, nodes, executor, log_prob);
     latent.add(Eigen::Map<const Eigen::ArrayXd>(f.data(), f.size()));
-    prob.add(
-        Eigen::Map<const Eigen::ArrayXd>(log_prob.data(), f.size()).exp());
+    prob.add(Eigen::Map<const Eigen::ArrayXd>(log_prob.data(), f.size()).exp());
   }
   const auto objects = [&](const Eigen::ArrayXd& values) {
     return MatrixXd(
         Eigen::Map<const MatrixXd>(values.data(), c, n).transpose());
   };
   const MatrixXd mean = objects(prob.mean);
-  return Rcpp::List::create(
-      Rcpp::Named("mean") = to_r(objects(latent.mean)),
-      Rcpp::Named("var") = to_r(objects(latent.variance())),
-      Rcpp::Named("prob") = to_r(mean),
-      Rcpp::Named("log_prob") = to_r(MatrixXd(mean.array().log())),
-      Rcpp::Named("prob_sd") = to_r(objects(prob.variance().sqrt())));
+  return r_list({{"mean", objects(latent.mean)},
+                 {"var", objects(latent.variance())},
+                 {"prob", mean},
+                 {"log_prob", MatrixXd(mean.array().log())},
+                 {"prob_sd", objects(prob.variance().sqrt())}});
 }
 
 // What a fit gives to R besides its posterior.
@@ -275,35 +271,37 @@ Rcpp::List fit_list(const MultinomialFit& fit, const Design& design,
   for (Index k = 0; k < s; ++k) {
     kernels[k] = to_r(composite.source(k).log_parameters());
   }
-  return Rcpp::List::create(
-      Rcpp::Named("mean") = to_r(fit.mean()),
-      Rcpp::Named("var") = to_r(fit.variance()),
-      Rcpp::Named("alpha") = to_r(alpha), Rcpp::Named("y_mean") = to_r(fit.y()),
-      Rcpp::Named("latent") = to_r(latent), Rcpp::Named("kernel") = kernels);
+  return r_list({{"mean", fit.mean()},
+                 {"var", fit.variance()},
+                 {"alpha", alpha},
+                 {"y_mean", fit.y()},
+                 {"latent", latent},
+                 {"kernel", kernels}});
 }
 
 Rcpp::List weights_list(const VectorXd& mean, const VectorXd& sd, double ess,
                         const MatrixXd& draws, const MatrixXd& states,
                         const VectorXd& bound, const VectorXd& probability) {
-  return Rcpp::List::create(
-      Rcpp::Named("mean") = to_r(mean), Rcpp::Named("sd") = to_r(sd),
-      Rcpp::Named("ess") = ess, Rcpp::Named("draws") = to_r(draws),
-      Rcpp::Named("states") = to_r(states),
-      Rcpp::Named("state_bound") = to_r(bound),
-      Rcpp::Named("state_probability") = to_r(probability));
+  return r_list({{"mean", mean},
+                 {"sd", sd},
+                 {"ess", ess},
+                 {"draws", draws},
+                 {"states", states},
+                 {"state_bound", bound},
+                 {"state_probability", probability}});
 }
 
 // What every kind of fit is made of.
 struct Job {
   Job(const Rcpp::List& data, const Rcpp::List& settings)
       : composite(read_composite(data["sources"],
-                                 Rcpp::as<std::string>(data["combine"]),
-                                 Rcpp::as<bool>(data["bias"]))),
-        classes(Rcpp::as<int>(data["classes"])),
+                                 read<std::string>(data, "combine"),
+                                 read<bool>(data, "bias"))),
+        classes(read<int>(data, "classes")),
         weights(read_weights(settings, composite.size())),
         control(read_multinomial(settings)),
-        executor(Rcpp::as<int>(settings["threads"])),
-        user(Rcpp::as<bool>(settings["progress"])),
+        executor(read<int>(settings, "threads")),
+        user(read<bool>(settings, "progress")),
         fit(read_classes(data["y"], composite.rows(), classes), classes,
             control, executor) {}
 
@@ -348,30 +346,29 @@ bayeskernel::WeightSettings read_spread(const Rcpp::List& settings,
   const Rcpp::NumericVector prior = settings["prior_weights"];
   bayeskernel::WeightSettings out;
   out.product = product;
-  out.slice = Rcpp::as<std::string>(settings["weights_method"]) == "slice";
+  out.slice = read<std::string>(settings, "weights_method") == "slice";
   out.first = prior[0];
   out.second = prior[1];
-  out.held = Rcpp::as<bool>(settings["held_hyper"]);
+  out.held = read<bool>(settings, "held_hyper");
   if (product) out.points = kProduct;
-  out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
+  out.seed = read<std::uint64_t>(settings, "seed");
   return out;
 }
 
 // One composite: weights that are given, point estimates, or with a posterior.
 Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
-  const std::string method =
-      Rcpp::as<std::string>(settings["weights_method"]);
+  const std::string method = read<std::string>(settings, "weights_method");
   const bool spread = method == "is" || method == "slice";
   if (method != "fixed" && method != "map" && method != "profile" &&
       method != "loo" && !spread) {
     throw bayeskernel::ArgumentError("no such way to learn weights");
   }
-  const bool tune = Rcpp::as<bool>(settings["tune"]);
+  const bool tune = read<bool>(settings, "tune");
   const Rcpp::NumericVector weight_prior = settings["prior_weights"];
   const Rcpp::NumericVector theta_prior = settings["prior_theta"];
   bayeskernel::KernelPrior prior;
   const bool product = job.composite.combination() == Combination::product;
-  if (Rcpp::as<bool>(settings["held_hyper"])) {
+  if (read<bool>(settings, "held_hyper")) {
     prior.weight_shape = weight_prior[0];
     if (product) prior.weight_rate = weight_prior[1];
   } else if (product) {
@@ -379,12 +376,12 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   }
   prior.theta_shape = theta_prior[0];
   prior.theta_rate = theta_prior[1];
-  bayeskernel::KernelLearner learner(
-      job.composite, job.weights, prior, {method != "fixed", tune}, job.fit,
-      job.control, job.executor);
+  bayeskernel::KernelLearner learner(job.composite, job.weights, prior,
+                                     {method != "fixed", tune}, job.fit,
+                                     job.control, job.executor);
   MultinomialResult result;
   std::optional<bayeskernel::WeightPosterior> q;
-  const bool own = Rcpp::as<bool>(settings["own"]);
+  const bool own = read<bool>(settings, "own");
   bayeskernel::SearchCheck check;
   if (spread) {
     if (tune) {
@@ -418,9 +415,9 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   out["active"] = static_cast<double>(result.active);
   out["lost_digits"] = result.lost_digits;
   if (!std::isnan(check.start)) {
-    out["check"] = Rcpp::List::create(Rcpp::Named("start") = check.start,
-                                      Rcpp::Named("found") = check.found,
-                                      Rcpp::Named("taken") = check.taken);
+    out["check"] = r_list({{"start", check.start},
+                           {"found", check.found},
+                           {"taken", check.taken}});
   }
   return out;
 }
@@ -430,10 +427,10 @@ Rcpp::List fit_states(Job& job, const Rcpp::List& settings) {
   constexpr Index kEnumerated = 10;
   constexpr double kNegligible = 14.0;  // of log probabilities
   const Index s = job.composite.size();
-  const double on = Rcpp::as<Rcpp::NumericVector>(settings["prior_weights"])[0];
-  const bool allow_empty = Rcpp::as<bool>(settings["allow_empty"]);
-  const bool loo = Rcpp::as<std::string>(settings["weights_method"]) == "loo";
-  const bool own = Rcpp::as<bool>(settings["own"]);
+  const double on = read<Rcpp::NumericVector>(settings, "prior_weights")[0];
+  const bool allow_empty = read<bool>(settings, "allow_empty");
+  const bool loo = read<std::string>(settings, "weights_method") == "loo";
+  const bool own = read<bool>(settings, "own");
   bayeskernel::StateSearch search;
   std::vector<Rcpp::List> components;
   MultinomialResult total;
@@ -441,8 +438,7 @@ Rcpp::List fit_states(Job& job, const Rcpp::List& settings) {
   double most = R_NegInf;
   const auto fit_at = [&](const VectorXd& state, bool& interrupted) {
     Design design(job.composite, state, job.executor);
-    const MultinomialResult result =
-        job.fit.run(design, job.user.keep_going());
+    const MultinomialResult result = job.fit.run(design, job.user.keep_going());
     interrupted = result.interrupted || job.user.interrupted();
     total.passes += result.passes;
     total.rejected += result.rejected;
@@ -475,12 +471,13 @@ Rcpp::List fit_states(Job& job, const Rcpp::List& settings) {
   }
   total.interrupted = search.interrupted;
   if (search.states.empty()) {
-    return Rcpp::List::create(Rcpp::Named("status") = pass_status(total));
+    return r_list({{"status", pass_status(total)}});
   }
   const Index count = static_cast<Index>(search.states.size());
   const VectorXd probability = search.probability();
   MatrixXd states(count, s);
-  for (Index k = 0; k < count; ++k) states.row(k) = search.states[k].transpose();
+  for (Index k = 0; k < count; ++k)
+    states.row(k) = search.states[k].transpose();
   const VectorXd mean = states.transpose() * probability;
   const VectorXd sd =
       (mean.array() * (1.0 - mean.array())).cwiseMax(0.0).sqrt();
@@ -513,34 +510,33 @@ Rcpp::List mkprobit_vb_cpp(const Rcpp::List& data, const Rcpp::List& settings) {
   return guarded([&] {
     const auto began = std::chrono::steady_clock::now();
     Job job(data, settings);
-    const bool states = Rcpp::as<bool>(settings["states"]);
+    const bool states = read<bool>(settings, "states");
     const Rcpp::List found =
         states ? fit_states(job, settings) : fit_composite(job, settings);
     Rcpp::List status = found["status"];
     status["seconds"] = seconds_since(began);
     if (!found.containsElementNamed("components")) {
-      return Rcpp::List::create(Rcpp::Named("status") = status,
-                                Rcpp::Named("usable") = false);
+      return r_list({{"status", status}, {"usable", false}});
     }
     status["qr"] = found["qr"];
     status["active"] = found["active"];
-    status["advice"] = Rcpp::as<bool>(found["lost_digits"]) ? "scale" : "";
+    status["advice"] = read<bool>(found, "lost_digits") ? "scale" : "";
     SEXP check = R_NilValue;
     if (found.containsElementNamed("check")) check = found["check"];
-    return Rcpp::List::create(
-        Rcpp::Named("posterior") = Rcpp::List::create(
-            Rcpp::Named("components") = found["components"],
-            Rcpp::Named("probability") = found["probability"],
-            Rcpp::Named("bias") = job.composite.bias(),
-            Rcpp::Named("classes") = job.classes),
-        Rcpp::Named("mean") = found["mean"], Rcpp::Named("var") = found["var"],
-        Rcpp::Named("alpha") = found["alpha"],
-        Rcpp::Named("y_mean") = found["y_mean"],
-        Rcpp::Named("latent") = found["latent"],
-        Rcpp::Named("weights") = found["weights"],
-        Rcpp::Named("kernel") = found["kernel"],
-        Rcpp::Named("check") = check,
-        Rcpp::Named("status") = status, Rcpp::Named("usable") = true);
+    return r_list({{"posterior", r_list({{"components", found["components"]},
+                                         {"probability", found["probability"]},
+                                         {"bias", job.composite.bias()},
+                                         {"classes", job.classes}})},
+                   {"mean", found["mean"]},
+                   {"var", found["var"]},
+                   {"alpha", found["alpha"]},
+                   {"y_mean", found["y_mean"]},
+                   {"latent", found["latent"]},
+                   {"weights", found["weights"]},
+                   {"kernel", found["kernel"]},
+                   {"check", check},
+                   {"status", status},
+                   {"usable", true}});
   });
 }
 
@@ -551,16 +547,15 @@ Rcpp::List mkprobit_predict_cpp(const Rcpp::List& posterior,
                                 const std::string& combine,
                                 const Rcpp::List& settings) {
   return guarded([&] {
-    RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
+    RcppParallelExecutor executor(read<int>(settings, "threads"));
     executor.ask();
-    Composite composite =
-        read_composite(sources, combine, has_bias(posterior));
-    const Index nodes = Rcpp::as<int>(settings["nodes"]);
+    Composite composite = read_composite(sources, combine, has_bias(posterior));
+    const Index nodes = read<int>(settings, "nodes");
     UserCallback user(false);
     if (posterior.containsElementNamed("chains")) {
       return predict_sampled(posterior, composite, nodes, executor, user);
     }
-    const Index c = Rcpp::as<int>(posterior["classes"]), n = composite.rows();
+    const Index c = read<int>(posterior, "classes"), n = composite.rows();
     const std::vector<Component> components =
         read_posterior(posterior, composite.size(), executor);
     MatrixXd mean, second, prob, log_prob;
@@ -570,8 +565,8 @@ Rcpp::List mkprobit_predict_cpp(const Rcpp::List& posterior,
       for (Index k = 0; k < part.spread.cols(); ++k) {
         beyond.emplace_back(composite, part.spread.col(k), executor, 0.0, 0.0);
       }
-      bayeskernel::MultinomialMoments at = bayeskernel::predict_classes(
-          part.q, design, nodes, executor, beyond);
+      bayeskernel::MultinomialMoments at =
+          bayeskernel::predict_classes(part.q, design, nodes, executor, beyond);
       if (components.size() == 1) {
         mean = at.mean.transpose();
         second = at.variance.transpose();
@@ -593,10 +588,10 @@ Rcpp::List mkprobit_predict_cpp(const Rcpp::List& posterior,
       second = (second - mean.cwiseAbs2()).cwiseMax(0.0);
       log_prob = prob.array().log();
     }
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                              Rcpp::Named("var") = to_r(second),
-                              Rcpp::Named("prob") = to_r(prob),
-                              Rcpp::Named("log_prob") = to_r(log_prob));
+    return r_list({{"mean", mean},
+                   {"var", second},
+                   {"prob", prob},
+                   {"log_prob", log_prob}});
   });
 }
 
@@ -609,13 +604,12 @@ Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior,
                               const std::string& combine,
                               const Rcpp::List& settings) {
   return guarded([&] {
-    RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
+    RcppParallelExecutor executor(read<int>(settings, "threads"));
     executor.ask();
-    Composite composite =
-        read_composite(sources, combine, has_bias(posterior));
-    const Index nodes = Rcpp::as<int>(settings["nodes"]);
-    const bool link = Rcpp::as<std::string>(settings["type"]) == "link";
-    const Index c = Rcpp::as<int>(posterior["classes"]), n = composite.rows();
+    Composite composite = read_composite(sources, combine, has_bias(posterior));
+    const Index nodes = read<int>(settings, "nodes");
+    const bool link = read<std::string>(settings, "type") == "link";
+    const Index c = read<int>(posterior, "classes"), n = composite.rows();
     UserCallback user(false);
     const auto collect = [&](Index count, auto&& latent) {
       Rcpp::NumericVector out(Rcpp::Dimension(count, n, c));
@@ -634,13 +628,12 @@ Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior,
           for (Index i = 0; i < n; ++i) to[d + count * (i + n * k)] = f(k, i);
         }
       }
-      return Rcpp::List::create(Rcpp::Named("values") = out);
+      return r_list({{"values", out}});
     };
     if (posterior.containsElementNamed("chains")) {
       SampledPosterior draws(posterior, composite);
-      return collect(draws.count(), [&](Index d, MatrixXd& f) {
-        draws.latent(d, f);
-      });
+      return collect(draws.count(),
+                     [&](Index d, MatrixXd& f) { draws.latent(d, f); });
     }
     const std::vector<Component> components =
         read_posterior(posterior, composite.size(), executor);
@@ -650,9 +643,8 @@ Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior,
       k.emplace_back(composite.regressors(), n);
       composite.block(part.weights, 0, n, scratch, k.back().data());
     }
-    const auto seed =
-        static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
-    const Index count = Rcpp::as<int>(settings["draws"]);
+    const auto seed = read<std::uint64_t>(settings, "seed");
+    const Index count = read<int>(settings, "draws");
     return collect(count, [&](Index d, MatrixXd& f) {
       bayeskernel::Stream stream(seed, 0, bayeskernel::Purpose::predict,
                                  static_cast<std::uint64_t>(d), 0);

@@ -1,24 +1,23 @@
 #include <chrono>
 
-#include "sequential/filter.hpp"
-#include "sequential/posterior.hpp"
-
 #include "glue_common.h"
 #include "glue_kernel.h"
 #include "glue_state.h"
+#include "sequential/filter.hpp"
+#include "sequential/posterior.hpp"
 
 namespace {
 
+using bayeskernel::CandidateSettings;
 using bayeskernel::FilterSettings;
 using bayeskernel::FilterStep;
 using bayeskernel::Grid;
-using bayeskernel::CandidateSettings;
 using bayeskernel::GridState;
 using bayeskernel::Particle;
 using bayeskernel::ParticleFilter;
 using bayeskernel::ParticlePosterior;
-using bayeskernel::SubsetPrior;
 using bayeskernel::StepVariancePrior;
+using bayeskernel::SubsetPrior;
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -40,28 +39,24 @@ StepVariancePrior read_variance(SEXP from) {
 FilterSettings read_filter(const Rcpp::List& settings,
                            const Rcpp::List& prior) {
   FilterSettings out;
-  out.particles = static_cast<Index>(Rcpp::as<double>(settings["particles"]));
-  out.corrected = Rcpp::as<bool>(settings["corrected"]);
-  out.classes = Rcpp::as<bool>(settings["classes"]);
-  out.sweeps = static_cast<Index>(Rcpp::as<double>(settings["sweeps"]));
-  out.ess = Rcpp::as<double>(settings["ess"]);
-  out.temper = Rcpp::as<bool>(settings["temper"]);
-  const std::string scheme = Rcpp::as<std::string>(settings["resampling"]);
+  out.particles = read<Index>(settings, "particles");
+  out.corrected = read<bool>(settings, "corrected");
+  out.classes = read<bool>(settings, "classes");
+  out.sweeps = read<Index>(settings, "sweeps");
+  out.ess = read<double>(settings, "ess");
+  out.temper = read<bool>(settings, "temper");
+  const std::string scheme = read<std::string>(settings, "resampling");
   using bayeskernel::Resampling;
-  out.resampling = scheme == "stratified" ? Resampling::stratified
-                   : scheme == "residual" ? Resampling::residual
+  out.resampling = scheme == "stratified"    ? Resampling::stratified
+                   : scheme == "residual"    ? Resampling::residual
                    : scheme == "multinomial" ? Resampling::multinomial
                                              : Resampling::systematic;
   out.noise = read_variance(prior["noise"]);
   out.spread = read_variance(prior["coef"]);
   out.first_noise = read_variance(prior["first_noise"]);
   out.first_spread = read_variance(prior["first_coef"]);
-  out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
+  out.seed = read<std::uint64_t>(settings, "seed");
   return out;
-}
-
-Rcpp::NumericVector to_numbers(const std::vector<Index>& from) {
-  return Rcpp::NumericVector(from.begin(), from.end());
 }
 
 Rcpp::List state_list(const Grid& grid, const ParticleFilter& filter) {
@@ -82,27 +77,30 @@ Rcpp::List state_list(const Grid& grid, const ParticleFilter& filter) {
     std::copy(particle.latent.begin(), particle.latent.end(),
               z.data() + static_cast<Index>(i) * latent);
   }
-  return Rcpp::List::create(
-      Rcpp::Named("rows") = static_cast<double>(at.rows),
-      Rcpp::Named("points") = to_r(at.points), Rcpp::Named("x") = to_r(at.x),
-      Rcpp::Named("y") = to_r(at.y), Rcpp::Named("gram") = to_r(at.gram),
-      Rcpp::Named("dots") = to_r(at.dots), Rcpp::Named("square") = at.square,
-      Rcpp::Named("gram_rest") = to_r(at.gram_rest),
-      Rcpp::Named("dots_rest") = to_r(at.dots_rest),
-      Rcpp::Named("square_rest") = at.square_rest,
-      Rcpp::Named("size") = to_numbers(size),
-      Rcpp::Named("centre") = to_numbers(centre),
-      Rcpp::Named("noise") = noise, Rcpp::Named("spread") = spread,
-      Rcpp::Named("latent") = to_r(z),
-      Rcpp::Named("log_weight") = filter.log_weights());
+  return r_list({{"rows", static_cast<double>(at.rows)},
+                 {"points", at.points},
+                 {"x", at.x},
+                 {"y", at.y},
+                 {"gram", at.gram},
+                 {"dots", at.dots},
+                 {"square", at.square},
+                 {"gram_rest", at.gram_rest},
+                 {"dots_rest", at.dots_rest},
+                 {"square_rest", at.square_rest},
+                 {"size", size},
+                 {"centre", centre},
+                 {"noise", noise},
+                 {"spread", spread},
+                 {"latent", z},
+                 {"log_weight", filter.log_weights()}});
 }
 
 void check_grid(const CheckedList& list, const GridState& at,
                 const CandidateSettings& settings) {
   const Index given = settings.fixed.cols();
-  const bool wrong = given > 0 ? at.points.cols() != given
-                               : at.points.cols() > std::min(at.rows,
-                                                             settings.most);
+  const bool wrong = given > 0
+                         ? at.points.cols() != given
+                         : at.points.cols() > std::min(at.rows, settings.most);
   if (wrong) list.refuse("points", "not of the right size");
   const bool kept =
       settings.keep_rows || (given == 0 && at.points.cols() < settings.most);
@@ -182,15 +180,14 @@ void restore(const Rcpp::List& from, Index d, const CandidateSettings& of_grid,
 }
 
 Rcpp::List posterior_list(const ParticlePosterior& from) {
-  return Rcpp::List::create(Rcpp::Named("points") = to_r(from.points),
-                            Rcpp::Named("grid_point") =
-                                to_numbers(from.grid_point),
-                            Rcpp::Named("size") = to_numbers(from.size),
-                            Rcpp::Named("centre") = to_numbers(from.centre),
-                            Rcpp::Named("mean") = from.mean,
-                            Rcpp::Named("root") = from.root,
-                            Rcpp::Named("noise") = from.noise,
-                            Rcpp::Named("spread") = from.spread);
+  return r_list({{"points", from.points},
+                 {"grid_point", from.grid_point},
+                 {"size", from.size},
+                 {"centre", from.centre},
+                 {"mean", from.mean},
+                 {"root", from.root},
+                 {"noise", from.noise},
+                 {"spread", from.spread}});
 }
 
 ParticlePosterior read_posterior(const Rcpp::List& from, Index d) {
@@ -205,8 +202,8 @@ ParticlePosterior read_posterior(const Rcpp::List& from, Index d) {
     means += k + 1;
     squares += (k + 1) * (k + 1);
   }
-  out.centre = list.indices("centre", total, 0.0,
-                            static_cast<double>(points) - 1.0);
+  out.centre =
+      list.indices("centre", total, 0.0, static_cast<double>(points) - 1.0);
   out.mean = list.numbers("mean", means);
   if (from.containsElementNamed("root")) {
     out.root = list.numbers("root", squares);
@@ -227,9 +224,9 @@ Rcpp::NumericMatrix step_matrix(const std::vector<FilterStep>& steps) {
                              step.seconds};
     for (int j = 0; j < 7; ++j) out(static_cast<int>(t), j) = values[j];
   }
-  Rcpp::colnames(out) = Rcpp::CharacterVector::create(
-      "log_evidence", "ess", "stages", "resampled", "kernels", "noise",
-      "seconds");
+  Rcpp::colnames(out) =
+      Rcpp::CharacterVector::create("log_evidence", "ess", "stages",
+                                    "resampled", "kernels", "noise", "seconds");
   return out;
 }
 
@@ -238,9 +235,9 @@ Rcpp::NumericMatrix step_matrix(const std::vector<FilterStep>& steps) {
 // Rows of the data in the columns of x; a state of NULL begins a stream.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seqkr_fit_cpp(const Rcpp::NumericMatrix& x,
-                         const Rcpp::NumericVector& y,
-                         const Rcpp::List& kernel, const Rcpp::List& prior,
-                         const Rcpp::List& settings, SEXP state) {
+                         const Rcpp::NumericVector& y, const Rcpp::List& kernel,
+                         const Rcpp::List& prior, const Rcpp::List& settings,
+                         SEXP state) {
   return guarded([&] {
     using Clock = std::chrono::steady_clock;
     const auto began = Clock::now();
@@ -249,20 +246,20 @@ Rcpp::List seqkr_fit_cpp(const Rcpp::NumericMatrix& x,
     const FilterSettings of_filter = read_filter(settings, prior);
     CandidateSettings of_grid;
     of_grid.fixed = map_matrix(settings["grid"]);
-    of_grid.most = static_cast<Index>(Rcpp::as<double>(settings["grid_max"]));
-    of_grid.unique = Rcpp::as<bool>(settings["unique"]);
+    of_grid.most = read<Index>(settings, "grid_max");
+    of_grid.unique = read<bool>(settings, "unique");
     of_grid.keep_rows = of_filter.classes;
-    const Index kmax = static_cast<Index>(Rcpp::as<double>(prior["kmax"]));
-    const SubsetPrior sets(Rcpp::as<double>(prior["lambda"]), kmax,
-                           Rcpp::as<double>(settings["move_rate"]));
+    const Index kmax = read<Index>(prior, "kmax");
+    const SubsetPrior sets(read<double>(prior, "lambda"), kmax,
+                           read<double>(settings, "move_rate"));
     Grid grid(read_kernel(kernel), rows.rows(), of_grid);
-    RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
+    RcppParallelExecutor executor(read<int>(settings, "threads"));
     ParticleFilter filter(grid, sets, of_filter, executor);
     if (!Rf_isNull(state)) {
       restore(state, rows.rows(), of_grid, of_filter, kmax, grid, filter);
     }
     grid.expect(grid.rows() + rows.cols());
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    UserCallback user(read<bool>(settings, "progress"));
     const auto keep_going = user.keep_going();
     std::vector<FilterStep> steps;
     bool interrupted = false;
@@ -270,23 +267,24 @@ Rcpp::List seqkr_fit_cpp(const Rcpp::NumericMatrix& x,
     for (Index t = 0; t < rows.cols() && !interrupted; ++t) {
       steps.push_back(filter.step(rows.col(t).data(), responses[t]));
       const auto now = Clock::now();
-      steps.back().seconds = std::chrono::duration<double>(now - before).count();
+      steps.back().seconds =
+          std::chrono::duration<double>(now - before).count();
       before = now;
       interrupted = !keep_going({static_cast<double>(t + 1),
                                  static_cast<double>(rows.cols()), "rows"});
     }
     const Rcpp::List reached = state_list(grid, filter);
     if (!interrupted) {
-      filter.finish(static_cast<Index>(Rcpp::as<double>(settings["finish"])));
+      filter.finish(read<Index>(settings, "finish"));
     }
-    return Rcpp::List::create(
-        Rcpp::Named("steps") = step_matrix(steps),
-        Rcpp::Named("state") = reached,
-        Rcpp::Named("posterior") = posterior_list(
-            bayeskernel::posterior_of(filter.particles(), grid, kmax)),
-        Rcpp::Named("interrupted") = interrupted,
-        Rcpp::Named("seconds") =
-            std::chrono::duration<double>(Clock::now() - began).count());
+    return r_list(
+        {{"steps", step_matrix(steps)},
+         {"state", reached},
+         {"posterior", posterior_list(bayeskernel::posterior_of(
+                           filter.particles(), grid, kmax))},
+         {"interrupted", interrupted},
+         {"seconds",
+          std::chrono::duration<double>(Clock::now() - began).count()}});
   });
 }
 
@@ -309,9 +307,8 @@ Rcpp::List seqkr_predict_cpp(const Rcpp::List& posterior,
     for (Index first = 0; first < n; first += part) {
       const Index size = std::min(part, n - first);
       MatrixXd m(count, size), v(count, size);
-      bayeskernel::particle_moments(at, function,
-                                    rows.middleCols(first, size), executor, m,
-                                    v);
+      bayeskernel::particle_moments(at, function, rows.middleCols(first, size),
+                                    executor, m, v);
       for (Index i = 0; i < size; ++i) {
         const auto f = m.col(i).array();
         const double center = f.mean();
@@ -327,13 +324,12 @@ Rcpp::List seqkr_predict_cpp(const Rcpp::List& posterior,
         }
         sum /= static_cast<double>(count);
         prob[first + i] = sum;
-        sd[first + i] = std::sqrt(std::max(
-            squares / static_cast<double>(count) - sum * sum, 0.0));
+        sd[first + i] = std::sqrt(
+            std::max(squares / static_cast<double>(count) - sum * sum, 0.0));
       }
     }
-    return Rcpp::List::create(
-        Rcpp::Named("mean") = to_r(mean), Rcpp::Named("var") = to_r(variance),
-        Rcpp::Named("prob") = to_r(prob), Rcpp::Named("prob_sd") = to_r(sd));
+    return r_list(
+        {{"mean", mean}, {"var", variance}, {"prob", prob}, {"prob_sd", sd}});
   });
 }
 
@@ -351,7 +347,6 @@ Rcpp::List seqkr_latent_cpp(const Rcpp::List& posterior,
     MatrixXd mean(count, rows.cols()), variance(count, rows.cols());
     bayeskernel::particle_moments(at, read_kernel(kernel), rows, executor, mean,
                                   variance);
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                              Rcpp::Named("var") = to_r(variance));
+    return r_list({{"mean", mean}, {"var", variance}});
   });
 }

@@ -1,9 +1,9 @@
+#include "glue_stream.h"
+
 #include <optional>
 
-#include "linear/stochastic.hpp"
-
 #include "glue_bsvm_posterior.h"
-#include "glue_stream.h"
+#include "linear/stochastic.hpp"
 
 namespace {
 
@@ -13,8 +13,8 @@ bayeskernel::StochasticSettings read_stochastic(const Rcpp::List& settings,
   const Rcpp::NumericVector batch = settings["batch_size"];
   out.batch_rows = batch.size() > 0 ? static_cast<Index>(batch[0])
                                     : std::max<Index>(256, 4 * columns);
-  out.epochs = Rcpp::as<int>(settings["epochs"]);
-  out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
+  out.epochs = read<int>(settings, "epochs");
+  out.seed = read<std::uint64_t>(settings, "seed");
   return out;
 }
 
@@ -36,7 +36,7 @@ struct SviFit {
             row_moments && remote == nullptr, read_open_model(settings, open)),
         stochastic(read_stochastic(settings, rows.x_columns())) {
     if (remote != nullptr) fit.delegate(remote->mean_field());
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    UserCallback user(read<bool>(settings, "progress"));
     std::optional<bayeskernel::MeanFieldStart> start;
     if (stochastic.epochs > 0) {
       bayeskernel::StochasticFit epochs(rows, prior, executor, stochastic,
@@ -60,11 +60,11 @@ struct SviFit {
       }
       control.max_passes = 1;
     }
-    result = fit.run(control,
-                     interrupted ? [](const bayeskernel::Progress&) {
-                       return true;
-                     } : user.keep_going(),
-                     start ? &*start : nullptr);
+    result =
+        fit.run(control,
+                interrupted ? [](const bayeskernel::Progress&) { return true; }
+                            : user.keep_going(),
+                start ? &*start : nullptr);
     result.interrupted = result.interrupted || interrupted;
     usable = !result.bound.empty();
   }
@@ -136,7 +136,7 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     }
     rows.finish(input.group_begin);
     RcppParallelExecutor executor(
-        useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+        useful_threads(rows, read<int>(settings, "threads")));
     const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
         read_open(element(data, "open"), input.order, rows.residual, blocks);
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
@@ -147,9 +147,8 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       if (read_family(settings) == bayeskernel::Family::hinge &&
           residuals == nullptr && !svi.result.interrupted) {
         const bool whole = finished(executor, [&] {
-          out["influence"] =
-              response_list(rows, blocks, executor, svi.fit, input.order,
-                            remote.get());
+          out["influence"] = response_list(rows, blocks, executor, svi.fit,
+                                           input.order, remote.get());
         });
         if (!whole) {
           Rcpp::List status = out["status"];
@@ -168,13 +167,13 @@ Rcpp::List bsvm_stream_cpp(const Rcpp::List& stream, const Rcpp::List& prior,
                            const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    StreamInput input(stream, Rcpp::as<int>(settings["threads"]));
+    StreamInput input(stream, read<int>(settings, "threads"));
     const bayeskernel::Prior blocks = read_prior(prior);
     const ProcessInput processes(stream, input.rows, input.executor, blocks);
     const SviFit svi(processes.rows(), blocks, input.executor, settings, false,
                      processes.open());
-    Rcpp::List out = svi_list(svi, blocks, bayeskernel::WideBlock(),
-                              seconds_since(start));
+    Rcpp::List out =
+        svi_list(svi, blocks, bayeskernel::WideBlock(), seconds_since(start));
     out["processes"] = processes.answer();
     return out;
   });

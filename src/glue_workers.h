@@ -10,9 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "linear/mean_field.hpp"
-
 #include "glue_gpsvm_sites.h"
+#include "linear/mean_field.hpp"
 
 // On the master. A task is a list with its `step`, that all workers are told,
 // and parts of their own.
@@ -24,9 +23,9 @@ class RemoteRows {
   // says, further elements.
   explicit RemoteRows(const Rcpp::List& remote,
                       const Rcpp::List& task = Rcpp::List())
-      : ask_(Rcpp::as<Rcpp::Function>(remote["ask"])), task_(task) {
-    const auto row = Rcpp::as<std::vector<double>>(remote["row"]);
-    const auto group = Rcpp::as<std::vector<double>>(remote["group"]);
+      : ask_(read<Rcpp::Function>(remote, "ask")), task_(task) {
+    const auto row = read<std::vector<double>>(remote, "row");
+    const auto group = read<std::vector<double>>(remote, "group");
     row_.assign(row.begin(), row.end());
     group_.assign(group.begin(), group.end());
   }
@@ -80,9 +79,8 @@ class RemoteRows {
             [this](const bayeskernel::SiteRows& from) {
               Rcpp::List own(workers());
               for (int k = 0; k < workers(); ++k) {
-                own[k] = Rcpp::List::create(
-                    Rcpp::Named("kappa") = part(from.kappa, k),
-                    Rcpp::Named("b") = part(from.b, k));
+                own[k] = r_list(
+                    {{"kappa", part(from.kappa, k)}, {"b", part(from.b, k)}});
               }
               check(ask_(start("set messages"), own));
             }};
@@ -95,7 +93,7 @@ class RemoteRows {
       add(answers, false, out);
       double change = 0.0;
       for (const Rcpp::List one : answers) {
-        change = std::max(change, Rcpp::as<double>(one["change"]));
+        change = std::max(change, read<double>(one, "change"));
       }
       return change;
     };
@@ -178,16 +176,15 @@ class RemoteRows {
       task["mean"] = to_r(q->mean.x);
       task["whitener"] = to_r(q->whitener());
       for (int k = 0; group_.back() > 0 && k < workers(); ++k) {
-        own[k] = Rcpp::List::create(
-            Rcpp::Named("effects") = columns(q->mean.group, 1, k),
-            Rcpp::Named("loading") =
-                columns(q->eliminated().loading(), q->mean.group.rows(), k),
-            Rcpp::Named("inverse") =
-                columns(q->eliminated().inverse(), q->mean.group.rows(), k),
-            Rcpp::Named("spread") =
-                q->reads_spread()
-                    ? columns(q->spread(), q->mean.group.rows(), k)
-                    : Rcpp::NumericMatrix(0, 0));
+        own[k] = r_list(
+            {{"effects", columns(q->mean.group, 1, k)},
+             {"loading",
+              columns(q->eliminated().loading(), q->mean.group.rows(), k)},
+             {"inverse",
+              columns(q->eliminated().inverse(), q->mean.group.rows(), k)},
+             {"spread", q->reads_spread()
+                            ? columns(q->spread(), q->mean.group.rows(), k)
+                            : Rcpp::NumericMatrix(0, 0)}});
       }
     }
     return check(ask_(task, own));
@@ -249,10 +246,10 @@ class RemoteRows {
       sums.curvature.gram = map_matrix(shard["curvature"]);
       sums.newton.gram = map_matrix(shard["newton"]);
       sums.linear.x = map_vector(shard["gradient"]);
-      sums.bound = Rcpp::as<double>(shard["bound"]);
-      sums.margin = Rcpp::as<double>(shard["margin"]);
-      sums.power = Rcpp::as<double>(shard["power"]);
-      sums.squares = Rcpp::as<double>(shard["squares"]);
+      sums.bound = read<double>(shard, "bound");
+      sums.margin = read<double>(shard, "margin");
+      sums.power = read<double>(shard, "power");
+      sums.squares = read<double>(shard, "squares");
       out.add(sums, with_newton);
     });
     for (int k = 0; group_.back() > 0 && k < workers(); ++k) {
@@ -312,7 +309,7 @@ class RowWorker {
   // `begin`: the chunks, from 0, that the shards begin with, then their number.
   Rcpp::List run(const Rcpp::List& task, const Rcpp::List& own,
                  const Rcpp::IntegerVector& begin) {
-    const std::string step = Rcpp::as<std::string>(task["step"]);
+    const std::string step = read<std::string>(task, "step");
     if (step == "messages") return messages();
     if (step == "set messages") return set_messages(own);
     if (step == "left out") return left_out();
@@ -350,7 +347,7 @@ class RowWorker {
 
   void set_noise(const Rcpp::List& task) {
     bayeskernel::NoisePosterior noise;
-    noise.precision = Rcpp::as<double>(task["noise"]);
+    noise.precision = read<double>(task, "noise");
     rules_.set_noise(noise.noise());
     share_.setZero(model_.atoms != nullptr ? rows_.rows() : 0);
     rules_.set_share(share_);
@@ -361,10 +358,10 @@ class RowWorker {
     using bayeskernel::Second;
     set_noise(task);
     const bayeskernel::Rule& rule = start ? rules_.start() : rules_.later();
-    const bool with_newton = Rcpp::as<bool>(task["newton"]);
+    const bool with_newton = read<bool>(task, "newton");
     bayeskernel::RowStore store;
     VectorXd kappa;
-    if (Rcpp::as<bool>(task["kappa"])) {
+    if (read<bool>(task, "kappa")) {
       kappa.resize(rows_.rows());
       store.kappa = kappa.data();
     }
@@ -389,9 +386,7 @@ class RowWorker {
     bayeskernel::Sums sums;
     pass_.run(at_, rules_.later(), bayeskernel::Second::none, sums, store,
               bayeskernel::Gather::nothing);
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                              Rcpp::Named("variance") = to_r(variance),
-                              Rcpp::Named("share") = to_r(share_));
+    return r_list({{"mean", mean}, {"variance", variance}, {"share", share_}});
   }
 
   void open_sites(bool anew) {
@@ -411,8 +406,8 @@ class RowWorker {
                    const Rcpp::IntegerVector& begin) {
     using bayeskernel::SiteStep;
     open_sites(step == "cold");
-    site_pass_->rule.damping = Rcpp::as<double>(task["damping"]);
-    site_pass_->rule.noise_variance = Rcpp::as<double>(task["noise"]);
+    site_pass_->rule.damping = read<double>(task, "damping");
+    site_pass_->rule.noise_variance = read<double>(task, "noise");
     return shards(begin, false, [&](Index from, Index to) {
       bayeskernel::Sums sums;
       site_pass_->run_shard(step == "cold"   ? SiteStep::cold
@@ -480,12 +475,11 @@ class RowWorker {
     for (R_xlen_t s = 0; s + 1 < begin.size(); ++s) {
       list[s] = run(begin[s], begin[s + 1]);
     }
-    Rcpp::List out = Rcpp::List::create(Rcpp::Named("shards") = list);
+    Rcpp::List out = r_list({{"shards", list}});
     if (rows_.groups() == 0) return out;
-    Rcpp::List groups = Rcpp::List::create(
-        Rcpp::Named("cross") = to_r(groups_.curvature.cross),
-        Rcpp::Named("gram") = to_r(groups_.curvature.group_gram),
-        Rcpp::Named("gradient") = to_r(groups_.linear.group));
+    Rcpp::List groups = r_list({{"cross", groups_.curvature.cross},
+                                {"gram", groups_.curvature.group_gram},
+                                {"gradient", groups_.linear.group}});
     if (with_newton) {
       groups["newton_cross"] = to_r(groups_.newton.cross);
       groups["newton_gram"] = to_r(groups_.newton.group_gram);
@@ -495,13 +489,13 @@ class RowWorker {
   }
 
   static Rcpp::List sums_list(const bayeskernel::Sums& sums) {
-    return Rcpp::List::create(
-        Rcpp::Named("curvature") = to_r(sums.curvature.gram),
-        Rcpp::Named("newton") = to_r(sums.newton.gram),
-        Rcpp::Named("gradient") = to_r(sums.linear.x),
-        Rcpp::Named("bound") = sums.bound, Rcpp::Named("margin") = sums.margin,
-        Rcpp::Named("power") = sums.power,
-        Rcpp::Named("squares") = sums.squares);
+    return r_list({{"curvature", sums.curvature.gram},
+                   {"newton", sums.newton.gram},
+                   {"gradient", sums.linear.x},
+                   {"bound", sums.bound},
+                   {"margin", sums.margin},
+                   {"power", sums.power},
+                   {"squares", sums.squares}});
   }
 
   const bayeskernel::RowSource& rows_;
