@@ -12,8 +12,7 @@ using bayeskernel::BarkChain;
 using bayeskernel::BarkData;
 using bayeskernel::BarkPrior;
 using bayeskernel::BarkState;
-using bayeskernel::ColumnBlocks;
-using bayeskernel::GroupCodes;
+using bayeskernel::BlockFacts;
 using bayeskernel::InclusionPrior;
 using bayeskernel::IndicatorVector;
 using bayeskernel::PrecisionPrior;
@@ -26,27 +25,6 @@ using Eigen::VectorXd;
 inline std::vector<double> read_weights(const Rcpp::List& from) {
   return read_or<std::vector<double>>(from, "weights", {});
 }
-
-// Blocks of columns beside the kernels: whether there is a linear part, and how
-// many levels the factors of random intercepts have.
-struct BlockFacts {
-  bool linear = false;
-  std::vector<Index> levels;
-
-  Index blocks() const {
-    return static_cast<Index>(levels.size()) + (linear ? 1 : 0);
-  }
-  // Of rows with these predictors and levels; levels of no length are effects
-  // that the rows do not have.
-  ColumnBlocks rows(const Eigen::Ref<const MatrixXd>& x,
-                    const Eigen::MatrixXi& level) const {
-    GroupCodes groups{level, levels};
-    if (level.size() == 0 && !levels.empty()) {
-      groups.level.setConstant(x.rows(), groups.factors(), -1);
-    }
-    return bayeskernel::column_blocks(x, linear, groups);
-  }
-};
 
 inline BlockFacts read_block_facts(const Rcpp::List& from) {
   BlockFacts out;

@@ -14,9 +14,11 @@
 #include "prior/blocks.hpp"
 #include "prior/indicators.hpp"
 #include "prior/wide_block.hpp"
+#include "rows/order.hpp"
 #include "rows/pack.hpp"
 
 using bayeskernel::Block;
+using bayeskernel::by_row;
 using bayeskernel::Index;
 using bayeskernel::MatrixXd;
 using bayeskernel::VectorXd;
@@ -46,21 +48,12 @@ inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
     out.kept.push_back(
         {std::move(codes), read<int>(term, "members"), map_matrix(term["z"])});
   }
-  const Index n = out.x.rows();
-  out.order.resize(n);
   const Rcpp::IntegerVector group = data["group"];
-  if (group.size() == 0) {
-    for (Index i = 0; i < n; ++i) out.order[i] = i;
-    return out;
-  }
-  const Index groups = read<int>(data, "n_groups");
-  out.group_begin.assign(groups + 1, 0);
-  for (const int g : group) ++out.group_begin[g];
-  for (Index g = 0; g < groups; ++g) {
-    out.group_begin[g + 1] += out.group_begin[g];
-  }
-  std::vector<Index> next(out.group_begin.begin(), out.group_begin.end() - 1);
-  for (Index i = 0; i < n; ++i) out.order[next[group[i] - 1]++] = i;
+  bayeskernel::GroupOrder by_group = bayeskernel::group_order(
+      group.begin(), out.x.rows(),
+      group.size() > 0 ? read<int>(data, "n_groups") : 0);
+  out.order = std::move(by_group.order);
+  out.group_begin = std::move(by_group.begin);
   return out;
 }
 
@@ -192,6 +185,25 @@ inline bayeskernel::Prior read_prior(const Rcpp::List& prior) {
   return out;
 }
 
+// What an export of the linear model is given; the model points at the units.
+struct LinearInput {
+  LinearInput(const Rcpp::List& lists, const Rcpp::List& priors,
+              const Rcpp::List& settings)
+      : data(read_data(lists)),
+        prior(read_prior(priors)),
+        units(read_atoms(element(lists, "atoms"), data.order)),
+        model(read_row_model(settings)) {
+    if (!units.unit.empty()) model.atoms = &units;
+  }
+  LinearInput(const LinearInput&) = delete;
+  LinearInput& operator=(const LinearInput&) = delete;
+
+  bayeskernel::ColumnData data;
+  bayeskernel::Prior prior;
+  bayeskernel::AtomUnits units;
+  bayeskernel::RowModel model;
+};
+
 // Threads pay off only above about this much work in a pass.
 inline int useful_threads(const bayeskernel::RowSource& rows, int threads) {
   const double width = static_cast<double>(rows.x_columns() + rows.z_columns());
@@ -247,14 +259,6 @@ struct ModelRows {
     viewed.emplace(data, unit, width > 0 ? width + data.z.cols() : 0);
   }
 };
-
-// E f and Var f in the order of the user's rows.
-inline VectorXd restore_order(const VectorXd& v,
-                              const std::vector<Index>& order) {
-  VectorXd out(v.size());
-  for (Index i = 0; i < v.size(); ++i) out[order[i]] = v[i];
-  return out;
-}
 
 // Without selection `from` is NULL and the result has no columns.
 inline bayeskernel::Selection read_selection(SEXP from) {
@@ -348,24 +352,5 @@ inline bayeskernel::MissingPattern read_missing(
   }
   return out;
 }
-
-// Where the missing values are: the user's row and the predictor, counted from
-// 1, in the order of the core.
-struct MissingPlaces {
-  MissingPlaces(const bayeskernel::MissingPattern& missing,
-                const std::vector<Index>& order)
-      : row(missing.count), predictor(missing.count) {
-    const std::vector<Index> of = missing.predictor_of_values();
-    Index at = 0;
-    for (const auto& r : missing.rows) {
-      for (Index j = 0; j < missing.width(r); ++j, ++at) {
-        row[at] = static_cast<int>(order[r.row]) + 1;
-        predictor[at] = static_cast<int>(of[at]) + 1;
-      }
-    }
-  }
-
-  Rcpp::IntegerVector row, predictor;
-};
 
 #endif

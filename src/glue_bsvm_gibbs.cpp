@@ -1,7 +1,7 @@
 #include <memory>
-#include <numeric>
 
 #include "gibbs/missing_averages.hpp"
+#include "gibbs/missing_summary.hpp"
 #include "gibbs/model_recorder.hpp"
 #include "glue_bsvm_chain.h"
 #include "glue_influence.h"
@@ -126,69 +126,24 @@ void start_selection(const Rcpp::List& settings,
   state.precision = read<double>(list, "precision");
 }
 
-// Positions of the missing values by the user's row, then by predictor.
-std::vector<Index> user_order(const MissingPlaces& places) {
-  std::vector<Index> order(places.row.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-    return places.row[a] != places.row[b]
-               ? places.row[a] < places.row[b]
-               : places.predictor[a] < places.predictor[b];
-  });
-  return order;
+Rcpp::List value_list(const bayeskernel::ValueSummary& from) {
+  return r_list({{"row", from.row},
+                 {"predictor", from.predictor},
+                 {"mean", from.mean},
+                 {"var", from.variance}});
 }
 
-Rcpp::NumericVector pick(const Eigen::ArrayXd& from,
-                         const std::vector<Index>& order) {
-  Rcpp::NumericVector out(order.size());
-  for (std::size_t k = 0; k < order.size(); ++k) out[k] = from[order[k]];
-  return out;
-}
-
-// Averages over the draws of all chains: missing values on the scale of the
-// data, and the rows they are in.
-Rcpp::List value_list(const MissingAverages& all, const MissingPlaces& places,
-                      const bayeskernel::ModelRecorder& recorder) {
-  const std::vector<Index> order = user_order(places);
-  Eigen::ArrayXd mean = all.value.mean, var = all.value.variance();
-  Rcpp::IntegerVector row(order.size()), predictor(order.size());
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    const Index value = order[k];
-    const double scale = recorder.scale_of(value);
-    mean[value] = recorder.center_of(value) + scale * mean[value];
-    var[value] *= scale * scale;
-    row[k] = places.row[value];
-    predictor[k] = places.predictor[value];
-  }
-  return r_list({{"row", row},
-                 {"predictor", predictor},
-                 {"mean", pick(mean, order)},
-                 {"var", pick(var, order)}});
-}
-
-Rcpp::List fitted_list(const MissingAverages& all,
-                       const MissingPattern& missing,
-                       const std::vector<Index>& row_order) {
-  std::vector<Index> order(missing.rows.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  const auto user_row = [&](Index k) { return row_order[missing.rows[k].row]; };
-  std::sort(order.begin(), order.end(),
-            [&](Index a, Index b) { return user_row(a) < user_row(b); });
-  Rcpp::IntegerVector row(order.size());
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    row[k] = static_cast<int>(user_row(order[k])) + 1;
-  }
-  Rcpp::List out =
-      r_list({{"row", row},
-              {"mean", pick(all.f.mean, order)},
-              {"var", pick(all.f.variance(), order)},
-              {"probit", pick(all.probit.mean, order)},
-              {"probit_sd", pick(all.probit.variance().sqrt(), order)},
-              {"hinge", pick(all.hinge.mean, order)},
-              {"hinge_sd", pick(all.hinge.variance().sqrt(), order)}});
-  if (all.logit.mean.size() > 0) {
-    out["logit"] = pick(all.logit.mean, order);
-    out["logit_sd"] = pick(all.logit.variance().sqrt(), order);
+Rcpp::List fitted_list(const bayeskernel::IncompleteRows& from) {
+  Rcpp::List out = r_list({{"row", from.row},
+                           {"mean", from.mean},
+                           {"var", from.variance},
+                           {"probit", from.probit},
+                           {"probit_sd", from.probit_sd},
+                           {"hinge", from.hinge},
+                           {"hinge_sd", from.hinge_sd}});
+  if (from.logit.size() > 0) {
+    out["logit"] = to_r(from.logit);
+    out["logit_sd"] = to_r(from.logit_sd);
   }
   return out;
 }
@@ -199,23 +154,21 @@ Rcpp::List fitted_list(const MissingAverages& all,
 Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                           const Rcpp::List& settings) {
   return guarded([&] {
-    const bayeskernel::ColumnData input = read_data(data);
-    bayeskernel::Prior blocks = read_prior(prior);
-    RowModel model = read_row_model(settings);
-    const SEXP atoms = element(data, "atoms");
-    const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
-    if (!Rf_isNull(atoms)) model.atoms = &units;
+    LinearInput in(data, prior, settings);
+    const bayeskernel::ColumnData& input = in.data;
+    bayeskernel::Prior& blocks = in.prior;
+    const RowModel& model = in.model;
     const Selection selection = read_selection(element(data, "selection"));
     const SEXP predictors = element(data, "holes");
     const MissingPattern missing = read_missing(predictors, input.order);
-    const MissingPlaces places(missing, input.order);
+    const bayeskernel::MissingPlaces places(missing, input.order);
     const bool incomplete = missing.predictors() > 0;
     bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
     bayeskernel::WideBlock wide;
     if (!incomplete && selection.size() == 0) {
       wide = bayeskernel::reduce_wide(rows, blocks);
     }
-    rows.finish(input.group_begin, units.unit);
+    rows.finish(input.group_begin, in.units.unit);
 
     ChainRun<ModelChain> run(
         settings, useful_threads(rows, read<int>(settings, "threads")));
@@ -254,7 +207,7 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       scale.center = map_vector(list["center"]);
       scale.scale = map_vector(list["scale_x"]);
       if (read<bool>(settings, "keep_imputed")) {
-        scale.order = user_order(places);
+        scale.order = places.by_row();
       }
     }
     const bayeskernel::ModelRecorder recorder(
@@ -280,14 +233,16 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     return r_list(
         {{"draws", draws},
          {"states", states},
-         {"holes",
-          incomplete ? SEXP(value_list(all, places, recorder)) : R_NilValue},
+         {"holes", incomplete ? SEXP(value_list(bayeskernel::summarize_values(
+                                    all, places, recorder)))
+                              : R_NilValue},
          {"fitted_holes", incomplete
-                              ? SEXP(fitted_list(all, missing, input.order))
+                              ? SEXP(fitted_list(bayeskernel::summarize_rows(
+                                    all, missing, input.order)))
                               : R_NilValue},
          {"share",
           model.atoms != nullptr
-              ? SEXP(to_r(restore_order(VectorXd(all_share.mean), input.order)))
+              ? SEXP(to_r(by_row(VectorXd(all_share.mean), input.order)))
               : R_NilValue},
          {"status", jitter_status(run)}});
   });

@@ -72,9 +72,9 @@ inline void add_row_moments(const bayeskernel::MeanFieldFit& fit,
     variance = map_vector(rows["variance"]);
     share = map_vector(rows["share"]);
   }
-  out["mean"] = to_r(restore_order(mean, order));
-  out["variance_f"] = to_r(restore_order(variance, order));
-  if (atoms) out["share"] = to_r(restore_order(share, order));
+  out["mean"] = to_r(by_row(mean, order));
+  out["variance_f"] = to_r(by_row(variance, order));
+  if (atoms) out["share"] = to_r(by_row(share, order));
 }
 
 // By linear response, whose covariance of theta is more of the truth than q's;

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "gibbs/missing_summary.hpp"
 #include "glue_bsvm_posterior.h"
 #include "glue_process_rows.h"
 #include "selection/screen.hpp"
@@ -29,7 +30,7 @@ Rcpp::List selection_list(const ColumnSearch& search,
 Rcpp::List missing_list(const MeanFieldFit& fit, const MissingPattern& missing,
                         const std::vector<Index>& order) {
   const bayeskernel::MissingPosterior& q = fit.accepted().missing;
-  const MissingPlaces places(missing, order);
+  const bayeskernel::MissingPlaces places(missing, order);
   return r_list({{"row", places.row},
                  {"predictor", places.predictor},
                  {"mean", q.mean},
@@ -48,22 +49,21 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                        const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    const bayeskernel::ColumnData input = read_data(data);
-    bayeskernel::Prior blocks = read_prior(prior);
+    LinearInput in(data, prior, settings);
+    const bayeskernel::ColumnData& input = in.data;
+    bayeskernel::Prior& blocks = in.prior;
+    bayeskernel::RowModel& model = in.model;
     const SEXP selected = element(data, "selection");
     const Selection selection = read_selection(selected);
     const MissingPattern missing =
         read_missing(element(data, "holes"), input.order);
     const bool complete = missing.predictors() == 0;
-    const SEXP atoms = element(data, "atoms");
-    const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
-    bayeskernel::RowModel model = read_row_model(settings);
-    if (!Rf_isNull(atoms)) model.atoms = &units;
     const SEXP open = element(data, "open");
     const bool fixed = complete && selection.size() == 0;
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
-    ModelRows kept(input, fixed, units.unit, blocks, fixed && Rf_isNull(open),
-                   ProcessInput::width(data), remote != nullptr);
+    ModelRows kept(input, fixed, in.units.unit, blocks,
+                   fixed && Rf_isNull(open), ProcessInput::width(data),
+                   remote != nullptr);
     const bayeskernel::WideBlock& wide = kept.wide;
     RcppParallelExecutor executor(
         useful_threads(kept.source(), read<int>(settings, "threads")));
@@ -124,9 +124,8 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       }
       add_row_moments(fit, input.order, remote.get(), out);
       if (search) {
-        out["mean"] = to_r(restore_order(search->row_mean(), input.order));
-        out["variance_f"] =
-            to_r(restore_order(search->row_variance(), input.order));
+        out["mean"] = to_r(by_row(search->row_mean(), input.order));
+        out["variance_f"] = to_r(by_row(search->row_variance(), input.order));
       }
     }
     if (pulls && !result.bound.empty()) {
@@ -135,8 +134,8 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
           search ? seen : kept.packed, model, fit.accepted().noise.noise(),
           search ? search->row_mean() : fit.mean(),
           search ? search->row_variance() : fit.variance());
-      out["kappa"] = to_r(restore_order(at.kappa, input.order));
-      out["pull"] = to_r(restore_order(at.pull, input.order));
+      out["kappa"] = to_r(by_row(at.kappa, input.order));
+      out["pull"] = to_r(by_row(at.pull, input.order));
     }
     out["usable"] = !result.bound.empty();
     out["processes"] = processes.answer();

@@ -119,6 +119,14 @@ inline Eigen::Map<const Eigen::VectorXd> map_vector(SEXP x) {
   return Eigen::Map<const Eigen::VectorXd>(r_numbers(x), Rf_xlength(x));
 }
 
+inline Eigen::Map<const Eigen::VectorXi> map_integers(SEXP x) {
+  // A coerced copy would be gone before the view.
+  if (TYPEOF(x) != INTSXP) {
+    throw bayeskernel::ArgumentError("something is not of whole numbers");
+  }
+  return Eigen::Map<const Eigen::VectorXi>(INTEGER(x), Rf_xlength(x));
+}
+
 // Runs blocks on RcppParallel, whose headers glue_shared.cpp alone reads. TBB
 // does not survive a fork: a child process runs serially.
 class RcppParallelExecutor final : public bayeskernel::Executor {
@@ -136,6 +144,9 @@ class RcppParallelExecutor final : public bayeskernel::Executor {
   }
   // For long blocks. Only the main thread looks, every tenth of a second.
   void look();
+  std::function<void()> looks() {
+    return [this] { look(); };
+  }
 
  private:
   int threads_;

@@ -88,27 +88,25 @@ Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
 
 void add_rows(const EpOutcome& out, const bayeskernel::RowModel& model,
               const std::vector<Index>& order, Rcpp::List& list) {
-  const auto by_row = [&](const VectorXd& v) {
-    return to_r(restore_order(v, order));
-  };
-  list["mean"] = by_row(out.rows.mean);
-  list["variance_f"] = by_row(out.rows.variance);
-  list["loo"] = by_row(out.rows.leave_one_out);
+  const auto rows = [&](const VectorXd& v) { return to_r(by_row(v, order)); };
+  list["mean"] = rows(out.rows.mean);
+  list["variance_f"] = rows(out.rows.variance);
+  list["loo"] = rows(out.rows.leave_one_out);
   if (out.rows.expected.size() > 0) {
-    list["expected"] = by_row(out.rows.expected);
+    list["expected"] = rows(out.rows.expected);
   }
   if (model.atoms != nullptr) {
     list["loo_atom"] = list["loo"];
     list["loo"] = to_r(
         bayeskernel::unit_leave_one_out(*model.atoms, out.rows.leave_one_out));
-    list["share"] = by_row(out.sites.share);
+    list["share"] = rows(out.sites.share);
   }
   list["sites"] =
-      r_list({{"kappa", by_row(out.sites.kappa)}, {"b", by_row(out.sites.b)}});
-  list["cavity"] = r_list({{"mean", by_row(out.sites.cavity_mean)},
-                           {"var", by_row(out.sites.cavity_variance)}});
-  list["left_out"] = r_list({{"mean", by_row(out.rows.left_out.mean)},
-                             {"var", by_row(out.rows.left_out.variance)}});
+      r_list({{"kappa", rows(out.sites.kappa)}, {"b", rows(out.sites.b)}});
+  list["cavity"] = r_list({{"mean", rows(out.sites.cavity_mean)},
+                           {"var", rows(out.sites.cavity_variance)}});
+  list["left_out"] = r_list({{"mean", rows(out.rows.left_out.mean)},
+                             {"var", rows(out.rows.left_out.variance)}});
 }
 
 // The covariance of theta over samples, and what the rows imply of the learning
@@ -128,23 +126,11 @@ Rcpp::List ep_status(const EpOutcome& outcome, bool interrupted, double jitter,
                  {"seconds", seconds}});
 }
 
-// Numbers by row as the core has its rows.
-VectorXd in_order(const Eigen::Map<const VectorXd>& from,
-                  const std::vector<Index>& order) {
-  const Index n = static_cast<Index>(order.size());
-  if (from.size() != n) {
-    throw bayeskernel::ArgumentError("numbers of other rows");
-  }
-  VectorXd out(n);
-  for (Index i = 0; i < n; ++i) out[i] = from[order[i]];
-  return out;
-}
-
 // Messages of an earlier fit to the same rows, `sites` of its answer.
 void start_from(const Rcpp::List& messages, const std::vector<Index>& order,
                 bayeskernel::EpFit& fit) {
-  fit.start_from(in_order(map_vector(messages["kappa"]), order),
-                 in_order(map_vector(messages["b"]), order));
+  fit.start_from(bayeskernel::by_position(map_vector(messages["kappa"]), order),
+                 bayeskernel::by_position(map_vector(messages["b"]), order));
 }
 
 }  // namespace
@@ -157,16 +143,14 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                          const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    const bayeskernel::ColumnData input = read_data(data);
-    bayeskernel::Prior blocks = read_prior(prior);
-    const SEXP atoms = element(data, "atoms");
-    const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
-    bayeskernel::RowModel model = read_row_model(settings);
+    LinearInput in(data, prior, settings);
+    const bayeskernel::ColumnData& input = in.data;
+    bayeskernel::Prior& blocks = in.prior;
+    bayeskernel::RowModel& model = in.model;
     if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
-    if (!Rf_isNull(atoms)) model.atoms = &units;
     const SEXP open = element(data, "open");
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
-    ModelRows kept(input, true, units.unit, blocks, Rf_isNull(open),
+    ModelRows kept(input, true, in.units.unit, blocks, Rf_isNull(open),
                    ProcessInput::width(data),
                    // Evidence by group reads the rows here, again and again.
                    remote != nullptr && input.group_begin.empty());
@@ -189,7 +173,8 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     fit.watch(user.keep_going());
     const SEXP own = element(data, "units");
     if (!Rf_isNull(own)) {
-      const VectorXd numbers = in_order(map_vector(own), input.order);
+      const VectorXd numbers =
+          bayeskernel::by_position(map_vector(own), input.order);
       fit.units.assign(numbers.data(), numbers.data() + numbers.size());
     }
     if (remote) {
@@ -205,8 +190,9 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       const SEXP copies = element(settings, "copies");
       outcome = bayeskernel::fit_linear_ep(
           fit, model.noise, grid, control, read_or(settings, "by_group", false),
-          Rf_isNull(copies) ? VectorXd()
-                            : in_order(map_vector(copies), input.order));
+          Rf_isNull(copies)
+              ? VectorXd()
+              : bayeskernel::by_position(map_vector(copies), input.order));
       out = outcome_list(outcome, blocks, wide, model);
       add_rows(outcome, model, input.order, out);
       if (model.atoms == nullptr) {
@@ -332,7 +318,7 @@ Rcpp::List selection_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                     {"effect_var", found.effect_variance},
                     {"theta_mean", found.theta_mean},
                     {"theta_var", found.theta_variance},
-                    {"loo", restore_order(found.leave_one_out, input.order)},
+                    {"loo", by_row(found.leave_one_out, input.order)},
                     {"log_evidence", found.log_evidence},
                     {"log_variance", found.x},
                     {"logit_rho", found.logit_rho},

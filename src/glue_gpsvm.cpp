@@ -1,7 +1,6 @@
 #include "glue_gpsvm.h"
 
-#include <optional>
-
+#include "glue_epochs.h"
 #include "glue_predict.h"
 #include "glue_state.h"
 #include "glue_workers.h"
@@ -9,7 +8,6 @@
 #include "gp/exact_ep.hpp"
 #include "gp/more_points.hpp"
 #include "linear/mode.hpp"
-#include "linear/stochastic.hpp"
 #include "predict/process_moments.hpp"
 
 namespace {
@@ -23,24 +21,6 @@ using bayeskernel::PackedRows;
 using bayeskernel::Prior;
 using bayeskernel::RowSource;
 using bayeskernel::StochasticFit;
-using bayeskernel::StochasticSettings;
-
-// Minibatches grow with the rows: a step of few pays for m^3 operations.
-StochasticSettings read_stochastic(const Rcpp::List& settings, Index rows,
-                                   Index columns) {
-  StochasticSettings out;
-  const Rcpp::NumericVector batch = settings["batch_size"];
-  const Index usual =
-      std::max<Index>({256, 4 * columns, std::min<Index>(rows / 400, 2048)});
-  out.batch_rows = batch.size() > 0 ? static_cast<Index>(batch[0]) : usual;
-  out.epochs = read<int>(settings, "epochs");
-  out.seed = read<std::uint64_t>(settings, "seed");
-  out.rate = read<std::string>(settings, "rate") == "adaptive"
-                 ? StochasticSettings::Rate::adaptive
-                 : StochasticSettings::Rate::robbins_monro;
-  out.tolerance = read<double>(settings, "epoch_tol");
-  return out;
-}
 
 Rcpp::List moments_list(const VectorXd& mean, const MatrixXd& whitener) {
   return r_list({{"mean", mean}, {"whitener", whitener}});
@@ -58,40 +38,27 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
                        const RemoteRows* remote, bool keep,
                        UserCallback& user) {
   const Prior prior = bayeskernel::unit_prior(rows.x_columns());
-  const StochasticSettings stochastic =
-      read_stochastic(settings, rows.rows(), rows.x_columns());
+  // Minibatches grow with the rows: a step of few pays for m^3 operations.
+  const bayeskernel::StochasticSettings stochastic = read_stochastic(
+      settings, std::max<Index>({256, 4 * rows.x_columns(),
+                                 std::min<Index>(rows.rows() / 400, 2048)}));
+  const bayeskernel::Epochs epochs = bayeskernel::run_epochs(
+      batches.rows, prior, executor, stochastic, batches.map,
+      bayeskernel::RowModel(), false, user.keep_going());
+  const bayeskernel::MeanFieldSettings passes =
+      read_mean_field_settings(settings);
   MeanFieldResult result;
-  std::vector<double> epoch_bound;
-  Index steps = 0;
-  std::unique_ptr<StochasticFit> epochs;
-  if (stochastic.epochs > 0) {
-    epochs = std::make_unique<StochasticFit>(batches.rows, prior, executor,
-                                             stochastic, batches.map);
-    result.interrupted = !epochs->run(user.keep_going());
-    steps = epochs->steps();
-    epoch_bound = epochs->bound();
-  }
   Rcpp::List out;
-  bayeskernel::MeanFieldSettings passes = read_mean_field_settings(settings);
-  const bool given_up = result.interrupted;
-  if (epochs && (passes.max_passes == 0 || (given_up && !keep))) {
-    out = moments_list(epochs->posterior().mean.x,
-                       epochs->posterior().whitener());
+  if (stochastic.epochs > 0 &&
+      (passes.max_passes == 0 || (epochs.interrupted && !keep))) {
+    out = moments_list(epochs.mean, epochs.whitener);
+    result.interrupted = epochs.interrupted;
     result.converged =
-        !given_up && (epochs->settled() || stochastic.tolerance == 0.0);
+        !epochs.interrupted && (epochs.settled || stochastic.tolerance == 0.0);
   } else {
-    if (given_up) passes.max_passes = 1;
-    std::optional<bayeskernel::MeanFieldStart> start;
-    if (epochs) start = epochs->state();
-    epochs.reset();
     MeanFieldFit fit(rows, prior, executor, nullptr, nullptr, keep);
     if (remote != nullptr) fit.delegate(remote->mean_field());
-    result =
-        fit.run(passes,
-                given_up ? [](const bayeskernel::Progress&) { return true; }
-                         : user.keep_going(),
-                start ? &*start : nullptr);
-    result.interrupted = result.interrupted || given_up;
+    result = bayeskernel::run_passes(fit, epochs, passes, user.keep_going());
     if (!result.bound.empty()) {
       out = moments_list(fit.posterior().mean.x, fit.posterior().whitener());
       if (keep) {
@@ -106,8 +73,8 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
     }
   }
   Rcpp::List status = pass_status(result);
-  status["steps"] = static_cast<double>(steps);
-  status["epoch_bound"] = epoch_bound;
+  status["steps"] = static_cast<double>(epochs.steps);
+  status["epoch_bound"] = epochs.bound;
   status["batch_size"] = static_cast<double>(stochastic.batch_rows);
   out["status"] = status;
   return out;
@@ -186,7 +153,7 @@ Rcpp::List fit_ep(const RowSource& rows, Executor& executor,
     Rcpp::List out =
         moments_list(fit.posterior().mean.x, fit.posterior().whitener());
     add_left_out(remote != nullptr
-                     ? remote->rows("left out")
+                     ? remote->rows(bayeskernel::RowStep::left_out)
                      : left_out_list(fit.leave_one_out(),
                                      fit.left_out_moments(), fit.sites),
                  out);
@@ -326,40 +293,17 @@ Rcpp::List gpsvm_predict_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
   return guarded([&] {
     FeatureData input(data, kernel, inducing, nugget, 0, threads);
     input.executor.ask();
-    const bayeskernel::FeatureRows& rows = input.rows;
-    const Index n = rows.rows(), m = rows.x_columns();
-    const Index count = machines.size();
+    const Index m = input.rows.x_columns();
     std::vector<GaussianPosterior> q;
-    for (Index k = 0; k < count; ++k) {
+    for (R_xlen_t k = 0; k < machines.size(); ++k) {
       const CheckedList machine(machines[k], "the posterior of the fit");
       q.emplace_back(m, 0, 0);
       q.back().mean.x = machine.vector("mean", m);
       q.back().set_whitener(machine.matrix("whitener", m, m));
     }
-    MatrixXd mean(n, count), variance(n, count);
-    struct Scratch {
-      MatrixXd tile, work;
-    };
-    bayeskernel::ScratchPool<Scratch> pool;
-    for (Index c = 0; c < rows.chunks(); ++c) {
-      rows.load(c, c + 1 < rows.chunks() ? c + 1 : -1);
-      const Index first = rows.chunk_begin(c);
-      input.executor.run(rows.chunk_begin(c + 1) - first, [&](Index b) {
-        auto loan = pool.borrow();
-        for (Index t = rows.block_begin(first + b);
-             t < rows.block_begin(first + b + 1); ++t) {
-          const bayeskernel::TileSpan& span = rows.tiles()[t];
-          const bayeskernel::Tile tile = rows.tile(span, (*loan).tile);
-          for (Index k = 0; k < count; ++k) {
-            bayeskernel::tile_means(rows, span, tile, q[k].mean,
-                                    &mean(span.row_begin, k));
-            q[k].tile_variances(rows, span, tile, (*loan).work,
-                                &variance(span.row_begin, k));
-          }
-        }
-      });
-    }
-    return r_list({{"mean", mean}, {"var", variance}});
+    const bayeskernel::ProcessMoments at =
+        bayeskernel::process_moments(input.rows, q, input.executor);
+    return r_list({{"mean", at.mean}, {"var", at.variance}});
   });
 }
 
@@ -399,21 +343,9 @@ Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
   return guarded([&] {
     FeatureData input(data, kernel, inducing, nugget, 0, threads);
     input.executor.ask();
-    const bayeskernel::FeatureRows& rows = input.rows;
-    const auto v = map_matrix(points);
-    if (v.rows() != rows.x_columns()) {
-      throw bayeskernel::ArgumentError("points of another process");
-    }
-    MatrixXd f(rows.rows(), v.cols());
-    VectorXd residual(rows.rows());
-    bayeskernel::for_tiles(rows, [&](const bayeskernel::TileSpan& span,
-                                     const bayeskernel::Tile& tile) {
-      input.executor.look();
-      f.middleRows(span.row_begin, span.rows()).noalias() =
-          tile.x.transpose() * v;
-      residual.segment(span.row_begin, span.rows()) = tile.residual;
-    });
-    return r_list({{"f", f}, {"residual", residual}});
+    const bayeskernel::ProcessValues at = bayeskernel::process_values(
+        input.rows, map_matrix(points), input.executor.looks());
+    return r_list({{"f", at.f}, {"residual", at.residual}});
   });
 }
 

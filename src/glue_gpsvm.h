@@ -15,14 +15,6 @@ using bayeskernel::Index;
 using bayeskernel::MatrixXd;
 using bayeskernel::VectorXd;
 
-inline Eigen::Map<const Eigen::VectorXi> map_integers(SEXP x) {
-  // A coerced copy would be gone before the view.
-  if (TYPEOF(x) != INTSXP) {
-    throw bayeskernel::ArgumentError("something is not of whole numbers");
-  }
-  return Eigen::Map<const Eigen::VectorXi>(INTEGER(x), Rf_xlength(x));
-}
-
 // Rows of a fit or of a prediction: `type` "matrix" (x), "sparse" (begin,
 // column, value: compressed by rows; columns) or "file" (path, rows, columns);
 // labels: codes 0, 1, ... or empty; weights or empty; source (1-based columns

@@ -24,13 +24,13 @@ class ProcessWorker {
       const int machine = task["machine"];
       input_.base->set_weights(map_vector(powers_[machine]));
     }
-    return worker_.run(task, own, begin);
+    return run_task(worker_, task, own, begin);
   }
 
  private:
   FeatureData input_;
   Rcpp::List powers_;
-  RowWorker worker_;
+  bayeskernel::RowWorker worker_;
 };
 
 }  // namespace

@@ -30,11 +30,11 @@ class LinearWorker {
 
   Rcpp::List run(const Rcpp::List& task, const Rcpp::List& own,
                  const Rcpp::IntegerVector& begin) {
-    if (read<std::string>(task, "step") == "centres") {
+    if (task.containsElementNamed("centres")) {
       processes_.set_centres(task["centres"]);
       return Rcpp::List();
     }
-    return worker_.run(task, own, begin);
+    return run_task(worker_, task, own, begin);
   }
 
  private:
@@ -53,7 +53,7 @@ class LinearWorker {
   RcppParallelExecutor executor_;
   ProcessInput processes_;
   std::unique_ptr<bayeskernel::OpenResiduals> residuals_;
-  RowWorker worker_;
+  bayeskernel::RowWorker worker_;
 };
 
 }  // namespace

@@ -112,20 +112,16 @@ Rcpp::List process_fill_cpp(const Rcpp::List& kernel,
 Rcpp::List process_learn_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                              const Rcpp::List& settings) {
   return guarded([&] {
-    const bayeskernel::ColumnData input = read_data(data);
-    const bayeskernel::Prior blocks = read_prior(prior);
-    const SEXP atoms = element(data, "atoms");
-    const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
-    bayeskernel::RowModel model = read_row_model(settings);
-    if (!Rf_isNull(atoms)) model.atoms = &units;
-    bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
-    rows.finish(input.group_begin, units.unit);
+    const LinearInput in(data, prior, settings);
+    bayeskernel::PackedRows rows = bayeskernel::pack_rows(in.data);
+    rows.finish(in.data.group_begin, in.units.unit);
     RcppParallelExecutor executor(
         useful_threads(rows, read<int>(settings, "threads")));
     bayeskernel::ProcessTerms terms(
-        read_processes(data["processes"], input.order), executor);
+        read_processes(data["processes"], in.data.order), executor);
     UserCallback user(read<bool>(settings, "progress"));
-    bayeskernel::ProcessLearning learning(rows, blocks, model, terms, executor);
+    bayeskernel::ProcessLearning learning(rows, in.prior, in.model, terms,
+                                          executor);
     const bayeskernel::ProcessLearning::Result result = learning.run(
         read_mean_field_settings(settings), read<int>(settings, "most"),
         read<std::vector<double>>(settings, "factors"), user.keep_going());

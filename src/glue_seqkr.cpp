@@ -1,10 +1,12 @@
-#include <chrono>
+#include <numeric>
 
 #include "glue_common.h"
 #include "glue_kernel.h"
+#include "glue_settings.h"
 #include "glue_state.h"
 #include "sequential/filter.hpp"
 #include "sequential/posterior.hpp"
+#include "sequential/stream.hpp"
 
 namespace {
 
@@ -13,7 +15,6 @@ using bayeskernel::FilterSettings;
 using bayeskernel::FilterStep;
 using bayeskernel::Grid;
 using bayeskernel::GridState;
-using bayeskernel::Particle;
 using bayeskernel::ParticleFilter;
 using bayeskernel::ParticlePosterior;
 using bayeskernel::StepVariancePrior;
@@ -61,22 +62,8 @@ FilterSettings read_filter(const Rcpp::List& settings,
 
 Rcpp::List state_list(const Grid& grid, const ParticleFilter& filter) {
   const GridState at = grid.state();
-  std::vector<Index> size, centre;
-  std::vector<double> noise, spread;
-  const auto& particles = filter.particles();
-  const Index latent =
-      particles.empty() ? 0 : static_cast<Index>(particles[0].latent.size());
-  MatrixXd z(latent, static_cast<Index>(particles.size()));
-  for (std::size_t i = 0; i < particles.size(); ++i) {
-    const Particle& particle = particles[i];
-    size.push_back(particle.size());
-    centre.insert(centre.end(), particle.centres.begin(),
-                  particle.centres.end());
-    noise.push_back(particle.noise);
-    spread.push_back(particle.spread);
-    std::copy(particle.latent.begin(), particle.latent.end(),
-              z.data() + static_cast<Index>(i) * latent);
-  }
+  const bayeskernel::ParticleColumns particles =
+      bayeskernel::ParticleColumns::of(filter.particles());
   return r_list({{"rows", static_cast<double>(at.rows)},
                  {"points", at.points},
                  {"x", at.x},
@@ -87,11 +74,11 @@ Rcpp::List state_list(const Grid& grid, const ParticleFilter& filter) {
                  {"gram_rest", at.gram_rest},
                  {"dots_rest", at.dots_rest},
                  {"square_rest", at.square_rest},
-                 {"size", size},
-                 {"centre", centre},
-                 {"noise", noise},
-                 {"spread", spread},
-                 {"latent", z},
+                 {"size", particles.size},
+                 {"centre", particles.centre},
+                 {"noise", particles.noise},
+                 {"spread", particles.spread},
+                 {"latent", particles.latent},
                  {"log_weight", filter.log_weights()}});
 }
 
@@ -133,22 +120,19 @@ void restore(const Rcpp::List& from, Index d, const CandidateSettings& of_grid,
     at.square_rest = list.number("square_rest", -1e300);
   }
   check_grid(list, at, of_grid);
-  const std::vector<Index> size =
-      list.indices("size", settings.particles, 0.0,
-                   static_cast<double>(std::min(kmax, points)));
-  const std::vector<Index> centre =
-      list.indices("centre", CheckedList::kAnyLength, 0.0,
-                   static_cast<double>(points) - 1.0);
-  Index total = 0;
-  for (const Index each : size) total += each;
-  if (static_cast<Index>(centre.size()) != total) {
-    list.refuse("centre", "not of the right length");
-  }
+  bayeskernel::ParticleColumns columns;
+  columns.size = list.indices("size", settings.particles, 0.0,
+                              static_cast<double>(std::min(kmax, points)));
+  columns.centre = list.indices(
+      "centre",
+      std::accumulate(columns.size.begin(), columns.size.end(), Index{0}), 0.0,
+      static_cast<double>(points) - 1.0);
+  if (columns.repeats()) list.refuse("centre", "twice in a particle");
   constexpr double kSmallest = std::numeric_limits<double>::min();
-  const auto noise = list.numbers("noise", settings.particles, kSmallest);
-  const auto spread = list.numbers("spread", settings.particles, kSmallest);
-  const Index latent = settings.classes ? at.rows : 0;
-  const auto z = list.matrix("latent", latent, settings.particles);
+  columns.noise = list.numbers("noise", settings.particles, kSmallest);
+  columns.spread = list.numbers("spread", settings.particles, kSmallest);
+  columns.latent =
+      list.matrix("latent", settings.classes ? at.rows : 0, settings.particles);
   // A weight may be 0.
   SEXP weights = list.element("log_weight");
   if (TYPEOF(weights) != REALSXP || XLENGTH(weights) != settings.particles) {
@@ -159,24 +143,8 @@ void restore(const Rcpp::List& from, Index d, const CandidateSettings& of_grid,
   for (const double w : log_weight) {
     if (!(w < 700.0)) list.refuse("log_weight", "out of range");
   }
-  std::vector<Particle> particles;
-  auto begin = centre.begin();
-  for (Index i = 0; i < settings.particles; ++i) {
-    Particle particle;
-    particle.centres.assign(begin, begin + size[i]);
-    begin += size[i];
-    std::vector<Index> sorted = particle.centres;
-    std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
-      list.refuse("centre", "twice in a particle");
-    }
-    particle.noise = noise[i];
-    particle.spread = spread[i];
-    particle.latent.assign(z.data() + i * latent, z.data() + (i + 1) * latent);
-    particles.push_back(std::move(particle));
-  }
   grid.restore(at);
-  filter.restore(std::move(particles), log_weight);
+  filter.restore(columns.particles(), log_weight);
 }
 
 Rcpp::List posterior_list(const ParticlePosterior& from) {
@@ -239,8 +207,7 @@ Rcpp::List seqkr_fit_cpp(const Rcpp::NumericMatrix& x,
                          const Rcpp::List& prior, const Rcpp::List& settings,
                          SEXP state) {
   return guarded([&] {
-    using Clock = std::chrono::steady_clock;
-    const auto began = Clock::now();
+    const auto began = std::chrono::steady_clock::now();
     const auto rows = map_matrix(x);
     const auto responses = map_vector(y);
     const FilterSettings of_filter = read_filter(settings, prior);
@@ -260,31 +227,18 @@ Rcpp::List seqkr_fit_cpp(const Rcpp::NumericMatrix& x,
     }
     grid.expect(grid.rows() + rows.cols());
     UserCallback user(read<bool>(settings, "progress"));
-    const auto keep_going = user.keep_going();
-    std::vector<FilterStep> steps;
-    bool interrupted = false;
-    auto before = Clock::now();
-    for (Index t = 0; t < rows.cols() && !interrupted; ++t) {
-      steps.push_back(filter.step(rows.col(t).data(), responses[t]));
-      const auto now = Clock::now();
-      steps.back().seconds =
-          std::chrono::duration<double>(now - before).count();
-      before = now;
-      interrupted = !keep_going({static_cast<double>(t + 1),
-                                 static_cast<double>(rows.cols()), "rows"});
-    }
+    const bayeskernel::FilteredRows run =
+        bayeskernel::filter_rows(filter, rows, responses, user.keep_going());
     const Rcpp::List reached = state_list(grid, filter);
-    if (!interrupted) {
+    if (!run.interrupted) {
       filter.finish(read<Index>(settings, "finish"));
     }
-    return r_list(
-        {{"steps", step_matrix(steps)},
-         {"state", reached},
-         {"posterior", posterior_list(bayeskernel::posterior_of(
-                           filter.particles(), grid, kmax))},
-         {"interrupted", interrupted},
-         {"seconds",
-          std::chrono::duration<double>(Clock::now() - began).count()}});
+    return r_list({{"steps", step_matrix(run.steps)},
+                   {"state", reached},
+                   {"posterior", posterior_list(bayeskernel::posterior_of(
+                                     filter.particles(), grid, kmax))},
+                   {"interrupted", run.interrupted},
+                   {"seconds", seconds_since(began)}});
   });
 }
 
@@ -298,38 +252,14 @@ Rcpp::List seqkr_predict_cpp(const Rcpp::List& posterior,
   return guarded([&] {
     const auto rows = map_matrix(x);
     const ParticlePosterior at = read_posterior(posterior, rows.rows());
-    const bayeskernel::Kernel function = read_kernel(kernel);
     RcppParallelExecutor executor(threads);
-    executor.ask();
-    const Index n = rows.cols(), count = static_cast<Index>(at.size.size());
-    const Index part = std::max<Index>(16, 2000000 / std::max<Index>(count, 1));
-    VectorXd mean(n), variance(n), prob(classes ? n : 0), sd(classes ? n : 0);
-    for (Index first = 0; first < n; first += part) {
-      const Index size = std::min(part, n - first);
-      MatrixXd m(count, size), v(count, size);
-      bayeskernel::particle_moments(at, function, rows.middleCols(first, size),
-                                    executor, m, v);
-      for (Index i = 0; i < size; ++i) {
-        const auto f = m.col(i).array();
-        const double center = f.mean();
-        mean[first + i] = center;
-        variance[first + i] = v.col(i).mean() + (f - center).square().mean();
-        if (!classes) continue;
-        double sum = 0.0, squares = 0.0;
-        for (Index p = 0; p < count; ++p) {
-          const double chance =
-              bayeskernel::normal_cdf(m(p, i) / std::sqrt(1.0 + v(p, i)));
-          sum += chance;
-          squares += chance * chance;
-        }
-        sum /= static_cast<double>(count);
-        prob[first + i] = sum;
-        sd[first + i] = std::sqrt(
-            std::max(squares / static_cast<double>(count) - sum * sum, 0.0));
-      }
-    }
-    return r_list(
-        {{"mean", mean}, {"var", variance}, {"prob", prob}, {"prob_sd", sd}});
+    const bayeskernel::ParticleAverages averages =
+        bayeskernel::particle_averages(at, read_kernel(kernel), rows, classes,
+                                       executor.ask());
+    return r_list({{"mean", averages.mean},
+                   {"var", averages.variance},
+                   {"prob", averages.probability},
+                   {"prob_sd", averages.probability_sd}});
   });
 }
 

@@ -1,22 +1,9 @@
 #include "glue_stream.h"
 
-#include <optional>
-
 #include "glue_bsvm_posterior.h"
-#include "linear/stochastic.hpp"
+#include "glue_epochs.h"
 
 namespace {
-
-bayeskernel::StochasticSettings read_stochastic(const Rcpp::List& settings,
-                                                Index columns) {
-  bayeskernel::StochasticSettings out;
-  const Rcpp::NumericVector batch = settings["batch_size"];
-  out.batch_rows = batch.size() > 0 ? static_cast<Index>(batch[0])
-                                    : std::max<Index>(256, 4 * columns);
-  out.epochs = read<int>(settings, "epochs");
-  out.seed = read<std::uint64_t>(settings, "seed");
-  return out;
-}
 
 bayeskernel::RowModel read_open_model(const Rcpp::List& settings,
                                       bayeskernel::OpenResiduals* open) {
@@ -34,38 +21,23 @@ struct SviFit {
          const RemoteRows* remote = nullptr)
       : fit(rows, prior, executor, nullptr, nullptr,
             row_moments && remote == nullptr, read_open_model(settings, open)),
-        stochastic(read_stochastic(settings, rows.x_columns())) {
+        stochastic(read_stochastic(
+            settings, std::max<Index>(256, 4 * rows.x_columns()))) {
     if (remote != nullptr) fit.delegate(remote->mean_field());
     UserCallback user(read<bool>(settings, "progress"));
-    std::optional<bayeskernel::MeanFieldStart> start;
-    if (stochastic.epochs > 0) {
-      bayeskernel::StochasticFit epochs(rows, prior, executor, stochastic,
-                                        nullptr, fit.model());
-      try {
-        result.interrupted = !epochs.run(user.keep_going());
-        start = epochs.state();
-      } catch (const bayeskernel::NumericError&) {
-        // Full passes find their own start.
-      }
-      steps = epochs.steps();
+    const bayeskernel::Epochs epochs =
+        bayeskernel::run_epochs(rows, prior, executor, stochastic, nullptr,
+                                fit.model(), true, user.keep_going());
+    steps = epochs.steps;
+    result.interrupted = epochs.interrupted;
+    if (epochs.interrupted && !epochs.start) return;
+    if (epochs.interrupted && !row_moments) {
+      fit.adopt(*epochs.start);
+      usable = true;
+      return;
     }
-    bayeskernel::MeanFieldSettings control = read_mean_field_settings(settings);
-    const bool interrupted = result.interrupted;
-    if (interrupted) {  // what there is, with the moments of rows in memory
-      if (!start) return;
-      if (!row_moments) {
-        fit.adopt(*start);
-        usable = true;
-        return;
-      }
-      control.max_passes = 1;
-    }
-    result =
-        fit.run(control,
-                interrupted ? [](const bayeskernel::Progress&) { return true; }
-                            : user.keep_going(),
-                start ? &*start : nullptr);
-    result.interrupted = result.interrupted || interrupted;
+    result = bayeskernel::run_passes(
+        fit, epochs, read_mean_field_settings(settings), user.keep_going());
     usable = !result.bound.empty();
   }
 
